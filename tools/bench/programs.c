@@ -222,8 +222,8 @@ static void put_ip(struct frame *frame, const struct probe *probe, uint16_t leng
 	};
 
 	if (probe->service) {
-		inet_pton(AF_INET, SERVICE_IPV4, &v4.daddr);
-		inet_pton(AF_INET6, SERVICE_IPV6, &v6.daddr);
+		inet_pton(AF_INET, SERVICE_IPV4, probe->back ? &v4.saddr : &v4.daddr);
+		inet_pton(AF_INET6, SERVICE_IPV6, probe->back ? &v6.saddr : &v6.daddr);
 	}
 	if (probe->ipv6)
 		put(frame, &v6, sizeof(v6));

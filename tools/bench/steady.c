@@ -199,7 +199,7 @@ static int replacing(struct steady *s, unsigned int round)
 	err = err ? err : subject_limit(s->subject, true);
 	err = err ? err : compare(s, REPLACING, &ours, &floor, round);
 	subject_limit(s->subject, false);
-	return err;
+	return err ? err : subject_forget(s->subject, STAY);
 }
 
 /* Sends the three packets of a handshake for many connections. */
@@ -259,6 +259,21 @@ static int denied(struct steady *s, unsigned int round)
 	return compare(s, DENIED, &ours, &floor, round);
 }
 
+/* Sends a question of the flow, its answer, and another question: so the flow is a stream. */
+static int answered(struct steady *s, const struct probe *flow)
+{
+	struct probe question = *flow, answer = *flow;
+	double ns;
+	int err;
+
+	question.repeat = answer.repeat = 1;
+	answer.program = PROGRAM_TO;
+	answer.back = true;
+	err = run(s, &question, &ns);
+	err = err ? err : run(s, &answer, &ns);
+	return err ? err : run(s, &question, &ns);
+}
+
 /* Measures the caller's hook, where the node has not translated the Service's address yet. */
 static int calling(struct steady *s, unsigned int round)
 {
@@ -267,7 +282,9 @@ static int calling(struct steady *s, unsigned int round)
 	int err;
 
 	ours.service = true;
-	err = compare(s, SERVICE, &ours, &backend, round);
+	err = answered(s, &ours);
+	err = err ? err : answered(s, &backend);
+	err = err ? err : compare(s, SERVICE, &ours, &backend, round);
 	/* it passed as a packet to a Service, and such an address leaves no node */
 	leaving = ours;
 	leaving.program = PROGRAM_LEAVE;
@@ -282,13 +299,12 @@ static int leaving(struct steady *s, unsigned int round)
 {
 	struct probe ours = one_flow(s, PROGRAM_LEAVE), nothing = one_flow(s, PROGRAM_RETURN);
 	struct probe judged;
-	double ns;
 	int err;
 
 	ours.away = nothing.away = true;
 	judged = ours;
 	judged.program = PROGRAM_FROM;
-	err = run(s, &judged, &ns);
+	err = answered(s, &judged);
 	err = err ? err : compare(s, FORWARDED, &ours, &nothing, round);
 	ours.foreign = true;
 	return err ? err : compare(s, HOST, &ours, &nothing, round);
