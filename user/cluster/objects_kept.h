@@ -6,6 +6,7 @@
 
 #include <json-c/linkhash.h>
 
+#include "cluster/claims.h"
 #include "cluster/objects.h"
 
 struct kind {
@@ -48,11 +49,26 @@ struct objects {
 	void *data;
 	size_t refused;
 	struct since since;
+	struct claims *claims;
+	struct lh_table *contested; /* by the last compile: "KIND KEY" of the objects that name an
+				     * address which another object names too -> why the object
+				     * does not get the address; NULL: it does */
+	size_t lost; /* how many of these do not get the address */
 	uint64_t patched; /* policies that were made from changed Pods alone */
 	struct collection collections[N_KINDS];
 };
 
 bool kind_is_pod(const struct kind *kind);
 void objects_free_key(struct lh_entry *entry); /* for tables of keys without values */
+void objects_note(const struct collection *collection,
+		  const char *key); /* the object has changed */
+
+/* objects_claims.c */
+struct lh_table *contested_new(void);
+/* For claims_settle(): @data is the table. */
+void contested_add(void *data, const struct contested *contested);
+/* Calls ops.refused() for each object that differs from the last compile, and keeps @table. */
+void contested_set(struct objects *objects, struct lh_table *table);
+void contested_tell(const struct objects *objects); /* as objects_tell_refused() */
 
 #endif

@@ -97,6 +97,7 @@ struct endpoint {
 	bool not_ready; /* the condition Ready is not True */
 	bool terminating; /* the pod is being deleted */
 	const char *uid; /* the pod's; NULL: not given */
+	const char *created; /* when the pod was, as Kubernetes writes it; NULL: not given */
 	const char *attachment; /* "CONTAINER:INTERFACE" of the pod that a container runtime
 				 * added */
 	bool unknown; /* its labels are unknown: it fits no segment, so it is isolated */
