@@ -32,7 +32,8 @@ static void on_refusal(void *data, struct json_object *object, const char *why)
 
 static struct objects *open_objects(void)
 {
-	static const struct objects_ops ops = {on_change, on_refusal};
+	static const struct objects_ops ops = {
+		.changed = on_change, .refused = on_refusal, .two_steps = true};
 
 	return objects_open(NULL, &ops, NULL);
 }
@@ -110,14 +111,25 @@ static void put_node(const char *name, const char *ip, const char *more)
 	take("MODIFIED", text);
 }
 
-static void compile(void)
+static void compile_once(void)
 {
 	struct diag diag = {.to = stdout};
 	struct policy *next = NULL;
 
+	changes = 0;
 	assert_int_equal(objects_compile(objects, policy, &diag, &next), 0);
 	policy_free(policy);
 	policy = next;
+}
+
+static void compile(void)
+{
+	unsigned int steps = 0;
+
+	do
+		compile_once();
+	while (changes && ++steps < 3);
+	assert_int_equal(changes, 0);
 }
 
 /* Returns the name of the Pod that has the address in the policy; "": none. */
@@ -288,7 +300,7 @@ static void an_address_that_left_is_nobodys(void **state)
 	assert_string_equal(owner("fd00::1"), "db");
 	assert_int_equal(objects_patched(objects), patched + 1);
 	left("n1", LEFT("db", "10.0.1.1"));
-	assert_int_equal(changes, 1);
+	assert_int_equal(changes, 0);
 	/* the next Pod has it while the former one's object stays */
 	PUT("next", "n2", 2, "10.0.1.1");
 	compile();
@@ -317,6 +329,27 @@ static void a_node_speaks_for_its_own_pods_alone(void **state)
 	assert_string_equal(owner("10.0.1.1"), "");
 }
 
+static void an_address_passes_in_two_policies(void **state)
+{
+	(void)state;
+	PUT("former", "n1", 1, "10.0.1.1", .ip6 = "fd00::1");
+	PUT("other", "n1", 1, "10.0.1.2");
+	compile();
+	for (int i = 0; i < 2; i++) { /* the former one's object stays, and goes */
+		if (i)
+			DROP("former", "n1", 1, "10.0.1.1");
+		PUT(i ? "last" : "next", "n1", 2 + i, "10.0.1.1");
+		compile_once();
+		assert_string_equal(owner("10.0.1.1"), "");
+		assert_string_equal(owner("10.0.1.2"), "other");
+		assert_int_equal(changes, 1);
+		compile_once();
+		assert_string_equal(owner("10.0.1.1"), i ? "last" : "next");
+		assert_int_equal(changes, 0);
+	}
+	assert_int_equal(objects_refused(objects), 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -331,6 +364,7 @@ int main(void)
 		TEST(others_are_patched_meanwhile),
 		TEST(an_address_that_left_is_nobodys),
 		TEST(a_node_speaks_for_its_own_pods_alone),
+		TEST(an_address_passes_in_two_policies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -411,3 +411,42 @@ bool claims_is_node(const struct policy *policy, const struct address *address)
 			return true;
 	return false;
 }
+
+/* Returns true if @base gives the address to a Pod other than @pod. */
+static bool is_anothers(const struct policy *base, const struct endpoint *pod,
+			const struct address *address)
+{
+	const struct policy_address *owned = policy_address_find(base, address);
+	const struct policy_endpoint *owner = owned ? &base->endpoints[owned->endpoint] : NULL;
+	static const uint32_t unknown[2];
+	uint32_t uid[2];
+
+	if (!owner)
+		return false;
+	if (strcmp(pod->name, policy_string(base, owner->name)) ||
+	    strcmp(pod->ns_name, policy_string(base, base->namespaces[owner->ns].name)))
+		return true;
+	policy_uid_hash(pod->uid, uid);
+	return memcmp(uid, owner->uid, sizeof(uid)) && memcmp(uid, unknown, sizeof(uid)) &&
+	       memcmp(owner->uid, unknown, sizeof(uid));
+}
+
+void claims_pass(struct cluster *cluster, const struct policy *base,
+		 void (*held)(void *data, const char *pod), void *data)
+{
+	for (size_t i = 0; i < cluster->n_endpoints; i++) {
+		struct endpoint *pod = &cluster->endpoints[i];
+		const size_t n = pod->n_addresses;
+		char key[512];
+
+		pod->n_addresses = 0;
+		for (size_t k = 0; k < n; k++)
+			if (!is_anothers(base, pod, &pod->addresses[k]))
+				pod->addresses[pod->n_addresses++] = pod->addresses[k];
+		if (pod->n_addresses == n)
+			continue;
+		snprintf(key, sizeof(key), "%s/%s", pod->ns_name, pod->name);
+		held(data, key);
+	}
+	remove_bare(cluster);
+}

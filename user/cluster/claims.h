@@ -48,6 +48,11 @@ struct contested {
 void claims_settle(struct cluster *cluster, const struct policy *base,
 		   void (*found)(void *data, const struct contested *contested), void *data);
 
+/* Removes from the Pods of @cluster, before cluster_finish(), each address that @base gives to
+ * another Pod. Calls @held with "NAMESPACE/NAME" of each Pod that waits so for an address. */
+void claims_pass(struct cluster *cluster, const struct policy *base,
+		 void (*held)(void *data, const char *pod), void *data);
+
 /* Returns true if a Node of the policy has the address. */
 bool claims_is_node(const struct policy *policy, const struct address *address);
 

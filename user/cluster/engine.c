@@ -506,6 +506,7 @@ static void node_changed(void *data, const char *key, struct json_object *object
 
 	bool moves = engine_report(engine, key, object);
 
+	objects_left(engine->objects, key, api_get(object, "status.leftAddresses"));
 	check_lacked(engine, api_number(object, "status.lacksGeneration"));
 	if (moves || engine->verify)
 		step_soon(engine);
@@ -516,6 +517,7 @@ static void node_gone(void *data, const char *key)
 	struct engine *engine = data;
 
 	lh_table_delete(engine->nodes, key);
+	objects_left(engine->objects, key, NULL);
 	step_soon(engine);
 }
 
@@ -575,7 +577,8 @@ static void lease_changed(void *data)
 
 static int begin(struct engine *engine)
 {
-	static const struct objects_ops objects_ops = {objects_changed, object_refused};
+	static const struct objects_ops objects_ops = {
+		.changed = objects_changed, .refused = object_refused, .two_steps = true};
 	static const struct api_watch_ops status_ops = {
 		.changed = status_changed, .gone = status_gone, .synced = status_synced};
 	static const struct api_watch_ops node_ops = {

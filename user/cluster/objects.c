@@ -434,8 +434,9 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 	objects->ops = *ops;
 	objects->data = data;
 	objects->since.pods = lh_kchar_table_new(64, objects_free_key);
+	objects->since.held = lh_kchar_table_new(16, objects_free_key);
 	objects->claims = claims_open();
-	if (!objects->since.pods || !objects->claims) {
+	if (!objects->since.pods || !objects->since.held || !objects->claims) {
 		objects_close(objects);
 		return NULL;
 	}
@@ -467,6 +468,8 @@ void objects_close(struct objects *objects)
 	}
 	if (objects->since.pods)
 		lh_table_free(objects->since.pods);
+	if (objects->since.held)
+		lh_table_free(objects->since.held);
 	if (objects->contested)
 		lh_table_free(objects->contested);
 	claims_close(objects->claims);

@@ -21,6 +21,10 @@ struct objects_ops {
 	/* @object is refused, or an address of it: @why says `FIELD: what is wrong`. @why NULL:
 	 * @object is accepted again. */
 	void (*refused)(void *data, struct json_object *object, const char *why);
+	/* An address passes from one Pod to another in two policies: the first gives the address to
+	 * no Pod, and changed() is called for the second. So no node judges a Pod by the labels of
+	 * another while nodes change from one policy to the next. */
+	bool two_steps;
 };
 
 /* Watches every kind that a policy depends on. Without an @api, objects come by objects_take()

@@ -19,7 +19,7 @@ struct lh_table *contested_new(void)
 }
 
 /* An object may lose one address and keep another: the first loss is the reason. */
-void contested_add(void *data, const struct contested *contested)
+static void add(void *data, const struct contested *contested)
 {
 	struct lh_table *table = data;
 	struct lh_entry *entry;
@@ -112,4 +112,36 @@ static void concerns(void *data, const char *pod)
 void objects_left(struct objects *objects, const char *node, struct json_object *left)
 {
 	claims_note(objects->claims, node, left, concerns, objects);
+}
+
+/* Addresses that pass from one Pod to another */
+
+static void hold(void *data, const char *pod)
+{
+	struct lh_table *held = data;
+
+	if (!lh_table_lookup_entry(held, pod))
+		lh_table_insert(held, check_memory(strdup(pod)), NULL);
+}
+
+void objects_settle(struct objects *objects, struct cluster *cluster, const struct policy *base,
+		    struct lh_table *contested)
+{
+	struct lh_table *held = objects->since.held;
+
+	while (held->head)
+		lh_table_delete_entry(held, held->head);
+	claims_leave(objects->claims, cluster);
+	if (contested)
+		claims_settle(cluster, base, add, contested);
+	if (objects->ops.two_steps && base)
+		claims_pass(cluster, base, hold, held);
+}
+
+void objects_note_held(struct objects *objects)
+{
+	struct lh_entry *entry;
+
+	for (entry = objects->since.held->head; entry; entry = entry->next)
+		concerns(objects, lh_entry_k(entry));
 }

@@ -56,8 +56,7 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 						 diag);
 		}
 	if (!error) {
-		claims_leave(objects->claims, &cluster);
-		claims_settle(&cluster, base, contested_add, contested);
+		objects_settle(objects, &cluster, base, contested);
 		error = cluster_finish(&cluster, diag);
 	}
 	if (!error)
@@ -135,7 +134,7 @@ static int read_pod(const struct objects *objects, const char *key, struct pods 
 		       : 0;
 }
 
-static int read_pods(const struct objects *objects, struct pods *pods)
+static int read_pods(struct objects *objects, const struct policy *base, struct pods *pods)
 {
 	struct diag quiet = {0};
 	struct lh_entry *entry;
@@ -147,10 +146,10 @@ static int read_pods(const struct objects *objects, struct pods *pods)
 	for (entry = objects->since.pods->head; !error && entry; entry = entry->next)
 		error = read_pod(objects, lh_entry_k(entry), pods, &quiet);
 	if (!error) {
-		claims_leave(objects->claims, &pods->cluster);
+		objects_settle(objects, &pods->cluster, base, NULL);
 		error = cluster_finish(&pods->cluster, &quiet);
 	}
-	if (!error && pods->cluster.n_host_pods)
+	if (!error && (pods->cluster.n_host_pods || lh_table_length(objects->since.held)))
 		error = -EOPNOTSUPP;
 	if (error)
 		return error;
@@ -203,7 +202,7 @@ static int patch(struct objects *objects, const struct policy *base, struct poli
 	if (!can_patch(objects, base))
 		return -EOPNOTSUPP;
 	cluster_init(&pods.cluster);
-	error = read_pods(objects, &pods);
+	error = read_pods(objects, base, &pods);
 	if (!error && names_node(base, &pods.cluster))
 		error = -EOPNOTSUPP;
 	if (!error)
@@ -239,6 +238,8 @@ int objects_compile(struct objects *objects, const struct policy *base, struct d
 		error = compile_all(objects, base, diag, policy);
 	if (error || begin_since(objects, *policy))
 		objects->since.known = false;
+	if (!error)
+		objects_note_held(objects);
 	return error;
 }
 

@@ -40,6 +40,8 @@ struct since {
 	uint32_t generation;
 	bool others; /* an object other than a Pod has changed */
 	struct lh_table *pods; /* the keys of the Pods that have changed; no values */
+	struct lh_table *held; /* the keys of the Pods that wait for an address which the last
+				* policy gives to another Pod; no values */
 	unsigned int patches; /* policies made from changed Pods since the last compile of all
 			       * objects */
 };
@@ -64,9 +66,13 @@ void objects_note(const struct collection *collection,
 		  const char *key); /* the object has changed */
 
 /* objects_claims.c */
+/* Gives each address that is read to one of the objects of @cluster, and notes the Pods that wait
+ * for an address. @contested NULL: @cluster has a part of the objects, so nothing is contested. */
+void objects_settle(struct objects *objects, struct cluster *cluster, const struct policy *base,
+		    struct lh_table *contested);
+/* Notes the Pods that wait for an address, for the next compile. */
+void objects_note_held(struct objects *objects);
 struct lh_table *contested_new(void);
-/* For claims_settle(): @data is the table. */
-void contested_add(void *data, const struct contested *contested);
 /* Calls ops.refused() for each object that differs from the last compile, and keeps @table. */
 void contested_set(struct objects *objects, struct lh_table *table);
 void contested_tell(const struct objects *objects); /* as objects_tell_refused() */

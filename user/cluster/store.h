@@ -18,6 +18,9 @@
  *     status.message: "ok", or the error
  *     status.conditions: "Ready", False with that error
  *     status.lacksGeneration: a wanted policy that the node cannot make from the store; else 0
+ *     status.leftAddresses: addresses that a Pod of the node lost when its sandbox ended, while the
+ *     Pod's object still names them: [{"address", "namespace", "name", "uid"}]. The engine gives no
+ *     such address to that Pod
  *   PolicyGeneration, never changed; "g7" leads to generation 7:
  *     spec.checksum: of generation 7
  *     spec.parent: checksum of generation 6, from which "g7" is a delta (compile/delta.h); absent
