@@ -101,6 +101,8 @@ struct endpoint {
 	const char *attachment; /* "CONTAINER:INTERFACE" of the pod that a container runtime
 				 * added */
 	bool unknown; /* its labels are unknown: it fits no segment, so it is isolated */
+	bool rests; /* it stays unknown, whatever a policy knows of its name: its address may still
+		     * be another pod's on other nodes */
 	const char *as_policy; /* its name in the policy in force; it has no labels then */
 	struct cidr *allow_source; /* further addresses that it may send from */
 	size_t n_allow_source;
