@@ -55,6 +55,7 @@ struct store_status {
 	uint64_t checksum; /* checksum of `policy` */
 	char *delta; /* the delta to `policy` in base64; NULL: PolicyStatus has none */
 	uint32_t nodes; /* nodes that a rollout waits for */
+	uint32_t oldest; /* the oldest policy that endpoints of such a node are in; 0: unknown */
 	uint32_t limit; /* seconds after which a silent node does not count; 0: not given */
 };
 /* The printer columns that nodes follow in place of the whole object. */
