@@ -88,7 +88,7 @@ net_check "DEL of the next pod by its UID" call next DEL
 net_check "DEL notes both addresses" notes 2 '"name":"next","uid":"u-next","rests":true'
 
 net_check "ADD of the next pod again" call next ADD
-net_check "its own note is gone" notes 0 '"name":"next"'
+net_check "the note of the next pod is gone" notes 0 '"name":"next"'
 net_check "DEL of the next pod again" call next DEL
 sed -i 's/"rests":true/"rests":false/' "$CNI_DIR"/records/left/10.50.0.9_- "$CNI_DIR"/records/left/fd50::9_-
 net_check "ADD of a third pod" call third ADD

@@ -38,13 +38,13 @@ int left_put(const char *records, const struct left_address *left)
 	char path[PATH_MAX], next[PATH_MAX], text[ADDRESS_TEXT];
 	int error = make_path(records, left, "", path);
 
+	if (!error)
+		error = make_path(records, left, ".", next);
 	put_text(object, "address", address_print(&left->address, text));
 	put_text(object, "namespace", left->ns);
 	put_text(object, "name", left->name);
 	put_text(object, "uid", left->uid);
 	json_object_object_add(object, "rests", json_object_new_boolean(left->rests));
-	if (!error)
-		error = make_path(records, left, ".", next);
 	if (!error && json_object_to_file_ext(next, object, JSON_C_TO_STRING_PLAIN))
 		error = errno ? -errno : -EIO;
 	if (!error && rename(next, path))
