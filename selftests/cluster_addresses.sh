@@ -194,8 +194,12 @@ net_stream_end
 net_check "alone has sent" test "$(heard alone 7080)" -gt 600
 net_check "no packet of alone passes by the labels of $last" net_is "$(heard db "$(denied_of "$role")")" 0
 net_check "alone is closed while no engine leads" net_is "$(heard db 7070)" 0
+net_check "the status of worker-1 says that an address rests" kubectl wait --for=condition=AddressesFree=false \
+	--timeout=30s nodepolicystatus/worker-1
 rollout_engine one
 net_check "with an engine, db hears alone where policy allows" rollout_await 60 hears alone "$(port_of "$role")"
+net_check "the status of worker-1 says that no address rests" kubectl wait --for=condition=AddressesFree \
+	--timeout=30s nodepolicystatus/worker-1
 net_check "db hears alone nowhere else" net_is "$(heard db "$(denied_of "$role")")" 0
 net_check "the object of $last goes" free_former "$last"
 

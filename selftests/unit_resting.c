@@ -186,10 +186,16 @@ static void after_a_restart(void **state)
 /* Without a policy that lacks the address, the address rests however long. */
 static void no_rest_ends_without_a_policy(void **state)
 {
+	const struct left_address left = address("10.0.0.1", "u-1", true);
+	struct address late;
 	size_t n;
 
 	(void)state;
 	note("10.0.0.1", "u-1", true);
+	assert_int_equal(look(), RESTING_STATED);
+	assert_int_equal(resting_late(resting, &late), 0);
+	now += RESTING_LATE_MS;
+	assert_int_equal(look(), RESTING_STATED);
 	for (int i = 0; i < 3; i++) {
 		struct json_object *list;
 
@@ -199,6 +205,8 @@ static void no_rest_ends_without_a_policy(void **state)
 		json_object_put(list);
 		now += 3600000;
 	}
+	assert_int_equal(resting_late(resting, &late), 1);
+	assert_memory_equal(&late, &left.address, sizeof(late));
 	assert_int_equal(resting_count(resting, &n), 1);
 	assert_int_equal(n, 1);
 }

@@ -149,19 +149,47 @@ static void on_wait(void *data)
 
 /* Reports */
 
-/* A report has the condition only where the condition has changed: the server keeps the last
- * one. */
-static void add_condition(struct follower *follower, struct json_object *status)
+static struct condition ready(const struct follower *follower)
 {
-	const struct condition ready = {
+	return (struct condition){
 		.type = "Ready",
 		.holds = !follower->message,
 		.reason = follower->message ? "ChangeFailed" : "AsWanted",
 		.message = follower->message ? follower->message : "the last change succeeded",
 	};
-	struct json_object *conditions = json_object_new_array();
+}
 
-	condition_add(conditions, follower->conditions, &ready);
+/* @text: room for the message. */
+static struct condition addresses_free(const struct follower *follower, char *text, size_t size)
+{
+	struct address address;
+	char name[ADDRESS_TEXT];
+	const size_t n = follower->resting ? resting_late(follower->resting, &address) : 0;
+
+	if (n)
+		snprintf(
+			text, size,
+			"pods with %zu addresses stay isolated until an engine takes the addresses "
+			"from their former Pods: %s",
+			n, address_print(&address, name));
+	else
+		snprintf(text, size, "no pod waits for its address");
+	return (struct condition){.type = "AddressesFree",
+				  .holds = !n,
+				  .reason = n ? "Resting" : "AllAddresses",
+				  .message = text};
+}
+
+/* A report has the conditions only where one has changed: the server keeps the last ones. */
+static void add_conditions(struct follower *follower, struct json_object *status)
+{
+	struct json_object *conditions = json_object_new_array();
+	char text[200];
+	const struct condition all[] = {ready(follower),
+					addresses_free(follower, text, sizeof(text))};
+
+	for (int i = 0; i < 2; i++)
+		condition_add(conditions, follower->conditions, &all[i]);
 	if (!json_object_equal(conditions, follower->conditions))
 		follower->told = false;
 	if (!follower->told)
@@ -193,7 +221,7 @@ static struct json_object *report_object(struct follower *follower)
 				 : NULL;
 	if (follower->left)
 		json_object_object_add(status, "leftAddresses", json_object_get(follower->left));
-	add_condition(follower, status);
+	add_conditions(follower, status);
 	return object;
 }
 

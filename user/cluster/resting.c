@@ -24,6 +24,8 @@ struct entry {
 	uint32_t checked; /* the generation that was looked at last; 0: none */
 	uint32_t clear; /* the first generation in force here since which the former Pod does not
 			 * have the address; 0: the policy in force gives it the address */
+	uint64_t seen; /* ms: since when the follower knows of it; 0: not yet */
+	bool late; /* it has rested for RESTING_LATE_MS */
 	uint64_t told; /* ms: since when the API server has the statement; 0: it has not */
 	uint64_t unnamed; /* ms: since when no Pod's object names the address; 0: one does */
 	char uid[64]; /* UID of the Pod that is stated; "": none is */
@@ -279,6 +281,17 @@ static bool end_rest(const struct resting *resting, struct entry *entry, uint32_
 	return false;
 }
 
+/* Returns true if it becomes known, or is known no longer, that the address rests for long. */
+static bool turn_late(struct entry *entry, uint64_t now)
+{
+	const bool late = entry->left.rests && entry->seen && entry->seen + RESTING_LATE_MS <= now;
+	const bool turned = late != entry->late;
+
+	entry->seen = entry->seen ? entry->seen : now;
+	entry->late = late;
+	return turned;
+}
+
 /* Returns true if nothing has to be said of the address any more. */
 static bool is_done(struct entry *entry, uint64_t now)
 {
@@ -338,6 +351,8 @@ unsigned int resting_look(struct resting *resting, const struct resting_view *vi
 		check_policy(entry, handle, view->active);
 		if (end_rest(resting, entry, view->oldest, now))
 			news |= RESTING_OVER;
+		if (turn_late(entry, now))
+			news |= RESTING_STATED;
 		if (is_done(entry, now))
 			left_remove(resting->options.records, &entry->left);
 		else
@@ -345,7 +360,7 @@ unsigned int resting_look(struct resting *resting, const struct resting_view *vi
 	}
 	resting->n = kept;
 	if (kept && !resting->timer.due)
-		api_timer_set(resting->api, &resting->timer, LINGER_MS);
+		api_timer_set(resting->api, &resting->timer, RESTING_LATE_MS);
 	return news | (state(resting) ? RESTING_STATED : 0);
 }
 
@@ -368,6 +383,19 @@ void resting_told(struct resting *resting, struct json_object *statements)
 struct json_object *resting_statements(const struct resting *resting)
 {
 	return json_object_get(resting->statements);
+}
+
+size_t resting_late(const struct resting *resting, struct address *address)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < resting->n; i++) {
+		if (!resting->entries[i].late)
+			continue;
+		*address = resting->entries[i].left.address;
+		n++;
+	}
+	return n;
 }
 
 size_t resting_count(const struct resting *resting, size_t *resting_now)

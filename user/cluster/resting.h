@@ -37,7 +37,7 @@ struct resting_view {
 	uint32_t oldest; /* the oldest that a node which counts has in force; 0: unknown */
 };
 enum resting_news {
-	RESTING_STATED = 1, /* resting_statements() has changed */
+	RESTING_STATED = 1, /* resting_statements() or resting_late() has changed */
 	RESTING_OVER = 2, /* an address rests no longer: cni_refresh() names its next Pod */
 };
 /* Looks at the addresses again. Returns RESTING_* bits. */
@@ -51,6 +51,11 @@ void resting_told(struct resting *resting, struct json_object *statements);
 
 /* Returns true if the Pod must not be put in force: its address has left it, or rests. */
 bool resting_keeps_off(const struct resting *resting, struct json_object *pod);
+
+/* Returns how many addresses rest for longer than RESTING_LATE_MS, as they do where no engine
+ * leads. *address: one of these. */
+#define RESTING_LATE_MS 5000
+size_t resting_late(const struct resting *resting, struct address *address);
 
 /* Returns how many addresses have left, and how many of these rest. */
 size_t resting_count(const struct resting *resting, size_t *resting_now);

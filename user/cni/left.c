@@ -32,22 +32,31 @@ static void put_text(struct json_object *object, const char *key, const char *te
 	json_object_object_add(object, key, json_object_new_string(text));
 }
 
-int left_put(const char *records, const struct left_address *left)
+static struct json_object *to_json(const struct left_address *left)
 {
 	struct json_object *object = json_object_new_object();
-	char path[PATH_MAX], next[PATH_MAX], text[ADDRESS_TEXT];
-	int error = make_path(records, left, "", path);
+	char text[ADDRESS_TEXT];
 
-	if (!error)
-		error = make_path(records, left, ".", next);
 	put_text(object, "address", address_print(&left->address, text));
 	put_text(object, "namespace", left->ns);
 	put_text(object, "name", left->name);
 	put_text(object, "uid", left->uid);
 	json_object_object_add(object, "rests", json_object_new_boolean(left->rests));
-	if (!error && json_object_to_file_ext(next, object, JSON_C_TO_STRING_PLAIN))
+	return object;
+}
+
+int left_put(const char *records, const struct left_address *left)
+{
+	struct json_object *object;
+	char path[PATH_MAX], next[PATH_MAX];
+	int error = 0;
+
+	if (make_path(records, left, "", path) || make_path(records, left, ".", next))
+		return -ENAMETOOLONG;
+	object = to_json(left);
+	if (json_object_to_file_ext(next, object, JSON_C_TO_STRING_PLAIN))
 		error = errno ? -errno : -EIO;
-	if (!error && rename(next, path))
+	else if (rename(next, path))
 		error = -errno;
 	json_object_put(object);
 	return error;
