@@ -122,12 +122,14 @@ static void published(void *data, int error, const char *why)
 static bool compile(struct engine *engine)
 {
 	struct policy *policy = NULL;
-	uint64_t began = api_now();
-	int error = objects_compile(engine->objects, engine->policy, engine->diag, &policy);
+	const uint64_t began = api_now(), since = engine->dirty_since;
+	int error;
 
+	/* An address that passes to another Pod makes the objects change again at once. */
+	engine->due = engine->dirty = false;
+	error = objects_compile(engine->objects, engine->policy, engine->diag, &policy);
 	engine->counts.compiles++;
 	engine->counts.compile_time += api_now() - began;
-	engine->due = engine->dirty = false;
 	if (error) {
 		say(engine, DIAG_WARNING, "the objects make no policy, and the last one stays",
 		    NULL);
@@ -140,7 +142,7 @@ static bool compile(struct engine *engine)
 	engine->next = policy;
 	engine->next_since = engine->since;
 	free(engine->next_delta);
-	engine->counts.rollout_since = engine->dirty_since;
+	engine->counts.rollout_since = since;
 	engine->busy = true;
 	if (!store_publish(engine->api, engine->lost ? NULL : engine->policy, policy,
 			   &engine->next_since, &engine->next_delta, published, engine)) {
@@ -478,6 +480,7 @@ static void status_gone(void *data, const char *key)
 	if (!strcmp(key, "global")) {
 		free(engine->status.version);
 		engine->status.version = NULL; /* written again, unchanged */
+		engine->written_nodes = UINT32_MAX; /* and so is what the nodes have */
 	}
 	step(engine);
 }

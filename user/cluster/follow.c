@@ -339,11 +339,30 @@ static bool is_running(struct json_object *pod)
 	       !(phase && (!strcmp(phase, "Succeeded") || !strcmp(phase, "Failed")));
 }
 
+/* Returns true if the pod is ending, and another pod of this node has its address by now. */
+static bool is_followed(const struct follower *follower, struct json_object *pod)
+{
+	const char *address = api_text(pod, "status.podIP");
+	struct lh_entry *entry;
+
+	if (!api_get(pod, "metadata.deletionTimestamp"))
+		return false;
+	for (entry = follower->pods->head; entry; entry = entry->next) {
+		struct json_object *other = lh_entry_v(entry);
+
+		if (is_running(other) && !api_get(other, "metadata.deletionTimestamp") &&
+		    !strcmp(api_text(other, "status.podIP"), address))
+			return true;
+	}
+	return false;
+}
+
 static void put_pod(struct follower *follower, struct json_object *pod)
 {
 	int error;
 
-	if (!is_running(pod) || !follower->has.active || resting_keeps_off(follower->resting, pod))
+	if (!is_running(pod) || !follower->has.active ||
+	    resting_keeps_off(follower->resting, pod) || is_followed(follower, pod))
 		return;
 	error = own_node_pod(&follower->options->load, pod, follower->diag);
 	if (error && error != -EAGAIN)
