@@ -119,6 +119,16 @@ unsigned int api_jitter(unsigned int ms);
  * @most at most, and a random part on top. @backoff: kept from call to call; 0 after a success. */
 unsigned int api_backoff(unsigned int *backoff, unsigned int first, unsigned int most);
 
+/* Calls @ready from the loop whenever @fd can be read, until api_close(). */
+#define API_READERS_MAX 4
+struct api_reader {
+	int fd;
+	void (*ready)(void *data);
+	void *data;
+	struct api_reader *next;
+};
+void api_reader_add(struct api *api, struct api_reader *reader);
+
 /* Calls @ready from the loop whenever @fd can be read. The loop has one such @fd at most; -1
  * removes it. */
 void api_listen(struct api *api, int fd, void (*ready)(void *data), void *data);

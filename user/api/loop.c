@@ -23,6 +23,7 @@ struct api {
 	int fd; /* -1: none */
 	void (*ready)(void *data);
 	void *ready_data;
+	struct api_reader *readers;
 };
 
 uint64_t api_now(void)
@@ -311,18 +312,32 @@ void api_listen(struct api *api, int fd, void (*ready)(void *data), void *data)
 	api->ready_data = data;
 }
 
-/* Waits until a timer runs out, the server sends something, or a file descriptor can be read. */
+void api_reader_add(struct api *api, struct api_reader *reader)
+{
+	reader->next = api->readers;
+	api->readers = reader;
+}
+
+/* Waits until a timer runs out, the server sends something, or a file descriptor can be read. A
+ * descriptor that is not there, -1, is never ready. */
 static void wait_for_more(struct api *api, int stop)
 {
-	struct curl_waitfd fds[] = {{.fd = stop, .events = CURL_WAIT_POLLIN},
-				    {.fd = api->fd, .events = CURL_WAIT_POLLIN}};
-	const unsigned int first = stop < 0, end = api->fd < 0 ? 1 : 2;
+	struct curl_waitfd fds[2 + API_READERS_MAX] = {{.fd = stop, .events = CURL_WAIT_POLLIN},
+						       {.fd = api->fd, .events = CURL_WAIT_POLLIN}};
+	struct api_reader *reader;
+	unsigned int n = 2;
 
-	curl.multi_poll(api->multi, &fds[first], end - first, until_next(api), NULL);
+	for (reader = api->readers; reader && n < 2 + API_READERS_MAX; reader = reader->next)
+		fds[n++] = (struct curl_waitfd){.fd = reader->fd, .events = CURL_WAIT_POLLIN};
+	curl.multi_poll(api->multi, fds, n, until_next(api), NULL);
 	if (fds[0].revents)
 		api->stopped = true;
 	else if (fds[1].revents)
 		api->ready(api->ready_data);
+	reader = api->readers;
+	for (unsigned int i = 2; i < n && !api->stopped; i++, reader = reader->next)
+		if (fds[i].revents)
+			reader->ready(reader->data);
 }
 
 void api_run(struct api *api, int stop)

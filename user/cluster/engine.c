@@ -122,12 +122,14 @@ static void published(void *data, int error, const char *why)
 static bool compile(struct engine *engine)
 {
 	struct policy *policy = NULL;
-	uint64_t began = api_now();
-	int error = objects_compile(engine->objects, engine->policy, engine->diag, &policy);
+	const uint64_t began = api_now(), since = engine->dirty_since;
+	int error;
 
+	/* An address that passes to another Pod makes the objects change again at once. */
+	engine->due = engine->dirty = false;
+	error = objects_compile(engine->objects, engine->policy, engine->diag, &policy);
 	engine->counts.compiles++;
 	engine->counts.compile_time += api_now() - began;
-	engine->due = engine->dirty = false;
 	if (error) {
 		say(engine, DIAG_WARNING, "the objects make no policy, and the last one stays",
 		    NULL);
@@ -140,7 +142,7 @@ static bool compile(struct engine *engine)
 	engine->next = policy;
 	engine->next_since = engine->since;
 	free(engine->next_delta);
-	engine->counts.rollout_since = engine->dirty_since;
+	engine->counts.rollout_since = since;
 	engine->busy = true;
 	if (!store_publish(engine->api, engine->lost ? NULL : engine->policy, policy,
 			   &engine->next_since, &engine->next_delta, published, engine)) {
@@ -478,6 +480,7 @@ static void status_gone(void *data, const char *key)
 	if (!strcmp(key, "global")) {
 		free(engine->status.version);
 		engine->status.version = NULL; /* written again, unchanged */
+		engine->written_nodes = UINT32_MAX; /* and so is what the nodes have */
 	}
 	step(engine);
 }
@@ -506,6 +509,7 @@ static void node_changed(void *data, const char *key, struct json_object *object
 
 	bool moves = engine_report(engine, key, object);
 
+	objects_left(engine->objects, key, api_get(object, "status.leftAddresses"));
 	check_lacked(engine, api_number(object, "status.lacksGeneration"));
 	if (moves || engine->verify)
 		step_soon(engine);
@@ -516,6 +520,7 @@ static void node_gone(void *data, const char *key)
 	struct engine *engine = data;
 
 	lh_table_delete(engine->nodes, key);
+	objects_left(engine->objects, key, NULL);
 	step_soon(engine);
 }
 
@@ -575,7 +580,8 @@ static void lease_changed(void *data)
 
 static int begin(struct engine *engine)
 {
-	static const struct objects_ops objects_ops = {objects_changed, object_refused};
+	static const struct objects_ops objects_ops = {
+		.changed = objects_changed, .refused = object_refused, .two_steps = true};
 	static const struct api_watch_ops status_ops = {
 		.changed = status_changed, .gone = status_gone, .synced = status_synced};
 	static const struct api_watch_ops node_ops = {

@@ -25,6 +25,7 @@
 #include "cluster/objects.h"
 #include "cluster/own_node.h"
 #include "cluster/records.h"
+#include "cluster/resting.h"
 #include "cluster/serve.h"
 #include "cluster/store.h"
 #include "cni/cni.h"
@@ -57,6 +58,9 @@ struct follower {
 	struct own_node_state has;
 	struct lh_table *pods; /* by key: the members that are read of this node's Pods, as last
 				* seen */
+	struct resting *resting; /* NULL: no records are written */
+	struct json_object *left; /* status.leftAddresses of the report that is being sent; NULL:
+				   * the report has none */
 	char *message; /* the error of the last change; NULL: none */
 	struct json_object *conditions; /* as last sent; NULL: nothing was sent */
 	bool told; /* the server has `conditions` */
@@ -79,6 +83,7 @@ struct follower {
 
 static void step(struct follower *follower);
 static void report(struct follower *follower);
+static void put_pods(struct follower *follower);
 
 static void warn(struct follower *follower, const char *what, const char *why)
 {
@@ -144,19 +149,47 @@ static void on_wait(void *data)
 
 /* Reports */
 
-/* A report has the condition only where the condition has changed: the server keeps the last
- * one. */
-static void add_condition(struct follower *follower, struct json_object *status)
+static struct condition ready(const struct follower *follower)
 {
-	const struct condition ready = {
+	return (struct condition){
 		.type = "Ready",
 		.holds = !follower->message,
 		.reason = follower->message ? "ChangeFailed" : "AsWanted",
 		.message = follower->message ? follower->message : "the last change succeeded",
 	};
-	struct json_object *conditions = json_object_new_array();
+}
 
-	condition_add(conditions, follower->conditions, &ready);
+/* @text: room for the message. */
+static struct condition addresses_free(const struct follower *follower, char *text, size_t size)
+{
+	struct address address;
+	char name[ADDRESS_TEXT];
+	const size_t n = follower->resting ? resting_late(follower->resting, &address) : 0;
+
+	if (n)
+		snprintf(
+			text, size,
+			"pods with %zu addresses stay isolated until an engine takes the addresses "
+			"from their former Pods: %s",
+			n, address_print(&address, name));
+	else
+		snprintf(text, size, "no pod waits for its address");
+	return (struct condition){.type = "AddressesFree",
+				  .holds = !n,
+				  .reason = n ? "Resting" : "AllAddresses",
+				  .message = text};
+}
+
+/* A report has the conditions only where one has changed: the server keeps the last ones. */
+static void add_conditions(struct follower *follower, struct json_object *status)
+{
+	struct json_object *conditions = json_object_new_array();
+	char text[200];
+	const struct condition all[] = {ready(follower),
+					addresses_free(follower, text, sizeof(text))};
+
+	for (int i = 0; i < 2; i++)
+		condition_add(conditions, follower->conditions, &all[i]);
 	if (!json_object_equal(conditions, follower->conditions))
 		follower->told = false;
 	if (!follower->told)
@@ -181,7 +214,14 @@ static struct json_object *report_object(struct follower *follower)
 	json_object_object_add(
 		status, "message",
 		json_object_new_string(follower->message ? follower->message : "ok"));
-	add_condition(follower, status);
+	/* before the Pods are known, the server keeps the last statements */
+	json_object_put(follower->left);
+	follower->left = follower->resting && follower->pods_synced
+				 ? resting_statements(follower->resting)
+				 : NULL;
+	if (follower->left)
+		json_object_object_add(status, "leftAddresses", json_object_get(follower->left));
+	add_conditions(follower, status);
 	return object;
 }
 
@@ -239,6 +279,8 @@ static void reported(void *data, const struct api_answer *answer)
 		return report_later(follower);
 	follower->report_backoff = 0;
 	follower->told = true;
+	if (follower->left)
+		resting_told(follower->resting, follower->left);
 	follower->reported[0] = follower->sent[0];
 	follower->reported[1] = follower->sent[1];
 	api_timer_set(follower->api, &follower->heartbeat, api_jitter(heartbeat_ms(follower)));
@@ -297,11 +339,30 @@ static bool is_running(struct json_object *pod)
 	       !(phase && (!strcmp(phase, "Succeeded") || !strcmp(phase, "Failed")));
 }
 
+/* Returns true if the pod is ending, and another pod of this node has its address by now. */
+static bool is_followed(const struct follower *follower, struct json_object *pod)
+{
+	const char *address = api_text(pod, "status.podIP");
+	struct lh_entry *entry;
+
+	if (!api_get(pod, "metadata.deletionTimestamp"))
+		return false;
+	for (entry = follower->pods->head; entry; entry = entry->next) {
+		struct json_object *other = lh_entry_v(entry);
+
+		if (is_running(other) && !api_get(other, "metadata.deletionTimestamp") &&
+		    !strcmp(api_text(other, "status.podIP"), address))
+			return true;
+	}
+	return false;
+}
+
 static void put_pod(struct follower *follower, struct json_object *pod)
 {
 	int error;
 
-	if (!is_running(pod) || !follower->has.active)
+	if (!is_running(pod) || !follower->has.active ||
+	    resting_keeps_off(follower->resting, pod) || is_followed(follower, pod))
 		return;
 	error = own_node_pod(&follower->options->load, pod, follower->diag);
 	if (error && error != -EAGAIN)
@@ -343,9 +404,41 @@ static void name_pod(struct follower *follower, struct json_object *pod)
 		set_message(follower, error, "a pod that the CNI plugin brought");
 }
 
-static void pod_changed(void *data, const char *key, struct json_object *pod)
+/* Names all pods that the CNI plugin attached without a name, where their names are known by now.
+ */
+static void name_pods(struct follower *follower)
+{
+	const struct cni_refresh refresh = {.records = follower->options->records,
+					    .pin = follower->options->load.pin};
+	uint32_t named;
+	int error = cni_refresh(&refresh, follower->diag, &named);
+
+	if (error)
+		set_message(follower, error, "a pod that the CNI plugin brought");
+}
+
+/* Looks at the addresses that have left pods of this node. */
+static void look_at_addresses(void *data)
 {
 	struct follower *follower = data;
+	const struct resting_view view = {.pods = follower->pods,
+					  .active = follower->has.active,
+					  .oldest = follower->wants.oldest};
+	unsigned int news;
+
+	if (!follower->resting || !follower->pods_synced)
+		return;
+	news = resting_look(follower->resting, &view);
+	if (news & RESTING_STATED)
+		report(follower);
+	if (!(news & RESTING_OVER))
+		return;
+	name_pods(follower);
+	put_pods(follower);
+}
+
+static void take_pod(struct follower *follower, const char *key, struct json_object *pod)
+{
 	struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
 	char *name;
 
@@ -364,6 +457,12 @@ static void pod_changed(void *data, const char *key, struct json_object *pod)
 		free(name);
 }
 
+static void pod_changed(void *data, const char *key, struct json_object *pod)
+{
+	take_pod(data, key, pod);
+	look_at_addresses(data);
+}
+
 static void pod_gone(void *data, const char *key)
 {
 	struct follower *follower = data;
@@ -378,6 +477,7 @@ static void pod_gone(void *data, const char *key)
 		records_remove(follower->options->records, ns, slash + 1);
 	drop_pod(follower, lh_entry_v(entry));
 	lh_table_delete_entry(follower->pods, entry);
+	look_at_addresses(follower);
 }
 
 static void pods_synced(void *data)
@@ -385,6 +485,7 @@ static void pods_synced(void *data)
 	struct follower *follower = data;
 
 	follower->pods_synced = true;
+	look_at_addresses(follower);
 	step(follower);
 }
 
@@ -433,6 +534,7 @@ static void changed_node(struct follower *follower, int error, const char *what,
 		return later(follower);
 	if (follower->node.own)
 		put_pods(follower);
+	look_at_addresses(follower);
 	tell(follower);
 	step(follower);
 }
@@ -600,6 +702,7 @@ static void status_changed(void *data, const char *key, struct json_object *obje
 	if (store_status_read(object, &follower->wants))
 		return;
 	report_in_time(follower);
+	look_at_addresses(follower);
 	step(follower);
 }
 
@@ -627,6 +730,21 @@ static void free_pod(struct lh_entry *entry)
 
 /* Metrics */
 
+static void put_addresses(const struct follower *follower, FILE *to)
+{
+	const char *name = "follow_left_addresses";
+	size_t resting, n;
+
+	if (!follower->resting)
+		return;
+	n = resting_count(follower->resting, &resting);
+	count_family(to, name,
+		     "Addresses that pods of this node have lost. A pod that gets an address which "
+		     "rests is isolated.");
+	count_series(to, name, "state=\"resting\"", resting);
+	count_series(to, name, "state=\"free\"", n - resting);
+}
+
 static void put_metrics(void *data, FILE *to)
 {
 	const struct follower *follower = data;
@@ -651,6 +769,7 @@ static void put_metrics(void *data, FILE *to)
 		  node_limit(follower));
 	count_put(to, "follow_pods", "Pods of this node that the API server has.",
 		  lh_table_length(follower->pods));
+	put_addresses(follower, to);
 	count_put(to, "follow_changes_total", "Policies that were loaded, staged or activated.",
 		  follower->changes);
 	count_put(to, "follow_changes_failed_total",
@@ -669,13 +788,24 @@ static int begin(struct follower *follower)
 								STORE_POLICY_STATUS_COLUMNS};
 	static const struct api_watch_ops pod_ops = {
 		.changed = pod_changed, .gone = pod_gone, .synced = pods_synced, .cached = true};
+	const struct resting_options resting_options = {.records = follower->options->records,
+							.node = &follower->options->load,
+							.diag = follower->diag,
+							.changed = look_at_addresses,
+							.data = follower};
 	char query[320];
+	int error;
 
 	follower->heartbeat = (struct api_timer){.run = on_heartbeat, .data = follower};
 	follower->wait = (struct api_timer){.run = on_wait, .data = follower};
 	follower->pods = lh_kchar_table_new(64, free_pod);
 	if (!follower->pods)
 		return -ENOMEM;
+	error = follower->options->records
+			? resting_open(follower->api, &resting_options, &follower->resting)
+			: 0;
+	if (error)
+		return error;
 	follower->status_watch =
 		api_watch(follower->api, STORE_POLICY_STATUS,
 			  "fieldSelector=metadata.name%3Dglobal", &status_ops, follower);
@@ -709,6 +839,7 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 	if (!error && options->once)
 		error = follower.error;
 	serve_close(follower.serve);
+	resting_close(follower.resting);
 	api_close(follower.api);
 	if (follower.pods)
 		lh_table_free(follower.pods);
@@ -716,5 +847,6 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 	own_node_free(&follower.node);
 	free(follower.message);
 	json_object_put(follower.conditions);
+	json_object_put(follower.left);
 	return error;
 }

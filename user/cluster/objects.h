@@ -18,9 +18,13 @@ struct objects;
 
 struct objects_ops {
 	void (*changed)(void *data); /* an object that a policy depends on has changed */
-	/* @object is refused: @why says `FIELD: what is wrong`. @why NULL: @object is accepted
-	 * again. */
+	/* @object is refused, or an address of it: @why says `FIELD: what is wrong`. @why NULL:
+	 * @object is accepted again. */
 	void (*refused)(void *data, struct json_object *object, const char *why);
+	/* An address passes from one Pod to another in two policies: the first gives the address to
+	 * no Pod, and changed() is called for the second. So no node judges a Pod by the labels of
+	 * another while nodes change from one policy to the next. */
+	bool two_steps;
 };
 
 /* Watches every kind that a policy depends on. Without an @api, objects come by objects_take()
@@ -32,12 +36,17 @@ void objects_close(struct objects *objects); /* NULL is fine */
  * on objects of this kind. */
 bool objects_take(struct objects *objects, const char *type, struct json_object *object);
 
+/* Takes the addresses that @node says have left its Pods: status.leftAddresses of NodePolicyStatus
+ * (store.h); NULL: none. */
+void objects_left(struct objects *objects, const char *node, struct json_object *left);
+
 /* Whether all objects of the server have come once. */
 bool objects_synced(const struct objects *objects);
 
 /*
- * Compiles the objects as a successor of @base (NULL: of none). Of two Pods with one address it
- * leaves out the Pod that is being deleted, else the older Pod. Returns as compile_cluster() does.
+ * Compiles the objects as a successor of @base (NULL: of none). Of several objects with one address
+ * one gets the address (claims.h); the others are refused and keep their other addresses. Returns
+ * as compile_cluster() does.
  *
  * Where @base is the policy that the last call returned, and only Pods have changed since then, it
  * reads these Pods alone if it can. It knows @base by lineage and generation: call objects_forget()

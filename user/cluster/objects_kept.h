@@ -6,6 +6,7 @@
 
 #include <json-c/linkhash.h>
 
+#include "cluster/claims.h"
 #include "cluster/objects.h"
 
 struct kind {
@@ -39,6 +40,8 @@ struct since {
 	uint32_t generation;
 	bool others; /* an object other than a Pod has changed */
 	struct lh_table *pods; /* the keys of the Pods that have changed; no values */
+	struct lh_table *held; /* the keys of the Pods that wait for an address which the last
+				* policy gives to another Pod; no values */
 	unsigned int patches; /* policies made from changed Pods since the last compile of all
 			       * objects */
 };
@@ -48,11 +51,30 @@ struct objects {
 	void *data;
 	size_t refused;
 	struct since since;
+	struct claims *claims;
+	struct lh_table *contested; /* by the last compile: "KIND KEY" of the objects that name an
+				     * address which another object names too -> why the object
+				     * does not get the address; NULL: it does */
+	size_t lost; /* how many of these do not get the address */
 	uint64_t patched; /* policies that were made from changed Pods alone */
 	struct collection collections[N_KINDS];
 };
 
 bool kind_is_pod(const struct kind *kind);
 void objects_free_key(struct lh_entry *entry); /* for tables of keys without values */
+void objects_note(const struct collection *collection,
+		  const char *key); /* the object has changed */
+
+/* objects_claims.c */
+/* Gives each address that is read to one of the objects of @cluster, and notes the Pods that wait
+ * for an address. @contested NULL: @cluster has a part of the objects, so nothing is contested. */
+void objects_settle(struct objects *objects, struct cluster *cluster, const struct policy *base,
+		    struct lh_table *contested);
+/* Notes the Pods that wait for an address, for the next compile. */
+void objects_note_held(struct objects *objects);
+struct lh_table *contested_new(void);
+/* Calls ops.refused() for each object that differs from the last compile, and keeps @table. */
+void contested_set(struct objects *objects, struct lh_table *table);
+void contested_tell(const struct objects *objects); /* as objects_tell_refused() */
 
 #endif

@@ -490,11 +490,18 @@ static void read_readiness(struct reader *reader, const struct object *object,
 	endpoint->terminating = tree_get(object->metadata, "deletionTimestamp");
 }
 
+static const char *scalar(struct reader *reader, const struct tree *node)
+{
+	return node && node->type == TREE_SCALAR
+		       ? cluster_intern(reader->cluster, node->text, node->n)
+		       : NULL;
+}
+
 /* Reads a pod. A pod that uses its node's network is judged as its node; its own data matter to
  * Services only. */
 static void read_pod(struct reader *reader, const struct object *object)
 {
-	const struct tree *spec = tree_get(object->root, "spec"), *node, *host, *uid;
+	const struct tree *spec = tree_get(object->root, "spec"), *node, *host;
 	const struct tree *status = tree_get(object->root, "status");
 	struct endpoint *endpoint;
 	bool on_host = false;
@@ -511,9 +518,8 @@ static void read_pod(struct reader *reader, const struct object *object)
 	endpoint->ns_name = object->ns;
 	endpoint->name = object->name;
 	endpoint->where = reader_where(reader, object->root);
-	uid = tree_get(object->metadata, "uid");
-	if (uid && uid->type == TREE_SCALAR)
-		endpoint->uid = cluster_intern(reader->cluster, uid->text, uid->n);
+	endpoint->uid = scalar(reader, tree_get(object->metadata, "uid"));
+	endpoint->created = scalar(reader, tree_get(object->metadata, "creationTimestamp"));
 	reader_labels(reader, tree_get(object->metadata, "labels"), &endpoint->labels);
 	if (has_address(status))
 		read_pod_addresses(reader, status, endpoint);

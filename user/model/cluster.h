@@ -97,9 +97,12 @@ struct endpoint {
 	bool not_ready; /* the condition Ready is not True */
 	bool terminating; /* the pod is being deleted */
 	const char *uid; /* the pod's; NULL: not given */
+	const char *created; /* when the pod was, as Kubernetes writes it; NULL: not given */
 	const char *attachment; /* "CONTAINER:INTERFACE" of the pod that a container runtime
 				 * added */
 	bool unknown; /* its labels are unknown: it fits no segment, so it is isolated */
+	bool rests; /* it stays unknown, whatever a policy knows of its name: its address may still
+		     * be another pod's on other nodes */
 	const char *as_policy; /* its name in the policy in force; it has no labels then */
 	struct cidr *allow_source; /* further addresses that it may send from */
 	size_t n_allow_source;
