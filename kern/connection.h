@@ -711,8 +711,8 @@ struct words {
 	__u64 word[2]; /* by enum bh_direction */
 };
 
-/* Judges a connection that may open, as connection_open() does. Returns BH_PASS_NEW or the reason to
- * drop. */
+/* Judges a connection that may open, as connection_open() does. Returns BH_PASS_NEW or the reason
+ * to drop. */
 BPF_GLOBAL int connection_new(struct packet *p, const struct connection *c, struct words *words)
 {
 	int reason;
@@ -742,7 +742,7 @@ static __always_inline void connection_fill(const struct packet *p, const struct
 /* Makes an entry of a connection that connection_new() has let open. @flags: of
  * bh_ct.payer. Returns false if the table has no place. */
 static __always_inline bool connection_insert(const struct packet *p, const struct connection *c,
-					 const struct words *words, __u32 state, __u32 flags)
+					      const struct words *words, __u32 state, __u32 flags)
 {
 	__u32 place = ct_claim(p, connection_payer(c) | flags);
 	struct bh_ct *ct = place ? table_slot(place) : NULL;

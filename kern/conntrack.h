@@ -40,8 +40,8 @@ static __always_inline void ct_wait(struct packet *p, bool waiting)
 	ct_hash(p);
 }
 
-/* Claims a slot for a new connection of the packet (table_claim()), and removes an entry of the same
- * key. Returns its place; 0: there is none, or the packet goes to a group. */
+/* Claims a slot for a new connection of the packet (table_claim()), and removes an entry of the
+ * same key. Returns its place; 0: there is none, or the packet goes to a group. */
 static __always_inline __u32 ct_claim(const struct packet *p, __u32 payer)
 {
 	if (packet_is_group(p))
@@ -97,8 +97,8 @@ static __always_inline void ct_change(struct bh_ct *ct, __u32 tag, __u32 set, __
 {
 #pragma unroll
 	for (int i = 0; i < CT_TRIES; i++) {
-		__u32 state = ordered_stores ? READ_ONCE(ct->state)
-					     : __sync_fetch_and_or(&ct->state, 0);
+		__u32 state =
+			ordered_stores ? READ_ONCE(ct->state) : __sync_fetch_and_or(&ct->state, 0);
 		__u32 next = (state & ~clear) | set;
 
 		barrier();

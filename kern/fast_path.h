@@ -76,8 +76,8 @@ static __always_inline bool fast_path_transport(struct fast_path *p, const void 
 	return own >= (int)sizeof(*tcp) && own <= length;
 }
 
-/* Returns true if the packet is one of the first of a connection that both ends allow (handshake.h).
- * A call to a Service may have got another backend, and is judged again. */
+/* Returns true if the packet is one of the first of a connection that both ends allow
+ * (handshake.h). A call to a Service may have got another backend, and is judged again. */
 static __always_inline bool fast_path_shakes(struct fast_path *p, struct bh_ct *ct,
 					     const struct ct_sight *at, __u8 protocol)
 {

@@ -58,8 +58,8 @@ static __always_inline bool handshake_answer(struct bh_ct *ct,
 {
 	__u32 from = segment->at.from;
 
-	if ((READ_ONCE(ct->state) & BH_CT_STATE & ~BH_CT_ANSWERED) != BH_CT_HALF || segment->initiates ||
-	    !handshake_follows(ct, segment, word))
+	if ((READ_ONCE(ct->state) & BH_CT_STATE & ~BH_CT_ANSWERED) != BH_CT_HALF ||
+	    segment->initiates || !handshake_follows(ct, segment, word))
 		return false;
 	if (segment->at.hook == BH_HOOK_FROM_ENDPOINT)
 		__builtin_memcpy(from ? ct->end[1].mac : ct->end[0].mac, segment->at.mac_from,
@@ -72,8 +72,8 @@ static __always_inline bool handshake_answer(struct bh_ct *ct,
 static __always_inline bool handshake_complete(struct bh_ct *ct,
 					       const struct handshake_segment *segment, __u64 word)
 {
-	if ((READ_ONCE(ct->state) & BH_CT_STATE) != (BH_CT_HALF | BH_CT_ANSWERED) || !segment->initiates ||
-	    !handshake_follows(ct, segment, word))
+	if ((READ_ONCE(ct->state) & BH_CT_STATE) != (BH_CT_HALF | BH_CT_ANSWERED) ||
+	    !segment->initiates || !handshake_follows(ct, segment, word))
 		return false;
 	handshake_touch(ct);
 	tcp_promote(ct, (__u32)word & ~BH_CT_FLAGS, segment->at.from, segment->acknowledged, 0);

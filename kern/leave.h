@@ -200,7 +200,8 @@ static __always_inline struct bh_ct *leave_find(struct packet *p)
 {
 	struct bh_ct *ct = p->absent ? NULL : ct_find(p), *waiting = NULL;
 
-	if (unlikely(p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_SYN && p->tcp_flags & TCP_ACK) &&
+	if (unlikely(p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_SYN &&
+		     p->tcp_flags & TCP_ACK) &&
 	    p->class == PACKET_FLOW)
 		waiting = ct_find_waiting(p);
 	return waiting ? waiting : ct;

@@ -55,8 +55,7 @@ static __always_inline bool sweep_is_over(const struct bh_ct_slot *slot, const s
 	__u32 state = READ_ONCE(slot->ct.state);
 	__u32 timeout = table_timeout(slot->key.protocol, state);
 
-	if (!(state & BH_CT_DENIED) &&
-	    (state & SWEEP_UNUSED || (state & BH_CT_FINS) == BH_CT_FINS))
+	if (!(state & BH_CT_DENIED) && (state & SWEEP_UNUSED || (state & BH_CT_FINS) == BH_CT_FINS))
 		timeout = sweep_shrunk(timeout, sweep->shrink);
 	return !READ_ONCE(slot->ct.verdict[BH_EGRESS]) ||
 	       table_silent(&slot->ct, sweep->now) > (__s32)timeout;
@@ -146,7 +145,8 @@ static long sweep_iface(void *map __attribute__((unused)), const __u32 *key __at
 	return 0;
 }
 
-/* Half of the table is for the floors of the endpoints and of the node, and half for the surplus. */
+/* Half of the table is for the floors of the endpoints and of the node, and half for the surplus.
+ */
 static __noinline void sweep_end(struct bh_ct_sweeper *sweeper)
 {
 	struct bh_share_total *total = share_total();
@@ -178,7 +178,8 @@ static __always_inline bool sweep_is_planned(void)
 static int sweep_step(void *map __attribute__((unused)), int *key __attribute__((unused)),
 		      struct bh_ct_sweeper *sweeper)
 {
-	struct sweep sweep = {.bucket = sweeper->bucket, .now = table_now(), .shrink = sweep_shrink()};
+	struct sweep sweep = {
+		.bucket = sweeper->bucket, .now = table_now(), .shrink = sweep_shrink()};
 	__u32 step = ct_buckets / SWEEP_STEPS + 1;
 
 	bpf_loop(step < SWEEP_MAX ? step : SWEEP_MAX, sweep_bucket, &sweep, 0);

@@ -342,8 +342,8 @@ static __noinline bool table_prefers_second(const struct table_key *key)
 	return second && table_load(second) < table_load(first);
 }
 
-/* Makes a free slot for the key busy, of the two buckets. So both are full only if nearly all of the
- * table is. */
+/* Makes a free slot for the key busy, of the two buckets. So both are full only if nearly all of
+ * the table is. */
 static __always_inline __u32 table_add(const struct table_key *key)
 {
 	__u32 first = bh_ct_first(key->hash, ct_buckets);
@@ -363,8 +363,8 @@ static __always_inline bool table_has_room(const struct bh_share *own, __u32 mor
 {
 	struct bh_share_total *total = share_total();
 
-	return total && (share_is_below(own, READ_ONCE(total->floor)) ||
-			 share_has_room(total, more));
+	return total &&
+	       (share_is_below(own, READ_ONCE(total->floor)) || share_has_room(total, more));
 }
 
 #define TABLE_TRIES 4
@@ -395,7 +395,7 @@ static __always_inline __u32 table_replace(const struct table_key *key, const st
 		if (least >= TABLE_KEPT)
 			return 0;
 		not = table_take(least, payer);
-		if (! not )
+		if (!not )
 			return (__u32)least;
 	}
 	return 0;

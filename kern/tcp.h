@@ -159,8 +159,8 @@ static __always_inline void tcp_renumber(struct bh_ct *ct, __u32 from, __u32 ack
 
 /* Makes a half-open connection an open one. @tag: of the connection's words; @fin: the state bit of
  * the end's FIN, if the segment has one. */
-static __always_inline void tcp_promote(struct bh_ct *ct, __u32 tag, __u32 from,
-					__u32 acknowledged, __u32 fin)
+static __always_inline void tcp_promote(struct bh_ct *ct, __u32 tag, __u32 from, __u32 acknowledged,
+					__u32 fin)
 {
 	tcp_renumber(ct, from, acknowledged);
 	ct_change(ct, tag, fin, BH_CT_HALF | BH_CT_ANSWERED | BH_CT_RST);

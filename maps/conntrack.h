@@ -6,10 +6,10 @@
  * that has gone. A miss means that the connection is not known: the packet is judged as its first.
  *
  * A kernel timer (bh_ct_sweeper) frees connections that have timed out. When an endpoint's share
- * is used up (share.h), its next connection replaces the entry whose loss costs least. The order is:
- * closed; unanswered for `unanswered-stay`; one question and one answer; unanswered for less than
- * that; idle for a quarter of the timeout. Among equals the one that was silent longest goes first. A
- * connection in use is never replaced, nor is one that policy denies.
+ * is used up (share.h), its next connection replaces the entry whose loss costs least. The order
+ * is: closed; unanswered for `unanswered-stay`; one question and one answer; unanswered for less
+ * than that; idle for a quarter of the timeout. Among equals the one that was silent longest goes
+ * first. A connection in use is never replaced, nor is one that policy denies.
  *
  * A slot is used again at once. Whoever fills it stores the next incarnation number in `state`, so
  * that a compare-and-swap by a program that found the former connection fails.

@@ -37,8 +37,7 @@
 #define BH_SHARE_IS_HOLDER 0x80000000u
 
 /* The key of a holder. @ns: bh_namespace(); 0: no namespace, but the endpoint or node at @key. */
-#define BH_SHARE_HOLDER(ns, key) \
-	(BH_SHARE_IS_HOLDER | (__u32)((ns) ? (ns) ^ (ns) >> 32 : (key)))
+#define BH_SHARE_HOLDER(ns, key) (BH_SHARE_IS_HOLDER | (__u32)((ns) ? (ns) ^ (ns) >> 32 : (key)))
 
 /*
  * Connections, and how often their number has changed:

@@ -3,10 +3,10 @@
  * Random sequences of frames, policy changes, endpoint arrivals and departures, and time, on a node
  * in the test's own namespace: pods with routed and with bridged interfaces, the node, a host on
  * the bridge and hosts outside. Each frame passes the hooks that it passes on a real node, and each
- * program's verdict must be one that lib/sequence_model.c allows. Each frame runs on another CPU. In
- * every other sequence the table of connections is full: what the model remembers is never replaced,
- * since there are closed connections enough. A failing sequence is shrunk and
- * printed as steps.
+ * program's verdict must be one that lib/sequence_model.c allows. Each frame runs on another CPU.
+ * In every other sequence the table of connections is full: what the model remembers is never
+ * replaced, since there are closed connections enough. A failing sequence is shrunk and printed as
+ * steps.
  *
  * SEED=n runs only that sequence; SEQUENCES=n runs n sequences, from SEED or from BULKHEAD_SEED's.
  * BULKHEAD_FULL=1 runs 100,000.

@@ -149,7 +149,7 @@ again() { # SOURCE ADDRESS
 net_check "a client outside connects, IPv4" again 198.19.1.1 "$db4"
 net_check "a client outside connects, IPv6" again 2001:2:0:2::1 "$db6"
 net_check "the policy changes" net_bulkhead load "$NET_TMP/later.ini"
-net_check "it connects from the same port at once, IPv4" again 198.19.1.1 "$db4"
-net_check "it connects from the same port at once, IPv6" again 2001:2:0:2::1 "$db6"
+net_check "that client connects from the same port at once, IPv4" again 198.19.1.1 "$db4"
+net_check "that client connects from the same port at once, IPv6" again 2001:2:0:2::1 "$db6"
 
 net_end

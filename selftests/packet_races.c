@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Two packets of one connection, or of one bucket of the table, at one moment on two CPUs: no change
- * of an entry is lost, every connection counts once in its share, and connections go on. Each race is
- * run many times, with the CPUs a little apart from each other each time.
+ * Two packets of one connection, or of one bucket of the table, at one moment on two CPUs: no
+ * change of an entry is lost, every connection counts once in its share, and connections go on.
+ * Each race is run many times, with the CPUs a little apart from each other each time.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -22,7 +22,8 @@
 		__VA_ARGS__  \
 	}
 #define SYN PACKET(TCP(A, B, 80))
-#define ANSWER PACKET(TCP(B, A, 40000), .sport = 80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001)
+#define ANSWER \
+	PACKET(TCP(B, A, 40000), .sport = 80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001)
 #define ACK PACKET(TCP(A, B, 80), .flags = TCP_A, .seq = 1001, .ack = 5001)
 #define QUESTION PACKET(UDP(A, B, 53))
 #define REPLY PACKET(UDP(B, A, 40000), .sport = 53)
@@ -256,8 +257,7 @@ static void replacements(void)
 	}
 	counted(10 * ROUNDS);
 	expect("the table is not fuller than both floors, the room and an eighth", 10 * ROUNDS,
-	       packet_node_connections() + packet_node_half_open() <=
-		       2 * 8 + 32 + 256 / 8 + 4);
+	       packet_node_connections() + packet_node_half_open() <= 2 * 8 + 32 + 256 / 8 + 4);
 }
 
 static const struct packet_sequence sequences[] = {

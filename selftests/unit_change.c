@@ -32,6 +32,7 @@
 #include "node/change/delta/load_delta.h"
 #include "node/change/record.h"
 #include "node/change/repair.h"
+#include "node/change/survey.h"
 #include "node/change/vanished.h"
 #include "node/kernel/pinned.h"
 #include "node/kernel/rtnl.h"
@@ -108,6 +109,7 @@ static void init_local(struct local *local, const struct policy *policy)
 	maps_init_table(MAP_allow_source, &local->allow_source);
 	maps_init_table(MAP_link_locals, &local->link_locals);
 	maps_init_table(MAP_tunnels, &local->tunnels);
+	assert_int_equal(survey_nodes(policy, &local->tunnels), 0);
 	table_init(&local->kept, sizeof(struct bh_addr), 0);
 }
 
@@ -281,6 +283,9 @@ static void assert_nothing_left(struct world *world, const struct policy *policy
 
 	change_init(&change, "again");
 	plan_load(world, policy, &change);
+	/* A killed load may leave a node's address, to which endpoints do not encapsulate then. The
+	 * next load deletes it. */
+	change.maps[MAP_tunnels].gone.n = 0;
 	assert_true(change_is_empty(&change));
 }
 

@@ -159,9 +159,8 @@ static int listen_to(unsigned int ifindex, const struct client *c)
 		BPF_STMT(BPF_RET | BPF_K, 0),
 	};
 	struct sock_fprog filter = {sizeof(code) / sizeof(*code), code};
-	struct sockaddr_ll at = {.sll_family = AF_PACKET,
-				 .sll_protocol = htons(ETH_P_ALL),
-				 .sll_ifindex = ifindex};
+	struct sockaddr_ll at = {
+		.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = ifindex};
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) ||

@@ -32,10 +32,22 @@
 #define CPUS_MAX 512
 #define TWIN "10.2.%u.1%u" /* a pod elsewhere, in the segment of a role and policy */
 
-enum table { CT, SWEEPER, SHARE_TOTAL, SHARES, FRAGMENTS, LAST, ENDPOINTS, CONFIG, COUNTERS, TABLES };
+enum table {
+	CT,
+	SWEEPER,
+	SHARE_TOTAL,
+	SHARES,
+	FRAGMENTS,
+	LAST,
+	ENDPOINTS,
+	CONFIG,
+	COUNTERS,
+	TABLES
+};
 
 static const char *const tables[TABLES] = {
-	"ct", "ct_sweeper", "share_total", "shares", "fragments", "flow_cache", "endpoints", "config", "counters",
+	"ct",	      "ct_sweeper", "share_total", "shares",   "fragments",
+	"flow_cache", "endpoints",  "config",	   "counters",
 };
 
 #define CONNECTIONS 1024
@@ -44,11 +56,11 @@ static const char *const tables[TABLES] = {
 #define FRAGMENT_BUCKETS (BH_FRAGMENT_NODE + BH_FRAGMENT_OUTSIDE + 64 * BH_FRAGMENT_OWN)
 
 static const char *const settings[] = {
-	"timeout-tcp=1050",  "timeout-tcp-closing=150", "timeout-tcp-reset=150",
-	"timeout-udp=350",   "timeout-udp-stream=350",	"timeout-half-open=250",
-	"timeout-sctp=450",  "timeout-icmp=150",
-	"timeout-other=450", "timeout-denied=250",	"timeout-fragment=150",
-	"event-rate=0",	     "connections=1024",
+	"timeout-tcp=1050",   "timeout-tcp-closing=150", "timeout-tcp-reset=150",
+	"timeout-udp=350",    "timeout-udp-stream=350",	 "timeout-half-open=250",
+	"timeout-sctp=450",   "timeout-icmp=150",	 "timeout-other=450",
+	"timeout-denied=250", "timeout-fragment=150",	 "event-rate=0",
+	"connections=1024",
 };
 
 struct sequence_node {
@@ -513,8 +525,8 @@ int sequence_node_wait(struct sequence_node *node, unsigned int seconds)
 
 #define FILLER 0x1000000 /* no interface's index */
 
-/* Stops the sweeper, whose timeouts are short in a table that is full: a write to the map cancels the
- * timer, and the programs start none while `owner` is theirs. */
+/* Stops the sweeper, whose timeouts are short in a table that is full: a write to the map cancels
+ * the timer, and the programs start none while `owner` is theirs. */
 static int stop_sweeper(const struct sequence_node *node)
 {
 	struct bh_ct_sweeper sweeper;

@@ -32,8 +32,8 @@ int sequence_node_arrive(struct sequence_node *node, unsigned int role);
 /* Ages all state that the programs keep. */
 int sequence_node_wait(struct sequence_node *node, unsigned int seconds);
 
-/* Returns 1 if the program at that hook passes the frame, else 0. Each frame runs on any of the CPUs
- * that the process may use. */
+/* Returns 1 if the program at that hook passes the frame, else 0. Each frame runs on any of the
+ * CPUs that the process may use. */
 int sequence_node_run(struct sequence_node *node, const struct step *step,
 		      const struct sight *sight);
 

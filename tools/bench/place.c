@@ -42,10 +42,9 @@ int place_make(struct bench *bench, unsigned int number, struct place *place)
 {
 	int err;
 
-	*place = (struct place){.options = {.pin = place->pin,
-					    .name = "bench",
-					    .settings = settings,
-					    .n_settings = 1}};
+	*place = (struct place){
+		.options = {
+			.pin = place->pin, .name = "bench", .settings = settings, .n_settings = 1}};
 	snprintf(place->pin, sizeof(place->pin), "%s-%u", bench->pin, number);
 	if (unshare(CLONE_NEWNET)) {
 		perror("no network namespace");

@@ -158,7 +158,8 @@ uint32_t connections_forget(const struct connections *connections, const struct 
 			/* The words are read before the addresses whose words they must be. */
 			was[BH_EGRESS] = __atomic_load_n(&word[BH_EGRESS], __ATOMIC_SEQ_CST);
 			was[BH_INGRESS] = __atomic_load_n(&word[BH_INGRESS], __ATOMIC_SEQ_CST);
-			if (!has_address(slot, addr) || !clear_word(&word[BH_EGRESS], was[BH_EGRESS]))
+			if (!has_address(slot, addr) ||
+			    !clear_word(&word[BH_EGRESS], was[BH_EGRESS]))
 				continue;
 			clear_word(&word[BH_INGRESS], was[BH_INGRESS]);
 			forgotten++;
