@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The compiler's results → the tables of struct policy, each in the order that policy.h gives. */
+#include "compile/budget.h"
 #include "compile/references.h"
 #include "compile/tables.h"
 #include "maps/segment.h"
@@ -12,13 +13,16 @@ void tables_pair(struct compiler *c, uint32_t subject, uint32_t peer, uint32_t v
 void tables_need(struct compiler *c, uint32_t verdicts, uint32_t resolution_set)
 {
 	struct need need = {verdicts, 0};
-	const uint32_t *resolutions;
-	size_t n;
+	const uint32_t *resolutions, *rules;
+	size_t n, n_rules;
 
 	if (c->verdicts.at[verdicts].ports.count != BH_PORTS_NAMED)
 		return;
 	intern_add(&c->needs, &need, sizeof(need), NULL);
 	resolutions = intern_set(&c->sets, resolution_set, &n);
+	rules = ports_rules(c, verdicts, &n_rules);
+	if (!budget_charge_namespace(c, rules, n_rules, BUDGET_STEPS, n))
+		return;
 	for (size_t i = 0; i < n; i++) {
 		need.resolution = resolutions[i];
 		intern_add(&c->needs, &need, sizeof(need), NULL);
