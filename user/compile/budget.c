@@ -22,7 +22,7 @@ const struct budget_limit budget_limits[BUDGETS] = {
 			       BH_VARIATION_MAX / 2, sizeof(struct policy_variation)},
 	[BUDGET_LISTS] = {"port lists", 1 << 16, 1 << 18, sizeof(struct policy_class)},
 	[BUDGET_INTERVALS] = {"port intervals", 1 << 18, 1 << 20, sizeof(struct bh_interval)},
-	[BUDGET_PAIRS] = {"pairs of segments", 1 << 20, 1 << 22, sizeof(struct policy_pair)},
+	[BUDGET_PAIRS] = {"pairs of segments", 1 << 19, 1 << 21, sizeof(struct policy_pair)},
 	[BUDGET_BYTES] = {"bytes of the compiled policy", 1 << 24, 1 << 26, 1},
 	[BUDGET_STEPS] = {"steps of the compiler", 1 << 25, 1 << 27, 0},
 };

@@ -265,6 +265,8 @@ uint32_t lineage_resolution(struct lineage *lineage, const struct policy_key *ke
 uint32_t lineage_rule(struct lineage *lineage, const struct plain_rule *rule);
 uint32_t lineage_segment(struct lineage *lineage, const struct policy_key *key,
 			 const struct policy_segment **old); /* NULL: the segment is new */
+/* Returns an ID for a segment that replaces the base's of the same key. */
+uint32_t lineage_new_segment(struct lineage *lineage);
 /* Sets the policy's next_* IDs. */
 void lineage_numbers(const struct lineage *lineage, struct policy *policy);
 void lineage_close(struct lineage *lineage);

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Budgets: a policy or namespace that asks for too much is set aside closed. The compiled policy is
+ * then byte for byte that of a cluster in which the same policies stand without rules.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/asides.h"
+#include "compile/blob.h"
+#include "compile/compile.h"
+#include "compile/flow.h"
+#include "input/input.h"
+
+/* Objects of the hostile namespace */
+
+static void put_namespace(FILE *to, const char *name)
+{
+	fprintf(to,
+		"{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"%s\"}}\n",
+		name);
+}
+
+/* @n: last two bytes of the address, and the value of the label n; @port: of the name http. */
+static void put_pod(FILE *to, const char *ns, const char *app, unsigned int n, unsigned int port)
+{
+	const char *net = strcmp(ns, "evil") ? "10.0" : "10.1";
+
+	fprintf(to,
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s-%u\","
+		"\"namespace\":\"%s\",\"labels\":{\"app\":\"%s\",\"n\":\"%u\"}},\"spec\":{"
+		"\"nodeName\":\"w\",\"containers\":[{\"name\":\"c\",\"ports\":[{\"name\":\"http\","
+		"\"containerPort\":%u}]}]},\"status\":{\"podIP\":\"%s.%u.%u\"}}\n",
+		app, n, ns, app, n, port, net, n >> 8, n & 255);
+}
+
+/* Begins a policy; the caller puts rules, and then ends the policy. */
+static void begin_policy(FILE *to, const char *name, const char *selector)
+{
+	fprintf(to,
+		"{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":"
+		"{\"name\":\"%s\",\"namespace\":\"evil\"},\"spec\":{\"podSelector\":{%s},"
+		"\"policyTypes\":[\"Ingress\"],\"ingress\":[",
+		name, selector);
+}
+
+static void end_policy(FILE *to)
+{
+	fprintf(to, "]}}\n");
+}
+
+static void put_closed(FILE *to, const char *name, const char *selector)
+{
+	begin_policy(to, name, selector);
+	end_policy(to);
+}
+
+static void put_ports(FILE *to, const char *protocol, unsigned int n)
+{
+	fprintf(to, "\"ports\":[");
+	for (unsigned int i = 0; i < n; i++)
+		fprintf(to, "%s{\"protocol\":\"%s\",\"port\":%u}", i ? "," : "", protocol,
+			1 + 2 * i);
+	fprintf(to, "]");
+}
+
+static void put_pods(FILE *to, unsigned int n, unsigned int port_step)
+{
+	for (unsigned int i = 0; i < n; i++)
+		put_pod(to, "evil", "x", 1 + i, 1000 + i * port_step);
+}
+
+/* Rows: @closed writes the policies that are to be set aside without rules. */
+
+/* @n_ports ports for everybody, and one more for each of @n_cidrs: so many lists. */
+static void put_wide(FILE *to, const char *name, const char *selector, unsigned int n_ports,
+		     unsigned int n_cidrs)
+{
+	begin_policy(to, name, selector);
+	fprintf(to, "{");
+	put_ports(to, "TCP", n_ports);
+	fprintf(to, "}");
+	for (unsigned int i = 0; i < n_cidrs; i++)
+		fprintf(to,
+			",{\"from\":[{\"ipBlock\":{\"cidr\":\"20.%u.%u.0/"
+			"24\"}}],\"ports\":[{\"port\":"
+			"%u}]}",
+			i >> 8, i & 255, 2 + 2 * i);
+	end_policy(to);
+}
+
+static void intervals(FILE *to, bool closed)
+{
+	if (closed)
+		put_closed(to, "big", "");
+	else
+		put_wide(to, "big", "", 20000, 900);
+}
+
+static void list(FILE *to, bool closed)
+{
+	static const char *const protocols[] = {"TCP", "UDP", "SCTP"};
+	static const char *const names[] = {"tcp", "udp", "big"};
+
+	for (int i = 0; i < 3; i++) {
+		if (closed && i == 2) {
+			put_closed(to, names[i], "");
+			continue;
+		}
+		begin_policy(to, names[i], "");
+		fprintf(to, "{");
+		put_ports(to, protocols[i], 32767 + (i == 2));
+		fprintf(to, "}");
+		end_policy(to);
+	}
+}
+
+static void put_cidrs(FILE *to, unsigned int n, bool one_rule)
+{
+	begin_policy(to, "big", "");
+	fprintf(to, "{\"from\":[");
+	for (unsigned int i = 0; i < n; i++) {
+		if (i)
+			fprintf(to, one_rule ? "," : "],\"ports\":[{\"port\":1}]},{\"from\":[");
+		fprintf(to, "{\"ipBlock\":{\"cidr\":\"20.%u.%u.%u/32\"}}", i >> 16, i >> 8 & 255,
+			i & 255);
+	}
+	fprintf(to, "]}");
+	end_policy(to);
+}
+
+static void prefixes(FILE *to, bool closed)
+{
+	if (closed)
+		put_closed(to, "big", "");
+	else
+		put_cidrs(to, 66000, true);
+}
+
+static void segments(FILE *to, bool closed)
+{
+	if (closed)
+		put_closed(to, "big", "");
+	else
+		put_cidrs(to, 4200, false);
+}
+
+static void bytes(FILE *to, bool closed)
+{
+	begin_policy(to, "big", "");
+	for (unsigned int i = 0; !closed && i < 400000; i++)
+		fprintf(to, i ? ",{}" : "{}");
+	end_policy(to);
+}
+
+/* Each exception is a clause of its own that holds in each address of the last rule. */
+static void steps(FILE *to, bool closed)
+{
+	begin_policy(to, "big", "");
+	for (unsigned int i = 0; !closed && i < 3000; i++)
+		fprintf(to,
+			"{\"from\":[{\"ipBlock\":{\"cidr\":\"20.0.0.0/"
+			"8\",\"except\":[\"20.255.%u.%u/"
+			"32\"]}}],\"ports\":[{\"port\":%u}]},",
+			i >> 8, i & 255, 1 + i);
+	for (unsigned int i = 0; !closed && i < 20000; i++)
+		fprintf(to, "%s{\"ipBlock\":{\"cidr\":\"20.%u.%u.1/32\"}}", i ? "," : "{\"from\":[",
+			i >> 8, i & 255);
+	fprintf(to, closed ? "" : "]}");
+	end_policy(to);
+}
+
+/* Each of @n subjects, told apart by a policy of its own, with each of @n peers. */
+static void put_small(FILE *to, unsigned int n)
+{
+	char name[32], selector[64];
+
+	for (unsigned int i = 1; i <= n; i++) {
+		snprintf(name, sizeof(name), "small-%u", i);
+		snprintf(selector, sizeof(selector), "\"matchLabels\":{\"n\":\"%u\"}", i);
+		begin_policy(to, name, selector);
+		fprintf(to, "{\"ports\":[{\"port\":%u}]}", 20000 + i);
+		end_policy(to);
+	}
+}
+
+static void lists(FILE *to, bool closed)
+{
+	put_pods(to, 270, 0);
+	put_small(to, 270);
+	begin_policy(to, "big", "");
+	for (unsigned int i = 1; !closed && i <= 270; i++)
+		fprintf(to,
+			"%s{\"from\":[{\"podSelector\":{\"matchLabels\":{\"n\":\"%u\"}}}],"
+			"\"ports\":[{"
+			"\"port\":%u}]}",
+			i > 1 ? "," : "", i, i);
+	end_policy(to);
+}
+
+static void pairs(FILE *to, bool closed)
+{
+	put_pods(to, 750, 0);
+	put_small(to, 750);
+	begin_policy(to, "tell-apart", "\"matchLabels\":{\"app\":\"none\"}");
+	for (unsigned int i = 1; i <= 750; i++)
+		fprintf(to, "%s{\"from\":[{\"podSelector\":{\"matchLabels\":{\"n\":\"%u\"}}}]}",
+			i > 1 ? "," : "", i);
+	end_policy(to);
+	begin_policy(to, "big", "");
+	if (!closed)
+		fprintf(to, "{\"from\":[{\"podSelector\":{\"matchExpressions\":[{\"key\":\"n\","
+			    "\"operator\":\"Exists\"}]}}],\"ports\":[{\"port\":1}]}");
+	end_policy(to);
+}
+
+static void variations(FILE *to, bool closed)
+{
+	put_pods(to, 2100, 1);
+	begin_policy(to, "big", "");
+	if (!closed)
+		fprintf(to, "{\"ports\":[{\"port\":\"http\"}]}");
+	end_policy(to);
+}
+
+static void namespace_intervals(FILE *to, bool closed)
+{
+	char name[16], selector[64];
+
+	put_pods(to, 5, 0);
+	for (unsigned int i = 1; i <= 5; i++) {
+		snprintf(name, sizeof(name), "big-%u", i);
+		snprintf(selector, sizeof(selector), "\"matchLabels\":{\"n\":\"%u\"}", i);
+		if (closed)
+			put_closed(to, name, selector);
+		else
+			put_wide(to, name, selector, 19000, 5);
+	}
+	put_closed(to, "rest", "");
+}
+
+static const struct row {
+	const char *name;
+	void (*put)(FILE *to, bool closed);
+	const char *aside; /* name of the policy that is set aside; NULL: all policies are */
+	const char *why; /* end of the reason */
+} rows[] = {
+	{"one policy's port intervals", intervals, "big", "intervals or more, the limit is 262144"},
+	{"one list's port intervals", list, "big", "it has more ports than they"},
+	{"one policy's CIDRs", prefixes, "big", "needs 65537 CIDRs or more, the limit is 65536"},
+	{"one policy's segments", segments, "big",
+	 "needs 4097 segments of addresses or more, the limit is 4096"},
+	{"one policy's bytes", bytes, "big",
+	 "of the compiled policy or more, the limit is 16777216"},
+	{"one policy's steps", steps, "big",
+	 "steps of the compiler or more, the limit is 33554432"},
+	{"one policy's port lists", lists, "big", "port lists or more, the limit is 65536"},
+	{"one policy's pairs", pairs, "big", "pairs of segments or more, the limit is 524288"},
+	{"a namespace's variations", variations, NULL,
+	 "its namespace needs 2048 variations of port names in one segment or more, the limit of "
+	 "one "
+	 "is 2047"},
+	{"a namespace's port intervals", namespace_intervals, NULL,
+	 "port intervals or more, the limit of one is 1048576"},
+};
+
+#define N_ROWS (sizeof(rows) / sizeof(*rows))
+
+/* The honest namespace */
+
+static void put_honest(FILE *to, const char *more)
+{
+	put_namespace(to, "good");
+	put_pod(to, "good", "db", 1, 80);
+	put_pod(to, "good", "web", 2, 80);
+	fprintf(to,
+		"{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{"
+		"\"name\":\"db\",\"namespace\":\"good\"},\"spec\":{\"podSelector\":{"
+		"\"matchLabels\":{"
+		"\"app\":\"db\"}},\"ingress\":[{\"from\":[{\"podSelector\":{\"matchLabels\":{"
+		"\"app\":"
+		"\"web\"}}},{\"ipBlock\":{\"cidr\":\"20.0.0.0/"
+		"9\"}}],\"ports\":[{\"port\":\"http\"}]}"
+		"%s]}}\n",
+		more);
+	put_namespace(to, "evil");
+	put_pod(to, "evil", "y", 30000, 80);
+}
+
+struct world {
+	struct cluster cluster;
+	struct policy *policy;
+	void *bytes;
+	size_t size;
+};
+
+static void compile(struct world *world, const struct row *row, bool closed, const char *more,
+		    const struct policy *base)
+{
+	struct diag diag = {.to = NULL};
+	size_t size;
+	char *text;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	put_honest(to, more);
+	row->put(to, closed);
+	fclose(to);
+	cluster_init(&world->cluster);
+	assert_int_equal(input_parse_json(&world->cluster, text, size, "test", &diag), 0);
+	assert_int_equal(cluster_finish(&world->cluster, &diag), 0);
+	assert_int_equal(compile_cluster(&world->cluster, base, &diag, &world->policy), 0);
+	assert_int_equal(blob_write(world->policy, &world->bytes, &world->size), 0);
+	free(text);
+}
+
+static void end(struct world *world)
+{
+	free(world->bytes);
+	policy_free(world->policy);
+	cluster_free(&world->cluster);
+}
+
+static bool allows(const struct policy *policy, const char *from, const char *to, const char *port)
+{
+	struct judge_source source = judge_policy(policy);
+	struct decision egress, ingress;
+	struct flow flow = {0};
+	char why[FLOW_TEXT];
+
+	assert_int_equal(address_parse(from, &flow.source), 0);
+	assert_int_equal(address_parse(to, &flow.destination), 0);
+	assert_int_equal(port_parse(port, &flow, why), 0);
+	return judge_flow(&source, policy, &flow, &egress, &ingress);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	const size_t n = strlen(text), n_end = strlen(end);
+
+	return n >= n_end && !strcmp(text + n - n_end, end);
+}
+
+static void check_asides(const struct row *row, const struct world *world)
+{
+	const struct asides *asides = world->policy->asides;
+	size_t n_evil = 0;
+
+	for (size_t i = 0; i < world->cluster.n_policies; i++)
+		n_evil += !strcmp(world->cluster.policies[i].ns_name, "evil");
+	assert_non_null(asides);
+	assert_int_equal(asides->n, row->aside ? 1 : n_evil);
+	for (size_t i = 0; i < asides->n; i++) {
+		assert_string_equal(asides->at[i].ns, "evil");
+		if (row->aside)
+			assert_string_equal(asides->at[i].name, row->aside);
+		if (!ends_with(asides->at[i].why, row->why))
+			fail_msg("%s", asides->at[i].why);
+	}
+}
+
+static void check_verdicts(const struct policy *policy)
+{
+	assert_true(allows(policy, "10.0.0.2", "10.0.0.1", "TCP/80"));
+	assert_false(allows(policy, "10.0.0.2", "10.0.0.1", "TCP/81"));
+	assert_true(allows(policy, "20.1.2.3", "10.0.0.1", "TCP/80"));
+	assert_false(allows(policy, "20.255.2.3", "10.0.0.1", "TCP/80"));
+	/* ingress is the direction that the policies name */
+	assert_false(allows(policy, "10.0.0.2", "10.1.117.48", "TCP/2"));
+	assert_true(allows(policy, "10.1.117.48", "10.0.0.2", "TCP/2"));
+}
+
+static void is_set_aside(void **state)
+{
+	const struct row *row = *state;
+	static const char more[] = ",{\"ports\":[{\"port\":9}]}";
+	struct world open = {0}, closed = {0}, next = {0}, next_closed = {0};
+
+	compile(&open, row, false, "", NULL);
+	compile(&closed, row, true, "", NULL);
+	check_asides(row, &open);
+	assert_null(closed.policy->asides);
+	assert_int_equal(open.size, closed.size);
+	assert_memory_equal(open.bytes, closed.bytes, open.size);
+	check_verdicts(open.policy);
+
+	/* a successor, and a compile of the same objects on top of the policy */
+	compile(&next, row, false, more, open.policy);
+	compile(&next_closed, row, true, more, closed.policy);
+	check_asides(row, &next);
+	assert_int_equal(next.size, next_closed.size);
+	assert_memory_equal(next.bytes, next_closed.bytes, next.size);
+	assert_true(allows(next.policy, "10.0.0.2", "10.0.0.1", "TCP/9"));
+	end(&next_closed);
+	compile(&next_closed, row, false, more, next.policy);
+	assert_int_equal(next_closed.policy->generation, next.policy->generation);
+	end(&open);
+	end(&closed);
+	end(&next);
+	end(&next_closed);
+}
+
+static void big_but_honest(FILE *to, bool closed)
+{
+	(void)closed;
+	/* 1 MB of single ports, and a list of 20,000 CIDRs */
+	put_wide(to, "ports", "", 30000, 2);
+	put_cidrs(to, 20000, true);
+	put_pods(to, 500, 1);
+}
+
+static void honest_policies_are_kept(void **state)
+{
+	static const struct row row = {.put = big_but_honest};
+	struct world world = {0};
+
+	(void)state;
+	compile(&world, &row, false, "", NULL);
+	assert_null(world.policy->asides);
+	assert_true(allows(world.policy, "10.0.0.2", "10.1.117.48", "TCP/1"));
+	assert_false(allows(world.policy, "10.0.0.2", "10.1.117.48", "TCP/2"));
+	end(&world);
+}
+
+static unsigned int changing_port;
+
+static void changing(FILE *to, bool closed)
+{
+	(void)closed;
+	put_pod(to, "evil", "x", 1, changing_port);
+	put_closed(to, "none", "");
+	begin_policy(to, "name", "");
+	fprintf(to, "{\"ports\":[{\"port\":\"http\"}]}");
+	end_policy(to);
+}
+
+/* Variations are never used again. A pod that comes with another port each time uses them up, and
+ * then its segment gets another ID. */
+static void outlives_variations(void **state)
+{
+	static const struct row row = {.put = changing};
+	struct world world = {0};
+	struct policy *base = NULL;
+
+	(void)state;
+	for (changing_port = 1000; changing_port < 1000 + BH_VARIATION_MAX + 20; changing_port++) {
+		compile(&world, &row, false, "", base);
+		policy_free(base);
+		base = world.policy;
+		world.policy = NULL;
+		end(&world);
+	}
+	assert_true(allows(base, "10.0.0.2", "10.1.0.1", "TCP/5113"));
+	assert_false(allows(base, "10.0.0.2", "10.1.0.1", "TCP/5112"));
+	policy_free(base);
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[N_ROWS + 2] = {
+		cmocka_unit_test(honest_policies_are_kept),
+		cmocka_unit_test(outlives_variations),
+	};
+
+	for (size_t i = 0; i < N_ROWS; i++)
+		tests[i + 2] = (struct CMUnitTest){.name = rows[i].name,
+						   .test_func = is_set_aside,
+						   .initial_state = (void *)&rows[i]};
+	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
+}
