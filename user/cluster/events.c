@@ -110,6 +110,17 @@ void events_about(struct events *events, struct json_object *object, const char 
 	send(events, object, &said);
 }
 
+void events_aside(struct events *events, struct json_object *policy, const char *why)
+{
+	char message[1024];
+	const struct said said = {why, why ? "SetAside" : "Accepted", message};
+
+	snprintf(message, sizeof(message), "%s%s",
+		 why ? "isolates what it selects, without its rules: " : "within its budgets",
+		 why ? why : "");
+	send(events, policy, &said);
+}
+
 void events_turned(struct events *events, const struct condition *condition)
 {
 	struct json_object *about = store_object("PolicyStatus", "global", NULL);

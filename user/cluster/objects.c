@@ -34,6 +34,7 @@ static void free_kept(struct lh_entry *entry)
 
 	free(kept->text);
 	free(kept->why);
+	free(kept->aside);
 	json_object_put(kept->refused);
 	free(kept);
 	free(lh_entry_k(entry));
@@ -348,6 +349,7 @@ void objects_tell_refused(const struct objects *objects)
 				objects->ops.refused(objects->data, kept->refused, kept->why);
 		}
 	}
+	objects_tell_asides(objects);
 }
 
 /* Notes the object for the next compile. */
@@ -404,6 +406,7 @@ static void object_gone(void *data, const char *key)
 	if (!entry)
 		return;
 	collection->objects->refused -= !!((struct kept *)lh_entry_v(entry))->refused;
+	collection->objects->aside -= !!((struct kept *)lh_entry_v(entry))->aside;
 	note(collection, key);
 	lh_table_delete_entry(collection->kept, entry);
 	collection->objects->ops.changed(collection->objects->data);

@@ -312,8 +312,11 @@ int objects_compile(struct objects *objects, const struct policy *base, struct d
 {
 	int error = patch(objects, base, policy);
 
-	if (error)
+	if (error) {
 		error = compile_all(objects, base, diag, policy);
+		if (!error)
+			objects_note_asides(objects, (*policy)->asides);
+	}
 	if (error || begin_since(objects, *policy))
 		objects->since.known = false;
 	return error;
