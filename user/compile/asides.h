@@ -3,10 +3,13 @@
 #ifndef BULKHEAD_COMPILE_ASIDES_H
 #define BULKHEAD_COMPILE_ASIDES_H
 
+#include <stdint.h>
+
 #include "model/diag.h"
 
 /* A NetworkPolicy that isolates what it selects, without its rules. */
 struct aside {
+	uint32_t policy; /* index in the policies of the cluster that was compiled */
 	char *ns, *name; /* ns "": an administrator's policy */
 	char *why; /* "its 300000 port intervals are over the limit of 262144 ..." */
 	const char *kind; /* "NetworkPolicy" */

@@ -588,7 +588,8 @@ struct asides *budgets_asides(const struct compiler *c)
 			asides = grow_zeroed(1, sizeof(*asides));
 			asides->at = grow_zeroed(b->given->n_policies, sizeof(*asides->at));
 		}
-		asides->at[asides->n++] = (struct aside){.ns = copy_text(policy->ns_name),
+		asides->at[asides->n++] = (struct aside){.policy = i,
+							 .ns = copy_text(policy->ns_name),
 							 .name = copy_text(policy->name),
 							 .why = copy_text(b->why[i]),
 							 .kind = kind_of(policy),
