@@ -86,7 +86,7 @@ check "other policies count beside the three" honest_counts "$tmp/three.bhp"
 
 run_bulkhead lint "$tmp/wide.json"
 check "lint says beforehand that a policy would be set aside" grep -qE \
-	'wide.json:[0-9]+: evil/big: would be set aside, .* the limit is 262144 \[over-budget\]' "$tmp/out"
+	'wide.json:[0-9]+: evil/big: is set aside, .* the limit is 262144 \[over-budget\]' "$tmp/out"
 run_bulkhead lint "$tmp/wide-closed.json"
 check "lint says so of no other policy" is "$(grep -c over-budget "$tmp/out")" 0
 

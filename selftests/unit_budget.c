@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "compile/blob.h"
 #include "compile/compile.h"
 #include "compile/flow.h"
+#include "compile/frontend.h"
 #include "input/input.h"
 
 /* Objects of the hostile namespace */
@@ -462,15 +464,87 @@ static void outlives_variations(void **state)
 	policy_free(base);
 }
 
+static void put_service(FILE *to, unsigned int number, unsigned int n_addresses,
+			unsigned int n_ports)
+{
+	fprintf(to,
+		"{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"s%u\","
+		"\"namespace\":\"evil\"},\"spec\":{\"selector\":{\"app\":\"y\"},\"clusterIP\":"
+		"\"172.16.%u.%u\",\"externalIPs\":[",
+		number, number >> 8, number & 255);
+	for (unsigned int i = 0; i < n_addresses; i++)
+		fprintf(to, "%s\"30.0.%u.%u\"", i ? "," : "", i >> 8, i & 255);
+	fprintf(to, "],\"ports\":[");
+	for (unsigned int i = 0; i < n_ports; i++)
+		fprintf(to, "%s{\"name\":\"p%u\",\"port\":%u}", i ? "," : "", i,
+			1 + (number * 100 + i) % 65535);
+	fprintf(to, "]}}\n");
+}
+
+static void one_service(FILE *to, bool closed)
+{
+	(void)closed;
+	put_closed(to, "none", "");
+	put_service(to, 1, 2000, 100);
+	put_service(to, 2, 1, 1);
+}
+
+static void many_services(FILE *to, bool closed)
+{
+	(void)closed;
+	put_closed(to, "none", "");
+	for (unsigned int i = 1; i <= 300; i++)
+		put_service(to, i, 50, 100);
+}
+
+static enum service_answer answer_at(const struct world *world, const char *text, uint16_t port)
+{
+	struct service_frontends found;
+	struct address address;
+
+	assert_int_equal(address_parse(text, &address), 0);
+	return service_find(world->policy, NULL, &address, IPPROTO_TCP, port, &found);
+}
+
+/* The addresses of a Service that is set aside are still a Service's, at every port. */
+static void services_are_set_aside(void **state)
+{
+	static const struct row one = {.put = one_service}, many = {.put = many_services};
+	struct world world = {0};
+
+	(void)state;
+	compile(&world, &one, false, "", NULL);
+	assert_int_equal(world.policy->asides->n, 1);
+	assert_string_equal(world.policy->asides->at->kind, "Service");
+	assert_string_equal(world.policy->asides->at->name, "s1");
+	assert_string_equal(world.policy->asides->at->why,
+			    "it needs 200200 addresses and ports, the limit is 65536");
+	assert_in_range(world.policy->n_frontends, 2001, 2003);
+	assert_int_equal(world.policy->n_backends, 1);
+	assert_int_equal(answer_at(&world, "30.0.0.9", 102), SERVICE_NO_PORT);
+	assert_int_equal(answer_at(&world, "172.16.0.2", 201), SERVICE_FOUND);
+	check_verdicts(world.policy);
+	end(&world);
+
+	compile(&world, &many, false, "", NULL);
+	assert_int_equal(world.policy->asides->n, 300);
+	assert_string_equal(world.policy->asides->at->why,
+			    "the Services of its namespace need 1560000 addresses and ports, the "
+			    "limit is 1048576");
+	check_verdicts(world.policy);
+	end(&world);
+}
+
 int main(void)
 {
-	struct CMUnitTest tests[N_ROWS + 2] = {
+	struct CMUnitTest tests[N_ROWS + 3] = {
+		cmocka_unit_test(services_are_set_aside),
 		cmocka_unit_test(honest_policies_are_kept),
 		cmocka_unit_test(outlives_variations),
 	};
 
 	for (size_t i = 0; i < N_ROWS; i++)
-		tests[i + 2] = (struct CMUnitTest){.name = rows[i].name,
+		tests[i + 3] = (struct CMUnitTest){.name = rows[i].name,
 						   .test_func = is_set_aside,
 						   .initial_state = (void *)&rows[i]};
 	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);

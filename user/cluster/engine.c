@@ -99,8 +99,7 @@ static void object_aside(void *data, struct json_object *object, const char *why
 		 ns ? "/" : "", api_text(object, "metadata.name"),
 		 why ? why : "is within its budgets again");
 	say(engine, why ? DIAG_WARNING : DIAG_NOTE,
-	    why ? "a policy is set aside, and isolates what it selects" : "a policy counts again",
-	    text);
+	    why ? "an object is set aside" : "an object counts again", text);
 	if (lease_held(engine->lease))
 		events_aside(engine->events, object, why);
 }

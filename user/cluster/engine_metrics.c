@@ -43,8 +43,8 @@ void engine_metrics(void *data, FILE *to)
 		"Refused objects: the last accepted version stays in effect, or a policy isolates.",
 		objects_refused(engine->objects));
 	count_put(to, "engine_objects_aside",
-		  "Policies that are over a budget, and isolate what they select without their "
-		  "rules.",
+		  "Objects over a budget: policies that isolate what they select, Services without "
+		  "backends.",
 		  objects_aside(engine->objects));
 	put_generations(engine, to);
 	count_put(to, "engine_compiles_total", "Compiles.", counts->compiles);

@@ -63,11 +63,10 @@ static struct condition heard(const struct least *least, char *message, size_t s
 static struct condition accepted(size_t refused, size_t aside, char *message, size_t size)
 {
 	if (refused && aside)
-		snprintf(message, size,
-			 "%zu objects are refused, %zu policies set aside: see their Events",
+		snprintf(message, size, "%zu objects are refused, %zu set aside: see their Events",
 			 refused, aside);
 	else if (aside)
-		snprintf(message, size, "%zu policies are set aside: see their Events", aside);
+		snprintf(message, size, "%zu objects are set aside: see their Events", aside);
 	else
 		snprintf(message, size,
 			 refused ? "%zu objects are refused: see their Events"

@@ -16,8 +16,8 @@ void events_close(struct events *events); /* NULL is fine */
  * is dropped. */
 void events_about(struct events *events, struct json_object *object, const char *why);
 
-/* @why: the policy is over a budget, and isolates what it selects; NULL: it counts again. */
-void events_aside(struct events *events, struct json_object *policy, const char *why);
+/* The object is over a budget: @why says what is done with it, and why. NULL: it counts again. */
+void events_aside(struct events *events, struct json_object *object, const char *why);
 
 /* A condition of PolicyStatus has turned. */
 void events_turned(struct events *events, const struct condition *condition);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Policies that the last compile of all objects set aside, since they were over a budget
- * (compile/budget.h). */
+/* Policies and Services that the last compile of all objects set aside, since they were over a
+ * budget (compile/budget.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,10 +38,12 @@ static void set_aside(struct objects *objects, struct kept *kept, const struct a
 {
 	const bool was = kept->aside;
 
-	objects->aside += !!aside - was;
 	free(kept->aside);
-	kept->aside = aside ? strdup(aside->why) : NULL;
-	if (was != !!aside)
+	kept->aside = NULL;
+	if (aside && asprintf(&kept->aside, "%s: %s", aside->effect, aside->why) < 0)
+		kept->aside = NULL;
+	objects->aside += !!kept->aside - was;
+	if (was != !!kept->aside)
 		report(objects, kept);
 }
 
@@ -51,7 +53,9 @@ void objects_note_asides(struct objects *objects, const struct asides *asides)
 		const struct collection *collection = &objects->collections[i];
 		struct lh_entry *entry = collection->kept->head;
 
-		for (; collection->kind->policy && entry; entry = entry->next)
+		if (!collection->kind->policy && strcmp(collection->kind->name, "Service"))
+			continue;
+		for (; entry; entry = entry->next)
 			set_aside(objects, lh_entry_v(entry),
 				  find(asides, collection->kind, lh_entry_k(entry)));
 	}

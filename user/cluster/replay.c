@@ -41,9 +41,8 @@ static void on_aside(void *data, struct json_object *object, const char *why)
 
 	if (why)
 		diag_report(replay->diag, DIAG_WARNING, NULL, NULL,
-			    "%s %s%s%s is set aside, and isolates what it selects: %s",
-			    api_text(object, "kind"), ns ? ns : "", ns ? "/" : "",
-			    api_text(object, "metadata.name"), why);
+			    "%s %s%s%s is set aside, and %s", api_text(object, "kind"),
+			    ns ? ns : "", ns ? "/" : "", api_text(object, "metadata.name"), why);
 }
 
 static int fail(const struct replay *replay, const char *why)

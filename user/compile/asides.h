@@ -7,16 +7,18 @@
 
 #include "model/diag.h"
 
-/* A NetworkPolicy that isolates what it selects, without its rules. */
+/* A policy that isolates what it selects, without its rules; or a Service without backends. */
 struct aside {
-	uint32_t policy; /* index in the policies of the cluster that was compiled */
+	uint32_t policy; /* index in the policies of the cluster that was compiled; UINT32_MAX: a
+			  * Service */
 	char *ns, *name; /* ns "": an administrator's policy */
 	char *why; /* "its 300000 port intervals are over the limit of 262144 ..." */
+	const char *effect; /* "isolates what it selects" */
 	const char *kind; /* "NetworkPolicy" */
 	struct where where; /* valid as long as the cluster that was compiled */
 };
 
-/* In the order of the cluster's policies. */
+/* In the order of the cluster's policies, then of its Services. */
 struct asides {
 	struct aside *at;
 	size_t n;

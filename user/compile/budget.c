@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "compile/asides.h"
+#include "model/service.h"
 
 #define NO_LIMIT UINT32_MAX
 #define NOBODY UINT32_MAX
@@ -25,6 +26,8 @@ const struct budget_limit budget_limits[BUDGETS] = {
 	[BUDGET_PAIRS] = {"pairs of segments", 1 << 19, 1 << 21, sizeof(struct policy_pair)},
 	[BUDGET_BYTES] = {"bytes of the compiled policy", 1 << 24, 1 << 26, 1},
 	[BUDGET_STEPS] = {"steps of the compiler", 1 << 25, 1 << 27, 0},
+	[BUDGET_FRONTENDS] = {"addresses and ports", 1 << 16, 1 << 20, 0},
+	[BUDGET_BACKENDS] = {"backends", 1 << 18, 1 << 20, 0},
 };
 
 struct account {
@@ -38,6 +41,8 @@ struct budgets {
 	const struct cluster *given; /* the cluster as it came */
 	struct cluster view; /* the cluster with the policies below */
 	struct policy_object *policies;
+	struct service *services; /* in place of the cluster's */
+	char **service_why; /* by Service that is aside */
 	bool *aside; /* by policy */
 	char **why; /* by policy that is aside */
 	bool *nameless; /* by namespace: its pods' port names have no number */
@@ -95,6 +100,10 @@ void budgets_open(struct compiler *c)
 	b->given = cluster;
 	b->view = *cluster;
 	b->view.policies = b->policies = grow_zeroed(cluster->n_policies, sizeof(*b->policies));
+	b->view.services = b->services = grow_zeroed(cluster->n_services, sizeof(*b->services));
+	b->service_why = grow_zeroed(cluster->n_services, sizeof(*b->service_why));
+	for (size_t i = 0; i < cluster->n_services; i++)
+		b->services[i] = cluster->services[i];
 	b->aside = grow_zeroed(cluster->n_policies, sizeof(*b->aside));
 	b->why = grow_zeroed(cluster->n_policies, sizeof(*b->why));
 	b->nameless = grow_zeroed(cluster->n_namespaces, sizeof(*b->nameless));
@@ -108,6 +117,7 @@ void budgets_open(struct compiler *c)
 	open_accounts(b);
 	c->budgets = b;
 	c->cluster = &b->view;
+	budget_check_services(c);
 }
 
 void budgets_close(struct budgets *b)
@@ -117,6 +127,10 @@ void budgets_close(struct budgets *b)
 	close_accounts(b);
 	for (size_t i = 0; i < b->given->n_policies; i++)
 		free(b->why[i]);
+	for (size_t i = 0; i < b->given->n_services; i++)
+		free(b->service_why[i]);
+	free(b->service_why);
+	free(b->services);
 	free(b->policies);
 	free(b->aside);
 	free(b->why);
@@ -574,26 +588,54 @@ static char *copy_text(const char *text)
 	return copied;
 }
 
+void budget_close_service(struct compiler *c, size_t service, const char *why)
+{
+	struct budgets *b = c->budgets;
+
+	b->service_why[service] = copy_text(why);
+	b->services[service].closed = true;
+}
+
+static struct aside *add_aside(struct asides **asides, size_t most)
+{
+	if (!*asides) {
+		*asides = grow_zeroed(1, sizeof(**asides));
+		(*asides)->at = grow_zeroed(most, sizeof(*(*asides)->at));
+	}
+	return &(*asides)->at[(*asides)->n++];
+}
+
 struct asides *budgets_asides(const struct compiler *c)
 {
 	const struct budgets *b = c->budgets;
+	const size_t most = b->given->n_policies + b->given->n_services;
 	struct asides *asides = NULL;
 
-	for (size_t i = 0; b && i < b->given->n_policies; i++) {
+	for (size_t i = 0; i < b->given->n_policies; i++) {
 		const struct policy_object *policy = &b->given->policies[i];
 
 		if (!b->aside[i])
 			continue;
-		if (!asides) {
-			asides = grow_zeroed(1, sizeof(*asides));
-			asides->at = grow_zeroed(b->given->n_policies, sizeof(*asides->at));
-		}
-		asides->at[asides->n++] = (struct aside){.policy = i,
-							 .ns = copy_text(policy->ns_name),
-							 .name = copy_text(policy->name),
-							 .why = copy_text(b->why[i]),
-							 .kind = kind_of(policy),
-							 .where = policy->where};
+		*add_aside(&asides, most) = (struct aside){.policy = i,
+							   .ns = copy_text(policy->ns_name),
+							   .name = copy_text(policy->name),
+							   .why = copy_text(b->why[i]),
+							   .effect = "isolates what it selects",
+							   .kind = kind_of(policy),
+							   .where = policy->where};
+	}
+	for (size_t i = 0; i < b->given->n_services; i++) {
+		const struct service *service = &b->services[i];
+
+		if (service->closed)
+			*add_aside(&asides, most) =
+				(struct aside){.policy = NOBODY,
+					       .ns = copy_text(service->ns_name),
+					       .name = copy_text(service->name),
+					       .why = copy_text(b->service_why[i]),
+					       .effect = "its addresses have no backends",
+					       .kind = "Service",
+					       .where = service->where};
 	}
 	return asides;
 }

@@ -24,6 +24,8 @@ enum budget {
 	BUDGET_PAIRS,
 	BUDGET_BYTES,
 	BUDGET_STEPS,
+	BUDGET_FRONTENDS,
+	BUDGET_BACKENDS,
 	BUDGETS,
 };
 
@@ -101,6 +103,11 @@ bool budget_numbers_ports(const struct compiler *c, uint32_t ns);
 
 /* Sets aside what is over a budget, and opens new accounts. */
 void budgets_settle(struct compiler *c);
+
+/* budget_services.c: sets Services aside that are over a budget: their addresses stand for no
+ * backend. */
+void budget_check_services(struct compiler *c);
+void budget_close_service(struct compiler *c, size_t service, const char *why);
 
 /* Returns what has been set aside, to be freed by asides_free(). NULL: nothing. */
 struct asides *budgets_asides(const struct compiler *c);

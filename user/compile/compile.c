@@ -154,8 +154,8 @@ static void warn(struct diag *diag, const struct asides *asides)
 
 		snprintf(name, sizeof(name), "%s%s%s", aside->ns, *aside->ns ? "/" : "",
 			 aside->name);
-		diag_warn(diag, &aside->where, name,
-			  "is set aside, and isolates what it selects: %s", aside->why);
+		diag_warn(diag, &aside->where, name, "is set aside, and %s: %s", aside->effect,
+			  aside->why);
 	}
 }
 

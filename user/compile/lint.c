@@ -323,7 +323,7 @@ static bool lint_budget(struct lint *lint, const struct policy_object *object)
 		if (aside->policy != object - lint->cluster->policies)
 			continue;
 		lint_find(lint, "over-budget", &object->where, name_of(object, INGRESS, NULL, name),
-			  "would be set aside, and isolate what it selects: %s", aside->why);
+			  "is set aside, and %s: %s", aside->effect, aside->why);
 		return true;
 	}
 	return false;
