@@ -261,8 +261,7 @@ static const struct row {
 	 "needs 4097 segments of addresses or more, the limit is 4096"},
 	{"one policy's bytes", bytes, "big",
 	 "of the compiled policy or more, the limit is 16777216"},
-	{"one policy's steps", steps, "big",
-	 "steps of the compiler or more, the limit is 33554432"},
+	{"one policy's steps", steps, "big", "steps of the compiler or more, the limit is 8388608"},
 	{"one policy's port lists", lists, "big", "port lists or more, the limit is 65536"},
 	{"one policy's pairs", pairs, "big", "pairs of segments or more, the limit is 524288"},
 	{"a namespace's variations", variations, NULL,
@@ -298,13 +297,15 @@ static void put_honest(FILE *to, const char *more)
 
 struct world {
 	struct cluster cluster;
+	const struct policy *base;
 	struct policy *policy;
 	void *bytes;
 	size_t size;
 };
 
-static void compile(struct world *world, const struct row *row, bool closed, const char *more,
-		    const struct policy *base)
+/* @before: what the last compile set aside; NULL: nothing. */
+static void compile_after(struct world *world, const struct row *row, bool closed, const char *more,
+			  const struct asides *before)
 {
 	struct diag diag = {.to = NULL};
 	size_t size;
@@ -318,9 +319,17 @@ static void compile(struct world *world, const struct row *row, bool closed, con
 	cluster_init(&world->cluster);
 	assert_int_equal(input_parse_json(&world->cluster, text, size, "test", &diag), 0);
 	assert_int_equal(cluster_finish(&world->cluster, &diag), 0);
-	assert_int_equal(compile_cluster(&world->cluster, base, &diag, &world->policy), 0);
+	assert_int_equal(compile_again(&world->cluster, world->base, before, &diag, &world->policy),
+			 0);
 	assert_int_equal(blob_write(world->policy, &world->bytes, &world->size), 0);
 	free(text);
+}
+
+static void compile(struct world *world, const struct row *row, bool closed, const char *more,
+		    const struct policy *base)
+{
+	world->base = base;
+	compile_after(world, row, closed, more, NULL);
 }
 
 static void end(struct world *world)
@@ -353,19 +362,22 @@ static bool ends_with(const char *text, const char *end)
 static void check_asides(const struct row *row, const struct world *world)
 {
 	const struct asides *asides = world->policy->asides;
-	size_t n_evil = 0;
+	size_t n_evil = 0, n_policies = 0;
 
 	for (size_t i = 0; i < world->cluster.n_policies; i++)
 		n_evil += !strcmp(world->cluster.policies[i].ns_name, "evil");
 	assert_non_null(asides);
-	assert_int_equal(asides->n, row->aside ? 1 : n_evil);
 	for (size_t i = 0; i < asides->n; i++) {
+		if (strcmp(asides->at[i].kind, "NetworkPolicy"))
+			continue;
+		n_policies++;
 		assert_string_equal(asides->at[i].ns, "evil");
 		if (row->aside)
 			assert_string_equal(asides->at[i].name, row->aside);
 		if (!ends_with(asides->at[i].why, row->why))
 			fail_msg("%s", asides->at[i].why);
 	}
+	assert_int_equal(n_policies, row->aside ? 1 : n_evil);
 }
 
 static void check_verdicts(const struct policy *policy)
@@ -464,6 +476,77 @@ static void outlives_variations(void **state)
 	policy_free(base);
 }
 
+/* A process that compiles again does not find out again what a namespace's policies ask for. */
+static void stays_aside(void **state)
+{
+	static const struct row *const all[] = {&rows[0], &rows[N_ROWS - 2], &rows[N_ROWS - 1]};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		struct world first = {0}, again = {0}, other = {0}, changed = {0};
+
+		compile(&first, all[i], false, "", NULL);
+		assert_int_equal(first.policy->asides->again, 0);
+		compile_after(&again, all[i], false, "", first.policy->asides);
+		assert_int_equal(again.policy->asides->again, 1);
+		check_asides(all[i], &again);
+		assert_int_equal(first.size, again.size);
+		assert_memory_equal(first.bytes, again.bytes, first.size);
+		/* another namespace's change does not matter, one of its own does */
+		compile_after(&other, all[i], false, ",{\"ports\":[{\"port\":9}]}",
+			      again.policy->asides);
+		assert_int_equal(other.policy->asides->again, 2);
+		check_asides(all[i], &other);
+		compile_after(&changed, all[i], true, "", other.policy->asides);
+		assert_null(changed.policy->asides);
+		/* after some compiles it is found out again */
+		again.policy->asides->again = 1000;
+		end(&other);
+		other = (struct world){0};
+		compile_after(&other, all[i], false, "", again.policy->asides);
+		assert_int_equal(other.policy->asides->again, 0);
+		end(&first);
+		end(&again);
+		end(&other);
+		end(&changed);
+	}
+}
+
+static void many_ports(FILE *to, bool closed)
+{
+	(void)closed;
+	put_pods(to, 2100, 1);
+	put_closed(to, "none", "\"matchLabels\":{\"app\":\"none\"}");
+}
+
+/* A policy of one namespace uses port names, pods of another number them in too many ways: only
+ * these pods lose their names, and the policy counts. */
+static void takes_no_others_along(void **state)
+{
+	static const struct row row = {.put = many_ports};
+	static const char egress[] =
+		"]}}\n{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\","
+		"\"metadata\":{\"name\":\"out\",\"namespace\":\"good\"},\"spec\":{"
+		"\"podSelector\":{\"matchLabels\":{\"app\":\"web\"}},\"policyTypes\":["
+		"\"Egress\"],\"egress\":[{\"ports\":[{\"port\":\"http\"}]}";
+	struct world world = {0};
+	const struct asides *asides;
+
+	(void)state;
+	compile(&world, &row, false, egress, NULL);
+	asides = world.policy->asides;
+	assert_non_null(asides);
+	assert_string_equal(asides->at[asides->n - 1].kind, "Namespace");
+	assert_string_equal(asides->at[asides->n - 1].name, "evil");
+	assert_string_equal(asides->at[asides->n - 1].effect, "its pods have no named ports");
+	for (size_t i = 0; i < asides->n; i++)
+		assert_string_not_equal(asides->at[i].ns, "good");
+	assert_true(allows(world.policy, "10.0.0.2", "10.0.0.1", "TCP/80"));
+	assert_false(allows(world.policy, "10.0.0.2", "10.1.0.1", "TCP/1000"));
+	assert_false(allows(world.policy, "10.0.0.2", "10.1.0.1", "TCP/81"));
+	end(&world);
+}
+
 static void put_service(FILE *to, unsigned int number, unsigned int n_addresses,
 			unsigned int n_ports)
 {
@@ -537,14 +620,16 @@ static void services_are_set_aside(void **state)
 
 int main(void)
 {
-	struct CMUnitTest tests[N_ROWS + 3] = {
+	struct CMUnitTest tests[N_ROWS + 5] = {
+		cmocka_unit_test(takes_no_others_along),
+		cmocka_unit_test(stays_aside),
 		cmocka_unit_test(services_are_set_aside),
 		cmocka_unit_test(honest_policies_are_kept),
 		cmocka_unit_test(outlives_variations),
 	};
 
 	for (size_t i = 0; i < N_ROWS; i++)
-		tests[i + 3] = (struct CMUnitTest){.name = rows[i].name,
+		tests[i + 5] = (struct CMUnitTest){.name = rows[i].name,
 						   .test_func = is_set_aside,
 						   .initial_state = (void *)&rows[i]};
 	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);

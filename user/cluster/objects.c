@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compile/asides.h"
 #include "input/input.h"
 
 const struct kind object_kinds[N_KINDS] = {
@@ -467,6 +468,7 @@ void objects_close(struct objects *objects)
 			lh_table_free(objects->collections[i].kept);
 	}
 	lh_table_free(objects->since.pods);
+	asides_free(objects->asides);
 	free(objects);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Policies and Services that the last compile of all objects set aside, since they were over a
- * budget (compile/budget.h). */
+/* Policies, Namespaces and Services that the last compile of all objects set aside, since they were
+ * over a budget (compile/budget.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,13 +47,19 @@ static void set_aside(struct objects *objects, struct kept *kept, const struct a
 		report(objects, kept);
 }
 
-void objects_note_asides(struct objects *objects, const struct asides *asides)
+void objects_note_asides(struct objects *objects, struct asides *asides)
 {
+	/* the places were in a cluster that is freed */
+	for (size_t i = 0; asides && i < asides->n; i++)
+		asides->at[i].where = (struct where){0};
+	asides_free(objects->asides);
+	objects->asides = asides;
 	for (size_t i = 0; i < N_KINDS; i++) {
 		const struct collection *collection = &objects->collections[i];
 		struct lh_entry *entry = collection->kept->head;
 
-		if (!collection->kind->policy && strcmp(collection->kind->name, "Service"))
+		if (!collection->kind->policy && strcmp(collection->kind->name, "Service") &&
+		    strcmp(collection->kind->name, "Namespace"))
 			continue;
 		for (; entry; entry = entry->next)
 			set_aside(objects, lh_entry_v(entry),

@@ -59,7 +59,7 @@ static int compile_but(struct objects *objects, struct lh_table *losers, const s
 	if (!error)
 		error = cluster_finish(&cluster, diag);
 	if (!error)
-		error = compile_cluster(&cluster, base, diag, policy);
+		error = compile_again(&cluster, base, objects->asides, diag, policy);
 	objects->since.known = !error && !losers && !follows_pods(&cluster);
 	objects->since.patches = 0;
 	cluster_free(&cluster);
@@ -314,8 +314,10 @@ int objects_compile(struct objects *objects, const struct policy *base, struct d
 
 	if (error) {
 		error = compile_all(objects, base, diag, policy);
-		if (!error)
+		if (!error) {
 			objects_note_asides(objects, (*policy)->asides);
+			(*policy)->asides = NULL;
+		}
 	}
 	if (error || begin_since(objects, *policy))
 		objects->since.known = false;

@@ -21,7 +21,8 @@ struct kept {
 	char *text; /* its text as last accepted, or the text of the policy that replaces it */
 	char *why; /* the fault of the last version, which is refused; NULL: it is accepted */
 	struct json_object *refused; /* the refused version; NULL: none */
-	char *aside; /* why the last compile of all objects set the policy aside; NULL: it did not */
+	char *aside; /* why the last compile of all objects set the policy aside; NULL: it did not
+		      */
 };
 
 struct collection {
@@ -48,7 +49,8 @@ struct objects {
 	struct objects_ops ops;
 	void *data;
 	size_t refused;
-	size_t aside; /* policies that the last compile of all objects set aside */
+	struct asides *asides; /* what the last compile of all objects set aside; NULL: nothing */
+	size_t aside; /* how many kept objects these are */
 	struct since since;
 	uint64_t patched; /* policies that were made from changed Pods alone */
 	struct collection collections[N_KINDS];
@@ -57,10 +59,10 @@ struct objects {
 bool kind_is_pod(const struct kind *kind);
 void objects_free_key(struct lh_entry *entry); /* for tables of keys without values */
 
-/* objects_aside.c: notes what a compile of all objects set aside; NULL: nothing. Reports each
+/* objects_aside.c: keeps what a compile of all objects set aside (NULL: nothing), and reports each
  * change. */
 struct asides;
-void objects_note_asides(struct objects *objects, const struct asides *asides);
+void objects_note_asides(struct objects *objects, struct asides *asides);
 void objects_tell_asides(const struct objects *objects); /* reports what is set aside now */
 
 #endif

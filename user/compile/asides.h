@@ -3,25 +3,31 @@
 #ifndef BULKHEAD_COMPILE_ASIDES_H
 #define BULKHEAD_COMPILE_ASIDES_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "model/diag.h"
 
-/* A policy that isolates what it selects, without its rules; or a Service without backends. */
+/* A policy that isolates what it selects, without its rules; a Namespace whose pods have no named
+ * ports; or a Service without backends. */
 struct aside {
-	uint32_t policy; /* index in the policies of the cluster that was compiled; UINT32_MAX: a
-			  * Service */
+	uint32_t policy; /* index in the policies of the cluster that was compiled; UINT32_MAX: no
+			  * policy */
 	char *ns, *name; /* ns "": an administrator's policy */
 	char *why; /* "its 300000 port intervals are over the limit of 262144 ..." */
 	const char *effect; /* "isolates what it selects" */
 	const char *kind; /* "NetworkPolicy" */
+	bool nameless; /* the port names of its namespace's pods have no numbers */
+	uint64_t key[2]; /* of all policies of its namespace */
 	struct where where; /* valid as long as the cluster that was compiled */
 };
 
-/* In the order of the cluster's policies, then of its Services. */
+/* In the order of the cluster's policies, then Namespaces, then Services. */
 struct asides {
 	struct aside *at;
 	size_t n;
+	unsigned int again; /* compiles since the namespaces were judged anew */
 };
 
 void asides_free(struct asides *asides); /* NULL is fine */

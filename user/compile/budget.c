@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "compile/asides.h"
 #include "model/service.h"
 
 #define NO_LIMIT UINT32_MAX
@@ -25,13 +24,14 @@ const struct budget_limit budget_limits[BUDGETS] = {
 	[BUDGET_INTERVALS] = {"port intervals", 1 << 18, 1 << 20, sizeof(struct bh_interval)},
 	[BUDGET_PAIRS] = {"pairs of segments", 1 << 19, 1 << 21, sizeof(struct policy_pair)},
 	[BUDGET_BYTES] = {"bytes of the compiled policy", 1 << 24, 1 << 26, 1},
-	[BUDGET_STEPS] = {"steps of the compiler", 1 << 25, 1 << 27, 0},
+	[BUDGET_STEPS] = {"steps of the compiler", 1 << 23, 1 << 25, 0},
 	[BUDGET_FRONTENDS] = {"addresses and ports", 1 << 16, 1 << 20, 0},
 	[BUDGET_BACKENDS] = {"backends", 1 << 18, 1 << 20, 0},
 };
 
 struct account {
 	bool is_namespace;
+	bool nameless; /* over by variations: its pods' port names get no numbers */
 	bool over;
 	uint64_t spent[BUDGETS];
 	char *why; /* over: the budget, the figure and the limit */
@@ -46,6 +46,7 @@ struct budgets {
 	bool *aside; /* by policy */
 	char **why; /* by policy that is aside */
 	bool *nameless; /* by namespace: its pods' port names have no number */
+	char **ns_why; /* by namespace that is nameless; NULL: policies of it say why */
 	uint32_t *ns_of; /* by policy: its namespace; NOBODY: an administrator's policy */
 	struct account *objects; /* by policy */
 	struct account *namespaces;
@@ -107,6 +108,7 @@ void budgets_open(struct compiler *c)
 	b->aside = grow_zeroed(cluster->n_policies, sizeof(*b->aside));
 	b->why = grow_zeroed(cluster->n_policies, sizeof(*b->why));
 	b->nameless = grow_zeroed(cluster->n_namespaces, sizeof(*b->nameless));
+	b->ns_why = grow_zeroed(cluster->n_namespaces, sizeof(*b->ns_why));
 	b->ns_of = grow_zeroed(cluster->n_policies, sizeof(*b->ns_of));
 	for (size_t i = 0; i < cluster->n_policies; i++) {
 		const char *ns = cluster->policies[i].ns_name;
@@ -134,6 +136,9 @@ void budgets_close(struct budgets *b)
 	free(b->policies);
 	free(b->aside);
 	free(b->why);
+	for (size_t i = 0; i < b->given->n_namespaces; i++)
+		free(b->ns_why[i]);
+	free(b->ns_why);
 	free(b->nameless);
 	free(b->ns_of);
 	free(b);
@@ -398,21 +403,36 @@ void budget_charge_region(struct compiler *c, const numbers_t *clauses, const ui
 	charge_clauses(c, clauses, matcher_of, true);
 }
 
+/* Returns the namespace with most CIDRs of those that are within their budgets; NULL: none has any.
+ */
+static struct account *most_prefixes(const struct budgets *b)
+{
+	struct account *most = NULL;
+
+	for (size_t i = 0; i < b->given->n_namespaces; i++) {
+		struct account *account = &b->namespaces[i];
+
+		if (!account->over &&
+		    account->spent[BUDGET_PREFIXES] > (most ? most->spent[BUDGET_PREFIXES] : 0))
+			most = account;
+	}
+	return most;
+}
+
 bool budget_fewer_segments(struct compiler *c)
 {
 	struct budgets *b = c->budgets;
-	struct account *most = NULL;
+	size_t left = c->segments.n;
+	struct account *most;
 
-	for (size_t i = 0; b && i < b->given->n_namespaces; i++)
-		if (b->namespaces[i].spent[BUDGET_PREFIXES] >
-		    (most ? most->spent[BUDGET_PREFIXES] : 0))
-			most = &b->namespaces[i];
-	if (most)
+	while (left > SEGMENTS_MAX && (most = most_prefixes(b))) {
 		put_over(b, most,
 			 "the cluster needs %zu segments, the limit is %u, and its namespace has "
-			 "more CIDRs than any other, %" PRIu64,
+			 "more CIDRs than others, %" PRIu64,
 			 c->segments.n, SEGMENTS_MAX, most->spent[BUDGET_PREFIXES]);
-	return most;
+		left -= left < most->spent[BUDGET_SEGMENTS] ? left : most->spent[BUDGET_SEGMENTS];
+	}
+	return b->any_over;
 }
 
 /* Variations */
@@ -448,6 +468,8 @@ static void charge_segment(struct compiler *c, const struct use *uses, size_t n)
 			 "pods of one segment number their ports in %zu ways, the limit is %u, and "
 			 "its namespace has more of them than any other",
 			 n_all, BH_VARIATION_MAX);
+	for (size_t i = 0; i < n; i++)
+		b->namespaces[uses[i].ns].nameless |= b->namespaces[uses[i].ns].over;
 }
 
 void budget_charge_variations(struct compiler *c)
@@ -538,13 +560,20 @@ static void close_policy(struct policy_object *policy)
 	}
 }
 
+static char *copy_text(const char *text)
+{
+	char *copied = strdup(text ? text : "");
+
+	if (!copied)
+		memory_exhausted();
+	return copied;
+}
+
 static void set_aside(struct budgets *b, uint32_t policy, const char *why)
 {
 	if (b->aside[policy])
 		return;
-	b->why[policy] = strdup(why);
-	if (!b->why[policy])
-		memory_exhausted();
+	b->why[policy] = copy_text(why);
 	b->aside[policy] = true;
 	close_policy(&b->policies[policy]);
 }
@@ -562,13 +591,26 @@ void budgets_settle(struct compiler *c)
 		else if (b->objects[i].over)
 			set_aside(b, i, b->objects[i].why);
 	}
-	for (size_t i = 0; i < b->given->n_namespaces; i++)
-		b->nameless[i] |= b->namespaces[i].over;
+	for (size_t i = 0; i < b->given->n_namespaces; i++) {
+		if (!b->namespaces[i].nameless || b->nameless[i])
+			continue;
+		b->nameless[i] = true;
+		b->ns_why[i] = copy_text(b->namespaces[i].why);
+	}
 	close_accounts(b);
 	open_accounts(b);
 }
 
-static const char *kind_of(const struct policy_object *policy)
+void budget_set_aside(struct compiler *c, uint32_t policy, const char *why, bool nameless)
+{
+	struct budgets *b = c->budgets;
+
+	set_aside(b, policy, why);
+	if (nameless && b->ns_of[policy] != NOBODY)
+		b->nameless[b->ns_of[policy]] = true;
+}
+
+const char *budget_kind_of(const struct policy_object *policy)
 {
 	static const char *const kinds[] = {[POLICY_NETWORK] = "NetworkPolicy",
 					    [POLICY_NETWORK_V1BETA1] = "NetworkPolicy",
@@ -577,15 +619,6 @@ static const char *kind_of(const struct policy_object *policy)
 					    [POLICY_BASELINE_ADMIN] = "BaselineAdminNetworkPolicy"};
 
 	return kinds[policy->kind];
-}
-
-static char *copy_text(const char *text)
-{
-	char *copied = strdup(text ? text : "");
-
-	if (!copied)
-		memory_exhausted();
-	return copied;
 }
 
 void budget_close_service(struct compiler *c, size_t service, const char *why)
@@ -608,7 +641,7 @@ static struct aside *add_aside(struct asides **asides, size_t most)
 struct asides *budgets_asides(const struct compiler *c)
 {
 	const struct budgets *b = c->budgets;
-	const size_t most = b->given->n_policies + b->given->n_services;
+	const size_t most = b->given->n_policies + b->given->n_namespaces + b->given->n_services;
 	struct asides *asides = NULL;
 
 	for (size_t i = 0; i < b->given->n_policies; i++) {
@@ -621,8 +654,23 @@ struct asides *budgets_asides(const struct compiler *c)
 							   .name = copy_text(policy->name),
 							   .why = copy_text(b->why[i]),
 							   .effect = "isolates what it selects",
-							   .kind = kind_of(policy),
+							   .nameless = b->ns_of[i] != NOBODY &&
+								       b->nameless[b->ns_of[i]],
+							   .kind = budget_kind_of(policy),
 							   .where = policy->where};
+	}
+	for (size_t i = 0; i < b->given->n_namespaces; i++) {
+		const struct namespace *ns = &b->given->namespaces[i];
+
+		if (b->ns_why[i])
+			*add_aside(&asides, most) =
+				(struct aside){.policy = NOBODY,
+					       .ns = copy_text(NULL),
+					       .name = copy_text(ns->name),
+					       .why = copy_text(b->ns_why[i]),
+					       .effect = "its pods have no named ports",
+					       .kind = "Namespace",
+					       .where = ns->where};
 	}
 	for (size_t i = 0; i < b->given->n_services; i++) {
 		const struct service *service = &b->services[i];

@@ -13,6 +13,7 @@
 #ifndef BULKHEAD_COMPILE_BUDGET_H
 #define BULKHEAD_COMPILE_BUDGET_H
 
+#include "compile/asides.h"
 #include "compile/compiler.h"
 
 enum budget {
@@ -37,6 +38,14 @@ struct budget_limit {
 };
 
 extern const struct budget_limit budget_limits[BUDGETS];
+
+/* budget_again.c: sets aside what @before (NULL: nothing) has of namespaces with the same policies.
+ * Returns asides.again of the compile; budget_note_keys() notes it for the next one. */
+unsigned int budgets_begin(struct compiler *c, const struct cluster *given,
+			   const struct asides *before);
+void budget_note_keys(const struct cluster *cluster, struct asides *asides, unsigned int again);
+void budget_set_aside(struct compiler *c, uint32_t policy, const char *why, bool nameless);
+const char *budget_kind_of(const struct policy_object *policy);
 
 /* Opens the accounts of a compile. While they are open, c->cluster is a copy of the cluster whose
  * policies budgets_settle() can replace. */
@@ -93,8 +102,8 @@ void budget_charge_variations(struct compiler *c);
 bool budget_shorten_list(struct compiler *c, const uint32_t *rules, const uint32_t *spans, size_t n,
 			 size_t n_intervals);
 
-/* The policy needs too many segments: puts the namespace with most prefixes over its budget.
- * Returns false where no namespace has any. */
+/* The policy needs too many segments: puts the namespaces with most prefixes over their budget,
+ * until the rest fits. Returns false where no namespace has any. */
 bool budget_fewer_segments(struct compiler *c);
 
 /* Returns false where the namespace has used up its variations: its pods' port names have no

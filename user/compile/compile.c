@@ -88,6 +88,8 @@ void compiler_free(struct compiler *c)
 
 struct compilation {
 	struct compiler c;
+	const struct cluster *cluster;
+	const struct asides *before;
 	struct policy *policy; /* NULL: the compile failed */
 };
 
@@ -130,9 +132,11 @@ static int build(void *data)
 {
 	struct compilation *compilation = data;
 	struct compiler *c = &compilation->c;
+	unsigned int again;
 
 	obstack_init(&c->memory);
 	budgets_open(c);
+	again = budgets_begin(c, compilation->cluster, compilation->before);
 	c->lineage = lineage_open(c->base);
 	run_steps(compilation);
 	while (budget_any_over(c)) {
@@ -143,6 +147,7 @@ static int build(void *data)
 	if (c->too_big)
 		return -E2BIG;
 	compilation->policy->asides = budgets_asides(c);
+	budget_note_keys(compilation->cluster, compilation->policy->asides, again);
 	return 0;
 }
 
@@ -159,10 +164,12 @@ static void warn(struct diag *diag, const struct asides *asides)
 	}
 }
 
-int compile_cluster(const struct cluster *cluster, const struct policy *base, struct diag *diag,
-		    struct policy **policy)
+int compile_again(const struct cluster *cluster, const struct policy *base,
+		  const struct asides *before, struct diag *diag, struct policy **policy)
 {
-	struct compilation compilation = {.c = {.cluster = cluster, .base = base, .diag = diag}};
+	struct compilation compilation = {.c = {.cluster = cluster, .base = base, .diag = diag},
+					  .cluster = cluster,
+					  .before = before};
 	int error;
 
 	if (sodium_init() < 0) {
@@ -181,4 +188,10 @@ int compile_cluster(const struct cluster *cluster, const struct policy *base, st
 	compiler_free(&compilation.c);
 	budgets_close(compilation.c.budgets);
 	return error;
+}
+
+int compile_cluster(const struct cluster *cluster, const struct policy *base, struct diag *diag,
+		    struct policy **policy)
+{
+	return compile_again(cluster, base, NULL, diag, policy);
 }
