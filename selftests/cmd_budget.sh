@@ -79,7 +79,7 @@ check "the same objects again change nothing" cmp "$tmp/wide-next.bhp" "$tmp/wid
 list "${honest[@]}" "$(policy evil tcp "\"podSelector\": {}, \"ingress\": [{\"ports\": [$(ports TCP)]}]")" \
 	"$(policy evil udp "\"podSelector\": {}, \"ingress\": [{\"ports\": [$(ports UDP)]}]")" \
 	"$(policy evil sctp "\"podSelector\": {}, \"ingress\": [{\"ports\": [$(ports SCTP)]}]")" >"$tmp/three.json"
-check "of three policies that need too long a list together one is set aside" \
+check "one of three policies that need too long a list together is set aside" \
 	warns 'evil/[a-z]+: warning: is set aside.*needs [0-9]+ port intervals in one list, the limit is 131071' \
 	compile -o "$tmp/three.bhp" "$tmp/three.json"
 check "other policies count beside the three" honest_counts "$tmp/three.bhp"
