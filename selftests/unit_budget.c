@@ -225,7 +225,7 @@ static void pairs(FILE *to, bool closed)
 
 static void variations(FILE *to, bool closed)
 {
-	put_pods(to, 2100, 1);
+	put_pods(to, 4200, 1);
 	begin_policy(to, "big", "");
 	if (!closed)
 		fprintf(to, "{\"ports\":[{\"port\":\"http\"}]}");
@@ -265,9 +265,9 @@ static const struct row {
 	{"one policy's port lists", lists, "big", "port lists or more, the limit is 65536"},
 	{"one policy's pairs", pairs, "big", "pairs of segments or more, the limit is 524288"},
 	{"a namespace's variations", variations, NULL,
-	 "its namespace needs 2048 variations of port names in one segment or more, the limit of "
+	 "its namespace needs 4095 variations of port names in one segment or more, the limit of "
 	 "one "
-	 "is 2047"},
+	 "is 4094"},
 	{"a namespace's port intervals", namespace_intervals, NULL,
 	 "port intervals or more, the limit of one is 1048576"},
 };
@@ -515,7 +515,7 @@ static void stays_aside(void **state)
 static void many_ports(FILE *to, bool closed)
 {
 	(void)closed;
-	put_pods(to, 2100, 1);
+	put_pods(to, 4200, 1);
 	put_closed(to, "none", "\"matchLabels\":{\"app\":\"none\"}");
 }
 

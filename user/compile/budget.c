@@ -19,7 +19,7 @@ const struct budget_limit budget_limits[BUDGETS] = {
 	[BUDGET_SEGMENTS] = {"segments of addresses", 1 << 12, 1 << 14,
 			     sizeof(struct policy_segment)},
 	[BUDGET_VARIATIONS] = {"variations of port names in one segment", NO_LIMIT,
-			       BH_VARIATION_MAX / 2, sizeof(struct policy_variation)},
+			       BH_VARIATION_MAX, sizeof(struct policy_variation)},
 	[BUDGET_LISTS] = {"port lists", 1 << 16, 1 << 18, sizeof(struct policy_class)},
 	[BUDGET_INTERVALS] = {"port intervals", 1 << 18, 1 << 20, sizeof(struct bh_interval)},
 	[BUDGET_PAIRS] = {"pairs of segments", 1 << 19, 1 << 21, sizeof(struct policy_pair)},
@@ -502,13 +502,17 @@ void budget_charge_variations(struct compiler *c)
 struct part {
 	uint32_t policy;
 	uint32_t spans;
+	bool admin;
 };
 
-/* Most spans first; equal parts in the order of the policies. */
+/* Those of a namespace before those of an administrator, most spans first; equal parts in the order
+ * of the policies. */
 static int compare_parts(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
 
+	if (x->admin != y->admin)
+		return x->admin ? 1 : -1;
 	if (x->spans != y->spans)
 		return x->spans > y->spans ? -1 : 1;
 	return x->policy < y->policy ? -1 : x->policy > y->policy;
@@ -525,7 +529,7 @@ bool budget_shorten_list(struct compiler *c, const uint32_t *rules, const uint32
 		const uint32_t policy = number_of(c, c->rules.at[rules[i]].policy);
 
 		if (!parts.n || parts.at[parts.n - 1].policy != policy)
-			array_push(&parts, ((struct part){policy, 0}));
+			array_push(&parts, ((struct part){policy, 0, b->ns_of[policy] == NOBODY}));
 		parts.at[parts.n - 1].spans += spans[i];
 	}
 	array_sort(&parts, compare_parts);
