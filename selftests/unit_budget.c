@@ -248,6 +248,44 @@ static void namespace_intervals(FILE *to, bool closed)
 	put_closed(to, "rest", "");
 }
 
+static void put_admin(FILE *to, unsigned int number)
+{
+	fprintf(to,
+		"{\"apiVersion\":\"policy.networking.k8s.io/"
+		"v1alpha1\",\"kind\":\"AdminNetworkPolicy\","
+		"\"metadata\":{\"name\":\"a%u\"},\"spec\":{\"priority\":%u,\"subject\":{"
+		"\"namespaces\":{"
+		"\"matchLabels\":{\"kubernetes.io/metadata.name\":\"evil\"}}},\"ingress\":[",
+		number, number);
+	for (unsigned int i = 0; i < 10000; i++) {
+		if (i % 100 == 0)
+			fprintf(to,
+				"%s{\"action\":\"Deny\",\"from\":[{\"namespaces\":{}}],\"ports\":[",
+				i ? "]}," : "");
+		fprintf(to, "%s{\"portNumber\":{\"protocol\":\"%s\",\"port\":%u}}",
+			i % 100 ? "," : "", number < 3 ? "TCP" : "SCTP",
+			1 + 2 * (i + number % 3 * 10000));
+	}
+	fprintf(to, "]}]}}\n");
+}
+
+/* The administrator's four policies have more ports than any of the tenant's three. */
+static void beside_admin(FILE *to, bool closed)
+{
+	static const char *const names[] = {"big", "u1", "u2"};
+
+	for (unsigned int i = 0; i < 4; i++)
+		put_admin(to, i);
+	for (unsigned int i = 0; i < 3; i++) {
+		begin_policy(to, names[i], "");
+		for (unsigned int k = 0; k < 9000 && !(closed && !i); k++)
+			fprintf(to, "%s{\"protocol\":\"UDP\",\"port\":%u}",
+				k ? "," : "{\"ports\":[", 1 + 2 * (k + i * 9000));
+		fprintf(to, closed && !i ? "" : "]}");
+		end_policy(to);
+	}
+}
+
 static const struct row {
 	const char *name;
 	void (*put)(FILE *to, bool closed);
@@ -256,6 +294,8 @@ static const struct row {
 } rows[] = {
 	{"one policy's port intervals", intervals, "big", "intervals or more, the limit is 262144"},
 	{"one list's port intervals", list, "big", "it has more ports than they"},
+	{"one list's port intervals beside an administrator's", beside_admin, "big",
+	 "it has more ports than they"},
 	{"one policy's CIDRs", prefixes, "big", "needs 65537 CIDRs or more, the limit is 65536"},
 	{"one policy's segments", segments, "big",
 	 "needs 4097 segments of addresses or more, the limit is 4096"},
@@ -365,7 +405,8 @@ static void check_asides(const struct row *row, const struct world *world)
 	size_t n_evil = 0, n_policies = 0;
 
 	for (size_t i = 0; i < world->cluster.n_policies; i++)
-		n_evil += !strcmp(world->cluster.policies[i].ns_name, "evil");
+		n_evil += world->cluster.policies[i].ns_name &&
+			  !strcmp(world->cluster.policies[i].ns_name, "evil");
 	assert_non_null(asides);
 	for (size_t i = 0; i < asides->n; i++) {
 		if (strcmp(asides->at[i].kind, "NetworkPolicy"))
