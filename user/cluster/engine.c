@@ -89,6 +89,21 @@ static void object_refused(void *data, struct json_object *object, const char *w
 		events_about(engine->events, object, why);
 }
 
+static void object_aside(void *data, struct json_object *object, const char *why)
+{
+	struct engine *engine = data;
+	const char *ns = api_text(object, "metadata.namespace");
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%s %s%s%s: %s", api_text(object, "kind"), ns ? ns : "",
+		 ns ? "/" : "", api_text(object, "metadata.name"),
+		 why ? why : "is within its budgets again");
+	say(engine, why ? DIAG_WARNING : DIAG_NOTE,
+	    why ? "an object is set aside" : "an object counts again", text);
+	if (lease_held(engine->lease))
+		events_aside(engine->events, object, why);
+}
+
 /* Publishing */
 
 static void published(void *data, int error, const char *why)
@@ -286,7 +301,8 @@ static bool is_observed(const struct engine *engine, const struct least *least, 
 	       engine->written[1] == (least->nodes ? least->endpoint : 0) &&
 	       engine->written_nodes == least->nodes && engine->written_quiet == least->n_quiet &&
 	       engine->written_complete == complete &&
-	       engine->written_refused == objects_refused(engine->objects);
+	       engine->written_refused == objects_refused(engine->objects) &&
+	       engine->written_aside == objects_aside(engine->objects);
 }
 
 static struct json_object *observed_object(struct engine *engine, const struct least *least)
@@ -330,6 +346,7 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	engine->written_quiet = least->n_quiet;
 	engine->written_complete = complete;
 	engine->written_refused = objects_refused(engine->objects);
+	engine->written_aside = objects_aside(engine->objects);
 	request.body = observed_object(engine, least);
 	engine->busy = !api_send(engine->api, &request);
 	json_object_put(request.body);
@@ -580,8 +597,10 @@ static void lease_changed(void *data)
 
 static int begin(struct engine *engine)
 {
-	static const struct objects_ops objects_ops = {
-		.changed = objects_changed, .refused = object_refused, .two_steps = true};
+	static const struct objects_ops objects_ops = {.changed = objects_changed,
+						       .refused = object_refused,
+						       .aside = object_aside,
+						       .two_steps = true};
 	static const struct api_watch_ops status_ops = {
 		.changed = status_changed, .gone = status_gone, .synced = status_synced};
 	static const struct api_watch_ops node_ops = {

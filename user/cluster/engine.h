@@ -64,7 +64,7 @@ struct engine {
 	struct api_timer observe; /* ends the wait for the next write of the status */
 	uint64_t observed; /* ms: the last write of PolicyStatus */
 	uint64_t written[2]; /* the oldest generations of the nodes, as written into the status */
-	uint32_t written_nodes, written_refused, written_quiet;
+	uint32_t written_nodes, written_refused, written_aside, written_quiet;
 	bool written_complete; /* the status says that the rollout has ended */
 	struct json_object *conditions; /* of PolicyStatus, as last seen or written; NULL: none */
 };

@@ -42,6 +42,10 @@ void engine_metrics(void *data, FILE *to)
 		to, "engine_objects_refused",
 		"Refused objects: the last accepted version stays in effect, or a policy isolates.",
 		objects_refused(engine->objects));
+	count_put(to, "engine_objects_aside",
+		  "Objects over a budget: policies that isolate what they select, Services without "
+		  "backends.",
+		  objects_aside(engine->objects));
 	put_generations(engine, to);
 	count_put(to, "engine_compiles_total", "Compiles.", counts->compiles);
 	count_put(to, "engine_compiles_patched_total",

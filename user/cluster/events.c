@@ -110,6 +110,16 @@ void events_about(struct events *events, struct json_object *object, const char 
 	send(events, object, &said);
 }
 
+void events_aside(struct events *events, struct json_object *object, const char *why)
+{
+	char message[1024];
+	const struct said said = {why, why ? "SetAside" : "Accepted", message};
+
+	snprintf(message, sizeof(message), "%s%s", why ? "set aside, and " : "within its budgets",
+		 why ? why : "");
+	send(events, object, &said);
+}
+
 void events_turned(struct events *events, const struct condition *condition)
 {
 	struct json_object *about = store_object("PolicyStatus", "global", NULL);

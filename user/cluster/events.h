@@ -16,6 +16,9 @@ void events_close(struct events *events); /* NULL is fine */
  * is dropped. */
 void events_about(struct events *events, struct json_object *object, const char *why);
 
+/* The object is over a budget: @why says what is done with it, and why. NULL: it counts again. */
+void events_aside(struct events *events, struct json_object *object, const char *why);
+
 /* A condition of PolicyStatus has turned. */
 void events_turned(struct events *events, const struct condition *condition);
 

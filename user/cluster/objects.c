@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compile/asides.h"
 #include "input/input.h"
 
 const struct kind object_kinds[N_KINDS] = {
@@ -34,6 +35,7 @@ static void free_kept(struct lh_entry *entry)
 
 	free(kept->text);
 	free(kept->why);
+	free(kept->aside);
 	json_object_put(kept->refused);
 	free(kept);
 	free(lh_entry_k(entry));
@@ -349,6 +351,7 @@ void objects_tell_refused(const struct objects *objects)
 		}
 	}
 	contested_tell(objects);
+	objects_tell_asides(objects);
 }
 
 /* Notes the object for the next compile. */
@@ -405,6 +408,7 @@ static void object_gone(void *data, const char *key)
 	if (!entry)
 		return;
 	collection->objects->refused -= !!((struct kept *)lh_entry_v(entry))->refused;
+	collection->objects->aside -= !!((struct kept *)lh_entry_v(entry))->aside;
 	objects_note(collection, key);
 	lh_table_delete_entry(collection->kept, entry);
 	collection->objects->ops.changed(collection->objects->data);
@@ -473,6 +477,7 @@ void objects_close(struct objects *objects)
 	if (objects->contested)
 		lh_table_free(objects->contested);
 	claims_close(objects->claims);
+	asides_free(objects->asides);
 	free(objects);
 }
 

@@ -21,6 +21,9 @@ struct objects_ops {
 	/* @object is refused, or an address of it: @why says `FIELD: what is wrong`. @why NULL:
 	 * @object is accepted again. */
 	void (*refused)(void *data, struct json_object *object, const char *why);
+	/* The policy or Service @object is over a budget: @why says what is done with it, and why.
+	 * @why NULL: it counts again. May be NULL. */
+	void (*aside)(void *data, struct json_object *object, const char *why);
 	/* An address passes from one Pod to another in two policies: the first gives the address to
 	 * no Pod, and changed() is called for the second. So no node judges a Pod by the labels of
 	 * another while nodes change from one policy to the next. */
@@ -61,7 +64,10 @@ uint64_t objects_patched(const struct objects *objects); /* how many policies we
 
 size_t objects_count(const struct objects *objects);
 size_t objects_refused(const struct objects *objects);
-/* Calls ops.refused() for each object that is refused now. */
+/* How many objects the last compile of all objects set aside, since they were over a budget. */
+size_t objects_aside(const struct objects *objects);
+/* Calls ops.refused() for each object that is refused now, and ops.aside() for each that is set
+ * aside. */
 void objects_tell_refused(const struct objects *objects);
 /* Whether a Node of that name exists. */
 bool objects_have_node(const struct objects *objects, const char *name);

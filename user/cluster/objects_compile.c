@@ -60,7 +60,7 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 		error = cluster_finish(&cluster, diag);
 	}
 	if (!error)
-		error = compile_cluster(&cluster, base, diag, policy);
+		error = compile_again(&cluster, base, objects->asides, diag, policy);
 	objects->since.known = !error && !follows_pods(&cluster);
 	objects->since.patches = 0;
 	cluster_free(&cluster);
@@ -234,8 +234,13 @@ int objects_compile(struct objects *objects, const struct policy *base, struct d
 {
 	int error = patch(objects, base, policy);
 
-	if (error)
+	if (error) {
 		error = compile_all(objects, base, diag, policy);
+		if (!error) {
+			objects_note_asides(objects, (*policy)->asides);
+			(*policy)->asides = NULL;
+		}
+	}
 	if (error || begin_since(objects, *policy))
 		objects->since.known = false;
 	if (!error)

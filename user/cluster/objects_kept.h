@@ -22,6 +22,8 @@ struct kept {
 	char *text; /* its text as last accepted, or the text of the policy that replaces it */
 	char *why; /* the fault of the last version, which is refused; NULL: it is accepted */
 	struct json_object *refused; /* the refused version; NULL: none */
+	char *aside; /* why the last compile of all objects set the policy aside; NULL: it did not
+		      */
 };
 
 struct collection {
@@ -50,6 +52,8 @@ struct objects {
 	struct objects_ops ops;
 	void *data;
 	size_t refused;
+	struct asides *asides; /* what the last compile of all objects set aside; NULL: nothing */
+	size_t aside; /* how many kept objects these are */
 	struct since since;
 	struct claims *claims;
 	struct lh_table *contested; /* by the last compile: "KIND KEY" of the objects that name an
@@ -76,5 +80,11 @@ struct lh_table *contested_new(void);
 /* Calls ops.refused() for each object that differs from the last compile, and keeps @table. */
 void contested_set(struct objects *objects, struct lh_table *table);
 void contested_tell(const struct objects *objects); /* as objects_tell_refused() */
+
+/* objects_aside.c: keeps what a compile of all objects set aside (NULL: nothing), and reports each
+ * change. */
+struct asides;
+void objects_note_asides(struct objects *objects, struct asides *asides);
+void objects_tell_asides(const struct objects *objects); /* reports what is set aside now */
 
 #endif

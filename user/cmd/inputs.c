@@ -94,6 +94,14 @@ static int check_name(const char *path, struct diag *diag)
 	return -EINVAL;
 }
 
+/* --strict is given. */
+static bool strict;
+
+void inputs_are_strict(void)
+{
+	strict = true;
+}
+
 struct reading {
 	char *const *paths;
 	int n;
@@ -107,6 +115,7 @@ static int read_cluster(void *data)
 	struct diag *diag = reading->diag;
 	int error = 0;
 
+	reading->cluster->lenient = !strict;
 	/* Where one file is bad, the other files are read all the same, so that one run reports the
 	 * errors of all files. cluster_finish() is left out then: it would report errors that only
 	 * follow from these. */

@@ -12,6 +12,9 @@
  */
 int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag);
 
+/* Refuses, from now on, also objects that an API server has accepted and that cannot be used. */
+void inputs_are_strict(void);
+
 /* The policy that the input succeeds. */
 struct inputs_base {
 	const struct policy *policy; /* NULL: the input succeeds no policy */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/inputs.h"
 #include "cmd/json.h"
 #include "cmd/nearest.h"
 #include "model/memory.h"
@@ -23,6 +24,8 @@ const struct command_option common_options[] = {
 	{'j', "json", NULL, "JSON output"},
 	{'p', "pretty", NULL, "JSON output with line breaks"},
 	{'d', "debug", NULL, "print to stderr what libbpf, libxdp and the kernel's verifier say"},
+	{STRICT_ID, "strict", NULL,
+	 "refuse an INPUT with an object that an API server accepts and Bulkhead cannot use"},
 	{'h', "help", NULL, "this text"},
 	{0},
 };
@@ -227,6 +230,9 @@ int call_option(struct call *call)
 			break;
 		case 'd':
 			node_debug();
+			break;
+		case STRICT_ID:
+			inputs_are_strict();
 			break;
 		case 'h':
 			print_command_help(call->command);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compile/asides.h"
 #include "compile/flow.h"
 #include "compile/lint_part.h"
 #include "compile/verdicts.h"
@@ -309,6 +310,25 @@ static void note_deciding_rules(struct lint *lint)
 				note_ports(lint, policy->segments[i].fallback[d][external]);
 }
 
+/* Finds a policy that the compile has set aside. Its rules do not count, so no other check is about
+ * them. */
+static bool lint_budget(struct lint *lint, const struct policy_object *object)
+{
+	const struct asides *asides = lint->policy->asides;
+	char name[FLOW_TEXT];
+
+	for (size_t i = 0; asides && i < asides->n; i++) {
+		const struct aside *aside = &asides->at[i];
+
+		if (aside->policy != object - lint->cluster->policies)
+			continue;
+		lint_find(lint, "over-budget", &object->where, name_of(object, INGRESS, NULL, name),
+			  "is set aside, and %s: %s", aside->effect, aside->why);
+		return true;
+	}
+	return false;
+}
+
 static void lint_policies(struct lint *lint)
 {
 	note_deciding_rules(lint);
@@ -316,6 +336,8 @@ static void lint_policies(struct lint *lint)
 		const struct policy_object *object = &lint->cluster->policies[i];
 
 		lint_subject(lint, object);
+		if (lint_budget(lint, object))
+			continue;
 		if (object->tier == TIER_NETWORK_POLICY)
 			lint_overridden(lint, object);
 		else if (object->kind != POLICY_BASELINE_ADMIN)

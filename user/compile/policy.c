@@ -4,6 +4,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "compile/asides.h"
 #include "compile/enroll.h"
 #include "compile/lazy_policy.h"
 
@@ -14,6 +15,7 @@ void policy_free(struct policy *policy)
 	if (!policy)
 		return;
 	enroll_free(policy);
+	asides_free(policy->asides);
 	policy_free((struct policy *)policy->plain);
 	if (!policy->blob) {
 		POLICY_TABLES(TABLE_FREE)

@@ -406,6 +406,8 @@ struct lazy_policy {
 	void *blob; /* holds the tables; NULL: each has memory of its own */
 	struct policy_source *source; /* NULL: the whole policy is in memory */
 	struct policy_roster *roster; /* tables that enroll() replaced; NULL: none */
+	struct asides *asides; /* what the compile set aside (asides.h); NULL: nothing, or unknown.
+				* Not in any blob */
 	struct lazy_policy *plain; /* the policy as it was compiled, where this node adds segments
 				    * to it (extend.h); owned. NULL: it adds none. A whole policy's
 				    * is whole */

@@ -4,6 +4,7 @@
 #include "input/object.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,19 +50,24 @@ static const struct kind {
 	const char *name, *version;
 	bool namespaced;
 	void (*read)(struct reader *reader, const struct object *object);
+	enum aside_way aside;
+	enum policy_kind policy; /* ASIDE_POLICY */
 } kinds[] = {
-	{"Namespace", "v1", false, read_namespace},
-	{"Node", "v1", false, read_node},
-	{"Pod", "v1", true, read_pod},
-	{"Service", "v1", true, service_read},
-	{"EndpointSlice", "discovery.k8s.io/v1", true, slice_read},
-	{"EndpointSlice", "discovery.k8s.io/v1beta1", true, slice_v1beta1_read},
-	{"NetworkPolicy", "networking.k8s.io/v1", true, read_network},
-	{"NetworkPolicy", "extensions/v1beta1", true, read_network_v1beta1},
-	{"AdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false, read_admin},
+	{"Namespace", "v1", false, read_namespace, ASIDE_NAMESPACE, 0},
+	{"Node", "v1", false, read_node, ASIDE_NEVER, 0},
+	{"Pod", "v1", true, read_pod, ASIDE_NEVER, 0},
+	{"Service", "v1", true, service_read, ASIDE_LEFT_OUT, 0},
+	{"EndpointSlice", "discovery.k8s.io/v1", true, slice_read, ASIDE_LEFT_OUT, 0},
+	{"EndpointSlice", "discovery.k8s.io/v1beta1", true, slice_v1beta1_read, ASIDE_LEFT_OUT, 0},
+	{"NetworkPolicy", "networking.k8s.io/v1", true, read_network, ASIDE_POLICY, POLICY_NETWORK},
+	{"NetworkPolicy", "extensions/v1beta1", true, read_network_v1beta1, ASIDE_POLICY,
+	 POLICY_NETWORK_V1BETA1},
+	{"AdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false, read_admin, ASIDE_POLICY,
+	 POLICY_ADMIN},
 	{"BaselineAdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false,
-	 read_baseline_admin},
-	{"ClusterNetworkPolicy", "policy.networking.k8s.io/v1alpha2", false, read_cluster},
+	 read_baseline_admin, ASIDE_POLICY, POLICY_BASELINE_ADMIN},
+	{"ClusterNetworkPolicy", "policy.networking.k8s.io/v1alpha2", false, read_cluster,
+	 ASIDE_POLICY, POLICY_CLUSTER},
 };
 
 #define N_KINDS (sizeof(kinds) / sizeof(*kinds))
@@ -116,6 +122,34 @@ static bool read_metadata(struct reader *reader, const struct kind *kind, struct
 	return object->ns;
 }
 
+/* Returns true if an API server has accepted the object: it alone gives UIDs. */
+static bool is_servers(const struct object *object)
+{
+	const struct tree *uid = tree_get(object->metadata, "uid");
+
+	return uid && uid->type == TREE_SCALAR && uid->n;
+}
+
+static void read_kind(struct reader *reader, const struct kind *kind, struct object *object)
+{
+	const struct aside_mark before = aside_mark(reader->cluster);
+	char text[700];
+
+	if (!reader->cluster->lenient || kind->aside == ASIDE_NEVER || !is_servers(object)) {
+		kind->read(reader, object);
+		return;
+	}
+	object->aside = kind->aside;
+	snprintf(text, sizeof(text), "%s %s%s%s %s", kind->name, object->ns ? object->ns : "",
+		 object->ns ? "/" : "", object->name, aside_meaning(kind->aside));
+	reader->aside = text;
+	reader->faults = 0;
+	kind->read(reader, object);
+	reader->aside = NULL;
+	if (reader->faults)
+		aside_object(reader, object, kind->policy, &before);
+}
+
 static void read_object(struct reader *reader, struct tree *root, const char *version,
 			const char *name)
 {
@@ -131,7 +165,7 @@ static void read_object(struct reader *reader, struct tree *root, const char *ve
 		if (strcmp(kind->version, version))
 			continue;
 		if (read_metadata(reader, kind, &object))
-			kind->read(reader, &object);
+			read_kind(reader, kind, &object);
 		return;
 	}
 	if (known) {

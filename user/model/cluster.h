@@ -189,6 +189,9 @@ struct policy_object {
 };
 
 struct cluster {
+	/* Set before reading: an object that an API server has accepted and that cannot be used is
+	 * set aside with a warning, not refused. */
+	bool lenient;
 	/* [bulkhead] of the INI form. The command line overrides it. */
 	const char *node; /* NULL: not said */
 	const char **uplinks;
