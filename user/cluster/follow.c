@@ -115,10 +115,12 @@ static unsigned int report_seconds(const struct follower *follower)
 	return seconds < REPORT_SECONDS_MAX ? seconds : REPORT_SECONDS_MAX;
 }
 
-static void report_later(struct follower *follower)
+/* @answer: why the last report failed; NULL: it was not sent. */
+static void report_later(struct follower *follower, const struct api_answer *answer)
 {
 	api_timer_set(follower->api, &follower->heartbeat,
-		      api_backoff(&follower->report_backoff, RETRY_MS, RETRY_MAX));
+		      api_backoff(&follower->report_backoff, RETRY_MS,
+				  answer && answer->absent ? API_ABSENT_MS : RETRY_MAX));
 }
 
 /* Notes the error of a change, for the report and for `once`. */
@@ -194,7 +196,7 @@ static void made(void *data, const struct api_answer *answer)
 	if (follower->exists)
 		return report(follower);
 	warn_report(follower, answer->error);
-	report_later(follower);
+	report_later(follower, answer);
 }
 
 static void make(struct follower *follower)
@@ -216,7 +218,7 @@ static void make(struct follower *follower)
 	json_object_object_add(metadata, "name", json_object_new_string(follower->options->node));
 	follower->reporting = !api_send(follower->api, &request);
 	if (!follower->reporting)
-		report_later(follower);
+		report_later(follower, NULL);
 	json_object_put(object);
 }
 
@@ -236,7 +238,7 @@ static void reported(void *data, const struct api_answer *answer)
 	follower->asks_why = false;
 	warn_report(follower, answer->error);
 	if (answer->error)
-		return report_later(follower);
+		return report_later(follower, answer);
 	follower->report_backoff = 0;
 	follower->told = true;
 	follower->reported[0] = follower->sent[0];
@@ -271,7 +273,7 @@ static void report(struct follower *follower)
 	follower->sent[1] = follower->has.active;
 	follower->reporting = !api_send(follower->api, &request);
 	if (!follower->reporting)
-		report_later(follower);
+		report_later(follower, NULL);
 	json_object_put(request.body);
 }
 
