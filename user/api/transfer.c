@@ -194,6 +194,7 @@ static int set_url(struct api_transfer *transfer)
 
 static void set_way(struct api_transfer *transfer, const struct api_transfer_options *options)
 {
+	const bool tls = !strncmp(api_server(transfer->api), "https:", 6);
 	CURL *easy = transfer->easy;
 
 	curl.easy_setopt(easy, CURLOPT_PRIVATE, transfer);
@@ -204,7 +205,8 @@ static void set_way(struct api_transfer *transfer, const struct api_transfer_opt
 	curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->error);
 	curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl.easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
-	curl.easy_setopt(easy, CURLOPT_PIPEWAIT, options->anew ? 0L : 1L);
+	/* Plain HTTP has no streams within a connection: a request would wait for a watch's end. */
+	curl.easy_setopt(easy, CURLOPT_PIPEWAIT, !options->anew && tls ? 1L : 0L);
 	curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, options->anew ? 1L : 0L);
 	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 10L);
 	curl.easy_setopt(easy, CURLOPT_TIMEOUT, (long)options->seconds);

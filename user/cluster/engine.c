@@ -14,6 +14,7 @@
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
 #define BATCH_MS 500 /* a batch ends after so long in any case */
 #define RETRY_MS 1000
+#define RELEASE_MS 2000 /* an engine that ends waits so long for the answer to its last request */
 /* Time between writes of PolicyStatus while a rollout goes on: each write is an event for every
  * node. */
 #define OBSERVE_MS 2000
@@ -608,6 +609,25 @@ static int begin(struct engine *engine)
 		       : -ENOMEM;
 }
 
+static void on_release(void *data)
+{
+	api_stop(data);
+}
+
+/* Ends this engine's lead, so that another engine need not wait for the lease to run out. */
+static void release(struct engine *engine)
+{
+	struct api_timer limit = {.run = on_release, .data = engine->api};
+
+	if (!lease_held(engine->lease))
+		return;
+	say(engine, DIAG_NOTE, "ends, and gives the lease up", NULL);
+	api_timer_set(engine->api, &limit, RELEASE_MS);
+	lease_release(engine->lease, on_release, engine->api);
+	api_run(engine->api, -1);
+	api_timer_stop(engine->api, &limit);
+}
+
 int engine_run(const struct engine_options *options, struct diag *diag, int stop)
 {
 	struct engine engine = {.options = options, .diag = diag};
@@ -621,6 +641,8 @@ int engine_run(const struct engine_options *options, struct diag *diag, int stop
 				   &engine.serve);
 	if (!error)
 		api_run(engine.api, stop);
+	if (!error)
+		release(&engine);
 	serve_close(engine.serve);
 	lease_close(engine.lease);
 	objects_close(engine.objects);
