@@ -77,12 +77,13 @@ api_change() {
 	fi
 }
 
-# Waits until the command succeeds.
+# Waits until the command succeeds, for $API_SECONDS at most.
+API_SECONDS=40
 api_await() { # COMMAND...
-	local end=$((SECONDS + 40))
+	local end=$((SECONDS + API_SECONDS))
 	until "$@"; do
 		[ $SECONDS -lt $end ] || return
-		sleep 0.05
+		sleep 0.1
 	done
 }
 

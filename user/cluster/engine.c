@@ -159,8 +159,11 @@ static bool compile(struct engine *engine)
 static int read_status(struct engine *engine, struct json_object *object)
 {
 	const uint32_t limit = engine->status.limit;
+	const uint32_t policy = engine->status.policy, endpoint = engine->status.endpoint;
 	int error = store_status_read(object, &engine->status);
 
+	if (engine->status.policy != policy || engine->status.endpoint != endpoint)
+		engine_wants_more(engine, policy, endpoint);
 	if (engine->status.limit != limit)
 		engine->listens = api_now();
 	return error;
@@ -261,7 +264,7 @@ static void count_rollout(struct engine *engine, const struct least *least)
 
 /* Status and collection: the last steps, when nothing else is left to do */
 
-static void step_done(void *data, const struct api_answer *answer)
+void engine_step_done(void *data, const struct api_answer *answer)
 {
 	struct engine *engine = data;
 
@@ -284,7 +287,7 @@ static bool is_observed(const struct engine *engine, const struct least *least, 
 	return engine->written[0] == (least->nodes ? least->policy : 0) &&
 	       engine->written[1] == (least->nodes ? least->endpoint : 0) &&
 	       engine->written_nodes == least->nodes && engine->written_quiet == least->n_quiet &&
-	       engine->written_complete == complete &&
+	       engine->written_late == least->n_late && engine->written_complete == complete &&
 	       engine->written_refused == objects_refused(engine->objects);
 }
 
@@ -307,7 +310,7 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	struct api_request request = {
 		.method = "PATCH",
 		.path = STORE_POLICY_STATUS "/global/status",
-		.done = step_done,
+		.done = engine_step_done,
 		.data = engine,
 	};
 
@@ -327,6 +330,7 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	engine->written[1] = least->nodes ? least->endpoint : 0;
 	engine->written_nodes = least->nodes;
 	engine->written_quiet = least->n_quiet;
+	engine->written_late = least->n_late;
 	engine->written_complete = complete;
 	engine->written_refused = objects_refused(engine->objects);
 	request.body = observed_object(engine, least);
@@ -344,7 +348,7 @@ static bool collect(struct engine *engine, const struct least *least)
 	struct lh_entry *entry;
 	char path[256];
 	struct api_request request = {
-		.method = "DELETE", .path = path, .done = step_done, .data = engine};
+		.method = "DELETE", .path = path, .done = engine_step_done, .data = engine};
 
 	if (!engine->policy || !rolled_out(engine))
 		return false;
@@ -444,6 +448,8 @@ static void step(struct engine *engine)
 	    (!engine->policy || engine->policy->generation != engine->status.policy ||
 	     engine->verify))
 		return fetch(engine);
+	if (engine_check_progress(engine))
+		return;
 	least = engine_least(engine);
 	count_rollout(engine, &least);
 	if (!rolled_out(engine) && !least.silent && least.policy >= engine->status.policy)
