@@ -9,6 +9,7 @@
 #include "cluster/rollout.h"
 #include "cmd/command.h"
 #include "cmd/signals.h"
+#include "model/diag_log.h"
 
 enum { KUBECONFIG_ID = PIN_ID + 1, LEASE_ID, LIMIT_ID, LISTEN_ID };
 
@@ -41,7 +42,8 @@ static int run(struct call *call)
 {
 	struct engine_options engine = {.lease_namespace = "bulkhead-system",
 					.node_seconds = ROLLOUT_LIMIT_DEFAULT};
-	struct diag diag = {.to = stderr};
+	struct diag_log log = {0};
+	struct diag diag = {.to = stderr, .log = &log};
 	char host[HOST_NAME_MAX + 1] = "", identity[HOST_NAME_MAX + 32];
 	int option, stop;
 

@@ -9,6 +9,7 @@
 #include "cmd/command.h"
 #include "cmd/metrics.h"
 #include "cmd/signals.h"
+#include "model/diag_log.h"
 
 #define RECORDS "/run/bulkhead/endpoints.d"
 
@@ -37,7 +38,8 @@ static int run(struct call *call)
 					.load.uplinks = uplinks,
 					.load.seal = true,
 					.load.late = true};
-	struct diag diag = {.to = stderr};
+	struct diag_log log = {0};
+	struct diag diag = {.to = stderr, .log = &log};
 	char host[HOST_NAME_MAX + 1] = "";
 	int option, status, stop;
 
