@@ -615,6 +615,20 @@ static int begin(struct engine *engine)
 		       : -ENOMEM;
 }
 
+/* Returns what an engine lacks to be ready to lead; NULL: nothing. */
+static const char *missing(void *data)
+{
+	const struct engine *engine = data;
+
+	if (!is_synced(engine))
+		return "the API server has not listed all objects yet";
+	if (!api_watch_since(engine->status_watch) || !api_watch_since(engine->nodes_watch))
+		return "the API server does not answer";
+	if (lease_held(engine->lease) && !engine->status.policy)
+		return "there is no policy yet";
+	return NULL;
+}
+
 static void on_release(void *data)
 {
 	api_stop(data);
@@ -637,14 +651,18 @@ static void release(struct engine *engine)
 int engine_run(const struct engine_options *options, struct diag *diag, int stop)
 {
 	struct engine engine = {.options = options, .diag = diag};
+	const struct serve_options serve = {.listen = options->listen,
+					    .health = options->health,
+					    .metrics = engine_metrics,
+					    .missing = missing,
+					    .data = &engine};
 	int error = api_open(options->kubeconfig, diag, &engine.api);
 
 	if (error)
 		return error;
 	error = begin(&engine);
-	if (!error && options->listen)
-		error = serve_open(engine.api, options->listen, engine_metrics, &engine, diag,
-				   &engine.serve);
+	if (!error && (options->listen || options->health))
+		error = serve_open(engine.api, &serve, diag, &engine.serve);
 	if (!error)
 		api_run(engine.api, stop);
 	if (!error)

@@ -661,6 +661,20 @@ static void put_metrics(void *data, FILE *to)
 	count_process(to);
 }
 
+/* Returns what a follower lacks to be ready; NULL: nothing. */
+static const char *missing(void *data)
+{
+	const struct follower *follower = data;
+
+	if (!follower->has.active)
+		return "no policy is active on this node";
+	if (!follower->synced || !follower->pods_synced)
+		return "the API server has not listed PolicyStatus and this node's pods yet";
+	if (!api_watch_since(follower->status_watch) || !api_watch_since(follower->pods_watch))
+		return "the API server does not answer";
+	return NULL;
+}
+
 static int begin(struct follower *follower)
 {
 	static const struct api_watch_ops status_ops = {.changed = status_changed,
@@ -692,6 +706,11 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 {
 	struct follower follower = {
 		.options = options, .diag = diag, .node = {.options = &options->load}};
+	const struct serve_options serve = {.listen = options->listen,
+					    .health = options->health,
+					    .metrics = put_metrics,
+					    .missing = missing,
+					    .data = &follower};
 	int error;
 
 	/* The memory of a policy goes back to the kernel when the policy is freed. By default
@@ -703,9 +722,8 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 	error = read_node(&follower);
 	if (!error)
 		error = begin(&follower);
-	if (!error && options->listen)
-		error = serve_open(follower.api, options->listen, put_metrics, &follower, diag,
-				   &follower.serve);
+	if (!error && (options->listen || options->health))
+		error = serve_open(follower.api, &serve, diag, &follower.serve);
 	if (!error)
 		api_run(follower.api, stop);
 	if (!error && options->once)

@@ -47,6 +47,7 @@ struct engine_options {
 	const char *identity; /* this engine's name among those that want the lease */
 	const char *lease_namespace; /* namespace of the lease */
 	const char *listen; /* address for metrics, as for serve_open(); NULL: serve none */
+	const char *health; /* Unix socket for `bulkhead probe`; NULL: none */
 	unsigned int node_seconds; /* a node that is silent for longer holds up no rollout */
 };
 
@@ -59,6 +60,7 @@ struct follow_options {
 	const char *node; /* this node's name in the cluster */
 	struct node_options load; /* pin folder, uplinks, settings */
 	const char *listen; /* address for metrics, as for serve_open(); NULL: serve none */
+	const char *health; /* Unix socket for `bulkhead probe`; NULL: none */
 	void (*metrics)(FILE *to, const char *pin); /* writes the node's metrics, before the
 						     * follower's own */
 	const char *records; /* folder of the CNI plugin's endpoint records; NULL: write none */

@@ -13,7 +13,7 @@
 
 #define RECORDS "/run/bulkhead/endpoints.d"
 
-enum { KUBECONFIG_ID = PIN_ID + 1, RECORDS_ID, ONCE_ID, LISTEN_ID };
+enum { KUBECONFIG_ID = PIN_ID + 1, RECORDS_ID, ONCE_ID, LISTEN_ID, HEALTH_ID };
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "this node's name, else the host's"},
@@ -27,6 +27,8 @@ static const struct command_option options[] = {
 	{ONCE_ID, "once", NULL, "end when the policy that the cluster wants is in force here"},
 	{LISTEN_ID, "listen", "ADDRESS:PORT",
 	 "serve metrics of node and follower for Prometheus there: /metrics, and /healthz"},
+	{HEALTH_ID, "health", "SOCKET",
+	 "serve `bulkhead probe` at this Unix socket: whether the process runs, and is ready"},
 	{0},
 };
 
@@ -58,6 +60,8 @@ static int run(struct call *call)
 			follow.records = *call->value ? call->value : NULL;
 		else if (option == LISTEN_ID)
 			follow.listen = call->value;
+		else if (option == HEALTH_ID)
+			follow.health = call->value;
 		else
 			follow.once = true;
 	}
