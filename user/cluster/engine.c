@@ -90,6 +90,14 @@ static void object_refused(void *data, struct json_object *object, const char *w
 		events_about(engine->events, object, why);
 }
 
+static void policy_accepted(void *data, struct json_object *policy)
+{
+	struct engine *engine = data;
+
+	if (lease_held(engine->lease))
+		events_changed(engine->events, policy);
+}
+
 /* Publishing */
 
 static void published(void *data, int error, const char *why)
@@ -134,6 +142,7 @@ static bool compile(struct engine *engine)
 		    NULL);
 		return false;
 	}
+	events_compiled(engine->events);
 	if (engine->policy && policy->generation == engine->policy->generation) {
 		policy_free(policy);
 		return false;
@@ -254,8 +263,11 @@ static void count_rollout(struct engine *engine, const struct least *least)
 {
 	struct counts *counts = &engine->counts;
 
-	if (!counts->rollout_since || engine->status.endpoint != engine->status.policy ||
+	if (engine->status.endpoint != engine->status.policy || !least->nodes ||
 	    least->endpoint < engine->status.endpoint)
+		return;
+	events_active(engine->events, engine->status.endpoint, least->nodes);
+	if (!counts->rollout_since)
 		return;
 	counts->rollouts++;
 	counts->rollout_time += api_now() - counts->rollout_since;
@@ -582,7 +594,8 @@ static void lease_changed(void *data)
 
 static int begin(struct engine *engine)
 {
-	static const struct objects_ops objects_ops = {objects_changed, object_refused};
+	static const struct objects_ops objects_ops = {objects_changed, object_refused,
+						       policy_accepted};
 	static const struct api_watch_ops status_ops = {
 		.changed = status_changed, .gone = status_gone, .synced = status_synced};
 	static const struct api_watch_ops node_ops = {

@@ -392,6 +392,9 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	}
 	free(kept->text);
 	kept->text = text;
+	if (objects->ops.accepted && collection->kind->policy && collection->synced &&
+	    !kept->refused)
+		objects->ops.accepted(objects->data, object);
 	note(collection, key);
 	objects->ops.changed(objects->data);
 }

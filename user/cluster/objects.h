@@ -21,6 +21,9 @@ struct objects_ops {
 	/* @object is refused: @why says `FIELD: what is wrong`. @why NULL: @object is accepted
 	 * again. */
 	void (*refused)(void *data, struct json_object *object, const char *why);
+	/* A policy object has changed since the first list, and is accepted. NULL: not of interest.
+	 */
+	void (*accepted)(void *data, struct json_object *policy);
 };
 
 /* Watches every kind that a policy depends on. Without an @api, objects come by objects_take()

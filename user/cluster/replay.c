@@ -113,7 +113,7 @@ static int take_all(struct replay *replay, FILE *from)
 int replay_compile(FILE *from, const char *name, const struct policy *base, struct diag *diag,
 		   struct policy **policy)
 {
-	static const struct objects_ops ops = {on_change, on_refusal};
+	static const struct objects_ops ops = {on_change, on_refusal, NULL};
 	struct replay replay = {.name = name, .diag = diag};
 	int error;
 
