@@ -45,11 +45,15 @@ echo "# $((size / 1000)) kB, $(($(stat -c %s "$PACKAGE_WORK/out/bulkhead.tar") /
 net_check "the image has less than 30 MB" test "$size" -lt 30000000
 net_check "the image prints its version" net_is "$(run --network none -- --version)" "$("$build/bulkhead" --version)"
 demo=(trace --from shop/cart --to default/db --port TCP/6379)
+manifests=$PACKAGE_WORK/out/deploy
+net_check "the manifests have the image's version" grep -q 'newTag: "'"$("$build/bulkhead" --version | cut -d" " -f2)"'"' \
+	"$manifests/base/kustomization.yaml"
 net_check "trace answers without capabilities" net_is "$(run --network none --cap-drop all \
 	-v "$top/policies/demo/yaml:/demo:ro" -- "${demo[@]}" /demo)" \
 	"$("$build/bulkhead" "${demo[@]}" "$top/policies/demo/yaml")"
-net_check "the image has only the command and its libraries" net_is "$(mount=$(podman image mount bulkhead) && find "$mount" -type f ! -name '*.so*' -printf '%P\n' | sort |
-	tr '\n' ' ')" "etc/passwd opt/bulkhead/bulkhead "
+dispatcher=$(dirname "$(readlink -f "$(ldd "$build/bulkhead" | awk '/libxdp/ { print $3 }')")")/bpf/xdp-dispatcher.o
+net_check "the image has only the command, its libraries and libxdp's dispatcher" net_is "$(mount=$(podman image mount bulkhead) && find "$mount" -type f ! -name '*.so*' -printf '%P\n' | sort |
+	tr '\n' ' ')" "etc/passwd opt/bulkhead/bulkhead ${dispatcher#/} "
 
 # Libraries that only these commands load: each refuses its address after it has found them.
 net_kubeconfig >"$NET_TMP/kubeconfig"
@@ -92,6 +96,9 @@ net_check "without a capability, load refuses" fails 3 run --network "ns:/run/ne
 	--cap-drop all --cap-add SYS_ADMIN -v /sys/fs/bpf:/sys/fs/bpf -v "$NET_TMP:/policies:ro" \
 	-- load /policies/policy.ini
 net_check "load as a DaemonSet" daemon -- load /policies/policy.ini
+net_check "XDP guards the uplink" eval 'net_on node bpftool net show | sed -n "/^xdp:/,/^tc:/p" | grep -q eth0'
+net_check "the program at the uplink is under libxdp's dispatcher" eval \
+	'net_on node ip link show eth0 | grep -q "prog/xdp" && net_on node bpftool prog show name xdp_dispatcher | grep -q dispatcher'
 for address in "$(net_ip db)" "$(net_ip6 db)"; do
 	net_allowed web tcp "$address" 80 "web reaches $address"
 	net_denied web tcp "$address" 443 "web does not reach $address at 443"
