@@ -76,7 +76,8 @@ fits() { # RESOURCE: what kubectl prints of it fits a terminal of 80 columns
 net_check "kubectl get policystatus fits 80 columns" fits policystatus
 net_check "kubectl get nodepolicystatus fits 80 columns" fits nodepolicystatus
 net_check "an Event says at which generation the policy is active" rollout_await 30 eval \
-	'kubectl describe networkpolicy -n shop db | grep -q "Active .*active at generation [0-9]* on 3 nodes"'
+	'kubectl get events -n shop --field-selector involvedObject.name=db,involvedObject.kind=NetworkPolicy |
+		grep -q "Active .*active at generation [0-9]* on 3 nodes"'
 net_check "each node has the condition that its change succeeded" kubectl wait --for=condition=Ready \
 	--timeout=30s nodepolicystatus --all
 net_check "rollouts are counted" eval '[ "$(rollout_metric engine_rollouts_total)" -ge 1 ]'

@@ -60,7 +60,7 @@ static void on_refusal(void *data, struct json_object *object, const char *why)
 
 static struct objects *open_objects(void)
 {
-	static const struct objects_ops ops = {on_change, on_refusal};
+	static const struct objects_ops ops = {on_change, on_refusal, NULL};
 
 	return objects_open(NULL, &ops, NULL);
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# `kubectl describe networkpolicy` shows what Bulkhead did with the policy: an Event says at which generation it is
-# active, or why it is refused. A policy has one Event for each, however often it changes, and many policies at once
-# do not flood the API server.
+# An Event of a policy says what Bulkhead did with the policy: at which generation it is active, or why it is
+# refused. A policy has one Event for each, however often it changes, and many policies at once do not flood the API
+# server.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh

@@ -96,9 +96,7 @@ net_check "without a capability, load refuses" fails 3 run --network "ns:/run/ne
 	--cap-drop all --cap-add SYS_ADMIN -v /sys/fs/bpf:/sys/fs/bpf -v "$NET_TMP:/policies:ro" \
 	-- load /policies/policy.ini
 net_check "load as a DaemonSet" daemon -- load /policies/policy.ini
-net_check "XDP guards the uplink" eval 'net_on node bpftool net show | sed -n "/^xdp:/,/^tc:/p" | grep -q eth0'
-net_check "the program at the uplink is under libxdp's dispatcher" eval \
-	'net_on node ip link show eth0 | grep -q "prog/xdp" && net_on node bpftool prog show name xdp_dispatcher | grep -q dispatcher'
+net_check "XDP guards the uplink" eval 'daemon -- status | grep -qE "^ *eth0 +uplink, xdp native"'
 for address in "$(net_ip db)" "$(net_ip6 db)"; do
 	net_allowed web tcp "$address" 80 "web reaches $address"
 	net_denied web tcp "$address" 443 "web does not reach $address at 443"

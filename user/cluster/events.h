@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Writes Kubernetes Events, which `kubectl describe` shows: about policies that are active, about
+ * Writes Kubernetes Events, which `kubectl get events` shows: about policies that are active, about
  * refused objects, and about PolicyStatus.
  *
  * Their number is bounded: an object has one Event for each reason, which is written again when the
