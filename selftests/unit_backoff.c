@@ -41,11 +41,16 @@ void api_timer_set(struct api *api, struct api_timer *set, unsigned int ms)
 	timer = set;
 }
 
+static void another_answer(void)
+{
+	for (struct api_watch *watch = watches; watch; watch = *api_watch_next(watch))
+		api_watch_hurry(watch);
+}
+
 void api_answered(struct api *api)
 {
 	(void)api;
-	for (struct api_watch *watch = watches; watch; watch = *api_watch_next(watch))
-		api_watch_hurry(watch);
+	another_answer();
 }
 
 void api_timer_stop(struct api *api, struct api_timer *stopped)
@@ -335,7 +340,7 @@ static void test_another_answer(void **state)
 
 		waits_for_long(statuses[i]);
 		now += 5000;
-		api_answered(NULL);
+		another_answer();
 		assert_int_equal(ask_again(), 0);
 		end(watch);
 	}
@@ -349,8 +354,8 @@ static void test_another_answer_is_no_flood(void **state)
 	(void)state;
 	waits_for_long(503);
 	for (int i = 0; i < 20; i++) {
-		api_answered(NULL);
-		api_answered(NULL);
+		another_answer();
+		another_answer();
 		assert_int_equal(ask_again(), HURRY);
 		answer(503, NULL);
 	}
@@ -368,7 +373,7 @@ static void test_refusal_keeps_pace(void **state)
 
 		waits_for_long(statuses[i]);
 		now += 5000;
-		api_answered(NULL);
+		another_answer();
 		assert_in_range(ask_again(), MOST - 5000, MOST * 3 / 2);
 		end(watch);
 	}

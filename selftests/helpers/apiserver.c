@@ -57,6 +57,16 @@ struct request {
 	bool status; /* the subresource */
 };
 
+/* As realloc(); the helper ends where memory is short. */
+static void *grow(void *at, size_t size)
+{
+	void *grown = realloc(at, size);
+
+	if (!grown)
+		exit(1);
+	return grown;
+}
+
 static struct json_object *at(struct json_object *object, const char *key)
 {
 	return object ? json_object_object_get(object, key) : NULL;
@@ -130,7 +140,7 @@ static struct change *store(const char *type, const char *collection, const char
 		before->last = false;
 	snprintf(version, sizeof(version), "%zu", n_changes + 1);
 	set(metadata, "resourceVersion", version);
-	changes = realloc(changes, (n_changes + 1) * sizeof(*changes));
+	changes = grow(changes, (n_changes + 1) * sizeof(*changes));
 	change = &changes[n_changes++];
 	*change = (struct change){.version = n_changes,
 				  .type = type,
@@ -388,7 +398,7 @@ static bool read_request(struct request *request)
 		ssize_t got;
 
 		if (room - n < 1 << 15)
-			text = realloc(text, room *= 2);
+			text = grow(text, room *= 2);
 		got = read(request->fd, text + n, room - n - 1);
 		if (got <= 0)
 			break;
@@ -444,7 +454,7 @@ static void serve(struct request *request)
 {
 	if (!strncmp(request->path, "/test/", 6))
 		return control(request);
-	lines = realloc(lines, (n_lines + 1) * sizeof(*lines));
+	lines = grow(lines, (n_lines + 1) * sizeof(*lines));
 	memcpy(lines[n_lines++], request->line, LINE_MAX_);
 	if (fail_status && strstr(request->line, fail_part))
 		return refuse(request->fd, fail_status);
