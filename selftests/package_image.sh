@@ -62,6 +62,25 @@ for verb in engine follow; do
 		"$verb" --kubeconfig /policies/kubeconfig --listen nowhere 2>&1 | grep -q "not ADDRESS:PORT"'
 done
 
+# The kubelet's probes, in a container with the engine's rights. Its API server is not there.
+mkdir -m 777 "$PACKAGE_WORK/shared" && cp "$NET_TMP/kubeconfig" "$PACKAGE_WORK/shared/"
+run --detach --name engine --network none --cap-drop all --user 65534 -v "$PACKAGE_WORK/shared:/run/bulkhead" -- \
+	engine --kubeconfig /run/bulkhead/kubeconfig --health /run/bulkhead/engine.sock >/dev/null
+probe() { # live|ready
+	podman exec engine bulkhead probe "$1" /run/bulkhead/engine.sock
+}
+is_live() {
+	local i
+	for ((i = 0; i < 100; i++)); do
+		probe live && return
+		sleep 0.2
+	done
+	false
+}
+net_check "an engine in a container is live" is_live
+net_check "an engine without its API server is not ready" net_ends 1 "has not listed all objects yet" probe ready
+net_check "the engine ends by SIGTERM" eval 'podman kill --signal TERM engine && podman wait engine'
+
 # Installs onto a host without the libraries: only the folders that a container runtime reads exist.
 host=$PACKAGE_WORK/host
 mkdir -p "$host/etc/cni/net.d" "$host/opt/cni/bin"
