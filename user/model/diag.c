@@ -79,6 +79,7 @@ void diag_report(struct diag *diag, enum diag_level level, const struct where *w
 	if (!diag->print)
 		diag->print = diag_print;
 	diag->print(diag->to, &(struct diag_message){level, where, field, text});
-	if (number == DIAG_MAX)
+	/* A reader stops after so many errors: their number is not known. */
+	if (number == DIAG_MAX && (!diag->unprinted || level == DIAG_ERROR))
 		diag->print(diag->to, &(struct diag_message){level, NULL, NULL, last[level]});
 }
