@@ -41,6 +41,9 @@
 #define SPREAD_US 2000
 #define MMAP_BYTES (256 << 10) /* larger blocks are mapped one by one */
 #define RETRY_MS 1000
+/* A report that the server fails is tried again after a second at first. The pause grows to so many
+ * ms for each node of the cluster, so that all nodes together do not keep the server down. */
+#define RETRY_NODE_MS 8
 #define RETRY_MAX 8000
 /* So many ms the first report waits for the first step. A policy that was staged as a delta before
  * a restart is staged again first, so that no report names an older policy than the report
@@ -118,9 +121,14 @@ static unsigned int report_seconds(const struct follower *follower)
 /* @answer: why the last report failed; NULL: it was not sent. */
 static void report_later(struct follower *follower, const struct api_answer *answer)
 {
+	unsigned int most = follower->wants.nodes * RETRY_NODE_MS;
+
+	if (most > RETRY_MAX || !follower->wants.nodes)
+		most = RETRY_MAX;
+	if (most < RETRY_MS || (answer && answer->absent))
+		most = RETRY_MS;
 	api_timer_set(follower->api, &follower->heartbeat,
-		      api_backoff(&follower->report_backoff, RETRY_MS,
-				  answer && answer->absent ? API_ABSENT_MS : RETRY_MAX));
+		      api_backoff(&follower->report_backoff, RETRY_MS, most));
 }
 
 /* Notes the error of a change, for the report and for `once`. */
