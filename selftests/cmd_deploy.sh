@@ -23,7 +23,7 @@ check "a node with the image starts without a registry" eval \
 	'behind " image: " "$deploy"/base/*.yaml "$deploy/remove.yaml" | same "imagePullPolicy: IfNotPresent"'
 check "engines keep no port of the node for themselves" eval '! grep -E "^ *(ports:|hostPort)" "$deploy/base/engine.yaml"'
 check "engines may share a node" eval '! grep requiredDuring "$deploy/base/engine.yaml"'
-check "an engine comes before another ends" grep -qxF "    rollingUpdate: {maxSurge: 1, maxUnavailable: 0}" \
+check "an update leaves one engine, and starts no third" grep -qxF "    rollingUpdate: {maxSurge: 0, maxUnavailable: 1}" \
 	"$deploy/base/engine.yaml"
 check "engines prefer control planes" grep -q node-role.kubernetes.io/control-plane "$deploy/base/engine.yaml"
 for pod in engine follower; do
