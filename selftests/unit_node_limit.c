@@ -302,6 +302,21 @@ static void mark_of_another_engine(void **state)
 	end();
 }
 
+/* The mark comes while another engine leads. */
+static void mark_while_another_leads(void **state)
+{
+	(void)state;
+	begin_wanting();
+	for (int i = 0; i < 10; i++, now += 1000)
+		report(7, 6, i < 5 ? NULL : "NoProgress");
+	engine.listens = now;
+	engine_take_marks(&engine);
+	assert_false(beats_for(2000, 7, 6, "NoProgress"));
+	assert_null(mark);
+	assert_true(beats_for(1000, 8, 8, "NoProgress"));
+	end();
+}
+
 /* An older role lets the engine write no mark: rollouts go on all the same. */
 static void mark_refused(void **state)
 {
@@ -326,6 +341,7 @@ int main(void)
 		cmocka_unit_test(idle_or_back),
 		cmocka_unit_test(second_time),
 		cmocka_unit_test(mark_of_another_engine),
+		cmocka_unit_test(mark_while_another_leads),
 		cmocka_unit_test(mark_refused),
 	};
 

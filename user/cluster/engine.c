@@ -587,8 +587,10 @@ static void lease_changed(void *data)
 	engine->due = engine->dirty = true;
 	engine->written_nodes = UINT32_MAX;
 	/* objects that were refused while no engine led have no Event yet */
-	if (lease_held(engine->lease))
+	if (lease_held(engine->lease)) {
 		objects_tell_refused(engine->objects);
+		engine_take_marks(engine);
+	}
 	step(engine);
 }
 

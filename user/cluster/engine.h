@@ -111,6 +111,9 @@ bool engine_report(struct engine *engine, const char *name, struct json_object *
 /* Ends a step whose request is answered, and begins the next. */
 void engine_step_done(void *data, const struct api_answer *answer);
 
+/* This engine begins to lead: takes over which nodes make no progress, as their statuses say. */
+void engine_take_marks(struct engine *engine);
+
 /* Notes which nodes had what was wanted until now: these generations. */
 void engine_wants_more(struct engine *engine, uint32_t policy, uint32_t endpoint);
 /* Counts nodes out that make no progress, counts nodes in that have caught up, and marks one of

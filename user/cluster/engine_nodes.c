@@ -169,6 +169,17 @@ bool engine_report(struct engine *engine, const char *name, struct json_object *
 
 /* Marks */
 
+void engine_take_marks(struct engine *engine)
+{
+	struct lh_entry *entry;
+
+	for (entry = engine->nodes->head; entry; entry = entry->next) {
+		struct report *report = lh_entry_v(entry);
+
+		report->lacks = report->marked ? REPORT_LACKS_ANY : 0;
+	}
+}
+
 static void marked(void *data, const struct api_answer *answer)
 {
 	struct engine *engine = data;
