@@ -85,4 +85,16 @@ net_check "the second engine serves metrics then" api_await eval \
 api_end engine-two KILL
 api_engine three --listen :9465 --health "$NET_TMP/two.sock"
 net_check "an engine replaces the socket of a killed one" api_await is_ready two
+
+# remove.yaml's pod takes the policy off, and stays until it is told to end.
+api_end follow-worker-1 TERM
+net_check "a policy is active" test -d "$NET_PIN"
+nsenter --net="/run/netns/$NET-node" "$BULKHEAD" unload --stay --pin "$NET_PIN" &
+stays=$!
+NET_SERVERS+=("$stays")
+net_check "unload --stay takes the policy off" api_await test ! -d "$NET_PIN"
+ends_well() {
+	kill -0 "$stays" && kill -TERM "$stays" && wait "$stays"
+}
+net_check "unload --stay runs until SIGTERM" ends_well
 net_end
