@@ -43,4 +43,15 @@ api_engine four
 net_check "the lease of a killed engine runs out" api_await api_leads four
 api_end engine-four TERM
 net_check "the fourth engine gives the lease up, too" net_is "$(holder)" ""
+
+# The answer to a renewal was lost: the stored Lease is newer than the engine's, and its watch does not come back.
+api_engine five
+net_check "the fifth engine leads" api_await api_leads five
+net_check "the server has no watches of leases" api PUT /test/fail "503 leases?watch"
+net_check "the Lease changes" api PATCH $API_LEASE '{"metadata": {"annotations": {"a": "b"}}}'
+net_check "the engine's renewal is refused" api_await grep -q "leads no longer" "$NET_TMP/engine-five.log"
+leads_again() {
+	[ "$(grep -c "engine: leads$" "$NET_TMP/engine-five.log")" = 2 ]
+}
+net_check "the engine reads the Lease, and leads again without the watch" api_await leads_again
 net_end

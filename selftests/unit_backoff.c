@@ -379,6 +379,28 @@ static void test_refusal_keeps_pace(void **state)
 	}
 }
 
+/* A server that starts does not know all roles: a refusal after no answer is asked again, a few
+ * times. */
+static void test_refusal_of_a_server_that_starts(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	waits_for_long(503);
+	for (int i = 0; i < 10; i++) {
+		now += 500;
+		another_answer();
+		assert_in_range(ask_again(), 1, HURRY);
+		answer(403, NULL);
+	}
+	for (int i = 0; i < 10; i++) {
+		another_answer();
+		assert_in_range(ask_again(), HURRY + 1, MOST * 3 / 2);
+		answer(403, NULL);
+	}
+	end(watch);
+}
+
 /* A server that is not there costs nothing: the pause is a second at most. */
 static void test_absent_server(void **state)
 {
@@ -463,6 +485,7 @@ int main(void)
 		cmocka_unit_test(test_another_answer),
 		cmocka_unit_test(test_another_answer_is_no_flood),
 		cmocka_unit_test(test_refusal_keeps_pace),
+		cmocka_unit_test(test_refusal_of_a_server_that_starts),
 		cmocka_unit_test(test_absent_server),
 		cmocka_unit_test(test_stream_begins),
 		cmocka_unit_test(test_there_before),

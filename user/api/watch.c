@@ -19,6 +19,9 @@
 #define BACKOFF_FIRST 100 /* ms */
 #define BACKOFF_MAX 30000
 #define HURRY_MS 1000 /* between attempts of a watch that other requests' answers cause */
+/* So many such attempts may follow a fault where the server then refuses: a server that starts does
+ * not know all roles at once. */
+#define HURRIES_MAX 10
 #define SHORT_MS 1000 /* a stream that ends sooner counts as a failure */
 #define EVENT_MAX (16u << 20) /* bytes of an event; etcd takes objects of up to 1.5 MB */
 
@@ -45,7 +48,8 @@ struct api_watch {
 	uint64_t began; /* ms: when the transfer began */
 	uint64_t since; /* ms: when the first list ended, or when the last fault ended */
 	bool failed; /* the fault was reported */
-	bool unanswered; /* the fault is no answer, or a status of 500 and above */
+	bool unanswered; /* the fault is no answer, or a status of 500 and above; or began so */
+	unsigned int hurries; /* attempts since then that other requests' answers caused */
 	bool there; /* the server has had the collection */
 	bool too_old; /* the server has forgotten events: list again */
 	bool stale; /* the server's cache may be older than the last event: list from the store */
@@ -115,8 +119,12 @@ static void later(struct api_watch *watch)
 /* Waits after a transfer that ended with this status. */
 static void later_than(struct api_watch *watch, const struct api_transfer *transfer, long status)
 {
+	const bool none = !status || status >= 500;
+
 	watch->anew = !status;
-	watch->unanswered = !status || status >= 500;
+	if (none)
+		watch->hurries = 0;
+	watch->unanswered = none || (watch->unanswered && status != 429);
 	api_timer_set(watch->api, &watch->again,
 		      api_backoff(&watch->backoff, BACKOFF_FIRST,
 				  transfer->absent ? API_ABSENT_MS : BACKOFF_MAX));
@@ -127,8 +135,10 @@ void api_watch_hurry(struct api_watch *watch)
 	const uint64_t now = api_now(), earliest = watch->began + HURRY_MS;
 	const uint64_t due = earliest > now ? earliest : now;
 
-	if (!watch->unanswered || watch->transfer || watch->again.due <= due)
+	if (!watch->unanswered || watch->transfer || watch->again.due <= due ||
+	    watch->hurries >= HURRIES_MAX)
 		return;
+	watch->hurries++;
 	api_timer_set(watch->api, &watch->again, due - now);
 	if (watch->backoff > HURRY_MS)
 		watch->backoff = HURRY_MS;

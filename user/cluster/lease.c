@@ -70,6 +70,38 @@ static void see(struct lease *lease, struct json_object *object)
 }
 
 static void give_up(struct lease *lease);
+static void look(void *data);
+
+static void was_read(void *data, const struct api_answer *answer)
+{
+	struct lease *lease = data;
+	struct json_object *items = api_get(answer->body, "items");
+
+	lease->asked = 0;
+	if (lease->released)
+		return give_up(lease);
+	if (!answer->error && json_object_is_type(items, json_type_array) &&
+	    json_object_array_length(items) == 1)
+		see(lease, json_object_array_get_idx(items, 0));
+	if (!answer->error && is_ours(lease))
+		return look(lease);
+	api_timer_set(lease->api, &lease->timer, api_jitter(RETRY_MS));
+}
+
+/* Reads the Lease, as the watch would bring it. Returns 0 or -ENOMEM. */
+static int read_again(struct lease *lease)
+{
+	char path[700];
+	struct api_request request = {.method = "GET",
+				      .path = path,
+				      .seconds = LEASE_SECONDS / 3,
+				      .done = was_read,
+				      .data = lease};
+
+	snprintf(path, sizeof(path), "%s?fieldSelector=metadata.name%%3D%s", lease->path,
+		 lease->name);
+	return api_send(lease->api, &request);
+}
 
 static void renewed(void *data, const struct api_answer *answer)
 {
@@ -86,11 +118,17 @@ static void renewed(void *data, const struct api_answer *answer)
 		see(lease, answer->body);
 		lease->until = lease->asked + LEASE_SECONDS * 1000;
 	} else if (answer->status == 409) {
-		lease->until = 0; /* another engine was quicker: the watch will bring its name */
+		/* Another engine was quicker, or the answer to this engine's last renewal was lost:
+		 * the watch may bring the Lease much later. */
+		lease->until = 0;
+		if (held)
+			lease->changed(lease->data);
+		if (!read_again(lease))
+			return;
 	}
 	lease->asked = 0;
 	api_timer_set(lease->api, &lease->timer, answer->error ? api_jitter(RETRY_MS) : RENEW_MS);
-	if (held != lease_held(lease))
+	if (answer->status != 409 && held != lease_held(lease))
 		lease->changed(lease->data);
 }
 

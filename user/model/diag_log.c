@@ -30,9 +30,9 @@ static size_t place_of(const struct diag_log *log, uint64_t hash)
 	size_t oldest = 0;
 
 	for (size_t i = 0; i < LOG_MESSAGES; i++) {
-		if (log->messages[i].printed && log->messages[i].hash == hash)
+		if (log->messages[i].begin && log->messages[i].hash == hash)
 			return i;
-		if (log->messages[i].printed < log->messages[oldest].printed)
+		if (log->messages[i].begin < log->messages[oldest].begin)
 			oldest = i;
 	}
 	return oldest;
@@ -97,19 +97,26 @@ void diag_log(struct diag_log *log, FILE *to, const struct diag_message *message
 	const struct timespec time = read_clock(log, CLOCK_MONOTONIC);
 	const uint64_t now = time.tv_sec * 1000ull + time.tv_nsec / 1000000 + LOG_REPEAT_MS;
 	const uint64_t hash = hash_of(message);
-	const size_t place = place_of(log, hash);
-	const bool known = log->messages[place].printed && log->messages[place].hash == hash;
+	__typeof__(log->messages[0]) *at = &log->messages[place_of(log, hash)];
 
-	if (known && log->messages[place].printed + LOG_REPEAT_MS > now) {
-		log->messages[place].since++;
+	if (!at->begin || at->hash != hash) {
+		at->hash = hash;
+		at->since = 0;
+		at->begin = 0;
+	}
+	if (at->begin + LOG_REPEAT_MS <= now) {
+		at->begin = now;
+		at->times = 0;
+	}
+	if (at->times >= LOG_SAME) {
+		at->since++;
 		return;
 	}
 	if (!pay(log, now)) {
 		log->dropped++;
 		return;
 	}
-	print(log, to, message, known ? log->messages[place].since : 0);
-	log->messages[place].hash = hash;
-	log->messages[place].printed = now;
-	log->messages[place].since = 0;
+	print(log, to, message, at->since);
+	at->times++;
+	at->since = 0;
 }
