@@ -225,7 +225,7 @@ check-kube: ## the tests that need a real Kubernetes, which is built the first t
 check-cluster: ## an engine and followers beside a real API server, built the first time (10 minutes)
 	@tools/deps check-kube
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
-	@tools/kube build etcd kubectl kube-apiserver kube-proxy
+	@tools/kube build etcd kubectl kube-apiserver kube-proxy kube-controller-manager kube-scheduler
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(CLUSTER)
 
 check-e2e: ## upstream's own tests and tools/deploy on whole clusters, built the first time (an hour)

@@ -335,6 +335,15 @@ bash -c ". $tmp/completion; COMP_WORDS=(bulkhead show --p); COMP_CWORD=2; _bulkh
 printf -- '--port --pin --pretty\npairs\n' >"$tmp/want"
 same "completion" "$tmp/want" "$tmp/out"
 
+for i in $(seq 30); do
+	printf '%s\n' --- "apiVersion: policy.networking.k8s.io/v1alpha1" "kind: AdminNetworkPolicy" \
+		"metadata: {name: p$i}" "spec: {priority: 5, subject: {namespaces: {}}}"
+done >"$tmp/ties.yaml"
+run_bulkhead lint "$tmp/ties.yaml"
+[ "$(grep -c 'both have 5' "$tmp/err")" = 20 ] && grep -qx 'warning: 9 more warnings are not printed' "$tmp/err" &&
+	! grep -q 'end here' "$tmp/err"
+check_run $? "a command says how many warnings it did not print"
+
 "$BULKHEAD" --help >/dev/full 2>"$tmp/err"
 [ $? -eq 3 ] && grep -q 'cannot write standard output' "$tmp/err"
 check_run $? "a full disk is no success"

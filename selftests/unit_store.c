@@ -62,7 +62,7 @@ static void answer_all(void)
 	while (n_waiting) {
 		struct waiting wait = waiting[--n_waiting];
 		const struct api_answer answer = {
-			wait.status, wait.status < 300 ? NULL : "no such answer", wait.body};
+			wait.status, wait.status < 300 ? NULL : "no such answer", wait.body, false};
 
 		wait.request.done(wait.request.data, &answer);
 		json_object_put(wait.body);

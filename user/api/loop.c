@@ -149,6 +149,12 @@ static void restart_watches(struct api *api)
 	}
 }
 
+void api_answered(struct api *api)
+{
+	for (struct api_watch *watch = api->watches; watch; watch = *api_watch_next(watch))
+		api_watch_hurry(watch);
+}
+
 static void request_ended(void *data, struct api_transfer *transfer, long status)
 {
 	struct pending *pending = data;
@@ -158,11 +164,14 @@ static void request_ended(void *data, struct api_transfer *transfer, long status
 		.status = status,
 		.error = api_transfer_error(transfer, status, body),
 		.body = body,
+		.absent = transfer->absent,
 	};
 
 	pending->api->counts.failed += !status || status >= 500;
 	if (transfer->timed_out && pending->received == pending->api->counts.received)
 		restart_watches(pending->api);
+	else if (!answer.error)
+		api_answered(pending->api);
 	pending->done(pending->data, &answer);
 	json_object_put(body);
 	free(pending);
@@ -275,8 +284,25 @@ static void transfer_done(struct api *api, CURL *easy, CURLcode code)
 	curl.easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
 	curl.easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
 	transfer->timed_out = code == CURLE_OPERATION_TIMEDOUT;
+	transfer->absent = code == CURLE_COULDNT_CONNECT;
 	if (deliver(api, transfer))
 		end_transfer(api, transfer, code == CURLE_OK ? status : 0);
+}
+
+/* Tells the owners of the streams that the server has begun to answer. */
+static void begin_streams(struct api *api)
+{
+	struct api_transfer *transfer = api->transfers;
+
+	while (transfer && !api->stopped) {
+		if (!transfer->begins) {
+			transfer = transfer->next;
+			continue;
+		}
+		transfer->begins = false;
+		transfer->began(transfer->data);
+		transfer = api->transfers; /* began() may have changed the list */
+	}
 }
 
 /* Returns a stream that has received bytes; NULL: no stream has. */
@@ -298,6 +324,7 @@ static void run_transfers(struct api *api)
 	CURLMsg *message;
 
 	curl.multi_perform(api->multi, &running);
+	begin_streams(api);
 	while (!api->stopped && (transfer = next_part(api)))
 		deliver(api, transfer);
 	while (!api->stopped && (message = curl.multi_info_read(api->multi, &left)))

@@ -14,6 +14,7 @@
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
 #define BATCH_MS 500 /* a batch ends after so long in any case */
 #define RETRY_MS 1000
+#define RELEASE_MS 2000 /* an engine that ends waits so long for the answer to its last request */
 /* Time between writes of PolicyStatus while a rollout goes on: each write is an event for every
  * node. */
 #define OBSERVE_MS 2000
@@ -104,6 +105,14 @@ static void object_aside(void *data, struct json_object *object, const char *why
 		events_aside(engine->events, object, why);
 }
 
+static void policy_accepted(void *data, struct json_object *policy)
+{
+	struct engine *engine = data;
+
+	if (lease_held(engine->lease))
+		events_changed(engine->events, policy);
+}
+
 /* Publishing */
 
 static void published(void *data, int error, const char *why)
@@ -150,6 +159,7 @@ static bool compile(struct engine *engine)
 		    NULL);
 		return false;
 	}
+	events_compiled(engine->events);
 	if (engine->policy && policy->generation == engine->policy->generation) {
 		policy_free(policy);
 		return false;
@@ -175,8 +185,11 @@ static bool compile(struct engine *engine)
 static int read_status(struct engine *engine, struct json_object *object)
 {
 	const uint32_t limit = engine->status.limit;
+	const uint32_t policy = engine->status.policy, endpoint = engine->status.endpoint;
 	int error = store_status_read(object, &engine->status);
 
+	if (engine->status.policy != policy || engine->status.endpoint != endpoint)
+		engine_wants_more(engine, policy, endpoint);
 	if (engine->status.limit != limit)
 		engine->listens = api_now();
 	return error;
@@ -267,8 +280,11 @@ static void count_rollout(struct engine *engine, const struct least *least)
 {
 	struct counts *counts = &engine->counts;
 
-	if (!counts->rollout_since || engine->status.endpoint != engine->status.policy ||
+	if (engine->status.endpoint != engine->status.policy || !least->nodes ||
 	    least->endpoint < engine->status.endpoint)
+		return;
+	events_active(engine->events, engine->status.endpoint, least->nodes);
+	if (!counts->rollout_since)
 		return;
 	counts->rollouts++;
 	counts->rollout_time += api_now() - counts->rollout_since;
@@ -277,7 +293,7 @@ static void count_rollout(struct engine *engine, const struct least *least)
 
 /* Status and collection: the last steps, when nothing else is left to do */
 
-static void step_done(void *data, const struct api_answer *answer)
+void engine_step_done(void *data, const struct api_answer *answer)
 {
 	struct engine *engine = data;
 
@@ -300,7 +316,7 @@ static bool is_observed(const struct engine *engine, const struct least *least, 
 	return engine->written[0] == (least->nodes ? least->policy : 0) &&
 	       engine->written[1] == (least->nodes ? least->endpoint : 0) &&
 	       engine->written_nodes == least->nodes && engine->written_quiet == least->n_quiet &&
-	       engine->written_complete == complete &&
+	       engine->written_late == least->n_late && engine->written_complete == complete &&
 	       engine->written_refused == objects_refused(engine->objects) &&
 	       engine->written_aside == objects_aside(engine->objects);
 }
@@ -324,7 +340,7 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	struct api_request request = {
 		.method = "PATCH",
 		.path = STORE_POLICY_STATUS "/global/status",
-		.done = step_done,
+		.done = engine_step_done,
 		.data = engine,
 	};
 
@@ -344,6 +360,7 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	engine->written[1] = least->nodes ? least->endpoint : 0;
 	engine->written_nodes = least->nodes;
 	engine->written_quiet = least->n_quiet;
+	engine->written_late = least->n_late;
 	engine->written_complete = complete;
 	engine->written_refused = objects_refused(engine->objects);
 	engine->written_aside = objects_aside(engine->objects);
@@ -362,7 +379,7 @@ static bool collect(struct engine *engine, const struct least *least)
 	struct lh_entry *entry;
 	char path[256];
 	struct api_request request = {
-		.method = "DELETE", .path = path, .done = step_done, .data = engine};
+		.method = "DELETE", .path = path, .done = engine_step_done, .data = engine};
 
 	if (!engine->policy || !rolled_out(engine))
 		return false;
@@ -462,6 +479,8 @@ static void step(struct engine *engine)
 	    (!engine->policy || engine->policy->generation != engine->status.policy ||
 	     engine->verify))
 		return fetch(engine);
+	if (engine_check_progress(engine))
+		return;
 	least = engine_least(engine);
 	count_rollout(engine, &least);
 	if (!rolled_out(engine) && !least.silent && least.policy >= engine->status.policy)
@@ -590,8 +609,10 @@ static void lease_changed(void *data)
 	engine->due = engine->dirty = true;
 	engine->written_nodes = UINT32_MAX;
 	/* objects that were refused while no engine led have no Event yet */
-	if (lease_held(engine->lease))
+	if (lease_held(engine->lease)) {
 		objects_tell_refused(engine->objects);
+		engine_take_marks(engine);
+	}
 	step(engine);
 }
 
@@ -600,6 +621,7 @@ static int begin(struct engine *engine)
 	static const struct objects_ops objects_ops = {.changed = objects_changed,
 						       .refused = object_refused,
 						       .aside = object_aside,
+						       .accepted = policy_accepted,
 						       .two_steps = true};
 	static const struct api_watch_ops status_ops = {
 		.changed = status_changed, .gone = status_gone, .synced = status_synced};
@@ -633,19 +655,58 @@ static int begin(struct engine *engine)
 		       : -ENOMEM;
 }
 
+/* Returns what an engine lacks to be ready to lead; NULL: nothing. */
+static const char *missing(void *data)
+{
+	const struct engine *engine = data;
+
+	if (!is_synced(engine))
+		return "the API server has not listed all objects yet";
+	if (!api_watch_since(engine->status_watch) || !api_watch_since(engine->nodes_watch))
+		return "the API server does not answer";
+	if (lease_held(engine->lease) && !engine->status.policy)
+		return "there is no policy yet";
+	return NULL;
+}
+
+static void on_release(void *data)
+{
+	api_stop(data);
+}
+
+/* Ends this engine's lead, so that another engine need not wait for the lease to run out. */
+static void release(struct engine *engine)
+{
+	struct api_timer limit = {.run = on_release, .data = engine->api};
+
+	if (!lease_held(engine->lease))
+		return;
+	say(engine, DIAG_NOTE, "ends, and gives the lease up", NULL);
+	api_timer_set(engine->api, &limit, RELEASE_MS);
+	lease_release(engine->lease, on_release, engine->api);
+	api_run(engine->api, -1);
+	api_timer_stop(engine->api, &limit);
+}
+
 int engine_run(const struct engine_options *options, struct diag *diag, int stop)
 {
 	struct engine engine = {.options = options, .diag = diag};
+	const struct serve_options serve = {.listen = options->listen,
+					    .health = options->health,
+					    .metrics = engine_metrics,
+					    .missing = missing,
+					    .data = &engine};
 	int error = api_open(options->kubeconfig, diag, &engine.api);
 
 	if (error)
 		return error;
 	error = begin(&engine);
-	if (!error && options->listen)
-		error = serve_open(engine.api, options->listen, engine_metrics, &engine, diag,
-				   &engine.serve);
+	if (!error && (options->listen || options->health))
+		error = serve_open(engine.api, &serve, diag, &engine.serve);
 	if (!error)
 		api_run(engine.api, stop);
+	if (!error)
+		release(&engine);
 	serve_close(engine.serve);
 	lease_close(engine.lease);
 	objects_close(engine.objects);

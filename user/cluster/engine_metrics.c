@@ -25,6 +25,9 @@ static void put_generations(const struct engine *engine, FILE *to)
 		       "node has, where one counts.",
 		       engine->status.endpoint, least.nodes ? &least.endpoint : NULL);
 	count_put(to, "engine_nodes", "Nodes that the rollout waits for.", least.nodes);
+	count_put(to, "engine_nodes_late",
+		  "Nodes that report without progress, and for which the rollout does not wait.",
+		  least.n_late);
 	count_put(to, "engine_nodes_reported", "Nodes that have a NodePolicyStatus.",
 		  lh_table_length(engine->nodes));
 }

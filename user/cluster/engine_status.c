@@ -48,6 +48,13 @@ static struct condition heard(const struct least *least, char *message, size_t s
 	struct condition condition = {.type = "NodesHeard", .message = message};
 	char nodes[200];
 
+	if (!least->n_quiet && least->n_late) {
+		condition.reason = "NoProgress";
+		write_nodes(nodes, sizeof(nodes), least->late, least->n_late);
+		snprintf(message, size, "no rollout waits for %s, until it has policy %u", nodes,
+			 least->late_lacks);
+		return condition;
+	}
 	if (!least->n_quiet) {
 		condition.reason = "AllNodes";
 		condition.holds = true;

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Writes Kubernetes Events about refused objects and about PolicyStatus, which `kubectl describe`
- * shows. */
+/*
+ * Writes Kubernetes Events, which `kubectl get events` shows: about policies that are active, about
+ * refused objects, and about PolicyStatus.
+ *
+ * Their number is bounded: an object has one Event for each reason, which is written again when the
+ * reason comes again. Active policies get EVENTS_BURST Events at once and one a second; others get
+ * none.
+ */
 #ifndef BULKHEAD_CLUSTER_EVENTS_H
 #define BULKHEAD_CLUSTER_EVENTS_H
 
@@ -8,6 +14,8 @@
 #include "cluster/condition.h"
 
 struct events;
+
+#define EVENTS_BURST 50
 
 struct events *events_open(struct api *api); /* NULL: no memory */
 void events_close(struct events *events); /* NULL is fine */
@@ -18,6 +26,13 @@ void events_about(struct events *events, struct json_object *object, const char 
 
 /* The object is over a budget: @why says what is done with it, and why. NULL: it counts again. */
 void events_aside(struct events *events, struct json_object *object, const char *why);
+
+/* A policy object has changed. Its Event follows when a rollout ends that has this version. */
+void events_changed(struct events *events, struct json_object *policy);
+/* A compile begins: the next rollout that ends has all changes until now. */
+void events_compiled(struct events *events);
+/* A rollout has ended: the changed policies are active. */
+void events_active(struct events *events, uint32_t generation, uint32_t nodes);
 
 /* A condition of PolicyStatus has turned. */
 void events_turned(struct events *events, const struct condition *condition);

@@ -42,6 +42,9 @@
 #define SPREAD_US 2000
 #define MMAP_BYTES (256 << 10) /* larger blocks are mapped one by one */
 #define RETRY_MS 1000
+/* A report that the server fails is tried again after a second at first. The pause grows to so many
+ * ms for each node of the cluster, so that all nodes together do not keep the server down. */
+#define RETRY_NODE_MS 8
 #define RETRY_MAX 8000
 /* So many ms the first report waits for the first step. A policy that was staged as a delta before
  * a restart is staged again first, so that no report names an older policy than the report
@@ -120,10 +123,17 @@ static unsigned int report_seconds(const struct follower *follower)
 	return seconds < REPORT_SECONDS_MAX ? seconds : REPORT_SECONDS_MAX;
 }
 
-static void report_later(struct follower *follower)
+/* @answer: why the last report failed; NULL: it was not sent. */
+static void report_later(struct follower *follower, const struct api_answer *answer)
 {
+	unsigned int most = follower->wants.nodes * RETRY_NODE_MS;
+
+	if (most > RETRY_MAX || !follower->wants.nodes)
+		most = RETRY_MAX;
+	if (most < RETRY_MS || (answer && answer->absent))
+		most = RETRY_MS;
 	api_timer_set(follower->api, &follower->heartbeat,
-		      api_backoff(&follower->report_backoff, RETRY_MS, RETRY_MAX));
+		      api_backoff(&follower->report_backoff, RETRY_MS, most));
 }
 
 /* Notes the error of a change, for the report and for `once`. */
@@ -234,7 +244,7 @@ static void made(void *data, const struct api_answer *answer)
 	if (follower->exists)
 		return report(follower);
 	warn_report(follower, answer->error);
-	report_later(follower);
+	report_later(follower, answer);
 }
 
 static void make(struct follower *follower)
@@ -256,7 +266,7 @@ static void make(struct follower *follower)
 	json_object_object_add(metadata, "name", json_object_new_string(follower->options->node));
 	follower->reporting = !api_send(follower->api, &request);
 	if (!follower->reporting)
-		report_later(follower);
+		report_later(follower, NULL);
 	json_object_put(object);
 }
 
@@ -276,7 +286,7 @@ static void reported(void *data, const struct api_answer *answer)
 	follower->asks_why = false;
 	warn_report(follower, answer->error);
 	if (answer->error)
-		return report_later(follower);
+		return report_later(follower, answer);
 	follower->report_backoff = 0;
 	follower->told = true;
 	if (follower->left)
@@ -313,7 +323,7 @@ static void report(struct follower *follower)
 	follower->sent[1] = follower->has.active;
 	follower->reporting = !api_send(follower->api, &request);
 	if (!follower->reporting)
-		report_later(follower);
+		report_later(follower, NULL);
 	json_object_put(request.body);
 }
 
@@ -778,6 +788,20 @@ static void put_metrics(void *data, FILE *to)
 	count_process(to);
 }
 
+/* Returns what a follower lacks to be ready; NULL: nothing. */
+static const char *missing(void *data)
+{
+	const struct follower *follower = data;
+
+	if (!follower->has.active)
+		return "no policy is active on this node";
+	if (!follower->synced || !follower->pods_synced)
+		return "the API server has not listed PolicyStatus and this node's pods yet";
+	if (!api_watch_since(follower->status_watch) || !api_watch_since(follower->pods_watch))
+		return "the API server does not answer";
+	return NULL;
+}
+
 static int begin(struct follower *follower)
 {
 	static const struct api_watch_ops status_ops = {.changed = status_changed,
@@ -820,6 +844,11 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 {
 	struct follower follower = {
 		.options = options, .diag = diag, .node = {.options = &options->load}};
+	const struct serve_options serve = {.listen = options->listen,
+					    .health = options->health,
+					    .metrics = put_metrics,
+					    .missing = missing,
+					    .data = &follower};
 	int error;
 
 	/* The memory of a policy goes back to the kernel when the policy is freed. By default
@@ -831,9 +860,8 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 	error = read_node(&follower);
 	if (!error)
 		error = begin(&follower);
-	if (!error && options->listen)
-		error = serve_open(follower.api, options->listen, put_metrics, &follower, diag,
-				   &follower.serve);
+	if (!error && (options->listen || options->health))
+		error = serve_open(follower.api, &serve, diag, &follower.serve);
 	if (!error)
 		api_run(follower.api, stop);
 	if (!error && options->once)

@@ -396,6 +396,9 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	}
 	free(kept->text);
 	kept->text = text;
+	if (objects->ops.accepted && collection->kind->policy && collection->synced &&
+	    !kept->refused)
+		objects->ops.accepted(objects->data, object);
 	objects_note(collection, key);
 	objects->ops.changed(objects->data);
 }

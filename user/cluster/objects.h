@@ -21,6 +21,9 @@ struct objects_ops {
 	/* @object is refused, or an address of it: @why says `FIELD: what is wrong`. @why NULL:
 	 * @object is accepted again. */
 	void (*refused)(void *data, struct json_object *object, const char *why);
+	/* A policy object has changed since the first list, and is accepted. NULL: not of interest.
+	 */
+	void (*accepted)(void *data, struct json_object *policy);
 	/* The policy or Service @object is over a budget: @why says what is done with it, and why.
 	 * @why NULL: it counts again. May be NULL. */
 	void (*aside)(void *data, struct json_object *object, const char *why);

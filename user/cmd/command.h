@@ -32,6 +32,7 @@
 	COMMAND(metrics)   \
 	COMMAND(engine)    \
 	COMMAND(follow)    \
+	COMMAND(probe)     \
 	COMMAND(completion)
 
 enum exit_status {

@@ -103,9 +103,27 @@ static void print_message(FILE *to, const struct diag_message *message)
 		diag_print(to, message);
 }
 
+static unsigned int unprinted[DIAG_ERROR + 1]; /* by level: messages beyond the limit */
+
 struct diag command_diag(void)
 {
-	return (struct diag){.to = stderr, .print = print_message};
+	return (struct diag){.to = stderr, .print = print_message, .unprinted = unprinted};
+}
+
+/* Says how many messages of each level the command did not print. After many errors a reader stops,
+ * so there may be even more of these. */
+static void print_unprinted(void)
+{
+	static const char *const names[] = {"notes", "warnings", "errors"};
+	char text[64];
+
+	for (int level = DIAG_NOTE; level <= DIAG_ERROR; level++) {
+		if (!unprinted[level])
+			continue;
+		snprintf(text, sizeof(text), "%u more %s are not printed", unprinted[level],
+			 names[level]);
+		print_message(stderr, &(struct diag_message){level, NULL, NULL, text});
+	}
 }
 
 /* The messages for a lack of memory are constants: printing them takes no memory. */
@@ -292,6 +310,8 @@ static int help(int argc, char **argv)
 
 static int run_command(struct call *call, int argc, char **argv)
 {
+	int status;
+
 	if (!strcmp(argv[0], "help"))
 		return help(argc, argv);
 	call->command = find_command(argv[0]);
@@ -300,7 +320,9 @@ static int run_command(struct call *call, int argc, char **argv)
 	call->argc = argc;
 	call->argv = argv;
 	optind = 0; /* 0, not 1: with 0, glibc forgets the state of the first pass */
-	return call->command->run(call);
+	status = call->command->run(call);
+	print_unprinted();
+	return status;
 }
 
 /* Reports an option before the subcommand. */
