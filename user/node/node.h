@@ -96,6 +96,25 @@ struct node_needs {
 	uint32_t segments, of_segments;
 };
 
+/* An endpoint of this node that a load opens. */
+struct node_opened {
+	char *name; /* "namespace/name" */
+	uint8_t directions; /* isolated no longer: 1 << enum direction for each */
+	bool audited; /* from now on policy denies it nothing, and only counts */
+};
+
+/* How a load changes the protection of this node. */
+struct node_effect {
+	uint32_t policies, policies_before; /* numbers of policy objects */
+	char **added, **deleted; /* names of policies: "namespace/name" or "name" */
+	size_t n_added, n_deleted;
+	uint32_t endpoints_before; /* guarded before the load */
+	uint32_t isolated[2]; /* endpoints of this node, by enum direction */
+	uint32_t audited; /* endpoints of this node */
+	struct node_opened *opened;
+	size_t n_opened;
+};
+
 /* The result of a load. */
 struct node_change {
 	char node[256]; /* name of this node in the policy */
@@ -112,6 +131,8 @@ struct node_change {
 	bool replaced; /* the load replaced the programs: by this command's, or for larger maps */
 	bool first; /* nothing was in force before */
 	bool own; /* load of a delta: the delta concerns endpoints of this node */
+	const struct node_effect *effect; /* valid until node_close() or the next load; NULL: not
+					   * known */
 };
 
 /*
@@ -326,6 +347,9 @@ struct node_status {
 		uint32_t ifindex;
 	} * pods;
 	size_t n_pods;
+	uint32_t policies; /* policy objects of the policy in force */
+	uint32_t isolated[2]; /* endpoints at this node's interfaces, by enum direction */
+	uint32_t audited; /* endpoints' interfaces */
 	struct node_iface *ifaces;
 	size_t n_ifaces;
 	struct node_map *maps;

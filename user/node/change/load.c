@@ -8,6 +8,7 @@
 #include "maps/iface.h"
 #include "node/change/apply.h"
 #include "node/change/assign.h"
+#include "node/change/effect.h"
 #include "node/kernel/attach.h"
 #include "node/change/difference.h"
 #include "node/kernel/folder.h"
@@ -283,6 +284,8 @@ static int prepare(struct load *load, const struct policy *policy)
 	error = check_order(load);
 	if (!error)
 		error = slip_check_policy(handle, policy);
+	if (!error)
+		error = slip_check_count(handle, policy->n_given, load->policy.checksum);
 	if (error)
 		return error;
 	desire(load);
@@ -321,6 +324,7 @@ static struct node_change load_change(const struct load *load, uint32_t endpoint
 		.needs = load->needed.needs,
 		.tc = load->handle->tc,
 		.first = load->change.anew,
+		.effect = load->handle->effect,
 	};
 
 	strcpy(change.node, load->local.name);
@@ -365,9 +369,12 @@ int node_load(struct node_handle *handle, const struct policy *policy, struct no
 
 	if (!error)
 		error = plan_on_maps(&load);
+	if (!error)
+		error = effect_find(handle, &load.policy, &load.local, &load.have);
 	if (error)
 		return error;
 	local_warn(handle, &load.local);
+	effect_warn(handle);
 	error = load_apply(&load);
 	if (error)
 		return error;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "compile/isolation.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "maps/segment.h"
@@ -124,6 +125,38 @@ static int find_pods(struct node_status *status, const struct table *endpoints)
 			status->unguarded[status->n_unguarded++] = i;
 	}
 	return 0;
+}
+
+/* Counts the endpoints at this node's interfaces that policies isolate, and those that are audited.
+ */
+static int count_endpoints(struct node_status *status)
+{
+	CLEANUP(isolations_free) struct isolations isolations;
+	const struct policy *policy = status->policy;
+	int error = isolations_make(&isolations, policy);
+
+	status->policies = policy->n_given;
+	for (size_t i = 0; !error && i < status->n_pods; i++) {
+		const struct policy_range addresses =
+			policy->endpoints[status->pods[i].endpoint].addresses;
+		uint8_t directions = 0;
+
+		for (uint32_t k = 0; k < addresses.n; k++) {
+			const uint32_t segment =
+				policy->addresses[policy->endpoint_addresses[addresses.at + k]]
+					.segment;
+
+			directions |= isolations_of(
+				&isolations,
+				segment == POLICY_NOWHERE ? NULL : &policy->segments[segment]);
+		}
+		for (enum direction d = INGRESS; d <= EGRESS; d++)
+			status->isolated[d] += directions >> d & 1;
+	}
+	for (size_t i = 0; i < status->n_ifaces; i++)
+		status->audited += status->ifaces[i].flags & BH_IFACE_ENDPOINT &&
+				   status->ifaces[i].flags & BH_IFACE_AUDIT;
+	return error;
 }
 
 static bool is_near(uint32_t own, uint32_t used, uint32_t room)
@@ -308,6 +341,8 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 		error = read_ifaces(handle, &image.map[MAP_ifaces], status);
 	if (!error)
 		error = find_pods(status, &image.map[MAP_endpoints]);
+	if (!error)
+		error = count_endpoints(status);
 	if (!error)
 		error = read_maps(handle, &image, status);
 	return error ? error : read_events(handle, &image.map[MAP_endpoints], status);

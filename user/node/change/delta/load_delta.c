@@ -11,6 +11,7 @@
 #include "node/change/delta/load_delta.h"
 #include "node/change/delta/prefixes_delta.h"
 #include "node/change/replace.h"
+#include "node/change/slip.h"
 #include "node/change/delta/services_delta.h"
 #include "node/kernel/pinned.h"
 #include "node/kernel/rights.h"
@@ -270,7 +271,13 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, struc
 static int plan_idle(struct node_handle *handle, const struct delta *delta, struct change *change,
 		     bool *own)
 {
-	return node_is_busy(handle) ? -EOPNOTSUPP : load_delta_plan(handle, delta, change, own);
+	const struct delta_header *header = &delta->header;
+	int error = node_is_busy(handle) ? -EOPNOTSUPP : 0;
+
+	if (!error)
+		error = slip_check_count(handle, delta->tables[BLOB_TABLE_given].n,
+					 header->checksum);
+	return error ? error : load_delta_plan(handle, delta, change, own);
 }
 
 /* Counts the interfaces that are guarded now. */

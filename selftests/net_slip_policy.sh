@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# load says in one line what changed, and names each policy and endpoint that a change opens. An input that
+# deletes most policies, or comes to a node of another name, needs --force.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+json=$NET_HELPERS/json
+net_start db web
+db4=$(net_ip db)
+{
+	net_policy_of TCP/80 TCP/80
+	printf '[network-policy shop/%s]\nendpoints = role=db\ningress = from cidr(192.0.2.0/24)\n' third fourth
+} >"$NET_TMP/policy.ini"
+without() { # NAME...: the policy without these policies
+	local name
+	cp "$NET_TMP/policy.ini" "$NET_TMP/part.ini"
+	for name; do
+		sed -i "/^\[network-policy shop\/$name\]/,/^\(in\|e\)gress/d" "$NET_TMP/part.ini"
+	done
+	echo "$NET_TMP/part.ini"
+}
+line() { # PATTERN ARGUMENT...: of load, on standard output
+	net_bulkhead load "${@:2}" >"$NET_TMP/out" 2>"$NET_TMP/err" || { cat "$NET_TMP/err" && return 1; }
+	head -n 1 "$NET_TMP/out" | grep -E -- "$1" || { cat "$NET_TMP/out" "$NET_TMP/err" && false; }
+}
+warned() { # PATTERN
+	grep -E -- "^warning: $1" "$NET_TMP/err" || { cat "$NET_TMP/err" && false; }
+}
+has() { # FIELD VALUE: of load -j
+	net_is "$("$json" get "$1" <"$NET_TMP/out")" "$2"
+}
+
+# The line.
+net_check "the first load counts policies and endpoints" line ': 4 policies, 2 endpoints guarded' "$NET_TMP/policy.ini"
+net_check "a load that opens nothing warns of nothing" net_is "$(grep warning "$NET_TMP/err")" ""
+net_check "the load of the active policy says the same" line 'already: 4 policies, 2 endpoints guarded, 1 uplinks$' \
+	"$NET_TMP/policy.ini"
+net_check "the load of the active policy writes nothing" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
+net_check "a load without one policy names the policy" line ': 3 policies \(-1: shop/fourth\), 2 endpoints' "$(without fourth)"
+net_check "a load without one policy warns of the policy" warned 'policy shop/fourth is deleted'
+net_check "no endpoint is opened by that load" net_is "$(grep isolated "$NET_TMP/out" "$NET_TMP/err")" ""
+net_denied web tcp "$db4" 443 "db is isolated still"
+net_check "a load with the policy again counts it" line ': 4 policies \(\+1\), 2 endpoints' "$NET_TMP/policy.ini"
+net_check "a load that opens web's egress names web" line ', 1 isolated no longer: shop/web \(egress\)$' "$(without web)"
+net_check "a load that opens web's egress warns of web" warned 'endpoint shop/web is isolated no longer at egress'
+net_check "load the whole policy" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "-v names the policies" grep -qx 'policy shop/web is deleted' <(net_bulkhead load -v "$(without web)")
+net_check "load the whole policy again" net_bulkhead load "$NET_TMP/policy.ini"
+
+# As JSON.
+net_bulkhead load -j "$(without web)" >"$NET_TMP/out" 2>/dev/null
+net_check "-j has the number of policies" has policies 3
+net_check "-j has the deleted policies" has policies_deleted '[ "shop\/web" ]'
+net_check "-j has the endpoints that are isolated" has isolated '{ "ingress": 1, "egress": 0 }'
+net_check "-j has the endpoints that were opened" has opened \
+	'[ { "endpoint": "shop\/web", "ingress": false, "egress": true, "audited": false } ]'
+
+# An added endpoint, which the input lacks.
+net_check "load the whole policy before an endpoint is deleted" net_bulkhead load "$NET_TMP/policy.ini"
+sed '/^\[endpoint shop\/web\]/,/^labels/d' "$NET_TMP/policy.ini" >"$NET_TMP/added.ini"
+net_check "delete web" net_bulkhead endpoint del shop/web
+net_check "add web" net_bulkhead endpoint add shop/web --ip "$(net_ip web)" --labels role=web
+net_check "load the policy without web" line ': 4 policies, 2 endpoints guarded' "$NET_TMP/added.ini"
+sed '/^\[network-policy shop\/web\]/,$d' "$NET_TMP/added.ini" >"$NET_TMP/opened.ini"
+sed -n '/^\[network-policy shop\/third/,$p' "$NET_TMP/added.ini" >>"$NET_TMP/opened.ini"
+net_check "a load that opens an added endpoint names the endpoint" line '1 isolated no longer: shop/web \(egress\)$' \
+	"$NET_TMP/opened.ini"
+net_check "load the whole policy after that" net_bulkhead load "$NET_TMP/policy.ini"
+
+# Policies that vanish.
+refused() { # PATTERN ARGUMENT...: of load, before it changes anything
+	net_ends 2 "$1" net_bulkhead load "${@:2}"
+}
+net_check "an input without policies is refused" refused "the input has 0 policies, and 4 are active" "$(without db web third fourth)"
+net_check "an input with a quarter of the policies is refused" refused "the input has 1 policies, and 4 are active" \
+	"$(without web third fourth)"
+net_check "staging that input is refused" refused "the input has 1 policies, and 4 are active" --stage "$(without web third fourth)"
+"$BULKHEAD" compile -o "$NET_TMP/base.bhp" "$NET_TMP/policy.ini"
+"$BULKHEAD" compile --base "$NET_TMP/base.bhp" --delta -o "$NET_TMP/delta.bhp" "$(without web third fourth)"
+net_check "load the compiled policy" net_bulkhead load --rollback "$NET_TMP/base.bhp"
+net_check "a delta to a quarter of the policies is refused" refused "the input has 1 policies, and 4 are active" "$NET_TMP/delta.bhp"
+net_allowed web tcp "$db4" 80 "web sends what the policy allows after the refusals"
+net_denied web tcp "$db4" 443 "web sends nothing else after the refusals"
+net_check "an input with half of the policies is loaded" line ': 2 policies \(-2: shop/fourth, shop/third\)' "$(without third fourth)"
+net_check "load --force of an input without policies" line ': 0 policies \(-2: shop/db, shop/web\), .*2 isolated no longer' \
+	--force "$(without db web third fourth)"
+net_check "the load with --force warns of db" warned 'endpoint shop/db is isolated no longer at ingress'
+net_check "the load with --force warns of the policy" warned 'policy shop/db is deleted'
+net_allowed web tcp "$db4" 443 "db is open after --force"
+net_check "load the whole policy after --force" net_bulkhead load "$NET_TMP/policy.ini"
+staged=$(net_bulkhead load --force --stage -j "$(without web third fourth)" | "$json" get policy_generation)
+net_check "a staged policy with a quarter of the policies is activated" net_ends 0 ': 1 policies (-3: shop/fourth, ' \
+	net_bulkhead load --activate "$staged"
+metric() { # PATTERN
+	net_bulkhead metrics | grep -x "$1"
+}
+net_check "metrics count policies" metric "bulkhead_policies 1"
+net_check "metrics count endpoints that are isolated at ingress" metric 'bulkhead_endpoints_isolated{direction="ingress"} 1'
+net_check "metrics count endpoints that are isolated at egress" metric 'bulkhead_endpoints_isolated{direction="egress"} 0'
+net_check "metrics count endpoints that are audited" metric "bulkhead_endpoints_audited 0"
+net_end
