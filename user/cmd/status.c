@@ -193,6 +193,9 @@ static void find_problems(const struct node_status *status, const char *state,
 		problem(problems, "a command was killed at a change: the next one clears up");
 	if (!status->own_programs)
 		problem(problems, "the programs are of another build: load replaces them");
+	if (status->own_mount)
+		problem(problems,
+			"the pins are on a bpffs of this mount namespace alone, and go with it");
 	find_unguarded(status, problems);
 	if (state)
 		find_kept(status, state, problems);

@@ -12,6 +12,7 @@
 #include "node/kernel/connections.h"
 #include "node/change/endpoint_del.h"
 #include "node/kernel/maps.h"
+#include "node/kernel/mount.h"
 #include "node/kernel/pins.h"
 #include "node/change/places.h"
 #include "node/kernel/programs.h"
@@ -332,6 +333,7 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	status->loaded = handle->blob.loaded;
 	status->generation = node_generation(handle);
 	status->killed = node_is_busy(handle) && !pins_are_locked(handle);
+	status->own_mount = mount_is_own(handle);
 	error = programs_are_own(handle, &status->own_programs);
 	if (!error)
 		error = read_generations(handle, status);
