@@ -99,4 +99,38 @@ net_check "metrics count policies" metric "bulkhead_policies 1"
 net_check "metrics count endpoints that are isolated at ingress" metric 'bulkhead_endpoints_isolated{direction="ingress"} 1'
 net_check "metrics count endpoints that are isolated at egress" metric 'bulkhead_endpoints_isolated{direction="egress"} 0'
 net_check "metrics count endpoints that are audited" metric "bulkhead_endpoints_audited 0"
+
+# Kinds that are not read, and namespaces that are misspelt.
+kind() { # APIVERSION KIND [NAMESPACE]
+	printf 'apiVersion: %s\nkind: %s\nmetadata: {name: n, namespace: %s}\nspec: {podSelector: {}}\n' "$1" "$2" "${3:-shop}"
+}
+mkdir "$NET_TMP/kinds"
+cp "$NET_TMP/policy.ini" "$NET_TMP/kinds"
+for kind in "networking.k8s.io/v1 NetworkPolcy" "networking.k8s.io/v1 Networkpolicy" "cilium.io/v2 CiliumNetworkPolicy" \
+	"projectcalico.org/v3 GlobalNetworkPolicy" "crd.antrea.io/v1beta1 ClusterNetworkPolicies" "v1 Namespce"; do
+	# shellcheck disable=SC2086
+	kind $kind >"$NET_TMP/kinds/kind.yaml"
+	net_check "${kind#* } is refused" refused "1 objects look like policies and would not be enforced" "$NET_TMP/kinds"
+	net_check "${kind#* } is named" grep -q "kind.yaml:1: warning: ${kind#* } (${kind% *}) is not enforced" "$NET_TMP/said"
+done
+kind networking.k8s.io/v1 NetworkPolcy >"$NET_TMP/kinds/kind.yaml"
+net_check "the nearest kind is named" refused 'did you mean `NetworkPolicy`?' "$NET_TMP/kinds"
+net_check "compile refuses the kind, too" net_ends 2 "1 objects look like policies" "$BULKHEAD" compile -o "$NET_TMP/b.bhp" "$NET_TMP/kinds"
+net_check "compile --force leaves the object out" "$BULKHEAD" compile --force -o "$NET_TMP/b.bhp" "$NET_TMP/kinds"
+net_check "trace of the input warns" net_ends 0 'warning: NetworkPolcy' "$BULKHEAD" trace --from shop/web --to shop/db \
+	--port TCP/80 "$NET_TMP/kinds"
+net_check "load --force leaves the object out" net_bulkhead load --force "$NET_TMP/kinds"
+for kind in "v1 Secret" "batch/v1 Job" "apps/v1 Deployment" "policy/v1 PodDisruptionBudget" "kyverno.io/v1 ClusterPolicy"; do
+	# shellcheck disable=SC2086
+	kind $kind >"$NET_TMP/kinds/kind.yaml"
+	net_check "${kind#* } is no policy of connections" net_ends 0 "note: ${kind#* } (.*) is skipped" net_bulkhead load "$NET_TMP/kinds"
+done
+kind networking.k8s.io/v1 NetworkPolicy shpo >"$NET_TMP/kinds/kind.yaml"
+net_check "load warns of a namespace that no object has" net_ends 0 \
+	'kind.yaml:1: warning: policy shpo/n selects nothing: no pod is in namespace shpo.*did you mean `shop`?' net_bulkhead load "$NET_TMP/kinds"
+net_check "lint reports the namespace" net_ends 1 'no pod is in its namespace.*did you mean `shop`? \[no-namespace\]' \
+	"$BULKHEAD" lint "$NET_TMP/kinds"
+printf 'apiVersion: v1\nkind: Namespace\nmetadata: {name: shpo}\n---\n' >>"$NET_TMP/kinds/other.yaml"
+net_check "load does not warn of a namespace that has an object" net_is \
+	"$(net_bulkhead load "$NET_TMP/kinds" 2>&1 | grep 'selects nothing')" ""
 net_end

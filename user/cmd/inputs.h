@@ -27,11 +27,20 @@ struct inputs_base {
  */
 int inputs_policy(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
 		  struct policy **policy, struct cluster **cluster);
-/* As inputs_policy(). Audits the @n_audited namespaces named in @audited, whatever the objects say.
- * Reports a namespace that does not exist. */
+/* The namespaces of --audit-namespace. */
+struct inputs_audit {
+	const char *const *names;
+	size_t n;
+};
+/* As inputs_policy(). Audits these namespaces, whatever the objects say. Reports a namespace that
+ * does not exist. */
 int inputs_audited(char *const *paths, int n, const struct inputs_base *base,
-		   const char *const *audited, size_t n_audited, struct diag *diag,
-		   struct policy **policy);
+		   const struct inputs_audit *audit, struct diag *diag, struct policy **policy,
+		   struct cluster **cluster);
+/* Warns of policies in namespaces that no other object has. Refuses, without @force, objects that
+ * look like policies and were not read. @cluster NULL: the input was a compiled file. Returns 0,
+ * -EINVAL or -ENOMEM, reported. */
+int inputs_check(const struct cluster *cluster, bool force, struct diag *diag);
 /* Reads one input, which is a policy of its own or a delta of @old. */
 int inputs_after(char *path, const struct inputs_base *old, struct diag *diag,
 		 struct policy **policy);

@@ -83,7 +83,9 @@ static int load_delta(const struct call *call, struct request *request, struct n
 static int load_whole(const struct call *call, struct request *request, struct node_handle *handle,
 		      struct diag *diag, struct node_change *change, struct policy **policy)
 {
+	const struct inputs_audit audit = {request->audited, request->n_audited};
 	struct inputs_base base = {.name = "in force"};
+	struct cluster *cluster = NULL;
 	int error;
 
 	/* node_load() compares with the whole policy in force. */
@@ -94,8 +96,11 @@ static int load_whole(const struct call *call, struct request *request, struct n
 		if (!base.policy)
 			base.name = "nothing is in force";
 		if (!error)
-			error = inputs_audited(call->operands, call->n_operands, &base,
-					       request->audited, request->n_audited, diag, policy);
+			error = inputs_audited(call->operands, call->n_operands, &base, &audit,
+					       diag, policy, &cluster);
+		if (!error)
+			error = inputs_check(cluster, request->node.force, diag);
+		inputs_free_cluster(cluster);
 	}
 	if (error)
 		return error;
@@ -221,9 +226,8 @@ static const struct command_option options[] = {
 	 "the endpoints of other nodes that the maps hold; else as the last load; the first load: "
 	 "all"},
 	{FORCE_ID, "force", NULL,
-	 "load although the input looks wrong: no objects, fewer than half of the policies, "
-	 "another "
-	 "node's name, endpoints missing"},
+	 "load although the input looks wrong: no objects, most policies gone, policies of unknown "
+	 "kinds, another node's name, endpoints missing"},
 	{ROLLBACK_ID, "rollback", NULL, "allow a policy of an older generation than that in force"},
 	STATE_OPTION(STATE_ID),
 	{RESTORE_ID, "restore", NULL,

@@ -10,7 +10,7 @@
 
 #include "cmd/command.h"
 #include "cmd/json.h"
-#include "cmd/nearest.h"
+#include "model/nearest.h"
 #include "model/memory.h"
 #include "node/node.h"
 #include "cni/cni.h"

@@ -11,6 +11,7 @@
 #include "compile/verdicts.h"
 #include "compile/match.h"
 #include "maps/segment.h"
+#include "model/unknown.h"
 
 /* Returns "namespace/name" or "name", for a rule with "/ingress[0]" or the rule's own name
  * behind it. */
@@ -309,6 +310,16 @@ static void note_deciding_rules(struct lint *lint)
 				note_ports(lint, policy->segments[i].fallback[d][external]);
 }
 
+static void lint_namespace(void *data, const struct policy_object *object,
+			   const struct nearest *nearest)
+{
+	char name[FLOW_TEXT], like[NEAREST_TEXT];
+
+	lint_find(data, "no-namespace", &object->where, name_of(object, INGRESS, NULL, name),
+		  "no pod is in its namespace, and no Namespace object has this name%s",
+		  nearest_print(nearest, like));
+}
+
 static void lint_policies(struct lint *lint)
 {
 	note_deciding_rules(lint);
@@ -331,6 +342,8 @@ static int look(void *data)
 	struct lint *lint = data;
 
 	lint->decides = grow_zeroed(lint->policy->n_rules, sizeof(*lint->decides));
+	if (unknown_namespaces(lint->cluster, lint_namespace, lint))
+		memory_exhausted();
 	lint_policies(lint);
 	lint_services(lint);
 	return 0;

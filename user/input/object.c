@@ -4,9 +4,11 @@
 #include "input/object.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "input/foreign.h"
 #include "input/syntax.h"
 
 #define obstack_chunk_alloc malloc
@@ -116,6 +118,45 @@ static bool read_metadata(struct reader *reader, const struct kind *kind, struct
 	return object->ns;
 }
 
+/* Returns the number of objects that an object of a kind that is not read stands for: a list's
+ * items. Cuts "List" off the list's kind. */
+static size_t count_objects(const struct tree *root, char *kind)
+{
+	const struct tree *items = tree_get(root, "items");
+	const size_t length = strlen(kind), suffix = strlen("List");
+
+	if (!items || items->type != TREE_LIST || length <= suffix ||
+	    strcmp(kind + length - suffix, "List"))
+		return 1;
+	kind[length - suffix] = '\0';
+	return items->n;
+}
+
+/* Skips an object of a kind that is not read. A kind that looks like policy is a warning, and
+ * counts: its author expects that it is enforced. */
+static void skip_object(struct reader *reader, const struct tree *root, const char *version,
+			const char *name)
+{
+	const struct where where = reader_where(reader, root);
+	struct nearest nearest = {};
+	char kind[128], text[NEAREST_TEXT];
+	size_t n;
+
+	snprintf(kind, sizeof(kind), "%s", name);
+	n = count_objects(root, kind);
+	nearest.word = kind;
+	for (size_t i = 0; i < N_KINDS; i++)
+		foreign_try(&nearest, version, kinds[i].name, kinds[i].version);
+	if (!n || (!nearest.found && !foreign_is_policy(version, kind))) {
+		diag_note(reader->diag, &where, NULL, "%.100s (%.100s) is skipped", name, version);
+		return;
+	}
+	reader->cluster->n_unread += n;
+	diag_warn(reader->diag, &where, NULL, "%.100s (%.100s) is not enforced%s", name, version,
+		  nearest.found ? nearest_print(&nearest, text)
+				: ": it looks like another system's policy");
+}
+
 static void read_object(struct reader *reader, struct tree *root, const char *version,
 			const char *name)
 {
@@ -134,14 +175,11 @@ static void read_object(struct reader *reader, struct tree *root, const char *ve
 			kind->read(reader, &object);
 		return;
 	}
-	if (known) {
+	if (known)
 		reader_error(reader, root, "%s of apiVersion \"%.100s\" is not read", name,
 			     version);
-	} else {
-		struct where where = reader_where(reader, root);
-
-		diag_note(reader->diag, &where, NULL, "%.100s (%.100s) is skipped", name, version);
-	}
+	else
+		skip_object(reader, root, version, name);
 }
 
 /* Whether @kind is a list's. Sets *@item to the kind of its items; NULL for a "List", which has

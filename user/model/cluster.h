@@ -211,6 +211,7 @@ struct cluster {
 	size_t n_services;
 	struct slice *slices;
 	size_t n_slices;
+	size_t n_unread; /* objects that look like policies, of kinds that are not read */
 
 	struct obstack memory; /* holds all that the cluster points to */
 	struct interned *strings; /* private to cluster.c */
