@@ -31,6 +31,19 @@ has() { # FIELD VALUE: of load -j
 	net_is "$("$json" get "$1" <"$NET_TMP/out")" "$2"
 }
 
+# Another name than the node's.
+net_check "a first load with another node's name is refused" net_ends 2 \
+	'no object of the input is on a node of this name.*did you mean `worker-1`?' net_bulkhead load -n worker1 "$NET_TMP/policy.ini"
+net_check "a first load with an empty name is refused" net_ends 2 "the node's name is empty" net_bulkhead load -n "" "$NET_TMP/policy.ini"
+sed '/^node = worker-1/d' "$NET_TMP/policy.ini" | sed 's/^\[endpoint .*/&\nnode = worker-1/' >"$NET_TMP/unnamed.ini"
+net_check "a first load by the host's name is refused" net_ends 2 'no object of the input is on a node' net_bulkhead load \
+	"$NET_TMP/unnamed.ini"
+net_allowed out tcp "$db4" 443 "nothing is guarded after the refusals"
+net_check "load --force with another node's name" net_bulkhead load --force -n nosuch "$NET_TMP/policy.ini"
+net_check "status --check reports that no object is on that node" net_ends 1 'no object of the policy is on a node named "nosuch"' \
+	net_bulkhead status --check
+net_check "unload" net_bulkhead unload
+
 # The line.
 net_check "the first load counts policies and endpoints" line ': 4 policies, 2 endpoints guarded' "$NET_TMP/policy.ini"
 net_check "a load that opens nothing warns of nothing" net_is "$(grep warning "$NET_TMP/err")" ""

@@ -193,6 +193,9 @@ static void find_problems(const struct node_status *status, const char *state,
 		problem(problems, "a command was killed at a change: the next one clears up");
 	if (!status->own_programs)
 		problem(problems, "the programs are of another build: load replaces them");
+	if (!policy_knows_node(status->policy, status->node))
+		problem(problems, "no object of the policy is on a node named \"%s\": load -n NODE",
+			status->node);
 	if (status->own_mount)
 		problem(problems,
 			"the pins are on a bpffs of this mount namespace alone, and go with it");
