@@ -81,6 +81,19 @@ net_check "a load that opens an added endpoint names the endpoint" line '1 isola
 	"$NET_TMP/opened.ini"
 net_check "load the whole policy after that" net_bulkhead load "$NET_TMP/policy.ini"
 
+# Labels that open an endpoint.
+says() { # COMMAND ARGUMENT...: on standard error
+	net_bulkhead "$@" 2>&1 >/dev/null
+}
+net_check "labels that no policy selects open db with a warning" net_is "$(says endpoint set shop/db --labels '')" \
+	"warning: endpoint shop/db is isolated no longer at ingress"
+net_allowed out tcp "$db4" 443 "db is open with these labels"
+net_check "labels that policies select open nothing" net_is "$(says endpoint set shop/db --labels role=db)" ""
+net_check "further labels open nothing" net_is "$(says endpoint set shop/db --labels role=db,more=yes)" ""
+net_denied out tcp "$db4" 443 "db is isolated again"
+net_allowed web tcp "$db4" 80 "db lets web in"
+net_check "load the whole policy after db was set" net_bulkhead load "$NET_TMP/policy.ini"
+
 # Policies that vanish.
 refused() { # PATTERN ARGUMENT...: of load, before it changes anything
 	net_ends 2 "$1" net_bulkhead load "${@:2}"

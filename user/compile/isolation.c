@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compile/isolation.h"
+#include "compile/lazy_policy.h"
 
 static bool is_among(const struct policy *policy, struct policy_range range, uint32_t matcher)
 {
@@ -26,8 +27,18 @@ bool isolation_holds(const struct policy *policy, const struct policy_isolation 
 		       : is_among(policy, segment->in, isolation->matcher);
 }
 
-int isolations_make(struct isolations *isolations, const struct policy *policy)
+const char *isolation_directions(uint8_t directions)
 {
+	if (directions == ISOLATION_BOTH)
+		return "in both directions";
+	return directions & 1u << INGRESS ? "at ingress" : "at egress";
+}
+
+int isolations_make(struct isolations *isolations, const struct lazy_policy *policy)
+{
+	const struct policy_isolation *all = lazy_read(
+		policy, policy->isolations, policy->n_isolations * sizeof(*policy->isolations));
+
 	*isolations = (struct isolations){
 		.policy = policy,
 		.by_matcher = calloc(policy->n_matchers + 1, sizeof(*isolations->by_matcher)),
@@ -35,15 +46,16 @@ int isolations_make(struct isolations *isolations, const struct policy *policy)
 	};
 	if (!isolations->by_matcher || !isolations->negative)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < policy->n_isolations; i++) {
-		const struct policy_isolation *isolation = &policy->isolations[i];
+	for (uint32_t i = 0; i < policy->n_isolations && !lazy_error(policy); i++) {
+		const struct policy_matcher *matcher =
+			lazy_read(policy, &policy->matchers[all[i].matcher], sizeof(*matcher));
 
-		if (policy->matchers[isolation->matcher].flags & MATCHER_NEGATIVE)
+		if (matcher->flags & MATCHER_NEGATIVE)
 			isolations->negative[isolations->n_negative++] = i;
 		else
-			isolations->by_matcher[isolation->matcher] |= isolation->directions;
+			isolations->by_matcher[all[i].matcher] |= all[i].directions;
 	}
-	return 0;
+	return lazy_error(policy);
 }
 
 void isolations_free(struct isolations *isolations)
@@ -54,18 +66,23 @@ void isolations_free(struct isolations *isolations)
 
 uint8_t isolations_of(const struct isolations *isolations, const struct policy_segment *segment)
 {
-	const struct policy *policy = isolations->policy;
+	const struct lazy_policy *policy = isolations->policy;
+	struct policy_lists lists;
 	uint8_t directions = 0;
 
 	if (!segment)
 		return ISOLATION_BOTH;
-	for (uint32_t i = 0; i < segment->in.n; i++)
-		directions |= isolations->by_matcher[policy->numbers[segment->in.at + i]];
+	lists = lazy_lists_of(policy, segment);
+	for (uint32_t i = 0; i < lists.n_in; i++)
+		directions |= isolations->by_matcher[lists.in[i]];
 	for (size_t i = 0; i < isolations->n_negative; i++) {
 		const struct policy_isolation *isolation =
 			&policy->isolations[isolations->negative[i]];
+		bool left_out = false;
 
-		if (!is_among(policy, segment->not_in, isolation->matcher))
+		for (uint32_t k = 0; k < lists.n_not_in; k++)
+			left_out |= lists.not_in[k] == isolation->matcher;
+		if (!left_out)
 			directions |= isolation->directions;
 	}
 	return directions;

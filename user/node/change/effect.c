@@ -176,10 +176,10 @@ static int compare_endpoints(struct sides *sides, struct node_effect *effect)
 {
 	const struct policy *new = sides->new;
 	const struct table *ifaces = &sides->have->map[MAP_ifaces];
-	int error = isolations_make(&sides->after, new);
+	int error = isolations_make(&sides->after, policy_lazy(new));
 
 	if (!error && sides->old)
-		error = isolations_make(&sides->before, sides->old);
+		error = isolations_make(&sides->before, policy_lazy(sides->old));
 	effect->opened = calloc(new->n_endpoints + 1, sizeof(*effect->opened));
 	if (error || !effect->opened)
 		return -ENOMEM;
@@ -211,13 +211,6 @@ int effect_find(struct node_handle *handle, const struct policy *policy, const s
 	return error ? node_fail(handle, error, "cannot compare with the policy in force") : 0;
 }
 
-static const char *directions_name(uint8_t directions)
-{
-	if (directions == ISOLATION_BOTH)
-		return "in both directions";
-	return directions & 1u << INGRESS ? "at ingress" : "at egress";
-}
-
 void effect_warn(const struct node_handle *handle)
 {
 	const struct node_effect *effect = handle->effect;
@@ -230,7 +223,7 @@ void effect_warn(const struct node_handle *handle)
 
 		if (opened->directions)
 			diag_warn(handle->diag, NULL, NULL, "endpoint %s is isolated no longer %s",
-				  opened->name, directions_name(opened->directions));
+				  opened->name, isolation_directions(opened->directions));
 		if (opened->audited)
 			diag_warn(handle->diag, NULL, NULL,
 				  "endpoint %s is audited only: policy denies it nothing any more",

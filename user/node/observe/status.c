@@ -134,7 +134,7 @@ static int count_endpoints(struct node_status *status)
 {
 	CLEANUP(isolations_free) struct isolations isolations;
 	const struct policy *policy = status->policy;
-	int error = isolations_make(&isolations, policy);
+	int error = isolations_make(&isolations, policy_lazy(policy));
 
 	status->policies = policy->n_given;
 	for (size_t i = 0; !error && i < status->n_pods; i++) {
