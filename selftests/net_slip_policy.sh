@@ -81,6 +81,21 @@ net_check "a load that opens an added endpoint names the endpoint" line '1 isola
 	"$NET_TMP/opened.ini"
 net_check "load the whole policy after that" net_bulkhead load "$NET_TMP/policy.ini"
 
+# Audit.
+audited=(--state "$NET_TMP/state" --audit "$NET_TMP/policy.ini")
+net_check "a load with --audit says that endpoints are audited only" line \
+	', 2 endpoints guarded, 2 of them audited only, .*, 2 newly audited: shop/db, shop/web$' "${audited[@]}"
+net_check "a load with --audit warns of db" warned 'endpoint shop/db is audited only: policy denies it nothing any more'
+net_check "a load with --audit says that the next start audits" grep -q \
+	'note: policy denies nothing on this node, nor after its next start, until a load without --audit' "$NET_TMP/err"
+net_check "metrics count endpoints that are audited" net_is "$(net_bulkhead metrics | grep ^bulkhead_endpoints_audited)" \
+	"bulkhead_endpoints_audited 2"
+net_check "unload keeps the state of another folder" net_bulkhead unload
+net_check "the restored load says that endpoints are audited only" net_ends 0 ', 2 of them audited only' \
+	net_bulkhead load --restore --state "$NET_TMP/state"
+net_check "a load without --audit audits nobody" net_is \
+	"$(net_bulkhead load "$NET_TMP/policy.ini" 2>&1 | grep -c audit)" 0
+
 # Labels that open an endpoint.
 says() { # COMMAND ARGUMENT...: on standard error
 	net_bulkhead "$@" 2>&1 >/dev/null
@@ -124,7 +139,7 @@ metric() { # PATTERN
 net_check "metrics count policies" metric "bulkhead_policies 1"
 net_check "metrics count endpoints that are isolated at ingress" metric 'bulkhead_endpoints_isolated{direction="ingress"} 1'
 net_check "metrics count endpoints that are isolated at egress" metric 'bulkhead_endpoints_isolated{direction="egress"} 0'
-net_check "metrics count endpoints that are audited" metric "bulkhead_endpoints_audited 0"
+net_check "metrics count no audited endpoint" metric "bulkhead_endpoints_audited 0"
 
 # Kinds that are not read, and namespaces that are misspelt.
 kind() { # APIVERSION KIND [NAMESPACE]

@@ -51,6 +51,10 @@ static void conclude(const struct call *call, const struct request *request,
 {
 	if (!request->stage)
 		kept_save(request->state, &request->node, change, policy, diag);
+	if (!request->stage && request->node.audit)
+		diag_note(diag, NULL, NULL,
+			  "policy denies nothing on this node, %suntil a load without --audit",
+			  request->state ? "nor after its next start, " : "");
 	report(call, request, change);
 }
 
