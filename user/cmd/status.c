@@ -178,6 +178,12 @@ static void find_problems(const struct node_status *status, const char *state,
 	const struct node_generations *policy = &status->policy_generation;
 	const struct node_generations *endpoint = &status->endpoint_generation;
 
+	for (size_t i = 0; i < status->n_orphans; i++)
+		problem(problems,
+			"interface %s has %s program of Bulkhead whose pins are gone, and which "
+			"judges "
+			"packets still: load or unload removes it",
+			status->orphans[i].name, status->orphans[i].xdp ? "an XDP" : "a TC");
 	if (!status->policy) {
 		problem(problems, "nothing is loaded");
 		return;
@@ -288,6 +294,20 @@ static struct json_object *iface_json(const struct node_status *status,
 	return object;
 }
 
+static struct json_object *orphans_json(const struct node_status *status)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < status->n_orphans; i++) {
+		struct json_object *object = json_object_new_object();
+
+		json_add_text(object, "interface", status->orphans[i].name);
+		json_add_text(object, "hook", status->orphans[i].xdp ? "xdp" : "tc");
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
 static struct json_object *share_json(const struct node_share *share)
 {
 	struct json_object *object = json_object_new_object();
@@ -376,6 +396,7 @@ static void print_json(const struct node_status *status, bool pretty)
 	}
 	for (size_t i = 0; i < status->n_maps; i++)
 		json_object_array_add(maps, map_json(&status->maps[i]));
+	json_object_object_add(root, "orphans", orphans_json(status));
 	json_object_object_add(root, "interfaces", ifaces);
 	json_object_object_add(root, "unguarded", unguarded);
 	json_object_object_add(root, "maps", maps);
@@ -435,7 +456,7 @@ static int run(struct call *call)
 	else if (!error && status.policy)
 		print(&status, state);
 	else if (!error)
-		printf("nothing is loaded\n");
+		find_problems(&status, state, &(struct problems){});
 	node_status_free(&status);
 	return error ? status_of(error) : answer;
 }

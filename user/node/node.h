@@ -318,8 +318,18 @@ struct node_map {
 	uint32_t used, max; /* entries */
 };
 
+/* A program of Bulkhead at an interface of this network namespace, whose pins are gone: it goes on to
+ * judge packets, and the next load or unload removes it. */
+struct node_orphan {
+	char name[16]; /* the interface's */
+	bool xdp; /* false: a TC filter */
+};
+
 struct node_status {
-	struct policy *policy; /* in force; NULL: none, and the other members mean nothing */
+	struct policy *policy; /* in force; NULL: none, and of the other members only `orphans`
+				* means anything */
+	struct node_orphan *orphans;
+	size_t n_orphans;
 	char node[256]; /* name of this node in the policy */
 	bool part; /* the maps hold only the part of the policy that this node needs */
 	uint32_t abi;

@@ -12,6 +12,7 @@
 #include "node/kernel/attach.h"
 #include "node/change/difference.h"
 #include "node/kernel/folder.h"
+#include "node/kernel/orphans.h"
 #include "node/change/inforce.h"
 #include "node/change/local.h"
 #include "node/change/needed.h"
@@ -367,6 +368,9 @@ int node_load(struct node_handle *handle, const struct policy *policy, struct no
 	CLEANUP(load_end) struct load load = {.handle = handle};
 	int error = load_begin(&load, policy, "load");
 
+	/* An orphan would keep its place at an uplink. */
+	if (!error && !handle->options->rehearse)
+		error = orphans_remove(handle);
 	if (!error)
 		error = plan_on_maps(&load);
 	if (!error)

@@ -2,6 +2,7 @@
 #include "node/change/apply.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/folder.h"
+#include "node/kernel/orphans.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/rights.h"
 #include "node/kernel/rtnl.h"
@@ -39,11 +40,13 @@ int node_unload(const struct node_options *options, struct diag *diag)
 		error = rights_to_change(handle);
 	if (!error)
 		error = pins_lock(handle, false);
+	if (!error && handle->lock >= 0)
+		error = folder_check(handle);
+	if (!error && !options->rehearse)
+		error = orphans_remove(handle);
 	if (error || handle->lock < 0)
 		return error;
-	error = folder_check(handle);
-	if (!error)
-		error = pins_open_config(handle);
+	error = pins_open_config(handle);
 	if (!error && options->rehearse)
 		error = find_carriers(handle, &change);
 	return error ? error : apply(handle, &change, NULL);

@@ -13,9 +13,7 @@
 #include "node/kernel/rtnl.h"
 #include "node/kernel/xdp.h"
 
-/* From linux/bpf.h of Linux 6.6. Debian 12's file lacks these numbers. */
-#define ATTACH_TCX_INGRESS 46
-#define ATTACH_TCX_EGRESS 47
+/* From linux/bpf.h of Linux 6.6, as in attach.h. */
 #define LINK_BEFORE (1u << 3)
 
 /* An old kernel's error for an attach type that it does not know. */
@@ -505,6 +503,21 @@ int attach_remove(struct node_handle *handle, uint32_t ifindex)
 	error = remove_filters(handle, ifindex, NULL);
 	if (!error)
 		error = xdp_remove(handle, ifindex);
+	if (error && error != -ENODEV)
+		return node_fail(handle, error, "cannot detach from interface %u", ifindex);
+	return 0;
+}
+
+int attach_remove_orphan(struct node_handle *handle, uint32_t ifindex, uint32_t mark)
+{
+	const uint32_t own = handle->mark;
+	int error;
+
+	handle->mark = mark;
+	error = remove_filters(handle, ifindex, NULL);
+	if (!error)
+		error = xdp_remove(handle, ifindex);
+	handle->mark = own;
 	if (error && error != -ENODEV)
 		return node_fail(handle, error, "cannot detach from interface %u", ifindex);
 	return 0;

@@ -21,6 +21,10 @@
 /* The type of a TCX link in linux/bpf.h of 6.6, which Debian 12's lacks. */
 #define LINK_TCX 11
 
+/* Attach types of 6.6. */
+#define ATTACH_TCX_INGRESS 46
+#define ATTACH_TCX_EGRESS 47
+
 /* The programs that an interface carries. */
 struct attached {
 	enum node_hook ingress, egress;
@@ -72,5 +76,9 @@ int attach_renew(struct node_handle *handle, uint32_t ifindex, uint32_t flags);
 /* Detaches all our programs, and removes a clsact qdisc that we made and no other program uses. An
  * interface that is gone is no error. */
 int attach_remove(struct node_handle *handle, uint32_t ifindex);
+
+/* Detaches the filters and the XDP program that use the configuration map @mark (orphans.h), which
+ * is not this pin folder's. */
+int attach_remove_orphan(struct node_handle *handle, uint32_t ifindex, uint32_t mark);
 
 #endif

@@ -13,6 +13,7 @@
 #include "node/change/endpoint_del.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/mount.h"
+#include "node/kernel/orphans.h"
 #include "node/kernel/pins.h"
 #include "node/change/places.h"
 #include "node/kernel/programs.h"
@@ -312,6 +313,24 @@ static int read_generations(struct node_handle *handle, struct node_status *stat
 	return error;
 }
 
+static int read_orphans(struct node_handle *handle, struct node_status *status)
+{
+	SCOPED_FREE struct orphan *orphans = NULL;
+	size_t n = 0;
+	int error = orphans_find(handle, &orphans, &n);
+
+	status->orphans = calloc(n + 1, sizeof(*status->orphans));
+	if (error || !status->orphans)
+		return error ? error : -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct node_orphan *orphan = &status->orphans[status->n_orphans];
+
+		orphan->xdp = orphans[i].xdp;
+		status->n_orphans += !!if_indextoname(orphans[i].ifindex, orphan->name);
+	}
+	return 0;
+}
+
 int node_status(const char *pin, struct diag *diag, struct node_status *status)
 {
 	const struct node_options options = {.pin = pin};
@@ -324,6 +343,8 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	error = node_look(&options, diag, &handle);
 	if (!error && handle->policy)
 		error = rights_to_look(handle);
+	if (!error && (handle->policy || !geteuid()))
+		error = read_orphans(handle, status);
 	if (error || !handle->policy)
 		return error;
 	status->policy = pinned_take(handle);
@@ -353,6 +374,7 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 void node_status_free(struct node_status *status)
 {
 	policy_free(status->policy);
+	free(status->orphans);
 	free(status->unguarded);
 	free(status->pods);
 	free(status->ifaces);

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What really is in the kernel: programs of Bulkhead without pins are named by status and removed by load and
+# unload; a program that runs before Bulkhead's is named; a lost pin is put back; another network namespace is
+# told apart.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web
+db4=$(net_ip db)
+net_policy_of TCP/80 TCP/80 >"$NET_TMP/policy.ini"
+sed '/^\[network-policy shop\/db\]/,/^ingress/d; s/^types = Egress/types = Ingress/; /^egress/d' "$NET_TMP/policy.ini" >"$NET_TMP/open.ini"
+
+xdp() { # COUNT: so many interfaces of the node have an XDP program
+	net_is "$(ip -n "$NET-node" -o link show | grep -c 'prog/xdp\|xdpgeneric\|xdpdrv\|xdp ')" "$1"
+}
+fine() {
+	net_is "$(net_bulkhead status --check)" ""
+}
+orphan='interface eth0 has an XDP program of Bulkhead whose pins are gone'
+
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "status --check has no problem after load" fine
+net_denied out tcp "$db4" 443 "the outside does not reach db"
+rm -rf "$NET_PIN"
+net_check "the uplink's program outlives its pins" xdp 1
+net_check "status names the orphan where nothing is loaded" net_ends 1 "$orphan" net_bulkhead status --check
+net_check "status without --check names the orphan" net_ends 0 "$orphan" net_bulkhead status
+net_check "load removes the orphan" net_ends 0 "eth0 had an XDP program of Bulkhead whose pins were gone" \
+	net_bulkhead load "$NET_TMP/open.ini"
+net_check "the uplink has the new program" xdp 1
+net_check "status --check has no problem after that load" fine
+net_allowed out tcp "$db4" 443 "the outside reaches db by the new policy"
+net_check "the next load writes nothing" net_is "$(net_writes "$NET_TMP/open.ini")" 0
+rm -rf "$NET_PIN"
+net_check "unload removes the orphan" net_ends 0 "eth0 had an XDP program of Bulkhead whose pins were gone" net_bulkhead unload
+net_check "no XDP program is left" xdp 0
+net_check "another unload finds nothing" net_is "$(net_bulkhead unload 2>&1)" ""
+
+# Two instances of Bulkhead in one network namespace: neither takes the other's program for an orphan.
+second() { # SUBCOMMAND ARGUMENT...
+	net_on node "$BULKHEAD" "$1" --pin "$NET_PIN-second" "${@:2}"
+}
+net_check "load the first instance" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "load a second instance" second load "$NET_TMP/open.ini"
+net_check "the second instance has no orphan" net_is "$(second status --check | grep -c 'pins are gone')" 0
+net_check "unload the second instance" second unload
+net_check "the first instance has all of its programs" fine
+net_denied out tcp "$db4" 443 "the first instance enforces its policy"
+net_allowed web tcp "$db4" 80 "the first instance allows what its policy allows"
+net_end
