@@ -48,4 +48,21 @@ net_check "unload the second instance" second unload
 net_check "the first instance has all of its programs" fine
 net_denied out tcp "$db4" 443 "the first instance enforces its policy"
 net_allowed web tcp "$db4" 80 "the first instance allows what its policy allows"
+
+# Another tool's program before Bulkhead's.
+foreign=$NET_HELPERS/foreign
+if net_on node "$foreign" tcx-first veth-web "${NET_PIN}_foreign" 2>/dev/null; then
+	net_allowed web tcp "$db4" 80 "web sends what the policy allows past the other program"
+	net_check "status --check names the program that runs first" net_ends 1 \
+		"interface veth-web: program foreign runs before Bulkhead's, and may let packets pass" net_bulkhead status --check
+	net_check "load names the program, and puts Bulkhead's first" net_ends 0 "warning: veth-web: program foreign ran before" \
+		net_bulkhead load "$NET_TMP/policy.ini"
+	net_check "status --check has no problem after that" fine
+	net_denied web tcp "$(net_ip out)" 80 "web sends nothing that the policy denies"
+	net_allowed web tcp "$db4" 80 "web sends what the policy allows"
+	net_check "the load after that writes nothing" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
+	rm -f "${NET_PIN}_foreign"
+else
+	echo "ok $((NET_TEST += 1)) - a program before Bulkhead's # SKIP the kernel has no TCX"
+fi
 net_end

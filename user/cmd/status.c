@@ -142,6 +142,13 @@ static void find_unguarded(const struct node_status *status, struct problems *pr
 				status->ifaces[i].late
 					? ", which has come up since the last load: load again"
 					: "");
+	for (size_t i = 0; i < status->n_ifaces; i++)
+		if (*status->ifaces[i].before)
+			problem(problems,
+				"interface %s: %s runs before Bulkhead's, and may let packets "
+				"pass: load "
+				"puts Bulkhead's first",
+				iface_name(&status->ifaces[i]), status->ifaces[i].before);
 	for (size_t i = 0; i < status->n_unguarded; i++)
 		problem(problems, "NOT GUARDED: endpoint %s/%s",
 			endpoint_ns(policy, status->unguarded[i]),
@@ -289,6 +296,7 @@ static struct json_object *iface_json(const struct node_status *status,
 	json_add_text(object, "ingress", hook_names[iface->ingress]);
 	json_add_text(object, "egress", hook_names[iface->egress]);
 	json_add_bool(object, "audit", iface->flags & BH_IFACE_AUDIT);
+	json_add_text(object, "before", *iface->before ? iface->before : NULL);
 	json_add_bool(object, "guarded", iface->guarded);
 	json_add(object, "pods", pods_json(status, iface->ifindex));
 	return object;

@@ -288,6 +288,8 @@ struct node_iface {
 	enum node_hook ingress, egress; /* an uplink has `ingress` where XDP has no place */
 	enum node_xdp xdp;
 	bool dispatched; /* libxdp may run other programs beside ours */
+	char before[32]; /* another's program that runs before ours, and may let packets pass; "":
+			  * none */
 	bool guarded; /* the interface exists and has all programs that it should have */
 	bool late; /* the interface has come up since the last load, and has no hook */
 };
@@ -318,8 +320,8 @@ struct node_map {
 	uint32_t used, max; /* entries */
 };
 
-/* A program of Bulkhead at an interface of this network namespace, whose pins are gone: it goes on to
- * judge packets, and the next load or unload removes it. */
+/* A program of Bulkhead at an interface of this network namespace, whose pins are gone: it goes on
+ * to judge packets, and the next load or unload removes it. */
 struct node_orphan {
 	char name[16]; /* the interface's */
 	bool xdp; /* false: a TC filter */

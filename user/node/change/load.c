@@ -98,6 +98,21 @@ static void choose_flags(struct load *load)
 	needed_make(&load->needed, &load->policy, &load->local, load->flags);
 }
 
+/* Plans to put our programs before another's, which may pass packets by. */
+static void find_before(struct load *load, uint32_t ifindex, const struct attached *attached)
+{
+	char name[IF_NAMESIZE] = "?", program[PROGRAM_NAME];
+
+	if (!attached->before)
+		return;
+	load->change.advance = true;
+	diag_warn(load->handle->diag, NULL, NULL,
+		  "%s: %s ran before Bulkhead's, and may have let packets pass: Bulkhead's are "
+		  "put before it",
+		  if_indextoname(ifindex, name) ? name : "?",
+		  attach_program_name(attached->before, program));
+}
+
 /* Finds the wanted interfaces that lack a program; at a first load, all of them. */
 static int find_bare(struct load *load)
 {
@@ -118,6 +133,7 @@ static int find_bare(struct load *load)
 				  "uplink %s has an XDP program that libxdp does not manage: it "
 				  "stays, and a TC program guards the uplink",
 				  if_indextoname(*ifindex, name) ? name : "?");
+		find_before(load, *ifindex, &attached);
 		/* an interface that turns gets its programs together with its entry */
 		if (!error && !(old && difference_turns(old, iface)) &&
 		    (load->change.anew || attached.stale || attached.excess ||

@@ -109,7 +109,7 @@ int replace_plan(struct node_handle *handle, uint32_t rules, struct change *chan
 	error = find_room_for_hits(handle, rules, change);
 	if (!error)
 		error = programs_are_own(handle, &own);
-	change->replace |= !own;
+	change->replace |= !own || change->advance;
 	return error;
 }
 

@@ -135,6 +135,32 @@ static bool has_links(uint32_t ifindex, const struct side *side)
 	return !bpf_prog_query_opts(ifindex, side->tcx, &query) && query.prog_cnt;
 }
 
+/* Returns the first program that TCX links run at the hook, if it is not @program, which they run
+ * too; else 0. */
+static uint32_t read_before(uint32_t ifindex, const struct side *side, uint32_t program)
+{
+	uint32_t programs[64] = {};
+	LIBBPF_OPTS(bpf_prog_query_opts, query, .prog_ids = programs,
+		    .prog_cnt = ARRAY_SIZE(programs));
+
+	if (!program || bpf_prog_query_opts(ifindex, side->tcx, &query) || !query.prog_cnt)
+		return 0;
+	return programs[0] == program ? 0 : programs[0];
+}
+
+const char *attach_program_name(uint32_t id, char text[PROGRAM_NAME])
+{
+	SCOPED_FD int fd = bpf_prog_get_fd_by_id(id);
+	struct bpf_prog_info info = {};
+	uint32_t length = sizeof(info);
+
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length) || !*info.name)
+		snprintf(text, PROGRAM_NAME, "program %u", id);
+	else
+		snprintf(text, PROGRAM_NAME, "program %s", info.name);
+	return text;
+}
+
 static bool has_xdp(const struct attached *attached)
 {
 	return attached->xdp == NODE_XDP_NATIVE || attached->xdp == NODE_XDP_GENERIC;
@@ -156,6 +182,8 @@ int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 		if (error)
 			return error;
 		*hooks[i] = program ? NODE_HOOK_TCX : NODE_HOOK_NONE;
+		if (!attached->before)
+			attached->before = read_before(ifindex, &sides[i], program);
 		attached->stale |= program && !is_pinned(handle, side_at(flags, i), program);
 	}
 	if (!attached->ingress || !attached->egress) {
@@ -340,6 +368,29 @@ static int renew_link(struct node_handle *handle, uint32_t ifindex, const struct
 	return bpf_link_update(link, program, NULL) ? -errno : 0;
 }
 
+/* Puts a link with the pinned program before all others, and takes the old link off. The kernel
+ * moves no link, and runs no program twice at a hook: the old link's program must be another one.
+ */
+static int advance_link(struct node_handle *handle, uint32_t ifindex, const struct side *side)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
+	SCOPED_FD int program = pins_get_program(handle, side->program);
+	char name[LINK_NAME_MAX];
+	SCOPED_FD int old = pins_get(handle, link_name(name, ifindex, side));
+	SCOPED_FD int link = -1;
+	int error;
+
+	if (program < 0 || old < 0)
+		return program < 0 ? program : old;
+	link = bpf_link_create(program, ifindex, side->tcx, &options);
+	if (link < 0)
+		return -errno;
+	error = pins_put(handle, name, link);
+	if (!error)
+		bpf_link_detach(old);
+	return error;
+}
+
 /* The kernel replaces a filter of the same handle and priority in place. */
 static int renew_filter(struct node_handle *handle, uint32_t ifindex, const struct side *side,
 			const struct filter *filter)
@@ -382,7 +433,9 @@ static int renew_links(struct node_handle *handle, uint32_t ifindex, uint32_t fl
 
 		error = read_link(handle, ifindex, side, &program);
 		if (!error && program && !is_pinned(handle, side, program))
-			error = renew_link(handle, ifindex, side);
+			error = read_before(ifindex, side, program)
+					? advance_link(handle, ifindex, side)
+					: renew_link(handle, ifindex, side);
 	}
 	return error;
 }

@@ -33,6 +33,8 @@ struct attached {
 	bool stale; /* a program is none of those that are pinned, nor of their build */
 	bool excess; /* a program of ours is where the interface's role has no program, or another
 		      * one */
+	uint32_t
+		before; /* ID of another's program that a TCX link runs before ours; 0: none does */
 	bool overtaken; /* our filters are beside TCX links, which run first and may end the run */
 };
 
@@ -40,6 +42,10 @@ struct attached {
  * look for XDP on an endpoint's interface. Returns 0 or -errno, reported. */
 int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 		struct attached *attached);
+
+/* Prints a program's name, or its ID where it has none. Returns @text. */
+#define PROGRAM_NAME 32
+const char *attach_program_name(uint32_t id, char text[PROGRAM_NAME]);
 
 /* Whether an interface with these flags carries all of its programs. */
 bool attach_is_complete(const struct attached *attached, uint32_t flags);

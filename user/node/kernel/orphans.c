@@ -141,7 +141,7 @@ static void drop_pinned_beside(const char *pin, struct marks *marks)
 }
 
 /* Drops the marks of programs that TCX links of the interface run. */
-static void drop_linked(uint32_t ifindex, struct marks *marks)
+static void drop_linked_at(uint32_t ifindex, struct marks *marks)
 {
 	for (uint32_t type = ATTACH_TCX_INGRESS; type <= ATTACH_TCX_EGRESS; type++) {
 		uint32_t programs[64];
@@ -153,6 +153,25 @@ static void drop_linked(uint32_t ifindex, struct marks *marks)
 		for (uint32_t i = 0; i < query.prog_cnt; i++)
 			marks_drop(marks, mark_of(programs[i]));
 	}
+}
+
+/* A link whose pin was removed a moment ago is still there: the kernel frees links later. */
+#define LINK_TRIES 20
+#define LINK_WAIT 10000 /* us */
+
+/* Drops the marks of programs that TCX links run. */
+static void drop_linked(const struct link *links, size_t n, struct marks *marks)
+{
+	struct marks alone = {};
+
+	for (int i = 0; i < LINK_TRIES && alone.n < marks->n; i++) {
+		if (i)
+			usleep(LINK_WAIT);
+		alone = *marks;
+		for (size_t k = 0; k < n && alone.n; k++)
+			drop_linked_at(links[k].ifindex, &alone);
+	}
+	*marks = alone;
 }
 
 /* Asks whether the interface has a program on the maps of @mark. */
@@ -213,10 +232,10 @@ int orphans_find(struct node_handle *handle, struct orphan **orphans, size_t *n)
 		return 0;
 	if (!error)
 		error = rtnl_links(handle->rtnl, &links, &n_links);
-	for (size_t i = 0; !error && i < n_links && marks.n; i++)
-		drop_linked(links[i].ifindex, &marks);
 	drop_pinned_beside(handle->pin, &marks);
 	drop_pinned_beside(FIRST_BPFFS, &marks);
+	if (!error)
+		drop_linked(links, n_links, &marks);
 	if (!error)
 		error = find_at_links(handle, &marks, links, n_links, orphans, n);
 	return error ? node_fail(handle, error, "cannot look for programs without pins") : 0;

@@ -87,6 +87,8 @@ static int read_ifaces(struct node_handle *handle, const struct table *ifaces,
 		iface->xdp = attached.xdp;
 		iface->dispatched = attached.dispatched;
 		iface->guarded = iface->name[0] && attach_is_complete(&attached, iface->flags);
+		if (attached.before)
+			attach_program_name(attached.before, iface->before);
 		status->n_ifaces++;
 	}
 	add_newcomers(ifaces, links, n_links, status);
