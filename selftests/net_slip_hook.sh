@@ -37,6 +37,19 @@ net_check "unload removes the orphan" net_ends 0 "eth0 had an XDP program of Bul
 net_check "no XDP program is left" xdp 0
 net_check "another unload finds nothing" net_is "$(net_bulkhead unload 2>&1)" ""
 
+# Lost pins of maps that only the programs need.
+net_check "load before pins are lost" net_bulkhead load "$NET_TMP/policy.ini"
+for pin in ct counters share_total rule_hits readers; do
+	[ -e "$NET_PIN/$pin" ] || continue
+	before=$(bpftool -j map show pinned "$NET_PIN/$pin" | sed 's/.*"id":\([0-9]*\).*/\1/')
+	rm "$NET_PIN/$pin"
+	net_check "load puts the pin $pin back" net_ends 0 "$pin was missing: it is put back" net_bulkhead load "$NET_TMP/policy.ini"
+	net_check "the pin $pin is the map in use" net_is "$before" \
+		"$(bpftool -j map show pinned "$NET_PIN/$pin" | sed 's/.*"id":\([0-9]*\).*/\1/')"
+	net_check "status --check has no problem with the pin $pin back" fine
+done
+net_check "unload after pins were lost" net_bulkhead unload
+
 # Two instances of Bulkhead in one network namespace: neither takes the other's program for an orphan.
 second() { # SUBCOMMAND ARGUMENT...
 	net_on node "$BULKHEAD" "$1" --pin "$NET_PIN-second" "${@:2}"

@@ -379,14 +379,21 @@ static int plan_on_maps(struct load *load)
 	return error;
 }
 
+/* Puts back what others took away. An orphan would keep its place at an uplink. */
+static int mend(struct node_handle *handle)
+{
+	int error = orphans_remove(handle);
+
+	return error || !node_generation(handle) ? error : programs_pin_again(handle);
+}
+
 int node_load(struct node_handle *handle, const struct policy *policy, struct node_change *change)
 {
 	CLEANUP(load_end) struct load load = {.handle = handle};
 	int error = load_begin(&load, policy, "load");
 
-	/* An orphan would keep its place at an uplink. */
 	if (!error && !handle->options->rehearse)
-		error = orphans_remove(handle);
+		error = mend(handle);
 	if (!error)
 		error = plan_on_maps(&load);
 	if (!error)
