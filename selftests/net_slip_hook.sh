@@ -62,6 +62,19 @@ net_check "the first instance has all of its programs" fine
 net_denied out tcp "$db4" 443 "the first instance enforces its policy"
 net_allowed web tcp "$db4" 80 "the first instance allows what its policy allows"
 
+# Another network namespace.
+outside() { # SUBCOMMAND ARGUMENT...
+	net_on out "$BULKHEAD" "$1" --pin "$NET_PIN" "${@:2}"
+}
+if [ -n "$(find "$NET_PIN" -name 'tcx_*')" ]; then
+	net_check "status of another network namespace says so" net_ends 1 "in force in another network namespace" outside status --check
+	net_check "status without --check says so" net_ends 0 "in force in another network namespace" outside status
+	net_check "load in another network namespace is refused" net_ends 2 "in force in another network namespace" \
+		outside load "$NET_TMP/open.ini"
+	net_check "the refused load changes nothing" fine
+	net_denied out tcp "$db4" 443 "the policy is enforced still"
+fi
+
 # Another tool's program before Bulkhead's.
 foreign=$NET_HELPERS/foreign
 if net_on node "$foreign" tcx-first veth-web "${NET_PIN}_foreign" 2>/dev/null; then

@@ -209,6 +209,10 @@ static void find_problems(const struct node_status *status, const char *state,
 	if (!policy_knows_node(status->policy, status->node))
 		problem(problems, "no object of the policy is on a node named \"%s\": load -n NODE",
 			status->node);
+	if (status->elsewhere)
+		problem(problems, "the policy is in force in another network namespace than this: "
+				  "interfaces are "
+				  "those of another node");
 	if (status->own_mount)
 		problem(problems,
 			"the pins are on a bpffs of this mount namespace alone, and go with it");

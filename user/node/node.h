@@ -351,6 +351,7 @@ struct node_status {
 	} policy_generation, endpoint_generation;
 	bool killed; /* a command was killed while it changed the maps */
 	bool staged; /* the installed policy waits to be activated */
+	bool elsewhere; /* the programs are at interfaces of another network namespace */
 	bool own_mount; /* the pins are on a bpffs that goes with this mount namespace */
 	uint32_t *unguarded; /* this node's endpoints that lack a program or an interface, by
 			      * index of policy->endpoints */

@@ -305,6 +305,13 @@ static int prepare(struct load *load, const struct policy *policy)
 		error = slip_check_count(handle, policy->n_given, load->policy.checksum);
 	if (error)
 		return error;
+	if (node_generation(handle) && !handle->options->force && attach_is_elsewhere(handle)) {
+		diag_error(handle->diag, NULL, NULL,
+			   "the policy of %s is in force in another network namespace than this: "
+			   "load there, or --force",
+			   handle->pin);
+		return -EINVAL;
+	}
 	desire(load);
 	if (node_generation(handle) && node_is_busy(handle))
 		error = apply_repair(handle);

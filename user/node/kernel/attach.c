@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <linux/pkt_sched.h>
 #include <string.h>
@@ -53,11 +54,12 @@ static const struct side leaving = {
  * bh_ifaces that could say so. */
 #define FILTER_WITH_QDISC 0xb01d
 
+#define LINK_PREFIX "tcx_"
 #define LINK_NAME_MAX 32
 
 static const char *link_name(char name[LINK_NAME_MAX], uint32_t ifindex, const struct side *side)
 {
-	snprintf(name, LINK_NAME_MAX, "tcx_%u_%s", ifindex, side->name);
+	snprintf(name, LINK_NAME_MAX, LINK_PREFIX "%u_%s", ifindex, side->name);
 	return name;
 }
 
@@ -146,6 +148,47 @@ static uint32_t read_before(uint32_t ifindex, const struct side *side, uint32_t 
 	if (!program || bpf_prog_query_opts(ifindex, side->tcx, &query) || !query.prog_cnt)
 		return 0;
 	return programs[0] == program ? 0 : programs[0];
+}
+
+/* Asks whether a live link of ours is at an interface of this network namespace. *live: the link is
+ * at an interface that exists, in any namespace. */
+static bool is_here(const struct node_handle *handle, const char *name, const struct side *side,
+		    bool *live)
+{
+	uint32_t programs[64] = {}, length = sizeof(struct bpf_link_info);
+	LIBBPF_OPTS(bpf_prog_query_opts, query, .prog_ids = programs,
+		    .prog_cnt = ARRAY_SIZE(programs));
+	SCOPED_FD int fd = pins_get(handle, name);
+	struct bpf_link_info info = {};
+
+	*live = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &length) && info.type == LINK_TCX &&
+		info.xdp.ifindex;
+	if (!*live || bpf_prog_query_opts(info.xdp.ifindex, side->tcx, &query))
+		return false;
+	for (uint32_t i = 0; i < query.prog_cnt && i < ARRAY_SIZE(programs); i++)
+		if (programs[i] == info.prog_id)
+			return true;
+	return false;
+}
+
+bool attach_is_elsewhere(const struct node_handle *handle)
+{
+	DIR *folder = opendir(handle->pin);
+	bool here = false, any = false, live;
+	struct dirent *entry;
+
+	while (folder && !here && (entry = readdir(folder))) {
+		const char *end = strrchr(entry->d_name, '_');
+
+		if (strncmp(entry->d_name, LINK_PREFIX, strlen(LINK_PREFIX)) || !end)
+			continue;
+		here = is_here(handle, entry->d_name, &sides[!strcmp(end + 1, sides[1].name)],
+			       &live);
+		any |= live;
+	}
+	if (folder)
+		closedir(folder);
+	return any && !here;
 }
 
 const char *attach_program_name(uint32_t id, char text[PROGRAM_NAME])

@@ -43,6 +43,10 @@ struct attached {
 int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 		struct attached *attached);
 
+/* Returns true if the pinned links are at interfaces of another network namespace, and none at one
+ * of this. False where filters guard the interfaces: the kernel does not tell. */
+bool attach_is_elsewhere(const struct node_handle *handle);
+
 /* Prints a program's name, or its ID where it has none. Returns @text. */
 #define PROGRAM_NAME 32
 const char *attach_program_name(uint32_t id, char text[PROGRAM_NAME]);

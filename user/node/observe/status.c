@@ -356,6 +356,7 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	status->loaded = handle->blob.loaded;
 	status->generation = node_generation(handle);
 	status->killed = node_is_busy(handle) && !pins_are_locked(handle);
+	status->elsewhere = attach_is_elsewhere(handle);
 	status->own_mount = mount_is_own(handle);
 	error = programs_are_own(handle, &status->own_programs);
 	if (!error)
