@@ -17,7 +17,7 @@ xdp() { # COUNT: so many interfaces of the node have an XDP program
 fine() {
 	net_is "$(net_bulkhead status --check)" ""
 }
-orphan='interface eth0 has an XDP program of Bulkhead whose pins are gone'
+orphan='interface eth0 has a program of Bulkhead whose pins are gone'
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "status --check has no problem after load" fine
@@ -26,14 +26,14 @@ rm -rf "$NET_PIN"
 net_check "the uplink's program outlives its pins" xdp 1
 net_check "status names the orphan where nothing is loaded" net_ends 1 "$orphan" net_bulkhead status --check
 net_check "status without --check names the orphan" net_ends 0 "$orphan" net_bulkhead status
-net_check "load removes the orphan" net_ends 0 "eth0 had an XDP program of Bulkhead whose pins were gone" \
+net_check "load removes the orphan" net_ends 0 "eth0 had a program of Bulkhead whose pins were gone" \
 	net_bulkhead load "$NET_TMP/open.ini"
 net_check "the uplink has the new program" xdp 1
 net_check "status --check has no problem after that load" fine
 net_allowed out tcp "$db4" 443 "the outside reaches db by the new policy"
 net_check "the next load writes nothing" net_is "$(net_writes "$NET_TMP/open.ini")" 0
 rm -rf "$NET_PIN"
-net_check "unload removes the orphan" net_ends 0 "eth0 had an XDP program of Bulkhead whose pins were gone" net_bulkhead unload
+net_check "unload removes the orphan" net_ends 0 "eth0 had a program of Bulkhead whose pins were gone" net_bulkhead unload
 net_check "no XDP program is left" xdp 0
 net_check "another unload finds nothing" net_is "$(net_bulkhead unload 2>&1)" ""
 

@@ -190,12 +190,13 @@ static void find_problems(const struct node_status *status, const char *state,
 	const struct node_generations *policy = &status->policy_generation;
 	const struct node_generations *endpoint = &status->endpoint_generation;
 
-	for (size_t i = 0; i < status->n_orphans; i++)
-		problem(problems,
-			"interface %s has %s program of Bulkhead whose pins are gone, and which "
-			"judges "
-			"packets still: load or unload removes it",
-			status->orphans[i].name, status->orphans[i].xdp ? "an XDP" : "a TC");
+	for (size_t i = 0; i < status->n_ifaces; i++)
+		if (status->ifaces[i].orphan)
+			problem(problems,
+				"interface %s has a program of Bulkhead whose pins are gone, and "
+				"which "
+				"judges packets still: load or unload removes it",
+				iface_name(&status->ifaces[i]));
 	if (!status->policy) {
 		problem(problems, "nothing is loaded");
 		return;
@@ -395,6 +396,7 @@ static struct json_object *iface_json(const struct node_status *status,
 	json_add_text(object, "egress", hook_names[iface->egress]);
 	json_add_bool(object, "audit", iface->flags & BH_IFACE_AUDIT);
 	json_add_text(object, "before", *iface->before ? iface->before : NULL);
+	json_add_bool(object, "orphan", iface->orphan);
 	json_add_bool(object, "guarded", iface->guarded);
 	json_add(object, "pods", pods_json(status, iface->ifindex));
 	return object;
@@ -407,20 +409,6 @@ static struct json_object *isolated_json(const struct node_status *status)
 	json_add_number(object, "ingress", status->isolated[INGRESS]);
 	json_add_number(object, "egress", status->isolated[EGRESS]);
 	return object;
-}
-
-static struct json_object *orphans_json(const struct node_status *status)
-{
-	struct json_object *array = json_object_new_array();
-
-	for (size_t i = 0; i < status->n_orphans; i++) {
-		struct json_object *object = json_object_new_object();
-
-		json_add_text(object, "interface", status->orphans[i].name);
-		json_add_text(object, "hook", status->orphans[i].xdp ? "xdp" : "tc");
-		json_object_array_add(array, object);
-	}
-	return array;
 }
 
 static struct json_object *share_json(const struct node_share *share)
@@ -515,7 +503,6 @@ static void print_json(const struct node_status *status, bool pretty)
 	}
 	for (size_t i = 0; i < status->n_maps; i++)
 		json_object_array_add(maps, map_json(&status->maps[i]));
-	json_object_object_add(root, "orphans", orphans_json(status));
 	json_object_object_add(root, "interfaces", ifaces);
 	json_object_object_add(root, "unguarded", unguarded);
 	json_object_object_add(root, "maps", maps);

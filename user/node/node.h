@@ -291,6 +291,8 @@ struct node_iface {
 	char before[32]; /* another's program that runs before ours, and may let packets pass; "":
 			  * none */
 	bool guarded; /* the interface exists and has all programs that it should have */
+	bool orphan; /* has a program of Bulkhead whose pins are gone: it judges packets still, and
+		      * the next load or unload removes it */
 	bool late; /* the interface has come up since the last load, and has no hook */
 };
 
@@ -320,18 +322,9 @@ struct node_map {
 	uint32_t used, max; /* entries */
 };
 
-/* A program of Bulkhead at an interface of this network namespace, whose pins are gone: it goes on
- * to judge packets, and the next load or unload removes it. */
-struct node_orphan {
-	char name[16]; /* the interface's */
-	bool xdp; /* false: a TC filter */
-};
-
 struct node_status {
-	struct policy *policy; /* in force; NULL: none, and of the other members only `orphans`
-				* means anything */
-	struct node_orphan *orphans;
-	size_t n_orphans;
+	struct policy *policy; /* in force; NULL: none, and of the other members only `ifaces` means
+				* anything: the interfaces with an orphan */
 	char node[256]; /* name of this node in the policy */
 	bool part; /* the maps hold only the part of the policy that this node needs */
 	uint32_t abi;

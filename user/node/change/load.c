@@ -12,7 +12,6 @@
 #include "node/kernel/attach.h"
 #include "node/change/difference.h"
 #include "node/kernel/folder.h"
-#include "node/kernel/orphans.h"
 #include "node/change/inforce.h"
 #include "node/change/local.h"
 #include "node/change/needed.h"
@@ -128,7 +127,8 @@ static int find_bare(struct load *load)
 
 		if (!load->change.anew || iface->flags & BH_IFACE_UPLINK)
 			error = attach_read(load->handle, *ifindex, iface->flags, &attached);
-		if (!error && iface->flags & BH_IFACE_UPLINK && attached.xdp == NODE_XDP_TAKEN)
+		if (!error && iface->flags & BH_IFACE_UPLINK && attached.xdp == NODE_XDP_TAKEN &&
+		    !attached.orphan)
 			diag_warn(load->handle->diag, NULL, NULL,
 				  "uplink %s has an XDP program that libxdp does not manage: it "
 				  "stays, and a TC program guards the uplink",
@@ -136,7 +136,7 @@ static int find_bare(struct load *load)
 		find_before(load, *ifindex, &attached);
 		/* an interface that turns gets its programs together with its entry */
 		if (!error && !(old && difference_turns(old, iface)) &&
-		    (load->change.anew || attached.stale || attached.excess ||
+		    (load->change.anew || attached.stale || attached.excess || attached.orphan ||
 		     !attach_is_complete(&attached, iface->flags)))
 			error = table_add(&load->change.attach, ifindex, &iface->flags);
 	}
@@ -386,21 +386,13 @@ static int plan_on_maps(struct load *load)
 	return error;
 }
 
-/* Puts back what others took away. An orphan would keep its place at an uplink. */
-static int mend(struct node_handle *handle)
-{
-	int error = orphans_remove(handle);
-
-	return error || !node_generation(handle) ? error : programs_pin_again(handle);
-}
-
 int node_load(struct node_handle *handle, const struct policy *policy, struct node_change *change)
 {
 	CLEANUP(load_end) struct load load = {.handle = handle};
 	int error = load_begin(&load, policy, "load");
 
-	if (!error && !handle->options->rehearse)
-		error = mend(handle);
+	if (!error && node_generation(handle) && !handle->options->rehearse)
+		error = programs_pin_again(handle);
 	if (!error)
 		error = plan_on_maps(&load);
 	if (!error)

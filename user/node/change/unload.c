@@ -2,7 +2,6 @@
 #include "node/change/apply.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/folder.h"
-#include "node/kernel/orphans.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/rights.h"
 #include "node/kernel/rtnl.h"
@@ -28,6 +27,19 @@ static int find_carriers(struct node_handle *handle, struct change *change)
 	return error ? node_fail(handle, error, "cannot list the interfaces") : 0;
 }
 
+static int remove_orphans(struct node_handle *handle)
+{
+	SCOPED_FREE struct link *links = NULL;
+	size_t n = 0;
+	int error = rtnl_links(handle->rtnl, &links, &n);
+
+	if (error)
+		return node_fail(handle, error, "cannot list the interfaces");
+	for (size_t i = 0; !error && i < n; i++)
+		error = attach_remove_orphans(handle, links[i].ifindex);
+	return error;
+}
+
 int node_unload(const struct node_options *options, struct diag *diag)
 {
 	SCOPED_HANDLE struct node_handle *handle = NULL;
@@ -43,7 +55,7 @@ int node_unload(const struct node_options *options, struct diag *diag)
 	if (!error && handle->lock >= 0)
 		error = folder_check(handle);
 	if (!error && !options->rehearse)
-		error = orphans_remove(handle);
+		error = remove_orphans(handle);
 	if (error || handle->lock < 0)
 		return error;
 	error = pins_open_config(handle);

@@ -8,6 +8,7 @@
 
 #include "maps/iface.h"
 #include "node/kernel/attach.h"
+#include "node/kernel/orphans.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/rcu.h"
@@ -116,6 +117,8 @@ static int read_filters(struct node_handle *handle, uint32_t flags, const struct
 
 		if (error)
 			return error;
+		if (!ours && !attached->orphan)
+			attached->orphan = orphan_mark(handle, filters[i].program);
 		if (!ours)
 			continue;
 		hook = side_of(&filters[i]) ? &attached->egress : &attached->ingress;
@@ -217,7 +220,7 @@ int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 	size_t n = 0;
 	int error;
 
-	*attached = (struct attached){};
+	*attached = (struct attached){.flags = flags};
 	for (size_t i = 0; i < ARRAY_SIZE(sides); i++) {
 		uint32_t program;
 
@@ -604,7 +607,8 @@ int attach_remove(struct node_handle *handle, uint32_t ifindex)
 	return 0;
 }
 
-int attach_remove_orphan(struct node_handle *handle, uint32_t ifindex, uint32_t mark)
+/* Detaches the filters and the XDP program that use the configuration map @mark. */
+static int remove_marked(struct node_handle *handle, uint32_t ifindex, uint32_t mark)
 {
 	const uint32_t own = handle->mark;
 	int error;
@@ -614,6 +618,39 @@ int attach_remove_orphan(struct node_handle *handle, uint32_t ifindex, uint32_t 
 	if (!error)
 		error = xdp_remove(handle, ifindex);
 	handle->mark = own;
+	return error;
+}
+
+/* Removes each orphan of the interface, and reports it. */
+static int remove_orphans(struct node_handle *handle, uint32_t ifindex, struct attached *attached)
+{
+	char name[IF_NAMESIZE] = "?";
+	int error = 0;
+
+	while (!error && attached->orphan) {
+		const uint32_t mark = attached->orphan;
+
+		error = remove_marked(handle, ifindex, mark);
+		if (!error)
+			error = attach_read(handle, ifindex, attached->flags, attached);
+		if (!error && attached->orphan == mark)
+			error = -EBUSY;
+		if (!error)
+			diag_warn(
+				handle->diag, NULL, NULL,
+				"%s had a program of Bulkhead whose pins were gone: it is removed",
+				if_indextoname(ifindex, name) ? name : "?");
+	}
+	return error;
+}
+
+int attach_remove_orphans(struct node_handle *handle, uint32_t ifindex)
+{
+	struct attached attached;
+	int error = attach_read(handle, ifindex, 0, &attached);
+
+	if (!error)
+		error = remove_orphans(handle, ifindex, &attached);
 	if (error && error != -ENODEV)
 		return node_fail(handle, error, "cannot detach from interface %u", ifindex);
 	return 0;
@@ -648,6 +685,8 @@ int attach_add(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 	struct attached attached;
 	int error = attach_read(handle, ifindex, flags, &attached);
 
+	if (!error)
+		error = remove_orphans(handle, ifindex, &attached);
 	if (!error && attached.stale)
 		error = attach_renew(handle, ifindex, flags);
 	if (!error && attached.stale)

@@ -27,6 +27,7 @@
 
 /* The programs that an interface carries. */
 struct attached {
+	uint32_t flags; /* that attach_read() was given */
 	enum node_hook ingress, egress;
 	enum node_xdp xdp;
 	bool dispatched; /* libxdp's dispatcher runs the XDP program, perhaps with others */
@@ -35,6 +36,8 @@ struct attached {
 		      * one */
 	uint32_t
 		before; /* ID of another's program that a TCX link runs before ours; 0: none does */
+	uint32_t
+		orphan; /* mark of a program of Bulkhead whose pins are gone (orphans.h); 0: none */
 	bool overtaken; /* our filters are beside TCX links, which run first and may end the run */
 };
 
@@ -87,8 +90,8 @@ int attach_renew(struct node_handle *handle, uint32_t ifindex, uint32_t flags);
  * interface that is gone is no error. */
 int attach_remove(struct node_handle *handle, uint32_t ifindex);
 
-/* Detaches the filters and the XDP program that use the configuration map @mark (orphans.h), which
- * is not this pin folder's. */
-int attach_remove_orphan(struct node_handle *handle, uint32_t ifindex, uint32_t mark);
+/* Removes programs of Bulkhead whose pins are gone (orphans.h), and reports each. attach_add() does
+ * so, too. Returns 0 or -errno, reported. */
+int attach_remove_orphans(struct node_handle *handle, uint32_t ifindex);
 
 #endif

@@ -13,7 +13,6 @@
 #include "node/change/endpoint_del.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/mount.h"
-#include "node/kernel/orphans.h"
 #include "node/kernel/pins.h"
 #include "node/change/places.h"
 #include "node/kernel/programs.h"
@@ -86,6 +85,7 @@ static int read_ifaces(struct node_handle *handle, const struct table *ifaces,
 		iface->egress = attached.egress;
 		iface->xdp = attached.xdp;
 		iface->dispatched = attached.dispatched;
+		iface->orphan = attached.orphan;
 		iface->guarded = iface->name[0] && attach_is_complete(&attached, iface->flags);
 		if (attached.before)
 			attach_program_name(attached.before, iface->before);
@@ -315,20 +315,28 @@ static int read_generations(struct node_handle *handle, struct node_status *stat
 	return error;
 }
 
+/* Where nothing is loaded: looks for programs whose pins are gone at every interface. */
 static int read_orphans(struct node_handle *handle, struct node_status *status)
 {
-	SCOPED_FREE struct orphan *orphans = NULL;
+	SCOPED_FREE struct link *links = NULL;
 	size_t n = 0;
-	int error = orphans_find(handle, &orphans, &n);
+	int error = rtnl_links(handle->rtnl, &links, &n);
 
-	status->orphans = calloc(n + 1, sizeof(*status->orphans));
-	if (error || !status->orphans)
+	status->ifaces = calloc(n + 1, sizeof(*status->ifaces));
+	if (error || !status->ifaces)
 		return error ? error : -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		struct node_orphan *orphan = &status->orphans[status->n_orphans];
+		struct node_iface *iface = &status->ifaces[status->n_ifaces];
+		struct attached attached;
 
-		orphan->xdp = orphans[i].xdp;
-		status->n_orphans += !!if_indextoname(orphans[i].ifindex, orphan->name);
+		error = attach_read(handle, links[i].ifindex, 0, &attached);
+		if (error)
+			return error;
+		if (!attached.orphan)
+			continue;
+		*iface = (struct node_iface){.ifindex = links[i].ifindex, .orphan = true};
+		memcpy(iface->name, links[i].name, sizeof(iface->name));
+		status->n_ifaces++;
 	}
 	return 0;
 }
@@ -345,7 +353,7 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	error = node_look(&options, diag, &handle);
 	if (!error && handle->policy)
 		error = rights_to_look(handle);
-	if (!error && (handle->policy || !geteuid()))
+	if (!error && !handle->policy && !geteuid())
 		error = read_orphans(handle, status);
 	if (error || !handle->policy)
 		return error;
@@ -377,7 +385,6 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 void node_status_free(struct node_status *status)
 {
 	policy_free(status->policy);
-	free(status->orphans);
 	free(status->unguarded);
 	free(status->pods);
 	free(status->ifaces);
