@@ -23,7 +23,7 @@ for page in bulkhead.8 bulkhead-rollout.8 bulkhead.ini.5 bulkhead-maps.7; do
 done
 
 mapfile -t commands < <("$BULKHEAD" help |
-	awk '/^commands:/ { on = 1; next } !NF { on = 0 } on { print $1 }')
+	awk '/^commands:/ { on = 1; next } !NF { on = 0 } on && /^  [a-z]/ { print $1 }')
 check "bulkhead(8) has every command" has_all "$tmp/bulkhead.8.txt" "${commands[@]/#/   }"
 sed -e 's/‐/-/g' -e 's/−/-/g' "$tmp/bulkhead.8.txt" >"$tmp/plain"
 for command in "${commands[@]}"; do
