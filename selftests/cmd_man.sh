@@ -51,6 +51,24 @@ check "bash parses its completion" bash -n "$tmp/bash"
 check "zsh parses its completion" zsh -n "$tmp/zsh"
 check "zsh's completion has every command" has_all "$tmp/zsh" "${commands[@]/%/)}"
 
+"$BULKHEAD" completion fish >"$tmp/fish"
+check "fish's completion has every command" has_all "$tmp/fish" "${commands[@]/#/ -a }"
+check "fish's completion has an option of two spellings" grep -q -- '"__fish_seen_subcommand_from load" -s n -l node -x' "$tmp/fish"
+if command -v fish >/dev/null; then
+	# Prints fish's completions of a command line; a fake `bulkhead` prints two endpoints.
+	fish_completes() { # COMMAND-LINE
+		HOME=$tmp fish --no-config -c "function bulkhead; printf '%s\n' 'shop/db x' 'shop/web x'; end
+			source '$tmp/fish'; complete -C '$1'" | cut -f1
+	}
+	check "fish parses its completion" fish -n "$tmp/fish"
+	check "fish completes a command" is "$(fish_completes 'bulkhead unl')" unload
+	check "fish completes an option" is "$(fish_completes 'bulkhead load --roll')" --rollback
+	check "fish completes an option's words" is "$(fish_completes 'bulkhead load --peers ')" "$(printf '%s\n' all needed)"
+	check "fish completes a pod" is "$(fish_completes 'bulkhead trace --from shop/w')" shop/web
+else
+	check_skip "fish reads its completion" "fish is not installed"
+fi
+
 # Prints bash's completions of the last WORD; a fake `bulkhead` prints two endpoints.
 offered() { # WORD...
 	PATH=$tmp/bin:$PATH bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _bulkhead
