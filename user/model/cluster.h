@@ -162,6 +162,8 @@ struct rule {
 	bool unknown; /* a peer or port was literally {}, and so the rule has no peers and ports:
 		       * an Allow rule matches nothing, a Deny or Pass rule denies everything */
 	bool any_peer; /* endpoints and external addresses alike; false: one of `peers` */
+	bool no_list; /* any_peer, and not since the list is missing: the list is empty, `from: []`
+		       */
 	bool any_port; /* every protocol; false: one of `ports` */
 	struct peer *peers;
 	size_t n_peers;
