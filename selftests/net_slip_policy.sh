@@ -69,6 +69,24 @@ net_check "-j has the endpoints that are isolated" has isolated '{ "ingress": 1,
 net_check "-j has the endpoints that were opened" has opened \
 	'[ { "endpoint": "shop\/web", "ingress": false, "egress": true, "audited": false } ]'
 
+# A delta.
+delta() { # PATTERN INPUT: load the changes from the active policy to this one
+	"$BULKHEAD" compile -o "$NET_TMP/to.bhp" --base "$NET_TMP/from.bhp" --delta "$2" >/dev/null &&
+		line "$1" "$NET_TMP/to.bhp" &&
+		"$BULKHEAD" compile -o "$NET_TMP/whole.bhp" --base "$NET_TMP/from.bhp" "$NET_TMP/to.bhp" >/dev/null &&
+		mv "$NET_TMP/whole.bhp" "$NET_TMP/from.bhp"
+}
+"$BULKHEAD" compile -o "$NET_TMP/from.bhp" "$NET_TMP/policy.ini" >/dev/null
+net_check "load a compiled policy" net_bulkhead load --rollback "$NET_TMP/from.bhp"
+net_check "a delta that opens web's egress names web" delta \
+	': 3 policies \(-1: shop/web\), 2 endpoints guarded.*, 1 isolated no longer: shop/web \(egress\)$' "$(without web)"
+net_check "a delta that opens web's egress warns of web" warned 'endpoint shop/web is isolated no longer at egress'
+net_check "a delta that closes web's egress counts the policy" delta ': 4 policies \(\+1\), 2 endpoints guarded, 1 uplinks$' \
+	"$NET_TMP/policy.ini"
+sed 's/TCP\/80/TCP\/443/' "$NET_TMP/policy.ini" >"$NET_TMP/port.ini"
+net_check "a delta that changes a port changes no policy's number" delta ': 4 policies, 2 endpoints guarded, 1 uplinks$' "$NET_TMP/port.ini"
+net_check "load the first policy after the deltas" net_bulkhead load --rollback --force "$NET_TMP/policy.ini"
+
 # An added endpoint, which the input lacks.
 net_check "load the whole policy before an endpoint is deleted" net_bulkhead load "$NET_TMP/policy.ini"
 sed '/^\[endpoint shop\/web\]/,/^labels/d' "$NET_TMP/policy.ini" >"$NET_TMP/added.ini"

@@ -163,8 +163,11 @@ static void add_effect(struct json_object *root, const struct node_effect *effec
 	json_add_number(root, "endpoints_before", effect->endpoints_before);
 	json_add_number(isolated, "ingress", effect->isolated[INGRESS]);
 	json_add_number(isolated, "egress", effect->isolated[EGRESS]);
-	json_add(root, "isolated", isolated);
-	json_add_number(root, "audited", effect->audited);
+	if (effect->counted) {
+		json_add(root, "isolated", json_object_get(isolated));
+		json_add_number(root, "audited", effect->audited);
+	}
+	json_object_put(isolated);
 	for (size_t i = 0; i < effect->n_opened; i++)
 		json_object_array_add(opened, json_opened(&effect->opened[i]));
 	json_add(root, "opened", opened);

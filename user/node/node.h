@@ -109,6 +109,8 @@ struct node_effect {
 	char **added, **deleted; /* names of policies: "namespace/name" or "name" */
 	size_t n_added, n_deleted;
 	uint32_t endpoints_before; /* guarded before the load */
+	bool counted; /* the next two are known: not by a delta that moves no endpoint of this node
+		       */
 	uint32_t isolated[2]; /* endpoints of this node, by enum direction */
 	uint32_t audited; /* endpoints of this node */
 	struct node_opened *opened;

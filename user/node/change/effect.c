@@ -7,60 +7,17 @@
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "node/change/effect.h"
+#include "node/change/names.h"
 #include "node/kernel/pinned.h"
-
-/* Names of policies, each behind the number of its kind: two kinds may have a policy of one name.
- */
-struct names {
-	char **at; /* sorted */
-	size_t n;
-};
-
-static void names_free(struct names *names)
-{
-	for (size_t i = 0; i < names->n; i++)
-		free(names->at[i]);
-	free(names->at);
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
 
 static int names_read(const struct policy *policy, struct names *names)
 {
-	names->at = calloc(policy->n_given + 1, sizeof(*names->at));
-	for (size_t i = 0; names->at && i < policy->n_given; i++) {
-		const struct policy_given *given = &policy->given[i];
+	int error = 0;
 
-		if (asprintf(&names->at[i], "%c%s%s%s", '0' + given->kind,
-			     policy_string(policy, given->ns), given->ns ? "/" : "",
-			     policy_string(policy, given->name)) < 0)
-			return -ENOMEM;
-		names->n++;
-	}
-	if (!names->at)
-		return -ENOMEM;
-	qsort(names->at, names->n, sizeof(*names->at), compare_names);
-	return 0;
-}
-
-/* Lists the names that @others lacks, without their kinds. */
-static int names_without(const struct names *names, const struct names *others, char ***list,
-			 size_t *n)
-{
-	*list = calloc(names->n + 1, sizeof(**list));
-	for (size_t i = 0; *list && i < names->n; i++) {
-		if (others->n && bsearch(&names->at[i], others->at, others->n, sizeof(*others->at),
-					 compare_names))
-			continue;
-		(*list)[*n] = strdup(names->at[i] + 1);
-		if (!(*list)[*n])
-			return -ENOMEM;
-		++*n;
-	}
-	return *list ? 0 : -ENOMEM;
+	for (uint32_t i = 0; !error && i < policy->n_given; i++)
+		error = names_add(names, policy_lazy(policy), i);
+	names_sort(names);
+	return error;
 }
 
 static int compare_policies(const struct policy *old, const struct policy *new,
@@ -206,6 +163,8 @@ int effect_find(struct node_handle *handle, const struct policy *policy, const s
 	node_effect_free(handle->effect);
 	handle->effect = calloc(1, sizeof(*handle->effect));
 	error = handle->effect ? compare_policies(sides.old, policy, handle->effect) : -ENOMEM;
+	if (!error)
+		handle->effect->counted = true;
 	if (!error)
 		error = compare_endpoints(&sides, handle->effect);
 	return error ? node_fail(handle, error, "cannot compare with the policy in force") : 0;

@@ -22,6 +22,26 @@ static int find_segment(const struct node_handle *handle, uint64_t word,
 	return error == -ENOENT ? 0 : error;
 }
 
+int isolated_at(const struct node_handle *handle, const struct isolations *isolations,
+		const struct address *address, uint8_t *directions)
+{
+	const struct policy_segment *segment;
+	struct bh_endpoint entry;
+	uint64_t word;
+	int error = maps_lookup(handle, MAP_endpoints, address, &entry);
+
+	*directions = 0;
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	word = bh_assignment_at(entry.assignment[0], entry.assignment[1], node_generation(handle));
+	if (bh_assignment_is_cover(word))
+		return 0;
+	error = find_segment(handle, word, &segment);
+	if (!error)
+		*directions = isolations_of(isolations, segment);
+	return error ? error : lazy_error(handle->policy);
+}
+
 static int read_members(struct node_handle *handle, const struct bh_added *name,
 			const struct isolations *isolations, uint8_t *directions)
 {
@@ -29,16 +49,12 @@ static int read_members(struct node_handle *handle, const struct bh_added *name,
 	int error = endpoint_find(handle, name, &members, &left_out);
 
 	for (size_t i = 0; !error && i < members.n; i++) {
-		const struct bh_endpoint *entry = table_value(&members, i);
-		const struct policy_segment *segment;
-		const uint64_t word = bh_assignment_at(entry->assignment[0], entry->assignment[1],
-						       node_generation(handle));
+		uint8_t one = 0;
 
-		error = find_segment(handle, word, &segment);
-		if (!error)
-			*directions |= isolations_of(isolations, segment);
+		error = isolated_at(handle, isolations, table_key(&members, i), &one);
+		*directions |= one;
 	}
-	return error ? error : lazy_error(handle->policy);
+	return error;
 }
 
 int isolated_read(const struct node_handle *handle, const struct bh_added *name,

@@ -12,4 +12,10 @@
 int isolated_read(const struct node_handle *handle, const struct bh_added *name,
 		  uint8_t *directions);
 
+/* As isolated_read(), for an address in force, by the isolations of handle->policy. Returns 0 or
+ * -errno, not reported. */
+struct isolations;
+int isolated_at(const struct node_handle *handle, const struct isolations *isolations,
+		const struct address *address, uint8_t *directions);
+
 #endif
