@@ -174,8 +174,8 @@ static int compile(const struct call *call, const struct request *request)
 	if (!error && request->events)
 		error = events_policy(call->operands[0], base, &diag, &policy);
 	else if (!error)
-		error = inputs_policy(call->operands, call->n_operands, base ? &changed : NULL,
-				      &diag, &policy, &cluster);
+		error = inputs_audited(call->operands, call->n_operands, base ? &changed : NULL,
+				       &(struct inputs_audit){0}, &diag, &policy, &cluster);
 	if (!error)
 		error = inputs_check(cluster, request->force, &diag);
 	if (!error) {

@@ -13,6 +13,7 @@
 #include "compile/enroll.h"
 #include "input/input.h"
 #include "input/text.h"
+#include "input/workload.h"
 #include "model/memory.h"
 #include "model/unknown.h"
 
@@ -124,6 +125,8 @@ static int read_cluster(void *data)
 			bad = input_read(reading->cluster, path, diag);
 		error = error ? error : input_error(bad);
 	}
+	if (!error && reading->cluster->workloads)
+		workloads_finish(reading->cluster);
 	return error ? error : cluster_finish(reading->cluster, diag);
 }
 
@@ -328,6 +331,7 @@ static int compile_inputs(char *const *paths, int n, const struct policy *base,
 	if (!cluster)
 		return no_memory(diag);
 	cluster_init(cluster);
+	cluster->workloads = audit->workloads;
 	error = inputs_cluster(paths, n, cluster, diag);
 	if (!error)
 		error = audit_cluster(cluster, audit, diag);
@@ -371,15 +375,16 @@ static int read_inputs(char *const *paths, int n, const struct inputs_base *base
 int inputs_policy(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
 		  struct policy **policy, struct cluster **cluster)
 {
-	return read_inputs(paths, n, base ? base : &no_base, &(struct inputs_audit){0}, diag,
-			   policy, cluster);
+	const struct inputs_audit nothing = {.workloads = true};
+
+	return read_inputs(paths, n, base ? base : &no_base, &nothing, diag, policy, cluster);
 }
 
 int inputs_audited(char *const *paths, int n, const struct inputs_base *base,
 		   const struct inputs_audit *audit, struct diag *diag, struct policy **policy,
 		   struct cluster **cluster)
 {
-	return read_inputs(paths, n, base, audit, diag, policy, cluster);
+	return read_inputs(paths, n, base ? base : &no_base, audit, diag, policy, cluster);
 }
 
 int inputs_after(char *path, const struct inputs_base *old, struct diag *diag,

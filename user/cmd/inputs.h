@@ -22,8 +22,9 @@ struct inputs_base {
  * Compiles @paths as a successor of @base. A compiled file must be the only input: a whole policy
  * is taken as it is, a delta (compile/delta.h) only where @base is its base. @cluster, where it is
  * not NULL, gets the objects, to be freed by inputs_free_cluster(); it gets NULL for a compiled
- * file, which has no objects. Returns 0 and a policy to free; -EINVAL (bad input) or -E2BIG (a
- * limit), reported; or -ENOMEM.
+ * file, which has no objects. Workloads stand for their pods: the policy is for answers, and not to
+ * be loaded. Returns 0 and a policy to free; -EINVAL (bad input) or -E2BIG (a limit), reported; or
+ * -ENOMEM.
  */
 int inputs_policy(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
 		  struct policy **policy, struct cluster **cluster);
@@ -31,6 +32,7 @@ int inputs_policy(char *const *paths, int n, const struct inputs_base *base, str
 struct inputs_audit {
 	const char *const *names;
 	size_t n;
+	bool workloads; /* workloads stand for their pods (input/workload.h) */
 };
 /* As inputs_policy(). Audits these namespaces, whatever the objects say. Reports a namespace that
  * does not exist. */

@@ -87,7 +87,7 @@ static int load_delta(const struct call *call, struct request *request, struct n
 static int load_whole(const struct call *call, struct request *request, struct node_handle *handle,
 		      struct diag *diag, struct node_change *change, struct policy **policy)
 {
-	const struct inputs_audit audit = {request->audited, request->n_audited};
+	const struct inputs_audit audit = {.names = request->audited, .n = request->n_audited};
 	struct inputs_base base = {.name = "in force"};
 	struct cluster *cluster = NULL;
 	int error;

@@ -10,6 +10,7 @@
 
 #include "input/foreign.h"
 #include "input/syntax.h"
+#include "input/workload.h"
 
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
@@ -64,9 +65,22 @@ static const struct kind {
 	{"BaselineAdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false,
 	 read_baseline_admin},
 	{"ClusterNetworkPolicy", "policy.networking.k8s.io/v1alpha2", false, read_cluster},
+	{"Deployment", "apps/v1", true, workload_read},
+	{"StatefulSet", "apps/v1", true, workload_read},
+	{"DaemonSet", "apps/v1", true, workload_read},
+	{"ReplicaSet", "apps/v1", true, workload_read},
+	{"ReplicationController", "v1", true, workload_read},
+	{"Job", "batch/v1", true, workload_read},
+	{"CronJob", "batch/v1", true, workload_read},
 };
 
 #define N_KINDS (sizeof(kinds) / sizeof(*kinds))
+
+/* Returns true if objects of the kind are read: workloads only where a cluster takes them. */
+static bool is_read(const struct cluster *cluster, const struct kind *kind)
+{
+	return kind->read != workload_read || cluster->workloads;
+}
 
 static bool says(const struct tree *map, const char *key, const char *text)
 {
@@ -146,7 +160,8 @@ static void skip_object(struct reader *reader, const struct tree *root, const ch
 	n = count_objects(root, kind);
 	nearest.word = kind;
 	for (size_t i = 0; i < N_KINDS; i++)
-		foreign_try(&nearest, version, kinds[i].name, kinds[i].version);
+		if (kinds[i].read != workload_read)
+			foreign_try(&nearest, version, kinds[i].name, kinds[i].version);
 	if (!n || (!nearest.found && !foreign_is_policy(version, kind))) {
 		diag_note(reader->diag, &where, NULL, "%.100s (%.100s) is skipped", name, version);
 		return;
@@ -166,7 +181,7 @@ static void read_object(struct reader *reader, struct tree *root, const char *ve
 	for (size_t i = 0; i < N_KINDS; i++) {
 		const struct kind *kind = &kinds[i];
 
-		if (strcmp(kind->name, name))
+		if (strcmp(kind->name, name) || !is_read(reader->cluster, kind))
 			continue;
 		known = true;
 		if (strcmp(kind->version, version))
@@ -184,7 +199,7 @@ static void read_object(struct reader *reader, struct tree *root, const char *ve
 
 /* Whether @kind is a list's. Sets *@item to the kind of its items; NULL for a "List", which has
  * items of any kind. */
-static bool is_list(const char *kind, const char **item)
+static bool is_list(const struct cluster *cluster, const char *kind, const char **item)
 {
 	size_t length = strlen(kind), suffix = strlen("List");
 
@@ -192,7 +207,7 @@ static bool is_list(const char *kind, const char **item)
 	if (!strcmp(kind, "List"))
 		return true;
 	for (size_t i = 0; i < N_KINDS && !*item; i++)
-		if (length == strlen(kinds[i].name) + suffix &&
+		if (is_read(cluster, &kinds[i]) && length == strlen(kinds[i].name) + suffix &&
 		    !strncmp(kind, kinds[i].name, length - suffix) &&
 		    !strcmp(kind + length - suffix, "List"))
 			*item = kinds[i].name;
@@ -254,7 +269,7 @@ static void read_typed(struct reader *reader, struct tree *root, const char *ver
 	kind = read_type(reader, root, "kind", kind);
 	if (!version || !kind)
 		return;
-	if (is_list(kind, &item)) {
+	if (is_list(reader->cluster, kind, &item)) {
 		items = reader_list(reader, root, "items", UINT_MAX);
 		if (items)
 			read_items(reader, items, true, item ? version : NULL, item);
@@ -485,7 +500,7 @@ static void read_container_ports(struct reader *reader, const struct tree *conta
 }
 
 /* Reads init containers' ports too: policy holds from a pod's first moment on. */
-static void read_ports(struct reader *reader, const struct tree *spec, struct endpoint *endpoint)
+void object_read_ports(struct reader *reader, const struct tree *spec, struct endpoint *endpoint)
 {
 	const struct tree *containers = reader_list(reader, spec, "containers", UINT_MAX);
 	const struct tree *init = reader_list(reader, spec, "initContainers", UINT_MAX);
@@ -535,6 +550,7 @@ static void read_pod(struct reader *reader, const struct object *object)
 	const struct tree *spec = tree_get(object->root, "spec"), *node, *host, *uid;
 	const struct tree *status = tree_get(object->root, "status");
 	struct endpoint *endpoint;
+	const bool manifest = !status && reader->cluster->workloads;
 	bool on_host = false;
 
 	if ((spec && !reader_map(reader, spec, NULL)) ||
@@ -543,9 +559,10 @@ static void read_pod(struct reader *reader, const struct object *object)
 	host = tree_get(spec, "hostNetwork");
 	if ((host && !reader_bool(reader, host, &on_host)) || is_over(status))
 		return;
-	endpoint = add_pod(reader->cluster, on_host, has_address(status));
+	endpoint = add_pod(reader->cluster, on_host, has_address(status) || (manifest && !on_host));
 	if (!endpoint)
 		return;
+	endpoint->workload = manifest && !on_host ? "Pod" : NULL;
 	endpoint->ns_name = object->ns;
 	endpoint->name = object->name;
 	endpoint->where = reader_where(reader, object->root);
@@ -560,5 +577,5 @@ static void read_pod(struct reader *reader, const struct object *object)
 		return;
 	node = tree_get(spec, "nodeName");
 	endpoint->node = node ? reader_string(reader, node) : NULL;
-	read_ports(reader, spec, endpoint);
+	object_read_ports(reader, spec, endpoint);
 }

@@ -96,6 +96,8 @@ struct endpoint {
 	bool audit;
 	bool not_ready; /* the condition Ready is not True */
 	bool terminating; /* the pod is being deleted */
+	const char *workload; /* the kind of the workload whose pods it stands for, or "Pod"
+			       * (input/workload.h); NULL: it is a pod that runs */
 	const char *uid; /* the pod's; NULL: not given */
 	const char *attachment; /* "CONTAINER:INTERFACE" of the pod that a container runtime
 				 * added */
@@ -213,6 +215,7 @@ struct cluster {
 	size_t n_services;
 	struct slice *slices;
 	size_t n_slices;
+	bool workloads; /* before the first input: workloads stand for their pods */
 	size_t n_unread; /* objects that look like policies, of kinds that are not read */
 
 	struct obstack memory; /* holds all that the cluster points to */
