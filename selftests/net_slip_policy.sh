@@ -116,7 +116,7 @@ net_check "a load without --audit audits nobody" net_is \
 
 # Labels that open an endpoint.
 says() { # COMMAND ARGUMENT...: on standard error
-	net_bulkhead "$@" 2>&1 >/dev/null
+	{ net_bulkhead "$@" >/dev/null; } 2>&1
 }
 net_check "labels that no policy selects open db with a warning" net_is "$(says endpoint set shop/db --labels '')" \
 	"warning: endpoint shop/db is isolated no longer at ingress"

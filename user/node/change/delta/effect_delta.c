@@ -37,7 +37,7 @@ static int compare_policies(const struct delta_plan *plan, struct node_effect *e
 static int place_added(const struct delta_plan *plan, const struct bh_added *record,
 		       const struct address *address, const struct policy_segment **segment)
 {
-	struct placement placement;
+	struct placement placement = {};
 	struct endpoint *endpoint;
 	struct cluster cluster;
 	int error;
