@@ -8,7 +8,7 @@ build=$(dirname "${BULKHEAD:-$top/build/bulkhead}")
 if [ -z "${PACKAGE_WORK:-}" ]; then
 	PACKAGE_WORK=$(mktemp -d) || exit 1
 	trap 'rm -rf --one-file-system "$PACKAGE_WORK"' EXIT
-	export PACKAGE_WORK
+	export PACKAGE_WORK NET=bh$$
 	# process 1 has the bpffs: load refuses another one
 	unshare --mount --pid --fork --kill-child --mount-proc sh -c 'mount -t bpf bpf /sys/fs/bpf && exec "$@"' sh "$0" "$@"
 	exit
