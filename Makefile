@@ -270,8 +270,10 @@ install: all man ## install command, manual pages, completions and systemd units
 	install -D -m 755 $(O)/bulkhead $(DESTDIR)$(PREFIX)/sbin/bulkhead
 	install -D -m 755 tools/rollout $(DESTDIR)$(PREFIX)/sbin/bulkhead-rollout
 	for page in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
-	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
+	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	$(O)/bulkhead completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bulkhead
+	$(O)/bulkhead completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/bulkhead.fish
 	$(O)/bulkhead completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_bulkhead
 	mkdir -p $(DESTDIR)$(UNITDIR)
 	for unit in $(UNITS); do \

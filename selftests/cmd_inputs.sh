@@ -326,6 +326,49 @@ lints block-covers-pods 12 'a/x/ingress\[1\]'
 lints overridden 19 b/y
 lints never-decides 27 first/late
 lints equal-priority 29 second
+cat >"$tmp/lint.yaml" <<'EOF'
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: all, namespace: a}
+spec:
+  podSelector: {}
+  ingress:
+  - from: []
+    ports: [{port: 80}]
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: left-out, namespace: a}
+spec:
+  podSelector: {}
+  policyTypes: [Ingress]
+  egress:
+  - to: [{podSelector: {}}]
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: calls, namespace: b}
+spec:
+  podSelector: {}
+  policyTypes: [Egress]
+  egress:
+  - to: [{namespaceSelector: {}}]
+    ports: [{port: 80}]
+EOF
+printf '[endpoint a/x]\nip = 10.1.0.1\n[endpoint b/y]\nip = 10.1.0.2\n' >"$tmp/lint-pods.ini"
+finds() { # CHECK LINE OBJECT
+	says "lint: $1" 1 "^$tmp/lint.yaml:$2: $3: .* \\[$1\\]\$" lint "$tmp/lint.yaml" "$tmp/lint-pods.ini"
+}
+finds empty-list 7 'a/all/ingress\[0\]'
+finds unused-rules 17 'a/left-out/egress\[0\]'
+finds no-dns 19 b/calls
+says "lint: three findings" 1 '\[no-dns\]$' lint "$tmp/lint.yaml" "$tmp/lint-pods.ini"
+[ "$(grep -c '\[empty-list\]\|\[unused-rules\]\|\[no-dns\]' "$tmp/out")" -eq 3 ]
+check_run $? "lint: no other rule is found so"
+sed -i 's/ports: \[{port: 80}\]$/ports: [{port: 80}, {port: 53, protocol: UDP}]/' "$tmp/lint.yaml"
+run_bulkhead lint "$tmp/lint.yaml" "$tmp/lint-pods.ini"
+! grep -q no-dns "$tmp/out"
+check_run $? "lint: a policy that allows DNS is fine"
 says "lint of nothing that is there" 2 'No such file' lint "$tmp/nowhere"
 
 "$BULKHEAD" completion >"$tmp/completion"

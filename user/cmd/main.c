@@ -11,7 +11,7 @@
 #include "cmd/command.h"
 #include "cmd/inputs.h"
 #include "cmd/json.h"
-#include "cmd/nearest.h"
+#include "model/nearest.h"
 #include "model/memory.h"
 #include "node/node.h"
 #include "cni/cni.h"
@@ -35,25 +35,60 @@ static const struct command_option version_option = {'V', "version", NULL, "the 
 /* The most options of a command; add_options() asserts it. */
 #define OPTIONS_MAX 24
 
+#define HELP_COLUMNS 80
+#define OPTION_INDENT 31 /* column of an option's help */
+#define COMMAND_INDENT 14
+
+/* Prints words that begin at column @at, and further lines from column @indent on. */
+static void print_wrapped(const char *text, size_t at, size_t indent)
+{
+	while (*text) {
+		const size_t word = strcspn(text, " ");
+
+		if (at > indent && at + 1 + word > HELP_COLUMNS) {
+			printf("\n%*s", (int)indent, "");
+			at = indent;
+		} else if (at > indent) {
+			putchar(' ');
+			at++;
+		}
+		printf("%.*s", (int)word, text);
+		at += word;
+		text += word + strspn(text + word, " ");
+	}
+	putchar('\n');
+}
+
 static void print_options(const struct command_option *options)
 {
 	for (; options && options->name; options++) {
 		char text[48];
+		int n;
 
 		snprintf(text, sizeof(text), "--%s%s%s", options->name, options->value ? " " : "",
 			 options->value ? options->value : "");
 		if (options->id < 256)
-			printf("  -%c, %-24s %s\n", options->id, text, options->help);
+			n = printf("  -%c, %-24s", options->id, text);
 		else
-			printf("      %-24s %s\n", text, options->help);
+			n = printf("      %-24s", text);
+		if (n >= OPTION_INDENT) {
+			printf("\n%*s", OPTION_INDENT, "");
+		} else {
+			putchar(' ');
+		}
+		print_wrapped(options->help, OPTION_INDENT, OPTION_INDENT);
 	}
 }
 
 static void print_command_help(const struct command *command)
 {
-	printf("usage: bulkhead %s%s%s%s\n\n%s\n\noptions:\n", command->name,
-	       command->options ? " [options]" : "", *command->operands ? " " : "",
-	       command->operands, command->help);
+	int at =
+		printf("usage: bulkhead %s%s", command->name, command->options ? " [options]" : "");
+
+	print_wrapped(command->operands, at, strlen("usage: "));
+	putchar('\n');
+	print_wrapped(command->help, 0, 0);
+	printf("\noptions:\n");
 	print_options(command->options);
 	print_options(common_options);
 }
@@ -61,8 +96,10 @@ static void print_command_help(const struct command *command)
 static void print_help(void)
 {
 	printf("usage: bulkhead [-j|-p] COMMAND [options] [operands]\n\ncommands:\n");
-	for (const struct command *const *command = commands; *command; command++)
-		printf("  %-11s %s\n", (*command)->name, (*command)->help);
+	for (const struct command *const *command = commands; *command; command++) {
+		printf("  %-11s ", (*command)->name);
+		print_wrapped((*command)->help, COMMAND_INDENT, COMMAND_INDENT);
+	}
 	printf("\n`bulkhead help COMMAND` tells more.\n\noptions:\n");
 	print_options(common_options);
 	print_options((const struct command_option[]){version_option, {0}});

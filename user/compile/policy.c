@@ -92,6 +92,22 @@ const struct policy_node *policy_node_by_name(const struct policy *policy, const
 			     compare_node);
 }
 
+bool policy_knows_node(const struct policy *policy, const char *name)
+{
+	bool any = policy->n_nodes;
+
+	if (policy_node_by_name(policy, name))
+		return true;
+	for (size_t i = 0; i < policy->n_endpoints; i++) {
+		const char *node = policy_string(policy, policy->endpoints[i].node);
+
+		if (!strcmp(node, name))
+			return true;
+		any |= *node;
+	}
+	return !any;
+}
+
 const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_t id)
 {
 	if (!policy)

@@ -42,6 +42,9 @@ void network_policy_read(struct reader *reader, const struct tree *spec,
 void admin_policy_read(struct reader *reader, const struct tree *spec,
 		       struct policy_object *policy);
 
+/* Reads the ports of a pod's containers. */
+void object_read_ports(struct reader *reader, const struct tree *spec, struct endpoint *endpoint);
+
 void service_read(struct reader *reader, const struct object *object);
 void slice_read(struct reader *reader, const struct object *object);
 void slice_v1beta1_read(struct reader *reader, const struct object *object);

@@ -96,6 +96,8 @@ struct endpoint {
 	bool audit;
 	bool not_ready; /* the condition Ready is not True */
 	bool terminating; /* the pod is being deleted */
+	const char *workload; /* the kind of the workload whose pods it stands for, or "Pod"
+			       * (input/workload.h); NULL: it is a pod that runs */
 	const char *uid; /* the pod's; NULL: not given */
 	const char *created; /* when the pod was, as Kubernetes writes it; NULL: not given */
 	const char *attachment; /* "CONTAINER:INTERFACE" of the pod that a container runtime
@@ -165,6 +167,8 @@ struct rule {
 	bool unknown; /* a peer or port was literally {}, and so the rule has no peers and ports:
 		       * an Allow rule matches nothing, a Deny or Pass rule denies everything */
 	bool any_peer; /* endpoints and external addresses alike; false: one of `peers` */
+	bool no_list; /* any_peer, and not since the list is missing: the list is empty, `from: []`
+		       */
 	bool any_port; /* every protocol; false: one of `ports` */
 	struct peer *peers;
 	size_t n_peers;
@@ -217,6 +221,8 @@ struct cluster {
 	size_t n_services;
 	struct slice *slices;
 	size_t n_slices;
+	bool workloads; /* before the first input: workloads stand for their pods */
+	size_t n_unread; /* objects that look like policies, of kinds that are not read */
 
 	struct obstack memory; /* holds all that the cluster points to */
 	struct interned *strings; /* private to cluster.c */
