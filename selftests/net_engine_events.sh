@@ -60,6 +60,21 @@ net_check "the refused policy is corrected" api PUT $policies/bad "$(policy bad 
 net_check "an Event says that it is accepted" api_await said Accepted accepted
 net_check "an Event says that the corrected policy is active" api_await eval '[ "$(events Active)" = 2 ]'
 
+# 5000 rules, each from an address of its own, need more segments of addresses than a policy may.
+from=$(for i in $(seq 0 4999); do printf '{"from": [{"ipBlock": {"cidr": "20.0.%d.%d/32"}}]},' $((i >> 8)) $((i & 255)); done)
+echo '{"metadata": {"name": "big"}, "spec": {"podSelector": {}, "ingress": ['"${from%,}"']}}' >"$NET_TMP/big"
+before=$(api_wanted)
+net_check "a policy over its budget" api POST $policies "@$NET_TMP/big"
+net_check "an Event says that the policy is set aside" api_await said SetAside "the limit is 4096"
+net_check "the cluster has the policy" api_await api_rolled_out "${before% *}"
+policy_rolls_out() { # NAME CIDR
+	before=$(api_wanted)
+	api POST $policies "$(policy "$1" "$2")" >/dev/null && api_await api_rolled_out "${before% *}"
+}
+net_check "a further policy is rolled out" policy_rolls_out further 10.8.0.0/16
+net_check "an Event says that the further policy is active" api_await eval '[ "$(events Active)" = 3 ]'
+net_check "the policy over its budget is not called active" eval '! said Active "\"name\":\"big\""'
+
 before=$(api_wanted)
 for i in $(seq 200); do
 	policy "many-$i" "10.$i.0.0/16" | sed 's/.*/next\nrequest = POST\nurl = "http:\/\/127.0.0.1:'$API_PORT'URL"\n&/' |

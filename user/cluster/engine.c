@@ -159,7 +159,7 @@ static bool compile(struct engine *engine)
 		    NULL);
 		return false;
 	}
-	events_compiled(engine->events);
+	events_compiled(engine->events, engine->objects);
 	if (engine->policy && policy->generation == engine->policy->generation) {
 		policy_free(policy);
 		return false;

@@ -243,10 +243,14 @@ void events_changed(struct events *events, struct json_object *policy)
 	json_object_put(about);
 }
 
-void events_compiled(struct events *events)
+void events_compiled(struct events *events, const struct objects *objects)
 {
-	for (size_t i = 0; i < json_object_array_length(events->changed); i++)
-		note(events->compiled, json_object_array_get_idx(events->changed, i));
+	for (size_t i = 0; i < json_object_array_length(events->changed); i++) {
+		struct json_object *about = json_object_array_get_idx(events->changed, i);
+
+		if (!objects_is_aside(objects, about))
+			note(events->compiled, about);
+	}
 	json_object_put(events->changed);
 	events->changed = json_object_new_array();
 }

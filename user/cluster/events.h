@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "cluster/condition.h"
+#include "cluster/objects.h"
 
 struct events;
 
@@ -29,8 +30,9 @@ void events_aside(struct events *events, struct json_object *object, const char 
 
 /* A policy object has changed. Its Event follows when a rollout ends that has this version. */
 void events_changed(struct events *events, struct json_object *policy);
-/* A compile begins: the next rollout that ends has all changes until now. */
-void events_compiled(struct events *events);
+/* A compile has ended: the next rollout that ends has all changes until now, but for the objects
+ * that the compile has set aside. */
+void events_compiled(struct events *events, const struct objects *objects);
 /* A rollout has ended: the changed policies are active. */
 void events_active(struct events *events, uint32_t generation, uint32_t nodes);
 

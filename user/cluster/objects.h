@@ -69,6 +69,9 @@ size_t objects_count(const struct objects *objects);
 size_t objects_refused(const struct objects *objects);
 /* How many objects the last compile of all objects set aside, since they were over a budget. */
 size_t objects_aside(const struct objects *objects);
+/* Returns true if the last compile of all objects set this object aside. @object needs a kind, a
+ * namespace and a name alone. */
+bool objects_is_aside(const struct objects *objects, struct json_object *object);
 /* Calls ops.refused() for each object that is refused now, and ops.aside() for each that is set
  * aside. */
 void objects_tell_refused(const struct objects *objects);

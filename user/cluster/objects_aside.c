@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Policies, Namespaces and Services that the last compile of all objects set aside, since they were
  * over a budget (compile/budget.h). */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,4 +82,23 @@ void objects_tell_asides(const struct objects *objects)
 size_t objects_aside(const struct objects *objects)
 {
 	return objects->aside;
+}
+
+bool objects_is_aside(const struct objects *objects, struct json_object *object)
+{
+	const char *kind = api_text(object, "kind"), *name = api_text(object, "metadata.name");
+	const char *ns = api_text(object, "metadata.namespace");
+	char key[512];
+
+	snprintf(key, sizeof(key), "%s%s%s", ns ? ns : "", ns ? "/" : "", name ? name : "");
+	for (size_t i = 0; kind && i < N_KINDS; i++) {
+		const struct lh_entry *entry =
+			strcmp(object_kinds[i].name, kind)
+				? NULL
+				: lh_table_lookup_entry(objects->collections[i].kept, key);
+
+		if (entry && ((struct kept *)lh_entry_v(entry))->aside)
+			return true;
+	}
+	return false;
 }

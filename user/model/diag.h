@@ -34,8 +34,8 @@ struct diag {
 	unsigned int notes, warnings, errors;
 	/* NULL: DIAG_MAX messages of each level are printed. Else all, within the log's rates. */
 	struct diag_log *log;
-	/* By level: messages that are not printed are counted here, too, and the owner says how many
-	 * there are; NULL: nowhere. */
+	/* By level: messages that are not printed are counted here, too, and the owner says how
+	 * many there are; NULL: nowhere. */
 	unsigned int *unprinted;
 };
 
