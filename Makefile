@@ -225,7 +225,7 @@ check-kube: ## the tests that need a real Kubernetes, which is built the first t
 check-cluster: ## an engine and followers beside a real API server, built the first time (10 minutes)
 	@tools/deps check-kube
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
-	@tools/kube build etcd kubectl kube-apiserver kube-proxy
+	@tools/kube build etcd kubectl kube-apiserver kube-proxy kube-controller-manager kube-scheduler
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(CLUSTER)
 
 check-e2e: ## upstream's own tests and tools/deploy on whole clusters, built the first time (an hour)
@@ -270,8 +270,10 @@ install: all man ## install command, manual pages, completions and systemd units
 	install -D -m 755 $(O)/bulkhead $(DESTDIR)$(PREFIX)/sbin/bulkhead
 	install -D -m 755 tools/rollout $(DESTDIR)$(PREFIX)/sbin/bulkhead-rollout
 	for page in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
-	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
+	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	$(O)/bulkhead completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bulkhead
+	$(O)/bulkhead completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/bulkhead.fish
 	$(O)/bulkhead completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_bulkhead
 	mkdir -p $(DESTDIR)$(UNITDIR)
 	for unit in $(UNITS); do \

@@ -96,7 +96,10 @@ sleep 5
 in_force "the API server is killed"
 again kube-apiserver
 net_check "the API server is back" answers
+back=$(date +%s%N)
 change
+net_check "a change comes after the API server was killed" rollout_await 90 rollout_is_settled 3
+echo "# the change came $((($(date +%s%N) - back) / 1000000)) ms after the API server was back"
 settles "after the API server was killed"
 
 kill -STOP "$(pgrep -x kube-apiserver)"
@@ -165,6 +168,35 @@ in_force "the others go on"
 ip -n "$NET-lan" link set port-worker-3 up
 change
 settles "after the node was cut off"
+
+# A node whose heartbeats go on, and which installs nothing.
+beat() {
+	local i ca
+	ca=$(sed -n 's/.*certificate-authority: \([^}]*\)}.*/\1/p' "$KUBE_CONFIGS/admin")
+	for ((i = 0; ; i++)); do
+		curl -s -o /dev/null --cacert "$ca" -H "Authorization: Bearer secret-of-worker-3" -X PATCH \
+			-H "Content-Type: application/merge-patch+json" -d '{"status": {"heartbeat": "beat '$i'"}}' \
+			"https://192.168.7.10:6443/apis/bulkhead.dev/v1alpha1/nodepolicystatuses/worker-3/status"
+		sleep 1
+	done
+}
+rollout_kill follow-worker-3
+beat &
+beats=$!
+NET_SERVERS+=("$beats")
+change
+net_check "a node without progress holds the endpoints up" rollout_waits
+net_check "a node without progress counts no more after a while" rollout_await 150 rollout_is_settled 2
+in_force "the others go on without the node that makes no progress"
+net_check "the node's status names it and what it lacks" eval 'kubectl get -o wide nodepolicystatus worker-3 |
+	grep "False *NoProgress" | grep -q "node worker-3 lacks policy"'
+change
+net_check "the next change does not wait" rollout_await 40 rollout_is_settled 2
+kill "$beats"
+rollout_follower worker-3
+change
+settles "the node makes progress again"
+net_check "the node is ready" kubectl wait --for=condition=Ready --timeout=60s nodepolicystatus worker-3
 
 leader=$(kubectl get lease -n bulkhead-system bulkhead-engine -o jsonpath='{.spec.holderIdentity}' | cut -d _ -f 2)
 kill -STOP "$leader"

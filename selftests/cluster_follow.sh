@@ -70,6 +70,14 @@ policy db web 8080 | apply
 settles "a policy" y n n n
 net_check "PolicyStatus has the condition that it is rolled out" kubectl wait --for=condition=RolledOut \
 	--timeout=30s policystatus/global
+fits() { # RESOURCE: what kubectl prints of it fits a terminal of 80 columns
+	kubectl get "$1" >"$NET_TMP/table" && cat "$NET_TMP/table" && [ "$(wc -L <"$NET_TMP/table")" -le 80 ]
+}
+net_check "kubectl get policystatus fits 80 columns" fits policystatus
+net_check "kubectl get nodepolicystatus fits 80 columns" fits nodepolicystatus
+net_check "an Event says at which generation the policy is active" rollout_await 30 eval \
+	'kubectl get events -n shop --field-selector involvedObject.name=db,involvedObject.kind=NetworkPolicy |
+		grep -q "Active .*active at generation [0-9]* on 3 nodes"'
 net_check "each node has the condition that its change succeeded" kubectl wait --for=condition=Ready \
 	--timeout=30s nodepolicystatus --all
 net_check "rollouts are counted" eval '[ "$(rollout_metric engine_rollouts_total)" -ge 1 ]'
@@ -204,6 +212,25 @@ net_stream job send "$(net_ip db)" 7000
 policy db web 9090 | apply
 settles "before anything is killed" n y n n
 
+# The leader ends as a drain or an upgrade ends it.
+leads() { # NAME
+	[[ "$(kubectl get lease -n bulkhead-system bulkhead-engine -o jsonpath='{.spec.holderIdentity}')" == *_${ROLLOUT_PID[engine-$1]}_* ]]
+}
+for engine in one two; do
+	leads $engine || continue
+	rollout_signal engine-$engine TERM
+	wait "${ROLLOUT_PID[engine-$engine]}"
+	net_check "an engine that ends gives the lease up" eval "! leads $engine"
+	policy db web 8080 | apply
+	began=$(date +%s%N)
+	net_check "the other engine rolls the next change out" rollout_await 90 rollout_is_settled 3
+	echo "# the change came $((($(date +%s%N) - began) / 1000000)) ms after the leader had ended"
+	rollout_engine $engine
+	break
+done
+policy db web 9090 | apply
+settles "an engine ended" n y n n
+
 rollout_kill engine-one
 policy db web 8080 | apply
 settles "one engine is killed" y n n n
@@ -229,7 +256,7 @@ rollout_signal follow-worker-3 STOP
 policy db web 8080 | apply
 net_check "a node that hangs holds the endpoints up" rollout_waits
 net_check "kubectl says for which node they wait" rollout_await 15 eval \
-	'kubectl get policystatus | grep -q "not installed on node worker-3 *$"'
+	'kubectl get -o wide policystatus | grep -q "not installed on node worker-3 "'
 settles_without() {
 	net_check "until it counts no more" rollout_settles 2
 }

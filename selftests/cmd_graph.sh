@@ -150,4 +150,22 @@ if command -v chromium >/dev/null; then
 else
 	check_skip "the page in a browser" "chromium is not installed"
 fi
+
+# A full disk.
+if [ "$(id -u)" -eq 0 ] && mkdir "$tmp/full" && unshare --mount true 2>/dev/null; then
+	full() { # FORMAT: draws over an old file where nothing more fits
+		unshare --mount sh -c "mount -t tmpfs -o size=8k tmpfs '$tmp/full' && echo old >'$tmp/full/graph' &&
+			head -c 4096 /dev/zero >'$tmp/full/filler' &&
+			'$BULKHEAD' graph -f $1 -o '$tmp/full/graph' '$demo' 2>'$tmp/err'
+			echo \$? && ls '$tmp/full' && cat '$tmp/full/graph'"
+	}
+	for format in svg html dot; do
+		[ $format != svg ] || command -v dot >/dev/null || continue
+		check "a full disk keeps the old file: $format" is "$(full $format)" "$(printf '%s\n' 3 filler graph old)"
+	done
+	check "a full disk is reported" grep -q 'No space left on device' "$tmp/err"
+else
+	check_skip "a full disk" "needs root"
+fi
+check "a file that is no regular one is written in place" "$BULKHEAD" graph -o /dev/null "$demo"
 check_end

@@ -18,6 +18,12 @@ says() { # NAME STATUS PATTERN ARGUMENT...
 	check_run $? "$name (exit $got)"
 }
 
+# As says(), with status 0 and a warning.
+warns() { # NAME PATTERN ARGUMENT...
+	run_bulkhead "${@:3}" <"$tmp/in" && grep -qE -- "$2" "$tmp/err"
+	check_run $? "$1"
+}
+
 same() { # NAME FILE FILE
 	diff "$2" "$3" >"$tmp/err" 2>&1
 	check_run $? "$1"
@@ -211,10 +217,12 @@ says "show nothing" 2 'one of: segments' show
 		printf '[endpoint a/p%d]\nip = 10.0.%d.%d\nport = web TCP/%d\n' "$i" $((i / 256)) $((i % 256)) "$i"
 	done
 } >"$tmp/many.ini"
-says "more variations than fit: an endpoint is named" 2 \
-	'many.ini:4: a/p1: .* had 4096 variations .* limit is 4094$' compile "$tmp/many.ini"
+warns "more variations than fit: the policy that uses the name is set aside" \
+	'many.ini:1: a/n: warning: is set aside.* 4095 variations of port names in one segment or more.* is 4094$' \
+	compile -o "$tmp/x.bhp" "$tmp/many.ini"
 head -n -6 "$tmp/many.ini" >"$tmp/most.ini"
 says "two less fit" 0 '4094 endpoints in 2 segments' compile -o "$tmp/most.bhp" "$tmp/most.ini"
+check "two less are set aside by no warning" is "$(cat "$tmp/err")" ""
 awk 'BEGIN { print "[endpoint a/x]\nip = 10.0.0.1"
 	for (i = 0; i < 70000; i++) {
 		if (i % 10000 == 0)
@@ -224,8 +232,9 @@ awk 'BEGIN { print "[endpoint a/x]\nip = 10.0.0.1"
 		protocol = i < 32768 ? "TCP" : i < 65536 ? "UDP" : "SCTP"
 		print "\t" protocol "/" i % 32768 * 2 + 1 (i % 100 == 99 ? "" : ",")
 	} }' >"$tmp/many.ini"
-says "more port intervals than fit: a policy is named" 2 \
-	'many.ini:3: p0: .* needs 140001 port intervals, the limit is 131071$' compile "$tmp/many.ini"
+warns "more port intervals than fit: a policy is set aside" \
+	'many.ini:3: p0: warning: is set aside.* needs 140001 port intervals in one list, the limit is 131071' \
+	compile -o "$tmp/x.bhp" "$tmp/many.ini"
 sed '/^\[admin-network-policy p60000/,$d' "$tmp/many.ini" >"$tmp/most.ini"
 says "fewer fit" 0 '1 endpoints' compile -o "$tmp/most.bhp" "$tmp/most.ini"
 # 725 policies select by the label x and 725 by y. Each endpoint is selected by one of each, and no two
@@ -317,6 +326,49 @@ lints block-covers-pods 12 'a/x/ingress\[1\]'
 lints overridden 19 b/y
 lints never-decides 27 first/late
 lints equal-priority 29 second
+cat >"$tmp/lint.yaml" <<'EOF'
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: all, namespace: a}
+spec:
+  podSelector: {}
+  ingress:
+  - from: []
+    ports: [{port: 80}]
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: left-out, namespace: a}
+spec:
+  podSelector: {}
+  policyTypes: [Ingress]
+  egress:
+  - to: [{podSelector: {}}]
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: calls, namespace: b}
+spec:
+  podSelector: {}
+  policyTypes: [Egress]
+  egress:
+  - to: [{namespaceSelector: {}}]
+    ports: [{port: 80}]
+EOF
+printf '[endpoint a/x]\nip = 10.1.0.1\n[endpoint b/y]\nip = 10.1.0.2\n' >"$tmp/lint-pods.ini"
+finds() { # CHECK LINE OBJECT
+	says "lint: $1" 1 "^$tmp/lint.yaml:$2: $3: .* \\[$1\\]\$" lint "$tmp/lint.yaml" "$tmp/lint-pods.ini"
+}
+finds empty-list 7 'a/all/ingress\[0\]'
+finds unused-rules 17 'a/left-out/egress\[0\]'
+finds no-dns 19 b/calls
+says "lint: three findings" 1 '\[no-dns\]$' lint "$tmp/lint.yaml" "$tmp/lint-pods.ini"
+[ "$(grep -c '\[empty-list\]\|\[unused-rules\]\|\[no-dns\]' "$tmp/out")" -eq 3 ]
+check_run $? "lint: no other rule is found so"
+sed -i 's/ports: \[{port: 80}\]$/ports: [{port: 80}, {port: 53, protocol: UDP}]/' "$tmp/lint.yaml"
+run_bulkhead lint "$tmp/lint.yaml" "$tmp/lint-pods.ini"
+! grep -q no-dns "$tmp/out"
+check_run $? "lint: a policy that allows DNS is fine"
 says "lint of nothing that is there" 2 'No such file' lint "$tmp/nowhere"
 
 "$BULKHEAD" completion >"$tmp/completion"
@@ -325,6 +377,15 @@ bash -c ". $tmp/completion; COMP_WORDS=(bulkhead show --p); COMP_CWORD=2; _bulkh
 	>"$tmp/out" 2>"$tmp/err"
 printf -- '--port --pin --pretty\npairs\n' >"$tmp/want"
 same "completion" "$tmp/want" "$tmp/out"
+
+for i in $(seq 30); do
+	printf '%s\n' --- "apiVersion: policy.networking.k8s.io/v1alpha1" "kind: AdminNetworkPolicy" \
+		"metadata: {name: p$i}" "spec: {priority: 5, subject: {namespaces: {}}}"
+done >"$tmp/ties.yaml"
+run_bulkhead lint "$tmp/ties.yaml"
+[ "$(grep -c 'both have 5' "$tmp/err")" = 20 ] && grep -qx 'warning: 9 more warnings are not printed' "$tmp/err" &&
+	! grep -q 'end here' "$tmp/err"
+check_run $? "a command says how many warnings it did not print"
 
 "$BULKHEAD" --help >/dev/full 2>"$tmp/err"
 [ $? -eq 3 ] && grep -q 'cannot write standard output' "$tmp/err"

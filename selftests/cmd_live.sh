@@ -101,9 +101,9 @@ says "isolation is counted for the policy that isolates" 'ingress +[1-9][0-9]*  
 says "isolation by a policy that selects others is not counted" 'ingress +0  isolated by shop/idle$' show rules
 says "show rules -j has the isolation's hits" '"policy":"shop/db","ingress":true,"egress":false,"hits":[1-9]' -j show rules
 says "the denial is counted" '^drop +[1-9][0-9]* packets .*destination.s policy$' show counters
-says "show conntrack has the connection" "^$(net_ip web) +$(net_ip db) +TCP/443 .*ingress allow$" show conntrack
-says "show conntrack -j has the connection" '"destination":"'"$(net_ip db)"'","port":"TCP/443"' -j show conntrack
-says "--to leaves others out" "^$(net_ip web) +$(net_ip db) " show conntrack --to shop/db
+says "show conntrack has the connection" "^shop/web \($(net_ip web):[0-9]+\) +shop/db \($(net_ip db)\) +TCP/443 .*ingress allow$" show conntrack
+says "show conntrack -j has the connection" '"destination":"'"$(net_ip db)"'","destination_name":"shop/db","port":"TCP/443"' -j show conntrack
+says "--to leaves others out" "^shop/web .* shop/db " show conntrack --to shop/db
 never() { # NAME PATTERN ARGUMENT...: of the maps
 	local name=$1 pattern=$2
 	shift 2
@@ -119,6 +119,10 @@ refuses() { # PATTERN ARGUMENT...
 	net_bulkhead "$@" 2>"$NET_TMP/why"
 	[ $? -eq 2 ] && grep -F -- "$pattern" "$NET_TMP/why"
 }
+net_check "show endpoints has the interface" grep -E "^shop/db .* veth-db +$(net_ip db) +segment" \
+	<(net_bulkhead show endpoints)
+net_check "show endpoints -j has the interface" grep -E '"name":"shop/db",.*"interface":"veth-db"' \
+	<(net_bulkhead show endpoints -j)
 net_check "an unknown namespace is refused" refuses 'did you mean `shop`?' show conntrack --namespace shpo
 net_check "a filter that cannot apply is refused" refuses 'take no filter' show counters --port TCP/80
 says "rules between two ends: isolation" 'isolated by shop/db$' show rules --from shop/web --to shop/db

@@ -23,7 +23,7 @@ for page in bulkhead.8 bulkhead-rollout.8 bulkhead.ini.5 bulkhead-maps.7; do
 done
 
 mapfile -t commands < <("$BULKHEAD" help |
-	awk '/^commands:/ { on = 1; next } !NF { on = 0 } on { print $1 }')
+	awk '/^commands:/ { on = 1; next } !NF { on = 0 } on && /^  [a-z]/ { print $1 }')
 check "bulkhead(8) has every command" has_all "$tmp/bulkhead.8.txt" "${commands[@]/#/   }"
 sed -e 's/‐/-/g' -e 's/−/-/g' "$tmp/bulkhead.8.txt" >"$tmp/plain"
 for command in "${commands[@]}"; do
@@ -50,6 +50,24 @@ check "bulkhead-maps(7) has every map" has_all "$tmp/bulkhead-maps.7.txt" "${map
 check "bash parses its completion" bash -n "$tmp/bash"
 check "zsh parses its completion" zsh -n "$tmp/zsh"
 check "zsh's completion has every command" has_all "$tmp/zsh" "${commands[@]/%/)}"
+
+"$BULKHEAD" completion fish >"$tmp/fish"
+check "fish's completion has every command" has_all "$tmp/fish" "${commands[@]/#/ -a }"
+check "fish's completion has an option of two spellings" grep -q -- '"__fish_seen_subcommand_from load" -s n -l node -x' "$tmp/fish"
+if command -v fish >/dev/null; then
+	# Prints fish's completions of a command line; a fake `bulkhead` prints two endpoints.
+	fish_completes() { # COMMAND-LINE
+		HOME=$tmp fish --no-config -c "function bulkhead; printf '%s\n' 'shop/db x' 'shop/web x'; end
+			source '$tmp/fish'; complete -C '$1'" | cut -f1
+	}
+	check "fish parses its completion" fish -n "$tmp/fish"
+	check "fish completes a command" is "$(fish_completes 'bulkhead unl')" unload
+	check "fish completes an option" is "$(fish_completes 'bulkhead load --roll')" --rollback
+	check "fish completes an option's words" is "$(fish_completes 'bulkhead load --peers ')" "$(printf '%s\n' all needed)"
+	check "fish completes a pod" is "$(fish_completes 'bulkhead trace --from shop/w')" shop/web
+else
+	check_skip "fish reads its completion" "fish is not installed"
+fi
 
 # Prints bash's completions of the last WORD; a fake `bulkhead` prints two endpoints.
 offered() { # WORD...

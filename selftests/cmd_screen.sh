@@ -126,6 +126,18 @@ check "a terminal with NO_COLOR has no colours" test "$(grep -c $'\x1b' "$tmp/pl
 terminal 80 "${diff[@]}" >"$tmp/narrow"
 check "the ends that diff prints fit the terminal" test "$(grep -v '^ *\(old\|new\):' "$tmp/narrow" >"$tmp/ends" && widest "$tmp/ends")" -le 80
 
+pages() { # prints each page of help
+	local command
+	"$BULKHEAD" help
+	for command in $("$BULKHEAD" help | sed -n '/^commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p'); do
+		"$BULKHEAD" help "$command" || return
+	done
+}
+check "help has a page for each command" test "$(pages | grep -c '^usage: bulkhead')" -ge 19
+pages >"$tmp/pages"
+check "every page of help fits 80 columns" test "$(widest "$tmp/pages")" -le 80
+check "help that goes on begins below the option's help" grep -q '^                               in force, and put no endpoint into them yet$' "$tmp/pages"
+
 check "a mistyped command names the nearest" says 'no command `stauts`; did you mean `status`\?' stauts
 check "a command that is like no other names none" lacks 'did you mean' frobnicate
 check "a mistyped option names the nearest" says 'unknown option --prot; did you mean --port\?' matrix --prot TCP/80

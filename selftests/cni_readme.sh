@@ -3,7 +3,8 @@
 # The commands of README.md that put podman's containers under policy from their first packet, as README.md
 # has them, on a machine with Debian's own network for podman. The same last command on a Kubernetes node's
 # network writes the same plugin, and a pod that comes by that network is under the same policy.
-[ -n "${CNI_APART:-}" ] || exec env CNI_APART=1 unshare --mount "$0" "$@"
+# Process 1 has the bpffs: load refuses another one.
+[ -n "${CNI_APART:-}" ] || exec env CNI_APART=1 NET=bh$$ unshare --mount --pid --fork --kill-child --mount-proc "$0" "$@"
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/cni.sh

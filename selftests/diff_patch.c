@@ -60,7 +60,7 @@ static void on_refusal(void *data, struct json_object *object, const char *why)
 
 static struct objects *open_objects(void)
 {
-	static const struct objects_ops ops = {on_change, on_refusal};
+	static const struct objects_ops ops = {.changed = on_change, .refused = on_refusal};
 
 	return objects_open(NULL, &ops, NULL);
 }
@@ -291,7 +291,8 @@ static bool same_endpoints(const struct policy *a, const struct policy *b)
 	return same;
 }
 
-/* Compiles what a new engine would hear. NULL: nothing can be made of it. */
+/* Compiles what a new engine would hear: the last policy says who has an address. NULL: nothing can
+ * be made of the objects. */
 static struct policy *compile_fresh(const struct world *world)
 {
 	struct objects *objects = open_objects();
@@ -306,7 +307,7 @@ static struct policy *compile_fresh(const struct world *world)
 			objects_take(objects, "ADDED", copy);
 		json_object_put(copy);
 	}
-	if (objects_compile(objects, NULL, &silent, &policy))
+	if (objects_compile(objects, world->policy, &silent, &policy))
 		policy = NULL;
 	objects_close(objects);
 	return policy;

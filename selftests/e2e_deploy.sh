@@ -6,7 +6,7 @@
 # is then enforced between pods on both workers, for pods that were there before and pods that come after,
 # and the last commands leave the nodes as they were.
 #
-# This Kubernetes is older than 1.30, so tools/deploy/older stands for tools/deploy, as README.md says.
+# This Kubernetes is older than 1.30, so the folder older stands for the one above, as README.md says.
 
 # shellcheck source=selftests/lib/e2e.sh
 . "$(dirname "$0")/lib/e2e.sh"
@@ -30,7 +30,7 @@ deploy_block() { # REGEXP
 	awk -v want="$1" '
 		/^```/ { if (block ~ want) printf "%s", block; block = "" ; next }
 		{ block = block $0 "\n" }' "$NET_TOP/tools/deploy/README.md" |
-		sed 's/  *# .*//; s|-k tools/deploy$|-k tools/deploy/older|'
+		sed 's/  *# .*//; s|-k build/image/deploy$|-k build/image/deploy/older|'
 }
 deploy_run() { # COMMAND
 	(cd "$TREE" && REGISTRY=$WORKER_REGISTRY O=$(dirname "$BULKHEAD") bash -ec "$1")
@@ -120,13 +120,11 @@ e2e_cluster
 for node in $CLUSTER_NODES; do
 	net_check "$node has its network where the DaemonSet looks" worker_places "$node"
 	node_state "$node" >"$NET_TMP/$node.before" 2>&1
-	worker_image "$NET_TMP/removal.tar" registry.k8s.io/pause:3.9 '["/bin/sleep", "1000000"]' &&
-		worker_ctr "$node" -n k8s.io image import --snapshotter overlayfs "$NET_TMP/removal.tar" >/dev/null
 done
 net_check "a copy of the tree" deploy_tree
 net_check "a registry" deploy_registry
-net_check "README.md has five commands, and four back" net_is \
-	"$(deploy_block 'make image' | wc -l) $(deploy_block 'delete -k' | wc -l)" "5 4"
+net_check "README.md has three commands, and four back" net_is \
+	"$(deploy_block 'make image' | wc -l) $(deploy_block 'delete -k' | wc -l)" "3 4"
 for name in "db-1 worker-1" "web-1 worker-1" "web-2 worker-2" "job-1 worker-1"; do
 	# shellcheck disable=SC2086
 	pod $name >/dev/null
@@ -136,6 +134,8 @@ expect allowed "before" job-1 db-1
 
 deploy_commands 'make image'
 net_check "engines and followers run" kubectl wait pod -n bulkhead-system --all --for condition=Ready --timeout=180s
+net_check "the engines are replaced, and kubectl says when" eval 'kubectl rollout restart -n bulkhead-system \
+	deployment/engine && kubectl rollout status --timeout=180s -n bulkhead-system deployment/engine'
 net_check "both nodes have the policy" rollout_await 120 rollout_is_settled 2
 net_check "kubectl applies a policy" policy
 for name in "db-2 worker-2" "job-2 worker-2"; do

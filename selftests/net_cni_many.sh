@@ -59,7 +59,7 @@ nsenter --net="/run/netns/$NET-out" "$NET_HELPERS/first" 1500 7001 5979 192.168.
 touch "$NET_TMP/failed"
 net_check "$PODS ADDs at once succeed" net_is "$(cat "$NET_TMP/failed")" ""
 net_check "each pod has its name and a segment at both addresses" net_is "$(names ' segment ')" $((2 * PODS))
-net_check "all pods are guarded" net_is "$(net_bulkhead status | grep -c 'veth.* endpoint, tc ingress .*, egress')" "$PODS"
+net_check "all pods are guarded" net_is "$(net_bulkhead status -v | grep -c 'veth.* endpoint, tc ingress .*, egress')" "$PODS"
 net_check "allowed packets of the pods arrive outside" test "$(sed -n 's/.* allowed \([0-9]*\).*/\1/p' "$NET_TMP/heard")" -ge $SENDERS
 net_check "no denied packet of the pods arrives outside" net_is "$(sed -n 's/.* denied \([0-9]*\).*/\1/p' "$NET_TMP/heard")" 0
 all CHECK

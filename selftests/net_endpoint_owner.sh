@@ -64,14 +64,14 @@ mac_of_late() {
 	bpftool map lookup pinned "$NET_PIN/macs" key hex $(net_mac late | tr : ' ') 00 00
 }
 known_of_late() { # LINKS
-	net_bulkhead show conntrack | grep -qE "$late4 |$late6 " &&
+	net_bulkhead show conntrack | grep -qE "${late4}[):]|${late6}[])]" &&
 		net_bulkhead endpoint list | grep -q "$late4" &&
 		net_bulkhead endpoint list | grep -q "$late6" &&
 		mac_of_late &&
 		[ "$(find "$NET_PIN" -name 'tcx_*' | wc -l)" -ge "$1" ]
 }
 none_of_late() { # LINKS
-	! net_bulkhead show conntrack | grep -E "$late4 |$late6 " || return 1
+	! net_bulkhead show conntrack | grep -E "${late4}[):]|${late6}[])]" || return 1
 	! net_bulkhead endpoint list | grep -E "$late4|$late6" || return 1
 	! mac_of_late || return 1
 	[ "$(find "$NET_PIN" -name 'tcx_*' | wc -l)" = "$1" ]

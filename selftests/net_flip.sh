@@ -65,7 +65,7 @@ flips() {
 	done
 }
 used() { # how many entries of the maps that policy stands in
-	net_bulkhead status | grep -E '^ +(endpoints|prefixes|segments|pairs|ports|named|variations) '
+	net_bulkhead status -v | grep -E '^ +(endpoints|prefixes|segments|pairs|ports|named|variations) '
 }
 # Kills the load at each change of state in turn; the next load repairs and flips.
 kills() {

@@ -150,8 +150,19 @@ stop_reader() {
 net_check "the reader of repeats ends" stop_reader
 net_check "--count 0 is refused" net_fails 2 net_bulkhead monitor --count 0
 
+# A port without a protocol.
+net_watch "$NET_TMP/port" --port 9
+net_datagram web "$db4" 10
+net_datagram web "$db4" 9
+net_denied web tcp "$db4" 9 "web does not reach TCP/9 of db"
+net_on web ping -c 1 -W 1 "$db4" >/dev/null
+net_check "monitor --port 9 prints packets to that port of UDP and TCP only" net_is \
+	"$(net_seen "$NET_TMP/port" | sed -nE 's/.*-> shop\/db \(.*\) ([A-Z]+\/[0-9]+) .*/\1/p' | sort -u)" \
+	"$(printf '%s\n' TCP/9 UDP/9)"
+stop_reader
+
 watch() { # OUTPUT: in the background, until $monitor ends
-	nsenter --net="/run/netns/$NET-node" "$BULKHEAD" monitor --pin "$NET_PIN" >"$1" &
+	nsenter --net="/run/netns/$NET-node" "$BULKHEAD" monitor --pin "$NET_PIN" >"$1" 2>"$NET_TMP/rest.err" &
 	monitor=$!
 	NET_SERVERS+=("$monitor")
 }
@@ -167,6 +178,10 @@ for _ in $(seq 100); do
 	sleep 0.1
 done
 net_check "unload" net_bulkhead unload
-net_check "monitor ends after unload" wait "$monitor"
+left_alone() { # monitor's status and message
+	wait "$monitor"
+	net_is $? 1 && grep "the policy was unloaded: nothing is guarded" "$NET_TMP/rest.err"
+}
+net_check "monitor ends after unload, says so and fails" left_alone
 
 net_end

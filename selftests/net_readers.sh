@@ -292,7 +292,7 @@ refused() { # ARGUMENT...
 }
 net_check "a malformed name is refused" refused --endpoint quiet
 net_check "a malformed address is refused" refused --address 10.0.0.256
-net_check "a port without a protocol is refused" refused --port 443
+net_check "a port above 65535 is refused" refused --port 65536
 net_check "an unknown reason is refused" refused --reason because
 net_check "an unknown verdict is refused" refused --verdict maybe
 net_check "a reason that contradicts the verdict is refused" refused --verdict pass --reason egress

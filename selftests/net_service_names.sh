@@ -68,7 +68,7 @@ for family in "10.96.0.10 10.96.0.11 $db4" "fd96::10 fd96::11 $db6"; do
 	net_denied web udp "$closed" 8080 "web does not reach the denied backend by $closed"
 	net_denied web tcp "$closed" 8080 "web does not reach the denied backend by $closed over TCP"
 	net_check "show conntrack has the backend of the Service at $open" \
-		shown " $db +UDP/80 .* by service shop/open to shop/db$"
+		shown "\($db\) +UDP/80 .* by service shop/open to shop/db$"
 done
 net_seen "$NET_TMP/text" >"$NET_TMP/events"
 for protocol in UDP TCP; do

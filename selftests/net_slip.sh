@@ -138,7 +138,7 @@ GOING="ip link del veth-web" LD_PRELOAD=$NET_TMP/going.so \
 	net_bulkhead load -n worker-1 "$NET_TMP/policy.ini" >"$NET_TMP/out" 2>&1
 net_check "load succeeds where a pod's interface goes meanwhile" net_is $? 0
 net_check "load reports the interface that has gone" grep -q "gone since the load began" "$NET_TMP/out"
-net_check "load counts the other endpoint as guarded" grep -q ": 1 endpoints guarded" "$NET_TMP/out"
+net_check "load counts the other endpoint as guarded" grep -q ", 1 endpoints guarded" "$NET_TMP/out"
 net_denied out tcp "$db4" 443 "the other endpoint is guarded"
 net_denied out tcp "$db4" 80 "the other endpoint admits nobody whom the policy denies"
 net_allowed db tcp "$(net_ip out)" 80 "the other endpoint sends what the policy allows"

@@ -8,8 +8,9 @@ build=$(dirname "${BULKHEAD:-$top/build/bulkhead}")
 if [ -z "${PACKAGE_WORK:-}" ]; then
 	PACKAGE_WORK=$(mktemp -d) || exit 1
 	trap 'rm -rf --one-file-system "$PACKAGE_WORK"' EXIT
-	export PACKAGE_WORK
-	unshare --mount sh -c 'mount -t bpf bpf /sys/fs/bpf && exec "$@"' sh "$0" "$@"
+	export PACKAGE_WORK NET=bh$$
+	# process 1 has the bpffs: load refuses another one
+	unshare --mount --pid --fork --kill-child --mount-proc sh -c 'mount -t bpf bpf /sys/fs/bpf && exec "$@"' sh "$0" "$@"
 	exit
 fi
 # shellcheck source=selftests/lib/net.sh
@@ -55,7 +56,7 @@ net_check "install" inside dpkg -i /packages/old.deb
 files >"$NET_TMP/installed"
 for file in /usr/sbin/bulkhead /usr/share/man/man8/bulkhead.8.gz /usr/share/man/man5/bulkhead.ini.5.gz \
 	/usr/share/man/man7/bulkhead-maps.7.gz /usr/share/bash-completion/completions/bulkhead \
-	/usr/share/zsh/vendor-completions/_bulkhead /lib/systemd/system/bulkhead-restore.service \
+	/usr/share/zsh/vendor-completions/_bulkhead /usr/share/fish/vendor_completions.d/bulkhead.fish /lib/systemd/system/bulkhead-restore.service \
 	/lib/systemd/system/bulkhead-metrics.service /lib/systemd/system/bulkhead-metrics.timer \
 	/usr/lib/modules-load.d/bulkhead.conf; do
 	net_check "the package has $file" test -s "$root$file"

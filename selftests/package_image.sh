@@ -45,11 +45,15 @@ echo "# $((size / 1000)) kB, $(($(stat -c %s "$PACKAGE_WORK/out/bulkhead.tar") /
 net_check "the image has less than 30 MB" test "$size" -lt 30000000
 net_check "the image prints its version" net_is "$(run --network none -- --version)" "$("$build/bulkhead" --version)"
 demo=(trace --from shop/cart --to default/db --port TCP/6379)
+manifests=$PACKAGE_WORK/out/deploy
+net_check "the manifests have the image's version" grep -q 'newTag: "'"$("$build/bulkhead" --version | cut -d" " -f2)"'"' \
+	"$manifests/base/kustomization.yaml"
 net_check "trace answers without capabilities" net_is "$(run --network none --cap-drop all \
 	-v "$top/policies/demo/yaml:/demo:ro" -- "${demo[@]}" /demo)" \
 	"$("$build/bulkhead" "${demo[@]}" "$top/policies/demo/yaml")"
-net_check "the image has only the command and its libraries" net_is "$(mount=$(podman image mount bulkhead) && find "$mount" -type f ! -name '*.so*' -printf '%P\n' | sort |
-	tr '\n' ' ')" "etc/passwd opt/bulkhead/bulkhead "
+dispatcher=$(dirname "$(readlink -f "$(ldd "$build/bulkhead" | awk '/libxdp/ { print $3 }')")")/bpf/xdp-dispatcher.o
+net_check "the image has only the command, its libraries and libxdp's dispatcher" net_is "$(mount=$(podman image mount bulkhead) && find "$mount" -type f ! -name '*.so*' -printf '%P\n' | sort |
+	tr '\n' ' ')" "etc/passwd opt/bulkhead/bulkhead ${dispatcher#/} "
 
 # Libraries that only these commands load: each refuses its address after it has found them.
 net_kubeconfig >"$NET_TMP/kubeconfig"
@@ -57,6 +61,25 @@ for verb in engine follow; do
 	net_check "$verb has its libraries" eval 'run --network none -v "$NET_TMP:/policies:ro" -- \
 		"$verb" --kubeconfig /policies/kubeconfig --listen nowhere 2>&1 | grep -q "not ADDRESS:PORT"'
 done
+
+# The kubelet's probes, in a container with the engine's rights. Its API server is not there.
+mkdir -m 777 "$PACKAGE_WORK/shared" && cp "$NET_TMP/kubeconfig" "$PACKAGE_WORK/shared/"
+run --detach --name engine --network none --cap-drop all --user 65534 -v "$PACKAGE_WORK/shared:/run/bulkhead" -- \
+	engine --kubeconfig /run/bulkhead/kubeconfig --health /run/bulkhead/engine.sock >/dev/null
+probe() { # live|ready
+	podman exec engine bulkhead probe "$1" /run/bulkhead/engine.sock
+}
+is_live() {
+	local i
+	for ((i = 0; i < 100; i++)); do
+		probe live && return
+		sleep 0.2
+	done
+	false
+}
+net_check "an engine in a container is live" is_live
+net_check "an engine without its API server is not ready" net_ends 1 "has not listed all objects yet" probe ready
+net_check "the engine ends by SIGTERM" eval 'podman kill --signal TERM engine && podman wait engine'
 
 # Installs onto a host without the libraries: only the folders that a container runtime reads exist.
 host=$PACKAGE_WORK/host
@@ -92,6 +115,7 @@ net_check "without a capability, load refuses" fails 3 run --network "ns:/run/ne
 	--cap-drop all --cap-add SYS_ADMIN -v /sys/fs/bpf:/sys/fs/bpf -v "$NET_TMP:/policies:ro" \
 	-- load /policies/policy.ini
 net_check "load as a DaemonSet" daemon -- load /policies/policy.ini
+net_check "XDP guards the uplink" eval 'daemon -- status | grep -qE "^ *eth0 +uplink, xdp native"'
 for address in "$(net_ip db)" "$(net_ip6 db)"; do
 	net_allowed web tcp "$address" 80 "web reaches $address"
 	net_denied web tcp "$address" 443 "web does not reach $address at 443"

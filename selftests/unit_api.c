@@ -559,6 +559,12 @@ static void test_kubeconfig(void **state)
 	refuses("server: \"https://x\", insecure-skip-tls-verify: true", "token: t",
 		"clusters[0].cluster.insecure-skip-tls-verify: TLS is always verified");
 	refuses("server: \"http://10.0.0.1\"", "token: t", "must begin with https://");
+	refuses("server: \"http://127.0.0.1.example.org\"", "token: t", "must begin with https://");
+	refuses("server: \"http://127.0.0.1:80.example.org\"", "token: t",
+		"must begin with https://");
+	refuses("server: \"http://127.0.0.1:80@example.org/\"", "token: t",
+		"must begin with https://");
+	refuses("server: \"http://127.0.0.10:80\"", "token: t", "must begin with https://");
 	refuses("certificate-authority: ca", "token: t", "names no server");
 	refuses("server: \"https://x\"", "exec: {command: aws}",
 		"users[0].user.exec: only a token");

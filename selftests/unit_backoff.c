@@ -15,6 +15,7 @@
 
 #define FIRST 100 /* ms: as api.h says */
 #define MOST 30000
+#define HURRY 1000 /* between attempts that other requests' answers cause */
 
 static uint64_t now = 1000;
 static struct api_timer *timer; /* the one that is set; NULL: none */
@@ -35,9 +36,21 @@ uint64_t api_now(void)
 void api_timer_set(struct api *api, struct api_timer *set, unsigned int ms)
 {
 	(void)api;
-	assert_null(timer);
+	assert_true(!timer || timer == set);
 	set->due = now + ms;
 	timer = set;
+}
+
+static void another_answer(void)
+{
+	for (struct api_watch *watch = watches; watch; watch = *api_watch_next(watch))
+		api_watch_hurry(watch);
+}
+
+void api_answered(struct api *api)
+{
+	(void)api;
+	another_answer();
 }
 
 void api_timer_stop(struct api *api, struct api_timer *stopped)
@@ -159,6 +172,7 @@ static unsigned int ask_again(void)
 	assert_false(in_flight);
 	timer = NULL;
 	now = due->due;
+	due->due = 0;
 	due->run(due->data);
 	assert_true(in_flight);
 	return now - before;
@@ -305,6 +319,137 @@ static void test_not_there(void **state)
 	end(watch);
 }
 
+/* The pause to which the watch has come after failures of this status. */
+static void waits_for_long(long status)
+{
+	ask_again();
+	list();
+	fails(15, status);
+	answer(status, NULL);
+	assert_in_range(timer->due - now, MOST, MOST * 3 / 2);
+}
+
+/* Where the server gave this watch no answer, the answer to another request ends the pause. */
+static void test_another_answer(void **state)
+{
+	static const long statuses[] = {0, 500, 503};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
+		struct api_watch *watch = begin();
+
+		waits_for_long(statuses[i]);
+		now += 5000;
+		another_answer();
+		assert_int_equal(ask_again(), 0);
+		end(watch);
+	}
+}
+
+/* A server that answers others and fails this watch is asked once a second at most. */
+static void test_another_answer_is_no_flood(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	waits_for_long(503);
+	for (int i = 0; i < 20; i++) {
+		another_answer();
+		another_answer();
+		assert_int_equal(ask_again(), HURRY);
+		answer(503, NULL);
+	}
+	end(watch);
+}
+
+/* A refusal is an answer: the watch keeps its pace. */
+static void test_refusal_keeps_pace(void **state)
+{
+	static const long statuses[] = {403, 429};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
+		struct api_watch *watch = begin();
+
+		waits_for_long(statuses[i]);
+		now += 5000;
+		another_answer();
+		assert_in_range(ask_again(), MOST - 5000, MOST * 3 / 2);
+		end(watch);
+	}
+}
+
+/* A server that starts does not know all roles: a refusal after no answer is asked again, a few
+ * times. */
+static void test_refusal_of_a_server_that_starts(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	waits_for_long(503);
+	for (int i = 0; i < 10; i++) {
+		now += 500;
+		another_answer();
+		assert_in_range(ask_again(), 1, HURRY);
+		answer(403, NULL);
+	}
+	for (int i = 0; i < 10; i++) {
+		another_answer();
+		assert_in_range(ask_again(), HURRY + 1, MOST * 3 / 2);
+		answer(403, NULL);
+	}
+	end(watch);
+}
+
+/* A server that is not there costs nothing: the pause is a second at most. */
+static void test_absent_server(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	transfer.absent = true;
+	for (int i = 0; i < 20; i++) {
+		answer(0, NULL);
+		assert_in_range(ask_again(), 1, API_ABSENT_MS * 3 / 2);
+	}
+	transfer.absent = false;
+	list();
+	end(watch);
+}
+
+/* A watch is live when its stream begins, though no event comes. */
+static void test_stream_begins(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	list();
+	fails(5, 503);
+	assert_int_equal(api_watch_since(watch), 0);
+	asked.began(asked.data);
+	assert_int_equal(api_watch_since(watch), now);
+	end(watch);
+}
+
+/* A collection that was there may be back soon. */
+static void test_there_before(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	list();
+	answer(410, NULL);
+	ask_again();
+	for (unsigned int i = 1; i < 20; i++) {
+		answer(404, NULL);
+		assert_in_range(ask_again(), after(i), after(i) * 3 / 2);
+	}
+	end(watch);
+}
+
 /* Watches that fail at the same time do not ask again at the same time. */
 static void test_jitter(void **state)
 {
@@ -337,6 +482,13 @@ int main(void)
 		cmocka_unit_test(test_event_resets),
 		cmocka_unit_test(test_not_there),
 		cmocka_unit_test(test_stream_alone_does_not_reset),
+		cmocka_unit_test(test_another_answer),
+		cmocka_unit_test(test_another_answer_is_no_flood),
+		cmocka_unit_test(test_refusal_keeps_pace),
+		cmocka_unit_test(test_refusal_of_a_server_that_starts),
+		cmocka_unit_test(test_absent_server),
+		cmocka_unit_test(test_stream_begins),
+		cmocka_unit_test(test_there_before),
 		cmocka_unit_test(test_jitter),
 	};
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "input/input.h"
+#include "model/diag_log.h"
 #include "selftests/lib/dump.h"
 
 static void addresses(void **state)
@@ -223,6 +224,125 @@ static void messages_have_a_limit(void **state)
 	free(text);
 }
 
+/* The log of a process that runs on: no message ends the log, and none floods it. */
+
+static uint64_t log_ms;
+
+static int log_clock(clockid_t clock, struct timespec *time)
+{
+	*time = (struct timespec){(clock == CLOCK_REALTIME ? 1700000000 : 0) + log_ms / 1000,
+				  log_ms % 1000 * 1000000};
+	return 0;
+}
+
+struct logged {
+	struct diag_log log;
+	struct diag diag;
+	char *text;
+	size_t size;
+};
+
+static void log_open(struct logged *logged)
+{
+	*logged = (struct logged){.log = {.clock = log_clock}};
+	log_ms = 1000;
+	logged->diag.to = open_memstream(&logged->text, &logged->size);
+	logged->diag.log = &logged->log;
+	assert_non_null(logged->diag.to);
+}
+
+static unsigned int log_lines(struct logged *logged)
+{
+	unsigned int n = 0;
+
+	fflush(logged->diag.to);
+	for (const char *at = logged->text; *at; at++)
+		n += *at == '\n';
+	return n;
+}
+
+static void log_close(struct logged *logged)
+{
+	fclose(logged->diag.to);
+	free(logged->text);
+}
+
+static void a_log_has_times_and_levels(void **state)
+{
+	const struct where where = {"https://server", 0};
+	struct logged logged;
+
+	(void)state;
+	log_open(&logged);
+	diag_warn(&logged.diag, &where, "/api/v1/pods", "the server\x1b hangs");
+	log_ms += 5;
+	diag_note(&logged.diag, NULL, NULL, "engine: leads");
+	diag_error(&logged.diag, NULL, NULL, "e");
+	fflush(logged.diag.to);
+	assert_string_equal(
+		logged.text,
+		"2023-11-14T22:13:21.000Z warning: https://server: /api/v1/pods: the server\\x1b "
+		"hangs\n2023-11-14T22:13:21.005Z note: engine: leads\n"
+		"2023-11-14T22:13:21.005Z error: e\n");
+	log_close(&logged);
+}
+
+/* A message once a second for a day, and another one behind it. */
+static void a_log_does_not_end(void **state)
+{
+	struct logged logged;
+	unsigned int before;
+
+	(void)state;
+	log_open(&logged);
+	for (int i = 0; i < 86400; i++) {
+		diag_warn(&logged.diag, NULL, NULL, "again");
+		log_ms += 1000;
+	}
+	before = log_lines(&logged);
+	assert_in_range(before, 86400000 / LOG_REPEAT_MS * LOG_SAME - LOG_SAME,
+			86400000 / LOG_REPEAT_MS * LOG_SAME + LOG_SAME);
+	assert_non_null(strstr(logged.text, "again (55 times more since this was printed last)\n"));
+	diag_warn(&logged.diag, NULL, NULL, "another");
+	assert_int_equal(log_lines(&logged), before + 1);
+	assert_int_equal(logged.diag.warnings, 86401);
+	log_close(&logged);
+}
+
+/* Thousands of messages at once, each another one: a burst is printed, the others are counted. */
+static void a_log_has_no_flood(void **state)
+{
+	struct logged logged;
+
+	(void)state;
+	log_open(&logged);
+	log_ms = 3600000;
+	for (int i = 0; i < 5000; i++)
+		diag_warn(&logged.diag, NULL, NULL, "message %d", i);
+	assert_int_equal(log_lines(&logged), LOG_BURST);
+	log_ms += 1000;
+	for (int i = 0; i < 5000; i++)
+		diag_warn(&logged.diag, NULL, NULL, "later message %d", i);
+	assert_int_equal(log_lines(&logged), LOG_BURST + LOG_SECOND + 1);
+	assert_non_null(strstr(logged.text, "log: 4900 messages were too many"));
+	log_close(&logged);
+}
+
+/* A command that ends prints so many messages, and counts the others. */
+static void unprinted_messages_are_counted(void **state)
+{
+	unsigned int unprinted[3] = {0};
+	struct diag diag = {.unprinted = unprinted};
+
+	(void)state;
+	for (int i = 0; i < DIAG_MAX + 7; i++)
+		diag_warn(&diag, NULL, NULL, "w");
+	diag_note(&diag, NULL, NULL, "n");
+	assert_int_equal(unprinted[DIAG_NOTE], 0);
+	assert_int_equal(unprinted[DIAG_WARNING], 7);
+	assert_int_equal(unprinted[DIAG_ERROR], 0);
+}
+
 #define POD(name, ns, ip)                                                        \
 	"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"" name \
 	"\",\"namespace\":\"" ns "\"},\"status\":{\"podIP\":\"" ip "\"}}"
@@ -340,6 +460,10 @@ int main(void)
 		cmocka_unit_test(interning),
 		cmocka_unit_test(messages),
 		cmocka_unit_test(messages_have_a_limit),
+		cmocka_unit_test(a_log_has_times_and_levels),
+		cmocka_unit_test(a_log_does_not_end),
+		cmocka_unit_test(a_log_has_no_flood),
+		cmocka_unit_test(unprinted_messages_are_counted),
 		cmocka_unit_test(order_does_not_matter),
 		cmocka_unit_test(one_address_one_endpoint),
 	};

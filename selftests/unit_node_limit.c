@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Which nodes a rollout waits for, by the engine's clock: those that were heard within the limit
- * that they know. A limit that has become shorter counts from when the nodes were told.
+ * that they know. A limit that has become shorter counts from when the nodes were told. A node that
+ * reports without progress counts for three limits.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cluster/engine.h"
 
@@ -32,6 +36,32 @@ bool objects_have_node(const struct objects *objects, const char *name)
 	return true;
 }
 
+/* The last mark of a node's status; NULL: none. */
+static struct json_object *mark;
+static const struct api_answer *answer; /* to marks */
+static const struct api_answer taken = {.status = 200};
+static const struct api_answer forbidden = {.status = 403, .error = "forbidden"};
+
+int api_send(struct api *api, const struct api_request *request)
+{
+	(void)api;
+	assert_string_equal(request->method, "PATCH");
+	assert_string_equal(request->path, STORE_NODE_STATUS "/n/status");
+	json_object_put(mark);
+	mark = json_object_get(request->body);
+	request->done(request->data, answer);
+	return 0;
+}
+
+void engine_step_done(void *data, const struct api_answer *done)
+{
+	struct engine *stepping = data;
+
+	(void)done;
+	stepping->busy = false;
+}
+
+static struct diag quiet;
 static struct engine_options options;
 static struct engine engine;
 
@@ -45,6 +75,7 @@ static void begin(unsigned int own, unsigned int told, uint64_t listens)
 	options.node_seconds = own;
 	answers = 1;
 	engine = (struct engine){.options = &options,
+				 .diag = &quiet,
 				 .nodes = engine_reports_new(),
 				 .status.limit = told,
 				 .listens = listens};
@@ -109,12 +140,209 @@ static void limit_from_when_it_counts(void **state)
 	end();
 }
 
+/* Progress. The node has installed 7, and its endpoints are in 6. */
+
+static unsigned int beats;
+
+/* The node reports, as each few seconds. @reason: of its condition Ready, or NULL. */
+static void report(uint32_t policy, uint32_t endpoint, const char *reason)
+{
+	struct json_object *object;
+	char *text;
+
+	assert_true(asprintf(&text,
+			     "{\"status\":{\"latestPolicyGeneration\":%u,"
+			     "\"latestEndpointGeneration\":%u,\"heartbeat\":\"%u\",\"conditions\":["
+			     "{\"type\":\"Ready\",\"reason\":\"%s\"}]}}",
+			     policy, endpoint, beats++, reason ? reason : "AsWanted") > 0);
+	object = json_tokener_parse(text);
+	engine_report(&engine, "n", object);
+	json_object_put(object);
+	free(text);
+}
+
+static void wants(uint32_t policy, uint32_t endpoint)
+{
+	const uint32_t last_policy = engine.status.policy, last_endpoint = engine.status.endpoint;
+
+	engine.status.policy = policy;
+	engine.status.endpoint = endpoint;
+	engine_wants_more(&engine, last_policy, last_endpoint);
+}
+
+/* Returns true if the node counts. */
+static bool counts(void)
+{
+	const struct least least = engine_least(&engine);
+
+	assert_int_equal(least.nodes + least.n_late, 1);
+	return least.nodes;
+}
+
+/* Heartbeats go on for so many ms. Returns true if the node counts at the end. */
+static bool beats_for(uint64_t ms, uint32_t policy, uint32_t endpoint, const char *reason)
+{
+	const uint64_t end_at = now + ms;
+
+	for (; now < end_at; now += 1000) {
+		report(policy, endpoint, reason);
+		while (engine_check_progress(&engine))
+			;
+	}
+	return counts();
+}
+
+static const char *marked(void)
+{
+	return mark ? json_object_to_json_string(mark) : "";
+}
+
+static void begin_wanting(void)
+{
+	json_object_put(mark);
+	mark = NULL;
+	answer = &taken;
+	begin(20, 20, 1);
+	wants(7, 6);
+	wants(8, 6);
+}
+
+static void no_progress(void **state)
+{
+	(void)state;
+	begin_wanting();
+	assert_true(beats_for(60000, 7, 6, NULL));
+	assert_null(mark);
+	assert_false(beats_for(2000, 7, 6, NULL));
+	assert_non_null(strstr(marked(), "\"False\""));
+	assert_non_null(strstr(marked(), "node n lacks policy 8: it has installed 7"));
+	assert_true(engine_least(&engine).silent);
+	assert_int_equal(engine_least(&engine).late_lacks, 8);
+	/* what the node lacked is installed, and is not active: that is not enough */
+	wants(8, 8);
+	assert_false(beats_for(5000, 8, 7, "NoProgress"));
+	assert_true(beats_for(1000, 8, 8, "NoProgress"));
+	assert_non_null(strstr(marked(), "\"True\""));
+	end();
+}
+
+/* Each step of progress gives the node three limits again. */
+static void slow_progress(void **state)
+{
+	(void)state;
+	begin_wanting();
+	wants(20, 6);
+	for (uint32_t policy = 8; policy < 20; policy++)
+		assert_true(beats_for(59000, policy, 6, NULL));
+	assert_false(beats_for(62000, 19, 6, NULL));
+	end();
+}
+
+/* A node that installs each policy and activates none stays behind, whatever is wanted since. */
+static void no_activation(void **state)
+{
+	(void)state;
+	begin_wanting();
+	for (uint32_t policy = 8; policy < 14; policy++) {
+		wants(policy, policy - 1);
+		assert_int_equal(beats_for(10000, policy, 6, NULL), policy < 14);
+	}
+	assert_false(beats_for(2000, 13, 6, NULL));
+	end();
+}
+
+/* A node that was idle, or silent, has three limits from the change on, or from when it is back. */
+static void idle_or_back(void **state)
+{
+	(void)state;
+	begin_wanting();
+	wants(7, 7);
+	assert_true(beats_for(300000, 7, 7, NULL));
+	wants(8, 7);
+	assert_true(beats_for(59000, 7, 7, NULL));
+	now += 100000;
+	assert_true(beats_for(59000, 7, 7, NULL));
+	assert_false(beats_for(3000, 7, 7, NULL));
+	end();
+}
+
+/* The second time a node has one limit, until it has kept a rollout's pace. */
+static void second_time(void **state)
+{
+	(void)state;
+	begin_wanting();
+	assert_false(beats_for(62000, 7, 6, NULL));
+	wants(8, 8);
+	assert_true(beats_for(1000, 8, 8, "NoProgress"));
+	wants(9, 8);
+	assert_false(beats_for(22000, 8, 8, NULL));
+	wants(9, 9);
+	assert_true(beats_for(1000, 9, 9, "NoProgress"));
+	wants(10, 9);
+	assert_true(beats_for(1000, 10, 9, NULL));
+	wants(10, 10);
+	assert_true(beats_for(1000, 10, 10, NULL));
+	wants(11, 10);
+	assert_true(beats_for(59000, 10, 10, NULL));
+	end();
+}
+
+/* An engine that begins to lead takes over what the last one found out. */
+static void mark_of_another_engine(void **state)
+{
+	(void)state;
+	begin_wanting();
+	end();
+	engine.nodes = engine_reports_new();
+	assert_false(beats_for(1000, 7, 6, "NoProgress"));
+	assert_null(mark);
+	/* the node's follower writes its own condition: the mark is written again */
+	assert_false(beats_for(1000, 7, 6, NULL));
+	assert_non_null(strstr(marked(), "\"False\""));
+	end();
+}
+
+/* The mark comes while another engine leads. */
+static void mark_while_another_leads(void **state)
+{
+	(void)state;
+	begin_wanting();
+	for (int i = 0; i < 10; i++, now += 1000)
+		report(7, 6, i < 5 ? NULL : "NoProgress");
+	engine.listens = now;
+	engine_take_marks(&engine);
+	assert_false(beats_for(2000, 7, 6, "NoProgress"));
+	assert_null(mark);
+	assert_true(beats_for(1000, 8, 8, "NoProgress"));
+	end();
+}
+
+/* An older role lets the engine write no mark: rollouts go on all the same. */
+static void mark_refused(void **state)
+{
+	(void)state;
+	begin_wanting();
+	answer = &forbidden;
+	assert_false(beats_for(62000, 7, 6, NULL));
+	assert_false(engine_check_progress(&engine));
+	assert_false(counts());
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(limit_that_nodes_know),
 		cmocka_unit_test(limit_that_nodes_do_not_know),
 		cmocka_unit_test(limit_from_when_it_counts),
+		cmocka_unit_test(no_progress),
+		cmocka_unit_test(slow_progress),
+		cmocka_unit_test(no_activation),
+		cmocka_unit_test(idle_or_back),
+		cmocka_unit_test(second_time),
+		cmocka_unit_test(mark_of_another_engine),
+		cmocka_unit_test(mark_while_another_leads),
+		cmocka_unit_test(mark_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

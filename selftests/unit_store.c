@@ -62,7 +62,7 @@ static void answer_all(void)
 	while (n_waiting) {
 		struct waiting wait = waiting[--n_waiting];
 		const struct api_answer answer = {
-			wait.status, wait.status < 300 ? NULL : "no such answer", wait.body};
+			wait.status, wait.status < 300 ? NULL : "no such answer", wait.body, false};
 
 		wait.request.done(wait.request.data, &answer);
 		json_object_put(wait.body);
@@ -266,10 +266,10 @@ static void status_of_columns(void **state)
 	struct json_object *whole = json_tokener_parse(
 		"{\"metadata\":{\"resourceVersion\":\"5\"},\"spec\":{\"desiredPolicyGeneration\":7,"
 		"\"desiredEndpointGeneration\":6,\"checksum\":\"00000000000000ab\",\"delta\":\"AA=="
-		"\",\"nodeLimitSeconds\":50}}");
+		"\",\"nodeLimitSeconds\":50},\"status\":{\"oldestEndpointGeneration\":4}}");
 	struct json_object *cells =
 		json_tokener_parse("{\"metadata\":{\"resourceVersion\":\"5\"},\"cells\":{"
-				   "\"Desired\":7,\"Endpoints\":6,\"Limit\":50,"
+				   "\"Desired\":7,\"Endpoints\":6,\"Limit\":50,\"Oldest\":4,"
 				   "\"Checksum\":\"00000000000000ab\",\"Delta\":\"AA==\"}}");
 	struct json_object *written;
 	struct store_status status = {0};
@@ -283,6 +283,7 @@ static void status_of_columns(void **state)
 		assert_int_equal(status.endpoint, 6);
 		assert_int_equal(status.checksum, 0xab);
 		assert_int_equal(status.limit, 50);
+		assert_int_equal(status.oldest, 4);
 		if (i)
 			break;
 		written = store_status_object(&status);

@@ -2,10 +2,11 @@
 /* clang-format off */
 /*
  * Programs that are not Bulkhead's and must be left alone. Each drops every packet, so that its
- * effect shows, except the last four.
+ * effect shows, except the last five.
  *
  *   foreign tcx INTERFACE PIN        at ingress, before the links that are there; pins its link
  *   foreign whole INTERFACE PIN      as tcx, but drops only packets in one piece, headers and all
+ *   foreign tcx-first INTERFACE PIN  as tcx, but it passes every packet, so that no other link sees it
  *   foreign tcx-pass INTERFACE PIN   behind the links that are there; passes every packet, so that
  *                                    no filter of a clsact qdisc sees it
  *   foreign clsact INTERFACE         a filter at ingress, in a clsact qdisc that is there
@@ -135,6 +136,9 @@ int main(int argc, char **argv)
 
 	if (ifindex && argc == 4 && !strcmp(argv[1], "tcx"))
 		error = attach_tcx(load(BPF_PROG_TYPE_SCHED_CLS, TC_DROP), ifindex, argv[3],
+				   LINK_BEFORE);
+	else if (ifindex && argc == 4 && !strcmp(argv[1], "tcx-first"))
+		error = attach_tcx(load(BPF_PROG_TYPE_SCHED_CLS, TC_PASS), ifindex, argv[3],
 				   LINK_BEFORE);
 	else if (ifindex && argc == 4 && !strcmp(argv[1], "tcx-pass"))
 		error = attach_tcx(load(BPF_PROG_TYPE_SCHED_CLS, TC_PASS), ifindex, argv[3], 0);

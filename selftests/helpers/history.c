@@ -31,6 +31,7 @@ struct node {
 	uint64_t heard; /* ms: the last change of the heartbeat */
 	uint64_t changed; /* ms: the last change of `has` */
 	uint32_t has, before; /* latestPolicyGeneration, and its value before that change */
+	bool late; /* the engine has marked the node: it makes no progress, and does not count */
 };
 
 static struct node nodes[NODES_MAX];
@@ -117,6 +118,7 @@ static void take_report(const char *name, struct json_object *status)
 	const char *heartbeat = text(status, "heartbeat");
 
 	reports++;
+	node->late = strstr(json_object_to_json_string(get(status, "conditions")), "NoProgress");
 	if (strcmp(node->heartbeat, heartbeat))
 		node->heard = now();
 	snprintf(node->heartbeat, sizeof(node->heartbeat), "%s", heartbeat);
@@ -131,7 +133,7 @@ static bool lacks(const struct node *node, uint32_t generation)
 {
 	const uint64_t time = now();
 
-	return node->has < generation && node->heard + limit_ms > time &&
+	return node->has < generation && !node->late && node->heard + limit_ms > time &&
 	       (node->changed + RACE_MS < time || (node->before && node->before < generation));
 }
 

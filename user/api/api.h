@@ -10,6 +10,11 @@
  * A fault of the server (it ends a stream, hangs, answers nonsense or a status of 500 and above)
  * is never an error for the caller: a watch starts again after 0.1 s at first and 30 s at most,
  * plus a random part of that. A fault is logged once.
+ *
+ * A watch waits no longer than is of use. Where no server accepts connections, an attempt costs no
+ * server anything, and the pause is 1 s at most. Where the server has answered any other request, a
+ * watch to which it gave no answer, or a status of 500 and above, tries at once, though no sooner
+ * than 1 s after its last attempt.
  */
 #ifndef BULKHEAD_API_API_H
 #define BULKHEAD_API_API_H
@@ -39,6 +44,7 @@ struct api_answer {
 	const char *error; /* for messages: the server's message, or why there is no answer; NULL:
 			    * the status is 2xx */
 	struct json_object *body; /* NULL: none, or not JSON */
+	bool absent; /* no server accepts connections at the address */
 };
 
 typedef void api_done(void *data, const struct api_answer *answer);
@@ -94,6 +100,9 @@ struct api_watch *api_watch(struct api *api, const char *path, const char *query
  * callbacks. NULL is fine. */
 void api_unwatch(struct api_watch *watch);
 
+/* A pause after a failure where no server accepts connections, at most: ms. */
+#define API_ABSENT_MS 1000
+
 /* Returns since when the collection is followed without a fault, in ms of api_now(); 0: there is
  * a fault. */
 uint64_t api_watch_since(const struct api_watch *watch);
@@ -118,6 +127,16 @@ unsigned int api_jitter(unsigned int ms);
 /* Returns the milliseconds to wait after a failure: @first, twice as many after each further one,
  * @most at most, and a random part on top. @backoff: kept from call to call; 0 after a success. */
 unsigned int api_backoff(unsigned int *backoff, unsigned int first, unsigned int most);
+
+/* Calls @ready from the loop whenever @fd can be read, until api_close(). */
+#define API_READERS_MAX 4
+struct api_reader {
+	int fd;
+	void (*ready)(void *data);
+	void *data;
+	struct api_reader *next;
+};
+void api_reader_add(struct api *api, struct api_reader *reader);
 
 /* Calls @ready from the loop whenever @fd can be read. The loop has one such @fd at most; -1
  * removes it. */

@@ -127,6 +127,22 @@ static void set_data(struct reading *reading, char **to, const struct tree *map,
 	}
 }
 
+/* Returns true if a token may be sent to @server: TLS, or this machine's own address. A name that
+ * begins like that address is another host's. */
+static bool is_private(const char *server)
+{
+	static const char loopback[] = "http://127.0.0.1";
+	const char *rest = server + strlen(loopback);
+
+	if (!strncmp(server, "https://", 8))
+		return true;
+	if (strncmp(server, loopback, strlen(loopback)))
+		return false;
+	if (*rest == ':')
+		rest += 1 + strspn(rest + 1, "0123456789");
+	return !*rest || *rest == '/';
+}
+
 static void read_cluster(struct reading *reading)
 {
 	struct api_config *config = reading->config;
@@ -139,8 +155,9 @@ static void read_cluster(struct reading *reading)
 	if (insecure && !strcmp(insecure->text, "true"))
 		return refuse(reading, insecure,
 			      "TLS is always verified: give a certificate-authority");
-	if (strncmp(server, "https://", 8) && strncmp(server, "http://127.0.0.1", 16))
-		return refuse(reading, tree_get(cluster, "server"), "must begin with https://");
+	if (!is_private(server))
+		return refuse(reading, tree_get(cluster, "server"),
+			      "must begin with https://, or be http://127.0.0.1:PORT");
 	set(reading, &config->server, server);
 	if (config->server)
 		while (*config->server && config->server[strlen(config->server) - 1] == '/')

@@ -52,7 +52,12 @@ struct api_transfer {
 	/* The transfer is over, and is freed when the callback returns. @status 0: there was no
 	 * answer. */
 	void (*ended)(void *data, struct api_transfer *transfer, long status);
+	/* The server has begun to answer with 200: a stream sends nothing more until its first
+	 * event. NULL: not of interest. */
+	void (*began)(void *data);
 	void *data;
+	bool begins; /* began() is to be called */
+	bool absent; /* no server accepts connections at the address */
 	bool streams; /* the transfer is a stream: part() gets the bytes received */
 	bool timed_out; /* the server sent nothing for too long */
 	struct api_transfer *next;
@@ -66,6 +71,7 @@ struct api_transfer_options {
 	bool anew; /* use a new connection, since an old one may hang */
 	int (*part)(void *data, const char *bytes, size_t n);
 	void (*ended)(void *data, struct api_transfer *transfer, long status);
+	void (*began)(void *data);
 	void *data;
 };
 
@@ -91,6 +97,11 @@ struct diag *api_diag(struct api *api);
 /* The list of all watches, which start again where the server hangs. */
 struct api_watch **api_watches(struct api *api);
 void api_watch_restart(struct api_watch *watch);
+/* Lets a watch that waits since the server gave no answer try again: the server has answered
+ * another request. */
+void api_watch_hurry(struct api_watch *watch);
+/* Does so for all watches. */
+void api_answered(struct api *api);
 struct api_watch **api_watch_next(struct api_watch *watch);
 
 #endif

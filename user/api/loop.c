@@ -23,6 +23,7 @@ struct api {
 	int fd; /* -1: none */
 	void (*ready)(void *data);
 	void *ready_data;
+	struct api_reader *readers;
 };
 
 uint64_t api_now(void)
@@ -148,6 +149,12 @@ static void restart_watches(struct api *api)
 	}
 }
 
+void api_answered(struct api *api)
+{
+	for (struct api_watch *watch = api->watches; watch; watch = *api_watch_next(watch))
+		api_watch_hurry(watch);
+}
+
 static void request_ended(void *data, struct api_transfer *transfer, long status)
 {
 	struct pending *pending = data;
@@ -157,11 +164,14 @@ static void request_ended(void *data, struct api_transfer *transfer, long status
 		.status = status,
 		.error = api_transfer_error(transfer, status, body),
 		.body = body,
+		.absent = transfer->absent,
 	};
 
 	pending->api->counts.failed += !status || status >= 500;
 	if (transfer->timed_out && pending->received == pending->api->counts.received)
 		restart_watches(pending->api);
+	else if (!answer.error)
+		api_answered(pending->api);
 	pending->done(pending->data, &answer);
 	json_object_put(body);
 	free(pending);
@@ -274,8 +284,25 @@ static void transfer_done(struct api *api, CURL *easy, CURLcode code)
 	curl.easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
 	curl.easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
 	transfer->timed_out = code == CURLE_OPERATION_TIMEDOUT;
+	transfer->absent = code == CURLE_COULDNT_CONNECT;
 	if (deliver(api, transfer))
 		end_transfer(api, transfer, code == CURLE_OK ? status : 0);
+}
+
+/* Tells the owners of the streams that the server has begun to answer. */
+static void begin_streams(struct api *api)
+{
+	struct api_transfer *transfer = api->transfers;
+
+	while (transfer && !api->stopped) {
+		if (!transfer->begins) {
+			transfer = transfer->next;
+			continue;
+		}
+		transfer->begins = false;
+		transfer->began(transfer->data);
+		transfer = api->transfers; /* began() may have changed the list */
+	}
 }
 
 /* Returns a stream that has received bytes; NULL: no stream has. */
@@ -297,6 +324,7 @@ static void run_transfers(struct api *api)
 	CURLMsg *message;
 
 	curl.multi_perform(api->multi, &running);
+	begin_streams(api);
 	while (!api->stopped && (transfer = next_part(api)))
 		deliver(api, transfer);
 	while (!api->stopped && (message = curl.multi_info_read(api->multi, &left)))
@@ -311,18 +339,32 @@ void api_listen(struct api *api, int fd, void (*ready)(void *data), void *data)
 	api->ready_data = data;
 }
 
-/* Waits until a timer runs out, the server sends something, or a file descriptor can be read. */
+void api_reader_add(struct api *api, struct api_reader *reader)
+{
+	reader->next = api->readers;
+	api->readers = reader;
+}
+
+/* Waits until a timer runs out, the server sends something, or a file descriptor can be read. A
+ * descriptor that is not there, -1, is never ready. */
 static void wait_for_more(struct api *api, int stop)
 {
-	struct curl_waitfd fds[] = {{.fd = stop, .events = CURL_WAIT_POLLIN},
-				    {.fd = api->fd, .events = CURL_WAIT_POLLIN}};
-	const unsigned int first = stop < 0, end = api->fd < 0 ? 1 : 2;
+	struct curl_waitfd fds[2 + API_READERS_MAX] = {{.fd = stop, .events = CURL_WAIT_POLLIN},
+						       {.fd = api->fd, .events = CURL_WAIT_POLLIN}};
+	struct api_reader *reader;
+	unsigned int n = 2;
 
-	curl.multi_poll(api->multi, &fds[first], end - first, until_next(api), NULL);
+	for (reader = api->readers; reader && n < 2 + API_READERS_MAX; reader = reader->next)
+		fds[n++] = (struct curl_waitfd){.fd = reader->fd, .events = CURL_WAIT_POLLIN};
+	curl.multi_poll(api->multi, fds, n, until_next(api), NULL);
 	if (fds[0].revents)
 		api->stopped = true;
 	else if (fds[1].revents)
 		api->ready(api->ready_data);
+	reader = api->readers;
+	for (unsigned int i = 2; i < n && !api->stopped; i++, reader = reader->next)
+		if (fds[i].revents)
+			reader->ready(reader->data);
 }
 
 void api_run(struct api *api, int stop)

@@ -52,6 +52,19 @@ static size_t receive(char *bytes, size_t size, size_t n, void *data)
 	return n;
 }
 
+/* The line after the last header is empty. */
+static size_t on_header(char *line, size_t size, size_t n, void *data)
+{
+	struct api_transfer *transfer = data;
+	long status = 0;
+
+	n *= size;
+	curl.easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (transfer->began && status == 200 && n && (*line == '\r' || *line == '\n'))
+		transfer->begins = true;
+	return n;
+}
+
 static int on_socket(void *data, curl_socket_t fd, curlsocktype purpose)
 {
 	unsigned int ms = UNACKNOWLEDGED;
@@ -181,15 +194,19 @@ static int set_url(struct api_transfer *transfer)
 
 static void set_way(struct api_transfer *transfer, const struct api_transfer_options *options)
 {
+	const bool tls = !strncmp(api_server(transfer->api), "https:", 6);
 	CURL *easy = transfer->easy;
 
 	curl.easy_setopt(easy, CURLOPT_PRIVATE, transfer);
 	curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive);
 	curl.easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+	curl.easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl.easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
 	curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->error);
 	curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl.easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
-	curl.easy_setopt(easy, CURLOPT_PIPEWAIT, options->anew ? 0L : 1L);
+	/* Plain HTTP has no streams within a connection: a request would wait for a watch's end. */
+	curl.easy_setopt(easy, CURLOPT_PIPEWAIT, !options->anew && tls ? 1L : 0L);
 	curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, options->anew ? 1L : 0L);
 	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 10L);
 	curl.easy_setopt(easy, CURLOPT_TIMEOUT, (long)options->seconds);
@@ -211,6 +228,7 @@ struct api_transfer *api_transfer_begin(struct api *api, const struct api_transf
 	transfer->api = api;
 	transfer->part = options->part;
 	transfer->ended = options->ended;
+	transfer->began = options->began;
 	transfer->data = options->data;
 	transfer->easy = curl.easy_init();
 	transfer->path = strdup(options->path);

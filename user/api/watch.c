@@ -18,6 +18,10 @@
 #define LIST_SECONDS 60
 #define BACKOFF_FIRST 100 /* ms */
 #define BACKOFF_MAX 30000
+#define HURRY_MS 1000 /* between attempts of a watch that other requests' answers cause */
+/* So many such attempts may follow a fault where the server then refuses: a server that starts does
+ * not know all roles at once. */
+#define HURRIES_MAX 10
 #define SHORT_MS 1000 /* a stream that ends sooner counts as a failure */
 #define EVENT_MAX (16u << 20) /* bytes of an event; etcd takes objects of up to 1.5 MB */
 
@@ -44,6 +48,9 @@ struct api_watch {
 	uint64_t began; /* ms: when the transfer began */
 	uint64_t since; /* ms: when the first list ended, or when the last fault ended */
 	bool failed; /* the fault was reported */
+	bool unanswered; /* the fault is no answer, or a status of 500 and above; or began so */
+	unsigned int hurries; /* attempts since then that other requests' answers caused */
+	bool there; /* the server has had the collection */
 	bool too_old; /* the server has forgotten events: list again */
 	bool stale; /* the server's cache may be older than the last event: list from the store */
 	bool anew; /* use a new connection next */
@@ -82,23 +89,59 @@ static void complain(struct api_watch *watch, const char *what)
 	watch->failed = true;
 }
 
-static void good(struct api_watch *watch)
+/* Ends a fault: the server answers this watch. Does not end the backoff, since a stream alone is no
+ * success. */
+static void answers(void *data)
 {
+	struct api_watch *watch = data;
 	struct where where = {api_server(watch->api), 0};
 
 	if (watch->failed)
 		diag_note(api_diag(watch->api), &where, watch->path, "answers again");
 	if (watch->failed && watch->since)
 		watch->since = api_now();
-	watch->failed = false;
+	watch->failed = watch->unanswered = watch->anew = false;
+	api_answered(watch->api);
+}
+
+static void good(struct api_watch *watch)
+{
+	answers(watch);
 	watch->backoff = 0;
-	watch->anew = false;
 }
 
 static void later(struct api_watch *watch)
 {
 	api_timer_set(watch->api, &watch->again,
 		      api_backoff(&watch->backoff, BACKOFF_FIRST, BACKOFF_MAX));
+}
+
+/* Waits after a transfer that ended with this status. */
+static void later_than(struct api_watch *watch, const struct api_transfer *transfer, long status)
+{
+	const bool none = !status || status >= 500;
+
+	watch->anew = !status;
+	if (none)
+		watch->hurries = 0;
+	watch->unanswered = none || (watch->unanswered && status != 429);
+	api_timer_set(watch->api, &watch->again,
+		      api_backoff(&watch->backoff, BACKOFF_FIRST,
+				  transfer->absent ? API_ABSENT_MS : BACKOFF_MAX));
+}
+
+void api_watch_hurry(struct api_watch *watch)
+{
+	const uint64_t now = api_now(), earliest = watch->began + HURRY_MS;
+	const uint64_t due = earliest > now ? earliest : now;
+
+	if (!watch->unanswered || watch->transfer || watch->again.due <= due ||
+	    watch->hurries >= HURRIES_MAX)
+		return;
+	watch->hurries++;
+	api_timer_set(watch->api, &watch->again, due - now);
+	if (watch->backoff > HURRY_MS)
+		watch->backoff = HURRY_MS;
 }
 
 static void list_anew(struct api_watch *watch)
@@ -296,6 +339,7 @@ static void stream_ended(void *data, struct api_transfer *transfer, long status)
 		return;
 	}
 	if (status == 410 || watch->too_old) {
+		status = 410;
 		watch->too_old = false;
 		watch->stale = true;
 		list_anew(watch);
@@ -307,9 +351,8 @@ static void stream_ended(void *data, struct api_transfer *transfer, long status)
 
 		complain(watch, api_transfer_error(transfer, status, body));
 		json_object_put(body);
-		watch->anew = !status;
 	}
-	later(watch);
+	later_than(watch, transfer, status);
 }
 
 /* Lists */
@@ -350,6 +393,7 @@ static void take_list(struct api_watch *watch, struct json_object *page)
 		return;
 	}
 	good(watch);
+	watch->there = true;
 	if (!more)
 		tell_difference(watch);
 	go(watch);
@@ -365,9 +409,11 @@ static void list_ended(void *data, struct api_transfer *transfer, long status)
 	if (status == 200) {
 		take_list(watch, page);
 	} else if (status == 404) {
-		good(watch);
+		answers(watch);
 		tell_difference(watch); /* the collection does not exist, and so is empty */
-		watch->backoff = BACKOFF_MAX / 2;
+		/* A server that starts may lack a collection for a moment that it had before. */
+		if (!watch->there)
+			watch->backoff = BACKOFF_MAX / 2;
 		list_anew(watch);
 		later(watch);
 	} else {
@@ -376,8 +422,7 @@ static void list_ended(void *data, struct api_transfer *transfer, long status)
 			list_anew(watch);
 		else
 			complain(watch, api_transfer_error(transfer, status, page));
-		watch->anew = !status;
-		later(watch);
+		later_than(watch, transfer, status);
 	}
 	json_object_put(page);
 }
@@ -437,6 +482,7 @@ static void go(void *data)
 		.anew = watch->anew,
 		.part = watch->version ? take_part : NULL,
 		.ended = watch->version ? stream_ended : list_ended,
+		.began = watch->version ? answers : NULL,
 		.data = watch,
 	};
 
@@ -460,7 +506,7 @@ void api_watch_restart(struct api_watch *watch)
 	api_transfer_end(watch->transfer);
 	watch->transfer = NULL;
 	watch->line.n = 0;
-	watch->anew = true;
+	watch->anew = watch->unanswered = true;
 	complain(watch, "the server hangs");
 	later(watch);
 }

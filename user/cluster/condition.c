@@ -45,3 +45,16 @@ bool condition_add(struct json_object *conditions, struct json_object *before,
 	json_object_array_add(conditions, added);
 	return was ? !same : !condition->holds;
 }
+
+void condition_keep(struct json_object *conditions, struct json_object *before)
+{
+	if (!json_object_is_type(before, json_type_array))
+		return;
+	for (size_t i = 0; i < json_object_array_length(before); i++) {
+		struct json_object *condition = json_object_array_get_idx(before, i);
+		const char *type = api_text(condition, "type");
+
+		if (type && !find(conditions, type))
+			json_object_array_add(conditions, json_object_get(condition));
+	}
+}

@@ -21,4 +21,7 @@ struct condition {
 bool condition_add(struct json_object *conditions, struct json_object *before,
 		   const struct condition *condition);
 
+/* Adds the conditions of @before (an array, or NULL) whose types @conditions lacks. */
+void condition_keep(struct json_object *conditions, struct json_object *before);
+
 #endif

@@ -14,6 +14,7 @@
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
 #define BATCH_MS 500 /* a batch ends after so long in any case */
 #define RETRY_MS 1000
+#define RELEASE_MS 2000 /* an engine that ends waits so long for the answer to its last request */
 /* Time between writes of PolicyStatus while a rollout goes on: each write is an event for every
  * node. */
 #define OBSERVE_MS 2000
@@ -89,6 +90,29 @@ static void object_refused(void *data, struct json_object *object, const char *w
 		events_about(engine->events, object, why);
 }
 
+static void object_aside(void *data, struct json_object *object, const char *why)
+{
+	struct engine *engine = data;
+	const char *ns = api_text(object, "metadata.namespace");
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%s %s%s%s: %s", api_text(object, "kind"), ns ? ns : "",
+		 ns ? "/" : "", api_text(object, "metadata.name"),
+		 why ? why : "is within its budgets again");
+	say(engine, why ? DIAG_WARNING : DIAG_NOTE,
+	    why ? "an object is set aside" : "an object counts again", text);
+	if (lease_held(engine->lease))
+		events_aside(engine->events, object, why);
+}
+
+static void policy_accepted(void *data, struct json_object *policy)
+{
+	struct engine *engine = data;
+
+	if (lease_held(engine->lease))
+		events_changed(engine->events, policy);
+}
+
 /* Publishing */
 
 static void published(void *data, int error, const char *why)
@@ -122,17 +146,20 @@ static void published(void *data, int error, const char *why)
 static bool compile(struct engine *engine)
 {
 	struct policy *policy = NULL;
-	uint64_t began = api_now();
-	int error = objects_compile(engine->objects, engine->policy, engine->diag, &policy);
+	const uint64_t began = api_now(), since = engine->dirty_since;
+	int error;
 
+	/* An address that passes to another Pod makes the objects change again at once. */
+	engine->due = engine->dirty = false;
+	error = objects_compile(engine->objects, engine->policy, engine->diag, &policy);
 	engine->counts.compiles++;
 	engine->counts.compile_time += api_now() - began;
-	engine->due = engine->dirty = false;
 	if (error) {
 		say(engine, DIAG_WARNING, "the objects make no policy, and the last one stays",
 		    NULL);
 		return false;
 	}
+	events_compiled(engine->events, engine->objects);
 	if (engine->policy && policy->generation == engine->policy->generation) {
 		policy_free(policy);
 		return false;
@@ -140,7 +167,7 @@ static bool compile(struct engine *engine)
 	engine->next = policy;
 	engine->next_since = engine->since;
 	free(engine->next_delta);
-	engine->counts.rollout_since = engine->dirty_since;
+	engine->counts.rollout_since = since;
 	engine->busy = true;
 	if (!store_publish(engine->api, engine->lost ? NULL : engine->policy, policy,
 			   &engine->next_since, &engine->next_delta, published, engine)) {
@@ -158,8 +185,11 @@ static bool compile(struct engine *engine)
 static int read_status(struct engine *engine, struct json_object *object)
 {
 	const uint32_t limit = engine->status.limit;
+	const uint32_t policy = engine->status.policy, endpoint = engine->status.endpoint;
 	int error = store_status_read(object, &engine->status);
 
+	if (engine->status.policy != policy || engine->status.endpoint != endpoint)
+		engine_wants_more(engine, policy, endpoint);
 	if (engine->status.limit != limit)
 		engine->listens = api_now();
 	return error;
@@ -250,8 +280,11 @@ static void count_rollout(struct engine *engine, const struct least *least)
 {
 	struct counts *counts = &engine->counts;
 
-	if (!counts->rollout_since || engine->status.endpoint != engine->status.policy ||
+	if (engine->status.endpoint != engine->status.policy || !least->nodes ||
 	    least->endpoint < engine->status.endpoint)
+		return;
+	events_active(engine->events, engine->status.endpoint, least->nodes);
+	if (!counts->rollout_since)
 		return;
 	counts->rollouts++;
 	counts->rollout_time += api_now() - counts->rollout_since;
@@ -260,7 +293,7 @@ static void count_rollout(struct engine *engine, const struct least *least)
 
 /* Status and collection: the last steps, when nothing else is left to do */
 
-static void step_done(void *data, const struct api_answer *answer)
+void engine_step_done(void *data, const struct api_answer *answer)
 {
 	struct engine *engine = data;
 
@@ -283,8 +316,9 @@ static bool is_observed(const struct engine *engine, const struct least *least, 
 	return engine->written[0] == (least->nodes ? least->policy : 0) &&
 	       engine->written[1] == (least->nodes ? least->endpoint : 0) &&
 	       engine->written_nodes == least->nodes && engine->written_quiet == least->n_quiet &&
-	       engine->written_complete == complete &&
-	       engine->written_refused == objects_refused(engine->objects);
+	       engine->written_late == least->n_late && engine->written_complete == complete &&
+	       engine->written_refused == objects_refused(engine->objects) &&
+	       engine->written_aside == objects_aside(engine->objects);
 }
 
 static struct json_object *observed_object(struct engine *engine, const struct least *least)
@@ -306,7 +340,7 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	struct api_request request = {
 		.method = "PATCH",
 		.path = STORE_POLICY_STATUS "/global/status",
-		.done = step_done,
+		.done = engine_step_done,
 		.data = engine,
 	};
 
@@ -326,8 +360,10 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	engine->written[1] = least->nodes ? least->endpoint : 0;
 	engine->written_nodes = least->nodes;
 	engine->written_quiet = least->n_quiet;
+	engine->written_late = least->n_late;
 	engine->written_complete = complete;
 	engine->written_refused = objects_refused(engine->objects);
+	engine->written_aside = objects_aside(engine->objects);
 	request.body = observed_object(engine, least);
 	engine->busy = !api_send(engine->api, &request);
 	json_object_put(request.body);
@@ -343,7 +379,7 @@ static bool collect(struct engine *engine, const struct least *least)
 	struct lh_entry *entry;
 	char path[256];
 	struct api_request request = {
-		.method = "DELETE", .path = path, .done = step_done, .data = engine};
+		.method = "DELETE", .path = path, .done = engine_step_done, .data = engine};
 
 	if (!engine->policy || !rolled_out(engine))
 		return false;
@@ -443,6 +479,8 @@ static void step(struct engine *engine)
 	    (!engine->policy || engine->policy->generation != engine->status.policy ||
 	     engine->verify))
 		return fetch(engine);
+	if (engine_check_progress(engine))
+		return;
 	least = engine_least(engine);
 	count_rollout(engine, &least);
 	if (!rolled_out(engine) && !least.silent && least.policy >= engine->status.policy)
@@ -478,6 +516,7 @@ static void status_gone(void *data, const char *key)
 	if (!strcmp(key, "global")) {
 		free(engine->status.version);
 		engine->status.version = NULL; /* written again, unchanged */
+		engine->written_nodes = UINT32_MAX; /* and so is what the nodes have */
 	}
 	step(engine);
 }
@@ -506,6 +545,7 @@ static void node_changed(void *data, const char *key, struct json_object *object
 
 	bool moves = engine_report(engine, key, object);
 
+	objects_left(engine->objects, key, api_get(object, "status.leftAddresses"));
 	check_lacked(engine, api_number(object, "status.lacksGeneration"));
 	if (moves || engine->verify)
 		step_soon(engine);
@@ -516,6 +556,7 @@ static void node_gone(void *data, const char *key)
 	struct engine *engine = data;
 
 	lh_table_delete(engine->nodes, key);
+	objects_left(engine->objects, key, NULL);
 	step_soon(engine);
 }
 
@@ -568,14 +609,20 @@ static void lease_changed(void *data)
 	engine->due = engine->dirty = true;
 	engine->written_nodes = UINT32_MAX;
 	/* objects that were refused while no engine led have no Event yet */
-	if (lease_held(engine->lease))
+	if (lease_held(engine->lease)) {
 		objects_tell_refused(engine->objects);
+		engine_take_marks(engine);
+	}
 	step(engine);
 }
 
 static int begin(struct engine *engine)
 {
-	static const struct objects_ops objects_ops = {objects_changed, object_refused};
+	static const struct objects_ops objects_ops = {.changed = objects_changed,
+						       .refused = object_refused,
+						       .aside = object_aside,
+						       .accepted = policy_accepted,
+						       .two_steps = true};
 	static const struct api_watch_ops status_ops = {
 		.changed = status_changed, .gone = status_gone, .synced = status_synced};
 	static const struct api_watch_ops node_ops = {
@@ -608,19 +655,58 @@ static int begin(struct engine *engine)
 		       : -ENOMEM;
 }
 
+/* Returns what an engine lacks to be ready to lead; NULL: nothing. */
+static const char *missing(void *data)
+{
+	const struct engine *engine = data;
+
+	if (!is_synced(engine))
+		return "the API server has not listed all objects yet";
+	if (!api_watch_since(engine->status_watch) || !api_watch_since(engine->nodes_watch))
+		return "the API server does not answer";
+	if (lease_held(engine->lease) && !engine->status.policy)
+		return "there is no policy yet";
+	return NULL;
+}
+
+static void on_release(void *data)
+{
+	api_stop(data);
+}
+
+/* Ends this engine's lead, so that another engine need not wait for the lease to run out. */
+static void release(struct engine *engine)
+{
+	struct api_timer limit = {.run = on_release, .data = engine->api};
+
+	if (!lease_held(engine->lease))
+		return;
+	say(engine, DIAG_NOTE, "ends, and gives the lease up", NULL);
+	api_timer_set(engine->api, &limit, RELEASE_MS);
+	lease_release(engine->lease, on_release, engine->api);
+	api_run(engine->api, -1);
+	api_timer_stop(engine->api, &limit);
+}
+
 int engine_run(const struct engine_options *options, struct diag *diag, int stop)
 {
 	struct engine engine = {.options = options, .diag = diag};
+	const struct serve_options serve = {.listen = options->listen,
+					    .health = options->health,
+					    .metrics = engine_metrics,
+					    .missing = missing,
+					    .data = &engine};
 	int error = api_open(options->kubeconfig, diag, &engine.api);
 
 	if (error)
 		return error;
 	error = begin(&engine);
-	if (!error && options->listen)
-		error = serve_open(engine.api, options->listen, engine_metrics, &engine, diag,
-				   &engine.serve);
+	if (!error && (options->listen || options->health))
+		error = serve_open(engine.api, &serve, diag, &engine.serve);
 	if (!error)
 		api_run(engine.api, stop);
+	if (!error)
+		release(&engine);
 	serve_close(engine.serve);
 	lease_close(engine.lease);
 	objects_close(engine.objects);

@@ -19,7 +19,19 @@ struct report {
 	uint32_t policy, endpoint;
 	char *heartbeat;
 	uint64_t seen; /* ms: when the heartbeat last changed */
+	/* ms: when the node's policy and endpoints last changed, or were last those that are wanted
+	 */
+	uint64_t policy_since, endpoint_since;
+	/* 0: the node counts. Else it has made no progress, and counts again once its endpoints are
+	 * in this policy. */
+	uint32_t lacks;
+	uint8_t again; /* above 0: the node made no progress once before, and has not kept a
+			* rollout's pace since */
+	bool marked; /* the node's status says that it makes no progress */
+	struct json_object *conditions; /* of the node's status; NULL: none */
 };
+
+#define REPORT_LACKS_ANY UINT32_MAX /* `lacks` where another engine has marked the node */
 
 /* Counts for metrics. Times are in ms. */
 struct counts {
@@ -64,7 +76,8 @@ struct engine {
 	struct api_timer observe; /* ends the wait for the next write of the status */
 	uint64_t observed; /* ms: the last write of PolicyStatus */
 	uint64_t written[2]; /* the oldest generations of the nodes, as written into the status */
-	uint32_t written_nodes, written_refused, written_quiet;
+	uint32_t written_nodes, written_refused, written_aside, written_quiet, written_late;
+	uint64_t mark_at; /* ms: no node is marked before, since the last mark was refused */
 	bool written_complete; /* the status says that the rollout has ended */
 	struct json_object *conditions; /* of PolicyStatus, as last seen or written; NULL: none */
 };
@@ -78,8 +91,13 @@ struct least {
 	const char *quiet; /* a node of the cluster that reported once, and for which the rollout
 			    * does not wait; NULL: none */
 	uint32_t n_quiet;
-	bool silent; /* there are nodes, and all are silent: the rollout stops */
-	uint64_t next; /* ms: when the first of the nodes will have been silent for too long */
+	const char *late; /* a node of the cluster that reports without progress, and for which the
+			   * rollout does not wait; NULL: none */
+	uint32_t n_late;
+	uint32_t late_lacks; /* the policy that `late` lacks */
+	bool silent; /* there are nodes, and none counts: the rollout stops */
+	uint64_t next; /* ms: when the first of the nodes will have been silent, or without
+			* progress, for too long */
 };
 
 /* Returns the oldest generations of the nodes for which the rollout waits, and which nodes are late
@@ -90,6 +108,18 @@ struct least engine_least(const struct engine *engine);
 struct lh_table *engine_reports_new(void);
 /* Notes a NodePolicyStatus. Returns whether it may move a rollout: a heartbeat alone does not. */
 bool engine_report(struct engine *engine, const char *name, struct json_object *object);
+
+/* Ends a step whose request is answered, and begins the next. */
+void engine_step_done(void *data, const struct api_answer *answer);
+
+/* This engine begins to lead: takes over which nodes make no progress, as their statuses say. */
+void engine_take_marks(struct engine *engine);
+
+/* Notes which nodes had what was wanted until now: these generations. */
+void engine_wants_more(struct engine *engine, uint32_t policy, uint32_t endpoint);
+/* Counts nodes out that make no progress, counts nodes in that have caught up, and marks one of
+ * them. Returns true if a step has begun. */
+bool engine_check_progress(struct engine *engine);
 
 /* Returns the conditions of PolicyStatus, and writes an Event for each condition that has
  * turned. */

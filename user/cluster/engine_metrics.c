@@ -25,6 +25,9 @@ static void put_generations(const struct engine *engine, FILE *to)
 		       "node has, where one counts.",
 		       engine->status.endpoint, least.nodes ? &least.endpoint : NULL);
 	count_put(to, "engine_nodes", "Nodes that the rollout waits for.", least.nodes);
+	count_put(to, "engine_nodes_late",
+		  "Nodes that report without progress, and for which the rollout does not wait.",
+		  least.n_late);
 	count_put(to, "engine_nodes_reported", "Nodes that have a NodePolicyStatus.",
 		  lh_table_length(engine->nodes));
 }
@@ -42,6 +45,10 @@ void engine_metrics(void *data, FILE *to)
 		to, "engine_objects_refused",
 		"Refused objects: the last accepted version stays in effect, or a policy isolates.",
 		objects_refused(engine->objects));
+	count_put(to, "engine_objects_aside",
+		  "Objects over a budget: policies that isolate what they select, Services without "
+		  "backends.",
+		  objects_aside(engine->objects));
 	put_generations(engine, to);
 	count_put(to, "engine_compiles_total", "Compiles.", counts->compiles);
 	count_put(to, "engine_compiles_patched_total",

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The nodes' reports, and which nodes count. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/condition.h"
 #include "cluster/engine.h"
+
+/* A node that reports without progress counts for so many limits. The second time it counts for one
+ * limit, until it has kept a rollout's pace. */
+#define PROGRESS_LIMITS 3
+#define MARK_RETRY_MS 30000
+#define NO_PROGRESS "NoProgress"
 
 static void free_report(struct lh_entry *entry)
 {
 	struct report *report = lh_entry_v(entry);
 
 	free(report->heartbeat);
+	json_object_put(report->conditions);
 	free(report);
 	free(lh_entry_k(entry));
 }
@@ -24,6 +33,8 @@ static struct report *report_of(struct engine *engine, const char *name)
 		return lh_entry_v(entry);
 	report = calloc(1, sizeof(*report));
 	key = strdup(name);
+	if (report)
+		report->policy_since = report->endpoint_since = api_now();
 	if (!report || !key || lh_table_insert(engine->nodes, key, report)) {
 		free(report);
 		free(key);
@@ -46,10 +57,10 @@ static uint64_t node_limit(const struct engine *engine)
 	return (own > told ? own : told) * 1000ull;
 }
 
-/* Returns since when a node's silence counts: since its last report, or since this engine can hear
- * nodes, whichever is later. The engine cannot hear nodes while the server is silent or another
- * engine leads, and a node need not keep a limit that it does not know. */
-static uint64_t heard(const struct engine *engine, const struct report *report)
+/* Returns the later of @time and the time since when this engine can hear nodes. The engine cannot
+ * hear nodes while the server is silent or another engine leads, and a node need not keep a limit
+ * that it does not know. */
+static uint64_t listens_or(const struct engine *engine, uint64_t time)
 {
 	uint64_t since = api_watch_since(engine->nodes_watch);
 
@@ -57,7 +68,13 @@ static uint64_t heard(const struct engine *engine, const struct report *report)
 		return api_now();
 	if (engine->listens > since)
 		since = engine->listens;
-	return report->seen > since ? report->seen : since;
+	return time > since ? time : since;
+}
+
+/* Returns since when a node's silence counts. */
+static uint64_t heard(const struct engine *engine, const struct report *report)
+{
+	return listens_or(engine, report->seen);
 }
 
 static bool is_heard(const struct engine *engine, const struct report *report)
@@ -65,32 +82,201 @@ static bool is_heard(const struct engine *engine, const struct report *report)
 	return heard(engine, report) + node_limit(engine) > api_now();
 }
 
+/* Returns when a node that goes on without progress counts no more; UINT64_MAX: it has all that is
+ * wanted. */
+static uint64_t overdue(const struct engine *engine, const struct report *report)
+{
+	const uint64_t limit = node_limit(engine) * (report->again ? 1 : PROGRESS_LIMITS);
+	uint64_t since = UINT64_MAX;
+
+	if (report->policy < engine->status.policy)
+		since = report->policy_since;
+	if (report->endpoint < engine->status.endpoint && report->endpoint_since < since)
+		since = report->endpoint_since;
+	return since == UINT64_MAX ? since : listens_or(engine, since) + limit;
+}
+
+void engine_wants_more(struct engine *engine, uint32_t policy, uint32_t endpoint)
+{
+	struct lh_entry *entry;
+
+	for (entry = engine->nodes->head; entry; entry = entry->next) {
+		struct report *report = lh_entry_v(entry);
+
+		if (report->policy >= policy)
+			report->policy_since = api_now();
+		if (report->endpoint >= endpoint)
+			report->endpoint_since = api_now();
+		/* one step of a rollout that begins, and one of a rollout that the node has kept up
+		 * with */
+		if (report->again && !report->lacks && report->policy >= policy)
+			report->again--;
+	}
+}
+
+static bool says_no_progress(struct json_object *object)
+{
+	struct json_object *conditions = api_get(object, "status.conditions");
+
+	if (!json_object_is_type(conditions, json_type_array))
+		return false;
+	for (size_t i = 0; i < json_object_array_length(conditions); i++) {
+		const char *reason = api_text(json_object_array_get_idx(conditions, i), "reason");
+
+		if (reason && !strcmp(reason, NO_PROGRESS))
+			return true;
+	}
+	return false;
+}
+
+/* Notes the generations of a report. Returns true if the node has made progress, or is back after
+ * it was silent. */
+static bool note_generations(struct engine *engine, struct report *report,
+			     struct json_object *object)
+{
+	const uint32_t policy = api_number(object, "status.latestPolicyGeneration");
+	const uint32_t endpoint = api_number(object, "status.latestEndpointGeneration");
+	const bool back = !report->seen || !is_heard(engine, report);
+	const bool moves = policy != report->policy || endpoint != report->endpoint || back;
+
+	if (policy != report->policy || back)
+		report->policy_since = api_now();
+	if (endpoint != report->endpoint || back)
+		report->endpoint_since = api_now();
+	report->policy = policy;
+	report->endpoint = endpoint;
+	return moves;
+}
+
 bool engine_report(struct engine *engine, const char *name, struct json_object *object)
 {
 	struct report *report = report_of(engine, name);
 	const char *heartbeat = api_text(object, "status.heartbeat");
-	const uint32_t policy = api_number(object, "status.latestPolicyGeneration");
-	const uint32_t endpoint = api_number(object, "status.latestEndpointGeneration");
 	bool moves;
 
 	if (!report)
 		return false;
-	moves = policy != report->policy || endpoint != report->endpoint || !report->seen ||
-		!is_heard(engine, report);
-	report->policy = policy;
-	report->endpoint = endpoint;
+	moves = note_generations(engine, report, object);
+	report->marked = says_no_progress(object);
+	json_object_put(report->conditions);
+	report->conditions = json_object_get(api_get(object, "status.conditions"));
+	if (report->marked && !report->seen)
+		report->lacks = REPORT_LACKS_ANY;
 	if (heartbeat && (!report->heartbeat || strcmp(heartbeat, report->heartbeat))) {
 		free(report->heartbeat);
 		report->heartbeat = strdup(heartbeat);
 		report->seen = api_now();
 	}
-	return moves;
+	return moves || report->marked != !!report->lacks;
+}
+
+/* Marks */
+
+void engine_take_marks(struct engine *engine)
+{
+	struct lh_entry *entry;
+
+	for (entry = engine->nodes->head; entry; entry = entry->next) {
+		struct report *report = lh_entry_v(entry);
+
+		report->lacks = report->marked ? REPORT_LACKS_ANY : 0;
+	}
+}
+
+static void marked(void *data, const struct api_answer *answer)
+{
+	struct engine *engine = data;
+
+	if (answer->error && answer->status != 404)
+		engine->mark_at = api_now() + MARK_RETRY_MS;
+	engine_step_done(engine, answer);
+}
+
+/* Writes the condition Ready into a node's status, in the place of the node's own. The node's other
+ * conditions stay. Returns true if the request was sent. */
+static bool send_mark(struct engine *engine, const char *name, struct report *report)
+{
+	struct json_object *object = json_object_new_object(), *status = json_object_new_object();
+	struct json_object *conditions = json_object_new_array();
+	struct condition ready = {.type = "Ready", .holds = !report->lacks, .reason = "AsWanted"};
+	char text[300] = "the node has caught up", path[320];
+	struct api_request request = {
+		.method = "PATCH", .path = path, .body = object, .done = marked, .data = engine};
+
+	if (report->lacks) {
+		ready.reason = NO_PROGRESS;
+		snprintf(text, sizeof(text),
+			 "node %.100s lacks policy %u: it has installed %u, and its endpoints are "
+			 "in %u; no rollout waits for it",
+			 name, report->lacks, report->policy, report->endpoint);
+	}
+	ready.message = text;
+	condition_add(conditions, NULL, &ready);
+	condition_keep(conditions, report->conditions);
+	json_object_object_add(status, "conditions", conditions);
+	json_object_object_add(object, "status", status);
+	snprintf(path, sizeof(path), STORE_NODE_STATUS "/%s/status", name);
+	engine->busy = !api_send(engine->api, &request);
+	json_object_put(object);
+	report->marked = report->lacks;
+	return engine->busy;
+}
+
+/* Counts a node in or out. Returns true if it changes. */
+static bool check_node(struct engine *engine, struct report *report)
+{
+	if (report->lacks == REPORT_LACKS_ANY)
+		report->lacks = engine->status.policy;
+	if (report->lacks) {
+		if (report->endpoint < report->lacks)
+			return false;
+		report->lacks = 0;
+		report->policy_since = report->endpoint_since = api_now();
+		return true;
+	}
+	if (!is_heard(engine, report) || overdue(engine, report) > api_now())
+		return false;
+	report->lacks = engine->status.policy;
+	report->again = 2;
+	return true;
+}
+
+static void say_counts(const struct engine *engine, const char *name, const struct report *report)
+{
+	if (report->lacks)
+		diag_warn(engine->diag, NULL, NULL,
+			  "engine: node %s lacks policy %u and makes no progress: no rollout waits "
+			  "for it",
+			  name, report->lacks);
+	else
+		diag_note(engine->diag, NULL, NULL,
+			  "engine: node %s has caught up: rollouts wait for it", name);
+}
+
+bool engine_check_progress(struct engine *engine)
+{
+	struct lh_entry *entry;
+
+	for (entry = engine->nodes->head; entry; entry = entry->next) {
+		struct report *report = lh_entry_v(entry);
+		const char *name = lh_entry_k(entry);
+
+		if (!objects_have_node(engine->objects, name))
+			continue;
+		if (check_node(engine, report))
+			say_counts(engine, name, report);
+		if (report->marked != !!report->lacks && engine->mark_at <= api_now() &&
+		    send_mark(engine, name, report))
+			return true;
+	}
+	return false;
 }
 
 static void count(const struct engine *engine, const char *name, const struct report *report,
 		  struct least *least)
 {
-	const uint64_t next = heard(engine, report) + node_limit(engine);
+	const uint64_t silent = heard(engine, report) + node_limit(engine);
+	const uint64_t late = overdue(engine, report);
 	const struct store_status *status = &engine->status;
 	const bool installing = status->endpoint < status->policy;
 
@@ -103,8 +289,10 @@ static void count(const struct engine *engine, const char *name, const struct re
 		least->behind = name;
 		least->n_behind++;
 	}
-	if (next < least->next)
-		least->next = next;
+	if (silent < least->next)
+		least->next = silent;
+	if (late < least->next)
+		least->next = late;
 }
 
 /* The rollout waits for the nodes that are alive and in the cluster. */
@@ -119,7 +307,11 @@ struct least engine_least(const struct engine *engine)
 
 		if (!objects_have_node(engine->objects, name))
 			continue;
-		if (is_heard(engine, report)) {
+		if (is_heard(engine, report) && report->lacks) {
+			least.late = name;
+			least.late_lacks = report->lacks;
+			least.n_late++;
+		} else if (is_heard(engine, report)) {
 			count(engine, name, report, &least);
 		} else {
 			least.quiet = name;

@@ -48,6 +48,13 @@ static struct condition heard(const struct least *least, char *message, size_t s
 	struct condition condition = {.type = "NodesHeard", .message = message};
 	char nodes[200];
 
+	if (!least->n_quiet && least->n_late) {
+		condition.reason = "NoProgress";
+		write_nodes(nodes, sizeof(nodes), least->late, least->n_late);
+		snprintf(message, size, "no rollout waits for %s, until it has policy %u", nodes,
+			 least->late_lacks);
+		return condition;
+	}
 	if (!least->n_quiet) {
 		condition.reason = "AllNodes";
 		condition.holds = true;
@@ -60,15 +67,24 @@ static struct condition heard(const struct least *least, char *message, size_t s
 	return condition;
 }
 
-static struct condition accepted(size_t refused, char *message, size_t size)
+static struct condition accepted(size_t refused, size_t aside, char *message, size_t size)
 {
-	snprintf(message, size,
-		 refused ? "%zu objects are refused: see their Events" : "no object is refused",
-		 refused);
+	if (refused && aside)
+		snprintf(message, size, "%zu objects are refused, %zu set aside: see their Events",
+			 refused, aside);
+	else if (aside)
+		snprintf(message, size, "%zu objects are set aside: see their Events", aside);
+	else
+		snprintf(message, size,
+			 refused ? "%zu objects are refused: see their Events"
+				 : "no object is refused",
+			 refused);
 	return (struct condition){.type = "ObjectsAccepted",
 				  .message = message,
-				  .holds = !refused,
-				  .reason = refused ? "Refused" : "AllObjects"};
+				  .holds = !refused && !aside,
+				  .reason = refused ? "Refused"
+					    : aside ? "SetAside"
+						    : "AllObjects"};
 }
 
 struct json_object *engine_conditions(struct engine *engine, const struct least *least)
@@ -78,7 +94,8 @@ struct json_object *engine_conditions(struct engine *engine, const struct least 
 	struct condition all[3] = {
 		rolled_out(engine, least, texts[0], sizeof(texts[0])),
 		heard(least, texts[1], sizeof(texts[1])),
-		accepted(engine->written_refused, texts[2], sizeof(texts[2])),
+		accepted(engine->written_refused, engine->written_aside, texts[2],
+			 sizeof(texts[2])),
 	};
 
 	for (int i = 0; i < 3; i++) {

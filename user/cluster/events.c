@@ -5,25 +5,38 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <xxhash.h>
 
 #include "cluster/store.h"
+
+#define SECOND_MS 1000
 
 struct events {
 	struct api *api;
 	unsigned int number; /* part of the next event's name */
+	/* References to policies that have changed since the last compile, and before. */
+	struct json_object *changed, *compiled;
+	uint64_t paid; /* ms: the time up to which Events of active policies are paid for */
 };
 
 struct events *events_open(struct api *api)
 {
 	struct events *events = calloc(1, sizeof(*events));
 
-	if (events)
-		events->api = api;
+	if (!events)
+		return NULL;
+	events->api = api;
+	events->changed = json_object_new_array();
+	events->compiled = json_object_new_array();
 	return events;
 }
 
 void events_close(struct events *events)
 {
+	if (!events)
+		return;
+	json_object_put(events->changed);
+	json_object_put(events->compiled);
 	free(events);
 }
 
@@ -50,6 +63,24 @@ struct said {
 	const char *reason, *message;
 };
 
+/* An Event's name is that of its object and its reason, so that a further Event replaces the last.
+ * PolicyStatus has no UID here: its Events have names of their own. */
+static void write_name(struct events *events, struct json_object *about, const struct said *said,
+		       time_t now, char *name, size_t size)
+{
+	const char *uid = api_text(about, "metadata.uid");
+	const char *object = api_text(about, "metadata.name");
+	uint64_t hash;
+
+	if (!uid) {
+		snprintf(name, size, "%.200s.%lx%x", object, (long)now, events->number++);
+		return;
+	}
+	hash = XXH3_64bits(uid, strlen(uid));
+	hash = XXH3_64bits_withSeed(said->reason, strlen(said->reason), hash);
+	snprintf(name, size, "%.200s.%016lx", object, (unsigned long)hash);
+}
+
 static struct json_object *event_of(struct events *events, struct json_object *about,
 				    const char *ns, const struct said *said)
 {
@@ -61,8 +92,7 @@ static struct json_object *event_of(struct events *events, struct json_object *a
 
 	gmtime_r(&now, &tm);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	snprintf(name, sizeof(name), "%.200s.%lx%x", api_text(about, "metadata.name"), (long)now,
-		 events->number++);
+	write_name(events, about, said, now, name, sizeof(name));
 	snprintf(message, sizeof(message), "%s", said->message);
 	json_object_object_add(event, "metadata", metadata);
 	add(metadata, "name", name);
@@ -81,32 +111,91 @@ static struct json_object *event_of(struct events *events, struct json_object *a
 	return event;
 }
 
-static void done(void *data, const struct api_answer *answer)
+/* An Event that is sent: written anew, or in place of an earlier one. */
+struct sent {
+	struct api *api;
+	struct json_object *event;
+	char path[160];
+};
+
+static void free_sent(struct sent *sent)
 {
-	(void)data;
+	json_object_put(sent->event);
+	free(sent);
+}
+
+static void replaced(void *data, const struct api_answer *answer)
+{
 	(void)answer;
+	free_sent(data);
+}
+
+/* The Event exists: says its newest message and time. */
+static void replace(struct sent *sent)
+{
+	static const char *const members[] = {"message", "lastTimestamp"};
+	const char *name = api_text(sent->event, "metadata.name");
+	struct json_object *patch = json_object_new_object();
+	char path[512];
+	struct api_request request = {.method = "PATCH",
+				      .path = path,
+				      .body = patch,
+				      .brief = true,
+				      .done = replaced,
+				      .data = sent};
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+		add(patch, members[i], api_text(sent->event, members[i]));
+	snprintf(path, sizeof(path), "%s/%s", sent->path, name);
+	if (api_send(sent->api, &request))
+		free_sent(sent);
+	json_object_put(patch);
+}
+
+static void created(void *data, const struct api_answer *answer)
+{
+	struct sent *sent = data;
+
+	if (answer->status == 409)
+		replace(sent);
+	else
+		free_sent(sent);
 }
 
 static void send(struct events *events, struct json_object *object, const struct said *said)
 {
 	const char *ns = api_text(object, "metadata.namespace");
-	struct api_request request = {.method = "POST", .done = done};
-	char path[160];
+	struct sent *sent = malloc(sizeof(*sent));
+	struct api_request request = {.method = "POST", .done = created, .data = sent};
 
-	if (!api_text(object, "metadata.name"))
+	if (!sent || !api_text(object, "metadata.name")) {
+		free(sent);
 		return;
+	}
 	ns = ns ? ns : "default";
-	snprintf(path, sizeof(path), "/api/v1/namespaces/%.100s/events", ns);
-	request.path = path;
-	request.body = event_of(events, object, ns, said);
-	api_send(events->api, &request);
-	json_object_put(request.body);
+	sent->api = events->api;
+	snprintf(sent->path, sizeof(sent->path), "/api/v1/namespaces/%.100s/events", ns);
+	sent->event = event_of(events, object, ns, said);
+	request.path = sent->path;
+	request.body = sent->event;
+	if (api_send(events->api, &request))
+		free_sent(sent);
 }
 
 void events_about(struct events *events, struct json_object *object, const char *why)
 {
 	const struct said said = {why, why ? "Refused" : "Accepted", why ? why : "accepted"};
 
+	send(events, object, &said);
+}
+
+void events_aside(struct events *events, struct json_object *object, const char *why)
+{
+	char message[1024];
+	const struct said said = {why, why ? "SetAside" : "Accepted", message};
+
+	snprintf(message, sizeof(message), "%s%s", why ? "set aside, and " : "within its budgets",
+		 why ? why : "");
 	send(events, object, &said);
 }
 
@@ -117,4 +206,79 @@ void events_turned(struct events *events, const struct condition *condition)
 
 	send(events, about, &said);
 	json_object_put(about);
+}
+
+/* Active policies */
+
+/* Returns the members of an object that an Event about it needs. */
+static struct json_object *about_of(struct json_object *object)
+{
+	static const char *const members[] = {"name", "namespace", "uid"};
+	struct json_object *about = json_object_new_object(), *metadata = json_object_new_object();
+	struct json_object *from = api_get(object, "metadata");
+
+	add(about, "apiVersion", api_text(object, "apiVersion"));
+	add(about, "kind", api_text(object, "kind"));
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+		add(metadata, members[i], api_text(from, members[i]));
+	json_object_object_add(about, "metadata", metadata);
+	return about;
+}
+
+/* Adds an object to an array, which holds each object once, and no more than get an Event. */
+static void note(struct json_object *array, struct json_object *about)
+{
+	for (size_t i = 0; i < json_object_array_length(array); i++)
+		if (json_object_equal(json_object_array_get_idx(array, i), about))
+			return;
+	if (json_object_array_length(array) < EVENTS_BURST)
+		json_object_array_add(array, json_object_get(about));
+}
+
+void events_changed(struct events *events, struct json_object *policy)
+{
+	struct json_object *about = about_of(policy);
+
+	note(events->changed, about);
+	json_object_put(about);
+}
+
+void events_compiled(struct events *events, const struct objects *objects)
+{
+	for (size_t i = 0; i < json_object_array_length(events->changed); i++) {
+		struct json_object *about = json_object_array_get_idx(events->changed, i);
+
+		if (!objects_is_aside(objects, about))
+			note(events->compiled, about);
+	}
+	json_object_put(events->changed);
+	events->changed = json_object_new_array();
+}
+
+/* Returns true if one more Event may be written now. */
+static bool pay(struct events *events)
+{
+	const uint64_t now = api_now() + EVENTS_BURST * SECOND_MS;
+
+	if (events->paid + EVENTS_BURST * SECOND_MS < now)
+		events->paid = now - EVENTS_BURST * SECOND_MS;
+	if (events->paid + SECOND_MS > now)
+		return false;
+	events->paid += SECOND_MS;
+	return true;
+}
+
+void events_active(struct events *events, uint32_t generation, uint32_t nodes)
+{
+	char message[80];
+	const struct said said = {false, "Active", message};
+
+	if (!json_object_array_length(events->compiled))
+		return;
+	snprintf(message, sizeof(message), "active at generation %u on %u nodes", generation,
+		 nodes);
+	for (size_t i = 0; i < json_object_array_length(events->compiled) && pay(events); i++)
+		send(events, json_object_array_get_idx(events->compiled, i), &said);
+	json_object_put(events->compiled);
+	events->compiled = json_object_new_array();
 }

@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Writes Kubernetes Events about refused objects and about PolicyStatus, which `kubectl describe`
- * shows. */
+/*
+ * Writes Kubernetes Events, which `kubectl get events` shows: about policies that are active, about
+ * refused objects, and about PolicyStatus.
+ *
+ * Their number is bounded: an object has one Event for each reason, which is written again when the
+ * reason comes again. Active policies get EVENTS_BURST Events at once and one a second; others get
+ * none.
+ */
 #ifndef BULKHEAD_CLUSTER_EVENTS_H
 #define BULKHEAD_CLUSTER_EVENTS_H
 
 #include "api/api.h"
 #include "cluster/condition.h"
+#include "cluster/objects.h"
 
 struct events;
+
+#define EVENTS_BURST 50
 
 struct events *events_open(struct api *api); /* NULL: no memory */
 void events_close(struct events *events); /* NULL is fine */
@@ -15,6 +24,17 @@ void events_close(struct events *events); /* NULL is fine */
 /* @why: what is wrong with the object; NULL: it is accepted now. An Event that cannot be written
  * is dropped. */
 void events_about(struct events *events, struct json_object *object, const char *why);
+
+/* The object is over a budget: @why says what is done with it, and why. NULL: it counts again. */
+void events_aside(struct events *events, struct json_object *object, const char *why);
+
+/* A policy object has changed. Its Event follows when a rollout ends that has this version. */
+void events_changed(struct events *events, struct json_object *policy);
+/* A compile has ended: the next rollout that ends has all changes until now, but for the objects
+ * that the compile has set aside. */
+void events_compiled(struct events *events, const struct objects *objects);
+/* A rollout has ended: the changed policies are active. */
+void events_active(struct events *events, uint32_t generation, uint32_t nodes);
 
 /* A condition of PolicyStatus has turned. */
 void events_turned(struct events *events, const struct condition *condition);

@@ -25,6 +25,7 @@
 #include "cluster/objects.h"
 #include "cluster/own_node.h"
 #include "cluster/records.h"
+#include "cluster/resting.h"
 #include "cluster/serve.h"
 #include "cluster/store.h"
 #include "cni/cni.h"
@@ -41,6 +42,9 @@
 #define SPREAD_US 2000
 #define MMAP_BYTES (256 << 10) /* larger blocks are mapped one by one */
 #define RETRY_MS 1000
+/* A report that the server fails is tried again after a second at first. The pause grows to so many
+ * ms for each node of the cluster, so that all nodes together do not keep the server down. */
+#define RETRY_NODE_MS 8
 #define RETRY_MAX 8000
 /* So many ms the first report waits for the first step. A policy that was staged as a delta before
  * a restart is staged again first, so that no report names an older policy than the report
@@ -57,6 +61,9 @@ struct follower {
 	struct own_node_state has;
 	struct lh_table *pods; /* by key: the members that are read of this node's Pods, as last
 				* seen */
+	struct resting *resting; /* NULL: no records are written */
+	struct json_object *left; /* status.leftAddresses of the report that is being sent; NULL:
+				   * the report has none */
 	char *message; /* the error of the last change; NULL: none */
 	struct json_object *conditions; /* as last sent; NULL: nothing was sent */
 	bool told; /* the server has `conditions` */
@@ -79,6 +86,7 @@ struct follower {
 
 static void step(struct follower *follower);
 static void report(struct follower *follower);
+static void put_pods(struct follower *follower);
 
 static void warn(struct follower *follower, const char *what, const char *why)
 {
@@ -115,10 +123,17 @@ static unsigned int report_seconds(const struct follower *follower)
 	return seconds < REPORT_SECONDS_MAX ? seconds : REPORT_SECONDS_MAX;
 }
 
-static void report_later(struct follower *follower)
+/* @answer: why the last report failed; NULL: it was not sent. */
+static void report_later(struct follower *follower, const struct api_answer *answer)
 {
+	unsigned int most = follower->wants.nodes * RETRY_NODE_MS;
+
+	if (most > RETRY_MAX || !follower->wants.nodes)
+		most = RETRY_MAX;
+	if (most < RETRY_MS || (answer && answer->absent))
+		most = RETRY_MS;
 	api_timer_set(follower->api, &follower->heartbeat,
-		      api_backoff(&follower->report_backoff, RETRY_MS, RETRY_MAX));
+		      api_backoff(&follower->report_backoff, RETRY_MS, most));
 }
 
 /* Notes the error of a change, for the report and for `once`. */
@@ -144,19 +159,47 @@ static void on_wait(void *data)
 
 /* Reports */
 
-/* A report has the condition only where the condition has changed: the server keeps the last
- * one. */
-static void add_condition(struct follower *follower, struct json_object *status)
+static struct condition ready(const struct follower *follower)
 {
-	const struct condition ready = {
+	return (struct condition){
 		.type = "Ready",
 		.holds = !follower->message,
 		.reason = follower->message ? "ChangeFailed" : "AsWanted",
 		.message = follower->message ? follower->message : "the last change succeeded",
 	};
-	struct json_object *conditions = json_object_new_array();
+}
 
-	condition_add(conditions, follower->conditions, &ready);
+/* @text: room for the message. */
+static struct condition addresses_free(const struct follower *follower, char *text, size_t size)
+{
+	struct address address;
+	char name[ADDRESS_TEXT];
+	const size_t n = follower->resting ? resting_late(follower->resting, &address) : 0;
+
+	if (n)
+		snprintf(
+			text, size,
+			"pods with %zu addresses stay isolated until an engine takes the addresses "
+			"from their former Pods: %s",
+			n, address_print(&address, name));
+	else
+		snprintf(text, size, "no pod waits for its address");
+	return (struct condition){.type = "AddressesFree",
+				  .holds = !n,
+				  .reason = n ? "Resting" : "AllAddresses",
+				  .message = text};
+}
+
+/* A report has the conditions only where one has changed: the server keeps the last ones. */
+static void add_conditions(struct follower *follower, struct json_object *status)
+{
+	struct json_object *conditions = json_object_new_array();
+	char text[200];
+	const struct condition all[] = {ready(follower),
+					addresses_free(follower, text, sizeof(text))};
+
+	for (int i = 0; i < 2; i++)
+		condition_add(conditions, follower->conditions, &all[i]);
 	if (!json_object_equal(conditions, follower->conditions))
 		follower->told = false;
 	if (!follower->told)
@@ -181,7 +224,14 @@ static struct json_object *report_object(struct follower *follower)
 	json_object_object_add(
 		status, "message",
 		json_object_new_string(follower->message ? follower->message : "ok"));
-	add_condition(follower, status);
+	/* before the Pods are known, the server keeps the last statements */
+	json_object_put(follower->left);
+	follower->left = follower->resting && follower->pods_synced
+				 ? resting_statements(follower->resting)
+				 : NULL;
+	if (follower->left)
+		json_object_object_add(status, "leftAddresses", json_object_get(follower->left));
+	add_conditions(follower, status);
 	return object;
 }
 
@@ -194,7 +244,7 @@ static void made(void *data, const struct api_answer *answer)
 	if (follower->exists)
 		return report(follower);
 	warn_report(follower, answer->error);
-	report_later(follower);
+	report_later(follower, answer);
 }
 
 static void make(struct follower *follower)
@@ -216,7 +266,7 @@ static void make(struct follower *follower)
 	json_object_object_add(metadata, "name", json_object_new_string(follower->options->node));
 	follower->reporting = !api_send(follower->api, &request);
 	if (!follower->reporting)
-		report_later(follower);
+		report_later(follower, NULL);
 	json_object_put(object);
 }
 
@@ -236,9 +286,11 @@ static void reported(void *data, const struct api_answer *answer)
 	follower->asks_why = false;
 	warn_report(follower, answer->error);
 	if (answer->error)
-		return report_later(follower);
+		return report_later(follower, answer);
 	follower->report_backoff = 0;
 	follower->told = true;
+	if (follower->left)
+		resting_told(follower->resting, follower->left);
 	follower->reported[0] = follower->sent[0];
 	follower->reported[1] = follower->sent[1];
 	api_timer_set(follower->api, &follower->heartbeat, api_jitter(heartbeat_ms(follower)));
@@ -271,7 +323,7 @@ static void report(struct follower *follower)
 	follower->sent[1] = follower->has.active;
 	follower->reporting = !api_send(follower->api, &request);
 	if (!follower->reporting)
-		report_later(follower);
+		report_later(follower, NULL);
 	json_object_put(request.body);
 }
 
@@ -297,11 +349,30 @@ static bool is_running(struct json_object *pod)
 	       !(phase && (!strcmp(phase, "Succeeded") || !strcmp(phase, "Failed")));
 }
 
+/* Returns true if the pod is ending, and another pod of this node has its address by now. */
+static bool is_followed(const struct follower *follower, struct json_object *pod)
+{
+	const char *address = api_text(pod, "status.podIP");
+	struct lh_entry *entry;
+
+	if (!api_get(pod, "metadata.deletionTimestamp"))
+		return false;
+	for (entry = follower->pods->head; entry; entry = entry->next) {
+		struct json_object *other = lh_entry_v(entry);
+
+		if (is_running(other) && !api_get(other, "metadata.deletionTimestamp") &&
+		    !strcmp(api_text(other, "status.podIP"), address))
+			return true;
+	}
+	return false;
+}
+
 static void put_pod(struct follower *follower, struct json_object *pod)
 {
 	int error;
 
-	if (!is_running(pod) || !follower->has.active)
+	if (!is_running(pod) || !follower->has.active ||
+	    resting_keeps_off(follower->resting, pod) || is_followed(follower, pod))
 		return;
 	error = own_node_pod(&follower->options->load, pod, follower->diag);
 	if (error && error != -EAGAIN)
@@ -343,9 +414,41 @@ static void name_pod(struct follower *follower, struct json_object *pod)
 		set_message(follower, error, "a pod that the CNI plugin brought");
 }
 
-static void pod_changed(void *data, const char *key, struct json_object *pod)
+/* Names all pods that the CNI plugin attached without a name, where their names are known by now.
+ */
+static void name_pods(struct follower *follower)
+{
+	const struct cni_refresh refresh = {.records = follower->options->records,
+					    .pin = follower->options->load.pin};
+	uint32_t named;
+	int error = cni_refresh(&refresh, follower->diag, &named);
+
+	if (error)
+		set_message(follower, error, "a pod that the CNI plugin brought");
+}
+
+/* Looks at the addresses that have left pods of this node. */
+static void look_at_addresses(void *data)
 {
 	struct follower *follower = data;
+	const struct resting_view view = {.pods = follower->pods,
+					  .active = follower->has.active,
+					  .oldest = follower->wants.oldest};
+	unsigned int news;
+
+	if (!follower->resting || !follower->pods_synced)
+		return;
+	news = resting_look(follower->resting, &view);
+	if (news & RESTING_STATED)
+		report(follower);
+	if (!(news & RESTING_OVER))
+		return;
+	name_pods(follower);
+	put_pods(follower);
+}
+
+static void take_pod(struct follower *follower, const char *key, struct json_object *pod)
+{
 	struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
 	char *name;
 
@@ -364,6 +467,12 @@ static void pod_changed(void *data, const char *key, struct json_object *pod)
 		free(name);
 }
 
+static void pod_changed(void *data, const char *key, struct json_object *pod)
+{
+	take_pod(data, key, pod);
+	look_at_addresses(data);
+}
+
 static void pod_gone(void *data, const char *key)
 {
 	struct follower *follower = data;
@@ -378,6 +487,7 @@ static void pod_gone(void *data, const char *key)
 		records_remove(follower->options->records, ns, slash + 1);
 	drop_pod(follower, lh_entry_v(entry));
 	lh_table_delete_entry(follower->pods, entry);
+	look_at_addresses(follower);
 }
 
 static void pods_synced(void *data)
@@ -385,6 +495,7 @@ static void pods_synced(void *data)
 	struct follower *follower = data;
 
 	follower->pods_synced = true;
+	look_at_addresses(follower);
 	step(follower);
 }
 
@@ -433,6 +544,7 @@ static void changed_node(struct follower *follower, int error, const char *what,
 		return later(follower);
 	if (follower->node.own)
 		put_pods(follower);
+	look_at_addresses(follower);
 	tell(follower);
 	step(follower);
 }
@@ -600,6 +712,7 @@ static void status_changed(void *data, const char *key, struct json_object *obje
 	if (store_status_read(object, &follower->wants))
 		return;
 	report_in_time(follower);
+	look_at_addresses(follower);
 	step(follower);
 }
 
@@ -627,6 +740,21 @@ static void free_pod(struct lh_entry *entry)
 
 /* Metrics */
 
+static void put_addresses(const struct follower *follower, FILE *to)
+{
+	const char *name = "follow_left_addresses";
+	size_t resting, n;
+
+	if (!follower->resting)
+		return;
+	n = resting_count(follower->resting, &resting);
+	count_family(to, name,
+		     "Addresses that pods of this node have lost. A pod that gets an address which "
+		     "rests is isolated.");
+	count_series(to, name, "state=\"resting\"", resting);
+	count_series(to, name, "state=\"free\"", n - resting);
+}
+
 static void put_metrics(void *data, FILE *to)
 {
 	const struct follower *follower = data;
@@ -651,12 +779,27 @@ static void put_metrics(void *data, FILE *to)
 		  node_limit(follower));
 	count_put(to, "follow_pods", "Pods of this node that the API server has.",
 		  lh_table_length(follower->pods));
+	put_addresses(follower, to);
 	count_put(to, "follow_changes_total", "Policies that were loaded, staged or activated.",
 		  follower->changes);
 	count_put(to, "follow_changes_failed_total",
 		  "Policies that failed to be loaded, staged or activated.", follower->failed);
 	count_api(to, follower->api);
 	count_process(to);
+}
+
+/* Returns what a follower lacks to be ready; NULL: nothing. */
+static const char *missing(void *data)
+{
+	const struct follower *follower = data;
+
+	if (!follower->has.active)
+		return "no policy is active on this node";
+	if (!follower->synced || !follower->pods_synced)
+		return "the API server has not listed PolicyStatus and this node's pods yet";
+	if (!api_watch_since(follower->status_watch) || !api_watch_since(follower->pods_watch))
+		return "the API server does not answer";
+	return NULL;
 }
 
 static int begin(struct follower *follower)
@@ -669,13 +812,24 @@ static int begin(struct follower *follower)
 								STORE_POLICY_STATUS_COLUMNS};
 	static const struct api_watch_ops pod_ops = {
 		.changed = pod_changed, .gone = pod_gone, .synced = pods_synced, .cached = true};
+	const struct resting_options resting_options = {.records = follower->options->records,
+							.node = &follower->options->load,
+							.diag = follower->diag,
+							.changed = look_at_addresses,
+							.data = follower};
 	char query[320];
+	int error;
 
 	follower->heartbeat = (struct api_timer){.run = on_heartbeat, .data = follower};
 	follower->wait = (struct api_timer){.run = on_wait, .data = follower};
 	follower->pods = lh_kchar_table_new(64, free_pod);
 	if (!follower->pods)
 		return -ENOMEM;
+	error = follower->options->records
+			? resting_open(follower->api, &resting_options, &follower->resting)
+			: 0;
+	if (error)
+		return error;
 	follower->status_watch =
 		api_watch(follower->api, STORE_POLICY_STATUS,
 			  "fieldSelector=metadata.name%3Dglobal", &status_ops, follower);
@@ -690,6 +844,11 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 {
 	struct follower follower = {
 		.options = options, .diag = diag, .node = {.options = &options->load}};
+	const struct serve_options serve = {.listen = options->listen,
+					    .health = options->health,
+					    .metrics = put_metrics,
+					    .missing = missing,
+					    .data = &follower};
 	int error;
 
 	/* The memory of a policy goes back to the kernel when the policy is freed. By default
@@ -701,14 +860,14 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 	error = read_node(&follower);
 	if (!error)
 		error = begin(&follower);
-	if (!error && options->listen)
-		error = serve_open(follower.api, options->listen, put_metrics, &follower, diag,
-				   &follower.serve);
+	if (!error && (options->listen || options->health))
+		error = serve_open(follower.api, &serve, diag, &follower.serve);
 	if (!error)
 		api_run(follower.api, stop);
 	if (!error && options->once)
 		error = follower.error;
 	serve_close(follower.serve);
+	resting_close(follower.resting);
 	api_close(follower.api);
 	if (follower.pods)
 		lh_table_free(follower.pods);
@@ -716,5 +875,6 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 	own_node_free(&follower.node);
 	free(follower.message);
 	json_object_put(follower.conditions);
+	json_object_put(follower.left);
 	return error;
 }

@@ -22,6 +22,8 @@ struct lease {
 	uint64_t asked; /* ms: when the pending renewal was sent; 0: none is pending */
 	uint64_t until; /* ms: this engine holds the lease until then; 0: it does not hold it */
 	bool known; /* the server has said whether there is a Lease */
+	void (*released)(void *data); /* set: this engine gives the lease up */
+	void *released_data;
 };
 
 bool lease_held(const struct lease *lease)
@@ -48,7 +50,8 @@ static struct json_object *lease_object(const struct lease *lease)
 		json_object_object_add(metadata, "resourceVersion",
 				       json_object_new_string(lease->version));
 	json_object_object_add(object, "spec", spec);
-	json_object_object_add(spec, "holderIdentity", json_object_new_string(lease->identity));
+	json_object_object_add(spec, "holderIdentity",
+			       json_object_new_string(lease->released ? "" : lease->identity));
 	json_object_object_add(spec, "leaseDurationSeconds", json_object_new_int(LEASE_SECONDS));
 	json_object_object_add(spec, "renewTime", api_time());
 	return object;
@@ -66,24 +69,70 @@ static void see(struct lease *lease, struct json_object *object)
 	lease->seen = api_now();
 }
 
+static void give_up(struct lease *lease);
+static void look(void *data);
+
+static void was_read(void *data, const struct api_answer *answer)
+{
+	struct lease *lease = data;
+	struct json_object *items = api_get(answer->body, "items");
+
+	lease->asked = 0;
+	if (lease->released)
+		return give_up(lease);
+	if (!answer->error && json_object_is_type(items, json_type_array) &&
+	    json_object_array_length(items) == 1)
+		see(lease, json_object_array_get_idx(items, 0));
+	if (!answer->error && is_ours(lease))
+		return look(lease);
+	api_timer_set(lease->api, &lease->timer, api_jitter(RETRY_MS));
+}
+
+/* Reads the Lease, as the watch would bring it. Returns 0 or -ENOMEM. */
+static int read_again(struct lease *lease)
+{
+	char path[700];
+	struct api_request request = {.method = "GET",
+				      .path = path,
+				      .seconds = LEASE_SECONDS / 3,
+				      .done = was_read,
+				      .data = lease};
+
+	snprintf(path, sizeof(path), "%s?fieldSelector=metadata.name%%3D%s", lease->path,
+		 lease->name);
+	return api_send(lease->api, &request);
+}
+
 static void renewed(void *data, const struct api_answer *answer)
 {
 	struct lease *lease = data;
 	bool held = lease_held(lease);
 
+	if (lease->released) {
+		if (!answer->error)
+			see(lease, answer->body);
+		lease->asked = 0;
+		return give_up(lease);
+	}
 	if (!answer->error) {
 		see(lease, answer->body);
 		lease->until = lease->asked + LEASE_SECONDS * 1000;
 	} else if (answer->status == 409) {
-		lease->until = 0; /* another engine was quicker: the watch will bring its name */
+		/* Another engine was quicker, or the answer to this engine's last renewal was lost:
+		 * the watch may bring the Lease much later. */
+		lease->until = 0;
+		if (held)
+			lease->changed(lease->data);
+		if (!read_again(lease))
+			return;
 	}
 	lease->asked = 0;
 	api_timer_set(lease->api, &lease->timer, answer->error ? api_jitter(RETRY_MS) : RENEW_MS);
-	if (held != lease_held(lease))
+	if (answer->status != 409 && held != lease_held(lease))
 		lease->changed(lease->data);
 }
 
-static void renew(struct lease *lease)
+static int send_lease(struct lease *lease, api_done *done)
 {
 	struct json_object *object = lease_object(lease);
 	struct api_request request = {
@@ -91,20 +140,52 @@ static void renew(struct lease *lease)
 		.path = lease->path,
 		.body = object,
 		.seconds = LEASE_SECONDS / 3, /* leaves time for another request */
-		.done = renewed,
+		.done = done,
 		.data = lease,
 	};
 	char *path = NULL;
+	int error;
 
 	if (lease->version && asprintf(&path, "%s/%s", lease->path, lease->name) >= 0)
 		request.path = path;
+	error = api_send(lease->api, &request);
+	json_object_put(object);
+	free(path);
+	return error;
+}
+
+static void renew(struct lease *lease)
+{
 	lease->asked = api_now();
-	if (api_send(lease->api, &request)) {
+	if (send_lease(lease, renewed)) {
 		lease->asked = 0;
 		api_timer_set(lease->api, &lease->timer, RETRY_MS);
 	}
-	json_object_put(object);
-	free(path);
+}
+
+static void given_up(void *data, const struct api_answer *answer)
+{
+	struct lease *lease = data;
+
+	(void)answer; /* without an answer, the lease runs out */
+	lease->released(lease->released_data);
+}
+
+static void give_up(struct lease *lease)
+{
+	if (!is_ours(lease) || send_lease(lease, given_up))
+		lease->released(lease->released_data);
+}
+
+void lease_release(struct lease *lease, void (*done)(void *data), void *data)
+{
+	api_timer_stop(lease->api, &lease->timer);
+	lease->until = 0;
+	lease->released = done;
+	lease->released_data = data;
+	/* A renewal that is on its way is answered first: it changes the version. */
+	if (!lease->asked)
+		give_up(lease);
 }
 
 /* Renews the lease if this engine holds it. Takes the lease if no engine has renewed it for
@@ -118,7 +199,7 @@ static void look(void *data)
 		lease->until = 0;
 		lease->changed(lease->data);
 	}
-	if (lease->asked || !lease->known)
+	if (lease->asked || !lease->known || lease->released)
 		return;
 	if (!lease->version || !lease->holder || !*lease->holder || is_ours(lease) ||
 	    free_at <= now)

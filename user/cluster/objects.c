@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compile/asides.h"
 #include "input/input.h"
 
 const struct kind object_kinds[N_KINDS] = {
@@ -34,6 +35,7 @@ static void free_kept(struct lh_entry *entry)
 
 	free(kept->text);
 	free(kept->why);
+	free(kept->aside);
 	json_object_put(kept->refused);
 	free(kept);
 	free(lh_entry_k(entry));
@@ -348,10 +350,12 @@ void objects_tell_refused(const struct objects *objects)
 				objects->ops.refused(objects->data, kept->refused, kept->why);
 		}
 	}
+	contested_tell(objects);
+	objects_tell_asides(objects);
 }
 
 /* Notes the object for the next compile. */
-static void note(const struct collection *collection, const char *key)
+void objects_note(const struct collection *collection, const char *key)
 {
 	struct since *since = &collection->objects->since;
 	char *name;
@@ -392,7 +396,10 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	}
 	free(kept->text);
 	kept->text = text;
-	note(collection, key);
+	if (objects->ops.accepted && collection->kind->policy && collection->synced &&
+	    !kept->refused)
+		objects->ops.accepted(objects->data, object);
+	objects_note(collection, key);
 	objects->ops.changed(objects->data);
 }
 
@@ -404,7 +411,8 @@ static void object_gone(void *data, const char *key)
 	if (!entry)
 		return;
 	collection->objects->refused -= !!((struct kept *)lh_entry_v(entry))->refused;
-	note(collection, key);
+	collection->objects->aside -= !!((struct kept *)lh_entry_v(entry))->aside;
+	objects_note(collection, key);
 	lh_table_delete_entry(collection->kept, entry);
 	collection->objects->ops.changed(collection->objects->data);
 }
@@ -433,8 +441,10 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 	objects->ops = *ops;
 	objects->data = data;
 	objects->since.pods = lh_kchar_table_new(64, objects_free_key);
-	if (!objects->since.pods) {
-		free(objects);
+	objects->since.held = lh_kchar_table_new(16, objects_free_key);
+	objects->claims = claims_open();
+	if (!objects->since.pods || !objects->since.held || !objects->claims) {
+		objects_close(objects);
 		return NULL;
 	}
 	for (size_t i = 0; i < N_KINDS; i++) {
@@ -463,7 +473,14 @@ void objects_close(struct objects *objects)
 		if (objects->collections[i].kept)
 			lh_table_free(objects->collections[i].kept);
 	}
-	lh_table_free(objects->since.pods);
+	if (objects->since.pods)
+		lh_table_free(objects->since.pods);
+	if (objects->since.held)
+		lh_table_free(objects->since.held);
+	if (objects->contested)
+		lh_table_free(objects->contested);
+	claims_close(objects->claims);
+	asides_free(objects->asides);
 	free(objects);
 }
 
@@ -507,7 +524,7 @@ bool objects_synced(const struct objects *objects)
 
 size_t objects_refused(const struct objects *objects)
 {
-	return objects->refused;
+	return objects->refused + objects->lost;
 }
 
 size_t objects_count(const struct objects *objects)

@@ -18,9 +18,19 @@ struct objects;
 
 struct objects_ops {
 	void (*changed)(void *data); /* an object that a policy depends on has changed */
-	/* @object is refused: @why says `FIELD: what is wrong`. @why NULL: @object is accepted
-	 * again. */
+	/* @object is refused, or an address of it: @why says `FIELD: what is wrong`. @why NULL:
+	 * @object is accepted again. */
 	void (*refused)(void *data, struct json_object *object, const char *why);
+	/* A policy object has changed since the first list, and is accepted. NULL: not of interest.
+	 */
+	void (*accepted)(void *data, struct json_object *policy);
+	/* The policy or Service @object is over a budget: @why says what is done with it, and why.
+	 * @why NULL: it counts again. May be NULL. */
+	void (*aside)(void *data, struct json_object *object, const char *why);
+	/* An address passes from one Pod to another in two policies: the first gives the address to
+	 * no Pod, and changed() is called for the second. So no node judges a Pod by the labels of
+	 * another while nodes change from one policy to the next. */
+	bool two_steps;
 };
 
 /* Watches every kind that a policy depends on. Without an @api, objects come by objects_take()
@@ -32,12 +42,17 @@ void objects_close(struct objects *objects); /* NULL is fine */
  * on objects of this kind. */
 bool objects_take(struct objects *objects, const char *type, struct json_object *object);
 
+/* Takes the addresses that @node says have left its Pods: status.leftAddresses of NodePolicyStatus
+ * (store.h); NULL: none. */
+void objects_left(struct objects *objects, const char *node, struct json_object *left);
+
 /* Whether all objects of the server have come once. */
 bool objects_synced(const struct objects *objects);
 
 /*
- * Compiles the objects as a successor of @base (NULL: of none). Of two Pods with one address it
- * leaves out the Pod that is being deleted, else the older Pod. Returns as compile_cluster() does.
+ * Compiles the objects as a successor of @base (NULL: of none). Of several objects with one address
+ * one gets the address (claims.h); the others are refused and keep their other addresses. Returns
+ * as compile_cluster() does.
  *
  * Where @base is the policy that the last call returned, and only Pods have changed since then, it
  * reads these Pods alone if it can. It knows @base by lineage and generation: call objects_forget()
@@ -52,7 +67,13 @@ uint64_t objects_patched(const struct objects *objects); /* how many policies we
 
 size_t objects_count(const struct objects *objects);
 size_t objects_refused(const struct objects *objects);
-/* Calls ops.refused() for each object that is refused now. */
+/* How many objects the last compile of all objects set aside, since they were over a budget. */
+size_t objects_aside(const struct objects *objects);
+/* Returns true if the last compile of all objects set this object aside. @object needs a kind, a
+ * namespace and a name alone. */
+bool objects_is_aside(const struct objects *objects, struct json_object *object);
+/* Calls ops.refused() for each object that is refused now, and ops.aside() for each that is set
+ * aside. */
 void objects_tell_refused(const struct objects *objects);
 /* Whether a Node of that name exists. */
 bool objects_have_node(const struct objects *objects, const char *name);

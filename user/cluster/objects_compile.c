@@ -34,9 +34,10 @@ static bool follows_pods(const struct cluster *cluster)
 	return false;
 }
 
-/* Reads all objects but the Pods in @losers (NULL: none) and compiles. */
-static int compile_but(struct objects *objects, struct lh_table *losers, const struct policy *base,
-		       struct diag *diag, struct policy **policy)
+/* Reads all objects and compiles them. @contested: receives the objects that name an address which
+ * another object names too. */
+static int compile_into(struct objects *objects, const struct policy *base, struct diag *diag,
+			struct lh_table *contested, struct policy **policy)
 {
 	struct cluster cluster;
 	struct lh_entry *entry;
@@ -49,144 +50,34 @@ static int compile_but(struct objects *objects, struct lh_table *losers, const s
 			const struct kept *kept = lh_entry_v(entry);
 			const char *key = lh_entry_k(entry);
 
-			if (!kept->text || is_twin(objects, i, key) ||
-			    (losers && kind_is_pod(&object_kinds[i]) &&
-			     lh_table_lookup_entry(losers, key)))
+			if (!kept->text || is_twin(objects, i, key))
 				continue;
 			error = input_parse_json(&cluster, kept->text, strlen(kept->text), key,
 						 diag);
 		}
-	if (!error)
+	if (!error) {
+		objects_settle(objects, &cluster, base, contested);
 		error = cluster_finish(&cluster, diag);
+	}
 	if (!error)
-		error = compile_cluster(&cluster, base, diag, policy);
-	objects->since.known = !error && !losers && !follows_pods(&cluster);
+		error = compile_again(&cluster, base, objects->asides, diag, policy);
+	objects->since.known = !error && !follows_pods(&cluster);
 	objects->since.patches = 0;
 	cluster_free(&cluster);
 	return error;
 }
 
-/* Two Pods with one address: the API shows a Pod that is ending beside the next Pod that has its
- * address. */
-
-/* Whether Pod @a gives way to Pod @b. */
-static bool gives_way(struct json_object *a, struct json_object *b)
-{
-	const char *ending = "metadata.deletionTimestamp", *made = "metadata.creationTimestamp";
-	const char *made_a = api_text(a, made), *made_b = api_text(b, made);
-
-	if (!api_get(a, ending) != !api_get(b, ending))
-		return api_get(a, ending);
-	return strcmp(made_a ? made_a : "", made_b ? made_b : "") < 0;
-}
-
-static bool has_ended(struct json_object *pod)
-{
-	const char *phase = api_text(pod, "status.phase");
-
-	return (phase && (!strcmp(phase, "Succeeded") || !strcmp(phase, "Failed"))) ||
-	       json_object_get_boolean(api_get(pod, "spec.hostNetwork"));
-}
-
-struct conflict {
-	struct lh_table *owners; /* address -> the Pod that has it */
-	struct lh_table *losers; /* set of the Pods that give way, by key */
-};
-
-static void free_owner(struct lh_entry *entry)
-{
-	free(lh_entry_k(entry));
-	json_object_put(lh_entry_v(entry));
-}
-
-static int add_loser(struct conflict *conflict, struct json_object *pod)
-{
-	char *key;
-
-	if (asprintf(&key, "%s/%s", api_text(pod, "metadata.namespace"),
-		     api_text(pod, "metadata.name")) < 0)
-		return -ENOMEM;
-	if (lh_table_lookup_entry(conflict->losers, key) ||
-	    lh_table_insert(conflict->losers, key, NULL))
-		free(key);
-	return 0;
-}
-
-/* Gives the address to @pod or leaves it with its owner, and notes which of the two gives way. */
-static int take_address(struct conflict *conflict, const char *address, struct json_object *pod)
-{
-	struct lh_entry *entry = lh_table_lookup_entry(conflict->owners, address);
-	struct json_object *owner = entry ? lh_entry_v(entry) : NULL;
-	char *copied;
-	int error;
-
-	if (!owner) {
-		copied = strdup(address);
-		if (copied && !lh_table_insert(conflict->owners, copied, json_object_get(pod)))
-			return 0;
-		free(copied);
-		return -ENOMEM;
-	}
-	if (gives_way(pod, owner))
-		return add_loser(conflict, pod);
-	error = add_loser(conflict, owner);
-	lh_entry_set_val(entry, json_object_get(pod));
-	json_object_put(owner);
-	return error;
-}
-
-static int take_addresses(struct conflict *conflict, struct json_object *pod)
-{
-	struct json_object *list = api_get(pod, "status.podIPs");
-	int error = 0;
-
-	if (has_ended(pod) || !json_object_is_type(list, json_type_array))
-		return 0;
-	for (size_t i = 0; !error && i < json_object_array_length(list); i++) {
-		const char *address = api_text(json_object_array_get_idx(list, i), "ip");
-
-		error = address ? take_address(conflict, address, pod) : 0;
-	}
-	return error;
-}
-
-static int find_losers(const struct objects *objects, struct conflict *conflict)
-{
-	int error = 0;
-
-	for (size_t i = 0; i < N_KINDS; i++) {
-		struct lh_entry *entry = objects->collections[i].kept->head;
-
-		for (; !error && kind_is_pod(&object_kinds[i]) && entry; entry = entry->next) {
-			const struct kept *kept = lh_entry_v(entry);
-			struct json_object *pod =
-				kept->text ? json_tokener_parse(kept->text) : NULL;
-
-			error = take_addresses(conflict, pod);
-			json_object_put(pod);
-		}
-	}
-	return error;
-}
-
+/* Compiles all objects. Only a compile that fails reports. */
 static int compile_all(struct objects *objects, const struct policy *base, struct diag *diag,
 		       struct policy **policy)
 {
 	struct diag quiet = {0};
-	struct conflict conflict;
-	int error = compile_but(objects, NULL, base, &quiet, policy);
+	struct lh_table *contested = contested_new();
+	int error = compile_into(objects, base, &quiet, contested, policy);
 
-	if (error != -EINVAL)
-		return error ? compile_but(objects, NULL, base, diag, policy) : 0;
-	conflict.owners = lh_kchar_table_new(1024, free_owner);
-	conflict.losers = lh_kchar_table_new(16, objects_free_key);
-	error = conflict.owners && conflict.losers ? find_losers(objects, &conflict) : -ENOMEM;
-	if (!error)
-		error = compile_but(objects, conflict.losers, base, diag, policy);
-	if (conflict.owners)
-		lh_table_free(conflict.owners);
-	if (conflict.losers)
-		lh_table_free(conflict.losers);
+	if (error)
+		error = compile_into(objects, base, diag, contested, policy);
+	contested_set(objects, contested);
 	return error;
 }
 
@@ -243,7 +134,7 @@ static int read_pod(const struct objects *objects, const char *key, struct pods 
 		       : 0;
 }
 
-static int read_pods(const struct objects *objects, struct pods *pods)
+static int read_pods(struct objects *objects, const struct policy *base, struct pods *pods)
 {
 	struct diag quiet = {0};
 	struct lh_entry *entry;
@@ -254,9 +145,11 @@ static int read_pods(const struct objects *objects, struct pods *pods)
 		return -ENOMEM;
 	for (entry = objects->since.pods->head; !error && entry; entry = entry->next)
 		error = read_pod(objects, lh_entry_k(entry), pods, &quiet);
-	if (!error)
+	if (!error) {
+		objects_settle(objects, &pods->cluster, base, NULL);
 		error = cluster_finish(&pods->cluster, &quiet);
-	if (!error && pods->cluster.n_host_pods)
+	}
+	if (!error && (pods->cluster.n_host_pods || lh_table_length(objects->since.held)))
 		error = -EOPNOTSUPP;
 	if (error)
 		return error;
@@ -266,10 +159,37 @@ static int read_pods(const struct objects *objects, struct pods *pods)
 	return 0;
 }
 
-static bool can_patch(const struct since *since, const struct policy *base)
+/* Returns true if a changed Pod named an address that another object names too. */
+static bool is_contested(const struct objects *objects)
 {
+	struct lh_entry *entry;
+	char name[512];
+
+	for (entry = objects->since.pods->head; entry; entry = entry->next) {
+		snprintf(name, sizeof(name), "Pod %s", (const char *)lh_entry_k(entry));
+		if (objects->contested && lh_table_lookup_entry(objects->contested, name))
+			return true;
+	}
+	return false;
+}
+
+static bool can_patch(const struct objects *objects, const struct policy *base)
+{
+	const struct since *since = &objects->since;
+
 	return since->known && !since->others && base && base->lineage == since->lineage &&
-	       base->generation == since->generation && since->patches < PATCHES_MAX;
+	       base->generation == since->generation && since->patches < PATCHES_MAX &&
+	       !is_contested(objects);
+}
+
+/* Returns true if a Pod names an address of a Node. */
+static bool names_node(const struct policy *base, const struct cluster *pods)
+{
+	for (size_t i = 0; i < pods->n_endpoints; i++)
+		for (size_t k = 0; k < pods->endpoints[i].n_addresses; k++)
+			if (claims_is_node(base, &pods->endpoints[i].addresses[k]))
+				return true;
+	return false;
 }
 
 /* Makes the policy from changed Pods alone. Returns as policy_patch() does; -EOPNOTSUPP where all
@@ -279,10 +199,12 @@ static int patch(struct objects *objects, const struct policy *base, struct poli
 	struct pods pods = {0};
 	int error;
 
-	if (!can_patch(&objects->since, base))
+	if (!can_patch(objects, base))
 		return -EOPNOTSUPP;
 	cluster_init(&pods.cluster);
-	error = read_pods(objects, &pods);
+	error = read_pods(objects, base, &pods);
+	if (!error && names_node(base, &pods.cluster))
+		error = -EOPNOTSUPP;
 	if (!error)
 		error = policy_patch(base, pods.at, pods.n, policy);
 	cluster_free(&pods.cluster);
@@ -312,10 +234,17 @@ int objects_compile(struct objects *objects, const struct policy *base, struct d
 {
 	int error = patch(objects, base, policy);
 
-	if (error)
+	if (error) {
 		error = compile_all(objects, base, diag, policy);
+		if (!error) {
+			objects_note_asides(objects, (*policy)->asides);
+			(*policy)->asides = NULL;
+		}
+	}
 	if (error || begin_since(objects, *policy))
 		objects->since.known = false;
+	if (!error)
+		objects_note_held(objects);
 	return error;
 }
 

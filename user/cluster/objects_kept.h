@@ -6,6 +6,7 @@
 
 #include <json-c/linkhash.h>
 
+#include "cluster/claims.h"
 #include "cluster/objects.h"
 
 struct kind {
@@ -21,6 +22,8 @@ struct kept {
 	char *text; /* its text as last accepted, or the text of the policy that replaces it */
 	char *why; /* the fault of the last version, which is refused; NULL: it is accepted */
 	struct json_object *refused; /* the refused version; NULL: none */
+	char *aside; /* why the last compile of all objects set the policy aside; NULL: it did not
+		      */
 };
 
 struct collection {
@@ -39,6 +42,8 @@ struct since {
 	uint32_t generation;
 	bool others; /* an object other than a Pod has changed */
 	struct lh_table *pods; /* the keys of the Pods that have changed; no values */
+	struct lh_table *held; /* the keys of the Pods that wait for an address which the last
+				* policy gives to another Pod; no values */
 	unsigned int patches; /* policies made from changed Pods since the last compile of all
 			       * objects */
 };
@@ -47,12 +52,39 @@ struct objects {
 	struct objects_ops ops;
 	void *data;
 	size_t refused;
+	struct asides *asides; /* what the last compile of all objects set aside; NULL: nothing */
+	size_t aside; /* how many kept objects these are */
 	struct since since;
+	struct claims *claims;
+	struct lh_table *contested; /* by the last compile: "KIND KEY" of the objects that name an
+				     * address which another object names too -> why the object
+				     * does not get the address; NULL: it does */
+	size_t lost; /* how many of these do not get the address */
 	uint64_t patched; /* policies that were made from changed Pods alone */
 	struct collection collections[N_KINDS];
 };
 
 bool kind_is_pod(const struct kind *kind);
 void objects_free_key(struct lh_entry *entry); /* for tables of keys without values */
+void objects_note(const struct collection *collection,
+		  const char *key); /* the object has changed */
+
+/* objects_claims.c */
+/* Gives each address that is read to one of the objects of @cluster, and notes the Pods that wait
+ * for an address. @contested NULL: @cluster has a part of the objects, so nothing is contested. */
+void objects_settle(struct objects *objects, struct cluster *cluster, const struct policy *base,
+		    struct lh_table *contested);
+/* Notes the Pods that wait for an address, for the next compile. */
+void objects_note_held(struct objects *objects);
+struct lh_table *contested_new(void);
+/* Calls ops.refused() for each object that differs from the last compile, and keeps @table. */
+void contested_set(struct objects *objects, struct lh_table *table);
+void contested_tell(const struct objects *objects); /* as objects_tell_refused() */
+
+/* objects_aside.c: keeps what a compile of all objects set aside (NULL: nothing), and reports each
+ * change. */
+struct asides;
+void objects_note_asides(struct objects *objects, struct asides *asides);
+void objects_tell_asides(const struct objects *objects); /* reports what is set aside now */
 
 #endif

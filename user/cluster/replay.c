@@ -34,6 +34,17 @@ static void on_refusal(void *data, struct json_object *object, const char *why)
 			    why);
 }
 
+static void on_aside(void *data, struct json_object *object, const char *why)
+{
+	const struct replay *replay = data;
+	const char *ns = api_text(object, "metadata.namespace");
+
+	if (why)
+		diag_report(replay->diag, DIAG_WARNING, NULL, NULL,
+			    "%s %s%s%s is set aside, and %s", api_text(object, "kind"),
+			    ns ? ns : "", ns ? "/" : "", api_text(object, "metadata.name"), why);
+}
+
 static int fail(const struct replay *replay, const char *why)
 {
 	diag_report(replay->diag, DIAG_ERROR, NULL, NULL, "%s: event %zu: %s", replay->name,
@@ -113,7 +124,8 @@ static int take_all(struct replay *replay, FILE *from)
 int replay_compile(FILE *from, const char *name, const struct policy *base, struct diag *diag,
 		   struct policy **policy)
 {
-	static const struct objects_ops ops = {on_change, on_refusal};
+	static const struct objects_ops ops = {
+		.changed = on_change, .refused = on_refusal, .aside = on_aside};
 	struct replay replay = {.name = name, .diag = diag};
 	int error;
 

@@ -11,6 +11,24 @@
  * reports latestEndpointGeneration. So no endpoint is in a segment that some node lacks. "All"
  * means the nodes whose heartbeat has changed within the last `node_seconds`, by the engine's
  * own clock. PolicyStatus tells the nodes this limit.
+ *
+ * A node whose heartbeat goes on, and which for three limits comes no nearer to the policy that is
+ * wanted, counts no more, so that it does not hold up all others. Its status then has the condition
+ * Ready=False with the reason NoProgress. It counts again once its endpoints are in the policy that
+ * it lacked, or in a later one.
+ *
+ * Why the barrier may go on without a node, silent or late:
+ *   A node judges both ends of a packet by its own tables, and no other node writes these.
+ *   A node that does not count keeps the generation that is active there whole: on that node all
+ *   endpoints, its own and others', are in segments of that generation, which the node has.
+ *   On the other nodes its endpoints are in segments of the newer policy, which those nodes have.
+ *   So on no node is an endpoint in a segment that the node lacks. The node that does not count
+ *   evaluates an older policy, as it would if it were cut off.
+ *   A node that comes back never mixes two generations: it loads, or has staged, the whole policy
+ *   that endpoints may be in, and activates that policy by one store (next_step() in follow.c).
+ *   Only then does it count, so the barrier never takes a report of an older policy for one of the
+ *   wanted policy, and the next rollout waits for the node as for all others.
+ * Where no node counts, nothing goes on.
  */
 #ifndef BULKHEAD_CLUSTER_ROLLOUT_H
 #define BULKHEAD_CLUSTER_ROLLOUT_H
@@ -29,6 +47,7 @@ struct engine_options {
 	const char *identity; /* this engine's name among those that want the lease */
 	const char *lease_namespace; /* namespace of the lease */
 	const char *listen; /* address for metrics, as for serve_open(); NULL: serve none */
+	const char *health; /* Unix socket for `bulkhead probe`; NULL: none */
 	unsigned int node_seconds; /* a node that is silent for longer holds up no rollout */
 };
 
@@ -41,6 +60,7 @@ struct follow_options {
 	const char *node; /* this node's name in the cluster */
 	struct node_options load; /* pin folder, uplinks, settings */
 	const char *listen; /* address for metrics, as for serve_open(); NULL: serve none */
+	const char *health; /* Unix socket for `bulkhead probe`; NULL: none */
 	void (*metrics)(FILE *to, const char *pin); /* writes the node's metrics, before the
 						     * follower's own */
 	const char *records; /* folder of the CNI plugin's endpoint records; NULL: write none */

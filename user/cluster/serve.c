@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The HTTP server of engine and follower, by libmicrohttpd. The loop waits for its epoll file
- * descriptor. */
+/* The HTTP servers of engine and follower, by libmicrohttpd. The loop waits for an epoll file
+ * descriptor that holds those of the servers. */
 #include "cluster/serve.h"
 
 #include <errno.h>
@@ -8,11 +8,16 @@
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "api/library.h"
 
-#define CONNECTIONS_MAX 16
-#define CONNECTION_SECONDS 10
+#define HEALTH_CONNECTIONS 16
+#define BIND_MS 5000 /* between attempts to use an address that another process uses */
 
 #define MHD_FUNCTIONS(X)               \
 	X(add_response_header)         \
@@ -39,12 +44,17 @@ static int load_library(struct diag *diag)
 			    diag);
 }
 
+enum { METRICS, HEALTH, DAEMONS };
+
 struct serve {
 	struct api *api;
-	struct MHD_Daemon *daemon;
+	struct serve_options options;
+	struct diag *diag;
+	struct MHD_Daemon *daemons[DAEMONS]; /* NULL: not started */
+	int epoll;
+	bool bound; /* the health socket is this process's */
 	struct api_timer timer; /* ends idle connections */
-	void (*write)(void *data, FILE *to);
-	void *data;
+	struct api_timer again; /* tries the address for metrics again */
 };
 
 /* @body is malloc'ed; the answer frees it. */
@@ -74,12 +84,41 @@ static char *metrics_text(const struct serve *serve)
 
 	if (!to)
 		return NULL;
-	serve->write(serve->data, to);
+	serve->options.metrics(serve->options.data, to);
 	fclose(to);
 	return text;
 }
 
-static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url,
+static enum MHD_Result answer_ready(const struct serve *serve, struct MHD_Connection *connection)
+{
+	const char *missing = serve->options.missing(serve->options.data);
+	char *text = NULL;
+
+	if (!missing)
+		return answer(connection, MHD_HTTP_OK, strdup("ok\n"));
+	if (asprintf(&text, "%s\n", missing) < 0)
+		text = NULL;
+	return answer(connection, MHD_HTTP_SERVICE_UNAVAILABLE, text);
+}
+
+/* Returns true if this is a request's first call, which brings the headers, and not its last. A
+ * request's body is not read. */
+static bool is_first(const struct serve *serve, size_t *upload_size, void **begun)
+{
+	const bool first = !*begun;
+
+	*begun = (void *)serve;
+	if (!first)
+		*upload_size = 0;
+	return first;
+}
+
+static bool is_get(const char *method)
+{
+	return !strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD);
+}
+
+static enum MHD_Result on_metrics(void *data, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_size, void **begun)
 {
@@ -87,13 +126,9 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 
 	(void)version;
 	(void)upload;
-	/* The first call brings the headers. A request's body is not read. */
-	if (!*begun) {
-		*begun = serve;
+	if (is_first(serve, upload_size, begun))
 		return MHD_YES;
-	}
-	*upload_size = 0;
-	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
+	if (!is_get(method))
 		return answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, strdup("GET only\n"));
 	if (!strcmp(url, "/metrics"))
 		return answer(connection, MHD_HTTP_OK, metrics_text(serve));
@@ -102,14 +137,37 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	return answer(connection, MHD_HTTP_NOT_FOUND, strdup("/metrics or /healthz\n"));
 }
 
+static enum MHD_Result on_health(void *data, struct MHD_Connection *connection, const char *url,
+				 const char *method, const char *version, const char *upload,
+				 size_t *upload_size, void **begun)
+{
+	struct serve *serve = data;
+
+	(void)version;
+	(void)upload;
+	if (is_first(serve, upload_size, begun))
+		return MHD_YES;
+	if (is_get(method) && !strcmp(url, "/livez"))
+		return answer(connection, MHD_HTTP_OK, strdup("ok\n"));
+	if (is_get(method) && !strcmp(url, "/readyz"))
+		return answer_ready(serve, connection);
+	return answer(connection, MHD_HTTP_NOT_FOUND, strdup("/livez or /readyz\n"));
+}
+
 static void run(void *data)
 {
 	struct serve *serve = data;
-	MHD_UNSIGNED_LONG_LONG ms;
+	MHD_UNSIGNED_LONG_LONG ms, least = UINT32_MAX;
 
-	mhd.run(serve->daemon);
-	if (mhd.get_timeout(serve->daemon, &ms) == MHD_YES)
-		api_timer_set(serve->api, &serve->timer, ms);
+	for (int i = 0; i < DAEMONS; i++) {
+		if (!serve->daemons[i])
+			continue;
+		mhd.run(serve->daemons[i]);
+		if (mhd.get_timeout(serve->daemons[i], &ms) == MHD_YES && ms < least)
+			least = ms;
+	}
+	if (least < UINT32_MAX)
+		api_timer_set(serve->api, &serve->timer, least);
 }
 
 /* Resolves the address. Returns 0 or -EINVAL. Free *@found by freeaddrinfo(). */
@@ -134,52 +192,139 @@ static int resolve(const char *address, struct addrinfo **found)
 	return getaddrinfo(n ? host : NULL, colon + 1, &hints, found) ? -EINVAL : 0;
 }
 
-static int start(struct serve *serve, const struct addrinfo *at)
+/* Lets the loop wait for a daemon that has started. */
+static int add_daemon(struct serve *serve, int which)
 {
+	struct epoll_event event = {.events = EPOLLIN};
 	const union MHD_DaemonInfo *info;
-	unsigned int flags = MHD_USE_EPOLL | (at->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0);
 
-	errno = 0;
-	serve->daemon =
-		mhd.start_daemon(flags, 0, NULL, NULL, on_request, serve, MHD_OPTION_SOCK_ADDR,
-				 at->ai_addr, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
-				 MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_SECONDS, MHD_OPTION_END);
-	if (!serve->daemon)
+	if (!serve->daemons[which])
 		return errno ? -errno : -EADDRNOTAVAIL;
-	info = mhd.get_daemon_info(serve->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	info = mhd.get_daemon_info(serve->daemons[which], MHD_DAEMON_INFO_EPOLL_FD);
 	if (!info)
 		return -EOPNOTSUPP;
-	api_listen(serve->api, info->epoll_fd, run, serve);
-	return 0;
+	return epoll_ctl(serve->epoll, EPOLL_CTL_ADD, info->epoll_fd, &event) ? -errno : 0;
 }
 
-int serve_open(struct api *api, const char *address, void (*write)(void *data, FILE *to),
-	       void *data, struct diag *diag, struct serve **opened)
+static int start_metrics(struct serve *serve)
+{
+	struct addrinfo *at = NULL;
+	unsigned int flags = MHD_USE_EPOLL;
+	int error = resolve(serve->options.listen, &at);
+
+	if (error)
+		return error;
+	if (at->ai_family == AF_INET6)
+		flags |= MHD_USE_IPv6;
+	errno = 0;
+	serve->daemons[METRICS] = mhd.start_daemon(
+		flags, 0, NULL, NULL, on_metrics, serve, MHD_OPTION_SOCK_ADDR, at->ai_addr,
+		MHD_OPTION_CONNECTION_LIMIT, SERVE_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+		SERVE_PER_ADDRESS, MHD_OPTION_CONNECTION_TIMEOUT, SERVE_SECONDS, MHD_OPTION_END);
+	error = add_daemon(serve, METRICS);
+	freeaddrinfo(at);
+	return error;
+}
+
+static void listen_again(void *data)
+{
+	struct serve *serve = data;
+
+	if (!start_metrics(serve))
+		diag_note(serve->diag, NULL, NULL, "--listen %s: metrics are served",
+			  serve->options.listen);
+	else
+		api_timer_set(serve->api, &serve->again, BIND_MS);
+}
+
+static int listen_metrics(struct serve *serve)
+{
+	int error = start_metrics(serve);
+
+	if (!error)
+		return 0;
+	if (error == -EADDRINUSE) {
+		diag_warn(serve->diag, NULL, NULL,
+			  "--listen %s: another process uses the address; metrics are served once "
+			  "it is free",
+			  serve->options.listen);
+		api_timer_set(serve->api, &serve->again, BIND_MS);
+		return 0;
+	}
+	diag_error(serve->diag, NULL, NULL, "--listen %s: %s", serve->options.listen,
+		   error == -EINVAL ? "not ADDRESS:PORT, in numbers" : strerror(-error));
+	return error;
+}
+
+/* Returns a socket that listens at the path, or -errno. A socket that an earlier process left there
+ * is replaced; another file is not. */
+static int listen_socket(const char *path)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	struct stat is;
+	int fd, error;
+
+	if (strlen(path) >= sizeof(at.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(at.sun_path, path);
+	if (!lstat(path, &is) && S_ISSOCK(is.st_mode))
+		unlink(path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof(at)) &&
+	    !listen(fd, HEALTH_CONNECTIONS))
+		return fd;
+	error = -errno;
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+static int listen_health(struct serve *serve)
+{
+	int fd = listen_socket(serve->options.health), error = fd;
+
+	if (fd >= 0) {
+		serve->bound = true;
+		errno = 0;
+		serve->daemons[HEALTH] = mhd.start_daemon(
+			MHD_USE_EPOLL, 0, NULL, NULL, on_health, serve, MHD_OPTION_LISTEN_SOCKET,
+			fd, MHD_OPTION_CONNECTION_LIMIT, HEALTH_CONNECTIONS,
+			MHD_OPTION_CONNECTION_TIMEOUT, SERVE_SECONDS, MHD_OPTION_END);
+		error = add_daemon(serve, HEALTH);
+	}
+	if (error && !serve->daemons[HEALTH] && fd >= 0)
+		close(fd);
+	if (error)
+		diag_error(serve->diag, NULL, NULL, "--health %s: %s", serve->options.health,
+			   strerror(-error));
+	return error;
+}
+
+int serve_open(struct api *api, const struct serve_options *options, struct diag *diag,
+	       struct serve **opened)
 {
 	struct serve *serve = calloc(1, sizeof(*serve));
-	struct addrinfo *at = NULL;
 	int error;
 
 	if (!serve)
 		return -ENOMEM;
-	error = load_library(diag);
-	if (error) {
-		free(serve);
-		return error;
-	}
-	*serve = (struct serve){.api = api, .write = write, .data = data};
+	*serve = (struct serve){.api = api, .options = *options, .diag = diag, .epoll = -1};
 	serve->timer = (struct api_timer){.run = run, .data = serve};
-	error = resolve(address, &at);
-	if (!error)
-		error = start(serve, at);
-	if (at)
-		freeaddrinfo(at);
+	serve->again = (struct api_timer){.run = listen_again, .data = serve};
+	error = load_library(diag);
+	if (!error) {
+		serve->epoll = epoll_create1(EPOLL_CLOEXEC);
+		error = serve->epoll < 0 ? -errno : 0;
+	}
+	if (!error && options->listen)
+		error = listen_metrics(serve);
+	if (!error && options->health)
+		error = listen_health(serve);
 	if (error) {
-		diag_report(diag, DIAG_ERROR, NULL, NULL, "--listen %s: %s", address,
-			    error == -EINVAL ? "not ADDRESS:PORT, in numbers" : strerror(-error));
 		serve_close(serve);
 		return error;
 	}
+	api_listen(api, serve->epoll, run, serve);
 	*opened = serve;
 	return 0;
 }
@@ -188,9 +333,15 @@ void serve_close(struct serve *serve)
 {
 	if (!serve)
 		return;
-	if (serve->daemon)
-		mhd.stop_daemon(serve->daemon);
 	api_listen(serve->api, -1, NULL, NULL);
 	api_timer_stop(serve->api, &serve->timer);
+	api_timer_stop(serve->api, &serve->again);
+	for (int i = 0; i < DAEMONS; i++)
+		if (serve->daemons[i])
+			mhd.stop_daemon(serve->daemons[i]);
+	if (serve->bound)
+		unlink(serve->options.health);
+	if (serve->epoll >= 0)
+		close(serve->epoll);
 	free(serve);
 }

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const store_status_columns[] = {"Desired",	"Endpoints", "Nodes", "Limit",
-					    "Checksum", "Delta",     NULL};
+const char *const store_status_columns[] = {"Desired",	"Endpoints", "Nodes",  "Limit",
+					    "Checksum", "Delta",     "Oldest", NULL};
 
 void store_status_free(struct store_status *status)
 {
@@ -20,7 +20,7 @@ void store_status_free(struct store_status *status)
 
 /* Returns where the members of @object are: in a whole object, or in printer columns. */
 struct paths {
-	const char *policy, *endpoint, *checksum, *delta, *nodes, *limit;
+	const char *policy, *endpoint, *checksum, *delta, *nodes, *limit, *oldest;
 };
 
 static const struct paths *paths_of(struct json_object *object)
@@ -30,9 +30,11 @@ static const struct paths *paths_of(struct json_object *object)
 					   "spec.checksum",
 					   "spec.delta",
 					   "status.nodes",
-					   "spec.nodeLimitSeconds"};
+					   "spec.nodeLimitSeconds",
+					   "status.oldestEndpointGeneration"};
 	static const struct paths cells = {"cells.Desired", "cells.Endpoints", "cells.Checksum",
-					   "cells.Delta",   "cells.Nodes",     "cells.Limit"};
+					   "cells.Delta",   "cells.Nodes",     "cells.Limit",
+					   "cells.Oldest"};
 
 	return api_get(object, "cells") ? &cells : &whole;
 }
@@ -52,6 +54,7 @@ int store_status_read(struct json_object *object, struct store_status *status)
 		.checksum = checksum ? strtoull(checksum, NULL, 16) : 0,
 		.nodes = api_number(object, paths->nodes),
 		.limit = api_number(object, paths->limit),
+		.oldest = api_number(object, paths->oldest),
 	};
 
 	if (!read.version || !read.delta != !delta) {

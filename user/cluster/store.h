@@ -18,6 +18,9 @@
  *     status.message: "ok", or the error
  *     status.conditions: "Ready", False with that error
  *     status.lacksGeneration: a wanted policy that the node cannot make from the store; else 0
+ *     status.leftAddresses: addresses that a Pod of the node lost when its sandbox ended, while the
+ *     Pod's object still names them: [{"address", "namespace", "name", "uid"}]. The engine gives no
+ *     such address to that Pod
  *   PolicyGeneration, never changed; "g7" leads to generation 7:
  *     spec.checksum: of generation 7
  *     spec.parent: checksum of generation 6, from which "g7" is a delta (compile/delta.h); absent
@@ -52,6 +55,7 @@ struct store_status {
 	uint64_t checksum; /* checksum of `policy` */
 	char *delta; /* the delta to `policy` in base64; NULL: PolicyStatus has none */
 	uint32_t nodes; /* nodes that a rollout waits for */
+	uint32_t oldest; /* the oldest policy that endpoints of such a node are in; 0: unknown */
 	uint32_t limit; /* seconds after which a silent node does not count; 0: not given */
 };
 /* The printer columns that nodes follow in place of the whole object. */

@@ -32,6 +32,7 @@
 	COMMAND(metrics)   \
 	COMMAND(engine)    \
 	COMMAND(follow)    \
+	COMMAND(probe)     \
 	COMMAND(completion)
 
 enum exit_status {
@@ -91,12 +92,14 @@ extern const struct command *const commands[];
 			"keeps the last load, else " KEPT_DIR " (and nothing with --pin)" \
 	}
 
-/* The options that every command takes: -j, -p, -d, -h. */
+#define STRICT_ID 511 /* --strict; above the options of commands */
+
+/* The options that every command takes: -j, -p, -d, --strict, -h. */
 extern const struct command_option common_options[];
 
 /*
  * Returns the next option's id, -1 after the last. Options and operands may mix; `--` ends the
- * options. Handles -j, -p, -d and -h itself. Ends the process with STATUS_INPUT at an option
+ * options. Handles these common options itself. Ends the process with STATUS_INPUT at an option
  * that the command does not have.
  */
 int call_option(struct call *call);

@@ -136,6 +136,7 @@ struct request {
 	const char *path; /* NULL: standard output */
 	const char *base; /* NULL: none */
 	bool delta;
+	bool force; /* leave out objects that look like policies and are not read */
 	bool events; /* the input is a stream of watch events */
 };
 
@@ -162,6 +163,7 @@ static int compile(const struct call *call, const struct request *request)
 {
 	struct diag diag = command_diag();
 	struct policy *base = NULL, *policy = NULL;
+	struct cluster *cluster = NULL;
 	struct inputs_base changed = {.name = request->base};
 	size_t size = 0;
 	int error = 0;
@@ -172,8 +174,10 @@ static int compile(const struct call *call, const struct request *request)
 	if (!error && request->events)
 		error = events_policy(call->operands[0], base, &diag, &policy);
 	else if (!error)
-		error = inputs_policy(call->operands, call->n_operands, base ? &changed : NULL,
-				      &diag, &policy, NULL);
+		error = inputs_audited(call->operands, call->n_operands, base ? &changed : NULL,
+				       &(struct inputs_audit){0}, &diag, &policy, &cluster);
+	if (!error)
+		error = inputs_check(cluster, request->force, &diag);
 	if (!error) {
 		error = write_policy(request->path, request->delta ? base : NULL, policy, &size);
 		if (error)
@@ -183,12 +187,13 @@ static int compile(const struct call *call, const struct request *request)
 	}
 	if (!error && request->path)
 		report(call, request->path, policy, size);
+	inputs_free_cluster(cluster);
 	policy_free(policy);
 	policy_free(base);
 	return status_of(error);
 }
 
-enum { EVENTS_ID = PIN_ID + 1 };
+enum { EVENTS_ID = PIN_ID + 1, FORCE_ID };
 
 static const struct command_option options[] = {
 	{'o', "output", "FILE", "the file to write; else standard output"},
@@ -199,6 +204,7 @@ static const struct command_option options[] = {
 	{EVENTS_ID, "events", NULL,
 	 "INPUT is a stream of watch events, as kubectl get --watch --output-watch-events -o json "
 	 "prints them"},
+	{FORCE_ID, "force", NULL, "leave out objects that look like policies and are not read"},
 	{0},
 };
 
@@ -214,6 +220,8 @@ static int run(struct call *call)
 			request.base = call->value;
 		else if (option == EVENTS_ID)
 			request.events = true;
+		else if (option == FORCE_ID)
+			request.force = true;
 		else
 			request.delta = true;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* `bulkhead completion`: scripts that complete the commands in bash and zsh, made from the table
- * of commands. */
+/* `bulkhead completion`: scripts that complete the commands in bash, zsh and fish, made from the
+ * table of commands. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,17 +12,18 @@ static const struct {
 	const char *value;
 	const char *bash; /* a command that prints the candidates; NULL: files */
 	const char *zsh; /* an action of _arguments */
+	const char *fish; /* an argument of complete --arguments; NULL: files */
 } values[] = {
-	{"FILE", NULL, "_files"},
-	{"DIR", NULL, "_files -/"},
-	{"PREV", NULL, "_files"},
-	{"OLD", NULL, "_files"},
-	{"SRC", "_bulkhead_pods", "_bulkhead_pods"},
-	{"DST", "_bulkhead_pods", "_bulkhead_pods"},
-	{"POD", "_bulkhead_pods", "_bulkhead_pods"},
-	{"NS", "_bulkhead_namespaces", "_bulkhead_namespaces"},
-	{"IFACE", "ls /sys/class/net", "_net_interfaces"},
-	{"FORMAT", "echo dot svg html", "(dot svg html)"},
+	{"FILE", NULL, "_files", NULL},
+	{"DIR", NULL, "_files -/", NULL},
+	{"PREV", NULL, "_files", NULL},
+	{"OLD", NULL, "_files", NULL},
+	{"SRC", "_bulkhead_pods", "_bulkhead_pods", "(__bulkhead_pods)"},
+	{"DST", "_bulkhead_pods", "_bulkhead_pods", "(__bulkhead_pods)"},
+	{"POD", "_bulkhead_pods", "_bulkhead_pods", "(__bulkhead_pods)"},
+	{"NS", "_bulkhead_namespaces", "_bulkhead_namespaces", "(__bulkhead_namespaces)"},
+	{"IFACE", "ls /sys/class/net", "_net_interfaces", "(command ls /sys/class/net)"},
+	{"FORMAT", "echo dot svg html", "(dot svg html)", "dot svg html"},
 };
 
 #define N_VALUES (sizeof(values) / sizeof(*values))
@@ -220,26 +221,96 @@ static void print_zsh(void)
 	       "_bulkhead \"$@\"\n");
 }
 
+/* Prints text inside single quotes of fish. */
+static void fish_text(const char *text)
+{
+	putchar('\'');
+	for (; *text; text++) {
+		if (*text == '\'' || *text == '\\')
+			putchar('\\');
+		putchar(*text);
+	}
+	putchar('\'');
+}
+
+static void fish_option(const char *condition, const struct command_option *option)
+{
+	size_t i = option->value ? find_value(option->value) : N_VALUES;
+
+	printf("complete -c bulkhead -n \"%s\"", condition);
+	if (option->id < 256)
+		printf(" -s %c", option->id);
+	printf(" -l %s", option->name);
+	if (option->value && is_choice(option->value)) {
+		printf(" -x -a '");
+		print_choices(option->value);
+		putchar('\'');
+	} else if (i < N_VALUES && values[i].fish) {
+		printf(" -x -a '%s'", values[i].fish);
+	} else if (option->value) {
+		printf(i < N_VALUES ? " -r -F" : " -x");
+	}
+	printf(" -d ");
+	fish_text(option->help);
+	putchar('\n');
+}
+
+static void fish_command(const struct command *command)
+{
+	char condition[64];
+
+	snprintf(condition, sizeof(condition), "__fish_seen_subcommand_from %s", command->name);
+	printf("complete -c bulkhead -n __fish_use_subcommand -f -a %s -d ", command->name);
+	fish_text(command->help);
+	putchar('\n');
+	for (const struct command_option *option = command->options; option && option->name;
+	     option++)
+		fish_option(condition, option);
+	if (command->words)
+		printf("complete -c bulkhead -n \"%s\" -f -a '%s'\n", condition, command->words);
+}
+
+static void print_fish(void)
+{
+	printf("# Fish completion for bulkhead, printed by `bulkhead completion fish`.\n"
+	       "function __bulkhead_pods\n"
+	       "\tbulkhead endpoint list 2>/dev/null | string split -f 1 ' ' | sort -u\nend\n"
+	       "function __bulkhead_namespaces\n"
+	       "\t__bulkhead_pods | string split -f 1 / | sort -u\nend\n"
+	       "complete -c bulkhead -n __fish_use_subcommand -f -a help -d 'the help of a "
+	       "command'\n");
+	for (const struct command_option *option = common_options; option->name; option++)
+		fish_option("true", option);
+	for (const struct command *const *command = commands; *command; command++)
+		fish_command(*command);
+	printf("complete -c bulkhead -n '__fish_seen_subcommand_from endpoint; and "
+	       "__fish_seen_subcommand_from del set' -f -a '(__bulkhead_pods)'\n");
+}
+
 static int run(struct call *call)
 {
+	static const struct {
+		const char *name;
+		void (*print)(void);
+	} shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
 	const char *shell;
 
 	while (call_option(call) != -1)
 		;
 	shell = call->n_operands ? call->operands[0] : "bash";
-	if (call->n_operands > 1 || (strcmp(shell, "bash") && strcmp(shell, "zsh")))
-		call_usage_error(call, "needs bash or zsh");
-	if (!strcmp(shell, "zsh"))
-		print_zsh();
-	else
-		print_bash();
-	return STATUS_OK;
+	for (size_t i = 0; call->n_operands < 2 && i < sizeof(shells) / sizeof(*shells); i++) {
+		if (strcmp(shell, shells[i].name))
+			continue;
+		shells[i].print();
+		return STATUS_OK;
+	}
+	call_usage_error(call, "needs bash, zsh or fish");
 }
 
 const struct command command_completion = {
 	.name = "completion",
-	.operands = "[bash|zsh]",
+	.operands = "[bash|zsh|fish]",
 	.help = "print a completion script: source <(bulkhead completion)",
-	.words = "bash zsh",
+	.words = "bash zsh fish",
 	.run = run,
 };

@@ -9,8 +9,9 @@
 #include "cluster/rollout.h"
 #include "cmd/command.h"
 #include "cmd/signals.h"
+#include "model/diag_log.h"
 
-enum { KUBECONFIG_ID = PIN_ID + 1, LEASE_ID, LIMIT_ID, LISTEN_ID };
+enum { KUBECONFIG_ID = PIN_ID + 1, LEASE_ID, LIMIT_ID, LISTEN_ID, HEALTH_ID };
 
 static const struct command_option options[] = {
 	{KUBECONFIG_ID, "kubeconfig", "FILE",
@@ -22,6 +23,8 @@ static const struct command_option options[] = {
 	 "do not wait for a node that is silent for so long, else 40; nodes report within it"},
 	{LISTEN_ID, "listen", "ADDRESS:PORT",
 	 "serve metrics for Prometheus there: /metrics, and /healthz"},
+	{HEALTH_ID, "health", "SOCKET",
+	 "serve `bulkhead probe` at this Unix socket: whether the process runs, and is ready"},
 	{0},
 };
 
@@ -41,7 +44,8 @@ static int run(struct call *call)
 {
 	struct engine_options engine = {.lease_namespace = "bulkhead-system",
 					.node_seconds = ROLLOUT_LIMIT_DEFAULT};
-	struct diag diag = {.to = stderr};
+	struct diag_log log = {0};
+	struct diag diag = {.to = stderr, .log = &log};
 	char host[HOST_NAME_MAX + 1] = "", identity[HOST_NAME_MAX + 32];
 	int option, stop;
 
@@ -52,6 +56,8 @@ static int run(struct call *call)
 			engine.lease_namespace = call->value;
 		else if (option == LISTEN_ID)
 			engine.listen = call->value;
+		else if (option == HEALTH_ID)
+			engine.health = call->value;
 		else
 			engine.node_seconds = node_limit(call);
 	}

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cmd/filter.h"
-#include "cmd/nearest.h"
+#include "model/nearest.h"
 
 /* Parses "TCP/80,UDP/53". Ends the process where the value is malformed. */
 static void take_ports(const struct call *call, struct filter *filter)

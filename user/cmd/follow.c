@@ -9,10 +9,11 @@
 #include "cmd/command.h"
 #include "cmd/metrics.h"
 #include "cmd/signals.h"
+#include "model/diag_log.h"
 
 #define RECORDS "/run/bulkhead/endpoints.d"
 
-enum { KUBECONFIG_ID = PIN_ID + 1, RECORDS_ID, ONCE_ID, LISTEN_ID };
+enum { KUBECONFIG_ID = PIN_ID + 1, RECORDS_ID, ONCE_ID, LISTEN_ID, HEALTH_ID };
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "this node's name, else the host's"},
@@ -26,6 +27,8 @@ static const struct command_option options[] = {
 	{ONCE_ID, "once", NULL, "end when the policy that the cluster wants is in force here"},
 	{LISTEN_ID, "listen", "ADDRESS:PORT",
 	 "serve metrics of node and follower for Prometheus there: /metrics, and /healthz"},
+	{HEALTH_ID, "health", "SOCKET",
+	 "serve `bulkhead probe` at this Unix socket: whether the process runs, and is ready"},
 	{0},
 };
 
@@ -37,7 +40,8 @@ static int run(struct call *call)
 					.load.uplinks = uplinks,
 					.load.seal = true,
 					.load.late = true};
-	struct diag diag = {.to = stderr};
+	struct diag_log log = {0};
+	struct diag diag = {.to = stderr, .log = &log};
 	char host[HOST_NAME_MAX + 1] = "";
 	int option, status, stop;
 
@@ -56,6 +60,8 @@ static int run(struct call *call)
 			follow.records = *call->value ? call->value : NULL;
 		else if (option == LISTEN_ID)
 			follow.listen = call->value;
+		else if (option == HEALTH_ID)
+			follow.health = call->value;
 		else
 			follow.once = true;
 	}

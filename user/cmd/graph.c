@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "cmd/command.h"
 #include "cmd/end.h"
 #include "cmd/graph.h"
 #include "cmd/inputs.h"
+#include "cmd/output.h"
 #include "cmd/view.h"
 
 enum format { FORMAT_DOT, FORMAT_SVG, FORMAT_HTML };
@@ -96,13 +98,13 @@ static void take_options(struct call *call, struct request *request)
 
 /* Starts graphviz's dot. The caller writes a graph to the returned stream; dot writes the
  * drawing to @output. */
-static FILE *open_dot(const char *output)
+static FILE *open_dot(const struct output *output)
 {
 	FILE *dot;
 
 	fflush(stdout);
-	if (output && !freopen(output, "w", stdout)) {
-		command_error("%s: %s", output, strerror(errno));
+	if (output->path && dup2(fileno(output->to), STDOUT_FILENO) < 0) {
+		command_error("%s: %s", output->path, strerror(errno));
 		return NULL;
 	}
 	dot = popen("dot -Tsvg", "w");
@@ -127,41 +129,37 @@ static int close_dot(FILE *dot)
 static int draw_svg(const struct request *request, const struct policy *policy,
 		    const struct kinds *kinds)
 {
-	FILE *dot = open_dot(request->output);
-	int error, status;
+	struct output output;
+	FILE *dot;
+	int status, error = output_open(&output, request->output);
 
-	if (!dot)
+	if (error)
 		return STATUS_KERNEL;
-	error = graph_dot(dot, policy, kinds, &request->filter);
-	status = close_dot(dot);
-	return error ? status_of(error) : status;
+	dot = open_dot(&output);
+	error = dot ? graph_dot(dot, policy, kinds, &request->filter) : -EIO;
+	status = dot ? close_dot(dot) : STATUS_KERNEL;
+	error = output_close(&output, error || !status ? error : -EIO);
+	return status ? status : status_of(error);
 }
 
 /* @policies: with --compare the older one first. */
 static int draw_text(const struct request *request, const struct policy *const policies[], size_t n,
 		     const struct kinds *kinds)
 {
-	FILE *to = request->output ? fopen(request->output, "w") : stdout;
-	int error;
+	struct output output;
+	FILE *to;
+	int error = output_open(&output, request->output);
 
-	if (!to) {
-		command_error("%s: %s", request->output, strerror(errno));
+	if (error)
 		return STATUS_KERNEL;
-	}
+	to = output.to;
 	if (request->format == FORMAT_HTML)
 		error = graph_page(to, policies, n, kinds);
 	else if (request->json)
 		error = graph_json(to, policies[0], kinds, &request->filter, request->pretty);
 	else
 		error = graph_dot(to, policies[0], kinds, &request->filter);
-	if (!error && (fflush(to) || ferror(to))) {
-		error = -errno;
-		command_error("%s: %s", request->output ? request->output : "standard output",
-			      strerror(errno));
-	}
-	if (to != stdout)
-		fclose(to);
-	return status_of(error);
+	return status_of(output_close(&output, error));
 }
 
 static int draw(const struct request *request, const struct policy *const policies[], size_t n)

@@ -7,14 +7,15 @@
 #include <unistd.h>
 
 #include "cmd/inputs.h"
-#include "cmd/nearest.h"
 #include "compile/blob.h"
 #include "compile/compile.h"
 #include "compile/delta.h"
 #include "compile/enroll.h"
 #include "input/input.h"
 #include "input/text.h"
+#include "input/workload.h"
 #include "model/memory.h"
+#include "model/unknown.h"
 
 /* Returns -EINVAL for a file that cannot be opened or read: the user named a wrong file. */
 static int input_error(int error)
@@ -94,6 +95,14 @@ static int check_name(const char *path, struct diag *diag)
 	return -EINVAL;
 }
 
+/* --strict is given. */
+static bool strict;
+
+void inputs_are_strict(void)
+{
+	strict = true;
+}
+
 struct reading {
 	char *const *paths;
 	int n;
@@ -107,6 +116,7 @@ static int read_cluster(void *data)
 	struct diag *diag = reading->diag;
 	int error = 0;
 
+	reading->cluster->lenient = !strict;
 	/* Where one file is bad, the other files are read all the same, so that one run reports the
 	 * errors of all files. cluster_finish() is left out then: it would report errors that only
 	 * follow from these. */
@@ -124,6 +134,8 @@ static int read_cluster(void *data)
 			bad = input_read(reading->cluster, path, diag);
 		error = error ? error : input_error(bad);
 	}
+	if (!error && reading->cluster->workloads)
+		workloads_finish(reading->cluster);
 	return error ? error : cluster_finish(reading->cluster, diag);
 }
 
@@ -222,12 +234,6 @@ void inputs_free_cluster(struct cluster *cluster)
 	free(cluster);
 }
 
-/* The namespaces of --audit-namespace. */
-struct audit {
-	const char *const *names;
-	size_t n;
-};
-
 static int no_namespace(const struct nearest *nearest, struct diag *diag)
 {
 	char like[NEAREST_TEXT];
@@ -237,7 +243,8 @@ static int no_namespace(const struct nearest *nearest, struct diag *diag)
 	return -EINVAL;
 }
 
-static int audit_cluster(struct cluster *cluster, const struct audit *audit, struct diag *diag)
+static int audit_cluster(struct cluster *cluster, const struct inputs_audit *audit,
+			 struct diag *diag)
 {
 	int error = 0;
 
@@ -259,7 +266,7 @@ static int audit_cluster(struct cluster *cluster, const struct audit *audit, str
 	return error;
 }
 
-static int audit_policy(struct policy *policy, const struct audit *audit, struct diag *diag)
+static int audit_policy(struct policy *policy, const struct inputs_audit *audit, struct diag *diag)
 {
 	int error = 0;
 
@@ -282,7 +289,7 @@ static int audit_policy(struct policy *policy, const struct audit *audit, struct
 }
 
 /* Sets the flags in a compiled policy. The result is another policy, with a checksum of its own. */
-static int audit_blob(struct policy *policy, const struct audit *audit, struct diag *diag)
+static int audit_blob(struct policy *policy, const struct inputs_audit *audit, struct diag *diag)
 {
 	int error = audit_policy(policy, audit, diag);
 	void *bytes;
@@ -296,9 +303,36 @@ static int audit_blob(struct policy *policy, const struct audit *audit, struct d
 	return error;
 }
 
+static void warn_unknown(void *data, const struct policy_object *policy,
+			 const struct nearest *nearest)
+{
+	char like[NEAREST_TEXT];
+
+	diag_warn(
+		data, &policy->where, NULL,
+		"policy %s/%s selects nothing: no pod is in namespace %s, and no Namespace object "
+		"has this name%s",
+		policy->ns_name, policy->name, policy->ns_name, nearest_print(nearest, like));
+}
+
+int inputs_check(const struct cluster *cluster, bool force, struct diag *diag)
+{
+	if (!cluster)
+		return 0;
+	if (unknown_namespaces(cluster, warn_unknown, diag))
+		return no_memory(diag);
+	if (!cluster->n_unread || force)
+		return 0;
+	diag_error(
+		diag, NULL, NULL,
+		"%zu objects look like policies and would not be enforced: --force leaves them out",
+		cluster->n_unread);
+	return -EINVAL;
+}
+
 static int compile_inputs(char *const *paths, int n, const struct policy *base,
-			  const struct audit *audit, struct diag *diag, struct policy **policy,
-			  struct cluster **objects)
+			  const struct inputs_audit *audit, struct diag *diag,
+			  struct policy **policy, struct cluster **objects)
 {
 	struct cluster *cluster = malloc(sizeof(*cluster));
 	int error;
@@ -306,6 +340,7 @@ static int compile_inputs(char *const *paths, int n, const struct policy *base,
 	if (!cluster)
 		return no_memory(diag);
 	cluster_init(cluster);
+	cluster->workloads = audit->workloads;
 	error = inputs_cluster(paths, n, cluster, diag);
 	if (!error)
 		error = audit_cluster(cluster, audit, diag);
@@ -322,7 +357,7 @@ static const struct inputs_base no_base = {
 	.name = "here a policy has to be whole (load, diff and compile --base take changes)"};
 
 static int read_inputs(char *const *paths, int n, const struct inputs_base *base,
-		       const struct audit *audit, struct diag *diag, struct policy **policy,
+		       const struct inputs_audit *audit, struct diag *diag, struct policy **policy,
 		       struct cluster **cluster)
 {
 	int error;
@@ -349,15 +384,16 @@ static int read_inputs(char *const *paths, int n, const struct inputs_base *base
 int inputs_policy(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
 		  struct policy **policy, struct cluster **cluster)
 {
-	return read_inputs(paths, n, base ? base : &no_base, &(struct audit){0}, diag, policy,
-			   cluster);
+	const struct inputs_audit nothing = {.workloads = true};
+
+	return read_inputs(paths, n, base ? base : &no_base, &nothing, diag, policy, cluster);
 }
 
 int inputs_audited(char *const *paths, int n, const struct inputs_base *base,
-		   const char *const *audited, size_t n_audited, struct diag *diag,
-		   struct policy **policy)
+		   const struct inputs_audit *audit, struct diag *diag, struct policy **policy,
+		   struct cluster **cluster)
 {
-	return read_inputs(paths, n, base, &(struct audit){audited, n_audited}, diag, policy, NULL);
+	return read_inputs(paths, n, base ? base : &no_base, audit, diag, policy, cluster);
 }
 
 int inputs_after(char *path, const struct inputs_base *old, struct diag *diag,

@@ -12,6 +12,9 @@
  */
 int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag);
 
+/* Refuses, from now on, also objects that an API server has accepted and that cannot be used. */
+void inputs_are_strict(void);
+
 /* The policy that the input succeeds. */
 struct inputs_base {
 	const struct policy *policy; /* NULL: the input succeeds no policy */
@@ -22,16 +25,27 @@ struct inputs_base {
  * Compiles @paths as a successor of @base. A compiled file must be the only input: a whole policy
  * is taken as it is, a delta (compile/delta.h) only where @base is its base. @cluster, where it is
  * not NULL, gets the objects, to be freed by inputs_free_cluster(); it gets NULL for a compiled
- * file, which has no objects. Returns 0 and a policy to free; -EINVAL (bad input) or -E2BIG (a
- * limit), reported; or -ENOMEM.
+ * file, which has no objects. Workloads stand for their pods: the policy is for answers, and not to
+ * be loaded. Returns 0 and a policy to free; -EINVAL (bad input) or -E2BIG (a limit), reported; or
+ * -ENOMEM.
  */
 int inputs_policy(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
 		  struct policy **policy, struct cluster **cluster);
-/* As inputs_policy(). Audits the @n_audited namespaces named in @audited, whatever the objects say.
- * Reports a namespace that does not exist. */
+/* The namespaces of --audit-namespace. */
+struct inputs_audit {
+	const char *const *names;
+	size_t n;
+	bool workloads; /* workloads stand for their pods (input/workload.h) */
+};
+/* As inputs_policy(). Audits these namespaces, whatever the objects say. Reports a namespace that
+ * does not exist. */
 int inputs_audited(char *const *paths, int n, const struct inputs_base *base,
-		   const char *const *audited, size_t n_audited, struct diag *diag,
-		   struct policy **policy);
+		   const struct inputs_audit *audit, struct diag *diag, struct policy **policy,
+		   struct cluster **cluster);
+/* Warns of policies in namespaces that no other object has. Refuses, without @force, objects that
+ * look like policies and were not read. @cluster NULL: the input was a compiled file. Returns 0,
+ * -EINVAL or -ENOMEM, reported. */
+int inputs_check(const struct cluster *cluster, bool force, struct diag *diag);
 /* Reads one input, which is a policy of its own or a delta of @old. */
 int inputs_after(char *path, const struct inputs_base *old, struct diag *diag,
 		 struct policy **policy);

@@ -53,6 +53,7 @@ static int run(struct call *call)
 	if (!call->n_operands)
 		call_usage_error(call, "needs an INPUT to check");
 	cluster_init(&cluster);
+	cluster.workloads = true;
 	error = inputs_cluster(call->operands, call->n_operands, &cluster, &diag);
 	if (!error)
 		error = compile_cluster(&cluster, NULL, &diag, &policy);

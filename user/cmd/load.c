@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* `bulkhead load`: puts a policy in force. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "cmd/command.h"
 #include "cmd/inputs.h"
 #include "cmd/json.h"
+#include "cmd/load_report.h"
 #include "cmd/plan.h"
 #include "compile/delta.h"
 #include "node/change/kept.h"
@@ -24,72 +24,12 @@ struct request {
 	size_t n_audited;
 };
 
-static void report_in_force(const struct request *request, const struct node_change *change)
-{
-	static const char *const by[] = {
-		[NODE_HOOK_NONE] = "",
-		[NODE_HOOK_TCX] = " by TCX links",
-		[NODE_HOOK_CLSACT] = " by clsact filters (TCX needs Linux 6.6)",
-	};
-
-	if (request->activate)
-		printf("endpoint generation %u is active\n", change->endpoint_generation);
-	printf("generation %" PRIu64 " is in force%s: %u endpoints guarded%s, %u uplinks",
-	       change->generation, change->map_writes ? "" : " already", change->endpoints,
-	       by[change->tc], change->uplinks);
-	if (change->ports)
-		printf(", %u other bridge ports", change->ports);
-	printf("\n");
-	if (change->adopted)
-		printf("%u open connections taken over\n", change->adopted);
-	if (change->replaced)
-		printf("the programs were replaced\n");
-	if (change->needs.part)
-		printf("%u of %u endpoints, %u of %u segments are needed here\n",
-		       change->needs.endpoints, change->needs.of_endpoints, change->needs.segments,
-		       change->needs.of_segments);
-}
-
-static struct json_object *json_needs(const struct node_needs *needs)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_number(object, "endpoints", needs->endpoints);
-	json_add_number(object, "of_endpoints", needs->of_endpoints);
-	json_add_number(object, "segments", needs->segments);
-	json_add_number(object, "of_segments", needs->of_segments);
-	return object;
-}
-
-static void report_json(const struct call *call, const struct node_change *change)
-{
-	struct json_object *root = json_object_new_object();
-
-	json_add_number(root, "generation", change->generation);
-	json_add_number(root, "policy_generation", change->policy_generation);
-	json_add_number(root, "endpoint_generation", change->endpoint_generation);
-	json_add_number(root, "endpoints", change->endpoints);
-	json_add_number(root, "uplinks", change->uplinks);
-	json_add_number(root, "ports", change->ports);
-	json_add_number(root, "adopted", change->adopted);
-	json_add_bool(root, "programs_replaced", change->replaced);
-	if (change->needs.part)
-		json_add(root, "needed", json_needs(&change->needs));
-	json_add_number(root, "map_writes", change->map_writes);
-	json_print(root, call->pretty);
-}
-
 static void report(const struct call *call, const struct request *request,
 		   const struct node_change *change)
 {
-	if (call->json)
-		return report_json(call, change);
-	if (request->stage)
-		printf("policy generation %u is installed\n", change->policy_generation);
-	else
-		report_in_force(request, change);
-	if (request->verbose)
-		printf("%" PRIu64 " map writes\n", change->map_writes);
+	enum load_kind kind = request->activate ? LOAD_ACTIVATED : LOAD_WHOLE;
+
+	load_report(call, request->stage ? LOAD_STAGED : kind, request->verbose, change);
 }
 
 static int staged_policy(struct node_handle *handle, const char *generation, struct policy **policy)
@@ -111,6 +51,10 @@ static void conclude(const struct call *call, const struct request *request,
 {
 	if (!request->stage)
 		kept_save(request->state, &request->node, change, policy, diag);
+	if (!request->stage && request->node.audit)
+		diag_note(diag, NULL, NULL,
+			  "policy denies nothing on this node, %suntil a load without --audit",
+			  request->state ? "nor after its next start, " : "");
 	report(call, request, change);
 }
 
@@ -143,18 +87,24 @@ static int load_delta(const struct call *call, struct request *request, struct n
 static int load_whole(const struct call *call, struct request *request, struct node_handle *handle,
 		      struct diag *diag, struct node_change *change, struct policy **policy)
 {
+	const struct inputs_audit audit = {.names = request->audited, .n = request->n_audited};
 	struct inputs_base base = {.name = "in force"};
+	struct cluster *cluster = NULL;
 	int error;
 
-	if (request->activate) {
+	/* node_load() compares with the whole policy in force. */
+	error = handle ? node_policy(handle, &base.policy) : 0;
+	if (!error && request->activate) {
 		error = staged_policy(handle, request->activate, policy);
 	} else {
-		error = node_policy(handle, &base.policy);
 		if (!base.policy)
 			base.name = "nothing is in force";
 		if (!error)
-			error = inputs_audited(call->operands, call->n_operands, &base,
-					       request->audited, request->n_audited, diag, policy);
+			error = inputs_audited(call->operands, call->n_operands, &base, &audit,
+					       diag, policy, &cluster);
+		if (!error)
+			error = inputs_check(cluster, request->node.force, diag);
+		inputs_free_cluster(cluster);
 	}
 	if (error)
 		return error;
@@ -280,13 +230,15 @@ static const struct command_option options[] = {
 	 "the endpoints of other nodes that the maps hold; else as the last load; the first load: "
 	 "all"},
 	{FORCE_ID, "force", NULL,
-	 "load although the input looks wrong: no objects, another node's name, endpoints missing"},
+	 "load although the input looks wrong: no objects, most policies gone, policies of unknown "
+	 "kinds, another node's name, endpoints missing"},
 	{ROLLBACK_ID, "rollback", NULL, "allow a policy of an older generation than that in force"},
 	STATE_OPTION(STATE_ID),
 	{RESTORE_ID, "restore", NULL,
 	 "load the policy that the last load kept, unless one is in force; takes no INPUT"},
 	DRY_RUN_OPTION(DRY_RUN_ID),
-	{'v', "verbose", NULL, "print the number of map writes"},
+	{'v', "verbose", NULL,
+	 "print each policy and endpoint that changes, and the number of map writes"},
 	{0},
 };
 

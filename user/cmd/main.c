@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/inputs.h"
 #include "cmd/json.h"
-#include "cmd/nearest.h"
+#include "model/nearest.h"
 #include "model/memory.h"
 #include "node/node.h"
 #include "cni/cni.h"
@@ -23,6 +24,8 @@ const struct command_option common_options[] = {
 	{'j', "json", NULL, "JSON output"},
 	{'p', "pretty", NULL, "JSON output with line breaks"},
 	{'d', "debug", NULL, "print to stderr what libbpf, libxdp and the kernel's verifier say"},
+	{STRICT_ID, "strict", NULL,
+	 "refuse an INPUT with an object that an API server accepts and Bulkhead cannot use"},
 	{'h', "help", NULL, "this text"},
 	{0},
 };
@@ -32,25 +35,60 @@ static const struct command_option version_option = {'V', "version", NULL, "the 
 /* The most options of a command; add_options() asserts it. */
 #define OPTIONS_MAX 24
 
+#define HELP_COLUMNS 80
+#define OPTION_INDENT 31 /* column of an option's help */
+#define COMMAND_INDENT 14
+
+/* Prints words that begin at column @at, and further lines from column @indent on. */
+static void print_wrapped(const char *text, size_t at, size_t indent)
+{
+	while (*text) {
+		const size_t word = strcspn(text, " ");
+
+		if (at > indent && at + 1 + word > HELP_COLUMNS) {
+			printf("\n%*s", (int)indent, "");
+			at = indent;
+		} else if (at > indent) {
+			putchar(' ');
+			at++;
+		}
+		printf("%.*s", (int)word, text);
+		at += word;
+		text += word + strspn(text + word, " ");
+	}
+	putchar('\n');
+}
+
 static void print_options(const struct command_option *options)
 {
 	for (; options && options->name; options++) {
 		char text[48];
+		int n;
 
 		snprintf(text, sizeof(text), "--%s%s%s", options->name, options->value ? " " : "",
 			 options->value ? options->value : "");
 		if (options->id < 256)
-			printf("  -%c, %-24s %s\n", options->id, text, options->help);
+			n = printf("  -%c, %-24s", options->id, text);
 		else
-			printf("      %-24s %s\n", text, options->help);
+			n = printf("      %-24s", text);
+		if (n >= OPTION_INDENT) {
+			printf("\n%*s", OPTION_INDENT, "");
+		} else {
+			putchar(' ');
+		}
+		print_wrapped(options->help, OPTION_INDENT, OPTION_INDENT);
 	}
 }
 
 static void print_command_help(const struct command *command)
 {
-	printf("usage: bulkhead %s%s%s%s\n\n%s\n\noptions:\n", command->name,
-	       command->options ? " [options]" : "", *command->operands ? " " : "",
-	       command->operands, command->help);
+	int at =
+		printf("usage: bulkhead %s%s", command->name, command->options ? " [options]" : "");
+
+	print_wrapped(command->operands, at, strlen("usage: "));
+	putchar('\n');
+	print_wrapped(command->help, 0, 0);
+	printf("\noptions:\n");
 	print_options(command->options);
 	print_options(common_options);
 }
@@ -58,8 +96,10 @@ static void print_command_help(const struct command *command)
 static void print_help(void)
 {
 	printf("usage: bulkhead [-j|-p] COMMAND [options] [operands]\n\ncommands:\n");
-	for (const struct command *const *command = commands; *command; command++)
-		printf("  %-11s %s\n", (*command)->name, (*command)->help);
+	for (const struct command *const *command = commands; *command; command++) {
+		printf("  %-11s ", (*command)->name);
+		print_wrapped((*command)->help, COMMAND_INDENT, COMMAND_INDENT);
+	}
 	printf("\n`bulkhead help COMMAND` tells more.\n\noptions:\n");
 	print_options(common_options);
 	print_options((const struct command_option[]){version_option, {0}});
@@ -100,9 +140,27 @@ static void print_message(FILE *to, const struct diag_message *message)
 		diag_print(to, message);
 }
 
+static unsigned int unprinted[DIAG_ERROR + 1]; /* by level: messages beyond the limit */
+
 struct diag command_diag(void)
 {
-	return (struct diag){.to = stderr, .print = print_message};
+	return (struct diag){.to = stderr, .print = print_message, .unprinted = unprinted};
+}
+
+/* Says how many messages of each level the command did not print. After many errors a reader stops,
+ * so there may be even more of these. */
+static void print_unprinted(void)
+{
+	static const char *const names[] = {"notes", "warnings", "errors"};
+	char text[64];
+
+	for (int level = DIAG_NOTE; level <= DIAG_ERROR; level++) {
+		if (!unprinted[level])
+			continue;
+		snprintf(text, sizeof(text), "%u more %s are not printed", unprinted[level],
+			 names[level]);
+		print_message(stderr, &(struct diag_message){level, NULL, NULL, text});
+	}
 }
 
 /* The messages for a lack of memory are constants: printing them takes no memory. */
@@ -228,6 +286,9 @@ int call_option(struct call *call)
 		case 'd':
 			node_debug();
 			break;
+		case STRICT_ID:
+			inputs_are_strict();
+			break;
 		case 'h':
 			print_command_help(call->command);
 			exit(STATUS_OK);
@@ -286,6 +347,8 @@ static int help(int argc, char **argv)
 
 static int run_command(struct call *call, int argc, char **argv)
 {
+	int status;
+
 	if (!strcmp(argv[0], "help"))
 		return help(argc, argv);
 	call->command = find_command(argv[0]);
@@ -294,7 +357,9 @@ static int run_command(struct call *call, int argc, char **argv)
 	call->argc = argc;
 	call->argv = argv;
 	optind = 0; /* 0, not 1: with 0, glibc forgets the state of the first pass */
-	return call->command->run(call);
+	status = call->command->run(call);
+	print_unprinted();
+	return status;
 }
 
 /* Reports an option before the subcommand. */

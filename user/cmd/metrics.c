@@ -302,6 +302,14 @@ static void report_interfaces(const struct metrics *metrics)
 				"bulkhead_interfaces{role=\"%s\",guarded=\"%s\"} %zu\n",
 				roles[r].name, guarded ? "yes" : "no", n[guarded]);
 	}
+	metrics_family(metrics, "endpoints_isolated", "gauge",
+		       "Endpoints of this node that policies isolate, by direction.");
+	for (int d = BH_INGRESS; d <= BH_EGRESS; d++)
+		fprintf(metrics->to, "bulkhead_endpoints_isolated{direction=\"%s\"} %u\n",
+			metrics_directions[d], status->isolated[d]);
+	gauge(metrics, "endpoints_audited",
+	      "Endpoints of this node that policy denies nothing, and only counts.",
+	      status->audited);
 	gauge(metrics, "endpoints_unguarded",
 	      "Endpoints of this node that lack a program or an interface.", status->n_unguarded);
 }
@@ -356,6 +364,8 @@ static int report_all(struct metrics *metrics)
 	      "1 where the programs in force are of this build, else 0.",
 	      metrics->status->own_programs);
 	report_generations(metrics);
+	gauge(metrics, "policies", "Policy objects of the policy in force.",
+	      metrics->status->policies);
 	report_interfaces(metrics);
 	report_maps(metrics);
 	report_connections(metrics);

@@ -24,6 +24,7 @@
 
 struct watch {
 	struct event_printer printer;
+	const struct watched *watched;
 	const char *path; /* the output file; NULL: standard output */
 	bool failed; /* a write failed, which is reported once */
 	uint64_t since, until; /* ns of CLOCK_MONOTONIC_COARSE: the first and last moment of events
@@ -68,6 +69,8 @@ static int print_event(void *data, const struct bh_event *event)
 		return 0;
 	if (event->time > watch->until || !watch->left)
 		return 1;
+	if (!watched_has(watch->watched, event))
+		return 0;
 	if (watch->repeats && !repeats_is_first(watch->repeats, event, now()))
 		return 0;
 	event_print(&watch->printer, event, 0);
@@ -168,6 +171,12 @@ static int read_events(struct watch *watch, bool last)
 	return error ? error : tell_left_out(watch, last || !watch->left);
 }
 
+static int report_unload(void)
+{
+	command_error("the policy was unloaded: nothing is guarded, and no event will come");
+	return STATUS_NO;
+}
+
 static int watch_events(struct watch *watch)
 {
 	const struct sigaction action = {.sa_handler = stop};
@@ -179,8 +188,8 @@ static int watch_events(struct watch *watch)
 	for (;;) {
 		/* Checked before the ring is read, so that no event that came before the end is
 		 * missed. */
-		bool last =
-			stopped || now() > watch->until || !monitor_is_live(watch->printer.monitor);
+		const bool live = monitor_is_live(watch->printer.monitor);
+		bool last = stopped || now() > watch->until || !live;
 		int error;
 
 		if (last)
@@ -194,7 +203,7 @@ static int watch_events(struct watch *watch)
 		}
 		/* main() reports that standard output could not be written. */
 		if (!flush(watch) || last || !watch->left || !wait_a_moment(watch))
-			return STATUS_OK;
+			return live ? STATUS_OK : report_unload();
 	}
 }
 
@@ -276,6 +285,7 @@ static int run(struct call *call)
 	if (watch.path && call->pretty)
 		call_usage_error(call, "-o writes one line for each event: leave -p");
 	watched_finish(&watched, call);
+	watch.watched = &watched;
 	watch.printer = (struct event_printer){.to = watch.path ? NULL : stdout,
 					       .json = call->json || watch.path,
 					       .pretty = call->pretty};

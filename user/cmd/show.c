@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/nearest.h"
+#include "model/nearest.h"
 #include "cmd/show.h"
 #include "compile/verdicts.h"
 

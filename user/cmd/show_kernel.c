@@ -85,6 +85,8 @@ static int show_counter(void *data, const void *key, const void *value)
 	return 0;
 }
 
+#define END_TEXT (FLOW_TEXT + ADDRESS_TEXT + 32)
+
 /* A connection of either IP version; ports in host byte order. */
 struct connection {
 	struct address address[2];
@@ -216,6 +218,47 @@ static bool is_meant(const struct listing *listing, const struct connection *con
 		filter_in_namespace(filter->ns, &destination));
 }
 
+/* Prints an end, "shop/db (10.244.0.1:80)"; @port 0 leaves the port out. */
+static const char *end_text(const struct end *end, const struct address *address, uint16_t port,
+			    char text[END_TEXT])
+{
+	const bool named = strchr(end->name, '/') != NULL;
+	char printed[ADDRESS_TEXT], at[ADDRESS_TEXT + 16];
+
+	address_print(address, printed);
+	if (!port)
+		snprintf(at, sizeof(at), "%s", printed);
+	else if (address_is_ipv4(address))
+		snprintf(at, sizeof(at), "%s:%u", printed, port);
+	else
+		snprintf(at, sizeof(at), "[%s]:%u", printed, port);
+	snprintf(text, END_TEXT, named ? "%s (%s)" : "%.0s%s", end->name, at);
+	return text;
+}
+
+static void print_connection(const struct listing *listing, const struct connection *connection,
+			     int from, const char *port, const struct bh_ct *ct)
+{
+	char names[2][FLOW_TEXT], source[END_TEXT], destination[END_TEXT];
+	const struct end ends[] = {end_at(listing->policy, &connection->address[from], names[0]),
+				   end_at(listing->policy, &connection->address[!from], names[1])};
+
+	printf("%-44s %-32s %-10s %-12s egress %-5s ingress %s",
+	       end_text(&ends[0], &connection->address[from], connection->port[from], source),
+	       end_text(&ends[1], &connection->address[!from], 0, destination), port,
+	       state_text(ct), word_text(ct->verdict[BH_EGRESS]),
+	       word_text(ct->verdict[BH_INGRESS]));
+}
+
+static void json_add_name(struct json_object *object, const char *key,
+			  const struct listing *listing, const struct address *address)
+{
+	char name[FLOW_TEXT];
+
+	end_at(listing->policy, address, name);
+	json_add_text(object, key, *name ? name : NULL);
+}
+
 static int show_connection(const struct listing *listing, const struct connection *connection,
 			   const struct bh_ct *ct)
 {
@@ -234,16 +277,17 @@ static int show_connection(const struct listing *listing, const struct connectio
 	address_print(&connection->address[!from], destination);
 	port_print(&flow, port);
 	if (!listing->array) {
-		printf("%-40s %-40s %-12s %-12s egress %-5s ingress %s", source, destination, port,
-		       state_text(ct), word_text(words[BH_EGRESS]), word_text(words[BH_INGRESS]));
+		print_connection(listing, connection, from, port, ct);
 		print_service(listing, &by);
 		putchar('\n');
 		return 0;
 	}
 	object = json_object_new_object();
 	json_add_text(object, "source", source);
+	json_add_name(object, "source_name", listing, &connection->address[from]);
 	json_add_number(object, "source_port", connection->port[from]);
 	json_add_text(object, "destination", destination);
+	json_add_name(object, "destination_name", listing, &connection->address[!from]);
 	json_add_text(object, "port", port);
 	json_add_service(object, listing, &by);
 	json_add_text(object, "state", state_text(ct));
@@ -313,7 +357,7 @@ int show_conntrack(const struct show *show)
 	if (error)
 		return status_of(error);
 	if (!show->call->json)
-		printf("%s%-40s %-40s %-12s %-12s VERDICTS%s\n", paint_on(PAINT_BOLD), "FROM", "TO",
+		printf("%s%-44s %-32s %-10s %-12s VERDICTS%s\n", paint_on(PAINT_BOLD), "FROM", "TO",
 		       "PORT", "STATE", paint_off());
 	error = show_maps(show, &table, 1, &translations);
 	translations_free(&translations);

@@ -34,6 +34,22 @@ static const char *string_or_null(const struct policy *policy, uint32_t string)
 	return string ? policy_string(policy, string) : NULL;
 }
 
+/* Returns the interface that the maps in force have for the endpoint, else the one that the policy
+ * names; NULL: neither is known. */
+static const char *interface_of(const struct show *show, const struct policy_endpoint *endpoint,
+				char name[IF_NAMESIZE])
+{
+	const struct policy *policy = show->policy;
+
+	for (uint32_t i = 0; show->view->live && i < endpoint->addresses.n; i++) {
+		const uint32_t at = policy->endpoint_addresses[endpoint->addresses.at + i];
+
+		if (live_interface(show->view->live, &policy->addresses[at].address, name))
+			return name;
+	}
+	return string_or_null(policy, endpoint->interface);
+}
+
 static struct json_object *json_endpoint(const struct show *show, size_t index, struct text *text)
 {
 	const struct policy *policy = show->policy;
@@ -41,7 +57,7 @@ static struct json_object *json_endpoint(const struct show *show, size_t index, 
 	struct json_object *object;
 	const char *ns = policy_string(policy, policy->namespaces[endpoint->ns].name);
 	const uint8_t *mac = endpoint->mac;
-	char printed[18] = "";
+	char printed[18] = "", interface[IF_NAMESIZE];
 
 	if (show->filter->ns && strcmp(show->filter->ns, ns))
 		return NULL;
@@ -49,7 +65,7 @@ static struct json_object *json_endpoint(const struct show *show, size_t index, 
 	show_endpoint_name(text, policy, endpoint);
 	json_add_text(object, "name", text->buffer->buf);
 	json_add_text(object, "node", string_or_null(policy, endpoint->node));
-	json_add_text(object, "interface", string_or_null(policy, endpoint->interface));
+	json_add_text(object, "interface", interface_of(show, endpoint, interface));
 	if (endpoint->flags & POLICY_MAC)
 		snprintf(printed, sizeof(printed), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1],
 			 mac[2], mac[3], mac[4], mac[5]);

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "cmd/command.h"
 #include "cmd/json.h"
@@ -136,12 +138,22 @@ static void find_unguarded(const struct node_status *status, struct problems *pr
 {
 	const struct policy *policy = status->policy;
 
+	/* the interfaces are another network namespace's */
+	if (status->elsewhere)
+		return;
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		if (!status->ifaces[i].guarded && *status->ifaces[i].name)
 			problem(problems, "NOT GUARDED: interface %s%s", status->ifaces[i].name,
 				status->ifaces[i].late
 					? ", which has come up since the last load: load again"
 					: "");
+	for (size_t i = 0; i < status->n_ifaces; i++)
+		if (*status->ifaces[i].before)
+			problem(problems,
+				"interface %s: %s runs before Bulkhead's, and may let packets "
+				"pass: load "
+				"puts Bulkhead's first",
+				iface_name(&status->ifaces[i]), status->ifaces[i].before);
 	if (!status->own_sockets)
 		problem(problems, "NOT GUARDED: the node's sockets: load again");
 	for (size_t i = 0; i < status->n_unguarded; i++)
@@ -192,6 +204,13 @@ static void find_problems(const struct node_status *status, const char *state,
 	const struct node_generations *policy = &status->policy_generation;
 	const struct node_generations *endpoint = &status->endpoint_generation;
 
+	for (size_t i = 0; i < status->n_ifaces; i++)
+		if (status->ifaces[i].orphan)
+			problem(problems,
+				"interface %s has a program of Bulkhead whose pins are gone, and "
+				"which "
+				"judges packets still: load or unload removes it",
+				iface_name(&status->ifaces[i]));
 	if (!status->policy) {
 		problem(problems, "nothing is loaded");
 		return;
@@ -207,6 +226,16 @@ static void find_problems(const struct node_status *status, const char *state,
 		problem(problems, "a command was killed at a change: the next one clears up");
 	if (!status->own_programs)
 		problem(problems, "the programs are of another build: load replaces them");
+	if (!policy_knows_node(status->policy, status->node))
+		problem(problems, "no object of the policy is on a node named \"%s\": load -n NODE",
+			status->node);
+	if (status->elsewhere)
+		problem(problems,
+			"the policy is in force in another network namespace than this, and so are "
+			"its interfaces");
+	if (status->own_mount)
+		problem(problems,
+			"the pins are on a bpffs of this mount namespace alone, and go with it");
 	find_unguarded(status, problems);
 	find_miscounted(status, problems);
 	if (state)
@@ -241,22 +270,111 @@ static void print_connections(const struct node_status *status)
 		       status->shares[i].refused);
 }
 
-static void print(const struct node_status *status, const char *state)
+/* Prints how long ago the policy was loaded: "2 h". */
+static const char *age_print(uint32_t loaded, char text[AMOUNT_TEXT])
+{
+	static const struct {
+		const char *name;
+		long seconds;
+	} units[] = {{"days", 86400}, {"h", 3600}, {"min", 60}, {"s", 1}};
+	long age = time(NULL) - loaded;
+	size_t i = 0;
+
+	while (i + 1 < sizeof(units) / sizeof(*units) && age < 2 * units[i].seconds)
+		i++;
+	snprintf(text, AMOUNT_TEXT, "%ld %s", age < 0 ? 0 : age / units[i].seconds, units[i].name);
+	return text;
+}
+
+static void print_summary(const struct node_status *status)
 {
 	const struct policy *policy = status->policy;
+	size_t endpoints = 0, uplinks = 0;
+	char age[AMOUNT_TEXT];
 
-	printf("generation %" PRIu64 " is in force on %s: policy %u of lineage %016" PRIx64 "\n",
-	       status->generation, status->node, policy->generation, policy->lineage);
+	for (size_t i = 0; i < status->n_ifaces; i++) {
+		const struct node_iface *iface = &status->ifaces[i];
+
+		endpoints += iface->flags & BH_IFACE_ENDPOINT && iface->guarded;
+		uplinks += iface->flags & BH_IFACE_UPLINK && iface->guarded;
+	}
+	printf("%sgeneration %" PRIu64 " is in force on %s%s: policy %u of lineage %016" PRIx64
+	       ", loaded %s ago\n",
+	       paint_on(PAINT_BOLD), status->generation, status->node, paint_off(),
+	       policy->generation, policy->lineage, age_print(status->loaded, age));
 	if (status->staged)
 		printf("policy %u is staged\n", status->policy_generation.installed);
-	find_problems(status, state, &(struct problems){});
-	printf("interfaces:\n");
-	for (size_t i = 0; i < status->n_ifaces; i++)
-		print_iface(status, &status->ifaces[i]);
+	printf("%u policies, %zu endpoints guarded, %u isolated at ingress, %u at egress, ",
+	       status->policies, endpoints, status->isolated[INGRESS], status->isolated[EGRESS]);
+	if (status->audited)
+		printf("%s%u in audit%s, ", paint_on(PAINT_WARN), status->audited, paint_off());
+	printf("%zu uplinks\n", uplinks);
+}
+
+#define IFACES_MAX 12 /* interfaces printed without -v; unguarded ones always are */
+#define MAPS_MAX 4 /* maps printed without -v */
+
+static bool is_uplink(const struct node_iface *iface)
+{
+	return iface->flags & BH_IFACE_UPLINK;
+}
+
+/* Prints the uplinks first. */
+static void print_ifaces(const struct node_status *status, bool verbose)
+{
+	size_t shown = 0, more = 0;
+
+	if (status->elsewhere)
+		return;
+	puts("interfaces:");
+	for (size_t i = 0; i < 2 * status->n_ifaces; i++) {
+		const struct node_iface *iface = &status->ifaces[i % status->n_ifaces];
+
+		if (is_uplink(iface) != (i < status->n_ifaces))
+			continue;
+		if (verbose || shown < IFACES_MAX || !iface->guarded) {
+			print_iface(status, iface);
+			shown++;
+		} else {
+			more++;
+		}
+	}
+	if (more)
+		printf("  and %zu more, all guarded (-v)\n", more);
+}
+
+static double fullness(const struct node_map *map)
+{
+	return map->max ? 100.0 * map->used / map->max : 0;
+}
+
+static int compare_maps(const void *a, const void *b)
+{
+	const double first = fullness(a), second = fullness(b);
+
+	return first < second ? 1 : -(first > second);
+}
+
+/* Prints the fullest maps, with @verbose all in their own order. */
+static void print_maps(const struct node_status *status, bool verbose)
+{
 	printf("maps%s:\n",
 	       status->part ? ", with the part of the policy that this node needs" : "");
-	for (size_t i = 0; i < status->n_maps; i++)
+	if (!verbose)
+		qsort(status->maps, status->n_maps, sizeof(*status->maps), compare_maps);
+	for (size_t i = 0; i < status->n_maps && (verbose || i < MAPS_MAX); i++)
 		print_map(&status->maps[i]);
+	if (!verbose && status->n_maps > MAPS_MAX)
+		printf("  and %zu more, at most %.0f %% full (-v)\n", status->n_maps - MAPS_MAX,
+		       fullness(&status->maps[MAPS_MAX]));
+}
+
+static void print(const struct node_status *status, const char *state, bool verbose)
+{
+	find_problems(status, state, &(struct problems){});
+	print_summary(status);
+	print_ifaces(status, verbose);
+	print_maps(status, verbose);
 	print_connections(status);
 	print_events(status);
 }
@@ -301,8 +419,19 @@ static struct json_object *iface_json(const struct node_status *status,
 	json_add_text(object, "ingress", hook_names[iface->ingress]);
 	json_add_text(object, "egress", hook_names[iface->egress]);
 	json_add_bool(object, "audit", iface->flags & BH_IFACE_AUDIT);
+	json_add_text(object, "before", *iface->before ? iface->before : NULL);
+	json_add_bool(object, "orphan", iface->orphan);
 	json_add_bool(object, "guarded", iface->guarded);
 	json_add(object, "pods", pods_json(status, iface->ifindex));
+	return object;
+}
+
+static struct json_object *isolated_json(const struct node_status *status)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_number(object, "ingress", status->isolated[INGRESS]);
+	json_add_number(object, "egress", status->isolated[EGRESS]);
 	return object;
 }
 
@@ -393,6 +522,10 @@ static void print_json(const struct node_status *status, bool pretty)
 		json_add_number(root, "abi", status->abi);
 		json_add_number(root, "generation", status->generation);
 		json_add_number(root, "loaded", status->loaded);
+		json_add_number(root, "policies", status->policies);
+		json_add(root, "isolated", isolated_json(status));
+		json_add_number(root, "audited", status->audited);
+		json_add_bool(root, "elsewhere", status->elsewhere);
 		json_add_bool(root, "own_programs", status->own_programs);
 		json_add(root, "policy_generation", generations_json(&status->policy_generation));
 		json_add(root, "endpoint_generation",
@@ -440,6 +573,7 @@ static const struct command_option options[] = {
 	 "if there are any"},
 	PIN_OPTION,
 	STATE_OPTION(STATE_ID),
+	{'v', "verbose", NULL, "print every interface and every map"},
 	{0},
 };
 
@@ -448,12 +582,14 @@ static int run(struct call *call)
 	struct diag diag = command_diag();
 	struct node_status status;
 	const char *pin = NULL, *state = NULL;
-	bool only_check = false;
+	bool only_check = false, verbose = false;
 	int option, error, answer = STATUS_OK;
 
 	while ((option = call_option(call)) != -1) {
 		if (option == CHECK_ID)
 			only_check = true;
+		else if (option == 'v')
+			verbose = true;
 		else if (option == STATE_ID)
 			state = call->value;
 		else
@@ -468,9 +604,9 @@ static int run(struct call *call)
 	else if (!error && call->json)
 		print_json(&status, call->pretty);
 	else if (!error && status.policy)
-		print(&status, state);
+		print(&status, state, verbose);
 	else if (!error)
-		printf("nothing is loaded\n");
+		find_problems(&status, state, &(struct problems){});
 	node_status_free(&status);
 	return error ? status_of(error) : answer;
 }

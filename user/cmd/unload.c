@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* `bulkhead unload`: removes everything from the kernel. */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cmd/command.h"
 #include "cmd/plan.h"
+#include "cmd/signals.h"
 #include "node/change/kept.h"
 #include "node/node.h"
 
-enum { STATE_ID = PIN_ID + 1, DRY_RUN_ID };
+enum { STATE_ID = PIN_ID + 1, DRY_RUN_ID, STAY_ID };
 
 static const struct command_option options[] = {
 	PIN_OPTION,
 	STATE_OPTION(STATE_ID),
 	DRY_RUN_OPTION(DRY_RUN_ID),
+	{STAY_ID, "stay", NULL,
+	 "then stay until a signal comes: for a DaemonSet, whose pods do not end"},
 	{0},
 };
 
@@ -31,13 +35,25 @@ static int forget(const char *state, const struct kept_mark *mark, struct diag *
 	return error;
 }
 
+/* Waits for a signal that ends the process. */
+static int stay(void)
+{
+	struct pollfd stop = {.fd = signals_open(), .events = POLLIN};
+
+	if (stop.fd < 0)
+		return STATUS_KERNEL;
+	while (poll(&stop, 1, -1) <= 0)
+		;
+	return STATUS_OK;
+}
+
 static int run(struct call *call)
 {
 	struct diag diag = command_diag();
 	struct node_options node = {};
 	const char *state = NULL;
 	struct kept_mark mark = {};
-	bool dry_run = false;
+	bool dry_run = false, stays = false;
 	struct plan plan;
 	int option, error;
 
@@ -46,6 +62,8 @@ static int run(struct call *call)
 			state = call->value;
 		else if (option == DRY_RUN_ID)
 			dry_run = true;
+		else if (option == STAY_ID)
+			stays = true;
 		else
 			node.pin = call->value;
 	}
@@ -63,7 +81,7 @@ static int run(struct call *call)
 		error = forget(state, &mark, &diag);
 	if (call->json && !dry_run && !error)
 		printf("{\"unloaded\":true}\n");
-	return status_of(error);
+	return stays && !error && !dry_run ? stay() : status_of(error);
 }
 
 const struct command command_unload = {

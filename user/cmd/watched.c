@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/end.h"
@@ -77,6 +78,16 @@ static void add_address(struct watched *watched, const struct call *call)
 	add_block(watched, call, &cidr, BH_END_EITHER);
 }
 
+/* Parses a port number without a protocol. */
+static bool any_port_parse(const char *text, uint16_t *port)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	*port = number;
+	return *text >= '0' && *text <= '9' && !*end && number <= UINT16_MAX;
+}
+
 static void set_port(struct watched *watched, const struct call *call)
 {
 	struct bh_filter *filter = &watched->filter.kernel;
@@ -85,6 +96,12 @@ static void set_port(struct watched *watched, const struct call *call)
 
 	if (filter->flags)
 		call_usage_error(call, "%s: only one port", call->value);
+	watched->any_port = any_port_parse(call->value, &flow.port);
+	if (watched->any_port) {
+		filter->flags = BH_FILTER_PORT;
+		filter->port = htons(flow.port);
+		return;
+	}
 	if (port_parse(call->value, &flow, why))
 		call_usage_error(call, "%s", why);
 	filter->flags = BH_FILTER_PROTOCOL;
@@ -154,6 +171,12 @@ bool watched_option(struct watched *watched, const struct call *call, int option
 		return false;
 	}
 	return true;
+}
+
+bool watched_has(const struct watched *watched, const struct bh_event *event)
+{
+	return !watched->any_port || event->protocol == IPPROTO_TCP ||
+	       event->protocol == IPPROTO_UDP || event->protocol == IPPROTO_SCTP;
 }
 
 void watched_finish(struct watched *watched, const struct call *call)

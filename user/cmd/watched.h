@@ -14,6 +14,7 @@ struct watched {
 	char names[WATCHED_ENDS][MONITOR_NAME]; /* the options' values that name ends, split in
 						 * place */
 	uint64_t reasons; /* 1 << enum bh_reason; 0: all */
+	bool any_port; /* the filter's port is of TCP, UDP and SCTP: see watched_has() */
 	bool pass, drop, audit; /* print these verdicts; none set: print all */
 };
 
@@ -29,25 +30,30 @@ enum {
 };
 
 /* The options that select events, for a command's array of options. */
-#define WATCHED_OPTIONS                                                                        \
-	{WATCHED_ENDPOINT, "endpoint", "POD",                                                  \
-	 "only packets from or to this endpoint (repeatable, as the next)"},                   \
-		{WATCHED_NAMESPACE, "namespace", "NS",                                         \
-		 "from or to any endpoint of this namespace"},                                 \
-		{WATCHED_ADDRESS, "address", "CIDR", "from or to an address or a CIDR (one)"}, \
-		{WATCHED_FROM, "from", "SRC", "from this endpoint, address or CIDR (one)"},    \
-		{WATCHED_TO, "to", "DST", "to this endpoint, address or CIDR (one)"},          \
-		{WATCHED_PORT, "port", "PROTO/PORT",                                           \
-		 "to this port, as TCP/80, or this protocol, as ICMP (one)"},                  \
-		{WATCHED_VERDICT, "verdict", "pass|drop|audit", "with this verdict"},          \
-	{                                                                                      \
-		WATCHED_REASON, "reason", "REASON",                                            \
-			"with this reason, by its name in metrics: egress, no_connection, ..." \
+#define WATCHED_OPTIONS                                                                            \
+	{WATCHED_ENDPOINT, "endpoint", "POD",                                                      \
+	 "only packets from or to this endpoint (repeatable, as the next)"},                       \
+		{WATCHED_NAMESPACE, "namespace", "NS",                                             \
+		 "from or to any endpoint of this namespace"},                                     \
+		{WATCHED_ADDRESS, "address", "CIDR", "from or to an address or a CIDR (one)"},     \
+		{WATCHED_FROM, "from", "SRC", "from this endpoint, address or CIDR (one)"},        \
+		{WATCHED_TO, "to", "DST", "to this endpoint, address or CIDR (one)"},              \
+		{WATCHED_PORT, "port", "PROTO/PORT",                                               \
+		 "to this port, as TCP/80, or 80 of TCP, UDP and SCTP; or this protocol, as ICMP " \
+		 "(one)"},                                                                         \
+		{WATCHED_VERDICT, "verdict", "pass|drop|audit", "with this verdict"},              \
+	{                                                                                          \
+		WATCHED_REASON, "reason", "REASON",                                                \
+			"with this reason, by its name in metrics: egress, no_connection, ..."     \
 	}
 
 /* Takes an option of WATCHED_OPTIONS. Returns false where @option is another option. Ends the
  * process at a wrong value. */
 bool watched_option(struct watched *watched, const struct call *call, int option);
+
+/* Returns true if the event is of a protocol that the options ask for: the kernel's filter knows
+ * one protocol or all. */
+bool watched_has(const struct watched *watched, const struct bh_event *event);
 
 /* Completes the filter. Call it after the last option. */
 void watched_finish(struct watched *watched, const struct call *call);

@@ -6,6 +6,7 @@
 #include "cni/attachment.h"
 #include "cni/device.h"
 #include "cni/identity.h"
+#include "cni/left.h"
 #include "node/kernel/handle.h"
 
 /* A pod that ADD brings into the policy. */
@@ -189,6 +190,21 @@ static int remember(struct cni_call *call, const struct arrival *arrival)
 		     : 0;
 }
 
+/* Isolates the pod where one of its addresses rests after another pod. */
+static int rest(struct cni_call *call, struct node_handle *handle, struct arrival *arrival)
+{
+	struct attachment *attachment = &arrival->attachment;
+	struct endpoint *endpoint = &arrival->endpoint;
+
+	if (left_arrive(call, handle, attachment) || !left_rests(call->records, attachment))
+		return call->code;
+	attachment->source = CNI_RESTING;
+	endpoint->rests = endpoint->unknown = true;
+	endpoint->as_policy = NULL;
+	endpoint->labels.n = endpoint->n_ports = 0;
+	return 0;
+}
+
 /* Puts the pod in force. A pod without an address stays guarded, and so isolated. Writes the name
  * into the attachment's record before the lock is given up: a call for the pod's other interface
  * may wait for the lock. */
@@ -207,6 +223,8 @@ static int place(struct cni_call *call, struct node_handle *handle, struct arriv
 	code = identity_find(call, handle, &arrival->cluster, &arrival->endpoint,
 			     &arrival->attachment.source);
 	cni_stage(call, "identity");
+	if (!code)
+		code = rest(call, handle, arrival);
 	if (!code)
 		code = remember(call, arrival);
 	if (!code && arrival->endpoint.n_addresses &&
@@ -263,6 +281,8 @@ int cni_add(struct cni_call *call)
 	cni_stage(call, "place");
 	if (code)
 		undo(call, &arrival);
+	else
+		left_return(call, &arrival.attachment);
 	snprintf(call->about, sizeof(call->about), "%s/%s identity=%s%s, %llu writes",
 		 arrival.attachment.pod_ns,
 		 *arrival.attachment.name ? arrival.attachment.name : arrival.attachment.pod_name,

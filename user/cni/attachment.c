@@ -7,11 +7,13 @@
 #include <sys/stat.h>
 
 #include "cni/attachment.h"
+#include "cni/left.h"
 #include "node/kernel/handle.h"
 
 const char *const cni_source_names[CNI_SOURCES] = {
 	[CNI_UNKNOWN] = "unknown",	 [CNI_POLICY] = "policy",     [CNI_RECORD] = "record",
 	[CNI_ANNOTATION] = "annotation", [CNI_ARGUMENT] = "argument", [CNI_ADMITTED] = "admitted",
+	[CNI_RESTING] = "resting",
 };
 
 void attachment_free(struct attachment *attachment)
@@ -305,6 +307,8 @@ int attachment_leave(struct cni_call *call, struct attachment *attachment)
 	const struct node_options options = {.pin = call->node.pin, .seal = true};
 	SCOPED_HANDLE struct node_handle *handle = NULL;
 
+	if (left_leave(call, attachment))
+		return call->code;
 	attachment->going = true;
 	attachment_write(call, attachment); /* if that fails, this DEL removes its own attachment
 					     * only */

@@ -60,6 +60,7 @@ enum cni_source {
 	CNI_ANNOTATION,
 	CNI_ARGUMENT,
 	CNI_ADMITTED,
+	CNI_RESTING, /* isolated: other nodes may still judge its address by the former pod */
 	CNI_SOURCES
 };
 extern const char *const cni_source_names[CNI_SOURCES];

@@ -5,6 +5,7 @@
 
 #include "cni/attachment.h"
 #include "cni/identity.h"
+#include "cni/left.h"
 #include "node/kernel/handle.h"
 
 struct refresh {
@@ -37,7 +38,8 @@ static int set(struct refresh *refresh, struct attachment *attachment,
 
 static bool is_wanted(const struct cni_refresh *options, const struct attachment *attachment)
 {
-	return attachment->source == CNI_UNKNOWN && attachment->n_addresses &&
+	return (attachment->source == CNI_UNKNOWN || attachment->source == CNI_RESTING) &&
+	       attachment->n_addresses &&
 	       (!options->name || (!strcmp(attachment->pod_ns, options->ns) &&
 				   !strcmp(attachment->pod_name, options->name)));
 }
@@ -66,7 +68,8 @@ static int look(void *data, struct attachment *attachment)
 
 	/* A record does not change a pod that a policy knows by now. */
 	if (!is_wanted(refresh->options, attachment) ||
-	    node_address_owner(refresh->handle, attachment->addresses, &owner) || !owner.added)
+	    node_address_owner(refresh->handle, attachment->addresses, &owner) || !owner.added ||
+	    left_rests(refresh->call.records, attachment))
 		return 0;
 	cluster_init(&cluster);
 	if (identity_find(&refresh->call, refresh->handle, &cluster, &endpoint,

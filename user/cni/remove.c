@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cni/attachment.h"
+#include "cni/left.h"
 #include "node/kernel/handle.h"
 
 #define VALID "cni.dev/valid-attachments"
@@ -53,7 +54,7 @@ static int collect(void *data, struct attachment *attachment)
 
 	if (strcmp(attachment->network, call->network) || is_valid(collection, attachment))
 		return 0;
-	if (attachment_end(call, attachment, false)) {
+	if (left_leave(call, attachment) || attachment_end(call, attachment, false)) {
 		collection->failed++;
 		collection->code = TAKE(call->code, 0);
 		diag_warn(&call->diag, NULL, NULL, "%s", call->message);

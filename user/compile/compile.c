@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "compile/compiler.h"
-
 #include <errno.h>
 #include <stdio.h>
 
 #include <sodium.h>
+
+#include "compile/asides.h"
+#include "compile/budget.h"
 
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
@@ -22,13 +23,15 @@ void compiler_name_rules(struct compiler *c)
 	}
 }
 
-/* Reports the first endpoint, or else the first CIDR, that needs a segment beyond the limit. */
+/* Puts a namespace over its budget where there are too many segments. Where none has any part in
+ * them, reports the first endpoint, or else the first CIDR, that needs a segment beyond the
+ * limit. */
 static void check_limits(struct compiler *c)
 {
 	const struct where *where = NULL;
 	char name[600] = "";
 
-	if (c->segments.n <= SEGMENTS_MAX)
+	if (c->segments.n <= SEGMENTS_MAX || budget_any_over(c) || budget_fewer_segments(c))
 		return;
 	for (size_t i = 0; i < c->addresses.n && !where; i++) {
 		const struct endpoint *endpoint =
@@ -80,36 +83,93 @@ void compiler_free(struct compiler *c)
 	array_free(&c->interval_at);
 	array_free(&c->pairs);
 	obstack_free(&c->memory, NULL);
+	lineage_close(c->lineage);
 }
 
 struct compilation {
 	struct compiler c;
+	const struct cluster *cluster;
+	const struct asides *before;
 	struct policy *policy; /* NULL: the compile failed */
 };
+
+/* Runs the steps of a compile until one leaves out work of what is over a budget. */
+static void run_steps(struct compilation *compilation)
+{
+	struct compiler *c = &compilation->c;
+
+	rules_build(c);
+	compiler_name_rules(c);
+	if (!budget_any_over(c))
+		regions_build(c);
+	if (budget_any_over(c))
+		return;
+	segments_build(c);
+	check_limits(c);
+	if (c->too_big || budget_any_over(c))
+		return;
+	reach_build(c);
+	if (!c->too_big && !budget_any_over(c))
+		compilation->policy = tables_build(c);
+}
+
+/* Frees the work of a compile, and keeps its accounts. */
+static void begin_again(struct compilation *compilation)
+{
+	struct compiler *c = &compilation->c;
+	const struct compiler next = {
+		.cluster = c->cluster, .base = c->base, .diag = c->diag, .budgets = c->budgets};
+
+	policy_free(compilation->policy);
+	compilation->policy = NULL;
+	compiler_free(c);
+	*c = next;
+	obstack_init(&c->memory);
+	c->lineage = lineage_open(c->base);
+}
 
 static int build(void *data)
 {
 	struct compilation *compilation = data;
 	struct compiler *c = &compilation->c;
+	unsigned int again;
 
 	obstack_init(&c->memory);
+	budgets_open(c);
+	again = budgets_begin(c, compilation->cluster, compilation->before);
 	c->lineage = lineage_open(c->base);
-	rules_build(c);
-	compiler_name_rules(c);
-	regions_build(c);
-	segments_build(c);
-	check_limits(c);
+	run_steps(compilation);
+	while (budget_any_over(c)) {
+		budgets_settle(c);
+		begin_again(compilation);
+		run_steps(compilation);
+	}
 	if (c->too_big)
 		return -E2BIG;
-	reach_build(c);
-	compilation->policy = tables_build(c);
-	return c->too_big ? -E2BIG : 0;
+	compilation->policy->asides = budgets_asides(c);
+	budget_note_keys(compilation->cluster, compilation->policy->asides, again);
+	return 0;
 }
 
-int compile_cluster(const struct cluster *cluster, const struct policy *base, struct diag *diag,
-		    struct policy **policy)
+static void warn(struct diag *diag, const struct asides *asides)
 {
-	struct compilation compilation = {.c = {.cluster = cluster, .base = base, .diag = diag}};
+	for (size_t i = 0; asides && i < asides->n; i++) {
+		const struct aside *aside = &asides->at[i];
+		char name[600];
+
+		snprintf(name, sizeof(name), "%s%s%s", aside->ns, *aside->ns ? "/" : "",
+			 aside->name);
+		diag_warn(diag, &aside->where, name, "is set aside, and %s: %s", aside->effect,
+			  aside->why);
+	}
+}
+
+int compile_again(const struct cluster *cluster, const struct policy *base,
+		  const struct asides *before, struct diag *diag, struct policy **policy)
+{
+	struct compilation compilation = {.c = {.cluster = cluster, .base = base, .diag = diag},
+					  .cluster = cluster,
+					  .before = before};
 	int error;
 
 	if (sodium_init() < 0) {
@@ -119,11 +179,19 @@ int compile_cluster(const struct cluster *cluster, const struct policy *base, st
 	error = memory_guarded(build, &compilation);
 	if (error == -ENOMEM)
 		diag_error(diag, NULL, NULL, "cannot compile: there is not enough memory");
-	if (error)
+	if (error) {
 		policy_free(compilation.policy);
-	else
+	} else {
+		warn(diag, compilation.policy->asides);
 		*policy = compilation.policy;
-	lineage_close(compilation.c.lineage);
+	}
 	compiler_free(&compilation.c);
+	budgets_close(compilation.c.budgets);
 	return error;
+}
+
+int compile_cluster(const struct cluster *cluster, const struct policy *base, struct diag *diag,
+		    struct policy **policy)
+{
+	return compile_again(cluster, base, NULL, diag, policy);
 }

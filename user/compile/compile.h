@@ -6,6 +6,7 @@
 #ifndef BULKHEAD_COMPILE_COMPILE_H
 #define BULKHEAD_COMPILE_COMPILE_H
 
+#include "compile/asides.h"
 #include "compile/policy.h"
 
 /*
@@ -16,5 +17,13 @@
  */
 int compile_cluster(const struct cluster *cluster, const struct policy *base, struct diag *diag,
 		    struct policy **policy);
+
+/*
+ * As compile_cluster(), by a process that compiles again and again. @before: what its last compile
+ * set aside (compile/asides.h); NULL: nothing. A namespace whose policies are the same keeps what
+ * was set aside for some compiles.
+ */
+int compile_again(const struct cluster *cluster, const struct policy *base,
+		  const struct asides *before, struct diag *diag, struct policy **policy);
 
 #endif

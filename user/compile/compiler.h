@@ -12,6 +12,7 @@
  *   tables.c    segments and pairs → the tables of struct policy
  *   services.c  Services, EndpointSlices and endpoints → the Services' tables
  *   lineage.c   IDs: the base's for records that it had, new ones for others
+ *   budget.c    what each policy and namespace brings, and the limits
  *
  * extend.c takes the same way to add segments to a compiled policy.
  *
@@ -42,6 +43,8 @@ struct clause {
 
 struct matcher {
 	struct policy_key key;
+	const struct policy_object *owner; /* the first policy that needs it; NULL: a namespace's
+					    * isolation */
 	uint32_t clauses, n_clauses; /* in compiler.clauses */
 	bool negative;
 	bool subject; /* it selects subjects of a policy */
@@ -117,6 +120,7 @@ struct subject {
 			       * external */
 	uint32_t pairs, n_pairs; /* common part: range of compiler.common_pairs, sorted by peer */
 	uint32_t id; /* 0: none of its rules lists peers */
+	bool left_out; /* a policy of it is over a budget: its pairs are not complete */
 };
 
 /* The verdict at each point of the number line, where a certain list of rules matches. */
@@ -187,6 +191,8 @@ struct compiler {
 	struct lineage *lineage;
 	ARRAY(struct pair) pairs;
 	struct intern needs; /* struct need */
+
+	struct budgets *budgets; /* budget.h; NULL: nothing is counted */
 };
 
 /* A buffer in which keys are put together. */
@@ -232,7 +238,8 @@ void segments_begin(struct compiler *c);
 uint32_t segments_add(struct compiler *c, uint32_t set, bool external);
 void segments_place(struct compiler *c);
 
-/* Returns the verdict list where exactly @rules (numbers, ascending) match a subject. */
+/* Returns the verdict list where exactly @rules (numbers, ascending) match a subject; INTERN_NONE:
+ * a policy of the rules is over a budget. */
 uint32_t ports_collapse(struct compiler *c, bool isolated, const uint32_t *rules, size_t n);
 /* Returns the rules of a verdict list that can decide. */
 const uint32_t *ports_rules(const struct compiler *c, uint32_t verdicts, size_t *n);
@@ -258,6 +265,8 @@ uint32_t lineage_resolution(struct lineage *lineage, const struct policy_key *ke
 uint32_t lineage_rule(struct lineage *lineage, const struct plain_rule *rule);
 uint32_t lineage_segment(struct lineage *lineage, const struct policy_key *key,
 			 const struct policy_segment **old); /* NULL: the segment is new */
+/* Returns an ID for a segment that replaces the base's of the same key. */
+uint32_t lineage_new_segment(struct lineage *lineage);
 /* Sets the policy's next_* IDs. */
 void lineage_numbers(const struct lineage *lineage, struct policy *policy);
 void lineage_close(struct lineage *lineage);

@@ -88,7 +88,7 @@ bool expected_find(const struct lazy_policy *policy, struct cluster *cluster,
 {
 	const char *name = cluster_intern(cluster, endpoint->name, strcspn(endpoint->name, ":"));
 
-	if (!endpoint->unknown || !endpoint->attachment)
+	if (!endpoint->unknown || !endpoint->attachment || endpoint->rests)
 		return false;
 	if (fill(policy, cluster, name, endpoint))
 		return true;

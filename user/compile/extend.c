@@ -492,7 +492,6 @@ static int extend(void *data)
 
 static void extender_free(struct extender *e)
 {
-	lineage_close(e->c.lineage);
 	compiler_free(&e->c);
 	intern_free(&e->t.strings);
 	intern_free(&e->lists);

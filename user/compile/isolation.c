@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compile/isolation.h"
+#include "compile/lazy_policy.h"
 
 static bool is_among(const struct policy *policy, struct policy_range range, uint32_t matcher)
 {
@@ -22,6 +25,67 @@ bool isolation_holds(const struct policy *policy, const struct policy_isolation 
 	return matcher->flags & MATCHER_NEGATIVE
 		       ? !is_among(policy, segment->not_in, isolation->matcher)
 		       : is_among(policy, segment->in, isolation->matcher);
+}
+
+const char *isolation_directions(uint8_t directions)
+{
+	if (directions == ISOLATION_BOTH)
+		return "in both directions";
+	return directions & 1u << INGRESS ? "at ingress" : "at egress";
+}
+
+int isolations_make(struct isolations *isolations, const struct lazy_policy *policy)
+{
+	const struct policy_isolation *all = lazy_read(
+		policy, policy->isolations, policy->n_isolations * sizeof(*policy->isolations));
+
+	*isolations = (struct isolations){
+		.policy = policy,
+		.by_matcher = calloc(policy->n_matchers + 1, sizeof(*isolations->by_matcher)),
+		.negative = calloc(policy->n_isolations + 1, sizeof(*isolations->negative)),
+	};
+	if (!isolations->by_matcher || !isolations->negative)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < policy->n_isolations && !lazy_error(policy); i++) {
+		const struct policy_matcher *matcher =
+			lazy_read(policy, &policy->matchers[all[i].matcher], sizeof(*matcher));
+
+		if (matcher->flags & MATCHER_NEGATIVE)
+			isolations->negative[isolations->n_negative++] = i;
+		else
+			isolations->by_matcher[all[i].matcher] |= all[i].directions;
+	}
+	return lazy_error(policy);
+}
+
+void isolations_free(struct isolations *isolations)
+{
+	free(isolations->by_matcher);
+	free(isolations->negative);
+}
+
+uint8_t isolations_of(const struct isolations *isolations, const struct policy_segment *segment)
+{
+	const struct lazy_policy *policy = isolations->policy;
+	struct policy_lists lists;
+	uint8_t directions = 0;
+
+	if (!segment)
+		return ISOLATION_BOTH;
+	lists = lazy_lists_of(policy, segment);
+	for (uint32_t i = 0; i < lists.n_in; i++)
+		directions |= isolations->by_matcher[lists.in[i]];
+	for (size_t i = 0; i < isolations->n_negative; i++) {
+		const struct policy_isolation *isolation =
+			&policy->isolations[isolations->negative[i]];
+		bool left_out = false;
+
+		for (uint32_t k = 0; k < lists.n_not_in; k++)
+			left_out |= lists.not_in[k] == isolation->matcher;
+		if (!left_out)
+			directions |= isolation->directions;
+	}
+	return directions;
 }
 
 char *decision_why(const struct policy *names, const struct decision *decision, char *text,

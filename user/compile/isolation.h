@@ -10,6 +10,27 @@
 bool isolation_holds(const struct policy *policy, const struct policy_isolation *isolation,
 		     const struct policy_segment *segment, enum direction direction);
 
+#define ISOLATION_BOTH (1u << INGRESS | 1u << EGRESS)
+
+/* The isolations of a policy, by matcher, for questions about many segments. */
+struct isolations {
+	const struct lazy_policy *policy;
+	uint8_t *by_matcher; /* by index of the matchers: 1 << enum direction for each */
+	uint32_t *negative; /* indexes of the isolations whose matchers are negative */
+	size_t n_negative;
+};
+
+/* Returns "at ingress", "at egress" or "in both directions". */
+const char *isolation_directions(uint8_t directions);
+
+/* Returns 0, -ENOMEM, or the policy's error; isolations_free() in any case. */
+int isolations_make(struct isolations *isolations, const struct lazy_policy *policy);
+void isolations_free(struct isolations *isolations);
+/* Returns 1 << enum direction for each direction in which policies isolate the endpoints of
+ * @segment. NULL: the endpoint fits no segment, and is isolated in both. Check lazy_error()
+ * before an answer is used. */
+uint8_t isolations_of(const struct isolations *isolations, const struct policy_segment *segment);
+
 /*
  * Prints "isolated by shop/db, shop/default-deny", with names as in a decision; "its own node is
  * never isolated"; or "" where a rule decided or no reason is needed. Returns @text.

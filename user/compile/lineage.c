@@ -144,6 +144,11 @@ uint32_t lineage_segment(struct lineage *lineage, const struct policy_key *key,
 	return (*old)->id;
 }
 
+uint32_t lineage_new_segment(struct lineage *lineage)
+{
+	return lineage->next_segment++;
+}
+
 void lineage_numbers(const struct lineage *lineage, struct policy *policy)
 {
 	policy->next_class = lineage->next_class;

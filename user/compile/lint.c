@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Finds suspicious policies. Asks the objects which pods a selector selects, and the compiled
  * policy whether a rule ever decides. */
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "compile/asides.h"
 #include "compile/flow.h"
 #include "compile/lint_part.h"
 #include "compile/verdicts.h"
 #include "compile/match.h"
 #include "maps/segment.h"
+#include "model/unknown.h"
 
 /* Returns "namespace/name" or "name", for a rule with "/ingress[0]" or the rule's own name
  * behind it. */
@@ -176,11 +179,26 @@ static bool rule_decides(const struct lint *lint, const struct policy_object *ob
 	return false;
 }
 
+/* Finds an empty list of peers: the rule lets everybody in, where its author may have meant nobody.
+ */
+static void lint_list(struct lint *lint, const struct policy_object *object,
+		      enum direction direction, const struct rule *rule)
+{
+	char name[FLOW_TEXT];
+
+	if (rule->no_list)
+		lint_find(lint, "empty-list", &rule->where, name_of(object, direction, rule, name),
+			  "`%s: []` is everybody: leave the field out if that is meant, and the "
+			  "rule out if nobody is",
+			  direction == INGRESS ? "from" : "to");
+}
+
 static void lint_rule(struct lint *lint, const struct policy_object *object,
 		      enum direction direction, const struct rule *rule)
 {
 	char name[FLOW_TEXT];
 
+	lint_list(lint, object, direction, rule);
 	name_of(object, direction, rule, name);
 	/* A rule that passes flows on leaves no trace in a verdict. */
 	if (!lint_matches(lint, object, rule, name) || rule->action == ACTION_PASS ||
@@ -309,6 +327,99 @@ static void note_deciding_rules(struct lint *lint)
 				note_ports(lint, policy->segments[i].fallback[d][external]);
 }
 
+/* Finds a policy that the compile has set aside. Its rules do not count, so no other check is about
+ * them. */
+static bool lint_budget(struct lint *lint, const struct policy_object *object)
+{
+	const struct asides *asides = lint->policy->asides;
+	char name[FLOW_TEXT];
+
+	for (size_t i = 0; asides && i < asides->n; i++) {
+		const struct aside *aside = &asides->at[i];
+
+		if (aside->policy != object - lint->cluster->policies)
+			continue;
+		lint_find(lint, "over-budget", &object->where, name_of(object, INGRESS, NULL, name),
+			  "is set aside, and %s: %s", aside->effect, aside->why);
+		return true;
+	}
+	return false;
+}
+
+/* Finds rules of a direction that policyTypes leave out: they count for nothing. */
+static void lint_types(struct lint *lint, const struct policy_object *object)
+{
+	static const char *const types[] = {[INGRESS] = "Ingress", [EGRESS] = "Egress"};
+	char name[FLOW_TEXT];
+
+	for (enum direction d = INGRESS; d <= EGRESS; d++)
+		if (object->n_rules[d] && !object->applies[d])
+			lint_find(lint, "unused-rules", &object->rules[d][0].where,
+				  name_of(object, d, &object->rules[d][0], name),
+				  "counts for nothing: policyTypes leave %s out", types[d]);
+}
+
+static bool has_pods(const struct rule *rule)
+{
+	for (size_t i = 0; i < rule->n_peers; i++)
+		if (rule->peers[i].scope != PEER_CIDR)
+			return true;
+	return false;
+}
+
+/* Returns true if the segment may send to UDP/53 of anybody. */
+static bool asks_dns(const struct policy *policy, const struct policy_segment *subject)
+{
+	for (size_t i = 0; i < policy->n_segments; i++) {
+		const struct policy_segment *peer = &policy->segments[i];
+		struct verdicts verdicts;
+
+		if (peer->delete_generation)
+			continue;
+		verdicts = verdicts_of(policy, subject, peer, EGRESS, 0);
+		if (verdicts_allow(&verdicts, bh_point(IPPROTO_UDP, 53)))
+			return true;
+	}
+	return false;
+}
+
+/* Finds a policy whose pods may call other pods, which they know by names, and may ask nobody for
+ * an address. */
+static void lint_dns(struct lint *lint, const struct policy_object *object)
+{
+	const struct cluster *cluster = lint->cluster;
+	size_t i = next_subject(lint, object, 0);
+	char name[FLOW_TEXT];
+	bool calls = false;
+
+	for (size_t k = 0; object->isolates[EGRESS] && k < object->n_rules[EGRESS]; k++)
+		calls |= has_pods(&object->rules[EGRESS][k]);
+	if (!calls || i == cluster->n_endpoints)
+		return;
+	for (; i < cluster->n_endpoints; i = next_subject(lint, object, i + 1)) {
+		for (size_t k = 0; k < cluster->endpoints[i].n_addresses; k++) {
+			const struct policy_address *address = policy_address_find(
+				lint->policy, &cluster->endpoints[i].addresses[k]);
+
+			if (asks_dns(lint->policy, &lint->policy->segments[address->segment]))
+				return;
+		}
+	}
+	lint_find(
+		lint, "no-dns", &object->where, name_of(object, EGRESS, NULL, name),
+		"its pods may call others, and may send no DNS query: nobody lets them at UDP/53");
+}
+
+static void lint_namespace(void *data, const struct policy_object *object,
+			   const struct nearest *nearest)
+{
+	char name[FLOW_TEXT], like[NEAREST_TEXT];
+
+	lint_find(data, "no-namespace", &object->where, name_of(object, INGRESS, NULL, name),
+		  "no pod is in its namespace, and no Namespace object has this name%s",
+		  nearest_print(nearest, like));
+}
+
 static void lint_policies(struct lint *lint)
 {
 	note_deciding_rules(lint);
@@ -316,6 +427,10 @@ static void lint_policies(struct lint *lint)
 		const struct policy_object *object = &lint->cluster->policies[i];
 
 		lint_subject(lint, object);
+		if (lint_budget(lint, object))
+			continue;
+		lint_types(lint, object);
+		lint_dns(lint, object);
 		if (object->tier == TIER_NETWORK_POLICY)
 			lint_overridden(lint, object);
 		else if (object->kind != POLICY_BASELINE_ADMIN)
@@ -331,6 +446,8 @@ static int look(void *data)
 	struct lint *lint = data;
 
 	lint->decides = grow_zeroed(lint->policy->n_rules, sizeof(*lint->decides));
+	if (unknown_namespaces(lint->cluster, lint_namespace, lint))
+		memory_exhausted();
 	lint_policies(lint);
 	lint_services(lint);
 	return 0;

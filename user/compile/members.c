@@ -5,7 +5,7 @@
  * the clauses under its own namespace and labels. A negative matcher waits under the labels that
  * it excludes.
  */
-#include "compile/compiler.h"
+#include "compile/budget.h"
 
 /* A label with a value, a label with any value (value NULL), or nothing. Of a namespace also its
  * name (key NULL). Strings are interned: pointers compare. */
@@ -179,6 +179,9 @@ static void visit(struct members *m, struct part ns_part, struct part endpoint_p
 		const struct waiting *waiting = &m->waiting.at[i - 1];
 		bool lists;
 
+		if (!budget_charge(m->c, m->c->matchers.at[waiting->matcher].owner, BUDGET_STEPS,
+				   1))
+			continue;
 		if (m->c->matchers.at[waiting->matcher].negative)
 			lists = !matcher_matches(m->c, waiting->matcher, ns, endpoint);
 		else

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "compile/asides.h"
 #include "compile/enroll.h"
 #include "compile/lazy_policy.h"
 
@@ -14,6 +15,7 @@ void policy_free(struct policy *policy)
 	if (!policy)
 		return;
 	enroll_free(policy);
+	asides_free(policy->asides);
 	policy_free((struct policy *)policy->plain);
 	if (!policy->blob) {
 		POLICY_TABLES(TABLE_FREE)
@@ -88,6 +90,22 @@ const struct policy_node *policy_node_by_name(const struct policy *policy, const
 
 	return policy_search(&key, policy->nodes, policy->n_nodes, sizeof(*policy->nodes),
 			     compare_node);
+}
+
+bool policy_knows_node(const struct policy *policy, const char *name)
+{
+	bool any = policy->n_nodes;
+
+	if (policy_node_by_name(policy, name))
+		return true;
+	for (size_t i = 0; i < policy->n_endpoints; i++) {
+		const char *node = policy_string(policy, policy->endpoints[i].node);
+
+		if (!strcmp(node, name))
+			return true;
+		any |= *node;
+	}
+	return !any;
 }
 
 const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_t id)

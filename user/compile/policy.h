@@ -406,6 +406,8 @@ struct lazy_policy {
 	void *blob; /* holds the tables; NULL: each has memory of its own */
 	struct policy_source *source; /* NULL: the whole policy is in memory */
 	struct policy_roster *roster; /* tables that enroll() replaced; NULL: none */
+	struct asides *asides; /* what the compile set aside (asides.h); NULL: nothing, or unknown.
+				* Not in any blob */
 	struct lazy_policy *plain; /* the policy as it was compiled, where this node adds segments
 				    * to it (extend.h); owned. NULL: it adds none. A whole policy's
 				    * is whole */
@@ -486,6 +488,9 @@ const struct policy_host_pod *policy_host_pod_by_name(const struct policy *polic
 						      const char *name);
 /* NULL: there is no such node. */
 const struct policy_node *policy_node_by_name(const struct policy *policy, const char *name);
+/* Returns true if a Node object or an endpoint's node has the name, or if the policy names no node.
+ */
+bool policy_knows_node(const struct policy *policy, const char *name);
 /* Finds the segment of the longest prefix around the address. Never NULL. Ignores endpoints. */
 const struct policy_segment *policy_prefix_find(const struct policy *policy,
 						const struct address *address);

@@ -4,7 +4,7 @@
  * (maps/types.h), with the rule that decides there. All tiers collapse here; later steps know no
  * order, Pass or isolation.
  */
-#include "compile/compiler.h"
+#include "compile/budget.h"
 
 #include <netinet/in.h>
 
@@ -221,8 +221,8 @@ static void overlay(const struct compiler *c, bool isolated, const steps_t *admi
 	}
 }
 
-/* Reports too many intervals. No single policy is at fault; the message names the first that is
- * asked. */
+/* Reports too many intervals where no policy can be set aside. The message names the first policy
+ * that is asked. */
 static void refuse_intervals(struct compiler *c, uint32_t rule, size_t n)
 {
 	const struct policy_object *policy = c->rules.at[rule].policy;
@@ -254,15 +254,27 @@ static struct bh_ports_ref add_intervals(struct compiler *c, const intervals_t *
 	return (struct bh_ports_ref){c->interval_at.at[number], intervals->n};
 }
 
-struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32_t resolution)
+/* Counts the spans that each rule may have; a port name may stand for each port of the
+ * resolution. */
+static void count_spans(const struct compiler *c, const uint32_t *rules, size_t n,
+			uint32_t resolution, numbers_t *spans)
 {
-	size_t n;
-	const uint32_t *rules = intern_set(&c->rule_lists, rule_list, &n);
-	bool isolated = rules[0];
+	size_t size;
+
+	intern_bytes(&c->resolutions, resolution, &size);
+	for (size_t i = 0; i < n; i++) {
+		const struct plain_rule *rule = &c->rules.at[rules[i]];
+		const size_t n_ports = rule->any_port ? 1 : rule->rule->n_ports;
+
+		array_push(spans, n_ports * (rule->named ? 1 + size / 16 : 1));
+	}
+}
+
+static void find_intervals(const struct compiler *c, const uint32_t *rules, size_t n,
+			   uint32_t resolution, intervals_t *intervals)
+{
 	spans_t admin_spans = {0}, lower_spans = {0};
 	steps_t admin = {0}, lower = {0};
-	intervals_t intervals = {0};
-	struct bh_ports_ref ports;
 
 	for (size_t i = 1; i < n; i++)
 		add_spans(c, rules[i], resolution,
@@ -270,14 +282,34 @@ struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32
 									   : &lower_spans);
 	first_rules(&admin_spans, &admin);
 	first_rules(&lower_spans, &lower);
-	overlay(c, isolated, &admin, &lower, &intervals);
-	if (intervals.n > BH_PORTS_MAX && !c->too_big)
-		refuse_intervals(c, rules[1], intervals.n);
-	ports = add_intervals(c, &intervals);
+	overlay(c, rules[0], &admin, &lower, intervals);
 	array_free(&admin_spans);
 	array_free(&lower_spans);
 	array_free(&admin);
 	array_free(&lower);
+}
+
+struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32_t resolution)
+{
+	size_t n, before = c->intervals.n;
+	const uint32_t *rules = intern_set(&c->rule_lists, rule_list, &n);
+	intervals_t intervals = {0};
+	struct bh_ports_ref ports = {0};
+	numbers_t spans = {0};
+
+	count_spans(c, rules + 1, n - 1, resolution, &spans);
+	if (!budget_charge_spans(c, rules + 1, spans.at, n - 1, BUDGET_STEPS, UINT64_MAX)) {
+		array_free(&spans);
+		return ports;
+	}
+	find_intervals(c, rules, n, resolution, &intervals);
+	if (intervals.n > BH_PORTS_MAX && !c->too_big &&
+	    !budget_shorten_list(c, rules + 1, spans.at, n - 1, intervals.n))
+		refuse_intervals(c, rules[1], intervals.n);
+	ports = add_intervals(c, &intervals);
+	if (c->intervals.n > before)
+		budget_charge_spans(c, rules + 1, spans.at, n - 1, BUDGET_INTERVALS, intervals.n);
+	array_free(&spans);
 	array_free(&intervals);
 	return ports;
 }
@@ -311,6 +343,8 @@ uint32_t ports_collapse(struct compiler *c, bool isolated, const uint32_t *rules
 	bool fresh, named = false;
 	uint32_t number;
 
+	if (!budget_charge_rules(c, rules, n, BUDGET_STEPS, 1))
+		return INTERN_NONE;
 	array_push(&kept, isolated);
 	prune(c, isolated, rules, n, &kept);
 	number = intern_add(&c->rule_lists, kept.at, kept.n * sizeof(*kept.at), &fresh);
@@ -323,6 +357,7 @@ uint32_t ports_collapse(struct compiler *c, bool isolated, const uint32_t *rules
 			list.ports = (struct bh_ports_ref){named_list(c, number), BH_PORTS_NAMED};
 		else
 			list.ports = ports_resolve(c, number, 0);
+		budget_charge_once(c, kept.at + 1, kept.n - 1, BUDGET_LISTS);
 		array_push(&c->verdicts, list);
 	}
 	array_free(&kept);

@@ -4,7 +4,7 @@
  * addresses, with the clauses of the enclosing region, finds the clauses that hold in each
  * region.
  */
-#include "compile/compiler.h"
+#include "compile/budget.h"
 
 struct edge {
 	struct cidr cidr;
@@ -105,9 +105,35 @@ static uint32_t *map_clauses(const struct compiler *c)
 	return matcher_of;
 }
 
+/* Drops edges of policies that are over a budget. Returns false where no edge is left. */
+static bool keep_edges(const struct compiler *c, struct edge *edges, size_t *n,
+		       const uint32_t *matcher_of)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *n; i++)
+		if (edges[i].clause == UINT32_MAX ||
+		    budget_is_kept(c, c->matchers.at[matcher_of[edges[i].clause]].owner))
+			edges[kept++] = edges[i];
+	*n = kept;
+	return kept;
+}
+
+static void charge_region(struct compiler *c, const numbers_t *clauses, const uint32_t *matcher_of,
+			  const struct edge *edges, size_t n)
+{
+	numbers_t begun = {0};
+
+	for (size_t i = 0; c->budgets && i < n; i++)
+		if (edges[i].clause != UINT32_MAX)
+			array_push(&begun, edges[i].clause);
+	budget_charge_region(c, clauses, matcher_of, begun.at, begun.n);
+	array_free(&begun);
+}
+
 void regions_build(struct compiler *c)
 {
-	ARRAY(numbers_t) held = {0}; /* by region */
+	ARRAY(numbers_t) held = {0}; /* by region; empty where the sweep has left it */
 	uint32_t *matcher_of = map_clauses(c);
 	edges_t edges = {0};
 	uint32_t parent = 0;
@@ -115,20 +141,25 @@ void regions_build(struct compiler *c)
 	/* ::/0 is a region also where no CIDR names it */
 	array_push(&edges, ((struct edge){.clause = UINT32_MAX, .except = true}));
 	collect_edges(c, &edges);
-	for (size_t i = 0, n; i < edges.n; i += n) {
+	for (size_t i = 0, n, all; i < edges.n; i += all) {
 		struct region region = {.cidr = edges.at[i].cidr};
 		numbers_t clauses = {0}, none = {0};
 
-		for (n = 1; i + n < edges.n; n++)
-			if (compare_cidrs(&edges.at[i].cidr, &edges.at[i + n].cidr))
+		for (all = 1; i + all < edges.n; all++)
+			if (compare_cidrs(&edges.at[i].cidr, &edges.at[i + all].cidr))
 				break;
-		if (i) {
-			while (c->regions.at[parent].cidr.length >= region.cidr.length ||
-			       !is_inside(&region.cidr.address, &c->regions.at[parent].cidr))
-				parent = c->regions.at[parent].parent;
-			region.parent = parent;
+		n = all;
+		if (!keep_edges(c, &edges.at[i], &n, matcher_of))
+			continue;
+		while (i && (c->regions.at[parent].cidr.length >= region.cidr.length ||
+			     !is_inside(&region.cidr.address, &c->regions.at[parent].cidr))) {
+			array_free(&held.at[parent]);
+			held.at[parent] = (numbers_t){0};
+			parent = c->regions.at[parent].parent;
 		}
+		region.parent = parent;
 		region_clauses(i ? &held.at[parent] : &none, &edges.at[i], n, &clauses);
+		charge_region(c, &clauses, matcher_of, &edges.at[i], n);
 		region.listed = list_matchers(c, &clauses, matcher_of);
 		parent = c->regions.n;
 		array_push(&c->regions, region);

@@ -4,7 +4,7 @@
  * peers that none of its rules lists. Only peers that a rule lists are looked at: first by the
  * rules that many subjects have in common, then by the subject's own.
  */
-#include "compile/compiler.h"
+#include "compile/budget.h"
 
 struct touch {
 	uint32_t peer, rule;
@@ -128,12 +128,18 @@ static void name_classes(struct compiler *c)
 		c->peers.at[i].id = lineage_class(c->lineage, &c->peers.at[i].key);
 }
 
-static void add_pair(struct reach *r, const struct subject *subject, uint32_t peer,
-		     uint32_t verdicts)
+/* Adds the pair of the subject with the peer of the @n touches. */
+static void add_pair(struct reach *r, const struct subject *subject, const struct touch *touches,
+		     size_t n, uint32_t verdicts)
 {
 	struct compiler *c = r->c;
-	const struct peer_class *class = &c->peers.at[peer];
+	const struct peer_class *class = &c->peers.at[touches->peer];
+	numbers_t rules = {0};
 
+	for (size_t i = 0; i < n; i++)
+		array_push(&rules, touches[i].rule);
+	budget_charge_once(c, rules.at, rules.n, BUDGET_PAIRS);
+	array_free(&rules);
 	tables_pair(c, subject->id, class->id, verdicts);
 	tables_need(c, verdicts,
 		    subject->direction == INGRESS ? subject->resolutions : class->resolutions);
@@ -156,7 +162,8 @@ static bool matches_unlisted(const struct compiler *c, uint32_t number, bool ext
 	       (!external && rule->common && c->matchers.at[rule->common - 1].negative);
 }
 
-/* Returns the verdicts about a peer that exactly the common matchers of the touched rules list. */
+/* Returns the verdicts about a peer that exactly the common matchers of the touched rules list;
+ * INTERN_NONE: a policy of the rules is over a budget. */
 static uint32_t judge_common(struct compiler *c, const struct subject *subject,
 			     const struct touch *touches, size_t n, bool external)
 {
@@ -165,6 +172,8 @@ static uint32_t judge_common(struct compiler *c, const struct subject *subject,
 	size_t n_rules, next = 0;
 	const uint32_t *rules = intern_set(&c->sets, subject->rules, &n_rules);
 
+	if (!budget_charge_rules(c, rules, n_rules, BUDGET_STEPS, 1))
+		return INTERN_NONE;
 	for (size_t i = 0; i < n_rules; i++) {
 		bool touched = next < n && touches[next].rule == rules[i];
 
@@ -178,11 +187,11 @@ static uint32_t judge_common(struct compiler *c, const struct subject *subject,
 }
 
 /* Finds every (peer class, rule) in which a matcher of the rule lists the class, grouped by
- * peer. */
+ * peer. Leaves out the rules of policies that are over a budget. */
 static void find_touches(const struct reach *r, const struct subject *subject, bool own,
 			 touches_t *touches)
 {
-	const struct compiler *c = r->c;
+	struct compiler *c = r->c;
 	size_t n;
 	const uint32_t *rules = intern_set(&c->sets, subject->rules, &n);
 
@@ -194,6 +203,10 @@ static void find_touches(const struct reach *r, const struct subject *subject, b
 		if (!matcher || rule->any_peer)
 			continue;
 		classes = own ? &r->own_classes[matcher - 1] : &r->common_classes[matcher - 1];
+		if (rule->policy->ns_name
+			    ? !budget_charge(c, rule->policy, BUDGET_STEPS, classes->n)
+			    : !budget_charge_namespace(c, rules, n, BUDGET_STEPS, classes->n))
+			continue;
 		for (size_t j = 0; j < classes->n; j++)
 			array_push(touches, ((struct touch){classes->at[j], rules[i]}));
 	}
@@ -218,6 +231,9 @@ static void reach_common(struct reach *r, struct subject *subject)
 		uint32_t destinations = subject->resolutions;
 
 		subject->fallback[external] = judge_common(c, subject, NULL, 0, external);
+		subject->left_out |= subject->fallback[external] == INTERN_NONE;
+		if (subject->left_out)
+			return;
 		if (subject->direction == EGRESS)
 			destinations = external ? r->no_resolutions : r->all_resolutions;
 		tables_need(c, subject->fallback[external], destinations);
@@ -230,11 +246,14 @@ static void reach_common(struct reach *r, struct subject *subject)
 
 		n = same_peer(&touches, i);
 		verdicts = judge_common(c, subject, &touches.at[i], n, external);
+		subject->left_out |= verdicts == INTERN_NONE;
+		if (subject->left_out)
+			break;
 		if (same_ports(c, verdicts, subject->fallback[external]))
 			continue;
 		array_push(&c->common_pairs, ((struct common_pair){peer, verdicts}));
 		subject->n_pairs++;
-		add_pair(r, subject, peer, verdicts);
+		add_pair(r, subject, &touches.at[i], n, verdicts);
 	}
 	array_free(&touches);
 }
@@ -258,7 +277,7 @@ static uint32_t common_verdicts(const struct compiler *c, const struct subject *
 	return common->fallback[0];
 }
 
-/* Adds the touched rules to those that match by the common part. */
+/* Adds the touched rules to those that match by the common part. Returns as judge_common(). */
 static uint32_t judge_own(struct compiler *c, const struct subject *subject, uint32_t verdicts,
 			  const struct touch *touches, size_t n)
 {
@@ -282,6 +301,8 @@ static void reach_own(struct reach *r, struct subject *subject)
 	const struct subject *common = &c->subjects.at[subject->common];
 	touches_t touches = {0};
 
+	if (common->left_out)
+		return;
 	find_touches(r, subject, true, &touches);
 	for (size_t i = 0, n; i < touches.n; i += n) {
 		uint32_t peer = touches.at[i].peer, base, verdicts;
@@ -289,8 +310,10 @@ static void reach_own(struct reach *r, struct subject *subject)
 		n = same_peer(&touches, i);
 		base = common_verdicts(c, common, c->peers.at[peer].common);
 		verdicts = judge_own(c, subject, base, &touches.at[i], n);
+		if (verdicts == INTERN_NONE)
+			break;
 		if (!same_ports(c, verdicts, base))
-			add_pair(r, subject, peer, verdicts);
+			add_pair(r, subject, &touches.at[i], n, verdicts);
 	}
 	array_free(&touches);
 }

@@ -5,7 +5,7 @@
  * namespaces with equal values of the labels concerned. In a context every relation is an
  * ordinary selector.
  */
-#include "compile/compiler.h"
+#include "compile/budget.h"
 
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
@@ -75,7 +75,8 @@ static int compare_keyed(const void *a, const void *b)
 
 /* Interns the matcher that holds where any of the clauses does. The clauses' order does not
  * count. */
-static uint32_t add_matcher(struct compiler *c, const struct clause *clauses, size_t n)
+static uint32_t add_matcher(struct compiler *c, const struct policy_object *owner,
+			    const struct clause *clauses, size_t n)
 {
 	struct keyed_clause *keyed = grow_zeroed(n, sizeof(*keyed));
 	bytes_t all = {0};
@@ -94,7 +95,8 @@ static uint32_t add_matcher(struct compiler *c, const struct clause *clauses, si
 	if (fresh) {
 		struct matcher *matcher = array_add(&c->matchers);
 
-		*matcher = (struct matcher){.key = bytes_key(&all), .clauses = c->clauses.n};
+		*matcher = (struct matcher){
+			.key = bytes_key(&all), .owner = owner, .clauses = c->clauses.n};
 		for (size_t i = 0; i < n; i++) {
 			if (i && !compare_keyed(&keyed[i - 1], &keyed[i]))
 				continue;
@@ -294,14 +296,17 @@ static bool has_named_port(const struct rule *rule)
 }
 
 /* Adds the names to those that egress rules use for the matcher's members. */
-static void add_names(struct compiler *c, uint32_t *names, const struct rule *rule)
+static void add_names(struct compiler *c, uint32_t *names, const struct plain_rule *plain)
 {
+	const struct rule *rule = plain->rule;
 	numbers_t all = {0};
 	size_t n;
 
 	if (*names) {
 		const uint32_t *old = intern_set(&c->names, *names - 1, &n);
 
+		if (!budget_charge(c, plain->policy, BUDGET_STEPS, n))
+			return;
 		for (size_t i = 0; i < n; i++)
 			array_push(&all, old[i]);
 	}
@@ -329,11 +334,11 @@ static void match_peers(struct compiler *c, struct plain_rule *plain, const stru
 		array_push(to, all.at[i]);
 	}
 	if (own.n) {
-		plain->own = 1 + add_matcher(c, own.at, own.n);
+		plain->own = 1 + add_matcher(c, plain->policy, own.at, own.n);
 		c->matchers.at[plain->own - 1].own = true;
 	}
 	if (common.n) {
-		plain->common = 1 + add_matcher(c, common.at, common.n);
+		plain->common = 1 + add_matcher(c, plain->policy, common.at, common.n);
 		c->matchers.at[plain->common - 1].common = true;
 	}
 	array_free(&own);
@@ -377,9 +382,9 @@ static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 		if (plain.any_peer)
 			array_push(&c->named_rules, c->rules.n);
 		if (plain.own)
-			add_names(c, &c->matchers.at[plain.own - 1].names, rule);
+			add_names(c, &c->matchers.at[plain.own - 1].names, &plain);
 		if (plain.common)
-			add_names(c, &c->matchers.at[plain.common - 1].names, rule);
+			add_names(c, &c->matchers.at[plain.common - 1].names, &plain);
 	}
 	array_push(&c->rules, plain);
 	return number;
@@ -388,7 +393,7 @@ static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 static uint32_t add_unit(struct compiler *c, const struct policy_object *policy,
 			 const struct clause *subject)
 {
-	uint32_t number = add_matcher(c, subject, 1);
+	uint32_t number = add_matcher(c, policy, subject, 1);
 	struct matcher *matcher = &c->matchers.at[number];
 
 	if (matcher->negative && !matcher->units)
@@ -494,6 +499,27 @@ static void add_to_unit(struct compiler *c, uint32_t unit, const struct policy_o
 		array_push(&c->units.at[unit].rules[direction], number);
 }
 
+/* Charges the policy its own size. */
+static bool charge_size(struct compiler *c, const struct policy_object *policy)
+{
+	size_t bytes = sizeof(struct policy_given), steps = 1;
+
+	for (int direction = INGRESS; direction <= EGRESS; direction++)
+		for (size_t i = 0; i < policy->n_rules[direction]; i++) {
+			const struct rule *rule = &policy->rules[direction][i];
+
+			bytes += sizeof(struct policy_rule) + sizeof(struct policy_given_rule) +
+				 rule->n_ports * sizeof(struct policy_given_port) +
+				 rule->n_peers * (sizeof(struct policy_given_peer) +
+						  sizeof(struct policy_clause));
+			steps += 1 + rule->n_ports + rule->n_peers;
+			for (size_t k = 0; k < rule->n_peers; k++)
+				bytes += 2 * rule->peers[k].n_except * sizeof(struct policy_cidr);
+		}
+	budget_charge(c, policy, BUDGET_BYTES, bytes);
+	return budget_charge(c, policy, BUDGET_STEPS, steps);
+}
+
 static void build_policy(struct compiler *c, const struct policy_object *policy)
 {
 	struct clause subject = subject_of(policy);
@@ -501,6 +527,8 @@ static void build_policy(struct compiler *c, const struct policy_object *policy)
 	contexts_t contexts = {0};
 	bool contexts_known = false;
 
+	if (!charge_size(c, policy))
+		return;
 	for (int direction = INGRESS; direction <= EGRESS; direction++) {
 		c->units.at[unit].isolates[direction] = policy->isolates[direction];
 		if (!policy->applies[direction])

@@ -4,7 +4,7 @@
  * its endpoint and by those whose CIDRs hold its region, since a CIDR may hold
  * an endpoint's addresses, or only one of them.
  */
-#include "compile/compiler.h"
+#include "compile/budget.h"
 
 static uint32_t add_set(struct intern *sets, numbers_t *numbers)
 {
@@ -38,6 +38,8 @@ static uint32_t combine(struct compiler *c, const numbers_t *listed, uint32_t re
 	const uint32_t *by_cidr = intern_set(&c->sets, c->regions.at[region].listed, &n);
 	uint32_t set;
 
+	budget_charge_matchers(c, listed->at, listed->n, BUDGET_STEPS, 1);
+	budget_charge_matchers(c, by_cidr, n, BUDGET_STEPS, 1);
 	for (size_t i = 0; i < listed->n; i++)
 		if (!c->matchers.at[listed->at[i]].negative ||
 		    !is_listed(by_cidr, n, listed->at[i]))
@@ -161,6 +163,8 @@ static uint32_t find_subject(struct compiler *c, const numbers_t *units, enum di
 		const struct unit *unit = &c->units.at[units->at[i]];
 
 		isolated |= unit->isolates[direction];
+		if (!budget_charge(c, unit->policy, BUDGET_STEPS, unit->rules[direction].n))
+			continue;
 		for (size_t j = 0; j < unit->rules[direction].n; j++) {
 			uint32_t rule = unit->rules[direction].at[j];
 
@@ -234,9 +238,13 @@ static uint32_t find_names(struct compiler *c, const uint32_t *listed, size_t n,
 	for (size_t i = 0; i < units->n; i++) {
 		const numbers_t *rules = &c->units.at[units->at[i]].rules[INGRESS];
 
-		for (size_t j = 0; j < rules->n; j++)
-			if (c->rules.at[rules->at[j]].named)
-				add_rule_names(c, c->rules.at[rules->at[j]].rule, &names);
+		for (size_t j = 0; j < rules->n; j++) {
+			const struct plain_rule *rule = &c->rules.at[rules->at[j]];
+
+			if (rule->named &&
+			    budget_charge(c, rule->policy, BUDGET_STEPS, rule->rule->n_ports))
+				add_rule_names(c, rule->rule, &names);
+		}
 	}
 	for (size_t i = 0; i < c->named_rules.n; i++)
 		add_rule_names(c, c->rules.at[c->named_rules.at[i]].rule, &names);
@@ -313,6 +321,8 @@ uint32_t segments_add(struct compiler *c, uint32_t set, bool external)
 	/* a copy, since adding sets may move the first */
 	for (size_t i = 0; i < n; i++)
 		array_push(&listed, at[i]);
+	/* the segment's record names its matchers, its classes' keys do */
+	budget_charge_matchers(c, listed.at, n, BUDGET_BYTES, 3 * sizeof(*listed.at));
 	if (!external) {
 		find_units(c, listed.at, n, &units);
 		for (int direction = INGRESS; direction <= EGRESS; direction++)
@@ -342,6 +352,8 @@ static uint32_t find_resolution(struct compiler *c, const struct segment *segmen
 	size_t n;
 	const uint32_t *names = intern_set(&c->names, segment->names, &n);
 
+	if (!budget_numbers_ports(c, endpoint->ns))
+		return 0;
 	for (size_t i = 0; n && i < endpoint->n_ports; i++) {
 		const struct named_port *port = &endpoint->ports[i];
 		uint32_t name = intern_find(&c->port_names, port->name, strlen(port->name) + 1);
@@ -376,8 +388,25 @@ static void place_endpoint(struct compiler *c, uint32_t number, const numbers_t 
 	}
 }
 
+static void sort_resolutions(struct compiler *c)
+{
+	for (size_t i = 0; i < c->segments.n; i++)
+		numbers_sort(&c->segments.at[i].resolutions);
+}
+
 /* An expected pod gets segments in advance for at most so many kinds of regions. */
 #define EXPECTED_SETS 16
+/* The expected pods of a namespace get at most so many new segments, and of a segment so many
+ * variations. A pod without them gets them when it has its address. */
+#define EXPECTED_SEGMENTS 8192
+#define EXPECTED_VARIATIONS (BH_VARIATION_MAX / 4)
+
+/* A resolution of an expected pod in a segment. */
+struct foreseen {
+	uint32_t segment, resolution;
+};
+
+typedef ARRAY(struct foreseen) foreseen_t;
 
 static void add_listed(numbers_t *sets, uint32_t listed)
 {
@@ -416,30 +445,70 @@ static void find_expected_regions(struct compiler *c, numbers_t *regions)
 }
 
 static void place_expected(struct compiler *c, const struct endpoint *endpoint,
-			   const numbers_t *listed, const numbers_t *regions)
+			   const numbers_t *listed, const numbers_t *regions, foreseen_t *foreseen)
 {
 	for (size_t i = 0; i < regions->n; i++) {
 		uint32_t segment = segments_add(c, combine(c, listed, regions->at[i]), false);
 		uint32_t resolution = find_resolution(c, &c->segments.at[segment], endpoint);
 
 		if (resolution)
-			array_push(&c->segments.at[segment].resolutions, resolution);
+			array_push(foreseen, ((struct foreseen){segment, resolution}));
+	}
+}
+
+static int compare_foreseen(const void *a, const void *b)
+{
+	const struct foreseen *x = a, *y = b;
+
+	if (x->segment != y->segment)
+		return x->segment < y->segment ? -1 : 1;
+	return x->resolution < y->resolution ? -1 : x->resolution > y->resolution;
+}
+
+/* Gives the segments the variations of expected pods, behind those that endpoints need. */
+static void add_foreseen(struct compiler *c, foreseen_t *foreseen)
+{
+	array_sort(foreseen, compare_foreseen);
+	for (size_t i = 0, end; i < foreseen->n; i = end) {
+		numbers_t *resolutions = &c->segments.at[foreseen->at[i].segment].resolutions;
+		const size_t n = resolutions->n;
+
+		for (end = i;
+		     end < foreseen->n && foreseen->at[end].segment == foreseen->at[i].segment;
+		     end++)
+			if (resolutions->n < EXPECTED_VARIATIONS &&
+			    !is_listed(resolutions->at, n, foreseen->at[end].resolution) &&
+			    (end == i ||
+			     compare_foreseen(&foreseen->at[end - 1], &foreseen->at[end])))
+				array_push(resolutions, foreseen->at[end].resolution);
+		numbers_sort(resolutions);
 	}
 }
 
 static void expected_build(struct compiler *c, struct members *members)
 {
 	numbers_t listed = {0}, regions = {0};
+	foreseen_t foreseen = {0};
+	size_t before = c->segments.n;
 
 	if (c->cluster->n_expected)
 		find_expected_regions(c, &regions);
 	for (size_t i = 0; i < c->cluster->n_expected; i++) {
+		const struct endpoint *pod = &c->cluster->expected[i];
+
+		if (i && pod->ns != pod[-1].ns)
+			before = c->segments.n;
+		if (c->segments.n - before >= EXPECTED_SEGMENTS ||
+		    c->segments.n >= SEGMENTS_MAX / 2)
+			continue;
 		listed.n = 0;
-		members_list(members, &c->cluster->expected[i], &listed);
-		place_expected(c, &c->cluster->expected[i], &listed, &regions);
+		members_list(members, pod, &listed);
+		place_expected(c, pod, &listed, &regions, &foreseen);
 	}
+	add_foreseen(c, &foreseen);
 	array_free(&listed);
 	array_free(&regions);
+	array_free(&foreseen);
 }
 
 void segments_begin(struct compiler *c)
@@ -462,12 +531,6 @@ static void place_endpoints(struct compiler *c, struct members *members)
 	array_free(&listed);
 }
 
-static void sort_resolutions(struct compiler *c)
-{
-	for (size_t i = 0; i < c->segments.n; i++)
-		numbers_sort(&c->segments.at[i].resolutions);
-}
-
 void segments_place(struct compiler *c)
 {
 	struct members *members = members_open(c);
@@ -483,9 +546,10 @@ void segments_build(struct compiler *c)
 
 	segments_begin(c);
 	place_endpoints(c, members);
+	sort_resolutions(c);
 	expected_build(c, members);
 	for (uint32_t i = 0; i < c->regions.n; i++)
 		c->regions.at[i].segment = segments_add(c, c->regions.at[i].listed, true);
-	sort_resolutions(c);
+	budget_charge_variations(c);
 	members_close(members);
 }

@@ -182,6 +182,8 @@ static struct policy_range make_backends(struct maker *m, const struct service_p
 {
 	const struct cluster *cluster = m->t->c->cluster;
 
+	if (m->service->closed)
+		return put_backends(m);
 	if (m->service->n_slices) {
 		add_slices(m, port);
 	} else if (m->service->has_selector) {
@@ -221,12 +223,16 @@ static void put_frontends(struct maker *m, const struct service_port *port, uint
 					   .protocol = port->protocol,
 					   .flags = service->internal_local ? POLICY_FRONTEND_LOCAL
 									    : 0};
+	size_t n_addresses = service->n_addresses, n_external = service->n_external;
 
-	for (size_t i = 0; i < service->n_addresses; i++)
+	/* one port makes the addresses a Service's at every port */
+	if (service->closed && port != service->ports)
+		n_addresses = n_external = 0;
+	for (size_t i = 0; i < n_addresses; i++)
 		put_frontend(m, &service->addresses[i], &frontend);
 	frontend.flags =
 		POLICY_FRONTEND_EXTERNAL | (service->external_local ? POLICY_FRONTEND_LOCAL : 0);
-	for (size_t i = 0; service->n_addresses && i < service->n_external; i++)
+	for (size_t i = 0; service->n_addresses && i < n_external; i++)
 		if (!has_address(service, &service->external[i]))
 			put_frontend(m, &service->external[i], &frontend);
 	frontend.port = port->node_port;

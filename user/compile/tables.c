@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The compiler's results → the tables of struct policy, each in the order that policy.h gives. */
+#include "compile/budget.h"
 #include "compile/references.h"
 #include "compile/tables.h"
 #include "maps/segment.h"
@@ -12,13 +13,16 @@ void tables_pair(struct compiler *c, uint32_t subject, uint32_t peer, uint32_t v
 void tables_need(struct compiler *c, uint32_t verdicts, uint32_t resolution_set)
 {
 	struct need need = {verdicts, 0};
-	const uint32_t *resolutions;
-	size_t n;
+	const uint32_t *resolutions, *rules;
+	size_t n, n_rules;
 
 	if (c->verdicts.at[verdicts].ports.count != BH_PORTS_NAMED)
 		return;
 	intern_add(&c->needs, &need, sizeof(need), NULL);
 	resolutions = intern_set(&c->sets, resolution_set, &n);
+	rules = ports_rules(c, verdicts, &n_rules);
+	if (!budget_charge_namespace(c, rules, n_rules, BUDGET_STEPS, n))
+		return;
 	for (size_t i = 0; i < n; i++) {
 		need.resolution = resolutions[i];
 		intern_add(&c->needs, &need, sizeof(need), NULL);
@@ -277,9 +281,8 @@ static void refuse_variations(struct compiler *c, const struct segment *segment,
 				    : c->cluster->expected;
 	snprintf(name, sizeof(name), "%s/%s", member->ns_name, member->name);
 	diag_error(c->diag, &member->where, name,
-		   "its segment has had %u variations of its port names, the limit is %u%s", n,
-		   BH_VARIATION_MAX,
-		   segment->resolutions.n > BH_VARIATION_MAX ? "" : ": compile without --base");
+		   "its segment has %u variations of its port names, the limit is %u", n,
+		   BH_VARIATION_MAX);
 	c->too_big = true;
 }
 
@@ -649,6 +652,42 @@ void tables_by_matchers(struct tables *t)
 	free(listed);
 }
 
+/* Counts the segment's resolutions that no variation of the base's record has. */
+static size_t count_new_variations(const struct compiler *c, const struct segment *segment,
+				   const struct policy_segment *old)
+{
+	struct intern known = {0};
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < old->variations.n; i++) {
+		const uint32_t id = c->base->variations[old->variations.at + i].resolution;
+		const struct policy_resolution wanted = {.id = id}, *resolution;
+
+		resolution = policy_search(&wanted, c->base->resolutions, c->base->n_resolutions,
+					   sizeof(wanted), compare_resolutions);
+		if (resolution)
+			intern_add(&known, &resolution->key, sizeof(resolution->key), NULL);
+	}
+	for (size_t i = 0; i < segment->resolutions.n; i++) {
+		struct policy_key key = tables_resolution_key(c, segment->resolutions.at[i]);
+
+		n += intern_find(&known, &key, sizeof(key)) == INTERN_NONE;
+	}
+	intern_free(&known);
+	return n;
+}
+
+/* Returns true if the base's segment has no IDs left for the variations: they are never used
+ * again. */
+static bool is_used_up(const struct compiler *c, const struct segment *segment,
+		       const struct policy_segment *old)
+{
+	const size_t used = old ? old->next_variation - 1 : 0, n = segment->resolutions.n;
+
+	return old && used + n > BH_VARIATION_MAX &&
+	       used + count_new_variations(c, segment, old) > BH_VARIATION_MAX;
+}
+
 static void find_segment_ids(struct tables *t)
 {
 	struct compiler *c = t->c;
@@ -656,8 +695,15 @@ static void find_segment_ids(struct tables *t)
 	t->segment_index = grow_zeroed(c->segments.n, sizeof(*t->segment_index));
 	t->segment_id = grow_zeroed(c->segments.n, sizeof(*t->segment_id));
 	t->old = grow_zeroed(c->segments.n, sizeof(*t->old));
-	for (size_t i = 0; i < c->segments.n; i++)
-		t->segment_id[i] = lineage_segment(c->lineage, &c->segments.at[i].key, &t->old[i]);
+	for (size_t i = 0; i < c->segments.n; i++) {
+		const struct segment *segment = &c->segments.at[i];
+
+		t->segment_id[i] = lineage_segment(c->lineage, &segment->key, &t->old[i]);
+		if (!is_used_up(c, segment, t->old[i]))
+			continue;
+		t->segment_id[i] = lineage_new_segment(c->lineage);
+		t->old[i] = NULL;
+	}
 }
 
 /* A unit without a policy is a namespace's isolation; its matcher has the namespace's name. */

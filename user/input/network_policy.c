@@ -133,6 +133,7 @@ static void read_rule(struct reader *reader, const struct tree *node,
 	peers = reader_list(reader, node, fields[direction][0], UINT_MAX);
 	ports = reader_list(reader, node, "ports", UINT_MAX);
 	rule->any_peer = !peers || (is_v1(policy) && !peers->n);
+	rule->no_list = peers && rule->any_peer;
 	rule->any_port = !ports || (is_v1(policy) && !ports->n);
 	if (peers) {
 		reader_array(reader, rule->peers, peers->n);

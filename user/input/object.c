@@ -4,10 +4,13 @@
 #include "input/object.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "input/foreign.h"
 #include "input/syntax.h"
+#include "input/workload.h"
 
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
@@ -49,22 +52,40 @@ static const struct kind {
 	const char *name, *version;
 	bool namespaced;
 	void (*read)(struct reader *reader, const struct object *object);
+	enum aside_way aside;
+	enum policy_kind policy; /* ASIDE_POLICY */
 } kinds[] = {
-	{"Namespace", "v1", false, read_namespace},
-	{"Node", "v1", false, read_node},
-	{"Pod", "v1", true, read_pod},
-	{"Service", "v1", true, service_read},
-	{"EndpointSlice", "discovery.k8s.io/v1", true, slice_read},
-	{"EndpointSlice", "discovery.k8s.io/v1beta1", true, slice_v1beta1_read},
-	{"NetworkPolicy", "networking.k8s.io/v1", true, read_network},
-	{"NetworkPolicy", "extensions/v1beta1", true, read_network_v1beta1},
-	{"AdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false, read_admin},
+	{"Namespace", "v1", false, read_namespace, ASIDE_NAMESPACE, 0},
+	{"Node", "v1", false, read_node, ASIDE_NEVER, 0},
+	{"Pod", "v1", true, read_pod, ASIDE_NEVER, 0},
+	{"Service", "v1", true, service_read, ASIDE_LEFT_OUT, 0},
+	{"EndpointSlice", "discovery.k8s.io/v1", true, slice_read, ASIDE_LEFT_OUT, 0},
+	{"EndpointSlice", "discovery.k8s.io/v1beta1", true, slice_v1beta1_read, ASIDE_LEFT_OUT, 0},
+	{"NetworkPolicy", "networking.k8s.io/v1", true, read_network, ASIDE_POLICY, POLICY_NETWORK},
+	{"NetworkPolicy", "extensions/v1beta1", true, read_network_v1beta1, ASIDE_POLICY,
+	 POLICY_NETWORK_V1BETA1},
+	{"AdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false, read_admin, ASIDE_POLICY,
+	 POLICY_ADMIN},
 	{"BaselineAdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false,
-	 read_baseline_admin},
-	{"ClusterNetworkPolicy", "policy.networking.k8s.io/v1alpha2", false, read_cluster},
+	 read_baseline_admin, ASIDE_POLICY, POLICY_BASELINE_ADMIN},
+	{"ClusterNetworkPolicy", "policy.networking.k8s.io/v1alpha2", false, read_cluster,
+	 ASIDE_POLICY, POLICY_CLUSTER},
+	{"Deployment", "apps/v1", true, workload_read, ASIDE_NEVER, 0},
+	{"StatefulSet", "apps/v1", true, workload_read, ASIDE_NEVER, 0},
+	{"DaemonSet", "apps/v1", true, workload_read, ASIDE_NEVER, 0},
+	{"ReplicaSet", "apps/v1", true, workload_read, ASIDE_NEVER, 0},
+	{"ReplicationController", "v1", true, workload_read, ASIDE_NEVER, 0},
+	{"Job", "batch/v1", true, workload_read, ASIDE_NEVER, 0},
+	{"CronJob", "batch/v1", true, workload_read, ASIDE_NEVER, 0},
 };
 
 #define N_KINDS (sizeof(kinds) / sizeof(*kinds))
+
+/* Returns true if objects of the kind are read: workloads only where a cluster takes them. */
+static bool is_read(const struct cluster *cluster, const struct kind *kind)
+{
+	return kind->read != workload_read || cluster->workloads;
+}
 
 static bool says(const struct tree *map, const char *key, const char *text)
 {
@@ -116,6 +137,74 @@ static bool read_metadata(struct reader *reader, const struct kind *kind, struct
 	return object->ns;
 }
 
+/* Returns true if an API server has accepted the object: it alone gives UIDs. */
+static bool is_servers(const struct object *object)
+{
+	const struct tree *uid = tree_get(object->metadata, "uid");
+
+	return uid && uid->type == TREE_SCALAR && uid->n;
+}
+
+static void read_kind(struct reader *reader, const struct kind *kind, struct object *object)
+{
+	const struct aside_mark before = aside_mark(reader->cluster);
+	char text[700];
+
+	if (!reader->cluster->lenient || kind->aside == ASIDE_NEVER || !is_servers(object)) {
+		kind->read(reader, object);
+		return;
+	}
+	object->aside = kind->aside;
+	snprintf(text, sizeof(text), "%s %s%s%s %s", kind->name, object->ns ? object->ns : "",
+		 object->ns ? "/" : "", object->name, aside_meaning(kind->aside));
+	reader->aside = text;
+	reader->faults = 0;
+	kind->read(reader, object);
+	reader->aside = NULL;
+	if (reader->faults)
+		aside_object(reader, object, kind->policy, &before);
+}
+
+/* Returns the number of objects that an object of a kind that is not read stands for: a list's
+ * items. Cuts "List" off the list's kind. */
+static size_t count_objects(const struct tree *root, char *kind)
+{
+	const struct tree *items = tree_get(root, "items");
+	const size_t length = strlen(kind), suffix = strlen("List");
+
+	if (!items || items->type != TREE_LIST || length <= suffix ||
+	    strcmp(kind + length - suffix, "List"))
+		return 1;
+	kind[length - suffix] = '\0';
+	return items->n;
+}
+
+/* Skips an object of a kind that is not read. A kind that looks like policy is a warning, and
+ * counts: its author expects that it is enforced. */
+static void skip_object(struct reader *reader, const struct tree *root, const char *version,
+			const char *name)
+{
+	const struct where where = reader_where(reader, root);
+	struct nearest nearest = {};
+	char kind[128], text[NEAREST_TEXT];
+	size_t n;
+
+	snprintf(kind, sizeof(kind), "%s", name);
+	n = count_objects(root, kind);
+	nearest.word = kind;
+	for (size_t i = 0; i < N_KINDS; i++)
+		if (kinds[i].read != workload_read)
+			foreign_try(&nearest, version, kinds[i].name, kinds[i].version);
+	if (!n || (!nearest.found && !foreign_is_policy(version, kind))) {
+		diag_note(reader->diag, &where, NULL, "%.100s (%.100s) is skipped", name, version);
+		return;
+	}
+	reader->cluster->n_unread += n;
+	diag_warn(reader->diag, &where, NULL, "%.100s (%.100s) is not enforced%s", name, version,
+		  nearest.found ? nearest_print(&nearest, text)
+				: ": it looks like another system's policy");
+}
+
 static void read_object(struct reader *reader, struct tree *root, const char *version,
 			const char *name)
 {
@@ -125,28 +214,25 @@ static void read_object(struct reader *reader, struct tree *root, const char *ve
 	for (size_t i = 0; i < N_KINDS; i++) {
 		const struct kind *kind = &kinds[i];
 
-		if (strcmp(kind->name, name))
+		if (strcmp(kind->name, name) || !is_read(reader->cluster, kind))
 			continue;
 		known = true;
 		if (strcmp(kind->version, version))
 			continue;
 		if (read_metadata(reader, kind, &object))
-			kind->read(reader, &object);
+			read_kind(reader, kind, &object);
 		return;
 	}
-	if (known) {
+	if (known)
 		reader_error(reader, root, "%s of apiVersion \"%.100s\" is not read", name,
 			     version);
-	} else {
-		struct where where = reader_where(reader, root);
-
-		diag_note(reader->diag, &where, NULL, "%.100s (%.100s) is skipped", name, version);
-	}
+	else
+		skip_object(reader, root, version, name);
 }
 
 /* Whether @kind is a list's. Sets *@item to the kind of its items; NULL for a "List", which has
  * items of any kind. */
-static bool is_list(const char *kind, const char **item)
+static bool is_list(const struct cluster *cluster, const char *kind, const char **item)
 {
 	size_t length = strlen(kind), suffix = strlen("List");
 
@@ -154,7 +240,7 @@ static bool is_list(const char *kind, const char **item)
 	if (!strcmp(kind, "List"))
 		return true;
 	for (size_t i = 0; i < N_KINDS && !*item; i++)
-		if (length == strlen(kinds[i].name) + suffix &&
+		if (is_read(cluster, &kinds[i]) && length == strlen(kinds[i].name) + suffix &&
 		    !strncmp(kind, kinds[i].name, length - suffix) &&
 		    !strcmp(kind + length - suffix, "List"))
 			*item = kinds[i].name;
@@ -216,7 +302,7 @@ static void read_typed(struct reader *reader, struct tree *root, const char *ver
 	kind = read_type(reader, root, "kind", kind);
 	if (!version || !kind)
 		return;
-	if (is_list(kind, &item)) {
+	if (is_list(reader->cluster, kind, &item)) {
 		items = reader_list(reader, root, "items", UINT_MAX);
 		if (items)
 			read_items(reader, items, true, item ? version : NULL, item);
@@ -447,7 +533,7 @@ static void read_container_ports(struct reader *reader, const struct tree *conta
 }
 
 /* Reads init containers' ports too: policy holds from a pod's first moment on. */
-static void read_ports(struct reader *reader, const struct tree *spec, struct endpoint *endpoint)
+void object_read_ports(struct reader *reader, const struct tree *spec, struct endpoint *endpoint)
 {
 	const struct tree *containers = reader_list(reader, spec, "containers", UINT_MAX);
 	const struct tree *init = reader_list(reader, spec, "initContainers", UINT_MAX);
@@ -490,13 +576,21 @@ static void read_readiness(struct reader *reader, const struct object *object,
 	endpoint->terminating = tree_get(object->metadata, "deletionTimestamp");
 }
 
+static const char *scalar(struct reader *reader, const struct tree *node)
+{
+	return node && node->type == TREE_SCALAR
+		       ? cluster_intern(reader->cluster, node->text, node->n)
+		       : NULL;
+}
+
 /* Reads a pod. A pod that uses its node's network is judged as its node; its own data matter to
  * Services only. */
 static void read_pod(struct reader *reader, const struct object *object)
 {
-	const struct tree *spec = tree_get(object->root, "spec"), *node, *host, *uid;
+	const struct tree *spec = tree_get(object->root, "spec"), *node, *host;
 	const struct tree *status = tree_get(object->root, "status");
 	struct endpoint *endpoint;
+	const bool manifest = !status && reader->cluster->workloads;
 	bool on_host = false;
 
 	if ((spec && !reader_map(reader, spec, NULL)) ||
@@ -505,15 +599,15 @@ static void read_pod(struct reader *reader, const struct object *object)
 	host = tree_get(spec, "hostNetwork");
 	if ((host && !reader_bool(reader, host, &on_host)) || is_over(status))
 		return;
-	endpoint = add_pod(reader->cluster, on_host, has_address(status));
+	endpoint = add_pod(reader->cluster, on_host, has_address(status) || (manifest && !on_host));
 	if (!endpoint)
 		return;
+	endpoint->workload = manifest && !on_host ? "Pod" : NULL;
 	endpoint->ns_name = object->ns;
 	endpoint->name = object->name;
 	endpoint->where = reader_where(reader, object->root);
-	uid = tree_get(object->metadata, "uid");
-	if (uid && uid->type == TREE_SCALAR)
-		endpoint->uid = cluster_intern(reader->cluster, uid->text, uid->n);
+	endpoint->uid = scalar(reader, tree_get(object->metadata, "uid"));
+	endpoint->created = scalar(reader, tree_get(object->metadata, "creationTimestamp"));
 	reader_labels(reader, tree_get(object->metadata, "labels"), &endpoint->labels);
 	if (has_address(status))
 		read_pod_addresses(reader, status, endpoint);
@@ -522,5 +616,5 @@ static void read_pod(struct reader *reader, const struct object *object)
 		return;
 	node = tree_get(spec, "nodeName");
 	endpoint->node = node ? reader_string(reader, node) : NULL;
-	read_ports(reader, spec, endpoint);
+	object_read_ports(reader, spec, endpoint);
 }

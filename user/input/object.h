@@ -5,9 +5,18 @@
 
 #include "input/reader.h"
 
+/* What an object of an API server becomes that cannot be used (aside.c). */
+enum aside_way {
+	ASIDE_NEVER, /* it is refused */
+	ASIDE_POLICY, /* a policy that isolates what the object selects */
+	ASIDE_NAMESPACE, /* a namespace that isolates its pods */
+	ASIDE_LEFT_OUT,
+};
+
 /* The fields that every object has beside its spec. */
 struct object {
 	struct tree *root;
+	enum aside_way aside;
 	const struct tree *metadata;
 	const char *ns, *name;
 };
@@ -15,11 +24,26 @@ struct object {
 /* Reads a whole object of any kind, or a list of objects. */
 void object_read(struct reader *reader, struct tree *root);
 
+/* What was read before an object. */
+struct aside_mark {
+	size_t n_policies, n_services, n_slices;
+};
+
+/* aside.c: says for messages what becomes of the object. */
+const char *aside_meaning(enum aside_way way);
+struct aside_mark aside_mark(const struct cluster *cluster);
+/* Sets the last object that was read aside. Reports an error where that cannot be. */
+void aside_object(struct reader *reader, const struct object *object, enum policy_kind kind,
+		  const struct aside_mark *before);
+
 /* Reads the `spec` of a policy. The caller has set @policy's kind, name and line. */
 void network_policy_read(struct reader *reader, const struct tree *spec,
 			 struct policy_object *policy);
 void admin_policy_read(struct reader *reader, const struct tree *spec,
 		       struct policy_object *policy);
+
+/* Reads the ports of a pod's containers. */
+void object_read_ports(struct reader *reader, const struct tree *spec, struct endpoint *endpoint);
 
 void service_read(struct reader *reader, const struct object *object);
 void slice_read(struct reader *reader, const struct object *object);

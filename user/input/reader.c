@@ -32,14 +32,30 @@ static const char *field_name(const struct reader *reader, const struct tree *no
 	return !strncmp(path, name, length) && strchr("[.", path[length]) ? path : name;
 }
 
+/* Reports a fault of the object that is read. */
+static void report_fault(struct reader *reader, const struct where *where, const char *field,
+			 const char *text)
+{
+	if (!reader->aside) {
+		diag_error(reader->diag, where, field, "%s", text);
+		return;
+	}
+	reader->faults++;
+	diag_warn(reader->diag, where, field, "%s: %s", text, reader->aside);
+}
+
 static void report(struct reader *reader, enum diag_level level, const struct tree *node,
 		   const char *format, va_list args)
 {
 	struct where where = reader_where(reader, node);
 	char *path = tree_path(node), text[512];
+	const char *field = field_name(reader, node, path);
 
 	vsnprintf(text, sizeof(text), format, args);
-	diag_report(reader->diag, level, &where, field_name(reader, node, path), "%s", text);
+	if (level == DIAG_ERROR)
+		report_fault(reader, &where, field, text);
+	else
+		diag_report(reader->diag, level, &where, field, "%s", text);
 	free(path);
 }
 
@@ -66,12 +82,13 @@ void reader_missing(struct reader *reader, const struct tree *map, const char *k
 	struct tree member = {.parent = (struct tree *)map, .key = key, .line = map->line};
 	struct where where = reader_where(reader, map);
 	const char *name = reader->field ? reader->field(reader, map->line) : NULL;
-	char *path = tree_path(&member);
+	char *path = tree_path(&member), text[200];
 
+	snprintf(text, sizeof(text), "%.150s is missing", key);
 	if (reader->field && !name)
-		diag_error(reader->diag, &where, key, "is missing");
+		report_fault(reader, &where, key, "is missing");
 	else if (field_name(reader, map, path) == name)
-		diag_error(reader->diag, &where, name, "%s is missing", key);
+		report_fault(reader, &where, name, text);
 	else
 		reader_error(reader, &member, "is missing");
 	free(path);

@@ -14,6 +14,10 @@ struct reader {
 	struct cluster *cluster;
 	struct diag *diag;
 	const char *file; /* interned */
+	/* What becomes of the object that is read, where faults are warnings; NULL: they are
+	 * errors. */
+	const char *aside;
+	unsigned int faults; /* in that object */
 	/* Returns the input's own name of the field on @line, for inputs whose fields have other
 	 * names than the tree. Messages append the path below a field of `spec` to it. A NULL
 	 * function, or a NULL name: messages use the tree's path. */

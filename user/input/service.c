@@ -292,6 +292,26 @@ static void check_affinity(struct reader *reader, const struct tree *spec)
 		reader_number(reader, seconds, 1, 86400, &value);
 }
 
+/* Checks a range of sources, which decides nothing here. The API server allows white space around
+ * the range. */
+static void check_range(struct reader *reader, const struct tree *node)
+{
+	const char *text = reader_string(reader, node);
+	const size_t before = text ? strspn(text, " \t\r\n") : 0;
+	size_t n = text ? strlen(text + before) : 0;
+	char range[ADDRESS_TEXT];
+	struct cidr cidr;
+
+	while (n && strchr(" \t\r\n", text[before + n - 1]))
+		n--;
+	if (!text)
+		return;
+	snprintf(range, sizeof(range), "%.*s", n < sizeof(range) ? (int)n : 0, text + before);
+	if (cidr_parse(range, &cidr))
+		reader_error(reader, node, "\"%.60s\" is no CIDR such as 10.0.0.0/8 or fd00::/8",
+			     text);
+}
+
 /* Checks fields that decide nothing here. */
 static void check_others(struct reader *reader, const struct tree *spec)
 {
@@ -301,10 +321,9 @@ static void check_others(struct reader *reader, const struct tree *spec)
 	const struct tree *ranges = reader_list(reader, spec, "loadBalancerSourceRanges", UINT_MAX);
 	const struct tree *list = reader_list(reader, spec, "ipFamilies", 2);
 	const struct tree *policy = tree_get(spec, "ipFamilyPolicy");
-	struct cidr cidr;
 
 	for (const struct tree *item = ranges ? ranges->first : NULL; item; item = item->next)
-		reader_cidr(reader, item, &cidr);
+		check_range(reader, item);
 	for (const struct tree *item = list ? list->first : NULL; item; item = item->next)
 		read_word(reader, item, families);
 	if (policy)

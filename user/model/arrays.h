@@ -22,4 +22,8 @@ int where_order(const struct where *a, const struct where *b);
 void given_twice(struct diag *diag, const struct where *first, const struct where *second,
 		 const char *what, const char *ns, const char *name);
 
+/* owners.c: refuses a cluster address of two Services, and warns of an address that a Service
+ * shares with a Pod or Node, or at one port with another Service. */
+void owners_check(const struct cluster *cluster, struct diag *diag);
+
 #endif

@@ -96,10 +96,15 @@ struct endpoint {
 	bool audit;
 	bool not_ready; /* the condition Ready is not True */
 	bool terminating; /* the pod is being deleted */
+	const char *workload; /* the kind of the workload whose pods it stands for, or "Pod"
+			       * (input/workload.h); NULL: it is a pod that runs */
 	const char *uid; /* the pod's; NULL: not given */
+	const char *created; /* when the pod was, as Kubernetes writes it; NULL: not given */
 	const char *attachment; /* "CONTAINER:INTERFACE" of the pod that a container runtime
 				 * added */
 	bool unknown; /* its labels are unknown: it fits no segment, so it is isolated */
+	bool rests; /* it stays unknown, whatever a policy knows of its name: its address may still
+		     * be another pod's on other nodes */
 	const char *as_policy; /* its name in the policy in force; it has no labels then */
 	struct cidr *allow_source; /* further addresses that it may send from */
 	size_t n_allow_source;
@@ -162,6 +167,8 @@ struct rule {
 	bool unknown; /* a peer or port was literally {}, and so the rule has no peers and ports:
 		       * an Allow rule matches nothing, a Deny or Pass rule denies everything */
 	bool any_peer; /* endpoints and external addresses alike; false: one of `peers` */
+	bool no_list; /* any_peer, and not since the list is missing: the list is empty, `from: []`
+		       */
 	bool any_port; /* every protocol; false: one of `ports` */
 	struct peer *peers;
 	size_t n_peers;
@@ -186,6 +193,9 @@ struct policy_object {
 };
 
 struct cluster {
+	/* Set before reading: an object that an API server has accepted and that cannot be used is
+	 * set aside with a warning, not refused. */
+	bool lenient;
 	/* [bulkhead] of the INI form. The command line overrides it. */
 	const char *node; /* NULL: not said */
 	const char **uplinks;
@@ -211,6 +221,8 @@ struct cluster {
 	size_t n_services;
 	struct slice *slices;
 	size_t n_slices;
+	bool workloads; /* before the first input: workloads stand for their pods */
+	size_t n_unread; /* objects that look like policies, of kinds that are not read */
 
 	struct obstack memory; /* holds all that the cluster points to */
 	struct interned *strings; /* private to cluster.c */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "model/diag.h"
+#include "model/diag_log.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -18,9 +19,7 @@ static unsigned int count(struct diag *diag, enum diag_level level)
 	return ++diag->errors;
 }
 
-/* Prints text from an input with control characters as \xNN, ASCII's and U+0080 to U+009F, so
- * that no input steers the user's terminal. */
-static void print_safely(FILE *to, const char *text)
+void diag_print_text(FILE *to, const char *text)
 {
 	const unsigned char *byte = (const unsigned char *)text;
 
@@ -42,17 +41,17 @@ void diag_print(FILE *to, const struct diag_message *message)
 	static const char *const words[] = {"note: ", "warning: ", ""};
 
 	if (message->where && message->where->file) {
-		print_safely(to, message->where->file);
+		diag_print_text(to, message->where->file);
 		if (message->where->line)
 			fprintf(to, ":%u", message->where->line);
 		fputs(": ", to);
 	}
 	if (message->field && *message->field) {
-		print_safely(to, message->field);
+		diag_print_text(to, message->field);
 		fputs(": ", to);
 	}
 	fputs(words[message->level], to);
-	print_safely(to, message->text);
+	diag_print_text(to, message->text);
 	fputc('\n', to);
 }
 
@@ -66,14 +65,21 @@ void diag_report(struct diag *diag, enum diag_level level, const struct where *w
 	char text[1024];
 	va_list args;
 
-	if (number > DIAG_MAX || !diag->to)
+	if (number > DIAG_MAX && !diag->log && diag->unprinted)
+		diag->unprinted[level]++;
+	if ((number > DIAG_MAX && !diag->log) || !diag->to)
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	if (diag->log) {
+		diag_log(diag->log, diag->to, &(struct diag_message){level, where, field, text});
+		return;
+	}
 	if (!diag->print)
 		diag->print = diag_print;
 	diag->print(diag->to, &(struct diag_message){level, where, field, text});
-	if (number == DIAG_MAX)
+	/* A reader stops after so many errors: their number is not known. */
+	if (number == DIAG_MAX && (!diag->unprinted || level == DIAG_ERROR))
 		diag->print(diag->to, &(struct diag_message){level, NULL, NULL, last[level]});
 }

@@ -16,6 +16,8 @@ struct where {
 	unsigned int line;
 };
 
+struct diag_log; /* model/diag_log.h */
+
 enum diag_level { DIAG_NOTE, DIAG_WARNING, DIAG_ERROR };
 
 struct diag_message {
@@ -30,8 +32,16 @@ struct diag {
 	/* Prints a message and the end of its line; NULL: diag_print(). */
 	void (*print)(FILE *to, const struct diag_message *message);
 	unsigned int notes, warnings, errors;
+	/* NULL: DIAG_MAX messages of each level are printed. Else all, within the log's rates. */
+	struct diag_log *log;
+	/* By level: messages that are not printed are counted here, too, and the owner says how
+	 * many there are; NULL: nowhere. */
+	unsigned int *unprinted;
 };
 
+/* Prints text from an input with control characters as \xNN, ASCII's and U+0080 to U+009F, so
+ * that no input steers the user's terminal. */
+void diag_print_text(FILE *to, const char *text);
 /* Prints a message as text. */
 void diag_print(FILE *to, const struct diag_message *message);
 

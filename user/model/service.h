@@ -37,6 +37,7 @@ struct service {
 	size_t n_ports;
 	/* Range of cluster.slices that belongs to this Service. cluster_finish() sets it. */
 	size_t slices, n_slices;
+	bool closed; /* the compiler: it is over a budget, and its addresses have no backends */
 	struct where where;
 };
 

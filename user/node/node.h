@@ -96,6 +96,27 @@ struct node_needs {
 	uint32_t segments, of_segments;
 };
 
+/* An endpoint of this node that a load opens. */
+struct node_opened {
+	char *name; /* "namespace/name" */
+	uint8_t directions; /* isolated no longer: 1 << enum direction for each */
+	bool audited; /* from now on policy denies it nothing, and only counts */
+};
+
+/* How a load changes the protection of this node. */
+struct node_effect {
+	uint32_t policies, policies_before; /* numbers of policy objects */
+	char **added, **deleted; /* names of policies: "namespace/name" or "name" */
+	size_t n_added, n_deleted;
+	uint32_t endpoints_before; /* guarded before the load */
+	bool counted; /* the next two are known: not by a delta that moves no endpoint of this node
+		       */
+	uint32_t isolated[2]; /* endpoints of this node, by enum direction */
+	uint32_t audited; /* endpoints of this node */
+	struct node_opened *opened;
+	size_t n_opened;
+};
+
 /* The result of a load. */
 struct node_change {
 	char node[256]; /* name of this node in the policy */
@@ -112,6 +133,8 @@ struct node_change {
 	bool replaced; /* the load replaced the programs: by this command's, or for larger maps */
 	bool first; /* nothing was in force before */
 	bool own; /* load of a delta: the delta concerns endpoints of this node */
+	const struct node_effect *effect; /* valid until node_close() or the next load; NULL: not
+					   * known */
 };
 
 /*
@@ -267,7 +290,11 @@ struct node_iface {
 	enum node_hook ingress, egress; /* an uplink has `ingress` where XDP has no place */
 	enum node_xdp xdp;
 	bool dispatched; /* libxdp may run other programs beside ours */
+	char before[32]; /* another's program that runs before ours, and may let packets pass; "":
+			  * none */
 	bool guarded; /* the interface exists and has all programs that it should have */
+	bool orphan; /* has a program of Bulkhead whose pins are gone: it judges packets still, and
+		      * the next load or unload removes it */
 	bool late; /* the interface has come up since the last load, and has no hook */
 };
 
@@ -310,7 +337,8 @@ struct node_map {
 };
 
 struct node_status {
-	struct policy *policy; /* in force; NULL: none, and the other members mean nothing */
+	struct policy *policy; /* in force; NULL: none, and of the other members only `ifaces` means
+				* anything: the interfaces with an orphan */
 	char node[256]; /* name of this node in the policy */
 	bool part; /* the maps hold only the part of the policy that this node needs */
 	uint32_t abi;
@@ -331,6 +359,8 @@ struct node_status {
 	} policy_generation, endpoint_generation;
 	bool killed; /* a command was killed while it changed the maps */
 	bool staged; /* the installed policy waits to be activated */
+	bool elsewhere; /* the programs are at interfaces of another network namespace */
+	bool own_mount; /* the pins are on a bpffs that goes with this mount namespace */
 	uint32_t *unguarded; /* this node's endpoints that lack a program or an interface, by
 			      * index of policy->endpoints */
 	size_t n_unguarded;
@@ -339,6 +369,9 @@ struct node_status {
 		uint32_t ifindex;
 	} * pods;
 	size_t n_pods;
+	uint32_t policies; /* policy objects of the policy in force */
+	uint32_t isolated[2]; /* endpoints at this node's interfaces, by enum direction */
+	uint32_t audited; /* endpoints' interfaces */
 	struct node_iface *ifaces;
 	size_t n_ifaces;
 	struct node_map *maps;

@@ -55,6 +55,8 @@ struct change {
 	struct table cleared; /* for a dry run: interfaces that carry programs */
 	bool remove_folder;
 	bool anew; /* fill the pin folder with new programs, and maps of `room` */
+	bool advance; /* another's program runs before ours: replace the programs, so that ours are
+			 first */
 	bool replace; /* replace the programs in force by this command's, and maps as `room` says */
 	struct room room;
 	bool finish; /* complete the replacement that a killed command began */

@@ -3,6 +3,7 @@
  * Adds, changes and removes one endpoint, at a cost that does not grow with the number of
  * endpoints: of the policy in force it reads only the records that place the endpoint.
  */
+#include "compile/isolation.h"
 #include "node/change/apply.h"
 #include "node/change/endpoint_add.h"
 #include "node/change/begin.h"
@@ -10,6 +11,7 @@
 #include "node/change/endpoint_find.h"
 #include "node/change/endpoint_set.h"
 #include "node/change/extension.h"
+#include "node/change/isolated.h"
 #include "node/change/record.h"
 #include "node/change/single.h"
 
@@ -56,25 +58,46 @@ int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoin
 				     "in force; the next command collects what is left over");
 }
 
+/* Warns where the endpoint was isolated in more directions (@before) than it is now. */
+static void warn_of_opening(const struct node_handle *handle, const struct node_endpoint_set *set,
+			    const struct bh_added *name, uint8_t before)
+{
+	uint8_t after, opened;
+
+	if (isolated_read(handle, name, &after))
+		return;
+	opened = before & ~after;
+	if (opened)
+		diag_warn(handle->diag, NULL, NULL, "endpoint %s/%s is isolated no longer %s",
+			  set->ns, set->name, isolation_directions(opened));
+}
+
 int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set *set,
 		      bool *isolated)
 {
+	const struct bh_added name = record_name(set->ns, set->name);
 	CLEANUP(beginning_end) struct beginning beginning = {};
 	CLEANUP(change_free) struct change change;
 	struct extension extension = {};
+	uint8_t before = 0;
 	int error = begin(handle, &beginning);
 
 	*isolated = false;
 	change_init(&change, "endpoint set");
+	if (!error && !handle->options->rehearse)
+		error = isolated_read(handle, &name, &before);
 	if (!error)
 		error = endpoint_set_plan(handle, set, &change, &extension, isolated);
 	if (!error)
 		error = extension_room(handle, &change);
 	/* plans only: the change has what it needs */
 	extension_close(&extension);
-	return error ? error
-		     : apply_or_warn(handle, &change, set->ns, set->name,
-				     "changed, and the next load does not know it");
+	if (!error)
+		error = apply_or_warn(handle, &change, set->ns, set->name,
+				      "changed, and the next load does not know it");
+	if (!error && before)
+		warn_of_opening(handle, set, &name, before);
+	return error;
 }
 
 int node_endpoint_del(struct node_handle *handle, const char *ns, const char *name)

@@ -106,7 +106,7 @@ static int plan_resetting(struct node_handle *handle, const struct node_endpoint
 	error = read_resetting(handle, set, resetting);
 	if (!error && set->labels) {
 		resetting->endpoint->labels = *set->labels;
-		resetting->endpoint->unknown = false;
+		resetting->endpoint->unknown = resetting->endpoint->rests = false;
 	}
 	if (!error && set->ports) {
 		resetting->endpoint->ports = (struct named_port *)set->ports;

@@ -312,6 +312,23 @@ static int keep(struct node_handle *handle, const struct policy *policy, struct 
 	return error;
 }
 
+/* Marks the policy's addresses that arrivals have: the interface of a sandbox on this node is
+ * right, and the policy is late. NULL: no memory. */
+static bool *find_taken(const struct policy *policy, const struct arrivals *arrivals)
+{
+	bool *taken = calloc(policy->n_addresses + 1, sizeof(*taken));
+
+	for (size_t i = 0; taken && i < arrivals->n; i++)
+		for (size_t k = 0; k < arrivals->came[i].n_addresses; k++) {
+			const struct policy_address *found = policy_address_find(
+				policy, &arrivals->came[i].addresses[k].address);
+
+			if (found)
+				taken[found - policy->addresses] = true;
+		}
+	return taken;
+}
+
 int inforce_keep(struct node_handle *handle, struct policy *policy, const char *node,
 		 struct table *kept, struct policy **extended, struct delta **delta)
 {
@@ -327,8 +344,14 @@ int inforce_keep(struct node_handle *handle, struct policy *policy, const char *
 		*policy = **extended;
 	if (!error)
 		error = keep(handle, policy, &arrivals, kept);
-	if (!error && arrivals.n)
-		enroll(policy, NULL, arrivals.came, arrivals.n);
+	if (!error && arrivals.n) {
+		SCOPED_FREE bool *taken = find_taken(policy, &arrivals);
+
+		if (!taken)
+			return node_fail(handle, -ENOMEM, "cannot list the endpoints of %s",
+					 handle->pin);
+		enroll(policy, taken, arrivals.came, arrivals.n);
+	}
 	return error;
 }
 

@@ -8,6 +8,7 @@
 #include "maps/iface.h"
 #include "node/change/apply.h"
 #include "node/change/assign.h"
+#include "node/change/effect.h"
 #include "node/kernel/attach.h"
 #include "node/change/difference.h"
 #include "node/kernel/folder.h"
@@ -96,6 +97,21 @@ static void choose_flags(struct load *load)
 	needed_make(&load->needed, &load->policy, &load->local, load->flags);
 }
 
+/* Plans to put our programs before another's, which may pass packets by. */
+static void find_before(struct load *load, uint32_t ifindex, const struct attached *attached)
+{
+	char name[IF_NAMESIZE] = "?", program[PROGRAM_NAME];
+
+	if (!attached->before)
+		return;
+	load->change.advance = true;
+	diag_warn(load->handle->diag, NULL, NULL,
+		  "%s: %s ran before Bulkhead's, and may have let packets pass: Bulkhead's are "
+		  "put before it",
+		  if_indextoname(ifindex, name) ? name : "?",
+		  attach_program_name(attached->before, program));
+}
+
 /* Finds the wanted interfaces that lack a program; at a first load, all of them. */
 static int find_bare(struct load *load)
 {
@@ -111,14 +127,16 @@ static int find_bare(struct load *load)
 
 		if (!load->change.anew || iface->flags & BH_IFACE_UPLINK)
 			error = attach_read(load->handle, *ifindex, iface->flags, &attached);
-		if (!error && iface->flags & BH_IFACE_UPLINK && attached.xdp == NODE_XDP_TAKEN)
+		if (!error && iface->flags & BH_IFACE_UPLINK && attached.xdp == NODE_XDP_TAKEN &&
+		    !attached.orphan)
 			diag_warn(load->handle->diag, NULL, NULL,
 				  "uplink %s has an XDP program that libxdp does not manage: it "
 				  "stays, and a TC program guards the uplink",
 				  if_indextoname(*ifindex, name) ? name : "?");
+		find_before(load, *ifindex, &attached);
 		/* an interface that turns gets its programs together with its entry */
 		if (!error && !(old && difference_turns(old, iface)) &&
-		    (load->change.anew || attached.stale || attached.excess ||
+		    (load->change.anew || attached.stale || attached.excess || attached.orphan ||
 		     !attach_is_complete(&attached, iface->flags)))
 			error = table_add(&load->change.attach, ifindex, &iface->flags);
 	}
@@ -283,8 +301,17 @@ static int prepare(struct load *load, const struct policy *policy)
 	error = check_order(load);
 	if (!error)
 		error = slip_check_policy(handle, policy);
+	if (!error)
+		error = slip_check_count(handle, policy->n_given, load->policy.checksum);
 	if (error)
 		return error;
+	if (node_generation(handle) && !handle->options->force && attach_is_elsewhere(handle)) {
+		diag_error(handle->diag, NULL, NULL,
+			   "the policy of %s is in force in another network namespace than this: "
+			   "load there, or --force",
+			   handle->pin);
+		return -EINVAL;
+	}
 	desire(load);
 	if (node_generation(handle) && node_is_busy(handle))
 		error = apply_repair(handle);
@@ -321,6 +348,7 @@ static struct node_change load_change(const struct load *load, uint32_t endpoint
 		.needs = load->needed.needs,
 		.tc = load->handle->tc,
 		.first = load->change.anew,
+		.effect = load->handle->effect,
 	};
 
 	strcpy(change.node, load->local.name);
@@ -363,11 +391,16 @@ int node_load(struct node_handle *handle, const struct policy *policy, struct no
 	CLEANUP(load_end) struct load load = {.handle = handle};
 	int error = load_begin(&load, policy, "load");
 
+	if (!error && node_generation(handle) && !handle->options->rehearse)
+		error = programs_pin_again(handle);
 	if (!error)
 		error = plan_on_maps(&load);
+	if (!error)
+		error = effect_find(handle, &load.policy, &load.local, &load.have);
 	if (error)
 		return error;
 	local_warn(handle, &load.local);
+	effect_warn(handle);
 	error = load_apply(&load);
 	if (error)
 		return error;

@@ -9,6 +9,7 @@
 #include "maps/link_local.h"
 #include "maps/mac.h"
 #include "maps/tunnel.h"
+#include "model/nearest.h"
 #include "node/change/local.h"
 #include "node/change/survey.h"
 #include "node/kernel/rtnl.h"
@@ -45,6 +46,10 @@ static int check_name(const struct node_handle *handle, const char *name)
 {
 	const char *known = handle->policy ? handle->blob.node : NULL;
 
+	if (name && !*name) {
+		diag_error(handle->diag, NULL, NULL, "the node's name is empty: give it by -n");
+		return -EINVAL;
+	}
 	if (name && strlen(name) >= sizeof(handle->blob.node)) {
 		diag_error(handle->diag, NULL, NULL, "node name %s: too long", name);
 		return -EINVAL;
@@ -54,6 +59,27 @@ static int check_name(const struct node_handle *handle, const char *name)
 	diag_error(handle->diag, NULL, NULL,
 		   "this node is %s by the load before, and %s now: --force makes it that", known,
 		   name);
+	return -EINVAL;
+}
+
+/* Refuses, at a first load, a name that no object of the policy has: nothing would be guarded. */
+static int check_known(const struct node_handle *handle, const struct policy *policy,
+		       const char *name)
+{
+	const struct node_options *options = handle->options;
+	struct nearest nearest = {.word = name};
+	char like[NEAREST_TEXT];
+
+	if (handle->policy || options->force || options->seal || policy_knows_node(policy, name))
+		return 0;
+	for (size_t i = 0; i < policy->n_nodes; i++)
+		nearest_try(&nearest, policy_string(policy, policy->nodes[i].name));
+	for (size_t i = 0; i < policy->n_endpoints; i++)
+		nearest_try(&nearest, policy_string(policy, policy->endpoints[i].node));
+	diag_error(handle->diag, NULL, NULL,
+		   "node \"%s\": no object of the input is on a node of this name: give the node's "
+		   "name by -n, or --force%s",
+		   name, nearest_print(&nearest, like));
 	return -EINVAL;
 }
 
@@ -70,7 +96,7 @@ int local_choose_name(struct node_handle *handle, const struct policy *policy, s
 		strcpy(local->name, name);
 	else if (gethostname(local->name, sizeof(local->name) - 1))
 		return node_fail(handle, -errno, "cannot read the host's name");
-	return 0;
+	return check_known(handle, policy, local->name);
 }
 
 int local_read_one(struct node_handle *handle, const struct policy *policy,

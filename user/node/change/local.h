@@ -26,8 +26,8 @@ struct local {
 /*
  * Chooses this node's name: the option's, else the pin folder's, else the policy's, else the
  * host's. An option or policy with another name than the pin folder's is refused without
- * `force`: all endpoints guarded now would count as another node's. Returns 0, -EINVAL or
- * another -errno, reported.
+ * `force`: all endpoints guarded now would count as another node's. So is, at a first load, a name
+ * that no object of the policy has. Returns 0, -EINVAL or another -errno, reported.
  */
 int local_choose_name(struct node_handle *handle, const struct policy *policy, struct local *local);
 

@@ -84,6 +84,8 @@ int record_write(const struct endpoint *endpoint, struct bh_added *record)
 		put(&writer, "attachment=%s", endpoint->attachment);
 	if (endpoint->unknown)
 		put(&writer, "unknown=yes");
+	if (endpoint->rests)
+		put(&writer, "rests=yes");
 	if (!writer.left)
 		return -E2BIG;
 	*writer.at = '\0';
@@ -201,6 +203,12 @@ static int read_unknown(struct reader *reader, const char *value)
 	return strcmp(value, "yes");
 }
 
+static int read_rests(struct reader *reader, const char *value)
+{
+	reader->endpoint->rests = true;
+	return strcmp(value, "yes");
+}
+
 static const struct {
 	const char *name;
 	int (*read)(struct reader *reader, const char *value);
@@ -217,6 +225,7 @@ static const struct {
 	{"uid", read_uid},
 	{"attachment", read_attachment},
 	{"unknown", read_unknown},
+	{"rests", read_rests},
 };
 
 static int read_field(struct reader *reader, const char *field)
@@ -273,15 +282,39 @@ int record_read(const struct bh_added *record, struct cluster *cluster, struct e
 	return 0;
 }
 
+/* Returns true if an address of @policy is another pod's than the endpoint's, a pod that a
+ * container runtime added. */
+static bool is_anothers(const struct policy *policy, const struct policy_address *address,
+			const struct endpoint *endpoint)
+{
+	const struct policy_endpoint *owner = &policy->endpoints[address->endpoint];
+	const char *name = policy_string(policy, owner->name);
+	const size_t length = strcspn(endpoint->name, ":");
+	uint32_t uid[2];
+
+	policy_uid_hash(endpoint->uid, uid);
+	return endpoint->attachment &&
+	       (strncmp(name, endpoint->name, length) || name[length] ||
+		strcmp(policy_string(policy, policy->namespaces[owner->ns].name),
+		       endpoint->ns_name) ||
+		((uid[0] | uid[1]) && (owner->uid[0] | owner->uid[1]) &&
+		 memcmp(uid, owner->uid, sizeof(uid))));
+}
+
 /* Whether @policy has the endpoint's name or one of its addresses. For a pod that a container
- * runtime added, the name does not count: the policy's pod of that name may be another pod. */
+ * runtime added, the name does not count: the policy's pod of that name may be another pod. Nor
+ * does an address that the policy gives to another pod: the interface on this node is right. */
 static bool is_known(const struct policy *policy, const struct endpoint *endpoint)
 {
 	if (!policy)
 		return false;
-	for (size_t i = 0; i < endpoint->n_addresses; i++)
-		if (policy_address_find(policy, &endpoint->addresses[i]))
+	for (size_t i = 0; i < endpoint->n_addresses; i++) {
+		const struct policy_address *found =
+			policy_address_find(policy, &endpoint->addresses[i]);
+
+		if (found && !is_anothers(policy, found, endpoint))
 			return true;
+	}
 	return !endpoint->attachment &&
 	       policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
 }

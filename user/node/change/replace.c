@@ -110,7 +110,7 @@ int replace_plan(struct node_handle *handle, uint32_t rules, struct change *chan
 	error = find_room_for_hits(handle, rules, change);
 	if (!error)
 		error = programs_are_own(handle, &own);
-	change->replace |= !own || !socket_is_attached(handle);
+	change->replace |= !own || change->advance || !socket_is_attached(handle);
 	return error;
 }
 

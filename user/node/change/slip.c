@@ -5,6 +5,7 @@
 #include "maps/iface.h"
 #include "node/change/inforce.h"
 #include "node/kernel/maps.h"
+#include "node/kernel/pinned.h"
 #include "node/change/record.h"
 #include "node/kernel/rtnl.h"
 #include "node/change/slip.h"
@@ -16,6 +17,29 @@ int slip_check_policy(const struct node_handle *handle, const struct policy *pol
 		return 0;
 	diag_error(handle->diag, NULL, NULL,
 		   "the input has no object: no pod, policy, namespace or node (--force loads it)");
+	return -EINVAL;
+}
+
+/* Returns true if the policy waits to be activated: its stage was checked. */
+static bool is_staged(struct node_handle *handle, uint64_t checksum)
+{
+	CLEANUP(pinned_staged_free) struct pinned_staged staged = {};
+
+	return !pinned_read_staged_head(handle, &staged) && staged.generation &&
+	       staged.checksum == checksum;
+}
+
+int slip_check_count(struct node_handle *handle, size_t n, uint64_t checksum)
+{
+	const size_t before = handle->policy ? handle->policy->n_given : 0;
+
+	if (handle->options->force || handle->options->seal || 2 * n >= before ||
+	    is_staged(handle, checksum))
+		return 0;
+	diag_error(handle->diag, NULL, NULL,
+		   "nothing was changed: the input has %zu policies, and %zu are active (--force "
+		   "loads it, `diff` says what opens)",
+		   n, before);
 	return -EINVAL;
 }
 
@@ -70,22 +94,35 @@ static int seal(const uint32_t *ifindex, const struct bh_iface *iface, struct lo
 	return 0;
 }
 
+/* Reports an endpoint that loses its guard: an error, or with `force` a warning. */
+static void report_loss(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface,
+			const char *name)
+{
+	const bool force = handle->options->force;
+	struct bh_added owner = {};
+
+	if (find_owner(handle, ifindex, iface, &owner))
+		diag_report(handle->diag, force ? DIAG_WARNING : DIAG_ERROR, NULL, NULL,
+			    "endpoint %s/%s %s taken off, and its interface %s is there", owner.ns,
+			    owner.name, force ? "is" : "would be", name);
+	else
+		diag_report(handle->diag, force ? DIAG_WARNING : DIAG_ERROR, NULL, NULL,
+			    "interface %s %s guarded no more", name, force ? "is" : "would be");
+}
+
 int slip_check_guard(struct node_handle *handle, const struct table *ifaces, struct local *local)
 {
 	size_t guarded = 0, n = 0;
 	int error;
 
-	if (handle->options->force)
-		return 0;
 	for (size_t i = 0; i < ifaces->n; i++) {
 		const uint32_t ifindex = *(uint32_t *)table_key(ifaces, i);
 		const struct bh_iface *iface = table_value(ifaces, i);
-		struct bh_added owner = {};
 
 		guarded += !!(iface->flags & BH_IFACE_ENDPOINT);
 		if (!goes(ifaces, i, local))
 			continue;
-		if (handle->options->seal) {
+		if (handle->options->seal && !handle->options->force) {
 			error = seal(&ifindex, iface, local);
 			if (error)
 				return node_fail(handle, error, "cannot keep interface %u",
@@ -93,17 +130,9 @@ int slip_check_guard(struct node_handle *handle, const struct table *ifaces, str
 			continue;
 		}
 		n++;
-		if (find_owner(handle, ifindex, iface, &owner))
-			diag_error(
-				handle->diag, NULL, NULL,
-				"endpoint %s/%s would be taken off, and its interface %s is there",
-				owner.ns, owner.name, find_link(local, ifindex)->name);
-		else
-			diag_error(handle->diag, NULL, NULL,
-				   "interface %s would be guarded no more",
-				   find_link(local, ifindex)->name);
+		report_loss(handle, ifindex, iface, find_link(local, ifindex)->name);
 	}
-	if (!n)
+	if (!n || handle->options->force)
 		return 0;
 	diag_error(
 		handle->diag, NULL, NULL,

@@ -12,11 +12,15 @@
  * Returns 0 or -EINVAL, reported. */
 int slip_check_policy(const struct node_handle *handle, const struct policy *policy);
 
+/* Refuses a policy of @n policy objects where the active policy has more than twice as many, unless
+ * the policy of that checksum is staged: its stage was checked. Returns 0 or -EINVAL, reported. */
+int slip_check_count(struct node_handle *handle, size_t n, uint64_t checksum);
+
 /*
  * Checks that each guarded endpoint of @ifaces (bh_ifaces in force) stays guarded by @local,
  * unless its interface is gone. With `seal`, @local gets an interface that would lose its guard,
  * without an endpoint. Returns 0; -EINVAL, with every endpoint reported that would lose its guard;
- * or another -errno, reported.
+ * or another -errno, reported. With `force`, warns of these endpoints.
  */
 int slip_check_guard(struct node_handle *handle, const struct table *ifaces, struct local *local);
 

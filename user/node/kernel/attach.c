@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <linux/pkt_sched.h>
 #include <string.h>
 
 #include "maps/iface.h"
 #include "node/kernel/attach.h"
+#include "node/kernel/orphans.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/rcu.h"
 #include "node/kernel/rtnl.h"
 #include "node/kernel/xdp.h"
 
-/* From linux/bpf.h of Linux 6.6. Debian 12's file lacks these numbers. */
-#define ATTACH_TCX_INGRESS 46
-#define ATTACH_TCX_EGRESS 47
+/* From linux/bpf.h of Linux 6.6, as in attach.h. */
 #define LINK_BEFORE (1u << 3)
 
 /* An old kernel's error for an attach type that it does not know. */
@@ -55,11 +55,12 @@ static const struct side leaving = {
  * bh_ifaces that could say so. */
 #define FILTER_WITH_QDISC 0xb01d
 
+#define LINK_PREFIX "tcx_"
 #define LINK_NAME_MAX 32
 
 static const char *link_name(char name[LINK_NAME_MAX], uint32_t ifindex, const struct side *side)
 {
-	snprintf(name, LINK_NAME_MAX, "tcx_%u_%s", ifindex, side->name);
+	snprintf(name, LINK_NAME_MAX, LINK_PREFIX "%u_%s", ifindex, side->name);
 	return name;
 }
 
@@ -116,6 +117,8 @@ static int read_filters(struct node_handle *handle, uint32_t flags, const struct
 
 		if (error)
 			return error;
+		if (!ours && !attached->orphan)
+			attached->orphan = orphan_mark(handle, filters[i].program);
 		if (!ours)
 			continue;
 		hook = side_of(&filters[i]) ? &attached->egress : &attached->ingress;
@@ -137,6 +140,73 @@ static bool has_links(uint32_t ifindex, const struct side *side)
 	return !bpf_prog_query_opts(ifindex, side->tcx, &query) && query.prog_cnt;
 }
 
+/* Returns the first program that TCX links run at the hook, if it is not @program, which they run
+ * too; else 0. */
+static uint32_t read_before(uint32_t ifindex, const struct side *side, uint32_t program)
+{
+	uint32_t programs[64] = {};
+	LIBBPF_OPTS(bpf_prog_query_opts, query, .prog_ids = programs,
+		    .prog_cnt = ARRAY_SIZE(programs));
+
+	if (!program || bpf_prog_query_opts(ifindex, side->tcx, &query) || !query.prog_cnt)
+		return 0;
+	return programs[0] == program ? 0 : programs[0];
+}
+
+/* Asks whether a live link of ours is at an interface of this network namespace. *live: the link is
+ * at an interface that exists, in any namespace. */
+static bool is_here(const struct node_handle *handle, const char *name, const struct side *side,
+		    bool *live)
+{
+	uint32_t programs[64] = {}, length = sizeof(struct bpf_link_info);
+	LIBBPF_OPTS(bpf_prog_query_opts, query, .prog_ids = programs,
+		    .prog_cnt = ARRAY_SIZE(programs));
+	SCOPED_FD int fd = pins_get(handle, name);
+	struct bpf_link_info info = {};
+
+	*live = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &length) && info.type == LINK_TCX &&
+		info.xdp.ifindex;
+	if (!*live || bpf_prog_query_opts(info.xdp.ifindex, side->tcx, &query))
+		return false;
+	for (uint32_t i = 0; i < query.prog_cnt && i < ARRAY_SIZE(programs); i++)
+		if (programs[i] == info.prog_id)
+			return true;
+	return false;
+}
+
+bool attach_is_elsewhere(const struct node_handle *handle)
+{
+	DIR *folder = opendir(handle->pin);
+	bool here = false, any = false, live;
+	struct dirent *entry;
+
+	while (folder && !here && (entry = readdir(folder))) {
+		const char *end = strrchr(entry->d_name, '_');
+
+		if (strncmp(entry->d_name, LINK_PREFIX, strlen(LINK_PREFIX)) || !end)
+			continue;
+		here = is_here(handle, entry->d_name, &sides[!strcmp(end + 1, sides[1].name)],
+			       &live);
+		any |= live;
+	}
+	if (folder)
+		closedir(folder);
+	return any && !here;
+}
+
+const char *attach_program_name(uint32_t id, char text[PROGRAM_NAME])
+{
+	SCOPED_FD int fd = bpf_prog_get_fd_by_id(id);
+	struct bpf_prog_info info = {};
+	uint32_t length = sizeof(info);
+
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length) || !*info.name)
+		snprintf(text, PROGRAM_NAME, "program %u", id);
+	else
+		snprintf(text, PROGRAM_NAME, "program %s", info.name);
+	return text;
+}
+
 static bool has_xdp(const struct attached *attached)
 {
 	return attached->xdp == NODE_XDP_NATIVE || attached->xdp == NODE_XDP_GENERIC;
@@ -150,7 +220,7 @@ int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 	size_t n = 0;
 	int error;
 
-	*attached = (struct attached){};
+	*attached = (struct attached){.flags = flags};
 	for (size_t i = 0; i < ARRAY_SIZE(sides); i++) {
 		uint32_t program;
 
@@ -158,6 +228,8 @@ int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 		if (error)
 			return error;
 		*hooks[i] = program ? NODE_HOOK_TCX : NODE_HOOK_NONE;
+		if (!attached->before)
+			attached->before = read_before(ifindex, &sides[i], program);
 		attached->stale |= program && !is_pinned(handle, side_at(flags, i), program);
 	}
 	if (!attached->ingress || !attached->egress) {
@@ -342,6 +414,29 @@ static int renew_link(struct node_handle *handle, uint32_t ifindex, const struct
 	return bpf_link_update(link, program, NULL) ? -errno : 0;
 }
 
+/* Puts a link with the pinned program before all others, and takes the old link off. The kernel
+ * moves no link, and runs no program twice at a hook: the old link's program must be another one.
+ */
+static int advance_link(struct node_handle *handle, uint32_t ifindex, const struct side *side)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
+	SCOPED_FD int program = pins_get_program(handle, side->program);
+	char name[LINK_NAME_MAX];
+	SCOPED_FD int old = pins_get(handle, link_name(name, ifindex, side));
+	SCOPED_FD int link = -1;
+	int error;
+
+	if (program < 0 || old < 0)
+		return program < 0 ? program : old;
+	link = bpf_link_create(program, ifindex, side->tcx, &options);
+	if (link < 0)
+		return -errno;
+	error = pins_put(handle, name, link);
+	if (!error)
+		bpf_link_detach(old);
+	return error;
+}
+
 /* The kernel replaces a filter of the same handle and priority in place. */
 static int renew_filter(struct node_handle *handle, uint32_t ifindex, const struct side *side,
 			const struct filter *filter)
@@ -384,7 +479,9 @@ static int renew_links(struct node_handle *handle, uint32_t ifindex, uint32_t fl
 
 		error = read_link(handle, ifindex, side, &program);
 		if (!error && program && !is_pinned(handle, side, program))
-			error = renew_link(handle, ifindex, side);
+			error = read_before(ifindex, side, program)
+					? advance_link(handle, ifindex, side)
+					: renew_link(handle, ifindex, side);
 	}
 	return error;
 }
@@ -510,6 +607,55 @@ int attach_remove(struct node_handle *handle, uint32_t ifindex)
 	return 0;
 }
 
+/* Detaches the filters and the XDP program that use the configuration map @mark. */
+static int remove_marked(struct node_handle *handle, uint32_t ifindex, uint32_t mark)
+{
+	const uint32_t own = handle->mark;
+	int error;
+
+	handle->mark = mark;
+	error = remove_filters(handle, ifindex, NULL);
+	if (!error)
+		error = xdp_remove(handle, ifindex);
+	handle->mark = own;
+	return error;
+}
+
+/* Removes each orphan of the interface, and reports it. */
+static int remove_orphans(struct node_handle *handle, uint32_t ifindex, struct attached *attached)
+{
+	char name[IF_NAMESIZE] = "?";
+	int error = 0;
+
+	while (!error && attached->orphan) {
+		const uint32_t mark = attached->orphan;
+
+		error = remove_marked(handle, ifindex, mark);
+		if (!error)
+			error = attach_read(handle, ifindex, attached->flags, attached);
+		if (!error && attached->orphan == mark)
+			error = -EBUSY;
+		if (!error)
+			diag_warn(
+				handle->diag, NULL, NULL,
+				"%s had a program of Bulkhead whose pins were gone: it is removed",
+				if_indextoname(ifindex, name) ? name : "?");
+	}
+	return error;
+}
+
+int attach_remove_orphans(struct node_handle *handle, uint32_t ifindex)
+{
+	struct attached attached;
+	int error = attach_read(handle, ifindex, 0, &attached);
+
+	if (!error)
+		error = remove_orphans(handle, ifindex, &attached);
+	if (error && error != -ENODEV)
+		return node_fail(handle, error, "cannot detach from interface %u", ifindex);
+	return 0;
+}
+
 static int remove_side(struct node_handle *handle, uint32_t ifindex, const struct side *side)
 {
 	int error = remove_link(handle, ifindex, side);
@@ -539,6 +685,8 @@ int attach_add(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 	struct attached attached;
 	int error = attach_read(handle, ifindex, flags, &attached);
 
+	if (!error)
+		error = remove_orphans(handle, ifindex, &attached);
 	if (!error && attached.stale)
 		error = attach_renew(handle, ifindex, flags);
 	if (!error && attached.stale)

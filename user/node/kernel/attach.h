@@ -21,14 +21,23 @@
 /* The type of a TCX link in linux/bpf.h of 6.6, which Debian 12's lacks. */
 #define LINK_TCX 11
 
+/* Attach types of 6.6. */
+#define ATTACH_TCX_INGRESS 46
+#define ATTACH_TCX_EGRESS 47
+
 /* The programs that an interface carries. */
 struct attached {
+	uint32_t flags; /* that attach_read() was given */
 	enum node_hook ingress, egress;
 	enum node_xdp xdp;
 	bool dispatched; /* libxdp's dispatcher runs the XDP program, perhaps with others */
 	bool stale; /* a program is none of those that are pinned, nor of their build */
 	bool excess; /* a program of ours is where the interface's role has no program, or another
 		      * one */
+	uint32_t
+		before; /* ID of another's program that a TCX link runs before ours; 0: none does */
+	uint32_t
+		orphan; /* mark of a program of Bulkhead whose pins are gone (orphans.h); 0: none */
 	bool overtaken; /* our filters are beside TCX links, which run first and may end the run */
 };
 
@@ -36,6 +45,14 @@ struct attached {
  * look for XDP on an endpoint's interface. Returns 0 or -errno, reported. */
 int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 		struct attached *attached);
+
+/* Returns true if the pinned links are at interfaces of another network namespace, and none at one
+ * of this. False where filters guard the interfaces: the kernel does not tell. */
+bool attach_is_elsewhere(const struct node_handle *handle);
+
+/* Prints a program's name, or its ID where it has none. Returns @text. */
+#define PROGRAM_NAME 32
+const char *attach_program_name(uint32_t id, char text[PROGRAM_NAME]);
 
 /* Whether an interface with these flags carries all of its programs. */
 bool attach_is_complete(const struct attached *attached, uint32_t flags);
@@ -72,5 +89,9 @@ int attach_renew(struct node_handle *handle, uint32_t ifindex, uint32_t flags);
 /* Detaches all our programs, and removes a clsact qdisc that we made and no other program uses. An
  * interface that is gone is no error. */
 int attach_remove(struct node_handle *handle, uint32_t ifindex);
+
+/* Removes programs of Bulkhead whose pins are gone (orphans.h), and reports each. attach_add() does
+ * so, too. Returns 0 or -errno, reported. */
+int attach_remove_orphans(struct node_handle *handle, uint32_t ifindex);
 
 #endif

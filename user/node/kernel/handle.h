@@ -110,6 +110,7 @@ struct node_handle {
 	struct image *seen; /* the maps in memory on which plans are made; NULL: the kernel's
 			     * maps */
 	uint32_t seen_generation;
+	struct node_effect *effect; /* of the last load; NULL: there was none */
 };
 
 /* Reports "MESSAGE: text of @error". Returns @error (negative); -EIO in place of an error that
@@ -121,6 +122,8 @@ int node_fail(const struct node_handle *handle, int error, const char *format, .
 bool node_debugs(void);
 
 void cleanup_handle(struct node_handle **handle);
+
+void node_effect_free(struct node_effect *effect); /* NULL is fine */
 
 /* Makes a handle for which nothing is read yet. *handle may be set on failure too, and is to be
  * closed. */

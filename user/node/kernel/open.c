@@ -57,6 +57,25 @@ int node_new(const struct node_options *options, struct diag *diag, struct node_
 	return new->rtnl ? 0 : node_fail(new, -errno, "cannot open rtnetlink");
 }
 
+static void free_names(char **names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
+}
+
+void node_effect_free(struct node_effect *effect)
+{
+	if (!effect)
+		return;
+	free_names(effect->added, effect->n_added);
+	free_names(effect->deleted, effect->n_deleted);
+	for (size_t i = 0; i < effect->n_opened; i++)
+		free(effect->opened[i].name);
+	free(effect->opened);
+	free(effect);
+}
+
 void node_close(struct node_handle *handle)
 {
 	if (!handle)
@@ -69,6 +88,7 @@ void node_close(struct node_handle *handle)
 	if (handle->seen)
 		image_free(handle->seen);
 	free(handle->seen);
+	node_effect_free(handle->effect);
 	free(handle);
 }
 

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
 #include "node/kernel/folder.h"
+#include "node/kernel/mount.h"
 #include "node/kernel/pins.h"
 
 #define BPFFS "/sys/fs/bpf"
@@ -46,26 +46,13 @@ const char *pins_path(const struct node_handle *handle, const char *name, char p
 	return path;
 }
 
-static bool is_bpffs(const char *path)
-{
-	struct statfs fs;
-
-	return !statfs(path, &fs) && fs.f_type == BPF_FS_MAGIC;
-}
-
-static int mount_bpffs(const struct node_handle *handle)
-{
-	if (strncmp(handle->pin, BPFFS "/", strlen(BPFFS "/")) || is_bpffs(BPFFS))
-		return 0;
-	if (mount("bpf", BPFFS, "bpf", 0, "mode=0700"))
-		return node_fail(handle, -errno, "cannot mount bpffs at " BPFFS);
-	return 0;
-}
-
+/* Mounts bpffs and makes the folder where they are missing. */
 static int make_folder(const struct node_handle *handle)
 {
 	char path[PATH_MAX];
-	int error = mount_bpffs(handle);
+	struct stat folder;
+	bool made;
+	int error = mount_bpffs(handle, &made);
 
 	if (error)
 		return error;
@@ -76,9 +63,12 @@ static int make_folder(const struct node_handle *handle)
 		if (mkdir(path, 0700) && errno != EEXIST)
 			return node_fail(handle, -errno, "cannot make %s", path);
 		if (!slash)
-			return 0;
+			break;
 		*slash = '/';
 	}
+	if (stat(path, &folder))
+		return node_fail(handle, -errno, "cannot look at %s", path);
+	return mount_check(handle, folder.st_dev, made);
 }
 
 int pins_lock(struct node_handle *handle, bool create)

@@ -302,6 +302,40 @@ int programs_pin(struct node_handle *handle, const struct programs *programs)
 	return error ? error : pin_maps(handle, programs->loader->obj);
 }
 
+/* Pins the map where no pin has its name. */
+static int pin_again(struct node_handle *handle, uint32_t map)
+{
+	char pin[BPF_OBJ_NAME_LEN];
+	SCOPED_FD int fd = program_open_map(map, pin);
+	SCOPED_FD int there = fd < 0 || !*pin ? fd : pins_get(handle, pin);
+	int error;
+
+	if (fd < 0)
+		return node_fail(handle, fd, "cannot open a map of the programs");
+	if (!*pin || there != -ENOENT)
+		return 0;
+	error = pins_put(handle, pin, fd);
+	if (!error)
+		diag_warn(handle->diag, NULL, NULL, "the pin %s/%s was missing: it is put back",
+			  handle->pin, pin);
+	return error;
+}
+
+int programs_pin_again(struct node_handle *handle)
+{
+	int error = 0;
+
+	for (enum node_program i = 0; !error && i < N_NODE_PROGRAMS; i++) {
+		const struct program *program;
+
+		if (pins_program(handle, i, &program))
+			continue;
+		for (uint32_t k = 0; !error && k < program->n_maps; k++)
+			error = pin_again(handle, program->maps[k]);
+	}
+	return error;
+}
+
 /* Whether the programs could ask the kernel's conntrack if they were loaded again: conntrack was
  * missing when they were loaded, and is there now. */
 static bool can_ask_more(const struct program *ingress)

@@ -43,6 +43,10 @@ int programs_add_hits(const struct programs *programs, struct bh_add_hits *reque
  * Returns 0 or -errno, reported. */
 int programs_pin(struct node_handle *handle, const struct programs *programs);
 
+/* Pins each map of the pinned programs that has no pin, and reports it. Returns 0 or -errno,
+ * reported. */
+int programs_pin_again(struct node_handle *handle);
+
 /* Makes each map of @object reuse the pinned map of the same name, where one is pinned. Returns 0
  * or -errno, reported. */
 struct bpf_object;

@@ -8,6 +8,7 @@
 
 #include "build_id.h"
 #include "node/kernel/dispatch.h"
+#include "node/kernel/orphans.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/rtnl.h"
 #include "node/kernel/settings.h"
@@ -134,6 +135,13 @@ int xdp_read(struct node_handle *handle, uint32_t ifindex, struct attached *atta
 		error = find(handle, multiprog, STALE, &stale);
 	if (error)
 		return error;
+	for (struct xdp_program *other = next(multiprog, NULL); other && !attached->orphan;
+	     other = next(multiprog, other)) {
+		bool is_ours = false;
+
+		if (!is(handle, other, OURS, &is_ours) && !is_ours)
+			attached->orphan = orphan_mark(handle, xdp_program__id(other));
+	}
 	attached->dispatched = !xdp_multiprog__is_legacy(multiprog);
 	attached->xdp = describe(multiprog, ours);
 	attached->stale |= !!stale;

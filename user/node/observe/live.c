@@ -10,6 +10,8 @@
 #include "maps/prefix.h"
 #include "maps/segment.h"
 #include "maps/variation.h"
+#include "node/kernel/attach.h"
+#include "node/kernel/maps.h"
 #include "node/kernel/pinned.h"
 #include "node/observe/live.h"
 #include "node/kernel/pins.h"
@@ -19,6 +21,7 @@ struct live {
 	struct node_options options;
 	struct node_handle *handle;
 	uint32_t generation;
+	bool elsewhere; /* its interfaces are in another network namespace */
 };
 
 void live_close(struct live *live)
@@ -46,8 +49,17 @@ int live_open(const char *pin, struct diag *diag, struct live **live)
 	if (error)
 		return error;
 	new->generation = node_generation(new->handle);
+	new->elsewhere = attach_is_elsewhere(new->handle);
 	*live = new->handle->policy ? TAKE_PTR(new) : NULL;
 	return 0;
+}
+
+bool live_interface(const struct live *live, const struct address *address, char name[IF_NAMESIZE])
+{
+	struct bh_endpoint entry;
+
+	return !live->elsewhere && !maps_lookup(live->handle, MAP_endpoints, address, &entry) &&
+	       entry.ifindex && if_indextoname(entry.ifindex, name);
 }
 
 uint64_t live_generation(const struct live *live)

@@ -6,6 +6,8 @@
 #ifndef BULKHEAD_NODE_LIVE_H
 #define BULKHEAD_NODE_LIVE_H
 
+#include <net/if.h>
+
 #include "compile/judge.h"
 
 struct live;
@@ -27,6 +29,10 @@ const struct policy *live_policy(const struct live *live);
  * gone since.
  */
 struct judge_source live_judge(const struct live *live);
+
+/* Finds the interface of this node's endpoint that has the address. Returns false where there is
+ * none, or where it is in another network namespace than this command. */
+bool live_interface(const struct live *live, const struct address *address, char name[IF_NAMESIZE]);
 
 /* Converts a segment's ID in the maps to the ID in the policy, and the other way round. */
 uint32_t live_segment_id(const struct live *live, uint32_t id);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "compile/isolation.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "maps/segment.h"
@@ -12,6 +13,7 @@
 #include "node/kernel/connections.h"
 #include "node/change/endpoint_del.h"
 #include "node/kernel/maps.h"
+#include "node/kernel/mount.h"
 #include "node/kernel/pins.h"
 #include "node/change/places.h"
 #include "node/kernel/programs.h"
@@ -89,7 +91,10 @@ static int read_ifaces(struct node_handle *handle, const struct table *ifaces,
 		iface->egress = attached.egress;
 		iface->xdp = attached.xdp;
 		iface->dispatched = attached.dispatched;
+		iface->orphan = attached.orphan;
 		iface->guarded = iface->name[0] && attach_is_complete(&attached, iface->flags);
+		if (attached.before)
+			attach_program_name(attached.before, iface->before);
 		status->n_ifaces++;
 	}
 	add_newcomers(ifaces, links, n_links, status);
@@ -130,6 +135,38 @@ static int find_pods(struct node_status *status, const struct table *endpoints)
 			status->unguarded[status->n_unguarded++] = i;
 	}
 	return 0;
+}
+
+/* Counts the endpoints at this node's interfaces that policies isolate, and those that are audited.
+ */
+static int count_endpoints(struct node_status *status)
+{
+	CLEANUP(isolations_free) struct isolations isolations;
+	const struct policy *policy = status->policy;
+	int error = isolations_make(&isolations, policy_lazy(policy));
+
+	status->policies = policy->n_given;
+	for (size_t i = 0; !error && i < status->n_pods; i++) {
+		const struct policy_range addresses =
+			policy->endpoints[status->pods[i].endpoint].addresses;
+		uint8_t directions = 0;
+
+		for (uint32_t k = 0; k < addresses.n; k++) {
+			const uint32_t segment =
+				policy->addresses[policy->endpoint_addresses[addresses.at + k]]
+					.segment;
+
+			directions |= isolations_of(
+				&isolations,
+				segment == POLICY_NOWHERE ? NULL : &policy->segments[segment]);
+		}
+		for (enum direction d = INGRESS; d <= EGRESS; d++)
+			status->isolated[d] += directions >> d & 1;
+	}
+	for (size_t i = 0; i < status->n_ifaces; i++)
+		status->audited += status->ifaces[i].flags & BH_IFACE_ENDPOINT &&
+				   status->ifaces[i].flags & BH_IFACE_AUDIT;
+	return error;
 }
 
 static void name_share(const struct node_status *status, uint32_t key, char name[16])
@@ -287,6 +324,32 @@ static int read_generations(struct node_handle *handle, struct node_status *stat
 	return error;
 }
 
+/* Where nothing is loaded: looks for programs whose pins are gone at every interface. */
+static int read_orphans(struct node_handle *handle, struct node_status *status)
+{
+	SCOPED_FREE struct link *links = NULL;
+	size_t n = 0;
+	int error = rtnl_links(handle->rtnl, &links, &n);
+
+	status->ifaces = calloc(n + 1, sizeof(*status->ifaces));
+	if (error || !status->ifaces)
+		return error ? error : -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct node_iface *iface = &status->ifaces[status->n_ifaces];
+		struct attached attached;
+
+		error = attach_read(handle, links[i].ifindex, 0, &attached);
+		if (error)
+			return error;
+		if (!attached.orphan)
+			continue;
+		*iface = (struct node_iface){.ifindex = links[i].ifindex, .orphan = true};
+		memcpy(iface->name, links[i].name, sizeof(iface->name));
+		status->n_ifaces++;
+	}
+	return 0;
+}
+
 int node_status(const char *pin, struct diag *diag, struct node_status *status)
 {
 	const struct node_options options = {.pin = pin};
@@ -299,6 +362,8 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	error = node_look(&options, diag, &handle);
 	if (!error && handle->policy)
 		error = rights_to_look(handle);
+	if (!error && !handle->policy && !geteuid())
+		error = read_orphans(handle, status);
 	if (error || !handle->policy)
 		return error;
 	status->policy = pinned_take(handle);
@@ -308,6 +373,8 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	status->loaded = handle->blob.loaded;
 	status->generation = node_generation(handle);
 	status->killed = node_is_busy(handle) && !pins_are_locked(handle);
+	status->elsewhere = attach_is_elsewhere(handle);
+	status->own_mount = mount_is_own(handle);
 	error = programs_are_own(handle, &status->own_programs);
 	status->own_sockets = socket_is_attached(handle);
 	if (!error)
@@ -318,6 +385,8 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 		error = read_ifaces(handle, &image.map[MAP_ifaces], status);
 	if (!error)
 		error = find_pods(status, &image.map[MAP_endpoints]);
+	if (!error)
+		error = count_endpoints(status);
 	if (!error)
 		error = read_maps(handle, &image, status);
 	return error ? error : read_events(handle, &image.map[MAP_endpoints], status);

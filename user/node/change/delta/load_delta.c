@@ -5,12 +5,15 @@
 #include "compile/delta_view.h"
 #include "node/change/delta/added_delta.h"
 #include "node/change/apply.h"
+#include "node/change/delta/effect_delta.h"
 #include "node/change/delta/endpoints_delta.h"
+#include "node/change/effect.h"
 #include "node/change/layout.h"
 #include "node/change/delta/layout_delta.h"
 #include "node/change/delta/load_delta.h"
 #include "node/change/delta/prefixes_delta.h"
 #include "node/change/replace.h"
+#include "node/change/slip.h"
 #include "node/change/delta/services_delta.h"
 #include "node/kernel/pinned.h"
 #include "node/kernel/rights.h"
@@ -218,6 +221,9 @@ static int plan_view(struct delta_plan *plan, const uint32_t *staged)
 	plan->new = new;
 	lazy_read_outside(new, &plan->outside);
 	error = keeps_audit(plan, new) ? plan_parts(plan, staged) : -EOPNOTSUPP;
+	/* a follower loads what its cluster has, and tells nobody */
+	if (!error && !plan->handle->options->seal)
+		error = effect_delta_find(plan);
 	if (lazy_error(new))
 		error = lazy_error(new);
 	plan->new = NULL;
@@ -270,7 +276,13 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, struc
 static int plan_idle(struct node_handle *handle, const struct delta *delta, struct change *change,
 		     bool *own)
 {
-	return node_is_busy(handle) ? -EOPNOTSUPP : load_delta_plan(handle, delta, change, own);
+	const struct delta_header *header = &delta->header;
+	int error = node_is_busy(handle) ? -EOPNOTSUPP : 0;
+
+	if (!error)
+		error = slip_check_count(handle, delta->tables[BLOB_TABLE_given].n,
+					 header->checksum);
+	return error ? error : load_delta_plan(handle, delta, change, own);
 }
 
 /* Counts the interfaces that are guarded now. */
@@ -319,6 +331,7 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
 		error = plan_idle(handle, delta, &change, &result->own);
 	if (error)
 		return error;
+	effect_warn(handle);
 	apply_desired(handle, delta->header.generation, delta->header.generation);
 	error = apply_or_warn(handle, &change);
 	if (error)
@@ -326,6 +339,7 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
 	count_guarded(handle, result);
 	result->generation = node_generation(handle);
 	result->map_writes = handle->writes;
+	result->effect = handle->effect;
 	return 0;
 }
 

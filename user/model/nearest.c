@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/nearest.h"
+#include "model/nearest.h"
 
 #define LETTERS 255 /* letters of a word that the distance counts */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Finds the word that a mistyped word was probably meant to be. */
-#ifndef BULKHEAD_CMD_NEAREST_H
-#define BULKHEAD_CMD_NEAREST_H
+#ifndef BULKHEAD_MODEL_NEAREST_H
+#define BULKHEAD_MODEL_NEAREST_H
 
 #include <stddef.h>
 

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The manifests of tools/deploy: what a cluster needs of them beside what an API server checks.
+# shellcheck source=selftests/lib/cmd.sh
+. "$(dirname "$0")/lib/cmd.sh"
+
+deploy=$top/tools/deploy
+version=$("$BULKHEAD" --version | cut -d ' ' -f 2)
+
+# Prints the line behind each line with this text.
+behind() { # TEXT FILE...
+	awk -v text="$1" 'seen { print; seen = 0 } index($0, text) { seen = 1 }' "${@:2}"
+}
+same() { # a line, on standard input, for each time; true if there are some and all are equal
+	[ "$(sed 's/^ *//' | sort -u | tee "$tmp/lines" | wc -l)" = 1 ] && grep -qxF -- "$1" "$tmp/lines"
+}
+check "the manifests have this version of the image" grep -qxF -- "- {name: bulkhead, newTag: \"$version\"}" \
+	"$deploy/base/kustomization.yaml"
+check "remove.yaml has this version of the image, and no other image" eval \
+	'grep "image:" "$deploy/remove.yaml" | same "image: bulkhead:$version"'
+check "no other image is named" eval 'grep -h "image:" "$deploy"/base/*.yaml | same "image: bulkhead"'
+check "a node with the image starts without a registry" eval \
+	'behind " image: " "$deploy"/base/*.yaml "$deploy/remove.yaml" | same "imagePullPolicy: IfNotPresent"'
+check "engines keep no port of the node for themselves" eval '! grep -E "^ *(ports:|hostPort)" "$deploy/base/engine.yaml"'
+check "engines may share a node" eval '! grep requiredDuring "$deploy/base/engine.yaml"'
+check "an update leaves one engine, and starts no third" grep -qxF "    rollingUpdate: {maxSurge: 0, maxUnavailable: 1}" \
+	"$deploy/base/engine.yaml"
+check "engines prefer control planes" grep -q node-role.kubernetes.io/control-plane "$deploy/base/engine.yaml"
+for pod in engine follower; do
+	check "the kubelet asks the $pod itself whether it is live and ready" eval \
+		'grep -A1 -E "(liveness|readiness)Probe:" "$deploy/base/$pod.yaml" | grep -c "exec: .*probe, \(live\|ready\)" | grep -qx 2'
+	check "no probe of the $pod goes over the network" eval '! grep -E "httpGet|tcpSocket" "$deploy/base/$pod.yaml"'
+	socket=$(sed -n 's/.*--health, \([^]]*\)\].*/\1/p' "$deploy/base/$pod.yaml")
+	check "both probes of the $pod ask where it listens" is "$(grep -cF "$socket]}" "$deploy/base/$pod.yaml")" 2
+done
+for file in base/rbac.yaml remove.yaml; do
+	check "pods with rights may run in the namespace of $file" grep -q "pod-security.kubernetes.io/enforce: privileged" \
+		"$deploy/$file"
+done
+if command -v kubectl >/dev/null; then
+	for folder in "$deploy" "$deploy/older"; do
+		check "kubectl reads ${folder#"$top/"}" eval 'kubectl kustomize "$folder" 2>/dev/null | grep "image:" | same "image: bulkhead:$version"'
+	done
+else
+	check_skip "kubectl reads the folders" "kubectl is not installed"
+fi
+check_end

@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A small API server for tests of engine and follower: objects in memory, over plain HTTP at
+ * 127.0.0.1. It knows lists, watches with field selectors, create, replace (with resourceVersion),
+ * merge patch and delete, of any kind. It knows neither users nor schemas.
+ *
+ *   apiserver PORT    serves until it is ended
+ *
+ * PUT /test/fail with the text "STATUS PART": requests whose line has PART get STATUS from then on,
+ * and streams that are open end; the text "0" ends that. GET /test/count?PART prints how many
+ * requests had PART in their line. GET of an object with ?member=A.B prints that member. Bulkhead's
+ * version `followers` is missing (404).
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <json-c/json.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE_MAX_ 2048
+
+/* A change of an object. Changes stay: a watch begins with any of them. */
+struct change {
+	uint64_t version;
+	const char *type;
+	char *collection, *key; /* "/api/v1/pods", "shop/db" */
+	char *text; /* the object */
+	struct json_object *object;
+	bool last; /* no later change of the same object; a deleted object has none */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct change *changes;
+static size_t n_changes;
+static char (*lines)[LINE_MAX_];
+static size_t n_lines;
+static char fail_part[256];
+static int fail_status;
+static unsigned int fails; /* how often the fault has changed */
+
+struct request {
+	int fd;
+	char method[16], path[LINE_MAX_], query[LINE_MAX_], line[LINE_MAX_];
+	struct json_object *body;
+	char *text; /* of the body */
+	char collection[512], ns[256], name[256];
+	bool status; /* the subresource */
+};
+
+/* As realloc(); the helper ends where memory is short. */
+static void *grow(void *at, size_t size)
+{
+	void *grown = realloc(at, size);
+
+	if (!grown)
+		exit(1);
+	return grown;
+}
+
+static struct json_object *at(struct json_object *object, const char *key)
+{
+	return object ? json_object_object_get(object, key) : NULL;
+}
+
+static const char *text_at(struct json_object *object, const char *a, const char *b)
+{
+	const char *text = json_object_get_string(at(at(object, a), b));
+
+	return text ? text : "";
+}
+
+static void say(int fd, const char *text, size_t n)
+{
+	while (n) {
+		const ssize_t sent = send(fd, text, n, MSG_NOSIGNAL);
+
+		if (sent <= 0)
+			return;
+		text += sent;
+		n -= sent;
+	}
+}
+
+static void answer(int fd, int status, const char *body)
+{
+	char head[200];
+	const int n = snprintf(head, sizeof(head),
+			       "HTTP/1.1 %d Status\r\nContent-Type: application/json\r\n"
+			       "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+			       status, strlen(body));
+
+	say(fd, head, n);
+	say(fd, body, strlen(body));
+}
+
+static void refuse(int fd, int status)
+{
+	char body[100];
+
+	snprintf(body, sizeof(body), "{\"kind\":\"Status\",\"code\":%d,\"message\":\"refused\"}",
+		 status);
+	answer(fd, status, body);
+}
+
+static void set(struct json_object *object, const char *key, const char *text)
+{
+	json_object_object_add(object, key, json_object_new_string(text));
+}
+
+/* Objects */
+
+static struct change *find(const char *collection, const char *key)
+{
+	for (size_t i = n_changes; i--;)
+		if (changes[i].last && !strcmp(changes[i].key, key) &&
+		    !strcmp(changes[i].collection, collection))
+			return &changes[i];
+	return NULL;
+}
+
+/* Stores a version of an object, which this function owns from now on. */
+static struct change *store(const char *type, const char *collection, const char *key,
+			    struct json_object *object)
+{
+	struct change *before = find(collection, key), *change;
+	struct json_object *metadata = at(object, "metadata");
+	char version[24];
+
+	if (before)
+		before->last = false;
+	snprintf(version, sizeof(version), "%zu", n_changes + 1);
+	set(metadata, "resourceVersion", version);
+	changes = grow(changes, (n_changes + 1) * sizeof(*changes));
+	change = &changes[n_changes++];
+	*change = (struct change){.version = n_changes,
+				  .type = type,
+				  .collection = strdup(collection),
+				  .key = strdup(key),
+				  .object = object,
+				  .last = strcmp(type, "DELETED")};
+	change->text = strdup(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
+	pthread_cond_broadcast(&changed);
+	return change;
+}
+
+static void merge(struct json_object *to, struct json_object *patch)
+{
+	json_object_object_foreach(patch, key, value)
+	{
+		struct json_object *member = at(to, key);
+
+		if (!value)
+			json_object_object_del(to, key);
+		else if (json_object_is_type(value, json_type_object) &&
+			 json_object_is_type(member, json_type_object))
+			merge(member, value);
+		else
+			json_object_object_add(to, key, json_object_get(value));
+	}
+}
+
+static struct json_object *copy(struct json_object *object)
+{
+	struct json_object *copied = NULL;
+
+	json_object_deep_copy(object, &copied, NULL);
+	return copied;
+}
+
+static void create(struct request *request)
+{
+	struct json_object *object = copy(request->body), *metadata = at(object, "metadata");
+	char key[600], when[32], uid[48];
+	const time_t now = time(NULL);
+	struct tm tm;
+
+	snprintf(request->name, sizeof(request->name), "%s", text_at(object, "metadata", "name"));
+	snprintf(key, sizeof(key), "%s/%s", request->ns, request->name);
+	if (!metadata || !*request->name || find(request->collection, key)) {
+		json_object_put(object);
+		return refuse(request->fd, metadata ? 409 : 422);
+	}
+	if (*request->ns)
+		set(metadata, "namespace", request->ns);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+	set(metadata, "creationTimestamp", when);
+	snprintf(uid, sizeof(uid), "00000000-0000-0000-0000-%012zu", n_changes + 1);
+	set(metadata, "uid", uid);
+	json_object_object_add(metadata, "generation", json_object_new_int(1));
+	answer(request->fd, 201, store("ADDED", request->collection, key, object)->text);
+}
+
+/* Replaces an object, or merges it with the body. */
+static void change(struct request *request, bool whole)
+{
+	char key[600];
+	struct change *before;
+	struct json_object *object, *metadata;
+	const char *version = text_at(request->body, "metadata", "resourceVersion");
+
+	snprintf(key, sizeof(key), "%s/%s", request->ns, request->name);
+	before = find(request->collection, key);
+	if (!before)
+		return refuse(request->fd, 404);
+	if (*version && strtoull(version, NULL, 10) != before->version)
+		return refuse(request->fd, 409);
+	object = copy(before->object);
+	if (whole && request->status)
+		json_object_object_add(object, "status",
+				       json_object_get(at(request->body, "status")));
+	else if (whole)
+		json_object_object_add(object, "spec", json_object_get(at(request->body, "spec")));
+	else
+		merge(object, request->body);
+	metadata = at(object, "metadata");
+	if (!json_object_equal(at(object, "spec"), at(before->object, "spec")))
+		json_object_object_add(
+			metadata, "generation",
+			json_object_new_int(json_object_get_int(at(metadata, "generation")) + 1));
+	answer(request->fd, 200, store("MODIFIED", request->collection, key, object)->text);
+}
+
+static void delete (struct request *request)
+{
+	char key[600];
+	struct change *before;
+
+	snprintf(key, sizeof(key), "%s/%s", request->ns, request->name);
+	before = find(request->collection, key);
+	if (!before)
+		return refuse(request->fd, 404);
+	store("DELETED", request->collection, key, copy(before->object));
+	answer(request->fd, 200, "{}");
+}
+
+/* Lists and watches */
+
+/* Returns true if an object is in the request's collection, namespace and field selector. */
+static bool is_asked(const struct request *request, const struct change *change)
+{
+	static const char *const fields[][3] = {{"metadata.name%3D", "metadata", "name"},
+						{"spec.nodeName%3D", "spec", "nodeName"}};
+
+	if (strcmp(change->collection, request->collection))
+		return false;
+	if (*request->ns && strcmp(text_at(change->object, "metadata", "namespace"), request->ns))
+		return false;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		const char *value = strstr(request->query, fields[i][0]);
+		const char *is = text_at(change->object, fields[i][1], fields[i][2]);
+
+		if (!value)
+			continue;
+		value += strlen(fields[i][0]);
+		if (strlen(is) != strcspn(value, "&") || strncmp(value, is, strlen(is)))
+			return false;
+	}
+	return true;
+}
+
+static void list(struct request *request)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+	const char *comma = "";
+
+	fprintf(to, "{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"%zu\"},\"items\":[",
+		n_changes);
+	for (size_t i = 0; i < n_changes; i++) {
+		if (!changes[i].last || !is_asked(request, &changes[i]))
+			continue;
+		fprintf(to, "%s%s", comma, changes[i].text);
+		comma = ",";
+	}
+	fprintf(to, "]}");
+	fclose(to);
+	answer(request->fd, 200, text);
+	free(text);
+}
+
+/* Answers with a member of an object. In an array it is the item with the number. */
+static void get_member(struct request *request, struct json_object *object)
+{
+	char path[256], *save = NULL, text[4096];
+
+	snprintf(path, sizeof(path), "%s", strstr(request->query, "member=") + strlen("member="));
+	for (char *part = strtok_r(path, ".", &save); part; part = strtok_r(NULL, ".", &save))
+		object = json_object_is_type(object, json_type_array)
+				 ? json_object_array_get_idx(object, strtoul(part, NULL, 10))
+				 : at(object, part);
+	snprintf(text, sizeof(text), "%s\n", object ? json_object_get_string(object) : "");
+	answer(request->fd, 200, text);
+}
+
+static void get(struct request *request)
+{
+	char key[600];
+	struct change *found;
+
+	snprintf(key, sizeof(key), "%s/%s", request->ns, request->name);
+	found = find(request->collection, key);
+	if (!found)
+		refuse(request->fd, 404);
+	else if (strstr(request->query, "member="))
+		get_member(request, found->object);
+	else
+		answer(request->fd, 200, found->text);
+}
+
+/* Waits for further changes. Returns false if the client is gone, or a new fault ends the stream.
+ */
+static bool await_changes(const struct request *request, unsigned int fault)
+{
+	struct timespec until;
+	char byte;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	pthread_cond_timedwait(&changed, &lock, &until);
+	if (fault != fails && fail_status && strstr(request->line, fail_part))
+		return false;
+	return recv(request->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) != 0;
+}
+
+static void watch(struct request *request)
+{
+	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+				   "Connection: close\r\n\r\n";
+	const char *from = strstr(request->query, "resourceVersion=");
+	size_t next = from ? strtoull(from + strlen("resourceVersion="), NULL, 10) : 0;
+	const unsigned int fault = fails;
+
+	say(request->fd, head, sizeof(head) - 1);
+	do {
+		for (; next < n_changes; next++) {
+			struct change *change = &changes[next];
+			char *line;
+			int n;
+
+			if (!is_asked(request, change))
+				continue;
+			n = asprintf(&line, "{\"type\":\"%s\",\"object\":%s}\n", change->type,
+				     change->text);
+			say(request->fd, line, n);
+			free(line);
+		}
+	} while (await_changes(request, fault));
+}
+
+/* Requests */
+
+/* Finds the collection, namespace and name in a path such as
+ * /apis/GROUP/VERSION/namespaces/NS/KIND/NAME/status. */
+static void read_path(struct request *request)
+{
+	char path[LINE_MAX_], *save = NULL, *parts[12] = {0};
+	size_t n = 0, first;
+
+	snprintf(path, sizeof(path), "%s", request->path);
+	for (char *part = strtok_r(path, "/", &save); part && n < 12;
+	     part = strtok_r(NULL, "/", &save))
+		parts[n++] = part;
+	first = n && !strcmp(parts[0], "api") ? 2 : 3;
+	if (n < first + 1)
+		return;
+	if (n > first + 2 && !strcmp(parts[first], "namespaces")) {
+		snprintf(request->ns, sizeof(request->ns), "%s", parts[first + 1]);
+		memmove(&parts[first], &parts[first + 2], (n - first - 2) * sizeof(*parts));
+		n -= 2;
+	}
+	for (size_t i = 0; i <= first; i++) {
+		strcat(request->collection, "/");
+		strcat(request->collection, parts[i]);
+	}
+	if (n > first + 1)
+		snprintf(request->name, sizeof(request->name), "%s", parts[first + 1]);
+	request->status = n > first + 2;
+}
+
+/* Reads the request's line, headers and body. */
+static bool read_request(struct request *request)
+{
+	size_t n = 0, room = 1 << 16, length = 0, head = 0;
+	char *text = malloc(room), *end, *field, *query;
+
+	for (;;) {
+		ssize_t got;
+
+		if (room - n < 1 << 15)
+			text = grow(text, room *= 2);
+		got = read(request->fd, text + n, room - n - 1);
+		if (got <= 0)
+			break;
+		n += got;
+		text[n] = '\0';
+		end = strstr(text, "\r\n\r\n");
+		if (!end)
+			continue;
+		head = end + 4 - text;
+		field = strcasestr(text, "\r\nContent-Length:");
+		length = field && field < end ? strtoul(field + 17, NULL, 10) : 0;
+		if (strcasestr(text, "\r\nExpect: 100") && n == head)
+			say(request->fd, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+		if (n >= head + length)
+			break;
+	}
+	if (!head || sscanf(text, "%15s %2047s", request->method, request->path) != 2) {
+		free(text);
+		return false;
+	}
+	snprintf(request->line, sizeof(request->line), "%.*s", (int)strcspn(text, "\r"), text);
+	query = strchr(request->path, '?');
+	if (query) {
+		*query = '\0';
+		snprintf(request->query, sizeof(request->query), "%s", query + 1);
+	}
+	request->body = length ? json_tokener_parse(text + head) : NULL;
+	request->text = strdup(text + head);
+	free(text);
+	return true;
+}
+
+static void control(struct request *request)
+{
+	char said[32];
+	unsigned int n = 0;
+
+	if (!strcmp(request->path, "/test/fail")) {
+		fail_status = strtol(request->text, NULL, 10);
+		snprintf(fail_part, sizeof(fail_part), "%s",
+			 request->text + strcspn(request->text, " ") + !!fail_status);
+		fails++;
+		pthread_cond_broadcast(&changed);
+		return answer(request->fd, 200, "{}");
+	}
+	for (size_t i = 0; i < n_lines; i++)
+		n += !!strstr(lines[i], request->query);
+	snprintf(said, sizeof(said), "%u\n", n);
+	answer(request->fd, 200, said);
+}
+
+static void serve(struct request *request)
+{
+	if (!strncmp(request->path, "/test/", 6))
+		return control(request);
+	lines = grow(lines, (n_lines + 1) * sizeof(*lines));
+	memcpy(lines[n_lines++], request->line, LINE_MAX_);
+	if (fail_status && strstr(request->line, fail_part))
+		return refuse(request->fd, fail_status);
+	if (strstr(request->path, "/followers/"))
+		return refuse(request->fd, 404);
+	read_path(request);
+	if (!*request->collection)
+		return refuse(request->fd, 404);
+	if (!strcmp(request->method, "POST"))
+		return create(request);
+	if (!strcmp(request->method, "PUT") || !strcmp(request->method, "PATCH"))
+		return change(request, *request->method == 'P' && request->method[1] == 'U');
+	if (!strcmp(request->method, "DELETE"))
+		return delete (request);
+	if (strstr(request->query, "watch=1"))
+		return watch(request);
+	if (*request->name)
+		return get(request);
+	list(request);
+}
+
+static void *connection(void *data)
+{
+	struct request request = {.fd = (int)(intptr_t)data};
+
+	if (read_request(&request)) {
+		pthread_mutex_lock(&lock);
+		serve(&request);
+		pthread_mutex_unlock(&lock);
+	}
+	shutdown(request.fd, SHUT_RDWR);
+	close(request.fd);
+	json_object_put(request.body);
+	free(request.text);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+
+	if (argc != 2)
+		return 2;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGPIPE, SIG_IGN);
+	address.sin_port = htons(strtoul(argv[1], NULL, 10));
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(listener, (void *)&address, sizeof(address)) || listen(listener, 128)) {
+		fprintf(stderr, "apiserver: %s\n", strerror(errno));
+		return 1;
+	}
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		const int fd = accept(listener, NULL, NULL);
+		pthread_t thread;
+
+		if (fd >= 0 && !pthread_create(&thread, NULL, connection, (void *)(intptr_t)fd))
+			pthread_detach(thread);
+	}
+}

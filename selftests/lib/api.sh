@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# Engines and a follower beside helpers/apiserver.c, in the node's network namespace, where it is at 127.0.0.1.
+# Source lib/net.sh first.
+#
+#   api_start                    the API server, and the kubeconfig $API_CONFIG
+#   api_engine one --listen ...  an engine, whose messages are in $NET_TMP/engine-one.log
+#   api_follower worker-1        the follower of this node, by that name
+#   api_node worker-2            a Node object without a follower
+#   api_report worker-2 3 2      that node's report: policy 3 is installed, endpoints are in policy 2
+
+API_PORT=6443
+API_CONFIG=$NET_TMP/kubeconfig
+API_NODE=/apis/bulkhead.dev/v1alpha1/nodepolicystatuses
+API_STATUS=/apis/bulkhead.dev/v1alpha1/policystatuses/global
+API_LEASE=/apis/coordination.k8s.io/v1/namespaces/bulkhead-system/leases/bulkhead-engine
+declare -A API_PID
+
+api_server() {
+	net_server node "$NET_TMP/apiserver.said" "$NET_HELPERS/apiserver" "$API_PORT"
+	API_PID[apiserver]=$!
+}
+
+api_start() {
+	net_kubeconfig | sed "s/127.0.0.1:1\"/127.0.0.1:$API_PORT\"/" >"$API_CONFIG"
+	api_server
+}
+
+api() { # METHOD PATH [BODY]: prints the answer; fails where the status is 400 and above
+	net_on node curl -s -f --max-time 10 -X "$1" ${3:+-d "$3"} "http://127.0.0.1:$API_PORT$2"
+}
+
+# Prints a member of an object: "spec.holderIdentity".
+api_get() { # PATH MEMBER
+	api GET "$1?member=$2"
+}
+
+api_run() { # NAME COMMAND ARGUMENT...
+	nsenter --net="/run/netns/$NET-node" "$BULKHEAD" "$2" --kubeconfig "$API_CONFIG" "${@:3}" \
+		</dev/null >>"$NET_TMP/$1.log" 2>&1 &
+	API_PID[$1]=$!
+	NET_SERVERS+=($!)
+}
+
+api_engine() { # NAME ARGUMENT...
+	api_run "engine-$1" engine "${@:2}"
+}
+
+api_follower() { # NODE ARGUMENT...
+	api_run "follow-$1" follow -n "$1" --uplink eth0 --pin "$NET_PIN" --records "$NET_TMP/records" "${@:2}"
+}
+
+api_end() { # NAME SIGNAL
+	kill -"$2" "${API_PID[$1]}"
+	wait "${API_PID[$1]}" 2>/dev/null
+}
+
+api_node() { # NAME
+	api POST /api/v1/nodes '{"metadata": {"name": "'"$1"'"}}' >/dev/null &&
+		api POST $API_NODE '{"metadata": {"name": "'"$1"'"}}' >/dev/null
+}
+
+api_report() { # NODE POLICY ENDPOINT
+	api PATCH "$API_NODE/$1/status" '{"status": {"latestPolicyGeneration": '"$2"', "latestEndpointGeneration": '"$3"',
+		"heartbeat": "'"$(date +%s.%N)"'"}}' >/dev/null
+}
+
+# Makes a policy that differs from each before, so that the cluster has another generation.
+API_CHANGES=0
+api_change() {
+	local port=$((1000 + API_CHANGES++)) policy
+	policy='{"metadata": {"name": "db"}, "spec": {"podSelector": {}, "ingress": [{"ports": [{"port": '$port'}]}]}}'
+	if [ "$port" = 1000 ]; then
+		api POST /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies "$policy" >/dev/null
+	else
+		api PUT /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies/db "$policy" >/dev/null
+	fi
+}
+
+# Waits until the command succeeds, for $API_SECONDS at most.
+API_SECONDS=40
+api_await() { # COMMAND...
+	local end=$((SECONDS + API_SECONDS))
+	until "$@"; do
+		[ $SECONDS -lt $end ] || return
+		sleep 0.1
+	done
+}
+
+api_leads() { # NAME
+	[[ "$(api_get "$API_LEASE" spec.holderIdentity)" == *_${API_PID[engine-$1]}_* ]]
+}
+
+# Prints the generation that nodes are to install, and the one that endpoints may be in.
+api_wanted() {
+	echo "$(api_get $API_STATUS spec.desiredPolicyGeneration) $(api_get $API_STATUS spec.desiredEndpointGeneration)"
+}
+
+api_waits() { # a rollout waits for nodes
+	local wanted
+	wanted=$(api_wanted)
+	[ "${wanted% *}" -gt "${wanted#* }" ] 2>/dev/null
+}
+
+api_rolled_out() { # [GENERATION]: no rollout waits, and the wanted policy is newer
+	local wanted
+	wanted=$(api_wanted)
+	[ "${wanted% *}" = "${wanted#* }" ] && [ "${wanted% *}" -gt "${1:-0}" ] 2>/dev/null
+}

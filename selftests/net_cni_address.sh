@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A pod's address is used again while the policy still gives it to the former pod. The node goes by its own
+# interfaces: no load gives the address back to the former pod. Where a follower runs, the next pod rests until
+# the follower says that other nodes know: neither a policy that expects the pod nor `cni refresh` names it.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+# shellcheck source=selftests/lib/cni.sh
+. "$(dirname "$0")/lib/cni.sh"
+
+net_start
+cni_start
+addresses='{podIP: 10.50.0.9, podIPs: [{ip: 10.50.0.9}, {ip: "fd50::9"}]}'
+pod() { # NAME ROLE [STATUS]
+	echo "---"
+	echo "{apiVersion: v1, kind: Pod, metadata: {name: $1, namespace: shop, uid: u-$1, labels: {role: $2}}, spec: {nodeName: worker-1}${3:+, status: $3}}"
+}
+policy() { # PORT [STATUS-OF-FORMER]
+	pod former former "${2-$addresses}"
+	pod next next
+	pod third third
+	cat <<-END
+	---
+	apiVersion: networking.k8s.io/v1
+	kind: NetworkPolicy
+	metadata: {name: former, namespace: shop}
+	spec: {podSelector: {matchLabels: {role: former}}, ingress: [{ports: [{port: $1}]}]}
+	---
+	apiVersion: networking.k8s.io/v1
+	kind: NetworkPolicy
+	metadata: {name: next, namespace: shop}
+	spec: {podSelector: {matchLabels: {role: next}}, ingress: [{ports: [{port: 80}]}]}
+	END
+}
+range() { # SUBNET ADDRESS
+	echo "[{\"subnet\": \"$1\", \"rangeStart\": \"$2\", \"rangeEnd\": \"$2\"}]"
+}
+cni_conf one "{\"type\": \"ptp\", \"ipam\": {\"type\": \"host-local\", \"dataDir\": \"$CNI_DIR/ipam\",
+	\"ranges\": [$(range 10.50.0.0/24 10.50.0.9), $(range fd50::/64 fd50::9)],
+	\"routes\": [{\"dst\": \"0.0.0.0/0\"}, {\"dst\": \"::/0\"}]}}" "$(cni_own)"
+call() { # NAME COMMAND
+	CONTAINER=of-$1 CNI_ARGS="K8S_POD_UID=u-$1" cni_named "shop/$1" one "$2" pod
+}
+load() { # PORT [STATUS-OF-FORMER]
+	policy "$@" >"$NET_TMP/policy.yaml"
+	net_bulkhead load -n worker-1 --uplink eth0 "$NET_TMP/policy.yaml"
+}
+# Who has both addresses, and in which state: segment or isolated.
+owner_is() { # NAME STATE
+	net_bulkhead endpoint list >"$NET_TMP/list"
+	[ "$(grep -c "^shop/$1  *\(10.50.0.9\|fd50::9\)  *$2" "$NET_TMP/list")" = 2 ] &&
+		[ "$(wc -l <"$NET_TMP/list")" = 2 ] || { cat "$NET_TMP/list" && false; }
+}
+refresh() {
+	net_on node "$BULKHEAD" cni refresh --pin "$NET_PIN" --records "$CNI_DIR/records" --state "$CNI_STATE"
+}
+notes() { # COUNT PATTERN: files in which the plugin has noted addresses
+	cat "$CNI_DIR"/records/left/* >"$NET_TMP/notes" 2>/dev/null
+	[ "$(grep -o "$2" "$NET_TMP/notes" | wc -l)" = "$1" ] || { cat "$NET_TMP/notes" && false; }
+}
+
+cni_pod pod
+net_check "load of a policy that expects the pods" load 443 ""
+net_check "ADD of the former pod" call former ADD
+net_check "the former pod has its addresses" owner_is former segment
+net_check "load of a policy that has the former pod's addresses" load 443
+net_check "DEL of the former pod" call former DEL
+
+# No follower runs here.
+net_check "ADD of the next pod" call next ADD
+net_check "the next pod has the addresses" owner_is next segment
+net_check "a load of a policy in which the former pod has them" load 444
+net_check "the next pod has the addresses after that load" owner_is next segment
+net_check "DEL of the next pod" call next DEL
+
+mkdir "$CNI_DIR/records/left"
+net_check "ADD of the next pod where a follower runs" call next ADD
+net_check "the next pod rests: the policy gives its addresses to another" owner_is next isolated
+net_check "both addresses are noted" notes 2 '"name":"former","uid":"","rests":true'
+net_check "a load of another policy" load 445
+net_check "the next pod rests after that load" owner_is next isolated
+net_check "refresh" refresh
+net_check "the next pod rests after refresh" owner_is next isolated
+sed -i 's/"rests":true/"rests":false/' "$CNI_DIR"/records/left/*
+net_check "refresh once the addresses rest no longer" refresh
+net_check "the next pod is named" owner_is next segment
+net_check "DEL of the next pod by its UID" call next DEL
+net_check "DEL notes both addresses" notes 2 '"name":"next","uid":"u-next","rests":true'
+
+net_check "ADD of the next pod again" call next ADD
+net_check "the note of the next pod is gone" notes 0 '"name":"next"'
+net_check "DEL of the next pod again" call next DEL
+sed -i 's/"rests":true/"rests":false/' "$CNI_DIR"/records/left/10.50.0.9_- "$CNI_DIR"/records/left/fd50::9_-
+net_check "ADD of a third pod" call third ADD
+net_check "the third pod rests" owner_is third isolated
+net_check "DEL of the third pod" call third DEL
+net_end

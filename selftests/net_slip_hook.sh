@@ -1,0 +1,117 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What really is in the kernel: programs of Bulkhead without pins are named by status and removed by load and
+# unload; a program that runs before Bulkhead's is named; a lost pin is put back; another network namespace is
+# told apart.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web
+db4=$(net_ip db)
+net_policy_of TCP/80 TCP/80 >"$NET_TMP/policy.ini"
+sed '/^\[network-policy shop\/db\]/,/^ingress/d; s/^types = Egress/types = Ingress/; /^egress/d' "$NET_TMP/policy.ini" >"$NET_TMP/open.ini"
+
+xdp() { # COUNT: so many interfaces of the node have an XDP program
+	net_is "$(ip -n "$NET-node" -o link show | grep -c 'prog/xdp\|xdpgeneric\|xdpdrv\|xdp ')" "$1"
+}
+fine() {
+	net_is "$(net_bulkhead status --check)" ""
+}
+orphan='interface eth0 has a program of Bulkhead whose pins are gone'
+
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "status --check has no problem after load" fine
+net_denied out tcp "$db4" 443 "the outside does not reach db"
+rm -rf "$NET_PIN"
+net_check "the uplink's program outlives its pins" xdp 1
+net_check "status names the orphan where nothing is loaded" net_ends 1 "$orphan" net_bulkhead status --check
+net_check "status without --check names the orphan" net_ends 0 "$orphan" net_bulkhead status
+net_check "load removes the orphan" net_ends 0 "eth0 had a program of Bulkhead whose pins were gone" \
+	net_bulkhead load "$NET_TMP/open.ini"
+net_check "the uplink has the new program" xdp 1
+net_check "status --check has no problem after that load" fine
+net_allowed out tcp "$db4" 443 "the outside reaches db by the new policy"
+net_check "the next load writes nothing" net_is "$(net_writes "$NET_TMP/open.ini")" 0
+rm -rf "$NET_PIN"
+net_check "unload removes the orphan" net_ends 0 "eth0 had a program of Bulkhead whose pins were gone" net_bulkhead unload
+net_check "no XDP program is left" xdp 0
+net_check "another unload finds nothing" net_is "$(net_bulkhead unload 2>&1)" ""
+
+# Lost pins of maps that only the programs need.
+net_check "load before pins are lost" net_bulkhead load "$NET_TMP/policy.ini"
+for pin in ct counters share_total rule_hits readers; do
+	[ -e "$NET_PIN/$pin" ] || continue
+	before=$(bpftool -j map show pinned "$NET_PIN/$pin" | sed 's/.*"id":\([0-9]*\).*/\1/')
+	rm "$NET_PIN/$pin"
+	net_check "load puts the pin $pin back" net_ends 0 "$pin was missing: it is put back" net_bulkhead load "$NET_TMP/policy.ini"
+	net_check "the pin $pin is the map in use" net_is "$before" \
+		"$(bpftool -j map show pinned "$NET_PIN/$pin" | sed 's/.*"id":\([0-9]*\).*/\1/')"
+	net_check "status --check has no problem with the pin $pin back" fine
+done
+net_check "unload after pins were lost" net_bulkhead unload
+
+# Two instances of Bulkhead in one network namespace: neither takes the other's program for an orphan.
+second() { # SUBCOMMAND ARGUMENT...
+	net_on node "$BULKHEAD" "$1" --pin "$NET_PIN-second" "${@:2}"
+}
+net_check "load the first instance" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "load a second instance" second load "$NET_TMP/open.ini"
+net_check "the second instance has no orphan" net_is "$(second status --check | grep -c 'pins are gone')" 0
+net_check "unload the second instance" second unload
+net_check "the first instance has all of its programs" fine
+net_denied out tcp "$db4" 443 "the first instance enforces its policy"
+net_allowed web tcp "$db4" 80 "the first instance allows what its policy allows"
+
+# Another network namespace.
+outside() { # SUBCOMMAND ARGUMENT...
+	net_on out "$BULKHEAD" "$1" --pin "$NET_PIN" "${@:2}"
+}
+if [ -n "$(find "$NET_PIN" -name 'tcx_*')" ]; then
+	net_check "status of another network namespace says so" net_ends 1 "in force in another network namespace" outside status --check
+	net_check "status without --check says so" net_ends 0 "in force in another network namespace" outside status
+	net_check "load in another network namespace is refused" net_ends 2 "in force in another network namespace" \
+		outside load "$NET_TMP/open.ini"
+	net_check "the refused load changes nothing" fine
+	net_denied out tcp "$db4" 443 "the policy is enforced still"
+fi
+
+# One screen.
+status() { # ARGUMENT...: to a file
+	net_bulkhead status "$@" >"$NET_TMP/out" && cat "$NET_TMP/out"
+}
+net_check "status begins with policy, node and age" eval 'status | sed -n 1p |
+	grep -E "^generation [0-9]+ is in force on worker-1: policy [0-9]+ of lineage [0-9a-f]+, loaded [0-9]+ (s|min) ago$"'
+net_check "status counts what is guarded" eval 'status | sed -n 2p |
+	grep -x "2 policies, 2 endpoints guarded, 1 isolated at ingress, 1 at egress, 1 uplinks"'
+net_check "status prints uplinks first" eval 'status | sed -n 4p | grep "^  eth0  *uplink, xdp"'
+for i in {1..15}; do
+	ip -n "$NET-node" link add "more$i" type veth peer name "less$i"
+	ip -n "$NET-node" link set "more$i" up
+done
+net_check "load with many interfaces" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "status is one screen" test "$(status | wc -l)" -le 24
+net_check "status counts the interfaces that it leaves out" grep -q '^  and 6 more, all guarded (-v)$' "$NET_TMP/out"
+net_check "status counts the maps that it leaves out" grep -qE '^  and [0-9]+ more, at most [0-9]+ % full \(-v\)$' "$NET_TMP/out"
+net_check "status -v prints all interfaces" net_is "$(status -v | grep -c '^  more')" 15
+net_check "status -v prints all maps" grep -qE '^  services +[0-9]+ of' "$NET_TMP/out"
+ip -n "$NET-node" link add late0 type veth peer name late1 && ip -n "$NET-node" link set late0 up
+net_check "status names a problem first" eval 'status | sed -n 1p | grep "^NOT GUARDED: interface late0"'
+ip -n "$NET-node" link del late0
+
+# Another tool's program before Bulkhead's.
+foreign=$NET_HELPERS/foreign
+if net_on node "$foreign" tcx-first veth-web "${NET_PIN}_foreign" 2>/dev/null; then
+	net_allowed web tcp "$db4" 80 "web sends what the policy allows past the other program"
+	net_check "status --check names the program that runs first" net_ends 1 \
+		"interface veth-web: program foreign runs before Bulkhead's, and may let packets pass" net_bulkhead status --check
+	net_check "load names the program, and puts Bulkhead's first" net_ends 0 "warning: veth-web: program foreign ran before" \
+		net_bulkhead load "$NET_TMP/policy.ini"
+	net_check "status --check has no problem after that" fine
+	net_denied web tcp "$(net_ip out)" 80 "web sends nothing that the policy denies"
+	net_allowed web tcp "$db4" 80 "web sends what the policy allows"
+	net_check "the load after that writes nothing" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
+	rm -f "${NET_PIN}_foreign"
+else
+	echo "ok $((NET_TEST += 1)) - a program before Bulkhead's # SKIP the kernel has no TCX"
+fi
+net_end

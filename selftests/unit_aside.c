@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The engine's objects: each object that becomes set aside, or counts again, is reported once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/objects.h"
+
+struct heard {
+	unsigned int n;
+	char name[64], why[300]; /* of the last report; why "": it counts again */
+};
+
+static void on_change(void *data)
+{
+	(void)data;
+}
+
+static void on_refusal(void *data, struct json_object *object, const char *why)
+{
+	(void)data;
+	(void)object;
+	(void)why;
+	fail();
+}
+
+static void on_aside(void *data, struct json_object *object, const char *why)
+{
+	struct heard *heard = data;
+
+	heard->n++;
+	snprintf(heard->name, sizeof(heard->name), "%s", api_text(object, "metadata.name"));
+	snprintf(heard->why, sizeof(heard->why), "%s", why ? why : "");
+}
+
+static void take(struct objects *objects, const char *type, const char *text)
+{
+	struct json_object *object = json_tokener_parse(text);
+
+	assert_non_null(object);
+	assert_true(objects_take(objects, type, object));
+	json_object_put(object);
+}
+
+/* @cidrs: rules for one address each. */
+static void take_policy(struct objects *objects, const char *type, unsigned int cidrs)
+{
+	size_t size;
+	char *text;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	fprintf(to,
+		"{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{"
+		"\"name\":\"big\",\"namespace\":\"evil\"},\"spec\":{\"podSelector\":{},\"ingress\":"
+		"[");
+	for (unsigned int i = 0; i < cidrs; i++)
+		fprintf(to, "%s{\"from\":[{\"ipBlock\":{\"cidr\":\"20.0.%u.%u/32\"}}]}",
+			i ? "," : "", i >> 8, i & 255);
+	fprintf(to, "]}}");
+	fclose(to);
+	take(objects, type, text);
+	free(text);
+}
+
+static void compile(struct objects *objects)
+{
+	struct diag diag = {0};
+	struct policy *policy = NULL;
+
+	assert_int_equal(objects_compile(objects, NULL, &diag, &policy), 0);
+	policy_free(policy);
+}
+
+static void reports_each_change_once(void **state)
+{
+	static const struct objects_ops ops = {
+		.changed = on_change, .refused = on_refusal, .aside = on_aside};
+	struct heard heard = {0};
+	struct objects *objects = objects_open(NULL, &ops, &heard);
+
+	(void)state;
+	assert_non_null(objects);
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"namespace\":"
+	     "\"evil\"},\"spec\":{},\"status\":{\"podIPs\":[{\"ip\":\"10.0.0.1\"}]}}");
+	take_policy(objects, "ADDED", 10);
+	compile(objects);
+	assert_int_equal(heard.n, 0);
+	assert_int_equal(objects_aside(objects), 0);
+
+	take_policy(objects, "MODIFIED", 5000);
+	compile(objects);
+	assert_int_equal(heard.n, 1);
+	assert_string_equal(heard.name, "big");
+	assert_string_equal(heard.why,
+			    "isolates what it selects: it needs 4097 segments of addresses "
+			    "or more, the limit is 4096");
+	assert_int_equal(objects_aside(objects), 1);
+	take_policy(objects, "MODIFIED", 5001);
+	compile(objects);
+	assert_int_equal(heard.n, 1);
+
+	/* a new leader writes the Events of what is set aside */
+	objects_tell_refused(objects);
+	assert_int_equal(heard.n, 2);
+
+	take_policy(objects, "MODIFIED", 20);
+	compile(objects);
+	assert_int_equal(heard.n, 3);
+	assert_string_equal(heard.why, "");
+	assert_int_equal(objects_aside(objects), 0);
+
+	take_policy(objects, "MODIFIED", 5000);
+	compile(objects);
+	take_policy(objects, "DELETED", 0);
+	assert_int_equal(objects_aside(objects), 0);
+	compile(objects);
+	assert_int_equal(heard.n, 4);
+	objects_close(objects);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reports_each_change_once),
+	};
+
+	return cmocka_run_group_tests_name("aside", tests, NULL, NULL);
+}

@@ -1,0 +1,677 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Budgets: a policy or namespace that asks for too much is set aside closed. The compiled policy is
+ * then byte for byte that of a cluster in which the same policies stand without rules.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/asides.h"
+#include "compile/blob.h"
+#include "compile/compile.h"
+#include "compile/flow.h"
+#include "compile/frontend.h"
+#include "input/input.h"
+
+/* Objects of the hostile namespace */
+
+static void put_namespace(FILE *to, const char *name)
+{
+	fprintf(to,
+		"{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"%s\"}}\n",
+		name);
+}
+
+/* @n: last two bytes of the address, and the value of the label n; @port: of the name http. */
+static void put_pod(FILE *to, const char *ns, const char *app, unsigned int n, unsigned int port)
+{
+	const char *net = strcmp(ns, "evil") ? "10.0" : "10.1";
+
+	fprintf(to,
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s-%u\","
+		"\"namespace\":\"%s\",\"labels\":{\"app\":\"%s\",\"n\":\"%u\"}},\"spec\":{"
+		"\"nodeName\":\"w\",\"containers\":[{\"name\":\"c\",\"ports\":[{\"name\":\"http\","
+		"\"containerPort\":%u}]}]},\"status\":{\"podIP\":\"%s.%u.%u\"}}\n",
+		app, n, ns, app, n, port, net, n >> 8, n & 255);
+}
+
+/* Begins a policy; the caller puts rules, and then ends the policy. */
+static void begin_policy(FILE *to, const char *name, const char *selector)
+{
+	fprintf(to,
+		"{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":"
+		"{\"name\":\"%s\",\"namespace\":\"evil\"},\"spec\":{\"podSelector\":{%s},"
+		"\"policyTypes\":[\"Ingress\"],\"ingress\":[",
+		name, selector);
+}
+
+static void end_policy(FILE *to)
+{
+	fprintf(to, "]}}\n");
+}
+
+static void put_closed(FILE *to, const char *name, const char *selector)
+{
+	begin_policy(to, name, selector);
+	end_policy(to);
+}
+
+static void put_ports(FILE *to, const char *protocol, unsigned int n)
+{
+	fprintf(to, "\"ports\":[");
+	for (unsigned int i = 0; i < n; i++)
+		fprintf(to, "%s{\"protocol\":\"%s\",\"port\":%u}", i ? "," : "", protocol,
+			1 + 2 * i);
+	fprintf(to, "]");
+}
+
+static void put_pods(FILE *to, unsigned int n, unsigned int port_step)
+{
+	for (unsigned int i = 0; i < n; i++)
+		put_pod(to, "evil", "x", 1 + i, 1000 + i * port_step);
+}
+
+/* Rows: @closed writes the policies that are to be set aside without rules. */
+
+/* @n_ports ports for everybody, and one more for each of @n_cidrs: so many lists. */
+static void put_wide(FILE *to, const char *name, const char *selector, unsigned int n_ports,
+		     unsigned int n_cidrs)
+{
+	begin_policy(to, name, selector);
+	fprintf(to, "{");
+	put_ports(to, "TCP", n_ports);
+	fprintf(to, "}");
+	for (unsigned int i = 0; i < n_cidrs; i++)
+		fprintf(to,
+			",{\"from\":[{\"ipBlock\":{\"cidr\":\"20.%u.%u.0/"
+			"24\"}}],\"ports\":[{\"port\":"
+			"%u}]}",
+			i >> 8, i & 255, 2 + 2 * i);
+	end_policy(to);
+}
+
+static void intervals(FILE *to, bool closed)
+{
+	if (closed)
+		put_closed(to, "big", "");
+	else
+		put_wide(to, "big", "", 20000, 900);
+}
+
+static void list(FILE *to, bool closed)
+{
+	static const char *const protocols[] = {"TCP", "UDP", "SCTP"};
+	static const char *const names[] = {"tcp", "udp", "big"};
+
+	for (int i = 0; i < 3; i++) {
+		if (closed && i == 2) {
+			put_closed(to, names[i], "");
+			continue;
+		}
+		begin_policy(to, names[i], "");
+		fprintf(to, "{");
+		put_ports(to, protocols[i], 32767 + (i == 2));
+		fprintf(to, "}");
+		end_policy(to);
+	}
+}
+
+static void put_cidrs(FILE *to, unsigned int n, bool one_rule)
+{
+	begin_policy(to, "big", "");
+	fprintf(to, "{\"from\":[");
+	for (unsigned int i = 0; i < n; i++) {
+		if (i)
+			fprintf(to, one_rule ? "," : "],\"ports\":[{\"port\":1}]},{\"from\":[");
+		fprintf(to, "{\"ipBlock\":{\"cidr\":\"20.%u.%u.%u/32\"}}", i >> 16, i >> 8 & 255,
+			i & 255);
+	}
+	fprintf(to, "]}");
+	end_policy(to);
+}
+
+static void prefixes(FILE *to, bool closed)
+{
+	if (closed)
+		put_closed(to, "big", "");
+	else
+		put_cidrs(to, 66000, true);
+}
+
+static void segments(FILE *to, bool closed)
+{
+	if (closed)
+		put_closed(to, "big", "");
+	else
+		put_cidrs(to, 4200, false);
+}
+
+static void bytes(FILE *to, bool closed)
+{
+	begin_policy(to, "big", "");
+	for (unsigned int i = 0; !closed && i < 400000; i++)
+		fprintf(to, i ? ",{}" : "{}");
+	end_policy(to);
+}
+
+/* Each exception is a clause of its own that holds in each address of the last rule. */
+static void steps(FILE *to, bool closed)
+{
+	begin_policy(to, "big", "");
+	for (unsigned int i = 0; !closed && i < 3000; i++)
+		fprintf(to,
+			"{\"from\":[{\"ipBlock\":{\"cidr\":\"20.0.0.0/"
+			"8\",\"except\":[\"20.255.%u.%u/"
+			"32\"]}}],\"ports\":[{\"port\":%u}]},",
+			i >> 8, i & 255, 1 + i);
+	for (unsigned int i = 0; !closed && i < 20000; i++)
+		fprintf(to, "%s{\"ipBlock\":{\"cidr\":\"20.%u.%u.1/32\"}}", i ? "," : "{\"from\":[",
+			i >> 8, i & 255);
+	fprintf(to, closed ? "" : "]}");
+	end_policy(to);
+}
+
+/* Each of @n subjects, told apart by a policy of its own, with each of @n peers. */
+static void put_small(FILE *to, unsigned int n)
+{
+	char name[32], selector[64];
+
+	for (unsigned int i = 1; i <= n; i++) {
+		snprintf(name, sizeof(name), "small-%u", i);
+		snprintf(selector, sizeof(selector), "\"matchLabels\":{\"n\":\"%u\"}", i);
+		begin_policy(to, name, selector);
+		fprintf(to, "{\"ports\":[{\"port\":%u}]}", 20000 + i);
+		end_policy(to);
+	}
+}
+
+static void lists(FILE *to, bool closed)
+{
+	put_pods(to, 270, 0);
+	put_small(to, 270);
+	begin_policy(to, "big", "");
+	for (unsigned int i = 1; !closed && i <= 270; i++)
+		fprintf(to,
+			"%s{\"from\":[{\"podSelector\":{\"matchLabels\":{\"n\":\"%u\"}}}],"
+			"\"ports\":[{"
+			"\"port\":%u}]}",
+			i > 1 ? "," : "", i, i);
+	end_policy(to);
+}
+
+static void pairs(FILE *to, bool closed)
+{
+	put_pods(to, 750, 0);
+	put_small(to, 750);
+	begin_policy(to, "tell-apart", "\"matchLabels\":{\"app\":\"none\"}");
+	for (unsigned int i = 1; i <= 750; i++)
+		fprintf(to, "%s{\"from\":[{\"podSelector\":{\"matchLabels\":{\"n\":\"%u\"}}}]}",
+			i > 1 ? "," : "", i);
+	end_policy(to);
+	begin_policy(to, "big", "");
+	if (!closed)
+		fprintf(to, "{\"from\":[{\"podSelector\":{\"matchExpressions\":[{\"key\":\"n\","
+			    "\"operator\":\"Exists\"}]}}],\"ports\":[{\"port\":1}]}");
+	end_policy(to);
+}
+
+static void variations(FILE *to, bool closed)
+{
+	put_pods(to, 4200, 1);
+	begin_policy(to, "big", "");
+	if (!closed)
+		fprintf(to, "{\"ports\":[{\"port\":\"http\"}]}");
+	end_policy(to);
+}
+
+static void namespace_intervals(FILE *to, bool closed)
+{
+	char name[16], selector[64];
+
+	put_pods(to, 5, 0);
+	for (unsigned int i = 1; i <= 5; i++) {
+		snprintf(name, sizeof(name), "big-%u", i);
+		snprintf(selector, sizeof(selector), "\"matchLabels\":{\"n\":\"%u\"}", i);
+		if (closed)
+			put_closed(to, name, selector);
+		else
+			put_wide(to, name, selector, 19000, 5);
+	}
+	put_closed(to, "rest", "");
+}
+
+static void put_admin(FILE *to, unsigned int number)
+{
+	fprintf(to,
+		"{\"apiVersion\":\"policy.networking.k8s.io/"
+		"v1alpha1\",\"kind\":\"AdminNetworkPolicy\","
+		"\"metadata\":{\"name\":\"a%u\"},\"spec\":{\"priority\":%u,\"subject\":{"
+		"\"namespaces\":{"
+		"\"matchLabels\":{\"kubernetes.io/metadata.name\":\"evil\"}}},\"ingress\":[",
+		number, number);
+	for (unsigned int i = 0; i < 10000; i++) {
+		if (i % 100 == 0)
+			fprintf(to,
+				"%s{\"action\":\"Deny\",\"from\":[{\"namespaces\":{}}],\"ports\":[",
+				i ? "]}," : "");
+		fprintf(to, "%s{\"portNumber\":{\"protocol\":\"%s\",\"port\":%u}}",
+			i % 100 ? "," : "", number < 3 ? "TCP" : "SCTP",
+			1 + 2 * (i + number % 3 * 10000));
+	}
+	fprintf(to, "]}]}}\n");
+}
+
+/* The administrator's four policies have more ports than any of the tenant's three. */
+static void beside_admin(FILE *to, bool closed)
+{
+	static const char *const names[] = {"big", "u1", "u2"};
+
+	for (unsigned int i = 0; i < 4; i++)
+		put_admin(to, i);
+	for (unsigned int i = 0; i < 3; i++) {
+		begin_policy(to, names[i], "");
+		for (unsigned int k = 0; k < 9000 && !(closed && !i); k++)
+			fprintf(to, "%s{\"protocol\":\"UDP\",\"port\":%u}",
+				k ? "," : "{\"ports\":[", 1 + 2 * (k + i * 9000));
+		fprintf(to, closed && !i ? "" : "]}");
+		end_policy(to);
+	}
+}
+
+static const struct row {
+	const char *name;
+	void (*put)(FILE *to, bool closed);
+	const char *aside; /* name of the policy that is set aside; NULL: all policies are */
+	const char *why; /* end of the reason */
+} rows[] = {
+	{"one policy's port intervals", intervals, "big", "intervals or more, the limit is 262144"},
+	{"one list's port intervals", list, "big", "it has more ports than they"},
+	{"one list's port intervals beside an administrator's", beside_admin, "big",
+	 "it has more ports than they"},
+	{"one policy's CIDRs", prefixes, "big", "needs 65537 CIDRs or more, the limit is 65536"},
+	{"one policy's segments", segments, "big",
+	 "needs 4097 segments of addresses or more, the limit is 4096"},
+	{"one policy's bytes", bytes, "big",
+	 "of the compiled policy or more, the limit is 16777216"},
+	{"one policy's steps", steps, "big", "steps of the compiler or more, the limit is 8388608"},
+	{"one policy's port lists", lists, "big", "port lists or more, the limit is 65536"},
+	{"one policy's pairs", pairs, "big", "pairs of segments or more, the limit is 524288"},
+	{"a namespace's variations", variations, NULL,
+	 "its namespace needs 4095 variations of port names in one segment or more, the limit of "
+	 "one "
+	 "is 4094"},
+	{"a namespace's port intervals", namespace_intervals, NULL,
+	 "port intervals or more, the limit of one is 1048576"},
+};
+
+#define N_ROWS (sizeof(rows) / sizeof(*rows))
+
+/* The honest namespace */
+
+static void put_honest(FILE *to, const char *more)
+{
+	put_namespace(to, "good");
+	put_pod(to, "good", "db", 1, 80);
+	put_pod(to, "good", "web", 2, 80);
+	fprintf(to,
+		"{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{"
+		"\"name\":\"db\",\"namespace\":\"good\"},\"spec\":{\"podSelector\":{"
+		"\"matchLabels\":{"
+		"\"app\":\"db\"}},\"ingress\":[{\"from\":[{\"podSelector\":{\"matchLabels\":{"
+		"\"app\":"
+		"\"web\"}}},{\"ipBlock\":{\"cidr\":\"20.0.0.0/"
+		"9\"}}],\"ports\":[{\"port\":\"http\"}]}"
+		"%s]}}\n",
+		more);
+	put_namespace(to, "evil");
+	put_pod(to, "evil", "y", 30000, 80);
+}
+
+struct world {
+	struct cluster cluster;
+	const struct policy *base;
+	struct policy *policy;
+	void *bytes;
+	size_t size;
+};
+
+/* @before: what the last compile set aside; NULL: nothing. */
+static void compile_after(struct world *world, const struct row *row, bool closed, const char *more,
+			  const struct asides *before)
+{
+	struct diag diag = {.to = NULL};
+	size_t size;
+	char *text;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	put_honest(to, more);
+	row->put(to, closed);
+	fclose(to);
+	cluster_init(&world->cluster);
+	assert_int_equal(input_parse_json(&world->cluster, text, size, "test", &diag), 0);
+	assert_int_equal(cluster_finish(&world->cluster, &diag), 0);
+	assert_int_equal(compile_again(&world->cluster, world->base, before, &diag, &world->policy),
+			 0);
+	assert_int_equal(blob_write(world->policy, &world->bytes, &world->size), 0);
+	free(text);
+}
+
+static void compile(struct world *world, const struct row *row, bool closed, const char *more,
+		    const struct policy *base)
+{
+	world->base = base;
+	compile_after(world, row, closed, more, NULL);
+}
+
+static void end(struct world *world)
+{
+	free(world->bytes);
+	policy_free(world->policy);
+	cluster_free(&world->cluster);
+}
+
+static bool allows(const struct policy *policy, const char *from, const char *to, const char *port)
+{
+	struct judge_source source = judge_policy(policy);
+	struct decision egress, ingress;
+	struct flow flow = {0};
+	char why[FLOW_TEXT];
+
+	assert_int_equal(address_parse(from, &flow.source), 0);
+	assert_int_equal(address_parse(to, &flow.destination), 0);
+	assert_int_equal(port_parse(port, &flow, why), 0);
+	return judge_flow(&source, policy, &flow, &egress, &ingress);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	const size_t n = strlen(text), n_end = strlen(end);
+
+	return n >= n_end && !strcmp(text + n - n_end, end);
+}
+
+static void check_asides(const struct row *row, const struct world *world)
+{
+	const struct asides *asides = world->policy->asides;
+	size_t n_evil = 0, n_policies = 0;
+
+	for (size_t i = 0; i < world->cluster.n_policies; i++)
+		n_evil += world->cluster.policies[i].ns_name &&
+			  !strcmp(world->cluster.policies[i].ns_name, "evil");
+	assert_non_null(asides);
+	for (size_t i = 0; i < asides->n; i++) {
+		if (strcmp(asides->at[i].kind, "NetworkPolicy"))
+			continue;
+		n_policies++;
+		assert_string_equal(asides->at[i].ns, "evil");
+		if (row->aside)
+			assert_string_equal(asides->at[i].name, row->aside);
+		if (!ends_with(asides->at[i].why, row->why))
+			fail_msg("%s", asides->at[i].why);
+	}
+	assert_int_equal(n_policies, row->aside ? 1 : n_evil);
+}
+
+static void check_verdicts(const struct policy *policy)
+{
+	assert_true(allows(policy, "10.0.0.2", "10.0.0.1", "TCP/80"));
+	assert_false(allows(policy, "10.0.0.2", "10.0.0.1", "TCP/81"));
+	assert_true(allows(policy, "20.1.2.3", "10.0.0.1", "TCP/80"));
+	assert_false(allows(policy, "20.255.2.3", "10.0.0.1", "TCP/80"));
+	/* ingress is the direction that the policies name */
+	assert_false(allows(policy, "10.0.0.2", "10.1.117.48", "TCP/2"));
+	assert_true(allows(policy, "10.1.117.48", "10.0.0.2", "TCP/2"));
+}
+
+static void is_set_aside(void **state)
+{
+	const struct row *row = *state;
+	static const char more[] = ",{\"ports\":[{\"port\":9}]}";
+	struct world open = {0}, closed = {0}, next = {0}, next_closed = {0};
+
+	compile(&open, row, false, "", NULL);
+	compile(&closed, row, true, "", NULL);
+	check_asides(row, &open);
+	assert_null(closed.policy->asides);
+	assert_int_equal(open.size, closed.size);
+	assert_memory_equal(open.bytes, closed.bytes, open.size);
+	check_verdicts(open.policy);
+
+	/* a successor, and a compile of the same objects on top of the policy */
+	compile(&next, row, false, more, open.policy);
+	compile(&next_closed, row, true, more, closed.policy);
+	check_asides(row, &next);
+	assert_int_equal(next.size, next_closed.size);
+	assert_memory_equal(next.bytes, next_closed.bytes, next.size);
+	assert_true(allows(next.policy, "10.0.0.2", "10.0.0.1", "TCP/9"));
+	end(&next_closed);
+	compile(&next_closed, row, false, more, next.policy);
+	assert_int_equal(next_closed.policy->generation, next.policy->generation);
+	end(&open);
+	end(&closed);
+	end(&next);
+	end(&next_closed);
+}
+
+static void big_but_honest(FILE *to, bool closed)
+{
+	(void)closed;
+	/* 1 MB of single ports, and a list of 20,000 CIDRs */
+	put_wide(to, "ports", "", 30000, 2);
+	put_cidrs(to, 20000, true);
+	put_pods(to, 500, 1);
+}
+
+static void honest_policies_are_kept(void **state)
+{
+	static const struct row row = {.put = big_but_honest};
+	struct world world = {0};
+
+	(void)state;
+	compile(&world, &row, false, "", NULL);
+	assert_null(world.policy->asides);
+	assert_true(allows(world.policy, "10.0.0.2", "10.1.117.48", "TCP/1"));
+	assert_false(allows(world.policy, "10.0.0.2", "10.1.117.48", "TCP/2"));
+	end(&world);
+}
+
+static unsigned int changing_port;
+
+static void changing(FILE *to, bool closed)
+{
+	(void)closed;
+	put_pod(to, "evil", "x", 1, changing_port);
+	put_closed(to, "none", "");
+	begin_policy(to, "name", "");
+	fprintf(to, "{\"ports\":[{\"port\":\"http\"}]}");
+	end_policy(to);
+}
+
+/* Variations are never used again. A pod that comes with another port each time uses them up, and
+ * then its segment gets another ID. */
+static void outlives_variations(void **state)
+{
+	static const struct row row = {.put = changing};
+	struct world world = {0};
+	struct policy *base = NULL;
+
+	(void)state;
+	for (changing_port = 1000; changing_port < 1000 + BH_VARIATION_MAX + 20; changing_port++) {
+		compile(&world, &row, false, "", base);
+		policy_free(base);
+		base = world.policy;
+		world.policy = NULL;
+		end(&world);
+	}
+	assert_true(allows(base, "10.0.0.2", "10.1.0.1", "TCP/5113"));
+	assert_false(allows(base, "10.0.0.2", "10.1.0.1", "TCP/5112"));
+	policy_free(base);
+}
+
+/* A process that compiles again does not find out again what a namespace's policies ask for. */
+static void stays_aside(void **state)
+{
+	static const struct row *const all[] = {&rows[0], &rows[N_ROWS - 2], &rows[N_ROWS - 1]};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		struct world first = {0}, again = {0}, other = {0}, changed = {0};
+
+		compile(&first, all[i], false, "", NULL);
+		assert_int_equal(first.policy->asides->again, 0);
+		compile_after(&again, all[i], false, "", first.policy->asides);
+		assert_int_equal(again.policy->asides->again, 1);
+		check_asides(all[i], &again);
+		assert_int_equal(first.size, again.size);
+		assert_memory_equal(first.bytes, again.bytes, first.size);
+		/* another namespace's change does not matter, one of its own does */
+		compile_after(&other, all[i], false, ",{\"ports\":[{\"port\":9}]}",
+			      again.policy->asides);
+		assert_int_equal(other.policy->asides->again, 2);
+		check_asides(all[i], &other);
+		compile_after(&changed, all[i], true, "", other.policy->asides);
+		assert_null(changed.policy->asides);
+		/* after some compiles it is found out again */
+		again.policy->asides->again = 1000;
+		end(&other);
+		other = (struct world){0};
+		compile_after(&other, all[i], false, "", again.policy->asides);
+		assert_int_equal(other.policy->asides->again, 0);
+		end(&first);
+		end(&again);
+		end(&other);
+		end(&changed);
+	}
+}
+
+static void many_ports(FILE *to, bool closed)
+{
+	(void)closed;
+	put_pods(to, 4200, 1);
+	put_closed(to, "none", "\"matchLabels\":{\"app\":\"none\"}");
+}
+
+/* A policy of one namespace uses port names, pods of another number them in too many ways: only
+ * these pods lose their names, and the policy counts. */
+static void takes_no_others_along(void **state)
+{
+	static const struct row row = {.put = many_ports};
+	static const char egress[] =
+		"]}}\n{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\","
+		"\"metadata\":{\"name\":\"out\",\"namespace\":\"good\"},\"spec\":{"
+		"\"podSelector\":{\"matchLabels\":{\"app\":\"web\"}},\"policyTypes\":["
+		"\"Egress\"],\"egress\":[{\"ports\":[{\"port\":\"http\"}]}";
+	struct world world = {0};
+	const struct asides *asides;
+
+	(void)state;
+	compile(&world, &row, false, egress, NULL);
+	asides = world.policy->asides;
+	assert_non_null(asides);
+	assert_string_equal(asides->at[asides->n - 1].kind, "Namespace");
+	assert_string_equal(asides->at[asides->n - 1].name, "evil");
+	assert_string_equal(asides->at[asides->n - 1].effect, "its pods have no named ports");
+	for (size_t i = 0; i < asides->n; i++)
+		assert_string_not_equal(asides->at[i].ns, "good");
+	assert_true(allows(world.policy, "10.0.0.2", "10.0.0.1", "TCP/80"));
+	assert_false(allows(world.policy, "10.0.0.2", "10.1.0.1", "TCP/1000"));
+	assert_false(allows(world.policy, "10.0.0.2", "10.1.0.1", "TCP/81"));
+	end(&world);
+}
+
+static void put_service(FILE *to, unsigned int number, unsigned int n_addresses,
+			unsigned int n_ports)
+{
+	fprintf(to,
+		"{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"s%u\","
+		"\"namespace\":\"evil\"},\"spec\":{\"selector\":{\"app\":\"y\"},\"clusterIP\":"
+		"\"172.16.%u.%u\",\"externalIPs\":[",
+		number, number >> 8, number & 255);
+	for (unsigned int i = 0; i < n_addresses; i++)
+		fprintf(to, "%s\"30.0.%u.%u\"", i ? "," : "", i >> 8, i & 255);
+	fprintf(to, "],\"ports\":[");
+	for (unsigned int i = 0; i < n_ports; i++)
+		fprintf(to, "%s{\"name\":\"p%u\",\"port\":%u}", i ? "," : "", i,
+			1 + (number * 100 + i) % 65535);
+	fprintf(to, "]}}\n");
+}
+
+static void one_service(FILE *to, bool closed)
+{
+	(void)closed;
+	put_closed(to, "none", "");
+	put_service(to, 1, 2000, 100);
+	put_service(to, 2, 1, 1);
+}
+
+static void many_services(FILE *to, bool closed)
+{
+	(void)closed;
+	put_closed(to, "none", "");
+	for (unsigned int i = 1; i <= 300; i++)
+		put_service(to, i, 50, 100);
+}
+
+static enum service_answer answer_at(const struct world *world, const char *text, uint16_t port)
+{
+	struct service_frontends found;
+	struct address address;
+
+	assert_int_equal(address_parse(text, &address), 0);
+	return service_find(world->policy, NULL, &address, IPPROTO_TCP, port, &found);
+}
+
+/* The addresses of a Service that is set aside are still a Service's, at every port. */
+static void services_are_set_aside(void **state)
+{
+	static const struct row one = {.put = one_service}, many = {.put = many_services};
+	struct world world = {0};
+
+	(void)state;
+	compile(&world, &one, false, "", NULL);
+	assert_int_equal(world.policy->asides->n, 1);
+	assert_string_equal(world.policy->asides->at->kind, "Service");
+	assert_string_equal(world.policy->asides->at->name, "s1");
+	assert_string_equal(world.policy->asides->at->why,
+			    "it needs 200200 addresses and ports, the limit is 65536");
+	assert_in_range(world.policy->n_frontends, 2001, 2003);
+	assert_int_equal(world.policy->n_backends, 1);
+	assert_int_equal(answer_at(&world, "30.0.0.9", 102), SERVICE_NO_PORT);
+	assert_int_equal(answer_at(&world, "172.16.0.2", 201), SERVICE_FOUND);
+	check_verdicts(world.policy);
+	end(&world);
+
+	compile(&world, &many, false, "", NULL);
+	assert_int_equal(world.policy->asides->n, 300);
+	assert_string_equal(world.policy->asides->at->why,
+			    "the Services of its namespace need 1560000 addresses and ports, the "
+			    "limit is 1048576");
+	check_verdicts(world.policy);
+	end(&world);
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[N_ROWS + 5] = {
+		cmocka_unit_test(takes_no_others_along),
+		cmocka_unit_test(stays_aside),
+		cmocka_unit_test(services_are_set_aside),
+		cmocka_unit_test(honest_policies_are_kept),
+		cmocka_unit_test(outlives_variations),
+	};
+
+	for (size_t i = 0; i < N_ROWS; i++)
+		tests[i + 5] = (struct CMUnitTest){.name = rows[i].name,
+						   .test_func = is_set_aside,
+						   .initial_state = (void *)&rows[i]};
+	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
+}

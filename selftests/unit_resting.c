@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a follower states of addresses that have left its node's Pods, and for how long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cluster/resting.h"
+#include "cni/left.h"
+
+/* The clock in ms; the loop is not run. */
+static uint64_t now;
+
+uint64_t api_now(void)
+{
+	return now;
+}
+
+void api_timer_set(struct api *api, struct api_timer *timer, unsigned int ms)
+{
+	(void)api;
+	timer->due = now + ms;
+}
+
+void api_timer_stop(struct api *api, struct api_timer *timer)
+{
+	(void)api;
+	timer->due = 0;
+}
+
+static struct api_reader *folder;
+
+void api_reader_add(struct api *api, struct api_reader *reader)
+{
+	(void)api;
+	folder = reader;
+}
+
+static char records[] = "/tmp/unit_resting.XXXXXX";
+static struct resting *resting;
+static struct lh_table *pods;
+
+static void on_change(void *data)
+{
+	(void)data;
+}
+
+static int reopen(void)
+{
+	static struct diag diag;
+	static const struct node_options node = {.pin = "/nonexistent"};
+	const struct resting_options options = {
+		.records = records, .node = &node, .diag = &diag, .changed = on_change};
+
+	return resting_open(NULL, &options, &resting);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	now = 1000;
+	strcpy(records + strlen(records) - 6, "XXXXXX");
+	pods = lh_kchar_table_new(8, NULL);
+	return !mkdtemp(records) || !pods || reopen();
+}
+
+static void remove_note(void *data, const struct left_address *left)
+{
+	(void)data;
+	left_remove(records, left);
+}
+
+static int end(void **state)
+{
+	char *path = left_folder(records);
+
+	(void)state;
+	resting_close(resting);
+	lh_table_free(pods);
+	left_each(records, remove_note, NULL);
+	rmdir(path);
+	free(path);
+	return rmdir(records);
+}
+
+static struct left_address address(const char *text, const char *uid, bool rests)
+{
+	struct left_address left = {.ns = "shop", .name = "db", .rests = rests};
+
+	assert_int_equal(address_parse(text, &left.address), 0);
+	snprintf(left.uid, sizeof(left.uid), "%s", uid);
+	return left;
+}
+
+static void note(const char *text, const char *uid, bool rests)
+{
+	const struct left_address left = address(text, uid, rests);
+
+	assert_int_equal(left_put(records, &left), 0);
+	folder->ready(folder->data);
+}
+
+static unsigned int look(void)
+{
+	const struct resting_view view = {.pods = pods, .active = 7, .oldest = 7};
+
+	return resting_look(resting, &view);
+}
+
+static void stated(const char *text)
+{
+	struct json_object *list = resting_statements(resting);
+
+	assert_string_equal(json_object_to_json_string_ext(list, JSON_C_TO_STRING_PLAIN), text);
+	json_object_put(list);
+}
+
+static struct json_object *pod(const char *uid, const char *ip)
+{
+	struct json_object *object;
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\": {\"namespace\": \"shop\", \"name\": \"db\", \"uid\": \"%s\"}, "
+		 "\"status\": {\"podIP\": \"%s\", \"podIPs\": [{\"ip\": \"%s\"}]}}",
+		 uid, ip, ip);
+	object = json_tokener_parse(text);
+	assert_non_null(object);
+	return object;
+}
+
+#define DB "[{\"address\":\"10.0.0.1\",\"namespace\":\"shop\",\"name\":\"db\",\"uid\":\"u-1\"}]"
+
+static void as_long_as_the_object_names_it(void **state)
+{
+	struct json_object *object = pod("u-1", "10.0.0.1");
+
+	(void)state;
+	lh_table_insert(pods, "shop/db", object);
+	note("10.0.0.1", "u-1", false);
+	assert_int_equal(look(), RESTING_STATED);
+	stated(DB);
+	assert_int_equal(look(), 0);
+	now += 60000;
+	assert_int_equal(look(), 0);
+	lh_table_delete(pods, "shop/db");
+	json_object_put(object);
+	/* the engine may hear of the shorter list first */
+	assert_int_equal(look(), 0);
+	now += 9999;
+	assert_int_equal(look(), 0);
+	stated(DB);
+	now += 1;
+	assert_int_equal(look(), RESTING_STATED);
+	stated("[]");
+}
+
+static void until_the_pod_has_it_again(void **state)
+{
+	const struct left_address left = address("10.0.0.1", "u-1", true);
+
+	(void)state;
+	note("10.0.0.1", "u-1", true);
+	assert_int_equal(look(), RESTING_STATED);
+	left_remove(records, &left);
+	folder->ready(folder->data);
+	assert_int_equal(look(), RESTING_STATED);
+	stated("[]");
+}
+
+static void after_a_restart(void **state)
+{
+	(void)state;
+	note("10.0.0.1", "u-1", true);
+	resting_close(resting);
+	assert_int_equal(reopen(), 0);
+	assert_int_equal(look(), RESTING_STATED);
+	stated(DB);
+}
+
+/* Without a policy that lacks the address, the address rests however long. */
+static void no_rest_ends_without_a_policy(void **state)
+{
+	const struct left_address left = address("10.0.0.1", "u-1", true);
+	struct address late;
+	size_t n;
+
+	(void)state;
+	note("10.0.0.1", "u-1", true);
+	assert_int_equal(look(), RESTING_STATED);
+	assert_int_equal(resting_late(resting, &late), 0);
+	now += RESTING_LATE_MS;
+	assert_int_equal(look(), RESTING_STATED);
+	for (int i = 0; i < 3; i++) {
+		struct json_object *list;
+
+		look();
+		list = resting_statements(resting);
+		resting_told(resting, list);
+		json_object_put(list);
+		now += 3600000;
+	}
+	assert_int_equal(resting_late(resting, &late), 1);
+	assert_memory_equal(&late, &left.address, sizeof(late));
+	assert_int_equal(resting_count(resting, &n), 1);
+	assert_int_equal(n, 1);
+}
+
+static void who_is_kept_off(void **state)
+{
+	struct {
+		const char *uid, *ip;
+		bool rests, off;
+	} rows[] = {
+		{"u-1", "10.0.0.1", true, true}, /* it has left this Pod */
+		{"u-2", "10.0.0.1", true, true},  {"u-1", "10.0.0.2", true, false},
+		{"u-1", "10.0.0.1", false, true}, {"u-2", "10.0.0.1", false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct json_object *object = pod(rows[i].uid, rows[i].ip);
+
+		note("10.0.0.1", "u-1", rows[i].rests);
+		look();
+		assert_int_equal(resting_keeps_off(resting, object), rows[i].off);
+		json_object_put(object);
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {
+		TEST(as_long_as_the_object_names_it),
+		TEST(until_the_pod_has_it_again),
+		TEST(after_a_restart),
+		TEST(no_rest_ends_without_a_policy),
+		TEST(who_is_kept_off),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

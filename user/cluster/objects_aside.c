@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Policies, Namespaces and Services that the last compile of all objects set aside, since they were
+ * over a budget (compile/budget.h). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/objects_kept.h"
+#include "compile/asides.h"
+
+static const struct aside *find(const struct asides *asides, const struct kind *kind,
+				const char *key)
+{
+	const char *slash = strchr(key, '/');
+	const size_t n_ns = slash ? (size_t)(slash - key) : 0;
+
+	for (size_t i = 0; asides && i < asides->n; i++) {
+		const struct aside *aside = &asides->at[i];
+
+		if (!strcmp(aside->kind, kind->name) && strlen(aside->ns) == n_ns &&
+		    !memcmp(aside->ns, key, n_ns) && !strcmp(aside->name, slash ? slash + 1 : key))
+			return aside;
+	}
+	return NULL;
+}
+
+static void report(const struct objects *objects, const struct kept *kept)
+{
+	struct json_object *object = kept->text ? json_tokener_parse(kept->text) : NULL;
+
+	if (object && objects->ops.aside)
+		objects->ops.aside(objects->data, object, kept->aside);
+	json_object_put(object);
+}
+
+/* Reports the policy only where it becomes set aside, or is no longer: the figures in the reason
+ * change with the cluster. */
+static void set_aside(struct objects *objects, struct kept *kept, const struct aside *aside)
+{
+	const bool was = kept->aside;
+
+	free(kept->aside);
+	kept->aside = NULL;
+	if (aside && asprintf(&kept->aside, "%s: %s", aside->effect, aside->why) < 0)
+		kept->aside = NULL;
+	objects->aside += !!kept->aside - was;
+	if (was != !!kept->aside)
+		report(objects, kept);
+}
+
+void objects_note_asides(struct objects *objects, struct asides *asides)
+{
+	/* the places were in a cluster that is freed */
+	for (size_t i = 0; asides && i < asides->n; i++)
+		asides->at[i].where = (struct where){0};
+	asides_free(objects->asides);
+	objects->asides = asides;
+	for (size_t i = 0; i < N_KINDS; i++) {
+		const struct collection *collection = &objects->collections[i];
+		struct lh_entry *entry = collection->kept->head;
+
+		if (!collection->kind->policy && strcmp(collection->kind->name, "Service") &&
+		    strcmp(collection->kind->name, "Namespace"))
+			continue;
+		for (; entry; entry = entry->next)
+			set_aside(objects, lh_entry_v(entry),
+				  find(asides, collection->kind, lh_entry_k(entry)));
+	}
+}
+
+void objects_tell_asides(const struct objects *objects)
+{
+	for (size_t i = 0; i < N_KINDS; i++) {
+		struct lh_entry *entry = objects->collections[i].kept->head;
+
+		for (; entry; entry = entry->next)
+			if (((struct kept *)lh_entry_v(entry))->aside)
+				report(objects, lh_entry_v(entry));
+	}
+}
+
+size_t objects_aside(const struct objects *objects)
+{
+	return objects->aside;
+}
+
+bool objects_is_aside(const struct objects *objects, struct json_object *object)
+{
+	const char *kind = api_text(object, "kind"), *name = api_text(object, "metadata.name");
+	const char *ns = api_text(object, "metadata.namespace");
+	char key[512];
+
+	snprintf(key, sizeof(key), "%s%s%s", ns ? ns : "", ns ? "/" : "", name ? name : "");
+	for (size_t i = 0; kind && i < N_KINDS; i++) {
+		const struct lh_entry *entry =
+			strcmp(object_kinds[i].name, kind)
+				? NULL
+				: lh_table_lookup_entry(objects->collections[i].kept, key);
+
+		if (entry && ((struct kept *)lh_entry_v(entry))->aside)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Addresses that several of the kept objects name: which objects are told, and when. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/objects_kept.h"
+#include "model/arrays.h"
+
+static void free_contested(struct lh_entry *entry)
+{
+	free(lh_entry_v(entry));
+	free(lh_entry_k(entry));
+}
+
+struct lh_table *contested_new(void)
+{
+	return check_memory(lh_kchar_table_new(16, free_contested));
+}
+
+/* An object may lose one address and keep another: the first loss is the reason. */
+static void add(void *data, const struct contested *contested)
+{
+	struct lh_table *table = data;
+	struct lh_entry *entry;
+	char key[600], why[1700], *text;
+
+	snprintf(key, sizeof(key), "%s %s%s%s", contested->kind, contested->ns ? contested->ns : "",
+		 contested->ns ? "/" : "", contested->name);
+	snprintf(why, sizeof(why), "%s: %s", key, contested->why ? contested->why : "");
+	entry = lh_table_lookup_entry(table, key);
+	if (entry && (lh_entry_v(entry) || !contested->why))
+		return;
+	text = contested->why ? check_memory(strdup(why)) : NULL;
+	if (entry)
+		lh_entry_set_val(entry, text);
+	else
+		lh_table_insert(table, check_memory(strdup(key)), text);
+}
+
+static const char *why_of(struct lh_table *table, const char *key)
+{
+	struct lh_entry *entry = table ? lh_table_lookup_entry(table, key) : NULL;
+
+	return entry ? lh_entry_v(entry) : NULL;
+}
+
+/* Tells of the object of "KIND KEY" where it is still there. */
+static void tell(const struct objects *objects, const char *name, const char *why)
+{
+	const char *key = strchr(name, ' ') + 1;
+
+	for (size_t i = 0; i < N_KINDS; i++) {
+		const size_t length = strlen(object_kinds[i].name);
+		struct lh_entry *entry = NULL;
+		const struct kept *kept;
+		struct json_object *object;
+
+		if (!strncmp(name, object_kinds[i].name, length) && name[length] == ' ')
+			entry = lh_table_lookup_entry(objects->collections[i].kept, key);
+		kept = entry ? lh_entry_v(entry) : NULL;
+		object = kept && kept->text ? json_tokener_parse(kept->text) : NULL;
+		if (object)
+			objects->ops.refused(objects->data, object, why);
+		json_object_put(object);
+	}
+}
+
+void contested_tell(const struct objects *objects)
+{
+	struct lh_entry *entry = objects->contested ? objects->contested->head : NULL;
+
+	for (; entry; entry = entry->next)
+		if (lh_entry_v(entry))
+			tell(objects, lh_entry_k(entry), lh_entry_v(entry));
+}
+
+void contested_set(struct objects *objects, struct lh_table *table)
+{
+	struct lh_table *last = objects->contested;
+	struct lh_entry *entry;
+
+	objects->contested = table;
+	objects->lost = 0;
+	for (entry = last ? last->head : NULL; entry; entry = entry->next)
+		if (lh_entry_v(entry) && !why_of(table, lh_entry_k(entry)))
+			tell(objects, lh_entry_k(entry), NULL);
+	for (entry = table->head; entry; entry = entry->next) {
+		const char *why = lh_entry_v(entry), *former = why_of(last, lh_entry_k(entry));
+
+		objects->lost += !!why;
+		if (why && (!former || strcmp(why, former)))
+			tell(objects, lh_entry_k(entry), why);
+	}
+	if (last)
+		lh_table_free(last);
+}
+
+/* Notes a Pod of which a node has spoken, for the next compile. */
+static void concerns(void *data, const char *pod)
+{
+	struct objects *objects = data;
+
+	for (size_t i = 0; i < N_KINDS; i++)
+		if (kind_is_pod(&object_kinds[i]) &&
+		    lh_table_lookup_entry(objects->collections[i].kept, pod)) {
+			objects_note(&objects->collections[i], pod);
+			objects->ops.changed(objects->data);
+		}
+}
+
+void objects_left(struct objects *objects, const char *node, struct json_object *left)
+{
+	claims_note(objects->claims, node, left, concerns, objects);
+}
+
+/* Addresses that pass from one Pod to another */
+
+static void hold(void *data, const char *pod)
+{
+	struct lh_table *held = data;
+
+	if (!lh_table_lookup_entry(held, pod))
+		lh_table_insert(held, check_memory(strdup(pod)), NULL);
+}
+
+void objects_settle(struct objects *objects, struct cluster *cluster, const struct policy *base,
+		    struct lh_table *contested)
+{
+	struct lh_table *held = objects->since.held;
+
+	while (held->head)
+		lh_table_delete_entry(held, held->head);
+	claims_leave(objects->claims, cluster);
+	if (contested)
+		claims_settle(cluster, base, add, contested);
+	if (objects->ops.two_steps && base)
+		claims_pass(cluster, base, hold, held);
+}
+
+void objects_note_held(struct objects *objects)
+{
+	struct lh_entry *entry;
+
+	for (entry = objects->since.held->head; entry; entry = entry->next)
+		concerns(objects, lh_entry_k(entry));
+}

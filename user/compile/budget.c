@@ -1,0 +1,710 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "compile/budget.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "model/service.h"
+
+#define NO_LIMIT UINT32_MAX
+#define NOBODY UINT32_MAX
+
+/* Work that is left out costs a pass: so many steps of accounts over their budget end the pass. */
+#define WASTE_MAX (128u << 20)
+
+/* OPERATING.md says why each limit is what it is. */
+const struct budget_limit budget_limits[BUDGETS] = {
+	[BUDGET_PREFIXES] = {"CIDRs", 1 << 16, 1 << 17, sizeof(struct policy_prefix)},
+	[BUDGET_SEGMENTS] = {"segments of addresses", 1 << 12, 1 << 14,
+			     sizeof(struct policy_segment)},
+	[BUDGET_VARIATIONS] = {"variations of port names in one segment", NO_LIMIT,
+			       BH_VARIATION_MAX, sizeof(struct policy_variation)},
+	[BUDGET_LISTS] = {"port lists", 1 << 16, 1 << 18, sizeof(struct policy_class)},
+	[BUDGET_INTERVALS] = {"port intervals", 1 << 18, 1 << 20, sizeof(struct bh_interval)},
+	[BUDGET_PAIRS] = {"pairs of segments", 1 << 19, 1 << 21, sizeof(struct policy_pair)},
+	[BUDGET_BYTES] = {"bytes of the compiled policy", 1 << 24, 1 << 26, 1},
+	[BUDGET_STEPS] = {"steps of the compiler", 1 << 23, 1 << 25, 0},
+	[BUDGET_FRONTENDS] = {"addresses and ports", 1 << 16, 1 << 20, 0},
+	[BUDGET_BACKENDS] = {"backends", 1 << 18, 1 << 20, 0},
+};
+
+struct account {
+	bool is_namespace;
+	bool nameless; /* over by variations: its pods' port names get no numbers */
+	bool over;
+	uint64_t spent[BUDGETS];
+	char *why; /* over: the budget, the figure and the limit */
+};
+
+struct budgets {
+	const struct cluster *given; /* the cluster as it came */
+	struct cluster view; /* the cluster with the policies below */
+	struct policy_object *policies;
+	struct service *services; /* in place of the cluster's */
+	char **service_why; /* by Service that is aside */
+	bool *aside; /* by policy */
+	char **why; /* by policy that is aside */
+	bool *nameless; /* by namespace: its pods' port names have no number */
+	char **ns_why; /* by namespace that is nameless; NULL: policies of it say why */
+	uint32_t *ns_of; /* by policy: its namespace; NOBODY: an administrator's policy */
+	struct account *objects; /* by policy */
+	struct account *namespaces;
+	uint64_t wasted; /* steps that accounts over a budget have charged */
+	bool any_over, stopped;
+	struct intern regions; /* sets of matchers that one account has in a region */
+	uint32_t *marks; /* by policy, then by namespace: the region that last began there */
+	uint32_t n_regions;
+};
+
+/* What the rules of a list cost. */
+struct cost {
+	uint64_t each; /* each rule */
+	const uint32_t *spans; /* NULL: see `each`; else each rule costs the intervals that so many
+				* ports may begin */
+	uint64_t most; /* a policy, or the namespace, pays no more */
+};
+
+/* Accounts */
+
+static void open_accounts(struct budgets *b)
+{
+	const size_t n = b->given->n_policies, n_ns = b->given->n_namespaces;
+
+	b->objects = grow_zeroed(n, sizeof(*b->objects));
+	b->namespaces = grow_zeroed(n_ns, sizeof(*b->namespaces));
+	b->marks = grow_zeroed(n + n_ns, sizeof(*b->marks));
+	b->any_over = b->stopped = false;
+	b->wasted = b->n_regions = 0;
+	b->regions = (struct intern){0};
+	for (size_t i = 0; i < n_ns; i++)
+		b->namespaces[i].is_namespace = true;
+}
+
+static void close_accounts(struct budgets *b)
+{
+	for (size_t i = 0; i < b->given->n_policies; i++)
+		free(b->objects[i].why);
+	for (size_t i = 0; i < b->given->n_namespaces; i++)
+		free(b->namespaces[i].why);
+	free(b->objects);
+	free(b->namespaces);
+	free(b->marks);
+	intern_free(&b->regions);
+}
+
+void budgets_open(struct compiler *c)
+{
+	const struct cluster *cluster = c->cluster;
+	struct budgets *b = grow_zeroed(1, sizeof(*b));
+
+	b->given = cluster;
+	b->view = *cluster;
+	b->view.policies = b->policies = grow_zeroed(cluster->n_policies, sizeof(*b->policies));
+	b->view.services = b->services = grow_zeroed(cluster->n_services, sizeof(*b->services));
+	b->service_why = grow_zeroed(cluster->n_services, sizeof(*b->service_why));
+	for (size_t i = 0; i < cluster->n_services; i++)
+		b->services[i] = cluster->services[i];
+	b->aside = grow_zeroed(cluster->n_policies, sizeof(*b->aside));
+	b->why = grow_zeroed(cluster->n_policies, sizeof(*b->why));
+	b->nameless = grow_zeroed(cluster->n_namespaces, sizeof(*b->nameless));
+	b->ns_why = grow_zeroed(cluster->n_namespaces, sizeof(*b->ns_why));
+	b->ns_of = grow_zeroed(cluster->n_policies, sizeof(*b->ns_of));
+	for (size_t i = 0; i < cluster->n_policies; i++) {
+		const char *ns = cluster->policies[i].ns_name;
+
+		b->policies[i] = cluster->policies[i];
+		b->ns_of[i] = ns ? cluster_namespace(cluster, ns) - cluster->namespaces : NOBODY;
+	}
+	open_accounts(b);
+	c->budgets = b;
+	c->cluster = &b->view;
+	budget_check_services(c);
+}
+
+void budgets_close(struct budgets *b)
+{
+	if (!b)
+		return;
+	close_accounts(b);
+	for (size_t i = 0; i < b->given->n_policies; i++)
+		free(b->why[i]);
+	for (size_t i = 0; i < b->given->n_services; i++)
+		free(b->service_why[i]);
+	free(b->service_why);
+	free(b->services);
+	free(b->policies);
+	free(b->aside);
+	free(b->why);
+	for (size_t i = 0; i < b->given->n_namespaces; i++)
+		free(b->ns_why[i]);
+	free(b->ns_why);
+	free(b->nameless);
+	free(b->ns_of);
+	free(b);
+}
+
+static uint32_t number_of(const struct compiler *c, const struct policy_object *policy)
+{
+	return policy ? policy - c->cluster->policies : NOBODY;
+}
+
+static void put_over(struct budgets *b, struct account *account, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void put_over(struct budgets *b, struct account *account, const char *format, ...)
+{
+	va_list args;
+
+	if (account->over)
+		return;
+	va_start(args, format);
+	if (vasprintf(&account->why, format, args) < 0)
+		account->why = NULL;
+	va_end(args);
+	if (!account->why)
+		memory_exhausted();
+	account->over = b->any_over = true;
+	b->wasted += account->spent[BUDGET_STEPS];
+	b->stopped |= b->wasted > WASTE_MAX;
+}
+
+/* The one place in which a figure meets its limit. */
+static void check(struct budgets *b, struct account *account, enum budget budget)
+{
+	const struct budget_limit *limits = &budget_limits[budget];
+	const uint32_t limit = account->is_namespace ? limits->ns : limits->object;
+
+	if (account->spent[budget] <= limit || limit == NO_LIMIT)
+		return;
+	if (account->is_namespace)
+		put_over(b, account,
+			 "its namespace needs %" PRIu64 " %s or more, the limit of one is %u",
+			 account->spent[budget], limits->what, limit);
+	else
+		put_over(b, account, "it needs %" PRIu64 " %s or more, the limit is %u",
+			 account->spent[budget], limits->what, limit);
+}
+
+/* Returns false where the account is over a budget. */
+static bool spend(struct budgets *b, struct account *account, enum budget budget, uint64_t n)
+{
+	if (account->over || b->stopped)
+		return false;
+	account->spent[budget] += n;
+	check(b, account, budget);
+	if (budget != BUDGET_BYTES && budget_limits[budget].bytes) {
+		account->spent[BUDGET_BYTES] += n * budget_limits[budget].bytes;
+		check(b, account, BUDGET_BYTES);
+	}
+	return !account->over;
+}
+
+static bool spend_object(struct budgets *b, uint32_t policy, enum budget budget, uint64_t n)
+{
+	if (policy == NOBODY || b->ns_of[policy] == NOBODY)
+		return !b->stopped;
+	return spend(b, &b->objects[policy], budget, n);
+}
+
+static bool spend_namespace(struct budgets *b, uint32_t ns, enum budget budget, uint64_t n)
+{
+	return ns == NOBODY ? !b->stopped : spend(b, &b->namespaces[ns], budget, n);
+}
+
+/* Charges */
+
+bool budget_charge(struct compiler *c, const struct policy_object *policy, enum budget budget,
+		   uint64_t n)
+{
+	struct budgets *b = c->budgets;
+	const uint32_t number = number_of(c, policy);
+	bool kept;
+
+	if (!b || number == NOBODY)
+		return true;
+	kept = spend_object(b, number, budget, n);
+	return spend_namespace(b, b->ns_of[number], budget, n) && kept;
+}
+
+bool budget_is_kept(const struct compiler *c, const struct policy_object *policy)
+{
+	const struct budgets *b = c->budgets;
+	const uint32_t number = number_of(c, policy);
+	uint32_t ns;
+
+	if (!b || number == NOBODY)
+		return true;
+	ns = b->ns_of[number];
+	return !b->stopped &&
+	       (ns == NOBODY || !(b->objects[number].over || b->namespaces[ns].over));
+}
+
+bool budget_any_over(const struct compiler *c)
+{
+	return c->budgets && c->budgets->any_over;
+}
+
+/* Returns the namespace that pays for a list of rules: the only one that has NetworkPolicies in it.
+ */
+static uint32_t payer_of(const struct compiler *c, const uint32_t *rules, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t ns = c->budgets->ns_of[number_of(c, c->rules.at[rules[i]].policy)];
+
+		if (ns != NOBODY)
+			return ns;
+	}
+	return NOBODY;
+}
+
+bool budget_charge_namespace(struct compiler *c, const uint32_t *rules, size_t n,
+			     enum budget budget, uint64_t units)
+{
+	return !c->budgets || spend_namespace(c->budgets, payer_of(c, rules, n), budget, units);
+}
+
+/* Charges a list of rules: each policy with the sum of what its rules cost, and the namespace with
+ * the sum of all; neither with more than @most. */
+static bool charge_list(struct compiler *c, const uint32_t *rules, size_t n, enum budget budget,
+			const struct cost *cost)
+{
+	uint64_t all = 0, sum;
+	bool kept = true;
+
+	if (!c->budgets)
+		return true;
+	for (size_t i = 0; i < n;) {
+		const struct policy_object *policy = c->rules.at[rules[i]].policy;
+
+		for (sum = 0; i < n && c->rules.at[rules[i]].policy == policy; i++)
+			sum += cost->spans ? 2 * (uint64_t)cost->spans[i] + 1 : cost->each;
+		all += sum;
+		kept &= spend_object(c->budgets, number_of(c, policy), budget,
+				     sum < cost->most ? sum : cost->most);
+	}
+	return budget_charge_namespace(c, rules, n, budget, all < cost->most ? all : cost->most) &&
+	       kept;
+}
+
+bool budget_charge_rules(struct compiler *c, const uint32_t *rules, size_t n, enum budget budget,
+			 uint64_t each)
+{
+	return charge_list(c, rules, n, budget, &(struct cost){.each = each, .most = UINT64_MAX});
+}
+
+bool budget_charge_once(struct compiler *c, const uint32_t *rules, size_t n, enum budget budget)
+{
+	return charge_list(c, rules, n, budget, &(struct cost){.each = 1, .most = 1});
+}
+
+bool budget_charge_spans(struct compiler *c, const uint32_t *rules, const uint32_t *spans, size_t n,
+			 enum budget budget, uint64_t most)
+{
+	return charge_list(c, rules, n, budget, &(struct cost){.spans = spans, .most = most});
+}
+
+void budget_charge_matchers(struct compiler *c, const uint32_t *matchers, size_t n,
+			    enum budget budget, uint64_t each)
+{
+	for (size_t i = 0, end; c->budgets && i < n; i = end) {
+		const struct policy_object *policy = c->matchers.at[matchers[i]].owner;
+
+		for (end = i + 1; end < n && c->matchers.at[matchers[end]].owner == policy;)
+			end++;
+		budget_charge(c, policy, budget, (end - i) * each);
+	}
+}
+
+/* Regions */
+
+/* Returns true where no region before has the same matchers of the account. */
+static bool is_new_set(struct compiler *c, uint32_t account, const uint32_t *clauses, size_t n,
+		       const uint32_t *matcher_of)
+{
+	numbers_t set = {0};
+	bool fresh;
+
+	array_push(&set, account);
+	for (size_t i = 0; i < n; i++)
+		if (!i || matcher_of[clauses[i]] != set.at[set.n - 1])
+			array_push(&set, matcher_of[clauses[i]]);
+	intern_add(&c->budgets->regions, set.at, set.n * sizeof(*set.at), &fresh);
+	array_free(&set);
+	return fresh;
+}
+
+/* Marks what the region's edges belong to, and charges the prefix. */
+static void mark_owner(struct budgets *b, uint32_t policy)
+{
+	const uint32_t ns = policy == NOBODY ? NOBODY : b->ns_of[policy];
+	uint32_t *of_policy, *of_ns;
+
+	if (ns == NOBODY)
+		return;
+	of_policy = &b->marks[policy];
+	of_ns = &b->marks[b->given->n_policies + ns];
+	if (*of_policy != b->n_regions)
+		spend_object(b, policy, BUDGET_PREFIXES, 1);
+	if (*of_ns != b->n_regions)
+		spend_namespace(b, ns, BUDGET_PREFIXES, 1);
+	*of_policy = *of_ns = b->n_regions;
+}
+
+static uint32_t owner_of(const struct compiler *c, uint32_t matcher)
+{
+	return number_of(c, c->matchers.at[matcher].owner);
+}
+
+static uint32_t owner_ns_of(const struct compiler *c, uint32_t matcher)
+{
+	const uint32_t policy = owner_of(c, matcher);
+
+	return policy == NOBODY ? NOBODY : c->budgets->ns_of[policy];
+}
+
+/* Charges each account whose clauses hold in the region. Those of one policy stand next to each
+ * other, and those of one namespace: clauses are numbered in the order of the policies. */
+static void charge_clauses(struct compiler *c, const numbers_t *clauses, const uint32_t *matcher_of,
+			   bool is_ns)
+{
+	uint32_t (*account_of)(const struct compiler *, uint32_t) = is_ns ? owner_ns_of : owner_of;
+	bool (*spend_it)(struct budgets *, uint32_t, enum budget, uint64_t) =
+		is_ns ? spend_namespace : spend_object;
+	struct budgets *b = c->budgets;
+	const uint32_t first = is_ns ? b->given->n_policies : 0;
+
+	for (size_t i = 0, end; i < clauses->n; i = end) {
+		const uint32_t account = account_of(c, matcher_of[clauses->at[i]]);
+
+		for (end = i + 1;
+		     end < clauses->n && account_of(c, matcher_of[clauses->at[end]]) == account;)
+			end++;
+		if (account == NOBODY)
+			continue;
+		spend_it(b, account, BUDGET_STEPS, end - i);
+		if (b->marks[first + account] == b->n_regions &&
+		    is_new_set(c, first + account, clauses->at + i, end - i, matcher_of))
+			spend_it(b, account, BUDGET_SEGMENTS, 1);
+	}
+}
+
+void budget_charge_region(struct compiler *c, const numbers_t *clauses, const uint32_t *matcher_of,
+			  const uint32_t *edges, size_t n)
+{
+	struct budgets *b = c->budgets;
+
+	if (!b)
+		return;
+	b->n_regions++;
+	for (size_t i = 0; i < n; i++)
+		mark_owner(b, owner_of(c, matcher_of[edges[i]]));
+	charge_clauses(c, clauses, matcher_of, false);
+	charge_clauses(c, clauses, matcher_of, true);
+}
+
+/* Returns the namespace with most CIDRs of those that are within their budgets; NULL: none has any.
+ */
+static struct account *most_prefixes(const struct budgets *b)
+{
+	struct account *most = NULL;
+
+	for (size_t i = 0; i < b->given->n_namespaces; i++) {
+		struct account *account = &b->namespaces[i];
+
+		if (!account->over &&
+		    account->spent[BUDGET_PREFIXES] > (most ? most->spent[BUDGET_PREFIXES] : 0))
+			most = account;
+	}
+	return most;
+}
+
+bool budget_fewer_segments(struct compiler *c)
+{
+	struct budgets *b = c->budgets;
+	size_t left = c->segments.n;
+	struct account *most;
+
+	while (left > SEGMENTS_MAX && (most = most_prefixes(b))) {
+		put_over(b, most,
+			 "the cluster needs %zu segments, the limit is %u, and its namespace has "
+			 "more CIDRs than others, %" PRIu64,
+			 c->segments.n, SEGMENTS_MAX, most->spent[BUDGET_PREFIXES]);
+		left -= left < most->spent[BUDGET_SEGMENTS] ? left : most->spent[BUDGET_SEGMENTS];
+	}
+	return b->any_over;
+}
+
+/* Variations */
+
+/* A resolution that an endpoint of the namespace has in a segment. */
+struct use {
+	uint32_t segment, ns, resolution;
+};
+
+static int compare_uses(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct use));
+}
+
+static void charge_segment(struct compiler *c, const struct use *uses, size_t n)
+{
+	struct budgets *b = c->budgets;
+	const size_t n_all = c->segments.at[uses->segment].resolutions.n;
+	struct account *most = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		struct account *account = &b->namespaces[uses[i].ns];
+
+		if (!i || uses[i].ns != uses[i - 1].ns)
+			account->spent[BUDGET_VARIATIONS] = 0;
+		if (!i || compare_uses(&uses[i], &uses[i - 1]))
+			spend_namespace(b, uses[i].ns, BUDGET_VARIATIONS, 1);
+		if (!most || account->spent[BUDGET_VARIATIONS] > most->spent[BUDGET_VARIATIONS])
+			most = account;
+	}
+	if (most && n_all > BH_VARIATION_MAX)
+		put_over(b, most,
+			 "pods of one segment number their ports in %zu ways, the limit is %u, and "
+			 "its namespace has more of them than any other",
+			 n_all, BH_VARIATION_MAX);
+	for (size_t i = 0; i < n; i++)
+		b->namespaces[uses[i].ns].nameless |= b->namespaces[uses[i].ns].over;
+}
+
+void budget_charge_variations(struct compiler *c)
+{
+	ARRAY(struct use) uses = {0};
+
+	if (!c->budgets)
+		return;
+	for (size_t i = 0; i < c->addresses.n; i++) {
+		const struct endpoint_address *at = &c->addresses.at[i];
+
+		if (at->resolution &&
+		    c->segments.at[at->segment].resolutions.n > budget_limits[BUDGET_VARIATIONS].ns)
+			array_push(&uses, ((struct use){at->segment,
+							c->cluster->endpoints[at->endpoint].ns,
+							at->resolution}));
+	}
+	array_sort(&uses, compare_uses);
+	for (size_t i = 0, end; i < uses.n; i = end) {
+		for (end = i + 1; end < uses.n && uses.at[end].segment == uses.at[i].segment;)
+			end++;
+		charge_segment(c, &uses.at[i], end - i);
+	}
+	array_free(&uses);
+}
+
+/* Lists that are too long */
+
+/* A policy's part of a list of rules. */
+struct part {
+	uint32_t policy;
+	uint32_t spans;
+	bool admin;
+};
+
+/* Those of a namespace before those of an administrator, most spans first; equal parts in the order
+ * of the policies. */
+static int compare_parts(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	if (x->admin != y->admin)
+		return x->admin ? 1 : -1;
+	if (x->spans != y->spans)
+		return x->spans > y->spans ? -1 : 1;
+	return x->policy < y->policy ? -1 : x->policy > y->policy;
+}
+
+bool budget_shorten_list(struct compiler *c, const uint32_t *rules, const uint32_t *spans, size_t n,
+			 size_t n_intervals)
+{
+	struct budgets *b = c->budgets;
+	ARRAY(struct part) parts = {0};
+	size_t left = n_intervals, n_over = 0;
+
+	for (size_t i = 0; b && i < n; i++) {
+		const uint32_t policy = number_of(c, c->rules.at[rules[i]].policy);
+
+		if (!parts.n || parts.at[parts.n - 1].policy != policy)
+			array_push(&parts, ((struct part){policy, 0, b->ns_of[policy] == NOBODY}));
+		parts.at[parts.n - 1].spans += spans[i];
+	}
+	array_sort(&parts, compare_parts);
+	/* each span begins at most two intervals */
+	for (size_t i = 0; i < parts.n && left > BH_PORTS_MAX; i++) {
+		const struct part *part = &parts.at[i];
+
+		put_over(b, &b->objects[part->policy],
+			 "with the policies that select the same pods it needs %zu port intervals "
+			 "in one list, the limit is %u, and it has more ports than they",
+			 n_intervals, BH_PORTS_MAX);
+		left -= left < 2 * (size_t)part->spans ? left : 2 * (size_t)part->spans;
+		n_over++;
+	}
+	array_free(&parts);
+	return n_over;
+}
+
+/* Setting aside */
+
+/* Takes the rules from a policy. It isolates its subjects where it isolated them; an
+ * administrator's policy denies them everything in the directions in which it has rules. */
+static void close_policy(struct policy_object *policy)
+{
+	static struct rule deny = {
+		.name = "set-aside", .action = ACTION_DENY, .any_peer = true, .any_port = true};
+	const bool admin = policy->tier != TIER_NETWORK_POLICY;
+
+	for (int direction = INGRESS; direction <= EGRESS; direction++) {
+		policy->n_rules[direction] = admin && policy->n_rules[direction];
+		policy->rules[direction] = policy->n_rules[direction] ? &deny : NULL;
+	}
+}
+
+static char *copy_text(const char *text)
+{
+	char *copied = strdup(text ? text : "");
+
+	if (!copied)
+		memory_exhausted();
+	return copied;
+}
+
+static void set_aside(struct budgets *b, uint32_t policy, const char *why)
+{
+	if (b->aside[policy])
+		return;
+	b->why[policy] = copy_text(why);
+	b->aside[policy] = true;
+	close_policy(&b->policies[policy]);
+}
+
+void budgets_settle(struct compiler *c)
+{
+	struct budgets *b = c->budgets;
+
+	for (uint32_t i = 0; i < b->given->n_policies; i++) {
+		const struct account *ns =
+			b->ns_of[i] == NOBODY ? NULL : &b->namespaces[b->ns_of[i]];
+
+		if (ns && ns->over)
+			set_aside(b, i, ns->why);
+		else if (b->objects[i].over)
+			set_aside(b, i, b->objects[i].why);
+	}
+	for (size_t i = 0; i < b->given->n_namespaces; i++) {
+		if (!b->namespaces[i].nameless || b->nameless[i])
+			continue;
+		b->nameless[i] = true;
+		b->ns_why[i] = copy_text(b->namespaces[i].why);
+	}
+	close_accounts(b);
+	open_accounts(b);
+}
+
+void budget_set_aside(struct compiler *c, uint32_t policy, const char *why, bool nameless)
+{
+	struct budgets *b = c->budgets;
+
+	set_aside(b, policy, why);
+	if (nameless && b->ns_of[policy] != NOBODY)
+		b->nameless[b->ns_of[policy]] = true;
+}
+
+const char *budget_kind_of(const struct policy_object *policy)
+{
+	static const char *const kinds[] = {[POLICY_NETWORK] = "NetworkPolicy",
+					    [POLICY_NETWORK_V1BETA1] = "NetworkPolicy",
+					    [POLICY_ADMIN] = "AdminNetworkPolicy",
+					    [POLICY_CLUSTER] = "ClusterNetworkPolicy",
+					    [POLICY_BASELINE_ADMIN] = "BaselineAdminNetworkPolicy"};
+
+	return kinds[policy->kind];
+}
+
+void budget_close_service(struct compiler *c, size_t service, const char *why)
+{
+	struct budgets *b = c->budgets;
+
+	b->service_why[service] = copy_text(why);
+	b->services[service].closed = true;
+}
+
+static struct aside *add_aside(struct asides **asides, size_t most)
+{
+	if (!*asides) {
+		*asides = grow_zeroed(1, sizeof(**asides));
+		(*asides)->at = grow_zeroed(most, sizeof(*(*asides)->at));
+	}
+	return &(*asides)->at[(*asides)->n++];
+}
+
+struct asides *budgets_asides(const struct compiler *c)
+{
+	const struct budgets *b = c->budgets;
+	const size_t most = b->given->n_policies + b->given->n_namespaces + b->given->n_services;
+	struct asides *asides = NULL;
+
+	for (size_t i = 0; i < b->given->n_policies; i++) {
+		const struct policy_object *policy = &b->given->policies[i];
+
+		if (!b->aside[i])
+			continue;
+		*add_aside(&asides, most) = (struct aside){.policy = i,
+							   .ns = copy_text(policy->ns_name),
+							   .name = copy_text(policy->name),
+							   .why = copy_text(b->why[i]),
+							   .effect = "isolates what it selects",
+							   .nameless = b->ns_of[i] != NOBODY &&
+								       b->nameless[b->ns_of[i]],
+							   .kind = budget_kind_of(policy),
+							   .where = policy->where};
+	}
+	for (size_t i = 0; i < b->given->n_namespaces; i++) {
+		const struct namespace *ns = &b->given->namespaces[i];
+
+		if (b->ns_why[i])
+			*add_aside(&asides, most) =
+				(struct aside){.policy = NOBODY,
+					       .ns = copy_text(NULL),
+					       .name = copy_text(ns->name),
+					       .why = copy_text(b->ns_why[i]),
+					       .effect = "its pods have no named ports",
+					       .kind = "Namespace",
+					       .where = ns->where};
+	}
+	for (size_t i = 0; i < b->given->n_services; i++) {
+		const struct service *service = &b->services[i];
+
+		if (service->closed)
+			*add_aside(&asides, most) =
+				(struct aside){.policy = NOBODY,
+					       .ns = copy_text(service->ns_name),
+					       .name = copy_text(service->name),
+					       .why = copy_text(b->service_why[i]),
+					       .effect = "its addresses have no backends",
+					       .kind = "Service",
+					       .where = service->where};
+	}
+	return asides;
+}
+
+void asides_free(struct asides *asides)
+{
+	for (size_t i = 0; asides && i < asides->n; i++) {
+		free(asides->at[i].ns);
+		free(asides->at[i].name);
+		free(asides->at[i].why);
+	}
+	if (asides)
+		free(asides->at);
+	free(asides);
+}
+
+bool budget_numbers_ports(const struct compiler *c, uint32_t ns)
+{
+	return !c->budgets || !c->budgets->nameless[ns];
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Budgets: how much of the compiled policy, and of the work to make it, one NetworkPolicy and one
+ * namespace may bring. The steps of the compiler charge what they make to the policy that asks for
+ * it, and leave out further work for a policy or namespace that is over a budget. compile_cluster()
+ * then sets the policy aside, or all NetworkPolicies of the namespace, and compiles again: a policy
+ * that is set aside has no rules and isolates the pods that it selects, in the directions that it
+ * names. Budgets count, they do not measure time: equal inputs give equal results.
+ *
+ * Policies of the administrator have no budget, since a tenant cannot write them. What a tenant's
+ * policies make of an administrator's rules is charged to the tenant's namespace.
+ */
+#ifndef BULKHEAD_COMPILE_BUDGET_H
+#define BULKHEAD_COMPILE_BUDGET_H
+
+#include "compile/asides.h"
+#include "compile/compiler.h"
+
+enum budget {
+	BUDGET_PREFIXES,
+	BUDGET_SEGMENTS,
+	BUDGET_VARIATIONS,
+	BUDGET_LISTS,
+	BUDGET_INTERVALS,
+	BUDGET_PAIRS,
+	BUDGET_BYTES,
+	BUDGET_STEPS,
+	BUDGET_FRONTENDS,
+	BUDGET_BACKENDS,
+	BUDGETS,
+};
+
+/* The limits of a budget, in the order of enum budget. */
+struct budget_limit {
+	const char *what; /* "port intervals" */
+	uint32_t object, ns; /* UINT32_MAX: there is no limit */
+	uint32_t bytes; /* one unit is charged as so many bytes too */
+};
+
+extern const struct budget_limit budget_limits[BUDGETS];
+
+/* budget_again.c: sets aside what @before (NULL: nothing) has of namespaces with the same policies.
+ * Returns asides.again of the compile; budget_note_keys() notes it for the next one. */
+unsigned int budgets_begin(struct compiler *c, const struct cluster *given,
+			   const struct asides *before);
+void budget_note_keys(const struct cluster *cluster, struct asides *asides, unsigned int again);
+void budget_set_aside(struct compiler *c, uint32_t policy, const char *why, bool nameless);
+const char *budget_kind_of(const struct policy_object *policy);
+
+/* Opens the accounts of a compile. While they are open, c->cluster is a copy of the cluster whose
+ * policies budgets_settle() can replace. */
+void budgets_open(struct compiler *c);
+void budgets_close(struct budgets *budgets); /* NULL is fine */
+
+/* Charges @n units to the policy and its namespace. Returns false where one of them is over a
+ * budget: the work is to be left out, since its result will not be used. */
+bool budget_charge(struct compiler *c, const struct policy_object *policy, enum budget budget,
+		   uint64_t n);
+
+/* Charges @each units for every rule to the policies of the rules, and the sum to the namespace of
+ * these that has any. Returns as budget_charge(). */
+bool budget_charge_rules(struct compiler *c, const uint32_t *rules, size_t n, enum budget budget,
+			 uint64_t each);
+
+/* Charges one unit to each policy that has one of the rules, and one to the namespace. Returns as
+ * budget_charge(). */
+bool budget_charge_once(struct compiler *c, const uint32_t *rules, size_t n, enum budget budget);
+
+/* Charges each policy of the rules for the intervals that its @spans (by rule) may begin, but at
+ * most @most, and the namespace for all, but at most @most. Returns as budget_charge(). */
+bool budget_charge_spans(struct compiler *c, const uint32_t *rules, const uint32_t *spans, size_t n,
+			 enum budget budget, uint64_t most);
+
+/* Charges @each units for every matcher to the policy that brought it, and its namespace. */
+void budget_charge_matchers(struct compiler *c, const uint32_t *matchers, size_t n,
+			    enum budget budget, uint64_t each);
+
+/* Charges the namespace of the first rule that is a NetworkPolicy's. Returns as budget_charge(). */
+bool budget_charge_namespace(struct compiler *c, const uint32_t *rules, size_t n,
+			     enum budget budget, uint64_t units);
+
+/* Returns false where the policy or its namespace is over a budget. */
+bool budget_is_kept(const struct compiler *c, const struct policy_object *policy);
+
+/* Returns true if work has been left out: the compile has to begin again. */
+bool budget_any_over(const struct compiler *c);
+
+/*
+ * A region of addresses begins with the clauses @edges; @clauses, ascending, hold in it.
+ * @matcher_of: the matchers of clauses. Charges the owner of each edge the prefix, and a segment
+ * where no region before has the same matchers of this owner.
+ */
+void budget_charge_region(struct compiler *c, const numbers_t *clauses, const uint32_t *matcher_of,
+			  const uint32_t *edges, size_t n);
+
+/* Charges the namespaces of a segment's endpoints the variations of its port names. */
+void budget_charge_variations(struct compiler *c);
+
+/* A list of port intervals is longer than any may be: puts the policies with most ports in it over
+ * their budget, until the rest fits. @spans: how many ports each of the list's @rules has. Returns
+ * false where none is left to be put over. */
+bool budget_shorten_list(struct compiler *c, const uint32_t *rules, const uint32_t *spans, size_t n,
+			 size_t n_intervals);
+
+/* The policy needs too many segments: puts the namespaces with most prefixes over their budget,
+ * until the rest fits. Returns false where no namespace has any. */
+bool budget_fewer_segments(struct compiler *c);
+
+/* Returns false where the namespace has used up its variations: its pods' port names have no
+ * numbers. */
+bool budget_numbers_ports(const struct compiler *c, uint32_t ns);
+
+/* Sets aside what is over a budget, and opens new accounts. */
+void budgets_settle(struct compiler *c);
+
+/* budget_services.c: sets Services aside that are over a budget: their addresses stand for no
+ * backend. */
+void budget_check_services(struct compiler *c);
+void budget_close_service(struct compiler *c, size_t service, const char *why);
+
+/* Returns what has been set aside, to be freed by asides_free(). NULL: nothing. */
+struct asides *budgets_asides(const struct compiler *c);
+
+#endif

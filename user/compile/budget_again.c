@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What was set aside by the last compile of a process stays aside in the next: otherwise each
+ * compile would find it out again, at the price of another pass or two. That holds for a namespace
+ * whose policies are the same, and for so many compiles; then, and after each change of one of
+ * these policies, the namespace is judged anew.
+ */
+#include "compile/asides.h"
+#include "compile/budget.h"
+
+#define AGAIN_MAX 32
+
+static void put_selector(bytes_t *bytes, const struct selector *selector)
+{
+	bytes_number(bytes, selector->n);
+	for (size_t i = 0; i < selector->n; i++) {
+		bytes_string(bytes, selector->at[i].key);
+		bytes_number(bytes, selector->at[i].op);
+		bytes_number(bytes, selector->at[i].n_values);
+		for (size_t k = 0; k < selector->at[i].n_values; k++)
+			bytes_string(bytes, selector->at[i].values[k]);
+	}
+}
+
+static void put_peer(bytes_t *bytes, const struct peer *peer)
+{
+	bytes_number(bytes, peer->scope);
+	put_selector(bytes, &peer->namespaces);
+	put_selector(bytes, &peer->pods);
+	put_selector(bytes, &peer->nodes);
+	bytes_number(bytes, peer->n_keys);
+	for (size_t i = 0; i < peer->n_keys; i++)
+		bytes_string(bytes, peer->keys[i]);
+	bytes_put(bytes, &peer->cidr, sizeof(peer->cidr));
+	bytes_number(bytes, peer->n_except);
+	bytes_put(bytes, peer->except, peer->n_except * sizeof(*peer->except));
+}
+
+static void put_port(bytes_t *bytes, const struct port *port)
+{
+	bytes_number(bytes, port->kind << 8 | port->protocol);
+	bytes_number(bytes, (uint32_t)port->first << 16 | port->last);
+	bytes_string(bytes, port->name);
+}
+
+static void put_rule(bytes_t *bytes, const struct rule *rule)
+{
+	bytes_string(bytes, rule->name);
+	bytes_number(bytes,
+		     rule->action << 3 | rule->unknown << 2 | rule->any_peer << 1 | rule->any_port);
+	bytes_number(bytes, rule->n_peers);
+	for (size_t i = 0; i < rule->n_peers; i++)
+		put_peer(bytes, &rule->peers[i]);
+	bytes_number(bytes, rule->n_ports);
+	for (size_t i = 0; i < rule->n_ports; i++)
+		put_port(bytes, &rule->ports[i]);
+}
+
+static void put_policy(bytes_t *bytes, const struct policy_object *policy)
+{
+	bytes_string(bytes, policy->name);
+	bytes_number(bytes, policy->kind << 8 | policy->tier);
+	bytes_number(bytes, policy->priority);
+	put_selector(bytes, &policy->namespaces);
+	put_selector(bytes, &policy->pods);
+	for (int direction = INGRESS; direction <= EGRESS; direction++) {
+		bytes_number(bytes, policy->applies[direction] << 1 | policy->isolates[direction]);
+		bytes_number(bytes, policy->n_rules[direction]);
+		for (size_t i = 0; i < policy->n_rules[direction]; i++)
+			put_rule(bytes, &policy->rules[direction][i]);
+	}
+}
+
+/* Returns a key of all policies of the namespace; "": of the cluster-scoped ones. */
+static struct policy_key key_of(const struct cluster *cluster, const char *ns)
+{
+	bytes_t bytes = {0};
+	struct policy_key key;
+
+	for (size_t i = 0; i < cluster->n_policies; i++) {
+		const struct policy_object *policy = &cluster->policies[i];
+
+		if (!strcmp(policy->ns_name ? policy->ns_name : "", ns))
+			put_policy(&bytes, policy);
+	}
+	key = bytes_key(&bytes);
+	array_free(&bytes);
+	return key;
+}
+
+/* Policies that are set aside stand by namespace next to each other. */
+static bool is_policy(const struct aside *aside)
+{
+	return aside->policy != UINT32_MAX;
+}
+
+void budget_note_keys(const struct cluster *cluster, struct asides *asides, unsigned int again)
+{
+	if (!asides)
+		return;
+	asides->again = again;
+	for (size_t i = 0; i < asides->n; i++) {
+		struct aside *aside = &asides->at[i];
+		struct policy_key key;
+
+		if (!is_policy(aside))
+			continue;
+		if (i && is_policy(aside - 1) && !strcmp(aside[-1].ns, aside->ns)) {
+			memcpy(aside->key, aside[-1].key, sizeof(aside->key));
+			continue;
+		}
+		key = key_of(cluster, aside->ns);
+		memcpy(aside->key, key.word, sizeof(aside->key));
+	}
+}
+
+static uint32_t find(const struct cluster *cluster, const struct aside *aside)
+{
+	for (uint32_t i = 0; i < cluster->n_policies; i++) {
+		const struct policy_object *policy = &cluster->policies[i];
+
+		if (!strcmp(policy->name, aside->name) &&
+		    !strcmp(policy->ns_name ? policy->ns_name : "", aside->ns) &&
+		    !strcmp(budget_kind_of(policy), aside->kind))
+			return i;
+	}
+	return UINT32_MAX;
+}
+
+unsigned int budgets_begin(struct compiler *c, const struct cluster *given,
+			   const struct asides *before)
+{
+	bool same = false;
+
+	if (!before || before->again >= AGAIN_MAX)
+		return 0;
+	for (size_t i = 0; i < before->n; i++) {
+		const struct aside *aside = &before->at[i];
+		struct policy_key key;
+		uint32_t policy;
+
+		if (!is_policy(aside))
+			continue;
+		if (!i || !is_policy(aside - 1) || strcmp(aside[-1].ns, aside->ns)) {
+			key = key_of(given, aside->ns);
+			same = !memcmp(key.word, aside->key, sizeof(aside->key));
+		}
+		policy = same ? find(given, aside) : UINT32_MAX;
+		if (policy != UINT32_MAX)
+			budget_set_aside(c, policy, aside->why, aside->nameless);
+	}
+	return before->again + 1;
+}

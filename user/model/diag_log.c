@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "model/diag_log.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+static struct timespec read_clock(const struct diag_log *log, clockid_t clock)
+{
+	struct timespec time = {0};
+
+	(log->clock ? log->clock : clock_gettime)(clock, &time);
+	return time;
+}
+
+static uint64_t hash_of(const struct diag_message *message)
+{
+	const char *parts[] = {message->where ? message->where->file : NULL, message->field,
+			       message->text};
+	uint64_t hash = message->level + 1;
+
+	for (int i = 0; i < 3; i++)
+		hash = XXH3_64bits_withSeed(parts[i] ? parts[i] : "",
+					    parts[i] ? strlen(parts[i]) : 0, hash);
+	return hash;
+}
+
+/* Returns the message's place; else a free one, or that of the message that was printed first. */
+static size_t place_of(const struct diag_log *log, uint64_t hash)
+{
+	size_t oldest = 0;
+
+	for (size_t i = 0; i < LOG_MESSAGES; i++) {
+		if (log->messages[i].begin && log->messages[i].hash == hash)
+			return i;
+		if (log->messages[i].begin < log->messages[oldest].begin)
+			oldest = i;
+	}
+	return oldest;
+}
+
+/* Returns true if one more line may be printed at @now. */
+static bool pay(struct diag_log *log, uint64_t now)
+{
+	const uint64_t line = 1000 / LOG_SECOND, burst = LOG_BURST * line;
+
+	if (log->paid + burst < now)
+		log->paid = now - burst;
+	if (log->paid + line > now)
+		return false;
+	log->paid += line;
+	return true;
+}
+
+static void print_time(const struct diag_log *log, FILE *to)
+{
+	const struct timespec now = read_clock(log, CLOCK_REALTIME);
+	char text[32];
+	struct tm tm;
+
+	gmtime_r(&now.tv_sec, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	fprintf(to, "%s.%03ldZ ", text, now.tv_nsec / 1000000);
+}
+
+static void print(struct diag_log *log, FILE *to, const struct diag_message *message,
+		  unsigned int since)
+{
+	static const char *const levels[] = {"note: ", "warning: ", "error: "};
+	const struct where *where = message->where;
+
+	if (log->dropped) {
+		print_time(log, to);
+		fprintf(to, "warning: log: %u messages were too many, and are not printed\n",
+			log->dropped);
+		log->dropped = 0;
+	}
+	print_time(log, to);
+	fputs(levels[message->level], to);
+	if (where && where->file) {
+		diag_print_text(to, where->file);
+		if (where->line)
+			fprintf(to, ":%u", where->line);
+		fputs(": ", to);
+	}
+	if (message->field && *message->field) {
+		diag_print_text(to, message->field);
+		fputs(": ", to);
+	}
+	diag_print_text(to, message->text);
+	if (since)
+		fprintf(to, " (%u times more since this was printed last)", since);
+	fputc('\n', to);
+}
+
+void diag_log(struct diag_log *log, FILE *to, const struct diag_message *message)
+{
+	const struct timespec time = read_clock(log, CLOCK_MONOTONIC);
+	const uint64_t now = time.tv_sec * 1000ull + time.tv_nsec / 1000000 + LOG_REPEAT_MS;
+	const uint64_t hash = hash_of(message);
+	__typeof__(log->messages[0]) *at = &log->messages[place_of(log, hash)];
+
+	if (!at->begin || at->hash != hash) {
+		at->hash = hash;
+		at->since = 0;
+		at->begin = 0;
+	}
+	if (at->begin + LOG_REPEAT_MS <= now) {
+		at->begin = now;
+		at->times = 0;
+	}
+	if (at->times >= LOG_SAME) {
+		at->since++;
+		return;
+	}
+	if (!pay(log, now)) {
+		log->dropped++;
+		return;
+	}
+	print(log, to, message, at->since);
+	at->times++;
+	at->since = 0;
+}

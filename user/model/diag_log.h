@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The messages of a process that runs for months. Each has the time of day (UTC) and its level:
+ *
+ *   2026-01-31T12:00:00.123Z warning: https://10.0.0.1:6443: /api/v1/pods: the server hangs
+ *
+ * The same message is printed LOG_SAME times a minute at most, and then says how often it came
+ * since. All messages together are LOG_BURST at once and LOG_SECOND a second at most. No message
+ * ends the log.
+ */
+#ifndef BULKHEAD_MODEL_DIAG_LOG_H
+#define BULKHEAD_MODEL_DIAG_LOG_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "model/diag.h"
+
+#define LOG_REPEAT_MS 60000
+#define LOG_SAME 5
+#define LOG_BURST 100
+#define LOG_SECOND 10
+#define LOG_MESSAGES 64 /* messages that are known at a time */
+
+struct diag_log {
+	/* Reads a clock; NULL: clock_gettime(). For tests. */
+	int (*clock)(clockid_t clock, struct timespec *time);
+	struct {
+		uint64_t hash, begin; /* ms: when its minute began; 0: the place is free */
+		unsigned int times; /* how often it was printed in that minute */
+		unsigned int since; /* how often it came, and was not printed */
+	} messages[LOG_MESSAGES];
+	uint64_t paid; /* ms: the time up to which lines are paid for */
+	unsigned int dropped; /* lines that were too many since the last line */
+};
+
+/* Prints a message, or counts it. */
+void diag_log(struct diag_log *log, FILE *to, const struct diag_message *message);
+
+#endif

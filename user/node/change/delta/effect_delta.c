@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compile/isolation.h"
+#include "compile/place.h"
+#include "maps/iface.h"
+#include "node/change/delta/effect_delta.h"
+#include "node/change/inforce.h"
+#include "node/change/isolated.h"
+#include "node/change/names.h"
+#include "node/change/record.h"
+
+static int compare_policies(const struct delta_plan *plan, struct node_effect *effect)
+{
+	const struct delta_table *table = &plan->delta->tables[BLOB_TABLE_given];
+	CLEANUP(names_free) struct names before = {}, after = {};
+	int error = 0;
+
+	effect->policies = table->n;
+	effect->policies_before = table->n_base;
+	for (uint32_t i = delta_next_gone(table, 0); !error && i < table->n_base;
+	     i = delta_next_gone(table, i + 1))
+		error = names_add(&before, plan->old, i);
+	for (uint32_t i = delta_next_fresh(table, 0); !error && i < table->n;
+	     i = delta_next_fresh(table, i + 1))
+		error = names_add(&after, plan->new, i);
+	names_sort(&before);
+	names_sort(&after);
+	if (!error)
+		error = names_without(&before, &after, &effect->deleted, &effect->n_deleted);
+	return error ? error : names_without(&after, &before, &effect->added, &effect->n_added);
+}
+
+/* Finds the segment of an endpoint that `endpoint add` brought; NULL: it fits none. */
+static int place_added(const struct delta_plan *plan, const struct bh_added *record,
+		       const struct address *address, const struct policy_segment **segment)
+{
+	struct placement placement = {};
+	struct endpoint *endpoint;
+	struct cluster cluster;
+	int error;
+
+	cluster_init(&cluster);
+	error = record_read(record, &cluster, &endpoint);
+	if (!error)
+		error = policy_place(plan->new, endpoint, address, &placement);
+	if (!error)
+		*segment = delta_segment(plan->new, placement.segment);
+	cluster_free(&cluster);
+	return error == -ENOENT ? 0 : error;
+}
+
+/* Finds the segment that the new policy has for an address. *known: the policy or a record has the
+ * address. */
+static int find_after(const struct delta_plan *plan, const struct address *address,
+		      const struct policy_segment **segment, bool *known)
+{
+	const struct policy_address *found = lazy_address_find(plan->new, address);
+	struct bh_added record;
+
+	*segment = NULL;
+	*known = true;
+	if (found) {
+		*segment = delta_segment(plan->new, found->segment);
+		return lazy_error(plan->new);
+	}
+	*known = !maps_lookup(plan->handle, MAP_added, address, &record);
+	return *known ? place_added(plan, &record, address, segment) : 0;
+}
+
+/* Both policies' isolations. */
+struct both {
+	struct isolations before, after;
+};
+
+static void both_free(struct both *both)
+{
+	isolations_free(&both->before);
+	isolations_free(&both->after);
+}
+
+static int open_endpoint(const struct delta_plan *plan, const struct address *address,
+			 uint8_t directions, struct node_effect *effect)
+{
+	struct node_opened opened = {.directions = directions};
+	struct bh_added owner = {};
+
+	if (!directions)
+		return 0;
+	if (!inforce_owner(plan->handle, address, &owner))
+		return lazy_error(plan->handle->policy);
+	if (asprintf(&opened.name, "%s/%s", owner.ns, owner.name) < 0)
+		return -ENOMEM;
+	effect->opened[effect->n_opened++] = opened;
+	return 0;
+}
+
+static int compare_endpoint(const struct delta_plan *plan, const struct bh_iface *iface,
+			    const struct both *both, struct node_effect *effect)
+{
+	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
+	uint8_t lost = 0, after = 0;
+	struct address address, first = {};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(addrs); i++) {
+		const struct policy_segment *segment = NULL;
+		uint8_t before = 0;
+		bool known = false;
+
+		memcpy(&address, addrs[i], sizeof(address));
+		error = isolated_at(plan->handle, &both->before, &address, &before);
+		if (!error)
+			error = find_after(plan, &address, &segment, &known);
+		if (error || !known)
+			continue;
+		after |= isolations_of(&both->after, segment);
+		if (before & ~isolations_of(&both->after, segment) && !lost)
+			first = address;
+		lost |= before & ~isolations_of(&both->after, segment);
+	}
+	for (enum direction d = INGRESS; d <= EGRESS; d++)
+		effect->isolated[d] += after >> d & 1;
+	effect->audited += !!(iface->flags & BH_IFACE_AUDIT);
+	return error ? error : open_endpoint(plan, &first, lost, effect);
+}
+
+static int compare_endpoints(const struct delta_plan *plan, const struct table *ifaces,
+			     struct node_effect *effect)
+{
+	CLEANUP(both_free) struct both both = {};
+	int error = isolations_make(&both.before, plan->handle->policy);
+
+	if (!error)
+		error = isolations_make(&both.after, plan->new);
+	effect->opened = calloc(ifaces->n + 1, sizeof(*effect->opened));
+	if (!effect->opened)
+		return -ENOMEM;
+	effect->counted = true;
+	for (size_t i = 0; !error && i < ifaces->n; i++) {
+		const struct bh_iface *iface = table_value(ifaces, i);
+
+		if (iface->flags & BH_IFACE_ENDPOINT)
+			error = compare_endpoint(plan, iface, &both, effect);
+	}
+	return error ? error : lazy_error(plan->new);
+}
+
+int effect_delta_find(struct delta_plan *plan)
+{
+	CLEANUP(table_free) struct table ifaces = {};
+	struct node_handle *handle = plan->handle;
+	int error;
+
+	node_effect_free(handle->effect);
+	handle->effect = calloc(1, sizeof(*handle->effect));
+	if (!handle->effect)
+		return -ENOMEM;
+	maps_init_table(MAP_ifaces, &ifaces);
+	error = maps_read(handle, MAP_ifaces, &ifaces);
+	for (size_t i = 0; i < ifaces.n; i++)
+		handle->effect->endpoints_before +=
+			!!(((struct bh_iface *)table_value(&ifaces, i))->flags & BH_IFACE_ENDPOINT);
+	if (!error)
+		error = compare_policies(plan, handle->effect);
+	if (!error && (!plan->kept || plan->own))
+		error = compare_endpoints(plan, &ifaces, handle->effect);
+	return error ? node_fail(handle, error, "cannot compare with the policy in force") : 0;
+}
