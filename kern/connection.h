@@ -747,8 +747,8 @@ BPF_GLOBAL int connection_fill(const struct packet *p, const struct connection *
 	return 0;
 }
 
-/* Makes an entry of a connection that connection_new() has let open. @flags: of bh_ct.payer. Returns
- * false if the table has no place. */
+/* Makes an entry of a connection that connection_new() has let open. @flags: of bh_ct.payer.
+ * Returns false if the table has no place. */
 static __always_inline bool connection_insert(const struct packet *p, const struct connection *c,
 					      const struct words *words, __u32 state, __u32 flags)
 {

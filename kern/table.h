@@ -278,8 +278,8 @@ BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
 	return least;
 }
 
-/* Makes the slot of @payer's connection busy if the connection can be replaced. Returns false if the
- * connection has changed meanwhile. */
+/* Makes the slot of @payer's connection busy if the connection can be replaced. Returns false if
+ * the connection has changed meanwhile. */
 static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __u32 payer)
 {
 	struct bh_ct_slot *slot = &bucket->slot[i];
@@ -361,8 +361,8 @@ static __noinline bool table_prefers_second(const struct table_key *key)
 	return second && table_load(second) < table_load(first);
 }
 
-/* Makes a free slot for the key busy, of the two buckets, and counts the connection. So both are full
- * only if nearly all of the table is. Returns the slot's place; 0: none is free. */
+/* Makes a free slot for the key busy, of the two buckets, and counts the connection. So both are
+ * full only if nearly all of the table is. Returns the slot's place; 0: none is free. */
 static __always_inline __u32 table_add(const struct table_key *key, struct bh_share *own)
 {
 	bool second = table_prefers_second(key);
