@@ -225,7 +225,7 @@ static const struct command_option options[] = {
 	{NO_ADOPT_ID, "no-adopt", NULL,
 	 "first load: do not take over the connections that are open"},
 	{SET_ID, "set", "NAME=N",
-	 "first load: connections, half-open, timeout-tcp ... (seconds), event-rate, redirect"},
+	 "first load: connections, timeout-tcp ... (seconds), event-rate, redirect"},
 	{PEERS_ID, "peers", "all|needed",
 	 "the endpoints of other nodes that the maps hold; else as the last load; the first load: "
 	 "all"},
