@@ -8,10 +8,10 @@
 
 ROOM=32768 BUSY=12000 IDLE=100 PODS=8
 [ -z "${BULKHEAD_FULL:-}" ] || ROOM=65536 BUSY=120000 IDLE=500 PODS=100
-[ -z "${BULKHEAD_SMALL:-}" ] || ROOM=4096 BUSY=1500 IDLE=20 PODS=4
 NET_PORTS="80 90"
 others=()
 for ((i = 1; i <= PODS; i++)); do others+=("n$i"); done
+[ -z "${BULKHEAD_SMALL:-}" ] || net_skip "an emulated machine is too slow for floods and busy servers at once"
 net_start db web "${others[@]}"
 db4=$(net_ip db) db6=$(net_ip6 db) out=02:00:00:00:07:02 node=02:00:00:00:07:01 host=02:00:00:00:02:01
 net_nobody out 198.18.0.0/15 2001:2::/48
@@ -83,7 +83,6 @@ flooded() { # NAME COMMAND...: runs COMMAND while a flood goes on
 	local name=$1 flooder
 	{ while :; do "flood_$name" || break; done; } >/dev/null 2>&1 &
 	flooder=$!
-	[ -z "${BULKHEAD_SMALL:-}" ] || renice -n 19 -p "$flooder" >/dev/null
 	sleep 1
 	"${@:2}"
 	kill $flooder 2>/dev/null

@@ -11,6 +11,7 @@
  * source addresses.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -32,7 +33,8 @@
 #define FLAG_RST 4
 #define FLAG_ACK 16
 #define NUMBER 1000
-#define WAIT_MS 3000
+#define WAIT_MS 6000
+#define TRIES 20
 
 struct client {
 	uint8_t source[16], destination[16];
@@ -103,7 +105,7 @@ static void put(const struct client *c, uint8_t flags, uint32_t number, uint32_t
 	memcpy(pseudo, c->source, size);
 	memcpy(pseudo + size, c->destination, size);
 	tcp->check = htons(~sum(tcp, length, sum(pseudo, 2 * size, IPPROTO_TCP + length)));
-	if (send(c->fd, frame, at + length, 0) < 0)
+	if (send(c->fd, frame, at + length, 0) < 0 && errno != ENOBUFS)
 		perror("send");
 }
 
@@ -169,6 +171,24 @@ static int listen_to(unsigned int ifindex, const struct client *c)
 	return fd;
 }
 
+/* Sends the byte, again and again as a kernel does where a queue on the way is full. Returns true once
+ * the server has acknowledged it. */
+static bool says(const struct client *c, uint32_t acknowledged)
+{
+	struct tcphdr got;
+
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t until = now() + WAIT_MS / TRIES;
+
+		put(c, FLAG_ACK, NUMBER + 1, acknowledged, 0);
+		put(c, FLAG_ACK, NUMBER + 1, acknowledged, 1);
+		while (await(c, FLAG_ACK, until, &got))
+			if (ntohl(got.ack_seq) == NUMBER + 2)
+				return true;
+	}
+	return false;
+}
+
 /* Returns by which SYN the client was served; 0: by none. */
 static int serve(struct client *c, unsigned int ifindex, unsigned int delay)
 {
@@ -181,10 +201,7 @@ static int serve(struct client *c, unsigned int ifindex, unsigned int delay)
 		if (!await(c, FLAG_SYN | FLAG_ACK, now() + 1000 * i, &got))
 			continue;
 		usleep(delay * 1000);
-		put(c, FLAG_ACK, NUMBER + 1, ntohl(got.seq) + 1, 0);
-		put(c, FLAG_ACK, NUMBER + 1, ntohl(got.seq) + 1, 1);
-		if (await(c, FLAG_ACK, now() + WAIT_MS, &got) && ntohl(got.ack_seq) == NUMBER + 2)
-			served = i;
+		served = says(c, ntohl(got.seq) + 1) ? i : 0;
 		put(c, FLAG_RST | FLAG_ACK, NUMBER + 2, ntohl(got.seq) + 1, 0);
 		break;
 	}

@@ -16,17 +16,17 @@
  * own there. In another namespace, process 1 is a container's. */
 #define FIRST_PID_NAMESPACE "pid:[4026531836]"
 
-static bool is_bpffs(const char *path)
+/* Mounts only what is known to be missing: a second bpffs would hide the pins of the first. */
+int mount_bpffs(const struct node_handle *handle, bool *made)
 {
 	struct statfs fs;
 
-	return !statfs(path, &fs) && fs.f_type == BPF_FS_MAGIC;
-}
-
-int mount_bpffs(const struct node_handle *handle, bool *made)
-{
 	*made = false;
-	if (strncmp(handle->pin, BPFFS "/", strlen(BPFFS "/")) || is_bpffs(BPFFS))
+	if (strncmp(handle->pin, BPFFS "/", strlen(BPFFS "/")))
+		return 0;
+	if (statfs(BPFFS, &fs))
+		return node_fail(handle, -errno, "cannot look at " BPFFS);
+	if (fs.f_type == BPF_FS_MAGIC)
 		return 0;
 	if (mount("bpf", BPFFS, "bpf", 0, "mode=0700"))
 		return node_fail(handle, -errno, "cannot mount bpffs at " BPFFS);
