@@ -19,7 +19,7 @@
 struct connection {
 	struct bh_cached found;
 	__u16 initiator; /* end of the key */
-	__u16 flags; /* BH_CT_NODE */
+	__u16 flags; /* BH_CT_NODE, BH_CT_BY_INGRESS */
 };
 
 /* Internal reason: the entry is of other ends than the packet's at this hook. Judge again by a key

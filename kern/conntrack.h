@@ -170,9 +170,11 @@ static __always_inline bool ct_ends_match(const struct bh_ct_end end[2], __u64 w
 
 	if (at->hook == BH_HOOK_FROM_ENDPOINT)
 		return ct_came_from(source, at->ifindex, at->mac_from);
-	/* The packet of an endpoint has passed that endpoint's own hook. */
+	/* The packet of an endpoint has passed that endpoint's own hook. Its address names the
+	 * endpoint, or the interface by which the packet came in does. */
 	if (at->hook == BH_HOOK_LEAVE)
-		return source->ifindex;
+		return source->ifindex &&
+		       (!(word & BH_CT_BY_INGRESS) || source->ifindex == at->ingress);
 	if (destination->ifindex != at->ifindex)
 		return false;
 	if (word & BH_CT_NODE && !!(word & BH_CT_INITIATOR) == at->from)
@@ -191,7 +193,8 @@ static __always_inline bool ct_is_anybody(const struct packet *p, const struct b
  * interfaces of the ends. Sets *@word to the initiator's word. */
 static __always_inline bool ct_allowed(const struct bh_ct *ct, __u64 want, __u64 *word)
 {
-	const __u64 varies = BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL | BH_CT_SERVICE;
+	const __u64 varies =
+		BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL | BH_CT_SERVICE | BH_CT_BY_INGRESS;
 
 	want ^= bh_ct_bound(0, ct->end[0].ifindex, ct->end[1].ifindex);
 	*word = READ_ONCE(ct->verdict[BH_EGRESS]);

@@ -95,6 +95,17 @@ static __always_inline bool leave_from(const struct packet *p, struct end *sende
 	return leave_sender(p, &addr, sender);
 }
 
+/* Returns true if the packet's present source address is not that of its sender, so that only the
+ * interface by which the packet came in tells this endpoint's packets from another's. */
+static __noinline bool leave_hides(const struct packet *p, __u32 sender)
+{
+	struct end now = {};
+	struct bh_addr addr;
+
+	packet_address(p, p->from, &addr);
+	return endpoint_resolve(&addr, p->generation, &now) || now.ifindex != sender;
+}
+
 /* Another hook judges the packet, or no hook has to. */
 #define LEAVE_PASSES (-1)
 
@@ -109,6 +120,7 @@ BPF_GLOBAL int leave_look(const struct packet *p, struct bh_cached *found)
 	*found = (struct bh_cached){};
 	if (p->told == TOLD_REPLY) {
 		found->end[BH_INGRESS].ifindex = p->ingress;
+		found->by_hook = 1;
 		return 0;
 	}
 	if (!leave_from(p, &ends.end[BH_EGRESS]))
@@ -123,17 +135,27 @@ BPF_GLOBAL int leave_look(const struct packet *p, struct bh_cached *found)
 		return BH_DROP_UNTRANSLATED;
 	connection_ask(p, &ends, connection_point(p, p->from), BH_EGRESS, found);
 	connection_end(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
+	found->by_hook = leave_hides(p, ends.end[BH_EGRESS].ifindex);
 	return 0;
+}
+
+/* Returns true if the segment may open a connection, or makes the kernel forget the one that it
+ * translates by. Then no former answer of the kernel is about it. */
+static __always_inline bool leave_is_fresh(const struct packet *p)
+{
+	return p->protocol == IPPROTO_TCP && p->class == PACKET_FLOW &&
+	       ((p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN || p->tcp_flags & TCP_RST);
 }
 
 /* Whether the entry is of a connection that both ends allow. */
 static __always_inline bool leave_allowed(const struct packet *p, const struct bh_ct *ct)
 {
-	const struct ct_sight at = {.hook = BH_HOOK_LEAVE, .from = p->from};
+	const struct ct_sight at = {.hook = BH_HOOK_LEAVE, .from = p->from, .ingress = p->ingress};
 	__u64 word;
 
 	return ct_allowed(ct, bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW), &word) &&
 	       ct_ends_match(ct->end, word, &at) && !(word & BH_CT_SERVICE) &&
+	       !(word & BH_CT_BY_INGRESS && leave_is_fresh(p)) &&
 	       !(READ_ONCE(ct->state) & BH_CT_DENIED);
 }
 
@@ -145,13 +167,33 @@ static __always_inline void leave_touch(const struct packet *p, struct bh_ct *ct
 		ct_state(p, ct, BH_CT_FINS, 0);
 }
 
+/* Returns the endpoint's interface by which the packet came in; 0: it came in by another one. */
+static __always_inline __u32 leave_owner(const struct packet *p)
+{
+	struct bh_iface *iface = endpoint_iface(p->ingress);
+
+	return iface && iface->flags & BH_IFACE_ENDPOINT ? p->ingress : 0;
+}
+
+/* Returns true if the entry of the connection could serve a packet of this kind: the sender's
+ * address, or the interface by which the packet came in, names the sender. UDP has no SYN, so a
+ * reply's ports may be another caller's by the next packet. */
+static __always_inline bool leave_is_bound(const struct packet *p, const struct connection *c)
+{
+	if (!c->flags)
+		return true;
+	return p->ingress == connection_at(c, p->from)->ifindex && leave_owner(p) &&
+	       !(p->reply && p->protocol == IPPROTO_UDP);
+}
+
 /* Whether the packet makes an entry. A SYN makes none here: its sender's own hook watches the
  * handshake, and the next packet makes the entry. Nor does an unsolicited ICMP reply. */
-static __always_inline bool leave_is_kept(const struct packet *p)
+static __always_inline bool leave_is_kept(const struct packet *p, const struct connection *c)
 {
 	struct icmp_query query;
 
-	if (p->class != PACKET_FLOW || (p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_SYN))
+	if (p->class != PACKET_FLOW || (p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_SYN) ||
+	    !leave_is_bound(p, c))
 		return false;
 	if (p->protocol != IPPROTO_ICMP && p->protocol != IPPROTO_ICMPV6)
 		return true;
@@ -183,9 +225,10 @@ BPF_GLOBAL int leave_judge(struct packet *p)
 		return reason == LEAVE_PASSES ? BH_PASS_OPEN : reason;
 	p->reply = p->told == TOLD_REPLY;
 	c.initiator = p->reply ? !p->from : p->from;
+	c.flags = c.found.by_hook ? BH_CT_BY_INGRESS : 0;
 	ct = ct_find(p);
 	if (!ct)
-		return leave_new(p, &c, leave_is_kept(p));
+		return leave_new(p, &c, leave_is_kept(p, &c));
 	if (!!(READ_ONCE(ct->verdict[BH_EGRESS]) & BH_CT_INITIATOR) == c.initiator) {
 		reason = connection_go_on(p, ct, &c);
 		if (likely(reason != CONNECTION_OF_OTHERS))
@@ -273,14 +316,6 @@ static __noinline bool leave_audited(const struct packet *p)
 	if (iface && iface->flags & BH_IFACE_ENDPOINT)
 		return iface->flags & BH_IFACE_AUDIT;
 	return leave_from(p, &sender) && connection_audited(&sender);
-}
-
-/* Returns the endpoint's interface by which the packet came in; 0: it came in by another one. */
-static __always_inline __u32 leave_owner(const struct packet *p)
-{
-	struct bh_iface *iface = endpoint_iface(p->ingress);
-
-	return iface && iface->flags & BH_IFACE_ENDPOINT ? p->ingress : 0;
 }
 
 /* Counts and reports drops, and connections that open by a Service's address. Returns whether the

@@ -68,6 +68,9 @@ _Static_assert(sizeof(struct bh_ct_key) == 40, "struct bh_ct_key");
 #define BH_CT_NODE (1u << 2) /* the initiator is this node itself */
 #define BH_CT_INITIATOR (1u << 3) /* the end that opened the connection */
 #define BH_CT_LOCAL (1u << 4) /* both ends are endpoints of this node */
+/* The leave hook's entry of a sender whose address the node has replaced: it serves only packets
+ * that came in by the sender's interface. */
+#define BH_CT_BY_INGRESS (1u << 5)
 #define BH_CT_SERVICE (1u << 8) /* a call to a Service: judged where its backend is known */
 #define BH_CT_BY_MAC (1u << 9) /* the end was identified by the frame's MAC */
 #define BH_CT_FLAGS 0xfffu
