@@ -54,11 +54,37 @@ static __always_inline bool leave_is_bare(struct __sk_buff *skb)
 	return iface && iface->flags & BH_IFACE_BARE;
 }
 
-/* Whether the node's address may be masquerading of which the kernel cannot be asked, and not that
+static __always_inline bool leave_has_ports(const struct packet *p)
+{
+	return p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP;
+}
+
+/* Returns true if the packet is a RST without data: the refusal of a call, about which the kernel
+ * tells nothing any more. */
+static __always_inline bool leave_refuses(const struct packet *p)
+{
+	return p->protocol == IPPROTO_TCP && p->class == PACKET_FLOW && p->tcp_flags & TCP_RST &&
+	       !p->payload;
+}
+
+/* Whether the node's address may be masquerading about which the kernel tells nothing, and not that
  * of a Service which replies from the node's address. */
 static __always_inline bool leave_is_masked(const struct packet *p, const struct end *node)
 {
-	return translation_is_silent(p) && !service_find(p, p->from, node->flags);
+	if (!translation_is_silent(p) && (p->told != TOLD_NOTHING || !leave_has_ports(p)))
+		return false;
+	return !((translation_is_silent(p) || leave_refuses(p)) &&
+		 service_find(p, p->from, node->flags));
+}
+
+/* Returns true if the packet has the node's address and came in by a bridge of endpoints, and the
+ * kernel, which can be asked, does not tell which of them sent it. */
+static __noinline bool leave_is_nobodys(const struct packet *p, const struct end *node)
+{
+	struct bh_iface *iface = endpoint_iface(p->ingress);
+
+	return iface && !(iface->flags & BH_IFACE_ENDPOINT) && iface->flags & BH_IFACE_VIA &&
+	       node->flags & END_NODE && !translation_is_silent(p) && leave_is_masked(p, node);
 }
 
 /* Finds the endpoint of this node that has an address, or may send from it. Returns false if there
@@ -124,7 +150,7 @@ BPF_GLOBAL int leave_look(const struct packet *p, struct bh_cached *found)
 		return 0;
 	}
 	if (!leave_from(p, &ends.end[BH_EGRESS]))
-		return LEAVE_PASSES;
+		return leave_is_nobodys(p, &ends.end[BH_EGRESS]) ? BH_DROP_SENDER : LEAVE_PASSES;
 	packet_address(p, !p->from, &addr);
 	if (endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]))
 		return BH_DROP_MAPS;

@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Whom a packet comes from where the node translates: behind masquerading, two callers have one address and port
+# after each other, and the kernel's conntrack forgets. No caller rides what policy allowed another one.
+# shellcheck source=selftests/lib/service.sh
+. "$(dirname "$0")/lib/service.sh"
+
+NET_PORTS="80 6379 7000"
+service_start db web shut
+service_leads 1 db 6379
+service_leads 2 web 6379
+service_leads 7 far 7000
+
+# Each host counts what it receives before its kernel sees the packet. Hosts do not answer frames, which have
+# source ports below 10000.
+for host in out db web shut; do
+	net_on $host nft -f - <<-EOF2 || exit 1
+	table inet seen {
+		set ports { typeof meta l4proto . th dport; counter; }
+		chain in {
+			type filter hook prerouting priority raw
+			meta l4proto { tcp, udp } th dport 6000-6999 counter
+			meta l4proto { tcp, udp } add @ports { meta l4proto . th dport }
+			meta l4proto { tcp, udp } th sport 6000-6378 counter drop
+			meta l4proto { tcp, udp } th dport 6100-6378 counter drop
+		}
+	}
+	EOF2
+done
+
+# web may call far; db and shut are isolated. web admits 172.17.0.0/24 and fd17:0::/64.
+{
+	service_endpoints
+	net_node_object
+	cat <<-EOF2
+	[network-policy shop/web]
+	endpoints = role=web
+	types = Ingress, Egress
+	ingress = from cidr(172.17.0.0/24), cidr(fd17:0::/64) ports TCP/6379, UDP/6379
+	egress = to endpoints(role=far) ports TCP/7000, UDP/7000
+	[network-policy shop/isolated]
+	endpoints = role in (db, shut)
+	types = Ingress, Egress
+	EOF2
+} | awk '/^\[node worker-1\]/ && seen++ { skip = 1 } /^\[/ && !/worker-1\]/ { skip = 0 } !skip' \
+	>"$NET_TMP/policy.ini"
+
+seen() { # HOST PROTOCOL PORT
+	net_on "$1" nft list set inet seen ports |
+		grep -o "$2 \. $3 counter packets [0-9]*" | awk '{ n = $NF } END { print n + 0 }'
+}
+
+arrives() { # HOST PROTOCOL PORT COMMAND...: how many packets arrive there by the command
+	local before
+	before=$(seen "${@:1:3}")
+	"${@:4}" || return
+	sleep 0.1
+	echo $(($(seen "${@:1:3}") - before))
+}
+
+# Sends a frame as a host's interface would. The node's side of a pod has one MAC.
+from() { # HOST SOURCE-PORT KIND ARGUMENT...
+	local mac=02:00:00:00:07:02 to=02:00:00:00:07:01
+	[ "$1" = out ] || { mac=$(net_mac "$1") && to=02:00:00:00:02:01; }
+	net_frame "$1" -s "$2" eth0 "$mac" "$to" "${@:3}"
+}
+
+# The kernel forgets, as after its timeouts.
+forget() {
+	net_on node conntrack -F >/dev/null 2>&1
+}
+
+# Makes every socket of a pod have this source port.
+binds() { # POD PORT
+	net_on "$1" sh -c "echo $2 $2 >/proc/sys/net/ipv4/ip_local_port_range"
+}
+
+leaves() { # FAMILY: a pod after another one behind one source port
+	local protocol to
+	to=$(service_node "$1")
+	binds web 5000
+	binds shut 5000
+	for protocol in udp tcp; do
+		net_allowed web $protocol "$to" 30007 "IPv$1: web reaches far by $protocol and a NodePort"
+		forget
+		net_denied shut $protocol "$to" 30007 "IPv$1: an isolated pod does not, by $protocol from the same port"
+		forget
+	done
+	net_check "IPv$1: UDP of web from this port passes again" net_ask web udp "$to" 30007 "$NET_WAIT_ALLOWED"
+}
+
+resets() { # FAMILY PORT: a RST with data, by which the kernel forgets the call
+	local pod wanted to port=$2
+	to=$(service_node "$1")
+	for pod in web:2 shut:0; do
+		wanted=${pod#*:} pod=${pod%:*} port=$((port + 1))
+		forget
+		net_check "IPv$1: of a SYN and a RST with data from $pod, $wanted arrive" net_is "$(arrives out tcp 7000 \
+			reset "$pod" $port "$(service_at "$pod" "$1")" "$to")" "$wanted"
+	done
+}
+reset() { # POD PORT FROM TO
+	from "$1" "$2" tcp "$3" "$4" 30007 2 100
+	sleep 0.05
+	from "$1" "$2" data "$3" "$4" 30007 4 101
+}
+
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+for family in 4 6; do
+	leaves $family
+	resets $family 6500
+done
+net_end
