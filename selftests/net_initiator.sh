@@ -75,6 +75,15 @@ binds() { # POD PORT
 	net_on "$1" sh -c "echo $2 $2 >/proc/sys/net/ipv4/ip_local_port_range"
 }
 
+outside() { # allowed|denied 4|6
+	case $1$2 in
+	allowed4) echo 172.17.0.9 ;;
+	denied4) echo 172.17.1.9 ;;
+	allowed6) echo fd17:0::9 ;;
+	denied6) echo fd17:1::9 ;;
+	esac
+}
+
 leaves() { # FAMILY: a pod after another one behind one source port
 	local protocol to
 	to=$(service_node "$1")
@@ -105,9 +114,49 @@ reset() { # POD PORT FROM TO
 	from "$1" "$2" data "$3" "$4" 30007 4 101
 }
 
+rides() { # FAMILY: a denied caller after an allowed one behind one port of the node
+	local who to web wanted
+	to=$(service_node "$1") web=$(service_at web "$1")
+	for who in allowed:1 denied:0 allowed:1; do
+		wanted=${who#*:} who=${who%:*}
+		forget
+		net_check "IPv$1: of a datagram of the $who caller to web's NodePort, $wanted arrives" net_is \
+			"$(arrives web udp 6379 from out 6300 udp "$(outside "$who" "$1")" "$to" 30002)" "$wanted"
+		net_check "IPv$1: of web's reply to the $who caller, $wanted arrives" net_is \
+			"$(arrives out udp 6300 from web 6379 udp "$web" "$to" 6300)" "$wanted"
+	done
+}
+
+replies() { # FAMILY: an isolated pod sends to its node what is the reply to a dropped call
+	local to db protocol kind flags
+	to=$(service_node "$1") db=$(service_at db "$1")
+	for protocol in udp tcp; do
+		kind=$protocol flags=
+		[ $protocol = udp ] || flags="2 100"
+		forget
+		# shellcheck disable=SC2086
+		net_check "IPv$1: a call of outside to the isolated pod drops, by $protocol" net_is "$(arrives db $protocol \
+			6379 from out 6100 $kind "$(outside allowed "$1")" "$to" 30001 $flags)" 0
+		# shellcheck disable=SC2086
+		net_check "IPv$1: what the isolated pod sends to its node is no reply to outside, by $protocol" net_is \
+			"$(arrives out $protocol 6100 from db 6379 $kind "$db" "$to" 6100 $flags)" 0
+		# shellcheck disable=SC2086
+		net_check "IPv$1: a call of another isolated pod drops, by $protocol" net_is "$(arrives db $protocol \
+			6379 from shut 6200 $kind "$(service_at shut "$1")" "$to" 30001 $flags)" 0
+		# shellcheck disable=SC2086
+		net_check "IPv$1: what the isolated pod sends to its node is no reply to that pod, by $protocol" net_is \
+			"$(arrives shut $protocol 6200 from db 6379 $kind "$db" "$to" 6200 $flags)" 0
+		net_allowed db $protocol "$to" 80 "IPv$1: the isolated pod reaches its node by $protocol"
+		net_allowed out $protocol "$to" 30002 "IPv$1: an admitted host reaches web's NodePort by $protocol" \
+			"$(outside allowed "$1")"
+	done
+}
+
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 for family in 4 6; do
 	leaves $family
 	resets $family 6500
+	rides $family
+	replies $family
 done
 net_end
