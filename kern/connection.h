@@ -11,6 +11,7 @@
 #include "conntrack.h"
 #include "events.h"
 #include "flow_cache.h"
+#include "local.h"
 #include "policy.h"
 #include "service.h"
 #include "anti_spoofing.h"
@@ -620,12 +621,11 @@ static __always_inline void connection_recall(struct packet *p, const struct con
 }
 
 /* Returns true if the next packet of the same addresses and ports may be another initiator's: UDP
- * has no SYN. What the node itself opens is nobody else's. */
+ * has no SYN. */
 static __always_inline bool connection_keeps_asking(const struct packet *p,
 						    const struct connection *c)
 {
-	return kernel_conntrack && p->protocol == IPPROTO_UDP && connection_is_nodes(c) &&
-	       !(c->flags & BH_CT_NODE);
+	return kernel_conntrack && p->protocol == IPPROTO_UDP && connection_is_nodes(c);
 }
 
 /* Judges one end. Returns 0 or the reason to drop, and sets the connection word. */
@@ -687,6 +687,20 @@ static __always_inline bool connection_turns(const struct packet *p, __u32 initi
 		return p->from != initiator;
 	return p->told == TOLD_REPLY && p->from == initiator &&
 	       (p->hook != BH_HOOK_FROM_ENDPOINT || translation_masks(p));
+}
+
+/* Returns true if an endpoint replies to a caller who is behind an address of the node, and is not
+ * the node. */
+static __noinline bool connection_serves_another(const struct packet *p)
+{
+	struct end caller = {};
+	struct bh_addr addr;
+
+	if (p->hook != BH_HOOK_FROM_ENDPOINT || p->told != TOLD_REPLY || !translation_masks(p) ||
+	    !translation_address(p, !p->from, !p->from, &addr))
+		return false;
+	return !local_is_loopback(p, &addr) &&
+	       (endpoint_resolve(&addr, p->generation, &caller) || !(caller.flags & END_NODE));
 }
 
 /* Finds the ends of the connection that the packet would open. Returns whether it may not open:

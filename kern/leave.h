@@ -135,6 +135,28 @@ static __noinline bool leave_hides(const struct packet *p, __u32 sender)
 /* Another hook judges the packet, or no hook has to. */
 #define LEAVE_PASSES (-1)
 
+/* Judges the call to which the packet is the reply, as the kernel's conntrack has it. Returns 0 or
+ * a reason to drop. */
+static __noinline int leave_call(const struct packet *p, struct bh_cached *found)
+{
+	struct ends ends = {};
+	struct bh_addr addr;
+	__u32 port;
+
+	found->end[BH_INGRESS].ifindex = p->ingress;
+	found->by_hook = 1;
+	if (!translation_address(p, !p->from, !p->from, &addr))
+		return BH_DROP_SENDER;
+	if (endpoint_resolve(&addr, p->generation, &ends.end[BH_EGRESS]))
+		return BH_DROP_MAPS;
+	port = translation_address(p, !p->from, p->from, &addr);
+	if (endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]))
+		return BH_DROP_MAPS;
+	if (!(ends.end[BH_EGRESS].flags & END_NODE))
+		connection_ask(p, &ends, bh_point(p->protocol, port), BH_INGRESS, found);
+	return 0;
+}
+
 /* Finds the ends and asks the sender's policy. Returns 0, a reason to drop, or LEAVE_PASSES. */
 BPF_GLOBAL int leave_look(const struct packet *p, struct bh_cached *found)
 {
@@ -144,11 +166,6 @@ BPF_GLOBAL int leave_look(const struct packet *p, struct bh_cached *found)
 	if (!p || !found)
 		return BH_DROP_MAPS;
 	*found = (struct bh_cached){};
-	if (p->told == TOLD_REPLY) {
-		found->end[BH_INGRESS].ifindex = p->ingress;
-		found->by_hook = 1;
-		return 0;
-	}
 	if (!leave_from(p, &ends.end[BH_EGRESS]))
 		return leave_is_nobodys(p, &ends.end[BH_EGRESS]) ? BH_DROP_SENDER : LEAVE_PASSES;
 	packet_address(p, !p->from, &addr);
@@ -246,7 +263,7 @@ BPF_GLOBAL int leave_judge(struct packet *p)
 
 	if (!p)
 		return BH_DROP_MAPS;
-	reason = leave_look(p, &c.found);
+	reason = p->told == TOLD_REPLY ? leave_call(p, &c.found) : leave_look(p, &c.found);
 	if (reason)
 		return reason == LEAVE_PASSES ? BH_PASS_OPEN : reason;
 	p->reply = p->told == TOLD_REPLY;

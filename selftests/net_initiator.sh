@@ -72,7 +72,7 @@ forget() {
 
 # Makes every socket of a pod have this source port.
 binds() { # POD PORT
-	net_on "$1" sh -c "echo $2 $2 >/proc/sys/net/ipv4/ip_local_port_range"
+	net_on "$1" sh -c "echo ${2%% *} ${2##* } >/proc/sys/net/ipv4/ip_local_port_range"
 }
 
 outside() { # allowed|denied 4|6
@@ -152,11 +152,29 @@ replies() { # FAMILY: an isolated pod sends to its node what is the reply to a d
 	done
 }
 
+outlives() { # FAMILY: what the node itself asked an isolated pod, and then another one by the same port
+	local to db caller
+	to=$(service_node "$1") db=$(service_at db "$1")
+	binds node 6550
+	for caller in out shut; do
+		forget
+		net_allowed node udp "$db" 6379 "IPv$1: the node reaches the isolated pod by UDP, before $caller does not"
+		forget
+		net_check "IPv$1: $caller does not reach the isolated pod by the node's port" net_is "$(arrives db udp 6379 \
+			from $caller 6550 udp "$(service_at $caller "$1")" "$to" 30001)" 0
+		net_check "IPv$1: the isolated pod does not reply to $caller by the node's port" net_is \
+			"$(arrives $caller udp 6550 from db 6379 udp "$db" "$to" 6550)" 0
+	done
+	net_allowed node udp "$db" 6379 "IPv$1: the node reaches the isolated pod by UDP from this port again"
+	binds node "32768 60999"
+}
+
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 for family in 4 6; do
 	leaves $family
 	resets $family 6500
 	rides $family
 	replies $family
+	outlives $family
 done
 net_end
