@@ -863,6 +863,13 @@ static __always_inline void connection_deny(const struct packet *p, struct bh_ct
 	ct_state(p, ct, BH_CT_DENIED, 0);
 }
 
+/* Returns true if the endpoint at this hook is the initiator: nobody else is behind its address,
+ * and conntrack has said who opened the connection before the entry is used (flow_is_of()). */
+static __always_inline bool connection_is_own(const struct packet *p, const struct connection *c)
+{
+	return (p->hook == BH_HOOK_FROM_ENDPOINT) == (p->from == c->initiator);
+}
+
 /*
  * Returns 0 or the reason for which one end denies: by its stored word or, if that is not valid and
  * this hook @judges for that end, by a new judgement.
@@ -874,7 +881,7 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 	__u64 word = READ_ONCE(*stored), now = 0;
 	int reason;
 
-	if (!(word & BH_CT_ASKS) &&
+	if ((!(word & BH_CT_ASKS) || connection_is_own(p, c)) &&
 	    (word & ~(__u64)BH_CT_FLAGS) == bh_ct_word(p->generation, connection_tag(p, c), 0)) {
 		reason = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
 		if (!(word & BH_CT_ALLOW)) {
