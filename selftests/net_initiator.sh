@@ -152,6 +152,22 @@ replies() { # FAMILY: an isolated pod sends to its node what is the reply to a d
 	done
 }
 
+bridged() { # FAMILY PORT: the same from a bridged pod, which nobody can tell by its bridge
+	local source to
+	[ "$1" = 4 ] && source=10.50.0.1 || source=fd50::1
+	to=$(service_node "$1")
+	forget
+	net_check "IPv$1: the RST with data of a bridged pod drops, since nobody can tell its sender" net_is "$(net_moved \
+		bridged_reset "$2" "$source" "$to" | grep -c "from an endpoint that nobody can tell")" 1
+	net_allowed inner tcp "$to" 30007 "IPv$1: the bridged pod reaches far by the NodePort"
+}
+bridged_reset() { # PORT FROM TO
+	net_frame inner -s "$1" eth0 02:00:00:00:04:01 02:00:00:00:05:01 tcp "$2" "$3" 30007 2 100
+	sleep 0.05
+	net_frame inner -s "$1" eth0 02:00:00:00:04:01 02:00:00:00:05:01 data "$2" "$3" 30007 4 101
+	sleep 0.1
+}
+
 outlives() { # FAMILY: what the node itself asked an isolated pod, and then another one by the same port
 	local to db caller
 	to=$(service_node "$1") db=$(service_at db "$1")
@@ -176,5 +192,14 @@ for family in 4 6; do
 	rides $family
 	replies $family
 	outlives $family
+done
+
+# Another address of the node may be the one that masquerading takes, once the node has a bridge.
+net_bridge inner
+net_bridge_routes
+net_bridged inner 1 >>"$NET_TMP/policy.ini"
+net_check "load a policy with a bridged pod" net_bulkhead load "$NET_TMP/policy.ini"
+for family in 4 6; do
+	bridged $family 6310
 done
 net_end
