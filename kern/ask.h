@@ -31,7 +31,8 @@ BPF_GLOBAL int ask_again(struct __sk_buff *skb, struct packet *p, int reason)
 		break;
 	default:
 		scope_hook(p);
-		p->told = 0; /* the answer was about the former key */
+		if (p->told) /* the answer was about the former key */
+			p->told = netfilter_ask(skb, p);
 	}
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "conntrack.h"
 #include "events.h"
 #include "flow_cache.h"
+#include "local.h"
 #include "policy.h"
 #include "service.h"
 #include "anti_spoofing.h"
@@ -19,7 +20,7 @@
 struct connection {
 	struct bh_cached found;
 	__u16 initiator; /* end of the key */
-	__u16 flags; /* BH_CT_NODE */
+	__u16 flags; /* BH_CT_NODE, BH_CT_BY_INGRESS */
 };
 
 /* Internal reason: the entry is of other ends than the packet's at this hook. Judge again by a key
@@ -299,6 +300,18 @@ BPF_GLOBAL int connection_unmask(const struct packet *p, __u32 initiator, struct
 	return 0;
 }
 
+/* Notes that an end has an address of this node. */
+static __always_inline void connection_mark_node(struct bh_cached *found)
+{
+	found->end[BH_EGRESS].proven = 1;
+}
+
+/* Returns true if an end has an address of this node, behind which others may be. */
+static __always_inline bool connection_is_nodes(const struct connection *c)
+{
+	return c->found.end[BH_EGRESS].proven;
+}
+
 #define NO_POINT 0xffffffffu
 
 /*
@@ -479,6 +492,7 @@ BPF_GLOBAL int connection_stays(const struct packet *p, __u32 initiator, struct 
 		return 0;
 	connection_unasked(found);
 	found->flags |= BH_CACHED_TO_NODE;
+	connection_mark_node(found);
 	found->reason = connection_node(p, &ends.end[BH_INGRESS]);
 	ends.end[BH_INGRESS].flags |= END_NODE;
 	connection_ask(p, &ends, connection_point(p, initiator), BH_EGRESS, found);
@@ -504,7 +518,8 @@ BPF_GLOBAL int connection_look(const struct packet *p, __u32 initiator, struct b
 		found->flags |= BH_CACHED_NODE;
 	if (ends.end[BH_INGRESS].flags & END_SERVICES)
 		found->flags |= BH_CACHED_SERVICE;
-	if (ends.end[BH_EGRESS].flags & END_NODE)
+	if (ends.end[BH_EGRESS].flags & END_NODE ||
+	    (p->local == LOCAL_HERE && p->hook == BH_HOOK_FROM_ENDPOINT && p->from != initiator))
 		found->flags |= BH_CACHED_MASK;
 	if (ends.end[BH_INGRESS].flags & END_NODE)
 		found->flags |= BH_CACHED_TO_NODE;
@@ -512,6 +527,8 @@ BPF_GLOBAL int connection_look(const struct packet *p, __u32 initiator, struct b
 	found->by_hook = !!((ends.end[0].flags | ends.end[1].flags) & END_BY_HOOK);
 	connection_end(&ends.end[0], &found->end[0]);
 	connection_end(&ends.end[1], &found->end[1]);
+	if (found->flags & (BH_CACHED_MASK | BH_CACHED_TO_NODE))
+		connection_mark_node(found);
 	return 0;
 }
 
@@ -603,6 +620,14 @@ static __always_inline void connection_recall(struct packet *p, const struct con
 		p->verdict[1] = c->found.verdict[1];
 }
 
+/* Returns true if the next packet of the same addresses and ports may be another initiator's: UDP
+ * has no SYN. */
+static __always_inline bool connection_keeps_asking(const struct packet *p,
+						    const struct connection *c)
+{
+	return kernel_conntrack && p->protocol == IPPROTO_UDP && connection_is_nodes(c);
+}
+
 /* Judges one end. Returns 0 or the reason to drop, and sets the connection word. */
 static __always_inline int connection_judge(struct packet *p, const struct connection *c,
 					    __u32 role, __u64 *word)
@@ -616,6 +641,8 @@ static __always_inline int connection_judge(struct packet *p, const struct conne
 		flags |= BH_CT_SERVICE;
 	if (c->found.by_mac)
 		flags |= BH_CT_BY_MAC;
+	if (connection_keeps_asking(p, c))
+		flags |= BH_CT_ASKS;
 	if (connection_has_say(c, role)) {
 		reason = c->found.denied[role];
 		p->verdict[role] = c->found.verdict[role];
@@ -649,14 +676,46 @@ static __always_inline bool connection_refuses(const struct connection *c, __u32
 	       !(c->found.flags & BH_CACHED_AUDIT(role));
 }
 
+/*
+ * Returns true if the kernel's conntrack says that the other end than @initiator opened the
+ * connection. What an endpoint sends to the node is the reply to a call in the node's name only if
+ * the caller's address is another one: the node is always reached.
+ */
+static __always_inline bool connection_turns(const struct packet *p, __u32 initiator)
+{
+	if (p->told == TOLD_ORIGINAL)
+		return p->from != initiator;
+	return p->told == TOLD_REPLY && p->from == initiator &&
+	       (p->hook != BH_HOOK_FROM_ENDPOINT || translation_masks(p));
+}
+
+/* Returns true if an endpoint replies to a caller who is behind an address of the node, and is not
+ * the node. */
+static __noinline bool connection_serves_another(const struct packet *p)
+{
+	struct end caller = {};
+	struct bh_addr addr;
+
+	if (p->hook != BH_HOOK_FROM_ENDPOINT || p->told != TOLD_REPLY || !translation_masks(p) ||
+	    !translation_address(p, !p->from, !p->from, &addr))
+		return false;
+	return !local_is_loopback(p, &addr) &&
+	       (endpoint_resolve(&addr, p->generation, &caller) || !(caller.flags & END_NODE));
+}
+
 /* Finds the ends of the connection that the packet would open. Returns whether it may not open:
- * then no entry is searched for. */
+ * then no entry is searched for. To the kernel, what an endpoint sends to the node may be the reply
+ * to a call that policy denied: then the call is judged, and the packet opens nothing. */
 static __always_inline bool connection_closed(const struct packet *p, struct connection *c)
 {
-	c->initiator = p->from;
+	c->initiator = connection_turns(p, p->from) ? !p->from : p->from;
 	c->flags = 0;
-	if (connection_find(p, c))
+	if (connection_find(p, c) || c->initiator != p->from)
 		return true;
+	if (p->hook == BH_HOOK_FROM_ENDPOINT && connection_is_nodes(c) && connection_can_ask(p)) {
+		c->found.reason = CONNECTION_ASKS;
+		return true;
+	}
 	c->flags = c->found.flags & BH_CACHED_NODE ? BH_CT_NODE : 0;
 	return connection_refuses(c, BH_EGRESS) ||
 	       (connection_ends_here(p, c) && connection_refuses(c, BH_INGRESS));
@@ -807,6 +866,13 @@ static __always_inline void connection_deny(const struct packet *p, struct bh_ct
 	ct_state(p, ct, BH_CT_DENIED, 0);
 }
 
+/* Returns true if the endpoint at this hook is the initiator: nobody else is behind its address,
+ * and conntrack has said who opened the connection before the entry is used (flow_is_of()). */
+static __always_inline bool connection_is_own(const struct packet *p, const struct connection *c)
+{
+	return (p->hook == BH_HOOK_FROM_ENDPOINT) == (p->from == c->initiator);
+}
+
 /*
  * Returns 0 or the reason for which one end denies: by its stored word or, if that is not valid and
  * this hook @judges for that end, by a new judgement.
@@ -818,7 +884,8 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 	__u64 word = READ_ONCE(*stored), now = 0;
 	int reason;
 
-	if ((word & ~(__u64)BH_CT_FLAGS) == bh_ct_word(p->generation, connection_tag(p, c), 0)) {
+	if ((!(word & BH_CT_ASKS) || connection_is_own(p, c)) &&
+	    (word & ~(__u64)BH_CT_FLAGS) == bh_ct_word(p->generation, connection_tag(p, c), 0)) {
 		reason = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
 		if (!(word & BH_CT_ALLOW)) {
 			p->enforced = true;
@@ -903,6 +970,7 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, const struct
 	if (moved) {
 		ct->end[0] = *connection_at(c, 0);
 		ct->end[1] = *connection_at(c, 1);
+		ct->end[0].proven = ct->end[1].proven = 0;
 	}
 	/* Written out: the verifier of 6.1 refuses a loop around these calls ("back-edge"). */
 	reason = connection_side(p, ct, c, BH_EGRESS, moved, &whole);
@@ -1000,6 +1068,8 @@ BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 	c.initiator = !!(word & BH_CT_INITIATOR);
 	c.flags = word & BH_CT_NODE;
 	p->reply = ct_sender(p, word) == BH_INGRESS;
+	if (word & BH_CT_ASKS && connection_can_ask(p))
+		return CONNECTION_ASKS;
 	reason = connection_find(p, &c);
 	if (!reason && c.found.flags & BH_CACHED_SERVICE)
 		reason = connection_backend(p);

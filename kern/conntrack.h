@@ -170,9 +170,11 @@ static __always_inline bool ct_ends_match(const struct bh_ct_end end[2], __u64 w
 
 	if (at->hook == BH_HOOK_FROM_ENDPOINT)
 		return ct_came_from(source, at->ifindex, at->mac_from);
-	/* The packet of an endpoint has passed that endpoint's own hook. */
+	/* The packet of an endpoint has passed that endpoint's own hook. Its address names the
+	 * endpoint, or the interface by which the packet came in does. */
 	if (at->hook == BH_HOOK_LEAVE)
-		return source->ifindex;
+		return source->ifindex &&
+		       (!(word & BH_CT_BY_INGRESS) || source->ifindex == at->ingress);
 	if (destination->ifindex != at->ifindex)
 		return false;
 	if (word & BH_CT_NODE && !!(word & BH_CT_INITIATOR) == at->from)
@@ -188,14 +190,21 @@ static __always_inline bool ct_is_anybody(const struct packet *p, const struct b
 }
 
 /* Whether both ends allow the connection. @want: the word of an end that allows it, without the
- * interfaces of the ends. Sets *@word to the initiator's word. */
-static __always_inline bool ct_allowed(const struct bh_ct *ct, __u64 want, __u64 *word)
+ * interfaces of the ends and the flags that @varies has. Sets *@word to the initiator's word. */
+static __always_inline bool ct_agrees(const struct bh_ct *ct, __u64 want, __u64 varies, __u64 *word)
 {
-	const __u64 varies = BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL | BH_CT_SERVICE;
-
 	want ^= bh_ct_bound(0, ct->end[0].ifindex, ct->end[1].ifindex);
 	*word = READ_ONCE(ct->verdict[BH_EGRESS]);
 	return !(((*word ^ want) | (READ_ONCE(ct->verdict[BH_INGRESS]) ^ want)) & ~varies);
+}
+
+#define CT_VARIES \
+	((__u64)(BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL | BH_CT_SERVICE | BH_CT_BY_INGRESS))
+
+/* The same for an entry that serves packets by itself: without BH_CT_ASKS. */
+static __always_inline bool ct_allowed(const struct bh_ct *ct, __u64 want, __u64 *word)
+{
+	return ct_agrees(ct, want, CT_VARIES, word);
 }
 
 /* Whether the connection is open and has not timed out. If so, renews its age. */

@@ -8,13 +8,18 @@
 
 #include "connection.h"
 
-/* Whether the entry is the packet's connection. For the responder's packets it is so only after the
- * responder's policy has allowed it: else a denied initiator could keep the responder from opening
- * a connection of its own. */
+/* Whether the entry is the packet's connection. It is not where the kernel's conntrack names the
+ * other end as the initiator, or another initiator than the node. For the responder's packets it is
+ * so only after the responder's policy has allowed it: else a denied initiator could keep the
+ * responder from opening a connection of its own. */
 static __always_inline bool flow_is_of(const struct packet *p, const struct bh_ct *ct)
 {
-	return ct_sender(p, READ_ONCE(ct->verdict[BH_EGRESS])) == BH_EGRESS ||
-	       READ_ONCE(ct->verdict[BH_INGRESS]);
+	__u64 word = READ_ONCE(ct->verdict[BH_EGRESS]);
+
+	if (word & BH_CT_ASKS && (connection_turns(p, !!(word & BH_CT_INITIATOR)) ||
+				  (word & BH_CT_NODE && connection_serves_another(p))))
+		return false;
+	return ct_sender(p, word) == BH_EGRESS || READ_ONCE(ct->verdict[BH_INGRESS]);
 }
 
 static __noinline int flow_insert(struct packet *p, const struct connection *c)

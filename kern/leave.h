@@ -54,11 +54,37 @@ static __always_inline bool leave_is_bare(struct __sk_buff *skb)
 	return iface && iface->flags & BH_IFACE_BARE;
 }
 
-/* Whether the node's address may be masquerading of which the kernel cannot be asked, and not that
+static __always_inline bool leave_has_ports(const struct packet *p)
+{
+	return p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP;
+}
+
+/* Returns true if the packet is a RST without data: the refusal of a call, about which the kernel
+ * tells nothing any more. */
+static __always_inline bool leave_refuses(const struct packet *p)
+{
+	return p->protocol == IPPROTO_TCP && p->class == PACKET_FLOW && p->tcp_flags & TCP_RST &&
+	       !p->payload;
+}
+
+/* Whether the node's address may be masquerading about which the kernel tells nothing, and not that
  * of a Service which replies from the node's address. */
 static __always_inline bool leave_is_masked(const struct packet *p, const struct end *node)
 {
-	return translation_is_silent(p) && !service_find(p, p->from, node->flags);
+	if (!translation_is_silent(p) && (p->told != TOLD_NOTHING || !leave_has_ports(p)))
+		return false;
+	return !((translation_is_silent(p) || leave_refuses(p)) &&
+		 service_find(p, p->from, node->flags));
+}
+
+/* Returns true if the packet has the node's address and came in by a bridge of endpoints, and the
+ * kernel, which can be asked, does not tell which of them sent it. */
+static __noinline bool leave_is_nobodys(const struct packet *p, const struct end *node)
+{
+	struct bh_iface *iface = endpoint_iface(p->ingress);
+
+	return iface && !(iface->flags & BH_IFACE_ENDPOINT) && iface->flags & BH_IFACE_VIA &&
+	       node->flags & END_NODE && !translation_is_silent(p) && leave_is_masked(p, node);
 }
 
 /* Finds the endpoint of this node that has an address, or may send from it. Returns false if there
@@ -95,8 +121,41 @@ static __always_inline bool leave_from(const struct packet *p, struct end *sende
 	return leave_sender(p, &addr, sender);
 }
 
+/* Returns true if the packet's present source address is not that of its sender, so that only the
+ * interface by which the packet came in tells this endpoint's packets from another's. */
+static __noinline bool leave_hides(const struct packet *p, __u32 sender)
+{
+	struct end now = {};
+	struct bh_addr addr;
+
+	packet_address(p, p->from, &addr);
+	return endpoint_resolve(&addr, p->generation, &now) || now.ifindex != sender;
+}
+
 /* Another hook judges the packet, or no hook has to. */
 #define LEAVE_PASSES (-1)
+
+/* Judges the call to which the packet is the reply, as the kernel's conntrack has it. Returns 0 or
+ * a reason to drop. */
+static __noinline int leave_call(const struct packet *p, struct bh_cached *found)
+{
+	struct ends ends = {};
+	struct bh_addr addr;
+	__u32 port;
+
+	found->end[BH_INGRESS].ifindex = p->ingress;
+	found->by_hook = 1;
+	if (!translation_address(p, !p->from, !p->from, &addr))
+		return BH_DROP_SENDER;
+	if (endpoint_resolve(&addr, p->generation, &ends.end[BH_EGRESS]))
+		return BH_DROP_MAPS;
+	port = translation_address(p, !p->from, p->from, &addr);
+	if (endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]))
+		return BH_DROP_MAPS;
+	if (!(ends.end[BH_EGRESS].flags & END_NODE))
+		connection_ask(p, &ends, bh_point(p->protocol, port), BH_INGRESS, found);
+	return 0;
+}
 
 /* Finds the ends and asks the sender's policy. Returns 0, a reason to drop, or LEAVE_PASSES. */
 BPF_GLOBAL int leave_look(const struct packet *p, struct bh_cached *found)
@@ -107,12 +166,8 @@ BPF_GLOBAL int leave_look(const struct packet *p, struct bh_cached *found)
 	if (!p || !found)
 		return BH_DROP_MAPS;
 	*found = (struct bh_cached){};
-	if (p->told == TOLD_REPLY) {
-		found->end[BH_INGRESS].ifindex = p->ingress;
-		return 0;
-	}
 	if (!leave_from(p, &ends.end[BH_EGRESS]))
-		return LEAVE_PASSES;
+		return leave_is_nobodys(p, &ends.end[BH_EGRESS]) ? BH_DROP_SENDER : LEAVE_PASSES;
 	packet_address(p, !p->from, &addr);
 	if (endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]))
 		return BH_DROP_MAPS;
@@ -123,17 +178,27 @@ BPF_GLOBAL int leave_look(const struct packet *p, struct bh_cached *found)
 		return BH_DROP_UNTRANSLATED;
 	connection_ask(p, &ends, connection_point(p, p->from), BH_EGRESS, found);
 	connection_end(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
+	found->by_hook = leave_hides(p, ends.end[BH_EGRESS].ifindex);
 	return 0;
+}
+
+/* Returns true if the segment may open a connection, or makes the kernel forget the one that it
+ * translates by. Then no former answer of the kernel is about it. */
+static __always_inline bool leave_is_fresh(const struct packet *p)
+{
+	return p->protocol == IPPROTO_TCP && p->class == PACKET_FLOW &&
+	       ((p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN || p->tcp_flags & TCP_RST);
 }
 
 /* Whether the entry is of a connection that both ends allow. */
 static __always_inline bool leave_allowed(const struct packet *p, const struct bh_ct *ct)
 {
-	const struct ct_sight at = {.hook = BH_HOOK_LEAVE, .from = p->from};
+	const struct ct_sight at = {.hook = BH_HOOK_LEAVE, .from = p->from, .ingress = p->ingress};
 	__u64 word;
 
 	return ct_allowed(ct, bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW), &word) &&
 	       ct_ends_match(ct->end, word, &at) && !(word & BH_CT_SERVICE) &&
+	       !(word & BH_CT_BY_INGRESS && leave_is_fresh(p)) &&
 	       !(READ_ONCE(ct->state) & BH_CT_DENIED);
 }
 
@@ -145,13 +210,33 @@ static __always_inline void leave_touch(const struct packet *p, struct bh_ct *ct
 		ct_state(p, ct, BH_CT_FINS, 0);
 }
 
+/* Returns the endpoint's interface by which the packet came in; 0: it came in by another one. */
+static __always_inline __u32 leave_owner(const struct packet *p)
+{
+	struct bh_iface *iface = endpoint_iface(p->ingress);
+
+	return iface && iface->flags & BH_IFACE_ENDPOINT ? p->ingress : 0;
+}
+
+/* Returns true if the entry of the connection could serve a packet of this kind: the sender's
+ * address, or the interface by which the packet came in, names the sender. UDP has no SYN, so a
+ * reply's ports may be another caller's by the next packet. */
+static __always_inline bool leave_is_bound(const struct packet *p, const struct connection *c)
+{
+	if (!c->flags)
+		return true;
+	return p->ingress == connection_at(c, p->from)->ifindex && leave_owner(p) &&
+	       !(p->reply && p->protocol == IPPROTO_UDP);
+}
+
 /* Whether the packet makes an entry. A SYN makes none here: its sender's own hook watches the
  * handshake, and the next packet makes the entry. Nor does an unsolicited ICMP reply. */
-static __always_inline bool leave_is_kept(const struct packet *p)
+static __always_inline bool leave_is_kept(const struct packet *p, const struct connection *c)
 {
 	struct icmp_query query;
 
-	if (p->class != PACKET_FLOW || (p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_SYN))
+	if (p->class != PACKET_FLOW || (p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_SYN) ||
+	    !leave_is_bound(p, c))
 		return false;
 	if (p->protocol != IPPROTO_ICMP && p->protocol != IPPROTO_ICMPV6)
 		return true;
@@ -178,14 +263,15 @@ BPF_GLOBAL int leave_judge(struct packet *p)
 
 	if (!p)
 		return BH_DROP_MAPS;
-	reason = leave_look(p, &c.found);
+	reason = p->told == TOLD_REPLY ? leave_call(p, &c.found) : leave_look(p, &c.found);
 	if (reason)
 		return reason == LEAVE_PASSES ? BH_PASS_OPEN : reason;
 	p->reply = p->told == TOLD_REPLY;
 	c.initiator = p->reply ? !p->from : p->from;
+	c.flags = c.found.by_hook ? BH_CT_BY_INGRESS : 0;
 	ct = ct_find(p);
 	if (!ct)
-		return leave_new(p, &c, leave_is_kept(p));
+		return leave_new(p, &c, leave_is_kept(p, &c));
 	if (!!(READ_ONCE(ct->verdict[BH_EGRESS]) & BH_CT_INITIATOR) == c.initiator) {
 		reason = connection_go_on(p, ct, &c);
 		if (likely(reason != CONNECTION_OF_OTHERS))
@@ -273,14 +359,6 @@ static __noinline bool leave_audited(const struct packet *p)
 	if (iface && iface->flags & BH_IFACE_ENDPOINT)
 		return iface->flags & BH_IFACE_AUDIT;
 	return leave_from(p, &sender) && connection_audited(&sender);
-}
-
-/* Returns the endpoint's interface by which the packet came in; 0: it came in by another one. */
-static __always_inline __u32 leave_owner(const struct packet *p)
-{
-	struct bh_iface *iface = endpoint_iface(p->ingress);
-
-	return iface && iface->flags & BH_IFACE_ENDPOINT ? p->ingress : 0;
 }
 
 /* Counts and reports drops, and connections that open by a Service's address. Returns whether the

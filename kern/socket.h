@@ -125,7 +125,9 @@ static __noinline bool socket_denied(const struct socket_packet *p, const struct
 }
 
 /* Returns true if the datagram answers the node: it is of a connection that the node has opened and
- * both ends allow. TCP answers have a socket of their own, for which this program does not run. */
+ * both ends allow. The kernel looks for its socket at the node, so the packet is not the reply to
+ * another caller behind the node's address. TCP answers have a socket of their own, for which this
+ * program does not run. */
 static __noinline bool socket_answers(const struct socket_packet *p)
 {
 	struct table_key key = {.key.protocol = p->protocol};
@@ -145,8 +147,8 @@ static __noinline bool socket_answers(const struct socket_packet *p)
 	table_hash(&key);
 	ct = table_find(&key);
 	return ct &&
-	       ct_allowed(ct, bh_ct_word(p->generation, bh_ct_hash_tag(key.hash), BH_CT_ALLOW),
-			  &word) &&
+	       ct_agrees(ct, bh_ct_word(p->generation, bh_ct_hash_tag(key.hash), BH_CT_ALLOW),
+			 CT_VARIES | BH_CT_ASKS, &word) &&
 	       !!(word & BH_CT_INITIATOR) != from && !(READ_ONCE(ct->state) & BH_CT_DENIED);
 }
 

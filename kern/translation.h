@@ -62,4 +62,18 @@ static __noinline __u32 translation_address(const struct packet *p, __u32 initia
 	return bpf_ntohs(told->backend_port);
 }
 
+/* Returns true if the packet is a reply to an initiator who is behind the address that it goes
+ * to. */
+static __noinline bool translation_masks(const struct packet *p)
+{
+	struct bh_addr initiator;
+	const __be32 *to;
+
+	if (!translation_address(p, !p->from, !p->from, &initiator))
+		return false;
+	to = packet_address_at(p, !p->from)->word;
+	return (initiator.word[0] ^ to[0]) | (initiator.word[1] ^ to[1]) |
+	       (initiator.word[2] ^ to[2]) | (initiator.word[3] ^ to[3]);
+}
+
 #endif

@@ -21,6 +21,9 @@
  *   tcp SOURCE DESTINATION PORT FLAGS NUMBER
  *                                         a segment without data; FLAGS and NUMBER are hexadecimal
  *
+ *   data SOURCE DESTINATION PORT FLAGS NUMBER
+ *                                         the same segment with one byte of data
+ *
  *   sctp SOURCE DESTINATION PORT          an INIT
  *
  *   short SOURCE DESTINATION PORT         UDP that says to be shorter than its own header
@@ -296,11 +299,11 @@ static void syn(struct frame *f)
 	put_transport_checksum(f, l4, 16, IPPROTO_TCP);
 }
 
-static void tcp(struct frame *f)
+static void segment(struct frame *f, size_t data)
 {
 	size_t l4;
 
-	put_ip(f, &source, &destination, IPPROTO_TCP, 20, -1, 0, false);
+	put_ip(f, &source, &destination, IPPROTO_TCP, 20 + data, -1, 0, false);
 	l4 = f->length;
 	put16(f, source_port);
 	put16(f, atoi(words[2]));
@@ -309,7 +312,19 @@ static void tcp(struct frame *f)
 	put16(f, 0x5000 | strtoul(words[3], NULL, 16));
 	put16(f, 65535);
 	put32(f, 0);
+	while (data--)
+		put8(f, '.');
 	put_transport_checksum(f, l4, 16, IPPROTO_TCP);
+}
+
+static void tcp(struct frame *f)
+{
+	segment(f, 0);
+}
+
+static void data(struct frame *f)
+{
+	segment(f, 1);
 }
 
 /* CRC-32C; SCTP stores its lowest byte first. */
@@ -545,7 +560,7 @@ static const struct kind {
 	{"arp", 2, 1, arp},	      {"nd", 4, 0, nd},		  {"too-big", 4, 0, too_big},
 	{"dad", 3, 0, dad},	      {"ra", 2, 0, ra},		  {"tunnel", 6, 0, tunnel},
 	{"redirect", 4, 0, redirect}, {"written", 4, 0, written}, {"tcp", 5, 0, tcp},
-	{"icmp6", 5, 0, icmp6},
+	{"data", 5, 0, data},	      {"icmp6", 5, 0, icmp6},
 };
 
 static const struct kind *parse_kind(int argc, char **argv)
