@@ -171,8 +171,8 @@ static int listen_to(unsigned int ifindex, const struct client *c)
 	return fd;
 }
 
-/* Sends the byte, again and again as a kernel does where a queue on the way is full. Returns true once
- * the server has acknowledged it. */
+/* Sends the byte, again and again as a kernel does where a queue on the way is full. Returns true
+ * once the server has acknowledged it. */
 static bool says(const struct client *c, uint32_t acknowledged)
 {
 	struct tcphdr got;
