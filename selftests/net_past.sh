@@ -44,7 +44,7 @@ net_datagram web "$(net_ip6 db)" 10
 net_check "a drop over IPv4 is kept with its names and the policy" kept 1 \
 	'drop +shop/web .*-> shop/db .*UDP/9 .*network-policy, isolated by shop/db' --last 100
 net_check "a drop over IPv6 is kept" kept 1 'drop +shop/web .*-> shop/db .*UDP/10 ' --last 100
-net_check "what passes is not kept" net_is "$(lines 'UDP/80 ' --last 100)" 0
+net_check "a packet that passes is not kept" net_is "$(lines 'UDP/80 ' --last 100)" 0
 net_check "--last 1 prints the latest" net_is "$(lines 'UDP/10 ' --last 1)/$(past --last 1 | wc -l)" 1/1
 net_check "--since has the drops of that time" net_is "$(lines 'UDP/(9|10) ' --since 1h)" 2
 net_check "--port selects" net_is "$(lines 'UDP/9 ' --last 9 --port UDP/9)/$(lines . --last 9 --port UDP/9)" 1/1
@@ -66,8 +66,8 @@ net_check "another endpoint's records are still kept" net_is "$(lines . --last 1
 net_check "a denied egress is kept at the sender" net_is \
 	"$(net_datagram db "$(net_ip web)" 5; lines 'shop/db .*-> shop/web .*egress: deny' --last 1 --from shop/db)" 1
 
-# Nine readers: kept drops need no reader's place.
-net_check "--last needs no policy of its own and ends" net_ends 0 . timeout 20 "$BULKHEAD" monitor --pin "$NET_PIN" --last 3
+# Kept drops need no reader's place.
+net_check "--last prints what is kept, and ends" net_ends 0 . timeout 20 "$BULKHEAD" monitor --pin "$NET_PIN" --last 3
 net_check "--since refuses what is no time" net_ends 2 'not a time' net_bulkhead monitor --since 5x
 net_check "--last refuses -c" net_ends 2 'leave -o' net_bulkhead monitor --last 5 -c 3
 
