@@ -42,7 +42,8 @@ KUBE      := $(sort $(wildcard selftests/kube_*.sh))
 CLUSTER   := $(sort $(wildcard selftests/cluster_*.sh))
 E2E       := $(sort $(wildcard selftests/e2e_*.sh))
 PACKAGES  := deb boot image arm64
-HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(wildcard selftests/helpers/*.c)))
+HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(filter-out %.bpf.c,$(wildcard selftests/helpers/*.c))))
+HELPER_SKELS := $(patsubst selftests/helpers/%.bpf.c,$(O)/gen/%.skel.h,$(wildcard selftests/helpers/*.bpf.c))
 HELPER_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/helpers/lib/*.c)))
 TEST_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/lib/*.c)))
 FUZZERS   := $(patsubst selftests/%.c,$(O)/fuzz/%,$(sort $(wildcard selftests/fuzz_*.c)))
@@ -93,6 +94,16 @@ $(O)/gen/build_id.h: $(BPF:%=$(O)/kern/%.bpf.o)
 $(O)/gen/%_html.h: user/cmd/%.html
 	$(call say,GEN)
 	$(Q)mkdir -p $(@D) && sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
+
+$(O)/selftests/helpers/%.bpf.o: selftests/helpers/%.bpf.c Makefile
+	$(call say,BPF)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) $(DEPFLAGS) -c -o $@ $<
+
+$(HELPER_SKELS): $(O)/gen/%.skel.h: $(O)/selftests/helpers/%.bpf.o
+	$(call say,SKEL)
+	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< name $* > $@
+
+$(HELPERS:%=%.o): | $(HELPER_SKELS)
 
 tests: $(TESTS) $(HELPERS) ## build the tests without running them
 
