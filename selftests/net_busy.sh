@@ -6,8 +6,8 @@
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
-ROOM=32768 BUSY=12000 IDLE=100 PODS=8
-[ -z "${BULKHEAD_SMALL:-}" ] || ROOM=4096 BUSY=1600 IDLE=20
+ROOM=32768 BUSY=12000 IDLE=100 PODS=8 RATE=250000
+[ -z "${BULKHEAD_SMALL:-}" ] || ROOM=4096 BUSY=1600 IDLE=20 RATE=1500
 [ -z "${BULKHEAD_FULL:-}" ] || ROOM=65536 BUSY=120000 IDLE=500 PODS=100
 NET_PORTS="80 90"
 others=()
@@ -61,10 +61,10 @@ alive() { # WHEN
 	done
 }
 
-# Runs COMMAND while frames of spoofed sources come in, 250,000 a second or as many as the machine has time for.
+# Runs COMMAND while frames of spoofed sources come in, RATE a second or as many as the machine has time for.
 flooded() { # syn|udp SOURCE DESTINATION PORT COMMAND...
 	local flooder
-	net_server out "$NET_TMP/flood" "$NET_HELPERS/flood" eth0 $out $node "${@:1:4}" 250000
+	net_server out "$NET_TMP/flood" "$NET_HELPERS/flood" eth0 $out $node "${@:1:4}" $RATE
 	flooder=$!
 	"${@:5}"
 	kill $flooder
