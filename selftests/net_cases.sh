@@ -45,8 +45,9 @@ passes_exactly() { # FLOWS
 	head -n 20 "$NET_TMP/wrong"
 	[ ! -s "$NET_TMP/wrong" ]
 }
+# A Pod that is deleted keeps its interface here; and a load that has no policy is no slip.
 is_so() { # FILE: a state
-	net_bulkhead load -n worker-1 --uplink eth0 "$NET_TMP/cases/$1.yaml" && passes_exactly "$NET_TMP/cases/$1.flows"
+	net_bulkhead load --force -n worker-1 --uplink eth0 "$NET_TMP/cases/$1.yaml" && passes_exactly "$NET_TMP/cases/$1.flows"
 }
 
 # Without a policy all flows pass: what is denied below is denied by Bulkhead.
