@@ -857,7 +857,9 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 	error = api_open(options->kubeconfig, diag, &follower.api);
 	if (error)
 		return error;
-	error = read_node(&follower);
+	error = own_node_audit(&follower.node, diag);
+	if (!error)
+		error = read_node(&follower);
 	if (!error)
 		error = begin(&follower);
 	if (!error && (options->listen || options->health))
