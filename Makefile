@@ -55,7 +55,7 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image clean distclean
+.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image chart clean distclean
 
 all: $(O)/bulkhead ## build the command
 
@@ -298,6 +298,9 @@ image: ## build a container image, bulkhead:VERSION, with podman
 	@tools/deps image
 	@$(MAKE) --no-print-directory -j2 all
 	@tools/package/image $(O)/bulkhead $(O)/image
+
+chart: ## make a Helm chart of tools/deploy, in O/chart
+	@tools/chart $(O)/chart
 
 clean: ## remove what was built, but for Kubernetes (see check-kube) and clean roots
 	[ ! -d $(O) ] || find $(O) -mindepth 1 -maxdepth 1 ! -name kube ! -name root -exec rm -rf {} +

@@ -21,7 +21,7 @@ done
 api POST /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies '{"metadata": {"name": "db"}, "spec":
 	{"podSelector": {"matchLabels": {"role": "db"}}, "ingress": [{"ports": [{"port": 80}]}]}}' >/dev/null
 guarded() { # both pods
-	[ "$(net_bulkhead endpoint list 2>/dev/null | grep -c '^shop/')" = 2 ] &&
+	[ "$(net_bulkhead endpoint list 2>/dev/null | grep -c '^shop/')" = 4 ] &&
 		net_bulkhead metrics | grep -qx "bulkhead_endpoints_unguarded 0"
 }
 audited() {
