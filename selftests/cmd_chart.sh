@@ -67,6 +67,12 @@ check "resources of the follower" changes 'cpu: 1' 1 'follower.resources={reques
 check "tolerations of the follower" changes 'key: a' 1 'follower.tolerations=[{key: a}]'
 check "tolerations of the engine" changes '[]' 1 'engine.tolerations=[]'
 check "the number of engines" changes 'replicas: 3' 1 engine.replicas=3
+monitoring() { # the objects that the value brings
+	rendered v1.31.2 monitoring=true >"$tmp/chart.all" &&
+		manifests monitoring/{services,monitors,rules}.yaml >"$tmp/monitoring" &&
+		diff <(sort "$tmp/chart.new" "$tmp/monitoring") <(sort "$tmp/chart.all")
+}
+check "monitoring brings tools/deploy/monitoring" monitoring
 check "the folders of another runtime" changes 'path: /var/lib/rancher/' 2 cni.bin=/var/lib/rancher/bin \
 	cni.networks=/var/lib/rancher/net.d
 tools_deploy_values() { # every value of a manifest has a row above or is named here
