@@ -153,6 +153,11 @@ const struct lazy_policy *node_policy_head(const struct node_handle *handle)
 	return lazy_plain(handle->policy);
 }
 
+bool node_audits(const struct node_handle *handle)
+{
+	return handle->blob.flags & BH_BLOB_AUDIT;
+}
+
 uint64_t node_map_writes(const struct node_handle *handle)
 {
 	return handle->writes;
