@@ -72,6 +72,7 @@ void node_effect_free(struct node_effect *effect)
 		return;
 	free_names(effect->added, effect->n_added);
 	free_names(effect->deleted, effect->n_deleted);
+	free_names(effect->audits, effect->n_audits);
 	for (size_t i = 0; i < effect->n_opened; i++)
 		free(effect->opened[i].name);
 	free(effect->opened);
