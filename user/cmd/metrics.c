@@ -21,6 +21,7 @@
 #include "maps/counter.h"
 #include "maps/iface.h"
 #include "maps/rule_hit.h"
+#include "version.h"
 
 /* Default of --policies and --namespaces: so many policies and namespaces have series of their
  * own. */

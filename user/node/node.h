@@ -164,6 +164,8 @@ int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool
 		     struct node_change *change);
 /* Returns the policy in force, read as far as needed so far; NULL: none is in force. */
 const struct lazy_policy *node_policy_head(const struct node_handle *handle);
+/* Returns true if the policy in force was loaded with the option `audit`. */
+bool node_audits(const struct node_handle *handle);
 
 /*
  * The two phases of a load, which a cluster drives. node_stage() installs @policy and puts no
