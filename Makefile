@@ -288,6 +288,9 @@ UNITS   := $(patsubst tools/package/systemd/%,%,$(wildcard tools/package/systemd
 install: all man ## install command, manual pages, completions and systemd units (PREFIX, UNITDIR, DESTDIR)
 	install -D -m 755 $(O)/bulkhead $(DESTDIR)$(PREFIX)/sbin/bulkhead
 	install -D -m 755 tools/rollout $(DESTDIR)$(PREFIX)/sbin/bulkhead-rollout
+	install -d $(DESTDIR)$(PREFIX)/bin # a user's PATH has no sbin: trace, lint and diff need no root
+	ln -sf ../sbin/bulkhead $(DESTDIR)$(PREFIX)/bin/bulkhead
+	ln -sf ../sbin/bulkhead-rollout $(DESTDIR)$(PREFIX)/bin/bulkhead-rollout
 	for page in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
 	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d

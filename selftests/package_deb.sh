@@ -54,7 +54,7 @@ net_check "Debian 12 has the package's dependencies" eval 'inside apt-get update
 files >"$NET_TMP/before"
 net_check "install" inside dpkg -i /packages/old.deb
 files >"$NET_TMP/installed"
-for file in /usr/sbin/bulkhead /usr/share/man/man8/bulkhead.8.gz /usr/share/man/man5/bulkhead.ini.5.gz \
+for file in /usr/sbin/bulkhead /usr/bin/bulkhead /usr/share/man/man8/bulkhead.8.gz /usr/share/man/man5/bulkhead.ini.5.gz \
 	/usr/share/man/man7/bulkhead-maps.7.gz /usr/share/bash-completion/completions/bulkhead \
 	/usr/share/zsh/vendor-completions/_bulkhead /usr/share/fish/vendor_completions.d/bulkhead.fish /lib/systemd/system/bulkhead-restore.service \
 	/lib/systemd/system/bulkhead-metrics.service /lib/systemd/system/bulkhead-metrics.timer \
