@@ -749,6 +749,26 @@ int packet_node_bucket(void)
 	return -1;
 }
 
+int packet_node_damaged(void)
+{
+	int damaged = 0;
+
+	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++) {
+		const struct bh_ct_bucket *bucket = &buckets[i / BH_CT_SLOTS];
+		const volatile uint32_t *tag = &bucket->tag[i % BH_CT_SLOTS];
+		uint32_t was = *tag;
+		__u64 words[5];
+
+		if (was < BH_CT_TAKEN)
+			continue;
+		memcpy(words, &bucket->slot[i % BH_CT_SLOTS].key, sizeof(words));
+		__asm__ volatile("" ::: "memory");
+		damaged += *tag == was &&
+			   bh_ct_slot_tag(bh_ct_hash(tc->rodata->ct_seed, words)) != was;
+	}
+	return damaged;
+}
+
 uint32_t packet_node_port_states(uint16_t port)
 {
 	uint32_t states = 0;
