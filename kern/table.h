@@ -202,7 +202,7 @@ static __always_inline bool table_lapsed(const struct bh_ct *ct, __u8 protocol, 
 	return table_silent(ct, now) > (__s32)table_timeout(protocol, READ_ONCE(ct->state));
 }
 
-/* What the loss of a connection costs, from the least on. Cost and time of silence are one number:
+/* The costs of losing a connection, from the least on. Cost and time of silence are one number:
  * of equal costs, the longest silence is the least. */
 #define TABLE_COST(cost) ((cost) << 24)
 #define TABLE_AGE (TABLE_COST(1u) - 1)
