@@ -446,9 +446,7 @@ static __always_inline int connection_holder(const struct packet *p, __u32 holde
  * stack. */
 static __noinline int connection_node(const struct packet *p, struct end *node)
 {
-	int reason = endpoint_node(p->ifindex, p->version, p->generation, node);
-
-	return reason == ENDPOINT_UNNAMED ? 0 : reason;
+	return endpoint_node(p->ifindex, p->version, p->generation, 0, node);
 }
 
 /* Finds the owners of link-local addresses, after connection_resolve() and spoofing_link(). Not

@@ -95,7 +95,7 @@ static __always_inline bool socket_refuses(const struct socket_packet *p, const 
 /* Finds the node as policy knows it by the endpoint's interface. */
 static __noinline int socket_node(const struct socket_packet *p, __u32 ifindex, struct end *node)
 {
-	return endpoint_node(ifindex, p->version, p->generation, node);
+	return endpoint_node(ifindex, p->version, p->generation, BH_DROP_INTERFACE, node);
 }
 
 /* Returns true if policy denies the endpoint @sender its own node, at the packet's address. An

@@ -456,6 +456,7 @@ static void replacements(void)
 	on_both(ask_and_answer);
 	expect_no_slip("no answer is noted in another connection, and no entry is damaged");
 	counted(STREAM);
+	expect("no connection is refused a place", STREAM, !packet_node_refused());
 	expect("the table is not fuller than the floor, the room and an eighth", STREAM,
 	       packet_node_connections() + packet_node_half_open() <=
 		       BH_CT_SLOTS + 1 + 256 / 8 + 4);

@@ -722,6 +722,29 @@ int packet_node_miscounted(void)
 	return wrong + (surplus != total->surplus);
 }
 
+static uint64_t sum_of_shares(bool refused)
+{
+	int map = packet_node_map("bh_shares");
+	struct bh_share share;
+	uint64_t sum = 0;
+	uint32_t key;
+
+	for (uint32_t *last = NULL; !bpf_map_get_next_key(map, last, &key); last = &key)
+		if (!bpf_map_lookup_elem(map, &key, &share))
+			sum += refused ? share.refused : share.replaced;
+	return sum;
+}
+
+uint64_t packet_node_refused(void)
+{
+	return sum_of_shares(true);
+}
+
+uint64_t packet_node_replaced(void)
+{
+	return sum_of_shares(false);
+}
+
 /* A write to the map cancels the timer, and the programs start none while `owner` is theirs. */
 void packet_node_stop_sweeper(void)
 {

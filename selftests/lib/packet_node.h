@@ -139,6 +139,10 @@ int packet_node_damaged(void);
  * many holders another surplus. The surplus of all counts as one. */
 int packet_node_miscounted(void);
 
+/* Returns how many connections of all shares were refused a place, or were replaced. */
+uint64_t packet_node_refused(void);
+uint64_t packet_node_replaced(void);
+
 /* Stops the sweeper that the first packet has started, which would count a table that a test
  * empties. */
 void packet_node_stop_sweeper(void);
