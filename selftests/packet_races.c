@@ -5,9 +5,17 @@
  * Each race is run many times, with the CPUs a little apart from each other each time. In the
  * streams, each CPU sends its packets without waiting for the other one.
  *
- * These changes of the programs each make a race fail:
+ * Each of these changes of the programs makes a race fail:
  *
- * CHANGES
+ *   ct_change()       a plain store in place of the compare-and-swap; one try; no look at the tag
+ *   table_free()      the slot is made busy by a plain store
+ *   table_free_slot() the same
+ *   table_seize()     neither the tag nor the state is swapped
+ *   share_add(), share_sub(), share_surplus()  a plain addition
+ *
+ * Two changes are not seen here: table_commit() without the next incarnation, since the time
+ * between ct_change()'s look at the tag and its swap is two instructions; and table_seize() with
+ * one of its two swaps, which stops one of two programs as well.
  */
 #include <pthread.h>
 #include <sched.h>
