@@ -1038,6 +1038,25 @@ static __noinline int connection_strays(struct packet *p, const struct connectio
 	return connection_refuses(c, BH_EGRESS) ? connection_without_entry(p, c) : 0;
 }
 
+/* Returns true if the packet is a reply to a call by a Service's address, and the last packet of
+ * the call was dropped where its backend showed (doubt.h). */
+static __always_inline bool connection_is_doubted(const struct packet *p, const struct bh_ct *ct)
+{
+	return p->reply && p->hook == BH_HOOK_TO_ENDPOINT &&
+	       unlikely(READ_ONCE(ct->state) & BH_CT_BACKEND);
+}
+
+/* Judges the call of such a reply by the backend that the kernel has named. A denial keeps nothing:
+ * the kernel may choose another backend. Not inline, for the stack. */
+static __noinline int connection_doubted(struct packet *p, struct bh_ct *ct,
+					 const struct connection *c)
+{
+	if (connection_refuses(c, BH_EGRESS) || connection_refuses(c, BH_INGRESS))
+		return connection_without_entry(p, c);
+	ct_state(p, ct, 0, BH_CT_BACKEND);
+	return 0;
+}
+
 /*
  * Judges a packet of a connection that has an entry, in either direction. If its words are of
  * another generation, judges both ends again, in the connection's original direction. Judges a
@@ -1053,6 +1072,9 @@ BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 	if (!p || !ct)
 		return BH_DROP_MAPS;
 	unchanged = connection_unchanged(p, ct, &word);
+	p->reply = ct_sender(p, word) == BH_INGRESS;
+	if (connection_is_doubted(p, ct))
+		unchanged = false;
 	if (unchanged && connection_may_stray(p, word)) {
 		if (!p->links)
 			return CONNECTION_ASKS_LINKS;
@@ -1067,7 +1089,6 @@ BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 	}
 	c.initiator = !!(word & BH_CT_INITIATOR);
 	c.flags = word & BH_CT_NODE;
-	p->reply = ct_sender(p, word) == BH_INGRESS;
 	if (word & BH_CT_ASKS && connection_can_ask(p))
 		return CONNECTION_ASKS;
 	reason = connection_find(p, &c);
@@ -1077,6 +1098,8 @@ BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 		reason = BH_DROP_BACKEND;
 	if (!reason && p->links == LINKS_STRAY)
 		reason = connection_strays(p, &c);
+	if (!reason && connection_is_doubted(p, ct))
+		reason = connection_doubted(p, ct, &c);
 	return reason ? reason : connection_go_on(p, ct, &c);
 }
 

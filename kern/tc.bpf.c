@@ -11,6 +11,7 @@
 #include "ask.h"
 #include "audit.h"
 #include "datagram.h"
+#include "doubt.h"
 #include "fragment.h"
 #include "icmp.h"
 #include "leave.h"
@@ -120,6 +121,7 @@ static __always_inline int tc_settle(struct __sk_buff *skb, struct packet *p, __
 {
 	if (bh_reason_drops(reason)) {
 		if (!audit_here(p)) {
+			doubt_at_endpoint(skb, p);
 			events_drop(p, reason, false, 0);
 			return TC_DROP;
 		}

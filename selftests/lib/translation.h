@@ -75,6 +75,11 @@ struct flow {
 	uint8_t version, protocol;
 };
 
+struct sending {
+	unsigned int actor, peer; /* who sends, and to whom it is meant */
+	struct flow flow;
+};
+
 enum step_kind {
 	CALL, /* a caller sends the first packet to a destination */
 	AGAIN, /* the caller of an earlier step sends one more */

@@ -5,12 +5,15 @@
  *
  * A packet may arrive if policy allows its true sender to call its true receiver at the port where
  * it arrives, or if it answers an arrival: it goes back from where the receiver was called to
- * whence, it reaches the actor that called, and policy still allows that call. The model knows
- * neither conntrack nor translation.
+ * whence, as either of both saw it, it reaches the actor that called, and policy still allows that
+ * call. A packet that policy
+ * allows as a call, and that is dropped all the same, counts as an arrival: its sender consents to
+ * answers. The model knows neither conntrack nor translation.
  *
  * A packet must arrive if policy allows it and it is
  *  - a SYN, an INIT or any datagram of a call: wherever the node sends it, or, if it was dropped
- *    before, wherever the node could send it;
+ *    before, wherever the node could send it. SCTP that may be masqueraded is left out: the kernel
+ *    does not tell whom it comes from;
  *  - of a call that has been let through, in the order of a handshake, as long as neither conntrack
  *    nor the programs have forgotten, no end has closed it, and policy has always allowed it.
  */
@@ -34,13 +37,14 @@ struct talk {
 	/* For what must arrive. */
 	enum phase phase;
 	int epoch; /* of the phase */
+	bool masked; /* a packet of it could have been masqueraded */
 	bool clean; /* TCP: no other call had its addresses and ports */
 	bool over; /* somebody has closed it, or policy has denied it */
 };
 
 struct arrival {
 	unsigned int at, from;
-	struct flow flow;
+	struct flow sent, seen; /* as the sender sent it, and the receiver saw it */
 };
 
 struct model {
@@ -115,8 +119,7 @@ static void begin_talk(struct model *m, const struct step *step)
 	*talk = new;
 }
 
-bool translation_model_packet(struct model *m, const struct step *step, unsigned int *actor,
-			      struct flow *flow)
+bool translation_model_packet(struct model *m, const struct step *step, struct sending *sending)
 {
 	struct talk *talk = &m->talks[step->id];
 
@@ -124,33 +127,38 @@ bool translation_model_packet(struct model *m, const struct step *step, unsigned
 		begin_talk(m, step);
 	if (step->kind > ASTRAY || !talk->used)
 		return false;
-	*actor = talk->call.actor;
-	*flow = talk->sent;
+	*sending = (struct sending){talk->call.actor, talk->to, talk->sent};
 	if (step->kind <= AGAIN)
 		return true;
 	if (!talk->shown || talk->to == NOBODY)
 		return false;
-	*actor = talk->to;
-	*flow = reverse(&talk->seen);
+	*sending = (struct sending){talk->to, talk->call.actor, reverse(&talk->seen)};
 	if (step->kind == REPLY)
 		return true;
-	*actor = step->actor;
-	flow->from = place_of(step->actor, step->version, flow->from.port);
-	return *actor != talk->to && place_owner(&flow->to, step->version) != *actor;
+	sending->actor = step->actor;
+	sending->flow.from = place_of(step->actor, step->version, sending->flow.from.port);
+	return sending->actor != talk->to &&
+	       place_owner(&sending->flow.to, step->version) != sending->actor;
 }
 
 /* ---- words ---- */
 
-static bool answers(const struct model *m, unsigned int from, const struct flow *sent,
-		    unsigned int to)
+static bool is_reverse(const struct flow *flow, const struct flow *of)
 {
-	struct flow back = reverse(sent);
+	struct flow back = reverse(of);
 
+	return same(flow, &back);
+}
+
+static bool answers(const struct model *m, const struct sending *sending, const struct fate *fate)
+{
 	for (int i = 0; i < m->n_arrivals; i++) {
 		const struct arrival *arrival = &m->arrivals[i];
 
-		if (arrival->at == from && arrival->from == to && same(&arrival->flow, &back) &&
-		    allows(m, to, from, back.to.port))
+		if (arrival->at == sending->actor && arrival->from == fate->actor &&
+		    (is_reverse(&sending->flow, &arrival->seen) ||
+		     is_reverse(&fate->flow, &arrival->sent)) &&
+		    allows(m, arrival->from, arrival->at, arrival->seen.to.port))
 			return true;
 	}
 	return false;
@@ -180,12 +188,19 @@ static bool goes_on(const struct model *m, const struct step *step, const struct
 static bool must_pass(const struct model *m, const struct step *step, const struct talk *talk,
 		      const struct fate *fate)
 {
+	/* The node cannot tell who is behind its address. */
+	if (step->protocol == IPPROTO_SCTP &&
+	    (talk->call.target == MASKED || step->mode != PLAIN || talk->masked))
+		return false;
 	if (goes_on(m, step, talk))
 		return !fate->shown ||
 		       fate->actor == (step->kind == REPLY ? talk->call.actor : talk->to);
 	if (!opens(step))
 		return false;
-	return fate->shown ? fate->actor != NOBODY : !fate->entered && allows_all(m, &talk->call);
+	if (!fate->shown)
+		return !fate->entered && allows_all(m, &talk->call);
+	return fate->actor != NOBODY &&
+	       allows(m, talk->call.actor, fate->actor, fate->flow.to.port);
 }
 
 /* ---- what became of it ---- */
@@ -203,27 +218,30 @@ static void advance(const struct model *m, struct talk *talk, const struct step 
 	}
 }
 
-enum word translation_model_judge(struct model *m, const struct step *step, unsigned int actor,
-				  const struct flow *flow, const struct fate *fate)
+enum word translation_model_judge(struct model *m, const struct step *step,
+				  const struct sending *sending, const struct fate *fate)
 {
 	struct talk *talk = &m->talks[step->id];
-	bool allowed = actor == NODE || allows(m, actor, fate->actor, fate->flow.to.port) ||
-		       answers(m, actor, flow, fate->actor);
+	unsigned int actor = sending->actor;
+	bool may_call = actor == NODE || allows(m, actor, fate->actor, fate->flow.to.port),
+	     allowed = may_call || answers(m, sending, fate);
 	enum word word = MAY;
 
 	if (fate->shown && !allowed)
 		word = MUST_DROP;
 	else if (must_pass(m, step, talk, fate))
 		word = MUST_PASS;
+	talk->masked |= step->mode != PLAIN;
 	if (fate->shown && step->kind <= AGAIN) {
 		talk->shown = true;
 		talk->to = fate->actor;
 		talk->seen = fate->flow;
 	}
-	if (fate->arrived && allowed) {
-		m->arrivals[m->n_arrivals++] = (struct arrival){fate->actor, actor, fate->flow};
+	if (fate->shown && (fate->arrived ? allowed : may_call))
+		m->arrivals[m->n_arrivals++] =
+			(struct arrival){fate->actor, actor, sending->flow, fate->flow};
+	if (fate->arrived && (may_call || step->kind == REPLY))
 		advance(m, talk, step);
-	}
 	if (step->segment >= FIN && step->protocol != IPPROTO_UDP)
 		talk->over = true;
 	return word;

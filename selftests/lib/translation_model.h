@@ -17,14 +17,14 @@ void translation_model_begin(struct model *model, const struct policies *policy)
 void translation_model_flip(struct model *model, const struct policies *policy);
 void translation_model_disturb(struct model *model); /* conntrack or the programs have forgotten */
 
-/* Finds who sends which packet in a step. Returns false if the step sends none. */
-bool translation_model_packet(struct model *model, const struct step *step, unsigned int *actor,
-			      struct flow *flow);
+/* Finds the packet of a step. Returns false if the step sends none. */
+bool translation_model_packet(struct model *model, const struct step *step,
+			      struct sending *sending);
 
 enum word { MUST_DROP, MUST_PASS, MAY };
 
 /* Returns whether the packet had to arrive or not, and remembers what became of it. */
-enum word translation_model_judge(struct model *model, const struct step *step, unsigned int actor,
-				  const struct flow *flow, const struct fate *fate);
+enum word translation_model_judge(struct model *model, const struct step *step,
+				  const struct sending *sending, const struct fate *fate);
 
 #endif

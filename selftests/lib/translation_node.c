@@ -499,12 +499,19 @@ static uint8_t tcp_flags(unsigned int segment)
 	return flags[segment];
 }
 
-/* Both ends begin at 1000: no segment is outside of the other's window. SCTP's chunks are INIT,
+/* The number of an actor's SYN: no segment is outside of the other's window. */
+static uint32_t first_number(unsigned int actor)
+{
+	return 1000 + 0x100000 * actor;
+}
+
+/* SCTP's chunks are INIT,
  * INIT ACK, DATA, SHUTDOWN and ABORT, and both ends' tags are 1. */
-static void build(const struct step *step, const struct flow *flow, uint16_t id,
+static void build(const struct step *step, const struct sending *sending, uint16_t id,
 		  struct packet_frame *frame)
 {
 	static const uint8_t chunks[SEGMENTS] = {1, 2, 0, 7, 6, 6};
+	const struct flow *flow = &sending->flow;
 	bool tcp = flow->protocol == IPPROTO_TCP, opens = step->segment <= SYN_ACK;
 	struct packet_spec spec = {
 		.version = flow->version,
@@ -512,8 +519,10 @@ static void build(const struct step *step, const struct flow *flow, uint16_t id,
 		.sport = flow->from.port,
 		.dport = flow->to.port,
 		.flags = tcp ? tcp_flags(step->segment) : 0,
-		.seq = opens ? 1000 : 1001,
-		.ack = step->segment == SYN || step->segment >= RST ? 0 : 1001,
+		.seq = first_number(sending->actor) + !opens,
+		.ack = step->segment == SYN || step->segment >= RST
+			       ? 0
+			       : first_number(sending->peer) + 1,
 		.payload = !tcp || step->segment == ACK || step->segment == RST_DATA ? 20 : 0,
 		.hop_limit = choice(step->mode, step->backend),
 		.id = id,
@@ -684,12 +693,12 @@ static void read_fate(const struct translation_node *node, const struct flow *fl
 	fate->arrived = arrives(node, tap_of(fate->actor));
 }
 
-/* Goes on at the next CPU. */
+/* Goes on at the next CPU, every few packets: a busy CPU is not free at once. */
 static int move(struct translation_node *node)
 {
 	cpu_set_t one;
 
-	if (CPU_COUNT(&node->cpus) < 2)
+	if (CPU_COUNT(&node->cpus) < 2 || node->id % 8)
 		return 0;
 	do
 		node->cpu = (node->cpu + 1) % CPU_SETSIZE;
@@ -700,8 +709,9 @@ static int move(struct translation_node *node)
 }
 
 int translation_node_send(struct translation_node *node, const struct step *step,
-			  unsigned int actor, const struct flow *flow, struct fate *fate)
+			  const struct sending *sending, struct fate *fate)
 {
+	const struct flow *flow = &sending->flow;
 	struct packet_frame frame;
 	int err = move(node);
 
@@ -709,20 +719,21 @@ int translation_node_send(struct translation_node *node, const struct step *step
 		return err;
 	node->id = node->id % 0xfffe + 1;
 	remember(node, flow);
-	build(step, flow, node->id, &frame);
+	build(step, sending, node->id, &frame);
 	if (flow->version == 4)
 		complete_ipv4(frame.bytes + frame.l3);
-	if (actor == NODE) {
+	if (sending->actor == NODE) {
 		err = send_from_node(node, &frame, flow);
 	} else {
-		put_macs(frame.bytes, actor, flow);
-		if (write(node->tap[tap_of(actor)], frame.bytes, frame.length) < 0)
+		put_macs(frame.bytes, sending->actor, flow);
+		if (write(node->tap[tap_of(sending->actor)], frame.bytes, frame.length) < 0)
 			err = -errno;
 	}
 	if (err)
-		printf("# no packet from %s: %s\n", translation_actors[actor], strerror(-err));
+		printf("# no packet from %s: %s\n", translation_actors[sending->actor],
+		       strerror(-err));
 	read_fate(node, flow, fate);
-	fate->entered |= actor == NODE;
+	fate->entered |= sending->actor == NODE;
 	return err;
 }
 
@@ -791,6 +802,7 @@ int translation_node_open(const char *pin, struct translation_node **result)
 		.settings = settings,
 		.n_settings = sizeof(settings) / sizeof(settings[0]),
 		.no_adopt = true,
+		.force = true,
 	};
 	memset(node->tap, -1, sizeof(node->tap));
 	memset(node->raw, -1, sizeof(node->raw));

@@ -25,7 +25,7 @@ int translation_node_lose(struct translation_node *node);
 
 /* Sends a packet from an actor. Each runs on another CPU. */
 int translation_node_send(struct translation_node *node, const struct step *step,
-			  unsigned int actor, const struct flow *flow, struct fate *fate);
+			  const struct sending *sending, struct fate *fate);
 
 /* Returns the reason for which the programs have counted a packet since the last call. */
 const char *translation_node_reason(struct translation_node *node);

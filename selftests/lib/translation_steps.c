@@ -125,7 +125,7 @@ void translation_generate(struct sequence *sequence, uint64_t seed)
 	for (int i = 0; i < sequence->n; i++)
 		generate_step(&sequence->steps[i], &cast, counts, &dice);
 	/* A change of policy costs two loads. */
-	if (once_in(&dice, 256))
+	if (once_in(&dice, GROUP))
 		sequence->steps[1 + below(&dice, sequence->n - 1)].kind = FLIP;
 }
 

@@ -7,7 +7,7 @@
 
 /* Sequences of GROUP neighbouring seeds have the same policies, since a load takes longer than a
  * sequence. */
-#define GROUP 256
+#define GROUP 512
 
 void translation_generate(struct sequence *sequence, uint64_t seed);
 
