@@ -52,7 +52,7 @@ static inline bool is_outside(unsigned int actor)
 }
 
 /* Services: the backends of each, of which the packet chooses one (struct step). */
-#define SERVICES 5
+#define SERVICES 6
 #define BACKENDS 4
 extern const uint8_t service_backends[SERVICES][BACKENDS]; /* enum actor; NOBODY: no more */
 

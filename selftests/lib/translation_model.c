@@ -6,9 +6,9 @@
  * A packet may arrive if policy allows its true sender to call its true receiver at the port where
  * it arrives, or if it answers an arrival: it goes back from where the receiver was called to
  * whence, as either of both saw it, it reaches the actor that called, and policy still allows that
- * call. A packet that policy
- * allows as a call, and that is dropped all the same, counts as an arrival: its sender consents to
- * answers. The model knows neither conntrack nor translation.
+ * call. A packet that was
+ * dropped counts as an arrival once policy allows its call: its sender consents to answers. The
+ * model knows neither conntrack nor translation.
  *
  * A packet must arrive if policy allows it and it is
  *  - a SYN, an INIT or any datagram of a call: wherever the node sends it, or, if it was dropped
@@ -114,6 +114,7 @@ static void begin_talk(struct model *m, const struct step *step)
 	for (int i = 0; i < STEPS_MAX; i++)
 		if (m->talks[i].used && same(&m->talks[i].sent, &new.sent)) {
 			new.clean = false;
+			new.masked |= m->talks[i].masked;
 			m->talks[i].over |= step->protocol != IPPROTO_UDP;
 		}
 	*talk = new;
@@ -185,12 +186,30 @@ static bool goes_on(const struct model *m, const struct step *step, const struct
 	       (talk->phase == OPEN || (talk->phase == ANSWERED && step->kind == AGAIN));
 }
 
+/* Returns true if an isolated pod calls a Service whose backends may differ to policy. */
+static bool calls_several(const struct model *m, const struct step *call)
+{
+	const uint8_t *backends = service_backends[call->to];
+	const struct rules *rules = m->policies->rules[call->actor];
+
+	return is_pod(call->actor) && (rules[0].isolates || rules[1].isolates) &&
+	       (backends[1] != NOBODY || backends[0] == call->actor);
+}
+
+/* Returns true if nobody can tell whose the packet is: SCTP that the node may masquerade, and to
+ * several backends. */
+static bool is_untold(const struct model *m, const struct step *step, const struct talk *talk)
+{
+	if (step->protocol != IPPROTO_SCTP)
+		return false;
+	return talk->call.target == MASKED || step->mode != PLAIN || talk->masked ||
+	       (talk->call.target != DIRECT && calls_several(m, &talk->call));
+}
+
 static bool must_pass(const struct model *m, const struct step *step, const struct talk *talk,
 		      const struct fate *fate)
 {
-	/* The node cannot tell who is behind its address. */
-	if (step->protocol == IPPROTO_SCTP &&
-	    (talk->call.target == MASKED || step->mode != PLAIN || talk->masked))
+	if (is_untold(m, step, talk))
 		return false;
 	if (goes_on(m, step, talk))
 		return !fate->shown ||
@@ -237,7 +256,7 @@ enum word translation_model_judge(struct model *m, const struct step *step,
 		talk->to = fate->actor;
 		talk->seen = fate->flow;
 	}
-	if (fate->shown && (fate->arrived ? allowed : may_call))
+	if (fate->shown)
 		m->arrivals[m->n_arrivals++] =
 			(struct arrival){fate->actor, actor, sending->flow, fate->flow};
 	if (fate->arrived && (may_call || step->kind == REPLY))

@@ -10,7 +10,7 @@ const char *const translation_actors[ACTORS + 1] = {
 const uint8_t service_backends[SERVICES][BACKENDS] = {
 	{POD_A, POD_B, NOBODY, NOBODY},	  {POD_C, FAR, NOBODY, NOBODY},
 	{HOST_1, HOST_2, NOBODY, NOBODY}, {BRIDGED_D, WORSE, NOBODY, NOBODY},
-	{POD_A, FAR, HOST_2, BRIDGED_E},
+	{POD_A, FAR, HOST_2, BRIDGED_E},  {POD_B, NOBODY, NOBODY, NOBODY},
 };
 
 static const char *const addresses[ACTORS][2] = {
