@@ -110,7 +110,7 @@ BPF_GLOBAL int connection_resolve(const struct packet *p, __u32 initiator, struc
 {
 	struct end *own, *peer;
 	const struct bh_addr *addr;
-	__u32 own_end;
+	__u32 own_end, services;
 	bool sending;
 	int reason;
 
@@ -132,8 +132,11 @@ BPF_GLOBAL int connection_resolve(const struct packet *p, __u32 initiator, struc
 		return reason;
 	addr = packet_address_at(p, !own_end);
 	reason = endpoint_resolve(addr, p->generation, peer);
+	services = sending ? 0 : peer->flags & END_SERVICES;
 	if (!reason && !(peer->flags & END_ENDPOINT))
 		reason = connection_peer(p, addr, !sending, peer);
+	/* The reply of a neighbour on the bridge, which the bridge has translated back. */
+	peer->flags |= services;
 	if (!reason && !sending)
 		reason = spoofing_claim(p, peer);
 	return reason;

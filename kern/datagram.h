@@ -16,6 +16,14 @@ static __always_inline bool flow_is_untold(const struct packet *p, __u64 word)
 	       ct_sender(p, word) == BH_INGRESS && p->ingress && p->ingress != p->ifindex;
 }
 
+/* Returns true if the node itself sends what another caller has sent by the same port of the
+ * node. */
+static __always_inline bool flow_is_nodes(const struct packet *p, __u64 word)
+{
+	return p->hook == BH_HOOK_TO_ENDPOINT && !p->ingress && !(word & BH_CT_NODE) &&
+	       ct_sender(p, word) == BH_EGRESS;
+}
+
 /* Whether the entry is the packet's connection. It is not where the kernel's conntrack names the
  * other end as the initiator, or another initiator than the node. For the responder's packets it is
  * so only after the responder's policy has allowed it: else a denied initiator could keep the
@@ -24,7 +32,7 @@ static __always_inline bool flow_is_of(const struct packet *p, const struct bh_c
 {
 	__u64 word = READ_ONCE(ct->verdict[BH_EGRESS]);
 
-	if (word & BH_CT_ASKS && flow_is_untold(p, word))
+	if (word & BH_CT_ASKS && (flow_is_untold(p, word) || flow_is_nodes(p, word)))
 		return false;
 	if (word & BH_CT_ASKS && (connection_turns(p, !!(word & BH_CT_INITIATOR)) ||
 				  (word & BH_CT_NODE && connection_serves_another(p))))

@@ -6,9 +6,8 @@
  * A packet may arrive if policy allows its true sender to call its true receiver at the port where
  * it arrives, or if it answers an arrival: it goes back from where the receiver was called to
  * whence, as either of both saw it, it reaches the actor that called, and policy still allows that
- * call. A packet that was
- * dropped counts as an arrival once policy allows its call: its sender consents to answers. The
- * model knows neither conntrack nor translation.
+ * call. A packet that was dropped counts as an arrival once policy allows its call: its sender
+ * consents to answers. The model knows neither conntrack nor translation.
  *
  * A packet must arrive if policy allows it and it is
  *  - a SYN, an INIT or any datagram of a call: wherever the node sends it, or, if it was dropped
@@ -218,7 +217,7 @@ static bool must_pass(const struct model *m, const struct step *step, const stru
 		return false;
 	if (!fate->shown)
 		return !fate->entered && allows_all(m, &talk->call);
-	return fate->actor != NOBODY &&
+	return fate->actor != NOBODY && fate->actor != NODE &&
 	       allows(m, talk->call.actor, fate->actor, fate->flow.to.port);
 }
 
@@ -237,6 +236,17 @@ static void advance(const struct model *m, struct talk *talk, const struct step 
 	}
 }
 
+/* Notes that calls have the same addresses and ports where they end. */
+static void meet(struct model *m, struct talk *talk, const struct flow *seen)
+{
+	for (int i = 0; i < STEPS_MAX; i++) {
+		struct talk *other = &m->talks[i];
+
+		if (other != talk && other->shown && same(&other->seen, seen))
+			other->clean = talk->clean = false;
+	}
+}
+
 enum word translation_model_judge(struct model *m, const struct step *step,
 				  const struct sending *sending, const struct fate *fate)
 {
@@ -252,6 +262,7 @@ enum word translation_model_judge(struct model *m, const struct step *step,
 		word = MUST_PASS;
 	talk->masked |= step->mode != PLAIN;
 	if (fate->shown && step->kind <= AGAIN) {
+		meet(m, talk, &fate->flow);
 		talk->shown = true;
 		talk->to = fate->actor;
 		talk->seen = fate->flow;

@@ -419,19 +419,26 @@ int translation_node_load(struct translation_node *node, const struct policies *
 
 /* ---- what the node remembers ---- */
 
-int translation_node_lose(struct translation_node *node)
+/* Clears the flow caches, which would serve the next packet without its entry. */
+static int void_last(const struct translation_node *node)
 {
 	static struct bh_flow_cache nothing[CPUS_MAX];
+	uint32_t zero = 0;
+
+	return bpf_map_update_elem(node->tables[LAST], &zero, nothing, BPF_ANY) ? -errno : 0;
+}
+
+int translation_node_lose(struct translation_node *node)
+{
 	const struct bh_share_total none = {};
 	uint32_t zero = 0, key;
 
 	memset(node->connections, 0, BUCKETS * sizeof(*node->connections));
-	if (bpf_map_update_elem(node->tables[SHARE_TOTAL], &zero, &none, BPF_ANY) ||
-	    bpf_map_update_elem(node->tables[LAST], &zero, nothing, BPF_ANY))
+	if (bpf_map_update_elem(node->tables[SHARE_TOTAL], &zero, &none, BPF_ANY))
 		return -errno;
 	while (!bpf_map_get_next_key(node->tables[SHARES], NULL, &key))
 		bpf_map_delete_elem(node->tables[SHARES], &key);
-	return 0;
+	return void_last(node);
 }
 
 static void put_tuple(struct nlmsghdr *message, const struct flow *flow)
@@ -693,7 +700,8 @@ static void read_fate(const struct translation_node *node, const struct flow *fl
 	fate->arrived = arrives(node, tap_of(fate->actor));
 }
 
-/* Goes on at the next CPU, every few packets: a busy CPU is not free at once. */
+/* Goes on at the next CPU, every few packets: a busy CPU is not free at once. Its flow cache may be
+ * a jiffy behind (maps/flow_cache.h). */
 static int move(struct translation_node *node)
 {
 	cpu_set_t one;
@@ -705,7 +713,7 @@ static int move(struct translation_node *node)
 	while (!CPU_ISSET(node->cpu, &node->cpus));
 	CPU_ZERO(&one);
 	CPU_SET(node->cpu, &one);
-	return sched_setaffinity(0, sizeof(one), &one) ? -errno : 0;
+	return sched_setaffinity(0, sizeof(one), &one) ? -errno : void_last(node);
 }
 
 int translation_node_send(struct translation_node *node, const struct step *step,
