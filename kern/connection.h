@@ -157,9 +157,9 @@ static __always_inline __u32 connection_point(const struct packet *p, __u32 init
 	return bh_point(p->protocol, bpf_ntohs(packet_port(p, !initiator)));
 }
 
-static __noinline bool connection_audited(const struct end *end)
+static __noinline bool connection_audited(__u32 ifindex)
 {
-	struct bh_iface *iface = endpoint_iface(end->ifindex);
+	struct bh_iface *iface = endpoint_iface(ifindex);
 
 	return iface && iface->flags & BH_IFACE_AUDIT;
 }
@@ -171,6 +171,54 @@ static __always_inline bool connection_node_exempt(int reason, __u32 verdict)
 	return reason == BH_DROP_UNASSIGNED ||
 	       (reason == BH_DROP_EGRESS && bh_verdict_tier(verdict) != BH_TIER_ADMIN &&
 		bh_verdict_tier(verdict) != BH_TIER_BASELINE);
+}
+
+/* Whether policy denies an end the connection, and does not only audit: the policies that would
+ * deny are enforced. The end itself may be in audit. */
+static __always_inline bool connection_denied(const struct bh_cached *found, __u32 role)
+{
+	return found->denied[role] && !bh_verdict_allow(found->verdict[role]);
+}
+
+/* Changes the answer of an endpoint's policy about its own node as connection_node_exempt() says.
+ * Audited NetworkPolicies would not deny that either. Returns 0 or the reason to drop. */
+static __always_inline int connection_to_node(int reason, __u32 *verdict)
+{
+	__u32 audit = bh_verdict_audit(*verdict);
+	bool exempt = connection_node_exempt(reason, *verdict);
+
+	if (exempt && audit && audit != 1 + BH_TIER_NETWORK_POLICY)
+		*verdict |= BH_VERDICT_ALLOW;
+	else if (exempt || (!reason && audit == 1 + BH_TIER_NETWORK_POLICY))
+		*verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
+	return exempt ? 0 : reason;
+}
+
+/* Notes the answer of one end's policy. @to_node: the other end is the node. Not inline, for the
+ * stack. */
+static __noinline int connection_note(struct bh_cached *found, __u32 role, int reason,
+				      __u32 ifindex, __u32 to_node)
+{
+	__u32 *verdict = role ? &found->verdict[1] : &found->verdict[0];
+	bool audited = false;
+
+	if (!reason && !bh_verdict_allow(*verdict))
+		reason = role ? BH_DROP_EGRESS : BH_DROP_INGRESS;
+	if (to_node)
+		reason = connection_to_node(reason, verdict);
+	/* The packet passes, and counts as one that policy would deny. */
+	if (!reason && unlikely(bh_verdict_audit(*verdict))) {
+		reason = role ? BH_DROP_EGRESS : BH_DROP_INGRESS;
+		audited = true;
+	}
+	found->flags |= role ? BH_CACHED_SAY(1) : BH_CACHED_SAY(0);
+	if (audited || (reason && connection_audited(ifindex)))
+		found->flags |= role ? BH_CACHED_AUDIT(1) : BH_CACHED_AUDIT(0);
+	if (role)
+		found->denied[1] = reason;
+	else
+		found->denied[0] = reason;
+	return 0;
 }
 
 /* Asks the policy of one end, if that is an endpoint of this node and the other end is not the same
@@ -187,17 +235,8 @@ static __always_inline void connection_ask(const struct packet *p, const struct 
 		return;
 	*verdict = 0;
 	reason = policy_verdict(subject, peer, role, point, verdict);
-	if (!reason && !bh_verdict_allow(*verdict))
-		reason = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
-	if (role == BH_EGRESS && peer->flags & END_NODE &&
-	    connection_node_exempt(reason, *verdict)) {
-		*verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
-		reason = 0;
-	}
-	found->flags |= BH_CACHED_SAY(role);
-	if (reason && connection_audited(subject))
-		found->flags |= BH_CACHED_AUDIT(role);
-	found->denied[role] = reason;
+	connection_note(found, role, reason, subject->ifindex,
+			role == BH_EGRESS && peer->flags & END_NODE);
 }
 
 static __always_inline void connection_end(const struct end *end, struct bh_ct_end *as)
@@ -267,7 +306,7 @@ static __noinline bool connection_by_ingress(const struct packet *p, const struc
 	struct bh_iface *iface;
 
 	if (!translation_is_silent(p) || p->hook != BH_HOOK_TO_ENDPOINT ||
-	    found->denied[BH_INGRESS])
+	    connection_denied(found, BH_INGRESS))
 		return false;
 	iface = endpoint_iface(p->ingress);
 	return iface && iface->flags & BH_IFACE_ENDPOINT &&
@@ -313,6 +352,14 @@ static __always_inline void connection_mark_node(struct bh_cached *found)
 	found->end[BH_EGRESS].proven |= END_OF_NODE;
 }
 
+/* Returns true if a policy may deny in that direction. An endpoint without a segment is isolated.
+ */
+static __always_inline bool connection_isolates(struct bh_segment *segment, __u32 direction)
+{
+	return !segment || (segment->flags & BH_SEGMENT_POLICY(direction & 1) &&
+			    !(segment->flags & BH_SEGMENT_AUDITED(direction & 1)));
+}
+
 /* Notes that an end has an address of this node, and the other one is an endpoint that sends SCTP
  * and that a policy isolates. The kernel cannot be asked to whom the node forwards such a packet:
  * it must not leave the node. */
@@ -320,7 +367,7 @@ static __noinline void connection_confine(const struct packet *p, const struct e
 					  struct bh_cached *found)
 {
 	if (p->protocol == IPPROTO_SCTP && p->hook == BH_HOOK_FROM_ENDPOINT &&
-	    policy_has(sender, BH_EGRESS))
+	    connection_isolates(policy_segment(sender->assignment), BH_EGRESS))
 		found->end[BH_EGRESS].proven |= END_CONFINED;
 }
 
@@ -345,10 +392,10 @@ static __always_inline bool connection_is_nodes(const struct connection *c)
 /* Returns true if no hook can judge both directions of a call to a Service whose backend is not
  * known here, and a policy isolates the caller: nobody tells to which call an SCTP packet from the
  * Service's address is the reply. */
-static __always_inline bool connection_is_untold(const struct packet *p, const struct end *caller)
+static __always_inline bool connection_is_untold(const struct packet *p, struct bh_segment *caller)
 {
 	return p->protocol == IPPROTO_SCTP &&
-	       (policy_has(caller, BH_EGRESS) || policy_has(caller, BH_INGRESS));
+	       (connection_isolates(caller, BH_EGRESS) || connection_isolates(caller, BH_INGRESS));
 }
 
 /*
@@ -360,9 +407,9 @@ static __noinline int connection_shows(const struct packet *p, const struct end 
 {
 	struct bh_segment *segment = policy_segment(caller->assignment);
 
-	if (connection_is_untold(p, caller))
+	if (connection_is_untold(p, segment))
 		return BH_DROP_BACKEND;
-	if (segment && !(segment->flags & BH_SEGMENT_POLICY(BH_EGRESS)))
+	if (!connection_isolates(segment, BH_EGRESS))
 		return 0;
 	if (!p->links)
 		return CONNECTION_ASKS_LINKS;
@@ -435,7 +482,7 @@ BPF_GLOBAL int connection_service_node(const struct packet *p, __u32 initiator,
 		return 0;
 	found->reason = connection_here(p, initiator, &ends.end[BH_EGRESS]);
 	connection_ask(p, &ends, point, BH_EGRESS, found);
-	if (!found->denied[BH_EGRESS])
+	if (!connection_denied(found, BH_EGRESS))
 		connection_unasked(found);
 	return 0;
 }
@@ -526,7 +573,7 @@ BPF_GLOBAL int connection_stays(const struct packet *p, __u32 initiator, struct 
 		found->reason = CONNECTION_ASKS_ROUTE;
 	if (p->local != LOCAL_HERE)
 		return 0;
-	if (found->denied[BH_EGRESS] &&
+	if (connection_denied(found, BH_EGRESS) &&
 	    !connection_node_exempt(found->denied[BH_EGRESS], found->verdict[BH_EGRESS]))
 		return 0;
 	connection_unasked(found);
@@ -601,7 +648,7 @@ static __always_inline void connection_translated(const struct packet *p, struct
 		connection_service(p, initiator, found);
 	/* The backend is not known, and policy does not deny all of the backends. */
 	if (found->flags & BH_CACHED_SERVICE && p->told <= TOLD_NOTHING && !found->reason &&
-	    !found->denied[BH_EGRESS] && !found->denied[BH_INGRESS])
+	    !connection_denied(found, BH_EGRESS) && !connection_denied(found, BH_INGRESS))
 		connection_service_node(p, initiator, found);
 	if (calls && !found->reason && connection_may_stay(p, found))
 		connection_stays(p, initiator, found);
