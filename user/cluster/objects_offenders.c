@@ -9,8 +9,9 @@
 
 #define PAUSE_FIRST 1000 /* ms */
 #define PAUSE_MAX 300000
-#define SHARE 10 /* after a compile that judges, none judges for so many times as long as it took \
-		  */
+#define SHARE                                                                               \
+	10 /* after a compile that judges, none judges for so many times as long as it took \
+	    */
 #define UNSEEN_BYTES 16384 /* a smaller policy is looked at during the pause, too */
 /* ms: so long after it was judged, a namespace whose policies have not changed is judged anew,
  * since other objects count too; and one that is within its budgets is forgotten. */
