@@ -157,6 +157,7 @@ static bool compile(struct engine *engine)
 	error = objects_compile(engine->objects, engine->policy, engine->diag, &policy);
 	engine->counts.compiles++;
 	engine->counts.compile_time += api_now() - began;
+	histogram_add(&engine->counts.compile_took, (api_now() - began) * 1000);
 	if (error) {
 		say(engine, DIAG_WARNING, "the objects make no policy, and the last one stays",
 		    NULL);
@@ -291,6 +292,7 @@ static void count_rollout(struct engine *engine, const struct least *least)
 		return;
 	counts->rollouts++;
 	counts->rollout_time += api_now() - counts->rollout_since;
+	histogram_add(&counts->rollout_took, (api_now() - counts->rollout_since) * 1000);
 	counts->rollout_since = 0;
 }
 
