@@ -98,13 +98,12 @@ static int install(struct own_node *node, struct store_chain *chain, bool stage,
 
 /* Deltas */
 
-/* Returns the options for a delta. The load before has set the uplinks, settings and peers. */
+/* Returns the options for a delta. The load before has set the uplinks and settings. */
 static struct node_options for_delta(const struct own_node *node)
 {
 	struct node_options options = *node->options;
 
 	options.n_uplinks = options.n_settings = 0;
-	options.peers = NODE_PEERS_AS_BEFORE;
 	return options;
 }
 
