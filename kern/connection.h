@@ -154,9 +154,9 @@ static __always_inline __u32 connection_point(const struct packet *p, __u32 init
 	return bh_point(p->protocol, bpf_ntohs(packet_port(p, !initiator)));
 }
 
-static __noinline bool connection_audited(const struct end *end)
+static __noinline bool connection_audited(__u32 ifindex)
 {
-	struct bh_iface *iface = endpoint_iface(end->ifindex);
+	struct bh_iface *iface = endpoint_iface(ifindex);
 
 	return iface && iface->flags & BH_IFACE_AUDIT;
 }
@@ -168,6 +168,54 @@ static __always_inline bool connection_node_exempt(int reason, __u32 verdict)
 	return reason == BH_DROP_UNASSIGNED ||
 	       (reason == BH_DROP_EGRESS && bh_verdict_tier(verdict) != BH_TIER_ADMIN &&
 		bh_verdict_tier(verdict) != BH_TIER_BASELINE);
+}
+
+/* Whether policy denies an end the connection, and does not only audit: the policies that would
+ * deny are enforced. The end itself may be in audit. */
+static __always_inline bool connection_denied(const struct bh_cached *found, __u32 role)
+{
+	return found->denied[role] && !bh_verdict_allow(found->verdict[role]);
+}
+
+/* Changes the answer of an endpoint's policy about its own node as connection_node_exempt() says.
+ * Audited NetworkPolicies would not deny that either. Returns 0 or the reason to drop. */
+static __always_inline int connection_to_node(int reason, __u32 *verdict)
+{
+	__u32 audit = bh_verdict_audit(*verdict);
+	bool exempt = connection_node_exempt(reason, *verdict);
+
+	if (exempt && audit && audit != 1 + BH_TIER_NETWORK_POLICY)
+		*verdict |= BH_VERDICT_ALLOW;
+	else if (exempt || (!reason && audit == 1 + BH_TIER_NETWORK_POLICY))
+		*verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
+	return exempt ? 0 : reason;
+}
+
+/* Notes the answer of one end's policy. @to_node: the other end is the node. Not inline, for the
+ * stack. */
+static __noinline int connection_note(struct bh_cached *found, __u32 role, int reason,
+				      __u32 ifindex, __u32 to_node)
+{
+	__u32 *verdict = role ? &found->verdict[1] : &found->verdict[0];
+	bool audited = false;
+
+	if (!reason && !bh_verdict_allow(*verdict))
+		reason = role ? BH_DROP_EGRESS : BH_DROP_INGRESS;
+	if (to_node)
+		reason = connection_to_node(reason, verdict);
+	/* The packet passes, and counts as one that policy would deny. */
+	if (!reason && unlikely(bh_verdict_audit(*verdict))) {
+		reason = role ? BH_DROP_EGRESS : BH_DROP_INGRESS;
+		audited = true;
+	}
+	found->flags |= role ? BH_CACHED_SAY(1) : BH_CACHED_SAY(0);
+	if (audited || (reason && connection_audited(ifindex)))
+		found->flags |= role ? BH_CACHED_AUDIT(1) : BH_CACHED_AUDIT(0);
+	if (role)
+		found->denied[1] = reason;
+	else
+		found->denied[0] = reason;
+	return 0;
 }
 
 /* Asks the policy of one end, if that is an endpoint of this node and the other end is not the same
@@ -184,17 +232,8 @@ static __always_inline void connection_ask(const struct packet *p, const struct 
 		return;
 	*verdict = 0;
 	reason = policy_verdict(subject, peer, role, point, verdict);
-	if (!reason && !bh_verdict_allow(*verdict))
-		reason = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
-	if (role == BH_EGRESS && peer->flags & END_NODE &&
-	    connection_node_exempt(reason, *verdict)) {
-		*verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
-		reason = 0;
-	}
-	found->flags |= BH_CACHED_SAY(role);
-	if (reason && connection_audited(subject))
-		found->flags |= BH_CACHED_AUDIT(role);
-	found->denied[role] = reason;
+	connection_note(found, role, reason, subject->ifindex,
+			role == BH_EGRESS && peer->flags & END_NODE);
 }
 
 static __always_inline void connection_end(const struct end *end, struct bh_ct_end *as)
@@ -264,7 +303,7 @@ static __noinline bool connection_by_ingress(const struct packet *p, const struc
 	struct bh_iface *iface;
 
 	if (!translation_is_silent(p) || p->hook != BH_HOOK_TO_ENDPOINT ||
-	    found->denied[BH_INGRESS])
+	    connection_denied(found, BH_INGRESS))
 		return false;
 	iface = endpoint_iface(p->ingress);
 	return iface && iface->flags & BH_IFACE_ENDPOINT &&
@@ -323,7 +362,8 @@ static __noinline int connection_shows(const struct packet *p, const struct end 
 {
 	struct bh_segment *segment = policy_segment(caller->assignment);
 
-	if (segment && !(segment->flags & BH_SEGMENT_POLICY(BH_EGRESS)))
+	if (segment && (!(segment->flags & BH_SEGMENT_POLICY(BH_EGRESS)) ||
+			segment->flags & BH_SEGMENT_AUDITED(BH_EGRESS)))
 		return 0;
 	if (!p->links)
 		return CONNECTION_ASKS_LINKS;
@@ -396,7 +436,7 @@ BPF_GLOBAL int connection_service_node(const struct packet *p, __u32 initiator,
 		return 0;
 	found->reason = connection_here(p, initiator, &ends.end[BH_EGRESS]);
 	connection_ask(p, &ends, point, BH_EGRESS, found);
-	if (!found->denied[BH_EGRESS])
+	if (!connection_denied(found, BH_EGRESS))
 		connection_unasked(found);
 	return 0;
 }
@@ -487,7 +527,7 @@ BPF_GLOBAL int connection_stays(const struct packet *p, __u32 initiator, struct 
 		found->reason = CONNECTION_ASKS_ROUTE;
 	if (p->local != LOCAL_HERE)
 		return 0;
-	if (found->denied[BH_EGRESS] &&
+	if (connection_denied(found, BH_EGRESS) &&
 	    !connection_node_exempt(found->denied[BH_EGRESS], found->verdict[BH_EGRESS]))
 		return 0;
 	connection_unasked(found);
@@ -560,7 +600,7 @@ static __always_inline void connection_translated(const struct packet *p, struct
 		connection_service(p, initiator, found);
 	/* The backend is not known, and policy does not deny all of the backends. */
 	if (found->flags & BH_CACHED_SERVICE && p->told <= TOLD_NOTHING && !found->reason &&
-	    !found->denied[BH_EGRESS] && !found->denied[BH_INGRESS])
+	    !connection_denied(found, BH_EGRESS) && !connection_denied(found, BH_INGRESS))
 		connection_service_node(p, initiator, found);
 	if (calls && !found->reason && connection_may_stay(p, found))
 		connection_stays(p, initiator, found);

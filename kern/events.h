@@ -172,9 +172,9 @@ static __always_inline bool events_isolated(const struct packet *p, __u32 reason
 {
 	__u32 verdict = direction ? p->verdict[1] : p->verdict[0];
 
+	/* No rule of this tier denies, and an audit record may stand in the rule's place. */
 	return reason == (direction ? BH_DROP_EGRESS : BH_DROP_INGRESS) && verdict &&
-	       !bh_verdict_allow(verdict) && !bh_verdict_rule(verdict) &&
-	       bh_verdict_tier(verdict) == BH_TIER_NETWORK_POLICY;
+	       !bh_verdict_allow(verdict) && bh_verdict_tier(verdict) == BH_TIER_NETWORK_POLICY;
 }
 
 /* Counts and reports a packet that is dropped or, with @audit, would be dropped without audit.

@@ -358,7 +358,7 @@ static __noinline bool leave_audited(const struct packet *p)
 
 	if (iface && iface->flags & BH_IFACE_ENDPOINT)
 		return iface->flags & BH_IFACE_AUDIT;
-	return leave_from(p, &sender) && connection_audited(&sender);
+	return leave_from(p, &sender) && connection_audited(sender.ifindex);
 }
 
 /* Counts and reports drops, and connections that open by a Service's address. Returns whether the

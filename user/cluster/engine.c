@@ -13,7 +13,7 @@
 
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
 #define BATCH_MS 500 /* a batch ends after so long in any case */
-#define RETRY_MS 1000
+#define RETRY_MS 400
 #define RELEASE_MS 2000 /* an engine that ends waits so long for the answer to its last request */
 /* Time between writes of PolicyStatus while a rollout goes on: each write is an event for every
  * node. */
@@ -154,6 +154,7 @@ static bool compile(struct engine *engine)
 	error = objects_compile(engine->objects, engine->policy, engine->diag, &policy);
 	engine->counts.compiles++;
 	engine->counts.compile_time += api_now() - began;
+	histogram_add(&engine->counts.compile_took, (api_now() - began) * 1000);
 	if (error) {
 		say(engine, DIAG_WARNING, "the objects make no policy, and the last one stays",
 		    NULL);
@@ -223,7 +224,7 @@ static void status_written(void *data, const struct api_answer *answer)
 		/* 409: another engine wrote it; the watch will bring the new status */
 		if (answer->status != 409)
 			return retry_later(engine, "PolicyStatus cannot be written", answer->error);
-		api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS / 4));
+		api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS));
 		return;
 	}
 	if (read_status(engine, answer->body))
@@ -288,6 +289,7 @@ static void count_rollout(struct engine *engine, const struct least *least)
 		return;
 	counts->rollouts++;
 	counts->rollout_time += api_now() - counts->rollout_since;
+	histogram_add(&counts->rollout_took, (api_now() - counts->rollout_since) * 1000);
 	counts->rollout_since = 0;
 }
 

@@ -73,6 +73,17 @@ static void print_opened(const struct node_effect *effect, bool audited)
 		printf(" and %zu more", n - NAMES_MAX);
 }
 
+static void print_audits(const struct node_effect *effect)
+{
+	if (!effect->n_audits)
+		return;
+	printf(", %zu policies newly audited:", effect->n_audits);
+	for (size_t i = 0; i < effect->n_audits && i < NAMES_MAX; i++)
+		printf("%s %s", i ? "," : "", effect->audits[i]);
+	if (effect->n_audits > NAMES_MAX)
+		printf(" and %zu more", effect->n_audits - NAMES_MAX);
+}
+
 static void print_in_force(enum load_kind kind, const struct node_change *change)
 {
 	if (kind == LOAD_ACTIVATED)
@@ -88,6 +99,7 @@ static void print_in_force(enum load_kind kind, const struct node_change *change
 	if (change->effect) {
 		print_opened(change->effect, false);
 		print_opened(change->effect, true);
+		print_audits(change->effect);
 	}
 	printf("\n");
 	if (change->adopted)
@@ -105,6 +117,8 @@ static void print_verbose(const struct node_change *change)
 		printf("policy %s is new\n", effect->added[i]);
 	for (size_t i = 0; effect && i < effect->n_deleted; i++)
 		printf("policy %s is deleted\n", effect->deleted[i]);
+	for (size_t i = 0; effect && i < effect->n_audits; i++)
+		printf("policy %s is audited only\n", effect->audits[i]);
 	for (size_t i = 0; effect && i < effect->n_opened; i++) {
 		const struct node_opened *opened = &effect->opened[i];
 
@@ -145,6 +159,7 @@ static void add_effect(struct json_object *root, const struct node_effect *effec
 	json_add_number(root, "policies_before", effect->policies_before);
 	json_add(root, "policies_added", json_names(effect->added, effect->n_added));
 	json_add(root, "policies_deleted", json_names(effect->deleted, effect->n_deleted));
+	json_add(root, "policies_newly_audited", json_names(effect->audits, effect->n_audits));
 	json_add_number(root, "endpoints_before", effect->endpoints_before);
 	json_add_number(isolated, "ingress", effect->isolated[INGRESS]);
 	json_add_number(isolated, "egress", effect->isolated[EGRESS]);

@@ -96,6 +96,8 @@ struct node_effect {
 	uint32_t policies, policies_before; /* numbers of policy objects */
 	char **added, **deleted; /* names of policies: "namespace/name" or "name" */
 	size_t n_added, n_deleted;
+	char **audits; /* policies that are only audited from now on */
+	size_t n_audits;
 	uint32_t endpoints_before; /* guarded before the load */
 	bool counted; /* the next two are known: not by a delta that moves no endpoint of this node
 		       */
@@ -149,6 +151,8 @@ int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool
 		     struct node_change *change);
 /* Returns the policy in force, read as far as needed so far; NULL: none is in force. */
 const struct lazy_policy *node_policy_head(const struct node_handle *handle);
+/* Returns true if the policy in force was loaded with the option `audit`. */
+bool node_audits(const struct node_handle *handle);
 
 /*
  * The two phases of a load, which a cluster drives. node_stage() installs @policy and puts no
@@ -355,6 +359,7 @@ struct node_status {
 	} * pods;
 	size_t n_pods;
 	uint32_t policies; /* policy objects of the policy in force */
+	uint32_t policies_audited; /* of these, those that are only audited */
 	uint32_t isolated[2]; /* endpoints at this node's interfaces, by enum direction */
 	uint32_t audited; /* endpoints' interfaces */
 	struct node_iface *ifaces;

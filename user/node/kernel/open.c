@@ -72,6 +72,7 @@ void node_effect_free(struct node_effect *effect)
 		return;
 	free_names(effect->added, effect->n_added);
 	free_names(effect->deleted, effect->n_deleted);
+	free_names(effect->audits, effect->n_audits);
 	for (size_t i = 0; i < effect->n_opened; i++)
 		free(effect->opened[i].name);
 	free(effect->opened);
@@ -151,6 +152,11 @@ int node_policy(struct node_handle *handle, const struct policy **policy)
 const struct lazy_policy *node_policy_head(const struct node_handle *handle)
 {
 	return lazy_plain(handle->policy);
+}
+
+bool node_audits(const struct node_handle *handle)
+{
+	return handle->blob.flags & BH_BLOB_AUDIT;
 }
 
 uint64_t node_map_writes(const struct node_handle *handle)
