@@ -11,8 +11,13 @@ PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 # The tests' builds stop at a warning (WERROR=1); a user's newer compiler may warn of more.
 WARN    := -Wall -Wextra -Werror$(if $(filter 1,$(WERROR)),,=implicit-function-declaration)
+# Hardening, of every build. CET and branch protection where the processor has them; the BPF programs need none.
+MACHINE := $(shell $(CC) -dumpmachine)
+HARDEN  := -fPIE -fstack-protector-strong -fstack-clash-protection -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 \
+	$(if $(filter x86_64-%,$(MACHINE)),-fcf-protection=full) $(if $(filter aarch64-%,$(MACHINE)),-mbranch-protection=standard)
+LINK_HARDEN := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 # -fms-extensions: struct policy has the members of struct lazy_policy.
-ALL_CFLAGS = $(CFLAGS) -std=c11 -fms-extensions -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
+ALL_CFLAGS = $(CFLAGS) $(HARDEN) -std=c11 -fms-extensions -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
 # What is compiled does not depend on where: the command knows its programs by their bytes.
 BPF_CFLAGS = -O2 -g -fdebug-compilation-dir=. -target bpf -mcpu=v3 -std=gnu11 $(WARN) -I. -Ikern -I/usr/include/$(shell gcc -print-multiarch)
 LIBS    := -lxdp -lbpf -lelf -lz -lmnl -lnetfilter_conntrack -lyaml -linih -ljson-c -lxxhash -lzstd -lsodium
@@ -55,7 +60,7 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image chart clean distclean
+.PHONY: all help deps demo check check-full soak check-quick analyze check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image chart clean distclean
 
 all: $(O)/bulkhead ## build the command
 
@@ -64,7 +69,7 @@ help: ## list the targets
 
 $(O)/bulkhead: $(ROOM_LIBS)
 	$(call say,LINK)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LIBS)
 
 define room_rule
 $(O)/lib$(1).a: $(call room_objs,$(1))
@@ -103,13 +108,13 @@ tests: $(TESTS) $(HELPERS) ## build the tests without running them
 
 $(O)/selftests/%: $(O)/selftests/%.o $(TEST_LIB_OBJS) $(ROOM_LIBS)
 	$(call say,LINK)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(TEST_LIB_OBJS) \
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $< $(TEST_LIB_OBJS) \
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group -lcmocka $(LIBS)
 
 # By themselves: the demo needs them where no test library is installed.
 $(HELPERS): $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o $(HELPER_LIB_OBJS)
 	$(call say,LINK)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lbpf -ljson-c
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $^ -lbpf -ljson-c
 
 # The benchmark, its own BPF programs, and the generator of clusters.
 BENCH_PARTS := compile packet steady wire uplink load needed delta cni cluster
@@ -132,16 +137,16 @@ $(BENCH_OBJS): | $(BENCH_SKELS)
 
 $(O)/workload: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tools/workload/*.c)))
 	$(call say,LINK)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $^
 
 $(O)/bench/bench: $(BENCH_OBJS) $(ROOM_LIBS)
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(BENCH_OBJS) \
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $(BENCH_OBJS) \
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group $(LIBS) -lm
 
 $(O)/bench/followers: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tools/bench/cluster/*.c))) $(ROOM_LIBS)
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group $(LIBS) -lcurl -lpthread
 
 # glibc's obstack macros align by an offset from a null pointer, which clang takes for an overflow.
@@ -261,6 +266,10 @@ bench: ## speed and scale (ONLY=compile|...: that part, ROUNDS=7)
 	@for part in $(ONLY); do \
 		if [ -x tools/bench/$$part.sh ]; then ROUNDS=$(ROUNDS) tools/bench/$$part.sh $(O); else ROUNDS=$(ROUNDS) $(O)/bench/bench $$part $(O); fi || exit; \
 	done
+
+analyze: ## clang's analyzer and cppcheck over user/, with every check (minutes)
+	@tools/deps $@
+	@tools/analyze $(O)/analyze
 
 lint: ## clang-format, shellcheck and cppcheck (FIX=1 lays out the files)
 	@tools/deps lint
