@@ -275,7 +275,8 @@ lint: ## clang-format, shellcheck and cppcheck (FIX=1 lays out the files)
 	@tools/deps lint
 	@tools/lint
 
-MAN := $(O)/man/bulkhead.8 $(O)/man/bulkhead-rollout.8 $(O)/man/bulkhead.ini.5 $(O)/man/bulkhead-maps.7
+MAN := $(O)/man/bulkhead.8 $(O)/man/bulkhead-rollout.8 $(O)/man/bulkhead.ini.5 $(O)/man/bulkhead-maps.7 \
+	$(O)/man/kubectl-bulkhead.1
 man: $(MAN) ## make the manual pages
 $(MAN) &: $(O)/bulkhead tools/rollout tools/man/make $(wildcard tools/man/*.roff) $(wildcard maps/*.h)
 	$(call say,MAN)
@@ -285,6 +286,7 @@ UNITDIR ?= $(PREFIX)/lib/systemd/system
 UNITS   := $(patsubst tools/package/systemd/%,%,$(wildcard tools/package/systemd/bulkhead-*))
 install: all man ## install command, manual pages, completions and systemd units (PREFIX, UNITDIR, DESTDIR)
 	install -D -m 755 $(O)/bulkhead $(DESTDIR)$(PREFIX)/sbin/bulkhead
+	mkdir -p $(DESTDIR)$(PREFIX)/bin && ln -sfn ../sbin/bulkhead $(DESTDIR)$(PREFIX)/bin/kubectl-bulkhead
 	install -D -m 755 tools/rollout $(DESTDIR)$(PREFIX)/sbin/bulkhead-rollout
 	for page in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
 	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions \
