@@ -60,7 +60,7 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check check-full soak check-quick analyze check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image chart clean distclean
+.PHONY: all help deps demo check check-full soak check-quick analyze check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image images chart clean distclean
 
 all: $(O)/bulkhead ## build the command
 
@@ -309,6 +309,17 @@ image: ## build a container image, bulkhead:VERSION, with podman
 	@tools/deps image
 	@$(MAKE) --no-print-directory -j2 all
 	@tools/package/image $(O)/bulkhead $(O)/image
+
+# As selftests/package_arm64.sh builds it.
+ARM64_ROOT = $(abspath $(O))/root/arm64
+ARM64_LIBRARIES := libc6-dev libgcc-12-dev zlib1g-dev libbpf-dev libelf-dev libxdp-dev libinih-dev libyaml-dev libjson-c-dev \
+	libmnl-dev libnetfilter-conntrack-dev libxxhash-dev libzstd-dev libsodium-dev libcurl4-openssl-dev libmicrohttpd-dev libcmocka-dev
+images: ## as image, for amd64 and arm64, as one list: O/image/bulkhead-all.tar
+	@tools/deps images
+	@$(MAKE) --no-print-directory -j2 all
+	@tools/root --foreign arm64 $(ARM64_ROOT) $(ARM64_LIBRARIES)
+	@$(MAKE) --no-print-directory -s -j2 O=$(O)/arm64 CC=aarch64-linux-gnu-gcc CFLAGS="-O2 -g --sysroot=$(ARM64_ROOT)" all
+	@ARM64_COMMAND=$(O)/arm64/bulkhead ARM64_ROOT=$(ARM64_ROOT) tools/package/image $(O)/bulkhead $(O)/image
 
 chart: ## make a Helm chart of tools/deploy, in O/chart
 	@tools/chart $(O)/chart
