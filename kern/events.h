@@ -146,7 +146,7 @@ static __always_inline __u32 events_cause(const struct packet *p, __u32 place, _
 }
 
 /* Writes the record for each reader. @place: that of the interface that the packet is about. */
-static __noinline int events_tell_all(const struct packet *p, __u32 place, __u32 said)
+static __always_inline int events_tell_all(const struct packet *p, __u32 place, __u32 said)
 {
 	struct bh_readers *readers = reader_all();
 	__u32 role, cause = events_cause(p, place, &role);

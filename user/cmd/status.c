@@ -397,8 +397,7 @@ static int compare_maps(const void *a, const void *b)
 /* Prints the fullest maps, with @verbose all in their own order. */
 static void print_maps(const struct node_status *status, bool verbose)
 {
-	printf("maps%s:\n",
-	       status->part ? ", with the part of the policy that this node needs" : "");
+	puts("maps:");
 	if (!verbose)
 		qsort(status->maps, status->n_maps, sizeof(*status->maps), compare_maps);
 	for (size_t i = 0; i < status->n_maps && (verbose || i < MAPS_MAX); i++)
@@ -558,7 +557,6 @@ static void print_json(const struct node_status *status, bool pretty)
 	json_add_bool(root, "loaded", policy);
 	if (policy) {
 		json_add_text(root, "node", status->node);
-		json_add_text(root, "peers", status->part ? "needed" : "all");
 		json_add_number(root, "abi", status->abi);
 		json_add_number(root, "generation", status->generation);
 		json_add_number(root, "loaded", status->loaded);

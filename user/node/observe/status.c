@@ -419,7 +419,6 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 		return error;
 	status->policy = pinned_take(handle);
 	strcpy(status->node, handle->blob.node);
-	status->part = handle->blob.flags & BH_BLOB_NEEDED;
 	status->abi = handle->config->abi;
 	status->loaded = handle->blob.loaded;
 	status->generation = node_generation(handle);
