@@ -10,12 +10,10 @@
  *   ct_change()       a plain store in place of the compare-and-swap; one try; no look at the tag
  *   table_free()      the slot is made busy by a plain store
  *   table_free_slot() the same
- *   table_seize()     neither the tag nor the state is swapped
- *   share_add(), share_sub(), share_surplus()  a plain addition
+ *   share_add(), share_sub(), share_surplus()  a plain addition, of a holder's surplus as well
  *
- * Two changes are not seen here: table_commit() without the next incarnation, since the time
- * between ct_change()'s look at the tag and its swap is two instructions; and table_seize() with
- * one of its two swaps, which stops one of two programs as well.
+ * Two changes pass: table_commit() without the next incarnation, and table_seize() without its
+ * swaps. Between look and swap are two instructions there, which two busy CPUs seldom meet in.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -28,8 +26,9 @@
 
 #define ROUNDS 250
 #define STREAM 10000 /* steps of each CPU */
-#define PART 1000 /* of them, before the table is emptied: connections in use are never replaced \
-		   */
+#define PART                                                                                \
+	1000 /* of them, before the table is emptied: connections in use are never replaced \
+	      */
 #define SKEW 64 /* the most turns of an empty loop that one CPU is late */
 
 #define PACKET(...)          \
