@@ -121,19 +121,10 @@ static __noinline bool socket_denied(const struct socket_packet *p, const struct
 static __noinline bool socket_answers(const struct socket_packet *p)
 {
 	struct table_key key = {.key.protocol = p->protocol};
-	const __be64 *source = (const __be64 *)&p->source, *to = (const __be64 *)&p->destination;
-	bool from = source[0] > to[0] ||
-		    (source[0] == to[0] &&
-		     (source[1] > to[1] || (source[1] == to[1] && p->port[0] > p->port[1])));
+	bool from = table_ends(&key, &p->source, p->port[0], &p->destination, p->port[1]);
 	struct bh_ct *ct;
 	__u64 word;
 
-	key.key.addr[0][0] = from ? to[0] : source[0];
-	key.key.addr[0][1] = from ? to[1] : source[1];
-	key.key.addr[1][0] = from ? source[0] : to[0];
-	key.key.addr[1][1] = from ? source[1] : to[1];
-	key.key.port[0] = from ? p->port[1] : p->port[0];
-	key.key.port[1] = from ? p->port[0] : p->port[1];
 	table_hash(&key);
 	ct = table_find(&key);
 	return ct &&

@@ -34,6 +34,23 @@ static __always_inline void table_hash(struct table_key *key)
 	key->hash = bh_ct_hash(ct_seed, key->word);
 }
 
+/* Puts two addresses and ports into a key, in the key's order. Returns the end that has @source. */
+static __always_inline bool table_ends(struct table_key *key, const struct bh_addr *source,
+				       __be16 source_port, const struct bh_addr *to, __be16 to_port)
+{
+	const __be64 *a = (const __be64 *)source, *b = (const __be64 *)to;
+	bool from = a[0] > b[0] ||
+		    (a[0] == b[0] && (a[1] > b[1] || (a[1] == b[1] && source_port > to_port)));
+
+	key->key.addr[0][0] = from ? b[0] : a[0];
+	key->key.addr[0][1] = from ? b[1] : a[1];
+	key->key.addr[1][0] = from ? a[0] : b[0];
+	key->key.addr[1][1] = from ? a[1] : b[1];
+	key->key.port[0] = from ? to_port : source_port;
+	key->key.port[1] = from ? source_port : to_port;
+	return from;
+}
+
 /* Returns the packet's key: struct packet begins with it. */
 static __always_inline struct table_key *table_key(struct packet *p)
 {

@@ -160,6 +160,9 @@ static inline __u32 bh_ct_generation(__u64 word)
 #define BH_CT_GONE (1u << 8) /* the slot is being freed */
 /* Not TCP: the responder has answered, and the initiator has sent nothing since. */
 #define BH_CT_ONCE (1u << 9)
+/* A call to a Service, denied where its backend showed: the next reply is judged by its backend
+ * (kern/doubt.h). */
+#define BH_CT_BACKEND (1u << 10)
 #define BH_CT_STATE 0xfffu /* all of these bits */
 /* The upper bits count the connections that the slot has held: its incarnation. */
 #define BH_CT_INCARNATION (BH_CT_STATE + 1)
