@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # What an honest, busy pod may do, and what a flood costs its clients. The table is so small that each part
-# fills it several times, as 20,000 connections a second do in ten minutes with the usual table; with
-# BULKHEAD_FULL=1, 120,000 exchanges each. Floods come from addresses that nobody has.
+# fills it several times, as 20,000 connections a second do in ten minutes with the usual table. Floods come from
+# addresses that nobody has. With BULKHEAD_FULL=1, 120,000 exchanges each, and the usual table: a client has 28,000
+# ports, and a port of UDP that is used again within 180 s is in use, so no new connection replaces its entry.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
 ROOM=32768 BUSY=12000 IDLE=100 PODS=8 RATE=250000
 [ -z "${BULKHEAD_SMALL:-}" ] || ROOM=4096 BUSY=1600 IDLE=20 RATE=1500
-[ -z "${BULKHEAD_FULL:-}" ] || ROOM=65536 BUSY=120000 IDLE=500 PODS=100
+[ -z "${BULKHEAD_FULL:-}" ] || ROOM=262144 BUSY=120000 IDLE=500 PODS=100
 NET_PORTS="80 90"
 others=()
 for ((i = 1; i <= PODS; i++)); do others+=("n$i"); done
@@ -117,7 +118,7 @@ for protocol in tcp udp; do
 		net_check "a pod calls db, $protocol to $address" serves web $protocol "$address"
 	done
 done
-net_check "old connections have made place" test "$(share db replaced)" -gt 0
+[ -n "${BULKHEAD_FULL:-}" ] || net_check "old connections have made place" test "$(share db replaced)" -gt 0
 alive "after busy minutes"
 net_check "status --check finds the counts right" eval '! net_bulkhead status --check | grep counts'
 

