@@ -19,7 +19,7 @@
 #include "selftests/lib/translation_node.h"
 #include "selftests/lib/translation_steps.h"
 
-#define SEQUENCES 2560 /* five groups of policies */
+#define SEQUENCES 4096 /* four groups of policies */
 #define SEQUENCES_FULL 100000
 #define PER_SEED 10000000ull /* sequences: two values of BULKHEAD_SEED share none */
 #define FAILURES_MAX 5

@@ -169,13 +169,23 @@ static bool opens(const struct step *step)
 	return step->kind <= AGAIN && (step->segment == SYN || step->protocol == IPPROTO_UDP);
 }
 
+/* Returns true if the node has changed the caller's port, and not the address: two calls of the
+ * caller would have been the same where they end. */
+static bool is_shifted(const struct talk *talk)
+{
+	return !memcmp(talk->seen.from.address, talk->sent.from.address,
+		       sizeof(talk->sent.from.address)) &&
+	       talk->seen.from.port != talk->sent.from.port;
+}
+
 /* Returns true if the packet is the next one of a call that nothing has disturbed. */
 static bool goes_on(const struct model *m, const struct step *step, const struct talk *talk)
 {
 	bool tcp = step->protocol == IPPROTO_TCP;
 
 	if (step->kind == ASTRAY || talk->over || talk->epoch != m->epoch || talk->phase < HALF ||
-	    (tcp && !talk->clean) || talk->call.actor == NODE || talk->to == NODE)
+	    (tcp && !talk->clean) || is_shifted(talk) || talk->call.actor == NODE ||
+	    talk->to == NODE)
 		return false;
 	if (step->protocol == IPPROTO_UDP)
 		return true;
