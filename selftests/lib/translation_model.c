@@ -246,6 +246,17 @@ static void advance(const struct model *m, struct talk *talk, const struct step 
 	}
 }
 
+/* Notes that a packet ends the calls of which it is one, or may end them. */
+static void end(struct model *m, const struct flow *flow)
+{
+	for (int i = 0; i < STEPS_MAX; i++) {
+		struct talk *talk = &m->talks[i];
+
+		talk->over |= talk->used && (same(&talk->sent, flow) ||
+					     (talk->shown && is_reverse(flow, &talk->seen)));
+	}
+}
+
 /* Notes that calls have the same addresses and ports where they end. */
 static void meet(struct model *m, struct talk *talk, const struct flow *seen)
 {
@@ -282,8 +293,8 @@ enum word translation_model_judge(struct model *m, const struct step *step,
 			(struct arrival){fate->actor, actor, sending->flow, fate->flow};
 	if (fate->arrived && (may_call || step->kind == REPLY))
 		advance(m, talk, step);
-	if (step->segment >= FIN && step->protocol != IPPROTO_UDP)
-		talk->over = true;
+	if (step->protocol != IPPROTO_UDP && (step->segment >= FIN || step->kind == ASTRAY))
+		end(m, &sending->flow);
 	return word;
 }
 
