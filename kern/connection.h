@@ -500,21 +500,11 @@ static __always_inline int connection_holder(const struct packet *p, __u32 holde
 	return reason || p->hook == BH_HOOK_FROM_ENDPOINT ? reason : spoofing_claim(p, peer);
 }
 
-/* Finds the node by the addresses that its Node object names, for policy. Not inline, for the
+/* Finds the node for policy. A node without a name stays what its address is. Not inline, for the
  * stack. */
 static __noinline int connection_node(const struct packet *p, struct end *node)
 {
-	struct bh_mac_key key = {.kind = BH_MAC_NODE};
-	struct bh_iface *iface = endpoint_iface(p->ifindex);
-	struct bh_mac *mac;
-
-	if (!iface)
-		return BH_DROP_INTERFACE;
-	__builtin_memcpy(key.mac, iface->node_mac, sizeof(key.mac));
-	mac = bpf_map_lookup_elem(&bh_macs, &key);
-	return mac ? endpoint_resolve(p->version == 4 ? &mac->ipv4 : &mac->ipv6, p->generation,
-				      node)
-		   : 0;
+	return endpoint_node(p->ifindex, p->version, p->generation, 0, node);
 }
 
 /* Finds the owners of link-local addresses, after connection_resolve() and spoofing_link(). Not

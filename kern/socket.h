@@ -95,17 +95,7 @@ static __always_inline bool socket_refuses(const struct socket_packet *p, const 
 /* Finds the node as policy knows it by the endpoint's interface. */
 static __noinline int socket_node(const struct socket_packet *p, __u32 ifindex, struct end *node)
 {
-	struct bh_mac_key key = {.kind = BH_MAC_NODE};
-	struct bh_iface *iface = endpoint_iface(ifindex);
-	struct bh_mac *mac;
-
-	if (!iface)
-		return BH_DROP_INTERFACE;
-	__builtin_memcpy(key.mac, iface->node_mac, sizeof(key.mac));
-	mac = bpf_map_lookup_elem(&bh_macs, &key);
-	return mac ? endpoint_resolve(p->version == 4 ? &mac->ipv4 : &mac->ipv6, p->generation,
-				      node)
-		   : BH_DROP_INTERFACE;
+	return endpoint_node(ifindex, p->version, p->generation, BH_DROP_INTERFACE, node);
 }
 
 /* Returns true if policy denies the endpoint @sender its own node, at the packet's address. An

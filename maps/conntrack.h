@@ -11,8 +11,8 @@
  * than that; idle for a quarter of the timeout. Among equals the one that was silent longest goes
  * first. A connection in use is never replaced, nor is one that policy denies.
  *
- * A slot is used again at once. Whoever fills it stores the next incarnation number in `state`, so
- * that a compare-and-swap by a program that found the former connection fails.
+ * A slot is used again at once. The program that fills the slot stores the next incarnation number
+ * in `state`, so that a compare-and-swap by a program that found the former connection fails.
  *
  * One key serves both directions. End 0 is the end with the lower address, then the lower port
  * (compared as unsigned integers of the CPU's byte order, an IPv6 address as two 8-byte ones).
@@ -233,7 +233,7 @@ struct bh_ct_sweeper {
 	__u64 owner; /* which load's programs the timer runs: `instance` (kern/build.h) + 1; 0:
 		      * none yet */
 	__u32 bucket; /* the next bucket to sweep */
-	__u32 live; /* connections that the present sweep has found */
+	__u32 pad;
 };
 
 #endif
