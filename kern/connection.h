@@ -773,7 +773,8 @@ static __always_inline bool connection_turns(const struct packet *p, __u32 initi
  * the node, or receives what such a caller sends. */
 static __noinline bool connection_serves_another(const struct packet *p)
 {
-	bool calls = p->told == TOLD_ORIGINAL && p->hook == BH_HOOK_TO_ENDPOINT && p->ingress;
+	bool calls = p->told == TOLD_ORIGINAL && p->hook == BH_HOOK_TO_ENDPOINT && p->ingress &&
+		     p->ingress != p->ifindex;
 	__u32 caller_end = calls ? p->from : !p->from;
 	struct end caller = {};
 	struct bh_addr addr;

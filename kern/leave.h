@@ -144,6 +144,12 @@ static __noinline int leave_call(const struct packet *p, struct bh_cached *found
 	struct bh_addr addr;
 	__u32 port;
 
+	packet_address(p, !p->from, &addr);
+	if (endpoint_resolve(&addr, p->generation, &ends.end[BH_EGRESS]))
+		return BH_DROP_MAPS;
+	/* The hook of an endpoint of this node judges for both. */
+	if (ends.end[BH_EGRESS].ifindex)
+		return LEAVE_PASSES;
 	found->end[BH_INGRESS].ifindex = p->ingress;
 	found->by_hook = 1;
 	if (!translation_address(p, !p->from, !p->from, &addr))

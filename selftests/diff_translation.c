@@ -13,13 +13,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "selftests/lib/own_process.h"
 #include "selftests/lib/translation_model.h"
 #include "selftests/lib/translation_node.h"
 #include "selftests/lib/translation_steps.h"
 
-#define SEQUENCES 2560 /* five groups of policies */
+#define SEQUENCES 4096 /* four groups of policies */
 #define SEQUENCES_FULL 100000
 #define PER_SEED 10000000ull /* sequences: two values of BULKHEAD_SEED share none */
 #define FAILURES_MAX 5
@@ -201,11 +202,16 @@ static int run(const char *pin)
 	struct trial trial = {.model = translation_model_new()};
 	int status = 1;
 
+	if (access("/dev/net/tun", R_OK | W_OK)) {
+		printf("ok 1 - # SKIP needs /dev/net/tun\n");
+		return 4;
+	}
 	if (!trial.model || translation_node_open(pin, &trial.node))
 		printf("not ok 1 - no node\n");
 	else
 		status = run_sequences(&trial);
-	translation_node_close(trial.node);
+	if (trial.node)
+		translation_node_close(trial.node);
 	translation_model_free(trial.model);
 	return status;
 }

@@ -12,6 +12,7 @@ service_start db web shut
 service_leads 1 db 6379
 service_leads 2 web 6379
 service_leads 7 far 7000
+service_leads 8 worse 7000
 
 initiator_count out db web shut || exit 1
 
@@ -19,6 +20,7 @@ initiator_count out db web shut || exit 1
 {
 	service_endpoints
 	net_node_object
+	service_object 8 far,worse 7000
 	cat <<-EOF2
 	[network-policy shop/web]
 	endpoints = role=web
@@ -134,11 +136,40 @@ outlives() { # FAMILY: what the node itself asked an isolated pod, and then anot
 		net_allowed node udp "$db" 6379 "IPv$1: the node reaches the isolated pod by UDP, before $caller does not"
 		initiator_forget
 		net_check "IPv$1: $caller does not reach the isolated pod by the node's port" net_is "$(initiator_arrives db udp 6379 \
-			from $caller 6550 udp "$(service_at $caller "$1")" "$to" 30001)" 0
+			initiator_from $caller 6550 udp "$(service_at $caller "$1")" "$to" 30001)" 0
 		net_check "IPv$1: the isolated pod does not reply to $caller by the node's port" net_is \
 			"$(initiator_arrives $caller udp 6550 initiator_from db 6379 udp "$db" "$to" 6550)" 0
 	done
 	net_allowed node udp "$db" 6379 "IPv$1: the node reaches the isolated pod by UDP from this port again"
+	initiator_binds node "32768 60999"
+}
+
+answers() { # FAMILY PORT: what a Service's backend sends to its caller, whose call policy allows or denies
+	local web to wanted backend port=$2
+	web=$(service_at web "$1") to=$(service_address 8 "$1")
+	for backend in worse:0 far:1; do
+		wanted=${backend#*:} backend=${backend%:*} port=$((port + 1))
+		service_leads 8 "$backend" 7000
+		initiator_forget
+		net_check "IPv$1: of web's datagram by a Service to $backend, $wanted arrives" net_is \
+			"$(initiator_arrives out udp 7000 initiator_from web $port udp "$web" "$to" 80)" "$wanted"
+		net_check "IPv$1: of $backend's answer to it, $wanted arrives" net_is "$(initiator_arrives web udp $port \
+			initiator_from out 7000 udp "$(service_at "$backend" "$1")" "$web" $port)" "$wanted"
+	done
+	service_leads 8 worse 7000
+}
+
+alternate() { # FAMILY: the node and an admitted caller behind one port of the node, one after the other
+	local to web from
+	to=$(service_node "$1") web=$(service_at web "$1") from=$(outside allowed "$1")
+	initiator_binds node 6560
+	for _ in once again; do
+		initiator_forget
+		net_check "IPv$1: an admitted caller's datagram by the node's port arrives" net_is \
+			"$(initiator_arrives web udp 6379 initiator_from out 6560 udp "$from" "$to" 30002)" 1
+		initiator_forget
+		net_allowed node udp "$web" 6379 "IPv$1: the node reaches web by UDP from the same port"
+	done
 	initiator_binds node "32768 60999"
 }
 
@@ -149,6 +180,8 @@ for family in 4 6; do
 	rides $family
 	replies $family
 	outlives $family
+	answers $family 6320
+	alternate $family
 done
 
 # Another address of the node may be the one that masquerading takes, once the node has a bridge.

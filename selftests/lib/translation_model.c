@@ -169,13 +169,23 @@ static bool opens(const struct step *step)
 	return step->kind <= AGAIN && (step->segment == SYN || step->protocol == IPPROTO_UDP);
 }
 
+/* Returns true if the node has changed the caller's port, and not the address: two calls of the
+ * caller would have been the same where they end. */
+static bool is_shifted(const struct talk *talk)
+{
+	return !memcmp(talk->seen.from.address, talk->sent.from.address,
+		       sizeof(talk->sent.from.address)) &&
+	       talk->seen.from.port != talk->sent.from.port;
+}
+
 /* Returns true if the packet is the next one of a call that nothing has disturbed. */
 static bool goes_on(const struct model *m, const struct step *step, const struct talk *talk)
 {
 	bool tcp = step->protocol == IPPROTO_TCP;
 
 	if (step->kind == ASTRAY || talk->over || talk->epoch != m->epoch || talk->phase < HALF ||
-	    (tcp && !talk->clean) || talk->call.actor == NODE || talk->to == NODE)
+	    (tcp && !talk->clean) || is_shifted(talk) || talk->call.actor == NODE ||
+	    talk->to == NODE)
 		return false;
 	if (step->protocol == IPPROTO_UDP)
 		return true;
@@ -236,6 +246,17 @@ static void advance(const struct model *m, struct talk *talk, const struct step 
 	}
 }
 
+/* Notes that a packet ends the calls of which it is one, or may end them. */
+static void end(struct model *m, const struct flow *flow)
+{
+	for (int i = 0; i < STEPS_MAX; i++) {
+		struct talk *talk = &m->talks[i];
+
+		talk->over |= talk->used && (same(&talk->sent, flow) ||
+					     (talk->shown && is_reverse(flow, &talk->seen)));
+	}
+}
+
 /* Notes that calls have the same addresses and ports where they end. */
 static void meet(struct model *m, struct talk *talk, const struct flow *seen)
 {
@@ -272,8 +293,8 @@ enum word translation_model_judge(struct model *m, const struct step *step,
 			(struct arrival){fate->actor, actor, sending->flow, fate->flow};
 	if (fate->arrived && (may_call || step->kind == REPLY))
 		advance(m, talk, step);
-	if (step->segment >= FIN && step->protocol != IPPROTO_UDP)
-		talk->over = true;
+	if (step->protocol != IPPROTO_UDP && (step->segment >= FIN || step->kind == ASTRAY))
+		end(m, &sending->flow);
 	return word;
 }
 

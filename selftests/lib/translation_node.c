@@ -78,7 +78,7 @@ static void print_peers(FILE *to, unsigned int peers)
 			fprintf(to, "%scidr(172.17.1.0/24), cidr(fd17:1::/64)", comma);
 		else
 			fprintf(to, "%sendpoints(role=%s)", comma, translation_actors[actor]);
-		comma = ", ";
+		comma = ",\n  ";
 	}
 }
 

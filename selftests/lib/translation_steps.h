@@ -7,7 +7,7 @@
 
 /* Sequences of GROUP neighbouring seeds have the same policies, since a load takes longer than a
  * sequence. */
-#define GROUP 512
+#define GROUP 1024
 
 void translation_generate(struct sequence *sequence, uint64_t seed);
 
