@@ -134,7 +134,7 @@ outlives() { # FAMILY: what the node itself asked an isolated pod, and then anot
 		net_allowed node udp "$db" 6379 "IPv$1: the node reaches the isolated pod by UDP, before $caller does not"
 		initiator_forget
 		net_check "IPv$1: $caller does not reach the isolated pod by the node's port" net_is "$(initiator_arrives db udp 6379 \
-			from $caller 6550 udp "$(service_at $caller "$1")" "$to" 30001)" 0
+			initiator_from $caller 6550 udp "$(service_at $caller "$1")" "$to" 30001)" 0
 		net_check "IPv$1: the isolated pod does not reply to $caller by the node's port" net_is \
 			"$(initiator_arrives $caller udp 6550 initiator_from db 6379 udp "$db" "$to" 6550)" 0
 	done
