@@ -208,7 +208,6 @@ enum {
 	STAGE_ID,
 	ACTIVATE_ID,
 	SET_ID,
-	PEERS_ID,
 	FORCE_ID,
 	STATE_ID,
 	RESTORE_ID,
@@ -235,9 +234,6 @@ static const struct command_option options[] = {
 	 "first load: do not take over the connections that are open"},
 	{SET_ID, "set", "NAME=N",
 	 "first load: connections, timeout-tcp ... (seconds), event-rate, redirect"},
-	{PEERS_ID, "peers", "all|needed",
-	 "the endpoints of other nodes that the maps hold; else as the last load; the first load: "
-	 "all"},
 	{FORCE_ID, "force", NULL,
 	 "load although the input looks wrong: no objects, most policies gone, policies of unknown "
 	 "kinds, another node's name, endpoints missing"},
@@ -250,15 +246,6 @@ static const struct command_option options[] = {
 	 "print each policy and endpoint that changes, and the number of map writes"},
 	{0},
 };
-
-static enum node_peers parse_peers(const struct call *call)
-{
-	if (!strcmp(call->value, "all"))
-		return NODE_PEERS_ALL;
-	if (strcmp(call->value, "needed"))
-		call_usage_error(call, "--peers is all or needed");
-	return NODE_PEERS_NEEDED;
-}
 
 struct lists {
 	/* Each option takes two arguments or one, so none occurs more than argc times. */
@@ -301,9 +288,6 @@ static void take_option(const struct call *call, int option, const struct lists 
 	case SET_ID:
 		lists->settings[node->n_settings++] = call->value;
 		break;
-	case PEERS_ID:
-		node->peers = parse_peers(call);
-		break;
 	case FORCE_ID:
 		node->force = true;
 		break;
@@ -331,13 +315,13 @@ static void check_request(const struct call *call, const struct request *request
 
 	if (request->restore && (call->n_operands || request->stage || request->activate ||
 				 node->name || node->n_uplinks || node->n_settings || node->audit ||
-				 request->n_audited || request->n_policies || node->peers))
+				 request->n_audited || request->n_policies))
 		call_usage_error(call,
 				 "--restore loads the policy that was kept, and takes no INPUT");
 	if (request->restore && !request->state)
 		call_usage_error(call, "--restore with --pin needs --state FOLDER");
 	if (request->activate && (call->n_operands || request->stage || request->n_audited ||
-				  request->n_policies || node->peers))
+				  request->n_policies))
 		call_usage_error(call,
 				 "--activate takes no INPUT: it puts the staged policy in force");
 	if (!call->n_operands && !request->activate && !request->restore)

@@ -106,10 +106,6 @@ static void print_in_force(enum load_kind kind, const struct node_change *change
 		printf("%u open connections taken over\n", change->adopted);
 	if (change->replaced)
 		printf("the programs were replaced\n");
-	if (change->needs.part)
-		printf("%u of %u endpoints, %u of %u segments are needed here\n",
-		       change->needs.endpoints, change->needs.of_endpoints, change->needs.segments,
-		       change->needs.of_segments);
 }
 
 /* Prints every name, and the number of map writes. */
@@ -133,17 +129,6 @@ static void print_verbose(const struct node_change *change)
 			printf("endpoint %s is audited only\n", opened->name);
 	}
 	printf("%" PRIu64 " map writes\n", change->map_writes);
-}
-
-static struct json_object *json_needs(const struct node_needs *needs)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_number(object, "endpoints", needs->endpoints);
-	json_add_number(object, "of_endpoints", needs->of_endpoints);
-	json_add_number(object, "segments", needs->segments);
-	json_add_number(object, "of_segments", needs->of_segments);
-	return object;
 }
 
 static struct json_object *json_names(char *const *names, size_t n)
@@ -202,8 +187,6 @@ static void print_json(const struct call *call, const struct node_change *change
 	json_add_number(root, "ports", change->ports);
 	json_add_number(root, "adopted", change->adopted);
 	json_add_bool(root, "programs_replaced", change->replaced);
-	if (change->needs.part)
-		json_add(root, "needed", json_needs(&change->needs));
 	json_add_number(root, "map_writes", change->map_writes);
 	json_print(root, call->pretty);
 }

@@ -286,6 +286,41 @@ static const char *age_print(uint32_t loaded, char text[AMOUNT_TEXT])
 	return text;
 }
 
+#define RECENT_MAX 6 /* endpoints that are named without -v */
+
+/* Names the endpoints with drops in the last minute, the latest first. */
+static void print_recent(const struct node_status *status, bool verbose)
+{
+	if (!status->n_recent)
+		return;
+	printf("%sdrops in the last minute%s:", paint_on(PAINT_WARN), paint_off());
+	for (size_t i = 0; i < status->n_recent && (verbose || i < RECENT_MAX); i++) {
+		const struct node_recent *recent = &status->recent[i];
+
+		printf("%s %s (%" PRIu64 ")", i ? "," : "",
+		       *recent->endpoint ? recent->endpoint : recent->name, recent->drops);
+	}
+	if (!verbose && status->n_recent > RECENT_MAX)
+		printf(" and %zu more", status->n_recent - RECENT_MAX);
+	puts("; `monitor --since 1m` prints them");
+}
+
+static struct json_object *recent_json(const struct node_status *status)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < status->n_recent; i++) {
+		const struct node_recent *recent = &status->recent[i];
+		struct json_object *object = json_object_new_object();
+
+		json_add_text(object, "name", recent->name);
+		json_add_text(object, "endpoint", *recent->endpoint ? recent->endpoint : NULL);
+		json_add_number(object, "drops", recent->drops);
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
 static void print_summary(const struct node_status *status)
 {
 	const struct policy *policy = status->policy;
@@ -362,8 +397,7 @@ static int compare_maps(const void *a, const void *b)
 /* Prints the fullest maps, with @verbose all in their own order. */
 static void print_maps(const struct node_status *status, bool verbose)
 {
-	printf("maps%s:\n",
-	       status->part ? ", with the part of the policy that this node needs" : "");
+	puts("maps:");
 	if (!verbose)
 		qsort(status->maps, status->n_maps, sizeof(*status->maps), compare_maps);
 	for (size_t i = 0; i < status->n_maps && (verbose || i < MAPS_MAX); i++)
@@ -377,6 +411,7 @@ static void print(const struct node_status *status, const char *state, bool verb
 {
 	find_problems(status, state, &(struct problems){});
 	print_summary(status);
+	print_recent(status, verbose);
 	print_ifaces(status, verbose);
 	print_maps(status, verbose);
 	print_connections(status);
@@ -522,7 +557,6 @@ static void print_json(const struct node_status *status, bool pretty)
 	json_add_bool(root, "loaded", policy);
 	if (policy) {
 		json_add_text(root, "node", status->node);
-		json_add_text(root, "peers", status->part ? "needed" : "all");
 		json_add_number(root, "abi", status->abi);
 		json_add_number(root, "generation", status->generation);
 		json_add_number(root, "loaded", status->loaded);
@@ -556,6 +590,7 @@ static void print_json(const struct node_status *status, bool pretty)
 	json_object_object_add(root, "connections", connections_json(status));
 	json_object_object_add(root, "shares", shares);
 	json_object_object_add(root, "events", events_json(status));
+	json_add(root, "recent_drops", recent_json(status));
 	json_print(root, pretty);
 }
 

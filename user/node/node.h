@@ -55,11 +55,6 @@ struct node_options {
 	bool seal; /* load, endpoint del: interfaces of removed endpoints stay guarded */
 	bool late; /* load: an endpoint without an interface, or behind a bridge whose port is not
 		    * known, is left out without a word: the CNI plugin brings the endpoint */
-	enum node_peers {
-		NODE_PEERS_AS_BEFORE, /* at the first load: all */
-		NODE_PEERS_ALL,
-		NODE_PEERS_NEEDED,
-	} peers; /* load: the endpoints of other nodes that the maps hold */
 };
 
 /* Makes messages of libbpf, libxdp and the kernel's verifier go to stderr. */
@@ -87,13 +82,6 @@ enum node_xdp {
 	NODE_XDP_GENERIC,
 	NODE_XDP_TAKEN, /* a program that libxdp does not manage is there; a TC program guards the
 			 * uplink */
-};
-
-/* How much of a policy the maps hold: all, or the part that this node needs. */
-struct node_needs {
-	bool part;
-	uint32_t endpoints, of_endpoints;
-	uint32_t segments, of_segments;
 };
 
 /* An endpoint of this node that a load opens. */
@@ -130,7 +118,6 @@ struct node_change {
 	uint32_t uplinks;
 	uint32_t ports; /* other ports of the endpoints' bridges, which are guarded too */
 	uint32_t adopted; /* connections that were taken over */
-	struct node_needs needs;
 	enum node_hook tc; /* how the load attached TC programs; NONE: it attached none */
 	bool replaced; /* the load replaced the programs: by this command's, or for larger maps */
 	bool first; /* nothing was in force before */
@@ -276,7 +263,6 @@ struct node_member {
 	uint32_t variation; /* 0: none */
 	uint32_t ifindex; /* 0: not on this node */
 	bool added; /* added by node_endpoint_add(), and unknown to the policy in force */
-	bool left_out; /* the maps leave the address out */
 };
 
 /* Calls @visit for each address in force. Stops where @visit returns non-zero, and returns that. */
@@ -329,6 +315,15 @@ struct node_suppressed {
 	uint64_t events; /* from all readers, since the programs were loaded */
 };
 
+/* An interface with drops in the last minute. */
+struct node_recent {
+	uint32_t ifindex;
+	char name[16]; /* the interface's */
+	char endpoint[512]; /* as in struct node_suppressed */
+	uint64_t drops; /* those that the kernel still keeps (maps/past.h) */
+	uint64_t time; /* of the last one, ns of CLOCK_MONOTONIC */
+};
+
 /* Drops of packets of a namespace's endpoints, also of endpoints that are gone (maps/tally.h). */
 struct node_drops {
 	uint64_t ns; /* bh_namespace() */
@@ -344,7 +339,6 @@ struct node_status {
 	struct policy *policy; /* in force; NULL: none, and of the other members only `ifaces` means
 				* anything: the interfaces with an orphan */
 	char node[256]; /* name of this node in the policy */
-	bool part; /* the maps hold only the part of the policy that this node needs */
 	uint32_t abi;
 	bool own_programs; /* the programs are of this command's build; false: the next load
 			    * replaces them */
@@ -391,6 +385,8 @@ struct node_status {
 	size_t n_suppressed;
 	struct node_drops *drops;
 	size_t n_drops;
+	struct node_recent *recent; /* drops of the last minute, the latest first */
+	size_t n_recent;
 };
 
 int node_status(const char *pin, struct diag *diag, struct node_status *status);
