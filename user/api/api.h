@@ -12,8 +12,8 @@
  * plus a random part of that. A fault is logged once.
  *
  * A watch waits no longer than is of use. Where no server accepts connections, an attempt costs no
- * server anything, and the pause is 0.5 s at most. Where the server has answered any other request, a
- * watch to which it gave no answer, or a status of 500 and above, tries at once, though no sooner
+ * server anything, and the pause is 0.5 s at most. Where the server has answered any other request,
+ * a watch to which it gave no answer, or a status of 500 and above, tries at once, though no sooner
  * than 0.5 s after its last attempt. A server that has forgotten earlier events works, so that the
  * list follows after 0.1 s, however many attempts have failed before.
  */
