@@ -11,8 +11,13 @@ PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 # The tests' builds stop at a warning (WERROR=1); a user's newer compiler may warn of more.
 WARN    := -Wall -Wextra -Werror$(if $(filter 1,$(WERROR)),,=implicit-function-declaration)
+# Hardening, of every build. CET and branch protection where the processor has them; the BPF programs need none.
+MACHINE := $(shell $(CC) -dumpmachine)
+HARDEN  := -fPIE -fstack-protector-strong -fstack-clash-protection -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 \
+	$(if $(filter x86_64-%,$(MACHINE)),-fcf-protection=full) $(if $(filter aarch64-%,$(MACHINE)),-mbranch-protection=standard)
+LINK_HARDEN := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 # -fms-extensions: struct policy has the members of struct lazy_policy.
-ALL_CFLAGS = $(CFLAGS) -std=c11 -fms-extensions -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
+ALL_CFLAGS = $(CFLAGS) $(HARDEN) -std=c11 -fms-extensions -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
 # What is compiled does not depend on where: the command knows its programs by their bytes.
 BPF_CFLAGS = -O2 -g -fdebug-compilation-dir=. -target bpf -mcpu=v3 -std=gnu11 $(WARN) -I. -Ikern -I/usr/include/$(shell gcc -print-multiarch)
 LIBS    := -lxdp -lbpf -lelf -lz -lmnl -lnetfilter_conntrack -lyaml -linih -ljson-c -lxxhash -lzstd -lsodium
@@ -57,7 +62,7 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo test prepush coverage analyze clang check check-full soak check-quick check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image chart clean distclean
+.PHONY: all help deps demo test prepush coverage clang check check-full soak check-quick analyze check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image images chart clean distclean
 
 all: $(O)/bulkhead ## build the command
 
@@ -66,7 +71,7 @@ help: ## list the targets
 
 $(O)/bulkhead: $(ROOM_LIBS)
 	$(call say,LINK)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LIBS)
 
 define room_rule
 $(O)/lib$(1).a: $(call room_objs,$(1))
@@ -115,16 +120,16 @@ tests: $(TESTS) $(HELPERS) ## build the tests without running them
 
 $(O)/selftests/%: $(O)/selftests/%.o $(TEST_LIB_OBJS) $(ROOM_LIBS)
 	$(call say,LINK)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(TEST_LIB_OBJS) \
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $< $(TEST_LIB_OBJS) \
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group -lcmocka $(LIBS)
 
 # By themselves: the demo needs them where no test library is installed.
 $(HELPERS): $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o $(HELPER_LIB_OBJS)
 	$(call say,LINK)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lbpf -ljson-c
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $^ -lbpf -ljson-c
 
 # The benchmark, its own BPF programs, and the generator of clusters.
-BENCH_PARTS := compile packet steady wire uplink load interfaces delta cni cluster
+BENCH_PARTS := compile packet steady wire uplink load interfaces delta cni cluster recovery
 ONLY   ?= $(BENCH_PARTS)
 ROUNDS ?= 7
 BENCH_BPF  := $(patsubst tools/bench/%.bpf.c,%,$(sort $(wildcard tools/bench/*.bpf.c)))
@@ -144,16 +149,16 @@ $(BENCH_OBJS): | $(BENCH_SKELS)
 
 $(O)/workload: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tools/workload/*.c)))
 	$(call say,LINK)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $^
 
 $(O)/bench/bench: $(BENCH_OBJS) $(ROOM_LIBS)
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(BENCH_OBJS) \
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $(BENCH_OBJS) \
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group $(LIBS) -lm
 
 $(O)/bench/followers: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tools/bench/cluster/*.c))) $(ROOM_LIBS)
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group $(LIBS) -lcurl -lpthread
 
 # glibc's obstack macros align by an offset from a null pointer, which clang takes for an overflow.
@@ -236,9 +241,6 @@ coverage: ## lines of user/ that tests run, by room, and the functions that no t
 	@tools/coverage $(O)/coverage
 COVERAGE_CFLAGS := -O0 -g --coverage -fprofile-update=atomic
 
-analyze: ## gcc's -fanalyzer over user/ (minutes)
-	@$(MAKE) --no-print-directory -k -j2 O=$(O)/analyze CFLAGS='-O1 -g -fanalyzer $(ANALYZE_OFF)' all
-
 clang: ## user/ by clang, whose warnings are others than gcc's
 	@$(MAKE) --no-print-directory -j2 O=$(O)/clang CC=$(CLANG) CFLAGS='-O1 -g -Wno-microsoft-anon-tag' all
 
@@ -315,11 +317,15 @@ bench: ## speed and scale (ONLY=compile|...: that part, ROUNDS=7)
 		if [ -x tools/bench/$$part.sh ]; then ROUNDS=$(ROUNDS) tools/bench/$$part.sh $(O); else ROUNDS=$(ROUNDS) $(O)/bench/bench $$part $(O); fi || exit; \
 	done
 
+analyze: ## clang's analyzer and cppcheck over user/, with every check (minutes)
+	@tools/deps $@
+	@tools/analyze $(O)/analyze
+
 lint: ## clang-format, shellcheck and cppcheck (FIX=1 lays out the files)
 	@tools/deps lint
 	@tools/lint
 
-MAN := $(O)/man/bulkhead.8 $(O)/man/bulkhead.ini.5 $(O)/man/bulkhead-maps.7
+MAN := $(O)/man/bulkhead.8 $(O)/man/bulkhead.ini.5 $(O)/man/bulkhead-maps.7 $(O)/man/kubectl-bulkhead.1
 man: $(MAN) ## make the manual pages
 $(MAN) &: $(O)/bulkhead tools/man/make $(wildcard tools/man/*.roff) $(wildcard maps/*.h)
 	$(call say,MAN)
@@ -329,6 +335,7 @@ UNITDIR ?= $(PREFIX)/lib/systemd/system
 UNITS   := $(patsubst tools/package/systemd/%,%,$(wildcard tools/package/systemd/bulkhead-*))
 install: all man ## install command, manual pages, completions and systemd units (PREFIX, UNITDIR, DESTDIR)
 	install -D -m 755 $(O)/bulkhead $(DESTDIR)$(PREFIX)/sbin/bulkhead
+	mkdir -p $(DESTDIR)$(PREFIX)/bin && ln -sfn ../sbin/bulkhead $(DESTDIR)$(PREFIX)/bin/kubectl-bulkhead
 	for page in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
 	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
@@ -350,6 +357,17 @@ image: ## build a container image, bulkhead:VERSION, with podman
 	@tools/deps image
 	@$(MAKE) --no-print-directory -j2 all
 	@tools/package/image $(O)/bulkhead $(O)/image
+
+# As selftests/package_arm64.sh builds it.
+ARM64_ROOT = $(abspath $(O))/root/arm64
+ARM64_LIBRARIES := libc6-dev libgcc-12-dev zlib1g-dev libbpf-dev libelf-dev libxdp-dev libinih-dev libyaml-dev libjson-c-dev \
+	libmnl-dev libnetfilter-conntrack-dev libxxhash-dev libzstd-dev libsodium-dev libcurl4-openssl-dev libmicrohttpd-dev libcmocka-dev
+images: ## as image, for amd64 and arm64, as one list: O/image/bulkhead-all.tar
+	@tools/deps images
+	@$(MAKE) --no-print-directory -j2 all
+	@tools/root --foreign arm64 $(ARM64_ROOT) $(ARM64_LIBRARIES)
+	@$(MAKE) --no-print-directory -s -j2 O=$(O)/arm64 CC=aarch64-linux-gnu-gcc CFLAGS="-O2 -g --sysroot=$(ARM64_ROOT)" all
+	@ARM64_COMMAND=$(O)/arm64/bulkhead ARM64_ROOT=$(ARM64_ROOT) tools/package/image $(O)/bulkhead $(O)/image
 
 chart: ## make a Helm chart of tools/deploy, in O/chart
 	@tools/chart $(O)/chart

@@ -64,8 +64,11 @@ static __always_inline void events_fill(struct bh_event *event, const struct pac
 	event->generation = p->generation;
 	event->ifindex = p->ifindex;
 	event->length = p->length;
-	event->pad = 0;
+	event->more = 0;
 }
+
+/* It keeps records as events_fill() makes them. */
+#include "past.h"
 
 /* Returns the time of a record. If another program of this CPU interrupts, the jiffy stored last is
  * the older one, and is not this one any more. */
@@ -143,7 +146,7 @@ static __always_inline __u32 events_cause(const struct packet *p, __u32 place, _
 }
 
 /* Writes the record for each reader. @place: that of the interface that the packet is about. */
-static __noinline int events_tell_all(const struct packet *p, __u32 place, __u32 said)
+static __always_inline int events_tell_all(const struct packet *p, __u32 place, __u32 said)
 {
 	struct bh_readers *readers = reader_all();
 	__u32 role, cause = events_cause(p, place, &role);
@@ -197,6 +200,7 @@ BPF_GLOBAL int events_drop(const struct packet *p, __u32 reason, __u32 audit, __
 	}
 	if (tally && events_isolated(p, reason, direction))
 		tally->isolated[direction]++;
+	past_keep(p, EVENTS_SAID(reason, audit), place);
 	if (reader_any())
 		events_tell_all(p, place, EVENTS_SAID(reason, audit));
 	return 0;

@@ -10,6 +10,7 @@
 #define BULKHEAD_KERN_LEAVE_H
 
 #include "connection.h"
+#include "doubt.h"
 #include "fragment.h"
 #include "icmp.h"
 #include "netfilter.h"
@@ -375,6 +376,8 @@ static __noinline bool leave_settle(struct packet *p, int reason)
 	}
 	if (bh_reason_drops(reason)) {
 		audit = audit || leave_audited(p);
+		if (!audit)
+			doubt_call(p);
 		events_drop(p, reason, audit, leave_owner(p));
 		return audit;
 	}

@@ -16,7 +16,7 @@ has_all() { # FILE WORD...
 }
 
 check "tools/man/make makes the pages" "$top/tools/man/make" "$BULKHEAD" "$tmp"
-for page in bulkhead.8 bulkhead.ini.5 bulkhead-maps.7; do
+for page in bulkhead.8 bulkhead.ini.5 bulkhead-maps.7 kubectl-bulkhead.1; do
 	MANWIDTH=100 MANROFFOPT=-ww man --warnings -l "$tmp/$page" >"$tmp/$page.txt" 2>"$tmp/warnings"
 	check "$page is laid out" test -s "$tmp/$page.txt"
 	check "man lays out $page without a warning" test ! -s "$tmp/warnings"

@@ -43,6 +43,31 @@ net_check "build the image" "$top/tools/package/image" "$build/bulkhead" "$PACKA
 size=$(podman image inspect -f '{{.Size}}' bulkhead)
 echo "# $((size / 1000)) kB, $(($(stat -c %s "$PACKAGE_WORK/out/bulkhead.tar") / 1000)) kB compressed"
 net_check "the image has less than 30 MB" test "$size" -lt 30000000
+digest() {
+	podman image inspect --format '{{.Digest}}' bulkhead
+}
+first=$(digest)
+net_check "build the image again" "$top/tools/package/image" "$build/bulkhead" "$PACKAGE_WORK/again"
+net_check "the second image has the same digest" net_is "$(digest)" "$first"
+out=$PACKAGE_WORK/out arch=$(dpkg --print-architecture)
+net_check "the second SBOM has the same bytes" cmp "$out/bulkhead-$arch.spdx.json" "$PACKAGE_WORK/again/bulkhead-$arch.spdx.json"
+lists() { # the SBOM has each library of the image with its checksum and its installed package
+	local mount file name line package version missing=0
+	mount=$(podman image mount bulkhead) || return
+	for file in "$mount"/opt/bulkhead/lib/*; do
+		name=${file##*/}
+		line=$(grep -A1 -F "\"packageFileName\": \"$name\"" "$out/bulkhead-$arch.spdx.json")
+		package=$(sed -n 's/.*"name": "\([^"]*\)".*/\1/p' <<<"$line")
+		version=$(sed -n 's/.*"versionInfo": "\([^"]*\)".*/\1/p' <<<"$line")
+		grep -qF "$(sha256sum <"$file" | cut -d' ' -f1)" <<<"$line" &&
+			dpkg-query -W -f '${Version}\n' "$package" 2>/dev/null | grep -qxF -- "$version" || { echo "$name" && missing=1; }
+	done
+	return $missing
+}
+net_check "the SBOM lists each library, with checksum, package and version" lists
+net_check "the provenance has the digests of the archive and the SBOM" eval 'for file in bulkhead.tar bulkhead-$arch.spdx.json; do
+	grep -qF "$(sha256sum <"$out/$file" | cut -d" " -f1)" "$out/provenance.json" || return; done'
+net_check "the provenance has the image" grep -qF "$first" "$out/provenance.json"
 net_check "the image prints its version" net_is "$(run --network none -- --version)" "$("$build/bulkhead" --version)"
 demo=(trace --from shop/cart --to default/db --port TCP/6379)
 manifests=$PACKAGE_WORK/out/deploy

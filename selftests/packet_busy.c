@@ -9,11 +9,9 @@
  * and rates are a 64th of the usual ones, for 100 s; with BULKHEAD_FULL=1 they are the usual ones,
  * for 600 s. BUSY_SECONDS=n simulates n seconds.
  */
-#include <bpf/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "maps/share.h"
 #include "selftests/lib/packet_rows.h"
 
 #define SCALE 64
@@ -142,20 +140,6 @@ static void exchange(const struct kind *kind, const struct step *steps, size_t n
 	}
 }
 
-/* Sums up a counter of all endpoints' shares. */
-static uint64_t shares(bool refused)
-{
-	int map = packet_node_map("bh_shares");
-	struct bh_share share;
-	uint64_t sum = 0;
-	uint32_t key;
-
-	for (uint32_t *last = NULL; !bpf_map_get_next_key(map, last, &key); last = &key)
-		if (!bpf_map_lookup_elem(map, &key, &share))
-			sum += refused ? share.refused : share.replaced;
-	return sum;
-}
-
 /* Half of the table is for the floors, as the sweeper computes them. */
 static void begin(const struct kind *kind)
 {
@@ -183,12 +167,12 @@ static void busy(const struct kind *kind)
 			packet_node_age(1);
 	}
 	exchange(kind, data_steps, LENGTH(data_steps), true, IDLE_PEER, 0, IDLE);
-	expect("no connection was refused a place", nth, !shares(true));
+	expect("no connection was refused a place", nth, !packet_node_refused());
 	expect("connections have replaced others", nth,
-	       shares(false) + BH_CT_CONNECTIONS / scale >= all);
+	       packet_node_replaced() + BH_CT_CONNECTIONS / scale >= all);
 	expect("each connection counts once in its share", nth, !packet_node_miscounted());
 	printf("# %llu connections in %u s, %llu of them in place of another one; table of %u\n",
-	       (unsigned long long)nth, seconds, (unsigned long long)shares(false),
+	       (unsigned long long)nth, seconds, (unsigned long long)packet_node_replaced(),
 	       BH_CT_CONNECTIONS / scale);
 }
 

@@ -722,6 +722,29 @@ int packet_node_miscounted(void)
 	return wrong + (surplus != total->surplus);
 }
 
+static uint64_t sum_of_shares(bool refused)
+{
+	int map = packet_node_map("bh_shares");
+	struct bh_share share;
+	uint64_t sum = 0;
+	uint32_t key;
+
+	for (uint32_t *last = NULL; !bpf_map_get_next_key(map, last, &key); last = &key)
+		if (!bpf_map_lookup_elem(map, &key, &share))
+			sum += refused ? share.refused : share.replaced;
+	return sum;
+}
+
+uint64_t packet_node_refused(void)
+{
+	return sum_of_shares(true);
+}
+
+uint64_t packet_node_replaced(void)
+{
+	return sum_of_shares(false);
+}
+
 /* A write to the map cancels the timer, and the programs start none while `owner` is theirs. */
 void packet_node_stop_sweeper(void)
 {
@@ -747,6 +770,26 @@ int packet_node_bucket(void)
 			if (buckets[i].tag[j] >= BH_CT_TAKEN)
 				return i;
 	return -1;
+}
+
+int packet_node_damaged(void)
+{
+	int damaged = 0;
+
+	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++) {
+		const struct bh_ct_bucket *bucket = &buckets[i / BH_CT_SLOTS];
+		const volatile uint32_t *tag = &bucket->tag[i % BH_CT_SLOTS];
+		uint32_t was = *tag;
+		__u64 words[5];
+
+		if (was < BH_CT_TAKEN)
+			continue;
+		memcpy(words, &bucket->slot[i % BH_CT_SLOTS].key, sizeof(words));
+		__asm__ volatile("" ::: "memory");
+		damaged += *tag == was &&
+			   bh_ct_slot_tag(bh_ct_hash(tc->rodata->ct_seed, words)) != was;
+	}
+	return damaged;
 }
 
 uint32_t packet_node_port_states(uint16_t port)

@@ -131,9 +131,17 @@ int packet_node_half_open(void);
 /* Returns the first bucket of the table that has an entry; -1: none has. */
 int packet_node_bucket(void);
 
+/* Returns how many entries have a key that is not the one of their slot's tag. It may be called
+ * while programs run. */
+int packet_node_damaged(void);
+
 /* Returns how many shares count another number of connections than the table has of them, and how
  * many holders another surplus. The surplus of all counts as one. */
 int packet_node_miscounted(void);
+
+/* Returns how many connections of all shares were refused a place, or were replaced. */
+uint64_t packet_node_refused(void);
+uint64_t packet_node_replaced(void);
 
 /* Stops the sweeper that the first packet has started, which would count a table that a test
  * empties. */

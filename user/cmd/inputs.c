@@ -175,7 +175,7 @@ static int read_delta(const char *path, struct diag *diag, struct delta **delta)
 {
 	const struct where where = where_of(path);
 	char *bytes = NULL;
-	size_t size;
+	size_t size = 0;
 	int error = read_bytes(path, diag, &bytes, &size);
 
 	if (!error)
@@ -215,8 +215,8 @@ int inputs_delta(char *const *paths, int n, const struct lazy_policy *base, stru
 int inputs_blob(const char *path, struct diag *diag, struct policy **policy)
 {
 	const struct where where = where_of(path);
-	size_t size;
-	char *bytes;
+	size_t size = 0;
+	char *bytes = NULL;
 	int error = read_bytes(path, diag, &bytes, &size);
 
 	if (error)

@@ -11,6 +11,7 @@
 #include "cmd/command.h"
 #include "cmd/inputs.h"
 #include "cmd/json.h"
+#include "cmd/kubectl.h"
 #include "model/nearest.h"
 #include "model/memory.h"
 #include "node/node.h"
@@ -424,9 +425,12 @@ static int run_guarded(void *data)
 {
 	struct arguments *arguments = data;
 
-	arguments->status = cni_is_called(arguments->argc, arguments->argv)
-				    ? cni_main()
-				    : run(arguments->argc, arguments->argv);
+	if (cni_is_called(arguments->argc, arguments->argv))
+		arguments->status = cni_main();
+	else if (kubectl_is_called(arguments->argc, arguments->argv))
+		arguments->status = kubectl_main(arguments->argc, arguments->argv, run);
+	else
+		arguments->status = run(arguments->argc, arguments->argv);
 	return 0;
 }
 

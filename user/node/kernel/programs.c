@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "build_id.h"
 #include "loader.skel.h"
@@ -191,7 +193,9 @@ static int load_maps(struct node_handle *handle, const struct room *room, struct
 	if (error)
 		return error;
 	tc->rodata->build = BUILD_ID;
-	getrandom(&tc->rodata->instance, sizeof(tc->rodata->instance), GRND_NONBLOCK);
+	/* Early at a boot the kernel may have no random numbers yet. */
+	if (getrandom(&tc->rodata->instance, sizeof(tc->rodata->instance), GRND_NONBLOCK) < 0)
+		tc->rodata->instance = (uint32_t)time(NULL) ^ (uint32_t)getpid() << 16;
 	tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
 	verify_no_program(tc->obj);

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cmd/kubectl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cluster/listing.h"
+#include "cluster/store.h"
+#include "cmd/command.h"
+#include "cmd/json.h"
+
+#define FOLLOWERS "/api/v1/namespaces/bulkhead-system/pods?labelSelector=app%3Dbulkhead-follower"
+#define STATUS_PATHS 2
+#define LINE 160
+
+/* The arguments behind the plugin's own options. argv[0] is the command. */
+struct plugin {
+	const char *kubeconfig;
+	bool json, pretty;
+	int argc;
+	char **argv;
+	int (*run)(int argc, char **argv);
+};
+
+bool kubectl_is_called(int argc, char **argv)
+{
+	const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+
+	return argc && !strcmp(slash ? slash + 1 : argv[0], KUBECTL_NAME);
+}
+
+static int usage(FILE *to)
+{
+	fputs("usage: kubectl bulkhead [--kubeconfig FILE] COMMAND [options]\n\n"
+	      "  trace --from SRC --to DST --port TCP/80   the verdict, and the rules that decide\n"
+	      "  matrix --port TCP/80,...                  who reaches whom\n"
+	      "  graph, lint                               as bulkhead's commands of these names\n"
+	      "  status [-j]                               how far the cluster's policy is\n"
+	      "  monitor NODE [options]                    verdicts as that node's kernel gives "
+	      "them\n"
+	      "  version                                   the version\n\n"
+	      "`bulkhead help COMMAND` has the options. Objects come from the API server.\n",
+	      to);
+	return to == stdout ? STATUS_OK : STATUS_INPUT;
+}
+
+/* Puts the cluster's objects where standard input is. */
+static int objects_to_stdin(const struct plugin *plugin)
+{
+	struct diag diag = command_diag();
+	int fd = memfd_create("objects", MFD_CLOEXEC);
+	FILE *to = fd < 0 ? NULL : fdopen(dup(fd), "w");
+	int error = to ? listing_write(plugin->kubeconfig, &diag, to) : -errno;
+
+	if (to && fclose(to) && !error)
+		error = -EIO;
+	if (!error && (lseek(fd, 0, SEEK_SET) < 0 || dup2(fd, STDIN_FILENO) < 0))
+		error = -errno;
+	if (error == -EIO || !to)
+		command_error("cannot list the cluster's objects: %s", strerror(-error));
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+static bool has_argument(const struct plugin *plugin, const char *first, const char *second)
+{
+	for (int i = 1; i < plugin->argc; i++)
+		if (!strcmp(plugin->argv[i], first) || !strcmp(plugin->argv[i], second))
+			return true;
+	return false;
+}
+
+/* Runs `COMMAND ... -` on the cluster's objects. */
+static int ask(const struct plugin *plugin)
+{
+	char **argv = calloc(plugin->argc + 4, sizeof(*argv));
+	int n = 0, status, error;
+
+	if (!argv)
+		return STATUS_KERNEL;
+	if (has_argument(plugin, "-", "--batch=-")) {
+		command_error("-: standard input has the cluster's objects; give a file");
+		free(argv);
+		return STATUS_INPUT;
+	}
+	error = has_argument(plugin, "-h", "--help") ? 0 : objects_to_stdin(plugin);
+	if (error) {
+		free(argv);
+		return status_of(error);
+	}
+	argv[n++] = "bulkhead";
+	for (int i = 0; i < plugin->argc; i++)
+		argv[n++] = plugin->argv[i];
+	argv[n++] = "-";
+	status = plugin->run(n, argv);
+	free(argv);
+	return status;
+}
+
+static const char *text_of(struct json_object *object, const char *path)
+{
+	const char *text = api_text(object, path);
+
+	return text ? text : "-";
+}
+
+static struct json_object *condition_of(struct json_object *object, const char *type)
+{
+	struct json_object *conditions = api_get(object, "status.conditions");
+
+	for (size_t i = 0; conditions && i < json_object_array_length(conditions); i++) {
+		struct json_object *at = json_object_array_get_idx(conditions, i);
+
+		if (!strcmp(text_of(at, "type"), type))
+			return at;
+	}
+	return NULL;
+}
+
+static bool is_true(struct json_object *condition)
+{
+	return !strcmp(text_of(condition, "status"), "True");
+}
+
+static void print_nodes(struct json_object *nodes)
+{
+	printf("%-24s %8s %9s %-6s %s\n", "NODE", "POLICY", "ENDPOINTS", "READY", "WHY");
+	for (size_t i = 0; nodes && i < json_object_array_length(nodes); i++) {
+		struct json_object *node = json_object_array_get_idx(nodes, i);
+		struct json_object *ready = condition_of(node, "Ready");
+
+		printf("%-24s %8lld %9lld %-6s %s\n", text_of(node, "metadata.name"),
+		       (long long)api_number(node, "status.latestPolicyGeneration"),
+		       (long long)api_number(node, "status.latestEndpointGeneration"),
+		       text_of(ready, "status"),
+		       is_true(ready) ? text_of(ready, "reason") : text_of(ready, "message"));
+	}
+}
+
+static void print_status(struct json_object *global, struct json_object *nodes)
+{
+	static const char *const types[] = {"RolledOut", "NodesHeard", "ObjectsAccepted"};
+
+	printf("policy %lld is wanted, endpoints may be in policy %lld, the oldest of %lld nodes "
+	       "is "
+	       "in policy %lld\n",
+	       (long long)api_number(global, "spec.desiredPolicyGeneration"),
+	       (long long)api_number(global, "spec.desiredEndpointGeneration"),
+	       (long long)api_number(global, "status.nodes"),
+	       (long long)api_number(global, "status.oldestEndpointGeneration"));
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+		struct json_object *condition = condition_of(global, types[i]);
+
+		printf("%-16s %-6s %.*s\n", types[i], text_of(condition, "status"), LINE,
+		       text_of(condition, "message"));
+	}
+	print_nodes(nodes);
+}
+
+/* Returns true if the policy is rolled out and each node is ready. */
+static bool all_is_well(struct json_object *global, struct json_object *nodes)
+{
+	bool well = is_true(condition_of(global, "RolledOut"));
+
+	for (size_t i = 0; nodes && i < json_object_array_length(nodes); i++)
+		well &= is_true(condition_of(json_object_array_get_idx(nodes, i), "Ready"));
+	return well;
+}
+
+static void print_status_json(bool pretty, struct json_object *global, struct json_object *nodes)
+{
+	struct json_object *root = json_object_new_object();
+
+	json_add(root, "policyStatus", json_object_get(global));
+	json_add(root, "nodes", nodes ? json_object_get(nodes) : json_object_new_array());
+	json_print(root, pretty);
+}
+
+static int status(const struct plugin *plugin)
+{
+	static const char *const paths[STATUS_PATHS] = {STORE_POLICY_STATUS "/global",
+							STORE_NODE_STATUS};
+	struct json_object *documents[STATUS_PATHS], *nodes;
+	struct diag diag = command_diag();
+	int error = listing_get(plugin->kubeconfig, paths, STATUS_PATHS, &diag, documents);
+	bool well;
+
+	if (error)
+		return status_of(error);
+	if (!documents[0]) {
+		command_error("the cluster has no policystatus `global`: no engine has led yet");
+		json_object_put(documents[1]);
+		return STATUS_NO;
+	}
+	nodes = api_get(documents[1], "items");
+	if (plugin->json)
+		print_status_json(plugin->pretty, documents[0], nodes);
+	else
+		print_status(documents[0], nodes);
+	well = all_is_well(documents[0], nodes);
+	for (int i = 0; i < STATUS_PATHS; i++)
+		json_object_put(documents[i]);
+	return well ? STATUS_OK : STATUS_NO;
+}
+
+/* Finds the follower's pod of a node. Returns 0 or -errno, reported. */
+static int find_follower(const struct plugin *plugin, const char *node, char *pod, size_t size)
+{
+	static const char *const path[] = {FOLLOWERS};
+	struct json_object *pods = NULL, *items;
+	struct diag diag = command_diag();
+	int error = listing_get(plugin->kubeconfig, path, 1, &diag, &pods);
+
+	items = api_get(pods, "items");
+	*pod = '\0';
+	for (size_t i = 0; !error && items && i < json_object_array_length(items); i++) {
+		struct json_object *at = json_object_array_get_idx(items, i);
+
+		if (!strcmp(text_of(at, "spec.nodeName"), node) &&
+		    !strcmp(text_of(at, "status.phase"), "Running"))
+			snprintf(pod, size, "%s", text_of(at, "metadata.name"));
+	}
+	json_object_put(pods);
+	if (!error && !*pod) {
+		command_error(
+			"no follower runs on node %s; see kubectl get pods -n bulkhead-system "
+			"-o wide",
+			node);
+		error = -EINVAL;
+	}
+	return error;
+}
+
+/* Becomes `kubectl exec` of `bulkhead monitor` in the node's follower, whose maps are the node's.
+ */
+static int monitor(const struct plugin *plugin)
+{
+	static char *const words[] = {"exec", "-n", "bulkhead-system", "-c", "follower",
+				      NULL,   "--", "bulkhead"};
+	char pod[256], kubeconfig[4200], **argv;
+	int n = 0, error;
+
+	if (plugin->argc < 2 || *plugin->argv[1] == '-') {
+		command_error("monitor: which node? kubectl bulkhead monitor NODE [options]");
+		return STATUS_INPUT;
+	}
+	error = find_follower(plugin, plugin->argv[1], pod, sizeof(pod));
+	argv = error ? NULL : calloc(plugin->argc + 16, sizeof(*argv));
+	if (!argv)
+		return status_of(error ? error : -ENOMEM);
+	argv[n++] = "kubectl";
+	if (plugin->kubeconfig) {
+		snprintf(kubeconfig, sizeof(kubeconfig), "--kubeconfig=%s", plugin->kubeconfig);
+		argv[n++] = kubeconfig;
+	}
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		argv[n++] = words[i] ? words[i] : pod;
+	argv[n++] = "monitor";
+	for (int i = 2; i < plugin->argc; i++)
+		argv[n++] = plugin->argv[i];
+	execvp(argv[0], argv);
+	command_error("kubectl: %s", strerror(errno));
+	free(argv);
+	return STATUS_KERNEL;
+}
+
+/* Returns how many arguments the plugin's own options take; -1: one is wrong. */
+static int own_options(struct plugin *plugin, int argc, char **argv)
+{
+	static const char option[] = "--kubeconfig";
+	const size_t length = sizeof(option) - 1;
+	int i = 1;
+
+	for (; i < argc && *argv[i] == '-'; i++) {
+		if (!strncmp(argv[i], option, length) && argv[i][length] == '=')
+			plugin->kubeconfig = argv[i] + length + 1;
+		else if (!strcmp(argv[i], option) && i + 1 < argc)
+			plugin->kubeconfig = argv[++i];
+		else
+			return strcmp(argv[i], "-h") && strcmp(argv[i], "--help") ? -1 : argc;
+	}
+	return i;
+}
+
+int kubectl_main(int argc, char **argv, int (*run)(int argc, char **argv))
+{
+	static const char *const questions[] = {"trace", "matrix", "graph", "lint"};
+	struct plugin plugin = {.run = run};
+	int at = own_options(&plugin, argc, argv);
+
+	if (at < 0)
+		return usage(stderr);
+	if (at >= argc || !strcmp(argv[at], "help"))
+		return usage(argc > 1 ? stdout : stderr);
+	plugin.argc = argc - at;
+	plugin.argv = argv + at;
+	for (int i = 1; i < plugin.argc; i++) {
+		plugin.pretty |= !strcmp(plugin.argv[i], "-p");
+		plugin.json |= plugin.pretty || !strcmp(plugin.argv[i], "-j");
+	}
+	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++)
+		if (!strcmp(argv[at], questions[i]))
+			return ask(&plugin);
+	if (!strcmp(argv[at], "status"))
+		return status(&plugin);
+	if (!strcmp(argv[at], "monitor"))
+		return monitor(&plugin);
+	if (!strcmp(argv[at], "version"))
+		return run(plugin.argc + 1, argv + at - 1);
+	command_error("kubectl bulkhead has no command `%s`; on a node: bulkhead %s", argv[at],
+		      argv[at]);
+	return STATUS_INPUT;
+}
