@@ -53,7 +53,8 @@ HELPER_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/helpers/l
 TEST_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/lib/*.c)))
 FUZZERS   := $(patsubst selftests/%.c,$(O)/fuzz/%,$(sort $(wildcard selftests/fuzz_*.c)))
 FUZZ_SECONDS ?= 60
-FUZZ_SRCS := $(sort $(wildcard user/model/*.c user/input/*.c user/compile/*.c))
+FUZZ_SRCS := $(sort $(wildcard user/model/*.c user/input/*.c user/compile/*.c user/api/*.c user/cluster/objects*.c) \
+	$(addprefix user/,cluster/replay.c cluster/claims.c cni/call.c))
 
 Q := $(if $(filter 1,$(V)),,@)
 # Nothing with V=1, where the commands tell, nor under `make -s`.
@@ -61,12 +62,12 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check check-full soak check-quick analyze check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image images chart clean distclean
+.PHONY: all help deps demo test prepush coverage clang check check-full soak check-quick analyze check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image images chart clean distclean
 
 all: $(O)/bulkhead ## build the command
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(O)/bulkhead: $(ROOM_LIBS)
 	$(call say,LINK)
@@ -128,7 +129,7 @@ $(HELPERS): $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o $(HELPER_LIB_OB
 	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $^ -lbpf -ljson-c
 
 # The benchmark, its own BPF programs, and the generator of clusters.
-BENCH_PARTS := compile packet steady wire uplink load delta cni cluster recovery
+BENCH_PARTS := compile packet steady wire uplink load interfaces delta cni cluster recovery
 ONLY   ?= $(BENCH_PARTS)
 ROUNDS ?= 7
 BENCH_BPF  := $(patsubst tools/bench/%.bpf.c,%,$(sort $(wildcard tools/bench/*.bpf.c)))
@@ -215,6 +216,44 @@ soak: ## the long walks, with a random seed: 1,000 flips, 100 kills, a kill and 
 		selftests/run selftests/net_flip.sh selftests/net_crash.sh \
 		selftests/net_crash_endpoint.sh selftests/net_errors.sh \
 		selftests/net_upgrade.sh selftests/net_grow.sh
+
+test: ## one test by its name: make test T=net_spoof
+	@[ -n "$(T)" ] || { echo 'usage: make test T=NAME, as net_spoof or unit_blob' >&2; exit 2; }
+	@$(MAKE) --no-print-directory -j2 all $(call test_needs,$(T))
+	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(call test_file,$(T))
+
+# A script may call any other test's program and helper.
+test_file  = $(firstword $(if $(filter fuzz_%,$(1)),$(O)/fuzz/$(1)) $(wildcard selftests/$(1).sh) $(O)/selftests/$(1))
+test_needs = $(if $(wildcard selftests/$(1).sh),tests,$(call test_file,$(1)))
+
+prepush: ## what takes less than 10 s, of the files that changed since BASE (main): layout, shellcheck, unit tests
+	@$(MAKE) --no-print-directory -j2 WERROR=1 all quick
+	@tools/prepush $(O) $(BASE)
+
+# What no test runs. -O0: no function is inlined into its callers. Killed commands leave no count.
+COVERAGE_TESTS ?= $(filter-out selftests/kernel_% selftests/tree_%,$(SCRIPTS)) $(TESTS)
+coverage: ## lines of user/ that tests run, by room, and the functions that no test runs (root; COVERAGE_TESTS="...")
+	@$(MAKE) --no-print-directory -j2 O=$(O)/coverage CFLAGS='$(COVERAGE_CFLAGS)' all tests
+	@find $(O)/coverage -name '*.gcda' -delete
+	@-BULKHEAD=$(abspath $(O))/coverage/bulkhead selftests/run \
+		$(patsubst $(O)/selftests/%,$(O)/coverage/selftests/%,$(COVERAGE_TESTS)) >$(O)/coverage/tests.log
+	@tail -n 1 $(O)/coverage/tests.log
+	@tools/coverage $(O)/coverage
+COVERAGE_CFLAGS := -O0 -g --coverage -fprofile-update=atomic
+
+clang: ## user/ by clang, whose warnings are others than gcc's
+	@$(MAKE) --no-print-directory -j2 O=$(O)/clang CC=$(CLANG) CFLAGS='-O1 -g -Wno-microsoft-anon-tag' all
+
+# For editors: the command that compiles each file.
+C_SRCS   := $(sort $(wildcard user/*/*.c user/*/*/*.c user/*/*/*/*.c selftests/*.c selftests/*/*.c selftests/helpers/lib/*.c \
+	$(filter-out %.bpf.c,$(wildcard tools/bench/*.c)) tools/bench/cluster/*.c tools/workload/*.c))
+BPF_SRCS := $(sort $(wildcard kern/*.bpf.c tools/bench/*.bpf.c))
+compile_commands.json: Makefile | $(GEN) ## how each file is compiled, for clangd and other tools
+	$(call say,GEN)
+	$(Q){ comma='['; \
+	each() { for file in $$1; do printf '%s\n{"directory": "%s", "file": "%s", "command": "%s -c %s"}' \
+		"$$comma" "$(CURDIR)" "$$file" "$$2" "$$file"; comma=,; done; }; \
+	each "$(C_SRCS)" "$(CC) $(ALL_CFLAGS)"; each "$(BPF_SRCS)" "$(CLANG) $(BPF_CFLAGS)"; printf '\n]\n'; } >$@
 
 check-kernel: ## the tests that need a kernel, on Debian's 6.1 in emulated machines (KERNEL_TESTS="..." of them)
 	@tools/deps check-kernel
