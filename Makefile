@@ -38,7 +38,7 @@ TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
 TESTS     := $(TEST_SRCS:%.c=$(O)/%)
 QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
 # What takes longest is begun first.
-LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 net_upgrade net_errors net_grow spec_packets net_needed \
+LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 net_upgrade net_errors net_grow spec_packets \
 	net_crash net_bridge_port net_limits net_crash_endpoint net_load)
 SCRIPTS   := $(filter $(wildcard selftests/*.sh),$(LONGEST)) \
 	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_% selftests/cluster_% selftests/cni_% selftests/e2e_% selftests/package_%,$(wildcard selftests/*.sh))))
@@ -47,7 +47,8 @@ KUBE      := $(sort $(wildcard selftests/kube_*.sh))
 CLUSTER   := $(sort $(wildcard selftests/cluster_*.sh))
 E2E       := $(sort $(wildcard selftests/e2e_*.sh))
 PACKAGES  := deb boot image arm64 upgrade
-HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(wildcard selftests/helpers/*.c)))
+HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(filter-out %.bpf.c,$(wildcard selftests/helpers/*.c))))
+HELPER_SKELS := $(patsubst selftests/helpers/%.bpf.c,$(O)/gen/%.skel.h,$(wildcard selftests/helpers/*.bpf.c))
 HELPER_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/helpers/lib/*.c)))
 TEST_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/lib/*.c)))
 FUZZERS   := $(patsubst selftests/%.c,$(O)/fuzz/%,$(sort $(wildcard selftests/fuzz_*.c)))
@@ -104,6 +105,16 @@ $(O)/gen/%_html.h: user/cmd/%.html
 	$(call say,GEN)
 	$(Q)mkdir -p $(@D) && sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
 
+$(O)/selftests/helpers/%.bpf.o: selftests/helpers/%.bpf.c Makefile
+	$(call say,BPF)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) $(DEPFLAGS) -c -o $@ $<
+
+$(HELPER_SKELS): $(O)/gen/%.skel.h: $(O)/selftests/helpers/%.bpf.o
+	$(call say,SKEL)
+	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< name $* > $@
+
+$(HELPERS:%=%.o): | $(HELPER_SKELS)
+
 tests: $(TESTS) $(HELPERS) ## build the tests without running them
 
 $(O)/selftests/%: $(O)/selftests/%.o $(TEST_LIB_OBJS) $(ROOM_LIBS)
@@ -117,7 +128,7 @@ $(HELPERS): $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o $(HELPER_LIB_OB
 	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $^ -lbpf -ljson-c
 
 # The benchmark, its own BPF programs, and the generator of clusters.
-BENCH_PARTS := compile packet steady wire uplink load needed delta cni cluster
+BENCH_PARTS := compile packet steady wire uplink load delta cni cluster recovery
 ONLY   ?= $(BENCH_PARTS)
 ROUNDS ?= 7
 BENCH_BPF  := $(patsubst tools/bench/%.bpf.c,%,$(sort $(wildcard tools/bench/*.bpf.c)))
@@ -202,7 +213,7 @@ soak: ## the long walks, with a random seed: 1,000 flips, 100 kills, a kill and 
 	@$(RANDOM_SEED) BULKHEAD_FULL=1 TEST_SECONDS=100000 \
 		FLIPS=1000 KILLS=100 CRASH=all FAULTS=all STEP=1 BULKHEAD=$(abspath $(O))/bulkhead \
 		selftests/run selftests/net_flip.sh selftests/net_crash.sh \
-		selftests/net_crash_endpoint.sh selftests/net_errors.sh selftests/net_needed.sh \
+		selftests/net_crash_endpoint.sh selftests/net_errors.sh \
 		selftests/net_upgrade.sh selftests/net_grow.sh
 
 check-kernel: ## the tests that need a kernel, on Debian's 6.1 in emulated machines (KERNEL_TESTS="..." of them)
@@ -275,10 +286,10 @@ lint: ## clang-format, shellcheck and cppcheck (FIX=1 lays out the files)
 	@tools/deps lint
 	@tools/lint
 
-MAN := $(O)/man/bulkhead.8 $(O)/man/bulkhead-rollout.8 $(O)/man/bulkhead.ini.5 $(O)/man/bulkhead-maps.7 \
+MAN := $(O)/man/bulkhead.8 $(O)/man/bulkhead.ini.5 $(O)/man/bulkhead-maps.7 \
 	$(O)/man/kubectl-bulkhead.1
 man: $(MAN) ## make the manual pages
-$(MAN) &: $(O)/bulkhead tools/rollout tools/man/make $(wildcard tools/man/*.roff) $(wildcard maps/*.h)
+$(MAN) &: $(O)/bulkhead tools/man/make $(wildcard tools/man/*.roff) $(wildcard maps/*.h)
 	$(call say,MAN)
 	$(Q)tools/man/make $(O)/bulkhead $(O)/man
 
@@ -287,7 +298,6 @@ UNITS   := $(patsubst tools/package/systemd/%,%,$(wildcard tools/package/systemd
 install: all man ## install command, manual pages, completions and systemd units (PREFIX, UNITDIR, DESTDIR)
 	install -D -m 755 $(O)/bulkhead $(DESTDIR)$(PREFIX)/sbin/bulkhead
 	mkdir -p $(DESTDIR)$(PREFIX)/bin && ln -sfn ../sbin/bulkhead $(DESTDIR)$(PREFIX)/bin/kubectl-bulkhead
-	install -D -m 755 tools/rollout $(DESTDIR)$(PREFIX)/sbin/bulkhead-rollout
 	for page in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
 	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d

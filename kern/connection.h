@@ -110,7 +110,7 @@ BPF_GLOBAL int connection_resolve(const struct packet *p, __u32 initiator, struc
 {
 	struct end *own, *peer;
 	const struct bh_addr *addr;
-	__u32 own_end;
+	__u32 own_end, services;
 	bool sending;
 	int reason;
 
@@ -132,8 +132,11 @@ BPF_GLOBAL int connection_resolve(const struct packet *p, __u32 initiator, struc
 		return reason;
 	addr = packet_address_at(p, !own_end);
 	reason = endpoint_resolve(addr, p->generation, peer);
+	services = sending ? 0 : peer->flags & END_SERVICES;
 	if (!reason && !(peer->flags & END_ENDPOINT))
 		reason = connection_peer(p, addr, !sending, peer);
+	/* The reply of a neighbour on the bridge, which the bridge has translated back. */
+	peer->flags |= services;
 	if (!reason && !sending)
 		reason = spoofing_claim(p, peer);
 	return reason;
@@ -154,9 +157,9 @@ static __always_inline __u32 connection_point(const struct packet *p, __u32 init
 	return bh_point(p->protocol, bpf_ntohs(packet_port(p, !initiator)));
 }
 
-static __noinline bool connection_audited(const struct end *end)
+static __noinline bool connection_audited(__u32 ifindex)
 {
-	struct bh_iface *iface = endpoint_iface(end->ifindex);
+	struct bh_iface *iface = endpoint_iface(ifindex);
 
 	return iface && iface->flags & BH_IFACE_AUDIT;
 }
@@ -168,6 +171,54 @@ static __always_inline bool connection_node_exempt(int reason, __u32 verdict)
 	return reason == BH_DROP_UNASSIGNED ||
 	       (reason == BH_DROP_EGRESS && bh_verdict_tier(verdict) != BH_TIER_ADMIN &&
 		bh_verdict_tier(verdict) != BH_TIER_BASELINE);
+}
+
+/* Whether policy denies an end the connection, and does not only audit: the policies that would
+ * deny are enforced. The end itself may be in audit. */
+static __always_inline bool connection_denied(const struct bh_cached *found, __u32 role)
+{
+	return found->denied[role] && !bh_verdict_allow(found->verdict[role]);
+}
+
+/* Changes the answer of an endpoint's policy about its own node as connection_node_exempt() says.
+ * Audited NetworkPolicies would not deny that either. Returns 0 or the reason to drop. */
+static __always_inline int connection_to_node(int reason, __u32 *verdict)
+{
+	__u32 audit = bh_verdict_audit(*verdict);
+	bool exempt = connection_node_exempt(reason, *verdict);
+
+	if (exempt && audit && audit != 1 + BH_TIER_NETWORK_POLICY)
+		*verdict |= BH_VERDICT_ALLOW;
+	else if (exempt || (!reason && audit == 1 + BH_TIER_NETWORK_POLICY))
+		*verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
+	return exempt ? 0 : reason;
+}
+
+/* Notes the answer of one end's policy. @to_node: the other end is the node. Not inline, for the
+ * stack. */
+static __noinline int connection_note(struct bh_cached *found, __u32 role, int reason,
+				      __u32 ifindex, __u32 to_node)
+{
+	__u32 *verdict = role ? &found->verdict[1] : &found->verdict[0];
+	bool audited = false;
+
+	if (!reason && !bh_verdict_allow(*verdict))
+		reason = role ? BH_DROP_EGRESS : BH_DROP_INGRESS;
+	if (to_node)
+		reason = connection_to_node(reason, verdict);
+	/* The packet passes, and counts as one that policy would deny. */
+	if (!reason && unlikely(bh_verdict_audit(*verdict))) {
+		reason = role ? BH_DROP_EGRESS : BH_DROP_INGRESS;
+		audited = true;
+	}
+	found->flags |= role ? BH_CACHED_SAY(1) : BH_CACHED_SAY(0);
+	if (audited || (reason && connection_audited(ifindex)))
+		found->flags |= role ? BH_CACHED_AUDIT(1) : BH_CACHED_AUDIT(0);
+	if (role)
+		found->denied[1] = reason;
+	else
+		found->denied[0] = reason;
+	return 0;
 }
 
 /* Asks the policy of one end, if that is an endpoint of this node and the other end is not the same
@@ -184,17 +235,8 @@ static __always_inline void connection_ask(const struct packet *p, const struct 
 		return;
 	*verdict = 0;
 	reason = policy_verdict(subject, peer, role, point, verdict);
-	if (!reason && !bh_verdict_allow(*verdict))
-		reason = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
-	if (role == BH_EGRESS && peer->flags & END_NODE &&
-	    connection_node_exempt(reason, *verdict)) {
-		*verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
-		reason = 0;
-	}
-	found->flags |= BH_CACHED_SAY(role);
-	if (reason && connection_audited(subject))
-		found->flags |= BH_CACHED_AUDIT(role);
-	found->denied[role] = reason;
+	connection_note(found, role, reason, subject->ifindex,
+			role == BH_EGRESS && peer->flags & END_NODE);
 }
 
 static __always_inline void connection_end(const struct end *end, struct bh_ct_end *as)
@@ -264,7 +306,7 @@ static __noinline bool connection_by_ingress(const struct packet *p, const struc
 	struct bh_iface *iface;
 
 	if (!translation_is_silent(p) || p->hook != BH_HOOK_TO_ENDPOINT ||
-	    found->denied[BH_INGRESS])
+	    connection_denied(found, BH_INGRESS))
 		return false;
 	iface = endpoint_iface(p->ingress);
 	return iface && iface->flags & BH_IFACE_ENDPOINT &&
@@ -300,10 +342,43 @@ BPF_GLOBAL int connection_unmask(const struct packet *p, __u32 initiator, struct
 	return 0;
 }
 
+/* Bits of bh_cached.end[BH_EGRESS].proven. */
+#define END_OF_NODE 1
+#define END_CONFINED 2
+
 /* Notes that an end has an address of this node. */
 static __always_inline void connection_mark_node(struct bh_cached *found)
 {
-	found->end[BH_EGRESS].proven = 1;
+	found->end[BH_EGRESS].proven |= END_OF_NODE;
+}
+
+/* Returns true if a policy may deny in that direction. An endpoint without a segment is isolated.
+ */
+static __always_inline bool connection_isolates(struct bh_segment *segment, __u32 direction)
+{
+	return !segment || (segment->flags & BH_SEGMENT_POLICY(direction & 1) &&
+			    !(segment->flags & BH_SEGMENT_AUDITED(direction & 1)));
+}
+
+/* Notes that an end has an address of this node, and the other one is an endpoint that sends SCTP
+ * and that a policy isolates. The kernel cannot be asked to whom the node forwards such a packet:
+ * it must not leave the node. */
+static __noinline void connection_confine(const struct packet *p, const struct end *sender,
+					  struct bh_cached *found)
+{
+	if (p->protocol == IPPROTO_SCTP && p->hook == BH_HOOK_FROM_ENDPOINT &&
+	    connection_isolates(policy_segment(sender->assignment), BH_EGRESS))
+		found->end[BH_EGRESS].proven |= END_CONFINED;
+}
+
+/* Returns true if the packet must not leave the node: an endpoint calls the node, or replies to
+ * it. */
+static __always_inline bool connection_is_confined(const struct packet *p,
+						   const struct connection *c)
+{
+	return c->found.end[BH_EGRESS].proven & END_CONFINED &&
+	       !(c->found.flags & BH_CACHED_SERVICE) &&
+	       (p->from == c->initiator || c->flags & BH_CT_NODE);
 }
 
 /* Returns true if an end has an address of this node, behind which others may be. */
@@ -314,6 +389,15 @@ static __always_inline bool connection_is_nodes(const struct connection *c)
 
 #define NO_POINT 0xffffffffu
 
+/* Returns true if no hook can judge both directions of a call to a Service whose backend is not
+ * known here, and a policy isolates the caller: nobody tells to which call an SCTP packet from the
+ * Service's address is the reply. */
+static __always_inline bool connection_is_untold(const struct packet *p, struct bh_segment *caller)
+{
+	return p->protocol == IPPROTO_SCTP &&
+	       (connection_isolates(caller, BH_EGRESS) || connection_isolates(caller, BH_INGRESS));
+}
+
 /*
  * Judges a call to a Service whose backend is not known yet. It passes here and is judged at the
  * hook where the packet has the backend's address, unless an interface has no hook. Returns 0 or
@@ -323,7 +407,9 @@ static __noinline int connection_shows(const struct packet *p, const struct end 
 {
 	struct bh_segment *segment = policy_segment(caller->assignment);
 
-	if (segment && !(segment->flags & BH_SEGMENT_POLICY(BH_EGRESS)))
+	if (connection_is_untold(p, segment))
+		return BH_DROP_BACKEND;
+	if (!connection_isolates(segment, BH_EGRESS))
 		return 0;
 	if (!p->links)
 		return CONNECTION_ASKS_LINKS;
@@ -396,7 +482,7 @@ BPF_GLOBAL int connection_service_node(const struct packet *p, __u32 initiator,
 		return 0;
 	found->reason = connection_here(p, initiator, &ends.end[BH_EGRESS]);
 	connection_ask(p, &ends, point, BH_EGRESS, found);
-	if (!found->denied[BH_EGRESS])
+	if (!connection_denied(found, BH_EGRESS))
 		connection_unasked(found);
 	return 0;
 }
@@ -414,21 +500,11 @@ static __always_inline int connection_holder(const struct packet *p, __u32 holde
 	return reason || p->hook == BH_HOOK_FROM_ENDPOINT ? reason : spoofing_claim(p, peer);
 }
 
-/* Finds the node by the addresses that its Node object names, for policy. Not inline, for the
+/* Finds the node for policy. A node without a name stays what its address is. Not inline, for the
  * stack. */
 static __noinline int connection_node(const struct packet *p, struct end *node)
 {
-	struct bh_mac_key key = {.kind = BH_MAC_NODE};
-	struct bh_iface *iface = endpoint_iface(p->ifindex);
-	struct bh_mac *mac;
-
-	if (!iface)
-		return BH_DROP_INTERFACE;
-	__builtin_memcpy(key.mac, iface->node_mac, sizeof(key.mac));
-	mac = bpf_map_lookup_elem(&bh_macs, &key);
-	return mac ? endpoint_resolve(p->version == 4 ? &mac->ipv4 : &mac->ipv6, p->generation,
-				      node)
-		   : 0;
+	return endpoint_node(p->ifindex, p->version, p->generation, 0, node);
 }
 
 /* Finds the owners of link-local addresses, after connection_resolve() and spoofing_link(). Not
@@ -487,7 +563,7 @@ BPF_GLOBAL int connection_stays(const struct packet *p, __u32 initiator, struct 
 		found->reason = CONNECTION_ASKS_ROUTE;
 	if (p->local != LOCAL_HERE)
 		return 0;
-	if (found->denied[BH_EGRESS] &&
+	if (connection_denied(found, BH_EGRESS) &&
 	    !connection_node_exempt(found->denied[BH_EGRESS], found->verdict[BH_EGRESS]))
 		return 0;
 	connection_unasked(found);
@@ -529,6 +605,8 @@ BPF_GLOBAL int connection_look(const struct packet *p, __u32 initiator, struct b
 	connection_end(&ends.end[1], &found->end[1]);
 	if (found->flags & (BH_CACHED_MASK | BH_CACHED_TO_NODE))
 		connection_mark_node(found);
+	if (found->end[BH_EGRESS].proven)
+		connection_confine(p, p->from == initiator ? &ends.end[1] : &ends.end[0], found);
 	return 0;
 }
 
@@ -560,7 +638,7 @@ static __always_inline void connection_translated(const struct packet *p, struct
 		connection_service(p, initiator, found);
 	/* The backend is not known, and policy does not deny all of the backends. */
 	if (found->flags & BH_CACHED_SERVICE && p->told <= TOLD_NOTHING && !found->reason &&
-	    !found->denied[BH_EGRESS] && !found->denied[BH_INGRESS])
+	    !connection_denied(found, BH_EGRESS) && !connection_denied(found, BH_INGRESS))
 		connection_service_node(p, initiator, found);
 	if (calls && !found->reason && connection_may_stay(p, found))
 		connection_stays(p, initiator, found);
@@ -621,10 +699,12 @@ static __always_inline void connection_recall(struct packet *p, const struct con
 }
 
 /* Returns true if the next packet of the same addresses and ports may be another initiator's: UDP
- * has no SYN. */
+ * has no SYN, and a SYN of SCTP is a datagram here. */
 static __always_inline bool connection_keeps_asking(const struct packet *p,
 						    const struct connection *c)
 {
+	if (p->protocol == IPPROTO_SCTP)
+		return connection_is_nodes(c) && !(c->found.flags & BH_CACHED_SERVICE);
 	return kernel_conntrack && p->protocol == IPPROTO_UDP && connection_is_nodes(c);
 }
 
@@ -690,14 +770,18 @@ static __always_inline bool connection_turns(const struct packet *p, __u32 initi
 }
 
 /* Returns true if an endpoint replies to a caller who is behind an address of the node, and is not
- * the node. */
+ * the node, or receives what such a caller sends. */
 static __noinline bool connection_serves_another(const struct packet *p)
 {
+	bool calls = p->told == TOLD_ORIGINAL && p->hook == BH_HOOK_TO_ENDPOINT && p->ingress;
+	__u32 caller_end = calls ? p->from : !p->from;
 	struct end caller = {};
 	struct bh_addr addr;
 
-	if (p->hook != BH_HOOK_FROM_ENDPOINT || p->told != TOLD_REPLY || !translation_masks(p) ||
-	    !translation_address(p, !p->from, !p->from, &addr))
+	if (!calls &&
+	    (p->hook != BH_HOOK_FROM_ENDPOINT || p->told != TOLD_REPLY || !translation_masks(p)))
+		return false;
+	if (!translation_address(p, caller_end, caller_end, &addr))
 		return false;
 	return !local_is_loopback(p, &addr) &&
 	       (endpoint_resolve(&addr, p->generation, &caller) || !(caller.flags & END_NODE));
@@ -732,6 +816,7 @@ static __always_inline int connection_open(struct packet *p, const struct connec
 		reason = connection_judge(p, c, BH_EGRESS, &word[BH_EGRESS]);
 	if (reason)
 		return reason;
+	p->confined = connection_is_confined(p, c);
 	word[BH_INGRESS] = 0;
 	if (connection_ends_here(p, c))
 		return connection_judge(p, c, BH_INGRESS, &word[BH_INGRESS]);
@@ -980,6 +1065,7 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, const struct
 		connection_recall(p, c);
 	if (reason)
 		return reason;
+	p->confined = connection_is_confined(p, c);
 	if (whole || !(READ_ONCE(ct->state) & BH_CT_DENIED))
 		connection_touch(p, ct);
 	if (!whole)
@@ -1038,6 +1124,67 @@ static __noinline int connection_strays(struct packet *p, const struct connectio
 	return connection_refuses(c, BH_EGRESS) ? connection_without_entry(p, c) : 0;
 }
 
+/* Returns true if the packet is a reply to a call by a Service's address, and the last packet of
+ * the call was dropped where its backend showed (doubt.h). */
+static __always_inline bool connection_is_doubted(const struct packet *p, const struct bh_ct *ct)
+{
+	return p->reply && p->hook == BH_HOOK_TO_ENDPOINT &&
+	       unlikely(READ_ONCE(ct->state) & BH_CT_BACKEND);
+}
+
+/* Judges the call of such a reply by the backend that the kernel has named. A denial keeps nothing:
+ * the kernel may choose another backend. Not inline, for the stack. */
+static __noinline int connection_doubted(struct packet *p, struct bh_ct *ct,
+					 const struct connection *c)
+{
+	if (connection_refuses(c, BH_EGRESS) || connection_refuses(c, BH_INGRESS))
+		return connection_without_entry(p, c);
+	ct_state(p, ct, 0, BH_CT_BACKEND);
+	return 0;
+}
+
+/* Returns true if the packet may be one that must not leave the node: the entry does not say so. */
+static __always_inline bool connection_may_be_confined(const struct packet *p)
+{
+	return p->protocol == IPPROTO_SCTP && p->hook == BH_HOOK_FROM_ENDPOINT;
+}
+
+/* Judges a packet whose entry does not say all, after @c is found. Returns 0, a reason to drop, or
+ * CONNECTION_ASKS. Not inline, for the stack. */
+static __noinline int connection_unsure(struct packet *p, struct bh_ct *ct,
+					const struct connection *c)
+{
+	int reason = 0;
+
+	if (c->found.flags & BH_CACHED_SERVICE)
+		reason = connection_backend(p);
+	if (!reason && c->found.flags & BH_CACHED_MASK && connection_is_masked_reply(p, ct))
+		reason = BH_DROP_BACKEND;
+	if (!reason && p->links == LINKS_STRAY)
+		reason = connection_strays(p, c);
+	if (!reason && connection_is_doubted(p, ct))
+		reason = connection_doubted(p, ct, c);
+	return reason;
+}
+
+/* Passes a packet whose entry says all. Returns CONNECTION_ASKS_LINKS where that depends on the
+ * interfaces; 0: the packet is to be judged. Not inline, for the stack. */
+static __noinline int connection_plain(struct packet *p, struct bh_ct *ct)
+{
+	__u64 word;
+
+	if (!connection_unchanged(p, ct, &word) || connection_is_doubted(p, ct) ||
+	    connection_may_be_confined(p))
+		return 0;
+	if (connection_may_stray(p, word))
+		return p->links ? 0 : CONNECTION_ASKS_LINKS;
+	if (!(READ_ONCE(ct->state) & BH_CT_HALF)) /* a half-open one is in no slot yet */
+		flow_cache_forget(p);
+	connection_touch(p, ct);
+	p->uncounted = p->hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_LOCAL;
+	return BH_PASS_ESTABLISHED;
+}
+
 /*
  * Judges a packet of a connection that has an entry, in either direction. If its words are of
  * another generation, judges both ends again, in the connection's original direction. Judges a
@@ -1046,37 +1193,23 @@ static __noinline int connection_strays(struct packet *p, const struct connectio
 BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 {
 	struct connection c;
-	bool unchanged;
 	__u64 word;
 	int reason;
 
 	if (!p || !ct)
 		return BH_DROP_MAPS;
-	unchanged = connection_unchanged(p, ct, &word);
-	if (unchanged && connection_may_stray(p, word)) {
-		if (!p->links)
-			return CONNECTION_ASKS_LINKS;
-		unchanged = false;
-	}
-	if (unchanged) {
-		if (!(READ_ONCE(ct->state) & BH_CT_HALF)) /* a half-open one is in no slot yet */
-			flow_cache_forget(p);
-		connection_touch(p, ct);
-		p->uncounted = p->hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_LOCAL;
-		return BH_PASS_ESTABLISHED;
-	}
+	word = READ_ONCE(ct->verdict[BH_EGRESS]);
+	p->reply = ct_sender(p, word) == BH_INGRESS;
+	reason = connection_plain(p, ct);
+	if (reason)
+		return reason;
 	c.initiator = !!(word & BH_CT_INITIATOR);
 	c.flags = word & BH_CT_NODE;
-	p->reply = ct_sender(p, word) == BH_INGRESS;
 	if (word & BH_CT_ASKS && connection_can_ask(p))
 		return CONNECTION_ASKS;
 	reason = connection_find(p, &c);
-	if (!reason && c.found.flags & BH_CACHED_SERVICE)
-		reason = connection_backend(p);
-	if (!reason && c.found.flags & BH_CACHED_MASK && connection_is_masked_reply(p, ct))
-		reason = BH_DROP_BACKEND;
-	if (!reason && p->links == LINKS_STRAY)
-		reason = connection_strays(p, &c);
+	if (!reason)
+		reason = connection_unsure(p, ct, &c);
 	return reason ? reason : connection_go_on(p, ct, &c);
 }
 

@@ -10,6 +10,7 @@
 #define BULKHEAD_KERN_LEAVE_H
 
 #include "connection.h"
+#include "doubt.h"
 #include "fragment.h"
 #include "icmp.h"
 #include "netfilter.h"
@@ -358,7 +359,7 @@ static __noinline bool leave_audited(const struct packet *p)
 
 	if (iface && iface->flags & BH_IFACE_ENDPOINT)
 		return iface->flags & BH_IFACE_AUDIT;
-	return leave_from(p, &sender) && connection_audited(&sender);
+	return leave_from(p, &sender) && connection_audited(sender.ifindex);
 }
 
 /* Counts and reports drops, and connections that open by a Service's address. Returns whether the
@@ -375,6 +376,8 @@ static __noinline bool leave_settle(struct packet *p, int reason)
 	}
 	if (bh_reason_drops(reason)) {
 		audit = audit || leave_audited(p);
+		if (!audit)
+			doubt_call(p);
 		events_drop(p, reason, audit, leave_owner(p));
 		return audit;
 	}

@@ -69,6 +69,7 @@ struct packet {
 			* asked */
 	__u8 local : 2; /* LOCAL_*, the answer of the kernel's routes about the other end's
 			 * address, which is in no map (local.h); 0: not asked */
+	__u8 confined : 1; /* must not leave the node (confine.h) */
 	__u8 links : 2; /* LINKS_*, whether all interfaces are guarded (links.h); 0: not asked */
 	__u32 verdict[2]; /* the verdict of each end that was asked, by enum bh_direction */
 };

@@ -21,6 +21,8 @@
 
 #define BH_SEGMENT_EXTERNAL (1u << 0) /* addresses that are no endpoint's: without a policy */
 #define BH_SEGMENT_POLICY(direction) (2u << (direction)) /* a policy selects it there */
+/* All policies that select it there are only audited (maps/types.h). */
+#define BH_SEGMENT_AUDITED(direction) (8u << (direction))
 
 struct bh_segment {
 	__u32 id; /* never reused; 0: the slot is free */

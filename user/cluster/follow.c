@@ -300,7 +300,7 @@ static void reported(void *data, const struct api_answer *answer)
 	api_timer_set(follower->api, &follower->heartbeat, api_jitter(heartbeat_ms(follower)));
 	if (follower->report_again)
 		report(follower);
-	else
+	else if (!follower->wait.due) /* else a change has failed, and is tried again in time */
 		step(follower);
 }
 

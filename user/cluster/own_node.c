@@ -116,13 +116,12 @@ int own_node_audit(struct own_node *node, struct diag *diag)
 
 /* Deltas */
 
-/* Returns the options for a delta. The load before has set the uplinks, settings and peers. */
+/* Returns the options for a delta. The load before has set the uplinks and settings. */
 static struct node_options for_delta(const struct own_node *node)
 {
 	struct node_options options = *node->options;
 
 	options.n_uplinks = options.n_settings = 0;
-	options.peers = NODE_PEERS_AS_BEFORE;
 	return options;
 }
 

@@ -40,4 +40,7 @@ void metrics_write(FILE *to, const char *pin);
 /* Writes drops by namespace, and counts of events. Returns 0 or -errno. */
 int metrics_drops(const struct metrics *metrics);
 
+/* metrics_audit.c: writes what audited policies would have denied. Returns 0 or -errno. */
+int metrics_audits(const struct metrics *metrics);
+
 #endif

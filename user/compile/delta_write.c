@@ -43,6 +43,7 @@ static const struct key_part keys[] = {
 	BY(prefixes, address),
 	BY(prefixes, length),
 	BY(rules, id),
+	BY(audits, id),
 	BY(given, ns),
 	BY(given, name),
 	BY(given, kind),
@@ -87,7 +88,7 @@ static const enum blob_table order[] = {
 	BLOB_TABLE_addresses,	  BLOB_TABLE_prefixes,	    BLOB_TABLE_pairs,
 	BLOB_TABLE_named,	  BLOB_TABLE_by_namespace,  BLOB_TABLE_by_matchers,
 	BLOB_TABLE_services,	  BLOB_TABLE_service_ports, BLOB_TABLE_frontends,
-	BLOB_TABLE_service_cidrs,
+	BLOB_TABLE_service_cidrs, BLOB_TABLE_audits,
 };
 
 struct writer {

@@ -44,6 +44,7 @@ static const struct reference references[] = {
 	RECORD(prefixes, segment, segments),
 	RECORD(rules, policy, strings),
 	RECORD(rules, name, strings),
+	RANGE(audits, policies, texts),
 	RECORD(given, ns, strings),
 	RECORD(given, name, strings),
 	RANGE(given, namespaces, requirements),

@@ -49,8 +49,7 @@ static bool asks_for_more(const struct node_handle *handle)
 	const struct node_options *options = handle->options;
 
 	return (options->name && strcmp(options->name, handle->blob.node)) || options->n_uplinks ||
-	       options->n_settings || options->audit || options->rehearse || options->peers ||
-	       handle->blob.flags;
+	       options->n_settings || options->audit || options->rehearse || handle->blob.flags;
 }
 
 static int check_node(const struct delta_plan *plan)
