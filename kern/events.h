@@ -64,8 +64,11 @@ static __always_inline void events_fill(struct bh_event *event, const struct pac
 	event->generation = p->generation;
 	event->ifindex = p->ifindex;
 	event->length = p->length;
-	event->pad = 0;
+	event->more = 0;
 }
+
+/* It keeps records as events_fill() makes them. */
+#include "past.h"
 
 /* Returns the time of a record. If another program of this CPU interrupts, the jiffy stored last is
  * the older one, and is not this one any more. */
@@ -197,6 +200,7 @@ BPF_GLOBAL int events_drop(const struct packet *p, __u32 reason, __u32 audit, __
 	}
 	if (tally && events_isolated(p, reason, direction))
 		tally->isolated[direction]++;
+	past_keep(p, EVENTS_SAID(reason, audit), place);
 	if (reader_any())
 		events_tell_all(p, place, EVENTS_SAID(reason, audit));
 	return 0;

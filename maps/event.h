@@ -32,7 +32,7 @@ struct bh_event {
 	__u32 generation; /* the generation that judged the packet */
 	__u32 ifindex;
 	__u32 length; /* bytes of the frame */
-	__u32 pad;
+	__u32 more; /* of bh_past: like packets after the first one; else 0 */
 };
 _Static_assert(sizeof(struct bh_event) == 72, "struct bh_event");
 

@@ -221,6 +221,30 @@ static void add_after(struct packet_bench *p, bool ipv6, bool tcp)
 	}
 }
 
+/* Adds the cost of the record that a drop leaves: of one more like the last, and of a new one. */
+static void add_past(struct packet_bench *p, bool ipv6)
+{
+	static const struct {
+		enum bench_program with, without;
+		const char *what;
+	} kept[] = {
+		{PROGRAM_DROP_LIKE, PROGRAM_DROP_PARSE, "a drop like the last, kept"},
+		{PROGRAM_DROP_NEW, PROGRAM_DROP_PARSE_NEW, "another drop, kept"},
+	};
+	struct report *report = &p->bench->report;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct contest *contest = add(p, with(hot(established), kept[i].with, ipv6), 0,
+					      with(hot(established), kept[i].without, ipv6), 0, 0);
+
+		contest->after = true;
+		snprintf(contest->name, sizeof(contest->name), "IPv%d %s", ipv6 ? 6 : 4,
+			 kept[i].what);
+		contest->figure_b = report_figure(report, "ns", "%s: before", contest->name);
+		contest->figure_a = report_figure(report, "ns", "%s: after", contest->name);
+	}
+}
+
 static void add_denied(struct packet_bench *p, bool ipv6)
 {
 	name(p,
@@ -286,6 +310,7 @@ static void add_contests(struct packet_bench *p)
 		add_established(p, ipv6, false);
 		add_established(p, ipv6, true);
 		add_denied(p, ipv6);
+		add_past(p, ipv6);
 		add_xdp(p, ipv6);
 	}
 	for (int ipv6 = 0; ipv6 < 2; ipv6++)

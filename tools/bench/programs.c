@@ -160,6 +160,14 @@ static int program_fd(const struct floor *floor, const struct subject *subject,
 		return bpf_program__fd(subject->steps->progs.step_count);
 	case PROGRAM_STEP_LAST:
 		return bpf_program__fd(subject->steps->progs.step_last);
+	case PROGRAM_DROP_PARSE:
+		return bpf_program__fd(subject->steps->progs.drop_parse);
+	case PROGRAM_DROP_LIKE:
+		return bpf_program__fd(subject->steps->progs.drop_like);
+	case PROGRAM_DROP_PARSE_NEW:
+		return bpf_program__fd(subject->steps->progs.drop_parse_new);
+	case PROGRAM_DROP_NEW:
+		return bpf_program__fd(subject->steps->progs.drop_new);
 	case PROGRAM_BEFORE:
 		return bpf_program__fd(subject->before->progs.before_tc);
 	case PROGRAM_TO:

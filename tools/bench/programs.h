@@ -23,6 +23,10 @@ enum bench_program {
 	PROGRAM_STEP_AGE,
 	PROGRAM_STEP_COUNT,
 	PROGRAM_STEP_LAST,
+	PROGRAM_DROP_PARSE, /* a drop without and with its record (kern/past.h): steps.bpf.c */
+	PROGRAM_DROP_LIKE,
+	PROGRAM_DROP_PARSE_NEW,
+	PROGRAM_DROP_NEW,
 	PROGRAM_BEFORE, /* Bulkhead's without later checks, at TC only: before.bpf.c */
 	PROGRAM_TO, /* Bulkhead's, this one and the next */
 	PROGRAM_FROM,

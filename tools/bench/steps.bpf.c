@@ -69,3 +69,42 @@ STEP_PROGRAM(ends, STEP_ENDS)
 STEP_PROGRAM(age, STEP_AGE)
 STEP_PROGRAM(count, STEP_COUNT)
 STEP_PROGRAM(last, STEP_LAST)
+
+/* Of a drop: the packet that is parsed, and then kept among the last drops (kern/past.h), as a new
+ * record or as one more like the last. */
+static __always_inline int drop_step(struct __sk_buff *skb, bool keeps, bool is_new)
+{
+	struct packet p = {.hook = BH_HOOK_TO_ENDPOINT, .ifindex = skb->ifindex};
+
+	if (parse_packet(skb, &p))
+		return FLOOR_FAILED;
+	if (is_new)
+		p.port[1] = (__be16)bpf_get_prandom_u32();
+	if (keeps)
+		past_keep(&p, EVENTS_SAID(BH_DROP_INGRESS, false), tally_place(p.ifindex));
+	return FLOOR_TC_DONE;
+}
+
+SEC("tc")
+int drop_parse(struct __sk_buff *skb)
+{
+	return drop_step(skb, false, false);
+}
+
+SEC("tc")
+int drop_like(struct __sk_buff *skb)
+{
+	return drop_step(skb, true, false);
+}
+
+SEC("tc")
+int drop_parse_new(struct __sk_buff *skb)
+{
+	return drop_step(skb, false, true);
+}
+
+SEC("tc")
+int drop_new(struct __sk_buff *skb)
+{
+	return drop_step(skb, true, true);
+}

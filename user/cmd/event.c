@@ -8,6 +8,7 @@
 #include "cmd/end.h"
 #include "cmd/json.h"
 #include "cmd/reason.h"
+#include "cmd/screen.h"
 #include "compile/isolation.h"
 #include "maps/counter.h"
 #include "node/node.h"
@@ -160,6 +161,19 @@ static void print_side(FILE *to, const struct side *side)
 		fputc(')', to);
 }
 
+/* Prints the verdict, in colours where standard output is a terminal. */
+static void print_verdict(FILE *to, const struct bh_event *event)
+{
+	const bool passes = !bh_reason_drops(event->reason);
+	const enum paint paint = event->flags & BH_EVENT_AUDIT ? PAINT_WARN
+				 : passes		       ? PAINT_GOOD
+							       : PAINT_BAD;
+	const bool paints = to == stdout;
+
+	fprintf(to, "%s%-5s%s ", paints ? paint_on(paint) : "", verdict_text(event),
+		paints ? paint_off() : "");
+}
+
 static void print_text(const struct event_printer *printer, const struct policy *policy,
 		       const struct bh_event *event, const struct side sides[2],
 		       const char *service, uint64_t more)
@@ -167,7 +181,8 @@ static void print_text(const struct event_printer *printer, const struct policy 
 	FILE *to = printer->to;
 	char text[DECISION_TEXT], time[TIME_TEXT], iface[IF_NAMESIZE] = "?";
 
-	fprintf(to, "%s %-5s ", print_time(event->time, time), verdict_text(event));
+	fprintf(to, "%s ", print_time(event->time, time));
+	print_verdict(to, event);
 	if (!(event->flags & BH_EVENT_NO_PACKET)) {
 		print_side(to, &sides[0]);
 		fprintf(to, " -> ");

@@ -28,7 +28,8 @@ const struct policy_segment *graph_segment(const struct policy *policy, const st
 
 bool graph_isolated(const struct policy_segment *segment, enum direction direction)
 {
-	return !segment || segment->flags & BH_SEGMENT_POLICY(direction);
+	return !segment || (segment->flags & BH_SEGMENT_POLICY(direction) &&
+			    !(segment->flags & BH_SEGMENT_AUDITED(direction)));
 }
 
 static bool in_namespace(const struct kind *kind, const char *ns)

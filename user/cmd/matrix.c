@@ -94,9 +94,9 @@ static enum reach judge(const struct table *table, const struct kind_member *fro
 
 	if (!flow_between(&from->end, &to->end, &flow))
 		return REACH_NONE;
-	return judge_flow(&table->view->source, table->view->policy, &flow, &egress, &ingress)
-		       ? REACH_YES
-		       : REACH_NO;
+	if (!judge_flow(&table->view->source, table->view->policy, &flow, &egress, &ingress))
+		return REACH_NO;
+	return egress.audit || ingress.audit ? REACH_AUDIT : REACH_YES;
 }
 
 static bool is_own_node(const struct kind_member *a, const struct kind_member *b)
@@ -128,7 +128,7 @@ static enum reach judge_kinds(const struct table *table, const struct kind *from
 judged:
 	if (found[0] == REACH_NONE || found[1] == REACH_NONE || found[0] == found[1])
 		return found[0] == REACH_NONE ? found[1] : found[0];
-	return REACH_OWN;
+	return found[0] == REACH_NO || found[1] == REACH_NO ? REACH_OWN : REACH_AUDIT;
 }
 
 static bool in_filter(const struct table *table, size_t from, size_t to)

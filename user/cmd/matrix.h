@@ -7,7 +7,8 @@
 #include "cmd/json.h"
 #include "cmd/view.h"
 
-enum reach { REACH_NONE, REACH_NO, REACH_YES, REACH_DEPENDS, REACH_OWN };
+/* REACH_AUDIT: allowed, and policies that are only audited would deny. */
+enum reach { REACH_NONE, REACH_NO, REACH_YES, REACH_DEPENDS, REACH_OWN, REACH_AUDIT };
 
 /* The matrix of one port: the kinds of ends, and the Services that have the port, which are
  * columns only. */

@@ -11,7 +11,7 @@
 
 static const char marks[] = {
 	[REACH_NONE] = ' ',    [REACH_NO] = '-',  [REACH_YES] = '+',
-	[REACH_DEPENDS] = '?', [REACH_OWN] = 'o',
+	[REACH_DEPENDS] = '?', [REACH_OWN] = 'o', [REACH_AUDIT] = 'a',
 };
 
 #define NAME_MAX_WIDTH 48 /* columns of a row's name */
@@ -230,10 +230,11 @@ static void print_alike(const struct table *table, struct kindset *set, const ui
 	kindset_print(set, &text, rows, n, screen_width());
 	printf("%s%s%s\n", paint_on(PAINT_BOLD), text.buffer->buf, paint_off());
 	print_reached(table, set, *rows, REACH_YES, "reach");
+	print_reached(table, set, *rows, REACH_AUDIT, "reach, but for audited policies,");
 	print_reached(table, set, *rows, REACH_OWN, "reach, of their own node,");
 	print_reached(table, set, *rows, REACH_DEPENDS, "reach, by the backend,");
 	if (!memchr(row, REACH_YES, columns) && !memchr(row, REACH_OWN, columns) &&
-	    !memchr(row, REACH_DEPENDS, columns))
+	    !memchr(row, REACH_DEPENDS, columns) && !memchr(row, REACH_AUDIT, columns))
 		puts("  reach nobody");
 	printbuf_free(text.buffer);
 }
@@ -286,13 +287,19 @@ static const char *plain_name(const struct table *table, size_t i)
 				   : table->services[i - table->kinds->n].name;
 }
 
+static void add_reach(const struct table *table, size_t from, enum reach reach,
+		      struct json_object *array)
+{
+	for (size_t to = 0; to < n_columns(table); to++)
+		if (table->column[to] && reach_at(table, from, to) == reach)
+			json_append_text(array, plain_name(table, to));
+}
+
 static struct json_object *json_reach(const struct table *table, size_t from, enum reach reach)
 {
 	struct json_object *array = json_object_new_array();
 
-	for (size_t to = 0; to < n_columns(table); to++)
-		if (table->column[to] && reach_at(table, from, to) == reach)
-			json_append_text(array, plain_name(table, to));
+	add_reach(table, from, reach, array);
 	return array;
 }
 
@@ -304,7 +311,7 @@ struct json_object *matrix_json(const struct table *table, bool pods)
 
 	json_add_text(object, "port", port_print(table->port, text));
 	for (size_t from = 0; from < table->kinds->n; from++) {
-		struct json_object *row;
+		struct json_object *row, *to;
 
 		if (!pods && (table->row[from] || table->column[from]))
 			json_object_array_add(groups, kind_json(&table->kinds->at[from], true));
@@ -312,7 +319,11 @@ struct json_object *matrix_json(const struct table *table, bool pods)
 			continue;
 		row = json_object_new_object();
 		json_add_text(row, "from", plain_name(table, from));
-		json_add(row, "to", json_reach(table, from, REACH_YES));
+		to = json_reach(table, from, REACH_YES);
+		add_reach(table, from, REACH_AUDIT, to);
+		json_add(row, "to", to);
+		if (table->view->policy->n_audits)
+			json_add(row, "audited", json_reach(table, from, REACH_AUDIT));
 		/* Only a flow to a Service depends: one backend allows the flow, and another
 		 * denies it. */
 		if (table->n_services)
@@ -331,11 +342,16 @@ struct json_object *matrix_json(const struct table *table, bool pods)
 
 static void print_legend(const struct table *table)
 {
-	bool own = false;
+	bool own = false, audited = false;
 
-	for (size_t i = 0; i < table->kinds->n && !own; i++)
-		own = memchr(table->reach + i * n_columns(table), REACH_OWN, n_columns(table));
-	printf("Rows reach columns: + yes, - no%s%s.\n",
+	for (size_t i = 0; i < table->kinds->n; i++) {
+		const char *row = table->reach + i * n_columns(table);
+
+		own |= !!memchr(row, REACH_OWN, n_columns(table));
+		audited |= !!memchr(row, REACH_AUDIT, n_columns(table));
+	}
+	printf("Rows reach columns: + yes, - no%s%s%s.\n",
+	       audited ? ", a yes, but audited policies would deny" : "",
 	       table->view->policy->n_services
 		       ? ", ? it depends on the backend that the kernel chooses"
 		       : "",

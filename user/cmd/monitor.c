@@ -219,7 +219,7 @@ static uint64_t number(const struct call *call, uint64_t max)
 	return value;
 }
 
-enum { EACH_ID = PIN_ID + 1 };
+enum { EACH_ID = PIN_ID + 1, LAST_ID, SINCE_ID };
 
 static const struct command_option options[] = {
 	{'c', "count", "N", "end after so many events"},
@@ -229,10 +229,64 @@ static const struct command_option options[] = {
 	{EACH_ID, "each", NULL,
 	 "print each packet; else events that are alike within a second are one line with a "
 	 "number"},
+	{LAST_ID, "last", "N",
+	 "print the last N drops that the kernel keeps without a reader, and end: up to 8 an "
+	 "endpoint"},
+	{SINCE_ID, "since", "TIME", "print the kept drops of this time, as 30s, 5m or 2h, and end"},
 	WATCHED_OPTIONS,
 	PIN_OPTION,
 	{0},
 };
+
+/* The drops of the past that are asked for. */
+struct past_request {
+	uint64_t last, since; /* numbers of drops; ns of CLOCK_MONOTONIC */
+	bool asked;
+};
+
+static int print_past(void *data, const struct bh_event *event)
+{
+	const struct watch *watch = data;
+
+	if (watched_has(watch->watched, event))
+		event_print(&watch->printer, event, event->more);
+	return ferror(watch->printer.to);
+}
+
+static int run_past(struct watch *watch, const char *pin, const struct monitor_filter *filter,
+		    const struct past_request *past)
+{
+	struct diag diag = {.to = stderr};
+	int error = monitor_open_past(pin, filter, &diag, &watch->printer.monitor);
+
+	if (error)
+		return status_of(error);
+	if (!watch->printer.monitor) {
+		command_error("nothing is in force here: load a policy first");
+		return STATUS_INPUT;
+	}
+	error = monitor_past(watch->printer.monitor, past->since, past->last, print_past, watch);
+	monitor_close(watch->printer.monitor);
+	if (error)
+		command_error("cannot read the kept drops: %s", strerror(-error));
+	return status_of(error);
+}
+
+/* Returns the moment so long ago, in ns of CLOCK_MONOTONIC. */
+static uint64_t moment_before(const struct call *call)
+{
+	static const char units[] = "smhd";
+	static const uint64_t seconds[] = {1, 60, 3600, 86400};
+	char *end;
+	const uint64_t n = strtoull(call->value, &end, 10), present = now();
+	const char *unit = *end && !end[1] ? strchr(units, *end) : NULL;
+	uint64_t before;
+
+	if (*call->value < '0' || *call->value > '9' || !n || n > UINT32_MAX || !unit)
+		call_usage_error(call, "%s: not a time as 30s, 5m, 2h or 1d", call->value);
+	before = n * seconds[unit - units] * SECOND;
+	return before < present ? present - before : 0;
+}
 
 static int run_watch(struct watch *watch, const char *pin, const struct monitor_filter *filter)
 {
@@ -254,6 +308,7 @@ static int run(struct call *call)
 {
 	struct watch watch = {.since = now(), .until = UINT64_MAX, .left = UINT64_MAX};
 	static struct repeats repeats;
+	struct past_request past = {.last = UINT64_MAX};
 	struct watched watched = {};
 	const char *pin = NULL;
 	bool each = false;
@@ -273,6 +328,14 @@ static int run(struct call *call)
 		case EACH_ID:
 			each = true;
 			break;
+		case LAST_ID:
+			past.last = number(call, UINT32_MAX);
+			past.asked = true;
+			break;
+		case SINCE_ID:
+			past.since = moment_before(call);
+			past.asked = true;
+			break;
 		case PIN_ID:
 			pin = call->value;
 			break;
@@ -284,13 +347,17 @@ static int run(struct call *call)
 		call_usage_error(call, "%s: monitor takes no operand", call->operands[0]);
 	if (watch.path && call->pretty)
 		call_usage_error(call, "-o writes one line for each event: leave -p");
+	if (past.asked && (watch.path || watch.left != UINT64_MAX || watch.until != UINT64_MAX))
+		call_usage_error(call, "--last and --since print what is kept, and end: leave -o, "
+				       "-c and -s");
 	watched_finish(&watched, call);
 	watch.watched = &watched;
 	watch.printer = (struct event_printer){.to = watch.path ? NULL : stdout,
 					       .json = call->json || watch.path,
 					       .pretty = call->pretty};
 	watch.repeats = each || watch.printer.json ? NULL : &repeats;
-	status = run_watch(&watch, pin, &watched.filter);
+	status = past.asked ? run_past(&watch, pin, &watched.filter, &past)
+			    : run_watch(&watch, pin, &watched.filter);
 	if (watch.path && watch.printer.to)
 		fclose(watch.printer.to);
 	return status;

@@ -286,6 +286,41 @@ static const char *age_print(uint32_t loaded, char text[AMOUNT_TEXT])
 	return text;
 }
 
+#define RECENT_MAX 6 /* endpoints that are named without -v */
+
+/* Names the endpoints with drops in the last minute, the latest first. */
+static void print_recent(const struct node_status *status, bool verbose)
+{
+	if (!status->n_recent)
+		return;
+	printf("%sdrops in the last minute%s:", paint_on(PAINT_WARN), paint_off());
+	for (size_t i = 0; i < status->n_recent && (verbose || i < RECENT_MAX); i++) {
+		const struct node_recent *recent = &status->recent[i];
+
+		printf("%s %s (%" PRIu64 ")", i ? "," : "",
+		       *recent->endpoint ? recent->endpoint : recent->name, recent->drops);
+	}
+	if (!verbose && status->n_recent > RECENT_MAX)
+		printf(" and %zu more", status->n_recent - RECENT_MAX);
+	puts("; `monitor --since 1m` prints them");
+}
+
+static struct json_object *recent_json(const struct node_status *status)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < status->n_recent; i++) {
+		const struct node_recent *recent = &status->recent[i];
+		struct json_object *object = json_object_new_object();
+
+		json_add_text(object, "name", recent->name);
+		json_add_text(object, "endpoint", *recent->endpoint ? recent->endpoint : NULL);
+		json_add_number(object, "drops", recent->drops);
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
 static void print_summary(const struct node_status *status)
 {
 	const struct policy *policy = status->policy;
@@ -376,6 +411,7 @@ static void print(const struct node_status *status, const char *state, bool verb
 {
 	find_problems(status, state, &(struct problems){});
 	print_summary(status);
+	print_recent(status, verbose);
 	print_ifaces(status, verbose);
 	print_maps(status, verbose);
 	print_connections(status);
@@ -554,6 +590,7 @@ static void print_json(const struct node_status *status, bool pretty)
 	json_object_object_add(root, "connections", connections_json(status));
 	json_object_object_add(root, "shares", shares);
 	json_object_object_add(root, "events", events_json(status));
+	json_add(root, "recent_drops", recent_json(status));
 	json_print(root, pretty);
 }
 

@@ -204,6 +204,8 @@ static void lint_rule(struct lint *lint, const struct policy_object *object,
 	if (!lint_matches(lint, object, rule, name) || rule->action == ACTION_PASS ||
 	    next_subject(lint, object, 0) == lint->cluster->n_endpoints)
 		return;
+	if (object->audit)
+		return;
 	if (object->kind == POLICY_NETWORK_V1BETA1 && !object->isolates[INGRESS])
 		return; /* reported once, for the policy */
 	if (!rule_decides(lint, object, direction, rule))
@@ -243,7 +245,8 @@ static void lint_overridden(struct lint *lint, const struct policy_object *objec
 	size_t i = next_subject(lint, object, 0);
 	char name[FLOW_TEXT];
 
-	if (i == cluster->n_endpoints || (!object->applies[INGRESS] && !object->applies[EGRESS]))
+	if (object->audit || i == cluster->n_endpoints ||
+	    (!object->applies[INGRESS] && !object->applies[EGRESS]))
 		return;
 	for (; i < cluster->n_endpoints; i = next_subject(lint, object, i + 1)) {
 		for (size_t k = 0; k < cluster->endpoints[i].n_addresses; k++) {

@@ -315,6 +315,15 @@ struct node_suppressed {
 	uint64_t events; /* from all readers, since the programs were loaded */
 };
 
+/* An interface with drops in the last minute. */
+struct node_recent {
+	uint32_t ifindex;
+	char name[16]; /* the interface's */
+	char endpoint[512]; /* as in struct node_suppressed */
+	uint64_t drops; /* those that the kernel still keeps (maps/past.h) */
+	uint64_t time; /* of the last one, ns of CLOCK_MONOTONIC */
+};
+
 /* Drops of packets of a namespace's endpoints, also of endpoints that are gone (maps/tally.h). */
 struct node_drops {
 	uint64_t ns; /* bh_namespace() */
@@ -376,6 +385,8 @@ struct node_status {
 	size_t n_suppressed;
 	struct node_drops *drops;
 	size_t n_drops;
+	struct node_recent *recent; /* drops of the last minute, the latest first */
+	size_t n_recent;
 };
 
 int node_status(const char *pin, struct diag *diag, struct node_status *status);

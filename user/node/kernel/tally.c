@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "maps/iface.h"
+#include "maps/past.h"
 #include "maps/share.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/table.h"
@@ -154,6 +155,18 @@ static bool is_as_before(const struct node_handle *handle, const struct bh_tally
 	return key->ns == (iface.ns ? iface.ns : BH_NAMESPACE_NONE);
 }
 
+/* Deletes the last drops of an endpoint that is gone. */
+static int forget_past(struct node_handle *handle, uint32_t place)
+{
+	SCOPED_FD int fd = pins_get(handle, "past");
+	const struct bh_past none = {};
+
+	if (fd < 0)
+		return fd;
+	handle->writes++;
+	return bpf_map_update_elem(fd, &place, &none, BPF_ANY) ? -errno : 0;
+}
+
 /* Frees a place, once its drops are in bh_dropped. */
 static int give_back(struct node_handle *handle, const struct tallies *tallies, int dropped,
 		     uint32_t place)
@@ -175,6 +188,9 @@ static int give_back(struct node_handle *handle, const struct tallies *tallies, 
 	if (bpf_map_update_elem(dropped, &ns, &kept, BPF_ANY) ||
 	    bpf_map_update_elem(tallies->fd, &place, tallies->values, BPF_ANY))
 		return -errno;
+	error = forget_past(handle, place);
+	if (error)
+		return error;
 	__atomic_store_n(&tallies->keys[place].ns, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&tallies->keys[place].ifindex, 0, __ATOMIC_SEQ_CST);
 	return 0;

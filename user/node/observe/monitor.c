@@ -10,9 +10,11 @@
 #include "maps/added.h"
 #include "maps/endpoint.h"
 #include "maps/segment.h"
+#include "node/observe/event_filter.h"
 #include "node/observe/monitor.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/event_reader.h"
+#include "node/kernel/past.h"
 #include "node/kernel/pinned.h"
 #include "node/kernel/tally.h"
 #include "node/kernel/translated.h"
@@ -257,18 +259,26 @@ static int follow_ends(struct monitor *monitor)
 	return 0;
 }
 
-static int open_reader(struct monitor *monitor)
+/* Returns the filter with the ends that names ask for. */
+static struct bh_filter kernel_filter(const struct monitor *monitor)
 {
 	struct bh_filter filter = monitor->filter->kernel;
 
 	for (size_t i = 0; i < monitor->filter->n_ends; i++)
 		filter.named |= monitor->filter->ends[i].as;
+	return filter;
+}
+
+static int open_reader(struct monitor *monitor)
+{
+	const struct bh_filter filter = kernel_filter(monitor);
+
 	monitor->lost = 0;
 	return reader_open(monitor->handle, &filter, &monitor->ends, take_event, monitor,
 			   &monitor->reader);
 }
 
-static int begin_to_read(struct monitor *monitor)
+static int begin_to_read(struct monitor *monitor, bool past)
 {
 	int error = find_ends(monitor, &monitor->ends);
 	uint64_t lost;
@@ -277,14 +287,16 @@ static int begin_to_read(struct monitor *monitor)
 		diag_warn(monitor->handle->diag, NULL, NULL,
 			  "the filter names no endpoint that is in force now");
 	monitor->ends_at = node_generation(monitor->handle);
-	if (!error)
-		error = open_reader(monitor);
+	if (error || past)
+		return error;
+	error = open_reader(monitor);
 	/* Events left out before now belong to an earlier reader. */
 	return error ? error : monitor_left_out(monitor, NULL, NULL, &lost);
 }
 
-int monitor_open(const char *pin, const struct monitor_filter *filter, struct diag *diag,
-		 struct monitor **monitor)
+/* @past: without a reader of new events. */
+static int open_monitor(const char *pin, const struct monitor_filter *filter, bool past,
+			struct diag *diag, struct monitor **monitor)
 {
 	static const struct monitor_filter all = {.kernel.reasons = {~0ull, ~0ull}};
 	CLEANUP(cleanup_monitor) struct monitor *new = calloc(1, sizeof(*new));
@@ -302,11 +314,40 @@ int monitor_open(const char *pin, const struct monitor_filter *filter, struct di
 	if (!error)
 		error = read_policy(new);
 	if (!error && new->now.policy)
-		error = begin_to_read(new);
+		error = begin_to_read(new, past);
 	if (error)
 		return error;
 	*monitor = new->now.policy ? TAKE_PTR(new) : NULL;
 	return 0;
+}
+
+int monitor_open(const char *pin, const struct monitor_filter *filter, struct diag *diag,
+		 struct monitor **monitor)
+{
+	return open_monitor(pin, filter, false, diag, monitor);
+}
+
+int monitor_open_past(const char *pin, const struct monitor_filter *filter, struct diag *diag,
+		      struct monitor **monitor)
+{
+	return open_monitor(pin, filter, true, diag, monitor);
+}
+
+int monitor_past(struct monitor *monitor, uint64_t since, uint64_t last,
+		 int (*visit)(void *data, const struct bh_event *event), void *data)
+{
+	const struct bh_filter filter = kernel_filter(monitor);
+	CLEANUP(past_free) struct past past = {};
+	int error = past_read(monitor->handle, since, &past);
+	size_t n = 0;
+
+	for (size_t i = 0; !error && i < past.n; i++)
+		if (event_filter_takes(&filter, &monitor->ends, &past.at[i].event))
+			past.at[n++] = past.at[i];
+	for (size_t i = n > last ? n - last : 0; !error && i < n; i++)
+		if (visit(data, &past.at[i].event))
+			break;
+	return error;
 }
 
 int monitor_read(struct monitor *monitor, int (*visit)(void *data, const struct bh_event *event),

@@ -41,6 +41,19 @@ void monitor_close(struct monitor *monitor);
 int monitor_read(struct monitor *monitor, int (*visit)(void *data, const struct bh_event *event),
 		 void *data);
 
+/*
+ * As monitor_open(), to read the last drops that the kernel keeps without any reader (maps/past.h):
+ * takes no reader's place. Only monitor_past(), the functions that name ends and monitor_close()
+ * may be called.
+ */
+int monitor_open_past(const char *pin, const struct monitor_filter *filter, struct diag *diag,
+		      struct monitor **monitor);
+
+/* Calls @visit for the @last of the kept drops since a time (ns of CLOCK_MONOTONIC; 0: all) that
+ * pass the filter, the oldest first. Stops where @visit returns non-zero. Returns 0 or -errno. */
+int monitor_past(struct monitor *monitor, uint64_t since, uint64_t last,
+		 int (*visit)(void *data, const struct bh_event *event), void *data);
+
 /* Events that an interface's budget held back since the last call. */
 struct monitor_left_out {
 	uint32_t ifindex;

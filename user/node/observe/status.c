@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "compile/isolation.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "maps/segment.h"
 #include "maps/share.h"
+#include "node/kernel/past.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/connections.h"
 #include "node/change/endpoint_del.h"
@@ -272,6 +274,51 @@ static int add_suppressed(void *data, const struct bh_tally_key *key, const stru
 	return 0;
 }
 
+#define RECENT_SECONDS 60
+
+static int compare_recent(const void *a, const void *b)
+{
+	const struct node_recent *x = a, *y = b;
+
+	return x->time > y->time ? -1 : x->time < y->time;
+}
+
+/* Lists the interfaces that the kept drops of the last minute are of. */
+static int list_recent(struct node_handle *handle, const struct table *endpoints,
+		       struct node_status *status)
+{
+	CLEANUP(past_free) struct past past = {};
+	struct timespec now;
+	int error;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	now.tv_sec -= now.tv_sec > RECENT_SECONDS ? RECENT_SECONDS : now.tv_sec;
+	error = past_read(handle, now.tv_sec * UINT64_C(1000000000), &past);
+	status->recent = calloc(past.n + 1, sizeof(*status->recent));
+	if (error || !status->recent)
+		return error ? error : -ENOMEM;
+	for (size_t i = 0; i < past.n; i++) {
+		const struct past_drop *drop = &past.at[i];
+		size_t k = 0;
+
+		if (drop->event.flags & BH_EVENT_AUDIT)
+			continue;
+		while (k < status->n_recent && status->recent[k].ifindex != drop->ifindex)
+			k++;
+		if (k == status->n_recent) {
+			if (!if_indextoname(drop->ifindex, status->recent[k].name))
+				continue;
+			status->recent[k].ifindex = drop->ifindex;
+			name_endpoint(status, endpoints, drop->ifindex, status->recent[k].endpoint);
+			status->n_recent++;
+		}
+		status->recent[k].drops += 1 + drop->event.more;
+		status->recent[k].time = drop->event.time;
+	}
+	qsort(status->recent, status->n_recent, sizeof(*status->recent), compare_recent);
+	return 0;
+}
+
 static int read_events(struct node_handle *handle, const struct table *endpoints,
 		       struct node_status *status)
 {
@@ -286,6 +333,8 @@ static int read_events(struct node_handle *handle, const struct table *endpoints
 		error = tally_each(handle, add_suppressed, &suppressed);
 	if (!error)
 		error = tally_drops(handle, status);
+	if (!error)
+		error = list_recent(handle, endpoints, status);
 	return error ? node_fail(handle, error, "cannot read %s/tallies", handle->pin) : 0;
 }
 
@@ -402,5 +451,6 @@ void node_status_free(struct node_status *status)
 	free(status->maps);
 	free(status->shares);
 	free(status->suppressed);
+	free(status->recent);
 	free(status->drops);
 }
