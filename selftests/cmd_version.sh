@@ -20,6 +20,6 @@ check "version -j has the same" is "$("$BULKHEAD" version -j)" \
 check "--version prints the first line" is "$("$BULKHEAD" --version)" "bulkhead $version"
 check "version with an operand is a usage error" eval '"$BULKHEAD" version now 2>/dev/null; [ $? = 2 ]'
 "$top/tools/man/make" "$BULKHEAD" "$tmp"
-check "each manual page has the version" is "$(grep -l "^\.TH .*\"bulkhead $version\"" "$tmp"/*.[578] | wc -l)" 4
+check "each manual page has the version" is "$(grep -l "^\.TH .*\"bulkhead $version\"" "$tmp"/*.[1578] | wc -l)" 4
 check "CHANGELOG.md has a section of the version" grep -qE "^## $version(,|$)" "$top/CHANGELOG.md"
 check_end

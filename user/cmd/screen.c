@@ -46,8 +46,8 @@ const char *paint_off(void)
 static char *print_units(uint64_t amount, const char *unit, char text[AMOUNT_TEXT])
 {
 	static const char *const prefixes[] = {"k", "M", "G", "T", "P", "E"};
-	double rest = amount;
-	int i = -1;
+	double rest = amount / 1e3;
+	int i = 0;
 
 	if (amount < 10000) {
 		snprintf(text, AMOUNT_TEXT, "%" PRIu64 "%s%s", amount, *unit ? " " : "", unit);
