@@ -559,7 +559,11 @@ static const char *check_domain(struct check *check, size_t i)
 	if (!is_name(check, domain->name))
 		return "no name";
 	order = i ? order_names(check, domain[-1].name, domain->name) : -1;
-	if (order > 0 || (!order && domain[-1].from >= domain->from))
+	if (!domain->class || !is_class(check, domain->class))
+		return "no such class";
+	if (order > 0 || (!order && (domain[-1].class > domain->class ||
+				     (domain[-1].class == domain->class &&
+				      domain[-1].from >= domain->from))))
 		return "out of order";
 	return is_external(policy, domain->from) && is_external(policy, domain->segment)
 		       ? NULL
