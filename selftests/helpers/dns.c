@@ -279,7 +279,7 @@ static int answer_word(struct message *m, const char *word, const char **owner, 
 static void answer(struct message *m, char **words)
 {
 	const char *owner = NULL;
-	uint32_t ttl = 60;
+	uint32_t ttl = 3600;
 	uint16_t records = 0;
 
 	m->n = skip_name(m, 12) + 4;
