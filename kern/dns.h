@@ -68,6 +68,7 @@ static __noinline void dns_ask(const struct packet *p, struct dns_work *work)
 	struct bh_question *at;
 
 	if (!bucket) {
+		dns_learner(p->ifindex);
 		bpf_map_update_elem(&bh_questions, &key, &work->none, BPF_NOEXIST);
 		bucket = bpf_map_lookup_elem(&bh_questions, &key);
 	}
@@ -101,9 +102,8 @@ static __noinline bool dns_was_asked(const struct packet *p, const struct dns_wo
 	for (int i = 0; i < BH_QUESTION_WAYS; i++) {
 		struct bh_question *at = &bucket->way[i];
 
-		if (READ_ONCE(at->flow) != flow || at->id != header->id ||
-		    at->name != work->name || at->type != work->type ||
-		    p->now - at->asked > timeout_udp_stream)
+		if (READ_ONCE(at->flow) != flow || at->id != header->id || at->name != work->name ||
+		    at->type != work->type || p->now - at->asked > timeout_udp_stream)
 			continue;
 		return __sync_val_compare_and_swap(&at->flow, flow, 0) == flow;
 	}

@@ -98,8 +98,7 @@ static void add_subject(struct compiler *c, uint32_t subject, const numbers_t *r
 		while (i + n < uses.n && !strcmp(uses.at[i + n].name, uses.at[i].name))
 			n++;
 		for (size_t k = 0; k < regions->n && c->segments.n <= SEGMENTS_MAX; k++)
-			add_domain(c, subject, &uses.at[i], n,
-				   &c->regions.at[regions->at[k]]);
+			add_domain(c, subject, &uses.at[i], n, &c->regions.at[regions->at[k]]);
 	}
 	array_free(&uses);
 }

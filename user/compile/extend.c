@@ -441,8 +441,7 @@ static void put_named(struct extender *e, const uint32_t *resolution_ids)
 static uint32_t segment_index(const struct extender *e, uint32_t number)
 {
 	const struct policy_segment *old;
-	const uint32_t id =
-		lineage_segment(e->c.lineage, &e->c.segments.at[number].key, &old);
+	const uint32_t id = lineage_segment(e->c.lineage, &e->c.segments.at[number].key, &old);
 
 	return policy_segment_by_id(e->policy, id) - e->policy->segments;
 }

@@ -199,9 +199,8 @@ static void survey_domains(struct survey *s, struct node_handle *handle)
 	}
 }
 
-void needed_in_maps(struct needed *needed, struct node_handle *handle,
-		    const struct image *have, const struct policy *policy,
-		    const struct bh_blob *header)
+void needed_in_maps(struct needed *needed, struct node_handle *handle, const struct image *have,
+		    const struct policy *policy, const struct bh_blob *header)
 {
 	CLEANUP(survey_end)
 	struct survey survey = {.policy = policy,
