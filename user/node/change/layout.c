@@ -6,7 +6,7 @@
 #include "maps/pair.h"
 #include "maps/segment.h"
 #include "maps/variation.h"
-#include "node/change/domains.h"
+#include "node/kernel/domains.h"
 #include "node/change/layout.h"
 #include "node/change/places.h"
 

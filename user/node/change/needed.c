@@ -11,7 +11,7 @@
 #include "maps/ports.h"
 #include "maps/prefix.h"
 #include "maps/segment.h"
-#include "node/change/domains.h"
+#include "node/kernel/domains.h"
 #include "node/change/needed_add.h"
 #include "node/change/needed.h"
 #include "node/kernel/pinned.h"
