@@ -29,7 +29,7 @@ struct dns_header {
 };
 
 /* Returns the number at @at, in network order; 0: it is beyond the message. */
-static __always_inline __be16 dns_number(struct dns_work *work, __u32 at)
+static __always_inline __be16 dns_number(struct bh_dns_work *work, __u32 at)
 {
 	if (at + 2 > work->length)
 		return 0;
@@ -37,7 +37,7 @@ static __always_inline __be16 dns_number(struct dns_work *work, __u32 at)
 }
 
 /* Reads the question. Returns false if there is not just one, of a class and form that count. */
-static __noinline bool dns_question(struct dns_work *work)
+static __noinline bool dns_question(struct bh_dns_work *work)
 {
 	const struct dns_header *header = (void *)work->bytes;
 
@@ -60,7 +60,7 @@ static __always_inline struct bh_question_key dns_bucket(const struct packet *p,
 	};
 }
 
-static __noinline void dns_ask(const struct packet *p, struct dns_work *work)
+static __noinline void dns_ask(const struct packet *p, struct bh_dns_work *work)
 {
 	const struct dns_header *header = (void *)work->bytes;
 	struct bh_question_key key = dns_bucket(p, header->id);
@@ -89,7 +89,7 @@ static __noinline void dns_ask(const struct packet *p, struct dns_work *work)
 }
 
 /* Removes the question that the message answers. Returns false if the endpoint has not asked it. */
-static __noinline bool dns_was_asked(const struct packet *p, const struct dns_work *work)
+static __noinline bool dns_was_asked(const struct packet *p, const struct bh_dns_work *work)
 {
 	const struct dns_header *header = (void *)work->bytes;
 	struct bh_question_key key = dns_bucket(p, header->id);
@@ -112,12 +112,12 @@ static __noinline bool dns_was_asked(const struct packet *p, const struct dns_wo
 
 /* The state of a walk over the records of an answer. */
 struct dns_walk {
-	struct dns_work *work;
+	struct bh_dns_work *work;
 	const struct packet *p;
 };
 
 /* Finds the hash of the name at work->at, the owner of a record. Sets work->end. */
-static __always_inline __u64 dns_owner(struct dns_work *work)
+static __always_inline __u64 dns_owner(struct bh_dns_work *work)
 {
 	__u32 pointer = bpf_ntohs(dns_number(work, work->at));
 
@@ -133,7 +133,7 @@ static __always_inline __u64 dns_owner(struct dns_work *work)
 }
 
 /* Follows a CNAME to the name at @at. */
-static __noinline void dns_follow(struct dns_work *work, __u32 at)
+static __noinline void dns_follow(struct bh_dns_work *work, __u32 at)
 {
 	__u32 end = work->end;
 
@@ -144,7 +144,7 @@ static __noinline void dns_follow(struct dns_work *work, __u32 at)
 	work->end = end;
 }
 
-static __always_inline void dns_least(struct dns_work *work, __u32 at)
+static __always_inline void dns_least(struct bh_dns_work *work, __u32 at)
 {
 	__u32 ttl = bpf_ntohs(dns_number(work, at)) << 16 | bpf_ntohs(dns_number(work, at + 2));
 
@@ -155,7 +155,7 @@ static __always_inline void dns_least(struct dns_work *work, __u32 at)
 }
 
 /* Copies the address of a record. Returns false if the record has none. */
-static __noinline bool dns_address(struct dns_work *work, __u32 at, __u32 length)
+static __noinline bool dns_address(struct bh_dns_work *work, __u32 at, __u32 length)
 {
 	__u8 *to = (void *)&work->key.addr;
 
@@ -174,7 +174,7 @@ static __noinline bool dns_address(struct dns_work *work, __u32 at, __u32 length
 /* Handles one record, for bpf_loop(). */
 static long dns_record(__u32 i __attribute__((unused)), struct dns_walk *walk)
 {
-	struct dns_work *work = walk->work;
+	struct bh_dns_work *work = walk->work;
 	__u64 owner = dns_owner(work);
 	__u32 at = work->end, length, least = work->ttl;
 	__be16 type;
@@ -201,7 +201,7 @@ static long dns_record(__u32 i __attribute__((unused)), struct dns_walk *walk)
 }
 
 /* Reads the answer to a question that the endpoint has asked. */
-static __always_inline void dns_read(const struct packet *p, struct dns_work *work)
+static __always_inline void dns_read(const struct packet *p, struct bh_dns_work *work)
 {
 	const struct dns_header *header = (void *)work->bytes;
 	struct dns_walk walk = {.work = work, .p = p};
@@ -221,7 +221,7 @@ static __always_inline void dns_read(const struct packet *p, struct dns_work *wo
 }
 
 /* Handles one message. */
-static __noinline void dns_message(const struct packet *p, struct dns_work *work)
+static __noinline void dns_message(const struct packet *p, struct bh_dns_work *work)
 {
 	const struct dns_header *header = (void *)work->bytes;
 	bool answers;
@@ -258,7 +258,8 @@ struct dns_packet {
 };
 
 /* Loads @length bytes of a message. */
-static __always_inline bool dns_load(struct dns_packet *packet, struct dns_work *work, __u32 length)
+static __always_inline bool dns_load(struct dns_packet *packet, struct bh_dns_work *work,
+				     __u32 length)
 {
 	if (length > DNS_BYTES)
 		dns_count(BH_DNS_LONG);
@@ -278,7 +279,7 @@ static __always_inline bool dns_load(struct dns_packet *packet, struct dns_work 
  * segment, this part is read. */
 static long dns_segment(__u32 i __attribute__((unused)), struct dns_packet *packet)
 {
-	struct dns_work *work = dns_work();
+	struct bh_dns_work *work = dns_work();
 	__be16 length;
 
 	if (!work || packet->left < sizeof(length) + DNS_HEADER ||
@@ -301,7 +302,7 @@ static long dns_segment(__u32 i __attribute__((unused)), struct dns_packet *pack
 BPF_GLOBAL int dns_packet(struct __sk_buff *skb, const struct packet *p)
 {
 	struct dns_packet packet = {.skb = skb, .p = p};
-	struct dns_work *work = dns_work();
+	struct bh_dns_work *work = dns_work();
 
 	if (!p || !work)
 		return 0;

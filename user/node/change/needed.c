@@ -191,7 +191,7 @@ static void survey_domains(struct survey *s, struct node_handle *handle)
 		struct bh_domain name;
 
 		if (domains_hash(handle, policy_string(policy, domain->name), &key.domain, &name) ||
-		    !table_find(&s->have->map[MAP_domain_segments], &key))
+		    !table_find(&s->have->map[MAP_domain_peers], &key))
 			continue;
 		s->locality.domains[i] = true;
 		s->locality.segments[domain->from] = true;
