@@ -13,6 +13,7 @@
 #include "flow_cache.h"
 #include "local.h"
 #include "policy.h"
+#include "resolver.h"
 #include "service.h"
 #include "anti_spoofing.h"
 
@@ -36,7 +37,9 @@ struct connection {
 
 /* Internal reason: find out whether every interface is guarded (links.h), then judge again. */
 #define CONNECTION_ASKS_LINKS (BH_REASONS + 3)
-_Static_assert(CONNECTION_ASKS_LINKS < 64, "bh_cached.reason");
+/* Internal reason: ask whether a domain name allows the flow (domain.h), then judge again. */
+#define CONNECTION_ASKS_NAMES (BH_REASONS + 4)
+_Static_assert(CONNECTION_ASKS_NAMES < 64, "bh_cached.reason");
 
 #define CONNECTION_ROUTE_TICKS 4 /* how long an answer of the routes counts: about a second */
 
@@ -170,6 +173,10 @@ static __always_inline bool connection_node_exempt(int reason, __u32 verdict)
 		bh_verdict_tier(verdict) != BH_TIER_BASELINE);
 }
 
+/* Values of found->end[BH_EGRESS].proven. */
+#define CONNECTION_NODES 1 /* an end has an address of this node, behind which others may be */
+#define CONNECTION_NAMES 2 /* domain names that the initiator has learned may allow the flow */
+
 /* Asks the policy of one end, if that is an endpoint of this node and the other end is not the same
  * endpoint. */
 static __always_inline void connection_ask(const struct packet *p, const struct ends *ends,
@@ -197,6 +204,16 @@ static __always_inline void connection_ask(const struct packet *p, const struct 
 	found->denied[role] = reason;
 }
 
+/* Notes that names may allow what the initiator's policy denies. Not inline, for the stack. */
+static __noinline void connection_mark_names(const struct end *subject, struct bh_cached *found)
+{
+	struct bh_segment *segment = policy_segment(subject->assignment);
+
+	if (segment && segment->flags & BH_SEGMENT_DOMAINS &&
+	    found->denied[BH_EGRESS] == BH_DROP_EGRESS)
+		found->end[BH_EGRESS].proven |= CONNECTION_NAMES;
+}
+
 static __always_inline void connection_end(const struct end *end, struct bh_ct_end *as)
 {
 	as->ifindex = end->ifindex;
@@ -222,6 +239,7 @@ static __always_inline void connection_unasked(struct bh_cached *found)
 	found->flags &= BH_CACHED_SERVICE;
 	found->verdict[0] = found->verdict[1] = 0;
 	found->denied[0] = found->denied[1] = 0;
+	found->end[BH_EGRESS].proven &= ~CONNECTION_NAMES;
 }
 
 /* Finds the endpoint of this hook as connection_resolve() does. It is isolated while it is added or
@@ -303,13 +321,13 @@ BPF_GLOBAL int connection_unmask(const struct packet *p, __u32 initiator, struct
 /* Notes that an end has an address of this node. */
 static __always_inline void connection_mark_node(struct bh_cached *found)
 {
-	found->end[BH_EGRESS].proven = 1;
+	found->end[BH_EGRESS].proven |= CONNECTION_NODES;
 }
 
 /* Returns true if an end has an address of this node, behind which others may be. */
 static __always_inline bool connection_is_nodes(const struct connection *c)
 {
-	return c->found.end[BH_EGRESS].proven;
+	return c->found.end[BH_EGRESS].proven & CONNECTION_NODES;
 }
 
 #define NO_POINT 0xffffffffu
@@ -514,6 +532,8 @@ BPF_GLOBAL int connection_look(const struct packet *p, __u32 initiator, struct b
 	if (found->reason)
 		return 0;
 	connection_ask_both(p, &ends, connection_point(p, initiator), found);
+	if (found->denied[BH_EGRESS])
+		connection_mark_names(&ends.end[BH_EGRESS], found);
 	if (connection_from_node(p, &ends.end[BH_EGRESS]))
 		found->flags |= BH_CACHED_NODE;
 	if (ends.end[BH_INGRESS].flags & END_SERVICES)
@@ -584,9 +604,30 @@ static __always_inline bool connection_is_old(const struct packet *p, const stru
 	return unlikely(asked) && (__u16)(p->now - asked) > CONNECTION_ROUTE_TICKS;
 }
 
+/*
+ * Lets a domain name that the initiator has learned allow what policy denies by the address alone.
+ * The names of an address change at any time, so the verdict cache does not have their answer.
+ */
+static __always_inline void connection_name(struct packet *p, struct connection *c)
+{
+	struct bh_cached *found = &c->found;
+
+	if (likely(!(found->end[BH_EGRESS].proven & CONNECTION_NAMES)) || found->reason ||
+	    found->flags & BH_CACHED_SERVICE)
+		return;
+	if (!p->named) {
+		p->verdict[BH_EGRESS] = found->end[BH_EGRESS].ifindex;
+		p->calls = c->initiator;
+		found->reason = CONNECTION_ASKS_NAMES;
+	} else if (p->named == NAMED_ALLOWS) {
+		found->denied[BH_EGRESS] = 0;
+		found->verdict[BH_EGRESS] = p->verdict[BH_EGRESS];
+	}
+}
+
 /* Fills c->found. @c has the initiator and, for a connection that has an entry, the flags. Returns
  * 0 or the reason to drop the packet. */
-static __always_inline int connection_find(const struct packet *p, struct connection *c)
+static __always_inline int connection_find(struct packet *p, struct connection *c)
 {
 	__u32 changes = verdict_cache_changes(p), about = connection_about(p, c->initiator);
 
@@ -599,6 +640,7 @@ static __always_inline int connection_find(const struct packet *p, struct connec
 		if (!p->told && !p->links && c->found.reason < BH_REASONS)
 			verdict_cache_keep(p, changes, about, &c->found);
 	}
+	connection_name(p, c);
 	return c->found.reason;
 }
 
@@ -643,6 +685,8 @@ static __always_inline int connection_judge(struct packet *p, const struct conne
 		flags |= BH_CT_BY_MAC;
 	if (connection_keeps_asking(p, c))
 		flags |= BH_CT_ASKS;
+	if (resolver_is(p, !c->initiator))
+		flags |= BH_CT_DNS;
 	if (connection_has_say(c, role)) {
 		reason = c->found.denied[role];
 		p->verdict[role] = c->found.verdict[role];
@@ -706,7 +750,7 @@ static __noinline bool connection_serves_another(const struct packet *p)
 /* Finds the ends of the connection that the packet would open. Returns whether it may not open:
  * then no entry is searched for. To the kernel, what an endpoint sends to the node may be the reply
  * to a call that policy denied: then the call is judged, and the packet opens nothing. */
-static __always_inline bool connection_closed(const struct packet *p, struct connection *c)
+static __always_inline bool connection_closed(struct packet *p, struct connection *c)
 {
 	c->initiator = connection_turns(p, p->from) ? !p->from : p->from;
 	c->flags = 0;
@@ -1068,6 +1112,7 @@ BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 	c.initiator = !!(word & BH_CT_INITIATOR);
 	c.flags = word & BH_CT_NODE;
 	p->reply = ct_sender(p, word) == BH_INGRESS;
+	p->lives = !!(word & BH_CT_ALLOW);
 	if (word & BH_CT_ASKS && connection_can_ask(p))
 		return CONNECTION_ASKS;
 	reason = connection_find(p, &c);

@@ -11,6 +11,7 @@
 #include "ask.h"
 #include "audit.h"
 #include "datagram.h"
+#include "dns.h"
 #include "fragment.h"
 #include "icmp.h"
 #include "leave.h"
@@ -61,8 +62,12 @@ static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 {
 	int reason = tc_once(p);
 
-	/* A judgement may need an answer of the kernel first, or another key (ask.h). A packet is
-	 * judged three times at most. */
+	/* A judgement may need an answer of the kernel first, another key, or the names that an
+	 * endpoint has learned (ask.h). A packet is judged four times at most. */
+	if (likely(reason < BH_REASONS))
+		return reason;
+	ask_again(skb, p, reason);
+	reason = tc_once(p);
 	if (likely(reason < BH_REASONS))
 		return reason;
 	ask_again(skb, p, reason);
@@ -147,7 +152,10 @@ static __always_inline int tc_judge(struct __sk_buff *skb, struct packet *p, int
 		reason = tc_class(skb, p);
 	if (!p->generation && bh_reason_drops(reason))
 		reason = BH_PASS_OPEN;
-	return tc_settle(skb, p, reason);
+	reason = tc_settle(skb, p, reason);
+	if (reason == TC_PASS)
+		dns_see(skb, p);
+	return reason;
 }
 
 /* Passes a packet of an open connection. @from: the end of the key that sent it; @word: the

@@ -31,9 +31,14 @@
 #define BH_DNS_PORT 53
 #define BH_LEARNERS 1024 /* endpoints of this node that can learn at a time */
 
+#define BH_RESOLVER_SAID (1u << 0) /* an option or the policy's [bulkhead] names it */
+#define BH_RESOLVER_SERVICE (1u << 1) /* of the Service kube-system/kube-dns */
+#define BH_RESOLVER_NODE (1u << 2) /* NodeLocal DNSCache, or of the node's resolv.conf */
+
 struct bh_resolver {
-	__u32 flags; /* 0 */
+	__u32 flags; /* BH_RESOLVER_*, for readers: the programs do not read them */
 };
+_Static_assert(sizeof(struct bh_resolver) == 4, "struct bh_resolver");
 
 #define BH_QUESTION_BUCKETS 64 /* of each endpoint; a power of two, as all of these */
 #define BH_QUESTION_WAYS 8

@@ -40,6 +40,7 @@ struct decider {
 	ARRAY(uint32_t) row_of; /* row's number, by number in faces */
 	struct intern rows; /* rows: a struct bh_ports_ref for each subject */
 	struct bh_ports_ref *row; /* the row that is being made */
+	bool domains; /* a local subject's rules use domain names */
 };
 
 void locality_init(struct locality *locality, const struct policy *policy)
@@ -49,6 +50,7 @@ void locality_init(struct locality *locality, const struct policy *policy)
 	locality->segments = grow_zeroed(policy->n_segments, sizeof(bool));
 	locality->pairs = grow_zeroed(policy->n_pairs, sizeof(bool));
 	locality->named = grow_zeroed(policy->n_named, sizeof(bool));
+	locality->domains = grow_zeroed(policy->n_domains, sizeof(bool));
 }
 
 void locality_free(struct locality *locality)
@@ -58,6 +60,7 @@ void locality_free(struct locality *locality)
 	free(locality->segments);
 	free(locality->pairs);
 	free(locality->named);
+	free(locality->domains);
 }
 
 /* Adds a segment that has local endpoints as a subject. */
@@ -66,6 +69,7 @@ static void add_subjects(struct decider *d, uint32_t number)
 	const struct policy_segment *segment = &d->policy->segments[number];
 
 	d->locality->segments[number] = true;
+	d->domains |= segment->flags & BH_SEGMENT_DOMAINS;
 	for (uint32_t direction = INGRESS; direction <= EGRESS; direction++) {
 		struct subject subject = {
 			segment->own[direction], segment->common[direction], direction, {}};
@@ -189,7 +193,8 @@ static bool prefix_contains(const struct policy_prefix *outer, const struct addr
 	return outer->length <= length && !memcmp(&masked, &outer->address, sizeof(masked));
 }
 
-/* Keeps the prefixes that say something else than the kept prefix around them. */
+/* Keeps the prefixes that say something else than the kept prefix around them. Those that say the
+ * same may differ about addresses that are learned by a domain name. */
 static void decide_prefixes(struct decider *d)
 {
 	const struct policy *policy = d->policy;
@@ -204,7 +209,8 @@ static void decide_prefixes(struct decider *d)
 				break;
 			around.n--;
 		}
-		if (around.n && find_row(d, prefix->segment, 0) == find_row(d, outer->segment, 0))
+		if (around.n && !d->domains &&
+		    find_row(d, prefix->segment, 0) == find_row(d, outer->segment, 0))
 			continue;
 		d->locality->prefixes[i] = true;
 		d->locality->segments[prefix->segment] = true;
@@ -256,11 +262,21 @@ static void decide_addresses(struct decider *d, const struct locality_node *node
 		}
 		cover = policy_prefix_find(policy, &address->address) - policy->segments;
 		if (!is_here(policy, node, &policy->endpoints[address->endpoint]) &&
-		    !is_special(node, &address->address) &&
+		    !is_special(node, &address->address) && !d->domains &&
 		    find_row(d, address->segment, address->variation) == find_row(d, cover, 0))
 			continue;
 		d->locality->addresses[i] = true;
 		d->locality->segments[address->segment] = true;
+	}
+}
+
+/* Keeps what tells learned addresses apart, where a local subject asks. */
+static void decide_domains(struct decider *d)
+{
+	for (size_t i = 0; d->domains && i < d->policy->n_domains; i++) {
+		d->locality->domains[i] = true;
+		d->locality->segments[d->policy->domains[i].from] = true;
+		d->locality->segments[d->policy->domains[i].segment] = true;
 	}
 }
 
@@ -333,6 +349,7 @@ void locality_decide(struct locality *locality, const struct policy *policy,
 	find_subjects(&d, &here);
 	decide_prefixes(&d);
 	decide_addresses(&d, &here);
+	decide_domains(&d);
 	decide_named(&d);
 	intern_free(&d.subject_bytes);
 	intern_free(&d.faces);

@@ -24,7 +24,7 @@ struct locality_node {
 
 /* For each record of these tables, by index: whether the part keeps the record. */
 struct locality {
-	bool *addresses, *prefixes, *segments, *pairs, *named;
+	bool *addresses, *prefixes, *segments, *pairs, *named, *domains;
 };
 
 /* Marks nothing to stay. */

@@ -113,12 +113,19 @@ void policy_reduce(const struct policy *policy, const struct locality *locality,
 	REDUCE(&r, segments);
 	REDUCE(&r, pairs);
 	REDUCE(&r, named);
+	REDUCE(&r, domains);
 	reduce_segments(&r);
 	for (size_t i = 0; i < reduced->n_addresses; i++)
 		if (reduced->addresses[i].segment != POLICY_NOWHERE)
 			reduced->addresses[i].segment = r.segment_at[reduced->addresses[i].segment];
 	for (size_t i = 0; i < reduced->n_prefixes; i++)
 		reduced->prefixes[i].segment = r.segment_at[reduced->prefixes[i].segment];
+	for (size_t i = 0; i < reduced->n_domains; i++) {
+		struct policy_domain *domain = &reduced->domains[i];
+
+		domain->from = r.segment_at[domain->from];
+		domain->segment = r.segment_at[domain->segment];
+	}
 	reduce_intervals(&r);
 	free(r.segment_at);
 }
@@ -127,6 +134,7 @@ void policy_reduced_free(struct policy *reduced)
 {
 	free(reduced->addresses);
 	free(reduced->prefixes);
+	free(reduced->domains);
 	free(reduced->segments);
 	free(reduced->variations);
 	free(reduced->pairs);

@@ -333,6 +333,8 @@ static void put_subject(const struct compiler *c, const struct segment *segment,
 	subject = &c->subjects.at[segment->subject[direction]];
 	common = &c->subjects.at[subject->common];
 	record->flags |= BH_SEGMENT_POLICY(direction);
+	if (common->domains)
+		record->flags |= BH_SEGMENT_DOMAINS;
 	record->own[direction] = subject->id;
 	record->common[direction] = common->id;
 	for (int external = 0; external <= 1; external++)
@@ -512,6 +514,31 @@ static void put_prefixes(struct tables *t)
 			   ((struct policy_prefix){region->cidr.address, region->cidr.length,
 						   t->segment_index[region->segment]}));
 	}
+}
+
+static int compare_domains(const void *a, const void *b, void *strings)
+{
+	const struct policy_domain *x = a, *y = b;
+	int order = strcmp((const char *)strings + x->name, (const char *)strings + y->name);
+
+	return order ? order : x->from < y->from ? -1 : x->from > y->from;
+}
+
+static void put_domains(struct tables *t)
+{
+	struct compiler *c = t->c;
+
+	for (size_t i = 0; i < c->domains.n; i++) {
+		const struct domain *domain = &c->domains.at[i];
+
+		table_push(t, domains,
+			   ((struct policy_domain){tables_string(t, domain->name),
+						   t->segment_index[domain->from],
+						   t->segment_index[domain->segment]}));
+	}
+	if (t->policy->n_domains)
+		qsort_r(t->policy->domains, t->policy->n_domains, sizeof(*t->policy->domains),
+			compare_domains, t->policy->strings);
 }
 
 static int compare_classes(const void *a, const void *b)
@@ -833,6 +860,7 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	put_addresses(t, resolution_ids, index);
 	put_endpoints(t, index);
 	put_prefixes(t);
+	put_domains(t);
 	put_classes(t);
 	put_pairs(t);
 	put_named(t, resolution_ids);

@@ -4,12 +4,14 @@
 
 #include "compile/locality.h"
 #include "compile/reduce.h"
+#include "maps/domain.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "maps/pair.h"
 #include "maps/ports.h"
 #include "maps/prefix.h"
 #include "maps/segment.h"
+#include "node/change/domains.h"
 #include "node/change/needed_add.h"
 #include "node/change/needed.h"
 #include "node/kernel/pinned.h"
@@ -177,7 +179,26 @@ static void survey_staged(struct survey *s)
 	}
 }
 
-void needed_in_maps(struct needed *needed, const struct node_handle *handle,
+/* Notes the segments of learned addresses that the maps have. */
+static void survey_domains(struct survey *s, struct node_handle *handle)
+{
+	const struct policy *policy = s->policy;
+
+	for (size_t i = 0; i < policy->n_domains; i++) {
+		const struct policy_domain *domain = &policy->domains[i];
+		struct bh_domain_key key = {.segment = policy->segments[domain->from].id ^ s->ids};
+		struct bh_domain name;
+
+		if (domains_hash(handle, policy_string(policy, domain->name), &key.domain, &name) ||
+		    !table_find(&s->have->map[MAP_domain_segments], &key))
+			continue;
+		s->locality.domains[i] = true;
+		s->locality.segments[domain->from] = true;
+		s->locality.segments[domain->segment] = true;
+	}
+}
+
+void needed_in_maps(struct needed *needed, struct node_handle *handle,
 		    const struct image *have, const struct policy *policy,
 		    const struct bh_blob *header)
 {
@@ -195,6 +216,7 @@ void needed_in_maps(struct needed *needed, const struct node_handle *handle,
 		survey_staged(&survey);
 	else
 		survey_segments(&survey);
+	survey_domains(&survey, handle);
 	survey_places(&survey);
 	survey_pairs(&survey);
 	take_part(needed, policy, &survey.locality);

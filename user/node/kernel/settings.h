@@ -33,4 +33,8 @@ int settings_connections(struct node_handle *handle, uint32_t *room);
  * reported. */
 int settings_seed(struct node_handle *handle, uint64_t *seed);
 
+/* Reads the key of the programs' hash of domain names (maps/domain_hash.h) into
+ * handle->domain_key; where no programs are pinned, makes it. Returns 0 or -errno, not reported. */
+int settings_domain_key(struct node_handle *handle);
+
 #endif
