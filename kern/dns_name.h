@@ -10,6 +10,7 @@
 #include "maps/domain_hash.h"
 
 #define DNS_BYTES 4096 /* of a message that are read; a power of two */
+#define DNS_RECORDS 256 /* of an answer that are read; a power of two */
 #define DNS_LABELS 128 /* places for labels; a power of two */
 #define DNS_POINTER 0xc0
 #define DNS_STEPS 160 /* labels and pointers of a name */
@@ -30,7 +31,11 @@ struct dns_work {
 	__u64 name, target; /* hashes of the question's name and of the end of the chain so far */
 	__u32 target_at; /* where the latter stands */
 	__u32 ttl, learned;
-	__u32 pad;
+	__u32 n_found;
+	struct {
+		__u32 at; /* of the address */
+		__u32 ttl; /* the least of the record's and its chain's */
+	} found[DNS_RECORDS]; /* learned once the whole answer is read */
 	struct bh_learned_key key; /* the address that is learned */
 	struct bh_learned value;
 	struct bh_questions none;
@@ -227,7 +232,7 @@ static __noinline __u32 dns_place(struct dns_work *work)
 		}
 	}
 	return bpf_map_update_elem(&bh_learned_order, &key, &work->key.addr, BPF_ANY) ? DNS_NO_PLACE
-										     : place;
+										      : place;
 }
 
 /* Adds an entry for work->key without names. Returns it; NULL: there is no room. */
