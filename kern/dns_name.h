@@ -199,23 +199,29 @@ static __always_inline __u32 dns_until(const struct packet *p, const struct dns_
 	return p->now + ((__u64)work->ttl * event_hz >> BH_TICK_SHIFT) + dns_grace;
 }
 
+/* Returns the entry of an endpoint, new or not; NULL: there is no room. */
+static __noinline struct bh_learner *dns_learner(__u32 ifindex)
+{
+	struct bh_learner *learner = bpf_map_lookup_elem(&bh_learners, &ifindex);
+	const struct bh_learner first = {};
+
+	if (learner)
+		return learner;
+	bpf_map_update_elem(&bh_learners, &ifindex, &first, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&bh_learners, &ifindex);
+}
+
 /* Gives work->key the next place of its endpoint. The address that had the place is removed.
  * Returns the place. */
 static __noinline __u32 dns_place(struct dns_work *work)
 {
 	struct bh_learned_place key = {.ifindex = work->key.ifindex};
 	struct bh_learned_key gone = {.ifindex = work->key.ifindex};
-	const struct bh_learner first = {};
+	struct bh_learner *learner = dns_learner(key.ifindex);
 	struct bh_learned_at *old;
-	struct bh_learner *learner;
 	struct bh_learned *former;
 	__u32 place;
 
-	learner = bpf_map_lookup_elem(&bh_learners, &key.ifindex);
-	if (!learner) {
-		bpf_map_update_elem(&bh_learners, &key.ifindex, &first, BPF_NOEXIST);
-		learner = bpf_map_lookup_elem(&bh_learners, &key.ifindex);
-	}
 	if (!learner)
 		return DNS_NO_PLACE;
 	place = __sync_fetch_and_add(&learner->next, 1);

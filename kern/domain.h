@@ -63,9 +63,11 @@ static __always_inline bool domain_ends(const struct packet *p, __u32 ifindex,
 	    search->subject.ifindex != ifindex ||
 	    endpoint_resolve(packet_address_at(p, !p->calls), p->generation, &search->peer))
 		return false;
+	segment = policy_segment(search->subject.assignment);
+	search->key.class = segment ? segment->common[BH_EGRESS] : 0;
 	segment = policy_segment(search->peer.assignment);
 	search->key.segment = segment ? segment->id : 0;
-	return search->key.segment;
+	return search->key.class && search->key.segment;
 }
 
 /* Asks whether a name that the endpoint has learned allows the flow (struct packet's `calls` and

@@ -8,8 +8,9 @@
  *
  * bh_domain_segments: the segment of an address that an endpoint has learned by a name. Pin name
  * `domain_segments`. HASH. Each policy that uses names tells addresses apart by their prefix and by
- * the names they were learned by: for a name and the segment of a prefix, the entry has the slot of
- * the segment of both. A miss means that no rule uses the name for such addresses. An entry never
+ * the names they were learned by: for a name, the segment of a prefix and the common
+ * class of a subject, the entry has the slot of the segment that such addresses have to the
+ * subject. A miss means that no rule uses the name for such addresses. An entry never
  * changes once its segments are in force.
  *
  * A name applies only where policy denies without it. Names are in Accept rules only, so the flow
@@ -31,7 +32,7 @@ _Static_assert(sizeof(struct bh_domain) == 8, "struct bh_domain");
 struct bh_domain_key {
 	__u64 domain; /* key in bh_domains */
 	__u32 segment; /* ID (bh_segment.id) of the prefix' segment */
-	__u32 pad;
+	__u32 class; /* bh_segment.common[BH_EGRESS] of the subject */
 };
 _Static_assert(sizeof(struct bh_domain_key) == 16, "struct bh_domain_key");
 

@@ -328,6 +328,7 @@ struct corruption {
 	ROW("resolvers[0]", resolver, p->resolvers[0].length = 127)                             \
 	ROW("domains[0]", domain_name, p->domains[0].name = 0)                                  \
 	ROW("domains[1]", domain_twice, p->domains[1] = p->domains[0])                          \
+	ROW("domains[0]", domain_class, p->domains[0].class = 0)                                \
 	ROW("domains[0]", domain_from, p->domains[0].from = 6)                                  \
 	ROW("domains[0]", domain_gone, p->domains[0].from = 4)                                  \
 	ROW("domains[0]", domain_segment, p->domains[0].segment = 1)

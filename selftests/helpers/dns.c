@@ -3,14 +3,14 @@
  * A client of DNS, and a server that answers as it is told.
  *
  *   dns ask udp|tcp SERVER NAME [A|AAAA]         prints the addresses of the answer
- *   dns race N udp|tcp SERVER NAME PORT [A|AAAA] N times: asks, and connects to the first address at
- *                                                once; prints how many connections failed
- *   dns serve ADDRESS ANSWER                     answers each question over UDP and TCP
+ *   dns race N udp|tcp SERVER NAME PORT [A|AAAA] N times: asks, and connects to the first address
+ * at once; prints how many connections failed dns serve ADDRESS ANSWER                     answers
+ * each question over UDP and TCP
  *
  * ANSWER is a list of words. Each adds a record: a=10.0.0.1, aaaa=fd00::1, cname=NAME. The owner is
  * the question's name, or the last cname. ttl=N counts for the records behind it. Others make the
- * answer wrong: id, question, type, rcode, query (no answer), owner=NAME (of the next records), port
- * (from another port), cut (TC), many=N (addresses 198.18.x.y).
+ * answer wrong: id, question, type, rcode, query (no answer), owner=NAME (of the next records),
+ * port (from another port), cut (TC), many=N (addresses 198.18.x.y).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -279,7 +279,7 @@ static int answer_word(struct message *m, const char *word, const char **owner, 
 static void answer(struct message *m, char **words)
 {
 	const char *owner = NULL;
-	uint32_t ttl = 60;
+	uint32_t ttl = 3600;
 	uint16_t records = 0;
 
 	m->n = skip_name(m, 12) + 4;

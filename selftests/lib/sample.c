@@ -265,8 +265,8 @@ static void make_services(void)
 	frontends[1] = (struct policy_frontend){sample_address("10.96.0.1"), 0, 6379, 6, 0};
 	service_cidrs[0] = (struct policy_cidr){sample_address("10.96.0.0"), 108};
 	resolvers[0] = (struct policy_cidr){sample_address("10.96.0.10"), 128};
-	domains[0] = (struct policy_domain){string("*.example.com"), WORLD, OUTSIDE};
-	domains[1] = (struct policy_domain){string("api.example.com"), WORLD, OUTSIDE};
+	domains[0] = (struct policy_domain){string("*.example.com"), DB_OUT, WORLD, OUTSIDE};
+	domains[1] = (struct policy_domain){string("api.example.com"), DB_OUT, WORLD, OUTSIDE};
 }
 
 struct policy *sample_policy(void)

@@ -207,12 +207,16 @@ enum {
 	STATE_ID,
 	RESTORE_ID,
 	DRY_RUN_ID,
+	RESOLVER_ID,
 };
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "this node's name; else the input's, the last load's, or the host's"},
 	{'u', "uplink", "IFACE",
 	 "an uplink (repeatable); else the input's, else those of the default routes"},
+	{RESOLVER_ID, "resolver", "ADDRESS",
+	 "a DNS server whose answers teach domain names (repeatable); else the input's, else the "
+	 "Service kube-system/kube-dns, else those of the node's resolv.conf"},
 	PIN_OPTION,
 	{STAGE_ID, "stage", NULL,
 	 "install the policy's segments beside the policy in force, and put no endpoint into them "
@@ -252,8 +256,9 @@ static enum node_peers parse_peers(const struct call *call)
 }
 
 struct lists {
-	const char **uplinks, **settings, **audited; /* each option takes two arguments or one,
-						      * so none occurs more than argc times */
+	const char **uplinks, **resolvers, **settings,
+		**audited; /* each option takes two arguments or one,
+			    * so none occurs more than argc times */
 };
 
 static void take_option(const struct call *call, int option, const struct lists *lists,
@@ -267,6 +272,9 @@ static void take_option(const struct call *call, int option, const struct lists 
 		break;
 	case 'u':
 		lists->uplinks[node->n_uplinks++] = call->value;
+		break;
+	case RESOLVER_ID:
+		lists->resolvers[node->n_resolvers++] = call->value;
 		break;
 	case PIN_ID:
 		node->pin = call->value;
@@ -317,9 +325,10 @@ static void check_request(const struct call *call, const struct request *request
 {
 	const struct node_options *node = &request->node;
 
-	if (request->restore && (call->n_operands || request->stage || request->activate ||
-				 node->name || node->n_uplinks || node->n_settings || node->audit ||
-				 request->n_audited || node->peers))
+	if (request->restore &&
+	    (call->n_operands || request->stage || request->activate || node->name ||
+	     node->n_uplinks || node->n_resolvers || node->n_settings || node->audit ||
+	     request->n_audited || node->peers))
 		call_usage_error(call,
 				 "--restore loads the policy that was kept, and takes no INPUT");
 	if (request->restore && !request->state)
@@ -334,8 +343,8 @@ static void check_request(const struct call *call, const struct request *request
 
 static int run(struct call *call)
 {
-	const char **arguments = calloc(call->argc, 3 * sizeof(*arguments));
-	struct lists lists = {arguments, arguments, arguments};
+	const char **arguments = calloc(call->argc, 4 * sizeof(*arguments));
+	struct lists lists = {arguments, arguments, arguments, arguments};
 	struct request request = {0};
 	int option, status;
 
@@ -343,7 +352,9 @@ static int run(struct call *call)
 		return status_of(-ENOMEM);
 	lists.settings += call->argc;
 	lists.audited += 2 * call->argc;
+	lists.resolvers += 3 * call->argc;
 	request.node.uplinks = lists.uplinks;
+	request.node.resolvers = lists.resolvers;
 	request.node.settings = lists.settings;
 	request.audited = lists.audited;
 	while ((option = call_option(call)) != -1)

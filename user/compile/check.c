@@ -439,8 +439,8 @@ static const char *check_segment(struct check *check, size_t i)
 {
 	const struct policy *policy = check->policy;
 	const struct policy_segment *segment = &policy->segments[i];
-	uint32_t selected = BH_SEGMENT_POLICY(INGRESS) | BH_SEGMENT_POLICY(EGRESS) |
-			    BH_SEGMENT_DOMAINS;
+	uint32_t selected =
+		BH_SEGMENT_POLICY(INGRESS) | BH_SEGMENT_POLICY(EGRESS) | BH_SEGMENT_DOMAINS;
 
 	if (!segment->id || segment->id >= policy->next_segment || i >= BH_SLOT_MAX)
 		return "ID out of range";
@@ -559,7 +559,11 @@ static const char *check_domain(struct check *check, size_t i)
 	if (!is_name(check, domain->name))
 		return "no name";
 	order = i ? order_names(check, domain[-1].name, domain->name) : -1;
-	if (order > 0 || (!order && domain[-1].from >= domain->from))
+	if (!domain->class || !is_class(check, domain->class))
+		return "no such class";
+	if (order > 0 ||
+	    (!order && (domain[-1].class > domain->class ||
+			(domain[-1].class == domain->class && domain[-1].from >= domain->from))))
 		return "out of order";
 	return is_external(policy, domain->from) && is_external(policy, domain->segment)
 		       ? NULL

@@ -7,7 +7,7 @@
  *   prefixes.c  CIDRs → the regions of the address space that they tell apart
  *   members.c   endpoints and regions → which matchers they are listed by
  *   segments.c  equal lists → segments, their classes as subject and as peer
- *   domains.c   regions × domain names → the segments of learned addresses
+ *   domains.c   regions × subjects' domain names → the segments of learned addresses
  *   ports.c     matching rules → one verdict a port
  *   reach.c     subjects × peers → the pairs that differ from the fallback
  *   tables.c    segments and pairs → the tables of struct policy
@@ -136,11 +136,12 @@ struct common_pair {
 	uint32_t peer, verdicts;
 };
 
-/* Addresses of the region's segment that were learned by the name are in `segment`. Numbers in
- * compiler.segments. */
+/* To the subject, addresses of the segment `from` that it has learned by the name are in
+ * `segment`. */
 struct domain {
 	const char *name;
-	uint32_t from, segment;
+	uint32_t subject; /* a common part */
+	uint32_t from, segment; /* numbers in compiler.segments; `from` is a region's */
 };
 
 struct endpoint_address {
@@ -176,7 +177,7 @@ struct compiler {
 	numbers_t named_rules; /* egress rules for any peer that use port names */
 
 	ARRAY(struct region) regions; /* sorted by address and length */
-	ARRAY(struct domain) domains; /* sorted by name */
+	ARRAY(struct domain) domains;
 
 	struct intern sets; /* sets of numbers, sorted */
 	struct intern names; /* sets of port names, as sorted indexes of port_names */

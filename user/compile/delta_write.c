@@ -43,6 +43,7 @@ static const struct key_part keys[] = {
 	BY(prefixes, address),
 	BY(prefixes, length),
 	BY(domains, name),
+	BY(domains, class),
 	BY(domains, from),
 	BY(rules, id),
 	BY(given, ns),

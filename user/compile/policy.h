@@ -93,11 +93,12 @@ struct policy_prefix {
 };
 
 /*
- * The segment of addresses that an endpoint has learned by a domain name (maps/domain.h), where any
- * rule tells them apart from the other addresses of a prefix. Sorted by name, then by `from`.
+ * The segment that addresses of a prefix have to a subject that has learned them by a domain name
+ * (maps/domain.h). Sorted by name, class, `from`.
  */
 struct policy_domain {
 	uint32_t name; /* string, as struct peer has it */
+	uint32_t class; /* policy_segment.common[EGRESS] of the subject */
 	uint32_t from; /* index of the segment of a prefix */
 	uint32_t segment; /* index */
 };

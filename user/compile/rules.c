@@ -216,8 +216,7 @@ static void add_node_clauses(const struct compiler *c, const struct selector *se
 static void add_domain_clauses(const struct peer *peer, clauses_t *clauses)
 {
 	for (size_t i = 0; i < peer->n_keys; i++)
-		array_push(clauses,
-			   ((struct clause){.kind = CLAUSE_DOMAIN, .ns = peer->keys[i]}));
+		array_push(clauses, ((struct clause){.kind = CLAUSE_DOMAIN, .ns = peer->keys[i]}));
 }
 
 static void add_peer_clauses(struct compiler *c, const struct policy_object *policy,

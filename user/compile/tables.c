@@ -521,7 +521,16 @@ static int compare_domains(const void *a, const void *b, void *strings)
 	const struct policy_domain *x = a, *y = b;
 	int order = strcmp((const char *)strings + x->name, (const char *)strings + y->name);
 
-	return order ? order : x->from < y->from ? -1 : x->from > y->from;
+	if (order || x->class != y->class)
+		return order ? order : x->class < y->class ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+void tables_sort_domains(struct policy *policy)
+{
+	if (policy->n_domains)
+		qsort_r(policy->domains, policy->n_domains, sizeof(*policy->domains),
+			compare_domains, policy->strings);
 }
 
 static void put_domains(struct tables *t)
@@ -533,12 +542,11 @@ static void put_domains(struct tables *t)
 
 		table_push(t, domains,
 			   ((struct policy_domain){tables_string(t, domain->name),
+						   c->subjects.at[domain->subject].id,
 						   t->segment_index[domain->from],
 						   t->segment_index[domain->segment]}));
 	}
-	if (t->policy->n_domains)
-		qsort_r(t->policy->domains, t->policy->n_domains, sizeof(*t->policy->domains),
-			compare_domains, t->policy->strings);
+	tables_sort_domains(t->policy);
 }
 
 static int compare_classes(const void *a, const void *b)

@@ -7,8 +7,8 @@
 #include "node/change/services.h"
 
 /* Maps that describe this node only. Their entries count at every generation. */
-static const enum node_map_id local_maps[] = {MAP_macs, MAP_allow_source, MAP_link_locals,
-					      MAP_tunnels, MAP_resolvers, MAP_ifaces};
+static const enum node_map_id local_maps[] = {MAP_macs,	   MAP_allow_source, MAP_link_locals,
+					      MAP_tunnels, MAP_resolvers,    MAP_ifaces};
 
 #define N_LOCAL_MAPS ARRAY_SIZE(local_maps)
 

@@ -28,7 +28,7 @@
 const char *kept_dir(const char *pin, const char *state);
 
 struct kept {
-	struct node_options options; /* name, uplinks, settings, audit, peers */
+	struct node_options options; /* name, uplinks, resolvers, settings, audit, peers */
 	char *text; /* holds the options' strings and the blob */
 	size_t size;
 	size_t blob; /* offset of the blob in `text` */

@@ -203,14 +203,16 @@ static int want_domains(struct node_handle *handle, struct layout *layout)
 		const struct policy_domain *domain = &policy->domains[i];
 		struct bh_domain name;
 		struct bh_domain_key key = {
-			.segment = layout_id(layout->ids, policy->segments[domain->from].id)};
+			.segment = layout_id(layout->ids, policy->segments[domain->from].id),
+			.class = layout_id(layout->ids, domain->class)};
 		struct bh_domain_segment value = {
 			layout->slots[domain->segment],
 			layout_id(layout->ids, policy->segments[domain->segment].id)};
 
 		error = domains_hash(handle, policy_string(policy, domain->name), &key.domain,
 				     &name);
-		if (!error && (!i || domain[-1].name != domain->name))
+		if (!error && (!i || strcmp(policy_string(policy, domain[-1].name),
+					    policy_string(policy, domain->name))))
 			error = table_add(names, &key.domain, &name);
 		if (!error)
 			error = table_add(&layout->want.map[MAP_domain_segments], &key, &value);

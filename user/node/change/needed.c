@@ -186,7 +186,8 @@ static void survey_domains(struct survey *s, struct node_handle *handle)
 
 	for (size_t i = 0; i < policy->n_domains; i++) {
 		const struct policy_domain *domain = &policy->domains[i];
-		struct bh_domain_key key = {.segment = policy->segments[domain->from].id ^ s->ids};
+		struct bh_domain_key key = {.segment = policy->segments[domain->from].id ^ s->ids,
+					    .class = domain->class ^ s->ids};
 		struct bh_domain name;
 
 		if (domains_hash(handle, policy_string(policy, domain->name), &key.domain, &name) ||
@@ -198,9 +199,8 @@ static void survey_domains(struct survey *s, struct node_handle *handle)
 	}
 }
 
-void needed_in_maps(struct needed *needed, struct node_handle *handle,
-		    const struct image *have, const struct policy *policy,
-		    const struct bh_blob *header)
+void needed_in_maps(struct needed *needed, struct node_handle *handle, const struct image *have,
+		    const struct policy *policy, const struct bh_blob *header)
 {
 	CLEANUP(survey_end)
 	struct survey survey = {.policy = policy,

@@ -38,8 +38,7 @@ uint32_t *needed_slots(const struct needed *needed, const struct policy *policy,
  * Without BH_BLOB_NEEDED in the header, the maps have all of it; else the part is the entries that
  * count at the generation in force, or all entries of a staged policy. For repairs and additions.
  */
-void needed_in_maps(struct needed *needed, struct node_handle *handle,
-		    const struct image *have, const struct policy *policy,
-		    const struct bh_blob *header);
+void needed_in_maps(struct needed *needed, struct node_handle *handle, const struct image *have,
+		    const struct policy *policy, const struct bh_blob *header);
 
 #endif

@@ -109,8 +109,8 @@ int survey_resolvers(struct survey *survey)
 
 	if (!error && !table->n)
 		error = survey_dns_service(survey->policy, table);
-	if (!error && !(table->n && ((struct bh_resolver *)table_value(table, 0))->flags &
-					    BH_RESOLVER_SAID))
+	if (!error &&
+	    !(table->n && ((struct bh_resolver *)table_value(table, 0))->flags & BH_RESOLVER_SAID))
 		error = add_node_local(survey, table);
 	if (!error && !table->n)
 		error = add_node_servers(table);
