@@ -18,7 +18,6 @@
 #define DNS_OPCODE 0x78
 #define DNS_CUT 0x02
 #define DNS_ERROR 0x0f /* of the second byte */
-#define DNS_RECORDS 256 /* more of an answer are not read */
 #define DNS_TTL_MAX (7 * 86400) /* s */
 #define DNS_MESSAGES 4 /* in a segment; more are not read */
 
@@ -132,16 +131,25 @@ static __always_inline __u64 dns_owner(struct bh_dns_work *work)
 	return dns_name(work, work->at) ? dns_hash(work, false) : 0;
 }
 
-/* Follows a CNAME to the name at @at. */
-static __noinline void dns_follow(struct bh_dns_work *work, __u32 at)
+/* Returns true if the data of a record have the form of its type. Finds the labels of a CNAME's
+ * target. */
+static __noinline bool dns_fits(struct bh_dns_work *work, __be16 type, __u32 at, __u32 length)
 {
-	__u32 end = work->end;
+	if (type == DNS_TYPE_A)
+		return length == 4;
+	if (type == DNS_TYPE_AAAA)
+		return length == 16;
+	return type != DNS_TYPE_CNAME || (dns_name(work, at) && work->end == at + length);
+}
 
-	if (!dns_name(work, at))
-		return;
-	work->target = dns_hash(work, dns_aliases);
-	work->target_at = at;
-	work->end = end;
+/* Notes an address, whose record counts. */
+static __always_inline void dns_found(struct bh_dns_work *work, __u32 at)
+{
+	__u32 n = work->n_found++ & (DNS_RECORDS - 1);
+
+	asm volatile("" : "+r"(n));
+	work->found[n].at = at;
+	work->found[n].ttl = work->ttl;
 }
 
 static __always_inline void dns_least(struct bh_dns_work *work, __u32 at)
@@ -154,13 +162,11 @@ static __always_inline void dns_least(struct bh_dns_work *work, __u32 at)
 		work->ttl = ttl;
 }
 
-/* Copies the address of a record. Returns false if the record has none. */
-static __noinline bool dns_address(struct bh_dns_work *work, __u32 at, __u32 length)
+/* Copies the address at @at. */
+static __noinline void dns_address(struct bh_dns_work *work, __u32 at)
 {
 	__u8 *to = (void *)&work->key.addr;
 
-	if (length != (work->type == DNS_TYPE_A ? 4 : 16))
-		return false;
 #pragma unroll
 	for (__u32 i = 0; i < 16; i++) {
 		if (work->type != DNS_TYPE_A)
@@ -168,7 +174,6 @@ static __noinline bool dns_address(struct bh_dns_work *work, __u32 at, __u32 len
 		else
 			to[i] = i < 10 ? 0 : i < 12 ? 0xff : *dns_byte(work, at + i - 12);
 	}
-	return true;
 }
 
 /* Handles one record, for bpf_loop(). */
@@ -187,16 +192,36 @@ static long dns_record(__u32 i __attribute__((unused)), struct dns_walk *walk)
 	}
 	type = dns_number(work, at);
 	work->at = at + 10 + length;
-	if (dns_number(work, at + 2) != DNS_CLASS_IN || owner != work->target)
+	if (dns_number(work, at + 2) != DNS_CLASS_IN)
+		return 0;
+	if (!dns_fits(work, type, at + 10, length)) {
+		work->broken = true;
+		return 1;
+	}
+	if (owner != work->target)
 		return 0;
 	dns_least(work, at + 4);
 	if (type == DNS_TYPE_CNAME) {
-		dns_follow(work, at + 10);
+		work->target = dns_hash(work, dns_aliases);
+		work->target_at = at + 10;
 		return 0;
 	}
-	if (type == work->type && dns_address(work, at + 10, length))
-		dns_learn(walk->p, work);
+	if (type == work->type)
+		dns_found(work, at + 10);
 	work->ttl = least;
+	return 0;
+}
+
+/* Learns one address of an answer, for bpf_loop(). */
+static long dns_teach(__u32 i, struct dns_walk *walk)
+{
+	struct bh_dns_work *work = walk->work;
+
+	i &= DNS_RECORDS - 1;
+	asm volatile("" : "+r"(i));
+	work->ttl = work->found[i].ttl;
+	dns_address(work, work->found[i].at);
+	dns_learn(walk->p, work);
 	return 0;
 }
 
@@ -210,13 +235,16 @@ static __always_inline void dns_read(const struct packet *p, struct bh_dns_work 
 	work->target = work->name;
 	work->target_at = DNS_HEADER;
 	work->ttl = DNS_TTL_MAX;
-	work->learned = 0;
+	work->learned = work->n_found = 0;
 	work->broken = false;
 	bpf_loop(records < DNS_RECORDS ? records : DNS_RECORDS, dns_record, &walk, 0);
-	if (work->broken)
-		dns_count(header->flags[0] & DNS_CUT ? BH_DNS_TRUNCATED : BH_DNS_MALFORMED);
-	else if (header->flags[0] & DNS_CUT)
+	if (header->flags[0] & DNS_CUT) {
 		dns_count(BH_DNS_TRUNCATED);
+	} else if (work->broken) {
+		dns_count(BH_DNS_MALFORMED);
+		return;
+	}
+	bpf_loop(work->n_found & (DNS_RECORDS * 2 - 1), dns_teach, &walk, 0);
 	dns_count(work->learned ? BH_DNS_LEARNED : BH_DNS_EMPTY);
 }
 

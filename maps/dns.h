@@ -105,6 +105,13 @@ _Static_assert(sizeof(struct bh_learner) == 8, "struct bh_learner");
  * the programs. TC programs of one CPU do not interrupt one another. */
 #define BH_DNS_BYTES 4096 /* of a message that are read; a power of two, as the next */
 #define BH_DNS_LABELS 128
+#define BH_DNS_RECORDS 256 /* of an answer that are read */
+
+struct bh_dns_found {
+	__u32 at; /* of the address, in the message */
+	__u32 ttl; /* s: the least of the record's and its chain's */
+};
+_Static_assert(sizeof(struct bh_dns_found) == 8, "struct bh_dns_found");
 
 struct bh_dns_work {
 	__u8 bytes[BH_DNS_BYTES + 64]; /* a label that begins in the message may be read beyond
@@ -122,13 +129,14 @@ struct bh_dns_work {
 	__u32 target_at; /* where the latter stands */
 	__u32 ttl; /* s: the least of the chain so far */
 	__u32 learned; /* number of addresses */
-	__u32 pad;
+	__u32 n_found;
+	struct bh_dns_found found[BH_DNS_RECORDS]; /* learned once the whole answer is read */
 	struct bh_learned_key key; /* the address that is learned */
 	struct bh_learned value; /* a new entry */
 	struct bh_questions none; /* 0: an empty bucket */
 };
 
-_Static_assert(sizeof(struct bh_dns_work) == 4896, "struct bh_dns_work");
+_Static_assert(sizeof(struct bh_dns_work) == 6944, "struct bh_dns_work");
 
 /* X(identifier, name in metrics, text) */
 #define BH_DNS_RESULTS(X)                                                                     \

@@ -34,7 +34,8 @@ static int add_said(struct survey *survey, struct table *table)
 		else
 			error = add(table, &address, BH_RESOLVER_SAID);
 	}
-	for (size_t i = 0; !error && !table->n && i < survey->policy->n_resolvers; i++)
+	/* Options replace what the policy says. */
+	for (size_t i = 0; !error && !options->n_resolvers && i < survey->policy->n_resolvers; i++)
 		error = add(table, &survey->policy->resolvers[i].address, BH_RESOLVER_SAID);
 	return error;
 }
