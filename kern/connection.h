@@ -719,7 +719,9 @@ static __always_inline int connection_find(const struct packet *p, struct connec
 		connection_look(p, c->initiator, &c->found);
 		connection_translated(p, c);
 		if (!p->told && !p->links && c->found.reason < BH_REASONS)
-			verdict_cache_keep(p, changes, about, &c->found);
+			/* `about` again: 6.1 has no room on the stack to keep it */
+			verdict_cache_keep(p, changes, connection_about(p, c->initiator),
+					   &c->found);
 	}
 	return c->found.reason;
 }
