@@ -5,6 +5,7 @@
 #define BULKHEAD_KERN_ASK_H
 
 #include "connection.h"
+#include "domain.h"
 #include "links.h"
 #include "local.h"
 #include "netfilter.h"
@@ -28,6 +29,9 @@ BPF_GLOBAL int ask_again(struct __sk_buff *skb, struct packet *p, int reason)
 		p->links = links_are_guarded(skb) ? LINKS_GUARDED : LINKS_STRAY;
 		if (p->links == LINKS_STRAY)
 			p->told = netfilter_ask(skb, p);
+		break;
+	case CONNECTION_ASKS_NAMES:
+		p->named = domain_ask(p);
 		break;
 	default:
 		scope_hook(p);

@@ -13,6 +13,7 @@
 #include "flow_cache.h"
 #include "local.h"
 #include "policy.h"
+#include "resolver.h"
 #include "service.h"
 #include "anti_spoofing.h"
 
@@ -36,7 +37,9 @@ struct connection {
 
 /* Internal reason: find out whether every interface is guarded (links.h), then judge again. */
 #define CONNECTION_ASKS_LINKS (BH_REASONS + 3)
-_Static_assert(CONNECTION_ASKS_LINKS < 64, "bh_cached.reason");
+/* Internal reason: ask whether a domain name allows the flow (domain.h), then judge again. */
+#define CONNECTION_ASKS_NAMES (BH_REASONS + 4)
+_Static_assert(CONNECTION_ASKS_NAMES < 64, "bh_cached.reason");
 
 #define CONNECTION_ROUTE_TICKS 4 /* how long an answer of the routes counts: about a second */
 
@@ -239,6 +242,21 @@ static __always_inline void connection_ask(const struct packet *p, const struct 
 			role == BH_EGRESS && peer->flags & END_NODE);
 }
 
+/* Bits of bh_cached.end[BH_EGRESS].proven. */
+#define END_OF_NODE 1
+#define END_CONFINED 2
+#define END_NAMES 4 /* domain names that the initiator has learned may allow the flow */
+
+/* Notes that names may allow what the initiator's policy denies. Not inline, for the stack. */
+static __noinline void connection_mark_names(const struct end *subject, struct bh_cached *found)
+{
+	struct bh_segment *segment = policy_segment(subject->assignment);
+
+	if (segment && segment->flags & BH_SEGMENT_DOMAINS &&
+	    found->denied[BH_EGRESS] == BH_DROP_EGRESS)
+		found->end[BH_EGRESS].proven |= END_NAMES;
+}
+
 static __always_inline void connection_end(const struct end *end, struct bh_ct_end *as)
 {
 	as->ifindex = end->ifindex;
@@ -264,6 +282,7 @@ static __always_inline void connection_unasked(struct bh_cached *found)
 	found->flags &= BH_CACHED_SERVICE;
 	found->verdict[0] = found->verdict[1] = 0;
 	found->denied[0] = found->denied[1] = 0;
+	found->end[BH_EGRESS].proven &= ~END_NAMES;
 }
 
 /* Finds the endpoint of this hook as connection_resolve() does. It is isolated while it is added or
@@ -342,10 +361,6 @@ BPF_GLOBAL int connection_unmask(const struct packet *p, __u32 initiator, struct
 	return 0;
 }
 
-/* Bits of bh_cached.end[BH_EGRESS].proven. */
-#define END_OF_NODE 1
-#define END_CONFINED 2
-
 /* Notes that an end has an address of this node. */
 static __always_inline void connection_mark_node(struct bh_cached *found)
 {
@@ -384,7 +399,7 @@ static __always_inline bool connection_is_confined(const struct packet *p,
 /* Returns true if an end has an address of this node, behind which others may be. */
 static __always_inline bool connection_is_nodes(const struct connection *c)
 {
-	return c->found.end[BH_EGRESS].proven;
+	return c->found.end[BH_EGRESS].proven & (END_OF_NODE | END_CONFINED);
 }
 
 #define NO_POINT 0xffffffffu
@@ -590,6 +605,8 @@ BPF_GLOBAL int connection_look(const struct packet *p, __u32 initiator, struct b
 	if (found->reason)
 		return 0;
 	connection_ask_both(p, &ends, connection_point(p, initiator), found);
+	if (found->denied[BH_EGRESS])
+		connection_mark_names(&ends.end[BH_EGRESS], found);
 	if (connection_from_node(p, &ends.end[BH_EGRESS]))
 		found->flags |= BH_CACHED_NODE;
 	if (ends.end[BH_INGRESS].flags & END_SERVICES)
@@ -662,6 +679,33 @@ static __always_inline bool connection_is_old(const struct packet *p, const stru
 	return unlikely(asked) && (__u16)(p->now - asked) > CONNECTION_ROUTE_TICKS;
 }
 
+/*
+ * Lets a domain name that the initiator has learned allow what policy denies by the address alone.
+ * The names of an address change at any time, so the verdict cache does not have their answer. Not
+ * inline, for the stack.
+ */
+static __noinline int connection_name(struct packet *p, struct connection *c)
+{
+	struct bh_cached *found = &c->found;
+
+	if (likely(!(found->end[BH_EGRESS].proven & END_NAMES)) || found->reason ||
+	    found->flags & BH_CACHED_SERVICE)
+		return found->reason;
+	if (!p->named) {
+		p->verdict[BH_EGRESS] = found->end[BH_EGRESS].ifindex;
+		p->calls = c->initiator;
+		found->reason = CONNECTION_ASKS_NAMES;
+	} else if (p->named == NAMED_ALLOWS) {
+		found->verdict[BH_EGRESS] = p->verdict[BH_EGRESS];
+		found->flags &= ~BH_CACHED_AUDIT(1);
+		if (unlikely(bh_verdict_audit(p->verdict[BH_EGRESS])))
+			found->flags |= BH_CACHED_AUDIT(1);
+		else
+			found->denied[BH_EGRESS] = 0;
+	}
+	return found->reason;
+}
+
 /* Fills c->found. @c has the initiator and, for a connection that has an entry, the flags. Returns
  * 0 or the reason to drop the packet. */
 static __always_inline int connection_find(const struct packet *p, struct connection *c)
@@ -675,7 +719,9 @@ static __always_inline int connection_find(const struct packet *p, struct connec
 		connection_look(p, c->initiator, &c->found);
 		connection_translated(p, c);
 		if (!p->told && !p->links && c->found.reason < BH_REASONS)
-			verdict_cache_keep(p, changes, about, &c->found);
+			/* `about` again: 6.1 has no room on the stack to keep it */
+			verdict_cache_keep(p, changes, connection_about(p, c->initiator),
+					   &c->found);
 	}
 	return c->found.reason;
 }
@@ -723,6 +769,8 @@ static __always_inline int connection_judge(struct packet *p, const struct conne
 		flags |= BH_CT_BY_MAC;
 	if (connection_keeps_asking(p, c))
 		flags |= BH_CT_ASKS;
+	if (resolver_is(p, !c->initiator))
+		flags |= BH_CT_DNS;
 	if (connection_has_say(c, role)) {
 		reason = c->found.denied[role];
 		p->verdict[role] = c->found.verdict[role];
@@ -791,11 +839,11 @@ static __noinline bool connection_serves_another(const struct packet *p)
 /* Finds the ends of the connection that the packet would open. Returns whether it may not open:
  * then no entry is searched for. To the kernel, what an endpoint sends to the node may be the reply
  * to a call that policy denied: then the call is judged, and the packet opens nothing. */
-static __always_inline bool connection_closed(const struct packet *p, struct connection *c)
+static __always_inline bool connection_closed(struct packet *p, struct connection *c)
 {
 	c->initiator = connection_turns(p, p->from) ? !p->from : p->from;
 	c->flags = 0;
-	if (connection_find(p, c) || c->initiator != p->from)
+	if (connection_find(p, c) || connection_name(p, c) || c->initiator != p->from)
 		return true;
 	if (p->hook == BH_HOOK_FROM_ENDPOINT && connection_is_nodes(c) && connection_can_ask(p)) {
 		c->found.reason = CONNECTION_ASKS;
@@ -1034,13 +1082,17 @@ static __always_inline int connection_early_error(struct packet *p, const struct
 }
 
 /* Continues connection_again() after @c is found. */
-BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, const struct connection *c)
+BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct connection *c)
 {
 	bool whole = true, opens, moved;
 	int reason;
 
 	if (!p || !ct || !c)
 		return BH_DROP_MAPS;
+	p->lives = READ_ONCE(ct->verdict[BH_EGRESS]) & BH_CT_ALLOW;
+	reason = connection_name(p, c);
+	if (reason)
+		return reason;
 	moved = connection_moved(ct, c);
 	if (moved && connection_is_others(p, ct, c))
 		return CONNECTION_OF_OTHERS;

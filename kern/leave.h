@@ -10,6 +10,7 @@
 #define BULKHEAD_KERN_LEAVE_H
 
 #include "connection.h"
+#include "domain.h"
 #include "doubt.h"
 #include "fragment.h"
 #include "icmp.h"
@@ -184,6 +185,8 @@ BPF_GLOBAL int leave_look(const struct packet *p, struct bh_cached *found)
 	if (service_is(p, !p->from, ends.end[BH_INGRESS].flags))
 		return BH_DROP_UNTRANSLATED;
 	connection_ask(p, &ends, connection_point(p, p->from), BH_EGRESS, found);
+	if (found->denied[BH_EGRESS])
+		connection_mark_names(&ends.end[BH_EGRESS], found);
 	connection_end(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
 	found->by_hook = leave_hides(p, ends.end[BH_EGRESS].ifindex);
 	return 0;
@@ -277,6 +280,10 @@ BPF_GLOBAL int leave_judge(struct packet *p)
 	c.initiator = p->reply ? !p->from : p->from;
 	c.flags = c.found.by_hook ? BH_CT_BY_INGRESS : 0;
 	ct = ct_find(p);
+	p->lives = ct && READ_ONCE(ct->verdict[BH_EGRESS]) & BH_CT_ALLOW;
+	reason = connection_name(p, &c);
+	if (reason)
+		return reason;
 	if (!ct)
 		return leave_new(p, &c, leave_is_kept(p, &c));
 	if (!!(READ_ONCE(ct->verdict[BH_EGRESS]) & BH_CT_INITIATOR) == c.initiator) {
@@ -316,9 +323,15 @@ BPF_GLOBAL int leave_known(struct packet *p)
 
 static __always_inline int leave_flow(struct __sk_buff *skb, struct packet *p)
 {
+	int reason;
+
 	if (leave_known(p))
 		return BH_PASS_ESTABLISHED;
 	p->told = netfilter_ask(skb, p);
+	reason = leave_judge(p);
+	if (likely(reason != CONNECTION_ASKS_NAMES))
+		return reason;
+	p->named = domain_ask(p);
 	return leave_judge(p);
 }
 

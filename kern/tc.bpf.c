@@ -12,6 +12,7 @@
 #include "audit.h"
 #include "confine.h"
 #include "datagram.h"
+#include "dns.h"
 #include "doubt.h"
 #include "fragment.h"
 #include "icmp.h"
@@ -63,8 +64,12 @@ static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 {
 	int reason = tc_once(p);
 
-	/* A judgement may need an answer of the kernel first, or another key (ask.h). A packet is
-	 * judged three times at most. */
+	/* A judgement may need an answer of the kernel first, another key, or the names that an
+	 * endpoint has learned (ask.h). A packet is judged four times at most. */
+	if (likely(reason < BH_REASONS))
+		return reason;
+	ask_again(skb, p, reason);
+	reason = tc_once(p);
 	if (likely(reason < BH_REASONS))
 		return reason;
 	ask_again(skb, p, reason);
@@ -154,7 +159,10 @@ static __always_inline int tc_judge(struct __sk_buff *skb, struct packet *p, int
 		reason = tc_class(skb, p);
 	if (!p->generation && bh_reason_drops(reason))
 		reason = BH_PASS_OPEN;
-	return tc_settle(skb, p, reason);
+	reason = tc_settle(skb, p, reason);
+	if (reason == TC_PASS)
+		dns_see(skb, p);
+	return reason;
 }
 
 /* Passes a packet of an open connection. @from: the end of the key that sent it; @word: the

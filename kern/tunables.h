@@ -26,6 +26,10 @@ const volatile __u32 timeout_denied = SECONDS(120); /* the life of a connection 
 						     * policy denies */
 const volatile __u32 timeout_fragment = SECONDS(30);
 
+const volatile __u32 dns_grace = SECONDS(30); /* beyond the TTL, for new connections */
+const volatile __u32 dns_aliases = 0; /* 0 or 1: the names along a chain of CNAMEs count, too */
+const volatile __u64 domain_key[2] = {0, 0}; /* of domain_hash.h; the loader's, at random */
+
 const volatile __u64 ct_seed = BH_CT_MIX; /* odd; the loader's, at random */
 const volatile __u32 ct_room = BH_CT_CONNECTIONS; /* connections that bh_ct is to hold */
 const volatile __u32 ct_buckets = BH_CT_BUCKETS(BH_CT_CONNECTIONS);

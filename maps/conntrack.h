@@ -74,6 +74,9 @@ _Static_assert(sizeof(struct bh_ct_key) == 40, "struct bh_ct_key");
 /* UDP between an endpoint and an address of this node, which may be masquerading: the entry serves
  * no packet before the kernel's conntrack has said whose the packet is. */
 #define BH_CT_ASKS (1u << 6)
+/* A connection to a DNS resolver: no packet of it takes the fast path, so that answers teach
+ * (dns.h). */
+#define BH_CT_DNS (1u << 7)
 #define BH_CT_SERVICE (1u << 8) /* a call to a Service: judged where its backend is known */
 #define BH_CT_BY_MAC (1u << 9) /* the end was identified by the frame's MAC */
 #define BH_CT_FLAGS 0xfffu

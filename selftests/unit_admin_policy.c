@@ -21,6 +21,9 @@
 #define CNP_PORTS                                                                     \
 	CNP "  tier: Admin\n  priority: 7\n  subject: {namespaces: {}}\n  ingress:\n" \
 	    "  - action: Deny\n    from: [namespaces: {}]\n    protocols:\n"
+#define CNP_TO                                                                       \
+	CNP "  tier: Admin\n  priority: 7\n  subject: {namespaces: {}}\n  egress:\n" \
+	    "  - action: Accept\n    to:\n"
 
 #define SUBJECT "ANP admin 7 p ns(*) pods(*) ingress egress\n"
 #define IN_DENY SUBJECT " ingress[0] deny any-port\n"
@@ -29,6 +32,10 @@
 #define CNP_DENY                                                         \
 	"CNP admin 7 p ns(*) pods(*) ingress egress\n ingress[0] deny\n" \
 	"  peer namespaces ns(*) pods(*)\n"
+
+#define CNP_OUT "CNP admin 7 p ns(*) pods(*) ingress egress\n egress[0] allow"
+#define CNP_ACCEPT CNP_OUT " any-port\n"
+#define CNP_ACCEPT_PORTS CNP_OUT "\n"
 
 static const struct read_row admin[] = {
 	{"ANP: no rules", "  priority: 0\n  subject: {namespaces: {}}\n", NULL,
@@ -196,16 +203,16 @@ static const struct read_row peers_out[] = {
 	 "t:10: spec.egress[0].to[0].networks[2]: 10.0.0.0/8 is given twice", NULL},
 	{"ANP: a network that is no string", "    - networks: [{}, 10.0.0.0/8]\n",
 	 "t:10: spec.egress[0].to[0].networks[0]: must be a string", NULL},
-	{"ANP: domainNames", "    - domainNames: [kubernetes.io]\n",
-	 "t:10: spec.egress[0].to[0].domainNames: domain names are not enforced", NULL},
+	{"ANP: Deny with domainNames", "    - domainNames: [kubernetes.io]\n",
+	 "t:10: spec.egress[0].to[0].domainNames: a rule with domain names must allow", NULL},
 	{"ANP: nodes and networks at once", "    - {nodes: {}, networks: [10.0.0.0/8]}\n",
 	 "t:10: spec.egress[0].to[0]: must have exactly one of namespaces, pods, nodes", NULL},
 	{"ANP: a named port beside networks",
 	 "    - networks: [10.0.0.0/8]\n    ports: [namedPort: http]\n",
-	 "t:8: spec.egress[0]: a named port beside nodes or networks", NULL},
+	 "t:8: spec.egress[0]: a named port beside nodes, networks or domain names", NULL},
 	{"ANP: a named port beside nodes",
 	 "    - namespaces: {}\n    - nodes: {}\n    ports: [namedPort: http]\n",
-	 "t:8: spec.egress[0]: a named port beside nodes or networks", NULL},
+	 "t:8: spec.egress[0]: a named port beside nodes, networks or domain names", NULL},
 };
 
 static const struct read_row ports[] = {
@@ -265,6 +272,10 @@ static const struct read_row baseline[] = {
 	 "  peer self pods(*)\n"},
 	{"BANP: priority", "  priority: 1\n  subject: {namespaces: {}}\n",
 	 "t:5: spec.priority: unknown field", NULL},
+	{"BANP: domainNames",
+	 "  subject: {namespaces: {}}\n  egress:\n"
+	 "  - {action: Allow, to: [domainNames: [a.io]]}\n",
+	 "t:7: spec.egress[0].to[0].domainNames: unknown field", NULL},
 	{"BANP: Pass",
 	 "  subject: {namespaces: {}}\n  ingress:\n"
 	 "  - {action: Pass, from: [namespaces: {}]}\n",
@@ -311,11 +322,128 @@ static const struct read_row cluster[] = {
 	{"CNP: a named port beside nodes",
 	 "  tier: Admin\n  priority: 5\n  subject: {namespaces: {}}\n  egress:\n"
 	 "  - {action: Deny, to: [nodes: {}], protocols: [destinationNamedPort: a]}\n",
-	 "t:9: spec.egress[0]: a named port beside nodes or networks", NULL},
-	{"CNP: domainNames",
+	 "t:9: spec.egress[0]: a named port beside nodes, networks or domain names", NULL},
+};
+
+#define LABEL_63 "a23456789-123456789-123456789-123456789-123456789-123456789-123"
+#define NAME_253                           \
+	LABEL_63 "." LABEL_63 "." LABEL_63 \
+		 ".a23456789-123456789-123456789-123456789-123456789-123456789-1"
+
+/* Each row is the list of an Accept rule's domainNames on line 11, and what follows. */
+static const struct read_row names[] = {
+	{"names: exact, and below a name",
+	 "    - domainNames: [kubernetes.io, '*.kubernetes.io']\n", NULL,
+	 CNP_ACCEPT "  peer names *.kubernetes.io kubernetes.io\n"},
+	{"names: case is folded", "    - domainNames: [API.Example.ORG, '*.SVC.example.org']\n",
+	 NULL, CNP_ACCEPT "  peer names *.svc.example.org api.example.org\n"},
+	{"names: a dot at the end", "    - domainNames: [a.io., '*.b.io.']\n", NULL,
+	 CNP_ACCEPT "  peer names *.b.io a.io\n"},
+	{"names: alike but for case and dot", "    - domainNames: [a.io, A.io, a.io.]\n", NULL,
+	 CNP_ACCEPT "  peer names a.io\n"},
+	{"names: all of one label", "    - domainNames: ['*.com']\n", NULL,
+	 CNP_ACCEPT "  peer names *.com\n"},
+	{"names: underscores", "    - domainNames: [_dmarc.a_b.io]\n", NULL,
+	 CNP_ACCEPT "  peer names _dmarc.a_b.io\n"},
+	{"names: digits and hyphens", "    - domainNames: [1.2-3.4, xn--bcher-kva.example]\n", NULL,
+	 CNP_ACCEPT "  peer names 1.2-3.4 xn--bcher-kva.example\n"},
+	{"names: 253 bytes", "    - domainNames: [" NAME_253 "]\n", NULL,
+	 CNP_ACCEPT "  peer names " NAME_253 "\n"},
+	{"names: 253 bytes and a dot", "    - domainNames: [" NAME_253 ".]\n", NULL,
+	 CNP_ACCEPT "  peer names " NAME_253 "\n"},
+	{"names: 254 bytes", "    - domainNames: [" NAME_253 "a]\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"a23456789", NULL},
+	{"names: 254 bytes with the wildcard", "    - domainNames: ['*." NAME_253 "']\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"*.a2345", NULL},
+	{"names: a label of 64 bytes", "    - domainNames: [" LABEL_63 "4.io]\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"a23456789", NULL},
+	{"names: one label", "    - domainNames: [localhost]\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"localhost\" is no domain name", NULL},
+	{"names: one label and a dot", "    - domainNames: [localhost.]\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"localhost.\" is no domain name", NULL},
+	{"names: everything", "    - domainNames: ['*']\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"*\" is no domain name", NULL},
+	{"names: a wildcard of nothing", "    - domainNames: ['*.']\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"*.\" is no domain name", NULL},
+	{"names: a part of a label", "    - domainNames: ['a*.io']\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"a*.io\" is no domain name", NULL},
+	{"names: a wildcard in the middle", "    - domainNames: ['a.*.io']\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"a.*.io\" is no domain name", NULL},
+	{"names: two wildcards", "    - domainNames: ['*.*.io']\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"*.*.io\" is no domain name", NULL},
+	{"names: an empty label", "    - domainNames: [a..io]\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"a..io\" is no domain name", NULL},
+	{"names: two dots at the end", "    - domainNames: [a.io..]\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"a.io..\" is no domain name", NULL},
+	{"names: only a dot", "    - domainNames: [.]\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \".\" is no domain name", NULL},
+	{"names: empty", "    - domainNames: ['']\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"\" is no domain name", NULL},
+	{"names: a hyphen at the begin", "    - domainNames: [-a.io]\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"-a.io\" is no domain name", NULL},
+	{"names: a hyphen at the end of a label", "    - domainNames: [a-.io]\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"a-.io\" is no domain name", NULL},
+	{"names: an underscore at the end of a label", "    - domainNames: [a_.io]\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"a_.io\" is no domain name", NULL},
+	{"names: a space", "    - domainNames: ['a b.io']\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"a b.io\" is no domain name", NULL},
+	{"names: no ASCII", "    - domainNames: [b\303\274cher.io]\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"b\303\274cher.io\" is no domain name", NULL},
+	{"names: a URL", "    - domainNames: ['https://a.io']\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: \"https://a.io\" is no domain name", NULL},
+	{"names: twice", "    - domainNames: [a.io, b.io, a.io]\n",
+	 "t:11: spec.egress[0].to[0].domainNames[2]: a.io is given twice", NULL},
+	{"names: an empty list", "    - domainNames: []\n",
+	 "t:11: spec.egress[0].to[0].domainNames: must have one item at least", NULL},
+	{"names: no list", "    - domainNames: a.io\n",
+	 "t:11: spec.egress[0].to[0].domainNames: must be a list", NULL},
+	{"names: a number", "    - domainNames: [1.5]\n",
+	 "t:11: spec.egress[0].to[0].domainNames[0]: must be a string; quote it", NULL},
+	{"names: 25",
+	 "    - domainNames: [a.1, a.2, a.3, a.4, a.5, b.1, b.2, b.3, b.4, b.5, c.1, c.2, c.3,\n"
+	 "        c.4, c.5, d.1, d.2, d.3, d.4, d.5, e.1, e.2, e.3, e.4, e.5]\n",
+	 NULL,
+	 CNP_ACCEPT "  peer names a.1 a.2 a.3 a.4 a.5 b.1 b.2 b.3 b.4 b.5 c.1 c.2 c.3 c.4 c.5 d.1 "
+		    "d.2 d.3 d.4 d.5 e.1 e.2 e.3 e.4 e.5\n"},
+	{"names: 26",
+	 "    - domainNames: [a.1, a.2, a.3, a.4, a.5, b.1, b.2, b.3, b.4, b.5, c.1, c.2, c.3,\n"
+	 "        c.4, c.5, d.1, d.2, d.3, d.4, d.5, e.1, e.2, e.3, e.4, e.5, e.6]\n",
+	 "t:11: spec.egress[0].to[0].domainNames: has 26 items, more than the 25 allowed", NULL},
+	{"names: beside other peers", "    - networks: [10.0.0.0/8]\n    - domainNames: [a.io]\n",
+	 NULL, CNP_ACCEPT "  peer cidr 10.0.0.0/8\n  peer names a.io\n"},
+	{"names: in one peer with networks",
+	 "    - {networks: [10.0.0.0/8], domainNames: [a.io]}\n",
+	 "t:11: spec.egress[0].to[0]: must have exactly one of namespaces, pods, nodes, networks, "
+	 "domainNames",
+	 NULL},
+	{"names: a port beside",
+	 "    - domainNames: [a.io]\n    protocols: [tcp: {destinationPort: "
+	 "{number: 443}}]\n",
+	 NULL, CNP_ACCEPT_PORTS "  peer names a.io\n  port TCP/443-443\n"},
+	{"names: a port's name beside",
+	 "    - domainNames: [a.io]\n    protocols: [destinationNamedPort: https]\n",
+	 "t:9: spec.egress[0]: a named port beside nodes, networks or domain names", NULL},
+};
+
+static const struct read_row names_elsewhere[] = {
+	{"names: Deny",
 	 "  tier: Admin\n  priority: 5\n  subject: {namespaces: {}}\n  egress:\n"
-	 "  - {action: Accept, to: [domainNames: ['*.kubernetes.io']]}\n",
-	 "t:9: spec.egress[0].to[0].domainNames: domain names are not enforced", NULL},
+	 "  - {action: Deny, to: [domainNames: [a.io]]}\n",
+	 "t:9: spec.egress[0].to[0].domainNames: a rule with domain names must allow", NULL},
+	{"names: Pass",
+	 "  tier: Admin\n  priority: 5\n  subject: {namespaces: {}}\n  egress:\n"
+	 "  - {action: Pass, to: [domainNames: [a.io]]}\n",
+	 "t:9: spec.egress[0].to[0].domainNames: a rule with domain names must allow", NULL},
+	{"names: Baseline",
+	 "  tier: Baseline\n  priority: 5\n  subject: {namespaces: {}}\n  egress:\n"
+	 "  - {action: Accept, to: [domainNames: [a.io]]}\n",
+	 NULL,
+	 "CNP baseline 5 p ns(*) pods(*) ingress egress\n egress[0] allow any-port\n"
+	 "  peer names a.io\n"},
+	{"names: ingress",
+	 "  tier: Admin\n  priority: 5\n  subject: {namespaces: {}}\n  ingress:\n"
+	 "  - {action: Accept, from: [domainNames: [a.io]]}\n",
+	 "t:9: spec.ingress[0].from[0].domainNames: unknown field", NULL},
 };
 
 static const struct read_row protocols[] = {
@@ -439,6 +567,8 @@ int main(void)
 		READ_TABLE(READ_YAML, ANP_PORTS, ports),
 		READ_TABLE(READ_YAML, BANP, baseline),
 		READ_TABLE(READ_YAML, CNP, cluster),
+		READ_TABLE(READ_YAML, CNP_TO, names),
+		READ_TABLE(READ_YAML, CNP, names_elsewhere),
 		READ_TABLE(READ_YAML, CNP_PORTS, protocols),
 		READ_TABLE(READ_YAML, ANP "  priority: 7\n  subject: {namespaces: {}}\n",
 			   admin_limits),

@@ -195,7 +195,7 @@ struct corruption {
 	ROW("requirements[0]", requirement_values, p->requirements[0].values.n = 0)             \
 	ROW("requirements[0]", requirement_far, p->requirements[0].values.at = 8)               \
 	ROW("requirements[1]", requirement_extra, p->requirements[1].values.n = 1)              \
-	ROW("clauses[0]", clause_kind, p->clauses[0].kind = 2)                                  \
+	ROW("clauses[0]", clause_kind, p->clauses[0].kind = 3)                                  \
 	ROW("clauses[0]", clause_ns, p->clauses[0].ns = 5000)                                   \
 	ROW("clauses[0]", clause_pods, p->clauses[0].pods.n = 3)                                \
 	ROW("clauses[0]", clause_wrap, p->clauses[0].namespaces.at = UINT32_MAX)                \
@@ -264,7 +264,7 @@ struct corruption {
 	ROW("segments[0]", segment_id, p->segments[0].id = 0)                                   \
 	ROW("segments[1]", segment_twice, p->segments[1].id = 1)                                \
 	ROW("segments[5]", segment_next, p->segments[5].id = p->next_segment)                   \
-	ROW("segments[0]", segment_flags, p->segments[0].flags = 32)                            \
+	ROW("segments[0]", segment_flags, p->segments[0].flags = 64)                            \
 	ROW("segments[0]", segment_policy, p->segments[0].flags |= BH_SEGMENT_POLICY(INGRESS))  \
 	ROW("segments[5]", segment_audited, p->segments[5].flags = BH_SEGMENT_AUDITED(INGRESS)) \
 	ROW("segments[0]", segment_born, p->segments[0].create_generation = 3)                  \
@@ -337,7 +337,14 @@ struct corruption {
 	ROW("frontends[1]", frontend_far, p->frontends[1].service_port = 2)                     \
 	ROW("frontends[1]", frontend_port, p->frontends[1].port = 0)                            \
 	ROW("frontends[1]", frontend_flags, p->frontends[1].flags = 8)                          \
-	ROW("service_cidrs[0]", service_cidr, p->service_cidrs[0].length = 96)
+	ROW("service_cidrs[0]", service_cidr, p->service_cidrs[0].length = 96)                  \
+	ROW("resolvers[0]", resolver, p->resolvers[0].length = 127)                             \
+	ROW("domains[0]", domain_name, p->domains[0].name = 0)                                  \
+	ROW("domains[1]", domain_twice, p->domains[1] = p->domains[0])                          \
+	ROW("domains[0]", domain_class, p->domains[0].class = 0)                                \
+	ROW("domains[0]", domain_from, p->domains[0].from = 6)                                  \
+	ROW("domains[0]", domain_gone, p->domains[0].from = 4)                                  \
+	ROW("domains[0]", domain_segment, p->domains[0].segment = 1)
 
 #define ROW(what, name, change)        \
 	static void break_##name(void) \

@@ -10,6 +10,7 @@
 
 #include "compile/compile.h"
 #include "compile/lint.h"
+#include "compile/suffix.h"
 #include "input/input.h"
 
 /* The comments count the lines that findings are at. */
@@ -31,6 +32,14 @@ struct found {
 	struct policy *policy;
 };
 
+/* In the form of the Public Suffix List. */
+static const char list[] = "// ===BEGIN ICANN DOMAINS===\n"
+			   "uk\nco.uk\n*.ck\n!www.ck\nk12.ca.us\n"
+			   "// ===END ICANN DOMAINS===\n"
+			   "// ===BEGIN PRIVATE DOMAINS===\n"
+			   "*.compute.rented.example\npages.hosted.example // a comment\n"
+			   "// ===END PRIVATE DOMAINS===\n";
+
 static void look(const char *text, struct found *found)
 {
 	struct diag diag = {.to = stderr};
@@ -41,7 +50,7 @@ static void look(const char *text, struct found *found)
 			 0);
 	assert_int_equal(cluster_finish(&found->cluster, &diag), 0);
 	assert_int_equal(compile_cluster(&found->cluster, NULL, &diag, &found->policy), 0);
-	assert_int_equal(lint(&found->cluster, found->policy, &found->findings), 0);
+	assert_int_equal(lint(&found->cluster, found->policy, list, &found->findings), 0);
 }
 
 static void found_free(struct found *found)
@@ -107,11 +116,111 @@ static void nothing(void **state)
 	found_free(&found);
 }
 
+static void kinds_of_suffixes(void **state)
+{
+	static const struct {
+		const char *name;
+		enum suffix_kind with, without; /* the list */
+	} wanted[] = {
+		{"com", SUFFIX_PUBLIC, SUFFIX_PUBLIC},
+		{"uk", SUFFIX_PUBLIC, SUFFIX_PUBLIC},
+		{"co.uk", SUFFIX_PUBLIC, SUFFIX_PUBLIC},
+		{"com.au", SUFFIX_PUBLIC, SUFFIX_PUBLIC},
+		{"ca.us", SUFFIX_PUBLIC, SUFFIX_OWN}, /* above k12.ca.us */
+		{"k12.ca.us", SUFFIX_PUBLIC, SUFFIX_OWN},
+		{"x.ck", SUFFIX_PUBLIC, SUFFIX_OWN}, /* of *.ck */
+		{"www.ck", SUFFIX_OWN, SUFFIX_OWN}, /* its exception */
+		{"x.www.ck", SUFFIX_OWN, SUFFIX_OWN},
+		{"amazonaws.com", SUFFIX_SHARED, SUFFIX_SHARED},
+		{"api.amazonaws.com", SUFFIX_OWN, SUFFIX_OWN},
+		{"notamazonaws.com", SUFFIX_OWN, SUFFIX_OWN},
+		{"azure.com", SUFFIX_SHARED, SUFFIX_SHARED}, /* above cloudapp.azure.com */
+		{"rented.example", SUFFIX_SHARED, SUFFIX_OWN},
+		{"compute.rented.example", SUFFIX_SHARED, SUFFIX_OWN},
+		{"eu.compute.rented.example", SUFFIX_SHARED, SUFFIX_OWN},
+		{"a.eu.compute.rented.example", SUFFIX_OWN, SUFFIX_OWN},
+		{"pages.hosted.example", SUFFIX_SHARED, SUFFIX_OWN},
+		{"ages.hosted.example", SUFFIX_OWN, SUFFIX_OWN},
+		{"example.com", SUFFIX_OWN, SUFFIX_OWN},
+		{"svc.example.org", SUFFIX_OWN, SUFFIX_OWN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		print_message("# %s\n", wanted[i].name);
+		assert_int_equal(suffix_kind(list, wanted[i].name), wanted[i].with);
+		assert_int_equal(suffix_kind(NULL, wanted[i].name), wanted[i].without);
+	}
+}
+
+#define NAMES_WORLD "[endpoint shop/db]\nip = 10.0.0.1\nlabels = role=db\n" /* 3 lines */
+#define NAMES                                                                                \
+	"[cluster-network-policy out]\ntier = Admin\npriority = 5\nsubject = namespaces()\n" \
+	"egress = Accept to names(%s) ports TCP/443\n" /* line 8 */
+#define DENY "egress = Deny to cidr(0.0.0.0/0), cidr(::/0)\n"
+#define DNS "egress = Accept to cidr(10.0.0.2/32) ports UDP/53\n"
+
+static void rules_by_names(void **state)
+{
+	static const struct {
+		const char *names, *after, *check, *text; /* check NULL: no finding */
+		unsigned int line;
+	} wanted[] = {
+		{"api.example.com, *.svc.example.org", DNS DENY, NULL, NULL, 0},
+		{"co.uk, com.au", DNS DENY, NULL, NULL, 0}, /* no wildcards */
+		{"a.io", DNS "egress = Deny to cidr(0.0.0.0/0)\n", NULL, NULL, 0},
+		{"api.example.com, *.com", DNS DENY, "public-suffix",
+		 "*.com allows strangers' hosts: anybody can register a name below com", 8},
+		{"*.k12.ca.us", DNS DENY, "public-suffix",
+		 "*.k12.ca.us allows strangers' hosts: anybody can register a name below k12.ca.us",
+		 8},
+		{"*.amazonaws.com", DNS DENY, "shared-host",
+		 "*.amazonaws.com allows strangers' hosts: every customer of the provider has "
+		 "names "
+		 "below amazonaws.com",
+		 8},
+		{"a.io", DENY, "no-dns",
+		 "its pods may call hosts by name, and may send no DNS query: nobody lets them at "
+		 "UDP/53",
+		 4},
+		{"a.io", DNS, "names-no-deny",
+		 "allows names to pods that reach every address anyway: no rule denies them the "
+		 "others",
+		 8},
+		{"a.io", "egress = Deny to cidr(0.0.0.0/0), cidr(::/0) ports TCP/80\n",
+		 "names-no-deny",
+		 "allows names to pods that reach every address anyway: no rule denies them the "
+		 "others",
+		 8},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		char text[1000];
+		struct found found;
+
+		snprintf(text, sizeof(text), NAMES_WORLD NAMES "%s", wanted[i].names,
+			 wanted[i].after);
+		look(text, &found);
+		for (size_t k = 0; k < found.findings.n; k++)
+			print_message("# row %zu: %s\n", i, found.findings.at[k].text);
+		assert_int_equal(found.findings.n, !!wanted[i].check);
+		if (wanted[i].check) {
+			assert_string_equal(found.findings.at[0].check, wanted[i].check);
+			assert_string_equal(found.findings.at[0].text, wanted[i].text);
+			assert_int_equal(found.findings.at[0].where.line, wanted[i].line);
+		}
+		found_free(&found);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_check),
 		cmocka_unit_test(nothing),
+		cmocka_unit_test(kinds_of_suffixes),
+		cmocka_unit_test(rules_by_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

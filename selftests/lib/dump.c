@@ -76,8 +76,8 @@ static void dump_endpoint(FILE *to, const char *kind, const struct endpoint *end
 
 static void dump_peer(FILE *to, const struct peer *peer)
 {
-	static const char *const scopes[] = {"own",  "namespaces", "self",  "not-self",
-					     "same", "not-same",   "nodes", "cidr"};
+	static const char *const scopes[] = {"own",	 "namespaces", "self", "not-self", "same",
+					     "not-same", "nodes",      "cidr", "names"};
 	char text[ADDRESS_TEXT];
 
 	fprintf(to, "  peer %s", scopes[peer->scope]);
@@ -221,6 +221,11 @@ char *dump_cluster(const struct cluster *cluster)
 		dump_service(to, &cluster->services[i]);
 	for (size_t i = 0; i < cluster->n_slices; i++)
 		dump_slice(to, &cluster->slices[i]);
+	for (size_t i = 0; i < cluster->n_resolvers; i++) {
+		char text[ADDRESS_TEXT];
+
+		fprintf(to, "resolver %s\n", address_print(&cluster->resolvers[i], text));
+	}
 	for (size_t i = 0; i < cluster->n_service_cidrs; i++) {
 		char text[ADDRESS_TEXT];
 

@@ -65,7 +65,8 @@ static struct policy_service services[2];
 static struct policy_service_port service_ports[2];
 static struct policy_backend backends[3];
 static struct policy_frontend frontends[2];
-static struct policy_cidr service_cidrs[1];
+static struct policy_cidr service_cidrs[1], resolvers[1];
+static struct policy_domain domains[2];
 
 enum { WORLD, DB, CLIENT, OUTSIDE, GONE, WEB };
 /* Classes: db as a subject, then everyone as a peer. */
@@ -267,6 +268,9 @@ static void make_services(void)
 		.port = 30379, .protocol = 6, .flags = POLICY_FRONTEND_EXTERNAL};
 	frontends[1] = (struct policy_frontend){sample_address("10.96.0.1"), 0, 6379, 6, 0};
 	service_cidrs[0] = (struct policy_cidr){sample_address("10.96.0.0"), 108};
+	resolvers[0] = (struct policy_cidr){sample_address("10.96.0.10"), 128};
+	domains[0] = (struct policy_domain){string("*.example.com"), DB_OUT, WORLD, OUTSIDE};
+	domains[1] = (struct policy_domain){string("api.example.com"), DB_OUT, WORLD, OUTSIDE};
 }
 
 struct policy *sample_policy(void)

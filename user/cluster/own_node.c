@@ -121,7 +121,7 @@ static struct node_options for_delta(const struct own_node *node)
 {
 	struct node_options options = *node->options;
 
-	options.n_uplinks = options.n_settings = 0;
+	options.n_uplinks = options.n_resolvers = options.n_settings = 0;
 	return options;
 }
 

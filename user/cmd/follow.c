@@ -13,11 +13,22 @@
 
 #define RECORDS "/run/bulkhead/endpoints.d"
 
-enum { KUBECONFIG_ID = PIN_ID + 1, RECORDS_ID, ONCE_ID, LISTEN_ID, HEALTH_ID, AUDIT_ID };
+enum {
+	KUBECONFIG_ID = PIN_ID + 1,
+	RECORDS_ID,
+	ONCE_ID,
+	LISTEN_ID,
+	HEALTH_ID,
+	AUDIT_ID,
+	RESOLVER_ID,
+};
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "this node's name, else the host's"},
 	{'u', "uplink", "IFACE", "an uplink (repeatable); else those of the default routes"},
+	{RESOLVER_ID, "resolver", "ADDRESS",
+	 "a DNS server whose answers teach domain names (repeatable); else the Service "
+	 "kube-system/kube-dns, else those of the node's resolv.conf"},
 	PIN_OPTION,
 	{KUBECONFIG_ID, "kubeconfig", "FILE",
 	 "the file that says where the API server is; else $KUBECONFIG, a pod's service account, "
@@ -35,10 +46,11 @@ static const struct command_option options[] = {
 
 static int run(struct call *call)
 {
-	const char **uplinks = calloc(call->argc, sizeof(*uplinks));
+	const char **uplinks = calloc(2 * call->argc, sizeof(*uplinks));
 	struct follow_options follow = {.records = RECORDS,
 					.metrics = metrics_write,
 					.load.uplinks = uplinks,
+					.load.resolvers = uplinks + call->argc,
 					.load.seal = true,
 					.load.late = true};
 	struct diag_log log = {0};
@@ -53,6 +65,8 @@ static int run(struct call *call)
 			follow.node = call->value;
 		else if (option == 'u')
 			uplinks[follow.load.n_uplinks++] = call->value;
+		else if (option == RESOLVER_ID)
+			uplinks[call->argc + follow.load.n_resolvers++] = call->value;
 		else if (option == PIN_ID)
 			follow.load.pin = call->value;
 		else if (option == KUBECONFIG_ID)

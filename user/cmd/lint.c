@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* `bulkhead lint`: reports policies that are valid and probably not what their author meant. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cmd/command.h"
 #include "cmd/inputs.h"
@@ -8,6 +9,27 @@
 #include "cmd/screen.h"
 #include "compile/compile.h"
 #include "compile/lint.h"
+
+/* Debian's package publicsuffix. */
+#define SUFFIXES "/usr/share/publicsuffix/public_suffix_list.dat"
+
+/* Returns the Public Suffix List, to be freed. NULL: this machine has none. */
+static char *read_suffixes(void)
+{
+	FILE *file = fopen(SUFFIXES, "re");
+	char *text = NULL;
+	size_t size = 0;
+
+	if (!file)
+		return NULL;
+	/* the file has no NUL, so that one piece is all of it */
+	if (getdelim(&text, &size, '\0', file) < 0) {
+		free(text);
+		text = NULL;
+	}
+	fclose(file);
+	return text;
+}
 
 static struct json_object *finding_json(const struct lint_finding *finding)
 {
@@ -44,6 +66,7 @@ static int run(struct call *call)
 {
 	struct lint_findings findings = {0};
 	struct policy *policy = NULL;
+	char *suffixes = NULL;
 	struct cluster cluster;
 	struct diag diag = command_diag();
 	int error, status;
@@ -57,10 +80,13 @@ static int run(struct call *call)
 	error = inputs_cluster(call->operands, call->n_operands, &cluster, &diag);
 	if (!error)
 		error = compile_cluster(&cluster, NULL, &diag, &policy);
-	if (!error)
-		error = lint(&cluster, policy, &findings);
+	if (!error) {
+		suffixes = read_suffixes();
+		error = lint(&cluster, policy, suffixes, &findings);
+	}
 	status = error ? status_of(error) : report(call, &findings);
 	lint_free(&findings);
+	free(suffixes);
 	policy_free(policy);
 	cluster_free(&cluster);
 	return status;

@@ -212,12 +212,16 @@ enum {
 	STATE_ID,
 	RESTORE_ID,
 	DRY_RUN_ID,
+	RESOLVER_ID,
 };
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "this node's name; else the input's, the last load's, or the host's"},
 	{'u', "uplink", "IFACE",
 	 "an uplink (repeatable); else the input's, else those of the default routes"},
+	{RESOLVER_ID, "resolver", "ADDRESS",
+	 "a DNS server whose answers teach domain names (repeatable); else the input's, else the "
+	 "Service kube-system/kube-dns, else those of the node's resolv.conf"},
 	PIN_OPTION,
 	{STAGE_ID, "stage", NULL,
 	 "install the policy's segments beside the policy in force, and put no endpoint into them "
@@ -249,7 +253,7 @@ static const struct command_option options[] = {
 
 struct lists {
 	/* Each option takes two arguments or one, so none occurs more than argc times. */
-	const char **uplinks, **settings, **audited, **policies;
+	const char **uplinks, **settings, **audited, **policies, **resolvers;
 };
 
 static void take_option(const struct call *call, int option, const struct lists *lists,
@@ -263,6 +267,9 @@ static void take_option(const struct call *call, int option, const struct lists 
 		break;
 	case 'u':
 		lists->uplinks[node->n_uplinks++] = call->value;
+		break;
+	case RESOLVER_ID:
+		lists->resolvers[node->n_resolvers++] = call->value;
 		break;
 	case PIN_ID:
 		node->pin = call->value;
@@ -313,15 +320,16 @@ static void check_request(const struct call *call, const struct request *request
 {
 	const struct node_options *node = &request->node;
 
-	if (request->restore && (call->n_operands || request->stage || request->activate ||
-				 node->name || node->n_uplinks || node->n_settings || node->audit ||
-				 request->n_audited || request->n_policies))
+	if (request->restore &&
+	    (call->n_operands || request->stage || request->activate || node->name ||
+	     node->n_uplinks || node->n_resolvers || node->n_settings || node->audit ||
+	     request->n_audited || request->n_policies))
 		call_usage_error(call,
 				 "--restore loads the policy that was kept, and takes no INPUT");
 	if (request->restore && !request->state)
 		call_usage_error(call, "--restore with --pin needs --state FOLDER");
-	if (request->activate && (call->n_operands || request->stage || request->n_audited ||
-				  request->n_policies))
+	if (request->activate &&
+	    (call->n_operands || request->stage || request->n_audited || request->n_policies))
 		call_usage_error(call,
 				 "--activate takes no INPUT: it puts the staged policy in force");
 	if (!call->n_operands && !request->activate && !request->restore)
@@ -330,8 +338,8 @@ static void check_request(const struct call *call, const struct request *request
 
 static int run(struct call *call)
 {
-	const char **arguments = calloc(call->argc, 4 * sizeof(*arguments));
-	struct lists lists = {arguments, arguments, arguments, arguments};
+	const char **arguments = calloc(call->argc, 5 * sizeof(*arguments));
+	struct lists lists = {arguments, arguments, arguments, arguments, arguments};
 	struct request request = {0};
 	int option, status;
 
@@ -340,7 +348,9 @@ static int run(struct call *call)
 	lists.settings += call->argc;
 	lists.audited += 2 * call->argc;
 	lists.policies += 3 * call->argc;
+	lists.resolvers += 4 * call->argc;
 	request.node.uplinks = lists.uplinks;
+	request.node.resolvers = lists.resolvers;
 	request.node.settings = lists.settings;
 	request.audited = lists.audited;
 	request.policies = lists.policies;

@@ -379,6 +379,8 @@ static int report_all(struct metrics *metrics)
 	if (!error)
 		error = metrics_drops(metrics);
 	if (!error)
+		error = metrics_dns(metrics);
+	if (!error)
 		error = report_policies(metrics);
 	return error ? error : metrics_audits(metrics);
 }

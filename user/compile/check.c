@@ -148,10 +148,12 @@ static const char *check_clause(struct check *check, size_t i)
 	const struct policy *policy = check->policy;
 	const struct policy_clause *clause = &policy->clauses[i];
 
-	if (clause->kind > CLAUSE_ADDRESSES || clause->pad)
+	if (clause->kind > CLAUSE_DOMAIN || clause->pad)
 		return "no such kind";
 	if (!is_string(check, clause->ns))
 		return "no such namespace";
+	if (clause->kind == CLAUSE_DOMAIN && !clause->ns)
+		return "no domain name";
 	if (!in_table(clause->namespaces, policy->n_requirements) ||
 	    !in_table(clause->pods, policy->n_requirements))
 		return "no such requirements";
@@ -257,7 +259,7 @@ static const char *check_given_peer(struct check *check, size_t i)
 	const struct policy *policy = check->policy;
 	const struct policy_given_peer *peer = &policy->given_peers[i];
 
-	if (peer->scope > PEER_CIDR)
+	if (peer->scope > PEER_DOMAINS)
 		return "no such scope";
 	if (!is_prefix(&peer->address, peer->length))
 		return "not a prefix";
@@ -479,7 +481,8 @@ static const char *check_segment(struct check *check, size_t i)
 		return "ID out of range";
 	if (i && segment[-1].id >= segment->id)
 		return "out of order";
-	if (segment->pad || segment->flags & ~(BH_SEGMENT_EXTERNAL | selected | audited) ||
+	if (segment->pad ||
+	    segment->flags & ~(BH_SEGMENT_EXTERNAL | BH_SEGMENT_DOMAINS | selected | audited) ||
 	    (segment->flags & BH_SEGMENT_EXTERNAL && segment->flags & selected) ||
 	    (segment->flags & audited) >> 2 & ~segment->flags)
 		return "unknown flags";
@@ -562,11 +565,16 @@ static const char *check_address(struct check *check, size_t i)
 	return has_variation(policy, segment, address->variation) ? NULL : "no such variation";
 }
 
+static bool is_external(const struct policy *policy, uint32_t segment)
+{
+	return segment < policy->n_segments && !policy->segments[segment].delete_generation &&
+	       policy->segments[segment].flags & BH_SEGMENT_EXTERNAL;
+}
+
 static const char *check_prefix(struct check *check, size_t i)
 {
 	const struct policy *policy = check->policy;
 	const struct policy_prefix *prefix = &policy->prefixes[i];
-	const struct policy_segment *segment;
 	int order;
 
 	if (!is_prefix(&prefix->address, prefix->length))
@@ -576,12 +584,27 @@ static const char *check_prefix(struct check *check, size_t i)
 	order = i ? memcmp(&prefix[-1].address, &prefix->address, sizeof(prefix->address)) : -1;
 	if (order > 0 || (!order && prefix[-1].length >= prefix->length))
 		return "out of order";
-	if (prefix->segment >= policy->n_segments)
-		return "no such segment";
-	segment = &policy->segments[prefix->segment];
-	if (segment->delete_generation || !(segment->flags & BH_SEGMENT_EXTERNAL))
-		return "not a segment of addresses";
-	return NULL;
+	return is_external(policy, prefix->segment) ? NULL : "not a segment of addresses";
+}
+
+static const char *check_domain(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const struct policy_domain *domain = &policy->domains[i];
+	int order;
+
+	if (!is_name(check, domain->name))
+		return "no name";
+	order = i ? order_names(check, domain[-1].name, domain->name) : -1;
+	if (!domain->class || !is_class(check, domain->class))
+		return "no such class";
+	if (order > 0 ||
+	    (!order && (domain[-1].class > domain->class ||
+			(domain[-1].class == domain->class && domain[-1].from >= domain->from))))
+		return "out of order";
+	return is_external(policy, domain->from) && is_external(policy, domain->segment)
+		       ? NULL
+		       : "not a segment of addresses";
 }
 
 static const char *check_pair(struct check *check, size_t i)
@@ -745,6 +768,11 @@ static const char *check_service_cidr(struct check *check, size_t i)
 	return is_prefix(&cidr->address, cidr->length) ? NULL : "not a prefix";
 }
 
+static const char *check_resolver(struct check *check, size_t i)
+{
+	return check->policy->resolvers[i].length == 128 ? NULL : "not an address";
+}
+
 /* The highest bit of an ID marks another lineage in the maps (maps/blob.h). */
 static bool is_next_id(uint32_t id)
 {
@@ -819,6 +847,7 @@ static const struct {
 	CHECK(endpoints, check_endpoint),
 	CHECK(addresses, check_address),
 	CHECK(prefixes, check_prefix),
+	CHECK(domains, check_domain),
 	CHECK(pairs, check_pair),
 	CHECK(named, check_named),
 	CHECK(by_namespace, check_by_namespace),
@@ -828,6 +857,7 @@ static const struct {
 	CHECK(backends, check_backend),
 	CHECK(frontends, check_frontend),
 	CHECK(service_cidrs, check_service_cidr),
+	CHECK(resolvers, check_resolver),
 #undef CHECK
 };
 

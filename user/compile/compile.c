@@ -74,6 +74,7 @@ void compiler_free(struct compiler *c)
 	array_free(&c->negative_names);
 	array_free(&c->named_rules);
 	array_free(&c->regions);
+	array_free(&c->domains);
 	array_free(&c->segments);
 	array_free(&c->addresses);
 	array_free(&c->peers);

@@ -7,6 +7,7 @@
  *   prefixes.c  CIDRs → the regions of the address space that they tell apart
  *   members.c   endpoints and regions → which matchers they are listed by
  *   segments.c  equal lists → segments, their classes as subject and as peer
+ *   domains.c   regions × subjects' domain names → the segments of learned addresses
  *   ports.c     matching rules → one verdict a port
  *   audit.c     what policies that are only audited would deny
  *   reach.c     subjects × peers → the pairs that differ from the fallback
@@ -35,7 +36,7 @@ void numbers_sort(numbers_t *numbers); /* sorts ascending, keeps each once */
 
 struct clause {
 	enum policy_clause_kind kind;
-	const char *ns; /* NULL: `namespaces` selects them */
+	const char *ns; /* NULL: `namespaces` selects them; CLAUSE_DOMAIN: the name */
 	struct selector namespaces, pods;
 	struct cidr cidr; /* CLAUSE_ADDRESSES */
 	const struct cidr *except;
@@ -51,6 +52,7 @@ struct matcher {
 	bool subject; /* it selects subjects of a policy */
 	bool own; /* it is a NetworkPolicy rule's peers, chosen by selectors */
 	bool common; /* it is other peers: of admin tiers, CIDRs, negative ones */
+	bool domains; /* a clause of it is a domain name */
 	uint32_t units; /* 1 + the first in compiler.units; 0: none */
 	uint32_t names; /* 1 + a set in compiler.names: port names that egress rules use of its
 			   members */
@@ -121,6 +123,7 @@ struct subject {
 	uint32_t fallback[2]; /* common part: verdict list for unlisted peers, [0] endpoints, [1]
 			       * external */
 	uint32_t pairs, n_pairs; /* common part: range of compiler.common_pairs, sorted by peer */
+	bool domains; /* common part: egress rules of it use domain names */
 	uint32_t id; /* 0: none of its rules lists peers */
 	bool left_out; /* a policy of it is over a budget: its pairs are not complete */
 };
@@ -141,6 +144,14 @@ struct verdict_list {
 
 struct common_pair {
 	uint32_t peer, verdicts;
+};
+
+/* To the subject, addresses of the segment `from` that it has learned by the name are in
+ * `segment`. */
+struct domain {
+	const char *name;
+	uint32_t subject; /* a common part */
+	uint32_t from, segment; /* numbers in compiler.segments; `from` is a region's */
 };
 
 struct endpoint_address {
@@ -176,6 +187,7 @@ struct compiler {
 	numbers_t named_rules; /* egress rules for any peer that use port names */
 
 	ARRAY(struct region) regions; /* sorted by address and length */
+	ARRAY(struct domain) domains;
 
 	struct intern sets; /* sets of numbers, sorted */
 	struct intern names; /* sets of port names, as sorted indexes of port_names */
@@ -249,6 +261,9 @@ void segments_build(struct compiler *c);
 void segments_begin(struct compiler *c);
 uint32_t segments_add(struct compiler *c, uint32_t set, bool external);
 void segments_place(struct compiler *c);
+
+/* domains.c: adds the segments of addresses that are learned by a name, after the regions'. */
+void domains_build(struct compiler *c);
 
 /*
  * Who isolates a subject in a direction, in one number: bit 0 if a policy or the namespace does,

@@ -42,6 +42,9 @@ static const struct key_part keys[] = {
 	BY(addresses, address),
 	BY(prefixes, address),
 	BY(prefixes, length),
+	BY(domains, name),
+	BY(domains, class),
+	BY(domains, from),
 	BY(rules, id),
 	BY(audits, id),
 	BY(given, ns),
@@ -73,6 +76,8 @@ static const struct key_part keys[] = {
 	BY(frontends, protocol),
 	BY(service_cidrs, address),
 	BY(service_cidrs, length),
+	BY(resolvers, address),
+	BY(resolvers, length),
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(*keys))
@@ -88,7 +93,8 @@ static const enum blob_table order[] = {
 	BLOB_TABLE_addresses,	  BLOB_TABLE_prefixes,	    BLOB_TABLE_pairs,
 	BLOB_TABLE_named,	  BLOB_TABLE_by_namespace,  BLOB_TABLE_by_matchers,
 	BLOB_TABLE_services,	  BLOB_TABLE_service_ports, BLOB_TABLE_frontends,
-	BLOB_TABLE_service_cidrs, BLOB_TABLE_audits,
+	BLOB_TABLE_service_cidrs, BLOB_TABLE_audits,	    BLOB_TABLE_resolvers,
+	BLOB_TABLE_domains,
 };
 
 struct writer {

@@ -437,6 +437,38 @@ static void put_named(struct extender *e, const uint32_t *resolution_ids)
 	}
 }
 
+/* Returns the index in the policy of a segment of the compiler's. */
+static uint32_t segment_index(const struct extender *e, uint32_t number)
+{
+	const struct policy_segment *old;
+	const uint32_t id = lineage_segment(e->c.lineage, &e->c.segments.at[number].key, &old);
+
+	return policy_segment_by_id(e->policy, id) - e->policy->segments;
+}
+
+/* Adds the domains of new classes of subjects. */
+static void put_domains(struct extender *e)
+{
+	const struct policy *policy = e->job->policy;
+	const size_t n = policy->n_domains;
+
+	for (size_t i = 0; i < e->c.domains.n; i++) {
+		const struct domain *domain = &e->c.domains.at[i];
+		struct policy_domain record = {.class = e->c.subjects.at[domain->subject].id};
+		bool known = false;
+
+		for (size_t k = 0; k < n && !known; k++)
+			known = policy->domains[k].class == record.class;
+		if (known)
+			continue;
+		record.name = tables_string(&e->t, domain->name);
+		record.from = segment_index(e, domain->from);
+		record.segment = segment_index(e, domain->segment);
+		table_push(&e->t, domains, record);
+	}
+	tables_sort_domains(e->policy);
+}
+
 static void fill(struct extender *e)
 {
 	uint32_t *resolution_ids;
@@ -449,6 +481,7 @@ static void fill(struct extender *e)
 	audits_put(&e->t, e->job->policy);
 	free(resolution_ids);
 	tables_order(&e->t);
+	put_domains(e);
 	e->policy->n_by_matchers = 0;
 	tables_by_matchers(&e->t);
 	references_settle(e->policy);
@@ -483,6 +516,7 @@ static int extend(void *data)
 	if (!has_matchers(e) || !add_segments(e))
 		return -EILSEQ;
 	segments_place(&e->c);
+	domains_build(&e->c);
 	if (e->c.segments.n > SEGMENTS_MAX)
 		return -E2BIG;
 	reach_build(&e->c);

@@ -43,9 +43,7 @@ void lint_find(struct lint *lint, const char *check, const struct where *where, 
 		memory_exhausted();
 }
 
-/* Returns the first endpoint from @i on that a policy selects; the number of endpoints: there is
- * none. */
-static size_t next_subject(const struct lint *lint, const struct policy_object *object, size_t i)
+size_t lint_next_subject(const struct lint *lint, const struct policy_object *object, size_t i)
 {
 	while (i < lint->cluster->n_endpoints &&
 	       !match_subject(lint->cluster, object, &lint->cluster->endpoints[i]))
@@ -57,7 +55,7 @@ static void lint_subject(struct lint *lint, const struct policy_object *object)
 {
 	char name[FLOW_TEXT];
 
-	if (next_subject(lint, object, 0) == lint->cluster->n_endpoints)
+	if (lint_next_subject(lint, object, 0) == lint->cluster->n_endpoints)
 		lint_find(lint, "no-subject", &object->where, name_of(object, INGRESS, NULL, name),
 			  "selects no endpoint");
 }
@@ -81,6 +79,8 @@ static bool peer_selects(const struct lint *lint, const struct policy_object *ob
 	const struct cluster *cluster = lint->cluster;
 	bool any = false;
 
+	if (peer->scope == PEER_DOMAINS)
+		return true;
 	if (peer->scope == PEER_NODES) {
 		for (size_t i = 0; i < cluster->n_nodes && !any; i++)
 			any = selector_matches(&peer->nodes, &cluster->nodes[i].labels);
@@ -202,13 +202,15 @@ static void lint_rule(struct lint *lint, const struct policy_object *object,
 	name_of(object, direction, rule, name);
 	/* A rule that passes flows on leaves no trace in a verdict. */
 	if (!lint_matches(lint, object, rule, name) || rule->action == ACTION_PASS ||
-	    next_subject(lint, object, 0) == lint->cluster->n_endpoints)
+	    lint_next_subject(lint, object, 0) == lint->cluster->n_endpoints)
 		return;
 	if (object->audit)
 		return;
 	if (object->kind == POLICY_NETWORK_V1BETA1 && !object->isolates[INGRESS])
 		return; /* reported once, for the policy */
-	if (!rule_decides(lint, object, direction, rule))
+	lint_names(lint, object, rule, name);
+	/* The verdicts' tables have no rules by names. */
+	if (!lint_has_names(rule) && !rule_decides(lint, object, direction, rule))
 		lint_find(lint, "never-decides", &rule->where, name,
 			  "decides nothing: other rules decide all that it matches");
 }
@@ -242,13 +244,13 @@ static void lint_overridden(struct lint *lint, const struct policy_object *objec
 {
 	const struct policy *policy = lint->policy;
 	const struct cluster *cluster = lint->cluster;
-	size_t i = next_subject(lint, object, 0);
+	size_t i = lint_next_subject(lint, object, 0);
 	char name[FLOW_TEXT];
 
 	if (object->audit || i == cluster->n_endpoints ||
 	    (!object->applies[INGRESS] && !object->applies[EGRESS]))
 		return;
-	for (; i < cluster->n_endpoints; i = next_subject(lint, object, i + 1)) {
+	for (; i < cluster->n_endpoints; i = lint_next_subject(lint, object, i + 1)) {
 		for (size_t k = 0; k < cluster->endpoints[i].n_addresses; k++) {
 			const struct policy_address *address =
 				policy_address_find(policy, &cluster->endpoints[i].addresses[k]);
@@ -272,8 +274,8 @@ static void lint_overridden(struct lint *lint, const struct policy_object *objec
 static bool overlap(const struct lint *lint, const struct policy_object *a,
 		    const struct policy_object *b)
 {
-	for (size_t i = next_subject(lint, a, 0); i < lint->cluster->n_endpoints;
-	     i = next_subject(lint, a, i + 1))
+	for (size_t i = lint_next_subject(lint, a, 0); i < lint->cluster->n_endpoints;
+	     i = lint_next_subject(lint, a, i + 1))
 		if (match_subject(lint->cluster, b, &lint->cluster->endpoints[i]))
 			return true;
 	return false;
@@ -386,20 +388,22 @@ static bool asks_dns(const struct policy *policy, const struct policy_segment *s
 	return false;
 }
 
-/* Finds a policy whose pods may call other pods, which they know by names, and may ask nobody for
- * an address. */
+/* Finds a policy whose pods may call other pods, which they know by names, or hosts by name, and
+ * may ask nobody for an address. */
 static void lint_dns(struct lint *lint, const struct policy_object *object)
 {
 	const struct cluster *cluster = lint->cluster;
-	size_t i = next_subject(lint, object, 0);
+	size_t i = lint_next_subject(lint, object, 0);
 	char name[FLOW_TEXT];
-	bool calls = false;
+	bool calls = false, names = false;
 
-	for (size_t k = 0; object->isolates[EGRESS] && k < object->n_rules[EGRESS]; k++)
-		calls |= has_pods(&object->rules[EGRESS][k]);
-	if (!calls || i == cluster->n_endpoints)
+	for (size_t k = 0; object->applies[EGRESS] && k < object->n_rules[EGRESS]; k++) {
+		calls |= object->isolates[EGRESS] && has_pods(&object->rules[EGRESS][k]);
+		names |= lint_has_names(&object->rules[EGRESS][k]);
+	}
+	if (!(calls || names) || i == cluster->n_endpoints)
 		return;
-	for (; i < cluster->n_endpoints; i = next_subject(lint, object, i + 1)) {
+	for (; i < cluster->n_endpoints; i = lint_next_subject(lint, object, i + 1)) {
 		for (size_t k = 0; k < cluster->endpoints[i].n_addresses; k++) {
 			const struct policy_address *address = policy_address_find(
 				lint->policy, &cluster->endpoints[i].addresses[k]);
@@ -408,9 +412,9 @@ static void lint_dns(struct lint *lint, const struct policy_object *object)
 				return;
 		}
 	}
-	lint_find(
-		lint, "no-dns", &object->where, name_of(object, EGRESS, NULL, name),
-		"its pods may call others, and may send no DNS query: nobody lets them at UDP/53");
+	lint_find(lint, "no-dns", &object->where, name_of(object, EGRESS, NULL, name),
+		  "its pods may call %s, and may send no DNS query: nobody lets them at UDP/53",
+		  names ? "hosts by name" : "others");
 }
 
 static void lint_namespace(void *data, const struct policy_object *object,
@@ -456,9 +460,11 @@ static int look(void *data)
 	return 0;
 }
 
-int lint(const struct cluster *cluster, const struct policy *policy, struct lint_findings *findings)
+int lint(const struct cluster *cluster, const struct policy *policy, const char *suffixes,
+	 struct lint_findings *findings)
 {
-	struct lint lint = {.cluster = cluster, .policy = policy, .findings = findings};
+	struct lint lint = {
+		.cluster = cluster, .policy = policy, .suffixes = suffixes, .findings = findings};
 	int error = memory_guarded(look, &lint);
 
 	free(lint.decides);

@@ -18,8 +18,9 @@ struct lint_findings {
 	size_t n, room;
 };
 
-/* @policy is the compiled @cluster. Returns 0 or -ENOMEM. Free the findings in any case. */
-int lint(const struct cluster *cluster, const struct policy *policy,
+/* @policy is the compiled @cluster, @suffixes the Public Suffix List (suffix.h) or NULL. Returns 0
+ * or -ENOMEM. Free the findings in any case. */
+int lint(const struct cluster *cluster, const struct policy *policy, const char *suffixes,
 	 struct lint_findings *findings);
 void lint_free(struct lint_findings *findings);
 

@@ -8,6 +8,7 @@
 struct lint {
 	const struct cluster *cluster;
 	const struct policy *policy;
+	const char *suffixes; /* suffix.h */
 	bool *decides; /* by index in policy->rules: the rule decides some verdict */
 	struct lint_findings *findings;
 };
@@ -15,6 +16,17 @@ struct lint {
 /* Adds a finding of @check about @object, at @where. */
 void lint_find(struct lint *lint, const char *check, const struct where *where, const char *object,
 	       const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* Returns the first endpoint from @i on that a policy selects; the number of endpoints: there is
+ * none. */
+size_t lint_next_subject(const struct lint *lint, const struct policy_object *object, size_t i);
+
+/* lint_names.c: returns true if a peer of the rule is domain names. */
+bool lint_has_names(const struct rule *rule);
+/* Finds wildcards of names that have many owners, and names that are allowed to pods that may call
+ * every address. @name: the rule's. */
+void lint_names(struct lint *lint, const struct policy_object *object, const struct rule *rule,
+		const char *name);
 
 /* lint_service.c: finds a CIDR of the rule @name that seems meant for addresses of Services, and
  * Services of which callers reach one backend and not another. */

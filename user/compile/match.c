@@ -83,6 +83,7 @@ static bool namespace_matches(const struct policy_object *object, const struct p
 		return peer->n_keys && !shared_labels(peer, subject, other);
 	case PEER_NODES:
 	case PEER_CIDR:
+	case PEER_DOMAINS:
 		break;
 	}
 	return false;
@@ -109,6 +110,8 @@ bool match_peers(const struct match_flow *match, const struct policy_object *obj
 			matches = match_block(peer, address);
 		else if (peer->scope == PEER_NODES)
 			matches = node_has(cluster, peer, address);
+		else if (peer->scope == PEER_DOMAINS)
+			matches = false; /* no address has a name before an endpoint learns it */
 		else
 			matches = other &&
 				  namespace_matches(object, peer, &cluster->namespaces[subject->ns],

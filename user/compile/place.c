@@ -112,6 +112,8 @@ static bool has_address(const struct lazy_policy *policy, const struct policy_cl
 
 static bool clause_holds(const struct candidate *candidate, const struct policy_clause *clause)
 {
+	if (clause->kind == CLAUSE_DOMAIN)
+		return false;
 	if (clause->kind == CLAUSE_ADDRESSES)
 		return has_address(candidate->policy, clause, candidate->address);
 	if (clause->ns ? strcmp(lazy_read_string(candidate->policy, clause->ns),
@@ -141,7 +143,7 @@ static bool holds_like(struct candidate *candidate, uint32_t number,
 	for (uint32_t i = 0; i < matcher->clauses.n; i++) {
 		const struct policy_clause *clause = clauses_at(policy, matcher->clauses.at + i);
 
-		selects |= clause->kind != CLAUSE_ADDRESSES;
+		selects |= clause->kind == CLAUSE_ENDPOINTS;
 		if (clause->kind != CLAUSE_ADDRESSES)
 			continue;
 		then |= has_address(policy, clause, &candidate->known->address);

@@ -92,6 +92,17 @@ struct policy_prefix {
 	uint32_t segment; /* index */
 };
 
+/*
+ * The segment that addresses of a prefix have to a subject that has learned them by a domain name
+ * (maps/domain.h). Sorted by name, class, `from`.
+ */
+struct policy_domain {
+	uint32_t name; /* string, as struct peer has it */
+	uint32_t class; /* policy_segment.common[EGRESS] of the subject */
+	uint32_t from; /* index of the segment of a prefix */
+	uint32_t segment; /* index */
+};
+
 /* A clause of the matcher requires nothing of an endpoint, so the matcher holds for nearly all. */
 #define MATCHER_NEGATIVE (1u << 0)
 
@@ -104,12 +115,12 @@ struct policy_matcher {
 	uint32_t pad;
 };
 
-enum policy_clause_kind { CLAUSE_ENDPOINTS, CLAUSE_ADDRESSES };
+enum policy_clause_kind { CLAUSE_ENDPOINTS, CLAUSE_ADDRESSES, CLAUSE_DOMAIN };
 
 struct policy_clause {
 	uint32_t kind;
 	uint32_t ns; /* string: it holds in this namespace only; 0: in those that `namespaces`
-		      * selects */
+		      * selects. CLAUSE_DOMAIN: the domain name, as struct peer has it */
 	struct policy_range namespaces, pods; /* in requirements */
 	struct address address; /* CLAUSE_ADDRESSES */
 	uint32_t length;
@@ -369,6 +380,7 @@ struct policy_frontend {
 	TABLE(struct policy_endpoint, endpoints)         \
 	TABLE(struct policy_address, addresses)          \
 	TABLE(struct policy_prefix, prefixes)            \
+	TABLE(struct policy_domain, domains)             \
 	TABLE(struct policy_rule, rules)                 \
 	TABLE(struct policy_audit, audits)               \
 	TABLE(struct policy_given, given)                \
@@ -393,7 +405,8 @@ struct policy_frontend {
 	TABLE(struct policy_service_port, service_ports) \
 	TABLE(struct policy_backend, backends)           \
 	TABLE(struct policy_frontend, frontends)         \
-	TABLE(struct policy_cidr, service_cidrs)
+	TABLE(struct policy_cidr, service_cidrs)         \
+	TABLE(struct policy_cidr, resolvers)
 
 #define POLICY_TABLE_FIELD(type, name) \
 	type *name;                    \

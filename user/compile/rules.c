@@ -103,6 +103,7 @@ static uint32_t add_matcher(struct compiler *c, const struct policy_object *owne
 			array_push(&c->clauses, keyed[i].clause);
 			matcher->n_clauses++;
 			matcher->negative |= clause_is_negative(&keyed[i].clause);
+			matcher->domains |= keyed[i].clause.kind == CLAUSE_DOMAIN;
 		}
 	}
 	for (size_t i = 0; i < n; i++)
@@ -212,6 +213,12 @@ static void add_node_clauses(const struct compiler *c, const struct selector *se
 	}
 }
 
+static void add_domain_clauses(const struct peer *peer, clauses_t *clauses)
+{
+	for (size_t i = 0; i < peer->n_keys; i++)
+		array_push(clauses, ((struct clause){.kind = CLAUSE_DOMAIN, .ns = peer->keys[i]}));
+}
+
 static void add_peer_clauses(struct compiler *c, const struct policy_object *policy,
 			     const struct peer *peer, const struct context *context,
 			     clauses_t *clauses)
@@ -221,6 +228,9 @@ static void add_peer_clauses(struct compiler *c, const struct policy_object *pol
 	switch (peer->scope) {
 	case PEER_NODES:
 		add_node_clauses(c, &peer->nodes, clauses);
+		return;
+	case PEER_DOMAINS:
+		add_domain_clauses(peer, clauses);
 		return;
 	case PEER_CIDR:
 		clause = (struct clause){.kind = CLAUSE_ADDRESSES,

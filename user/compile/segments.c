@@ -112,6 +112,11 @@ static uint32_t add_peer(struct compiler *c, const uint32_t *listed, size_t n, b
 	return number;
 }
 
+static bool uses_domains(const struct plain_rule *rule, const struct compiler *c)
+{
+	return rule->common && c->matchers.at[rule->common - 1].domains;
+}
+
 /* @common: the common part; INTERN_NONE: this is a common part. */
 static uint32_t add_subject(struct compiler *c, enum direction direction, uint32_t isolation,
 			    uint32_t common, const numbers_t *rules)
@@ -143,6 +148,8 @@ static uint32_t add_subject(struct compiler *c, enum direction direction, uint32
 		for (size_t i = 0; i < rules->n; i++)
 			bytes_put(&bytes, &c->rules.at[rules->at[i]].key, sizeof(subject->key));
 		subject->key = bytes_key(&bytes);
+		for (size_t i = 0; i < rules->n; i++)
+			subject->domains |= uses_domains(&c->rules.at[rules->at[i]], c);
 	}
 	array_free(&bytes);
 	return number;
@@ -560,6 +567,7 @@ void segments_build(struct compiler *c)
 	expected_build(c, members);
 	for (uint32_t i = 0; i < c->regions.n; i++)
 		c->regions.at[i].segment = segments_add(c, c->regions.at[i].listed, true);
+	domains_build(c);
 	budget_charge_variations(c);
 	members_close(members);
 }

@@ -291,6 +291,8 @@ void services_put(struct tables *t)
 	const struct cluster *cluster = t->c->cluster;
 	struct maker m = {.t = t};
 
+	for (size_t i = 0; i < cluster->n_resolvers; i++)
+		table_push(t, resolvers, ((struct policy_cidr){cluster->resolvers[i], 128}));
 	for (size_t i = 0; i < cluster->n_service_cidrs; i++)
 		table_push(t, service_cidrs,
 			   ((struct policy_cidr){cluster->service_cidrs[i].address,

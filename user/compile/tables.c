@@ -334,6 +334,8 @@ static void put_subject(const struct compiler *c, const struct segment *segment,
 	subject = &c->subjects.at[segment->subject[direction]];
 	common = &c->subjects.at[subject->common];
 	record->flags |= BH_SEGMENT_POLICY(direction);
+	if (common->domains)
+		record->flags |= BH_SEGMENT_DOMAINS;
 	if (!subject->enforced)
 		record->flags |= BH_SEGMENT_AUDITED(direction);
 	record->own[direction] = subject->id;
@@ -515,6 +517,39 @@ static void put_prefixes(struct tables *t)
 			   ((struct policy_prefix){region->cidr.address, region->cidr.length,
 						   t->segment_index[region->segment]}));
 	}
+}
+
+static int compare_domains(const void *a, const void *b, void *strings)
+{
+	const struct policy_domain *x = a, *y = b;
+	int order = strcmp((const char *)strings + x->name, (const char *)strings + y->name);
+
+	if (order || x->class != y->class)
+		return order ? order : x->class < y->class ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+void tables_sort_domains(struct policy *policy)
+{
+	if (policy->n_domains)
+		qsort_r(policy->domains, policy->n_domains, sizeof(*policy->domains),
+			compare_domains, policy->strings);
+}
+
+static void put_domains(struct tables *t)
+{
+	struct compiler *c = t->c;
+
+	for (size_t i = 0; i < c->domains.n; i++) {
+		const struct domain *domain = &c->domains.at[i];
+
+		table_push(t, domains,
+			   ((struct policy_domain){tables_string(t, domain->name),
+						   c->subjects.at[domain->subject].id,
+						   t->segment_index[domain->from],
+						   t->segment_index[domain->segment]}));
+	}
+	tables_sort_domains(t->policy);
 }
 
 static int compare_classes(const void *a, const void *b)
@@ -837,6 +872,7 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	put_addresses(t, resolution_ids, index);
 	put_endpoints(t, index);
 	put_prefixes(t);
+	put_domains(t);
 	put_classes(t);
 	put_pairs(t);
 	put_named(t, resolution_ids);

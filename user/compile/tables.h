@@ -45,6 +45,8 @@ struct policy_key tables_resolution_key(const struct compiler *c, uint32_t numbe
 /* Sorts the tables that stand in the order of IDs. */
 void tables_order(struct tables *t);
 /* Fills by_matchers, after `segments`. */
+/* Sorts the policy's domains. */
+void tables_sort_domains(struct policy *policy);
 void tables_by_matchers(struct tables *t);
 
 /* audit.c: appends the audit records that are not in @base (NULL: all), and sorts the table. */

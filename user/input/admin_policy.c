@@ -4,17 +4,20 @@
  * (policy.networking.k8s.io/v1alpha1, as KEP-2091 has them and as released),
  * and ClusterNetworkPolicy (v1alpha2).
  */
+#include <ctype.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
 
 #include "input/object.h"
+#include "input/syntax.h"
 
 /* The APIs refuse longer lists. */
 #define ADMIN_MAX 100
 #define CLUSTER_MAX 25
 #define NETWORKS_MAX 25
+#define NAMES_MAX 25
 #define RULE_NAME_MAX 100
 
 static const char *const kep_namespaces[] = {"related", "namespaceSelector", "sameLabels",
@@ -132,12 +135,30 @@ static void read_pods(struct reader *reader, const struct tree *node,
 	read_pod_selector(reader, node, &peer->pods);
 }
 
+/* Returns the list @node of a peer, of @max items at most and one at least. NULL: it is no such
+ * list (reported). */
+static const struct tree *read_set(struct reader *reader, const struct tree *node, unsigned int max)
+{
+	const struct tree *list = reader_list(reader, node->parent, node->key, max);
+
+	if (!list || list->n)
+		return list;
+	reader_error(reader, list, "must have one item at least");
+	return NULL;
+}
+
+/* The APIs refuse an item that a list has twice. */
+static void check_twice(struct reader *reader, const struct tree *item)
+{
+	for (const struct tree *other = item->parent->first; other != item; other = other->next)
+		if (other->type == TREE_SCALAR && !strcmp(other->text, item->text))
+			reader_error(reader, item, "%s is given twice", item->text);
+}
+
 static void read_networks(struct reader *reader, const struct tree *node, struct rule *rule)
 {
-	const struct tree *list = reader_list(reader, node->parent, "networks", NETWORKS_MAX);
+	const struct tree *list = read_set(reader, node, NETWORKS_MAX);
 
-	if (list && !list->n)
-		reader_error(reader, list, "must have one item at least");
 	for (const struct tree *item = list ? list->first : NULL; item; item = item->next) {
 		struct peer *peer = &rule->peers[rule->n_peers];
 
@@ -145,10 +166,52 @@ static void read_networks(struct reader *reader, const struct tree *node, struct
 		if (!reader_cidr(reader, item, &peer->cidr))
 			continue;
 		rule->n_peers++;
-		for (const struct tree *other = list->first; other != item; other = other->next)
-			if (other->type == TREE_SCALAR && !strcmp(other->text, item->text))
-				reader_error(reader, item, "%s is given twice", item->text);
+		check_twice(reader, item);
 	}
+}
+
+/* Returns a domain name as DNS compares it: in lower case, without the dot at its end. NULL: it is
+ * none (reported). */
+static const char *read_domain_name(struct reader *reader, const struct tree *node)
+{
+	const char *name = reader_string(reader, node);
+	char folded[256];
+	size_t length;
+
+	if (name && !syntax_is_domain_name(name)) {
+		reader_error(reader, node, "\"%.60s\" is " SYNTAX_DOMAIN_NAME, name);
+		return NULL;
+	}
+	if (!name)
+		return NULL;
+	length = strlen(name) - (name[strlen(name) - 1] == '.');
+	for (size_t i = 0; i < length; i++)
+		folded[i] = tolower((unsigned char)name[i]);
+	return cluster_intern(reader->cluster, folded, length);
+}
+
+static void read_names(struct reader *reader, const struct tree *node, const struct rule *rule,
+		       struct peer *peer)
+{
+	const struct tree *list = read_set(reader, node, NAMES_MAX);
+
+	peer->scope = PEER_DOMAINS;
+	if (rule->action != ACTION_ALLOW)
+		reader_error(reader, node,
+			     "a rule with domain names must allow: a node never knows all "
+			     "addresses of a name; use networks");
+	if (!list)
+		return;
+	reader_array(reader, peer->keys, list->n);
+	for (const struct tree *item = list->first; item; item = item->next) {
+		const char *name = read_domain_name(reader, item);
+
+		if (!name)
+			continue;
+		peer->keys[peer->n_keys++] = name;
+		check_twice(reader, item);
+	}
+	peer->n_keys = texts_sort(peer->keys, peer->n_keys);
 }
 
 static void read_peer(struct reader *reader, const struct tree *node,
@@ -156,8 +219,13 @@ static void read_peer(struct reader *reader, const struct tree *node,
 		      struct rule *rule)
 {
 	static const char *const ingress[] = {"namespaces", "pods", NULL};
-	static const char *const egress[] = {"namespaces", "pods",	  "nodes",
-					     "networks",   "domainNames", NULL};
+	/* BaselineAdminNetworkPolicy has no domain names. */
+	const char *const egress[] = {"namespaces",
+				      "pods",
+				      "nodes",
+				      "networks",
+				      policy->kind == POLICY_BASELINE_ADMIN ? NULL : "domainNames",
+				      NULL};
 	struct peer *peer = &rule->peers[rule->n_peers];
 	const struct tree *one;
 
@@ -183,9 +251,7 @@ static void read_peer(struct reader *reader, const struct tree *node,
 		peer->scope = PEER_NODES;
 		reader_selector(reader, one, &peer->nodes);
 	} else {
-		reader_error(reader, one,
-			     "domain names are not enforced: a packet has none, only addresses; "
-			     "use networks");
+		read_names(reader, one, rule, peer);
 	}
 }
 
@@ -409,12 +475,13 @@ static void check_named_ports(struct reader *reader, const struct tree *node,
 	bool outside = false, named = false;
 
 	for (size_t i = 0; i < rule->n_peers; i++)
-		outside |= rule->peers[i].scope == PEER_NODES || rule->peers[i].scope == PEER_CIDR;
+		outside |= rule->peers[i].scope >= PEER_NODES;
 	for (size_t i = 0; i < rule->n_ports; i++)
 		named |= rule->ports[i].kind == PORT_NAME;
 	if (outside && named)
 		reader_error(reader, node,
-			     "a named port beside nodes or networks, which name no ports");
+			     "a named port beside nodes, networks or domain names, which name no "
+			     "ports");
 }
 
 static void read_rule(struct reader *reader, const struct tree *node,

@@ -12,6 +12,7 @@
  *   node = NAME                    which node this is
  *   uplink = INTERFACE, ...
  *   service-cidr = CIDR, ...       addresses of Services that no input tells of
+ *   resolver = ADDRESS, ...        whose DNS answers count for names(), in place of the defaults
  *
  *   [namespace NAME]
  *   labels = KEY=VALUE, ...
@@ -75,6 +76,9 @@
  *   NAMESPACES                       all endpoints of them
  *   cidr(CIDR [except CIDR, ...])    except: network-policy only; cluster-scoped: egress only
  *   nodes(SELECTOR)                  cluster-scoped kinds, egress only
+ *   names(NAME, ...)                 domain names, or *.NAME for every name below NAME;
+ *                                    cluster- and admin-network-policy, egress, Accept and Allow
+ *                                    only, and no port names beside them
  * where NAMESPACES is namespaces(SELECTOR), or in the v1alpha1 kinds also self,
  * not-self, same-labels(KEY, ...) or not-same-labels(KEY, ...). These words may
  * be written as in the API too: notSelf, sameLabels.

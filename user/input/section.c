@@ -27,7 +27,9 @@ static const struct section_kind {
 	enum policy_kind policy;
 	const char *keys[KEYS_MAX + 1]; /* ends with NULL */
 } kinds[] = {
-	{.name = "bulkhead", .read = read_settings, .keys = {"node", "uplink", "service-cidr"}},
+	{.name = "bulkhead",
+	 .read = read_settings,
+	 .keys = {"node", "uplink", "service-cidr", "resolver"}},
 	{.name = "namespace",
 	 .read = read_namespace,
 	 .version = "v1",
@@ -252,6 +254,29 @@ static void add_service_cidrs(struct section *section, struct tree *root)
 			cluster->n_service_cidrs++;
 }
 
+static void add_resolvers(struct section *section, struct tree *root)
+{
+	const struct section_entry *entry = find(section, "resolver");
+	struct cluster *cluster = section->reader.cluster;
+	struct address *resolvers;
+	const struct tree *list;
+	struct value value;
+
+	if (!entry)
+		return;
+	value = value_of(section, entry);
+	value_words(&value, root, "resolver", NULL);
+	list = tree_get(root, "resolver");
+	reader_array(&section->reader, resolvers, cluster->n_resolvers + list->n);
+	if (cluster->n_resolvers)
+		memcpy(resolvers, cluster->resolvers, cluster->n_resolvers * sizeof(*resolvers));
+	cluster->resolvers = resolvers;
+	for (const struct tree *item = list->first; item; item = item->next)
+		if (reader_address(&section->reader, item, &resolvers[cluster->n_resolvers]))
+			cluster->n_resolvers++;
+	cluster->n_resolvers = addresses_sort(resolvers, cluster->n_resolvers);
+}
+
 static void read_settings(struct section *section, const struct section_kind *kind,
 			  const char *name)
 {
@@ -273,6 +298,7 @@ static void read_settings(struct section *section, const struct section_kind *ki
 	}
 	add_uplinks(section, root);
 	add_service_cidrs(section, root);
+	add_resolvers(section, root);
 }
 
 static void read_namespace(struct section *section, const struct section_kind *kind,

@@ -44,6 +44,38 @@ bool syntax_is_dns_subdomain(const char *text)
 	return is_dns_subdomain(text, strlen(text));
 }
 
+/* The APIs' pattern lets a label begin with _ and not end with it. */
+static bool is_domain_label(const char *text, size_t length)
+{
+	static const char begin[] = UPPER LOWER DIGITS "_", inner[] = UPPER LOWER DIGITS "-_";
+
+	if (!length || length > 63 || !strchr(begin, text[0]))
+		return false;
+	return strspn(text, inner) >= length &&
+	       (length == 1 || strchr(UPPER LOWER DIGITS, text[length - 1]));
+}
+
+bool syntax_is_domain_name(const char *text)
+{
+	bool wildcard = !strncmp(text, "*.", 2);
+	const char *name = text + (wildcard ? 2 : 0), *end = name + strlen(name);
+	unsigned int labels = 0;
+
+	if (end > name && end[-1] == '.')
+		end--;
+	if (end - text > 253)
+		return false;
+	for (;; labels++) {
+		const char *dot = memchr(name, '.', end - name);
+
+		if (!is_domain_label(name, (dot ? dot : end) - name))
+			return false;
+		if (!dot)
+			return labels || wildcard;
+		name = dot + 1;
+	}
+}
+
 static bool is_label_name(const char *text)
 {
 	return is_word(text, strlen(text), 63, UPPER LOWER DIGITS, UPPER LOWER DIGITS "-_.");

@@ -10,6 +10,9 @@ bool syntax_is_dns_subdomain(const char *text); /* any other object: labels and 
 						 * characters */
 bool syntax_is_label_key(const char *text); /* name, or DNS subdomain "/" name */
 bool syntax_is_label_value(const char *text); /* empty, or like a name; up to 63 characters */
+/* Returns true for a domain name of two labels or more, or "*." and a domain name of one label or
+ * more; a label has up to 63 characters, all have up to 253. */
+bool syntax_is_domain_name(const char *text);
 bool syntax_is_port_name(const char *text); /* RFC 6335 in lower case: up to 15 characters, one
 					     * of them a letter */
 
@@ -27,6 +30,9 @@ bool syntax_is_port_name(const char *text); /* RFC 6335 in lower case: up to 15 
 #define SYNTAX_PORT_NAME                                                  \
 	"no port name: up to 15 of a-z, 0-9 and -, one letter at least, " \
 	"no - at an end or after another"
+#define SYNTAX_DOMAIN_NAME                                                                   \
+	"no domain name: two labels or more, or *. and labels; each label up to 63 of A-Z, " \
+	"a-z, 0-9, - and _, a letter or digit at the end, up to 253 in all"
 #define SYNTAX_SERVICE_PORT \
 	"no port's name: up to 63 of a-z, 0-9 and -, a letter or digit at both ends"
 

@@ -523,9 +523,8 @@ static void read_peer(struct value *value, enum policy_kind kind, struct tree *p
 		read_cidr(value, kind, peer);
 	else if (!is_namespaced(kind) && take_word(value, "nodes"))
 		selector_in_parentheses(value, peer, "nodes");
-	else if (!is_namespaced(kind) && take_word(value, "domain-names"))
-		read_keys(value, peer, "domainNames"); /* the API's reader refuses it with the
-							* reason */
+	else if (!is_namespaced(kind) && take_word(value, "names"))
+		read_keys(value, peer, "domainNames");
 	else
 		read_namespaces(value, kind, peer,
 				is_namespaced(kind) ? "namespaceSelector" : "namespaces");

@@ -135,12 +135,16 @@ enum peer_scope {
 	PEER_NOT_SAME_LABELS, /* ... that have none of `keys` with the subject's value */
 	PEER_NODES, /* addresses of the nodes that `nodes` selects */
 	PEER_CIDR, /* addresses in `cidr` and in none of `except` */
+	PEER_DOMAINS, /* addresses that the subject has learned by a domain name of `keys` */
 };
 
 struct peer {
 	enum peer_scope scope;
 	struct selector namespaces, pods, nodes;
-	const char **keys; /* sorted, each once; without any the peer matches nothing */
+	/* Keys of labels. PEER_DOMAINS: domain names in lower case, without a trailing dot:
+	 * "api.example.com", or "*.example.com" for every name below example.com. Sorted, each
+	 * once; without any the peer matches nothing. */
+	const char **keys;
 	size_t n_keys;
 	struct cidr cidr;
 	struct cidr *except;
@@ -203,6 +207,8 @@ struct cluster {
 	size_t n_uplinks;
 	struct cidr *service_cidrs; /* sorted, each once */
 	size_t n_service_cidrs;
+	struct address *resolvers; /* DNS servers whose answers teach; sorted, each once */
+	size_t n_resolvers;
 
 	/* cluster_finish() sorts namespaces and nodes by name, endpoints by namespace and name,
 	 * policies in the order in which they are asked: tier, priority, kind, namespace, name. */

@@ -39,6 +39,10 @@ struct node_options {
 	const char *const *uplinks; /* none: the policy's, else the interfaces of the default
 				     * routes */
 	size_t n_uplinks;
+	/* Addresses of the DNS servers whose answers teach; none: the policy's, else the Service
+	 * kube-system/kube-dns, else those of the node's resolv.conf. */
+	const char *const *resolvers;
+	size_t n_resolvers;
 	/* First load: "NAME=NUMBER" each (settings.h). A later load must have the same. */
 	const char *const *settings;
 	size_t n_settings;

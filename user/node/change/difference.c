@@ -7,8 +7,8 @@
 #include "node/change/services.h"
 
 /* Maps that describe this node only. Their entries count at every generation. */
-static const enum node_map_id local_maps[] = {MAP_macs, MAP_allow_source, MAP_link_locals,
-					      MAP_tunnels, MAP_ifaces};
+static const enum node_map_id local_maps[] = {MAP_macs,	   MAP_allow_source, MAP_link_locals,
+					      MAP_tunnels, MAP_resolvers,    MAP_ifaces};
 
 #define N_LOCAL_MAPS ARRAY_SIZE(local_maps)
 
@@ -23,6 +23,8 @@ static const struct table *local_table(const struct local *local, enum node_map_
 		return &local->link_locals;
 	case MAP_tunnels:
 		return &local->tunnels;
+	case MAP_resolvers:
+		return &local->resolvers;
 	default:
 		return &local->ifaces;
 	}

@@ -97,8 +97,9 @@ static int extend(struct node_handle *handle, const struct policy *policy,
 /* Reads the maps that a layout compares. */
 static int read_layout(struct node_handle *handle, struct image *have)
 {
-	static const enum node_map_id maps[] = {MAP_segments, MAP_ports, MAP_pairs, MAP_named,
-						MAP_variations};
+	static const enum node_map_id maps[] = {MAP_segments,	 MAP_ports,	 MAP_pairs,
+						MAP_named,	 MAP_variations, MAP_domains,
+						MAP_domain_peers};
 	int error = 0;
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(maps); i++)

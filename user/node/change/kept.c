@@ -46,6 +46,8 @@ static bool set_option(struct kept *kept, char *line, size_t *n_settings, size_t
 		options->name = value;
 	else if (!strcmp(line, "uplink"))
 		kept->strings[options->n_uplinks++] = value;
+	else if (!strcmp(line, "resolver"))
+		kept->strings[2 * n_lines + options->n_resolvers++] = value;
 	else if (!strcmp(line, "set"))
 		kept->strings[n_lines + (*n_settings)++] = value;
 	else if (!strcmp(line, "peers"))
@@ -70,7 +72,7 @@ static int read_options(struct kept *kept)
 	kept->blob = end + 2 - kept->text;
 	for (const char *c = at; *c; c++)
 		n_lines += *c == '\n';
-	kept->strings = calloc(n_lines, 2 * sizeof(*kept->strings));
+	kept->strings = calloc(n_lines, 3 * sizeof(*kept->strings));
 	if (!kept->strings)
 		return -ENOMEM;
 	for (line = strtok_r(at, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
@@ -79,6 +81,7 @@ static int read_options(struct kept *kept)
 	kept->options.uplinks = kept->strings;
 	kept->options.settings = kept->strings + n_lines;
 	kept->options.n_settings = n_settings;
+	kept->options.resolvers = kept->strings + 2 * n_lines;
 	return 0;
 }
 
@@ -157,6 +160,8 @@ static int put_options(const struct node_options *options, char **text, size_t *
 	fprintf(to, "node=%s\n", options->name);
 	for (size_t i = 0; i < options->n_uplinks; i++, lines++)
 		fprintf(to, "uplink=%s\n", options->uplinks[i]);
+	for (size_t i = 0; i < options->n_resolvers; i++, lines++)
+		fprintf(to, "resolver=%s\n", options->resolvers[i]);
 	for (size_t i = 0; i < options->n_settings; i++, lines++)
 		fprintf(to, "set=%s\n", options->settings[i]);
 	fprintf(to, "audit=%s\n\n", options->audit ? "yes" : "no");

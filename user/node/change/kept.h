@@ -27,7 +27,7 @@
 const char *kept_dir(const char *pin, const char *state);
 
 struct kept {
-	struct node_options options; /* name, uplinks, settings, audit */
+	struct node_options options; /* name, uplinks, resolvers, settings, audit */
 	char *text; /* holds the options' strings and the blob */
 	size_t size;
 	size_t blob; /* offset of the blob in `text` */

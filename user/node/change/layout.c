@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "maps/domain.h"
 #include "maps/pair.h"
 #include "maps/segment.h"
 #include "maps/variation.h"
+#include "node/kernel/domains.h"
 #include "node/change/layout.h"
 #include "node/change/places.h"
 
@@ -191,6 +193,33 @@ static int want_segments(struct layout *layout, struct places *places, const str
 	return error;
 }
 
+static int want_domains(struct node_handle *handle, struct layout *layout)
+{
+	const struct policy *policy = layout->policy;
+	struct table *names = &layout->want.map[MAP_domains];
+	int error = 0;
+
+	for (size_t i = 0; !error && i < policy->n_domains; i++) {
+		const struct policy_domain *domain = &policy->domains[i];
+		struct bh_domain name;
+		struct bh_domain_key key = {
+			.segment = layout_id(layout->ids, policy->segments[domain->from].id),
+			.class = layout_id(layout->ids, domain->class)};
+		struct bh_domain_segment value = {
+			layout->slots[domain->segment],
+			layout_id(layout->ids, policy->segments[domain->segment].id)};
+
+		error = domains_hash(handle, policy_string(policy, domain->name), &key.domain,
+				     &name);
+		if (!error && (!i || strcmp(policy_string(policy, domain[-1].name),
+					    policy_string(policy, domain->name))))
+			error = table_add(names, &key.domain, &name);
+		if (!error)
+			error = table_add(&layout->want.map[MAP_domain_peers], &key, &value);
+	}
+	return error;
+}
+
 /* Puts the entries that are wanted and missing. Entries that exist are in force, and must be as
  * wanted. */
 static int want_more(struct node_handle *handle, const struct image *have, struct layout *layout,
@@ -220,7 +249,8 @@ static int want_more(struct node_handle *handle, const struct image *have, struc
 }
 
 /* The maps of a layout that have keys, not indexes. */
-static const enum node_map_id keyed[] = {MAP_pairs, MAP_named, MAP_variations};
+static const enum node_map_id keyed[] = {MAP_pairs, MAP_named, MAP_variations, MAP_domains,
+					 MAP_domain_peers};
 
 static int layout_finish(struct node_handle *handle, const struct image *have,
 			 struct layout *layout)
@@ -256,6 +286,8 @@ int layout_make(struct node_handle *handle, const struct image *have, const stru
 		error = want_pairs(layout, &places);
 	if (!error)
 		error = want_named(layout, &places);
+	if (!error)
+		error = want_domains(handle, layout);
 	if (error)
 		return node_fail(handle, error, "cannot lay out the policy for the maps");
 	change_want(change, MAP_segments, (size_t)layout->last_slot + 1);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "maps/dns.h"
 #include "maps/allow_source.h"
 #include "maps/iface.h"
 #include "maps/link_local.h"
@@ -29,6 +30,7 @@ static int local_init(struct node_handle *handle, const struct policy *policy, s
 	table_init(&local->link_locals, sizeof(struct bh_link_local_key),
 		   sizeof(struct bh_link_local));
 	table_init(&local->tunnels, sizeof(struct bh_tunnel_key), sizeof(struct bh_tunnel));
+	table_init(&local->resolvers, sizeof(struct bh_addr), sizeof(struct bh_resolver));
 	local->ifindexes = calloc(policy->n_endpoints + 1, sizeof(*local->ifindexes));
 	return local->ifindexes ? 0 : node_fail(handle, -ENOMEM, "cannot look at this node");
 }
@@ -140,6 +142,8 @@ int local_read(struct node_handle *handle, const struct policy *policy, struct l
 		return node_fail(handle, error, "cannot list the node's addresses");
 	error = survey_tunnels(&survey);
 	if (!error)
+		error = survey_resolvers(&survey);
+	if (!error)
 		error = survey_ways_out(&survey);
 	if (!error)
 		error = survey_uplinks(&survey);
@@ -168,5 +172,6 @@ void local_free(struct local *local)
 	table_free(&local->allow_source);
 	table_free(&local->link_locals);
 	table_free(&local->tunnels);
+	table_free(&local->resolvers);
 	table_free(&local->kept);
 }

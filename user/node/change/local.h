@@ -16,7 +16,7 @@ struct local {
 	uint32_t *ifindexes; /* by index of the policy's endpoints; 0: not on this node, or not
 			      * found */
 	/* Entries wanted in these maps, sorted by key. */
-	struct table ifaces, macs, allow_source, link_locals, tunnels;
+	struct table ifaces, macs, allow_source, link_locals, tunnels, resolvers;
 	uint32_t endpoints, uplinks, ports; /* numbers of interfaces with that role in `ifaces` */
 	struct link *links; /* all interfaces of the node */
 	size_t n_links;

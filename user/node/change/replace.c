@@ -30,6 +30,8 @@ struct room replace_first_room(const struct policy *policy, const struct local *
 				[MAP_ports] = policy->n_intervals,
 				[MAP_named] = policy->n_named,
 				[MAP_variations] = policy->n_variations,
+				[MAP_domains] = policy->n_domains,
+				[MAP_domain_peers] = policy->n_domains,
 				[MAP_services] = 2 * policy->n_frontends,
 			},
 	};

@@ -54,6 +54,7 @@ static inline void cleanup_policy(struct policy **policy)
 	MAP(allow_source) \
 	MAP(link_locals)  \
 	MAP(tunnels)      \
+	MAP(resolvers)    \
 	MAP(endpoints)    \
 	MAP(added)        \
 	MAP(prefixes)     \
@@ -62,6 +63,8 @@ static inline void cleanup_policy(struct policy **policy)
 	MAP(ports)        \
 	MAP(named)        \
 	MAP(variations)   \
+	MAP(domains)      \
+	MAP(domain_peers) \
 	MAP(services)
 
 enum node_map_id {
@@ -115,6 +118,7 @@ struct node_handle {
 	struct lazy_policy *policy; /* in force; NULL: none; whole after pinned_read() */
 	struct pinned *pinned; /* the pin that `policy` is read from (pinned.h) */
 	struct bh_blob blob; /* header of `policy` */
+	uint64_t domain_key[2]; /* settings_domain_key(); 0: not read yet */
 	uint64_t writes; /* map writes by this command */
 	struct rcu rcu;
 	enum node_hook tc; /* how this command attached TC programs */

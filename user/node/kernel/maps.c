@@ -5,6 +5,8 @@
 
 #include "maps/added.h"
 #include "maps/allow_source.h"
+#include "maps/dns.h"
+#include "maps/domain.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "maps/link_local.h"
@@ -26,6 +28,7 @@ static const struct {
 	[MAP_allow_source] = {sizeof(struct bh_allow_source_key), sizeof(struct bh_allow_source)},
 	[MAP_link_locals] = {sizeof(struct bh_link_local_key), sizeof(struct bh_link_local)},
 	[MAP_tunnels] = {sizeof(struct bh_tunnel_key), sizeof(struct bh_tunnel)},
+	[MAP_resolvers] = {sizeof(struct bh_addr), sizeof(struct bh_resolver)},
 	[MAP_endpoints] = {sizeof(struct bh_addr), sizeof(struct bh_endpoint)},
 	[MAP_added] = {sizeof(struct bh_addr), sizeof(struct bh_added)},
 	[MAP_prefixes] = {sizeof(struct bh_prefix_key), sizeof(struct bh_prefix)},
@@ -34,6 +37,8 @@ static const struct {
 	[MAP_ports] = {sizeof(uint32_t), sizeof(struct bh_interval)},
 	[MAP_named] = {sizeof(struct bh_named_key), sizeof(struct bh_named)},
 	[MAP_variations] = {sizeof(struct bh_variation_key), sizeof(struct bh_variation)},
+	[MAP_domains] = {sizeof(uint64_t), sizeof(struct bh_domain)},
+	[MAP_domain_peers] = {sizeof(struct bh_domain_key), sizeof(struct bh_domain_segment)},
 	[MAP_services] = {sizeof(struct bh_service_key), sizeof(struct bh_service)},
 };
 

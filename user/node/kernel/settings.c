@@ -45,6 +45,8 @@ static const struct setting {
 	{"timeout-other", TIME, 1, 1 << 20, RODATA(timeout_other)},
 	{"timeout-denied", TIME, 1, 1 << 20, RODATA(timeout_denied)},
 	{"timeout-fragment", TIME, 1, 1 << 20, RODATA(timeout_fragment)},
+	{"dns-grace", TIME, 0, 1 << 20, RODATA(dns_grace)},
+	{"dns-aliases", COUNT, 0, 1, RODATA(dns_aliases)},
 	{"redirect", COUNT, 0, 1, RODATA(redirect)},
 	{"encapsulation", COUNT, 0, 1, RODATA(encapsulation)},
 	{"ask-conntrack", COUNT, 0, 1, RODATA(ask_conntrack)},
@@ -180,7 +182,28 @@ static int read_rodata(struct node_handle *handle, struct bh_tc__rodata *rodata)
 		seed = random_seed();
 	if (!error)
 		rodata->ct_seed = seed;
+	if (!error)
+		constants_get(&constants, "domain_key", (void *)rodata->domain_key,
+			      sizeof(rodata->domain_key));
 	return error;
+}
+
+int settings_domain_key(struct node_handle *handle)
+{
+	struct bh_tc__rodata rodata = {};
+	SCOPED_FD int pinned = -1;
+	int error = 0;
+
+	if (handle->domain_key[0])
+		return 0;
+	pinned = pins_get_program(handle, PROGRAM_INGRESS);
+	if (pinned != -ENOENT)
+		error = read_rodata(handle, &rodata);
+	if (error)
+		return error;
+	for (int i = 0; i < 2; i++)
+		handle->domain_key[i] = rodata.domain_key[i] ? rodata.domain_key[i] : random_seed();
+	return 0;
 }
 
 int settings_seed(struct node_handle *handle, uint64_t *seed)
@@ -271,8 +294,14 @@ int settings_apply(struct node_handle *handle, struct bh_tc *tc)
 	int error = 0;
 
 	scale_times(tc->rodata);
+	error = settings_domain_key(handle);
+	memcpy((void *)tc->rodata->domain_key, handle->domain_key, sizeof(handle->domain_key));
+	if (error)
+		return node_fail(handle, error, "cannot read the settings in force");
 	if (pinned != -ENOENT) {
 		error = read_rodata(handle, tc->rodata);
+		memcpy((void *)tc->rodata->domain_key, handle->domain_key,
+		       sizeof(handle->domain_key));
 		if (error)
 			return node_fail(handle, error, "cannot read the settings in force");
 		return size_table(tc);

@@ -37,4 +37,8 @@ bool settings_rcu_is_normal(struct node_handle *handle);
  * reported. */
 int settings_seed(struct node_handle *handle, uint64_t *seed);
 
+/* Reads the key of the programs' hash of domain names (maps/domain_hash.h) into
+ * handle->domain_key; where no programs are pinned, makes it. Returns 0 or -errno, not reported. */
+int settings_domain_key(struct node_handle *handle);
+
 #endif

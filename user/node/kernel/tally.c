@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "maps/dns.h"
 #include "maps/iface.h"
 #include "maps/past.h"
 #include "maps/share.h"
@@ -238,12 +239,68 @@ static int collect_shares(struct node_handle *handle)
 	return error;
 }
 
+/* Returns true if the interface in a learner's key is no endpoint's. */
+static bool is_no_learner(const void *ifaces, const void *key, const void *value)
+{
+	struct bh_iface iface;
+
+	(void)value;
+	return bpf_map_lookup_elem(*(const int *)ifaces, key, &iface) ||
+	       !(iface.flags & BH_IFACE_ENDPOINT);
+}
+
+/* As is_no_learner(), for keys of bh_learned. */
+static bool is_no_learners(const void *ifaces, const void *key, const void *value)
+{
+	return is_no_learner(ifaces, &((const struct bh_learned_key *)key)->ifindex, value);
+}
+
+static int collect_map(struct node_handle *handle, const char *pin, struct table *left,
+		       table_filter *is_wanted)
+{
+	SCOPED_FD int fd = pins_get(handle, pin);
+	int error = fd < 0 ? fd : table_read_some(left, fd, is_wanted, &handle->maps[MAP_ifaces]);
+
+	if (!error)
+		error = table_delete(left, fd);
+	handle->writes += left->n;
+	return error;
+}
+
+/* Deletes what endpoints that are gone have learned. Another endpoint may get the interface's
+ * index. */
+static int collect_learned(struct node_handle *handle)
+{
+	CLEANUP(table_free) struct table learners = {}, learned = {}, order = {}, questions = {};
+	SCOPED_FD int fd = pins_get(handle, "learners");
+	int error;
+
+	table_init(&learners, sizeof(uint32_t), sizeof(struct bh_learner));
+	table_init(&learned, sizeof(struct bh_learned_key), sizeof(struct bh_learned));
+	table_init(&order, sizeof(struct bh_learned_place), sizeof(struct bh_learned_at));
+	table_init(&questions, sizeof(struct bh_question_key), sizeof(struct bh_questions));
+	error = fd < 0 ? fd
+		       : table_read_some(&learners, fd, is_no_learner, &handle->maps[MAP_ifaces]);
+	if (error || !learners.n)
+		return error;
+	error = collect_map(handle, "questions", &questions, is_no_learner);
+	if (!error)
+		error = collect_map(handle, "learned", &learned, is_no_learners);
+	if (!error)
+		error = collect_map(handle, "learn_order", &order, is_no_learner);
+	if (!error)
+		error = collect_map(handle, "learners", &learners, is_no_learner);
+	return error;
+}
+
 int tally_collect(struct node_handle *handle)
 {
 	int error = collect_tallies(handle);
 
 	if (!error)
 		error = collect_shares(handle);
+	if (!error)
+		error = collect_learned(handle);
 	/* nothing is loaded any more */
 	if (error == -ENOENT)
 		return 0;

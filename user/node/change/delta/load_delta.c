@@ -49,7 +49,8 @@ static bool asks_for_more(const struct node_handle *handle)
 	const struct node_options *options = handle->options;
 
 	return (options->name && strcmp(options->name, handle->blob.node)) || options->n_uplinks ||
-	       options->n_settings || options->audit || options->rehearse || handle->blob.flags;
+	       options->n_resolvers || options->n_settings || options->audit || options->rehearse ||
+	       handle->blob.flags;
 }
 
 static int check_node(const struct delta_plan *plan)
@@ -130,6 +131,10 @@ static bool keeps_segments(const struct delta_plan *plan)
 
 static int check_tables(struct delta_plan *plan)
 {
+	/* only a whole load plans the segments of learned addresses */
+	if (!delta_is_settled(&plan->delta->tables[BLOB_TABLE_domains]) ||
+	    !delta_is_settled(&plan->delta->tables[BLOB_TABLE_resolvers]))
+		return -EOPNOTSUPP;
 	/* one of the CIDRs may be an allowed source of an endpoint */
 	if (!delta_keeps_records(&plan->delta->tables[BLOB_TABLE_cidrs]) || !keeps_uplinks(plan))
 		return -EOPNOTSUPP;

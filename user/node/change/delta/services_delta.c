@@ -6,6 +6,7 @@
 
 #include "compile/lazy_policy.h"
 #include "maps/added.h"
+#include "maps/dns.h"
 #include "maps/prefix.h"
 #include "model/search.h"
 #include "node/change/delta/prefixes_delta.h"
@@ -235,6 +236,84 @@ static int plan_groups(struct reader *reader)
 	return error;
 }
 
+/* Returns true if the port is DNS of the Service kube-system/kube-dns. */
+static bool is_resolvers(const struct reader *reader, const struct policy_service_port *port)
+{
+	const struct lazy_policy *policy = reader->plan->new;
+	const struct policy_service *service;
+
+	if (port->port != BH_DNS_PORT)
+		return false;
+	service = lazy_read(policy, &policy->services[port->service], sizeof(*service));
+	return !strcmp(lazy_read_string(policy, service->ns), "kube-system") &&
+	       !strcmp(lazy_read_string(policy, service->name), "kube-dns");
+}
+
+static int add_resolver(struct table *want, const struct address *address)
+{
+	static const struct address none;
+	const struct bh_resolver value = {.flags = BH_RESOLVER_SERVICE};
+
+	if (!memcmp(address, &none, sizeof(none)) || table_find(want, address))
+		return 0;
+	return table_insert(want, address, &value);
+}
+
+/* Lists the addresses of the Service and of its backends, as a whole load does. */
+static int want_resolvers(const struct reader *reader, struct table *want)
+{
+	const struct lazy_policy *policy = reader->plan->new;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < policy->n_frontends; i++) {
+		const struct policy_frontend *frontend = &reader->frontends[i];
+
+		if (frontend->port == BH_DNS_PORT &&
+		    is_resolvers(reader, &reader->ports[frontend->service_port]))
+			error = add_resolver(want, &frontend->address);
+	}
+	for (size_t i = 0; !error && i < policy->n_service_ports; i++) {
+		const struct policy_service_port *port = &reader->ports[i];
+
+		for (uint32_t k = 0; !error && k < port->backends.n; k++)
+			if (is_resolvers(reader, port))
+				error = add_resolver(
+					want, &reader->backends[port->backends.at + k].address);
+	}
+	return error;
+}
+
+/* Plans the resolvers, where they are those of the Service. */
+static int plan_resolvers(struct reader *reader)
+{
+	struct delta_plan *plan = reader->plan;
+	struct change_map *map = &plan->change->maps[MAP_resolvers];
+	CLEANUP(table_free) struct table have = {}, want = {}, gone = {};
+	uint32_t flags = 0;
+	int error;
+
+	maps_init_table(MAP_resolvers, &have);
+	maps_init_table(MAP_resolvers, &want);
+	maps_init_table(MAP_resolvers, &gone);
+	error = maps_read(plan->handle, MAP_resolvers, &have);
+	for (size_t i = 0; i < have.n; i++)
+		flags |= ((struct bh_resolver *)table_value(&have, i))->flags;
+	if (error || flags & BH_RESOLVER_SAID)
+		return error;
+	error = want_resolvers(reader, &want);
+	if (!error && !want.n != !(flags & BH_RESOLVER_SERVICE))
+		return -EOPNOTSUPP;
+	if (!error && want.n)
+		error = table_without(&want, &have, &map->put);
+	if (!error && want.n)
+		error = table_without(&have, &want, &gone);
+	for (size_t i = 0; !error && i < gone.n; i++)
+		if (((struct bh_resolver *)table_value(&gone, i))->flags & BH_RESOLVER_SERVICE)
+			error = table_add(&map->gone, table_key(&gone, i), table_value(&gone, i));
+	change_want(plan->change, MAP_resolvers, have.n + map->put.n);
+	return error;
+}
+
 int services_delta_plan(struct delta_plan *plan)
 {
 	const struct lazy_policy *policy = plan->new;
@@ -258,6 +337,8 @@ int services_delta_plan(struct delta_plan *plan)
 		error = find_moved(&reader);
 	if (!error)
 		error = plan_groups(&reader);
+	if (!error)
+		error = plan_resolvers(&reader);
 	change_want(plan->change, MAP_services,
 		    2 * plan->old->n_frontends + plan->change->maps[MAP_services].put.n);
 	return error;

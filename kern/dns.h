@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Learns addresses from DNS answers, before the endpoint gets them (maps/dns.h). Nothing is ever
+ * dropped here. The connection of a question is marked (BH_CT_DNS), so that none of its packets
+ * takes the fast path, and each is seen.
+ */
+#ifndef BULKHEAD_KERN_DNS_H
+#define BULKHEAD_KERN_DNS_H
+
+#include "dns_name.h"
+
+#define DNS_HEADER 12
+#define DNS_TYPE_A bpf_htons(1)
+#define DNS_TYPE_CNAME bpf_htons(5)
+#define DNS_TYPE_AAAA bpf_htons(28)
+#define DNS_CLASS_IN bpf_htons(1)
+#define DNS_ANSWER 0x80 /* these three: of the first byte of the flags */
+#define DNS_OPCODE 0x78
+#define DNS_CUT 0x02
+#define DNS_ERROR 0x0f /* of the second byte */
+#define DNS_TTL_MAX (7 * 86400) /* s */
+#define DNS_MESSAGES 4 /* in a segment; more are not read */
+
+struct dns_header {
+	__be16 id;
+	__u8 flags[2];
+	__be16 questions, answers, authorities, additional;
+};
+
+/* Returns the number at @at, in network order; 0: it is beyond the message. */
+static __always_inline __be16 dns_number(struct bh_dns_work *work, __u32 at)
+{
+	if (at + 2 > work->length)
+		return 0;
+	return *dns_byte(work, at) | *dns_byte(work, at + 1) << 8;
+}
+
+/* Reads the question. Returns false if there is not just one, of a class and form that count. */
+static __noinline bool dns_question(struct bh_dns_work *work)
+{
+	const struct dns_header *header = (void *)work->bytes;
+
+	if (work->length < DNS_HEADER || header->questions != bpf_htons(1) ||
+	    !dns_name(work, DNS_HEADER) || work->end + 4 > work->length)
+		return false;
+	work->n_domains = 0;
+	work->name = dns_hash(work, true);
+	work->type = dns_number(work, work->end);
+	work->at = work->end + 4;
+	return dns_number(work, work->end + 2) == DNS_CLASS_IN;
+}
+
+/* Returns the bucket of a question. */
+static __always_inline struct bh_question_key dns_bucket(const struct packet *p, __be16 id)
+{
+	return (struct bh_question_key){
+		.ifindex = p->ifindex,
+		.bucket = ((__u32)p->hash ^ id) & (BH_QUESTION_BUCKETS - 1),
+	};
+}
+
+static __noinline void dns_ask(const struct packet *p, struct bh_dns_work *work)
+{
+	const struct dns_header *header = (void *)work->bytes;
+	struct bh_question_key key = dns_bucket(p, header->id);
+	struct bh_questions *bucket = bpf_map_lookup_elem(&bh_questions, &key);
+	struct bh_question *at;
+
+	if (!bucket) {
+		dns_learner(p->ifindex);
+		bpf_map_update_elem(&bh_questions, &key, &work->none, BPF_NOEXIST);
+		bucket = bpf_map_lookup_elem(&bh_questions, &key);
+	}
+	if (!bucket) {
+		dns_count(BH_DNS_FULL);
+		return;
+	}
+	at = &bucket->way[__sync_fetch_and_add(&bucket->next, 1) & (BH_QUESTION_WAYS - 1)];
+	WRITE_ONCE(at->flow, 0);
+	barrier();
+	at->name = work->name;
+	at->asked = p->now;
+	at->id = header->id;
+	at->type = work->type;
+	barrier();
+	WRITE_ONCE(at->flow, p->hash | 1);
+	dns_count(BH_DNS_QUESTION);
+}
+
+/* Removes the question that the message answers. Returns false if the endpoint has not asked it. */
+static __noinline bool dns_was_asked(const struct packet *p, const struct bh_dns_work *work)
+{
+	const struct dns_header *header = (void *)work->bytes;
+	struct bh_question_key key = dns_bucket(p, header->id);
+	struct bh_questions *bucket = bpf_map_lookup_elem(&bh_questions, &key);
+	const __u64 flow = p->hash | 1;
+
+	if (!bucket)
+		return false;
+#pragma unroll
+	for (int i = 0; i < BH_QUESTION_WAYS; i++) {
+		struct bh_question *at = &bucket->way[i];
+
+		if (READ_ONCE(at->flow) != flow || at->id != header->id || at->name != work->name ||
+		    at->type != work->type || p->now - at->asked > timeout_udp_stream)
+			continue;
+		return __sync_val_compare_and_swap(&at->flow, flow, 0) == flow;
+	}
+	return false;
+}
+
+/* The state of a walk over the records of an answer. */
+struct dns_walk {
+	struct bh_dns_work *work;
+	const struct packet *p;
+};
+
+/* Finds the hash of the name at work->at, the owner of a record. Sets work->end. */
+static __always_inline __u64 dns_owner(struct bh_dns_work *work)
+{
+	__u32 pointer = bpf_ntohs(dns_number(work, work->at));
+
+	if ((pointer & 0xc000) == 0xc000) {
+		work->end = work->at + 2;
+		pointer &= 0x3fff;
+		if (pointer == DNS_HEADER)
+			return work->name;
+		if (pointer == work->target_at)
+			return work->target;
+	}
+	return dns_name(work, work->at) ? dns_hash(work, false) : 0;
+}
+
+/* Returns true if the data of a record have the form of its type. Finds the labels of a CNAME's
+ * target. */
+static __noinline bool dns_fits(struct bh_dns_work *work, __be16 type, __u32 at, __u32 length)
+{
+	if (type == DNS_TYPE_A)
+		return length == 4;
+	if (type == DNS_TYPE_AAAA)
+		return length == 16;
+	return type != DNS_TYPE_CNAME || (dns_name(work, at) && work->end == at + length);
+}
+
+/* Notes an address, whose record counts. */
+static __always_inline void dns_found(struct bh_dns_work *work, __u32 at)
+{
+	__u32 n = work->n_found++ & (DNS_RECORDS - 1);
+
+	asm volatile("" : "+r"(n));
+	work->found[n].at = at;
+	work->found[n].ttl = work->ttl;
+}
+
+static __always_inline void dns_least(struct bh_dns_work *work, __u32 at)
+{
+	__u32 ttl = bpf_ntohs(dns_number(work, at)) << 16 | bpf_ntohs(dns_number(work, at + 2));
+
+	if (ttl > 0x7fffffff) /* RFC 2181: the highest bit counts as 0 */
+		ttl = 0;
+	if (ttl < work->ttl)
+		work->ttl = ttl;
+}
+
+/* Copies the address at @at. */
+static __noinline void dns_address(struct bh_dns_work *work, __u32 at)
+{
+	__u8 *to = (void *)&work->key.addr;
+
+#pragma unroll
+	for (__u32 i = 0; i < 16; i++) {
+		if (work->type != DNS_TYPE_A)
+			to[i] = *dns_byte(work, at + i);
+		else
+			to[i] = i < 10 ? 0 : i < 12 ? 0xff : *dns_byte(work, at + i - 12);
+	}
+}
+
+/* Handles one record, for bpf_loop(). */
+static long dns_record(__u32 i __attribute__((unused)), struct dns_walk *walk)
+{
+	struct bh_dns_work *work = walk->work;
+	__u64 owner = dns_owner(work);
+	__u32 at = work->end, length, least = work->ttl;
+	__be16 type;
+
+	/* The type, class, TTL and length of the data come before the data. */
+	length = bpf_ntohs(dns_number(work, at + 8));
+	if (!owner || at + 10 + length > work->length) {
+		work->broken = true;
+		return 1;
+	}
+	type = dns_number(work, at);
+	work->at = at + 10 + length;
+	if (dns_number(work, at + 2) != DNS_CLASS_IN)
+		return 0;
+	if (!dns_fits(work, type, at + 10, length)) {
+		work->broken = true;
+		return 1;
+	}
+	if (owner != work->target)
+		return 0;
+	dns_least(work, at + 4);
+	if (type == DNS_TYPE_CNAME) {
+		work->target = dns_hash(work, dns_aliases);
+		work->target_at = at + 10;
+		return 0;
+	}
+	if (type == work->type)
+		dns_found(work, at + 10);
+	work->ttl = least;
+	return 0;
+}
+
+/* Learns one address of an answer, for bpf_loop(). */
+static long dns_teach(__u32 i, struct dns_walk *walk)
+{
+	struct bh_dns_work *work = walk->work;
+
+	i &= DNS_RECORDS - 1;
+	asm volatile("" : "+r"(i));
+	work->ttl = work->found[i].ttl;
+	dns_address(work, work->found[i].at);
+	dns_learn(walk->p, work);
+	return 0;
+}
+
+/* Reads the answer to a question that the endpoint has asked. */
+static __always_inline void dns_read(const struct packet *p, struct bh_dns_work *work)
+{
+	const struct dns_header *header = (void *)work->bytes;
+	struct dns_walk walk = {.work = work, .p = p};
+	__u32 records = bpf_ntohs(header->answers);
+
+	work->target = work->name;
+	work->target_at = DNS_HEADER;
+	work->ttl = DNS_TTL_MAX;
+	work->learned = work->n_found = 0;
+	work->broken = false;
+	bpf_loop(records < DNS_RECORDS ? records : DNS_RECORDS, dns_record, &walk, 0);
+	if (header->flags[0] & DNS_CUT) {
+		dns_count(BH_DNS_TRUNCATED);
+	} else if (work->broken) {
+		dns_count(BH_DNS_MALFORMED);
+		return;
+	}
+	bpf_loop(work->n_found & (DNS_RECORDS * 2 - 1), dns_teach, &walk, 0);
+	dns_count(work->learned ? BH_DNS_LEARNED : BH_DNS_EMPTY);
+}
+
+/* Handles one message. */
+static __noinline void dns_message(const struct packet *p, struct bh_dns_work *work)
+{
+	const struct dns_header *header = (void *)work->bytes;
+	bool answers;
+
+	if (!dns_question(work)) {
+		dns_count(BH_DNS_MALFORMED);
+		return;
+	}
+	answers = header->flags[0] & DNS_ANSWER;
+	if (!work->n_domains && !(answers && dns_aliases))
+		return;
+	if (work->type != DNS_TYPE_A && work->type != DNS_TYPE_AAAA)
+		return;
+	if (p->hook == BH_HOOK_FROM_ENDPOINT) {
+		if (!answers && !(header->flags[0] & DNS_OPCODE))
+			dns_ask(p, work);
+		return;
+	}
+	if (!answers)
+		return;
+	if (!dns_was_asked(p, work))
+		dns_count(BH_DNS_UNASKED);
+	else if (header->flags[0] & DNS_OPCODE || header->flags[1] & DNS_ERROR)
+		dns_count(BH_DNS_ERROR);
+	else
+		dns_read(p, work);
+}
+
+/* The state of a walk over the messages of a packet. */
+struct dns_packet {
+	struct __sk_buff *skb;
+	const struct packet *p;
+	__u32 at, left; /* offset in the frame, and bytes */
+};
+
+/* Loads @length bytes of a message. */
+static __always_inline bool dns_load(struct dns_packet *packet, struct bh_dns_work *work,
+				     __u32 length)
+{
+	if (length > DNS_BYTES)
+		dns_count(BH_DNS_LONG);
+	if (length > DNS_BYTES)
+		length = DNS_BYTES;
+	if (length < DNS_HEADER)
+		return false;
+	work->length = length;
+	/* clang would drop the test, whose result it knows: the verifier does not */
+	asm volatile("" : "+r"(length));
+	if (length == 0 || length > DNS_BYTES)
+		return false;
+	return !bpf_skb_load_bytes(packet->skb, packet->at, work->bytes, length);
+}
+
+/* Handles one message of a TCP segment, for bpf_loop(). Of a message that goes on in the next
+ * segment, this part is read. */
+static long dns_segment(__u32 i __attribute__((unused)), struct dns_packet *packet)
+{
+	struct bh_dns_work *work = dns_work();
+	__be16 length;
+
+	if (!work || packet->left < sizeof(length) + DNS_HEADER ||
+	    bpf_skb_load_bytes(packet->skb, packet->at, &length, sizeof(length)))
+		return 1;
+	length = bpf_ntohs(length);
+	packet->at += sizeof(length);
+	packet->left -= sizeof(length);
+	if (!dns_load(packet, work, length < packet->left ? length : packet->left))
+		return 1;
+	dns_message(packet->p, work);
+	if (length > packet->left)
+		return 1;
+	packet->at += length;
+	packet->left -= length;
+	return 0;
+}
+
+/* Reads a packet between the endpoint of this hook and a resolver. */
+BPF_GLOBAL int dns_packet(struct __sk_buff *skb, const struct packet *p)
+{
+	struct dns_packet packet = {.skb = skb, .p = p};
+	struct bh_dns_work *work = dns_work();
+
+	if (!p || !work)
+		return 0;
+	if (p->protocol == IPPROTO_TCP) {
+		packet.left = p->payload;
+		packet.at = p->l4 + p->l4_length - p->payload;
+		if (packet.left)
+			bpf_loop(DNS_MESSAGES, dns_segment, &packet, 0);
+		return 0;
+	}
+	if (p->l4_length < sizeof(struct udphdr))
+		return 0;
+	packet.at = p->l4 + sizeof(struct udphdr);
+	packet.left = p->l4_length - sizeof(struct udphdr);
+	if (dns_load(&packet, work, packet.left))
+		dns_message(p, work);
+	return 0;
+}
+
+/* Reads a packet that passes, if it may be of DNS. */
+static __always_inline void dns_see(struct __sk_buff *skb, const struct packet *p)
+{
+	if (p->class == PACKET_FLOW && p->generation && dns_is_resolvers(p))
+		dns_packet(skb, p);
+}
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Names in DNS messages, and what an endpoint learns. */
+#ifndef BULKHEAD_KERN_DNS_NAME_H
+#define BULKHEAD_KERN_DNS_NAME_H
+
+#include "resolver.h"
+#include "tunables.h"
+#include "maps/dns.bpf.h"
+#include "maps/domain.bpf.h"
+#include "maps/domain_hash.h"
+
+#define DNS_BYTES BH_DNS_BYTES
+#define DNS_RECORDS BH_DNS_RECORDS
+#define DNS_LABELS BH_DNS_LABELS
+#define DNS_POINTER 0xc0
+#define DNS_STEPS 160 /* labels and pointers of a name */
+#define DNS_NO_PLACE 0xffffffffu
+
+static __always_inline struct bh_dns_work *dns_work(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&bh_dns_work, &zero);
+}
+
+static __always_inline void dns_count(__u32 result)
+{
+	__u64 *count = bpf_map_lookup_elem(&bh_dns_counts, &result);
+
+	if (count)
+		++*count;
+}
+
+static __always_inline bool dns_is_resolvers(const struct packet *p)
+{
+	return resolver_is(p, p->hook == BH_HOOK_FROM_ENDPOINT ? !p->from : p->from);
+}
+
+/* Returns the byte at @at. The caller has compared @at with the length, and the verifier has
+ * forgotten that. */
+static __always_inline __u8 *dns_byte(struct bh_dns_work *work, __u32 at)
+{
+	at &= DNS_BYTES - 1;
+	asm volatile("" : "+r"(at));
+	return &work->bytes[at];
+}
+
+/* The state of a walk over the labels of a name. */
+struct dns_labels {
+	struct bh_dns_work *work;
+	__u32 at, low, end; /* `low`: pointers must lead below it */
+	__u32 bytes; /* of the name so far */
+	bool whole;
+};
+
+/* Handles one label or pointer, for bpf_loop(). */
+static long dns_label(__u32 i __attribute__((unused)), struct dns_labels *walk)
+{
+	struct bh_dns_work *work = walk->work;
+	__u32 length, to, n;
+
+	if (walk->at >= work->length)
+		return 1;
+	length = *dns_byte(work, walk->at);
+	if (length >= DNS_POINTER) {
+		if (walk->at + 2 > work->length)
+			return 1;
+		to = (length & 0x3f) << 8 | *dns_byte(work, walk->at + 1);
+		if (!walk->end)
+			walk->end = walk->at + 2;
+		if (to >= walk->low)
+			return 1;
+		walk->at = walk->low = to;
+		return 0;
+	}
+	if (!length) {
+		if (!walk->end)
+			walk->end = walk->at + 1;
+		walk->whole = true;
+		return 1;
+	}
+	walk->bytes += length + 1;
+	if (length > BH_DOMAIN_LABEL || walk->bytes >= BH_DOMAIN_NAME ||
+	    walk->at + 1 + length > work->length)
+		return 1;
+	n = work->labels++ & (DNS_LABELS - 1);
+	asm volatile("" : "+r"(n));
+	work->label[n] = walk->at;
+	walk->at += 1 + length;
+	return 0;
+}
+
+/* Finds the labels of the name at @at, and its end. Returns false if the name breaks the format. */
+static __noinline bool dns_name(struct bh_dns_work *work, __u32 at)
+{
+	struct dns_labels walk = {.work = work, .at = at, .low = at};
+
+	work->labels = 0;
+	bpf_loop(DNS_STEPS, dns_label, &walk, 0);
+	work->end = walk.end;
+	return walk.whole && work->labels;
+}
+
+/* The state of the hash of a name. */
+struct dns_hash {
+	struct bh_dns_work *work;
+	bool match;
+};
+
+static __always_inline void dns_match(struct bh_dns_work *work, __u64 hash)
+{
+	__u32 n = work->n_domains;
+
+	if (n >= BH_LEARNED_NAMES || !bpf_map_lookup_elem(&bh_domains, &hash))
+		return;
+	n &= BH_LEARNED_NAMES - 1;
+	asm volatile("" : "+r"(n));
+	work->domains[n] = hash;
+	work->n_domains = n + 1;
+}
+
+/* Absorbs one label, from the last to the first, for bpf_loop(). */
+static long dns_absorb(__u32 i, struct dns_hash *walk)
+{
+	struct bh_dns_work *work = walk->work;
+	__u32 n = work->labels - 1 - i, at, length;
+
+	n &= DNS_LABELS - 1;
+	asm volatile("" : "+r"(n));
+	at = work->label[n];
+	length = *dns_byte(work, at++) & BH_DOMAIN_LABEL;
+	bh_domain_absorb(&work->hash, length);
+	for (__u32 k = 0; k < 8; k++) {
+		__u64 word;
+
+		if (k * 8 >= length)
+			break;
+		__builtin_memcpy(&word, dns_byte(work, at + k * 8), sizeof(word));
+		if (length - k * 8 < 8)
+			word &= (1ull << (length - k * 8) * 8) - 1;
+		bh_domain_absorb(&work->hash, bh_domain_lower(word));
+	}
+	if (walk->match && n)
+		dns_match(work, bh_domain_end(&work->hash, BH_DOMAIN_WILDCARD));
+	return 0;
+}
+
+/* Returns the hash of the name that dns_name() has found. @match: adds the entries of bh_domains
+ * that it matches. */
+static __noinline __u64 dns_hash(struct bh_dns_work *work, bool match)
+{
+	struct dns_hash walk = {.work = work, .match = match};
+	__u32 labels = work->labels;
+	__u64 hash;
+
+	bh_domain_begin(&work->hash, domain_key[0], domain_key[1]);
+	bpf_loop(labels < DNS_LABELS ? labels : DNS_LABELS, dns_absorb, &walk, 0);
+	hash = bh_domain_end(&work->hash, BH_DOMAIN_EXACT);
+	if (match)
+		dns_match(work, hash);
+	return hash;
+}
+
+/* Returns the tick until which new connections may open by the answer. */
+static __always_inline __u32 dns_until(const struct packet *p, const struct bh_dns_work *work)
+{
+	return p->now + ((__u64)work->ttl * event_hz >> BH_TICK_SHIFT) + dns_grace;
+}
+
+/* Returns the entry of an endpoint, new or not; NULL: there is no room. */
+static __noinline struct bh_learner *dns_learner(__u32 ifindex)
+{
+	struct bh_learner *learner = bpf_map_lookup_elem(&bh_learners, &ifindex);
+	const struct bh_learner first = {};
+
+	if (learner)
+		return learner;
+	bpf_map_update_elem(&bh_learners, &ifindex, &first, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&bh_learners, &ifindex);
+}
+
+/* Gives work->key the next place of its endpoint. The address that had the place is removed.
+ * Returns the place. */
+static __noinline __u32 dns_place(struct bh_dns_work *work)
+{
+	struct bh_learned_place key = {.ifindex = work->key.ifindex};
+	struct bh_learned_key gone = {.ifindex = work->key.ifindex};
+	struct bh_learner *learner = dns_learner(key.ifindex);
+	struct bh_learned_at *old;
+	struct bh_learned *former;
+	__u32 place;
+
+	if (!learner)
+		return DNS_NO_PLACE;
+	place = __sync_fetch_and_add(&learner->next, 1);
+	key.place = place & (BH_LEARNED_SHARE - 1);
+	old = bpf_map_lookup_elem(&bh_learn_order, &key);
+	if (old) {
+		gone.addr = old->addr;
+		former = bpf_map_lookup_elem(&bh_learned, &gone);
+		/* an address that has got a later place stays */
+		if (former && former->place == place - BH_LEARNED_SHARE) {
+			bpf_map_delete_elem(&bh_learned, &gone);
+			__sync_fetch_and_add(&learner->replaced, 1);
+			dns_count(BH_DNS_REPLACED);
+		}
+	}
+	return bpf_map_update_elem(&bh_learn_order, &key, &work->key.addr, BPF_ANY) ? DNS_NO_PLACE
+										    : place;
+}
+
+/* Adds an entry for work->key without names. Returns it; NULL: there is no room. */
+static __always_inline struct bh_learned *dns_new(struct bh_dns_work *work)
+{
+	work->value.place = dns_place(work);
+	if (work->value.place == DNS_NO_PLACE)
+		return NULL;
+	bpf_map_update_elem(&bh_learned, &work->key, &work->value, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&bh_learned, &work->key);
+}
+
+/* Gives the entry a new place if half of the share came after it, so that an address that is
+ * learned again and again stays. */
+static __always_inline void dns_again(struct bh_dns_work *work, struct bh_learned *learned)
+{
+	struct bh_learner *learner = bpf_map_lookup_elem(&bh_learners, &work->key.ifindex);
+	__u32 place;
+
+	if (!learner || READ_ONCE(learner->next) - learned->place < BH_LEARNED_SHARE / 2)
+		return;
+	place = dns_place(work);
+	if (place != DNS_NO_PLACE)
+		WRITE_ONCE(learned->place, place);
+}
+
+/* The state of a walk over the names of an answer. */
+struct dns_names {
+	struct bh_dns_work *work;
+	struct bh_learned *learned;
+	__u32 until;
+};
+
+/* Adds one name to the address, for bpf_loop(). If the address has too many, the one whose time is
+ * over first is replaced. */
+static long dns_put(__u32 i, struct dns_names *names)
+{
+	struct bh_learned *learned = names->learned;
+	__u32 at = 0, least = 0x7fffffff, has;
+	__u64 domain;
+
+	i &= BH_LEARNED_NAMES - 1;
+	asm volatile("" : "+r"(i));
+	domain = names->work->domains[i];
+#pragma unroll
+	for (int k = 0; k < BH_LEARNED_NAMES; k++) {
+		__u32 left = READ_ONCE(learned->until[k]) - names->until + 0x40000000;
+
+		if (READ_ONCE(learned->domain[k]) == domain) {
+			has = READ_ONCE(learned->until[k]);
+			if ((__s32)(names->until - has) > 0)
+				WRITE_ONCE(learned->until[k], names->until);
+			return 0;
+		}
+		if (!READ_ONCE(learned->domain[k]))
+			left = 0;
+		if (left < least) {
+			least = left;
+			at = k;
+		}
+	}
+	at &= BH_LEARNED_NAMES - 1;
+	asm volatile("" : "+r"(at));
+	WRITE_ONCE(learned->domain[at], 0);
+	barrier();
+	WRITE_ONCE(learned->until[at], names->until);
+	barrier();
+	WRITE_ONCE(learned->domain[at], domain);
+	return 0;
+}
+
+/* Learns the address work->key.addr by the names of the answer. */
+static __noinline void dns_learn(const struct packet *p, struct bh_dns_work *work)
+{
+	struct dns_names names = {.work = work, .until = dns_until(p, work)};
+
+	if (!p || !work->n_domains)
+		return;
+	work->key.ifindex = p->ifindex;
+	names.learned = bpf_map_lookup_elem(&bh_learned, &work->key);
+	if (names.learned)
+		dns_again(work, names.learned);
+	else
+		names.learned = dns_new(work);
+	if (!names.learned) {
+		dns_count(BH_DNS_FULL);
+		return;
+	}
+	bpf_loop(work->n_domains, dns_put, &names, 0);
+	work->learned++;
+}
+
+#endif

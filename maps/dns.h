@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What endpoints have learned from DNS answers. An answer teaches before the endpoint gets it. It
+ * must come from a resolver, and answer a question that this endpoint has asked that resolver:
+ * connection, transaction ID, name and type agree. What one endpoint has learned opens nothing for
+ * another one. None of these maps depends on a generation, and each load keeps them.
+ *
+ * bh_resolvers: the DNS servers whose answers teach, by the address that endpoints call. Pin name
+ * `resolvers`. HASH. The loader writes it.
+ *
+ * bh_questions: the questions without an answer yet, in buckets of each endpoint. Pin name
+ * `questions`. HASH. The programs write it. In a full bucket a new question replaces the oldest.
+ *
+ * bh_learned: the names by which an endpoint has learned an address. Pin name `learned`. HASH. The
+ * programs write it. An entry stays after its time is over: open connections go on by it. When an
+ * endpoint has BH_LEARNED_SHARE addresses, the next one replaces the one it learned first.
+ *
+ * bh_learn_order: the addresses of each endpoint in the order in which it learned them. Pin name
+ * `learn_order`. HASH. bh_learners: the place of the next one. Pin name `learners`. HASH.
+ *
+ * bh_dns_counts: answers by what became of them. Pin name `dns_counts`. PERCPU_ARRAY, index enum
+ * bh_dns_result.
+ *
+ *   bpftool map dump pinned /sys/fs/bpf/bulkhead/learned
+ */
+#ifndef BULKHEAD_MAPS_DNS_H
+#define BULKHEAD_MAPS_DNS_H
+
+#include "maps/domain_hash.h"
+#include "maps/types.h"
+
+#define BH_DNS_PORT 53
+#define BH_LEARNERS 1024 /* endpoints of this node that can learn at a time */
+
+#define BH_RESOLVER_SAID (1u << 0) /* an option or the policy's [bulkhead] names it */
+#define BH_RESOLVER_SERVICE (1u << 1) /* of the Service kube-system/kube-dns */
+#define BH_RESOLVER_NODE (1u << 2) /* NodeLocal DNSCache, or of the node's resolv.conf */
+
+struct bh_resolver {
+	__u32 flags; /* BH_RESOLVER_*, for readers: the programs do not read them */
+};
+_Static_assert(sizeof(struct bh_resolver) == 4, "struct bh_resolver");
+
+#define BH_QUESTION_BUCKETS 64 /* of each endpoint; a power of two, as all of these */
+#define BH_QUESTION_WAYS 8
+
+struct bh_question_key {
+	__u32 ifindex; /* of the endpoint */
+	__u32 bucket;
+};
+_Static_assert(sizeof(struct bh_question_key) == 8, "struct bh_question_key");
+
+struct bh_question {
+	__u64 flow; /* hash of the connection's key; 0: the place is free, or is being written */
+	__u64 name; /* hash of the name (domain_hash.h) */
+	__u32 asked; /* tick */
+	__be16 id; /* of the transaction */
+	__be16 type; /* of the question */
+};
+_Static_assert(sizeof(struct bh_question) == 24, "struct bh_question");
+
+struct bh_questions {
+	struct bh_question way[BH_QUESTION_WAYS];
+	__u32 next; /* number of questions so far */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct bh_questions) == 200, "struct bh_questions");
+
+#define BH_LEARNED_SHARE 512 /* addresses that an endpoint may have learned; a power of two */
+#define BH_LEARNED_NAMES 8 /* names of an address */
+
+struct bh_learned_key {
+	struct bh_addr addr;
+	__u32 ifindex; /* of the endpoint */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct bh_learned_key) == 24, "struct bh_learned_key");
+
+struct bh_learned {
+	__u64 domain[BH_LEARNED_NAMES]; /* keys in bh_domains; 0: the place is free */
+	__u32 until[BH_LEARNED_NAMES]; /* tick: new connections may open until then */
+	__u32 place; /* in bh_learn_order */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct bh_learned) == 104, "struct bh_learned");
+
+struct bh_learned_place {
+	__u32 ifindex;
+	__u32 place; /* modulo BH_LEARNED_SHARE */
+};
+_Static_assert(sizeof(struct bh_learned_place) == 8, "struct bh_learned_place");
+
+struct bh_learned_at {
+	struct bh_addr addr;
+};
+_Static_assert(sizeof(struct bh_learned_at) == 16, "struct bh_learned_at");
+
+struct bh_learner {
+	__u32 next; /* place of the next address */
+	__u32 replaced; /* addresses that others of the same endpoint have replaced */
+};
+_Static_assert(sizeof(struct bh_learner) == 8, "struct bh_learner");
+
+/* bh_dns_work: the message that a CPU reads. Pin name `dns_work`. PERCPU_ARRAY of one, private to
+ * the programs. TC programs of one CPU do not interrupt one another. */
+#define BH_DNS_BYTES 4096 /* of a message that are read; a power of two, as the next */
+#define BH_DNS_LABELS 128
+#define BH_DNS_RECORDS 256 /* of an answer that are read */
+
+struct bh_dns_found {
+	__u32 at; /* of the address, in the message */
+	__u32 ttl; /* s: the least of the record's and its chain's */
+};
+_Static_assert(sizeof(struct bh_dns_found) == 8, "struct bh_dns_found");
+
+struct bh_dns_work {
+	__u8 bytes[BH_DNS_BYTES + 64]; /* a label that begins in the message may be read beyond
+					* it */
+	__u16 label[BH_DNS_LABELS]; /* offsets of a name's labels */
+	__u32 labels;
+	__u32 length; /* of the message */
+	__u32 at, end; /* of the record that is read; of the name that was read */
+	__u64 domains[BH_LEARNED_NAMES]; /* keys in bh_domains that the question's name matches */
+	__u32 n_domains;
+	__be16 type; /* of the question */
+	__u16 broken; /* the answer breaks the format */
+	struct bh_domain_hash hash; /* of the name that is hashed */
+	__u64 name, target; /* hashes of the question's name and of the end of the chain so far */
+	__u32 target_at; /* where the latter stands */
+	__u32 ttl; /* s: the least of the chain so far */
+	__u32 learned; /* number of addresses */
+	__u32 n_found;
+	struct bh_dns_found found[BH_DNS_RECORDS]; /* learned once the whole answer is read */
+	struct bh_learned_key key; /* the address that is learned */
+	struct bh_learned value; /* a new entry */
+	struct bh_questions none; /* 0: an empty bucket */
+};
+
+_Static_assert(sizeof(struct bh_dns_work) == 6944, "struct bh_dns_work");
+
+/* X(identifier, name in metrics, text) */
+#define BH_DNS_RESULTS(X)                                                                     \
+	X(BH_DNS_QUESTION, "question", "questions noted")                                     \
+	X(BH_DNS_LEARNED, "learned", "answers that taught at least one address")              \
+	X(BH_DNS_UNASKED, "unasked", "answers to no open question of the endpoint")           \
+	X(BH_DNS_ERROR, "error", "answers with an error, or of another opcode")               \
+	X(BH_DNS_EMPTY, "empty", "answers without an address of the name that was asked for") \
+	X(BH_DNS_MALFORMED, "malformed", "questions and answers that break the format")       \
+	X(BH_DNS_LONG, "long", "messages of which only the first 4,096 bytes were read")      \
+	X(BH_DNS_TRUNCATED, "truncated", "answers that the resolver has cut")                 \
+	X(BH_DNS_REPLACED, "replaced", "addresses for which an endpoint lost its oldest one") \
+	X(BH_DNS_FULL, "full", "addresses that were not learned: the map is full")
+
+#define BH_DNS_IDENTIFIER(identifier, name, text) identifier,
+enum bh_dns_result { BH_DNS_RESULTS(BH_DNS_IDENTIFIER) BH_DNS_RESULT_COUNT };
+
+#endif

@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the data path learns from DNS answers, against the oracle (lib/dns_oracle.h). A node in the
+ * test's own namespace has one endpoint, whose policy has names. For each round the endpoint's
+ * question and an answer, as resolvers send it or mutated, go through the programs by
+ * BPF_PROG_TEST_RUN; both must pass. Then every address in `learned` must be one that the oracle
+ * has found, by the patterns that match the question's name, and not longer than the answer says.
+ * Of an answer that was not mutated, each address must be learned.
+ *
+ * Each run has ANSWERS answers; BULKHEAD_FULL=1 has ANSWERS_FULL, ANSWERS=n that many. SEED=n
+ * begins with answer n.
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <net/if.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compile/compile.h"
+#include "input/input.h"
+#include "maps/conntrack.h"
+#include "maps/dns.h"
+#include "node/kernel/domains.h"
+#include "node/kernel/program.h"
+#include "node/node.h"
+#include "selftests/lib/dns_make.h"
+#include "selftests/lib/ip_batch.h"
+#include "selftests/lib/own_process.h"
+
+#define ANSWERS 40000
+#define ANSWERS_FULL 5000000
+#define FAILURES_MAX 5
+#define PASS -1 /* TC_ACT_UNSPEC */
+#define PORTS 64 /* source ports: connections of questions */
+#define GRACE 30 /* s */
+#define TTL_MAX (7 * 86400) /* s: the programs take no longer time from an answer */
+#define MESSAGE_MAX 3400 /* with its headers in the one page that a test run has */
+
+static const char *const patterns[] = {
+	"api.example.com", "*.svc.example.org", "*.deep.svc.example.org",
+	"cdn.example.net", "*.example.com",	"a.b.c.example.org",
+};
+#define PATTERNS (sizeof(patterns) / sizeof(*patterns))
+
+static const char world[] =
+	"[bulkhead]\nnode = node-0\nresolver = 10.0.9.53, fd00:9::53\n"
+	"[endpoint shop/web]\nnode = node-0\nip = 10.0.0.5, fd00::5\n"
+	"[cluster-network-policy names]\ntier = Admin\npriority = 5\nsubject = namespaces()\n"
+	"egress = Accept to cidr(10.0.9.53/32), cidr(fd00:9::53/128) ports UDP/53\n"
+	"egress = Accept to names(api.example.com, *.svc.example.org, *.deep.svc.example.org,\n"
+	"\tcdn.example.net, *.example.com, a.b.c.example.org) ports TCP/443\n"
+	"egress = Deny to cidr(0.0.0.0/0), cidr(::/0)\n";
+
+enum hook { FROM_ENDPOINT, TO_ENDPOINT, HOOKS };
+
+struct test {
+	char pin[64];
+	unsigned int endpoint, uplink; /* ifindexes */
+	int programs[HOOKS], learned, questions, counts;
+	uint64_t hashes[PATTERNS]; /* the patterns' keys in bh_domains */
+	uint64_t hz;
+	uint64_t mutated, taught, missed, addresses, failures;
+};
+
+/* ---- packets ---- */
+
+struct frame {
+	uint8_t bytes[MESSAGE_MAX + 128];
+	size_t length;
+};
+
+static void put(struct frame *frame, const void *bytes, size_t length)
+{
+	memcpy(frame->bytes + frame->length, bytes, length);
+	frame->length += length;
+}
+
+static void put_ip(struct frame *frame, bool ipv6, bool answer, size_t length)
+{
+	struct iphdr v4 = {.version = 4,
+			   .ihl = 5,
+			   .tot_len = htons(sizeof(v4) + length),
+			   .ttl = 64,
+			   .protocol = IPPROTO_UDP};
+	struct ipv6hdr v6 = {.version = 6,
+			     .payload_len = htons(length),
+			     .nexthdr = IPPROTO_UDP,
+			     .hop_limit = 64};
+
+	if (ipv6) {
+		inet_pton(AF_INET6, answer ? "fd00:9::53" : "fd00::5", &v6.saddr);
+		inet_pton(AF_INET6, answer ? "fd00::5" : "fd00:9::53", &v6.daddr);
+		put(frame, &v6, sizeof(v6));
+	} else {
+		inet_pton(AF_INET, answer ? "10.0.9.53" : "10.0.0.5", &v4.saddr);
+		inet_pton(AF_INET, answer ? "10.0.0.5" : "10.0.9.53", &v4.daddr);
+		put(frame, &v4, sizeof(v4));
+	}
+}
+
+static void make_frame(struct frame *frame, bool ipv6, bool answer, uint16_t port,
+		       const uint8_t *message, size_t length)
+{
+	struct ethhdr ethernet = {.h_dest = {2, 0, 0, 0, 0, 2},
+				  .h_source = {2, 0, 0, 0, 0, 1},
+				  .h_proto = htons(ipv6 ? ETH_P_IPV6 : ETH_P_IP)};
+	struct udphdr udp = {.source = htons(answer ? 53 : port),
+			     .dest = htons(answer ? port : 53),
+			     .len = htons(sizeof(udp) + length)};
+
+	frame->length = 0;
+	put(frame, &ethernet, sizeof(ethernet));
+	put_ip(frame, ipv6, answer, sizeof(udp) + length);
+	put(frame, &udp, sizeof(udp));
+	put(frame, message, length);
+}
+
+/* Returns true if the hook passes the frame. */
+static bool run_hook(const struct test *test, enum hook hook, const struct frame *frame)
+{
+	struct __sk_buff skb = {.ifindex = test->endpoint,
+				.ingress_ifindex =
+					hook == FROM_ENDPOINT ? test->endpoint : test->uplink};
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame->bytes, .data_size_in = frame->length,
+		    .ctx_in = &skb, .ctx_size_in = sizeof(skb));
+
+	return !bpf_prog_test_run_opts(test->programs[hook], &run) && (int)run.retval == PASS;
+}
+
+/* ---- one round ---- */
+
+struct round {
+	uint64_t seed;
+	struct dns_question question;
+	struct dns_made answer;
+	struct dns_lesson lesson;
+	bool mutated, ipv6;
+	bool matches[PATTERNS]; /* the patterns that stand for the question's name */
+	size_t n_matches;
+	size_t learned;
+};
+
+/* The kernel starts jiffies five minutes before their low 32 bits overflow. */
+static uint32_t now_ticks(const struct test *test)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return ((uint32_t) - (300 * test->hz) + now.tv_sec * test->hz +
+		now.tv_nsec * test->hz / 1000000000) >>
+	       BH_TICK_SHIFT;
+}
+
+#define PRINT_NAME(identifier, name, text) name,
+static const char *const results[] = {BH_DNS_RESULTS(PRINT_NAME)};
+
+/* Prints what has become of all answers so far. */
+static void print_counts(const struct test *test)
+{
+	uint64_t counts[1024];
+
+	for (uint32_t i = 0; i < BH_DNS_RESULT_COUNT; i++) {
+		uint64_t sum = 0;
+
+		if (bpf_map_lookup_elem(test->counts, &i, counts))
+			continue;
+		for (int cpu = 0; cpu < libbpf_num_possible_cpus(); cpu++)
+			sum += counts[cpu];
+		printf(" %s %" PRIu64, results[i], sum);
+	}
+}
+
+static bool fail(struct test *test, const struct round *round, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Prints what differs, and the message. Returns false. */
+static bool fail(struct test *test, const struct round *round, const char *format, ...)
+{
+	va_list args;
+
+	printf("# SEED=%" PRIu64 ": ", round->seed);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	print_counts(test);
+	printf("; over IPv%d; the oracle says %s, %zu addresses%s\n# ", round->ipv6 ? 6 : 4,
+	       dns_refusal_name(round->lesson.refusal), round->lesson.n,
+	       round->lesson.truncated ? ", truncated" : "");
+	for (size_t i = 0; i < round->answer.length; i++)
+		printf("%02x", round->answer.bytes[i]);
+	printf("\n");
+	test->failures++;
+	return false;
+}
+
+static void make_round(struct round *round, uint64_t seed)
+{
+	struct random random = {seed};
+
+	round->seed = seed;
+	round->ipv6 = random_chance(&random, 50);
+	round->mutated = random_chance(&random, 80);
+	dns_make_question(&random, patterns, PATTERNS, &round->question);
+	dns_make_answer(&random, &round->question, &round->answer);
+	if (round->mutated)
+		dns_mutate(&random, &round->answer);
+	if (round->answer.length > MESSAGE_MAX)
+		round->answer.length = MESSAGE_MAX;
+	dns_oracle_read(round->answer.bytes, round->answer.length, &round->question,
+			&round->lesson);
+	round->n_matches = 0;
+	for (size_t i = 0; i < PATTERNS; i++) {
+		round->matches[i] = dns_oracle_matches(patterns[i], &round->question.name);
+		round->n_matches += round->matches[i];
+	}
+	if (!round->n_matches)
+		round->lesson.n = 0;
+}
+
+static const struct dns_address *find(const struct round *round, const struct bh_addr *address)
+{
+	for (size_t i = 0; i < round->lesson.n; i++)
+		if (!memcmp(round->lesson.addresses[i].bytes, address, sizeof(*address)))
+			return &round->lesson.addresses[i];
+	return NULL;
+}
+
+/* Returns the number of names by which the entry was learned, if each matches the question's name;
+ * else -1. */
+static int count_names(const struct test *test, const struct round *round,
+		       const struct bh_learned *learned)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < BH_LEARNED_NAMES; i++) {
+		bool known = false;
+
+		if (!learned->domain[i])
+			continue;
+		for (size_t k = 0; k < PATTERNS; k++)
+			known |= round->matches[k] && test->hashes[k] == learned->domain[i];
+		if (!known)
+			return -1;
+		n++;
+	}
+	return n;
+}
+
+static bool check_learned(struct test *test, const struct round *round,
+			  const struct bh_learned_key *key, const struct bh_learned *learned,
+			  uint32_t before)
+{
+	const struct dns_address *wanted = find(round, &key->addr);
+	char text[ADDRESS_TEXT];
+	uint64_t ttl, most;
+
+	address_print((const struct address *)&key->addr, text);
+	if (key->ifindex != test->endpoint)
+		return fail(test, round, "%s is learned for another endpoint", text);
+	if (!wanted)
+		return fail(test, round, "%s is learned", text);
+	if (count_names(test, round, learned) != (int)round->n_matches)
+		return fail(test, round, "%s is learned by other names", text);
+	ttl = wanted->ttl > TTL_MAX ? TTL_MAX : wanted->ttl;
+	most = ((ttl + GRACE) * test->hz >> BH_TICK_SHIFT) + 1;
+	for (size_t i = 0; i < BH_LEARNED_NAMES; i++)
+		if (learned->domain[i] && (uint64_t)(learned->until[i] - before) > most)
+			return fail(test, round, "%s is learned for %u ticks, and may for %" PRIu64,
+				    text, learned->until[i] - before, most);
+	return true;
+}
+
+/* Compares what is in `learned` with the oracle, and empties it. */
+static bool compare(struct test *test, struct round *round, uint32_t before)
+{
+	struct bh_learned_key key;
+	struct bh_learned learned;
+	bool good = true;
+
+	round->learned = 0;
+	while (!bpf_map_get_next_key(test->learned, NULL, &key)) {
+		if (good && !bpf_map_lookup_elem(test->learned, &key, &learned))
+			good = check_learned(test, round, &key, &learned, before);
+		round->learned++;
+		bpf_map_delete_elem(test->learned, &key);
+	}
+	test->taught += !!round->learned;
+	test->addresses += round->learned;
+	if (good && round->learned < round->lesson.n) {
+		test->missed++;
+		if (!round->mutated)
+			return fail(test, round, "only %zu are learned", round->learned);
+	}
+	return good;
+}
+
+/* The next round's answer must not meet this round's question. */
+static void forget_questions(const struct test *test)
+{
+	struct bh_question_key key;
+
+	while (!bpf_map_get_next_key(test->questions, NULL, &key))
+		bpf_map_delete_elem(test->questions, &key);
+}
+
+static bool run_round(struct test *test, uint64_t seed)
+{
+	static struct round round;
+	static struct frame frame;
+	uint8_t query[512];
+	uint16_t port = 20000 + seed % PORTS;
+	uint32_t before;
+	size_t length;
+
+	make_round(&round, seed);
+	test->mutated += round.mutated;
+	length = dns_make_query(&round.question, query, sizeof(query));
+	make_frame(&frame, round.ipv6, false, port, query, length);
+	if (!run_hook(test, FROM_ENDPOINT, &frame))
+		return fail(test, &round, "the question is dropped");
+	make_frame(&frame, round.ipv6, true, port, round.answer.bytes, round.answer.length);
+	before = now_ticks(test);
+	if (!run_hook(test, TO_ENDPOINT, &frame))
+		return fail(test, &round, "the answer is dropped");
+	forget_questions(test);
+	return compare(test, &round, before);
+}
+
+/* ---- a node of its own ---- */
+
+static int make_interfaces(struct test *test)
+{
+	FILE *batch = ip_batch_begin();
+
+	if (!batch)
+		return -errno;
+	for (int i = 0; i < 2; i++) {
+		ip_batch_add(batch, "link add host%d type veth peer name pod%d", i, i);
+		ip_batch_add(batch, "link set pod%d addrgenmode none up", i);
+		ip_batch_add(batch, "link set host%d addrgenmode none up", i);
+	}
+	ip_batch_add(batch, "route add 10.0.0.5/32 dev host0");
+	ip_batch_add(batch, "route add fd00::5/128 dev host0");
+	if (ip_batch_end(batch))
+		return -ENODEV;
+	test->endpoint = if_nametoindex("host0");
+	test->uplink = if_nametoindex("host1");
+	return test->uplink ? 0 : -ENODEV;
+}
+
+static int make_policy(struct policy **policy)
+{
+	struct diag diag = {.to = stdout};
+	struct cluster cluster;
+	int err;
+
+	cluster_init(&cluster);
+	err = input_parse_ini(&cluster, world, strlen(world), "world", &diag);
+	if (!err)
+		err = cluster_finish(&cluster, &diag);
+	if (!err)
+		err = compile_cluster(&cluster, NULL, &diag, policy);
+	cluster_free(&cluster);
+	return err;
+}
+
+static int load(struct test *test, const struct node_options *options)
+{
+	struct diag diag = {.to = stdout};
+	struct bh_domain domain;
+	struct node_handle *handle;
+	struct node_change change;
+	struct policy *policy;
+	int err;
+
+	err = make_policy(&policy);
+	if (err)
+		return err;
+	err = node_open(options, true, &diag, &handle);
+	if (!err) {
+		err = node_load(handle, policy, &change);
+		for (size_t i = 0; !err && i < PATTERNS; i++)
+			err = domains_hash(handle, patterns[i], (__u64 *)&test->hashes[i], &domain);
+		node_close(handle);
+	}
+	policy_free(policy);
+	return err;
+}
+
+static int open_pin(const struct test *test, const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", test->pin, name);
+	return bpf_obj_get(path);
+}
+
+static uint64_t number(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static int run_rounds(struct test *test)
+{
+	uint64_t usual = number("BULKHEAD_FULL", 0) ? ANSWERS_FULL : ANSWERS;
+	uint64_t first = number("SEED", number("BULKHEAD_SEED", 1) * 1000000007);
+	uint64_t count = number("ANSWERS", usual);
+
+	for (uint64_t i = 0; i < count && test->failures < FAILURES_MAX; i++)
+		run_round(test, first + i);
+	printf("%sok 1 - what an answer teaches is what the oracle finds in it\n",
+	       test->failures ? "not " : "");
+	printf("# %" PRIu64 " answers, %" PRIu64 " of them mutated; %" PRIu64 " taught %" PRIu64
+	       " addresses; %" PRIu64 " mutated ones taught less than the oracle finds\n",
+	       count, test->mutated, test->taught, test->addresses, test->missed);
+	return test->failures > 0;
+}
+
+static int run(const char *pin)
+{
+	static const char *const settings[] = {"connections=1024"};
+	struct test test = {0};
+	struct node_options options = {.pin = test.pin,
+				       .name = "node-0",
+				       .force = true,
+				       .settings = settings,
+				       .n_settings = 1};
+	int err;
+
+	snprintf(test.pin, sizeof(test.pin), "%s", pin);
+	test.hz = program_jiffies_per_second();
+	err = make_interfaces(&test);
+	if (!err)
+		err = load(&test, &options);
+	test.programs[FROM_ENDPOINT] = open_pin(&test, "tc_from_endpoint");
+	test.programs[TO_ENDPOINT] = open_pin(&test, "tc_to_endpoint");
+	test.learned = open_pin(&test, "learned");
+	test.questions = open_pin(&test, "questions");
+	test.counts = open_pin(&test, "dns_counts");
+	if (err || test.programs[FROM_ENDPOINT] < 0 || test.programs[TO_ENDPOINT] < 0 ||
+	    test.learned < 0 || test.questions < 0 || test.counts < 0) {
+		printf("not ok 1 - the node is not there: %s\n", strerror(err ? -err : errno));
+		return 1;
+	}
+	err = run_rounds(&test);
+	return err | !!node_unload(&options, &(struct diag){.to = stdout});
+}
+
+int main(void)
+{
+	return own_process_run(run);
+}

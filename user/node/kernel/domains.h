@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Domain names as the maps have them (maps/domain.h). */
+#ifndef BULKHEAD_NODE_DOMAINS_H
+#define BULKHEAD_NODE_DOMAINS_H
+
+#include "maps/domain.h"
+#include "node/kernel/handle.h"
+
+/* Hashes a name of a policy, "api.example.com" or "*.example.com". Returns 0 or -errno, not
+ * reported. */
+int domains_hash(struct node_handle *handle, const char *text, __u64 *hash, struct bh_domain *name);
+
+#endif
