@@ -28,7 +28,7 @@ struct dns_header {
 };
 
 /* Returns the number at @at, in network order; 0: it is beyond the message. */
-static __always_inline __be16 dns_number(struct dns_work *work, __u32 at)
+static __always_inline __be16 dns_number(struct bh_dns_work *work, __u32 at)
 {
 	if (at + 2 > work->length)
 		return 0;
@@ -36,7 +36,7 @@ static __always_inline __be16 dns_number(struct dns_work *work, __u32 at)
 }
 
 /* Reads the question. Returns false if there is not just one, of a class and form that count. */
-static __noinline bool dns_question(struct dns_work *work)
+static __noinline bool dns_question(struct bh_dns_work *work)
 {
 	const struct dns_header *header = (void *)work->bytes;
 
@@ -59,7 +59,7 @@ static __always_inline struct bh_question_key dns_bucket(const struct packet *p,
 	};
 }
 
-static __noinline void dns_ask(const struct packet *p, struct dns_work *work)
+static __noinline void dns_ask(const struct packet *p, struct bh_dns_work *work)
 {
 	const struct dns_header *header = (void *)work->bytes;
 	struct bh_question_key key = dns_bucket(p, header->id);
@@ -88,7 +88,7 @@ static __noinline void dns_ask(const struct packet *p, struct dns_work *work)
 }
 
 /* Removes the question that the message answers. Returns false if the endpoint has not asked it. */
-static __noinline bool dns_was_asked(const struct packet *p, const struct dns_work *work)
+static __noinline bool dns_was_asked(const struct packet *p, const struct bh_dns_work *work)
 {
 	const struct dns_header *header = (void *)work->bytes;
 	struct bh_question_key key = dns_bucket(p, header->id);
@@ -111,12 +111,12 @@ static __noinline bool dns_was_asked(const struct packet *p, const struct dns_wo
 
 /* The state of a walk over the records of an answer. */
 struct dns_walk {
-	struct dns_work *work;
+	struct bh_dns_work *work;
 	const struct packet *p;
 };
 
 /* Finds the hash of the name at work->at, the owner of a record. Sets work->end. */
-static __always_inline __u64 dns_owner(struct dns_work *work)
+static __always_inline __u64 dns_owner(struct bh_dns_work *work)
 {
 	__u32 pointer = bpf_ntohs(dns_number(work, work->at));
 
@@ -133,7 +133,7 @@ static __always_inline __u64 dns_owner(struct dns_work *work)
 
 /* Returns true if the data of a record have the form of its type. Finds the labels of a CNAME's
  * target. */
-static __noinline bool dns_fits(struct dns_work *work, __be16 type, __u32 at, __u32 length)
+static __noinline bool dns_fits(struct bh_dns_work *work, __be16 type, __u32 at, __u32 length)
 {
 	if (type == DNS_TYPE_A)
 		return length == 4;
@@ -143,7 +143,7 @@ static __noinline bool dns_fits(struct dns_work *work, __be16 type, __u32 at, __
 }
 
 /* Notes an address, whose record counts. */
-static __always_inline void dns_found(struct dns_work *work, __u32 at)
+static __always_inline void dns_found(struct bh_dns_work *work, __u32 at)
 {
 	__u32 n = work->n_found++ & (DNS_RECORDS - 1);
 
@@ -152,7 +152,7 @@ static __always_inline void dns_found(struct dns_work *work, __u32 at)
 	work->found[n].ttl = work->ttl;
 }
 
-static __always_inline void dns_least(struct dns_work *work, __u32 at)
+static __always_inline void dns_least(struct bh_dns_work *work, __u32 at)
 {
 	__u32 ttl = bpf_ntohs(dns_number(work, at)) << 16 | bpf_ntohs(dns_number(work, at + 2));
 
@@ -163,7 +163,7 @@ static __always_inline void dns_least(struct dns_work *work, __u32 at)
 }
 
 /* Copies the address at @at. */
-static __noinline void dns_address(struct dns_work *work, __u32 at)
+static __noinline void dns_address(struct bh_dns_work *work, __u32 at)
 {
 	__u8 *to = (void *)&work->key.addr;
 
@@ -179,7 +179,7 @@ static __noinline void dns_address(struct dns_work *work, __u32 at)
 /* Handles one record, for bpf_loop(). */
 static long dns_record(__u32 i __attribute__((unused)), struct dns_walk *walk)
 {
-	struct dns_work *work = walk->work;
+	struct bh_dns_work *work = walk->work;
 	__u64 owner = dns_owner(work);
 	__u32 at = work->end, length, least = work->ttl;
 	__be16 type;
@@ -215,7 +215,7 @@ static long dns_record(__u32 i __attribute__((unused)), struct dns_walk *walk)
 /* Learns one address of an answer, for bpf_loop(). */
 static long dns_teach(__u32 i, struct dns_walk *walk)
 {
-	struct dns_work *work = walk->work;
+	struct bh_dns_work *work = walk->work;
 
 	i &= DNS_RECORDS - 1;
 	asm volatile("" : "+r"(i));
@@ -226,7 +226,7 @@ static long dns_teach(__u32 i, struct dns_walk *walk)
 }
 
 /* Reads the answer to a question that the endpoint has asked. */
-static __always_inline void dns_read(const struct packet *p, struct dns_work *work)
+static __always_inline void dns_read(const struct packet *p, struct bh_dns_work *work)
 {
 	const struct dns_header *header = (void *)work->bytes;
 	struct dns_walk walk = {.work = work, .p = p};
@@ -249,7 +249,7 @@ static __always_inline void dns_read(const struct packet *p, struct dns_work *wo
 }
 
 /* Handles one message. */
-static __noinline void dns_message(const struct packet *p, struct dns_work *work)
+static __noinline void dns_message(const struct packet *p, struct bh_dns_work *work)
 {
 	const struct dns_header *header = (void *)work->bytes;
 	bool answers;
@@ -286,7 +286,8 @@ struct dns_packet {
 };
 
 /* Loads @length bytes of a message. */
-static __always_inline bool dns_load(struct dns_packet *packet, struct dns_work *work, __u32 length)
+static __always_inline bool dns_load(struct dns_packet *packet, struct bh_dns_work *work,
+				     __u32 length)
 {
 	if (length > DNS_BYTES)
 		dns_count(BH_DNS_LONG);
@@ -306,7 +307,7 @@ static __always_inline bool dns_load(struct dns_packet *packet, struct dns_work 
  * segment, this part is read. */
 static long dns_segment(__u32 i __attribute__((unused)), struct dns_packet *packet)
 {
-	struct dns_work *work = dns_work();
+	struct bh_dns_work *work = dns_work();
 	__be16 length;
 
 	if (!work || packet->left < sizeof(length) + DNS_HEADER ||
@@ -329,7 +330,7 @@ static long dns_segment(__u32 i __attribute__((unused)), struct dns_packet *pack
 BPF_GLOBAL int dns_packet(struct __sk_buff *skb, const struct packet *p)
 {
 	struct dns_packet packet = {.skb = skb, .p = p};
-	struct dns_work *work = dns_work();
+	struct bh_dns_work *work = dns_work();
 
 	if (!p || !work)
 		return 0;

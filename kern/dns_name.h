@@ -9,46 +9,14 @@
 #include "maps/domain.bpf.h"
 #include "maps/domain_hash.h"
 
-#define DNS_BYTES 4096 /* of a message that are read; a power of two */
-#define DNS_RECORDS 256 /* of an answer that are read; a power of two */
-#define DNS_LABELS 128 /* places for labels; a power of two */
+#define DNS_BYTES BH_DNS_BYTES
+#define DNS_LABELS BH_DNS_LABELS
+#define DNS_RECORDS BH_DNS_RECORDS
 #define DNS_POINTER 0xc0
 #define DNS_STEPS 160 /* labels and pointers of a name */
 #define DNS_NO_PLACE 0xffffffffu
 
-/* The message that this CPU reads. TC programs of one CPU do not interrupt one another. */
-struct dns_work {
-	__u8 bytes[DNS_BYTES + 64]; /* a label that begins in the message may be read beyond it */
-	__u16 label[DNS_LABELS]; /* offsets of a name's labels */
-	__u32 labels;
-	__u32 length; /* of the message */
-	__u32 at, end; /* of the record that is read; of the name that was read */
-	__u64 domains[BH_LEARNED_NAMES]; /* keys in bh_domains that the question's name matches */
-	__u32 n_domains;
-	__be16 type; /* of the question */
-	__u16 broken;
-	struct bh_domain_hash hash; /* of the name that is hashed */
-	__u64 name, target; /* hashes of the question's name and of the end of the chain so far */
-	__u32 target_at; /* where the latter stands */
-	__u32 ttl, learned;
-	__u32 n_found;
-	struct {
-		__u32 at; /* of the address */
-		__u32 ttl; /* the least of the record's and its chain's */
-	} found[DNS_RECORDS]; /* learned once the whole answer is read */
-	struct bh_learned_key key; /* the address that is learned */
-	struct bh_learned value;
-	struct bh_questions none;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__type(key, __u32);
-	__type(value, struct dns_work);
-	__uint(max_entries, 1);
-} bh_dns_work SEC(".maps");
-
-static __always_inline struct dns_work *dns_work(void)
+static __always_inline struct bh_dns_work *dns_work(void)
 {
 	__u32 zero = 0;
 
@@ -70,7 +38,7 @@ static __always_inline bool dns_is_resolvers(const struct packet *p)
 
 /* Returns the byte at @at. The caller has compared @at with the length, and the verifier has
  * forgotten that. */
-static __always_inline __u8 *dns_byte(struct dns_work *work, __u32 at)
+static __always_inline __u8 *dns_byte(struct bh_dns_work *work, __u32 at)
 {
 	at &= DNS_BYTES - 1;
 	asm volatile("" : "+r"(at));
@@ -79,7 +47,7 @@ static __always_inline __u8 *dns_byte(struct dns_work *work, __u32 at)
 
 /* The state of a walk over the labels of a name. */
 struct dns_labels {
-	struct dns_work *work;
+	struct bh_dns_work *work;
 	__u32 at, low, end; /* `low`: pointers must lead below it */
 	__u32 bytes; /* of the name so far */
 	bool whole;
@@ -88,7 +56,7 @@ struct dns_labels {
 /* Handles one label or pointer, for bpf_loop(). */
 static long dns_label(__u32 i __attribute__((unused)), struct dns_labels *walk)
 {
-	struct dns_work *work = walk->work;
+	struct bh_dns_work *work = walk->work;
 	__u32 length, to, n;
 
 	if (walk->at >= work->length)
@@ -123,7 +91,7 @@ static long dns_label(__u32 i __attribute__((unused)), struct dns_labels *walk)
 }
 
 /* Finds the labels of the name at @at, and its end. Returns false if the name breaks the format. */
-static __noinline bool dns_name(struct dns_work *work, __u32 at)
+static __noinline bool dns_name(struct bh_dns_work *work, __u32 at)
 {
 	struct dns_labels walk = {.work = work, .at = at, .low = at};
 
@@ -135,11 +103,11 @@ static __noinline bool dns_name(struct dns_work *work, __u32 at)
 
 /* The state of the hash of a name. */
 struct dns_hash {
-	struct dns_work *work;
+	struct bh_dns_work *work;
 	bool match;
 };
 
-static __always_inline void dns_match(struct dns_work *work, __u64 hash)
+static __always_inline void dns_match(struct bh_dns_work *work, __u64 hash)
 {
 	__u32 n = work->n_domains;
 
@@ -154,7 +122,7 @@ static __always_inline void dns_match(struct dns_work *work, __u64 hash)
 /* Absorbs one label, from the last to the first, for bpf_loop(). */
 static long dns_absorb(__u32 i, struct dns_hash *walk)
 {
-	struct dns_work *work = walk->work;
+	struct bh_dns_work *work = walk->work;
 	__u32 n = work->labels - 1 - i, at, length;
 
 	n &= DNS_LABELS - 1;
@@ -179,7 +147,7 @@ static long dns_absorb(__u32 i, struct dns_hash *walk)
 
 /* Returns the hash of the name that dns_name() has found. @match: adds the entries of bh_domains
  * that it matches. */
-static __noinline __u64 dns_hash(struct dns_work *work, bool match)
+static __noinline __u64 dns_hash(struct bh_dns_work *work, bool match)
 {
 	struct dns_hash walk = {.work = work, .match = match};
 	__u32 labels = work->labels;
@@ -194,7 +162,7 @@ static __noinline __u64 dns_hash(struct dns_work *work, bool match)
 }
 
 /* Returns the tick until which new connections may open by the answer. */
-static __always_inline __u32 dns_until(const struct packet *p, const struct dns_work *work)
+static __always_inline __u32 dns_until(const struct packet *p, const struct bh_dns_work *work)
 {
 	return p->now + ((__u64)work->ttl * event_hz >> BH_TICK_SHIFT) + dns_grace;
 }
@@ -213,7 +181,7 @@ static __noinline struct bh_learner *dns_learner(__u32 ifindex)
 
 /* Gives work->key the next place of its endpoint. The address that had the place is removed.
  * Returns the place. */
-static __noinline __u32 dns_place(struct dns_work *work)
+static __noinline __u32 dns_place(struct bh_dns_work *work)
 {
 	struct bh_learned_place key = {.ifindex = work->key.ifindex};
 	struct bh_learned_key gone = {.ifindex = work->key.ifindex};
@@ -226,7 +194,7 @@ static __noinline __u32 dns_place(struct dns_work *work)
 		return DNS_NO_PLACE;
 	place = __sync_fetch_and_add(&learner->next, 1);
 	key.place = place & (BH_LEARNED_SHARE - 1);
-	old = bpf_map_lookup_elem(&bh_learned_order, &key);
+	old = bpf_map_lookup_elem(&bh_learn_order, &key);
 	if (old) {
 		gone.addr = old->addr;
 		former = bpf_map_lookup_elem(&bh_learned, &gone);
@@ -237,12 +205,12 @@ static __noinline __u32 dns_place(struct dns_work *work)
 			dns_count(BH_DNS_REPLACED);
 		}
 	}
-	return bpf_map_update_elem(&bh_learned_order, &key, &work->key.addr, BPF_ANY) ? DNS_NO_PLACE
-										      : place;
+	return bpf_map_update_elem(&bh_learn_order, &key, &work->key.addr, BPF_ANY) ? DNS_NO_PLACE
+										    : place;
 }
 
 /* Adds an entry for work->key without names. Returns it; NULL: there is no room. */
-static __always_inline struct bh_learned *dns_new(struct dns_work *work)
+static __always_inline struct bh_learned *dns_new(struct bh_dns_work *work)
 {
 	work->value.place = dns_place(work);
 	if (work->value.place == DNS_NO_PLACE)
@@ -253,7 +221,7 @@ static __always_inline struct bh_learned *dns_new(struct dns_work *work)
 
 /* Gives the entry a new place if half of the share came after it, so that an address that is
  * learned again and again stays. */
-static __always_inline void dns_again(struct dns_work *work, struct bh_learned *learned)
+static __always_inline void dns_again(struct bh_dns_work *work, struct bh_learned *learned)
 {
 	struct bh_learner *learner = bpf_map_lookup_elem(&bh_learners, &work->key.ifindex);
 	__u32 place;
@@ -267,7 +235,7 @@ static __always_inline void dns_again(struct dns_work *work, struct bh_learned *
 
 /* The state of a walk over the names of an answer. */
 struct dns_names {
-	struct dns_work *work;
+	struct bh_dns_work *work;
 	struct bh_learned *learned;
 	__u32 until;
 };
@@ -311,7 +279,7 @@ static long dns_put(__u32 i, struct dns_names *names)
 }
 
 /* Learns the address work->key.addr by the names of the answer. */
-static __noinline void dns_learn(const struct packet *p, struct dns_work *work)
+static __noinline void dns_learn(const struct packet *p, struct bh_dns_work *work)
 {
 	struct dns_names names = {.work = work, .until = dns_until(p, work)};
 

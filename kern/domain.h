@@ -23,7 +23,7 @@ struct domain_search {
 /* Makes the peer one of the segment for the name. Returns false if no rule uses the name. */
 static __always_inline bool domain_segment(struct domain_search *search)
 {
-	struct bh_domain_segment *to = bpf_map_lookup_elem(&bh_domain_segments, &search->key);
+	struct bh_domain_segment *to = bpf_map_lookup_elem(&bh_domain_peers, &search->key);
 	struct bh_segment *segment;
 
 	if (!to)

@@ -34,7 +34,7 @@ struct {
 	__type(value, struct bh_learned_at);
 	__uint(max_entries, BH_LEARNERS *BH_LEARNED_SHARE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-} bh_learned_order SEC(".maps");
+} bh_learn_order SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -49,5 +49,12 @@ struct {
 	__type(value, __u64);
 	__uint(max_entries, BH_DNS_RESULT_COUNT);
 } bh_dns_counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, struct bh_dns_work);
+	__uint(max_entries, 1);
+} bh_dns_work SEC(".maps");
 
 #endif

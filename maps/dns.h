@@ -15,8 +15,8 @@
  * programs write it. An entry stays after its time is over: open connections go on by it. When an
  * endpoint has BH_LEARNED_SHARE addresses, the next one replaces the one it learned first.
  *
- * bh_learned_order: the addresses of each endpoint in the order in which it learned them. Pin name
- * `learned_order`. HASH. bh_learners: the place of the next one. Pin name `learners`. HASH.
+ * bh_learn_order: the addresses of each endpoint in the order in which it learned them. Pin name
+ * `learn_order`. HASH. bh_learners: the place of the next one. Pin name `learners`. HASH.
  *
  * bh_dns_counts: answers by what became of them. Pin name `dns_counts`. PERCPU_ARRAY, index enum
  * bh_dns_result.
@@ -26,6 +26,7 @@
 #ifndef BULKHEAD_MAPS_DNS_H
 #define BULKHEAD_MAPS_DNS_H
 
+#include "maps/domain_hash.h"
 #include "maps/types.h"
 
 #define BH_DNS_PORT 53
@@ -78,7 +79,7 @@ _Static_assert(sizeof(struct bh_learned_key) == 24, "struct bh_learned_key");
 struct bh_learned {
 	__u64 domain[BH_LEARNED_NAMES]; /* keys in bh_domains; 0: the place is free */
 	__u32 until[BH_LEARNED_NAMES]; /* tick: new connections may open until then */
-	__u32 place; /* in bh_learned_order */
+	__u32 place; /* in bh_learn_order */
 	__u32 pad;
 };
 _Static_assert(sizeof(struct bh_learned) == 104, "struct bh_learned");
@@ -99,6 +100,40 @@ struct bh_learner {
 	__u32 replaced; /* addresses that others of the same endpoint have replaced */
 };
 _Static_assert(sizeof(struct bh_learner) == 8, "struct bh_learner");
+
+/* bh_dns_work: the message that a CPU reads. Pin name `dns_work`. PERCPU_ARRAY of one, private to
+ * the programs. TC programs of one CPU do not interrupt one another. */
+#define BH_DNS_BYTES 4096 /* of a message that are read; a power of two, as the next two */
+#define BH_DNS_LABELS 128
+#define BH_DNS_RECORDS 256 /* of an answer that are read */
+
+struct bh_dns_work {
+	__u8 bytes[BH_DNS_BYTES + 64]; /* a label that begins in the message may be read beyond
+					* it */
+	__u16 label[BH_DNS_LABELS]; /* offsets of a name's labels */
+	__u32 labels;
+	__u32 length; /* of the message */
+	__u32 at, end; /* of the record that is read; of the name that was read */
+	__u64 domains[BH_LEARNED_NAMES]; /* keys in bh_domains that the question's name matches */
+	__u32 n_domains;
+	__be16 type; /* of the question */
+	__u16 broken; /* the answer breaks the format */
+	struct bh_domain_hash hash; /* of the name that is hashed */
+	__u64 name, target; /* hashes of the question's name and of the end of the chain so far */
+	__u32 target_at; /* where the latter stands */
+	__u32 ttl; /* s: the least of the chain so far */
+	__u32 learned; /* number of addresses */
+	__u32 n_found;
+	struct {
+		__u32 at; /* of the address */
+		__u32 ttl; /* s: the least of the record's and its chain's */
+	} found[BH_DNS_RECORDS]; /* learned once the whole answer is read */
+	struct bh_learned_key key; /* the address that is learned */
+	struct bh_learned value; /* a new entry */
+	struct bh_questions none; /* 0: an empty bucket */
+};
+
+_Static_assert(sizeof(struct bh_dns_work) == 6944, "struct bh_dns_work");
 
 /* X(identifier, name in metrics, text) */
 #define BH_DNS_RESULTS(X)                                                                     \

@@ -119,6 +119,13 @@ dns_asks web many.svc.example.org A tcp
 opens 6 "the address behind eighty others is open"
 opens 1 "eighty addresses replace no earlier one"
 
+net_check "show names lists the name, its address and time" net_ends 0 \
+	"^shop/web  *172.18.0.1  *api.example.com  *[0-9]* s" net_bulkhead show names
+net_check "show names leaves other namespaces out" bash -c \
+	"! '$BULKHEAD' show names --pin '$NET_PIN' -n none | grep -q 172.18"
+net_check "metrics count what answers taught" net_ends 0 \
+	'^bulkhead_dns_messages_total{result="learned"} [1-9]' net_bulkhead metrics
+
 # Time: an answer with TTL 1, without grace.
 dns_answers ttl=1 a=172.18.0.7
 dns_asks other api.example.com

@@ -372,6 +372,8 @@ static int report_all(struct metrics *metrics)
 	error = report_counters(metrics);
 	if (!error)
 		error = metrics_drops(metrics);
+	if (!error)
+		error = metrics_dns(metrics);
 	return error ? error : report_policies(metrics);
 }
 

@@ -40,4 +40,7 @@ void metrics_write(FILE *to, const char *pin);
 /* Writes drops by namespace, and counts of events. Returns 0 or -errno. */
 int metrics_drops(const struct metrics *metrics);
 
+/* Prints what became of DNS messages. Returns 0 or -errno, not reported. */
+int metrics_dns(const struct metrics *metrics);
+
 #endif

@@ -70,6 +70,7 @@ static const struct {
 	{"generation", false, 0, show_generation},
 	{"conntrack", true, BY_ALL, show_conntrack},
 	{"counters", true, 0, show_counters},
+	{"names", true, BY_NAMESPACE, show_names},
 };
 
 #define N_OBJECTS (sizeof(objects) / sizeof(*objects))
@@ -175,9 +176,10 @@ static int run(struct call *call)
 
 const struct command command_show = {
 	.name = "show",
-	.operands = "segments|endpoints|pairs|rules|generation|conntrack|counters [INPUT...]",
-	.help = "print the compiled policy, or the connections and counters of the kernel",
-	.words = "segments endpoints pairs rules generation conntrack counters",
+	.operands = "segments|endpoints|pairs|rules|generation|conntrack|counters|names [INPUT...]",
+	.help = "print the compiled policy, or the connections, counters and learned names of the "
+		"kernel",
+	.words = "segments endpoints pairs rules generation conntrack counters names",
 	.options = options,
 	.run = run,
 };

@@ -8,6 +8,7 @@
 #define BULKHEAD_CMD_SHOW_H
 
 #include "cmd/filter.h"
+#include "compile/ends.h"
 #include "cmd/json.h"
 #include "cmd/text_buffer.h"
 #include "cmd/view.h"
@@ -45,6 +46,10 @@ int show_list(const struct show *show, size_t n,
 void show_endpoint_name(struct text *text, const struct policy *policy,
 			const struct policy_endpoint *endpoint);
 
+/* Finds the end that has an address, and sets @name to its name; "": it has none. */
+struct end show_end_at(const struct policy *policy, const struct address *address,
+		       char name[FLOW_TEXT]);
+
 int show_segments(const struct show *show);
 int show_endpoints(const struct show *show);
 int show_pairs(const struct show *show);
@@ -53,5 +58,6 @@ int show_rules(const struct show *show); /* where the view is of the maps, with 
 int show_generation(const struct show *show);
 int show_conntrack(const struct show *show);
 int show_counters(const struct show *show);
+int show_names(const struct show *show); /* reads a map, too */
 
 #endif

@@ -185,8 +185,8 @@ static void json_add_service(struct json_object *object, const struct listing *l
 }
 
 /* Returns the address together with the endpoint, node or class that has it. */
-static struct end end_at(const struct policy *policy, const struct address *address,
-			 char name[FLOW_TEXT])
+struct end show_end_at(const struct policy *policy, const struct address *address,
+		       char name[FLOW_TEXT])
 {
 	const struct policy_address *found = policy_address_find(policy, address);
 	const struct policy_endpoint *endpoint = found ? &policy->endpoints[found->endpoint] : NULL;
@@ -205,8 +205,9 @@ static bool is_meant(const struct listing *listing, const struct connection *con
 {
 	const struct filter *filter = listing->show->filter;
 	char names[2][FLOW_TEXT];
-	struct end source = end_at(listing->policy, &connection->address[from], names[0]);
-	struct end destination = end_at(listing->policy, &connection->address[!from], names[1]);
+	struct end source = show_end_at(listing->policy, &connection->address[from], names[0]);
+	struct end destination =
+		show_end_at(listing->policy, &connection->address[!from], names[1]);
 	bool port = !filter->n_ports;
 
 	for (size_t i = 0; i < filter->n_ports && !port; i++)
@@ -240,8 +241,9 @@ static void print_connection(const struct listing *listing, const struct connect
 			     int from, const char *port, const struct bh_ct *ct)
 {
 	char names[2][FLOW_TEXT], source[END_TEXT], destination[END_TEXT];
-	const struct end ends[] = {end_at(listing->policy, &connection->address[from], names[0]),
-				   end_at(listing->policy, &connection->address[!from], names[1])};
+	const struct end ends[] = {
+		show_end_at(listing->policy, &connection->address[from], names[0]),
+		show_end_at(listing->policy, &connection->address[!from], names[1])};
 
 	printf("%-44s %-32s %-10s %-12s egress %-5s ingress %s",
 	       end_text(&ends[0], &connection->address[from], connection->port[from], source),
@@ -255,7 +257,7 @@ static void json_add_name(struct json_object *object, const char *key,
 {
 	char name[FLOW_TEXT];
 
-	end_at(listing->policy, address, name);
+	show_end_at(listing->policy, address, name);
 	json_add_text(object, key, *name ? name : NULL);
 }
 

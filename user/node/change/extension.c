@@ -99,7 +99,7 @@ static int read_layout(struct node_handle *handle, struct image *have)
 {
 	static const enum node_map_id maps[] = {MAP_segments,	    MAP_ports,	    MAP_pairs,
 						MAP_named,	    MAP_variations, MAP_domains,
-						MAP_domain_segments};
+						MAP_domain_peers};
 	int error = 0;
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(maps); i++)

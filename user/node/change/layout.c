@@ -6,7 +6,7 @@
 #include "maps/pair.h"
 #include "maps/segment.h"
 #include "maps/variation.h"
-#include "node/change/domains.h"
+#include "node/kernel/domains.h"
 #include "node/change/layout.h"
 #include "node/change/places.h"
 
@@ -215,7 +215,7 @@ static int want_domains(struct node_handle *handle, struct layout *layout)
 					    policy_string(policy, domain->name))))
 			error = table_add(names, &key.domain, &name);
 		if (!error)
-			error = table_add(&layout->want.map[MAP_domain_segments], &key, &value);
+			error = table_add(&layout->want.map[MAP_domain_peers], &key, &value);
 	}
 	return error;
 }
@@ -250,7 +250,7 @@ static int want_more(struct node_handle *handle, const struct image *have, struc
 
 /* The maps of a layout that have keys, not indexes. */
 static const enum node_map_id keyed[] = {MAP_pairs, MAP_named, MAP_variations, MAP_domains,
-					 MAP_domain_segments};
+					 MAP_domain_peers};
 
 static int layout_finish(struct node_handle *handle, const struct image *have,
 			 struct layout *layout)

@@ -11,7 +11,7 @@
 #include "maps/ports.h"
 #include "maps/prefix.h"
 #include "maps/segment.h"
-#include "node/change/domains.h"
+#include "node/kernel/domains.h"
 #include "node/change/needed_add.h"
 #include "node/change/needed.h"
 #include "node/kernel/pinned.h"
@@ -191,7 +191,7 @@ static void survey_domains(struct survey *s, struct node_handle *handle)
 		struct bh_domain name;
 
 		if (domains_hash(handle, policy_string(policy, domain->name), &key.domain, &name) ||
-		    !table_find(&s->have->map[MAP_domain_segments], &key))
+		    !table_find(&s->have->map[MAP_domain_peers], &key))
 			continue;
 		s->locality.domains[i] = true;
 		s->locality.segments[domain->from] = true;

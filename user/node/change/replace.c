@@ -31,7 +31,7 @@ struct room replace_first_room(const struct policy *policy, const struct local *
 				[MAP_named] = policy->n_named,
 				[MAP_variations] = policy->n_variations,
 				[MAP_domains] = policy->n_domains,
-				[MAP_domain_segments] = policy->n_domains,
+				[MAP_domain_peers] = policy->n_domains,
 				[MAP_services] = 2 * policy->n_frontends,
 			},
 	};

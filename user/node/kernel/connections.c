@@ -119,14 +119,9 @@ int connections_add(const struct connections *connections, const struct bh_ct_ke
 	return 0;
 }
 
-/* The kernel starts jiffies five minutes before their low 32 bits overflow. */
 uint32_t connections_tick(void)
 {
-	uint64_t hz = program_jiffies_per_second();
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return ((uint32_t) - (300 * hz) + (now.tv_sec - MARGIN_SECONDS) * hz) >> BH_TICK_SHIFT;
+	return program_tick_before(MARGIN_SECONDS);
 }
 
 static bool has_address(const struct bh_ct_slot *slot, const struct bh_addr *addr)

@@ -48,23 +48,23 @@ static inline void cleanup_policy(struct policy **policy)
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The maps that a command reads and writes by key, by pin name. */
-#define NODE_MAPS(MAP)       \
-	MAP(ifaces)          \
-	MAP(macs)            \
-	MAP(allow_source)    \
-	MAP(link_locals)     \
-	MAP(tunnels)         \
-	MAP(resolvers)       \
-	MAP(endpoints)       \
-	MAP(added)           \
-	MAP(prefixes)        \
-	MAP(segments)        \
-	MAP(pairs)           \
-	MAP(ports)           \
-	MAP(named)           \
-	MAP(variations)      \
-	MAP(domains)         \
-	MAP(domain_segments) \
+#define NODE_MAPS(MAP)    \
+	MAP(ifaces)       \
+	MAP(macs)         \
+	MAP(allow_source) \
+	MAP(link_locals)  \
+	MAP(tunnels)      \
+	MAP(resolvers)    \
+	MAP(endpoints)    \
+	MAP(added)        \
+	MAP(prefixes)     \
+	MAP(segments)     \
+	MAP(pairs)        \
+	MAP(ports)        \
+	MAP(named)        \
+	MAP(variations)   \
+	MAP(domains)      \
+	MAP(domain_peers) \
 	MAP(services)
 
 enum node_map_id {

@@ -38,7 +38,7 @@ static const struct {
 	[MAP_named] = {sizeof(struct bh_named_key), sizeof(struct bh_named)},
 	[MAP_variations] = {sizeof(struct bh_variation_key), sizeof(struct bh_variation)},
 	[MAP_domains] = {sizeof(uint64_t), sizeof(struct bh_domain)},
-	[MAP_domain_segments] = {sizeof(struct bh_domain_key), sizeof(struct bh_domain_segment)},
+	[MAP_domain_peers] = {sizeof(struct bh_domain_key), sizeof(struct bh_domain_segment)},
 	[MAP_services] = {sizeof(struct bh_service_key), sizeof(struct bh_service)},
 };
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "node/kernel/handle.h"
+#include "maps/conntrack.h"
 #include "node/kernel/program.h"
 
 bool program_kernel_has(const char *function)
@@ -152,4 +153,14 @@ uint64_t program_jiffies_per_second(void)
 	if (clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy) || jiffy.tv_sec || !jiffy.tv_nsec)
 		return 250;
 	return 1000000000 / jiffy.tv_nsec;
+}
+
+/* The kernel starts jiffies five minutes before their low 32 bits overflow. */
+uint32_t program_tick_before(unsigned int seconds)
+{
+	uint64_t hz = program_jiffies_per_second();
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return ((uint32_t) - (300 * hz) + (now.tv_sec - seconds) * hz) >> BH_TICK_SHIFT;
 }

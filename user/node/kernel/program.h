@@ -68,4 +68,7 @@ bool constants_get(const struct constants *constants, const char *name, void *va
 /* Returns the kernel's HZ. The programs count in jiffies. */
 uint64_t program_jiffies_per_second(void);
 
+/* Returns the tick of a time so many seconds ago, as the programs count ticks. */
+uint32_t program_tick_before(unsigned int seconds);
+
 #endif

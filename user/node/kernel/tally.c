@@ -271,7 +271,7 @@ static int collect_learned(struct node_handle *handle)
 	if (!error)
 		error = collect_map(handle, "learned", &learned, is_no_learners);
 	if (!error)
-		error = collect_map(handle, "learned_order", &order, is_no_learner);
+		error = collect_map(handle, "learn_order", &order, is_no_learner);
 	if (!error)
 		error = collect_map(handle, "learners", &learners, is_no_learner);
 	return error;

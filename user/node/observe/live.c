@@ -10,6 +10,9 @@
 #include "maps/prefix.h"
 #include "maps/segment.h"
 #include "maps/variation.h"
+#include "node/kernel/domains.h"
+#include "node/kernel/program.h"
+#include "maps/conntrack.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/pinned.h"
@@ -207,4 +210,22 @@ int live_each(const struct live *live, const char *map,
 		last = key;
 	}
 	return status;
+}
+
+int live_domain(struct live *live, const char *text, uint64_t *domain)
+{
+	struct bh_domain name;
+	__u64 hash;
+	int error = domains_hash(live->handle, text, &hash, &name);
+
+	*domain = hash;
+	return error;
+}
+
+int32_t live_seconds(uint32_t tick)
+{
+	const int64_t left = (int32_t)(tick - program_tick_before(0));
+	const int64_t hz = program_jiffies_per_second();
+
+	return left < 0 ? -1 : (left << BH_TICK_SHIFT) / hz;
 }

@@ -37,6 +37,13 @@ bool live_interface(const struct live *live, const struct address *address, char
 /* Converts a segment's ID in the maps to the ID in the policy, and the other way round. */
 uint32_t live_segment_id(const struct live *live, uint32_t id);
 
+/* Finds the number of a domain name in the maps (maps/domain.h). Returns 0 or -errno, not
+ * reported. */
+int live_domain(struct live *live, const char *text, uint64_t *domain);
+
+/* Returns the seconds from now until a tick; negative: the tick is over. */
+int32_t live_seconds(uint32_t tick);
+
 /* Returns the number of values in an entry of a per-CPU map. */
 int live_cpus(void);
 

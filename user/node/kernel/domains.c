@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "maps/domain_hash.h"
-#include "node/change/domains.h"
+#include "node/kernel/domains.h"
 #include "node/kernel/settings.h"
 
 static void absorb_label(struct bh_domain_hash *hash, const char *label, size_t length)

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* `show names`: the addresses that endpoints have learned by domain names. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/end.h"
+#include "cmd/domain_names.h"
+#include "cmd/screen.h"
+#include "cmd/show.h"
+#include "maps/endpoint.h"
+
+/* An endpoint of this node. */
+struct learner {
+	uint32_t ifindex;
+	struct address address;
+};
+
+struct names_listing {
+	const struct show *show;
+	struct domain_names names;
+	struct learner *learners;
+	size_t n;
+	struct json_object *array; /* NULL: text */
+};
+
+static int add_learner(void *data, const void *key, const void *value)
+{
+	struct names_listing *listing = data;
+	const struct bh_endpoint *endpoint = value;
+	struct learner *more;
+
+	if (!endpoint->ifindex)
+		return 0;
+	more = realloc(listing->learners, (listing->n + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	listing->learners = more;
+	more[listing->n].ifindex = endpoint->ifindex;
+	memcpy(&more[listing->n++].address, key, sizeof(more->address));
+	return 0;
+}
+
+/* Sets @name to the endpoint's, or to its interface where no endpoint has that any more. */
+static void name_learner(const struct names_listing *listing, uint32_t ifindex,
+			 char name[FLOW_TEXT])
+{
+	*name = '\0';
+	for (size_t i = 0; i < listing->n && !*name; i++)
+		if (listing->learners[i].ifindex == ifindex)
+			show_end_at(listing->show->policy, &listing->learners[i].address, name);
+	if (!*name)
+		snprintf(name, FLOW_TEXT, "interface %u", ifindex);
+}
+
+static bool is_in_namespace(const struct names_listing *listing, const char *name)
+{
+	const char *ns = listing->show->filter->ns;
+	const size_t length = ns ? strlen(ns) : 0;
+
+	return !ns || (!strncmp(name, ns, length) && name[length] == '/');
+}
+
+static void show_name(const struct names_listing *listing, const char *pod, const char *address,
+		      const char *name, int32_t left)
+{
+	struct json_object *object;
+
+	if (!listing->array) {
+		printf("%-32s %-40s %-40s ", pod, address, name);
+		if (left >= 0)
+			printf("%d s\n", left);
+		else
+			puts("over");
+		return;
+	}
+	object = json_object_new_object();
+	json_add_text(object, "endpoint", pod);
+	json_add_text(object, "address", address);
+	json_add_text(object, "name", name);
+	json_add_number(object, "seconds", left < 0 ? 0 : left);
+	json_add_bool(object, "over", left < 0);
+	json_object_array_add(listing->array, object);
+}
+
+static int show_learned(void *data, const void *key, const void *value)
+{
+	const struct names_listing *listing = data;
+	const struct bh_learned_key *at = key;
+	const struct bh_learned *learned = value;
+	char pod[FLOW_TEXT], address[ADDRESS_TEXT];
+
+	name_learner(listing, at->ifindex, pod);
+	if (!is_in_namespace(listing, pod))
+		return 0;
+	address_print((const struct address *)&at->addr, address);
+	for (int i = 0; i < BH_LEARNED_NAMES; i++)
+		if (learned->domain[i])
+			show_name(listing, pod, address,
+				  domain_names_text(&listing->names, learned->domain[i]),
+				  live_seconds(learned->until[i]));
+	return 0;
+}
+
+int show_names(const struct show *show)
+{
+	struct names_listing listing = {.show = show,
+					.array = show->call->json ? json_object_new_array() : NULL};
+	int error = domain_names_read(&listing.names, show->view->live, show->policy);
+
+	if (!error)
+		error = live_each(show->view->live, "endpoints", add_learner, &listing);
+	if (!error && !listing.array)
+		printf("%s%-32s %-40s %-40s LEFT%s\n", paint_on(PAINT_BOLD), "ENDPOINT", "ADDRESS",
+		       "NAME", paint_off());
+	if (!error)
+		error = live_each(show->view->live, "learned", show_learned, &listing);
+	if (error)
+		command_error("cannot read what endpoints have learned: %s", strerror(-error));
+	else if (listing.array)
+		json_print(json_object_get(listing.array), show->call->pretty);
+	json_object_put(listing.array);
+	domain_names_free(&listing.names);
+	free(listing.learners);
+	return status_of(error);
+}
