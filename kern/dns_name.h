@@ -10,8 +10,8 @@
 #include "maps/domain_hash.h"
 
 #define DNS_BYTES BH_DNS_BYTES
-#define DNS_LABELS BH_DNS_LABELS
 #define DNS_RECORDS BH_DNS_RECORDS
+#define DNS_LABELS BH_DNS_LABELS
 #define DNS_POINTER 0xc0
 #define DNS_STEPS 160 /* labels and pointers of a name */
 #define DNS_NO_PLACE 0xffffffffu

@@ -103,9 +103,15 @@ _Static_assert(sizeof(struct bh_learner) == 8, "struct bh_learner");
 
 /* bh_dns_work: the message that a CPU reads. Pin name `dns_work`. PERCPU_ARRAY of one, private to
  * the programs. TC programs of one CPU do not interrupt one another. */
-#define BH_DNS_BYTES 4096 /* of a message that are read; a power of two, as the next two */
+#define BH_DNS_BYTES 4096 /* of a message that are read; a power of two, as the next */
 #define BH_DNS_LABELS 128
 #define BH_DNS_RECORDS 256 /* of an answer that are read */
+
+struct bh_dns_found {
+	__u32 at; /* of the address, in the message */
+	__u32 ttl; /* s: the least of the record's and its chain's */
+};
+_Static_assert(sizeof(struct bh_dns_found) == 8, "struct bh_dns_found");
 
 struct bh_dns_work {
 	__u8 bytes[BH_DNS_BYTES + 64]; /* a label that begins in the message may be read beyond
@@ -124,10 +130,7 @@ struct bh_dns_work {
 	__u32 ttl; /* s: the least of the chain so far */
 	__u32 learned; /* number of addresses */
 	__u32 n_found;
-	struct {
-		__u32 at; /* of the address */
-		__u32 ttl; /* s: the least of the record's and its chain's */
-	} found[BH_DNS_RECORDS]; /* learned once the whole answer is read */
+	struct bh_dns_found found[BH_DNS_RECORDS]; /* learned once the whole answer is read */
 	struct bh_learned_key key; /* the address that is learned */
 	struct bh_learned value; /* a new entry */
 	struct bh_questions none; /* 0: an empty bucket */
