@@ -25,7 +25,7 @@ room_objs = $(patsubst %.c,$(O)/%.o,$(sort $(wildcard user/$(1)/*.c user/$(1)/*/
 
 BPF   := $(patsubst kern/%.bpf.c,%,$(sort $(wildcard kern/*.bpf.c)))
 SKELS := $(BPF:%=$(O)/gen/%.skel.h)
-GEN   := $(SKELS) $(O)/gen/build_id.h $(O)/gen/graph_html.h
+GEN   := $(SKELS) $(O)/gen/build_id.h $(O)/gen/version.h $(O)/gen/graph_html.h
 
 # selftests/: every <area>_<case>.c is a test, or a build error. `check` runs the scripts too,
 # but for those that need a Kubernetes: `check-kube`, `check-cluster` and `check-e2e` build one.
@@ -33,7 +33,7 @@ TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
 TESTS     := $(TEST_SRCS:%.c=$(O)/%)
 QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
 # What takes longest is begun first.
-LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 net_upgrade net_errors net_grow spec_packets net_needed \
+LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 net_upgrade net_errors net_grow spec_packets \
 	net_crash net_bridge_port net_limits net_crash_endpoint net_load)
 SCRIPTS   := $(filter $(wildcard selftests/*.sh),$(LONGEST)) \
 	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_% selftests/cluster_% selftests/cni_% selftests/e2e_% selftests/package_%,$(wildcard selftests/*.sh))))
@@ -41,8 +41,9 @@ CNI       := $(sort $(wildcard selftests/cni_*.sh selftests/net_cni*.sh))
 KUBE      := $(sort $(wildcard selftests/kube_*.sh))
 CLUSTER   := $(sort $(wildcard selftests/cluster_*.sh))
 E2E       := $(sort $(wildcard selftests/e2e_*.sh))
-PACKAGES  := deb boot image arm64
-HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(wildcard selftests/helpers/*.c)))
+PACKAGES  := deb boot image arm64 upgrade
+HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(filter-out %.bpf.c,$(wildcard selftests/helpers/*.c))))
+HELPER_SKELS := $(patsubst selftests/helpers/%.bpf.c,$(O)/gen/%.skel.h,$(wildcard selftests/helpers/*.bpf.c))
 HELPER_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/helpers/lib/*.c)))
 TEST_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/lib/*.c)))
 FUZZERS   := $(patsubst selftests/%.c,$(O)/fuzz/%,$(sort $(wildcard selftests/fuzz_*.c)))
@@ -55,7 +56,7 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image clean distclean
+.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image chart clean distclean
 
 all: $(O)/bulkhead ## build the command
 
@@ -89,10 +90,25 @@ $(O)/gen/build_id.h: $(BPF:%=$(O)/kern/%.bpf.o)
 	$(call say,GEN)
 	$(Q)mkdir -p $(@D) && printf '#define BUILD_ID 0x%.16sull\n' "$$(cat $^ | sha256sum)" > $@
 
+# The only place of the version is the file VERSION.
+$(O)/gen/version.h: VERSION
+	$(call say,GEN)
+	$(Q)mkdir -p $(@D) && printf '#define BULKHEAD_VERSION "%s"\n' "$$(cat VERSION)" > $@
+
 # A text as a C string, line by line.
 $(O)/gen/%_html.h: user/cmd/%.html
 	$(call say,GEN)
 	$(Q)mkdir -p $(@D) && sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
+
+$(O)/selftests/helpers/%.bpf.o: selftests/helpers/%.bpf.c Makefile
+	$(call say,BPF)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) $(DEPFLAGS) -c -o $@ $<
+
+$(HELPER_SKELS): $(O)/gen/%.skel.h: $(O)/selftests/helpers/%.bpf.o
+	$(call say,SKEL)
+	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< name $* > $@
+
+$(HELPERS:%=%.o): | $(HELPER_SKELS)
 
 tests: $(TESTS) $(HELPERS) ## build the tests without running them
 
@@ -107,7 +123,7 @@ $(HELPERS): $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o $(HELPER_LIB_OB
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lbpf -ljson-c
 
 # The benchmark, its own BPF programs, and the generator of clusters.
-BENCH_PARTS := compile packet steady wire uplink load needed delta cni cluster
+BENCH_PARTS := compile packet steady wire uplink load delta cni cluster recovery
 ONLY   ?= $(BENCH_PARTS)
 ROUNDS ?= 7
 BENCH_BPF  := $(patsubst tools/bench/%.bpf.c,%,$(sort $(wildcard tools/bench/*.bpf.c)))
@@ -153,7 +169,7 @@ $(O)/fuzz/%: $(O)/fuzz/obj/selftests/%.o $(FUZZ_SRCS:%.c=$(O)/fuzz/obj/%.o)
 	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
 deps: ## install the Debian packages that build and tests need
-	@tools/deps check
+	@tools/deps $@
 
 # Dependencies come first, in a make of their own: this one has looked for bpftool already.
 demo: ## NetworkPolicy on real pods, from a file to a packet
@@ -187,12 +203,12 @@ check-quick: ## the tests that need neither root nor a network
 	@selftests/run $(QUICK)
 
 soak: ## the long walks, with a random seed: 1,000 flips, 100 kills, a kill and errors at every system call (hours)
-	@tools/deps check
+	@tools/deps $@
 	@$(MAKE) --no-print-directory -j2 all tests
 	@$(RANDOM_SEED) BULKHEAD_FULL=1 TEST_SECONDS=100000 \
 		FLIPS=1000 KILLS=100 CRASH=all FAULTS=all STEP=1 BULKHEAD=$(abspath $(O))/bulkhead \
 		selftests/run selftests/net_flip.sh selftests/net_crash.sh \
-		selftests/net_crash_endpoint.sh selftests/net_errors.sh selftests/net_needed.sh \
+		selftests/net_crash_endpoint.sh selftests/net_errors.sh \
 		selftests/net_upgrade.sh selftests/net_grow.sh
 
 check-kernel: ## the tests that need a kernel, on Debian's 6.1 in emulated machines (KERNEL_TESTS="..." of them)
@@ -209,6 +225,7 @@ check-cni: ## the CNI plugin: podman, containerd, and the real kubelet, built th
 check-deb: ## the Debian package, installed, run, upgraded and purged in a clean Debian 12
 check-boot: ## three starts of a node with the Debian package, in an emulated machine
 check-image: ## the container image, run as a DaemonSet runs it
+check-upgrade: ## from the last release to this tree and back, beside running pods (FROM=REVISION: another)
 check-arm64: ## the command for arm64, cross-compiled and run by an emulated processor
 $(PACKAGES:%=check-%): check-%:
 	@tools/deps $@
@@ -223,7 +240,7 @@ check-kube: ## the tests that need a real Kubernetes, which is built the first t
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(KUBE)
 
 check-cluster: ## an engine and followers beside a real API server, built the first time (10 minutes)
-	@tools/deps check-kube
+	@tools/deps $@
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
 	@tools/kube build etcd kubectl kube-apiserver kube-proxy kube-controller-manager kube-scheduler
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(CLUSTER)
@@ -239,7 +256,9 @@ check-e2e: ## upstream's own tests and tools/deploy on whole clusters, built the
 quick: $(QUICK) ## build the quick tests without running them
 fuzzers: $(FUZZERS) ## build the fuzzers without running them
 
-fuzz: fuzzers ## fuzz each parser for FUZZ_SECONDS (60), with a random seed
+fuzz: ## fuzz each parser for FUZZ_SECONDS (60), with a random seed
+	@tools/deps $@
+	@$(MAKE) --no-print-directory -j2 fuzzers
 	@$(RANDOM_SEED) FUZZ_SECONDS=$(FUZZ_SECONDS) selftests/run $(FUZZERS)
 
 asan: ## the quick tests under ASan and UBSan
@@ -247,7 +266,7 @@ asan: ## the quick tests under ASan and UBSan
 		CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
 
 bench: ## speed and scale (ONLY=compile|...: that part, ROUNDS=7)
-	@tools/deps bench
+	@tools/deps bench$(if $(filter cluster,$(ONLY)),-cluster)
 	@$(MAKE) --no-print-directory all $(O)/workload $(O)/bench/bench $(O)/bench/followers \
 		$(O)/selftests/helpers/runtime $(O)/selftests/helpers/probe
 	@for part in $(ONLY); do \
@@ -258,9 +277,9 @@ lint: ## clang-format, shellcheck and cppcheck (FIX=1 lays out the files)
 	@tools/deps lint
 	@tools/lint
 
-MAN := $(O)/man/bulkhead.8 $(O)/man/bulkhead-rollout.8 $(O)/man/bulkhead.ini.5 $(O)/man/bulkhead-maps.7
+MAN := $(O)/man/bulkhead.8 $(O)/man/bulkhead.ini.5 $(O)/man/bulkhead-maps.7
 man: $(MAN) ## make the manual pages
-$(MAN) &: $(O)/bulkhead tools/rollout tools/man/make $(wildcard tools/man/*.roff) $(wildcard maps/*.h)
+$(MAN) &: $(O)/bulkhead tools/man/make $(wildcard tools/man/*.roff) $(wildcard maps/*.h)
 	$(call say,MAN)
 	$(Q)tools/man/make $(O)/bulkhead $(O)/man
 
@@ -268,7 +287,6 @@ UNITDIR ?= $(PREFIX)/lib/systemd/system
 UNITS   := $(patsubst tools/package/systemd/%,%,$(wildcard tools/package/systemd/bulkhead-*))
 install: all man ## install command, manual pages, completions and systemd units (PREFIX, UNITDIR, DESTDIR)
 	install -D -m 755 $(O)/bulkhead $(DESTDIR)$(PREFIX)/sbin/bulkhead
-	install -D -m 755 tools/rollout $(DESTDIR)$(PREFIX)/sbin/bulkhead-rollout
 	for page in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
 	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
@@ -290,6 +308,9 @@ image: ## build a container image, bulkhead:VERSION, with podman
 	@tools/deps image
 	@$(MAKE) --no-print-directory -j2 all
 	@tools/package/image $(O)/bulkhead $(O)/image
+
+chart: ## make a Helm chart of tools/deploy, in O/chart
+	@tools/chart $(O)/chart
 
 clean: ## remove what was built, but for Kubernetes (see check-kube) and clean roots
 	[ ! -d $(O) ] || find $(O) -mindepth 1 -maxdepth 1 ! -name kube ! -name root -exec rm -rf {} +

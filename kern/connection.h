@@ -113,7 +113,7 @@ BPF_GLOBAL int connection_resolve(const struct packet *p, __u32 initiator, struc
 {
 	struct end *own, *peer;
 	const struct bh_addr *addr;
-	__u32 own_end;
+	__u32 own_end, services;
 	bool sending;
 	int reason;
 
@@ -135,8 +135,11 @@ BPF_GLOBAL int connection_resolve(const struct packet *p, __u32 initiator, struc
 		return reason;
 	addr = packet_address_at(p, !own_end);
 	reason = endpoint_resolve(addr, p->generation, peer);
+	services = sending ? 0 : peer->flags & END_SERVICES;
 	if (!reason && !(peer->flags & END_ENDPOINT))
 		reason = connection_peer(p, addr, !sending, peer);
+	/* The reply of a neighbour on the bridge, which the bridge has translated back. */
+	peer->flags |= services;
 	if (!reason && !sending)
 		reason = spoofing_claim(p, peer);
 	return reason;
@@ -157,9 +160,9 @@ static __always_inline __u32 connection_point(const struct packet *p, __u32 init
 	return bh_point(p->protocol, bpf_ntohs(packet_port(p, !initiator)));
 }
 
-static __noinline bool connection_audited(const struct end *end)
+static __noinline bool connection_audited(__u32 ifindex)
 {
-	struct bh_iface *iface = endpoint_iface(end->ifindex);
+	struct bh_iface *iface = endpoint_iface(ifindex);
 
 	return iface && iface->flags & BH_IFACE_AUDIT;
 }
@@ -173,9 +176,53 @@ static __always_inline bool connection_node_exempt(int reason, __u32 verdict)
 		bh_verdict_tier(verdict) != BH_TIER_BASELINE);
 }
 
-/* Values of found->end[BH_EGRESS].proven. */
-#define CONNECTION_NODES 1 /* an end has an address of this node, behind which others may be */
-#define CONNECTION_NAMES 2 /* domain names that the initiator has learned may allow the flow */
+/* Whether policy denies an end the connection, and does not only audit: the policies that would
+ * deny are enforced. The end itself may be in audit. */
+static __always_inline bool connection_denied(const struct bh_cached *found, __u32 role)
+{
+	return found->denied[role] && !bh_verdict_allow(found->verdict[role]);
+}
+
+/* Changes the answer of an endpoint's policy about its own node as connection_node_exempt() says.
+ * Audited NetworkPolicies would not deny that either. Returns 0 or the reason to drop. */
+static __always_inline int connection_to_node(int reason, __u32 *verdict)
+{
+	__u32 audit = bh_verdict_audit(*verdict);
+	bool exempt = connection_node_exempt(reason, *verdict);
+
+	if (exempt && audit && audit != 1 + BH_TIER_NETWORK_POLICY)
+		*verdict |= BH_VERDICT_ALLOW;
+	else if (exempt || (!reason && audit == 1 + BH_TIER_NETWORK_POLICY))
+		*verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
+	return exempt ? 0 : reason;
+}
+
+/* Notes the answer of one end's policy. @to_node: the other end is the node. Not inline, for the
+ * stack. */
+static __noinline int connection_note(struct bh_cached *found, __u32 role, int reason,
+				      __u32 ifindex, __u32 to_node)
+{
+	__u32 *verdict = role ? &found->verdict[1] : &found->verdict[0];
+	bool audited = false;
+
+	if (!reason && !bh_verdict_allow(*verdict))
+		reason = role ? BH_DROP_EGRESS : BH_DROP_INGRESS;
+	if (to_node)
+		reason = connection_to_node(reason, verdict);
+	/* The packet passes, and counts as one that policy would deny. */
+	if (!reason && unlikely(bh_verdict_audit(*verdict))) {
+		reason = role ? BH_DROP_EGRESS : BH_DROP_INGRESS;
+		audited = true;
+	}
+	found->flags |= role ? BH_CACHED_SAY(1) : BH_CACHED_SAY(0);
+	if (audited || (reason && connection_audited(ifindex)))
+		found->flags |= role ? BH_CACHED_AUDIT(1) : BH_CACHED_AUDIT(0);
+	if (role)
+		found->denied[1] = reason;
+	else
+		found->denied[0] = reason;
+	return 0;
+}
 
 /* Asks the policy of one end, if that is an endpoint of this node and the other end is not the same
  * endpoint. */
@@ -191,18 +238,14 @@ static __always_inline void connection_ask(const struct packet *p, const struct 
 		return;
 	*verdict = 0;
 	reason = policy_verdict(subject, peer, role, point, verdict);
-	if (!reason && !bh_verdict_allow(*verdict))
-		reason = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
-	if (role == BH_EGRESS && peer->flags & END_NODE &&
-	    connection_node_exempt(reason, *verdict)) {
-		*verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
-		reason = 0;
-	}
-	found->flags |= BH_CACHED_SAY(role);
-	if (reason && connection_audited(subject))
-		found->flags |= BH_CACHED_AUDIT(role);
-	found->denied[role] = reason;
+	connection_note(found, role, reason, subject->ifindex,
+			role == BH_EGRESS && peer->flags & END_NODE);
 }
+
+/* Bits of bh_cached.end[BH_EGRESS].proven. */
+#define END_OF_NODE 1
+#define END_CONFINED 2
+#define END_NAMES 4 /* domain names that the initiator has learned may allow the flow */
 
 /* Notes that names may allow what the initiator's policy denies. Not inline, for the stack. */
 static __noinline void connection_mark_names(const struct end *subject, struct bh_cached *found)
@@ -211,7 +254,7 @@ static __noinline void connection_mark_names(const struct end *subject, struct b
 
 	if (segment && segment->flags & BH_SEGMENT_DOMAINS &&
 	    found->denied[BH_EGRESS] == BH_DROP_EGRESS)
-		found->end[BH_EGRESS].proven |= CONNECTION_NAMES;
+		found->end[BH_EGRESS].proven |= END_NAMES;
 }
 
 static __always_inline void connection_end(const struct end *end, struct bh_ct_end *as)
@@ -239,7 +282,7 @@ static __always_inline void connection_unasked(struct bh_cached *found)
 	found->flags &= BH_CACHED_SERVICE;
 	found->verdict[0] = found->verdict[1] = 0;
 	found->denied[0] = found->denied[1] = 0;
-	found->end[BH_EGRESS].proven &= ~CONNECTION_NAMES;
+	found->end[BH_EGRESS].proven &= ~END_NAMES;
 }
 
 /* Finds the endpoint of this hook as connection_resolve() does. It is isolated while it is added or
@@ -282,7 +325,7 @@ static __noinline bool connection_by_ingress(const struct packet *p, const struc
 	struct bh_iface *iface;
 
 	if (!translation_is_silent(p) || p->hook != BH_HOOK_TO_ENDPOINT ||
-	    found->denied[BH_INGRESS])
+	    connection_denied(found, BH_INGRESS))
 		return false;
 	iface = endpoint_iface(p->ingress);
 	return iface && iface->flags & BH_IFACE_ENDPOINT &&
@@ -321,16 +364,54 @@ BPF_GLOBAL int connection_unmask(const struct packet *p, __u32 initiator, struct
 /* Notes that an end has an address of this node. */
 static __always_inline void connection_mark_node(struct bh_cached *found)
 {
-	found->end[BH_EGRESS].proven |= CONNECTION_NODES;
+	found->end[BH_EGRESS].proven |= END_OF_NODE;
+}
+
+/* Returns true if a policy may deny in that direction. An endpoint without a segment is isolated.
+ */
+static __always_inline bool connection_isolates(struct bh_segment *segment, __u32 direction)
+{
+	return !segment || (segment->flags & BH_SEGMENT_POLICY(direction & 1) &&
+			    !(segment->flags & BH_SEGMENT_AUDITED(direction & 1)));
+}
+
+/* Notes that an end has an address of this node, and the other one is an endpoint that sends SCTP
+ * and that a policy isolates. The kernel cannot be asked to whom the node forwards such a packet:
+ * it must not leave the node. */
+static __noinline void connection_confine(const struct packet *p, const struct end *sender,
+					  struct bh_cached *found)
+{
+	if (p->protocol == IPPROTO_SCTP && p->hook == BH_HOOK_FROM_ENDPOINT &&
+	    connection_isolates(policy_segment(sender->assignment), BH_EGRESS))
+		found->end[BH_EGRESS].proven |= END_CONFINED;
+}
+
+/* Returns true if the packet must not leave the node: an endpoint calls the node, or replies to
+ * it. */
+static __always_inline bool connection_is_confined(const struct packet *p,
+						   const struct connection *c)
+{
+	return c->found.end[BH_EGRESS].proven & END_CONFINED &&
+	       !(c->found.flags & BH_CACHED_SERVICE) &&
+	       (p->from == c->initiator || c->flags & BH_CT_NODE);
 }
 
 /* Returns true if an end has an address of this node, behind which others may be. */
 static __always_inline bool connection_is_nodes(const struct connection *c)
 {
-	return c->found.end[BH_EGRESS].proven & CONNECTION_NODES;
+	return c->found.end[BH_EGRESS].proven & (END_OF_NODE | END_CONFINED);
 }
 
 #define NO_POINT 0xffffffffu
+
+/* Returns true if no hook can judge both directions of a call to a Service whose backend is not
+ * known here, and a policy isolates the caller: nobody tells to which call an SCTP packet from the
+ * Service's address is the reply. */
+static __always_inline bool connection_is_untold(const struct packet *p, struct bh_segment *caller)
+{
+	return p->protocol == IPPROTO_SCTP &&
+	       (connection_isolates(caller, BH_EGRESS) || connection_isolates(caller, BH_INGRESS));
+}
 
 /*
  * Judges a call to a Service whose backend is not known yet. It passes here and is judged at the
@@ -341,7 +422,9 @@ static __noinline int connection_shows(const struct packet *p, const struct end 
 {
 	struct bh_segment *segment = policy_segment(caller->assignment);
 
-	if (segment && !(segment->flags & BH_SEGMENT_POLICY(BH_EGRESS)))
+	if (connection_is_untold(p, segment))
+		return BH_DROP_BACKEND;
+	if (!connection_isolates(segment, BH_EGRESS))
 		return 0;
 	if (!p->links)
 		return CONNECTION_ASKS_LINKS;
@@ -414,7 +497,7 @@ BPF_GLOBAL int connection_service_node(const struct packet *p, __u32 initiator,
 		return 0;
 	found->reason = connection_here(p, initiator, &ends.end[BH_EGRESS]);
 	connection_ask(p, &ends, point, BH_EGRESS, found);
-	if (!found->denied[BH_EGRESS])
+	if (!connection_denied(found, BH_EGRESS))
 		connection_unasked(found);
 	return 0;
 }
@@ -432,21 +515,11 @@ static __always_inline int connection_holder(const struct packet *p, __u32 holde
 	return reason || p->hook == BH_HOOK_FROM_ENDPOINT ? reason : spoofing_claim(p, peer);
 }
 
-/* Finds the node by the addresses that its Node object names, for policy. Not inline, for the
+/* Finds the node for policy. A node without a name stays what its address is. Not inline, for the
  * stack. */
 static __noinline int connection_node(const struct packet *p, struct end *node)
 {
-	struct bh_mac_key key = {.kind = BH_MAC_NODE};
-	struct bh_iface *iface = endpoint_iface(p->ifindex);
-	struct bh_mac *mac;
-
-	if (!iface)
-		return BH_DROP_INTERFACE;
-	__builtin_memcpy(key.mac, iface->node_mac, sizeof(key.mac));
-	mac = bpf_map_lookup_elem(&bh_macs, &key);
-	return mac ? endpoint_resolve(p->version == 4 ? &mac->ipv4 : &mac->ipv6, p->generation,
-				      node)
-		   : 0;
+	return endpoint_node(p->ifindex, p->version, p->generation, 0, node);
 }
 
 /* Finds the owners of link-local addresses, after connection_resolve() and spoofing_link(). Not
@@ -505,7 +578,7 @@ BPF_GLOBAL int connection_stays(const struct packet *p, __u32 initiator, struct 
 		found->reason = CONNECTION_ASKS_ROUTE;
 	if (p->local != LOCAL_HERE)
 		return 0;
-	if (found->denied[BH_EGRESS] &&
+	if (connection_denied(found, BH_EGRESS) &&
 	    !connection_node_exempt(found->denied[BH_EGRESS], found->verdict[BH_EGRESS]))
 		return 0;
 	connection_unasked(found);
@@ -549,6 +622,8 @@ BPF_GLOBAL int connection_look(const struct packet *p, __u32 initiator, struct b
 	connection_end(&ends.end[1], &found->end[1]);
 	if (found->flags & (BH_CACHED_MASK | BH_CACHED_TO_NODE))
 		connection_mark_node(found);
+	if (found->end[BH_EGRESS].proven)
+		connection_confine(p, p->from == initiator ? &ends.end[1] : &ends.end[0], found);
 	return 0;
 }
 
@@ -580,7 +655,7 @@ static __always_inline void connection_translated(const struct packet *p, struct
 		connection_service(p, initiator, found);
 	/* The backend is not known, and policy does not deny all of the backends. */
 	if (found->flags & BH_CACHED_SERVICE && p->told <= TOLD_NOTHING && !found->reason &&
-	    !found->denied[BH_EGRESS] && !found->denied[BH_INGRESS])
+	    !connection_denied(found, BH_EGRESS) && !connection_denied(found, BH_INGRESS))
 		connection_service_node(p, initiator, found);
 	if (calls && !found->reason && connection_may_stay(p, found))
 		connection_stays(p, initiator, found);
@@ -606,28 +681,34 @@ static __always_inline bool connection_is_old(const struct packet *p, const stru
 
 /*
  * Lets a domain name that the initiator has learned allow what policy denies by the address alone.
- * The names of an address change at any time, so the verdict cache does not have their answer.
+ * The names of an address change at any time, so the verdict cache does not have their answer. Not
+ * inline, for the stack.
  */
-static __always_inline void connection_name(struct packet *p, struct connection *c)
+static __noinline int connection_name(struct packet *p, struct connection *c)
 {
 	struct bh_cached *found = &c->found;
 
-	if (likely(!(found->end[BH_EGRESS].proven & CONNECTION_NAMES)) || found->reason ||
+	if (likely(!(found->end[BH_EGRESS].proven & END_NAMES)) || found->reason ||
 	    found->flags & BH_CACHED_SERVICE)
-		return;
+		return found->reason;
 	if (!p->named) {
 		p->verdict[BH_EGRESS] = found->end[BH_EGRESS].ifindex;
 		p->calls = c->initiator;
 		found->reason = CONNECTION_ASKS_NAMES;
 	} else if (p->named == NAMED_ALLOWS) {
-		found->denied[BH_EGRESS] = 0;
 		found->verdict[BH_EGRESS] = p->verdict[BH_EGRESS];
+		found->flags &= ~BH_CACHED_AUDIT(1);
+		if (unlikely(bh_verdict_audit(p->verdict[BH_EGRESS])))
+			found->flags |= BH_CACHED_AUDIT(1);
+		else
+			found->denied[BH_EGRESS] = 0;
 	}
+	return found->reason;
 }
 
 /* Fills c->found. @c has the initiator and, for a connection that has an entry, the flags. Returns
  * 0 or the reason to drop the packet. */
-static __always_inline int connection_find(struct packet *p, struct connection *c)
+static __always_inline int connection_find(const struct packet *p, struct connection *c)
 {
 	__u32 changes = verdict_cache_changes(p), about = connection_about(p, c->initiator);
 
@@ -638,9 +719,10 @@ static __always_inline int connection_find(struct packet *p, struct connection *
 		connection_look(p, c->initiator, &c->found);
 		connection_translated(p, c);
 		if (!p->told && !p->links && c->found.reason < BH_REASONS)
-			verdict_cache_keep(p, changes, about, &c->found);
+			/* `about` again: 6.1 has no room on the stack to keep it */
+			verdict_cache_keep(p, changes, connection_about(p, c->initiator),
+					   &c->found);
 	}
-	connection_name(p, c);
 	return c->found.reason;
 }
 
@@ -663,10 +745,12 @@ static __always_inline void connection_recall(struct packet *p, const struct con
 }
 
 /* Returns true if the next packet of the same addresses and ports may be another initiator's: UDP
- * has no SYN. */
+ * has no SYN, and a SYN of SCTP is a datagram here. */
 static __always_inline bool connection_keeps_asking(const struct packet *p,
 						    const struct connection *c)
 {
+	if (p->protocol == IPPROTO_SCTP)
+		return connection_is_nodes(c) && !(c->found.flags & BH_CACHED_SERVICE);
 	return kernel_conntrack && p->protocol == IPPROTO_UDP && connection_is_nodes(c);
 }
 
@@ -734,14 +818,18 @@ static __always_inline bool connection_turns(const struct packet *p, __u32 initi
 }
 
 /* Returns true if an endpoint replies to a caller who is behind an address of the node, and is not
- * the node. */
+ * the node, or receives what such a caller sends. */
 static __noinline bool connection_serves_another(const struct packet *p)
 {
+	bool calls = p->told == TOLD_ORIGINAL && p->hook == BH_HOOK_TO_ENDPOINT && p->ingress;
+	__u32 caller_end = calls ? p->from : !p->from;
 	struct end caller = {};
 	struct bh_addr addr;
 
-	if (p->hook != BH_HOOK_FROM_ENDPOINT || p->told != TOLD_REPLY || !translation_masks(p) ||
-	    !translation_address(p, !p->from, !p->from, &addr))
+	if (!calls &&
+	    (p->hook != BH_HOOK_FROM_ENDPOINT || p->told != TOLD_REPLY || !translation_masks(p)))
+		return false;
+	if (!translation_address(p, caller_end, caller_end, &addr))
 		return false;
 	return !local_is_loopback(p, &addr) &&
 	       (endpoint_resolve(&addr, p->generation, &caller) || !(caller.flags & END_NODE));
@@ -754,7 +842,7 @@ static __always_inline bool connection_closed(struct packet *p, struct connectio
 {
 	c->initiator = connection_turns(p, p->from) ? !p->from : p->from;
 	c->flags = 0;
-	if (connection_find(p, c) || c->initiator != p->from)
+	if (connection_find(p, c) || connection_name(p, c) || c->initiator != p->from)
 		return true;
 	if (p->hook == BH_HOOK_FROM_ENDPOINT && connection_is_nodes(c) && connection_can_ask(p)) {
 		c->found.reason = CONNECTION_ASKS;
@@ -776,6 +864,7 @@ static __always_inline int connection_open(struct packet *p, const struct connec
 		reason = connection_judge(p, c, BH_EGRESS, &word[BH_EGRESS]);
 	if (reason)
 		return reason;
+	p->confined = connection_is_confined(p, c);
 	word[BH_INGRESS] = 0;
 	if (connection_ends_here(p, c))
 		return connection_judge(p, c, BH_INGRESS, &word[BH_INGRESS]);
@@ -992,13 +1081,17 @@ static __always_inline int connection_early_error(struct packet *p, const struct
 }
 
 /* Continues connection_again() after @c is found. */
-BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, const struct connection *c)
+BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct connection *c)
 {
 	bool whole = true, opens, moved;
 	int reason;
 
 	if (!p || !ct || !c)
 		return BH_DROP_MAPS;
+	p->lives = READ_ONCE(ct->verdict[BH_EGRESS]) & BH_CT_ALLOW;
+	reason = connection_name(p, c);
+	if (reason)
+		return reason;
 	moved = connection_moved(ct, c);
 	if (moved && connection_is_others(p, ct, c))
 		return CONNECTION_OF_OTHERS;
@@ -1024,6 +1117,7 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, const struct
 		connection_recall(p, c);
 	if (reason)
 		return reason;
+	p->confined = connection_is_confined(p, c);
 	if (whole || !(READ_ONCE(ct->state) & BH_CT_DENIED))
 		connection_touch(p, ct);
 	if (!whole)
@@ -1082,6 +1176,67 @@ static __noinline int connection_strays(struct packet *p, const struct connectio
 	return connection_refuses(c, BH_EGRESS) ? connection_without_entry(p, c) : 0;
 }
 
+/* Returns true if the packet is a reply to a call by a Service's address, and the last packet of
+ * the call was dropped where its backend showed (doubt.h). */
+static __always_inline bool connection_is_doubted(const struct packet *p, const struct bh_ct *ct)
+{
+	return p->reply && p->hook == BH_HOOK_TO_ENDPOINT &&
+	       unlikely(READ_ONCE(ct->state) & BH_CT_BACKEND);
+}
+
+/* Judges the call of such a reply by the backend that the kernel has named. A denial keeps nothing:
+ * the kernel may choose another backend. Not inline, for the stack. */
+static __noinline int connection_doubted(struct packet *p, struct bh_ct *ct,
+					 const struct connection *c)
+{
+	if (connection_refuses(c, BH_EGRESS) || connection_refuses(c, BH_INGRESS))
+		return connection_without_entry(p, c);
+	ct_state(p, ct, 0, BH_CT_BACKEND);
+	return 0;
+}
+
+/* Returns true if the packet may be one that must not leave the node: the entry does not say so. */
+static __always_inline bool connection_may_be_confined(const struct packet *p)
+{
+	return p->protocol == IPPROTO_SCTP && p->hook == BH_HOOK_FROM_ENDPOINT;
+}
+
+/* Judges a packet whose entry does not say all, after @c is found. Returns 0, a reason to drop, or
+ * CONNECTION_ASKS. Not inline, for the stack. */
+static __noinline int connection_unsure(struct packet *p, struct bh_ct *ct,
+					const struct connection *c)
+{
+	int reason = 0;
+
+	if (c->found.flags & BH_CACHED_SERVICE)
+		reason = connection_backend(p);
+	if (!reason && c->found.flags & BH_CACHED_MASK && connection_is_masked_reply(p, ct))
+		reason = BH_DROP_BACKEND;
+	if (!reason && p->links == LINKS_STRAY)
+		reason = connection_strays(p, c);
+	if (!reason && connection_is_doubted(p, ct))
+		reason = connection_doubted(p, ct, c);
+	return reason;
+}
+
+/* Passes a packet whose entry says all. Returns CONNECTION_ASKS_LINKS where that depends on the
+ * interfaces; 0: the packet is to be judged. Not inline, for the stack. */
+static __noinline int connection_plain(struct packet *p, struct bh_ct *ct)
+{
+	__u64 word;
+
+	if (!connection_unchanged(p, ct, &word) || connection_is_doubted(p, ct) ||
+	    connection_may_be_confined(p))
+		return 0;
+	if (connection_may_stray(p, word))
+		return p->links ? 0 : CONNECTION_ASKS_LINKS;
+	if (!(READ_ONCE(ct->state) & BH_CT_HALF)) /* a half-open one is in no slot yet */
+		flow_cache_forget(p);
+	connection_touch(p, ct);
+	p->uncounted = p->hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_LOCAL;
+	return BH_PASS_ESTABLISHED;
+}
+
 /*
  * Judges a packet of a connection that has an entry, in either direction. If its words are of
  * another generation, judges both ends again, in the connection's original direction. Judges a
@@ -1090,38 +1245,23 @@ static __noinline int connection_strays(struct packet *p, const struct connectio
 BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 {
 	struct connection c;
-	bool unchanged;
 	__u64 word;
 	int reason;
 
 	if (!p || !ct)
 		return BH_DROP_MAPS;
-	unchanged = connection_unchanged(p, ct, &word);
-	if (unchanged && connection_may_stray(p, word)) {
-		if (!p->links)
-			return CONNECTION_ASKS_LINKS;
-		unchanged = false;
-	}
-	if (unchanged) {
-		if (!(READ_ONCE(ct->state) & BH_CT_HALF)) /* a half-open one is in no slot yet */
-			flow_cache_forget(p);
-		connection_touch(p, ct);
-		p->uncounted = p->hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_LOCAL;
-		return BH_PASS_ESTABLISHED;
-	}
+	word = READ_ONCE(ct->verdict[BH_EGRESS]);
+	p->reply = ct_sender(p, word) == BH_INGRESS;
+	reason = connection_plain(p, ct);
+	if (reason)
+		return reason;
 	c.initiator = !!(word & BH_CT_INITIATOR);
 	c.flags = word & BH_CT_NODE;
-	p->reply = ct_sender(p, word) == BH_INGRESS;
-	p->lives = !!(word & BH_CT_ALLOW);
 	if (word & BH_CT_ASKS && connection_can_ask(p))
 		return CONNECTION_ASKS;
 	reason = connection_find(p, &c);
-	if (!reason && c.found.flags & BH_CACHED_SERVICE)
-		reason = connection_backend(p);
-	if (!reason && c.found.flags & BH_CACHED_MASK && connection_is_masked_reply(p, ct))
-		reason = BH_DROP_BACKEND;
-	if (!reason && p->links == LINKS_STRAY)
-		reason = connection_strays(p, &c);
+	if (!reason)
+		reason = connection_unsure(p, ct, &c);
 	return reason ? reason : connection_go_on(p, ct, &c);
 }
 

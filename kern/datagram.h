@@ -8,6 +8,23 @@
 
 #include "connection.h"
 
+/* Returns true if an SCTP packet, from behind an address of the node, would be a reply to a call of
+ * the node: the kernel cannot be asked whose the packet is, and the node has not made it. */
+static __always_inline bool flow_is_untold(const struct packet *p, __u64 word)
+{
+	return p->protocol == IPPROTO_SCTP && p->hook == BH_HOOK_TO_ENDPOINT &&
+	       ct_sender(p, word) == BH_INGRESS && p->ingress && p->ingress != p->ifindex;
+}
+
+/* Returns true if the node itself sends what another caller has sent by the same port of the node.
+ * A fragment may have lost the interface by which it came in (leave.h). */
+static __always_inline bool flow_is_nodes(const struct packet *p, __u64 word)
+{
+	return p->hook == BH_HOOK_TO_ENDPOINT && !p->ingress &&
+	       !(p->flags & PACKET_MORE_FRAGMENTS) && !(word & BH_CT_NODE) &&
+	       ct_sender(p, word) == BH_EGRESS;
+}
+
 /* Whether the entry is the packet's connection. It is not where the kernel's conntrack names the
  * other end as the initiator, or another initiator than the node. For the responder's packets it is
  * so only after the responder's policy has allowed it: else a denied initiator could keep the
@@ -16,6 +33,8 @@ static __always_inline bool flow_is_of(const struct packet *p, const struct bh_c
 {
 	__u64 word = READ_ONCE(ct->verdict[BH_EGRESS]);
 
+	if (word & BH_CT_ASKS && (flow_is_untold(p, word) || flow_is_nodes(p, word)))
+		return false;
 	if (word & BH_CT_ASKS && (connection_turns(p, !!(word & BH_CT_INITIATOR)) ||
 				  (word & BH_CT_NODE && connection_serves_another(p))))
 		return false;

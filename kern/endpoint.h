@@ -77,6 +77,25 @@ static __always_inline struct bh_iface *endpoint_iface(__u32 ifindex)
 	return bpf_map_lookup_elem(&bh_ifaces, &ifindex);
 }
 
+/*
+ * Finds the node for policy, by the addresses that its Node object names: those of the node's MAC
+ * at an endpoint's interface. Returns 0 or a reason. @unnamed: what to return if no map has them.
+ */
+static __always_inline int endpoint_node(__u32 ifindex, __u32 version, __u32 generation,
+					 int unnamed, struct end *node)
+{
+	struct bh_mac_key key = {.kind = BH_MAC_NODE};
+	struct bh_iface *iface = endpoint_iface(ifindex);
+	struct bh_mac *mac;
+
+	if (!iface)
+		return BH_DROP_INTERFACE;
+	__builtin_memcpy(key.mac, iface->node_mac, sizeof(key.mac));
+	mac = bpf_map_lookup_elem(&bh_macs, &key);
+	return mac ? endpoint_resolve(version == 4 ? &mac->ipv4 : &mac->ipv6, generation, node)
+		   : unnamed;
+}
+
 static __always_inline bool endpoint_no_address(const struct bh_addr *addr)
 {
 	return !(addr->word[0] | addr->word[1] | addr->word[2] | addr->word[3]);

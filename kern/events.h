@@ -143,7 +143,7 @@ static __always_inline __u32 events_cause(const struct packet *p, __u32 place, _
 }
 
 /* Writes the record for each reader. @place: that of the interface that the packet is about. */
-static __noinline int events_tell_all(const struct packet *p, __u32 place, __u32 said)
+static __always_inline int events_tell_all(const struct packet *p, __u32 place, __u32 said)
 {
 	struct bh_readers *readers = reader_all();
 	__u32 role, cause = events_cause(p, place, &role);
@@ -172,9 +172,9 @@ static __always_inline bool events_isolated(const struct packet *p, __u32 reason
 {
 	__u32 verdict = direction ? p->verdict[1] : p->verdict[0];
 
+	/* No rule of this tier denies, and an audit record may stand in the rule's place. */
 	return reason == (direction ? BH_DROP_EGRESS : BH_DROP_INGRESS) && verdict &&
-	       !bh_verdict_allow(verdict) && !bh_verdict_rule(verdict) &&
-	       bh_verdict_tier(verdict) == BH_TIER_NETWORK_POLICY;
+	       !bh_verdict_allow(verdict) && bh_verdict_tier(verdict) == BH_TIER_NETWORK_POLICY;
 }
 
 /* Counts and reports a packet that is dropped or, with @audit, would be dropped without audit.

@@ -102,25 +102,30 @@ static __always_inline void flow_cache_keep(struct bh_flow_cache_found *found, _
 	WRITE_ONCE(found->sequence, found->sequence + 1);
 }
 
-/* Makes the slot of the packet's connection invalid. Call it before the connection's entry
- * changes. */
-BPF_GLOBAL int flow_cache_forget(const struct packet *p)
+/* Makes the slot of a connection invalid. */
+static __always_inline void flow_cache_void(const struct bh_ct_key *connection, bool ipv4)
 {
 	struct bh_flow_cache_found *found;
 	union flow_cache_key short_key;
 	__u64 *key;
 
-	if (!p)
-		return 0;
-	if (p->version == 4) {
-		short_key.word[0] = (__u64)packet_ipv4(p, 1) << 32 | packet_ipv4(p, 0);
-		short_key.word[1] = *(__u64 *)p->key.port;
+	if (ipv4) {
+		short_key.word[0] = (__u64)(connection->addr[1][1] >> 32) << 32 |
+				    connection->addr[0][1] >> 32;
+		short_key.word[1] = *(const __u64 *)connection->port;
 		found = flow_cache_slot(&short_key, true, &key);
 	} else {
-		found = flow_cache_slot((const void *)&p->key, false, &key);
+		found = flow_cache_slot((const void *)connection, false, &key);
 	}
 	if (found)
 		WRITE_ONCE(found->jiffy, 0);
+}
+
+/* The same for the packet's connection. Call it before the connection's entry changes. */
+BPF_GLOBAL int flow_cache_forget(const struct packet *p)
+{
+	if (p)
+		flow_cache_void(&p->key, p->version == 4);
 	return 0;
 }
 

@@ -83,19 +83,28 @@ static __noinline __u32 fragment_way(const struct bh_fragments *bucket,
 	return BH_FRAGMENT_WAYS;
 }
 
+/* Finds the bucket of a fragment's datagram. Fills the datagram's key, and its hash. */
+static __always_inline struct bh_fragments *fragment_at(const struct packet *p,
+							struct bh_fragment_key *key, __u64 *hash)
+{
+	__u32 index;
+
+	fragment_key(p, key);
+	*hash = bh_fragment_hash(ct_seed, key);
+	index = fragment_bucket(p, *hash);
+	return bpf_map_lookup_elem(&bh_fragments, &index);
+}
+
 /* Notes that a first fragment has passed. */
 static __noinline void fragment_remember(const struct packet *p)
 {
 	struct bh_fragment_key key = {};
 	struct bh_fragments *bucket;
 	struct bh_fragment *at;
-	__u32 index, way;
 	__u64 hash;
+	__u32 way;
 
-	fragment_key(p, &key);
-	hash = bh_fragment_hash(ct_seed, &key);
-	index = fragment_bucket(p, hash);
-	bucket = bpf_map_lookup_elem(&bh_fragments, &index);
+	bucket = fragment_at(p, &key, &hash);
 	if (!bucket)
 		return;
 	way = fragment_way(bucket, &key, hash);
@@ -139,13 +148,10 @@ static __noinline __u64 fragment_find(const struct packet *p)
 {
 	struct bh_fragment_key key = {};
 	struct bh_fragments *bucket;
-	__u32 index, way;
 	__u64 hash;
+	__u32 way;
 
-	fragment_key(p, &key);
-	hash = bh_fragment_hash(ct_seed, &key);
-	index = fragment_bucket(p, hash);
-	bucket = bpf_map_lookup_elem(&bh_fragments, &index);
+	bucket = fragment_at(p, &key, &hash);
 	if (!bucket)
 		return 0;
 	way = fragment_way(bucket, &key, hash);

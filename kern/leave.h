@@ -11,6 +11,7 @@
 
 #include "connection.h"
 #include "domain.h"
+#include "doubt.h"
 #include "fragment.h"
 #include "icmp.h"
 #include "netfilter.h"
@@ -276,9 +277,9 @@ BPF_GLOBAL int leave_judge(struct packet *p)
 	c.flags = c.found.by_hook ? BH_CT_BY_INGRESS : 0;
 	ct = ct_find(p);
 	p->lives = ct && READ_ONCE(ct->verdict[BH_EGRESS]) & BH_CT_ALLOW;
-	connection_name(p, &c);
-	if (c.found.reason)
-		return c.found.reason;
+	reason = connection_name(p, &c);
+	if (reason)
+		return reason;
 	if (!ct)
 		return leave_new(p, &c, leave_is_kept(p, &c));
 	if (!!(READ_ONCE(ct->verdict[BH_EGRESS]) & BH_CT_INITIATOR) == c.initiator) {
@@ -373,7 +374,7 @@ static __noinline bool leave_audited(const struct packet *p)
 
 	if (iface && iface->flags & BH_IFACE_ENDPOINT)
 		return iface->flags & BH_IFACE_AUDIT;
-	return leave_from(p, &sender) && connection_audited(&sender);
+	return leave_from(p, &sender) && connection_audited(sender.ifindex);
 }
 
 /* Counts and reports drops, and connections that open by a Service's address. Returns whether the
@@ -390,6 +391,8 @@ static __noinline bool leave_settle(struct packet *p, int reason)
 	}
 	if (bh_reason_drops(reason)) {
 		audit = audit || leave_audited(p);
+		if (!audit)
+			doubt_call(p);
 		events_drop(p, reason, audit, leave_owner(p));
 		return audit;
 	}

@@ -67,13 +67,14 @@ struct packet {
 	__u8 found : 1; /* the fast path found the connection, but did not pass the packet */
 	__u8 told : 2; /* TOLD_*, the answer of the kernel's conntrack (translation.h); 0: not
 			* asked */
+	__u8 lives : 1; /* the connection was open before this judgement */
 	__u8 local : 2; /* LOCAL_*, the answer of the kernel's routes about the other end's
 			 * address, which is in no map (local.h); 0: not asked */
+	__u8 confined : 1; /* must not leave the node (confine.h) */
 	__u8 links : 2; /* LINKS_*, whether all interfaces are guarded (links.h); 0: not asked */
 	__u8 named : 2; /* NAMED_*, whether a domain name allows the flow that policy denies by its
 			 * address (domain.h); 0: not asked */
 	__u8 calls : 1; /* when they are asked for: the end of the key whose names they are */
-	__u8 lives : 1; /* the connection was open before this judgement */
 	/* The verdict of each end that was asked, by enum bh_direction. While names are asked for,
 	 * [BH_EGRESS] has the interface of the endpoint whose names they are. */
 	__u32 verdict[2];

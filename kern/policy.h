@@ -128,7 +128,7 @@ policy_pair(const struct bh_segment *subject, const struct bh_segment *peer, __u
 /*
  * Finds the verdict of @subject's policy about @peer. @point: on the number line of maps/types.h.
  * Returns 0 and sets *@verdict, which may allow or deny; or BH_DROP_UNASSIGNED if an end has no
- * segment yet and policy needs it; or BH_DROP_MAPS.
+ * segment yet and an enforced policy needs it; or BH_DROP_MAPS.
  */
 BPF_GLOBAL int policy_verdict(const struct end *subject, const struct end *peer, __u32 direction,
 			      __u32 point, __u32 *verdict)
@@ -147,8 +147,12 @@ BPF_GLOBAL int policy_verdict(const struct end *subject, const struct end *peer,
 		*verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
 		return 0;
 	}
-	if (!bh_assignment_slot(peer->assignment))
-		return BH_DROP_UNASSIGNED;
+	if (!bh_assignment_slot(peer->assignment)) {
+		if (!(from->flags & BH_SEGMENT_AUDITED(direction & 1)))
+			return BH_DROP_UNASSIGNED;
+		*verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
+		return 0;
+	}
 	about = policy_segment(peer->assignment);
 	if (!about || !about->id)
 		return BH_DROP_MAPS;

@@ -51,11 +51,14 @@ static __always_inline bool service_is(const struct packet *p, __u32 end, __u32 
 
 /* Fills @backend with the end as which policy sees all backends of a Service. Returns false if
  * policy sees them as different ends, or the caller may be one of them: an endpoint may always
- * reach itself. */
+ * reach itself. No other hook tells the backend's replies by SCTP, so there the caller counts as one
+ * of the others. */
 static __noinline bool service_shared(const struct packet *p, const struct bh_service_at *at,
 				      const struct end *caller, struct end *backend)
 {
-	if (!at || !at->backend ||
+	if (!at || !at->backend)
+		return false;
+	if (p->protocol != IPPROTO_SCTP &&
 	    (at->backend & BH_SLOT_MAX) == bh_assignment_slot(caller->assignment))
 		return false;
 	*backend = (struct end){.assignment = (__u64)p->generation << 32 | at->backend,

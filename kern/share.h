@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who holds how many connections, and who may have another one (maps/share.h). */
+/* The connections that each share holds, and the room for another one (maps/share.h). */
 #ifndef BULKHEAD_KERN_SHARE_H
 #define BULKHEAD_KERN_SHARE_H
 

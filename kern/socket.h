@@ -95,17 +95,7 @@ static __always_inline bool socket_refuses(const struct socket_packet *p, const 
 /* Finds the node as policy knows it by the endpoint's interface. */
 static __noinline int socket_node(const struct socket_packet *p, __u32 ifindex, struct end *node)
 {
-	struct bh_mac_key key = {.kind = BH_MAC_NODE};
-	struct bh_iface *iface = endpoint_iface(ifindex);
-	struct bh_mac *mac;
-
-	if (!iface)
-		return BH_DROP_INTERFACE;
-	__builtin_memcpy(key.mac, iface->node_mac, sizeof(key.mac));
-	mac = bpf_map_lookup_elem(&bh_macs, &key);
-	return mac ? endpoint_resolve(p->version == 4 ? &mac->ipv4 : &mac->ipv6, p->generation,
-				      node)
-		   : BH_DROP_INTERFACE;
+	return endpoint_node(ifindex, p->version, p->generation, BH_DROP_INTERFACE, node);
 }
 
 /* Returns true if policy denies the endpoint @sender its own node, at the packet's address. An
@@ -131,19 +121,10 @@ static __noinline bool socket_denied(const struct socket_packet *p, const struct
 static __noinline bool socket_answers(const struct socket_packet *p)
 {
 	struct table_key key = {.key.protocol = p->protocol};
-	const __be64 *source = (const __be64 *)&p->source, *to = (const __be64 *)&p->destination;
-	bool from = source[0] > to[0] ||
-		    (source[0] == to[0] &&
-		     (source[1] > to[1] || (source[1] == to[1] && p->port[0] > p->port[1])));
+	bool from = table_ends(&key, &p->source, p->port[0], &p->destination, p->port[1]);
 	struct bh_ct *ct;
 	__u64 word;
 
-	key.key.addr[0][0] = from ? to[0] : source[0];
-	key.key.addr[0][1] = from ? to[1] : source[1];
-	key.key.addr[1][0] = from ? source[0] : to[0];
-	key.key.addr[1][1] = from ? source[1] : to[1];
-	key.key.port[0] = from ? p->port[1] : p->port[0];
-	key.key.port[1] = from ? p->port[0] : p->port[1];
 	table_hash(&key);
 	ct = table_find(&key);
 	return ct &&

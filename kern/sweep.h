@@ -20,7 +20,7 @@
 #define SWEEP_WHOLE 256u
 
 struct sweep {
-	__u32 bucket, now, live;
+	__u32 bucket, now;
 	__u32 shrink; /* SWEEP_WHOLE or less */
 };
 
@@ -75,7 +75,6 @@ static __always_inline void sweep_slot(__u32 *tag, struct bh_ct_slot *slot, stru
 	share = share_get(BH_CT_PAYER(slot->ct.payer));
 	if (share)
 		share->found++;
-	sweep->live++;
 }
 
 static long sweep_bucket(__u32 i __attribute__((unused)), struct sweep *sweep)
@@ -147,12 +146,12 @@ static long sweep_iface(void *map __attribute__((unused)), const __u32 *key __at
 
 /* Half of the table is for the floors of the endpoints and of the node, and half for the surplus.
  */
-static __noinline void sweep_end(struct bh_ct_sweeper *sweeper)
+static __noinline void sweep_end(void)
 {
 	struct bh_share_total *total = share_total();
 	struct sweep_sum sum = {};
 
-	if (!total || !sweeper)
+	if (!total)
 		return;
 	bpf_for_each_map_elem(&bh_ifaces, sweep_iface, &sum, 0);
 	sum.floor = ct_room / 2 / (sum.endpoints + 1);
@@ -162,9 +161,7 @@ static __noinline void sweep_end(struct bh_ct_sweeper *sweeper)
 	bpf_for_each_map_elem(&bh_shares, sweep_holder, NULL, 0);
 	__sync_fetch_and_add(&total->surplus, sum.surplus - READ_ONCE(total->surplus));
 	total->corrected += sum.corrected;
-	WRITE_ONCE(total->live, sweeper->live);
 	total->sweeps++;
-	sweeper->live = 0;
 }
 
 /* Returns false before the first sweep of a table, which has no floor yet. */
@@ -184,9 +181,8 @@ static int sweep_step(void *map __attribute__((unused)), int *key __attribute__(
 
 	bpf_loop(step < SWEEP_MAX ? step : SWEEP_MAX, sweep_bucket, &sweep, 0);
 	sweeper->bucket = sweep.bucket;
-	sweeper->live += sweep.live;
 	if (!sweep.bucket || !sweep_is_planned())
-		sweep_end(sweeper);
+		sweep_end();
 	/* If two loads' programs start the timer at once, it may run the callback of one while the
 	 * other is the owner. Then no owner is set, and the next packet starts the timer again. */
 	if (READ_ONCE(sweeper->owner) != instance + 1ull) {

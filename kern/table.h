@@ -34,6 +34,23 @@ static __always_inline void table_hash(struct table_key *key)
 	key->hash = bh_ct_hash(ct_seed, key->word);
 }
 
+/* Puts two addresses and ports into a key, in the key's order. Returns the end that has @source. */
+static __always_inline bool table_ends(struct table_key *key, const struct bh_addr *source,
+				       __be16 source_port, const struct bh_addr *to, __be16 to_port)
+{
+	const __be64 *a = (const __be64 *)source, *b = (const __be64 *)to;
+	bool from = a[0] > b[0] ||
+		    (a[0] == b[0] && (a[1] > b[1] || (a[1] == b[1] && source_port > to_port)));
+
+	key->key.addr[0][0] = from ? b[0] : a[0];
+	key->key.addr[0][1] = from ? b[1] : a[1];
+	key->key.addr[1][0] = from ? a[0] : b[0];
+	key->key.addr[1][1] = from ? a[1] : b[1];
+	key->key.port[0] = from ? to_port : source_port;
+	key->key.port[1] = from ? source_port : to_port;
+	return from;
+}
+
 /* Returns the packet's key: struct packet begins with it. */
 static __always_inline struct table_key *table_key(struct packet *p)
 {
@@ -202,7 +219,7 @@ static __always_inline bool table_lapsed(const struct bh_ct *ct, __u8 protocol, 
 	return table_silent(ct, now) > (__s32)table_timeout(protocol, READ_ONCE(ct->state));
 }
 
-/* What the loss of a connection costs, from the least on. Cost and time of silence are one number:
+/* The costs of losing a connection, from the least on. Cost and time of silence are one number:
  * of equal costs, the longest silence is the least. */
 #define TABLE_COST(cost) ((cost) << 24)
 #define TABLE_AGE (TABLE_COST(1u) - 1)
@@ -393,8 +410,9 @@ static __always_inline bool table_has_room(const struct bh_share *own, __u32 mor
 /*
  * Makes a slot busy for a connection of @own's that has no room, or no free slot: that of a
  * connection which can be replaced. An eighth of the table is left for this case, so that a
- * connection which has just begun is not replaced while a free slot is at hand. Returns the slot's
- * place; 0: there is none.
+ * connection which has just begun is not replaced while a free slot is at hand. Of a connection
+ * that could not be seized, the sweeper may have freed the slot. Returns the slot's place; 0: there
+ * is none.
  */
 static __always_inline __u32 table_replace(const struct table_key *key, struct bh_share *own,
 					   __u32 payer)
@@ -409,7 +427,7 @@ static __always_inline __u32 table_replace(const struct table_key *key, struct b
 			other = table_victim(bh_ct_second(key->hash, ct_buckets), payer, except);
 		if (other < least)
 			least = other;
-		if (least >= TABLE_YOUNG && table_has_room(own, ct_room / 8)) {
+		if ((tries || least >= TABLE_YOUNG) && table_has_room(own, ct_room / 8)) {
 			place = table_add(key, own);
 			if (place)
 				return place;

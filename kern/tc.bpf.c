@@ -10,8 +10,10 @@
 #include "skb.h"
 #include "ask.h"
 #include "audit.h"
+#include "confine.h"
 #include "datagram.h"
 #include "dns.h"
+#include "doubt.h"
 #include "fragment.h"
 #include "icmp.h"
 #include "leave.h"
@@ -103,7 +105,10 @@ static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 	case PACKET_FLOW:
 		if (unlikely(p->hook == BH_HOOK_TO_ENDPOINT && !p->ingress))
 			p->local = local_sent(skb, p) ? LOCAL_HERE : 0;
-		reason = unlikely(tunnel_drops(skb, p)) ? BH_DROP_TUNNEL : tc_flow(skb, p);
+		if (unlikely(tunnel_drops(skb, p)))
+			reason = BH_DROP_TUNNEL;
+		else
+			reason = confine_breaks(skb, p) ? BH_DROP_SENDER : tc_flow(skb, p);
 		/* A first fragment that passes by audit only is not remembered: the later fragments
 		 * find no first one, and pass by audit as well. */
 		if (p->flags & PACKET_MORE_FRAGMENTS && !bh_reason_drops(reason) &&
@@ -125,12 +130,14 @@ static __always_inline int tc_settle(struct __sk_buff *skb, struct packet *p, __
 {
 	if (bh_reason_drops(reason)) {
 		if (!audit_here(p)) {
+			doubt_at_endpoint(skb, p);
 			events_drop(p, reason, false, 0);
 			return TC_DROP;
 		}
 		packet_audited(p, reason);
 		p->uncounted = audit_leave(skb, p);
 	}
+	confine_mark(skb, p);
 	if (p->uncounted)
 		return TC_PASS;
 	if (p->audit) {
@@ -313,7 +320,10 @@ static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_pa
 	} else {
 		if (unlikely(p->class == PACKET_NEIGHBOUR) && !neighbour_on_link(p, p->ingress))
 			tc_as_flow(p);
-		reason = tunnel_leaves(skb, p) ? BH_DROP_TUNNEL : leave_class(skb, p);
+		if (tunnel_leaves(skb, p))
+			reason = BH_DROP_TUNNEL;
+		else
+			reason = confine_breaks(skb, p) ? BH_DROP_SENDER : leave_class(skb, p);
 	}
 	return leave_settle(p, reason) ? TC_PASS : TC_DROP;
 }

@@ -45,6 +45,10 @@ const volatile __u32 encapsulation = 0; /* 0 or 1: packets that tunnel.h would d
 const volatile __u32 ordered_stores = 0;
 const volatile __u32 kern_ctx = 0; /* 0 or 1: the kernel has bpf_cast_to_kern_ctx(), 6.2 */
 
+/* 0 or 1: commands wait for normal grace periods (user/node/kernel/rcu.h). No program reads it: a
+ * command finds the setting here, beside the others. */
+const volatile __u32 rcu_normal = 0;
+
 const volatile __u32 event_rate =
 	1000; /* records of each endpoint a second, on each CPU; 0: none */
 const volatile __u32 event_hz = 250; /* jiffies in a second */

@@ -45,8 +45,8 @@
  */
 #define BH_IDS_LOCAL (1u << 30)
 
-/* The maps hold only the part of the policy that this node needs. */
-#define BH_BLOB_NEEDED (1u << 0)
+/* An older command loaded only the part of the policy that this node needs: no command uses it. */
+#define BH_BLOB_PART (1u << 0)
 
 /* The policy was loaded with --audit: this node drops nothing. */
 #define BH_BLOB_AUDIT (1u << 1)
@@ -64,7 +64,7 @@ struct bh_blob {
 	__u32 ids; /* BH_IDS_OTHER or 0; segment, class, list and resolution IDs are XORed with it
 		    */
 	__u32 policy; /* the policy's own generation */
-	__u32 flags; /* BH_BLOB_NEEDED, BH_BLOB_AUDIT */
+	__u32 flags; /* BH_BLOB_AUDIT */
 	__u32 loaded; /* when it was written, seconds since 1970 */
 	__u64 local_at; /* offset in the pages of the delta that this node adds */
 	__u64 local; /* its bytes; 0: this node adds nothing */

@@ -11,8 +11,8 @@
  * than that; idle for a quarter of the timeout. Among equals the one that was silent longest goes
  * first. A connection in use is never replaced, nor is one that policy denies.
  *
- * A slot is used again at once. Whoever fills it stores the next incarnation number in `state`, so
- * that a compare-and-swap by a program that found the former connection fails.
+ * A slot is used again at once. The program that fills the slot stores the next incarnation number
+ * in `state`, so that a compare-and-swap by a program that found the former connection fails.
  *
  * One key serves both directions. End 0 is the end with the lower address, then the lower port
  * (compared as unsigned integers of the CPU's byte order, an IPv6 address as two 8-byte ones).
@@ -163,6 +163,9 @@ static inline __u32 bh_ct_generation(__u64 word)
 #define BH_CT_GONE (1u << 8) /* the slot is being freed */
 /* Not TCP: the responder has answered, and the initiator has sent nothing since. */
 #define BH_CT_ONCE (1u << 9)
+/* A call to a Service, denied where its backend showed: the next reply is judged by its backend
+ * (kern/doubt.h). */
+#define BH_CT_BACKEND (1u << 10)
 #define BH_CT_STATE 0xfffu /* all of these bits */
 /* The upper bits count the connections that the slot has held: its incarnation. */
 #define BH_CT_INCARNATION (BH_CT_STATE + 1)
@@ -233,7 +236,7 @@ struct bh_ct_sweeper {
 	__u64 owner; /* which load's programs the timer runs: `instance` (kern/build.h) + 1; 0:
 		      * none yet */
 	__u32 bucket; /* the next bucket to sweep */
-	__u32 live; /* connections that the present sweep has found */
+	__u32 pad;
 };
 
 #endif

@@ -11,8 +11,8 @@
  * does not change. A packet of this CPU that changes the entry voids the slot. A change by
  * another CPU (RST, FIN, a new SYN) is seen one jiffy later at the latest.
  *
- * Whoever sends packets of open connections fills the slots, and a connection replaces another one
- * of the same slot. Who loses a slot pays for one lookup in bh_ct.
+ * Senders of packets of open connections fill the slots, and a connection replaces another one of
+ * the same slot. A connection that loses its slot costs one lookup in bh_ct.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/flow_cache
  */

@@ -3,7 +3,7 @@
  * bh_fragments: first fragments that passed, so that later fragments can pass. Pin name
  * `fragments`. ARRAY of buckets, BPF_F_MMAPABLE. The programs write it; a miss drops the fragment.
  *
- * Who sends first fragments fills his own buckets only: an endpoint of this node has the
+ * A sender of first fragments fills its own buckets only: an endpoint of this node has the
  * BH_FRAGMENT_OWN buckets of its interface's place in bh_tally_keys (tally.h), the node has
  * BH_FRAGMENT_NODE, and all others together have BH_FRAGMENT_OUTSIDE: hosts behind uplinks, and
  * endpoints that have found no place. In a full bucket a new fragment replaces the oldest. So an

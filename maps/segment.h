@@ -21,7 +21,9 @@
 
 #define BH_SEGMENT_EXTERNAL (1u << 0) /* addresses that are no endpoint's: without a policy */
 #define BH_SEGMENT_POLICY(direction) (2u << (direction)) /* a policy selects it there */
-#define BH_SEGMENT_DOMAINS (1u << 3) /* egress rules of it use domain names (domain.h) */
+/* All policies that select it there are only audited (maps/types.h). */
+#define BH_SEGMENT_AUDITED(direction) (8u << (direction))
+#define BH_SEGMENT_DOMAINS (1u << 5) /* egress rules of it use domain names (domain.h) */
 
 struct bh_segment {
 	__u32 id; /* never reused; 0: the slot is free */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_shares: who holds how many connections in bh_ct. Pin name `shares`. HASH. The key is the
+ * bh_shares: the connections that each share holds in bh_ct. Pin name `shares`. HASH. The key is the
  * ifindex of an endpoint's interface; BH_SHARE_NODE; or BH_SHARE_HOLDER() of one of these, for a
- * holder: a namespace, or who has none. bh_share_total: what all share. Pin name `share_total`.
+ * holder: a namespace, or an endpoint without one. bh_share_total: what all share. Pin name `share_total`.
  * ARRAY of one, BPF_F_MMAPABLE. The programs write both. A miss means that nothing is held.
  *
  * A connection counts for the endpoint that opened it; one that the node opened, for the node; one
@@ -13,14 +13,14 @@
  *   surplus  Connections beyond the floors share the other half of the table. There a namespace is
  *            one holder, however many endpoints it has.
  *
- * Who finds the surplus used up replaces the entry whose loss costs least (conntrack.h), of the
- * two buckets of the new connection: its own, or one that is surplus of a holder that holds
+ * A new connection that finds the surplus used up replaces the entry whose loss costs least
+ * (conntrack.h), of its two buckets: an entry of its own share, or surplus of a holder that holds
  * more. An endpoint below its floor replaces anybody's surplus, and anybody replaces surplus that
  * is closed, or was not answered for `unanswered-stay`. A connection is refused only if the buckets
  * have no such entry.
  *
- * Who may fill these maps: one entry for an endpoint's interface and one for a namespace, made at
- * the first connection. The command frees the entries of endpoints that are gone. Where there is
+ * These maps have one entry for an endpoint's interface and one for a namespace, made at the first
+ * connection. The command frees the entries of endpoints that are gone. Where there is
  * no place, the endpoint has no floor, and is refused connections once the surplus is used up.
  *
  * The sweeper counts the entries of the table as it passes. At the end of a sweep it corrects a
@@ -76,10 +76,9 @@ struct bh_share_total {
 	__s32 surplus; /* connections beyond the floors */
 	__u32 floor; /* connections guaranteed to each endpoint and to the node; 0: none yet */
 	__u32 room; /* for `surplus`; 0: none computed yet, all of the table */
-	__u32 live; /* connections of the table, when the last sweep ended */
 	__u32 corrected; /* counts that sweeps have corrected */
 	__u32 sweeps; /* that have ended */
 };
-_Static_assert(sizeof(struct bh_share_total) == 24, "struct bh_share_total");
+_Static_assert(sizeof(struct bh_share_total) == 20, "struct bh_share_total");
 
 #endif

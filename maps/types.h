@@ -83,19 +83,26 @@ static inline __u64 bh_assignment_at(__u64 a, __u64 b, __u32 generation)
 /*
  * Verdict word: policy's answer about one flow in one direction.
  *
- *   31     30 29  28     0
- *   allow  tier   rule
+ *   31     30 29  28 27  26     0
+ *   allow  tier   audit  rule
  *
  * The rule is its ID in the compiled policy, from 1. 0: no rule decided, but isolation by a
  * NetworkPolicy, or the default.
+ *
+ * Audit is 0, or 1 + the tier in which policies that are only audited would deny the flow if they
+ * were enforced. `rule` is then the ID of an audit record of the compiled policy, which names both
+ * the rule that decides and those policies. Rules and audit records share one range of IDs; a node
+ * numbers the audit records of its own segments from BH_RULE_LOCAL on.
  */
 #define BH_VERDICT_ALLOW (1u << 31)
-#define BH_RULE_BITS 29
-#define BH_RULE_MAX ((1u << BH_RULE_BITS) - 1)
+#define BH_TIER_SHIFT 29
+#define BH_AUDIT_SHIFT 27
+#define BH_RULE_MAX ((1u << BH_AUDIT_SHIFT) - 1)
+#define BH_RULE_LOCAL (1u << (BH_AUDIT_SHIFT - 1))
 
 static inline __u32 bh_verdict(_Bool allow, enum bh_tier tier, __u32 rule)
 {
-	return (allow ? BH_VERDICT_ALLOW : 0) | (__u32)tier << BH_RULE_BITS | rule;
+	return (allow ? BH_VERDICT_ALLOW : 0) | (__u32)tier << BH_TIER_SHIFT | rule;
 }
 
 static inline _Bool bh_verdict_allow(__u32 verdict)
@@ -105,12 +112,24 @@ static inline _Bool bh_verdict_allow(__u32 verdict)
 
 static inline enum bh_tier bh_verdict_tier(__u32 verdict)
 {
-	return (enum bh_tier)(verdict >> BH_RULE_BITS & 3);
+	return (enum bh_tier)(verdict >> BH_TIER_SHIFT & 3);
 }
 
 static inline __u32 bh_verdict_rule(__u32 verdict)
 {
 	return verdict & BH_RULE_MAX;
+}
+
+/* Returns @verdict with an audit record in place of its rule. @tier: of the audited denial. */
+static inline __u32 bh_verdict_audited(__u32 verdict, enum bh_tier tier, __u32 record)
+{
+	return (verdict & ~BH_RULE_MAX) | ((__u32)tier + 1) << BH_AUDIT_SHIFT | record;
+}
+
+/* Returns 1 + the tier in which audited policies would deny; 0: they would not. */
+static inline __u32 bh_verdict_audit(__u32 verdict)
+{
+	return verdict >> BH_AUDIT_SHIFT & 3;
 }
 
 /*

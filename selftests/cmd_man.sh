@@ -16,7 +16,7 @@ has_all() { # FILE WORD...
 }
 
 check "tools/man/make makes the pages" "$top/tools/man/make" "$BULKHEAD" "$tmp"
-for page in bulkhead.8 bulkhead-rollout.8 bulkhead.ini.5 bulkhead-maps.7; do
+for page in bulkhead.8 bulkhead.ini.5 bulkhead-maps.7; do
 	MANWIDTH=100 MANROFFOPT=-ww man --warnings -l "$tmp/$page" >"$tmp/$page.txt" 2>"$tmp/warnings"
 	check "$page is laid out" test -s "$tmp/$page.txt"
 	check "man lays out $page without a warning" test ! -s "$tmp/warnings"
@@ -63,7 +63,7 @@ if command -v fish >/dev/null; then
 	check "fish parses its completion" fish -n "$tmp/fish"
 	check "fish completes a command" is "$(fish_completes 'bulkhead unl')" unload
 	check "fish completes an option" is "$(fish_completes 'bulkhead load --roll')" --rollback
-	check "fish completes an option's words" is "$(fish_completes 'bulkhead load --peers ')" "$(printf '%s\n' all needed)"
+	check "fish completes an option's words" is "$(fish_completes 'bulkhead cni install --unknown ')" "$(printf '%s\n' admit isolate)"
 	check "fish completes a pod" is "$(fish_completes 'bulkhead trace --from shop/w')" shop/web
 else
 	check_skip "fish reads its completion" "fish is not installed"
@@ -79,7 +79,7 @@ printf '#!/bin/sh\necho "shop/db  10.0.0.1"\necho "shop/web  10.0.0.2"\n' >"$tmp
 chmod 755 "$tmp/bin/bulkhead"
 check "pods complete as an option's value" is "$(offered bulkhead trace --from shop/w)" shop/web
 check "pods complete as an operand" is "$(offered bulkhead endpoint del shop/d)" shop/db
-check "a word of a list completes as an option's value" is "$(offered bulkhead load --peers n)" needed
+check "a word of a list completes as an option's value" is "$(offered bulkhead cni --unknown i)" isolate
 check "a command completes" is "$(offered bulkhead tra)" trace
 check "another shell is refused" test "$("$BULKHEAD" completion tcsh >/dev/null 2>&1; echo $?)" -eq 2
 check_end

@@ -134,16 +134,22 @@ static void ask_policy(const struct policy *policy, const struct oracle_flow *fl
 	service_verdict_free(&verdict);
 }
 
-static struct oracle_decision walk_side(const struct cluster *cluster,
-					const struct oracle_flow *flow, enum direction direction)
+/* The explainer says nothing of what audited policies would deny: for that, @decision keeps the
+ * oracle's answer. */
+static void walk_side(const struct cluster *cluster, const struct oracle_flow *flow,
+		      enum direction direction, struct oracle_decision *decision)
 {
 	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
 	struct explanation said;
 
 	explain_flow(cluster, &question, direction, &said);
 	explanation_free(&said);
-	return (struct oracle_decision){said.subject, said.allow,  said.tier,
-					direction,    said.policy, said.rule};
+	decision->subject = said.subject;
+	decision->allow = said.allow;
+	decision->tier = said.tier;
+	decision->direction = direction;
+	decision->policy = said.policy;
+	decision->rule = said.rule;
 }
 
 /*
@@ -153,8 +159,7 @@ static struct oracle_decision walk_side(const struct cluster *cluster,
 static void ask_explainer(const struct cluster *cluster, const struct oracle_flow *flow,
 			  struct answer *answer)
 {
-	struct oracle_decision egress = walk_side(cluster, flow, EGRESS);
-	struct oracle_decision ingress = walk_side(cluster, flow, INGRESS);
+	struct oracle_decision egress, ingress;
 	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
 	struct oracle_service service;
 
@@ -162,6 +167,9 @@ static void ask_explainer(const struct cluster *cluster, const struct oracle_flo
 		ask_oracle(cluster, flow, answer);
 		return;
 	}
+	oracle_judge(cluster, flow, &egress, &ingress);
+	walk_side(cluster, flow, EGRESS, &egress);
+	walk_side(cluster, flow, INGRESS, &ingress);
 	snprintf(answer->text, sizeof(answer->text), "%s | %s | %s",
 		 egress.allow && ingress.allow ? "allow" : "deny",
 		 oracle_print(&egress, egress_text), oracle_print(&ingress, ingress_text));

@@ -28,7 +28,7 @@ for source in "$top"/selftests/packet_*.c; do
 done
 always=("$top"/selftests/net_policy.sh)
 differing=("$top"/selftests/net_{tunnel,xdp_beside,xdp_killed}.sh)
-long=("$top"/selftests/net_{audit,bridge_port,cni,crash,crash_endpoint,errors,grow,needed,readers,reset}.sh
+long=("$top"/selftests/net_{audit,bridge_port,cni,crash,crash_endpoint,errors,grow,readers,reset}.sh
 	"$top"/selftests/net_{unlisted,upgrade}.sh)
 mapfile -t others < <(printf '%s\n' "$top"/selftests/net_*.sh |
 	grep -vxF "$(printf '%s\n' "${always[@]}" "${differing[@]}" "${long[@]}")")

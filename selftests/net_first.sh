@@ -164,9 +164,4 @@ net_denied late tcp "$(net_ip db)" 6379 "the waiting pod does not reach db"
 net_check "the staged policy is activated" net_bulkhead load "$NET_TMP/next.ini"
 is_cache "activated"
 net_check "unload" net_bulkhead unload
-net_check "a load of what the node needs" net_bulkhead load --peers needed "$NET_TMP/policy.ini"
-net_check "a node with a part of the policy takes the first of its kind" add cache
-is_cache "with a part of the policy"
-net_check "the first of its kind is deleted" net_bulkhead endpoint del shop/late
-net_check "unload that" net_bulkhead unload
 net_end

@@ -45,6 +45,29 @@ answers() { # PORT PATH
 }
 net_check "metrics of the follower" eval 'answers 9464 /metrics | grep -q "^bulkhead_follow_connected 1"'
 net_check "metrics of the engine" eval 'answers 9465 /metrics | grep -q "^bulkhead_engine_leads 1"'
+# The board and the alerts ask only for metrics that exist. (net_cni has those of the plugin.)
+{ answers 9464 /metrics && answers 9465 /metrics; } >"$NET_TMP/pages"
+exist() { # FILE: its metrics
+	local name missing=0
+	for name in $(grep -oE 'bulkhead_[a-z_]+' "$1" | grep -v '^bulkhead_cni_' | sort -u); do
+		grep -qE "^# TYPE (${name}|${name%_bucket}) " "$NET_TMP/pages" || { echo "$name" && missing=1; }
+	done
+	return $missing
+}
+net_check "the board asks for metrics that exist" exist "$NET_TOP/tools/grafana/bulkhead.json"
+net_check "the alerts ask for metrics that exist" exist "$NET_TOP/tools/deploy/monitoring/rules.yaml"
+if command -v promtool >/dev/null; then
+	for port in 9464 9465; do
+		net_check "promtool reads the metrics at $port" eval 'answers $port /metrics | promtool check metrics'
+	done
+fi
+took() { # NAME: so many times were counted in the histogram
+	sed -n "s/^bulkhead_$1_count //p" "$NET_TMP/pages"
+}
+net_check "the load of the first policy has its time" test "$(took follow_load_seconds)" -ge 1
+net_check "the rollout has its time" test "$(took engine_rollout_seconds)" -ge 1
+net_check "every compile has its time" net_is "$(took engine_compile_seconds)" \
+	"$(sed -n 's/^bulkhead_engine_compiles_total //p' "$NET_TMP/pages")"
 for port in 9464 9465; do
 	ends $port &
 	NET_SERVERS+=($!)

@@ -4,6 +4,8 @@
 # after each other, and the kernel's conntrack forgets. No caller rides what policy allowed another one.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
+# shellcheck source=selftests/lib/initiator.sh
+. "$(dirname "$0")/lib/initiator.sh"
 
 NET_PORTS="80 6379 7000"
 service_start db web shut
@@ -11,22 +13,7 @@ service_leads 1 db 6379
 service_leads 2 web 6379
 service_leads 7 far 7000
 
-# Each host counts what it receives before its kernel sees the packet. Hosts do not answer frames, which have
-# source ports below 10000.
-for host in out db web shut; do
-	net_on $host nft -f - <<-EOF2 || exit 1
-	table inet seen {
-		set ports { typeof meta l4proto . th dport; counter; }
-		chain in {
-			type filter hook prerouting priority raw
-			meta l4proto { tcp, udp } th dport 6000-6999 counter
-			meta l4proto { tcp, udp } add @ports { meta l4proto . th dport }
-			meta l4proto { tcp, udp } th sport 6000-6378 counter drop
-			meta l4proto { tcp, udp } th dport 6100-6378 counter drop
-		}
-	}
-	EOF2
-done
+initiator_count out db web shut || exit 1
 
 # web may call far; db and shut are isolated. web admits 172.17.0.0/24 and fd17:0::/64.
 {
@@ -45,36 +32,6 @@ done
 } | awk '/^\[node worker-1\]/ && seen++ { skip = 1 } /^\[/ && !/worker-1\]/ { skip = 0 } !skip' \
 	>"$NET_TMP/policy.ini"
 
-seen() { # HOST PROTOCOL PORT
-	net_on "$1" nft list set inet seen ports |
-		grep -o "$2 \. $3 counter packets [0-9]*" | awk '{ n = $NF } END { print n + 0 }'
-}
-
-arrives() { # HOST PROTOCOL PORT COMMAND...: how many packets arrive there by the command
-	local before
-	before=$(seen "${@:1:3}")
-	"${@:4}" || return
-	sleep 0.1
-	echo $(($(seen "${@:1:3}") - before))
-}
-
-# Sends a frame as a host's interface would. The node's side of a pod has one MAC.
-from() { # HOST SOURCE-PORT KIND ARGUMENT...
-	local mac=02:00:00:00:07:02 to=02:00:00:00:07:01
-	[ "$1" = out ] || { mac=$(net_mac "$1") && to=02:00:00:00:02:01; }
-	net_frame "$1" -s "$2" eth0 "$mac" "$to" "${@:3}"
-}
-
-# The kernel forgets, as after its timeouts.
-forget() {
-	net_on node conntrack -F >/dev/null 2>&1
-}
-
-# Makes every socket of a pod have this source port.
-binds() { # POD PORT
-	net_on "$1" sh -c "echo ${2%% *} ${2##* } >/proc/sys/net/ipv4/ip_local_port_range"
-}
-
 outside() { # allowed|denied 4|6
 	case $1$2 in
 	allowed4) echo 172.17.0.9 ;;
@@ -87,13 +44,13 @@ outside() { # allowed|denied 4|6
 leaves() { # FAMILY: a pod after another one behind one source port
 	local protocol to
 	to=$(service_node "$1")
-	binds web 5000
-	binds shut 5000
+	initiator_binds web 5000
+	initiator_binds shut 5000
 	for protocol in udp tcp; do
 		net_allowed web $protocol "$to" 30007 "IPv$1: web reaches far by $protocol and a NodePort"
-		forget
+		initiator_forget
 		net_denied shut $protocol "$to" 30007 "IPv$1: an isolated pod does not, by $protocol from the same port"
-		forget
+		initiator_forget
 	done
 	net_check "IPv$1: UDP of web from this port passes again" net_ask web udp "$to" 30007 "$NET_WAIT_ALLOWED"
 }
@@ -103,15 +60,15 @@ resets() { # FAMILY PORT: a RST with data, by which the kernel forgets the call
 	to=$(service_node "$1")
 	for pod in web:2 shut:0; do
 		wanted=${pod#*:} pod=${pod%:*} port=$((port + 1))
-		forget
-		net_check "IPv$1: of a SYN and a RST with data from $pod, $wanted arrive" net_is "$(arrives out tcp 7000 \
+		initiator_forget
+		net_check "IPv$1: of a SYN and a RST with data from $pod, $wanted arrive" net_is "$(initiator_arrives out tcp 7000 \
 			reset "$pod" $port "$(service_at "$pod" "$1")" "$to")" "$wanted"
 	done
 }
 reset() { # POD PORT FROM TO
-	from "$1" "$2" tcp "$3" "$4" 30007 2 100
+	initiator_from "$1" "$2" tcp "$3" "$4" 30007 2 100
 	sleep 0.05
-	from "$1" "$2" data "$3" "$4" 30007 4 101
+	initiator_from "$1" "$2" data "$3" "$4" 30007 4 101
 }
 
 rides() { # FAMILY: a denied caller after an allowed one behind one port of the node
@@ -119,11 +76,11 @@ rides() { # FAMILY: a denied caller after an allowed one behind one port of the 
 	to=$(service_node "$1") web=$(service_at web "$1")
 	for who in allowed:1 denied:0 allowed:1; do
 		wanted=${who#*:} who=${who%:*}
-		forget
+		initiator_forget
 		net_check "IPv$1: of a datagram of the $who caller to web's NodePort, $wanted arrives" net_is \
-			"$(arrives web udp 6379 from out 6300 udp "$(outside "$who" "$1")" "$to" 30002)" "$wanted"
+			"$(initiator_arrives web udp 6379 initiator_from out 6300 udp "$(outside "$who" "$1")" "$to" 30002)" "$wanted"
 		net_check "IPv$1: of web's reply to the $who caller, $wanted arrives" net_is \
-			"$(arrives out udp 6300 from web 6379 udp "$web" "$to" 6300)" "$wanted"
+			"$(initiator_arrives out udp 6300 initiator_from web 6379 udp "$web" "$to" 6300)" "$wanted"
 	done
 }
 
@@ -133,19 +90,19 @@ replies() { # FAMILY: an isolated pod sends to its node what is the reply to a d
 	for protocol in udp tcp; do
 		kind=$protocol flags=
 		[ $protocol = udp ] || flags="2 100"
-		forget
+		initiator_forget
 		# shellcheck disable=SC2086
-		net_check "IPv$1: a call of outside to the isolated pod drops, by $protocol" net_is "$(arrives db $protocol \
-			6379 from out 6100 $kind "$(outside allowed "$1")" "$to" 30001 $flags)" 0
+		net_check "IPv$1: a call of outside to the isolated pod drops, by $protocol" net_is "$(initiator_arrives db $protocol \
+			6379 initiator_from out 6100 $kind "$(outside allowed "$1")" "$to" 30001 $flags)" 0
 		# shellcheck disable=SC2086
 		net_check "IPv$1: what the isolated pod sends to its node is no reply to outside, by $protocol" net_is \
-			"$(arrives out $protocol 6100 from db 6379 $kind "$db" "$to" 6100 $flags)" 0
+			"$(initiator_arrives out $protocol 6100 initiator_from db 6379 $kind "$db" "$to" 6100 $flags)" 0
 		# shellcheck disable=SC2086
-		net_check "IPv$1: a call of another isolated pod drops, by $protocol" net_is "$(arrives db $protocol \
-			6379 from shut 6200 $kind "$(service_at shut "$1")" "$to" 30001 $flags)" 0
+		net_check "IPv$1: a call of another isolated pod drops, by $protocol" net_is "$(initiator_arrives db $protocol \
+			6379 initiator_from shut 6200 $kind "$(service_at shut "$1")" "$to" 30001 $flags)" 0
 		# shellcheck disable=SC2086
 		net_check "IPv$1: what the isolated pod sends to its node is no reply to that pod, by $protocol" net_is \
-			"$(arrives shut $protocol 6200 from db 6379 $kind "$db" "$to" 6200 $flags)" 0
+			"$(initiator_arrives shut $protocol 6200 initiator_from db 6379 $kind "$db" "$to" 6200 $flags)" 0
 		net_allowed db $protocol "$to" 80 "IPv$1: the isolated pod reaches its node by $protocol"
 		net_allowed out $protocol "$to" 30002 "IPv$1: an admitted host reaches web's NodePort by $protocol" \
 			"$(outside allowed "$1")"
@@ -156,7 +113,7 @@ bridged() { # FAMILY PORT: the same from a bridged pod, which nobody can tell by
 	local source to
 	[ "$1" = 4 ] && source=10.50.0.1 || source=fd50::1
 	to=$(service_node "$1")
-	forget
+	initiator_forget
 	net_check "IPv$1: the RST with data of a bridged pod drops, since nobody can tell its sender" net_is "$(net_moved \
 		bridged_reset "$2" "$source" "$to" | grep -c "from an endpoint that nobody can tell")" 1
 	net_allowed inner tcp "$to" 30007 "IPv$1: the bridged pod reaches far by the NodePort"
@@ -171,18 +128,18 @@ bridged_reset() { # PORT FROM TO
 outlives() { # FAMILY: what the node itself asked an isolated pod, and then another one by the same port
 	local to db caller
 	to=$(service_node "$1") db=$(service_at db "$1")
-	binds node 6550
+	initiator_binds node 6550
 	for caller in out shut; do
-		forget
+		initiator_forget
 		net_allowed node udp "$db" 6379 "IPv$1: the node reaches the isolated pod by UDP, before $caller does not"
-		forget
-		net_check "IPv$1: $caller does not reach the isolated pod by the node's port" net_is "$(arrives db udp 6379 \
+		initiator_forget
+		net_check "IPv$1: $caller does not reach the isolated pod by the node's port" net_is "$(initiator_arrives db udp 6379 \
 			from $caller 6550 udp "$(service_at $caller "$1")" "$to" 30001)" 0
 		net_check "IPv$1: the isolated pod does not reply to $caller by the node's port" net_is \
-			"$(arrives $caller udp 6550 from db 6379 udp "$db" "$to" 6550)" 0
+			"$(initiator_arrives $caller udp 6550 initiator_from db 6379 udp "$db" "$to" 6550)" 0
 	done
 	net_allowed node udp "$db" 6379 "IPv$1: the node reaches the isolated pod by UDP from this port again"
-	binds node "32768 60999"
+	initiator_binds node "32768 60999"
 }
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"

@@ -78,9 +78,6 @@ net_allowed web tcp "$late4" 443 "late has its place by the labels that it was a
 net_denied web tcp "$late4" 80 "late is guarded by the new policy"
 net_check "load the first policy with late added" net_bulkhead load "$NET_TMP/policy.ini"
 in_force "back again"
-net_check "load --peers needed with late added" net_bulkhead load --peers needed "$NET_TMP/policy.ini"
-in_force "with what the node needs"
-net_check "load --peers all with late added" net_bulkhead load --peers all "$NET_TMP/policy.ini"
 # The next policy has no segment for the endpoint's labels, and none of its rules selects them.
 sed 's/endpoints = role=db/endpoints = role=db, more/; s/^labels = role=db/labels = role=db, more=yes/' \
 	"$NET_TMP/policy.ini" >"$NET_TMP/more.ini"

@@ -233,10 +233,22 @@ struct corruption {
 	ROW("rules[2]", rule_tier, p->rules[2].tier = TIER_DEFAULT)                             \
 	ROW("rules[2]", rule_action, p->rules[2].action = 3)                                    \
 	ROW("rules[2]", rule_kind, p->rules[2].kind = 5)                                        \
+	ROW("rules[2]", rule_flags, p->rules[2].flags = 2)                                      \
+	ROW("audits[0]", audit_id, p->audits[0].id = 0)                                         \
+	ROW("audits[1]", audit_next, p->audits[1].id = p->next_rule)                            \
+	ROW("audits[1]", audit_twice, p->audits[1].id = p->audits[0].id)                        \
+	ROW("audits[0]", audit_decides, p->audits[0].decides += 4)                              \
+	ROW("audits[1]", audit_of_audit, p->audits[1].decides |= 1u << BH_AUDIT_SHIFT)          \
+	ROW("audits[0]", audit_denies, p->audits[0].denies = 4)                                 \
+	ROW("audits[0]", audit_nobody, p->audits[0].policies.n = 0)                             \
+	ROW("audits[1]", audit_policies, p->audits[1].policies.n = 50)                          \
+	ROW("intervals[1]", interval_audit, p->intervals[1].verdict |= 1u << BH_AUDIT_SHIFT)    \
+	ROW("isolations[0]", isolation_flags, p->isolations[0].flags = 2)                       \
+	ROW("given[0]", given_flags, p->given[0].flags = 2)                                     \
 	ROW("intervals[9]", interval_far, p->intervals[9].start++)                              \
 	ROW("intervals[1]", interval_no_rule, p->intervals[1].verdict += 4)                     \
 	ROW("intervals[1]", interval_action, p->intervals[1].verdict &= ~BH_VERDICT_ALLOW)      \
-	ROW("intervals[1]", interval_tier, p->intervals[1].verdict ^= 1u << BH_RULE_BITS)       \
+	ROW("intervals[1]", interval_tier, p->intervals[1].verdict ^= 1u << BH_TIER_SHIFT)      \
 	ROW("pairs[0]", interval_order, p->intervals[2].start = p->intervals[1].start)          \
 	ROW("pairs[0]", interval_first, p->intervals[0].start = 1)                              \
 	ROW("named_ports[0]", port_name, p->named_ports[0].name = 0)                            \
@@ -252,8 +264,9 @@ struct corruption {
 	ROW("segments[0]", segment_id, p->segments[0].id = 0)                                   \
 	ROW("segments[1]", segment_twice, p->segments[1].id = 1)                                \
 	ROW("segments[5]", segment_next, p->segments[5].id = p->next_segment)                   \
-	ROW("segments[0]", segment_flags, p->segments[0].flags = 16)                            \
+	ROW("segments[0]", segment_flags, p->segments[0].flags = 64)                            \
 	ROW("segments[0]", segment_policy, p->segments[0].flags |= BH_SEGMENT_POLICY(INGRESS))  \
+	ROW("segments[5]", segment_audited, p->segments[5].flags = BH_SEGMENT_AUDITED(INGRESS)) \
 	ROW("segments[0]", segment_born, p->segments[0].create_generation = 3)                  \
 	ROW("segments[4]", segment_gone, p->segments[4].delete_generation = 1)                  \
 	ROW("segments[1]", segment_in, p->numbers[0] = 2)                                       \

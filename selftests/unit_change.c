@@ -417,7 +417,6 @@ static void plan_arrival(struct world *world, struct cluster *cluster, uint32_t 
 				   "mac = 02:00:00:00:00:09\n";
 	CLEANUP(local_free) struct local local = {};
 	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT | BH_IFACE_MAC};
-	struct table ifaces;
 	bool isolated = false;
 
 	parse(world, text, cluster);
@@ -426,9 +425,8 @@ static void plan_arrival(struct world *world, struct cluster *cluster, uint32_t 
 	memcpy(&iface.ipv4, &cluster->endpoints[0].addresses[0], sizeof(iface.ipv4));
 	if (ifindex)
 		assert_int_equal(table_add(&local.ifaces, &ifindex, &iface), 0);
-	maps_init_table(MAP_ifaces, &ifaces);
-	assert_int_equal(endpoint_add_plan(&world->handle, &cluster->endpoints[0], &ifaces, &local,
-					   change, &isolated),
+	assert_int_equal(endpoint_add_plan(&world->handle, &cluster->endpoints[0], &local, change,
+					   &isolated),
 			 0);
 	assert_false(isolated);
 	assert_int_equal(change->attach.n, ifindex ? 1 : 0);
@@ -578,17 +576,15 @@ static void plan_first(struct world *world, struct cluster *cluster, struct chan
 	static const char text[] = "[endpoint shop/new]\nip = 10.9.0.1\nnode = two\n"
 				   "labels = role=first\n";
 	CLEANUP(local_free) struct local local = {};
-	struct table ifaces;
 	bool isolated = false;
 
 	parse(world, text, cluster);
 	init_local(&local, pinned_whole(&world->handle));
-	maps_init_table(MAP_ifaces, &ifaces);
 	assert_int_equal(extension_add(&world->handle, &cluster->endpoints[0], change, extension),
 			 0);
 	assert_non_null(extension->extended);
-	assert_int_equal(endpoint_add_plan(&world->handle, &cluster->endpoints[0], &ifaces, &local,
-					   change, &isolated),
+	assert_int_equal(endpoint_add_plan(&world->handle, &cluster->endpoints[0], &local, change,
+					   &isolated),
 			 0);
 	assert_false(isolated);
 	assert_int_equal(change->maps[MAP_segments].put.n, 1);

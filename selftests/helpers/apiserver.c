@@ -463,6 +463,8 @@ static void serve(struct request *request)
 	read_path(request);
 	if (!*request->collection)
 		return refuse(request->fd, 404);
+	if (*request->method == 'P' && !json_object_is_type(request->body, json_type_object))
+		return refuse(request->fd, 400);
 	if (!strcmp(request->method, "POST"))
 		return create(request);
 	if (!strcmp(request->method, "PUT") || !strcmp(request->method, "PATCH"))
@@ -483,11 +485,12 @@ static void *connection(void *data)
 	if (read_request(&request)) {
 		pthread_mutex_lock(&lock);
 		serve(&request);
+		/* stored objects share members with the body, and count references to these */
+		json_object_put(request.body);
 		pthread_mutex_unlock(&lock);
 	}
 	shutdown(request.fd, SHUT_RDWR);
 	close(request.fd);
-	json_object_put(request.body);
 	free(request.text);
 	return NULL;
 }

@@ -26,8 +26,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "selftests/helpers/lib/helper.h"
 
 #define FLAG_SYN 2
 #define FLAG_RST 4
@@ -43,25 +44,6 @@ struct client {
 	uint8_t mac[2][6]; /* from, to */
 	int fd;
 };
-
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1000 + time.tv_nsec / 1000000;
-}
-
-static uint16_t sum(const void *bytes, size_t n, uint32_t total)
-{
-	const uint8_t *byte = bytes;
-
-	for (size_t i = 0; i < n; i++)
-		total += i % 2 ? byte[i] : byte[i] << 8;
-	while (total >> 16)
-		total = (total & 0xffff) + (total >> 16);
-	return total;
-}
 
 static void put_ip(const struct client *c, uint8_t *at, size_t length)
 {
@@ -79,7 +61,7 @@ static void put_ip(const struct client *c, uint8_t *at, size_t length)
 	ip->tot_len = htons(sizeof(*ip) + length);
 	memcpy(&ip->saddr, c->source, 4);
 	memcpy(&ip->daddr, c->destination, 4);
-	ip->check = htons(~sum(ip, sizeof(*ip), 0));
+	ip->check = htons(~helper_sum(ip, sizeof(*ip), 0));
 }
 
 static void put(const struct client *c, uint8_t flags, uint32_t number, uint32_t acknowledged,
@@ -104,7 +86,8 @@ static void put(const struct client *c, uint8_t flags, uint32_t number, uint32_t
 	((uint8_t *)tcp)[13] = flags;
 	memcpy(pseudo, c->source, size);
 	memcpy(pseudo + size, c->destination, size);
-	tcp->check = htons(~sum(tcp, length, sum(pseudo, 2 * size, IPPROTO_TCP + length)));
+	tcp->check =
+		htons(~helper_sum(tcp, length, helper_sum(pseudo, 2 * size, IPPROTO_TCP + length)));
 	if (send(c->fd, frame, at + length, 0) < 0 && errno != ENOBUFS)
 		perror("send");
 }
@@ -129,11 +112,11 @@ static bool await(const struct client *c, uint8_t flags, uint64_t until, struct 
 	struct pollfd poll_fd = {.fd = c->fd, .events = POLLIN};
 	uint8_t frame[2048];
 
-	while (now() < until) {
+	while (helper_now() < until) {
 		const struct tcphdr *tcp;
 		ssize_t n;
 
-		poll(&poll_fd, 1, until - now());
+		poll(&poll_fd, 1, until - helper_now());
 		while ((n = recv(c->fd, frame, sizeof(frame), MSG_DONTWAIT)) > 0) {
 			tcp = read_tcp(c, frame, n);
 			if (!tcp)
@@ -178,7 +161,7 @@ static bool says(const struct client *c, uint32_t acknowledged)
 	struct tcphdr got;
 
 	for (int i = 0; i < TRIES; i++) {
-		uint64_t until = now() + WAIT_MS / TRIES;
+		uint64_t until = helper_now() + WAIT_MS / TRIES;
 
 		put(c, FLAG_ACK, NUMBER + 1, acknowledged, 0);
 		put(c, FLAG_ACK, NUMBER + 1, acknowledged, 1);
@@ -198,7 +181,7 @@ static int serve(struct client *c, unsigned int ifindex, unsigned int delay)
 	c->fd = listen_to(ifindex, c);
 	for (int i = 1; i <= 3 && !served && c->fd >= 0; i++) {
 		put(c, FLAG_SYN, NUMBER, 0, 0);
-		if (!await(c, FLAG_SYN | FLAG_ACK, now() + 1000 * i, &got))
+		if (!await(c, FLAG_SYN | FLAG_ACK, helper_now() + 1000 * i, &got))
 			continue;
 		usleep(delay * 1000);
 		served = says(c, ntohl(got.seq) + 1) ? i : 0;

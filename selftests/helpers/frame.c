@@ -77,6 +77,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "selftests/helpers/lib/helper.h"
+
 #define BATCH 64
 #define MAX_FRAME 256
 #define PAGED_FRAME 6000 /* more than a page, including the kernel's headroom */
@@ -147,20 +149,9 @@ static void put32(struct frame *f, uint32_t value)
 	put(f, &(uint32_t){htonl(value)}, 4);
 }
 
-static uint32_t sum(uint32_t total, const uint8_t *bytes, size_t n)
+static void put_checksum(struct frame *f, size_t at, uint16_t sum)
 {
-	for (size_t i = 0; i < n; i++)
-		total += i % 2 ? bytes[i] : bytes[i] << 8;
-	return total;
-}
-
-static void put_checksum(struct frame *f, size_t at, uint32_t total)
-{
-	while (total >> 16)
-		total = (total & 0xffff) + (total >> 16);
-	total = ~total;
-	f->byte[at] = total >> 8;
-	f->byte[at + 1] = total;
+	memcpy(f->byte + at, &(uint16_t){htons(~sum)}, sizeof(sum));
 }
 
 /* Writes the checksum at @at of the transport header that begins at @l4. */
@@ -170,10 +161,10 @@ static void put_transport_checksum(struct frame *f, size_t l4, size_t at, uint8_
 	uint32_t total = protocol == IPPROTO_ICMP ? 0 : protocol + length;
 
 	if (protocol != IPPROTO_ICMP) {
-		total = sum(total, source.byte, size);
-		total = sum(total, route_type ? route.byte : destination.byte, size);
+		total = helper_sum(source.byte, size, total);
+		total = helper_sum(route_type ? route.byte : destination.byte, size, total);
 	}
-	put_checksum(f, l4 + at, sum(total, f->byte + l4, length));
+	put_checksum(f, l4 + at, helper_sum(f->byte + l4, length, total));
 }
 
 static void put_extensions(struct frame *f, uint8_t protocol)
@@ -228,7 +219,7 @@ static void put_ip(struct frame *f, const struct address *from, const struct add
 	put(f, to->byte, 4);
 	if (options)
 		put_route(f);
-	put_checksum(f, ip + 10, sum(0, f->byte + ip, 20 + options));
+	put_checksum(f, ip + 10, helper_sum(f->byte + ip, 20 + options, 0));
 }
 
 static void put_udp(struct frame *f, uint16_t port, size_t length)
@@ -540,7 +531,7 @@ static void written(struct frame *f)
 		put_zeros(f, 8);
 		put_transport_checksum(f, l4, 6, IPPROTO_UDP);
 		memcpy(f->byte + l4 + 2, &port, 2);
-		put_checksum(f, l4 + 2, sum(0, f->byte + l4 + 2, 14));
+		put_checksum(f, l4 + 2, helper_sum(f->byte + l4 + 2, 14, 0));
 		memcpy(&result, f->byte + l4 + 2, 2);
 		memcpy(f->byte + l4 + 2, &port, 2);
 		if (result == later)

@@ -23,7 +23,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <time.h>
+
+#include "selftests/helpers/lib/helper.h"
 
 #define WAITING 64
 
@@ -35,25 +36,6 @@ struct answer {
 
 static struct answer answers[WAITING];
 static size_t n_answers;
-
-static uint64_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1000 + time.tv_nsec / 1000000;
-}
-
-static uint16_t sum(const void *bytes, size_t n, uint32_t total)
-{
-	const uint8_t *byte = bytes;
-
-	for (size_t i = 0; i < n; i++)
-		total += i % 2 ? byte[i] : byte[i] << 8;
-	while (total >> 16)
-		total = (total & 0xffff) + (total >> 16);
-	return total;
-}
 
 static void swap(void *a, void *b, size_t n)
 {
@@ -75,8 +57,8 @@ static void turn(struct ethhdr *eth, uint8_t *addresses, size_t size, struct tcp
 	tcp->ack = 1;
 	tcp->doff = sizeof(*tcp) / 4;
 	tcp->check = 0;
-	tcp->check = htons(
-		~sum(tcp, sizeof(*tcp), sum(addresses, 2 * size, IPPROTO_TCP + sizeof(*tcp))));
+	tcp->check = htons(~helper_sum(
+		tcp, sizeof(*tcp), helper_sum(addresses, 2 * size, IPPROTO_TCP + sizeof(*tcp))));
 }
 
 /* Returns the length of the answer in @frame, or 0 if the frame is no SYN to that port. */
@@ -101,14 +83,14 @@ static size_t answer(uint8_t *frame, size_t length, uint16_t port)
 	ip->tot_len = htons(sizeof(*ip) + sizeof(*tcp));
 	ip->check = 0;
 	turn(eth, (uint8_t *)&ip->saddr, 4, tcp);
-	ip->check = htons(~sum(ip, sizeof(*ip), 0));
+	ip->check = htons(~helper_sum(ip, sizeof(*ip), 0));
 	return sizeof(*eth) + sizeof(*ip) + sizeof(*tcp);
 }
 
 static void send_due(int fd)
 {
 	for (size_t i = 0; i < n_answers;) {
-		if (answers[i].due > now()) {
+		if (answers[i].due > helper_now()) {
 			i++;
 			continue;
 		}
@@ -151,7 +133,7 @@ int main(int argc, char **argv)
 				continue;
 			memcpy(answers[n_answers].bytes, frame, n);
 			answers[n_answers].length = n;
-			answers[n_answers++].due = now() + atoi(argv[3]);
+			answers[n_answers++].due = helper_now() + atoi(argv[3]);
 		}
 		send_due(fd);
 	}

@@ -60,8 +60,9 @@ api_node() { # NAME
 		api POST $API_NODE '{"metadata": {"name": "'"$1"'"}}' >/dev/null
 }
 
-api_report() { # NODE POLICY ENDPOINT
-	api PATCH "$API_NODE/$1/status" '{"status": {"latestPolicyGeneration": '"$2"', "latestEndpointGeneration": '"$3"',
+# PolicyStatus lacks the generation of endpoints until the first policy is installed: then ENDPOINT is empty.
+api_report() { # NODE POLICY [ENDPOINT]
+	api PATCH "$API_NODE/$1/status" '{"status": {"latestPolicyGeneration": '"${2:-0}"', "latestEndpointGeneration": '"${3:-0}"',
 		"heartbeat": "'"$(date +%s.%N)"'"}}' >/dev/null
 }
 

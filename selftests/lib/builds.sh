@@ -8,7 +8,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 tree=$1/tree
 rm -rf "$1"
 mkdir -p "$tree"
-cp -r "$top"/{Makefile,kern,maps,user} "$tree"
+cp -r "$top"/{Makefile,VERSION,kern,maps,user} "$tree"
 
 build() { # NAME
 	make -s -C "$tree" -j2 all

@@ -3,7 +3,7 @@
 # For tests of the command that need neither root nor a network: prints results as KTAP; the folder $tmp is
 # removed when the process ends.
 #
-#   check "the command prints its version" is "$("$BULKHEAD" --version)" "bulkhead 0.1"
+#   check "the command prints its version" is "$("$BULKHEAD" --version)" "bulkhead 0.1.0"
 #   check_end                   the last line of a test
 
 set -u

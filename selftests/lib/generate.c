@@ -399,6 +399,18 @@ static void make_endpoint(struct generator *g, uint32_t number)
 			intern(g, (const char *[]){"node-0", "node-1", "node-9"}[below(g, 3)]);
 }
 
+/* Audits some policies of some clusters, by choices of its own: the rest of the cluster is as it is
+ * without. */
+static void audit_policies(struct cluster *cluster, uint64_t seed)
+{
+	struct random random = {seed ^ 0xa0d17};
+
+	if (!random_chance(&random, 35))
+		return;
+	for (size_t i = 0; i < cluster->n_policies; i++)
+		cluster->policies[i].audit = random_chance(&random, 40);
+}
+
 void generate_cluster(struct cluster *cluster, uint64_t seed)
 {
 	struct generator g = {.random = {seed}, .cluster = cluster};
@@ -419,6 +431,7 @@ void generate_cluster(struct cluster *cluster, uint64_t seed)
 	for (uint32_t i = 0; i < n_endpoints; i++)
 		make_endpoint(&g, i);
 	make_policies(&g);
+	audit_policies(cluster, seed);
 }
 
 /* Far enough apart for the samples of two values of BULKHEAD_SEED to share no cluster. */

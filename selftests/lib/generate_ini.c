@@ -277,6 +277,8 @@ static void print_policy(struct ini *ini, const struct policy_object *policy)
 
 	fprintf(ini->to, "\n[%s %s%s%s]\n", section(policy), namespaced ? policy->ns_name : "",
 		namespaced ? "/" : "", policy->name);
+	if (policy->audit)
+		fputs("audit = yes\n", ini->to);
 	if (policy->kind == POLICY_CLUSTER)
 		fprintf(ini->to, "tier = %s\n", policy->tier == TIER_ADMIN ? "Admin" : "Baseline");
 	if (!namespaced && policy->kind != POLICY_BASELINE_ADMIN)

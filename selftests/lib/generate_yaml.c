@@ -164,6 +164,12 @@ static void header(struct yaml *y, const char *version, const char *kind, const 
 		line(y, "  namespace: %s", ns);
 }
 
+static void audit(struct yaml *y, const struct policy_object *policy)
+{
+	if (policy->audit)
+		line(y, "  annotations: {bulkhead.dev/audit: \"true\"}");
+}
+
 /*
  * Prints a pod that must be ignored: a finished one with a living pod's address, or one in its
  * host's network.
@@ -468,6 +474,7 @@ static void print_namespaced(struct yaml *y, const struct policy_object *policy)
 
 	header(y, v1 ? "networking.k8s.io/v1" : "extensions/v1beta1", "NetworkPolicy",
 	       policy->ns_name, policy->name);
+	audit(y, policy);
 	line(y, "spec:");
 	y->depth++;
 	selector(y, "podSelector", &policy->pods);
@@ -661,6 +668,7 @@ static void print_cluster_scoped(struct yaml *y, const struct policy_object *pol
 
 	header(y, cnp ? "policy.networking.k8s.io/v1alpha2" : "policy.networking.k8s.io/v1alpha1",
 	       kinds[policy->kind], NULL, policy->name);
+	audit(y, policy);
 	line(y, "spec:");
 	y->depth++;
 	if (cnp)

@@ -16,6 +16,7 @@ struct question {
 	struct address peer_address;
 	uint8_t protocol;
 	uint16_t port;
+	bool audited; /* as if the policies that are only audited were enforced */
 };
 
 static bool same_address(const struct address *a, const struct address *b)
@@ -284,10 +285,13 @@ static bool matches_rule(const struct question *q, const struct policy_object *p
 	return matches_peers(q, policy, rule) && matches_ports(q, rule);
 }
 
+/* "The policy then denies nothing and isolates nobody": an audited policy selects nobody. */
 static bool selects_subject(const struct question *q, const struct policy_object *policy)
 {
 	const struct endpoint *subject = q->subject;
 
+	if (policy->audit && !q->audited)
+		return false;
 	if (policy->ns_name)
 		return strcmp(policy->ns_name, subject->ns_name) == 0 &&
 		       selects(&policy->pods, &subject->labels);
@@ -405,6 +409,52 @@ static struct oracle_decision walk(const struct question *q)
 	return decision(q, true, TIER_DEFAULT, NULL, NULL);
 }
 
+/* Finds the audited policies that isolate the subject, by name. */
+static void find_isolating(const struct question *q, struct oracle_decision *said)
+{
+	const struct policy_object *last = NULL;
+
+	for (said->n_isolating = 0; said->n_isolating < ORACLE_ISOLATING; said->n_isolating++) {
+		const struct policy_object *next = NULL;
+
+		for (size_t i = 0; i < q->cluster->n_policies; i++) {
+			const struct policy_object *policy = &q->cluster->policies[i];
+
+			if (policy->audit && policy->kind == POLICY_NETWORK &&
+			    policy->applies[q->direction] && selects_subject(q, policy) &&
+			    (!last || strcmp(policy->name, last->name) > 0) &&
+			    (!next || strcmp(policy->name, next->name) < 0))
+				next = policy;
+		}
+		if (!next)
+			return;
+		said->isolating[said->n_isolating] = last = next;
+	}
+}
+
+static struct oracle_decision decide(const struct question *q);
+
+/* "What it would have denied is reported under its name": asks again as if the audited policies
+ * were enforced. */
+static void ask_audited(const struct question *q, struct oracle_decision *said)
+{
+	struct question again = *q;
+	struct oracle_decision would;
+
+	again.audited = true;
+	would = decide(&again);
+	if (!would.subject || would.allow || (would.policy && !would.policy->audit))
+		return;
+	if (!would.policy)
+		find_isolating(&again, said);
+	if (!would.policy && !said->n_isolating)
+		return;
+	said->would_deny = true;
+	said->would_tier = would.tier;
+	said->would_policy = would.policy;
+	said->would_rule = would.rule;
+}
+
 static struct oracle_decision decide(const struct question *q)
 {
 	struct oracle_decision allowed, said;
@@ -446,6 +496,8 @@ bool oracle_judge(const struct cluster *cluster, const struct oracle_flow *flow,
 	in.peer_address = flow->source;
 	*egress = decide(&out);
 	*ingress = decide(&in);
+	ask_audited(&out, egress);
+	ask_audited(&in, ingress);
 	return (!egress->subject || egress->allow) && (!ingress->subject || ingress->allow);
 }
 
@@ -465,17 +517,54 @@ static void append(char text[ORACLE_TEXT], size_t *length, const char *string)
 	text[*length] = '\0';
 }
 
+static void append_policy(char text[ORACLE_TEXT], size_t *length,
+			  const struct policy_object *policy)
+{
+	if (policy->ns_name) {
+		append(text, length, policy->ns_name);
+		append(text, length, "/");
+	}
+	append(text, length, policy->name);
+}
+
+static void append_rule(char text[ORACLE_TEXT], size_t *length, enum direction direction,
+			const struct policy_object *policy, const struct rule *rule)
+{
+	char number[32];
+
+	append_policy(text, length, policy);
+	append(text, length, "/");
+	snprintf(number, sizeof(number), "%s[%u]", direction == INGRESS ? "ingress" : "egress",
+		 rule->index);
+	append(text, length, rule->name ? rule->name : number);
+}
+
+static const char *const tiers[] = {
+	[TIER_ADMIN] = "admin",
+	[TIER_NETWORK_POLICY] = "network-policy",
+	[TIER_BASELINE] = "baseline",
+	[TIER_DEFAULT] = "default",
+};
+
+static void append_audit(char text[ORACLE_TEXT], size_t *length,
+			 const struct oracle_decision *decision)
+{
+	append(text, length, " (audit: deny ");
+	append(text, length, tiers[decision->would_tier]);
+	append(text, length, " ");
+	if (decision->would_rule)
+		append_rule(text, length, decision->direction, decision->would_policy,
+			    decision->would_rule);
+	for (size_t i = 0; i < decision->n_isolating; i++) {
+		append(text, length, i ? ", " : "");
+		append_policy(text, length, decision->isolating[i]);
+	}
+	append(text, length, ")");
+}
+
 char *oracle_print(const struct oracle_decision *decision, char text[ORACLE_TEXT])
 {
-	static const char *const tiers[] = {
-		[TIER_ADMIN] = "admin",
-		[TIER_NETWORK_POLICY] = "network-policy",
-		[TIER_BASELINE] = "baseline",
-		[TIER_DEFAULT] = "default",
-	};
-	const struct policy_object *policy = decision->policy;
 	size_t length = 0;
-	char number[32];
 
 	if (!decision->subject) {
 		append(text, &length, "-");
@@ -483,21 +572,11 @@ char *oracle_print(const struct oracle_decision *decision, char text[ORACLE_TEXT
 	}
 	append(text, &length, decision->allow ? "allow " : "deny ");
 	append(text, &length, tiers[decision->tier]);
-	if (!decision->rule)
-		return text;
-	append(text, &length, " ");
-	if (policy->ns_name) {
-		append(text, &length, policy->ns_name);
-		append(text, &length, "/");
+	if (decision->rule) {
+		append(text, &length, " ");
+		append_rule(text, &length, decision->direction, decision->policy, decision->rule);
 	}
-	append(text, &length, policy->name);
-	append(text, &length, "/");
-	if (decision->rule->name) {
-		append(text, &length, decision->rule->name);
-		return text;
-	}
-	snprintf(number, sizeof(number), "%s[%u]",
-		 decision->direction == INGRESS ? "ingress" : "egress", decision->rule->index);
-	append(text, &length, number);
+	if (decision->would_deny)
+		append_audit(text, &length, decision);
 	return text;
 }

@@ -15,6 +15,7 @@ struct oracle_flow {
 	uint16_t port; /* destination port; 0 where the protocol has none */
 };
 
+#define ORACLE_ISOLATING 8
 struct oracle_decision {
 	bool subject; /* false: the end is no endpoint and has no policy */
 	bool allow;
@@ -22,6 +23,13 @@ struct oracle_decision {
 	enum direction direction;
 	const struct policy_object *policy; /* NULL: no rule decided */
 	const struct rule *rule;
+	/* Whether audited policies would deny, by a rule or, without one, by their isolation. */
+	bool would_deny;
+	enum tier would_tier;
+	const struct policy_object *would_policy;
+	const struct rule *would_rule;
+	const struct policy_object *isolating[ORACLE_ISOLATING];
+	size_t n_isolating;
 };
 
 /* Returns whether the flow is allowed, that is, by both ends. */

@@ -35,8 +35,7 @@
 #define MAX_CPUS 512
 
 /* The connection table is small, so that clearing it between packets takes little time. */
-#define ENTRIES 256
-#define BUCKETS ((int)BH_CT_BUCKETS(ENTRIES))
+static uint32_t room = 256, n_buckets;
 
 const char *const packet_hook_names[PACKET_HOOKS] = {
 	[FROM_A] = "from A",
@@ -321,7 +320,7 @@ static struct bh_fragments *fragments;
 
 static void map_connections(void)
 {
-	buckets = mmap(NULL, BUCKETS * sizeof(*buckets), PROT_READ | PROT_WRITE, MAP_SHARED,
+	buckets = mmap(NULL, n_buckets * sizeof(*buckets), PROT_READ | PROT_WRITE, MAP_SHARED,
 		       bpf_map__fd(tc->maps.bh_ct), 0);
 	total = mmap(NULL, sizeof(*total), PROT_READ | PROT_WRITE, MAP_SHARED,
 		     bpf_map__fd(tc->maps.bh_share_total), 0);
@@ -348,9 +347,10 @@ static void open_node(bool redirect)
 	tc->rodata->redirect = redirect;
 	tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
-	tc->rodata->ct_room = ENTRIES;
-	tc->rodata->ct_buckets = BUCKETS;
-	bpf_map__set_max_entries(tc->maps.bh_ct, BUCKETS);
+	n_buckets = BH_CT_BUCKETS(room);
+	tc->rodata->ct_room = room;
+	tc->rodata->ct_buckets = n_buckets;
+	bpf_map__set_max_entries(tc->maps.bh_ct, n_buckets);
 	if (bh_tc__load(tc))
 		fail("cannot load tc.bpf.c");
 	map_connections();
@@ -621,7 +621,7 @@ static void empty(const char *name)
 
 void packet_node_forget_quietly(void)
 {
-	memset(buckets, 0, BUCKETS * sizeof(*buckets));
+	memset(buckets, 0, n_buckets * sizeof(*buckets));
 	memset(total, 0, sizeof(*total));
 	empty("bh_shares");
 	memset(fragments, 0, FRAGMENTS * sizeof(*fragments));
@@ -645,24 +645,27 @@ static void age_fragments(uint32_t ticks)
 void packet_node_age(uint32_t ticks)
 {
 	void_last();
-	for (uint32_t i = 0; i < BUCKETS * BH_CT_SLOTS; i++)
+	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++)
 		buckets[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.seen -= ticks;
 	age_fragments(ticks);
 }
 
-static struct bh_ct_bucket saved[BUCKETS];
+static struct bh_ct_bucket *saved;
 static struct bh_share_total saved_total;
 
 void packet_node_save(void)
 {
-	memcpy(saved, buckets, sizeof(saved));
+	saved = saved ? saved : calloc(n_buckets, sizeof(*saved));
+	if (!saved)
+		fail("saved connections");
+	memcpy(saved, buckets, n_buckets * sizeof(*saved));
 	saved_total = *total;
 }
 
 void packet_node_restore(void)
 {
 	packet_node_forget();
-	memcpy(buckets, saved, sizeof(saved));
+	memcpy(buckets, saved, n_buckets * sizeof(*saved));
 	*total = saved_total;
 }
 
@@ -670,7 +673,7 @@ static int count(uint32_t half)
 {
 	int n = 0;
 
-	for (uint32_t i = 0; i < BUCKETS; i++)
+	for (uint32_t i = 0; i < n_buckets; i++)
 		for (int j = 0; j < BH_CT_SLOTS; j++)
 			n += buckets[i].tag[j] >= BH_CT_TAKEN &&
 			     (buckets[i].slot[j].ct.state & BH_CT_HALF) == half;
@@ -691,7 +694,7 @@ static int32_t connections_of(uint32_t payer)
 {
 	int32_t n = 0;
 
-	for (uint32_t i = 0; i < BUCKETS * BH_CT_SLOTS; i++)
+	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++)
 		n += buckets[i / BH_CT_SLOTS].tag[i % BH_CT_SLOTS] >= BH_CT_TAKEN &&
 		     BH_CT_PAYER(buckets[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.payer) == payer;
 	return n;
@@ -702,6 +705,7 @@ int packet_node_miscounted(void)
 	int map = packet_node_map("bh_shares"), wrong = 0;
 	int32_t surplus = 0, used;
 	struct bh_share share;
+	struct bh_share holder;
 	uint32_t key;
 
 	for (uint32_t *last = NULL; !bpf_map_get_next_key(map, last, &key); last = &key) {
@@ -709,9 +713,36 @@ int packet_node_miscounted(void)
 			continue;
 		used = bh_share_used(share.count);
 		wrong += used != connections_of(key);
-		surplus += used > (int32_t)total->floor ? used - (int32_t)total->floor : 0;
+		used = used > (int32_t)total->floor ? used - (int32_t)total->floor : 0;
+		/* no endpoint has a namespace, so each is a holder */
+		wrong += bpf_map_lookup_elem(map, &share.holder, &holder) ||
+			 bh_share_used(holder.count) != used;
+		surplus += used;
 	}
 	return wrong + (surplus != total->surplus);
+}
+
+static uint64_t sum_of_shares(bool refused)
+{
+	int map = packet_node_map("bh_shares");
+	struct bh_share share;
+	uint64_t sum = 0;
+	uint32_t key;
+
+	for (uint32_t *last = NULL; !bpf_map_get_next_key(map, last, &key); last = &key)
+		if (!bpf_map_lookup_elem(map, &key, &share))
+			sum += refused ? share.refused : share.replaced;
+	return sum;
+}
+
+uint64_t packet_node_refused(void)
+{
+	return sum_of_shares(true);
+}
+
+uint64_t packet_node_replaced(void)
+{
+	return sum_of_shares(false);
 }
 
 /* A write to the map cancels the timer, and the programs start none while `owner` is theirs. */
@@ -732,11 +763,58 @@ void packet_node_limit(uint32_t floor, uint32_t room)
 	total->room = room;
 }
 
+int packet_node_bucket(void)
+{
+	for (uint32_t i = 0; i < n_buckets; i++)
+		for (int j = 0; j < BH_CT_SLOTS; j++)
+			if (buckets[i].tag[j] >= BH_CT_TAKEN)
+				return i;
+	return -1;
+}
+
+int packet_node_damaged(void)
+{
+	int damaged = 0;
+
+	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++) {
+		const struct bh_ct_bucket *bucket = &buckets[i / BH_CT_SLOTS];
+		const volatile uint32_t *tag = &bucket->tag[i % BH_CT_SLOTS];
+		uint32_t was = *tag;
+		__u64 words[5];
+
+		if (was < BH_CT_TAKEN)
+			continue;
+		memcpy(words, &bucket->slot[i % BH_CT_SLOTS].key, sizeof(words));
+		__asm__ volatile("" ::: "memory");
+		damaged += *tag == was &&
+			   bh_ct_slot_tag(bh_ct_hash(tc->rodata->ct_seed, words)) != was;
+	}
+	return damaged;
+}
+
+uint32_t packet_node_port_states(uint16_t port)
+{
+	uint32_t states = 0;
+
+	for (uint32_t i = 0; i < n_buckets; i++)
+		for (int j = 0; j < BH_CT_SLOTS; j++)
+			if (buckets[i].tag[j] >= BH_CT_TAKEN &&
+			    (ntohs(buckets[i].slot[j].key.port[0]) >= port ||
+			     ntohs(buckets[i].slot[j].key.port[1]) >= port))
+				states |= buckets[i].slot[j].ct.state & BH_CT_STATE;
+	return states;
+}
+
+void packet_node_room(uint32_t connections)
+{
+	room = connections;
+}
+
 uint32_t packet_node_states(uint8_t protocol)
 {
 	uint32_t states = 0;
 
-	for (uint32_t i = 0; i < BUCKETS; i++)
+	for (uint32_t i = 0; i < n_buckets; i++)
 		for (int j = 0; j < BH_CT_SLOTS; j++)
 			if (buckets[i].tag[j] >= BH_CT_TAKEN &&
 			    buckets[i].slot[j].key.protocol == protocol)

@@ -128,9 +128,20 @@ void packet_node_age(uint32_t ticks);
 int packet_node_connections(void);
 int packet_node_half_open(void);
 
-/* Returns how many shares count another number of connections than the table has of them. The
- * surplus of all counts as one. */
+/* Returns the first bucket of the table that has an entry; -1: none has. */
+int packet_node_bucket(void);
+
+/* Returns how many entries have a key that is not the one of their slot's tag. It may be called
+ * while programs run. */
+int packet_node_damaged(void);
+
+/* Returns how many shares count another number of connections than the table has of them, and how
+ * many holders another surplus. The surplus of all counts as one. */
 int packet_node_miscounted(void);
+
+/* Returns how many connections of all shares were refused a place, or were replaced. */
+uint64_t packet_node_refused(void);
+uint64_t packet_node_replaced(void);
 
 /* Stops the sweeper that the first packet has started, which would count a table that a test
  * empties. */
@@ -141,6 +152,13 @@ void packet_node_limit(uint32_t floor, uint32_t room);
 
 /* The union of the states of all of a protocol's entries. */
 uint32_t packet_node_states(uint8_t protocol);
+
+/* The union of the states of all entries of which an end has this port or a higher one. */
+uint32_t packet_node_port_states(uint16_t port);
+
+/* Sets the number of connections that the table is to hold from packet_node_open() on; otherwise
+ * there are 256. */
+void packet_node_room(uint32_t connections);
 
 /* The fd of a map by its name. */
 int packet_node_map(const char *name);

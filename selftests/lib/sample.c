@@ -30,7 +30,7 @@ static uint32_t string(const char *text)
 }
 
 /* bh_verdict() as a constant. */
-#define DENY(tier, rule) ((__u32)(tier) << BH_RULE_BITS | (rule))
+#define DENY(tier, rule) ((__u32)(tier) << BH_TIER_SHIFT | (rule))
 #define ALLOW(tier, rule) (BH_VERDICT_ALLOW | DENY(tier, rule))
 #define NP BH_TIER_NETWORK_POLICY
 
@@ -51,6 +51,7 @@ static struct policy_address addresses[4];
 static struct policy_prefix prefixes[3];
 static struct policy_segment segments[6];
 static struct policy_rule rules[4];
+static struct policy_audit audits[2];
 static uint32_t texts[8], numbers[2], endpoint_addresses[4];
 static struct policy_cidr cidrs[2];
 static struct policy_requirement requirements[2];
@@ -166,14 +167,16 @@ static void make_ports(void)
 	for (uint32_t i = 0; i < 2; i++)
 		lists[i] = (struct policy_class){{{i, i}}, 1 + i, 0};
 	rules[0] = (struct policy_rule){
-		1, string("default/db"), 0, 0, INGRESS, NP, ACTION_ALLOW, POLICY_NETWORK};
+		1, string("default/db"), 0, 0, INGRESS, NP, ACTION_ALLOW, POLICY_NETWORK, 0};
 	rules[1] = (struct policy_rule){
-		2, rules[0].policy, 0, 0, EGRESS, NP, ACTION_ALLOW, POLICY_NETWORK};
+		2, rules[0].policy, 0, 0, EGRESS, NP, ACTION_ALLOW, POLICY_NETWORK, 0};
 	rules[2] =
-		(struct policy_rule){3,	      string("guard"), string("keep\tout"), 0,
-				     INGRESS, TIER_ADMIN,      ACTION_DENY,	    POLICY_ADMIN};
-	rules[3] = (struct policy_rule){7,	 rules[2].policy, 0,	       1,
-					INGRESS, TIER_ADMIN,	  ACTION_PASS, POLICY_ADMIN};
+		(struct policy_rule){3,		 string("guard"), string("keep\tout"), 0, INGRESS,
+				     TIER_ADMIN, ACTION_DENY,	  POLICY_ADMIN,	       0};
+	rules[3] = (struct policy_rule){7,	     rules[2].policy, 0, 1, INGRESS, TIER_ADMIN,
+					ACTION_PASS, POLICY_ADMIN,    0};
+	audits[0] = (struct policy_audit){5, ALLOW(NP, 1), 3, {0, 1}};
+	audits[1] = (struct policy_audit){6, DENY(NP, 0), 0, {0, 2}};
 	host_pods[0] = (struct policy_host_pod){string("default/proxy"), string("worker")};
 	host_pods[1] = (struct policy_host_pod){string("other/agent"), host_pods[0].node};
 	expected[0] = (struct policy_expected){.ns = namespaces[0].name,
@@ -181,8 +184,9 @@ static void make_ports(void)
 					       .uid = string("c0ffee1"),
 					       .labels = namespaces[0].labels};
 	expected[1] = (struct policy_expected){.ns = namespaces[0].name, .name = string("later")};
-	isolations[0] = (struct policy_isolation){rules[0].policy, 0, 1 << INGRESS | 1 << EGRESS};
-	isolations[1] = (struct policy_isolation){string("namespace other"), 1, 1 << INGRESS};
+	isolations[0] =
+		(struct policy_isolation){rules[0].policy, 0, 1 << INGRESS | 1 << EGRESS, 0};
+	isolations[1] = (struct policy_isolation){string("namespace other"), 1, 1 << INGRESS, 0};
 }
 
 /* The policies of `rules`, with other peers and ports. */

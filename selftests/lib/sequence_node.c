@@ -14,8 +14,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "compile/compile.h"
-#include "input/input.h"
 #include "maps/config.h"
 #include "maps/conntrack.h"
 #include "maps/counter.h"
@@ -26,6 +24,7 @@
 #include "node/node.h"
 #include "node/kernel/program.h"
 #include "selftests/lib/ip_batch.h"
+#include "selftests/lib/load_input.h"
 #include "selftests/lib/packet.h"
 
 #define BRIDGE_MAC "02:00:00:00:01:fe"
@@ -200,25 +199,6 @@ static void print_input(FILE *to, const void *data)
 	}
 }
 
-static int read_input(void (*print)(FILE *to, const void *data), const void *data,
-		      struct cluster *cluster)
-{
-	struct diag diag = {.to = stdout};
-	char *text;
-	size_t size;
-	FILE *to = open_memstream(&text, &size);
-	int err;
-
-	cluster_init(cluster);
-	if (!to)
-		return -errno;
-	print(to, data);
-	fclose(to);
-	err = input_parse_ini(cluster, text, size, "sequence.ini", &diag);
-	free(text);
-	return err ? err : cluster_finish(cluster, &diag);
-}
-
 struct guest {
 	unsigned int role, which;
 };
@@ -297,34 +277,6 @@ static int open_programs(struct sequence_node *node)
 	if (node->connections)
 		node->fragments = map(node, FRAGMENTS, FRAGMENT_BUCKETS * sizeof(*node->fragments));
 	return node->fragments ? 0 : -errno;
-}
-
-static int load(struct sequence_node *node)
-{
-	struct diag diag = {.to = stdout};
-	const struct policy *base;
-	struct node_change change;
-	struct policy *policy;
-	struct cluster cluster;
-	struct node_handle *handle;
-	int err;
-
-	err = node_open(&node->options, true, &diag, &handle);
-	if (err)
-		return err;
-	err = node_policy(handle, &base);
-	if (!err)
-		err = read_input(print_input, node->policies, &cluster);
-	if (!err) {
-		err = compile_cluster(&cluster, base, &diag, &policy);
-		cluster_free(&cluster);
-	}
-	if (!err) {
-		err = node_load(handle, policy, &change);
-		policy_free(policy);
-	}
-	node_close(handle);
-	return err;
 }
 
 static int read_endpoint(const struct sequence_node *node, const char *text, struct bh_addr *addr,
@@ -439,7 +391,7 @@ int sequence_node_load(struct sequence_node *node, const struct policies *polici
 		err = sequence_node_leave(node);
 	memcpy(node->policies, policies, sizeof(node->policies));
 	if (!err)
-		err = load(node);
+		err = load_input(&node->options, print_input, node->policies);
 	if (!err)
 		err = open_programs(node);
 	if (!err)

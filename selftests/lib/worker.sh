@@ -34,8 +34,10 @@ for program in containerd ctr runc busybox iptables $WORKER_TOOLS; do
 done
 [ -x "$WORKER_PLUGINS/bridge" ] || net_skip "needs containernetworking-plugins"
 
-# The node's mount namespace, and its host name, live as long as this process sleeps.
+# The node's mount namespace, and its host name, live as long as this process sleeps. Process 1 has each node's bpffs:
+# Bulkhead refuses one that goes with the mount namespace.
 worker_namespace() { # NODE
+	mkdir -p "$NET_TMP/$1/bpf" && mount -t bpf bpf "$NET_TMP/$1/bpf" || return
 	nsenter --net="/run/netns/$NET-$1" unshare --mount --uts --propagation private \
 		sh -c "hostname $1 && exec sleep 1000000" &
 	WORKER_PID[$1]=$!
@@ -61,7 +63,7 @@ worker_run() { # NODE NAME COMMAND...
 worker_mounts() { # NODE
 	local home=$NET_TMP/$1 name folder
 	mkdir -p "$home/sysctl" || return
-	worker_on "$1" mount --make-rshared / && worker_on "$1" mount -t bpf bpf /sys/fs/bpf || return
+	worker_on "$1" mount --make-rshared / && worker_on "$1" mount --bind "$home/bpf" /sys/fs/bpf || return
 	for folder in $WORKER_FOLDERS; do
 		mkdir -p "$folder" && worker_on "$1" mount -t tmpfs worker "$folder" || return
 	done

@@ -19,7 +19,6 @@ int bench_steady(struct bench *bench);
 int bench_wire(struct bench *bench);
 int bench_uplink(struct bench *bench);
 int bench_load(struct bench *bench);
-int bench_needed(struct bench *bench);
 int bench_delta(struct bench *bench);
 
 /*

@@ -23,7 +23,7 @@ static const struct {
 } parts[] = {
 	{"compile", bench_compile}, {"packet", bench_packet}, {"steady", bench_steady},
 	{"wire", bench_wire},	    {"uplink", bench_uplink}, {"load", bench_load},
-	{"needed", bench_needed},   {"delta", bench_delta},
+	{"delta", bench_delta},
 };
 
 int bench_workload(const struct bench *bench, const char *workload, const char *format,

@@ -18,7 +18,7 @@
 #define LIST_SECONDS 60
 #define BACKOFF_FIRST 100 /* ms */
 #define BACKOFF_MAX 30000
-#define HURRY_MS 1000 /* between attempts of a watch that other requests' answers cause */
+#define HURRY_MS 500 /* between attempts of a watch that other requests' answers cause */
 /* So many such attempts may follow a fault where the server then refuses: a server that starts does
  * not know all roles at once. */
 #define HURRIES_MAX 10
@@ -342,6 +342,8 @@ static void stream_ended(void *data, struct api_transfer *transfer, long status)
 		status = 410;
 		watch->too_old = false;
 		watch->stale = true;
+		/* The server works: earlier failures are over. */
+		watch->backoff = 0;
 		list_anew(watch);
 	} else if (status == 404 && wants_table(watch) && watch->ops.columns_path) {
 		watch->whole = true;

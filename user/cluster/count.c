@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool is_counter(const char *name)
@@ -28,6 +29,13 @@ void count_put(FILE *to, const char *name, const char *help, double value)
 {
 	count_family(to, name, help);
 	fprintf(to, "bulkhead_%s %.15g\n", name, value);
+}
+
+void count_histogram(FILE *to, const char *name, const char *help,
+		     const struct histogram *histogram)
+{
+	fprintf(to, "# HELP bulkhead_%s %s\n# TYPE bulkhead_%s histogram\n", name, help, name);
+	histogram_write(to, name, NULL, histogram);
 }
 
 void count_api(FILE *to, const struct api *api)
@@ -67,8 +75,13 @@ static double seconds(struct timeval time)
 void count_process(FILE *to)
 {
 	struct rusage usage = {0};
+	struct timespec now = {0};
 
 	getrusage(RUSAGE_SELF, &usage);
+	clock_gettime(CLOCK_REALTIME, &now);
+	count_put(to, "process_clock_seconds",
+		  "The time of this process' machine, seconds since 1970.",
+		  now.tv_sec + now.tv_nsec / 1e9);
 	count_put(to, "process_resident_bytes", "Resident memory of this process.", resident());
 	count_put(to, "process_cpu_seconds_total", "Processor time of this process.",
 		  seconds(usage.ru_utime) + seconds(usage.ru_stime));

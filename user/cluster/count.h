@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "api/api.h"
+#include "model/histogram.h"
 
 /* Writes the metric "bulkhead_NAME" with one series: a counter if the name ends in _total, else
  * a gauge. */
@@ -15,6 +16,10 @@ void count_put(FILE *to, const char *name, const char *help, double value);
  * @labels as `a="b"`. */
 void count_family(FILE *to, const char *name, const char *help);
 void count_series(FILE *to, const char *name, const char *labels, double value);
+
+/* Writes the metric "bulkhead_NAME" as a histogram without labels. */
+void count_histogram(FILE *to, const char *name, const char *help,
+		     const struct histogram *histogram);
 
 /* Writes counts of the traffic with the API server, and this process' use of the machine. */
 void count_api(FILE *to, const struct api *api);

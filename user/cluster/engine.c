@@ -4,6 +4,7 @@
  * nodes. All of the engine's state is in the store, so a new engine continues where another ended.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +14,15 @@
 
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
 #define BATCH_MS 500 /* a batch ends after so long in any case */
-#define RETRY_MS 1000
+#define RETRY_MS 400
 #define RELEASE_MS 2000 /* an engine that ends waits so long for the answer to its last request */
 /* Time between writes of PolicyStatus while a rollout goes on: each write is an event for every
  * node. */
 #define OBSERVE_MS 2000
 #define OBSERVE_NODE_MS 2 /* added for each node */
 #define TELL_MS 30000 /* between writes of the limit, where the server does not keep the limit */
+#define HEAP_PAD (4 << 20)
+#define HEAP_TRIM (64 << 20)
 #define REPORTS_MS 2 /* after a report, the next step waits so long for further reports */
 #define REPORTS_NODES \
 	250 /* that step waits 1 ms more for each so many nodes: it looks at each node */
@@ -154,6 +157,7 @@ static bool compile(struct engine *engine)
 	error = objects_compile(engine->objects, engine->policy, engine->diag, &policy);
 	engine->counts.compiles++;
 	engine->counts.compile_time += api_now() - began;
+	histogram_add(&engine->counts.compile_took, (api_now() - began) * 1000);
 	if (error) {
 		say(engine, DIAG_WARNING, "the objects make no policy, and the last one stays",
 		    NULL);
@@ -223,7 +227,7 @@ static void status_written(void *data, const struct api_answer *answer)
 		/* 409: another engine wrote it; the watch will bring the new status */
 		if (answer->status != 409)
 			return retry_later(engine, "PolicyStatus cannot be written", answer->error);
-		api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS / 4));
+		api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS));
 		return;
 	}
 	if (read_status(engine, answer->body))
@@ -288,6 +292,7 @@ static void count_rollout(struct engine *engine, const struct least *least)
 		return;
 	counts->rollouts++;
 	counts->rollout_time += api_now() - counts->rollout_since;
+	histogram_add(&counts->rollout_took, (api_now() - counts->rollout_since) * 1000);
 	counts->rollout_since = 0;
 }
 
@@ -688,6 +693,14 @@ static void release(struct engine *engine)
 	api_timer_stop(engine->api, &limit);
 }
 
+/* Each compile of all objects makes and frees small blocks by the million: without some room at the
+ * heap's end, malloc() gives the end back to the kernel and takes it again, over and over. */
+static void keep_memory(void)
+{
+	mallopt(M_TOP_PAD, HEAP_PAD);
+	mallopt(M_TRIM_THRESHOLD, HEAP_TRIM);
+}
+
 int engine_run(const struct engine_options *options, struct diag *diag, int stop)
 {
 	struct engine engine = {.options = options, .diag = diag};
@@ -696,8 +709,10 @@ int engine_run(const struct engine_options *options, struct diag *diag, int stop
 					    .metrics = engine_metrics,
 					    .missing = missing,
 					    .data = &engine};
-	int error = api_open(options->kubeconfig, diag, &engine.api);
+	int error;
 
+	keep_memory();
+	error = api_open(options->kubeconfig, diag, &engine.api);
 	if (error)
 		return error;
 	error = begin(&engine);

@@ -13,6 +13,7 @@
 #include "cluster/objects.h"
 #include "cluster/serve.h"
 #include "cluster/store.h"
+#include "model/histogram.h"
 
 /* The last report of a node. */
 struct report {
@@ -38,6 +39,7 @@ struct counts {
 	uint64_t compiles, compile_time;
 	uint64_t rollouts, rollout_time; /* finished rollouts, and their time, each from the first
 					  * change of its batch on */
+	struct histogram compile_took, rollout_took;
 	uint64_t rollout_since; /* start of the current rollout; 0: this engine began none that is
 				 * running */
 };

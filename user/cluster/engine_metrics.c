@@ -56,12 +56,18 @@ void engine_metrics(void *data, FILE *to)
 		  objects_patched(engine->objects));
 	count_put(to, "engine_compile_seconds_total", "Time that the compiles took.",
 		  counts->compile_time / 1e3);
+	count_histogram(to, "engine_compile_seconds", "Time that a compile took.",
+			&counts->compile_took);
 	count_put(to, "engine_rollouts_total",
 		  "Rollouts that reached every node which counts, of batches of this engine.",
 		  counts->rollouts);
 	count_put(to, "engine_rollout_seconds_total",
 		  "Time that these took, each from the first change of its batch on.",
 		  counts->rollout_time / 1e3);
+	count_histogram(
+		to, "engine_rollout_seconds",
+		"Time from the first change of a batch until every node which counts has it.",
+		&counts->rollout_took);
 	count_api(to, engine->api);
 	count_process(to);
 }

@@ -51,6 +51,9 @@
  * before. */
 #define FIRST_MS 2000
 
+enum step { STEP_NONE, STEP_LOAD, STEP_ACTIVATE, STEP_STAGE };
+#define STEPS (STEP_STAGE + 1)
+
 struct follower {
 	const struct follow_options *options;
 	struct diag *diag;
@@ -81,6 +84,7 @@ struct follower {
 	struct api_timer heartbeat, wait;
 	struct serve *serve; /* NULL: metrics are not served */
 	uint64_t changes, failed; /* for metrics */
+	struct histogram took[STEPS];
 	int error; /* with `once`: the error of the last change */
 };
 
@@ -296,7 +300,7 @@ static void reported(void *data, const struct api_answer *answer)
 	api_timer_set(follower->api, &follower->heartbeat, api_jitter(heartbeat_ms(follower)));
 	if (follower->report_again)
 		report(follower);
-	else
+	else if (!follower->wait.due) /* else a change has failed, and is tried again in time */
 		step(follower);
 }
 
@@ -550,8 +554,6 @@ static void changed_node(struct follower *follower, int error, const char *what,
 }
 
 /* The steps. next_step() chooses one, and sets the generation that it leads to. */
-enum step { STEP_NONE, STEP_LOAD, STEP_ACTIVATE, STEP_STAGE };
-
 static enum step next_step(const struct follower *follower, uint32_t *generation)
 {
 	const struct store_status *wants = &follower->wants;
@@ -593,10 +595,23 @@ static void refused(struct follower *follower, int error, const char *what, uint
 	later(follower);
 }
 
-static int change_policy(struct follower *follower, enum step what, struct store_chain *chain)
+/* Takes a step, and counts the time that it takes where it succeeds. @chain leads to the policy of
+ * @generation; NULL for STEP_ACTIVATE. */
+static int change_policy(struct follower *follower, enum step what, uint32_t generation,
+			 struct store_chain *chain)
 {
-	return what == STEP_LOAD ? own_node_load(&follower->node, chain, follower->diag)
-				 : own_node_stage(&follower->node, chain, follower->diag);
+	const uint64_t began = api_now();
+	int error;
+
+	if (what == STEP_ACTIVATE)
+		error = own_node_activate(&follower->node, generation, follower->diag);
+	else if (what == STEP_LOAD)
+		error = own_node_load(&follower->node, chain, follower->diag);
+	else
+		error = own_node_stage(&follower->node, chain, follower->diag);
+	if (!error)
+		histogram_add(&follower->took[what], (api_now() - began) * 1000);
+	return error;
 }
 
 static void fetched(void *data, int error, const char *why, struct store_chain *chain)
@@ -618,7 +633,7 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 		store_chain_free(chain);
 		return step(follower); /* the cluster wants another policy by now */
 	}
-	error = change_policy(follower, what, chain);
+	error = change_policy(follower, what, generation, chain);
 	if (chain->refused) {
 		refused(follower, error, chain->refused, generation);
 		return store_chain_free(chain);
@@ -640,7 +655,7 @@ static bool take_told(struct follower *follower, enum step what, uint32_t genera
 
 	if (follower->whole || store_status_chain(&follower->wants, generation, have, &chain))
 		return false;
-	error = change_policy(follower, what, &chain);
+	error = change_policy(follower, what, generation, &chain);
 	refused = chain.refused;
 	store_chain_free(&chain);
 	if (error) {
@@ -677,7 +692,7 @@ static void step(struct follower *follower)
 	case STEP_NONE:
 		return end_once(follower);
 	case STEP_ACTIVATE:
-		error = own_node_activate(&follower->node, generation, follower->diag);
+		error = change_policy(follower, what, generation, NULL);
 		return changed_node(follower, error, "activate", report_spread);
 	case STEP_LOAD:
 	case STEP_STAGE:
@@ -784,6 +799,13 @@ static void put_metrics(void *data, FILE *to)
 		  follower->changes);
 	count_put(to, "follow_changes_failed_total",
 		  "Policies that failed to be loaded, staged or activated.", follower->failed);
+	count_histogram(to, "follow_load_seconds", "Time that loading a policy took.",
+			&follower->took[STEP_LOAD]);
+	count_histogram(to, "follow_stage_seconds", "Time that installing a policy took.",
+			&follower->took[STEP_STAGE]);
+	count_histogram(to, "follow_activate_seconds",
+			"Time that moving the endpoints to an installed policy took.",
+			&follower->took[STEP_ACTIVATE]);
 	count_api(to, follower->api);
 	count_process(to);
 }
@@ -857,7 +879,9 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 	error = api_open(options->kubeconfig, diag, &follower.api);
 	if (error)
 		return error;
-	error = read_node(&follower);
+	error = own_node_audit(&follower.node, diag);
+	if (!error)
+		error = read_node(&follower);
 	if (!error)
 		error = begin(&follower);
 	if (!error && (options->listen || options->health))

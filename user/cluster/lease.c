@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define RENEW_MS (LEASE_SECONDS * 1000 / 3)
-#define RETRY_MS 1000
+#define RETRY_MS 300
 
 struct lease {
 	struct api *api;

@@ -36,6 +36,7 @@ static void free_kept(struct lh_entry *entry)
 	free(kept->text);
 	free(kept->why);
 	free(kept->aside);
+	free(kept->closed);
 	json_object_put(kept->refused);
 	free(kept);
 	free(lh_entry_k(entry));
@@ -265,17 +266,16 @@ static void isolate_admin(struct json_object *to, struct json_object *spec)
 	}
 }
 
-/* Returns the text of a policy that isolates what a refused policy selects, or all pods of its
- * namespace where the selector itself is wrong. NULL: no such policy can be made. */
-static char *isolating(const struct kind *kind, struct json_object *object, const char *name)
+char *objects_isolating(const struct kind *kind, struct json_object *object, const char *name)
 {
+	static const char *const metadata[] = {"name", "namespace", "uid", NULL};
 	struct json_object *spec = api_get(object, "spec");
 	struct json_object *stand_in = json_object_new_object(), *to = json_object_new_object();
 	char *text = NULL, *why = NULL;
 
 	copy(object, stand_in, "apiVersion");
 	copy(object, stand_in, "kind");
-	copy(object, stand_in, "metadata");
+	json_object_object_add(stand_in, "metadata", part_of(object, "metadata", metadata));
 	json_object_object_add(stand_in, "spec", to);
 	if (is_network(kind)) {
 		copy(spec, to, "podSelector");
@@ -376,6 +376,7 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	struct objects *objects = collection->objects;
 	char *text = text_of(collection->kind, object), *why = NULL, name[320];
 	struct kept *kept = keep(collection, key);
+	bool same;
 
 	if (!text || !kept) {
 		free(text);
@@ -384,9 +385,10 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	snprintf(name, sizeof(name), "%s %s", collection->kind->name, key);
 	if (check(text, name, &why)) {
 		free(text);
-		text = kept->text		  ? strdup(kept->text)
-		       : collection->kind->policy ? isolating(collection->kind, object, name)
-						  : NULL;
+		text = kept->text ? strdup(kept->text)
+		       : collection->kind->policy
+			       ? objects_isolating(collection->kind, object, name)
+			       : NULL;
 	}
 	set_refused(objects, kept, object, why);
 	free(why);
@@ -396,9 +398,12 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	}
 	free(kept->text);
 	kept->text = text;
+	same = offenders_note(collection, key, kept, object);
 	if (objects->ops.accepted && collection->kind->policy && collection->synced &&
 	    !kept->refused)
 		objects->ops.accepted(objects->data, object);
+	if (same)
+		return;
 	objects_note(collection, key);
 	objects->ops.changed(objects->data);
 }
@@ -413,6 +418,7 @@ static void object_gone(void *data, const char *key)
 	collection->objects->refused -= !!((struct kept *)lh_entry_v(entry))->refused;
 	collection->objects->aside -= !!((struct kept *)lh_entry_v(entry))->aside;
 	objects_note(collection, key);
+	offenders_note(collection, key, NULL, NULL);
 	lh_table_delete_entry(collection->kept, entry);
 	collection->objects->ops.changed(collection->objects->data);
 }
@@ -438,12 +444,14 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 
 	if (!objects)
 		return NULL;
+	objects->api = api;
 	objects->ops = *ops;
 	objects->data = data;
 	objects->since.pods = lh_kchar_table_new(64, objects_free_key);
 	objects->since.held = lh_kchar_table_new(16, objects_free_key);
 	objects->claims = claims_open();
-	if (!objects->since.pods || !objects->since.held || !objects->claims) {
+	if (!objects->since.pods || !objects->since.held || !objects->claims ||
+	    offenders_open(objects)) {
 		objects_close(objects);
 		return NULL;
 	}
@@ -480,6 +488,7 @@ void objects_close(struct objects *objects)
 	if (objects->contested)
 		lh_table_free(objects->contested);
 	claims_close(objects->claims);
+	offenders_close(objects);
 	asides_free(objects->asides);
 	free(objects);
 }

@@ -33,19 +33,31 @@ static void report(const struct objects *objects, const struct kept *kept)
 	json_object_put(object);
 }
 
-/* Reports the policy only where it becomes set aside, or is no longer: the figures in the reason
+/* Reports the object only where it becomes set aside, or is no longer: the figures in the reason
  * change with the cluster. */
-static void set_aside(struct objects *objects, struct kept *kept, const struct aside *aside)
+void objects_set_aside(struct objects *objects, struct kept *kept, char *why)
 {
 	const bool was = kept->aside;
 
 	free(kept->aside);
-	kept->aside = NULL;
-	if (aside && asprintf(&kept->aside, "%s: %s", aside->effect, aside->why) < 0)
-		kept->aside = NULL;
-	objects->aside += !!kept->aside - was;
-	if (was != !!kept->aside)
+	kept->aside = why;
+	objects->aside += !!why - was;
+	if (was != !!why)
 		report(objects, kept);
+}
+
+static void set_aside(struct objects *objects, const struct kind *kind, const char *key,
+		      struct kept *kept)
+{
+	const struct aside *aside = find(objects->asides, kind, key);
+	char *why = NULL;
+
+	if (offenders_hide(objects, kind, key, kept))
+		return;
+	if (aside && asprintf(&why, "%s: %s", aside->effect, aside->why) < 0)
+		why = NULL;
+	objects_set_aside(objects, kept, why);
+	offenders_set(objects, kind, key, kept, aside && aside->nameless);
 }
 
 void objects_note_asides(struct objects *objects, struct asides *asides)
@@ -63,9 +75,9 @@ void objects_note_asides(struct objects *objects, struct asides *asides)
 		    strcmp(collection->kind->name, "Namespace"))
 			continue;
 		for (; entry; entry = entry->next)
-			set_aside(objects, lh_entry_v(entry),
-				  find(asides, collection->kind, lh_entry_k(entry)));
+			set_aside(objects, collection->kind, lh_entry_k(entry), lh_entry_v(entry));
 	}
+	offenders_end(objects);
 }
 
 void objects_tell_asides(const struct objects *objects)

@@ -49,11 +49,11 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 		     entry = entry->next) {
 			const struct kept *kept = lh_entry_v(entry);
 			const char *key = lh_entry_k(entry);
+			const char *text = offenders_text(objects, &object_kinds[i], key, kept);
 
-			if (!kept->text || is_twin(objects, i, key))
+			if (!text || is_twin(objects, i, key))
 				continue;
-			error = input_parse_json(&cluster, kept->text, strlen(kept->text), key,
-						 diag);
+			error = input_parse_json(&cluster, text, strlen(text), key, diag);
 		}
 	if (!error) {
 		objects_settle(objects, &cluster, base, contested);
@@ -73,7 +73,10 @@ static int compile_all(struct objects *objects, const struct policy *base, struc
 {
 	struct diag quiet = {0};
 	struct lh_table *contested = contested_new();
-	int error = compile_into(objects, base, &quiet, contested, policy);
+	int error;
+
+	offenders_begin(objects);
+	error = compile_into(objects, base, &quiet, contested, policy);
 
 	if (error)
 		error = compile_into(objects, base, diag, contested, policy);

@@ -24,6 +24,8 @@ struct kept {
 	struct json_object *refused; /* the refused version; NULL: none */
 	char *aside; /* why the last compile of all objects set the policy aside; NULL: it did not
 		      */
+	char *closed; /* the text of the policy that isolates what this one selects, which is set
+		       * aside; NULL: it is not */
 };
 
 struct collection {
@@ -49,11 +51,16 @@ struct since {
 };
 
 struct objects {
+	struct api *api; /* NULL: none */
 	struct objects_ops ops;
 	void *data;
 	size_t refused;
 	struct asides *asides; /* what the last compile of all objects set aside; NULL: nothing */
 	size_t aside; /* how many kept objects these are */
+	struct lh_table *offenders; /* namespace -> struct offender (objects_offenders.c) */
+	struct api_timer judge; /* for the next offender whose policies have changed */
+	uint64_t judge_began,
+		judge_next; /* ms: when the compile began; no offender is judged before */
 	struct since since;
 	struct claims *claims;
 	struct lh_table *contested; /* by the last compile: "KIND KEY" of the objects that name an
@@ -81,9 +88,42 @@ struct lh_table *contested_new(void);
 void contested_set(struct objects *objects, struct lh_table *table);
 void contested_tell(const struct objects *objects); /* as objects_tell_refused() */
 
+/* objects.c: returns the text of a policy that isolates what a policy selects, or all pods of its
+ * namespace where the selector itself is wrong. NULL: no such policy can be made. */
+char *objects_isolating(const struct kind *kind, struct json_object *object, const char *name);
+
+/*
+ * objects_offenders.c: namespaces of which a NetworkPolicy was over a budget. It costs much to find
+ * that out, so a policy that is set aside is compiled as the one that isolates in its place, until
+ * the namespace's policies change. Then all of these are judged anew, but not before a pause that
+ * doubles each time that one is over a budget again. A compile judges one such namespace, and so
+ * rarely that a tenth of the time goes there. So long, what is large and new in that
+ * namespace is set aside unseen.
+ */
+int offenders_open(struct objects *objects); /* 0 or -ENOMEM */
+void offenders_close(struct objects *objects);
+/* A policy of a namespace has changed, to @kept (NULL: it is gone). Returns true if what is
+ * compiled for the policy stays the same. */
+bool offenders_note(struct collection *collection, const char *key, struct kept *kept,
+		    struct json_object *object);
+void offenders_begin(struct objects *objects); /* a compile of all objects begins */
+/* Returns the text to compile for an object. */
+const char *offenders_text(const struct objects *objects, const struct kind *kind, const char *key,
+			   const struct kept *kept);
+/* Returns true if the last compile has not seen the policy itself. */
+bool offenders_hide(const struct objects *objects, const struct kind *kind, const char *key,
+		    const struct kept *kept);
+/* The compile has set the policy aside, or no longer does. @nameless: the port names of its
+ * namespace's Pods have no numbers either, which an isolating policy does not bring about. */
+void offenders_set(struct objects *objects, const struct kind *kind, const char *key,
+		   struct kept *kept, bool nameless);
+void offenders_end(struct objects *objects); /* the compile has succeeded */
+
 /* objects_aside.c: keeps what a compile of all objects set aside (NULL: nothing), and reports each
  * change. */
 struct asides;
+void objects_set_aside(struct objects *objects, struct kept *kept, char *why); /* owns @why; NULL:
+										* not aside */
 void objects_note_asides(struct objects *objects, struct asides *asides);
 void objects_tell_asides(const struct objects *objects); /* reports what is set aside now */
 

@@ -96,15 +96,32 @@ static int install(struct own_node *node, struct store_chain *chain, bool stage,
 	return error;
 }
 
+int own_node_audit(struct own_node *node, struct diag *diag)
+{
+	const struct policy *policy = NULL;
+	struct node_handle *handle = NULL;
+	struct node_change change;
+	int error = node_open(node->options, false, diag, &handle);
+
+	if (!error && handle && node_policy_head(handle) &&
+	    node_audits(handle) != node->options->audit)
+		error = node_policy(handle, &policy);
+	if (!error && policy)
+		error = node_load(handle, policy, &change);
+	if (!error && policy)
+		kept_save(kept_dir(node->options->pin, NULL), node->options, &change, policy, diag);
+	node_close(handle);
+	return error;
+}
+
 /* Deltas */
 
-/* Returns the options for a delta. The load before has set the uplinks, settings and peers. */
+/* Returns the options for a delta. The load before has set the uplinks and settings. */
 static struct node_options for_delta(const struct own_node *node)
 {
 	struct node_options options = *node->options;
 
 	options.n_uplinks = options.n_resolvers = options.n_settings = 0;
-	options.peers = NODE_PEERS_AS_BEFORE;
 	return options;
 }
 

@@ -32,6 +32,13 @@ void own_node_free(struct own_node *node);
 int own_node_read(struct own_node *node, struct diag *diag, struct own_node_state *state);
 
 /*
+ * Loads the policy in force again if it audits and the options do not, or the other way round: a
+ * node must not wait for the cluster's next policy before it enforces. Returns 0 or -errno,
+ * reported.
+ */
+int own_node_audit(struct own_node *node, struct diag *diag);
+
+/*
  * Puts the policy that @chain leads to in force. The chain begins with a whole policy, or with a
  * delta from a policy that is in force or staged here. Of a single delta, only the entries that the
  * delta changes are read and written, where the delta allows that. Returns 0; -EBADMSG, reported:

@@ -46,11 +46,20 @@ static int load_library(struct diag *diag)
 
 enum { METRICS, HEALTH, DAEMONS };
 
+struct pages;
+
+/* An address and its pages. */
+struct door {
+	const struct serve *serve;
+	const struct pages *pages;
+};
+
 struct serve {
 	struct api *api;
 	struct serve_options options;
 	struct diag *diag;
 	struct MHD_Daemon *daemons[DAEMONS]; /* NULL: not started */
+	struct door doors[DAEMONS];
 	int epoll;
 	bool bound; /* the health socket is this process's */
 	struct api_timer timer; /* ends idle connections */
@@ -101,57 +110,56 @@ static enum MHD_Result answer_ready(const struct serve *serve, struct MHD_Connec
 	return answer(connection, MHD_HTTP_SERVICE_UNAVAILABLE, text);
 }
 
-/* Returns true if this is a request's first call, which brings the headers, and not its last. A
- * request's body is not read. */
-static bool is_first(const struct serve *serve, size_t *upload_size, void **begun)
+static enum MHD_Result answer_metrics(const struct serve *serve, struct MHD_Connection *connection)
 {
-	const bool first = !*begun;
-
-	*begun = (void *)serve;
-	if (!first)
-		*upload_size = 0;
-	return first;
+	return answer(connection, MHD_HTTP_OK, metrics_text(serve));
 }
+
+static enum MHD_Result answer_alive(const struct serve *serve, struct MHD_Connection *connection)
+{
+	(void)serve;
+	return answer(connection, MHD_HTTP_OK, strdup("ok\n"));
+}
+
+/* What a daemon serves. */
+struct page {
+	const char *url;
+	enum MHD_Result (*answer)(const struct serve *serve, struct MHD_Connection *connection);
+};
+struct pages {
+	struct page page[2];
+	const char *names;
+};
+static const struct pages metrics_pages = {
+	{{"/metrics", answer_metrics}, {"/healthz", answer_alive}}, "/metrics or /healthz\n"};
+static const struct pages health_pages = {{{"/livez", answer_alive}, {"/readyz", answer_ready}},
+					  "/livez or /readyz\n"};
 
 static bool is_get(const char *method)
 {
 	return !strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD);
 }
 
-static enum MHD_Result on_metrics(void *data, struct MHD_Connection *connection, const char *url,
+/* Each request begins with a call that brings the headers alone. A request's body is not read. */
+static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_size, void **begun)
 {
-	struct serve *serve = data;
+	const struct door *door = data;
+	const bool first = !*begun;
 
 	(void)version;
 	(void)upload;
-	if (is_first(serve, upload_size, begun))
+	*begun = data;
+	if (first)
 		return MHD_YES;
+	*upload_size = 0;
 	if (!is_get(method))
 		return answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, strdup("GET only\n"));
-	if (!strcmp(url, "/metrics"))
-		return answer(connection, MHD_HTTP_OK, metrics_text(serve));
-	if (!strcmp(url, "/healthz"))
-		return answer(connection, MHD_HTTP_OK, strdup("ok\n"));
-	return answer(connection, MHD_HTTP_NOT_FOUND, strdup("/metrics or /healthz\n"));
-}
-
-static enum MHD_Result on_health(void *data, struct MHD_Connection *connection, const char *url,
-				 const char *method, const char *version, const char *upload,
-				 size_t *upload_size, void **begun)
-{
-	struct serve *serve = data;
-
-	(void)version;
-	(void)upload;
-	if (is_first(serve, upload_size, begun))
-		return MHD_YES;
-	if (is_get(method) && !strcmp(url, "/livez"))
-		return answer(connection, MHD_HTTP_OK, strdup("ok\n"));
-	if (is_get(method) && !strcmp(url, "/readyz"))
-		return answer_ready(serve, connection);
-	return answer(connection, MHD_HTTP_NOT_FOUND, strdup("/livez or /readyz\n"));
+	for (int i = 0; i < 2; i++)
+		if (!strcmp(url, door->pages->page[i].url))
+			return door->pages->page[i].answer(door->serve, connection);
+	return answer(connection, MHD_HTTP_NOT_FOUND, strdup(door->pages->names));
 }
 
 static void run(void *data)
@@ -218,9 +226,10 @@ static int start_metrics(struct serve *serve)
 		flags |= MHD_USE_IPv6;
 	errno = 0;
 	serve->daemons[METRICS] = mhd.start_daemon(
-		flags, 0, NULL, NULL, on_metrics, serve, MHD_OPTION_SOCK_ADDR, at->ai_addr,
-		MHD_OPTION_CONNECTION_LIMIT, SERVE_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-		SERVE_PER_ADDRESS, MHD_OPTION_CONNECTION_TIMEOUT, SERVE_SECONDS, MHD_OPTION_END);
+		flags, 0, NULL, NULL, on_request, &serve->doors[METRICS], MHD_OPTION_SOCK_ADDR,
+		at->ai_addr, MHD_OPTION_CONNECTION_LIMIT, SERVE_CONNECTIONS,
+		MHD_OPTION_PER_IP_CONNECTION_LIMIT, SERVE_PER_ADDRESS,
+		MHD_OPTION_CONNECTION_TIMEOUT, SERVE_SECONDS, MHD_OPTION_END);
 	error = add_daemon(serve, METRICS);
 	freeaddrinfo(at);
 	return error;
@@ -287,9 +296,10 @@ static int listen_health(struct serve *serve)
 		serve->bound = true;
 		errno = 0;
 		serve->daemons[HEALTH] = mhd.start_daemon(
-			MHD_USE_EPOLL, 0, NULL, NULL, on_health, serve, MHD_OPTION_LISTEN_SOCKET,
-			fd, MHD_OPTION_CONNECTION_LIMIT, HEALTH_CONNECTIONS,
-			MHD_OPTION_CONNECTION_TIMEOUT, SERVE_SECONDS, MHD_OPTION_END);
+			MHD_USE_EPOLL, 0, NULL, NULL, on_request, &serve->doors[HEALTH],
+			MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+			HEALTH_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, SERVE_SECONDS,
+			MHD_OPTION_END);
 		error = add_daemon(serve, HEALTH);
 	}
 	if (error && !serve->daemons[HEALTH] && fd >= 0)
@@ -309,6 +319,8 @@ int serve_open(struct api *api, const struct serve_options *options, struct diag
 	if (!serve)
 		return -ENOMEM;
 	*serve = (struct serve){.api = api, .options = *options, .diag = diag, .epoll = -1};
+	serve->doors[METRICS] = (struct door){serve, &metrics_pages};
+	serve->doors[HEALTH] = (struct door){serve, &health_pages};
 	serve->timer = (struct api_timer){.run = run, .data = serve};
 	serve->again = (struct api_timer){.run = listen_again, .data = serve};
 	error = load_library(diag);

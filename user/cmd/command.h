@@ -11,8 +11,6 @@
 
 #include "model/diag.h"
 
-#define BULKHEAD_VERSION "0.1"
-
 /* COMMAND(name), in the order of the usage text. */
 #define COMMANDS(COMMAND)  \
 	COMMAND(compile)   \
@@ -33,6 +31,7 @@
 	COMMAND(engine)    \
 	COMMAND(follow)    \
 	COMMAND(probe)     \
+	COMMAND(version)   \
 	COMMAND(completion)
 
 enum exit_status {

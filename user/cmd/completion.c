@@ -37,7 +37,7 @@ static size_t find_value(const char *value)
 	return i;
 }
 
-/* Whether the value's name is a list of its possible words, such as "all|needed". */
+/* Whether the value's name is a list of its possible words, such as "isolate|admit". */
 static bool is_choice(const char *value)
 {
 	return strchr(value, '|') && islower((unsigned char)*value);

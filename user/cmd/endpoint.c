@@ -171,7 +171,7 @@ static int print_member(void *data, const struct node_member *member)
 		printf(" variation %u", member->variation);
 	if (member->ifindex)
 		printf("  %s", if_indextoname(member->ifindex, iface) ? iface : "(gone)");
-	printf("%s\n", member->added ? "  added" : member->left_out ? "  left out" : "");
+	printf("%s\n", member->added ? "  added" : "");
 	return 0;
 }
 
@@ -187,7 +187,6 @@ static int json_member(void *data, const struct node_member *member)
 	json_add_number(object, "variation", member->variation);
 	json_add_number(object, "ifindex", member->ifindex);
 	json_add_bool(object, "added", member->added);
-	json_add_bool(object, "left_out", member->left_out);
 	json_object_array_add(data, object);
 	return 0;
 }

@@ -13,7 +13,15 @@
 
 #define RECORDS "/run/bulkhead/endpoints.d"
 
-enum { KUBECONFIG_ID = PIN_ID + 1, RECORDS_ID, ONCE_ID, LISTEN_ID, HEALTH_ID, RESOLVER_ID };
+enum {
+	KUBECONFIG_ID = PIN_ID + 1,
+	RECORDS_ID,
+	ONCE_ID,
+	LISTEN_ID,
+	HEALTH_ID,
+	AUDIT_ID,
+	RESOLVER_ID,
+};
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "this node's name, else the host's"},
@@ -27,6 +35,7 @@ static const struct command_option options[] = {
 	 "~/.kube/config"},
 	{RECORDS_ID, "records", "DIR",
 	 "where the CNI plugin finds who a pod is, else " RECORDS "; \"\": nowhere"},
+	{AUDIT_ID, "audit", NULL, "drop nothing: count and report packets that policy would drop"},
 	{ONCE_ID, "once", NULL, "end when the policy that the cluster wants is in force here"},
 	{LISTEN_ID, "listen", "ADDRESS:PORT",
 	 "serve metrics of node and follower for Prometheus there: /metrics, and /healthz"},
@@ -68,6 +77,8 @@ static int run(struct call *call)
 			follow.listen = call->value;
 		else if (option == HEALTH_ID)
 			follow.health = call->value;
+		else if (option == AUDIT_ID)
+			follow.load.audit = true;
 		else
 			follow.once = true;
 	}

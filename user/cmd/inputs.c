@@ -243,6 +243,69 @@ static int no_namespace(const struct nearest *nearest, struct diag *diag)
 	return -EINVAL;
 }
 
+struct naming {
+	struct cluster *cluster;
+	char text[600];
+	const char *name;
+};
+
+static int no_policy(const struct nearest *nearest, struct diag *diag)
+{
+	char like[NEAREST_TEXT];
+
+	diag_error(diag, NULL, NULL, "--audit-policy %s: there is no such policy%s", nearest->word,
+		   nearest_print(nearest, like));
+	return -EINVAL;
+}
+
+static int intern_name(void *data)
+{
+	struct naming *naming = data;
+
+	naming->name = cluster_intern(naming->cluster, naming->text, strlen(naming->text));
+	return 0;
+}
+
+/* Returns "namespace/name" or "name" of a policy, which lives as long as the cluster; NULL: there
+ * is not enough memory. */
+static const char *full_name(struct cluster *cluster, const struct policy_object *policy)
+{
+	struct naming naming = {.cluster = cluster};
+
+	snprintf(naming.text, sizeof(naming.text), "%s%s%s", policy->ns_name ? policy->ns_name : "",
+		 policy->ns_name ? "/" : "", policy->name);
+	return memory_guarded(intern_name, &naming) ? NULL : naming.name;
+}
+
+/* Audits the policies of --audit-policy: a NetworkPolicy is NAMESPACE/NAME. */
+static int audit_policies(struct cluster *cluster, const struct inputs_audit *audit,
+			  struct diag *diag)
+{
+	int error = 0;
+
+	for (size_t i = 0; audit->enforce && i < cluster->n_policies; i++)
+		cluster->policies[i].audit = false;
+	for (size_t i = 0; i < audit->n_policies; i++) {
+		struct nearest nearest = {.word = audit->policies[i]};
+		bool found = false;
+
+		for (size_t k = 0; k < cluster->n_policies; k++) {
+			struct policy_object *policy = &cluster->policies[k];
+			const char *name = full_name(cluster, policy);
+			const bool same = name && !strcmp(name, audit->policies[i]);
+
+			if (!name)
+				return no_memory(diag);
+			policy->audit |= same;
+			found |= same;
+			nearest_try(&nearest, name);
+		}
+		if (!found)
+			error = no_policy(&nearest, diag);
+	}
+	return error;
+}
+
 static int audit_cluster(struct cluster *cluster, const struct inputs_audit *audit,
 			 struct diag *diag)
 {
@@ -295,6 +358,13 @@ static int audit_blob(struct policy *policy, const struct inputs_audit *audit, s
 	void *bytes;
 	size_t size;
 
+	if (audit->n_policies) {
+		diag_error(diag, NULL, NULL,
+			   "--audit-policy %s: a compiled file has no policies to change; compile "
+			   "its inputs with the annotation bulkhead.dev/audit",
+			   *audit->policies);
+		return -EINVAL;
+	}
 	if (error || !audit->n)
 		return error;
 	error = blob_write(policy, &bytes, &size);
@@ -344,6 +414,8 @@ static int compile_inputs(char *const *paths, int n, const struct policy *base,
 	error = inputs_cluster(paths, n, cluster, diag);
 	if (!error)
 		error = audit_cluster(cluster, audit, diag);
+	if (!error)
+		error = audit_policies(cluster, audit, diag);
 	if (!error)
 		error = compile_cluster(cluster, base, diag, policy);
 	if (objects && !error)

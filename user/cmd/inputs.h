@@ -31,14 +31,17 @@ struct inputs_base {
  */
 int inputs_policy(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
 		  struct policy **policy, struct cluster **cluster);
-/* The namespaces of --audit-namespace. */
+/* The namespaces of --audit-namespace, and the policies of --audit-policy. */
 struct inputs_audit {
 	const char *const *names;
 	size_t n;
+	const char *const *policies;
+	size_t n_policies;
 	bool workloads; /* workloads stand for their pods (input/workload.h) */
+	bool enforce; /* policies whose objects ask for audit are enforced */
 };
-/* As inputs_policy(). Audits these namespaces, whatever the objects say. Reports a namespace that
- * does not exist. */
+/* As inputs_policy(). Audits these namespaces and policies, whatever the objects say. Reports one
+ * that does not exist. */
 int inputs_audited(char *const *paths, int n, const struct inputs_base *base,
 		   const struct inputs_audit *audit, struct diag *diag, struct policy **policy,
 		   struct cluster **cluster);

@@ -62,6 +62,22 @@ static struct json_object *json_isolation(const struct policy *policy,
 	return array;
 }
 
+/* Returns what audited policies would decide: the rule, or the policies that would isolate. */
+static struct json_object *json_audit(const struct policy *policy, const struct decision *decision)
+{
+	const struct policy_range names = decision->audit->policies;
+	struct json_object *object = json_object_new_object(), *array = json_object_new_array();
+	const struct policy_rule *rule = policy_rule_by_id(policy, decision->audit->denies);
+
+	json_add_text(object, "verdict", "deny");
+	json_add_text(object, "tier", tier_name(decision->audit_tier));
+	json_add_rule(object, policy, rule);
+	for (uint32_t i = 0; i < names.n; i++)
+		json_append_text(array, policy_string(policy, policy->texts[names.at + i]));
+	json_add(object, "policies", array);
+	return object;
+}
+
 void json_add_decision(struct json_object *object, const char *key, const struct policy *policy,
 		       const struct decision *decision)
 {
@@ -75,6 +91,8 @@ void json_add_decision(struct json_object *object, const char *key, const struct
 			json_add(value, "isolated_by", json_isolation(policy, decision));
 		if (decision->own_node)
 			json_add_bool(value, "own_node", true);
+		if (decision->audit)
+			json_add(value, "audit", json_audit(policy, decision));
 	}
 	json_add(object, key, value);
 }

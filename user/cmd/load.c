@@ -22,6 +22,8 @@ struct request {
 			       * operands */
 	const char *const *audited; /* namespaces of --audit-namespace */
 	size_t n_audited;
+	const char *const *policies; /* of --audit-policy */
+	size_t n_policies;
 };
 
 static void report(const struct call *call, const struct request *request,
@@ -67,7 +69,7 @@ static int load_delta(const struct call *call, struct request *request, struct n
 	struct delta *delta = NULL;
 	int error;
 
-	if (request->n_audited || !base)
+	if (request->n_audited || request->n_policies || !base)
 		return -EOPNOTSUPP;
 	error = inputs_delta(call->operands, call->n_operands, base, diag, &delta);
 	if (!error && !delta)
@@ -87,7 +89,10 @@ static int load_delta(const struct call *call, struct request *request, struct n
 static int load_whole(const struct call *call, struct request *request, struct node_handle *handle,
 		      struct diag *diag, struct node_change *change, struct policy **policy)
 {
-	const struct inputs_audit audit = {.names = request->audited, .n = request->n_audited};
+	const struct inputs_audit audit = {.names = request->audited,
+					   .n = request->n_audited,
+					   .policies = request->policies,
+					   .n_policies = request->n_policies};
 	struct inputs_base base = {.name = "in force"};
 	struct cluster *cluster = NULL;
 	int error;
@@ -198,11 +203,11 @@ enum {
 	ROLLBACK_ID = PIN_ID + 1,
 	AUDIT_ID,
 	AUDIT_NAMESPACE_ID,
+	AUDIT_POLICY_ID,
 	NO_ADOPT_ID,
 	STAGE_ID,
 	ACTIVATE_ID,
 	SET_ID,
-	PEERS_ID,
 	FORCE_ID,
 	STATE_ID,
 	RESTORE_ID,
@@ -226,13 +231,13 @@ static const struct command_option options[] = {
 	{AUDIT_ID, "audit", NULL, "drop nothing: count and report packets that policy would drop"},
 	{AUDIT_NAMESPACE_ID, "audit-namespace", "NS",
 	 "as --audit, for this namespace only (repeatable), in this load only"},
+	{AUDIT_POLICY_ID, "audit-policy", "NAME",
+	 "this policy (repeatable) has no effect, in this load only: flows that it would deny are "
+	 "counted and reported; a NetworkPolicy is NAMESPACE/NAME"},
 	{NO_ADOPT_ID, "no-adopt", NULL,
 	 "first load: do not take over the connections that are open"},
 	{SET_ID, "set", "NAME=N",
 	 "first load: connections, timeout-tcp ... (seconds), event-rate, redirect"},
-	{PEERS_ID, "peers", "all|needed",
-	 "the endpoints of other nodes that the maps hold; else as the last load; the first load: "
-	 "all"},
 	{FORCE_ID, "force", NULL,
 	 "load although the input looks wrong: no objects, most policies gone, policies of unknown "
 	 "kinds, another node's name, endpoints missing"},
@@ -246,19 +251,9 @@ static const struct command_option options[] = {
 	{0},
 };
 
-static enum node_peers parse_peers(const struct call *call)
-{
-	if (!strcmp(call->value, "all"))
-		return NODE_PEERS_ALL;
-	if (strcmp(call->value, "needed"))
-		call_usage_error(call, "--peers is all or needed");
-	return NODE_PEERS_NEEDED;
-}
-
 struct lists {
-	const char **uplinks, **resolvers, **settings,
-		**audited; /* each option takes two arguments or one,
-			    * so none occurs more than argc times */
+	/* Each option takes two arguments or one, so none occurs more than argc times. */
+	const char **uplinks, **settings, **audited, **policies, **resolvers;
 };
 
 static void take_option(const struct call *call, int option, const struct lists *lists,
@@ -291,14 +286,14 @@ static void take_option(const struct call *call, int option, const struct lists 
 	case AUDIT_NAMESPACE_ID:
 		lists->audited[request->n_audited++] = call->value;
 		break;
+	case AUDIT_POLICY_ID:
+		lists->policies[request->n_policies++] = call->value;
+		break;
 	case NO_ADOPT_ID:
 		node->no_adopt = true;
 		break;
 	case SET_ID:
 		lists->settings[node->n_settings++] = call->value;
-		break;
-	case PEERS_ID:
-		node->peers = parse_peers(call);
 		break;
 	case FORCE_ID:
 		node->force = true;
@@ -328,13 +323,13 @@ static void check_request(const struct call *call, const struct request *request
 	if (request->restore &&
 	    (call->n_operands || request->stage || request->activate || node->name ||
 	     node->n_uplinks || node->n_resolvers || node->n_settings || node->audit ||
-	     request->n_audited || node->peers))
+	     request->n_audited || request->n_policies))
 		call_usage_error(call,
 				 "--restore loads the policy that was kept, and takes no INPUT");
 	if (request->restore && !request->state)
 		call_usage_error(call, "--restore with --pin needs --state FOLDER");
 	if (request->activate &&
-	    (call->n_operands || request->stage || request->n_audited || node->peers))
+	    (call->n_operands || request->stage || request->n_audited || request->n_policies))
 		call_usage_error(call,
 				 "--activate takes no INPUT: it puts the staged policy in force");
 	if (!call->n_operands && !request->activate && !request->restore)
@@ -343,8 +338,8 @@ static void check_request(const struct call *call, const struct request *request
 
 static int run(struct call *call)
 {
-	const char **arguments = calloc(call->argc, 4 * sizeof(*arguments));
-	struct lists lists = {arguments, arguments, arguments, arguments};
+	const char **arguments = calloc(call->argc, 5 * sizeof(*arguments));
+	struct lists lists = {arguments, arguments, arguments, arguments, arguments};
 	struct request request = {0};
 	int option, status;
 
@@ -352,11 +347,13 @@ static int run(struct call *call)
 		return status_of(-ENOMEM);
 	lists.settings += call->argc;
 	lists.audited += 2 * call->argc;
-	lists.resolvers += 3 * call->argc;
+	lists.policies += 3 * call->argc;
+	lists.resolvers += 4 * call->argc;
 	request.node.uplinks = lists.uplinks;
 	request.node.resolvers = lists.resolvers;
 	request.node.settings = lists.settings;
 	request.audited = lists.audited;
+	request.policies = lists.policies;
 	while ((option = call_option(call)) != -1)
 		take_option(call, option, &lists, &request);
 	request.state = kept_dir(request.node.pin, request.state);

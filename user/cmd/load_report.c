@@ -73,6 +73,17 @@ static void print_opened(const struct node_effect *effect, bool audited)
 		printf(" and %zu more", n - NAMES_MAX);
 }
 
+static void print_audits(const struct node_effect *effect)
+{
+	if (!effect->n_audits)
+		return;
+	printf(", %zu policies newly audited:", effect->n_audits);
+	for (size_t i = 0; i < effect->n_audits && i < NAMES_MAX; i++)
+		printf("%s %s", i ? "," : "", effect->audits[i]);
+	if (effect->n_audits > NAMES_MAX)
+		printf(" and %zu more", effect->n_audits - NAMES_MAX);
+}
+
 static void print_in_force(enum load_kind kind, const struct node_change *change)
 {
 	if (kind == LOAD_ACTIVATED)
@@ -88,16 +99,13 @@ static void print_in_force(enum load_kind kind, const struct node_change *change
 	if (change->effect) {
 		print_opened(change->effect, false);
 		print_opened(change->effect, true);
+		print_audits(change->effect);
 	}
 	printf("\n");
 	if (change->adopted)
 		printf("%u open connections taken over\n", change->adopted);
 	if (change->replaced)
 		printf("the programs were replaced\n");
-	if (change->needs.part)
-		printf("%u of %u endpoints, %u of %u segments are needed here\n",
-		       change->needs.endpoints, change->needs.of_endpoints, change->needs.segments,
-		       change->needs.of_segments);
 }
 
 /* Prints every name, and the number of map writes. */
@@ -109,6 +117,8 @@ static void print_verbose(const struct node_change *change)
 		printf("policy %s is new\n", effect->added[i]);
 	for (size_t i = 0; effect && i < effect->n_deleted; i++)
 		printf("policy %s is deleted\n", effect->deleted[i]);
+	for (size_t i = 0; effect && i < effect->n_audits; i++)
+		printf("policy %s is audited only\n", effect->audits[i]);
 	for (size_t i = 0; effect && i < effect->n_opened; i++) {
 		const struct node_opened *opened = &effect->opened[i];
 
@@ -119,17 +129,6 @@ static void print_verbose(const struct node_change *change)
 			printf("endpoint %s is audited only\n", opened->name);
 	}
 	printf("%" PRIu64 " map writes\n", change->map_writes);
-}
-
-static struct json_object *json_needs(const struct node_needs *needs)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_number(object, "endpoints", needs->endpoints);
-	json_add_number(object, "of_endpoints", needs->of_endpoints);
-	json_add_number(object, "segments", needs->segments);
-	json_add_number(object, "of_segments", needs->of_segments);
-	return object;
 }
 
 static struct json_object *json_names(char *const *names, size_t n)
@@ -160,6 +159,7 @@ static void add_effect(struct json_object *root, const struct node_effect *effec
 	json_add_number(root, "policies_before", effect->policies_before);
 	json_add(root, "policies_added", json_names(effect->added, effect->n_added));
 	json_add(root, "policies_deleted", json_names(effect->deleted, effect->n_deleted));
+	json_add(root, "policies_newly_audited", json_names(effect->audits, effect->n_audits));
 	json_add_number(root, "endpoints_before", effect->endpoints_before);
 	json_add_number(isolated, "ingress", effect->isolated[INGRESS]);
 	json_add_number(isolated, "egress", effect->isolated[EGRESS]);
@@ -187,8 +187,6 @@ static void print_json(const struct call *call, const struct node_change *change
 	json_add_number(root, "ports", change->ports);
 	json_add_number(root, "adopted", change->adopted);
 	json_add_bool(root, "programs_replaced", change->replaced);
-	if (change->needs.part)
-		json_add(root, "needed", json_needs(&change->needs));
 	json_add_number(root, "map_writes", change->map_writes);
 	json_print(root, call->pretty);
 }

@@ -15,6 +15,7 @@
 #include "model/memory.h"
 #include "node/node.h"
 #include "cni/cni.h"
+#include "version.h"
 
 #define COMMAND_ENTRY(name) &command_##name,
 const struct command *const commands[] = {COMMANDS(COMMAND_ENTRY) NULL};

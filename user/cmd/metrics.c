@@ -21,6 +21,7 @@
 #include "maps/counter.h"
 #include "maps/iface.h"
 #include "maps/rule_hit.h"
+#include "version.h"
 
 /* Default of --policies and --namespaces: so many policies and namespaces have series of their
  * own. */
@@ -177,12 +178,14 @@ static int list_policies(struct hits *hits)
 static int add_hits(void *data, const void *key, const void *value)
 {
 	const struct bh_rule_hit *hit = value;
+	const struct policy_audit *audit;
 	const struct policy_rule *rule;
 	struct hits *hits = data;
 	uint32_t id;
 
 	memcpy(&id, key, sizeof(id));
-	rule = policy_rule_by_id(hits->policy, id);
+	audit = policy_audit_by_id(hits->policy, id);
+	rule = policy_rule_by_id(hits->policy, audit ? bh_verdict_rule(audit->decides) : id);
 	for (int cpu = 0; rule && cpu < live_cpus(); cpu++)
 		hits->at[hits->by_rule[rule - hits->policy->rules]].hits += hit[cpu].count;
 	return 0;
@@ -366,6 +369,9 @@ static int report_all(struct metrics *metrics)
 	report_generations(metrics);
 	gauge(metrics, "policies", "Policy objects of the policy in force.",
 	      metrics->status->policies);
+	gauge(metrics, "policies_audited",
+	      "Policy objects of the policy in force that are only audited.",
+	      metrics->status->policies_audited);
 	report_interfaces(metrics);
 	report_maps(metrics);
 	report_connections(metrics);
@@ -374,7 +380,9 @@ static int report_all(struct metrics *metrics)
 		error = metrics_drops(metrics);
 	if (!error)
 		error = metrics_dns(metrics);
-	return error ? error : report_policies(metrics);
+	if (!error)
+		error = report_policies(metrics);
+	return error ? error : metrics_audits(metrics);
 }
 
 /* Reads the maps and writes all families to @to. */

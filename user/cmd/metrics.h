@@ -43,4 +43,7 @@ int metrics_drops(const struct metrics *metrics);
 /* Prints what became of DNS messages. Returns 0 or -errno, not reported. */
 int metrics_dns(const struct metrics *metrics);
 
+/* metrics_audit.c: writes what audited policies would have denied. Returns 0 or -errno. */
+int metrics_audits(const struct metrics *metrics);
+
 #endif

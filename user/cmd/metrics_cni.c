@@ -37,6 +37,13 @@ static void put_calls(FILE *to, const struct cni_counts *counts)
 			"bulkhead_cni_calls_total{command=\"%s\",result=\"failed\"} %" PRIu64 "\n",
 			command, counts->calls[i].failed);
 	}
+	put_family(to, "seconds", "histogram", "Time that a call took.");
+	for (size_t i = 0; i < CNI_COMMANDS; i++) {
+		char label[32];
+
+		snprintf(label, sizeof(label), "command=\"%s\"", lower(cni_command_names[i], text));
+		histogram_write(to, "cni_seconds", label, &counts->took[i]);
+	}
 	put_family(to, "seconds_total", "counter", "Time that these calls took.");
 	for (size_t i = 0; i < CNI_COMMANDS; i++)
 		fprintf(to, "bulkhead_cni_seconds_total{command=\"%s\"} %.6f\n",

@@ -282,6 +282,9 @@ static int print_to_file(struct json_object *policies, char path[PATH_MAX])
 	return 0;
 }
 
+/* Policies that are only audited count: what they would deny is to be allowed. */
+static const struct inputs_audit enforced = {.workloads = true, .enforce = true};
+
 /* Compiles the inputs together with the new policies, and compares the result with the policy
  * before. */
 static int check(const struct call *call, const struct work *work, struct json_object *policies)
@@ -295,7 +298,8 @@ static int check(const struct call *call, const struct work *work, struct json_o
 	if (!error) {
 		memcpy(paths, call->operands, call->n_operands * sizeof(*paths));
 		paths[call->n_operands] = path;
-		error = inputs_policy(paths, call->n_operands + 1, NULL, &diag, &wider, NULL);
+		error = inputs_audited(paths, call->n_operands + 1, NULL, &enforced, &diag, &wider,
+				       NULL);
 		unlink(path);
 	}
 	if (!error)
@@ -347,8 +351,8 @@ static int recommend(const struct call *call, struct work *work)
 	struct diag diag = command_diag();
 	int error, status;
 
-	error = inputs_policy(call->operands, call->n_operands, NULL, &diag, &work->policy,
-			      &work->cluster);
+	error = inputs_audited(call->operands, call->n_operands, NULL, &enforced, &diag,
+			       &work->policy, &work->cluster);
 	if (error)
 		return status_of(error);
 	if (!work->cluster) {

@@ -33,6 +33,48 @@ static int add_hits(void *data, const void *key, const void *value)
 	return 0;
 }
 
+/* Counts what was counted for an audit record: for the verdict without the audited policies, and
+ * for the rule that would deny. */
+static void count_audits(const struct policy *policy, struct hits *hits)
+{
+	for (size_t i = 0; i < policy->n_audits; i++) {
+		const struct policy_audit *audit = &policy->audits[i];
+		const uint32_t rule = bh_verdict_rule(audit->decides);
+		const uint64_t count = audit->id < hits->n ? hits->counts[audit->id] : 0;
+
+		if (rule || !bh_verdict_allow(audit->decides))
+			hits->counts[rule] += count;
+		if (audit->denies)
+			hits->counts[audit->denies] += count;
+	}
+}
+
+/* Returns how often the isolation of an audited policy would have denied. */
+static uint64_t count_audited(const struct policy *policy, const char *name,
+			      const struct hits *hits)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < policy->n_audits; i++) {
+		const struct policy_audit *audit = &policy->audits[i];
+
+		for (uint32_t k = 0; k < audit->policies.n; k++)
+			if (!audit->denies && audit->id < hits->n &&
+			    !strcmp(policy_string(policy, policy->texts[audit->policies.at + k]),
+				    name))
+				count += hits->counts[audit->id];
+	}
+	return count;
+}
+
+static void count_audited_isolations(const struct policy *policy, struct hits *hits)
+{
+	for (size_t i = 0; i < policy->n_isolations; i++)
+		if (policy->isolations[i].flags & POLICY_AUDIT)
+			hits->isolated[i] = count_audited(
+				policy, policy_string(policy, policy->isolations[i].policy), hits);
+}
+
 /* How often each interface's endpoint was denied because no rule allowed the packet. */
 struct denied {
 	uint32_t ifindex;
@@ -148,6 +190,21 @@ struct meant {
 	bool *isolations; /* by index of the policy's isolations */
 };
 
+/* Notes the rule, or the isolations, of audited policies that would deny. */
+static void note_audit(const struct policy *policy, const struct policy_audit *audit,
+		       struct meant *meant)
+{
+	if (audit->denies) {
+		meant->rules[audit->denies] = true;
+		return;
+	}
+	for (uint32_t k = 0; k < audit->policies.n; k++)
+		for (size_t i = 0; i < policy->n_isolations; i++)
+			if (!strcmp(policy_string(policy, policy->texts[audit->policies.at + k]),
+				    policy_string(policy, policy->isolations[i].policy)))
+				meant->isolations[i] = true;
+}
+
 static void note_verdicts(const struct show *show, const struct verdicts *verdicts,
 			  struct meant *meant)
 {
@@ -155,7 +212,9 @@ static void note_verdicts(const struct show *show, const struct verdicts *verdic
 
 	for (size_t i = 0; i < verdicts->n; i++) {
 		uint32_t first = verdicts_at(verdicts, i)->start, end = VERDICTS_END;
-		uint32_t rule = bh_verdict_rule(verdicts_at(verdicts, i)->verdict);
+		const uint32_t verdict = verdicts_at(verdicts, i)->verdict;
+		const struct policy_rule *rule = policy_rule_of(show->policy, verdict);
+		const struct policy_audit *audit = policy_audit_of(show->policy, verdict);
 		bool here = !filter->n_ports;
 
 		if (i + 1 < verdicts->n)
@@ -165,8 +224,10 @@ static void note_verdicts(const struct show *show, const struct verdicts *verdic
 
 			here = point >= first && point < end;
 		}
-		if (here && rule < show->policy->next_rule)
-			meant->rules[rule] = true;
+		if (here && rule)
+			meant->rules[rule->id] = true;
+		if (here && audit)
+			note_audit(show->policy, audit, meant);
 	}
 }
 
@@ -249,6 +310,7 @@ static struct json_object *json_rule(const struct show *show, const struct polic
 	json_add_text(object, "tier", tier_name(rule->tier));
 	json_add_text(object, "direction", rule->direction == INGRESS ? "ingress" : "egress");
 	json_add_text(object, "action", actions[rule->action]);
+	json_add_bool(object, "audited", rule->flags & POLICY_AUDIT);
 	json_add_rule(object, show->policy, rule);
 	if (hits->counts)
 		json_add_number(object, "hits", hits->counts[rule->id]);
@@ -272,10 +334,13 @@ static void add_row(struct columns *columns, uint32_t id, enum tier tier, const 
 static void add_rule(struct columns *columns, const struct policy *policy,
 		     const struct policy_rule *rule, const struct hits *hits)
 {
-	char text[DECISION_TEXT];
+	char text[DECISION_TEXT + 16];
 
+	rule_print(policy, rule, text, DECISION_TEXT);
+	if (rule->flags & POLICY_AUDIT)
+		strcat(text, " (audited)");
 	add_row(columns, rule->id, rule->tier, rule->direction == INGRESS ? "ingress" : "egress",
-		actions[rule->action], hits, rule_print(policy, rule, text, sizeof(text)));
+		actions[rule->action], hits, text);
 }
 
 static struct json_object *json_isolation(const struct policy *policy, size_t index,
@@ -287,6 +352,7 @@ static struct json_object *json_isolation(const struct policy *policy, size_t in
 	json_add_text(object, "policy", policy_string(policy, isolation->policy));
 	json_add_bool(object, "ingress", isolation->directions >> INGRESS & 1);
 	json_add_bool(object, "egress", isolation->directions >> EGRESS & 1);
+	json_add_bool(object, "audited", isolation->flags & POLICY_AUDIT);
 	if (hits->isolated)
 		json_add_number(object, "hits", hits->isolated[index]);
 	return object;
@@ -322,7 +388,7 @@ static void add_isolations(struct columns *columns, const struct policy *policy,
 		[1 << EGRESS] = "egress",
 		[1 << INGRESS | 1 << EGRESS] = "both",
 	};
-	char name[DECISION_TEXT], text[DECISION_TEXT + 16], amount[AMOUNT_TEXT];
+	char name[DECISION_TEXT], text[DECISION_TEXT + 32], amount[AMOUNT_TEXT];
 
 	add_row(columns, 0, TIER_NETWORK_POLICY, "", actions[ACTION_DENY], hits,
 		"isolation: no rule allows");
@@ -332,7 +398,10 @@ static void add_isolations(struct columns *columns, const struct policy *policy,
 		if (meant->isolations && !meant->isolations[i])
 			continue;
 		name_print(policy_string(policy, isolation->policy), name, sizeof(name));
-		snprintf(text, sizeof(text), "isolated by %s", name);
+		snprintf(text, sizeof(text),
+			 isolation->flags & POLICY_AUDIT ? "%s would isolate (audited)"
+							 : "isolated by %s",
+			 name);
 		columns_add(columns, "");
 		columns_add(columns, "");
 		columns_add(columns, directions[isolation->directions]);
@@ -393,6 +462,10 @@ int show_rules(const struct show *show)
 		error = hits.counts ? live_each(live, "rule_hits", add_hits, &hits) : -ENOMEM;
 		if (!error)
 			error = count_isolations(live, show->policy, &hits);
+		if (!error) {
+			count_audited_isolations(show->policy, &hits);
+			count_audits(show->policy, &hits);
+		}
 		if (error)
 			command_error("cannot read the rules' hits: %s", strerror(-error));
 	}

@@ -304,8 +304,12 @@ static void print_summary(const struct node_status *status)
 	       policy->generation, policy->lineage, age_print(status->loaded, age));
 	if (status->staged)
 		printf("policy %u is staged\n", status->policy_generation.installed);
-	printf("%u policies, %zu endpoints guarded, %u isolated at ingress, %u at egress, ",
-	       status->policies, endpoints, status->isolated[INGRESS], status->isolated[EGRESS]);
+	printf("%u policies, ", status->policies);
+	if (status->policies_audited)
+		printf("%s%u of them audited only%s, ", paint_on(PAINT_WARN),
+		       status->policies_audited, paint_off());
+	printf("%zu endpoints guarded, %u isolated at ingress, %u at egress, ", endpoints,
+	       status->isolated[INGRESS], status->isolated[EGRESS]);
 	if (status->audited)
 		printf("%s%u in audit%s, ", paint_on(PAINT_WARN), status->audited, paint_off());
 	printf("%zu uplinks\n", uplinks);
@@ -358,8 +362,7 @@ static int compare_maps(const void *a, const void *b)
 /* Prints the fullest maps, with @verbose all in their own order. */
 static void print_maps(const struct node_status *status, bool verbose)
 {
-	printf("maps%s:\n",
-	       status->part ? ", with the part of the policy that this node needs" : "");
+	puts("maps:");
 	if (!verbose)
 		qsort(status->maps, status->n_maps, sizeof(*status->maps), compare_maps);
 	for (size_t i = 0; i < status->n_maps && (verbose || i < MAPS_MAX); i++)
@@ -518,13 +521,13 @@ static void print_json(const struct node_status *status, bool pretty)
 	json_add_bool(root, "loaded", policy);
 	if (policy) {
 		json_add_text(root, "node", status->node);
-		json_add_text(root, "peers", status->part ? "needed" : "all");
 		json_add_number(root, "abi", status->abi);
 		json_add_number(root, "generation", status->generation);
 		json_add_number(root, "loaded", status->loaded);
 		json_add_number(root, "policies", status->policies);
 		json_add(root, "isolated", isolated_json(status));
 		json_add_number(root, "audited", status->audited);
+		json_add_number(root, "policies_audited", status->policies_audited);
 		json_add_bool(root, "elsewhere", status->elsewhere);
 		json_add_bool(root, "own_programs", status->own_programs);
 		json_add(root, "policy_generation", generations_json(&status->policy_generation));

@@ -59,7 +59,7 @@ bool trace_tables_read(const struct view *view, const struct flow *flow, enum di
 		return true;
 	verdict = verdict_at(&tables->verdicts, bh_point(flow->protocol, flow->port));
 	return bh_verdict_allow(verdict) == decision->allow &&
-	       policy_rule_by_id(view->policy, bh_verdict_rule(verdict)) == decision->rule;
+	       policy_rule_of(view->policy, verdict) == decision->rule;
 }
 
 static struct decision decision_at(const struct trace_tables *tables, uint32_t verdict)

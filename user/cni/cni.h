@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/histogram.h"
 #include "model/diag.h"
 
 #define CNI_NAME "bulkhead-cni" /* the program's name, and `type` in a configuration */
@@ -71,6 +72,9 @@ struct cni_counts {
 		uint64_t done, failed, microseconds;
 	} calls[CNI_COMMANDS];
 	uint64_t attached[CNI_SOURCES]; /* attached now, by source */
+	/* Behind the rest: a file of an older command lacks it, and the rest of that file still
+	 * counts. */
+	struct histogram took[CNI_COMMANDS];
 };
 /* Reads the counts. @state NULL: CNI_STATE. Returns false where the plugin never ran. */
 bool cni_count(const char *state, struct cni_counts *counts);

@@ -49,6 +49,7 @@ void counts_add(const struct cni_call *call, uint64_t microseconds)
 			   1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&counts->calls[call->command].microseconds, microseconds,
 			   __ATOMIC_RELAXED);
+	histogram_add(&counts->took[call->command], microseconds);
 }
 
 static int count_one(void *counts, struct attachment *attachment)

@@ -59,7 +59,7 @@ static void put_rule(bytes_t *bytes, const struct rule *rule)
 static void put_policy(bytes_t *bytes, const struct policy_object *policy)
 {
 	bytes_string(bytes, policy->name);
-	bytes_number(bytes, policy->kind << 8 | policy->tier);
+	bytes_number(bytes, (uint32_t)policy->audit << 16 | policy->kind << 8 | policy->tier);
 	bytes_number(bytes, policy->priority);
 	put_selector(bytes, &policy->namespaces);
 	put_selector(bytes, &policy->pods);

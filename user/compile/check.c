@@ -52,15 +52,25 @@ static bool is_prefix(const struct address *address, uint32_t length)
 	return !memcmp(&masked, address, sizeof(masked));
 }
 
+/* Returns true if the ID is 0, or that of a rule which decides so. */
+static bool decides(const struct check *check, uint32_t id, uint32_t tier, enum action action)
+{
+	const struct policy_rule *rule = policy_rule_by_id(check->policy, id);
+
+	return !id || (rule && rule->tier == (uint8_t)tier && rule->action == (uint8_t)action);
+}
+
 static bool is_verdict(const struct check *check, uint32_t verdict)
 {
-	const struct policy_rule *rule;
+	const enum action action = bh_verdict_allow(verdict) ? ACTION_ALLOW : ACTION_DENY;
+	const uint32_t tier = bh_verdict_audit(verdict);
+	const struct policy_audit *audit;
 
-	if (!bh_verdict_rule(verdict))
-		return true;
-	rule = policy_rule_by_id(check->policy, bh_verdict_rule(verdict));
-	return rule && rule->tier == (uint8_t)bh_verdict_tier(verdict) &&
-	       rule->action == (bh_verdict_allow(verdict) ? ACTION_ALLOW : ACTION_DENY);
+	if (!tier)
+		return decides(check, bh_verdict_rule(verdict), bh_verdict_tier(verdict), action);
+	audit = policy_audit_of(check->policy, verdict);
+	return audit && !((audit->decides ^ verdict) & ~(BH_RULE_MAX | 3u << BH_AUDIT_SHIFT)) &&
+	       decides(check, audit->denies, tier - 1, ACTION_DENY);
 }
 
 /* Whether a list begins at 0 and ascends. */
@@ -195,7 +205,7 @@ static const char *check_rule(struct check *check, size_t i)
 {
 	const struct policy_rule *rule = &check->policy->rules[i];
 
-	if (!rule->id || rule->id > BH_RULE_MAX || rule->id >= check->policy->next_rule)
+	if (!rule->id || rule->id >= BH_RULE_LOCAL || rule->id >= check->policy->next_rule)
 		return "ID out of range";
 	if (i && rule[-1].id >= rule->id)
 		return "out of order";
@@ -204,6 +214,27 @@ static const char *check_rule(struct check *check, size_t i)
 	if (rule->direction > EGRESS || rule->tier > TIER_BASELINE || rule->action > ACTION_PASS ||
 	    rule->kind > POLICY_BASELINE_ADMIN)
 		return "no such direction, tier, action or kind";
+	return rule->flags & ~POLICY_AUDIT ? "unknown flags" : NULL;
+}
+
+static const char *check_audit(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const struct policy_audit *audit = &policy->audits[i];
+
+	if (!audit->id || audit->id > BH_RULE_MAX ||
+	    (audit->id < BH_RULE_LOCAL && audit->id >= policy->next_rule))
+		return "ID out of range";
+	if (i && audit[-1].id >= audit->id)
+		return "out of order";
+	if (bh_verdict_audit(audit->decides) || !is_verdict(check, audit->decides) ||
+	    (audit->denies && !policy_rule_by_id(policy, audit->denies)))
+		return "no such verdict or rule";
+	if (!audit->policies.n || !in_table(audit->policies, policy->n_texts))
+		return "no policies";
+	for (uint32_t k = 0; k < audit->policies.n; k++)
+		if (!is_name(check, policy->texts[audit->policies.at + k]))
+			return "no name";
 	return NULL;
 }
 
@@ -268,6 +299,8 @@ static const char *check_given(struct check *check, size_t i)
 	if (given->kind > POLICY_BASELINE_ADMIN || given->tier > TIER_BASELINE ||
 	    given->applies >> (EGRESS + 1) || given->isolates >> (EGRESS + 1))
 		return "no such kind, tier or directions";
+	if (given->flags & ~POLICY_AUDIT)
+		return "unknown flags";
 	if (!are_requirements(check, given->namespaces) || !are_requirements(check, given->pods))
 		return "no such requirements";
 	return in_table(given->rules[INGRESS], policy->n_given_rules) &&
@@ -286,6 +319,8 @@ static const char *check_isolation(struct check *check, size_t i)
 		return "out of order";
 	if (isolation->matcher >= check->policy->n_matchers)
 		return "no such matcher";
+	if (isolation->flags & ~POLICY_AUDIT)
+		return "unknown flags";
 	return isolation->directions && !(isolation->directions >> (EGRESS + 1))
 		       ? NULL
 		       : "no such directions";
@@ -439,15 +474,17 @@ static const char *check_segment(struct check *check, size_t i)
 {
 	const struct policy *policy = check->policy;
 	const struct policy_segment *segment = &policy->segments[i];
-	uint32_t selected =
-		BH_SEGMENT_POLICY(INGRESS) | BH_SEGMENT_POLICY(EGRESS) | BH_SEGMENT_DOMAINS;
+	const uint32_t selected = BH_SEGMENT_POLICY(INGRESS) | BH_SEGMENT_POLICY(EGRESS);
+	const uint32_t audited = BH_SEGMENT_AUDITED(INGRESS) | BH_SEGMENT_AUDITED(EGRESS);
 
 	if (!segment->id || segment->id >= policy->next_segment || i >= BH_SLOT_MAX)
 		return "ID out of range";
 	if (i && segment[-1].id >= segment->id)
 		return "out of order";
-	if (segment->pad || segment->flags & ~(BH_SEGMENT_EXTERNAL | selected) ||
-	    (segment->flags & BH_SEGMENT_EXTERNAL && segment->flags & selected))
+	if (segment->pad ||
+	    segment->flags & ~(BH_SEGMENT_EXTERNAL | BH_SEGMENT_DOMAINS | selected | audited) ||
+	    (segment->flags & BH_SEGMENT_EXTERNAL && segment->flags & selected) ||
+	    (segment->flags & audited) >> 2 & ~segment->flags)
 		return "unknown flags";
 	if (!segment->create_generation || segment->create_generation > policy->generation ||
 	    (segment->delete_generation &&
@@ -792,6 +829,7 @@ static const struct {
 	CHECK(namespaces, check_namespace),
 	CHECK(nodes, check_node),
 	CHECK(rules, check_rule),
+	CHECK(audits, check_audit),
 	CHECK(given_ports, check_given_port),
 	CHECK(given_peers, check_given_peer),
 	CHECK(given_rules, check_given_rule),

@@ -55,7 +55,8 @@ void compiler_free(struct compiler *c)
 	struct intern *interns[] = {&c->matcher_bytes, &c->rule_keys,	   &c->sets,
 				    &c->names,	       &c->port_names,	   &c->resolutions,
 				    &c->segment_bytes, &c->peer_bytes,	   &c->subject_bytes,
-				    &c->rule_lists,    &c->interval_bytes, &c->needs};
+				    &c->rule_lists,    &c->interval_bytes, &c->needs,
+				    &c->audit_bytes};
 
 	for (size_t i = 0; i < sizeof(interns) / sizeof(*interns); i++)
 		intern_free(interns[i]);
@@ -78,6 +79,7 @@ void compiler_free(struct compiler *c)
 	array_free(&c->addresses);
 	array_free(&c->peers);
 	array_free(&c->subjects);
+	array_free(&c->audits);
 	array_free(&c->verdicts);
 	array_free(&c->common_pairs);
 	array_free(&c->intervals);

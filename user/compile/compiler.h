@@ -9,6 +9,7 @@
  *   segments.c  equal lists → segments, their classes as subject and as peer
  *   domains.c   regions × subjects' domain names → the segments of learned addresses
  *   ports.c     matching rules → one verdict a port
+ *   audit.c     what policies that are only audited would deny
  *   reach.c     subjects × peers → the pairs that differ from the fallback
  *   tables.c    segments and pairs → the tables of struct policy
  *   services.c  Services, EndpointSlices and endpoints → the Services' tables
@@ -113,7 +114,8 @@ struct peer_class {
 struct subject {
 	struct policy_key key;
 	enum direction direction;
-	bool isolated;
+	bool enforced; /* a policy that is not only audited selects it */
+	uint32_t isolation; /* as isolation_of() returns it */
 	uint32_t common; /* number of the common part; of a common part: its own number */
 	uint32_t rules; /* set of rule numbers: the common rules; of a whole, the rules with
 			 * `own` matchers */
@@ -124,6 +126,14 @@ struct subject {
 	bool domains; /* common part: egress rules of it use domain names */
 	uint32_t id; /* 0: none of its rules lists peers */
 	bool left_out; /* a policy of it is over a budget: its pairs are not complete */
+};
+
+/* An audit record (struct policy_audit). */
+struct audit {
+	uint32_t id;
+	uint32_t decides; /* verdict word without them */
+	uint32_t denies; /* ID of the audited rule that would deny; 0: they would isolate */
+	uint32_t policies; /* set of audited policies, as indexes of the cluster's */
 };
 
 /* The verdict at each point of the number line, where a certain list of rules matches. */
@@ -193,7 +203,9 @@ struct compiler {
 	struct intern subject_bytes;
 	ARRAY(struct subject) subjects;
 
-	struct intern rule_lists;
+	struct intern audit_bytes;
+	ARRAY(struct audit) audits;
+	struct intern rule_lists; /* isolation_of(), then rules */
 	ARRAY(struct verdict_list) verdicts;
 	ARRAY(struct common_pair) common_pairs;
 	struct intern interval_bytes;
@@ -253,12 +265,38 @@ void segments_place(struct compiler *c);
 /* domains.c: adds the segments of addresses that are learned by a name, after the regions'. */
 void domains_build(struct compiler *c);
 
+/*
+ * Who isolates a subject in a direction, in one number: bit 0 if a policy or the namespace does,
+ * and above it 1 + the set of the audited policies that would, as indexes of the cluster's
+ * policies; 0: none would. @audited: these indexes, which are sorted.
+ */
+uint32_t isolation_of(struct compiler *c, bool isolated, numbers_t *audited);
+
+static inline bool isolation_enforced(uint32_t isolation)
+{
+	return isolation & 1;
+}
+
+static inline bool isolation_audited(uint32_t isolation)
+{
+	return isolation >> 1;
+}
+
+/* Appends the names of the audited policies to a key; nothing if there are none. */
+void isolation_put(struct compiler *c, bytes_t *bytes, uint32_t isolation);
+
+/* Returns @verdict, of the enforced policies, with an audit record where @would denies for want of
+ * enforcement only. @would: the verdict of all policies; @rule: the rule that decides it, or
+ * UINT32_MAX. */
+uint32_t audit_verdict(struct compiler *c, uint32_t isolation, uint32_t verdict, uint32_t would,
+		       uint32_t rule);
+
 /* Returns the verdict list where exactly @rules (numbers, ascending) match a subject; INTERN_NONE:
- * a policy of the rules is over a budget. */
-uint32_t ports_collapse(struct compiler *c, bool isolated, const uint32_t *rules, size_t n);
+ * a policy of the rules is over a budget. @isolation: as isolation_of() returns it. */
+uint32_t ports_collapse(struct compiler *c, uint32_t isolation, const uint32_t *rules, size_t n);
 /* Returns the rules of a verdict list that can decide. */
 const uint32_t *ports_rules(const struct compiler *c, uint32_t verdicts, size_t *n);
-struct policy_key ports_list_key(const struct compiler *c, uint32_t rule_list);
+struct policy_key ports_list_key(struct compiler *c, uint32_t rule_list);
 struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32_t resolution);
 
 /* Reads the next {name, protocol, port} of a resolution from *@offset on. Returns false at its
@@ -278,6 +316,11 @@ uint32_t lineage_class(struct lineage *lineage, const struct policy_key *key);
 uint32_t lineage_list(struct lineage *lineage, const struct policy_key *key);
 uint32_t lineage_resolution(struct lineage *lineage, const struct policy_key *key);
 uint32_t lineage_rule(struct lineage *lineage, const struct plain_rule *rule);
+/* @names: of the audited policies, one after another, each with its NUL. */
+uint32_t lineage_audit(struct lineage *lineage, const struct audit *audit, const bytes_t *names);
+/* Makes new IDs of audit records begin in the range of a node's own, behind those of @before (NULL:
+ * none). */
+void lineage_extends(struct lineage *lineage, const struct policy *before);
 uint32_t lineage_segment(struct lineage *lineage, const struct policy_key *key,
 			 const struct policy_segment **old); /* NULL: the segment is new */
 /* Returns an ID for a segment that replaces the base's of the same key. */

@@ -46,6 +46,7 @@ static const struct key_part keys[] = {
 	BY(domains, class),
 	BY(domains, from),
 	BY(rules, id),
+	BY(audits, id),
 	BY(given, ns),
 	BY(given, name),
 	BY(given, kind),
@@ -92,7 +93,8 @@ static const enum blob_table order[] = {
 	BLOB_TABLE_addresses,	  BLOB_TABLE_prefixes,	    BLOB_TABLE_pairs,
 	BLOB_TABLE_named,	  BLOB_TABLE_by_namespace,  BLOB_TABLE_by_matchers,
 	BLOB_TABLE_services,	  BLOB_TABLE_service_ports, BLOB_TABLE_frontends,
-	BLOB_TABLE_service_cidrs, BLOB_TABLE_resolvers,	    BLOB_TABLE_domains,
+	BLOB_TABLE_service_cidrs, BLOB_TABLE_audits,	    BLOB_TABLE_resolvers,
+	BLOB_TABLE_domains,
 };
 
 struct writer {

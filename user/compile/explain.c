@@ -121,6 +121,8 @@ static bool walk_ordered(struct walk *walk, enum tier tier)
 		if (policy->tier != tier)
 			continue;
 		outcome = ask_ordered_policy(walk, policy);
+		if (outcome == EXPLAIN_SELECTS && policy->audit)
+			outcome = EXPLAIN_AUDITED;
 		add_step(walk, tier, policy, NULL, outcome);
 		if (outcome != EXPLAIN_SELECTS)
 			continue;
@@ -154,7 +156,8 @@ static bool add_network_policies(const struct walk *walk, objects_t *objects)
 		    strcmp(policy->ns_name, walk->subject->ns_name))
 			continue;
 		array_push(objects, policy);
-		isolates |= policy->isolates[walk->direction] && selects(walk, policy);
+		isolates |= policy->isolates[walk->direction] && !policy->audit &&
+			    selects(walk, policy);
 	}
 	/* Of several policies that allow a flow, the first by name counts as the one that
 	 * decides. */
@@ -169,6 +172,8 @@ static enum explain_outcome ask_network_policy(const struct walk *walk,
 		return EXPLAIN_NOT_SELECTED;
 	if (!policy->applies[walk->direction])
 		return EXPLAIN_OTHER_DIRECTION;
+	if (policy->audit)
+		return EXPLAIN_AUDITED;
 	return policy->isolates[walk->direction] ? EXPLAIN_ISOLATES : EXPLAIN_SELECTS;
 }
 
@@ -327,6 +332,7 @@ static const char *const outcome_texts[] = {
 	[EXPLAIN_OTHER_DIRECTION] = "selects, but not in this direction",
 	[EXPLAIN_SELECTS] = "selects",
 	[EXPLAIN_ISOLATES] = "isolates",
+	[EXPLAIN_AUDITED] = "selects, and is audited only",
 	[EXPLAIN_NO_PEER] = "peer does not match",
 	[EXPLAIN_NO_PORT] = "port does not match",
 	[EXPLAIN_EMPTY] = "has an empty peer or port: allows nothing",

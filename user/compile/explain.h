@@ -15,6 +15,7 @@ enum explain_outcome {
 	EXPLAIN_OTHER_DIRECTION, /* it selects the endpoint, but has no rules for this direction */
 	EXPLAIN_SELECTS,
 	EXPLAIN_ISOLATES,
+	EXPLAIN_AUDITED, /* it selects the endpoint, and has no effect */
 	/* outcomes of a rule */
 	EXPLAIN_NO_PEER,
 	EXPLAIN_NO_PORT, /* the peer matches */

@@ -478,6 +478,7 @@ static void fill(struct extender *e)
 	put_segments(e, resolution_ids);
 	put_pairs(e);
 	put_named(e, resolution_ids);
+	audits_put(&e->t, e->job->policy);
 	free(resolution_ids);
 	tables_order(&e->t);
 	put_domains(e);
@@ -501,6 +502,7 @@ static void begin(struct extender *e)
 	if (!goes_on)
 		lineage_begin_at(e->c.lineage, later(later(job->next, BH_IDS_LOCAL),
 						     before ? extend_next(before) : 0));
+	lineage_extends(e->c.lineage, before);
 	rules_build(&e->c);
 	compiler_name_rules(&e->c);
 	regions_build(&e->c);

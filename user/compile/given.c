@@ -150,6 +150,7 @@ static void fill_policy(const struct reading *r, const struct policy_given *reco
 	*object = (struct policy_object){.kind = record->kind,
 					 .tier = record->tier,
 					 .priority = record->priority,
+					 .audit = record->flags & POLICY_AUDIT,
 					 .name = given_string(r->policy, r->cluster, record->name),
 					 .namespaces = read_selector(r, record->namespaces),
 					 .pods = read_selector(r, record->pods)};

@@ -90,6 +90,7 @@ void given_put(struct tables *t)
 			.applies = both(policy->applies),
 			.isolates = both(policy->isolates),
 			.priority = policy->priority,
+			.flags = policy->audit ? POLICY_AUDIT : 0,
 			.namespaces = tables_selector(t, &policy->namespaces),
 			.pods = tables_selector(t, &policy->pods),
 			.rules = {put_rules(t, policy, INGRESS), put_rules(t, policy, EGRESS)}};

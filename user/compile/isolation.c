@@ -20,7 +20,8 @@ bool isolation_holds(const struct policy *policy, const struct policy_isolation 
 {
 	const struct policy_matcher *matcher = &policy->matchers[isolation->matcher];
 
-	if (!(isolation->directions >> direction & 1) || !policy_segment_has_members(segment))
+	if (isolation->flags & POLICY_AUDIT || !(isolation->directions >> direction & 1) ||
+	    !policy_segment_has_members(segment))
 		return false;
 	return matcher->flags & MATCHER_NEGATIVE
 		       ? !is_among(policy, segment->not_in, isolation->matcher)
@@ -50,6 +51,8 @@ int isolations_make(struct isolations *isolations, const struct lazy_policy *pol
 		const struct policy_matcher *matcher =
 			lazy_read(policy, &policy->matchers[all[i].matcher], sizeof(*matcher));
 
+		if (all[i].flags & POLICY_AUDIT)
+			continue;
 		if (matcher->flags & MATCHER_NEGATIVE)
 			isolations->negative[isolations->n_negative++] = i;
 		else

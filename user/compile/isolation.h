@@ -6,7 +6,8 @@
 
 #include "compile/judge.h"
 
-/* Whether @isolation isolates the endpoints of @segment in @direction. */
+/* Whether @isolation isolates the endpoints of @segment in @direction. That of a policy which is
+ * only audited isolates nobody. */
 bool isolation_holds(const struct policy *policy, const struct policy_isolation *isolation,
 		     const struct policy_segment *segment, enum direction direction);
 

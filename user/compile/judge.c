@@ -160,8 +160,12 @@ static uint32_t judge_end(const struct judge_source *source, const struct end *s
 	struct bh_ports_ref ports;
 	uint32_t resolution = 0;
 
-	if (!subject->known || !peer->known)
+	if (!subject->known)
 		return deny;
+	if (!peer->known)
+		return subject->segment.flags & BH_SEGMENT_AUDITED(direction)
+			       ? bh_verdict(true, BH_TIER_DEFAULT, 0)
+			       : deny;
 	if (!judge_ports(source, &subject->segment, &peer->segment, direction, &ports))
 		return bh_verdict(true, BH_TIER_DEFAULT, 0);
 	if (ports.count == BH_PORTS_NAMED) {
@@ -176,17 +180,33 @@ static uint32_t judge_end(const struct judge_source *source, const struct end *s
 
 struct decision decision_of(const struct policy *names, uint32_t verdict)
 {
+	const struct policy_audit *audit = policy_audit_of(names, verdict);
+
 	return (struct decision){
 		.subject = true,
 		.allow = bh_verdict_allow(verdict),
 		.tier = (enum tier)bh_verdict_tier(verdict),
-		.rule = policy_rule_by_id(names, bh_verdict_rule(verdict)),
+		.rule = policy_rule_of(names, verdict),
+		.audit = audit,
+		.audit_tier = audit ? (enum tier)(bh_verdict_audit(verdict) - 1) : TIER_DEFAULT,
 	};
 }
 
 static const struct decision allow_default = {.subject = true, .allow = true, .tier = TIER_DEFAULT};
 static const struct decision allow_own_node = {
 	.subject = true, .allow = true, .tier = TIER_DEFAULT, .own_node = true};
+
+/* Returns what becomes of a decision where the other end is the subject's own node. Only Admin and
+ * Baseline rules, audited ones too, deny that. */
+static struct decision towards_own_node(const struct decision *egress)
+{
+	struct decision decision =
+		egress->allow || egress->tier == TIER_NETWORK_POLICY ? allow_own_node : *egress;
+
+	decision.audit = egress->audit_tier == TIER_NETWORK_POLICY ? NULL : egress->audit;
+	decision.audit_tier = egress->audit_tier;
+	return decision;
+}
 
 /* Whether @address is one of the node that @endpoint is on. */
 static bool is_own_node(const struct policy *policy, const struct policy_address *endpoint,
@@ -233,9 +253,8 @@ bool judge_flow(const struct judge_source *source, const struct policy *names,
 	}
 	if (!is_external(&a)) {
 		*egress = decision_of(names, judge_end(source, &a, &b, &b, EGRESS, point));
-		if (is_own_node(names, from, &flow->destination) &&
-		    (egress->allow || egress->tier == TIER_NETWORK_POLICY))
-			*egress = allow_own_node;
+		if (is_own_node(names, from, &flow->destination))
+			*egress = towards_own_node(egress);
 		decision_blame(egress, names, a.segment.id, EGRESS);
 	}
 	if (!is_external(&b)) {
@@ -331,6 +350,22 @@ static void append_rule(struct text *text, const struct policy *names,
 	append_escaped(text, rule_name(names, rule, name));
 }
 
+/* Appends the audited rule that would deny, or the names of the policies that would isolate. */
+static void append_audit(struct text *text, const struct policy *names,
+			 const struct policy_audit *audit)
+{
+	const struct policy_rule *rule = policy_rule_by_id(names, audit->denies);
+
+	if (rule) {
+		append_rule(text, names, rule);
+		return;
+	}
+	for (uint32_t i = 0; i < audit->policies.n; i++) {
+		append(text, "%s", i ? ", " : "");
+		append_escaped(text, policy_string(names, names->texts[audit->policies.at + i]));
+	}
+}
+
 char *rule_print(const struct policy *names, const struct policy_rule *rule, char *text,
 		 size_t size)
 {
@@ -354,5 +389,20 @@ char *decision_print(const struct policy *names, const struct decision *decision
 		append(&out, " ");
 		append_rule(&out, names, decision->rule);
 	}
+	if (decision->audit) {
+		append(&out, " (audit: deny %s ", tier_name(decision->audit_tier));
+		append_audit(&out, names, decision->audit);
+		append(&out, ")");
+	}
+	return text;
+}
+
+char *audit_print(const struct policy *names, const struct policy_audit *audit, char *text,
+		  size_t size)
+{
+	struct text out = {text, text + size};
+
+	*text = '\0';
+	append_audit(&out, names, audit);
 	return text;
 }

@@ -19,6 +19,8 @@ struct decision {
 	bool allow;
 	enum tier tier;
 	const struct policy_rule *rule; /* NULL: no rule decided, but isolation or the default */
+	const struct policy_audit *audit; /* audited policies that would deny; NULL: none */
+	enum tier audit_tier; /* valid with `audit` */
 	/* Segment of the subject, where isolation decided and the segment is known
 	 * (isolation.h); NULL. */
 	const struct policy_segment *isolated;
@@ -83,6 +85,11 @@ const char *rule_name(const struct policy *names, const struct policy_rule *rule
 char *rule_print(const struct policy *names, const struct policy_rule *rule, char *text,
 		 size_t size);
 
+/* Prints the audited rule that would deny, as rule_print() does, or the names of the audited
+ * policies that would isolate. Returns @text. */
+char *audit_print(const struct policy *names, const struct policy_audit *audit, char *text,
+		  size_t size);
+
 #define DECISION_TEXT 1024
 
 /* Prints a name as a decision has it, with tabs, newlines and backslashes escaped. Returns
@@ -90,7 +97,8 @@ char *rule_print(const struct policy *names, const struct policy_rule *rule, cha
 char *name_print(const char *name, char *text, size_t size);
 
 /* Prints a decision as `trace --batch` does: "allow network-policy ns/name/ingress[0]"; "-"
- * where the end is no endpoint. Tabs, newlines and backslashes in names are escaped. Returns
+ * where the end is no endpoint. Where audited policies would deny, " (audit: deny TIER NAME)"
+ * follows. Tabs, newlines and backslashes in names are escaped. Returns
  * @text. */
 char *decision_print(const struct policy *names, const struct decision *decision, char *text,
 		     size_t size);

@@ -8,8 +8,9 @@
 struct lineage {
 	const struct policy *base;
 	/* Keys, numbered: those of the base's records in their order, then new ones. */
-	struct intern classes, lists, resolutions, rules, segments;
-	numbers_t class_ids, list_ids, resolution_ids, rule_ids, segment_ids;
+	struct intern classes, lists, resolutions, rules, audits, segments;
+	numbers_t class_ids, list_ids, resolution_ids, rule_ids, audit_ids, segment_ids;
+	uint32_t next_own_audit; /* 0: audit records take the IDs after the rules' */
 	uint32_t next_class, next_list, next_resolution, next_rule, next_segment;
 	bytes_t bytes;
 };
@@ -44,6 +45,25 @@ static void put_rule(bytes_t *bytes, const char *policy, uint32_t tier, uint32_t
 	bytes_string(bytes, name);
 }
 
+static void begin_audit(bytes_t *bytes, uint32_t decides, uint32_t denies)
+{
+	bytes->n = 0;
+	bytes_number(bytes, decides);
+	bytes_number(bytes, denies);
+}
+
+static void know_audit(struct lineage *lineage, const struct policy *base,
+		       const struct policy_audit *audit)
+{
+	begin_audit(&lineage->bytes, audit->decides, audit->denies);
+	for (uint32_t i = 0; i < audit->policies.n; i++) {
+		const char *name = policy_string(base, base->texts[audit->policies.at + i]);
+
+		bytes_put(&lineage->bytes, name, strlen(name) + 1);
+	}
+	know(&lineage->audits, &lineage->audit_ids, lineage->bytes.at, lineage->bytes.n, audit->id);
+}
+
 static void know_base(struct lineage *lineage, const struct policy *base)
 {
 	lineage->next_class = base->next_class;
@@ -68,6 +88,8 @@ static void know_base(struct lineage *lineage, const struct policy *base)
 		know(&lineage->rules, &lineage->rule_ids, lineage->bytes.at, lineage->bytes.n,
 		     rule->id);
 	}
+	for (size_t i = 0; i < base->n_audits; i++)
+		know_audit(lineage, base, &base->audits[i]);
 	/* a segment that the base marked deleted gets a new ID when it comes back */
 	for (uint32_t i = 0; i < base->n_segments; i++)
 		if (!base->segments[i].delete_generation)
@@ -132,6 +154,32 @@ uint32_t lineage_rule(struct lineage *lineage, const struct plain_rule *rule)
 	return id;
 }
 
+uint32_t lineage_audit(struct lineage *lineage, const struct audit *audit, const bytes_t *names)
+{
+	begin_audit(&lineage->bytes, audit->decides, audit->denies);
+	bytes_put(&lineage->bytes, names->at, names->n);
+	return id_of(&lineage->audits, &lineage->audit_ids,
+		     lineage->next_own_audit ? &lineage->next_own_audit : &lineage->next_rule,
+		     lineage->bytes.at, lineage->bytes.n);
+}
+
+static void skip_audits(struct lineage *lineage, const struct policy *policy)
+{
+	const struct policy_audit *last = NULL;
+
+	if (policy && policy->n_audits)
+		last = &policy->audits[policy->n_audits - 1];
+	if (last && last->id >= lineage->next_own_audit)
+		lineage->next_own_audit = last->id + 1;
+}
+
+void lineage_extends(struct lineage *lineage, const struct policy *before)
+{
+	lineage->next_own_audit = BH_RULE_LOCAL;
+	skip_audits(lineage, lineage->base);
+	skip_audits(lineage, before);
+}
+
 uint32_t lineage_segment(struct lineage *lineage, const struct policy_key *key,
 			 const struct policy_segment **old)
 {
@@ -166,11 +214,13 @@ void lineage_close(struct lineage *lineage)
 	intern_free(&lineage->lists);
 	intern_free(&lineage->resolutions);
 	intern_free(&lineage->rules);
+	intern_free(&lineage->audits);
 	intern_free(&lineage->segments);
 	array_free(&lineage->class_ids);
 	array_free(&lineage->list_ids);
 	array_free(&lineage->resolution_ids);
 	array_free(&lineage->rule_ids);
+	array_free(&lineage->audit_ids);
 	array_free(&lineage->segment_ids);
 	array_free(&lineage->bytes);
 	free(lineage);

@@ -301,7 +301,7 @@ static void lint_priority(struct lint *lint, size_t index)
 
 static void note_verdict(struct lint *lint, uint32_t verdict)
 {
-	const struct policy_rule *rule = policy_rule_by_id(lint->policy, bh_verdict_rule(verdict));
+	const struct policy_rule *rule = policy_rule_of(lint->policy, verdict);
 
 	if (rule)
 		lint->decides[rule - lint->policy->rules] = true;

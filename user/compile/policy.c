@@ -116,6 +116,38 @@ const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_
 			     compare_rule);
 }
 
+static int compare_audit(const void *key, const void *record)
+{
+	const uint32_t id = *(const uint32_t *)key;
+	const struct policy_audit *audit = record;
+
+	return id < audit->id ? -1 : id > audit->id;
+}
+
+const struct policy_audit *policy_audit_by_id(const struct policy *policy, uint32_t id)
+{
+	if (!policy)
+		return NULL;
+	return policy_search(&id, policy->audits, policy->n_audits, sizeof(*policy->audits),
+			     compare_audit);
+}
+
+const struct policy_audit *policy_audit_of(const struct policy *policy, uint32_t verdict)
+{
+	return bh_verdict_audit(verdict) ? policy_audit_by_id(policy, bh_verdict_rule(verdict))
+					 : NULL;
+}
+
+const struct policy_rule *policy_rule_of(const struct policy *policy, uint32_t verdict)
+{
+	const struct policy_audit *audit = policy_audit_of(policy, verdict);
+
+	if (audit)
+		verdict = audit->decides;
+	return bh_verdict_audit(verdict) ? NULL
+					 : policy_rule_by_id(policy, bh_verdict_rule(verdict));
+}
+
 const struct policy_segment *policy_segment_by_id(const struct policy *policy, uint32_t id)
 {
 	return lazy_segment_by_id(policy_lazy(policy), id);

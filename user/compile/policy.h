@@ -146,6 +146,18 @@ struct policy_rule {
 	uint32_t name; /* string: the rule's own name; 0: none */
 	uint32_t index; /* index in the policy's list */
 	uint8_t direction, tier, action, kind; /* enums of the model */
+	uint32_t flags; /* POLICY_AUDIT: its policy is only audited */
+};
+
+/*
+ * An audit record: in a verdict word's place of a rule, it says that audited policies would deny
+ * the flow if they were enforced. Sorted by ID.
+ */
+struct policy_audit {
+	uint32_t id; /* shares the range of rules' IDs */
+	uint32_t decides; /* verdict word without them */
+	uint32_t denies; /* ID of the audited rule that would deny; 0: the policies would isolate */
+	struct policy_range policies; /* strings in `texts`: the audited policies, by name */
 };
 
 /* A hostNetwork pod: no endpoint, but its name is known. Sorted by name. */
@@ -176,6 +188,7 @@ struct policy_given {
 	uint8_t kind, tier;
 	uint8_t applies, isolates; /* 1 << enum direction for each */
 	int32_t priority;
+	uint32_t flags; /* POLICY_AUDIT */
 	struct policy_range namespaces, pods;
 	struct policy_range rules[2]; /* in given_rules, by direction */
 };
@@ -215,6 +228,7 @@ struct policy_isolation {
 	uint32_t policy; /* string: "namespace/name", or "namespace NAME" */
 	uint32_t matcher; /* index */
 	uint32_t directions; /* 1 << enum direction for each */
+	uint32_t flags; /* POLICY_AUDIT: it would isolate them */
 };
 
 /* A segment of this policy, or a deleted one of its parent (delete_generation not 0). Sorted by
@@ -368,6 +382,7 @@ struct policy_frontend {
 	TABLE(struct policy_prefix, prefixes)            \
 	TABLE(struct policy_domain, domains)             \
 	TABLE(struct policy_rule, rules)                 \
+	TABLE(struct policy_audit, audits)               \
 	TABLE(struct policy_given, given)                \
 	TABLE(struct policy_given_rule, given_rules)     \
 	TABLE(struct policy_given_peer, given_peers)     \
@@ -516,6 +531,11 @@ struct address address_mask(const struct address *address, unsigned int length);
 
 /* NULL: no rule, or segment, has the ID. @policy may be NULL for rules: it has none. */
 const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_t id);
+/* NULL: no audit record has the ID, or the verdict word has none. @policy may be NULL. */
+const struct policy_audit *policy_audit_by_id(const struct policy *policy, uint32_t id);
+const struct policy_audit *policy_audit_of(const struct policy *policy, uint32_t verdict);
+/* Returns the rule that decides by the word, also where it has an audit record; NULL: none. */
+const struct policy_rule *policy_rule_of(const struct policy *policy, uint32_t verdict);
 const struct policy_segment *policy_segment_by_id(const struct policy *policy, uint32_t id);
 
 #endif

@@ -25,13 +25,24 @@ typedef ARRAY(struct step) steps_t;
 typedef ARRAY(struct span) spans_t;
 typedef ARRAY(struct bh_interval) intervals_t;
 
+/* The policies that a question is about: all, or all but those that are only audited. */
+struct view {
+	bool audited;
+	bool isolated;
+};
+
+static bool counts(const struct view *view, const struct plain_rule *rule)
+{
+	return view->audited || !rule->policy->audit;
+}
+
 /*
  * Drops rules that cannot decide because an earlier rule of their tier holds
  * for every port. So lists that decide alike become equal. The rest decides
  * the same when rules of the NetworkPolicy tier are added.
  */
-static void prune(const struct compiler *c, bool isolated, const uint32_t *rules, size_t n,
-		  numbers_t *kept)
+static void prune(const struct compiler *c, const struct view *view, const uint32_t *rules,
+		  size_t n, numbers_t *kept)
 {
 	bool covered = false; /* the admin tier decides or passes on every port */
 	bool passes = false; /* the admin tier may pass some port on */
@@ -40,7 +51,9 @@ static void prune(const struct compiler *c, bool isolated, const uint32_t *rules
 		const struct plain_rule *rule = &c->rules.at[rules[i]];
 		enum tier tier = rule->policy->tier;
 
-		if (tier == TIER_ADMIN ? covered : isolated != (tier == TIER_NETWORK_POLICY))
+		if (!counts(view, rule) ||
+		    (tier == TIER_ADMIN ? covered
+					: view->isolated != (tier == TIER_NETWORK_POLICY)))
 			continue;
 		array_push(kept, rules[i]);
 		passes |= tier == TIER_ADMIN && rule->action == ACTION_PASS;
@@ -50,6 +63,45 @@ static void prune(const struct compiler *c, bool isolated, const uint32_t *rules
 			return;
 		covered = true;
 	}
+}
+
+static struct view enforced_view(uint32_t isolation)
+{
+	return (struct view){.isolated = isolation_enforced(isolation)};
+}
+
+/* Returns true if policies that are only audited take part, so that all of them may decide
+ * otherwise than the enforced ones do. */
+static bool is_audited(const struct compiler *c, uint32_t isolation, const uint32_t *rules,
+		       size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (c->rules.at[rules[i]].policy->audit)
+			return true;
+	return isolation_audited(isolation);
+}
+
+static struct view whole_view(uint32_t isolation)
+{
+	return (struct view){.audited = true, .isolated = isolation};
+}
+
+/* Lists who isolates, then the rules that can decide in one view of the policies or the other. */
+static void list_rules(const struct compiler *c, uint32_t isolation, const uint32_t *rules,
+		       size_t n, numbers_t *list)
+{
+	const struct view enforced = enforced_view(isolation), whole = whole_view(isolation);
+	numbers_t kept = {0};
+
+	prune(c, &enforced, rules, n, &kept);
+	if (is_audited(c, isolation, rules, n)) {
+		prune(c, &whole, rules, n, &kept);
+		numbers_sort(&kept);
+	}
+	array_push(list, isolation);
+	for (size_t i = 0; i < kept.n; i++)
+		array_push(list, kept.at[i]);
+	array_free(&kept);
 }
 
 const uint32_t *ports_rules(const struct compiler *c, uint32_t verdicts, size_t *n)
@@ -186,38 +238,75 @@ static void first_rules(spans_t *spans, steps_t *steps)
 	array_free(&open);
 }
 
-static uint32_t decide(const struct compiler *c, bool isolated, uint32_t admin, uint32_t lower)
+/* The first rules in order of a view, at each point. */
+struct ruling {
+	struct view view;
+	steps_t admin, lower;
+	size_t a, l; /* the steps at the present point */
+};
+
+/* Returns the verdict at the present point, and in *@rule the rule that decides, or NO_RULE. */
+static uint32_t decide(const struct compiler *c, const struct ruling *ruling, uint32_t *rule)
 {
+	const uint32_t admin = ruling->admin.at[ruling->a].rule;
+	const uint32_t lower = ruling->lower.at[ruling->l].rule;
+	const bool isolated = ruling->view.isolated;
+
+	*rule = admin;
 	if (admin != NO_RULE && c->rules.at[admin].action != ACTION_PASS)
 		return bh_verdict(c->rules.at[admin].action == ACTION_ALLOW, BH_TIER_ADMIN,
 				  c->rules.at[admin].id);
+	*rule = lower;
 	if (lower != NO_RULE && c->rules.at[lower].action != ACTION_PASS)
 		return bh_verdict(c->rules.at[lower].action == ACTION_ALLOW,
 				  isolated ? BH_TIER_NETWORK_POLICY : BH_TIER_BASELINE,
 				  c->rules.at[lower].id);
+	*rule = NO_RULE;
 	return isolated ? bh_verdict(false, BH_TIER_NETWORK_POLICY, 0)
 			: bh_verdict(true, BH_TIER_DEFAULT, 0);
 }
 
-/* Puts the admin tier's verdicts over those of the other tiers, except where it passes or has no
- * rule. */
-static void overlay(const struct compiler *c, bool isolated, const steps_t *admin,
-		    const steps_t *lower, intervals_t *intervals)
+static uint32_t next_point(const steps_t *steps, size_t i)
 {
-	size_t a = 0, l = 0;
+	return i + 1 < steps->n ? steps->at[i + 1].start : POINTS;
+}
 
+static uint32_t ruling_next(const struct ruling *ruling)
+{
+	const uint32_t admin = next_point(&ruling->admin, ruling->a);
+	const uint32_t lower = next_point(&ruling->lower, ruling->l);
+
+	return admin < lower ? admin : lower;
+}
+
+static void ruling_advance(struct ruling *ruling, uint32_t point)
+{
+	ruling->a += next_point(&ruling->admin, ruling->a) == point;
+	ruling->l += next_point(&ruling->lower, ruling->l) == point;
+}
+
+/* Puts the admin tier's verdicts over those of the other tiers, except where it passes or has no
+ * rule. @whole: the view of all policies; NULL: none is only audited. */
+static void overlay(struct compiler *c, uint32_t isolation, struct ruling *enforced,
+		    struct ruling *whole, intervals_t *intervals)
+{
 	for (uint32_t start = 0;;) {
-		uint32_t verdict = decide(c, isolated, admin->at[a].rule, lower->at[l].rule);
-		uint32_t next_a = a + 1 < admin->n ? admin->at[a + 1].start : POINTS;
-		uint32_t next_l = l + 1 < lower->n ? lower->at[l + 1].start : POINTS;
+		uint32_t rule, verdict = decide(c, enforced, &rule), next = ruling_next(enforced);
 
+		if (whole) {
+			const uint32_t would = decide(c, whole, &rule);
+
+			verdict = audit_verdict(c, isolation, verdict, would, rule);
+			next = next < ruling_next(whole) ? next : ruling_next(whole);
+		}
 		if (!intervals->n || intervals->at[intervals->n - 1].verdict != verdict)
 			array_push(intervals, ((struct bh_interval){start, verdict}));
-		start = next_a < next_l ? next_a : next_l;
-		if (start == POINTS)
+		if (next == POINTS)
 			return;
-		a += next_a == start;
-		l += next_l == start;
+		start = next;
+		ruling_advance(enforced, start);
+		if (whole)
+			ruling_advance(whole, start);
 	}
 }
 
@@ -270,23 +359,47 @@ static void count_spans(const struct compiler *c, const uint32_t *rules, size_t 
 	}
 }
 
-static void find_intervals(const struct compiler *c, const uint32_t *rules, size_t n,
-			   uint32_t resolution, intervals_t *intervals)
+static void find_ruling(const struct compiler *c, const uint32_t *rules, size_t n,
+			uint32_t resolution, struct ruling *ruling)
 {
-	spans_t admin_spans = {0}, lower_spans = {0};
-	steps_t admin = {0}, lower = {0};
+	spans_t admin = {0}, lower = {0};
 
-	for (size_t i = 1; i < n; i++)
-		add_spans(c, rules[i], resolution,
-			  c->rules.at[rules[i]].policy->tier == TIER_ADMIN ? &admin_spans
-									   : &lower_spans);
-	first_rules(&admin_spans, &admin);
-	first_rules(&lower_spans, &lower);
-	overlay(c, rules[0], &admin, &lower, intervals);
-	array_free(&admin_spans);
-	array_free(&lower_spans);
+	for (size_t i = 1; i < n; i++) {
+		const struct plain_rule *rule = &c->rules.at[rules[i]];
+		const enum tier tier = rule->policy->tier;
+
+		if (!counts(&ruling->view, rule))
+			continue;
+		if (tier == TIER_ADMIN)
+			add_spans(c, rules[i], resolution, &admin);
+		else if (ruling->view.isolated == (tier == TIER_NETWORK_POLICY))
+			add_spans(c, rules[i], resolution, &lower);
+	}
+	first_rules(&admin, &ruling->admin);
+	first_rules(&lower, &ruling->lower);
 	array_free(&admin);
 	array_free(&lower);
+}
+
+static void ruling_free(struct ruling *ruling)
+{
+	array_free(&ruling->admin);
+	array_free(&ruling->lower);
+}
+
+static void find_intervals(struct compiler *c, const uint32_t *rules, size_t n, uint32_t resolution,
+			   intervals_t *intervals)
+{
+	struct ruling enforced = {.view = enforced_view(rules[0])};
+	struct ruling whole = {.view = whole_view(rules[0])};
+	const bool audited = is_audited(c, rules[0], rules + 1, n - 1);
+
+	find_ruling(c, rules, n, resolution, &enforced);
+	if (audited)
+		find_ruling(c, rules, n, resolution, &whole);
+	overlay(c, rules[0], &enforced, audited ? &whole : NULL, intervals);
+	ruling_free(&enforced);
+	ruling_free(&whole);
 }
 
 struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32_t resolution)
@@ -314,16 +427,17 @@ struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32
 	return ports;
 }
 
-struct policy_key ports_list_key(const struct compiler *c, uint32_t rule_list)
+struct policy_key ports_list_key(struct compiler *c, uint32_t rule_list)
 {
 	size_t n;
 	const uint32_t *rules = intern_set(&c->rule_lists, rule_list, &n);
 	bytes_t bytes = {0};
 	struct policy_key key;
 
-	bytes_number(&bytes, rules[0]);
+	bytes_number(&bytes, isolation_enforced(rules[0]));
 	for (size_t i = 1; i < n; i++)
 		bytes_put(&bytes, &c->rules.at[rules[i]].key, sizeof(key));
+	isolation_put(c, &bytes, rules[0]);
 	key = bytes_key(&bytes);
 	array_free(&bytes);
 	return key;
@@ -337,7 +451,7 @@ static uint32_t named_list(struct compiler *c, uint32_t rule_list)
 	return lineage_list(c->lineage, &key);
 }
 
-uint32_t ports_collapse(struct compiler *c, bool isolated, const uint32_t *rules, size_t n)
+uint32_t ports_collapse(struct compiler *c, uint32_t isolation, const uint32_t *rules, size_t n)
 {
 	numbers_t kept = {0};
 	bool fresh, named = false;
@@ -345,8 +459,7 @@ uint32_t ports_collapse(struct compiler *c, bool isolated, const uint32_t *rules
 
 	if (!budget_charge_rules(c, rules, n, BUDGET_STEPS, 1))
 		return INTERN_NONE;
-	array_push(&kept, isolated);
-	prune(c, isolated, rules, n, &kept);
+	list_rules(c, isolation, rules, n, &kept);
 	number = intern_add(&c->rule_lists, kept.at, kept.n * sizeof(*kept.at), &fresh);
 	if (fresh) {
 		struct verdict_list list = {.rules = number};

@@ -181,7 +181,7 @@ static uint32_t judge_common(struct compiler *c, const struct subject *subject,
 		if (matches_unlisted(c, rules[i], external) != touched)
 			array_push(&matching, rules[i]);
 	}
-	verdicts = ports_collapse(c, subject->isolated, matching.at, matching.n);
+	verdicts = ports_collapse(c, subject->isolation, matching.at, matching.n);
 	array_free(&matching);
 	return verdicts;
 }
@@ -290,7 +290,7 @@ static uint32_t judge_own(struct compiler *c, const struct subject *subject, uin
 	for (size_t i = 0; i < n; i++)
 		array_push(&matching, touches[i].rule);
 	numbers_sort(&matching);
-	verdicts = ports_collapse(c, subject->isolated, matching.at, matching.n);
+	verdicts = ports_collapse(c, subject->isolation, matching.at, matching.n);
 	array_free(&matching);
 	return verdicts;
 }

@@ -47,6 +47,7 @@ static const struct reference references[] = {
 	RECORD(domains, segment, segments),
 	RECORD(rules, policy, strings),
 	RECORD(rules, name, strings),
+	RANGE(audits, policies, texts),
 	RECORD(given, ns, strings),
 	RECORD(given, name, strings),
 	RANGE(given, namespaces, requirements),

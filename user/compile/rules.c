@@ -292,6 +292,8 @@ static struct policy_key rule_key(struct compiler *c, const struct plain_rule *p
 		bytes_put(&bytes, &c->matchers.at[plain->common - 1].key, sizeof(key));
 	bytes_number(&bytes, plain->common != 0);
 	put_ports(&bytes, plain->rule);
+	if (policy->audit)
+		bytes_string(&bytes, "audit");
 	key = bytes_key(&bytes);
 	array_free(&bytes);
 	return key;

@@ -118,10 +118,11 @@ static bool uses_domains(const struct plain_rule *rule, const struct compiler *c
 }
 
 /* @common: the common part; INTERN_NONE: this is a common part. */
-static uint32_t add_subject(struct compiler *c, enum direction direction, bool isolated,
+static uint32_t add_subject(struct compiler *c, enum direction direction, uint32_t isolation,
 			    uint32_t common, const numbers_t *rules)
 {
-	uint32_t number, head[2] = {(uint32_t)direction << 1 | isolated, common};
+	uint32_t number, head[3] = {(uint32_t)direction << 1 | isolation_enforced(isolation),
+				    common, isolation};
 	bytes_t bytes = {0};
 	bool fresh;
 
@@ -133,7 +134,7 @@ static uint32_t add_subject(struct compiler *c, enum direction direction, bool i
 
 		*subject =
 			(struct subject){.direction = direction,
-					 .isolated = isolated,
+					 .isolation = isolation,
 					 .common = common == INTERN_NONE ? number : common,
 					 .rules = intern_add(&c->sets, rules->at,
 							     rules->n * sizeof(*rules->at), NULL)};
@@ -141,6 +142,7 @@ static uint32_t add_subject(struct compiler *c, enum direction direction, bool i
 		bytes.n = 0;
 		bytes_number(&bytes, head[0]);
 		bytes_number(&bytes, common != INTERN_NONE);
+		isolation_put(c, &bytes, isolation);
 		if (common != INTERN_NONE)
 			bytes_put(&bytes, &c->subjects.at[common].key, sizeof(subject->key));
 		for (size_t i = 0; i < rules->n; i++)
@@ -162,14 +164,19 @@ static bool is_common_rule(const struct plain_rule *rule)
 
 static uint32_t find_subject(struct compiler *c, const numbers_t *units, enum direction direction)
 {
-	numbers_t own = {0}, common = {0};
-	bool isolated = false;
-	uint32_t number = INTERN_NONE;
+	numbers_t own = {0}, common = {0}, audited = {0};
+	bool isolated = false, enforced = false;
+	uint32_t number = INTERN_NONE, isolation;
 
 	for (size_t i = 0; i < units->n; i++) {
 		const struct unit *unit = &c->units.at[units->at[i]];
+		const bool audit = unit->policy && unit->policy->audit;
 
-		isolated |= unit->isolates[direction];
+		if (unit->isolates[direction] && audit)
+			array_push(&audited, unit->policy - c->cluster->policies);
+		else
+			isolated |= unit->isolates[direction];
+		enforced |= !audit && (unit->isolates[direction] || unit->rules[direction].n);
 		if (!budget_charge(c, unit->policy, BUDGET_STEPS, unit->rules[direction].n))
 			continue;
 		for (size_t j = 0; j < unit->rules[direction].n; j++) {
@@ -181,12 +188,15 @@ static uint32_t find_subject(struct compiler *c, const numbers_t *units, enum di
 				array_push(&own, rule);
 		}
 	}
-	if (isolated || own.n || common.n) {
+	if (isolated || audited.n || own.n || common.n) {
 		numbers_sort(&own);
 		numbers_sort(&common);
-		number = add_subject(c, direction, isolated, INTERN_NONE, &common);
-		number = add_subject(c, direction, isolated, number, &own);
+		isolation = isolation_of(c, isolated, &audited);
+		number = add_subject(c, direction, isolation, INTERN_NONE, &common);
+		number = add_subject(c, direction, isolation, number, &own);
+		c->subjects.at[number].enforced = enforced;
 	}
+	array_free(&audited);
 	array_free(&own);
 	array_free(&common);
 	return number;

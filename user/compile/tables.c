@@ -180,7 +180,8 @@ static void put_rules(struct tables *t)
 						 .direction = rule->direction,
 						 .tier = rule->policy->tier,
 						 .action = rule->action,
-						 .kind = rule->policy->kind}));
+						 .kind = rule->policy->kind,
+						 .flags = rule->policy->audit ? POLICY_AUDIT : 0}));
 	}
 	table_sort(t, rules, compare_rules);
 	array_free(&name);
@@ -335,6 +336,8 @@ static void put_subject(const struct compiler *c, const struct segment *segment,
 	record->flags |= BH_SEGMENT_POLICY(direction);
 	if (common->domains)
 		record->flags |= BH_SEGMENT_DOMAINS;
+	if (!subject->enforced)
+		record->flags |= BH_SEGMENT_AUDITED(direction);
 	record->own[direction] = subject->id;
 	record->common[direction] = common->id;
 	for (int external = 0; external <= 1; external++)
@@ -761,6 +764,7 @@ static void put_isolation(struct tables *t, const struct unit *unit, bytes_t *na
 			   .matcher = unit->matcher,
 			   .directions = (uint32_t)unit->isolates[INGRESS] << INGRESS |
 					 (uint32_t)unit->isolates[EGRESS] << EGRESS,
+			   .flags = unit->policy && unit->policy->audit ? POLICY_AUDIT : 0,
 		   }));
 }
 
@@ -872,6 +876,7 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	put_classes(t);
 	put_pairs(t);
 	put_named(t, resolution_ids);
+	audits_put(t, NULL);
 	put_by_namespace(t);
 	tables_by_matchers(t);
 	services_put(t);

@@ -49,6 +49,9 @@ void tables_order(struct tables *t);
 void tables_sort_domains(struct policy *policy);
 void tables_by_matchers(struct tables *t);
 
+/* audit.c: appends the audit records that are not in @base (NULL: all), and sorts the table. */
+void audits_put(struct tables *t, const struct policy *base);
+
 /* given_put.c: fills the tables of the policies as they were given. */
 void given_put(struct tables *t);
 

@@ -114,6 +114,23 @@ static bool isolate_admin(struct reader *reader, const struct tree *spec,
 	return true;
 }
 
+/* Returns what object_audit() does, which has been reported already. A policy that asks for audit
+ * in another word is enforced. */
+static bool audit_silently(struct reader *reader, const struct object *object)
+{
+	struct diag silent = {0}, *diag = reader->diag;
+	const unsigned int faults = reader->faults;
+	bool audit;
+
+	reader->aside = "";
+	reader->diag = &silent;
+	audit = object_audit(reader, object);
+	reader->diag = diag;
+	reader->aside = NULL;
+	reader->faults = faults;
+	return audit;
+}
+
 static bool set_policy_aside(struct reader *reader, const struct object *object,
 			     enum policy_kind kind)
 {
@@ -124,6 +141,7 @@ static bool set_policy_aside(struct reader *reader, const struct object *object,
 	policy->ns_name = object->ns;
 	policy->name = object->name;
 	policy->where = reader_where(reader, object->root);
+	policy->audit = audit_silently(reader, object);
 	policy->tier = TIER_NETWORK_POLICY;
 	if (kind != POLICY_NETWORK && kind != POLICY_NETWORK_V1BETA1)
 		return isolate_admin(reader, spec, policy);

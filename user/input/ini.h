@@ -62,6 +62,9 @@
  *   ingress = [NAME:] ACTION from PEERS [ports PORTS]
  *   egress = [NAME:] ACTION to PEERS [ports PORTS]
  *
+ *   audit = yes | no               of any policy: it has no effect, and the flows that it would
+ *                                  deny are counted and reported
+ *
  * SELECTOR is what `kubectl -l` takes; nothing selects all:
  *   KEY=VALUE  KEY==VALUE  KEY!=VALUE  KEY in (VALUE, ...)  KEY notin (VALUE, ...)  KEY  !KEY
  * with commas between. ACTION is Allow (cluster-network-policy: Accept), Deny or Pass.

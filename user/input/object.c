@@ -16,7 +16,6 @@
 #define obstack_chunk_free free
 
 #define ISOLATION_ANNOTATION "net.beta.kubernetes.io/network-policy"
-#define AUDIT_ANNOTATION "bulkhead.dev/audit"
 
 static void read_namespace(struct reader *reader, const struct object *object);
 static void read_node(struct reader *reader, const struct object *object);
@@ -319,6 +318,21 @@ void object_read(struct reader *reader, struct tree *root)
 	read_typed(reader, root, NULL, NULL);
 }
 
+bool object_audit(struct reader *reader, const struct object *object)
+{
+	const struct tree *annotations = tree_get(object->metadata, "annotations"), *annotation;
+	const char *text;
+
+	if (!annotations || !reader_map(reader, annotations, NULL))
+		return false;
+	annotation = tree_get(annotations, AUDIT_ANNOTATION);
+	text = annotation ? reader_string(reader, annotation) : NULL;
+	if (text && strcmp(text, "true") && strcmp(text, "false"))
+		reader_error(reader, annotation, "is \"%.40s\", neither \"true\" nor \"false\"",
+			     text);
+	return text && !strcmp(text, "true");
+}
+
 static void read_policy(struct reader *reader, const struct object *object, enum policy_kind kind)
 {
 	static const char *const fields[] = {"apiVersion", "kind",   "metadata",
@@ -337,6 +351,7 @@ static void read_policy(struct reader *reader, const struct object *object, enum
 	policy->ns_name = object->ns;
 	policy->name = object->name;
 	policy->where = reader_where(reader, object->root);
+	policy->audit = object_audit(reader, object);
 	if (kind == POLICY_NETWORK || kind == POLICY_NETWORK_V1BETA1)
 		network_policy_read(reader, spec, policy);
 	else
@@ -375,19 +390,6 @@ static void set_line(struct tree *node, uint32_t line)
 		set_line(node, line);
 }
 
-/* Reads the audit annotation. Audit passes packets that policy would drop, so only its own word
- * turns it on. */
-static void read_audit(struct reader *reader, const struct tree *annotation,
-		       struct namespace *namespace)
-{
-	const char *text = reader_string(reader, annotation);
-
-	if (text && strcmp(text, "true") && strcmp(text, "false"))
-		reader_error(reader, annotation, "is \"%.40s\", neither \"true\" nor \"false\"",
-			     text);
-	namespace->audit = text && !strcmp(text, "true");
-}
-
 static void read_isolation_text(struct reader *reader, const struct tree *annotation,
 				struct namespace *namespace)
 {
@@ -421,14 +423,12 @@ static void read_namespace(struct reader *reader, const struct object *object)
 	namespace->name = object->name;
 	namespace->declared = true;
 	namespace->where = reader_where(reader, object->root);
+	namespace->audit = object_audit(reader, object);
 	reader_labels(reader, tree_get(object->metadata, "labels"), &namespace->labels);
 	if (annotations && reader_map(reader, annotations, NULL)) {
 		annotation = tree_get(annotations, ISOLATION_ANNOTATION);
 		if (annotation)
 			read_isolation_text(reader, annotation, namespace);
-		annotation = tree_get(annotations, AUDIT_ANNOTATION);
-		if (annotation)
-			read_audit(reader, annotation, namespace);
 	}
 	if (spec && reader_map(reader, spec, fields)) {
 		spec = tree_get(spec, "networkPolicy");

@@ -42,6 +42,12 @@ void network_policy_read(struct reader *reader, const struct tree *spec,
 void admin_policy_read(struct reader *reader, const struct tree *spec,
 		       struct policy_object *policy);
 
+/* Of a Namespace or a policy. */
+#define AUDIT_ANNOTATION "bulkhead.dev/audit"
+/* Returns true if the annotation asks for audit. Audit passes packets that policy would drop, so
+ * only its own word turns it on; another one than "true" and "false" is reported. */
+bool object_audit(struct reader *reader, const struct object *object);
+
 /* Reads the ports of a pod's containers. */
 void object_read_ports(struct reader *reader, const struct tree *spec, struct endpoint *endpoint);
 

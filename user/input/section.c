@@ -60,32 +60,32 @@ static const struct section_kind {
 	 .kind = "NetworkPolicy",
 	 .namespaced = true,
 	 .policy = POLICY_NETWORK,
-	 .keys = {"endpoints", "types", "ingress", "egress"}},
+	 .keys = {"endpoints", "types", "ingress", "egress", "audit"}},
 	{.name = "network-policy-v1beta1",
 	 .read = read_policy,
 	 .version = "extensions/v1beta1",
 	 .kind = "NetworkPolicy",
 	 .namespaced = true,
 	 .policy = POLICY_NETWORK_V1BETA1,
-	 .keys = {"endpoints", "ingress"}},
+	 .keys = {"endpoints", "ingress", "audit"}},
 	{.name = "admin-network-policy",
 	 .read = read_policy,
 	 .version = "policy.networking.k8s.io/v1alpha1",
 	 .kind = "AdminNetworkPolicy",
 	 .policy = POLICY_ADMIN,
-	 .keys = {"priority", "subject", "ingress", "egress"}},
+	 .keys = {"priority", "subject", "ingress", "egress", "audit"}},
 	{.name = "baseline-admin-network-policy",
 	 .read = read_policy,
 	 .version = "policy.networking.k8s.io/v1alpha1",
 	 .kind = "BaselineAdminNetworkPolicy",
 	 .policy = POLICY_BASELINE_ADMIN,
-	 .keys = {"subject", "ingress", "egress"}},
+	 .keys = {"subject", "ingress", "egress", "audit"}},
 	{.name = "cluster-network-policy",
 	 .read = read_policy,
 	 .version = "policy.networking.k8s.io/v1alpha2",
 	 .kind = "ClusterNetworkPolicy",
 	 .policy = POLICY_CLUSTER,
-	 .keys = {"tier", "priority", "subject", "ingress", "egress"}},
+	 .keys = {"tier", "priority", "subject", "ingress", "egress", "audit"}},
 };
 
 void section_refuse(struct section *section, uint32_t line, const char *field, const char *what)
@@ -586,6 +586,15 @@ static void put_rules(struct section *section, const struct section_kind *kind, 
 	}
 }
 
+static void put_annotation(struct section *section, struct tree *root, const char *key,
+			   const char *text)
+{
+	struct value value = value_of_header(section);
+
+	value_text(&value, map_of(section, map_of(section, root, "metadata"), "annotations"), key,
+		   text);
+}
+
 static void read_policy(struct section *section, const struct section_kind *kind, const char *name)
 {
 	struct tree *root = make_object(section, kind, name), *spec = map_of(section, root, "spec");
@@ -597,6 +606,8 @@ static void read_policy(struct section *section, const struct section_kind *kind
 	put(section, "subject", spec, "subject", value_subject);
 	put_rules(section, kind, spec, INGRESS);
 	put_rules(section, kind, spec, EGRESS);
+	if (truth(section, "audit"))
+		put_annotation(section, root, AUDIT_ANNOTATION, "true");
 	read_object(section, root);
 }
 

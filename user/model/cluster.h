@@ -191,6 +191,7 @@ struct policy_object {
 	struct selector pods;
 	bool applies[2]; /* by direction: the policy's rules of the direction count */
 	bool isolates[2]; /* by direction: the policy isolates its subject */
+	bool audit; /* the policy has no effect: only the flows that it would deny count */
 	struct rule *rules[2];
 	size_t n_rules[2];
 	struct where where;

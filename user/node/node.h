@@ -59,11 +59,6 @@ struct node_options {
 	bool seal; /* load, endpoint del: interfaces of removed endpoints stay guarded */
 	bool late; /* load: an endpoint without an interface, or behind a bridge whose port is not
 		    * known, is left out without a word: the CNI plugin brings the endpoint */
-	enum node_peers {
-		NODE_PEERS_AS_BEFORE, /* at the first load: all */
-		NODE_PEERS_ALL,
-		NODE_PEERS_NEEDED,
-	} peers; /* load: the endpoints of other nodes that the maps hold */
 };
 
 /* Makes messages of libbpf, libxdp and the kernel's verifier go to stderr. */
@@ -93,13 +88,6 @@ enum node_xdp {
 			 * uplink */
 };
 
-/* How much of a policy the maps hold: all, or the part that this node needs. */
-struct node_needs {
-	bool part;
-	uint32_t endpoints, of_endpoints;
-	uint32_t segments, of_segments;
-};
-
 /* An endpoint of this node that a load opens. */
 struct node_opened {
 	char *name; /* "namespace/name" */
@@ -112,6 +100,8 @@ struct node_effect {
 	uint32_t policies, policies_before; /* numbers of policy objects */
 	char **added, **deleted; /* names of policies: "namespace/name" or "name" */
 	size_t n_added, n_deleted;
+	char **audits; /* policies that are only audited from now on */
+	size_t n_audits;
 	uint32_t endpoints_before; /* guarded before the load */
 	bool counted; /* the next two are known: not by a delta that moves no endpoint of this node
 		       */
@@ -132,7 +122,6 @@ struct node_change {
 	uint32_t uplinks;
 	uint32_t ports; /* other ports of the endpoints' bridges, which are guarded too */
 	uint32_t adopted; /* connections that were taken over */
-	struct node_needs needs;
 	enum node_hook tc; /* how the load attached TC programs; NONE: it attached none */
 	bool replaced; /* the load replaced the programs: by this command's, or for larger maps */
 	bool first; /* nothing was in force before */
@@ -166,6 +155,8 @@ int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool
 		     struct node_change *change);
 /* Returns the policy in force, read as far as needed so far; NULL: none is in force. */
 const struct lazy_policy *node_policy_head(const struct node_handle *handle);
+/* Returns true if the policy in force was loaded with the option `audit`. */
+bool node_audits(const struct node_handle *handle);
 
 /*
  * The two phases of a load, which a cluster drives. node_stage() installs @policy and puts no
@@ -276,7 +267,6 @@ struct node_member {
 	uint32_t variation; /* 0: none */
 	uint32_t ifindex; /* 0: not on this node */
 	bool added; /* added by node_endpoint_add(), and unknown to the policy in force */
-	bool left_out; /* the maps leave the address out */
 };
 
 /* Calls @visit for each address in force. Stops where @visit returns non-zero, and returns that. */
@@ -344,7 +334,6 @@ struct node_status {
 	struct policy *policy; /* in force; NULL: none, and of the other members only `ifaces` means
 				* anything: the interfaces with an orphan */
 	char node[256]; /* name of this node in the policy */
-	bool part; /* the maps hold only the part of the policy that this node needs */
 	uint32_t abi;
 	bool own_programs; /* the programs are of this command's build; false: the next load
 			    * replaces them */
@@ -374,6 +363,7 @@ struct node_status {
 	} * pods;
 	size_t n_pods;
 	uint32_t policies; /* policy objects of the policy in force */
+	uint32_t policies_audited; /* of these, those that are only audited */
 	uint32_t isolated[2]; /* endpoints at this node's interfaces, by enum direction */
 	uint32_t audited; /* endpoints' interfaces */
 	struct node_iface *ifaces;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 volatile sig_atomic_t helper_stopped;
 
@@ -70,6 +71,25 @@ int helper_listen(int type, uint16_t port)
 	if (type == SOCK_STREAM && listen(fd, 128))
 		helper_die("listen");
 	return fd;
+}
+
+uint64_t helper_now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+uint16_t helper_sum(const void *bytes, size_t n, uint32_t total)
+{
+	const uint8_t *byte = bytes;
+
+	for (size_t i = 0; i < n; i++)
+		total += i % 2 ? byte[i] : byte[i] << 8;
+	while (total >> 16)
+		total = (total & 0xffff) + (total >> 16);
+	return total;
 }
 
 /* A message with the datagram's other end and its control data. */

@@ -27,6 +27,13 @@ socklen_t helper_address(const char *text, uint16_t port, struct sockaddr_storag
 /* Opens a socket that listens on every IPv4 and IPv6 address. */
 int helper_listen(int type, uint16_t port);
 
+/* Returns the time in ms, from some moment on. */
+uint64_t helper_now(void);
+
+/* Returns @total and the bytes' 16-bit words, added up with end-around carry. The complement is the
+ * Internet checksum. */
+uint16_t helper_sum(const void *bytes, size_t n, uint32_t total);
+
 /*
  * A datagram from a helper_listen() socket; the reply comes from the address that it was sent to.
  */

@@ -10,20 +10,20 @@
 #include "node/change/names.h"
 #include "node/kernel/pinned.h"
 
-static int names_read(const struct policy *policy, struct names *names)
+static int names_read(const struct policy *policy, struct object_names *names)
 {
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < policy->n_given; i++)
-		error = names_add(names, policy_lazy(policy), i);
-	names_sort(names);
+		error = object_names_add(names, policy_lazy(policy), i);
+	object_names_sort(names);
 	return error;
 }
 
 static int compare_policies(const struct policy *old, const struct policy *new,
 			    struct node_effect *effect)
 {
-	CLEANUP(names_free) struct names before = {}, after = {};
+	CLEANUP(object_names_free) struct object_names before = {}, after = {};
 	int error = 0;
 
 	effect->policies = effect->policies_before = new->n_given;
@@ -33,9 +33,7 @@ static int compare_policies(const struct policy *old, const struct policy *new,
 	error = names_read(old, &before);
 	if (!error)
 		error = names_read(new, &after);
-	if (!error)
-		error = names_without(&before, &after, &effect->deleted, &effect->n_deleted);
-	return error ? error : names_without(&after, &before, &effect->added, &effect->n_added);
+	return error ? error : object_names_compare(&before, &after, effect);
 }
 
 /* Both sides of a comparison of this node's endpoints. */
@@ -177,6 +175,10 @@ void effect_warn(const struct node_handle *handle)
 	for (size_t i = 0; effect && i < effect->n_deleted; i++)
 		diag_warn(handle->diag, NULL, NULL, "policy %s is deleted: the input lacks it",
 			  effect->deleted[i]);
+	for (size_t i = 0; effect && i < effect->n_audits; i++)
+		diag_warn(handle->diag, NULL, NULL,
+			  "policy %s is audited only: it denies nothing any more",
+			  effect->audits[i]);
 	for (size_t i = 0; effect && i < effect->n_opened; i++) {
 		const struct node_opened *opened = &effect->opened[i];
 

@@ -47,8 +47,7 @@ int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoin
 	if (!error)
 		error = extension_add(handle, endpoint, &change, &extension);
 	if (!error)
-		error = endpoint_add_plan(handle, endpoint, &beginning.ifaces, &local, &change,
-					  isolated);
+		error = endpoint_add_plan(handle, endpoint, &local, &change, isolated);
 	if (!error)
 		error = extension_room(handle, &change);
 	/* plans only: the change has what it needs */

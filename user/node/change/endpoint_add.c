@@ -10,7 +10,6 @@
 #include "maps/tunnel.h"
 #include "node/change/endpoint_add.h"
 #include "node/change/assign.h"
-#include "node/change/needed_add.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/record.h"
 #include "node/change/services.h"
@@ -158,35 +157,11 @@ static int add_local(struct node_handle *handle, struct change *change, const st
 	return error;
 }
 
-/* Adds the entries that the endpoint needs, where the maps hold only a part of the policy. */
-static int add_needs(struct node_handle *handle, const struct endpoint *endpoint,
-		     const struct table *ifaces, const struct local *local, struct change *change)
-{
-	SCOPED_FREE struct placement *places = calloc(endpoint->n_addresses + 1, sizeof(*places));
-	const struct bh_iface *iface =
-		local->ifindexes[0] ? table_find(&local->ifaces, &local->ifindexes[0]) : NULL;
-	struct arrival arrival = {.places = places,
-				  .here = iface,
-				  .bridged = iface && iface->flags & BH_IFACE_L2,
-				  .ifaces = ifaces};
-
-	if (!places)
-		return node_fail(handle, -ENOMEM, "cannot place %s/%s", endpoint->ns_name,
-				 endpoint->name);
-	for (size_t i = 0; i < endpoint->n_addresses; i++)
-		arrival.n += !policy_place(handle->policy, endpoint, &endpoint->addresses[i],
-					   &places[arrival.n]);
-	return needed_add(handle, &arrival, change);
-}
-
 int endpoint_add_plan(struct node_handle *handle, const struct endpoint *endpoint,
-		      const struct table *ifaces, const struct local *local, struct change *change,
-		      bool *isolated)
+		      const struct local *local, struct change *change, bool *isolated)
 {
 	int error = 0;
 
-	if (handle->blob.flags & BH_BLOB_NEEDED)
-		error = add_needs(handle, endpoint, ifaces, local, change);
 	for (size_t i = 0; !error && i < endpoint->n_addresses; i++)
 		/* until the flip, a container runtime's pod is isolated: its guarded interface let
 		 * no packet pass, and so the pod never counted as its cover */

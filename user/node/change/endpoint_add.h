@@ -8,13 +8,12 @@
 #include "node/change/local.h"
 
 /*
- * Makes @change put the endpoint into its segment, and guard it as @local says. @ifaces are the
- * entries of bh_ifaces whose interfaces exist. Takes nothing from another endpoint. Sets
- * *isolated where the endpoint fits no segment in force. Returns 0 or -errno, reported.
+ * Makes @change put the endpoint into its segment, and guard it as @local says. Takes nothing from
+ * another endpoint. Sets *isolated where the endpoint fits no segment in force. Returns 0 or
+ * -errno, reported.
  */
 int endpoint_add_plan(struct node_handle *handle, const struct endpoint *endpoint,
-		      const struct table *ifaces, const struct local *local, struct change *change,
-		      bool *isolated);
+		      const struct local *local, struct change *change, bool *isolated);
 
 /* Adds one more address of an endpoint that is at @ifindex already (0: on another node). */
 int endpoint_add_address(struct node_handle *handle, struct change *change,

@@ -137,17 +137,12 @@ int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, bool cl
 	return error ? node_fail(handle, error, "cannot take interface %u off", ifindex) : 0;
 }
 
-/* Notes that the address is not in force. Where the maps hold a part of the policy, they may lack
- * addresses that are in force: a record without a name says that this one is not. */
+/* Deletes the record of an address that is not in force any more. */
 static int note_leave(struct node_handle *handle, const struct bh_addr *addr, struct change *change)
 {
 	struct change_map *map = &change->maps[MAP_added];
 	struct bh_added there = {};
-	struct address address;
 
-	memcpy(&address, addr, sizeof(address));
-	if (handle->blob.flags & BH_BLOB_NEEDED && lazy_address_find(handle->policy, &address))
-		return table_add(&map->late, addr, &there);
 	return maps_lookup(handle, MAP_added, addr, &there) ? 0
 							    : table_add(&map->gone, addr, &there);
 }
@@ -162,16 +157,6 @@ static int forget(struct node_handle *handle, const struct bh_addr *addr, struct
 static int failed(struct node_handle *handle, int error)
 {
 	return node_fail(handle, error, "cannot take an endpoint off");
-}
-
-int endpoint_del_left_out(struct node_handle *handle, const struct table *addresses,
-			  struct change *change)
-{
-	int error = 0;
-
-	for (size_t i = 0; !error && i < addresses->n; i++)
-		error = forget(handle, table_key(addresses, i), change);
-	return error ? failed(handle, error) : 0;
 }
 
 int endpoint_del_address(struct node_handle *handle, const struct bh_addr *addr,
@@ -210,18 +195,17 @@ int endpoint_del_members(struct node_handle *handle, const struct table *members
 int endpoint_del_plan(struct node_handle *handle, const struct bh_added *name,
 		      struct change *change)
 {
-	CLEANUP(table_free) struct table members = {}, left_out = {};
-	int error = endpoint_find(handle, name, &members, &left_out);
+	CLEANUP(table_free) struct table members = {};
+	int error = endpoint_find(handle, name, &members);
 
 	if (error)
 		return node_fail(handle, error, "cannot look for %s/%s", name->ns, name->name);
-	if (!members.n && !left_out.n) {
+	if (!members.n) {
 		diag_error(handle->diag, NULL, NULL, "endpoint %s/%s is not in force here",
 			   name->ns, name->name);
 		return -EINVAL;
 	}
-	error = endpoint_del_left_out(handle, &left_out, change);
-	return error ? error : endpoint_del_members(handle, &members, change);
+	return endpoint_del_members(handle, &members, change);
 }
 
 /* Finds the endpoint that has the address. Returns whether the address is in force at the
@@ -242,8 +226,8 @@ static bool find_owner(struct node_handle *handle, uint32_t ifindex, const struc
 static int del_members_at(struct node_handle *handle, uint32_t ifindex, const struct bh_added *name,
 			  struct change *change)
 {
-	CLEANUP(table_free) struct table all = {}, left_out = {}, members = {};
-	int error = endpoint_find(handle, name, &all, &left_out);
+	CLEANUP(table_free) struct table all = {}, members = {};
+	int error = endpoint_find(handle, name, &all);
 
 	maps_init_table(MAP_endpoints, &members);
 	for (size_t i = 0; !error && i < all.n; i++) {

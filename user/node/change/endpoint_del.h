@@ -21,11 +21,6 @@ struct bh_endpoint;
 int endpoint_del_address(struct node_handle *handle, const struct bh_addr *addr,
 			 const struct bh_endpoint *entry, struct change *change);
 
-/* Removes endpoints of the policy that the maps leave out, by address. Programs never read such an
- * endpoint, so no packet is judged otherwise. */
-int endpoint_del_left_out(struct node_handle *handle, const struct table *addresses,
-			  struct change *change);
-
 /* Removes all addresses of a named endpoint. */
 struct bh_added;
 int endpoint_del_plan(struct node_handle *handle, const struct bh_added *name,

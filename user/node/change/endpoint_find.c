@@ -14,47 +14,31 @@ static bool added_is_of(const void *wanted, const void *key, const void *value)
 	return record_is_of(value, wanted);
 }
 
-/* Whether an endpoint of the policy is in force although the maps leave its address out. */
-static bool is_left_out(const struct node_handle *handle, const struct address *address)
-{
-	struct bh_endpoint entry;
-	struct bh_added added;
-
-	return handle->blob.flags & BH_BLOB_NEEDED &&
-	       maps_lookup(handle, MAP_endpoints, address, &entry) &&
-	       maps_lookup(handle, MAP_added, address, &added);
-}
-
 /* Adds an address with its entry, if it has one. */
 static int add_if_there(const struct node_handle *handle, const void *address,
-			struct table *members, bool *there)
+			struct table *members)
 {
 	struct bh_endpoint entry;
-
 	int error = maps_lookup(handle, MAP_endpoints, address, &entry);
 
-	*there = !error;
-	if (*there)
+	if (!error)
 		return table_add(members, address, &entry);
 	return error == -ENOENT ? 0 : error;
 }
 
-int endpoint_find(struct node_handle *handle, const struct bh_added *name, struct table *members,
-		  struct table *left_out)
+int endpoint_find(struct node_handle *handle, const struct bh_added *name, struct table *members)
 {
 	const struct lazy_policy *policy = handle->policy;
 	const struct policy_endpoint *known = lazy_endpoint_by_name(policy, name->ns, name->name);
 	CLEANUP(table_free) struct table added = {};
 	struct bh_added other;
-	bool there;
 	int error;
 
 	maps_init_table(MAP_added, &added);
 	maps_init_table(MAP_endpoints, members);
-	table_init(left_out, sizeof(struct bh_addr), 0);
 	error = maps_read_some(handle, MAP_added, &added, added_is_of, name);
 	for (size_t i = 0; !error && i < added.n; i++)
-		error = add_if_there(handle, table_key(&added, i), members, &there);
+		error = add_if_there(handle, table_key(&added, i), members);
 	for (uint32_t i = 0; !error && known && i < known->addresses.n; i++) {
 		const uint32_t *number =
 			lazy_read(policy, &policy->endpoint_addresses[known->addresses.at + i],
@@ -67,11 +51,8 @@ int endpoint_find(struct node_handle *handle, const struct bh_added *name, struc
 		if (!error)
 			continue;
 		error = error == -ENOENT ? 0 : error;
-		there = false;
 		if (!error)
-			error = add_if_there(handle, &address->address, members, &there);
-		if (!error && !there && handle->blob.flags & BH_BLOB_NEEDED)
-			error = table_add(left_out, &address->address, NULL);
+			error = add_if_there(handle, &address->address, members);
 	}
 	return error ? error : lazy_error(policy);
 }
@@ -84,12 +65,9 @@ int endpoint_check_address(struct node_handle *handle, const struct endpoint *en
 	char text[ADDRESS_TEXT];
 	bool taken = !maps_lookup(handle, MAP_endpoints, address, &there);
 
-	if (taken)
-		inforce_owner(handle, address, &owner);
-	else
-		taken = is_left_out(handle, address) && inforce_owner(handle, address, &owner);
 	if (!taken)
 		return 0;
+	inforce_owner(handle, address, &owner);
 	diag_error(handle->diag, NULL, NULL, "endpoint %s/%s: %s is %s/%s's", endpoint->ns_name,
 		   endpoint->name, address_print(address, text), owner.ns, owner.name);
 	return -EINVAL;
@@ -98,15 +76,15 @@ int endpoint_check_address(struct node_handle *handle, const struct endpoint *en
 int endpoint_check_free(struct node_handle *handle, const struct endpoint *endpoint)
 {
 	const struct bh_added name = record_name(endpoint->ns_name, endpoint->name);
-	CLEANUP(table_free) struct table members = {}, left_out = {};
+	CLEANUP(table_free) struct table members = {};
 	char text[ADDRESS_TEXT];
 	struct address address;
-	int error = endpoint_find(handle, &name, &members, &left_out);
+	int error = endpoint_find(handle, &name, &members);
 
 	if (error)
 		return node_fail(handle, error, "cannot look for %s/%s", name.ns, name.name);
-	if (members.n || left_out.n) {
-		memcpy(&address, table_key(members.n ? &members : &left_out, 0), sizeof(address));
+	if (members.n) {
+		memcpy(&address, table_key(&members, 0), sizeof(address));
 		diag_error(handle->diag, NULL, NULL,
 			   "endpoint %s/%s: it is in force already, with %s", name.ns, name.name,
 			   address_print(&address, text));

@@ -6,10 +6,9 @@
 
 #include "node/change/record.h"
 
-/* Finds the addresses in force of that name. @members: the addresses that the maps have, with their
- * entries; @left_out: the addresses that the maps leave out. Returns 0 or -errno, not reported. */
-int endpoint_find(struct node_handle *handle, const struct bh_added *name, struct table *members,
-		  struct table *left_out);
+/* Finds the addresses in force of that name, with their entries. Returns 0 or -errno, not
+ * reported. */
+int endpoint_find(struct node_handle *handle, const struct bh_added *name, struct table *members);
 
 /* Refuses an endpoint whose name or address another endpoint in force has. Returns 0, -EINVAL or
  * another -errno, reported. */

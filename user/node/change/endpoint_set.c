@@ -18,7 +18,7 @@ struct resetting {
 	struct endpoint *endpoint; /* with its new properties */
 	struct address *addresses; /* addresses, where the endpoint comes from a policy */
 	struct cidr *allow_source;
-	struct table members, left_out;
+	struct table members;
 };
 
 static void resetting_end(struct resetting *resetting)
@@ -27,7 +27,6 @@ static void resetting_end(struct resetting *resetting)
 	free(resetting->addresses);
 	free(resetting->allow_source);
 	table_free(&resetting->members);
-	table_free(&resetting->left_out);
 }
 
 /* Takes the policy's records of the endpoint. */
@@ -92,15 +91,13 @@ static int plan_resetting(struct node_handle *handle, const struct node_endpoint
 			  struct resetting *resetting)
 {
 	const struct bh_added name = record_name(set->ns, set->name);
-	int error = endpoint_find(handle, &name, &resetting->members, &resetting->left_out);
+	int error = endpoint_find(handle, &name, &resetting->members);
 
 	if (error)
 		return node_fail(handle, error, "cannot look for %s/%s", set->ns, set->name);
-	if (!resetting->members.n || handle->blob.flags & BH_BLOB_NEEDED) {
-		diag_error(handle->diag, NULL, NULL, "endpoint %s/%s %s", set->ns, set->name,
-			   resetting->members.n
-				   ? "cannot be changed where the maps have only the needed part"
-				   : "is not in force here");
+	if (!resetting->members.n) {
+		diag_error(handle->diag, NULL, NULL, "endpoint %s/%s is not in force here", set->ns,
+			   set->name);
 		return -EINVAL;
 	}
 	error = read_resetting(handle, set, resetting);

@@ -97,8 +97,8 @@ static int extend(struct node_handle *handle, const struct policy *policy,
 /* Reads the maps that a layout compares. */
 static int read_layout(struct node_handle *handle, struct image *have)
 {
-	static const enum node_map_id maps[] = {MAP_segments,	    MAP_ports,	    MAP_pairs,
-						MAP_named,	    MAP_variations, MAP_domains,
+	static const enum node_map_id maps[] = {MAP_segments,	 MAP_ports,	 MAP_pairs,
+						MAP_named,	 MAP_variations, MAP_domains,
 						MAP_domain_peers};
 	int error = 0;
 
@@ -125,25 +125,6 @@ static int lay_out(struct node_handle *handle, const struct policy *policy, stru
 		change->policy.slots = TAKE_PTR(layout.slots);
 	change->policy.header.ports_end = layout.ports_end;
 	return error;
-}
-
-/* Where the maps hold a part of the policy: lets each segment keep the slot that it has. Entries
- * for a new segment come with the endpoint that needs it (needed_add.h), and the next load collects
- * the rest. */
-static int keep_slots(struct node_handle *handle, const struct policy *policy,
-		      struct change *change)
-{
-	const struct policy *before = pinned_whole(handle);
-	uint32_t *slots = calloc(policy->n_segments + 1, sizeof(*slots));
-
-	change->policy.slots = slots;
-	for (size_t i = 0, j = 0; slots && i < before->n_segments; i++) {
-		while (j < policy->n_segments && policy->segments[j].id < before->segments[i].id)
-			j++;
-		if (j < policy->n_segments && policy->segments[j].id == before->segments[i].id)
-			slots[j] = pinned_slot(handle, i);
-	}
-	return slots ? 0 : node_fail(handle, -ENOMEM, "cannot write the policy down");
 }
 
 static int plan_pin(struct node_handle *handle, const struct policy *policy, struct change *change)
@@ -175,8 +156,7 @@ static int plan(struct node_handle *handle, const struct policy *policy, struct 
 
 	if (error)
 		return error;
-	return handle->blob.flags & BH_BLOB_NEEDED ? keep_slots(handle, policy, change)
-						   : lay_out(handle, policy, change);
+	return lay_out(handle, policy, change);
 }
 
 static void tell_unknown(const struct node_handle *handle, const struct endpoint *endpoint)

@@ -163,13 +163,10 @@ static uint64_t word_of(const struct look *look, const struct address *address)
 	return bh_assignment_is_cover(word) ? 0 : word;
 }
 
-/* Whether an address of the policy was taken off. Where the maps hold a part of the policy, an
- * address may be in force although the maps lack it. */
+/* Returns true if an address of the policy was taken off. */
 static bool is_gone(const struct look *look, const struct address *address)
 {
-	if (table_find(&look->added, address))
-		return true;
-	return !word_of(look, address) && !(look->handle->blob.flags & BH_BLOB_NEEDED);
+	return table_find(&look->added, address) || !word_of(look, address);
 }
 
 static uint32_t segment_of(const struct look *look, uint64_t word)

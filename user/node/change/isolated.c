@@ -45,8 +45,8 @@ int isolated_at(const struct node_handle *handle, const struct isolations *isola
 static int read_members(struct node_handle *handle, const struct bh_added *name,
 			const struct isolations *isolations, uint8_t *directions)
 {
-	CLEANUP(table_free) struct table members = {}, left_out = {};
-	int error = endpoint_find(handle, name, &members, &left_out);
+	CLEANUP(table_free) struct table members = {};
+	int error = endpoint_find(handle, name, &members);
 
 	for (size_t i = 0; !error && i < members.n; i++) {
 		uint8_t one = 0;

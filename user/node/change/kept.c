@@ -51,7 +51,7 @@ static bool set_option(struct kept *kept, char *line, size_t *n_settings, size_t
 	else if (!strcmp(line, "set"))
 		kept->strings[n_lines + (*n_settings)++] = value;
 	else if (!strcmp(line, "peers"))
-		options->peers = strcmp(value, "needed") ? NODE_PEERS_ALL : NODE_PEERS_NEEDED;
+		; /* an older command's: the maps have all that the policy has */
 	else if (!strcmp(line, "audit"))
 		options->audit = !strcmp(value, "yes");
 	else
@@ -153,7 +153,7 @@ int kept_policy(const struct kept *kept, struct diag *diag, struct policy **poli
 static int put_options(const struct node_options *options, char **text, size_t *size)
 {
 	FILE *to = open_memstream(text, size);
-	size_t lines = 4;
+	size_t lines = 3;
 
 	if (!to)
 		return -errno;
@@ -164,9 +164,7 @@ static int put_options(const struct node_options *options, char **text, size_t *
 		fprintf(to, "resolver=%s\n", options->resolvers[i]);
 	for (size_t i = 0; i < options->n_settings; i++, lines++)
 		fprintf(to, "set=%s\n", options->settings[i]);
-	fprintf(to, "peers=%s\naudit=%s\n\n",
-		options->peers == NODE_PEERS_NEEDED ? "needed" : "all",
-		options->audit ? "yes" : "no");
+	fprintf(to, "audit=%s\n\n", options->audit ? "yes" : "no");
 	if (fclose(to))
 		return -ENOMEM;
 	for (const char *c = *text; *c; c++)
@@ -292,7 +290,6 @@ void kept_save(const char *dir, const struct node_options *options,
 	if (!change->first && kept_read(dir, &silent, &before))
 		before.options.n_settings = 0;
 	now.name = change->node;
-	now.peers = change->needs.part ? NODE_PEERS_NEEDED : NODE_PEERS_ALL;
 	now.settings = all_settings(options, &before.options, &now.n_settings);
 	error = now.settings ? save(dir, &now, *policy) : -ENOMEM;
 	free((void *)now.settings);

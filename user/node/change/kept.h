@@ -7,7 +7,6 @@
  *     node=NAME
  *     uplink=IFACE                a line each
  *     set=NAME=NUMBER             a line each
- *     peers=all|needed
  *     audit=yes|no
  *                                 an empty line, and the blob
  */
@@ -28,7 +27,7 @@
 const char *kept_dir(const char *pin, const char *state);
 
 struct kept {
-	struct node_options options; /* name, uplinks, resolvers, settings, audit, peers */
+	struct node_options options; /* name, uplinks, resolvers, settings, audit */
 	char *text; /* holds the options' strings and the blob */
 	size_t size;
 	size_t blob; /* offset of the blob in `text` */

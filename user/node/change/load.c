@@ -14,7 +14,6 @@
 #include "node/kernel/folder.h"
 #include "node/change/inforce.h"
 #include "node/change/local.h"
-#include "node/change/needed.h"
 #include "node/kernel/programs.h"
 #include "node/change/repair.h"
 #include "node/change/replace.h"
@@ -32,12 +31,10 @@ struct load {
 	struct delta *added; /* the node's extension; NULL: none */
 	void *bytes; /* the policy's blob, without the extension */
 	size_t length;
-	uint32_t flags; /* of `header` */
 	struct bh_blob header;
 	struct bh_blob staged; /* header of the same policy where it is staged */
 	bool new_policy; /* the policy is not the one in force */
 	struct local local;
-	struct needed needed; /* the part of the policy that goes into the maps */
 	struct image have;
 	struct layout layout;
 	struct change change;
@@ -48,7 +45,6 @@ static void load_end(struct load *load)
 {
 	free(load->bytes);
 	local_free(&load->local);
-	needed_free(&load->needed);
 	image_free(&load->have);
 	layout_free(&load->layout);
 	change_free(&load->change);
@@ -76,25 +72,10 @@ static void choose_header(struct load *load)
 		.local_next = load->extended ? extend_next(policy) : handle->blob.local_next,
 	};
 	strcpy(load->header.node, load->local.name);
-	load->header.flags = load->flags;
+	load->header.flags = handle->options->audit ? BH_BLOB_AUDIT : 0;
 	load->new_policy = !same || load->header.flags != handle->blob.flags ||
 			   strcmp(load->header.node, handle->blob.node) ||
 			   !pinned_has_local(handle, load->added);
-}
-
-/* A staged policy keeps the flags of its stage. */
-static void choose_flags(struct load *load)
-{
-	const struct node_handle *handle = load->handle;
-	const enum node_peers peers = handle->options->peers;
-	bool part = (load->staged.generation ? load->staged.flags : handle->blob.flags) &
-		    BH_BLOB_NEEDED;
-
-	if (peers != NODE_PEERS_AS_BEFORE)
-		part = peers == NODE_PEERS_NEEDED;
-	load->flags =
-		(part ? BH_BLOB_NEEDED : 0) | (load->handle->options->audit ? BH_BLOB_AUDIT : 0);
-	needed_make(&load->needed, &load->policy, &load->local, load->flags);
 }
 
 /* Plans to put our programs before another's, which may pass packets by. */
@@ -148,12 +129,13 @@ static int plan_policy(struct load *load)
 	struct change_policy *policy = &load->change.policy;
 
 	policy->header = load->header;
-	/* 0 for a part of a policy: the room that port lists of later endpoints take is not
-	 * known */
-	policy->header.ports_end = load->flags & BH_BLOB_NEEDED ? 0 : load->layout.ports_end;
+	policy->header.ports_end = load->layout.ports_end;
 	policy->bytes = TAKE_PTR(load->bytes);
 	policy->local = TAKE_PTR(load->added);
-	policy->slots = needed_slots(&load->needed, &load->policy, &load->layout);
+	policy->slots = calloc(load->policy.n_segments + 1, sizeof(*policy->slots));
+	if (policy->slots)
+		memcpy(policy->slots, load->layout.slots,
+		       load->policy.n_segments * sizeof(*policy->slots));
 	return policy->slots ? 0 : node_fail(load->handle, -ENOMEM, "cannot write the policy down");
 }
 
@@ -161,8 +143,7 @@ static int load_plan(struct load *load)
 {
 	struct node_handle *handle = load->handle;
 	struct change *change = &load->change;
-	const struct wanted wanted = {&load->needed.policy, load->header.ids, &load->local,
-				      &load->have};
+	const struct wanted wanted = {&load->policy, load->header.ids, &load->local, &load->have};
 	int error = difference_plan(handle, &wanted, change, &load->layout);
 
 	if (!error)
@@ -220,7 +201,7 @@ static int start_anew(struct load *load)
 
 	/* the folder holds the rest of an interrupted first load or unload */
 	load->change.clear = load->change.anew = true;
-	load->change.room = replace_first_room(&load->needed.policy, &load->local);
+	load->change.room = replace_first_room(&load->policy, &load->local);
 	/* a dry run makes no folder */
 	return handle->lock < 0 ? 0 : folder_check(handle);
 }
@@ -319,18 +300,12 @@ static int prepare(struct load *load, const struct policy *policy)
 		error = read_local(load);
 	if (error)
 		return error;
-	if (!node_generation(handle)) {
-		choose_flags(load);
+	if (!node_generation(handle))
 		return start_anew(load);
-	}
 	error = settings_check(handle);
 	if (!error)
 		error = check_guard(load);
-	if (!error)
-		error = drop_other_staged(load);
-	if (!error)
-		choose_flags(load);
-	return error;
+	return error ? error : drop_other_staged(load);
 }
 
 static struct node_change load_change(const struct load *load, uint32_t endpoint_generation)
@@ -345,7 +320,6 @@ static struct node_change load_change(const struct load *load, uint32_t endpoint
 		.ports = load->local.ports,
 		.adopted = load->outcome.adopted,
 		.replaced = load->change.replace,
-		.needs = load->needed.needs,
 		.tc = load->handle->tc,
 		.first = load->change.anew,
 		.effect = load->handle->effect,
@@ -438,8 +412,8 @@ static int stage(struct load *load)
 
 	choose_header(load);
 	load->header.generation = BH_BLOB_STAGED;
-	error = layout_make(handle, &load->have, &load->needed.policy, load->header.ids,
-			    &load->change, &load->layout);
+	error = layout_make(handle, &load->have, &load->policy, load->header.ids, &load->change,
+			    &load->layout);
 	if (error || !load->new_policy || is_staged(load))
 		return error;
 	error = plan_policy(load);

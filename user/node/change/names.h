@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Names of policy objects, to find those that one policy has and another lacks. */
+/* Names of policy objects, to find those that one policy has and another lacks, or only audits. */
 #ifndef BULKHEAD_NODE_NAMES_H
 #define BULKHEAD_NODE_NAMES_H
 
 #include "compile/lazy_policy.h"
+#include "node/node.h"
 
 struct names {
 	char **at; /* each behind the number of its kind: two kinds may have an object of one name
@@ -11,13 +12,18 @@ struct names {
 	size_t n, room;
 };
 
-/* Adds the object at @index of policy->given. Returns 0, -ENOMEM, or the policy's error. */
-int names_add(struct names *names, const struct lazy_policy *policy, uint32_t index);
-void names_sort(struct names *names);
-void names_free(struct names *names);
+struct object_names {
+	struct names all, enforced;
+};
 
-/* Lists the sorted names that the sorted @others lacks, without their kinds, to be freed. Returns 0
- * or -ENOMEM. */
-int names_without(const struct names *names, const struct names *others, char ***list, size_t *n);
+/* Adds the object at @index of policy->given. Returns 0, -ENOMEM, or the policy's error. */
+int object_names_add(struct object_names *names, const struct lazy_policy *policy, uint32_t index);
+void object_names_sort(struct object_names *names);
+void object_names_free(struct object_names *names);
+
+/* Lists in @effect, from sorted names, the objects that are added or deleted, and those that are
+ * only audited from now on. Returns 0 or -ENOMEM. */
+int object_names_compare(const struct object_names *before, const struct object_names *after,
+			 struct node_effect *effect);
 
 #endif

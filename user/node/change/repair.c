@@ -7,7 +7,6 @@
 #include "maps/prefix.h"
 #include "node/change/layout.h"
 #include "node/change/endpoint_del.h"
-#include "node/change/needed.h"
 #include "node/change/repair.h"
 #include "node/change/services.h"
 #include "node/kernel/pinned.h"
@@ -119,19 +118,15 @@ static int drop_endpoint(const struct image *have, const struct bh_addr *addr,
 	return error || !added ? error : table_add(&change->maps[MAP_added].gone, addr, added);
 }
 
-/*
- * Whether the connections of the address belong to the endpoint that goes, and so go with it. They
- * do not where the endpoint never came, and not where the endpoint stays in force and the maps
- * merely need not have it.
- */
+/* Returns true if the connections of the address belong to the endpoint that goes, and so go with
+ * it: not if the endpoint never came. */
 static bool has_connections_of_its_own(const struct node_handle *handle,
 				       const struct bh_endpoint *endpoint)
 {
 	const uint32_t generation = node_generation(handle);
 
 	return bh_assignment_generation(endpoint->assignment[0]) <= generation &&
-	       bh_assignment_generation(endpoint->assignment[1]) <= generation &&
-	       (endpoint->ifindex || !(handle->blob.flags & BH_BLOB_NEEDED));
+	       bh_assignment_generation(endpoint->assignment[1]) <= generation;
 }
 
 /* Decides for one endpoint: it stays, goes with its connections, or goes without them. */
@@ -210,32 +205,29 @@ static int repair_assignments(struct node_handle *handle, const struct image *ha
 
 /* Lays out the staged policy, whose entries stay. *layout is empty where none is staged. */
 static int lay_out_staged(struct node_handle *handle, const struct image *have,
-			  struct policy **staged, struct needed *needed, struct change *unused,
-			  struct layout *layout)
+			  struct policy **staged, struct change *unused, struct layout *layout)
 {
 	struct bh_blob header;
 	int error = pinned_read_staged(handle, &header, staged);
 
 	if (error || !*staged)
 		return error;
-	needed_in_maps(needed, handle, have, *staged, &header);
-	return layout_make(handle, have, &needed->policy, header.ids, unused, layout);
+	return layout_make(handle, have, *staged, header.ids, unused, layout);
 }
 
 static int plan(struct node_handle *handle, bool keep_staged, const struct image *have,
 		struct change *change)
 {
 	CLEANUP(cleanup_policy) struct policy *staged = NULL;
-	CLEANUP(needed_free) struct needed needed = {}, later_needed = {};
+	const struct policy *policy = pinned_whole(handle);
 	CLEANUP(layout_free) struct layout layout = {}, later = {};
 	CLEANUP(change_free) struct change unused;
 	int error;
 
 	change_init(&unused, "staged");
-	needed_in_maps(&needed, handle, have, pinned_whole(handle), &handle->blob);
-	error = layout_make(handle, have, &needed.policy, handle->blob.ids, change, &layout);
+	error = layout_make(handle, have, policy, handle->blob.ids, change, &layout);
 	if (!error && keep_staged)
-		error = lay_out_staged(handle, have, &staged, &later_needed, &unused, &later);
+		error = lay_out_staged(handle, have, &staged, &unused, &later);
 	if (!error && !layout_is_there(change)) {
 		diag_error(handle->diag, NULL, NULL,
 			   "%s: the maps lack parts of the policy in force: to start anew, unload "
@@ -244,7 +236,7 @@ static int plan(struct node_handle *handle, bool keep_staged, const struct image
 		return -EILSEQ;
 	}
 	if (!error)
-		error = repair_assignments(handle, have, &needed.policy, change);
+		error = repair_assignments(handle, have, policy, change);
 	return error ? error
 		     : layout_collect(handle, have, &layout, staged ? &later : NULL, change);
 }

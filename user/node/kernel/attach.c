@@ -513,6 +513,7 @@ int attach_renew(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 		xdp_tidy(handle, ifindex);
 	if (error || !attached.stale)
 		return error;
+	rcu_expedite(handle);
 	error = renew_links(handle, ifindex, flags);
 	if (!error)
 		error = renew_filters(handle, ifindex, flags);
@@ -595,6 +596,7 @@ int attach_remove(struct node_handle *handle, uint32_t ifindex)
 {
 	int error = 0;
 
+	rcu_expedite(handle);
 	for (size_t i = 0; !error && i < ARRAY_SIZE(sides); i++)
 		error = remove_link(handle, ifindex, &sides[i]);
 	if (error)
@@ -649,8 +651,10 @@ int attach_remove_orphans(struct node_handle *handle, uint32_t ifindex)
 	struct attached attached;
 	int error = attach_read(handle, ifindex, 0, &attached);
 
-	if (!error)
+	if (!error && attached.orphan) {
+		rcu_expedite(handle);
 		error = remove_orphans(handle, ifindex, &attached);
+	}
 	if (error && error != -ENODEV)
 		return node_fail(handle, error, "cannot detach from interface %u", ifindex);
 	return 0;
@@ -685,6 +689,7 @@ int attach_add(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 	struct attached attached;
 	int error = attach_read(handle, ifindex, flags, &attached);
 
+	rcu_expedite(handle);
 	if (!error)
 		error = remove_orphans(handle, ifindex, &attached);
 	if (!error && attached.stale)
@@ -741,6 +746,7 @@ int attach_guard(struct node_handle *handle, uint32_t ifindex)
 {
 	const bool linked = has_links(ifindex, &sides[0]) || has_links(ifindex, &sides[1]);
 
+	rcu_expedite(handle);
 	if (!linked && !guard_by_filters(handle, ifindex))
 		return 0;
 	return guard_by_links(handle, ifindex);

@@ -91,6 +91,16 @@ extern const char *const node_program_names[N_NODE_PROGRAMS];
 
 struct image;
 
+/* How this command expedites grace periods (rcu.h). */
+struct rcu {
+	bool tried; /* to open the control */
+	bool decided; /* whether this command expedites */
+	int control; /* fd of /sys/kernel/rcu_expedited; -1: it cannot be written */
+	int map; /* fd of the map whose ID is in the mark; -1: none */
+	long mark; /* 0: this command expedites nothing */
+};
+#define RCU_NONE ((struct rcu){.control = -1, .map = -1})
+
 struct node_handle {
 	const struct node_options *options;
 	struct diag *diag;
@@ -110,6 +120,7 @@ struct node_handle {
 	struct bh_blob blob; /* header of `policy` */
 	uint64_t domain_key[2]; /* settings_domain_key(); 0: not read yet */
 	uint64_t writes; /* map writes by this command */
+	struct rcu rcu;
 	enum node_hook tc; /* how this command attached TC programs */
 	struct image *seen; /* the maps in memory on which plans are made; NULL: the kernel's
 			     * maps */

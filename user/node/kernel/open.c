@@ -9,6 +9,7 @@
 #include "compile/lazy_policy.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/pins.h"
+#include "node/kernel/rcu.h"
 #include "node/kernel/rights.h"
 #include "node/kernel/rtnl.h"
 #include "node/kernel/pinned.h"
@@ -47,6 +48,7 @@ int node_new(const struct node_options *options, struct diag *diag, struct node_
 	new->diag = diag;
 	new->pin = options->pin ? options->pin : NODE_PIN;
 	new->lock = -1;
+	new->rcu = RCU_NONE;
 	memset(new->maps, -1, sizeof(new->maps));
 	*handle = new;
 	/* Silences libbpf: its messages answer questions that this command asks, or are in the
@@ -70,6 +72,7 @@ void node_effect_free(struct node_effect *effect)
 		return;
 	free_names(effect->added, effect->n_added);
 	free_names(effect->deleted, effect->n_deleted);
+	free_names(effect->audits, effect->n_audits);
 	for (size_t i = 0; i < effect->n_opened; i++)
 		free(effect->opened[i].name);
 	free(effect->opened);
@@ -80,6 +83,8 @@ void node_close(struct node_handle *handle)
 {
 	if (!handle)
 		return;
+	if (handle->lock >= 0 || handle->rcu.tried)
+		rcu_restore(handle);
 	pins_close(handle);
 	lazy_policy_free(handle->policy);
 	pinned_free(handle->pinned);
@@ -147,6 +152,11 @@ int node_policy(struct node_handle *handle, const struct policy **policy)
 const struct lazy_policy *node_policy_head(const struct node_handle *handle)
 {
 	return lazy_plain(handle->policy);
+}
+
+bool node_audits(const struct node_handle *handle)
+{
+	return handle->blob.flags & BH_BLOB_AUDIT;
 }
 
 uint64_t node_map_writes(const struct node_handle *handle)

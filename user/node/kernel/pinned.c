@@ -443,6 +443,18 @@ int pinned_drop_staged(struct node_handle *handle)
 	return error || !is_staged(&next) ? error : pins_remove(handle, PINNED_NEXT);
 }
 
+static int check_whole(const struct node_handle *handle, const struct bh_blob *header)
+{
+	if (!(header->flags & BH_BLOB_PART))
+		return 0;
+	diag_error(
+		handle->diag, NULL, NULL,
+		"%s: the maps hold a part of the policy, by --peers of an older command; unload, "
+		"then load",
+		handle->pin);
+	return -EPROTO;
+}
+
 static int take(struct node_handle *handle, struct pinned *pinned)
 {
 	struct pinned *kept = malloc(sizeof(*kept));
@@ -453,7 +465,9 @@ static int take(struct node_handle *handle, struct pinned *pinned)
 		return node_fail(handle, -ENOMEM, "cannot read the policy in force");
 	*kept = *pinned;
 	*pinned = (struct pinned){};
-	error = pinned_view(kept, &policy);
+	error = check_whole(handle, kept->header);
+	if (!error)
+		error = pinned_view(kept, &policy);
 	if (error) {
 		pinned_free(kept);
 		return error;

@@ -91,6 +91,7 @@ int programs_share_maps(struct node_handle *handle, struct bpf_object *object)
 
 void programs_free(struct programs *programs)
 {
+	verified_free(&programs->verified);
 	bh_tc__destroy(programs->tc);
 	bh_loader__destroy(programs->loader);
 }
@@ -120,13 +121,13 @@ static int read_build(struct node_handle *handle, const struct program *program,
 
 /* Whether the program's constants can be read. libbpf goes on without BTF where the kernel has
  * no memory for it. */
-static bool tells_build(struct node_handle *handle, const struct bpf_program *loaded)
+static bool tells_build(struct node_handle *handle, int loaded)
 {
 	struct program program;
 	uint64_t build;
 
-	return !program_read(bpf_program__fd(loaded), &program) &&
-	       !read_build(handle, &program, &build) && build == BUILD_ID;
+	return !program_read(loaded, &program) && !read_build(handle, &program, &build) &&
+	       build == BUILD_ID;
 }
 
 /* Makes the kernel load its conntrack modules: the kernel loads them for any question about a
@@ -163,7 +164,8 @@ static bool conntrack_tells(void)
 	return tells;
 }
 
-static int load_tc(struct node_handle *handle, const struct room *room, struct bh_tc *tc)
+/* Makes or finds the maps, and makes the constants. */
+static int load_maps(struct node_handle *handle, const struct room *room, struct bh_tc *tc)
 {
 	struct bpf_map *map;
 	int error = settings_apply(handle, tc);
@@ -192,8 +194,18 @@ static int load_tc(struct node_handle *handle, const struct room *room, struct b
 	getrandom(&tc->rodata->instance, sizeof(tc->rodata->instance), GRND_NONBLOCK);
 	tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
+	verify_no_program(tc->obj);
 	error = bh_tc__load(tc);
-	if (!error && !tells_build(handle, tc->progs.tc_from_endpoint))
+	return error ? node_fail(handle, error, "cannot make the maps") : 0;
+}
+
+static int load_tc(struct node_handle *handle, const struct bpf_object_open_opts *options,
+		   struct programs *programs)
+{
+	struct verified *verified = &programs->verified;
+	int error = verify(programs->tc->obj, options, verified);
+
+	if (!error && !tells_build(handle, verified_program(verified, "tc_from_endpoint")))
 		error = -ENOMEM;
 	return error ? node_fail(handle, error, "cannot load the TC programs") : 0;
 }
@@ -243,7 +255,9 @@ int programs_load(struct node_handle *handle, const struct room *room, struct pr
 	programs->loader = bh_loader__open_opts(&opts);
 	if (!programs->tc || !programs->loader)
 		return node_fail(handle, -errno, "cannot open the programs");
-	error = load_tc(handle, room, programs->tc);
+	error = load_maps(handle, room, programs->tc);
+	if (!error)
+		error = load_tc(handle, &opts, programs);
 	if (error)
 		tell_room(handle, room);
 	return error ? error : load_loader(handle, programs->tc, programs->loader);
@@ -288,15 +302,16 @@ static int pin_maps(struct node_handle *handle, const struct bpf_object *object)
 
 int programs_pin(struct node_handle *handle, const struct programs *programs)
 {
-	struct bpf_program *order[] = {
-		programs->tc->progs.tc_from_endpoint, programs->tc->progs.tc_to_endpoint,
-		programs->tc->progs.tc_uplink,	      programs->tc->progs.tc_leave,
-		programs->tc->progs.sk_node,	      programs->loader->progs.assign,
-	};
 	int error = 0;
 
-	for (size_t i = 0; !error && i < ARRAY_SIZE(order); i++)
-		error = pins_put(handle, bpf_program__name(order[i]), bpf_program__fd(order[i]));
+	for (size_t i = 0; !error && i < N_NODE_PROGRAMS; i++) {
+		const char *name = node_program_names[i];
+
+		error = pins_put(handle, name,
+				 i == PROGRAM_ASSIGN
+					 ? bpf_program__fd(programs->loader->progs.assign)
+					 : verified_program(&programs->verified, name));
+	}
 	if (!error)
 		error = pin_maps(handle, programs->tc->obj);
 	return error ? error : pin_maps(handle, programs->loader->obj);

@@ -7,6 +7,7 @@
 #define BULKHEAD_NODE_PROGRAMS_H
 
 #include "node/kernel/handle.h"
+#include "node/kernel/verify.h"
 
 /* Sizes, in entries, of maps that are to be made; 0: the pinned map stays. */
 struct room {
@@ -23,7 +24,8 @@ uint32_t programs_headroom(size_t need);
 struct bh_tc;
 struct bh_loader;
 struct programs {
-	struct bh_tc *tc;
+	struct bh_tc *tc; /* the maps */
+	struct verified verified; /* the TC programs */
 	struct bh_loader *loader;
 };
 

@@ -16,7 +16,7 @@
 #include "tc.skel.h"
 #include "xdp.skel.h"
 
-enum unit { TIME, COUNT };
+enum unit { TIME, COUNT, RCU };
 
 /* s: adopted connections look 10 s older than they are (adopt.c). */
 #define MIN_IDLE 15
@@ -53,6 +53,7 @@ static const struct setting {
 	{"event-rate", COUNT, 0, 1 << 20, RODATA(event_rate)},
 	{"event-sample", COUNT, 1, 1 << 30, RODATA(event_sample)},
 	{"event-allow", COUNT, 0, 1, RODATA(event_allow)},
+	{"rcu", RCU, 0, 1, RODATA(rcu_normal)},
 };
 
 static uint32_t *rodata_at(struct bh_tc__rodata *rodata, const struct setting *setting)
@@ -74,26 +75,44 @@ static void scale_times(struct bh_tc__rodata *rodata)
 	rodata->event_hz = hz;
 }
 
-/* Parses "NAME=NUMBER". */
+static const char *const rcu_words[] = {"expedited", "normal"};
+
+/* Parses the text behind the "=" of a setting. */
+static bool parse_value(const struct setting *setting, const char *text, uint32_t *value)
+{
+	unsigned long number;
+	char *end;
+
+	for (uint32_t i = 0; setting->unit == RCU && i < ARRAY_SIZE(rcu_words); i++)
+		if (!strcmp(text, rcu_words[i])) {
+			*value = i;
+			return true;
+		}
+	if (setting->unit == RCU || *text < '0' || *text > '9')
+		return false;
+	number = strtoul(text, &end, 10);
+	*value = number;
+	return !*end && number >= setting->min && number <= setting->max;
+}
+
+/* Parses "NAME=NUMBER", or "rcu=WORD". */
 static const struct setting *parse(struct node_handle *handle, const char *text, uint32_t *value)
 {
 	size_t length = strcspn(text, "=");
-	unsigned long number;
-	char *end;
 
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
 		const struct setting *setting = &settings[i];
 
 		if (strlen(setting->name) != length || strncmp(setting->name, text, length))
 			continue;
-		number = text[length] ? strtoul(text + length + 1, &end, 10) : 0;
-		if (text[length] && text[length + 1] >= '0' && text[length + 1] <= '9' && !*end &&
-		    number >= setting->min && number <= setting->max) {
-			*value = number;
+		if (text[length] && parse_value(setting, text + length + 1, value))
 			return setting;
-		}
-		diag_error(handle->diag, NULL, setting->name, "is a number from %u to %u",
-			   setting->min, setting->max);
+		if (setting->unit == RCU)
+			diag_error(handle->diag, NULL, setting->name, "is %s or %s", rcu_words[0],
+				   rcu_words[1]);
+		else
+			diag_error(handle->diag, NULL, setting->name, "is a number from %u to %u",
+				   setting->min, setting->max);
 		return NULL;
 	}
 	diag_error(handle->diag, NULL, "set", "there is no setting \"%.*s\"", (int)length, text);
@@ -203,6 +222,19 @@ int settings_connections(struct node_handle *handle, uint32_t *room)
 
 	*room = rodata.ct_room;
 	return error;
+}
+
+bool settings_rcu_is_normal(struct node_handle *handle)
+{
+	const struct node_options *options = handle->options;
+	SCOPED_FD int pinned = pins_get_program(handle, PROGRAM_INGRESS);
+	struct bh_tc__rodata rodata = {};
+	int error = pinned == -ENOENT ? 0 : read_rodata(handle, &rodata);
+
+	for (size_t i = 0; pinned == -ENOENT && i < options->n_settings; i++)
+		if (!strcmp(options->settings[i], "rcu=normal"))
+			return true;
+	return error || rodata.rcu_normal;
 }
 
 #define MEMORY_FOR_ONE 32768 /* bytes of the machine's memory for each connection, by default */

@@ -29,6 +29,10 @@ int settings_check(struct node_handle *handle);
  * reported. */
 int settings_connections(struct node_handle *handle, uint32_t *room);
 
+/* Returns true if the setting `rcu` is normal, or cannot be read. Before the first load has pinned
+ * programs, the options say so. */
+bool settings_rcu_is_normal(struct node_handle *handle);
+
 /* Sets *seed to the seed of the pinned programs' hash of connections. Returns 0 or -errno, not
  * reported. */
 int settings_seed(struct node_handle *handle, uint64_t *seed);

@@ -42,30 +42,6 @@ static bool describe(const struct node_handle *handle, const struct bh_addr *add
 	return true;
 }
 
-/* Visits the policy's endpoints whose addresses the maps leave out, because this node does not need
- * them. */
-static int each_left_out(struct node_handle *handle, const struct table *endpoints,
-			 const struct table *added,
-			 int (*visit)(void *data, const struct node_member *member), void *data)
-{
-	const struct policy *policy = pinned_whole(handle);
-	int status = 0;
-
-	for (size_t i = 0; !status && i < policy->n_addresses; i++) {
-		const struct policy_address *known = &policy->addresses[i];
-		struct node_member member = {.address = known->address,
-					     .segment = policy->segments[known->segment].id,
-					     .variation = known->variation,
-					     .left_out = true};
-
-		if (table_find(endpoints, &known->address) || table_find(added, &known->address))
-			continue;
-		name_member(policy, known, &member);
-		status = visit(data, &member);
-	}
-	return status;
-}
-
 static int read_members(struct node_handle *handle, struct table *endpoints, struct table *added,
 			struct table *segments)
 {
@@ -110,8 +86,6 @@ int node_endpoint_each(struct node_handle *handle,
 		}
 		status = visit(data, &member);
 	}
-	if (!status && handle->blob.flags & BH_BLOB_NEEDED)
-		status = each_left_out(handle, &endpoints, &added, visit, data);
 	return status;
 }
 
@@ -119,22 +93,20 @@ int node_name_places(struct node_handle *handle, const char *ns, const char *nam
 		     struct node_place **places, size_t *n)
 {
 	const struct bh_added wanted = record_name(ns, name);
-	CLEANUP(table_free) struct table members = {}, left_out = {};
+	CLEANUP(table_free) struct table members = {};
 	struct node_place *found;
-	int error = endpoint_find(handle, &wanted, &members, &left_out);
+	int error = endpoint_find(handle, &wanted, &members);
 
 	if (error)
 		return node_fail(handle, error, "cannot look for %s/%s", ns, name);
-	found = calloc(members.n + left_out.n + 1, sizeof(*found));
+	found = calloc(members.n + 1, sizeof(*found));
 	if (!found)
 		return node_fail(handle, -ENOMEM, "cannot look for %s/%s", ns, name);
 	*places = found;
-	*n = members.n + left_out.n;
+	*n = members.n;
 	for (size_t i = 0; i < members.n; i++, found++) {
 		found->ifindex = ((struct bh_endpoint *)table_value(&members, i))->ifindex;
 		memcpy(&found->address, table_key(&members, i), sizeof(found->address));
 	}
-	for (size_t i = 0; i < left_out.n; i++, found++)
-		memcpy(&found->address, table_key(&left_out, i), sizeof(found->address));
 	return 0;
 }

@@ -166,8 +166,6 @@ static struct bh_interval live_interval(const void *data, uint32_t at)
 
 struct judge_source live_judge(const struct live *live)
 {
-	if (live->handle->blob.flags & BH_BLOB_NEEDED)
-		return judge_policy(pinned_whole(live->handle));
 	return (struct judge_source){
 		.places = live,
 		.data = live,

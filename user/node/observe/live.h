@@ -23,11 +23,7 @@ uint64_t live_generation(const struct live *live);
  * numbers in the maps. */
 const struct policy *live_policy(const struct live *live);
 
-/*
- * Returns a source of verdicts from the maps, by the same steps as kern/. Where the maps hold only
- * a part of the policy, the source reads the policy in force, with the endpoints that have come or
- * gone since.
- */
+/* Returns a source of verdicts from the maps, by the same steps as kern/. */
 struct judge_source live_judge(const struct live *live);
 
 /* Finds the interface of this node's endpoint that has the address. Returns false where there is

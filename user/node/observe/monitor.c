@@ -42,7 +42,6 @@ struct monitor {
 	struct nfct_handle *conntrack; /* the kernel's; NULL: not asked yet */
 	int added, endpoints, segments; /* fds of the maps that say which endpoints are in force;
 					 * opened again at each generation */
-	bool part; /* the maps have a part of the policy */
 	struct names now, before; /* events of a generation may still come after its end */
 	/* The arguments of the monitor_read() in progress. */
 	int (*visit)(void *data, const struct bh_event *event);
@@ -90,7 +89,6 @@ static void open_endpoints(struct monitor *monitor)
 	monitor->segments = pins_get(monitor->handle, "segments");
 	monitor->added = pins_get(monitor->handle, "added");
 	monitor->endpoints = pins_get(monitor->handle, "endpoints");
-	monitor->part = monitor->handle->blob.flags & BH_BLOB_NEEDED;
 }
 
 /* Reads the policy in force, if it changed since the last call. While a command is changing the
@@ -124,7 +122,7 @@ static bool is_in_force(const struct monitor *monitor, const struct address *add
 {
 	struct bh_endpoint entry;
 
-	return monitor->part || !bpf_map_lookup_elem(monitor->endpoints, address, &entry);
+	return !bpf_map_lookup_elem(monitor->endpoints, address, &entry);
 }
 
 /* Whether the filter names this endpoint, and as which ends. */

@@ -146,6 +146,8 @@ static int count_endpoints(struct node_status *status)
 	int error = isolations_make(&isolations, policy_lazy(policy));
 
 	status->policies = policy->n_given;
+	for (size_t i = 0; i < policy->n_given; i++)
+		status->policies_audited += !!(policy->given[i].flags & POLICY_AUDIT);
 	for (size_t i = 0; !error && i < status->n_pods; i++) {
 		const struct policy_range addresses =
 			policy->endpoints[status->pods[i].endpoint].addresses;
@@ -368,7 +370,6 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 		return error;
 	status->policy = pinned_take(handle);
 	strcpy(status->node, handle->blob.node);
-	status->part = handle->blob.flags & BH_BLOB_NEEDED;
 	status->abi = handle->config->abi;
 	status->loaded = handle->blob.loaded;
 	status->generation = node_generation(handle);

@@ -15,22 +15,20 @@
 static int compare_policies(const struct delta_plan *plan, struct node_effect *effect)
 {
 	const struct delta_table *table = &plan->delta->tables[BLOB_TABLE_given];
-	CLEANUP(names_free) struct names before = {}, after = {};
+	CLEANUP(object_names_free) struct object_names before = {}, after = {};
 	int error = 0;
 
 	effect->policies = table->n;
 	effect->policies_before = table->n_base;
 	for (uint32_t i = delta_next_gone(table, 0); !error && i < table->n_base;
 	     i = delta_next_gone(table, i + 1))
-		error = names_add(&before, plan->old, i);
+		error = object_names_add(&before, plan->old, i);
 	for (uint32_t i = delta_next_fresh(table, 0); !error && i < table->n;
 	     i = delta_next_fresh(table, i + 1))
-		error = names_add(&after, plan->new, i);
-	names_sort(&before);
-	names_sort(&after);
-	if (!error)
-		error = names_without(&before, &after, &effect->deleted, &effect->n_deleted);
-	return error ? error : names_without(&after, &before, &effect->added, &effect->n_added);
+		error = object_names_add(&after, plan->new, i);
+	object_names_sort(&before);
+	object_names_sort(&after);
+	return error ? error : object_names_compare(&before, &after, effect);
 }
 
 /* Finds the segment of an endpoint that `endpoint add` brought; NULL: it fits none. */

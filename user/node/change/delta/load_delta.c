@@ -50,7 +50,7 @@ static bool asks_for_more(const struct node_handle *handle)
 
 	return (options->name && strcmp(options->name, handle->blob.node)) || options->n_uplinks ||
 	       options->n_resolvers || options->n_settings || options->audit || options->rehearse ||
-	       options->peers || handle->blob.flags;
+	       handle->blob.flags;
 }
 
 static int check_node(const struct delta_plan *plan)

@@ -1,0 +1,197 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A cluster of many namespaces of which ten are hostile: at random they write policies and Services over every budget,
+# objects that Bulkhead cannot use, and hold idle connections. What they write is set aside, closed, and all other
+# namespaces' changes go on; prints how long these take.
+#
+#   TENANTS=1000 PODS=5 CHANGES=60 ACT_SECONDS=3    namespaces, Pods in each, changes, and the pause between two acts
+CLUSTER_NODES="worker-1 worker-2 worker-3"
+# shellcheck source=selftests/lib/cluster.sh
+. "$(dirname "$0")/lib/cluster.sh"
+# shellcheck source=selftests/lib/rollout.sh
+. "$(dirname "$0")/lib/rollout.sh"
+# shellcheck source=selftests/lib/changes.sh
+. "$(dirname "$0")/lib/changes.sh"
+TENANTS=${TENANTS:-1000} PODS=${PODS:-5} CHANGES=${CHANGES:-60} ACT_SECONDS=${ACT_SECONDS:-3}
+HOSTILE=10
+RANDOM=${BULKHEAD_SEED:-1}
+SERVER=https://192.168.7.10:6443
+policies=/apis/networking.k8s.io/v1/namespaces
+
+# Requests in a file for curl, each with its body in a file or in the request itself.
+head_of_requests() {
+	printf 'header = "Content-Type: application/json"\nheader = "Authorization: Bearer secret-of-admin"\ncacert = "%s"\noutput = /dev/null\n' \
+		"$KUBE_CA"
+}
+request() { # METHOD PATH BODY
+	printf 'next\nrequest = %s\nurl = "%s%s"\n%s\ndata = "%s"\n' "$1" "$SERVER" "$2" "$(head_of_requests)" "${3//\"/\\\"}"
+}
+send() { # FILE: of requests
+	curl -s -Z --parallel-max 20 -K <(tail -n +2 "$1")
+}
+api() { # METHOD PATH [BODY-FILE]
+	curl -s -f --max-time 60 --cacert "$KUBE_CA" -H "Authorization: Bearer secret-of-admin" -X "$1" \
+		-H "Content-Type: application/json" ${3:+--data-binary "@$3"} "$SERVER$2" >/dev/null
+}
+
+# Tenants. Their Pods are on a node without a follower.
+tenant_pod() { # TENANT POD NUMBER [STATUS]
+	printf '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p%d","namespace":"t-%d","labels":{"app":"p%d"}},' "$2" "$1" "$2"
+	printf '"spec":{"nodeName":"worker-9","containers":[{"name":"main","image":"none","ports":[{"name":"http","containerPort":8080}]}]}%s}' \
+		"${4:+,\"status\":{\"phase\":\"Running\",\"podIP\":\"10.$((100 + $3 / 60000)).$(($3 / 250 % 240)).$(($3 % 250 + 1))\"\}}"
+}
+tenants() {
+	local i j n=0
+	for ((i = 0; i < TENANTS; i++)); do
+		request POST /api/v1/namespaces '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"t-'$i'"}}' >&3
+		for ((j = 0; j < PODS; j++)); do
+			n=$((n + 1))
+			request POST "/api/v1/namespaces/t-$i/pods" "$(tenant_pod $i $j $n)" >&4
+			request PUT "/api/v1/namespaces/t-$i/pods/p$j/status" "$(tenant_pod $i $j $n status)" >&5
+		done
+		request POST "$policies/t-$i/networkpolicies" '{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy",
+"metadata":{"name":"p","namespace":"t-'$i'"},"spec":{"podSelector":{"matchLabels":{"app":"p0"}},"ingress":[{"from":[
+{"podSelector":{"matchLabels":{"app":"p1"}}}],"ports":[{"port":'$((8000 + i % 100))'}]}]}}' | tr -d '\n' |
+			sed 's/next\(request\)/next\n\1/; s/\(url\|header\|cacert\|output\|data\) = /\n&/g' >&6
+		echo >&6
+	done 3>"$NET_TMP/namespaces" 4>"$NET_TMP/pods" 5>"$NET_TMP/statuses" 6>"$NET_TMP/policies"
+	send "$NET_TMP/namespaces" && send "$NET_TMP/pods" && send "$NET_TMP/statuses" && send "$NET_TMP/policies"
+}
+are_there() { # KIND COUNT
+	[ "$(kubectl get "$1" -A -o name | grep -c .)" -ge "$2" ]
+}
+
+# What hostile tenants write.
+ports() { # PROTOCOL: every second port
+	seq 1 2 65535 | sed "s/.*/{\"protocol\":\"$1\",\"port\":&}/" | paste -sd,
+}
+policy() { # NAME SPEC
+	printf '{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"%s","annotations":{"at":"MOMENT"}},"spec":%s}' \
+		"$1" "$2"
+}
+weapons() {
+	local protocol
+	for protocol in TCP UDP SCTP; do
+		policy "${protocol,,}" '{"podSelector":{},"ingress":[{"ports":['"$(ports $protocol)"']}]}' >"$NET_TMP/weapon-${protocol,,}"
+	done
+	policy wide '{"podSelector":{},"ingress":[{"ports":['"$(ports TCP)"']}'"$(seq 0 899 |
+		awk '{ printf ",{\"from\":[{\"ipBlock\":{\"cidr\":\"20.%d.%d.0/24\"}}],\"ports\":[{\"port\":%d}]}", $1 / 256, $1 % 256, 2 + 2 * $1 }')"']}' \
+		>"$NET_TMP/weapon-wide"
+	policy octal '{"podSelector":{},"ingress":[{"from":[{"ipBlock":{"cidr":"010.0.0.0/8"}}]}]}' >"$NET_TMP/weapon-octal"
+}
+strike() { # NAMESPACE WEAPON: creates or replaces the policy
+	sed "s/MOMENT/$EPOCHREALTIME/" "$NET_TMP/weapon-$2" >"$NET_TMP/striking"
+	api PUT "$policies/$1/networkpolicies/$2" "$NET_TMP/striking" || api POST "$policies/$1/networkpolicies" "$NET_TMP/striking"
+}
+crowd_of_services() { # NAMESPACE: with common addresses
+	local i addresses
+	addresses=$(seq -f '"198.51.100.%g"' -s , 1 40)
+	for ((i = 0; i < 200; i++)); do
+		request POST "/api/v1/namespaces/$1/services" '{"apiVersion":"v1","kind":"Service","metadata":{"name":"s'$i'"},"spec":{"externalIPs":['"$addresses"'],"ports":[{"port":'$((1000 + i))'}]}}'
+	done >"$NET_TMP/services"
+	send "$NET_TMP/services"
+}
+idles() { # 150 connections to an engine's port, for some seconds
+	# shellcheck disable=SC2034 # each stays open
+	local i fd
+	for ((i = 0; i < 150; i++)); do
+		exec {fd}<>/dev/tcp/127.0.0.1/9465 || break
+	done
+	sleep 5
+} 2>/dev/null
+act() {
+	local ns=t-$((TENANTS - 1 - RANDOM % HOSTILE))
+	case $((RANDOM % 8)) in
+	0 | 1) strike $ns wide ;;
+	2) strike $ns tcp && strike $ns udp && strike $ns sctp ;;
+	3) strike $ns octal ;;
+	4) strike $ns tcp ;;
+	5) api DELETE "$policies/$ns/networkpolicies/wide" ;;
+	6) (idles) & ;;
+	7) crowd_of_services t-$((TENANTS - 1)) ;;
+	esac
+	echo "$ns" >>"$NET_TMP/acts"
+}
+hostilities() {
+	while [ -e "$NET_TMP/hostile" ]; do
+		act
+		sleep "$ACT_SECONDS"
+	done >/dev/null 2>&1
+}
+
+# A change is active on a node when the node's maps allow its port. The API server's watch tells when it has the change.
+is_active() { # PORT
+	local node
+	for node in $CLUSTER_NODES; do
+		cluster_bulkhead "$node" trace --from "$(net_ip web)" --to "$(net_ip db)" --port "TCP/$1" 2>/dev/null |
+			grep -q '^allow' || return
+	done
+}
+change() { # PORT: shop/db
+	local began=${EPOCHREALTIME/./} stored ended end=$((SECONDS + 120))
+	cat <<-EOF | kubectl apply -f - >/dev/null || return
+	---
+	{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: db, namespace: shop},
+	 spec: {podSelector: {matchLabels: {role: db}}, ingress: [
+	  {from: [{podSelector: {matchLabels: {role: web}}}], ports: [{port: $1, protocol: TCP}]}]}}
+	EOF
+	until is_active "$1"; do
+		[ $SECONDS -lt $end ] || return
+	done
+	ended=${EPOCHREALTIME/./}
+	stored=$(changes_first policy "$began" 0 3)
+	echo $((ended - began)) >>"$NET_TMP/all$PHASE"
+	echo $((ended - ${stored:-$began})) >>"$NET_TMP/own$PHASE"
+}
+changes() { # FIRST COUNT
+	local i
+	for ((i = 0; i < $2; i++)); do
+		change $(($1 + i)) || return
+		sleep 0.3
+	done
+}
+closed() { # TENANT: its Pods are isolated
+	cluster_bulkhead worker-1 trace --from "$(net_ip web)" --to "$1/p0" --port TCP/1 | grep -q '^deny'
+}
+some_aside() {
+	[ "$(rollout_metric engine_objects_aside)" -ge "$1" ]
+}
+
+cluster_start
+net_check "resources and rights" rollout_install
+KUBE_CA=$(sed -n 's/.*certificate-authority: \([^}]*\)}.*/\1/p' "$KUBE_CONFIGS/admin")
+net_check "$TENANTS tenants" tenants
+net_check "the tenants have $((TENANTS * PODS)) Pods" are_there pods $((TENANTS * PODS))
+net_check "the tenants have a policy each" are_there networkpolicies "$TENANTS"
+weapons
+rollout_engine one
+for node in $CLUSTER_NODES; do
+	rollout_follower "$node"
+done
+changes_watch
+net_check "all nodes have the policy" rollout_await 120 rollout_is_settled 3
+PHASE=-quiet
+net_check "$CHANGES changes of a policy while nobody is hostile" changes 10000 "$CHANGES"
+for ((i = 1; i <= HOSTILE; i++)); do
+	strike "t-$((TENANTS - i))" wide
+done
+net_check "the hostile policies are set aside" rollout_await 120 some_aside "$HOSTILE"
+touch "$NET_TMP/hostile"
+hostilities &
+hostilities=$!
+PHASE=-hostile
+net_check "$CHANGES changes of a policy go on beside $HOSTILE hostile tenants" changes 20000 "$CHANGES"
+rm "$NET_TMP/hostile"
+wait $hostilities
+net_check "the hostile tenants acted" test "$(wc -l <"$NET_TMP/acts")" -ge 3
+net_check "all nodes have what the cluster wants" rollout_await 120 rollout_is_settled 3
+net_check "the Pods of a hostile tenant are isolated" closed "t-$((TENANTS - 1))"
+net_check "an Event says why" rollout_await 60 eval \
+	"kubectl get events -n t-$((TENANTS - 1)) -o jsonpath='{.items[*].reason}' | grep -q SetAside"
+echo "# $(wc -l <"$NET_TMP/acts") hostile acts; ms: median, 99th, worst"
+for phase in quiet hostile; do
+	echo "# $phase: kubectl apply until the change is active: $(changes_spread all-$phase)   goal 300 at the 99th"
+	echo "# $phase: since the API server has told of it:      $(changes_spread own-$phase)   goal 80 at the 99th"
+done
+awk '/^VmHWM/ { print "# resident MB of the engine, at most: " int($2 / 1024) }' "/proc/${ROLLOUT_PID[engine-one]}/status"
+net_end

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Random sequences of packets through a node that translates: Services, NodePorts and masquerading,
+ * also to random ports, by real nftables and the kernel's real conntrack, which forgets; the
+ * programs forget, too, or policy changes. All callers use the same few source ports, so what the
+ * node or the programs remember of one caller may be taken for another's. What arrives must be what
+ * lib/translation_model.c lets arrive. Each packet runs on another CPU. A failing sequence is
+ * shrunk and printed as steps.
+ *
+ * SEED=n runs only that sequence; SEQUENCES=n runs n sequences, from SEED or from BULKHEAD_SEED's.
+ * BULKHEAD_FULL=1 runs 100,000.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "selftests/lib/own_process.h"
+#include "selftests/lib/translation_model.h"
+#include "selftests/lib/translation_node.h"
+#include "selftests/lib/translation_steps.h"
+
+#define SEQUENCES 2560 /* five groups of policies */
+#define SEQUENCES_FULL 100000
+#define PER_SEED 10000000ull /* sequences: two values of BULKHEAD_SEED share none */
+#define FAILURES_MAX 5
+
+struct trial {
+	struct translation_node *node;
+	struct model *model;
+	struct policies loaded;
+	bool has_loaded;
+	FILE *to; /* NULL: prints nothing */
+	uint64_t packets, arrived, words[3]; /* words: by enum word */
+	int failures;
+	bool broken; /* the node itself fails: the run says nothing about the programs */
+};
+
+static bool put_in_force(struct trial *trial, const struct policies *policies)
+{
+	if (trial->has_loaded && !memcmp(&trial->loaded, policies, sizeof(*policies)))
+		return true;
+	trial->broken |= translation_node_load(trial->node, policies) < 0;
+	trial->loaded = *policies;
+	trial->has_loaded = true;
+	return !trial->broken;
+}
+
+static void print_fate(const struct trial *trial, unsigned int actor, const struct fate *fate,
+		       const char *but)
+{
+	if (!trial->to)
+		return;
+	fprintf(trial->to, "#      from %s", translation_actors[actor]);
+	if (fate->shown)
+		fprintf(trial->to, " to %s, from port %u to %u: %s",
+			translation_actors[fate->actor], fate->flow.from.port, fate->flow.to.port,
+			fate->arrived ? "arrives" : "drops");
+	else
+		fprintf(trial->to, ": %s", fate->entered ? "stays at the node" : "drops at once");
+	fprintf(trial->to, " (%s)%s\n", translation_node_reason(trial->node), but);
+}
+
+/* Returns true if the model agrees. */
+static bool run_packet(struct trial *trial, const struct step *step)
+{
+	struct sending sending;
+	struct fate fate;
+	enum word word;
+	bool right;
+
+	if (!translation_model_packet(trial->model, step, &sending))
+		return true;
+	if (translation_node_send(trial->node, step, &sending, &fate)) {
+		trial->broken = true;
+		return false;
+	}
+	word = translation_model_judge(trial->model, step, &sending, &fate);
+	right = word == MAY || fate.arrived == (word == MUST_PASS);
+	trial->packets++;
+	trial->arrived += fate.arrived;
+	trial->words[word]++;
+	print_fate(trial, sending.actor, &fate,
+		   right	       ? ""
+		   : word == MUST_DROP ? ", but must not arrive"
+				       : ", but must arrive");
+	return right;
+}
+
+static bool run_step(struct trial *trial, const struct sequence *sequence, const struct step *step)
+{
+	switch ((enum step_kind)step->kind) {
+	case FORGET:
+		translation_model_disturb(trial->model);
+		trial->broken |= translation_node_forget(trial->node) < 0;
+		return !trial->broken;
+	case LOSE:
+		translation_model_disturb(trial->model);
+		trial->broken |= translation_node_lose(trial->node) < 0;
+		return !trial->broken;
+	case FLIP:
+		translation_model_flip(trial->model, &sequence->policies[1]);
+		return put_in_force(trial, &sequence->policies[1]);
+	default:
+		return run_packet(trial, step);
+	}
+}
+
+static bool fails(const struct sequence *sequence, void *data)
+{
+	struct trial *trial = data;
+
+	translation_model_begin(trial->model, &sequence->policies[0]);
+	if (trial->broken || !put_in_force(trial, &sequence->policies[0]))
+		return false;
+	trial->broken |= translation_node_forget(trial->node) || translation_node_lose(trial->node);
+	for (int i = 0; i < sequence->n && !trial->broken; i++) {
+		if (trial->to) {
+			fprintf(trial->to, "# %2d. ", i + 1);
+			translation_print_step(trial->to, &sequence->steps[i]);
+		}
+		if (!run_step(trial, sequence, &sequence->steps[i]))
+			return !trial->broken;
+	}
+	return false;
+}
+
+/* ---- failures ---- */
+
+static void print_policies(const struct policies *policies, int which)
+{
+	char *text, *line, *rest;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		return;
+	translation_node_print_policy(to, policies);
+	fclose(to);
+	printf("# policy %d:\n", which);
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		printf("#   %s\n", line);
+	free(text);
+}
+
+static void report(struct trial *trial, struct sequence *sequence)
+{
+	struct sequence whole = *sequence;
+	bool flips = false;
+
+	trial->failures++;
+	printf("# SEED=%" PRIu64 " fails:\n", sequence->seed);
+	if (fails(sequence, trial))
+		translation_shrink(sequence, fails, trial);
+	else
+		printf("# not so when it is run once more\n");
+	for (int i = 0; i < sequence->n; i++)
+		flips |= sequence->steps[i].kind == FLIP;
+	for (int i = 0; i <= flips; i++)
+		print_policies(&sequence->policies[i], i);
+	trial->to = stdout;
+	translation_node_reason(trial->node);
+	if (!fails(sequence, trial) && fails(&whole, trial))
+		printf("# that was the whole of it\n");
+	trial->to = NULL;
+}
+
+static uint64_t number(const char *variable, uint64_t otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static int run_sequences(struct trial *trial)
+{
+	uint64_t usual = number("BULKHEAD_FULL", 0) ? SEQUENCES_FULL : SEQUENCES;
+	uint64_t n = number("SEQUENCES", getenv("SEED") ? 1 : usual);
+	uint64_t first = number("SEED", number("BULKHEAD_SEED", 1) * PER_SEED), i;
+
+	printf("# from SEED=%" PRIu64 " on\n", first);
+	for (i = 0; i < n && trial->failures < FAILURES_MAX && !trial->broken; i++) {
+		struct sequence sequence;
+
+		translation_generate(&sequence, first + i);
+		if (fails(&sequence, trial))
+			report(trial, &sequence);
+	}
+	if (trial->broken)
+		printf("# the node broke in SEED=%" PRIu64 "\n", first + i - 1);
+	printf("%sok 1 - what arrives is what policy lets arrive\n",
+	       trial->failures || trial->broken ? "not " : "");
+	printf("# %" PRIu64 " sequences, %" PRIu64 " packets: %" PRIu64 " arrived; %" PRIu64
+	       " had to be dropped, %" PRIu64 " to arrive, %" PRIu64 " were left open\n",
+	       i, trial->packets, trial->arrived, trial->words[MUST_DROP], trial->words[MUST_PASS],
+	       trial->words[MAY]);
+	return trial->failures || trial->broken;
+}
+
+static int run(const char *pin)
+{
+	struct trial trial = {.model = translation_model_new()};
+	int status = 1;
+
+	if (!trial.model || translation_node_open(pin, &trial.node))
+		printf("not ok 1 - no node\n");
+	else
+		status = run_sequences(&trial);
+	translation_node_close(trial.node);
+	translation_model_free(trial.model);
+	return status;
+}
+
+int main(void)
+{
+	return own_process_run(run);
+}

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# Frames with a source port of their own, and counts of what arrives, for tests of whom a packet comes from where
+# the node translates. Source net.sh or cluster.sh first.
+#
+#   initiator_count out db               from now on these hosts count what they receive, before their kernel sees it
+#   initiator_from web 6500 udp FROM TO 30001      a frame as web's interface would send it (helpers/frame.c)
+#   initiator_arrives db udp 6379 COMMAND...       how many packets arrive at that port of db by the command
+#   initiator_forget                     the node's conntrack forgets, as after its timeouts
+#   initiator_binds web 5000             makes every socket of web have this source port
+#
+# Frames have source ports from 6000 to 6378, to which hosts do not answer.
+
+INITIATOR_NODE=${INITIATOR_NODE:-node}
+INITIATOR_NODE_MAC=${INITIATOR_NODE_MAC:-02:00:00:00:07:01}
+
+initiator_count() { # HOST...
+	local host
+	for host; do
+		net_on "$host" nft -f - <<-EOF || return
+		table inet seen {
+			set ports { typeof meta l4proto . th dport; counter; }
+			chain in {
+				type filter hook prerouting priority raw
+				meta l4proto { tcp, udp } th dport 6000-8999 counter
+				meta l4proto { tcp, udp } add @ports { meta l4proto . th dport }
+				meta l4proto { tcp, udp } th sport 6000-6378 counter drop
+				meta l4proto { tcp, udp } th dport 6100-6378 counter drop
+			}
+		}
+		EOF
+	done
+}
+
+initiator_seen() { # HOST PROTOCOL PORT
+	net_on "$1" nft list set inet seen ports |
+		grep -o "$2 \. $3 counter packets [0-9]*" | awk '{ n = $NF } END { print n + 0 }'
+}
+
+initiator_arrives() { # HOST PROTOCOL PORT COMMAND...
+	local before
+	before=$(initiator_seen "${@:1:3}")
+	"${@:4}" || return
+	sleep 0.1
+	echo $(($(initiator_seen "${@:1:3}") - before))
+}
+
+# The node's side of a pod has one MAC.
+initiator_from() { # HOST SOURCE-PORT KIND ARGUMENT...
+	local mac=02:00:00:00:07:02 to=$INITIATOR_NODE_MAC
+	[ "$1" = out ] || { mac=$(net_mac "$1") && to=02:00:00:00:02:01; }
+	net_frame "$1" -s "$2" eth0 "$mac" "$to" "${@:3}"
+}
+
+initiator_forget() {
+	net_on "$INITIATOR_NODE" conntrack -F >/dev/null 2>&1
+}
+
+initiator_binds() { # HOST PORTS
+	net_on "$1" sh -c "echo ${2%% *} ${2##* } >/proc/sys/net/ipv4/ip_local_port_range"
+}

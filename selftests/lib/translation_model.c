@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The model keeps two lists. Arrivals: which actor has sent which packet to whom, as the receiver
+ * saw it. Talks: what a call's packets looked like, and where they were last going.
+ *
+ * A packet may arrive if policy allows its true sender to call its true receiver at the port where
+ * it arrives, or if it answers an arrival: it goes back from where the receiver was called to
+ * whence, as either of both saw it, it reaches the actor that called, and policy still allows that
+ * call. A packet that was dropped counts as an arrival once policy allows its call: its sender
+ * consents to answers. The model knows neither conntrack nor translation.
+ *
+ * A packet must arrive if policy allows it and it is
+ *  - a SYN, an INIT or any datagram of a call: wherever the node sends it, or, if it was dropped
+ *    before, wherever the node could send it. SCTP that may be masqueraded is left out: the kernel
+ *    does not tell whom it comes from;
+ *  - of a call that has been let through, in the order of a handshake, as long as neither conntrack
+ *    nor the programs have forgotten, no end has closed it, and policy has always allowed it.
+ */
+#include "selftests/lib/translation_model.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INGRESS, EGRESS };
+
+enum phase { CALLED, HALF, ANSWERED, OPEN };
+
+struct talk {
+	bool used;
+	struct step call;
+	struct flow sent;
+	bool shown; /* it came to an exit of the node */
+	unsigned int to; /* there: whom it went to */
+	struct flow seen;
+	/* For what must arrive. */
+	enum phase phase;
+	int epoch; /* of the phase */
+	bool masked; /* a packet of it could have been masqueraded */
+	bool clean; /* TCP: no other call had its addresses and ports */
+	bool over; /* somebody has closed it, or policy has denied it */
+};
+
+struct arrival {
+	unsigned int at, from;
+	struct flow sent, seen; /* as the sender sent it, and the receiver saw it */
+};
+
+struct model {
+	const struct policies *policies;
+	int epoch; /* changes where conntrack or the programs forget */
+	struct talk talks[STEPS_MAX]; /* by id */
+	struct arrival arrivals[STEPS_MAX];
+	int n_arrivals;
+};
+
+/* ---- policy ---- */
+
+static bool admits(const struct model *m, unsigned int subject, int direction, unsigned int peer,
+		   uint16_t port)
+{
+	const struct rules *rules;
+
+	if (!is_pod(subject) || peer == NODE || peer == subject)
+		return true;
+	rules = &m->policies->rules[subject][direction];
+	return !rules->isolates || (peer != NOBODY && rules->peers & 1u << peer &&
+				    (!rules->one_port || port == PORT_OPEN));
+}
+
+static bool allows(const struct model *m, unsigned int from, unsigned int to, uint16_t port)
+{
+	return admits(m, from, EGRESS, to, port) && admits(m, to, INGRESS, from, port);
+}
+
+/* Returns true if policy allows a call of @from to every place where it could end. */
+static bool allows_all(const struct model *m, const struct step *call)
+{
+	const uint8_t *backends = service_backends[call->to];
+
+	if (call->target == DIRECT)
+		return allows(m, call->actor, call->to, call->other_port ? PORT_OTHER : PORT_OPEN);
+	for (int i = 0; i < BACKENDS && backends[i] != NOBODY; i++)
+		if (!allows(m, call->actor, backends[i], PORT_OPEN))
+			return false;
+	return true;
+}
+
+/* ---- packets ---- */
+
+static bool same(const struct flow *a, const struct flow *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+static struct flow reverse(const struct flow *flow)
+{
+	struct flow back = *flow;
+
+	back.from = flow->to;
+	back.to = flow->from;
+	return back;
+}
+
+static void begin_talk(struct model *m, const struct step *step)
+{
+	struct talk *talk = &m->talks[step->id], new = {.used = true, .call = *step, .clean = true};
+
+	new.sent.version = step->version;
+	new.sent.protocol = step->protocol;
+	new.sent.from = place_of(step->actor, step->version, PORT_CALLER + step->port);
+	new.sent.to = place_called(step);
+	for (int i = 0; i < STEPS_MAX; i++)
+		if (m->talks[i].used && same(&m->talks[i].sent, &new.sent)) {
+			new.clean = false;
+			new.masked |= m->talks[i].masked;
+			m->talks[i].over |= step->protocol != IPPROTO_UDP;
+		}
+	*talk = new;
+}
+
+bool translation_model_packet(struct model *m, const struct step *step, struct sending *sending)
+{
+	struct talk *talk = &m->talks[step->id];
+
+	if (step->kind == CALL)
+		begin_talk(m, step);
+	if (step->kind > ASTRAY || !talk->used)
+		return false;
+	*sending = (struct sending){talk->call.actor, talk->to, talk->sent};
+	if (step->kind <= AGAIN)
+		return true;
+	if (!talk->shown || talk->to == NOBODY)
+		return false;
+	*sending = (struct sending){talk->to, talk->call.actor, reverse(&talk->seen)};
+	if (step->kind == REPLY)
+		return true;
+	sending->actor = step->actor;
+	sending->flow.from = place_of(step->actor, step->version, sending->flow.from.port);
+	return sending->actor != talk->to &&
+	       place_owner(&sending->flow.to, step->version) != sending->actor;
+}
+
+/* ---- words ---- */
+
+static bool is_reverse(const struct flow *flow, const struct flow *of)
+{
+	struct flow back = reverse(of);
+
+	return same(flow, &back);
+}
+
+static bool answers(const struct model *m, const struct sending *sending, const struct fate *fate)
+{
+	for (int i = 0; i < m->n_arrivals; i++) {
+		const struct arrival *arrival = &m->arrivals[i];
+
+		if (arrival->at == sending->actor && arrival->from == fate->actor &&
+		    (is_reverse(&sending->flow, &arrival->seen) ||
+		     is_reverse(&fate->flow, &arrival->sent)) &&
+		    allows(m, arrival->from, arrival->at, arrival->seen.to.port))
+			return true;
+	}
+	return false;
+}
+
+static bool opens(const struct step *step)
+{
+	return step->kind <= AGAIN && (step->segment == SYN || step->protocol == IPPROTO_UDP);
+}
+
+/* Returns true if the packet is the next one of a call that nothing has disturbed. */
+static bool goes_on(const struct model *m, const struct step *step, const struct talk *talk)
+{
+	bool tcp = step->protocol == IPPROTO_TCP;
+
+	if (step->kind == ASTRAY || talk->over || talk->epoch != m->epoch || talk->phase < HALF ||
+	    (tcp && !talk->clean) || talk->call.actor == NODE || talk->to == NODE)
+		return false;
+	if (step->protocol == IPPROTO_UDP)
+		return true;
+	if (step->kind == REPLY && step->segment == SYN_ACK)
+		return talk->phase <= ANSWERED && (tcp || talk->phase == HALF);
+	return tcp && (step->segment == ACK || step->segment == FIN) &&
+	       (talk->phase == OPEN || (talk->phase == ANSWERED && step->kind == AGAIN));
+}
+
+/* Returns true if an isolated pod calls a Service whose backends may differ to policy. */
+static bool calls_several(const struct model *m, const struct step *call)
+{
+	const uint8_t *backends = service_backends[call->to];
+	const struct rules *rules = m->policies->rules[call->actor];
+
+	return is_pod(call->actor) && (rules[0].isolates || rules[1].isolates) &&
+	       (backends[1] != NOBODY || backends[0] == call->actor);
+}
+
+/* Returns true if nobody can tell whose the packet is: SCTP that the node may masquerade, and to
+ * several backends. */
+static bool is_untold(const struct model *m, const struct step *step, const struct talk *talk)
+{
+	if (step->protocol != IPPROTO_SCTP)
+		return false;
+	return talk->call.target == MASKED || step->mode != PLAIN || talk->masked ||
+	       (talk->call.target != DIRECT && calls_several(m, &talk->call));
+}
+
+static bool must_pass(const struct model *m, const struct step *step, const struct talk *talk,
+		      const struct fate *fate)
+{
+	if (is_untold(m, step, talk))
+		return false;
+	if (goes_on(m, step, talk))
+		return !fate->shown ||
+		       fate->actor == (step->kind == REPLY ? talk->call.actor : talk->to);
+	if (!opens(step))
+		return false;
+	if (!fate->shown)
+		return !fate->entered && allows_all(m, &talk->call);
+	return fate->actor != NOBODY && fate->actor != NODE &&
+	       allows(m, talk->call.actor, fate->actor, fate->flow.to.port);
+}
+
+/* ---- what became of it ---- */
+
+static void advance(const struct model *m, struct talk *talk, const struct step *step)
+{
+	if (opens(step) && (talk->phase < HALF || talk->epoch != m->epoch)) {
+		talk->phase = HALF;
+		talk->epoch = m->epoch;
+		talk->over = false;
+	} else if (step->kind == REPLY && step->segment == SYN_ACK && talk->phase == HALF) {
+		talk->phase = ANSWERED;
+	} else if (step->kind == AGAIN && step->segment == ACK && talk->phase == ANSWERED) {
+		talk->phase = OPEN;
+	}
+}
+
+/* Notes that calls have the same addresses and ports where they end. */
+static void meet(struct model *m, struct talk *talk, const struct flow *seen)
+{
+	for (int i = 0; i < STEPS_MAX; i++) {
+		struct talk *other = &m->talks[i];
+
+		if (other != talk && other->shown && same(&other->seen, seen))
+			other->clean = talk->clean = false;
+	}
+}
+
+enum word translation_model_judge(struct model *m, const struct step *step,
+				  const struct sending *sending, const struct fate *fate)
+{
+	struct talk *talk = &m->talks[step->id];
+	unsigned int actor = sending->actor;
+	bool may_call = actor == NODE || allows(m, actor, fate->actor, fate->flow.to.port),
+	     allowed = may_call || answers(m, sending, fate);
+	enum word word = MAY;
+
+	if (fate->shown && !allowed)
+		word = MUST_DROP;
+	else if (must_pass(m, step, talk, fate))
+		word = MUST_PASS;
+	talk->masked |= step->mode != PLAIN;
+	if (fate->shown && step->kind <= AGAIN) {
+		meet(m, talk, &fate->flow);
+		talk->shown = true;
+		talk->to = fate->actor;
+		talk->seen = fate->flow;
+	}
+	if (fate->shown)
+		m->arrivals[m->n_arrivals++] =
+			(struct arrival){fate->actor, actor, sending->flow, fate->flow};
+	if (fate->arrived && (may_call || step->kind == REPLY))
+		advance(m, talk, step);
+	if (step->segment >= FIN && step->protocol != IPPROTO_UDP)
+		talk->over = true;
+	return word;
+}
+
+/* ---- time and change ---- */
+
+struct model *translation_model_new(void)
+{
+	return calloc(1, sizeof(struct model));
+}
+
+void translation_model_free(struct model *m)
+{
+	free(m);
+}
+
+void translation_model_begin(struct model *m, const struct policies *policies)
+{
+	*m = (struct model){.policies = policies};
+}
+
+void translation_model_flip(struct model *m, const struct policies *policies)
+{
+	m->policies = policies;
+	for (int i = 0; i < STEPS_MAX; i++) {
+		struct talk *talk = &m->talks[i];
+
+		if (talk->shown)
+			talk->over |= !allows(m, talk->call.actor, talk->to, talk->seen.to.port);
+	}
+}
+
+void translation_model_disturb(struct model *m)
+{
+	m->epoch++;
+}

@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A follower that cannot load what the cluster wants tries again after a pause of a second and more, though the API
+# server answers its reports at once; and loads once it can.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+# shellcheck source=selftests/lib/api.sh
+. "$(dirname "$0")/lib/api.sh"
+
+net_start db
+api_start
+reports() { # how many the server has had
+	api GET "/test/count?nodepolicystatuses/worker-1/status"
+}
+has_failed() {
+	[ "$(grep -c "uplink" "$NET_TMP/follow-worker-1.log")" -ge 2 ]
+}
+api_node worker-1
+api_engine one --node-limit 20
+net_check "the engine rolls out" api_await api_waits
+api_run follow-worker-1 follow -n worker-1 --uplink eth9 --pin "$NET_PIN" --records "$NET_TMP/records"
+net_check "a follower without its uplink fails to load, twice" api_await has_failed
+net_check "the node's status says why" api_await eval '[ "$(api_get $API_NODE/worker-1 status.conditions.0.reason)" = ChangeFailed ]'
+before=$(reports) began=$SECONDS
+sleep 5
+more=$(($(reports) - before))
+echo "# $more reports in $((SECONDS - began)) s"
+net_check "the follower does not report and try on and on" test "$more" -le $((2 * (SECONDS - began + 1)))
+ip -n "$NET-node" link add eth9 type veth peer name eth10
+ip -n "$NET-node" link set eth9 up
+net_check "with its uplink the follower loads" api_await eval '[ "$(api_get $API_NODE/worker-1 status.conditions.0.reason)" = AsWanted ]'
+net_end

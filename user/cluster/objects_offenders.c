@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Namespaces of which a NetworkPolicy was over a budget, and when these are judged anew. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/objects_kept.h"
+
+#define PAUSE_FIRST 1000 /* ms */
+#define PAUSE_MAX 300000
+#define SHARE                                                                               \
+	10 /* after a compile that judges, none judges for so many times as long as it took \
+	    */
+#define UNSEEN_BYTES 16384 /* a smaller policy is looked at during the pause, too */
+/* ms: so long after it was judged, a namespace whose policies have not changed is judged anew,
+ * since other objects count too; and one that is within its budgets is forgotten. */
+#define AGAIN_MS 600000
+
+struct offender {
+	uint64_t next; /* ms: not to be judged before */
+	uint64_t again; /* ms: to be judged then in any case */
+	unsigned int pause; /* ms */
+	bool touched; /* one of its policies has changed since it was judged */
+	bool judged; /* by this compile */
+	bool over; /* this compile has set a policy aside */
+	bool closes; /* a policy is set aside */
+};
+
+static void free_offender(struct lh_entry *entry)
+{
+	free(lh_entry_v(entry));
+	free(lh_entry_k(entry));
+}
+
+static struct offender *find(const struct objects *objects, const char *ns)
+{
+	struct lh_entry *entry = lh_table_lookup_entry(objects->offenders, ns);
+
+	return entry ? lh_entry_v(entry) : NULL;
+}
+
+/* Returns the offender whose NetworkPolicy has the key; NULL: none. */
+static struct offender *offender_of(const struct objects *objects, const struct kind *kind,
+				    const char *key)
+{
+	const char *slash = strchr(key, '/');
+	char ns[256];
+
+	if (strcmp(kind->name, "NetworkPolicy") || !slash || !lh_table_length(objects->offenders))
+		return NULL;
+	snprintf(ns, sizeof(ns), "%.*s", (int)(slash - key), key);
+	return find(objects, ns);
+}
+
+static void on_judge(void *data)
+{
+	struct objects *objects = data;
+
+	objects->since.others = true;
+	objects->ops.changed(objects->data);
+}
+
+int offenders_open(struct objects *objects)
+{
+	objects->judge = (struct api_timer){.run = on_judge, .data = objects};
+	objects->offenders = lh_kchar_table_new(16, free_offender);
+	return objects->offenders ? 0 : -ENOMEM;
+}
+
+void offenders_close(struct objects *objects)
+{
+	if (objects->api)
+		api_timer_stop(objects->api, &objects->judge);
+	if (objects->offenders)
+		lh_table_free(objects->offenders);
+}
+
+/* Sets the timer for the first offender that waits to be judged. */
+static void wait_for_next(struct objects *objects)
+{
+	const uint64_t now = api_now();
+	uint64_t first = UINT64_MAX;
+	struct lh_entry *entry;
+
+	if (!objects->api)
+		return;
+	for (entry = objects->offenders->head; entry; entry = entry->next) {
+		const struct offender *offender = lh_entry_v(entry);
+		uint64_t due = offender->touched ? offender->next : offender->again;
+
+		if (due < objects->judge_next)
+			due = objects->judge_next;
+		if ((offender->touched || offender->closes) && due < first)
+			first = due;
+	}
+	if (first == UINT64_MAX)
+		api_timer_stop(objects->api, &objects->judge);
+	else
+		api_timer_set(objects->api, &objects->judge, first > now ? first - now : 0);
+}
+
+static void close_policy(const struct kind *kind, const char *key, struct kept *kept,
+			 struct json_object *object)
+{
+	free(kept->closed);
+	kept->closed = object ? objects_isolating(kind, object, key) : NULL;
+}
+
+/* Sets a policy aside that has come during the pause. */
+static void close_unseen(struct collection *collection, const char *key, struct kept *kept,
+			 struct json_object *object, const struct offender *offender)
+{
+	char *why = NULL;
+
+	close_policy(collection->kind, key, kept, object);
+	if (kept->closed &&
+	    asprintf(&why,
+		     "isolates what it selects: its namespace was over a budget, and is looked at "
+		     "again within %llu s",
+		     (unsigned long long)(offender->next - api_now()) / 1000 + 1) >= 0)
+		objects_set_aside(collection->objects, kept, why);
+}
+
+bool offenders_note(struct collection *collection, const char *key, struct kept *kept,
+		    struct json_object *object)
+{
+	struct objects *objects = collection->objects;
+	struct offender *offender = offender_of(objects, collection->kind, key);
+	char *last;
+	bool same, waits;
+
+	if (!offender)
+		return false;
+	offender->touched = true;
+	wait_for_next(objects);
+	if (!kept || !kept->text || kept->refused)
+		return false;
+	waits = objects->api && api_now() < offender->next;
+	last = kept->closed;
+	kept->closed = NULL;
+	if (strlen(kept->text) >= UNSEEN_BYTES && last)
+		close_policy(collection->kind, key, kept, object);
+	else if (strlen(kept->text) >= UNSEEN_BYTES && waits)
+		close_unseen(collection, key, kept, object, offender);
+	/* the timer judges the namespace in time */
+	same = waits && last && kept->closed && !strcmp(last, kept->closed);
+	free(last);
+	return same;
+}
+
+static bool is_due(const struct objects *objects, const struct offender *offender)
+{
+	const uint64_t now = objects->judge_began;
+
+	if (!objects->api)
+		return offender->touched;
+	return now >= objects->judge_next &&
+	       now >= (offender->touched ? offender->next : offender->again);
+}
+
+void offenders_begin(struct objects *objects)
+{
+	struct lh_entry *entry, *next;
+	bool judges = false;
+
+	objects->judge_began = api_now();
+	for (entry = objects->offenders->head; entry; entry = next) {
+		struct offender *offender = lh_entry_v(entry);
+
+		next = entry->next;
+		offender->over = false;
+		offender->judged = is_due(objects, offender) && !(judges && objects->api);
+		judges |= offender->judged;
+		if (offender->judged && !offender->touched && !offender->closes)
+			lh_table_delete_entry(objects->offenders, entry);
+	}
+}
+
+bool offenders_hide(const struct objects *objects, const struct kind *kind, const char *key,
+		    const struct kept *kept)
+{
+	const struct offender *offender = kept->closed ? offender_of(objects, kind, key) : NULL;
+
+	return offender && !offender->judged;
+}
+
+const char *offenders_text(const struct objects *objects, const struct kind *kind, const char *key,
+			   const struct kept *kept)
+{
+	return offenders_hide(objects, kind, key, kept) ? kept->closed : kept->text;
+}
+
+static struct offender *add(struct objects *objects, const char *key)
+{
+	const char *slash = strchr(key, '/');
+	struct offender *offender = slash ? calloc(1, sizeof(*offender)) : NULL;
+	char *ns = offender ? strndup(key, slash - key) : NULL;
+
+	if (!ns || lh_table_insert(objects->offenders, ns, offender)) {
+		free(ns);
+		free(offender);
+		return NULL;
+	}
+	offender->judged = true;
+	return offender;
+}
+
+void offenders_set(struct objects *objects, const struct kind *kind, const char *key,
+		   struct kept *kept, bool nameless)
+{
+	struct offender *offender = offender_of(objects, kind, key);
+	struct json_object *object = NULL;
+
+	if (strcmp(kind->name, "NetworkPolicy"))
+		return;
+	if (kept->aside && !offender)
+		offender = add(objects, key);
+	if (kept->aside && offender) {
+		offender->over = true;
+		object = kept->closed || nameless ? NULL : json_tokener_parse(kept->text);
+	}
+	if (!kept->aside || !offender || nameless || object)
+		close_policy(kind, key, kept, object);
+	json_object_put(object);
+}
+
+void offenders_end(struct objects *objects)
+{
+	const uint64_t now = api_now();
+	struct lh_entry *entry;
+
+	for (entry = objects->offenders->head; entry; entry = entry->next) {
+		struct offender *offender = lh_entry_v(entry);
+
+		if (!offender->judged)
+			continue;
+		objects->judge_next = now + (now - objects->judge_began) * SHARE;
+		if (offender->over && offender->touched)
+			offender->pause =
+				offender->pause * 2 < PAUSE_MAX ? offender->pause * 2 : PAUSE_MAX;
+		if (!offender->pause)
+			offender->pause = PAUSE_FIRST;
+		offender->next = now + offender->pause;
+		offender->again = now + AGAIN_MS;
+		offender->touched = offender->judged = false;
+		offender->closes = offender->over;
+	}
+	wait_for_next(objects);
+}
