@@ -226,7 +226,7 @@ static long dns_teach(__u32 i, struct dns_walk *walk)
 }
 
 /* Reads the answer to a question that the endpoint has asked. */
-static __always_inline void dns_read(const struct packet *p, struct bh_dns_work *work)
+static __always_inline void dns_read(const struct packet *p, struct bh_dns_work *work, bool part)
 {
 	const struct dns_header *header = (void *)work->bytes;
 	struct dns_walk walk = {.work = work, .p = p};
@@ -240,7 +240,7 @@ static __always_inline void dns_read(const struct packet *p, struct bh_dns_work 
 	bpf_loop(records < DNS_RECORDS ? records : DNS_RECORDS, dns_record, &walk, 0);
 	if (header->flags[0] & DNS_CUT) {
 		dns_count(BH_DNS_TRUNCATED);
-	} else if (work->broken) {
+	} else if (work->broken && !part) {
 		dns_count(BH_DNS_MALFORMED);
 		return;
 	}
@@ -248,8 +248,9 @@ static __always_inline void dns_read(const struct packet *p, struct bh_dns_work 
 	dns_count(work->learned ? BH_DNS_LEARNED : BH_DNS_EMPTY);
 }
 
-/* Handles one message. */
-static __noinline void dns_message(const struct packet *p, struct bh_dns_work *work)
+/* Handles one message. @part: its end is in another packet, or is not read. Then the whole records
+ * of its begin count, as in a message that the resolver has cut. */
+static __noinline void dns_message(const struct packet *p, struct bh_dns_work *work, bool part)
 {
 	const struct dns_header *header = (void *)work->bytes;
 	bool answers;
@@ -275,7 +276,7 @@ static __noinline void dns_message(const struct packet *p, struct bh_dns_work *w
 	else if (header->flags[0] & DNS_OPCODE || header->flags[1] & DNS_ERROR)
 		dns_count(BH_DNS_ERROR);
 	else
-		dns_read(p, work);
+		dns_read(p, work, part);
 }
 
 /* The state of a walk over the messages of a packet. */
@@ -318,7 +319,7 @@ static long dns_segment(__u32 i __attribute__((unused)), struct dns_packet *pack
 	packet->left -= sizeof(length);
 	if (!dns_load(packet, work, length < packet->left ? length : packet->left))
 		return 1;
-	dns_message(packet->p, work);
+	dns_message(packet->p, work, length > work->length);
 	if (length > packet->left)
 		return 1;
 	packet->at += length;
@@ -346,7 +347,8 @@ BPF_GLOBAL int dns_packet(struct __sk_buff *skb, const struct packet *p)
 	packet.at = p->l4 + sizeof(struct udphdr);
 	packet.left = p->l4_length - sizeof(struct udphdr);
 	if (dns_load(&packet, work, packet.left))
-		dns_message(p, work);
+		dns_message(p, work,
+			    p->flags & PACKET_MORE_FRAGMENTS || packet.left > work->length);
 	return 0;
 }
 

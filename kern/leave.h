@@ -206,7 +206,9 @@ static __always_inline bool leave_allowed(const struct packet *p, const struct b
 	const struct ct_sight at = {.hook = BH_HOOK_LEAVE, .from = p->from, .ingress = p->ingress};
 	__u64 word;
 
-	return ct_allowed(ct, bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW), &word) &&
+	/* A resolver's answers are read where their endpoint gets them, not here. */
+	return ct_agrees(ct, bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW),
+			 CT_VARIES | BH_CT_DNS, &word) &&
 	       ct_ends_match(ct->end, word, &at) && !(word & BH_CT_SERVICE) &&
 	       !(word & BH_CT_BY_INGRESS && leave_is_fresh(p)) &&
 	       !(READ_ONCE(ct->state) & BH_CT_DENIED);

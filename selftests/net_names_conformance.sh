@@ -338,6 +338,11 @@ sizes() {
 	# shellcheck disable=SC2046
 	reaches web glibc $UNBOUND hundred.example.org $(of hundred.example.org A) $(of hundred.example.org AAAA)
 	last "TCP after truncation, glibc"
+	# in one packet: of an answer in fragments, the first one teaches
+	for pod in web dns masq; do
+		ip -n "$NET-node" link set "veth-$pod" mtu 9000
+		ip -n "$NET-$pod" link set eth0 mtu 9000
+	done
 	afresh
 	asks "UDP of 4,096" web $UNBOUND hundred.example.org A +bufsize=4096 +ignore
 	last "UDP of 4,096"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The specs' examples on real packets. The nodes and pods of an example, and the other addresses in its
 # table, are network namespaces; the first node loads the YAML form, the others the INI form. Every TCP and
-# UDP flow of expected.tsv passes before the load; after it, exactly those that the table allows. A run has
+# UDP flow of expected.tsv passes before the load; after it, exactly those that the table allows. Where an example has
+# names.tsv, each row is looked up and called, too. A run has
 # every third example, selected by BULKHEAD_SEED; BULKHEAD_FULL=1 has all; arguments select examples by
 # name.
 # shellcheck source=selftests/lib/net.sh
@@ -104,9 +105,10 @@ up() { # EXAMPLE
 		done
 	done < <(pods "$1")
 	outside "$1"
-	NET_PORTS=$(grep -oE '(TCP|UDP)/[0-9]+' "$1/expected.tsv" | cut -d/ -f2 | sort -un | tr '\n' ' ')
+	NET_PORTS=$(cat "$1"/{expected,names}.tsv 2>/dev/null | grep -oE '(TCP|UDP)/[0-9]+' | cut -d/ -f2 | sort -un | tr '\n' ' ')
 	for name in out "${NODES[@]}" $(seq -f 'pod-%g' $i); do
 		net_serve "$name"
+		SERVER[$name]=${NET_SERVERS[-1]}
 	done
 }
 
@@ -159,18 +161,54 @@ all_open() { # EXAMPLE
 	ask_all "$1" all | awk -F '\t' '$2 != $3 { print "no answer:", $1; bad = 1 } END { exit bad }'
 }
 
+# The names of names.tsv, each with an address of the outside host.
+zone() { # EXAMPLE
+	cut -d' ' -f2 "$1/names.tsv" | tr '[:upper:]' '[:lower:]' | sed 's/\.$//' | sort -u |
+		awk '{ print $1, 300, "A", "198.18.0." NR }'
+}
+
+# Resolves by the cluster's resolver and connects at once; prints allow or deny.
+by_name() { # SOURCE NAME PORT allow|deny
+	local wait=$NET_WAIT_ALLOWED
+	[ "$4" = allow ] || wait=$NET_WAIT_DENIED
+	# shellcheck disable=SC2016
+	net_on "${HOST[$1]}" timeout 60 unshare --mount sh -c 'mount --bind "$1" /etc/resolv.conf && shift &&
+		exec "$@"' sh "$NET_TMP/resolv.conf" "$NET_HELPERS/resolve" "$2" "${3#*/}" $wait 4 |
+		sed 's/.* \(ok\|late\)$/allow/; s/.* silent$/deny/'
+}
+
+# Where an example has names: the pod kube-system/dns is the cluster's resolver. Each row is a lookup and a
+# connection; the policy judges addresses that only the answer has told.
+run_names() { # EXAMPLE
+	local name=${1##*/} resolver=${ADDRESSES[kube-system/dns]%% *} pod=${HOST[kube-system/dns]} flow wanted
+	kill "${SERVER[$pod]}" # its listener has port 53
+	zone "$1" >"$NET_TMP/zone"
+	echo "nameserver $resolver" >"$NET_TMP/resolv.conf"
+	awk '{ print "addr add " $4 "/32 dev lo" }' "$NET_TMP/zone" | ip -n "$NET-out" -batch -
+	while net_on "$pod" ss -Hltun | grep -q ':53 '; do
+		sleep 0.05
+	done
+	net_server "$pod" "$NET_TMP/authority" "$NET_HELPERS/authority" "$NET_TMP/zone" "$resolver" 53
+	while IFS=$'\t' read -r flow wanted; do
+		# shellcheck disable=SC2086
+		net_check "$name: by name: $flow: $wanted" net_is "$(by_name $flow "$wanted")" "$wanted"
+	done <"$1/names.tsv"
+}
+
 run_example() { # EXAMPLE
-	local name=${1##*/} form=yaml node flow wanted got
+	local name=${1##*/} form=yaml node flow wanted got resolver=()
 	up "$1"
 	net_check "$name: every flow gets through while nothing is loaded" all_open "$1"
 	for node in "${NODES[@]}"; do
-		net_check "$name: load $form on $node" bulkhead "$node" load -n "$node" "$1/$form"
+		[ ! -f "$1/names.tsv" ] || resolver=(--resolver "${ADDRESSES[kube-system/dns]%% *}")
+		net_check "$name: load $form on $node" bulkhead "$node" load -n "$node" "${resolver[@]}" "$1/$form"
 		form=ini
 	done
 	while IFS=$'\t' read -r flow wanted got; do
 		net_check "$name: $flow: $wanted" [ "$wanted" = "$got" ]
 	done < <(ask_all "$1" expected)
 	net_check "$name: trace of the maps says the same as of the text" same_as_text "$1"
+	[ ! -f "$1/names.tsv" ] || run_names "$1"
 	down
 }
 
@@ -178,7 +216,7 @@ run_example() { # EXAMPLE
 [ -x "$BULKHEAD" ] && [ -x "$NET_PROBE" ] || net_skip "not built: make all tests"
 trap 'down; net_cleanup' EXIT
 trap 'exit 1' INT TERM HUP
-declare -A HOST ADDRESSES MAC TOWARDS
+declare -A HOST ADDRESSES MAC TOWARDS SERVER
 declare -a ASKED NODES
 number=0
 for example in "$NET_TOP"/policies/*/expected.tsv; do

@@ -77,8 +77,10 @@ static void read_file(const char *path)
 	FILE *file = fopen(path, "re");
 	unsigned int ttl;
 
-	if (!file)
+	if (!file) {
 		helper_die(path);
+		return;
+	}
 	n_records = 0;
 	while (fgets(line, sizeof(line), file)) {
 		struct record *record = &records[n_records];
