@@ -219,6 +219,7 @@ soak: ## the long walks, with a random seed: 1,000 flips, 100 kills, a kill and 
 
 test: ## one test by its name: make test T=net_spoof
 	@[ -n "$(T)" ] || { echo 'usage: make test T=NAME, as net_spoof or unit_blob' >&2; exit 2; }
+	@tools/deps $@
 	@$(MAKE) --no-print-directory -j2 all $(call test_needs,$(T))
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(call test_file,$(T))
 
@@ -227,12 +228,14 @@ test_file  = $(firstword $(if $(filter fuzz_%,$(1)),$(O)/fuzz/$(1)) $(wildcard s
 test_needs = $(if $(wildcard selftests/$(1).sh),tests,$(call test_file,$(1)))
 
 prepush: ## what takes less than 10 s, of the files that changed since BASE (main): layout, shellcheck, unit tests
+	@tools/deps $@
 	@$(MAKE) --no-print-directory -j2 WERROR=1 all quick
 	@tools/prepush $(O) $(BASE)
 
 # What no test runs. -O0: no function is inlined into its callers. Killed commands leave no count.
 COVERAGE_TESTS ?= $(filter-out selftests/kernel_% selftests/tree_%,$(SCRIPTS)) $(TESTS)
 coverage: ## lines of user/ that tests run, by room, and the functions that no test runs (root; COVERAGE_TESTS="...")
+	@tools/deps $@
 	@$(MAKE) --no-print-directory -j2 O=$(O)/coverage CFLAGS='$(COVERAGE_CFLAGS)' all tests
 	@find $(O)/coverage -name '*.gcda' -delete
 	@-BULKHEAD=$(abspath $(O))/coverage/bulkhead selftests/run \
@@ -242,6 +245,7 @@ coverage: ## lines of user/ that tests run, by room, and the functions that no t
 COVERAGE_CFLAGS := -O0 -g --coverage -fprofile-update=atomic
 
 clang: ## user/ by clang, whose warnings are others than gcc's
+	@tools/deps $@
 	@$(MAKE) --no-print-directory -j2 O=$(O)/clang CC=$(CLANG) CFLAGS='-O1 -g -Wno-microsoft-anon-tag' all
 
 # For editors: the command that compiles each file.

@@ -110,8 +110,8 @@ static __always_inline void flow_cache_void(const struct bh_ct_key *connection, 
 	__u64 *key;
 
 	if (ipv4) {
-		short_key.word[0] = (__u64)(connection->addr[1][1] >> 32) << 32 |
-				    connection->addr[0][1] >> 32;
+		short_key.word[0] =
+			(__u64)(connection->addr[1][1] >> 32) << 32 | connection->addr[0][1] >> 32;
 		short_key.word[1] = *(const __u64 *)connection->port;
 		found = flow_cache_slot(&short_key, true, &key);
 	} else {

@@ -51,8 +51,8 @@ static __always_inline bool service_is(const struct packet *p, __u32 end, __u32 
 
 /* Fills @backend with the end as which policy sees all backends of a Service. Returns false if
  * policy sees them as different ends, or the caller may be one of them: an endpoint may always
- * reach itself. No other hook tells the backend's replies by SCTP, so there the caller counts as one
- * of the others. */
+ * reach itself. No other hook tells the backend's replies by SCTP, so there the caller counts as
+ * one of the others. */
 static __noinline bool service_shared(const struct packet *p, const struct bh_service_at *at,
 				      const struct end *caller, struct end *backend)
 {

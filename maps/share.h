@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_shares: the connections that each share holds in bh_ct. Pin name `shares`. HASH. The key is the
- * ifindex of an endpoint's interface; BH_SHARE_NODE; or BH_SHARE_HOLDER() of one of these, for a
- * holder: a namespace, or an endpoint without one. bh_share_total: what all share. Pin name `share_total`.
- * ARRAY of one, BPF_F_MMAPABLE. The programs write both. A miss means that nothing is held.
+ * bh_shares: the connections that each share holds in bh_ct. Pin name `shares`. HASH. The key is
+ * the ifindex of an endpoint's interface; BH_SHARE_NODE; or BH_SHARE_HOLDER() of one of these, for
+ * a holder: a namespace, or an endpoint without one. bh_share_total: what all share. Pin name
+ * `share_total`. ARRAY of one, BPF_F_MMAPABLE. The programs write both. A miss means that nothing
+ * is held.
  *
  * A connection counts for the endpoint that opened it; one that the node opened, for the node; one
  * from outside, for the endpoint that it was opened to. A share is a guarantee and no limit:

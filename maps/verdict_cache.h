@@ -15,8 +15,8 @@
  * A slot belongs to one CPU, and programs do not migrate. Where one packet can interrupt another
  * (PREEMPT_RT, a test run), `sequence` voids reads and writes that were interrupted.
  *
- * Senders of new flows fill the slots, and a flow replaces another one of the same slot. A flow that
- * loses its slot costs the lookups once more, and nothing else.
+ * Senders of new flows fill the slots, and a flow replaces another one of the same slot. A flow
+ * that loses its slot costs the lookups once more, and nothing else.
  *
  * 1,024 slots take 116 KB for each CPU. The flows of one pair of addresses at one hook take a slot
  * for each destination port, whatever the source port is. Of packets to 64 such slots at random 97

@@ -92,9 +92,9 @@ crowd_of_services() { # NAMESPACE: with common addresses
 	send "$NET_TMP/services"
 }
 idles() { # 150 connections to an engine's port, for some seconds
-	# shellcheck disable=SC2034 # each stays open
 	local i fd
 	for ((i = 0; i < 150; i++)); do
+		# shellcheck disable=SC2034 # each stays open
 		exec {fd}<>/dev/tcp/127.0.0.1/9465 || break
 	done
 	sleep 5

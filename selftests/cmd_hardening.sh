@@ -10,7 +10,7 @@ symbols=$(readelf --dyn-syms -W "$BULKHEAD")
 # shellcheck disable=SC2034
 object=$(dirname "$BULKHEAD")/user/cmd/main.o
 check "the command is position-independent" eval 'grep -q "Type: *DYN" <<<"$headers" && grep -q "Flags:.*PIE" <<<"$dynamic"'
-check "its tables are read-only once it runs" grep -q GNU_RELRO <<<"$headers"
+check "the tables of the command are read-only once it runs" grep -q GNU_RELRO <<<"$headers"
 check "all symbols are bound at the start" grep -q BIND_NOW <<<"$dynamic"
 check "the stack is not executable" grep -qE "GNU_STACK.* RW +0x" <<<"$headers"
 check "functions check their stack" grep -q __stack_chk_fail <<<"$symbols"

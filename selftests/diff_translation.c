@@ -156,7 +156,7 @@ static void report(struct trial *trial, struct sequence *sequence)
 		printf("# not so when it is run once more\n");
 	for (int i = 0; i < sequence->n; i++)
 		flips |= sequence->steps[i].kind == FLIP;
-	for (int i = 0; i <= flips; i++)
+	for (int i = 0; i < (flips ? 2 : 1); i++)
 		print_policies(&sequence->policies[i], i);
 	trial->to = stdout;
 	translation_node_reason(trial->node);

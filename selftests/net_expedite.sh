@@ -152,7 +152,7 @@ other() { # makes the mark of another command that runs
 		holds $((MARK + id)) 0
 }
 net_check "another command runs" other
-net_check "its mark stays" keeps $((MARK + id))
+net_check "the mark of the other command stays" keeps $((MARK + id))
 rm -f "$NET_PIN-other"
 # The kernel frees the map a moment later.
 ended() {

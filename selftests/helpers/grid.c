@@ -182,8 +182,10 @@ static void read_flows(const char *path)
 	char line[80], from[16], to[16], protocol[8], verdict[8];
 	int family, port;
 
-	if (!file)
+	if (!file) {
 		helper_die(path);
+		return;
+	}
 	n_flows = 0;
 	while (fgets(line, sizeof(line), file) && n_flows < FLOWS) {
 		if (sscanf(line, "%15s %15s %d %7[A-Z]/%d %7s", from, to, &family, protocol, &port,
