@@ -37,13 +37,16 @@ share() { # POD FIELD
 	net_bulkhead status -j | tr '{' '\n' |
 		sed -n "s/.*\"name\":\"veth-$1\".*\"$2\":\([0-9]*\).*/\1/p" | grep . || echo 0
 }
-# Each exchange has an answer, and none was sent twice for want of a place.
+# Each exchange has an answer, and Bulkhead has dropped no packet meanwhile.
 serves() { # FROM tcp|udp ADDRESS
-	local answered late rate refused
-	refused=$(($(share db refused) + $(share web refused)))
+	local answered late rate
+	dropped >"$NET_TMP/dropped"
 	read -r answered late rate < <(net_on "$1" "$NET_HELPERS/busy" "$2" "$3" 80 $BUSY 8)
 	echo "# $1, $2: $answered of $BUSY answered, $late of them late, $rate a second"
-	[ "$answered" = $BUSY ] && [ $(($(share db refused) + $(share web refused))) = "$refused" ]
+	[ "$answered" = $BUSY ] && diff "$NET_TMP/dropped" <(dropped)
+}
+dropped() { # prints the drops by reason
+	net_bulkhead metrics | grep '^bulkhead_packets_total.*"drop"'
 }
 # Opens IDLE connections from a host outside and from a pod, IPv4 and IPv6, by four ports from FIRST on.
 FIRST=5001

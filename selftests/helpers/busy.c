@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A busy client: COUNT exchanges with one server, each over a connection of its own, WORKERS at a
- * time: a byte there and a byte back, then it closes.
+ * time: a byte there and a byte back, then it closes. A question of UDP is asked three times at
+ * most, as resolvers do: the queue of an interface or of a socket may have been full.
  *
  *   busy tcp|udp ADDRESS PORT COUNT WORKERS
  *
@@ -25,6 +26,7 @@
 
 #define LATE_MS 900
 #define WAIT_S 5
+#define UDP_TRIES 3
 
 struct tally {
 	uint32_t answered, late;
@@ -42,15 +44,18 @@ static bool exchange(const struct sockaddr_in6 *server, int type)
 {
 	struct timeval wait = {.tv_sec = WAIT_S};
 	int fd = socket(AF_INET6, type | SOCK_CLOEXEC, 0);
+	int tries = type == SOCK_DGRAM ? UDP_TRIES : 1;
+	bool answered = false;
 	char byte = '?';
-	bool answered;
 
 	if (fd < 0)
 		return false;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
-	answered = !connect(fd, (const struct sockaddr *)server, sizeof(*server)) &&
-		   send(fd, &byte, 1, MSG_NOSIGNAL) == 1 && recv(fd, &byte, 1, 0) == 1;
+	if (!connect(fd, (const struct sockaddr *)server, sizeof(*server)))
+		while (!answered && tries--)
+			answered =
+				send(fd, &byte, 1, MSG_NOSIGNAL) == 1 && recv(fd, &byte, 1, 0) == 1;
 	close(fd);
 	return answered;
 }

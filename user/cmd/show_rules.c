@@ -352,9 +352,9 @@ static struct json_object *json_isolation(const struct policy *policy, size_t in
 	json_add_text(object, "policy", policy_string(policy, isolation->policy));
 	json_add_bool(object, "ingress", isolation->directions >> INGRESS & 1);
 	json_add_bool(object, "egress", isolation->directions >> EGRESS & 1);
-	json_add_bool(object, "audited", isolation->flags & POLICY_AUDIT);
 	if (hits->isolated)
 		json_add_number(object, "hits", hits->isolated[index]);
+	json_add_bool(object, "audited", isolation->flags & POLICY_AUDIT);
 	return object;
 }
 
