@@ -83,14 +83,14 @@ net_check "status begins with policy, node and age" eval 'status | sed -n 1p |
 	grep -E "^generation [0-9]+ is in force on worker-1: policy [0-9]+ of lineage [0-9a-f]+, loaded [0-9]+ (s|min) ago$"'
 net_check "status counts what is guarded" eval 'status | sed -n 2p |
 	grep -x "2 policies, 2 endpoints guarded, 1 isolated at ingress, 1 at egress, 1 uplinks"'
-net_check "status prints uplinks first" eval 'status | sed -n 4p | grep "^  eth0  *uplink, xdp"'
+net_check "status prints uplinks first" eval 'status | sed -n "/^interfaces:/{n;p}" | grep "^  eth0  *uplink, xdp"'
 for i in {1..15}; do
 	ip -n "$NET-node" link add "more$i" type veth peer name "less$i"
 	ip -n "$NET-node" link set "more$i" up
 done
 net_check "load with many interfaces" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "status is one screen" test "$(status | wc -l)" -le 24
-net_check "status counts the interfaces that it leaves out" grep -q '^  and 6 more, all guarded (-v)$' "$NET_TMP/out"
+net_check "status counts the interfaces that it leaves out" grep -q '^  and 7 more, all guarded (-v)$' "$NET_TMP/out"
 net_check "status counts the maps that it leaves out" grep -qE '^  and [0-9]+ more, at most [0-9]+ % full \(-v\)$' "$NET_TMP/out"
 net_check "status -v prints all interfaces" net_is "$(status -v | grep -c '^  more')" 15
 net_check "status -v prints all maps" grep -qE '^  services +[0-9]+ of' "$NET_TMP/out"

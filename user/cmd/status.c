@@ -350,7 +350,7 @@ static void print_summary(const struct node_status *status)
 	printf("%zu uplinks\n", uplinks);
 }
 
-#define IFACES_MAX 12 /* interfaces printed without -v; unguarded ones always are */
+#define IFACES_MAX 11 /* interfaces printed without -v; unguarded ones always are */
 #define MAPS_MAX 4 /* maps printed without -v */
 
 static bool is_uplink(const struct node_iface *iface)
