@@ -94,10 +94,13 @@ static __always_inline bool share_has_room(const struct bh_share_total *total, _
 
 /*
  * Returns true if a new connection of @own may replace one of another share's surplus: its holder
- * holds more, @own is below its floor, or the loss costs nothing (@cheap).
+ * holds more, @own is below its floor, or the loss costs nothing (@cheap). What one holder has is
+ * its own, whichever endpoint opened it, if the loss costs little (@once: one question and its
+ * answer). Else an endpoint that holds most of the surplus, and has no connection in the two
+ * buckets, would be refused.
  */
 static __noinline bool share_yields(const struct bh_share *own, const struct bh_share *other,
-				    bool cheap)
+				    bool cheap, bool once)
 {
 	const struct bh_share *mine, *others;
 	__u32 floor = share_floor();
@@ -107,8 +110,8 @@ static __noinline bool share_yields(const struct bh_share *own, const struct bh_
 	if (cheap || share_is_below(own, floor))
 		return true;
 	if (own->holder == other->holder)
-		return bh_share_used(READ_ONCE(other->count)) >
-		       bh_share_used(READ_ONCE(own->count));
+		return once || bh_share_used(READ_ONCE(other->count)) >
+				       bh_share_used(READ_ONCE(own->count));
 	mine = share_of(own->holder);
 	others = share_of(other->holder);
 	return mine && others &&

@@ -332,7 +332,8 @@ static __noinline __u32 table_take(__u64 victim, __u32 payer)
 	whose = BH_CT_PAYER(ct->payer);
 	if (whose != payer) {
 		other = share_of(whose);
-		if (!other || !share_yields(own, other, victim >> 32 < TABLE_COST(COST_ONCE)))
+		if (!other || !share_yields(own, other, victim >> 32 < TABLE_COST(COST_ONCE),
+					    victim >> 32 < TABLE_COST(COST_YOUNG)))
 			return whose;
 	}
 	if (!table_seize(bucket, i, whose))

@@ -37,7 +37,7 @@ share() { # POD FIELD
 	net_bulkhead status -j | tr '{' '\n' |
 		sed -n "s/.*\"name\":\"veth-$1\".*\"$2\":\([0-9]*\).*/\1/p" | grep . || echo 0
 }
-# Each exchange has an answer, and Bulkhead has dropped no packet meanwhile.
+# Each exchange has an answer, and Bulkhead has refused none of them a place meanwhile.
 serves() { # FROM tcp|udp ADDRESS
 	local answered late rate
 	dropped >"$NET_TMP/dropped"
@@ -45,8 +45,8 @@ serves() { # FROM tcp|udp ADDRESS
 	echo "# $1, $2: $answered of $BUSY answered, $late of them late, $rate a second"
 	[ "$answered" = $BUSY ] && diff "$NET_TMP/dropped" <(dropped)
 }
-dropped() { # prints the drops by reason
-	net_bulkhead metrics | grep '^bulkhead_packets_total.*"drop"'
+dropped() { # prints the drops for want of a place
+	net_bulkhead metrics | grep '^bulkhead_packets_total.*"drop",reason="share"'
 }
 # Opens IDLE connections from a host outside and from a pod, IPv4 and IPv6, by four ports from FIRST on.
 FIRST=5001
