@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "maps/iface.h"
@@ -254,24 +255,52 @@ static void flood(uint8_t version)
 	forget_tally(noisy); /* later packets are A's, too */
 }
 
+static double seconds(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+/* Sends a flood that no reader reads meanwhile, and then forty drops of another endpoint. Sets
+ * *quick if both came within a part of the second in which a budget is filled again. */
+static bool flood_late(const struct packet_spec *spec, const struct packet_spec *other, bool *quick)
+{
+	const double begin = seconds();
+	bool sent;
+
+	look();
+	forget_tally(packet_node_ifindex(FROM_A));
+	sent = !repeat(FROM_A, spec, FLOOD);
+	for (int i = 0; i < 40; i++)
+		packet_node_run(FROM_UNASSIGNED, other, VIA_PEER);
+	*quick = seconds() - begin < 0.3;
+	return sent;
+}
+
 /*
  * A flood that no reader reads meanwhile leaves room in the second reader's ring for the events of
- * another endpoint.
+ * another endpoint. On a machine that is busy with something else, a flood may be so slow that its
+ * endpoint's budget is filled again and again: it is none, and is sent once more, ten times at
+ * most.
  */
 static void late(uint8_t version)
 {
 	const uint32_t noisy = packet_node_ifindex(FROM_A);
 	struct packet_spec spec = {.version = version, TCP(A, OFFICE, 80)};
 	struct packet_spec other = {.version = version, TCP(UNASSIGNED, B, 80)};
-	uint64_t lost = readers->reader[1].lost;
+	bool sent = true, quick = false;
+	uint64_t lost = 0;
 
 	memset(&readers->reader[1].filter, 0, sizeof(readers->reader[1].filter));
 	readers->reader[1].filter.reasons[0] = ~0ull;
-	look();
-	forget_tally(noisy);
-	result("a flood while the second reader is late", !repeat(FROM_A, &spec, FLOOD));
-	for (int i = 0; i < 40; i++)
-		packet_node_run(FROM_UNASSIGNED, &other, VIA_PEER);
+	for (int tries = 0; tries < 10 && sent && !quick; tries++) {
+		look();
+		lost = readers->reader[1].lost;
+		sent = flood_late(&spec, &other, &quick);
+	}
+	result("a flood while the second reader is late", sent);
 	look();
 	result("the late reader gets some of the flood's events",
 	       seen[1].records > 40 && seen[1].records < all->records);
