@@ -19,15 +19,26 @@ static __always_inline struct bh_share *share_of(__u32 key)
 	return bpf_map_lookup_elem(&bh_shares, &key);
 }
 
+/* Returns the share of a holder. The command may have freed it a moment ago. */
+static __always_inline struct bh_share *share_holder(__u32 key)
+{
+	struct bh_share *holder = share_of(key);
+	const struct bh_share new = {};
+
+	if (likely(holder))
+		return holder;
+	bpf_map_update_elem(&bh_shares, &key, &new, BPF_NOEXIST);
+	return share_of(key);
+}
+
 /* Adds the share of an endpoint or of the node, and of its holder. Not inline, for the stack. */
 static __noinline struct bh_share *share_new(__u32 key)
 {
 	struct bh_iface *iface = endpoint_iface(key);
 	__u32 holder = BH_SHARE_HOLDER(iface ? iface->ns : 0, key);
-	struct bh_share new = {};
+	struct bh_share new = {.holder = holder};
 
-	bpf_map_update_elem(&bh_shares, &holder, &new, BPF_NOEXIST);
-	new.holder = holder;
+	share_holder(holder);
 	bpf_map_update_elem(&bh_shares, &key, &new, BPF_NOEXIST);
 	return share_of(key);
 }
@@ -51,7 +62,7 @@ static __always_inline __u32 share_floor(void)
 static __noinline int share_surplus(const struct bh_share *share, __u64 count)
 {
 	struct bh_share_total *total = share_total();
-	struct bh_share *holder = share_of(share->holder);
+	struct bh_share *holder = share_holder(share->holder);
 
 	if (total)
 		__sync_fetch_and_add(&total->surplus, (__s32)count);
@@ -92,6 +103,14 @@ static __always_inline bool share_has_room(const struct bh_share_total *total, _
 	return READ_ONCE(total->surplus) < (__s32)((room ? room : ct_room) + more);
 }
 
+/* Returns the surplus of a holder. */
+static __always_inline __s32 share_held(__u32 key)
+{
+	const struct bh_share *holder = share_of(key);
+
+	return holder ? bh_share_used(READ_ONCE(holder->count)) : 0;
+}
+
 /*
  * Returns true if a new connection of @own may replace one of another share's surplus: its holder
  * holds more, @own is below its floor, or the loss costs nothing (@cheap). What one holder has is
@@ -102,7 +121,6 @@ static __always_inline bool share_has_room(const struct bh_share_total *total, _
 static __noinline bool share_yields(const struct bh_share *own, const struct bh_share *other,
 				    bool cheap, bool once)
 {
-	const struct bh_share *mine, *others;
 	__u32 floor = share_floor();
 
 	if (bh_share_used(READ_ONCE(other->count)) <= (__s32)floor)
@@ -112,10 +130,7 @@ static __noinline bool share_yields(const struct bh_share *own, const struct bh_
 	if (own->holder == other->holder)
 		return once || bh_share_used(READ_ONCE(other->count)) >
 				       bh_share_used(READ_ONCE(own->count));
-	mine = share_of(own->holder);
-	others = share_of(other->holder);
-	return mine && others &&
-	       bh_share_used(READ_ONCE(others->count)) > bh_share_used(READ_ONCE(mine->count));
+	return share_held(other->holder) > share_held(own->holder);
 }
 
 #endif

@@ -70,16 +70,16 @@ for version in "" 6; do
 	net_denied web tcp "$far" 22 "what shop/strict denies does not reach far over IPv${version:-4}"
 	net_denied db tcp "$far" 80 "a peer that shop/strict does not allow does not reach far over IPv${version:-4}"
 done
-# The refused datagram's ICMP error counts too, sooner or later.
+# The datagram counts, the server's answer, and the ICMP error with which a socket that is closed refuses either.
 counts() { # PATTERN COMMAND...: one of the counters that a command moves has the pattern
 	local moved
 	moved=$(net_moved "${@:2}")
 	grep -qE "$1" <<<"$moved" || { sed 's/^/# /' <<<"$moved"; return 1; }
 }
 net_check "a would-be denial counts as audited" \
-	counts "^audit [12] denied by the destination's policy" net_datagram web "$(net_ip db)" 9
+	counts "^audit [123] denied by the destination's policy" net_datagram web "$(net_ip db)" 9
 net_check "a would-be denial of the sender counts as audited" \
-	counts "^audit [12] denied by the source's policy" net_datagram db "$(net_ip6 web)" 443
+	counts "^audit [123] denied by the source's policy" net_datagram db "$(net_ip6 web)" 443
 net_check "a denial by both counts as a drop" \
 	counts "^drop 1 denied by the destination's policy" net_datagram web "$(net_ip far)" 9
 net_check "the events name the audited policies" events \

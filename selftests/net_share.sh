@@ -119,10 +119,36 @@ outside() { # SYNs to a port that db has open
 }
 
 net_check "load" net_bulkhead load --set connections=$ROOM "$NET_TMP/policy.ini"
+holders() { # the keys of the shares of holders (BH_SHARE_IS_HOLDER)
+	bpftool map dump pinned "$NET_PIN/shares" -j | grep -oE '"key":[0-9]+' | cut -d: -f2 | awk '$1 >= 2 ^ 31' | sort
+}
+net_allowed web tcp "$(net_ip out)" 80 "web connects"
+surplus() { # the sum of the holders' surplus
+	bpftool map dump pinned "$NET_PIN/shares" -j | grep -oE '"key":[0-9]+,"value":\{"count":[0-9]+' | tr -c '0-9\n' ' ' |
+		while read -r key count; do [ "$key" -lt $((1 << 31)) ] || echo $((count & 0xffffffff)); done | sort -u | xargs
+}
+until_swept() { # the first sweep computes the floor, and no connection is surplus
+	local i
+	for ((i = 0; i < 600; i++)); do
+		[ "$(surplus)" = 0 ] && return
+		sleep 0.1
+	done
+	surplus
+	return 1
+}
+held=$(holders)
+net_check "the namespace has a holder's share" test -n "$held"
+net_check "one connection is no surplus" until_swept
+{
+	cat "$NET_TMP/policy.ini"
+	printf '%s\n' "[network-policy shop/again]" "endpoints = role=db" "ingress = ports TCP/80"
+} >"$NET_TMP/again.ini"
+net_check "load another policy" net_bulkhead load --set connections=$ROOM "$NET_TMP/again.ini"
+net_check "after a load the holder has its share" net_is "$(holders)" "$held"
 slowly 150
 slowly 400
-for held in "web $db4 5001" "web $db6 5002" "out $db4 5003" "out $db6 5004"; do
-	read -r from to port <<<"$held"
+for connections in "web $db4 5001" "web $db6 5002" "out $db4 5003" "out $db6 5004"; do
+	read -r from to port <<<"$connections"
 	net_check "$LIVE connections from $from to $to" net_hold "$from" db "$to" "$port" "$LIVE"
 done
 net_check "without a flood web's handshakes complete" net_is "$(late $far4 400)" 8
@@ -184,5 +210,11 @@ net_check "delete db, the other end of web's connections" net_bulkhead endpoint 
 net_check "web's connections are swept" swept
 number=$end_db
 net_check "db's connections are swept" swept
+number=$(number_of loud)
+net_check "delete loud" net_bulkhead endpoint del shop/loud
+net_check "loud's connections are swept" swept
+net_check "a load after all endpoints of the namespace are gone" eval \
+	'net_bulkhead load "$NET_TMP/policy.ini" && for pod in db web noisy quiet loud; do net_bulkhead endpoint del shop/$pod || exit; done'
+net_check "the share of a holder that has no endpoint is freed" test -z "$(comm -12 <(echo "$held") <(holders))"
 
 net_end

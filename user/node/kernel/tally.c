@@ -211,28 +211,63 @@ static int collect_tallies(struct node_handle *handle)
 	return error;
 }
 
-/* Returns true if a share can be deleted: it has no connection, and its interface is no
- * endpoint's. */
-static bool is_left(const void *ifaces, const void *key, const void *value)
+static bool is_holder(const void *key)
 {
-	const struct bh_share *share = value;
+	return *(const uint32_t *)key & BH_SHARE_IS_HOLDER;
+}
+
+/* Returns true if the share has no connection, and its interface is no endpoint's. */
+static bool is_ended(const struct node_handle *handle, const uint32_t *key,
+		     const struct bh_share *share)
+{
 	struct bh_iface iface;
 
-	if (*(const uint32_t *)key == BH_SHARE_NODE || bh_share_used(share->count))
+	if (*key == BH_SHARE_NODE || bh_share_used(share->count))
 		return false;
-	return bpf_map_lookup_elem(*(const int *)ifaces, key, &iface) ||
+	return bpf_map_lookup_elem(handle->maps[MAP_ifaces], key, &iface) ||
 	       !(iface.flags & BH_IFACE_ENDPOINT);
+}
+
+/* Finds the shares of endpoints that are gone, and the holders that no other share names. */
+static int find_left_shares(const struct node_handle *handle, const struct table *shares,
+			    struct table *left)
+{
+	CLEANUP(table_free) struct table named = {};
+	int error = 0;
+
+	table_init(&named, sizeof(uint32_t), 0);
+	for (size_t i = 0; !error && i < shares->n; i++) {
+		const struct bh_share *share = table_value(shares, i);
+		const uint32_t *key = table_key(shares, i);
+
+		if (is_holder(key))
+			continue;
+		if (is_ended(handle, key, share))
+			error = table_add(left, key, share);
+		else
+			error = table_add(&named, &share->holder, NULL);
+	}
+	table_sort(&named);
+	for (size_t i = 0; !error && i < shares->n; i++) {
+		const uint32_t *key = table_key(shares, i);
+
+		if (is_holder(key) && !table_find(&named, key))
+			error = table_add(left, key, table_value(shares, i));
+	}
+	return error;
 }
 
 static int collect_shares(struct node_handle *handle)
 {
-	CLEANUP(table_free) struct table left = {};
+	CLEANUP(table_free) struct table all = {}, left = {};
 	SCOPED_FD int shares = pins_get(handle, "shares");
 	int error;
 
+	table_init(&all, sizeof(uint32_t), sizeof(struct bh_share));
 	table_init(&left, sizeof(uint32_t), sizeof(struct bh_share));
-	error = shares < 0 ? shares
-			   : table_read_some(&left, shares, is_left, &handle->maps[MAP_ifaces]);
+	error = shares < 0 ? shares : table_read(&all, shares);
+	if (!error)
+		error = find_left_shares(handle, &all, &left);
 	if (!error)
 		error = table_delete(&left, shares);
 	handle->writes += left.n;
