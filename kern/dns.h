@@ -130,14 +130,22 @@ static __always_inline __u64 dns_owner(struct bh_dns_work *work)
 }
 
 /* Returns true if the data of a record have the form of its type. Finds the labels of a CNAME's
- * target. */
+ * target, of which none goes on behind the record. */
 static __noinline bool dns_fits(struct bh_dns_work *work, __be16 type, __u32 at, __u32 length)
 {
+	const __u32 whole = work->length;
+	bool fits;
+
 	if (type == DNS_TYPE_A)
 		return length == 4;
 	if (type == DNS_TYPE_AAAA)
 		return length == 16;
-	return type != DNS_TYPE_CNAME || (dns_name(work, at) && work->end == at + length);
+	if (type != DNS_TYPE_CNAME)
+		return true;
+	work->length = at + length;
+	fits = dns_name(work, at) && work->end == at + length;
+	work->length = whole;
+	return fits;
 }
 
 /* Notes an address, whose record counts. */
@@ -306,7 +314,7 @@ static __always_inline void dns_tcp(struct __sk_buff *skb, const struct packet *
 	}
 	if (!segment.length)
 		return;
-	segment.stream = dns_stream_find(p);
+	segment.stream = dns_stream_at(p, dns_streams(p, dns_flow(p)), false);
 	if (!segment.stream) {
 		dns_count(BH_DNS_STREAM);
 		return;

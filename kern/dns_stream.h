@@ -45,6 +45,57 @@ static __always_inline struct bh_streams *dns_streams(const struct packet *p, __
 	return bpf_map_lookup_elem(&bh_streams, &key);
 }
 
+/* The state of a search for a connection, or for the place of a new one. */
+struct dns_ways {
+	struct bh_streams *bucket;
+	__u64 flow;
+	__u32 now;
+	__u32 at, most; /* the best place so far, and its weight */
+};
+
+#define DNS_WAY_FREE 0xfffffffeu
+#define DNS_WAY_FOUND 0xffffffffu /* these are weights; else: the ticks of silence, and 1 */
+
+/* Looks at one place, for bpf_loop(): an unrolled loop has too many paths for the verifier. */
+static long dns_way(__u32 i, struct dns_ways *ways)
+{
+	const struct bh_stream *stream;
+	__u32 weight;
+	__u64 has;
+
+	i &= BH_STREAM_WAYS - 1;
+	asm volatile("" : "+r"(i));
+	stream = &ways->bucket->way[i];
+	has = READ_ONCE(stream->flow);
+	weight = ways->now - READ_ONCE(stream->seen) + 1;
+	if (!has)
+		weight = DNS_WAY_FREE;
+	if (has == ways->flow)
+		weight = DNS_WAY_FOUND;
+	if (weight > ways->most) {
+		ways->most = weight;
+		ways->at = i;
+	}
+	return weight == DNS_WAY_FOUND;
+}
+
+/* Returns the connection's place; NULL: there is none. @create: returns the best place for it. */
+static __noinline struct bh_stream *dns_stream_at(const struct packet *p, struct bh_streams *bucket,
+						  bool create)
+{
+	struct dns_ways ways = {.bucket = bucket, .flow = dns_flow(p), .now = p->now};
+	__u32 at;
+
+	if (!bucket)
+		return NULL;
+	bpf_loop(BH_STREAM_WAYS, dns_way, &ways, 0);
+	if (!create && ways.most != DNS_WAY_FOUND)
+		return NULL;
+	at = ways.at & (BH_STREAM_WAYS - 1);
+	asm volatile("" : "+r"(at));
+	return &bucket->way[at];
+}
+
 /* Notes a connection, whose SYN this is. In a full bucket it replaces the one that was silent for
  * the longest time. */
 static __noinline void dns_stream_begin(const struct packet *p, struct bh_dns_work *work)
@@ -55,53 +106,23 @@ static __noinline void dns_stream_begin(const struct packet *p, struct bh_dns_wo
 		.ifindex = p->ifindex,
 		.bucket = (flow >> 32) & (BH_STREAM_BUCKETS - 1),
 	};
-	__u32 at = 0, most = 0;
+	struct bh_stream *stream;
 
 	if (!bucket && dns_learner(p->ifindex)) {
 		bpf_map_update_elem(&bh_streams, &key, &work->no_streams, BPF_NOEXIST);
 		bucket = bpf_map_lookup_elem(&bh_streams, &key);
 	}
-	if (!bucket) {
+	stream = dns_stream_at(p, bucket, true);
+	if (!stream) {
 		dns_count(BH_DNS_FULL);
 		return;
 	}
-#pragma unroll
-	for (int i = 0; i < BH_STREAM_WAYS; i++) {
-		const __u64 has = READ_ONCE(bucket->way[i].flow);
-		__u32 age = p->now - READ_ONCE(bucket->way[i].seen) + 1;
-
-		if (!has)
-			age = 0xfffffffe;
-		if (has == flow)
-			age = 0xffffffff;
-		if (age > most) {
-			most = age;
-			at = i;
-		}
-	}
-	at &= BH_STREAM_WAYS - 1;
-	asm volatile("" : "+r"(at));
-	WRITE_ONCE(bucket->way[at].flow, 0);
+	WRITE_ONCE(stream->flow, 0);
 	barrier();
-	bucket->way[at].begin = p->sequence + 1;
-	bucket->way[at].seen = p->now;
+	stream->begin = p->sequence + 1;
+	stream->seen = p->now;
 	barrier();
-	WRITE_ONCE(bucket->way[at].flow, flow);
-}
-
-/* Returns the connection; NULL: its SYN was not seen, or others have replaced it. */
-static __noinline struct bh_stream *dns_stream_find(const struct packet *p)
-{
-	const __u64 flow = dns_flow(p);
-	struct bh_streams *bucket = dns_streams(p, flow);
-
-	if (!bucket)
-		return NULL;
-#pragma unroll
-	for (int i = 0; i < BH_STREAM_WAYS; i++)
-		if (READ_ONCE(bucket->way[i].flow) == flow)
-			return &bucket->way[i];
-	return NULL;
+	WRITE_ONCE(stream->flow, flow);
 }
 
 /* ---- carries ---- */

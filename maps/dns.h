@@ -75,7 +75,7 @@ struct bh_questions {
 _Static_assert(sizeof(struct bh_questions) == 200, "struct bh_questions");
 
 #define BH_STREAM_BUCKETS 64 /* of each endpoint */
-#define BH_STREAM_WAYS 8
+#define BH_STREAM_WAYS 16
 
 struct bh_stream {
 	__u64 flow; /* hash of the connection's key and the direction; 0: the place is free */
@@ -87,7 +87,7 @@ _Static_assert(sizeof(struct bh_stream) == 16, "struct bh_stream");
 struct bh_streams {
 	struct bh_stream way[BH_STREAM_WAYS];
 };
-_Static_assert(sizeof(struct bh_streams) == 128, "struct bh_streams");
+_Static_assert(sizeof(struct bh_streams) == 256, "struct bh_streams");
 
 #define BH_LEARNED_SHARE 512 /* addresses that an endpoint may have learned; a power of two */
 #define BH_LEARNED_NAMES 8 /* names of an address */
@@ -174,7 +174,7 @@ struct bh_dns_work {
 	struct bh_carry no_carry;
 };
 
-_Static_assert(sizeof(struct bh_dns_work) == 15288, "struct bh_dns_work");
+_Static_assert(sizeof(struct bh_dns_work) == 15416, "struct bh_dns_work");
 
 /* X(identifier, name in metrics, text) */
 #define BH_DNS_RESULTS(X)                                                                       \
