@@ -498,6 +498,24 @@ static struct oracle_decision decide_audited(const struct question *q)
 	return said;
 }
 
+/* Whether a rule about the subject, audited ones too, has the name and not the address. */
+static bool name_adds(const struct question *named)
+{
+	struct question bare = *named, all = *named;
+
+	bare.name = NULL;
+	all.audited = true;
+	for (size_t i = 0; i < all.cluster->n_policies; i++) {
+		const struct policy_object *policy = &all.cluster->policies[i];
+
+		for (size_t j = 0; j < policy->n_rules[EGRESS] && selects_subject(&all, policy); j++)
+			if (matches_peers(&all, policy, &policy->rules[EGRESS][j]) &&
+			    !matches_peers(&bare, policy, &policy->rules[EGRESS][j]))
+				return true;
+	}
+	return false;
+}
+
 /* "A packet that would be denied [...] an Accept of an earlier rank lets it pass." */
 static struct oracle_decision decide_egress(const struct question *q, const char *name)
 {
@@ -507,6 +525,8 @@ static struct oracle_decision decide_egress(const struct question *q, const char
 	if (!name || !by_address.subject || (by_address.allow && !by_address.would_deny))
 		return by_address;
 	named.name = name;
+	if (!name_adds(&named))
+		return by_address;
 	by_name = decide_audited(&named);
 	by_name.by_name = true;
 	return by_name.allow ? by_name : by_address;
