@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "maps/dns.h"
 #include "maps/endpoint.h"
 #include "maps/pair.h"
 #include "maps/ports.h"
@@ -243,6 +244,23 @@ int live_domain(struct live *live, const char *text, uint64_t *domain)
 
 	*domain = hash;
 	return error;
+}
+
+uint32_t live_ifindex(const struct live *live, const struct address *address)
+{
+	struct bh_endpoint entry;
+
+	return look_up(live, MAP_endpoints, address, &entry) ? entry.ifindex : 0;
+}
+
+bool live_learned(const struct live *live, uint32_t ifindex, const struct address *address,
+		  struct bh_learned *learned)
+{
+	SCOPED_FD int fd = pins_get(live->handle, "learned");
+	struct bh_learned_key key = {.ifindex = ifindex};
+
+	memcpy(&key.addr, address, sizeof(key.addr));
+	return ifindex && fd >= 0 && !bpf_map_lookup_elem(fd, &key, learned);
 }
 
 int32_t live_seconds(uint32_t tick)
