@@ -19,15 +19,16 @@ static __always_inline struct bh_share *share_of(__u32 key)
 	return bpf_map_lookup_elem(&bh_shares, &key);
 }
 
+static const volatile struct bh_share share_nothing; /* not on the stack, which has no room */
+
 /* Returns the share of a holder. The command may have freed it a moment ago. */
 static __always_inline struct bh_share *share_holder(__u32 key)
 {
 	struct bh_share *holder = share_of(key);
-	const struct bh_share new = {};
 
 	if (likely(holder))
 		return holder;
-	bpf_map_update_elem(&bh_shares, &key, &new, BPF_NOEXIST);
+	bpf_map_update_elem(&bh_shares, &key, (const void *)&share_nothing, BPF_NOEXIST);
 	return share_of(key);
 }
 
