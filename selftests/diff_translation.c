@@ -5,7 +5,7 @@
  * programs forget, too, or policy changes. All callers use the same few source ports, so what the
  * node or the programs remember of one caller may be taken for another's. What arrives must be what
  * lib/translation_model.c lets arrive. Each packet runs on another CPU. A failing sequence is
- * shrunk and printed as steps.
+ * shrunk and printed as steps. Sequences that have failed once (lib/translation_cases.c) run first.
  *
  * SEED=n runs only that sequence; SEQUENCES=n runs n sequences, from SEED or from BULKHEAD_SEED's.
  * BULKHEAD_FULL=1 runs 100,000.
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "selftests/lib/own_process.h"
+#include "selftests/lib/translation_cases.h"
 #include "selftests/lib/translation_model.h"
 #include "selftests/lib/translation_node.h"
 #include "selftests/lib/translation_steps.h"
@@ -24,6 +25,7 @@
 #define SEQUENCES_FULL 100000
 #define PER_SEED 10000000ull /* sequences: two values of BULKHEAD_SEED share none */
 #define FAILURES_MAX 5
+#define CASE_ROUNDS 8
 
 struct trial {
 	struct translation_node *node;
@@ -143,13 +145,16 @@ static void print_policies(const struct policies *policies, int which)
 	free(text);
 }
 
-static void report(struct trial *trial, struct sequence *sequence)
+static void report(struct trial *trial, struct sequence *sequence, const char *name)
 {
 	struct sequence whole = *sequence;
 	bool flips = false;
 
 	trial->failures++;
-	printf("# SEED=%" PRIu64 " fails:\n", sequence->seed);
+	if (name)
+		printf("# %s fails:\n", name);
+	else
+		printf("# SEED=%" PRIu64 " fails:\n", sequence->seed);
 	if (fails(sequence, trial))
 		translation_shrink(sequence, fails, trial);
 	else
@@ -172,19 +177,35 @@ static uint64_t number(const char *variable, uint64_t otherwise)
 	return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
+/* Runs each case from other places in the change of CPUs: some show only on one CPU. */
+static void run_cases(struct trial *trial)
+{
+	for (const struct translation_case *at = translation_cases; at->name; at++)
+		for (int i = 0; i < CASE_ROUNDS && !trial->broken; i++) {
+			struct sequence sequence = at->sequence;
+
+			if (!fails(&sequence, trial))
+				continue;
+			report(trial, &sequence, at->name);
+			break;
+		}
+}
+
 static int run_sequences(struct trial *trial)
 {
 	uint64_t usual = number("BULKHEAD_FULL", 0) ? SEQUENCES_FULL : SEQUENCES;
 	uint64_t n = number("SEQUENCES", getenv("SEED") ? 1 : usual);
 	uint64_t first = number("SEED", number("BULKHEAD_SEED", 1) * PER_SEED), i;
 
+	if (!getenv("SEED"))
+		run_cases(trial);
 	printf("# from SEED=%" PRIu64 " on\n", first);
 	for (i = 0; i < n && trial->failures < FAILURES_MAX && !trial->broken; i++) {
 		struct sequence sequence;
 
 		translation_generate(&sequence, first + i);
 		if (fails(&sequence, trial))
-			report(trial, &sequence);
+			report(trial, &sequence, NULL);
 	}
 	if (trial->broken)
 		printf("# the node broke in SEED=%" PRIu64 "\n", first + i - 1);
