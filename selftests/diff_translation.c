@@ -5,7 +5,7 @@
  * programs forget, too, or policy changes. All callers use the same few source ports, so what the
  * node or the programs remember of one caller may be taken for another's. What arrives must be what
  * lib/translation_model.c lets arrive. Each packet runs on another CPU. A failing sequence is
- * shrunk and printed as steps. Sequences that have failed once (lib/translation_cases.c) run first.
+ * shrunk and printed as steps. The fixed sequences of lib/translation_cases.c run first.
  *
  * SEED=n runs only that sequence; SEQUENCES=n runs n sequences, from SEED or from BULKHEAD_SEED's.
  * BULKHEAD_FULL=1 runs 100,000.

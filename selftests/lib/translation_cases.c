@@ -66,6 +66,54 @@
 		},                                                                               \
 	}
 
+/* Two pods have one port of the node after each other, and only the first may call the host. */
+#define PORT_AGAIN(ip)                                                                          \
+	{                                                                                       \
+		.policies = {{.rules = {[POD_A] = {{}, ISOLATES(PEER(HOST_1))},                 \
+					[POD_B] = {{}, ISOLATES(PEER(HOST_2))}}}},              \
+		.n = 3,                                                                         \
+		.steps = {                                                                      \
+			{CALL, .id = 0, .actor = POD_A, .version = ip, .protocol = IPPROTO_UDP, \
+			 .target = CLUSTER, .to = 2, .mode = MASQUERADE, .backend = 0},         \
+			{FORGET},                                                               \
+			{CALL, .id = 1, .actor = POD_B, .version = ip, .protocol = IPPROTO_UDP, \
+			 .target = CLUSTER, .to = 2, .mode = MASQUERADE, .backend = 0},         \
+		},                                                                              \
+	}
+
+/* The same by TCP: the second pod's connection was to another backend. */
+#define BACKEND_CHANGES(ip)                                                        \
+	{                                                                          \
+		.policies = {{.rules = {[POD_A] = {{}, ISOLATES(PEER(HOST_1))},    \
+					[POD_B] = {{}, ISOLATES(PEER(HOST_2))}}}}, \
+		.n = 9,                                                            \
+		.steps = {                                                         \
+			OPEN(ip, 0, POD_A, 0),                                     \
+			{FORGET},                                                  \
+			OPEN(ip, 1, POD_B, 1),                                     \
+			{FORGET},                                                  \
+			{AGAIN, .id = 1, .version = ip, .protocol = IPPROTO_TCP,   \
+			 .mode = MASQUERADE, .backend = 0, .segment = ACK},        \
+		},                                                                 \
+	}
+
+/* A connection of a pod to one of the two hosts. */
+#define OPEN(ip, number, pod, host)                                                                \
+	{CALL,                                                                                     \
+	 .id = number,                                                                             \
+	 .actor = pod,                                                                             \
+	 .version = ip,                                                                            \
+	 .protocol = IPPROTO_TCP,                                                                  \
+	 .target = CLUSTER,                                                                        \
+	 .to = 2,                                                                                  \
+	 .mode = MASQUERADE,                                                                       \
+	 .backend = host,                                                                          \
+	 .segment = SYN},                                                                          \
+		{REPLY, .id = number, .version = ip, .protocol = IPPROTO_TCP, .segment = SYN_ACK}, \
+	{                                                                                          \
+		AGAIN, .id = number, .version = ip, .protocol = IPPROTO_TCP, .segment = ACK        \
+	}
+
 const struct translation_case translation_cases[] = {
 	{"a Service's backend opens, IPv4 TCP", REPLY_OPENS(4)},
 	{"a Service's backend opens, IPv6 TCP", REPLY_OPENS(6)},
@@ -73,5 +121,9 @@ const struct translation_case translation_cases[] = {
 	{"a denied backend replies, IPv6 SCTP", REPLY_OF_DENIED(6)},
 	{"a call by the node's ports, IPv4 TCP", NODE_OR_HOST(4)},
 	{"a call by the node's ports, IPv6 TCP", NODE_OR_HOST(6)},
+	{"two pods by one port of the node, IPv4 UDP", PORT_AGAIN(4)},
+	{"two pods by one port of the node, IPv6 UDP", PORT_AGAIN(6)},
+	{"two pods by one port of the node, IPv4 TCP", BACKEND_CHANGES(4)},
+	{"two pods by one port of the node, IPv6 TCP", BACKEND_CHANGES(6)},
 	{},
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Sequences for lib/translation.h that have failed once, in their shortest form. */
+/* Sequences for lib/translation.h that have failed once, or fail where a rule of kern/README.md is
+ * left out, in their shortest form. */
 #ifndef BULKHEAD_SELFTESTS_TRANSLATION_CASES_H
 #define BULKHEAD_SELFTESTS_TRANSLATION_CASES_H
 
