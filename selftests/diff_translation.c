@@ -20,11 +20,10 @@
 #include "selftests/lib/translation_model.h"
 #include "selftests/lib/translation_node.h"
 #include "selftests/lib/translation_steps.h"
+#include "selftests/lib/trials.h"
 
 #define SEQUENCES 4096 /* four groups of policies */
 #define SEQUENCES_FULL 100000
-#define PER_SEED 10000000ull /* sequences: two values of BULKHEAD_SEED share none */
-#define FAILURES_MAX 5
 #define CASE_ROUNDS 8
 
 struct trial {
@@ -129,22 +128,6 @@ static bool fails(const struct sequence *sequence, void *data)
 
 /* ---- failures ---- */
 
-static void print_policies(const struct policies *policies, int which)
-{
-	char *text, *line, *rest;
-	size_t size;
-	FILE *to = open_memstream(&text, &size);
-
-	if (!to)
-		return;
-	translation_node_print_policy(to, policies);
-	fclose(to);
-	printf("# policy %d:\n", which);
-	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-		printf("#   %s\n", line);
-	free(text);
-}
-
 static void report(struct trial *trial, struct sequence *sequence, const char *name)
 {
 	struct sequence whole = *sequence;
@@ -162,19 +145,12 @@ static void report(struct trial *trial, struct sequence *sequence, const char *n
 	for (int i = 0; i < sequence->n; i++)
 		flips |= sequence->steps[i].kind == FLIP;
 	for (int i = 0; i < (flips ? 2 : 1); i++)
-		print_policies(&sequence->policies[i], i);
+		trials_print_policies(i, translation_node_print_policies, &sequence->policies[i]);
 	trial->to = stdout;
 	translation_node_reason(trial->node);
 	if (!fails(sequence, trial) && fails(&whole, trial))
 		printf("# that was the whole of it\n");
 	trial->to = NULL;
-}
-
-static uint64_t number(const char *variable, uint64_t otherwise)
-{
-	const char *text = getenv(variable);
-
-	return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
 /* Runs each case from other places in the change of CPUs: some show only on one CPU. */
@@ -191,29 +167,32 @@ static void run_cases(struct trial *trial)
 		}
 }
 
+static bool run_sequence(uint64_t seed, void *data)
+{
+	struct trial *trial = data;
+	struct sequence sequence;
+
+	translation_generate(&sequence, seed);
+	if (fails(&sequence, trial))
+		report(trial, &sequence, NULL);
+	if (trial->broken)
+		printf("# the node broke in SEED=%" PRIu64 "\n", seed);
+	return trial->failures < TRIALS_FAILURES_MAX && !trial->broken;
+}
+
 static int run_sequences(struct trial *trial)
 {
-	uint64_t usual = number("BULKHEAD_FULL", 0) ? SEQUENCES_FULL : SEQUENCES;
-	uint64_t n = number("SEQUENCES", getenv("SEED") ? 1 : usual);
-	uint64_t first = number("SEED", number("BULKHEAD_SEED", 1) * PER_SEED), i;
+	const struct trials trials = {SEQUENCES, SEQUENCES_FULL, run_sequence, trial};
+	uint64_t n;
 
 	if (!getenv("SEED"))
 		run_cases(trial);
-	printf("# from SEED=%" PRIu64 " on\n", first);
-	for (i = 0; i < n && trial->failures < FAILURES_MAX && !trial->broken; i++) {
-		struct sequence sequence;
-
-		translation_generate(&sequence, first + i);
-		if (fails(&sequence, trial))
-			report(trial, &sequence, NULL);
-	}
-	if (trial->broken)
-		printf("# the node broke in SEED=%" PRIu64 "\n", first + i - 1);
+	n = trials_run(&trials);
 	printf("%sok 1 - what arrives is what policy lets arrive\n",
 	       trial->failures || trial->broken ? "not " : "");
 	printf("# %" PRIu64 " sequences, %" PRIu64 " packets: %" PRIu64 " arrived; %" PRIu64
 	       " had to be dropped, %" PRIu64 " to arrive, %" PRIu64 " were left open\n",
-	       i, trial->packets, trial->arrived, trial->words[MUST_DROP], trial->words[MUST_PASS],
+	       n, trial->packets, trial->arrived, trial->words[MUST_DROP], trial->words[MUST_PASS],
 	       trial->words[MAY]);
 	return trial->failures || trial->broken;
 }
