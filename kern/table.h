@@ -146,12 +146,16 @@ static __always_inline struct bh_share *table_settle(const struct bh_ct *ct)
 	return share;
 }
 
-/* Frees a slot if it still has the tag. A program that changes the state of the former connection
- * finds BH_CT_GONE, and later another incarnation. */
-static __always_inline void table_free(__u32 *tag, __u32 was, struct bh_ct *ct)
+/* Makes a slot busy if it still has the tag. */
+static __always_inline bool table_hold(__u32 *tag, __u32 was)
 {
-	if (__sync_val_compare_and_swap(tag, was, BH_CT_BUSY) != was)
-		return;
+	return __sync_val_compare_and_swap(tag, was, BH_CT_BUSY) == was;
+}
+
+/* Frees a slot that this program has made busy. A program that changes the state of the former
+ * connection finds BH_CT_GONE, and later another incarnation. */
+static __always_inline void table_free(__u32 *tag, struct bh_ct *ct)
+{
 	__sync_fetch_and_or(&ct->state, BH_CT_GONE);
 	table_settle(ct);
 	table_publish(tag, BH_CT_FREE);
@@ -168,8 +172,8 @@ BPF_GLOBAL int table_remove(const struct table_key *key)
 	at = table_at(key) - 1;
 	slot = at % BH_CT_SLOTS;
 	bucket = table_bucket(at / BH_CT_SLOTS);
-	if (bucket)
-		table_free(&bucket->tag[slot], bh_ct_slot_tag(key->hash), &bucket->slot[slot].ct);
+	if (bucket && table_hold(&bucket->tag[slot], bh_ct_slot_tag(key->hash)))
+		table_free(&bucket->tag[slot], &bucket->slot[slot].ct);
 	return 0;
 }
 
@@ -304,7 +308,7 @@ static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __
 
 	if (tag < BH_CT_TAKEN || BH_CT_PAYER(slot->ct.payer) != payer ||
 	    table_cost(slot, table_now()) >= TABLE_COST(COST_KEPT) ||
-	    __sync_val_compare_and_swap(&bucket->tag[i], tag, BH_CT_BUSY) != tag)
+	    !table_hold(&bucket->tag[i], tag))
 		return false;
 	if (__sync_val_compare_and_swap(&slot->ct.state, state, state | BH_CT_GONE) != state) {
 		table_publish(&bucket->tag[i], tag);
