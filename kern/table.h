@@ -84,6 +84,27 @@ static __always_inline __u32 table_look(struct bh_ct_bucket *bucket, const struc
 	return BH_CT_SLOTS;
 }
 
+/*
+ * Begins to load what is not in the CPU's caches, while the program goes on. BPF has no instruction
+ * for that; the CPU does not wait for a load whose value nobody reads.
+ */
+static __always_inline void table_fetch(const void *at)
+{
+	(void)*(const volatile __u32 *)at;
+}
+
+/* Does so with the tags of both buckets of a key, which a new connection needs. */
+static __always_inline void table_fetch_buckets(const struct table_key *key)
+{
+	struct bh_ct_bucket *first = table_bucket(bh_ct_first(key->hash, ct_buckets));
+	struct bh_ct_bucket *second = table_bucket(bh_ct_second(key->hash, ct_buckets));
+
+	if (first)
+		table_fetch(first->tag);
+	if (second)
+		table_fetch(second->tag);
+}
+
 /* Returns the place of a key in the table, counted in slots from 1; 0: the table does not have
  * it. */
 BPF_GLOBAL __u32 table_at(const struct table_key *key)
@@ -360,9 +381,11 @@ static __noinline __u32 table_free_slot(__u32 index)
 
 	for (int i = 0; i < BH_CT_SLOTS && bucket; i++)
 		if (READ_ONCE(bucket->tag[i]) == BH_CT_FREE &&
-		    __sync_val_compare_and_swap(&bucket->tag[i], BH_CT_FREE, BH_CT_BUSY) ==
-			    BH_CT_FREE)
+		    table_hold(&bucket->tag[i], BH_CT_FREE)) {
+			table_fetch(&bucket->slot[i].ct);
+			table_fetch(&bucket->slot[i].key);
 			return index * BH_CT_SLOTS + i + 1;
+		}
 	return 0;
 }
 
@@ -373,7 +396,7 @@ static __always_inline __u32 table_index(const struct table_key *key, bool secon
 
 /* Returns true if the second bucket has more free slots than the first. Where the first is half
  * empty, it is good enough. */
-static __noinline bool table_prefers_second(const struct table_key *key)
+static __always_inline bool table_prefers_second(const struct table_key *key)
 {
 	struct bh_ct_bucket *first = table_bucket(bh_ct_first(key->hash, ct_buckets)), *second;
 
