@@ -119,9 +119,14 @@ static long sweep_endpoint(void *map __attribute__((unused)), const __u32 *key,
 	__s32 differs = share->found - bh_share_used(count), surplus;
 	__u32 moved = bh_share_changes(count) - share->changes;
 	struct bh_share *holder;
+	struct bh_iface *iface;
 
 	if (*key & BH_SHARE_IS_HOLDER)
 		return 0;
+	/* The interface may have become that of an endpoint of another namespace. */
+	iface = endpoint_iface(*key);
+	if (iface)
+		share->holder = BH_SHARE_HOLDER(iface->ns, *key);
 	if (differs > (__s32)moved || -differs > (__s32)moved) {
 		__sync_fetch_and_add(&share->count, (__s64)differs);
 		sum->corrected++;
