@@ -84,6 +84,7 @@ enum node_program {
 	PROGRAM_LEAVE, /* at egress of interfaces that are no endpoint's */
 	PROGRAM_SOCKET, /* at the node's sockets */
 	PROGRAM_ASSIGN,
+	PROGRAM_FORGET, /* pins of an older build lack it */
 	N_NODE_PROGRAMS
 };
 

@@ -23,9 +23,13 @@ const char *const node_map_names[N_NODE_MAPS] = {
 };
 
 const char *const node_program_names[N_NODE_PROGRAMS] = {
-	[PROGRAM_INGRESS] = "tc_from_endpoint", [PROGRAM_EGRESS] = "tc_to_endpoint",
-	[PROGRAM_UPLINK] = "tc_uplink",		[PROGRAM_LEAVE] = "tc_leave",
-	[PROGRAM_SOCKET] = "sk_node",		[PROGRAM_ASSIGN] = "assign",
+	[PROGRAM_INGRESS] = "tc_from_endpoint",
+	[PROGRAM_EGRESS] = "tc_to_endpoint",
+	[PROGRAM_UPLINK] = "tc_uplink",
+	[PROGRAM_LEAVE] = "tc_leave",
+	[PROGRAM_SOCKET] = "sk_node",
+	[PROGRAM_ASSIGN] = "assign",
+	[PROGRAM_FORGET] = "forget",
 };
 
 int node_fail(const struct node_handle *handle, int error, const char *format, ...)
