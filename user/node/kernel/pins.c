@@ -17,9 +17,13 @@
 #define BPFFS "/sys/fs/bpf"
 
 const char *const node_map_names[N_NODE_MAPS] = {
-#define NODE_MAP_NAME(name) [MAP_##name] = #name,
-	NODE_MAPS(NODE_MAP_NAME)
-#undef NODE_MAP_NAME
+#define NODE_MAP(name, ...) [MAP_##name] = #name,
+#include "maps/maps.def"
+};
+
+const enum node_map_kind node_map_kinds[N_NODE_MAPS] = {
+#define NODE_MAP(name, key, value, entry, kind) [MAP_##name] = MAP_KIND_##kind,
+#include "maps/maps.def"
 };
 
 const char *const node_program_names[N_NODE_PROGRAMS] = {

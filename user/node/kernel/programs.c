@@ -42,7 +42,8 @@ static uint32_t room_for(const struct room *room, const char *pin, uint32_t defi
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (!strcmp(node_map_names[i], pin))
-			return room->first && i < MAP_endpoints && room->entries[i] < defined
+			return room->first && node_map_kinds[i] == MAP_KIND_LOCAL &&
+					       room->entries[i] < defined
 				       ? 0
 				       : room->entries[i];
 	return strcmp(pin, "rule_hits") ? 0 : room->rule_hits;
