@@ -644,7 +644,7 @@ static int begin(struct engine *engine)
 	engine->soon = (struct api_timer){.run = on_timer, .data = engine};
 	engine->nodes = engine_reports_new();
 	engine->generations = lh_kchar_table_new(64, free_name);
-	engine->events = events_open(api);
+	engine->events = events_open(api, "bulkhead-engine", NULL);
 	if (!engine->nodes || !engine->generations || !engine->events)
 		return -ENOMEM;
 	engine->lease = lease_open(api, engine->options->lease_namespace, "bulkhead-engine",

@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_NODE_MONITOR_H
 #define BULKHEAD_NODE_MONITOR_H
 
-#include "compile/policy.h"
+#include "compile/judge.h"
 #include "maps/event.h"
 #include "maps/reader.h"
 
@@ -93,6 +93,11 @@ uint32_t monitor_called(const struct monitor *monitor, const struct policy *poli
 #define MONITOR_NAME 512
 bool monitor_name(const struct monitor *monitor, const struct policy *policy,
 		  const struct address *address, char name[MONITOR_NAME]);
+
+/* Returns the decision of an event's end in a direction. Names the rule, or who isolates the end,
+ * where the policy that the event comes from is still known. @policy: of monitor_policy(). */
+struct decision monitor_decision(const struct monitor *monitor, const struct policy *policy,
+				 const struct bh_event *event, enum direction direction);
 
 /*
  * Writes "namespace/name" of the Service to whose address an event's connection was opened. Where
