@@ -60,11 +60,11 @@ static __always_inline __u32 share_floor(void)
 }
 
 /* Changes the surplus of a share, of its holder and of all. @count: BH_SHARE_ADD or
- * BH_SHARE_SUB. */
+ * BH_SHARE_SUB. The sweeper adds a holder that the command has freed a moment ago. */
 static __noinline int share_surplus(const struct bh_share *share, __u64 count)
 {
 	struct bh_share_total *total = share_total();
-	struct bh_share *holder = share_holder(share->holder);
+	struct bh_share *holder = share_of(share->holder);
 
 	if (total)
 		__sync_fetch_and_add(&total->surplus, (__s32)count);
