@@ -57,13 +57,17 @@ cost() { # FILE NAME: adds the nanoseconds that tc_to_endpoint takes for an answ
 	echo "$before $after" | awk '{ print int(($3 - $1) / ($4 - $2)) }' >>"$NET_TMP/$1"
 }
 runs() { # PROGRAM: nanoseconds, and times
-	bpftool -j prog show id "$1" | sed -E 's/.*"run_time_ns":([0-9]+),"run_cnt":([0-9]+).*/\1 \2/'
+	# a program that has never run while they were on has none
+	bpftool -j prog show id "$1" | sed -nE 's/.*"run_time_ns":([0-9]+),"run_cnt":([0-9]+).*/\1 \2/p' |
+		grep . || echo 0 0
 }
 middle() { # of the numbers of standard input
 	sort -n | sed -n "$(((rounds + 1) / 2))p"
 }
 for what in one many; do
-	[ $what = one ] && serve ttl=60 each || serve ttl=60 many=73
+	words=each
+	[ $what = one ] || words=many=73
+	serve ttl=60 $words
 	for ((n = 0; n < rounds; n++)); do
 		rate $what.nothing
 		for policy in none names; do
