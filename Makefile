@@ -130,7 +130,7 @@ $(HELPERS): $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o $(HELPER_LIB_OB
 	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $^ -lbpf -ljson-c
 
 # The benchmark, its own BPF programs, and the generator of clusters.
-BENCH_PARTS := compile packet steady wire uplink load interfaces delta cni cluster recovery
+BENCH_PARTS := compile packet steady wire uplink load interfaces names delta cni cluster recovery
 ONLY   ?= $(BENCH_PARTS)
 ROUNDS ?= 7
 BENCH_BPF  := $(patsubst tools/bench/%.bpf.c,%,$(sort $(wildcard tools/bench/*.bpf.c)))
@@ -325,7 +325,7 @@ asan: ## the quick tests under ASan and UBSan
 bench: ## speed and scale (ONLY=compile|...: that part, ROUNDS=7)
 	@tools/deps bench$(if $(filter cluster,$(ONLY)),-cluster)
 	@$(MAKE) --no-print-directory all $(O)/workload $(O)/bench/bench $(O)/bench/followers \
-		$(O)/selftests/helpers/runtime $(O)/selftests/helpers/probe
+		$(O)/selftests/helpers/runtime $(O)/selftests/helpers/probe $(O)/selftests/helpers/dns
 	@for part in $(ONLY); do \
 		if [ -x tools/bench/$$part.sh ]; then ROUNDS=$(ROUNDS) tools/bench/$$part.sh $(O); else ROUNDS=$(ROUNDS) $(O)/bench/bench $$part $(O); fi || exit; \
 	done

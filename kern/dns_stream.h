@@ -231,11 +231,13 @@ static __noinline bool dns_carry_add(const struct dns_segment *segment, struct b
 	if (n > segment->length - offset)
 		n = segment->length - offset;
 	dns_copy(work->bytes, carry->bytes, had - DNS_PREFIX);
-	/* 6.1's verifier: as in dns_load() */
+	if (!n || n > DNS_BYTES)
+		return !n && had >= dns_carry_whole(carry);
+	/* 6.1's verifier learns from a mask that a number is not 0, and not from a comparison. */
 	at = (had - DNS_PREFIX) & (DNS_BYTES - 1);
+	n = (n - 1) & (DNS_BYTES - 1);
 	asm volatile("" : "+r"(at), "+r"(n));
-	if (n < 1 || n > DNS_BYTES)
-		return had >= dns_carry_whole(carry);
+	n++;
 	if (bpf_skb_load_bytes(segment->skb, segment->at + offset, work->bytes + at, n))
 		return false;
 	if (had + n < dns_carry_whole(carry))
