@@ -80,6 +80,14 @@ net_check "trace of a name lists the address that its wildcard taught" \
 	traces 0 "allow fd18::2, learned" name:www.svc.example.org
 net_allowed web tcp fd18::2 80 "the IPv6 address is open"
 
+dns_answers ttl=3000 a=172.18.0.1
+dns_asks web other.svc.example.org
+net_check "lint finds two names at one address" net_ends 1 \
+	"names/egress.1.: \*.svc.example.org and api.example.com are both the address 172.18.0.1 .*shared-address" \
+	net_bulkhead lint --learned "$NET_TMP/policy.ini"
+net_check "lint without --learned finds no names at one address" bash -c \
+	"! '$BULKHEAD' lint '$NET_TMP/policy.ini' | grep shared-address"
+
 # An answer whose time is over.
 dns_answers ttl=0 a=172.18.0.3
 dns_asks other api.example.com
