@@ -183,7 +183,7 @@ static void copy_policy(struct extender *e)
 			      .node = from->node};
 	e->policy = e->t.policy = to;
 	e->t.c = &e->c;
-#define COPY(type, name)                                                     \
+#define COPY(type, name, moves)                                              \
 	to->name = grow_zeroed(from->n_##name, sizeof(type));                \
 	if (from->n_##name)                                                  \
 		memcpy(to->name, from->name, from->n_##name * sizeof(type)); \

@@ -8,7 +8,7 @@
 #include "compile/enroll.h"
 #include "compile/lazy_policy.h"
 
-#define TABLE_FREE(type, name) free(policy->name);
+#define TABLE_FREE(type, name, moves) free(policy->name);
 
 void policy_free(struct policy *policy)
 {
