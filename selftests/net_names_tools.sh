@@ -13,20 +13,6 @@ for n in 1 2 3; do
 	ip -n "$NET-out" addr add fd18::$n/128 dev lo
 done
 
-policy() { # RULE...
-	cat <<END
-$(net_head "uplink = eth0" "resolver = $out4")
-$(net_endpoint web)
-$(net_endpoint other)
-[cluster-network-policy names]
-tier = Admin
-priority = 10
-subject = namespaces()
-egress = Accept to cidr($out4/32) ports UDP/53, TCP/53
-$(printf 'egress = %s\n' "$@")
-egress = Deny to cidr(0.0.0.0/0), cidr(::/0)
-END
-}
 traces() { # STATUS PATTERN TO [FROM] [PORT]
 	net_ends "$1" "$2" net_bulkhead trace --from "shop/${4:-web}" --to "$3" --port "${5:-TCP/80}"
 }
