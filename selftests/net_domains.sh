@@ -16,22 +16,6 @@ for n in 1 2 3 4 5 6 7 8; do
 	net_serve_more fd18::$n/128
 done
 
-# Prints the policy. web and other may ask the resolver, and reach the names at TCP/80.
-policy() { # RULE...
-	cat <<EOF
-$(net_head "uplink = eth0" "resolver = $out4")
-$(net_endpoint web)
-$(net_endpoint other)
-[cluster-network-policy names]
-tier = Admin
-priority = 10
-subject = namespaces()
-egress = Accept to cidr($out4/32) ports UDP/53, TCP/53
-$(printf 'egress = %s\n' "$@")
-egress = Deny to cidr(0.0.0.0/0), cidr(::/0)
-EOF
-}
-
 # Opens address N (172.18.0.N and fd18::N) or leaves it closed.
 opens() { # N NAME [POD]
 	net_allowed "${3:-web}" tcp 172.18.0.$1 80 "$2"

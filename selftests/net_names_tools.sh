@@ -13,20 +13,6 @@ for n in 1 2 3; do
 	ip -n "$NET-out" addr add fd18::$n/128 dev lo
 done
 
-policy() { # RULE...
-	cat <<END
-$(net_head "uplink = eth0" "resolver = $out4")
-$(net_endpoint web)
-$(net_endpoint other)
-[cluster-network-policy names]
-tier = Admin
-priority = 10
-subject = namespaces()
-egress = Accept to cidr($out4/32) ports UDP/53, TCP/53
-$(printf 'egress = %s\n' "$@")
-egress = Deny to cidr(0.0.0.0/0), cidr(::/0)
-END
-}
 traces() { # STATUS PATTERN TO [FROM] [PORT]
 	net_ends "$1" "$2" net_bulkhead trace --from "shop/${4:-web}" --to "$3" --port "${5:-TCP/80}"
 }
@@ -79,6 +65,14 @@ net_check "trace of an IPv6 address names the wildcard" \
 net_check "trace of a name lists the address that its wildcard taught" \
 	traces 0 "allow fd18::2, learned" name:www.svc.example.org
 net_allowed web tcp fd18::2 80 "the IPv6 address is open"
+
+dns_answers ttl=3000 a=172.18.0.1
+dns_asks web other.svc.example.org
+net_check "lint finds two names at one address" net_ends 1 \
+	"names/egress.1.: \*.svc.example.org and api.example.com are both the address 172.18.0.1 .*shared-address" \
+	net_bulkhead lint --learned "$NET_TMP/policy.ini"
+net_check "lint without --learned finds no names at one address" bash -c \
+	"! '$BULKHEAD' lint '$NET_TMP/policy.ini' | grep shared-address"
 
 # An answer whose time is over.
 dns_answers ttl=0 a=172.18.0.3

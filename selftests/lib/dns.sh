@@ -24,3 +24,19 @@ dns_asks() { # POD NAME [TYPE] [tcp|udp]
 		net_result "not ok" "$1 gets the answer about $2"
 	}
 }
+
+# Prints the policy. web and other may ask the resolver, and reach the names at TCP/80.
+policy() { # RULE...
+	cat <<EOF
+$(net_head "uplink = eth0" "resolver = $out4")
+$(net_endpoint web)
+$(net_endpoint other)
+[cluster-network-policy names]
+tier = Admin
+priority = 10
+subject = namespaces()
+egress = Accept to cidr($out4/32) ports UDP/53, TCP/53
+$(printf 'egress = %s\n' "$@")
+egress = Deny to cidr(0.0.0.0/0), cidr(::/0)
+EOF
+}

@@ -6,9 +6,11 @@
 #include "cmd/command.h"
 #include "cmd/inputs.h"
 #include "cmd/json.h"
+#include "cmd/lint_learned.h"
 #include "cmd/screen.h"
 #include "compile/compile.h"
 #include "compile/lint.h"
+#include "node/node.h"
 
 /* Debian's package publicsuffix. */
 #define SUFFIXES "/usr/share/publicsuffix/public_suffix_list.dat"
@@ -62,17 +64,32 @@ static int report(const struct call *call, const struct lint_findings *findings)
 	return findings->n ? STATUS_NO : STATUS_OK;
 }
 
+enum { LEARNED_ID = PIN_ID + 1 };
+
+static const struct command_option options[] = {
+	{LEARNED_ID, "learned", NULL,
+	 "look at what this node's pods have learned by domain names, too"},
+	PIN_OPTION,
+	{0},
+};
+
 static int run(struct call *call)
 {
+	const char *pin = NULL;
+	bool learned = false;
 	struct lint_findings findings = {0};
 	struct policy *policy = NULL;
 	char *suffixes = NULL;
 	struct cluster cluster;
 	struct diag diag = command_diag();
-	int error, status;
+	int error, status, option;
 
-	while (call_option(call) != -1)
-		;
+	while ((option = call_option(call)) != -1) {
+		if (option == LEARNED_ID)
+			learned = true;
+		else
+			pin = call->value;
+	}
 	if (!call->n_operands)
 		call_usage_error(call, "needs an INPUT to check");
 	cluster_init(&cluster);
@@ -84,7 +101,11 @@ static int run(struct call *call)
 		suffixes = read_suffixes();
 		error = lint(&cluster, policy, suffixes, &findings);
 	}
-	status = error ? status_of(error) : report(call, &findings);
+	status = status_of(error);
+	if (!status && learned)
+		status = lint_learned(&cluster, pin, &findings);
+	if (!status)
+		status = report(call, &findings);
 	lint_free(&findings);
 	free(suffixes);
 	policy_free(policy);
@@ -96,5 +117,6 @@ const struct command command_lint = {
 	.name = "lint",
 	.operands = "INPUT...",
 	.help = "report policies that are valid and probably not meant; status 1 if there are any",
+	.options = options,
 	.run = run,
 };

@@ -29,9 +29,13 @@ static int open_live(struct view *view, const char *pin, struct diag *diag)
 	view->policy = live_policy(view->live);
 	view->source = live_judge(view->live);
 	error = domain_names_read(&view->domains, view->live, view->policy);
-	if (error)
-		command_error("cannot read the domain names in force: %s", strerror(-error));
-	return status_of(error);
+	if (!error)
+		return STATUS_OK;
+	command_error("the key of domain names cannot be read, so names are left out: %s",
+		      strerror(-error));
+	domain_names_free(&view->domains);
+	view->domains = (struct domain_names){0};
+	return STATUS_OK;
 }
 
 size_t view_names(const struct view *view, const struct flow *flow,
