@@ -686,18 +686,11 @@ static __always_inline bool connection_is_old(const struct packet *p, const stru
 	return unlikely(asked) && (__u16)(p->now - asked) > CONNECTION_ROUTE_TICKS;
 }
 
-/*
- * Lets a domain name that the initiator has learned allow what policy denies by the address alone.
- * The names of an address change at any time, so the verdict cache does not have their answer. Not
- * inline, for the stack.
- */
-static __noinline int connection_name(struct packet *p, struct connection *c)
+/* Lets a domain name allow the flow, or asks for the names. Not inline, for the stack. */
+static __noinline int connection_by_name(struct packet *p, struct connection *c)
 {
 	struct bh_cached *found = &c->found;
 
-	if (likely(!(found->end[BH_EGRESS].proven & END_NAMES)) || found->reason ||
-	    found->flags & BH_CACHED_SERVICE)
-		return found->reason;
 	if (!p->named) {
 		p->verdict[BH_EGRESS] = found->end[BH_EGRESS].ifindex;
 		p->calls = c->initiator;
@@ -711,6 +704,18 @@ static __noinline int connection_name(struct packet *p, struct connection *c)
 			found->denied[BH_EGRESS] = 0;
 	}
 	return found->reason;
+}
+
+/*
+ * Lets a domain name that the initiator has learned allow what policy denies by the address alone.
+ * The names of an address change at any time, so the verdict cache does not have their answer.
+ */
+static __always_inline int connection_name(struct packet *p, struct connection *c)
+{
+	if (likely(!(c->found.end[BH_EGRESS].proven & END_NAMES)) || c->found.reason ||
+	    c->found.flags & BH_CACHED_SERVICE)
+		return c->found.reason;
+	return connection_by_name(p, c);
 }
 
 /* Fills c->found. @c has the initiator and, for a connection that has an entry, the flags. Returns

@@ -243,6 +243,8 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 		reason = BH_DROP_SENDER;
 	if (scope_link(p))
 		searched = false;
+	if (p->tcp_flags & TCP_SYN)
+		table_fetch_buckets(table_key(p));
 	if (!searched && !reason && p->class == PACKET_FLOW &&
 	    !(p->flags & PACKET_MORE_FRAGMENTS) &&
 	    !(p->tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST))) {
