@@ -19,15 +19,17 @@ static __always_inline struct bh_share *share_of(__u32 key)
 	return bpf_map_lookup_elem(&bh_shares, &key);
 }
 
+/* Not on the stack, whose 512 bytes share_surplus() would exceed. */
+static const struct bh_share share_none;
+
 /* Returns the share of a holder. The command may have freed it a moment ago. */
 static __always_inline struct bh_share *share_holder(__u32 key)
 {
 	struct bh_share *holder = share_of(key);
-	const struct bh_share new = {};
 
 	if (likely(holder))
 		return holder;
-	bpf_map_update_elem(&bh_shares, &key, &new, BPF_NOEXIST);
+	bpf_map_update_elem(&bh_shares, &key, &share_none, BPF_NOEXIST);
 	return share_of(key);
 }
 
