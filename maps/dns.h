@@ -29,6 +29,10 @@
  * bh_dns_counts: answers by what became of them. Pin name `dns_counts`. PERCPU_ARRAY, index enum
  * bh_dns_result.
  *
+ * An endpoint that asks and learns fills its own buckets and places only, and loses its own oldest
+ * ones. BH_LEARNERS endpoints can learn at a time. A further one learns nothing, and its policy
+ * denies what only names allow, until the command has freed the place of an endpoint that is gone.
+ *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/learned
  */
 #ifndef BULKHEAD_MAPS_DNS_H

@@ -10,6 +10,8 @@
  * stores it last, so a reader leaves out records whose time is 0. Two CPUs that count in one record
  * at once may lose a count.
  *
+ * An endpoint whose packets drop fills its own place only, and loses its own oldest records.
+ *
  * The command clears a place before it frees that in bh_tally_keys.
  *
  *   bpftool map lookup pinned /sys/fs/bpf/bulkhead/past key 1 0 0 0

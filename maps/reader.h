@@ -17,6 +17,10 @@
  * that another reader has the place. The lease of a killed reader expires: the next event clears
  * its bit, and the next reader takes the place and its maps.
  *
+ * Endpoints that cause events fill the rings, each as far as its budget goes. A ring that is full
+ * loses the newest records and counts them (`lost`). The command alone makes readers, and one more
+ * than BH_READERS is refused.
+ *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/readers
  */
 #ifndef BULKHEAD_MAPS_READER_H

@@ -4,7 +4,8 @@
  * rule's ID (verdict words); 0 counts packets that no rule allowed. It counts judgements: one
  * for each connection that opens or is judged again, one for each packet denied. Where audited
  * policies would deny, the index is the ID of the audit record, which counts for both. Rules beyond
- * the array's end are not counted. Every rule has its own place.
+ * the array's end are not counted. Every rule has its own place, so no sender of packets can fill
+ * the map.
  *
  *   bpftool map lookup pinned /sys/fs/bpf/bulkhead/rule_hits key 1 0 0 0
  */

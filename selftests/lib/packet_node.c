@@ -779,17 +779,31 @@ int packet_node_damaged(void)
 	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++) {
 		const struct bh_ct_bucket *bucket = &buckets[i / BH_CT_SLOTS];
 		const volatile uint32_t *tag = &bucket->tag[i % BH_CT_SLOTS];
-		uint32_t was = *tag;
+		const volatile uint32_t *state = &bucket->slot[i % BH_CT_SLOTS].ct.state;
+		uint32_t was = *tag, before = *state;
 		__u64 words[5];
 
 		if (was < BH_CT_TAKEN)
 			continue;
+		__asm__ volatile("" ::: "memory");
 		memcpy(words, &bucket->slot[i % BH_CT_SLOTS].key, sizeof(words));
 		__asm__ volatile("" ::: "memory");
-		damaged += *tag == was &&
+		damaged += *tag == was && *state == before &&
 			   bh_ct_slot_tag(bh_ct_hash(tc->rodata->ct_seed, words)) != was;
 	}
 	return damaged;
+}
+
+/* Reads the state and the ports of one connection: the state has the incarnation, and
+ * BH_CT_GONE while the slot is given to another one. */
+static uint32_t state_of_port(const struct bh_ct_slot *slot, uint16_t port)
+{
+	const volatile uint32_t *state = &slot->ct.state;
+	const volatile __be16 *ports = slot->key.port;
+	uint32_t before = *state;
+	bool is = ntohs(ports[0]) >= port || ntohs(ports[1]) >= port;
+
+	return is && *state == before && !(before & BH_CT_GONE) ? before & BH_CT_STATE : 0;
 }
 
 uint32_t packet_node_port_states(uint16_t port)
@@ -798,10 +812,8 @@ uint32_t packet_node_port_states(uint16_t port)
 
 	for (uint32_t i = 0; i < n_buckets; i++)
 		for (int j = 0; j < BH_CT_SLOTS; j++)
-			if (buckets[i].tag[j] >= BH_CT_TAKEN &&
-			    (ntohs(buckets[i].slot[j].key.port[0]) >= port ||
-			     ntohs(buckets[i].slot[j].key.port[1]) >= port))
-				states |= buckets[i].slot[j].ct.state & BH_CT_STATE;
+			if (buckets[i].tag[j] >= BH_CT_TAKEN)
+				states |= state_of_port(&buckets[i].slot[j], port);
 	return states;
 }
 
