@@ -289,6 +289,7 @@ char *objects_isolating(const struct kind *kind, struct json_object *object, con
 		free(text);
 		text = strdup(json_object_to_json_string_ext(stand_in, JSON_C_TO_STRING_PLAIN));
 		free(why);
+		why = NULL;
 	}
 	if (text && check(text, name, &why)) {
 		free(text);
