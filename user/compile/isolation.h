@@ -39,7 +39,8 @@ void decision_policies(const struct policy *names, const struct decision *decisi
 
 /*
  * Prints "isolated by shop/db, shop/default-deny", with names as in a decision; "its own node is
- * never isolated"; or "" where a rule decided or no reason is needed. Returns @text.
+ * never isolated"; "by the name *.example.com"; or "" where a rule decided or no reason is needed.
+ * Returns @text.
  */
 char *decision_why(const struct policy *names, const struct decision *decision, char *text,
 		   size_t size);
