@@ -120,7 +120,7 @@ broken() { # the reader has met the fault
 }
 cluster -j -c 2 2>"$NET_TMP/live.said" >"$NET_TMP/live" &
 watching=$!
-NET_SERVERS+=($watching)
+NET_SERVERS+=("$watching")
 asked() { # the logs are being read
 	[ "$(net_on node curl -s "http://127.0.0.1:$API_PORT/test/count?log?container=follower&follow=true&tailLines=0")" -ge 3 ]
 }
@@ -149,4 +149,18 @@ net_check "a scan ends in a metric" api_await scan
 net_check "a scan makes some Events, and no flood" eval '[ "$(events UDP/20)" -gt 2 ] && [ "$(events "\"name\":\"db\"")" -le 16 ]'
 sends web "$(net_ip far)" 98 1
 net_check "another pod's denial is reported after the scan" api_await eval '[ "$(events UDP/98)" = 1 ]'
+
+patched() { # an Event of db was written again
+	[ "$(net_on node curl -s "http://127.0.0.1:$API_PORT/test/count?/api/v1/namespaces/shop/events/db.")" -gt 0 ]
+}
+net_check "no Event is written again within ten minutes" eval '! patched'
+before=$(events 'UDP/81')
+api_end follow-worker-1 TERM
+api_follower worker-1 --denials --listen 127.0.0.1:9464
+again() { # a follower that began anew has reported the denial
+	sends web "$(net_ip db)" 81 1
+	patched
+}
+net_check "a follower that begins anew writes the Event again" api_await again
+net_check "the follower makes no second Event" net_is "$(events 'UDP/81')" "$before"
 net_end

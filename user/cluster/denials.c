@@ -31,6 +31,7 @@ struct denial {
 	uint64_t until; /* ms: when the denial is reported again, or forgotten; 0: not reported yet
 			 */
 	uint64_t packets, reported; /* so far; of these, when last reported */
+	time_t since; /* the first one */
 	struct bh_event event; /* the last one */
 	struct json_object *pod; /* NULL: the API server has no such pod */
 	char key[64]; /* all that tells the pod's denials apart */
@@ -203,6 +204,7 @@ static void take(void *data, const struct bh_event *event, uint64_t packets)
 	if (!denial->id) {
 		denial->id = id;
 		denial->owner = owner;
+		denial->since = time(NULL);
 		denial->pod = json_object_get(denials->options.pod(denials->options.data, name));
 		snprintf(denial->key, sizeof(denial->key), "%s", key);
 		begin(denials, denial, policy, event, ends.direction);
@@ -272,7 +274,8 @@ static void report(struct denials *denials, struct denial *denial)
 	struct events_denial event = {.key = denial->key,
 				      .reason = denial->event.flags & BH_EVENT_AUDIT ? "WouldDeny"
 										     : "Denied",
-				      .count = denial->packets};
+				      .count = denial->packets,
+				      .since = denial->since};
 
 	denial->until = api_now() + DENIALS_AGAIN_MS;
 	denial->reported = denial->packets;

@@ -65,7 +65,8 @@ struct said {
 	bool warning;
 	const char *reason, *message;
 	const char *key; /* tells Events of one reason apart; NULL: the object has one */
-	uint64_t count;
+	uint64_t count; /* 0: Events are not counted */
+	time_t since; /* valid with `count` */
 };
 
 /* An Event's name is that of its object, its reason and its key, so that a further Event replaces
@@ -89,6 +90,14 @@ static void write_name(struct events *events, struct json_object *about, const s
 	snprintf(name, size, "%.200s.%016lx", object, (unsigned long)hash);
 }
 
+static void print_time(time_t time, char text[32])
+{
+	struct tm tm;
+
+	gmtime_r(&time, &tm);
+	strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
 /* An Event's count has 32 bits. */
 static struct json_object *count_of(const struct said *said)
 {
@@ -102,12 +111,11 @@ static struct json_object *event_of(struct events *events, struct json_object *a
 {
 	struct json_object *event = json_object_new_object();
 	struct json_object *metadata = json_object_new_object(), *source = json_object_new_object();
-	char name[300], when[32], message[1024];
-	time_t now = time(NULL);
-	struct tm tm;
+	char name[300], when[32], first[32], message[1024];
+	const time_t now = time(NULL);
 
-	gmtime_r(&now, &tm);
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	print_time(now, when);
+	print_time(said->count ? said->since : now, first);
 	write_name(events, about, said, now, name, sizeof(name));
 	snprintf(message, sizeof(message), "%s", said->message);
 	json_object_object_add(event, "metadata", metadata);
@@ -118,7 +126,7 @@ static struct json_object *event_of(struct events *events, struct json_object *a
 	add(event, "type", said->warning ? "Warning" : "Normal");
 	add(event, "reason", said->reason);
 	add(event, "message", message);
-	add(event, "firstTimestamp", when);
+	add(event, "firstTimestamp", first);
 	add(event, "lastTimestamp", when);
 	json_object_object_add(event, "count", count_of(said));
 	json_object_object_add(event, "involvedObject", reference(about));
@@ -132,6 +140,7 @@ static struct json_object *event_of(struct events *events, struct json_object *a
 struct sent {
 	struct api *api;
 	struct json_object *event;
+	bool counts;
 	char path[160];
 };
 
@@ -163,9 +172,11 @@ static void replace(struct sent *sent)
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
 		add(patch, members[i], api_text(sent->event, members[i]));
-	if (api_number(sent->event, "count") > 1)
+	if (sent->counts) {
+		add(patch, "firstTimestamp", api_text(sent->event, "firstTimestamp"));
 		json_object_object_add(patch, "count",
 				       json_object_get(api_get(sent->event, "count")));
+	}
 	snprintf(path, sizeof(path), "%s/%s", sent->path, name);
 	if (api_send(sent->api, &request))
 		free_sent(sent);
@@ -194,6 +205,7 @@ static void send(struct events *events, struct json_object *object, const struct
 	}
 	ns = ns ? ns : "default";
 	sent->api = events->api;
+	sent->counts = said->count;
 	snprintf(sent->path, sizeof(sent->path), "/api/v1/namespaces/%.100s/events", ns);
 	sent->event = event_of(events, object, ns, said);
 	request.path = sent->path;
@@ -229,7 +241,8 @@ void events_denied(struct events *events, struct json_object *pod,
 				  .reason = denial->reason,
 				  .message = denial->message,
 				  .key = denial->key,
-				  .count = denial->count};
+				  .count = denial->count,
+				  .since = denial->since};
 
 	send(events, pod, &said);
 }

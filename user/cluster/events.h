@@ -10,6 +10,8 @@
 #ifndef BULKHEAD_CLUSTER_EVENTS_H
 #define BULKHEAD_CLUSTER_EVENTS_H
 
+#include <time.h>
+
 #include "api/api.h"
 #include "cluster/condition.h"
 #include "cluster/objects.h"
@@ -39,10 +41,11 @@ void events_compiled(struct events *events, const struct objects *objects);
 void events_active(struct events *events, uint32_t generation, uint32_t nodes);
 
 /* Packets from or to a pod are denied. Denials with the same @key are one Event of the pod. @count:
- * how many were denied so far. */
+ * how many were denied since @since. */
 struct events_denial {
 	const char *key, *reason, *message;
 	uint64_t count;
+	time_t since; /* the first one */
 };
 void events_denied(struct events *events, struct json_object *pod,
 		   const struct events_denial *denial);
