@@ -389,8 +389,8 @@ int kinds_list_each(const struct policy *policy, struct kinds *kinds)
 		if (member->end.has[IPV4] || member->end.has[IPV6])
 			member->place[0] =
 				place_of(policy, &member->end.address[member->end.first]);
-		kinds->at[i] =
-			(struct kind){member, 1, {member->end.has[IPV4], member->end.has[IPV6]}};
+		kinds->at[i] = (struct kind){
+			member, 1, {member->end.has[IPV4], member->end.has[IPV6]}, true};
 		kinds->n = ++kinds->n_members;
 	}
 	ends_free(&ends);
@@ -432,13 +432,4 @@ struct kinds_own kinds_own_node(const struct kind *a, const struct kind *b, size
 			found.foreign |= !same;
 		}
 	return found;
-}
-
-char *kind_print(const struct kind *kind, char *text, size_t size)
-{
-	if (kind->n > 1)
-		snprintf(text, size, "%s and %zu more", kind->members->end.name, kind->n - 1);
-	else
-		snprintf(text, size, "%s", kind->members->end.name);
-	return text;
 }
