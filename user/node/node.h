@@ -130,6 +130,11 @@ struct node_change {
 					   * known */
 };
 
+/* effect_line.c. Prints in one line, without its end, what the load changed and opened. */
+void node_change_print(FILE *to, const struct node_change *change);
+/* Returns "ingress", "egress", or both, for a set of 1 << enum direction. */
+const char *node_directions_name(uint8_t directions);
+
 /*
  * Puts @policy in force: all of it or, on an error, nothing. An unchanged policy on an unchanged
  * node causes no map write.
