@@ -40,4 +40,5 @@ net_allowed web tcp "$(net_ip db)" 443 "db is open"
 policy db
 net_check "the log says that a policy is new" log_has ': 2 policies \(\+1\), 2 endpoints guarded'
 net_denied web tcp "$(net_ip db)" 443 "db is isolated again"
+net_check "status says that the follower loaded" grep -qE ' ago by [a-z0-9 _-]+ with follow$' <(net_bulkhead status)
 net_end

@@ -34,6 +34,7 @@ const char *node_step_item(const struct node_step *step, size_t i);
 
 struct node_options {
 	const char *pin; /* NULL: NODE_PIN */
+	const char *command; /* load: the command's name, for `status`; NULL: not known */
 	const char *name; /* NULL: the policy's [bulkhead] node, else the last load's, else the
 			   * host's */
 	const char *const *uplinks; /* none: the policy's, else the interfaces of the default
@@ -354,6 +355,7 @@ struct node_status {
 	bool own_sockets; /* sk_node is in the network namespace */
 	uint64_t generation;
 	uint32_t loaded; /* seconds since 1970: when the policy in force was loaded or staged */
+	char loaded_by[64]; /* "alice with load"; "": not known */
 	/* These count by the policies' own generations. `policy_generation`: whose segments are in
 	 * the maps; `endpoint_generation`: whose segments the endpoints are in. */
 	struct node_generations {
