@@ -147,6 +147,25 @@ net_allowed web tcp "$(net_ip db)" 80 "the new pod is web"
 net_allowed web tcp "$(net_ip6 db)" 80 "the new pod is web over IPv6"
 net_denied out tcp "$(net_ip web)" 80 "the new pod is guarded"
 net_denied out tcp "$(net_ip6 web)" 80 "the new pod is guarded over IPv6"
+# A folder that an older build made has no such program; then the command walks through the table itself.
+of_late() {
+	net_bulkhead show conntrack | grep -E "${late4}[):]|${late6}[])]"
+}
+none_known() {
+	! of_late
+}
+both_of_late() {
+	of_late | grep -F "$late4" && of_late | grep -F "$late6"
+}
+net_check "add late for the way without a program" add_late web
+net_check "db opens connections to late" talks db 7003
+net_check "the table has late's connections" both_of_late
+net_check "the program that forgets connections goes missing" rm "$NET_PIN/forget"
+net_check "delete late without the program" net_bulkhead endpoint del shop/late
+net_check "without the program, too, no connection of late is left" none_known
+net_check "the next load puts the program back" net_ends 0 "programs were replaced" \
+	net_bulkhead load "$NET_TMP/policy.ini"
+net_check "the program is pinned again" test -e "$NET_PIN/forget"
 net_check "unload" net_bulkhead unload
 
 net_end

@@ -74,7 +74,7 @@ static void round_trip(void **state)
 	assert_int_equal(policy->lineage, 77);
 	assert_int_equal(policy->generation, 2);
 	assert_int_equal(policy->next_class, sample->next_class);
-#define SAME(type, name)                                      \
+#define SAME(type, name, moves)                               \
 	assert_int_equal(policy->n_##name, sample->n_##name); \
 	assert_memory_equal(policy->name, sample->name, policy->n_##name * sizeof(type));
 	POLICY_TABLES(SAME)

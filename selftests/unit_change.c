@@ -917,6 +917,30 @@ static void a_delta_leaves_an_interface(void **state)
 }
 
 /* An entry is put before the entries that refer to it, and deleted after them. */
+static bool has_step(enum change_act act, enum node_map_id map, bool undone)
+{
+	for (size_t i = 0; i < n_change_order; i++)
+		if (change_order[i].act == act && change_order[i].map == map &&
+		    change_order[i].undone == undone)
+			return true;
+	return false;
+}
+
+/* A map without its steps would be planned for, and never written. */
+static void steps_of_each_map(void **state)
+{
+	(void)state;
+	for (int map = 0; map < N_NODE_MAPS; map++) {
+		const bool local = node_map_kinds[map] == MAP_KIND_LOCAL;
+
+		print_message("%s\n", node_map_names[map]);
+		assert_true(has_step(ACT_PUT, map, local));
+		assert_int_equal(has_step(ACT_REPLACE_LATE, map, false), local);
+		/* a list of ports that no segment has any more is written over */
+		assert_int_equal(has_step(ACT_DELETE, map, false), map != MAP_ports);
+	}
+}
+
 static void the_order(void **state)
 {
 	const enum node_map_id deep[] = {MAP_ports, MAP_named, MAP_variations, MAP_pairs};
@@ -947,6 +971,7 @@ static void the_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steps_of_each_map),
 		cmocka_unit_test(the_order),
 		WORLD_TEST(a_load_twice),
 		WORLD_TEST(a_load_over_another),

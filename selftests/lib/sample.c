@@ -295,8 +295,8 @@ struct policy *sample_policy(void)
 		.next_resolution = 2,
 		.next_list = 3,
 	};
-#define TABLE(type, name)   \
-	policy.name = name; \
+#define TABLE(type, name, moves) \
+	policy.name = name;      \
 	policy.n_##name = sizeof(name) / sizeof(*name);
 	POLICY_TABLES(TABLE)
 #undef TABLE

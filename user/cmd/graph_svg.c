@@ -31,6 +31,7 @@ struct unit {
 	size_t kinds, pods;
 	unsigned int isolated; /* 1 << enum direction, where a kind of the unit is isolated */
 	bool external;
+	bool source; /* a kind of the unit sends: not only domain names */
 	bool wanted; /* is in the namespace that is asked for */
 	bool shown;
 };
@@ -125,6 +126,7 @@ static void place_kind(struct table *table, size_t i)
 		table->failed |= !unit->name || !unit->title;
 	}
 	unit->kinds++;
+	unit->source |= !kind->members->end.domain;
 	unit->pods += kind->n;
 	unit->wanted |= wanted;
 	unit->shown = !table->filter->ns || unit->wanted;
@@ -272,7 +274,8 @@ static void put_cell(const struct table *table, size_t from, size_t to, size_t x
 	const struct cell *cell = &table->cells[from * table->n + to];
 	const size_t pairs = a->kinds * b->kinds, gap = table->column > 8;
 	/* One pod has no flow to itself; no policy judges flows of the outside. */
-	const bool empty = (a->external && b->external) || (from == to && a->pods == 1);
+	const bool empty =
+		(a->external && b->external) || !a->source || (from == to && a->pods == 1);
 
 	if (empty)
 		return;

@@ -89,10 +89,15 @@ bool graph_restricts(const struct policy *policy, const struct kind *from, const
 static bool has_edge(const struct walk *walk, size_t from, size_t to)
 {
 	const struct kind *source = &walk->kinds->at[from], *target = &walk->kinds->at[to];
+	const struct policy_segment *a = graph_segment(walk->policy, source);
+	const struct policy_segment *b = graph_segment(walk->policy, target);
 	const char *ns = walk->filter->ns;
 
-	return graph_segment(walk->policy, source) && graph_segment(walk->policy, target) &&
-	       (walk->filter->open || graph_restricts(walk->policy, source, target)) &&
+	/* a name is no source, and an edge to one shows what the name adds */
+	if (!a || !b || source->members->end.domain ||
+	    (target->members->end.domain && kind_peer(walk->policy, 0, target, a) == b))
+		return false;
+	return (walk->filter->open || graph_restricts(walk->policy, source, target)) &&
 	       (from != to || source->n > 1) &&
 	       (!ns || graph_in_namespace(source, ns) || graph_in_namespace(target, ns));
 }
@@ -108,7 +113,8 @@ static int visit_edge(struct walk *walk, size_t from, size_t to)
 
 	if (!has_edge(walk, from, to))
 		return 0;
-	egress = verdicts_of(walk->policy, a, b, EGRESS, resolution);
+	egress = verdicts_of(walk->policy, a, kind_peer(walk->policy, 0, target, a), EGRESS,
+			     resolution);
 	ingress = verdicts_of(walk->policy, b, a, INGRESS, resolution);
 	at = both_allow(&egress, &ingress, &both);
 	if (!at)

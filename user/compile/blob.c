@@ -86,7 +86,7 @@ int blob_write(struct policy *policy, void **bytes, size_t *size)
 	struct blob_header *out;
 
 	memcpy(header.magic, BLOB_MAGIC, sizeof(header.magic));
-#define LAY_OUT(type, name) \
+#define LAY_OUT(type, name, moves) \
 	blob_lay_out(&header, BLOB_TABLE_##name, policy->n_##name, sizeof(type));
 	POLICY_TABLES(LAY_OUT)
 #undef LAY_OUT
@@ -94,7 +94,7 @@ int blob_write(struct policy *policy, void **bytes, size_t *size)
 	if (!out)
 		return -ENOMEM;
 	*out = header;
-#define COPY(type, name) \
+#define COPY(type, name, moves) \
 	copy((char *)out, BLOB_TABLE_##name, policy->name, policy->n_##name, sizeof(type));
 	POLICY_TABLES(COPY)
 #undef COPY
@@ -171,7 +171,7 @@ static void *place(struct placing *placing, enum blob_table table, const char *n
 
 static int place_tables(struct placing *placing, struct policy *policy)
 {
-#define PLACE(type, name) \
+#define PLACE(type, name, moves) \
 	policy->name = place(placing, BLOB_TABLE_##name, #name, sizeof(type), &policy->n_##name);
 	POLICY_TABLES(PLACE)
 #undef PLACE

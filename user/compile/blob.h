@@ -18,7 +18,7 @@
 #define BLOB_MAGIC "bulkhead"
 #define BLOB_VERSION 8
 
-#define BLOB_TABLE(type, name) BLOB_TABLE_##name,
+#define BLOB_TABLE(type, name, moves) BLOB_TABLE_##name,
 enum blob_table { POLICY_TABLES(BLOB_TABLE) BLOB_TABLES };
 #undef BLOB_TABLE
 

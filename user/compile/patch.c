@@ -494,7 +494,7 @@ static void *copy_of(const void *table, size_t n, size_t size)
 	return copy;
 }
 
-#define COPY_TABLE(type, name)                                                                   \
+#define COPY_TABLE(type, name, moves)                                                            \
 	policy->name = copy_of(patch->base->name, patch->base->n_##name, sizeof(*policy->name)); \
 	policy->n_##name = patch->base->n_##name;
 

@@ -357,59 +357,66 @@ struct policy_frontend {
 	uint8_t flags; /* POLICY_FRONTEND_* */
 };
 
+/* Whether the difference of two policies in a table can move an endpoint into another segment. */
+enum policy_moves {
+	POLICY_MOVES, /* any change of the table may */
+	POLICY_REFERS, /* a changed record may; records may be added and deleted without */
+	POLICY_APART, /* none, or another check finds them */
+};
+
 /*
  * Indexes for placing an endpoint without a walk over all matchers and segments:
  *   by_namespace  indexes of all matchers, sorted by matcher_namespace(), then by index
  *   by_matchers   indexes of the segments of endpoints that are not deleted, sorted by
  *                 policy_compare_lists()
  *
- * TABLE(record type, name), in the order of the blob.
+ * TABLE(record type, name, moves), in the order of the blob. `moves`: enum policy_moves.
  */
-#define POLICY_TABLES(TABLE)                             \
-	TABLE(char, strings)                             \
-	TABLE(uint32_t, texts)                           \
-	TABLE(uint32_t, numbers)                         \
-	TABLE(uint32_t, endpoint_addresses)              \
-	TABLE(struct policy_cidr, cidrs)                 \
-	TABLE(struct policy_requirement, requirements)   \
-	TABLE(struct policy_clause, clauses)             \
-	TABLE(struct policy_matcher, matchers)           \
-	TABLE(struct policy_namespace, namespaces)       \
-	TABLE(struct policy_node, nodes)                 \
-	TABLE(struct address, node_addresses)            \
-	TABLE(struct policy_endpoint, endpoints)         \
-	TABLE(struct policy_address, addresses)          \
-	TABLE(struct policy_prefix, prefixes)            \
-	TABLE(struct policy_domain, domains)             \
-	TABLE(struct policy_rule, rules)                 \
-	TABLE(struct policy_audit, audits)               \
-	TABLE(struct policy_given, given)                \
-	TABLE(struct policy_given_rule, given_rules)     \
-	TABLE(struct policy_given_peer, given_peers)     \
-	TABLE(struct policy_given_port, given_ports)     \
-	TABLE(struct policy_isolation, isolations)       \
-	TABLE(struct policy_host_pod, host_pods)         \
-	TABLE(struct policy_expected, expected)          \
-	TABLE(struct policy_segment, segments)           \
-	TABLE(struct policy_variation, variations)       \
-	TABLE(struct policy_resolution, resolutions)     \
-	TABLE(struct policy_named_port, named_ports)     \
-	TABLE(struct policy_class, classes)              \
-	TABLE(struct policy_class, lists)                \
-	TABLE(struct policy_pair, pairs)                 \
-	TABLE(struct bh_interval, intervals)             \
-	TABLE(struct policy_named, named)                \
-	TABLE(uint32_t, by_namespace)                    \
-	TABLE(uint32_t, by_matchers)                     \
-	TABLE(struct policy_service, services)           \
-	TABLE(struct policy_service_port, service_ports) \
-	TABLE(struct policy_backend, backends)           \
-	TABLE(struct policy_frontend, frontends)         \
-	TABLE(struct policy_cidr, service_cidrs)         \
-	TABLE(struct policy_cidr, resolvers)
+#define POLICY_TABLES(TABLE)                                    \
+	TABLE(char, strings, APART)                             \
+	TABLE(uint32_t, texts, REFERS)                          \
+	TABLE(uint32_t, numbers, REFERS)                        \
+	TABLE(uint32_t, endpoint_addresses, APART)              \
+	TABLE(struct policy_cidr, cidrs, REFERS)                \
+	TABLE(struct policy_requirement, requirements, MOVES)   \
+	TABLE(struct policy_clause, clauses, MOVES)             \
+	TABLE(struct policy_matcher, matchers, MOVES)           \
+	TABLE(struct policy_namespace, namespaces, REFERS)      \
+	TABLE(struct policy_node, nodes, APART)                 \
+	TABLE(struct address, node_addresses, APART)            \
+	TABLE(struct policy_endpoint, endpoints, APART)         \
+	TABLE(struct policy_address, addresses, APART)          \
+	TABLE(struct policy_prefix, prefixes, APART)            \
+	TABLE(struct policy_domain, domains, APART)             \
+	TABLE(struct policy_rule, rules, MOVES)                 \
+	TABLE(struct policy_audit, audits, APART)               \
+	TABLE(struct policy_given, given, MOVES)                \
+	TABLE(struct policy_given_rule, given_rules, MOVES)     \
+	TABLE(struct policy_given_peer, given_peers, MOVES)     \
+	TABLE(struct policy_given_port, given_ports, MOVES)     \
+	TABLE(struct policy_isolation, isolations, MOVES)       \
+	TABLE(struct policy_host_pod, host_pods, APART)         \
+	TABLE(struct policy_expected, expected, APART)          \
+	TABLE(struct policy_segment, segments, REFERS)          \
+	TABLE(struct policy_variation, variations, MOVES)       \
+	TABLE(struct policy_resolution, resolutions, MOVES)     \
+	TABLE(struct policy_named_port, named_ports, REFERS)    \
+	TABLE(struct policy_class, classes, MOVES)              \
+	TABLE(struct policy_class, lists, MOVES)                \
+	TABLE(struct policy_pair, pairs, MOVES)                 \
+	TABLE(struct bh_interval, intervals, MOVES)             \
+	TABLE(struct policy_named, named, MOVES)                \
+	TABLE(uint32_t, by_namespace, APART)                    \
+	TABLE(uint32_t, by_matchers, APART)                     \
+	TABLE(struct policy_service, services, APART)           \
+	TABLE(struct policy_service_port, service_ports, APART) \
+	TABLE(struct policy_backend, backends, APART)           \
+	TABLE(struct policy_frontend, frontends, APART)         \
+	TABLE(struct policy_cidr, service_cidrs, APART)         \
+	TABLE(struct policy_cidr, resolvers, APART)
 
-#define POLICY_TABLE_FIELD(type, name) \
-	type *name;                    \
+#define POLICY_TABLE_FIELD(type, name, moves) \
+	type *name;                           \
 	size_t n_##name;
 
 /*
@@ -526,6 +533,15 @@ const struct policy_segment *policy_prefix_find(const struct policy *policy,
 const struct policy_segment *policy_prefix_around(const struct policy *policy,
 						  const struct address *address,
 						  unsigned int length);
+/* Returns the segment that addresses of the segment @peer have to endpoints of @subject that have
+ * learned them by the domain name; @peer if no rule uses the name for them, or @name is NULL. */
+const struct policy_segment *policy_domain_peer(const struct policy *policy, const char *name,
+						const struct policy_segment *subject,
+						const struct policy_segment *peer);
+/* Returns the first index behind @i of policy->domains that has another name. */
+size_t policy_domain_next(const struct policy *policy, size_t i);
+/* Returns true if @pattern, a name as struct peer has it, stands for the name. */
+bool policy_domain_matches(const char *pattern, const char *name);
 /* Returns the address with all but its first @length bits (0 to 128) cleared. */
 struct address address_mask(const struct address *address, unsigned int length);
 

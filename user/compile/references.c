@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "compile/references.h"
 
-#define LAYOUT(type, name)                                                                       \
+#define LAYOUT(type, name, moves)                                                                \
 	[BLOB_TABLE_##name] = {offsetof(struct policy, name), offsetof(struct policy, n_##name), \
 			       sizeof(type)},
 

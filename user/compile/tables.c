@@ -886,7 +886,7 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	return t->policy;
 }
 
-#define TABLE_EQUAL(type, name)                                                    \
+#define TABLE_EQUAL(type, name, moves)                                             \
 	if (a->n_##name != b->n_##name ||                                          \
 	    (a->n_##name && memcmp(a->name, b->name, a->n_##name * sizeof(type)))) \
 		return false;
@@ -900,7 +900,7 @@ static bool policies_equal(const struct policy *a, const struct policy *b)
 	       a->next_list == b->next_list;
 }
 
-#define TABLE_PUT(type, name)                   \
+#define TABLE_PUT(type, name, moves)            \
 	bytes_number(&bytes, policy->n_##name); \
 	bytes_put(&bytes, policy->name, policy->n_##name * sizeof(type));
 
@@ -916,7 +916,7 @@ static uint64_t lineage_of(const struct policy *policy)
 	return key.word[0];
 }
 
-#define TABLE_EMPTY(type, name) t->room_##name = 0;
+#define TABLE_EMPTY(type, name, moves) t->room_##name = 0;
 
 /* Empties the tables for another fill(). The caller keeps their content. */
 static void empty(struct tables *t)

@@ -5,7 +5,7 @@
 
 #include "compile/compiler.h"
 
-#define TABLE_ROOM(type, name) size_t room_##name;
+#define TABLE_ROOM(type, name, moves) size_t room_##name;
 
 struct tables {
 	struct compiler *c;

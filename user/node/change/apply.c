@@ -226,15 +226,11 @@ static int act_delete(struct applier *applier)
 /* Removes the address' connections, so that its next owner inherits none. */
 static int act_forget(struct applier *applier)
 {
-	CLEANUP(connections_close) struct connections connections = {};
-	const struct table *forget = &applier->change->forget;
-	int error = connections_open(applier->handle, &connections);
+	uint64_t forgotten;
+	int error = connections_forget(applier->handle, &applier->change->forget, &forgotten);
 
-	if (error)
-		return node_fail(applier->handle, error, "cannot forget an endpoint's connections");
-	for (size_t i = 0; i < forget->n; i++)
-		connections_forget(&connections, table_key(forget, i));
-	return 0;
+	return error ? node_fail(applier->handle, error, "cannot forget an endpoint's connections")
+		     : 0;
 }
 
 static int act_settle(struct applier *applier)

@@ -203,7 +203,7 @@ bool change_is_empty(const struct change *change)
 
 static bool is_array(enum node_map_id map)
 {
-	return map == MAP_segments || map == MAP_ports;
+	return node_map_kinds[map] == MAP_KIND_SLOTS;
 }
 
 /* Makes an array of the image large enough for an index. */

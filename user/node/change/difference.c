@@ -6,30 +6,6 @@
 #include "node/change/difference.h"
 #include "node/change/services.h"
 
-/* Maps that describe this node only. Their entries count at every generation. */
-static const enum node_map_id local_maps[] = {MAP_macs,	   MAP_allow_source, MAP_link_locals,
-					      MAP_tunnels, MAP_resolvers,    MAP_ifaces};
-
-#define N_LOCAL_MAPS ARRAY_SIZE(local_maps)
-
-static const struct table *local_table(const struct local *local, enum node_map_id map)
-{
-	switch (map) {
-	case MAP_macs:
-		return &local->macs;
-	case MAP_allow_source:
-		return &local->allow_source;
-	case MAP_link_locals:
-		return &local->link_locals;
-	case MAP_tunnels:
-		return &local->tunnels;
-	case MAP_resolvers:
-		return &local->resolvers;
-	default:
-		return &local->ifaces;
-	}
-}
-
 /* Keeps BH_IFACE_QDISC, which the loader sets for itself. */
 static void keep_flags(void *want, const void *have)
 {
@@ -129,8 +105,9 @@ static int compare_locals(struct node_handle *handle, const struct wanted *wante
 {
 	int error = 0;
 
-	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
-		error = compare_local(wanted, local_maps[i], change);
+	for (int i = 0; !error && i < N_NODE_MAPS; i++)
+		if (node_map_kinds[i] == MAP_KIND_LOCAL)
+			error = compare_local(wanted, i, change);
 	return error ? node_fail(handle, error, "cannot compare the interfaces") : 0;
 }
 

@@ -148,12 +148,9 @@ static int add_local(struct node_handle *handle, struct change *change, const st
 		error = add_via(handle, change, iface->via);
 	if (!error)
 		error = put_macs(handle, change, &local->macs);
-	if (!error)
-		error = put_all(handle, change, MAP_allow_source, &local->allow_source);
-	if (!error)
-		error = put_all(handle, change, MAP_link_locals, &local->link_locals);
-	if (!error)
-		error = put_all(handle, change, MAP_tunnels, &local->tunnels);
+	for (int i = 0; !error && i < N_NODE_MAPS; i++)
+		if (node_map_kinds[i] == MAP_KIND_LOCAL && i != MAP_ifaces && i != MAP_macs)
+			error = put_all(handle, change, i, local_table(local, i));
 	return error;
 }
 

@@ -97,13 +97,11 @@ static int extend(struct node_handle *handle, const struct policy *policy,
 /* Reads the maps that a layout compares. */
 static int read_layout(struct node_handle *handle, struct image *have)
 {
-	static const enum node_map_id maps[] = {MAP_segments,	 MAP_ports,	 MAP_pairs,
-						MAP_named,	 MAP_variations, MAP_domains,
-						MAP_domain_peers};
 	int error = 0;
 
-	for (size_t i = 0; !error && i < ARRAY_SIZE(maps); i++)
-		error = maps_read(handle, maps[i], &have->map[maps[i]]);
+	for (int i = 0; !error && i < N_NODE_MAPS; i++)
+		if (node_map_kinds[i] == MAP_KIND_LAYOUT || node_map_kinds[i] == MAP_KIND_SLOTS)
+			error = maps_read(handle, i, &have->map[i]);
 	return error ? node_fail(handle, error, "cannot read the maps of %s", handle->pin) : 0;
 }
 

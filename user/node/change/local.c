@@ -13,6 +13,7 @@
 #include "model/nearest.h"
 #include "node/change/local.h"
 #include "node/change/survey.h"
+#include "node/kernel/maps.h"
 #include "node/kernel/rtnl.h"
 
 static void survey_end(struct survey *survey)
@@ -23,14 +24,8 @@ static void survey_end(struct survey *survey)
 
 static int local_init(struct node_handle *handle, const struct policy *policy, struct local *local)
 {
-	table_init(&local->ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
-	table_init(&local->macs, sizeof(struct bh_mac_key), sizeof(struct bh_mac));
-	table_init(&local->allow_source, sizeof(struct bh_allow_source_key),
-		   sizeof(struct bh_allow_source));
-	table_init(&local->link_locals, sizeof(struct bh_link_local_key),
-		   sizeof(struct bh_link_local));
-	table_init(&local->tunnels, sizeof(struct bh_tunnel_key), sizeof(struct bh_tunnel));
-	table_init(&local->resolvers, sizeof(struct bh_addr), sizeof(struct bh_resolver));
+#define LOCAL_MAP(name, ...) maps_init_table(MAP_##name, &local->name);
+#include "maps/maps.def"
 	local->ifindexes = calloc(policy->n_endpoints + 1, sizeof(*local->ifindexes));
 	return local->ifindexes ? 0 : node_fail(handle, -ENOMEM, "cannot look at this node");
 }
@@ -167,11 +162,17 @@ void local_free(struct local *local)
 	free(local->addresses);
 	free(local->ifindexes);
 	free(local->links);
-	table_free(&local->ifaces);
-	table_free(&local->macs);
-	table_free(&local->allow_source);
-	table_free(&local->link_locals);
-	table_free(&local->tunnels);
-	table_free(&local->resolvers);
+#define LOCAL_MAP(name, ...) table_free(&local->name);
+#include "maps/maps.def"
 	table_free(&local->kept);
+}
+
+const struct table *local_table(const struct local *local, enum node_map_id map)
+{
+	static const size_t at[N_NODE_MAPS] = {
+#define LOCAL_MAP(name, ...) [MAP_##name] = offsetof(struct local, name),
+#include "maps/maps.def"
+	};
+
+	return (const struct table *)((const char *)local + at[map]);
 }

@@ -16,7 +16,8 @@ struct local {
 	uint32_t *ifindexes; /* by index of the policy's endpoints; 0: not on this node, or not
 			      * found */
 	/* Entries wanted in these maps, sorted by key. */
-	struct table ifaces, macs, allow_source, link_locals, tunnels, resolvers;
+#define LOCAL_MAP(name, ...) struct table name;
+#include "maps/maps.def"
 	uint32_t endpoints, uplinks, ports; /* numbers of interfaces with that role in `ifaces` */
 	struct link *links; /* all interfaces of the node */
 	size_t n_links;
@@ -49,6 +50,9 @@ int local_read(struct node_handle *handle, const struct policy *policy, struct l
 int local_read_one(struct node_handle *handle, const struct policy *policy,
 		   const struct table *in_force, struct local *local);
 void local_free(struct local *local);
+
+/* Returns the wanted entries of a map of MAP_KIND_LOCAL. */
+const struct table *local_table(const struct local *local, enum node_map_id map);
 
 /* Warns of bridge ports that lead to another interface of this node. Such a port is not guarded,
  * since packets from it may be an endpoint's or the node's own. */

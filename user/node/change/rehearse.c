@@ -11,6 +11,7 @@
 #include "maps/prefix.h"
 #include "maps/segment.h"
 #include "maps/service.h"
+#include "maps/tunnel.h"
 #include "maps/variation.h"
 #include "node/change/rehearse.h"
 
@@ -91,72 +92,116 @@ static void tell_cidr(char *to, const struct bh_addr *addr, uint32_t length, con
 	snprintf(to, ITEM_MAX, "%s%s%s", cidr_print(&cidr, text), *of ? " of " : "", of);
 }
 
-static void tell_service(char *to, const struct bh_service_key *key)
+/* The functions that name an entry by its key, by the column `entry` of maps/maps.def. */
+
+static void print_interface(char *to, const void *key)
+{
+	char name[IF_NAMESIZE];
+
+	snprintf(to, ITEM_MAX, "%s", iface_name(*(const uint32_t *)key, name));
+}
+
+static void print_mac(char *to, const void *key)
+{
+	const struct bh_mac_key *of = key;
+	const uint8_t *mac = of->mac;
+
+	snprintf(to, ITEM_MAX, "%02x:%02x:%02x:%02x:%02x:%02x%s", mac[0], mac[1], mac[2], mac[3],
+		 mac[4], mac[5], of->kind == BH_MAC_ENDPOINT ? "" : " of the node");
+}
+
+static void print_source(char *to, const void *key)
+{
+	const struct bh_allow_source_key *source = key;
+	char name[IF_NAMESIZE];
+
+	tell_cidr(to, &source->addr, source->length - 32, iface_name(ntohl(source->ifindex), name));
+}
+
+static void print_link(char *to, const void *key)
+{
+	const struct bh_link_local_key *link = key;
+	char name[IF_NAMESIZE];
+
+	tell_cidr(to, &link->addr, 128, iface_name(link->link, name));
+}
+
+static void print_address(char *to, const void *key)
 {
 	char text[ADDRESS_TEXT];
 
-	snprintf(to, ITEM_MAX, "%s protocol %u port %u", address_text(&key->addr, text),
-		 key->protocol, ntohs(key->port));
+	snprintf(to, ITEM_MAX, "%s", address_text(key, text));
 }
 
-static void tell_mac(char *to, const struct bh_mac_key *key)
+static void print_tunnel(char *to, const void *key)
 {
-	const uint8_t *mac = key->mac;
+	const struct bh_tunnel_key *tunnel = key;
+	char text[ADDRESS_TEXT];
 
-	snprintf(to, ITEM_MAX, "%02x:%02x:%02x:%02x:%02x:%02x%s", mac[0], mac[1], mac[2], mac[3],
-		 mac[4], mac[5], key->kind == BH_MAC_ENDPOINT ? "" : " of the node");
+	snprintf(to, ITEM_MAX, "%s port %u", address_text(&tunnel->addr, text), tunnel->port);
 }
 
-/* Names entries of maps whose keys are numbers. */
-static void tell_numbers(char *to, enum node_map_id map, const uint32_t *key)
+static void print_prefix(char *to, const void *key)
 {
-	static const char *const names[N_NODE_MAPS][2] = {
-		[MAP_pairs] = {"subject", "peer"},
-		[MAP_named] = {"list", "resolution"},
-		[MAP_variations] = {"segment", "variation"},
-	};
+	const struct bh_prefix_key *prefix = key;
 
-	if (names[map][0])
-		snprintf(to, ITEM_MAX, "%s %u, %s %u", names[map][0], key[0], names[map][1],
-			 key[1]);
-	else
-		snprintf(to, ITEM_MAX, "%s %u", map == MAP_segments ? "slot" : "index", key[0]);
+	tell_cidr(to, &prefix->addr, prefix->length, "");
+}
+
+static void print_service(char *to, const void *key)
+{
+	const struct bh_service_key *service = key;
+	char text[ADDRESS_TEXT];
+
+	snprintf(to, ITEM_MAX, "%s protocol %u port %u", address_text(&service->addr, text),
+		 service->protocol, ntohs(service->port));
+}
+
+static void print_slot(char *to, const void *key)
+{
+	snprintf(to, ITEM_MAX, "slot %u", *(const uint32_t *)key);
+}
+
+static void print_index(char *to, const void *key)
+{
+	snprintf(to, ITEM_MAX, "index %u", *(const uint32_t *)key);
+}
+
+static void print_pair(char *to, const void *key)
+{
+	const uint32_t *id = key;
+
+	snprintf(to, ITEM_MAX, "subject %u, peer %u", id[0], id[1]);
+}
+
+static void print_named(char *to, const void *key)
+{
+	const uint32_t *id = key;
+
+	snprintf(to, ITEM_MAX, "list %u, resolution %u", id[0], id[1]);
+}
+
+static void print_variation(char *to, const void *key)
+{
+	const uint32_t *id = key;
+
+	snprintf(to, ITEM_MAX, "segment %u, variation %u", id[0], id[1]);
+}
+
+/* Both maps' keys begin with the hash of a name. */
+static void print_domain(char *to, const void *key)
+{
+	snprintf(to, ITEM_MAX, "name %016" PRIx64, *(const uint64_t *)key);
 }
 
 static void tell_key(char *to, enum node_map_id map, const void *key)
 {
-	const struct bh_allow_source_key *source = key;
-	const struct bh_link_local_key *link = key;
-	const struct bh_prefix_key *prefix = key;
-	char name[IF_NAMESIZE], text[ADDRESS_TEXT];
+	static void (*const print[N_NODE_MAPS])(char *to, const void *key) = {
+#define NODE_MAP(name, key, value, entry, ...) [MAP_##name] = print_##entry,
+#include "maps/maps.def"
+	};
 
-	switch (map) {
-	case MAP_endpoints:
-	case MAP_added:
-		snprintf(to, ITEM_MAX, "%s", address_text(key, text));
-		break;
-	case MAP_prefixes:
-		tell_cidr(to, &prefix->addr, prefix->length, "");
-		break;
-	case MAP_allow_source:
-		tell_cidr(to, &source->addr, source->length - 32,
-			  iface_name(ntohl(source->ifindex), name));
-		break;
-	case MAP_link_locals:
-		tell_cidr(to, &link->addr, 128, iface_name(link->link, name));
-		break;
-	case MAP_ifaces:
-		snprintf(to, ITEM_MAX, "%s", iface_name(*(const uint32_t *)key, name));
-		break;
-	case MAP_macs:
-		tell_mac(to, key);
-		break;
-	case MAP_services:
-		tell_service(to, key);
-		break;
-	default:
-		tell_numbers(to, map, key);
-	}
+	print[map](to, key);
 }
 
 /* Returns the table whose keys name a step's items; NULL: no table does. */

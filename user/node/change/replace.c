@@ -22,22 +22,14 @@ struct room replace_first_room(const struct policy *policy, const struct local *
 		.rule_hits = programs_headroom(policy->next_rule),
 		.needs =
 			{
-				[MAP_endpoints] = policy->n_addresses,
-				[MAP_prefixes] = policy->n_prefixes + local->n_addresses +
-						 policy->n_frontends + policy->n_service_cidrs,
-				[MAP_segments] = policy->n_segments,
-				[MAP_pairs] = policy->n_pairs,
-				[MAP_ports] = policy->n_intervals,
-				[MAP_named] = policy->n_named,
-				[MAP_variations] = policy->n_variations,
-				[MAP_domains] = policy->n_domains,
-				[MAP_domain_peers] = policy->n_domains,
-				[MAP_services] = 2 * policy->n_frontends,
+#define POLICY_MAP(name, key, value, entry, kind, room) [MAP_##name] = room,
+#include "maps/maps.def"
 			},
 	};
 
-	for (int i = MAP_endpoints; i < N_NODE_MAPS; i++)
-		room.entries[i] = programs_headroom(room.needs[i]);
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		if (node_map_kinds[i] != MAP_KIND_LOCAL)
+			room.entries[i] = programs_headroom(room.needs[i]);
 	return room;
 }
 

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "maps/forget.h"
 #include "node/kernel/connections.h"
 #include "node/kernel/handle.h"
 #include "node/kernel/pins.h"
@@ -124,43 +125,46 @@ uint32_t connections_tick(void)
 	return program_tick_before(MARGIN_SECONDS);
 }
 
-static bool has_address(const struct bh_ct_slot *slot, const struct bh_addr *addr)
+/* Voids the connections without the program: its pin is missing, or the kernel refuses to run it.
+ */
+static int forget_mapped(struct node_handle *handle, struct bh_forget *forget)
 {
-	return !memcmp(slot->key.addr[0], addr, sizeof(*addr)) ||
-	       !memcmp(slot->key.addr[1], addr, sizeof(*addr));
+	CLEANUP(connections_close) struct connections connections = {};
+	int error = connections_open(handle, &connections);
+
+	forget->forgotten = 0;
+	for (uint32_t i = 0; !error && i < connections.n; i++)
+		for (int j = 0; j < BH_CT_SLOTS; j++)
+			forget->forgotten += bh_forget_slot(forget, &connections.buckets[i].tag[j],
+							    &connections.buckets[i].slot[j]);
+	return error;
 }
 
-/* Clears a connection word. If the slot has another connection by now, its word is another one. */
-static bool clear_word(__u64 *word, __u64 was)
+static int forget_some(struct node_handle *handle, int program, struct bh_forget *forget)
 {
-	return __atomic_compare_exchange_n(word, &was, 0, false, __ATOMIC_SEQ_CST,
-					   __ATOMIC_SEQ_CST);
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = forget, .ctx_size_in = sizeof(*forget));
+
+	if (program >= 0 && !bpf_prog_test_run_opts(program, &run))
+		return 0;
+	return forget_mapped(handle, forget);
 }
 
-uint32_t connections_forget(const struct connections *connections, const struct bh_addr *addr)
+int connections_forget(struct node_handle *handle, const struct table *addrs, uint64_t *forgotten)
 {
-	uint32_t forgotten = 0;
+	SCOPED_FD int program = pins_get_program(handle, PROGRAM_FORGET);
+	int error = 0;
 
-	for (uint32_t i = 0; i < connections->n; i++) {
-		struct bh_ct_bucket *bucket = &connections->buckets[i];
+	*forgotten = 0;
+	for (size_t at = 0; !error && at < addrs->n; at += BH_FORGET_ADDRESSES) {
+		struct bh_forget forget = {};
 
-		for (int j = 0; j < BH_CT_SLOTS; j++) {
-			struct bh_ct_slot *slot = &bucket->slot[j];
-			__u64 *word = slot->ct.verdict, was[2];
-
-			if (__atomic_load_n(&bucket->tag[j], __ATOMIC_SEQ_CST) < BH_CT_TAKEN)
-				continue;
-			/* The words are read before the addresses whose words they must be. */
-			was[BH_EGRESS] = __atomic_load_n(&word[BH_EGRESS], __ATOMIC_SEQ_CST);
-			was[BH_INGRESS] = __atomic_load_n(&word[BH_INGRESS], __ATOMIC_SEQ_CST);
-			if (!has_address(slot, addr) ||
-			    !clear_word(&word[BH_EGRESS], was[BH_EGRESS]))
-				continue;
-			clear_word(&word[BH_INGRESS], was[BH_INGRESS]);
-			forgotten++;
-		}
+		for (size_t i = 0; i < BH_FORGET_ADDRESSES; i++)
+			forget.addr[i] = *(const struct bh_addr *)table_key(
+				addrs, at + i < addrs->n ? at + i : at);
+		error = forget_some(handle, program, &forget);
+		*forgotten += forget.forgotten;
 	}
-	return forgotten;
+	return error;
 }
 
 int connections_each(const struct bh_ct_bucket *bucket,

@@ -14,6 +14,7 @@
 #include "maps/share.h"
 
 struct node_handle;
+struct table;
 
 struct connections {
 	struct bh_ct_bucket *buckets;
@@ -35,9 +36,9 @@ int connections_add(const struct connections *connections, const struct bh_ct_ke
  * may differ, and an entry from the future would count as timed out. */
 uint32_t connections_tick(void);
 
-/* Voids the connections of an address: no packet finds them any more, and the sweeper frees them.
- * Returns their number. */
-uint32_t connections_forget(const struct connections *connections, const struct bh_addr *addr);
+/* Voids the connections of addresses, the keys of a table: no packet finds them any more, and the
+ * sweeper frees them. Sets *forgotten to their number. Returns 0 or -errno, not reported. */
+int connections_forget(struct node_handle *handle, const struct table *addrs, uint64_t *forgotten);
 
 /* Calls @visit for each connection in @bucket, a value of the map. Stops where @visit returns
  * non-zero, and returns that. */

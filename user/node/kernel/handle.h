@@ -47,34 +47,16 @@ static inline void cleanup_policy(struct policy **policy)
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The maps that a command reads and writes by key, by pin name. */
-#define NODE_MAPS(MAP)    \
-	MAP(ifaces)       \
-	MAP(macs)         \
-	MAP(allow_source) \
-	MAP(link_locals)  \
-	MAP(tunnels)      \
-	MAP(resolvers)    \
-	MAP(endpoints)    \
-	MAP(added)        \
-	MAP(prefixes)     \
-	MAP(segments)     \
-	MAP(pairs)        \
-	MAP(ports)        \
-	MAP(named)        \
-	MAP(variations)   \
-	MAP(domains)      \
-	MAP(domain_peers) \
-	MAP(services)
-
 enum node_map_id {
-#define NODE_MAP_ID(name) MAP_##name,
-	NODE_MAPS(NODE_MAP_ID)
-#undef NODE_MAP_ID
-		N_NODE_MAPS
+#define NODE_MAP(name, ...) MAP_##name,
+#include "maps/maps.def"
+	N_NODE_MAPS
 };
 
+enum node_map_kind { MAP_KIND_LOCAL, MAP_KIND_ADDRESS, MAP_KIND_LAYOUT, MAP_KIND_SLOTS };
+
 extern const char *const node_map_names[N_NODE_MAPS];
+extern const enum node_map_kind node_map_kinds[N_NODE_MAPS];
 
 /* The pinned programs, in the order in which they are pinned. */
 enum node_program {
@@ -84,6 +66,7 @@ enum node_program {
 	PROGRAM_LEAVE, /* at egress of interfaces that are no endpoint's */
 	PROGRAM_SOCKET, /* at the node's sockets */
 	PROGRAM_ASSIGN,
+	PROGRAM_FORGET, /* pins of an older build lack it */
 	N_NODE_PROGRAMS
 };
 

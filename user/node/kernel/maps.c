@@ -23,23 +23,8 @@
 static const struct {
 	uint32_t key, value; /* bytes */
 } sizes[N_NODE_MAPS] = {
-	[MAP_ifaces] = {sizeof(uint32_t), sizeof(struct bh_iface)},
-	[MAP_macs] = {sizeof(struct bh_mac_key), sizeof(struct bh_mac)},
-	[MAP_allow_source] = {sizeof(struct bh_allow_source_key), sizeof(struct bh_allow_source)},
-	[MAP_link_locals] = {sizeof(struct bh_link_local_key), sizeof(struct bh_link_local)},
-	[MAP_tunnels] = {sizeof(struct bh_tunnel_key), sizeof(struct bh_tunnel)},
-	[MAP_resolvers] = {sizeof(struct bh_addr), sizeof(struct bh_resolver)},
-	[MAP_endpoints] = {sizeof(struct bh_addr), sizeof(struct bh_endpoint)},
-	[MAP_added] = {sizeof(struct bh_addr), sizeof(struct bh_added)},
-	[MAP_prefixes] = {sizeof(struct bh_prefix_key), sizeof(struct bh_prefix)},
-	[MAP_segments] = {sizeof(uint32_t), sizeof(struct bh_segment)},
-	[MAP_pairs] = {sizeof(struct bh_pair_key), sizeof(struct bh_pair)},
-	[MAP_ports] = {sizeof(uint32_t), sizeof(struct bh_interval)},
-	[MAP_named] = {sizeof(struct bh_named_key), sizeof(struct bh_named)},
-	[MAP_variations] = {sizeof(struct bh_variation_key), sizeof(struct bh_variation)},
-	[MAP_domains] = {sizeof(uint64_t), sizeof(struct bh_domain)},
-	[MAP_domain_peers] = {sizeof(struct bh_domain_key), sizeof(struct bh_domain_segment)},
-	[MAP_services] = {sizeof(struct bh_service_key), sizeof(struct bh_service)},
+#define NODE_MAP(name, key, value, ...) [MAP_##name] = {sizeof(key), sizeof(value)},
+#include "maps/maps.def"
 };
 
 void maps_init_table(enum node_map_id map, struct table *table)
@@ -97,7 +82,7 @@ static const void *find(const struct image *image, enum node_map_id map, const v
 
 	if (map == MAP_prefixes)
 		return find_prefix(table, key);
-	if (map != MAP_segments && map != MAP_ports)
+	if (node_map_kinds[map] != MAP_KIND_SLOTS)
 		return table_find(table, key);
 	memcpy(&index, key, sizeof(index));
 	return index < table->n ? table_value(table, index) : NULL;

@@ -9,8 +9,8 @@
 #include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
-/* The content of every map of NODE_MAPS. `segments` and `ports` are by index, the others sorted
- * by key. */
+/* The content of every map of maps/maps.def. Those of MAP_KIND_SLOTS are by index, the others
+ * sorted by key. */
 struct image {
 	struct table map[N_NODE_MAPS];
 };

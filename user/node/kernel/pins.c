@@ -17,15 +17,23 @@
 #define BPFFS "/sys/fs/bpf"
 
 const char *const node_map_names[N_NODE_MAPS] = {
-#define NODE_MAP_NAME(name) [MAP_##name] = #name,
-	NODE_MAPS(NODE_MAP_NAME)
-#undef NODE_MAP_NAME
+#define NODE_MAP(name, ...) [MAP_##name] = #name,
+#include "maps/maps.def"
+};
+
+const enum node_map_kind node_map_kinds[N_NODE_MAPS] = {
+#define NODE_MAP(name, key, value, entry, kind) [MAP_##name] = MAP_KIND_##kind,
+#include "maps/maps.def"
 };
 
 const char *const node_program_names[N_NODE_PROGRAMS] = {
-	[PROGRAM_INGRESS] = "tc_from_endpoint", [PROGRAM_EGRESS] = "tc_to_endpoint",
-	[PROGRAM_UPLINK] = "tc_uplink",		[PROGRAM_LEAVE] = "tc_leave",
-	[PROGRAM_SOCKET] = "sk_node",		[PROGRAM_ASSIGN] = "assign",
+	[PROGRAM_INGRESS] = "tc_from_endpoint",
+	[PROGRAM_EGRESS] = "tc_to_endpoint",
+	[PROGRAM_UPLINK] = "tc_uplink",
+	[PROGRAM_LEAVE] = "tc_leave",
+	[PROGRAM_SOCKET] = "sk_node",
+	[PROGRAM_ASSIGN] = "assign",
+	[PROGRAM_FORGET] = "forget",
 };
 
 int node_fail(const struct node_handle *handle, int error, const char *format, ...)

@@ -42,7 +42,8 @@ static uint32_t room_for(const struct room *room, const char *pin, uint32_t defi
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (!strcmp(node_map_names[i], pin))
-			return room->first && i < MAP_endpoints && room->entries[i] < defined
+			return room->first && node_map_kinds[i] == MAP_KIND_LOCAL &&
+					       room->entries[i] < defined
 				       ? 0
 				       : room->entries[i];
 	return strcmp(pin, "rule_hits") ? 0 : room->rule_hits;
@@ -232,7 +233,7 @@ static int load_loader(struct node_handle *handle, const struct bh_tc *tc, struc
 		return error;
 	loader->rodata->build = BUILD_ID;
 	error = bh_loader__load(loader);
-	return error ? node_fail(handle, error, "cannot load the program assign") : 0;
+	return error ? node_fail(handle, error, "cannot load the programs assign and forget") : 0;
 }
 
 /* Reports the sizes of the maps: most often the kernel had no memory for them. */
@@ -304,18 +305,25 @@ static int pin_maps(struct node_handle *handle, const struct bpf_object *object)
 	return error;
 }
 
+/* Returns the fd of a program that was loaded. */
+static int loaded(const struct programs *programs, enum node_program which)
+{
+	switch (which) {
+	case PROGRAM_ASSIGN:
+		return bpf_program__fd(programs->loader->progs.assign);
+	case PROGRAM_FORGET:
+		return bpf_program__fd(programs->loader->progs.forget);
+	default:
+		return verified_program(&programs->verified, node_program_names[which]);
+	}
+}
+
 int programs_pin(struct node_handle *handle, const struct programs *programs)
 {
 	int error = 0;
 
-	for (size_t i = 0; !error && i < N_NODE_PROGRAMS; i++) {
-		const char *name = node_program_names[i];
-
-		error = pins_put(handle, name,
-				 i == PROGRAM_ASSIGN
-					 ? bpf_program__fd(programs->loader->progs.assign)
-					 : verified_program(&programs->verified, name));
-	}
+	for (enum node_program i = 0; !error && i < N_NODE_PROGRAMS; i++)
+		error = pins_put(handle, node_program_names[i], loaded(programs, i));
 	if (!error)
 		error = pin_maps(handle, programs->tc->obj);
 	return error ? error : pin_maps(handle, programs->loader->obj);
@@ -376,10 +384,12 @@ int programs_are_own(struct node_handle *handle, bool *own)
 	*own = true;
 	for (enum node_program i = 0; i < N_NODE_PROGRAMS; i++) {
 		const struct program *program;
-		uint64_t build;
+		uint64_t build = 0;
 		int error = pins_program(handle, i, &program);
 
-		if (!error)
+		if (error == -ENOENT && i == PROGRAM_FORGET)
+			error = 0;
+		else if (!error)
 			error = read_build(handle, program, &build);
 		if (error)
 			return node_fail(handle, error,

@@ -18,21 +18,10 @@
 #include "node/kernel/pinned.h"
 #include "node/kernel/rights.h"
 
-/* Tables that place endpoints in segments: any change of one may move an endpoint. */
-static const enum blob_table placing[] = {
-	BLOB_TABLE_requirements, BLOB_TABLE_clauses,	 BLOB_TABLE_matchers,
-	BLOB_TABLE_rules,	 BLOB_TABLE_isolations,	 BLOB_TABLE_variations,
-	BLOB_TABLE_given,	 BLOB_TABLE_given_rules, BLOB_TABLE_given_peers,
-	BLOB_TABLE_given_ports,	 BLOB_TABLE_resolutions, BLOB_TABLE_classes,
-	BLOB_TABLE_lists,	 BLOB_TABLE_pairs,	 BLOB_TABLE_intervals,
-	BLOB_TABLE_named,
-};
-
-/* Tables that place endpoints, too, but whose records may come and go without moving an
- * endpoint. */
-static const enum blob_table placing_kept[] = {
-	BLOB_TABLE_texts,	BLOB_TABLE_numbers,    BLOB_TABLE_cidrs,
-	BLOB_TABLE_named_ports, BLOB_TABLE_namespaces, BLOB_TABLE_segments,
+static const enum policy_moves moves[BLOB_TABLES] = {
+#define MOVES(type, name, moves) [BLOB_TABLE_##name] = POLICY_##moves,
+	POLICY_TABLES(MOVES)
+#undef MOVES
 };
 
 static void plan_end(struct delta_plan *plan)
@@ -116,15 +105,26 @@ static bool moves_segments(const struct delta_plan *plan)
 	return false;
 }
 
+/* Whether the table's difference moves no endpoint into another segment. */
+static bool moves_nothing(const struct delta_table *table, enum policy_moves moves)
+{
+	switch (moves) {
+	case POLICY_MOVES:
+		return delta_is_settled(table);
+	case POLICY_REFERS:
+		return delta_keeps_records(table);
+	case POLICY_APART:
+		return true;
+	}
+	return false;
+}
+
 static bool keeps_segments(const struct delta_plan *plan)
 {
 	const struct delta_table *tables = plan->delta->tables;
 
-	for (size_t i = 0; i < ARRAY_SIZE(placing); i++)
-		if (!delta_is_settled(&tables[placing[i]]))
-			return false;
-	for (size_t i = 0; i < ARRAY_SIZE(placing_kept); i++)
-		if (!delta_keeps_records(&tables[placing_kept[i]]))
+	for (enum blob_table table = 0; table < BLOB_TABLES; table++)
+		if (!moves_nothing(&tables[table], moves[table]))
 			return false;
 	return plan->delta->header.next_rule == plan->old->next_rule && !moves_segments(plan);
 }

@@ -15,8 +15,10 @@
 #include "node/change/single.h"
 #include "node/kernel/rtnl.h"
 
-static const enum node_map_id maps[] = {MAP_macs, MAP_allow_source, MAP_link_locals, MAP_tunnels,
-					MAP_ifaces};
+static bool is_local(enum node_map_id map)
+{
+	return node_map_kinds[map] == MAP_KIND_LOCAL;
+}
 
 void own_endpoints_init(struct own_endpoints *own, struct node_handle *handle,
 			struct change *change)
@@ -49,8 +51,9 @@ static int know(struct own_endpoints *own)
 
 	if (own->known)
 		return 0;
-	for (size_t i = 0; !error && i < ARRAY_SIZE(maps); i++)
-		error = maps_read(own->handle, maps[i], &own->have.map[maps[i]]);
+	for (int i = 0; !error && i < N_NODE_MAPS; i++)
+		if (is_local(i))
+			error = maps_read(own->handle, i, &own->have.map[i]);
 	for (size_t i = 0; !error && i < ifaces->n; i++)
 		if (!is_endpoints(table_value(ifaces, i)))
 			error = table_add(&own->free, table_key(ifaces, i), table_value(ifaces, i));
@@ -146,14 +149,15 @@ static int take_rest(struct own_endpoints *own, enum node_map_id map, uint32_t i
 
 static int come_local(struct own_endpoints *own, uint32_t ifindex, const struct local *local)
 {
-	const struct table *wants[] = {&local->macs, &local->allow_source, &local->link_locals,
-				       &local->tunnels, &local->ifaces};
 	int error = 0;
 
-	for (size_t i = 0; !error && i < ARRAY_SIZE(maps); i++) {
-		error = come_entries(own, maps[i], wants[i]);
-		if (!error)
-			error = take_rest(own, maps[i], ifindex, wants[i]);
+	for (int i = 0; !error && i < N_NODE_MAPS; i++) {
+		const struct table *want = is_local(i) ? local_table(local, i) : NULL;
+
+		if (want)
+			error = come_entries(own, i, want);
+		if (want && !error)
+			error = take_rest(own, i, ifindex, want);
 	}
 	return error;
 }
@@ -265,9 +269,9 @@ static int forget_node_mac(struct own_endpoints *own, const struct bh_iface *ifa
 
 static bool has_room(const struct own_endpoints *own)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(maps); i++)
-		if (own->have.map[maps[i]].n + own->change->maps[maps[i]].put.n >
-		    own->handle->room[maps[i]])
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		if (is_local(i) &&
+		    own->have.map[i].n + own->change->maps[i].put.n > own->handle->room[i])
 			return false;
 	return true;
 }
