@@ -214,7 +214,7 @@ if command -v chromium >/dev/null; then
 	}
 	names='[...document.querySelectorAll("#rows button")].map(b => b.textContent)'
 	filter='document.getElementById("namespace").value = "ns-3"; refresh();'
-	check "the page names groups by workload" is "$(script 200 "const result = $names[0];")" "1 ns-0/app0-* (5 pods)"
+	check "the page names groups by workload" is "$(script 200 "const result = ${names}[0];")" "1 ns-0/app0-* (5 pods)"
 	check "no pod's hash is in the table's headings" is "$(script 200 "const result = $names.filter(n => /6d5f/.test(n)).length;")" 0
 	check "2,000 pods are a row for each namespace" is "$(script 2000 "const result = $names.filter(n => /^\\d+ ns-\\d+$/.test(n)).length;")" 40
 	check "the namespace's filter has each of its groups" is \
