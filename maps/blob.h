@@ -72,8 +72,9 @@ struct bh_blob {
 	__u32 local_next; /* IDs that this node gave are less; 0: it gave none */
 	__u32 ports_end; /* entries of bh_ports from here on are free; 0: not known */
 	char node[256]; /* name of this node in the policy */
+	char by[64]; /* who wrote it: "alice with load"; "": not known */
 };
-_Static_assert(sizeof(struct bh_blob) == 352, "struct bh_blob");
+_Static_assert(sizeof(struct bh_blob) == 416, "struct bh_blob");
 
 struct bh_blob_block {
 	__u64 checksum; /* XXH3 of the compressed bytes */

@@ -23,7 +23,7 @@ refused() { # STATUS ARGUMENT...
 demo=$top/policies/demo/yaml
 "$BULKHEAD" graph -o "$tmp/demo.dot" "$demo"
 db=$(sed -n 's/^\t\(k[0-9]*\) \[label="endpoints(role=db in default).*/\1/p' "$tmp/demo.dot")
-world=$(sed -n 's/^\t\(k[0-9]*\) \[label="world, .*/\1/p' "$tmp/demo.dot")
+world=$(sed -n 's/^\t\(k[0-9]*\) \[label="world.*/\1/p' "$tmp/demo.dot")
 check "the DOT form has the group that a policy selects" test -n "$db"
 check "the group's node has its isolation" has "$tmp/demo.dot" "default/db\\ningress and egress isolated"
 check "the DOT form has a node for the world" test -n "$world"
@@ -67,15 +67,73 @@ check "the Service has an edge to its backend" has "$tmp/service.dot" \
 check "the JSON form has the Service's backend" has "$tmp/service.json" "\"service\":\"a/shop\",\"port\":\"TCP/80\",\"to\":${web#k},\"to_port\":8080"
 check "the Service has no other edge" is "$(grep -c 's0 ->' "$tmp/service.dot")" 1
 if command -v dot >/dev/null; then
-	check "graphviz draws the graph" "$BULKHEAD" graph -f svg -o "$tmp/demo.svg" "$demo"
-	check "the drawing has the edges' ports" has "$tmp/demo.svg" "TCP/6379"
+	check "graphviz draws the DOT form" eval '"$BULKHEAD" graph "$demo" | dot -Tsvg >"$tmp/dot.svg"'
+	check "graphviz's drawing has the edges' ports" has "$tmp/dot.svg" "TCP/6379"
 else
-	check_skip "graphviz draws it" "graphviz is not installed"
+	check_skip "graphviz draws the DOT form" "graphviz is not installed"
 fi
+
+# Prints NAMESPACES of WORKLOADS with five pods each, of which every workload admits the next one. The last namespace
+# has no policy.
+cluster() { # NAMESPACES WORKLOADS
+	local ns work i ip=0
+	for ((ns = 0; ns < $1; ns++)); do
+		printf '[namespace ns-%d]\n' "$ns"
+		for ((work = 0; work < $2; work++)); do
+			for i in bcd4x f7ghj k2lmn p8qrs t5vwx; do
+				printf '[endpoint ns-%d/app%d-6d5f8b9c7d-%s]\nip = 10.0.%d.%d\nlabels = app=a%d\n' "$ns" \
+					"$work" "$i" $((ip / 250)) $((++ip % 250 + 1)) "$work"
+			done
+			[ "$ns" -lt $(($1 - 1)) ] || continue
+			printf '[network-policy ns-%d/app%d]\nendpoints = app=a%d\ningress = from endpoints(app=a%d) ports TCP/80\n' \
+				"$ns" "$work" "$work" $(((work + 1) % $2))
+		done
+	done
+}
+rows() { # FILE: the names of an SVG's rows
+	sed -n 's|^<text class="number".*<text x="36"[^>]*>\(.*\)</text>$|\1|p' "$1"
+}
+cluster 8 5 >"$tmp/200.ini"
+cluster 40 10 >"$tmp/2000.ini"
+check "the SVG of the demo is drawn" "$BULKHEAD" graph -f svg -o "$tmp/demo.svg" "$demo"
+check "the SVG's cells have their ports" has "$tmp/demo.svg" ">TCP/6379</text>"
+check "the SVG's cells say who reaches whom" has "$tmp/demo.svg" "<title>172.17.0.0/16 -&gt; default/db: TCP/6379"
+check "the SVG is 800 px wide" has "$tmp/demo.svg" 'width="800"'
+"$BULKHEAD" graph -f svg -o "$tmp/200.svg" "$tmp/200.ini"
+check "the SVG of 200 pods is 800 px wide" has "$tmp/200.svg" 'width="800"'
+check "the SVG of 200 pods has a row for each group" is "$(rows "$tmp/200.svg" | wc -l)" 37
+check "the SVG names a group by its workload" is "$(rows "$tmp/200.svg" | sed -n 1p)" "ns-0/app0-* (5 pods)"
+check "no pod's hash is in the SVG" lacks "$tmp/200.svg" 6d5f8b9c7d
+"$BULKHEAD" graph -f svg -o "$tmp/2000.svg" "$tmp/2000.ini"
+check "the SVG of 2,000 pods is 800 px wide" has "$tmp/2000.svg" 'width="800"'
+check "the SVG of 2,000 pods has a row for each namespace" is "$(rows "$tmp/2000.svg" | grep -c '^ns-[0-9]*$')" 40
+check "the SVG of 2,000 pods is below 500 kB" test "$(stat -c %s "$tmp/2000.svg")" -lt 500000
+"$BULKHEAD" graph -f svg --namespace ns-3 -o "$tmp/ns.svg" "$tmp/2000.ini"
+check "--namespace draws each group of the namespace" is "$(rows "$tmp/ns.svg" | grep -c '^ns-3/')" 10
+cat >"$tmp/peers.ini" <<'EOF2'
+[endpoint a/db]
+ip = 10.0.0.1
+[endpoint b/web]
+ip = 10.0.0.2
+labels = app=web
+[endpoint c/cron]
+ip = 10.0.0.3
+[network-policy a/db]
+endpoints =
+ingress = from endpoints(app=web in namespaces()) ports TCP/5432
+EOF2
+"$BULKHEAD" graph -f svg --namespace a -o "$tmp/peers.svg" "$tmp/peers.ini"
+check "--namespace keeps the namespace's peers, and leaves out others" is "$(rows "$tmp/peers.svg" | tr '\n' ' ')" "a/db b/web "
+"$BULKHEAD" graph -f svg --port TCP/80 --namespace a -o "$tmp/peers.svg" "$tmp/peers.ini"
+check "--port leaves out who reaches the namespace at another port" is "$(rows "$tmp/peers.svg" | tr '\n' ' ')" "a/db "
+cluster 170 2 >"$tmp/wide.ini"
+check "an SVG of too many namespaces is refused" refused 2 -f svg -o "$tmp/wide.svg" "$tmp/wide.ini"
+check "the refused SVG is not there" test ! -e "$tmp/wide.svg"
+check "--namespace draws one of many namespaces" "$BULKHEAD" graph -f svg --namespace ns-3 -o "$tmp/wide.svg" "$tmp/wide.ini"
 
 # Compares the page's own functions with matrix. The page's text is then "same N", or the first difference.
 browse() { # PAGE
-	timeout 120 chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+	timeout 120 chromium --headless --window-size=800,600 --no-sandbox --disable-gpu --disable-quic --no-first-run \
 		--disable-background-networking --disable-component-update --disable-sync \
 		--user-data-dir="$(mktemp -d "$tmp/profile.XXXX")" --virtual-time-budget=60000 \
 		--dump-dom "file://$1" 2>/dev/null
@@ -147,6 +205,31 @@ if command -v chromium >/dev/null; then
 	check "the page shows the chosen group" has "$tmp/dom" "<h2>default/db"
 	browse "$tmp/page.html" >"$tmp/dom"
 	check "the page opens with the matrix" has "$tmp/dom" 'id="matrix"'
+
+	# Runs a script at the end of a page of so many pods. The page's text is then the result.
+	script() { # PODS JAVASCRIPT
+		"$BULKHEAD" graph -f html -o "$tmp/run.html" "$tmp/$1.ini" || return
+		printf '<script>%s\ndocument.body.replaceChildren("result " + result);</script>\n' "$2" >>"$tmp/run.html"
+		browse "$tmp/run.html" | sed -n 's/.*<body>result \(.*\)/\1/p'
+	}
+	names='[...document.querySelectorAll("#rows button")].map(b => b.textContent)'
+	filter='document.getElementById("namespace").value = "ns-3"; refresh();'
+	check "the page names groups by workload" is "$(script 200 "const result = ${names}[0];")" "1 ns-0/app0-* (5 pods)"
+	check "no pod's hash is in the table's headings" is "$(script 200 "const result = $names.filter(n => /6d5f/.test(n)).length;")" 0
+	check "2,000 pods are a row for each namespace" is "$(script 2000 "const result = $names.filter(n => /^\\d+ ns-\\d+$/.test(n)).length;")" 40
+	check "the namespace's filter has each of its groups" is \
+		"$(script 2000 "$filter const result = $names.filter(n => /ns-3\\/app/.test(n)).length;")" 10
+	check "the namespace's filter keeps its peers, and leaves out others" is "$(script peers "
+		document.getElementById('namespace').value = 'a'; refresh(); const result = $names.join(' ');")" "1 a/db 2 b/web"
+	check "the table's headings stay while the table scrolls" is "$(script 2000 "
+		const main = document.getElementById('main');
+		main.scrollTop = 1e4; main.scrollLeft = 1e4;
+		const far = document.getElementById('matrix').getBoundingClientRect(), view = main.getBoundingClientRect();
+		const head = document.getElementById('columns').getBoundingClientRect(), side = document.getElementById('rows').getBoundingClientRect();
+		const result = [main.scrollTop > 0, far.top < head.bottom, Math.abs(head.top - view.top) < 18,
+			Math.abs(side.left - view.left) < 18].join(' ');")" "true true true true"
+	check "the page fits 800 px" is "$(script 200 "const result = [document.documentElement.scrollWidth <= 800,
+		document.getElementById('main').clientWidth > 500].join(' ');")" "true true"
 else
 	check_skip "the page in a browser" "chromium is not installed"
 fi

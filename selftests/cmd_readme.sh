@@ -15,4 +15,7 @@ while read -r _ words; do
 	(cd "$top" && "$BULKHEAD" $words)
 done <"$tmp/commands" >"$tmp/found" 2>&1
 check "the answers are those that the second block shows" diff "$tmp/wanted" "$tmp/found"
+BULKHEAD=$BULKHEAD "$top/tools/demo-picture" >"$tmp/demo.svg"
+check "the picture is what tools/demo-picture prints" cmp "$tmp/demo.svg" "$top/tools/demo.svg"
+check "README.md shows the picture" grep -q '](tools/demo.svg)' "$top/README.md"
 check_end

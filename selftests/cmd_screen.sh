@@ -51,9 +51,9 @@ lines() { # FILE
 
 matrix=(matrix --port TCP/80 "$tmp/new.ini")
 check "matrix has a row for each group of equal pods" says \
-	'^4 shop/web-0 and 9 more  - - \+ \+ - - \+ \+$' "${matrix[@]}"
-check "the pods' own nodes are marked o" says '^7 node w0 and 1 more     o o o o o o    $' "${matrix[@]}"
-check "a row marks whom the group reaches" says '^3 shop/db-1 and 19 more  - - - - - - \+ \+$' "${matrix[@]}"
+	'^4 shop/web-\* \(10 pods\)  - - \+ \+ - - \+ \+$' "${matrix[@]}"
+check "the pods' own nodes are marked o" says '^7 node w0 and 1 more    o o o o o o    $' "${matrix[@]}"
+check "a row marks whom the group reaches" says '^3 shop/db-\* \(20 pods\)   - - - - - - \+ \+$' "${matrix[@]}"
 "$BULKHEAD" "${matrix[@]}" >"$tmp/groups"
 "$BULKHEAD" "${matrix[@]}" --pods >"$tmp/pods"
 check "eight groups and the world are a dozen lines" is "$(lines "$tmp/groups")" 11
@@ -61,15 +61,43 @@ check "--pods has a row for each pod" is "$(lines "$tmp/pods")" $((90 + 3 + 4))
 check "--namespace leaves out unrelated pods" lacks 'dns/|tools/' "${matrix[@]}" \
 	--namespace shop
 check "--namespace keeps the namespace's peers" says 'node w0 and 1 more' "${matrix[@]}" --namespace shop
-check "--from has one row" is "$("$BULKHEAD" "${matrix[@]}" --from 'shop/web-*' | grep -c 'more *[-+o]')" 1
-check "--to has one column" says '^1 dns/db-1 and 19 more +-$' "${matrix[@]}" --to 'shop/web-3'
-check "--from takes an address of a group" says '^. shop/web-0 and 9 more .*\+' "${matrix[@]}" \
+check "--from has one row" is "$("$BULKHEAD" "${matrix[@]}" --from 'shop/web-*' | grep -c 'pods) *[-+o]')" 1
+check "--to has one column" says '^1 dns/db-\* \(20 pods\) +-$' "${matrix[@]}" --to 'shop/web-3'
+check "--from takes an address of a group" says '^. shop/web-\* \(10 pods\) .*\+' "${matrix[@]}" \
 	--from 10.115.0.1
 check "JSON counts the members" says \
 	'"groups":\[\{"name":"dns/db-1","members":20,"pods":\["dns/db-1",' "${matrix[@]}" -j
 
+# Pods of controllers are named by their workload.
+pods() { # NAME...: a policy that selects pods of these names
+	local i=0 name
+	printf '[endpoint a/peer]\nip = 10.1.0.1\nlabels = x=peer\n[network-policy a/p]\nendpoints = x=y\ningress = from endpoints(x=peer)\n'
+	for name; do
+		printf '[endpoint a/%s]\nip = 10.0.0.%d\nlabels = x=y\n' "$name" $((++i))
+	done
+}
+named() { # NAME POD...: the pods' group has this name
+	pods "${@:2}" >"$tmp/pods.ini"
+	is "$("$BULKHEAD" matrix --port TCP/80 "$tmp/pods.ini" | sed -En 's/( [-+ ])+$//; s/^[0-9]+ (a\/.*[^ ]) *$/\1/p' | grep -v peer)" "$1"
+}
+check "a Deployment's pods have its name" named 'a/cart-* (2 pods)' cart-6d5f8b9c7d-x2k4z cart-6d5f8b9c7d-bcdfg
+check "a Deployment's pods of two rollouts have its name" named 'a/cart-* (2 pods)' cart-6d5f8b9c7d-x2k4z cart-7dbf9b9c7d-x2k4z
+check "a Deployment's single pod has its name" named 'a/cart-*' cart-6d5f8b9c7d-x2k4z
+check "a DaemonSet's pods have its name" named 'a/node-agent-* (3 pods)' node-agent-2jf8x node-agent-bcdfg node-agent-zx94c
+check "a CronJob's pods have its name" named 'a/backup-* (2 pods)' backup-28912345-x2k4z backup-28912346-kq7xp
+check "a StatefulSet's pods have its name" named 'a/kafka-* (3 pods)' kafka-0 kafka-1 kafka-10
+check "a StatefulSet's single pod has its own name" named a/kafka-0 kafka-0
+check "a word without a digit is no hash" named a/web-httpd web-httpd
+check "several workloads are counted" named 'a/api-* and 2 more (5 pods)' api-6d5f8b9c7d-x2k4z api-6d5f8b9c7d-zz94c \
+	db-0 db-1 web
+check "pods that no controller names are counted" named 'a/one and 1 more' one two
+check "--pods has each pod's own name" says '^. a/cart-6d5f8b9c7d-x2k4z ' matrix --pods --port TCP/80 \
+	<(pods cart-6d5f8b9c7d-x2k4z cart-6d5f8b9c7d-bcdfg)
+pods cart-6d5f8b9c7d-x2k4z cart-6d5f8b9c7d-bcdfg >"$tmp/pods.ini"
+check "a group's name is a pattern for --from" says '^. a/cart-\* \(2 pods\) - [-+]' matrix --port TCP/80 --from 'a/cart-*' "$tmp/pods.ini"
+
 diff=(diff "$tmp/old.ini" "$tmp/new.ini")
-check "diff speaks of groups" says '^shop/web-0 and 9 more -> all 30 pods of shop$' "${diff[@]}"
+check "diff speaks of groups" says '^shop/web-\* \(10 pods\) -> all 30 pods of shop$' "${diff[@]}"
 check "diff prints what a group gains" says '^  gains UDP/53$' "${diff[@]}"
 check "diff by groups prints four lines" is "$("$BULKHEAD" "${diff[@]}" | wc -l)" 4
 check "diff --pods prints three lines a pair of pods" is \
@@ -78,7 +106,7 @@ check "--port leaves out other ports" is "$("$BULKHEAD" "${diff[@]}" --port TCP/
 check "--port keeps the named ports" says 'gains UDP/53' "${diff[@]}" --port TCP/80,UDP/53
 check "--namespace leaves out what has no end in it" is "$("$BULKHEAD" "${diff[@]}" --namespace dns)" ""
 check "--from of a pod without changes prints nothing" is "$("$BULKHEAD" "${diff[@]}" --from shop/db-1)" ""
-check "--to of a pod has its changes" says '^shop/web-0 and 9 more -> shop/db-1 and 19 more$' "${diff[@]}" --to shop/db-4
+check "--to of a pod has its changes" says '^shop/web-\* \(10 pods\) -> shop/db-\* \(20 pods\)$' "${diff[@]}" --to shop/db-4
 check "--pods with --from and --to has one pair" is "$("$BULKHEAD" "${diff[@]}" --pods --from shop/web-0 --to shop/db-1 |
 	head -n 1)" "shop/web-0 -> shop/db-1 gains UDP/53"
 check "diff in the other direction prints a loss" says '^  loses UDP/53$' diff "$tmp/new.ini" "$tmp/old.ini"

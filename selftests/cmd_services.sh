@@ -174,12 +174,12 @@ prints "matrix has a group of equal pods apart from their own node" 0 matrix --p
 	"$tmp/world.ini" <<'END'
 Rows reach columns: + yes, - no, ? it depends on the backend that the kernel chooses, o only between a pod and its own node.
 
-  TCP/6379             1 2 3 4 5
-1 shop/db-0 and 1 more + + + + +
-2 shop/web             + + o - ?
-3 node w1 and 1 more   + +     +
-4 world                + +     +
-5 svc:shop/db                   
+  TCP/6379           1 2 3 4 5
+1 shop/db-* (2 pods) + + + + +
+2 shop/web           + + o - ?
+3 node w1 and 1 more + +     +
+4 world              + +     +
+5 svc:shop/db                 
 END
 says "matrix in JSON" 0 '"from":"shop/web","to":\[[^]]*\],"depends":\["svc:shop/db"\]' \
 	matrix -j --port TCP/6379 "$tmp/world.ini"

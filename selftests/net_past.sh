@@ -56,6 +56,17 @@ net_check "status names the endpoint" net_ends 0 'drops in the last minute: shop
 net_check "status -j has the endpoint" net_ends 0 '"recent_drops":\[{"name":"veth-db","endpoint":"shop/db","drops":2}\]' \
 	net_bulkhead status -j
 
+# A terminal has one line for each drop: names, the port and the cause.
+terminal() { # ARGUMENT...: of monitor, in a terminal of 80 columns
+	env -u NO_COLOR -u COLUMNS TERM=xterm script -qec "stty cols 80; nsenter --net=/run/netns/$NET-node $BULKHEAD monitor \
+		--pin $NET_PIN $*" /dev/null </dev/null | tr -d '\r' | sed 's/\x1b\[[0-9;]*m//g'
+}
+terminal --last 9 >"$NET_TMP/terminal"
+net_check "a terminal has names, port and cause" grep -qE \
+	'^[0-9:]{8} drop  shop/web -> shop/db UDP/9: ingress, isolated by shop/db$' "$NET_TMP/terminal"
+net_check "no line is wider than the terminal" test "$(awk 'length > n { n = length } END { print n + 0 }' "$NET_TMP/terminal")" -le 80
+net_check "a terminal with -v has addresses" grep -qF "shop/web ($(net_ip web):" <(terminal --last 9 -v)
+
 # Like packets are one record; the records of one endpoint do not displace another's.
 for _ in 1 2 3 4 5; do net_datagram web "$(net_ip other)" 9; done
 net_check "like packets are one record with a number" kept 1 'shop/other .*UDP/9 .*; 4 more' --last 100

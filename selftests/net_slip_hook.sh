@@ -79,8 +79,8 @@ fi
 status() { # ARGUMENT...: to a file
 	net_bulkhead status "$@" >"$NET_TMP/out" && cat "$NET_TMP/out"
 }
-net_check "status begins with policy, node and age" eval 'status | sed -n 1p |
-	grep -E "^generation [0-9]+ is in force on worker-1: policy [0-9]+ of lineage [0-9a-f]+, loaded [0-9]+ (s|min) ago$"'
+net_check "status begins with policy, node, age and who loaded" eval 'status | sed -n 1p |
+	grep -E "^generation [0-9]+ is in force on worker-1: policy [0-9]+ of lineage [0-9a-f]+, loaded [0-9]+ (s|min) ago by [a-z0-9 _-]+ with load$"'
 net_check "status counts what is guarded" eval 'status | sed -n 2p |
 	grep -x "2 policies, 2 endpoints guarded, 1 isolated at ingress, 1 at egress, 1 uplinks"'
 net_check "status prints uplinks first" eval 'status | sed -n "/^interfaces:/{n;p}" | grep "^  eth0  *uplink, xdp"'

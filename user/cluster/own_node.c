@@ -71,6 +71,24 @@ static int make(struct own_node *node, struct node_handle *handle, struct store_
 	return error;
 }
 
+/* Logs what a load changed, as `load` prints it. Pods that come and go are no news. */
+static void log_change(const struct node_change *change, bool whole, struct diag *diag)
+{
+	const struct node_effect *effect = change->effect;
+	const bool news = effect && (effect->n_added || effect->n_deleted || effect->n_audits ||
+				     effect->n_opened);
+	size_t size = 0;
+	char *line = NULL;
+	FILE *to = whole || news ? open_memstream(&line, &size) : NULL;
+
+	if (!to)
+		return;
+	node_change_print(to, change);
+	fclose(to);
+	diag_note(diag, NULL, NULL, "%s", line);
+	free(line);
+}
+
 static int install(struct own_node *node, struct store_chain *chain, bool stage, struct diag *diag)
 {
 	struct policy *policy = NULL;
@@ -88,6 +106,7 @@ static int install(struct own_node *node, struct store_chain *chain, bool stage,
 		let_go(node);
 	if (!error && !stage) {
 		node->loaded = true;
+		log_change(&change, true, diag);
 		kept_save(kept_dir(node->options->pin, NULL), node->options, &change, policy, diag);
 	}
 	policy_free(policy);
@@ -108,8 +127,10 @@ int own_node_audit(struct own_node *node, struct diag *diag)
 		error = node_policy(handle, &policy);
 	if (!error && policy)
 		error = node_load(handle, policy, &change);
-	if (!error && policy)
+	if (!error && policy) {
+		log_change(&change, true, diag);
 		kept_save(kept_dir(node->options->pin, NULL), node->options, &change, policy, diag);
+	}
 	node_close(handle);
 	return error;
 }
@@ -145,6 +166,8 @@ static int load_delta(struct own_node *node, const struct delta *delta, bool sta
 	if (!error)
 		error = stage ? node_stage_delta(handle, delta, false, &change)
 			      : node_load_delta(handle, delta, &change);
+	if (!error && !stage)
+		log_change(&change, false, diag);
 	node_close(handle);
 	if (!error && !stage)
 		kept_save_delta(kept_dir(options.pin, NULL), options.pin, node->options, &change,
@@ -202,6 +225,7 @@ static int activate_whole(struct own_node *node, uint32_t generation, struct dia
 		error = node_load(handle, staged, &change);
 	if (!error) {
 		node->loaded = true;
+		log_change(&change, true, diag);
 		kept_save(kept_dir(node->options->pin, NULL), node->options, &change, staged, diag);
 	}
 	policy_free(staged);

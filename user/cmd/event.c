@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <arpa/inet.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -174,6 +175,68 @@ static void print_verdict(FILE *to, const struct bh_event *event)
 		paints ? paint_off() : "");
 }
 
+/* Prints the decision that denies, or the reason. */
+static void print_cause(const struct event_printer *printer, const struct policy *policy,
+			const struct bh_event *event, FILE *to)
+{
+	char text[DECISION_TEXT];
+
+	for (int d = EGRESS; d >= INGRESS; d--) {
+		struct decision said = decision(printer, policy, event, d);
+
+		if (!said.subject || said.allow)
+			continue;
+		if (said.isolated)
+			fprintf(to, "%s, %s", d == EGRESS ? "egress" : "ingress",
+				decision_why(policy, &said, text, sizeof(text)));
+		else
+			fprintf(to, "%s %s", d == EGRESS ? "egress" : "ingress",
+				decision_print(policy, &said, text, sizeof(text)));
+		return;
+	}
+	fputs(reason_text(event), to);
+}
+
+#define BRIEF_TIME 8 /* "23:59:59" of print_time() */
+#define BRIEF_HEAD (BRIEF_TIME + 1 + 5 + 1) /* columns before the ends: time and verdict */
+
+static const char *side_name(const struct side *side)
+{
+	return *side->name ? side->name : side->address;
+}
+
+/* Prints one line of the screen: names, the port and the cause. */
+static void print_brief(const struct event_printer *printer, const struct policy *policy,
+			const struct bh_event *event, const struct side sides[2],
+			const char *service, uint64_t more)
+{
+	const size_t room = printer->brief > BRIEF_HEAD ? printer->brief - BRIEF_HEAD : 1;
+	char text[FLOW_TEXT], time[TIME_TEXT], *line = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&line, &size);
+
+	if (!to)
+		return;
+	if (!(event->flags & BH_EVENT_NO_PACKET))
+		fprintf(to, "%s -> %s %s%s", side_name(&sides[0]), side_name(&sides[1]),
+			protocol_text(event, text), event->flags & BH_EVENT_REPLY ? " reply" : "");
+	if (*service)
+		fprintf(to, " by service %s", service);
+	if (more)
+		fprintf(to, " (%" PRIu64 " more)", more);
+	fputs(": ", to);
+	print_cause(printer, policy, event, to);
+	fclose(to);
+	print_time(event->time, time);
+	fprintf(printer->to, "%.*s ", BRIEF_TIME, strchr(time, 'T') + 1);
+	print_verdict(printer->to, event);
+	if (size > room && room > 2)
+		fprintf(printer->to, "%.*s..\n", (int)room - 2, line);
+	else
+		fprintf(printer->to, "%s\n", line);
+	free(line);
+}
+
 static void print_text(const struct event_printer *printer, const struct policy *policy,
 		       const struct bh_event *event, const struct side sides[2],
 		       const char *service, uint64_t more)
@@ -223,6 +286,8 @@ void event_print(const struct event_printer *printer, const struct bh_event *eve
 		*service = '\0';
 	if (printer->json)
 		print_json(printer, policy, event, sides, service);
+	else if (printer->brief)
+		print_brief(printer, policy, event, sides, service, more);
 	else
 		print_text(printer, policy, event, sides, service, more);
 }

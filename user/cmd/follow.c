@@ -66,6 +66,7 @@ static int run(struct call *call)
 					.metrics = metrics_write,
 					.load.uplinks = uplinks,
 					.load.resolvers = uplinks + call->argc,
+					.load.command = "follow",
 					.load.seal = true,
 					.load.late = true};
 	struct diag_log log = {0};

@@ -2,8 +2,6 @@
 /* `bulkhead graph`: draws who reaches whom, as a picture or as an HTML page. */
 #include <errno.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cmd/command.h"
 #include "cmd/end.h"
@@ -35,7 +33,7 @@ enum {
 };
 
 static const struct command_option options[] = {
-	{'f', "format", "FORMAT", "dot (the default), svg (by graphviz), or html: one page"},
+	{'f', "format", "FORMAT", "dot (the default, for graphviz), svg: a table, or html: a page"},
 	{'o', "output", "FILE", "the file to write; else standard output"},
 	{'P', "port", "PORT", "dot and svg: only flows to TCP/80, UDP/53, ICMP, ..."},
 	{NAMESPACE_ID, "namespace", "NS", "dot and svg: only this namespace and its peers"},
@@ -96,55 +94,9 @@ static void take_options(struct call *call, struct request *request)
 			"--format html has filters on the page: leave --namespace and --port");
 }
 
-/* Starts graphviz's dot. The caller writes a graph to the returned stream; dot writes the
- * drawing to @output. */
-static FILE *open_dot(const struct output *output)
-{
-	FILE *dot;
-
-	fflush(stdout);
-	if (output->path && dup2(fileno(output->to), STDOUT_FILENO) < 0) {
-		command_error("%s: %s", output->path, strerror(errno));
-		return NULL;
-	}
-	dot = popen("dot -Tsvg", "w");
-	if (!dot)
-		command_error("cannot run dot: %s", strerror(errno));
-	return dot;
-}
-
-static int close_dot(FILE *dot)
-{
-	int status = pclose(dot);
-
-	if (status == 0)
-		return STATUS_OK;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		command_error("--format svg needs graphviz's dot: apt-get install graphviz");
-	else
-		command_error("dot ended with an error");
-	return STATUS_KERNEL;
-}
-
-static int draw_svg(const struct request *request, const struct policy *policy,
-		    const struct kinds *kinds)
-{
-	struct output output;
-	FILE *dot;
-	int status, error = output_open(&output, request->output);
-
-	if (error)
-		return STATUS_KERNEL;
-	dot = open_dot(&output);
-	error = dot ? graph_dot(dot, policy, kinds, &request->filter) : -EIO;
-	status = dot ? close_dot(dot) : STATUS_KERNEL;
-	error = output_close(&output, error || !status ? error : -EIO);
-	return status ? status : status_of(error);
-}
-
 /* @policies: with --compare the older one first. */
-static int draw_text(const struct request *request, const struct policy *const policies[], size_t n,
-		     const struct kinds *kinds)
+static int draw_to(const struct request *request, const struct policy *const policies[], size_t n,
+		   const struct kinds *kinds)
 {
 	struct output output;
 	FILE *to;
@@ -155,10 +107,15 @@ static int draw_text(const struct request *request, const struct policy *const p
 	to = output.to;
 	if (request->format == FORMAT_HTML)
 		error = graph_page(to, policies, n, kinds);
+	else if (request->format == FORMAT_SVG)
+		error = graph_svg(to, policies[0], kinds, &request->filter);
 	else if (request->json)
 		error = graph_json(to, policies[0], kinds, &request->filter, request->pretty);
 	else
 		error = graph_dot(to, policies[0], kinds, &request->filter);
+	if (error == -E2BIG)
+		command_error(
+			"there are too many namespaces for one picture: --namespace draws one");
 	return status_of(output_close(&output, error));
 }
 
@@ -171,10 +128,7 @@ static int draw(const struct request *request, const struct policy *const polici
 		command_error("out of memory");
 		return status_of(error);
 	}
-	if (request->format == FORMAT_SVG)
-		status = draw_svg(request, policies[0], &kinds);
-	else
-		status = draw_text(request, policies, n, &kinds);
+	status = draw_to(request, policies, n, &kinds);
 	kinds_free(&kinds);
 	return status;
 }

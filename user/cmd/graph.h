@@ -8,11 +8,12 @@
 #include "compile/kinds.h"
 #include "compile/verdicts.h"
 
-/* Which flows the DOT and JSON forms show. */
+/* Which flows the DOT, SVG and JSON forms show. */
 struct graph_filter {
 	const char *ns; /* only kinds that have a pod of this namespace at one end; NULL: all */
 	uint32_t point; /* only flows to this protocol and port (maps/types.h) */
 	bool has_point;
+	bool open; /* also flows between kinds that no policy restricts */
 };
 
 /* A kind of backend behind a port of a Service. Equal entries stand once. */
@@ -43,6 +44,11 @@ int graph_walk(const struct policy *policy, const struct kinds *kinds,
 /* Returns the kind's segment; NULL: the kind is in no segment, and so isolated. */
 const struct policy_segment *graph_segment(const struct policy *policy, const struct kind *kind);
 bool graph_isolated(const struct policy_segment *segment, enum direction direction);
+/* Returns true if a policy restricts flows between members of the kinds that are not each other's
+ * own node: only then do two kinds have an edge. */
+bool graph_restricts(const struct policy *policy, const struct kind *from, const struct kind *to);
+/* Returns true if the kind has a pod of the namespace. */
+bool graph_in_namespace(const struct kind *kind, const char *ns);
 
 /*
  * Writes one object: "groups" (the matchers that select them, their members, whether they are
@@ -58,6 +64,14 @@ int graph_json(FILE *to, const struct policy *policy, const struct kinds *kinds,
  * kinds of its backends. Returns 0 or -ENOMEM.
  */
 int graph_dot(FILE *to, const struct policy *policy, const struct kinds *kinds,
+	      const struct graph_filter *filter);
+
+/*
+ * Writes an SVG: a table whose rows reach its columns, 800 px wide where the columns fit. A row is
+ * a kind; of many kinds, a namespace, but for the kinds of @filter's namespace. Returns 0; -E2BIG:
+ * there are too many namespaces for a picture; or -ENOMEM.
+ */
+int graph_svg(FILE *to, const struct policy *policy, const struct kinds *kinds,
 	      const struct graph_filter *filter);
 
 /*

@@ -11,8 +11,7 @@
 #include "compile/verdicts.h"
 #include "maps/segment.h"
 
-#define LABEL_MATCHERS 4 /* listed on a node; further matchers and members are counted */
-#define LABEL_MEMBERS 3
+#define LABEL_MATCHERS 4 /* listed on a node; further matchers are counted */
 #define LABEL_PORTS 6 /* ports listed on an edge */
 
 struct drawing {
@@ -44,12 +43,9 @@ static void put_matchers(struct drawing *drawing, const struct policy_segment *s
 
 static void put_members(struct drawing *drawing, const struct kind *kind)
 {
-	for (size_t i = 0; i < kind->n && i < LABEL_MEMBERS; i++) {
-		fputs(i ? ", " : "", drawing->to);
-		text_put_quoted(drawing->to, kind->members[i].end.name);
-	}
-	if (kind->n > LABEL_MEMBERS)
-		fprintf(drawing->to, " and %zu more", kind->n - LABEL_MEMBERS);
+	char name[1200];
+
+	text_put_quoted(drawing->to, kind_print(kind, name, sizeof(name)));
 }
 
 static void put_node(void *data, size_t index)

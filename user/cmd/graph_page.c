@@ -170,6 +170,7 @@ static struct json_object *kind_json(const struct kind *kind, size_t n_policies)
 	struct json_object *object = json_object_new_object();
 	struct json_object *places = json_object_new_array();
 	struct json_object *members = json_object_new_array_ext(kind->n);
+	char name[1200];
 
 	for (size_t i = 0; i < n_policies; i++) {
 		struct kind_place place = kind->members->place[i];
@@ -184,6 +185,7 @@ static struct json_object *kind_json(const struct kind *kind, size_t n_policies)
 	}
 	for (size_t i = 0; i < kind->n; i++)
 		json_append_text(members, kind->members[i].end.name);
+	json_add_text(object, "name", kind_print(kind, name, sizeof(name)));
 	json_add_bool(object, "external", kind->members->external);
 	json_add_bool(object, "node", kind->members->is_node);
 	json_add_bool(object, "domain", kind->members->end.domain);

@@ -32,7 +32,7 @@ bool graph_isolated(const struct policy_segment *segment, enum direction directi
 			    !(segment->flags & BH_SEGMENT_AUDITED(direction)));
 }
 
-static bool in_namespace(const struct kind *kind, const char *ns)
+bool graph_in_namespace(const struct kind *kind, const char *ns)
 {
 	size_t length = strlen(ns);
 
@@ -77,8 +77,15 @@ static struct bh_interval *both_allow(const struct verdicts *a, const struct ver
 	return at;
 }
 
-/* Two kinds have no edge where no policy selects either end: all traffic is allowed there. Nor have
- * endpoints and their own node an edge: no policy isolates the two from each other. */
+bool graph_restricts(const struct policy *policy, const struct kind *from, const struct kind *to)
+{
+	return (graph_isolated(graph_segment(policy, from), EGRESS) ||
+		graph_isolated(graph_segment(policy, to), INGRESS)) &&
+	       kinds_own_node(from, to, 0).foreign;
+}
+
+/* Returns true if the graph may have an edge: both kinds are in a segment, and not all of their
+ * flows are of one pod to itself. */
 static bool has_edge(const struct walk *walk, size_t from, size_t to)
 {
 	const struct kind *source = &walk->kinds->at[from], *target = &walk->kinds->at[to];
@@ -87,12 +94,12 @@ static bool has_edge(const struct walk *walk, size_t from, size_t to)
 	const char *ns = walk->filter->ns;
 
 	/* a name is no source, and an edge to one shows what the name adds */
-	if (source->members->end.domain ||
-	    (a && b && target->members->end.domain && kind_peer(walk->policy, 0, target, a) == b))
+	if (!a || !b || source->members->end.domain ||
+	    (target->members->end.domain && kind_peer(walk->policy, 0, target, a) == b))
 		return false;
-	return a && b && (graph_isolated(a, EGRESS) || graph_isolated(b, INGRESS)) &&
-	       (from != to || source->n > 1) && kinds_own_node(source, target, 0).foreign &&
-	       (!ns || in_namespace(source, ns) || in_namespace(target, ns));
+	return (walk->filter->open || graph_restricts(walk->policy, source, target)) &&
+	       (from != to || source->n > 1) &&
+	       (!ns || graph_in_namespace(source, ns) || graph_in_namespace(target, ns));
 }
 
 static int visit_edge(struct walk *walk, size_t from, size_t to)
@@ -129,7 +136,7 @@ static bool shows_backend(const struct walk *walk, const struct graph_backend *b
 	const struct graph_filter *filter = walk->filter;
 
 	if (filter->ns && strcmp(filter->ns, policy_string(policy, service->ns)) &&
-	    !in_namespace(&walk->kinds->at[backend->kind], filter->ns))
+	    !graph_in_namespace(&walk->kinds->at[backend->kind], filter->ns))
 		return false;
 	return !filter->has_point ||
 	       bh_point(backend->port->protocol, backend->port->port) == filter->point;
@@ -162,7 +169,7 @@ int graph_walk(const struct policy *policy, const struct kinds *kinds,
 	int error = walk.seen ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < kinds->n && !error; i++)
-		if (!filter->ns || in_namespace(&kinds->at[i], filter->ns))
+		if (!filter->ns || graph_in_namespace(&kinds->at[i], filter->ns))
 			visit_node(&walk, i);
 	for (size_t i = 0; i < kinds->n && !error; i++)
 		for (size_t k = 0; k < kinds->n && !error; k++)

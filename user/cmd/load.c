@@ -340,7 +340,7 @@ static int run(struct call *call)
 {
 	const char **arguments = calloc(call->argc, 5 * sizeof(*arguments));
 	struct lists lists = {arguments, arguments, arguments, arguments, arguments};
-	struct request request = {0};
+	struct request request = {.node.command = "load"};
 	int option, status;
 
 	if (!arguments)

@@ -5,103 +5,12 @@
 #include "cmd/json.h"
 #include "cmd/load_report.h"
 
-#define NAMES_MAX 4 /* names in the line; further names are counted */
-
-static const char *directions_name(uint8_t directions)
-{
-	if (directions == (1u << INGRESS | 1u << EGRESS))
-		return "ingress and egress";
-	return directions & 1u << INGRESS ? "ingress" : "egress";
-}
-
-static void print_policies(const struct node_effect *effect)
-{
-	printf(" %u policies", effect->policies);
-	if (effect->n_added + effect->n_deleted && effect->policies_before) {
-		printf(" (");
-		if (effect->n_added)
-			printf("+%zu%s", effect->n_added, effect->n_deleted ? " " : "");
-		if (effect->n_deleted)
-			printf("-%zu:", effect->n_deleted);
-		for (size_t i = 0; i < effect->n_deleted && i < NAMES_MAX; i++)
-			printf("%s %s", i ? "," : "", effect->deleted[i]);
-		if (effect->n_deleted > NAMES_MAX)
-			printf(" and %zu more", effect->n_deleted - NAMES_MAX);
-		printf(")");
-	}
-	printf(",");
-}
-
-static void print_endpoints(const struct node_change *change)
-{
-	static const char *const by[] = {
-		[NODE_HOOK_NONE] = "",
-		[NODE_HOOK_TCX] = " by TCX links",
-		[NODE_HOOK_CLSACT] = " by clsact filters (TCX needs Linux 6.6)",
-	};
-	const struct node_effect *effect = change->effect;
-	const long more = effect ? (long)change->endpoints - effect->endpoints_before : 0;
-
-	printf(" %u endpoints guarded", change->endpoints);
-	if (more && !change->first)
-		printf(" (%+ld)", more);
-	printf("%s", by[change->tc]);
-	if (effect && effect->audited)
-		printf(", %u of them audited only", effect->audited);
-}
-
-/* Prints the endpoints that lost isolation, or with @audited those that are audited from now on. */
-static void print_opened(const struct node_effect *effect, bool audited)
-{
-	size_t n = 0, shown = 0;
-
-	for (size_t i = 0; i < effect->n_opened; i++)
-		n += audited ? effect->opened[i].audited : !!effect->opened[i].directions;
-	if (!n)
-		return;
-	printf(", %zu %s:", n, audited ? "newly audited" : "isolated no longer");
-	for (size_t i = 0; i < effect->n_opened && shown < NAMES_MAX; i++) {
-		const struct node_opened *opened = &effect->opened[i];
-
-		if (audited ? !opened->audited : !opened->directions)
-			continue;
-		printf("%s %s", shown++ ? "," : "", opened->name);
-		if (!audited)
-			printf(" (%s)", directions_name(opened->directions));
-	}
-	if (n > NAMES_MAX)
-		printf(" and %zu more", n - NAMES_MAX);
-}
-
-static void print_audits(const struct node_effect *effect)
-{
-	if (!effect->n_audits)
-		return;
-	printf(", %zu policies newly audited:", effect->n_audits);
-	for (size_t i = 0; i < effect->n_audits && i < NAMES_MAX; i++)
-		printf("%s %s", i ? "," : "", effect->audits[i]);
-	if (effect->n_audits > NAMES_MAX)
-		printf(" and %zu more", effect->n_audits - NAMES_MAX);
-}
-
 static void print_in_force(enum load_kind kind, const struct node_change *change)
 {
 	if (kind == LOAD_ACTIVATED)
 		printf("endpoint generation %u is active\n", change->endpoint_generation);
-	printf("generation %" PRIu64 " is in force%s:", change->generation,
-	       change->map_writes ? "" : " already");
-	if (change->effect)
-		print_policies(change->effect);
-	print_endpoints(change);
-	printf(", %u uplinks", change->uplinks);
-	if (change->ports)
-		printf(", %u other bridge ports", change->ports);
-	if (change->effect) {
-		print_opened(change->effect, false);
-		print_opened(change->effect, true);
-		print_audits(change->effect);
-	}
-	printf("\n");
+	node_change_print(stdout, change);
+	putchar('\n');
 	if (change->adopted)
 		printf("%u open connections taken over\n", change->adopted);
 	if (change->replaced)
@@ -124,7 +33,7 @@ static void print_verbose(const struct node_change *change)
 
 		if (opened->directions)
 			printf("endpoint %s is isolated no longer: %s\n", opened->name,
-			       directions_name(opened->directions));
+			       node_directions_name(opened->directions));
 		if (opened->audited)
 			printf("endpoint %s is audited only\n", opened->name);
 	}

@@ -16,6 +16,7 @@
 #include "cmd/event.h"
 #include "cmd/monitor_cluster.h"
 #include "cmd/repeats.h"
+#include "cmd/screen.h"
 #include "cmd/watched.h"
 #include "node/observe/monitor.h"
 #include "node/node.h"
@@ -227,6 +228,8 @@ static const struct command_option options[] = {
 	{'s', "seconds", "S", "end after so many seconds"},
 	{'o', "follow-file", "FILE",
 	 "append JSON lines to this file, and open the file again when it is rotated"},
+	{'v', "verbose", NULL,
+	 "print addresses, the hook and both decisions also on a terminal, as into a file"},
 	{EACH_ID, "each", NULL,
 	 "print each packet; else events that are alike within a second are one line with a "
 	 "number"},
@@ -328,6 +331,15 @@ static int run_cluster(struct call *call, const struct watch *watch,
 	return monitor_cluster(&options);
 }
 
+/* @path: the output file; NULL: standard output. */
+static struct event_printer printer_of(const struct call *call, const char *path, bool verbose)
+{
+	return (struct event_printer){.to = path ? NULL : stdout,
+				      .json = call->json || path,
+				      .pretty = call->pretty,
+				      .brief = verbose ? 0 : screen_width()};
+}
+
 static int run(struct call *call)
 {
 	struct watch watch = {.since = now(), .until = UINT64_MAX, .left = UINT64_MAX};
@@ -335,7 +347,7 @@ static int run(struct call *call)
 	struct past_request past = {.last = UINT64_MAX};
 	struct watched watched = {};
 	const char *pin = NULL, *kubeconfig = NULL;
-	bool each = false, cluster = false;
+	bool each = false, cluster = false, verbose = false;
 	int option, status;
 
 	while ((option = call_option(call)) != -1) {
@@ -348,6 +360,9 @@ static int run(struct call *call)
 			break;
 		case 'o':
 			watch.path = call->value;
+			break;
+		case 'v':
+			verbose = true;
 			break;
 		case EACH_ID:
 			each = true;
@@ -386,9 +401,7 @@ static int run(struct call *call)
 		return run_cluster(call, &watch, &past, kubeconfig);
 	if (kubeconfig)
 		call_usage_error(call, "--kubeconfig is of use with --cluster alone");
-	watch.printer = (struct event_printer){.to = watch.path ? NULL : stdout,
-					       .json = call->json || watch.path,
-					       .pretty = call->pretty};
+	watch.printer = printer_of(call, watch.path, verbose);
 	watch.repeats = each || watch.printer.json ? NULL : &repeats;
 	status = past.asked ? run_past(&watch, pin, &watched.filter, &past)
 			    : run_watch(&watch, pin, &watched.filter);

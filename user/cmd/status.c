@@ -334,9 +334,10 @@ static void print_summary(const struct node_status *status)
 		uplinks += iface->flags & BH_IFACE_UPLINK && iface->guarded;
 	}
 	printf("%sgeneration %" PRIu64 " is in force on %s%s: policy %u of lineage %016" PRIx64
-	       ", loaded %s ago\n",
+	       ", loaded %s ago%s%s\n",
 	       paint_on(PAINT_BOLD), status->generation, status->node, paint_off(),
-	       policy->generation, policy->lineage, age_print(status->loaded, age));
+	       policy->generation, policy->lineage, age_print(status->loaded, age),
+	       *status->loaded_by ? " by " : "", status->loaded_by);
 	if (status->staged)
 		printf("policy %u is staged\n", status->policy_generation.installed);
 	printf("%u policies, ", status->policies);
@@ -560,6 +561,7 @@ static void print_json(const struct node_status *status, bool pretty)
 		json_add_number(root, "abi", status->abi);
 		json_add_number(root, "generation", status->generation);
 		json_add_number(root, "loaded", status->loaded);
+		json_add_text(root, "loaded_by", *status->loaded_by ? status->loaded_by : NULL);
 		json_add_number(root, "policies", status->policies);
 		json_add(root, "isolated", isolated_json(status));
 		json_add_number(root, "audited", status->audited);

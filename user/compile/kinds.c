@@ -477,8 +477,8 @@ static int add_each_name(const struct policy *policy, struct kinds *kinds)
 	for (size_t i = 0; i < kinds->n_members && !error; i++) {
 		const struct end *end = &kinds->members[i].end;
 
-		kinds->at[i] =
-			(struct kind){&kinds->members[i], 1, {end->has[IPV4], end->has[IPV6]}};
+		kinds->at[i] = (struct kind){
+			&kinds->members[i], 1, {end->has[IPV4], end->has[IPV6]}, true};
 	}
 	kinds->n = error ? before : kinds->n_members;
 	return error;
@@ -562,13 +562,4 @@ struct kinds_own kinds_own_node(const struct kind *a, const struct kind *b, size
 			found.foreign |= !same;
 		}
 	return found;
-}
-
-char *kind_print(const struct kind *kind, char *text, size_t size)
-{
-	if (kind->n > 1)
-		snprintf(text, size, "%s and %zu more", kind->members->end.name, kind->n - 1);
-	else
-		snprintf(text, size, "%s", kind->members->end.name);
-	return text;
 }

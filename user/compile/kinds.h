@@ -42,6 +42,7 @@ struct kind {
 	const struct kind_member *members;
 	size_t n; /* number of members, at least 1 */
 	bool has[FAMILIES]; /* a member has an address of the IP version */
+	bool exact; /* of kinds_list_each(): stands for one end, by that end's own name */
 };
 
 struct kinds {
@@ -79,7 +80,16 @@ struct kinds_own {
 };
 struct kinds_own kinds_own_node(const struct kind *a, const struct kind *b, size_t policy);
 
-/* Prints "shop/web-1" or "shop/web-1 and 11 more". Returns @text, cut to @size. */
+/*
+ * kind_name.c. Prints a name of the workloads that the kind's pods are of: "shop/web-* (12 pods)",
+ * "shop/api-* and 2 more (30 pods)"; of an end without a generated suffix, its own: "shop/db-0",
+ * "node w1 and 2 more". A name with "-*" is a pattern of the pods' names. Returns @text, cut to
+ * @size.
+ */
 char *kind_print(const struct kind *kind, char *text, size_t size);
+
+/* Returns the length of the part of a pod's name that its workload gives: without the suffixes that
+ * controllers generate, and without a StatefulSet's number. */
+size_t kind_workload_length(const char *pod);
 
 #endif

@@ -34,6 +34,7 @@ const char *node_step_item(const struct node_step *step, size_t i);
 
 struct node_options {
 	const char *pin; /* NULL: NODE_PIN */
+	const char *command; /* load: the command's name, for `status`; NULL: not known */
 	const char *name; /* NULL: the policy's [bulkhead] node, else the last load's, else the
 			   * host's */
 	const char *const *uplinks; /* none: the policy's, else the interfaces of the default
@@ -129,6 +130,11 @@ struct node_change {
 	const struct node_effect *effect; /* valid until node_close() or the next load; NULL: not
 					   * known */
 };
+
+/* effect_line.c. Prints in one line, without its end, what the load changed and opened. */
+void node_change_print(FILE *to, const struct node_change *change);
+/* Returns "ingress", "egress", or both, for a set of 1 << enum direction. */
+const char *node_directions_name(uint8_t directions);
 
 /*
  * Puts @policy in force: all of it or, on an error, nothing. An unchanged policy on an unchanged
@@ -349,6 +355,7 @@ struct node_status {
 	bool own_sockets; /* sk_node is in the network namespace */
 	uint64_t generation;
 	uint32_t loaded; /* seconds since 1970: when the policy in force was loaded or staged */
+	char loaded_by[64]; /* "alice with load"; "": not known */
 	/* These count by the policies' own generations. `policy_generation`: whose segments are in
 	 * the maps; `endpoint_generation`: whose segments the endpoints are in. */
 	struct node_generations {

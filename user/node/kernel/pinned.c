@@ -2,10 +2,12 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 #include <xxhash.h>
 #include <zstd.h>
 
@@ -592,6 +594,45 @@ static int make_content(const struct bh_blob *header, const void *blob, const ui
 	return 0;
 }
 
+/* Prints the name of the user who logged in, which sudo does not change; else of the process's.
+ * Reads only the file: a directory service may not answer. */
+static void print_user(char *text, size_t size)
+{
+	FILE *login = fopen("/proc/self/loginuid", "re"), *users = fopen("/etc/passwd", "re");
+	const struct passwd *user = NULL;
+	unsigned int uid;
+
+	if (!login || fscanf(login, "%u", &uid) != 1 || uid == UINT32_MAX)
+		uid = getuid();
+	do
+		user = users ? fgetpwent(users) : NULL;
+	while (user && user->pw_uid != uid);
+	if (user)
+		snprintf(text, size, "%s", user->pw_name);
+	else
+		snprintf(text, size, "user %u", uid);
+	if (login)
+		fclose(login);
+	if (users)
+		fclose(users);
+}
+
+/* Returns the header with the time and the author of the policy, unless the header has them. */
+static struct bh_blob stamped(const struct node_handle *handle, const struct bh_blob *given)
+{
+	struct bh_blob header = *given;
+	char user[33];
+
+	if (header.loaded)
+		return header;
+	header.loaded = time(NULL);
+	print_user(user, sizeof(user));
+	memset(header.by, 0, sizeof(header.by));
+	snprintf(header.by, sizeof(header.by), "%s with %s", user,
+		 handle->options->command ? handle->options->command : "bulkhead");
+	return header;
+}
+
 /* Makes the header, records and blocks of the pages. */
 static int compress(const struct bh_blob *given, const struct content *content,
 		    struct content *packed)
@@ -608,8 +649,6 @@ static int compress(const struct bh_blob *given, const struct content *content,
 	header = (struct bh_blob *)packed->bytes;
 	*header = *given;
 	header->blocks = blocks;
-	if (!header->loaded)
-		header->loaded = time(NULL);
 	block = (struct bh_blob_block *)(header + 1);
 	for (size_t at = 0; at < content->size; at += BH_BLOB_BLOCK, block++) {
 		size_t left = content->size - at;
@@ -694,10 +733,11 @@ int pinned_write(struct node_handle *handle, const struct bh_blob *header, const
 		 const struct delta *local, const uint32_t *slots)
 {
 	CLEANUP(content_free) struct content content = {}, packed = {};
+	const struct bh_blob stamp = stamped(handle, header);
 	int error = make_content(header, blob, slots, &content);
 
 	if (!error)
-		error = compress(header, &content, &packed);
+		error = compress(&stamp, &content, &packed);
 	if (!error)
 		error = finish_pages(&packed, local);
 	return error ? node_fail(handle, error, "cannot lay out the policy")
@@ -750,15 +790,13 @@ static int lay_out_change(const struct node_handle *handle, const struct bh_blob
 			  const struct delta *delta, const uint32_t *slots, struct content *packed)
 {
 	CLEANUP(content_free) struct content payload = {};
-	struct bh_blob header = *given;
+	struct bh_blob header = stamped(handle, given);
 	int error = add_delta(handle, delta, &payload);
 
 	if (error)
 		return error;
 	header.base = handle->blob.base ? handle->blob.base : handle->policy->checksum;
 	header.delta = payload.size;
-	if (!header.loaded)
-		header.loaded = time(NULL);
 	packed->size = delta_at(&header) + payload.size;
 	packed->bytes = calloc(1, packed->size);
 	if (!packed->bytes)

@@ -225,8 +225,9 @@ static int plan_view(struct delta_plan *plan, const uint32_t *staged)
 	plan->new = new;
 	lazy_read_outside(new, &plan->outside);
 	error = keeps_audit(plan, new) ? plan_parts(plan, staged) : -EOPNOTSUPP;
-	/* a follower loads what its cluster has, and tells nobody */
-	if (!error && !plan->handle->options->seal)
+	/* A follower logs what a change of policy opens. Pods that come and go open nothing that
+	 * their cluster does not know. */
+	if (!error && !(plan->handle->options->seal && plan->kept))
 		error = effect_delta_find(plan);
 	if (lazy_error(new))
 		error = lazy_error(new);
