@@ -33,18 +33,6 @@
  * begun before. */
 #define SWEEPS_ADOPTED 2
 
-int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy)
-{
-	const struct node_options options = {.pin = pin};
-	SCOPED_HANDLE struct node_handle *handle = NULL;
-	int error = node_look(&options, diag, &handle);
-
-	if (error)
-		return error;
-	*policy = pinned_take(handle);
-	return 0;
-}
-
 /* Adds the interfaces that have come up since the last load: they have no hook. */
 static void add_newcomers(const struct table *ifaces, const struct link *links, size_t n,
 			  struct node_status *status)
