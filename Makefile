@@ -46,7 +46,8 @@ CNI       := $(sort $(wildcard selftests/cni_*.sh selftests/net_cni*.sh))
 KUBE      := $(sort $(wildcard selftests/kube_*.sh))
 CLUSTER   := $(sort $(wildcard selftests/cluster_*.sh))
 E2E       := $(sort $(wildcard selftests/e2e_*.sh))
-PACKAGES  := deb boot image arm64 upgrade
+PACKAGES  := deb boot image images arm64 krew upgrade
+PACKAGE_TESTS := $(sort $(wildcard selftests/package_*.sh))
 HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(filter-out %.bpf.c,$(wildcard selftests/helpers/*.c))))
 HELPER_SKELS := $(patsubst selftests/helpers/%.bpf.c,$(O)/gen/%.skel.h,$(wildcard selftests/helpers/*.bpf.c))
 HELPER_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/helpers/lib/*.c)))
@@ -62,12 +63,12 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo test prepush coverage clang check check-full soak check-quick analyze check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image images chart clean distclean
+.PHONY: all help deps demo test prepush coverage clang check check-full soak check-quick analyze check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image images krew chart conformance clean distclean
 
 all: $(O)/bulkhead ## build the command
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9_.-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(O)/bulkhead: $(ROOM_LIBS)
 	$(call say,LINK)
@@ -198,7 +199,7 @@ RANDOM_SEED = BULKHEAD_SEED=$${BULKHEAD_SEED:-random}
 check-full: ## every test, whole, with a random seed, every one of the kernel's on Linux 6.1, and of the packages (hours)
 	@tools/deps check-full
 	@$(DEB)
-	@$(RANDOM_SEED) BULKHEAD_FULL=1 TEST_SECONDS=15000 $(MAKE) --no-print-directory run-all MORE="$(PACKAGES:%=selftests/package_%.sh)"
+	@$(RANDOM_SEED) BULKHEAD_FULL=1 TEST_SECONDS=15000 $(MAKE) --no-print-directory run-all MORE="$(PACKAGE_TESTS)"
 
 .PHONY: run-all
 run-all:
@@ -277,13 +278,15 @@ check-cni: ## the CNI plugin: podman, containerd, and the real kubelet, built th
 check-deb: ## the Debian package, installed, run, upgraded and purged in a clean Debian 12
 check-boot: ## three starts of a node with the Debian package, in an emulated machine
 check-image: ## the container image, run as a DaemonSet runs it
+check-images: ## the images of amd64 and arm64 as one list
+check-krew: ## the kubectl plugin, installed as krew does, in a root without libraries
 check-upgrade: ## from the last release to this tree and back, beside running pods (FROM=REVISION: another)
-check-arm64: ## the command for arm64, cross-compiled and run by an emulated processor
+check-arm64: ## the command for arm64, by an emulated processor; its programs on Debian's 6.1 for arm64 (12 minutes)
 $(PACKAGES:%=check-%): check-%:
 	@tools/deps $@
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
 	@$(if $(filter deb boot,$*),$(DEB))
-	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run selftests/package_$*.sh
+	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(filter selftests/package_$*.sh selftests/package_$*_%,$(PACKAGE_TESTS))
 
 check-kube: ## the tests that need a real Kubernetes, which is built the first time (10 minutes)
 	@tools/deps check-kube
@@ -303,6 +306,12 @@ check-e2e: ## upstream's own tests and tools/deploy on whole clusters, built the
 	@tools/kube build etcd kubectl kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet \
 		agnhost e2e.test docker-registry
 	@JOBS=1 BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(E2E)
+
+conformance: ## one report of upstream's NetworkPolicy specs and the generated cases: O/conformance (CYCLONUS=FILE: and its own)
+	@tools/deps $@
+	@$(MAKE) --no-print-directory -j2 all $(HELPERS) $(O)/selftests/spec_cases
+	@tools/kube build etcd kubectl kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet agnhost e2e.test
+	@BULKHEAD=$(abspath $(O))/bulkhead tools/conformance $(O)/conformance
 
 .PHONY: quick fuzzers
 quick: $(QUICK) ## build the quick tests without running them
@@ -368,16 +377,18 @@ image: ## build a container image, bulkhead:VERSION, with podman
 	@$(MAKE) --no-print-directory -j2 all
 	@tools/package/image $(O)/bulkhead $(O)/image
 
-# As selftests/package_arm64.sh builds it.
-ARM64_ROOT = $(abspath $(O))/root/arm64
-ARM64_LIBRARIES := libc6-dev libgcc-12-dev zlib1g-dev libbpf-dev libelf-dev libxdp-dev libinih-dev libyaml-dev libjson-c-dev \
-	libmnl-dev libnetfilter-conntrack-dev libxxhash-dev libzstd-dev libsodium-dev libcurl4-openssl-dev libmicrohttpd-dev libcmocka-dev
 images: ## as image, for amd64 and arm64, as one list: O/image/bulkhead-all.tar
 	@tools/deps images
 	@$(MAKE) --no-print-directory -j2 all
-	@tools/root --foreign arm64 $(ARM64_ROOT) $(ARM64_LIBRARIES)
-	@$(MAKE) --no-print-directory -s -j2 O=$(O)/arm64 CC=aarch64-linux-gnu-gcc CFLAGS="-O2 -g --sysroot=$(ARM64_ROOT)" all
-	@ARM64_COMMAND=$(O)/arm64/bulkhead ARM64_ROOT=$(ARM64_ROOT) tools/package/image $(O)/bulkhead $(O)/image
+	@tools/cross $(O) all
+	@ARM64_COMMAND=$(O)/arm64/bulkhead ARM64_ROOT=$(abspath $(O))/root/arm64 tools/package/image $(O)/bulkhead $(O)/image
+
+krew: ## the kubectl plugin for krew, for amd64 and arm64, in O/krew (URL=https://... has the archives)
+	@[ -n "$(URL)" ] || { echo 'usage: make krew URL=https://HOST/PATH, from where the archives are to be fetched' >&2; exit 2; }
+	@tools/deps krew
+	@$(MAKE) --no-print-directory -j2 all
+	@tools/cross $(O) all
+	@ARM64_COMMAND=$(O)/arm64/bulkhead ARM64_ROOT=$(abspath $(O))/root/arm64 tools/package/krew $(O)/bulkhead $(O)/krew "$(URL)"
 
 chart: ## make a Helm chart of tools/deploy, in O/chart
 	@tools/chart $(O)/chart

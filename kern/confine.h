@@ -20,7 +20,7 @@ static __always_inline void confine_mark(struct __sk_buff *skb, const struct pac
 }
 
 /* Returns true if an endpoint's hook has marked the packet, which the node forwards all the same.
- */
+ * No entry serves such a packet. */
 static __always_inline bool confine_breaks(struct __sk_buff *skb, const struct packet *p)
 {
 	struct bh_iface *iface;

@@ -246,6 +246,7 @@ static __always_inline void connection_ask(const struct packet *p, const struct 
 #define END_OF_NODE 1
 #define END_CONFINED 2
 #define END_NAMES 4 /* domain names that the initiator has learned may allow the flow */
+#define END_SERVED 8 /* the initiator's address may be a Service's */
 
 /* Notes that names may allow what the initiator's policy denies. Not inline, for the stack. */
 static __noinline void connection_mark_names(const struct end *subject, struct bh_cached *found)
@@ -584,6 +585,7 @@ BPF_GLOBAL int connection_stays(const struct packet *p, __u32 initiator, struct 
 	connection_unasked(found);
 	found->flags |= BH_CACHED_TO_NODE;
 	connection_mark_node(found);
+	connection_confine(p, &ends.end[BH_EGRESS], found);
 	found->reason = connection_node(p, &ends.end[BH_INGRESS]);
 	ends.end[BH_INGRESS].flags |= END_NODE;
 	connection_ask(p, &ends, connection_point(p, initiator), BH_EGRESS, found);
@@ -611,6 +613,8 @@ BPF_GLOBAL int connection_look(const struct packet *p, __u32 initiator, struct b
 		found->flags |= BH_CACHED_NODE;
 	if (ends.end[BH_INGRESS].flags & END_SERVICES)
 		found->flags |= BH_CACHED_SERVICE;
+	if (ends.end[BH_EGRESS].flags & END_SERVICES)
+		found->end[BH_EGRESS].proven |= END_SERVED;
 	if (ends.end[BH_EGRESS].flags & END_NODE ||
 	    (p->local == LOCAL_HERE && p->hook == BH_HOOK_FROM_ENDPOINT && p->from != initiator))
 		found->flags |= BH_CACHED_MASK;
@@ -622,15 +626,18 @@ BPF_GLOBAL int connection_look(const struct packet *p, __u32 initiator, struct b
 	connection_end(&ends.end[1], &found->end[1]);
 	if (found->flags & (BH_CACHED_MASK | BH_CACHED_TO_NODE))
 		connection_mark_node(found);
-	if (found->end[BH_EGRESS].proven)
+	if (found->end[BH_EGRESS].proven & END_OF_NODE)
 		connection_confine(p, p->from == initiator ? &ends.end[1] : &ends.end[0], found);
 	return 0;
 }
 
-static __always_inline __u32 connection_about(const struct packet *p, __u32 initiator)
+/* Returns all that connection_look() and connection_translated() read besides the packet's
+ * addresses, interfaces and hook. */
+static __always_inline __u32 connection_about(const struct packet *p, const struct connection *c)
 {
-	return connection_point(p, initiator) |
-	       (p->from == initiator ? 0 : BH_VERDICT_CACHE_REPLY) |
+	return connection_point(p, c->initiator) |
+	       (p->from == c->initiator ? 0 : BH_VERDICT_CACHE_REPLY) |
+	       (unlikely(c->flags & BH_CT_NODE) ? BH_VERDICT_CACHE_NODE : 0) |
 	       (unlikely(spoofing_asks_dhcp(p)) ? BH_VERDICT_CACHE_DHCP : 0) |
 	       (unlikely(BH_CT_IS_HOOK(p->key.scope)) ? BH_VERDICT_CACHE_HERE : 0) |
 	       (unlikely(p->hook == BH_HOOK_TO_ENDPOINT && p->local) ? BH_VERDICT_CACHE_LOCAL : 0);
@@ -679,18 +686,11 @@ static __always_inline bool connection_is_old(const struct packet *p, const stru
 	return unlikely(asked) && (__u16)(p->now - asked) > CONNECTION_ROUTE_TICKS;
 }
 
-/*
- * Lets a domain name that the initiator has learned allow what policy denies by the address alone.
- * The names of an address change at any time, so the verdict cache does not have their answer. Not
- * inline, for the stack.
- */
-static __noinline int connection_name(struct packet *p, struct connection *c)
+/* Lets a domain name allow the flow, or asks for the names. Not inline, for the stack. */
+static __noinline int connection_by_name(struct packet *p, struct connection *c)
 {
 	struct bh_cached *found = &c->found;
 
-	if (likely(!(found->end[BH_EGRESS].proven & END_NAMES)) || found->reason ||
-	    found->flags & BH_CACHED_SERVICE)
-		return found->reason;
 	if (!p->named) {
 		p->verdict[BH_EGRESS] = found->end[BH_EGRESS].ifindex;
 		p->calls = c->initiator;
@@ -706,11 +706,23 @@ static __noinline int connection_name(struct packet *p, struct connection *c)
 	return found->reason;
 }
 
+/*
+ * Lets a domain name that the initiator has learned allow what policy denies by the address alone.
+ * The names of an address change at any time, so the verdict cache does not have their answer.
+ */
+static __always_inline int connection_name(struct packet *p, struct connection *c)
+{
+	if (likely(!(c->found.end[BH_EGRESS].proven & END_NAMES)) || c->found.reason ||
+	    c->found.flags & BH_CACHED_SERVICE)
+		return c->found.reason;
+	return connection_by_name(p, c);
+}
+
 /* Fills c->found. @c has the initiator and, for a connection that has an entry, the flags. Returns
  * 0 or the reason to drop the packet. */
 static __always_inline int connection_find(const struct packet *p, struct connection *c)
 {
-	__u32 changes = verdict_cache_changes(p), about = connection_about(p, c->initiator);
+	__u32 changes = verdict_cache_changes(p), about = connection_about(p, c);
 
 	/* The cache serves many connections. An answer of the kernel is about one connection, or
 	 * about this moment. */
@@ -720,8 +732,7 @@ static __always_inline int connection_find(const struct packet *p, struct connec
 		connection_translated(p, c);
 		if (!p->told && !p->links && c->found.reason < BH_REASONS)
 			/* `about` again: 6.1 has no room on the stack to keep it */
-			verdict_cache_keep(p, changes, connection_about(p, c->initiator),
-					   &c->found);
+			verdict_cache_keep(p, changes, connection_about(p, c), &c->found);
 	}
 	return c->found.reason;
 }
@@ -836,16 +847,25 @@ static __noinline bool connection_serves_another(const struct packet *p)
 	       (endpoint_resolve(&addr, p->generation, &caller) || !(caller.flags & END_NODE));
 }
 
+/* Returns true if the packet may be, to the kernel, the reply to a call that policy denied: an
+ * endpoint sends it to the node, or receives it from a Service's address. */
+static __always_inline bool connection_may_turn(const struct packet *p, const struct connection *c)
+{
+	if (p->hook == BH_HOOK_FROM_ENDPOINT)
+		return connection_is_nodes(c);
+	return c->found.end[BH_EGRESS].proven & END_SERVED && !(c->found.flags & BH_CACHED_NODE);
+}
+
 /* Finds the ends of the connection that the packet would open. Returns whether it may not open:
- * then no entry is searched for. To the kernel, what an endpoint sends to the node may be the reply
- * to a call that policy denied: then the call is judged, and the packet opens nothing. */
+ * then no entry is searched for. If the kernel calls the packet a reply, the call is judged, and
+ * the packet opens nothing. */
 static __always_inline bool connection_closed(struct packet *p, struct connection *c)
 {
 	c->initiator = connection_turns(p, p->from) ? !p->from : p->from;
 	c->flags = 0;
 	if (connection_find(p, c) || connection_name(p, c) || c->initiator != p->from)
 		return true;
-	if (p->hook == BH_HOOK_FROM_ENDPOINT && connection_is_nodes(c) && connection_can_ask(p)) {
+	if (connection_may_turn(p, c) && connection_can_ask(p)) {
 		c->found.reason = CONNECTION_ASKS;
 		return true;
 	}

@@ -91,9 +91,9 @@ static __noinline struct bh_ct *ct_find_waiting(struct packet *p)
 /*
  * Sets and clears bits of the state of the connection whose words have @tag. Changes nothing if the
  * slot has another connection by now: its incarnation is read before the tag. Another CPU's change
- * between is kept.
+ * between is kept. Returns the bits that this call has cleared.
  */
-static __always_inline void ct_change(struct bh_ct *ct, __u32 tag, __u32 set, __u32 clear)
+static __always_inline __u32 ct_change(struct bh_ct *ct, __u32 tag, __u32 set, __u32 clear)
 {
 #pragma unroll
 	for (int i = 0; i < CT_TRIES; i++) {
@@ -103,9 +103,12 @@ static __always_inline void ct_change(struct bh_ct *ct, __u32 tag, __u32 set, __
 
 		barrier();
 		if (((__u32)READ_ONCE(ct->verdict[BH_EGRESS]) & ~BH_CT_FLAGS) != tag ||
-		    next == state || __sync_val_compare_and_swap(&ct->state, state, next) == state)
-			return;
+		    next == state)
+			return 0;
+		if (__sync_val_compare_and_swap(&ct->state, state, next) == state)
+			return state & clear;
 	}
+	return 0;
 }
 
 /* The same for the connection of the packet. */

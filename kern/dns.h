@@ -7,9 +7,8 @@
 #ifndef BULKHEAD_KERN_DNS_H
 #define BULKHEAD_KERN_DNS_H
 
-#include "dns_name.h"
+#include "dns_stream.h"
 
-#define DNS_HEADER 12
 #define DNS_TYPE_A bpf_htons(1)
 #define DNS_TYPE_CNAME bpf_htons(5)
 #define DNS_TYPE_AAAA bpf_htons(28)
@@ -19,7 +18,6 @@
 #define DNS_CUT 0x02
 #define DNS_ERROR 0x0f /* of the second byte */
 #define DNS_TTL_MAX (7 * 86400) /* s */
-#define DNS_MESSAGES 4 /* in a segment; more are not read */
 
 struct dns_header {
 	__be16 id;
@@ -132,14 +130,22 @@ static __always_inline __u64 dns_owner(struct bh_dns_work *work)
 }
 
 /* Returns true if the data of a record have the form of its type. Finds the labels of a CNAME's
- * target. */
+ * target, of which none goes on behind the record. */
 static __noinline bool dns_fits(struct bh_dns_work *work, __be16 type, __u32 at, __u32 length)
 {
+	const __u32 whole = work->length;
+	bool fits;
+
 	if (type == DNS_TYPE_A)
 		return length == 4;
 	if (type == DNS_TYPE_AAAA)
 		return length == 16;
-	return type != DNS_TYPE_CNAME || (dns_name(work, at) && work->end == at + length);
+	if (type != DNS_TYPE_CNAME)
+		return true;
+	work->length = at + length;
+	fits = dns_name(work, at) && work->end == at + length;
+	work->length = whole;
+	return fits;
 }
 
 /* Notes an address, whose record counts. */
@@ -279,77 +285,62 @@ static __noinline void dns_message(const struct packet *p, struct bh_dns_work *w
 		dns_read(p, work, part);
 }
 
-/* The state of a walk over the messages of a packet. */
-struct dns_packet {
-	struct __sk_buff *skb;
-	const struct packet *p;
-	__u32 at, left; /* offset in the frame, and bytes */
-};
-
-/* Loads @length bytes of a message. */
-static __always_inline bool dns_load(struct dns_packet *packet, struct bh_dns_work *work,
-				     __u32 length)
-{
-	if (length > DNS_BYTES)
-		dns_count(BH_DNS_LONG);
-	if (length > DNS_BYTES)
-		length = DNS_BYTES;
-	if (length < DNS_HEADER)
-		return false;
-	work->length = length;
-	/* clang would drop the test, whose result it knows. 6.1's verifier does not know it, and
-	 * learns nothing from a comparison with 0. */
-	asm volatile("" : "+r"(length));
-	if (length < DNS_HEADER || length > DNS_BYTES)
-		return false;
-	return !bpf_skb_load_bytes(packet->skb, packet->at, work->bytes, length);
-}
-
-/* Handles one message of a TCP segment, for bpf_loop(). Of a message that goes on in the next
- * segment, this part is read. */
-static long dns_segment(__u32 i __attribute__((unused)), struct dns_packet *packet)
+/* Handles one message of a TCP segment, for bpf_loop(). */
+static long dns_one(__u32 i __attribute__((unused)), struct dns_segment *segment)
 {
 	struct bh_dns_work *work = dns_work();
-	__be16 length;
 
-	if (!work || packet->left < sizeof(length) + DNS_HEADER ||
-	    bpf_skb_load_bytes(packet->skb, packet->at, &length, sizeof(length)))
+	if (!work || !dns_next(segment, work))
 		return 1;
-	length = bpf_ntohs(length);
-	packet->at += sizeof(length);
-	packet->left -= sizeof(length);
-	if (!dns_load(packet, work, length < packet->left ? length : packet->left))
-		return 1;
-	dns_message(packet->p, work, length > work->length);
-	if (length > packet->left)
-		return 1;
-	packet->at += length;
-	packet->left -= length;
+	dns_message(segment->p, work, segment->part);
 	return 0;
+}
+
+/* Reads a TCP segment. */
+static __always_inline void dns_tcp(struct __sk_buff *skb, const struct packet *p,
+				    struct bh_dns_work *work)
+{
+	struct dns_segment segment = {
+		.skb = skb,
+		.p = p,
+		.at = p->l4 + p->l4_length - p->payload,
+		.length = p->payload,
+		.sequence = p->sequence,
+	};
+
+	if (p->tcp_flags & TCP_SYN) {
+		dns_stream_begin(p, work);
+		segment.sequence++;
+	}
+	if (!segment.length)
+		return;
+	segment.stream = dns_stream_at(p, dns_streams(p, dns_flow(p)), false);
+	if (!segment.stream) {
+		dns_count(BH_DNS_STREAM);
+		return;
+	}
+	WRITE_ONCE(segment.stream->seen, p->now);
+	bpf_loop(DNS_MESSAGES, dns_one, &segment, 0);
 }
 
 /* Reads a packet between the endpoint of this hook and a resolver. */
 BPF_GLOBAL int dns_packet(struct __sk_buff *skb, const struct packet *p)
 {
-	struct dns_packet packet = {.skb = skb, .p = p};
 	struct bh_dns_work *work = dns_work();
+	__u32 length;
+	bool part;
 
 	if (!p || !work)
 		return 0;
 	if (p->protocol == IPPROTO_TCP) {
-		packet.left = p->payload;
-		packet.at = p->l4 + p->l4_length - p->payload;
-		if (packet.left)
-			bpf_loop(DNS_MESSAGES, dns_segment, &packet, 0);
+		dns_tcp(skb, p, work);
 		return 0;
 	}
 	if (p->l4_length < sizeof(struct udphdr))
 		return 0;
-	packet.at = p->l4 + sizeof(struct udphdr);
-	packet.left = p->l4_length - sizeof(struct udphdr);
-	if (dns_load(&packet, work, packet.left))
-		dns_message(p, work,
-			    p->flags & PACKET_MORE_FRAGMENTS || packet.left > work->length);
+	length = p->l4_length - sizeof(struct udphdr);
+	part = dns_loaded(work, length, dns_load(skb, p->l4 + sizeof(struct udphdr), work, length));
+	dns_message(p, work, part || p->flags & PACKET_MORE_FRAGMENTS);
 	return 0;
 }
 

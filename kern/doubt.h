@@ -61,13 +61,11 @@ BPF_GLOBAL int doubt_call(const struct packet *p)
 	return 0;
 }
 
-/* Marks the entries of the caller whose packet the hook of an endpoint drops, if the caller is
- * another endpoint of this node. */
-BPF_GLOBAL int doubt_at_endpoint(struct __sk_buff *skb, struct packet *p)
+BPF_GLOBAL int doubt_local_call(struct __sk_buff *skb, struct packet *p)
 {
 	struct bh_iface *iface;
 
-	if (!p || p->hook != BH_HOOK_TO_ENDPOINT || p->class != PACKET_FLOW || !kernel_conntrack)
+	if (!p)
 		return 0;
 	iface = endpoint_iface(p->ingress);
 	if (!iface || !(iface->flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA)))
@@ -75,6 +73,15 @@ BPF_GLOBAL int doubt_at_endpoint(struct __sk_buff *skb, struct packet *p)
 	if (!p->told)
 		p->told = netfilter_ask(skb, p);
 	return doubt_call(p);
+}
+
+/* Marks the entries of the caller whose packet the hook of an endpoint drops, if the caller is
+ * another endpoint of this node. */
+static __always_inline void doubt_at_endpoint(struct __sk_buff *skb, struct packet *p)
+{
+	if (kernel_conntrack && p->hook == BH_HOOK_TO_ENDPOINT && p->class == PACKET_FLOW &&
+	    p->ingress)
+		doubt_local_call(skb, p);
 }
 
 #endif

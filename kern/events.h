@@ -70,19 +70,6 @@ static __always_inline void events_fill(struct bh_event *event, const struct pac
 /* It keeps records as events_fill() makes them. */
 #include "past.h"
 
-/* Returns the time of a record. If another program of this CPU interrupts, the jiffy stored last is
- * the older one, and is not this one any more. */
-static __always_inline __u64 events_time(struct bh_written *written)
-{
-	__u64 jiffy = bpf_jiffies64();
-
-	if (READ_ONCE(written->jiffy) != jiffy) {
-		WRITE_ONCE(written->time, bpf_ktime_get_coarse_ns());
-		WRITE_ONCE(written->jiffy, jiffy);
-	}
-	return READ_ONCE(written->time);
-}
-
 /*
  * Writes a record for the reader at @place, if its filter matches and @budget allows the record.
  * The second half of a ring is for endpoints that have spent less than half of their budget, so
@@ -103,7 +90,7 @@ BPF_GLOBAL int events_tell(const struct packet *p, struct bh_reader *reader,
 	written = bpf_map_lookup_elem(&bh_written, &place);
 	if (!written)
 		return 0;
-	time = events_time(written);
+	time = reader_time(written);
 	if (READ_ONCE(reader->lease) < time)
 		return reader_gone(place);
 	ring = bpf_map_lookup_elem(&bh_rings, &place);

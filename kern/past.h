@@ -4,6 +4,7 @@
 #define BULKHEAD_KERN_PAST_H
 
 #include "packet.h"
+#include "reader.h"
 #include "maps/past.bpf.h"
 
 /* Whether the packet is like that of the last record. */
@@ -30,7 +31,7 @@ static __always_inline void past_keep(const struct packet *p, __u32 said, __u32 
 
 	if (!past)
 		return;
-	now = bpf_ktime_get_coarse_ns();
+	now = reader_now();
 	drop = &past->drops[(READ_ONCE(past->next) - 1) & (BH_PAST_DROPS - 1)];
 	if (past_is_like(drop, p, said)) {
 		drop->more++;

@@ -21,6 +21,29 @@ static __always_inline bool reader_any(void)
 	return readers && unlikely(READ_ONCE(readers->active));
 }
 
+/* Returns the time of a record. The clock of records advances once a jiffy, and to read it costs
+ * more than most of a record. If another program of this CPU interrupts, the jiffy stored last is
+ * the older one, and is not this one any more. */
+static __always_inline __u64 reader_time(struct bh_written *written)
+{
+	__u64 jiffy = bpf_jiffies64();
+
+	if (READ_ONCE(written->jiffy) != jiffy) {
+		WRITE_ONCE(written->time, bpf_ktime_get_coarse_ns());
+		WRITE_ONCE(written->jiffy, jiffy);
+	}
+	return READ_ONCE(written->time);
+}
+
+/* Returns the same without a reader. */
+static __always_inline __u64 reader_now(void)
+{
+	__u32 zero = 0;
+	struct bh_written *written = bpf_map_lookup_elem(&bh_written, &zero);
+
+	return written ? reader_time(written) : 0;
+}
+
 /* Whether the reader is late: its ring is more than half full. */
 static __always_inline bool reader_lags(void *ring)
 {

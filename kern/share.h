@@ -19,15 +19,17 @@ static __always_inline struct bh_share *share_of(__u32 key)
 	return bpf_map_lookup_elem(&bh_shares, &key);
 }
 
+/* Not on the stack, whose 512 bytes share_surplus() would exceed. */
+static const struct bh_share share_none;
+
 /* Returns the share of a holder. The command may have freed it a moment ago. */
 static __always_inline struct bh_share *share_holder(__u32 key)
 {
 	struct bh_share *holder = share_of(key);
-	const struct bh_share new = {};
 
 	if (likely(holder))
 		return holder;
-	bpf_map_update_elem(&bh_shares, &key, &new, BPF_NOEXIST);
+	bpf_map_update_elem(&bh_shares, &key, &share_none, BPF_NOEXIST);
 	return share_of(key);
 }
 
@@ -58,11 +60,11 @@ static __always_inline __u32 share_floor(void)
 }
 
 /* Changes the surplus of a share, of its holder and of all. @count: BH_SHARE_ADD or
- * BH_SHARE_SUB. */
+ * BH_SHARE_SUB. The sweeper adds a holder that the command has freed a moment ago. */
 static __noinline int share_surplus(const struct bh_share *share, __u64 count)
 {
 	struct bh_share_total *total = share_total();
-	struct bh_share *holder = share_holder(share->holder);
+	struct bh_share *holder = share_of(share->holder);
 
 	if (total)
 		__sync_fetch_and_add(&total->surplus, (__s32)count);

@@ -61,6 +61,19 @@ static __always_inline bool sweep_is_over(const struct bh_ct_slot *slot, const s
 	       table_silent(&slot->ct, sweep->now) > (__s32)timeout;
 }
 
+/* Frees a slot whose time was over. Meanwhile the connection may have gone on, or another one of
+ * the same addresses and ports may have the slot, and so the tag. */
+static __always_inline void sweep_free(__u32 *tag, __u32 was, struct bh_ct_slot *slot,
+				       const struct sweep *sweep)
+{
+	if (!table_hold(tag, was))
+		return;
+	if (sweep_is_over(slot, sweep))
+		table_free(tag, &slot->ct);
+	else
+		table_publish(tag, was);
+}
+
 static __always_inline void sweep_slot(__u32 *tag, struct bh_ct_slot *slot, struct sweep *sweep)
 {
 	__u32 was = READ_ONCE(*tag);
@@ -69,7 +82,7 @@ static __always_inline void sweep_slot(__u32 *tag, struct bh_ct_slot *slot, stru
 	if (was < BH_CT_TAKEN)
 		return;
 	if (sweep_is_over(slot, sweep)) {
-		table_free(tag, was, &slot->ct);
+		sweep_free(tag, was, slot, sweep);
 		return;
 	}
 	share = share_get(BH_CT_PAYER(slot->ct.payer));
@@ -106,9 +119,14 @@ static long sweep_endpoint(void *map __attribute__((unused)), const __u32 *key,
 	__s32 differs = share->found - bh_share_used(count), surplus;
 	__u32 moved = bh_share_changes(count) - share->changes;
 	struct bh_share *holder;
+	struct bh_iface *iface;
 
 	if (*key & BH_SHARE_IS_HOLDER)
 		return 0;
+	/* The interface may have become that of an endpoint of another namespace. */
+	iface = endpoint_iface(*key);
+	if (iface)
+		share->holder = BH_SHARE_HOLDER(iface->ns, *key);
 	if (differs > (__s32)moved || -differs > (__s32)moved) {
 		__sync_fetch_and_add(&share->count, (__s64)differs);
 		sum->corrected++;
@@ -120,7 +138,7 @@ static long sweep_endpoint(void *map __attribute__((unused)), const __u32 *key,
 	if (surplus <= 0)
 		return 0;
 	sum->surplus += surplus;
-	holder = share_of(share->holder);
+	holder = share_holder(share->holder);
 	if (holder)
 		holder->found += surplus;
 	return 0;

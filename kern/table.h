@@ -84,6 +84,27 @@ static __always_inline __u32 table_look(struct bh_ct_bucket *bucket, const struc
 	return BH_CT_SLOTS;
 }
 
+/*
+ * Begins to load what is not in the CPU's caches, while the program goes on. BPF has no instruction
+ * for that; the CPU does not wait for a load whose value nobody reads.
+ */
+static __always_inline void table_fetch(const void *at)
+{
+	(void)*(const volatile __u32 *)at;
+}
+
+/* Does so with the tags of both buckets of a key, which a new connection needs. */
+static __always_inline void table_fetch_buckets(const struct table_key *key)
+{
+	struct bh_ct_bucket *first = table_bucket(bh_ct_first(key->hash, ct_buckets));
+	struct bh_ct_bucket *second = table_bucket(bh_ct_second(key->hash, ct_buckets));
+
+	if (first)
+		table_fetch(first->tag);
+	if (second)
+		table_fetch(second->tag);
+}
+
 /* Returns the place of a key in the table, counted in slots from 1; 0: the table does not have
  * it. */
 BPF_GLOBAL __u32 table_at(const struct table_key *key)
@@ -146,12 +167,16 @@ static __always_inline struct bh_share *table_settle(const struct bh_ct *ct)
 	return share;
 }
 
-/* Frees a slot if it still has the tag. A program that changes the state of the former connection
- * finds BH_CT_GONE, and later another incarnation. */
-static __always_inline void table_free(__u32 *tag, __u32 was, struct bh_ct *ct)
+/* Makes a slot busy if it still has the tag. */
+static __always_inline bool table_hold(__u32 *tag, __u32 was)
 {
-	if (__sync_val_compare_and_swap(tag, was, BH_CT_BUSY) != was)
-		return;
+	return __sync_val_compare_and_swap(tag, was, BH_CT_BUSY) == was;
+}
+
+/* Frees a slot that this program has made busy. A program that changes the state of the former
+ * connection finds BH_CT_GONE, and later another incarnation. */
+static __always_inline void table_free(__u32 *tag, struct bh_ct *ct)
+{
 	__sync_fetch_and_or(&ct->state, BH_CT_GONE);
 	table_settle(ct);
 	table_publish(tag, BH_CT_FREE);
@@ -168,8 +193,8 @@ BPF_GLOBAL int table_remove(const struct table_key *key)
 	at = table_at(key) - 1;
 	slot = at % BH_CT_SLOTS;
 	bucket = table_bucket(at / BH_CT_SLOTS);
-	if (bucket)
-		table_free(&bucket->tag[slot], bh_ct_slot_tag(key->hash), &bucket->slot[slot].ct);
+	if (bucket && table_hold(&bucket->tag[slot], bh_ct_slot_tag(key->hash)))
+		table_free(&bucket->tag[slot], &bucket->slot[slot].ct);
 	return 0;
 }
 
@@ -304,7 +329,7 @@ static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __
 
 	if (tag < BH_CT_TAKEN || BH_CT_PAYER(slot->ct.payer) != payer ||
 	    table_cost(slot, table_now()) >= TABLE_COST(COST_KEPT) ||
-	    __sync_val_compare_and_swap(&bucket->tag[i], tag, BH_CT_BUSY) != tag)
+	    !table_hold(&bucket->tag[i], tag))
 		return false;
 	if (__sync_val_compare_and_swap(&slot->ct.state, state, state | BH_CT_GONE) != state) {
 		table_publish(&bucket->tag[i], tag);
@@ -356,9 +381,11 @@ static __noinline __u32 table_free_slot(__u32 index)
 
 	for (int i = 0; i < BH_CT_SLOTS && bucket; i++)
 		if (READ_ONCE(bucket->tag[i]) == BH_CT_FREE &&
-		    __sync_val_compare_and_swap(&bucket->tag[i], BH_CT_FREE, BH_CT_BUSY) ==
-			    BH_CT_FREE)
+		    table_hold(&bucket->tag[i], BH_CT_FREE)) {
+			table_fetch(&bucket->slot[i].ct);
+			table_fetch(&bucket->slot[i].key);
 			return index * BH_CT_SLOTS + i + 1;
+		}
 	return 0;
 }
 
@@ -369,7 +396,7 @@ static __always_inline __u32 table_index(const struct table_key *key, bool secon
 
 /* Returns true if the second bucket has more free slots than the first. Where the first is half
  * empty, it is good enough. */
-static __noinline bool table_prefers_second(const struct table_key *key)
+static __always_inline bool table_prefers_second(const struct table_key *key)
 {
 	struct bh_ct_bucket *first = table_bucket(bh_ct_first(key->hash, ct_buckets)), *second;
 

@@ -108,7 +108,7 @@ static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 		if (unlikely(tunnel_drops(skb, p)))
 			reason = BH_DROP_TUNNEL;
 		else
-			reason = confine_breaks(skb, p) ? BH_DROP_SENDER : tc_flow(skb, p);
+			reason = tc_flow(skb, p);
 		/* A first fragment that passes by audit only is not remembered: the later fragments
 		 * find no first one, and pass by audit as well. */
 		if (p->flags & PACKET_MORE_FRAGMENTS && !bh_reason_drops(reason) &&
@@ -239,8 +239,12 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 		reason = tc_pull(skb, p);
 	if (!reason && checksum_strays(skb, p->class == PACKET_FRAGMENT ? 0 : p->l4, p->protocol))
 		reason = BH_DROP_CHECKSUM;
+	if (!reason && unlikely(confine_breaks(skb, p)))
+		reason = BH_DROP_SENDER;
 	if (scope_link(p))
 		searched = false;
+	if (p->tcp_flags & TCP_SYN)
+		table_fetch_buckets(table_key(p));
 	if (!searched && !reason && p->class == PACKET_FLOW &&
 	    !(p->flags & PACKET_MORE_FRAGMENTS) &&
 	    !(p->tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST))) {

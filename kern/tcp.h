@@ -150,20 +150,34 @@ static __always_inline bool tcp_ends(const struct packet *p, const struct bh_ct 
 	       (refuses || (READ_ONCE(ct->state) & BH_CT_ANSWERED && sender == BH_EGRESS));
 }
 
-/* Changes the numbers of a half-open connection into those of an open one (struct bh_ct). */
-static __always_inline void tcp_renumber(struct bh_ct *ct, __u32 from, __u32 acknowledged)
+/* Changes the numbers of a half-open connection into those of an open one (struct bh_ct). @syn: the
+ * number of the end's SYN. */
+static __always_inline void tcp_renumber(struct bh_ct *ct, __u32 from, __u32 syn,
+					 __u32 acknowledged)
 {
-	tcp_set_number(ct, !from, tcp_number(ct, from) + 1);
+	tcp_set_number(ct, !from, syn + 1);
 	tcp_set_number(ct, from, acknowledged);
 }
 
-/* Makes a half-open connection an open one. @tag: of the connection's words; @fin: the state bit of
- * the end's FIN, if the segment has one. */
+/* Makes a half-open connection an open one. Two CPUs may do so at once: the one that opens the
+ * connection changes its numbers. @tag: of the connection's words; @fin: the state bit of the end's
+ * FIN, if the segment has one. */
 static __always_inline void tcp_promote(struct bh_ct *ct, __u32 tag, __u32 from, __u32 acknowledged,
 					__u32 fin)
 {
-	tcp_renumber(ct, from, acknowledged);
-	ct_change(ct, tag, fin, BH_CT_HALF | BH_CT_ANSWERED | BH_CT_RST);
+	__u32 syn = tcp_number(ct, from);
+
+	if (ct_change(ct, tag, fin, BH_CT_HALF | BH_CT_ANSWERED | BH_CT_RST) & BH_CT_HALF)
+		tcp_renumber(ct, from, syn, acknowledged);
+}
+
+/* Makes the connection an open one by the segment that ends the handshake. Not inline, for the
+ * stack. */
+static __noinline int tcp_opened(const struct packet *p, struct bh_ct *ct)
+{
+	tcp_promote(ct, ct_bound(p, ct->end), p->from, p->acknowledged,
+		    p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0);
+	return 0;
 }
 
 /* Returns true if no further hook of an endpoint sees the packet. */
@@ -185,33 +199,38 @@ static __always_inline int tcp_complete(struct packet *p, struct bh_ct *ct)
 	if (bh_reason_drops(reason))
 		return reason;
 	if (!(p->tcp_flags & TCP_RST))
-		tcp_promote(ct, ct_bound(p, ct->end), p->from, p->acknowledged,
-			    p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0);
+		tcp_opened(p, ct);
 	else if (tcp_is_last_hook(p, ct))
 		table_remove(table_key(p));
 	return reason;
 }
 
-/* Puts the connection that waited, which is open now, in the place of the other one. Returns false
- * if the table has no place. */
-static __noinline bool tcp_replace(struct packet *p, const struct bh_ct *waiting)
+/*
+ * Puts the connection that waited, which is open now, in the place of the other one. The segment
+ * that ends the handshake and the data after it may be at two CPUs at once: the one that clears
+ * BH_CT_HALF does this. The waiting entry stays until the other one is complete, so that each
+ * segment finds one of the two. Returns false if the table has no place.
+ */
+static __noinline bool tcp_replace(struct packet *p, struct bh_ct *waiting)
 {
 	struct bh_ct open = *waiting, *ct;
 	__u32 place;
 
-	tcp_renumber(&open, p->from, p->acknowledged);
+	if (!ct_change(waiting, ct_bound(p, open.end), 0, BH_CT_HALF))
+		return true;
+	tcp_renumber(&open, p->from, tcp_number(&open, p->from), p->acknowledged);
+	place = ct_claim(p, BH_CT_PAYER(open.payer));
+	ct = place ? table_slot(place) : NULL;
+	if (ct) {
+		open.payer = ct->payer;
+		open.state = ct->state;
+		*ct = open;
+		ct_commit(p, place, p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0);
+	}
 	ct_wait(p, true);
 	table_remove(table_key(p));
 	ct_wait(p, false);
-	place = ct_claim(p, BH_CT_PAYER(open.payer));
-	ct = place ? table_slot(place) : NULL;
-	if (!ct)
-		return false;
-	open.payer = ct->payer;
-	open.state = ct->state;
-	*ct = open;
-	ct_commit(p, place, p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0);
-	return true;
+	return ct;
 }
 
 /* Judges a segment for ports for which another SYN may wait. @ct: the entry of the ports; NULL: it
@@ -239,6 +258,14 @@ static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 	return tcp_replace(p, waiting) ? reason : BH_DROP_SHARE;
 }
 
+/* Finds the connection of a segment for which neither a connection nor a waiting one was found:
+ * between the two searches, another CPU may have put the waiting one in its place. Not inline, for
+ * the stack. */
+static __noinline struct bh_ct *tcp_find_late(struct packet *p)
+{
+	return ct_find(p);
+}
+
 BPF_GLOBAL int tcp_packet(struct packet *p)
 {
 	struct bh_ct *ct;
@@ -254,6 +281,8 @@ BPF_GLOBAL int tcp_packet(struct packet *p)
 	reason = !ct || READ_ONCE(ct->state) & BH_CT_CONTESTED ? tcp_contested(p, ct) : 0;
 	if (reason)
 		return reason;
+	if (!ct)
+		ct = tcp_find_late(p);
 	if (!ct)
 		return BH_DROP_NO_CONNECTION;
 	return READ_ONCE(ct->state) & BH_CT_HALF ? tcp_complete(p, ct) : connection_again(p, ct);

@@ -22,6 +22,22 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct bh_question_key);
+	__type(value, struct bh_streams);
+	__uint(max_entries, BH_LEARNERS *BH_STREAM_BUCKETS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} bh_streams SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct bh_question_key);
+	__type(value, struct bh_carry);
+	__uint(max_entries, BH_LEARNERS *BH_CARRIES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} bh_carries SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, struct bh_learned_key);
 	__type(value, struct bh_learned);
 	__uint(max_entries, BH_LEARNERS *BH_LEARNED_SHARE);

@@ -18,6 +18,14 @@
  * bh_learn_order: the addresses of each endpoint in the order in which it learned them. Pin name
  * `learn_order`. HASH. bh_learners: the place of the next one. Pin name `learners`. HASH.
  *
+ * bh_streams: the TCP connections to resolvers, each direction, in buckets of each endpoint: where
+ * the next message begins. Pin name `streams`. HASH, key as of bh_questions. The programs write it
+ * from the SYN on; a connection that is older teaches nothing. In a full bucket a new connection
+ * replaces the one that was silent for the longest time.
+ *
+ * bh_carries: the messages over TCP that are in several segments, until their last one. Pin name
+ * `carries`. HASH, key as of bh_questions. The programs write it.
+ *
  * bh_dns_counts: answers by what became of them. Pin name `dns_counts`. PERCPU_ARRAY, index enum
  * bh_dns_result.
  *
@@ -66,6 +74,21 @@ struct bh_questions {
 };
 _Static_assert(sizeof(struct bh_questions) == 200, "struct bh_questions");
 
+#define BH_STREAM_BUCKETS 64 /* of each endpoint */
+#define BH_STREAM_WAYS 16
+
+struct bh_stream {
+	__u64 flow; /* hash of the connection's key and the direction; 0: the place is free */
+	__u32 begin; /* sequence number of the first byte of the message that has not ended */
+	__u32 seen; /* tick of the last segment */
+};
+_Static_assert(sizeof(struct bh_stream) == 16, "struct bh_stream");
+
+struct bh_streams {
+	struct bh_stream way[BH_STREAM_WAYS];
+};
+_Static_assert(sizeof(struct bh_streams) == 256, "struct bh_streams");
+
 #define BH_LEARNED_SHARE 512 /* addresses that an endpoint may have learned; a power of two */
 #define BH_LEARNED_NAMES 8 /* names of an address */
 
@@ -105,6 +128,18 @@ _Static_assert(sizeof(struct bh_learner) == 8, "struct bh_learner");
  * the programs. TC programs of one CPU do not interrupt one another. */
 #define BH_DNS_BYTES 4096 /* of a message that are read; a power of two, as the next */
 #define BH_DNS_LABELS 128
+#define BH_CARRIES 16 /* messages of an endpoint; a power of two */
+
+struct bh_carry {
+	__u64 flow; /* of bh_stream */
+	__u32 begin; /* of bh_stream */
+	__u32 filled; /* bytes of the message that are here, with the two of its length */
+	__u32 length; /* of the message, once these two are here */
+	__u32 pad;
+	__u8 bytes[BH_DNS_BYTES];
+};
+_Static_assert(sizeof(struct bh_carry) == 4120, "struct bh_carry");
+
 #define BH_DNS_RECORDS 256 /* of an answer that are read */
 
 struct bh_dns_found {
@@ -114,8 +149,9 @@ struct bh_dns_found {
 _Static_assert(sizeof(struct bh_dns_found) == 8, "struct bh_dns_found");
 
 struct bh_dns_work {
-	__u8 bytes[BH_DNS_BYTES + 64]; /* a label that begins in the message may be read beyond
-					* it */
+	/* A label that begins in the message may be read beyond it. The verifier takes a part of a
+	 * message for as long as a whole one. */
+	__u8 bytes[2 * BH_DNS_BYTES + 64];
 	__u16 label[BH_DNS_LABELS]; /* offsets of a name's labels */
 	__u32 labels;
 	__u32 length; /* of the message */
@@ -133,22 +169,25 @@ struct bh_dns_work {
 	struct bh_dns_found found[BH_DNS_RECORDS]; /* learned once the whole answer is read */
 	struct bh_learned_key key; /* the address that is learned */
 	struct bh_learned value; /* a new entry */
-	struct bh_questions none; /* 0: an empty bucket */
+	struct bh_questions none; /* this and the next two are 0: an empty bucket */
+	struct bh_streams no_streams;
+	struct bh_carry no_carry;
 };
 
-_Static_assert(sizeof(struct bh_dns_work) == 6944, "struct bh_dns_work");
+_Static_assert(sizeof(struct bh_dns_work) == 15416, "struct bh_dns_work");
 
 /* X(identifier, name in metrics, text) */
-#define BH_DNS_RESULTS(X)                                                                     \
-	X(BH_DNS_QUESTION, "question", "questions noted")                                     \
-	X(BH_DNS_LEARNED, "learned", "answers that taught at least one address")              \
-	X(BH_DNS_UNASKED, "unasked", "answers to no open question of the endpoint")           \
-	X(BH_DNS_ERROR, "error", "answers with an error, or of another opcode")               \
-	X(BH_DNS_EMPTY, "empty", "answers without an address of the name that was asked for") \
-	X(BH_DNS_MALFORMED, "malformed", "questions and answers that break the format")       \
-	X(BH_DNS_LONG, "long", "messages of which only the first 4,096 bytes were read")      \
-	X(BH_DNS_TRUNCATED, "truncated", "answers that the resolver has cut")                 \
-	X(BH_DNS_REPLACED, "replaced", "addresses for which an endpoint lost its oldest one") \
+#define BH_DNS_RESULTS(X)                                                                       \
+	X(BH_DNS_QUESTION, "question", "questions noted")                                       \
+	X(BH_DNS_LEARNED, "learned", "answers that taught at least one address")                \
+	X(BH_DNS_UNASKED, "unasked", "answers to no open question of the endpoint")             \
+	X(BH_DNS_ERROR, "error", "answers with an error, or of another opcode")                 \
+	X(BH_DNS_EMPTY, "empty", "answers without an address of the name that was asked for")   \
+	X(BH_DNS_MALFORMED, "malformed", "messages of another form or class")                   \
+	X(BH_DNS_LONG, "long", "messages of which only the first 4,096 bytes were read")        \
+	X(BH_DNS_TRUNCATED, "truncated", "answers that the resolver has cut")                   \
+	X(BH_DNS_STREAM, "stream", "segments of TCP whose place among the messages is unknown") \
+	X(BH_DNS_REPLACED, "replaced", "addresses for which an endpoint lost its oldest one")   \
 	X(BH_DNS_FULL, "full", "addresses that were not learned: the map is full")
 
 #define BH_DNS_IDENTIFIER(identifier, name, text) identifier,

@@ -53,12 +53,13 @@ _Static_assert(sizeof(struct bh_verdict_cache_key) == 72, "struct bh_verdict_cac
 #define BH_VERDICT_CACHE_DHCP (1u << 24) /* a DHCP request */
 #define BH_VERDICT_CACHE_HERE (1u << 25) /* the hook has an entry of its own: BH_CT_HOOK */
 #define BH_VERDICT_CACHE_LOCAL (1u << 26) /* the node made the packet, by the kernel's routes */
+#define BH_VERDICT_CACHE_NODE (1u << 27) /* the entry says that the node opened the connection */
 _Static_assert(BH_POINT_OTHER < BH_VERDICT_CACHE_HOOK(1), "bh_verdict_cache_key.about");
 
 /* The endpoints at both ends, and the verdicts of their policies. Arrays are by enum bh_direction:
  * [BH_EGRESS] opened the connection. Where the entry depends on the kernel's routes,
- * end[BH_INGRESS].proven is the tick of the last look at them. end[BH_EGRESS].proven is 1 if an end
- * has an address of this node. */
+ * end[BH_INGRESS].proven is the tick of the last look at them. end[BH_EGRESS].proven has the bits of
+ * kern/connection.h. */
 struct bh_cached {
 	struct bh_ct_end end[2];
 	__u32 verdict[2]; /* verdict words; 0: that end's policy does not apply, or was not asked */

@@ -56,6 +56,17 @@ changes() { # TEXT COUNT PATH=YAML...: so many lines of the rendering differ, an
 "$tmp/chart" render "$tmp/out/bulkhead" v1.31.2 >"$tmp/rendered.default"
 digest=sha256:$(printf '%064d' 7)
 check "uplinks are options of the follower" changes '--uplink, "eth0", --uplink, "bond0"]' 1 'uplinks=[eth0, bond0]'
+check "resolvers are options of the follower" changes '--resolver, "10.96.0.10", --resolver, "fd96::a"]' 1 \
+	'resolvers=["10.96.0.10", "fd96::a"]'
+accepted() { # the follower takes the rendered arguments: it stops at the kubeconfig, which comes after them
+	local arguments
+	mapfile -t arguments < <(sed -n 's/.*args: \[follow, //p' "$tmp/after" | sed 's/\] *$//; s/, /\n/g' |
+		sed 's/^"\(.*\)"$/\1/; s/\$(NODE)/n1/')
+	"$BULKHEAD" follow "${arguments[@]}" --kubeconfig "$tmp/none" >"$tmp/said" 2>&1
+	is $? 2 && grep -q "$tmp/none" "$tmp/said" || { cat "$tmp/said" && false; }
+}
+check "the follower takes the arguments of uplinks and resolvers" eval 'changes "--uplink" 1 "uplinks=[eth0]" \
+	"resolvers=[\"10.96.0.10\", \"fd96::a\"]" && accepted'
 check "audit is an option of the follower" changes ', --audit]' 1 audit=true
 check "further arguments of the follower" changes ', "--set=x"]' 1 'follower.args=["--set=x"]'
 check "further arguments of the engine" changes ', "--node-limit", "60"]' 1 'engine.args=["--node-limit", "60"]'

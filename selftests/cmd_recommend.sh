@@ -61,10 +61,7 @@ check "flows of pods make policies of groups" is "$(cat "$tmp/summary")" \
 check "the status is 0 where the policies allow every flow" is $status 0
 
 verdict() { # SRC DST PORT [INPUT...]
-	local flow=$1:$2:$3
-	shift 3
-	"$BULKHEAD" trace --from "${flow%%:*}" --to "$(cut -d: -f2 <<<"$flow")" \
-		--port "$(cut -d: -f3 <<<"$flow")" "$@" >/dev/null 2>&1
+	"$BULKHEAD" trace --from "$1" --to "$2" --port "$3" "${@:4}" >/dev/null 2>&1
 	echo $?
 }
 
@@ -102,6 +99,20 @@ event audit 10.0.1.1 10.0.0.1 ICMP >"$tmp/icmp"
 check "a protocol that no rule can name is left out" left_out "$tmp/icmp" "can name the protocol"
 event audit 10.0.1.3 10.0.0.1 TCP/6379 >"$tmp/bare"
 check "a pod that no label sets apart is left out" left_out "$tmp/bare" "no label sets an end apart"
+
+# A flow to an address that the pod has learned by a domain name: the name takes the address' place.
+named() { # ADDRESS NAME...
+	event audit 10.0.1.1 "$1" TCP/443 | sed "s|\"destination\": *{|&\"domain_names\":[$2],|"
+}
+{ named 172.18.0.1 '"*.example.com","api.example.com"' && named 172.18.0.2 '"api.example.com"'; } >"$tmp/named"
+"$BULKHEAD" recommend --events "$tmp/named" "$tmp/cluster.ini" >"$tmp/names.yaml" 2>"$tmp/said"
+check "a name is recommended in place of its addresses" grep -qx "      - api.example.com" "$tmp/names.yaml"
+check "no address of the name is recommended" is "$(grep -c 172.18 "$tmp/names.yaml")" 0
+check "the name's rule is a ClusterNetworkPolicy" is "$(grep ^kind "$tmp/names.yaml")" "kind: ClusterNetworkPolicy"
+check "the recommended name is allowed to the pod" \
+	is "$(verdict front/web-1 name:api.example.com TCP/443 "$tmp/cluster.ini" "$tmp/names.yaml")" 0
+check "the recommended name is denied to another pod" \
+	is "$(verdict front/bare name:api.example.com TCP/443 "$tmp/cluster.ini" "$tmp/names.yaml")" 1
 
 refused() { # TEXT ARGUMENT...
 	local text=$1

@@ -3,9 +3,11 @@
  * What the data path learns from DNS answers, against the oracle (lib/dns_oracle.h). A node in the
  * test's own namespace has one endpoint, whose policy has names. For each round the endpoint's
  * question and an answer, as resolvers send it or mutated, go through the programs by
- * BPF_PROG_TEST_RUN; both must pass. Then every address in `learned` must be one that the oracle
- * has found, by the patterns that match the question's name, and not longer than the answer says.
- * Of an answer that was not mutated, each address must be learned.
+ * BPF_PROG_TEST_RUN; both must pass. Half of them go over TCP, where connections stay open for the
+ * whole run, and a message is in one segment or several, which may come twice or late. Then every
+ * address in `learned` must be one that the oracle has found, by the patterns that match the
+ * question's name, and not longer than the answer says. Of an answer that was not mutated, each
+ * address must be learned.
  *
  * Each run has ANSWERS answers; BULKHEAD_FULL=1 has ANSWERS_FULL, ANSWERS=n that many. SEED=n
  * begins with answer n.
@@ -19,6 +21,7 @@
 #include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/tcp.h>
 #include <linux/udp.h>
 #include <net/if.h>
 #include <stdarg.h>
@@ -45,6 +48,7 @@
 #define PORTS 64 /* source ports: connections of questions */
 #define GRACE 30 /* s */
 #define TTL_MAX (7 * 86400) /* s: the programs take no longer time from an answer */
+#define SWEEP 4096 /* rounds between two looks at the whole of `learned`, which are slow */
 #define MESSAGE_MAX 3400 /* with its headers in the one page that a test run has */
 
 static const char *const patterns[] = {
@@ -57,20 +61,27 @@ static const char world[] =
 	"[bulkhead]\nnode = node-0\nresolver = 10.0.9.53, fd00:9::53\n"
 	"[endpoint shop/web]\nnode = node-0\nip = 10.0.0.5, fd00::5\n"
 	"[cluster-network-policy names]\ntier = Admin\npriority = 5\nsubject = namespaces()\n"
-	"egress = Accept to cidr(10.0.9.53/32), cidr(fd00:9::53/128) ports UDP/53\n"
+	"egress = Accept to cidr(10.0.9.53/32), cidr(fd00:9::53/128) ports UDP/53, TCP/53\n"
 	"egress = Accept to names(api.example.com, *.svc.example.org, *.deep.svc.example.org,\n"
 	"\tcdn.example.net, *.example.com, a.b.c.example.org) ports TCP/443\n"
 	"egress = Deny to cidr(0.0.0.0/0), cidr(::/0)\n";
 
 enum hook { FROM_ENDPOINT, TO_ENDPOINT, HOOKS };
 
+/* A TCP connection to the resolver: the next numbers of the endpoint and of the resolver. */
+struct stream {
+	uint32_t next[HOOKS];
+};
+
 struct test {
 	char pin[64];
 	unsigned int endpoint, uplink; /* ifindexes */
-	int programs[HOOKS], learned, questions, counts;
+	int programs[HOOKS], learned, learners, order, questions, counts;
+	uint32_t place; /* of the next address that is learned */
+	struct stream streams[2][PORTS]; /* by IP version */
 	uint64_t hashes[PATTERNS]; /* the patterns' keys in bh_domains */
 	uint64_t hz;
-	uint64_t mutated, taught, missed, addresses, failures;
+	uint64_t mutated, over_tcp, taught, missed, addresses, failures;
 };
 
 /* ---- packets ---- */
@@ -86,17 +97,15 @@ static void put(struct frame *frame, const void *bytes, size_t length)
 	frame->length += length;
 }
 
-static void put_ip(struct frame *frame, bool ipv6, bool answer, size_t length)
+static void put_ip(struct frame *frame, bool ipv6, bool answer, uint8_t protocol, size_t length)
 {
 	struct iphdr v4 = {.version = 4,
 			   .ihl = 5,
 			   .tot_len = htons(sizeof(v4) + length),
 			   .ttl = 64,
-			   .protocol = IPPROTO_UDP};
-	struct ipv6hdr v6 = {.version = 6,
-			     .payload_len = htons(length),
-			     .nexthdr = IPPROTO_UDP,
-			     .hop_limit = 64};
+			   .protocol = protocol};
+	struct ipv6hdr v6 = {
+		.version = 6, .payload_len = htons(length), .nexthdr = protocol, .hop_limit = 64};
 
 	if (ipv6) {
 		inet_pton(AF_INET6, answer ? "fd00:9::53" : "fd00::5", &v6.saddr);
@@ -109,19 +118,26 @@ static void put_ip(struct frame *frame, bool ipv6, bool answer, size_t length)
 	}
 }
 
-static void make_frame(struct frame *frame, bool ipv6, bool answer, uint16_t port,
-		       const uint8_t *message, size_t length)
+static void begin_frame(struct frame *frame, bool ipv6, bool answer, uint8_t protocol,
+			size_t length)
 {
 	struct ethhdr ethernet = {.h_dest = {2, 0, 0, 0, 0, 2},
 				  .h_source = {2, 0, 0, 0, 0, 1},
 				  .h_proto = htons(ipv6 ? ETH_P_IPV6 : ETH_P_IP)};
+
+	frame->length = 0;
+	put(frame, &ethernet, sizeof(ethernet));
+	put_ip(frame, ipv6, answer, protocol, length);
+}
+
+static void make_frame(struct frame *frame, bool ipv6, bool answer, uint16_t port,
+		       const uint8_t *message, size_t length)
+{
 	struct udphdr udp = {.source = htons(answer ? 53 : port),
 			     .dest = htons(answer ? port : 53),
 			     .len = htons(sizeof(udp) + length)};
 
-	frame->length = 0;
-	put(frame, &ethernet, sizeof(ethernet));
-	put_ip(frame, ipv6, answer, sizeof(udp) + length);
+	begin_frame(frame, ipv6, answer, IPPROTO_UDP, sizeof(udp) + length);
 	put(frame, &udp, sizeof(udp));
 	put(frame, message, length);
 }
@@ -138,6 +154,70 @@ static bool run_hook(const struct test *test, enum hook hook, const struct frame
 	return !bpf_prog_test_run_opts(test->programs[hook], &run) && (int)run.retval == PASS;
 }
 
+/* ---- TCP ---- */
+
+/* Sends a segment of @length bytes, which begin with the number @sequence. */
+static bool send_segment(struct test *test, struct stream *stream, enum hook hook, bool ipv6,
+			 const struct tcphdr *flags, uint32_t sequence, const uint8_t *bytes,
+			 size_t length)
+{
+	static struct frame frame;
+	const uint16_t port = 30000 + (stream - test->streams[ipv6]);
+	struct tcphdr tcp = *flags;
+
+	tcp.source = htons(hook == TO_ENDPOINT ? 53 : port);
+	tcp.dest = htons(hook == TO_ENDPOINT ? port : 53);
+	tcp.seq = htonl(sequence);
+	tcp.ack_seq = tcp.ack ? htonl(stream->next[!hook]) : 0;
+	tcp.doff = sizeof(tcp) / 4;
+	tcp.window = htons(65535);
+	begin_frame(&frame, ipv6, hook == TO_ENDPOINT, IPPROTO_TCP, sizeof(tcp) + length);
+	put(&frame, &tcp, sizeof(tcp));
+	put(&frame, bytes, length);
+	return run_hook(test, hook, &frame);
+}
+
+/* Opens a connection. */
+static bool open_stream(struct test *test, struct stream *stream, bool ipv6)
+{
+	static const struct tcphdr syn = {.syn = 1}, syn_ack = {.syn = 1, .ack = 1},
+				   ack = {.ack = 1};
+	bool passes = send_segment(test, stream, FROM_ENDPOINT, ipv6, &syn,
+				   stream->next[FROM_ENDPOINT]++, NULL, 0);
+
+	passes = passes && send_segment(test, stream, TO_ENDPOINT, ipv6, &syn_ack,
+					stream->next[TO_ENDPOINT]++, NULL, 0);
+	return passes && send_segment(test, stream, FROM_ENDPOINT, ipv6, &ack,
+				      stream->next[FROM_ENDPOINT], NULL, 0);
+}
+
+/* Sends a message in 1 to 5 segments, some of them twice. */
+static bool send_message(struct test *test, struct random *random, struct stream *stream,
+			 enum hook hook, const uint8_t *message, size_t length)
+{
+	static const struct tcphdr ack = {.ack = 1, .psh = 1};
+	static uint8_t bytes[2 + MESSAGE_MAX];
+	const bool ipv6 = stream >= test->streams[1];
+	size_t at = 0, n;
+
+	bytes[0] = length >> 8;
+	bytes[1] = length;
+	memcpy(bytes + 2, message, length);
+	length += 2;
+	for (int left = random_below(random, 5); at < length; at += n, left--) {
+		n = length - at;
+		if (left > 0)
+			n = 1 + random_below(random, random_chance(random, 30) ? 3 : n);
+		n = n < length - at ? n : length - at;
+		for (int twice = random_chance(random, 10); twice >= 0; twice--)
+			if (!send_segment(test, stream, hook, ipv6, &ack, stream->next[hook] + at,
+					  bytes + at, n))
+				return false;
+	}
+	stream->next[hook] += length;
+	return true;
+}
+
 /* ---- one round ---- */
 
 struct round {
@@ -145,7 +225,7 @@ struct round {
 	struct dns_question question;
 	struct dns_made answer;
 	struct dns_lesson lesson;
-	bool mutated, ipv6;
+	bool mutated, ipv6, tcp;
 	bool matches[PATTERNS]; /* the patterns that stand for the question's name */
 	size_t n_matches;
 	size_t learned;
@@ -194,7 +274,8 @@ static bool fail(struct test *test, const struct round *round, const char *forma
 	vprintf(format, args);
 	va_end(args);
 	print_counts(test);
-	printf("; over IPv%d; the oracle says %s, %zu addresses%s\n# ", round->ipv6 ? 6 : 4,
+	printf("; over %s, IPv%d; the oracle says %s, %zu addresses%s\n# ",
+	       round->tcp ? "TCP" : "UDP", round->ipv6 ? 6 : 4,
 	       dns_refusal_name(round->lesson.refusal), round->lesson.n,
 	       round->lesson.truncated ? ", truncated" : "");
 	for (size_t i = 0; i < round->answer.length; i++)
@@ -211,6 +292,7 @@ static void make_round(struct round *round, uint64_t seed)
 	round->seed = seed;
 	round->ipv6 = random_chance(&random, 50);
 	round->mutated = random_chance(&random, 80);
+	round->tcp = random_chance(&random, 50);
 	dns_make_question(&random, patterns, PATTERNS, &round->question);
 	dns_make_answer(&random, &round->question, &round->answer);
 	if (round->mutated)
@@ -281,20 +363,29 @@ static bool check_learned(struct test *test, const struct round *round,
 	return true;
 }
 
-/* Compares what is in `learned` with the oracle, and empties it. */
+/* Compares what was learned since the last round with the oracle, and empties `learned`. Each
+ * address has got a place. */
 static bool compare(struct test *test, struct round *round, uint32_t before)
 {
-	struct bh_learned_key key;
+	struct bh_learned_place place = {.ifindex = test->endpoint};
+	struct bh_learned_key key = {.ifindex = test->endpoint};
+	struct bh_learner learner = {0};
 	struct bh_learned learned;
 	bool good = true;
 
 	round->learned = 0;
-	while (!bpf_map_get_next_key(test->learned, NULL, &key)) {
-		if (good && !bpf_map_lookup_elem(test->learned, &key, &learned))
-			good = check_learned(test, round, &key, &learned, before);
+	bpf_map_lookup_elem(test->learners, &test->endpoint, &learner);
+	for (; test->place != learner.next; test->place++) {
+		place.place = test->place % BH_LEARNED_SHARE;
+		if (bpf_map_lookup_elem(test->order, &place, &key.addr) ||
+		    bpf_map_lookup_elem(test->learned, &key, &learned))
+			continue;
+		good = good && check_learned(test, round, &key, &learned, before);
 		round->learned++;
 		bpf_map_delete_elem(test->learned, &key);
 	}
+	if (round->seed % SWEEP == 0 && !bpf_map_get_next_key(test->learned, NULL, &key))
+		return fail(test, round, "something is learned that has no place");
 	test->taught += !!round->learned;
 	test->addresses += round->learned;
 	if (good && round->learned < round->lesson.n) {
@@ -308,30 +399,42 @@ static bool compare(struct test *test, struct round *round, uint32_t before)
 /* The next round's answer must not meet this round's question. */
 static void forget_questions(const struct test *test)
 {
-	struct bh_question_key key;
+	struct bh_question_key key = {.ifindex = test->endpoint};
 
-	while (!bpf_map_get_next_key(test->questions, NULL, &key))
+	for (; key.bucket < BH_QUESTION_BUCKETS; key.bucket++)
 		bpf_map_delete_elem(test->questions, &key);
+}
+
+/* Sends a message of the round. */
+static bool send_round(struct test *test, const struct round *round, enum hook hook,
+		       const uint8_t *message, size_t length)
+{
+	static struct frame frame;
+	struct random random = {round->seed ^ hook};
+	const uint16_t port = round->seed % PORTS;
+
+	if (round->tcp)
+		return send_message(test, &random, &test->streams[round->ipv6][port], hook, message,
+				    length);
+	make_frame(&frame, round->ipv6, hook == TO_ENDPOINT, 20000 + port, message, length);
+	return run_hook(test, hook, &frame);
 }
 
 static bool run_round(struct test *test, uint64_t seed)
 {
 	static struct round round;
-	static struct frame frame;
 	uint8_t query[512];
-	uint16_t port = 20000 + seed % PORTS;
 	uint32_t before;
 	size_t length;
 
 	make_round(&round, seed);
 	test->mutated += round.mutated;
+	test->over_tcp += round.tcp;
 	length = dns_make_query(&round.question, query, sizeof(query));
-	make_frame(&frame, round.ipv6, false, port, query, length);
-	if (!run_hook(test, FROM_ENDPOINT, &frame))
+	if (!send_round(test, &round, FROM_ENDPOINT, query, length))
 		return fail(test, &round, "the question is dropped");
-	make_frame(&frame, round.ipv6, true, port, round.answer.bytes, round.answer.length);
 	before = now_ticks(test);
-	if (!run_hook(test, TO_ENDPOINT, &frame))
+	if (!send_round(test, &round, TO_ENDPOINT, round.answer.bytes, round.answer.length))
 		return fail(test, &round, "the answer is dropped");
 	forget_questions(test);
 	return compare(test, &round, before);
@@ -413,19 +516,33 @@ static uint64_t number(const char *name, uint64_t otherwise)
 	return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+static bool open_streams(struct test *test)
+{
+	for (int version = 0; version < 2; version++)
+		for (int i = 0; i < PORTS; i++)
+			if (!open_stream(test, &test->streams[version][i], version)) {
+				printf("not ok 1 - a connection to the resolver opens\n");
+				return false;
+			}
+	return true;
+}
+
 static int run_rounds(struct test *test)
 {
 	uint64_t usual = number("BULKHEAD_FULL", 0) ? ANSWERS_FULL : ANSWERS;
 	uint64_t first = number("SEED", number("BULKHEAD_SEED", 1) * 1000000007);
 	uint64_t count = number("ANSWERS", usual);
 
+	if (!open_streams(test))
+		return 1;
 	for (uint64_t i = 0; i < count && test->failures < FAILURES_MAX; i++)
 		run_round(test, first + i);
 	printf("%sok 1 - what an answer teaches is what the oracle finds in it\n",
 	       test->failures ? "not " : "");
-	printf("# %" PRIu64 " answers, %" PRIu64 " of them mutated; %" PRIu64 " taught %" PRIu64
-	       " addresses; %" PRIu64 " mutated ones taught less than the oracle finds\n",
-	       count, test->mutated, test->taught, test->addresses, test->missed);
+	printf("# %" PRIu64 " answers, %" PRIu64 " of them mutated, %" PRIu64 " over TCP; %" PRIu64
+	       " taught %" PRIu64 " addresses; %" PRIu64
+	       " mutated ones taught less than the oracle finds\n",
+	       count, test->mutated, test->over_tcp, test->taught, test->addresses, test->missed);
 	return test->failures > 0;
 }
 
@@ -448,10 +565,13 @@ static int run(const char *pin)
 	test.programs[FROM_ENDPOINT] = open_pin(&test, "tc_from_endpoint");
 	test.programs[TO_ENDPOINT] = open_pin(&test, "tc_to_endpoint");
 	test.learned = open_pin(&test, "learned");
+	test.learners = open_pin(&test, "learners");
+	test.order = open_pin(&test, "learn_order");
 	test.questions = open_pin(&test, "questions");
 	test.counts = open_pin(&test, "dns_counts");
 	if (err || test.programs[FROM_ENDPOINT] < 0 || test.programs[TO_ENDPOINT] < 0 ||
-	    test.learned < 0 || test.questions < 0 || test.counts < 0) {
+	    test.learned < 0 || test.learners < 0 || test.order < 0 || test.questions < 0 ||
+	    test.counts < 0) {
 		printf("not ok 1 - the node is not there: %s\n", strerror(err ? -err : errno));
 		return 1;
 	}

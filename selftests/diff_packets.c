@@ -25,12 +25,15 @@
 
 #include "compile/judge.h"
 #include "maps/conntrack.h"
+#include "maps/dns.h"
 #include "maps/share.h"
+#include "node/kernel/program.h"
 #include "node/observe/live.h"
 #include "node/node.h"
 #include "selftests/lib/generate.h"
 #include "selftests/lib/ip_batch.h"
 #include "selftests/lib/own_process.h"
+#include "selftests/lib/verdict_line.h"
 
 #define CLUSTERS 300
 #define CLUSTERS_SAMPLE 150
@@ -58,7 +61,7 @@ struct node_here {
 	struct node_options options;
 	unsigned int pods[GENERATE_PODS], uplink; /* ifindexes */
 	int programs[N_HOOKS];
-	int connections, shares, total; /* map fds */
+	int connections, shares, total, learned; /* map fds */
 	uint16_t source_port; /* differs for each packet: one connection each */
 	uint64_t packets, failures;
 };
@@ -234,7 +237,8 @@ static void close_programs(struct node_here *here)
 		      &here->programs[UPLINK],
 		      &here->connections,
 		      &here->shares,
-		      &here->total};
+		      &here->total,
+		      &here->learned};
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
 		if (*fds[i] >= 0)
@@ -269,12 +273,15 @@ static int open_programs(struct node_here *here)
 	here->connections = open_pin(here, "ct");
 	here->shares = open_pin(here, "shares");
 	here->total = open_pin(here, "share_total");
+	here->learned = open_pin(here, "learned");
 	for (enum hook hook = 0; hook < N_HOOKS; hook++)
 		if (here->programs[hook] < 0) {
 			printf("# there is no %s\n", hooks[hook].name);
 			return -ENOENT;
 		}
-	return here->connections < 0 || here->shares < 0 || here->total < 0 ? -ENOENT : 0;
+	return here->connections < 0 || here->shares < 0 || here->total < 0 || here->learned < 0
+		       ? -ENOENT
+		       : 0;
 }
 
 /* Every second policy is a successor of the one in force; the others are compiled apart. */
@@ -392,11 +399,36 @@ static bool packet_agrees(struct trial *trial, const struct cluster *cluster)
 	return agrees;
 }
 
-static bool maps_agree(struct trial *trial, const struct cluster *cluster, const struct live *live)
+#define LIFE 1000000 /* ticks: longer than the test */
+
+/* Writes that the source has learned the destination by the flow's name, as an answer does, or with
+ * @forget removes that. */
+static bool learn(struct trial *trial, const struct cluster *cluster, struct live *live,
+		  bool forget)
+{
+	const struct oracle_flow *flow = &trial->flow;
+	const struct endpoint *from = endpoint_here(cluster, &flow->source);
+	struct bh_learned value = {.until = {program_tick_before(0) + LIFE}};
+	struct bh_learned_key key = {};
+	uint64_t domain;
+
+	if (!flow->name || !from)
+		return true;
+	memcpy(&key.addr, &flow->destination, sizeof(key.addr));
+	key.ifindex = interface_of(trial->here, from);
+	if (forget)
+		return !bpf_map_delete_elem(trial->here->learned, &key);
+	if (live_domain(live, flow->name, &domain))
+		return false;
+	value.domain[0] = domain;
+	return !bpf_map_update_elem(trial->here->learned, &key, &value, BPF_ANY);
+}
+
+static bool maps_agree(struct trial *trial, const struct cluster *cluster, struct live *live)
 {
 	struct judge_source source = live_judge(live);
 	const struct oracle_flow *flow = &trial->flow;
-	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
+	struct flow question = verdict_line_flow(flow);
 	char wanted[2][ORACLE_TEXT], found[2][ORACLE_TEXT];
 	struct oracle_decision out, in;
 	struct decision egress, ingress;
@@ -414,11 +446,13 @@ static bool maps_agree(struct trial *trial, const struct cluster *cluster, const
 	return false;
 }
 
-static bool flow_agrees(struct trial *trial, const struct cluster *cluster, const struct live *live)
+static bool flow_agrees(struct trial *trial, const struct cluster *cluster, struct live *live)
 {
 	/* The second connection of the same ends is served from the verdict cache. */
-	return maps_agree(trial, cluster, live) && packet_agrees(trial, cluster) &&
-	       packet_agrees(trial, cluster);
+	bool agrees = maps_agree(trial, cluster, live) && learn(trial, cluster, live, false) &&
+		      packet_agrees(trial, cluster) && packet_agrees(trial, cluster);
+
+	return learn(trial, cluster, live, true) && agrees;
 }
 
 static bool flow_fails(struct cluster *cluster, void *data)
@@ -452,10 +486,10 @@ static void report(struct cluster *cluster, struct trial *trial)
 		printf("# not so when it is loaded once more\n");
 	generate_comment(cluster, trial->seed);
 	oracle_judge(cluster, flow, &out, &in);
-	printf("# flow %s %s protocol %u port %u on " NODE "\n# oracle %s | %s\n# %s\n",
+	printf("# flow %s %s protocol %u port %u name %s on " NODE "\n# oracle %s | %s\n# %s\n",
 	       address_print(&flow->source, source), address_print(&flow->destination, destination),
-	       flow->protocol, flow->port, oracle_print(&out, egress), oracle_print(&in, ingress),
-	       trial->why);
+	       flow->protocol, flow->port, flow->name ? flow->name : "-",
+	       oracle_print(&out, egress), oracle_print(&in, ingress), trial->why);
 	trial->here->failures++;
 }
 

@@ -119,7 +119,7 @@ static void ask_policy(const struct policy *policy, const struct oracle_flow *fl
 		       struct answer *answer)
 {
 	struct judge_source source = judge_policy(policy);
-	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
+	struct flow question = verdict_line_flow(flow);
 	struct service_verdict verdict;
 	char line[VERDICT_LINE];
 
@@ -139,9 +139,11 @@ static void ask_policy(const struct policy *policy, const struct oracle_flow *fl
 static void walk_side(const struct cluster *cluster, const struct oracle_flow *flow,
 		      enum direction direction, struct oracle_decision *decision)
 {
-	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
+	struct flow question = verdict_line_flow(flow);
 	struct explanation said;
 
+	if (!decision->by_name)
+		question.name = NULL;
 	explain_flow(cluster, &question, direction, &said);
 	explanation_free(&said);
 	decision->subject = said.subject;
@@ -288,8 +290,9 @@ static void report_flow(struct cluster *cluster, uint64_t seed, struct failure *
 	       check_names[failure->check]);
 	generate_shrink(cluster, flow_fails, failure);
 	generate_comment(cluster, failure->style);
-	printf("# flow %s %s protocol %u port %u\n", address_print(&flow->source, source),
-	       address_print(&flow->destination, destination), flow->protocol, flow->port);
+	printf("# flow %s %s protocol %u port %u name %s\n", address_print(&flow->source, source),
+	       address_print(&flow->destination, destination), flow->protocol, flow->port,
+	       flow->name ? flow->name : "-");
 	ask_oracle(cluster, flow, &wanted);
 	print_answer("oracle", &wanted);
 	if (ask_again(cluster, failure, &found))
@@ -564,7 +567,7 @@ static void check_selection(struct run *run, const struct cluster *authored,
 		struct flow question;
 
 		generate_flow(&space, &random, &flow);
-		question = (struct flow){flow.source, flow.destination, flow.protocol, flow.port};
+		question = verdict_line_flow(&flow);
 		for (enum direction d = INGRESS; d <= EGRESS; d++) {
 			explain_flow(cluster, &question, d, &by_objects);
 			explain_selection(selection, &question, d, &by_policy);

@@ -12,18 +12,15 @@
  * BULKHEAD_FULL=1 runs 100,000.
  */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "selftests/lib/own_process.h"
 #include "selftests/lib/sequence_model.h"
 #include "selftests/lib/sequence_node.h"
 #include "selftests/lib/sequence_steps.h"
+#include "selftests/lib/trials.h"
 
 #define SEQUENCES 5000
 #define SEQUENCES_FULL 100000
-#define PER_SEED 10000000ull /* sequences: two values of BULKHEAD_SEED share none */
-#define FAILURES_MAX 5
 #define SIGHTS_MAX (PODS + 1)
 
 struct trial {
@@ -179,22 +176,6 @@ static bool fails(const struct sequence *sequence, void *data)
 
 /* ---- failures ---- */
 
-static void print_policies(const struct policies *policies, int which)
-{
-	char *text, *line, *rest;
-	size_t size;
-	FILE *to = open_memstream(&text, &size);
-
-	if (!to)
-		return;
-	sequence_node_print_policies(to, policies);
-	fclose(to);
-	printf("# policy %d:\n", which);
-	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-		printf("#   %s\n", line);
-	free(text);
-}
-
 static bool is_used(const struct sequence *sequence, int which)
 {
 	for (int i = 0; i < sequence->n; i++)
@@ -215,7 +196,8 @@ static void report(struct trial *trial, struct sequence *sequence)
 		printf("# not so when it is run once more\n");
 	for (int i = 0; i < POLICIES; i++)
 		if (is_used(sequence, i))
-			print_policies(&sequence->policies[i], i);
+			trials_print_policies(i, sequence_node_print_policies,
+					      &sequence->policies[i]);
 	trial->to = stdout;
 	sequence_node_reason(trial->node);
 	if (!fails(sequence, trial) && fails(&whole, trial))
@@ -223,34 +205,29 @@ static void report(struct trial *trial, struct sequence *sequence)
 	trial->to = NULL;
 }
 
-static uint64_t number(const char *variable, uint64_t otherwise)
+static bool run_sequence(uint64_t seed, void *data)
 {
-	const char *text = getenv(variable);
+	struct trial *trial = data;
+	struct sequence sequence;
 
-	return text ? strtoull(text, NULL, 0) : otherwise;
+	sequence_generate(&sequence, seed);
+	if (fails(&sequence, trial))
+		report(trial, &sequence);
+	if (trial->broken)
+		printf("# the node broke in SEED=%" PRIu64 "\n", seed);
+	return trial->failures < TRIALS_FAILURES_MAX && !trial->broken;
 }
 
 static int run_sequences(struct trial *trial)
 {
-	uint64_t usual = number("BULKHEAD_FULL", 0) ? SEQUENCES_FULL : SEQUENCES;
-	uint64_t n = number("SEQUENCES", getenv("SEED") ? 1 : usual);
-	uint64_t first = number("SEED", number("BULKHEAD_SEED", 1) * PER_SEED), i;
+	const struct trials trials = {SEQUENCES, SEQUENCES_FULL, run_sequence, trial};
+	uint64_t n = trials_run(&trials);
 
-	printf("# from SEED=%" PRIu64 " on\n", first);
-	for (i = 0; i < n && trial->failures < FAILURES_MAX && !trial->broken; i++) {
-		struct sequence sequence;
-
-		sequence_generate(&sequence, first + i);
-		if (fails(&sequence, trial))
-			report(trial, &sequence);
-	}
-	if (trial->broken)
-		printf("# the node broke in SEED=%" PRIu64 "\n", first + i - 1);
 	printf("%sok 1 - the programs let through what a stateful enforcer may, and must\n",
 	       trial->failures || trial->broken ? "not " : "");
 	printf("# %" PRIu64 " sequences, %" PRIu64 " verdicts: %" PRIu64
 	       " had to be drops, %" PRIu64 " passes, %" PRIu64 " were left open\n",
-	       i, trial->frames, trial->words[MUST_DROP], trial->words[MUST_PASS],
+	       n, trial->frames, trial->words[MUST_DROP], trial->words[MUST_PASS],
 	       trial->words[MAY]);
 	return trial->failures || trial->broken;
 }

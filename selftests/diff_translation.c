@@ -5,7 +5,7 @@
  * programs forget, too, or policy changes. All callers use the same few source ports, so what the
  * node or the programs remember of one caller may be taken for another's. What arrives must be what
  * lib/translation_model.c lets arrive. Each packet runs on another CPU. A failing sequence is
- * shrunk and printed as steps.
+ * shrunk and printed as steps. The fixed sequences of lib/translation_cases.c run first.
  *
  * SEED=n runs only that sequence; SEQUENCES=n runs n sequences, from SEED or from BULKHEAD_SEED's.
  * BULKHEAD_FULL=1 runs 100,000.
@@ -16,14 +16,15 @@
 #include <unistd.h>
 
 #include "selftests/lib/own_process.h"
+#include "selftests/lib/translation_cases.h"
 #include "selftests/lib/translation_model.h"
 #include "selftests/lib/translation_node.h"
 #include "selftests/lib/translation_steps.h"
+#include "selftests/lib/trials.h"
 
 #define SEQUENCES 4096 /* four groups of policies */
 #define SEQUENCES_FULL 100000
-#define PER_SEED 10000000ull /* sequences: two values of BULKHEAD_SEED share none */
-#define FAILURES_MAX 5
+#define CASE_ROUNDS 8
 
 struct trial {
 	struct translation_node *node;
@@ -127,29 +128,16 @@ static bool fails(const struct sequence *sequence, void *data)
 
 /* ---- failures ---- */
 
-static void print_policies(const struct policies *policies, int which)
-{
-	char *text, *line, *rest;
-	size_t size;
-	FILE *to = open_memstream(&text, &size);
-
-	if (!to)
-		return;
-	translation_node_print_policy(to, policies);
-	fclose(to);
-	printf("# policy %d:\n", which);
-	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-		printf("#   %s\n", line);
-	free(text);
-}
-
-static void report(struct trial *trial, struct sequence *sequence)
+static void report(struct trial *trial, struct sequence *sequence, const char *name)
 {
 	struct sequence whole = *sequence;
 	bool flips = false;
 
 	trial->failures++;
-	printf("# SEED=%" PRIu64 " fails:\n", sequence->seed);
+	if (name)
+		printf("# %s fails:\n", name);
+	else
+		printf("# SEED=%" PRIu64 " fails:\n", sequence->seed);
 	if (fails(sequence, trial))
 		translation_shrink(sequence, fails, trial);
 	else
@@ -157,7 +145,7 @@ static void report(struct trial *trial, struct sequence *sequence)
 	for (int i = 0; i < sequence->n; i++)
 		flips |= sequence->steps[i].kind == FLIP;
 	for (int i = 0; i < (flips ? 2 : 1); i++)
-		print_policies(&sequence->policies[i], i);
+		trials_print_policies(i, translation_node_print_policies, &sequence->policies[i]);
 	trial->to = stdout;
 	translation_node_reason(trial->node);
 	if (!fails(sequence, trial) && fails(&whole, trial))
@@ -165,34 +153,46 @@ static void report(struct trial *trial, struct sequence *sequence)
 	trial->to = NULL;
 }
 
-static uint64_t number(const char *variable, uint64_t otherwise)
+/* Runs each case from other places in the change of CPUs: some show only on one CPU. */
+static void run_cases(struct trial *trial)
 {
-	const char *text = getenv(variable);
+	for (const struct translation_case *at = translation_cases; at->name; at++)
+		for (int i = 0; i < CASE_ROUNDS && !trial->broken; i++) {
+			struct sequence sequence = at->sequence;
 
-	return text ? strtoull(text, NULL, 0) : otherwise;
+			if (!fails(&sequence, trial))
+				continue;
+			report(trial, &sequence, at->name);
+			break;
+		}
+}
+
+static bool run_sequence(uint64_t seed, void *data)
+{
+	struct trial *trial = data;
+	struct sequence sequence;
+
+	translation_generate(&sequence, seed);
+	if (fails(&sequence, trial))
+		report(trial, &sequence, NULL);
+	if (trial->broken)
+		printf("# the node broke in SEED=%" PRIu64 "\n", seed);
+	return trial->failures < TRIALS_FAILURES_MAX && !trial->broken;
 }
 
 static int run_sequences(struct trial *trial)
 {
-	uint64_t usual = number("BULKHEAD_FULL", 0) ? SEQUENCES_FULL : SEQUENCES;
-	uint64_t n = number("SEQUENCES", getenv("SEED") ? 1 : usual);
-	uint64_t first = number("SEED", number("BULKHEAD_SEED", 1) * PER_SEED), i;
+	const struct trials trials = {SEQUENCES, SEQUENCES_FULL, run_sequence, trial};
+	uint64_t n;
 
-	printf("# from SEED=%" PRIu64 " on\n", first);
-	for (i = 0; i < n && trial->failures < FAILURES_MAX && !trial->broken; i++) {
-		struct sequence sequence;
-
-		translation_generate(&sequence, first + i);
-		if (fails(&sequence, trial))
-			report(trial, &sequence);
-	}
-	if (trial->broken)
-		printf("# the node broke in SEED=%" PRIu64 "\n", first + i - 1);
+	if (!getenv("SEED"))
+		run_cases(trial);
+	n = trials_run(&trials);
 	printf("%sok 1 - what arrives is what policy lets arrive\n",
 	       trial->failures || trial->broken ? "not " : "");
 	printf("# %" PRIu64 " sequences, %" PRIu64 " packets: %" PRIu64 " arrived; %" PRIu64
 	       " had to be dropped, %" PRIu64 " to arrive, %" PRIu64 " were left open\n",
-	       i, trial->packets, trial->arrived, trial->words[MUST_DROP], trial->words[MUST_PASS],
+	       n, trial->packets, trial->arrived, trial->words[MUST_DROP], trial->words[MUST_PASS],
 	       trial->words[MAY]);
 	return trial->failures || trial->broken;
 }

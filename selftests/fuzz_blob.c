@@ -38,7 +38,7 @@ static void judge(const struct policy *policy, const struct address *from, const
 	char text[DECISION_TEXT];
 
 	for (size_t i = 0; i < sizeof(protocols); i++) {
-		struct flow flow = {*from, *to, protocols[i], 6379};
+		struct flow flow = {*from, *to, protocols[i], 6379, NULL};
 		struct decision egress, ingress;
 
 		judge_flow(&source, policy, &flow, &egress, &ingress);

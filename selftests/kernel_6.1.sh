@@ -73,32 +73,4 @@ both() {
 }
 
 # A test's subtests are reported; its own result only where no subtest has failed or was skipped.
-both | awk -v tests="${tests[*]##*/}" '
-	function result(how, name) {
-		failed = failed || how != "ok"
-		print how " " ++number " - " name
-		fflush()
-	}
-
-	/^# Subtest: / { test = $3; bad = skipped = 0; why = ""; next }
-	/^    +(not )?ok [0-9]+/ {
-		how = $1 == "ok" ? "ok" : "not ok"
-		bad += how != "ok"
-		skipped += / # SKIP/
-		sub(/^ +(not )?ok [0-9]+( - )?/, "")
-		result(how, test ": " $0)
-		next
-	}
-	/^    1\.\.0 # SKIP / { why = substr($0, 17); next }
-	/^(not )?ok / { ended[test] = 1 }
-	/^not ok / && !bad { sub(/^not ok [0-9]+ - /, ""); result("not ok", $0) }
-	/^ok .*# SKIP/ && !skipped { result("ok", test " # SKIP " why) }
-	/^    / { print "# " substr($0, 5) }
-	/^# [0-9]|^tools\/vm: / { print }
-	END {
-		count = split(tests, names, " ")
-		for (i = 1; i <= count; i++)
-			if (!ended[names[i]])
-				result("not ok", names[i] ": the machine ended before it")
-		exit failed
-	}'
+both | awk -v tests="${tests[*]##*/}" -f "$top/selftests/lib/machine_rows.awk"

@@ -4,27 +4,8 @@
 # policy denies otherwise. The outside host is the resolver, and has the addresses of the answers.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
-
-DNS=$NET_HELPERS/dns
-out4=$(net_ip out)
-
-# Starts the resolver anew, with an answer for each question.
-dns_pid=
-dns_answers() { # WORD...
-	if [ -n "$dns_pid" ]; then
-		kill "$dns_pid"
-		while kill -0 "$dns_pid" 2>/dev/null; do sleep 0.01; done
-	fi
-	net_server out "$NET_TMP/dns" "$DNS" serve "${resolver:-$out4}" "$@"
-	dns_pid=$!
-}
-
-# Asks from a pod; the answer must come, whatever it teaches.
-dns_asks() { # POD NAME [TYPE] [tcp|udp]
-	net_on "$1" "$DNS" ask "${4:-udp}" "${resolver:-$out4}" "$2" "${3:-A}" >"$NET_TMP/answer" || {
-		net_result "not ok" "$1 gets the answer about $2"
-	}
-}
+# shellcheck source=selftests/lib/dns.sh
+. "$(dirname "$0")/lib/dns.sh"
 
 net_start web other
 net_serve_more() { # an address of the outside host, with a listener

@@ -145,6 +145,26 @@ net_check "one connection is no surplus" until_swept
 } >"$NET_TMP/again.ini"
 net_check "load another policy" net_bulkhead load --set connections=$ROOM "$NET_TMP/again.ini"
 net_check "after a load the holder has its share" net_is "$(holders)" "$held"
+holder_of() { # POD: the key of the holder of its share
+	local number
+	number=$(net_on node ip -o link show "veth-$1" | cut -d: -f1)
+	bpftool map dump pinned "$NET_PIN/shares" -j | grep -oE "\"key\":$number,\"value\":\{[^}]*" | grep -oE '"holder":[0-9]+' | cut -d: -f2
+}
+holds() { # POD yes|no: waits until the namespace shop is the holder of its share, or another one is
+	local i is
+	for ((i = 0; i < 600; i++)); do
+		is=no
+		[ "$(holder_of "$1")" != "$held" ] || is=yes
+		[ $is != "$2" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+sed 's,^\[endpoint shop/web\],[endpoint other/web],' "$NET_TMP/policy.ini" >"$NET_TMP/moved.ini"
+net_check "load with web in another namespace" net_bulkhead load --set connections=$ROOM "$NET_TMP/moved.ini"
+net_check "web counts for its new namespace" holds web no
+net_check "load with web where it was" net_bulkhead load --set connections=$ROOM "$NET_TMP/policy.ini"
+net_check "web counts for its namespace again" holds web yes
 slowly 150
 slowly 400
 for connections in "web $db4 5001" "web $db6 5002" "out $db4 5003" "out $db6 5004"; do

@@ -12,12 +12,8 @@ skip() {
 }
 command -v aarch64-linux-gnu-gcc qemu-aarch64-static mmdebstrap >/dev/null ||
 	skip "needs gcc-aarch64-linux-gnu, qemu-user-static and mmdebstrap"
-"$top/tools/root" --foreign arm64 "$root" libc6-dev libgcc-12-dev zlib1g-dev libbpf-dev libelf-dev \
-	libxdp-dev libinih-dev libyaml-dev libjson-c-dev libmnl-dev libnetfilter-conntrack-dev \
-	libxxhash-dev libzstd-dev libsodium-dev libcurl4-openssl-dev libmicrohttpd-dev libcmocka-dev || skip "no libraries of arm64"
-
 cross() { # TARGET...
-	make -s -j2 -C "$top" O="$arm" CC=aarch64-linux-gnu-gcc CFLAGS="-O2 -g --sysroot=$root" WERROR=1 "$@"
+	"$top/tools/cross" "$build" "$@"
 }
 emulated() { # PROGRAM ARGUMENT...
 	qemu-aarch64-static -L "$root" "$@"

@@ -13,7 +13,8 @@ if [ -z "${PACKAGE_WORK:-}" ]; then
 	export PACKAGE_WORK CONTAINERS_STORAGE_CONF=$PACKAGE_WORK/storage.conf
 	printf '[storage]\ndriver = "vfs"\ngraphroot = "%s"\nrunroot = "%s"\n' \
 		"$PACKAGE_WORK/images" "$PACKAGE_WORK/run" >"$CONTAINERS_STORAGE_CONF"
-	unshare --mount sh -c 'mount -t bpf bpf /sys/fs/bpf && umount -R /sys/fs/cgroup &&
+	# `status` asks process 1 whether it has the bpffs of the pins; here this is the inner process.
+	unshare --mount --pid --fork --kill-child --mount-proc sh -c 'mount -t bpf bpf /sys/fs/bpf && umount -R /sys/fs/cgroup &&
 		mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec "$@"' sh "$0" "$@"
 	exit
 fi
@@ -104,7 +105,16 @@ is_live() {
 }
 net_check "an engine in a container is live" is_live
 net_check "an engine without its API server is not ready" net_ends 1 "has not listed all objects yet" probe ready
-net_check "the engine ends by SIGTERM" eval 'podman kill --signal TERM engine && podman wait engine'
+ends() { # a container that has ended is removed
+	local i
+	podman kill --signal TERM engine || return
+	for ((i = 0; i < 100; i++)); do
+		podman container exists engine || return 0
+		sleep 0.2
+	done
+	false
+}
+net_check "the engine ends by SIGTERM" ends
 
 # Installs onto a host without the libraries: only the folders that a container runtime reads exist.
 host=$PACKAGE_WORK/host

@@ -8,7 +8,8 @@
  * Each of these changes of the programs makes a race fail:
  *
  *   ct_change()       a plain store in place of the compare-and-swap; one try; no look at the tag
- *   table_free()      the slot is made busy by a plain store
+ *   table_hold()      the slot is made busy by a plain store
+ *   tcp_replace()     does not look who clears BH_CT_HALF, or removes the waiting entry first
  *   table_free_slot() the same
  *   share_add(), share_sub(), share_surplus()  a plain addition, of a holder's surplus as well
  *
@@ -223,6 +224,56 @@ static void two_fins(void)
 	}
 }
 
+static struct packet_spec numbered(struct packet_spec spec, uint32_t sequence,
+				   uint32_t acknowledged)
+{
+	spec.seq = sequence;
+	spec.ack = acknowledged;
+	return spec;
+}
+
+/* Closes the connection of open_tcp(), and begins another one of the same ports: its SYN waits. */
+static void open_again(void)
+{
+	struct packet_spec fin = ACK, answer = ANSWER, syn = numbered(SYN, 90000, 0);
+
+	open_tcp();
+	run(FROM_A, ACK);
+	run(TO_B, ACK);
+	fin.flags = TCP_F | TCP_A;
+	run(FROM_A, fin);
+	run(TO_B, fin);
+	answer.flags = TCP_F | TCP_A;
+	answer = numbered(answer, 5001, 1002);
+	run(FROM_B, answer);
+	run(TO_A, answer);
+	run(FROM_A, syn);
+	run(TO_B, syn);
+	answer = numbered(ANSWER, 70000, 90001);
+	run(FROM_B, answer);
+	run(TO_A, answer);
+}
+
+/* Ports that are used again: the ACK that ends the handshake, and the first data, which another CPU
+ * sends. */
+static void ack_and_data(void)
+{
+	struct packet_spec ack = numbered(ACK, 90001, 70001), data = ack;
+
+	data.payload = 10;
+	for (int i = 0; i < ROUNDS; i++) {
+		open_again();
+		set_side(0, FROM_A, ack);
+		set_side(1, FROM_A, data);
+		at_once();
+		expect("both pass", i, sides[0].passed && sides[1].passed);
+		expect("the table has the connection once", i,
+		       packet_node_connections() == 1 && !packet_node_half_open());
+		expect("the connection goes on", i, run(TO_B, ack) && run(FROM_A, data));
+		counted(i);
+	}
+}
+
 /* A SYN that the network has doubled. */
 static void two_syns(void)
 {
@@ -243,6 +294,9 @@ static void two_syns(void)
 /* Both hooks of one ACK, as another CPU takes the packet on. */
 static void ack_at_both(void)
 {
+	struct packet_spec reset = ACK;
+
+	reset.flags = TCP_R;
 	for (int i = 0; i < ROUNDS; i++) {
 		open_tcp();
 		set_side(0, FROM_A, ACK);
@@ -250,6 +304,8 @@ static void ack_at_both(void)
 		at_once();
 		expect("the ACK passes both hooks", i, sides[0].passed && sides[1].passed);
 		expect("the connection is open", i, !packet_node_half_open());
+		expect("its RST counts", i,
+		       run(TO_B, reset) && packet_node_states(IPPROTO_TCP) & BH_CT_RST);
 		counted(i);
 	}
 }
@@ -478,6 +534,7 @@ static const struct packet_sequence sequences[] = {
 	{"an ACK at both of its hooks", ack_at_both},
 	{"the FINs of both ends", two_fins},
 	{"one SYN twice", two_syns},
+	{"an ACK and the data after it, of ports that are used again", ack_and_data},
 	{"an answer and the next question", answer_and_question},
 	{"a stream of FINs and data from both ends", fin_and_data},
 	{"streams of connections in one bucket", calls_in_one_bucket},

@@ -154,7 +154,7 @@ static bool judge_line(const struct policy *policy, const struct flow *flow, cha
 static void ask_policy(const struct policy *policy, const struct oracle_flow *flow, char *line)
 {
 	struct judge_source source = judge_policy(policy);
-	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
+	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port, NULL};
 	struct service_verdict verdict;
 	char name[SERVICE_NAME_TEXT], said[LINE_TEXT];
 

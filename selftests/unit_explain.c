@@ -142,7 +142,7 @@ static char *print_steps(const struct explanation *explanation)
 static struct flow flow_of(const struct row *row)
 {
 	return (struct flow){sample_address(row->source), sample_address(row->destination),
-			     row->protocol, row->port};
+			     row->protocol, row->port, NULL};
 }
 
 static void chains(void **state)

@@ -70,7 +70,7 @@ static void flows(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct row *row = &rows[i];
 		struct flow flow = {sample_address(row->source), sample_address(row->destination),
-				    row->protocol, row->port};
+				    row->protocol, row->port, NULL};
 		char text[2][DECISION_TEXT];
 		struct decision egress, ingress;
 		bool allow = judge_flow(&source, policy, &flow, &egress, &ingress);
@@ -90,7 +90,7 @@ static void own_node_denied_by_admin(void **state)
 	struct policy_segment segments[6];
 	struct judge_source source = judge_policy(&policy);
 	struct flow flow = {sample_address("10.1.0.5"), sample_address("192.168.7.1"), IPPROTO_TCP,
-			    80};
+			    80, NULL};
 	struct decision egress, ingress;
 
 	(void)state;
@@ -120,7 +120,8 @@ static void isolated_without_a_segment(void **state)
 {
 	struct policy *policy = sample_policy();
 	struct judge_source source = judge_policy(policy);
-	struct flow flow = {sample_address("8.8.8.8"), sample_address("10.1.0.4"), IPPROTO_TCP, 80};
+	struct flow flow = {sample_address("8.8.8.8"), sample_address("10.1.0.4"), IPPROTO_TCP, 80,
+			    NULL};
 	struct decision egress, ingress;
 
 	(void)state;

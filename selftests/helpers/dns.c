@@ -3,19 +3,47 @@
  * A client of DNS, and a server that answers as it is told.
  *
  *   dns ask udp|tcp SERVER NAME [A|AAAA]         prints the addresses of the answer
+ *
  *   dns race N udp|tcp SERVER NAME PORT [A|AAAA] N times: asks, and connects to the first address
- * at once; prints how many connections failed dns serve ADDRESS ANSWER                     answers
- * each question over UDP and TCP
+ *                                                at once. Prints how many connections failed, and
+ *                                                how many needed a second SYN
+ *
+ *   dns many N udp|tcp SERVER NAME [A|AAAA]      asks for N names below NAME; prints the address of
+ *                                                the last answer
+ *
+ *   dns leave PORT ID SERVER NAME                asks from PORT with that transaction ID, and waits
+ *                                                for no answer
+ *
+ *   dns smuggle SERVER NAME                      asks twice over one TCP connection, with the
+ *                                                transaction IDs 1 and 2; reads all that comes
+ *
+ *   dns forge INTERFACE FROM-MAC TO-MAC SOURCE DESTINATION PORT ID COUNT NAME ADDRESS [CUT]
+ *                                                sends COUNT frames, an answer of SOURCE to that
+ *                                                question of PORT with ID and the next ones. CUT:
+ *                                                in two IP fragments, the first with so many bytes;
+ *                                                198.18.0.1 is in the answer, too
+ *
+ *   dns serve ADDRESS ANSWER                     answers each question over UDP and TCP
  *
  * ANSWER is a list of words. Each adds a record: a=10.0.0.1, aaaa=fd00::1, cname=NAME. The owner is
  * the question's name, or the last cname. ttl=N counts for the records behind it. Others make the
- * answer wrong: id, question, type, rcode, query (no answer), owner=NAME (of the next records),
- * port (from another port), cut (TC), many=N (addresses 198.18.x.y).
+ * answer wrong: id, question, type, rcode, query (no answer), class, owner=NAME (of the next
+ * records), port (from another port), cut (TC), many=N (addresses 198.18.x.y). each: one address,
+ * which is another one each time, 198.18.x.y or fd98::x:y. pieces=N: over TCP, in segments of N
+ * bytes. text=ADDRESS: over TCP, a record whose data are, from the second segment on, an answer to
+ * the question with the next transaction ID, with that address.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +53,8 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "selftests/helpers/lib/helper.h"
 
 #define MESSAGE 65535
 #define PORT 53
@@ -138,6 +168,21 @@ static uint16_t type_of(const char *text)
 	return text && !strcmp(text, "AAAA") ? 28 : 1;
 }
 
+/* Makes @m a question. @tcp: with its length in front. */
+static void put_question(struct message *m, bool tcp, uint16_t id, const char *name, uint16_t type)
+{
+	m->n = 0;
+	if (tcp)
+		put16(m, 0);
+	put16(m, id);
+	put(m, "\1\0\0\1\0\0\0\0\0\0", 10);
+	put_name(m, name);
+	put16(m, type);
+	put16(m, 1);
+	if (tcp)
+		m->at[1] = m->n - 2;
+}
+
 /* Asks and waits for the answer. Returns false if none comes. */
 static bool ask(bool tcp, const char *server, const char *name, uint16_t type, struct message *m)
 {
@@ -149,18 +194,7 @@ static bool ask(bool tcp, const char *server, const char *name, uint16_t type, s
 
 	if (fd < 0)
 		return false;
-	m->n = 0;
-	if (tcp)
-		put16(m, 0);
-	put16(m, id);
-	put(m, "\1\0\0\1\0\0\0\0\0\0", 10);
-	put_name(m, name);
-	put16(m, type);
-	put16(m, 1);
-	if (tcp) {
-		length = htons(m->n - 2);
-		memcpy(m->at, &length, 2);
-	}
+	put_question(m, tcp, id, name, type);
 	if (write(fd, m->at, m->n) != (ssize_t)m->n)
 		die("write");
 	if (tcp) {
@@ -202,31 +236,104 @@ static int addresses(const struct message *m, char *first)
 	return n;
 }
 
+/* Connects to @address. Returns how many SYNs were sent again; -1: no connection. */
+static int connects(const char *address, uint16_t port)
+{
+	const struct linger off = {.l_onoff = 1};
+	struct tcp_info info = {0};
+	socklen_t size = sizeof(info);
+	/* A lost SYN is sent again after 1, 3 and 7 s. */
+	const int fd = connect_to(address, port, SOCK_STREAM, WAIT);
+
+	if (fd < 0)
+		return -1;
+	getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size);
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+	close(fd);
+	return info.tcpi_total_retrans;
+}
+
+/* Asks until an answer comes: a datagram may be lost. */
+static bool ask_again(char **argv, const char *name, const char *type, struct message *m)
+{
+	for (int i = 0; i < 3; i++)
+		if (ask(!strcmp(argv[1], "tcp"), argv[2], name, type_of(type), m))
+			return true;
+	return false;
+}
+
 static int race(char **argv)
 {
 	static struct message m;
 	const int n = atoi(argv[0]), port = atoi(argv[4]);
 	char first[INET6_ADDRSTRLEN];
-	int lost = 0, fd;
+	int lost = 0, late = 0;
 
 	for (int i = 0; i < n; i++) {
-		if (!ask(!strcmp(argv[1], "tcp"), argv[2], argv[3], type_of(argv[5]), &m) ||
-		    !addresses(&m, first)) {
+		int again;
+
+		if (!ask_again(argv, argv[3], argv[5], &m) || !addresses(&m, first)) {
 			lost++;
 			continue;
 		}
-		/* less than the second after which a lost SYN is sent again */
-		fd = connect_to(first, port, SOCK_STREAM, 900);
-		lost += fd < 0;
-		if (fd >= 0) {
-			const struct linger off = {.l_onoff = 1};
-
-			setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
-			close(fd);
-		}
+		again = connects(first, port);
+		lost += again < 0;
+		late += again > 0;
 	}
-	printf("%d lost\n", lost);
+	printf("%d lost, %d late\n", lost, late);
 	return lost ? 1 : 0;
+}
+
+static int many(char **argv)
+{
+	static struct message m;
+	const int n = atoi(argv[0]);
+	char last[INET6_ADDRSTRLEN], name[300];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "n%d.%s", i, argv[3]);
+		if (!ask_again(argv, name, argv[4], &m) || !addresses(&m, last))
+			return 1;
+	}
+	puts(last);
+	return 0;
+}
+
+static int leave(char **argv)
+{
+	static struct message m;
+	struct sockaddr_storage from, to;
+	const socklen_t length = address_of(argv[2], PORT, &to);
+	const int fd = socket(to.ss_family, SOCK_DGRAM, 0);
+
+	address_of(to.ss_family == AF_INET ? "0.0.0.0" : "::", atoi(argv[0]), &from);
+	put_question(&m, false, atoi(argv[1]), argv[3], 1);
+	if (bind(fd, (void *)&from, length) || sendto(fd, m.at, m.n, 0, (void *)&to, length) < 0)
+		die("leave");
+	return 0;
+}
+
+static int smuggle(char **argv)
+{
+	static struct message m;
+	const int fd = connect_to(argv[0], PORT, SOCK_STREAM, WAIT);
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+	for (int id = 1; fd >= 0 && id <= 2; id++) {
+		put_question(&m, true, id, argv[1], 1);
+		if (write(fd, m.at, m.n) != (ssize_t)m.n)
+			die("write");
+	}
+	m.n = 0;
+	while (fd >= 0 && poll(&poll_fd, 1, WAIT) == 1) {
+		const ssize_t n = read(fd, m.at, sizeof(m.at));
+
+		if (n <= 0)
+			break;
+		m.n += n;
+	}
+	printf("%zu bytes\n", m.n);
+	return m.n ? 0 : 1;
 }
 
 static void put_record(struct message *m, const char *owner, uint16_t type, uint32_t ttl,
@@ -260,6 +367,15 @@ static int answer_word(struct message *m, const char *word, const char **owner, 
 		put_name(&name, value);
 		put_record(m, *owner, 5, *ttl, name.at, name.n);
 		*owner = value;
+	} else if (!strcmp(word, "each")) {
+		static uint32_t last;
+		const bool v4 = m->at[m->n - 3] == 1;
+
+		last++;
+		put_record(m, *owner, v4 ? 1 : 28, *ttl,
+			   v4 ? (uint8_t[16]){198, 18, last >> 8, last}
+			      : (uint8_t[16]){0xfd, 0x98, [13] = last >> 16, last >> 8, last},
+			   v4 ? 4 : 16);
 	} else if (!strncmp(word, "many=", 5)) {
 		n = atoi(value);
 		for (int i = 0; i < n; i++)
@@ -299,6 +415,8 @@ static void answer(struct message *m, char **words)
 			m->at[2] &= 0x7f;
 		else if (!strcmp(*word, "cut"))
 			m->at[2] |= 2;
+		else if (!strcmp(*word, "class"))
+			m->at[m->n - 1] = 3;
 		else
 			records += answer_word(m, *word, &owner, &ttl);
 	}
@@ -323,20 +441,71 @@ static void serve_udp(int fd, int other, char **words)
 	sendto(elsewhere ? other : fd, m.at, m.n, 0, (void *)&from, length);
 }
 
+/* Adds to the answer @m a record whose data are an answer to the next question. Returns how many
+ * bytes are in front of that answer. */
+static size_t put_text(struct message *m, const char *address)
+{
+	static struct message data;
+	const size_t question = skip_name(m, 12) + 4;
+	uint8_t bytes[4];
+	size_t before;
+
+	inet_pton(AF_INET, address, bytes);
+	data.n = 0;
+	put16(&data, 0);
+	put(&data, m->at, question);
+	data.at[3]++; /* the transaction ID */
+	data.at[9] = 1; /* number of answers */
+	put_record(&data, NULL, 1, 3600, bytes, 4);
+	data.at[1] = data.n - 2;
+	before = m->n + 12;
+	put_record(m, NULL, 16, 3600, data.at, data.n);
+	m->at[7]++;
+	return before;
+}
+
+static const char *word_value(char **words, const char *name)
+{
+	for (; *words; words++)
+		if (!strncmp(*words, name, strlen(name)) && (*words)[strlen(name)] == '=')
+			return *words + strlen(name) + 1;
+	return NULL;
+}
+
+/* Writes a segment of @first bytes, and then segments of @size bytes. */
+static void write_pieces(int fd, const struct message *m, size_t first, size_t size)
+{
+	const int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	for (size_t at = 0, n = first; at < m->n; at += n, n = size) {
+		n = n < m->n - at ? n : m->n - at;
+		if (write(fd, m->at + at, n) < 0)
+			perror("write");
+	}
+}
+
 static void serve_tcp(int listener, char **words)
 {
 	static struct message m, whole;
+	const char *pieces = word_value(words, "pieces"), *text = word_value(words, "text");
 	const int fd = accept(listener, NULL, NULL);
 	uint16_t length;
+	size_t size, first;
 
 	if (fd >= 0 && read_all(fd, &length, 2) && read_all(fd, m.at, ntohs(length))) {
 		m.n = ntohs(length);
 		answer(&m, words);
+		size = pieces ? (size_t)atoi(pieces) : MESSAGE;
+		first = text ? 2 + put_text(&m, text) : size;
 		whole.n = 0;
 		put16(&whole, m.n);
 		put(&whole, m.at, m.n);
-		if (write(fd, whole.at, whole.n) < 0)
-			perror("write");
+		write_pieces(fd, &whole, first, size);
+		if (text) /* what is unread would make close() a reset */
+			shutdown(fd, SHUT_WR);
+		while (text && read(fd, m.at, sizeof(m.at)) > 0)
+			continue;
 	}
 	close(fd);
 }
@@ -370,6 +539,101 @@ static int serve(char **argv)
 	return 1;
 }
 
+/* ---- frames ---- */
+
+/* Puts an IP header for @n bytes of UDP, or of one of its fragments. */
+static void put_ip(struct message *frame, char **ends, size_t n, uint16_t fragment)
+{
+	struct iphdr v4 = {.version = 4,
+			   .ihl = 5,
+			   .tot_len = htons(sizeof(v4) + n),
+			   .id = 1,
+			   .frag_off = htons(fragment),
+			   .ttl = 64,
+			   .protocol = IPPROTO_UDP};
+	struct ipv6hdr v6 = {
+		.version = 6, .payload_len = htons(n), .nexthdr = IPPROTO_UDP, .hop_limit = 64};
+
+	if (inet_pton(AF_INET, ends[0], &v4.saddr) == 1 &&
+	    inet_pton(AF_INET, ends[1], &v4.daddr) == 1) {
+		v4.check = htons(~helper_sum(&v4, sizeof(v4), 0));
+		put(frame, &v4, sizeof(v4));
+	} else if (inet_pton(AF_INET6, ends[0], &v6.saddr) == 1 &&
+		   inet_pton(AF_INET6, ends[1], &v6.daddr) == 1) {
+		put(frame, &v6, sizeof(v6));
+	} else {
+		exit(2);
+	}
+}
+
+struct wire {
+	int fd;
+	struct sockaddr_ll to;
+	uint8_t macs[12];
+	char **ends; /* source and destination */
+};
+
+static void send_frame(const struct wire *wire, const uint8_t *udp, size_t n, uint16_t fragment)
+{
+	static struct message frame;
+	const uint16_t kind = strchr(wire->ends[0], ':') ? ETH_P_IPV6 : ETH_P_IP;
+
+	frame.n = 0;
+	put(&frame, wire->macs, sizeof(wire->macs));
+	put16(&frame, kind);
+	put_ip(&frame, wire->ends, n, fragment);
+	put(&frame, udp, n);
+	if (sendto(wire->fd, frame.at, frame.n, 0, (void *)&wire->to, sizeof(wire->to)) < 0)
+		die("send");
+}
+
+/* Makes @m the answer of a UDP packet, without a checksum. @more: with the record of another
+ * address. */
+static void put_forged(struct message *m, uint16_t port, uint16_t id, char **what, bool more)
+{
+	char record[64], *words[] = {record, more ? "many=1" : NULL, NULL};
+	static struct message text;
+
+	snprintf(record, sizeof(record), "a=%s", what[1]);
+	put_question(&text, false, id, what[0], 1);
+	answer(&text, words);
+	m->n = 0;
+	put16(m, PORT);
+	put16(m, port);
+	put16(m, sizeof(struct udphdr) + text.n);
+	put16(m, 0);
+	put(m, text.at, text.n);
+}
+
+static void read_mac(const char *text, uint8_t mac[6])
+{
+	if (sscanf(text, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", mac, mac + 1, mac + 2, mac + 3, mac + 4,
+		   mac + 5) != 6)
+		exit(2);
+}
+
+static int forge(char **argv)
+{
+	struct wire wire = {.fd = socket(AF_PACKET, SOCK_RAW, 0), .ends = argv + 3};
+	static struct message m;
+	const size_t cut = argv[10] ? atoi(argv[10]) : 0;
+
+	wire.to = (struct sockaddr_ll){.sll_family = AF_PACKET,
+				       .sll_ifindex = if_nametoindex(argv[0])};
+	read_mac(argv[1], wire.macs + 6);
+	read_mac(argv[2], wire.macs);
+	for (int i = 0; i < atoi(argv[7]); i++) {
+		put_forged(&m, atoi(argv[5]), atoi(argv[6]) + i, argv + 8, cut);
+		if (!cut) {
+			send_frame(&wire, m.at, m.n, 0);
+			continue;
+		}
+		send_frame(&wire, m.at, cut, 0x2000);
+		send_frame(&wire, m.at + cut, m.n - cut, cut / 8);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct message m;
@@ -382,6 +646,14 @@ int main(int argc, char **argv)
 			       : 1;
 	if (argc > 6 && !strcmp(argv[1], "race"))
 		return race(argv + 2);
+	if (argc > 5 && !strcmp(argv[1], "many"))
+		return many(argv + 2);
+	if (argc > 5 && !strcmp(argv[1], "leave"))
+		return leave(argv + 2);
+	if (argc > 3 && !strcmp(argv[1], "smuggle"))
+		return smuggle(argv + 2);
+	if (argc > 11 && !strcmp(argv[1], "forge"))
+		return forge(argv + 2);
 	if (argc > 2 && !strcmp(argv[1], "serve"))
 		return serve(argv + 2);
 	return 2;

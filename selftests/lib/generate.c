@@ -411,6 +411,51 @@ static void audit_policies(struct cluster *cluster, uint64_t seed)
 		cluster->policies[i].audit = random_chance(&random, 40);
 }
 
+static bool takes_names(const struct policy_object *policy, const struct rule *rule)
+{
+	if (policy->kind != POLICY_ADMIN && policy->kind != POLICY_CLUSTER)
+		return false;
+	for (size_t i = 0; i < rule->n_ports; i++)
+		if (rule->ports[i].kind == PORT_NAME)
+			return false;
+	return rule->action == ACTION_ALLOW && !rule->unknown;
+}
+
+/* Adds a peer of domain names to the rule. */
+static void add_names(struct generator *g, struct rule *rule)
+{
+	static const char *const names[] = {"api.example.com", "*.example.com", "example.com",
+					    "*.svc.example.org", "a.b.svc.example.org"};
+	struct peer *peers = allocate(g, rule->n_peers + 1, sizeof(*peers));
+	size_t first = below(g, COUNT(names));
+	struct peer *peer;
+
+	for (size_t i = 0; i < rule->n_peers; i++)
+		peers[i] = rule->peers[i];
+	peer = &peers[rule->n_peers++];
+	rule->peers = peers;
+	*peer = (struct peer){.scope = PEER_DOMAINS, .n_keys = 1 + below(g, 3)};
+	peer->keys = allocate(g, peer->n_keys, sizeof(*peer->keys));
+	for (size_t i = 0; i < peer->n_keys; i++)
+		peer->keys[i] = intern(g, names[(first + i) % COUNT(names)]);
+}
+
+/* Adds domain names to some egress rules of some clusters, by choices of its own. */
+static void name_rules(struct cluster *cluster, uint64_t seed)
+{
+	struct generator g = {.random = {seed ^ 0xd0a1}, .cluster = cluster};
+
+	if (!chance(&g, 50))
+		return;
+	for (size_t i = 0; i < cluster->n_policies; i++) {
+		struct policy_object *policy = &cluster->policies[i];
+
+		for (size_t k = 0; k < policy->n_rules[EGRESS]; k++)
+			if (takes_names(policy, &policy->rules[EGRESS][k]) && chance(&g, 70))
+				add_names(&g, &policy->rules[EGRESS][k]);
+	}
+}
+
 void generate_cluster(struct cluster *cluster, uint64_t seed)
 {
 	struct generator g = {.random = {seed}, .cluster = cluster};
@@ -432,6 +477,7 @@ void generate_cluster(struct cluster *cluster, uint64_t seed)
 		make_endpoint(&g, i);
 	make_policies(&g);
 	audit_policies(cluster, seed);
+	name_rules(cluster, seed);
 }
 
 /* Far enough apart for the samples of two values of BULKHEAD_SEED to share no cluster. */

@@ -88,6 +88,8 @@ struct flow_space {
 	size_t n_addresses, n_inside; /* those of endpoints, nodes and Services come first */
 	uint16_t *ports;
 	size_t n_ports;
+	const char **names; /* domain names of rules */
+	size_t n_names;
 };
 
 void flow_space_init(struct flow_space *space, const struct cluster *cluster);

@@ -31,6 +31,14 @@ static void add_port(struct flow_space *space, uint32_t port)
 	space->ports[space->n_ports++] = port;
 }
 
+static void add_name(struct flow_space *space, const char *name)
+{
+	space->names = realloc(space->names, (space->n_names + 1) * sizeof(*space->names));
+	if (!space->names)
+		abort();
+	space->names[space->n_names++] = name;
+}
+
 /* The address after (@step 1) or before (-1), with wraparound. */
 static struct address neighbour(struct address address, int step)
 {
@@ -62,6 +70,8 @@ static void add_rule(struct flow_space *space, const struct rule *rule)
 	for (size_t i = 0; i < rule->n_peers; i++) {
 		const struct peer *peer = &rule->peers[i];
 
+		for (size_t j = 0; peer->scope == PEER_DOMAINS && j < peer->n_keys; j++)
+			add_name(space, peer->keys[j]);
 		if (peer->scope != PEER_CIDR)
 			continue;
 		add_cidr(space, &peer->cidr);
@@ -130,6 +140,7 @@ void flow_space_free(struct flow_space *space)
 {
 	free(space->addresses);
 	free(space->ports);
+	free(space->names);
 }
 
 static bool is_ipv4(const struct address *address)
@@ -159,6 +170,9 @@ void generate_flow(const struct flow_space *space, struct random *random, struct
 	do
 		flow->destination = pick_address(space, random);
 	while (is_ipv4(&flow->destination) != is_ipv4(&flow->source));
+	flow->name = NULL;
+	if (space->n_names && random_chance(random, 60))
+		flow->name = space->names[random_below(random, space->n_names)];
 	if (random_chance(random, 10)) {
 		flow->protocol = others[random_below(random, sizeof(others))];
 		flow->port = 0;

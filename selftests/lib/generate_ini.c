@@ -159,6 +159,9 @@ static void print_peer(struct ini *ini, const struct peer *peer)
 	case PEER_CIDR:
 		cidr_peer(ini, peer);
 		break;
+	case PEER_DOMAINS:
+		keys(ini, "names", peer);
+		break;
 	case PEER_NODES:
 		fputs("nodes(", ini->to);
 		selector(ini, &peer->nodes);

@@ -546,6 +546,16 @@ static size_t networks(struct yaml *y, const struct peer *peers, size_t n)
 	return 1 + second;
 }
 
+static void domain_names(struct yaml *y, const struct peer *peer)
+{
+	begin_value(y, "domainNames");
+	fputc('[', y->to);
+	/* DNS folds case, and a dot at the end says that the name is whole. */
+	for (size_t i = 0; i < peer->n_keys; i++)
+		fprintf(y->to, "%s\"%s%s\"", i ? ", " : "", peer->keys[i], either(y) ? "." : "");
+	fputs("]\n", y->to);
+}
+
 static size_t cluster_peer(struct yaml *y, const struct policy_object *policy,
 			   const struct peer *peer, size_t n)
 {
@@ -555,6 +565,8 @@ static size_t cluster_peer(struct yaml *y, const struct policy_object *policy,
 	open_item(y);
 	if (peer->scope == PEER_CIDR) {
 		taken = networks(y, peer, n);
+	} else if (peer->scope == PEER_DOMAINS) {
+		domain_names(y, peer);
 	} else if (peer->scope == PEER_NODES) {
 		selector(y, "nodes", &peer->nodes);
 	} else if (peer->pods.n || either(y)) {

@@ -16,6 +16,7 @@ struct question {
 	struct address peer_address;
 	uint8_t protocol;
 	uint16_t port;
+	const char *name; /* that the subject has learned for the peer's address; NULL */
 	bool audited; /* as if the policies that are only audited were enforced */
 };
 
@@ -212,6 +213,16 @@ static bool matches_scope(const struct question *q, const struct policy_object *
 	}
 }
 
+/* A name stands for addresses outside: "Targeting in-cluster endpoints with FQDN selector is not
+ * recommended." */
+static bool matches_name(const struct question *q, const struct peer *peer)
+{
+	for (size_t i = 0; i < peer->n_keys; i++)
+		if (q->name && !q->peer && strcmp(peer->keys[i], q->name) == 0)
+			return true;
+	return false;
+}
+
 static bool matches_peer(const struct question *q, const struct policy_object *policy,
 			 const struct peer *peer)
 {
@@ -219,6 +230,8 @@ static bool matches_peer(const struct question *q, const struct policy_object *p
 		return matches_cidr(q, peer);
 	if (peer->scope == PEER_NODES)
 		return matches_nodes(q, peer);
+	if (peer->scope == PEER_DOMAINS)
+		return matches_name(q, peer);
 	return q->peer && matches_scope(q, policy, peer) && selects(&peer->pods, &q->peer->labels);
 }
 
@@ -467,13 +480,56 @@ static struct oracle_decision decide(const struct question *q)
 	if (q->peer == q->subject)
 		return allowed;
 	said = walk(q);
-	if (!is_own_node(q))
+	/* A rule by name allows the node's address as any other. */
+	if (q->name || !is_own_node(q))
 		return said;
 	/* "Traffic to and from the node where a Pod is running is always allowed"; but an
 	 * administrator may deny an endpoint its way to the node. */
 	if (q->direction == EGRESS && !said.allow && said.tier != TIER_NETWORK_POLICY)
 		return said;
 	return allowed;
+}
+
+static struct oracle_decision decide_audited(const struct question *q)
+{
+	struct oracle_decision said = decide(q);
+
+	ask_audited(q, &said);
+	return said;
+}
+
+/* Whether a rule about the subject, audited ones too, has the name and not the address. */
+static bool name_adds(const struct question *named)
+{
+	struct question bare = *named, all = *named;
+
+	bare.name = NULL;
+	all.audited = true;
+	for (size_t i = 0; i < all.cluster->n_policies; i++) {
+		const struct policy_object *policy = &all.cluster->policies[i];
+
+		for (size_t j = 0; j < policy->n_rules[EGRESS] && selects_subject(&all, policy); j++)
+			if (matches_peers(&all, policy, &policy->rules[EGRESS][j]) &&
+			    !matches_peers(&bare, policy, &policy->rules[EGRESS][j]))
+				return true;
+	}
+	return false;
+}
+
+/* "A packet that would be denied [...] an Accept of an earlier rank lets it pass." */
+static struct oracle_decision decide_egress(const struct question *q, const char *name)
+{
+	struct oracle_decision by_address = decide_audited(q), by_name;
+	struct question named = *q;
+
+	if (!name || !by_address.subject || (by_address.allow && !by_address.would_deny))
+		return by_address;
+	named.name = name;
+	if (!name_adds(&named))
+		return by_address;
+	by_name = decide_audited(&named);
+	by_name.by_name = true;
+	return by_name.allow ? by_name : by_address;
 }
 
 bool oracle_judge(const struct cluster *cluster, const struct oracle_flow *flow,
@@ -494,10 +550,8 @@ bool oracle_judge(const struct cluster *cluster, const struct oracle_flow *flow,
 	in.subject = out.peer;
 	in.peer = out.subject;
 	in.peer_address = flow->source;
-	*egress = decide(&out);
-	*ingress = decide(&in);
-	ask_audited(&out, egress);
-	ask_audited(&in, ingress);
+	*egress = decide_egress(&out, flow->name);
+	*ingress = decide_audited(&in);
 	return (!egress->subject || egress->allow) && (!ingress->subject || ingress->allow);
 }
 

@@ -13,6 +13,7 @@ struct oracle_flow {
 	struct address source, destination;
 	uint8_t protocol; /* IP protocol number */
 	uint16_t port; /* destination port; 0 where the protocol has none */
+	const char *name; /* the source has learned the destination by this name; NULL: by none */
 };
 
 #define ORACLE_ISOLATING 8
@@ -23,6 +24,7 @@ struct oracle_decision {
 	enum direction direction;
 	const struct policy_object *policy; /* NULL: no rule decided */
 	const struct rule *rule;
+	bool by_name; /* the flow's name counts: without it, policies deny, or audited ones would */
 	/* Whether audited policies would deny, by a rule or, without one, by their isolation. */
 	bool would_deny;
 	enum tier would_tier;

@@ -156,7 +156,7 @@ static void print_policies(FILE *to, const struct policies *policies, unsigned i
 	}
 }
 
-void sequence_node_print_policies(FILE *to, const struct policies *policies)
+void sequence_node_print_policies(FILE *to, const void *policies)
 {
 	print_policies(to, policies, 0);
 }

@@ -41,6 +41,7 @@ int sequence_node_run(struct sequence_node *node, const struct step *step,
 const char *sequence_node_reason(struct sequence_node *node);
 
 /* Prints the policies as INI, to explain a failure. */
-void sequence_node_print_policies(FILE *to, const struct policies *policies);
+/* @policies: struct policies */
+void sequence_node_print_policies(FILE *to, const void *policies);
 
 #endif

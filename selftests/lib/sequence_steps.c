@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "selftests/lib/sequence_steps.h"
+#include "selftests/lib/shrink.h"
 
 #include <netinet/in.h>
 #include <string.h>
@@ -475,42 +476,6 @@ void sequence_print_step(FILE *to, const struct step *step)
 
 /* ---- shrinking ---- */
 
-struct shrink {
-	struct sequence *sequence, tried;
-	bool (*fails)(const struct sequence *sequence, void *data);
-	void *data;
-};
-
-/* Keeps a change of the sequence if the sequence still fails. */
-static bool keep(struct shrink *shrink)
-{
-	if (!memcmp(&shrink->tried, shrink->sequence, sizeof(shrink->tried)) ||
-	    !shrink->fails(&shrink->tried, shrink->data)) {
-		shrink->tried = *shrink->sequence;
-		return false;
-	}
-	*shrink->sequence = shrink->tried;
-	return true;
-}
-
-static bool shrink_steps(struct shrink *shrink)
-{
-	struct sequence *tried = &shrink->tried;
-	bool changed = false;
-
-	for (int size = tried->n / 2; size >= 1; size /= 2)
-		for (int i = 0; i + size <= tried->n;) {
-			memmove(&tried->steps[i], &tried->steps[i + size],
-				(tried->n - i - size) * sizeof(tried->steps[0]));
-			tried->n -= size;
-			if (keep(shrink))
-				changed = true;
-			else
-				i++;
-		}
-	return changed;
-}
-
 /* Each try costs a load: first tries all policies at once. */
 static void shrink_rules(struct shrink *shrink)
 {
@@ -521,16 +486,16 @@ static void shrink_rules(struct shrink *shrink)
 			memset(policies[p].rules[pod], 0, sizeof(policies[p].rules[pod]));
 			policies[p].no_node[pod] = false;
 		}
-		if (keep(shrink))
+		if (shrink_keep(shrink))
 			continue;
 		for (int p = 0; p < POLICIES; p++)
 			policies[p].no_node[pod] = false;
-		keep(shrink);
+		shrink_keep(shrink);
 		for (int direction = 0; direction < 2; direction++) {
 			for (int p = 0; p < POLICIES; p++)
 				memset(&policies[p].rules[pod][direction], 0,
 				       sizeof(policies[p].rules[pod][direction]));
-			keep(shrink);
+			shrink_keep(shrink);
 		}
 	}
 }
@@ -544,14 +509,14 @@ static bool shrink_details(struct shrink *shrink)
 		struct step *step = &shrink->tried.steps[i];
 
 		step->payload = step->fragment ? 8 : 0;
-		changed |= keep(shrink);
+		changed |= shrink_keep(shrink);
 		step->fragment = step->more = false;
 		step->fragment_at = step->id = 0;
-		changed |= keep(shrink);
+		changed |= shrink_keep(shrink);
 		step->mac_from = step->from;
-		changed |= keep(shrink);
+		changed |= shrink_keep(shrink);
 		step->number = step->acknowledged = 0;
-		changed |= keep(shrink);
+		changed |= shrink_keep(shrink);
 	}
 	return changed;
 }

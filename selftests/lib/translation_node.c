@@ -82,9 +82,10 @@ static void print_peers(FILE *to, unsigned int peers)
 	}
 }
 
-void translation_node_print_policy(FILE *to, const struct policies *policy)
+void translation_node_print_policies(FILE *to, const void *policies)
 {
 	static const char *const types[] = {"Ingress", "Egress"};
+	const struct policies *policy = policies;
 
 	for (unsigned int pod = 0; pod < PODS; pod++)
 		for (int direction = 0; direction < 2; direction++) {
@@ -152,7 +153,7 @@ static void print_input(FILE *to, const void *policies)
 			print_endpoint(to, actor);
 	for (unsigned int service = 0; service < SERVICES; service++)
 		print_service(to, service);
-	translation_node_print_policy(to, policies);
+	translation_node_print_policies(to, policies);
 }
 
 /* ---- translation ---- */

@@ -30,6 +30,7 @@ int translation_node_send(struct translation_node *node, const struct step *step
 /* Returns the reason for which the programs have counted a packet since the last call. */
 const char *translation_node_reason(struct translation_node *node);
 
-void translation_node_print_policy(FILE *to, const struct policies *policy);
+/* @policies: struct policies */
+void translation_node_print_policies(FILE *to, const void *policies);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "selftests/lib/translation_steps.h"
+#include "selftests/lib/shrink.h"
 
 #include <netinet/in.h>
 #include <string.h>
@@ -184,41 +185,6 @@ void translation_print_step(FILE *to, const struct step *step)
 
 /* ---- shrinking ---- */
 
-struct shrink {
-	struct sequence *sequence, tried;
-	bool (*fails)(const struct sequence *sequence, void *data);
-	void *data;
-};
-
-static bool keep(struct shrink *shrink)
-{
-	if (!memcmp(&shrink->tried, shrink->sequence, sizeof(shrink->tried)) ||
-	    !shrink->fails(&shrink->tried, shrink->data)) {
-		shrink->tried = *shrink->sequence;
-		return false;
-	}
-	*shrink->sequence = shrink->tried;
-	return true;
-}
-
-static bool shrink_steps(struct shrink *shrink)
-{
-	struct sequence *tried = &shrink->tried;
-	bool changed = false;
-
-	for (int size = tried->n / 2; size >= 1; size /= 2)
-		for (int i = 0; i + size <= tried->n;) {
-			memmove(&tried->steps[i], &tried->steps[i + size],
-				(tried->n - i - size) * sizeof(tried->steps[0]));
-			tried->n -= size;
-			if (keep(shrink))
-				changed = true;
-			else
-				i++;
-		}
-	return changed;
-}
-
 static bool shrink_details(struct shrink *shrink)
 {
 	bool changed = false;
@@ -227,11 +193,11 @@ static bool shrink_details(struct shrink *shrink)
 		struct step *step = &shrink->tried.steps[i];
 
 		step->mode = PLAIN;
-		changed |= keep(shrink);
+		changed |= shrink_keep(shrink);
 		step->backend = 0;
-		changed |= keep(shrink);
+		changed |= shrink_keep(shrink);
 		step->port = 0;
-		changed |= keep(shrink);
+		changed |= shrink_keep(shrink);
 	}
 	return changed;
 }
@@ -242,7 +208,7 @@ static void shrink_rules(struct shrink *shrink)
 		for (int direction = 0; direction < 2; direction++) {
 			for (int i = 0; i < 2; i++)
 				shrink->tried.policies[i].rules[pod][direction] = (struct rules){};
-			keep(shrink);
+			shrink_keep(shrink);
 		}
 }
 

@@ -30,11 +30,17 @@ char *verdict_line_print(const struct policy *policy, bool allow, const struct d
 		     decision_print(policy, ingress, ingress_text, sizeof(ingress_text)), line);
 }
 
+struct flow verdict_line_flow(const struct oracle_flow *flow)
+{
+	return (struct flow){flow->source, flow->destination, flow->protocol, flow->port,
+			     flow->name};
+}
+
 bool verdict_line_policy(const struct policy *policy, const struct oracle_flow *flow,
 			 char line[VERDICT_LINE])
 {
 	const struct judge_source source = judge_policy(policy);
-	const struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
+	const struct flow question = verdict_line_flow(flow);
 	struct decision egress, ingress;
 	const bool allow = judge_flow(&source, policy, &question, &egress, &ingress);
 

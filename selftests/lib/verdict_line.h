@@ -11,6 +11,9 @@
 
 #define VERDICT_LINE (3 * ORACLE_TEXT)
 
+/* Returns the flow as a compiled policy is asked about it. */
+struct flow verdict_line_flow(const struct oracle_flow *flow);
+
 /* Both return whether the flow is allowed. A Service's address is an address like any other. */
 bool verdict_line_oracle(const struct cluster *cluster, const struct oracle_flow *flow,
 			 char line[VERDICT_LINE]);

@@ -29,8 +29,9 @@ static const char *const pod_labels[] = {
 
 struct group {
 	const struct endpoint *endpoint; /* a pod of the group; NULL: the group is an address
-					  * outside */
+					  * outside, or a domain name */
 	struct address address;
+	const char *name; /* interned by the cluster; NULL: the group is no domain name */
 };
 
 /* A flow that the policies are to allow: @subject's rule in this direction lets @peer use the
@@ -114,8 +115,9 @@ static const struct endpoint *endpoint_at(const struct advice *advice,
 	return found ? &advice->cluster->endpoints[found->endpoint] : NULL;
 }
 
-/* Returns the group that has the address, and makes the group; NO_GROUP: memory is short. */
-static uint32_t group_of(struct advice *advice, const struct address *address)
+/* Returns the group that has the address, or if that is no endpoint's the @name by which it was
+ * learned, and makes the group; NO_GROUP: memory is short. */
+static uint32_t group_of(struct advice *advice, const struct address *address, const char *name)
 {
 	const struct endpoint *endpoint = endpoint_at(advice, address);
 	uint32_t *known =
@@ -128,8 +130,9 @@ static uint32_t group_of(struct advice *advice, const struct address *address)
 		const struct group *group = &advice->groups[i];
 
 		if (endpoint ? group->endpoint && same_workload(group->endpoint, endpoint)
-			     : !group->endpoint &&
-				       !memcmp(&group->address, address, sizeof(*address))) {
+			     : !group->endpoint && group->name == name &&
+				       (name ||
+					!memcmp(&group->address, address, sizeof(*address)))) {
 			if (known)
 				*known = i;
 			return i;
@@ -138,7 +141,8 @@ static uint32_t group_of(struct advice *advice, const struct address *address)
 	if (!grow(&groups, advice->n_groups, sizeof(*advice->groups)))
 		return NO_GROUP;
 	advice->groups = groups;
-	advice->groups[advice->n_groups] = (struct group){endpoint, *address};
+	advice->groups[advice->n_groups] =
+		(struct group){endpoint, *address, endpoint ? NULL : name};
 	if (known)
 		*known = advice->n_groups;
 	return advice->n_groups++;
@@ -234,8 +238,8 @@ int advice_add(struct advice *advice, const struct flow *flow)
 	if (flow->protocol != IPPROTO_TCP && flow->protocol != IPPROTO_UDP &&
 	    flow->protocol != IPPROTO_SCTP)
 		return ADVICE_PROTOCOL;
-	group[EGRESS] = group_of(advice, &flow->source);
-	group[INGRESS] = group_of(advice, &flow->destination);
+	group[EGRESS] = group_of(advice, &flow->source, NULL);
+	group[INGRESS] = group_of(advice, &flow->destination, flow->name);
 	if (group[EGRESS] == NO_GROUP || group[INGRESS] == NO_GROUP)
 		return -ENOMEM;
 	if (is_nameless(advice, &advice->groups[group[EGRESS]]) ||
@@ -441,7 +445,8 @@ static struct json_object *rules_json(const struct advice *advice, uint32_t subj
 				want->direction == advice->wants[k].direction &&
 				want->peer == advice->wants[k].peer;)
 			k++;
-		if (want->subject == subject && want->direction == direction)
+		if (want->subject == subject && want->direction == direction &&
+		    !advice->groups[want->peer].name)
 			add_rule(advice, rules, direction == INGRESS ? "from" : "to", want, k - i);
 	}
 	if (json_object_array_length(rules))
@@ -450,12 +455,68 @@ static struct json_object *rules_json(const struct advice *advice, uint32_t subj
 	return NULL;
 }
 
+/* The ports of a ClusterNetworkPolicy's rule. */
+static struct json_object *protocols_json(const struct want *wants, size_t n)
+{
+	static const char *const protocols[] = {"tcp", "udp", "sctp"};
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *item = json_object_new_object();
+		struct json_object *protocol = json_object_new_object();
+		struct json_object *port = json_object_new_object();
+
+		json_add_number(port, "number", wants[i].point & 0xffff);
+		json_add(protocol, "destinationPort", port);
+		json_add(item, protocols[wants[i].point >> 16], protocol);
+		json_object_array_add(array, item);
+	}
+	return array;
+}
+
+#define PROTOCOLS_MAX 25 /* of a rule, by the API */
+
+static struct json_object *name_rule_json(const char *name, const struct want *wants, size_t n)
+{
+	struct json_object *rule = json_object_new_object(), *to = json_object_new_array();
+	struct json_object *peer = json_object_new_object(), *names = json_object_new_array();
+
+	json_append_text(names, name);
+	json_add(peer, "domainNames", names);
+	json_object_array_add(to, peer);
+	json_add_text(rule, "action", "Accept");
+	json_add(rule, "to", to);
+	json_add(rule, "protocols", protocols_json(wants, n));
+	return rule;
+}
+
+/* Returns the rules of one subject that allow domain names. @wants are sorted. */
+static struct json_object *name_rules_json(const struct advice *advice, uint32_t subject)
+{
+	struct json_object *rules = json_object_new_array();
+
+	for (size_t i = 0, k; i < advice->n_wants; i = k) {
+		const struct want *want = &advice->wants[i];
+		const char *name = advice->groups[want->peer].name;
+
+		for (k = i + 1; k < advice->n_wants && k - i < PROTOCOLS_MAX &&
+				want->subject == advice->wants[k].subject &&
+				want->direction == advice->wants[k].direction &&
+				want->peer == advice->wants[k].peer;)
+			k++;
+		if (want->subject == subject && want->direction == EGRESS && name)
+			json_object_array_add(rules, name_rule_json(name, want, k - i));
+	}
+	return rules;
+}
+
 static bool is_taken(const struct advice *advice, const char *ns, const char *name)
 {
 	for (size_t i = 0; i < advice->cluster->n_policies; i++) {
 		const struct policy_object *policy = &advice->cluster->policies[i];
 
-		if (policy->ns_name && !strcmp(policy->ns_name, ns) && !strcmp(policy->name, name))
+		if (!policy->ns_name == !ns && (!ns || !strcmp(policy->ns_name, ns)) &&
+		    !strcmp(policy->name, name))
 			return true;
 	}
 	return false;
@@ -497,12 +558,66 @@ static void name_policy(const struct advice *advice, struct json_object *policie
 			struct json_object *metadata = json_object_object_get(
 				json_object_array_get_idx(policies, i), "metadata");
 
-			used = !strcmp(json_get_text(metadata, "namespace"), of->ns_name) &&
+			const char *ns = json_get_text(metadata, "namespace");
+
+			used = ns && !strcmp(ns, of->ns_name) &&
 			       !strcmp(json_get_text(metadata, "name"), name);
 		}
 		if (!used)
 			return;
 	}
+}
+
+static bool has_cluster_policy(struct json_object *policies, const char *name)
+{
+	for (size_t i = 0; i < json_object_array_length(policies); i++) {
+		struct json_object *policy = json_object_array_get_idx(policies, i);
+		struct json_object *metadata = json_object_object_get(policy, "metadata");
+
+		if (!json_get_text(metadata, "namespace") &&
+		    !strcmp(json_get_text(metadata, "name"), name))
+			return true;
+	}
+	return false;
+}
+
+/* Adds a ClusterNetworkPolicy with the domain names that the subject may reach: a NetworkPolicy has
+ * none. It is asked after all others of its tier. */
+static void add_names_policy(const struct advice *advice, struct json_object *policies,
+			     uint32_t subject)
+{
+	const struct endpoint *endpoint = advice->groups[subject].endpoint;
+	struct json_object *rules = name_rules_json(advice, subject);
+	struct json_object *object, *metadata, *spec, *who, *pods;
+	char name[80 + 64], base[80];
+
+	if (!json_object_array_length(rules)) {
+		json_object_put(rules);
+		return;
+	}
+	object = json_object_new_object();
+	metadata = json_object_new_object();
+	spec = json_object_new_object();
+	who = json_object_new_object();
+	pods = json_object_new_object();
+	name_policy(advice, policies, endpoint, base);
+	/* the group's number sets workloads of one name apart */
+	snprintf(name, sizeof(name), "%s-%s", base, endpoint->ns_name);
+	if (is_taken(advice, NULL, name) || has_cluster_policy(policies, name))
+		snprintf(name, sizeof(name), "%s-%s-%u", base, endpoint->ns_name, subject);
+	json_add_text(object, "apiVersion", "policy.networking.k8s.io/v1alpha2");
+	json_add_text(object, "kind", "ClusterNetworkPolicy");
+	json_add_text(metadata, "name", name);
+	json_add(object, "metadata", metadata);
+	json_add_text(spec, "tier", "Admin");
+	json_add_number(spec, "priority", 1000);
+	json_add(pods, "namespaceSelector", namespace_json(endpoint));
+	json_add(pods, "podSelector", selector_json(advice, endpoint));
+	json_add(who, "pods", pods);
+	json_add(spec, "subject", who);
+	json_add(spec, "egress", rules);
+	json_add(object, "spec", spec);
+	json_object_array_add(policies, object);
 }
 
 static void add_policy(const struct advice *advice, struct json_object *policies, uint32_t subject)
@@ -547,6 +662,9 @@ struct json_object *advice_policies(struct advice *advice)
 		qsort(advice->wants, advice->n_wants, sizeof(*advice->wants), compare_wants);
 	for (uint32_t subject = 0; subject < advice->n_groups; subject++)
 		add_policy(advice, policies, subject);
+	for (uint32_t subject = 0; subject < advice->n_groups; subject++)
+		if (advice->groups[subject].endpoint)
+			add_names_policy(advice, policies, subject);
 	return policies;
 }
 
@@ -561,8 +679,8 @@ static bool is_wanted(const struct advice *advice, uint32_t source, uint32_t des
 								  * now */
 
 		if (bh_point(flow->protocol, flow->port) == point &&
-		    group_of(groups, &flow->source) == source &&
-		    group_of(groups, &flow->destination) == destination)
+		    group_of(groups, &flow->source, NULL) == source &&
+		    group_of(groups, &flow->destination, flow->name) == destination)
 			return true;
 	}
 	return false;
@@ -577,6 +695,9 @@ static uint32_t group_of_member(const struct advice *advice, const struct kind_m
 	char ns[FLOW_TEXT], *name;
 
 	snprintf(ns, sizeof(ns), "%s", member->end.name);
+	for (size_t i = 0; member->end.domain && i < advice->n_groups; i++)
+		if (advice->groups[i].name && !strcmp(advice->groups[i].name, member->end.domain))
+			return i;
 	if (member->external) {
 		ns[strcspn(ns, " ")] = '\0';
 		if (address_parse(ns, &address) && (cidr_parse(ns, &cidr) || cidr.length < 128))
@@ -619,9 +740,9 @@ static bool allows(const struct comparison *comparison, size_t p, const struct k
 	for (enum direction d = INGRESS; d <= EGRESS; d++) {
 		const struct policy_segment *source = &policy->segments[a.segment];
 		const struct policy_segment *target = &policy->segments[b.segment];
-		struct verdicts verdicts =
-			verdicts_of(policy, d == INGRESS ? target : source,
-				    d == INGRESS ? source : target, d, b.resolution);
+		struct verdicts verdicts = verdicts_of(
+			policy, d == INGRESS ? target : source,
+			d == INGRESS ? source : kind_peer(policy, p, to, source), d, b.resolution);
 
 		if (!verdicts_allow(&verdicts, point))
 			return false;
@@ -677,10 +798,10 @@ static int compare_kinds(const struct comparison *comparison, const struct kind 
 				&policy->segments[from->members->place[p].segment];
 			const struct policy_segment *target =
 				&policy->segments[to->members->place[p].segment];
-			struct verdicts verdicts =
-				verdicts_of(policy, d == INGRESS ? target : source,
-					    d == INGRESS ? source : target, d,
-					    to->members->place[p].resolution);
+			struct verdicts verdicts = verdicts_of(
+				policy, d == INGRESS ? target : source,
+				d == INGRESS ? source : kind_peer(policy, p, to, source), d,
+				to->members->place[p].resolution);
 
 			for (size_t i = 0; i < verdicts.n && !error; i++)
 				error = compare_at(comparison, from, to,
@@ -721,7 +842,8 @@ int advice_check(const struct advice *advice, const struct policy *wider, char w
 			const struct kind *from = &comparison.kinds.at[i];
 			const struct kind *to = &comparison.kinds.at[k];
 
-			if (!from->members->external || !to->members->external)
+			if ((!from->members->external || !to->members->external) &&
+			    !from->members->end.domain)
 				error = compare_kinds(&comparison, from, to);
 		}
 	kinds_free(&comparison.kinds);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Makes NetworkPolicies that allow the flows which policy denies today.
+ * Makes NetworkPolicies, and ClusterNetworkPolicies for domain names, that allow the flows which
+ * policy denies today.
  *
  * The policies speak of groups, not of pods. A group is the pods of one namespace with equal
  * labels, or one outside address. Labels that tell the pods of one workload apart
@@ -29,10 +30,11 @@ enum advice_answer {
 	ADVICE_NAMELESS, /* an end's labels do not set it apart from its namespace */
 };
 
-/* Takes a flow that was seen into account. Returns one of the above, or -ENOMEM. */
+/* Takes a flow that was seen into account, by its domain name if it has one, which the cluster has
+ * interned. Returns one of the above, or -ENOMEM. */
 int advice_add(struct advice *advice, const struct flow *flow);
 
-/* Returns the NetworkPolicies as a JSON array of API objects, which the caller frees by
+/* Returns the policies as a JSON array of API objects, which the caller frees by
  * json_object_put(). */
 struct json_object *advice_policies(struct advice *advice);
 

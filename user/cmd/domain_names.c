@@ -28,10 +28,17 @@ void domain_names_free(struct domain_names *names)
 	free(names->at);
 }
 
-const char *domain_names_text(const struct domain_names *names, uint64_t domain)
+const char *domain_names_find(const struct domain_names *names, uint64_t domain)
 {
 	for (size_t i = 0; i < names->n; i++)
 		if (names->at[i].domain == domain)
 			return names->at[i].text;
-	return "(no rule has the name)";
+	return NULL;
+}
+
+const char *domain_names_text(const struct domain_names *names, uint64_t domain)
+{
+	const char *text = domain_names_find(names, domain);
+
+	return text ? text : "(no rule has the name)";
 }

@@ -18,6 +18,8 @@ struct domain_names {
 int domain_names_read(struct domain_names *names, struct live *live, const struct policy *policy);
 void domain_names_free(struct domain_names *names);
 
+/* Returns the name; NULL: the policy has no such name any more. */
+const char *domain_names_find(const struct domain_names *names, uint64_t domain);
 /* Returns the name; "(no rule has the name)" for one that the policy has no more. */
 const char *domain_names_text(const struct domain_names *names, uint64_t domain);
 

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "cmd/end.h"
+#include "input/syntax.h"
 
 #define SERVICE_PREFIX "svc:"
+#define NAME_PREFIX "name:"
 
 static int service_parse(const struct policy *policy, const char *text, struct end *end,
 			 char why[FLOW_TEXT])
@@ -64,6 +66,13 @@ int end_parse(const struct policy *policy, const char *text, struct end *end, ch
 
 	if (!strncmp(text, SERVICE_PREFIX, strlen(SERVICE_PREFIX)))
 		return service_parse(policy, text, end, why);
+	if (!strncmp(text, NAME_PREFIX, strlen(NAME_PREFIX))) {
+		*end = (struct end){.name = text, .domain = text + strlen(NAME_PREFIX)};
+		if (syntax_is_domain_name(end->domain))
+			return 0;
+		snprintf(why, FLOW_TEXT, "%.60s: " SYNTAX_DOMAIN_NAME, text);
+		return -EINVAL;
+	}
 	if (!slash) {
 		if (address_parse(text, &address)) {
 			snprintf(why, FLOW_TEXT, "%.100s: not an address, nor namespace/name",

@@ -6,9 +6,10 @@
 #include "compile/ends.h"
 #include "compile/flow.h"
 
-/* Parses an end: "namespace/name" (of a hostNetwork pod: its node), "svc:namespace/name" or an
- * address. A Service's end has the addresses that the cluster gave the Service; the end of a
- * headless Service has the addresses of its backends. Returns 0, or -EINVAL with the reason in
+/* Parses an end: "namespace/name" (of a hostNetwork pod: its node), "svc:namespace/name",
+ * "name:api.example.com" or an address. A domain name's end has no address. A Service's end has the
+ * addresses that the cluster gave the Service; the end of a headless Service has the addresses of
+ * its backends. Returns 0, or -EINVAL with the reason in
  * @why. */
 int end_parse(const struct policy *policy, const char *text, struct end *end, char why[FLOW_TEXT]);
 

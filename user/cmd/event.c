@@ -21,6 +21,8 @@ struct side {
 	char name[MONITOR_NAME]; /* "": the address is no endpoint's */
 	char address[ADDRESS_TEXT];
 	uint16_t port;
+	const char *domains[BH_LEARNED_NAMES]; /* by which the other end has learned the address */
+	size_t n_domains;
 };
 
 static const char *const reasons[] = BH_REASON_TEXTS;
@@ -52,16 +54,21 @@ static const char *print_time(uint64_t since, char text[TIME_TEXT])
 	return text;
 }
 
+/* @other: the address of the packet's other end. */
 static void fill_side(const struct event_printer *printer, const struct policy *policy,
-		      const struct bh_addr *addr, __be16 port, struct side *side)
+		      const struct bh_addr *addr, const struct bh_addr *other, struct side *side)
 {
-	struct address address;
+	struct address address, learner;
 
 	memcpy(&address, addr, sizeof(address));
+	memcpy(&learner, other, sizeof(learner));
 	address_print(&address, side->address);
-	side->port = ntohs(port);
-	if (!monitor_name(printer->monitor, policy, &address, side->name))
-		side->name[0] = '\0';
+	side->n_domains = 0;
+	if (monitor_name(printer->monitor, policy, &address, side->name))
+		return;
+	side->name[0] = '\0';
+	side->n_domains =
+		monitor_domains(printer->monitor, policy, &learner, &address, side->domains);
 }
 
 /* Returns the decision of one end. Names the rule, or who isolates the end, where the policy
@@ -115,6 +122,13 @@ static struct json_object *json_side(const struct side *side)
 	json_add_text(object, "name", *side->name ? side->name : NULL);
 	json_add_text(object, "address", side->address);
 	json_add_number(object, "port", side->port);
+	if (side->n_domains) {
+		struct json_object *array = json_object_new_array();
+
+		for (size_t i = 0; i < side->n_domains; i++)
+			json_append_text(array, side->domains[i]);
+		json_add(object, "domain_names", array);
+	}
 	return object;
 }
 
@@ -154,10 +168,13 @@ static void print_side(FILE *to, const struct side *side)
 
 	if (*side->name)
 		fprintf(to, "%s (", side->name);
+	for (size_t i = 0; i < side->n_domains; i++)
+		fprintf(to, "%s%s%s", i ? ", " : "name:", side->domains[i],
+			i + 1 < side->n_domains ? "" : " (");
 	fprintf(to, colon ? "[%s]" : "%s", side->address);
 	if (side->port)
 		fprintf(to, ":%u", side->port);
-	if (*side->name)
+	if (*side->name || side->n_domains)
 		fputc(')', to);
 }
 
@@ -215,8 +232,10 @@ void event_print(const struct event_printer *printer, const struct bh_event *eve
 	struct side sides[2];
 	char service[MONITOR_NAME];
 
-	fill_side(printer, policy, &event->source, event->source_port, &sides[0]);
-	fill_side(printer, policy, &event->destination, event->destination_port, &sides[1]);
+	fill_side(printer, policy, &event->source, &event->destination, &sides[0]);
+	fill_side(printer, policy, &event->destination, &event->source, &sides[1]);
+	sides[0].port = ntohs(event->source_port);
+	sides[1].port = ntohs(event->destination_port);
 	if (!monitor_service(printer->monitor, policy, event, service))
 		*service = '\0';
 	if (printer->json)

@@ -87,7 +87,7 @@ static bool mark_by_address(const char *pattern, const struct policy *policy, si
 		const struct kind_member *first = kinds->at[i].members;
 
 		marked[i] = first->place[index].segment == segment && first->external == !found &&
-			    !first->is_node;
+			    !first->is_node && !first->end.domain;
 	}
 	return true;
 }

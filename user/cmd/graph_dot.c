@@ -64,7 +64,8 @@ static void put_node(void *data, size_t index)
 									    << 1;
 
 	fprintf(drawing->to, "\tk%zu [label=\"", index);
-	put_matchers(drawing, segment);
+	if (!kind->members->end.domain)
+		put_matchers(drawing, segment);
 	put_members(drawing, kind);
 	if (kind->members->external) {
 		fputs("\" shape=ellipse style=dashed]\n", drawing->to);

@@ -96,6 +96,28 @@ static struct json_object *named_json(const struct policy *policy)
 	return array;
 }
 
+/* Each record is four consecutive numbers: kind_place.names, class, segment of the address, segment
+ * by the name. */
+static struct json_object *domains_json(const struct policy *policy)
+{
+	struct json_object *array = json_object_new_array_ext(4 * policy->n_domains);
+	size_t first = 0, next = 0;
+
+	for (size_t i = 0; i < policy->n_domains; i++) {
+		const struct policy_domain *domain = &policy->domains[i];
+
+		if (i == next) {
+			first = i;
+			next = policy_domain_next(policy, i);
+		}
+		json_object_array_add(array, json_object_new_uint64(1 + first));
+		json_object_array_add(array, json_object_new_uint64(domain->class));
+		json_object_array_add(array, json_object_new_uint64(domain->from));
+		json_object_array_add(array, json_object_new_uint64(domain->segment));
+	}
+	return array;
+}
+
 static struct json_object *rules_json(const struct policy *policy)
 {
 	struct json_object *object = json_object_new_object();
@@ -120,6 +142,7 @@ static struct json_object *policy_json(const struct policy *policy, struct text 
 		 numbers_json((const uint32_t *)policy->intervals,
 			      policy->n_intervals * sizeof(*policy->intervals) / sizeof(uint32_t)));
 	json_add(object, "named", named_json(policy));
+	json_add(object, "domains", domains_json(policy));
 	json_add(object, "rules", rules_json(policy));
 	return object;
 }
@@ -155,13 +178,15 @@ static struct json_object *kind_json(const struct kind *kind, size_t n_policies)
 			places,
 			place.segment == KIND_ABSENT || place.segment == KIND_NOWHERE
 				? NULL
-				: numbers_json((const uint32_t[]){place.segment, place.resolution},
-					       2));
+				: numbers_json((const uint32_t[]){place.segment, place.resolution,
+								  place.names},
+					       3));
 	}
 	for (size_t i = 0; i < kind->n; i++)
 		json_append_text(members, kind->members[i].end.name);
 	json_add_bool(object, "external", kind->members->external);
 	json_add_bool(object, "node", kind->members->is_node);
+	json_add_bool(object, "domain", kind->members->end.domain);
 	json_add(object, "nodes", nodes_json(kind, n_policies - 1));
 	json_add(object, "places", places);
 	json_add(object, "members", members);

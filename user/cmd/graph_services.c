@@ -40,7 +40,7 @@ static uint32_t kind_of_outside(const struct policy *policy, const struct kinds 
 	for (size_t i = 0; i < kinds->n; i++) {
 		const struct kind_member *first = kinds->at[i].members;
 
-		if (first->external && first->is_node == is_node &&
+		if (first->external && !first->end.domain && first->is_node == is_node &&
 		    first->place[nth].segment == segment)
 			return i;
 	}

@@ -86,6 +86,10 @@ static bool has_edge(const struct walk *walk, size_t from, size_t to)
 	const struct policy_segment *b = graph_segment(walk->policy, target);
 	const char *ns = walk->filter->ns;
 
+	/* a name is no source, and an edge to one shows what the name adds */
+	if (source->members->end.domain ||
+	    (a && b && target->members->end.domain && kind_peer(walk->policy, 0, target, a) == b))
+		return false;
 	return a && b && (graph_isolated(a, EGRESS) || graph_isolated(b, INGRESS)) &&
 	       (from != to || source->n > 1) && kinds_own_node(source, target, 0).foreign &&
 	       (!ns || in_namespace(source, ns) || in_namespace(target, ns));
@@ -102,7 +106,8 @@ static int visit_edge(struct walk *walk, size_t from, size_t to)
 
 	if (!has_edge(walk, from, to))
 		return 0;
-	egress = verdicts_of(walk->policy, a, b, EGRESS, resolution);
+	egress = verdicts_of(walk->policy, a, kind_peer(walk->policy, 0, target, a), EGRESS,
+			     resolution);
 	ingress = verdicts_of(walk->policy, b, a, INGRESS, resolution);
 	at = both_allow(&egress, &ingress, &both);
 	if (!at)

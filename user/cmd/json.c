@@ -91,6 +91,8 @@ void json_add_decision(struct json_object *object, const char *key, const struct
 			json_add(value, "isolated_by", json_isolation(policy, decision));
 		if (decision->own_node)
 			json_add_bool(value, "own_node", true);
+		if (decision->name)
+			json_add_text(value, "domain_name", decision->name);
 		if (decision->audit)
 			json_add(value, "audit", json_audit(policy, decision));
 	}

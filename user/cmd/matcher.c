@@ -44,7 +44,7 @@ void prefix_print(struct text *text, const struct address *address, uint32_t len
 }
 
 /* Adds a clause as INI writes a peer: endpoints(role=db in namespaces(...)), cidr(10.0.0.0/8
- * except ...). */
+ * except ...), names(*.example.com). */
 static void text_clause(struct text *text, const struct policy *policy,
 			const struct policy_clause *clause)
 {
@@ -57,6 +57,9 @@ static void text_clause(struct text *text, const struct policy *policy,
 			text_add(text, i ? ", " : " except ");
 			prefix_print(text, &cidr->address, cidr->length);
 		}
+	} else if (clause->kind == CLAUSE_DOMAIN) {
+		text_add(text, "names(");
+		text_add(text, policy_string(policy, clause->ns));
 	} else {
 		text_add(text, "endpoints(");
 		text_selector(text, policy, clause->pods);

@@ -92,6 +92,7 @@ static enum reach judge(const struct table *table, const struct kind_member *fro
 	struct decision egress, ingress;
 	struct flow flow = *table->port;
 
+	flow.name = to->end.domain;
 	if (!flow_between(&from->end, &to->end, &flow))
 		return REACH_NONE;
 	if (!judge_flow(&table->view->source, table->view->policy, &flow, &egress, &ingress))

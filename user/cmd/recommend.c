@@ -15,6 +15,7 @@
 #include "cmd/command.h"
 #include "cmd/inputs.h"
 #include "cmd/json.h"
+#include "input/syntax.h"
 #include "maps/counter.h"
 #include "node/observe/monitor.h"
 #include "node/node.h"
@@ -33,6 +34,7 @@ struct work {
 	struct cluster *cluster;
 	struct policy *policy;
 	struct advice *advice;
+	struct monitor *monitor; /* NULL: the events are a file's */
 	size_t seen[ADVICE_NAMELESS + 1]; /* flows by the answer of advice_add() */
 	int error;
 };
@@ -59,6 +61,36 @@ static void take_flow(struct work *work, const struct flow *flow)
 			      address_print(&flow->destination, to), port_print(flow, port));
 }
 
+/* Keeps the name that says most: the first that is no wildcard, else the first. */
+static const char *better(const char *best, const char *name)
+{
+	return !best || (*best == '*' && *name != '*') ? name : best;
+}
+
+static const char *keep_name(const struct work *work, const char *name)
+{
+	return name ? cluster_intern(work->cluster, name, strlen(name)) : NULL;
+}
+
+/* Returns the domain name by which the source has learned the destination; NULL: the event has
+ * none. */
+static const char *name_of(const struct work *work, struct json_object *destination)
+{
+	struct json_object *names;
+	const char *best = NULL;
+
+	if (!json_object_object_get_ex(destination, "domain_names", &names) ||
+	    !json_object_is_type(names, json_type_array))
+		return NULL;
+	for (size_t i = 0; i < json_object_array_length(names); i++) {
+		const char *name = json_object_get_string(json_object_array_get_idx(names, i));
+
+		if (name && syntax_is_domain_name(name))
+			best = better(best, name);
+	}
+	return keep_name(work, best);
+}
+
 /* Takes one event of `monitor -j` into account. Returns NULL, or the fault of the line. */
 static const char *take_event(struct work *work, struct json_object *event)
 {
@@ -81,6 +113,7 @@ static const char *take_event(struct work *work, struct json_object *event)
 	    address_parse(to, &flow.destination) || port_parse(port, &flow, why))
 		return "an address or port is malformed";
 	/* A reply needs no policy: policy allows replies with the flow that they belong to. */
+	flow.name = name_of(work, destination);
 	if (!json_object_object_get_ex(event, "reply", &reply) || !json_object_get_boolean(reply))
 		take_flow(work, &flow);
 	return NULL;
@@ -129,6 +162,9 @@ static int take_live(void *data, const struct bh_event *event)
 {
 	struct work *work = data;
 	bool audit = event->flags & BH_EVENT_AUDIT;
+	const char *names[BH_LEARNED_NAMES], *best = NULL;
+	const struct policy *policy;
+	size_t n;
 	struct flow flow = {.protocol = event->protocol, .port = ntohs(event->destination_port)};
 
 	if (event->flags & (BH_EVENT_NO_PACKET | BH_EVENT_REPLY) ||
@@ -136,6 +172,11 @@ static int take_live(void *data, const struct bh_event *event)
 		return 0;
 	memcpy(&flow.source, &event->source, sizeof(flow.source));
 	memcpy(&flow.destination, &event->destination, sizeof(flow.destination));
+	policy = monitor_policy(work->monitor, event->generation);
+	n = monitor_domains(work->monitor, policy, &flow.source, &flow.destination, names);
+	for (size_t i = 0; i < n; i++)
+		best = better(best, names[i]);
+	flow.name = keep_name(work, best);
 	take_flow(work, &flow);
 	return work->error;
 }
@@ -158,6 +199,7 @@ static int watch_events(struct work *work)
 		command_error("nothing is in force here: load a policy with --audit first");
 		return STATUS_INPUT;
 	}
+	work->monitor = monitor;
 	while (!error && time(NULL) < until && monitor_is_live(monitor)) {
 		error = monitor_read(monitor, take_live, work);
 		poll(NULL, 0, POLL_MS);
@@ -428,7 +470,7 @@ static int run(struct call *call)
 const struct command command_recommend = {
 	.name = "recommend",
 	.operands = "INPUT...",
-	.help = "print NetworkPolicies that allow the flows which an audit has seen",
+	.help = "print policies that allow the flows which an audit has seen",
 	.options = options,
 	.run = run,
 };

@@ -96,7 +96,8 @@ static bool *segments_of(const struct show *show, const struct kinds *kinds, con
 	for (size_t i = 0; i < kinds->n && set; i++) {
 		uint32_t segment = kinds->at[i].members->place[0].segment;
 
-		if (meant[i] && segment < show->policy->n_segments)
+		if (meant[i] && !kinds->at[i].members->end.domain &&
+		    segment < show->policy->n_segments)
 			set[segment] = true;
 	}
 	return set;

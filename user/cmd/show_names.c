@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cmd/end.h"
-#include "cmd/domain_names.h"
 #include "cmd/screen.h"
 #include "cmd/show.h"
 #include "maps/endpoint.h"
@@ -19,7 +18,6 @@ struct learner {
 
 struct names_listing {
 	const struct show *show;
-	struct domain_names names;
 	struct learner *learners;
 	size_t n;
 	struct json_object *array; /* NULL: text */
@@ -98,7 +96,8 @@ static int show_learned(void *data, const void *key, const void *value)
 	for (int i = 0; i < BH_LEARNED_NAMES; i++)
 		if (learned->domain[i])
 			show_name(listing, pod, address,
-				  domain_names_text(&listing->names, learned->domain[i]),
+				  domain_names_text(&listing->show->view->domains,
+						    learned->domain[i]),
 				  live_seconds(learned->until[i]));
 	return 0;
 }
@@ -107,10 +106,8 @@ int show_names(const struct show *show)
 {
 	struct names_listing listing = {.show = show,
 					.array = show->call->json ? json_object_new_array() : NULL};
-	int error = domain_names_read(&listing.names, show->view->live, show->policy);
+	int error = live_each(show->view->live, "endpoints", add_learner, &listing);
 
-	if (!error)
-		error = live_each(show->view->live, "endpoints", add_learner, &listing);
 	if (!error && !listing.array)
 		printf("%s%-32s %-40s %-40s LEFT%s\n", paint_on(PAINT_BOLD), "ENDPOINT", "ADDRESS",
 		       "NAME", paint_off());
@@ -121,7 +118,6 @@ int show_names(const struct show *show)
 	else if (listing.array)
 		json_print(json_object_get(listing.array), show->call->pretty);
 	json_object_put(listing.array);
-	domain_names_free(&listing.names);
 	free(listing.learners);
 	return status_of(error);
 }

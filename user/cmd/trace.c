@@ -9,6 +9,7 @@
 #include "cmd/explain_print.h"
 #include "cmd/end.h"
 #include "cmd/json.h"
+#include "cmd/trace_name.h"
 #include "cmd/trace_service.h"
 #include "cmd/trace_tables.h"
 #include "cmd/view.h"
@@ -24,8 +25,12 @@ struct answer {
 				       * explain */
 	bool by_tables; /* the compiled tables explain the decision: use `tables`, not `chains` */
 	struct trace_tables tables[2];
-	bool to_service; /* the answer is in `service`, not in `allow` and `decisions` */
+	bool to_service; /* the answer is in `service`, not in `decisions` */
 	struct service_verdict service;
+	bool to_name; /* the answer is in `name`, not in `decisions` */
+	struct name_trace name;
+	struct view_name names[BH_LEARNED_NAMES]; /* by which the source has learned the address */
+	size_t n_names;
 };
 
 static void free_answer(struct answer *answer)
@@ -33,6 +38,7 @@ static void free_answer(struct answer *answer)
 	explanation_free(&answer->chains[EGRESS]);
 	explanation_free(&answer->chains[INGRESS]);
 	service_verdict_free(&answer->service);
+	name_trace_free(&answer->name);
 }
 
 static struct service_trace service_trace_of(const struct view *view, const struct answer *answer)
@@ -45,6 +51,38 @@ static struct service_trace service_trace_of(const struct view *view, const stru
 				      .explain = answer->explained};
 }
 
+/* Judges a flow to a domain name. Returns 0, or -EINVAL with the reason in @why. */
+static int ask_name(const struct view *view, struct answer *answer, char why[FLOW_TEXT])
+{
+	int error;
+
+	answer->to_name = true;
+	answer->name =
+		(struct name_trace){.view = view, .from = &answer->from, .flow = answer->flow};
+	error = name_trace_ask(&answer->name, &answer->to);
+	answer->allow = answer->name.outcome == SERVICE_ALLOWED;
+	if (!error)
+		return 0;
+	snprintf(why, FLOW_TEXT, "cannot read what endpoints have learned: %s", strerror(-error));
+	return -EINVAL;
+}
+
+/* Judges by the address, and where that is denied by each name that the source has learned. */
+static void judge_by_names(const struct view *view, struct answer *answer)
+{
+	size_t i = 0;
+
+	answer->n_names = view_names(view, &answer->flow, answer->names);
+	do {
+		const bool counts = i < answer->n_names && answer->names[i].seconds >= 0;
+
+		answer->flow.name = counts ? answer->names[i].text : NULL;
+		answer->allow = judge_flow(&view->source, view->policy, &answer->flow,
+					   &answer->decisions[EGRESS], &answer->decisions[INGRESS]);
+	} while (!answer->decisions[EGRESS].name && ++i < answer->n_names);
+	answer->flow.name = answer->decisions[EGRESS].name;
+}
+
 /* Parses the ends and judges the flow. Returns 0, or -EINVAL with the reason in @why. */
 static int ask(const struct view *view, const char *from, const char *to, const char *port,
 	       struct answer *answer, char why[FLOW_TEXT])
@@ -53,10 +91,13 @@ static int ask(const struct view *view, const char *from, const char *to, const 
 	if (end_parse(view->policy, from, &answer->from, why) ||
 	    end_parse(view->policy, to, &answer->to, why) || port_parse(port, &answer->flow, why))
 		return -EINVAL;
-	if (answer->from.service) {
-		snprintf(why, FLOW_TEXT, "%.200s: a Service is no source of flows", from);
+	if (answer->from.service || answer->from.domain) {
+		snprintf(why, FLOW_TEXT, "%.200s: a %s is no source of flows", from,
+			 answer->from.service ? "Service" : "domain name");
 		return -EINVAL;
 	}
+	if (answer->to.domain)
+		return ask_name(view, answer, why);
 	if (!flow_between(&answer->from, &answer->to, &answer->flow)) {
 		snprintf(why, FLOW_TEXT, "%.90s and %.90s have no address family in common", from,
 			 to);
@@ -67,8 +108,7 @@ static int ask(const struct view *view, const char *from, const char *to, const 
 		answer->allow = answer->service.outcome == SERVICE_ALLOWED;
 		return 0;
 	}
-	answer->allow = judge_flow(&view->source, view->policy, &answer->flow,
-				   &answer->decisions[EGRESS], &answer->decisions[INGRESS]);
+	judge_by_names(view, answer);
 	return 0;
 }
 
@@ -84,6 +124,22 @@ static struct json_object *json_end(const struct end *end, const struct address 
 	return object;
 }
 
+static struct json_object *json_names(const struct answer *answer)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < answer->n_names; i++) {
+		const struct view_name *name = &answer->names[i];
+		struct json_object *object = json_object_new_object();
+
+		json_add_text(object, "name", name->text);
+		json_add_number(object, "seconds", name->seconds < 0 ? 0 : name->seconds);
+		json_add_bool(object, "over", name->seconds < 0);
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
 static struct json_object *json_answer(const struct view *view, const struct answer *answer)
 {
 	struct service_trace to_service = service_trace_of(view, answer);
@@ -92,6 +148,8 @@ static struct json_object *json_answer(const struct view *view, const struct ans
 
 	if (answer->to_service)
 		return service_trace_json(&to_service);
+	if (answer->to_name)
+		return name_trace_json(&answer->name, answer->explained);
 	object = json_object_new_object();
 	json_add_text(object, "verdict", answer->allow ? "allow" : "deny");
 	json_add(object, "source", json_end(&answer->from, &answer->flow.source));
@@ -99,6 +157,8 @@ static struct json_object *json_answer(const struct view *view, const struct ans
 	json_add_text(object, "port", port_print(&answer->flow, text));
 	json_add_decision(object, "egress", view->policy, &answer->decisions[EGRESS]);
 	json_add_decision(object, "ingress", view->policy, &answer->decisions[INGRESS]);
+	if (answer->n_names)
+		json_add(object, "learned_names", json_names(answer));
 	if (answer->explained) {
 		json_add(object, "egress_chain", explain_json(&answer->chains[EGRESS]));
 		json_add(object, "ingress_chain", explain_json(&answer->chains[INGRESS]));
@@ -130,6 +190,21 @@ static void print_decision(const struct view *view, const struct answer *answer,
 		trace_tables_print(&answer->tables[direction]);
 }
 
+static void print_names(const struct answer *answer)
+{
+	for (size_t i = 0; i < answer->n_names; i++) {
+		const struct view_name *name = &answer->names[i];
+
+		if (name->seconds >= 0)
+			printf("  learned  by the name %s, for %d s still\n", name->text,
+			       name->seconds);
+		else
+			printf("  learned  by the name %s, and its time is over: the source must "
+			       "ask again\n",
+			       name->text);
+	}
+}
+
 static void print_answer(const struct view *view, const struct answer *answer)
 {
 	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT], text[FLOW_TEXT];
@@ -139,12 +214,17 @@ static void print_answer(const struct view *view, const struct answer *answer)
 		service_trace_print(&to_service);
 		return;
 	}
+	if (answer->to_name) {
+		name_trace_print(&answer->name, answer->explained);
+		return;
+	}
 	printf("%s %s (%s) -> %s (%s) %s\n", allow_text(answer->allow), answer->from.name,
 	       address_print(&answer->flow.source, source), answer->to.name,
 	       address_print(&answer->flow.destination, destination),
 	       port_print(&answer->flow, text));
 	print_decision(view, answer, EGRESS);
 	print_decision(view, answer, INGRESS);
+	print_names(answer);
 }
 
 static int disagreement(const char *rules)
@@ -196,6 +276,10 @@ static int explain_answer(struct view *view, struct answer *answer)
 
 		answer->explained = true;
 		return service_trace_agrees(&to_service) ? STATUS_OK : disagreement("backends'");
+	}
+	if (answer->to_name) {
+		answer->explained = true;
+		return name_trace_agrees(&answer->name) ? STATUS_OK : disagreement("names'");
 	}
 	if (view->selection)
 		status = explain_by_tables(view, answer);
@@ -274,6 +358,10 @@ static void print_line(const struct view *view, const struct answer *answer)
 		service_trace_line(&to_service);
 		return;
 	}
+	if (answer->to_name) {
+		name_trace_line(&answer->name);
+		return;
+	}
 	printf("%s\t%s\t%s\n", allow_text(answer->allow),
 	       decision_print(view->policy, &answer->decisions[EGRESS], text[0], DECISION_TEXT),
 	       decision_print(view->policy, &answer->decisions[INGRESS], text[1], DECISION_TEXT));
@@ -339,7 +427,7 @@ static int trace_batch(const struct call *call, const struct view *view, const c
 
 static const struct command_option options[] = {
 	{'f', "from", "SRC", "namespace/pod or an address"},
-	{'t', "to", "DST", "namespace/pod, svc:namespace/name or an address"},
+	{'t', "to", "DST", "namespace/pod, svc:namespace/name, name:api.example.com or an address"},
 	{'P', "port", "PORT", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"},
 	{'b', "batch", "FILE", "judge many flows: lines of SRC DST PORT; - is standard input"},
 	{'v', "verbose", NULL,

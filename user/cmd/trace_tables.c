@@ -41,6 +41,8 @@ bool trace_tables_read(const struct view *view, const struct flow *flow, enum di
 	const struct policy_segment *from = find(view, &flow->source, &unused);
 	const struct policy_segment *to = find(view, &flow->destination, &variation);
 
+	if (from && to)
+		to = policy_domain_peer(view->policy, decision->name, from, to);
 	*tables = (struct trace_tables){
 		.policy = view->policy,
 		.direction = direction,

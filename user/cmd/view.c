@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <string.h>
+
 #include "cmd/inputs.h"
 #include "cmd/view.h"
 
@@ -26,15 +28,42 @@ static int open_live(struct view *view, const char *pin, struct diag *diag)
 	}
 	view->policy = live_policy(view->live);
 	view->source = live_judge(view->live);
-	return STATUS_OK;
+	error = domain_names_read(&view->domains, view->live, view->policy);
+	if (error)
+		command_error("cannot read the domain names in force: %s", strerror(-error));
+	return status_of(error);
+}
+
+size_t view_names(const struct view *view, const struct flow *flow,
+		  struct view_name names[BH_LEARNED_NAMES])
+{
+	struct bh_learned learned;
+	size_t n = 0;
+
+	if (!view->live || !live_learned(view->live, live_ifindex(view->live, &flow->source),
+					 &flow->destination, &learned))
+		return 0;
+	for (int i = 0; i < BH_LEARNED_NAMES; i++) {
+		const char *text = learned.domain[i]
+					   ? domain_names_find(&view->domains, learned.domain[i])
+					   : NULL;
+
+		if (text)
+			names[n++] = (struct view_name){text, live_seconds(learned.until[i])};
+	}
+	return n;
 }
 
 int view_open(struct view *view, const struct call *call, const char *pin)
 {
 	struct diag diag = command_diag();
+	int status;
 
 	*view = (struct view){0};
-	return call->n_operands ? open_inputs(view, call, &diag) : open_live(view, pin, &diag);
+	status = call->n_operands ? open_inputs(view, call, &diag) : open_live(view, pin, &diag);
+	if (status)
+		view_close(view);
+	return status;
 }
 
 int view_select(struct view *view)
@@ -56,5 +85,6 @@ void view_close(struct view *view)
 	selection_close(view->selection);
 	inputs_free_cluster(view->cluster);
 	policy_free(view->compiled);
+	domain_names_free(&view->domains);
 	live_close(view->live);
 }

@@ -5,6 +5,7 @@
 #define BULKHEAD_CMD_VIEW_H
 
 #include "cmd/command.h"
+#include "cmd/domain_names.h"
 #include "compile/explain.h"
 #include "compile/judge.h"
 #include "compile/selection.h"
@@ -17,6 +18,7 @@ struct view {
 	struct cluster *cluster; /* owned; NULL: the view is of the maps or of a compiled file,
 				  * which lack the objects */
 	struct live *live; /* owned; NULL: the view is of inputs */
+	struct domain_names domains; /* of the maps' names; empty: the view is of inputs */
 	struct selection *selection; /* owned; after view_select() it takes the place of the
 				      * objects */
 };
@@ -28,6 +30,17 @@ struct view {
  */
 int view_open(struct view *view, const struct call *call, const char *pin);
 void view_close(struct view *view);
+
+/* A domain name by which an endpoint has learned an address. */
+struct view_name {
+	const char *text; /* of the policy */
+	int32_t seconds; /* how long new connections may open still; negative: not any more */
+};
+
+/* Lists the names of rules by which the flow's source has learned the destination, as the maps have
+ * them. Returns their number. */
+size_t view_names(const struct view *view, const struct flow *flow,
+		  struct view_name names[BH_LEARNED_NAMES]);
 
 /* Explains the decision at one end of a flow, by the objects, or after view_select() by the
  * compiled policy. */

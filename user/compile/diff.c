@@ -15,6 +15,12 @@ struct work {
 	ARRAY(unsigned char) key;
 };
 
+/* A walk through a port list. */
+struct cursor {
+	struct verdicts verdicts;
+	size_t at;
+};
+
 /* The verdicts of one policy between two kinds in one direction. */
 struct voice {
 	bool subject; /* false: no policy applies at that end */
@@ -22,8 +28,8 @@ struct voice {
 	enum side side;
 	enum direction direction;
 	const struct policy_segment *segment; /* the subject's segment; NULL: it is in none */
-	struct verdicts verdicts;
-	size_t at;
+	struct cursor base;
+	struct cursor named; /* what a domain name allows beyond; without verdicts: nothing */
 };
 
 static const struct policy_segment *segment_of(const struct diff *diff, const struct kind *kind,
@@ -47,28 +53,44 @@ static struct voice hear(const struct diff *diff, enum side side, enum direction
 		.side = side,
 		.direction = direction,
 		.segment = segment_of(diff, subject, side),
-		.verdicts = {.n = 1, .all.verdict = bh_verdict(false, BH_TIER_DEFAULT, 0)},
+		.base.verdicts = {.n = 1, .all.verdict = bh_verdict(false, BH_TIER_DEFAULT, 0)},
 	};
+	const struct policy *policy = diff->policy[side];
+	const struct policy_segment *named = peer;
 
-	if (voice.subject && voice.segment && peer)
-		voice.verdicts = verdicts_of(diff->policy[side], voice.segment, peer, direction,
-					     to->members->place[side].resolution);
+	if (!voice.subject || !voice.segment || !peer)
+		return voice;
+	voice.base.verdicts = verdicts_of(policy, voice.segment, peer, direction,
+					  to->members->place[side].resolution);
+	if (direction == EGRESS)
+		named = kind_peer(policy, side, to, voice.segment);
+	if (named != peer)
+		voice.named.verdicts = verdicts_of(policy, voice.segment, named, direction, 0);
 	return voice;
 }
 
-/* Judges one point. A node always reaches its own endpoints; for the way from the endpoint to
- * its node, NetworkPolicies do not count. */
+static uint32_t verdict_at(struct cursor *cursor, uint32_t point)
+{
+	while (cursor->at + 1 < cursor->verdicts.n &&
+	       verdicts_at(&cursor->verdicts, cursor->at + 1)->start <= point)
+		cursor->at++;
+	return verdicts_at(&cursor->verdicts, cursor->at)->verdict;
+}
+
+/* Judges one point as judge_flow() does. A node always reaches its own endpoints; for the way from
+ * the endpoint to its node, NetworkPolicies do not count. */
 static struct decision decide(const struct diff *diff, struct voice *voice, uint32_t point)
 {
 	const struct policy *policy = diff->policy[voice->side];
-	struct decision decision;
+	struct decision decision, named;
 
 	if (!voice->subject)
 		return (struct decision){.allow = true, .tier = TIER_DEFAULT};
-	while (voice->at + 1 < voice->verdicts.n &&
-	       verdicts_at(&voice->verdicts, voice->at + 1)->start <= point)
-		voice->at++;
-	decision = decision_of(policy, verdicts_at(&voice->verdicts, voice->at)->verdict);
+	decision = decision_of(policy, verdict_at(&voice->base, point));
+	if (voice->named.verdicts.n && (!decision.allow || decision.audit)) {
+		named = decision_of(policy, verdict_at(&voice->named, point));
+		decision = named.allow ? named : decision;
+	}
 	if (voice->own_node &&
 	    (voice->direction == INGRESS || decision.allow || decision.tier == TIER_NETWORK_POLICY))
 		return (struct decision){
@@ -78,13 +100,24 @@ static struct decision decide(const struct diff *diff, struct voice *voice, uint
 	return decision;
 }
 
+/* Returns the next point after @point at which the list changes. */
+static uint32_t next_start(const struct cursor *cursor, uint32_t point)
+{
+	for (size_t i = cursor->at; i < cursor->verdicts.n; i++)
+		if (verdicts_at(&cursor->verdicts, i)->start > point)
+			return verdicts_at(&cursor->verdicts, i)->start;
+	return VERDICTS_END;
+}
+
 /* Returns the next point after @point at which the verdict may change. */
 static uint32_t next_point(const struct voice *voice, uint32_t point)
 {
-	for (size_t i = voice->at; i < voice->verdicts.n && voice->subject; i++)
-		if (verdicts_at(&voice->verdicts, i)->start > point)
-			return verdicts_at(&voice->verdicts, i)->start;
-	return VERDICTS_END;
+	const uint32_t base = next_start(&voice->base, point);
+	const uint32_t named = next_start(&voice->named, point);
+
+	if (!voice->subject)
+		return VERDICTS_END;
+	return base < named ? base : named;
 }
 
 static bool same_decision(const struct decision *a, const struct decision *b)
@@ -237,13 +270,30 @@ static bool in_both(const struct kind *kind)
 	       kind->members->place[NEW].segment != KIND_ABSENT;
 }
 
+/* Returns true if the kind is a domain name, and no rule of @from's policies has it: the kind of
+ * the addresses is compared then. */
+static bool adds_nothing(const struct work *work, const struct kind *from, const struct kind *name)
+{
+	bool nothing = name->members->end.domain;
+
+	for (enum side side = OLD; side < SIDES && nothing; side++) {
+		const struct policy_segment *subject = segment_of(work->diff, from, side);
+		const struct policy_segment *own = segment_of(work->diff, name, side);
+
+		nothing =
+			!subject || kind_peer(work->diff->policy[side], side, name, subject) == own;
+	}
+	return nothing;
+}
+
 static void compare_kinds(struct work *work, uint32_t from, uint32_t to)
 {
 	const struct kind *a = &work->diff->kinds.at[from], *b = &work->diff->kinds.at[to];
 	struct diff_pair pair = {.from = from, .to = to, .itself = from == to && a->n == 1};
 	struct kinds_own own;
 
-	if (!kinds_meet(a, b) || !in_both(b) || !is_looked_at(work->filter, from, to))
+	if (!kinds_meet(a, b) || !in_both(b) || !is_looked_at(work->filter, from, to) ||
+	    adds_nothing(work, a, b))
 		return;
 	own = kinds_own_node(a, b, NEW);
 	if (own.foreign)

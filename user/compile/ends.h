@@ -17,6 +17,7 @@ struct end {
 	bool has[FAMILIES];
 	struct address address[FAMILIES];
 	const struct policy_service *service; /* named as "svc:namespace/name"; NULL: no Service */
+	const char *domain; /* the domain name that was named; NULL: no name was */
 	const char *host; /* the node of the hostNetwork pod that was named; NULL: no such pod
 			   * was */
 };

@@ -29,14 +29,9 @@ static bool selects(const struct walk *walk, const struct policy_object *policy)
 static bool lists(const struct walk *walk, const struct policy_object *policy,
 		  const struct rule *rule)
 {
-	const struct flow *flow = walk->match.flow;
-	const bool in = walk->direction == INGRESS;
-
 	if (!walk->selection || rule->any_peer)
 		return match_peers(&walk->match, policy, walk->direction, rule);
-	return selection_lists(walk->selection, policy, rule,
-			       in ? &flow->destination : &flow->source,
-			       in ? &flow->source : &flow->destination);
+	return selection_lists(walk->selection, policy, rule, walk->match.flow, walk->direction);
 }
 
 static enum explain_outcome ask_rule(const struct walk *walk, const struct policy_object *policy,
@@ -239,7 +234,9 @@ static bool is_own_node(const struct walk *walk)
 
 static void walk_tiers(struct walk *walk)
 {
-	bool own_node = is_own_node(walk);
+	/* A rule by name allows the node's address as any other. */
+	const bool named = walk->direction == EGRESS && walk->match.flow->name;
+	bool own_node = !named && is_own_node(walk);
 
 	if (walk->match.source == walk->match.destination) {
 		allow_by_default(walk, EXPLAIN_ITSELF);

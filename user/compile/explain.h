@@ -56,7 +56,8 @@ struct explanation {
 
 struct selection;
 
-/* @cluster is finished. EGRESS explains the source's end, INGRESS the destination's. */
+/* @cluster is finished. EGRESS explains the source's end, INGRESS the destination's. The flow has a
+ * domain name only if the decision to explain is by that name (struct decision). */
 void explain_flow(const struct cluster *cluster, const struct flow *flow, enum direction direction,
 		  struct explanation *explanation);
 /* The same where only the compiled policy is known (selection.h). */

@@ -21,6 +21,7 @@ struct extender {
 	struct tables t;
 	struct policy *policy; /* the result */
 	numbers_t segments; /* the compiler's number, by index of the policy's segments */
+	uint32_t *ids; /* of the compiler's segments, by number */
 	struct intern lists; /* port lists that were copied */
 	numbers_t list_at; /* where, by number in `lists` */
 };
@@ -356,6 +357,7 @@ static void put_segment(struct extender *e, uint32_t number, const uint32_t *res
 	put_variations(e, segment, resolution_ids, old ? &base : NULL, &record);
 	for (int i = 0; i < 4; i++)
 		record.fallback[i / 2][i % 2] = put_ports(e, record.fallback[i / 2][i % 2]);
+	e->ids[number] = id;
 	table_push(&e->t, segments, record);
 }
 
@@ -364,14 +366,17 @@ static void put_segments(struct extender *e, const uint32_t *resolution_ids)
 {
 	const size_t n = e->segments.n;
 
+	e->ids = grow_zeroed(e->c.segments.n, sizeof(*e->ids));
 	for (size_t i = 0; i < n; i++) {
 		const uint32_t number = e->segments.at[i];
 		struct policy_segment *record = &e->policy->segments[i];
 		const struct policy_segment *old;
 		struct policy_segment base;
 
-		if (number == INTERN_NONE ||
-		    e->c.segments.at[number].resolutions.n == record->variations.n)
+		if (number == INTERN_NONE)
+			continue;
+		e->ids[number] = record->id;
+		if (e->c.segments.at[number].resolutions.n == record->variations.n)
 			continue;
 		lineage_segment(e->c.lineage, &record->key, &old);
 		base = base_record(e, old);
@@ -440,10 +445,7 @@ static void put_named(struct extender *e, const uint32_t *resolution_ids)
 /* Returns the index in the policy of a segment of the compiler's. */
 static uint32_t segment_index(const struct extender *e, uint32_t number)
 {
-	const struct policy_segment *old;
-	const uint32_t id = lineage_segment(e->c.lineage, &e->c.segments.at[number].key, &old);
-
-	return policy_segment_by_id(e->policy, id) - e->policy->segments;
+	return policy_segment_by_id(e->policy, e->ids[number]) - e->policy->segments;
 }
 
 /* Adds the domains of new classes of subjects. */
@@ -531,6 +533,7 @@ static void extender_free(struct extender *e)
 	compiler_free(&e->c);
 	intern_free(&e->t.strings);
 	intern_free(&e->lists);
+	free(e->ids);
 	array_free(&e->t.string_at);
 	array_free(&e->segments);
 	array_free(&e->list_at);

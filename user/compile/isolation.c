@@ -97,7 +97,11 @@ char *decision_why(const struct policy *names, const struct decision *decision, 
 	char name[DECISION_TEXT];
 	size_t at = 0;
 
-	snprintf(text, size, "%s", decision->own_node ? "its own node is never isolated" : "");
+	snprintf(text, size, "%s%s",
+		 decision->own_node ? "its own node is never isolated"
+		 : decision->name   ? "by the name "
+				    : "",
+		 decision->name ? decision->name : "");
 	for (size_t i = 0; decision->isolated && i < names->n_isolations && at < size; i++) {
 		const struct policy_isolation *isolation = &names->isolations[i];
 

@@ -34,7 +34,8 @@ uint8_t isolations_of(const struct isolations *isolations, const struct policy_s
 
 /*
  * Prints "isolated by shop/db, shop/default-deny", with names as in a decision; "its own node is
- * never isolated"; or "" where a rule decided or no reason is needed. Returns @text.
+ * never isolated"; "by the name *.example.com"; or "" where a rule decided or no reason is needed.
+ * Returns @text.
  */
 char *decision_why(const struct policy *names, const struct decision *decision, char *text,
 		   size_t size);

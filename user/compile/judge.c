@@ -88,6 +88,17 @@ static bool policy_named(const void *data, uint32_t list, uint32_t resolution,
 	return true;
 }
 
+static bool policy_domain(const void *data, const char *name, const struct policy_segment *subject,
+			  const struct policy_segment *peer, struct policy_segment *segment)
+{
+	const struct policy *policy = data;
+	const struct policy_segment *own = policy_segment_by_id(policy, peer->id);
+	const struct policy_segment *found = policy_domain_peer(policy, name, subject, own);
+
+	*segment = *found;
+	return found != own;
+}
+
 static struct bh_interval policy_interval(const void *data, uint32_t at)
 {
 	const struct policy *policy = data;
@@ -104,6 +115,7 @@ struct judge_source judge_policy(const struct policy *policy)
 		.pair = policy_pair,
 		.resolution = policy_resolution,
 		.named = policy_named,
+		.domain = policy_domain,
 		.interval = policy_interval,
 	};
 }
@@ -234,6 +246,24 @@ void decision_blame(struct decision *decision, const struct policy *names, uint3
 	decision->direction = direction;
 }
 
+/* Returns the decision by the flow's domain name, or @egress if the name allows nothing more. */
+static struct decision by_name(const struct judge_source *source, const struct policy *names,
+			       const struct flow *flow, const struct end *subject,
+			       const struct end *peer, const struct decision *egress)
+{
+	struct end named = {.known = true};
+	struct decision decision;
+
+	if ((egress->allow && !egress->audit) || !flow->name || !subject->known || !peer->known ||
+	    !source->domain(source->data, flow->name, &subject->segment, &peer->segment,
+			    &named.segment))
+		return *egress;
+	decision = decision_of(names, judge_end(source, subject, &named, &named, EGRESS,
+						bh_point(flow->protocol, flow->port)));
+	decision.name = flow->name;
+	return decision.allow ? decision : *egress;
+}
+
 bool judge_flow(const struct judge_source *source, const struct policy *names,
 		const struct flow *flow, struct decision *egress, struct decision *ingress)
 {
@@ -255,6 +285,7 @@ bool judge_flow(const struct judge_source *source, const struct policy *names,
 		*egress = decision_of(names, judge_end(source, &a, &b, &b, EGRESS, point));
 		if (is_own_node(names, from, &flow->destination))
 			*egress = towards_own_node(egress);
+		*egress = by_name(source, names, flow, &a, &b, egress);
 		decision_blame(egress, names, a.segment.id, EGRESS);
 	}
 	if (!is_external(&b)) {

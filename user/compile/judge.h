@@ -12,6 +12,9 @@ struct flow {
 	struct address source, destination;
 	uint8_t protocol; /* IP protocol number */
 	uint16_t port; /* destination port; 0 where the protocol has none */
+	/* The source has learned the destination by this domain name, as struct peer has it. NULL:
+	 * by none */
+	const char *name;
 };
 
 struct decision {
@@ -26,6 +29,7 @@ struct decision {
 	const struct policy_segment *isolated;
 	enum direction direction; /* valid with `isolated` */
 	bool own_node; /* allowed because the other end is the subject's own node */
+	const char *name; /* the decision is by this domain name; NULL: by the address alone */
 };
 
 /* Where the steps of a lookup read: a policy's tables, or the maps in force (node/live.h). */
@@ -41,6 +45,10 @@ struct judge_source {
 	/* Returns false where the list has no form for the resolution: the flow is denied. */
 	bool (*named)(const void *data, uint32_t list, uint32_t resolution,
 		      struct bh_ports_ref *ports);
+	/* Returns true, with the segment that addresses of the segment @peer have to @subject by
+	 * the domain name. Returns false if no rule uses the name for them. */
+	bool (*domain)(const void *data, const char *name, const struct policy_segment *subject,
+		       const struct policy_segment *peer, struct policy_segment *segment);
 	/* Returns the interval at an index of the port lists. */
 	struct bh_interval (*interval)(const void *data, uint32_t at);
 };
@@ -58,7 +66,8 @@ struct judge_source judge_policy(const struct policy *policy);
 /*
  * Judges both ends. @names has the rules' names, and the nodes' addresses for the exceptions of
  * an endpoint's own node: traffic from it is allowed by default, and so is traffic to it unless
- * an Admin or Baseline rule denies it. Returns whether both ends allow the flow.
+ * an Admin or Baseline rule denies it. The flow's domain name counts if the source's policy, or an
+ * audited one, denies the address (maps/domain.h). Returns true if both ends allow the flow.
  */
 bool judge_flow(const struct judge_source *source, const struct policy *names,
 		const struct flow *flow, struct decision *egress, struct decision *ingress);

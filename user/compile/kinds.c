@@ -11,6 +11,7 @@ struct job {
 	size_t n; /* number of policies */
 	const struct policy *outside; /* the prefixes and addresses of all policies */
 	struct kinds *kinds;
+	struct end world; /* of addresses that no narrow prefix has */
 	size_t room; /* room in the array of members */
 };
 
@@ -58,17 +59,18 @@ static struct kind_place place_of(const struct policy *policy, const struct addr
 
 	if (!found)
 		return (struct kind_place){policy_prefix_find(policy, address) - policy->segments,
-					   0};
+					   0, 0};
 	return (struct kind_place){
 		found->segment,
 		resolution_of(policy, found->segment, found->variation),
+		0,
 	};
 }
 
 static struct kind_member absent_member(void)
 {
 	return (struct kind_member){
-		.place = {{KIND_ABSENT, 0}, {KIND_ABSENT, 0}},
+		.place = {{KIND_ABSENT, 0, 0}, {KIND_ABSENT, 0, 0}},
 		.node = {"", ""},
 	};
 }
@@ -187,6 +189,99 @@ static int add_nodes(struct job *job)
 	return error;
 }
 
+/* Returns true if the policy has the same records for two of its names, the first of which begin at
+ * @a and @b. */
+static bool same_domains(const struct policy *policy, size_t a, size_t b)
+{
+	const size_t n = policy_domain_next(policy, a) - a;
+
+	if (policy_domain_next(policy, b) - b != n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const struct policy_domain *x = &policy->domains[a + i];
+		const struct policy_domain *y = &policy->domains[b + i];
+
+		if (x->class != y->class || x->from != y->from || x->segment != y->segment)
+			return false;
+	}
+	return true;
+}
+
+/* Returns kind_place.names of a name. */
+static uint32_t names_of(const struct policy *policy, const char *name)
+{
+	size_t own = 0;
+
+	while (own < policy->n_domains &&
+	       strcmp(policy_string(policy, policy->domains[own].name), name))
+		own = policy_domain_next(policy, own);
+	if (own == policy->n_domains)
+		return 0;
+	for (size_t i = 0; i < own; i = policy_domain_next(policy, i))
+		if (same_domains(policy, i, own))
+			return 1 + i;
+	return 1 + own;
+}
+
+static int add_name(struct job *job, const char *name)
+{
+	struct kind_member members[FAMILIES] = {absent_member(), absent_member()};
+	char text[1024];
+
+	for (size_t p = 0; p < job->n; p++)
+		place_member(job, members, p, &job->world, "");
+	for (enum family family = IPV4; family < FAMILIES; family++) {
+		members[family].external = true;
+		members[family].end.domain = name;
+		for (size_t p = 0; p < job->n && job->world.has[family]; p++)
+			members[family].place[p].names = names_of(job->policies[p], name);
+	}
+	snprintf(text, sizeof(text), "name:%s", name);
+	return add_families(job, members, text);
+}
+
+static int add_names(struct job *job)
+{
+	int error = 0;
+
+	for (size_t p = 0; p < job->n && !error; p++) {
+		const struct policy *policy = job->policies[p];
+
+		for (size_t i = 0; i < policy->n_domains && !error;
+		     i = policy_domain_next(policy, i)) {
+			const char *name = policy_string(policy, policy->domains[i].name);
+
+			if (!p || !names_of(job->policies[0], name))
+				error = add_name(job, name);
+		}
+	}
+	return error;
+}
+
+/* Finds addresses of both IP versions that only the widest prefixes have. */
+static void find_world(struct job *job)
+{
+	const struct policy *outside = job->outside;
+	uint32_t length[FAMILIES] = {UINT32_MAX, UINT32_MAX};
+
+	for (size_t i = 0; i < outside->n_prefixes; i++) {
+		const struct policy_prefix *prefix = &outside->prefixes[i];
+		struct end end;
+
+		if (prefix->length >= length[IPV4] && prefix->length >= length[IPV6])
+			continue;
+		end = end_of_prefix(outside, prefix);
+		for (enum family family = IPV4; family < FAMILIES; family++) {
+			if (!end.has[family] || prefix->length >= length[family])
+				continue;
+			length[family] = prefix->length;
+			job->world.has[family] = true;
+			job->world.address[family] = end.address[family];
+		}
+	}
+	job->world.first = job->world.has[IPV4] ? IPV4 : IPV6;
+}
+
 static int add_prefix(struct job *job, const struct policy_prefix *prefix)
 {
 	struct kind_member member = absent_member();
@@ -209,7 +304,8 @@ static int add_prefixes(struct job *job)
 
 	for (size_t i = outside->n_prefixes; i-- > 0 && !error;)
 		error = add_prefix(job, &outside->prefixes[i]);
-	return error;
+	find_world(job);
+	return error ? error : add_names(job);
 }
 
 static int compare_prefixes(const void *a, const void *b)
@@ -346,7 +442,7 @@ static int group(struct kinds *kinds)
 
 int kinds_list(const struct policy *const policies[], size_t n, struct kinds *kinds)
 {
-	struct job job = {policies, n, NULL, kinds, 0};
+	struct job job = {.policies = policies, .n = n, .kinds = kinds};
 	int error;
 
 	*kinds = (struct kinds){.policies = n};
@@ -362,6 +458,32 @@ int kinds_list(const struct policy *const policies[], size_t n, struct kinds *ki
 	return error;
 }
 
+/* Adds a kind for each domain name, behind all others. */
+static int add_each_name(const struct policy *policy, struct kinds *kinds)
+{
+	struct job job = {&policy, 1, policy, kinds, {0}, kinds->n_members + 1};
+	const size_t before = kinds->n_members;
+	int error;
+
+	find_world(&job);
+	error = add_names(&job);
+	if (!error) {
+		struct kind *grown =
+			reallocarray(kinds->at, kinds->n_members + 1, sizeof(*kinds->at));
+
+		error = grown ? 0 : -ENOMEM;
+		kinds->at = grown ? grown : kinds->at;
+	}
+	for (size_t i = 0; i < kinds->n_members && !error; i++) {
+		const struct end *end = &kinds->members[i].end;
+
+		kinds->at[i] =
+			(struct kind){&kinds->members[i], 1, {end->has[IPV4], end->has[IPV6]}};
+	}
+	kinds->n = error ? before : kinds->n_members;
+	return error;
+}
+
 int kinds_list_each(const struct policy *policy, struct kinds *kinds)
 {
 	struct ends ends;
@@ -370,11 +492,10 @@ int kinds_list_each(const struct policy *policy, struct kinds *kinds)
 	*kinds = (struct kinds){.policies = 1};
 	if (error)
 		return error;
-	kinds->at = calloc(ends.n + 1, sizeof(*kinds->at));
 	kinds->members = calloc(ends.n + 1, sizeof(*kinds->members));
-	error = kinds->at && kinds->members ? 0 : -ENOMEM;
+	error = kinds->members ? 0 : -ENOMEM;
 	for (size_t i = 0; i < ends.n && !error; i++) {
-		struct kind_member *member = &kinds->members[kinds->n_members];
+		struct kind_member *member = &kinds->members[kinds->n_members++];
 		size_t node = i - ends.n_endpoints;
 
 		*member = absent_member();
@@ -389,11 +510,10 @@ int kinds_list_each(const struct policy *policy, struct kinds *kinds)
 		if (member->end.has[IPV4] || member->end.has[IPV6])
 			member->place[0] =
 				place_of(policy, &member->end.address[member->end.first]);
-		kinds->at[i] =
-			(struct kind){member, 1, {member->end.has[IPV4], member->end.has[IPV6]}};
-		kinds->n = ++kinds->n_members;
 	}
 	ends_free(&ends);
+	if (!error)
+		error = add_each_name(policy, kinds);
 	if (error)
 		kinds_free(kinds);
 	return error;
@@ -408,9 +528,19 @@ void kinds_free(struct kinds *kinds)
 	*kinds = (struct kinds){0};
 }
 
+const struct policy_segment *kind_peer(const struct policy *policy, size_t nth,
+				       const struct kind *kind,
+				       const struct policy_segment *subject)
+{
+	const struct kind_member *first = kind->members;
+	const struct policy_segment *own = &policy->segments[first->place[nth].segment];
+
+	return policy_domain_peer(policy, first->end.domain, subject, own);
+}
+
 bool kinds_meet(const struct kind *from, const struct kind *to)
 {
-	if (from->members->external && to->members->external)
+	if ((from->members->external && to->members->external) || from->members->end.domain)
 		return false;
 	return (from->has[IPV4] && to->has[IPV4]) || (from->has[IPV6] && to->has[IPV6]);
 }

@@ -89,6 +89,15 @@ static bool namespace_matches(const struct policy_object *object, const struct p
 	return false;
 }
 
+/* Returns true if the peer has the domain name by which the address was learned. */
+static bool has_name(const struct peer *peer, const char *name)
+{
+	for (size_t i = 0; name && i < peer->n_keys; i++)
+		if (!strcmp(peer->keys[i], name))
+			return true;
+	return false;
+}
+
 bool match_peers(const struct match_flow *match, const struct policy_object *object,
 		 enum direction direction, const struct rule *rule)
 {
@@ -111,7 +120,7 @@ bool match_peers(const struct match_flow *match, const struct policy_object *obj
 		else if (peer->scope == PEER_NODES)
 			matches = node_has(cluster, peer, address);
 		else if (peer->scope == PEER_DOMAINS)
-			matches = false; /* no address has a name before an endpoint learns it */
+			matches = !in && !other && has_name(peer, match->flow->name);
 		else
 			matches = other &&
 				  namespace_matches(object, peer, &cluster->namespaces[subject->ns],

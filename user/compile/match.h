@@ -24,7 +24,8 @@ bool match_subject(const struct cluster *cluster, const struct policy_object *ob
 /* Whether an ipBlock or network holds the address. */
 bool match_block(const struct peer *peer, const struct address *address);
 
-/* Whether the rule's peers hold the flow's other end, and its ports the flow's port. A literal
+/* Whether the rule's peers hold the flow's other end (by the flow's domain name, too), and its
+ * ports the flow's port. A literal
  * {} in the rule fails closed, as the API requires. */
 bool match_peers(const struct match_flow *match, const struct policy_object *object,
 		 enum direction direction, const struct rule *rule);

@@ -164,6 +164,59 @@ static unsigned int common_bits(const struct address *a, const struct address *b
 	return 128;
 }
 
+/* The key of a search in policy->domains. */
+struct domain_key {
+	const struct policy *policy;
+	const char *name;
+	uint32_t class, from;
+};
+
+static int compare_domain(const void *key, const void *record)
+{
+	const struct domain_key *wanted = key;
+	const struct policy_domain *domain = record;
+	int order = strcmp(wanted->name, policy_string(wanted->policy, domain->name));
+
+	if (order || wanted->class != domain->class)
+		return order ? order : wanted->class < domain->class ? -1 : 1;
+	return wanted->from < domain->from ? -1 : wanted->from > domain->from;
+}
+
+const struct policy_segment *policy_domain_peer(const struct policy *policy, const char *name,
+						const struct policy_segment *subject,
+						const struct policy_segment *peer)
+{
+	const struct domain_key key = {policy, name, subject->common[EGRESS],
+				       peer - policy->segments};
+	const struct policy_domain *found =
+		name ? policy_search(&key, policy->domains, policy->n_domains, sizeof(*found),
+				     compare_domain)
+		     : NULL;
+
+	return found ? &policy->segments[found->segment] : peer;
+}
+
+size_t policy_domain_next(const struct policy *policy, size_t i)
+{
+	const char *name = policy_string(policy, policy->domains[i].name);
+
+	do
+		i++;
+	while (i < policy->n_domains &&
+	       !strcmp(policy_string(policy, policy->domains[i].name), name));
+	return i;
+}
+
+bool policy_domain_matches(const char *pattern, const char *name)
+{
+	const size_t length = strlen(pattern), n = strlen(name);
+
+	if (*pattern != '*')
+		return !strcmp(pattern, name);
+	/* The wildcard stands for one label or more, never for none. */
+	return n >= length && !strcmp(name + n - (length - 1), pattern + 1);
+}
+
 struct address address_mask(const struct address *address, unsigned int length)
 {
 	struct address masked = *address;

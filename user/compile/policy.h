@@ -533,6 +533,15 @@ const struct policy_segment *policy_prefix_find(const struct policy *policy,
 const struct policy_segment *policy_prefix_around(const struct policy *policy,
 						  const struct address *address,
 						  unsigned int length);
+/* Returns the segment that addresses of the segment @peer have to endpoints of @subject that have
+ * learned them by the domain name; @peer if no rule uses the name for them, or @name is NULL. */
+const struct policy_segment *policy_domain_peer(const struct policy *policy, const char *name,
+						const struct policy_segment *subject,
+						const struct policy_segment *peer);
+/* Returns the first index behind @i of policy->domains that has another name. */
+size_t policy_domain_next(const struct policy *policy, size_t i);
+/* Returns true if @pattern, a name as struct peer has it, stands for the name. */
+bool policy_domain_matches(const char *pattern, const char *name);
 /* Returns the address with all but its first @length bits (0 to 128) cleared. */
 struct address address_mask(const struct address *address, unsigned int length);
 

@@ -198,10 +198,15 @@ static bool plain_lists(const struct selection *s, const struct plain_rule *plai
 }
 
 bool selection_lists(const struct selection *s, const struct policy_object *object,
-		     const struct rule *rule, const struct address *subject,
-		     const struct address *other)
+		     const struct rule *rule, const struct flow *flow, enum direction end)
 {
-	const struct policy_segment *from = segment_of(s, subject), *to = segment_of(s, other);
+	const struct policy_segment *from =
+		segment_of(s, end == INGRESS ? &flow->destination : &flow->source);
+	const struct policy_segment *to =
+		segment_of(s, end == INGRESS ? &flow->source : &flow->destination);
+
+	if (from && to && end == EGRESS)
+		to = policy_domain_peer(s->policy, flow->name, from, to);
 
 	for (size_t i = 0; from && to && i < s->c.units.n; i++) {
 		const struct unit *unit = &s->c.units.at[i];

@@ -7,7 +7,7 @@
 #ifndef BULKHEAD_COMPILE_SELECTION_H
 #define BULKHEAD_COMPILE_SELECTION_H
 
-#include "compile/policy.h"
+#include "compile/judge.h"
 
 struct selection;
 
@@ -27,9 +27,9 @@ bool selection_knows(const struct selection *selection, const struct address *ad
 bool selection_selects(const struct selection *selection, const struct policy_object *object,
 		       const struct address *subject);
 
-/* Whether one of the rule's peers is the other end, for an endpoint that the policy selects. */
+/* Returns true if one of the rule's peers is the other end, for an endpoint that the policy
+ * selects: the flow's source (@end EGRESS) or destination. */
 bool selection_lists(const struct selection *selection, const struct policy_object *object,
-		     const struct rule *rule, const struct address *subject,
-		     const struct address *other);
+		     const struct rule *rule, const struct flow *flow, enum direction end);
 
 #endif

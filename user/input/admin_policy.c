@@ -4,7 +4,6 @@
  * (policy.networking.k8s.io/v1alpha1, as KEP-2091 has them and as released),
  * and ClusterNetworkPolicy (v1alpha2).
  */
-#include <ctype.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -170,13 +169,12 @@ static void read_networks(struct reader *reader, const struct tree *node, struct
 	}
 }
 
-/* Returns a domain name as DNS compares it: in lower case, without the dot at its end. NULL: it is
+/* Returns a domain name as DNS compares it. NULL: it is
  * none (reported). */
 static const char *read_domain_name(struct reader *reader, const struct tree *node)
 {
 	const char *name = reader_string(reader, node);
-	char folded[256];
-	size_t length;
+	char folded[SYNTAX_DOMAIN_TEXT];
 
 	if (name && !syntax_is_domain_name(name)) {
 		reader_error(reader, node, "\"%.60s\" is " SYNTAX_DOMAIN_NAME, name);
@@ -184,10 +182,8 @@ static const char *read_domain_name(struct reader *reader, const struct tree *no
 	}
 	if (!name)
 		return NULL;
-	length = strlen(name) - (name[strlen(name) - 1] == '.');
-	for (size_t i = 0; i < length; i++)
-		folded[i] = tolower((unsigned char)name[i]);
-	return cluster_intern(reader->cluster, folded, length);
+	syntax_fold_domain_name(name, folded);
+	return cluster_intern(reader->cluster, folded, strlen(folded));
 }
 
 static void read_names(struct reader *reader, const struct tree *node, const struct rule *rule,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "input/syntax.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define DIGITS "0123456789"
@@ -74,6 +75,16 @@ bool syntax_is_domain_name(const char *text)
 			return labels || wildcard;
 		name = dot + 1;
 	}
+}
+
+void syntax_fold_domain_name(const char *name, char folded[SYNTAX_DOMAIN_TEXT])
+{
+	size_t length = 0;
+
+	for (; name[length] && length + 1 < SYNTAX_DOMAIN_TEXT; length++)
+		folded[length] = tolower((unsigned char)name[length]);
+	length -= length && folded[length - 1] == '.';
+	folded[length] = '\0';
 }
 
 static bool is_label_name(const char *text)

@@ -13,6 +13,9 @@ bool syntax_is_label_value(const char *text); /* empty, or like a name; up to 63
 /* Returns true for a domain name of two labels or more, or "*." and a domain name of one label or
  * more; a label has up to 63 characters, all have up to 253. */
 bool syntax_is_domain_name(const char *text);
+/* Writes a domain name as DNS compares it: in lower case, without the dot at its end. */
+#define SYNTAX_DOMAIN_TEXT 256
+void syntax_fold_domain_name(const char *name, char folded[SYNTAX_DOMAIN_TEXT]);
 bool syntax_is_port_name(const char *text); /* RFC 6335 in lower case: up to 15 characters, one
 					     * of them a letter */
 

@@ -307,6 +307,7 @@ static int collect_map(struct node_handle *handle, const char *pin, struct table
 static int collect_learned(struct node_handle *handle)
 {
 	CLEANUP(table_free) struct table learners = {}, learned = {}, order = {}, questions = {};
+	CLEANUP(table_free) struct table streams = {}, carries = {};
 	SCOPED_FD int fd = pins_get(handle, "learners");
 	int error;
 
@@ -314,11 +315,17 @@ static int collect_learned(struct node_handle *handle)
 	table_init(&learned, sizeof(struct bh_learned_key), sizeof(struct bh_learned));
 	table_init(&order, sizeof(struct bh_learned_place), sizeof(struct bh_learned_at));
 	table_init(&questions, sizeof(struct bh_question_key), sizeof(struct bh_questions));
+	table_init(&streams, sizeof(struct bh_question_key), sizeof(struct bh_streams));
+	table_init(&carries, sizeof(struct bh_question_key), sizeof(struct bh_carry));
 	error = fd < 0 ? fd
 		       : table_read_some(&learners, fd, is_no_learner, &handle->maps[MAP_ifaces]);
 	if (error || !learners.n)
 		return error;
 	error = collect_map(handle, "questions", &questions, is_no_learner);
+	if (!error)
+		error = collect_map(handle, "streams", &streams, is_no_learner);
+	if (!error)
+		error = collect_map(handle, "carries", &carries, is_no_learner);
 	if (!error)
 		error = collect_map(handle, "learned", &learned, is_no_learners);
 	if (!error)

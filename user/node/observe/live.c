@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "maps/dns.h"
 #include "maps/endpoint.h"
 #include "maps/pair.h"
 #include "maps/ports.h"
@@ -92,6 +93,25 @@ static uint64_t assignment(const struct live *live, const __u64 words[2])
 	return bh_assignment_at(words[0], words[1], live->generation);
 }
 
+/* Reads the segment in a slot. Returns false if the slot is empty. */
+static bool read_segment(const struct live *live, uint32_t slot, struct policy_segment *segment)
+{
+	struct bh_segment record;
+
+	if (!look_up(live, MAP_segments, &slot, &record))
+		return false;
+	*segment = (struct policy_segment){
+		.id = live_segment_id(live, record.id),
+		.flags = record.flags,
+		.peer_own = record.peer_own,
+		.peer_common = record.peer_common,
+	};
+	memcpy(segment->own, record.own, sizeof(segment->own));
+	memcpy(segment->common, record.common, sizeof(segment->common));
+	memcpy(segment->fallback, record.fallback, sizeof(segment->fallback));
+	return true;
+}
+
 static bool live_resolve(const void *data, const struct address *address,
 			 struct policy_segment *segment, uint32_t *variation)
 {
@@ -99,7 +119,6 @@ static bool live_resolve(const void *data, const struct address *address,
 	struct bh_prefix_key key = {.length = 128};
 	struct bh_endpoint endpoint;
 	struct bh_prefix prefix;
-	struct bh_segment record;
 	uint64_t word = 0;
 	uint32_t slot;
 
@@ -111,17 +130,8 @@ static bool live_resolve(const void *data, const struct address *address,
 	if (bh_assignment_is_cover(word))
 		word &= ~bh_assignment(0, 0, BH_VARIATION_COVER);
 	slot = bh_assignment_slot(word);
-	if (!word || !look_up(live, MAP_segments, &slot, &record))
+	if (!word || !read_segment(live, slot, segment))
 		return false;
-	*segment = (struct policy_segment){
-		.id = live_segment_id(live, record.id),
-		.flags = record.flags,
-		.peer_own = record.peer_own,
-		.peer_common = record.peer_common,
-	};
-	memcpy(segment->own, record.own, sizeof(segment->own));
-	memcpy(segment->common, record.common, sizeof(segment->common));
-	memcpy(segment->fallback, record.fallback, sizeof(segment->fallback));
 	*variation = bh_assignment_variation(word);
 	return true;
 }
@@ -157,6 +167,21 @@ static bool live_named(const void *data, uint32_t list, uint32_t resolution,
 	return true;
 }
 
+static bool live_name(const void *data, const char *name, const struct policy_segment *subject,
+		      const struct policy_segment *peer, struct policy_segment *segment)
+{
+	const struct live *live = data;
+	struct bh_domain_key key = {.segment = live_segment_id(live, peer->id),
+				    .class = subject->common[EGRESS]};
+	struct bh_domain_segment value;
+	struct bh_domain unused;
+
+	return !domains_hash(live->handle, name, &key.domain, &unused) &&
+	       look_up(live, MAP_domain_peers, &key, &value) &&
+	       read_segment(live, value.slot, segment) &&
+	       live_segment_id(live, value.id) == segment->id;
+}
+
 static struct bh_interval live_interval(const void *data, uint32_t at)
 {
 	struct bh_interval interval;
@@ -173,6 +198,7 @@ struct judge_source live_judge(const struct live *live)
 		.pair = live_pair,
 		.resolution = live_resolution,
 		.named = live_named,
+		.domain = live_name,
 		.interval = live_interval,
 	};
 }
@@ -218,6 +244,23 @@ int live_domain(struct live *live, const char *text, uint64_t *domain)
 
 	*domain = hash;
 	return error;
+}
+
+uint32_t live_ifindex(const struct live *live, const struct address *address)
+{
+	struct bh_endpoint entry;
+
+	return look_up(live, MAP_endpoints, address, &entry) ? entry.ifindex : 0;
+}
+
+bool live_learned(const struct live *live, uint32_t ifindex, const struct address *address,
+		  struct bh_learned *learned)
+{
+	SCOPED_FD int fd = pins_get(live->handle, "learned");
+	struct bh_learned_key key = {.ifindex = ifindex};
+
+	memcpy(&key.addr, address, sizeof(key.addr));
+	return ifindex && fd >= 0 && !bpf_map_lookup_elem(fd, &key, learned);
 }
 
 int32_t live_seconds(uint32_t tick)

@@ -37,6 +37,14 @@ uint32_t live_segment_id(const struct live *live, uint32_t id);
  * reported. */
 int live_domain(struct live *live, const char *text, uint64_t *domain);
 
+/* Returns the interface of this node's endpoint that has the address; 0: none has it. */
+uint32_t live_ifindex(const struct live *live, const struct address *address);
+/* Reads what the endpoint at an interface has learned of an address (maps/dns.h). Returns false if
+ * that is nothing. */
+struct bh_learned;
+bool live_learned(const struct live *live, uint32_t ifindex, const struct address *address,
+		  struct bh_learned *learned);
+
 /* Returns the seconds from now until a tick; negative: the tick is over. */
 int32_t live_seconds(uint32_t tick);
 

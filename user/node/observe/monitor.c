@@ -8,11 +8,13 @@
 
 #include "compile/frontend.h"
 #include "maps/added.h"
+#include "maps/dns.h"
 #include "maps/endpoint.h"
 #include "maps/segment.h"
 #include "node/observe/event_filter.h"
 #include "node/observe/monitor.h"
 #include "node/kernel/pins.h"
+#include "node/kernel/domains.h"
 #include "node/kernel/event_reader.h"
 #include "node/kernel/past.h"
 #include "node/kernel/pinned.h"
@@ -42,8 +44,8 @@ struct monitor {
 	struct table local; /* by address: struct bh_endpoint of this node's endpoints */
 	uint32_t local_at; /* generation; 0: not read yet */
 	struct nfct_handle *conntrack; /* the kernel's; NULL: not asked yet */
-	int added, endpoints, segments; /* fds of the maps that say which endpoints are in force;
-					 * opened again at each generation */
+	int added, endpoints, segments, learned; /* fds of the maps that say which endpoints are in
+						  * force; opened again at each generation */
 	struct names now, before; /* events of a generation may still come after its end */
 	/* The arguments of the monitor_read() in progress. */
 	int (*visit)(void *data, const struct bh_event *event);
@@ -62,6 +64,7 @@ void monitor_close(struct monitor *monitor)
 	cleanup_fd(&monitor->added);
 	cleanup_fd(&monitor->endpoints);
 	cleanup_fd(&monitor->segments);
+	cleanup_fd(&monitor->learned);
 	policy_free(monitor->now.policy);
 	policy_free(monitor->before.policy);
 	node_close(monitor->handle);
@@ -88,6 +91,8 @@ static void open_endpoints(struct monitor *monitor)
 	cleanup_fd(&monitor->added);
 	cleanup_fd(&monitor->endpoints);
 	cleanup_fd(&monitor->segments);
+	cleanup_fd(&monitor->learned);
+	monitor->learned = pins_get(monitor->handle, "learned");
 	monitor->segments = pins_get(monitor->handle, "segments");
 	monitor->added = pins_get(monitor->handle, "added");
 	monitor->endpoints = pins_get(monitor->handle, "endpoints");
@@ -306,7 +311,7 @@ static int open_monitor(const char *pin, const struct monitor_filter *filter, bo
 		return -ENOMEM;
 	new->options.pin = pin;
 	new->filter = filter ? filter : &all;
-	new->added = new->endpoints = new->segments = -1;
+	new->added = new->endpoints = new->segments = new->learned = -1;
 	table_init(&new->left_out, sizeof(uint32_t), sizeof(struct left_out));
 	error = node_new(&new->options, diag, &new->handle);
 	if (!error)
@@ -524,6 +529,48 @@ bool monitor_name(const struct monitor *monitor, const struct policy *policy,
 	return policy &&
 	       ((is_in_force(monitor, address) && name_of_endpoint(policy, address, name)) ||
 		name_of_node(policy, address, name));
+}
+
+/* Returns the policy's name that has this number in the maps; NULL: it has none. */
+static const char *domain_text(const struct monitor *monitor, const struct policy *policy,
+			       uint64_t domain)
+{
+	struct bh_domain unused;
+	__u64 hash;
+
+	for (size_t i = 0; i < policy->n_domains; i = policy_domain_next(policy, i)) {
+		const char *text = policy_string(policy, policy->domains[i].name);
+
+		if (!domains_hash(monitor->handle, text, &hash, &unused) && hash == domain)
+			return text;
+	}
+	return NULL;
+}
+
+size_t monitor_domains(const struct monitor *monitor, const struct policy *policy,
+		       const struct address *own, const struct address *other,
+		       const char *names[BH_LEARNED_NAMES])
+{
+	struct bh_learned_key key = {};
+	struct bh_learned learned;
+	struct bh_endpoint entry;
+	size_t n = 0;
+
+	if (!policy || !policy->n_domains || bpf_map_lookup_elem(monitor->endpoints, own, &entry) ||
+	    !entry.ifindex)
+		return 0;
+	memcpy(&key.addr, other, sizeof(key.addr));
+	key.ifindex = entry.ifindex;
+	if (bpf_map_lookup_elem(monitor->learned, &key, &learned))
+		return 0;
+	for (int i = 0; i < BH_LEARNED_NAMES; i++) {
+		const char *text =
+			learned.domain[i] ? domain_text(monitor, policy, learned.domain[i]) : NULL;
+
+		if (text)
+			names[n++] = text;
+	}
+	return n;
 }
 
 /* The connection of an event's packet, in the direction in which it was opened. */

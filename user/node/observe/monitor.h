@@ -7,6 +7,7 @@
 #define BULKHEAD_NODE_MONITOR_H
 
 #include "compile/policy.h"
+#include "maps/dns.h"
 #include "maps/event.h"
 #include "maps/reader.h"
 
@@ -93,6 +94,12 @@ uint32_t monitor_called(const struct monitor *monitor, const struct policy *poli
 #define MONITOR_NAME 512
 bool monitor_name(const struct monitor *monitor, const struct policy *policy,
 		  const struct address *address, char name[MONITOR_NAME]);
+
+/* Lists the domain names of the policy's rules by which the endpoint of this node with the address
+ * @own has learned the address @other. Returns their number. @policy as above. */
+size_t monitor_domains(const struct monitor *monitor, const struct policy *policy,
+		       const struct address *own, const struct address *other,
+		       const char *names[BH_LEARNED_NAMES]);
 
 /*
  * Writes "namespace/name" of the Service to whose address an event's connection was opened. Where

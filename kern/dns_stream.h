@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * DNS over TCP: finds the messages in the segments of a connection (maps/dns.h). A message is read
+ * only at its place in the stream, which is known from the SYN on: an answer may have bytes that an
+ * attacker has chosen, and that look like another answer. A message that is in several segments is
+ * kept until its last one, in a carry of the endpoint.
+ */
+#ifndef BULKHEAD_KERN_DNS_STREAM_H
+#define BULKHEAD_KERN_DNS_STREAM_H
+
+#include "dns_name.h"
+
+#define DNS_HEADER 12
+#define DNS_MESSAGES 64 /* of a segment; the smallest answers of 1,400 bytes */
+#define DNS_PREFIX 2u /* the length before each message */
+#define DNS_BLOCK 64u /* bytes that are copied at a time */
+#define DNS_MOST (DNS_PREFIX + DNS_BYTES)
+#define DNS_GAP (1u << 20) /* bytes that may be missing; more than a window has */
+
+/* A segment, and the walk over its messages. */
+struct dns_segment {
+	struct __sk_buff *skb;
+	const struct packet *p;
+	struct bh_stream *stream;
+	__u32 at; /* offset of the payload in the frame */
+	__u32 length; /* of the payload */
+	__u32 sequence; /* of its first byte */
+	__u32 begin; /* of the message: number of its first byte */
+	bool part; /* the message's end is lost, or is not read */
+};
+
+/* Returns the name of one direction of a connection; never 0. */
+static __always_inline __u64 dns_flow(const struct packet *p)
+{
+	return (p->hook == BH_HOOK_FROM_ENDPOINT ? ~p->hash : p->hash) | 1;
+}
+
+static __always_inline struct bh_streams *dns_streams(const struct packet *p, __u64 flow)
+{
+	struct bh_question_key key = {
+		.ifindex = p->ifindex,
+		.bucket = (flow >> 32) & (BH_STREAM_BUCKETS - 1),
+	};
+
+	return bpf_map_lookup_elem(&bh_streams, &key);
+}
+
+/* The state of a search for a connection, or for the place of a new one. */
+struct dns_ways {
+	struct bh_streams *bucket;
+	__u64 flow;
+	__u32 now;
+	__u32 at, most; /* the best place so far, and its weight */
+};
+
+#define DNS_WAY_FREE 0xfffffffeu
+#define DNS_WAY_FOUND 0xffffffffu /* these are weights; else: the ticks of silence, and 1 */
+
+/* Looks at one place, for bpf_loop(): an unrolled loop has too many paths for the verifier. */
+static long dns_way(__u32 i, struct dns_ways *ways)
+{
+	const struct bh_stream *stream;
+	__u32 weight;
+	__u64 has;
+
+	i &= BH_STREAM_WAYS - 1;
+	asm volatile("" : "+r"(i));
+	stream = &ways->bucket->way[i];
+	has = READ_ONCE(stream->flow);
+	weight = ways->now - READ_ONCE(stream->seen) + 1;
+	if (!has)
+		weight = DNS_WAY_FREE;
+	if (has == ways->flow)
+		weight = DNS_WAY_FOUND;
+	if (weight > ways->most) {
+		ways->most = weight;
+		ways->at = i;
+	}
+	return weight == DNS_WAY_FOUND;
+}
+
+/* Returns the connection's place; NULL: there is none. @create: returns the best place for it. */
+static __noinline struct bh_stream *dns_stream_at(const struct packet *p, struct bh_streams *bucket,
+						  bool create)
+{
+	struct dns_ways ways = {.bucket = bucket, .flow = dns_flow(p), .now = p->now};
+	__u32 at;
+
+	if (!bucket)
+		return NULL;
+	bpf_loop(BH_STREAM_WAYS, dns_way, &ways, 0);
+	if (!create && ways.most != DNS_WAY_FOUND)
+		return NULL;
+	at = ways.at & (BH_STREAM_WAYS - 1);
+	asm volatile("" : "+r"(at));
+	return &bucket->way[at];
+}
+
+/* Notes a connection, whose SYN this is. In a full bucket it replaces the one that was silent for
+ * the longest time. */
+static __noinline void dns_stream_begin(const struct packet *p, struct bh_dns_work *work)
+{
+	const __u64 flow = dns_flow(p);
+	struct bh_streams *bucket = dns_streams(p, flow);
+	struct bh_question_key key = {
+		.ifindex = p->ifindex,
+		.bucket = (flow >> 32) & (BH_STREAM_BUCKETS - 1),
+	};
+	struct bh_stream *stream;
+
+	if (!bucket && dns_learner(p->ifindex)) {
+		bpf_map_update_elem(&bh_streams, &key, &work->no_streams, BPF_NOEXIST);
+		bucket = bpf_map_lookup_elem(&bh_streams, &key);
+	}
+	stream = dns_stream_at(p, bucket, true);
+	if (!stream) {
+		dns_count(BH_DNS_FULL);
+		return;
+	}
+	WRITE_ONCE(stream->flow, 0);
+	barrier();
+	stream->begin = p->sequence + 1;
+	stream->seen = p->now;
+	barrier();
+	WRITE_ONCE(stream->flow, flow);
+}
+
+/* ---- carries ---- */
+
+struct dns_copy {
+	__u64 *to;
+	const __u64 *from;
+};
+
+/* Copies one block, for bpf_loop(). */
+static long dns_block(__u32 i, struct dns_copy *copy)
+{
+	i = (i & (DNS_BYTES / DNS_BLOCK - 1)) * (DNS_BLOCK / sizeof(__u64));
+	asm volatile("" : "+r"(i));
+#pragma unroll
+	for (__u32 k = 0; k < DNS_BLOCK / sizeof(__u64); k++)
+		copy->to[i + k] = copy->from[i + k];
+	return 0;
+}
+
+static __always_inline void dns_copy(void *to, const void *from, __u32 length)
+{
+	struct dns_copy copy = {.to = to, .from = from};
+	__u32 blocks = (length + DNS_BLOCK - 1) / DNS_BLOCK;
+
+	bpf_loop(blocks < DNS_BYTES / DNS_BLOCK ? blocks : DNS_BYTES / DNS_BLOCK, dns_block, &copy,
+		 0);
+}
+
+static __always_inline struct bh_question_key dns_carry_key(const struct packet *p, __u64 flow)
+{
+	return (struct bh_question_key){
+		.ifindex = p->ifindex,
+		.bucket = (flow >> 32) & (BH_CARRIES - 1),
+	};
+}
+
+/* Returns the carry of the stream's message; NULL: it has none. @create: makes one. */
+static __noinline struct bh_carry *dns_carry(struct dns_segment *segment, struct bh_dns_work *work,
+					     bool create)
+{
+	const __u64 flow = dns_flow(segment->p);
+	struct bh_question_key key = dns_carry_key(segment->p, flow);
+	struct bh_carry *carry = bpf_map_lookup_elem(&bh_carries, &key);
+
+	if (carry && carry->flow == flow && carry->begin == segment->begin)
+		return carry;
+	if (!create)
+		return NULL;
+	if (!carry) {
+		bpf_map_update_elem(&bh_carries, &key, &work->no_carry, BPF_NOEXIST);
+		carry = bpf_map_lookup_elem(&bh_carries, &key);
+	}
+	if (!carry) {
+		dns_count(BH_DNS_FULL);
+		return NULL;
+	}
+	carry->flow = flow;
+	carry->begin = segment->begin;
+	carry->filled = carry->length = 0;
+	return carry;
+}
+
+/* Returns the number of the message's bytes that are read, with its prefix. */
+static __always_inline __u32 dns_carry_whole(const struct bh_carry *carry)
+{
+	const __u32 whole = DNS_PREFIX + carry->length;
+
+	if (carry->filled < DNS_PREFIX)
+		return DNS_MOST;
+	return whole < DNS_MOST ? whole : DNS_MOST;
+}
+
+/* Adds the bytes of the prefix that the segment has from @offset on. Returns their number. */
+static __always_inline __u32 dns_carry_prefix(const struct dns_segment *segment,
+					      struct bh_carry *carry, __u32 offset)
+{
+	__u32 n = 0;
+
+#pragma unroll
+	for (int i = 0; i < (int)DNS_PREFIX; i++) {
+		__u8 byte;
+
+		if (carry->filled >= DNS_PREFIX || offset + n >= segment->length ||
+		    bpf_skb_load_bytes(segment->skb, segment->at + offset + n, &byte, 1))
+			continue;
+		carry->length = carry->length << 8 | byte;
+		carry->filled++;
+		n++;
+	}
+	return n;
+}
+
+/* Adds the part of the message that the segment has from @offset on. The message is in work->bytes
+ * then, as far as it is here. Returns true if all of it is. */
+static __noinline bool dns_carry_add(const struct dns_segment *segment, struct bh_carry *carry,
+				     struct bh_dns_work *work, __u32 offset)
+{
+	__u32 had, at, n;
+
+	offset += dns_carry_prefix(segment, carry, offset);
+	had = carry->filled;
+	if (had < DNS_PREFIX)
+		return false;
+	n = dns_carry_whole(carry) - had;
+	if (n > segment->length - offset)
+		n = segment->length - offset;
+	dns_copy(work->bytes, carry->bytes, had - DNS_PREFIX);
+	/* 6.1's verifier: as in dns_load() */
+	at = (had - DNS_PREFIX) & (DNS_BYTES - 1);
+	asm volatile("" : "+r"(at), "+r"(n));
+	if (n < 1 || n > DNS_BYTES)
+		return had >= dns_carry_whole(carry);
+	if (bpf_skb_load_bytes(segment->skb, segment->at + offset, work->bytes + at, n))
+		return false;
+	if (had + n < dns_carry_whole(carry))
+		dns_copy(carry->bytes, work->bytes, had + n - DNS_PREFIX);
+	/* Another CPU may have the same segment. */
+	return __sync_val_compare_and_swap(&carry->filled, had, had + n) == had &&
+	       had + n >= dns_carry_whole(carry);
+}
+
+/* ---- messages ---- */
+
+/* Loads @length bytes of a message. Returns how many are read. */
+static __always_inline __u32 dns_load(struct __sk_buff *skb, __u32 at, struct bh_dns_work *work,
+				      __u32 length)
+{
+	if (length > DNS_BYTES)
+		length = DNS_BYTES;
+	/* clang would drop the test, whose result it knows. 6.1's verifier does not know it, and
+	 * learns nothing from a comparison with 0. */
+	asm volatile("" : "+r"(length));
+	if (length < DNS_HEADER || length > DNS_BYTES ||
+	    bpf_skb_load_bytes(skb, at, work->bytes, length))
+		return 0;
+	return length;
+}
+
+/* Notes what work->bytes have: @has bytes of @length. */
+static __always_inline bool dns_loaded(struct bh_dns_work *work, __u32 length, __u32 has)
+{
+	if (length > DNS_BYTES)
+		dns_count(BH_DNS_LONG);
+	work->length = has;
+	return has < length;
+}
+
+/* Ends the stream's message, of which @has bytes are in work->bytes. Returns false if another CPU
+ * did. */
+static __always_inline bool dns_next_ends(struct dns_segment *segment, struct bh_dns_work *work,
+					  __u32 length, __u32 has)
+{
+	const __u32 begin = segment->begin, next = begin + DNS_PREFIX + length;
+
+	segment->part = dns_loaded(work, length, has);
+	return __sync_val_compare_and_swap(&segment->stream->begin, begin, next) == begin;
+}
+
+/* A segment before this one is lost, or comes later, and the message that it begins with is not
+ * known. Returns false. */
+static __noinline bool dns_next_waits(const struct dns_segment *segment)
+{
+	dns_count(BH_DNS_STREAM);
+	if (segment->sequence - segment->begin > DNS_GAP)
+		WRITE_ONCE(segment->stream->flow, 0);
+	return false;
+}
+
+/* Goes on with a message that is in several segments. Returns true if the message is in
+ * work->bytes. */
+static __noinline bool dns_next_carried(struct dns_segment *segment, struct bh_dns_work *work,
+					bool begins)
+{
+	struct bh_carry *carry = dns_carry(segment, work, begins);
+	struct bh_question_key key;
+	__u32 missing, length, has;
+
+	if (!carry)
+		return !begins && dns_next_waits(segment);
+	missing = carry->begin + carry->filled - segment->sequence;
+	if ((__s32)missing >= 0) {
+		if (missing >= segment->length || !dns_carry_add(segment, carry, work, missing))
+			return false;
+	} else if (carry->filled < DNS_PREFIX) {
+		return dns_next_waits(segment);
+	} else {
+		/* a segment is lost: the records of the message's begin count */
+		dns_copy(work->bytes, carry->bytes, carry->filled - DNS_PREFIX);
+	}
+	length = carry->length;
+	has = carry->filled - DNS_PREFIX;
+	key = dns_carry_key(segment->p, carry->flow);
+	bpf_map_delete_elem(&bh_carries, &key);
+	return dns_next_ends(segment, work, length, has);
+}
+
+/* Loads the next message of the segment into work->bytes. Returns false if there is none. */
+static __noinline bool dns_next(struct dns_segment *segment, struct bh_dns_work *work)
+{
+	__be16 prefix;
+	__u32 offset, left, length, at;
+
+	segment->begin = READ_ONCE(segment->stream->begin);
+	offset = segment->begin - segment->sequence;
+	if ((__s32)offset < 0)
+		return dns_next_carried(segment, work, false);
+	if (offset >= segment->length)
+		return false;
+	left = segment->length - offset;
+	at = segment->at + offset;
+	if (left < DNS_PREFIX || bpf_skb_load_bytes(segment->skb, at, &prefix, sizeof(prefix)))
+		return dns_next_carried(segment, work, true);
+	length = bpf_ntohs(prefix);
+	if (left < DNS_PREFIX + length && left < DNS_MOST)
+		return dns_next_carried(segment, work, true);
+	return dns_next_ends(segment, work, length,
+			     dns_load(segment->skb, at + DNS_PREFIX, work, length));
+}
+
+#endif
