@@ -9,7 +9,10 @@
  * PUT /test/fail with the text "STATUS PART": requests whose line has PART get STATUS from then on,
  * and streams that are open end; the text "0" ends that. GET /test/count?PART prints how many
  * requests had PART in their line. GET of an object with ?member=A.B prints that member. Bulkhead's
- * version `followers` is missing (404).
+ * version `followers` is missing (404). GET of a pod's log answers with the file that the pod's
+ * annotation `log` names, and with ?follow=true with what is written there until the client goes
+ * away; tailLines=0 begins at its end, sinceSeconds=N at its first line of JSON with a "time" that
+ * is no older.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -55,6 +58,7 @@ struct request {
 	char *text; /* of the body */
 	char collection[512], ns[256], name[256];
 	bool status; /* the subresource */
+	bool log; /* the subresource, of a pod */
 };
 
 /* As realloc(); the helper ends where memory is short. */
@@ -358,6 +362,63 @@ static void watch(struct request *request)
 	} while (await_changes(request, fault));
 }
 
+/* A pod's log */
+
+static const char *log_path(const struct request *request)
+{
+	char key[600];
+	struct change *found;
+
+	snprintf(key, sizeof(key), "%s/%s", request->ns, request->name);
+	found = find(request->collection, key);
+	return found ? text_at(at(found->object, "metadata"), "annotations", "log") : "";
+}
+
+/* Skips the lines before the first that begins with {"time":"TIME of the last so many seconds. */
+static void skip_older(FILE *from, time_t seconds)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t n;
+
+	while ((n = getline(&line, &room, from)) > 0) {
+		struct tm tm = {0};
+
+		if (strptime(line, "{\"time\":\"%Y-%m-%dT%H:%M:%S", &tm) &&
+		    timegm(&tm) >= time(NULL) - seconds) {
+			fseek(from, -n, SEEK_CUR);
+			break;
+		}
+	}
+	free(line);
+}
+
+/* Sends what a file has until its end, and then what is written there while the client waits. */
+static void pod_log(struct request *request)
+{
+	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+				   "Connection: close\r\n\r\n";
+	FILE *from = fopen(log_path(request), "re");
+	const char *since = strstr(request->query, "sinceSeconds=");
+	const unsigned int fault = fails;
+	char part[4096];
+	size_t n;
+
+	if (!from)
+		return refuse(request->fd, 404);
+	if (strstr(request->query, "tailLines=0"))
+		fseek(from, 0, SEEK_END);
+	if (since)
+		skip_older(from, strtol(since + strlen("sinceSeconds="), NULL, 10));
+	say(request->fd, head, sizeof(head) - 1);
+	do {
+		clearerr(from);
+		while ((n = fread(part, 1, sizeof(part), from)))
+			say(request->fd, part, n);
+	} while (strstr(request->query, "follow=true") && await_changes(request, fault));
+	fclose(from);
+}
+
 /* Requests */
 
 /* Finds the collection, namespace and name in a path such as
@@ -386,6 +447,7 @@ static void read_path(struct request *request)
 	if (n > first + 1)
 		snprintf(request->name, sizeof(request->name), "%s", parts[first + 1]);
 	request->status = n > first + 2;
+	request->log = request->status && !strcmp(parts[first + 2], "log");
 }
 
 /* Reads the request's line, headers and body. */
@@ -473,6 +535,8 @@ static void serve(struct request *request)
 		return delete (request);
 	if (strstr(request->query, "watch=1"))
 		return watch(request);
+	if (request->log)
+		return pod_log(request);
 	if (*request->name)
 		return get(request);
 	list(request);

@@ -104,6 +104,22 @@ void api_unwatch(struct api_watch *watch);
 /* A pause after a failure where no server accepts connections, at most: ms. */
 #define API_ABSENT_MS 500
 
+/* An answer that is text, read line by line as it comes. */
+#define API_LINE_MAX (256u << 10) /* bytes; a longer line is left out */
+struct api_lines_ops {
+	void (*line)(void *data, const char *line); /* without its end; valid until it returns */
+	/* The answer has ended. @status 200: as it should; 0: the connection was lost. @error as in
+	 * struct api_answer. Only here may the lines be closed by their own callbacks. */
+	void (*ended)(void *data, long status, const char *error);
+};
+
+struct api_lines;
+
+/* Sends GET @path. Returns NULL where memory is short. Close the lines before the API. */
+struct api_lines *api_lines(struct api *api, const char *path, const struct api_lines_ops *ops,
+			    void *data);
+void api_lines_close(struct api_lines *lines); /* NULL is fine */
+
 /* Returns since when the collection is followed without a fault, in ms of api_now(); 0: there is
  * a fault. */
 uint64_t api_watch_since(const struct api_watch *watch);

@@ -13,6 +13,7 @@
 #include "compile/compile.h"
 
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
+#define FIRST_MS 3 /* and after so long if no change came for QUIET_MS before its first one */
 #define BATCH_MS 500 /* a batch ends after so long in any case */
 #define RETRY_MS 400
 #define RELEASE_MS 2000 /* an engine that ends waits so long for the answer to its last request */
@@ -64,23 +65,26 @@ static void step_soon(struct engine *engine)
 }
 
 /* Extends the batch: it ends QUIET_MS after the last change, BATCH_MS after the first at the
- * latest. */
+ * latest. A change that comes alone waits for FIRST_MS only: changes further apart than QUIET_MS
+ * are batches of their own in any case. */
 static void objects_changed(void *data)
 {
 	struct engine *engine = data;
 	uint64_t now = api_now(), latest;
+	const uint64_t quiet = now - engine->changed >= QUIET_MS ? FIRST_MS : QUIET_MS;
 
 	if (!engine->dirty)
 		engine->dirty_since = now;
 	engine->dirty = true;
+	engine->changed = now;
 	latest = engine->dirty_since + BATCH_MS;
 	if (engine->due)
 		step_soon(engine);
 	else
 		api_timer_set(engine->api, &engine->batch,
-			      latest <= now		? 0
-			      : latest - now < QUIET_MS ? latest - now
-							: QUIET_MS);
+			      latest <= now	     ? 0
+			      : latest - now < quiet ? latest - now
+						     : quiet);
 }
 
 static void object_refused(void *data, struct json_object *object, const char *why)
@@ -644,7 +648,7 @@ static int begin(struct engine *engine)
 	engine->soon = (struct api_timer){.run = on_timer, .data = engine};
 	engine->nodes = engine_reports_new();
 	engine->generations = lh_kchar_table_new(64, free_name);
-	engine->events = events_open(api);
+	engine->events = events_open(api, "bulkhead-engine", NULL);
 	if (!engine->nodes || !engine->generations || !engine->events)
 		return -ENOMEM;
 	engine->lease = lease_open(api, engine->options->lease_namespace, "bulkhead-engine",

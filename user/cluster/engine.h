@@ -71,6 +71,7 @@ struct engine {
 	bool busy; /* a step is running */
 	bool dirty; /* objects have changed since the last compile */
 	uint64_t dirty_since; /* ms */
+	uint64_t changed; /* ms: when an object last changed */
 	struct api_timer batch; /* ends the batch */
 	struct api_timer wait; /* ends the wait for a silent node, or until the next attempt */
 	struct api_timer soon; /* ends the wait for further reports */

@@ -13,19 +13,22 @@
 
 struct events {
 	struct api *api;
+	const char *component, *host; /* the source of the Events; `host` may be NULL */
 	unsigned int number; /* part of the next event's name */
 	/* References to policies that have changed since the last compile, and before. */
 	struct json_object *changed, *compiled;
 	uint64_t paid; /* ms: the time up to which Events of active policies are paid for */
 };
 
-struct events *events_open(struct api *api)
+struct events *events_open(struct api *api, const char *component, const char *host)
 {
 	struct events *events = calloc(1, sizeof(*events));
 
 	if (!events)
 		return NULL;
 	events->api = api;
+	events->component = component;
+	events->host = host;
 	events->changed = json_object_new_array();
 	events->compiled = json_object_new_array();
 	return events;
@@ -61,9 +64,12 @@ static struct json_object *reference(struct json_object *about)
 struct said {
 	bool warning;
 	const char *reason, *message;
+	const char *key; /* tells Events of one reason apart; NULL: the object has one */
+	uint64_t count;
 };
 
-/* An Event's name is that of its object and its reason, so that a further Event replaces the last.
+/* An Event's name is that of its object, its reason and its key, so that a further Event replaces
+ * the last.
  * PolicyStatus has no UID here: its Events have names of their own. */
 static void write_name(struct events *events, struct json_object *about, const struct said *said,
 		       time_t now, char *name, size_t size)
@@ -78,7 +84,17 @@ static void write_name(struct events *events, struct json_object *about, const s
 	}
 	hash = XXH3_64bits(uid, strlen(uid));
 	hash = XXH3_64bits_withSeed(said->reason, strlen(said->reason), hash);
+	if (said->key)
+		hash = XXH3_64bits_withSeed(said->key, strlen(said->key), hash);
 	snprintf(name, size, "%.200s.%016lx", object, (unsigned long)hash);
+}
+
+/* An Event's count has 32 bits. */
+static struct json_object *count_of(const struct said *said)
+{
+	return json_object_new_int(said->count > INT32_MAX ? INT32_MAX
+				   : said->count	   ? (int32_t)said->count
+							   : 1);
 }
 
 static struct json_object *event_of(struct events *events, struct json_object *about,
@@ -104,10 +120,11 @@ static struct json_object *event_of(struct events *events, struct json_object *a
 	add(event, "message", message);
 	add(event, "firstTimestamp", when);
 	add(event, "lastTimestamp", when);
-	json_object_object_add(event, "count", json_object_new_int(1));
+	json_object_object_add(event, "count", count_of(said));
 	json_object_object_add(event, "involvedObject", reference(about));
 	json_object_object_add(event, "source", source);
-	add(source, "component", "bulkhead-engine");
+	add(source, "component", events->component);
+	add(source, "host", events->host);
 	return event;
 }
 
@@ -130,7 +147,7 @@ static void replaced(void *data, const struct api_answer *answer)
 	free_sent(data);
 }
 
-/* The Event exists: says its newest message and time. */
+/* The Event exists: says its newest message, time and count. */
 static void replace(struct sent *sent)
 {
 	static const char *const members[] = {"message", "lastTimestamp"};
@@ -146,6 +163,9 @@ static void replace(struct sent *sent)
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
 		add(patch, members[i], api_text(sent->event, members[i]));
+	if (api_number(sent->event, "count") > 1)
+		json_object_object_add(patch, "count",
+				       json_object_get(api_get(sent->event, "count")));
 	snprintf(path, sizeof(path), "%s/%s", sent->path, name);
 	if (api_send(sent->api, &request))
 		free_sent(sent);
@@ -184,7 +204,9 @@ static void send(struct events *events, struct json_object *object, const struct
 
 void events_about(struct events *events, struct json_object *object, const char *why)
 {
-	const struct said said = {why, why ? "Refused" : "Accepted", why ? why : "accepted"};
+	const struct said said = {.warning = why,
+				  .reason = why ? "Refused" : "Accepted",
+				  .message = why ? why : "accepted"};
 
 	send(events, object, &said);
 }
@@ -192,17 +214,32 @@ void events_about(struct events *events, struct json_object *object, const char 
 void events_aside(struct events *events, struct json_object *object, const char *why)
 {
 	char message[1024];
-	const struct said said = {why, why ? "SetAside" : "Accepted", message};
+	const struct said said = {
+		.warning = why, .reason = why ? "SetAside" : "Accepted", .message = message};
 
 	snprintf(message, sizeof(message), "%s%s", why ? "set aside, and " : "within its budgets",
 		 why ? why : "");
 	send(events, object, &said);
 }
 
+void events_denied(struct events *events, struct json_object *pod,
+		   const struct events_denial *denial)
+{
+	const struct said said = {.warning = true,
+				  .reason = denial->reason,
+				  .message = denial->message,
+				  .key = denial->key,
+				  .count = denial->count};
+
+	send(events, pod, &said);
+}
+
 void events_turned(struct events *events, const struct condition *condition)
 {
 	struct json_object *about = store_object("PolicyStatus", "global", NULL);
-	const struct said said = {!condition->holds, condition->reason, condition->message};
+	const struct said said = {.warning = !condition->holds,
+				  .reason = condition->reason,
+				  .message = condition->message};
 
 	send(events, about, &said);
 	json_object_put(about);
@@ -271,7 +308,7 @@ static bool pay(struct events *events)
 void events_active(struct events *events, uint32_t generation, uint32_t nodes)
 {
 	char message[80];
-	const struct said said = {false, "Active", message};
+	const struct said said = {.reason = "Active", .message = message};
 
 	if (!json_object_array_length(events->compiled))
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Writes Kubernetes Events, which `kubectl get events` shows: about policies that are active, about
- * refused objects, and about PolicyStatus.
+ * refused objects, and about PolicyStatus; a follower's, about the pods whose packets are denied.
  *
  * Their number is bounded: an object has one Event for each reason, which is written again when the
  * reason comes again. Active policies get EVENTS_BURST Events at once and one a second; others get
@@ -18,7 +18,9 @@ struct events;
 
 #define EVENTS_BURST 50
 
-struct events *events_open(struct api *api); /* NULL: no memory */
+/* @component writes the Events; @host: the node where it runs, or NULL. Both must outlive the
+ * events. NULL: no memory. */
+struct events *events_open(struct api *api, const char *component, const char *host);
 void events_close(struct events *events); /* NULL is fine */
 
 /* @why: what is wrong with the object; NULL: it is accepted now. An Event that cannot be written
@@ -35,6 +37,15 @@ void events_changed(struct events *events, struct json_object *policy);
 void events_compiled(struct events *events, const struct objects *objects);
 /* A rollout has ended: the changed policies are active. */
 void events_active(struct events *events, uint32_t generation, uint32_t nodes);
+
+/* Packets from or to a pod are denied. Denials with the same @key are one Event of the pod. @count:
+ * how many were denied so far. */
+struct events_denial {
+	const char *key, *reason, *message;
+	uint64_t count;
+};
+void events_denied(struct events *events, struct json_object *pod,
+		   const struct events_denial *denial);
 
 /* A condition of PolicyStatus has turned. */
 void events_turned(struct events *events, const struct condition *condition);

@@ -83,6 +83,7 @@ struct follower {
 					* last that arrived */
 	struct api_timer heartbeat, wait;
 	struct serve *serve; /* NULL: metrics are not served */
+	struct denials *denials; /* NULL: denials are not reported */
 	uint64_t changes, failed; /* for metrics */
 	struct histogram took[STEPS];
 	int error; /* with `once`: the error of the last change */
@@ -795,6 +796,8 @@ static void put_metrics(void *data, FILE *to)
 	count_put(to, "follow_pods", "Pods of this node that the API server has.",
 		  lh_table_length(follower->pods));
 	put_addresses(follower, to);
+	if (follower->denials)
+		denials_metrics(follower->denials, to);
 	count_put(to, "follow_changes_total", "Policies that were loaded, staged or activated.",
 		  follower->changes);
 	count_put(to, "follow_changes_failed_total",
@@ -822,6 +825,30 @@ static const char *missing(void *data)
 	if (!api_watch_since(follower->status_watch) || !api_watch_since(follower->pods_watch))
 		return "the API server does not answer";
 	return NULL;
+}
+
+static struct json_object *pod_of(void *data, const char *key)
+{
+	const struct follower *follower = data;
+	const struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
+
+	return entry ? lh_entry_v(entry) : NULL;
+}
+
+/* Begins to report denials, where the options ask for reports. */
+static int begin_denials(struct follower *follower)
+{
+	const struct denials_options options = {.pin = follower->options->load.pin,
+						.node = follower->options->node,
+						.nodes = &follower->wants.nodes,
+						.print = follower->options->denials,
+						.pod = pod_of,
+						.data = follower};
+
+	if (!follower->options->denials)
+		return 0;
+	follower->denials = denials_open(follower->api, &options, follower->diag);
+	return follower->denials ? 0 : -ENOMEM;
 }
 
 static int begin(struct follower *follower)
@@ -884,6 +911,8 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 		error = read_node(&follower);
 	if (!error)
 		error = begin(&follower);
+	if (!error)
+		error = begin_denials(&follower);
 	if (!error && (options->listen || options->health))
 		error = serve_open(follower.api, &serve, diag, &follower.serve);
 	if (!error)
@@ -891,6 +920,7 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 	if (!error && options->once)
 		error = follower.error;
 	serve_close(follower.serve);
+	denials_close(follower.denials);
 	resting_close(follower.resting);
 	api_close(follower.api);
 	if (follower.pods)

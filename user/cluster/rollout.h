@@ -34,6 +34,7 @@
 #define BULKHEAD_CLUSTER_ROLLOUT_H
 
 #include "api/api.h"
+#include "cluster/denials.h"
 #include "node/node.h"
 
 /* Limits in seconds for a silent node. The smallest is longer than a lease, so that an engine that
@@ -64,6 +65,7 @@ struct follow_options {
 	void (*metrics)(FILE *to, const char *pin); /* writes the node's metrics, before the
 						     * follower's own */
 	const char *records; /* folder of the CNI plugin's endpoint records; NULL: write none */
+	denials_print *denials; /* prints a denial as a line; NULL: denials are not reported */
 	bool once; /* return once the policy that the cluster wants is in force here */
 };
 

@@ -71,27 +71,6 @@ static void fill_side(const struct event_printer *printer, const struct policy *
 		monitor_domains(printer->monitor, policy, &learner, &address, side->domains);
 }
 
-/* Returns the decision of one end. Names the rule, or who isolates the end, where the policy
- * that the event comes from is still known. */
-static struct decision decision(const struct event_printer *printer, const struct policy *policy,
-				const struct bh_event *event, enum direction direction)
-{
-	const bool reply = event->flags & BH_EVENT_REPLY;
-	const uint32_t verdict = event->verdict[direction];
-	struct decision said;
-	struct address caller;
-
-	if (!verdict)
-		return (struct decision){.subject = false};
-	memcpy(&caller, reply ? &event->destination : &event->source, sizeof(caller));
-	said = decision_of(policy, verdict);
-	decision_blame(&said, policy,
-		       direction == INGRESS ? monitor_called(printer->monitor, policy, event)
-					    : monitor_segment(printer->monitor, policy, &caller),
-		       direction);
-	return said;
-}
-
 static const char *verdict_text(const struct bh_event *event)
 {
 	if (event->flags & BH_EVENT_AUDIT)
@@ -153,12 +132,16 @@ static void print_json(const struct event_printer *printer, const struct policy 
 	json_add_text(object, "service", *service ? service : NULL);
 	json_add_bool(object, "reply", event->flags & BH_EVENT_REPLY);
 	for (int d = EGRESS; d >= INGRESS; d--) {
-		struct decision said = decision(printer, policy, event, d);
+		struct decision said = monitor_decision(printer->monitor, policy, event, d);
 
 		json_add_decision(object, d == EGRESS ? "egress" : "ingress", policy, &said);
 	}
 	json_add_number(object, "generation", event->generation);
 	json_add_number(object, "length", event->length);
+	if (printer->node) {
+		json_add_text(object, "node", printer->node);
+		json_add_number(object, "count", printer->count);
+	}
 	json_write(printer->to, object, printer->pretty);
 }
 
@@ -212,7 +195,7 @@ static void print_text(const struct event_printer *printer, const struct policy 
 	if_indextoname(event->ifindex, iface);
 	fprintf(to, "%s (%s): %s", hooks[event->hook], iface, reason_text(event));
 	for (int d = EGRESS; d >= INGRESS; d--) {
-		struct decision said = decision(printer, policy, event, d);
+		struct decision said = monitor_decision(printer->monitor, policy, event, d);
 
 		if (!said.subject)
 			continue;

@@ -11,6 +11,8 @@ struct event_printer {
 	FILE *to;
 	bool json, pretty;
 	struct monitor *monitor;
+	const char *node; /* JSON names this node and the count; NULL: neither */
+	uint64_t count; /* valid with `node`: like packets so far */
 };
 
 /* @more is the number of like events before this one that were not printed. JSON leaves the

@@ -7,6 +7,7 @@
 
 #include "cluster/rollout.h"
 #include "cmd/command.h"
+#include "cmd/event.h"
 #include "cmd/metrics.h"
 #include "cmd/signals.h"
 #include "model/diag_log.h"
@@ -19,6 +20,7 @@ enum {
 	ONCE_ID,
 	LISTEN_ID,
 	HEALTH_ID,
+	DENIALS_ID,
 	AUDIT_ID,
 	RESOLVER_ID,
 };
@@ -41,8 +43,21 @@ static const struct command_option options[] = {
 	 "serve metrics of node and follower for Prometheus there: /metrics, and /healthz"},
 	{HEALTH_ID, "health", "SOCKET",
 	 "serve `bulkhead probe` at this Unix socket: whether the process runs, and is ready"},
+	{DENIALS_ID, "denials", NULL,
+	 "report what policy denies: an Event on the pod, and a line of JSON"},
 	{0},
 };
+
+/* Prints a denial for log shippers, and for `monitor --cluster`. */
+static void print_denial(struct monitor *monitor, const struct bh_event *event, const char *node,
+			 uint64_t count)
+{
+	const struct event_printer printer = {
+		.to = stdout, .json = true, .monitor = monitor, .node = node, .count = count};
+
+	event_print(&printer, event, 0);
+	fflush(stdout);
+}
 
 static int run(struct call *call)
 {
@@ -77,6 +92,8 @@ static int run(struct call *call)
 			follow.listen = call->value;
 		else if (option == HEALTH_ID)
 			follow.health = call->value;
+		else if (option == DENIALS_ID)
+			follow.denials = print_denial;
 		else if (option == AUDIT_ID)
 			follow.load.audit = true;
 		else

@@ -14,6 +14,7 @@
 
 #include "cmd/command.h"
 #include "cmd/event.h"
+#include "cmd/monitor_cluster.h"
 #include "cmd/repeats.h"
 #include "cmd/watched.h"
 #include "node/observe/monitor.h"
@@ -219,7 +220,7 @@ static uint64_t number(const struct call *call, uint64_t max)
 	return value;
 }
 
-enum { EACH_ID = PIN_ID + 1, LAST_ID, SINCE_ID };
+enum { EACH_ID = PIN_ID + 1, LAST_ID, SINCE_ID, CLUSTER_ID, KUBECONFIG_ID };
 
 static const struct command_option options[] = {
 	{'c', "count", "N", "end after so many events"},
@@ -233,6 +234,11 @@ static const struct command_option options[] = {
 	 "print the last N drops that the kernel keeps without a reader, and end: up to 8 an "
 	 "endpoint"},
 	{SINCE_ID, "since", "TIME", "print the kept drops of this time, as 30s, 5m or 2h, and end"},
+	{CLUSTER_ID, "cluster", NULL,
+	 "print the denials of all nodes, as their followers report them; with --since, those of "
+	 "that time"},
+	{KUBECONFIG_ID, "kubeconfig", "FILE",
+	 "with --cluster: the file that says where the API server is; else as for follow"},
 	WATCHED_OPTIONS,
 	PIN_OPTION,
 	{0},
@@ -240,7 +246,7 @@ static const struct command_option options[] = {
 
 /* The drops of the past that are asked for. */
 struct past_request {
-	uint64_t last, since; /* numbers of drops; ns of CLOCK_MONOTONIC */
+	uint64_t last, seconds; /* numbers of drops; how far back, 0: all */
 	bool asked;
 };
 
@@ -257,6 +263,9 @@ static int run_past(struct watch *watch, const char *pin, const struct monitor_f
 		    const struct past_request *past)
 {
 	struct diag diag = {.to = stderr};
+	const uint64_t since = past->seconds && past->seconds < watch->since / SECOND
+				       ? watch->since - past->seconds * SECOND
+				       : 0;
 	int error = monitor_open_past(pin, filter, &diag, &watch->printer.monitor);
 
 	if (error)
@@ -265,27 +274,25 @@ static int run_past(struct watch *watch, const char *pin, const struct monitor_f
 		command_error("nothing is in force here: load a policy first");
 		return STATUS_INPUT;
 	}
-	error = monitor_past(watch->printer.monitor, past->since, past->last, print_past, watch);
+	error = monitor_past(watch->printer.monitor, since, past->last, print_past, watch);
 	monitor_close(watch->printer.monitor);
 	if (error)
 		command_error("cannot read the kept drops: %s", strerror(-error));
 	return status_of(error);
 }
 
-/* Returns the moment so long ago, in ns of CLOCK_MONOTONIC. */
-static uint64_t moment_before(const struct call *call)
+/* Returns the seconds of "5m". */
+static uint64_t seconds_of(const struct call *call)
 {
 	static const char units[] = "smhd";
 	static const uint64_t seconds[] = {1, 60, 3600, 86400};
 	char *end;
-	const uint64_t n = strtoull(call->value, &end, 10), present = now();
+	const uint64_t n = strtoull(call->value, &end, 10);
 	const char *unit = *end && !end[1] ? strchr(units, *end) : NULL;
-	uint64_t before;
 
 	if (*call->value < '0' || *call->value > '9' || !n || n > UINT32_MAX || !unit)
 		call_usage_error(call, "%s: not a time as 30s, 5m, 2h or 1d", call->value);
-	before = n * seconds[unit - units] * SECOND;
-	return before < present ? present - before : 0;
+	return n * seconds[unit - units];
 }
 
 static int run_watch(struct watch *watch, const char *pin, const struct monitor_filter *filter)
@@ -304,14 +311,31 @@ static int run_watch(struct watch *watch, const char *pin, const struct monitor_
 	return status;
 }
 
+static int run_cluster(struct call *call, const struct watch *watch,
+		       const struct past_request *past, const char *kubeconfig)
+{
+	struct monitor_cluster options = {.kubeconfig = kubeconfig,
+					  .watched = watch->watched,
+					  .left = watch->left,
+					  .json = call->json,
+					  .pretty = call->pretty};
+
+	if (watch->path || past->last != UINT64_MAX)
+		call_usage_error(call, "--cluster reads the followers' logs: leave -o and --last");
+	options.since = past->seconds;
+	if (watch->until != UINT64_MAX)
+		options.seconds = (watch->until - watch->since + SECOND - 1) / SECOND;
+	return monitor_cluster(&options);
+}
+
 static int run(struct call *call)
 {
 	struct watch watch = {.since = now(), .until = UINT64_MAX, .left = UINT64_MAX};
 	static struct repeats repeats;
 	struct past_request past = {.last = UINT64_MAX};
 	struct watched watched = {};
-	const char *pin = NULL;
-	bool each = false;
+	const char *pin = NULL, *kubeconfig = NULL;
+	bool each = false, cluster = false;
 	int option, status;
 
 	while ((option = call_option(call)) != -1) {
@@ -333,8 +357,14 @@ static int run(struct call *call)
 			past.asked = true;
 			break;
 		case SINCE_ID:
-			past.since = moment_before(call);
+			past.seconds = seconds_of(call);
 			past.asked = true;
+			break;
+		case CLUSTER_ID:
+			cluster = true;
+			break;
+		case KUBECONFIG_ID:
+			kubeconfig = call->value;
 			break;
 		case PIN_ID:
 			pin = call->value;
@@ -352,6 +382,10 @@ static int run(struct call *call)
 				       "-c and -s");
 	watched_finish(&watched, call);
 	watch.watched = &watched;
+	if (cluster)
+		return run_cluster(call, &watch, &past, kubeconfig);
+	if (kubeconfig)
+		call_usage_error(call, "--kubeconfig is of use with --cluster alone");
 	watch.printer = (struct event_printer){.to = watch.path ? NULL : stdout,
 					       .json = call->json || watch.path,
 					       .pretty = call->pretty};

@@ -91,6 +91,25 @@ uint8_t isolations_of(const struct isolations *isolations, const struct policy_s
 	return directions;
 }
 
+void decision_policies(const struct policy *names, const struct decision *decision,
+		       void (*visit)(void *data, const char *policy), void *data)
+{
+	const struct policy_audit *audit = decision->audit;
+	const struct policy_rule *rule =
+		audit ? policy_rule_by_id(names, audit->denies) : decision->rule;
+
+	if (rule)
+		return visit(data, policy_string(names, rule->policy));
+	for (uint32_t i = 0; audit && i < audit->policies.n; i++)
+		visit(data, policy_string(names, names->texts[audit->policies.at + i]));
+	if (audit || !decision->isolated)
+		return;
+	for (size_t i = 0; i < names->n_isolations; i++)
+		if (isolation_holds(names, &names->isolations[i], decision->isolated,
+				    decision->direction))
+			visit(data, policy_string(names, names->isolations[i].policy));
+}
+
 char *decision_why(const struct policy *names, const struct decision *decision, char *text,
 		   size_t size)
 {

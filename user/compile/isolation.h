@@ -32,6 +32,11 @@ void isolations_free(struct isolations *isolations);
  * before an answer is used. */
 uint8_t isolations_of(const struct isolations *isolations, const struct policy_segment *segment);
 
+/* Calls @visit with the name of each policy that denies: the rule's; where no rule decided, those
+ * that isolate; where the packet passed by audit, the audited ones. */
+void decision_policies(const struct policy *names, const struct decision *decision,
+		       void (*visit)(void *data, const char *policy), void *data);
+
 /*
  * Prints "isolated by shop/db, shop/default-deny", with names as in a decision; "its own node is
  * never isolated"; "by the name *.example.com"; or "" where a rule decided or no reason is needed.

@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "maps/past.h"
-#include "maps/tally.h"
 #include "node/kernel/past.h"
 #include "node/kernel/pins.h"
 
@@ -20,7 +18,8 @@ static int compare_drops(const void *a, const void *b)
 	return x->event.time < y->event.time ? -1 : x->event.time > y->event.time;
 }
 
-static int add_place(struct past *past, uint32_t ifindex, const struct bh_past *at, uint64_t since)
+static int add_place(struct past *past, uint32_t ifindex, uint32_t place, const struct bh_past *at,
+		     uint64_t since)
 {
 	struct past_drop *more;
 
@@ -30,7 +29,8 @@ static int add_place(struct past *past, uint32_t ifindex, const struct bh_past *
 	past->at = more;
 	for (size_t i = 0; i < BH_PAST_DROPS; i++)
 		if (at->drops[i].time && at->drops[i].time >= since)
-			past->at[past->n++] = (struct past_drop){ifindex, at->drops[i]};
+			past->at[past->n++] = (struct past_drop){ifindex, place * BH_PAST_DROPS + i,
+								 at->drops[i]};
 	return 0;
 }
 
@@ -51,7 +51,7 @@ int past_read(struct node_handle *handle, uint64_t since, struct past *past)
 			continue;
 		error = bpf_map_lookup_elem(places, &place, &at)
 				? -errno
-				: add_place(past, key.ifindex, &at, since);
+				: add_place(past, key.ifindex, place, &at, since);
 	}
 	if (past->n)
 		qsort(past->at, past->n, sizeof(*past->at), compare_drops);

@@ -3,13 +3,17 @@
 #ifndef BULKHEAD_NODE_PAST_H
 #define BULKHEAD_NODE_PAST_H
 
-#include "maps/event.h"
+#include "maps/past.h"
+#include "maps/tally.h"
 #include "node/kernel/handle.h"
 
 struct past_drop {
 	uint32_t ifindex; /* the endpoint's interface, which may not be the event's */
+	uint32_t at; /* the record's place: below PAST_RECORDS, as long as it is in use */
 	struct bh_event event;
 };
+
+#define PAST_RECORDS (BH_TALLIES * BH_PAST_DROPS)
 
 struct past {
 	struct past_drop *at; /* the oldest first */

@@ -669,3 +669,22 @@ uint32_t monitor_called(const struct monitor *monitor, const struct policy *poli
 		return segment_of_backends(policy, found.at, address_is_ipv4(&tuple.destination));
 	return monitor_segment(monitor, policy, &tuple.destination);
 }
+
+struct decision monitor_decision(const struct monitor *monitor, const struct policy *policy,
+				 const struct bh_event *event, enum direction direction)
+{
+	const bool reply = event->flags & BH_EVENT_REPLY;
+	const uint32_t verdict = event->verdict[direction];
+	struct decision said;
+	struct address caller;
+
+	if (!verdict)
+		return (struct decision){.subject = false};
+	memcpy(&caller, reply ? &event->destination : &event->source, sizeof(caller));
+	said = decision_of(policy, verdict);
+	decision_blame(&said, policy,
+		       direction == INGRESS ? monitor_called(monitor, policy, event)
+					    : monitor_segment(monitor, policy, &caller),
+		       direction);
+	return said;
+}

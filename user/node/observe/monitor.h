@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_NODE_MONITOR_H
 #define BULKHEAD_NODE_MONITOR_H
 
-#include "compile/policy.h"
+#include "compile/judge.h"
 #include "maps/dns.h"
 #include "maps/event.h"
 #include "maps/reader.h"
@@ -100,6 +100,11 @@ bool monitor_name(const struct monitor *monitor, const struct policy *policy,
 size_t monitor_domains(const struct monitor *monitor, const struct policy *policy,
 		       const struct address *own, const struct address *other,
 		       const char *names[BH_LEARNED_NAMES]);
+
+/* Returns the decision of an event's end in a direction. Names the rule, or who isolates the end,
+ * where the policy that the event comes from is still known. @policy: of monitor_policy(). */
+struct decision monitor_decision(const struct monitor *monitor, const struct policy *policy,
+				 const struct bh_event *event, enum direction direction);
 
 /*
  * Writes "namespace/name" of the Service to whose address an event's connection was opened. Where
