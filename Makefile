@@ -81,6 +81,10 @@ $(O)/lib$(1).a: $(call room_objs,$(1))
 endef
 $(foreach room,$(ROOMS),$(eval $(call room_rule,$(room))))
 
+# A new kind (of peer, record, table, step) is a warning at each switch that does not name it, even beside a default.
+SWITCHES := $(foreach room,$(filter-out node,$(ROOMS)),$(call room_objs,$(room))) $(O)/user/node/change/delta/load_delta.o
+$(SWITCHES): private WARN += -Wswitch-enum
+
 $(O)/%.o: %.c Makefile | $(GEN)
 	$(call say,CC)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(DEPFLAGS) -c -o $@ $<

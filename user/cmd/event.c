@@ -182,7 +182,7 @@ static void print_cause(const struct event_printer *printer, const struct policy
 	char text[DECISION_TEXT];
 
 	for (int d = EGRESS; d >= INGRESS; d--) {
-		struct decision said = decision(printer, policy, event, d);
+		struct decision said = monitor_decision(printer->monitor, policy, event, d);
 
 		if (!said.subject || said.allow)
 			continue;

@@ -126,10 +126,11 @@ bool reference_range(const struct reference *reference, const void *record,
 	case REFERS_TO_RANGE:
 		*range = *(const struct policy_range *)at;
 		return range->n;
-	default:
-		*range = (struct policy_range){ports->at, ports->count};
-		return ports->count && ports->count != BH_PORTS_NAMED;
+	case REFERS_TO_PORTS:
+		break;
 	}
+	*range = (struct policy_range){ports->at, ports->count};
+	return ports->count && ports->count != BH_PORTS_NAMED;
 }
 
 static void move(const struct reference *reference, void *record, uint32_t at)

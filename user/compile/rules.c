@@ -179,8 +179,15 @@ static bool relate(struct compiler *c, const struct peer *peer, const struct con
 		clause->namespaces =
 			with_value(c, clause->namespaces, name_key(ns), SELECTOR_NOT_IN, ns->name);
 		return true;
-	default:
+	case PEER_SAME_LABELS:
+	case PEER_NOT_SAME_LABELS:
 		break;
+	case PEER_NAMESPACE:
+	case PEER_NAMESPACES:
+	case PEER_NODES:
+	case PEER_CIDR:
+	case PEER_DOMAINS:
+		return false; /* add_peer_clauses() has them */
 	}
 	for (size_t i = 0; i < peer->n_keys; i++) {
 		const char *value = labels_get(&ns->labels, peer->keys[i]);
@@ -244,7 +251,10 @@ static void add_peer_clauses(struct compiler *c, const struct policy_object *pol
 	case PEER_NAMESPACES:
 		clause.namespaces = peer->namespaces;
 		break;
-	default:
+	case PEER_SELF:
+	case PEER_NOT_SELF:
+	case PEER_SAME_LABELS:
+	case PEER_NOT_SAME_LABELS:
 		if (!relate(c, peer, context, &clause))
 			return;
 	}

@@ -70,7 +70,7 @@ static int next(struct yaml *yaml)
 	yaml_event_delete(&yaml->event);
 	if (yaml_parser_parse(&yaml->parser, &yaml->event))
 		return 0;
-	switch (yaml->parser.error) {
+	switch ((int)yaml->parser.error) { /* libyaml may have more */
 	case YAML_MEMORY_ERROR:
 		memory_exhausted();
 		break;
@@ -267,7 +267,7 @@ static int read_map(struct yaml *yaml, struct tree **made)
 
 static const char *event_anchor(const yaml_event_t *event)
 {
-	switch (event->type) {
+	switch ((int)event->type) {
 	case YAML_SCALAR_EVENT:
 		return (const char *)event->data.scalar.anchor;
 	case YAML_SEQUENCE_START_EVENT:
@@ -291,7 +291,7 @@ static int read_node(struct yaml *yaml, struct tree **made)
 	if (anchor)
 		anchor = obstack_copy0(yaml->maker->memory, anchor, strlen(anchor));
 	yaml->depth++;
-	switch (yaml->event.type) {
+	switch ((int)yaml->event.type) {
 	case YAML_ALIAS_EVENT:
 		err = read_alias(yaml, made);
 		break;

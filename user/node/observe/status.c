@@ -21,18 +21,6 @@
 
 #define N_CONNECTION_MAPS 1
 
-int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy)
-{
-	const struct node_options options = {.pin = pin};
-	SCOPED_HANDLE struct node_handle *handle = NULL;
-	int error = node_look(&options, diag, &handle);
-
-	if (error)
-		return error;
-	*policy = pinned_take(handle);
-	return 0;
-}
-
 static bool is_guarded(const struct node_status *status, uint32_t ifindex)
 {
 	for (size_t i = 0; ifindex && i < status->n_ifaces; i++)

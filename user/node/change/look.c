@@ -13,3 +13,15 @@ int node_look(const struct node_options *options, struct diag *diag, struct node
 		error = pinned_read(*handle);
 	return error || !(*handle)->policy ? error : inforce_look(*handle);
 }
+
+int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy)
+{
+	const struct node_options options = {.pin = pin};
+	SCOPED_HANDLE struct node_handle *handle = NULL;
+	int error = node_look(&options, diag, &handle);
+
+	if (error)
+		return error;
+	*policy = pinned_take(handle);
+	return 0;
+}

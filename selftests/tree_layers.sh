@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The layers of user/, by the symbols of the objects that the build made: a room calls only rooms behind it in the
+# Makefile's list, so no two rooms call each other; and in user/node/ observe calls change, and change calls kernel.
+# shellcheck source=selftests/lib/cmd.sh
+. "$(dirname "$0")/lib/cmd.sh"
+
+# Prints "CALLER CALLED SYMBOL" for each call from one file of user/ to another, without "user/" and ".o".
+calls() { # BUILD-FOLDER
+	find "$1/user" -name '*.o' | while read -r object; do
+		# an object without its source is of an older tree
+		source=${object#"$1"/}
+		[ ! -e "$top/${source%.o}.c" ] || echo "$object"
+	done | xargs nm -A | awk -v from="$1/user/" '
+		{
+			file = substr($1, length(from) + 1)
+			sub(/\.o:.*/, "", file)
+			kind = $(NF - 1)
+			if (kind == "U") uses[++n] = file " " $NF
+			else if (kind ~ /^[TDBRV]$/) defines[$NF] = file
+		}
+		END {
+			for (i = 1; i <= n; i++) {
+				split(uses[i], use, " ")
+				if (use[2] in defines && defines[use[2]] != use[1])
+					print use[1], defines[use[2]], use[2]
+			}
+		}'
+}
+# Prints the calls that lead upwards. The layers are folders, the highest first.
+upwards() { # LAYER...
+	awk -v layers="$*" '
+		BEGIN {
+			n = split(layers, layer, " ")
+		}
+		function level(file,   i) {
+			for (i = 1; i <= n; i++)
+				if (index(file, layer[i] "/") == 1) return i
+			return 0
+		}
+		level($1) && level($2) && level($1) > level($2) {
+			print "# " $1 ".c calls " $3 "() of " $2 ".c"
+			up = 1
+		}
+		END {
+			exit up
+		}' "$tmp/calls"
+}
+calls "$(dirname "$(readlink -f "$BULKHEAD")")" >"$tmp/calls"
+mapfile -t rooms < <(sed -n 's/^ROOMS := //p' "$top/Makefile" | tr ' ' '\n')
+
+check "the build has calls between files of user/" test "$(wc -l <"$tmp/calls")" -gt 1000
+check "each folder of user/ is a room of the Makefile" \
+	test "$(printf '%s\n' "${rooms[@]}" | sort | xargs)" = "$(find "$top/user" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort | xargs)"
+check "rooms call only those behind them in the Makefile's list" upwards "${rooms[@]}"
+check "storeys of user/node/ call only those below them" upwards node/observe node/change node/kernel
+upwards_is_found() {
+	! upwards "$@"
+}
+echo "model/names compile/compile compile" >>"$tmp/calls"
+check "a call from a lower room to a higher one is found" upwards_is_found "${rooms[@]}"
+check_end
