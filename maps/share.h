@@ -25,8 +25,8 @@
  * no place, the endpoint has no floor, and is refused connections once the surplus is used up.
  *
  * The sweeper counts the entries of the table as it passes. At the end of a sweep it corrects a
- * count that differs by more than the changes that were made meanwhile, computes the floor, and gives
- * a share the holder of its interface's namespace, which may be another one by now.
+ * count that differs by more than the changes that were made meanwhile, computes the floor, and
+ * gives a share the holder of its interface's namespace, which may be another one by now.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/shares
  */

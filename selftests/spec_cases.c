@@ -98,8 +98,8 @@ static void visit(struct walk *walk, unsigned int from, unsigned int end, unsign
 	end_address(end, which / 6, text[1]);
 	address_parse(text[0], &flow.source);
 	address_parse(text[1], &flow.destination);
-	question = (struct oracle_flow){flow.source, flow.destination, flow.protocol, flow.port,
-					NULL};
+	question =
+		(struct oracle_flow){flow.source, flow.destination, flow.protocol, flow.port, NULL};
 	allow = oracle_judge(walk->cluster, &question, &decisions[0], &decisions[1]);
 	walk->flows++;
 	walk->denied += !allow;

@@ -508,7 +508,8 @@ static bool name_adds(const struct question *named)
 	for (size_t i = 0; i < all.cluster->n_policies; i++) {
 		const struct policy_object *policy = &all.cluster->policies[i];
 
-		for (size_t j = 0; j < policy->n_rules[EGRESS] && selects_subject(&all, policy); j++)
+		for (size_t j = 0; j < policy->n_rules[EGRESS] && selects_subject(&all, policy);
+		     j++)
 			if (matches_peers(&all, policy, &policy->rules[EGRESS][j]) &&
 			    !matches_peers(&bare, policy, &policy->rules[EGRESS][j]))
 				return true;
