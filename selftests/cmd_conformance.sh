@@ -39,7 +39,7 @@ check "a case that was not run is no success" grep -qxF \
 	'  - {result: not run, case: "port/egress/sctp: the policy is there"}' "$report"
 check "Cyclonus' failure is a failure" grep -qxF '  - {result: failed, case: "2: allow"}' "$report"
 check "each case is there once" is "$(rows '{result: ')" 6
-check "what is not supported is named" eval '[ "$(sed "1,/^notSupported/d" "$report" | grep -c "^- ")" -ge 3 ]'
+check "the report names the features that are not supported" eval '[ "$(sed "1,/^notSupported/d" "$report" | grep -c "^- ")" -ge 3 ]'
 rm "$tmp/run/cyclonus.xml"
 check "without failures the report ends with 0" write 0
 check "a suite that was not run is named with its reason" grep -q 'notRun: "CYCLONUS names no command' "$report"

@@ -182,13 +182,14 @@ static bool open_stream(struct test *test, struct stream *stream, bool ipv6)
 {
 	static const struct tcphdr syn = {.syn = 1}, syn_ack = {.syn = 1, .ack = 1},
 				   ack = {.ack = 1};
+	const uint8_t nothing[1] = {};
 	bool passes = send_segment(test, stream, FROM_ENDPOINT, ipv6, &syn,
-				   stream->next[FROM_ENDPOINT]++, NULL, 0);
+				   stream->next[FROM_ENDPOINT]++, nothing, 0);
 
 	passes = passes && send_segment(test, stream, TO_ENDPOINT, ipv6, &syn_ack,
-					stream->next[TO_ENDPOINT]++, NULL, 0);
+					stream->next[TO_ENDPOINT]++, nothing, 0);
 	return passes && send_segment(test, stream, FROM_ENDPOINT, ipv6, &ack,
-				      stream->next[FROM_ENDPOINT], NULL, 0);
+				      stream->next[FROM_ENDPOINT], nothing, 0);
 }
 
 /* Sends a message in 1 to 5 segments, some of them twice. */

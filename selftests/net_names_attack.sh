@@ -190,7 +190,7 @@ many=20000
 net_check "another pod asks for $many names" net_ends 0 '^198' net_on other "$DNS" many $many udp "$far4" svc.example.org
 last=$(tail -n 1 "$NET_TMP/said")
 net_allowed other tcp "$last" 80 "the last address of the pod that asks too much is open"
-net_denied other tcp 198.18.0.2 80 "its first one is not"
+net_denied other tcp 198.18.0.2 80 "the first address of the pod that asks too much is open no longer"
 net_allowed web tcp $kept 80 "the address that web has learned stays open"
 net_check "no map was full" net_is "$(count full)" 0
 
@@ -205,13 +205,13 @@ net_check "the policy's names have keys" test -n "$first"
 { cat "$NET_TMP/policy.ini" && echo "[namespace more]"; } >"$NET_TMP/more.ini"
 net_check "load another policy" net_bulkhead load "$NET_TMP/more.ini"
 net_check "a load keeps the key" net_is "$(keys)" "$first"
-net_allowed web tcp $kept 80 "what was learned stays over a load"
+net_allowed web tcp $kept 80 "the address that web has learned stays open over a load"
 for at in 1 2 4; do
 	net_check "a load is killed at its change $at" net_fails 99 net_fault state $at kill load "$NET_TMP/policy.ini"
-	net_allowed web tcp $kept 80 "what was learned stays over a load that was killed at $at"
+	net_allowed web tcp $kept 80 "the address that web has learned stays open over a load that was killed at $at"
 done
 net_check "load after that" net_bulkhead load "$NET_TMP/policy.ini"
-net_allowed web tcp $kept 80 "what was learned stays over the load after that"
+net_allowed web tcp $kept 80 "the address that web has learned stays open over the load after the kills"
 again
 net_check "each node, and each time that it begins, has a key of its own" test "$(keys)" != "$first"
 net_end

@@ -58,9 +58,9 @@ emulated() { # ARGUMENT...
 check "each program and library of that image is arm64's" eval '[ "$(find "$tmp/root/opt" -type f | wc -l)" -gt 10 ] &&
 	! find "$tmp/root/opt" -type f -exec readelf -h {} + | grep Machine: | grep -v AArch64'
 check "the image of arm64 has libxdp's dispatcher" eval 'find "$tmp/root" -name xdp-dispatcher.o | grep .'
-check "its command prints its version" is "$(emulated --version)" "$("$BULKHEAD" --version)"
+check "the command in the arm64 image prints its version" is "$(emulated --version)" "$("$BULKHEAD" --version)"
 demo=(trace --from shop/cart --to default/db --port TCP/6379 "$top/policies/demo/yaml")
-check "its command answers as this one does" is "$(emulated "${demo[@]}")" "$("$BULKHEAD" "${demo[@]}")"
+check "the command in the arm64 image answers as this one does" is "$(emulated "${demo[@]}")" "$("$BULKHEAD" "${demo[@]}")"
 for arch in amd64 arm64; do
 	file=$tmp/out/bulkhead-$arch.spdx.json
 	check "the SBOM of $arch has the same bytes again" cmp "$file" "$tmp/again/bulkhead-$arch.spdx.json"

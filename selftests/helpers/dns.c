@@ -288,7 +288,7 @@ static int many(char **argv)
 {
 	static struct message m;
 	const int n = atoi(argv[0]);
-	char last[INET6_ADDRSTRLEN], name[300];
+	char last[INET6_ADDRSTRLEN] = "", name[300];
 
 	for (int i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "n%d.%s", i, argv[3]);

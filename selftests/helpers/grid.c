@@ -52,6 +52,7 @@ static struct host hosts[HOSTS];
 static size_t n_hosts;
 static struct flow flows[FLOWS];
 static size_t n_flows;
+static uint32_t n_files; /* asked so far: a datagram of an earlier one may arrive late */
 static int servers; /* an epoll of the servers' sockets */
 static bool has_sctp;
 
@@ -112,13 +113,18 @@ static void serve(const struct host *host)
 	}
 }
 
-/* A datagram is its flow's number. */
+/* Returns what a flow's datagrams and their answers are. */
+static uint32_t number_of(size_t i)
+{
+	return n_files * FLOWS + i;
+}
+
 static void answer(int fd)
 {
 	struct helper_datagram datagram;
 	struct sockaddr_in6 from;
 	socklen_t length = sizeof(from);
-	uint32_t number;
+	uint32_t number = 0;
 	int type, connection;
 	socklen_t n = sizeof(type);
 
@@ -132,10 +138,10 @@ static void answer(int fd)
 	}
 	if (recvfrom(fd, &number, sizeof(number), MSG_PEEK | MSG_DONTWAIT, (struct sockaddr *)&from,
 		     &length) == sizeof(number) &&
-	    number < n_flows)
-		flows[number].arrived = true;
+	    number / FLOWS == n_files && number % FLOWS < n_flows)
+		flows[number % FLOWS].arrived = true;
 	if (helper_take(fd, &datagram))
-		helper_answer(fd, &datagram, "!", 1);
+		helper_answer(fd, &datagram, &number, sizeof(number));
 }
 
 /* Flows */
@@ -151,7 +157,7 @@ static const struct host *host_of(const char *name)
 
 static void send_number(size_t i)
 {
-	const uint32_t number = i;
+	const uint32_t number = number_of(i);
 
 	send(flows[i].fd, &number, sizeof(number), MSG_NOSIGNAL);
 }
@@ -187,6 +193,7 @@ static void read_flows(const char *path)
 		return;
 	}
 	n_flows = 0;
+	n_files++;
 	while (fgets(line, sizeof(line), file) && n_flows < FLOWS) {
 		if (sscanf(line, "%15s %15s %d %7[A-Z]/%d %7s", from, to, &family, protocol, &port,
 			   verdict) != 6)
@@ -207,17 +214,20 @@ static void read_flows(const char *path)
 
 static void look(struct flow *flow, struct pollfd *poller)
 {
-	char byte;
+	uint32_t number;
 
 	if (!poller->revents)
 		return;
 	if (flow->stream)
 		flow->answered = !(poller->revents & (POLLERR | POLLHUP));
 	else
-		flow->answered = recv(flow->fd, &byte, 1, 0) == 1;
+		flow->answered = recv(flow->fd, &number, sizeof(number), 0) == sizeof(number) &&
+				 number == number_of(flow - flows);
 	flow->arrived |= flow->answered;
-	/* an error is no answer, and is told again and again */
-	poller->fd = -1;
+	/* An error is no answer, and is told again and again. The answer to a former socket at this
+	 * one's port is no answer, either. */
+	if (flow->stream || flow->answered)
+		poller->fd = -1;
 }
 
 static void serve_for(int ms)

@@ -90,7 +90,7 @@ static int look_at(void *data, const void *key, const void *value)
 {
 	struct work *work = data;
 	const struct bh_learned *learned = value;
-	const char *names[BH_LEARNED_NAMES];
+	const char *names[BH_LEARNED_NAMES] = {};
 	size_t n = 0;
 	int error = 0;
 

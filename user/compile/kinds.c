@@ -468,11 +468,12 @@ static int add_each_name(const struct policy *policy, struct kinds *kinds)
 	find_world(&job);
 	error = add_names(&job);
 	if (!error) {
-		struct kind *grown =
-			reallocarray(kinds->at, kinds->n_members + 1, sizeof(*kinds->at));
+		struct kind *at = reallocarray(kinds->at, kinds->n_members + 1, sizeof(*kinds->at));
 
-		error = grown ? 0 : -ENOMEM;
-		kinds->at = grown ? grown : kinds->at;
+		if (at)
+			kinds->at = at;
+		else
+			error = -ENOMEM;
 	}
 	for (size_t i = 0; i < kinds->n_members && !error; i++) {
 		const struct end *end = &kinds->members[i].end;
