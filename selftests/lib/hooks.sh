@@ -75,8 +75,8 @@ hooks_uplink_converged() {
 	net_is "$build" "$(hooks_build "$(hooks_pinned tc_from_endpoint)")"
 }
 
-# True if the hooks carry the pinned programs and no other program of ours exists: four of TC, sk_node,
-# assign, forget, and at most one of XDP. HOOKS_PORT names a port of the endpoints' bridge that is no endpoint's.
+# True if the hooks carry the pinned programs and no other program of ours uses the endpoints: four of TC, sk_node,
+# assign, and at most one of XDP. HOOKS_PORT names a port of the endpoints' bridge that is no endpoint's.
 hooks_converged() {
 	local interface
 	for interface in veth-db veth-web; do
@@ -91,11 +91,11 @@ hooks_converged() {
 	[ ! -e "$NET_PIN/new" ] || { echo "a pin is left" && return 1; }
 	# The kernel frees a replaced program after an RCU grace period.
 	for _ in {1..200}; do
-		[ "$(hooks_ours | wc -l)" -gt $((7 + $(hooks_xdp | wc -l))) ] ||
+		[ "$(hooks_ours | wc -l)" -gt $((6 + $(hooks_xdp | wc -l))) ] ||
 			[ "$(hooks_xdp | wc -l)" -gt 1 ] || break
 		sleep 0.1
 	done
-	net_is "$(hooks_ours | wc -l)" $((7 + $(hooks_xdp | wc -l))) && hooks_uplink_converged
+	net_is "$(hooks_ours | wc -l)" $((6 + $(hooks_xdp | wc -l))) && hooks_uplink_converged
 }
 
 # Opens a TCP connection from web to db; hooks_connected sends over that connection.
