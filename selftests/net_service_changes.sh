@@ -137,12 +137,14 @@ load "load a policy that denies the first port" "db, far" 9002
 net_check "after the second flip denied calls are lost" say there lost 9001
 net_check "after the second flip denied answers are lost" say back lost 9001
 
-# Idle connections expire in Bulkhead's table while the kernel still tracks them.
+# Idle connections expire in Bulkhead's table while the kernel still tracks them, however busy the machine. A question that was sent twice makes
+# a stream.
 TALKS=()
 net_check "unload" net_bulkhead unload
 policy "db, far" "9001, 9002" >"$NET_TMP/policy.ini"
+net_on node sysctl -qw net.netfilter.nf_conntrack_udp_timeout=600
 net_check "load with 15 seconds for idle connections" net_bulkhead load --set timeout-udp=15 \
-	--set timeout-tcp=15 "$NET_TMP/policy.ini"
+	--set timeout-udp-stream=15 --set timeout-tcp=15 "$NET_TMP/policy.ini"
 for number in 21 22 23 24; do
 	service_leads $number "${SERVICE_LEADS[$number]% *}" "$((${SERVICE_LEADS[$number]#* } + 10))"
 done
@@ -159,7 +161,11 @@ for _ in 1 2 3; do
 	sleep 6
 done
 TALKS=("${IDLE[@]}")
-net_check "answers by idle connections are lost" say back lost 9011
+# The kernel says whose call a UDP answer is of, and policy allows that call. TCP opens by a SYN alone.
+net_check "answers by idle UDP connections arrive, and those by idle TCP connections are lost" say back lost "9011-*-tcp"
+load "load a policy that denies the idle connections' calls" "db, far" 9012
+net_check "answers by idle connections are lost if policy denies their calls" say back lost 9011
+load "load a policy that allows the idle connections' calls" "db, far" "9011, 9012"
 net_check "a datagram opens an idle flow again, a TCP segment does not" say there lost "9011-*-tcp"
 net_check "answers by UDP arrive after that, those by TCP do not" say back lost "9011-*-tcp"
 
