@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests with random sequences share: which seeds run, and how a failure is printed. */
+/* The tests with random sequences select their seeds and print a failure here. */
 #ifndef BULKHEAD_SELFTESTS_TRIALS_H
 #define BULKHEAD_SELFTESTS_TRIALS_H
 

@@ -3,6 +3,7 @@
 
 #include "cmd/explain_print.h"
 #include "cmd/text_buffer.h"
+#include "compile/isolation.h"
 
 /* A longer run of like steps without effect is printed as a number. */
 #define FEW 4
@@ -121,4 +122,20 @@ struct json_object *explain_json(const struct explanation *explanation)
 			array, json_step(&explanation->steps[i], explanation->direction, &text));
 	printbuf_free(text.buffer);
 	return array;
+}
+
+void explain_print_side(const struct view *view, const struct flow *flow, enum direction direction,
+			const struct decision *decision, bool explain)
+{
+	struct explanation chain;
+	char text[DECISION_TEXT], why[DECISION_TEXT];
+
+	decision_why(view->policy, decision, why, sizeof(why));
+	printf("    %-8s %s%s%s\n", direction == EGRESS ? "egress" : "ingress",
+	       decision_print(view->policy, decision, text, sizeof(text)), *why ? ": " : "", why);
+	if (!explain)
+		return;
+	view_explain(view, flow, direction, &chain);
+	explain_print(&chain);
+	explanation_free(&chain);
 }

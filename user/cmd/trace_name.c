@@ -213,24 +213,6 @@ static const char *note(const struct name_trace *trace)
 	return NULL;
 }
 
-static void print_side(const struct name_trace *trace, const struct name_row *row,
-		       enum direction direction, bool explain)
-{
-	const struct decision *decision = direction == EGRESS ? &row->egress : &row->ingress;
-	struct explanation chain;
-	char text[DECISION_TEXT], why[DECISION_TEXT];
-
-	decision_why(trace->view->policy, decision, why, sizeof(why));
-	printf("    %-8s %s%s%s\n", direction == EGRESS ? "egress" : "ingress",
-	       decision_print(trace->view->policy, decision, text, sizeof(text)), *why ? ": " : "",
-	       why);
-	if (!explain)
-		return;
-	view_explain(trace->view, &row->flow, direction, &chain);
-	explain_print(&chain);
-	explanation_free(&chain);
-}
-
 static void print_row(const struct name_trace *trace, const struct name_row *row, bool explain)
 {
 	const char *verdict = row->allow ? "allow" : "deny";
@@ -242,9 +224,9 @@ static void print_row(const struct name_trace *trace, const struct name_row *row
 		       verdict, row->to);
 	else
 		printf("  %s %s, learned, for %d s still\n", verdict, row->to, row->seconds);
-	print_side(trace, row, EGRESS, explain);
+	explain_print_side(trace->view, &row->flow, EGRESS, &row->egress, explain);
 	if (row->ingress.subject)
-		print_side(trace, row, INGRESS, explain);
+		explain_print_side(trace->view, &row->flow, INGRESS, &row->ingress, explain);
 }
 
 void name_trace_print(const struct name_trace *trace, bool explain)

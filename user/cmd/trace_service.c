@@ -42,25 +42,6 @@ static const char *state_text(const struct service_backend *backend)
 	return flags & POLICY_BACKEND_READY ? ", not from here" : ", not ready";
 }
 
-static void print_side(const struct service_trace *trace, const struct service_backend *backend,
-		       enum direction direction)
-{
-	const struct decision *decision =
-		direction == EGRESS ? &backend->egress : &backend->ingress;
-	struct explanation chain;
-	char text[DECISION_TEXT], why[DECISION_TEXT];
-
-	decision_why(trace->view->policy, decision, why, sizeof(why));
-	printf("    %-8s %s%s%s\n", direction == EGRESS ? "egress" : "ingress",
-	       decision_print(trace->view->policy, decision, text, sizeof(text)), *why ? ": " : "",
-	       why);
-	if (!trace->explain)
-		return;
-	view_explain(trace->view, &backend->flow, direction, &chain);
-	explain_print(&chain);
-	explanation_free(&chain);
-}
-
 static void print_backend(const struct service_trace *trace, const struct service_backend *backend)
 {
 	char name[FLOW_TEXT], address[ADDRESS_TEXT], port[FLOW_TEXT];
@@ -69,8 +50,8 @@ static void print_backend(const struct service_trace *trace, const struct servic
 	       backend_name(trace->view->policy, backend->backend, name),
 	       address_print(&backend->flow.destination, address), port_print(&backend->flow, port),
 	       state_text(backend));
-	print_side(trace, backend, EGRESS);
-	print_side(trace, backend, INGRESS);
+	explain_print_side(trace->view, &backend->flow, EGRESS, &backend->egress, trace->explain);
+	explain_print_side(trace->view, &backend->flow, INGRESS, &backend->ingress, trace->explain);
 }
 
 void service_trace_print(const struct service_trace *trace)
