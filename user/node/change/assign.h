@@ -7,24 +7,26 @@
 #ifndef BULKHEAD_NODE_ASSIGN_H
 #define BULKHEAD_NODE_ASSIGN_H
 
-#include "node/change/layout.h"
-#include "node/change/local.h"
+#include "node/change/change.h"
 
-/* Makes @change assign all keys as @layout wants, from the next generation on, with the room
- * that they need. Returns 0 or -errno, reported. */
-int assign_make(struct node_handle *handle, const struct image *have, const struct layout *layout,
-		const struct local *local, struct change *change);
+struct bh_prefix_key;
+struct bh_endpoint;
 
-/* As assign_make(), only for keys that the maps lack. Keys in the maps stay as they are, and so do
- * endpoints that a command removed. */
-int assign_make_more(struct node_handle *handle, const struct image *have,
-		     const struct layout *layout, const struct local *local, struct change *change);
+/* A word to store into an entry of the maps, in place of assignment[which]. */
+struct assign_word {
+	uint64_t word;
+	uint32_t which;
+};
 
-/* As assign_make(), for prefixes only. Of @layout it reads the slots, and the tables of its policy
- * that lazy_read_outside() reads; of @local the name and the addresses; of @have bh_prefixes. */
-int assign_make_prefixes(struct node_handle *handle, const struct image *have,
-			 const struct layout *layout, const struct local *local,
-			 struct change *change);
+/*
+ * Makes the word that puts a key at @to from @generation on, and chooses which of the key's two
+ * words to replace. Returns false if the key is at @to already.
+ */
+bool assign_word_for(uint32_t generation, const __u64 words[2], uint64_t to,
+		     struct assign_word *store);
+
+/* Returns the word in force of a prefix that the maps lack: its cover's word; 0: it has none. */
+uint64_t assign_cover_now(const struct node_handle *handle, const struct bh_prefix_key *key);
 
 /* Returns the word of an endpoint that is not in force: its cover's. */
 uint64_t assign_cover(const struct node_handle *handle, const struct bh_addr *addr);
@@ -34,7 +36,6 @@ uint64_t assign_cover(const struct node_handle *handle, const struct bh_addr *ad
  * assign_leave() makes it count as its cover. assign_leave_to() does the same where the cover
  * moves: @cover is the cover's new place. They return 0 or -ENOMEM.
  */
-struct bh_endpoint;
 int assign_move(struct node_handle *handle, const struct bh_addr *addr,
 		const struct bh_endpoint *entry, uint64_t to, struct change *change);
 int assign_leave(struct node_handle *handle, const struct bh_addr *addr,

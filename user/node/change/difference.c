@@ -2,8 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "node/change/assign.h"
 #include "node/change/difference.h"
+#include "node/change/endpoints.h"
+#include "node/change/prefixes.h"
 #include "node/change/services.h"
 
 /* Keeps BH_IFACE_QDISC, which the loader sets for itself. */
@@ -111,16 +112,44 @@ static int compare_locals(struct node_handle *handle, const struct wanted *wante
 	return error ? node_fail(handle, error, "cannot compare the interfaces") : 0;
 }
 
+/* Compares all records of the policy with all entries of the maps. */
+static int compare_policy(struct node_handle *handle, const struct wanted *wanted,
+			  const struct layout *layout, struct change *change)
+{
+	struct planner plan = {
+		.handle = handle,
+		.new = policy_lazy(wanted->policy),
+		.ids = wanted->ids,
+		.local = wanted->local,
+		.have = wanted->have,
+		.slots = layout->slots,
+		.outside = *wanted->policy,
+		.change = change,
+	};
+	CLEANUP(endpoints_free) struct endpoints endpoints;
+	int error;
+
+	endpoints_init(&endpoints, &plan);
+	error = endpoints_place(&endpoints);
+	if (!error)
+		error = prefixes_plan(&plan);
+	if (!error)
+		error = services_plan(&plan);
+	return error ? node_fail(handle, error, "cannot compare the policy with the maps") : 0;
+}
+
 int difference_plan(struct node_handle *handle, const struct wanted *wanted, struct change *change,
 		    struct layout *layout)
 {
-	const struct image *have = wanted->have;
-	int error = layout_make(handle, have, wanted->policy, wanted->ids, change, layout);
+	struct image *const seen = handle->seen;
+	int error = layout_make(handle, wanted->have, wanted->policy, wanted->ids, change, layout);
 
+	/* all maps are read already: the planners need not ask the kernel for each entry */
+	handle->seen_generation = node_generation(handle);
+	handle->seen = wanted->have;
 	if (!error)
-		error = assign_make(handle, have, layout, wanted->local, change);
-	if (!error)
-		error = services_make(handle, have, layout, wanted->local, change);
+		error = compare_policy(handle, wanted, layout, change);
+	handle->seen = seen;
 	if (!error)
 		error = check_roles(handle, wanted);
 	if (!error)

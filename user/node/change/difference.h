@@ -11,7 +11,7 @@ struct wanted {
 	const struct policy *policy; /* the part that goes into the maps */
 	uint32_t ids; /* bh_blob.ids */
 	const struct local *local;
-	const struct image *have;
+	struct image *have;
 };
 
 /* Whether an interface gets another role. */

@@ -167,6 +167,14 @@ void local_free(struct local *local)
 	table_free(&local->kept);
 }
 
+bool local_has_address(const struct local *local, const struct address *address)
+{
+	for (size_t i = 0; i < local->n_addresses; i++)
+		if (!memcmp(&local->addresses[i], address, sizeof(*address)))
+			return true;
+	return false;
+}
+
 const struct table *local_table(const struct local *local, enum node_map_id map)
 {
 	static const size_t at[N_NODE_MAPS] = {

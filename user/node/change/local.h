@@ -51,6 +51,9 @@ int local_read_one(struct node_handle *handle, const struct policy *policy,
 		   const struct table *in_force, struct local *local);
 void local_free(struct local *local);
 
+/* Returns true if the address is the node's own. */
+bool local_has_address(const struct local *local, const struct address *address);
+
 /* Returns the wanted entries of a map of MAP_KIND_LOCAL. */
 const struct table *local_table(const struct local *local, enum node_map_id map);
 

@@ -43,9 +43,10 @@ uint32_t survey_bridge(const struct survey *survey, const struct link *link);
  */
 int survey_addresses(struct survey *survey);
 int survey_tunnels(struct survey *survey);
-/* survey_resolvers.c: the DNS servers whose answers teach. */
+/* survey_resolvers.c: the DNS servers whose answers teach. survey_dns_service() adds the addresses
+ * of the Service kube-system/kube-dns and of its backends; its error is not reported. */
 int survey_resolvers(struct survey *survey);
-int survey_dns_service(const struct policy *policy, struct table *table);
+int survey_dns_service(const struct lazy_policy *policy, struct table *table);
 /* Adds the addresses of the policy's nodes to entries of bh_tunnels. The error is not reported. */
 int survey_nodes(const struct policy *policy, struct table *table);
 int survey_node_mac(struct survey *survey, const struct link *link);

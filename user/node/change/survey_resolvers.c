@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compile/frontend.h"
+#include "compile/lazy_policy.h"
 #include "maps/dns.h"
 #include "node/change/survey.h"
 
@@ -40,35 +41,55 @@ static int add_said(struct survey *survey, struct table *table)
 	return error;
 }
 
-static bool is_dns(const struct policy_service_port *port)
+/* Returns the Service kube-system/kube-dns; NULL: there is none. */
+static const struct policy_service *find_dns(const struct lazy_policy *policy)
 {
-	return port->port == BH_DNS_PORT;
+	const struct policy_service *services =
+		lazy_read(policy, policy->services, policy->n_services * sizeof(*services));
+
+	for (size_t i = 0; i < policy->n_services; i++)
+		if (!strcmp(lazy_read_string(policy, services[i].name), "kube-dns") &&
+		    !strcmp(lazy_read_string(policy, services[i].ns), "kube-system"))
+			return &services[i];
+	return NULL;
 }
 
-/* Adds the addresses of the Service kube-system/kube-dns and of its backends. */
-int survey_dns_service(const struct policy *policy, struct table *table)
+/* Adds the Service's own addresses. A node port has none. */
+static int add_frontends(const struct lazy_policy *policy, const struct policy_service *service,
+			 struct table *table)
 {
-	const struct policy_service *service = service_by_name(policy, "kube-system", "kube-dns");
-	const size_t at = service ? service - policy->services : 0;
+	const struct policy_frontend *frontends =
+		lazy_read(policy, policy->frontends, policy->n_frontends * sizeof(*frontends));
 	int error = 0;
 
-	for (size_t i = 0; service && !error && i < policy->n_frontends; i++) {
-		const struct policy_frontend *frontend = &policy->frontends[i];
-		const struct policy_service_port *port =
-			&policy->service_ports[frontend->service_port];
-		static const struct address none;
+	for (size_t i = 0; !error && i < policy->n_frontends; i++) {
+		const uint32_t port = frontends[i].service_port;
 
-		if (port->service == at && is_dns(port) && frontend->port == BH_DNS_PORT &&
-		    memcmp(&frontend->address, &none, sizeof(none)))
-			error = add(table, &frontend->address, BH_RESOLVER_SERVICE);
+		if (port >= service->ports.at && port - service->ports.at < service->ports.n &&
+		    frontends[i].port == BH_DNS_PORT && !frontend_is_node_port(&frontends[i]))
+			error = add(table, &frontends[i].address, BH_RESOLVER_SERVICE);
 	}
-	for (uint32_t i = 0; service && !error && i < service->ports.n; i++) {
-		const struct policy_service_port *port =
-			&policy->service_ports[service->ports.at + i];
+	return error;
+}
 
-		for (uint32_t k = 0; is_dns(port) && !error && k < port->backends.n; k++)
-			error = add(table, &policy->backends[port->backends.at + k].address,
-				    BH_RESOLVER_SERVICE);
+int survey_dns_service(const struct lazy_policy *policy, struct table *table)
+{
+	const struct policy_service *service = find_dns(policy);
+	const struct policy_service_port *ports;
+	int error = service ? add_frontends(policy, service, table) : 0;
+
+	if (!service)
+		return 0;
+	ports = lazy_read(policy, policy->service_ports + service->ports.at,
+			  service->ports.n * sizeof(*ports));
+	for (uint32_t i = 0; !error && i < service->ports.n; i++) {
+		const struct policy_backend *backends =
+			lazy_read(policy, policy->backends + ports[i].backends.at,
+				  ports[i].backends.n * sizeof(*backends));
+
+		for (uint32_t k = 0; ports[i].port == BH_DNS_PORT && !error && k < ports[i].backends.n;
+		     k++)
+			error = add(table, &backends[k].address, BH_RESOLVER_SERVICE);
 	}
 	return error;
 }
@@ -108,7 +129,7 @@ int survey_resolvers(struct survey *survey)
 	int error = add_said(survey, table);
 
 	if (!error && !table->n)
-		error = survey_dns_service(survey->policy, table);
+		error = survey_dns_service(policy_lazy(survey->policy), table);
 	if (!error &&
 	    !(table->n && ((struct bh_resolver *)table_value(table, 0))->flags & BH_RESOLVER_SAID))
 		error = add_node_local(survey, table);

@@ -15,7 +15,7 @@
 #include "node/change/slot.h"
 #include "node/kernel/pinned.h"
 
-int added_delta_read(struct delta_plan *plan)
+int added_delta_read(struct planner *plan)
 {
 	int error = maps_read(plan->handle, MAP_added, &plan->added);
 
@@ -23,7 +23,7 @@ int added_delta_read(struct delta_plan *plan)
 		     : 0;
 }
 
-size_t added_delta_count(const struct delta_plan *plan, const struct bh_added *name)
+size_t added_delta_count(const struct planner *plan, const struct bh_added *name)
 {
 	size_t n = 0;
 
@@ -32,7 +32,7 @@ size_t added_delta_count(const struct delta_plan *plan, const struct bh_added *n
 	return n;
 }
 
-int added_delta_local(struct delta_plan *plan, bool *leaves)
+int added_delta_local(struct planner *plan, bool *leaves)
 {
 	const struct delta *local = pinned_local(plan->handle);
 	int error;
@@ -42,14 +42,14 @@ int added_delta_local(struct delta_plan *plan, bool *leaves)
 	*leaves = local && (!plan->kept || extension_is_for(plan->handle, &plan->taken));
 	if (!local || *leaves)
 		return 0;
-	error = delta_rebase(local, plan->delta, &plan->local);
+	error = delta_rebase(local, plan->delta, &plan->extension);
 	return error == -ENOMEM ? node_fail(plan->handle, error, "cannot write the policy down")
 				: error;
 }
 
 /* Whether an added endpoint keeps its place while the policy's segments stay: the labels of its
  * namespace stay, and so does what the policy says of the pod that it expects by that name. */
-static bool keeps_place(const struct delta_plan *plan, const struct bh_added *added)
+static bool keeps_place(const struct planner *plan, const struct bh_added *added)
 {
 	const struct delta *delta = plan->delta;
 	const struct lazy_policy *old = plan->old, *new = plan->new;
@@ -68,7 +68,7 @@ static bool keeps_place(const struct delta_plan *plan, const struct bh_added *ad
 }
 
 /* Returns 0 where the new policy places an address of an endpoint as the maps do. */
-static int check_place(const struct delta_plan *plan, const struct address *address,
+static int check_place(const struct planner *plan, const struct address *address,
 		       const struct endpoint *endpoint)
 {
 	struct placement placement = {};
@@ -96,7 +96,7 @@ static int check_place(const struct delta_plan *plan, const struct address *addr
 
 /* As keeps_place(), where the segments change, too: places the endpoint anew. Returns 0 or
  * -EOPNOTSUPP. */
-static int check_anew(const struct delta_plan *plan, const struct address *address,
+static int check_anew(const struct planner *plan, const struct address *address,
 		      const struct bh_added *added)
 {
 	CLEANUP(cluster_free) struct cluster cluster;
@@ -111,7 +111,7 @@ static int check_anew(const struct delta_plan *plan, const struct address *addre
 	return check_place(plan, address, endpoint);
 }
 
-int added_delta_check(struct delta_plan *plan, bool leaves)
+int added_delta_check(struct planner *plan, bool leaves)
 {
 	int error = 0;
 

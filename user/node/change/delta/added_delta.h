@@ -7,20 +7,20 @@
 #ifndef BULKHEAD_NODE_ADDED_DELTA_H
 #define BULKHEAD_NODE_ADDED_DELTA_H
 
-#include "node/change/delta/delta_plan.h"
+#include "node/change/planner.h"
 
 /* Reads the records of added endpoints into @plan->added. */
-int added_delta_read(struct delta_plan *plan);
+int added_delta_read(struct planner *plan);
 
 /* Counts the addresses of an added endpoint of that name. */
-size_t added_delta_count(const struct delta_plan *plan, const struct bh_added *name);
+size_t added_delta_count(const struct planner *plan, const struct bh_added *name);
 
-/* Sets @plan->local, once @plan->taken is known. *leaves: the delta takes the node's extension off.
+/* Sets @plan->extension, once @plan->taken is known. *leaves: the delta takes the node's extension off.
  */
-int added_delta_local(struct delta_plan *plan, bool *leaves);
+int added_delta_local(struct planner *plan, bool *leaves);
 
 /* Refuses a delta that moves an added endpoint without taking the endpoint over. @leaves: as
  * above. */
-int added_delta_check(struct delta_plan *plan, bool leaves);
+int added_delta_check(struct planner *plan, bool leaves);
 
 #endif

@@ -12,7 +12,7 @@
 #include "node/change/names.h"
 #include "node/change/record.h"
 
-static int compare_policies(const struct delta_plan *plan, struct node_effect *effect)
+static int compare_policies(const struct planner *plan, struct node_effect *effect)
 {
 	const struct delta_table *table = &plan->delta->tables[BLOB_TABLE_given];
 	CLEANUP(object_names_free) struct object_names before = {}, after = {};
@@ -32,7 +32,7 @@ static int compare_policies(const struct delta_plan *plan, struct node_effect *e
 }
 
 /* Finds the segment of an endpoint that `endpoint add` brought; NULL: it fits none. */
-static int place_added(const struct delta_plan *plan, const struct bh_added *record,
+static int place_added(const struct planner *plan, const struct bh_added *record,
 		       const struct address *address, const struct policy_segment **segment)
 {
 	struct placement placement = {};
@@ -52,7 +52,7 @@ static int place_added(const struct delta_plan *plan, const struct bh_added *rec
 
 /* Finds the segment that the new policy has for an address. *known: the policy or a record has the
  * address. */
-static int find_after(const struct delta_plan *plan, const struct address *address,
+static int find_after(const struct planner *plan, const struct address *address,
 		      const struct policy_segment **segment, bool *known)
 {
 	const struct policy_address *found = lazy_address_find(plan->new, address);
@@ -79,7 +79,7 @@ static void both_free(struct both *both)
 	isolations_free(&both->after);
 }
 
-static int open_endpoint(const struct delta_plan *plan, const struct address *address,
+static int open_endpoint(const struct planner *plan, const struct address *address,
 			 uint8_t directions, struct node_effect *effect)
 {
 	struct node_opened opened = {.directions = directions};
@@ -95,7 +95,7 @@ static int open_endpoint(const struct delta_plan *plan, const struct address *ad
 	return 0;
 }
 
-static int compare_endpoint(const struct delta_plan *plan, const struct bh_iface *iface,
+static int compare_endpoint(const struct planner *plan, const struct bh_iface *iface,
 			    const struct both *both, struct node_effect *effect)
 {
 	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
@@ -125,7 +125,7 @@ static int compare_endpoint(const struct delta_plan *plan, const struct bh_iface
 	return error ? error : open_endpoint(plan, &first, lost, effect);
 }
 
-static int compare_endpoints(const struct delta_plan *plan, const struct table *ifaces,
+static int compare_endpoints(const struct planner *plan, const struct table *ifaces,
 			     struct node_effect *effect)
 {
 	CLEANUP(both_free) struct both both = {};
@@ -146,7 +146,7 @@ static int compare_endpoints(const struct delta_plan *plan, const struct table *
 	return error ? error : lazy_error(plan->new);
 }
 
-int effect_delta_find(struct delta_plan *plan)
+int effect_delta_find(struct planner *plan)
 {
 	CLEANUP(table_free) struct table ifaces = {};
 	struct node_handle *handle = plan->handle;

@@ -3,11 +3,11 @@
 #ifndef BULKHEAD_NODE_EFFECT_DELTA_H
 #define BULKHEAD_NODE_EFFECT_DELTA_H
 
-#include "node/change/delta/delta_plan.h"
+#include "node/change/planner.h"
 
 /* Finds the effect, which the handle owns. Reads the policies that the delta names. Where the delta
  * may move an endpoint of this node to another segment, reads this node's endpoints and the
  * isolations of all policies, too. */
-int effect_delta_find(struct delta_plan *plan);
+int effect_delta_find(struct planner *plan);
 
 #endif

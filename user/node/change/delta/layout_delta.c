@@ -15,7 +15,7 @@
 #include "node/kernel/pinned.h"
 
 struct layer {
-	struct delta_plan *plan;
+	struct planner *plan;
 	const uint32_t *staged;
 	struct places_delta places;
 	bool *used; /* by slot: a segment has the slot */
@@ -124,7 +124,7 @@ static int plan_named_gone(struct layer *layer, const struct policy_named *named
 
 static int plan_pairs(struct layer *layer)
 {
-	const struct delta_plan *plan = layer->plan;
+	const struct planner *plan = layer->plan;
 	const struct delta_table *table = &plan->delta->tables[BLOB_TABLE_pairs];
 	int error = 0;
 	uint32_t i;
@@ -145,7 +145,7 @@ static int plan_pairs(struct layer *layer)
 
 static int plan_names(struct layer *layer)
 {
-	const struct delta_plan *plan = layer->plan;
+	const struct planner *plan = layer->plan;
 	const struct delta_table *table = &plan->delta->tables[BLOB_TABLE_named];
 	int error = 0;
 	uint32_t i;
@@ -237,7 +237,7 @@ static int take_variations(struct layer *layer, const struct member *from, const
 /* Finds a slot without a segment. A segment that is about to be collected still has its slot. */
 static int find_slot(struct layer *layer, uint32_t *slot)
 {
-	const struct delta_plan *plan = layer->plan;
+	const struct planner *plan = layer->plan;
 	const uint32_t room = plan->handle->room[MAP_segments];
 	struct bh_segment there;
 
@@ -279,7 +279,7 @@ static bool is_there(struct layer *layer, const struct policy_segment *segment, 
 /* Puts a segment that comes. A staged segment is in the maps already. */
 static int put_segment(struct layer *layer, const struct member *to)
 {
-	struct delta_plan *plan = layer->plan;
+	struct planner *plan = layer->plan;
 	uint32_t *slot = &plan->slots[to->index];
 	struct bh_segment value;
 	int error;
@@ -300,7 +300,7 @@ static int put_segment(struct layer *layer, const struct member *to)
 /* Finds the slot of a segment that the maps have. */
 static int slot_of(const struct layer *layer, const struct member *member, uint32_t *slot)
 {
-	const struct delta_plan *plan = layer->plan;
+	const struct planner *plan = layer->plan;
 
 	*slot = pinned_slot(plan->handle, member->index);
 	return slot_find(plan->handle, plan->change, member->segment->id, slot);
@@ -360,7 +360,7 @@ static int plan_segment_gone(struct layer *layer, const struct lazy_policy *old,
 
 static int plan_segments(struct layer *layer)
 {
-	const struct delta_plan *plan = layer->plan;
+	const struct planner *plan = layer->plan;
 	const struct delta_table *table = &plan->delta->tables[BLOB_TABLE_segments];
 	int error = 0;
 	uint32_t i;
@@ -382,12 +382,12 @@ static int plan_segments(struct layer *layer)
 }
 
 /* Gives each segment that stays the slot that it has. */
-static int keep_slots(struct delta_plan *plan)
+static int keep_slots(struct planner *plan)
 {
 	const struct delta_table *segments = &plan->delta->tables[BLOB_TABLE_segments];
 	const uint32_t n = segments->n;
 
-	plan->n_slots = plan->local ? plan->local->n[BLOB_TABLE_segments] : n;
+	plan->n_slots = plan->extension ? plan->extension->n[BLOB_TABLE_segments] : n;
 	plan->slots = calloc(plan->n_slots + 1, sizeof(*plan->slots));
 	if (!plan->slots)
 		return -ENOMEM;
@@ -401,7 +401,7 @@ static int keep_slots(struct delta_plan *plan)
 }
 
 /* Sets the room that the maps need. They have the entries of the policy in force. */
-static void want_room(const struct delta_plan *plan)
+static void want_room(const struct planner *plan)
 {
 	const struct lazy_policy *now = plan->handle->policy;
 	struct change *change = plan->change;
@@ -412,7 +412,7 @@ static void want_room(const struct delta_plan *plan)
 	change_want(change, MAP_ports, plan->ports_end);
 }
 
-int layout_delta_plan(struct delta_plan *plan, const uint32_t *staged)
+int layout_delta_plan(struct planner *plan, const uint32_t *staged)
 {
 	CLEANUP(layer_end) struct layer layer = {.plan = plan, .staged = staged};
 	int error = keep_slots(plan);
@@ -429,7 +429,7 @@ int layout_delta_plan(struct delta_plan *plan, const uint32_t *staged)
 	return error;
 }
 
-int layout_delta_drop_local(struct delta_plan *plan)
+int layout_delta_drop_local(struct planner *plan)
 {
 	struct layer layer = {.plan = plan};
 	const struct delta *local = pinned_local(plan->handle);

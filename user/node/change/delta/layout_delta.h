@@ -6,14 +6,14 @@
 #ifndef BULKHEAD_NODE_LAYOUT_DELTA_H
 #define BULKHEAD_NODE_LAYOUT_DELTA_H
 
-#include "node/change/delta/delta_plan.h"
+#include "node/change/planner.h"
 
-/* Gives each segment of @plan->new and @plan->local its slot, and puts the entries that are
+/* Gives each segment of @plan->new and @plan->extension its slot, and puts the entries that are
  * missing. @staged: the slots of @plan->new where that policy is staged; NULL: it is not staged.
  * Deletes the entries that @plan->new lacks. */
-int layout_delta_plan(struct delta_plan *plan, const uint32_t *staged);
+int layout_delta_plan(struct planner *plan, const uint32_t *staged);
 
 /* Deletes the entries of the node's extension of the old policy that @plan->new lacks. */
-int layout_delta_drop_local(struct delta_plan *plan);
+int layout_delta_drop_local(struct planner *plan);
 
 #endif

@@ -6,15 +6,16 @@
 #include "node/change/delta/added_delta.h"
 #include "node/change/apply.h"
 #include "node/change/delta/effect_delta.h"
-#include "node/change/delta/endpoints_delta.h"
+#include "node/change/endpoints.h"
 #include "node/change/effect.h"
 #include "node/change/layout.h"
 #include "node/change/delta/layout_delta.h"
 #include "node/change/delta/load_delta.h"
-#include "node/change/delta/prefixes_delta.h"
+#include "node/change/prefixes.h"
 #include "node/change/replace.h"
+#include "node/change/resolvers.h"
 #include "node/change/slip.h"
-#include "node/change/delta/services_delta.h"
+#include "node/change/services.h"
 #include "node/kernel/pinned.h"
 #include "node/kernel/rights.h"
 
@@ -24,9 +25,9 @@ static const enum policy_moves moves[BLOB_TABLES] = {
 #undef MOVES
 };
 
-static void plan_end(struct delta_plan *plan)
+static void plan_end(struct planner *plan)
 {
-	delta_free(plan->local);
+	delta_free(plan->extension);
 	free(plan->slots);
 	table_free(&plan->added);
 	table_free(&plan->taken);
@@ -42,7 +43,7 @@ static bool asks_for_more(const struct node_handle *handle)
 	       handle->blob.flags;
 }
 
-static int check_node(const struct delta_plan *plan)
+static int check_node(const struct planner *plan)
 {
 	const struct delta_header *header = &plan->delta->header;
 	const struct lazy_policy *old = plan->old;
@@ -59,7 +60,7 @@ static int check_node(const struct delta_plan *plan)
 }
 
 /* Whether the uplinks that the policy names stay as they are. */
-static bool keeps_uplinks(const struct delta_plan *plan)
+static bool keeps_uplinks(const struct planner *plan)
 {
 	const struct delta_table *texts = &plan->delta->tables[BLOB_TABLE_texts];
 	const uint32_t n = plan->old->uplinks_n;
@@ -71,7 +72,7 @@ static bool keeps_uplinks(const struct delta_plan *plan)
 }
 
 /* Whether each namespace that stays keeps its audit flag. */
-static bool keeps_audit(const struct delta_plan *plan, const struct lazy_policy *new)
+static bool keeps_audit(const struct planner *plan, const struct lazy_policy *new)
 {
 	const struct delta_table *table = &plan->delta->tables[BLOB_TABLE_namespaces];
 	const struct lazy_policy *old = plan->old;
@@ -92,7 +93,7 @@ static bool keeps_audit(const struct delta_plan *plan, const struct lazy_policy 
 }
 
 /* Whether a segment comes or changes, or a segment that was not deleted before goes. */
-static bool moves_segments(const struct delta_plan *plan)
+static bool moves_segments(const struct planner *plan)
 {
 	const struct delta_table *table = &plan->delta->tables[BLOB_TABLE_segments];
 
@@ -119,7 +120,7 @@ static bool moves_nothing(const struct delta_table *table, enum policy_moves mov
 	return false;
 }
 
-static bool keeps_segments(const struct delta_plan *plan)
+static bool keeps_segments(const struct planner *plan)
 {
 	const struct delta_table *tables = plan->delta->tables;
 
@@ -129,7 +130,7 @@ static bool keeps_segments(const struct delta_plan *plan)
 	return plan->delta->header.next_rule == plan->old->next_rule && !moves_segments(plan);
 }
 
-static int check_tables(struct delta_plan *plan)
+static int check_tables(struct planner *plan)
 {
 	/* only a whole load plans the segments of learned addresses */
 	if (!delta_is_settled(&plan->delta->tables[BLOB_TABLE_domains]) ||
@@ -144,7 +145,7 @@ static int check_tables(struct delta_plan *plan)
 
 /* Finds the slots of the policy's segments where it is staged. Where another policy is staged, a
  * whole load is needed: it forgets that policy. */
-static int find_staged(struct delta_plan *plan, struct pinned_staged *staged)
+static int find_staged(struct planner *plan, struct pinned_staged *staged)
 {
 	int error = pinned_read_staged_head(plan->handle, staged);
 
@@ -157,18 +158,14 @@ static int find_staged(struct delta_plan *plan, struct pinned_staged *staged)
 }
 
 /* Checks that the maps have room. Only a whole load makes larger maps. */
-static int check_room(struct delta_plan *plan)
+static int check_room(struct planner *plan)
 {
-	struct change *change = plan->change;
-
-	change_want(change, MAP_endpoints,
-		    plan->delta->tables[BLOB_TABLE_addresses].n + plan->added.n +
-			    change->maps[MAP_endpoints].put.n);
-	return replace_has_room(plan->handle, plan->delta->header.next_rule, change) ? 0
-										     : -EOPNOTSUPP;
+	return replace_has_room(plan->handle, plan->delta->header.next_rule, plan->change)
+		       ? 0
+		       : -EOPNOTSUPP;
 }
 
-static struct bh_blob header_of(const struct delta_plan *plan)
+static struct bh_blob header_of(const struct planner *plan)
 {
 	const struct node_handle *handle = plan->handle;
 	struct bh_blob header = {
@@ -186,14 +183,14 @@ static struct bh_blob header_of(const struct delta_plan *plan)
 }
 
 /* Plans the parts of a delta in their order. */
-static int plan_parts(struct delta_plan *plan, const uint32_t *staged)
+static int plan_parts(struct planner *plan, const uint32_t *staged)
 {
-	CLEANUP(endpoints_delta_free) struct endpoints_delta endpoints;
+	CLEANUP(endpoints_free) struct endpoints endpoints;
 	bool leaves = false;
 	int error;
 
-	endpoints_delta_init(&endpoints, plan);
-	error = endpoints_delta_begin(&endpoints);
+	endpoints_init(&endpoints, plan);
+	error = endpoints_begin(&endpoints);
 	if (!error)
 		error = added_delta_local(plan, &leaves);
 	if (!error)
@@ -203,16 +200,18 @@ static int plan_parts(struct delta_plan *plan, const uint32_t *staged)
 	if (!error)
 		error = added_delta_check(plan, leaves);
 	if (!error)
-		error = endpoints_delta_place(&endpoints);
+		error = endpoints_place(&endpoints);
 	table_sort(&plan->concerned);
 	if (!error)
-		error = prefixes_delta_plan(plan);
+		error = prefixes_plan(plan);
 	if (!error)
-		error = services_delta_plan(plan);
+		error = services_plan(plan);
+	if (!error)
+		error = resolvers_plan(plan);
 	return error ? error : check_room(plan);
 }
 
-static int plan_view(struct delta_plan *plan, const uint32_t *staged)
+static int plan_view(struct planner *plan, const uint32_t *staged)
 {
 	const struct where where = {.file = "the change"};
 	struct delta_view *view = NULL;
@@ -237,7 +236,7 @@ static int plan_view(struct delta_plan *plan, const uint32_t *staged)
 	return error;
 }
 
-static int plan_all(struct delta_plan *plan)
+static int plan_all(struct planner *plan)
 {
 	CLEANUP(pinned_staged_free) struct pinned_staged staged = {};
 	int error = check_node(plan);
@@ -255,9 +254,10 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, struc
 		    bool *own)
 {
 	CLEANUP(plan_end)
-	struct delta_plan plan = {.handle = handle,
+	struct planner plan = {.handle = handle,
 				  .delta = delta,
 				  .old = lazy_plain(handle->policy),
+				  .ids = handle->blob.ids,
 				  .ports_end = handle->blob.ports_end,
 				  .change = change};
 	int error;
@@ -271,7 +271,7 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, struc
 	change->policy.header = header_of(&plan);
 	change->policy.delta = delta;
 	change->policy.slots = TAKE_PTR(plan.slots);
-	change->policy.local = TAKE_PTR(plan.local);
+	change->policy.local = TAKE_PTR(plan.extension);
 	change->flips = change->settle = change->may_go = true;
 	*own = plan.own;
 	return 0;
@@ -360,7 +360,7 @@ void load_delta_plan_stage(struct change *whole, struct change *stage)
 		}
 	stage->policy.header = whole->policy.header;
 	stage->policy.header.generation = BH_BLOB_STAGED;
-	/* the node's own segments (plan->local) follow when the policy is activated */
+	/* the node's own segments (plan->extension) follow when the policy is activated */
 	stage->policy.header.segments = whole->policy.delta->n[BLOB_TABLE_segments];
 	stage->policy.delta = whole->policy.delta;
 	stage->policy.slots = TAKE_PTR(whole->policy.slots);

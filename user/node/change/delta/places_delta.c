@@ -11,7 +11,7 @@
 /* Records that a search reads at a time. */
 #define STEP 1024
 
-void places_delta_init(struct places_delta *places, struct delta_plan *plan)
+void places_delta_init(struct places_delta *places, struct planner *plan)
 {
 	places->plan = plan;
 	table_init(&places->lists, sizeof(uint32_t), sizeof(struct bh_ports_ref));
@@ -84,7 +84,7 @@ static bool seek_in_named(const struct places_delta *places, struct sought *soug
 
 static bool seek_in_segments(const struct places_delta *places, struct sought *sought)
 {
-	const struct delta_plan *plan = places->plan;
+	const struct planner *plan = places->plan;
 	struct bh_segment there;
 
 	for (uint32_t i = 0; i < plan->old->n_segments; i++) {
@@ -124,7 +124,7 @@ static bool find_list(const struct places_delta *places, struct bh_ports_ref ref
 static int put_list(const struct places_delta *places, struct bh_ports_ref ref,
 		    struct bh_ports_ref *placed)
 {
-	struct delta_plan *plan = places->plan;
+	struct planner *plan = places->plan;
 	const struct bh_interval *intervals =
 		lazy_read(plan->new, plan->new->intervals + ref.at, ref.count * sizeof(*intervals));
 	int error = 0;

@@ -8,15 +8,15 @@
 #define BULKHEAD_NODE_PLACES_DELTA_H
 
 #include "maps/ports.h"
-#include "node/change/delta/delta_plan.h"
+#include "node/change/planner.h"
 
 struct places_delta {
-	struct delta_plan *plan;
+	struct planner *plan;
 	struct table
 		lists; /* by interval of the new policy: the place of the list that begins there */
 };
 
-void places_delta_init(struct places_delta *places, struct delta_plan *plan);
+void places_delta_init(struct places_delta *places, struct planner *plan);
 void places_delta_free(struct places_delta *places);
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/delta/endpoints_delta.h"
+#include "node/change/endpoints.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,11 +7,11 @@
 #include "maps/endpoint.h"
 #include "node/change/delta/added_delta.h"
 #include "node/change/assign.h"
-#include "node/change/delta/prefixes_delta.h"
+#include "node/change/prefixes.h"
 #include "node/change/record.h"
-#include "node/change/slot.h"
+#include "node/change/survey.h"
 
-void endpoints_delta_init(struct endpoints_delta *endpoints, struct delta_plan *plan)
+void endpoints_init(struct endpoints *endpoints, struct planner *plan)
 {
 	endpoints->plan = plan;
 	table_init(&endpoints->addresses, sizeof(uint32_t), 0);
@@ -19,7 +19,7 @@ void endpoints_delta_init(struct endpoints_delta *endpoints, struct delta_plan *
 	own_endpoints_init(&endpoints->interfaces, plan->handle, plan->change);
 }
 
-void endpoints_delta_free(struct endpoints_delta *endpoints)
+void endpoints_free(struct endpoints *endpoints)
 {
 	table_free(&endpoints->addresses);
 	table_free(&endpoints->came);
@@ -28,12 +28,12 @@ void endpoints_delta_free(struct endpoints_delta *endpoints)
 
 /* Search for the endpoints and addresses that the delta concerns */
 
-static const struct delta_table *table_of(const struct delta_plan *plan, enum blob_table table)
+static const struct delta_table *table_of(const struct planner *plan, enum blob_table table)
 {
 	return &plan->delta->tables[table];
 }
 
-static bool is_here(const struct delta_plan *plan, const struct lazy_policy *policy,
+static bool is_here(const struct planner *plan, const struct lazy_policy *policy,
 		    uint32_t endpoint)
 {
 	const struct policy_endpoint *record = delta_endpoint(policy, endpoint);
@@ -54,7 +54,7 @@ static struct bh_added name_of(const struct lazy_policy *policy,
 
 /* Notes an endpoint that comes to this node. An endpoint of this node that changes needs a whole
  * load. */
-static int take_own(struct endpoints_delta *endpoints, uint32_t index, uint32_t before, bool here)
+static int take_own(struct endpoints *endpoints, uint32_t index, uint32_t before, bool here)
 {
 	const struct bh_endpoint nothing = {};
 
@@ -63,9 +63,9 @@ static int take_own(struct endpoints_delta *endpoints, uint32_t index, uint32_t 
 }
 
 /* Lists the addresses of an endpoint that is new in the delta or changed by the delta. */
-static int take_endpoint(struct endpoints_delta *endpoints, uint32_t index)
+static int take_endpoint(struct endpoints *endpoints, uint32_t index)
 {
-	struct delta_plan *plan = endpoints->plan;
+	struct planner *plan = endpoints->plan;
 	const uint32_t before = delta_origin(table_of(plan, BLOB_TABLE_endpoints), index);
 	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, index);
 	const struct bh_added name = name_of(plan->new, endpoint);
@@ -86,7 +86,7 @@ static int take_endpoint(struct endpoints_delta *endpoints, uint32_t index)
 
 /* Lists the addresses that are new or changed, and the addresses of endpoints that are new or
  * changed. */
-static int list_addresses(struct endpoints_delta *endpoints)
+static int list_addresses(struct endpoints *endpoints)
 {
 	const struct delta_table *table = table_of(endpoints->plan, BLOB_TABLE_endpoints);
 	const struct delta_table *addresses = table_of(endpoints->plan, BLOB_TABLE_addresses);
@@ -106,7 +106,7 @@ static int list_addresses(struct endpoints_delta *endpoints)
 
 /* Finds the entries that the maps have of an address that the delta concerns. @came: its endpoint
  * comes to this node, where `endpoint add` may have added it. */
-static int find_entry(const struct delta_plan *plan, const struct address *address, bool came,
+static int find_entry(const struct planner *plan, const struct address *address, bool came,
 		      struct bh_endpoint *entry)
 {
 	if (!came && table_find(&plan->added, address))
@@ -118,7 +118,7 @@ static int find_entry(const struct delta_plan *plan, const struct address *addre
 
 /* Moves an address that the old policy has as well. The address stays with the endpoint, or passes
  * from one endpoint of another node to another such endpoint. */
-static int move_address(struct delta_plan *plan, const struct policy_address *to, uint32_t before,
+static int move_address(struct planner *plan, const struct policy_address *to, uint32_t before,
 			const struct bh_endpoint *entry, struct bh_endpoint *want)
 {
 	const struct policy_address *from = delta_address(plan->old, before);
@@ -134,7 +134,7 @@ static int move_address(struct delta_plan *plan, const struct policy_address *to
 
 /* Sets the interface and MAC of an endpoint that stays or comes. An endpoint of this node has the
  * MAC of its interface, which a container runtime may have told. */
-static int find_host_side(struct delta_plan *plan, const struct policy_address *to, uint32_t before,
+static int find_host_side(struct planner *plan, const struct policy_address *to, uint32_t before,
 			  const struct bh_endpoint *entry, struct bh_endpoint *want)
 {
 	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, to->endpoint);
@@ -151,27 +151,28 @@ static int find_host_side(struct delta_plan *plan, const struct policy_address *
 	return error;
 }
 
-/* Puts the address into its segment. */
-static int place_in(struct delta_plan *plan, const struct policy_address *to,
-		    struct bh_endpoint *want)
+/* Puts the address into its segment. @old: the entry that the maps have of it; NULL: none. */
+static int place_address(struct planner *plan, const struct policy_address *to,
+			 const struct bh_endpoint *old, struct bh_endpoint *want)
 {
-	const struct policy_segment *segment = delta_segment(plan->new, to->segment);
-	uint32_t *slot = &plan->slots[to->segment];
+	uint32_t slot = 0;
+	int error = to->segment == POLICY_NOWHERE ? 0 : planner_slot(plan, to->segment, &slot);
+	struct bh_addr addr;
 
-	if (slot_find(plan->handle, plan->change, segment->id, slot))
-		return -EOPNOTSUPP;
-	want->assignment[0] = bh_assignment(0, *slot, to->variation);
-	return 0;
+	if (error)
+		return error;
+	want->assignment[0] = bh_assignment(0, slot, to->variation);
+	memcpy(&addr, &to->address, sizeof(addr));
+	return assign_come(plan->handle, &addr, old, want, plan->change);
 }
 
-static int plan_address(struct endpoints_delta *endpoints, uint32_t index)
+static int plan_address(struct endpoints *endpoints, uint32_t index)
 {
-	struct delta_plan *plan = endpoints->plan;
+	struct planner *plan = endpoints->plan;
 	const struct policy_address *to = delta_address(plan->new, index);
 	const struct bh_endpoint *came = table_find(&endpoints->came, &to->endpoint);
 	const uint32_t before = delta_origin(table_of(plan, BLOB_TABLE_addresses), index);
 	struct bh_endpoint entry, want = {};
-	struct bh_addr addr;
 	int error = find_entry(plan, &to->address, came, &entry);
 	const bool there = !error;
 
@@ -183,22 +184,16 @@ static int plan_address(struct endpoints_delta *endpoints, uint32_t index)
 		want = *came;
 	error = came ? 0 : find_host_side(plan, to, before, there ? &entry : NULL, &want);
 	if (!error)
-		error = place_in(plan, to, &want);
-	if (error)
-		return error;
+		error = place_address(plan, to, there ? &entry : NULL, &want);
 	plan->own |= is_here(plan, plan->new, to->endpoint);
-	error = table_add(&plan->concerned, &to->address, NULL);
-	if (error)
-		return error;
-	memcpy(&addr, &to->address, sizeof(addr));
-	return assign_come(plan->handle, &addr, there ? &entry : NULL, &want, plan->change);
+	return error ? error : table_add(&plan->concerned, &to->address, NULL);
 }
 
 /* Addresses that the new policy lacks: endpoints and addresses that go */
 
 /* Accepts an address that is gone if the address belonged to another node, or if the endpoint is
  * gone, too. Returns -ENOENT where `endpoint del` took an endpoint of this node off already. */
-static int find_gone(struct delta_plan *plan, const struct policy_address *from,
+static int find_gone(struct planner *plan, const struct policy_address *from,
 		     struct bh_endpoint *entry)
 {
 	const bool here = is_here(plan, plan->old, from->endpoint);
@@ -212,9 +207,9 @@ static int find_gone(struct delta_plan *plan, const struct policy_address *from,
 	return !error && entry->ifindex && !here ? -EOPNOTSUPP : error;
 }
 
-static int plan_gone(struct endpoints_delta *endpoints, uint32_t gone)
+static int plan_gone(struct endpoints *endpoints, uint32_t gone)
 {
-	struct delta_plan *plan = endpoints->plan;
+	struct planner *plan = endpoints->plan;
 	const struct policy_address *from = delta_address(plan->old, gone);
 	struct bh_endpoint entry;
 	struct bh_addr addr;
@@ -231,7 +226,7 @@ static int plan_gone(struct endpoints_delta *endpoints, uint32_t gone)
 	return error;
 }
 
-static int plan_all_gone(struct endpoints_delta *endpoints)
+static int plan_all_gone(struct endpoints *endpoints)
 {
 	const struct delta_table *addresses = table_of(endpoints->plan, BLOB_TABLE_addresses);
 	int error = 0;
@@ -242,39 +237,111 @@ static int plan_all_gone(struct endpoints_delta *endpoints)
 	return error;
 }
 
-/* Makes an endpoint that goes count as its cover. The delta may move the cover to another
- * segment. */
-static int plan_leave(struct delta_plan *plan, const struct bh_addr *addr,
+/* Makes an endpoint that goes count as its cover, which may move to another segment. */
+static int plan_leave(struct planner *plan, const struct bh_addr *addr,
 		      const struct bh_endpoint *entry)
 {
 	struct address address;
-	uint32_t segment;
+	uint32_t segment, slot;
+	int error;
 
-	if (!prefixes_delta_moves(plan->delta))
+	if (!prefixes_may_move(plan))
 		return assign_leave(plan->handle, addr, entry, plan->change);
 	memcpy(&address, addr, sizeof(address));
 	segment = policy_prefix_find(&plan->outside, &address) - plan->outside.segments;
-	if (slot_find(plan->handle, plan->change, delta_segment(plan->new, segment)->id,
-		      &plan->slots[segment]))
-		return -EOPNOTSUPP;
-	return assign_leave_to(plan->handle, addr, entry, bh_assignment(0, plan->slots[segment], 0),
-			       plan->change);
+	error = planner_slot(plan, segment, &slot);
+	return error ? error
+		     : assign_leave_to(plan->handle, addr, entry, bh_assignment(0, slot, 0),
+				       plan->change);
 }
 
-int endpoints_delta_place(struct endpoints_delta *endpoints)
+/* Everything: all addresses of the policy and of the maps */
+
+static int compare_address(struct planner *plan, const struct policy_address *to)
 {
-	const struct table *addresses = &endpoints->addresses;
-	const struct table *gone = &endpoints->plan->change->maps[MAP_endpoints].gone;
+	const struct policy_endpoint *endpoint = &plan->new->endpoints[to->endpoint];
+	struct bh_endpoint entry, want = {.ifindex = plan->local->ifindexes[to->endpoint]};
+	const struct bh_iface *iface =
+		want.ifindex ? survey_iface(plan->local, want.ifindex) : NULL;
+	const int error = maps_lookup(plan->handle, MAP_endpoints, &to->address, &entry);
+
+	if (iface && iface->flags & BH_IFACE_MAC)
+		memcpy(want.mac, iface->mac, sizeof(want.mac));
+	else if (endpoint->flags & POLICY_MAC)
+		memcpy(want.mac, endpoint->mac, sizeof(want.mac));
+	return error && error != -ENOENT ? error
+					 : place_address(plan, to, error ? NULL : &entry, &want);
+}
+
+/* Deletes the addresses that no endpoint of the policy has. */
+static int compare_gone(struct planner *plan)
+{
+	const struct table *have = &plan->have->map[MAP_endpoints];
+	struct table *gone = &plan->change->maps[MAP_endpoints].gone;
 	int error = 0;
 
-	for (size_t i = 0; !error && i < gone->n; i++)
-		error = plan_leave(endpoints->plan, table_key(gone, i), table_value(gone, i));
+	for (size_t i = 0; !error && i < have->n; i++) {
+		const struct bh_addr *addr = table_key(have, i);
+		const struct bh_endpoint *entry = table_value(have, i);
+		struct address address;
+
+		memcpy(&address, addr, sizeof(address));
+		if (lazy_address_find(plan->new, &address))
+			continue;
+		error = plan_leave(plan, addr, entry);
+		if (!error)
+			error = table_add(gone, addr, entry);
+	}
+	return error;
+}
+
+/* Deletes the records of added endpoints that do not stay: the policy has them, or they are
+ * gone. */
+static int compare_added(struct planner *plan)
+{
+	const struct table *added = &plan->have->map[MAP_added];
+	int error = 0;
+
+	for (size_t i = 0; !error && i < added->n; i++)
+		if (!table_find(&plan->local->kept, table_key(added, i)))
+			error = table_add(&plan->change->maps[MAP_added].gone, table_key(added, i),
+					  table_value(added, i));
+	return error;
+}
+
+static int compare_all(struct planner *plan)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < plan->new->n_addresses; i++)
+		error = compare_address(plan, &plan->new->addresses[i]);
+	if (!error)
+		error = compare_gone(plan);
+	return error ? error : compare_added(plan);
+}
+
+int endpoints_place(struct endpoints *endpoints)
+{
+	struct planner *plan = endpoints->plan;
+	const struct table *addresses = &endpoints->addresses;
+	const struct table *gone = &plan->change->maps[MAP_endpoints].gone;
+	size_t there;
+	int error = 0;
+
+	if (!plan->delta)
+		error = compare_all(plan);
+	for (size_t i = 0; plan->delta && !error && i < gone->n; i++)
+		error = plan_leave(plan, table_key(gone, i), table_value(gone, i));
 	for (size_t i = 0; !error && i < addresses->n; i++) {
 		const uint32_t index = *(uint32_t *)table_key(addresses, i);
 
 		if (!i || index != *(uint32_t *)table_key(addresses, i - 1))
 			error = plan_address(endpoints, index);
 	}
+	there = plan->delta ? plan->delta->tables[BLOB_TABLE_addresses].n + plan->added.n
+			    : plan->have->map[MAP_endpoints].n;
+	change_want(plan->change, MAP_endpoints,
+		    there + plan->change->maps[MAP_endpoints].put.n);
 	return error;
 }
 
@@ -282,7 +349,7 @@ int endpoints_delta_place(struct endpoints_delta *endpoints)
 
 /* Finds out whether `endpoint add` added the endpoint: then all of the endpoint's addresses must be
  * at one interface, *before. Otherwise nothing may have the addresses, and *before is 0. */
-static int find_before(struct delta_plan *plan, const struct policy_endpoint *endpoint,
+static int find_before(struct planner *plan, const struct policy_endpoint *endpoint,
 		       uint32_t *before)
 {
 	const struct bh_added name = name_of(plan->new, endpoint);
@@ -322,7 +389,7 @@ static void sought_free(struct sought *sought)
 	free(sought->sources);
 }
 
-static int fill_sought(const struct delta_plan *plan, const struct policy_endpoint *record,
+static int fill_sought(const struct planner *plan, const struct policy_endpoint *record,
 		       struct sought *sought)
 {
 	const struct lazy_policy *new = plan->new;
@@ -342,7 +409,7 @@ static int fill_sought(const struct delta_plan *plan, const struct policy_endpoi
 	return 0;
 }
 
-static int make_sought(const struct delta_plan *plan, const struct policy_endpoint *record,
+static int make_sought(const struct planner *plan, const struct policy_endpoint *record,
 		       const struct bh_added *name, struct sought *sought)
 {
 	const struct lazy_policy *new = plan->new;
@@ -368,9 +435,9 @@ static int make_sought(const struct delta_plan *plan, const struct policy_endpoi
 }
 
 /* Finds the interface of an endpoint that comes. */
-static int plan_own(struct endpoints_delta *endpoints, uint32_t index, struct bh_endpoint *want)
+static int plan_own(struct endpoints *endpoints, uint32_t index, struct bh_endpoint *want)
 {
-	struct delta_plan *plan = endpoints->plan;
+	struct planner *plan = endpoints->plan;
 	CLEANUP(sought_free) struct sought sought = {};
 	const struct policy_endpoint *record = delta_endpoint(plan->new, index);
 	const struct bh_added name = name_of(plan->new, record);
@@ -385,9 +452,9 @@ static int plan_own(struct endpoints_delta *endpoints, uint32_t index, struct bh
 	return own_endpoints_come(&endpoints->interfaces, &sought.endpoint, before, want);
 }
 
-static int plan_all_own(struct endpoints_delta *endpoints)
+static int plan_all_own(struct endpoints *endpoints)
 {
-	struct delta_plan *plan = endpoints->plan;
+	struct planner *plan = endpoints->plan;
 	struct table *gone = &plan->change->maps[MAP_added].gone;
 	int error = 0;
 
@@ -400,7 +467,7 @@ static int plan_all_own(struct endpoints_delta *endpoints)
 	return error ? error : own_endpoints_finish(&endpoints->interfaces);
 }
 
-int endpoints_delta_begin(struct endpoints_delta *endpoints)
+int endpoints_begin(struct endpoints *endpoints)
 {
 	int error = list_addresses(endpoints);
 

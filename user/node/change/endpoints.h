@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Plans endpoints: those of other nodes, and this node's that come, go, or move to another
+ * segment. endpoints_begin(), for a delta, plans the endpoints that go and finds the interfaces of
+ * the endpoints that come; endpoints_place() follows once each segment has its slot.
+ */
+#ifndef BULKHEAD_NODE_ENDPOINTS_H
+#define BULKHEAD_NODE_ENDPOINTS_H
+
+#include "node/change/planner.h"
+#include "node/change/delta/own_endpoints.h"
+
+struct endpoints {
+	struct planner *plan;
+	struct table
+		addresses; /* indexes of the addresses of the new policy that the delta concerns */
+	struct table
+		came; /* by index in the new policy: entries of endpoints that come to this node */
+	struct own_endpoints interfaces;
+};
+
+void endpoints_init(struct endpoints *endpoints, struct planner *plan);
+void endpoints_free(struct endpoints *endpoints);
+
+int endpoints_begin(struct endpoints *endpoints);
+int endpoints_place(struct endpoints *endpoints);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A load while it is planned: the state that the planners of its parts share. With a delta, each
+ * part reads the records that the delta names, and the entries of these records. Without one, all
+ * records of the policy may differ, and each part compares the maps as a whole. Each part returns 0;
+ * -EOPNOTSUPP, not reported, if a delta asks for what only a load of the whole policy does; or
+ * another -errno.
+ */
+#ifndef BULKHEAD_NODE_PLANNER_H
+#define BULKHEAD_NODE_PLANNER_H
+
+#include "compile/delta.h"
+#include "compile/lazy_policy.h"
+#include "maps/added.h"
+#include "node/change/layout.h"
+
+struct planner {
+	struct node_handle *handle;
+	const struct delta *delta; /* the records that may differ; NULL: all of them */
+	/* With a delta, without the node's extension, and read as far as needed. */
+	const struct lazy_policy *old; /* NULL without a delta */
+	const struct lazy_policy *new;
+	uint32_t ids; /* bh_blob.ids of @new */
+	const struct local *local; /* this node; NULL with a delta, which leaves it as it is */
+	const struct image *have; /* the maps as a whole; NULL with a delta */
+	bool kept; /* all segments, and the matchers that place endpoints in them, stay as they
+		    * are */
+	struct delta *extension; /* the node's extension of @new; owned; NULL: none */
+	uint32_t *slots; /* by index of the segments of @new, then of those that this node adds;
+			  * owned */
+	uint32_t n_slots;
+	uint32_t ports_end; /* of bh_blob */
+	struct table added; /* bh_added */
+	struct table taken; /* of these, the records of endpoints that the policy takes over */
+	struct table concerned; /* addresses that come, move or go */
+	bool own; /* the delta concerns endpoints of this node */
+	struct policy outside; /* of @new (lazy_read_outside()) */
+	struct change *change;
+};
+
+/* Returns an ID of the new policy as the maps have it; 0 stays 0. */
+static inline uint32_t delta_id(const struct planner *plan, uint32_t id)
+{
+	return layout_id(plan->ids, id);
+}
+
+/* Returns the first record of the new policy, from @record on, that may differ; the number of
+ * records: there is none. */
+static inline uint32_t planner_next(const struct planner *plan, enum blob_table table,
+				    uint32_t record)
+{
+	return plan->delta ? delta_next_fresh(&plan->delta->tables[table], record) : record;
+}
+
+/* Returns true if a record of the new policy may differ from all of the old policy's. */
+static inline bool planner_is_fresh(const struct planner *plan, enum blob_table table,
+				    uint32_t record)
+{
+	return !plan->delta || delta_is_fresh(&plan->delta->tables[table], record);
+}
+
+/* Finds the slot of a segment of the new policy. Returns 0, or -EOPNOTSUPP: the maps lack it. */
+int planner_slot(struct planner *plan, uint32_t segment, uint32_t *slot);
+
+static inline const struct policy_endpoint *delta_endpoint(const struct lazy_policy *policy,
+							   uint32_t index)
+{
+	return lazy_read(policy, &policy->endpoints[index], sizeof(struct policy_endpoint));
+}
+
+static inline const struct policy_address *delta_address(const struct lazy_policy *policy,
+							 uint32_t index)
+{
+	return lazy_read(policy, &policy->addresses[index], sizeof(struct policy_address));
+}
+
+static inline const struct policy_segment *delta_segment(const struct lazy_policy *policy,
+							 uint32_t index)
+{
+	return lazy_read(policy, &policy->segments[index], sizeof(struct policy_segment));
+}
+
+/* Returns an endpoint's address. @i: its number among the endpoint's. */
+static inline const struct policy_address *delta_address_of(const struct lazy_policy *policy,
+							    const struct policy_endpoint *endpoint,
+							    uint32_t i)
+{
+	return delta_address(
+		policy, *(const uint32_t *)lazy_read(
+				policy, &policy->endpoint_addresses[endpoint->addresses.at + i],
+				sizeof(uint32_t)));
+}
+
+#endif
