@@ -116,14 +116,14 @@ static void init_local(struct local *local, const struct policy *policy)
 /* Plans the change from the image to a policy. */
 static void plan_load(struct world *world, const struct policy *policy, struct change *change)
 {
-	CLEANUP(layout_free) struct layout layout = {};
+	CLEANUP(planner_free) struct planner plan = {};
 	CLEANUP(local_free) struct local local = {};
 	const struct wanted wanted = {policy, 0, &local, &world->image};
 
 	init_local(&local, policy);
-	assert_int_equal(difference_plan(&world->handle, &wanted, change, &layout), 0);
-	assert_int_equal(layout_collect(&world->handle, &world->image, &layout, NULL, change), 0);
-	world->handle.blob.ports_end = layout.ports_end;
+	assert_int_equal(difference_plan(&world->handle, &wanted, change, &plan), 0);
+	assert_int_equal(layout_collect(&plan, NULL), 0);
+	world->handle.blob.ports_end = plan.ports_end;
 }
 
 static void imagine(struct world *world, const struct change *change, size_t steps)
@@ -392,13 +392,12 @@ static void a_stage(void **state)
 {
 	struct world *world = *state;
 	CLEANUP(change_free) struct change stage, load;
-	CLEANUP(layout_free) struct layout layout = {};
+	CLEANUP(planner_free) struct planner plan = {};
 	CLEANUP(cleanup_free) char *before = meaning(world), *after = NULL;
 
 	change_init(&stage, "load --stage");
-	assert_int_equal(
-		layout_make(&world->handle, &world->image, world->policies[1], 0, &stage, &layout),
-		0);
+	planner_init(&plan, &world->handle, world->policies[1], 0, &world->image, &stage);
+	assert_int_equal(planner_compare(&plan, layout_plan), 0);
 	assert_false(stage.flips);
 	imagine(world, &stage, n_change_order);
 	after = meaning(world);

@@ -4,6 +4,7 @@
 
 #include "node/change/difference.h"
 #include "node/change/endpoints.h"
+#include "node/change/layout.h"
 #include "node/change/prefixes.h"
 #include "node/change/services.h"
 
@@ -113,45 +114,30 @@ static int compare_locals(struct node_handle *handle, const struct wanted *wante
 }
 
 /* Compares all records of the policy with all entries of the maps. */
-static int compare_policy(struct node_handle *handle, const struct wanted *wanted,
-			  const struct layout *layout, struct change *change)
+static int compare_policy(struct planner *plan)
 {
-	struct planner plan = {
-		.handle = handle,
-		.new = policy_lazy(wanted->policy),
-		.ids = wanted->ids,
-		.local = wanted->local,
-		.have = wanted->have,
-		.slots = layout->slots,
-		.outside = *wanted->policy,
-		.change = change,
-	};
 	CLEANUP(endpoints_free) struct endpoints endpoints;
-	int error;
+	int error = layout_plan(plan);
 
-	endpoints_init(&endpoints, &plan);
-	error = endpoints_place(&endpoints);
+	endpoints_init(&endpoints, plan);
 	if (!error)
-		error = prefixes_plan(&plan);
+		error = endpoints_place(&endpoints);
 	if (!error)
-		error = services_plan(&plan);
-	return error ? node_fail(handle, error, "cannot compare the policy with the maps") : 0;
+		error = prefixes_plan(plan);
+	return error ? error : services_plan(plan);
 }
 
 int difference_plan(struct node_handle *handle, const struct wanted *wanted, struct change *change,
-		    struct layout *layout)
+		    struct planner *plan)
 {
-	struct image *const seen = handle->seen;
-	int error = layout_make(handle, wanted->have, wanted->policy, wanted->ids, change, layout);
+	int error;
 
-	/* all maps are read already: the planners need not ask the kernel for each entry */
-	handle->seen_generation = node_generation(handle);
-	handle->seen = wanted->have;
-	if (!error)
-		error = compare_policy(handle, wanted, layout, change);
-	handle->seen = seen;
-	if (!error)
-		error = check_roles(handle, wanted);
+	planner_init(plan, handle, wanted->policy, wanted->ids, wanted->have, change);
+	plan->local = wanted->local;
+	error = planner_compare(plan, compare_policy);
+	if (error)
+		return node_fail(handle, error, "cannot compare the policy with the maps");
+	error = check_roles(handle, wanted);
 	if (!error)
 		error = compare_locals(handle, wanted, change);
 	change->flips = needs_flip(change);

@@ -4,8 +4,7 @@
 #ifndef BULKHEAD_NODE_DIFFERENCE_H
 #define BULKHEAD_NODE_DIFFERENCE_H
 
-#include "node/change/layout.h"
-#include "node/change/local.h"
+#include "node/change/planner.h"
 
 struct wanted {
 	const struct policy *policy; /* the part that goes into the maps */
@@ -22,11 +21,11 @@ static inline bool difference_turns(const struct bh_iface *from, const struct bh
 
 /*
  * Makes @change bring the maps to @wanted, with the room for it, except for deleting the entries
- * that only the old policy needs (layout_collect()). Makes @layout on the way. Does not check which
+ * that only the old policy needs (layout_collect()). Makes @plan on the way. Does not check which
  * interfaces lack programs. Returns 0 or -errno, reported.
  */
 int difference_plan(struct node_handle *handle, const struct wanted *wanted, struct change *change,
-		    struct layout *layout);
+		    struct planner *plan);
 
 /* Makes @change bring one entry of a map about interfaces to @value, which keeps the flags that the
  * loader sets for itself. @old: the entry in force; NULL: none. Returns 0 or -ENOMEM. */

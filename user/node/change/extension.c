@@ -109,19 +109,22 @@ static int read_layout(struct node_handle *handle, struct image *have)
  * more. */
 static int lay_out(struct node_handle *handle, const struct policy *policy, struct change *change)
 {
-	CLEANUP(layout_free) struct layout layout = {};
+	CLEANUP(planner_free) struct planner plan = {};
 	CLEANUP(image_free) struct image have;
 	int error;
 
 	image_init(&have);
+	planner_init(&plan, handle, policy, handle->blob.ids, &have, change);
 	error = read_layout(handle, &have);
+	if (error)
+		return error;
+	error = planner_compare(&plan, layout_plan);
+	if (error)
+		return node_fail(handle, error, "cannot lay out the policy for the maps");
+	error = layout_collect(&plan, NULL);
 	if (!error)
-		error = layout_make(handle, &have, policy, handle->blob.ids, change, &layout);
-	if (!error)
-		error = layout_collect(handle, &have, &layout, NULL, change);
-	if (!error)
-		change->policy.slots = TAKE_PTR(layout.slots);
-	change->policy.header.ports_end = layout.ports_end;
+		change->policy.slots = TAKE_PTR(plan.slots);
+	change->policy.header.ports_end = plan.ports_end;
 	return error;
 }
 

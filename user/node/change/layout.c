@@ -2,351 +2,619 @@
 #include <errno.h>
 #include <string.h>
 
-#include "maps/domain.h"
 #include "maps/pair.h"
 #include "maps/segment.h"
 #include "maps/variation.h"
-#include "node/kernel/domains.h"
+#include "model/search.h"
 #include "node/change/layout.h"
+#include "node/change/learned.h"
 #include "node/change/places.h"
+#include "node/change/slot.h"
+#include "node/kernel/pinned.h"
 
-/* Finds the reference in the maps for a reference of the policy, and puts a port list that the maps
- * lack. */
-static int place_ports(struct layout *layout, struct places *places, struct bh_ports_ref ref,
-		       struct bh_ports_ref *placed)
+struct layer {
+	struct planner *plan;
+	struct places places;
+	bool *used; /* by slot: a segment has the slot */
+	size_t n_used;
+	uint32_t next_slot; /* the slots below this one are not free */
+};
+
+static void layer_end(struct layer *layer)
 {
-	const struct bh_interval *intervals = layout->policy->intervals + ref.at;
-	struct list *known = &places->placed[places_is_list(ref) ? ref.at : 0];
-	const struct list *found;
+	places_free(&layer->places);
+	free(layer->used);
+}
+
+static int look_up(const struct layer *layer, enum node_map_id map, const void *key, void *value)
+{
+	return maps_lookup(layer->plan->handle, map, key, value);
+}
+
+/* The maps have an entry of the policy's that is not as the policy says. */
+static int differs(const struct layer *layer, enum node_map_id map)
+{
+	diag_error(layer->plan->handle->diag, NULL, NULL,
+		   "the policy would change an entry of %s that is in force", node_map_names[map]);
+	return -EINVAL;
+}
+
+/* Deletes an entry after the flip, once. */
+static int plan_gone(struct layer *layer, enum node_map_id map, const void *key)
+{
+	struct table *gone = &layer->plan->change->maps[map].gone;
+	unsigned char value[sizeof(struct bh_segment)];
+	int error;
+
+	/* the node's extension and the delta may delete the same entry */
+	for (size_t i = 0; layer->plan->handle->blob.local && i < gone->n; i++)
+		if (!memcmp(table_key(gone, i), key, gone->key_size))
+			return 0;
+	error = look_up(layer, map, key, value);
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	return table_add(gone, key, value);
+}
+
+/* Pairs */
+
+static struct bh_pair_key pair_key(const struct planner *plan, const struct policy_pair *pair)
+{
+	return (struct bh_pair_key){delta_id(plan, pair->subject), delta_id(plan, pair->peer)};
+}
+
+static const struct policy_pair *pair_at(const struct lazy_policy *policy, size_t i)
+{
+	return lazy_read(policy, &policy->pairs[i], sizeof(*policy->pairs));
+}
+
+static bool pair_is_before(const struct policy_pair *a, const struct policy_pair *b)
+{
+	return a->subject != b->subject ? a->subject < b->subject : a->peer < b->peer;
+}
+
+static bool has_pair(const struct lazy_policy *policy, const struct policy_pair *pair)
+{
+	const size_t at = SEARCH(policy->n_pairs, i, pair_is_before(pair_at(policy, i), pair));
+
+	return at < policy->n_pairs && !pair_is_before(pair, pair_at(policy, at));
+}
+
+static int plan_pair(struct layer *layer, const struct policy_pair *pair)
+{
+	const struct bh_pair_key key = pair_key(layer->plan, pair);
+	struct bh_pair value;
+	int error = look_up(layer, MAP_pairs, &key, &value);
+
+	if (!error)
+		return places_agree(&layer->places, pair->ports, value.ports)
+			       ? 0
+			       : differs(layer, MAP_pairs);
+	if (error == -ENOENT)
+		error = places_put(&layer->places, pair->ports, &value.ports);
+	return error ? error : table_add(&layer->plan->change->maps[MAP_pairs].put, &key, &value);
+}
+
+static int plan_pair_gone(struct layer *layer, const struct policy_pair *pair)
+{
+	const struct bh_pair_key key = pair_key(layer->plan, pair);
+
+	return has_pair(layer->plan->new, pair) ? 0 : plan_gone(layer, MAP_pairs, &key);
+}
+
+static int plan_pairs(struct layer *layer)
+{
+	const struct planner *plan = layer->plan;
 	int error = 0;
 
-	*placed = ref;
-	if (ref.count == BH_PORTS_NAMED)
-		placed->at = layout_id(layout->ids, ref.at);
-	if (!places_is_list(ref))
-		return 0;
-	if (known->count != ref.count) {
-		found = places_find(places, intervals, ref.count);
-		known->count = ref.count;
-		known->at = found ? found->at : places_free_run(places, ref.count);
-		if (!found && known->at == places->n_intervals)
-			return -ENOSPC;
-		if (known->at + known->count > places->n_used)
-			places->n_used = known->at + known->count;
-		memset(places->used + known->at, true, ref.count);
-		for (uint32_t i = 0; !error && !found && i < ref.count; i++) {
-			uint32_t index = known->at + i;
+	for (uint32_t i = planner_next(plan, BLOB_TABLE_pairs, 0); !error && i < plan->new->n_pairs;
+	     i = planner_next(plan, BLOB_TABLE_pairs, i + 1)) {
+		const uint32_t before = planner_before(plan, BLOB_TABLE_pairs, i);
 
-			error = table_add(&layout->change->maps[MAP_ports].put, &index,
-					  &intervals[i]);
-		}
+		error = plan_pair(layer, pair_at(plan->new, i));
+		if (!error && before != UINT32_MAX)
+			error = plan_pair_gone(layer, pair_at(plan->old, before));
 	}
-	placed->at = known->at;
+	for (uint32_t i = planner_next_gone(plan, BLOB_TABLE_pairs, 0); !error && i < UINT32_MAX;
+	     i = planner_next_gone(plan, BLOB_TABLE_pairs, i + 1))
+		error = plan_pair_gone(layer, pair_at(plan->old, i));
 	return error;
 }
 
-static int want_pairs(struct layout *layout, struct places *places)
+/* Lists that depend on the numbers of port names */
+
+static struct bh_named_key named_key(const struct planner *plan, const struct policy_named *named)
 {
+	return (struct bh_named_key){delta_id(plan, named->list), delta_id(plan, named->resolution)};
+}
+
+static const struct policy_named *named_at(const struct lazy_policy *policy, size_t i)
+{
+	return lazy_read(policy, &policy->named[i], sizeof(*policy->named));
+}
+
+static bool named_is_before(const struct policy_named *a, const struct policy_named *b)
+{
+	return a->list != b->list ? a->list < b->list : a->resolution < b->resolution;
+}
+
+static bool has_named(const struct lazy_policy *policy, const struct policy_named *named)
+{
+	const size_t at = SEARCH(policy->n_named, i, named_is_before(named_at(policy, i), named));
+
+	return at < policy->n_named && !named_is_before(named, named_at(policy, at));
+}
+
+static int plan_named(struct layer *layer, const struct policy_named *named)
+{
+	const struct bh_named_key key = named_key(layer->plan, named);
+	struct bh_named value;
+	int error = look_up(layer, MAP_named, &key, &value);
+
+	if (!error)
+		return places_agree(&layer->places, named->ports, value.ports)
+			       ? 0
+			       : differs(layer, MAP_named);
+	if (error == -ENOENT)
+		error = places_put(&layer->places, named->ports, &value.ports);
+	return error ? error : table_add(&layer->plan->change->maps[MAP_named].put, &key, &value);
+}
+
+static int plan_named_gone(struct layer *layer, const struct policy_named *named)
+{
+	const struct bh_named_key key = named_key(layer->plan, named);
+
+	return has_named(layer->plan->new, named) ? 0 : plan_gone(layer, MAP_named, &key);
+}
+
+static int plan_names(struct layer *layer)
+{
+	const struct planner *plan = layer->plan;
 	int error = 0;
 
-	for (size_t i = 0; !error && i < layout->policy->n_pairs; i++) {
-		const struct policy_pair *pair = &layout->policy->pairs[i];
-		struct bh_pair_key key = {layout_id(layout->ids, pair->subject),
-					  layout_id(layout->ids, pair->peer)};
-		struct bh_pair value;
+	for (uint32_t i = planner_next(plan, BLOB_TABLE_named, 0); !error && i < plan->new->n_named;
+	     i = planner_next(plan, BLOB_TABLE_named, i + 1)) {
+		const uint32_t before = planner_before(plan, BLOB_TABLE_named, i);
 
-		error = place_ports(layout, places, pair->ports, &value.ports);
-		if (!error)
-			error = table_add(&layout->want.map[MAP_pairs], &key, &value);
+		error = plan_named(layer, named_at(plan->new, i));
+		if (!error && before != UINT32_MAX)
+			error = plan_named_gone(layer, named_at(plan->old, before));
+	}
+	for (uint32_t i = planner_next_gone(plan, BLOB_TABLE_named, 0); !error && i < UINT32_MAX;
+	     i = planner_next_gone(plan, BLOB_TABLE_named, i + 1))
+		error = plan_named_gone(layer, named_at(plan->old, i));
+	return error;
+}
+
+/* Segments */
+
+/* A segment of the old policy or of the new one. */
+struct member {
+	const struct lazy_policy *policy;
+	const struct policy_segment *segment; /* NULL: it has none */
+	uint32_t index;
+};
+
+static bool is_live(const struct member *member)
+{
+	return member->segment && !member->segment->delete_generation;
+}
+
+static struct member member_of(const struct lazy_policy *policy, uint32_t id)
+{
+	struct member member = {policy, policy ? lazy_segment_by_id(policy, id) : NULL, 0};
+
+	if (member.segment)
+		member.index = member.segment - policy->segments;
+	return member;
+}
+
+static const struct policy_variation *variations_of(const struct lazy_policy *policy,
+						    const struct policy_segment *segment)
+{
+	return lazy_read(policy, policy->variations + segment->variations.at,
+			 segment->variations.n * sizeof(struct policy_variation));
+}
+
+static bool has_variation(const struct member *member, uint32_t id)
+{
+	const struct policy_variation *variations;
+
+	if (!is_live(member))
+		return false;
+	variations = variations_of(member->policy, member->segment);
+	for (uint32_t i = 0; i < member->segment->variations.n; i++)
+		if (variations[i].id == id)
+			return true;
+	return false;
+}
+
+static int put_variations(struct layer *layer, const struct member *to)
+{
+	const struct policy_variation *variations = variations_of(to->policy, to->segment);
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < to->segment->variations.n; i++) {
+		const struct bh_variation_key key = {delta_id(layer->plan, to->segment->id),
+						     variations[i].id};
+		const struct bh_variation value = {delta_id(layer->plan, variations[i].resolution)};
+		struct bh_variation there;
+
+		error = look_up(layer, MAP_variations, &key, &there);
+		if (error == -ENOENT)
+			error = table_add(&layer->plan->change->maps[MAP_variations].put, &key,
+					  &value);
+		else if (!error && there.resolution != value.resolution)
+			error = differs(layer, MAP_variations);
 	}
 	return error;
 }
 
-static int want_named(struct layout *layout, struct places *places)
+static int take_variations(struct layer *layer, const struct member *from, const struct member *to)
 {
+	const struct policy_variation *variations = variations_of(from->policy, from->segment);
 	int error = 0;
 
-	for (size_t i = 0; !error && i < layout->policy->n_named; i++) {
-		const struct policy_named *named = &layout->policy->named[i];
-		struct bh_named_key key = {layout_id(layout->ids, named->list),
-					   layout_id(layout->ids, named->resolution)};
-		struct bh_named value;
+	for (uint32_t i = 0; !error && i < from->segment->variations.n; i++) {
+		const struct bh_variation_key key = {delta_id(layer->plan, from->segment->id),
+						     variations[i].id};
 
-		error = place_ports(layout, places, named->ports, &value.ports);
-		if (!error)
-			error = table_add(&layout->want.map[MAP_named], &key, &value);
+		if (!has_variation(to, variations[i].id))
+			error = plan_gone(layer, MAP_variations, &key);
 	}
 	return error;
 }
 
-static int want_variations(struct layout *layout, const struct policy_segment *segment)
+/* Makes a segment's entry. @place finds the references to port lists. */
+static int make_entry(struct layer *layer, const struct policy_segment *segment,
+		      places_find *place, struct bh_segment *value)
 {
-	int error = 0;
-
-	for (uint32_t i = 0; !error && i < segment->variations.n; i++) {
-		const struct policy_variation *variation =
-			&layout->policy->variations[segment->variations.at + i];
-		struct bh_variation_key key = {layout_id(layout->ids, segment->id), variation->id};
-		struct bh_variation value = {layout_id(layout->ids, variation->resolution)};
-
-		error = table_add(&layout->want.map[MAP_variations], &key, &value);
-	}
-	return error;
-}
-
-int layout_segment(const struct policy_segment *segment, uint32_t ids, layout_place *place,
-		   void *data, struct bh_segment *value)
-{
+	const struct planner *plan = layer->plan;
 	int error = 0;
 
 	*value = (struct bh_segment){
-		.id = layout_id(ids, segment->id),
+		.id = delta_id(plan, segment->id),
 		.flags = segment->flags,
-		.peer_own = layout_id(ids, segment->peer_own),
-		.peer_common = layout_id(ids, segment->peer_common),
+		.peer_own = delta_id(plan, segment->peer_own),
+		.peer_common = delta_id(plan, segment->peer_common),
 	};
 	for (int direction = 0; !error && direction < 2; direction++) {
-		value->own[direction] = layout_id(ids, segment->own[direction]);
-		value->common[direction] = layout_id(ids, segment->common[direction]);
+		value->own[direction] = delta_id(plan, segment->own[direction]);
+		value->common[direction] = delta_id(plan, segment->common[direction]);
 		for (int external = 0; !error && external < 2; external++)
-			error = place(data, segment->fallback[direction][external],
+			error = place(&layer->places, segment->fallback[direction][external],
 				      &value->fallback[direction][external]);
 	}
 	return error;
 }
 
-/* The layout, and the places of its port lists. */
-struct lists {
-	struct layout *layout;
-	struct places *places;
-};
-
-static int place_list(void *data, struct bh_ports_ref ref, struct bh_ports_ref *placed)
+/* Returns true if the slot has the segment as the policy wants it. */
+static bool is_there(struct layer *layer, const struct policy_segment *segment, uint32_t slot)
 {
-	const struct lists *lists = data;
+	struct bh_segment want, there;
 
-	return place_ports(lists->layout, lists->places, ref, placed);
+	if (look_up(layer, MAP_segments, &slot, &there))
+		return false;
+	make_entry(layer, segment, places_expect, &want);
+	for (int k = 0; k < 4; k++) {
+		struct bh_ports_ref *ports = &there.fallback[k / 2][k % 2];
+
+		if (!places_agree(&layer->places, segment->fallback[k / 2][k % 2], *ports))
+			return false;
+		if (places_is_list(*ports))
+			ports->at = 0;
+	}
+	return !memcmp(&want, &there, sizeof(want));
 }
 
-static int want_segment(struct layout *layout, struct places *places,
-			const struct policy_segment *segment, uint32_t slot)
+/* Finds a slot without a segment. A segment that is about to be collected still has its slot. */
+static int find_slot(struct layer *layer, uint32_t *slot)
 {
-	struct lists lists = {layout, places};
+	const struct planner *plan = layer->plan;
+	struct bh_segment there;
+
+	for (uint32_t i = 0; !layer->next_slot && i < plan->n_slots; i++)
+		layer->n_used = plan->slots[i] >= layer->n_used ? plan->slots[i] + 1
+								: layer->n_used;
+	if (!layer->used)
+		layer->used = calloc(layer->n_used + 1, sizeof(*layer->used));
+	if (!layer->used)
+		return -ENOMEM;
+	for (uint32_t i = 0; !layer->next_slot && i < plan->n_slots; i++)
+		layer->used[plan->slots[i]] = true;
+	for (*slot = layer->next_slot ? layer->next_slot : 1;; (*slot)++) {
+		const bool used = *slot < layer->n_used && layer->used[*slot];
+		int error = used ? 0 : look_up(layer, MAP_segments, slot, &there);
+
+		if (error && error != -ENOENT)
+			return error;
+		if (!used && (error || !there.id)) {
+			layer->next_slot = *slot + 1;
+			return 0;
+		}
+	}
+}
+
+/* Puts a segment that the maps lack. */
+static int put_segment(struct layer *layer, const struct member *to)
+{
+	struct planner *plan = layer->plan;
+	uint32_t *slot = &plan->slots[to->index];
 	struct bh_segment value;
-	int error = layout_segment(segment, layout->ids, place_list, &lists, &value);
+	int error = find_slot(layer, slot);
 
 	if (!error)
-		error = want_variations(layout, segment);
-	return error ? error : table_add(&layout->want.map[MAP_segments], &slot, &value);
+		error = make_entry(layer, to->segment, places_put, &value);
+	if (!error)
+		change_want(plan->change, MAP_segments, (size_t)*slot + 1);
+	return error ? error : table_add(&plan->change->maps[MAP_segments].put, slot, &value);
 }
 
-/* Returns the segment in a slot; NULL: the slot is empty, or beyond the end of the map. */
-static const struct bh_segment *segment_at(const struct table *segments, uint32_t slot)
+/* Finds the slot in which the maps have a segment. Returns 0, or -ENOENT: they lack it. */
+static int slot_there(struct layer *layer, const struct member *from, const struct member *to,
+		      uint32_t *slot)
 {
-	const struct bh_segment *segment = slot < segments->n ? table_value(segments, slot) : NULL;
+	struct planner *plan = layer->plan;
 
-	return segment && segment->id ? segment : NULL;
+	*slot = 0;
+	if (plan->staged)
+		*slot = plan->staged[to->index];
+	else if (plan->delta && is_live(from))
+		*slot = pinned_slot(plan->handle, from->index);
+	/* no segment that is new in a delta is in the maps, unless it is staged */
+	else if (plan->delta)
+		return -ENOENT;
+	return planner_find_segment(plan, to->segment->id, slot);
 }
 
-/* Makes a table of the segment IDs in the maps with their slots. */
-static int slots_in_use(const struct table *segments, struct table *slots)
+/* Plans a segment of the new policy. @from: the old policy's segment of the same ID. */
+static int plan_segment(struct layer *layer, const struct member *from, const struct member *to)
 {
-	int error = 0;
+	struct planner *plan = layer->plan;
+	uint32_t slot;
+	int error = slot_there(layer, from, to, &slot);
 
-	table_init(slots, sizeof(uint32_t), sizeof(uint32_t));
-	for (uint32_t slot = 1; !error && slot < segments->n; slot++) {
-		const struct bh_segment *segment = table_value(segments, slot);
-
-		if (segment->id)
-			error = table_add(slots, &segment->id, &slot);
+	if (error == -ENOENT) {
+		error = put_segment(layer, to);
+	} else if (!error) {
+		plan->slots[to->index] = slot;
+		change_want(plan->change, MAP_segments, (size_t)slot + 1);
+		error = is_there(layer, to->segment, slot) ? 0 : differs(layer, MAP_segments);
 	}
-	table_sort(slots);
-	return error;
+	if (!error)
+		error = put_variations(layer, to);
+	return error || !is_live(from) ? error : take_variations(layer, from, to);
 }
 
-static int want_segments(struct layout *layout, struct places *places, const struct table *segments)
+/* Plans a segment that the old policy has, and that the new one lacks or has deleted. */
+static int plan_segment_gone(struct layer *layer, const struct member *from)
 {
-	CLEANUP(table_free) struct table slots = {};
-	const struct policy *policy = layout->policy;
-	uint32_t next = 1;
-	int error = slots_in_use(segments, &slots);
-
-	for (size_t i = 0; !error && i < policy->n_segments; i++) {
-		uint32_t id = layout_id(layout->ids, policy->segments[i].id);
-		const uint32_t *slot;
-
-		if (policy->segments[i].delete_generation)
-			continue;
-		slot = table_find(&slots, &id);
-		if (!slot) {
-			while (segment_at(segments, next))
-				next++;
-			slot = &next;
-		}
-		layout->slots[i] = *slot;
-		if (*slot > layout->last_slot)
-			layout->last_slot = *slot;
-		error = want_segment(layout, places, &policy->segments[i], *slot);
-		if (slot == &next)
-			next++;
-	}
-	return error;
-}
-
-static int want_domains(struct node_handle *handle, struct layout *layout)
-{
-	const struct policy *policy = layout->policy;
-	struct table *names = &layout->want.map[MAP_domains];
-	int error = 0;
-
-	for (size_t i = 0; !error && i < policy->n_domains; i++) {
-		const struct policy_domain *domain = &policy->domains[i];
-		struct bh_domain name;
-		struct bh_domain_key key = {
-			.segment = layout_id(layout->ids, policy->segments[domain->from].id),
-			.class = layout_id(layout->ids, domain->class)};
-		struct bh_domain_segment value = {
-			layout->slots[domain->segment],
-			layout_id(layout->ids, policy->segments[domain->segment].id)};
-
-		error = domains_hash(handle, policy_string(policy, domain->name), &key.domain,
-				     &name);
-		if (!error && (!i || strcmp(policy_string(policy, domain[-1].name),
-					    policy_string(policy, domain->name))))
-			error = table_add(names, &key.domain, &name);
-		if (!error)
-			error = table_add(&layout->want.map[MAP_domain_peers], &key, &value);
-	}
-	return error;
-}
-
-/* Puts the entries that are wanted and missing. Entries that exist are in force, and must be as
- * wanted. */
-static int want_more(struct node_handle *handle, const struct image *have, struct layout *layout,
-		     enum node_map_id map)
-{
-	const struct table *want = &layout->want.map[map], *there = &have->map[map];
-	int error = 0;
-
-	for (size_t i = 0; !error && i < want->n; i++) {
-		const void *key = table_key(want, i), *value = table_value(want, i), *old;
-
-		if (map == MAP_segments) {
-			old = segment_at(there, *(uint32_t *)key);
-		} else {
-			old = table_find(there, key);
-		}
-		if (!old) {
-			error = table_add(&layout->change->maps[map].put, key, value);
-		} else if (memcmp(old, value, want->value_size)) {
-			diag_error(handle->diag, NULL, NULL,
-				   "the policy would change an entry of %s that is in force",
-				   node_map_names[map]);
-			error = -EINVAL;
-		}
-	}
-	return error;
-}
-
-/* The maps of a layout that have keys, not indexes. */
-static const enum node_map_id keyed[] = {MAP_pairs, MAP_named, MAP_variations, MAP_domains,
-					 MAP_domain_peers};
-
-static int layout_finish(struct node_handle *handle, const struct image *have,
-			 struct layout *layout)
-{
-	int error = want_more(handle, have, layout, MAP_segments);
-
-	for (size_t i = 0; !error && i < ARRAY_SIZE(keyed); i++) {
-		table_sort(&layout->want.map[keyed[i]]);
-		error = want_more(handle, have, layout, keyed[i]);
-		if (!error)
-			change_want(layout->change, keyed[i],
-				    have->map[keyed[i]].n + layout->change->maps[keyed[i]].put.n);
-	}
-	return error;
-}
-
-int layout_make(struct node_handle *handle, const struct image *have, const struct policy *policy,
-		uint32_t ids, struct change *change, struct layout *layout)
-{
-	CLEANUP(places_free) struct places places = {};
+	const struct member to = member_of(layer->plan->new, from->segment->id);
+	const struct bh_segment none = {};
+	uint32_t slot;
 	int error;
 
-	*layout = (struct layout){.policy = policy, .ids = ids, .change = change};
-	image_init(&layout->want);
-	layout->slots = calloc(policy->n_segments + 1, sizeof(*layout->slots));
-	error = layout->slots ? places_init(&places, have, policy->n_intervals) : -ENOMEM;
-	places.placed = calloc(policy->n_intervals + 1, sizeof(*places.placed));
-	if (!error && !places.placed)
-		error = -ENOMEM;
-	if (!error)
-		error = want_segments(layout, &places, &have->map[MAP_segments]);
-	if (!error)
-		error = want_pairs(layout, &places);
-	if (!error)
-		error = want_named(layout, &places);
-	if (!error)
-		error = want_domains(handle, layout);
+	if (is_live(&to) || !is_live(from))
+		return 0;
+	slot = pinned_slot(layer->plan->handle, from->index);
+	error = planner_find_segment(layer->plan, from->segment->id, &slot);
 	if (error)
-		return node_fail(handle, error, "cannot lay out the policy for the maps");
-	change_want(change, MAP_segments, (size_t)layout->last_slot + 1);
-	change_want(change, MAP_ports, places.n_used);
-	layout->ports_end = places_end(&places);
-	return layout_finish(handle, have, layout);
+		return error == -ENOENT ? 0 : error;
+	error = table_add(&layer->plan->change->maps[MAP_segments].gone, &slot, &none);
+	return error ? error : take_variations(layer, from, &to);
 }
 
-/* Empties every slot whose segment neither policy wants. */
-static int collect_segments(const struct image *have, const struct layout *layout,
-			    const struct layout *later, struct table *empty)
+/* Plans a segment of the old policy. The new policy plans those that it has. */
+static int plan_old_segment(struct layer *layer, uint32_t index)
 {
-	const struct table *segments = &have->map[MAP_segments];
-	CLEANUP(table_free) struct table wanted = {};
+	const struct lazy_policy *old = layer->plan->old;
+	const struct member from = {old, delta_segment(old, index), index};
+
+	return lazy_segment_by_id(layer->plan->new, from.segment->id)
+		       ? 0
+		       : plan_segment_gone(layer, &from);
+}
+
+static int plan_segments(struct layer *layer)
+{
+	const struct planner *plan = layer->plan;
+	const uint32_t n = plan->new->n_segments;
+	int error = 0;
+
+	for (uint32_t i = planner_next(plan, BLOB_TABLE_segments, 0); !error && i < n;
+	     i = planner_next(plan, BLOB_TABLE_segments, i + 1)) {
+		const struct member to = {plan->new, delta_segment(plan->new, i), i};
+		const struct member from = member_of(plan->old, to.segment->id);
+		const uint32_t before = planner_before(plan, BLOB_TABLE_segments, i);
+
+		if (is_live(&to))
+			error = plan_segment(layer, &from, &to);
+		else if (is_live(&from))
+			error = plan_segment_gone(layer, &from);
+		if (!error && before != UINT32_MAX)
+			error = plan_old_segment(layer, before);
+	}
+	for (uint32_t i = planner_next_gone(plan, BLOB_TABLE_segments, 0);
+	     !error && i < UINT32_MAX; i = planner_next_gone(plan, BLOB_TABLE_segments, i + 1))
+		error = plan_old_segment(layer, i);
+	return error;
+}
+
+/* Gives each segment that stays the slot that it has. */
+static int keep_slots(struct planner *plan)
+{
+	const struct delta_table *segments =
+		plan->delta ? &plan->delta->tables[BLOB_TABLE_segments] : NULL;
+	const uint32_t n = plan->new->n_segments;
+
+	plan->n_slots = plan->extension ? plan->extension->n[BLOB_TABLE_segments] : n;
+	plan->slots = calloc(plan->n_slots + 1, sizeof(*plan->slots));
+	if (!plan->slots)
+		return -ENOMEM;
+	for (uint32_t i = 0; segments && i < segments->n_runs; i++)
+		for (uint32_t k = 0; k < segments->runs[i].n; k++)
+			plan->slots[segments->runs[i].to + k] =
+				pinned_slot(plan->handle, segments->runs[i].from + k);
+	for (uint32_t i = n; segments && i < plan->n_slots; i++)
+		plan->slots[i] = pinned_slot(plan->handle, segments->n_base + i - n);
+	return 0;
+}
+
+/* Sets the room that a map needs: it has @n entries. */
+static void want_room(const struct planner *plan, enum node_map_id map, size_t n)
+{
+	change_want(plan->change, map,
+		    (plan->have ? plan->have->map[map].n : n) + plan->change->maps[map].put.n);
+}
+
+int layout_plan(struct planner *plan)
+{
+	CLEANUP(layer_end) struct layer layer = {.plan = plan};
+	const struct lazy_policy *now = plan->handle->policy;
+	int error = keep_slots(plan);
+
+	if (!error)
+		error = places_init(&layer.places, plan);
+	if (!error)
+		error = plan_segments(&layer);
+	if (!error)
+		error = plan_pairs(&layer);
+	if (!error)
+		error = plan_names(&layer);
+	if (!error)
+		error = learned_plan(plan);
+	if (error)
+		return error;
+	want_room(plan, MAP_pairs, now ? now->n_pairs : 0);
+	want_room(plan, MAP_named, now ? now->n_named : 0);
+	want_room(plan, MAP_variations, now ? now->n_variations : 0);
+	plan->ports_end = places_end(&layer.places);
+	change_want(plan->change, MAP_ports, plan->ports_end);
+	return 0;
+}
+
+int layout_drop_extension(struct planner *plan)
+{
+	struct layer layer = {.plan = plan};
+	const struct delta_table *tables = pinned_local(plan->handle)->tables;
+	const struct lazy_policy *extended = plan->handle->policy;
+	const struct delta_table *segments = &tables[BLOB_TABLE_segments];
+	const struct delta_table *pairs = &tables[BLOB_TABLE_pairs];
+	const struct delta_table *named = &tables[BLOB_TABLE_named];
+	int error = 0;
+	uint32_t i;
+
+	for (i = delta_next_fresh(segments, 0); !error && i < segments->n;
+	     i = delta_next_fresh(segments, i + 1)) {
+		const struct member from = {extended, delta_segment(extended, i), i};
+		const struct member to = member_of(plan->new, from.segment->id);
+
+		if (is_live(&from) && is_live(&to))
+			error = take_variations(&layer, &from, &to);
+		else
+			error = plan_segment_gone(&layer, &from);
+	}
+	for (i = delta_next_fresh(pairs, 0); !error && i < pairs->n;
+	     i = delta_next_fresh(pairs, i + 1))
+		error = plan_pair_gone(&layer, pair_at(extended, i));
+	for (i = delta_next_fresh(named, 0); !error && i < named->n;
+	     i = delta_next_fresh(named, i + 1))
+		error = plan_named_gone(&layer, named_at(extended, i));
+	return error;
+}
+
+/* What the old policies left in the maps */
+
+/* Returns the policy's ID of an ID in the maps. */
+static uint32_t id_of(const struct planner *plan, uint32_t id)
+{
+	return layout_id(plan->ids, id);
+}
+
+static bool wants_pair(const struct planner *plan, const struct bh_pair_key *key)
+{
+	const struct policy_pair pair = {.subject = id_of(plan, key->subject),
+					 .peer = id_of(plan, key->peer)};
+
+	return has_pair(plan->new, &pair);
+}
+
+static bool wants_named(const struct planner *plan, const struct bh_named_key *key)
+{
+	const struct policy_named named = {.list = id_of(plan, key->list),
+					   .resolution = id_of(plan, key->resolution)};
+
+	return has_named(plan->new, &named);
+}
+
+static bool wants_variation(const struct planner *plan, const struct bh_variation_key *key)
+{
+	const struct member segment = member_of(plan->new, id_of(plan, key->segment));
+
+	return has_variation(&segment, key->variation);
+}
+
+static bool wants_segment(const struct planner *plan, uint32_t slot,
+			  const struct bh_segment *segment)
+{
+	const struct member member = member_of(plan->new, id_of(plan, segment->id));
+
+	return is_live(&member) && plan->slots[member.index] == slot;
+}
+
+static bool wants(const struct planner *plan, enum node_map_id map, const void *key,
+		  const void *value)
+{
+	if (!plan)
+		return false;
+	switch (map) {
+	case MAP_pairs:
+		return wants_pair(plan, key);
+	case MAP_named:
+		return wants_named(plan, key);
+	case MAP_variations:
+		return wants_variation(plan, key);
+	case MAP_segments:
+		return wants_segment(plan, *(const uint32_t *)key, value);
+	default:
+		return learned_wants(plan, map, key);
+	}
+}
+
+static int collect_map(struct planner *plan, const struct planner *later, enum node_map_id map)
+{
+	const struct table *have = &plan->have->map[map];
+	struct table *gone = &plan->change->maps[map].gone;
 	const struct bh_segment none = {};
 	int error = 0;
 
-	table_init(&wanted, sizeof(uint32_t), 0);
-	for (size_t i = 0; !error && i < layout->policy->n_segments; i++)
-		error = table_add(&wanted, &layout->slots[i], NULL);
-	for (size_t i = 0; later && !error && i < later->policy->n_segments; i++)
-		error = table_add(&wanted, &later->slots[i], NULL);
-	table_sort(&wanted);
-	for (uint32_t slot = 1; !error && slot < segments->n; slot++) {
-		const struct bh_segment *segment = table_value(segments, slot);
+	for (size_t i = 0; !error && i < have->n; i++) {
+		const void *value = table_value(have, i);
+		const uint32_t slot = i;
+		const bool slots = map == MAP_segments;
+		const void *key = slots ? &slot : table_key(have, i);
 
-		if (segment->id && !table_find(&wanted, &slot))
-			error = table_add(empty, &slot, &none);
+		if ((slots && (!slot || !((const struct bh_segment *)value)->id)) ||
+		    wants(plan, map, key, value) || wants(later, map, key, value))
+			continue;
+		error = table_add(gone, key, slots ? &none : value);
 	}
 	return error;
 }
 
-int layout_collect(struct node_handle *handle, const struct image *have,
-		   const struct layout *layout, const struct layout *later, struct change *change)
+int layout_collect(struct planner *plan, struct planner *later)
 {
 	int error = 0;
 
-	for (size_t i = 0; !error && i < ARRAY_SIZE(keyed); i++) {
-		const struct table *there = &have->map[keyed[i]],
-				   *want = &layout->want.map[keyed[i]];
-		CLEANUP(table_free) struct table unwanted = {};
-
-		table_init(&unwanted, there->key_size, there->value_size);
-		error = table_without(there, want, &unwanted);
-		if (!error)
-			error = table_without(&unwanted, later ? &later->want.map[keyed[i]] : want,
-					      &change->maps[keyed[i]].gone);
-	}
-	if (!error)
-		error = collect_segments(have, layout, later, &change->maps[MAP_segments].gone);
-	return error ? node_fail(handle, error, "cannot find what the old policy left") : 0;
+	for (enum node_map_id map = 0; !error && map < N_NODE_MAPS; map++)
+		if (layout_has(map) && map != MAP_ports)
+			error = collect_map(plan, later, map);
+	return error ? node_fail(plan->handle, error, "cannot find what the old policy left") : 0;
 }
 
 bool layout_has(enum node_map_id map)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(keyed); i++)
-		if (keyed[i] == map)
-			return true;
-	return map == MAP_ports || map == MAP_segments;
+	return node_map_kinds[map] == MAP_KIND_LAYOUT || node_map_kinds[map] == MAP_KIND_SLOTS;
 }
 
 bool layout_is_there(const struct change *change)
@@ -355,10 +623,4 @@ bool layout_is_there(const struct change *change)
 		if (layout_has(i) && change->maps[i].put.n)
 			return false;
 	return true;
-}
-
-void layout_free(struct layout *layout)
-{
-	image_free(&layout->want);
-	free(layout->slots);
 }

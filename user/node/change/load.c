@@ -7,18 +7,17 @@
 #include "compile/extend.h"
 #include "maps/iface.h"
 #include "node/change/apply.h"
-#include "node/change/assign.h"
 #include "node/change/effect.h"
 #include "node/kernel/attach.h"
 #include "node/change/difference.h"
 #include "node/kernel/folder.h"
 #include "node/change/inforce.h"
+#include "node/change/layout.h"
 #include "node/change/local.h"
 #include "node/kernel/programs.h"
 #include "node/change/repair.h"
 #include "node/change/replace.h"
 #include "node/kernel/rights.h"
-#include "node/change/services.h"
 #include "node/kernel/settings.h"
 #include "node/change/slip.h"
 #include "node/kernel/pinned.h"
@@ -36,7 +35,7 @@ struct load {
 	bool new_policy; /* the policy is not the one in force */
 	struct local local;
 	struct image have;
-	struct layout layout;
+	struct planner plan;
 	struct change change;
 	struct outcome outcome;
 };
@@ -46,7 +45,7 @@ static void load_end(struct load *load)
 	free(load->bytes);
 	local_free(&load->local);
 	image_free(&load->have);
-	layout_free(&load->layout);
+	planner_free(&load->plan);
 	change_free(&load->change);
 	enroll_free(&load->policy);
 	policy_free(load->extended);
@@ -129,12 +128,12 @@ static int plan_policy(struct load *load)
 	struct change_policy *policy = &load->change.policy;
 
 	policy->header = load->header;
-	policy->header.ports_end = load->layout.ports_end;
+	policy->header.ports_end = load->plan.ports_end;
 	policy->bytes = TAKE_PTR(load->bytes);
 	policy->local = TAKE_PTR(load->added);
 	policy->slots = calloc(load->policy.n_segments + 1, sizeof(*policy->slots));
 	if (policy->slots)
-		memcpy(policy->slots, load->layout.slots,
+		memcpy(policy->slots, load->plan.slots,
 		       load->policy.n_segments * sizeof(*policy->slots));
 	return policy->slots ? 0 : node_fail(load->handle, -ENOMEM, "cannot write the policy down");
 }
@@ -144,7 +143,7 @@ static int load_plan(struct load *load)
 	struct node_handle *handle = load->handle;
 	struct change *change = &load->change;
 	const struct wanted wanted = {&load->policy, load->header.ids, &load->local, &load->have};
-	int error = difference_plan(handle, &wanted, change, &load->layout);
+	int error = difference_plan(handle, &wanted, change, &load->plan);
 
 	if (!error)
 		error = find_bare(load);
@@ -156,7 +155,7 @@ static int load_plan(struct load *load)
 	}
 	/* Deletes the entries that only the old policy had, if anything changes. */
 	if (!error && !change_is_empty(change)) {
-		error = layout_collect(handle, &load->have, &load->layout, NULL, change);
+		error = layout_collect(&load->plan, NULL);
 		change->settle = true;
 	}
 	if (!error && load->new_policy)
@@ -412,9 +411,12 @@ static int stage(struct load *load)
 
 	choose_header(load);
 	load->header.generation = BH_BLOB_STAGED;
-	error = layout_make(handle, &load->have, &load->policy, load->header.ids, &load->change,
-			    &load->layout);
-	if (error || !load->new_policy || is_staged(load))
+	planner_init(&load->plan, handle, &load->policy, load->header.ids, &load->have,
+		     &load->change);
+	error = planner_compare(&load->plan, layout_plan);
+	if (error)
+		return node_fail(handle, error, "cannot lay out the policy for the maps");
+	if (!load->new_policy || is_staged(load))
 		return error;
 	error = plan_policy(load);
 	if (!error)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "node/change/places.h"
+
 #include <errno.h>
 #include <string.h>
 #include <xxhash.h>
@@ -6,20 +8,30 @@
 #include "maps/pair.h"
 #include "maps/segment.h"
 #include "maps/variation.h"
-#include "node/change/places.h"
+#include "node/kernel/pinned.h"
 
-void places_free(struct places *places)
+/* Records that a search reads at a time. */
+#define STEP 1024
+
+/* The lists of the maps, by content */
+
+/* A port list in bh_ports. */
+struct places_list {
+	uint64_t hash;
+	uint32_t at, count;
+};
+
+static void index_free(struct places_index *index)
 {
-	free(places->intervals);
-	free(places->starts);
-	free(places->used);
-	free(places->lists);
-	free(places->placed);
+	free(index->intervals);
+	free(index->starts);
+	free(index->used);
+	free(index->lists);
 }
 
 static int compare_lists(const void *a, const void *b)
 {
-	const struct list *x = a, *y = b;
+	const struct places_list *x = a, *y = b;
 
 	return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
@@ -30,105 +42,349 @@ static uint64_t hash_list(const struct bh_interval *intervals, uint32_t count)
 }
 
 /* Notes a list that the maps refer to. */
-static int places_know(struct places *places, struct bh_ports_ref ref)
+static int note_list(struct places_index *index, struct bh_ports_ref ref)
 {
 	if (!places_is_list(ref))
 		return 0;
-	if (ref.at >= places->n_there || ref.count > places->n_there - ref.at)
+	if (ref.at >= index->n_there || ref.count > index->n_there - ref.at)
 		return -EILSEQ;
-	if (places->starts[ref.at] == ref.count)
+	if (index->starts[ref.at] == ref.count)
 		return 0;
-	if (places->n == places->room) {
-		size_t room = places->room ? places->room * 2 : 64;
-		void *lists = reallocarray(places->lists, room, sizeof(*places->lists));
+	if (index->n == index->room) {
+		size_t room = index->room ? index->room * 2 : 64;
+		void *lists = reallocarray(index->lists, room, sizeof(*index->lists));
 
 		if (!lists)
 			return -ENOMEM;
-		places->lists = lists;
-		places->room = room;
+		index->lists = lists;
+		index->room = room;
 	}
-	places->starts[ref.at] = ref.count;
-	places->lists[places->n++] =
-		(struct list){hash_list(places->intervals + ref.at, ref.count), ref.at, ref.count};
-	memset(places->used + ref.at, true, ref.count);
+	index->starts[ref.at] = ref.count;
+	index->lists[index->n++] =
+		(struct places_list){hash_list(index->intervals + ref.at, ref.count), ref.at, ref.count};
+	memset(index->used + ref.at, true, ref.count);
 	return 0;
 }
 
-int places_init(struct places *places, const struct image *have, size_t more)
+/* Notes the lists that the maps refer to. @more: number of entries by which bh_ports may grow. */
+static int index_init(struct places_index *index, const struct image *have, size_t more)
 {
 	const struct table *map = have->map;
 	int error = 0;
 
-	*places = (struct places){.n_intervals = map[MAP_ports].n + more,
+	*index = (struct places_index){.n_intervals = map[MAP_ports].n + more,
 				  .n_there = map[MAP_ports].n};
-	places->intervals = calloc(places->n_intervals + 1, sizeof(*places->intervals));
-	places->starts = calloc(places->n_intervals + 1, sizeof(*places->starts));
-	places->used = calloc(places->n_intervals + 1, sizeof(*places->used));
-	if (!places->intervals || !places->starts || !places->used)
+	index->intervals = calloc(index->n_intervals + 1, sizeof(*index->intervals));
+	index->starts = calloc(index->n_intervals + 1, sizeof(*index->starts));
+	index->used = calloc(index->n_intervals + 1, sizeof(*index->used));
+	if (!index->intervals || !index->starts || !index->used)
 		return -ENOMEM;
-	for (size_t i = 0; i < places->n_there; i++)
-		memcpy(&places->intervals[i], table_value(&map[MAP_ports], i),
-		       sizeof(*places->intervals));
+	for (size_t i = 0; i < index->n_there; i++)
+		memcpy(&index->intervals[i], table_value(&map[MAP_ports], i),
+		       sizeof(*index->intervals));
 	for (size_t i = 0; !error && i < map[MAP_pairs].n; i++)
-		error = places_know(places,
+		error = note_list(index,
 				    ((struct bh_pair *)table_value(&map[MAP_pairs], i))->ports);
 	for (size_t i = 0; !error && i < map[MAP_named].n; i++)
-		error = places_know(places,
+		error = note_list(index,
 				    ((struct bh_named *)table_value(&map[MAP_named], i))->ports);
 	for (size_t i = 0; !error && i < map[MAP_segments].n; i++) {
 		const struct bh_segment *segment = table_value(&map[MAP_segments], i);
 
 		for (int j = 0; !error && segment->id && j < 4; j++)
-			error = places_know(places, segment->fallback[j / 2][j % 2]);
+			error = note_list(index, segment->fallback[j / 2][j % 2]);
 	}
-	if (places->n)
-		qsort(places->lists, places->n, sizeof(*places->lists), compare_lists);
+	if (index->n)
+		qsort(index->lists, index->n, sizeof(*index->lists), compare_lists);
 	return error;
 }
 
-const struct list *places_find(const struct places *places, const struct bh_interval *intervals,
+/* Finds the list. NULL: bh_ports lacks it. */
+static const struct places_list *index_find(const struct places_index *index, const struct bh_interval *intervals,
 			       uint32_t count)
 {
-	struct list key = {.hash = hash_list(intervals, count)};
-	const struct list *end = places->lists + places->n, *list;
+	struct places_list key = {.hash = hash_list(intervals, count)};
+	const struct places_list *end = index->lists + index->n, *list;
 
-	list = places->n ? bsearch(&key, places->lists, places->n, sizeof(key), compare_lists)
+	list = index->n ? bsearch(&key, index->lists, index->n, sizeof(key), compare_lists)
 			 : NULL;
 	if (!list)
 		return NULL;
-	while (list > places->lists && list[-1].hash == key.hash)
+	while (list > index->lists && list[-1].hash == key.hash)
 		list--;
 	for (; list < end && list->hash == key.hash; list++)
 		if (list->count == count &&
-		    !memcmp(places->intervals + list->at, intervals, count * sizeof(*intervals)))
+		    !memcmp(index->intervals + list->at, intervals, count * sizeof(*intervals)))
 			return list;
 	return NULL;
 }
 
-size_t places_free_run(struct places *places, uint32_t count)
+/* Returns the first place with @count free entries; the end if there is none. */
+static size_t free_run(struct places_index *index, uint32_t count)
 {
 	size_t at, run = 0;
 
-	while (places->cursor < places->n_intervals && places->used[places->cursor])
-		places->cursor++;
-	for (at = places->cursor; at < places->n_intervals && run < count; at++)
-		run = places->used[at] ? 0 : run + 1;
-	return run == count ? at - run : places->n_intervals;
+	while (index->cursor < index->n_intervals && index->used[index->cursor])
+		index->cursor++;
+	for (at = index->cursor; at < index->n_intervals && run < count; at++)
+		run = index->used[at] ? 0 : run + 1;
+	return run == count ? at - run : index->n_intervals;
+}
+
+static uint32_t index_end(const struct places_index *index)
+{
+	size_t end = index->n_intervals;
+
+	while (end > 1 && !index->used[end - 1])
+		end--;
+	return end ? end : 1;
+}
+
+/* The lists of the maps, by the old policy */
+
+/* A list of the old policy, which is sought in the maps. */
+struct sought {
+	struct bh_ports_ref ref;
+	struct bh_ports_ref found;
+};
+
+static bool is_it(const struct bh_ports_ref *ref, const struct sought *sought)
+{
+	return ref->at == sought->ref.at && ref->count == sought->ref.count;
+}
+
+/* Takes the place that an entry of the maps refers to. Returns whether the entry has the list's
+ * length. */
+static bool take_list(struct sought *sought, const struct bh_ports_ref *there)
+{
+	sought->found = *there;
+	return there->count == sought->ref.count;
+}
+
+static bool seek_in_pairs(const struct places *places, struct sought *sought)
+{
+	const struct lazy_policy *old = places->plan->old;
+	const struct policy_pair *pairs = old->pairs;
+	struct bh_pair there;
+
+	for (size_t i = 0; i < old->n_pairs; i++) {
+		const size_t left = old->n_pairs - i;
+
+		if (i % STEP == 0)
+			lazy_read(old, &pairs[i], (left < STEP ? left : STEP) * sizeof(*pairs));
+		if (is_it(&pairs[i].ports, sought)) {
+			const struct bh_pair_key key = {delta_id(places->plan, pairs[i].subject),
+							delta_id(places->plan, pairs[i].peer)};
+
+			return !maps_lookup(places->plan->handle, MAP_pairs, &key, &there) &&
+			       take_list(sought, &there.ports);
+		}
+	}
+	return false;
+}
+
+static bool seek_in_named(const struct places *places, struct sought *sought)
+{
+	const struct lazy_policy *old = places->plan->old;
+	const struct policy_named *named =
+		lazy_read(old, old->named, old->n_named * sizeof(*named));
+	struct bh_named there;
+
+	for (size_t i = 0; i < old->n_named; i++)
+		if (is_it(&named[i].ports, sought)) {
+			const struct bh_named_key key = {
+				delta_id(places->plan, named[i].list),
+				delta_id(places->plan, named[i].resolution)};
+
+			return !maps_lookup(places->plan->handle, MAP_named, &key, &there) &&
+			       take_list(sought, &there.ports);
+		}
+	return false;
+}
+
+static bool seek_in_segments(const struct places *places, struct sought *sought)
+{
+	const struct planner *plan = places->plan;
+	struct bh_segment there;
+
+	for (uint32_t i = 0; i < plan->old->n_segments; i++) {
+		const struct policy_segment *segment = delta_segment(plan->old, i);
+		const uint32_t slot = pinned_slot(plan->handle, i);
+
+		for (int k = 0; !segment->delete_generation && k < 4; k++)
+			if (is_it(&segment->fallback[k / 2][k % 2], sought))
+				return !maps_lookup(places->plan->handle, MAP_segments, &slot,
+						    &there) &&
+				       there.id == delta_id(places->plan, segment->id) &&
+				       take_list(sought, &there.fallback[k / 2][k % 2]);
+	}
+	return false;
+}
+
+/* Finds the list in the maps, by an entry of the old policy that refers to the same list. Returns
+ * false where the old policy lacks the list or the maps disagree. */
+static bool find_list(const struct places *places, struct bh_ports_ref ref,
+		      struct bh_ports_ref *placed)
+{
+	const struct delta_table *intervals = &places->plan->delta->tables[BLOB_TABLE_intervals];
+	const uint32_t last = ref.count - 1;
+	struct sought sought = {.ref = {delta_origin(intervals, ref.at), ref.count}};
+
+	if (sought.ref.at == UINT32_MAX ||
+	    delta_origin(intervals, ref.at + last) != sought.ref.at + last ||
+	    delta_next_fresh(intervals, ref.at) <= ref.at + last ||
+	    !(seek_in_pairs(places, &sought) || seek_in_named(places, &sought) ||
+	      seek_in_segments(places, &sought)))
+		return false;
+	*placed = sought.found;
+	return true;
+}
+
+/* New lists */
+
+/* Makes the change write a list at a place that is free. */
+static int write_list(const struct places *places, struct bh_ports_ref ref, uint32_t at)
+{
+	const struct planner *plan = places->plan;
+	const struct bh_interval *intervals =
+		lazy_read(plan->new, plan->new->intervals + ref.at, ref.count * sizeof(*intervals));
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < ref.count; i++) {
+		const uint32_t to = at + i;
+
+		error = table_add(&plan->change->maps[MAP_ports].put, &to, &intervals[i]);
+	}
+	return error;
+}
+
+static int put_by_content(struct places *places, struct bh_ports_ref ref,
+			  struct bh_ports_ref *placed)
+{
+	struct places_index *index = places->index;
+	const struct lazy_policy *new = places->plan->new;
+	const struct bh_interval *intervals =
+		lazy_read(new, new->intervals + ref.at, ref.count * sizeof(*intervals));
+	const struct places_list *found = index_find(index, intervals, ref.count);
+
+	placed->at = found ? found->at : free_run(index, ref.count);
+	if (!found && placed->at == index->n_intervals)
+		return -ENOSPC;
+	memset(index->used + placed->at, true, ref.count);
+	return found ? 0 : write_list(places, ref, placed->at);
+}
+
+/* Puts the list behind all others, unless the old policy has it. */
+static int put_behind(struct places *places, struct bh_ports_ref ref, struct bh_ports_ref *placed)
+{
+	if (find_list(places, ref, placed))
+		return 0;
+	*placed = (struct bh_ports_ref){places->end, ref.count};
+	places->end += ref.count;
+	return write_list(places, ref, placed->at);
+}
+
+int places_put(struct places *places, struct bh_ports_ref ref, struct bh_ports_ref *placed)
+{
+	int error;
+
+	*placed = ref;
+	if (ref.count == BH_PORTS_NAMED)
+		placed->at = delta_id(places->plan, ref.at);
+	if (!places_is_list(ref))
+		return 0;
+	if (places->placed[ref.at].count == ref.count) {
+		*placed = places->placed[ref.at];
+		return 0;
+	}
+	error = places->index ? put_by_content(places, ref, placed)
+			      : put_behind(places, ref, placed);
+	if (!error)
+		places->placed[ref.at] = *placed;
+	return error;
+}
+
+int places_expect(struct places *places, struct bh_ports_ref ref, struct bh_ports_ref *placed)
+{
+	*placed = ref;
+	if (places_is_list(ref))
+		placed->at = 0;
+	else if (ref.count == BH_PORTS_NAMED)
+		placed->at = delta_id(places->plan, ref.at);
+	return 0;
+}
+
+bool places_agree(const struct places *places, struct bh_ports_ref ref, struct bh_ports_ref there)
+{
+	const struct planner *plan = places->plan;
+	const struct bh_interval *intervals;
+	struct bh_interval interval;
+
+	if (!places_is_list(ref))
+		return there.count == ref.count &&
+		       there.at == (ref.count == BH_PORTS_NAMED ? delta_id(plan, ref.at) : ref.at);
+	intervals = lazy_read(plan->new, plan->new->intervals + ref.at,
+			      ref.count * sizeof(*intervals));
+	for (uint32_t i = 0; there.count == ref.count && i < ref.count; i++) {
+		const uint32_t at = there.at + i;
+
+		if (maps_lookup(plan->handle, MAP_ports, &at, &interval) ||
+		    memcmp(&interval, &intervals[i], sizeof(interval)))
+			return false;
+	}
+	return there.count == ref.count;
 }
 
 uint32_t places_end(const struct places *places)
 {
-	size_t end = places->n_intervals;
+	return places->index ? index_end(places->index) : places->end;
+}
 
-	while (end > 1 && !places->used[end - 1])
-		end--;
-	return end ? end : 1;
+/* Reads the maps that have lists, or refer to them. */
+static int read_lists(const struct planner *plan, struct image *image)
+{
+	static const enum node_map_id maps[] = {MAP_ports, MAP_pairs, MAP_named, MAP_segments};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(maps); i++)
+		error = maps_read(plan->handle, maps[i], &image->map[maps[i]]);
+	return error;
+}
+
+int places_init(struct places *places, struct planner *plan)
+{
+	const size_t n = plan->new->n_intervals;
+	CLEANUP(image_free) struct image image;
+	int error = 0;
+
+	image_init(&image);
+	*places = (struct places){.plan = plan,
+				  .placed = calloc(n + 1, sizeof(*places->placed)),
+				  .end = plan->ports_end};
+	if (!places->placed)
+		return -ENOMEM;
+	if (!plan->have && plan->ports_end)
+		return 0;
+	places->index = calloc(1, sizeof(*places->index));
+	if (!places->index)
+		return -ENOMEM;
+	if (!plan->have)
+		error = read_lists(plan, &image);
+	return error ? error : index_init(places->index, plan->have ? plan->have : &image, n);
+}
+
+void places_free(struct places *places)
+{
+	if (places->index)
+		index_free(places->index);
+	free(places->index);
+	free(places->placed);
 }
 
 size_t places_used(const struct image *image, enum node_map_id map)
 {
 	const struct table *table = &image->map[map];
-	CLEANUP(places_free) struct places places = {};
+	CLEANUP(index_free) struct places_index index = {};
 	size_t n = 0;
 
 	switch (map) {
@@ -137,9 +393,9 @@ size_t places_used(const struct image *image, enum node_map_id map)
 			n += ((struct bh_segment *)table_value(table, slot))->id != 0;
 		return n;
 	case MAP_ports:
-		if (!places_init(&places, image, 0))
-			for (size_t i = 0; i < places.n_intervals; i++)
-				n += places.used[i];
+		if (!index_init(&index, image, 0))
+			for (size_t i = 0; i < index.n_intervals; i++)
+				n += index.used[i];
 		return n;
 	default:
 		return table->n;

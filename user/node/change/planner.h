@@ -12,7 +12,8 @@
 #include "compile/delta.h"
 #include "compile/lazy_policy.h"
 #include "maps/added.h"
-#include "node/change/layout.h"
+#include "node/change/change.h"
+#include "node/change/local.h"
 
 struct planner {
 	struct node_handle *handle;
@@ -22,21 +23,38 @@ struct planner {
 	const struct lazy_policy *new;
 	uint32_t ids; /* bh_blob.ids of @new */
 	const struct local *local; /* this node; NULL with a delta, which leaves it as it is */
-	const struct image *have; /* the maps as a whole; NULL with a delta */
+	struct image *have; /* the maps as a whole; NULL with a delta */
 	bool kept; /* all segments, and the matchers that place endpoints in them, stay as they
 		    * are */
 	struct delta *extension; /* the node's extension of @new; owned; NULL: none */
 	uint32_t *slots; /* by index of the segments of @new, then of those that this node adds;
 			  * owned */
 	uint32_t n_slots;
+	const uint32_t *staged; /* with a delta: the slots of @new if it is staged, else NULL */
 	uint32_t ports_end; /* of bh_blob */
 	struct table added; /* bh_added */
 	struct table taken; /* of these, the records of endpoints that the policy takes over */
 	struct table concerned; /* addresses that come, move or go */
 	bool own; /* the delta concerns endpoints of this node */
 	struct policy outside; /* of @new (lazy_read_outside()) */
+	struct table names, learned; /* the entries of domains and domain_peers that @new has */
+	struct table by_id; /* the slots of the segments in the maps; empty: not read yet */
 	struct change *change;
 };
+
+/* Makes a planner that compares the whole policy, with @ids of bh_blob, with the maps @have. */
+void planner_init(struct planner *plan, struct node_handle *handle, const struct policy *policy,
+		  uint32_t ids, struct image *have, struct change *change);
+void planner_free(struct planner *plan);
+
+/* Calls @part with the maps @plan->have in place of the kernel's: all of them are read already. */
+int planner_compare(struct planner *plan, int (*part)(struct planner *plan));
+
+/* Returns an ID in the other form, of a policy or of the maps (@ids: bh_blob.ids); 0 stays 0. */
+static inline uint32_t layout_id(uint32_t ids, uint32_t id)
+{
+	return id ? id ^ ids : 0;
+}
 
 /* Returns an ID of the new policy as the maps have it; 0 stays 0. */
 static inline uint32_t delta_id(const struct planner *plan, uint32_t id)
@@ -52,12 +70,35 @@ static inline uint32_t planner_next(const struct planner *plan, enum blob_table 
 	return plan->delta ? delta_next_fresh(&plan->delta->tables[table], record) : record;
 }
 
+/* With a delta, returns the record of the old policy that had the place of a fresh record;
+ * UINT32_MAX: none had. */
+static inline uint32_t planner_before(const struct planner *plan, enum blob_table table,
+				      uint32_t record)
+{
+	return plan->delta ? delta_origin(&plan->delta->tables[table], record) : UINT32_MAX;
+}
+
+/* With a delta, returns the first record of the old policy, from @record on, that has no place in
+ * the new one; UINT32_MAX: there is none. */
+static inline uint32_t planner_next_gone(const struct planner *plan, enum blob_table table,
+					 uint32_t record)
+{
+	const struct delta_table *of = plan->delta ? &plan->delta->tables[table] : NULL;
+	const uint32_t gone = of ? delta_next_gone(of, record) : UINT32_MAX;
+
+	return of && gone < of->n_base ? gone : UINT32_MAX;
+}
+
 /* Returns true if a record of the new policy may differ from all of the old policy's. */
 static inline bool planner_is_fresh(const struct planner *plan, enum blob_table table,
 				    uint32_t record)
 {
 	return !plan->delta || delta_is_fresh(&plan->delta->tables[table], record);
 }
+
+/* Finds the slot in which the maps have the segment of that ID of the new policy. *slot: the slot
+ * to try first. Returns 0, -ENOENT or another -errno. */
+int planner_find_segment(struct planner *plan, uint32_t id, uint32_t *slot);
 
 /* Finds the slot of a segment of the new policy. Returns 0, or -EOPNOTSUPP: the maps lack it. */
 int planner_slot(struct planner *plan, uint32_t segment, uint32_t *slot);

@@ -203,29 +203,39 @@ static int repair_assignments(struct node_handle *handle, const struct image *ha
 	return error ? node_fail(handle, error, "cannot clear up after a killed command") : 0;
 }
 
-/* Lays out the staged policy, whose entries stay. *layout is empty where none is staged. */
-static int lay_out_staged(struct node_handle *handle, const struct image *have,
-			  struct policy **staged, struct change *unused, struct layout *layout)
+/* Lays a policy out for the maps. */
+static int find_layout(struct planner *plan)
+{
+	int error = planner_compare(plan, layout_plan);
+
+	return error ? node_fail(plan->handle, error, "cannot lay out the policy for the maps") : 0;
+}
+
+/* Lays out the staged policy, whose entries stay. *staged NULL: none is staged. */
+static int lay_out_staged(struct node_handle *handle, struct image *have, struct policy **staged,
+			  struct change *unused, struct planner *later)
 {
 	struct bh_blob header;
 	int error = pinned_read_staged(handle, &header, staged);
 
 	if (error || !*staged)
 		return error;
-	return layout_make(handle, have, *staged, header.ids, unused, layout);
+	planner_init(later, handle, *staged, header.ids, have, unused);
+	return find_layout(later);
 }
 
-static int plan(struct node_handle *handle, bool keep_staged, const struct image *have,
+static int plan(struct node_handle *handle, bool keep_staged, struct image *have,
 		struct change *change)
 {
 	CLEANUP(cleanup_policy) struct policy *staged = NULL;
 	const struct policy *policy = pinned_whole(handle);
-	CLEANUP(layout_free) struct layout layout = {}, later = {};
+	CLEANUP(planner_free) struct planner plan = {}, later = {};
 	CLEANUP(change_free) struct change unused;
 	int error;
 
 	change_init(&unused, "staged");
-	error = layout_make(handle, have, policy, handle->blob.ids, change, &layout);
+	planner_init(&plan, handle, policy, handle->blob.ids, have, change);
+	error = find_layout(&plan);
 	if (!error && keep_staged)
 		error = lay_out_staged(handle, have, &staged, &unused, &later);
 	if (!error && !layout_is_there(change)) {
@@ -237,8 +247,7 @@ static int plan(struct node_handle *handle, bool keep_staged, const struct image
 	}
 	if (!error)
 		error = repair_assignments(handle, have, policy, change);
-	return error ? error
-		     : layout_collect(handle, have, &layout, staged ? &later : NULL, change);
+	return error ? error : layout_collect(&plan, staged ? &later : NULL);
 }
 
 int repair_plan(struct node_handle *handle, bool keep_staged, struct change *change)

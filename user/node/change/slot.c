@@ -5,7 +5,6 @@
 #include "compile/lazy_policy.h"
 #include "compile/place.h"
 #include "maps/segment.h"
-#include "node/change/planner.h"
 #include "node/change/slot.h"
 #include "node/kernel/pinned.h"
 
@@ -37,17 +36,6 @@ int slot_find(const struct node_handle *handle, const struct change *change, uin
 		if (((struct bh_segment *)table_value(&segments, *slot))->id == id)
 			return 0;
 	return error ? error : -ENOENT;
-}
-
-int planner_slot(struct planner *plan, uint32_t segment, uint32_t *slot)
-{
-	*slot = plan->slots[segment];
-	if (!plan->delta)
-		return 0;
-	if (slot_find(plan->handle, plan->change, delta_segment(plan->new, segment)->id, slot))
-		return -EOPNOTSUPP;
-	plan->slots[segment] = *slot;
-	return 0;
 }
 
 /* Finds the slot of a segment of the policy in force. */

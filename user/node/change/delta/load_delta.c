@@ -9,7 +9,6 @@
 #include "node/change/endpoints.h"
 #include "node/change/effect.h"
 #include "node/change/layout.h"
-#include "node/change/delta/layout_delta.h"
 #include "node/change/delta/load_delta.h"
 #include "node/change/prefixes.h"
 #include "node/change/replace.h"
@@ -24,15 +23,6 @@ static const enum policy_moves moves[BLOB_TABLES] = {
 	POLICY_TABLES(MOVES)
 #undef MOVES
 };
-
-static void plan_end(struct planner *plan)
-{
-	delta_free(plan->extension);
-	free(plan->slots);
-	table_free(&plan->added);
-	table_free(&plan->taken);
-	table_free(&plan->concerned);
-}
 
 static bool asks_for_more(const struct node_handle *handle)
 {
@@ -132,9 +122,7 @@ static bool keeps_segments(const struct planner *plan)
 
 static int check_tables(struct planner *plan)
 {
-	/* only a whole load plans the segments of learned addresses */
-	if (!delta_is_settled(&plan->delta->tables[BLOB_TABLE_domains]) ||
-	    !delta_is_settled(&plan->delta->tables[BLOB_TABLE_resolvers]))
+	if (!delta_is_settled(&plan->delta->tables[BLOB_TABLE_resolvers]))
 		return -EOPNOTSUPP;
 	/* one of the CIDRs may be an allowed source of an endpoint */
 	if (!delta_keeps_records(&plan->delta->tables[BLOB_TABLE_cidrs]) || !keeps_uplinks(plan))
@@ -154,15 +142,18 @@ static int find_staged(struct planner *plan, struct pinned_staged *staged)
 	if (staged->checksum != plan->delta->header.checksum || staged->flags)
 		return -EOPNOTSUPP;
 	plan->ports_end = staged->ports_end;
+	plan->staged = staged->slots;
 	return 0;
 }
 
-/* Checks that the maps have room. Only a whole load makes larger maps. */
-static int check_room(struct planner *plan)
+/* Makes larger maps if those in force have too little room. */
+static int plan_room(struct planner *plan)
 {
-	return replace_has_room(plan->handle, plan->delta->header.next_rule, plan->change)
+	const uint32_t rules = plan->delta->header.next_rule;
+
+	return replace_has_room(plan->handle, rules, plan->change)
 		       ? 0
-		       : -EOPNOTSUPP;
+		       : replace_plan(plan->handle, rules, plan->change);
 }
 
 static struct bh_blob header_of(const struct planner *plan)
@@ -183,7 +174,7 @@ static struct bh_blob header_of(const struct planner *plan)
 }
 
 /* Plans the parts of a delta in their order. */
-static int plan_parts(struct planner *plan, const uint32_t *staged)
+static int plan_parts(struct planner *plan)
 {
 	CLEANUP(endpoints_free) struct endpoints endpoints;
 	bool leaves = false;
@@ -194,9 +185,9 @@ static int plan_parts(struct planner *plan, const uint32_t *staged)
 	if (!error)
 		error = added_delta_local(plan, &leaves);
 	if (!error)
-		error = layout_delta_plan(plan, staged);
+		error = layout_plan(plan);
 	if (!error && leaves)
-		error = layout_delta_drop_local(plan);
+		error = layout_drop_extension(plan);
 	if (!error)
 		error = added_delta_check(plan, leaves);
 	if (!error)
@@ -208,10 +199,10 @@ static int plan_parts(struct planner *plan, const uint32_t *staged)
 		error = services_plan(plan);
 	if (!error)
 		error = resolvers_plan(plan);
-	return error ? error : check_room(plan);
+	return error ? error : plan_room(plan);
 }
 
-static int plan_view(struct planner *plan, const uint32_t *staged)
+static int plan_view(struct planner *plan)
 {
 	const struct where where = {.file = "the change"};
 	struct delta_view *view = NULL;
@@ -223,7 +214,7 @@ static int plan_view(struct planner *plan, const uint32_t *staged)
 		return error;
 	plan->new = new;
 	lazy_read_outside(new, &plan->outside);
-	error = keeps_audit(plan, new) ? plan_parts(plan, staged) : -EOPNOTSUPP;
+	error = keeps_audit(plan, new) ? plan_parts(plan) : -EOPNOTSUPP;
 	/* A follower logs what a change of policy opens. Pods that come and go open nothing that
 	 * their cluster does not know. */
 	if (!error && !(plan->handle->options->seal && plan->kept))
@@ -247,13 +238,13 @@ static int plan_all(struct planner *plan)
 		error = find_staged(plan, &staged);
 	if (!error)
 		error = added_delta_read(plan);
-	return error ? error : plan_view(plan, staged.slots);
+	return error ? error : plan_view(plan);
 }
 
 int load_delta_plan(struct node_handle *handle, const struct delta *delta, struct change *change,
 		    bool *own)
 {
-	CLEANUP(plan_end)
+	CLEANUP(planner_free)
 	struct planner plan = {.handle = handle,
 				  .delta = delta,
 				  .old = lazy_plain(handle->policy),

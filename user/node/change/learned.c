@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "maps/domain.h"
+#include "node/change/learned.h"
+#include "node/kernel/domains.h"
+
+static struct table *wanted(struct planner *plan, enum node_map_id map)
+{
+	return map == MAP_domains ? &plan->names : &plan->learned;
+}
+
+/* Adds the entries of one record of the policy. *last: the name of the record before. */
+static int want(struct planner *plan, const struct policy_domain *domain, uint32_t *last)
+{
+	const struct lazy_policy *policy = plan->new;
+	struct bh_domain_key key = {.segment = delta_id(plan, delta_segment(policy, domain->from)->id),
+				    .class = delta_id(plan, domain->class)};
+	struct bh_domain_segment value = {.id = delta_id(
+						  plan, delta_segment(policy, domain->segment)->id)};
+	struct bh_domain name;
+	int error = planner_slot(plan, domain->segment, &value.slot);
+
+	if (!error)
+		error = domains_hash(plan->handle, lazy_read_string(policy, domain->name),
+				     &key.domain, &name);
+	if (!error && (!*last || strcmp(policy->strings + *last, policy->strings + domain->name)))
+		error = table_add(&plan->names, &key.domain, &name);
+	*last = domain->name;
+	return error ? error : table_add(&plan->learned, &key, &value);
+}
+
+/* Compares a map with the entries that the policy has. */
+static int compare(struct planner *plan, enum node_map_id map)
+{
+	struct change_map *to = &plan->change->maps[map];
+	const struct table *want = wanted(plan, map);
+	CLEANUP(table_free) struct table have = {};
+	int error;
+
+	maps_init_table(map, &have);
+	error = maps_read(plan->handle, map, &have);
+	for (size_t i = 0; !error && i < want->n; i++) {
+		const void *there = table_find(&have, table_key(want, i));
+
+		if (!there) {
+			error = table_add(&to->put, table_key(want, i), table_value(want, i));
+		} else if (memcmp(there, table_value(want, i), want->value_size)) {
+			diag_error(plan->handle->diag, NULL, NULL,
+				   "the policy would change an entry of %s that is in force",
+				   node_map_names[map]);
+			error = -EINVAL;
+		}
+	}
+	if (!error && plan->delta)
+		error = table_without(&have, want, &to->gone);
+	change_want(plan->change, map, have.n + to->put.n);
+	return error;
+}
+
+int learned_plan(struct planner *plan)
+{
+	const struct lazy_policy *policy = plan->new;
+	const struct policy_domain *domains =
+		lazy_read(policy, policy->domains, policy->n_domains * sizeof(*domains));
+	uint32_t last = 0;
+	int error = 0;
+
+	maps_init_table(MAP_domains, &plan->names);
+	maps_init_table(MAP_domain_peers, &plan->learned);
+	/* without its extension the node has other entries, too */
+	if (plan->delta && delta_is_settled(&plan->delta->tables[BLOB_TABLE_domains]) &&
+	    (!plan->handle->blob.local || plan->extension))
+		return 0;
+	for (size_t i = 0; !error && i < policy->n_domains; i++)
+		error = want(plan, &domains[i], &last);
+	table_sort(&plan->names);
+	table_sort(&plan->learned);
+	if (!error)
+		error = compare(plan, MAP_domains);
+	return error ? error : compare(plan, MAP_domain_peers);
+}
+
+bool learned_wants(const struct planner *plan, enum node_map_id map, const void *key)
+{
+	return table_find(map == MAP_domains ? &plan->names : &plan->learned, key);
+}

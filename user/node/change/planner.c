@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+
+#include "maps/segment.h"
+#include "node/change/planner.h"
+#include "node/change/slot.h"
+
+void planner_init(struct planner *plan, struct node_handle *handle, const struct policy *policy,
+		  uint32_t ids, struct image *have, struct change *change)
+{
+	*plan = (struct planner){
+		.handle = handle,
+		.new = policy_lazy(policy),
+		.ids = ids,
+		.have = have,
+		.outside = *policy,
+		.change = change,
+	};
+}
+
+void planner_free(struct planner *plan)
+{
+	delta_free(plan->extension);
+	free(plan->slots);
+	table_free(&plan->added);
+	table_free(&plan->taken);
+	table_free(&plan->concerned);
+	table_free(&plan->names);
+	table_free(&plan->learned);
+	table_free(&plan->by_id);
+}
+
+int planner_compare(struct planner *plan, int (*part)(struct planner *plan))
+{
+	struct node_handle *handle = plan->handle;
+	struct image *const seen = handle->seen;
+	int error;
+
+	handle->seen_generation = node_generation(handle);
+	handle->seen = plan->have;
+	error = part(plan);
+	handle->seen = seen;
+	return error;
+}
+
+static bool is_in(const struct planner *plan, uint32_t slot, uint32_t id)
+{
+	struct bh_segment segment;
+
+	return slot && !maps_lookup(plan->handle, MAP_segments, &slot, &segment) &&
+	       segment.id == id;
+}
+
+static int read_segments(struct planner *plan)
+{
+	CLEANUP(table_free) struct table segments = {};
+	int error;
+
+	maps_init_table(MAP_segments, &segments);
+	table_init(&plan->by_id, sizeof(uint32_t), sizeof(uint32_t));
+	error = maps_read(plan->handle, MAP_segments, &segments);
+	for (uint32_t slot = 0; !error && slot < segments.n; slot++) {
+		const struct bh_segment *segment = table_value(&segments, slot);
+
+		if (segment->id)
+			error = table_add(&plan->by_id, &segment->id, &slot);
+	}
+	table_sort(&plan->by_id);
+	return error;
+}
+
+int planner_find_segment(struct planner *plan, uint32_t id, uint32_t *slot)
+{
+	const uint32_t key = delta_id(plan, id), *found;
+	int error = 0;
+
+	if (is_in(plan, *slot, key))
+		return 0;
+	if (!plan->by_id.n)
+		error = read_segments(plan);
+	found = error ? NULL : table_find(&plan->by_id, &key);
+	if (!found)
+		return error ? error : -ENOENT;
+	*slot = *found;
+	return 0;
+}
+
+int planner_slot(struct planner *plan, uint32_t segment, uint32_t *slot)
+{
+	*slot = plan->slots[segment];
+	if (!plan->delta)
+		return 0;
+	if (slot_find(plan->handle, plan->change, delta_segment(plan->new, segment)->id, slot))
+		return -EOPNOTSUPP;
+	plan->slots[segment] = *slot;
+	return 0;
+}
