@@ -47,6 +47,13 @@ static int staged_policy(struct node_handle *handle, const char *generation, str
 	return -EINVAL;
 }
 
+static void report_audit(const struct request *request, struct diag *diag)
+{
+	diag_note(diag, NULL, NULL,
+		  "policy denies nothing on this node, %suntil a load without --audit",
+		  request->state ? "nor after its next start, " : "");
+}
+
 static void conclude(const struct call *call, const struct request *request,
 		     const struct node_change *change, const struct policy *policy,
 		     struct diag *diag)
@@ -54,35 +61,38 @@ static void conclude(const struct call *call, const struct request *request,
 	if (!request->stage)
 		kept_save(request->state, &request->node, change, policy, diag);
 	if (!request->stage && request->node.audit)
-		diag_note(diag, NULL, NULL,
-			  "policy denies nothing on this node, %suntil a load without --audit",
-			  request->state ? "nor after its next start, " : "");
+		report_audit(request, diag);
 	report(call, request, change);
 }
 
-/* Loads the input as a delta. Returns -EOPNOTSUPP, not reported, where the input is no delta, or
- * where the whole policy that the delta makes must be loaded. */
-static int load_delta(const struct call *call, struct request *request, struct node_handle *handle,
-		      struct diag *diag, struct node_change *change)
+/* Reads the input as a delta of the policy in force. *delta NULL: it is none, or the options ask
+ * for a policy that is compiled anew. */
+static int read_delta(const struct call *call, const struct request *request,
+		      const struct node_handle *handle, struct diag *diag, struct delta **delta)
 {
-	const struct lazy_policy *base = node_policy_head(handle);
-	struct delta *delta = NULL;
-	int error;
+	const struct lazy_policy *base = handle ? node_policy_head(handle) : NULL;
 
-	if (request->n_audited || request->n_policies || !base)
-		return -EOPNOTSUPP;
-	error = inputs_delta(call->operands, call->n_operands, base, diag, &delta);
-	if (!error && !delta)
-		error = -EOPNOTSUPP;
-	else if (!error)
-		error = request->stage ? node_stage_delta(handle, delta, true, change)
-				       : node_load_delta(handle, delta, change);
+	*delta = NULL;
+	if (request->n_audited || request->n_policies || !base || request->dry_run ||
+	    request->activate)
+		return 0;
+	return inputs_delta(call->operands, call->n_operands, base, diag, delta);
+}
+
+static int load_delta(const struct call *call, struct request *request, struct node_handle *handle,
+		      const struct delta *delta, struct diag *diag)
+{
+	struct node_change change;
+	int error = request->stage ? node_stage_delta(handle, delta, true, &change)
+				   : node_load_delta(handle, delta, &change);
+
 	if (!error && !request->stage)
-		kept_save_delta(request->state, request->node.pin, &request->node, change, delta,
+		kept_save_delta(request->state, request->node.pin, &request->node, &change, delta,
 				diag);
+	if (!error && !request->stage && request->node.audit)
+		report_audit(request, diag);
 	if (!error)
-		report(call, request, change);
-	delta_free(delta);
+		report(call, request, &change);
 	return error;
 }
 
@@ -124,6 +134,7 @@ static int load(const struct call *call, struct request *request)
 	struct node_change change;
 	struct node_handle *handle = NULL;
 	struct policy *policy = NULL;
+	struct delta *delta = NULL;
 	int error;
 
 	if (request->dry_run)
@@ -131,20 +142,17 @@ static int load(const struct call *call, struct request *request)
 	error = node_open(&request->node, !request->activate, &diag, &handle);
 	/* Reads the policy in force under the lock, so that the new policy succeeds the policy that
 	 * it replaces. */
-	if (!error && !request->dry_run && !request->activate) {
-		error = load_delta(call, request, handle, &diag, &change);
-		if (error != -EOPNOTSUPP) {
-			node_close(handle);
-			return status_of(error);
-		}
-		error = 0;
-	}
 	if (!error)
+		error = read_delta(call, request, handle, &diag, &delta);
+	if (!error && delta)
+		error = load_delta(call, request, handle, delta, &diag);
+	else if (!error)
 		error = load_whole(call, request, handle, &diag, &change, &policy);
 	if (request->dry_run)
 		plan_end(&plan, call, error);
-	else if (!error)
+	else if (!error && !delta)
 		conclude(call, request, &change, policy, &diag);
+	delta_free(delta);
 	policy_free(policy);
 	node_close(handle);
 	return status_of(error);

@@ -127,6 +127,7 @@ struct node_change {
 	bool replaced; /* the load replaced the programs: by this command's, or for larger maps */
 	bool first; /* nothing was in force before */
 	bool own; /* load of a delta: the delta concerns endpoints of this node */
+	bool whole; /* load of a delta: everything was compared */
 	const struct node_effect *effect; /* valid until node_close() or the next load; NULL: not
 					   * known */
 };
@@ -146,13 +147,12 @@ int node_load(struct node_handle *handle, const struct policy *policy, struct no
  * node_load_delta() puts in force the policy that @delta makes of the policy in force. That policy
  * may be staged. delta_check_base() must have accepted @delta. The time is in proportion to the
  * delta: node_load_delta() reads no endpoint that the delta does not name, and of this node's
- * interfaces only those whose endpoints come or go. It returns as node_load() does; or -EOPNOTSUPP,
- * not reported, where only node_load() of the whole policy can do what the delta asks
- * (OPERATING.md).
+ * interfaces only those whose endpoints come or go. If more may differ than the delta names
+ * (OPERATING.md lists the cases), everything is compared, as node_load() does. Returns as
+ * node_load() does.
  *
- * node_stage_delta() returns 0 where node_load_delta() would put @delta in force, and installs the
- * segments that are not in the maps, as node_stage() does. Where the maps have all segments
- * already, it pins the policy as staged only with @always.
+ * node_stage_delta() installs the segments of @delta that are not in the maps, as node_stage()
+ * does. If the maps have all segments already, it pins the policy as staged only with @always.
  */
 struct delta;
 int node_load_delta(struct node_handle *handle, const struct delta *delta,

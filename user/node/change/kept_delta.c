@@ -101,7 +101,8 @@ void kept_save_delta(const char *dir, const char *pin, const struct node_options
 		     const struct node_change *change, const struct delta *delta, struct diag *diag)
 {
 	struct policy *policy = NULL;
-	int error = dir ? save(dir, delta) : 0;
+	/* the load of a whole policy may have had other options */
+	int error = !dir ? 0 : change->whole ? -ENOENT : save(dir, delta);
 
 	if (!error)
 		return;

@@ -313,6 +313,28 @@ static int apply_or_warn(struct node_handle *handle, const struct change *change
 	return 0;
 }
 
+/* Loads or stages the policy that the delta makes, with everything compared. */
+static int take_all(struct node_handle *handle, const struct delta *delta,
+		    int (*take)(struct node_handle *handle, const struct policy *policy,
+				struct node_change *result),
+		    struct node_change *result)
+{
+	const struct where where = {.file = "the change"};
+	const struct policy *base = NULL;
+	struct policy *policy = NULL;
+	int error = node_policy(handle, &base);
+
+	if (!error)
+		error = delta_apply(delta, policy_lazy(base), "in force", &where, handle->diag,
+				    &policy);
+	if (!error)
+		error = take(handle, policy, result);
+	if (!error)
+		result->own = result->whole = true;
+	policy_free(policy);
+	return error;
+}
+
 int node_load_delta(struct node_handle *handle, const struct delta *delta,
 		    struct node_change *result)
 {
@@ -325,6 +347,8 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
 	strcpy(result->node, handle->blob.node);
 	if (!error)
 		error = plan_idle(handle, delta, &change, &result->own);
+	if (error == -EOPNOTSUPP)
+		return take_all(handle, delta, node_load, result);
 	if (error)
 		return error;
 	effect_warn(handle);
@@ -349,6 +373,8 @@ void load_delta_plan_stage(struct change *whole, struct change *stage)
 			stage->maps[i].put = whole->maps[i].put;
 			whole->maps[i].put = put;
 		}
+	stage->replace = whole->replace;
+	stage->room = whole->room;
 	stage->policy.header = whole->policy.header;
 	stage->policy.header.generation = BH_BLOB_STAGED;
 	/* the node's own segments (plan->extension) follow when the policy is activated */
@@ -370,6 +396,8 @@ int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool
 	strcpy(result->node, handle->blob.node);
 	if (!error)
 		error = plan_idle(handle, delta, &whole, &result->own);
+	if (error == -EOPNOTSUPP)
+		return take_all(handle, delta, node_stage, result);
 	if (error)
 		return error;
 	if (always || !layout_is_there(&whole)) {
