@@ -256,13 +256,6 @@ static int take_step(const struct place *place, unsigned int step, struct policy
 	if (!err)
 		err = delta ? node_load_delta(host, delta, &change)
 			    : node_load(host, next, &change);
-	/* After many deltas the policy is pinned whole again, by a load of the whole policy. */
-	if (err == -EOPNOTSUPP) {
-		const struct policy *base;
-
-		err = node_policy(host, &base);
-		err = err ? err : node_load(host, next, &change);
-	}
 	node_close(host);
 	delta_free(delta);
 	free(bytes);

@@ -59,7 +59,7 @@ static int take_own(struct endpoints *endpoints, uint32_t index, uint32_t before
 	const struct bh_endpoint nothing = {};
 
 	return here && before == UINT32_MAX ? table_add(&endpoints->came, &index, &nothing)
-					    : -EOPNOTSUPP;
+					    : COMPARE_ALL;
 }
 
 /* Lists the addresses of an endpoint that is new in the delta or changed by the delta. */
@@ -110,7 +110,7 @@ static int find_entry(const struct planner *plan, const struct address *address,
 		      struct bh_endpoint *entry)
 {
 	if (!came && table_find(&plan->added, address))
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	return maps_lookup(plan->handle, MAP_endpoints, address, entry);
 }
 
@@ -127,7 +127,7 @@ static int move_address(struct planner *plan, const struct policy_address *to, u
 
 	if (!same &&
 	    (is_here(plan, plan->old, from->endpoint) || is_here(plan, plan->new, to->endpoint)))
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	want->ifindex = entry->ifindex;
 	return 0;
 }
@@ -145,7 +145,7 @@ static int find_host_side(struct planner *plan, const struct policy_address *to,
 	if (entry && before != UINT32_MAX)
 		error = move_address(plan, to, before, entry, want);
 	else if (entry || is_here(plan, plan->new, to->endpoint))
-		error = -EOPNOTSUPP;
+		error = COMPARE_ALL;
 	if (!error && want->ifindex)
 		memcpy(want->mac, entry->mac, sizeof(want->mac));
 	return error;
@@ -179,7 +179,7 @@ static int plan_address(struct endpoints *endpoints, uint32_t index)
 	/* the maps and the old policy disagree about the address */
 	if ((error && error != -ENOENT) || (!there && before != UINT32_MAX) ||
 	    (came && before != UINT32_MAX))
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	if (came)
 		want = *came;
 	error = came ? 0 : find_host_side(plan, to, before, there ? &entry : NULL, &want);
@@ -200,11 +200,11 @@ static int find_gone(struct planner *plan, const struct policy_address *from,
 	int error = find_entry(plan, &from->address, false, entry);
 
 	if (error && !(here && error == -ENOENT))
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	if (here && delta_place(plan->delta, BLOB_TABLE_endpoints, from->endpoint) != UINT32_MAX)
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	plan->own |= here;
-	return !error && entry->ifindex && !here ? -EOPNOTSUPP : error;
+	return !error && entry->ifindex && !here ? COMPARE_ALL : error;
 }
 
 static int plan_gone(struct endpoints *endpoints, uint32_t gone)
@@ -356,7 +356,7 @@ static int find_before(struct planner *plan, const struct policy_endpoint *endpo
 	const size_t added = added_delta_count(plan, &name);
 
 	if (added && added != endpoint->addresses.n)
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
 		const struct address *address = &delta_address_of(plan->new, endpoint, i)->address;
 		const struct bh_added *record = table_find(&plan->added, address);
@@ -365,9 +365,9 @@ static int find_before(struct planner *plan, const struct policy_endpoint *endpo
 
 		if (added ? !record || !record_is_of(record, &name) || error || !entry.ifindex
 			  : record || error != -ENOENT)
-			return -EOPNOTSUPP;
+			return COMPARE_ALL;
 		if (i && entry.ifindex != *before)
-			return -EOPNOTSUPP;
+			return COMPARE_ALL;
 		*before = entry.ifindex;
 		error = record ? table_add(&plan->taken, address, record) : 0;
 		if (error)

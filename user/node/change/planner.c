@@ -91,7 +91,7 @@ int planner_slot(struct planner *plan, uint32_t segment, uint32_t *slot)
 	if (!plan->delta)
 		return 0;
 	if (slot_find(plan->handle, plan->change, delta_segment(plan->new, segment)->id, slot))
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	plan->slots[segment] = *slot;
 	return 0;
 }

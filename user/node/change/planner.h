@@ -3,17 +3,20 @@
  * A load while it is planned: the state that the planners of its parts share. With a delta, each
  * part reads the records that the delta names, and the entries of these records. Without one, all
  * records of the policy may differ, and each part compares the maps as a whole. Each part returns 0;
- * -EOPNOTSUPP, not reported, if a delta asks for what only a load of the whole policy does; or
- * another -errno.
+ * COMPARE_ALL, not reported, if more may differ than the delta names; or another -errno.
  */
 #ifndef BULKHEAD_NODE_PLANNER_H
 #define BULKHEAD_NODE_PLANNER_H
+
+#include <errno.h>
 
 #include "compile/delta.h"
 #include "compile/lazy_policy.h"
 #include "maps/added.h"
 #include "node/change/change.h"
 #include "node/change/local.h"
+
+#define COMPARE_ALL (-EOPNOTSUPP)
 
 struct planner {
 	struct node_handle *handle;
@@ -100,7 +103,7 @@ static inline bool planner_is_fresh(const struct planner *plan, enum blob_table 
  * to try first. Returns 0, -ENOENT or another -errno. */
 int planner_find_segment(struct planner *plan, uint32_t id, uint32_t *slot);
 
-/* Finds the slot of a segment of the new policy. Returns 0, or -EOPNOTSUPP: the maps lack it. */
+/* Finds the slot of a segment of the new policy. Returns 0, or COMPARE_ALL: the maps lack it. */
 int planner_slot(struct planner *plan, uint32_t segment, uint32_t *slot);
 
 static inline const struct policy_endpoint *delta_endpoint(const struct lazy_policy *policy,

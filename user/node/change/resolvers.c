@@ -44,7 +44,7 @@ int resolvers_plan(struct planner *plan)
 	error = survey_dns_service(plan->new, &want);
 	/* the first or the last resolver of a Service changes where else the node asks */
 	if (!error && !want.n != !(flags_of(&have) & BH_RESOLVER_SERVICE))
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	if (!error && want.n)
 		error = table_without(&want, &have, put);
 	if (!error && want.n)

@@ -133,8 +133,23 @@ static bool is_audited(const struct planner *plan, const struct policy_address *
 	return (endpoint->flags | ns->flags) & POLICY_AUDIT;
 }
 
-/* Finds an endpoint that `endpoint add` brought and the policy does not have. It stays in its
- * place. */
+/* Returns the word that an endpoint's address has once the change is in force. */
+static uint64_t word_then(const struct planner *plan, const struct address *address,
+			  const struct bh_endpoint *entry)
+{
+	const struct table *store = &plan->change->maps[MAP_endpoints].store;
+
+	for (size_t i = 0; i < store->n; i++) {
+		const struct bh_assign *request = table_value(store, i);
+
+		if (request->which < 2 && !memcmp(table_key(store, i), address, sizeof(*address)))
+			return request->word;
+	}
+	return bh_assignment_at(entry->assignment[0], entry->assignment[1],
+				node_generation(plan->handle));
+}
+
+/* Finds an endpoint that `endpoint add` brought and the policy does not have. */
 static int find_added(const struct planner *plan, const struct address *address,
 		      const struct bh_added *added, struct backend *at)
 {
@@ -149,8 +164,7 @@ static int find_added(const struct planner *plan, const struct address *address,
 		error = record_read(added, &cluster, &endpoint);
 	if (error)
 		return error;
-	at->word = bh_assignment_at(entry.assignment[0], entry.assignment[1],
-				    node_generation(plan->handle));
+	at->word = word_then(plan, address, &entry);
 	at->audited = endpoint->audit || (ns && ns->flags & POLICY_AUDIT);
 	return 0;
 }

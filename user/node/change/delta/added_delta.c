@@ -10,9 +10,9 @@
 #include "compile/place.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
+#include "node/change/assign.h"
 #include "node/change/extension.h"
 #include "node/change/record.h"
-#include "node/change/slot.h"
 #include "node/kernel/pinned.h"
 
 int added_delta_read(struct planner *plan)
@@ -38,7 +38,7 @@ int added_delta_local(struct planner *plan, bool *leaves)
 	int error;
 
 	/* Without the extension, an endpoint that needs the extension and is not taken over has no
-	 * place in the new policy: added_delta_check() refuses the delta. */
+	 * place in the new policy: added_delta_place() then asks for all to be compared. */
 	*leaves = local && (!plan->kept || extension_is_for(plan->handle, &plan->taken));
 	if (!local || *leaves)
 		return 0;
@@ -47,7 +47,7 @@ int added_delta_local(struct planner *plan, bool *leaves)
 				: error;
 }
 
-/* Whether an added endpoint keeps its place while the policy's segments stay: the labels of its
+/* Returns true if an added endpoint keeps its place while the policy's segments stay: the labels of its
  * namespace stay, and so does what the policy says of the pod that it expects by that name. */
 static bool keeps_place(const struct planner *plan, const struct bh_added *added)
 {
@@ -67,36 +67,34 @@ static bool keeps_place(const struct planner *plan, const struct bh_added *added
 		!lazy_expected_by_name(new, pod.ns, pod.name));
 }
 
-/* Returns 0 where the new policy places an address of an endpoint as the maps do. */
-static int check_place(const struct planner *plan, const struct address *address,
-		       const struct endpoint *endpoint)
+/* Moves an address of an endpoint from where the maps have it to where the new policy places it.
+ * Without a segment, and without labels from which the node could make one, it is isolated. */
+static int move(struct planner *plan, const struct address *address,
+		const struct endpoint *endpoint)
 {
 	struct placement placement = {};
-	struct bh_endpoint entry;
-	uint64_t word;
+	struct bh_endpoint entry, want;
+	struct bh_addr addr;
 	uint32_t slot = 0;
 	int error = policy_place(plan->new, endpoint, address, &placement);
 
 	if (error == -ENOENT && extend_can(plan->new, endpoint))
-		return -EOPNOTSUPP;
-	if (!error) {
-		slot = plan->slots[placement.segment];
-		error = slot_find(plan->handle, plan->change,
-				  delta_segment(plan->new, placement.segment)->id, &slot);
-	}
-	if ((error && error != -ENOENT) ||
-	    maps_lookup(plan->handle, MAP_endpoints, address, &entry))
-		return -EOPNOTSUPP;
-	word = bh_assignment_at(entry.assignment[0], entry.assignment[1],
-				node_generation(plan->handle));
-	return (uint32_t)word == (uint32_t)bh_assignment(0, slot, placement.variation)
-		       ? 0
-		       : -EOPNOTSUPP;
+		return COMPARE_ALL;
+	if (!error)
+		error = planner_slot(plan, placement.segment, &slot);
+	if (error && error != -ENOENT)
+		return error;
+	error = maps_lookup(plan->handle, MAP_endpoints, address, &entry);
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	want = entry;
+	want.assignment[0] = bh_assignment(0, slot, placement.variation);
+	memcpy(&addr, address, sizeof(addr));
+	error = assign_come(plan->handle, &addr, &entry, &want, plan->change);
+	return error ? error : table_add(&plan->concerned, address, NULL);
 }
 
-/* As keeps_place(), where the segments change, too: places the endpoint anew. Returns 0 or
- * -EOPNOTSUPP. */
-static int check_anew(const struct planner *plan, const struct address *address,
+static int place_anew(struct planner *plan, const struct address *address,
 		      const struct bh_added *added)
 {
 	CLEANUP(cluster_free) struct cluster cluster;
@@ -106,12 +104,12 @@ static int check_anew(const struct planner *plan, const struct address *address,
 	cluster_init(&cluster);
 	error = record_read(added, &cluster, &endpoint);
 	if (error)
-		return -EOPNOTSUPP;
+		return error;
 	expected_find(plan->new, &cluster, endpoint);
-	return check_place(plan, address, endpoint);
+	return move(plan, address, endpoint);
 }
 
-int added_delta_check(struct planner *plan, bool leaves)
+int added_delta_place(struct planner *plan, bool leaves)
 {
 	int error = 0;
 
@@ -119,12 +117,9 @@ int added_delta_check(struct planner *plan, bool leaves)
 		const struct address *address = table_key(&plan->added, i);
 		const struct bh_added *added = table_value(&plan->added, i);
 
-		if (table_find(&plan->taken, address))
-			continue;
-		if (!plan->kept || leaves)
-			error = check_anew(plan, address, added);
-		else if (!keeps_place(plan, added))
-			error = -EOPNOTSUPP;
+		if (!table_find(&plan->taken, address) &&
+		    (!plan->kept || leaves || !keeps_place(plan, added)))
+			error = place_anew(plan, address, added);
 	}
 	return error;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Endpoints that `endpoint add` brought, on a node that loads a delta: the policy takes some of
- * them over, and the others keep their places. The node's extension for them (extension.h) follows
+ * them over, and the others may move to other segments. The node's extension for them (extension.h) follows
  * into the new policy, or goes with the last endpoint that needs it.
  */
 #ifndef BULKHEAD_NODE_ADDED_DELTA_H
@@ -19,8 +19,8 @@ size_t added_delta_count(const struct planner *plan, const struct bh_added *name
  */
 int added_delta_local(struct planner *plan, bool *leaves);
 
-/* Refuses a delta that moves an added endpoint without taking the endpoint over. @leaves: as
- * above. */
-int added_delta_check(struct planner *plan, bool leaves);
+/* Moves the added endpoints that the delta does not take over to the segments that the new policy
+ * has for them. @leaves: as above. */
+int added_delta_place(struct planner *plan, bool leaves);
 
 #endif

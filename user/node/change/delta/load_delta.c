@@ -45,7 +45,7 @@ static int check_node(const struct planner *plan)
 				       delta_place(plan->delta, BLOB_TABLE_strings, old->node) ||
 			       !plan->delta->tables[BLOB_TABLE_endpoints].n ||
 			       !pinned_takes_delta(plan->handle, plan->delta)
-		       ? -EOPNOTSUPP
+		       ? COMPARE_ALL
 		       : 0;
 }
 
@@ -123,10 +123,10 @@ static bool keeps_segments(const struct planner *plan)
 static int check_tables(struct planner *plan)
 {
 	if (!delta_is_settled(&plan->delta->tables[BLOB_TABLE_resolvers]))
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	/* one of the CIDRs may be an allowed source of an endpoint */
 	if (!delta_keeps_records(&plan->delta->tables[BLOB_TABLE_cidrs]) || !keeps_uplinks(plan))
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	plan->kept = keeps_segments(plan);
 	return 0;
 }
@@ -140,7 +140,7 @@ static int find_staged(struct planner *plan, struct pinned_staged *staged)
 	if (error || !staged->generation)
 		return error;
 	if (staged->checksum != plan->delta->header.checksum || staged->flags)
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	plan->ports_end = staged->ports_end;
 	plan->staged = staged->slots;
 	return 0;
@@ -189,7 +189,7 @@ static int plan_parts(struct planner *plan)
 	if (!error && leaves)
 		error = layout_drop_extension(plan);
 	if (!error)
-		error = added_delta_check(plan, leaves);
+		error = added_delta_place(plan, leaves);
 	if (!error)
 		error = endpoints_place(&endpoints);
 	table_sort(&plan->concerned);
@@ -214,7 +214,7 @@ static int plan_view(struct planner *plan)
 		return error;
 	plan->new = new;
 	lazy_read_outside(new, &plan->outside);
-	error = keeps_audit(plan, new) ? plan_parts(plan) : -EOPNOTSUPP;
+	error = keeps_audit(plan, new) ? plan_parts(plan) : COMPARE_ALL;
 	/* A follower logs what a change of policy opens. Pods that come and go open nothing that
 	 * their cluster does not know. */
 	if (!error && !(plan->handle->options->seal && plan->kept))
@@ -273,7 +273,7 @@ static int plan_idle(struct node_handle *handle, const struct delta *delta, stru
 		     bool *own)
 {
 	const struct delta_header *header = &delta->header;
-	int error = node_is_busy(handle) ? -EOPNOTSUPP : 0;
+	int error = node_is_busy(handle) ? COMPARE_ALL : 0;
 
 	if (!error)
 		error = slip_check_count(handle, delta->tables[BLOB_TABLE_given].n,
@@ -347,7 +347,7 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
 	strcpy(result->node, handle->blob.node);
 	if (!error)
 		error = plan_idle(handle, delta, &change, &result->own);
-	if (error == -EOPNOTSUPP)
+	if (error == COMPARE_ALL)
 		return take_all(handle, delta, node_load, result);
 	if (error)
 		return error;
@@ -396,7 +396,7 @@ int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool
 	strcpy(result->node, handle->blob.node);
 	if (!error)
 		error = plan_idle(handle, delta, &whole, &result->own);
-	if (error == -EOPNOTSUPP)
+	if (error == COMPARE_ALL)
 		return take_all(handle, delta, node_stage, result);
 	if (error)
 		return error;

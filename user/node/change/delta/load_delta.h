@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Plans the load of a delta by its parts: segments (layout_delta.h), endpoints (endpoints_delta.h
- * and added_delta.h), prefixes (prefixes_delta.h) and Services (services_delta.h).
+ * Plans the load of a delta: which records differ is known, and no other entry of the maps is read.
+ * The parts are those of every load (planner.h), and added_delta.h and own_endpoints.h for this
+ * node's endpoints.
  */
 #ifndef BULKHEAD_NODE_LOAD_DELTA_H
 #define BULKHEAD_NODE_LOAD_DELTA_H
@@ -9,9 +10,8 @@
 #include "compile/delta.h"
 #include "node/change/change.h"
 
-/* Returns 0; -EOPNOTSUPP, not reported, where only a load of the whole policy can do what the delta
- * asks or the node needs; or another -errno, reported. *own: the delta concerns endpoints of this
- * node. */
+/* Returns 0; COMPARE_ALL (planner.h), not reported; or another -errno, reported. *own: the delta
+ * concerns endpoints of this node. */
 int load_delta_plan(struct node_handle *handle, const struct delta *delta, struct change *change,
 		    bool *own);
 

@@ -82,10 +82,10 @@ int own_endpoints_go(struct own_endpoints *own, uint32_t ifindex)
 	if (has_key(&own->gone, &ifindex))
 		return 0;
 	if (!own->handle->options->seal && if_indextoname(ifindex, name))
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	error = know(own);
 	if (!error && !table_find(&own->have.map[MAP_ifaces], &ifindex))
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	if (!error)
 		error = endpoint_del_interface(own->handle, ifindex, true, own->change);
 	return error ? error : table_add(&own->gone, &ifindex, NULL);
@@ -98,9 +98,9 @@ static int come_entry(struct own_endpoints *own, enum node_map_id map, const voi
 	const void *old = table_find(&own->have.map[map], key);
 
 	if (has_key(&change->maps[map].gone, key) || has_key(&change->maps[map].late, key))
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	if (has_key(&change->maps[map].put, key))
-		return map == MAP_ifaces ? -EOPNOTSUPP : 0;
+		return map == MAP_ifaces ? COMPARE_ALL : 0;
 	return difference_local(change, map, key, old, value);
 }
 
@@ -188,9 +188,9 @@ int own_endpoints_come(struct own_endpoints *own, const struct endpoint *endpoin
 	memcpy(want->mac, endpoint->mac, sizeof(want->mac));
 	ifindex = local.ifindexes[0];
 	if (!ifindex)
-		return before ? -EOPNOTSUPP : 0;
+		return before ? COMPARE_ALL : 0;
 	if (!is_free(own, ifindex, before))
-		return -EOPNOTSUPP;
+		return COMPARE_ALL;
 	old = table_find(&own->have.map[MAP_ifaces], &ifindex);
 	iface = table_find(&local.ifaces, &ifindex);
 	want->ifindex = ifindex;
@@ -267,15 +267,6 @@ static int forget_node_mac(struct own_endpoints *own, const struct bh_iface *ifa
 	return table_add(gone, &key, there);
 }
 
-static bool has_room(const struct own_endpoints *own)
-{
-	for (int i = 0; i < N_NODE_MAPS; i++)
-		if (is_local(i) &&
-		    own->have.map[i].n + own->change->maps[i].put.n > own->handle->room[i])
-			return false;
-	return true;
-}
-
 int own_endpoints_finish(struct own_endpoints *own)
 {
 	int error = 0;
@@ -283,14 +274,18 @@ int own_endpoints_finish(struct own_endpoints *own)
 	for (size_t i = 0; i < own->came.n; i++)
 		if (!has_neighbour(own, table_value(&own->came, i),
 				   *(uint32_t *)table_key(&own->came, i)))
-			return -EOPNOTSUPP;
+			return COMPARE_ALL;
 	for (size_t i = 0; !error && i < own->gone.n; i++) {
 		const uint32_t *ifindex = table_key(&own->gone, i);
 		const struct bh_iface *iface = table_find(&own->have.map[MAP_ifaces], ifindex);
 
 		if (!has_neighbour(own, iface, *ifindex))
-			return -EOPNOTSUPP;
+			return COMPARE_ALL;
 		error = forget_node_mac(own, iface, *ifindex);
 	}
-	return error || has_room(own) ? error : -EOPNOTSUPP;
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		if (is_local(i))
+			change_want(own->change, i,
+				    own->have.map[i].n + own->change->maps[i].put.n);
+	return error;
 }

@@ -3,7 +3,7 @@
  * Plans the interfaces of this node's endpoints that a delta brings or takes, one by one, as a load
  * of the whole policy would. Call own_endpoints_go() for each endpoint that goes, then
  * own_endpoints_come() for each endpoint that comes, then own_endpoints_finish(). Each returns 0;
- * -EOPNOTSUPP, not reported, where only a whole load can plan the interfaces; or another -errno,
+ * COMPARE_ALL (planner.h), not reported, if other interfaces may differ, too; or another -errno,
  * reported.
  */
 #ifndef BULKHEAD_NODE_OWN_ENDPOINTS_H
