@@ -135,9 +135,8 @@ int difference_plan(struct node_handle *handle, const struct wanted *wanted, str
 	planner_init(plan, handle, wanted->policy, wanted->ids, wanted->have, change);
 	plan->local = wanted->local;
 	error = planner_compare(plan, compare_policy);
-	if (error)
-		return node_fail(handle, error, "cannot compare the policy with the maps");
-	error = check_roles(handle, wanted);
+	if (!error)
+		error = check_roles(handle, wanted);
 	if (!error)
 		error = compare_locals(handle, wanted, change);
 	change->flips = needs_flip(change);

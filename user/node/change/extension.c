@@ -119,9 +119,8 @@ static int lay_out(struct node_handle *handle, const struct policy *policy, stru
 	if (error)
 		return error;
 	error = planner_compare(&plan, layout_plan);
-	if (error)
-		return node_fail(handle, error, "cannot lay out the policy for the maps");
-	error = layout_collect(&plan, NULL);
+	if (!error)
+		error = layout_collect(&plan, NULL);
 	if (!error)
 		change->policy.slots = TAKE_PTR(plan.slots);
 	change->policy.header.ports_end = plan.ports_end;

@@ -414,9 +414,7 @@ static int stage(struct load *load)
 	planner_init(&load->plan, handle, &load->policy, load->header.ids, &load->have,
 		     &load->change);
 	error = planner_compare(&load->plan, layout_plan);
-	if (error)
-		return node_fail(handle, error, "cannot lay out the policy for the maps");
-	if (!load->new_policy || is_staged(load))
+	if (error || !load->new_policy || is_staged(load))
 		return error;
 	error = plan_policy(load);
 	if (!error)

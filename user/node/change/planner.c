@@ -40,7 +40,11 @@ int planner_compare(struct planner *plan, int (*part)(struct planner *plan))
 	handle->seen = plan->have;
 	error = part(plan);
 	handle->seen = seen;
-	return error;
+	/* a part reports -EINVAL itself */
+	return error && error != -EINVAL
+		       ? node_fail(handle, error, "cannot compare the policy with the maps of %s",
+				   handle->pin)
+		       : error;
 }
 
 static bool is_in(const struct planner *plan, uint32_t slot, uint32_t id)

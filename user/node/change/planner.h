@@ -50,7 +50,8 @@ void planner_init(struct planner *plan, struct node_handle *handle, const struct
 		  uint32_t ids, struct image *have, struct change *change);
 void planner_free(struct planner *plan);
 
-/* Calls @part with the maps @plan->have in place of the kernel's: all of them are read already. */
+/* Calls @part with the maps @plan->have in place of the kernel's: all of them are read already.
+ * Returns 0 or -errno, reported. */
 int planner_compare(struct planner *plan, int (*part)(struct planner *plan));
 
 /* Returns an ID in the other form, of a policy or of the maps (@ids: bh_blob.ids); 0 stays 0. */

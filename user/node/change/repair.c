@@ -203,14 +203,6 @@ static int repair_assignments(struct node_handle *handle, const struct image *ha
 	return error ? node_fail(handle, error, "cannot clear up after a killed command") : 0;
 }
 
-/* Lays a policy out for the maps. */
-static int find_layout(struct planner *plan)
-{
-	int error = planner_compare(plan, layout_plan);
-
-	return error ? node_fail(plan->handle, error, "cannot lay out the policy for the maps") : 0;
-}
-
 /* Lays out the staged policy, whose entries stay. *staged NULL: none is staged. */
 static int lay_out_staged(struct node_handle *handle, struct image *have, struct policy **staged,
 			  struct change *unused, struct planner *later)
@@ -221,7 +213,7 @@ static int lay_out_staged(struct node_handle *handle, struct image *have, struct
 	if (error || !*staged)
 		return error;
 	planner_init(later, handle, *staged, header.ids, have, unused);
-	return find_layout(later);
+	return planner_compare(later, layout_plan);
 }
 
 static int plan(struct node_handle *handle, bool keep_staged, struct image *have,
@@ -235,7 +227,7 @@ static int plan(struct node_handle *handle, bool keep_staged, struct image *have
 
 	change_init(&unused, "staged");
 	planner_init(&plan, handle, policy, handle->blob.ids, have, change);
-	error = find_layout(&plan);
+	error = planner_compare(&plan, layout_plan);
 	if (!error && keep_staged)
 		error = lay_out_staged(handle, have, &staged, &unused, &later);
 	if (!error && !layout_is_there(change)) {

@@ -18,6 +18,7 @@
 #include "maps/service.h"
 #include "maps/tunnel.h"
 #include "maps/variation.h"
+#include "model/search.h"
 #include "node/kernel/maps.h"
 
 static const struct {
@@ -57,20 +58,28 @@ int image_read(struct node_handle *handle, struct image *image)
 }
 
 /* Finds the longest prefix that holds the key's, as the kernel's trie does. */
+static uint32_t prefix_length(const struct table *prefixes, size_t i)
+{
+	return ((const struct bh_prefix_key *)table_key(prefixes, i))->length;
+}
+
 static const void *find_prefix(const struct table *prefixes, const struct bh_prefix_key *key)
 {
 	struct address address;
 
 	memcpy(&address, &key->addr, sizeof(address));
-	for (uint32_t length = key->length + 1; prefixes->n && length-- > 0;) {
+	/* the table is sorted by length first: looks among the longest, then the next shorter ones */
+	for (size_t end = prefixes->n; end;) {
+		const uint32_t length = prefix_length(prefixes, end - 1);
 		const struct address masked = address_mask(&address, length);
 		struct bh_prefix_key wanted = {.length = length};
 		const void *found;
 
 		memcpy(&wanted.addr, &masked, sizeof(wanted.addr));
-		found = table_find(prefixes, &wanted);
+		found = length <= key->length ? table_find(prefixes, &wanted) : NULL;
 		if (found)
 			return found;
+		end = SEARCH(end, i, prefix_length(prefixes, i) < length);
 	}
 	return NULL;
 }
