@@ -124,4 +124,3 @@ int assign_come(struct node_handle *handle, const struct bh_addr *addr,
 		error = add_word(change, addr, &store);
 	return error;
 }
-

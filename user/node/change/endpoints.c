@@ -33,8 +33,7 @@ static const struct delta_table *table_of(const struct planner *plan, enum blob_
 	return &plan->delta->tables[table];
 }
 
-static bool is_here(const struct planner *plan, const struct lazy_policy *policy,
-		    uint32_t endpoint)
+static bool is_here(const struct planner *plan, const struct lazy_policy *policy, uint32_t endpoint)
 {
 	const struct policy_endpoint *record = delta_endpoint(policy, endpoint);
 
@@ -340,8 +339,7 @@ int endpoints_place(struct endpoints *endpoints)
 	}
 	there = plan->delta ? plan->delta->tables[BLOB_TABLE_addresses].n + plan->added.n
 			    : plan->have->map[MAP_endpoints].n;
-	change_want(plan->change, MAP_endpoints,
-		    there + plan->change->maps[MAP_endpoints].put.n);
+	change_want(plan->change, MAP_endpoints, there + plan->change->maps[MAP_endpoints].put.n);
 	return error;
 }
 

@@ -125,7 +125,8 @@ static int plan_pairs(struct layer *layer)
 
 static struct bh_named_key named_key(const struct planner *plan, const struct policy_named *named)
 {
-	return (struct bh_named_key){delta_id(plan, named->list), delta_id(plan, named->resolution)};
+	return (struct bh_named_key){delta_id(plan, named->list),
+				     delta_id(plan, named->resolution)};
 }
 
 static const struct policy_named *named_at(const struct lazy_policy *policy, size_t i)
@@ -266,8 +267,8 @@ static int take_variations(struct layer *layer, const struct member *from, const
 }
 
 /* Makes a segment's entry. @place finds the references to port lists. */
-static int make_entry(struct layer *layer, const struct policy_segment *segment,
-		      places_find *place, struct bh_segment *value)
+static int make_entry(struct layer *layer, const struct policy_segment *segment, places_find *place,
+		      struct bh_segment *value)
 {
 	const struct planner *plan = layer->plan;
 	int error = 0;
@@ -314,8 +315,8 @@ static int find_slot(struct layer *layer, uint32_t *slot)
 	struct bh_segment there;
 
 	for (uint32_t i = 0; !layer->next_slot && i < plan->n_slots; i++)
-		layer->n_used = plan->slots[i] >= layer->n_used ? plan->slots[i] + 1
-								: layer->n_used;
+		layer->n_used =
+			plan->slots[i] >= layer->n_used ? plan->slots[i] + 1 : layer->n_used;
 	if (!layer->used)
 		layer->used = calloc(layer->n_used + 1, sizeof(*layer->used));
 	if (!layer->used)
@@ -434,8 +435,8 @@ static int plan_segments(struct layer *layer)
 		if (!error && before != UINT32_MAX)
 			error = plan_old_segment(layer, before);
 	}
-	for (uint32_t i = planner_next_gone(plan, BLOB_TABLE_segments, 0);
-	     !error && i < UINT32_MAX; i = planner_next_gone(plan, BLOB_TABLE_segments, i + 1))
+	for (uint32_t i = planner_next_gone(plan, BLOB_TABLE_segments, 0); !error && i < UINT32_MAX;
+	     i = planner_next_gone(plan, BLOB_TABLE_segments, i + 1))
 		error = plan_old_segment(layer, i);
 	return error;
 }

@@ -15,10 +15,11 @@ static struct table *wanted(struct planner *plan, enum node_map_id map)
 static int want(struct planner *plan, const struct policy_domain *domain, uint32_t *last)
 {
 	const struct lazy_policy *policy = plan->new;
-	struct bh_domain_key key = {.segment = delta_id(plan, delta_segment(policy, domain->from)->id),
+	struct bh_domain_key key = {.segment =
+					    delta_id(plan, delta_segment(policy, domain->from)->id),
 				    .class = delta_id(plan, domain->class)};
-	struct bh_domain_segment value = {.id = delta_id(
-						  plan, delta_segment(policy, domain->segment)->id)};
+	struct bh_domain_segment value = {
+		.id = delta_id(plan, delta_segment(policy, domain->segment)->id)};
 	struct bh_domain name;
 	int error = planner_slot(plan, domain->segment, &value.slot);
 

@@ -60,8 +60,8 @@ static int note_list(struct places_index *index, struct bh_ports_ref ref)
 		index->room = room;
 	}
 	index->starts[ref.at] = ref.count;
-	index->lists[index->n++] =
-		(struct places_list){hash_list(index->intervals + ref.at, ref.count), ref.at, ref.count};
+	index->lists[index->n++] = (struct places_list){
+		hash_list(index->intervals + ref.at, ref.count), ref.at, ref.count};
 	memset(index->used + ref.at, true, ref.count);
 	return 0;
 }
@@ -73,7 +73,7 @@ static int index_init(struct places_index *index, const struct image *have, size
 	int error = 0;
 
 	*index = (struct places_index){.n_intervals = map[MAP_ports].n + more,
-				  .n_there = map[MAP_ports].n};
+				       .n_there = map[MAP_ports].n};
 	index->intervals = calloc(index->n_intervals + 1, sizeof(*index->intervals));
 	index->starts = calloc(index->n_intervals + 1, sizeof(*index->starts));
 	index->used = calloc(index->n_intervals + 1, sizeof(*index->used));
@@ -84,10 +84,10 @@ static int index_init(struct places_index *index, const struct image *have, size
 		       sizeof(*index->intervals));
 	for (size_t i = 0; !error && i < map[MAP_pairs].n; i++)
 		error = note_list(index,
-				    ((struct bh_pair *)table_value(&map[MAP_pairs], i))->ports);
+				  ((struct bh_pair *)table_value(&map[MAP_pairs], i))->ports);
 	for (size_t i = 0; !error && i < map[MAP_named].n; i++)
 		error = note_list(index,
-				    ((struct bh_named *)table_value(&map[MAP_named], i))->ports);
+				  ((struct bh_named *)table_value(&map[MAP_named], i))->ports);
 	for (size_t i = 0; !error && i < map[MAP_segments].n; i++) {
 		const struct bh_segment *segment = table_value(&map[MAP_segments], i);
 
@@ -100,14 +100,13 @@ static int index_init(struct places_index *index, const struct image *have, size
 }
 
 /* Finds the list. NULL: bh_ports lacks it. */
-static const struct places_list *index_find(const struct places_index *index, const struct bh_interval *intervals,
-			       uint32_t count)
+static const struct places_list *index_find(const struct places_index *index,
+					    const struct bh_interval *intervals, uint32_t count)
 {
 	struct places_list key = {.hash = hash_list(intervals, count)};
 	const struct places_list *end = index->lists + index->n, *list;
 
-	list = index->n ? bsearch(&key, index->lists, index->n, sizeof(key), compare_lists)
-			 : NULL;
+	list = index->n ? bsearch(&key, index->lists, index->n, sizeof(key), compare_lists) : NULL;
 	if (!list)
 		return NULL;
 	while (list > index->lists && list[-1].hash == key.hash)
@@ -323,8 +322,8 @@ bool places_agree(const struct places *places, struct bh_ports_ref ref, struct b
 	if (!places_is_list(ref))
 		return there.count == ref.count &&
 		       there.at == (ref.count == BH_PORTS_NAMED ? delta_id(plan, ref.at) : ref.at);
-	intervals = lazy_read(plan->new, plan->new->intervals + ref.at,
-			      ref.count * sizeof(*intervals));
+	intervals =
+		lazy_read(plan->new, plan->new->intervals + ref.at, ref.count * sizeof(*intervals));
 	for (uint32_t i = 0; there.count == ref.count && i < ref.count; i++) {
 		const uint32_t at = there.at + i;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The places of a policy's port lists in bh_ports. A list that the maps have keeps its place. For a
- * load of a whole policy, it is found by its content, and a new list fills a gap; for a delta, it is
- * found at an entry of the old policy that leads to it, and a new list goes behind all others.
+ * load of a whole policy, it is found by its content, and a new list fills a gap; for a delta, it
+ * is found at an entry of the old policy that leads to it, and a new list goes behind all others.
  */
 #ifndef BULKHEAD_NODE_PLACES_H
 #define BULKHEAD_NODE_PLACES_H

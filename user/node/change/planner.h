@@ -2,8 +2,8 @@
 /*
  * A load while it is planned: the state that the planners of its parts share. With a delta, each
  * part reads the records that the delta names, and the entries of these records. Without one, all
- * records of the policy may differ, and each part compares the maps as a whole. Each part returns 0;
- * COMPARE_ALL, not reported, if more may differ than the delta names; or another -errno.
+ * records of the policy may differ, and each part compares the maps as a whole. Each part returns
+ * 0; COMPARE_ALL, not reported, if more may differ than the delta names; or another -errno.
  */
 #ifndef BULKHEAD_NODE_PLANNER_H
 #define BULKHEAD_NODE_PLANNER_H

@@ -270,7 +270,8 @@ static int come_prefix(struct prefixes *prefixes, const struct bh_prefix_key *ke
 	else
 		maps_lookup(prefixes->plan->handle, MAP_prefixes, key, &cover);
 	now = services_now(prefixes->plan->handle, old ? old : &cover);
-	moves = assign_word_for(prefixes->generation, value.assignment, want->assignment[0], &store);
+	moves = assign_word_for(prefixes->generation, value.assignment, want->assignment[0],
+				&store);
 	if (moves)
 		value.assignment[store.which] = store.word;
 	if (old && !moves && ((old->flags & BH_PREFIX_NODE) | now) == want->flags)
@@ -291,8 +292,8 @@ static int go_prefix(struct prefixes *prefixes, const struct bh_prefix_key *key,
 	int error = 0;
 	bool moves;
 
-	moves = assign_word_for(prefixes->generation, value.assignment, cover ? cover->assignment[0] : 0,
-			 &store);
+	moves = assign_word_for(prefixes->generation, value.assignment,
+				cover ? cover->assignment[0] : 0, &store);
 	if (moves)
 		value.assignment[store.which] = store.word;
 	if (moves || now != then) {
@@ -401,9 +402,8 @@ static int plan_nodes(struct planner *plan)
 int prefixes_plan(struct planner *plan)
 {
 	CLEANUP(prefixes_free)
-	struct prefixes prefixes = {.plan = plan,
-				    .own = plan->local,
-				    .generation = node_generation(plan->handle) + 1};
+	struct prefixes prefixes = {
+		.plan = plan, .own = plan->local, .generation = node_generation(plan->handle) + 1};
 	int error;
 
 	maps_init_table(MAP_prefixes, &prefixes.have);

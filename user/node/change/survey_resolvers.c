@@ -87,8 +87,8 @@ int survey_dns_service(const struct lazy_policy *policy, struct table *table)
 			lazy_read(policy, policy->backends + ports[i].backends.at,
 				  ports[i].backends.n * sizeof(*backends));
 
-		for (uint32_t k = 0; ports[i].port == BH_DNS_PORT && !error && k < ports[i].backends.n;
-		     k++)
+		for (uint32_t k = 0;
+		     ports[i].port == BH_DNS_PORT && !error && k < ports[i].backends.n; k++)
 			error = add(table, &backends[k].address, BH_RESOLVER_SERVICE);
 	}
 	return error;

@@ -68,7 +68,8 @@ static const void *find_prefix(const struct table *prefixes, const struct bh_pre
 	struct address address;
 
 	memcpy(&address, &key->addr, sizeof(address));
-	/* the table is sorted by length first: looks among the longest, then the next shorter ones */
+	/* the table is sorted by length first: looks among the longest, then the next shorter ones
+	 */
 	for (size_t end = prefixes->n; end;) {
 		const uint32_t length = prefix_length(prefixes, end - 1);
 		const struct address masked = address_mask(&address, length);

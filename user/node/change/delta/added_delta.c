@@ -47,8 +47,8 @@ int added_delta_local(struct planner *plan, bool *leaves)
 				: error;
 }
 
-/* Returns true if an added endpoint keeps its place while the policy's segments stay: the labels of its
- * namespace stay, and so does what the policy says of the pod that it expects by that name. */
+/* Returns true if an added endpoint keeps its place while the policy's segments stay: the labels of
+ * its namespace stay, and so does what the policy says of the pod that it expects by that name. */
 static bool keeps_place(const struct planner *plan, const struct bh_added *added)
 {
 	const struct delta *delta = plan->delta;

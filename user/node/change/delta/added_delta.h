@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Endpoints that `endpoint add` brought, on a node that loads a delta: the policy takes some of
- * them over, and the others may move to other segments. The node's extension for them (extension.h) follows
- * into the new policy, or goes with the last endpoint that needs it.
+ * them over, and the others may move to other segments. The node's extension for them (extension.h)
+ * follows into the new policy, or goes with the last endpoint that needs it.
  */
 #ifndef BULKHEAD_NODE_ADDED_DELTA_H
 #define BULKHEAD_NODE_ADDED_DELTA_H
@@ -15,7 +15,8 @@ int added_delta_read(struct planner *plan);
 /* Counts the addresses of an added endpoint of that name. */
 size_t added_delta_count(const struct planner *plan, const struct bh_added *name);
 
-/* Sets @plan->extension, once @plan->taken is known. *leaves: the delta takes the node's extension off.
+/* Sets @plan->extension, once @plan->taken is known. *leaves: the delta takes the node's extension
+ * off.
  */
 int added_delta_local(struct planner *plan, bool *leaves);
 

@@ -246,11 +246,11 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, struc
 {
 	CLEANUP(planner_free)
 	struct planner plan = {.handle = handle,
-				  .delta = delta,
-				  .old = lazy_plain(handle->policy),
-				  .ids = handle->blob.ids,
-				  .ports_end = handle->blob.ports_end,
-				  .change = change};
+			       .delta = delta,
+			       .old = lazy_plain(handle->policy),
+			       .ids = handle->blob.ids,
+			       .ports_end = handle->blob.ports_end,
+			       .change = change};
 	int error;
 
 	maps_init_table(MAP_added, &plan.added);
