@@ -154,8 +154,8 @@ static __always_inline bool ct_came_from(const struct bh_ct_end *end, __u32 ifin
 	       *(__u16 *)(end->mac + 4) == *(__u16 *)(mac + 4);
 }
 
-/* Notes that any MAC is right in the first packet of an end. @changes: of bh_config, read before the
- * maps that say so. */
+/* Notes that any MAC is right in the first packet of an end. @changes: of bh_config, read before
+ * the maps that say so. */
 static __always_inline void ct_learns_from(struct bh_ct_end *end, __u32 changes)
 {
 	*(__u32 *)end->mac = BH_CT_LEARNS(changes);

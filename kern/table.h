@@ -399,7 +399,8 @@ static __noinline __u32 table_take(__u64 victim, __u32 payer)
 	if (whose != payer) {
 		other = share_of(whose);
 		if (!other || !share_yields(own, other, victim >> 32 < TABLE_COST(COST_ONCE),
-					    victim >> 32 < TABLE_COST(COST_YOUNG)))
+					    victim >> 32 < TABLE_COST(COST_YOUNG),
+					    victim >> 32 < TABLE_COST(COST_IDLE)))
 			return whose;
 	}
 	if (!table_seize(bucket, i, whose))

@@ -11,6 +11,9 @@
  * than that; idle for a quarter of the timeout. Among equals the one that was silent longest goes
  * first. A connection in use is never replaced, nor is one that policy denies.
  *
+ * Endpoints, the node and whoever calls them may fill the table. Who fills it loses entries of the
+ * share that its connections count in; nobody loses those below another's floor.
+ *
  * A slot is used again at once. The program that fills the slot stores the next incarnation number
  * in `state`, so that a compare-and-swap by a program that found the former connection fails.
  *
