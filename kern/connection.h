@@ -592,6 +592,18 @@ BPF_GLOBAL int connection_stays(const struct packet *p, __u32 initiator, struct 
 	return 0;
 }
 
+/* Notes that any MAC is right in the first packet of an endpoint whose MAC is not known
+ * (anti_spoofing.h), unless the endpoint is on a bridge. Not inline, for the stack. */
+static __noinline void connection_learns(struct bh_ct_end *end)
+{
+	__u32 changes = packet_changes();
+	struct bh_iface *iface = endpoint_iface(end->ifindex);
+
+	if (!(changes & 1) && iface && !iface->bridge &&
+	    !(iface->flags & (BH_IFACE_MAC | BH_IFACE_L2)))
+		ct_learns_from(end, changes);
+}
+
 /* Finds the ends and their verdicts in the maps, when the verdict cache does not have them. */
 BPF_GLOBAL int connection_look(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
@@ -626,6 +638,8 @@ BPF_GLOBAL int connection_look(const struct packet *p, __u32 initiator, struct b
 	connection_end(&ends.end[1], &found->end[1]);
 	if (found->flags & (BH_CACHED_MASK | BH_CACHED_TO_NODE))
 		connection_mark_node(found);
+	if (ends.end[BH_INGRESS].ifindex && !spoofing_mac_known(ends.end[BH_INGRESS].mac))
+		connection_learns(&found->end[BH_INGRESS]);
 	if (found->end[BH_EGRESS].proven & END_OF_NODE)
 		connection_confine(p, p->from == initiator ? &ends.end[1] : &ends.end[0], found);
 	return 0;

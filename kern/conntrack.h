@@ -154,6 +154,22 @@ static __always_inline bool ct_came_from(const struct bh_ct_end *end, __u32 ifin
 	       *(__u16 *)(end->mac + 4) == *(__u16 *)(mac + 4);
 }
 
+/* Notes that any MAC is right in the first packet of an end. @changes: of bh_config, read before
+ * the maps that say so. */
+static __always_inline void ct_learns_from(struct bh_ct_end *end, __u32 changes)
+{
+	*(__u32 *)end->mac = BH_CT_LEARNS(changes);
+	*(__u16 *)(end->mac + 4) = BH_CT_LEARNS(changes) >> 32;
+}
+
+/* Returns true if any MAC is right in the next packet of an end: it is the first one. */
+static __always_inline bool ct_learns(const struct bh_ct_end *end)
+{
+	__u64 learns = BH_CT_LEARNS(packet_changes());
+
+	return *(__u32 *)end->mac == (__u32)learns && *(__u16 *)(end->mac + 4) == learns >> 32;
+}
+
 /* Stores the packet's source MAC as that of its sender's end. */
 static __always_inline void ct_comes_from(struct bh_ct *ct, const struct packet *p)
 {

@@ -120,8 +120,7 @@ static __always_inline struct bh_ct *fast_path_lookup(struct fast_path *p, __u64
 
 	table_hash(key);
 	*want = bh_ct_word(p->generation, bh_ct_hash_tag(key->hash), BH_CT_ALLOW);
-	p->at = table_at(key);
-	return table_slot(p->at);
+	return table_find_inline(key, &p->at);
 }
 
 static __always_inline struct ct_sight fast_path_sight(struct fast_path *p, __u32 from)

@@ -18,22 +18,17 @@ struct handshake_segment {
 	bool initiates; /* the initiator sent it */
 };
 
-/* Whether the segment is at the interface, and has the MAC, of its sender. Any MAC is right in the
- * first packet of an endpoint whose MAC is not known, unless the endpoint is on a bridge
+/* Returns true if the segment is at the interface, and has the MAC, of its sender. Any MAC is right
+ * in the first packet of an endpoint whose MAC is not known, unless the endpoint is on a bridge
  * (anti_spoofing.h). */
 static __always_inline bool handshake_ends_match(const struct bh_ct *ct, __u64 word,
 						 const struct ct_sight *at)
 {
 	const struct bh_ct_end *end = at->from ? &ct->end[1] : &ct->end[0];
-	struct bh_iface *iface;
 
 	if (ct_ends_match(ct->end, word, at))
 		return true;
-	if (at->hook != BH_HOOK_FROM_ENDPOINT || end->ifindex != at->ifindex ||
-	    spoofing_mac_known(end->mac))
-		return false;
-	iface = endpoint_iface(at->ifindex);
-	return iface && !iface->bridge && !(iface->flags & (BH_IFACE_MAC | BH_IFACE_L2));
+	return at->hook == BH_HOOK_FROM_ENDPOINT && end->ifindex == at->ifindex && ct_learns(end);
 }
 
 static __always_inline bool handshake_follows(const struct bh_ct *ct,

@@ -130,6 +130,15 @@ static __always_inline __u32 packet_generation(void)
 	return config ? READ_ONCE(config->generation) : 0;
 }
 
+/* Returns the number of changes of the maps. Read it before any map; odd: a change is under way. */
+static __always_inline __u32 packet_changes(void)
+{
+	__u32 zero = 0;
+	struct bh_config *config = bpf_map_lookup_elem(&bh_config, &zero);
+
+	return config ? READ_ONCE(config->changes) : 1;
+}
+
 /* Copies an end's address into the form that other maps' keys have. */
 static __always_inline void packet_address(const struct packet *p, __u32 end, struct bh_addr *addr)
 {

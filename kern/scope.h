@@ -47,16 +47,22 @@ BPF_GLOBAL int scope_by_link(struct packet *p)
 	return 0;
 }
 
-/* Completes a packet's key: if it has a link-local address, by the link. Returns whether it has
- * one. */
-static __always_inline bool scope_link(struct packet *p)
+/* Completes a packet's key: if it has a link-local address, by the link. Returns true if it has
+ * one. @hashed: p->hash is that of the key already. */
+static __always_inline bool scope_link_hashed(struct packet *p, bool hashed)
 {
 	if (likely(!scope_is_link(p))) {
-		ct_hash(p);
+		if (!hashed)
+			ct_hash(p);
 		return false;
 	}
 	scope_by_link(p);
 	return true;
+}
+
+static __always_inline bool scope_link(struct packet *p)
+{
+	return scope_link_hashed(p, false);
 }
 
 /* Gives the packet a key of this hook's own, since the entry of its key is of other ends. */

@@ -118,21 +118,28 @@ static __always_inline __s32 share_held(__u32 key)
  * holds more, @own is below its floor, or the loss costs nothing (@cheap). What one holder has is
  * its own, whichever endpoint opened it, if the loss costs little (@once: one question and its
  * answer). Else an endpoint that holds most of the surplus, and has no connection in the two
- * buckets, would be refused.
+ * buckets, would be refused. Of holders that hold the same, as many flooded endpoints do, each
+ * yields what is not in use (@unused): else each new connection would need one of its own share
+ * among the sixteen slots.
  */
 static __noinline bool share_yields(const struct bh_share *own, const struct bh_share *other,
-				    bool cheap, bool once)
+				    bool cheap, bool once, bool unused)
 {
 	__u32 floor = share_floor();
+	__s32 more;
 
 	if (bh_share_used(READ_ONCE(other->count)) <= (__s32)floor)
 		return false;
 	if (cheap || share_is_below(own, floor))
 		return true;
-	if (own->holder == other->holder)
-		return once || bh_share_used(READ_ONCE(other->count)) >
-				       bh_share_used(READ_ONCE(own->count));
-	return share_held(other->holder) > share_held(own->holder);
+	if (own->holder != other->holder)
+		more = share_held(other->holder) - share_held(own->holder);
+	else if (once)
+		return true;
+	else
+		more = bh_share_used(READ_ONCE(other->count)) -
+		       bh_share_used(READ_ONCE(own->count));
+	return more > 0 || (unused && !more);
 }
 
 #endif

@@ -223,6 +223,7 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 	int reason, verdict;
 
 	*p = (struct packet){
+		.hash = searched ? table_key(p)->hash : 0, /* of the fast path */
 		.hook = path->hook,
 		.generation = path->generation,
 		.now = ct_now(),
@@ -241,7 +242,7 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 		reason = BH_DROP_CHECKSUM;
 	if (!reason && unlikely(confine_breaks(skb, p)))
 		reason = BH_DROP_SENDER;
-	if (scope_link(p))
+	if (scope_link_hashed(p, searched && path->at != FAST_PATH_UNSEARCHED))
 		searched = false;
 	if (p->tcp_flags & TCP_SYN)
 		table_fetch_buckets(table_key(p));

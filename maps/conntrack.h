@@ -11,6 +11,9 @@
  * than that; idle for a quarter of the timeout. Among equals the one that was silent longest goes
  * first. A connection in use is never replaced, nor is one that policy denies.
  *
+ * Endpoints, the node and whoever calls them may fill the table. Who fills it loses entries of the
+ * share that its connections count in; nobody loses those below another's floor.
+ *
  * A slot is used again at once. The program that fills the slot stores the next incarnation number
  * in `state`, so that a compare-and-swap by a program that found the former connection fails.
  *
@@ -179,11 +182,16 @@ static inline __u32 bh_ct_generation(__u64 word)
 /* A local endpoint's interface, once checked: a hint that saves the next check. */
 struct bh_ct_end {
 	__u32 ifindex; /* 0: the end is not local */
+	/* 0: unknown; BH_CT_LEARNS(), 6 bytes of it: any MAC is right in the end's first packet */
 	__u8 mac[6];
 	__u16 proven; /* tick of the last packet that went from this end to the other's hook
 		       * (redirect.h) */
 };
 _Static_assert(sizeof(struct bh_ct_end) == 12, "struct bh_ct_end");
+
+/* The MAC of an endpoint behind no bridge whose MAC no map has. It is that of a group, which no
+ * sender has. @changes: of bh_config; after another change the first packet is judged anew. */
+#define BH_CT_LEARNS(changes) ((__u64)(changes) << 8 | 1)
 
 struct bh_ct {
 	/* Connection words by enum bh_direction: [BH_EGRESS] of the initiator, whose egress

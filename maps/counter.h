@@ -3,7 +3,7 @@
  * bh_counters: numbers of packets by verdict, reason and direction. Pin name `counters`.
  * PERCPU_ARRAY, index enum bh_reason. The programs count; nothing resets the counters. A packet
  * counts once, at the hook that decides it. A packet that passes between two endpoints of this
- * node counts at the destination's hook.
+ * node counts at the destination's hook. Each reason has its place, so nobody can fill the map.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/counters
  */

@@ -6,7 +6,8 @@
  * steps finds the interval that decides.
  *
  * bh_named: the port lists that named lists become, by list ID and the destination's resolution
- * of port names. Pin name `named`. HASH. Resolution 0 gives no name a number.
+ * of port names. Pin name `named`. HASH. Resolution 0 gives no name a number. The loader alone
+ * writes both maps.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/named
  */

@@ -3,7 +3,7 @@
  * bh_variations: the resolution of port names that a variation of a segment stands for. Pin name
  * `variations`. HASH. Variation IDs count from 1 in each segment. Variation 0 stands for "no
  * names" and has no entry (resolution 0). Variations of two segments that give the same names
- * the same numbers share a resolution.
+ * the same numbers share a resolution. The loader alone writes the map.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/variations
  */

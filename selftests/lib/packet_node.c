@@ -33,6 +33,7 @@
 #define GENERATION 5
 #define POINTS_END (BH_POINT_OTHER + 1)
 #define MAX_CPUS 512
+#define CROWD_MAX 128
 
 /* The connection table is small, so that clearing it between packets takes little time. */
 static uint32_t room = 256, n_buckets;
@@ -267,6 +268,63 @@ static void put_addresses(void)
 		put("bh_allow_source", &key, &(struct bh_allow_source){});
 	}
 	packet_node_flag(FROM_A, BH_IFACE_ALLOW_SOURCE, true);
+}
+
+static uint32_t crowd[CROWD_MAX];
+
+uint32_t packet_node_crowd_ifindex(uint32_t nth)
+{
+	return crowd[nth];
+}
+
+/* Sets the last two bytes of the nth's address or MAC. */
+static void number(void *bytes, size_t size, uint32_t nth)
+{
+	((uint8_t *)bytes)[size - 2] = (PACKET_CROWD + nth) >> 8;
+	((uint8_t *)bytes)[size - 1] = (PACKET_CROWD + nth) & 0xff;
+}
+
+static void put_nth(uint32_t nth, uint32_t slot)
+{
+	struct bh_endpoint endpoint = {
+		.assignment = {bh_assignment(1, slot, 0)},
+		.ifindex = crowd[nth],
+	};
+	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT | BH_IFACE_MAC};
+
+	memcpy(endpoint.mac, packet_mac_of(HOST_C), sizeof(endpoint.mac));
+	number(endpoint.mac, sizeof(endpoint.mac), nth);
+	memcpy(iface.mac, endpoint.mac, sizeof(iface.mac));
+	for (int version = 4; version <= 6; version += 2) {
+		struct bh_addr addr = packet_address_of(HOST_C, version);
+
+		number(&addr, sizeof(addr), nth);
+		put("bh_endpoints", &addr, &endpoint);
+		*(version == 4 ? &iface.ipv4 : &iface.ipv6) = addr;
+	}
+	put("bh_ifaces", &endpoint.ifindex, &iface);
+}
+
+void packet_node_crowd_assign(uint32_t n, uint32_t slot)
+{
+	for (uint32_t nth = 0; nth < n; nth++)
+		put_nth(nth, slot);
+}
+
+void packet_node_crowd(uint32_t n)
+{
+	FILE *to = popen("ip -batch -", "w");
+	char name[16];
+
+	for (uint32_t nth = 0; to && nth < n; nth += 2)
+		fprintf(to, "link add crowd%u type veth peer name crowd%u\n", nth, nth + 1);
+	if (n > CROWD_MAX || !to || pclose(to))
+		fail("cannot make veth pairs");
+	for (uint32_t nth = 0; nth < n; nth++) {
+		snprintf(name, sizeof(name), "crowd%u", nth);
+		crowd[nth] = if_nametoindex(name);
+	}
+	packet_node_crowd_assign(n, SLOT_C);
 }
 
 /* XDP test runs take place at the first interface of the namespace, `lo`. */
@@ -532,24 +590,35 @@ static void see_counters(struct packet_result *result)
 	memcpy(counters, now, sizeof(now));
 }
 
-int packet_node_verdict(enum packet_hook hook, const void *frame, size_t length, uint32_t ingress)
+/* @ifindex: 0 at XDP. */
+static int verdict_of(int program, uint32_t ifindex, const void *frame, size_t length,
+		      uint32_t ingress)
 {
-	struct __sk_buff skb = {
-		.ifindex = packet_node_ifindex(hook),
-		.ingress_ifindex = ingress,
-	};
+	struct __sk_buff skb = {.ifindex = ifindex, .ingress_ifindex = ingress};
 	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = length, .repeat = 1);
 
-	if (hook != UPLINK) {
+	if (ifindex) {
 		run.ctx_in = &skb;
 		run.ctx_size_in = sizeof(skb);
 	}
-	if (bpf_prog_test_run_opts(packet_node_program(hook), &run)) {
+	if (bpf_prog_test_run_opts(program, &run)) {
 		if (errno == EINVAL)
 			return -1;
 		fail("BPF_PROG_TEST_RUN");
 	}
-	return run.retval == (hook == UPLINK ? XDP_PASS : (uint32_t)-1 /* TC_ACT_UNSPEC */);
+	return run.retval == (ifindex ? (uint32_t)-1 /* TC_ACT_UNSPEC */ : XDP_PASS);
+}
+
+int packet_node_verdict(enum packet_hook hook, const void *frame, size_t length, uint32_t ingress)
+{
+	return verdict_of(packet_node_program(hook), hook == UPLINK ? 0 : packet_node_ifindex(hook),
+			  frame, length, ingress);
+}
+
+int packet_node_verdict_at(bool to, uint32_t ifindex, const void *frame, size_t length,
+			   uint32_t ingress)
+{
+	return verdict_of(packet_node_program(to ? TO_A : FROM_A), ifindex, frame, length, ingress);
 }
 
 struct packet_result packet_node_run_frame(enum packet_hook hook, const void *frame, size_t length,

@@ -71,7 +71,22 @@ struct packet_result packet_node_run_frame(enum packet_hook hook, const void *fr
 /* Returns 1 if the frame passes, 0 if it is dropped, -1 if the kernel refuses it for a test run. */
 int packet_node_verdict(enum packet_hook hook, const void *frame, size_t length, uint32_t ingress);
 
+/* The same at an endpoint's interface, by its number. @to: the endpoint receives the frame. */
+int packet_node_verdict_at(bool to, uint32_t ifindex, const void *frame, size_t length,
+			   uint32_t ingress);
+
 uint32_t packet_node_ifindex(enum packet_hook hook);
+
+/*
+ * Makes @n more endpoints, an even number, each with an interface of its own. Address and MAC of
+ * the nth are C's with PACKET_CROWD + nth as the last two bytes.
+ */
+#define PACKET_CROWD 0x8000
+void packet_node_crowd(uint32_t n);
+uint32_t packet_node_crowd_ifindex(uint32_t nth);
+
+/* Puts the first @n of these endpoints in a segment. */
+void packet_node_crowd_assign(uint32_t n, uint32_t slot);
 
 /* Forgets connections and fragments. */
 void packet_node_forget(void);

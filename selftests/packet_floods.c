@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Floods of many endpoints at once: eighteen flooded ones, nine and a hundred flooding ones. A
+ * flood is four times what the table holds. Amid it everybody connects. The floor holds for the
+ * node and for a bystander: each of their attempts succeeds, and what they open lives on. The flood
+ * has used up the floors of its endpoints, so their attempts, and those of their clients, may be
+ * refused: one that holds more than all others needs an entry of its own among sixteen slots.
+ *
+ * share_is_below() that is always false makes each flood fail; so does share_yields() in which
+ * equal holders do not yield, by the count of what is refused.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "selftests/lib/packet_rows.h"
+
+#define ROOM 4096
+#define CROWD 100
+#define ENDPOINTS 4 /* beside the crowd, as packet_node.h has it */
+#define FLOOD (4 * ROOM)
+#define PARTS 2 /* of the flood, after each of which everybody connects */
+#define FLIGHT 16 /* packets of the flood from one packet of a handshake to the next one */
+/* Attempts to open a connection beyond the floor. Of a hundred holders, the one that holds most
+ * finds an entry of its own in 15 % of them. */
+#define TRIES 200
+#define REFUSED 5 /* at most one in so many packets of the flood */
+#define FIRST_PORT 1024
+#define PORTS 60000 /* of one source */
+
+/* An end of a connection: HOST_C stands for an endpoint of the crowd. */
+struct party {
+	enum packet_host host;
+	uint32_t nth; /* of the crowd; of the sources outside: last two bytes of the address */
+};
+
+static uint8_t version;
+static bool good;
+static uint32_t endpoints, flooded; /* of the crowd, in this flood; packets of it so far */
+static bool inward; /* the crowd is flooded, and does not flood */
+static uint16_t port; /* of the connection that opened last */
+
+static void expect(const char *what, uint32_t nth, bool holds)
+{
+	if (!holds && good)
+		printf("# IPv%d, endpoint %u, %u packets: not so: %s\n", version, nth, flooded,
+		       what);
+	good &= holds;
+}
+
+static uint32_t interface_of(const struct party *party)
+{
+	switch (party->host) {
+	case HOST_A:
+		return packet_node_ifindex(FROM_A);
+	case HOST_B:
+		return packet_node_ifindex(FROM_B);
+	case HOST_C:
+		return packet_node_crowd_ifindex(party->nth);
+	default:
+		return 0;
+	}
+}
+
+static void put16(uint8_t *at, uint16_t value)
+{
+	at[0] = value >> 8;
+	at[1] = value;
+}
+
+/* Writes what tells the party from others of its kind: the last bytes of its addresses. */
+static void put_party(struct packet_frame *frame, const struct party *party, bool source)
+{
+	size_t size = version == 4 ? 4 : 16, addresses = frame->l3 + (version == 4 ? 12 : 8);
+	uint16_t last = party->host == HOST_C ? PACKET_CROWD + party->nth : party->nth;
+
+	if (party->host != HOST_C && party->host != HOST_WORLD)
+		return;
+	put16(frame->bytes + addresses + (source ? size : 2 * size) - 2, last);
+	if (party->host == HOST_C)
+		put16(frame->bytes + (source ? 10 : 4), last);
+}
+
+/* Sends a packet through the hook of its sender and that of its receiver. */
+static bool sends(const struct party *from, const struct party *to, struct packet_spec spec)
+{
+	uint32_t out = interface_of(from), in = interface_of(to);
+	uint32_t uplink = from->host == HOST_NODE ? 0 : packet_node_ifindex(UPLINK);
+	struct packet_frame frame;
+
+	spec.version = version;
+	spec.from = from->host;
+	spec.to = to->host;
+	packet_build(&spec, &frame);
+	put_party(&frame, from, true);
+	put_party(&frame, to, false);
+	if (out && packet_node_verdict_at(false, out, frame.bytes, frame.length, out) <= 0)
+		return false;
+	return !in ||
+	       packet_node_verdict_at(true, in, frame.bytes, frame.length, out ? out : uplink) > 0;
+}
+
+static struct packet_spec segment(uint16_t from, uint16_t to, uint8_t flags, uint32_t seq,
+				  uint32_t ack, uint16_t payload)
+{
+	return (struct packet_spec){.protocol = IPPROTO_TCP,
+				    .sport = from,
+				    .dport = to,
+				    .flags = flags,
+				    .seq = seq,
+				    .ack = ack,
+				    .payload = payload};
+}
+
+static bool talks(const struct party *from, const struct party *to, uint16_t own, uint16_t called)
+{
+	return sends(from, to, segment(own, called, TCP_P | TCP_A, 1001, 5001, 10)) &&
+	       sends(to, from, segment(called, own, TCP_P | TCP_A, 5001, 1011, 10));
+}
+
+/* Sends the nth packet of the flood, each from another port: SYNs from outside, or an endpoint's
+ * datagrams to its node. */
+static void flood_once(void)
+{
+	const struct party node = {.host = HOST_NODE}, pod = {HOST_C, flooded % endpoints};
+	uint16_t own = FIRST_PORT + flooded / endpoints % PORTS;
+	const struct party outside = {HOST_WORLD, 1 + flooded % 1000};
+	const struct packet_spec datagram = {
+		.protocol = IPPROTO_UDP, .sport = own, .dport = 9, .payload = 16};
+
+	flooded++;
+	if (inward)
+		sends(&outside, &pod, segment(own, 80, TCP_S, 1000, 0, 0));
+	else
+		sends(&pod, &node, datagram);
+}
+
+static void flood(uint32_t packets)
+{
+	for (uint32_t i = 0; i < packets; i++)
+		flood_once();
+}
+
+/* Opens a connection from a port of its own, amid the flood, and sends data both ways. */
+static bool connects(const struct party *from, const struct party *to, uint16_t called)
+{
+	port++;
+	if (!sends(from, to, segment(port, called, TCP_S, 1000, 0, 0)))
+		return false;
+	flood(FLIGHT);
+	if (!sends(to, from, segment(called, port, TCP_S | TCP_A, 5000, 1001, 0)))
+		return false;
+	flood(FLIGHT);
+	return sends(from, to, segment(port, called, TCP_A, 1001, 5001, 0)) &&
+	       talks(from, to, port, called);
+}
+
+static bool connects_at_last(const struct party *from, const struct party *to, uint16_t called)
+{
+	bool done = false;
+
+	for (int i = 0; i < TRIES && !done; i++)
+		done = connects(from, to, called);
+	return done;
+}
+
+static const struct party node = {.host = HOST_NODE}, client = {.host = HOST_WORLD};
+static const struct party a = {.host = HOST_A}, b = {.host = HOST_B};
+
+static void everybody_connects(void)
+{
+	expect("the node connects", 0, connects(&node, &a, 80));
+	expect("a bystander connects", 0, connects(&a, &b, 80));
+	expect("policy denies the bystander another port", 0, !connects(&a, &b, 81));
+	for (uint32_t nth = 0; nth < endpoints; nth++) {
+		const struct party pod = {HOST_C, nth};
+
+		expect("a client outside connects to it", nth, connects_at_last(&client, &pod, 80));
+		expect("it connects to the node", nth, connects_at_last(&pod, &node, 80));
+		expect("it connects outside, unless policy denies that", nth,
+		       connects_at_last(&pod, &client, 80) == inward);
+	}
+}
+
+/* Half of the table is for the floors, as the sweeper computes them. Returns the floor. */
+static uint32_t begin(uint32_t n, bool to_crowd)
+{
+	uint32_t floor = ROOM / 2 / (ENDPOINTS + CROWD + 1);
+
+	if (!packet_node_crowd_ifindex(0))
+		packet_node_crowd(CROWD);
+	endpoints = n;
+	inward = to_crowd;
+	flooded = 0;
+	port = 10000;
+	packet_node_crowd_assign(n, inward ? SLOT_C : SLOT_MUTE);
+	flood(1); /* starts the sweeper */
+	packet_node_stop_sweeper();
+	packet_node_forget();
+	packet_node_limit(floor, ROOM - floor * (ENDPOINTS + CROWD + 1));
+	return floor;
+}
+
+static void floods(uint32_t n, bool to_crowd)
+{
+	uint32_t floor = begin(n, to_crowd), first;
+
+	flood(FLOOD / 2);
+	first = port + 1;
+	for (uint32_t i = 0; i < floor / 2; i++) {
+		expect("the node opens half of its floor", i, connects(&node, &a, 80));
+		expect("a bystander opens half of its floor", i, connects(&a, &b, 80));
+	}
+	for (int part = 0; part < PARTS; part++) {
+		flood(FLOOD / 2 / PARTS);
+		everybody_connects();
+	}
+	for (uint32_t i = 0; i < floor / 2; i++) {
+		expect("what the node has opened lives", i, talks(&node, &a, first + 2 * i, 80));
+		expect("what a bystander has opened lives", i,
+		       talks(&a, &b, first + 2 * i + 1, 80));
+	}
+	expect("few packets of the flood are refused", 0,
+	       packet_node_refused() < flooded / REFUSED);
+	expect("each connection counts once in its share", 0, !packet_node_miscounted());
+	printf("# %u packets of the flood, floor %u, %llu connections replaced, %llu refused\n",
+	       flooded, floor, (unsigned long long)packet_node_replaced(),
+	       (unsigned long long)packet_node_refused());
+}
+
+static void eighteen_flooded(void)
+{
+	floods(18, true);
+}
+
+static void nine_flooding(void)
+{
+	floods(9, false);
+}
+
+static void hundred_flooding(void)
+{
+	floods(CROWD, false);
+}
+
+static const struct packet_sequence sequences[] = {
+	{"SYNs from outside to eighteen endpoints: everybody connects", eighteen_flooded},
+	{"datagrams of nine isolated endpoints to their node: everybody connects", nine_flooding},
+	{"datagrams of a hundred isolated endpoints: everybody connects", hundred_flooding},
+};
+
+int main(void)
+{
+	packet_node_room(ROOM);
+	return packet_sequences(sequences, sizeof(sequences) / sizeof(sequences[0]), &version,
+				&good);
+}
