@@ -36,10 +36,10 @@ static const char *const tables[TABLES] = {"ct_sweeper", "fragments", "endpoints
 #define FRAGMENTS_SIZE (FRAGMENT_BUCKETS * sizeof(struct bh_fragments))
 
 static const char *const settings[] = {
-	"timeout-tcp=1050",   "timeout-tcp-closing=150", "timeout-tcp-reset=150",
-	"timeout-udp=350",    "timeout-udp-stream=350",	 "timeout-half-open=250",
-	"timeout-sctp=450",   "timeout-icmp=150",	 "timeout-other=450",
-	"timeout-denied=250", "timeout-fragment=150",	 "event-rate=0",
+	"timeout-tcp=1050",	 "timeout-tcp-closing=150", "timeout-tcp-reset=150",
+	"timeout-udp=350",	 "timeout-udp-stream=350",  "timeout-half-open=250",
+	"timeout-sctp=450",	 "timeout-icmp=150",	    "timeout-other=450",
+	"timeout-denied=250",	 "timeout-fragment=150",    "event-rate=0",
 	OWN_CONNECTIONS_SETTING,
 };
 
