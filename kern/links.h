@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Finds out whether every interface of the node that is up has a program at its egress. An
- * interface that came up after `load` has none: by it, an endpoint would reach a Service's backend
- * unjudged. The list is the kernel's own; it is walked once for each change, which the kernel
- * counts.
+ * Finds out whether the node's packets show their addresses and ports to a program where they leave
+ * the node. Else an endpoint would reach a Service's backend unjudged. Two things hide them:
+ *
+ * - an interface that came up after `load`, and has no program at its egress. The list is the
+ * kernel's own; it is walked once for each change, which the kernel counts;
+ * - an outgoing IPsec policy: the kernel encrypts what it takes before that comes to the egress of
+ * an interface. The kernel counts these policies; which packets they take is not asked.
  */
 #ifndef BULKHEAD_KERN_LINKS_H
 #define BULKHEAD_KERN_LINKS_H
@@ -17,6 +20,8 @@
 #define LINKS_IFF_LOOPBACK 8
 #define LINKS_IFF_EBRIDGE 2 /* of priv_flags */
 #define LINKS_MAX 8192 /* interfaces; on a node with more, the answer is no */
+#define LINKS_XFRM_OUT 1 /* of policy_count */
+#define LINKS_SHOW (1ull << 32) /* beside a dev_base_seq: no IPsec policy hides packets */
 
 /* The members of the kernel's types that are read here; the loader relocates their offsets (CO-
  * RE). */
@@ -26,9 +31,15 @@ struct list_head {
 	struct list_head *next;
 };
 
+struct netns_xfrm {
+	unsigned int policy_count[2]; /* by direction; those of sockets are elsewhere */
+};
+
 struct net {
-	unsigned int dev_base_seq; /* counts interfaces that come, go and change their name */
+	/* counts interfaces that come, go and change their name; never 0 */
+	unsigned int dev_base_seq;
 	struct list_head dev_base_head;
+	struct netns_xfrm xfrm; /* with CONFIG_XFRM */
 };
 
 struct net_device {
@@ -93,47 +104,66 @@ static long links_step(__u32 i, void *data)
 	return !!(flags & LINKS_IFF_UP);
 }
 
-/* The last list in which every interface was guarded: 1 << 32 | dev_base_seq; 0: none yet. */
+/* LINKS_SHOW and the dev_base_seq of the last list in which every interface was guarded; 0: none
+ * yet. */
 static __u64 links_known;
 
-/* Reads the count by copies: before 6.2 a program may not access the sk_buff directly. Not inline,
+/* Returns the present dev_base_seq, with LINKS_SHOW unless an IPsec policy may hide packets. */
+static __always_inline __u64 links_state(const struct net *net)
+{
+	__u64 state = BPF_CORE_READ(net, dev_base_seq);
+
+	if (bpf_core_field_exists(net->xfrm) &&
+	    BPF_CORE_READ(net, xfrm.policy_count[LINKS_XFRM_OUT]))
+		return state;
+	return state | LINKS_SHOW;
+}
+
+/* Reads the state by copies: before 6.2 a program may not access the sk_buff directly. Not inline,
  * for the stack. */
-static __noinline __u64 links_count_copied(struct __sk_buff *skb)
+static __noinline __u64 links_state_copied(struct __sk_buff *skb)
 {
 	const struct sk_buff___device *buffer = (void *)skb;
 
-	return 1ull << 32 | BPF_CORE_READ(buffer, dev, nd_net.net, dev_base_seq);
+	return links_state(BPF_CORE_READ(buffer, dev, nd_net.net));
 }
 
-/* Whether every interface was guarded at the last walk, and the list is still the same. */
+/* Whether every interface was guarded at the last walk, the list is still the same, and no IPsec
+ * policy may hide packets. */
 static __always_inline bool links_stay_guarded(struct __sk_buff *skb)
 {
 	const struct sk_buff___device *buffer;
+	const struct net *net;
 
 	if (!kern_ctx)
-		return READ_ONCE(links_known) == links_count_copied(skb);
+		return READ_ONCE(links_known) == links_state_copied(skb);
 	buffer = bpf_cast_to_kern_ctx(skb);
-	return READ_ONCE(links_known) == (1ull << 32 | buffer->dev->nd_net.net->dev_base_seq);
+	net = buffer->dev->nd_net.net;
+	if (bpf_core_field_exists(net->xfrm) && net->xfrm.policy_count[LINKS_XFRM_OUT])
+		return false;
+	return READ_ONCE(links_known) == (LINKS_SHOW | net->dev_base_seq);
 }
 
-/* Returns whether every interface is guarded. If the list changes during the walk, its count does,
- * too. */
+/* Returns whether every packet shows its addresses to a program where it leaves the node. If the
+ * list changes during the walk, its count does, too. */
 BPF_GLOBAL int links_are_guarded(struct __sk_buff *skb)
 {
 	const struct sk_buff___device *buffer = (void *)skb;
 	const struct net *net = BPF_CORE_READ(buffer, dev, nd_net.net);
-	__u64 count = 1ull << 32 | BPF_CORE_READ(net, dev_base_seq);
+	__u64 state = links_state(net);
 	const struct list_head *head;
 	struct links_walk walk = {};
 
-	if (likely(READ_ONCE(links_known) == count))
+	if (!(state & LINKS_SHOW))
+		return false;
+	if (likely(READ_ONCE(links_known) == state))
 		return true;
 	head = (void *)net + bpf_core_field_offset(struct net, dev_base_head);
 	walk.end = head;
 	walk.at = BPF_CORE_READ(head, next);
 	bpf_loop(LINKS_MAX, links_step, &walk, 0);
 	if (walk.whole && !walk.idle)
-		WRITE_ONCE(links_known, count);
+		WRITE_ONCE(links_known, state);
 	return walk.whole;
 }
 

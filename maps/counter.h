@@ -48,7 +48,7 @@
 	REASON(BH_DROP_CHECKSUM, "checksum to be completed out of its place")           \
 	REASON(BH_DROP_UNTRANSLATED, "Service address that the node did not translate") \
 	REASON(BH_DROP_BACKEND, "reply of a Service whose backend is not known")        \
-	REASON(BH_DROP_UNHOOKED, "call of a Service while an interface has no hook")    \
+	REASON(BH_DROP_UNHOOKED, "call of a Service that no hook would see leave")      \
 	REASON(BH_DROP_SENDER, "translated, from an endpoint that nobody can tell")     \
 	REASON(BH_DROP_SHARE, "beyond the endpoint's share of connections")             \
 	REASON(BH_DROP_INTERFACE, "interface that is not in bh_ifaces")                 \

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The tests that need a kernel, on Debian 12's 6.1 in an emulated machine. Every run: each program's load,
-# all packet tests, TC filters in place of TCX (net_policy). In turn, by BULKHEAD_SEED: one test of libxdp's
-# dispatcher and tunnels, and ROTATING other namespace tests, but for those that take over 200 s there. With
-# BULKHEAD_FULL=1: every namespace test, in two machines. This test reports their subtests, each with its
-# test's name before it. BULKHEAD_SMALL=1 tells the tests that the machine is about twenty times slower: fewer
-# packets, the same cases.
+# The tests that need a kernel, on Debian 12's 6.1 in an emulated machine. Every run: each program's load, all
+# packet tests, sequences through the node's translation, SCTP among them, and TC filters in place of TCX
+# (net_policy). In turn, by BULKHEAD_SEED: one test of libxdp's dispatcher, tunnels, and IPsec with real ESP, and
+# ROTATING other namespace tests, but for those that take over 200 s there. With BULKHEAD_FULL=1: every namespace
+# test, in two machines. This test reports their subtests, each with its test's name before it. BULKHEAD_SMALL=1
+# tells the tests that the machine is about twenty times slower: fewer packets, the same cases.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 export BULKHEAD=${BULKHEAD:-$top/build/bulkhead} BULKHEAD_SMALL=1 FLIPS=10 KILLS=4
@@ -22,12 +22,12 @@ skip() {
 command -v qemu-system-x86_64 >/dev/null || skip "needs qemu-system-x86"
 "$top/tools/vm-kernel" "$build/vm" || skip "no kernel to run"
 
-tests=("$build/selftests/diff_packets")
+tests=("$build"/selftests/diff_{packets,translation})
 for source in "$top"/selftests/packet_*.c; do
 	tests+=("$build/selftests/$(basename "$source" .c)")
 done
 always=("$top"/selftests/net_policy.sh)
-differing=("$top"/selftests/net_{tunnel,xdp_beside,xdp_killed}.sh)
+differing=("$top"/selftests/net_{tunnel,xdp_beside,xdp_killed,service_ipsec}.sh)
 long=("$top"/selftests/net_{audit,bridge_port,cni,crash,crash_endpoint,errors,grow,readers,reset}.sh
 	"$top"/selftests/net_{unlisted,upgrade}.sh)
 mapfile -t others < <(printf '%s\n' "$top"/selftests/net_*.sh |
@@ -55,14 +55,15 @@ if [[ ${tests[*]} == */net_upgrade.sh* ]]; then
 	"$top/selftests/lib/builds.sh" "$BUILDS" || exit
 fi
 
-# Runs every MACHINESth test in a machine with one processor.
+# Runs every MACHINESth test in a machine with one processor. The kernel does not load these modules by itself.
 machine() { # DIR FIRST
 	local some=() i
 	for ((i = $2; i < ${#tests[@]}; i += machines)); do
 		some+=("${tests[$i]}")
 	done
 	[ ${#some[@]} -eq 0 ] ||
-		JOBS=1 VM_SECONDS=$((${TEST_SECONDS:-5400} - 900)) CLUSTERS=3 "$top/tools/vm" "$1" "$top/selftests/run" "${some[@]}" 2>&1
+		JOBS=1 VM_SECONDS=$((${TEST_SECONDS:-5400} - 900)) CLUSTERS=3 "$top/tools/vm" "$1" \
+			sh -c 'modprobe -a tun br_netfilter nf_conntrack && exec "$@"' sh "$top/selftests/run" "${some[@]}" 2>&1
 }
 both() {
 	mkdir -p "$build/vm/second" && ln -sfn ../kernel "$build/vm/second/kernel"

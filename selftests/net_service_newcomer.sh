@@ -94,7 +94,7 @@ hold_acks() {
 
 unhooked() { # whether packets were dropped for want of a hook since the last look
 	local now
-	now=$(net_counters | awk '/^drop .* while an interface has no hook/ { n += $2 } END { print n + 0 }')
+	now=$(net_counters | awk '/^drop .* that no hook would see leave/ { n += $2 } END { print n + 0 }')
 	[ "$now" -gt "${dropped:-0}" ] && dropped=$now
 }
 

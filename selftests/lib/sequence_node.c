@@ -15,70 +15,46 @@
 #include <unistd.h>
 
 #include "maps/config.h"
-#include "maps/conntrack.h"
-#include "maps/counter.h"
 #include "maps/endpoint.h"
 #include "maps/fragment.h"
-#include "maps/flow_cache.h"
 #include "maps/share.h"
-#include "node/node.h"
 #include "node/kernel/program.h"
 #include "selftests/lib/ip_batch.h"
 #include "selftests/lib/load_input.h"
+#include "selftests/lib/own_node.h"
 #include "selftests/lib/packet.h"
 
 #define BRIDGE_MAC "02:00:00:00:01:fe"
-#define CPUS_MAX 512
 #define TWIN "10.2.%u.1%u" /* a pod elsewhere, in the segment of a role and policy */
 
-enum table {
-	CT,
-	SWEEPER,
-	SHARE_TOTAL,
-	SHARES,
-	FRAGMENTS,
-	LAST,
-	ENDPOINTS,
-	CONFIG,
-	COUNTERS,
-	TABLES
-};
+enum table { SWEEPER, FRAGMENTS, ENDPOINTS, CONFIG, TABLES };
 
-static const char *const tables[TABLES] = {
-	"ct",	      "ct_sweeper", "share_total", "shares",   "fragments",
-	"flow_cache", "endpoints",  "config",	   "counters",
-};
+static const char *const tables[TABLES] = {"ct_sweeper", "fragments", "endpoints", "config"};
 
-#define CONNECTIONS 1024
-#define BUCKETS BH_CT_BUCKETS(CONNECTIONS)
 /* Of senders whose interfaces have numbers below 60. */
 #define FRAGMENT_BUCKETS (BH_FRAGMENT_NODE + BH_FRAGMENT_OUTSIDE + 64 * BH_FRAGMENT_OWN)
+#define FRAGMENTS_SIZE (FRAGMENT_BUCKETS * sizeof(struct bh_fragments))
 
 static const char *const settings[] = {
-	"timeout-tcp=1050",   "timeout-tcp-closing=150", "timeout-tcp-reset=150",
-	"timeout-udp=350",    "timeout-udp-stream=350",	 "timeout-half-open=250",
-	"timeout-sctp=450",   "timeout-icmp=150",	 "timeout-other=450",
-	"timeout-denied=250", "timeout-fragment=150",	 "event-rate=0",
-	"connections=1024",
+	"timeout-tcp=1050",	 "timeout-tcp-closing=150", "timeout-tcp-reset=150",
+	"timeout-udp=350",	 "timeout-udp-stream=350",  "timeout-half-open=250",
+	"timeout-sctp=450",	 "timeout-icmp=150",	    "timeout-other=450",
+	"timeout-denied=250",	 "timeout-fragment=150",    "event-rate=0",
+	OWN_CONNECTIONS_SETTING,
 };
 
 struct sequence_node {
-	char pin[64];
-	struct node_options options;
+	struct own_node own;
 	unsigned int ifindex[ACTORS],
 		bridge; /* [LAN]: the bridge's other port, [OUTSIDE]: the uplink */
 	int programs[4]; /* by enum hook */
 	int tables[TABLES];
-	struct bh_ct_bucket *connections; /* mapped; NULL: not mapped yet */
-	struct bh_fragments *fragments; /* the same */
+	struct bh_fragments *fragments; /* mapped; NULL: not mapped yet */
 	struct policies
 		policies[POLICIES]; /* all are loaded, and each pod is in the segment of one */
 	uint64_t slots[POLICIES][PODS]; /* of bh_segments, by role */
-	uint64_t counted[BH_REASONS];
 	int in_force; /* -1: none is loaded */
 	int role; /* GUEST's labels; -1: absent */
-	cpu_set_t cpus; /* that the process may use */
-	int cpu; /* that ran the last frame */
 };
 
 /* ---- policies ---- */
@@ -212,25 +188,6 @@ static void print_guest(FILE *to, const void *data)
 
 /* ---- the programs ---- */
 
-static int open_pin(const struct sequence_node *node, const char *name)
-{
-	char path[128];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", node->pin, name);
-	fd = bpf_obj_get(path);
-	return fd < 0 ? -errno : fd;
-}
-
-static void close_fds(int *fds, int n)
-{
-	for (int i = 0; i < n; i++) {
-		if (fds[i] >= 0)
-			close(fds[i]);
-		fds[i] = -1;
-	}
-}
-
 /* Opens the uplink's program under libxdp's dispatcher, or alone if there is none. */
 static int open_uplink(const struct sequence_node *node)
 {
@@ -240,42 +197,36 @@ static int open_uplink(const struct sequence_node *node)
 	return err ? err : id ? bpf_prog_get_fd_by_id(id) : -ENOENT;
 }
 
-/* Returns NULL on an error. */
-static void *map(const struct sequence_node *node, enum table table, size_t size)
-{
-	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, node->tables[table], 0);
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
 static int open_programs(struct sequence_node *node)
 {
-	close_fds(node->programs, 4);
-	close_fds(node->tables, TABLES);
-	node->programs[HOOK_FROM] = open_pin(node, "tc_from_endpoint");
-	node->programs[HOOK_TO] = open_pin(node, "tc_to_endpoint");
-	node->programs[HOOK_PORT] = open_pin(node, "tc_uplink");
-	node->programs[HOOK_UPLINK] = open_uplink(node);
-	for (enum hook hook = 0; hook <= HOOK_UPLINK; hook++)
+	static const char *const programs[] = {
+		[HOOK_FROM] = "tc_from_endpoint",
+		[HOOK_TO] = "tc_to_endpoint",
+		[HOOK_PORT] = "tc_uplink",
+	};
+	int err = own_node_open(&node->own);
+
+	own_node_close_fds(node->programs, 4);
+	own_node_close_fds(node->tables, TABLES);
+	if (err)
+		return err;
+	for (enum hook hook = 0; hook <= HOOK_UPLINK; hook++) {
+		node->programs[hook] = hook == HOOK_UPLINK
+					       ? open_uplink(node)
+					       : own_node_pin(&node->own, programs[hook]);
 		if (node->programs[hook] < 0) {
 			printf("# there is no program for hook %d\n", hook);
-			return -ENOENT;
-		}
-	for (enum table table = 0; table < TABLES; table++) {
-		node->tables[table] = open_pin(node, tables[table]);
-		if (node->tables[table] < 0) {
-			printf("# there is no map %s\n", tables[table]);
-			return -ENOENT;
+			return node->programs[hook];
 		}
 	}
-	if (node->connections)
-		munmap(node->connections, BUCKETS * sizeof(*node->connections));
+	for (enum table table = 0; table < TABLES; table++) {
+		node->tables[table] = own_node_pin(&node->own, tables[table]);
+		if (node->tables[table] < 0)
+			return node->tables[table];
+	}
 	if (node->fragments)
-		munmap(node->fragments, FRAGMENT_BUCKETS * sizeof(*node->fragments));
-	node->fragments = NULL;
-	node->connections = map(node, CT, BUCKETS * sizeof(*node->connections));
-	if (node->connections)
-		node->fragments = map(node, FRAGMENTS, FRAGMENT_BUCKETS * sizeof(*node->fragments));
+		munmap(node->fragments, FRAGMENTS_SIZE);
+	node->fragments = own_node_map(node->tables[FRAGMENTS], FRAGMENTS_SIZE);
 	return node->fragments ? 0 : -errno;
 }
 
@@ -371,7 +322,7 @@ int sequence_node_leave(struct sequence_node *node)
 
 	if (node->role < 0)
 		return 0;
-	err = node_open(&node->options, false, &diag, &handle);
+	err = node_open(&node->own.options, false, &diag, &handle);
 	if (err)
 		return err;
 	err = node_endpoint_del(handle, "t", actor_names[GUEST]);
@@ -391,7 +342,7 @@ int sequence_node_load(struct sequence_node *node, const struct policies *polici
 		err = sequence_node_leave(node);
 	memcpy(node->policies, policies, sizeof(node->policies));
 	if (!err)
-		err = load_input(&node->options, print_input, node->policies);
+		err = load_input(&node->own.options, print_input, node->policies);
 	if (!err)
 		err = open_programs(node);
 	if (!err)
@@ -415,7 +366,7 @@ int sequence_node_arrive(struct sequence_node *node, unsigned int role)
 		return 0;
 	err = sequence_node_leave(node);
 	if (!err)
-		err = node_open(&node->options, false, &diag, &handle);
+		err = node_open(&node->own.options, false, &diag, &handle);
 	if (err)
 		return err;
 	err = read_input(print_guest, &guest, &cluster);
@@ -434,45 +385,25 @@ int sequence_node_arrive(struct sequence_node *node, unsigned int role)
 
 /* ---- what the programs remember ---- */
 
-#define KEY_SIZE 64
-
-/* Clears the flow cache, which would serve the next packet without its entry. */
-static int void_last(const struct sequence_node *node)
-{
-	static struct bh_flow_cache nothing[CPUS_MAX];
-	uint32_t zero = 0;
-
-	return bpf_map_update_elem(node->tables[LAST], &zero, nothing, BPF_ANY);
-}
-
 static int forget(const struct sequence_node *node)
 {
-	const struct bh_share_total none = {};
-	char key[KEY_SIZE];
-	uint32_t zero = 0;
-
-	memset(node->connections, 0, BUCKETS * sizeof(*node->connections));
-	if (bpf_map_update_elem(node->tables[SHARE_TOTAL], &zero, &none, BPF_ANY))
-		return -errno;
-	memset(node->fragments, 0, FRAGMENT_BUCKETS * sizeof(*node->fragments));
-	while (!bpf_map_get_next_key(node->tables[SHARES], NULL, key))
-		bpf_map_delete_elem(node->tables[SHARES], key);
-	return void_last(node);
+	memset(node->fragments, 0, FRAGMENTS_SIZE);
+	return own_node_forget(&node->own);
 }
 
 int sequence_node_wait(struct sequence_node *node, unsigned int seconds)
 {
 	uint32_t ticks = (uint64_t)seconds * program_jiffies_per_second() >> BH_TICK_SHIFT;
 
-	for (unsigned int i = 0; i < BUCKETS * BH_CT_SLOTS; i++)
-		node->connections[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.seen -= ticks;
+	for (unsigned int i = 0; i < OWN_BUCKETS * BH_CT_SLOTS; i++)
+		node->own.connections[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.seen -= ticks;
 	for (unsigned int i = 0; i < FRAGMENT_BUCKETS * BH_FRAGMENT_WAYS; i++) {
 		__u64 *first =
 			&node->fragments[i / BH_FRAGMENT_WAYS].way[i % BH_FRAGMENT_WAYS].first;
 
 		*first -= *first ? (uint64_t)ticks << 32 : 0;
 	}
-	return void_last(node);
+	return own_node_void_flow_caches(&node->own);
 }
 
 #define FILLER 0x1000000 /* no interface's index */
@@ -494,11 +425,11 @@ static int stop_sweeper(const struct sequence_node *node)
 static int fill(const struct sequence_node *node)
 {
 	const struct bh_share_total total = {.surplus = 1 << 20, .room = 1};
-	const struct bh_share share = {.count = BUCKETS * BH_CT_SLOTS, .holder = FILLER + 1};
+	const struct bh_share share = {.count = OWN_BUCKETS * BH_CT_SLOTS, .holder = FILLER + 1};
 	uint32_t zero = 0, filler = FILLER;
 
-	for (unsigned int i = 0; i < BUCKETS * BH_CT_SLOTS; i++) {
-		struct bh_ct_bucket *bucket = &node->connections[i / BH_CT_SLOTS];
+	for (unsigned int i = 0; i < OWN_BUCKETS * BH_CT_SLOTS; i++) {
+		struct bh_ct_bucket *bucket = &node->own.connections[i / BH_CT_SLOTS];
 		struct bh_ct_slot *slot = &bucket->slot[i % BH_CT_SLOTS];
 
 		slot->key = (struct bh_ct_key){.addr = {{i, i}, {i, i}}, .protocol = IPPROTO_TCP};
@@ -508,8 +439,8 @@ static int fill(const struct sequence_node *node)
 					  .payer = FILLER | BH_CT_SURPLUS};
 		bucket->tag[i % BH_CT_SLOTS] = BH_CT_TAKEN;
 	}
-	if (bpf_map_update_elem(node->tables[SHARES], &filler, &share, BPF_ANY) ||
-	    bpf_map_update_elem(node->tables[SHARE_TOTAL], &zero, &total, BPF_ANY))
+	if (bpf_map_update_elem(node->own.tables[OWN_SHARES], &filler, &share, BPF_ANY) ||
+	    bpf_map_update_elem(node->own.tables[OWN_SHARE_TOTAL], &zero, &total, BPF_ANY))
 		return -errno;
 	return stop_sweeper(node);
 }
@@ -674,21 +605,6 @@ static unsigned int ingress_of(const struct sequence_node *node, const struct st
 	return node->ifindex[step->from];
 }
 
-/* Goes on at the next CPU. Its flow cache may be a jiffy behind (maps/flow_cache.h). */
-static int move(struct sequence_node *node)
-{
-	cpu_set_t one;
-
-	if (CPU_COUNT(&node->cpus) < 2)
-		return 0;
-	do
-		node->cpu = (node->cpu + 1) % CPU_SETSIZE;
-	while (!CPU_ISSET(node->cpu, &node->cpus));
-	CPU_ZERO(&one);
-	CPU_SET(node->cpu, &one);
-	return sched_setaffinity(0, sizeof(one), &one) ? -1 : void_last(node);
-}
-
 int sequence_node_run(struct sequence_node *node, const struct step *step,
 		      const struct sight *sight)
 {
@@ -701,7 +617,7 @@ int sequence_node_run(struct sequence_node *node, const struct step *step,
 		    .ctx_in = is_xdp ? (void *)&xdp : (void *)&skb,
 		    .ctx_size_in = is_xdp ? sizeof(xdp) : sizeof(skb));
 
-	if (move(node))
+	if (own_node_next_cpu(&node->own))
 		return -errno;
 	make_frame(step, sight, &frame);
 	run.data_size_in = xdp.data_end = frame.length;
@@ -714,23 +630,7 @@ int sequence_node_run(struct sequence_node *node, const struct step *step,
 
 const char *sequence_node_reason(struct sequence_node *node)
 {
-	static const char *const texts[BH_REASONS] = BH_REASON_TEXTS;
-	static struct bh_counter counters[CPUS_MAX];
-	const char *text = "not counted";
-
-	for (uint32_t reason = 0; reason < BH_REASONS; reason++) {
-		uint64_t sum = 0;
-
-		if (bpf_map_lookup_elem(node->tables[COUNTERS], &reason, counters))
-			return "not known";
-		for (int cpu = 0; cpu < CPUS_MAX; cpu++)
-			for (int d = 0; d < 2; d++)
-				sum += counters[cpu].packets[d] + counters[cpu].audit_packets[d];
-		if (sum != node->counted[reason])
-			text = texts[reason];
-		node->counted[reason] = sum;
-	}
-	return text;
+	return own_node_reason(&node->own);
 }
 
 /* ---- the interfaces ---- */
@@ -801,22 +701,14 @@ int sequence_node_open(const char *pin, struct sequence_node **result)
 
 	if (!node)
 		return -ENOMEM;
-	snprintf(node->pin, sizeof(node->pin), "%s", pin);
-	node->options = (struct node_options){
-		.pin = node->pin,
-		.name = "here",
-		.uplinks = uplinks,
-		.n_uplinks = 1,
-		.settings = settings,
-		.n_settings = sizeof(settings) / sizeof(settings[0]),
-		.no_adopt = true,
-	};
 	memset(node->programs, -1, sizeof(node->programs));
 	memset(node->tables, -1, sizeof(node->tables));
 	node->role = node->in_force = -1;
-	if (sched_getaffinity(0, sizeof(node->cpus), &node->cpus) || unshare(CLONE_NEWNET))
+	err = own_node_begin(&node->own, pin, uplinks, settings,
+			     sizeof(settings) / sizeof(settings[0]));
+	if (!err && unshare(CLONE_NEWNET))
 		err = -errno;
-	else
+	if (!err)
 		err = make_interfaces(node);
 	if (err) {
 		printf("# no node: %s\n", strerror(-err));
@@ -829,11 +721,8 @@ int sequence_node_open(const char *pin, struct sequence_node **result)
 
 void sequence_node_close(struct sequence_node *node)
 {
-	struct diag diag = {.to = stdout};
-
-	close_fds(node->programs, 4);
-	close_fds(node->tables, TABLES);
-	if (node->in_force >= 0)
-		node_unload(&node->options, &diag);
+	own_node_close_fds(node->programs, 4);
+	own_node_close_fds(node->tables, TABLES);
+	own_node_close(&node->own);
 	free(node);
 }

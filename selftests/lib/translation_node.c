@@ -2,8 +2,6 @@
 #include "selftests/lib/translation_node.h"
 
 #include <arpa/inet.h>
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libmnl/libmnl.h>
@@ -15,52 +13,33 @@
 #include <linux/netfilter.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "maps/conntrack.h"
-#include "maps/counter.h"
-#include "maps/flow_cache.h"
-#include "maps/share.h"
-#include "node/node.h"
 #include "selftests/lib/ip_batch.h"
 #include "selftests/lib/load_input.h"
+#include "selftests/lib/own_node.h"
 #include "selftests/lib/packet.h"
 
-#define CPUS_MAX 512
-#define CONNECTIONS 1024
-#define BUCKETS BH_CT_BUCKETS(CONNECTIONS)
 #define FLOWS_MAX (2 * STEPS_MAX)
 #define UPLINK PODS /* of the taps; the others are the pods' */
 #define TAPS (PODS + 1)
 #define LOG_GROUP 1 /* of nfnetlink_log */
 
-enum table { CT, SHARE_TOTAL, SHARES, LAST, COUNTERS, TABLES };
-
-static const char *const tables[TABLES] = {"ct", "share_total", "shares", "flow_cache", "counters"};
-
 static const char *const taps[TAPS] = {"a", "b", "c", "d", "e", "up"};
 
 struct translation_node {
-	char pin[64];
-	struct node_options options;
+	struct own_node own;
+	bool loaded;
 	int tap[TAPS], raw[2]; /* raw sockets of the node, IPv4 and IPv6 */
 	unsigned int ifindex[TAPS];
-	int tables[TABLES];
-	bool loaded;
-	struct bh_ct_bucket *connections; /* mapped */
 	struct mnl_socket *conntrack, *log;
 	struct flow sent[FLOWS_MAX]; /* since the last translation_node_forget() */
 	int n_sent;
 	uint16_t id; /* of the last packet */
-	uint64_t counted[BH_REASONS];
-	cpu_set_t cpus;
-	int cpu;
 };
 
 /* ---- policies ---- */
@@ -373,45 +352,12 @@ static int make_node(struct translation_node *node)
 
 /* ---- the programs ---- */
 
-static void close_all(int *fds, int n)
-{
-	for (int i = 0; i < n; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	memset(fds, -1, n * sizeof(*fds));
-}
-
-static int open_pin(const struct translation_node *node, const char *name)
-{
-	char path[128];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", node->pin, name);
-	fd = bpf_obj_get(path);
-	return fd < 0 ? -errno : fd;
-}
-
-static int open_tables(struct translation_node *node)
-{
-	size_t size = BUCKETS * sizeof(*node->connections);
-	void *at;
-
-	for (enum table table = 0; table < TABLES; table++) {
-		node->tables[table] = open_pin(node, tables[table]);
-		if (node->tables[table] < 0)
-			return node->tables[table];
-	}
-	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, node->tables[CT], 0);
-	node->connections = at == MAP_FAILED ? NULL : at;
-	return node->connections ? 0 : -errno;
-}
-
 int translation_node_load(struct translation_node *node, const struct policies *policy)
 {
-	int err = load_input(&node->options, print_input, policy);
+	int err = load_input(&node->own.options, print_input, policy);
 
 	if (!err && !node->loaded)
-		err = open_tables(node);
+		err = own_node_open(&node->own);
 	node->loaded = true;
 	if (err)
 		printf("# no policy: %s\n", strerror(-err));
@@ -420,26 +366,9 @@ int translation_node_load(struct translation_node *node, const struct policies *
 
 /* ---- what the node remembers ---- */
 
-/* Clears the flow caches, which would serve the next packet without its entry. */
-static int void_last(const struct translation_node *node)
-{
-	static struct bh_flow_cache nothing[CPUS_MAX];
-	uint32_t zero = 0;
-
-	return bpf_map_update_elem(node->tables[LAST], &zero, nothing, BPF_ANY) ? -errno : 0;
-}
-
 int translation_node_lose(struct translation_node *node)
 {
-	const struct bh_share_total none = {};
-	uint32_t zero = 0, key;
-
-	memset(node->connections, 0, BUCKETS * sizeof(*node->connections));
-	if (bpf_map_update_elem(node->tables[SHARE_TOTAL], &zero, &none, BPF_ANY))
-		return -errno;
-	while (!bpf_map_get_next_key(node->tables[SHARES], NULL, &key))
-		bpf_map_delete_elem(node->tables[SHARES], &key);
-	return void_last(node);
+	return own_node_forget(&node->own);
 }
 
 static void put_tuple(struct nlmsghdr *message, const struct flow *flow)
@@ -701,28 +630,13 @@ static void read_fate(const struct translation_node *node, const struct flow *fl
 	fate->arrived = arrives(node, tap_of(fate->actor));
 }
 
-/* Goes on at the next CPU, every few packets: a busy CPU is not free at once. Its flow cache may be
- * a jiffy behind (maps/flow_cache.h). */
-static int move(struct translation_node *node)
-{
-	cpu_set_t one;
-
-	if (CPU_COUNT(&node->cpus) < 2 || node->id % 8)
-		return 0;
-	do
-		node->cpu = (node->cpu + 1) % CPU_SETSIZE;
-	while (!CPU_ISSET(node->cpu, &node->cpus));
-	CPU_ZERO(&one);
-	CPU_SET(node->cpu, &one);
-	return sched_setaffinity(0, sizeof(one), &one) ? -errno : void_last(node);
-}
-
 int translation_node_send(struct translation_node *node, const struct step *step,
 			  const struct sending *sending, struct fate *fate)
 {
 	const struct flow *flow = &sending->flow;
 	struct packet_frame frame;
-	int err = move(node);
+	/* A busy CPU is not free at once. */
+	int err = node->id % 8 ? 0 : own_node_next_cpu(&node->own);
 
 	if (err)
 		return err;
@@ -748,23 +662,7 @@ int translation_node_send(struct translation_node *node, const struct step *step
 
 const char *translation_node_reason(struct translation_node *node)
 {
-	static const char *const texts[BH_REASONS] = BH_REASON_TEXTS;
-	static struct bh_counter counters[CPUS_MAX];
-	const char *text = "not counted";
-
-	for (uint32_t reason = 0; reason < BH_REASONS; reason++) {
-		uint64_t sum = 0;
-
-		if (bpf_map_lookup_elem(node->tables[COUNTERS], &reason, counters))
-			return "not known";
-		for (int cpu = 0; cpu < CPUS_MAX; cpu++)
-			for (int d = 0; d < 2; d++)
-				sum += counters[cpu].packets[d] + counters[cpu].audit_packets[d];
-		if (sum != node->counted[reason])
-			text = texts[reason];
-		node->counted[reason] = sum;
-	}
-	return text;
+	return own_node_reason(&node->own);
 }
 
 /* ---- begin and end ---- */
@@ -796,28 +694,20 @@ static int open_log(struct translation_node *node)
 int translation_node_open(const char *pin, struct translation_node **result)
 {
 	static const char *const uplinks[] = {"up"};
-	static const char *const settings[] = {"connections=1024", "event-rate=0"};
+	static const char *const settings[] = {OWN_CONNECTIONS_SETTING, "event-rate=0"};
 	struct translation_node *node = calloc(1, sizeof(*node));
 	int err;
 
 	if (!node)
 		return -ENOMEM;
-	snprintf(node->pin, sizeof(node->pin), "%s", pin);
-	node->options = (struct node_options){
-		.pin = node->pin,
-		.name = "here",
-		.uplinks = uplinks,
-		.n_uplinks = 1,
-		.settings = settings,
-		.n_settings = sizeof(settings) / sizeof(settings[0]),
-		.no_adopt = true,
-		.force = true,
-	};
 	memset(node->tap, -1, sizeof(node->tap));
 	memset(node->raw, -1, sizeof(node->raw));
-	memset(node->tables, -1, sizeof(node->tables));
 	*result = node;
-	err = sched_getaffinity(0, sizeof(node->cpus), &node->cpus) ? -errno : make_node(node);
+	err = own_node_begin(&node->own, pin, uplinks, settings,
+			     sizeof(settings) / sizeof(settings[0]));
+	node->own.options.force = true;
+	if (!err)
+		err = make_node(node);
 	if (!err) {
 		node->conntrack = mnl_socket_open(NETLINK_NETFILTER);
 		if (!node->conntrack || mnl_socket_bind(node->conntrack, 0, MNL_SOCKET_AUTOPID))
@@ -832,16 +722,12 @@ int translation_node_open(const char *pin, struct translation_node **result)
 
 void translation_node_close(struct translation_node *node)
 {
-	struct diag diag = {.to = stdout};
-
-	if (node->loaded)
-		node_unload(&node->options, &diag);
+	own_node_close(&node->own);
 	if (node->conntrack)
 		mnl_socket_close(node->conntrack);
 	if (node->log)
 		mnl_socket_close(node->log);
-	close_all(node->tap, TAPS);
-	close_all(node->raw, 2);
-	close_all(node->tables, TABLES);
+	own_node_close_fds(node->tap, TAPS);
+	own_node_close_fds(node->raw, 2);
 	free(node);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define PER_SEED 10000000ull /* sequences: two values of BULKHEAD_SEED share none */
+#define SMALL_PART 16
 
 static uint64_t number(const char *variable, uint64_t otherwise)
 {
@@ -16,7 +17,9 @@ static uint64_t number(const char *variable, uint64_t otherwise)
 
 uint64_t trials_run(const struct trials *trials)
 {
-	uint64_t usual = number("BULKHEAD_FULL", 0) ? trials->full : trials->usual;
+	uint64_t usual = number("BULKHEAD_FULL", 0)    ? trials->full
+			 : number("BULKHEAD_SMALL", 0) ? trials->usual / SMALL_PART
+						       : trials->usual;
 	uint64_t n = number("SEQUENCES", getenv("SEED") ? 1 : usual);
 	uint64_t first = number("SEED", number("BULKHEAD_SEED", 1) * PER_SEED), i = 0;
 

@@ -10,7 +10,7 @@
 #define TRIALS_FAILURES_MAX 5
 
 struct trials {
-	uint64_t usual, full; /* sequences; @full: with BULKHEAD_FULL */
+	uint64_t usual, full; /* sequences; @full: with BULKHEAD_FULL; a few: with BULKHEAD_SMALL */
 	/* Runs the sequence of a seed. Returns true if the rest is to be run. */
 	bool (*run)(uint64_t seed, void *data);
 	void *data;
