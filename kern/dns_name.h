@@ -45,6 +45,12 @@ static __always_inline __u8 *dns_byte(struct bh_dns_work *work, __u32 at)
 	return &work->bytes[at];
 }
 
+/* Returns the eight bytes from @at on, aligned or not. */
+static __always_inline __u64 dns_word(struct bh_dns_work *work, __u32 at)
+{
+	return *(const __u64 *)dns_byte(work, at);
+}
+
 /* The state of a walk over the labels of a name. */
 struct dns_labels {
 	struct bh_dns_work *work;
@@ -135,7 +141,7 @@ static long dns_absorb(__u32 i, struct dns_hash *walk)
 
 		if (k * 8 >= length)
 			break;
-		__builtin_memcpy(&word, dns_byte(work, at + k * 8), sizeof(word));
+		word = dns_word(work, at + k * 8);
 		if (length - k * 8 < 8)
 			word &= (1ull << (length - k * 8) * 8) - 1;
 		bh_domain_absorb(&work->hash, bh_domain_lower(word));
@@ -181,11 +187,10 @@ static __noinline struct bh_learner *dns_learner(__u32 ifindex)
 
 /* Gives work->key the next place of its endpoint. The address that had the place is removed.
  * Returns the place. */
-static __noinline __u32 dns_place(struct bh_dns_work *work)
+static __noinline __u32 dns_place(struct bh_dns_work *work, struct bh_learner *learner)
 {
 	struct bh_learned_place key = {.ifindex = work->key.ifindex};
 	struct bh_learned_key gone = {.ifindex = work->key.ifindex};
-	struct bh_learner *learner = dns_learner(key.ifindex);
 	struct bh_learned_at *old;
 	struct bh_learned *former;
 	__u32 place;
@@ -195,24 +200,27 @@ static __noinline __u32 dns_place(struct bh_dns_work *work)
 	place = __sync_fetch_and_add(&learner->next, 1);
 	key.place = place & (BH_LEARNED_SHARE - 1);
 	old = bpf_map_lookup_elem(&bh_learn_order, &key);
-	if (old) {
-		gone.addr = old->addr;
-		former = bpf_map_lookup_elem(&bh_learned, &gone);
-		/* an address that has got a later place stays */
-		if (former && former->place == place - BH_LEARNED_SHARE) {
-			bpf_map_delete_elem(&bh_learned, &gone);
-			__sync_fetch_and_add(&learner->replaced, 1);
-			dns_count(BH_DNS_REPLACED);
-		}
+	if (!old)
+		return bpf_map_update_elem(&bh_learn_order, &key, &work->key.addr, BPF_NOEXIST)
+			       ? DNS_NO_PLACE
+			       : place;
+	gone.addr = old->addr;
+	former = bpf_map_lookup_elem(&bh_learned, &gone);
+	/* an address that has got a later place stays */
+	if (former && former->place == place - BH_LEARNED_SHARE) {
+		bpf_map_delete_elem(&bh_learned, &gone);
+		__sync_fetch_and_add(&learner->replaced, 1);
+		dns_count(BH_DNS_REPLACED);
 	}
-	return bpf_map_update_elem(&bh_learn_order, &key, &work->key.addr, BPF_ANY) ? DNS_NO_PLACE
-										    : place;
+	/* Nobody else has this place before the share is used up again. */
+	old->addr = work->key.addr;
+	return place;
 }
 
 /* Adds an entry for work->key without names. Returns it; NULL: there is no room. */
-static __always_inline struct bh_learned *dns_new(struct bh_dns_work *work)
+static __noinline struct bh_learned *dns_new(struct bh_dns_work *work, struct bh_learner *learner)
 {
-	work->value.place = dns_place(work);
+	work->value.place = dns_place(work, learner);
 	if (work->value.place == DNS_NO_PLACE)
 		return NULL;
 	bpf_map_update_elem(&bh_learned, &work->key, &work->value, BPF_NOEXIST);
@@ -221,14 +229,14 @@ static __always_inline struct bh_learned *dns_new(struct bh_dns_work *work)
 
 /* Gives the entry a new place if half of the share came after it, so that an address that is
  * learned again and again stays. */
-static __always_inline void dns_again(struct bh_dns_work *work, struct bh_learned *learned)
+static __always_inline void dns_again(struct bh_dns_work *work, struct bh_learner *learner,
+				      struct bh_learned *learned)
 {
-	struct bh_learner *learner = bpf_map_lookup_elem(&bh_learners, &work->key.ifindex);
 	__u32 place;
 
-	if (!learner || READ_ONCE(learner->next) - learned->place < BH_LEARNED_SHARE / 2)
+	if (READ_ONCE(learner->next) - learned->place < BH_LEARNED_SHARE / 2)
 		return;
-	place = dns_place(work);
+	place = dns_place(work, learner);
 	if (place != DNS_NO_PLACE)
 		WRITE_ONCE(learned->place, place);
 }
@@ -240,12 +248,20 @@ struct dns_names {
 	__u32 until;
 };
 
+static __always_inline void dns_extend(struct bh_learned *learned, __u32 at, __u32 until)
+{
+	const __u32 has = READ_ONCE(learned->until[at]);
+
+	if ((__s32)(until - has) > 0)
+		WRITE_ONCE(learned->until[at], until);
+}
+
 /* Adds one name to the address, for bpf_loop(). If the address has too many, the one whose time is
  * over first is replaced. */
 static long dns_put(__u32 i, struct dns_names *names)
 {
 	struct bh_learned *learned = names->learned;
-	__u32 at = 0, least = 0x7fffffff, has;
+	__u32 at = 0, least = 0x7fffffff;
 	__u64 domain;
 
 	i &= BH_LEARNED_NAMES - 1;
@@ -256,9 +272,7 @@ static long dns_put(__u32 i, struct dns_names *names)
 		__u32 left = READ_ONCE(learned->until[k]) - names->until + 0x40000000;
 
 		if (READ_ONCE(learned->domain[k]) == domain) {
-			has = READ_ONCE(learned->until[k]);
-			if ((__s32)(names->until - has) > 0)
-				WRITE_ONCE(learned->until[k], names->until);
+			dns_extend(learned, k, names->until);
 			return 0;
 		}
 		if (!READ_ONCE(learned->domain[k]))
@@ -278,25 +292,28 @@ static long dns_put(__u32 i, struct dns_names *names)
 	return 0;
 }
 
-/* Learns the address work->key.addr by the names of the answer. */
-static __noinline void dns_learn(const struct packet *p, struct bh_dns_work *work)
+/* Learns the address work->key.addr by the names of the answer. @learner: of the endpoint that
+ * work->key has. */
+static __always_inline void dns_learn(const struct packet *p, struct bh_dns_work *work,
+				      struct bh_learner *learner)
 {
 	struct dns_names names = {.work = work, .until = dns_until(p, work)};
 
-	if (!p || !work->n_domains)
-		return;
-	work->key.ifindex = p->ifindex;
 	names.learned = bpf_map_lookup_elem(&bh_learned, &work->key);
 	if (names.learned)
-		dns_again(work, names.learned);
+		dns_again(work, learner, names.learned);
 	else
-		names.learned = dns_new(work);
+		names.learned = dns_new(work, learner);
 	if (!names.learned) {
 		dns_count(BH_DNS_FULL);
 		return;
 	}
-	bpf_loop(work->n_domains, dns_put, &names, 0);
 	work->learned++;
+	/* Nearly all addresses have one name, and most are learned again. */
+	if (work->n_domains == 1 && READ_ONCE(names.learned->domain[0]) == work->domains[0])
+		dns_extend(names.learned, 0, names.until);
+	else
+		bpf_loop(work->n_domains, dns_put, &names, 0);
 }
 
 #endif

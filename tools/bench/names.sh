@@ -13,34 +13,18 @@ export BULKHEAD NET_HELPERS
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=selftests/lib/net.sh
 . "$here/../../selftests/lib/net.sh"
+# shellcheck source=selftests/lib/dns.sh
+. "$here/../../selftests/lib/dns.sh"
 questions=${QUESTIONS:-10000} rounds=${ROUNDS:-7}
 statistics=$(sysctl -n kernel.bpf_stats_enabled) || exit
 
 net_start web
-policy() { # [NAME...]
-	cat <<-END
-	$(net_head "uplink = eth0" "resolver = $(net_ip out)")
-	$(net_endpoint web)
-	[cluster-network-policy names]
-	tier = Admin
-	priority = 10
-	subject = namespaces()
-	egress = Accept to cidr($(net_ip out)/32) ports UDP/53
-	$(printf 'egress = Accept to names(%s) ports TCP/443\n' "$@")
-	egress = Deny to cidr(0.0.0.0/0)
-	END
-}
-policy '*.svc.example.org' >"$NET_TMP/names.ini"
-policy | sed '/names()/d' >"$NET_TMP/none.ini"
+dns_pods=web
+policy "Accept to names(*.svc.example.org) ports TCP/443" >"$NET_TMP/names.ini"
+policy >"$NET_TMP/none.ini"
 
-dns_pid=
-serve() { # WORD...
-	[ -z "$dns_pid" ] || { kill "$dns_pid" && sleep 0.2; }
-	net_server out "$NET_TMP/dns" "$NET_HELPERS/dns" serve "$(net_ip out)" "$@"
-	dns_pid=$!
-}
 ask() { # NAME
-	net_on web "$NET_HELPERS/dns" many "$questions" udp "$(net_ip out)" "$1" >/dev/null || exit
+	net_on web "$DNS" many "$questions" udp "$out4" "$1" >/dev/null || exit
 }
 rate() { # FILE: adds the questions a second
 	local began
@@ -67,7 +51,7 @@ middle() { # of the numbers of standard input
 for what in one many; do
 	words=each
 	[ $what = one ] || words=many=73
-	serve ttl=60 $words
+	dns_answers ttl=60 $words
 	for ((n = 0; n < rounds; n++)); do
 		rate $what.nothing
 		for policy in none names; do
