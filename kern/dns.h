@@ -18,6 +18,7 @@
 #define DNS_CUT 0x02
 #define DNS_ERROR 0x0f /* of the second byte */
 #define DNS_TTL_MAX (7 * 86400) /* s */
+#define DNS_AT_ONCE 4 /* records of a step of bpf_loop(), whose calls cost more than they do */
 
 /* What a record has between its owner and its data. */
 struct dns_fixed {
@@ -117,6 +118,8 @@ struct dns_walk {
 	struct bh_dns_work *work;
 	const struct packet *p;
 	struct bh_learner *learner;
+	__u32 records; /* number of records that are left */
+	__u32 taught; /* number of found addresses that are learned */
 };
 
 /* Finds the hash of the name at work->at, the owner of a record. Sets work->end. */
@@ -192,48 +195,91 @@ static __always_inline void dns_address(struct bh_dns_work *work, __u32 at)
 	to->word[3] = v4 ? from[0] : from[3];
 }
 
-/* Handles one record, for bpf_loop(). */
-static long dns_record(__u32 i __attribute__((unused)), struct dns_walk *walk)
+/* Handles a record with an address of the chain's end, whose owner is a pointer, as nearly all are.
+ * Returns false if it is another record, and has changed nothing then. */
+static __always_inline bool dns_plain(struct bh_dns_work *work)
 {
-	struct bh_dns_work *work = walk->work;
+	const __u32 at = work->at + sizeof(__be16) + sizeof(struct dns_fixed);
+	const __u32 length = work->type == DNS_TYPE_A ? 4 : 16;
+	const struct dns_fixed *record = (void *)dns_byte(work, work->at + sizeof(__be16));
+
+	if (dns_number(work, work->at) != bpf_htons(0xc000 | work->target_at) ||
+	    record->type != work->type || record->class != DNS_CLASS_IN ||
+	    record->length != bpf_htons(length) || at + length > work->length)
+		return false;
+	dns_found(work, at, dns_least(work, record));
+	work->at = at + length;
+	return true;
+}
+
+/* Handles one record. Returns false if the message breaks the format. */
+static __always_inline bool dns_record(struct bh_dns_work *work)
+{
 	__u64 owner = dns_owner(work);
 	const struct dns_fixed *record = (void *)dns_byte(work, work->end);
 	__u32 at = work->end + sizeof(*record), length = bpf_ntohs(record->length), ttl;
 	__be16 type = record->type;
 
-	if (!owner || at + length > work->length) {
-		work->broken = true;
-		return 1;
-	}
+	if (!owner || at + length > work->length)
+		return false;
 	work->at = at + length;
 	if (record->class != DNS_CLASS_IN)
-		return 0;
-	if (!dns_fits(work, type, at, length)) {
-		work->broken = true;
-		return 1;
-	}
+		return true;
+	if (!dns_fits(work, type, at, length))
+		return false;
 	if (owner != work->target)
-		return 0;
+		return true;
 	ttl = dns_least(work, record);
 	if (type == work->type)
 		dns_found(work, at, ttl);
 	if (type != DNS_TYPE_CNAME)
-		return 0;
+		return true;
 	work->ttl = ttl;
 	work->target = dns_hash(work, dns_aliases);
 	work->target_at = at;
-	return 0;
+	return true;
 }
 
-/* Learns one address of an answer, for bpf_loop(). */
-static long dns_teach(__u32 i, struct dns_walk *walk)
+/* Handles some records, for bpf_loop(). */
+static long dns_records(__u32 i __attribute__((unused)), struct dns_walk *walk)
 {
 	struct bh_dns_work *work = walk->work;
 
-	i &= DNS_RECORDS - 1;
-	asm volatile("" : "+r"(i));
-	work->ttl = work->found[i].ttl;
-	dns_address(work, work->found[i].at);
+#pragma unroll
+	for (int k = 0; k < DNS_AT_ONCE; k++) {
+		if (!walk->records)
+			return 1;
+		walk->records--;
+		if (!dns_plain(work))
+			goto other;
+	}
+	return 0;
+other:
+	work->broken = !dns_record(work);
+	return work->broken;
+}
+
+/* Learns some addresses of an answer, for bpf_loop(). */
+static long dns_teach(__u32 i __attribute__((unused)), struct dns_walk *walk)
+{
+	struct bh_dns_work *work = walk->work;
+
+#pragma unroll
+	for (int k = 0; k < DNS_AT_ONCE; k++) {
+		__u32 n = walk->taught;
+
+		if (n >= work->n_found)
+			return 1;
+		walk->taught++;
+		n &= DNS_RECORDS - 1;
+		asm volatile("" : "+r"(n));
+		work->ttl = work->found[n].ttl;
+		dns_address(work, work->found[n].at);
+		if (!dns_known(walk->p, work, walk->learner))
+			goto other;
+	}
+	return 0;
+other:
 	dns_learn(walk->p, work, walk->learner);
 	return 0;
 }
@@ -250,22 +296,26 @@ static __always_inline void dns_teach_all(struct dns_walk *walk)
 	if (!walk->learner)
 		dns_count(BH_DNS_FULL);
 	else
-		bpf_loop(work->n_found & (DNS_RECORDS * 2 - 1), dns_teach, walk, 0);
+		bpf_loop(DNS_RECORDS, dns_teach, walk, 0);
 }
 
 /* Reads the answer to a question that the endpoint has asked. */
 static __always_inline void dns_read(const struct packet *p, struct bh_dns_work *work, bool part)
 {
 	const struct dns_header *header = (void *)work->bytes;
-	struct dns_walk walk = {.work = work, .p = p};
-	__u32 records = bpf_ntohs(header->answers);
+	const __u32 records = bpf_ntohs(header->answers);
+	struct dns_walk walk = {
+		.work = work,
+		.p = p,
+		.records = records < DNS_RECORDS ? records : DNS_RECORDS,
+	};
 
 	work->target = work->name;
 	work->target_at = DNS_HEADER;
 	work->ttl = DNS_TTL_MAX;
 	work->learned = work->n_found = 0;
 	work->broken = false;
-	bpf_loop(records < DNS_RECORDS ? records : DNS_RECORDS, dns_record, &walk, 0);
+	bpf_loop(DNS_RECORDS, dns_records, &walk, 0);
 	if (header->flags[0] & DNS_CUT) {
 		dns_count(BH_DNS_TRUNCATED);
 	} else if (work->broken && !part) {

@@ -218,7 +218,7 @@ static __noinline __u32 dns_place(struct bh_dns_work *work, struct bh_learner *l
 }
 
 /* Adds an entry for work->key without names. Returns it; NULL: there is no room. */
-static __noinline struct bh_learned *dns_new(struct bh_dns_work *work, struct bh_learner *learner)
+static __always_inline struct bh_learned *dns_new(struct bh_dns_work *work, struct bh_learner *learner)
 {
 	work->value.place = dns_place(work, learner);
 	if (work->value.place == DNS_NO_PLACE)
@@ -227,14 +227,20 @@ static __noinline struct bh_learned *dns_new(struct bh_dns_work *work, struct bh
 	return bpf_map_lookup_elem(&bh_learned, &work->key);
 }
 
-/* Gives the entry a new place if half of the share came after it, so that an address that is
- * learned again and again stays. */
+/* Returns true if half of the share came after the entry. */
+static __always_inline bool dns_is_old(const struct bh_learner *learner,
+				       const struct bh_learned *learned)
+{
+	return READ_ONCE(learner->next) - learned->place >= BH_LEARNED_SHARE / 2;
+}
+
+/* Gives an old entry a new place, so that an address that is learned again and again stays. */
 static __always_inline void dns_again(struct bh_dns_work *work, struct bh_learner *learner,
 				      struct bh_learned *learned)
 {
 	__u32 place;
 
-	if (READ_ONCE(learner->next) - learned->place < BH_LEARNED_SHARE / 2)
+	if (!dns_is_old(learner, learned))
 		return;
 	place = dns_place(work, learner);
 	if (place != DNS_NO_PLACE)
@@ -248,31 +254,26 @@ struct dns_names {
 	__u32 until;
 };
 
-static __always_inline void dns_extend(struct bh_learned *learned, __u32 at, __u32 until)
-{
-	const __u32 has = READ_ONCE(learned->until[at]);
-
-	if ((__s32)(until - has) > 0)
-		WRITE_ONCE(learned->until[at], until);
-}
-
 /* Adds one name to the address, for bpf_loop(). If the address has too many, the one whose time is
  * over first is replaced. */
 static long dns_put(__u32 i, struct dns_names *names)
 {
 	struct bh_learned *learned = names->learned;
-	__u32 at = 0, least = 0x7fffffff;
+	__u32 at = 0, least = 0x7fffffff, has;
 	__u64 domain;
 
 	i &= BH_LEARNED_NAMES - 1;
 	asm volatile("" : "+r"(i));
 	domain = names->work->domains[i];
-#pragma unroll
+	/* unrolled, it takes more of the stack than there is */
+#pragma clang loop unroll(disable)
 	for (int k = 0; k < BH_LEARNED_NAMES; k++) {
 		__u32 left = READ_ONCE(learned->until[k]) - names->until + 0x40000000;
 
 		if (READ_ONCE(learned->domain[k]) == domain) {
-			dns_extend(learned, k, names->until);
+			has = READ_ONCE(learned->until[k]);
+			if ((__s32)(names->until - has) > 0)
+				WRITE_ONCE(learned->until[k], names->until);
 			return 0;
 		}
 		if (!READ_ONCE(learned->domain[k]))
@@ -292,10 +293,28 @@ static long dns_put(__u32 i, struct dns_names *names)
 	return 0;
 }
 
-/* Learns the address work->key.addr by the names of the answer. @learner: of the endpoint that
- * work->key has. */
-static __always_inline void dns_learn(const struct packet *p, struct bh_dns_work *work,
-				      struct bh_learner *learner)
+/* Begins the time of the address work->key.addr anew, if the endpoint knows it by the one name of
+ * the answer first of all. Nearly all addresses have one name, and most are learned again. Returns
+ * false if not. @learner: of the endpoint that work->key has. */
+static __always_inline bool dns_known(const struct packet *p, struct bh_dns_work *work,
+				      const struct bh_learner *learner)
+{
+	struct bh_learned *learned = bpf_map_lookup_elem(&bh_learned, &work->key);
+	__u32 until;
+
+	if (!learned || work->n_domains != 1 || READ_ONCE(learned->domain[0]) != work->domains[0] ||
+	    dns_is_old(learner, learned))
+		return false;
+	until = dns_until(p, work);
+	if ((__s32)(until - READ_ONCE(learned->until[0])) > 0)
+		WRITE_ONCE(learned->until[0], until);
+	work->learned++;
+	return true;
+}
+
+/* Learns the address work->key.addr by the names of the answer. */
+static __noinline void dns_learn(const struct packet *p, struct bh_dns_work *work,
+				 struct bh_learner *learner)
 {
 	struct dns_names names = {.work = work, .until = dns_until(p, work)};
 
@@ -308,12 +327,8 @@ static __always_inline void dns_learn(const struct packet *p, struct bh_dns_work
 		dns_count(BH_DNS_FULL);
 		return;
 	}
+	bpf_loop(work->n_domains, dns_put, &names, 0);
 	work->learned++;
-	/* Nearly all addresses have one name, and most are learned again. */
-	if (work->n_domains == 1 && READ_ONCE(names.learned->domain[0]) == work->domains[0])
-		dns_extend(names.learned, 0, names.until);
-	else
-		bpf_loop(work->n_domains, dns_put, &names, 0);
 }
 
 #endif
