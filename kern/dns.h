@@ -18,6 +18,14 @@
 #define DNS_CUT 0x02
 #define DNS_ERROR 0x0f /* of the second byte */
 #define DNS_TTL_MAX (7 * 86400) /* s */
+#define DNS_AT_ONCE 4 /* records of a step of bpf_loop(), whose calls cost more than they do */
+
+/* What a record has between its owner and its data. */
+struct dns_fixed {
+	__be16 type, class;
+	__be16 ttl[2];
+	__be16 length;
+};
 
 struct dns_header {
 	__be16 id;
@@ -25,12 +33,10 @@ struct dns_header {
 	__be16 questions, answers, authorities, additional;
 };
 
-/* Returns the number at @at, in network order; 0: it is beyond the message. */
+/* Returns the number at @at, in network order. Beyond the message it may be any. */
 static __always_inline __be16 dns_number(struct bh_dns_work *work, __u32 at)
 {
-	if (at + 2 > work->length)
-		return 0;
-	return *dns_byte(work, at) | *dns_byte(work, at + 1) << 8;
+	return *(const __be16 *)dns_byte(work, at);
 }
 
 /* Reads the question. Returns false if there is not just one, of a class and form that count. */
@@ -111,6 +117,9 @@ static __noinline bool dns_was_asked(const struct packet *p, const struct bh_dns
 struct dns_walk {
 	struct bh_dns_work *work;
 	const struct packet *p;
+	struct bh_learner *learner;
+	__u32 records; /* number of records that are left */
+	__u32 taught; /* number of found addresses that are learned */
 };
 
 /* Finds the hash of the name at work->at, the owner of a record. Sets work->end. */
@@ -129,128 +138,191 @@ static __always_inline __u64 dns_owner(struct bh_dns_work *work)
 	return dns_name(work, work->at) ? dns_hash(work, false) : 0;
 }
 
-/* Returns true if the data of a record have the form of its type. Finds the labels of a CNAME's
- * target, of which none goes on behind the record. */
-static __noinline bool dns_fits(struct bh_dns_work *work, __be16 type, __u32 at, __u32 length)
+/* Finds the labels of the target of a CNAME, whose data these are. Returns false if they are more
+ * or less than the name, or if the name goes on behind them. */
+static __noinline bool dns_target(struct bh_dns_work *work, __u32 at, __u32 length)
 {
 	const __u32 whole = work->length;
 	bool fits;
 
-	if (type == DNS_TYPE_A)
-		return length == 4;
-	if (type == DNS_TYPE_AAAA)
-		return length == 16;
-	if (type != DNS_TYPE_CNAME)
-		return true;
 	work->length = at + length;
 	fits = dns_name(work, at) && work->end == at + length;
 	work->length = whole;
 	return fits;
 }
 
+/* Returns true if the data of a record have the form of its type. */
+static __always_inline bool dns_fits(struct bh_dns_work *work, __be16 type, __u32 at, __u32 length)
+{
+	if (type == DNS_TYPE_A)
+		return length == 4;
+	if (type == DNS_TYPE_AAAA)
+		return length == 16;
+	return type != DNS_TYPE_CNAME || dns_target(work, at, length);
+}
+
 /* Notes an address, whose record counts. */
-static __always_inline void dns_found(struct bh_dns_work *work, __u32 at)
+static __always_inline void dns_found(struct bh_dns_work *work, __u32 at, __u32 ttl)
 {
 	__u32 n = work->n_found++ & (DNS_RECORDS - 1);
 
 	asm volatile("" : "+r"(n));
 	work->found[n].at = at;
-	work->found[n].ttl = work->ttl;
+	work->found[n].ttl = ttl;
 }
 
-static __always_inline void dns_least(struct bh_dns_work *work, __u32 at)
+/* Returns the least of the record's TTL and its chain's. */
+static __always_inline __u32 dns_least(const struct bh_dns_work *work,
+				       const struct dns_fixed *record)
 {
-	__u32 ttl = bpf_ntohs(dns_number(work, at)) << 16 | bpf_ntohs(dns_number(work, at + 2));
+	__u32 ttl = bpf_ntohs(record->ttl[0]) << 16 | bpf_ntohs(record->ttl[1]);
 
 	if (ttl > 0x7fffffff) /* RFC 2181: the highest bit counts as 0 */
 		ttl = 0;
-	if (ttl < work->ttl)
-		work->ttl = ttl;
+	return ttl < work->ttl ? ttl : work->ttl;
 }
 
 /* Copies the address at @at. */
-static __noinline void dns_address(struct bh_dns_work *work, __u32 at)
+static __always_inline void dns_address(struct bh_dns_work *work, __u32 at)
 {
-	__u8 *to = (void *)&work->key.addr;
+	const __be32 *from = (void *)dns_byte(work, at);
+	const bool v4 = work->type == DNS_TYPE_A;
+	struct bh_addr *to = &work->key.addr;
+
+	to->word[0] = v4 ? 0 : from[0];
+	to->word[1] = v4 ? 0 : from[1];
+	to->word[2] = v4 ? bpf_htonl(0xffff) : from[2];
+	to->word[3] = v4 ? from[0] : from[3];
+}
+
+/* Handles a record with an address of the chain's end, whose owner is a pointer, as nearly all are.
+ * Returns false if it is another record, and has changed nothing then. */
+static __always_inline bool dns_plain(struct bh_dns_work *work)
+{
+	const __u32 at = work->at + sizeof(__be16) + sizeof(struct dns_fixed);
+	const __u32 length = work->type == DNS_TYPE_A ? 4 : 16;
+	const struct dns_fixed *record = (void *)dns_byte(work, work->at + sizeof(__be16));
+
+	if (dns_number(work, work->at) != bpf_htons(0xc000 | work->target_at) ||
+	    record->type != work->type || record->class != DNS_CLASS_IN ||
+	    record->length != bpf_htons(length) || at + length > work->length)
+		return false;
+	dns_found(work, at, dns_least(work, record));
+	work->at = at + length;
+	return true;
+}
+
+/* Handles one record. Returns false if the message breaks the format. */
+static __always_inline bool dns_record(struct bh_dns_work *work)
+{
+	__u64 owner = dns_owner(work);
+	const struct dns_fixed *record = (void *)dns_byte(work, work->end);
+	__u32 at = work->end + sizeof(*record), length = bpf_ntohs(record->length), ttl;
+	__be16 type = record->type;
+
+	if (!owner || at + length > work->length)
+		return false;
+	work->at = at + length;
+	if (record->class != DNS_CLASS_IN)
+		return true;
+	if (!dns_fits(work, type, at, length))
+		return false;
+	if (owner != work->target)
+		return true;
+	ttl = dns_least(work, record);
+	if (type == work->type)
+		dns_found(work, at, ttl);
+	if (type != DNS_TYPE_CNAME)
+		return true;
+	work->ttl = ttl;
+	work->target = dns_hash(work, dns_aliases);
+	work->target_at = at;
+	return true;
+}
+
+/* Handles some records, for bpf_loop(). */
+static long dns_records(__u32 i __attribute__((unused)), struct dns_walk *walk)
+{
+	struct bh_dns_work *work = walk->work;
 
 #pragma unroll
-	for (__u32 i = 0; i < 16; i++) {
-		if (work->type != DNS_TYPE_A)
-			to[i] = *dns_byte(work, at + i);
-		else
-			to[i] = i < 10 ? 0 : i < 12 ? 0xff : *dns_byte(work, at + i - 12);
+	for (int k = 0; k < DNS_AT_ONCE; k++) {
+		if (!walk->records)
+			return 1;
+		walk->records--;
+		if (!dns_plain(work))
+			goto other;
 	}
-}
-
-/* Handles one record, for bpf_loop(). */
-static long dns_record(__u32 i __attribute__((unused)), struct dns_walk *walk)
-{
-	struct bh_dns_work *work = walk->work;
-	__u64 owner = dns_owner(work);
-	__u32 at = work->end, length, least = work->ttl;
-	__be16 type;
-
-	/* The type, class, TTL and length of the data come before the data. */
-	length = bpf_ntohs(dns_number(work, at + 8));
-	if (!owner || at + 10 + length > work->length) {
-		work->broken = true;
-		return 1;
-	}
-	type = dns_number(work, at);
-	work->at = at + 10 + length;
-	if (dns_number(work, at + 2) != DNS_CLASS_IN)
-		return 0;
-	if (!dns_fits(work, type, at + 10, length)) {
-		work->broken = true;
-		return 1;
-	}
-	if (owner != work->target)
-		return 0;
-	dns_least(work, at + 4);
-	if (type == DNS_TYPE_CNAME) {
-		work->target = dns_hash(work, dns_aliases);
-		work->target_at = at + 10;
-		return 0;
-	}
-	if (type == work->type)
-		dns_found(work, at + 10);
-	work->ttl = least;
 	return 0;
+other:
+	work->broken = !dns_record(work);
+	return work->broken;
 }
 
-/* Learns one address of an answer, for bpf_loop(). */
-static long dns_teach(__u32 i, struct dns_walk *walk)
+/* Learns some addresses of an answer, for bpf_loop(). */
+static long dns_teach(__u32 i __attribute__((unused)), struct dns_walk *walk)
 {
 	struct bh_dns_work *work = walk->work;
 
-	i &= DNS_RECORDS - 1;
-	asm volatile("" : "+r"(i));
-	work->ttl = work->found[i].ttl;
-	dns_address(work, work->found[i].at);
-	dns_learn(walk->p, work);
+#pragma unroll
+	for (int k = 0; k < DNS_AT_ONCE; k++) {
+		__u32 n = walk->taught;
+
+		if (n >= work->n_found)
+			return 1;
+		walk->taught++;
+		n &= DNS_RECORDS - 1;
+		asm volatile("" : "+r"(n));
+		work->ttl = work->found[n].ttl;
+		dns_address(work, work->found[n].at);
+		if (!dns_known(walk->p, work, walk->learner))
+			goto other;
+	}
 	return 0;
+other:
+	dns_learn(walk->p, work, walk->learner);
+	return 0;
+}
+
+/* Learns the addresses that were found. */
+static __always_inline void dns_teach_all(struct dns_walk *walk)
+{
+	struct bh_dns_work *work = walk->work;
+
+	if (!work->n_domains || !work->n_found)
+		return;
+	work->key.ifindex = walk->p->ifindex;
+	walk->learner = dns_learner(work->key.ifindex);
+	if (!walk->learner)
+		dns_count(BH_DNS_FULL);
+	else
+		bpf_loop(DNS_RECORDS, dns_teach, walk, 0);
 }
 
 /* Reads the answer to a question that the endpoint has asked. */
 static __always_inline void dns_read(const struct packet *p, struct bh_dns_work *work, bool part)
 {
 	const struct dns_header *header = (void *)work->bytes;
-	struct dns_walk walk = {.work = work, .p = p};
-	__u32 records = bpf_ntohs(header->answers);
+	const __u32 records = bpf_ntohs(header->answers);
+	struct dns_walk walk = {
+		.work = work,
+		.p = p,
+		.records = records < DNS_RECORDS ? records : DNS_RECORDS,
+	};
 
 	work->target = work->name;
 	work->target_at = DNS_HEADER;
 	work->ttl = DNS_TTL_MAX;
 	work->learned = work->n_found = 0;
 	work->broken = false;
-	bpf_loop(records < DNS_RECORDS ? records : DNS_RECORDS, dns_record, &walk, 0);
+	bpf_loop(DNS_RECORDS, dns_records, &walk, 0);
 	if (header->flags[0] & DNS_CUT) {
 		dns_count(BH_DNS_TRUNCATED);
 	} else if (work->broken && !part) {
 		dns_count(BH_DNS_MALFORMED);
 		return;
 	}
-	bpf_loop(work->n_found & (DNS_RECORDS * 2 - 1), dns_teach, &walk, 0);
+	dns_teach_all(&walk);
 	dns_count(work->learned ? BH_DNS_LEARNED : BH_DNS_EMPTY);
 }
 

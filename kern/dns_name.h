@@ -45,6 +45,12 @@ static __always_inline __u8 *dns_byte(struct bh_dns_work *work, __u32 at)
 	return &work->bytes[at];
 }
 
+/* Returns the eight bytes from @at on, aligned or not. */
+static __always_inline __u64 dns_word(struct bh_dns_work *work, __u32 at)
+{
+	return *(const __u64 *)dns_byte(work, at);
+}
+
 /* The state of a walk over the labels of a name. */
 struct dns_labels {
 	struct bh_dns_work *work;
@@ -135,7 +141,7 @@ static long dns_absorb(__u32 i, struct dns_hash *walk)
 
 		if (k * 8 >= length)
 			break;
-		__builtin_memcpy(&word, dns_byte(work, at + k * 8), sizeof(word));
+		word = dns_word(work, at + k * 8);
 		if (length - k * 8 < 8)
 			word &= (1ull << (length - k * 8) * 8) - 1;
 		bh_domain_absorb(&work->hash, bh_domain_lower(word));
@@ -181,11 +187,10 @@ static __noinline struct bh_learner *dns_learner(__u32 ifindex)
 
 /* Gives work->key the next place of its endpoint. The address that had the place is removed.
  * Returns the place. */
-static __noinline __u32 dns_place(struct bh_dns_work *work)
+static __noinline __u32 dns_place(struct bh_dns_work *work, struct bh_learner *learner)
 {
 	struct bh_learned_place key = {.ifindex = work->key.ifindex};
 	struct bh_learned_key gone = {.ifindex = work->key.ifindex};
-	struct bh_learner *learner = dns_learner(key.ifindex);
 	struct bh_learned_at *old;
 	struct bh_learned *former;
 	__u32 place;
@@ -195,40 +200,49 @@ static __noinline __u32 dns_place(struct bh_dns_work *work)
 	place = __sync_fetch_and_add(&learner->next, 1);
 	key.place = place & (BH_LEARNED_SHARE - 1);
 	old = bpf_map_lookup_elem(&bh_learn_order, &key);
-	if (old) {
-		gone.addr = old->addr;
-		former = bpf_map_lookup_elem(&bh_learned, &gone);
-		/* an address that has got a later place stays */
-		if (former && former->place == place - BH_LEARNED_SHARE) {
-			bpf_map_delete_elem(&bh_learned, &gone);
-			__sync_fetch_and_add(&learner->replaced, 1);
-			dns_count(BH_DNS_REPLACED);
-		}
+	if (!old)
+		return bpf_map_update_elem(&bh_learn_order, &key, &work->key.addr, BPF_NOEXIST)
+			       ? DNS_NO_PLACE
+			       : place;
+	gone.addr = old->addr;
+	former = bpf_map_lookup_elem(&bh_learned, &gone);
+	/* an address that has got a later place stays */
+	if (former && former->place == place - BH_LEARNED_SHARE) {
+		bpf_map_delete_elem(&bh_learned, &gone);
+		__sync_fetch_and_add(&learner->replaced, 1);
+		dns_count(BH_DNS_REPLACED);
 	}
-	return bpf_map_update_elem(&bh_learn_order, &key, &work->key.addr, BPF_ANY) ? DNS_NO_PLACE
-										    : place;
+	/* Nobody else has this place before the share is used up again. */
+	old->addr = work->key.addr;
+	return place;
 }
 
 /* Adds an entry for work->key without names. Returns it; NULL: there is no room. */
-static __always_inline struct bh_learned *dns_new(struct bh_dns_work *work)
+static __always_inline struct bh_learned *dns_new(struct bh_dns_work *work, struct bh_learner *learner)
 {
-	work->value.place = dns_place(work);
+	work->value.place = dns_place(work, learner);
 	if (work->value.place == DNS_NO_PLACE)
 		return NULL;
 	bpf_map_update_elem(&bh_learned, &work->key, &work->value, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&bh_learned, &work->key);
 }
 
-/* Gives the entry a new place if half of the share came after it, so that an address that is
- * learned again and again stays. */
-static __always_inline void dns_again(struct bh_dns_work *work, struct bh_learned *learned)
+/* Returns true if half of the share came after the entry. */
+static __always_inline bool dns_is_old(const struct bh_learner *learner,
+				       const struct bh_learned *learned)
 {
-	struct bh_learner *learner = bpf_map_lookup_elem(&bh_learners, &work->key.ifindex);
+	return READ_ONCE(learner->next) - learned->place >= BH_LEARNED_SHARE / 2;
+}
+
+/* Gives an old entry a new place, so that an address that is learned again and again stays. */
+static __always_inline void dns_again(struct bh_dns_work *work, struct bh_learner *learner,
+				      struct bh_learned *learned)
+{
 	__u32 place;
 
-	if (!learner || READ_ONCE(learner->next) - learned->place < BH_LEARNED_SHARE / 2)
+	if (!dns_is_old(learner, learned))
 		return;
-	place = dns_place(work);
+	place = dns_place(work, learner);
 	if (place != DNS_NO_PLACE)
 		WRITE_ONCE(learned->place, place);
 }
@@ -251,7 +265,8 @@ static long dns_put(__u32 i, struct dns_names *names)
 	i &= BH_LEARNED_NAMES - 1;
 	asm volatile("" : "+r"(i));
 	domain = names->work->domains[i];
-#pragma unroll
+	/* unrolled, it takes more of the stack than there is */
+#pragma clang loop unroll(disable)
 	for (int k = 0; k < BH_LEARNED_NAMES; k++) {
 		__u32 left = READ_ONCE(learned->until[k]) - names->until + 0x40000000;
 
@@ -278,19 +293,36 @@ static long dns_put(__u32 i, struct dns_names *names)
 	return 0;
 }
 
+/* Begins the time of the address work->key.addr anew, if the endpoint knows it by the one name of
+ * the answer first of all. Nearly all addresses have one name, and most are learned again. Returns
+ * false if not. @learner: of the endpoint that work->key has. */
+static __always_inline bool dns_known(const struct packet *p, struct bh_dns_work *work,
+				      const struct bh_learner *learner)
+{
+	struct bh_learned *learned = bpf_map_lookup_elem(&bh_learned, &work->key);
+	__u32 until;
+
+	if (!learned || work->n_domains != 1 || READ_ONCE(learned->domain[0]) != work->domains[0] ||
+	    dns_is_old(learner, learned))
+		return false;
+	until = dns_until(p, work);
+	if ((__s32)(until - READ_ONCE(learned->until[0])) > 0)
+		WRITE_ONCE(learned->until[0], until);
+	work->learned++;
+	return true;
+}
+
 /* Learns the address work->key.addr by the names of the answer. */
-static __noinline void dns_learn(const struct packet *p, struct bh_dns_work *work)
+static __noinline void dns_learn(const struct packet *p, struct bh_dns_work *work,
+				 struct bh_learner *learner)
 {
 	struct dns_names names = {.work = work, .until = dns_until(p, work)};
 
-	if (!p || !work->n_domains)
-		return;
-	work->key.ifindex = p->ifindex;
 	names.learned = bpf_map_lookup_elem(&bh_learned, &work->key);
 	if (names.learned)
-		dns_again(work, names.learned);
+		dns_again(work, learner, names.learned);
 	else
-		names.learned = dns_new(work);
+		names.learned = dns_new(work, learner);
 	if (!names.learned) {
 		dns_count(BH_DNS_FULL);
 		return;

@@ -29,6 +29,13 @@
  * bh_dns_counts: answers by what became of them. Pin name `dns_counts`. PERCPU_ARRAY, index enum
  * bh_dns_result.
  *
+ * Who may fill them: bh_resolvers only the loader. bh_learners and bh_questions an endpoint, by a
+ * question to a resolver about a name of a policy. bh_streams, and then bh_learners, an endpoint or
+ * a resolver, by the SYN of a connection between the two. bh_carries these two, by what they send
+ * on such a connection. bh_learned and bh_learn_order a resolver, by an answer to a question that
+ * the endpoint has asked. Each key has the endpoint's ifindex. No other host or endpoint adds an
+ * entry.
+ *
  * An endpoint that asks and learns fills its own buckets and places only, and loses its own oldest
  * ones. BH_LEARNERS endpoints can learn at a time. A further one learns nothing, and its policy
  * denies what only names allow, until the command has freed the place of an endpoint that is gone.

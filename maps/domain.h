@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Domain names in egress rules. The loader writes these maps.
+ * Domain names in egress rules. Only the loader writes these maps: no packet adds an entry.
  *
  * bh_domains: the names and wildcards that the policies of this node use. Pin name `domains`.
  * HASH, key the keyed hash of a name (domain_hash.h). Answers about a name that matches no entry

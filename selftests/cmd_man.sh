@@ -55,9 +55,11 @@ check "zsh's completion has every command" has_all "$tmp/zsh" "${commands[@]/%/)
 check "fish's completion has every command" has_all "$tmp/fish" "${commands[@]/#/ -a }"
 check "fish's completion has an option of two spellings" grep -q -- '"__fish_seen_subcommand_from load" -s n -l node -x' "$tmp/fish"
 if command -v fish >/dev/null; then
-	# Prints fish's completions of a command line; a fake `bulkhead` prints two endpoints.
+	# Prints fish's completions of a command line; a fake `bulkhead` prints two endpoints and a domain name.
 	fish_completes() { # COMMAND-LINE
-		HOME=$tmp fish --no-config -c "function bulkhead; printf '%s\n' 'shop/db x' 'shop/web x'; end
+		HOME=$tmp fish --no-config -c "function bulkhead
+				test \$argv[1] = graph; and echo '[\"name:api.io\"]'; or printf '%s\n' 'shop/db x' 'shop/web x'
+			end
 			source '$tmp/fish'; complete -C '$1'" | cut -f1
 	}
 	check "fish parses its completion" fish -n "$tmp/fish"
@@ -65,19 +67,32 @@ if command -v fish >/dev/null; then
 	check "fish completes an option" is "$(fish_completes 'bulkhead load --roll')" --rollback
 	check "fish completes an option's words" is "$(fish_completes 'bulkhead cni install --unknown ')" "$(printf '%s\n' admit isolate)"
 	check "fish completes a pod" is "$(fish_completes 'bulkhead trace --from shop/w')" shop/web
+	check "fish completes a domain name" is "$(fish_completes 'bulkhead trace --to name:a')" name:api.io
 else
 	check_skip "fish reads its completion" "fish is not installed"
 fi
 
-# Prints bash's completions of the last WORD; a fake `bulkhead` prints two endpoints.
+# Prints bash's completions of the last WORD; a fake `bulkhead` prints two endpoints and two domain names.
 offered() { # WORD...
-	PATH=$tmp/bin:$PATH bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _bulkhead
+	PATH=$tmp/bin:$PATH bash -c '. "$0"; COMP_WORDBREAKS=${BREAKS:-$COMP_WORDBREAKS}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _bulkhead
 		echo "${COMPREPLY[*]}"' "$tmp/bash" "$@"
 }
 mkdir "$tmp/bin"
-printf '#!/bin/sh\necho "shop/db  10.0.0.1"\necho "shop/web  10.0.0.2"\n' >"$tmp/bin/bulkhead"
+cat >"$tmp/bin/bulkhead" <<'END'
+#!/bin/sh
+[ "$1" = graph ] || exec printf '%s\n' "shop/db  10.0.0.1" "shop/web  10.0.0.2"
+echo '{"members":["shop/db","name:*.svc.io","name:api.io"],"to":["name:api.io"]}'
+END
 chmod 755 "$tmp/bin/bulkhead"
 check "pods complete as an option's value" is "$(offered bulkhead trace --from shop/w)" shop/web
+check "pods and domain names complete as a destination" is "$(offered bulkhead trace --to '')" \
+	"shop/db shop/web name:*.svc.io name:api.io"
+# readline splits a word at colons, unless it is told not to
+check "a domain name completes behind its colon" is "$(offered bulkhead trace --to name :)" "*.svc.io api.io"
+check "a domain name completes from its first letter on" is "$(offered bulkhead trace --to name : a)" api.io
+check "a domain name completes in one word" is \
+	"$(BREAKS=' ' offered bulkhead trace --to name:a)" name:api.io
+check "no domain name completes as a source" is "$(offered bulkhead trace --from name : a)" ""
 check "pods complete as an operand" is "$(offered bulkhead endpoint del shop/d)" shop/db
 check "a word of a list completes as an option's value" is "$(offered bulkhead cni --unknown i)" isolate
 check "a command completes" is "$(offered bulkhead tra)" trace

@@ -342,11 +342,11 @@ static int count_names(const struct test *test, const struct round *round,
 
 static bool check_learned(struct test *test, const struct round *round,
 			  const struct bh_learned_key *key, const struct bh_learned *learned,
-			  uint32_t before)
+			  uint32_t after)
 {
 	const struct dns_address *wanted = find(round, &key->addr);
 	char text[ADDRESS_TEXT];
-	uint64_t ttl, most;
+	int64_t ttl, most;
 
 	address_print((const struct address *)&key->addr, text);
 	if (key->ifindex != test->endpoint)
@@ -358,15 +358,15 @@ static bool check_learned(struct test *test, const struct round *round,
 	ttl = wanted->ttl > TTL_MAX ? TTL_MAX : wanted->ttl;
 	most = ((ttl + GRACE) * test->hz >> BH_TICK_SHIFT) + 1;
 	for (size_t i = 0; i < BH_LEARNED_NAMES; i++)
-		if (learned->domain[i] && (uint64_t)(learned->until[i] - before) > most)
-			return fail(test, round, "%s is learned for %u ticks, and may for %" PRIu64,
-				    text, learned->until[i] - before, most);
+		if (learned->domain[i] && (int32_t)(learned->until[i] - after) > most)
+			return fail(test, round, "%s is learned for %d ticks, and may for %" PRId64,
+				    text, (int32_t)(learned->until[i] - after), most);
 	return true;
 }
 
 /* Compares what was learned since the last round with the oracle, and empties `learned`. Each
- * address has got a place. */
-static bool compare(struct test *test, struct round *round, uint32_t before)
+ * address has got a place. @after: tick after the answer, however late this test runs. */
+static bool compare(struct test *test, struct round *round, uint32_t after)
 {
 	struct bh_learned_place place = {.ifindex = test->endpoint};
 	struct bh_learned_key key = {.ifindex = test->endpoint};
@@ -381,7 +381,7 @@ static bool compare(struct test *test, struct round *round, uint32_t before)
 		if (bpf_map_lookup_elem(test->order, &place, &key.addr) ||
 		    bpf_map_lookup_elem(test->learned, &key, &learned))
 			continue;
-		good = good && check_learned(test, round, &key, &learned, before);
+		good = good && check_learned(test, round, &key, &learned, after);
 		round->learned++;
 		bpf_map_delete_elem(test->learned, &key);
 	}
@@ -425,7 +425,7 @@ static bool run_round(struct test *test, uint64_t seed)
 {
 	static struct round round;
 	uint8_t query[512];
-	uint32_t before;
+	uint32_t after;
 	size_t length;
 
 	make_round(&round, seed);
@@ -434,11 +434,11 @@ static bool run_round(struct test *test, uint64_t seed)
 	length = dns_make_query(&round.question, query, sizeof(query));
 	if (!send_round(test, &round, FROM_ENDPOINT, query, length))
 		return fail(test, &round, "the question is dropped");
-	before = now_ticks(test);
 	if (!send_round(test, &round, TO_ENDPOINT, round.answer.bytes, round.answer.length))
 		return fail(test, &round, "the answer is dropped");
+	after = now_ticks(test);
 	forget_questions(test);
-	return compare(test, &round, before);
+	return compare(test, &round, after);
 }
 
 /* ---- a node of its own ---- */

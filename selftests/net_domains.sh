@@ -168,4 +168,43 @@ opens 3 "a name of the Baseline tier opens the address"
 dns_answers a=172.18.0.2
 dns_asks web b.svc.example.org
 opens 2 "a wildcard's address is open in the Baseline tier"
+
+# A pod by a name: its own, or a headless Service's. Names open no pod (OPERATING.md, Pods and Services).
+policy "Accept to $live" >"$NET_TMP/policy.ini"
+net_check "load the names alone" net_bulkhead load "$NET_TMP/policy.ini"
+dns_answers a="$(net_ip other)" a=172.18.0.1
+dns_asks web headless.svc.example.org
+net_denied web tcp "$(net_ip other)" 80 "a name opens no pod"
+opens 1 "the address outside in the same answer is open"
+dns_answers aaaa="$(net_ip6 other)" aaaa=fd18::1
+dns_asks web headless.svc.example.org AAAA
+net_denied web tcp "$(net_ip6 other)" 80 "a name opens no pod's IPv6 address"
+net_allowed web tcp fd18::1 80 "the IPv6 address outside in the same answer is open"
+policy "Accept to endpoints(role=other in namespaces()) ports TCP/80" "Accept to $live" >"$NET_TMP/policy.ini"
+net_check "load a rule by the pod's label" net_bulkhead load "$NET_TMP/policy.ini"
+net_allowed web tcp "$(net_ip other)" 80 "a rule by labels opens the pod"
+net_allowed web tcp "$(net_ip6 other)" 80 "a rule by labels opens the pod's IPv6 address"
+
+# AdminNetworkPolicy has names, BaselineAdminNetworkPolicy has none.
+policy "Accept to $live" | sed 's/^.cluster-network-policy/[admin-network-policy/; /^tier/d; s/Accept/Allow/' \
+	>"$NET_TMP/admin.ini"
+net_check "load an AdminNetworkPolicy with the names" net_bulkhead load "$NET_TMP/admin.ini"
+dns_answers a=172.18.0.4
+dns_asks other api.example.com
+opens 4 "an AdminNetworkPolicy's name opens the address" other
+closed 5 "an AdminNetworkPolicy's name opens no other address" other
+sed 's/^.admin-network-policy/[baseline-admin-network-policy/; /^priority/d' "$NET_TMP/admin.ini" >"$NET_TMP/baseline.ini"
+net_check "a BaselineAdminNetworkPolicy with names is refused" net_fails 2 net_bulkhead load "$NET_TMP/baseline.ini"
+opens 4 "the AdminNetworkPolicy in force stays after the refusal" other
+
+# TTL 0: the grace is all of the time.
+dns_answers ttl=0 a=172.18.0.5
+dns_asks other api.example.com
+until ! net_ask other tcp 172.18.0.5 80 $NET_WAIT_DENIED; do sleep 0.2; done
+closed 5 "an answer with TTL 0 opens nothing for long without a grace" other
+net_check "unload" net_bulkhead unload
+net_check "load with a grace" net_bulkhead load --set dns-grace=600 "$NET_TMP/admin.ini"
+closed 5 "an unload forgets what was learned" other
+dns_asks other api.example.com
+opens 5 "an answer with TTL 0 opens the address for the grace" other
 net_end

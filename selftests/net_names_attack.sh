@@ -5,15 +5,15 @@
 # the address where the resolver gives it. And who tries to use up what others need.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
+# shellcheck source=selftests/lib/dns.sh
+. "$(dirname "$0")/lib/dns.sh"
 
-DNS=$NET_HELPERS/dns
 NET_PORTS=80
 NET_WAIT_DENIED=400
 GATEWAY=02:00:00:00:02:01
 OUTSIDE=02:00:00:00:07:02
 far4=172.18.0.53 far6=fd18::53 # a resolver outside
 net_start web other dns
-out4=$(net_ip out)
 for address in "$far4/32" "$far6/128 nodad" "198.18.255.1/32" "fd98::ff01/128 nodad"; do
 	# shellcheck disable=SC2086
 	ip -n "$NET-out" addr add $address dev lo
@@ -153,35 +153,27 @@ net_allowed left tcp 172.18.0.1 80 "the resolver on the bridge opens the address
 # ---- bytes that look like an answer ----
 
 echo "# TCP"
-dns_pid=
-serves() { # ADDRESS WORD...
-	if [ -n "$dns_pid" ]; then
-		kill "$dns_pid"
-		while kill -0 "$dns_pid" 2>/dev/null; do sleep 0.01; done
-	fi
-	net_server out "$NET_TMP/dns" "$DNS" serve "$@"
-	dns_pid=$!
-}
-serves "$out4" text=172.18.0.2
+dns_answers text=172.18.0.2
 net_check "web gets an answer that has another answer in it" net_on web "$DNS" smuggle "$out4" api.example.com
 net_denied web tcp 172.18.0.2 80 "an answer within the data of a record opens nothing, though a segment begins with it"
 for size in 1 2 3 20 46; do
 	again
-	serves "$out4" a=172.18.0.2 pieces=$size
+	dns_answers a=172.18.0.2 pieces=$size
 	net_check "web gets an answer in segments of $size bytes" net_on web "$DNS" ask tcp "$out4" api.example.com
 	net_allowed web tcp 172.18.0.2 80 "an answer in segments of $size bytes opens the address"
 done
-serves "$out4" many=200 a=172.18.0.3 pieces=700
+dns_answers many=200 a=172.18.0.3 pieces=700
 net_check "web gets 201 addresses in segments of 700 bytes" net_on web "$DNS" ask tcp "$out4" api.example.com
 net_allowed web tcp 172.18.0.3 80 "the last of 201 addresses in segments is open"
-serves "$out4" class a=172.18.0.1
+dns_answers class a=172.18.0.1
 net_check "web gets an answer of another class" net_on web "$DNS" ask udp "$out4" api.example.com
 closed "an answer of another class"
 
 # ---- what others need ----
 
 echo "# a pod that asks too much"
-serves "$far4" each
+resolver=$far4
+dns_answers each
 net_check "web learns an address" net_on web "$DNS" ask udp "$far4" kept.svc.example.org
 kept=198.18.0.1
 net_allowed web tcp $kept 80 "the address that web has learned is open"

@@ -6,27 +6,19 @@
 # listener was full.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
+# shellcheck source=selftests/lib/dns.sh
+. "$(dirname "$0")/lib/dns.sh"
 
-DNS=$NET_HELPERS/dns
 NET_PORTS=80
 TIMES=10000
 [ -z "${BULKHEAD_SMALL:-}" ] || TIMES=200
 net_start web
 ip -n "$NET-out" route add local 198.18.0.0/16 dev lo
 ip -n "$NET-out" -6 route add local fd98::/64 dev lo
-cat >"$NET_TMP/policy.ini" <<END
-$(net_head "uplink = eth0" "resolver = $(net_ip out), $(net_ip6 out)")
-$(net_endpoint web)
-[cluster-network-policy names]
-tier = Admin
-priority = 10
-subject = namespaces()
-egress = Accept to cidr($(net_ip out)/32), cidr($(net_ip6 out)/128) ports UDP/53, TCP/53
-egress = Accept to names(api.example.com) ports TCP/80
-egress = Deny to cidr(0.0.0.0/0), cidr(::/0)
-END
+dns_pods=web dns_resolvers="$out4, $(net_ip6 out)"
+policy "Accept to names(api.example.com) ports TCP/80" >"$NET_TMP/policy.ini"
 net_check "load a policy with a name" net_bulkhead load --set dns-grace=0 "$NET_TMP/policy.ini"
-for address in "$(net_ip out)" "$(net_ip6 out)"; do
+for address in "$out4" "$(net_ip6 out)"; do
 	net_server out "$NET_TMP/dns" "$DNS" serve "$address" ttl=60 each
 done
 
@@ -45,10 +37,10 @@ races() { # NAME TIMES udp|tcp RESOLVER TYPE
 
 net_denied web tcp 198.18.200.1 80 "an address that no answer had"
 net_denied web tcp fd98::f001 80 "an IPv6 address that no answer had"
-races "IPv4" $TIMES udp "$(net_ip out)" A
+races "IPv4" $TIMES udp "$out4" A
 races "IPv6" $TIMES udp "$(net_ip6 out)" AAAA
 races "IPv4 by an answer over IPv6" $((TIMES / 10)) udp "$(net_ip6 out)" A
-races "IPv6 by an answer over IPv4" $((TIMES / 10)) udp "$(net_ip out)" AAAA
-races "IPv4 by TCP" $((TIMES / 10)) tcp "$(net_ip out)" A
+races "IPv6 by an answer over IPv4" $((TIMES / 10)) udp "$out4" AAAA
+races "IPv4 by TCP" $((TIMES / 10)) tcp "$out4" A
 races "IPv6 by TCP" $((TIMES / 10)) tcp "$(net_ip6 out)" AAAA
 net_end

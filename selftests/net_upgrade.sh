@@ -6,6 +6,8 @@
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 . "$(dirname "$0")/lib/hooks.sh"
+# shellcheck source=selftests/lib/dns.sh
+. "$(dirname "$0")/lib/dns.sh"
 
 NET_PORTS="80 443"
 net_start db web
@@ -149,6 +151,39 @@ net_stream_end
 net_check "no allowed datagram was lost during the kills" \
 	net_is "$(net_count db 1001)" "$(net_count web 1001)"
 net_check "no denied datagram arrived during the kills" net_is "$(net_count db 1002)" 0
+net_check "unload" net_bulkhead unload
+
+# What a pod has learned by domain names belongs to no build.
+for n in 1 2; do
+	ip -n "$NET-out" addr add 172.18.0.$n/32 dev lo
+done
+dns_pods=web
+policy "Accept to names(api.example.com) ports TCP/80" >"$NET_TMP/names.ini"
+load_names() { # first|second
+	BULKHEAD=$NET_TMP/$1 net_bulkhead load --set dns-grace=600 "$NET_TMP/names.ini"
+}
+killed_names() { # N
+	local BULKHEAD=$NET_TMP/second
+	net_fails 99 net_fault state "$1" kill load "$NET_TMP/names.ini"
+}
+learned() { # WHEN
+	net_allowed web tcp 172.18.0.1 80 "the address that web has learned is open $1"
+	net_denied web tcp 172.18.0.2 80 "an address that nobody has learned is closed $1"
+}
+net_check "load a policy with a name" load_names first
+dns_answers a=172.18.0.1
+dns_asks web api.example.com
+learned "at first"
+for build in second first; do
+	net_check "the $build build replaces the programs under names" net_ends 0 "programs were replaced" load_names $build
+	learned "under the $build build"
+done
+for at in 1 2 4 8; do
+	net_check "the second build's load of names is killed at its change $at" killed_names "$at"
+	learned "after the kill at change $at"
+	net_check "the first build loads names after the kill at change $at" load_names first
+	learned "after that load, $at"
+done
 net_check "unload" net_bulkhead unload
 
 # The same with TC filters, as on a kernel without TCX, and with an uplink that has another XDP program.

@@ -25,18 +25,25 @@ dns_asks() { # POD NAME [TYPE] [tcp|udp]
 	}
 }
 
-# Prints the policy. web and other may ask the resolver, and reach the names at TCP/80.
-policy() { # RULE...
-	cat <<EOF
-$(net_head "uplink = eth0" "resolver = $out4")
-$(net_endpoint web)
-$(net_endpoint other)
-[cluster-network-policy names]
-tier = Admin
-priority = 10
-subject = namespaces()
-egress = Accept to cidr($out4/32) ports UDP/53, TCP/53
-$(printf 'egress = %s\n' "$@")
-egress = Deny to cidr(0.0.0.0/0), cidr(::/0)
-EOF
+# Prints the policy: dns_pods may ask dns_resolvers, and have the rules that are given.
+dns_pods="web other"
+dns_resolvers=$out4 # or several: "ADDRESS, ADDRESS"
+policy() { # [RULE...]
+	local address cidrs=
+	for address in ${dns_resolvers//,/ }; do
+		[[ $address == *:* ]] && address+=/128 || address+=/32
+		cidrs+="${cidrs:+, }cidr($address)"
+	done
+	net_head "uplink = eth0" "resolver = $dns_resolvers"
+	# shellcheck disable=SC2086
+	printf '%s\n' $dns_pods | while read -r pod; do net_endpoint "$pod"; done
+	cat <<-END
+	[cluster-network-policy names]
+	tier = Admin
+	priority = 10
+	subject = namespaces()
+	egress = Accept to $cidrs ports UDP/53, TCP/53
+	END
+	[ $# -eq 0 ] || printf 'egress = %s\n' "$@"
+	echo "egress = Deny to cidr(0.0.0.0/0), cidr(::/0)"
 }

@@ -19,7 +19,7 @@ static const struct {
 	{"PREV", NULL, "_files", NULL},
 	{"OLD", NULL, "_files", NULL},
 	{"SRC", "_bulkhead_pods", "_bulkhead_pods", "(__bulkhead_pods)"},
-	{"DST", "_bulkhead_pods", "_bulkhead_pods", "(__bulkhead_pods)"},
+	{"DST", "_bulkhead_ends", "_bulkhead_ends", "(__bulkhead_ends)"},
 	{"POD", "_bulkhead_pods", "_bulkhead_pods", "(__bulkhead_pods)"},
 	{"NS", "_bulkhead_namespaces", "_bulkhead_namespaces", "(__bulkhead_namespaces)"},
 	{"IFACE", "ls /sys/class/net", "_net_interfaces", "(command ls /sys/class/net)"},
@@ -49,12 +49,35 @@ static void print_choices(const char *value)
 		putchar(*value == '|' ? ' ' : *value);
 }
 
-/* Prints the names of pods and namespaces in force. Prints nothing where no policy is in force. */
+/* A command that prints the domain names in force, each as "name:NAME". */
+#define DOMAIN_NAMES                                                               \
+	"bulkhead graph -j 2>/dev/null | grep -o '\"name:[^\"]*\"' | tr -d '\"' | " \
+	"sort -u"
+
+/* Prints functions that print the names of pods and namespaces, and what a flow may lead to. They
+ * print nothing if no policy is in force. */
 static void print_names(void)
 {
 	printf("_bulkhead_pods()\n{\n"
 	       "\tbulkhead endpoint list 2>/dev/null | cut -d' ' -f1 | sort -u\n}\n"
+	       "_bulkhead_ends()\n{\n\t_bulkhead_pods\n\t" DOMAIN_NAMES "\n}\n"
 	       "_bulkhead_namespaces()\n{\n\t_bulkhead_pods | cut -d/ -f1 | sort -u\n}\n");
+}
+
+/* Prints how to put together the words up to the cursor: readline splits them at colons. */
+static void print_bash_line(void)
+{
+	printf("\tlocal line=() word\n"
+	       "\tfor word in \"${COMP_WORDS[@]:0:COMP_CWORD + 1}\"; do\n"
+	       "\t\tif ((${#line[@]})) && [[ $word == : || ${line[-1]} == *: ]]; then\n"
+	       "\t\t\tline[-1]+=$word\n"
+	       "\t\telse\n"
+	       "\t\t\tline+=(\"$word\")\n"
+	       "\t\tfi\n"
+	       "\tdone\n"
+	       "\tlocal last=$((${#line[@]} - 1)) colon=''\n"
+	       "\tlocal current=${line[last]}\n"
+	       "\t[[ $COMP_WORDBREAKS != *:* ]] || colon=${current%%\"${current##*:}\"}\n");
 }
 
 static void bash_options(const struct command_option *options)
@@ -101,9 +124,10 @@ static void print_bash(void)
 	printf("# Bash completion for bulkhead, printed by `bulkhead completion bash`.\n");
 	print_names();
 	printf("_bulkhead()\n{\n"
-	       "\tlocal current=${COMP_WORDS[COMP_CWORD]} command options words candidates='' i\n"
-	       "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-	       "\t\t[[ ${COMP_WORDS[i]} == -* ]] || { command=${COMP_WORDS[i]}; break; }\n"
+	       "\tlocal command options words candidates='' i\n");
+	print_bash_line();
+	printf("\tfor ((i = 1; i < last; i++)); do\n"
+	       "\t\t[[ ${line[i]} == -* ]] || { command=${line[i]}; break; }\n"
 	       "\tdone\n"
 	       "\tcase $command in\n"
 	       "\t'' | help)\n\t\twords='help");
@@ -115,7 +139,7 @@ static void print_bash(void)
 	for (const struct command *const *command = commands; *command; command++)
 		bash_command(*command);
 	printf("\tesac\n"
-	       "\tcase \"$command ${COMP_WORDS[COMP_CWORD - 1]}\" in\n");
+	       "\tcase \"$command ${line[last - 1]}\" in\n");
 	for (const struct command *const *command = commands; *command; command++)
 		bash_values(*command);
 	printf("\t\t'endpoint del' | 'endpoint set') candidates=_bulkhead_pods ;;\n"
@@ -125,11 +149,12 @@ static void print_bash(void)
 	       "\"$current\")\n"
 	       "\telif [[ $current == -* ]]; then\n"
 	       "\t\tmapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")\n"
-	       "\telif [[ -n $words ]] && ((COMP_CWORD <= i + 1)); then\n"
+	       "\telif [[ -n $words ]] && ((last <= i + 1)); then\n"
 	       "\t\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
 	       "\telse\n"
 	       "\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
 	       "\tfi\n"
+	       "\tCOMPREPLY=(\"${COMPREPLY[@]#\"$colon\"}\")\n"
 	       "}\n"
 	       "complete -o filenames -F _bulkhead bulkhead\n");
 }
@@ -197,6 +222,8 @@ static void print_zsh(void)
 	       "_bulkhead_list_pods()\n{\n"
 	       "\tbulkhead endpoint list 2>/dev/null | cut -d' ' -f1 | sort -u\n}\n"
 	       "_bulkhead_pods()\n{\n\tcompadd -- ${(f)\"$(_bulkhead_list_pods)\"}\n}\n"
+	       "_bulkhead_ends()\n{\n"
+	       "\t_bulkhead_pods\n\tcompadd -- ${(f)\"$(" DOMAIN_NAMES ")\"}\n}\n"
 	       "_bulkhead_namespaces()\n{\n"
 	       "\tcompadd -- ${(f)\"$(_bulkhead_list_pods | cut -d/ -f1 | sort -u)\"}\n}\n"
 	       "_bulkhead_operand()\n{\n"
@@ -275,6 +302,7 @@ static void print_fish(void)
 	printf("# Fish completion for bulkhead, printed by `bulkhead completion fish`.\n"
 	       "function __bulkhead_pods\n"
 	       "\tbulkhead endpoint list 2>/dev/null | string split -f 1 ' ' | sort -u\nend\n"
+	       "function __bulkhead_ends\n\t__bulkhead_pods\n\t" DOMAIN_NAMES "\nend\n"
 	       "function __bulkhead_namespaces\n"
 	       "\t__bulkhead_pods | string split -f 1 / | sort -u\nend\n"
 	       "complete -c bulkhead -n __fish_use_subcommand -f -a help -d 'the help of a "
