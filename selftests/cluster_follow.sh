@@ -95,6 +95,13 @@ net_check "nodes had it from PolicyStatus alone" net_is "$(fetches)" "$fetched"
 kubectl delete -n shop networkpolicy job >/dev/null
 settles "the second is deleted" n y n n
 net_check "the policy is distributed as a delta" rollout_is_delta
+kubectl delete -n shop networkpolicy db >/dev/null
+settles "no policy is left" y y y y
+net_check "kubectl describe node shows the Event of the load that opened its pod" rollout_await 30 eval \
+	'kubectl describe node worker-1 | grep -q "Warning  *Opened .*1 isolated no longer: shop/db (ingress)"'
+net_check "no Event is on a node whose pods stay as they are" eval '! kubectl describe node worker-2 | grep -q Opened'
+policy db web 9090 | apply
+settles "the first comes back" n y n n
 kubectl label -n shop pod job role=web --overwrite >/dev/null
 settles "a pod gets another label" n y n y
 kubectl label -n shop pod job role=job --overwrite >/dev/null
