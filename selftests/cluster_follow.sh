@@ -360,6 +360,8 @@ settles "the shorter limit" y n n n
 # Upgrade and removal.
 DEPLOY=$NET_TOP/tools/deploy
 net_check "the server takes all manifests" kubectl apply --dry-run=server -k "$DEPLOY/older"
+net_check "kubectl 1.20 does not read tools/deploy, and prints which folder to take" eval \
+	'! kubectl apply -k "$DEPLOY" >"$NET_TMP/said" 2>&1 && grep -q before-1.30-apply-tools-deploy-older "$NET_TMP/said"'
 net_check "the server takes the manifests that take Bulkhead off" kubectl apply -f "$DEPLOY/remove.yaml"
 net_check "three followers watch the columns that are theirs" rollout_await 30 eval 'kubectl get --raw /metrics |
 	grep -q "^apiserver_longrunning_gauge{.*resource=\"policystatuses\".*version=\"followers\"} 3"'
