@@ -54,6 +54,13 @@ net_check "a load that isolates makes no Event" net_is "$(events .)" 1
 api DELETE $policies/web >/dev/null
 net_check "another load that opens a pod has an Event of its own" api_await has_event ', 1 isolated no longer: shop/web'
 net_check "the former Event stays" has_event 'isolated no longer: shop/db'
+# A follower that begins anew stages its first change as a whole policy.
+api_end follow-worker-1 TERM
+api_follower worker-1
+api DELETE $policies/db >/dev/null
+net_check "the log says that the last policy is gone, and whom that opens" log_has \
+	': 0 policies \(-1: shop/db\), 2 endpoints guarded.*, 1 isolated no longer: shop/db \(ingress\)$'
+net_check "the load without a policy has its Event" api_await has_event '0 policies \(-1: shop/db\)'
 # The server takes no report of a follower that begins to audit.
 fails() { # STATUS PART
 	net_on node curl -s -X PUT -d "$*" "http://127.0.0.1:$API_PORT/test/fail" >/dev/null
@@ -65,7 +72,7 @@ audits() {
 	log_has 'newly audited: shop/db, shop/web$'
 }
 net_check "a follower begins to audit" audits
-net_check "the Event waits for the report" net_is "$(events .)" 2
+net_check "the Event waits for the report" net_is "$(events .)" 3
 fails 0
 net_check "the Event follows the report" api_await has_event 'newly audited: shop/db, shop/web"'
 net_check "status says that the follower loaded" grep -qE ' ago by [a-z0-9 _-]+ with follow$' <(net_bulkhead status)
