@@ -13,8 +13,8 @@ policies=/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies
 api POST /api/v1/nodes '{"metadata": {"name": "worker-1"}}' >/dev/null
 for name in db web; do
 	api POST /api/v1/namespaces/shop/pods '{"metadata": {"name": "'"$name"'", "labels": {"role": "'"$name"'"}},
-		"spec": {"nodeName": "worker-1"}, "status": {"phase": "Running", "podIPs": [{"ip": "'"$(net_ip "$name")"'"},
-		{"ip": "'"$(net_ip6 "$name")"'"}]}}' >/dev/null
+		"spec": {"nodeName": "worker-1"}, "status": {"phase": "Running", "podIP": "'"$(net_ip "$name")"'",
+		"podIPs": [{"ip": "'"$(net_ip "$name")"'"}, {"ip": "'"$(net_ip6 "$name")"'"}]}}' >/dev/null
 done
 policy() { # NAME
 	api POST $policies '{"metadata": {"name": "'"$1"'"}, "spec": {"podSelector": {"matchLabels": {"role": "'"$1"'"}},
@@ -38,6 +38,15 @@ api_engine one
 api_follower worker-1
 net_check "the log has the first load" log_has 'generation [0-9]+ is in force: 2 policies, 2 endpoints guarded'
 net_denied web tcp "$(net_ip db)" 443 "db is isolated"
+# A whole load has a line in the log; a delta that adds no policy and takes none away has none.
+at_443() {
+	net_bulkhead trace --from shop/web --to shop/db --port TCP/443 | grep -q ^allow
+}
+api PUT $policies/db '{"metadata": {"name": "db"}, "spec": {"podSelector": {"matchLabels": {"role": "db"}},
+	"ingress": [{"ports": [{"port": 443}]}]}}' >/dev/null
+net_check "a change of a policy that selects a pod of this node is in force" api_await at_443
+net_check "the change came as a delta" net_is "$(grep -c 'is in force' "$NET_TMP/follow-worker-1.log")" 1
+net_check "the pods that the policy has in their places have no record" net_is "$(net_bulkhead endpoint list | grep -c added)" 0
 api DELETE $policies/db >/dev/null
 net_check "the log says which policy is gone, and whom that opens" log_has \
 	': 1 policies \(-1: shop/db\), 2 endpoints guarded.*, 1 isolated no longer: shop/db \(ingress\)$'

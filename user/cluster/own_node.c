@@ -265,7 +265,9 @@ static int read_pod(struct json_object *pod, struct diag *diag, struct cluster *
 	return cluster->n_endpoints == 1 && cluster->endpoints->n_addresses ? 0 : -ENOENT;
 }
 
-/* Sets labels and ports. @name: the endpoint's name, which the CNI plugin may have made longer. */
+/* Sets labels and ports. @name: the endpoint's name, which the CNI plugin may have made longer. An
+ * endpoint that the policy has in its place stays the policy's: a delta that concerns an endpoint
+ * that was set can be loaded only as a whole. */
 static int set_pod(struct node_handle *handle, const struct endpoint *endpoint, const char *name)
 {
 	struct node_endpoint_set set = {
@@ -274,6 +276,7 @@ static int set_pod(struct node_handle *handle, const struct endpoint *endpoint, 
 		.labels = &endpoint->labels,
 		.ports = endpoint->ports,
 		.n_ports = endpoint->n_ports,
+		.if_elsewhere = true,
 	};
 	bool isolated;
 
