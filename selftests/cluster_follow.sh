@@ -95,6 +95,13 @@ net_check "nodes had it from PolicyStatus alone" net_is "$(fetches)" "$fetched"
 kubectl delete -n shop networkpolicy job >/dev/null
 settles "the second is deleted" n y n n
 net_check "the policy is distributed as a delta" rollout_is_delta
+kubectl delete -n shop networkpolicy db >/dev/null
+settles "no policy is left" y y y y
+net_check "kubectl describe node shows the Event of the load that opened its pod" rollout_await 30 eval \
+	'kubectl describe node worker-1 | grep -q "Warning  *Opened .*1 isolated no longer: shop/db (ingress)"'
+net_check "no Event is on a node whose pods stay as they are" eval '! kubectl describe node worker-2 | grep -q Opened'
+policy db web 9090 | apply
+settles "the first comes back" n y n n
 kubectl label -n shop pod job role=web --overwrite >/dev/null
 settles "a pod gets another label" n y n y
 kubectl label -n shop pod job role=job --overwrite >/dev/null
@@ -353,6 +360,8 @@ settles "the shorter limit" y n n n
 # Upgrade and removal.
 DEPLOY=$NET_TOP/tools/deploy
 net_check "the server takes all manifests" kubectl apply --dry-run=server -k "$DEPLOY/older"
+net_check "kubectl 1.20 does not read tools/deploy, and prints which folder to take" eval \
+	'! kubectl apply -k "$DEPLOY" >"$NET_TMP/said" 2>&1 && grep -q before-1.30-apply-tools-deploy-older "$NET_TMP/said"'
 net_check "the server takes the manifests that take Bulkhead off" kubectl apply -f "$DEPLOY/remove.yaml"
 net_check "three followers watch the columns that are theirs" rollout_await 30 eval 'kubectl get --raw /metrics |
 	grep -q "^apiserver_longrunning_gauge{.*resource=\"policystatuses\".*version=\"followers\"} 3"'

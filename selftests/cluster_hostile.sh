@@ -143,12 +143,23 @@ change() { # PORT: shop/db
 	echo $((ended - began)) >>"$NET_TMP/all$PHASE"
 	echo $((ended - ${stored:-$began})) >>"$NET_TMP/own$PHASE"
 }
+# Prints what the engine has counted so far: the seconds of all compiles, their number, the same of all rollouts.
+counted() {
+	local name
+	for name in compile rollout; do
+		rollout_metric "engine_${name}_seconds_sum"
+		rollout_metric "engine_${name}_seconds_count"
+	done | xargs
+}
 changes() { # FIRST COUNT
-	local i
+	local i before
+	before=$(counted)
 	for ((i = 0; i < $2; i++)); do
 		change $(($1 + i)) || return
 		sleep 0.3
 	done
+	awk '{ printf "%.0f %.0f\n", ($5 - $1) / ($6 - $2) * 1000, ($7 - $3) / ($8 - $4) * 1000 }' \
+		<<<"$before $(counted)" >"$NET_TMP/mean$PHASE"
 }
 closed() { # TENANT: its Pods are isolated
 	cluster_bulkhead worker-1 trace --from "$(net_ip web)" --to "$1/p0" --port TCP/1 | grep -q '^deny'
@@ -192,6 +203,8 @@ echo "# $(wc -l <"$NET_TMP/acts") hostile acts; ms: median, 99th, worst"
 for phase in quiet hostile; do
 	echo "# $phase: kubectl apply until the change is active: $(changes_spread all-$phase)   goal 300 at the 99th"
 	echo "# $phase: since the API server has told of it:      $(changes_spread own-$phase)   goal 80 at the 99th"
+	read -r compile rollout <"$NET_TMP/mean-$phase"
+	echo "# $phase: by the engine's metrics, on average: $compile a compile, $rollout a rollout"
 done
 awk '/^VmHWM/ { print "# resident MB of the engine, at most: " int($2 / 1024) }' "/proc/${ROLLOUT_PID[engine-one]}/status"
 net_end

@@ -37,10 +37,13 @@ for file in base/rbac.yaml remove.yaml; do
 	check "pods with rights may run in the namespace of $file" grep -q "pod-security.kubernetes.io/enforce: privileged" \
 		"$deploy/$file"
 done
+reads() { # FOLDER
+	kubectl kustomize "$1" 2>"$tmp/said" | grep "image:" | same "image: bulkhead:$version"
+}
 if command -v kubectl >/dev/null; then
-	for folder in "$deploy" "$deploy/older"; do
-		check "kubectl reads ${folder#"$top/"}" eval 'kubectl kustomize "$folder" 2>/dev/null | grep "image:" | same "image: bulkhead:$version"'
-	done
+	check "kubectl reads tools/deploy/older" reads "$deploy/older"
+	check "kubectl reads tools/deploy, or is too old and prints which folder to take" eval \
+		'reads "$deploy" || grep -q before-1.30-apply-tools-deploy-older "$tmp/said"'
 else
 	check_skip "kubectl reads the folders" "kubectl is not installed"
 fi

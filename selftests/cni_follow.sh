@@ -163,6 +163,7 @@ alarms() { # what would make a person look at a node on which nothing is wrong
 }
 net_check "follow raises no alarm about pods that come or go" net_is "$(alarms)" ""
 net_check "nothing is attached" net_is "$(ls /run/bulkhead/cni)" ""
-# The folder of addresses that have left pods stays.
-net_check "no record stays" await 60 eval '[ -z "$(find /run/bulkhead/endpoints.d -name "*.ini")" ]'
+# A record goes with the Pod's object, which kubelet lets go later than the pod's network. The folder of addresses that
+# have left pods stays.
+net_check "no record stays" await 240 eval '[ -z "$(find /run/bulkhead/endpoints.d -name "*.ini")" ]'
 net_end

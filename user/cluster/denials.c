@@ -11,10 +11,9 @@
 #include "compile/flow.h"
 #include "compile/isolation.h"
 #include "maps/counter.h"
+#include "model/allowance.h"
 #include "node/observe/drops.h"
 
-#define SECOND_MS 1000
-#define NODE_MS 20 /* between two reports of a node, for each node of the cluster */
 #define IDLE_MS 60000 /* without denials, the policy's names are freed after so long */
 #define POLICIES_OF_ONE 4 /* policies for which a denial counts */
 
@@ -44,11 +43,10 @@ struct denials {
 	struct denials_options options;
 	struct diag *diag;
 	struct drops *drops;
-	struct events *events;
 	struct monitor *monitor; /* for names; NULL: closed */
 	uint64_t used; /* ms: when `monitor` was last asked */
 	struct api_timer timer;
-	uint64_t paid; /* ms: the time up to which reports are paid for */
+	uint64_t paid; /* for allowance_take(): reports */
 	struct denial denials[DENIALS_MAX];
 	struct series series[DENIALS_POLICIES + 2]; /* the last two: of all others, by direction */
 	size_t n_series;
@@ -219,16 +217,8 @@ static void take(void *data, const struct bh_event *event, uint64_t packets)
 /* Returns true if one more denial may be reported now. */
 static bool pay(struct denials *denials)
 {
-	const uint64_t share = (uint64_t)*denials->options.nodes * NODE_MS;
-	const uint64_t step = share > SECOND_MS ? share : SECOND_MS;
-	const uint64_t now = api_now() + DENIALS_BURST * step;
-
-	if (denials->paid + DENIALS_BURST * step < now)
-		denials->paid = now - DENIALS_BURST * step;
-	if (denials->paid + step > now)
-		return false;
-	denials->paid += step;
-	return true;
+	return allowance_take(&denials->paid, api_now(), events_share(*denials->options.nodes),
+			      DENIALS_BURST);
 }
 
 /* Prints the peer. Whoever reads a namespace's Events reads no name of another namespace's pod. */
@@ -287,7 +277,7 @@ static void report(struct denials *denials, struct denial *denial)
 	fclose(to);
 	event.message = message;
 	if (denial->pod && message)
-		events_denied(denials->events, denial->pod, &event);
+		events_denied(denials->options.events, denial->pod, &event);
 	free(message);
 }
 
@@ -341,8 +331,7 @@ struct denials *denials_open(struct api *api, const struct denials_options *opti
 	denials->diag = diag;
 	denials->timer = (struct api_timer){.run = look, .data = denials};
 	denials->drops = drops_open(options->pin, diag);
-	denials->events = events_open(api, "bulkhead-follower", options->node);
-	if (!denials->drops || !denials->events) {
+	if (!denials->drops) {
 		denials_close(denials);
 		return NULL;
 	}
@@ -362,7 +351,6 @@ void denials_close(struct denials *denials)
 	for (size_t i = 0; i < denials->n_series; i++)
 		free(denials->series[i].policy);
 	monitor_close(denials->monitor);
-	events_close(denials->events);
 	drops_close(denials->drops);
 	free(denials);
 }

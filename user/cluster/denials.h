@@ -17,6 +17,7 @@
 #define BULKHEAD_CLUSTER_DENIALS_H
 
 #include "api/api.h"
+#include "cluster/events.h"
 #include "node/observe/monitor.h"
 
 #define DENIALS_MS 2000
@@ -33,6 +34,7 @@ typedef void denials_print(struct monitor *monitor, const struct bh_event *event
 struct denials_options {
 	const char *pin, *node;
 	const uint32_t *nodes; /* of the cluster */
+	struct events *events;
 	denials_print *print;
 	/* Returns the Pod object "namespace/name" of this node; NULL: there is none. */
 	struct json_object *(*pod)(void *data, const char *key);

@@ -24,9 +24,8 @@
 #define TELL_MS 30000 /* between writes of the limit, where the server does not keep the limit */
 #define HEAP_PAD (4 << 20)
 #define HEAP_TRIM (64 << 20)
-#define REPORTS_MS 2 /* after a report, the next step waits so long for further reports */
-#define REPORTS_NODES \
-	250 /* that step waits 1 ms more for each so many nodes: it looks at each node */
+/* After a report, the next step waits 1 ms for each so many nodes: it looks at each node. */
+#define REPORTS_NODES 250
 
 static void step(struct engine *engine);
 
@@ -56,12 +55,13 @@ static void on_batch(void *data)
 	step(engine);
 }
 
-/* Schedules a step. One step handles all changes that come until then. */
+/* Schedules a step. One step handles all changes that come until then; without a wait, all that
+ * came together. */
 static void step_soon(struct engine *engine)
 {
 	if (!engine->soon.due)
 		api_timer_set(engine->api, &engine->soon,
-			      REPORTS_MS + lh_table_length(engine->nodes) / REPORTS_NODES);
+			      lh_table_length(engine->nodes) / REPORTS_NODES);
 }
 
 /* Extends the batch: it ends QUIET_MS after the last change, BATCH_MS after the first at the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "cluster/events.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,10 @@
 #include <xxhash.h>
 
 #include "cluster/store.h"
+#include "model/allowance.h"
 
 #define SECOND_MS 1000
+#define NODE_MS 20 /* between two Events of a node, for each node of the cluster */
 
 struct events {
 	struct api *api;
@@ -17,7 +20,7 @@ struct events {
 	unsigned int number; /* part of the next event's name */
 	/* References to policies that have changed since the last compile, and before. */
 	struct json_object *changed, *compiled;
-	uint64_t paid; /* ms: the time up to which Events of active policies are paid for */
+	uint64_t paid; /* for allowance_take(): Events of active policies, or of loads */
 };
 
 struct events *events_open(struct api *api, const char *component, const char *host)
@@ -247,6 +250,41 @@ void events_denied(struct events *events, struct json_object *pod,
 	send(events, pod, &said);
 }
 
+uint64_t events_share(uint32_t nodes)
+{
+	const uint64_t share = (uint64_t)nodes * NODE_MS;
+
+	return share > SECOND_MS ? share : SECOND_MS;
+}
+
+/* `kubectl describe node` looks for Events whose object has the node's name as UID, as kubelet
+ * writes them. */
+static struct json_object *node_of(const char *name)
+{
+	struct json_object *node = json_object_new_object(), *metadata = json_object_new_object();
+
+	add(node, "apiVersion", "v1");
+	add(node, "kind", "Node");
+	add(metadata, "name", name);
+	add(metadata, "uid", name);
+	json_object_object_add(node, "metadata", metadata);
+	return node;
+}
+
+void events_opened(struct events *events, uint64_t generation, const char *line, uint32_t nodes)
+{
+	struct json_object *node;
+	char key[24];
+	const struct said said = {.warning = true, .reason = "Opened", .message = line, .key = key};
+
+	if (!allowance_take(&events->paid, api_now(), events_share(nodes), EVENTS_OPENED_BURST))
+		return;
+	snprintf(key, sizeof(key), "%" PRIu64, generation);
+	node = node_of(events->host);
+	send(events, node, &said);
+	json_object_put(node);
+}
+
 void events_turned(struct events *events, const struct condition *condition)
 {
 	struct json_object *about = store_object("PolicyStatus", "global", NULL);
@@ -305,19 +343,6 @@ void events_compiled(struct events *events, const struct objects *objects)
 	events->changed = json_object_new_array();
 }
 
-/* Returns true if one more Event may be written now. */
-static bool pay(struct events *events)
-{
-	const uint64_t now = api_now() + EVENTS_BURST * SECOND_MS;
-
-	if (events->paid + EVENTS_BURST * SECOND_MS < now)
-		events->paid = now - EVENTS_BURST * SECOND_MS;
-	if (events->paid + SECOND_MS > now)
-		return false;
-	events->paid += SECOND_MS;
-	return true;
-}
-
 void events_active(struct events *events, uint32_t generation, uint32_t nodes)
 {
 	char message[80];
@@ -327,7 +352,9 @@ void events_active(struct events *events, uint32_t generation, uint32_t nodes)
 		return;
 	snprintf(message, sizeof(message), "active at generation %u on %u nodes", generation,
 		 nodes);
-	for (size_t i = 0; i < json_object_array_length(events->compiled) && pay(events); i++)
+	for (size_t i = 0; i < json_object_array_length(events->compiled) &&
+			   allowance_take(&events->paid, api_now(), SECOND_MS, EVENTS_BURST);
+	     i++)
 		send(events, json_object_array_get_idx(events->compiled, i), &said);
 	json_object_put(events->compiled);
 	events->compiled = json_object_new_array();

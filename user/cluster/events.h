@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Writes Kubernetes Events, which `kubectl get events` shows: about policies that are active, about
- * refused objects, and about PolicyStatus; a follower's, about the pods whose packets are denied.
+ * refused objects, and about PolicyStatus; a follower's, about the pods whose packets are denied,
+ * and about its node where a load has opened pods.
  *
  * Their number is bounded: an object has one Event for each reason, which is written again when the
  * reason comes again. Active policies get EVENTS_BURST Events at once and one a second; others get
- * none.
+ * none. A node gets EVENTS_OPENED_BURST at once, and then one in each events_share().
  */
 #ifndef BULKHEAD_CLUSTER_EVENTS_H
 #define BULKHEAD_CLUSTER_EVENTS_H
@@ -19,6 +20,7 @@
 struct events;
 
 #define EVENTS_BURST 50
+#define EVENTS_OPENED_BURST 20
 
 /* @component writes the Events; @host: the node where it runs, or NULL. Both must outlive the
  * events. NULL: no memory. */
@@ -49,6 +51,12 @@ struct events_denial {
 };
 void events_denied(struct events *events, struct json_object *pod,
 		   const struct events_denial *denial);
+
+/* A load on the events' host has opened pods there. @line: node_change_print()'s. */
+void events_opened(struct events *events, uint64_t generation, const char *line, uint32_t nodes);
+/* Returns the time in ms between two Events of one of @nodes followers. So all of them together
+ * write no more than some 50 Events a second. */
+uint64_t events_share(uint32_t nodes);
 
 /* A condition of PolicyStatus has turned. */
 void events_turned(struct events *events, const struct condition *condition);

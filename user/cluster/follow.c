@@ -22,6 +22,7 @@
 #include "cluster/rollout.h"
 #include "cluster/condition.h"
 #include "cluster/count.h"
+#include "cluster/events.h"
 #include "cluster/objects.h"
 #include "cluster/own_node.h"
 #include "cluster/records.h"
@@ -83,7 +84,12 @@ struct follower {
 					* last that arrived */
 	struct api_timer heartbeat, wait;
 	struct serve *serve; /* NULL: metrics are not served */
+	struct events *events;
 	struct denials *denials; /* NULL: denials are not reported */
+	struct opened {
+		uint64_t generation;
+		char *line; /* NULL: none */
+	} opened; /* a load has opened pods: an Event follows the next report */
 	uint64_t changes, failed; /* for metrics */
 	struct histogram took[STEPS];
 	int error; /* with `once`: the error of the last change */
@@ -160,6 +166,27 @@ static void later(struct follower *follower)
 static void on_wait(void *data)
 {
 	step(data);
+}
+
+/* Writes the Event of the load that opened pods. It follows the report, since reports are spread
+ * over time, and are tried again until the server answers. */
+static void tell_opened(struct follower *follower)
+{
+	struct opened *opened = &follower->opened;
+
+	if (opened->line)
+		events_opened(follower->events, opened->generation, opened->line,
+			      follower->wants.nodes);
+	free(opened->line);
+	*opened = (struct opened){0};
+}
+
+static void node_opened(void *data, uint64_t generation, const char *line)
+{
+	struct follower *follower = data;
+
+	tell_opened(follower);
+	follower->opened = (struct opened){.generation = generation, .line = strdup(line)};
 }
 
 /* Reports */
@@ -296,6 +323,7 @@ static void reported(void *data, const struct api_answer *answer)
 	follower->told = true;
 	if (follower->left)
 		resting_told(follower->resting, follower->left);
+	tell_opened(follower);
 	follower->reported[0] = follower->sent[0];
 	follower->reported[1] = follower->sent[1];
 	api_timer_set(follower->api, &follower->heartbeat, api_jitter(heartbeat_ms(follower)));
@@ -841,6 +869,7 @@ static int begin_denials(struct follower *follower)
 	const struct denials_options options = {.pin = follower->options->load.pin,
 						.node = follower->options->node,
 						.nodes = &follower->wants.nodes,
+						.events = follower->events,
 						.print = follower->options->denials,
 						.pod = pod_of,
 						.data = follower};
@@ -872,7 +901,8 @@ static int begin(struct follower *follower)
 	follower->heartbeat = (struct api_timer){.run = on_heartbeat, .data = follower};
 	follower->wait = (struct api_timer){.run = on_wait, .data = follower};
 	follower->pods = lh_kchar_table_new(64, free_pod);
-	if (!follower->pods)
+	follower->events = events_open(follower->api, "bulkhead-follower", follower->options->node);
+	if (!follower->pods || !follower->events)
 		return -ENOMEM;
 	error = follower->options->records
 			? resting_open(follower->api, &resting_options, &follower->resting)
@@ -892,7 +922,9 @@ static int begin(struct follower *follower)
 int follow_run(const struct follow_options *options, struct diag *diag, int stop)
 {
 	struct follower follower = {
-		.options = options, .diag = diag, .node = {.options = &options->load}};
+		.options = options,
+		.diag = diag,
+		.node = {.options = &options->load, .opened = node_opened, .data = &follower}};
 	const struct serve_options serve = {.listen = options->listen,
 					    .health = options->health,
 					    .metrics = put_metrics,
@@ -921,6 +953,8 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 		error = follower.error;
 	serve_close(follower.serve);
 	denials_close(follower.denials);
+	events_close(follower.events);
+	free(follower.opened.line);
 	resting_close(follower.resting);
 	api_close(follower.api);
 	if (follower.pods)

@@ -71,8 +71,10 @@ static int make(struct own_node *node, struct node_handle *handle, struct store_
 	return error;
 }
 
-/* Logs what a load changed, as `load` prints it. Pods that come and go are no news. */
-static void log_change(const struct node_change *change, bool whole, struct diag *diag)
+/* Logs what a load changed, as `load` prints it, and tells whom that opens. Pods that come and go
+ * are no news. */
+static void log_change(const struct own_node *node, const struct node_change *change, bool whole,
+		       struct diag *diag)
 {
 	const struct node_effect *effect = change->effect;
 	const bool news = effect && (effect->n_added || effect->n_deleted || effect->n_audits ||
@@ -86,6 +88,8 @@ static void log_change(const struct node_change *change, bool whole, struct diag
 	node_change_print(to, change);
 	fclose(to);
 	diag_note(diag, NULL, NULL, "%s", line);
+	if (node->opened && effect && effect->n_opened)
+		node->opened(node->data, change->generation, line);
 	free(line);
 }
 
@@ -106,7 +110,7 @@ static int install(struct own_node *node, struct store_chain *chain, bool stage,
 		let_go(node);
 	if (!error && !stage) {
 		node->loaded = true;
-		log_change(&change, true, diag);
+		log_change(node, &change, true, diag);
 		kept_save(kept_dir(node->options->pin, NULL), node->options, &change, policy, diag);
 	}
 	policy_free(policy);
@@ -128,7 +132,7 @@ int own_node_audit(struct own_node *node, struct diag *diag)
 	if (!error && policy)
 		error = node_load(handle, policy, &change);
 	if (!error && policy) {
-		log_change(&change, true, diag);
+		log_change(node, &change, true, diag);
 		kept_save(kept_dir(node->options->pin, NULL), node->options, &change, policy, diag);
 	}
 	node_close(handle);
@@ -167,7 +171,7 @@ static int load_delta(struct own_node *node, const struct delta *delta, bool sta
 		error = stage ? node_stage_delta(handle, delta, false, &change)
 			      : node_load_delta(handle, delta, &change);
 	if (!error && !stage)
-		log_change(&change, false, diag);
+		log_change(node, &change, false, diag);
 	node_close(handle);
 	if (!error && !stage)
 		kept_save_delta(kept_dir(options.pin, NULL), options.pin, node->options, &change,
@@ -225,7 +229,7 @@ static int activate_whole(struct own_node *node, uint32_t generation, struct dia
 		error = node_load(handle, staged, &change);
 	if (!error) {
 		node->loaded = true;
-		log_change(&change, true, diag);
+		log_change(node, &change, true, diag);
 		kept_save(kept_dir(node->options->pin, NULL), node->options, &change, staged, diag);
 	}
 	policy_free(staged);
@@ -261,7 +265,9 @@ static int read_pod(struct json_object *pod, struct diag *diag, struct cluster *
 	return cluster->n_endpoints == 1 && cluster->endpoints->n_addresses ? 0 : -ENOENT;
 }
 
-/* Sets labels and ports. @name: the endpoint's name, which the CNI plugin may have made longer. */
+/* Sets labels and ports. @name: the endpoint's name, which the CNI plugin may have made longer. An
+ * endpoint that the policy has in its place stays the policy's: a delta that concerns an endpoint
+ * that was set can be loaded only as a whole. */
 static int set_pod(struct node_handle *handle, const struct endpoint *endpoint, const char *name)
 {
 	struct node_endpoint_set set = {
@@ -270,6 +276,7 @@ static int set_pod(struct node_handle *handle, const struct endpoint *endpoint, 
 		.labels = &endpoint->labels,
 		.ports = endpoint->ports,
 		.n_ports = endpoint->n_ports,
+		.if_elsewhere = true,
 	};
 	bool isolated;
 

@@ -25,6 +25,10 @@ struct own_node {
 	bool loaded; /* a whole policy was loaded with `options`, so that a delta can be loaded
 		      * without them */
 	bool own; /* the last change may have moved endpoints of this node */
+	/* Called after a change that has opened pods of this node, or audits them from now on.
+	 * @line: node_change_print()'s. NULL: not called. */
+	void (*opened)(void *data, uint64_t generation, const char *line);
+	void *data;
 };
 void own_node_free(struct own_node *node);
 

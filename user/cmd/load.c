@@ -107,7 +107,6 @@ static int load_whole(const struct call *call, struct request *request, struct n
 	struct cluster *cluster = NULL;
 	int error;
 
-	/* node_load() compares with the whole policy in force. */
 	error = handle ? node_policy(handle, &base.policy) : 0;
 	if (!error && request->activate) {
 		error = staged_policy(handle, request->activate, policy);

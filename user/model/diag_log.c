@@ -4,6 +4,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "model/allowance.h"
+
 static struct timespec read_clock(const struct diag_log *log, clockid_t clock)
 {
 	struct timespec time = {0};
@@ -36,19 +38,6 @@ static size_t place_of(const struct diag_log *log, uint64_t hash)
 			oldest = i;
 	}
 	return oldest;
-}
-
-/* Returns true if one more line may be printed at @now. */
-static bool pay(struct diag_log *log, uint64_t now)
-{
-	const uint64_t line = 1000 / LOG_SECOND, burst = LOG_BURST * line;
-
-	if (log->paid + burst < now)
-		log->paid = now - burst;
-	if (log->paid + line > now)
-		return false;
-	log->paid += line;
-	return true;
 }
 
 static void print_time(const struct diag_log *log, FILE *to)
@@ -112,7 +101,7 @@ void diag_log(struct diag_log *log, FILE *to, const struct diag_message *message
 		at->since++;
 		return;
 	}
-	if (!pay(log, now)) {
+	if (!allowance_take(&log->paid, now, 1000 / LOG_SECOND, LOG_BURST)) {
 		log->dropped++;
 		return;
 	}

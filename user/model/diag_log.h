@@ -30,7 +30,7 @@ struct diag_log {
 		unsigned int times; /* how often it was printed in that minute */
 		unsigned int since; /* how often it came, and was not printed */
 	} messages[LOG_MESSAGES];
-	uint64_t paid; /* ms: the time up to which lines are paid for */
+	uint64_t paid; /* for allowance_take(): lines */
 	unsigned int dropped; /* lines that were too many since the last line */
 };
 

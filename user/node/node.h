@@ -206,6 +206,8 @@ struct node_endpoint_set {
 	size_t n_ports;
 	const struct address *addresses;
 	size_t n_addresses;
+	bool if_elsewhere; /* changes nothing where a policy brought the endpoint, and has it where
+			    * these labels and ports belong */
 };
 int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set *set,
 		      bool *isolated);

@@ -91,9 +91,10 @@ int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set
 		error = extension_room(handle, &change);
 	/* plans only: the change has what it needs */
 	extension_close(&extension);
-	if (!error)
-		error = apply_or_warn(handle, &change, set->ns, set->name,
-				      "changed, and the next load does not know it");
+	if (error || !change.flips)
+		return error;
+	error = apply_or_warn(handle, &change, set->ns, set->name,
+			      "changed, and the next load does not know it");
 	if (!error && before)
 		warn_of_opening(handle, set, &name, before);
 	return error;

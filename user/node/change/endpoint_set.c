@@ -19,6 +19,7 @@ struct resetting {
 	struct address *addresses; /* addresses, where the endpoint comes from a policy */
 	struct cidr *allow_source;
 	struct table members;
+	bool recorded; /* `endpoint add` or `endpoint set` was called for it before */
 };
 
 static void resetting_end(struct resetting *resetting)
@@ -70,7 +71,9 @@ static int read_resetting(struct node_handle *handle, const struct node_endpoint
 	struct endpoint *endpoint;
 	int error;
 
-	if (!maps_lookup(handle, MAP_added, table_key(&resetting->members, 0), &record)) {
+	resetting->recorded =
+		!maps_lookup(handle, MAP_added, table_key(&resetting->members, 0), &record);
+	if (resetting->recorded) {
 		error = record_read(&record, &resetting->cluster, &resetting->endpoint);
 		return error ? node_fail(handle, error, "cannot read %s/added", handle->pin) : 0;
 	}
@@ -135,6 +138,26 @@ int endpoint_set_address(struct node_handle *handle, const struct endpoint *endp
 	return error ? error : table_add(&change->maps[MAP_added].late, addr, &record);
 }
 
+/* Returns true if the endpoint is in force where it belongs by the policy in force. */
+static bool is_placed(const struct node_handle *handle, const struct resetting *resetting,
+		      const struct change *change)
+{
+	for (size_t i = 0; i < resetting->members.n; i++) {
+		const struct bh_endpoint *entry = table_value(&resetting->members, i);
+		const uint64_t has = bh_assignment_at(entry->assignment[0], entry->assignment[1],
+						      node_generation(handle));
+		struct address address;
+		bool nowhere = false;
+		uint64_t place;
+
+		memcpy(&address, table_key(&resetting->members, i), sizeof(address));
+		if (slot_place(handle, change, resetting->endpoint, &address, &place, &nowhere) ||
+		    nowhere || (uint32_t)place != (uint32_t)has)
+			return false;
+	}
+	return true;
+}
+
 static int plan_moves(struct node_handle *handle, const struct resetting *resetting,
 		      struct change *change, bool *isolated)
 {
@@ -176,7 +199,8 @@ int endpoint_set_plan(struct node_handle *handle, const struct node_endpoint_set
 
 	cluster_init(&resetting.cluster);
 	error = plan_resetting(handle, set, &resetting);
-	if (error)
+	if (error ||
+	    (set->if_elsewhere && !resetting.recorded && is_placed(handle, &resetting, change)))
 		return error;
 	if (set->addresses) {
 		resetting.endpoint->addresses = (struct address *)set->addresses;

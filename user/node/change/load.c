@@ -359,11 +359,21 @@ static int plan_on_maps(struct load *load)
 	return error;
 }
 
+/* Reads all of the policy in force, with which another one is compared. One that is damaged is
+ * reported and replaced. */
+static void read_old(struct node_handle *handle, const struct policy *new)
+{
+	if (handle->policy && handle->policy->checksum != new->checksum)
+		pinned_read(handle);
+}
+
 int node_load(struct node_handle *handle, const struct policy *policy, struct node_change *change)
 {
 	CLEANUP(load_end) struct load load = {.handle = handle};
-	int error = load_begin(&load, policy, "load");
+	int error;
 
+	read_old(handle, policy);
+	error = load_begin(&load, policy, "load");
 	if (!error && node_generation(handle) && !handle->options->rehearse)
 		error = programs_pin_again(handle);
 	if (!error)
