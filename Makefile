@@ -12,7 +12,7 @@ CFLAGS  ?= -O2 -g
 # The tests' builds stop at a warning (WERROR=1); a user's newer compiler may warn of more.
 WARN    := -Wall -Wextra -Werror$(if $(filter 1,$(WERROR)),,=implicit-function-declaration)
 # Hardening, of every build. CET and branch protection where the processor has them; the BPF programs need none.
-MACHINE := $(shell $(CC) -dumpmachine)
+MACHINE := $(shell $(CC) -dumpmachine 2>/dev/null)
 HARDEN  := -fPIE -fstack-protector-strong -fstack-clash-protection -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 \
 	$(if $(filter x86_64-%,$(MACHINE)),-fcf-protection=full) $(if $(filter aarch64-%,$(MACHINE)),-mbranch-protection=standard)
 LINK_HARDEN := -pie -Wl,-z,relro,-z,now,-z,noexecstack

@@ -7,6 +7,12 @@
 block() { # NUMBER: the lines of that block of code, from 1
 	awk -v wanted="$1" '/^```/ { inside = !inside; number += inside; next } inside && number == wanted' "$top/README.md"
 }
+if git -C "$top" rev-parse --git-dir >/dev/null 2>&1; then
+	line=$(block 1 | grep '^git clone ')
+	check "the clone line makes a tree, and enters it" env -C "$tmp" REPOSITORY="$top" bash -ec "$line && make -n deps"
+else
+	check_skip "the clone line makes a tree, and enters it" "this tree is no clone"
+fi
 block 1 | grep '^bulkhead trace' >"$tmp/commands"
 block 2 >"$tmp/wanted"
 check "the first block has two questions" is "$(wc -l <"$tmp/commands")" 2

@@ -55,6 +55,40 @@ check "lint knows the workloads' labels" is "$("$BULKHEAD" lint "$tmp/old.yaml")
 check "lint reports labels that no workload has" says 1 '\[no-peer\]$' lint <(cat "$tmp/workloads.yaml" && policy wbe)
 check "kustomize's and helm's output comes by a pipe" is "$(names - <"$tmp/old.yaml")" "$(names "$tmp/old.yaml")"
 
+# The examples of OPERATING.md for a pull request, on a repository whose branch `more` lets another workload in.
+if command -v git >/dev/null; then
+	mkdir "$tmp/path" && ln -s "$BULKHEAD" "$tmp/path/bulkhead"
+	commit() { # FILE: as the repository's deploy/policy.yaml
+		cp "$1" "$tmp/repo/deploy/policy.yaml"
+		git -C "$tmp/repo" add deploy && git -C "$tmp/repo" -c user.name=n -c user.email=e commit -qm "Policy"
+	}
+	git init -q -b main "$tmp/repo" && mkdir "$tmp/repo/deploy" && commit "$tmp/old.yaml"
+	git -C "$tmp/repo" checkout -q -b more && commit "$tmp/new.yaml"
+	script() { # BRANCH: the lines of GitLab's example, as its runner does
+		mkdir "$tmp/$1" && git clone -q -b "$1" "$tmp/repo" "$tmp/$1/branch" &&
+			sed -n '/^# .gitlab-ci.yml/,/^```/{/^  script:/,/^```/s/^  - //p}' "$top/OPERATING.md" |
+			env -C "$tmp/$1/branch" PATH="$tmp/path:$PATH" CI_MERGE_REQUEST_TARGET_BRANCH_NAME=main bash -e >"$tmp/out" 2>"$tmp/err"
+	}
+	script more
+	check_run $(($? != 1)) "GitLab's example ends with 1 for a branch that opens"
+	check "GitLab's example prints what the branch opens" grep -qx 'shop/backup -> shop/db' "$tmp/out"
+	script main
+	check_run $? "GitLab's example ends with 0 for a branch that changes nothing"
+	actions() { # the last two lines of GitHub's example
+		sed -nE '/^# .github/,/^```/s/^    - run: (bulkhead .*)/\1/p' "$top/OPERATING.md" |
+			env -C "$tmp/checkouts" PATH="$tmp/path:$PATH" GITHUB_STEP_SUMMARY="$tmp/summary" bash -e >"$tmp/out" 2>"$tmp/err"
+	}
+	mkdir "$tmp/checkouts" && cp -r "$tmp/main/branch" "$tmp/checkouts/main" && cp -r "$tmp/more/branch" "$tmp/checkouts/branch"
+	actions
+	check_run $(($? != 1)) "GitHub's example ends with 1 for a branch that opens"
+	check "GitHub's example writes what the branch opens" grep -qx 'shop/backup -> shop/db' "$tmp/summary"
+	rm -r "$tmp/checkouts/branch" && cp -r "$tmp/checkouts/main" "$tmp/checkouts/branch"
+	actions
+	check_run $? "GitHub's example ends with 0 for a branch that changes nothing"
+else
+	check_skip "the examples for a pull request" "git is not installed"
+fi
+
 # Pods that run stand for themselves.
 printf '%s\n' "---" "apiVersion: v1" "kind: Pod" "metadata: {name: web-1, namespace: shop, labels: {app: web, x: y}}" \
 	"spec: {}" "status: {podIP: 10.0.0.1}" >>"$tmp/old.yaml"

@@ -62,7 +62,8 @@ all_pass() { # WHEN
 	done
 }
 
-net_check "load with two audited policies" net_bulkhead load "$NET_TMP/audited.ini"
+net_check "load with two audited policies, and a count of them" \
+	net_ends 0 ': [0-9]\+ policies, 2 of them audited only, ' net_bulkhead load "$NET_TMP/audited.ini"
 all_pass audited
 for version in "" 6; do
 	far=$("net_ip$version" far)
@@ -110,10 +111,16 @@ net_check "recommend allows what a NetworkPolicy would deny, and no more" net_en
 # Taking an annotation off is a delta, by which the node plans only what changes.
 "$BULKHEAD" compile -o "$NET_TMP/audited.bhp" "$NET_TMP/audited.ini" >/dev/null
 "$BULKHEAD" compile -o "$NET_TMP/half.bhd" --base "$NET_TMP/audited.bhp" --delta "$NET_TMP/half.ini" >/dev/null
-"$BULKHEAD" compile -o "$NET_TMP/back.bhd" --base "$NET_TMP/half.bhp" --delta "$NET_TMP/audited.ini" >/dev/null 2>&1
+"$BULKHEAD" compile -o "$NET_TMP/half.bhp" --base "$NET_TMP/audited.bhp" "$NET_TMP/half.bhd" >/dev/null
+"$BULKHEAD" compile -o "$NET_TMP/back.bhd" --base "$NET_TMP/half.bhp" --delta "$NET_TMP/audited.ini" >/dev/null
+says() { # PATTERN ARGUMENT...: in what load prints
+	net_bulkhead load "${@:2}" >"$NET_TMP/loaded" 2>&1 && grep -qE "$1" "$NET_TMP/loaded" ||
+		{ sed 's/^/# /' "$NET_TMP/loaded"; return 1; }
+}
 net_check "load the audited policies as a compiled file" net_bulkhead load --force "$NET_TMP/audited.bhp"
 all_pass "from a compiled file"
-net_check "load a delta that enforces shop/db" net_bulkhead load "$NET_TMP/half.bhd"
+net_check "load a delta that enforces shop/db, which is no new policy" \
+	says '^generation [0-9]+ is in force: [0-9]+ policies, [0-9]+ endpoints' "$NET_TMP/half.bhd"
 for version in "" 6; do
 	db=$("net_ip$version" db) web=$("net_ip$version" web)
 	net_allowed web tcp "$db" 80 "enforced by a delta: what shop/db allows reaches db over IPv${version:-4}"
@@ -121,6 +128,10 @@ for version in "" 6; do
 	net_denied far tcp "$db" 80 "enforced by a delta: another peer does not reach db over IPv${version:-4}"
 	net_allowed db tcp "$web" 443 "enforced by a delta: guard denies nothing over IPv${version:-4}"
 done
+net_check "load a delta that audits shop/db, and says so" says ', 1 policies newly audited: shop/db$' "$NET_TMP/back.bhd"
+net_check "the delta that audits shop/db warns of the policy" \
+	grep -qx 'warning: policy shop/db is audited only: it denies nothing any more' "$NET_TMP/loaded"
+net_allowed web tcp "$(net_ip db)" 443 "audited by a delta: what shop/db would deny reaches db"
 net_check "load with both policies enforced" net_bulkhead load "$NET_TMP/enforced.ini"
 for version in "" 6; do
 	net_denied db tcp "$("net_ip$version" web)" 443 "enforced: guard denies over IPv${version:-4}"
@@ -128,8 +139,7 @@ for version in "" 6; do
 done
 
 opens() { # PATTERN ARGUMENT...: what load warns of
-	net_bulkhead load "${@:2}" "$NET_TMP/enforced.ini" >"$NET_TMP/loaded" 2>&1 && grep -qE "$1" "$NET_TMP/loaded" ||
-		{ sed 's/^/# /' "$NET_TMP/loaded"; return 1; }
+	says "$@" "$NET_TMP/enforced.ini"
 }
 net_check "load --audit-policy warns of the policy" opens 'policy shop/db is audited only: it denies nothing any more' \
 	--audit-policy shop/db

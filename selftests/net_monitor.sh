@@ -155,7 +155,7 @@ net_watch "$NET_TMP/port" --port 9
 net_datagram web "$db4" 10
 net_datagram web "$db4" 9
 net_denied web tcp "$db4" 9 "web does not reach TCP/9 of db"
-net_on web ping -c 1 -W 1 "$db4" >/dev/null
+net_on web busybox ping -c 1 -W 1 "$db4" >/dev/null
 net_check "monitor --port 9 prints packets to that port of UDP and TCP only" net_is \
 	"$(net_seen "$NET_TMP/port" | sed -nE 's/.*-> shop\/db \(.*\) ([A-Z]+\/[0-9]+) .*/\1/p' | sort -u)" \
 	"$(printf '%s\n' TCP/9 UDP/9)"

@@ -41,7 +41,7 @@ struct contest {
 	const char *line; /* line of the chart; NULL: not in the chart */
 	bool after; /* b is the program before: both and their difference are reported */
 	char name[72];
-	double target;
+	double target; /* of the ratio, or of the difference; 0: none */
 };
 
 struct packet_bench {
@@ -235,7 +235,7 @@ static void add_past(struct packet_bench *p, bool ipv6)
 
 	for (size_t i = 0; i < 2; i++) {
 		struct contest *contest = add(p, with(hot(established), kept[i].with, ipv6), 0,
-					      with(hot(established), kept[i].without, ipv6), 0, 0);
+					      with(hot(established), kept[i].without, ipv6), 0, 10);
 
 		contest->after = true;
 		snprintf(contest->name, sizeof(contest->name), "IPv%d %s", ipv6 ? 6 : 4,
@@ -514,17 +514,15 @@ static void conclude(struct packet_bench *p)
 
 	for (size_t i = 0; i < p->n; i++) {
 		const struct contest *contest = &p->contests[i];
-		struct figure *ratio;
+		struct figure *figure =
+			contest->after
+				? report_difference(report, contest->figure_a, contest->figure_b,
+						    "%s: difference", contest->name)
+				: report_ratio(report, contest->figure_a, contest->figure_b, "%s",
+					       contest->name);
 
-		if (contest->after) {
-			report_difference(report, contest->figure_a, contest->figure_b,
-					  "%s: difference", contest->name);
-			continue;
-		}
-		ratio = report_ratio(report, contest->figure_a, contest->figure_b, "%s",
-				     contest->name);
 		if (contest->target)
-			figure_target(ratio, LIMIT_AT_MOST, contest->target);
+			figure_target(figure, LIMIT_AT_MOST, contest->target);
 	}
 	for (size_t i = 0; i < N_SIZES; i++)
 		due += events_due(p->subjects[i]);

@@ -75,13 +75,14 @@ STEP_PROGRAM(last, STEP_LAST)
 static __always_inline int drop_step(struct __sk_buff *skb, bool keeps, bool is_new)
 {
 	struct packet p = {.hook = BH_HOOK_TO_ENDPOINT, .ifindex = skb->ifindex};
+	__u32 place = tally_place(p.ifindex); /* a drop's counters need it, too */
 
 	if (parse_packet(skb, &p))
 		return FLOOR_FAILED;
 	if (is_new)
 		p.port[1] = (__be16)bpf_get_prandom_u32();
 	if (keeps)
-		past_keep(&p, EVENTS_SAID(BH_DROP_INGRESS, false), tally_place(p.ifindex));
+		past_keep(&p, EVENTS_SAID(BH_DROP_INGRESS, false), place);
 	return FLOOR_TC_DONE;
 }
 

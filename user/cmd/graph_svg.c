@@ -256,16 +256,22 @@ static size_t lay_out(struct table *table)
 	return shown;
 }
 
-/* The whole share of a unit's pairs, in steps of a quarter, is the class of a cell. */
 static const char *cell_class(const struct cell *cell, size_t pairs)
 {
-	static const char *const shares[] = {"s1", "s2", "s3", "s4"};
-
 	if (!cell->reach)
 		return "no";
-	if (cell->open == cell->reach && cell->reach >= pairs)
-		return "open";
-	return shares[cell->reach >= pairs ? 3 : 3 * cell->reach / pairs];
+	if (cell->reach < pairs)
+		return "some";
+	return cell->open == cell->reach ? "open" : "allow";
+}
+
+/* Returns the width of the frame that leaves of a cell's square the share of its pairs that reach,
+ * in steps of a third. */
+static double cell_frame(const struct table *table, const struct cell *cell, size_t pairs)
+{
+	const size_t side = table->column < table->row ? table->column : table->row;
+
+	return cell->reach && cell->reach < pairs ? .1 * side * (3 - 3 * cell->reach / pairs) : 0;
 }
 
 static void put_cell(const struct table *table, size_t from, size_t to, size_t x, size_t y)
@@ -273,14 +279,19 @@ static void put_cell(const struct table *table, size_t from, size_t to, size_t x
 	const struct unit *a = &table->units[from], *b = &table->units[to];
 	const struct cell *cell = &table->cells[from * table->n + to];
 	const size_t pairs = a->kinds * b->kinds, gap = table->column > 8;
+	const double frame = cell_frame(table, cell, pairs);
 	/* One pod has no flow to itself; no policy judges flows of the outside. */
 	const bool empty =
 		(a->external && b->external) || !a->source || (from == to && a->pods == 1);
 
 	if (empty)
 		return;
-	fprintf(table->to, "<rect class=\"%s\" x=\"%zu\" y=\"%zu\" width=\"%zu\" height=\"%zu\">",
-		cell_class(cell, pairs), x, y, table->column - gap, table->row - 1);
+	fprintf(table->to, "<rect class=\"%s\" x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"",
+		cell_class(cell, pairs), x + frame / 2, y + frame / 2, table->column - gap - frame,
+		table->row - 1 - frame);
+	if (frame > 0)
+		fprintf(table->to, " stroke-width=\"%g\"", frame);
+	fputs(">", table->to);
 	if (cell->reach) {
 		fputs("<title>", table->to);
 		put_escaped(table->to, a->name, SIZE_MAX);
@@ -353,7 +364,7 @@ static void put_legend(const struct table *table, size_t shown)
 		const char *class, *text;
 		int x, y;
 	} items[] = {
-		{"s4", "a policy allows", 8, 22},    {"open", "no policy restricts", 120, 22},
+		{"allow", "a policy allows", 8, 22}, {"open", "no policy restricts", 120, 22},
 		{"no", "denied", 256, 22},	     {"in", "ingress isolated", 324, 22},
 		{"out", "egress isolated", 444, 22},
 	};
@@ -369,8 +380,8 @@ static void put_legend(const struct table *table, size_t shown)
 	if (!whole)
 		fprintf(table->to,
 			"<text class=\"soft\" x=\"170\" y=\"14\">%zu groups: a row is a namespace; "
-			"paler: "
-			"some of its groups; --namespace NS draws one whole</text>\n",
+			"a smaller square: some of its groups; --namespace NS draws one "
+			"whole</text>\n",
 			table->kinds->n);
 }
 
@@ -398,8 +409,7 @@ static void put_head(const struct table *table, size_t shown)
 	      "none; }\n"
 	      ".paper { fill: var(--paper); } .no { fill: var(--no); } .open { fill: var(--open); "
 	      "}\n"
-	      ".s1, .s2, .s3, .s4 { fill: var(--mark); } .s1 { fill-opacity: .3; }\n"
-	      ".s2 { fill-opacity: .5; } .s3 { fill-opacity: .7; }\n"
+	      ".allow, .some { fill: var(--mark); } .some { stroke: var(--no); }\n"
 	      ".in { fill: var(--in); } .out { fill: var(--out); }\n"
 	      "</style>\n"
 	      "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n",

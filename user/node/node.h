@@ -99,6 +99,7 @@ struct node_opened {
 /* How a load changes the protection of this node. */
 struct node_effect {
 	uint32_t policies, policies_before; /* numbers of policy objects */
+	uint32_t policies_audited; /* policies that are only audited; 0 where a delta was loaded */
 	char **added, **deleted; /* names of policies: "namespace/name" or "name" */
 	size_t n_added, n_deleted;
 	char **audits; /* policies that are only audited from now on */

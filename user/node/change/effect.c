@@ -27,6 +27,9 @@ static int compare_policies(const struct policy *old, const struct policy *new,
 	int error = 0;
 
 	effect->policies = effect->policies_before = new->n_given;
+	for (size_t i = 0; i < new->n_given; i++)
+		if (new->given[i].flags & POLICY_AUDIT)
+			effect->policies_audited++;
 	if (!old || old->checksum == new->checksum)
 		return 0;
 	effect->policies_before = old->n_given;

@@ -30,6 +30,8 @@ static void print_policies(FILE *to, const struct node_effect *effect)
 		fprintf(to, ")");
 	}
 	fprintf(to, ",");
+	if (effect->policies_audited)
+		fprintf(to, " %u of them audited only,", effect->policies_audited);
 }
 
 static void print_endpoints(FILE *to, const struct node_change *change)

@@ -24,8 +24,14 @@ static int compare_policies(const struct planner *plan, struct node_effect *effe
 	     i = delta_next_gone(table, i + 1))
 		error = object_names_add(&before, plan->old, i);
 	for (uint32_t i = delta_next_fresh(table, 0); !error && i < table->n;
-	     i = delta_next_fresh(table, i + 1))
-		error = object_names_add(&after, plan->new, i);
+	     i = delta_next_fresh(table, i + 1)) {
+		const uint32_t replaced = delta_origin(table, i);
+
+		if (replaced != UINT32_MAX)
+			error = object_names_add(&before, plan->old, replaced);
+		if (!error)
+			error = object_names_add(&after, plan->new, i);
+	}
 	object_names_sort(&before);
 	object_names_sort(&after);
 	return error ? error : object_names_compare(&before, &after, effect);
