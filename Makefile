@@ -338,7 +338,7 @@ bench: ## speed and scale (ONLY=compile|...: that part, ROUNDS=7)
 		if [ -x tools/bench/$$part.sh ]; then ROUNDS=$(ROUNDS) tools/bench/$$part.sh $(O); else ROUNDS=$(ROUNDS) $(O)/bench/bench $$part $(O); fi || exit; \
 	done
 
-analyze: ## clang's analyzer, gcc -fanalyzer and cppcheck over user/ (minutes)
+analyze: ## clang's analyzer, gcc -fanalyzer and cppcheck over user/, sparse over kern/ (minutes)
 	@tools/deps $@
 	@tools/analyze $(O)/analyze
 
