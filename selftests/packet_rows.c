@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "selftests/lib/packet_rows.h"
+#include "selftests/lib/verified.h"
 
 extern const struct packet_table packet_anti_spoofing, packet_neighbour, packet_parse,
 	packet_policy, packet_fast_path, packet_bridged, packet_port;
@@ -21,6 +22,7 @@ int main(void)
 	int number = 0, failed = 0;
 
 	packet_node_open();
+	failed += verified_check(&number);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		failed += packet_table_run(tables[i], &number);
 	printf("1..%d\n", number);
