@@ -193,7 +193,7 @@ demo: ## NetworkPolicy on real pods, from a file to a packet
 	@BULKHEAD=$(abspath $(O))/bulkhead tools/demo
 
 # CHECK_SECONDS: how long each fuzzer runs in a sample.
-CHECK_SECONDS ?= 8
+CHECK_SECONDS ?= 3
 check: ## every test, long ones by a fixed sample (root; minutes; BULKHEAD_SEED=N or random: another)
 	@$(MAKE) --no-print-directory run-all FUZZ_SECONDS=$(CHECK_SECONDS)
 
