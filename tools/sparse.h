@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What sparse needs to read kern/: clang's builtins, and conversions of byte order that keep their types. */
+/* What sparse needs for kern/: clang's builtins, and conversions of byte order that keep types. */
 #include <linux/types.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
