@@ -38,8 +38,8 @@ TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
 TESTS     := $(TEST_SRCS:%.c=$(O)/%)
 QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
 # What takes longest is begun first.
-LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 net_upgrade net_errors net_grow spec_packets \
-	net_crash net_bridge_port net_limits net_crash_endpoint net_load)
+LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 tree_lint net_upgrade net_cni_killed net_errors net_grow spec_packets \
+	net_cni net_crash net_bridge_port net_limits net_crash_endpoint net_load)
 SCRIPTS   := $(filter $(wildcard selftests/*.sh),$(LONGEST)) \
 	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_% selftests/cluster_% selftests/cni_% selftests/e2e_% selftests/package_%,$(wildcard selftests/*.sh))))
 CNI       := $(sort $(wildcard selftests/cni_*.sh selftests/net_cni*.sh))
@@ -125,8 +125,12 @@ tests: $(TESTS) $(HELPERS) ## build the tests without running them
 
 $(O)/selftests/%: $(O)/selftests/%.o $(TEST_LIB_OBJS) $(ROOM_LIBS)
 	$(call say,LINK)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $< $(TEST_LIB_OBJS) \
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group -lcmocka $(LIBS)
+
+# The tables of packets are one test.
+ROW_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/rows/*.c)))
+$(O)/selftests/packet_rows: $(ROW_OBJS)
 
 # By themselves: the demo needs them where no test library is installed.
 $(HELPERS): $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o $(HELPER_LIB_OBJS)
@@ -189,7 +193,7 @@ demo: ## NetworkPolicy on real pods, from a file to a packet
 	@BULKHEAD=$(abspath $(O))/bulkhead tools/demo
 
 # CHECK_SECONDS: how long each fuzzer runs in a sample.
-CHECK_SECONDS ?= 8
+CHECK_SECONDS ?= 3
 check: ## every test, long ones by a fixed sample (root; minutes; BULKHEAD_SEED=N or random: another)
 	@$(MAKE) --no-print-directory run-all FUZZ_SECONDS=$(CHECK_SECONDS)
 
@@ -334,7 +338,7 @@ bench: ## speed and scale (ONLY=compile|...: that part, ROUNDS=7)
 		if [ -x tools/bench/$$part.sh ]; then ROUNDS=$(ROUNDS) tools/bench/$$part.sh $(O); else ROUNDS=$(ROUNDS) $(O)/bench/bench $$part $(O); fi || exit; \
 	done
 
-analyze: ## clang's analyzer, gcc -fanalyzer and cppcheck over user/ (minutes)
+analyze: ## clang's analyzer, gcc -fanalyzer and cppcheck over user/, sparse over kern/ (minutes)
 	@tools/deps $@
 	@tools/analyze $(O)/analyze
 

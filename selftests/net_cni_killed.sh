@@ -8,7 +8,7 @@
 # shellcheck source=selftests/lib/cni.sh
 . "$(dirname "$0")/lib/cni.sh"
 
-CRASH=${CRASH:-state} STEP=1 SAMPLE=8
+CRASH=${CRASH:-state} STEP=1 SAMPLE=4
 [ -z "${BULKHEAD_SMALL:-}" ] || SAMPLE=3
 net_start
 cni_start

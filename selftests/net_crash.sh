@@ -9,7 +9,7 @@
 CRASH=${CRASH:-state}
 # The step between system calls of a walk, and the size of a sample. Walks of a first load or an unload take
 # longest to prepare.
-STEP=1 ENDS_STEP=1 SAMPLE=4 ENDS_SAMPLE=4
+STEP=1 ENDS_STEP=1 SAMPLE=2 ENDS_SAMPLE=1
 [ -z "${BULKHEAD_SMALL:-}" ] || STEP=5 ENDS_STEP=17 SAMPLE=2 ENDS_SAMPLE=1
 net_start db web
 net_old_and_new

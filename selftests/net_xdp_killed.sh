@@ -6,7 +6,7 @@
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
-STEP=${STEP:-${BULKHEAD_SMALL:+3}} SAMPLE=4
+STEP=${STEP:-${BULKHEAD_SMALL:+3}} SAMPLE=2
 [ -z "${BULKHEAD_SMALL:-}" ] || SAMPLE=2
 PINS=/sys/fs/bpf/xdp
 command -v xdp-loader clang >/dev/null || net_skip "needs xdp-tools and clang"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Compiled Services: their addresses and backends. */
+/*
+ * Compiled Services in both forms, in a blob, and who owns an address.
+ * selftests/cases/services.case has their addresses and backends. Runs from the top of the tree.
+ */
 #include <errno.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -15,117 +18,12 @@
 #include "compile/compile.h"
 #include "compile/frontend.h"
 #include "input/input.h"
+#include "selftests/lib/case_file.h"
+#include "selftests/lib/dump.h"
 
-/* One cluster in both forms. In YAML, shop/slices has EndpointSlices; shop/db never has any. */
-static const char world_ini[] =
-	"[bulkhead]\nservice-cidr = 10.96.0.0/12, fd00:96::/112\n"
-	"[node w1]\nip = 192.168.7.1, fd00:7::1\n"
-	"[node w2]\nip = 192.168.7.2\n"
-	"[endpoint shop/db-0]\nnode = w1\nip = 10.1.0.5, fd00:1::5\nlabels = role=db\n"
-	"port = redis TCP/6379\n"
-	"[endpoint shop/db-1]\nnode = w2\nip = 10.1.0.6\nlabels = role=db\nport = redis TCP/6380\n"
-	"[endpoint shop/mute]\nnode = w2\nip = 10.1.0.7\nlabels = role=db\n"
-	"[endpoint other/db]\nnode = w2\nip = 10.1.0.8\nlabels = role=db\nport = redis TCP/6379\n"
-	"[service shop/db]\naddress = 10.96.0.10, fd00:96::10\nexternal-address = 203.0.113.1\n"
-	"external-traffic = Local\n"
-	"port = redis TCP/6379 to redis node 30379, dns UDP/53 to 5353\n"
-	"backends = endpoints(role=db)\n"
-	"[service shop/slices]\naddress = 10.96.0.11\ninternal-traffic = Local\nport = TCP/443\n"
-	"backends = 192.168.7.1 to 6443, 192.168.7.2 to 6443, 10.1.0.8 to 8443, 198.51.100.9 to 1\n"
-	"[service shop/headless]\nbackends = endpoints(role=db)\n"
-	"[service shop/empty]\naddress = 192.168.7.2\nport = SCTP/9\n";
-
-#define POD(ns, name, node, ips, ports)                                                    \
-	"---\n{apiVersion: v1, kind: Pod, metadata: {name: " name ", namespace: " ns       \
-	", labels: {role: db}},\n spec: {nodeName: " node ", containers: [{ports: [" ports \
-	"]}]},\n status: {podIPs: [" ips "]}}\n"
-#define SERVICE(name, spec)                                                                       \
-	"---\n{apiVersion: v1, kind: Service, metadata: {name: " name ", namespace: shop}, " spec \
-	"}\n"
-#define NODE(name, addresses)                                            \
-	"---\n{apiVersion: v1, kind: Node, metadata: {name: " name "}, " \
-	"status: {addresses: [" addresses "]}}\n"
-#define SLICE(name, version, ports, endpoints)                                                     \
-	"---\n{apiVersion: discovery.k8s.io/" version ", kind: EndpointSlice, addressType: IPv4, " \
-	"metadata: {name: " name ", namespace: shop, labels: {kubernetes.io/service-name: "        \
-	"slices}},\n ports: [" ports "], endpoints: [" endpoints "]}\n"
-
-static const char world_yaml[] = NODE(
-	"w1",
-	"{type: InternalIP, address: 192.168.7.1}, {type: InternalIP, address: "
-	"'fd00:7::1'}") NODE("w2",
-			     "{type: InternalIP, address: 192.168.7.2}") POD("shop", "db-0", "w1",
-									     "{ip: 10.1.0.5}, {ip: "
-									     "'fd00:1::5'}",
-									     "{name: redis, "
-									     "containerPort: 6379}")
-	POD("shop", "db-1", "w2", "{ip: 10.1.0.6}", "{name: redis, containerPort: 6380}") POD(
-		"shop", "mute", "w2", "{ip: 10.1.0.7}",
-		"") POD("other", "db", "w2", "{ip: 10.1.0.8}", "{name: redis, containerPort: 6379}")
-		SERVICE("db",
-			"spec: {type: NodePort, selector: {role: db}, clusterIP: 10.96.0.10,\n"
-			" clusterIPs: [10.96.0.10, 'fd00:96::10'], externalTrafficPolicy: Local,\n"
-			" sessionAffinity: ClientIP, sessionAffinityConfig: {clientIP: "
-			"{timeoutSeconds: 9}},\n"
-			" ports: [{name: redis, port: 6379, targetPort: redis, nodePort: 30379},\n"
-			"  {name: dns, protocol: UDP, port: 53, targetPort: 5353}]},\n"
-			" status: {loadBalancer: {ingress: [{ip: 203.0.113.1, ipMode: VIP},\n"
-			"  {hostname: x}, {ip: 203.0.113.2, ipMode: Proxy}]}}")
-			SERVICE("slices",
-				"spec: {internalTrafficPolicy: Local, clusterIP: 10.96.0.11, "
-				"ports: [{port: 443}]}") SLICE("a", "v1",
-							       "{port: 6443, protocol: TCP, name: "
-							       "''}",
-							       "{addresses: [192.168.7.1], "
-							       "nodeName: w1}, {addresses: "
-							       "[192.168.7.2]}")
-				SLICE("b", "v1beta1", "{port: 8443}, {name: other, port: 1}",
-				      "{addresses: [10.1.0.8], topology: {kubernetes.io/hostname: "
-				      "w2}}") SLICE("c", "v1", "{port: 1}",
-						    "{addresses: [198.51.100.9]}")
-					SERVICE("headless",
-						"spec: {clusterIP: None, selector: {role: db}}")
-						SERVICE("empty",
-							"spec: {clusterIP: 192.168.7.2, ports: "
-							"[{port: 9, protocol: SCTP}]}");
-
-static const char world_listing[] = ":: TCP/30379 shop/db external local\n"
-				    "  10.1.0.5 6379 on w1, endpoint shop/db-0\n"
-				    "  10.1.0.6 6380 on w2, endpoint shop/db-1\n"
-				    "  fd00:1::5 6379 on w1, endpoint shop/db-0\n"
-				    "10.96.0.10 TCP/6379 shop/db\n"
-				    "  10.1.0.5 6379 on w1, endpoint shop/db-0\n"
-				    "  10.1.0.6 6380 on w2, endpoint shop/db-1\n"
-				    "  fd00:1::5 6379 on w1, endpoint shop/db-0\n"
-				    "10.96.0.10 UDP/53 shop/db\n"
-				    "  10.1.0.5 5353 on w1, endpoint shop/db-0\n"
-				    "  10.1.0.6 5353 on w2, endpoint shop/db-1\n"
-				    "  10.1.0.7 5353 on w2, endpoint shop/mute\n"
-				    "  fd00:1::5 5353 on w1, endpoint shop/db-0\n"
-				    "10.96.0.11 TCP/443 shop/slices local\n"
-				    "  10.1.0.8 8443 on w2, endpoint other/db\n"
-				    "  192.168.7.1 6443 on w1, node\n"
-				    "  192.168.7.2 6443 on w2, node\n"
-				    "  198.51.100.9 1 on -, outside\n"
-				    "192.168.7.2 SCTP/9 shop/empty shared\n"
-				    "203.0.113.1 TCP/6379 shop/db external local\n"
-				    "  10.1.0.5 6379 on w1, endpoint shop/db-0\n"
-				    "  10.1.0.6 6380 on w2, endpoint shop/db-1\n"
-				    "  fd00:1::5 6379 on w1, endpoint shop/db-0\n"
-				    "203.0.113.1 UDP/53 shop/db external local\n"
-				    "  10.1.0.5 5353 on w1, endpoint shop/db-0\n"
-				    "  10.1.0.6 5353 on w2, endpoint shop/db-1\n"
-				    "  10.1.0.7 5353 on w2, endpoint shop/mute\n"
-				    "  fd00:1::5 5353 on w1, endpoint shop/db-0\n"
-				    "fd00:96::10 TCP/6379 shop/db\n"
-				    "  10.1.0.5 6379 on w1, endpoint shop/db-0\n"
-				    "  10.1.0.6 6380 on w2, endpoint shop/db-1\n"
-				    "  fd00:1::5 6379 on w1, endpoint shop/db-0\n"
-				    "fd00:96::10 UDP/53 shop/db\n"
-				    "  10.1.0.5 5353 on w1, endpoint shop/db-0\n"
-				    "  10.1.0.6 5353 on w2, endpoint shop/db-1\n"
-				    "  10.1.0.7 5353 on w2, endpoint shop/mute\n"
-				    "  fd00:1::5 5353 on w1, endpoint shop/db-0\n";
+/* The cases of services.case that are one cluster in both forms. */
+static struct case_file file;
+static const struct input_case *world_ini, *world_yaml;
 
 /* Either text may be NULL. */
 static struct policy *compile_texts(const char *ini, const char *yaml)
@@ -145,54 +43,6 @@ static struct policy *compile_texts(const char *ini, const char *yaml)
 	return policy;
 }
 
-static void list_backend(FILE *to, const struct policy *policy,
-			 const struct policy_backend *backend)
-{
-	struct service_place place = backend_place(policy, backend);
-	char text[ADDRESS_TEXT];
-
-	fprintf(to, "  %s %u on %s, ", address_print(&backend->address, text), backend->port,
-		place.node ? place.node : "-");
-	if (place.endpoint)
-		fprintf(to, "endpoint %s/%s",
-			policy_string(policy, policy->namespaces[place.endpoint->ns].name),
-			policy_string(policy, place.endpoint->name));
-	else
-		fputs(place.is_node ? "node" : "outside", to);
-	if (!(backend->flags & POLICY_BACKEND_READY))
-		fputs(", not ready", to);
-	fprintf(to, "%s%s\n", backend->flags & POLICY_BACKEND_SERVING ? "" : ", not serving",
-		backend->flags & POLICY_BACKEND_TERMINATING ? ", terminating" : "");
-}
-
-/* Lists every frontend with the backends of its port. */
-static char *list_services(const struct policy *policy)
-{
-	char *listing = NULL;
-	size_t size, n;
-	FILE *to = open_memstream(&listing, &size);
-
-	for (size_t i = 0; i < policy->n_frontends; i++) {
-		const struct policy_frontend *frontend = &policy->frontends[i];
-		const struct policy_backend *backends = frontend_backends(policy, frontend, &n);
-		char text[ADDRESS_TEXT], name[SERVICE_NAME_TEXT];
-
-		fprintf(to, "%s %s/%u %s%s%s%s\n", address_print(&frontend->address, text),
-			frontend->protocol == IPPROTO_TCP   ? "TCP"
-			: frontend->protocol == IPPROTO_UDP ? "UDP"
-							    : "SCTP",
-			frontend->port,
-			service_name(policy, frontend_service(policy, frontend), name),
-			frontend->flags & POLICY_FRONTEND_EXTERNAL ? " external" : "",
-			frontend->flags & POLICY_FRONTEND_LOCAL ? " local" : "",
-			frontend->flags & POLICY_FRONTEND_SHARED ? " shared" : "");
-		for (size_t j = 0; j < n; j++)
-			list_backend(to, policy, &backends[j]);
-	}
-	fclose(to);
-	return listing;
-}
-
 static void *blob_of(struct policy *policy, size_t *size)
 {
 	void *bytes;
@@ -203,105 +53,32 @@ static void *blob_of(struct policy *policy, size_t *size)
 
 static void both_forms(void **state)
 {
-	struct policy *ini = compile_texts(world_ini, NULL), *yaml, *read;
+	struct policy *ini = compile_texts(world_ini->text, NULL), *yaml, *read;
 	size_t ini_size, yaml_size;
 	void *ini_bytes = blob_of(ini, &ini_size), *yaml_bytes;
-	char *listing = list_services(ini);
+	char *listing = dump_services(ini);
 	struct diag diag = {.to = stderr};
 
 	(void)state;
-	assert_string_equal(listing, world_listing);
+	assert_string_equal(listing, world_ini->dump);
 	yaml = compile_texts("[bulkhead]\nservice-cidr = fd00:96::/112, 10.96.0.0/12, "
 			     "10.96.0.1/12\n",
-			     world_yaml);
+			     world_yaml->text);
 	yaml_bytes = blob_of(yaml, &yaml_size);
 	free(listing);
-	listing = list_services(yaml);
-	assert_string_equal(listing, world_listing);
+	listing = dump_services(yaml);
+	assert_string_equal(listing, world_ini->dump);
 	assert_int_equal(ini_size, yaml_size);
 	assert_memory_equal(ini_bytes, yaml_bytes, ini_size);
 	assert_int_equal(blob_read(yaml_bytes, yaml_size, NULL, &diag, &read), 0);
 	free(listing);
-	listing = list_services(read);
-	assert_string_equal(listing, world_listing);
+	listing = dump_services(read);
+	assert_string_equal(listing, world_ini->dump);
 	free(listing);
 	free(ini_bytes);
 	policy_free(ini);
 	policy_free(yaml);
 	policy_free(read);
-}
-
-#define PODS(status, deleted)                                                                     \
-	"{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: shop, labels: {a: b}" deleted \
-	"}, status: {podIP: 10.0.0.1" status "}}\n---\n"                                          \
-	"{apiVersion: v1, kind: Pod, metadata: {name: h, namespace: shop, labels: {a: b}},"       \
-	" spec: {hostNetwork: true, nodeName: w3, containers: [{ports: [{name: n, "               \
-	"containerPort: 7}]}]}, status: {podIP: 192.168.7.3}}\n"
-#define A_SERVICE(more) \
-	SERVICE("s", "spec: {selector: {a: b}, clusterIP: 10.9.0.1, ports: [{port: 9}]" more "}")
-#define HOST "  192.168.7.3 9 on w3, outside\n"
-#define FRONT "10.9.0.1 TCP/9 shop/s\n"
-#define FIRST FRONT "  10.0.0.1 9 on -, endpoint shop/p"
-static const struct {
-	const char *yaml, *listing;
-} of_readiness[] = {
-	{PODS("", "") A_SERVICE(""), FIRST "\n" HOST},
-	{PODS(", conditions: [{type: Ready, status: 'False'}]", "") A_SERVICE(""),
-	 FIRST ", not ready, not serving\n" HOST},
-	{PODS(", conditions: [{type: Ready, status: 'True'}, {type: X, status: 'False'}]", "")
-		 A_SERVICE(""),
-	 FIRST "\n" HOST},
-	{PODS(", conditions: [{type: Ready, status: 'False'}]", "")
-		 A_SERVICE(", publishNotReadyAddresses: true"),
-	 FIRST ", not serving\n" HOST},
-	{PODS("", ", deletionTimestamp: '2026-01-01T00:00:00Z'") A_SERVICE(""),
-	 FIRST ", not ready, terminating\n" HOST},
-	{PODS(", phase: Succeeded", "") A_SERVICE(""), FRONT HOST},
-	/* A pod in its node's network has named ports as other pods have. */
-	{PODS("", "") SERVICE("s", "spec: {selector: {a: b}, clusterIP: 10.9.0.1, "
-				   "ports: [{port: 9, targetPort: n}]}"),
-	 FRONT "  192.168.7.3 7 on w3, outside\n"},
-	/* Even an empty EndpointSlice replaces the selector. */
-	{PODS("", "")
-		 A_SERVICE("") "---\n{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, "
-			       "addressType: "
-			       "IPv4, metadata: {name: x, namespace: shop, labels: "
-			       "{kubernetes.io/service-name: s}}, ports: null, endpoints: null}",
-	 FRONT},
-	/* An EndpointSlice of another namespace does not count. */
-	{PODS("", "") A_SERVICE(
-		 "") "---\n{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, "
-		     "addressType: "
-		     "IPv4, metadata: {name: x, labels: {kubernetes.io/service-name: s}}, "
-		     "endpoints: []}",
-	 FIRST "\n" HOST},
-	{"{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, "
-	 "metadata: {name: x, namespace: shop, labels: {kubernetes.io/service-name: s}}, "
-	 "ports: [{port: 8}, {port: 7, protocol: UDP}], endpoints: ["
-	 "{addresses: [10.0.0.3], conditions: {ready: false}},"
-	 "{addresses: [10.0.0.2], conditions: {ready: false, serving: true, terminating: "
-	 "true}}, {addresses: [10.0.0.1], conditions: {}}]}\n" A_SERVICE(""),
-	 FRONT "  10.0.0.1 8 on -, outside\n"
-	       "  10.0.0.2 8 on -, outside, not ready, terminating\n"
-	       "  10.0.0.3 8 on -, outside, not ready, not serving\n"},
-	/* A Service without an address is not served, nor is an ExternalName. */
-	{SERVICE("s", "spec: {externalIPs: [203.0.113.1], ports: [{port: 9}]}"), ""},
-	{SERVICE("s", "spec: {type: ExternalName, externalName: example.org}"), ""},
-};
-
-/* Endpoint readiness agrees between EndpointSlices and selectors. */
-static void readiness(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < sizeof(of_readiness) / sizeof(*of_readiness); i++) {
-		struct policy *policy = compile_texts(NULL, of_readiness[i].yaml);
-		char *listing = list_services(policy);
-
-		if (strcmp(listing, of_readiness[i].listing))
-			fail_msg("row %zu: got\n%s, not\n%s", i, listing, of_readiness[i].listing);
-		free(listing);
-		policy_free(policy);
-	}
 }
 
 /* The owner of an address and port. */
@@ -334,7 +111,7 @@ static void finds(void **state)
 		{NULL, "10.112.0.1", IPPROTO_TCP, 443, SERVICE_NONE},
 		{NULL, "::", IPPROTO_TCP, 30379, SERVICE_NONE},
 	};
-	struct policy *policy = compile_texts(world_ini, NULL);
+	struct policy *policy = compile_texts(world_ini->text, NULL);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -372,14 +149,33 @@ static void shared_frontend(void **state)
 	policy_free(policy);
 }
 
+static int find_worlds(void **state)
+{
+	(void)state;
+	file = case_file_read("selftests/cases/services.case");
+	for (size_t i = 0; i < file.n; i++) {
+		if (!strcmp(file.cases[i].name, "the world in INI"))
+			world_ini = &file.cases[i];
+		if (!strcmp(file.cases[i].name, "the world in YAML"))
+			world_yaml = &file.cases[i];
+	}
+	return !world_ini || !world_yaml;
+}
+
+static int forget_worlds(void **state)
+{
+	(void)state;
+	case_file_free(&file);
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_forms),
-		cmocka_unit_test(readiness),
 		cmocka_unit_test(finds),
 		cmocka_unit_test(shared_frontend),
 	};
 
-	return cmocka_run_group_tests_name("services", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("services", tests, find_worlds, forget_worlds);
 }

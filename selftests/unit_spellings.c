@@ -39,7 +39,7 @@ static char *read_printed(const struct cluster *cluster, enum read_format format
 			 result.messages, text);
 	free(text);
 	free(result.messages);
-	return result.cluster;
+	return result.dump;
 }
 
 /* Compares the @format in all styles with @expected. */

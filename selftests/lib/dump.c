@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "compile/compile.h"
+#include "compile/frontend.h"
 #include "model/service.h"
 
 static void dump_labels(FILE *to, const struct labels *labels)
@@ -233,4 +235,51 @@ char *dump_cluster(const struct cluster *cluster)
 	}
 	fclose(to);
 	return text;
+}
+
+static void dump_backend(FILE *to, const struct policy *policy,
+			 const struct policy_backend *backend)
+{
+	struct service_place place = backend_place(policy, backend);
+	char text[ADDRESS_TEXT];
+
+	fprintf(to, "  %s %u on %s, ", address_print(&backend->address, text), backend->port,
+		place.node ? place.node : "-");
+	if (place.endpoint)
+		fprintf(to, "endpoint %s/%s",
+			policy_string(policy, policy->namespaces[place.endpoint->ns].name),
+			policy_string(policy, place.endpoint->name));
+	else
+		fputs(place.is_node ? "node" : "outside", to);
+	if (!(backend->flags & POLICY_BACKEND_READY))
+		fputs(", not ready", to);
+	fprintf(to, "%s%s\n", backend->flags & POLICY_BACKEND_SERVING ? "" : ", not serving",
+		backend->flags & POLICY_BACKEND_TERMINATING ? ", terminating" : "");
+}
+
+char *dump_services(const struct policy *policy)
+{
+	char *listing = NULL;
+	size_t size, n;
+	FILE *to = open_memstream(&listing, &size);
+
+	for (size_t i = 0; i < policy->n_frontends; i++) {
+		const struct policy_frontend *frontend = &policy->frontends[i];
+		const struct policy_backend *backends = frontend_backends(policy, frontend, &n);
+		char text[ADDRESS_TEXT], name[SERVICE_NAME_TEXT];
+
+		fprintf(to, "%s %s/%u %s%s%s%s\n", address_print(&frontend->address, text),
+			frontend->protocol == IPPROTO_TCP   ? "TCP"
+			: frontend->protocol == IPPROTO_UDP ? "UDP"
+							    : "SCTP",
+			frontend->port,
+			service_name(policy, frontend_service(policy, frontend), name),
+			frontend->flags & POLICY_FRONTEND_EXTERNAL ? " external" : "",
+			frontend->flags & POLICY_FRONTEND_LOCAL ? " local" : "",
+			frontend->flags & POLICY_FRONTEND_SHARED ? " shared" : "");
+		for (size_t j = 0; j < n; j++)
+			dump_backend(to, policy, &backends[j]);
+	}
+	fclose(to);
+	return listing;
 }

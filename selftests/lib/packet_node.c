@@ -552,6 +552,16 @@ int packet_node_program(enum packet_hook hook)
 	return bpf_program__fd(hook % 2 ? tc->progs.tc_to_endpoint : tc->progs.tc_from_endpoint);
 }
 
+void packet_node_programs(void (*each)(const char *program, int fd, void *arg), void *arg)
+{
+	struct bpf_object *const objects[] = {tc->obj, xdp->obj};
+	struct bpf_program *program;
+
+	for (int i = 0; i < 2; i++)
+		bpf_object__for_each_program(program, objects[i]) if (bpf_program__fd(program) >= 0)
+			each(bpf_program__name(program), bpf_program__fd(program), arg);
+}
+
 static void read_counters(struct count sums[BH_REASONS])
 {
 	static struct bh_counter values[MAX_CPUS];

@@ -179,4 +179,7 @@ void packet_node_room(uint32_t connections);
 int packet_node_map(const char *name);
 int packet_node_program(enum packet_hook hook);
 
+/* Calls @each for every program that has been loaded. */
+void packet_node_programs(void (*each)(const char *program, int fd, void *arg), void *arg);
+
 #endif

@@ -66,30 +66,25 @@ static bool row_passes(const struct packet_row *row, uint8_t version, bool (*bef
 	return good;
 }
 
-int packet_rows(const struct packet_row *rows, size_t n)
+int packet_table_run(const struct packet_table *table, int *number)
 {
-	return packet_rows_after(rows, n, NULL);
-}
+	int failed = 0;
 
-int packet_rows_after(const struct packet_row *rows, size_t n, bool (*before)(uint8_t version))
-{
-	int number = 0, failed = 0;
+	for (size_t i = 0; i < table->n; i++) {
+		const struct packet_row *row = &table->rows[i];
 
-	packet_node_open();
-	for (size_t i = 0; i < n; i++) {
 		for (int version = 4; version <= 6; version += 2) {
 			bool good;
 
-			if (rows[i].versions && !(rows[i].versions & (version == 4 ? V4 : V6)))
+			if (row->versions && !(row->versions & (version == 4 ? V4 : V6)))
 				continue;
-			good = row_passes(&rows[i], version, before);
+			good = row_passes(row, version, table->before);
 			failed += !good;
-			printf("%s %d - %s, IPv%d\n", good ? "ok" : "not ok", ++number,
-			       rows[i].name, version);
+			printf("%s %d - %s: %s, IPv%d\n", good ? "ok" : "not ok", ++*number,
+			       table->name, row->name, version);
 		}
 	}
-	printf("1..%d\n", number);
-	return failed ? 1 : 0;
+	return failed;
 }
 
 int packet_sequences(const struct packet_sequence *sequences, size_t n, uint8_t *version,

@@ -64,14 +64,20 @@ struct packet_row {
 #define NEW BH_PASS_NEW
 #define NEXT BH_PASS_NEIGHBOUR
 
-/*
- * Runs each row, for IPv4 and IPv6 unless the row has one version, and prints its KTAP line.
- * Returns the test's exit status.
- */
-int packet_rows(const struct packet_row *rows, size_t n);
+/* A table of selftests/rows/. */
+struct packet_table {
+	const char *name;
+	const struct packet_row *rows;
+	size_t n;
+	/* Runs ahead of each row at each hook; returns false on failure. May be NULL. */
+	bool (*before)(uint8_t version);
+};
 
-/* Runs @before, which returns false on failure, ahead of each row at each hook. */
-int packet_rows_after(const struct packet_row *rows, size_t n, bool (*before)(uint8_t version));
+/*
+ * Runs each row, for IPv4 and IPv6 unless the row has one version, and prints its KTAP line, with a
+ * number that follows *@number. Returns how many failed.
+ */
+int packet_table_run(const struct packet_table *table, int *number);
 
 struct packet_sequence {
 	const char *name;

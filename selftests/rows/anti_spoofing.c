@@ -90,7 +90,8 @@ static const struct packet_row rows[] = {
 };
 /* clang-format on */
 
-int main(void)
-{
-	return packet_rows(rows, sizeof(rows) / sizeof(rows[0]));
-}
+const struct packet_table packet_anti_spoofing = {
+	.name = "anti spoofing",
+	.rows = rows,
+	.n = sizeof(rows) / sizeof(rows[0]),
+};

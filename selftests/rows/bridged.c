@@ -86,7 +86,9 @@ static bool bridge(uint8_t version)
 	return true;
 }
 
-int main(void)
-{
-	return packet_rows_after(rows, sizeof(rows) / sizeof(rows[0]), bridge);
-}
+const struct packet_table packet_bridged = {
+	.name = "bridged",
+	.rows = rows,
+	.n = sizeof(rows) / sizeof(rows[0]),
+	.before = bridge,
+};

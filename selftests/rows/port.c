@@ -128,7 +128,9 @@ static bool make_port(uint8_t version)
 	return true;
 }
 
-int main(void)
-{
-	return packet_rows_after(rows, sizeof(rows) / sizeof(rows[0]), make_port);
-}
+const struct packet_table packet_port = {
+	.name = "port",
+	.rows = rows,
+	.n = sizeof(rows) / sizeof(rows[0]),
+	.before = make_port,
+};
