@@ -16,6 +16,7 @@
 #define FIRST_MS 3 /* and after so long if no change came for QUIET_MS before its first one */
 #define BATCH_MS 500 /* a batch ends after so long in any case */
 #define RETRY_MS 400
+#define MARK_RETRY_MS 30000
 #define RELEASE_MS 2000 /* an engine that ends waits so long for the answer to its last request */
 /* Time between writes of PolicyStatus while a rollout goes on: each write is an event for every
  * node. */
@@ -302,7 +303,7 @@ static void count_rollout(struct engine *engine, const struct least *least)
 
 /* Status and collection: the last steps, when nothing else is left to do */
 
-void engine_step_done(void *data, const struct api_answer *answer)
+static void step_done(void *data, const struct api_answer *answer)
 {
 	struct engine *engine = data;
 
@@ -310,6 +311,15 @@ void engine_step_done(void *data, const struct api_answer *answer)
 	if (answer->error && answer->status != 404 && answer->status != 409)
 		return retry_later(engine, "the store cannot be written", answer->error);
 	step(engine);
+}
+
+static void marked(void *data, const struct api_answer *answer)
+{
+	struct engine *engine = data;
+
+	if (answer->error && answer->status != 404)
+		engine->mark_at = api_now() + MARK_RETRY_MS;
+	step_done(engine, answer);
 }
 
 /* Whether nodes were told to move their endpoints to the newest policy. If so, a further rollout
@@ -349,7 +359,7 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	struct api_request request = {
 		.method = "PATCH",
 		.path = STORE_POLICY_STATUS "/global/status",
-		.done = engine_step_done,
+		.done = step_done,
 		.data = engine,
 	};
 
@@ -388,7 +398,7 @@ static bool collect(struct engine *engine, const struct least *least)
 	struct lh_entry *entry;
 	char path[256];
 	struct api_request request = {
-		.method = "DELETE", .path = path, .done = engine_step_done, .data = engine};
+		.method = "DELETE", .path = path, .done = step_done, .data = engine};
 
 	if (!engine->policy || !rolled_out(engine))
 		return false;
@@ -488,7 +498,7 @@ static void step(struct engine *engine)
 	    (!engine->policy || engine->policy->generation != engine->status.policy ||
 	     engine->verify))
 		return fetch(engine);
-	if (engine_check_progress(engine))
+	if (engine_check_progress(engine, marked))
 		return;
 	least = engine_least(engine);
 	count_rollout(engine, &least);

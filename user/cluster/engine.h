@@ -112,17 +112,15 @@ struct lh_table *engine_reports_new(void);
 /* Notes a NodePolicyStatus. Returns whether it may move a rollout: a heartbeat alone does not. */
 bool engine_report(struct engine *engine, const char *name, struct json_object *object);
 
-/* Ends a step whose request is answered, and begins the next. */
-void engine_step_done(void *data, const struct api_answer *answer);
-
 /* This engine begins to lead: takes over which nodes make no progress, as their statuses say. */
 void engine_take_marks(struct engine *engine);
 
 /* Notes which nodes had what was wanted until now: these generations. */
 void engine_wants_more(struct engine *engine, uint32_t policy, uint32_t endpoint);
 /* Counts nodes out that make no progress, counts nodes in that have caught up, and marks one of
- * them. Returns true if a step has begun. */
-bool engine_check_progress(struct engine *engine);
+ * them: @marked is called, with the engine, once that is answered. Returns true if a step has
+ * begun. */
+bool engine_check_progress(struct engine *engine, api_done *marked);
 
 /* Returns the conditions of PolicyStatus, and writes an Event for each condition that has
  * turned. */
