@@ -16,7 +16,6 @@
 #define FIRST_MS 3 /* and after so long if no change came for QUIET_MS before its first one */
 #define BATCH_MS 500 /* a batch ends after so long in any case */
 #define RETRY_MS 400
-#define MARK_RETRY_MS 30000
 #define RELEASE_MS 2000 /* an engine that ends waits so long for the answer to its last request */
 /* Time between writes of PolicyStatus while a rollout goes on: each write is an event for every
  * node. */
@@ -313,15 +312,6 @@ static void step_done(void *data, const struct api_answer *answer)
 	step(engine);
 }
 
-static void marked(void *data, const struct api_answer *answer)
-{
-	struct engine *engine = data;
-
-	if (answer->error && answer->status != 404)
-		engine->mark_at = api_now() + MARK_RETRY_MS;
-	step_done(engine, answer);
-}
-
 /* Whether nodes were told to move their endpoints to the newest policy. If so, a further rollout
  * may begin. */
 static bool rolled_out(const struct engine *engine)
@@ -498,7 +488,7 @@ static void step(struct engine *engine)
 	    (!engine->policy || engine->policy->generation != engine->status.policy ||
 	     engine->verify))
 		return fetch(engine);
-	if (engine_check_progress(engine, marked))
+	if (engine_check_progress(engine))
 		return;
 	least = engine_least(engine);
 	count_rollout(engine, &least);
@@ -717,7 +707,7 @@ static void keep_memory(void)
 
 int engine_run(const struct engine_options *options, struct diag *diag, int stop)
 {
-	struct engine engine = {.options = options, .diag = diag};
+	struct engine engine = {.options = options, .diag = diag, .step_done = step_done};
 	const struct serve_options serve = {.listen = options->listen,
 					    .health = options->health,
 					    .metrics = engine_metrics,

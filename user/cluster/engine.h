@@ -68,6 +68,8 @@ struct engine {
 	uint64_t listens; /* ms: since when this engine leads, and nodes have its limit */
 	uint64_t told; /* ms: when this engine wrote its limit last; 0: not since it leads */
 	bool lost; /* the stored policy is gone, and the next one replaces it */
+	/* Ends a step whose request is answered, and begins the next. */
+	api_done *step_done;
 	bool busy; /* a step is running */
 	bool dirty; /* objects have changed since the last compile */
 	uint64_t dirty_since; /* ms */
@@ -118,9 +120,8 @@ void engine_take_marks(struct engine *engine);
 /* Notes which nodes had what was wanted until now: these generations. */
 void engine_wants_more(struct engine *engine, uint32_t policy, uint32_t endpoint);
 /* Counts nodes out that make no progress, counts nodes in that have caught up, and marks one of
- * them: @marked is called, with the engine, once that is answered. Returns true if a step has
- * begun. */
-bool engine_check_progress(struct engine *engine, api_done *marked);
+ * them. Returns true if a step has begun. */
+bool engine_check_progress(struct engine *engine);
 
 /* Returns the conditions of PolicyStatus, and writes an Event for each condition that has
  * turned. */

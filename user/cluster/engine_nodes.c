@@ -10,6 +10,7 @@
 /* A node that reports without progress counts for so many limits. The second time it counts for one
  * limit, until it has kept a rollout's pace. */
 #define PROGRESS_LIMITS 3
+#define MARK_RETRY_MS 30000
 #define NO_PROGRESS "NoProgress"
 
 static void free_report(struct lh_entry *entry)
@@ -182,10 +183,18 @@ void engine_take_marks(struct engine *engine)
 	}
 }
 
+static void marked(void *data, const struct api_answer *answer)
+{
+	struct engine *engine = data;
+
+	if (answer->error && answer->status != 404)
+		engine->mark_at = api_now() + MARK_RETRY_MS;
+	engine->step_done(engine, answer);
+}
+
 /* Writes the condition Ready into a node's status, in the place of the node's own. The node's other
  * conditions stay. Returns true if the request was sent. */
-static bool send_mark(struct engine *engine, const char *name, struct report *report,
-		      api_done *marked)
+static bool send_mark(struct engine *engine, const char *name, struct report *report)
 {
 	struct json_object *object = json_object_new_object(), *status = json_object_new_object();
 	struct json_object *conditions = json_object_new_array();
@@ -244,7 +253,7 @@ static void say_counts(const struct engine *engine, const char *name, const stru
 			  "engine: node %s has caught up: rollouts wait for it", name);
 }
 
-bool engine_check_progress(struct engine *engine, api_done *marked)
+bool engine_check_progress(struct engine *engine)
 {
 	struct lh_entry *entry;
 
@@ -257,7 +266,7 @@ bool engine_check_progress(struct engine *engine, api_done *marked)
 		if (check_node(engine, report))
 			say_counts(engine, name, report);
 		if (report->marked != !!report->lacks && engine->mark_at <= api_now() &&
-		    send_mark(engine, name, report, marked))
+		    send_mark(engine, name, report))
 			return true;
 	}
 	return false;
