@@ -74,12 +74,10 @@ static __always_inline void checksum_read(struct __sk_buff *ctx, struct checksum
 static __always_inline __u32 checksum_of(__u8 protocol)
 {
 	switch (protocol) {
-	case IPPROTO_TCP:
-		return 16;
-	case IPPROTO_UDP:
-		return 6;
-	case IPPROTO_SCTP:
-		return 8;
+#define PROTOCOL(name, number, functions, checksum) \
+	case number:                                \
+		return checksum;
+#include "maps/protocols.def"
 	case IPPROTO_ICMP:
 	case IPPROTO_ICMPV6:
 		return 2;

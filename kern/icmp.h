@@ -22,9 +22,8 @@ static __always_inline int icmp_quoted_ports(hook_context *ctx, struct packet *p
 
 	p->port[0] = p->port[1] = 0;
 	switch (p->protocol) {
-	case IPPROTO_TCP:
-	case IPPROTO_UDP:
-	case IPPROTO_SCTP:
+#define PROTOCOL(name, number, ...) case number:
+#include "maps/protocols.def"
 		if (hook_load(ctx, p->l4, &quoted, sizeof(quoted)))
 			return BH_DROP_TRUNCATED;
 		p->port[0] = quoted.port[0];

@@ -260,12 +260,10 @@ static __always_inline void parse_icmp_kind(struct packet *p)
 static __always_inline int parse_transport(struct packet *p, void *l4, void *end)
 {
 	switch (p->protocol) {
-	case IPPROTO_TCP:
-		return parse_tcp(p, l4, end);
-	case IPPROTO_UDP:
-		return parse_udp(p, l4, end);
-	case IPPROTO_SCTP:
-		return parse_sctp(p, l4, end);
+#define PROTOCOL(name, number, functions, ...) \
+	case number:                           \
+		return parse_##functions(p, l4, end);
+#include "maps/protocols.def"
 	case IPPROTO_ICMP:
 		return p->version == 4 ? parse_icmp(p, l4, end) : 0;
 	case IPPROTO_ICMPV6:

@@ -250,21 +250,35 @@ static __always_inline __u32 table_load(const struct bh_ct_bucket *bucket)
 	return taken;
 }
 
+static __always_inline __u32 table_timeout_tcp(__u32 state)
+{
+	if (state & BH_CT_RST)
+		return timeout_tcp_reset;
+	if (state & BH_CT_HALF)
+		return timeout_half_open;
+	return (state & BH_CT_FINS) == BH_CT_FINS ? timeout_tcp_closing : timeout_tcp;
+}
+
+static __always_inline __u32 table_timeout_udp(__u32 state)
+{
+	return state & (BH_CT_HALF | BH_CT_ONCE) ? timeout_udp : timeout_udp_stream;
+}
+
+static __always_inline __u32 table_timeout_sctp(__u32 state)
+{
+	(void)state;
+	return timeout_sctp;
+}
+
 static __always_inline __u32 table_timeout(__u8 protocol, __u32 state)
 {
 	if (state & BH_CT_DENIED)
 		return timeout_denied;
 	switch (protocol) {
-	case IPPROTO_TCP:
-		if (state & BH_CT_RST)
-			return timeout_tcp_reset;
-		if (state & BH_CT_HALF)
-			return timeout_half_open;
-		return (state & BH_CT_FINS) == BH_CT_FINS ? timeout_tcp_closing : timeout_tcp;
-	case IPPROTO_UDP:
-		return state & (BH_CT_HALF | BH_CT_ONCE) ? timeout_udp : timeout_udp_stream;
-	case IPPROTO_SCTP:
-		return timeout_sctp;
+#define PROTOCOL(name, number, functions, ...) \
+	case number:                           \
+		return table_timeout_##functions(state);
+#include "maps/protocols.def"
 	case IPPROTO_ICMP:
 	case IPPROTO_ICMPV6:
 		return timeout_icmp;

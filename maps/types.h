@@ -147,24 +147,29 @@ _Static_assert(sizeof(struct bh_ports_ref) == 8, "struct bh_ports_ref");
 #define BH_PORTS_NAMED 0xffffffffu
 
 /*
- * One number line for all ports that policy can tell apart: TCP, UDP and SCTP by port, every
- * other protocol as one point (only rules that name neither port nor protocol match it).
+ * One number line for all ports that policy can tell apart: those of the protocols of
+ * protocols.def, one protocol after another, then one point for all other protocols (only rules
+ * that name neither port nor protocol match it).
  */
-#define BH_POINT_TCP 0u
-#define BH_POINT_UDP (1u << 16)
-#define BH_POINT_SCTP (2u << 16)
-#define BH_POINT_OTHER (3u << 16)
+enum {
+#define PROTOCOL(name, ...) BH_PROTOCOL_##name,
+#include "maps/protocols.def"
+	BH_PROTOCOLS,
+};
+enum {
+#define PROTOCOL(name, ...) BH_POINT_##name = BH_PROTOCOL_##name << 16,
+#include "maps/protocols.def"
+	BH_POINT_OTHER = BH_PROTOCOLS << 16,
+};
 
 /* The point of a port of a protocol, which is an IP protocol number (IANA). */
 static inline __attribute__((always_inline)) __u32 bh_point(__u8 protocol, __u32 port)
 {
 	switch (protocol) {
-	case 6: /* TCP */
-		return BH_POINT_TCP + port;
-	case 17: /* UDP */
-		return BH_POINT_UDP + port;
-	case 132: /* SCTP */
-		return BH_POINT_SCTP + port;
+#define PROTOCOL(name, number, ...) \
+	case number:                \
+		return BH_POINT_##name + port;
+#include "maps/protocols.def"
 	default:
 		return BH_POINT_OTHER;
 	}

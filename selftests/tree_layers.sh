@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The layers of user/, by the symbols of the objects that the build made: a room calls only rooms behind it in the
-# Makefile's list, so no two rooms call each other; and in user/node/ observe calls change, and change calls kernel.
+# Makefile's list, so no two rooms call each other; in user/node/ observe calls change, and change calls kernel; and
+# no file calls, by whatever way, a file that calls it.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 
@@ -46,6 +47,12 @@ upwards() { # LAYER...
 			exit up
 		}' "$tmp/calls"
 }
+# Prints the files that call each other, as tsort finds them.
+circles() {
+	cut -d' ' -f1,2 "$tmp/calls" | tsort 2>&1 >/dev/null | sed -n 's/^tsort: \([^ ]*\/[^ ]*\)$/# \1.c/p' >"$tmp/circles"
+	cat "$tmp/circles"
+	[ ! -s "$tmp/circles" ]
+}
 calls "$(dirname "$(readlink -f "$BULKHEAD")")" >"$tmp/calls"
 mapfile -t rooms < <(sed -n 's/^ROOMS := //p' "$top/Makefile" | tr ' ' '\n')
 
@@ -54,9 +61,15 @@ check "each folder of user/ is a room of the Makefile" \
 	test "$(printf '%s\n' "${rooms[@]}" | sort | xargs)" = "$(find "$top/user" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort | xargs)"
 check "rooms call only those behind them in the Makefile's list" upwards "${rooms[@]}"
 check "storeys of user/node/ call only those below them" upwards node/observe node/change node/kernel
+check "no files of user/ call each other in a circle" circles
 upwards_is_found() {
 	! upwards "$@"
 }
+circle_is_found() {
+	! circles
+}
 echo "model/names compile/compile compile" >>"$tmp/calls"
 check "a call from a lower room to a higher one is found" upwards_is_found "${rooms[@]}"
+echo "compile/compile model/names name" >>"$tmp/calls"
+check "a circle of two files is found" circle_is_found
 check_end

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/internal.h"
+#include "api/loop.h"
 
 #define FIRST 100 /* ms: as api.h says */
 #define MOST 30000
@@ -22,9 +22,8 @@ static struct api_timer *timer; /* the one that is set; NULL: none */
 static struct api_transfer transfer; /* the one that is in flight */
 static struct api_transfer_options asked; /* for what */
 static bool in_flight;
-static struct api_watch *watches;
-static struct api_counts counts;
 static struct diag quiet;
+static struct api client = {.diag = &quiet, .config = {.server = "https://server"}};
 
 /* Stand-ins for the functions of the loop and of transfers that the watch calls */
 
@@ -39,18 +38,6 @@ void api_timer_set(struct api *api, struct api_timer *set, unsigned int ms)
 	assert_true(!timer || timer == set);
 	set->due = now + ms;
 	timer = set;
-}
-
-static void another_answer(void)
-{
-	for (struct api_watch *watch = watches; watch; watch = *api_watch_next(watch))
-		api_watch_hurry(watch);
-}
-
-void api_answered(struct api *api)
-{
-	(void)api;
-	another_answer();
 }
 
 void api_timer_stop(struct api *api, struct api_timer *stopped)
@@ -101,30 +88,6 @@ void api_buffer_free(struct api_buffer *buffer)
 	*buffer = (struct api_buffer){0};
 }
 
-struct api_counts *api_counting(struct api *api)
-{
-	(void)api;
-	return &counts;
-}
-
-struct diag *api_diag(struct api *api)
-{
-	(void)api;
-	return &quiet;
-}
-
-const char *api_server(const struct api *api)
-{
-	(void)api;
-	return "https://server";
-}
-
-struct api_watch **api_watches(struct api *api)
-{
-	(void)api;
-	return &watches;
-}
-
 /* A watch, step by step. */
 
 static void changed(void *data, const char *key, struct json_object *object)
@@ -149,7 +112,7 @@ static struct api_watch *begin(void)
 {
 	static const struct api_watch_ops ops = {
 		.changed = changed, .gone = gone, .synced = synced};
-	struct api_watch *watch = api_watch(NULL, "/things", NULL, &ops, NULL);
+	struct api_watch *watch = api_watch(&client, "/things", NULL, &ops, NULL);
 
 	assert_non_null(watch);
 	return watch;
@@ -340,7 +303,7 @@ static void test_another_answer(void **state)
 
 		waits_for_long(statuses[i]);
 		now += 5000;
-		another_answer();
+		api_answered(&client);
 		assert_int_equal(ask_again(), 0);
 		end(watch);
 	}
@@ -354,8 +317,8 @@ static void test_another_answer_is_no_flood(void **state)
 	(void)state;
 	waits_for_long(503);
 	for (int i = 0; i < 20; i++) {
-		another_answer();
-		another_answer();
+		api_answered(&client);
+		api_answered(&client);
 		assert_int_equal(ask_again(), HURRY);
 		answer(503, NULL);
 	}
@@ -373,7 +336,7 @@ static void test_refusal_keeps_pace(void **state)
 
 		waits_for_long(statuses[i]);
 		now += 5000;
-		another_answer();
+		api_answered(&client);
 		assert_in_range(ask_again(), MOST - 5000, MOST * 3 / 2);
 		end(watch);
 	}
@@ -389,12 +352,12 @@ static void test_refusal_of_a_server_that_starts(void **state)
 	waits_for_long(503);
 	for (int i = 0; i < 10; i++) {
 		now += HURRY / 2;
-		another_answer();
+		api_answered(&client);
 		assert_in_range(ask_again(), 1, HURRY);
 		answer(403, NULL);
 	}
 	for (int i = 0; i < 10; i++) {
-		another_answer();
+		api_answered(&client);
 		assert_in_range(ask_again(), HURRY + 1, MOST * 3 / 2);
 		answer(403, NULL);
 	}

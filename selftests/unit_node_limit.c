@@ -53,7 +53,7 @@ int api_send(struct api *api, const struct api_request *request)
 	return 0;
 }
 
-void engine_step_done(void *data, const struct api_answer *done)
+static void step_done(void *data, const struct api_answer *done)
 {
 	struct engine *stepping = data;
 
@@ -78,7 +78,8 @@ static void begin(unsigned int own, unsigned int told, uint64_t listens)
 				 .diag = &quiet,
 				 .nodes = engine_reports_new(),
 				 .status.limit = told,
-				 .listens = listens};
+				 .listens = listens,
+				 .step_done = step_done};
 	now = 100000;
 	engine_report(&engine, "n", object);
 	json_object_put(object);

@@ -92,16 +92,10 @@ const char *api_transfer_error(const struct api_transfer *transfer, long status,
 int api_table_row(struct json_object *table, const char *const *names, struct json_object **columns,
 		  struct json_object **row);
 
-struct api_counts *api_counting(struct api *api);
-struct diag *api_diag(struct api *api);
-/* The list of all watches, which start again where the server hangs. */
-struct api_watch **api_watches(struct api *api);
-void api_watch_restart(struct api_watch *watch);
-/* Lets a watch that waits since the server gave no answer try again: the server has answered
- * another request. */
-void api_watch_hurry(struct api_watch *watch);
-/* Does so for all watches. */
+/* The server has answered: lets the watches that wait since it gave no answer try again. */
 void api_answered(struct api *api);
-struct api_watch **api_watch_next(struct api_watch *watch);
+/* Restarts all watches on a new connection: the server accepted a connection and then sent nothing
+ * at all, so watches on that connection would wait for long. */
+void api_watches_restart(struct api *api);
 
 #endif

@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The loop's interface for the other files of api/. */
+/* The client's state, for the files of api/. Lowest first: transfer.c, loop.c, watch.c, request.c.
+ */
 #ifndef BULKHEAD_API_LOOP_H
 #define BULKHEAD_API_LOOP_H
 
 #include "api/internal.h"
 
-const struct api_config *loop_config(const struct api *api);
-/* Start a transfer, or end one. */
-int loop_add(struct api *api, struct api_transfer *transfer); /* 0 or -ENOMEM */
-void loop_remove(struct api *api, struct api_transfer *transfer);
+struct api {
+	struct api_config config;
+	struct diag *diag;
+	CURLM *multi;
+	struct api_transfer *transfers;
+	struct api_timer *timers;
+	struct api_watch *watches;
+	struct api_counts counts;
+	bool stopped;
+	int fd; /* -1: none */
+	void (*ready)(void *data);
+	void *ready_data;
+	struct api_reader *readers;
+};
+
+/* Takes a transfer out of the loop. */
+void api_transfer_remove(struct api_transfer *transfer);
 void api_transfer_free(struct api_transfer *transfer);
 
 #endif

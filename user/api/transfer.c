@@ -44,7 +44,7 @@ static size_t receive(char *bytes, size_t size, size_t n, void *data)
 	long status = 0;
 
 	n *= size;
-	api_counting(transfer->api)->received += n;
+	transfer->api->counts.received += n;
 	curl.easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
 	transfer->streams = transfer->part && status == 200;
 	if (buffer->n + n > ANSWER_MAX || api_buffer_add(buffer, bytes, n))
@@ -138,7 +138,7 @@ static int set_headers(struct api_transfer *transfer, const struct api_transfer_
 	int error = add_header(transfer, "Accept",
 			       options->accept ? options->accept : "application/json");
 
-	read_token(loop_config(transfer->api), token, sizeof(token));
+	read_token(&transfer->api->config, token, sizeof(token));
 	snprintf(bearer, sizeof(bearer), "Bearer %s", token);
 	if (!error && *token)
 		error = add_header(transfer, "Authorization", bearer);
@@ -178,7 +178,7 @@ static int set_name(struct api_transfer *transfer, const char *server, const cha
 
 static int set_url(struct api_transfer *transfer)
 {
-	const struct api_config *config = loop_config(transfer->api);
+	const struct api_config *config = &transfer->api->config;
 	char *url;
 
 	if (config->name) {
@@ -194,7 +194,7 @@ static int set_url(struct api_transfer *transfer)
 
 static void set_way(struct api_transfer *transfer, const struct api_transfer_options *options)
 {
-	const bool tls = !strncmp(api_server(transfer->api), "https:", 6);
+	const bool tls = !strncmp(transfer->api->config.server, "https:", 6);
 	CURL *easy = transfer->easy;
 
 	curl.easy_setopt(easy, CURLOPT_PRIVATE, transfer);
@@ -216,7 +216,17 @@ static void set_way(struct api_transfer *transfer, const struct api_transfer_opt
 	curl.easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
 	curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https,http");
 	curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, options->method);
-	set_credentials(easy, loop_config(transfer->api));
+	set_credentials(easy, &transfer->api->config);
+}
+
+/* Returns 0 or -ENOMEM. */
+static int add(struct api *api, struct api_transfer *transfer)
+{
+	if (curl.multi_add_handle(api->multi, transfer->easy))
+		return -ENOMEM;
+	transfer->next = api->transfers;
+	api->transfers = transfer;
+	return 0;
 }
 
 struct api_transfer *api_transfer_begin(struct api *api, const struct api_transfer_options *options)
@@ -240,14 +250,27 @@ struct api_transfer *api_transfer_begin(struct api *api, const struct api_transf
 		goto fail;
 	if (transfer->body) {
 		curl.easy_setopt(transfer->easy, CURLOPT_POSTFIELDS, transfer->body);
-		api_counting(api)->sent += strlen(transfer->body);
+		api->counts.sent += strlen(transfer->body);
 	}
-	if (loop_add(api, transfer))
+	if (add(api, transfer))
 		goto fail;
 	return transfer;
 fail:
 	api_transfer_free(transfer);
 	return NULL;
+}
+
+void api_transfer_remove(struct api_transfer *transfer)
+{
+	struct api *api = transfer->api;
+	struct api_transfer **at = &api->transfers;
+
+	while (*at && *at != transfer)
+		at = &(*at)->next;
+	if (!*at)
+		return;
+	*at = transfer->next;
+	curl.multi_remove_handle(api->multi, transfer->easy);
 }
 
 void api_transfer_free(struct api_transfer *transfer)
@@ -263,7 +286,7 @@ void api_transfer_free(struct api_transfer *transfer)
 
 void api_transfer_end(struct api_transfer *transfer)
 {
-	loop_remove(transfer->api, transfer);
+	api_transfer_remove(transfer);
 	api_transfer_free(transfer);
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "api/internal.h"
+#include "api/loop.h"
 
 #define PAGE 500
 /* s: the server ends a stream after this, plus a random part of up to half of it. */
@@ -69,23 +69,39 @@ static void free_known(struct lh_entry *entry)
 	free(lh_entry_v(entry));
 }
 
-struct api_watch **api_watch_next(struct api_watch *watch)
-{
-	return &watch->next;
-}
-
 uint64_t api_watch_since(const struct api_watch *watch)
 {
 	return watch->failed ? 0 : watch->since;
 }
 
+/* Lets a watch that waits since the server gave no answer try again. */
+static void hurry(struct api_watch *watch)
+{
+	const uint64_t now = api_now(), earliest = watch->began + HURRY_MS;
+	const uint64_t due = earliest > now ? earliest : now;
+
+	if (!watch->unanswered || watch->transfer || watch->again.due <= due ||
+	    watch->hurries >= HURRIES_MAX)
+		return;
+	watch->hurries++;
+	api_timer_set(watch->api, &watch->again, due - now);
+	if (watch->backoff > HURRY_MS)
+		watch->backoff = HURRY_MS;
+}
+
+void api_answered(struct api *api)
+{
+	for (struct api_watch *watch = api->watches; watch; watch = watch->next)
+		hurry(watch);
+}
+
 /* Reports a fault once, until the next success. */
 static void complain(struct api_watch *watch, const char *what)
 {
-	struct where where = {api_server(watch->api), 0};
+	struct where where = {watch->api->config.server, 0};
 
 	if (!watch->failed)
-		diag_warn(api_diag(watch->api), &where, watch->path, "%s", what);
+		diag_warn(watch->api->diag, &where, watch->path, "%s", what);
 	watch->failed = true;
 }
 
@@ -94,10 +110,10 @@ static void complain(struct api_watch *watch, const char *what)
 static void answers(void *data)
 {
 	struct api_watch *watch = data;
-	struct where where = {api_server(watch->api), 0};
+	struct where where = {watch->api->config.server, 0};
 
 	if (watch->failed)
-		diag_note(api_diag(watch->api), &where, watch->path, "answers again");
+		diag_note(watch->api->diag, &where, watch->path, "answers again");
 	if (watch->failed && watch->since)
 		watch->since = api_now();
 	watch->failed = watch->unanswered = watch->anew = false;
@@ -128,20 +144,6 @@ static void later_than(struct api_watch *watch, const struct api_transfer *trans
 	api_timer_set(watch->api, &watch->again,
 		      api_backoff(&watch->backoff, BACKOFF_FIRST,
 				  transfer->absent ? API_ABSENT_MS : BACKOFF_MAX));
-}
-
-void api_watch_hurry(struct api_watch *watch)
-{
-	const uint64_t now = api_now(), earliest = watch->began + HURRY_MS;
-	const uint64_t due = earliest > now ? earliest : now;
-
-	if (!watch->unanswered || watch->transfer || watch->again.due <= due ||
-	    watch->hurries >= HURRIES_MAX)
-		return;
-	watch->hurries++;
-	api_timer_set(watch->api, &watch->again, due - now);
-	if (watch->backoff > HURRY_MS)
-		watch->backoff = HURRY_MS;
 }
 
 static void list_anew(struct api_watch *watch)
@@ -247,7 +249,7 @@ static int take_object(struct api_watch *watch, const char *type, struct json_ob
 
 	if (error || !strcmp(type, "BOOKMARK"))
 		return error;
-	api_counting(watch->api)->events++;
+	watch->api->counts.events++;
 	if (strcmp(type, "DELETED"))
 		return tell_changed(watch, object);
 	key = key_of(object);
@@ -490,7 +492,7 @@ static void go(void *data)
 
 	if (!watch->version && !watch->page) {
 		watch->list++;
-		api_counting(watch->api)->lists++;
+		watch->api->counts.lists++;
 	}
 	json_object_put(watch->columns);
 	watch->columns = NULL;
@@ -501,7 +503,7 @@ static void go(void *data)
 		later(watch);
 }
 
-void api_watch_restart(struct api_watch *watch)
+static void restart(struct api_watch *watch)
 {
 	if (!watch->transfer)
 		return;
@@ -513,10 +515,20 @@ void api_watch_restart(struct api_watch *watch)
 	later(watch);
 }
 
+void api_watches_restart(struct api *api)
+{
+	struct api_watch *next;
+
+	for (struct api_watch *watch = api->watches; watch; watch = next) {
+		next = watch->next;
+		restart(watch);
+	}
+}
+
 struct api_watch *api_watch(struct api *api, const char *path, const char *query,
 			    const struct api_watch_ops *ops, void *data)
 {
-	struct api_watch *watch = calloc(1, sizeof(*watch)), **watches = api_watches(api);
+	struct api_watch *watch = calloc(1, sizeof(*watch));
 
 	if (!watch)
 		return NULL;
@@ -528,9 +540,9 @@ struct api_watch *api_watch(struct api *api, const char *path, const char *query
 		.data = data,
 		.known = lh_kchar_table_new(64, free_known),
 		.again = {.run = go, .data = watch},
-		.next = *watches,
+		.next = api->watches,
 	};
-	*watches = watch;
+	api->watches = watch;
 	if (!watch->path || !watch->query != !query || !watch->known) {
 		api_unwatch(watch);
 		return NULL;
@@ -545,7 +557,7 @@ void api_unwatch(struct api_watch *watch)
 
 	if (!watch)
 		return;
-	at = api_watches(watch->api);
+	at = &watch->api->watches;
 	while (*at != watch)
 		at = &(*at)->next;
 	*at = watch->next;

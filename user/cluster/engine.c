@@ -302,7 +302,7 @@ static void count_rollout(struct engine *engine, const struct least *least)
 
 /* Status and collection: the last steps, when nothing else is left to do */
 
-void engine_step_done(void *data, const struct api_answer *answer)
+static void step_done(void *data, const struct api_answer *answer)
 {
 	struct engine *engine = data;
 
@@ -349,7 +349,7 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	struct api_request request = {
 		.method = "PATCH",
 		.path = STORE_POLICY_STATUS "/global/status",
-		.done = engine_step_done,
+		.done = step_done,
 		.data = engine,
 	};
 
@@ -388,7 +388,7 @@ static bool collect(struct engine *engine, const struct least *least)
 	struct lh_entry *entry;
 	char path[256];
 	struct api_request request = {
-		.method = "DELETE", .path = path, .done = engine_step_done, .data = engine};
+		.method = "DELETE", .path = path, .done = step_done, .data = engine};
 
 	if (!engine->policy || !rolled_out(engine))
 		return false;
@@ -707,7 +707,7 @@ static void keep_memory(void)
 
 int engine_run(const struct engine_options *options, struct diag *diag, int stop)
 {
-	struct engine engine = {.options = options, .diag = diag};
+	struct engine engine = {.options = options, .diag = diag, .step_done = step_done};
 	const struct serve_options serve = {.listen = options->listen,
 					    .health = options->health,
 					    .metrics = engine_metrics,

@@ -68,6 +68,8 @@ struct engine {
 	uint64_t listens; /* ms: since when this engine leads, and nodes have its limit */
 	uint64_t told; /* ms: when this engine wrote its limit last; 0: not since it leads */
 	bool lost; /* the stored policy is gone, and the next one replaces it */
+	/* Ends a step whose request is answered, and begins the next. */
+	api_done *step_done;
 	bool busy; /* a step is running */
 	bool dirty; /* objects have changed since the last compile */
 	uint64_t dirty_since; /* ms */
@@ -111,9 +113,6 @@ struct least engine_least(const struct engine *engine);
 struct lh_table *engine_reports_new(void);
 /* Notes a NodePolicyStatus. Returns whether it may move a rollout: a heartbeat alone does not. */
 bool engine_report(struct engine *engine, const char *name, struct json_object *object);
-
-/* Ends a step whose request is answered, and begins the next. */
-void engine_step_done(void *data, const struct api_answer *answer);
 
 /* This engine begins to lead: takes over which nodes make no progress, as their statuses say. */
 void engine_take_marks(struct engine *engine);

@@ -189,7 +189,7 @@ static void marked(void *data, const struct api_answer *answer)
 
 	if (answer->error && answer->status != 404)
 		engine->mark_at = api_now() + MARK_RETRY_MS;
-	engine_step_done(engine, answer);
+	engine->step_done(engine, answer);
 }
 
 /* Writes the condition Ready into a node's status, in the place of the node's own. The node's other

@@ -24,28 +24,6 @@ static const struct aside *find(const struct asides *asides, const struct kind *
 	return NULL;
 }
 
-static void report(const struct objects *objects, const struct kept *kept)
-{
-	struct json_object *object = kept->text ? json_tokener_parse(kept->text) : NULL;
-
-	if (object && objects->ops.aside)
-		objects->ops.aside(objects->data, object, kept->aside);
-	json_object_put(object);
-}
-
-/* Reports the object only where it becomes set aside, or is no longer: the figures in the reason
- * change with the cluster. */
-void objects_set_aside(struct objects *objects, struct kept *kept, char *why)
-{
-	const bool was = kept->aside;
-
-	free(kept->aside);
-	kept->aside = why;
-	objects->aside += !!why - was;
-	if (was != !!why)
-		report(objects, kept);
-}
-
 static void set_aside(struct objects *objects, const struct kind *kind, const char *key,
 		      struct kept *kept)
 {
@@ -87,7 +65,7 @@ void objects_tell_asides(const struct objects *objects)
 
 		for (; entry; entry = entry->next)
 			if (((struct kept *)lh_entry_v(entry))->aside)
-				report(objects, lh_entry_v(entry));
+				objects_report_aside(objects, lh_entry_v(entry));
 	}
 }
 

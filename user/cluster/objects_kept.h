@@ -71,7 +71,11 @@ struct objects {
 	struct collection collections[N_KINDS];
 };
 
+/* objects_kept.c */
 bool kind_is_pod(const struct kind *kind);
+/* Reports that the object is set aside, or no longer is. */
+void objects_report_aside(const struct objects *objects, const struct kept *kept);
+/* objects.c */
 void objects_free_key(struct lh_entry *entry); /* for tables of keys without values */
 void objects_note(const struct collection *collection,
 		  const char *key); /* the object has changed */
@@ -88,7 +92,13 @@ struct lh_table *contested_new(void);
 void contested_set(struct objects *objects, struct lh_table *table);
 void contested_tell(const struct objects *objects); /* as objects_tell_refused() */
 
-/* objects.c: returns the text of a policy that isolates what a policy selects, or all pods of its
+/* objects_text.c */
+/* Returns an object's text. Adds apiVersion and kind, which items of a list lack. */
+char *objects_text(const struct kind *kind, struct json_object *object);
+/* Reads one object without the others. Returns 0; -EINVAL with the fault in *@why, to free; or
+ * -ENOMEM. */
+int objects_check(const char *text, const char *name, char **why);
+/* Returns the text of a policy that isolates what a policy selects, or all pods of its
  * namespace where the selector itself is wrong. NULL: no such policy can be made. */
 char *objects_isolating(const struct kind *kind, struct json_object *object, const char *name);
 

@@ -10,6 +10,7 @@
 #include "cmd/json.h"
 #include "compile/kinds.h"
 #include "compile/verdicts.h"
+#include "model/protocol.h"
 
 /* Labels that differ between pods of one workload. Groups ignore these labels. */
 static const char *const pod_labels[] = {
@@ -235,8 +236,7 @@ int advice_add(struct advice *advice, const struct flow *flow)
 		return ADVICE_ALLOWED;
 	if (!is_isolation(&said[EGRESS]) || !is_isolation(&said[INGRESS]))
 		return ADVICE_HIGHER;
-	if (flow->protocol != IPPROTO_TCP && flow->protocol != IPPROTO_UDP &&
-	    flow->protocol != IPPROTO_SCTP)
+	if (!protocol_by_number(flow->protocol))
 		return ADVICE_PROTOCOL;
 	group[EGRESS] = group_of(advice, &flow->source, NULL);
 	group[INGRESS] = group_of(advice, &flow->destination, flow->name);
@@ -387,7 +387,6 @@ static struct json_object *peer_json(const struct advice *advice, const struct g
 /* Consecutive ports become one range. */
 static struct json_object *ports_json(const struct want *wants, size_t n)
 {
-	static const char *const protocols[] = {"TCP", "UDP", "SCTP"};
 	struct json_object *array = json_object_new_array();
 
 	for (size_t i = 0, k; i < n; i = k) {
@@ -397,7 +396,7 @@ static struct json_object *ports_json(const struct want *wants, size_t n)
 		for (k = i + 1; k < n && wants[k].point == first + (k - i) &&
 				wants[k].point >> 16 == first >> 16;)
 			k++;
-		json_add_text(port, "protocol", protocols[first >> 16]);
+		json_add_text(port, "protocol", protocols[first >> 16].name);
 		json_add_number(port, "port", first & 0xffff);
 		if (k - i > 1)
 			json_add_number(port, "endPort", wants[k - 1].point & 0xffff);

@@ -52,6 +52,7 @@ struct command_option {
 /* The arguments of one run of a command, while call_option() reads them. */
 struct call {
 	const struct command *command;
+	const struct command *const *commands; /* all commands; NULL ends the array */
 	bool json, pretty; /* -j, -p */
 	char **operands; /* the operands, once call_option() has returned -1 */
 	int n_operands;
@@ -74,9 +75,6 @@ struct command {
 #define COMMAND_DECLARE(name) extern const struct command command_##name;
 COMMANDS(COMMAND_DECLARE)
 #undef COMMAND_DECLARE
-
-/* All commands. NULL ends the array. */
-extern const struct command *const commands[];
 
 /* Options of the commands that change a node or read its maps. */
 #define PIN_ID 256

@@ -111,6 +111,8 @@ static void bash_values(const struct command *command)
 	}
 }
 
+static const struct command *const *commands; /* all commands; NULL ends the array */
+
 static void bash_command(const struct command *command)
 {
 	printf("\t%s)\n\t\toptions='", command->name);
@@ -325,6 +327,7 @@ static int run(struct call *call)
 
 	while (call_option(call) != -1)
 		;
+	commands = call->commands;
 	shell = call->n_operands ? call->operands[0] : "bash";
 	for (size_t i = 0; call->n_operands < 2 && i < sizeof(shells) / sizeof(*shells); i++) {
 		if (strcmp(shell, shells[i].name))

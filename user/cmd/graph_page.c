@@ -9,6 +9,7 @@
 #include "cmd/json.h"
 #include "cmd/matcher.h"
 #include "maps/segment.h"
+#include "model/protocol.h"
 
 /* The text in graph.html that the tables replace. */
 #define MARK "/*DATA*/"
@@ -254,6 +255,10 @@ int graph_page(FILE *to, const struct policy *const policies[], size_t n, const 
 	for (size_t i = 0; i < n; i++)
 		json_object_array_add(array, services_json(policies[i], kinds, i));
 	json_add(root, "services", array);
+	array = json_object_new_array();
+	for (size_t i = 0; i < BH_PROTOCOLS; i++)
+		json_append_text(array, protocols[i].name);
+	json_add(root, "protocols", array);
 	fwrite(page, 1, mark - page, to);
 	put_json(to, root);
 	fputs(mark + strlen(MARK), to);

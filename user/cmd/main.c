@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The command's entry: finds the subcommand in the table, reads options and prints usage. */
-#include <assert.h>
+/* The command's entry: the table of the subcommands, and which one runs. */
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/call.h"
 #include "cmd/command.h"
-#include "cmd/inputs.h"
-#include "cmd/json.h"
 #include "cmd/kubectl.h"
 #include "model/nearest.h"
 #include "model/memory.h"
@@ -19,92 +16,23 @@
 #include "version.h"
 
 #define COMMAND_ENTRY(name) &command_##name,
-const struct command *const commands[] = {COMMANDS(COMMAND_ENTRY) NULL};
+static const struct command *const commands[] = {COMMANDS(COMMAND_ENTRY) NULL};
 #undef COMMAND_ENTRY
-
-const struct command_option common_options[] = {
-	{'j', "json", NULL, "JSON output"},
-	{'p', "pretty", NULL, "JSON output with line breaks"},
-	{'d', "debug", NULL, "print to stderr what libbpf, libxdp and the kernel's verifier say"},
-	{STRICT_ID, "strict", NULL,
-	 "refuse an INPUT with an object that an API server accepts and Bulkhead cannot use"},
-	{'h', "help", NULL, "this text"},
-	{0},
-};
 
 static const struct command_option version_option = {'V', "version", NULL, "the version"};
 
-/* The most options of a command; add_options() asserts it. */
-#define OPTIONS_MAX 24
-
-#define HELP_COLUMNS 80
-#define OPTION_INDENT 31 /* column of an option's help */
 #define COMMAND_INDENT 14
-
-/* Prints words that begin at column @at, and further lines from column @indent on. */
-static void print_wrapped(const char *text, size_t at, size_t indent)
-{
-	while (*text) {
-		const size_t word = strcspn(text, " ");
-
-		if (at > indent && at + 1 + word > HELP_COLUMNS) {
-			printf("\n%*s", (int)indent, "");
-			at = indent;
-		} else if (at > indent) {
-			putchar(' ');
-			at++;
-		}
-		printf("%.*s", (int)word, text);
-		at += word;
-		text += word + strspn(text + word, " ");
-	}
-	putchar('\n');
-}
-
-static void print_options(const struct command_option *options)
-{
-	for (; options && options->name; options++) {
-		char text[48];
-		int n;
-
-		snprintf(text, sizeof(text), "--%s%s%s", options->name, options->value ? " " : "",
-			 options->value ? options->value : "");
-		if (options->id < 256)
-			n = printf("  -%c, %-24s", options->id, text);
-		else
-			n = printf("      %-24s", text);
-		if (n >= OPTION_INDENT) {
-			printf("\n%*s", OPTION_INDENT, "");
-		} else {
-			putchar(' ');
-		}
-		print_wrapped(options->help, OPTION_INDENT, OPTION_INDENT);
-	}
-}
-
-static void print_command_help(const struct command *command)
-{
-	int at =
-		printf("usage: bulkhead %s%s", command->name, command->options ? " [options]" : "");
-
-	print_wrapped(command->operands, at, strlen("usage: "));
-	putchar('\n');
-	print_wrapped(command->help, 0, 0);
-	printf("\noptions:\n");
-	print_options(command->options);
-	print_options(common_options);
-}
 
 static void print_help(void)
 {
 	printf("usage: bulkhead [-j|-p] COMMAND [options] [operands]\n\ncommands:\n");
 	for (const struct command *const *command = commands; *command; command++) {
 		printf("  %-11s ", (*command)->name);
-		print_wrapped((*command)->help, COMMAND_INDENT, COMMAND_INDENT);
+		call_print_wrapped((*command)->help, COMMAND_INDENT, COMMAND_INDENT);
 	}
 	printf("\n`bulkhead help COMMAND` tells more.\n\noptions:\n");
-	print_options(common_options);
-	print_options((const struct command_option[]){version_option, {0}});
+	call_print_options(common_options);
+	call_print_options((const struct command_option[]){version_option, {0}});
 	printf("\nINPUT is a file or folder of .ini, .yaml, .yml or .json, - for standard input,\n"
 	       "or a compiled .bhp file.\n"
 	       "exit status: 0 done, 1 denied or different, 2 bad input, 3 kernel or permission\n");
@@ -113,202 +41,6 @@ static void print_help(void)
 static void print_version(bool json)
 {
 	printf(json ? "{\"version\":\"%s\"}\n" : "bulkhead %s\n", BULKHEAD_VERSION);
-}
-
-/* -j is given: messages are JSON as well. */
-static bool json_messages;
-
-static void print_json_message(FILE *to, const struct diag_message *message)
-{
-	static const char *const levels[] = {"note", "warning", "error"};
-	const struct where *where = message->where;
-	struct json_object *object = json_object_new_object();
-	bool has_line = where && where->file && where->line;
-
-	json_add_text(object, "level", levels[message->level]);
-	json_add_text(object, "file", where ? where->file : NULL);
-	json_add(object, "line", has_line ? json_object_new_uint64(where->line) : NULL);
-	json_add_text(object, "field", message->field && *message->field ? message->field : NULL);
-	json_add_text(object, "message", message->text);
-	fprintf(to, "%s\n", json_object_to_json_string_ext(object, JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(object);
-}
-
-static void print_message(FILE *to, const struct diag_message *message)
-{
-	if (json_messages)
-		print_json_message(to, message);
-	else
-		diag_print(to, message);
-}
-
-static unsigned int unprinted[DIAG_ERROR + 1]; /* by level: messages beyond the limit */
-
-struct diag command_diag(void)
-{
-	return (struct diag){.to = stderr, .print = print_message, .unprinted = unprinted};
-}
-
-/* Says how many messages of each level the command did not print. After many errors a reader stops,
- * so there may be even more of these. */
-static void print_unprinted(void)
-{
-	static const char *const names[] = {"notes", "warnings", "errors"};
-	char text[64];
-
-	for (int level = DIAG_NOTE; level <= DIAG_ERROR; level++) {
-		if (!unprinted[level])
-			continue;
-		snprintf(text, sizeof(text), "%u more %s are not printed", unprinted[level],
-			 names[level]);
-		print_message(stderr, &(struct diag_message){level, NULL, NULL, text});
-	}
-}
-
-/* The messages for a lack of memory are constants: printing them takes no memory. */
-#define OUT_OF_MEMORY "bulkhead: there is not enough memory\n"
-#define OUT_OF_MEMORY_JSON                                                 \
-	"{\"level\":\"error\",\"file\":null,\"line\":null,\"field\":null," \
-	"\"message\":\"there is not enough memory\"}\n"
-
-static void print_error(const char *prefix, const char *format, va_list args, const char *suffix)
-{
-	char *text;
-
-	if (vasprintf(&text, format, args) < 0) {
-		fputs(json_messages ? OUT_OF_MEMORY_JSON : OUT_OF_MEMORY, stderr);
-		return;
-	}
-	if (json_messages)
-		print_json_message(stderr, &(struct diag_message){DIAG_ERROR, NULL, NULL, text});
-	else
-		fprintf(stderr, "%s: %s\n%s", prefix, text, suffix);
-	free(text);
-}
-
-void command_error(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	print_error("bulkhead", format, args, "");
-	va_end(args);
-}
-
-int status_of(int error)
-{
-	if (error == -EINVAL || error == -E2BIG)
-		return STATUS_INPUT;
-	return error ? STATUS_KERNEL : STATUS_OK;
-}
-
-static size_t add_options(const struct command_option *from, struct option *to, size_t n,
-			  char **letters)
-{
-	for (; from && from->name; from++, n++) {
-		assert(n < OPTIONS_MAX);
-		to[n] = (struct option){
-			.name = from->name,
-			.has_arg = from->value ? required_argument : no_argument,
-			.val = from->id,
-		};
-		if (from->id < 256) {
-			*(*letters)++ = (char)from->id;
-			if (from->value)
-				*(*letters)++ = ':';
-		}
-	}
-	return n;
-}
-
-/* As getopt_long(), with the command's options and the common ones. */
-static int next_option(const struct call *call)
-{
-	struct option options[OPTIONS_MAX + 1] = {0};
-	char letters[2 * OPTIONS_MAX + 2] = ":", *end = letters + 1;
-	size_t n;
-
-	n = add_options(call->command->options, options, 0, &end);
-	add_options(common_options, options, n, &end);
-	*end = '\0';
-	opterr = 0;
-	return getopt_long(call->argc, call->argv, letters, options, NULL);
-}
-
-void call_usage_error(const struct call *call, const char *format, ...)
-{
-	char prefix[64], hint[96];
-	va_list args;
-	int option;
-
-	/* Reads the rest of the options for a -j, which makes this message JSON. */
-	while ((option = next_option(call)) != -1)
-		json_messages |= option == 'j' || option == 'p';
-	snprintf(prefix, sizeof(prefix), "bulkhead %s", call->command->name);
-	snprintf(hint, sizeof(hint), "Try: bulkhead %s --help\n", call->command->name);
-	va_start(args, format);
-	print_error(prefix, format, args, hint);
-	va_end(args);
-	exit(STATUS_INPUT);
-}
-
-static void try_options(struct nearest *nearest, const struct command_option *options)
-{
-	for (; options && options->name; options++)
-		nearest_try(nearest, options->name);
-}
-
-static void __attribute__((noreturn)) unknown_option(const struct call *call, const char *given)
-{
-	struct nearest nearest = {.word = given + strspn(given, "-")};
-	char name[64];
-
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(nearest.word, "="), nearest.word);
-	nearest.word = name;
-	try_options(&nearest, call->command->options);
-	try_options(&nearest, common_options);
-	if (nearest.found)
-		call_usage_error(call, "unknown option %s; did you mean --%s?", given,
-				 nearest.found);
-	call_usage_error(call, "unknown option %s", given);
-}
-
-int call_option(struct call *call)
-{
-	for (;;) {
-		int id = next_option(call);
-
-		switch (id) {
-		case 'p':
-			call->pretty = true;
-			/* fall through */
-		case 'j':
-			call->json = json_messages = true;
-			break;
-		case 'd':
-			node_debug();
-			break;
-		case STRICT_ID:
-			inputs_are_strict();
-			break;
-		case 'h':
-			print_command_help(call->command);
-			exit(STATUS_OK);
-		case '?':
-			if (optopt)
-				call_usage_error(call, "unknown option -%c", optopt);
-			unknown_option(call, call->argv[optind - 1]);
-		case ':':
-			call_usage_error(call, "%s needs a value", call->argv[optind - 1]);
-		case -1:
-			call->operands = call->argv + optind;
-			call->n_operands = call->argc - optind;
-			return -1;
-		default:
-			call->value = optarg;
-			return id;
-		}
-	}
 }
 
 static const struct command *find_command(const char *name)
@@ -343,7 +75,7 @@ static int help(int argc, char **argv)
 	command = find_command(argv[1]);
 	if (!command)
 		return unknown_command(argv[1]);
-	print_command_help(command);
+	call_print_help(command);
 	return STATUS_OK;
 }
 
@@ -360,7 +92,7 @@ static int run_command(struct call *call, int argc, char **argv)
 	call->argv = argv;
 	optind = 0; /* 0, not 1: with 0, glibc forgets the state of the first pass */
 	status = call->command->run(call);
-	print_unprinted();
+	call_print_unprinted();
 	return status;
 }
 
@@ -378,7 +110,7 @@ static int run(int argc, char **argv)
 		{"json", no_argument, NULL, 'j'},    {"pretty", no_argument, NULL, 'p'},
 		{"debug", no_argument, NULL, 'd'},   {"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'}, {0}};
-	struct call call = {0};
+	struct call call = {.commands = commands};
 	bool version = false;
 	int id;
 
@@ -390,7 +122,7 @@ static int run(int argc, char **argv)
 			call.pretty = true;
 			/* fall through */
 		case 'j':
-			call.json = json_messages = true;
+			call_use_json(&call);
 			break;
 		case 'd':
 			node_debug();

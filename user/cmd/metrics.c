@@ -27,22 +27,6 @@
  * own. */
 #define SERIES 100
 
-const char *const metrics_directions[] = {[BH_INGRESS] = "ingress", [BH_EGRESS] = "egress"};
-
-void metrics_family(const struct metrics *metrics, const char *name, const char *type,
-		    const char *help)
-{
-	fprintf(metrics->to, "# HELP bulkhead_%s %s\n# TYPE bulkhead_%s %s\n", name, help, name,
-		type);
-}
-
-void metrics_single(const struct metrics *metrics, const char *name, const char *type,
-		    const char *help, uint64_t value)
-{
-	metrics_family(metrics, name, type, help);
-	fprintf(metrics->to, "bulkhead_%s %" PRIu64 "\n", name, value);
-}
-
 static void gauge(const struct metrics *metrics, const char *name, const char *help, uint64_t value)
 {
 	metrics_single(metrics, name, "gauge", help, value);

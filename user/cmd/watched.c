@@ -8,6 +8,7 @@
 #include "cmd/end.h"
 #include "cmd/reason.h"
 #include "cmd/watched.h"
+#include "model/protocol.h"
 
 /* Returns the index of an end's block in struct bh_filter. */
 static unsigned int block_of(uint8_t as)
@@ -106,8 +107,7 @@ static void set_port(struct watched *watched, const struct call *call)
 		call_usage_error(call, "%s", why);
 	filter->flags = BH_FILTER_PROTOCOL;
 	filter->protocol = flow.protocol;
-	if (flow.protocol == IPPROTO_TCP || flow.protocol == IPPROTO_UDP ||
-	    flow.protocol == IPPROTO_SCTP) {
+	if (protocol_by_number(flow.protocol)) {
 		filter->flags |= BH_FILTER_PORT;
 		filter->port = htons(flow.port);
 	}
@@ -175,8 +175,7 @@ bool watched_option(struct watched *watched, const struct call *call, int option
 
 bool watched_has(const struct watched *watched, const struct bh_event *event)
 {
-	return !watched->any_port || event->protocol == IPPROTO_TCP ||
-	       event->protocol == IPPROTO_UDP || event->protocol == IPPROTO_SCTP;
+	return !watched->any_port || protocol_by_number(event->protocol);
 }
 
 void watched_finish(struct watched *watched, const struct call *call)

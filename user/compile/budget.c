@@ -119,7 +119,6 @@ void budgets_open(struct compiler *c)
 	open_accounts(b);
 	c->budgets = b;
 	c->cluster = &b->view;
-	budget_check_services(c);
 }
 
 void budgets_close(struct budgets *b)

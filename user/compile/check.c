@@ -13,6 +13,7 @@
 #include "compile/check.h"
 #include "maps/blob.h"
 #include "maps/segment.h"
+#include "model/protocol.h"
 #include "model/search.h"
 
 struct check {
@@ -382,9 +383,7 @@ static const char *check_named_port(struct check *check, size_t i)
 
 	if (!is_name(check, port->name))
 		return "no name";
-	if (!port->port || port->pad ||
-	    (port->protocol != IPPROTO_TCP && port->protocol != IPPROTO_UDP &&
-	     port->protocol != IPPROTO_SCTP))
+	if (!port->port || port->pad || !protocol_by_number(port->protocol))
 		return "no such port";
 	return NULL;
 }
@@ -685,11 +684,6 @@ static const char *check_service(struct check *check, size_t i)
 	return in_table(service->ports, policy->n_service_ports) ? NULL : "no such ports";
 }
 
-static bool is_transport(uint8_t protocol)
-{
-	return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP;
-}
-
 static bool are_backends(const struct policy *policy, struct policy_range range)
 {
 	const struct policy_backend *backends = policy->backends + range.at;
@@ -717,7 +711,7 @@ static const char *check_service_port(struct check *check, size_t i)
 	service = &policy->services[port->service];
 	if (i < service->ports.at || i - service->ports.at >= service->ports.n)
 		return "not its Service's";
-	if (port->pad || (port->port ? !is_transport(port->protocol) : port->protocol))
+	if (port->pad || (port->port ? !protocol_by_number(port->protocol) : port->protocol))
 		return "no such port";
 	if (!port->port && !(service->flags & POLICY_SERVICE_HEADLESS))
 		return "no port";
@@ -756,7 +750,7 @@ static const char *check_frontend(struct check *check, size_t i)
 		return "out of order";
 	if (frontend->service_port >= check->policy->n_service_ports)
 		return "no such port of a Service";
-	if (!frontend->port || !is_transport(frontend->protocol))
+	if (!frontend->port || !protocol_by_number(frontend->protocol))
 		return "no such port";
 	return frontend->flags & ~known ? "unknown flags" : NULL;
 }

@@ -108,6 +108,8 @@ static void run_steps(struct compilation *compilation)
 	if (budget_any_over(c))
 		return;
 	segments_build(c);
+	domains_build(c);
+	budget_charge_variations(c);
 	check_limits(c);
 	if (c->too_big || budget_any_over(c))
 		return;
@@ -139,6 +141,7 @@ static int build(void *data)
 
 	obstack_init(&c->memory);
 	budgets_open(c);
+	budget_check_services(c);
 	again = budgets_begin(c, compilation->cluster, compilation->before);
 	c->lineage = lineage_open(c->base);
 	run_steps(compilation);

@@ -7,18 +7,28 @@
 #include <strings.h>
 
 #include "compile/flow.h"
+#include "model/protocol.h"
 
-static const struct {
-	const char *name;
-	uint8_t protocol;
-	bool has_ports;
-} protocols[] = {
-	{"TCP", IPPROTO_TCP, true},	   {"UDP", IPPROTO_UDP, true},
-	{"SCTP", IPPROTO_SCTP, true},	   {"ICMP", IPPROTO_ICMP, false},
-	{"ICMPv6", IPPROTO_ICMPV6, false},
-};
+/* Protocols without ports that have a name. */
+static const struct protocol portless[] = {{"ICMP", IPPROTO_ICMP}, {"ICMPv6", IPPROTO_ICMPV6}};
 
-#define N_PROTOCOLS (sizeof(protocols) / sizeof(*protocols))
+#define N_PORTLESS (sizeof(portless) / sizeof(*portless))
+
+static const struct protocol *portless_by_name(const char *name)
+{
+	for (size_t i = 0; i < N_PORTLESS; i++)
+		if (!strcasecmp(portless[i].name, name))
+			return &portless[i];
+	return NULL;
+}
+
+static const char *portless_name(uint8_t number)
+{
+	for (size_t i = 0; i < N_PORTLESS; i++)
+		if (portless[i].number == number)
+			return portless[i].name;
+	return NULL;
+}
 
 static int parse_number(const char *text, unsigned long max, unsigned long *number)
 {
@@ -33,20 +43,16 @@ static int parse_number(const char *text, unsigned long max, unsigned long *numb
 int port_parse(const char *text, struct flow *flow, char why[FLOW_TEXT])
 {
 	const char *slash = strchr(text, '/');
-	size_t length = slash ? (size_t)(slash - text) : strlen(text), i = 0;
-	unsigned long number;
+	const struct protocol *protocol =
+		slash ? protocol_by_name(text, slash - text, true) : portless_by_name(text);
+	unsigned long number = 0;
 
-	while (i < N_PROTOCOLS &&
-	       (strncasecmp(text, protocols[i].name, length) || protocols[i].name[length]))
-		i++;
-	if (i < N_PROTOCOLS && protocols[i].has_ports == !!slash &&
-	    (!slash || !parse_number(slash + 1, 65535, &number))) {
-		flow->protocol = protocols[i].protocol;
-		flow->port = slash ? number : 0;
+	if (protocol && (!slash || !parse_number(slash + 1, 65535, &number))) {
+		flow->protocol = protocol->number;
+		flow->port = number;
 		return 0;
 	}
-	if (!slash && !parse_number(text, 255, &number) && number != IPPROTO_TCP &&
-	    number != IPPROTO_UDP && number != IPPROTO_SCTP) {
+	if (!slash && !parse_number(text, 255, &number) && !protocol_by_number(number)) {
 		flow->protocol = number;
 		flow->port = 0;
 		return 0;
@@ -56,24 +62,22 @@ int port_parse(const char *text, struct flow *flow, char why[FLOW_TEXT])
 			 text, text, text);
 	else
 		snprintf(why, FLOW_TEXT,
-			 "%.100s: not TCP, UDP or SCTP with /PORT, nor ICMP, ICMPv6 or another "
-			 "protocol's "
-			 "number",
+			 "%.100s: not " PROTOCOL_NAMES
+			 " with /PORT, nor ICMP, ICMPv6 or another protocol's number",
 			 text);
 	return -EINVAL;
 }
 
 char *port_print(const struct flow *flow, char text[FLOW_TEXT])
 {
-	size_t i = 0;
+	const struct protocol *protocol = protocol_by_number(flow->protocol);
+	const char *name = portless_name(flow->protocol);
 
-	while (i < N_PROTOCOLS && protocols[i].protocol != flow->protocol)
-		i++;
-	if (i == N_PROTOCOLS)
-		snprintf(text, FLOW_TEXT, "%u", flow->protocol);
-	else if (protocols[i].has_ports)
-		snprintf(text, FLOW_TEXT, "%s/%u", protocols[i].name, flow->port);
+	if (protocol)
+		snprintf(text, FLOW_TEXT, "%s/%u", protocol->name, flow->port);
+	else if (name)
+		snprintf(text, FLOW_TEXT, "%s", name);
 	else
-		snprintf(text, FLOW_TEXT, "%s", protocols[i].name);
+		snprintf(text, FLOW_TEXT, "%u", flow->protocol);
 	return text;
 }

@@ -567,7 +567,5 @@ void segments_build(struct compiler *c)
 	expected_build(c, members);
 	for (uint32_t i = 0; i < c->regions.n; i++)
 		c->regions.at[i].segment = segments_add(c, c->regions.at[i].listed, true);
-	domains_build(c);
-	budget_charge_variations(c);
 	members_close(members);
 }

@@ -29,27 +29,6 @@ void tables_need(struct compiler *c, uint32_t verdicts, uint32_t resolution_set)
 	}
 }
 
-uint32_t tables_string(struct tables *t, const char *string)
-{
-	size_t size = string ? strlen(string) + 1 : 1;
-	uint32_t number;
-	bool fresh;
-
-	if (size == 1)
-		return 0;
-	number = intern_add(&t->strings, string, size, &fresh);
-	if (fresh) {
-		struct policy *policy = t->policy;
-
-		array_push(&t->string_at, policy->n_strings);
-		policy->strings =
-			grow_room(policy->strings, &t->room_strings, policy->n_strings + size, 1);
-		memcpy(policy->strings + policy->n_strings, string, size);
-		policy->n_strings += size;
-	}
-	return t->string_at.at[number];
-}
-
 static struct policy_range put_labels(struct tables *t, const struct labels *labels)
 {
 	struct policy_range range = {t->policy->n_texts, 2 * labels->n};
@@ -96,32 +75,6 @@ static void put_namespaces(struct tables *t)
 		for (size_t j = 0; j < node->n_addresses; j++)
 			table_push(t, node_addresses, node->addresses[j]);
 	}
-}
-
-struct policy_range tables_cidrs(struct tables *t, const struct cidr *cidrs, size_t n)
-{
-	struct policy_range range = {t->policy->n_cidrs, n};
-
-	for (size_t i = 0; i < n; i++)
-		table_push(t, cidrs, ((struct policy_cidr){cidrs[i].address, cidrs[i].length}));
-	return range;
-}
-
-struct policy_range tables_selector(struct tables *t, const struct selector *selector)
-{
-	struct policy_range range = {t->policy->n_requirements, selector->n};
-
-	for (size_t i = 0; i < selector->n; i++) {
-		const struct requirement *from = &selector->at[i];
-		struct policy_requirement record = {.key = tables_string(t, from->key),
-						    .op = from->op,
-						    .values = {t->policy->n_texts, from->n_values}};
-
-		table_push(t, requirements, record);
-		for (size_t j = 0; j < from->n_values; j++)
-			table_push(t, texts, tables_string(t, from->values[j]));
-	}
-	return range;
 }
 
 static void put_matchers(struct tables *t)

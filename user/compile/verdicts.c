@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "compile/verdicts.h"
+#include "model/protocol.h"
 
 struct verdicts verdicts_of(const struct policy *policy, const struct policy_segment *subject,
 			    const struct policy_segment *peer, enum direction direction,
@@ -47,7 +48,6 @@ bool verdicts_allow(const struct verdicts *verdicts, uint32_t point)
 void points_each(uint32_t first, uint32_t end, void (*visit)(void *data, const char *text),
 		 void *data)
 {
-	static const char *const names[] = {"TCP", "UDP", "SCTP"};
 	char text[32];
 
 	while (first < end && first < BH_POINT_OTHER) {
@@ -55,11 +55,12 @@ void points_each(uint32_t first, uint32_t end, void (*visit)(void *data, const c
 		uint32_t rest = end - (protocol << 16), last = rest > 65536 ? 65535 : rest - 1;
 
 		if (!from && last == 65535)
-			snprintf(text, sizeof(text), "%s", names[protocol]);
+			snprintf(text, sizeof(text), "%s", protocols[protocol].name);
 		else if (from == last)
-			snprintf(text, sizeof(text), "%s/%u", names[protocol], from);
+			snprintf(text, sizeof(text), "%s/%u", protocols[protocol].name, from);
 		else
-			snprintf(text, sizeof(text), "%s/%u-%u", names[protocol], from, last);
+			snprintf(text, sizeof(text), "%s/%u-%u", protocols[protocol].name, from,
+				 last);
 		visit(data, text);
 		first = (protocol + 1) << 16;
 	}

@@ -11,6 +11,7 @@
 
 #include "input/object.h"
 #include "input/syntax.h"
+#include "model/protocol.h"
 
 /* The APIs refuse longer lists. */
 #define ADMIN_MAX 100
@@ -360,9 +361,7 @@ static void read_protocol(struct reader *reader, const struct tree *node, struct
 		return;
 	}
 	port->kind = PORT_RANGE;
-	port->protocol = *one->key == 't'   ? IPPROTO_TCP
-			 : *one->key == 'u' ? IPPROTO_UDP
-					    : IPPROTO_SCTP;
+	port->protocol = protocol_by_name(one->key, strlen(one->key), true)->number;
 	if (!reader_map(reader, one, protocol_fields))
 		return;
 	if (!one->n)

@@ -318,21 +318,6 @@ void object_read(struct reader *reader, struct tree *root)
 	read_typed(reader, root, NULL, NULL);
 }
 
-bool object_audit(struct reader *reader, const struct object *object)
-{
-	const struct tree *annotations = tree_get(object->metadata, "annotations"), *annotation;
-	const char *text;
-
-	if (!annotations || !reader_map(reader, annotations, NULL))
-		return false;
-	annotation = tree_get(annotations, AUDIT_ANNOTATION);
-	text = annotation ? reader_string(reader, annotation) : NULL;
-	if (text && strcmp(text, "true") && strcmp(text, "false"))
-		reader_error(reader, annotation, "is \"%.40s\", neither \"true\" nor \"false\"",
-			     text);
-	return text && !strcmp(text, "true");
-}
-
 static void read_policy(struct reader *reader, const struct object *object, enum policy_kind kind)
 {
 	static const char *const fields[] = {"apiVersion", "kind",   "metadata",
@@ -481,66 +466,6 @@ static void read_pod_addresses(struct reader *reader, const struct tree *status,
 					&endpoint->addresses[endpoint->n_addresses]))
 			endpoint->n_addresses++;
 	}
-}
-
-static void read_named_port(struct reader *reader, const struct tree *node,
-			    struct endpoint *endpoint)
-{
-	struct named_port *port = &endpoint->ports[endpoint->n_ports];
-	const struct tree *number;
-	long value;
-
-	if (!reader_map(reader, node, NULL) || !tree_get(node, "name"))
-		return;
-	number = tree_get(node, "containerPort");
-	if (!number) {
-		reader_missing(reader, node, "containerPort");
-		return;
-	}
-	port->name = reader_port_name(reader, tree_get(node, "name"));
-	if (!port->name || !reader_number(reader, number, 1, 65535, &value) ||
-	    !reader_protocol(reader, tree_get(node, "protocol"), &port->protocol))
-		return;
-	port->port = value;
-	endpoint->n_ports++;
-}
-
-static const struct tree *ports_of(const struct tree *container)
-{
-	const struct tree *ports = tree_get(container, "ports");
-
-	return ports && ports->type == TREE_LIST ? ports : NULL;
-}
-
-static size_t count_ports(const struct tree *containers)
-{
-	const struct tree *item = containers ? containers->first : NULL;
-	size_t n = 0;
-
-	for (; item; item = item->next)
-		n += ports_of(item) ? ports_of(item)->n : 0;
-	return n;
-}
-
-static void read_container_ports(struct reader *reader, const struct tree *containers,
-				 struct endpoint *endpoint)
-{
-	const struct tree *item = containers ? containers->first : NULL, *port;
-
-	for (; item; item = item->next)
-		for (port = ports_of(item) ? ports_of(item)->first : NULL; port; port = port->next)
-			read_named_port(reader, port, endpoint);
-}
-
-/* Reads init containers' ports too: policy holds from a pod's first moment on. */
-void object_read_ports(struct reader *reader, const struct tree *spec, struct endpoint *endpoint)
-{
-	const struct tree *containers = reader_list(reader, spec, "containers", UINT_MAX);
-	const struct tree *init = reader_list(reader, spec, "initContainers", UINT_MAX);
-
-	reader_array(reader, endpoint->ports, count_ports(containers) + count_ports(init));
-	read_container_ports(reader, containers, endpoint);
-	read_container_ports(reader, init, endpoint);
 }
 
 /* Whether the pod has ended. Such a pod is left out. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "input/syntax.h"
+#include "model/protocol.h"
 
 struct where reader_where(const struct reader *reader, const struct tree *node)
 {
@@ -401,18 +402,13 @@ bool reader_cidr(struct reader *reader, const struct tree *node, struct cidr *ci
 bool reader_protocol(struct reader *reader, const struct tree *node, uint8_t *protocol)
 {
 	const char *name = node ? reader_string(reader, node) : "TCP";
+	const struct protocol *found = name ? protocol_by_name(name, strlen(name), false) : NULL;
 
-	if (!name)
-		return false;
-	if (!strcmp(name, "TCP"))
-		*protocol = IPPROTO_TCP;
-	else if (!strcmp(name, "UDP"))
-		*protocol = IPPROTO_UDP;
-	else if (!strcmp(name, "SCTP"))
-		*protocol = IPPROTO_SCTP;
-	else
-		reader_error(reader, node, "must be TCP, UDP or SCTP, not \"%.40s\"", name);
-	return *protocol;
+	if (found)
+		*protocol = found->number;
+	else if (name)
+		reader_error(reader, node, "must be " PROTOCOL_NAMES ", not \"%.40s\"", name);
+	return found;
 }
 
 const char *reader_port_name(struct reader *reader, const struct tree *node)

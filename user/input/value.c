@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "input/value.h"
+#include "model/protocol.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -567,12 +568,6 @@ struct written_port {
 	bool is_number, has_end;
 };
 
-static bool is_protocol(const char *text, size_t length)
-{
-	return (length == 3 && (!strncmp(text, "TCP", 3) || !strncmp(text, "UDP", 3))) ||
-	       (length == 4 && !strncmp(text, "SCTP", 4));
-}
-
 static bool split_port(struct value *value, struct written_port *port)
 {
 	size_t length = word_length(value), name = 0;
@@ -581,9 +576,9 @@ static bool split_port(struct value *value, struct written_port *port)
 	*port = (struct written_port){.text = text, .length = length};
 	if (slash)
 		name = slash - text;
-	else if (is_protocol(text, length))
+	else if (protocol_by_name(text, length, false))
 		name = length;
-	if (!length || (slash && !is_protocol(text, name))) {
+	if (!length || (slash && !protocol_by_name(text, name, false))) {
 		fail(value,
 		     "expected a port such as TCP/80, UDP/7000-7010, SCTP or http, "
 		     "before \"%.40s\"",

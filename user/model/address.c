@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/cluster.h"
+#include "model/arrays.h"
 
 #define MAPPED_BITS 96
 
@@ -111,4 +111,32 @@ const char *cidr_print(const struct cidr *cidr, char text[ADDRESS_TEXT])
 	end = strlen(text);
 	snprintf(text + end, ADDRESS_TEXT - end, "/%d", cidr->length - (ipv4 ? MAPPED_BITS : 0));
 	return text;
+}
+
+static int ipv4_first(const void *a, const void *b)
+{
+	bool left = address_is_ipv4(a), right = address_is_ipv4(b);
+
+	return left != right ? right - left : memcmp(a, b, sizeof(struct address));
+}
+
+static int ipv6_first(const void *a, const void *b)
+{
+	bool left = address_is_ipv4(a), right = address_is_ipv4(b);
+
+	return left != right ? left - right : memcmp(a, b, sizeof(struct address));
+}
+
+size_t addresses_sort(struct address *addresses, size_t n)
+{
+	int (*order)(const void *a, const void *b) = ipv4_first;
+	size_t kept = 0;
+
+	if (n && !address_is_ipv4(addresses))
+		order = ipv6_first;
+	array_order(addresses, n, sizeof(*addresses), order);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || order(&addresses[kept - 1], &addresses[i]))
+			addresses[kept++] = addresses[i];
+	return kept;
 }

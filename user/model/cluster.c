@@ -22,13 +22,6 @@ struct interned {
 	size_t n_slots, n; /* n_slots is a power of two */
 };
 
-void *check_memory(void *memory)
-{
-	if (!memory)
-		memory_exhausted();
-	return memory;
-}
-
 void cluster_init(struct cluster *cluster)
 {
 	memset(cluster, 0, sizeof(*cluster));
@@ -90,17 +83,6 @@ const char *cluster_intern(struct cluster *cluster, const char *string, size_t l
 	return string;
 }
 
-/* An array has room for a power of two of elements, so @n alone says when it is full. */
-void *array_grow(void **array, size_t *n, size_t size)
-{
-	void *element;
-
-	if (!(*n & (*n - 1)))
-		*array = check_memory(reallocarray(*array, *n ? *n * 2 : 1, size));
-	element = (char *)*array + (*n)++ * size;
-	return memset(element, 0, size);
-}
-
 struct namespace *cluster_add_namespace(struct cluster *cluster)
 {
 	return array_grow((void **)&cluster->namespaces, &cluster->n_namespaces,
@@ -134,26 +116,6 @@ struct policy_object *cluster_add_policy(struct cluster *cluster)
 {
 	return array_grow((void **)&cluster->policies, &cluster->n_policies,
 			  sizeof(*cluster->policies));
-}
-
-void array_order(void *array, size_t n, size_t size, int (*order)(const void *, const void *))
-{
-	if (n)
-		qsort(array, n, size, order);
-}
-
-int where_order(const struct where *a, const struct where *b)
-{
-	int order = strcmp(a->file ? a->file : "", b->file ? b->file : "");
-
-	return order ? order : a->line < b->line ? -1 : a->line > b->line;
-}
-
-void given_twice(struct diag *diag, const struct where *first, const struct where *second,
-		 const char *what, const char *ns, const char *name)
-{
-	diag_error(diag, second, NULL, "%s %s%s%s is given twice, first at %s:%u", what,
-		   ns ? ns : "", ns ? "/" : "", name, first->file ? first->file : "?", first->line);
 }
 
 static int namespace_order(const void *a, const void *b)
@@ -260,34 +222,6 @@ static int node_order(const void *a, const void *b)
 	int order = strcmp(left->name, right->name);
 
 	return order ? order : where_order(&left->where, &right->where);
-}
-
-static int ipv4_first(const void *a, const void *b)
-{
-	bool left = address_is_ipv4(a), right = address_is_ipv4(b);
-
-	return left != right ? right - left : memcmp(a, b, sizeof(struct address));
-}
-
-static int ipv6_first(const void *a, const void *b)
-{
-	bool left = address_is_ipv4(a), right = address_is_ipv4(b);
-
-	return left != right ? left - right : memcmp(a, b, sizeof(struct address));
-}
-
-size_t addresses_sort(struct address *addresses, size_t n)
-{
-	int (*order)(const void *a, const void *b) = ipv4_first;
-	size_t kept = 0;
-
-	if (n && !address_is_ipv4(addresses))
-		order = ipv6_first;
-	array_order(addresses, n, sizeof(*addresses), order);
-	for (size_t i = 0; i < n; i++)
-		if (!kept || order(&addresses[kept - 1], &addresses[i]))
-			addresses[kept++] = addresses[i];
-	return kept;
 }
 
 static void finish_nodes(struct cluster *cluster, struct diag *diag)

@@ -55,7 +55,6 @@ static void print(struct diag_log *log, FILE *to, const struct diag_message *mes
 		  unsigned int since)
 {
 	static const char *const levels[] = {"note: ", "warning: ", "error: "};
-	const struct where *where = message->where;
 
 	if (log->dropped) {
 		print_time(log, to);
@@ -65,16 +64,7 @@ static void print(struct diag_log *log, FILE *to, const struct diag_message *mes
 	}
 	print_time(log, to);
 	fputs(levels[message->level], to);
-	if (where && where->file) {
-		diag_print_text(to, where->file);
-		if (where->line)
-			fprintf(to, ":%u", where->line);
-		fputs(": ", to);
-	}
-	if (message->field && *message->field) {
-		diag_print_text(to, message->field);
-		fputs(": ", to);
-	}
+	diag_print_place(to, message);
 	diag_print_text(to, message->text);
 	if (since)
 		fprintf(to, " (%u times more since this was printed last)", since);

@@ -115,29 +115,6 @@ static int plan_resetting(struct node_handle *handle, const struct node_endpoint
 	return error;
 }
 
-/* Moves the address to the segment of the new labels from the next generation on. The record is
- * written after the flip: a command that is killed before the flip leaves the place and the record
- * as they were. */
-int endpoint_set_address(struct node_handle *handle, const struct endpoint *endpoint,
-			 const struct bh_addr *addr, const struct bh_endpoint *entry,
-			 struct change *change, bool *isolated)
-{
-	struct address address;
-	struct bh_added record;
-	uint64_t place;
-	int error = record_make(handle, endpoint, &record);
-
-	memcpy(&address, addr, sizeof(address));
-	if (!error)
-		error = slot_place(handle, change, endpoint, &address, &place, isolated);
-	if (!error)
-		error = services_may_have(handle, endpoint->ns_name, address_is_ipv4(&address),
-					  place, change);
-	if (!error)
-		error = assign_move(handle, addr, entry, place, change);
-	return error ? error : table_add(&change->maps[MAP_added].late, addr, &record);
-}
-
 /* Returns true if the endpoint is in force where it belongs by the policy in force. */
 static bool is_placed(const struct node_handle *handle, const struct resetting *resetting,
 		      const struct change *change)
@@ -165,8 +142,8 @@ static int plan_moves(struct node_handle *handle, const struct resetting *resett
 	int error = 0;
 
 	for (size_t i = 0; !error && i < members->n; i++)
-		error = endpoint_set_address(handle, resetting->endpoint, table_key(members, i),
-					     table_value(members, i), change, isolated);
+		error = readdress_keep(handle, resetting->endpoint, table_key(members, i),
+				       table_value(members, i), change, isolated);
 	change->flips = true;
 	return error;
 }

@@ -11,11 +11,4 @@
 int endpoint_set_plan(struct node_handle *handle, const struct node_endpoint_set *set,
 		      struct change *change, struct extension *extension, bool *isolated);
 
-/* Moves one address, with its entry of bh_endpoints, into the segment of @endpoint. Returns 0 or
- * -errno. */
-struct bh_endpoint;
-int endpoint_set_address(struct node_handle *handle, const struct endpoint *endpoint,
-			 const struct bh_addr *addr, const struct bh_endpoint *entry,
-			 struct change *change, bool *isolated);
-
 #endif

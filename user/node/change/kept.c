@@ -134,21 +134,6 @@ void kept_free(struct kept *kept)
 	free(kept->strings);
 }
 
-int kept_policy(const struct kept *kept, struct diag *diag, struct policy **policy)
-{
-	const size_t size = kept->size - kept->blob;
-	char *bytes = malloc(size + 1);
-	int error;
-
-	if (!bytes)
-		return -ENOMEM;
-	memcpy(bytes, kept->text + kept->blob, size);
-	error = blob_read(bytes, size, &(struct where){kept->path, 0}, diag, policy);
-	if (error)
-		free(bytes);
-	return error ? error : kept_change(kept->path, diag, policy);
-}
-
 /* refuses a newline in a value, which would begin another option */
 static int put_options(const struct node_options *options, char **text, size_t *size)
 {

@@ -62,10 +62,6 @@ void kept_save_delta(const char *dir, const char *pin, const struct node_options
 		     const struct node_change *change, const struct delta *delta,
 		     struct diag *diag);
 
-/* Where a delta lies beside the file @path, from which *policy was read, replaces *policy by the
- * policy that the delta makes of it. Returns 0 or -errno, reported. */
-int kept_change(const char *path, struct diag *diag, struct policy **policy);
-
 /* kept_open_dir() opens a folder and locks it. kept_replace() replaces a file of the folder in one
  * step: a machine that stops meanwhile has the old file or the new one. Both return -errno, not
  * reported, where they fail. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "compile/blob.h"
 #include "compile/delta.h"
 #include "compile/enroll.h"
 #include "input/text.h"
@@ -112,7 +113,9 @@ void kept_save_delta(const char *dir, const char *pin, const struct node_options
 	policy_free(policy);
 }
 
-int kept_change(const char *path, struct diag *diag, struct policy **policy)
+/* If a delta lies beside the file @path, from which *policy was read, replaces *policy by the
+ * policy that the delta makes of it. Returns 0 or -errno, reported. */
+static int apply_delta(const char *path, struct diag *diag, struct policy **policy)
 {
 	CLEANUP(cleanup_delta) struct delta *delta = NULL;
 	const char *end = strrchr(path, '/');
@@ -135,4 +138,19 @@ int kept_change(const char *path, struct diag *diag, struct policy **policy)
 	policy_free(*policy);
 	*policy = whole;
 	return 0;
+}
+
+int kept_policy(const struct kept *kept, struct diag *diag, struct policy **policy)
+{
+	const size_t size = kept->size - kept->blob;
+	char *bytes = malloc(size + 1);
+	int error;
+
+	if (!bytes)
+		return -ENOMEM;
+	memcpy(bytes, kept->text + kept->blob, size);
+	error = blob_read(bytes, size, &(struct where){kept->path, 0}, diag, policy);
+	if (error)
+		free(bytes);
+	return error ? error : apply_delta(kept->path, diag, policy);
 }

@@ -7,8 +7,11 @@
 #include "node/change/endpoint_add.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/endpoint_find.h"
-#include "node/change/endpoint_set.h"
+#include "node/change/assign.h"
 #include "node/change/readdress.h"
+#include "node/change/record.h"
+#include "node/change/services.h"
+#include "node/change/slot.h"
 
 static struct bh_addr first_address(const struct endpoint *endpoint, bool ipv4)
 {
@@ -65,6 +68,29 @@ static bool is_among(const struct endpoint *endpoint, const void *address)
 	return false;
 }
 
+/* Moves the address to the segment of the new labels from the next generation on. The record is
+ * written after the flip: a command that is killed before the flip leaves the place and the record
+ * as they were. */
+int readdress_keep(struct node_handle *handle, const struct endpoint *endpoint,
+		   const struct bh_addr *addr, const struct bh_endpoint *entry,
+		   struct change *change, bool *isolated)
+{
+	struct address address;
+	struct bh_added record;
+	uint64_t place;
+	int error = record_make(handle, endpoint, &record);
+
+	memcpy(&address, addr, sizeof(address));
+	if (!error)
+		error = slot_place(handle, change, endpoint, &address, &place, isolated);
+	if (!error)
+		error = services_may_have(handle, endpoint->ns_name, address_is_ipv4(&address),
+					  place, change);
+	if (!error)
+		error = assign_move(handle, addr, entry, place, change);
+	return error ? error : table_add(&change->maps[MAP_added].late, addr, &record);
+}
+
 /* Keeps or removes the addresses in force. */
 static int change_members(struct node_handle *handle, const struct endpoint *endpoint,
 			  const struct table *members, struct change *change, bool *isolated)
@@ -76,8 +102,7 @@ static int change_members(struct node_handle *handle, const struct endpoint *end
 		const struct bh_endpoint *entry = table_value(members, i);
 
 		error = is_among(endpoint, addr)
-				? endpoint_set_address(handle, endpoint, addr, entry, change,
-						       isolated)
+				? readdress_keep(handle, endpoint, addr, entry, change, isolated)
 				: endpoint_del_address(handle, addr, entry, change);
 	}
 	return error;

@@ -15,4 +15,11 @@
 int readdress_plan(struct node_handle *handle, const struct endpoint *endpoint,
 		   const struct table *members, struct change *change, bool *isolated);
 
+/* Keeps one address, with its entry of bh_endpoints, and moves it to the segment of @endpoint.
+ * Returns 0 or -errno. */
+struct bh_endpoint;
+int readdress_keep(struct node_handle *handle, const struct endpoint *endpoint,
+		   const struct bh_addr *addr, const struct bh_endpoint *entry,
+		   struct change *change, bool *isolated);
+
 #endif

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -15,44 +14,6 @@
 #include "node/kernel/pins.h"
 
 #define BPFFS "/sys/fs/bpf"
-
-const char *const node_map_names[N_NODE_MAPS] = {
-#define NODE_MAP(name, ...) [MAP_##name] = #name,
-#include "maps/maps.def"
-};
-
-const enum node_map_kind node_map_kinds[N_NODE_MAPS] = {
-#define NODE_MAP(name, key, value, entry, kind) [MAP_##name] = MAP_KIND_##kind,
-#include "maps/maps.def"
-};
-
-const char *const node_program_names[N_NODE_PROGRAMS] = {
-	[PROGRAM_INGRESS] = "tc_from_endpoint",
-	[PROGRAM_EGRESS] = "tc_to_endpoint",
-	[PROGRAM_UPLINK] = "tc_uplink",
-	[PROGRAM_LEAVE] = "tc_leave",
-	[PROGRAM_SOCKET] = "sk_node",
-	[PROGRAM_ASSIGN] = "assign",
-	[PROGRAM_FORGET] = "forget",
-};
-
-int node_fail(const struct node_handle *handle, int error, const char *format, ...)
-{
-	char message[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(message, sizeof(message), format, args);
-	va_end(args);
-	diag_error(handle->diag, NULL, NULL, "%s: %s", message, strerror(-error));
-	return error == -EINVAL || error == -E2BIG ? -EIO : error;
-}
-
-const char *pins_path(const struct node_handle *handle, const char *name, char path[PATH_MAX])
-{
-	snprintf(path, PATH_MAX, "%s/%s", handle->pin, name);
-	return path;
-}
 
 /* Mounts bpffs and makes the folder where they are missing. */
 static int make_folder(const struct node_handle *handle)
@@ -122,19 +83,6 @@ bool pins_are_locked(const struct node_handle *handle)
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
 }
 
-int pins_get(const struct node_handle *handle, const char *name)
-{
-	char path[PATH_MAX];
-	int fd = bpf_obj_get(pins_path(handle, name, path));
-
-	return fd < 0 ? -errno : fd;
-}
-
-int pins_get_program(const struct node_handle *handle, enum node_program which)
-{
-	return pins_get(handle, node_program_names[which]);
-}
-
 int pins_program(struct node_handle *handle, enum node_program which,
 		 const struct program **program)
 {
@@ -149,19 +97,6 @@ int pins_program(struct node_handle *handle, enum node_program which,
 	}
 	*program = kept;
 	return 0;
-}
-
-int pins_put(const struct node_handle *handle, const char *name, int fd)
-{
-	char path[PATH_MAX], put[PATH_MAX];
-	int error;
-
-	if (!bpf_obj_pin(fd, pins_path(handle, name, path)))
-		return 0;
-	error = errno == EEXIST ? pins_remove(handle, PINS_NEW) : -errno;
-	if (!error && (bpf_obj_pin(fd, pins_path(handle, PINS_NEW, put)) || rename(put, path)))
-		error = -errno;
-	return error ? node_fail(handle, error, "cannot pin %s", path) : 0;
 }
 
 static int map_info(int fd, struct bpf_map_info *info)
@@ -330,13 +265,4 @@ void pins_close(struct node_handle *handle)
 	handle->config = NULL;
 	handle->mark = 0;
 	forget_programs(handle);
-}
-
-int pins_remove(const struct node_handle *handle, const char *name)
-{
-	char path[PATH_MAX];
-
-	if (unlink(pins_path(handle, name, path)) && errno != ENOENT)
-		return node_fail(handle, -errno, "cannot remove %s", path);
-	return 0;
 }
