@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The tests that need a kernel, on Debian 12's 6.1 in an emulated machine. Every run: each program's load,
-# all packet tests, sequences through the node's translation, SCTP among them, TC filters in place of TCX
-# (net_policy), and IPsec with real ESP. In turn, by BULKHEAD_SEED: one test of libxdp's
-# dispatcher and tunnels, and ROTATING other namespace tests, but for those that take over 200 s there. With
-# BULKHEAD_FULL=1: every namespace test, in two machines. This test reports their subtests, each with its
-# test's name before it. BULKHEAD_SMALL=1 tells the tests that the machine is about twenty times slower: fewer
-# packets, the same cases.
+# The tests that need a kernel, on Debian 12's 6.1 in an emulated machine. Every run: each program's load, all
+# packet tests, sequences through the node's translation, SCTP among them, and TC filters in place of TCX
+# (net_policy). In turn, by BULKHEAD_SEED: one test of libxdp's dispatcher, tunnels, and IPsec with real ESP, and
+# ROTATING other namespace tests, but for those that take over 200 s there. With BULKHEAD_FULL=1: every namespace
+# test, in two machines. This test reports their subtests, each with its test's name before it. BULKHEAD_SMALL=1
+# tells the tests that the machine is about twenty times slower: fewer packets, the same cases.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 export BULKHEAD=${BULKHEAD:-$top/build/bulkhead} BULKHEAD_SMALL=1 FLIPS=10 KILLS=4
@@ -27,8 +26,8 @@ tests=("$build"/selftests/diff_{packets,translation})
 for source in "$top"/selftests/packet_*.c; do
 	tests+=("$build/selftests/$(basename "$source" .c)")
 done
-always=("$top"/selftests/net_{policy,service_ipsec}.sh)
-differing=("$top"/selftests/net_{tunnel,xdp_beside,xdp_killed}.sh)
+always=("$top"/selftests/net_policy.sh)
+differing=("$top"/selftests/net_{tunnel,xdp_beside,xdp_killed,service_ipsec}.sh)
 long=("$top"/selftests/net_{audit,bridge_port,cni,crash,crash_endpoint,errors,grow,readers,reset}.sh
 	"$top"/selftests/net_{unlisted,upgrade}.sh)
 mapfile -t others < <(printf '%s\n' "$top"/selftests/net_*.sh |
