@@ -218,7 +218,8 @@ static __noinline __u32 dns_place(struct bh_dns_work *work, struct bh_learner *l
 }
 
 /* Adds an entry for work->key without names. Returns it; NULL: there is no room. */
-static __always_inline struct bh_learned *dns_new(struct bh_dns_work *work, struct bh_learner *learner)
+static __always_inline struct bh_learned *dns_new(struct bh_dns_work *work,
+						  struct bh_learner *learner)
 {
 	work->value.place = dns_place(work, learner);
 	if (work->value.place == DNS_NO_PLACE)

@@ -50,7 +50,7 @@ static void print_choices(const char *value)
 }
 
 /* A command that prints the domain names in force, each as "name:NAME". */
-#define DOMAIN_NAMES                                                               \
+#define DOMAIN_NAMES                                                                \
 	"bulkhead graph -j 2>/dev/null | grep -o '\"name:[^\"]*\"' | tr -d '\"' | " \
 	"sort -u"
 
