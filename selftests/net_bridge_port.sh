@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib/net.sh"
 . "$(dirname "$0")/lib/hooks.sh"
 
-ENOMEM=12 STEP=2 SAMPLE=2
+ENOMEM=12 STEP=2 SAMPLE=1
 [ -z "${BULKHEAD_SMALL:-}" ] || STEP=13 SAMPLE=1
 NET_PORTS="80 443 7000"
 net_start far
