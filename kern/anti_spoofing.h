@@ -23,7 +23,7 @@ static __always_inline bool spoofing_mac_known(const __u8 mac[6])
 	return mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5];
 }
 
-/* Whether a DHCP client that has no address yet asks for one. */
+/* Returns true if a DHCP client that has no address yet asks for one. */
 static __always_inline bool spoofing_asks_dhcp(const struct packet *p)
 {
 	return p->version == 4 && !packet_ipv4(p, p->from) && p->protocol == IPPROTO_UDP &&
@@ -60,8 +60,8 @@ static __always_inline int spoofing_check(const struct packet *p, const struct e
 	return source_exception(p, source);
 }
 
-/* Whether the endpoint's packet has the endpoint's own MAC. If the endpoint's MAC is not known,
- * every MAC counts as its own but those of others on its bridge. */
+/* Returns true if the endpoint's packet has the endpoint's own MAC. If the endpoint's MAC is not
+ * known, every MAC counts as its own but those of others on its bridge. */
 static __always_inline bool source_mac_fits(const struct packet *p, const struct bh_iface *iface)
 {
 	if (iface->flags & BH_IFACE_MAC)
@@ -85,7 +85,7 @@ BPF_GLOBAL int spoofing_link(const struct packet *p)
 	if (!source_mac_fits(p, iface))
 		return BH_DROP_MAC;
 	packet_address(p, p->from, &addr);
-	return endpoint_link_local(&addr) && link_taken(p, &addr) ? BH_DROP_SOURCE : 0;
+	return endpoint_link_local(&addr) && link_has_owner(p, &addr) ? BH_DROP_SOURCE : 0;
 }
 
 /*

@@ -23,9 +23,9 @@ static __always_inline bool audit_here(const struct packet *p)
 	       !(p->hook == BH_HOOK_FROM_ENDPOINT && link_hijacks(p, iface->bridge));
 }
 
-/* Whether the packet goes on to another endpoint of this node: by its MAC on a bridge, else by its
- * address, if it has an IP header that the host can route. */
-static __always_inline bool audit_goes_on(const struct packet *p)
+/* Returns true if the packet goes on to another endpoint of this node: by its MAC on a bridge, else
+ * by its address, if it has an IP header that the host can route. */
+static __always_inline bool audit_is_forwarded(const struct packet *p)
 {
 	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
 	struct end to = {};
@@ -43,12 +43,12 @@ static __always_inline bool audit_goes_on(const struct packet *p)
 	return !error && to.ifindex && to.ifindex != p->ifindex;
 }
 
-/* Whether the destination's hook counts the packet. If so, hands it @p->audit. */
+/* Returns true if the destination's hook counts the packet. If so, hands it @p->audit. */
 static __noinline bool audit_leave(struct __sk_buff *skb, const struct packet *p)
 {
 	struct bh_ct *ct;
 
-	if (p->hook != BH_HOOK_FROM_ENDPOINT || !audit_goes_on(p))
+	if (p->hook != BH_HOOK_FROM_ENDPOINT || !audit_is_forwarded(p))
 		return false;
 	/* The fast path of the destination's hook does not read tc_index: BH_CT_LOOK keeps the
 	 * packet off it. */
@@ -62,7 +62,7 @@ static __noinline bool audit_leave(struct __sk_buff *skb, const struct packet *p
 }
 
 /* Returns the reason that the first hook handed on to this one; 0: none. */
-static __always_inline __u8 audit_left(struct __sk_buff *skb, __u32 hook)
+static __always_inline __u8 audit_handed_on(struct __sk_buff *skb, __u32 hook)
 {
 	__u32 left = skb->tc_index, reason = left & AUDIT_REASON;
 	struct bh_iface *iface;

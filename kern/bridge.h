@@ -16,7 +16,7 @@ static __noinline int bridge_speaks_for(const struct packet *p, const struct bh_
 
 	if (!endpoint_resolve(addr, p->generation, &end) && spoofing_claim_outside(p, &end))
 		return BH_DROP_NEIGHBOUR;
-	return endpoint_link_local(addr) && link_taken(p, addr) ? BH_DROP_NEIGHBOUR : 0;
+	return endpoint_link_local(addr) && link_has_owner(p, addr) ? BH_DROP_NEIGHBOUR : 0;
 }
 
 static __noinline int bridge_arp(hook_context *ctx, const struct packet *p)
@@ -56,7 +56,7 @@ static __noinline int bridge_discovery(hook_context *ctx, const struct packet *p
 								  : bridge_speaks_for(p, &target);
 }
 
-/* Whether the header behind the extension headers could not be read, and may be neighbour
+/* Returns true if the header behind the extension headers could not be read, and may be neighbour
  * discovery's. */
 static __always_inline bool bridge_hides(const struct packet *p, int broken)
 {
@@ -67,8 +67,8 @@ static __always_inline bool bridge_hides(const struct packet *p, int broken)
 
 /* Returns 0 or the reason to drop. @broken: what the parser returned. uplink_look() checks the
  * sources of IP packets. */
-static __always_inline int bridge_said(hook_context *ctx, const struct packet *p, __u32 bridge,
-				       int broken)
+static __always_inline int bridge_evaluate(hook_context *ctx, const struct packet *p, __u32 bridge,
+					   int broken)
 {
 	if (!p->version && link_owner(p, p->mac_from, bridge))
 		return BH_DROP_CLAIM;

@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-/* A hash of the compiled programs (BUILD_ID), by which a command knows whether those in force are
+/* A hash of the compiled programs (BUILD_ID), by which a command knows whether the active ones are
  * its own. */
 const volatile __u64 build = 0;
 

@@ -30,7 +30,7 @@ static __noinline struct bh_claimer *claim_claimer(__u32 ifindex)
 	return bpf_map_lookup_elem(&bh_claimers, &ifindex);
 }
 
-/* Whether an address is one of the last that an interface has claimed. */
+/* Returns true if an address is one of the last that an interface has claimed. */
 static __always_inline bool claim_is_among(const struct bh_claimer *claimer,
 					   const struct bh_addr *addr)
 {
@@ -60,9 +60,9 @@ static __noinline int claim_note(__u32 ifindex, const struct bh_link_local_key *
 	return 0;
 }
 
-/* Claims an address, which no other interface has, for an interface. Returns whether the address
- * is the interface's now. */
-static __noinline bool claim_take(__u32 ifindex, const struct bh_link_local_key *key)
+/* Claims an address, which no other interface has, for an interface. Returns true if the address is
+ * the interface's now. */
+static __noinline bool claim_add(__u32 ifindex, const struct bh_link_local_key *key)
 {
 	struct bh_claim claim = {ifindex};
 	struct bh_claim *there = bpf_map_lookup_elem(&bh_claims, key);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Judges a packet that is of no open, allowed connection: finds its ends, asks their policies at
- * the generation in force, and writes the entry of the connection. Functions return an enum
+ * Evaluates a packet that is of no open, allowed connection: finds its ends, asks their policies at
+ * the active generation, and writes the entry of the connection. Functions return an enum
  * bh_reason.
  */
 #ifndef BULKHEAD_KERN_CONNECTION_H
@@ -9,10 +9,10 @@
 
 #include "verdict_cache.h"
 #include "conntrack.h"
-#include "events.h"
+#include "event_records.h"
 #include "flow_cache.h"
 #include "local.h"
-#include "policy.h"
+#include "policy_lookup.h"
 #include "resolver.h"
 #include "service.h"
 #include "anti_spoofing.h"
@@ -24,20 +24,21 @@ struct connection {
 	__u16 flags; /* BH_CT_NODE, BH_CT_BY_INGRESS */
 };
 
-/* Internal reason: the entry is of other ends than the packet's at this hook. Judge again by a key
- * of this hook's own. */
+/* Internal reason: the entry is of other ends than the packet's at this hook. Evaluate again by a
+ * key of this hook's own. */
 #define CONNECTION_OF_OTHERS BH_REASONS
 
-/* Internal reason: ask the kernel's conntrack about the packet (netfilter.h), then judge again. */
+/* Internal reason: ask the kernel's conntrack about the packet (netfilter.h), then evaluate
+ * again. */
 #define CONNECTION_ASKS (BH_REASONS + 1)
 
 /* Internal reason: ask the kernel's routes whether the destination is the node's (local.h), then
- * judge again. */
+ * evaluate again. */
 #define CONNECTION_ASKS_ROUTE (BH_REASONS + 2)
 
-/* Internal reason: find out whether every interface is guarded (links.h), then judge again. */
+/* Internal reason: find out whether every interface is guarded (links.h), then evaluate again. */
 #define CONNECTION_ASKS_LINKS (BH_REASONS + 3)
-/* Internal reason: ask whether a domain name allows the flow (domain.h), then judge again. */
+/* Internal reason: ask whether a domain name allows the flow (domain.h), then evaluate again. */
 #define CONNECTION_ASKS_NAMES (BH_REASONS + 4)
 _Static_assert(CONNECTION_ASKS_NAMES < 64, "bh_cached.reason");
 
@@ -78,7 +79,8 @@ static __always_inline int connection_own(const struct packet *p, struct end *en
 {
 	int reason = endpoint_of(p->ifindex, p->version, p->generation, end);
 
-	if (end->ifindex != p->ifindex && !(end->flags & END_COVER && end->cover == p->ifindex))
+	if (end->ifindex != p->ifindex &&
+	    !(end->flags & END_COVERING_PREFIX && end->covering_prefix == p->ifindex))
 		end->assignment = 0;
 	end->flags = END_ENDPOINT | END_BY_HOOK;
 	end->ifindex = p->ifindex;
@@ -125,7 +127,7 @@ BPF_GLOBAL int connection_resolve(const struct packet *p, __u32 initiator, struc
 	peer = own_end == initiator ? &ends->end[0] : &ends->end[1];
 	addr = packet_address_at(p, own_end);
 	reason = endpoint_resolve(addr, p->generation, own);
-	if (!reason && !endpoint_is_cover(p, own, peer)) {
+	if (!reason && !endpoint_counts_as_prefix(p, own, peer)) {
 		if (sending)
 			reason = spoofing_check(p, own);
 		if (!reason && own->ifindex != p->ifindex)
@@ -145,8 +147,8 @@ BPF_GLOBAL int connection_resolve(const struct packet *p, __u32 initiator, struc
 	return reason;
 }
 
-/* Whether the node sent the packet: the node made it, with one of its addresses, or the endpoint
- * sent it and the node put its own address into it. */
+/* Returns true if the node sent the packet: the node made it, with one of its addresses, or the
+ * endpoint sent it and the node put its own address into it. */
 static __always_inline bool connection_from_node(const struct packet *p, const struct end *source)
 {
 	if (p->hook == BH_HOOK_TO_ENDPOINT && p->local == LOCAL_HERE)
@@ -167,8 +169,8 @@ static __noinline bool connection_audited(__u32 ifindex)
 	return iface && iface->flags & BH_IFACE_AUDIT;
 }
 
-/* Whether an endpoint reaches its own node despite this answer of its policy: only Admin and
- * Baseline rules can deny that. */
+/* Returns true if an endpoint reaches its own node despite this answer of its policy: only Admin
+ * and Baseline rules can deny that. */
 static __always_inline bool connection_node_exempt(int reason, __u32 verdict)
 {
 	return reason == BH_DROP_UNASSIGNED ||
@@ -176,8 +178,8 @@ static __always_inline bool connection_node_exempt(int reason, __u32 verdict)
 		bh_verdict_tier(verdict) != BH_TIER_BASELINE);
 }
 
-/* Whether policy denies an end the connection, and does not only audit: the policies that would
- * deny are enforced. The end itself may be in audit. */
+/* Returns true if policy denies an end the connection, and does not only audit: the policies that
+ * would deny are enforced. The end itself may be in audit. */
 static __always_inline bool connection_denied(const struct bh_cached *found, __u32 role)
 {
 	return found->denied[role] && !bh_verdict_allow(found->verdict[role]);
@@ -306,8 +308,9 @@ static __noinline int connection_here(const struct packet *p, __u32 end, struct 
 /* Finds the owner of an end's address before or after the node's translation. @which: the end.
  * Returns the port there, and in found->reason why the packet drops; 0: the kernel told nothing.
  * Not inline, for the stack. */
-static __noinline __u32 connection_told(const struct packet *p, __u32 initiator, __u32 which,
-					struct end *end, struct bh_cached *found)
+static __noinline __u32 connection_translated_owner(const struct packet *p, __u32 initiator,
+						    __u32 which, struct end *end,
+						    struct bh_cached *found)
 {
 	struct bh_addr addr;
 	__u32 port = translation_address(p, initiator, which, &addr);
@@ -334,16 +337,17 @@ static __noinline bool connection_by_ingress(const struct packet *p, const struc
 }
 
 /*
- * Judges a connection from the node's address that may be masqueraded (a NodePort, for example).
+ * Evaluates a connection from the node's address that may be masqueraded (a NodePort, for example).
  * The kernel knows the true initiator; policy is asked about the true initiator.
  */
-BPF_GLOBAL int connection_unmask(const struct packet *p, __u32 initiator, struct bh_cached *found)
+BPF_GLOBAL int connection_unmasquerade(const struct packet *p, __u32 initiator,
+				       struct bh_cached *found)
 {
 	struct ends ends = {};
 
 	if (!p || !found)
 		return 0;
-	if (!connection_told(p, initiator, initiator, &ends.end[BH_EGRESS], found)) {
+	if (!connection_translated_owner(p, initiator, initiator, &ends.end[BH_EGRESS], found)) {
 		if (connection_can_ask(p))
 			found->reason = CONNECTION_ASKS;
 		if (found->reason || !connection_by_ingress(p, found, &ends.end[BH_EGRESS]))
@@ -405,7 +409,7 @@ static __always_inline bool connection_is_nodes(const struct connection *c)
 
 #define NO_POINT 0xffffffffu
 
-/* Returns true if no hook can judge both directions of a call to a Service whose backend is not
+/* Returns true if no hook can evaluate both directions of a call to a Service whose backend is not
  * known here, and a policy isolates the caller: nobody tells to which call an SCTP packet from the
  * Service's address is the reply. */
 static __always_inline bool connection_is_untold(const struct packet *p, struct bh_segment *caller)
@@ -415,9 +419,9 @@ static __always_inline bool connection_is_untold(const struct packet *p, struct 
 }
 
 /*
- * Judges a call to a Service whose backend is not known yet. It passes here and is judged at the
- * hook where the packet has the backend's address, unless an interface has no hook. Returns 0 or
- * the reason to drop.
+ * Evaluates a call to a Service whose backend is not known yet. It passes here and is evaluated at
+ * the hook where the packet has the backend's address, unless an interface has no hook. Returns 0
+ * or the reason to drop.
  */
 static __noinline int connection_shows(const struct packet *p, const struct end *caller)
 {
@@ -433,7 +437,7 @@ static __noinline int connection_shows(const struct packet *p, const struct end 
 }
 
 /*
- * Judges a packet to an address that may be a Service's (BH_CACHED_SERVICE): by the backend that
+ * Evaluates a packet to an address that may be a Service's (BH_CACHED_SERVICE): by the backend that
  * the kernel names, or by all backends if they are the same to policy.
  */
 BPF_GLOBAL int connection_service(const struct packet *p, __u32 initiator, struct bh_cached *found)
@@ -460,7 +464,7 @@ BPF_GLOBAL int connection_service(const struct packet *p, __u32 initiator, struc
 		return 0;
 	point = service_shared(p, at, &ends.end[BH_EGRESS], &ends.end[BH_INGRESS]) ? at->point
 										   : NO_POINT;
-	port = connection_told(p, initiator, !initiator, &ends.end[BH_INGRESS], found);
+	port = connection_translated_owner(p, initiator, !initiator, &ends.end[BH_INGRESS], found);
 	if (port)
 		point = bh_point(p->protocol, port);
 	if (point != NO_POINT)
@@ -471,10 +475,10 @@ BPF_GLOBAL int connection_service(const struct packet *p, __u32 initiator, struc
 }
 
 /*
- * Judges a call to a Service that may end at this node itself, where no hook is: the Service's
+ * Evaluates a call to a Service that may end at this node itself, where no hook is: the Service's
  * address, or a backend's, is the node's. The caller's policy may deny it by `nodes` or `networks`.
  * If policy does not deny it, the call counts as unjudged: the hook where the backend's address
- * shows judges and counts it.
+ * shows evaluates and counts it.
  */
 BPF_GLOBAL int connection_service_node(const struct packet *p, __u32 initiator,
 				       struct bh_cached *found)
@@ -532,7 +536,7 @@ static __noinline int connection_links(const struct packet *p, __u32 initiator, 
 	struct end *peer;
 	int reason;
 
-	if (endpoint_link_local(addr) && !BH_CT_IS_HOOK(p->key.scope) && link_taken(p, addr))
+	if (endpoint_link_local(addr) && !BH_CT_IS_HOOK(p->key.scope) && link_has_owner(p, addr))
 		return CONNECTION_OF_OTHERS;
 	addr = packet_address_at(p, !own_end);
 	peer = own_end == initiator ? &ends->end[0] : &ends->end[1];
@@ -549,8 +553,8 @@ static __noinline int connection_links(const struct packet *p, __u32 initiator, 
 }
 
 /* Whether to ask the kernel's routes whether the destination is the node's. */
-static __always_inline bool connection_may_stay(const struct packet *p,
-						const struct bh_cached *found)
+static __always_inline bool connection_may_be_local(const struct packet *p,
+						    const struct bh_cached *found)
 {
 	return p->hook == BH_HOOK_FROM_ENDPOINT && !found->end[BH_INGRESS].ifindex &&
 	       !p->key.scope && found->flags & BH_CACHED_SAY(BH_EGRESS) &&
@@ -558,10 +562,10 @@ static __always_inline bool connection_may_stay(const struct packet *p,
 }
 
 /*
- * Judges a packet to an address that the node got after the maps were written. Policy is asked
+ * Evaluates a packet to an address that the node got after the maps were written. Policy is asked
  * about the address and about the node, since rules by `nodes` do not know the address.
  */
-BPF_GLOBAL int connection_stays(const struct packet *p, __u32 initiator, struct bh_cached *found)
+BPF_GLOBAL int connection_is_local(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
 	struct ends ends = {};
 
@@ -605,7 +609,7 @@ static __noinline void connection_learns(struct bh_ct_end *end)
 }
 
 /* Finds the ends and their verdicts in the maps, when the verdict cache does not have them. */
-BPF_GLOBAL int connection_look(const struct packet *p, __u32 initiator, struct bh_cached *found)
+BPF_GLOBAL int connection_lookup(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
 	struct ends ends = {};
 
@@ -645,9 +649,9 @@ BPF_GLOBAL int connection_look(const struct packet *p, __u32 initiator, struct b
 	return 0;
 }
 
-/* Returns all that connection_look() and connection_translated() read besides the packet's
+/* Returns all that connection_lookup() and connection_translated() read besides the packet's
  * addresses, interfaces and hook. */
-static __always_inline __u32 connection_about(const struct packet *p, const struct connection *c)
+static __always_inline __u32 connection_context(const struct packet *p, const struct connection *c)
 {
 	return connection_point(p, c->initiator) |
 	       (p->from == c->initiator ? 0 : BH_VERDICT_CACHE_REPLY) |
@@ -663,7 +667,7 @@ static __always_inline const struct bh_ct_end *connection_at(const struct connec
 	return c->initiator == end ? &c->found.end[BH_EGRESS] : &c->found.end[BH_INGRESS];
 }
 
-/* Judges packets that the node translates: before the translation, or after it. */
+/* Evaluates packets that the node translates: before the translation, or after it. */
 static __always_inline void connection_translated(const struct packet *p, struct connection *c)
 {
 	struct bh_cached *found = &c->found;
@@ -678,12 +682,12 @@ static __always_inline void connection_translated(const struct packet *p, struct
 	if (found->flags & BH_CACHED_SERVICE && p->told <= TOLD_NOTHING && !found->reason &&
 	    !connection_denied(found, BH_EGRESS) && !connection_denied(found, BH_INGRESS))
 		connection_service_node(p, initiator, found);
-	if (calls && !found->reason && connection_may_stay(p, found))
-		connection_stays(p, initiator, found);
+	if (calls && !found->reason && connection_may_be_local(p, found))
+		connection_is_local(p, initiator, found);
 	/* A connection that the node opened, or an endpoint to itself, is not masqueraded. */
 	if (found->flags & BH_CACHED_MASK && !(found->flags & BH_CACHED_NODE) &&
 	    !(c->flags & BH_CT_NODE) && !calls)
-		connection_unmask(p, initiator, found);
+		connection_unmasquerade(p, initiator, found);
 }
 
 /* Returns the tag of the connection words. */
@@ -692,7 +696,7 @@ static __always_inline __u32 connection_tag(const struct packet *p, const struct
 	return bh_ct_bound(ct_tag(p), connection_at(c, 0)->ifindex, connection_at(c, 1)->ifindex);
 }
 
-/* Whether the cached answer depends on an answer of the kernel's routes that is too old. */
+/* Returns true if the cached answer depends on an answer of the kernel's routes that is too old. */
 static __always_inline bool connection_is_old(const struct packet *p, const struct bh_cached *found)
 {
 	__u16 asked = found->end[BH_INGRESS].proven;
@@ -736,36 +740,36 @@ static __always_inline int connection_name(struct packet *p, struct connection *
  * 0 or the reason to drop the packet. */
 static __always_inline int connection_find(const struct packet *p, struct connection *c)
 {
-	__u32 changes = verdict_cache_changes(p), about = connection_about(p, c);
+	__u32 changes = verdict_cache_changes(p), about = connection_context(p, c);
 
 	/* The cache serves many connections. An answer of the kernel is about one connection, or
 	 * about this moment. */
 	if (p->told || !verdict_cache_find(p, changes, about, &c->found) ||
 	    connection_is_old(p, &c->found)) {
-		connection_look(p, c->initiator, &c->found);
+		connection_lookup(p, c->initiator, &c->found);
 		connection_translated(p, c);
 		if (!p->told && !p->links && c->found.reason < BH_REASONS)
 			/* `about` again: 6.1 has no room on the stack to keep it */
-			verdict_cache_keep(p, changes, connection_about(p, c), &c->found);
+			verdict_cache_keep(p, changes, connection_context(p, c), &c->found);
 	}
 	return c->found.reason;
 }
 
-/* Whether an end's policy judges the connection. The ingress policy does not judge what the node
- * opens. */
-static __always_inline bool connection_has_say(const struct connection *c, __u32 role)
+/* Returns true if an end's policy evaluates the connection. The ingress policy does not evaluate
+ * what the node opens. */
+static __always_inline bool connection_has_policy(const struct connection *c, __u32 role)
 {
 	return c->found.flags & BH_CACHED_SAY(role) &&
 	       !(role == BH_INGRESS && c->flags & BH_CT_NODE);
 }
 
-/* Completes the event with the verdicts of ends that another packet, or another hook, has judged.
- * Their rules were counted then. */
+/* Completes the event with the verdicts of ends that another packet, or another hook, has
+ * evaluated. Their rules were counted then. */
 static __always_inline void connection_recall(struct packet *p, const struct connection *c)
 {
-	if (!p->verdict[0] && connection_has_say(c, 0))
+	if (!p->verdict[0] && connection_has_policy(c, 0))
 		p->verdict[0] = c->found.verdict[0];
-	if (!p->verdict[1] && connection_has_say(c, 1))
+	if (!p->verdict[1] && connection_has_policy(c, 1))
 		p->verdict[1] = c->found.verdict[1];
 }
 
@@ -779,9 +783,9 @@ static __always_inline bool connection_keeps_asking(const struct packet *p,
 	return kernel_conntrack && p->protocol == IPPROTO_UDP && connection_is_nodes(c);
 }
 
-/* Judges one end. Returns 0 or the reason to drop, and sets the connection word. */
-static __always_inline int connection_judge(struct packet *p, const struct connection *c,
-					    __u32 role, __u64 *word)
+/* Evaluates one end. Returns 0 or the reason to drop, and sets the connection word. */
+static __always_inline int connection_evaluate(struct packet *p, const struct connection *c,
+					       __u32 role, __u64 *word)
 {
 	__u32 flags = c->flags | BH_CT_ALLOW | (c->initiator ? BH_CT_INITIATOR : 0);
 	int reason = 0;
@@ -796,7 +800,7 @@ static __always_inline int connection_judge(struct packet *p, const struct conne
 		flags |= BH_CT_ASKS;
 	if (resolver_is(p, !c->initiator))
 		flags |= BH_CT_DNS;
-	if (connection_has_say(c, role)) {
+	if (connection_has_policy(c, role)) {
 		reason = c->found.denied[role];
 		p->verdict[role] = c->found.verdict[role];
 		events_rule(c->found.verdict[role]);
@@ -814,8 +818,8 @@ static __always_inline int connection_judge(struct packet *p, const struct conne
 	return reason;
 }
 
-/* Whether this hook judges the ingress of a connection that opens, and not the destination's own
- * hook. */
+/* Returns true if this hook evaluates the ingress of a connection that opens, and not the
+ * destination's own hook. */
 static __always_inline bool connection_ends_here(const struct packet *p, const struct connection *c)
 {
 	__u32 ifindex = c->found.end[BH_INGRESS].ifindex;
@@ -825,7 +829,7 @@ static __always_inline bool connection_ends_here(const struct packet *p, const s
 
 static __always_inline bool connection_refuses(const struct connection *c, __u32 role)
 {
-	return connection_has_say(c, role) && c->found.denied[role] &&
+	return connection_has_policy(c, role) && c->found.denied[role] &&
 	       !(c->found.flags & BH_CACHED_AUDIT(role));
 }
 
@@ -834,7 +838,7 @@ static __always_inline bool connection_refuses(const struct connection *c, __u32
  * connection. What an endpoint sends to the node is the reply to a call in the node's name only if
  * the caller's address is another one: the node is always reached.
  */
-static __always_inline bool connection_turns(const struct packet *p, __u32 initiator)
+static __always_inline bool connection_is_reversed(const struct packet *p, __u32 initiator)
 {
 	if (p->told == TOLD_ORIGINAL)
 		return p->from != initiator;
@@ -863,23 +867,24 @@ static __noinline bool connection_serves_another(const struct packet *p)
 
 /* Returns true if the packet may be, to the kernel, the reply to a call that policy denied: an
  * endpoint sends it to the node, or receives it from a Service's address. */
-static __always_inline bool connection_may_turn(const struct packet *p, const struct connection *c)
+static __always_inline bool connection_may_be_reversed(const struct packet *p,
+						       const struct connection *c)
 {
 	if (p->hook == BH_HOOK_FROM_ENDPOINT)
 		return connection_is_nodes(c);
 	return c->found.end[BH_EGRESS].proven & END_SERVED && !(c->found.flags & BH_CACHED_NODE);
 }
 
-/* Finds the ends of the connection that the packet would open. Returns whether it may not open:
- * then no entry is searched for. If the kernel calls the packet a reply, the call is judged, and
+/* Finds the ends of the connection that the packet would open. Returns true if it may not open:
+ * then no entry is searched for. If the kernel calls the packet a reply, the call is evaluated, and
  * the packet opens nothing. */
 static __always_inline bool connection_closed(struct packet *p, struct connection *c)
 {
-	c->initiator = connection_turns(p, p->from) ? !p->from : p->from;
+	c->initiator = connection_is_reversed(p, p->from) ? !p->from : p->from;
 	c->flags = 0;
 	if (connection_find(p, c) || connection_name(p, c) || c->initiator != p->from)
 		return true;
-	if (connection_may_turn(p, c) && connection_can_ask(p)) {
+	if (connection_may_be_reversed(p, c) && connection_can_ask(p)) {
 		c->found.reason = CONNECTION_ASKS;
 		return true;
 	}
@@ -888,26 +893,26 @@ static __always_inline bool connection_closed(struct packet *p, struct connectio
 	       (connection_ends_here(p, c) && connection_refuses(c, BH_INGRESS));
 }
 
-/* Judges the connection that connection_closed() found. Returns 0 or the reason to drop, and sets
- * the words. */
+/* Evaluates the connection that connection_closed() found. Returns 0 or the reason to drop, and
+ * sets the words. */
 static __always_inline int connection_open(struct packet *p, const struct connection *c,
 					   __u64 word[2])
 {
 	int reason = c->found.reason;
 
 	if (!reason)
-		reason = connection_judge(p, c, BH_EGRESS, &word[BH_EGRESS]);
+		reason = connection_evaluate(p, c, BH_EGRESS, &word[BH_EGRESS]);
 	if (reason)
 		return reason;
 	p->confined = connection_is_confined(p, c);
 	word[BH_INGRESS] = 0;
 	if (connection_ends_here(p, c))
-		return connection_judge(p, c, BH_INGRESS, &word[BH_INGRESS]);
+		return connection_evaluate(p, c, BH_INGRESS, &word[BH_INGRESS]);
 	p->uncounted = true;
 	return 0;
 }
 
-/* Judges the packet as connection_open() does, and keeps nothing of it. */
+/* Evaluates the packet as connection_open() does, and keeps nothing of it. */
 static __always_inline int connection_without_entry(struct packet *p, const struct connection *c)
 {
 	__u64 word[2];
@@ -917,7 +922,7 @@ static __always_inline int connection_without_entry(struct packet *p, const stru
 
 /* Returns the share that a connection counts in: the initiator's if that is an endpoint or the
  * node, else the responder's. */
-static __always_inline __u32 connection_payer(const struct connection *c)
+static __always_inline __u32 connection_share(const struct connection *c)
 {
 	if (c->found.end[BH_EGRESS].ifindex)
 		return c->found.end[BH_EGRESS].ifindex;
@@ -925,7 +930,7 @@ static __always_inline __u32 connection_payer(const struct connection *c)
 }
 
 /* Returns the fate of a new connection for which the table has no room. Datagrams to and from the
- * node pass without an entry, each judged by itself; all else drops. */
+ * node pass without an entry, each evaluated by itself; all else drops. */
 static __always_inline int connection_without(const struct packet *p, const struct connection *c)
 {
 	return p->protocol != IPPROTO_TCP &&
@@ -938,8 +943,8 @@ struct words {
 	__u64 word[2]; /* by enum bh_direction */
 };
 
-/* Judges a connection that may open, as connection_open() does. Returns BH_PASS_NEW or the reason
- * to drop. */
+/* Evaluates a connection that may open, as connection_open() does. Returns BH_PASS_NEW or the
+ * reason to drop. */
 BPF_GLOBAL int connection_new(struct packet *p, const struct connection *c, struct words *words)
 {
 	int reason;
@@ -967,7 +972,7 @@ BPF_GLOBAL int connection_fill(const struct packet *p, const struct connection *
 	ct->answer = 0;
 	ct->seen = p->now;
 	if (p->hook == BH_HOOK_FROM_ENDPOINT)
-		ct_comes_from(ct, p);
+		ct_set_source(ct, p);
 	if (p->protocol == IPPROTO_TCP && state & BH_CT_HALF)
 		WRITE_ONCE(*(p->from ? &ct->number[1] : &ct->number[0]), p->sequence);
 	ct_commit(p, place, state);
@@ -979,7 +984,7 @@ BPF_GLOBAL int connection_fill(const struct packet *p, const struct connection *
 static __always_inline bool connection_insert(const struct packet *p, const struct connection *c,
 					      const struct words *words, __u32 state, __u32 flags)
 {
-	__u32 place = ct_claim(p, connection_payer(c) | flags);
+	__u32 place = ct_claim(p, connection_share(c) | flags);
 
 	if (place)
 		connection_fill(p, c, words, place, state);
@@ -1043,10 +1048,10 @@ static __always_inline bool connection_is_own(const struct packet *p, const stru
 
 /*
  * Returns 0 or the reason for which one end denies: by its stored word or, if that is not valid and
- * this hook @judges for that end, by a new judgement.
+ * this hook @evaluates for that end, by a new evaluation.
  */
 static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
-					   const struct connection *c, __u32 role, bool judges)
+					   const struct connection *c, __u32 role, bool evaluates)
 {
 	__u64 *stored = role ? &ct->verdict[1] : &ct->verdict[0];
 	__u64 word = READ_ONCE(*stored), now = 0;
@@ -1063,9 +1068,9 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 			packet_audited(p, reason);
 		return 0;
 	}
-	if (!judges)
+	if (!evaluates)
 		return 0;
-	reason = connection_judge(p, c, role, &now);
+	reason = connection_evaluate(p, c, role, &now);
 	if (!reason || word)
 		__sync_val_compare_and_swap(stored, word, now);
 	/* An end that has never allowed the connection cannot end it now. */
@@ -1074,18 +1079,18 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 	return reason;
 }
 
-/* Like connection_word(), for an end that may be judged at its own hook only: then *@whole becomes
- * false. */
+/* Like connection_word(), for an end that may be evaluated at its own hook only: then *@whole
+ * becomes false. */
 static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
 					   const struct connection *c, __u32 role, bool moved,
 					   bool *whole)
 {
 	__u32 sender = p->reply ? BH_INGRESS : BH_EGRESS;
-	bool judges =
+	bool evaluates =
 		p->hook != BH_HOOK_FROM_ENDPOINT || role == sender || !c->found.end[role].ifindex;
 
-	*whole &= judges;
-	return connection_word(p, ct, c, role, judges || moved);
+	*whole &= evaluates;
+	return connection_word(p, ct, c, role, evaluates || moved);
 }
 
 static __always_inline bool connection_moved(const struct bh_ct *ct, const struct connection *c)
@@ -1094,8 +1099,8 @@ static __always_inline bool connection_moved(const struct bh_ct *ct, const struc
 	       ct->end[1].ifindex != connection_at(c, 1)->ifindex;
 }
 
-/* Whether an entry with other interfaces is another connection's: it was judged at the generation
- * in force, or an end was identified by MAC or hook. Else the endpoint has moved. */
+/* Returns true if an entry with other interfaces is another connection's: it was evaluated at the
+ * active generation, or an end was identified by MAC or hook. Else the endpoint has moved. */
 static __always_inline bool connection_is_others(const struct packet *p, const struct bh_ct *ct,
 						 const struct connection *c)
 {
@@ -1106,8 +1111,8 @@ static __always_inline bool connection_is_others(const struct packet *p, const s
 }
 
 /*
- * Judges an ICMP error about a connection that the responder's hook has not let in yet. Of such a
- * connection only the initiator's packets were sent. The error changes nothing in the entry: its
+ * Evaluates an ICMP error about a connection that the responder's hook has not let in yet. Of such
+ * a connection only the initiator's packets were sent. The error changes nothing in the entry: its
  * words say which ends the connection itself has passed.
  */
 static __always_inline int connection_early_error(struct packet *p, const struct connection *c)
@@ -1137,7 +1142,7 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct conne
 	if (p->hook == BH_HOOK_TO_ENDPOINT && !p->reply && c->flags &&
 	    !(c->found.flags & BH_CACHED_NODE))
 		return BH_DROP_CLAIM;
-	/* A change of policy has added, removed or moved an endpoint: both ends are judged
+	/* A change of policy has added, removed or moved an endpoint: both ends are evaluated
 	 * again. */
 	if (moved) {
 		ct->end[0] = *connection_at(c, 0);
@@ -1158,11 +1163,11 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct conne
 	if (!whole)
 		p->uncounted = true;
 	if (p->hook == BH_HOOK_FROM_ENDPOINT)
-		ct_comes_from(ct, p);
+		ct_set_source(ct, p);
 	return opens ? BH_PASS_NEW : BH_PASS_ESTABLISHED;
 }
 
-/* Whether both ends have allowed the connection at the generation in force, at the same
+/* Returns true if both ends have allowed the connection at the active generation, at the same
  * interfaces. */
 static __always_inline bool connection_unchanged(const struct packet *p, const struct bh_ct *ct,
 						 __u64 *word)
@@ -1175,9 +1180,9 @@ static __always_inline bool connection_unchanged(const struct packet *p, const s
 }
 
 /*
- * Judges again a connection to a Service's address, by its backend, which only the kernel knows. If
- * the kernel knows none, the caller's packet will get another backend and be judged there. A reply
- * then belongs to no judged connection and drops, unless this node made it.
+ * Evaluates again a connection to a Service's address, by its backend, which only the kernel knows.
+ * If the kernel knows none, the caller's packet will get another backend and be evaluated there. A
+ * reply then belongs to no evaluated connection and drops, unless this node made it.
  */
 static __always_inline int connection_backend(const struct packet *p)
 {
@@ -1186,9 +1191,9 @@ static __always_inline int connection_backend(const struct packet *p)
 	return p->reply && p->told != TOLD_REPLY && p->ingress ? BH_DROP_BACKEND : 0;
 }
 
-/* Whether the packet is a reply to a masqueraded initiator whom the kernel does not tell, after
- * a change of policy. Only the initiator's next packet tells, by the interface by which it comes
- * in. */
+/* Returns true if the packet is a reply to a masqueraded initiator whom the kernel does not tell,
+ * after a change of policy. Only the initiator's next packet tells, by the interface by which it
+ * comes in. */
 static __noinline bool connection_is_masked_reply(const struct packet *p, const struct bh_ct *ct)
 {
 	__u64 word = READ_ONCE(ct->verdict[BH_EGRESS]);
@@ -1197,16 +1202,16 @@ static __noinline bool connection_is_masked_reply(const struct packet *p, const 
 	       !(word & BH_CT_NODE) && bh_ct_generation(word) != p->generation;
 }
 
-/* Whether the kernel may by now have chosen another backend for a call that was allowed, beyond an
- * interface without a hook. False where every interface is known to have a hook. */
-static __always_inline bool connection_may_stray(const struct packet *p, __u64 word)
+/* Returns true if the kernel may by now have chosen another backend for a call that was allowed,
+ * beyond an interface without a hook. False where every interface is known to have a hook. */
+static __always_inline bool connection_may_change_backend(const struct packet *p, __u64 word)
 {
 	return p->hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_SERVICE &&
 	       p->links != LINKS_GUARDED;
 }
 
-/* Judges such a call by the backend that it has now. Not inline, for the stack. */
-static __noinline int connection_strays(struct packet *p, const struct connection *c)
+/* Evaluates such a call by the backend that it has now. Not inline, for the stack. */
+static __noinline int connection_evaluate_backend(struct packet *p, const struct connection *c)
 {
 	return connection_refuses(c, BH_EGRESS) ? connection_without_entry(p, c) : 0;
 }
@@ -1219,8 +1224,8 @@ static __always_inline bool connection_is_doubted(const struct packet *p, const 
 	       unlikely(READ_ONCE(ct->state) & BH_CT_BACKEND);
 }
 
-/* Judges the call of such a reply by the backend that the kernel has named. A denial keeps nothing:
- * the kernel may choose another backend. Not inline, for the stack. */
+/* Evaluates the call of such a reply by the backend that the kernel has named. A denial keeps
+ * nothing: the kernel may choose another backend. Not inline, for the stack. */
 static __noinline int connection_doubted(struct packet *p, struct bh_ct *ct,
 					 const struct connection *c)
 {
@@ -1236,8 +1241,8 @@ static __always_inline bool connection_may_be_confined(const struct packet *p)
 	return p->protocol == IPPROTO_SCTP && p->hook == BH_HOOK_FROM_ENDPOINT;
 }
 
-/* Judges a packet whose entry does not say all, after @c is found. Returns 0, a reason to drop, or
- * CONNECTION_ASKS. Not inline, for the stack. */
+/* Evaluates a packet whose entry does not say all, after @c is found. Returns 0, a reason to drop,
+ * or CONNECTION_ASKS. Not inline, for the stack. */
 static __noinline int connection_unsure(struct packet *p, struct bh_ct *ct,
 					const struct connection *c)
 {
@@ -1248,14 +1253,14 @@ static __noinline int connection_unsure(struct packet *p, struct bh_ct *ct,
 	if (!reason && c->found.flags & BH_CACHED_MASK && connection_is_masked_reply(p, ct))
 		reason = BH_DROP_BACKEND;
 	if (!reason && p->links == LINKS_STRAY)
-		reason = connection_strays(p, c);
+		reason = connection_evaluate_backend(p, c);
 	if (!reason && connection_is_doubted(p, ct))
 		reason = connection_doubted(p, ct, c);
 	return reason;
 }
 
 /* Passes a packet whose entry says all. Returns CONNECTION_ASKS_LINKS where that depends on the
- * interfaces; 0: the packet is to be judged. Not inline, for the stack. */
+ * interfaces; 0: the packet is to be evaluated. Not inline, for the stack. */
 static __noinline int connection_plain(struct packet *p, struct bh_ct *ct)
 {
 	__u64 word;
@@ -1263,7 +1268,7 @@ static __noinline int connection_plain(struct packet *p, struct bh_ct *ct)
 	if (!connection_unchanged(p, ct, &word) || connection_is_doubted(p, ct) ||
 	    connection_may_be_confined(p))
 		return 0;
-	if (connection_may_stray(p, word))
+	if (connection_may_change_backend(p, word))
 		return p->links ? 0 : CONNECTION_ASKS_LINKS;
 	if (!(READ_ONCE(ct->state) & BH_CT_HALF)) /* a half-open one is in no slot yet */
 		flow_cache_forget(p);
@@ -1273,9 +1278,9 @@ static __noinline int connection_plain(struct packet *p, struct bh_ct *ct)
 }
 
 /*
- * Judges a packet of a connection that has an entry, in either direction. If its words are of
- * another generation, judges both ends again, in the connection's original direction. Judges a
- * call to a Service by its present backend while an interface has no hook.
+ * Evaluates a packet of a connection that has an entry, in either direction. If its words are of
+ * another generation, evaluates both ends again, in the connection's original direction. Evaluates
+ * a call to a Service by its present backend while an interface has no hook.
  */
 BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 {

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_KERN_CONNTRACK_H
 #define BULKHEAD_KERN_CONNTRACK_H
 
-#include "table.h"
+#include "conntrack_table.h"
 
 static __always_inline __u32 ct_now(void)
 {
@@ -56,8 +56,8 @@ static __always_inline void ct_commit(const struct packet *p, __u32 place, __u32
 	table_commit(place, (const struct table_key *)p, state);
 }
 
-/* Whether the words of an entry are of the packet's key and the entry's ends, and it has not timed
- * out. */
+/* Returns true if the words of an entry are of the packet's key and the entry's ends, and it has
+ * not timed out. */
 static __always_inline bool ct_usable(const struct packet *p, const struct bh_ct *ct)
 {
 	__u64 word = READ_ONCE(ct->verdict[BH_EGRESS]);
@@ -171,7 +171,7 @@ static __always_inline bool ct_learns(const struct bh_ct_end *end)
 }
 
 /* Stores the packet's source MAC as that of its sender's end. */
-static __always_inline void ct_comes_from(struct bh_ct *ct, const struct packet *p)
+static __always_inline void ct_set_source(struct bh_ct *ct, const struct packet *p)
 {
 	struct bh_ct_end *end = p->from ? &ct->end[1] : &ct->end[0];
 
@@ -179,8 +179,8 @@ static __always_inline void ct_comes_from(struct bh_ct *ct, const struct packet 
 		__builtin_memcpy(end->mac, p->mac_from, sizeof(end->mac));
 }
 
-/* Whether the packet is at the interface, and has the MAC, that the entry gives for its end.
- * Replaces the checks of anti_spoofing.h. */
+/* Returns true if the packet is at the interface, and has the MAC, that the entry gives for its
+ * end. Replaces the checks of anti_spoofing.h. */
 static __always_inline bool ct_ends_match(const struct bh_ct_end end[2], __u64 word,
 					  const struct ct_sight *at)
 {
@@ -201,15 +201,16 @@ static __always_inline bool ct_ends_match(const struct bh_ct_end end[2], __u64 w
 	return !source->ifindex || source->ifindex == at->ingress;
 }
 
-/* Whether anybody on the link may have sent the packet: the sender of a link-local connection is no
- * endpoint of this node, so no hook has checked its source. */
+/* Returns true if anybody on the link may have sent the packet: the sender of a link-local
+ * connection is no endpoint of this node, so no hook has checked its source. */
 static __always_inline bool ct_is_anybody(const struct packet *p, const struct bh_ct *ct)
 {
 	return p->key.scope && !(p->from ? ct->end[1].ifindex : ct->end[0].ifindex);
 }
 
-/* Whether both ends allow the connection. @want: the word of an end that allows it, without the
- * interfaces of the ends and the flags that @varies has. Sets *@word to the initiator's word. */
+/* Returns true if both ends allow the connection. @want: the word of an end that allows it, without
+ * the interfaces of the ends and the flags that @varies has. Sets *@word to the initiator's
+ * word. */
 static __always_inline bool ct_agrees(const struct bh_ct *ct, __u64 want, __u64 varies, __u64 *word)
 {
 	want ^= bh_ct_bound(0, ct->end[0].ifindex, ct->end[1].ifindex);
@@ -226,7 +227,7 @@ static __always_inline bool ct_allowed(const struct bh_ct *ct, __u64 want, __u64
 	return ct_agrees(ct, want, CT_VARIES, word);
 }
 
-/* Whether the connection is open and has not timed out. If so, renews its age. */
+/* Returns true if the connection is open and has not timed out. If so, renews its age. */
 static __always_inline bool ct_alive(struct bh_ct *ct, __u8 protocol, __u32 now)
 {
 	__u32 seen = READ_ONCE(ct->seen);
@@ -254,7 +255,7 @@ static __always_inline void ct_acknowledge(struct bh_ct *ct, __u32 end, __u32 ac
 		WRITE_ONCE(*number, acknowledged);
 }
 
-/* Whether the sequence number of a RST may be in its receiver's window. */
+/* Returns true if the sequence number of a RST may be in its receiver's window. */
 static __always_inline bool ct_resets(const struct packet *p, const struct bh_ct *ct)
 {
 	__u32 number = READ_ONCE(*(p->from ? &ct->number[0] : &ct->number[1]));
@@ -263,7 +264,7 @@ static __always_inline bool ct_resets(const struct packet *p, const struct bh_ct
 }
 
 /*
- * Finds the open connection of a packet if both ends allow it at the generation in force. Returns
+ * Finds the open connection of a packet if both ends allow it at the active generation. Returns
  * NULL in all other cases.
  */
 static __always_inline struct bh_ct *ct_established(const struct packet *p, __u64 *word)

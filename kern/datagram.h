@@ -18,7 +18,7 @@ static __always_inline bool flow_is_untold(const struct packet *p, __u64 word)
 
 /* Returns true if the node itself sends what another caller has sent by the same port of the node,
  * or the node returns to the endpoint what that has sent to a Service.
- * A fragment may have lost the interface by which it came in (leave.h). */
+ * A fragment may have lost the interface by which it came in (host_egress.h). */
 static __always_inline bool flow_is_nodes(const struct packet *p, __u64 word)
 {
 	return p->hook == BH_HOOK_TO_ENDPOINT && (!p->ingress || p->ingress == p->ifindex) &&
@@ -26,9 +26,9 @@ static __always_inline bool flow_is_nodes(const struct packet *p, __u64 word)
 	       ct_sender(p, word) == BH_EGRESS;
 }
 
-/* Whether the entry is the packet's connection. It is not where the kernel's conntrack names the
- * other end as the initiator, or another initiator than the node. For the responder's packets it is
- * so only after the responder's policy has allowed it: else a denied initiator could keep the
+/* Returns true if the entry is the packet's connection. It is not if the kernel's conntrack names
+ * the other end as the initiator, or another initiator than the node. For the responder's packets
+ * it is so only after the responder's policy has allowed it: else a denied initiator could keep the
  * responder from opening a connection of its own. */
 static __always_inline bool flow_is_of(const struct packet *p, const struct bh_ct *ct)
 {
@@ -36,7 +36,7 @@ static __always_inline bool flow_is_of(const struct packet *p, const struct bh_c
 
 	if (word & BH_CT_ASKS && (flow_is_untold(p, word) || flow_is_nodes(p, word)))
 		return false;
-	if (word & BH_CT_ASKS && (connection_turns(p, !!(word & BH_CT_INITIATOR)) ||
+	if (word & BH_CT_ASKS && (connection_is_reversed(p, !!(word & BH_CT_INITIATOR)) ||
 				  (word & BH_CT_NODE && connection_serves_another(p))))
 		return false;
 	return ct_sender(p, word) == BH_EGRESS || READ_ONCE(ct->verdict[BH_INGRESS]);

@@ -417,7 +417,7 @@ BPF_GLOBAL int dns_packet(struct __sk_buff *skb, const struct packet *p)
 }
 
 /* Reads a packet that passes, if it may be of DNS. */
-static __always_inline void dns_see(struct __sk_buff *skb, const struct packet *p)
+static __always_inline void dns_read_packet(struct __sk_buff *skb, const struct packet *p)
 {
 	if (p->class == PACKET_FLOW && p->generation && dns_is_resolvers(p))
 		dns_packet(skb, p);

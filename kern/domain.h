@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Judges a flow by the domain names that its sender has learned for the destination
+ * Evaluates a flow by the domain names that its sender has learned for the destination
  * (maps/domain.h). The flow was denied by its address alone.
  */
 #ifndef BULKHEAD_KERN_DOMAIN_H

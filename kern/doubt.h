@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A call to a Service is judged where its backend shows: at the backend's own hook, or the leave
- * hook. The caller's entry has the Service's address, and would let in the replies of a backend to
- * which that hook has denied the call. So a hook that drops a call after the node's translation
- * marks the caller's entry with BH_CT_BACKEND: then the caller's hook judges the next reply by the
- * backend that conntrack names, until a reply is allowed.
+ * A call to a Service is evaluated where its backend shows: at the backend's own hook, or the host
+ * egress hook. The caller's entry has the Service's address, and would let in the replies of a
+ * backend to which that hook has denied the call. So a hook that drops a call after the node's
+ * translation marks the caller's entry with BH_CT_BACKEND: then the caller's hook evaluates the
+ * next reply by the backend that conntrack names, until a reply is allowed.
  */
 #ifndef BULKHEAD_KERN_DOUBT_H
 #define BULKHEAD_KERN_DOUBT_H
@@ -16,7 +16,7 @@
  * node has not translated the called address. */
 static __noinline bool doubt_key(const struct packet *p, struct table_key *key)
 {
-	struct bh_translation *told = translation_told(p);
+	struct bh_translation *told = translation_answer(p);
 	const struct bh_addr *to = packet_address_at(p, !p->from);
 
 	if (!told || p->told != TOLD_ORIGINAL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Finds the owner of an address, and its segment at the generation in force. */
+/* Finds the owner of an address, and its segment at the active generation. */
 #ifndef BULKHEAD_KERN_ENDPOINT_H
 #define BULKHEAD_KERN_ENDPOINT_H
 
@@ -11,7 +11,7 @@
 
 #define END_ENDPOINT (1u << 0)
 #define END_NODE (1u << 1) /* an address of this node */
-#define END_COVER (1u << 2) /* an endpoint's that is being added, or was just deleted */
+#define END_COVERING_PREFIX (1u << 2) /* an endpoint's that is being added, or was just deleted */
 #define END_SERVICE (1u << 3) /* a Service's address, with every port */
 #define END_PORTS (1u << 4) /* a Service's address with the ports that bh_services has */
 #define END_BY_MAC (1u << 5) /* the frame's MAC identifies the end, and no address */
@@ -30,7 +30,7 @@ struct end {
 	__u32 ifindex; /* host side of an endpoint of this node, else 0 */
 	union {
 		__u8 mac[6]; /* of an endpoint, all 0: not known */
-		__u32 cover; /* of END_COVER: the endpoint's interface */
+		__u32 covering_prefix; /* of END_COVERING_PREFIX: the endpoint's interface */
 		__u64 whole;
 	};
 };
@@ -53,9 +53,9 @@ BPF_GLOBAL int endpoint_resolve(const struct bh_addr *addr, __u32 generation, st
 		end->ifindex = endpoint->ifindex;
 		if (bh_assignment_is_cover(end->assignment)) {
 			end->assignment &= ~((__u64)BH_VARIATION_COVER << BH_SLOT_BITS);
-			end->flags = END_COVER;
+			end->flags = END_COVERING_PREFIX;
 			end->ifindex = 0;
-			end->cover = endpoint->ifindex;
+			end->covering_prefix = endpoint->ifindex;
 			return 0;
 		}
 		__builtin_memcpy(end->mac, endpoint->mac, sizeof(end->mac));
@@ -103,8 +103,8 @@ static __always_inline bool endpoint_no_address(const struct bh_addr *addr)
 
 /*
  * The endpoint at an interface, by the address of that IP version in bh_ifaces. While an endpoint
- * gets other addresses, one of the two in bh_ifaces may not be in force: then by the other one.
- * Returns 0 or a reason; the endpoint is in force if end->ifindex is the interface.
+ * gets other addresses, one of the two in bh_ifaces may not be active: then by the other one.
+ * Returns 0 or a reason; the endpoint is active if end->ifindex is the interface.
  */
 BPF_GLOBAL int endpoint_of(__u32 ifindex, __u32 version, __u32 generation, struct end *end)
 {
@@ -127,15 +127,15 @@ BPF_GLOBAL int endpoint_of(__u32 ifindex, __u32 version, __u32 generation, struc
 }
 
 /*
- * Whether an address of the packet, which resolves to @end, is that of an endpoint of this
- * interface that is being added, or was just deleted. Until the flip its hooks, too, judge it as
- * the prefix that covers it. Not so if another address of the endpoint is in force: then *@other is
- * that one.
+ * Returns true if an address of the packet, which resolves to @end, is that of an endpoint of this
+ * interface that is being added, or was just deleted. Until the commit its hooks, too, evaluate it
+ * as the prefix that covers it. Not so if another address of the endpoint is active: then *@other
+ * is that one.
  */
-static __always_inline bool endpoint_is_cover(const struct packet *p, const struct end *end,
-					      struct end *other)
+static __always_inline bool endpoint_counts_as_prefix(const struct packet *p, const struct end *end,
+						      struct end *other)
 {
-	return unlikely(end->flags & END_COVER) && end->cover == p->ifindex &&
+	return unlikely(end->flags & END_COVERING_PREFIX) && end->covering_prefix == p->ifindex &&
 	       !endpoint_of(p->ifindex, p->version, p->generation, other) &&
 	       other->ifindex != p->ifindex;
 }

@@ -13,14 +13,14 @@
 #include "flow_cache.h"
 #include "handshake.h"
 
-struct fast_path_room {
+struct fast_path_capacity {
 	struct table_key key;
 	struct handshake_segment segment; /* TCP */
 };
 
 /* tc_hook() has it in the bytes of its struct packet. */
-_Static_assert(sizeof(struct fast_path_room) <= sizeof(struct packet) &&
-		       offsetof(struct fast_path_room, key) == 0 &&
+_Static_assert(sizeof(struct fast_path_capacity) <= sizeof(struct packet) &&
+		       offsetof(struct fast_path_capacity, key) == 0 &&
 		       sizeof(union flow_cache_key) == sizeof(struct bh_ct_key),
 	       "struct fast_path_room");
 
@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct fast_path_room) <= sizeof(struct packet) &&
 
 struct fast_path {
 	hook_context *ctx;
-	union flow_cache_key *key; /* points to the key of a struct fast_path_room */
+	union flow_cache_key *key; /* points to the key of a struct fast_path_capacity */
 	void *data, *end;
 	__u32 hook; /* enum bh_hook */
 	__u32 generation; /* read once */
@@ -41,20 +41,20 @@ struct fast_path {
 		   * FAST_PATH_* */
 };
 
-/* Whether the packet is a SYN-ACK. */
+/* Returns true if the packet is a SYN-ACK. */
 static __always_inline bool fast_path_answers(const struct fast_path *p, __u8 protocol)
 {
 	return protocol == IPPROTO_TCP &&
-	       unlikely(((struct fast_path_room *)p->key)->segment.answers);
+	       unlikely(((struct fast_path_capacity *)p->key)->segment.answers);
 }
 
-/* Whether the transport header is one of TCP that neither opens nor closes or is a SYN-ACK, or of
- * UDP, and its length is at most @length, the one that the IP header gives. The caller has checked
- * that @l4 has the bytes of a UDP header. */
+/* Returns true if the transport header is one of TCP that neither opens nor closes or is a SYN-ACK,
+ * or of UDP, and its length is at most @length, the one that the IP header gives. The caller has
+ * checked that @l4 has the bytes of a UDP header. */
 static __always_inline bool fast_path_transport(struct fast_path *p, const void *l4, __u8 protocol,
 						int length)
 {
-	struct fast_path_room *room = (void *)p->key;
+	struct fast_path_capacity *capacity = (void *)p->key;
 	const struct udphdr *udp = l4;
 	const struct tcphdr *tcp = l4;
 	__u32 flags;
@@ -69,19 +69,19 @@ static __always_inline bool fast_path_transport(struct fast_path *p, const void 
 	flags = ((__u8 *)tcp)[13] & (TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK);
 	if (flags != TCP_ACK && (flags != (TCP_SYN | TCP_ACK) || p->hook == BH_HOOK_LEAVE))
 		return false;
-	room->segment.answers = flags != TCP_ACK;
-	room->segment.sequence = bpf_ntohl(tcp->seq);
+	capacity->segment.answers = flags != TCP_ACK;
+	capacity->segment.sequence = bpf_ntohl(tcp->seq);
 	own = tcp->doff * 4;
-	room->segment.acknowledged = bpf_ntohl(tcp->ack_seq);
+	capacity->segment.acknowledged = bpf_ntohl(tcp->ack_seq);
 	return own >= (int)sizeof(*tcp) && own <= length;
 }
 
 /* Returns true if the packet is one of the first of a connection that both ends allow
- * (handshake.h). A call to a Service may have got another backend, and is judged again. */
+ * (handshake.h). A call to a Service may have got another backend, and is evaluated again. */
 static __always_inline bool fast_path_shakes(struct fast_path *p, struct bh_ct *ct,
 					     const struct ct_sight *at, __u8 protocol)
 {
-	struct handshake_segment *segment = &((struct fast_path_room *)p->key)->segment;
+	struct handshake_segment *segment = &((struct fast_path_capacity *)p->key)->segment;
 
 	if ((protocol == IPPROTO_TCP && p->hook == BH_HOOK_LEAVE) ||
 	    (p->word & BH_CT_SERVICE && p->hook == BH_HOOK_FROM_ENDPOINT))
@@ -91,8 +91,8 @@ static __always_inline bool fast_path_shakes(struct fast_path *p, struct bh_ct *
 	return handshake_packet(ct, segment, p->word, protocol);
 }
 
-/* Whether both ends allow the entry's connection, which is open, and the packet is at the interface
- * of its end. @want: the word of an end that allows the connection. */
+/* Returns true if both ends allow the entry's connection, which is open, and the packet is at the
+ * interface of its end. @want: the word of an end that allows the connection. */
 static __always_inline bool fast_path_allowed(struct fast_path *p, struct bh_ct *ct, __u64 want,
 					      const struct ct_sight *at, __u8 protocol)
 {
@@ -108,7 +108,7 @@ static __always_inline bool fast_path_allowed(struct fast_path *p, struct bh_ct 
 		return false;
 	if (protocol == IPPROTO_TCP)
 		ct_acknowledge(ct, p->from,
-			       ((struct fast_path_room *)p->key)->segment.acknowledged);
+			       ((struct fast_path_capacity *)p->key)->segment.acknowledged);
 	return true;
 }
 
@@ -130,7 +130,7 @@ static __always_inline struct ct_sight fast_path_sight(struct fast_path *p, __u3
 				 p->data + ETH_ALEN};
 }
 
-/* Whether the flow cache has the connection of the key in @p->key. */
+/* Returns true if the flow cache has the connection of the key in @p->key. */
 static __always_inline bool fast_path_cached(struct fast_path *p, bool ipv4, __u8 protocol,
 					     __u32 from)
 {
@@ -146,7 +146,7 @@ static __always_inline bool fast_path_cached(struct fast_path *p, bool ipv4, __u
 	return p->word;
 }
 
-/* Whether the table has an open connection of the key in @p->key. */
+/* Returns true if the table has an open connection of the key in @p->key. */
 static __always_inline bool fast_path_open(struct fast_path *p, __u8 protocol, __u32 from)
 {
 	struct ct_sight at = fast_path_sight(p, from);
@@ -210,7 +210,7 @@ static __always_inline bool fast_path_ipv4(struct fast_path *p, const struct iph
 	total = bpf_ntohs(ip->tot_len);
 	if (total > p->ctx->len - ETH_HLEN ||
 	    !fast_path_transport(p, l4, ip->protocol, (int)(total - sizeof(*ip))) ||
-	    checksum_strays(p->ctx, ETH_HLEN + sizeof(*ip), ip->protocol))
+	    checksum_is_outside(p->ctx, ETH_HLEN + sizeof(*ip), ip->protocol))
 		return false;
 	if (ip->saddr < ip->daddr)
 		return fast_path_find4(p, ip->saddr, ip->daddr,
@@ -248,7 +248,7 @@ static __always_inline bool fast_path_ipv6(struct fast_path *p, const struct ipv
 	length = bpf_ntohs(ip->payload_len);
 	if (length > p->ctx->len - ETH_HLEN - sizeof(*ip) ||
 	    !fast_path_transport(p, l4, ip->nexthdr, length) ||
-	    checksum_strays(p->ctx, ETH_HLEN + sizeof(*ip), ip->nexthdr))
+	    checksum_is_outside(p->ctx, ETH_HLEN + sizeof(*ip), ip->nexthdr))
 		return false;
 	if (source[0] < destination[0] ||
 	    (source[0] == destination[0] && source[1] < destination[1]))
@@ -259,7 +259,8 @@ static __always_inline bool fast_path_ipv6(struct fast_path *p, const struct ipv
 			       parse_after(*(const __u32 *)l4, ip->nexthdr, true), 1);
 }
 
-/* Whether the packet is of an open connection that both ends allow at the generation in force. */
+/* Returns true if the packet is of an open connection that both ends allow at the active
+ * generation. */
 static __always_inline bool fast_path_packet(struct fast_path *p)
 {
 	const struct ethernet_header *eth;
@@ -276,7 +277,8 @@ static __always_inline bool fast_path_packet(struct fast_path *p)
 	return eth->type == bpf_htons(ETH_P_IPV6) && fast_path_ipv6(p, (void *)(eth + 1));
 }
 
-/* Whether fast_path_packet() has looked for the connection of this packet, which is parsed now. */
+/* Returns true if fast_path_packet() has looked for the connection of this packet, which is parsed
+ * now. */
 static __always_inline bool fast_path_searched(const struct packet *p)
 {
 	return p->l3 == ETH_HLEN && p->l4 == p->l3 + (p->version == 4 ? 20 : 40) &&

@@ -45,7 +45,7 @@ static __always_inline struct bh_flow_cache_found *flow_cache_slot(const union f
 	return &slot6->found;
 }
 
-/* Whether two keys differ in the first of their @words. */
+/* Returns true if two keys differ in the first of their @words. */
 static __always_inline bool flow_cache_differs(const __u64 *a, const __u64 *b, int words)
 {
 	__u64 differ = 0;
@@ -74,7 +74,7 @@ static __always_inline __u32 flow_cache_serves(const struct bh_flow_cache_found 
 	return READ_ONCE(found->sequence) == sequence ? flags : 0;
 }
 
-/* Claims the slot for writing, until flow_cache_keep(). Returns whether that succeeded. */
+/* Claims the slot for writing, until flow_cache_keep(). Returns true if that succeeded. */
 static __always_inline bool flow_cache_begins(struct bh_flow_cache_found *found)
 {
 	__u32 sequence = READ_ONCE(found->sequence);

@@ -122,7 +122,7 @@ static __noinline void fragment_remember(const struct packet *p)
 }
 
 /* Checks the source of a later fragment as that of a first one: a bridge learns the MAC of each. A
- * packet at the leave hook has passed its sender's own hook. */
+ * packet at the host egress hook has passed its sender's own hook. */
 BPF_GLOBAL int fragment_claim(const struct packet *p)
 {
 	struct end source = {}, other = {};
@@ -135,7 +135,7 @@ BPF_GLOBAL int fragment_claim(const struct packet *p)
 		return 0;
 	packet_address(p, p->from, &addr);
 	reason = endpoint_resolve(&addr, p->generation, &source);
-	if (reason || endpoint_is_cover(p, &source, &other))
+	if (reason || endpoint_counts_as_prefix(p, &source, &other))
 		return reason;
 	if (p->hook == BH_HOOK_TO_ENDPOINT)
 		return spoofing_claim(p, &source);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The first packets of a connection that both ends have allowed at the generation in force. They
- * need no struct packet: the SYN-ACK of a half-open TCP connection, the ACK that makes the
- * connection an open one, and the first answer of UDP with the question after it. tcp.h judges all
- * other segments of a handshake: those that are denied, judged anew or contested, and those with
- * other sequence numbers.
+ * The first packets of a connection that both ends have allowed at the active generation. They need
+ * no struct packet: the SYN-ACK of a half-open TCP connection, the ACK that makes the connection an
+ * open one, and the first answer of UDP with the question after it. tcp.h evaluates all other
+ * segments of a handshake: those that are denied, evaluated anew or contested, and those with other
+ * sequence numbers.
  */
 #ifndef BULKHEAD_KERN_HANDSHAKE_H
 #define BULKHEAD_KERN_HANDSHAKE_H

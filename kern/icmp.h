@@ -133,7 +133,7 @@ BPF_GLOBAL int icmp_turn(struct packet *p)
 	return 0;
 }
 
-/* Judges the connection of the quoted packet at the generation in force. Returns an enum
+/* Evaluates the connection of the quoted packet at the active generation. Returns an enum
  * bh_reason. */
 static __always_inline int icmp_connection(struct packet *p)
 {

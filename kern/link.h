@@ -42,7 +42,7 @@ static __noinline __u32 link_owner(const struct packet *p, const __u8 mac[6], __
 	return iface && iface->bridge == link ? known->ifindex : 0;
 }
 
-/* Whether an interface is known and in audit. */
+/* Returns true if an interface is known and in audit. */
 static __always_inline bool link_audited(__u32 ifindex)
 {
 	struct bh_iface *iface = endpoint_iface(ifindex);
@@ -50,7 +50,7 @@ static __always_inline bool link_audited(__u32 ifindex)
 	return iface && iface->flags & BH_IFACE_AUDIT;
 }
 
-/* Whether the packet has the MAC of another owner on its bridge that is not in audit. */
+/* Returns true if the packet has the MAC of another owner on its bridge that is not in audit. */
 BPF_GLOBAL int link_hijacks(const struct packet *p, __u32 bridge)
 {
 	__u32 owner;
@@ -109,8 +109,8 @@ BPF_GLOBAL __u32 link_holder(const struct packet *p, const struct bh_addr *addr)
 	return holder == p->ifindex ? 0 : holder;
 }
 
-/* Whether the interface of this hook may speak for a link-local address of its link: no other
- * interface owns the address. Claims it for the interface. */
+/* Returns true if the interface of this hook may speak for a link-local address of its link: no
+ * other interface owns the address. Claims it for the interface. */
 BPF_GLOBAL int link_claim(const struct packet *p, const struct bh_addr *addr)
 {
 	struct bh_link_local_key key = {};
@@ -125,10 +125,10 @@ BPF_GLOBAL int link_claim(const struct packet *p, const struct bh_addr *addr)
 	holder = claim_holder(&key, BH_IFACE_UPLINK);
 	if (holder && holder != p->ifindex)
 		return p->hook == BH_HOOK_UPLINK;
-	return claim_take(p->ifindex, &key);
+	return claim_add(p->ifindex, &key);
 }
 
-static __always_inline bool link_taken(const struct packet *p, const struct bh_addr *addr)
+static __always_inline bool link_has_owner(const struct packet *p, const struct bh_addr *addr)
 {
 	return link_holder(p, addr);
 }

@@ -72,9 +72,9 @@ static __always_inline const void *links_egress(const struct net_device *device)
 	return BPF_CORE_READ(device, miniq_egress);
 }
 
-/* Whether an interface is guarded. Its entry in bh_ifaces may be that of a former interface of the
- * same number, so the kernel's hook is checked, too. A packet that leaves by a bridge leaves by one
- * of its ports, which are in the list. */
+/* Returns true if an interface is guarded. Its entry in bh_ifaces may be that of a former interface
+ * of the same number, so the kernel's hook is checked, too. A packet that leaves by a bridge leaves
+ * by one of its ports, which are in the list. */
 static __always_inline bool links_is_guarded(const struct net_device *device, __u32 ifindex)
 {
 	if (BPF_CORE_READ_BITFIELD_PROBED(device, priv_flags) & LINKS_IFF_EBRIDGE)
@@ -128,9 +128,9 @@ static __noinline __u64 links_state_copied(struct __sk_buff *skb)
 	return links_state(BPF_CORE_READ(buffer, dev, nd_net.net));
 }
 
-/* Whether every interface was guarded at the last walk, the list is still the same, and no IPsec
- * policy may hide packets. */
-static __always_inline bool links_stay_guarded(struct __sk_buff *skb)
+/* Returns true if every interface was guarded at the last walk, the list is still the same, and no
+ * IPsec policy may hide packets. */
+static __always_inline bool links_are_still_guarded(struct __sk_buff *skb)
 {
 	const struct sk_buff___device *buffer;
 	const struct net *net;

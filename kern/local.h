@@ -8,10 +8,10 @@
 #define AF_INET 2 /* sys/socket.h needs the C library's headers for this machine */
 #define AF_INET6 10
 
-/* Whether the node does not forward packets to the address: it is the node's own, a group's or a
- * broadcast one, or there is no route to it. */
-BPF_GLOBAL int local_stays(struct __sk_buff *skb, const struct packet *p,
-			   const struct bh_addr *addr)
+/* Returns true if the node does not forward packets to the address: it is the node's own, a group's
+ * or a broadcast one, or there is no route to it. */
+BPF_GLOBAL int local_is_delivered(struct __sk_buff *skb, const struct packet *p,
+				  const struct bh_addr *addr)
 {
 	struct bpf_fib_lookup fib = {};
 
@@ -55,7 +55,7 @@ BPF_GLOBAL int local_sent(struct __sk_buff *skb, const struct packet *p)
 	packet_address(p, p->from, &addr);
 	return !endpoint_resolve(&addr, p->generation, &end) && !end.flags &&
 	       !endpoint_link_local(&addr) && !local_is_group(p, &addr) &&
-	       !local_is_loopback(p, &addr) && local_stays(skb, p, &addr);
+	       !local_is_loopback(p, &addr) && local_is_delivered(skb, p, &addr);
 }
 
 /*
@@ -68,14 +68,14 @@ static __always_inline bool local_called(struct __sk_buff *skb, const struct pac
 	struct bh_addr addr;
 
 	packet_address(p, !p->from, &addr);
-	if (local_is_loopback(p, &addr) || !local_stays(skb, p, &addr))
+	if (local_is_loopback(p, &addr) || !local_is_delivered(skb, p, &addr))
 		return false;
 	addr = (struct bh_addr){};
 	if (p->version == 4)
 		addr.word[3] = bpf_htonl(0xf0000001); /* 240.0.0.1 */
 	else
 		addr.word[0] = bpf_htonl(0x20000000); /* 2000:: */
-	return !local_stays(skb, p, &addr);
+	return !local_is_delivered(skb, p, &addr);
 }
 
 #endif

@@ -34,7 +34,8 @@ struct neighbour_option {
 	__u8 mac[6];
 };
 
-/* Whether the endpoint of this hook may speak for an address. Claims a link-local one for it. */
+/* Returns true if the endpoint of this hook may speak for an address. Claims a link-local one for
+ * it. */
 static __noinline bool neighbour_owns(const struct packet *p, const struct bh_addr *addr)
 {
 	struct bh_allow_source_key key = {.length = 160, .ifindex = bpf_htonl(p->ifindex)};
@@ -57,7 +58,7 @@ static __always_inline int neighbour_frame(const struct packet *p)
 	return source_mac_fits(p, iface) ? 0 : BH_DROP_MAC;
 }
 
-/* Whether only a router may send the message. The node is the endpoints' only router. */
+/* Returns true if only a router may send the message. The node is the endpoints' only router. */
 static __always_inline bool neighbour_routes(const struct packet *p)
 {
 	return p->type == ICMP6_ROUTER_ADVERTISEMENT || p->type == ICMP6_REDIRECT;
@@ -71,7 +72,8 @@ static __always_inline bool neighbour_is_discovery(const struct packet *p)
 
 /* Returns true if no router forwards a packet with this address: a group of the link for neighbour
  * discovery (ff02::/16), every group for MLD, whose hop limit is 1, or a link-local address. */
-static __always_inline bool neighbour_stays(const struct packet *p, const struct bh_addr *addr)
+static __always_inline bool neighbour_is_link_local(const struct packet *p,
+						    const struct bh_addr *addr)
 {
 	__be32 mask = neighbour_is_discovery(p) ? bpf_htonl(0xff0f0000) : bpf_htonl(0xff000000);
 
@@ -81,7 +83,7 @@ static __always_inline bool neighbour_stays(const struct packet *p, const struct
 
 /* Returns true if MLD has a source that is valid in MLD: a link-local one, or none. A router
  * forwards neither. */
-static __always_inline bool neighbour_source_stays(const struct bh_addr *source)
+static __always_inline bool neighbour_source_is_link_local(const struct bh_addr *source)
 {
 	return endpoint_link_local(source) || endpoint_no_address(source);
 }
@@ -125,9 +127,10 @@ BPF_GLOBAL int neighbour_on_link(const struct packet *p, __u32 ifindex)
 	if (!p)
 		return false;
 	packet_address(p, !p->from, &addr);
-	if (!neighbour_is_discovery(p) && !neighbour_source_stays(packet_address_at(p, p->from)))
+	if (!neighbour_is_discovery(p) &&
+	    !neighbour_source_is_link_local(packet_address_at(p, p->from)))
 		return false;
-	if (neighbour_stays(p, &addr))
+	if (neighbour_is_link_local(p, &addr))
 		return true;
 	iface = endpoint_iface(ifindex);
 	if (!iface || !(iface->flags & BH_IFACE_ENDPOINT) ||
@@ -136,7 +139,7 @@ BPF_GLOBAL int neighbour_on_link(const struct packet *p, __u32 ifindex)
 	return end.flags & END_NODE || neighbour_bridged(p, iface, end.ifindex, &addr);
 }
 
-/* Judges a packet to an endpoint. If another endpoint sent the packet, that endpoint's hook has
+/* Evaluates a packet to an endpoint. If another endpoint sent the packet, that endpoint's hook has
  * counted it. */
 static __always_inline int neighbour_arrives(struct packet *p)
 {
@@ -174,7 +177,8 @@ BPF_GLOBAL int neighbour_arp(hook_context *ctx, struct packet *p)
 	return BH_PASS_NEIGHBOUR;
 }
 
-/* Whether the link-layer addresses in the options from @at on are the frame's source MAC. */
+/* Returns true if the link-layer addresses in the options from @at on are the frame's source
+ * MAC. */
 static __always_inline bool neighbour_options(hook_context *ctx, const struct packet *p, __u32 at)
 {
 	struct neighbour_option option;
@@ -193,9 +197,9 @@ static __always_inline bool neighbour_options(hook_context *ctx, const struct pa
 	return at == end;
 }
 
-/* Judges a message of neighbour discovery that an endpoint sends. */
-static __always_inline int neighbour_said(hook_context *ctx, struct packet *p,
-					  const struct bh_addr *source)
+/* Evaluates a message of neighbour discovery that an endpoint sends. */
+static __always_inline int neighbour_evaluate(hook_context *ctx, struct packet *p,
+					      const struct bh_addr *source)
 {
 	bool unspecified = !(source->word[0] | source->word[1] | source->word[2] | source->word[3]);
 	struct bh_addr target;
@@ -216,7 +220,7 @@ static __always_inline int neighbour_said(hook_context *ctx, struct packet *p,
 	return neighbour_options(ctx, p, p->l4 + 24) ? BH_PASS_NEIGHBOUR : BH_DROP_NEIGHBOUR;
 }
 
-/* Judges neighbour discovery or MLD that an endpoint sends. */
+/* Evaluates neighbour discovery or MLD that an endpoint sends. */
 static __always_inline int neighbour_sent(hook_context *ctx, struct packet *p)
 {
 	int reason = neighbour_frame(p);
@@ -226,7 +230,7 @@ static __always_inline int neighbour_sent(hook_context *ctx, struct packet *p)
 		return reason;
 	packet_address(p, p->from, &source);
 	if (neighbour_is_discovery(p))
-		reason = neighbour_said(ctx, p, &source);
+		reason = neighbour_evaluate(ctx, p, &source);
 	else
 		reason = endpoint_no_address(&source) || neighbour_owns(p, &source)
 				 ? BH_PASS_NEIGHBOUR
@@ -241,8 +245,8 @@ static __always_inline int neighbour_sent(hook_context *ctx, struct packet *p)
 static __always_inline bool neighbour_came_far(const struct packet *p)
 {
 	return !neighbour_is_discovery(p) &&
-	       (!neighbour_source_stays(packet_address_at(p, p->from)) ||
-		!neighbour_stays(p, packet_address_at(p, !p->from)));
+	       (!neighbour_source_is_link_local(packet_address_at(p, p->from)) ||
+		!neighbour_is_link_local(p, packet_address_at(p, !p->from)));
 }
 
 /* Returns an enum bh_reason, or NEIGHBOUR_JUDGED. */

@@ -79,9 +79,9 @@ static __always_inline void netfilter_read(const struct nf_conn *ct, bool ipv4,
 }
 
 /*
- * Whether the kernel has not translated the packet yet. Its table has the tuples of both directions
- * as they come in, before translation. So a packet that an endpoint has just sent is found by its
- * own tuple, and one that the node forwards by the tuple of its reply.
+ * Returns true if the kernel has not translated the packet yet. Its table has the tuples of both
+ * directions as they come in, before translation. So a packet that an endpoint has just sent is
+ * found by its own tuple, and one that the node forwards by the tuple of its reply.
  */
 static __always_inline bool netfilter_is_incoming(const struct packet *p)
 {

@@ -67,7 +67,7 @@ struct packet {
 	__u8 found : 1; /* the fast path found the connection, but did not pass the packet */
 	__u8 told : 2; /* TOLD_*, the answer of the kernel's conntrack (translation.h); 0: not
 			* asked */
-	__u8 lives : 1; /* the connection was open before this judgement */
+	__u8 lives : 1; /* the connection was open before this evaluation */
 	__u8 local : 2; /* LOCAL_*, the answer of the kernel's routes about the other end's
 			 * address, which is in no map (local.h); 0: not asked */
 	__u8 confined : 1; /* must not leave the node (confine.h) */
@@ -80,7 +80,7 @@ struct packet {
 	__u32 verdict[2];
 };
 
-/* The key and its hash are also a struct table_key (table.h). */
+/* The key and its hash are also a struct table_key (conntrack_table.h). */
 _Static_assert(offsetof(struct packet, key) == 0, "struct packet begins with its key");
 
 /* parse_ethernet() writes these pairs as one word each, and verdict_cache_key() reads them so. */
@@ -112,8 +112,8 @@ static __always_inline void packet_audited(struct packet *p, int reason)
 		p->audit = reason;
 }
 
-/* Whether the packet goes to a group (multicast, broadcast). The hook of each receiver judges it
- * alone, and no host can answer from a group address. */
+/* Returns true if the packet goes to a group (multicast, broadcast). The hook of each receiver
+ * evaluates it alone, and no host can answer from a group address. */
 static __always_inline bool packet_is_group(const struct packet *p)
 {
 	const __u8 *to = (const __u8 *)(p->from ? p->key.addr[0] : p->key.addr[1]);
@@ -121,7 +121,7 @@ static __always_inline bool packet_is_group(const struct packet *p)
 	return p->mac_to[0] & 1 || (p->version == 4 ? to[12] >= 224 : to[0] == 255);
 }
 
-/* Returns the generation in force. Each packet reads it once. */
+/* Returns the active generation. Each packet reads it once. */
 static __always_inline __u32 packet_generation(void)
 {
 	__u32 zero = 0;

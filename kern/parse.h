@@ -272,8 +272,8 @@ static __always_inline int parse_transport(struct packet *p, void *l4, void *end
 	return 0;
 }
 
-/* Whether the fragment's length is a multiple of 8, unless it is the last, and it ends within 64
- * KB. */
+/* Returns true if the fragment's length is a multiple of 8, unless it is the last, and it ends
+ * within 64 KB. */
 static __always_inline bool parse_fragment_fits(const struct packet *p)
 {
 	return !(p->flags & PACKET_MORE_FRAGMENTS && p->fragment_length % 8) &&
@@ -456,13 +456,13 @@ static __always_inline bool parse_is_extension(__u8 protocol)
 static __always_inline int parse_ipv6_header(hook_context *ctx, struct packet *p,
 					     struct ipv6hdr *ip)
 {
-	__u32 length = bpf_ntohs(ip->payload_len), room = p->length - p->l3 - sizeof(*ip);
+	__u32 length = bpf_ntohs(ip->payload_len), capacity = p->length - p->l3 - sizeof(*ip);
 
-	if (!length && room > 0xffff) /* BIG TCP */
+	if (!length && capacity > 0xffff) /* BIG TCP */
 		length = 0xffff;
 	if (ip->version != 6)
 		return BH_DROP_IP;
-	if (length > room)
+	if (length > capacity)
 		return BH_DROP_TRUNCATED;
 	p->hop_limit = ip->hop_limit;
 	p->l4 = p->l3 + sizeof(*ip);
@@ -515,7 +515,7 @@ static __always_inline int parse_ethernet(struct packet *p, void *data, void *en
 }
 
 /* Parses a frame that begins with its IP header. */
-static __always_inline int parse_bare(hook_context *ctx, struct packet *p)
+static __always_inline int parse_without_ethernet(hook_context *ctx, struct packet *p)
 {
 	void *data = hook_data(ctx), *end = hook_end(ctx);
 	struct iphdr *ip = data;

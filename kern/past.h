@@ -7,8 +7,8 @@
 #include "reader.h"
 #include "maps/past.bpf.h"
 
-/* Whether the packet is like that of the last record. */
-static __always_inline bool past_is_like(const struct bh_event *last, const struct packet *p,
+/* Returns true if the packet is like that of the last record. */
+static __always_inline bool past_matches(const struct bh_event *last, const struct packet *p,
 					 __u32 said)
 {
 	const __u64 *from = p->from ? p->key.addr[1] : p->key.addr[0];
@@ -23,7 +23,7 @@ static __always_inline bool past_is_like(const struct bh_event *last, const stru
 }
 
 /* Keeps the packet among the last drops of the endpoint at @place. @said: EVENTS_SAID(). */
-static __always_inline void past_keep(const struct packet *p, __u32 said, __u32 place)
+static __always_inline void past_add(const struct packet *p, __u32 said, __u32 place)
 {
 	struct bh_past *past = bpf_map_lookup_elem(&bh_past, &place);
 	struct bh_event *drop;
@@ -33,7 +33,7 @@ static __always_inline void past_keep(const struct packet *p, __u32 said, __u32 
 		return;
 	now = reader_now();
 	drop = &past->drops[(READ_ONCE(past->next) - 1) & (BH_PAST_DROPS - 1)];
-	if (past_is_like(drop, p, said)) {
+	if (past_matches(drop, p, said)) {
 		drop->more++;
 		WRITE_ONCE(drop->time, now);
 		return;

@@ -13,7 +13,7 @@ static __always_inline struct bh_readers *reader_all(void)
 	return bpf_map_lookup_elem(&bh_readers, &zero);
 }
 
-/* Whether there is a reader. */
+/* Returns true if there is a reader. */
 static __always_inline bool reader_any(void)
 {
 	struct bh_readers *readers = reader_all();
@@ -44,7 +44,7 @@ static __always_inline __u64 reader_now(void)
 	return written ? reader_time(written) : 0;
 }
 
-/* Whether the reader is late: its ring is more than half full. */
+/* Returns true if the reader is late: its ring is more than half full. */
 static __always_inline bool reader_lags(void *ring)
 {
 	return 2 * bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >
@@ -52,7 +52,7 @@ static __always_inline bool reader_lags(void *ring)
 }
 
 /* Ends the reading at @place: the reader's lease has expired. */
-static __noinline int reader_gone(__u32 place)
+static __noinline int reader_remove(__u32 place)
 {
 	struct bh_readers *readers = reader_all();
 
@@ -107,8 +107,8 @@ static __noinline __u32 reader_blocks(const struct bh_filter *filter, const stru
 	return ends;
 }
 
-static __always_inline bool reader_takes_ends(const struct bh_filter *filter,
-					      const struct packet *p, __u32 place)
+static __always_inline bool reader_matches_ends(const struct bh_filter *filter,
+						const struct packet *p, __u32 place)
 {
 	__u32 asked = filter->blocks | filter->named, have, source, destination;
 
@@ -124,8 +124,8 @@ static __always_inline bool reader_takes_ends(const struct bh_filter *filter,
 	return (have & asked) == asked;
 }
 
-static __always_inline bool reader_takes(const struct bh_filter *filter, const struct packet *p,
-					 __u32 reason, bool audit, __u32 place)
+static __always_inline bool reader_matches(const struct bh_filter *filter, const struct packet *p,
+					   __u32 reason, bool audit, __u32 place)
 {
 	__u64 reasons = audit ? filter->reasons[1] : filter->reasons[0];
 
@@ -135,7 +135,7 @@ static __always_inline bool reader_takes(const struct bh_filter *filter, const s
 		return false;
 	if (filter->flags & BH_FILTER_PORT && filter->port != (p->reply ? p->port[0] : p->port[1]))
 		return false;
-	return reader_takes_ends(filter, p, place);
+	return reader_matches_ends(filter, p, place);
 }
 
 #endif

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The shorter way between two endpoints of this node, if `redirect` is set: from
- * the source's hook straight into the destination's network namespace, past the
- * host's routing and netfilter and past the destination's hook. A packet takes
- * it only if it is of an open connection that both ends have allowed at the
- * generation in force, and only while the ordinary way proves itself: at least
- * once in each period a packet in the same direction has to arrive by it at the
- * destination's hook, unchanged. So packets that the host translates never take
- * the shorter way. A connection that the host stops leaves it after a few
- * seconds, and the host's conntrack sees enough packets of a connection not to
- * forget it.
+ * The shorter way between two endpoints of this node, if `redirect` is set: from the source's hook
+ * straight into the destination's network namespace, past the host's routing and netfilter and past
+ * the destination's hook. A packet takes it only if it is of an open connection that both ends have
+ * allowed at the active generation, and only while the ordinary way proves itself: at least once in
+ * each period a packet in the same direction has to arrive by it at the destination's hook,
+ * unchanged. So packets that the host translates never take the shorter way. A connection that the
+ * host stops leaves it after a few seconds, and the host's conntrack sees enough packets of a
+ * connection not to forget it.
  */
 #ifndef BULKHEAD_KERN_REDIRECT_H
 #define BULKHEAD_KERN_REDIRECT_H
@@ -17,7 +15,7 @@
 #include <linux/if_ether.h>
 
 #include "conntrack.h"
-#include "events.h"
+#include "event_records.h"
 #include "anti_spoofing.h"
 
 /* A period is 1024 jiffies, 1 to 10 seconds: less than the shortest timeout of the host's
@@ -40,7 +38,7 @@ struct redirect_frame {
 #define REDIRECT_IPV4_END (ETH_HLEN + 12)
 #define REDIRECT_IPV6_END (ETH_HLEN + 8)
 
-/* Whether the frame has no tag, IP option or extension header. */
+/* Returns true if the frame has no tag, IP option or extension header. */
 static __always_inline bool redirect_is_plain(const struct redirect_frame *frame, bool ipv4)
 {
 	if (ipv4)
@@ -51,7 +49,7 @@ static __always_inline bool redirect_is_plain(const struct redirect_frame *frame
 
 /* Notes, at the destination's hook, that the ordinary way has carried a packet from that end of the
  * key. */
-static __always_inline void redirect_prove(struct bh_ct *ct, __u32 from)
+static __always_inline void redirect_confirm(struct bh_ct *ct, __u32 from)
 {
 	__u16 period = REDIRECT_PERIOD(ct_now());
 	struct bh_ct_end *source = from ? &ct->end[1] : &ct->end[0];
@@ -96,7 +94,7 @@ static __always_inline bool redirect_fits(struct __sk_buff *skb, __u32 ifindex)
  * the end that sent it. Returns TC_ACT_REDIRECT and counts the packet; or -1 without any change:
  * the packet takes the ordinary way.
  */
-static __noinline int redirect_take(struct __sk_buff *skb, struct bh_ct *ct, __u32 from)
+static __noinline int redirect_packet(struct __sk_buff *skb, struct bh_ct *ct, __u32 from)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 	const struct bh_ct_end *source = from ? &ct->end[1] : &ct->end[0];

@@ -16,7 +16,7 @@ static __always_inline bool scope_link_local6(__be64 prefix)
 	return (prefix & bpf_cpu_to_be64(0xffc0ull << 48)) == bpf_cpu_to_be64(0xfe80ull << 48);
 }
 
-/* Whether an end's address is valid on its link only. */
+/* Returns true if an end's address is valid on its link only. */
 static __always_inline bool scope_of_link(const struct packet *p, __u32 end)
 {
 	if (p->version == 4)

@@ -59,8 +59,8 @@ static __always_inline __u32 share_floor(void)
 	return total ? READ_ONCE(total->floor) : 0;
 }
 
-/* Changes the surplus of a share, of its holder and of all. @count: BH_SHARE_ADD or
- * BH_SHARE_SUB. The sweeper adds a holder that the command has freed a moment ago. */
+/* Changes the surplus of a share, of its holder and of all. @count: BH_SHARE_ADD or BH_SHARE_SUB.
+ * The garbage collector adds a holder that the command has freed a moment ago. */
 static __noinline int share_surplus(const struct bh_share *share, __u64 count)
 {
 	struct bh_share_total *total = share_total();
@@ -100,9 +100,9 @@ static __always_inline bool share_is_below(const struct bh_share *share, __u32 f
 /* Returns true if the surplus of all has room for another connection, and for @more. */
 static __always_inline bool share_has_room(const struct bh_share_total *total, __u32 more)
 {
-	__u32 room = READ_ONCE(total->room);
+	__u32 capacity = READ_ONCE(total->capacity);
 
-	return READ_ONCE(total->surplus) < (__s32)((room ? room : ct_room) + more);
+	return READ_ONCE(total->surplus) < (__s32)((capacity ? capacity : ct_capacity) + more);
 }
 
 /* Returns the surplus of a holder. */

@@ -99,7 +99,7 @@ static __noinline int socket_node(const struct socket_packet *p, __u32 ifindex, 
 }
 
 /* Returns true if policy denies the endpoint @sender its own node, at the packet's address. An
- * address that no map knows as the node's is judged as the node, too. */
+ * address that no map knows as the node's is evaluated as the node, too. */
 static __noinline bool socket_denied(const struct socket_packet *p, const struct end *sender)
 {
 	struct end node = {};
@@ -147,7 +147,7 @@ static __always_inline bool socket_tunnels(const struct socket_packet *p)
 
 /* Returns the enum bh_reason for which the packet drops; 0: it passes. Sets p->ingress to the
  * interface of the endpoint that sent it. */
-static __noinline int socket_judge(struct socket_packet *p)
+static __noinline int socket_evaluate(struct socket_packet *p)
 {
 	struct end sender = {};
 
@@ -175,7 +175,7 @@ static __always_inline bool socket_drops(struct bpf_sk_lookup *ctx)
 		return false;
 	socket_read(ctx, &p);
 	p.point = bh_point(p.protocol, bpf_ntohs(p.port[1]));
-	reason = socket_judge(&p);
+	reason = socket_evaluate(&p);
 	if (likely(!reason))
 		return false;
 	audit = socket_audited(p.ingress);

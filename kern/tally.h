@@ -14,8 +14,8 @@ static __always_inline bool tally_is_of(__u32 place, __u32 ifindex)
 	return key && READ_ONCE(key->ifindex) == ifindex;
 }
 
-/* Takes a free place for the interface. Returns whether @place is the interface's. */
-static __noinline bool tally_take(__u32 place, __u32 ifindex)
+/* Takes a free place for the interface. Returns true if @place is the interface's. */
+static __noinline bool tally_add(__u32 place, __u32 ifindex)
 {
 	struct bh_tally_key *key = bpf_map_lookup_elem(&bh_tally_keys, &place);
 	struct bh_iface *iface;
@@ -37,13 +37,13 @@ _Static_assert(BH_TALLY_WAYS == 4, "tally_search");
 /* Written out: the verifier of 6.1 refuses a loop around these calls. */
 static __noinline __u32 tally_search(__u32 ifindex)
 {
-	if (tally_take(TALLY_PLACE(ifindex, 0), ifindex))
+	if (tally_add(TALLY_PLACE(ifindex, 0), ifindex))
 		return TALLY_PLACE(ifindex, 0);
-	if (tally_take(TALLY_PLACE(ifindex, 1), ifindex))
+	if (tally_add(TALLY_PLACE(ifindex, 1), ifindex))
 		return TALLY_PLACE(ifindex, 1);
-	if (tally_take(TALLY_PLACE(ifindex, 2), ifindex))
+	if (tally_add(TALLY_PLACE(ifindex, 2), ifindex))
 		return TALLY_PLACE(ifindex, 2);
-	if (tally_take(TALLY_PLACE(ifindex, 3), ifindex))
+	if (tally_add(TALLY_PLACE(ifindex, 3), ifindex))
 		return TALLY_PLACE(ifindex, 3);
 	return BH_TALLIES;
 }
@@ -61,7 +61,7 @@ static __always_inline struct bh_tally *tally_at(__u32 place)
 	return bpf_map_lookup_elem(&bh_tallies, &place);
 }
 
-/* Whether the place is that of an endpoint's interface. */
+/* Returns true if the place is that of an endpoint's interface. */
 static __always_inline bool tally_is_endpoints(__u32 place)
 {
 	struct bh_tally_key *key = bpf_map_lookup_elem(&bh_tally_keys, &place);
@@ -88,13 +88,13 @@ static __always_inline bool tally_pays(struct bh_budget *budget)
 	return true;
 }
 
-/* Whether most of the budget is spent: its endpoint causes many events. */
+/* Returns true if most of the budget is spent: its endpoint causes many events. */
 static __always_inline bool tally_spends(const struct bh_budget *budget)
 {
 	return budget->credit < event_rate * event_hz / 2;
 }
 
-/* Whether the setting event-sample keeps this event. */
+/* Returns true if the setting event-sample keeps this event. */
 static __always_inline bool tally_samples(__u32 *since)
 {
 	if (likely(event_sample <= 1))

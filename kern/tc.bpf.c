@@ -16,12 +16,12 @@
 #include "doubt.h"
 #include "fragment.h"
 #include "icmp.h"
-#include "leave.h"
+#include "host_egress.h"
 #include "neighbour.h"
 #include "fast_path.h"
 #include "redirect.h"
 #include "socket.h"
-#include "sweep.h"
+#include "garbage_collector.h"
 #include "tcp.h"
 #include "tunnel.h"
 #include "uplink.h"
@@ -64,8 +64,8 @@ static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 {
 	int reason = tc_once(p);
 
-	/* A judgement may need an answer of the kernel first, another key, or the names that an
-	 * endpoint has learned (ask.h). A packet is judged four times at most. */
+	/* An evaluation may need an answer of the kernel first, another key, or the names that an
+	 * endpoint has learned (ask.h). A packet is evaluated four times at most. */
 	if (likely(reason < BH_REASONS))
 		return reason;
 	ask_again(skb, p, reason);
@@ -126,7 +126,7 @@ static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 }
 
 /* Counts and reports the packet by @reason. Returns the action for the kernel. */
-static __always_inline int tc_settle(struct __sk_buff *skb, struct packet *p, __u32 reason)
+static __always_inline int tc_finish(struct __sk_buff *skb, struct packet *p, __u32 reason)
 {
 	if (bh_reason_drops(reason)) {
 		if (!audit_here(p)) {
@@ -151,17 +151,17 @@ static __always_inline int tc_settle(struct __sk_buff *skb, struct packet *p, __
 	return TC_PASS;
 }
 
-/* Judges a packet that is not of an open, allowed connection. */
-static __always_inline int tc_judge(struct __sk_buff *skb, struct packet *p, int reason)
+/* Evaluates a packet that is not of an open, allowed connection. */
+static __always_inline int tc_evaluate(struct __sk_buff *skb, struct packet *p, int reason)
 {
-	sweep_begins();
+	gc_begins();
 	if (!reason)
 		reason = tc_class(skb, p);
 	if (!p->generation && bh_reason_drops(reason))
 		reason = BH_PASS_OPEN;
-	reason = tc_settle(skb, p, reason);
+	reason = tc_finish(skb, p, reason);
 	if (reason == TC_PASS)
-		dns_see(skb, p);
+		dns_read_packet(skb, p);
 	return reason;
 }
 
@@ -171,16 +171,16 @@ static __always_inline int tc_open(struct __sk_buff *skb, __u32 hook, struct bh_
 				   __u32 from)
 {
 	if (word & BH_CT_LOCAL && hook == BH_HOOK_FROM_ENDPOINT)
-		return redirect ? redirect_take(skb, ct, from) : TC_PASS;
+		return redirect ? redirect_packet(skb, ct, from) : TC_PASS;
 	if (redirect && word & BH_CT_LOCAL)
-		redirect_prove(ct, from);
+		redirect_confirm(ct, from);
 	events_count(BH_PASS_ESTABLISHED, skb->len, events_direction(hook), false);
 	return TC_PASS;
 }
 
 /* Passes a segment of a handshake. Like that of an open connection, the destination's hook counts
  * it. */
-static __always_inline int tc_shake(struct __sk_buff *skb, __u32 hook, __u64 word)
+static __always_inline int tc_pass_handshake(struct __sk_buff *skb, __u32 hook, __u64 word)
 {
 	if (!(word & BH_CT_LOCAL && hook == BH_HOOK_FROM_ENDPOINT))
 		events_count(BH_PASS_ESTABLISHED, skb->len, events_direction(hook), false);
@@ -195,22 +195,22 @@ static __noinline int tc_parse(struct __sk_buff *skb, struct packet *p)
 
 #define TC_UNKNOWN 255 /* no verdict yet */
 
-/* Whether an open call to a Service may have got another backend, beyond an interface without a
- * hook. */
-static __always_inline bool tc_may_stray(struct __sk_buff *skb, __u32 hook, __u64 word)
+/* Returns true if an open call to a Service may have got another backend, beyond an interface
+ * without a hook. */
+static __always_inline bool tc_may_change_backend(struct __sk_buff *skb, __u32 hook, __u64 word)
 {
 	return hook == BH_HOOK_FROM_ENDPOINT && unlikely(word & BH_CT_SERVICE) &&
-	       unlikely(!links_stay_guarded(skb));
+	       unlikely(!links_are_still_guarded(skb));
 }
 
 /* Passes a packet of an open connection that has a form which the fast path does not take. Else
  * returns TC_UNKNOWN. */
-static __noinline int tc_goes_on(struct __sk_buff *skb, struct packet *p)
+static __noinline int tc_pass_open(struct __sk_buff *skb, struct packet *p)
 {
 	__u64 word;
 	struct bh_ct *ct = ct_established(p, &word);
 
-	if (!ct || tc_may_stray(skb, p->hook, word))
+	if (!ct || tc_may_change_backend(skb, p->hook, word))
 		return TC_UNKNOWN;
 	return tc_open(skb, p->hook, ct, word, p->from);
 }
@@ -232,13 +232,14 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 		.absent = !path->at,
 		.found = searched && path->at,
 		.at = path->at,
-		.audit = audit_left(skb, path->hook),
+		.audit = audit_handed_on(skb, path->hook),
 	};
 	reason = tc_parse(skb, p);
 	searched = !reason && fast_path_searched(p);
 	if (unlikely(reason == BH_DROP_TRUNCATED))
 		reason = tc_pull(skb, p);
-	if (!reason && checksum_strays(skb, p->class == PACKET_FRAGMENT ? 0 : p->l4, p->protocol))
+	if (!reason &&
+	    checksum_is_outside(skb, p->class == PACKET_FRAGMENT ? 0 : p->l4, p->protocol))
 		reason = BH_DROP_CHECKSUM;
 	if (!reason && unlikely(confine_breaks(skb, p)))
 		reason = BH_DROP_SENDER;
@@ -249,11 +250,11 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 	if (!searched && !reason && p->class == PACKET_FLOW &&
 	    !(p->flags & PACKET_MORE_FRAGMENTS) &&
 	    !(p->tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST))) {
-		verdict = tc_goes_on(skb, p);
+		verdict = tc_pass_open(skb, p);
 		if (verdict != TC_UNKNOWN)
 			return verdict;
 	}
-	return tc_judge(skb, p, reason);
+	return tc_evaluate(skb, p, reason);
 }
 
 static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
@@ -261,10 +262,10 @@ static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
 	struct packet p; /* the fast path uses the same bytes for its key, to save stack */
 	struct fast_path path = {.ctx = skb, .hook = hook, .key = (void *)&p};
 
-	if (likely(fast_path_packet(&path)) && !tc_may_stray(skb, hook, path.word))
+	if (likely(fast_path_packet(&path)) && !tc_may_change_backend(skb, hook, path.word))
 		return tc_open(skb, hook, path.ct, path.word, path.from);
 	if (path.at == FAST_PATH_SHAKES)
-		return tc_shake(skb, hook, path.word);
+		return tc_pass_handshake(skb, hook, path.word);
 	return tc_whole(skb, &path, &p);
 }
 
@@ -303,8 +304,8 @@ int tc_uplink(struct __sk_buff *skb)
 	return uplink_passes(skb, &p, iface, reason) ? TC_PASS : TC_DROP;
 }
 
-/* Handles a packet at the leave hook that is not of an open, allowed connection of the addresses
- * that it has now. */
+/* Handles a packet at the host egress hook that is not of an open, allowed connection of the
+ * addresses that it has now. */
 static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_path *path,
 				     struct packet *p, bool bare)
 {
@@ -317,20 +318,21 @@ static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_pa
 		.ifindex = skb->ifindex,
 		.ingress = skb->ingress_ifindex,
 	};
-	reason = bare ? parse_bare(skb, p) : parse_packet(skb, p);
+	reason = bare ? parse_without_ethernet(skb, p) : parse_packet(skb, p);
 	if (unlikely(reason == BH_DROP_TRUNCATED) && tc_pulls(skb, p))
-		reason = bare ? parse_bare(skb, p) : parse_packet(skb, p);
+		reason = bare ? parse_without_ethernet(skb, p) : parse_packet(skb, p);
 	if (reason) {
-		reason = p->version && leave_concerns(p) ? reason : BH_PASS_OPEN;
+		reason = p->version && host_egress_may_be_endpoints(p) ? reason : BH_PASS_OPEN;
 	} else {
 		if (unlikely(p->class == PACKET_NEIGHBOUR) && !neighbour_on_link(p, p->ingress))
 			tc_as_flow(p);
 		if (tunnel_leaves(skb, p))
 			reason = BH_DROP_TUNNEL;
 		else
-			reason = confine_breaks(skb, p) ? BH_DROP_SENDER : leave_class(skb, p);
+			reason =
+				confine_breaks(skb, p) ? BH_DROP_SENDER : host_egress_class(skb, p);
 	}
-	return leave_settle(p, reason) ? TC_PASS : TC_DROP;
+	return host_egress_finish(p, reason) ? TC_PASS : TC_DROP;
 }
 
 SEC("tc")
@@ -340,9 +342,9 @@ int tc_leave(struct __sk_buff *skb)
 	struct fast_path path = {.ctx = skb, .hook = BH_HOOK_LEAVE, .key = (void *)&p};
 	bool bare;
 
-	if (leave_is_foreign(skb))
+	if (host_egress_is_foreign(skb))
 		return TC_PASS;
-	bare = leave_is_bare(skb);
+	bare = host_egress_has_no_ethernet(skb);
 	if (!bare && likely(fast_path_packet(&path) || path.at == FAST_PATH_SHAKES) &&
 	    !(path.word & BH_CT_SERVICE))
 		return TC_PASS;

@@ -24,14 +24,15 @@ static __always_inline __u32 tcp_sender(const struct packet *p, const struct bh_
 	return ct_sender(p, READ_ONCE(ct->verdict[BH_EGRESS]));
 }
 
-/* Whether a segment acknowledges a SYN of that sequence number, and at most 64 KB after it. */
+/* Returns true if a segment acknowledges a SYN of that sequence number, and at most 64 KB after
+ * it. */
 static __always_inline bool tcp_follows(__u32 acknowledged, __u32 number)
 {
 	return acknowledged - number - 1 < 0x10000;
 }
 
-/* Whether a segment that an end sent acknowledges the other end's SYN. A responder may have sent
- * several SYN-ACKs: the first and the last count. @initiates: the end is the initiator. */
+/* Returns true if a segment that an end sent acknowledges the other end's SYN. A responder may have
+ * sent several SYN-ACKs: the first and the last count. @initiates: the end is the initiator. */
 static __always_inline bool tcp_acknowledges_from(const struct bh_ct *ct, __u32 from,
 						  bool initiates, __u32 acknowledged)
 {
@@ -63,14 +64,14 @@ static __noinline int tcp_open_new(struct packet *p, const struct connection *c,
 	return reason;
 }
 
-/* Whether the packet is another copy of the SYN that made the entry. */
+/* Returns true if the packet is another copy of the SYN that made the entry. */
 static __always_inline bool tcp_is_copy(const struct packet *p, const struct bh_ct *ct)
 {
 	return READ_ONCE(ct->state) & BH_CT_HALF && tcp_sender(p, ct) == BH_EGRESS &&
 	       tcp_number(ct, p->from) == p->sequence;
 }
 
-/* Judges a SYN without ACK as a new connection, even if the ports have an entry. A copy of a SYN
+/* Evaluates a SYN without ACK as a new connection, even if the ports have an entry. A copy of a SYN
  * that has made an entry uses that entry. */
 static __noinline int tcp_open(struct packet *p)
 {
@@ -96,7 +97,7 @@ static __noinline int tcp_open(struct packet *p)
 	return reason;
 }
 
-/* Whether the packet is the responder's SYN-ACK for the SYN of the entry. */
+/* Returns true if the packet is the responder's SYN-ACK for the SYN of the entry. */
 static __always_inline bool tcp_answers(const struct packet *p, const struct bh_ct *ct)
 {
 	return READ_ONCE(ct->state) & BH_CT_HALF && tcp_sender(p, ct) == BH_INGRESS &&
@@ -121,7 +122,7 @@ static __always_inline int tcp_answer_half(struct packet *p, struct bh_ct *ct)
 	return reason;
 }
 
-/* Judges a SYN-ACK: that of a half-open connection, or a late copy of that of an open one. */
+/* Evaluates a SYN-ACK: that of a half-open connection, or a late copy of that of an open one. */
 static __always_inline int tcp_answer(struct packet *p, struct bh_ct *ct)
 {
 	struct bh_ct *waiting;
@@ -138,7 +139,7 @@ static __always_inline int tcp_answer(struct packet *p, struct bh_ct *ct)
 	return tcp_sender(p, ct) == BH_INGRESS ? connection_again(p, ct) : BH_DROP_NO_CONNECTION;
 }
 
-/* Whether the packet ends the handshake: the initiator's ACK, or a RST of either end. */
+/* Returns true if the packet ends the handshake: the initiator's ACK, or a RST of either end. */
 static __always_inline bool tcp_ends(const struct packet *p, const struct bh_ct *ct)
 {
 	bool refuses = p->tcp_flags & TCP_RST;
@@ -187,8 +188,8 @@ static __always_inline bool tcp_is_last_hook(const struct packet *p, const struc
 	       !(p->from ? ct->end[0].ifindex : ct->end[1].ifindex);
 }
 
-/* Judges a segment without SYN of a half-open connection. A RST that refuses the connection frees
- * its entry. */
+/* Evaluates a segment without SYN of a half-open connection. A RST that refuses the connection
+ * frees its entry. */
 static __always_inline int tcp_complete(struct packet *p, struct bh_ct *ct)
 {
 	int reason;
@@ -233,8 +234,8 @@ static __noinline bool tcp_replace(struct packet *p, struct bh_ct *waiting)
 	return ct;
 }
 
-/* Judges a segment for ports for which another SYN may wait. @ct: the entry of the ports; NULL: it
- * is gone. Returns 0 if the segment is not of the waiting SYN's handshake. */
+/* Evaluates a segment for ports for which another SYN may wait. @ct: the entry of the ports; NULL:
+ * it is gone. Returns 0 if the segment is not of the waiting SYN's handshake. */
 static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 {
 	struct bh_ct *waiting = ct_find_waiting(p);

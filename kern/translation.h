@@ -16,8 +16,8 @@
 #define TOLD_ORIGINAL 2 /* the packet is the initiator's */
 #define TOLD_REPLY 3
 
-/* Whether the node may translate the packet, but the kernel's conntrack cannot be asked about
- * it. */
+/* Returns true if the node may translate the packet, but the kernel's conntrack cannot be asked
+ * about it. */
 static __always_inline bool translation_is_silent(const struct packet *p)
 {
 	return p->protocol == IPPROTO_SCTP ||
@@ -32,7 +32,7 @@ static __always_inline __u64 translation_packet(const struct packet *p)
 }
 
 /* Returns the answer of netfilter_ask(); NULL: the kernel knew nothing, or was not asked. */
-static __always_inline struct bh_translation *translation_told(const struct packet *p)
+static __always_inline struct bh_translation *translation_answer(const struct packet *p)
 {
 	__u32 zero = 0;
 	struct bh_translation *told =
@@ -48,7 +48,7 @@ static __always_inline struct bh_translation *translation_told(const struct pack
 static __noinline __u32 translation_address(const struct packet *p, __u32 initiator, __u32 end,
 					    struct bh_addr *addr)
 {
-	struct bh_translation *told = translation_told(p);
+	struct bh_translation *told = translation_answer(p);
 
 	if (!told || p->told != (p->from == initiator ? TOLD_ORIGINAL : TOLD_REPLY))
 		return 0;

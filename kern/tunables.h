@@ -15,7 +15,8 @@ const volatile __u32 timeout_tcp = SECONDS(10800); /* above keepalive's 7,200 s 
 const volatile __u32 timeout_tcp_closing = SECONDS(120); /* after FIN both ways */
 const volatile __u32 timeout_tcp_reset = SECONDS(10); /* after RST */
 const volatile __u32 timeout_half_open = SECONDS(75);
-/* How long a connection without an answer costs more than one that had its answer (table.h). */
+/* How long a connection without an answer costs more than one that had its answer
+ * (conntrack_table.h). */
 const volatile __u32 unanswered_stay = SECONDS(2);
 const volatile __u32 timeout_udp = SECONDS(30); /* until the initiator sends after an answer */
 const volatile __u32 timeout_udp_stream = SECONDS(180); /* from then on */
@@ -31,7 +32,7 @@ const volatile __u32 dns_aliases = 0; /* 0 or 1: the names along a chain of CNAM
 const volatile __u64 domain_key[2] = {0, 0}; /* of domain_hash.h; the loader's, at random */
 
 const volatile __u64 ct_seed = BH_CT_MIX; /* odd; the loader's, at random */
-const volatile __u32 ct_room = BH_CT_CONNECTIONS; /* connections that bh_ct is to hold */
+const volatile __u32 ct_capacity = BH_CT_CONNECTIONS; /* connections that bh_ct is to hold */
 const volatile __u32 ct_buckets = BH_CT_BUCKETS(BH_CT_CONNECTIONS);
 
 const volatile __u32 redirect = 0; /* 0 or 1: the shorter way of redirect.h */

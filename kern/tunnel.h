@@ -5,14 +5,14 @@
  * Policy about the outer packet does not matter. Three hooks share the work:
  *
  * - the sender's hook: to its own node, and to the addresses of all Node objects;
- * - the leave hook: to other nodes, where the packet had a Service's address before;
+ * - the host egress hook: to other nodes, where the packet had a Service's address before;
  * - the socket of the tunnel: to the own node, whatever address the packet had before. Only there
  * is the address that the node's translation has chosen known, and no packet is too early for it.
  */
 #ifndef BULKHEAD_KERN_TUNNEL_H
 #define BULKHEAD_KERN_TUNNEL_H
 
-#include "leave.h"
+#include "host_egress.h"
 #include "local.h"
 #include "tunables.h"
 #include "maps/tunnel.bpf.h"
@@ -60,7 +60,7 @@ BPF_GLOBAL int tunnel_to_node(struct __sk_buff *skb, const struct packet *p)
 	if (tunnel_has(&addr) || endpoint_resolve(&addr, p->generation, &end) ||
 	    end.flags & END_NODE)
 		return true;
-	return !(end.flags & END_ENDPOINT) && local_stays(skb, p, &addr);
+	return !(end.flags & END_ENDPOINT) && local_is_delivered(skb, p, &addr);
 }
 
 static __always_inline bool tunnel_drops(struct __sk_buff *skb, const struct packet *p)
@@ -69,8 +69,8 @@ static __always_inline bool tunnel_drops(struct __sk_buff *skb, const struct pac
 	       tunnel_to_node(skb, p);
 }
 
-/* At the leave hook: returns true if an endpoint of this node sends the packet to another node,
- * which would decapsulate it. The kernel's conntrack tells who sent it. */
+/* At the host egress hook: returns true if an endpoint of this node sends the packet to another
+ * node, which would decapsulate it. The kernel's conntrack tells who sent it. */
 static __noinline bool tunnel_leaves(struct __sk_buff *skb, struct packet *p)
 {
 	struct end sender = {};
@@ -83,7 +83,7 @@ static __noinline bool tunnel_leaves(struct __sk_buff *skb, struct packet *p)
 	if (!tunnel_has(&addr))
 		return false;
 	p->told = netfilter_ask(skb, p);
-	leaves = leave_from(p, &sender);
+	leaves = host_egress_from(p, &sender);
 	p->told = 0;
 	return leaves;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Judges packets that an uplink brings in, for XDP or TC. The kernel has not undone address
- * translation yet, so this drops only packets that can be judged without a connection: malformed
+ * Evaluates packets that an uplink brings in, for XDP or TC. The kernel has not undone address
+ * translation yet, so this drops only packets that can be evaluated without a connection: malformed
  * ones, those with a source address of this node or its endpoints, and SYNs that policy denies to
  * an endpoint of this node. A packet to another destination passes. At another port of an
  * endpoint's bridge (BH_HOOK_PORT) policy is not asked.
@@ -11,15 +11,16 @@
 
 #include "bridge.h"
 #include "verdict_cache.h"
-#include "events.h"
+#include "event_records.h"
 #include "parse.h"
-#include "policy.h"
+#include "policy_lookup.h"
 #include "anti_spoofing.h"
 
 static __always_inline int uplink_parse(hook_context *ctx, struct packet *p,
 					const struct bh_iface *iface)
 {
-	return iface && iface->flags & BH_IFACE_BARE ? parse_bare(ctx, p) : parse_packet(ctx, p);
+	return iface && iface->flags & BH_IFACE_BARE ? parse_without_ethernet(ctx, p)
+						     : parse_packet(ctx, p);
 }
 
 static __always_inline void uplink_ask(const struct packet *p, const struct end *source,
@@ -35,7 +36,7 @@ static __always_inline void uplink_ask(const struct packet *p, const struct end 
 	found->denied[BH_INGRESS] = reason;
 }
 
-/* Whether the source is the node or an endpoint of it, by address or, on a bridge, by MAC.
+/* Returns true if the source is the node or an endpoint of it, by address or, on a bridge, by MAC.
  * @enforced: endpoints in audit do not count. */
 static __noinline bool uplink_claims(const struct packet *p, __u32 bridge, bool enforced,
 				     struct end *source)
@@ -87,7 +88,7 @@ BPF_GLOBAL int uplink_look(const struct packet *p, __u32 syn, __u32 bridge, stru
 }
 
 /* Returns 0 or the reason to drop. @reason: what the parser returned. */
-static __always_inline int uplink_judge(struct packet *p, int reason, __u32 bridge, __u32 *owner)
+static __always_inline int uplink_evaluate(struct packet *p, int reason, __u32 bridge, __u32 *owner)
 {
 	bool syn = p->hook == BH_HOOK_UPLINK && !reason && p->class == PACKET_FLOW &&
 		   p->protocol == IPPROTO_TCP && (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
@@ -112,7 +113,7 @@ static __always_inline int uplink_judge(struct packet *p, int reason, __u32 brid
 	return found.denied[BH_INGRESS];
 }
 
-/* Whether the packet passes. @reason: what uplink_parse() returned. */
+/* Returns true if the packet passes. @reason: what uplink_parse() returned. */
 static __always_inline bool uplink_passes(hook_context *ctx, struct packet *p,
 					  const struct bh_iface *iface, int reason)
 {
@@ -120,9 +121,9 @@ static __always_inline bool uplink_passes(hook_context *ctx, struct packet *p,
 	int broken = reason;
 	bool audit;
 
-	reason = p->version ? uplink_judge(p, reason, bridge, &owner) : 0;
+	reason = p->version ? uplink_evaluate(p, reason, bridge, &owner) : 0;
 	if (!reason && bridge)
-		reason = bridge_said(ctx, p, bridge, broken);
+		reason = bridge_evaluate(ctx, p, bridge, broken);
 	if (likely(!reason))
 		return true;
 	audit = !owner && iface && iface->flags & BH_IFACE_AUDIT;

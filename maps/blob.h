@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_blob: a compiled policy as it was loaded, so that the next command can continue it. Pin
- * names `blob` and `blob_next`; `blob_next` exists from the moment a load stages a policy until
- * the policy that it replaces is collected. The one with the higher generation that is not above
- * bh_config.generation is in force. ARRAY of pages, BPF_F_MMAPABLE, one map a policy. Programs
- * do not read it. A staged policy waits in `blob_next` with the generation BH_BLOB_STAGED: its
- * segments are in the maps, and no endpoint is in them.
+ * bh_blob: a compiled policy as it was loaded, so that the next command can continue it. Pin names
+ * `blob` and `blob_next`; `blob_next` exists from the moment a load stages a policy until the
+ * policy that it replaces is collected. The one with the higher generation that is not above
+ * bh_config.generation is active. ARRAY of pages, BPF_F_MMAPABLE, one map a policy. Programs do not
+ * read it. A staged policy waits in `blob_next` with the generation BH_BLOB_STAGED: its segments
+ * are in the maps, and no endpoint is in them.
  *
  * The pages hold this header, a record for each block, and the blocks. A block is BH_BLOB_BLOCK
  * bytes (the last one fewer), compressed as a zstd frame of its own, so that a command reads and
@@ -33,8 +33,8 @@
 #define BH_BLOB_STAGED (~0ull)
 
 /*
- * A policy of another lineage than the one in force gives other meanings to the same IDs. In the
- * maps this bit tells the two apart.
+ * A policy of another lineage than the active one gives other meanings to the same IDs. In the maps
+ * this bit tells the two apart.
  */
 #define BH_IDS_OTHER (1u << 31)
 
@@ -55,7 +55,7 @@ struct bh_blob {
 	/* XXH3 (64 bits, no seed) of the rest of the header and of the records; with a base, of all
 	 * that follows. */
 	__u64 checksum;
-	__u64 generation; /* of bh_config; this policy is in force from it on */
+	__u64 generation; /* of bh_config; this policy is active from it on */
 	__u64 length; /* bytes of the blob */
 	__u32 segments; /* number of slots */
 	__u32 blocks; /* 0 with a base */

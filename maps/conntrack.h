@@ -3,7 +3,8 @@
  * bh_ct: the connections of both IP versions, half-open ones included. Pin name `ct`. ARRAY of
  * buckets, BPF_F_MMAPABLE. A connection is in one of the two buckets that its key's hash names. The
  * programs write it. The command adds connections that it imports, and voids those of an endpoint
- * that has gone. A miss means that the connection is not known: the packet is judged as its first.
+ * that has gone. A miss means that the connection is not known: the packet is evaluated as its
+ * first.
  *
  * A kernel timer (bh_ct_sweeper) frees connections that have timed out. When an endpoint's share
  * is used up (share.h), its next connection replaces the entry whose loss costs least. The order
@@ -62,8 +63,8 @@ _Static_assert(sizeof(struct bh_ct_key) == 40, "struct bh_ct_key");
  *   63        32 31 12 11   0
  *   generation    tag  flags
  *
- * 0: not judged yet. A word counts only for the connection and the ends that it was judged for:
- * the tag is made from the key and the interfaces of both ends (bh_ct_bound()). Words are
+ * 0: not evaluated yet. A word counts only for the connection and the ends that it was evaluated
+ * for: the tag is made from the key and the interfaces of both ends (bh_ct_bound()). Words are
  * written by compare-and-swap, so that a late write cannot damage another connection's entry.
  */
 #define BH_CT_ALLOW (1u << 0)
@@ -71,8 +72,8 @@ _Static_assert(sizeof(struct bh_ct_key) == 40, "struct bh_ct_key");
 #define BH_CT_NODE (1u << 2) /* the initiator is this node itself */
 #define BH_CT_INITIATOR (1u << 3) /* the end that opened the connection */
 #define BH_CT_LOCAL (1u << 4) /* both ends are endpoints of this node */
-/* The leave hook's entry of a sender whose address the node has replaced: it serves only packets
- * that came in by the sender's interface. */
+/* The host egress hook's entry of a sender whose address the node has replaced: it serves only
+ * packets that came in by the sender's interface. */
 #define BH_CT_BY_INGRESS (1u << 5)
 /* UDP between an endpoint and an address of this node, which may be masquerading: the entry serves
  * no packet before the kernel's conntrack has said whose the packet is. */
@@ -80,7 +81,7 @@ _Static_assert(sizeof(struct bh_ct_key) == 40, "struct bh_ct_key");
 /* A connection to a DNS resolver: no packet of it takes the fast path, so that answers teach
  * (dns.h). */
 #define BH_CT_DNS (1u << 7)
-#define BH_CT_SERVICE (1u << 8) /* a call to a Service: judged where its backend is known */
+#define BH_CT_SERVICE (1u << 8) /* a call to a Service: evaluated where its backend is known */
 #define BH_CT_BY_MAC (1u << 9) /* the end was identified by the frame's MAC */
 #define BH_CT_FLAGS 0xfffu
 #define BH_CT_TAG_BITS 20
@@ -166,7 +167,7 @@ static inline __u32 bh_ct_generation(__u64 word)
 #define BH_CT_GONE (1u << 8) /* the slot is being freed */
 /* Not TCP: the responder has answered, and the initiator has sent nothing since. */
 #define BH_CT_ONCE (1u << 9)
-/* A call to a Service, denied where its backend showed: the next reply is judged by its backend
+/* A call to a Service, denied where its backend showed: the next reply is evaluated by its backend
  * (kern/doubt.h). */
 #define BH_CT_BACKEND (1u << 10)
 #define BH_CT_STATE 0xfffu /* all of these bits */
@@ -175,7 +176,8 @@ static inline __u32 bh_ct_generation(__u64 word)
 
 /* Bits of bh_ct.payer beside the interface. */
 #define BH_CT_SURPLUS (1u << 31) /* beyond its endpoint's floor when it was added (share.h) */
-/* The leave hook's entry (kern/leave.h): it saves a judgement, and its loss costs one. */
+/* The host egress hook's entry (kern/host_egress.h): it saves an evaluation, and its loss costs
+ * one. */
 #define BH_CT_LEAVES (1u << 30)
 #define BH_CT_PAYER(payer) ((payer) & ~(BH_CT_SURPLUS | BH_CT_LEAVES))
 
@@ -190,12 +192,12 @@ struct bh_ct_end {
 _Static_assert(sizeof(struct bh_ct_end) == 12, "struct bh_ct_end");
 
 /* The MAC of an endpoint behind no bridge whose MAC no map has. It is that of a group, which no
- * sender has. @changes: of bh_config; after another change the first packet is judged anew. */
+ * sender has. @changes: of bh_config; after another change the first packet is evaluated anew. */
 #define BH_CT_LEARNS(changes) ((__u64)(changes) << 8 | 1)
 
 struct bh_ct {
-	/* Connection words by enum bh_direction: [BH_EGRESS] of the initiator, whose egress
-	 * policy judges the connection, [BH_INGRESS] of the responder. */
+	/* Connection words by enum bh_direction: [BH_EGRESS] of the initiator, whose egress policy
+	 * evaluates the connection, [BH_INGRESS] of the responder. */
 	__u64 verdict[2];
 	struct bh_ct_end end[2]; /* in the key's order */
 	__u32 seen; /* tick of the last packet, or shortly before */

@@ -14,7 +14,7 @@
 
 /* REASON(name, text). The drops follow the passes. */
 #define BH_PASS_REASONS(REASON)                                       \
-	REASON(BH_PASS_OPEN, "no policy in force")                    \
+	REASON(BH_PASS_OPEN, "no active policy")                      \
 	REASON(BH_PASS_ESTABLISHED, "of an allowed connection")       \
 	REASON(BH_PASS_NEW, "opens a connection that policy allows")  \
 	REASON(BH_PASS_FRAGMENT, "follows its first fragment")        \

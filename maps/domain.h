@@ -8,12 +8,12 @@
  *
  * bh_domain_peers: the segment of an address that an endpoint has learned by a name. Pin name
  * `domain_peers`. HASH. Each policy that uses names tells addresses apart by their prefix and by
- * the names they were learned by: for a name, the segment of a prefix and the common
- * class of a subject, the entry has the slot of the segment that such addresses have to the
- * subject. A miss means that no rule uses the name for such addresses. An entry never
- * changes once its segments are in force.
+ * the names they were learned by: for a name, the segment of a prefix and the common class of a
+ * subject, the entry has the slot of the segment that such addresses have to the subject. A miss
+ * means that no rule uses the name for such addresses. An entry never changes once its segments are
+ * active.
  *
- * A name applies only where policy denies without it. Names are in Accept rules only, so the flow
+ * A name applies only if policy denies without it. Names are in Accept rules only, so the flow
  * passes if policy allows it for the segment of one of the names.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/domain_peers

@@ -29,7 +29,7 @@ struct bh_event {
 	__u8 reason; /* enum bh_reason */
 	__u8 flags; /* BH_EVENT_* */
 	__u32 verdict[2]; /* verdict words by enum bh_direction; 0: that end was not asked */
-	__u32 generation; /* the generation that judged the packet */
+	__u32 generation; /* the generation that evaluated the packet */
 	__u32 ifindex;
 	__u32 length; /* bytes of the frame */
 	__u32 more; /* of bh_past: like packets after the first one; else 0 */

@@ -55,8 +55,8 @@ BH_CT_INLINE __u64 bh_forget_word(__u64 *word)
 
 /*
  * Voids the connection of a slot if one of its ends has one of the addresses: no packet finds the
- * connection any more, and the sweeper frees it. The words are read before the addresses whose
- * words they must be; if the slot has another connection by the time of the swap, its word is
+ * connection any more, and the garbage collector frees it. The words are read before the addresses
+ * whose words they must be; if the slot has another connection by the time of the swap, its word is
  * another one. Returns the number of connections.
  */
 BH_CT_INLINE __u32 bh_forget_slot(const struct bh_forget *forget, const __u32 *tag,

@@ -12,8 +12,7 @@
 #include "maps/types.h"
 
 struct bh_link_local_key {
-	__u32 link; /* ifindex of the bridge; of the endpoint's interface where there is no
-		     * bridge */
+	__u32 link; /* ifindex of the bridge; of the endpoint's interface if there is no bridge */
 	struct bh_addr addr;
 };
 _Static_assert(sizeof(struct bh_link_local_key) == 20, "struct bh_link_local_key");

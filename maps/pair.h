@@ -2,8 +2,8 @@
 /*
  * bh_pairs: the port list of a subject's policy for a peer, where the list differs from the
  * subject's fallback. Pin name `pairs`. HASH. The subject's ID includes the direction. An entry
- * never changes once a segment that leads to it is in force. The loader alone writes it, and makes
- * a larger map if a policy needs one.
+ * never changes once a segment that leads to it is active. The loader alone writes it, and makes a
+ * larger map if a policy needs one.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/pairs
  */

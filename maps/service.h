@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * bh_services: the addresses and ports of Services, where their backends are known. Pin name
- * `services`. HASH. The loader writes it. A packet to a Service is judged by the backend that the
- * kernel chooses, at the hook where that backend is known. By an entry the caller's hook drops at
- * once a packet that policy allows to no backend, and judges a packet that may end on this node
- * itself, where no other hook is.
+ * `services`. HASH. The loader writes it. A packet to a Service is evaluated by the backend that
+ * the kernel chooses, at the hook where that backend is known. By an entry the caller's hook drops
+ * at once a packet that policy allows to no backend, and evaluates a packet that may end on this
+ * node itself, if no other hook is.
  *
  * A Service's cluster addresses, and the prefixes of `service-cidr`, are a Service's at every port
  * (BH_PREFIX_SERVICE of bh_prefixes). There a miss means that the Service is not known. Its other
@@ -45,7 +45,7 @@ _Static_assert(sizeof(struct bh_service_at) == 40, "struct bh_service_at");
 #define BH_SERVICE_ENFORCED (1u << 1) /* no backend is in audit: ingress may deny, too */
 #define BH_SERVICE_CLOSED (1u << 2) /* several backends are this node's: nothing may pass */
 
-/* The loader writes the `at` that is not in force, then its generation. The one with the highest
+/* The loader writes the `at` that is not active, then its generation. The one with the highest
  * generation not above the packet's is valid. */
 struct bh_service {
 	struct bh_service_at at[2];

@@ -22,12 +22,13 @@
  * buckets have no such entry.
  *
  * These maps have one entry for an endpoint's interface and one for a namespace, made at the first
- * connection. The command frees the entries of endpoints that are gone. Where there is
- * no place, the endpoint has no floor, and is refused connections once the surplus is used up.
+ * connection. The command frees the entries of endpoints that are gone. If there is no place, the
+ * endpoint has no floor, and is refused connections once the surplus is used up.
  *
- * The sweeper counts the entries of the table as it passes. At the end of a sweep it corrects a
- * count that differs by more than the changes that were made meanwhile, computes the floor, and
- * gives a share the holder of its interface's namespace, which may be another one by now.
+ * The garbage collector counts the entries of the table as it passes. At the end of a sweep it
+ * corrects a count that differs by more than the changes that were made meanwhile, computes the
+ * floor, and gives a share the holder of its interface's namespace, which may be another one by
+ * now.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/shares
  */
@@ -69,7 +70,7 @@ struct bh_share {
 	__u64 refused; /* connections for which there was no place */
 	__u64 replaced; /* entries of this share that made place for another connection */
 	__u32 holder; /* key of the holder; 0: this is one */
-	/* Of the sweeper: connections found so far; `changes` when the sweep began. */
+	/* Of the garbage collector: connections found so far; `changes` when the sweep began. */
 	__u32 found, changes;
 	__u32 pad;
 };
@@ -78,7 +79,7 @@ _Static_assert(sizeof(struct bh_share) == 40, "struct bh_share");
 struct bh_share_total {
 	__s32 surplus; /* connections beyond the floors */
 	__u32 floor; /* connections guaranteed to each endpoint and to the node; 0: none yet */
-	__u32 room; /* for `surplus`; 0: none computed yet, all of the table */
+	__u32 capacity; /* for `surplus`; 0: none computed yet, all of the table */
 	__u32 corrected; /* counts that sweeps have corrected */
 	__u32 sweeps; /* that have ended */
 };

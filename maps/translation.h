@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * bh_translation: the answer of the kernel's conntrack about the connection of the packet that this
- * CPU is judging. Pin name `translation`. PERCPU_ARRAY of one. The programs write it and read it
+ * CPU is evaluating. Pin name `translation`. PERCPU_ARRAY of one. The programs write it and read it
  * back for the same packet: their stack has no room for it. No other program or command reads it. A
  * packet that interrupts another one replaces the answer, which then counts as none: the
- * interrupted packet is judged by its own addresses. Each CPU has one answer, so nobody can fill
+ * interrupted packet is evaluated by its own addresses. Each CPU has one answer, so nobody can fill
  * the map.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/translation

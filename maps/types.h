@@ -32,11 +32,11 @@ enum bh_tier { BH_TIER_ADMIN, BH_TIER_NETWORK_POLICY, BH_TIER_BASELINE, BH_TIER_
  *   63        32 31     20 19          0
  *   generation   variation segment slot
  *
- * 0 means "none". A slot is an index of bh_segments, from 1; 0: from this generation on the
- * address has no segment. A key holds two words. At generation G the word with the highest
- * generation not above G is valid. An endpoint that is about to come, or has just gone, has the
- * slot of its cover, the prefix around its address, and the variation BH_VARIATION_COVER: it
- * counts as an address of that prefix, not as an endpoint.
+ * 0 means "none". A slot is an index of bh_segments, from 1; 0: from this generation on the address
+ * has no segment. A key holds two words. At generation G the word with the highest generation not
+ * above G is valid. An endpoint that is about to come, or has just gone, has the slot of its
+ * covering prefix, the prefix around its address, and the variation BH_VARIATION_COVER: it counts
+ * as an address of that prefix, not as an endpoint.
  */
 #define BH_SLOT_BITS 20
 #define BH_VARIATION_BITS 12

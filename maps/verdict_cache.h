@@ -12,7 +12,7 @@
  * - So a change by hand (`bpftool map update`) may take effect only at the next
  *   `load`.
  *
- * A slot belongs to one CPU, and programs do not migrate. Where one packet can interrupt another
+ * A slot belongs to one CPU, and programs do not migrate. If one packet can interrupt another
  * (PREEMPT_RT, a test run), `sequence` voids reads and writes that were interrupted.
  *
  * Senders of new flows fill the slots, and a flow replaces another one of the same slot. A flow
@@ -57,7 +57,7 @@ _Static_assert(sizeof(struct bh_verdict_cache_key) == 72, "struct bh_verdict_cac
 _Static_assert(BH_POINT_OTHER < BH_VERDICT_CACHE_HOOK(1), "bh_verdict_cache_key.about");
 
 /* The endpoints at both ends, and the verdicts of their policies. Arrays are by enum bh_direction:
- * [BH_EGRESS] opened the connection. Where the entry depends on the kernel's routes,
+ * [BH_EGRESS] opened the connection. If the entry depends on the kernel's routes,
  * end[BH_INGRESS].proven is the tick of the last look at them. end[BH_EGRESS].proven has the bits
  * of kern/connection.h. */
 struct bh_cached {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A node gives a pod's address to the next pod while the API server still lists the former one: other nodes
-# judge no packet of the next pod by the former one's labels, with an engine and without. A node that names an
+# evaluate no packet of the next pod by the former one's labels, with an engine and without. A node that names an
 # address of another node's pod or of a node does not get it. Followers run on three nodes beside a real API
 # server; the pods of worker-1 come by the CNI plugin.
 #
@@ -120,7 +120,7 @@ port_of() { # ROLE
 denied_of() { # ROLE
 	[ "$1" = web ] && echo 7090 || echo 7080
 }
-# The other nodes than thief's have the address in force as this pod's; "": as nobody's.
+# The other nodes than thief's have the address active as this pod's; "": as nobody's.
 owner_is() { # ADDRESS NAMESPACE/POD
 	local node
 	for node in worker-1 worker-2; do

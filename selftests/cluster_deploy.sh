@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # tools/deploy under the real scheduler and controllers, on one node, two and three: `kubectl rollout status` and
-# `kubectl rollout restart` end, and engines are on two nodes where there are two. No kubelet runs: this test says in
+# `kubectl rollout restart` end, and engines are on two nodes if there are two. No kubelet runs: this test says in
 # its place that pods run and are ready, and removes those that end.
 export KUBE_CONTROLLERS=1 KUBE_NODE_GRACE=30m
 # shellcheck source=selftests/lib/cluster.sh

@@ -204,7 +204,7 @@ has_job() {
 for engine in one two; do
 	rollout_signal engine-$engine STOP
 done
-net_check "a pod is in force on its node" has_job
+net_check "a pod is active on its node" has_job
 net_check "the job ends" job_is Succeeded
 net_check "the follower takes the ended pod off, without an engine" rollout_await 60 eval '! has_job'
 for engine in one two; do
@@ -253,7 +253,7 @@ for node in $CLUSTER_NODES; do
 done
 policy db web 9090 | apply
 sleep 2
-reaches "all followers are killed: what was in force stays" y n n n
+reaches "all followers are killed: what was active stays" y n n n
 for node in $CLUSTER_NODES; do
 	rollout_follower "$node"
 done
@@ -387,7 +387,7 @@ settles "after the upgrade" y n n n
 net_check "followers have the engine's limit again" rollout_await 120 rollout_limit_is "$ROLLOUT_LIMIT"
 net_check "PolicyStatus has conditions again" kubectl wait --for=condition=RolledOut --timeout=30s policystatus/global
 net_check "the resources are removed" kubectl delete --timeout=60s -f "$DEPLOY/base/crds.yaml"
-reaches "without the resources what was in force stays" y n n n
+reaches "without the resources what was active stays" y n n n
 policy db web 9090 | apply
 net_check "the resources come back" rollout_await 60 kubectl apply -f "$DEPLOY/base/crds.yaml"
 settles "with the resources all goes on" n y n n

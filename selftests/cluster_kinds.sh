@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Each kind of object that a policy is made of, by kubectl alone: applied, edited and deleted, beside a real
 # API server, an engine, a follower on each of three nodes and kube-proxy. After each step the maps of all
-# nodes judge as a fresh compile of the API's objects, and real connections follow it: denied ones beside allowed
+# nodes evaluate as a fresh compile of the API's objects, and real connections follow it: denied ones beside allowed
 # ones, over IPv4 and IPv6. Beside it, follow --once.
 CLUSTER_NODES="worker-1 worker-2 worker-3"
 export KUBE_AUDIT=${KUBE_AUDIT:-1}

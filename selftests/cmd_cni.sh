@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# `cni install` and `uninstall`: the entries that they write into a network's list and take out of it. Where one
+# `cni install` and `uninstall`: the entries that they write into a network's list and take out of it. If one
 # is killed or fails at any of its system calls, there is the old list or the new one, whole, and never a list
 # with a plugin that is not there.
 # shellcheck source=selftests/lib/cmd.sh

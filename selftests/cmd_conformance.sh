@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The conformance report has each case of each suite once, with its result, and names what was not run; the script for
-# upstream's suite of network-policy-api runs it with the right options, and only where all is there that it needs.
+# upstream's suite of network-policy-api runs it with the right options, and only if all is there that it needs.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 conformance=$top/tools/conformance suite=$top/tools/policy-api-suite

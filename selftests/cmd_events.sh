@@ -79,7 +79,7 @@ bytewise() {
 check "a stream that arrives byte by byte compiles" compiled pieces < <(bytewise)
 check "the stream that arrives byte by byte compiles to the same bytes" cmp "$tmp/added.bhp" "$tmp/pieces.bhp"
 
-# The last policy has an invalid port: the version that was accepted before stays in force.
+# The last policy has an invalid port: the version that was accepted before stays active.
 {
 	cat "$tmp/stream"
 	event MODIFIED "$(policy db job '"1 2"')"

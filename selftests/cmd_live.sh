@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# trace, matrix and show of the maps in force print the same as of the inputs that were loaded.
+# trace, matrix and show of the active maps print the same as of the inputs that were loaded.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -47,7 +47,7 @@ says() { # NAME PATTERN ARGUMENT...: of the maps
 
 nothing_in_force() {
 	net_bulkhead trace --batch "$NET_TMP/flows" 2>"$NET_TMP/why"
-	[ $? -eq 2 ] && grep 'nothing is in force' "$NET_TMP/why"
+	[ $? -eq 2 ] && grep 'nothing is active' "$NET_TMP/why"
 }
 
 same() { # ARGUMENT...: of the maps and of the input
@@ -68,7 +68,7 @@ explains() { # PORT PATTERN
 	explains_same "$1" | grep -E -- "$2"
 }
 
-net_check "before load, trace, matrix and show say that nothing is in force" nothing_in_force
+net_check "before load, trace, matrix and show say that nothing is active" nothing_in_force
 net_check "load" net_bulkhead load -n worker-1 "$NET_TMP/policy.ini"
 net_check "trace of the maps says the same as of the inputs" same trace --batch "$NET_TMP/flows"
 net_check "trace -j of the maps says the same as of the inputs" same -j trace --batch "$NET_TMP/flows"
@@ -142,9 +142,9 @@ differs() { # PATTERN ARGUMENT...
 	net_bulkhead diff "$@" >"$NET_TMP/out"
 	[ $? -eq 1 ] && grep -E -- "$pattern" "$NET_TMP/out"
 }
-net_check "diff compares with the policy in force" differs '^172.17.0.0/16 -> shop/db$' "$NET_TMP/next.ini"
-net_check "diff of the policy in force prints nothing" net_is "$(net_bulkhead diff "$NET_TMP/policy.ini" && echo same)" same
-says "show generation has the generation" '^in force as generation [1-9]' show generation
+net_check "diff compares with the active policy" differs '^172.17.0.0/16 -> shop/db$' "$NET_TMP/next.ini"
+net_check "diff of the active policy prints nothing" net_is "$(net_bulkhead diff "$NET_TMP/policy.ini" && echo same)" same
+says "show generation has the generation" '^active as generation [1-9]' show generation
 
 says "endpoint add -j has isolation and map writes" '^\{"isolated":true,"map_writes":[1-9][0-9]*\}$' -j endpoint add lab/late --ip 10.9.0.2
 says "endpoint del -j has isolation and map writes" '^\{"isolated":false,"map_writes":[1-9][0-9]*\}$' -j endpoint del lab/late

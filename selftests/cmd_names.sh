@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Domain names as peers: trace of files judges a name, and diff, matrix and graph have names as ends of flows.
+# Domain names as peers: trace of files evaluates a name, and diff, matrix and graph have names as ends of flows.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 

@@ -164,7 +164,7 @@ pages() { # prints each page of help
 check "help has a page for each command" test "$(pages | grep -c '^usage: bulkhead')" -ge 19
 pages >"$tmp/pages"
 check "every page of help fits 80 columns" test "$(widest "$tmp/pages")" -le 80
-check "help that goes on begins below the option's help" grep -q '^                               in force, and put no endpoint into them yet$' "$tmp/pages"
+check "help that goes on begins below the option's help" grep -q '^                               policy, and put no endpoint into them yet$' "$tmp/pages"
 
 check "a mistyped command names the nearest" says 'no command `stauts`; did you mean `status`\?' stauts
 check "a command that is like no other names none" lacks 'did you mean' frobnicate

@@ -105,9 +105,9 @@ install() {
 net_check "install" install
 net_check "containerd starts" containerd_start
 net_check "containerd takes the image" containerd_import
-net_check "no pod starts where no policy is in force" eval \
+net_check "no pod starts where no policy is active" eval \
 	'! run_pod none 2>"$NET_TMP/why" >"$NET_TMP/id" || ! grep . "$NET_TMP/id"'
-net_check "the kubelet is told that no policy is in force" grep -q "no policy is in force" "$NET_TMP/why"
+net_check "the kubelet is told that no policy is active" grep -q "no policy is active" "$NET_TMP/why"
 pods=()
 for ((i = 0; i < STARTS; i++)); do
 	pods+=("web-$i")

@@ -49,7 +49,7 @@ said() { # POD
 drop_pod() { # POD [OPTION...]
 	kubectl delete --wait=false pod "$@"
 }
-# Whether both addresses of the pod are in force. A pod that comes before the former pod of its name has gone
+# Whether both addresses of the pod are active. A pod that comes before the former pod of its name has gone
 # is listed as POD:CONTAINER:IFNAME.
 is_listed() { # POD STATE: segment or isolated
 	[ "$(on_node endpoint list | grep -c "^default/$1[: ].* $2")" = 2 ]
@@ -111,7 +111,7 @@ net_check "nobody is left" await 120 is_empty
 first_call 1
 net_check "a pod" put_pod long 3600000 Always
 net_check "the API server hears of its address" await 120 has_address long
-net_check "follow hears of it: both addresses stay in force" eval 'sleep 1; is_listed long segment'
+net_check "follow hears of it: both addresses stay active" eval 'sleep 1; is_listed long segment'
 first_call_end
 net_check "the pod is heard where policy allows" test "$(first_heard allowed)" -gt 0
 net_check "the pod is heard nowhere else: 0 packets" net_is "$(first_heard denied)" 0
@@ -120,7 +120,7 @@ net_check "a pod that no policy selects is heard everywhere" await 60 hears_all
 net_check "the pod gets its label back" kubectl label --overwrite pod long app=web
 net_check "with its label back the pod is heard where policy allows and nowhere else" await 60 hears_allowed
 
-# The plugin is first: follow stands still while a pod comes, whose name the policy in force has not.
+# The plugin is first: follow stands still while a pod comes, whose name the active policy has not.
 first_call 1
 rollout_signal follow-worker-1 STOP
 net_check "a pod that comes while follow stands still" put_pod late 3600000 Always
@@ -147,7 +147,7 @@ for ((i = 0; i < 3; i++)); do
 	await 120 has_address late
 done
 uid=$(kubectl get pod late -o jsonpath='{.metadata.uid}')
-net_check "the last of them is in force" await 120 is_listed late segment
+net_check "the last of them is active" await 120 is_listed late segment
 net_check "as itself" grep -qr "$uid" /run/bulkhead/cni
 net_check "follow is killed, a policy changes, follow is back" eval \
 	'rollout_kill follow-worker-1; sed "s/port: 7001, protocol: UDP}/&, {port: 1, protocol: TCP}/g" "$NET_TMP/policy.yaml" | kubectl apply -f -; follow'

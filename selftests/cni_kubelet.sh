@@ -71,8 +71,8 @@ done
 printf '[endpoint default/free-worker-1]\nlabels = app=free\n' | tee -a "$NET_TMP/flip.ini" >>"$NET_TMP/policy.ini"
 first_call 1
 put_pod early 600000 Always
-net_check "no pod starts where no policy is in force, and the kubelet says why" \
-	await 120 grep -q "no policy is in force" "$NET_TMP/kubelet.log"
+net_check "no pod starts where no policy is active, and the kubelet says why" \
+	await 120 grep -q "no policy is active" "$NET_TMP/kubelet.log"
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "after the load the pod starts by itself" await 180 is_listed early
 rm "$manifests/early.json"

@@ -44,8 +44,8 @@ install() {
 		--pin "$NET_PIN" "$@" "$conf/net.d/guarded.conflist"
 }
 net_check "install" install
-net_check "no container starts where no policy is in force" eval \
-	'! podman_start none guarded --rm -- true 2>"$NET_TMP/why" && grep -q "no policy is in force" "$NET_TMP/why"'
+net_check "no container starts where no policy is active" eval \
+	'! podman_start none guarded --rm -- true 2>"$NET_TMP/why" && grep -q "no policy is active" "$NET_TMP/why"'
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 
 # Starts by several at a time; a line for each in $NET_TMP/starts.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * `diff` against the judge: for two random policies and every flow between two ends that are in
+ * `diff` against the evaluate: for two random policies and every flow between two ends that are in
  * both, `diff` finds a change exactly where the two verdicts differ, with the rules that each
  * policy gives. Each pair is in exactly one block.
  *
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/diff.h"
+#include "compile/policy_diff.h"
 #include "compile/isolation.h"
 #include "selftests/lib/generate.h"
 #include "selftests/lib/ktap.h"
@@ -31,12 +31,13 @@ struct verdict {
 };
 
 /* The endpoint or node with this address, or NULL. */
-static const struct kind_member *member_with(const struct diff *diff, const struct address *address)
+static const struct flow_class_member *member_with(const struct diff *diff,
+						   const struct address *address)
 {
 	enum family family = address_is_ipv4(address) ? IPV4 : IPV6;
 
 	for (size_t i = 0; i < diff->kinds.n_members; i++) {
-		const struct kind_member *member = &diff->kinds.members[i];
+		const struct flow_class_member *member = &diff->kinds.members[i];
 
 		if (member->end.has[family] && (!member->external || member->is_node) &&
 		    !memcmp(&member->end.address[family], address, sizeof(*address)))
@@ -60,10 +61,10 @@ static bool is_somebodys(const struct diff *diff, const struct address *address)
 }
 
 /* An outside address belongs to the kind with the segments that both policies give it. */
-static const struct kind *kind_outside(const struct diff *diff, const struct address *address)
+static const struct flow_class *kind_outside(const struct diff *diff, const struct address *address)
 {
 	for (size_t i = 0; i < diff->kinds.n; i++) {
-		const struct kind_member *first = diff->kinds.at[i].members;
+		const struct flow_class_member *first = diff->kinds.at[i].members;
 		bool here = first->external && !first->is_node && !first->end.domain;
 
 		for (enum side side = OLD; side < SIDES && here; side++) {
@@ -78,10 +79,11 @@ static const struct kind *kind_outside(const struct diff *diff, const struct add
 	return NULL;
 }
 
-static const struct kind *kind_with(const struct diff *diff, const struct kind_member *member)
+static const struct flow_class *kind_with(const struct diff *diff,
+					  const struct flow_class_member *member)
 {
 	for (size_t i = 0; i < diff->kinds.n; i++) {
-		const struct kind *kind = &diff->kinds.at[i];
+		const struct flow_class *kind = &diff->kinds.at[i];
 
 		if (member >= kind->members && member < kind->members + kind->n)
 			return kind;
@@ -90,8 +92,8 @@ static const struct kind *kind_with(const struct diff *diff, const struct kind_m
 }
 
 struct found_end {
-	const struct kind_member *member; /* NULL: an outside address */
-	const struct kind *kind;
+	const struct flow_class_member *member; /* NULL: an outside address */
+	const struct flow_class *kind;
 };
 
 /* False: the address has no counterpart in one of the policies. */
@@ -104,13 +106,13 @@ static bool find_end(const struct diff *diff, const struct address *address, str
 	if (!end->kind)
 		return false;
 	for (enum side side = OLD; side < SIDES; side++)
-		if (end->kind->members->place[side].segment == KIND_ABSENT)
+		if (end->kind->members->place[side].segment == FLOW_CLASS_ABSENT)
 			return false;
 	/* A member whose node differs between the policies is not compared. */
 	return !end->member || !strcmp(end->member->node[OLD], end->member->node[NEW]);
 }
 
-/* Whether both policies give the end that has this address the same name. */
+/* Returns true if both policies give the end that has this address the same name. */
 static bool same_owner(const struct diff *diff, const struct address *address)
 {
 	const char *names[SIDES] = {"", ""}, *namespaces[SIDES] = {"", ""};
@@ -131,11 +133,11 @@ static bool same_owner(const struct diff *diff, const struct address *address)
 
 static struct verdict ask(const struct policy *policy, const struct flow *flow)
 {
-	struct judge_source source = judge_policy(policy);
+	struct evaluate_source source = evaluate_policy(policy);
 	struct verdict verdict;
 
-	verdict.allow = judge_flow(&source, policy, flow, &verdict.decisions[EGRESS],
-				   &verdict.decisions[INGRESS]);
+	verdict.allow = evaluate_flow(&source, policy, flow, &verdict.decisions[EGRESS],
+				      &verdict.decisions[INGRESS]);
 	/* the kind has the name */
 	verdict.decisions[EGRESS].name = NULL;
 	return verdict;
@@ -158,7 +160,7 @@ static bool same_decisions(const struct policy *policy, const struct decision *a
 	return same;
 }
 
-static bool is_own_node(const struct found_end *a, const struct found_end *b)
+static bool is_local_node(const struct found_end *a, const struct found_end *b)
 {
 	return a->member && b->member && a->member->is_node != b->member->is_node &&
 	       *a->member->node[NEW] && !strcmp(a->member->node[NEW], b->member->node[NEW]);
@@ -168,7 +170,7 @@ static bool is_own_node(const struct found_end *a, const struct found_end *b)
 static const struct diff_change *find_change(const struct diff *diff, const struct found_end *from,
 					     const struct found_end *to, uint32_t point)
 {
-	bool own = is_own_node(from, to);
+	bool own = is_local_node(from, to);
 
 	for (size_t i = 0; i < diff->pairs.n; i++) {
 		const struct diff_pair *pair = &diff->pairs.at[i];
@@ -194,8 +196,8 @@ static void find_name(const struct diff *diff, const struct found_end *from, str
 
 	flow->name = NULL;
 	for (size_t i = 0; name && !to->member && i < diff->kinds.n_members; i++) {
-		const struct kind_member *member = &diff->kinds.members[i];
-		const struct kind *kind = kind_with(diff, member);
+		const struct flow_class_member *member = &diff->kinds.members[i];
+		const struct flow_class *kind = kind_with(diff, member);
 		bool here = member->end.domain && !strcmp(member->end.domain, name) &&
 			    member->end.has[family];
 		bool adds = false;
@@ -206,8 +208,8 @@ static void find_name(const struct diff *diff, const struct found_end *from, str
 			const struct policy *policy = diff->policy[side];
 
 			here = own == to->kind->members->place[side].segment;
-			adds |= here && subject != KIND_NOWHERE &&
-				kind_peer(policy, side, kind, &policy->segments[subject]) !=
+			adds |= here && subject != FLOW_CLASS_NOWHERE &&
+				flow_class_peer(policy, side, kind, &policy->segments[subject]) !=
 					&policy->segments[own];
 		}
 		if (!here || !adds)
@@ -241,7 +243,7 @@ static bool agrees(struct run *run, const struct diff *diff, const struct flow *
 	run->flows++;
 	run->gains += !verdicts[OLD].allow && verdicts[NEW].allow;
 	run->losses += verdicts[OLD].allow && !verdicts[NEW].allow;
-	run->own += is_own_node(&from, &to);
+	run->own += is_local_node(&from, &to);
 	if (!change)
 		return verdicts[OLD].allow == verdicts[NEW].allow;
 	return verdicts[OLD].allow != verdicts[NEW].allow &&
@@ -330,7 +332,7 @@ static void check_clusters(struct run *run, struct cluster clusters[SIDES])
 	    !generate_policy(&mixed, run->seed, NULL, NULL, &policies[NEW])) {
 		diff.policy[OLD] = policies[OLD];
 		diff.policy[NEW] = policies[NEW];
-		good = !kinds_list(diff.policy, SIDES, &diff.kinds) &&
+		good = !flow_classes_list(diff.policy, SIDES, &diff.kinds) &&
 		       !diff_policies(NULL, &diff) && blocks_are_pairs(run, &diff) &&
 		       compare_flows(run, &clusters[OLD], &diff) &&
 		       compare_flows(run, &mixed, &diff);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "compile/delta.h"
-#include "model/service.h"
+#include "model/cluster_service.h"
 #include "selftests/lib/generate.h"
 #include "selftests/lib/ktap.h"
 
@@ -148,7 +148,7 @@ static bool make_whole(struct policy *policy, struct bytes *bytes)
 	return !blob_write(policy, &bytes->at, &bytes->size);
 }
 
-/* Whether the delta makes exactly @wanted of @base. */
+/* Returns true if the delta makes exactly @wanted of @base. */
 static bool leads_to(const struct bytes *file, const struct policy *base,
 		     const struct bytes *wanted, struct policy **result)
 {
@@ -165,7 +165,7 @@ static bool leads_to(const struct bytes *file, const struct policy *base,
 	return good;
 }
 
-/* Whether the delta is refused with a reason, and no policy is made. */
+/* Returns true if the delta is refused with a reason, and no policy is made. */
 static bool is_refused(const struct bytes *file, const struct policy *base)
 {
 	struct diag diag = {0};
@@ -201,7 +201,7 @@ static bool refuses(struct run *run, const struct bytes *file, const struct poli
 }
 
 /* Only a delta in memory may lack the checksum of its policy: a file without it is refused, also
- * where its base is in force. */
+ * where its base is active. */
 static bool refuses_unsummed(struct run *run, struct delta *delta, const struct policy *base)
 {
 	uint64_t *checksum = &((struct delta_header *)delta->payload)->checksum;

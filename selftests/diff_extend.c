@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Endpoints that come to a node whose policy has no segment for them: for a random cluster, the
- * policy compiled without some endpoints and extended by them, one after another, judges each flow
- * as the oracle does with these endpoints, and as a policy compiled with them. Then one of them
- * goes, and a successor that knows some of the others is extended by the rest. What two policies
- * that follow each other in the maps have under one ID is the same.
+ * policy compiled without some endpoints and extended by them, one after another, evaluates each
+ * flow as the oracle does with these endpoints, and as a policy compiled with them. Then one of
+ * them goes, and a successor that knows some of the others is extended by the rest. What two
+ * policies that follow each other in the maps have under one ID is the same.
  *
  * generate_seeds() says which clusters.
  */
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 #include "compile/compile.h"
-#include "compile/enroll.h"
+#include "compile/overlay.h"
 #include "compile/extend.h"
 #include "compile/isolation.h"
 #include "compile/place.h"
@@ -87,8 +87,8 @@ static struct policy *compile(const struct world *world, unsigned int with,
 }
 
 /* Compares flows by @policy, by the oracle and by a policy that was compiled with all. */
-static bool judges_alike(struct run *run, const struct world *world, unsigned int with,
-			 const struct policy *policy, uint64_t salt)
+static bool evaluates_alike(struct run *run, const struct world *world, unsigned int with,
+			    const struct policy *policy, uint64_t salt)
 {
 	struct cluster part = part_of(&world->authored, world, with);
 	struct policy *compiled = compile(world, with, NULL);
@@ -122,7 +122,7 @@ static bool is_right(struct run *run, const struct world *world, unsigned int ma
 		     unsigned int with, const struct policy *extended, uint64_t salt)
 {
 	struct enrolled_address addresses[COME_MAX][4];
-	struct enrolled came[COME_MAX];
+	struct overlay_endpoint came[COME_MAX];
 	struct policy copy = *extended;
 	size_t n = 0;
 	bool good = true;
@@ -143,15 +143,15 @@ static bool is_right(struct run *run, const struct world *world, unsigned int ma
 			addresses[k][i] = (struct enrolled_address){endpoint->addresses[i],
 								    place.segment, place.variation};
 		}
-		came[n++] = (struct enrolled){.ns = endpoint->ns_name,
-					      .name = endpoint->name,
-					      .node = endpoint->node,
-					      .addresses = addresses[k],
-					      .n_addresses = endpoint->n_addresses};
+		came[n++] = (struct overlay_endpoint){.ns = endpoint->ns_name,
+						      .name = endpoint->name,
+						      .node = endpoint->node,
+						      .addresses = addresses[k],
+						      .n_addresses = endpoint->n_addresses};
 	}
-	enroll(&copy, NULL, came, n);
-	good = judges_alike(run, world, with, &copy, salt);
-	enroll_free(&copy);
+	overlay_endpoints(&copy, NULL, came, n);
+	good = evaluates_alike(run, world, with, &copy, salt);
+	overlay_free(&copy);
 	return !fails(run, good, "a verdict differs");
 }
 
@@ -184,8 +184,8 @@ static bool same_segment(const struct policy *a, const struct policy_segment *x,
 	return same;
 }
 
-/* Whether entries of the maps that both policies have under one key are equal: they are in the
- * maps together while one follows the other. */
+/* Returns true if entries of the maps that both policies have under one key are equal: they are in
+ * the maps together while one follows the other. */
 static bool can_follow(const struct policy *a, const struct policy *b)
 {
 	bool same = true;
@@ -266,7 +266,7 @@ static struct policy *extend(struct run *run, const struct world *world,
 	return extended;
 }
 
-/* Whether all segments of @policy are in @extended under their IDs. */
+/* Returns true if all segments of @policy are in @extended under their IDs. */
 static bool keeps_ids(const struct policy *policy, const struct policy *extended)
 {
 	for (size_t i = 0; i < policy->n_segments; i++) {

@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 #include "maps/conntrack.h"
 #include "maps/dns.h"
 #include "maps/share.h"
@@ -284,7 +284,7 @@ static int open_programs(struct node_here *here)
 		       : 0;
 }
 
-/* Every second policy is a successor of the one in force; the others are compiled apart. */
+/* Every second policy is a successor of the active one; the others are compiled apart. */
 static int load_cluster(struct node_here *here, const struct cluster *cluster, uint64_t style)
 {
 	struct diag diag = {.to = NULL};
@@ -378,7 +378,7 @@ static bool packet_agrees(struct trial *trial, const struct cluster *cluster)
 	bool agrees = true;
 	struct frame frame;
 
-	oracle_judge(cluster, flow, &egress, &ingress);
+	oracle_evaluate(cluster, flow, &egress, &ingress);
 	here->source_port = here->source_port % 20000 + 20001;
 	make_frame(&frame, flow, here->source_port);
 	if (from) {
@@ -426,14 +426,15 @@ static bool learn(struct trial *trial, const struct cluster *cluster, struct liv
 
 static bool maps_agree(struct trial *trial, const struct cluster *cluster, struct live *live)
 {
-	struct judge_source source = live_judge(live);
+	struct evaluate_source source = live_evaluate(live);
 	const struct oracle_flow *flow = &trial->flow;
 	struct flow question = verdict_line_flow(flow);
 	char wanted[2][ORACLE_TEXT], found[2][ORACLE_TEXT];
 	struct oracle_decision out, in;
 	struct decision egress, ingress;
-	bool allow = oracle_judge(cluster, flow, &out, &in);
-	bool same = judge_flow(&source, live_policy(live), &question, &egress, &ingress) == allow;
+	bool allow = oracle_evaluate(cluster, flow, &out, &in);
+	bool same =
+		evaluate_flow(&source, live_policy(live), &question, &egress, &ingress) == allow;
 
 	oracle_print(&out, wanted[0]);
 	oracle_print(&in, wanted[1]);
@@ -485,7 +486,7 @@ static void report(struct cluster *cluster, struct trial *trial)
 	else
 		printf("# not so when it is loaded once more\n");
 	generate_comment(cluster, trial->seed);
-	oracle_judge(cluster, flow, &out, &in);
+	oracle_evaluate(cluster, flow, &out, &in);
 	printf("# flow %s %s protocol %u port %u name %s on " NODE "\n# oracle %s | %s\n# %s\n",
 	       address_print(&flow->source, source), address_print(&flow->destination, destination),
 	       flow->protocol, flow->port, flow->name ? flow->name : "-",

@@ -2,9 +2,9 @@
 /*
  * The engine's objects change event by event: Pods come, go, end, wait for an address, swap labels,
  * addresses, ports; now and then another object comes or goes. After each event the policy that
- * continues the last one judges each flow as a compile of all objects by somebody who has just
- * started, names the same pods, passes all checks, and is the last one's successor by a delta.
- * Many events need no compile of all objects.
+ * continues the last one evaluates each flow as a compile of all objects by somebody who has just
+ * started, names the same pods, passes all checks, and is the last one's successor by a delta. Many
+ * events need no compile of all objects.
  *
  * generate_seeds() says which clusters.
  */
@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "cluster/objects.h"
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 #include "compile/delta.h"
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 #include "selftests/lib/generate.h"
 #include "selftests/lib/ktap.h"
 #include "selftests/lib/verdict_line.h"
@@ -225,8 +225,8 @@ static void change(struct run *run, struct world *world, struct random *random)
 	run->others++;
 }
 
-static bool judge_alike(struct run *run, const struct world *world, const struct policy *fresh,
-			struct random *random)
+static bool evaluate_alike(struct run *run, const struct world *world, const struct policy *fresh,
+			   struct random *random)
 {
 	char wanted[VERDICT_LINE], found[VERDICT_LINE];
 
@@ -313,7 +313,8 @@ static struct policy *compile_fresh(const struct world *world)
 	return policy;
 }
 
-/* Whether the policy passes the checks of a reader, and a delta leads to it. Sets its checksum. */
+/* Returns true if the policy passes the checks of a reader, and a delta leads to it. Sets its
+ * checksum. */
 static bool is_successor(const struct policy *base, struct policy *policy)
 {
 	struct diag errors = {.to = stdout};
@@ -350,7 +351,7 @@ static void go_on(struct run *run, struct world *world, struct random *random)
 	    fails(run, same_expected(fresh, next), "the expected pods differ"))
 		printf("#   %s %zu and %zu endpoints, %zu and %zu expected\n", run->fault,
 		       fresh->n_endpoints, next->n_endpoints, fresh->n_expected, next->n_expected);
-	fails(run, judge_alike(run, world, fresh, random), "a verdict differs");
+	fails(run, evaluate_alike(run, world, fresh, random), "a verdict differs");
 	policy_free(fresh);
 }
 

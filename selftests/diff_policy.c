@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The compiler against the oracle: random clusters are printed, read, compiled and judged flow by
- * flow. Each verdict, with the tier and the rule that decided at either end, must be the oracle's.
+ * The compiler against the oracle: random clusters are printed, read, compiled and evaluated flow
+ * by flow. Each verdict, with the tier and the rule that decided at either end, must be the
+ * oracle's.
  *
  * generate_seeds() says which clusters.
  */
@@ -11,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 #include "compile/explain.h"
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 #include "compile/lazy_policy.h"
 #include "compile/place.h"
 #include "compile/selection.h"
@@ -118,13 +119,13 @@ static void service_line(const struct policy *policy, struct service_verdict *ve
 static void ask_policy(const struct policy *policy, const struct oracle_flow *flow,
 		       struct answer *answer)
 {
-	struct judge_source source = judge_policy(policy);
+	struct evaluate_source source = evaluate_policy(policy);
 	struct flow question = verdict_line_flow(flow);
 	struct service_verdict verdict;
 	char line[VERDICT_LINE];
 
 	answer->text[0] = '\0';
-	judge_service(&source, policy, &question, &verdict);
+	evaluate_service(&source, policy, &question, &verdict);
 	if (verdict.answer != SERVICE_NONE) {
 		service_line(policy, &verdict, answer);
 	} else {
@@ -169,7 +170,7 @@ static void ask_explainer(const struct cluster *cluster, const struct oracle_flo
 		ask_oracle(cluster, flow, answer);
 		return;
 	}
-	oracle_judge(cluster, flow, &egress, &ingress);
+	oracle_evaluate(cluster, flow, &egress, &ingress);
 	walk_side(cluster, flow, EGRESS, &egress);
 	walk_side(cluster, flow, INGRESS, &ingress);
 	snprintf(answer->text, sizeof(answer->text), "%s | %s | %s",
@@ -215,7 +216,7 @@ static struct policy *read_back(struct policy *policy)
 	return again;
 }
 
-/* The policy that a check judges; NULL: the cluster was refused. */
+/* The policy that a check evaluates; NULL: the cluster was refused. */
 static struct policy *policy_of(const struct cluster *cluster, const struct failure *failure)
 {
 	struct policy *policy = NULL, *again;
@@ -609,7 +610,7 @@ static bool check_walks(struct run *run, struct cluster *authored, const struct 
 }
 
 /*
- * The checks of the objects themselves, after reading. Returns false where the cluster has been
+ * The checks of the objects themselves, after reading. Returns false if the cluster has been
  * shrunk.
  */
 static bool check_objects(struct run *run, struct cluster *authored, const struct policy *policy)

@@ -95,7 +95,7 @@ static const char *sight_text(const struct sight *sight, char text[48])
 	return text;
 }
 
-/* Returns whether each program's verdict is allowed by the model. */
+/* Returns true if each program's verdict is allowed by the model. */
 static bool run_send(struct trial *trial, const struct step *step)
 {
 	static const char *const words[] = {"must drop it", "must let it pass", "may do either"};

@@ -37,7 +37,7 @@ struct trial {
 	bool broken; /* the node itself fails: the run says nothing about the programs */
 };
 
-static bool put_in_force(struct trial *trial, const struct policies *policies)
+static bool activate(struct trial *trial, const struct policies *policies)
 {
 	if (trial->has_loaded && !memcmp(&trial->loaded, policies, sizeof(*policies)))
 		return true;
@@ -76,7 +76,7 @@ static bool run_packet(struct trial *trial, const struct step *step)
 		trial->broken = true;
 		return false;
 	}
-	word = translation_model_judge(trial->model, step, &sending, &fate);
+	word = translation_model_evaluate(trial->model, step, &sending, &fate);
 	right = word == MAY || fate.arrived == (word == MUST_PASS);
 	trial->packets++;
 	trial->arrived += fate.arrived;
@@ -101,7 +101,7 @@ static bool run_step(struct trial *trial, const struct sequence *sequence, const
 		return !trial->broken;
 	case FLIP:
 		translation_model_flip(trial->model, &sequence->policies[1]);
-		return put_in_force(trial, &sequence->policies[1]);
+		return activate(trial, &sequence->policies[1]);
 	default:
 		return run_packet(trial, step);
 	}
@@ -112,7 +112,7 @@ static bool fails(const struct sequence *sequence, void *data)
 	struct trial *trial = data;
 
 	translation_model_begin(trial->model, &sequence->policies[0]);
-	if (trial->broken || !put_in_force(trial, &sequence->policies[0]))
+	if (trial->broken || !activate(trial, &sequence->policies[0]))
 		return false;
 	trial->broken |= translation_node_forget(trial->node) || translation_node_lose(trial->node);
 	for (int i = 0; i < sequence->n && !trial->broken; i++) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Upstream's own NetworkPolicy suite, unchanged, on a cluster of two workers: scheduler, controllers,
 # kubelets, kube-proxies and containerd are the real ones; Bulkhead is the CNI plugin, the engine and the
-# followers. One row for each spec of the suite. Three need SCTP sockets: they run here where the kernel has such
+# followers. One row for each spec of the suite. Three need SCTP sockets: they run here if the kernel has such
 # sockets, and in e2e_sctp.sh.
 #
 #   FOCUS=...    the specs that run, a regular expression; NetworkPolicy by default

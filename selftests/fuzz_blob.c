@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 #include "compile/compile.h"
 #include "compile/service_flow.h"
 #include "input/input.h"
@@ -31,17 +31,18 @@ static void put_right(struct blob_header *header, size_t size)
 
 static const struct address nowhere = {.bytes = {[10] = 0xff, [11] = 0xff, [12] = 9}};
 
-static void judge(const struct policy *policy, const struct address *from, const struct address *to)
+static void evaluate(const struct policy *policy, const struct address *from,
+		     const struct address *to)
 {
 	static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_ICMP};
-	struct judge_source source = judge_policy(policy);
+	struct evaluate_source source = evaluate_policy(policy);
 	char text[DECISION_TEXT];
 
 	for (size_t i = 0; i < sizeof(protocols); i++) {
 		struct flow flow = {*from, *to, protocols[i], 6379, NULL};
 		struct decision egress, ingress;
 
-		judge_flow(&source, policy, &flow, &egress, &ingress);
+		evaluate_flow(&source, policy, &flow, &egress, &ingress);
 		MUST(*decision_print(policy, &egress, text, sizeof(text)));
 		MUST(*decision_print(policy, &ingress, text, sizeof(text)));
 	}
@@ -63,7 +64,7 @@ static void use_verdict(const struct policy *policy, struct service_verdict *ver
 /* Queries a Service from an endpoint and from an unknown address. */
 static void ask_service(const struct policy *policy, const struct policy_frontend *frontend)
 {
-	struct judge_source source = judge_policy(policy);
+	struct evaluate_source source = evaluate_policy(policy);
 	struct flow flow = {.destination = frontend->address,
 			    .protocol = frontend->protocol,
 			    .port = frontend->port};
@@ -71,7 +72,7 @@ static void ask_service(const struct policy *policy, const struct policy_fronten
 
 	for (size_t i = 0; i <= policy->n_addresses && i < 4; i++) {
 		flow.source = i < policy->n_addresses ? policy->addresses[i].address : nowhere;
-		judge_service(&source, policy, &flow, &verdict);
+		evaluate_service(&source, policy, &flow, &verdict);
 		MUST(frontend_is_node_port(frontend) || verdict.answer == SERVICE_FOUND);
 		use_verdict(policy, &verdict);
 	}
@@ -79,13 +80,13 @@ static void ask_service(const struct policy *policy, const struct policy_fronten
 
 static void ask_headless(const struct policy *policy, const struct policy_service *service)
 {
-	struct judge_source source = judge_policy(policy);
+	struct evaluate_source source = evaluate_policy(policy);
 	struct flow flow = {.source = nowhere, .protocol = 6, .port = 80};
 	struct service_verdict verdict;
 
 	MUST(service_by_name(policy, policy_string(policy, service->ns),
 			     policy_string(policy, service->name)) == service);
-	judge_headless(&source, policy, service, &flow, &verdict);
+	evaluate_headless(&source, policy, service, &flow, &verdict);
 	use_verdict(policy, &verdict);
 }
 
@@ -104,12 +105,12 @@ static void question(const struct policy *policy)
 		const struct address *address = &policy->addresses[i].address;
 
 		MUST(policy_address_find(policy, address) == &policy->addresses[i]);
-		judge(policy, address, &nowhere);
-		judge(policy, &nowhere, address);
-		judge(policy, address, &policy->addresses[0].address);
+		evaluate(policy, address, &nowhere);
+		evaluate(policy, &nowhere, address);
+		evaluate(policy, address, &policy->addresses[0].address);
 	}
 	for (size_t i = 0; i < policy->n_prefixes && i < 16; i++)
-		judge(policy, &policy->prefixes[i].address, &nowhere);
+		evaluate(policy, &policy->prefixes[i].address, &nowhere);
 	for (size_t i = 0; i < policy->n_frontends && i < 16; i++)
 		ask_service(policy, &policy->frontends[i]);
 	for (size_t i = 0; i < policy->n_services && i < 16; i++)

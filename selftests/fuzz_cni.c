@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cni/call.h"
+#include "cni/invocation.h"
 
 static void read_as(const char *command, const uint8_t *data, size_t size)
 {

@@ -73,5 +73,5 @@ both() {
 	[ $machines -eq 1 ] || cat "$build/vm/second/said"
 }
 
-# A test's subtests are reported; its own result only where no subtest has failed or was skipped.
+# A test's subtests are reported; its own result only if no subtest has failed or was skipped.
 both | awk -v tests="${tests[*]##*/}" -f "$top/selftests/lib/machine_rows.awk"

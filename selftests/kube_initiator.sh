@@ -41,7 +41,7 @@ policies() {
 	EOF
 }
 
-# An older iptables has no fully random masquerading: a caller keeps its port where nobody has it, so that callers
+# An older iptables has no fully random masquerading: a caller keeps its port if nobody has it, so that callers
 # are behind one port of the node after each other.
 older_iptables() {
 	local name real

@@ -120,7 +120,7 @@ says() { # PATTERN ARGUMENT...: in what load prints
 net_check "load the audited policies as a compiled file" net_bulkhead load --force "$NET_TMP/audited.bhp"
 all_pass "from a compiled file"
 net_check "load a delta that enforces shop/db, which is no new policy" \
-	says '^generation [0-9]+ is in force: [0-9]+ policies, [0-9]+ endpoints' "$NET_TMP/half.bhd"
+	says '^generation [0-9]+ is active: [0-9]+ policies, [0-9]+ endpoints' "$NET_TMP/half.bhd"
 for version in "" 6; do
 	db=$("net_ip$version" db) web=$("net_ip$version" web)
 	net_allowed web tcp "$db" 80 "enforced by a delta: what shop/db allows reaches db over IPv${version:-4}"

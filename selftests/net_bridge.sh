@@ -122,7 +122,7 @@ for ends in "10.50.0.3 10.50.0.2 $db4" "fd50::3 fd50::2 $db6"; do
 		ip -n "$NET-$pod" route del blackhole "$job"
 	done
 done
-# Where the address cannot be parsed, the MAC identifies the destination.
+# If the address cannot be parsed, the MAC identifies the destination.
 audited "drop 1 more than two VLAN tags" -t 1 -t 2 -t 3 -t 4 eth0 $jobs $dbs udp "$job" "$db" 9
 audited "audit 1 more than two VLAN tags" -t 1 -t 2 -t 3 -t 4 eth0 $jobs $own udp "$job" "$db" 9
 audited "audit 1 ARP or neighbour discovery that speaks for others" eth0 $jobs $dbs \

@@ -159,7 +159,7 @@ staged=$(net_bulkhead status | sed -n 's/^policy \([0-9]*\) is staged/\1/p')
 net_check "activate the staged policy" net_bulkhead load --activate "$staged"
 net_check "stray's port is guarded as an endpoint's" is_endpoint
 net_check "stray still cannot send with web's addresses" holds
-net_check "stray's egress policy is in force" net_is "$(forge $own $webs udp 10.50.0.3 10.50.0.2 7000)" "$by_egress"
+net_check "stray's egress policy is active" net_is "$(forge $own $webs udp 10.50.0.3 10.50.0.2 7000)" "$by_egress"
 net_allowed stray tcp 10.50.0.1 80 "stray sends what its policy allows"
 net_check "the same load again writes nothing" net_is "$(net_writes "$two")" 0
 net_check "load a policy without stray" net_bulkhead load --force "$one"

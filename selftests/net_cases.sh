@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The generated cases of NetworkPolicy (lib/cases.h) on real packets: nine pods and a host outside probe one another
-# by TCP, UDP and, where the kernel has SCTP sockets, SCTP, over IPv4 and IPv6, in each state of each case. Exactly
+# by TCP, UDP and, if the kernel has SCTP sockets, SCTP, over IPv4 and IPv6, in each state of each case. Exactly
 # those flows pass that the oracle allows. Each state replaces the last one. A run has every 16th case, selected by
 # BULKHEAD_SEED; BULKHEAD_FULL=1 has all.
 # shellcheck source=selftests/lib/net.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# status --check: 0 only if every interface and endpoint is guarded and this build's policy is in force;
+# status --check: 0 only if every interface and endpoint is guarded and this build's policy is active;
 # else 1, and a line for each problem.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
@@ -61,7 +61,7 @@ ip -n "$NET-node" link del late0
 net_check "stage another policy" net_bulkhead load --stage "$NET_TMP/next.ini"
 net_check "status --check has no problem with a staged policy" fine
 
-# A load that is killed between its first map writes has put nothing in force.
+# A load that is killed between its first map writes has put nothing active.
 killed() {
 	net_fault state 0 kill load "$NET_TMP/next.ini" && load || return
 	net_fault state "$(grep -n '^bpf' "$NET_TMP/calls" | sed -n 's/:.*//; 2p')" kill \

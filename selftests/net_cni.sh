@@ -108,7 +108,7 @@ cni_conf broken "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(CNI_STATE=$NET_TMP/file/s
 net_check "ADD that cannot write its record is error 5" cni_fails 5 cni broken ADD db
 RUNTIME_ONLY=ptp cni broken DEL db
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "STATUS with a policy in force" ask "$(own_config)" CNI_COMMAND=STATUS
+net_check "STATUS with an active policy" ask "$(own_config)" CNI_COMMAND=STATUS
 net_check "STATUS prints nothing" test ! -s "$NET_TMP/cni.out"
 unset VERSION
 
@@ -215,7 +215,7 @@ net_check "without the record the pod is isolated" lists "^shop/web2 +[0-9.]+ +i
 net_bulkhead endpoint set shop/web2 --labels role=db --named-port "redis TCP/6379" >/dev/null
 net_check "endpoint set gives the pod its segment" lists "^shop/web2 +[0-9.]+ +segment"
 cni ptp DEL late
-# Labels that no segment in force has: the policies' verdicts on them count from the first packet.
+# Labels that no active segment has: the policies' verdicts on them count from the first packet.
 printf '[endpoint shop/web2]\nlabels = role=first\n' >"$CNI_DIR/records/1.ini"
 net_check "the first of its kind" cni_named shop/web2 ptp ADD late
 net_check "gets its segment at once" lists "^shop/web2 +[0-9.]+ +segment"
@@ -255,7 +255,7 @@ cni ptp DEL late
 net_check "ADD with labels that contain a section" trusts '"annotations"' 'role=db\n[network-policy shop/db]' ''
 net_check "labels that contain a section leave the pod isolated" lists "^shop/web2 +[0-9.]+ +isolated"
 cni ptp DEL late
-# The policy in force counts before a record, and a record before the data that the runtime passes on.
+# The active policy counts before a record, and a record before the data that the runtime passes on.
 source_is() { # policy|record|annotation|argument|unknown
 	grep -q "\"identity\":\"$1\"" "$CNI_STATE/ptp:late:eth0" || { cat "$CNI_STATE/ptp:late:eth0" && false; }
 }
@@ -292,7 +292,7 @@ net_denied late tcp "$db" 6379 "the admitted pod does not send what labels would
 net_check "DEL of the admitted pod" cni admits DEL late
 net_check "load the policy as before" net_bulkhead load "$NET_TMP/policy.ini"
 
-# A pod that the policy in force lists with the addresses from before the node's restart.
+# A pod that the active policy lists with the addresses from before the node's restart.
 printf '[endpoint shop/back]\nnode = worker-1\nuid = u-7\nip = 10.50.9.9, fd50::99\nlabels = role=web\n' |
 	cat "$NET_TMP/policy.ini" - >"$NET_TMP/back.ini"
 net_check "load a policy that has the pod with other addresses" net_bulkhead load "$NET_TMP/back.ini"
@@ -300,7 +300,7 @@ CNI_ARGS="K8S_POD_UID=u-7"
 net_check "ADD of that pod at its new address" cni_named shop/back ptp ADD late
 late=$(cni_address) late6=$(cni_address 1)
 net_check "the pod has the segment of its name" lists "^shop/back +$late +segment"
-net_check "the policy's address of the pod is not in force" lists_not " 10.50.9.9 "
+net_check "the policy's address of the pod is not active" lists_not " 10.50.9.9 "
 net_serve late
 net_allowed late tcp "$db" 6379 "the pod reaches db"
 net_allowed late tcp "$db6" 6379 "the pod reaches db over IPv6"
@@ -502,7 +502,7 @@ net_check "DEL without a network namespace, interface and result" cni ptp DEL g2
 net_check "that DEL removes the endpoint" lists_not "^shop/g2 "
 net_check "that DEL again" cni ptp DEL g2
 unset NETNS RUNTIME_ONLY
-net_check "a pod of another network is in force" lists "^shop/g4 "
+net_check "a pod of another network is active" lists "^shop/g4 "
 net_check "unload" net_bulkhead unload
 net_check "unload leaves no qdisc" net_is "$(tc -n "$NET-node" qdisc show | grep clsact)" ""
 net_check "DEL without a pin folder" cni other DEL g4

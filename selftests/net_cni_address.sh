@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A pod's address is used again while the policy still gives it to the former pod. The node goes by its own
-# interfaces: no load gives the address back to the former pod. Where a follower runs, the next pod rests until
+# interfaces: no load gives the address back to the former pod. If a follower runs, the next pod rests until
 # the follower says that other nodes know: neither a policy that expects the pod nor `cni refresh` names it.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"

@@ -42,7 +42,7 @@ walk_load() { # PREPARE OLD ARGUMENT...: what it is a load of
 		$1 && kill_at "$n" load "${@:3}" || return 1
 		state=$(net_in_force)
 		[ "$state" = old ] || [ "$state" = new ] ||
-			{ echo "killed at $n: $state is in force" && return 1; }
+			{ echo "killed at $n: $state is active" && return 1; }
 		echo "$state" >>"$NET_TMP/states"
 		net_bulkhead load --rollback "$2" || return 1
 		[ "$(net_in_force)" = old ] || { echo "killed at $n: not repaired" && return 1; }
@@ -70,14 +70,14 @@ unload_all() {
 }
 
 # Kills a first load or an unload at each of these system calls: either nothing is enforced or the policy is
-# in force, and the next command succeeds.
+# active, and the next command succeeds.
 walk_ends() { # load_all|unload_all: how to get to where it begins; SUBCOMMAND ARGUMENT...
 	local n=0 turn=0 state repairs=(load_all unload_all)
 	for n in $(places $ENDS_STEP $ENDS_SAMPLE "$1" "${@:2}"); do
 		$1 && kill_at "$n" "${@:2}" || return
 		state=$(net_in_force)
 		[ "$state" = both ] || [ "$state" = old ] ||
-			{ echo "killed at $n: $state is in force" && return 1; }
+			{ echo "killed at $n: $state is active" && return 1; }
 		${repairs[turn++ % 2]} || { echo "killed at $n: not repaired" && return 1; }
 	done
 	[ $turn -gt 1 ]
@@ -89,20 +89,20 @@ walk_first() {
 walk_over() {
 	net_check "a load over the old policy" net_bulkhead load --rollback "$old"
 	walked "a load over another killed anywhere" walk_load true "$old" "$new"
-	net_check "the kills left the old policy and the new one in force" \
+	net_check "the kills left the old policy and the new one active" \
 		net_is "$(sort -u "$NET_TMP/states" | xargs)" "new old"
 }
 walk_stage() {
 	net_check "a load with a staged policy" net_bulkhead load --rollback "$NET_TMP/old.bhp"
 	walked "a load that stages, killed anywhere" \
 		walk_load true "$NET_TMP/old.bhp" --stage "$NET_TMP/new.bhp"
-	net_check "killed stages put nothing in force" net_is "$(sort -u "$NET_TMP/states")" old
+	net_check "killed stages put nothing active" net_is "$(sort -u "$NET_TMP/states")" old
 }
 walk_activate() {
 	net_check "a load after the killed activations" net_bulkhead load --rollback "$NET_TMP/old.bhp"
 	walked "one that activates, killed anywhere" \
 		walk_load stage "$NET_TMP/old.bhp" --activate 2
-	net_check "the killed activations left the old policy and the new one in force" \
+	net_check "the killed activations left the old policy and the new one active" \
 		net_is "$(sort -u "$NET_TMP/states" | xargs)" "new old"
 }
 walk_unload() {

@@ -44,7 +44,7 @@ answering() { # WAIT FROM ADDRESS PORT...: those that answer
 	net_on "$2" "$NET_PROBE" which "$1" "${@:3}"
 }
 
-# Prints how late is judged: as no endpoint, as a web, as the first of the kind `odd`, or as a mixture.
+# Prints how late is evaluated: as no endpoint, as a web, as the first of the kind `odd`, or as a mixture.
 look() { # WAIT
 	local asked=()
 	answering "$1" late "$(net_ip db)" 80 443 5978 >"$NET_TMP/1" & asked+=($!)
@@ -139,7 +139,7 @@ errors() { # NAME BEFORE AFTER COMMAND BACK
 	echo "# $(cat "$NET_TMP/places")"
 }
 
-# The flip is an add's last change of state: only a walk of all system calls has kills after it.
+# The commit is an add's last change of state: only a walk of all system calls has kills after it.
 seen() { # STATE...
 	local state
 	for state; do
@@ -151,7 +151,7 @@ nothing_left() {
 	net_is "$(net_writes "$NET_TMP/policy.ini")" 0
 }
 
-# Kills an add just before its flip, then kills the command that repairs it at each of its system calls.
+# Kills an add just before its commit, then kills the command that repairs it at each of its system calls.
 half() {
 	# shellcheck disable=SC2046
 	net_fault "$CRASH" "$last" kill $(web add) >"$NET_TMP/fault" 2>&1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Deltas: a chain of deltas leaves the same entries in every map, and the same policy for the next boot,
-# as whole policies do. A delta whose base is not in force is refused.
+# as whole policies do. A delta whose base is not active is refused.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -89,28 +89,28 @@ refused() { # TEXT COMMAND...
 	net_is $? 2 && grep "$1" <<<"$said"
 }
 net_check "a delta of an older policy is refused by name" refused \
-	"2.bhd: is a delta of the policy [0-9a-f]* of generation 2; in force is [0-9a-f]* of generation 7" \
+	"2.bhd: is a delta of the policy [0-9a-f]* of generation 2; active is [0-9a-f]* of generation 7" \
 	load "$here/2.bhd"
 net_check "read the maps after the refusal" state "$NET_TMP/after"
 net_check "the refusal changed nothing" cmp "$NET_TMP/$last.bhd" "$NET_TMP/after"
 net_check "staging a delta of an older policy is refused" refused "is a delta of the policy" load --stage "$here/2.bhd"
-net_check "diff with a delta of an older policy is refused" refused "in force is" net_bulkhead diff "$here/2.bhd"
+net_check "diff with a delta of an older policy is refused" refused "active is" net_bulkhead diff "$here/2.bhd"
 net_check "trace refuses a delta" refused "here a policy has to be whole" \
 	"$BULKHEAD" trace --from shop/web --to shop/db --port TCP/80 "$here/2.bhd"
 
 net_check "load --rollback of a whole policy" load --rollback "$here/2.bhp"
 net_check "stage a delta of it" load --stage "$here/3.bhd"
-net_denied web tcp "$(net_ip db)" 443 "the staged policy is not in force"
+net_denied web tcp "$(net_ip db)" 443 "the staged policy is not active"
 differs() { # COMMAND...
 	local said
 	said=$("$@")
 	net_is $? 1 && grep 'gains TCP/443' <<<"$said"
 }
-net_check "diff of the delta and the policy in force" differs net_bulkhead diff "$here/3.bhd"
+net_check "diff of the delta and the active policy" differs net_bulkhead diff "$here/3.bhd"
 net_check "diff of the delta and its base" differs "$BULKHEAD" diff "$here/2.bhp" "$here/3.bhd"
 net_check "activate the staged policy" net_bulkhead load --activate 4 --state "$NET_TMP/state"
-net_allowed web tcp "$(net_ip db)" 443 "the activated policy is in force"
-net_allowed web tcp "$(net_ip6 db)" 443 "the activated policy is in force over IPv6"
+net_allowed web tcp "$(net_ip db)" 443 "the activated policy is active"
+net_allowed web tcp "$(net_ip6 db)" 443 "the activated policy is active over IPv6"
 
 whole() {
 	bulkhead compile --base "$here/3.bhp" -o "$NET_TMP/4.bhp" "$here/4.bhd" &&
@@ -118,6 +118,6 @@ whole() {
 }
 net_check "compile makes the whole policy of a base and its delta" whole
 net_check "unload" net_bulkhead unload --state "$NET_TMP/state"
-net_check "a delta is refused where nothing is in force" refused "nothing is in force" \
+net_check "a delta is refused where nothing is active" refused "nothing is active" \
 	load "$here/4.bhd"
 net_end

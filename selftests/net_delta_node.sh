@@ -155,7 +155,7 @@ refused() {
 }
 net_check "an endpoint whose interface is there is not taken off by a load" refused
 is 80 443 "after the refusal"
-# A load of such a delta that is killed, or fails, anywhere leaves the old policy or the new one in force.
+# A load of such a delta that is killed, or fails, anywhere leaves the old policy or the new one active.
 one_of() { # OLD NEW
 	net_bulkhead diff "$1" || net_bulkhead diff "$2"
 }
@@ -170,7 +170,7 @@ net_check "count the calls of a load" calls
 for how in kill 12; do # 12: ENOMEM
 	for at in $(net_places $STEP $SAMPLE); do
 		net_fault all "$at" "$how" load "$here/b1.bhd" >"$NET_TMP/fault" 2>&1
-		net_check "fault $how at call $at: one of the two is in force" one_of "$here/b0.bhp" "$here/b1.bhp"
+		net_check "fault $how at call $at: one of the two is active" one_of "$here/b0.bhp" "$here/b1.bhp"
 		net_denied late tcp "$(net_ip db)" 443 "fault $how at call $at: nothing is open"
 		net_denied late tcp "$(net_ip6 db)" 443 "fault $how at call $at: nothing is open over IPv6"
 		net_check "the next load repairs" load "$here/b1.bhp"

@@ -214,7 +214,7 @@ web_is 443 80 "loaded"
 net_check "a load of the whole policy has nothing to change" whole_changes_nothing b5
 net_check "load the policy before" again
 
-# A load, and a stage, that is killed or fails anywhere leaves the old policy or the new one in force.
+# A load, and a stage, that is killed or fails anywhere leaves the old policy or the new one active.
 one_of() { # OLD NEW
 	net_bulkhead diff "$1" || net_bulkhead diff "$2"
 }
@@ -226,7 +226,7 @@ for what in "" --stage; do # load, load --stage
 	for how in kill 12; do # 12: ENOMEM
 		for at in $(net_places $STEP $SAMPLE); do
 			net_fault all "$at" "$how" load --force ${what:+"$what"} "$here/b5.bhd" >"$NET_TMP/fault" 2>&1
-			net_check "fault $how at call $at $what: one of the two is in force" one_of "$here/b4.bhp" "$here/b5.bhp"
+			net_check "fault $how at call $at $what: one of the two is active" one_of "$here/b4.bhp" "$here/b5.bhp"
 			net_check "the next load repairs" load "$here/b5.bhp"
 			web_is 443 80 "repaired after fault $how at call $at"
 			net_check "a second load has nothing to change" whole_changes_nothing b5

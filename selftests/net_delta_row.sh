@@ -85,12 +85,12 @@ net_check "endpoint add of a new kind" net_bulkhead endpoint add shop/kind --nod
 net_check "a first round of deltas" round
 net_check "note what maps and files take" takes "$NET_TMP/first"
 net_check "$ROUNDS rounds of deltas leave nothing" all
-net_allowed web tcp "$(net_ip db)" 80 "the last policy is in force"
-net_denied web tcp "$(net_ip db)" 443 "no other policy is in force"
-net_allowed web tcp "$(net_ip6 db)" 80 "the last policy is in force over IPv6"
-net_denied web tcp "$(net_ip6 db)" 443 "no other policy is in force over IPv6"
+net_allowed web tcp "$(net_ip db)" 80 "the last policy is active"
+net_denied web tcp "$(net_ip db)" 443 "no other policy is active"
+net_allowed web tcp "$(net_ip6 db)" 80 "the last policy is active over IPv6"
+net_denied web tcp "$(net_ip6 db)" 443 "no other policy is active over IPv6"
 net_check "endpoint del" net_bulkhead endpoint del shop/kind
-net_check "the policy in force is the last one" net_bulkhead diff "$here/now.bhp"
+net_check "the active policy is the last one" net_bulkhead diff "$here/now.bhp"
 
 # The first pod of a kind comes and goes, by deltas that bring and take its segment and its port list. New lists
 # go behind all others until bh_ports is full; then a load of the whole policy fills the gaps.
@@ -112,6 +112,6 @@ kinds() {
 }
 net_check "count the entries of each map" entries "$NET_TMP/before"
 net_check "a kind that comes and goes $ROUNDS times leaves nothing" kinds
-net_allowed web tcp "$(net_ip db)" 80 "the first policy is in force again"
-net_denied web tcp "$(net_ip db)" 443 "no other policy is in force again"
+net_allowed web tcp "$(net_ip db)" 80 "the first policy is active again"
+net_denied web tcp "$(net_ip db)" 443 "no other policy is active again"
 net_end

@@ -3,7 +3,7 @@
 # Many small deltas: endpoints of other nodes and one of this node come, move and go, another one of this node
 # moves, and some of them are backends of a Service. Each delta reads and writes only the entries that changed,
 # and leaves the same entries in every map as the whole policy. A delta that changes nothing writes nothing.
-# A load of a delta that is killed anywhere leaves the old policy or the new one in force.
+# A load of a delta that is killed anywhere leaves the old policy or the new one active.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -126,7 +126,7 @@ net_check "the pinned policy is the last one" net_bulkhead diff "$here/$STEPS.bh
 net_check "load --rollback of a whole policy" load --rollback "$here/$((STEPS - 1)).bhp"
 net_check "the whole policy replaces the pinned base and delta" test ! -e "$NET_PIN/blob_base"
 
-# One of the two policies is in force as a whole.
+# One of the two policies is active as a whole.
 one_of() { # OLD NEW
 	net_bulkhead diff "$1" || net_bulkhead diff "$2"
 }
@@ -138,9 +138,9 @@ calls() {
 net_check "count the calls of a load" calls
 for at in $(net_places 1 8); do
 	net_fault state "$at" kill load "$here/$STEPS.bhd" >"$NET_TMP/fault" 2>&1
-	net_check "killed at call $at: one of the two is in force" one_of "$old" "$new"
+	net_check "killed at call $at: one of the two is active" one_of "$old" "$new"
 	net_check "the next load repairs" load "$new"
-	net_check "the repaired policy is in force" net_bulkhead diff "$new"
+	net_check "the repaired policy is active" net_bulkhead diff "$new"
 	net_check "load the old policy again" load --rollback "$old"
 done
 
@@ -195,8 +195,8 @@ net_check "compile policies of 12,000 endpoints" most
 net_check "load the first policy of 12,000 endpoints" load "$here/none.bhp"
 net_check "load a delta that moves 6,000 endpoints" load "$here/some.bhd"
 net_check "the delta is pinned beside its base" test -e "$NET_PIN/blob_base"
-net_check "the policy in force is the whole one" net_bulkhead diff "$here/some.bhp"
+net_check "the active policy is the whole one" net_bulkhead diff "$here/some.bhp"
 net_check "load a delta that moves 6,000 more" load "$here/most.bhd"
 net_check "the policy is pinned whole again" test ! -e "$NET_PIN/blob_base"
-net_check "the policy in force is the second whole one" net_bulkhead diff "$here/most.bhp"
+net_check "the active policy is the second whole one" net_bulkhead diff "$here/most.bhp"
 net_end

@@ -195,7 +195,7 @@ opens 4 "an AdminNetworkPolicy's name opens the address" other
 closed 5 "an AdminNetworkPolicy's name opens no other address" other
 sed 's/^.admin-network-policy/[baseline-admin-network-policy/; /^priority/d' "$NET_TMP/admin.ini" >"$NET_TMP/baseline.ini"
 net_check "a BaselineAdminNetworkPolicy with names is refused" net_fails 2 net_bulkhead load "$NET_TMP/baseline.ini"
-opens 4 "the AdminNetworkPolicy in force stays after the refusal" other
+opens 4 "the AdminNetworkPolicy active stays after the refusal" other
 
 # TTL 0: the grace is all of the time.
 dns_answers ttl=0 a=172.18.0.5

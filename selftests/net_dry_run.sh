@@ -56,12 +56,12 @@ net_check "a dry run of a first load" rehearsed load --state "$NET_TMP/state" "$
 net_check "a dry run of a first load prints the load's steps in order" tells "^load:" "prepare +make-folder: .* services of [0-9]+" "stage +put segments" \
 	"stage +put endpoints \(4\): .*$(net_ip db)" "stage +put ifaces" "stage +attach.*veth-db" \
 	"stage +pin-policy" "flip +flip: generation 1"
-net_allowed out tcp "$(net_ip db)" 80 "nothing is in force after the dry run"
+net_allowed out tcp "$(net_ip db)" 80 "nothing is active after the dry run"
 endpoints=$(puts endpoints) macs=$(puts macs) prefixes=$(puts prefixes)
 net_check "the first load" net_bulkhead load "$NET_TMP/one.ini"
 net_check "the load puts the entries that the dry run counted" net_is "$endpoints $macs $prefixes" \
 	"$(entries endpoints) $(entries macs) $(entries prefixes)"
-net_denied out tcp "$(net_ip db)" 80 "the loaded policy is in force"
+net_denied out tcp "$(net_ip db)" 80 "the loaded policy is active"
 
 net_check "a dry run of the same load" rehearsed load "$NET_TMP/one.ini"
 net_check "the dry run prints that nothing is to change" tells "there is nothing to change"
@@ -77,9 +77,9 @@ net_check "a dry run refuses what a load refuses" net_fails 2 net_bulkhead load 
 net_check "a dry run of endpoint add" rehearsed endpoint add "${late[@]}"
 net_check "a dry run of endpoint add prints its steps in order" tells "^endpoint add:" "stage +put endpoints \(2\)" "stage +put added" \
 	"stage +turn: veth-late: an endpoint's" "flip +flip: generation 2"
-net_denied late tcp "$(net_ip db)" 80 "the endpoint is not in force after the dry run"
+net_denied late tcp "$(net_ip db)" 80 "the endpoint is not active after the dry run"
 net_check "endpoint add" net_bulkhead endpoint add "${late[@]}"
-net_allowed late tcp "$(net_ip db)" 80 "the added endpoint is in force"
+net_allowed late tcp "$(net_ip db)" 80 "the added endpoint is active"
 net_check "a dry run of endpoint set" rehearsed endpoint set shop/late --labels role=db
 net_check "a dry run of endpoint set prints two words and a record" tells "stage +store endpoints \(2\)" "flip +flip" \
 	"flip +record added \(2\)"
@@ -87,7 +87,7 @@ net_check "a dry run of endpoint del" rehearsed endpoint del shop/late
 net_check "a dry run of endpoint del prints its steps in order" tells "stage +store endpoints \(2\)" "flip +flip: generation 3" \
 	"collect +delete macs" "collect +turn: veth-late: a way out" "collect +forget-connections \(2\)" \
 	"collect +delete endpoints \(2\)"
-net_allowed late tcp "$(net_ip db)" 80 "the endpoint is still in force"
+net_allowed late tcp "$(net_ip db)" 80 "the endpoint is still active"
 net_check "a dry run of endpoint del refuses an unknown endpoint" net_fails 2 net_bulkhead endpoint del shop/nobody --dry-run
 
 # The repair of a vanished interface is planned first, and the command's own change on top of it.
@@ -99,7 +99,7 @@ net_check "the dry run prints the removal of the lost endpoint first" tells "^in
 
 net_check "a dry run of unload" rehearsed unload
 net_check "a dry run of unload prints its steps" tells "^unload:" "prepare +clear.*veth-db" "prepare +remove-folder"
-net_denied out tcp "$(net_ip db)" 80 "the policy is still in force after the dry run"
+net_denied out tcp "$(net_ip db)" 80 "the policy is still active after the dry run"
 net_check "unload" net_bulkhead unload
 net_check "a dry run of unload with nothing loaded" rehearsed unload
 net_check "the dry run prints that nothing is to change" tells "there is nothing to change"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # load of a cluster's dump with an object that the API server accepts and Bulkhead cannot use: the object is set
-# aside with a warning, closed, and the rest is in force. A file that a person has written, and a dump with
-# --strict, is refused, and the policy in force stays.
+# aside with a warning, closed, and the rest is active. A file that a person has written, and a dump with
+# --strict, is refused, and the active policy stays.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 

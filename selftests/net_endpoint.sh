@@ -40,11 +40,11 @@ net_denied out tcp "$late6" 80 "the outside does not reach late over IPv6"
 net_check "endpoint list has late as added" net_ends 0 "shop/late.*$late4.*added" net_bulkhead endpoint list
 net_check "another endpoint cannot be added with late's address" net_ends 2 "shop/thief: $late4 is shop/late's" \
 	net_bulkhead endpoint add shop/thief --ip "$late4"
-net_check "another endpoint cannot be added with late's name" net_ends 2 "shop/late: it is in force already, with $late4" \
+net_check "another endpoint cannot be added with late's name" net_ends 2 "shop/late: it is active already, with $late4" \
 	net_bulkhead endpoint add shop/late --ip 10.9.9.9
 net_check "no endpoint can be added with the address of the policy's db" net_ends 2 "shop/thief: $db4 is shop/db's" \
 	net_bulkhead endpoint add shop/thief --ip "10.9.9.9, $db4"
-net_check "no endpoint can be added with the name of the policy's db" net_ends 2 "shop/db: it is in force already, with $db4" \
+net_check "no endpoint can be added with the name of the policy's db" net_ends 2 "shop/db: it is active already, with $db4" \
 	net_bulkhead endpoint add shop/db --ip 10.9.9.9
 net_check "no endpoint can be added at another's interface" net_fails 2 net_bulkhead endpoint add shop/thief --ip 10.9.9.9 \
 	--interface veth-db

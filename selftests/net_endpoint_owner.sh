@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# An address changes its owner while connections are open: open connections are judged anew, and the next
+# An address changes its owner while connections are open: open connections are evaluated anew, and the next
 # owner inherits none. Also endpoints whose interface is gone, and endpoints of other nodes. Over IPv4 and
 # IPv6.
 # shellcheck source=selftests/lib/net.sh

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A node that heartbeats and never installs holds a rollout up for three limits, and no longer: its status says
 # what it lacks, the next rollouts and the next engine do not wait for it, and it counts again once it has put the
-# policy in force.
+# policy active.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The kernel refuses a call, or somebody damages the pins: the policy in force stays, whole and enforced,
+# The kernel refuses a call, or somebody damages the pins: the active policy stays, whole and enforced,
 # the command prints the error and ends with status 3, and the next load succeeds. Calls fail one by one: a
 # sample, or with FAULTS=all every call, with other errors as well.
 # shellcheck source=selftests/lib/net.sh
@@ -18,8 +18,8 @@ net_start db web many
 net_old_and_new
 old=$NET_TMP/old.ini new=$NET_TMP/new.ini
 
-# Checks a command that was to replace BEFORE by NEW. Status 0: NEW is in force; leftovers that were not
-# collected after the flip are only a warning. Status 3: BEFORE is in force. An unload leaves nothing.
+# Checks a command that was to replace BEFORE by NEW. Status 0: NEW is active; leftovers that were not
+# collected after the commit are only a warning. Status 3: BEFORE is active. An unload leaves nothing.
 check_outcome() { # STATUS BEFORE NEW
 	local state
 	state=$(net_in_force)
@@ -29,7 +29,7 @@ check_outcome() { # STATUS BEFORE NEW
 	"3/$2") grep -q . "$NET_TMP/error" && return ;;
 	"3/both") [ "$3" = both ] && grep -q . "$NET_TMP/error" && return ;;
 	esac
-	echo "status $1, $state is in force"
+	echo "status $1, $state is active"
 	cat "$NET_TMP/error"
 	return 1
 }
@@ -100,7 +100,7 @@ net_check "compile the two policies" eval '
 net_check "load" net_bulkhead load "$old"
 loaded=$(hooks)
 errors "a load" old_again old new load "$new"
-# Settings of an interface change after the flip: a smaller step.
+# Settings of an interface change after the commit: a smaller step.
 sed '/^mac/a allow-source = 10.9.0.0/16' "$new" >"$NET_TMP/wider.ini"
 walked "ENOMEM from changes of state of a load where an interface changes" old_again old new \
 	state $WIDER_STEP $ENOMEM load "$NET_TMP/wider.ini"
@@ -108,9 +108,9 @@ errors "a load that stages" old_again old old load --stage "$new"
 errors "one that activates" staged_again old new load --activate 2
 STATE_STEP=$UNLOAD_STATE_STEP BPF_STEP=$UNLOAD_BPF_STEP
 errors "an unload" old_anew old both unload
-net_check "the old policy is in force again" old_again
+net_check "the old policy is active again" old_again
 
-still() { # NAME: the policy in force is
+still() { # NAME: the active policy is
 	net_check "$1" net_is "$(net_in_force)" old
 }
 
@@ -206,7 +206,7 @@ sed 's/^mac.*/interface = veth-nowhere/' "$new" >"$NET_TMP/lost.ini"
 net_check "an interface that does not exist is refused with status 3" net_fails 3 net_bulkhead load "$NET_TMP/lost.ini"
 still "the interface that does not exist changed nothing"
 net_check "a load after these refusals" net_bulkhead load "$new"
-net_check "that load puts the other policy in force" net_is "$(net_in_force)" new
+net_check "that load activates the other policy" net_is "$(net_in_force)" new
 
 # The recovery that the errors name, for each pin that is lost.
 start_anew() { # PIN...

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The first endpoint of its kind: `endpoint add` and `set` of labels that no segment in force has. What the
-# policies that are in force say of these labels counts at once, for both IP versions and both directions; a
+# The first endpoint of its kind: `endpoint add` and `set` of labels that no active segment has. What the
+# policies that are active say of these labels counts at once, for both IP versions and both directions; a
 # stream meanwhile loses nothing and leaks nothing. Then policies that know the endpoint, and policies that
 # do not, deltas and reloads; when the endpoint goes, nothing is left of its segment.
 # shellcheck source=selftests/lib/net.sh

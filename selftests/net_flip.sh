@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Flips between two policies, some killed midway, while TCP and UDP flow over IPv4 and IPv6: no packet is
-# judged by a mixture, and none is lost that both policies allow. FLIPS and KILLS set the numbers.
+# evaluated by a mixture, and none is lost that both policies allow. FLIPS and KILLS set the numbers.
 # helpers/traffic.c has the assertions about each packet.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
@@ -56,7 +56,7 @@ tell() { # LINE
 change() { # first|second [SUFFIX]
 	tell begin && net_bulkhead load "$NET_TMP/$1${2:-.ini}" && tell "is $1"
 }
-# Flips to successors of the policy in force and, every other time, to policies compiled apart, whose
+# Flips to successors of the active policy and, every other time, to policies compiled apart, whose
 # segment IDs differ.
 flips() {
 	local i

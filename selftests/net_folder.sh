@@ -32,7 +32,7 @@ for name in their_events events; do
 	net_check "the refused load touches no pin" net_is "$(pins)" "$before"
 	net_check "unload refuses the folder" refuses "holds $pin, which is another" unload
 	net_check "the refused unload touches no pin" net_is "$(pins)" "$before"
-	net_allowed web tcp "$(net_ip db)" 443 "nothing is in force after the refusals"
+	net_allowed web tcp "$(net_ip db)" 443 "nothing is active after the refusals"
 	rm "$NET_PIN/$pin"
 done
 net_check "another program pins its map as config" map their_config config
@@ -44,12 +44,12 @@ net_check "the refused load touches no pin" net_is "$(pins)" "$before"
 rm "$NET_PIN/config"
 
 net_check "a first load takes an empty folder" net_bulkhead load "$NET_TMP/policy.ini"
-net_allowed web tcp "$(net_ip db)" 80 "the policy is in force"
-net_denied web tcp "$(net_ip db)" 443 "the policy in force denies what it should"
+net_allowed web tcp "$(net_ip db)" 80 "the policy is active"
+net_denied web tcp "$(net_ip db)" 443 "the active policy denies what it should"
 net_check "another program pins its map in our folder" map theirs theirs
 net_check "a load beside the foreign pin" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "unload beside the foreign pin" net_bulkhead unload
 net_check "unload leaves the foreign pin alone" net_is "$(ls "$NET_PIN")" theirs
-net_allowed web tcp "$(net_ip db)" 443 "nothing is in force after the unload"
+net_allowed web tcp "$(net_ip db)" 443 "nothing is active after the unload"
 
 net_end

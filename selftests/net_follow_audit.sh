@@ -44,7 +44,7 @@ enforces() {
 	[ "$(net_bulkhead metrics | sed -n 's/^bulkhead_endpoints_audited //p')" = 0 ]
 }
 api_follower worker-1
-net_check "a follower without --audit loads the policy in force again" api_await enforces
+net_check "a follower without --audit loads the active policy again" api_await enforces
 for address in "$(net_ip db)" "$(net_ip6 db)"; do
 	net_denied web tcp "$address" 443 "web does not reach $address at 443 any more"
 	net_allowed web tcp "$address" 80 "web still reaches $address"

@@ -36,7 +36,7 @@ policy db
 policy web
 api_engine one
 api_follower worker-1
-net_check "the log has the first load" log_has 'generation [0-9]+ is in force: 2 policies, 2 endpoints guarded'
+net_check "the log has the first load" log_has 'generation [0-9]+ is active: 2 policies, 2 endpoints guarded'
 net_denied web tcp "$(net_ip db)" 443 "db is isolated"
 # A whole load has a line in the log; a delta that adds no policy and takes none away has none.
 at_443() {
@@ -44,8 +44,8 @@ at_443() {
 }
 api PUT $policies/db '{"metadata": {"name": "db"}, "spec": {"podSelector": {"matchLabels": {"role": "db"}},
 	"ingress": [{"ports": [{"port": 443}]}]}}' >/dev/null
-net_check "a change of a policy that selects a pod of this node is in force" api_await at_443
-net_check "the change came as a delta" net_is "$(grep -c 'is in force' "$NET_TMP/follow-worker-1.log")" 1
+net_check "a change of a policy that selects a pod of this node is active" api_await at_443
+net_check "the change came as a delta" net_is "$(grep -c 'is active' "$NET_TMP/follow-worker-1.log")" 1
 net_check "the pods that the policy has in their places have no record" net_is "$(net_bulkhead endpoint list | grep -c added)" 0
 api DELETE $policies/db >/dev/null
 net_check "the log says which policy is gone, and whom that opens" log_has \
@@ -53,7 +53,7 @@ net_check "the log says which policy is gone, and whom that opens" log_has \
 net_check "the log warns of the endpoint" log_has 'warning: endpoint shop/db is isolated no longer at ingress'
 net_allowed web tcp "$(net_ip db)" 443 "db is open"
 net_check "an Event has the line" api_await has_event \
-	'"message":"generation [0-9]+ is in force: 1 policies \(-1: shop/db\), 2 endpoints guarded.*, 1 isolated no longer: shop/db \(ingress\)"'
+	'"message":"generation [0-9]+ is active: 1 policies \(-1: shop/db\), 2 endpoints guarded.*, 1 isolated no longer: shop/db \(ingress\)"'
 net_check "the Event is a warning of the follower about its node" has_event \
 	'"namespace":"default".*"type":"Warning",.*"kind":"Node","name":"worker-1","uid":"worker-1"\},"source":\{"component":"bulkhead-follower","host":"worker-1"\}'
 policy db

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A policy that outgrows its maps gets larger ones while packets flow: connections and rule counters stay,
-# and no packet is judged by half a policy.
+# and no packet is evaluated by half a policy.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/hooks.sh
@@ -161,7 +161,7 @@ net_check "load the small policy again" net_bulkhead load --force "$NET_TMP/smal
 net_check "the small policy is enforced" hooks_enforced
 
 # A load that is killed at a change of state or gets ENOMEM from a bpf(2) (a sample, or all with CRASH=all)
-# leaves one policy in force, whole. The next load, of either policy in turn, completes or removes the
+# leaves one active policy, whole. The next load, of either policy in turn, completes or removes the
 # larger maps.
 "$BULKHEAD" compile -o "$NET_TMP/small.bhp" "$NET_TMP/small.ini" >"$NET_TMP/said"
 "$BULKHEAD" compile --base "$NET_TMP/small.bhp" -o "$NET_TMP/large.bhp" "$NET_TMP/large.ini" \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A policy that does not fit is refused with the map, its need and its limit; the policy in force and the
+# A policy that does not fit is refused with the map, its need and its limit; the active policy and the
 # maps stay the same. (Maps that can grow: net_grow.)
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
@@ -79,7 +79,7 @@ as_before() {
 net_check "a first load without memory for its maps is refused" net_ends 3 \
 	"the map endpoints needs room for 4 entries: it was to be made for 1028" \
 	load_sized "bh_endpoints=0" "$old"
-net_check "the refused first load puts nothing in force" net_is "$(net_in_force)" both
+net_check "the refused first load activates nothing" net_is "$(net_in_force)" both
 net_check "the refused first load attaches nothing" net_is "$(net_on node bpftool -j net show)" "$nothing"
 net_check "the refused first load pins nothing" net_is "$(ls "$NET_PIN")" ""
 
@@ -114,7 +114,7 @@ net_check "load the old policy" net_bulkhead load "$old"
 net_check "a policy with more variations than a word can name is set aside" net_ends 0 \
 	"many.ini:.* a/n: warning: is set aside.* needs 4095 variations .* limit of one is 4094" \
 	net_bulkhead load "$NET_TMP/many.ini"
-net_check "the rest of that load is in force" net_is "$(net_in_force)" new
+net_check "the rest of that load is active" net_is "$(net_in_force)" new
 closed() { # the policy that is set aside isolates what it selects
 	net_ends 1 deny net_bulkhead trace --from shop/web --to a/p1 --port TCP/1
 }

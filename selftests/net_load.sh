@@ -63,7 +63,7 @@ net_check "every map's pin can be dumped" bash -c '
 		bpftool map dump pinned $pin || exit 1
 	done'
 
-# A compiled child of the policy in force, and an unrelated policy, whose IDs all differ.
+# A compiled child of the active policy, and an unrelated policy, whose IDs all differ.
 policy 5978 | sed 's/shop/other/' >"$NET_TMP/kin.ini"
 compile() {
 	"$BULKHEAD" compile "$@" >/dev/null
@@ -77,11 +77,11 @@ net_allowed web tcp "$(net_ip db)" 80 "web sends what the compiled policy allows
 net_denied web tcp "$(net_ip db)" 443 "web does not send what the policy before allowed"
 net_check "load the compiled policy's child" net_bulkhead load "$NET_TMP/two.bhp"
 net_check "an older generation is refused" net_fails 2 net_bulkhead load "$NET_TMP/one.bhp"
-net_allowed web tcp "$(net_ip db)" 443 "the child is in force"
-net_denied web tcp "$(net_ip db)" 80 "the parent is not in force"
+net_allowed web tcp "$(net_ip db)" 443 "the child is active"
+net_denied web tcp "$(net_ip db)" 80 "the parent is not active"
 net_check "load --rollback of the parent" net_bulkhead load --rollback "$NET_TMP/one.bhp"
-net_allowed web tcp "$(net_ip db)" 80 "the parent is in force again"
-net_denied web tcp "$(net_ip db)" 443 "the child is not in force"
+net_allowed web tcp "$(net_ip db)" 80 "the parent is active again"
+net_denied web tcp "$(net_ip db)" 443 "the child is not active"
 net_check "the same rollback again writes nothing" net_is "$(net_writes "$NET_TMP/one.bhp")" 0
 net_check "stage the child" net_bulkhead load --stage "$NET_TMP/two.bhp"
 net_allowed web tcp "$(net_ip db)" 80 "what only the parent allows passes while the child is staged"
@@ -91,8 +91,8 @@ net_check "status has both generations" bash -c \
 		grep -q '\"installed\":2,\"active\":1'"
 net_check "a generation that is not staged cannot be activated" net_fails 2 net_bulkhead load --activate 7
 net_check "activate the staged child" net_bulkhead load --activate 2
-net_allowed web tcp "$(net_ip db)" 443 "the activated child is in force"
-net_denied web tcp "$(net_ip db)" 80 "the parent is not in force any more"
+net_allowed web tcp "$(net_ip db)" 443 "the activated child is active"
+net_denied web tcp "$(net_ip db)" 80 "the parent is not active any more"
 net_check "stage a policy" net_bulkhead load --stage "$NET_TMP/kin.bhp"
 net_check "load another policy" \
 	net_bulkhead load --rollback "$NET_TMP/one.bhp"
@@ -127,8 +127,8 @@ net_check "an endpoint's interface is refused as an uplink" \
 	net_fails 2 net_bulkhead load --force --uplink veth-web "$NET_TMP/less.ini"
 net_check "the message names the interface" bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD load --force --uplink veth-web \
 	--pin $NET_PIN $NET_TMP/less.ini 2>&1 | grep -q 'veth-web is guarded as an endpoint'"
-net_allowed web tcp "$(net_ip db)" 443 "after the refused loads the policy in force still allows"
-net_denied web tcp "$(net_ip db)" 80 "after the refused loads the policy in force still denies"
+net_allowed web tcp "$(net_ip db)" 443 "after the refused loads the active policy still allows"
+net_denied web tcp "$(net_ip db)" 80 "after the refused loads the active policy still denies"
 
 net_check "unload" net_bulkhead unload
 net_allowed web tcp "$(net_ip db)" 80 "after unload all is open"

@@ -31,7 +31,7 @@ before=$(date +%s)
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 net_allowed web tcp "$(net_ip db)" 80 "web reaches db"
 net_denied web tcp "$(net_ip6 db)" 443 "web does not reach another port"
-net_check "metrics with a policy in force" read_metrics
+net_check "metrics with an active policy" read_metrics
 net_check "bulkhead_loaded is 1" net_is "$(value bulkhead_loaded)" 1
 net_check "the policy's time of loading is of this test" \
 	test "$(value bulkhead_policy_loaded_timestamp_seconds)" -ge "$before"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Endpoints come and go, at each other's addresses and at new ones: monitor, trace, matrix, show and status
-# always print the endpoints and the policy in force.
+# always print the endpoints and the active policy.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Neighbour discovery and MLD with data: beyond its link an endpoint sends and gets them only where policy allows
+# Neighbour discovery and MLD with data: beyond its link an endpoint sends and gets them only if policy allows
 # other ICMPv6. On its link, a bridge too, neighbour discovery works whatever policy says.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"

@@ -60,7 +60,7 @@ done
 net_allowed web tcp "$(net_ip out)" 80 "a pod that is denied the node reaches the outside"
 net_allowed web tcp "$(net_ip6 out)" 80 "a pod that is denied the node reaches the outside over IPv6"
 
-# An address that the node has removed is judged as any other.
+# An address that the node has removed is evaluated as any other.
 ip -n "$NET-node" addr del $late4/32 dev lo
 ip -n "$NET-out" addr add $late4/32 dev lo
 sleep 2

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# NodePorts as kube-proxy makes them: the node masquerades the client, and policy judges the client's own
+# NodePorts as kube-proxy makes them: the node masquerades the client, and policy evaluates the client's own
 # address, which the kernel's conntrack knows. Packets from outside with the node's address are dropped at
 # the uplink. By XDP and, beside another XDP program, by TC.
 # shellcheck source=selftests/lib/net.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Connections that are open when policy changes: the next packet, from either side, is judged anew.
+# Connections that are open when policy changes: the next packet, from either side, is evaluated anew.
 # Forbidden connections stop and stay stopped, allowed ones go on, and those that are allowed again resume.
 # TCP and UDP over IPv4 and IPv6, between endpoints and with a remote peer.
 # shellcheck source=selftests/lib/net.sh
@@ -113,7 +113,7 @@ stopped back there
 load "it is allowed again" all
 goes_on back there
 
-# A load does not read the connection table: with its pin out of reach, connections are judged anew as well.
+# A load does not read the connection table: with its pin out of reach, connections are evaluated anew as well.
 net_check "move the pin of the connection table away" mv "$NET_PIN/ct" "$NET_PIN/ct-away"
 load "both ends forbid it" both
 stopped back there

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A node with the CNI plugin restarts: no pod is added before the kept policy is in force; then each pod's
+# A node with the CNI plugin restarts: no pod is added before the kept policy is active; then each pod's
 # name identifies it, although the addresses from before the restart are given to other pods.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"

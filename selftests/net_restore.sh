@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The last load is kept on disk and restored when the node starts: with its options, before any pod exists,
-# whole or not at all, and never in place of a policy in force.
+# whole or not at all, and never in place of an active policy.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -48,7 +48,7 @@ is_fine() {
 
 net_check "without a state folder nothing is restored" net_ends 0 "no load is kept" restore
 net_check "with an empty state folder nothing is restored" eval 'mkdir -m 700 "$state" && net_ends 0 "no load" restore'
-net_check "nothing is in force after these restores" nothing_in_force
+net_check "nothing is active after these restores" nothing_in_force
 net_check "a load with --pin and without --state keeps nothing" eval \
 	'net_bulkhead load "$NET_TMP/policy.ini" && [ ! -e "$kept" ]'
 net_check "status --check with a state folder reports that no load is kept" net_ends 1 "no load is kept in" is_fine
@@ -64,15 +64,15 @@ net_check "the kept file begins with the options" net_is "$(sed -n '2,/^$/p' "$k
 restore_in_force() {
 	local before
 	before=$(net_bulkhead status -j)
-	net_ends 0 "a policy is in force" restore && net_is "$(net_bulkhead status -j)" "$before"
+	net_ends 0 "a policy is active" restore && net_is "$(net_bulkhead status -j)" "$before"
 }
-net_check "restore leaves a policy in force alone" restore_in_force
+net_check "restore leaves an active policy alone" restore_in_force
 before=$(stat -c '%i %Y' "$kept")
 net_check "the same load again" load --uplink eth0 "$NET_TMP/policy.ini"
 net_check "the kept file is not written again" net_is "$(stat -c '%i %Y' "$kept")" "$before"
 
 restart
-net_check "after a restart nothing is in force" nothing_in_force
+net_check "after a restart nothing is active" nothing_in_force
 net_allowed web tcp "$(net_ip db)" 443 "after a restart nothing is denied"
 net_check "restore" net_ends 0 "2 endpoints guarded" restore
 traffic 80 443 restored
@@ -141,13 +141,13 @@ damage() { # OFFSET
 restart
 audit=$(grep -abo 'audit=no' "$NET_TMP/whole" | cut -d: -f1)
 for at in 0 15 20 60 "$((audit + 6))" "$((size / 2))" $((size - 1)); do
-	net_check "byte $at damaged: refused, and nothing is in force" damage "$at"
+	net_check "byte $at damaged: refused, and nothing is active" damage "$at"
 done
 for length in 0 10 48 60 $((size / 2)) $((size - 1)); do
 	head -c "$length" "$NET_TMP/whole" >"$kept"
 	net_check "cut to $length bytes: refused" net_ends 2 "load the policy again" restore
 done
-net_check "nothing is in force after the damaged files" nothing_in_force
+net_check "nothing is active after the damaged files" nothing_in_force
 sed 's/^audit=no/audit=on/' "$NET_TMP/whole" >"$kept"
 net_check "a kept file with a changed option is refused" net_ends 2 "checksum" restore
 net_check "load replaces the damaged file" load "$NET_TMP/next.ini"
@@ -159,17 +159,17 @@ trap 'umount "$state"; net_cleanup' EXIT
 net_check "load before the disk is full" load "$NET_TMP/policy.ini"
 cp "$kept" "$NET_TMP/whole"
 head -c 64k /dev/zero >"$state/much" 2>/dev/null
-net_check "a load on a full disk is in force, with a warning" \
+net_check "a load on a full disk is active, with a warning" \
 	net_ends 0 "cannot be kept in .*No space left" load "$NET_TMP/next.ini"
 traffic 443 80 "on a full disk"
 net_check "the file that was kept before is whole" cmp "$kept" "$NET_TMP/whole"
 net_check "no other file lies beside it" net_is "$(ls "$state")" $'much\npolicy'
-net_check "status --check reports that the kept load is another one" net_ends 1 "is not the policy in force" is_fine
+net_check "status --check reports that the kept load is another one" net_ends 1 "is not the active policy" is_fine
 rm "$state/much"
 echo "left by a command that was killed" >"$state/policy.new"
 net_check "with room again, the same load is kept" load "$NET_TMP/next.ini"
 net_check "status --check has no problem with room again" is_fine
-net_check "a load whose state folder cannot be written to is in force, with a warning" eval 'mount -o remount,ro "$state" &&
+net_check "a load whose state folder cannot be written to is active, with a warning" eval 'mount -o remount,ro "$state" &&
 	net_ends 0 "cannot be kept in .*Read-only" load "$NET_TMP/policy.ini"'
 net_check "unload reports that the policy would come back" \
 	net_ends 3 "is kept for the node" net_bulkhead unload --state "$state"

@@ -27,8 +27,8 @@ net_check "a load without CAP_SYS_ADMIN names it" \
 net_check "a load without capabilities names one" lacks CAP_SYS_ADMIN none load "$NET_TMP/policy.ini"
 net_check "the refused loads make no folder" test ! -e "$NET_PIN"
 net_check "a load with both capabilities and no others succeeds" with $all load "$NET_TMP/policy.ini"
-net_allowed web tcp "$(net_ip db)" 80 "the policy is in force"
-net_denied web tcp "$(net_ip db)" 443 "the policy in force denies what it should"
+net_allowed web tcp "$(net_ip db)" 80 "the policy is active"
+net_denied web tcp "$(net_ip db)" 443 "the active policy denies what it should"
 net_check "another load with both capabilities succeeds" with $all load "$NET_TMP/policy.ini"
 for command in "load $NET_TMP/policy.ini" "$add" "endpoint del shop/web" unload; do
 	# shellcheck disable=SC2086
@@ -49,7 +49,7 @@ net_denied late tcp "$(net_ip db)" 80 "the deleted endpoint does not reach db"
 net_check "trace without capabilities succeeds" \
 	net_ends 0 "^allow" with none trace --from shop/web --to shop/db --port TCP/80
 net_check "matrix without capabilities succeeds" net_ends 0 "shop/db" with none matrix --port TCP/80
-net_check "show generation without capabilities succeeds" net_ends 0 "^in force as generation" with none show generation
+net_check "show generation without capabilities succeeds" net_ends 0 "^active as generation" with none show generation
 net_check "show counters without capabilities succeeds" net_ends 0 "packets" with none show counters
 net_check "endpoint list without capabilities succeeds" net_ends 0 "shop/web" with none endpoint list
 net_check "monitor with CAP_BPF alone succeeds" with bpf monitor --seconds 1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Calls to Services, which the node translates by kube-proxy's rules: policy judges the backend, whether it
+# Calls to Services, which the node translates by kube-proxy's rules: policy evaluates the backend, whether it
 # is local, on another node, the caller itself or the node, and no CIDR rule over the Service's address.
 # Then the same with only the Service CIDR known, and with no Service known.
 # shellcheck source=selftests/lib/net.sh
@@ -17,7 +17,7 @@ for i in 1 2; do
 	ip -n "$NET-out" addr add "fd44:1::$i/128" dev lo nodad
 done
 
-# A Service of each kind: its last number, and where it leads.
+# A Service of each kind: its last number, and if it leads.
 services() { # FAMILY
 	local db bad web node remote
 	case $1 in

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Pods on a bridge that call Services. The backends are on the same bridge, routed by the node, or on
 # another node. The node masquerades a call whose backend is on the caller's bridge, since the reply would
-# bypass the translation otherwise. Policy judges the pod that called.
+# bypass the translation otherwise. Policy evaluates the pod that called.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 

@@ -16,7 +16,7 @@ for pod in db bad; do
 	net_names $pod 8080
 done
 
-# The cache answers from its own records: policy for pods does not judge the cache's own queries.
+# The cache answers from its own records: policy for pods does not evaluate the cache's own queries.
 answers() { # HOST ADDRESS...
 	local host=$1 address addresses=()
 	shift

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # IPsec policies of the node: the kernel encrypts packets before the hook of the interface by which they leave sees
-# them, so that hook cannot judge a call to a Service by its backend. While the node has an outgoing policy, calls
-# that policy cannot judge before the kernel has chosen a backend are denied, new or open; all other traffic goes
-# on. Where the kernel has no ESP, the policies are about other addresses, and nothing is encrypted.
+# them, so that hook cannot evaluate a call to a Service by its backend. While the node has an outgoing policy, calls
+# that policy cannot evaluate before the kernel has chosen a backend are denied, new or open; all other traffic goes
+# on. If the kernel has no ESP, the policies are about other addresses, and nothing is encrypted.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 

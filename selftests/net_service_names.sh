@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Events and connections name the Service that was called, although the packet has the backend's address at
-# the hook that judges: the kernel's conntrack has the original destination.
+# the hook that evaluates: the kernel's conntrack has the original destination.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -55,7 +55,7 @@ event() { # PATTERN
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "monitor starts" net_watch "$NET_TMP/text"
-net_check "trace answers for a Service from the maps in force" bash -c \
+net_check "trace answers for a Service from the active maps" bash -c \
 	"nsenter --net=/run/netns/$NET-node $BULKHEAD trace --pin $NET_PIN --from shop/web \
 		--to svc:shop/open --port UDP/8080 | grep -q 'ingress  allow network-policy shop/db/ingress'"
 net_check "trace names who isolates the Service's backends" bash -c \

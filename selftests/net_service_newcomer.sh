@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # An interface that comes up after `load` has no hook: a call to a Service must not reach, through it, a
-# backend that no hook has judged. While such an interface exists, calls that policy cannot judge before the
+# backend that no hook has evaluated. While such an interface exists, calls that policy cannot evaluate before the
 # kernel has chosen a backend are denied, new or open; all other traffic goes on.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"

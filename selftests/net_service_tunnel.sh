@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Services whose remote backends are beyond a tunnel, as under an overlay network: the tunnel's own hook
-# judges them. With redirect=1, which takes packets between pods of the node past their stack.
+# evaluates them. With redirect=1, which takes packets between pods of the node past their stack.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 
@@ -78,7 +78,7 @@ for kind in tun sit vxlan; do
 	service_allows "$kind, no policy" web 1 2 3 8
 	node_port net_allowed "$kind, no policy" 3
 	net_check "$kind: calls go through the tunnel" passed
-	# Where only the Service CIDR is known, the caller's hook knows no backend, so the tunnel's hook judges.
+	# Where only the Service CIDR is known, the caller's hook knows no backend, so the tunnel's hook evaluates.
 	for input in told range; do
 		net_check "$kind, $input: load" \
 			net_bulkhead load --force --set redirect=1 "$NET_TMP/$input.ini"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Calls to Services by protocols for which the programs cannot ask the kernel's conntrack, that is, other
-# than TCP and UDP: SCTP, masqueraded or not, is judged by the backend as well.
+# than TCP and UDP: SCTP, masqueraded or not, is evaluated by the backend as well.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# endpoint set: changes the labels or ports of an endpoint in force in one step; the endpoint is never
+# endpoint set: changes the labels or ports of an active endpoint in one step; the endpoint is never
 # unguarded.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
@@ -22,7 +22,7 @@ set_late() {
 	net_bulkhead endpoint set shop/late "$@"
 }
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "set refuses an endpoint that is not in force" net_ends 2 "shop/late is not in force here" set_late --labels role=web
+net_check "set refuses an endpoint that is not active" net_ends 2 "shop/late is not active here" set_late --labels role=web
 net_check "set refuses to set nothing" net_ends 2 "set needs" set_late
 net_check "add late as a web" net_bulkhead endpoint add shop/late --ip "$late4, $late6" \
 	--mac "$(net_mac late)" --labels role=web

@@ -25,10 +25,10 @@ fails() { # STATUS PATTERN COMMAND...
 	"${@:3}" >"$NET_TMP/out" 2>&1
 	net_is $? "$1" && grep -- "$2" "$NET_TMP/out"
 }
-addresses() { # of late in force
+addresses() { # of late active
 	net_bulkhead endpoint list | awk '$1 == "shop/late" { print $2 }' | sort | paste -sd,
 }
-# Checks that policy judges late as a db and as a web at its two addresses, and not at the other two.
+# Checks that policy evaluates late as a db and as a web at its two addresses, and not at the other two.
 is_at() { # NAME ADDRESS4 ADDRESS6 OTHER4 OTHER6
 	net_allowed web tcp "$2" 80 "$1: a web reaches late's address"
 	net_allowed web tcp "$3" 80 "$1: a web reaches late's IPv6 address"

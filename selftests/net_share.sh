@@ -267,7 +267,7 @@ net_check "delete noisy" net_bulkhead endpoint del shop/noisy
 net_check "noisy's connections are swept" swept
 net_check "delete quiet" net_bulkhead endpoint del shop/quiet
 net_check "noisy's share is freed" net_is "$(share)" ""
-# Both ends of web's connections with db go before the sweeper has passed.
+# Both ends of web's connections with db go before the garbage collector has passed.
 number_of() { net_on node ip -o link show "veth-$1" | cut -d: -f1; }
 web=$(number_of web) end_db=$(number_of db)
 number=$web

@@ -67,9 +67,9 @@ outside() { # SUBCOMMAND ARGUMENT...
 	net_on out "$BULKHEAD" "$1" --pin "$NET_PIN" "${@:2}"
 }
 if [ -n "$(find "$NET_PIN" -name 'tcx_*')" ]; then
-	net_check "status of another network namespace says so" net_ends 1 "in force in another network namespace" outside status --check
-	net_check "status without --check says so" net_ends 0 "in force in another network namespace" outside status
-	net_check "load in another network namespace is refused" net_ends 2 "in force in another network namespace" \
+	net_check "status of another network namespace says so" net_ends 1 "active in another network namespace" outside status --check
+	net_check "status without --check says so" net_ends 0 "active in another network namespace" outside status
+	net_check "load in another network namespace is refused" net_ends 2 "active in another network namespace" \
 		outside load "$NET_TMP/open.ini"
 	net_check "the refused load changes nothing" fine
 	net_denied out tcp "$db4" 443 "the policy is enforced still"
@@ -80,7 +80,7 @@ status() { # ARGUMENT...: to a file
 	net_bulkhead status "$@" >"$NET_TMP/out" && cat "$NET_TMP/out"
 }
 net_check "status begins with policy, node, age and who loaded" eval 'status | sed -n 1p |
-	grep -E "^generation [0-9]+ is in force on worker-1: policy [0-9]+ of lineage [0-9a-f]+, loaded [0-9]+ (s|min) ago by [a-z0-9 _-]+ with load$"'
+	grep -E "^generation [0-9]+ is active on worker-1: policy [0-9]+ of lineage [0-9a-f]+, loaded [0-9]+ (s|min) ago by [a-z0-9 _-]+ with load$"'
 net_check "status counts what is guarded" eval 'status | sed -n 2p |
 	grep -x "2 policies, 2 endpoints guarded, 1 isolated at ingress, 1 at egress, 1 uplinks"'
 net_check "status prints uplinks first" eval 'status | sed -n "/^interfaces:/{n;p}" | grep "^  eth0  *uplink, xdp"'

@@ -41,8 +41,8 @@ assigned() {
 	net_bulkhead endpoint list -j | numbers segment
 }
 
-net_check "nothing is staged where no policy is in force" net_fails 2 net_bulkhead load --stage "$one"
-net_check "nothing is activated where no policy is in force" net_fails 2 net_bulkhead load --activate 1
+net_check "nothing is staged where no policy is active" net_fails 2 net_bulkhead load --stage "$one"
+net_check "nothing is activated where no policy is active" net_fails 2 net_bulkhead load --activate 1
 net_check "load" net_bulkhead load "$one"
 generations "all is at one generation" "1 1 1 1"
 
@@ -59,11 +59,11 @@ late() { # add|del
 	net_bulkhead endpoint "$1" shop/late "${@:2}"
 }
 net_check "endpoint add while a policy is staged" late add
-net_allowed late udp "$(net_ip db)" 80 "the added endpoint is under the policy in force"
+net_allowed late udp "$(net_ip db)" 80 "the added endpoint is under the active policy"
 net_denied late udp "$(net_ip db)" 443 "the added endpoint is not under the staged policy"
 net_check "endpoint del is killed" net_fails 99 net_fault state 3 kill endpoint del shop/late
 net_check "the killed del came after its flip: the endpoint is gone" net_fails 2 late del
-in_force "the policy in force was repaired" old
+in_force "the active policy was repaired" old
 generations "what is staged still is" "2 2 1 1" "1 1 1 1"
 net_check "a generation that is not staged cannot be activated" net_fails 2 net_bulkhead load --activate 7
 net_check "activate reports the endpoint generation" net_is \
@@ -96,20 +96,20 @@ net_check "every endpoint is in a segment that exists" \
 	net_is "$(assigned | tr ' ' '\n' | grep -cvx 0)" 4
 in_force "by which packets are judged" old
 
-# Kills just before and just after the flip, which follows the pinning of the policy's blob.
+# Kills just before and just after the commit, which follows the pinning of the policy's blob.
 last_pin() { # state|all: its number among the system calls of a load
 	net_fault "$1" 0 kill load --rollback "$two" >/dev/null && net_bulkhead load "$three" >/dev/null &&
 		awk '/^bpf 6$/ { pin = NR } END { print pin }' "$NET_TMP/calls"
 }
 at=$(last_pin all)
 net_check "a load is killed before its flip" net_fails 99 net_fault all $((at + 1)) kill load --rollback "$two"
-in_force "the old policy is in force" old
+in_force "the old policy is active" old
 generations "the other is desired, and all of it installed" "2 2 3 3"
 net_check "the next load repairs" net_bulkhead load "$three"
 generations "nothing is left of the killed load" "3 3 3 3"
 at=$(last_pin state)
 net_check "a load is killed after its flip" net_fails 99 net_fault state $((at + 1)) kill load --rollback "$two"
-in_force "the new policy is in force" new
+in_force "the new policy is active" new
 generations "something of the old policy is left" "2 2 2 3"
 net_check "status names the policy that is not collected" grep '^policy 3 is not collected yet' <(net_bulkhead status)
 net_check "the next load collects it" net_bulkhead load "$two"
@@ -117,7 +117,7 @@ generations "all that was left of it" "2 2 2 2"
 net_check "a load that this node refuses" net_fails 3 net_bulkhead load --uplink nowhere "$three"
 generations "is desired, and that is all" "3 2 2 2"
 net_check "status names the policy that was to be loaded" grep -x 'policy 3 was to be loaded and is not' <(net_bulkhead status)
-in_force "the one before it is in force" new
+in_force "the one before it is active" new
 net_check "an older policy is refused and not desired" net_fails 2 net_bulkhead load "$one"
 generations "it is as it was" "3 2 2 2"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A packet that an endpoint's interface receives for, or sends from, an address that no policy lists is
-# judged by that endpoint's own policy, also while the endpoint's addresses change, and afterwards.
+# evaluated by that endpoint's own policy, also while the endpoint's addresses change, and afterwards.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 

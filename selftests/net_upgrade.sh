@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Another build of the command replaces the programs in force, hook by hook on the same maps, and the first
+# Another build of the command replaces the active programs, hook by hook on the same maps, and the first
 # build takes them back: connections, counters and the policy stay, and no packet meets a hook without a
 # program. A build with another map layout changes nothing.
 # shellcheck source=selftests/lib/net.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Frames with one and two VLAN tags, from an endpoint, to one and from the uplink: the packets in them are
-# judged as packets without tags.
+# evaluated as packets without tags.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 

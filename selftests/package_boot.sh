@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A node boots three times in an emulated machine with Debian's systemd, podman and the Debian package.
-# First: no policy is kept. Second: the kept policy is in force before any pod exists, and podman's containers
+# First: no policy is kept. Second: the kept policy is active before any pod exists, and podman's containers
 # of before the boot start again under it. Third: the kept policy is damaged, and neither kubelet nor a
 # container starts.
 set -u

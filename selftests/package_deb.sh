@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The Debian package in a clean Debian 12: built, installed with its dependencies only, run on real packets,
-# upgraded while in force, removed and purged without a trace.
+# upgraded while active, removed and purged without a trace.
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=$(dirname "${BULKHEAD:-$top/build/bulkhead}")
 # The inner process's mounts end with it, before the outer process removes the folder.
@@ -102,7 +102,7 @@ probe 80 443 installed
 
 before=$(on_node bulkhead status -j)
 net_check "upgrade the package" on_node dpkg -i /packages/new.deb
-net_check "the upgrade keeps the policy in force" net_is "$(on_node bulkhead status -j)" "$before"
+net_check "the upgrade keeps the policy active" net_is "$(on_node bulkhead status -j)" "$before"
 net_check "the upgrade keeps the kept load" test -s "$root/var/lib/bulkhead/policy"
 net_check "the upgrade keeps the restore unit enabled" enabled bulkhead-restore.service
 probe 80 443 upgraded

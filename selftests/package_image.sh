@@ -156,7 +156,7 @@ for address in "$(net_ip db)" "$(net_ip6 db)"; do
 	net_denied web tcp "$address" 443 "web does not reach $address at 443"
 done
 net_check "status --check has no problem" daemon -- status --check
-net_check "without the container the node's own command has the policy in force" \
+net_check "without the container the node's own command has the active policy" \
 	net_on node "$build/bulkhead" status --check --state "$PACKAGE_WORK/state"
 net_check "unload" daemon -- unload
 net_allowed web tcp "$(net_ip db)" 443 "after unload nothing is denied"

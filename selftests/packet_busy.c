@@ -3,7 +3,7 @@
  * Ten minutes of a busy pod, in simulated time: 20,000 new TCP connections a second from outside to
  * a pod, as many from a pod, and 50,000 questions of UDP a second each way. No packet is dropped,
  * no connection is refused a place, and 500 idle connections of the same pod stay alive. The
- * sweeper rests, so that each new connection beyond a full table replaces another one.
+ * garbage collector rests, so that each new connection beyond a full table replaces another one.
  *
  * Time advances by a tick after the connections of a tick: every entry becomes so much older. Table
  * and rates are a 64th of the usual ones, for 100 s; with BULKHEAD_FULL=1 they are the usual ones,
@@ -140,15 +140,16 @@ static void exchange(const struct kind *kind, const struct step *steps, size_t n
 	}
 }
 
-/* Half of the table is for the floors, as the sweeper computes them. */
+/* Half of the table is for the floors, as the garbage collector computes them. */
 static void begin(const struct kind *kind)
 {
-	uint32_t room = BH_CT_CONNECTIONS / scale, floor = room / 2 / (ENDPOINTS + 1);
+	uint32_t capacity = BH_CT_CONNECTIONS / scale, floor = capacity / 2 / (ENDPOINTS + 1);
 
-	exchange(kind, tcp_steps, HANDSHAKE, true, IDLE_PEER, 0, 1); /* starts the sweeper */
+	exchange(kind, tcp_steps, HANDSHAKE, true, IDLE_PEER, 0,
+		 1); /* starts the garbage collector */
 	packet_node_stop_sweeper();
 	packet_node_forget();
-	packet_node_limit(floor, room - floor * (ENDPOINTS + 1));
+	packet_node_limit(floor, capacity - floor * (ENDPOINTS + 1));
 }
 
 static void busy(const struct kind *kind)

@@ -199,7 +199,7 @@ static void both_open(void)
 	talk(80, ESTABLISHED, ESTABLISHED);
 }
 
-/* A SYN is judged in its own direction, even on the ports of another connection. */
+/* A SYN is evaluated in its own direction, even on the ports of another connection. */
 static void syn_the_other_way(void)
 {
 	b_to_a(PACKET(.from = HOST_B, .to = HOST_A, .protocol = IPPROTO_TCP, .sport = 9000,
@@ -571,7 +571,7 @@ static void half_open_flip(void)
 	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
 }
 
-/* At generation 0 all packets pass; the first flip judges the connections opened then. */
+/* At generation 0 all packets pass; the first commit evaluates the connections opened then. */
 static void no_generation(void)
 {
 	packet_node_set_generation(0);
@@ -952,7 +952,7 @@ static const struct packet_sequence sequences[] = {
 	{"denied stays denied for a fixed time", denied_stays},
 	{"denied by flip after flip, its time still ends", denied_by_many},
 	{"a flip within a handshake", half_open_flip},
-	{"no generation in force", no_generation},
+	{"no active generation", no_generation},
 	{"connections of others", poisoned},
 	{"connections of the node", of_the_node},
 	{"fragments", fragments},

@@ -181,7 +181,8 @@ static void everybody_connects(void)
 	}
 }
 
-/* Half of the table is for the floors, as the sweeper computes them. Returns the floor. */
+/* Half of the table is for the floors, as the garbage collector computes them. Returns the
+ * floor. */
 static uint32_t begin(uint32_t n, bool to_crowd)
 {
 	uint32_t floor = ROOM / 2 / (ENDPOINTS + CROWD + 1);
@@ -193,7 +194,7 @@ static uint32_t begin(uint32_t n, bool to_crowd)
 	flooded = 0;
 	port = 10000;
 	packet_node_crowd_assign(n, inward ? SLOT_C : SLOT_MUTE);
-	flood(1); /* starts the sweeper */
+	flood(1); /* starts the garbage collector */
 	packet_node_stop_sweeper();
 	packet_node_forget();
 	packet_node_limit(floor, ROOM - floor * (ENDPOINTS + CROWD + 1));

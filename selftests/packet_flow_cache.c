@@ -66,7 +66,7 @@ static void begin(void)
 	run(TO_B, first);
 }
 
-/* Whether the jiffy is the same since begin(). */
+/* Returns true if the jiffy is the same since begin(). */
 static bool same_jiffy(void)
 {
 	packet_node_forget_quietly();

@@ -345,7 +345,7 @@ static void expect_no_slip(const char *what)
 
 static void empty_table(void)
 {
-	run(FROM_A, QUESTION); /* starts the sweeper */
+	run(FROM_A, QUESTION); /* starts the garbage collector */
 	packet_node_stop_sweeper();
 	packet_node_forget();
 }

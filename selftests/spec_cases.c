@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "compile/compile.h"
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 #include "input/input.h"
 #include "selftests/lib/cases.h"
 #include "selftests/lib/oracle.h"
@@ -100,14 +100,14 @@ static void visit(struct walk *walk, unsigned int from, unsigned int end, unsign
 	address_parse(text[1], &flow.destination);
 	question =
 		(struct oracle_flow){flow.source, flow.destination, flow.protocol, flow.port, NULL};
-	allow = oracle_judge(walk->cluster, &question, &decisions[0], &decisions[1]);
+	allow = oracle_evaluate(walk->cluster, &question, &decisions[0], &decisions[1]);
 	walk->flows++;
 	walk->denied += !allow;
 	if (walk->policy) {
-		struct judge_source source = judge_policy(walk->policy);
+		struct evaluate_source source = evaluate_policy(walk->policy);
 		struct decision egress, ingress;
 
-		if (judge_flow(&source, walk->policy, &flow, &egress, &ingress) != allow &&
+		if (evaluate_flow(&source, walk->policy, &flow, &egress, &ingress) != allow &&
 		    !walk->wrong++) {
 			printf("# the oracle says: ");
 			print_flow(stdout, &flow, allow, from, end, protocols[p].name);

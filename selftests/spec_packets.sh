@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The specs' examples on real packets. The nodes and pods of an example, and the other addresses in its
 # table, are network namespaces; the first node loads the YAML form, the others the INI form. Every TCP and
-# UDP flow of expected.tsv passes before the load; after it, exactly those that the table allows. Where an example has
+# UDP flow of expected.tsv passes before the load; after it, exactly those that the table allows. If an example has
 # names.tsv, each row is looked up and called, too. A run has
 # every third example, selected by BULKHEAD_SEED; BULKHEAD_FULL=1 has all; arguments select examples by
 # name.
@@ -177,8 +177,8 @@ by_name() { # SOURCE NAME PORT allow|deny
 		sed 's/.* \(ok\|late\)$/allow/; s/.* silent$/deny/'
 }
 
-# Where an example has names: the pod kube-system/dns is the cluster's resolver. Each row is a lookup and a
-# connection; the policy judges addresses that only the answer has told.
+# If an example has names: the pod kube-system/dns is the cluster's resolver. Each row is a lookup and a
+# connection; the policy evaluates addresses that only the answer has told.
 run_names() { # EXAMPLE
 	local name=${1##*/} resolver=${ADDRESSES[kube-system/dns]%% *} pod=${HOST[kube-system/dns]} flow wanted
 	kill "${SERVER[$pod]}" # its listener has port 53

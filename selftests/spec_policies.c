@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 #include "compile/compile.h"
 #include "compile/service_flow.h"
 #include "input/input.h"
@@ -138,12 +138,12 @@ static void append_backend(char *line, const struct address *address, const stru
 	append(line, "%s", said);
 }
 
-static bool judge_line(const struct policy *policy, const struct flow *flow, char *line)
+static bool evaluate_line(const struct policy *policy, const struct flow *flow, char *line)
 {
-	struct judge_source source = judge_policy(policy);
+	struct evaluate_source source = evaluate_policy(policy);
 	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
 	struct decision egress, ingress;
-	bool allow = judge_flow(&source, policy, flow, &egress, &ingress);
+	bool allow = evaluate_flow(&source, policy, flow, &egress, &ingress);
 
 	decision_print(policy, &egress, egress_text, sizeof(egress_text));
 	decision_print(policy, &ingress, ingress_text, sizeof(ingress_text));
@@ -153,14 +153,14 @@ static bool judge_line(const struct policy *policy, const struct flow *flow, cha
 
 static void ask_policy(const struct policy *policy, const struct oracle_flow *flow, char *line)
 {
-	struct judge_source source = judge_policy(policy);
+	struct evaluate_source source = evaluate_policy(policy);
 	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port, NULL};
 	struct service_verdict verdict;
 	char name[SERVICE_NAME_TEXT], said[LINE_TEXT];
 
-	judge_service(&source, policy, &question, &verdict);
+	evaluate_service(&source, policy, &question, &verdict);
 	if (verdict.answer == SERVICE_NONE) {
-		judge_line(policy, &question, line);
+		evaluate_line(policy, &question, line);
 		return;
 	}
 	*line = '\0';
@@ -171,7 +171,7 @@ static void ask_policy(const struct policy *policy, const struct oracle_flow *fl
 
 		if (!backend->chosen)
 			continue;
-		judge_line(policy, &backend->flow, said);
+		evaluate_line(policy, &backend->flow, said);
 		append_backend(line, &backend->flow.destination, &backend->flow, said);
 	}
 	service_verdict_free(&verdict);
@@ -181,7 +181,7 @@ static bool oracle_line(const struct cluster *cluster, const struct oracle_flow 
 {
 	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
 	struct oracle_decision egress, ingress;
-	bool allow = oracle_judge(cluster, flow, &egress, &ingress);
+	bool allow = oracle_evaluate(cluster, flow, &egress, &ingress);
 
 	oracle_print(&egress, egress_text);
 	oracle_print(&ingress, ingress_text);

@@ -123,7 +123,7 @@ static void changed(void *data, const char *key, struct json_object *object)
 	say(data, "+", key, api_text(object, "metadata.resourceVersion"));
 }
 
-static void gone(void *data, const char *key)
+static void deleted(void *data, const char *key)
 {
 	say(data, "-", key, NULL);
 }
@@ -187,7 +187,7 @@ static void end(struct world *world)
 	rmdir(world->folder);
 }
 
-static const struct api_watch_ops ops = {.changed = changed, .gone = gone, .synced = synced};
+static const struct api_watch_ops ops = {.changed = changed, .deleted = deleted, .synced = synced};
 
 /* Follows the server's @script until the reports are @want. */
 static void follows(const struct exchange *script, const char *want)
@@ -337,7 +337,7 @@ static void follows_cells(const struct exchange *script, const char *path, const
 {
 	static const char *const columns[] = {"Desired", NULL};
 	const struct api_watch_ops cells = {.changed = changed_cells,
-					    .gone = gone,
+					    .deleted = deleted,
 					    .synced = synced,
 					    .columns = columns,
 					    .columns_path = path};

@@ -108,7 +108,7 @@ static void reports_each_change_once(void **state)
 	assert_int_equal(heard.n, 1);
 
 	/* a new leader writes the Events of what is set aside */
-	objects_tell_refused(objects);
+	objects_report_refused(objects);
 	assert_int_equal(heard.n, 2);
 
 	take_policy(objects, "MODIFIED", 20);

@@ -97,7 +97,7 @@ static void changed(void *data, const char *key, struct json_object *object)
 	(void)object;
 }
 
-static void gone(void *data, const char *key)
+static void deleted(void *data, const char *key)
 {
 	(void)data;
 	(void)key;
@@ -111,7 +111,7 @@ static void synced(void *data)
 static struct api_watch *begin(void)
 {
 	static const struct api_watch_ops ops = {
-		.changed = changed, .gone = gone, .synced = synced};
+		.changed = changed, .deleted = deleted, .synced = synced};
 	struct api_watch *watch = api_watch(&client, "/things", NULL, &ops, NULL);
 
 	assert_non_null(watch);

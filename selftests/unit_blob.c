@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 #include "maps/segment.h"
 #include "selftests/lib/sample.h"
 
@@ -23,7 +23,8 @@ static void *copy_of(const void *bytes, size_t size)
 	return memcpy(copy, bytes, size);
 }
 
-/* Whether a copy of the bytes is accepted; if not, the reason is in @reason (may be NULL). */
+/* Returns true if a copy of the bytes is accepted; if not, the reason is in @reason (may be
+ * NULL). */
 static bool reads(const void *bytes, size_t size, char **reason)
 {
 	struct policy *policy = NULL;

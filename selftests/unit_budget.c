@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "compile/asides.h"
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 #include "compile/compile.h"
 #include "compile/flow.h"
 #include "compile/frontend.h"
@@ -381,7 +381,7 @@ static void end(struct world *world)
 
 static bool allows(const struct policy *policy, const char *from, const char *to, const char *port)
 {
-	struct judge_source source = judge_policy(policy);
+	struct evaluate_source source = evaluate_policy(policy);
 	struct decision egress, ingress;
 	struct flow flow = {0};
 	char why[FLOW_TEXT];
@@ -389,7 +389,7 @@ static bool allows(const struct policy *policy, const char *from, const char *to
 	assert_int_equal(address_parse(from, &flow.source), 0);
 	assert_int_equal(address_parse(to, &flow.destination), 0);
 	assert_int_equal(port_parse(port, &flow, why), 0);
-	return judge_flow(&source, policy, &flow, &egress, &ingress);
+	return evaluate_flow(&source, policy, &flow, &egress, &ingress);
 }
 
 static bool ends_with(const char *text, const char *end)

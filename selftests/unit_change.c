@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Plans changes without a kernel, on maps in memory. A command that is killed after any step leaves
- * the state before or after the change in force; the repair planned then keeps that state, and a
- * load of the same policy finds nothing to do.
+ * the state before or after the change active; the repair planned then keeps that state, and a load
+ * of the same policy finds nothing to do.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@
 #include "node/change/delta/load_delta.h"
 #include "node/change/record.h"
 #include "node/change/repair.h"
-#include "node/change/survey.h"
+#include "node/change/discovery.h"
 #include "node/change/vanished.h"
 #include "node/kernel/pinned.h"
 #include "node/kernel/rtnl.h"
@@ -109,7 +109,7 @@ static void init_local(struct local *local, const struct policy *policy)
 	maps_init_table(MAP_allow_source, &local->allow_source);
 	maps_init_table(MAP_link_locals, &local->link_locals);
 	maps_init_table(MAP_tunnels, &local->tunnels);
-	assert_int_equal(survey_nodes(policy, &local->tunnels), 0);
+	assert_int_equal(discover_nodes(policy, &local->tunnels), 0);
 	table_init(&local->kept, sizeof(struct bh_addr), 0);
 }
 
@@ -126,10 +126,10 @@ static void plan_load(struct world *world, const struct policy *policy, struct c
 	world->handle.blob.ports_end = plan.ports_end;
 }
 
-static void imagine(struct world *world, const struct change *change, size_t steps)
+static void simulate(struct world *world, const struct change *change, size_t steps)
 {
 	assert_int_equal(
-		change_imagine(change, &world->image, &world->handle.seen_generation, steps), 0);
+		change_simulate(change, &world->image, &world->handle.seen_generation, steps), 0);
 }
 
 static int world_setup(void **state)
@@ -149,8 +149,8 @@ static int world_setup(void **state)
 	compile(world, 1);
 	change_init(&change, "first load");
 	plan_load(world, world->policies[0], &change);
-	assert_true(change.flips);
-	imagine(world, &change, n_change_order);
+	assert_true(change.commits);
+	simulate(world, &change, n_change_order);
 	set_policy(world, world->policies[0]);
 	*state = world;
 	return 0;
@@ -285,11 +285,12 @@ static void assert_nothing_left(struct world *world, const struct policy *policy
 	plan_load(world, policy, &change);
 	/* A killed load may leave a node's address, to which endpoints do not encapsulate then. The
 	 * next load deletes it. */
-	change.maps[MAP_tunnels].gone.n = 0;
+	change.maps[MAP_tunnels].deleted.n = 0;
 	assert_true(change_is_empty(&change));
 }
 
-/* Whether a change that is killed after @steps steps differs from one killed a step before. */
+/* Returns true if a change that is killed after @steps steps differs from one killed a step
+ * before. */
 static bool differs(const struct change *change, size_t steps)
 {
 	return !steps || change_count(change, &change_order[steps - 1]);
@@ -301,7 +302,7 @@ static void repair(struct world *world)
 
 	change_init(&change, "repair");
 	assert_int_equal(repair_plan(&world->handle, false, &change), 0);
-	imagine(world, &change, n_change_order);
+	simulate(world, &change, n_change_order);
 }
 
 /* Kills the repair after each step as well; a second repair completes it. */
@@ -320,7 +321,7 @@ static void repair_killed(struct world *world)
 			continue;
 		there.handle.seen = &there.image;
 		copy_image(&world->image, &there.image);
-		imagine(&there, &change, steps);
+		simulate(&there, &change, steps);
 		after = meaning(&there);
 		assert_string_equal(after, before);
 		free(after);
@@ -332,7 +333,7 @@ static void repair_killed(struct world *world)
 	}
 }
 
-/* Kills the change after each step. @then: the policy in force after the flip. */
+/* Kills the change after each step. @then: the active policy after the commit. */
 static void kill_everywhere(struct world *world, const struct change *change, struct policy *then,
 			    bool kept)
 {
@@ -348,7 +349,7 @@ static void kill_everywhere(struct world *world, const struct change *change, st
 			continue;
 		there.handle.seen = &there.image;
 		copy_image(&world->image, &there.image);
-		imagine(&there, change, end);
+		simulate(&there, change, end);
 		if (there.handle.seen_generation != generation)
 			set_policy(&there, then);
 		found = meaning(&there);
@@ -380,9 +381,9 @@ static void a_load_over_another(void **state)
 
 	change_init(&change, "load");
 	plan_load(world, world->policies[1], &change);
-	assert_true(change.flips);
+	assert_true(change.commits);
 	kill_everywhere(world, &change, world->policies[1], false);
-	imagine(world, &change, n_change_order);
+	simulate(world, &change, n_change_order);
 	set_policy(world, world->policies[1]);
 	assert_nothing_left(world, world->policies[1]);
 }
@@ -398,8 +399,8 @@ static void a_stage(void **state)
 	change_init(&stage, "load --stage");
 	planner_init(&plan, &world->handle, world->policies[1], 0, &world->image, &stage);
 	assert_int_equal(planner_compare(&plan, layout_plan), 0);
-	assert_false(stage.flips);
-	imagine(world, &stage, n_change_order);
+	assert_false(stage.commits);
+	simulate(world, &stage, n_change_order);
 	after = meaning(world);
 	assert_string_equal(after, before);
 	change_init(&load, "load --activate");
@@ -438,7 +439,7 @@ static void arrive(struct world *world, uint32_t ifindex)
 
 	change_init(&change, "endpoint add");
 	plan_arrival(world, &cluster, ifindex, &change);
-	imagine(world, &change, n_change_order);
+	simulate(world, &change, n_change_order);
 	cluster_free(&cluster);
 }
 
@@ -486,7 +487,7 @@ static void assert_services_left(struct world *world)
 	change_init(&change, "load");
 	plan_load(world, world->policies[0], &change);
 	assert_int_equal(change.maps[MAP_services].store.n, 1);
-	imagine(world, &change, n_change_order);
+	simulate(world, &change, n_change_order);
 	assert_nothing_left(world, world->policies[0]);
 }
 
@@ -502,7 +503,7 @@ static void an_endpoint_that_goes(void **state)
 	assert_int_equal(change.detach.n, 1);
 	assert_int_equal(change.forget.n, 1);
 	kill_everywhere(world, &change, world->policies[0], true);
-	imagine(world, &change, n_change_order);
+	simulate(world, &change, n_change_order);
 	assert_services_left(world);
 }
 
@@ -518,26 +519,26 @@ static void an_interface_that_goes(void **state)
 	assert_int_equal(vanished_plan(&world->handle, NULL, false, &change, &ifaces, &went), 0);
 	assert_int_equal(ifaces.n, 0);
 	kill_everywhere(world, &change, world->policies[0], true);
-	imagine(world, &change, n_change_order);
+	simulate(world, &change, n_change_order);
 	assert_services_left(world);
 }
 
 /* How many of the interfaces that removed endpoints have left the change removes. */
 static size_t collects(struct world *world, size_t left, bool patient)
 {
-	const struct bh_iface sealed = {.flags = BH_IFACE_ENDPOINT};
+	const struct bh_iface quarantined = {.flags = BH_IFACE_ENDPOINT};
 	CLEANUP(table_free) struct table ifaces = {};
 	CLEANUP(change_free) struct change change;
 	bool went;
 
 	for (uint32_t i = world->image.map[MAP_ifaces].n; i < left; i++)
 		assert_int_equal(table_add(&world->image.map[MAP_ifaces],
-					   &(uint32_t){NOWHERE_LINK - i}, &sealed),
+					   &(uint32_t){NOWHERE_LINK - i}, &quarantined),
 				 0);
 	table_sort(&world->image.map[MAP_ifaces]);
 	change_init(&change, "interfaces that are gone");
 	assert_int_equal(vanished_plan(&world->handle, NULL, patient, &change, &ifaces, &went), 0);
-	return change.maps[MAP_ifaces].gone.n;
+	return change.maps[MAP_ifaces].deleted.n;
 }
 
 static void interfaces_that_removals_left(void **state)
@@ -568,7 +569,7 @@ static void an_endpoint_that_changes(void **state)
 	kill_everywhere(world, &change, world->policies[0], true);
 }
 
-/* Plans the addition of an endpoint whose labels no segment in force has. */
+/* Plans the addition of an endpoint whose labels no active segment has. */
 static void plan_first(struct world *world, struct cluster *cluster, struct change *change,
 		       struct extension *extension)
 {
@@ -590,7 +591,7 @@ static void plan_first(struct world *world, struct cluster *cluster, struct chan
 	assert_non_null(change->policy.local);
 }
 
-/* Puts it in force. */
+/* Puts it active. */
 static void arrive_first(struct world *world, struct extension *extension)
 {
 	CLEANUP(change_free) struct change change;
@@ -598,7 +599,7 @@ static void arrive_first(struct world *world, struct extension *extension)
 
 	change_init(&change, "endpoint add");
 	plan_first(world, &cluster, &change, extension);
-	imagine(world, &change, n_change_order);
+	simulate(world, &change, n_change_order);
 	world->handle.blob = change.policy.header;
 	world->handle.blob.local = change.policy.local->size;
 	cluster_free(&cluster);
@@ -635,9 +636,9 @@ static void the_last_of_its_kind(void **state)
 	assert_int_equal(extension_del(&world->handle, &change), 0);
 	assert_true(change.policy.stays);
 	assert_null(change.policy.local);
-	assert_int_equal(change.maps[MAP_segments].gone.n, 1);
+	assert_int_equal(change.maps[MAP_segments].deleted.n, 1);
 	kill_everywhere(world, &change, world->policies[0], true);
-	imagine(world, &change, n_change_order);
+	simulate(world, &change, n_change_order);
 	set_policy(world, world->policies[0]);
 	assert_services_left(world);
 	extension.extended->plain = NULL;
@@ -660,7 +661,7 @@ static void its_label_changes(void **state)
 	assert_int_equal(endpoint_set_plan(&world->handle, &set, &change, &second, &isolated), 0);
 	assert_false(isolated);
 	assert_null(change.policy.local);
-	assert_int_equal(change.maps[MAP_segments].gone.n, 1);
+	assert_int_equal(change.maps[MAP_segments].deleted.n, 1);
 	set_policy(world, first.extended);
 	kill_everywhere(world, &change, world->policies[0], true);
 	first.extended->plain = NULL;
@@ -741,7 +742,7 @@ static struct policy *compile_text(struct world *world, struct cluster *cluster,
 	return policy;
 }
 
-/* Puts the first policy of a step in force, where nothing was. */
+/* Puts the first policy of a step active, if nothing was. */
 static void begin_step(struct world *world, struct policy *policy)
 {
 	CLEANUP(change_free) struct change change;
@@ -751,10 +752,10 @@ static void begin_step(struct world *world, struct policy *policy)
 	world->handle.seen_generation = 0;
 	change_init(&change, "load");
 	plan_load(world, policy, &change);
-	imagine(world, &change, n_change_order);
+	simulate(world, &change, n_change_order);
 	set_policy(world, policy);
 	for (int i = 0; i < N_NODE_MAPS; i++)
-		world->handle.room[i] = 1000;
+		world->handle.capacity[i] = 1000;
 }
 
 /* Has the endpoint of this node be at an interface. */
@@ -785,7 +786,7 @@ static void kill_stage(struct world *world, const struct delta *delta, struct po
 	assert_int_equal(load_delta_plan(&world->handle, delta, &whole, &own), 0);
 	load_delta_plan_stage(&whole, &stage);
 	assert_true(layout_is_there(&whole));
-	assert_false(stage.flips);
+	assert_false(stage.commits);
 	for (size_t end = 0; end <= n_change_order; end++) {
 		struct world there = *world;
 		CLEANUP(cleanup_free) char *after = NULL;
@@ -794,7 +795,7 @@ static void kill_stage(struct world *world, const struct delta *delta, struct po
 			continue;
 		there.handle.seen = &there.image;
 		copy_image(&world->image, &there.image);
-		imagine(&there, &stage, end);
+		simulate(&there, &stage, end);
 		after = meaning(&there);
 		assert_string_equal(after, before);
 		repair_killed(&there);
@@ -804,7 +805,7 @@ static void kill_stage(struct world *world, const struct delta *delta, struct po
 	}
 }
 
-/* Two policies, the first of which is in force, and the delta between them. */
+/* Two policies, the first of which is active, and the delta between them. */
 struct successor {
 	struct cluster clusters[2];
 	struct policy *from, *to;
@@ -848,7 +849,7 @@ static void kill_delta(struct world *world, const struct delta_step *step)
 	if (step->segments)
 		kill_stage(world, made.delta, made.from);
 	kill_everywhere(world, &change, made.to, step->here);
-	imagine(world, &change, n_change_order);
+	simulate(world, &change, n_change_order);
 	set_policy(world, made.to);
 	if (!step->here)
 		assert_nothing_left(world, made.to);
@@ -868,8 +869,8 @@ static void a_delta(void **state)
 }
 
 /* Kills a change that takes the only endpoint of this node after each step: its interface stays
- * guarded, and is sealed once the change is in force. */
-static void kill_sealing(struct world *world, const struct change *change, struct policy *then)
+ * guarded, and is quarantined once the change is active. */
+static void kill_quarantining(struct world *world, const struct change *change, struct policy *then)
 {
 	const uint32_t generation = world->handle.seen_generation;
 	const struct table *ifaces;
@@ -882,7 +883,7 @@ static void kill_sealing(struct world *world, const struct change *change, struc
 		there.handle.seen = &there.image;
 		ifaces = &there.image.map[MAP_ifaces];
 		copy_image(&world->image, &there.image);
-		imagine(&there, change, end);
+		simulate(&there, change, end);
 		assert_int_equal(ifaces->n, 1);
 		if (there.handle.seen_generation != generation)
 			set_policy(&there, then);
@@ -894,24 +895,24 @@ static void kill_sealing(struct world *world, const struct change *change, struc
 	}
 }
 
-/* The endpoint goes before its interface. A load that may seal the interface keeps it guarded;
- * another one leaves the delta to a load of the whole policy, which refuses. */
+/* The endpoint goes before its interface. A load that may quarantine the interface keeps it
+ * guarded; another one leaves the delta to a load of the whole policy, which refuses. */
 static void a_delta_leaves_an_interface(void **state)
 {
 	struct world *world = *state;
-	CLEANUP(change_free) struct change open, sealed;
+	CLEANUP(change_free) struct change open, quarantined;
 	struct successor made;
 	bool own = false;
 
 	successor_begin(world, OWN_POD, "", LOOPBACK, &made);
 	change_init(&open, "load");
 	assert_int_equal(load_delta_plan(&world->handle, made.delta, &open, &own), COMPARE_ALL);
-	world->options.seal = true;
-	change_init(&sealed, "load");
-	assert_int_equal(load_delta_plan(&world->handle, made.delta, &sealed, &own), 0);
+	world->options.quarantine = true;
+	change_init(&quarantined, "load");
+	assert_int_equal(load_delta_plan(&world->handle, made.delta, &quarantined, &own), 0);
 	assert_true(own);
-	assert_int_equal(sealed.detach.n, 0);
-	kill_sealing(world, &sealed, made.to);
+	assert_int_equal(quarantined.detach.n, 0);
+	kill_quarantining(world, &quarantined, made.to);
 	successor_end(world, &made);
 }
 
@@ -943,7 +944,7 @@ static void steps_of_each_map(void **state)
 static void the_order(void **state)
 {
 	const enum node_map_id deep[] = {MAP_ports, MAP_named, MAP_variations, MAP_pairs};
-	size_t put[N_NODE_MAPS] = {}, gone[N_NODE_MAPS] = {}, flip = 0;
+	size_t put[N_NODE_MAPS] = {}, deleted[N_NODE_MAPS] = {}, flip = 0;
 
 	(void)state;
 	for (size_t i = 0; i < n_change_order; i++) {
@@ -954,15 +955,16 @@ static void the_order(void **state)
 		if (step->act == ACT_PUT)
 			put[step->map] = i;
 		if (step->act == ACT_DELETE)
-			gone[step->map] = i;
-		if (step->act == ACT_FLIP)
+			deleted[step->map] = i;
+		if (step->act == ACT_COMMIT)
 			flip = i;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(deep); i++)
 		assert_true(put[deep[i]] < put[MAP_segments]);
 	assert_true(put[MAP_segments] < put[MAP_endpoints] && put[MAP_endpoints] < put[MAP_ifaces]);
-	assert_true(put[MAP_tunnels] < flip && flip < gone[MAP_macs]);
-	assert_true(gone[MAP_macs] < gone[MAP_ifaces] && gone[MAP_endpoints] < gone[MAP_segments]);
+	assert_true(put[MAP_tunnels] < flip && flip < deleted[MAP_macs]);
+	assert_true(deleted[MAP_macs] < deleted[MAP_ifaces] &&
+		    deleted[MAP_endpoints] < deleted[MAP_segments]);
 }
 
 #define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)

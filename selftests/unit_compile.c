@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 #include "compile/compile.h"
 #include "input/input.h"
 #include "maps/segment.h"
@@ -243,8 +243,8 @@ static void change_touches_what_changed(void **state)
 	policy_free(base);
 }
 
-/* Counts the second policy's segments whose entries the first policy already has in force. */
-static size_t kept_as_they_are(const struct policy *base, const struct policy *next)
+/* Counts the second policy's segments whose entries the first policy already has active. */
+static size_t saved_as_they_are(const struct policy *base, const struct policy *next)
 {
 	size_t n = 0;
 
@@ -274,7 +274,7 @@ static void first_peer_of_a_rule_changes_no_entry(void **state)
 	(void)state;
 	assert_int_equal(segment_of(next, "a", "db")->id, segment_of(base, "a", "db")->id);
 	assert_true(next->n_pairs > base->n_pairs);
-	assert_true(kept_as_they_are(base, next) > 1);
+	assert_true(saved_as_they_are(base, next) > 1);
 	policy_free(next);
 	policy_free(base);
 }
@@ -292,7 +292,7 @@ static void subject_that_becomes_a_peer_is_new(void **state)
 	assert_int_not_equal(segment_of(next, "a", "web-1")->id,
 			     segment_of(base, "a", "web-1")->id);
 	assert_int_equal(segment_of(next, "b", "web")->id, segment_of(base, "b", "web")->id);
-	assert_true(kept_as_they_are(base, next) > 0);
+	assert_true(saved_as_they_are(base, next) > 0);
 	policy_free(next);
 	policy_free(base);
 }

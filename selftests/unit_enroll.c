@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "compile/enroll.h"
-#include "compile/judge.h"
+#include "compile/overlay.h"
+#include "compile/evaluate.h"
 #include "selftests/lib/sample.h"
 
 #define DB 1 /* the segment of default/db in the sample */
@@ -42,7 +42,7 @@ static void who_has_gone(void **state)
 	const bool gone[] = {true, true, false, false};
 
 	(void)state;
-	enroll(&policy, gone, NULL, 0);
+	overlay_endpoints(&policy, gone, NULL, 0);
 	assert_string_equal(owner(&policy, "10.1.0.4"), "");
 	assert_string_equal(owner(&policy, "10.1.0.5"), "");
 	assert_string_equal(owner(&policy, "10.1.0.6"), "web");
@@ -50,7 +50,7 @@ static void who_has_gone(void **state)
 	assert_false(has(&policy, "default", "client"));
 	assert_true(has(&policy, "default", "db"));
 	assert_int_equal(policy_endpoint_by_name(&policy, "default", "db")->addresses.n, 1);
-	enroll_free(&policy);
+	overlay_free(&policy);
 	assert_memory_equal(&policy, sample_policy(), sizeof(policy));
 }
 
@@ -64,7 +64,7 @@ static void who_has_come(void **state)
 		{address("10.1.0.9"), DB, 0},
 	};
 	const struct cidr source = {address("10.8.0.0"), 120};
-	const struct enrolled came[] = {
+	const struct overlay_endpoint came[] = {
 		{.ns = "between", .name = "new", .addresses = &addresses[0], .n_addresses = 2},
 		{.ns = "zone",
 		 .name = "lost",
@@ -79,12 +79,12 @@ static void who_has_come(void **state)
 		 .n_allow_source = 1},
 	};
 	const struct policy_endpoint *endpoint;
-	struct judge_source judge;
+	struct evaluate_source evaluate;
 	struct policy_segment segment;
 	uint32_t variation;
 
 	(void)state;
-	enroll(&policy, NULL, came, 3);
+	overlay_endpoints(&policy, NULL, came, 3);
 	assert_string_equal(owner(&policy, "9.0.0.1"), "new");
 	assert_string_equal(owner(&policy, "fd00:9::1"), "new");
 	assert_string_equal(owner(&policy, "10.1.0.4"), "client");
@@ -99,11 +99,12 @@ static void who_has_come(void **state)
 	assert_int_equal(endpoint->allow_source.n, 1);
 	assert_int_equal(policy.cidrs[endpoint->allow_source.at].length, 120);
 	assert_true(has(&policy, "other", "web"));
-	judge = judge_policy(&policy);
-	assert_true(judge.resolve(judge.places, &addresses[0].address, &segment, &variation));
+	evaluate = evaluate_policy(&policy);
+	assert_true(evaluate.resolve(evaluate.places, &addresses[0].address, &segment, &variation));
 	assert_int_equal(segment.id, policy.segments[DB].id);
-	assert_false(judge.resolve(judge.places, &addresses[2].address, &segment, &variation));
-	enroll_free(&policy);
+	assert_false(
+		evaluate.resolve(evaluate.places, &addresses[2].address, &segment, &variation));
+	overlay_free(&policy);
 	assert_memory_equal(&policy, sample_policy(), sizeof(policy));
 }
 

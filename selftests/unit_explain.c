@@ -223,20 +223,20 @@ static void disagree_all(const struct explanation *said, const struct policy *po
 static void agreement(void **state)
 {
 	struct diag diag = {.to = stderr};
-	struct judge_source source;
+	struct evaluate_source source;
 	struct cluster cluster;
 	struct policy *policy;
 
 	(void)state;
 	read_world(&cluster);
 	assert_int_equal(compile_cluster(&cluster, NULL, &diag, &policy), 0);
-	source = judge_policy(policy);
+	source = evaluate_policy(policy);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct flow flow = flow_of(&rows[i]);
 		struct decision decisions[2];
 		struct explanation said;
 
-		judge_flow(&source, policy, &flow, &decisions[EGRESS], &decisions[INGRESS]);
+		evaluate_flow(&source, policy, &flow, &decisions[EGRESS], &decisions[INGRESS]);
 		explain_flow(&cluster, &flow, rows[i].direction, &said);
 		assert_true(explain_agrees(&said, policy, &decisions[rows[i].direction]));
 		disagree_all(&said, policy, decisions[rows[i].direction]);

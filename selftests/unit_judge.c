@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 #include "selftests/lib/sample.h"
 
 struct row {
@@ -64,7 +64,7 @@ static const struct row rows[] = {
 static void flows(void **state)
 {
 	struct policy *policy = sample_policy();
-	struct judge_source source = judge_policy(policy);
+	struct evaluate_source source = evaluate_policy(policy);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -73,7 +73,7 @@ static void flows(void **state)
 				    row->protocol, row->port, NULL};
 		char text[2][DECISION_TEXT];
 		struct decision egress, ingress;
-		bool allow = judge_flow(&source, policy, &flow, &egress, &ingress);
+		bool allow = evaluate_flow(&source, policy, &flow, &egress, &ingress);
 
 		decision_print(policy, &egress, text[0], DECISION_TEXT);
 		decision_print(policy, &ingress, text[1], DECISION_TEXT);
@@ -84,11 +84,11 @@ static void flows(void **state)
 }
 
 /* Traffic to the own node passes, unless an administrator's policy denies it. */
-static void own_node_denied_by_admin(void **state)
+static void local_node_denied_by_admin(void **state)
 {
 	struct policy policy = *sample_policy();
 	struct policy_segment segments[6];
-	struct judge_source source = judge_policy(&policy);
+	struct evaluate_source source = evaluate_policy(&policy);
 	struct flow flow = {sample_address("10.1.0.5"), sample_address("192.168.7.1"), IPPROTO_TCP,
 			    80, NULL};
 	struct decision egress, ingress;
@@ -97,12 +97,12 @@ static void own_node_denied_by_admin(void **state)
 	memcpy(segments, policy.segments, sizeof(segments));
 	policy.segments = segments;
 	segments[1].fallback[EGRESS][1].at = bh_verdict(false, BH_TIER_ADMIN, 3);
-	assert_false(judge_flow(&source, &policy, &flow, &egress, &ingress));
+	assert_false(evaluate_flow(&source, &policy, &flow, &egress, &ingress));
 	assert_int_equal(egress.tier, TIER_ADMIN);
 	segments[1].fallback[EGRESS][1].at = bh_verdict(false, BH_TIER_BASELINE, 0);
-	assert_false(judge_flow(&source, &policy, &flow, &egress, &ingress));
+	assert_false(evaluate_flow(&source, &policy, &flow, &egress, &ingress));
 	segments[1].fallback[EGRESS][1].at = bh_verdict(true, BH_TIER_ADMIN, 3);
-	assert_true(judge_flow(&source, &policy, &flow, &egress, &ingress));
+	assert_true(evaluate_flow(&source, &policy, &flow, &egress, &ingress));
 	assert_int_equal(egress.tier, TIER_DEFAULT);
 	assert_null(egress.rule);
 }
@@ -110,7 +110,7 @@ static void own_node_denied_by_admin(void **state)
 static bool resolve_no_endpoint(const void *data, const struct address *address,
 				struct policy_segment *segment, uint32_t *variation)
 {
-	struct judge_source all = judge_policy(data);
+	struct evaluate_source all = evaluate_policy(data);
 
 	return !policy_address_find(data, address) &&
 	       all.resolve(data, address, segment, variation);
@@ -119,19 +119,19 @@ static bool resolve_no_endpoint(const void *data, const struct address *address,
 static void isolated_without_a_segment(void **state)
 {
 	struct policy *policy = sample_policy();
-	struct judge_source source = judge_policy(policy);
+	struct evaluate_source source = evaluate_policy(policy);
 	struct flow flow = {sample_address("8.8.8.8"), sample_address("10.1.0.4"), IPPROTO_TCP, 80,
 			    NULL};
 	struct decision egress, ingress;
 
 	(void)state;
-	assert_true(judge_flow(&source, policy, &flow, &egress, &ingress));
+	assert_true(evaluate_flow(&source, policy, &flow, &egress, &ingress));
 	source.resolve = resolve_no_endpoint;
-	assert_false(judge_flow(&source, policy, &flow, &egress, &ingress));
+	assert_false(evaluate_flow(&source, policy, &flow, &egress, &ingress));
 	assert_true(ingress.subject);
 	assert_false(egress.subject);
 	flow.source = sample_address("192.168.7.1");
-	assert_true(judge_flow(&source, policy, &flow, &egress, &ingress));
+	assert_true(evaluate_flow(&source, policy, &flow, &egress, &ingress));
 }
 
 static void names_are_escaped(void **state)
@@ -153,7 +153,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flows),
-		cmocka_unit_test(own_node_denied_by_admin),
+		cmocka_unit_test(local_node_denied_by_admin),
 		cmocka_unit_test(isolated_without_a_segment),
 		cmocka_unit_test(names_are_escaped),
 	};

@@ -116,7 +116,7 @@ static void nothing(void **state)
 	found_free(&found);
 }
 
-static void kinds_of_suffixes(void **state)
+static void flow_classes_of_suffixes(void **state)
 {
 	static const struct {
 		const char *name;
@@ -219,7 +219,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_check),
 		cmocka_unit_test(nothing),
-		cmocka_unit_test(kinds_of_suffixes),
+		cmocka_unit_test(flow_classes_of_suffixes),
 		cmocka_unit_test(rules_by_names),
 	};
 

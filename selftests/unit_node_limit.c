@@ -311,7 +311,7 @@ static void mark_while_another_leads(void **state)
 	for (int i = 0; i < 10; i++, now += 1000)
 		report(7, 6, i < 5 ? NULL : "NoProgress");
 	engine.listens = now;
-	engine_take_marks(&engine);
+	engine_read_marks(&engine);
 	assert_false(beats_for(2000, 7, 6, "NoProgress"));
 	assert_null(mark);
 	assert_true(beats_for(1000, 8, 8, "NoProgress"));

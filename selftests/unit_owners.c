@@ -13,7 +13,7 @@
 #include <netinet/in.h>
 
 #include "model/cluster.h"
-#include "model/service.h"
+#include "model/cluster_service.h"
 
 #define CASES 3000
 #define SERVICES 6

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 #include "compile/compile.h"
 #include "compile/frontend.h"
 #include "input/input.h"

@@ -401,7 +401,7 @@ static void (*const damages[])(struct json_object *) = {
 	other_whole, no_data,  no_text,	       many_parts,   great_size,
 };
 
-/* Returns whether the newest policy comes, or is refused with a name that is stored. */
+/* Returns true if the newest policy comes, or is refused with a name that is stored. */
 static bool comes(const struct policy *have)
 {
 	struct fetch one = fetch(GENERATIONS, have);

@@ -378,10 +378,10 @@ static const char *log_path(const struct request *request)
 static void skip_older(FILE *from, time_t seconds)
 {
 	char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	ssize_t n;
 
-	while ((n = getline(&line, &room, from)) > 0) {
+	while ((n = getline(&line, &capacity, from)) > 0) {
 		struct tm tm = {0};
 
 		if (strptime(line, "{\"time\":\"%Y-%m-%dT%H:%M:%S", &tm) &&
@@ -453,15 +453,15 @@ static void read_path(struct request *request)
 /* Reads the request's line, headers and body. */
 static bool read_request(struct request *request)
 {
-	size_t n = 0, room = 1 << 16, length = 0, head = 0;
-	char *text = malloc(room), *end, *field, *query;
+	size_t n = 0, capacity = 1 << 16, length = 0, head = 0;
+	char *text = malloc(capacity), *end, *field, *query;
 
 	for (;;) {
 		ssize_t got;
 
-		if (room - n < 1 << 15)
-			text = grow(text, room *= 2);
-		got = read(request->fd, text + n, room - n - 1);
+		if (capacity - n < 1 << 15)
+			text = grow(text, capacity *= 2);
+		got = read(request->fd, text + n, capacity - n - 1);
 		if (got <= 0)
 			break;
 		n += got;

@@ -58,7 +58,7 @@ static int tell(char *answer, const char *name, const struct sockaddr_in6 *calle
 			strncmp(text, "::ffff:", 7) ? text : text + 7);
 }
 
-/* Returns whether the connection stays open. */
+/* Returns true if the connection stays open. */
 static bool answer_tcp(int fd, const char *name)
 {
 	struct sockaddr_in6 caller;

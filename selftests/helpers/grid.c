@@ -3,7 +3,7 @@
  * grid NAME,FILE,ADDRESS4,ADDRESS6...
  *
  * Probes many flows between network namespaces at once. Each NAME is a host: FILE is its network
- * namespace, such as /run/netns/NAME. Each host serves TCP and UDP at 80 and 81, and SCTP where the
+ * namespace, such as /run/netns/NAME. Each host serves TCP and UDP at 80 and 81, and SCTP if the
  * kernel has SCTP sockets; then the program prints "ready", or "ready sctp".
  *
  * For each line of standard input, the name of a file of flows "FROM TO 4|6 TCP|UDP|SCTP/PORT

@@ -257,7 +257,7 @@ static void take_answer(struct json_object *answer)
 int main(int argc, char **argv)
 {
 	char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 
 	if (argc != 4)
 		return 2;
@@ -265,7 +265,7 @@ int main(int argc, char **argv)
 	revision_file = argv[2];
 	exempt_file = argv[3];
 	signal(SIGTERM, end);
-	while (getline(&line, &room, stdin) > 0) {
+	while (getline(&line, &capacity, stdin) > 0) {
 		struct json_object *answer = json_tokener_parse(line);
 
 		if (answer)

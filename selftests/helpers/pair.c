@@ -24,7 +24,7 @@
  *                                           what it sends that way arrives in so
  *                                           long: "arrived" or "lost"
  *
- * FROM and TO are files such as /run/netns/NAME. Where the node translates, ADDRESS and PORT are
+ * FROM and TO are files such as /run/netns/NAME. If the node translates, ADDRESS and PORT are
  * CALLED,BACKEND each: what FROM calls, and where TO listens. Waits WAIT ms (5000 if not in the
  * environment) for each step; 0: done, 1: not.
  */
@@ -88,7 +88,7 @@ static void parse_places(char *address, char *port)
 /* A socket stays in the network namespace that it was made in. */
 static int open_socket(const struct side *side, int type)
 {
-	int namespace = open(side->namespace, O_RDONLY | O_CLOEXEC), fd, on = 1, room = 1 << 20;
+	int namespace = open(side->namespace, O_RDONLY | O_CLOEXEC), fd, on = 1, capacity = 1 << 20;
 
 	if (namespace < 0 || setns(namespace, CLONE_NEWNET))
 		helper_die(side->namespace);
@@ -97,7 +97,7 @@ static int open_socket(const struct side *side, int type)
 	if (fd < 0)
 		helper_die("socket");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &capacity, sizeof(capacity));
 	return fd;
 }
 
@@ -108,8 +108,8 @@ static bool await(int fd, short events)
 	return poll(&poller, 1, wait_ms) == 1 && poller.revents & events;
 }
 
-/* Whether there is something to read, or room to send more (@sender -1: no more is sent). A full
- * sender may wait for acknowledgements alone: then all of its bytes have been read. */
+/* Returns true if there is something to read, or room to send more (@sender -1: no more is sent). A
+ * full sender may wait for acknowledgements alone: then all of its bytes have been read. */
 static bool await_either(int receiver, int sender)
 {
 	struct pollfd pollers[] = {{receiver, POLLIN, 0}, {sender, POLLOUT, 0}};
@@ -127,7 +127,7 @@ static void open_receiver(struct side *to, int type)
 		helper_die("listen");
 }
 
-/* Returns whether the other end's stack has accepted the connection. */
+/* Returns true if the other end's stack has accepted the connection. */
 static bool open_sender(struct side *from, int type)
 {
 	from->fd = open_socket(from, type);

@@ -7,7 +7,7 @@
  *
  * prints a line for each address, in the library's order: "ADDRESS ok" or, after WAIT ms, "ADDRESS
  * silent", or "ADDRESS refused"; "late" in place of "ok" where a SYN was lost on the way. Prints
- * "unknown" where there is no such name. It needs no other file of this tree, so that any C library
+ * "unknown" if there is no such name. It needs no other file of this tree, so that any C library
  * can build it.
  */
 #include <arpa/inet.h>

@@ -62,14 +62,14 @@ static const char *find(const char *type, char path[PATH_MAX])
 
 static char *read_all(int fd)
 {
-	const size_t room = 1 << 20;
-	char *text = calloc(1, room);
+	const size_t capacity = 1 << 20;
+	char *text = calloc(1, capacity);
 	size_t size = 0;
 	ssize_t n;
 
 	if (!text)
 		die("memory");
-	while ((n = read(fd, text + size, room - size - 1)) > 0)
+	while ((n = read(fd, text + size, capacity - size - 1)) > 0)
 		size += n;
 	return text;
 }

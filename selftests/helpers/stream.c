@@ -69,11 +69,11 @@ static int open_sender(const char *address, const char *port)
 static int open_receiver(const char *port)
 {
 	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(atoi(port))};
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), room = 1 << 24;
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), capacity = 1 << 24;
 
 	if (fd < 0)
 		helper_die("socket");
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &capacity, sizeof(capacity));
 	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){0}, sizeof(int));
 	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &(int){1}, sizeof(int));
 	if (bind(fd, (struct sockaddr *)&at, sizeof(at)))
@@ -81,7 +81,7 @@ static int open_receiver(const char *port)
 	return fd;
 }
 
-/* Returns whether a datagram came within @wait ms. */
+/* Returns true if a datagram came within @wait ms. */
 static bool receive(struct pollfd *fds, int n, unsigned long *counts, int wait)
 {
 	char byte;

@@ -13,14 +13,14 @@
  * once everything sent before has arrived:
  *
  *   begin        a change of policy begins
- *   is first     the change has ended and the first policy is in force; or "is second"
- *   is either    the change was killed: one of the policies is in force
+ *   is first     the change has ended and the first policy is active; or "is second"
+ *   is either    the change was killed: one of the policies is active
  *   over         traffic ends; everything is allowed again
  *   end          ends the connections and prints the report
  *
  * Between "is" and "begin" exactly the allowed packets arrive, tick by tick. From "begin" to "is"
  * the old policy's ticks come first, then the new one's, and between them at most one tick that the
- * flip divides. No packet to KEPT is lost, none to NEVER arrives. The report has the packets sent
+ * commit divides. No packet to KEPT is lost, none to NEVER arrives. The report has the packets sent
  * and received, and "lost N": the packets, with TCP's acknowledgements and retransmissions, that
  * did not arrive at the other end.
  *
@@ -75,7 +75,7 @@ struct flow {
 	struct way before[2]; /* segments sent and received when traffic began, by end */
 };
 
-/* The policies that may be in force from this tick on: bits FIRST and SECOND, or none. */
+/* The policies that may be active from this tick on: bits FIRST and SECOND, or none. */
 struct mark {
 	uint32_t tick;
 	unsigned int allowed;
@@ -83,7 +83,7 @@ struct mark {
 
 static struct flow flows[MAX_FLOWS];
 static size_t n_flows;
-static uint32_t ticks, kept_tick[2]; /* sent; the last tick that arrived, by version */
+static uint32_t ticks, saved_tick[2]; /* sent; the last tick that arrived, by version */
 static uint8_t *came[2]; /* by version and tick: bits of the roles that arrived */
 static struct mark marks[MAX_MARKS];
 static size_t n_marks;
@@ -102,7 +102,7 @@ static void wrong(const struct flow *flow, const char *what)
 /* A socket stays in the network namespace that it was made in. */
 static int open_socket(const char *namespace, int family, int type)
 {
-	int at = open(namespace, O_RDONLY | O_CLOEXEC), fd, room = 1 << 22;
+	int at = open(namespace, O_RDONLY | O_CLOEXEC), fd, capacity = 1 << 22;
 
 	if (at < 0 || setns(at, CLONE_NEWNET))
 		helper_die(namespace);
@@ -110,13 +110,13 @@ static int open_socket(const char *namespace, int family, int type)
 	fd = socket(family, type | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		helper_die("socket");
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &capacity, sizeof(capacity));
 	return fd;
 }
 
 /*
- * Sends each message as one segment. Retransmits at least every second, where the kernel can, for
- * up to a day.
+ * Sends each message as one segment. Retransmits at least every second, if the kernel can, for up
+ * to a day.
  */
 static void set_up_connection(int fd)
 {
@@ -203,7 +203,7 @@ static void datagram_came(struct flow *flow, uint32_t tick)
 	if (flow->role == NEVER && watching)
 		return wrong(flow, "a datagram arrived");
 	if (flow->role == KEPT)
-		kept_tick[flow->v6] = tick;
+		saved_tick[flow->v6] = tick;
 	if (came[flow->v6][tick] & bit(flow->role))
 		wrong(flow, "a datagram arrived twice");
 	came[flow->v6][tick] |= bit(flow->role);
@@ -308,9 +308,9 @@ static void settle(void)
 {
 	const uint32_t now = ticks;
 
-	for (int i = 0; i < WAIT_MS && (!i || kept_tick[0] < now || kept_tick[1] < now); i++)
+	for (int i = 0; i < WAIT_MS && (!i || saved_tick[0] < now || saved_tick[1] < now); i++)
 		tick();
-	if (kept_tick[0] < now || kept_tick[1] < now)
+	if (saved_tick[0] < now || saved_tick[1] < now)
 		wrong(&flows[0], "what both policies allow did not arrive");
 }
 
@@ -392,7 +392,7 @@ static void check_change(bool v6, uint32_t from, uint32_t to, unsigned int old)
 		check_tick(v6, at, came[v6][at] == new);
 }
 
-/* Marks come in pairs: a policy is in force from one tick on, and a change begins at another. */
+/* Marks come in pairs: a policy is active from one tick on, and a change begins at another. */
 static unsigned int check_ticks(bool v6)
 {
 	unsigned int handovers = 0, allowed, last = 0;
@@ -444,7 +444,7 @@ static void report(void)
 	printf("lost %" PRIu64 "\n", lost);
 }
 
-/* Returns whether this was the last line. */
+/* Returns true if this was the last line. */
 static bool handle(const char *line)
 {
 	if (!strcmp(line, "end")) {

@@ -4,7 +4,7 @@
 #
 #   uplink     sets up the node's uplink, before network.target
 #   disk       brings back podman's files of before the boot
-#   kubelet    stands for the real kubelet: creates two pods and, if a policy is in force, guards each
+#   kubelet    stands for the real kubelet: creates two pods and, if a policy is active, guards each
 #              before its interface is up
 #   first, second, third    the checks of each boot
 #
@@ -155,13 +155,13 @@ first() {
 	check "kubelet starts with nothing kept" systemctl is-active kubelet
 	check "nf_conntrack is there before it" test -d /sys/module/nf_conntrack
 	check "the pods come" pods_are_there
-	check "nothing is in force" is "$(cat /run/at-kubelet)" "nothing is loaded"
+	check "nothing is active" is "$(cat /run/at-kubelet)" "nothing is loaded"
 	check "all ports are open" eval 'ask web "$(ip4 db)" 80 20000 && ask web "$(ip6 db)" 443 20000'
 	check "the plugin is in podman's network" bulkhead cni install
-	check "a container does not start before a policy is in force" \
-		eval 'box none 7001 5979 >"$tmp/why"; grep "no policy is in force" "$tmp/why"'
+	check "a container does not start before a policy is active" \
+		eval 'box none 7001 5979 >"$tmp/why"; grep "no policy is active" "$tmp/why"'
 	podman rm -fi none >/dev/null 2>&1
-	check "DEL of a container where nothing was ever in force" plugin DEL of-old web
+	check "DEL of a container where nothing was ever active" plugin DEL of-old web
 	check "load" bulkhead load --set connections=5000 /test/policy.ini
 	follows "loaded"
 	check "a container of the policy's name starts" box box 7001 5979
@@ -178,11 +178,11 @@ first() {
 }
 
 second() {
-	check "the restore puts a policy in force" \
-		unit_says bulkhead-restore "is in force: .* 0 endpoints guarded"
+	check "the restore puts an active policy" \
+		unit_says bulkhead-restore "is active: .* 0 endpoints guarded"
 	check "the restore has succeeded" systemctl is-active bulkhead-restore
 	check "the pods come" pods_are_there
-	check "the policy was in force when kubelet started" grep -q "is in force on worker-1" /run/at-kubelet
+	check "the policy was active when kubelet started" grep -q "is active on worker-1" /run/at-kubelet
 	check "the plugin has found who one of them is" grep -q '"identity":"policy"' /run/bulkhead/cni/net:of-web:eth0
 	check "a late DEL of the pod's container of before the boot" plugin DEL of-old web
 	follows "restored"
@@ -207,7 +207,7 @@ third() {
 	check "kubelet does not start" test ! -e /run/at-kubelet
 	check "no pod is there" eval '! ip netns list | grep -E "db|web"'
 	check "podman's container does not start" \
-		eval 'systemctl start podman-restart; unit_says podman-restart "no policy is in force"'
+		eval 'systemctl start podman-restart; unit_says podman-restart "no policy is active"'
 	check "the outside heard nothing of any container" outside_heard ' allowed 0 denied 0 '
 	check "a late DEL before the operator loads" plugin DEL of-old web
 	check "the operator loads again" bulkhead load /test/cluster.ini

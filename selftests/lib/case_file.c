@@ -190,12 +190,12 @@ struct case_file case_file_read(const char *path)
 	struct reader reader = {.path = path};
 	FILE *from = fopen(path, "r");
 	char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	ssize_t length;
 
 	if (!from)
 		malformed(&reader, strerror(errno));
-	while ((length = getline(&line, &room, from)) > 0) {
+	while ((length = getline(&line, &capacity, from)) > 0) {
 		reader.line++;
 		if (line[length - 1] == '\n')
 			line[length - 1] = '\0';

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# How long changes of a policy take beside lib/rollout.sh's cluster, and where the time goes. Source lib/rollout.sh
+# How long changes of a policy take beside lib/rollout.sh's cluster, and if the time goes. Source lib/rollout.sh
 # first.
 #
 #   changes_watch           notes from now on when each version of the objects comes

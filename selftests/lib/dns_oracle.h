@@ -87,7 +87,7 @@ bool dns_oracle_same(const struct dns_name *a, const struct dns_name *b);
 /* Returns true if @pattern, as in a policy in any case ("*.a.io", "A.io."), stands for @name. */
 bool dns_oracle_matches(const char *pattern, const struct dns_name *name);
 
-/* Makes a name of a text with dots. Returns false where it is none. */
+/* Makes a name of a text with dots. Returns false if it is none. */
 bool dns_oracle_parse(const char *text, struct dns_name *name);
 
 const char *dns_refusal_name(enum dns_refusal refusal);

@@ -7,7 +7,7 @@
 
 #include "compile/compile.h"
 #include "compile/frontend.h"
-#include "model/service.h"
+#include "model/cluster_service.h"
 
 static void dump_labels(FILE *to, const struct labels *labels)
 {

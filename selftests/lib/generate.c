@@ -260,7 +260,7 @@ static void make_rules(struct generator *g, struct policy_object *policy, enum d
 	}
 }
 
-/* Whether a policy of that kind, namespace and name already exists. */
+/* Returns true if a policy of that kind, namespace and name already exists. */
 static bool name_taken(const struct cluster *cluster, const struct policy_object *policy)
 {
 	for (size_t i = 0; i + 1 < cluster->n_policies; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "model/service.h"
+#include "model/cluster_service.h"
 #include "selftests/lib/generate.h"
 
 #include <netinet/in.h>

@@ -27,7 +27,7 @@ static void space(struct json *json)
 	fputs(spaces[random_below(&json->random, 4)], json->to);
 }
 
-/* Writes the separator before a value or a key. Returns whether a key follows. */
+/* Writes the separator before a value or a key. Returns true if a key follows. */
 static bool next(struct json *json)
 {
 	struct level *level = &json->levels[json->depth];
@@ -93,7 +93,7 @@ static void begin_object(struct json *json)
 	json->levels[0] = (struct level){0};
 }
 
-/* Returns whether more events follow. */
+/* Returns true if more events follow. */
 static bool take(struct json *json, const yaml_event_t *event)
 {
 	switch (event->type) {

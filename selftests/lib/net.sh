@@ -506,7 +506,7 @@ net_old_and_new() {
 	net_policy_of "UDP/80, UDP/443, UDP/5978" "UDP/443, UDP/5978" >"$NET_TMP/new.ini"
 }
 
-# Prints which of the two policies is in force for IPv4 and IPv6: old, new, both, none or mixed.
+# Prints which of the two policies is active for IPv4 and IPv6: old, new, both, none or mixed.
 net_in_force() {
 	local answering
 	mapfile -t answering < <(net_on web "$NET_PROBE" which $NET_WAIT_ALLOWED \

@@ -191,7 +191,7 @@ static bool matches_nodes(const struct question *q, const struct peer *peer)
 	return false;
 }
 
-/* Whether the peer's namespace is one that the selectors select. */
+/* Returns true if the peer's namespace is one that the selectors select. */
 static bool matches_scope(const struct question *q, const struct policy_object *policy,
 			  const struct peer *peer)
 {
@@ -313,9 +313,9 @@ static bool selects_subject(const struct question *q, const struct policy_object
 }
 
 /*
- * Whether @a precedes @b in their tier. Cluster-scoped policies: the BaselineAdminNetworkPolicy
- * last, the others by priority, then AdminNetworkPolicies first, then by name. NetworkPolicies are
- * additive; the first by name is reported.
+ * Returns true if @a precedes @b in their tier. Cluster-scoped policies: the
+ * BaselineAdminNetworkPolicy last, the others by priority, then AdminNetworkPolicies first, then by
+ * name. NetworkPolicies are additive; the first by name is reported.
  */
 static bool precedes(const struct policy_object *a, const struct policy_object *b)
 {
@@ -378,7 +378,7 @@ static bool is_isolated(const struct question *q)
 	return false;
 }
 
-static bool is_own_node(const struct question *q)
+static bool is_local_node(const struct question *q)
 {
 	for (size_t i = 0; q->subject->node && i < q->cluster->n_nodes; i++)
 		if (strcmp(q->cluster->nodes[i].name, q->subject->node) == 0 &&
@@ -481,7 +481,7 @@ static struct oracle_decision decide(const struct question *q)
 		return allowed;
 	said = walk(q);
 	/* A rule by name allows the node's address as any other. */
-	if (q->name || !is_own_node(q))
+	if (q->name || !is_local_node(q))
 		return said;
 	/* "Traffic to and from the node where a Pod is running is always allowed"; but an
 	 * administrator may deny an endpoint its way to the node. */
@@ -498,7 +498,7 @@ static struct oracle_decision decide_audited(const struct question *q)
 	return said;
 }
 
-/* Whether a rule about the subject, audited ones too, has the name and not the address. */
+/* Returns true if a rule about the subject, audited ones too, has the name and not the address. */
 static bool name_adds(const struct question *named)
 {
 	struct question bare = *named, all = *named;
@@ -533,8 +533,8 @@ static struct oracle_decision decide_egress(const struct question *q, const char
 	return by_name.allow ? by_name : by_address;
 }
 
-bool oracle_judge(const struct cluster *cluster, const struct oracle_flow *flow,
-		  struct oracle_decision *egress, struct oracle_decision *ingress)
+bool oracle_evaluate(const struct cluster *cluster, const struct oracle_flow *flow,
+		     struct oracle_decision *egress, struct oracle_decision *ingress)
 {
 	struct question out = {
 		.cluster = cluster,

@@ -12,7 +12,7 @@
 struct oracle_flow {
 	struct address source, destination;
 	uint8_t protocol; /* IP protocol number */
-	uint16_t port; /* destination port; 0 where the protocol has none */
+	uint16_t port; /* destination port; 0 if the protocol has none */
 	const char *name; /* the source has learned the destination by this name; NULL: by none */
 };
 
@@ -34,13 +34,13 @@ struct oracle_decision {
 	size_t n_isolating;
 };
 
-/* Returns whether the flow is allowed, that is, by both ends. */
-bool oracle_judge(const struct cluster *cluster, const struct oracle_flow *flow,
-		  struct oracle_decision *egress, struct oracle_decision *ingress);
+/* Returns true if the flow is allowed, that is, by both ends. */
+bool oracle_evaluate(const struct cluster *cluster, const struct oracle_flow *flow,
+		     struct oracle_decision *egress, struct oracle_decision *ingress);
 
 /*
  * The backends of a Service's address. "A Service's address stands for its backends: who calls it
- * is judged by the backend that the kernel chose, at the backend's address and port, with both
+ * is evaluated by the backend that the kernel chose, at the backend's address and port, with both
  * ends' policies. No CIDR rule matches a Service's own address, however wide."
  */
 #define ORACLE_BACKENDS 256
@@ -50,7 +50,7 @@ struct oracle_service {
 	const char *ns_name, *name; /* the first matching Service */
 };
 
-/* Returns false if the destination is no Service's: then oracle_judge() judges the flow. */
+/* Returns false if the destination is no Service's: then oracle_evaluate() evaluates the flow. */
 bool oracle_service(const struct cluster *cluster, const struct oracle_flow *flow,
 		    struct oracle_service *service);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/service.h"
+#include "model/cluster_service.h"
 #include "selftests/lib/oracle.h"
 
 struct candidate {
@@ -113,7 +113,7 @@ static void add_slice(struct front *f, const struct slice *slice, uint16_t port)
 	}
 }
 
-/* Returns whether the Service has any EndpointSlice: then its selector does not count. */
+/* Returns true if the Service has any EndpointSlice: then its selector does not count. */
 static bool add_slices(struct front *f)
 {
 	bool any = false;
@@ -295,7 +295,7 @@ static bool is_node_port(const struct cluster *cluster, const struct oracle_flow
 	return false;
 }
 
-/* Whether the flow's port is one of the Service's, at an address of the Service. */
+/* Returns true if the flow's port is one of the Service's, at an address of the Service. */
 static bool is_front(const struct service *service, const struct service_port *port,
 		     const struct oracle_flow *flow)
 {
@@ -320,7 +320,7 @@ static void name_first(struct oracle_service *found, const struct service *servi
 	found->name = service->name;
 }
 
-/* Returns whether the flow is to any port of a Service, or with @node_ports to a NodePort. */
+/* Returns true if the flow is to any port of a Service, or with @node_ports to a NodePort. */
 static bool find_ports(const struct cluster *cluster, const struct oracle_flow *flow,
 		       bool node_ports, struct oracle_service *found)
 {

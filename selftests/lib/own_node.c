@@ -18,8 +18,8 @@
 static const char *const tables[OWN_TABLES] = {"ct", "share_total", "shares", "flow_cache",
 					       "counters"};
 
-int own_node_begin(struct own_node *node, const char *pin, const char *const *uplink,
-		   const char *const *settings, size_t n)
+int local_node_begin(struct own_node *node, const char *pin, const char *const *uplink,
+		     const char *const *settings, size_t n)
 {
 	snprintf(node->pin, sizeof(node->pin), "%s", pin);
 	node->options = (struct node_options){
@@ -35,7 +35,7 @@ int own_node_begin(struct own_node *node, const char *pin, const char *const *up
 	return sched_getaffinity(0, sizeof(node->cpus), &node->cpus) ? -errno : 0;
 }
 
-int own_node_pin(const struct own_node *node, const char *name)
+int local_node_pin(const struct own_node *node, const char *name)
 {
 	char path[128];
 	int fd;
@@ -49,7 +49,7 @@ int own_node_pin(const struct own_node *node, const char *name)
 	return fd;
 }
 
-void own_node_close_fds(int *fds, int n)
+void local_node_close_fds(int *fds, int n)
 {
 	for (int i = 0; i < n; i++) {
 		if (fds[i] >= 0)
@@ -58,7 +58,7 @@ void own_node_close_fds(int *fds, int n)
 	}
 }
 
-void *own_node_map(int fd, size_t size)
+void *local_node_map(int fd, size_t size)
 {
 	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -67,25 +67,25 @@ void *own_node_map(int fd, size_t size)
 
 static void close_tables(struct own_node *node)
 {
-	own_node_close_fds(node->tables, OWN_TABLES);
+	local_node_close_fds(node->tables, OWN_TABLES);
 	if (node->connections)
 		munmap(node->connections, CONNECTIONS_SIZE);
 	node->connections = NULL;
 }
 
-int own_node_open(struct own_node *node)
+int local_node_open(struct own_node *node)
 {
 	close_tables(node);
 	for (enum own_table table = 0; table < OWN_TABLES; table++) {
-		node->tables[table] = own_node_pin(node, tables[table]);
+		node->tables[table] = local_node_pin(node, tables[table]);
 		if (node->tables[table] < 0)
 			return node->tables[table];
 	}
-	node->connections = own_node_map(node->tables[OWN_CT], CONNECTIONS_SIZE);
+	node->connections = local_node_map(node->tables[OWN_CT], CONNECTIONS_SIZE);
 	return node->connections ? 0 : -errno;
 }
 
-int own_node_void_flow_caches(const struct own_node *node)
+int local_node_void_flow_caches(const struct own_node *node)
 {
 	static struct bh_flow_cache nothing[CPUS_MAX];
 	uint32_t zero = 0;
@@ -94,7 +94,7 @@ int own_node_void_flow_caches(const struct own_node *node)
 											  : 0;
 }
 
-int own_node_forget(const struct own_node *node)
+int local_node_forget(const struct own_node *node)
 {
 	const struct bh_share_total none = {};
 	uint32_t zero = 0, key;
@@ -104,10 +104,10 @@ int own_node_forget(const struct own_node *node)
 		return -errno;
 	while (!bpf_map_get_next_key(node->tables[OWN_SHARES], NULL, &key))
 		bpf_map_delete_elem(node->tables[OWN_SHARES], &key);
-	return own_node_void_flow_caches(node);
+	return local_node_void_flow_caches(node);
 }
 
-int own_node_next_cpu(struct own_node *node)
+int local_node_next_cpu(struct own_node *node)
 {
 	cpu_set_t one;
 
@@ -118,10 +118,10 @@ int own_node_next_cpu(struct own_node *node)
 	while (!CPU_ISSET(node->cpu, &node->cpus));
 	CPU_ZERO(&one);
 	CPU_SET(node->cpu, &one);
-	return sched_setaffinity(0, sizeof(one), &one) ? -errno : own_node_void_flow_caches(node);
+	return sched_setaffinity(0, sizeof(one), &one) ? -errno : local_node_void_flow_caches(node);
 }
 
-const char *own_node_reason(struct own_node *node)
+const char *local_node_reason(struct own_node *node)
 {
 	static const char *const texts[BH_REASONS] = BH_REASON_TEXTS;
 	static struct bh_counter counters[CPUS_MAX];
@@ -142,7 +142,7 @@ const char *own_node_reason(struct own_node *node)
 	return text;
 }
 
-void own_node_close(struct own_node *node)
+void local_node_close(struct own_node *node)
 {
 	struct diag diag = {.to = stdout};
 

@@ -24,39 +24,39 @@ struct own_node {
 	struct node_options options;
 	int tables[OWN_TABLES];
 	struct bh_ct_bucket *connections; /* OWN_BUCKETS, mapped; NULL: not mapped yet */
-	uint64_t counted[BH_REASONS]; /* at the last own_node_reason() */
+	uint64_t counted[BH_REASONS]; /* at the last local_node_reason() */
 	cpu_set_t cpus; /* that the process may use */
 	int cpu; /* that runs packets now */
 };
 
 /* @settings: of `load`, @n of them. Both, and @uplink, outlive the node. */
-int own_node_begin(struct own_node *node, const char *pin, const char *const *uplink,
-		   const char *const *settings, size_t n);
+int local_node_begin(struct own_node *node, const char *pin, const char *const *uplink,
+		     const char *const *settings, size_t n);
 
 /* After a load: opens the maps, or opens those of the new programs. */
-int own_node_open(struct own_node *node);
+int local_node_open(struct own_node *node);
 
 /* Opens a pinned map or program. Returns its descriptor, or -errno after a message. */
-int own_node_pin(const struct own_node *node, const char *name);
+int local_node_pin(const struct own_node *node, const char *name);
 
 /* Closes @n descriptors, and makes them -1. */
-void own_node_close_fds(int *fds, int n);
+void local_node_close_fds(int *fds, int n);
 
 /* Maps the memory of an array. Returns NULL on failure. */
-void *own_node_map(int fd, size_t size);
+void *local_node_map(int fd, size_t size);
 
 /* Voids the flow caches, which would serve the next packet without its entry. */
-int own_node_void_flow_caches(const struct own_node *node);
+int local_node_void_flow_caches(const struct own_node *node);
 
 /* Makes the programs forget all connections. */
-int own_node_forget(const struct own_node *node);
+int local_node_forget(const struct own_node *node);
 
 /* Goes on at the next CPU. Its flow cache may be a jiffy behind (maps/flow_cache.h). */
-int own_node_next_cpu(struct own_node *node);
+int local_node_next_cpu(struct own_node *node);
 
 /* Returns the reason for which the programs have counted a packet since the last call. */
-const char *own_node_reason(struct own_node *node);
+const char *local_node_reason(struct own_node *node);
 
-void own_node_close(struct own_node *node);
+void local_node_close(struct own_node *node);
 
 #endif

@@ -36,7 +36,7 @@
 #define CROWD_MAX 128
 
 /* The connection table is small, so that clearing it between packets takes little time. */
-static uint32_t room = 256, n_buckets;
+static uint32_t capacity = 256, n_buckets;
 
 const char *const packet_hook_names[PACKET_HOOKS] = {
 	[FROM_A] = "from A",
@@ -405,8 +405,8 @@ static void open_node(bool redirect)
 	tc->rodata->redirect = redirect;
 	tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
-	n_buckets = BH_CT_BUCKETS(room);
-	tc->rodata->ct_room = room;
+	n_buckets = BH_CT_BUCKETS(capacity);
+	tc->rodata->ct_capacity = capacity;
 	tc->rodata->ct_buckets = n_buckets;
 	bpf_map__set_max_entries(tc->maps.bh_ct, n_buckets);
 	if (bh_tc__load(tc))
@@ -836,10 +836,10 @@ void packet_node_stop_sweeper(void)
 		fail("bh_ct_sweeper");
 }
 
-void packet_node_limit(uint32_t floor, uint32_t room)
+void packet_node_limit(uint32_t floor, uint32_t capacity)
 {
 	total->floor = floor;
-	total->room = room;
+	total->capacity = capacity;
 }
 
 int packet_node_bucket(void)
@@ -898,7 +898,7 @@ uint32_t packet_node_port_states(uint16_t port)
 
 void packet_node_room(uint32_t connections)
 {
-	room = connections;
+	capacity = connections;
 }
 
 uint32_t packet_node_states(uint8_t protocol)

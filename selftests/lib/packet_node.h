@@ -158,12 +158,12 @@ int packet_node_miscounted(void);
 uint64_t packet_node_refused(void);
 uint64_t packet_node_replaced(void);
 
-/* Stops the sweeper that the first packet has started, which would count a table that a test
- * empties. */
+/* Stops the garbage collector that the first packet has started, which would count a table that a
+ * test empties. */
 void packet_node_stop_sweeper(void);
 
-/* Sets the floor and the room for the surplus, as the sweeper computes them. */
-void packet_node_limit(uint32_t floor, uint32_t room);
+/* Sets the floor and the room for the surplus, as the garbage collector computes them. */
+void packet_node_limit(uint32_t floor, uint32_t capacity);
 
 /* The union of the states of all of a protocol's entries. */
 uint32_t packet_node_states(uint8_t protocol);

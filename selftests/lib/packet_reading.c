@@ -442,7 +442,8 @@ static bool to_b_passes(const struct reading *r, uint32_t ingress)
 	return ingress_of_b(from, r) && stands_rightly(r, from, ingress);
 }
 
-/* Whether no router forwards a packet to the address: hop limit 1 stops MLD to every group. */
+/* Returns true if no router forwards a packet to the address: hop limit 1 stops MLD to every
+ * group. */
 static bool stays(const struct reading *r, bool discovery)
 {
 	const uint8_t *to = (const uint8_t *)&r->destination;
@@ -457,7 +458,7 @@ static bool from_link(const struct reading *r)
 	return zero(&r->source, 6) || who(&r->source, 6) == LINK_LOCAL;
 }
 
-/* Whether A, which is on no bridge, may send the message, where policy is not asked. */
+/* Returns true if A, which is on no bridge, may send the message, where policy is not asked. */
 static bool a_discovers(const struct reading *r, bool discovery)
 {
 	struct bytes rest = r->transport;
@@ -497,7 +498,7 @@ static bool neighbour_passes(const struct reading *r, bool sent_by_a, uint32_t i
 	return from_a_passes(r);
 }
 
-/* Whether the packet belongs to one of these connections and is no new SYN. */
+/* Returns true if the packet belongs to one of these connections and is no new SYN. */
 static bool is_of(const struct reading *r, const struct packet_spec *open, bool *answers)
 {
 	if (r->protocol == IPPROTO_TCP && opens(r))

@@ -11,7 +11,7 @@
 /*
  * @ingress is the interface by which the frame came in, 0: made on the node. @open are the open TCP
  * and UDP connections, as packets of their initiators; version 0 ends the list; NULL: none. Returns
- * whether the frame passes.
+ * true if the frame passes.
  */
 bool packet_reading_passes(enum packet_hook hook, const uint8_t *frame, size_t length,
 			   uint32_t ingress, const struct packet_spec *open);

@@ -32,7 +32,7 @@ struct packet_row {
 	enum packet_via via;
 	struct {
 		enum packet_hook hook;
-		int reason; /* enum bh_reason or SILENT; 0 (no policy in force) ends the list */
+		int reason; /* enum bh_reason or SILENT; 0 (no active policy) ends the list */
 	} at[ROW_HOOKS];
 };
 
@@ -94,7 +94,7 @@ int packet_sequences(const struct packet_sequence *sequences, size_t n, uint8_t 
 /* Opens connections from A, port 40000, to B's TCP 80 and UDP 53, at every hook on their way. */
 bool packet_open(uint8_t version);
 
-/* Runs one packet and prints how it differs from the expectation. Returns whether it does not. */
+/* Runs one packet and prints how it differs from the expectation. Returns true if it does not. */
 bool packet_expect(enum packet_hook hook, const struct packet_spec *spec, enum packet_via via,
 		   int reason);
 

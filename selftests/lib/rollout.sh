@@ -83,7 +83,7 @@ rollout_await() { # SECONDS COMMAND...
 	done
 }
 
-# True if this number of nodes has the desired generation in force.
+# True if this number of nodes has the desired generation active.
 rollout_is_settled() { # NODES
 	local said want
 	said=$(kubectl get policystatus global -o jsonpath='{.spec.desiredPolicyGeneration} {.spec.desiredEndpointGeneration} {.status.oldestPolicyGeneration} {.status.oldestEndpointGeneration} {.status.nodes}') || return

@@ -55,7 +55,7 @@ static inline bool is_bridged_pod(unsigned int actor)
 	return actor >= BRIDGED_1 && actor <= BRIDGED_AUDITED;
 }
 
-/* Whether frames that an actor sends go to the bridge. */
+/* Returns true if frames that an actor sends go to the bridge. */
 static inline bool is_on_bridge(unsigned int actor)
 {
 	return is_bridged_pod(actor) || actor == LAN;
@@ -138,7 +138,7 @@ struct policies {
 
 struct sequence {
 	uint64_t seed;
-	struct policies policies[POLICIES]; /* the first is in force at the start */
+	struct policies policies[POLICIES]; /* the first is active at the start */
 	int n;
 	struct step steps[STEPS_MAX];
 };

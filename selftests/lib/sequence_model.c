@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The model keeps a list of conversations. Of each it knows the actor that began it (the true one,
- * whatever the frames claim), which hooks have let its frames through, and when. The model judges
- * every frame by the policies in force, and never keeps a verdict.
+ * whatever the frames claim), which hooks have let its frames through, and when. The model
+ * evaluates every frame by the active policies, and never keeps a verdict.
  *
- * A frame of a live conversation is judged in the direction in which the conversation began. Any
- * other frame is judged in its own direction. Only a SYN begins a TCP conversation, and each SYN is
- * judged in its own direction. A frame to a group is judged by each receiver's policy, and begins
- * no conversation. An actor in audit counts as one whose policy allows everything, malformed frames
- * and forged addresses included.
+ * A frame of a live conversation is evaluated in the direction in which the conversation began. Any
+ * other frame is evaluated in its own direction. Only a SYN begins a TCP conversation, and each SYN
+ * is evaluated in its own direction. A frame to a group is evaluated by each receiver's policy, and
+ * begins no conversation. An actor in audit counts as one whose policy allows everything, malformed
+ * frames and forged addresses included.
  *
- * Where the specification is silent, the model allows both results (MAY):
+ * If the specification is silent, the model allows both results (MAY):
  *  - The hook of the sender may drop a frame early that the hook of the receiver would drop.
  *  - A frame that reaches another actor than its address's owner, or several actors: the sender's
- *    egress policy may be asked about the owner or about the receiver. Where both answers agree,
+ *    egress policy may be asked about the owner or about the receiver. If both answers agree,
  *    the programs must agree with them.
  *  - A conversation that began by such a frame, with another actor's link-local address, or with
  *    the addresses and ports of an older conversation of others: the programs may remember it or
- *    not. Its own direction is always judged; its replies may count as replies. The older
+ *    not. Its own direction is always evaluated; its replies may count as replies. The older
  *    conversation stays.
  *  - An answer from an address that policy does not know, to a frame that was let through to that
  *    address: the answer is a reply, and its source is none of the endpoint's addresses. If the
@@ -32,7 +32,7 @@
  *  - ICMP: a reply to no request, where policy allows it in its own direction; an error of a third
  *    party about a live conversation. An error that an end lets through may be that end's consent
  *    to the conversation.
- *  - Later fragments: after a change of policy or of endpoints, and where the datagram's first
+ *  - Later fragments: after a change of policy or of endpoints, and if the datagram's first
  *    fragment came from another sender by the same address, or by none.
  *  - A frame that the node itself sends and that is of no conversation.
  */
@@ -99,7 +99,7 @@ struct first {
 struct reading {
 	enum {
 		NOTHING, /* of no conversation */
-		JUDGED, /* judged by policy alone, without effect */
+		JUDGED, /* evaluated by policy alone, without effect */
 		BEGINS,
 		GOES_ON,
 	} how;
@@ -145,7 +145,7 @@ static unsigned int role_of(const struct model *m, unsigned int actor)
 	return actor == GUEST ? (unsigned int)m->guest : actor;
 }
 
-/* Whether @subject's policy allows the flow with @peer. */
+/* Returns true if @subject's policy allows the flow with @peer. */
 static bool allows(const struct model *m, unsigned int subject, int direction, unsigned int peer,
 		   uint8_t protocol, uint16_t port)
 {
@@ -264,7 +264,7 @@ static struct talk *find(struct model *m, const struct key *key, enum phase phas
 	return NULL;
 }
 
-/* Whether another pair holds the same addresses and ports. */
+/* Returns true if another pair holds the same addresses and ports. */
 static bool is_held(const struct model *m, const struct key *key, unsigned int a, unsigned int b)
 {
 	for (int i = 0; i < m->n_talks; i++)
@@ -355,13 +355,13 @@ static enum word ends_word(const struct model *m, const struct sight *sight,
 	return own == MUST_PASS && other != MUST_PASS ? MAY : own;
 }
 
-/* Whether the network carries a frame of a pod to the actor that it names. */
+/* Returns true if the network carries a frame of a pod to the actor that it names. */
 static bool is_carried_to(const struct sight *sight, unsigned int to)
 {
 	return sight->receiver == to || (!is_pod(sight->receiver) && !is_pod(to));
 }
 
-/* Whether the frame reaches another actor than its address's, or several. */
+/* Returns true if the frame reaches another actor than its address's, or several. */
 static bool strays(const struct step *step, const struct sight *sight)
 {
 	return step->mac_to == TO_ALL ||
@@ -369,8 +369,8 @@ static bool strays(const struct step *step, const struct sight *sight)
 }
 
 /*
- * The same for a frame of the conversation. A frame that reaches its address's owner only is judged
- * by what the initiator may send there, whoever has got other frames of the conversation.
+ * The same for a frame of the conversation. A frame that reaches its address's owner only is
+ * evaluated by what the initiator may send there, whoever has got other frames of the conversation.
  */
 static enum word frame_ends_word(const struct model *m, const struct step *step,
 				 const struct sight *sight, const struct talk *talk)
@@ -412,7 +412,7 @@ static struct talk beginning(const struct model *m, const struct step *step,
 	return talk;
 }
 
-/* If the conversation may have been forgotten, the frame may also be judged without it. */
+/* If the conversation may have been forgotten, the frame may also be evaluated without it. */
 static enum word unless_forgotten(const struct model *m, const struct talk *talk, enum word word,
 				  enum word without)
 {
@@ -696,7 +696,7 @@ static bool is_dhcp(const struct step *step)
 	       step->dport == 67;
 }
 
-/* Whether policy knows no owner of the source. */
+/* Returns true if policy knows no owner of the source. */
 static bool is_unknown(const struct model *m, const struct step *step)
 {
 	const struct place *source = &step->source;
@@ -706,7 +706,7 @@ static bool is_unknown(const struct model *m, const struct step *step)
 	return source->kind == MAIN && source->actor != NODE && !is_guarded(m, source->actor);
 }
 
-/* Whether a link-local source is known as another actor's on the bridge. */
+/* Returns true if a link-local source is known as another actor's on the bridge. */
 static bool is_taken(const struct step *step)
 {
 	unsigned int holder = step->source.actor;

@@ -11,7 +11,7 @@ struct model *model_new(void);
 void model_free(struct model *model);
 
 /*
- * Begins a sequence: its first policy is in force, GUEST is there as itself, no conversation is
+ * Begins a sequence: its first policy is active, GUEST is there as itself, no conversation is
  * known.
  */
 void model_begin(struct model *model, const struct policies *policies);
@@ -21,7 +21,7 @@ void model_leave(struct model *model);
 void model_arrive(struct model *model, unsigned int role);
 void model_wait(struct model *model, unsigned int seconds);
 
-/* Whether GUEST is an endpoint now. */
+/* Returns true if GUEST is an endpoint now. */
 bool model_has_guest(const struct model *model);
 
 /* The model's verdict on the frame at this hook. */

@@ -53,7 +53,7 @@ struct sequence_node {
 	struct policies
 		policies[POLICIES]; /* all are loaded, and each pod is in the segment of one */
 	uint64_t slots[POLICIES][PODS]; /* of bh_segments, by role */
-	int in_force; /* -1: none is loaded */
+	int active; /* -1: none is loaded */
 	int role; /* GUEST's labels; -1: absent */
 };
 
@@ -204,29 +204,29 @@ static int open_programs(struct sequence_node *node)
 		[HOOK_TO] = "tc_to_endpoint",
 		[HOOK_PORT] = "tc_uplink",
 	};
-	int err = own_node_open(&node->own);
+	int err = local_node_open(&node->own);
 
-	own_node_close_fds(node->programs, 4);
-	own_node_close_fds(node->tables, TABLES);
+	local_node_close_fds(node->programs, 4);
+	local_node_close_fds(node->tables, TABLES);
 	if (err)
 		return err;
 	for (enum hook hook = 0; hook <= HOOK_UPLINK; hook++) {
 		node->programs[hook] = hook == HOOK_UPLINK
 					       ? open_uplink(node)
-					       : own_node_pin(&node->own, programs[hook]);
+					       : local_node_pin(&node->own, programs[hook]);
 		if (node->programs[hook] < 0) {
 			printf("# there is no program for hook %d\n", hook);
 			return node->programs[hook];
 		}
 	}
 	for (enum table table = 0; table < TABLES; table++) {
-		node->tables[table] = own_node_pin(&node->own, tables[table]);
+		node->tables[table] = local_node_pin(&node->own, tables[table]);
 		if (node->tables[table] < 0)
 			return node->tables[table];
 	}
 	if (node->fragments)
 		munmap(node->fragments, FRAGMENTS_SIZE);
-	node->fragments = own_node_map(node->tables[FRAGMENTS], FRAGMENTS_SIZE);
+	node->fragments = local_node_map(node->tables[FRAGMENTS], FRAGMENTS_SIZE);
 	return node->fragments ? 0 : -errno;
 }
 
@@ -295,7 +295,7 @@ int sequence_node_flip(struct sequence_node *node, unsigned int which)
 	uint32_t zero = 0;
 	int err = read_config(node, &config);
 
-	if (node->in_force == (int)which)
+	if (node->active == (int)which)
 		return 0;
 	for (unsigned int pod = 0; !err && pod < PODS; pod++) {
 		unsigned int role = pod == GUEST ? (unsigned int)node->role : pod;
@@ -310,7 +310,7 @@ int sequence_node_flip(struct sequence_node *node, unsigned int which)
 	config.changes += 2;
 	if (!err && bpf_map_update_elem(node->tables[CONFIG], &zero, &config, BPF_EXIST))
 		err = -errno;
-	node->in_force = which;
+	node->active = which;
 	return err;
 }
 
@@ -335,10 +335,10 @@ int sequence_node_load(struct sequence_node *node, const struct policies *polici
 {
 	int err = 0;
 
-	if (node->in_force >= 0 && !memcmp(node->policies, policies, sizeof(node->policies)))
+	if (node->active >= 0 && !memcmp(node->policies, policies, sizeof(node->policies)))
 		return 0;
 	/* GUEST's segment depends on the policies at the time of its add. */
-	if (node->in_force >= 0)
+	if (node->active >= 0)
 		err = sequence_node_leave(node);
 	memcpy(node->policies, policies, sizeof(node->policies));
 	if (!err)
@@ -349,13 +349,13 @@ int sequence_node_load(struct sequence_node *node, const struct policies *polici
 		err = find_slots(node);
 	if (err)
 		printf("# no policy: %s\n", strerror(-err));
-	node->in_force = 0;
+	node->active = 0;
 	return err;
 }
 
 int sequence_node_arrive(struct sequence_node *node, unsigned int role)
 {
-	struct guest guest = {role, node->in_force};
+	struct guest guest = {role, node->active};
 	struct diag diag = {.to = stdout};
 	struct cluster cluster;
 	struct node_handle *handle;
@@ -388,7 +388,7 @@ int sequence_node_arrive(struct sequence_node *node, unsigned int role)
 static int forget(const struct sequence_node *node)
 {
 	memset(node->fragments, 0, FRAGMENTS_SIZE);
-	return own_node_forget(&node->own);
+	return local_node_forget(&node->own);
 }
 
 int sequence_node_wait(struct sequence_node *node, unsigned int seconds)
@@ -403,13 +403,13 @@ int sequence_node_wait(struct sequence_node *node, unsigned int seconds)
 
 		*first -= *first ? (uint64_t)ticks << 32 : 0;
 	}
-	return own_node_void_flow_caches(&node->own);
+	return local_node_void_flow_caches(&node->own);
 }
 
 #define FILLER 0x1000000 /* no interface's index */
 
-/* Stops the sweeper, whose timeouts are short in a table that is full: a write to the map cancels
- * the timer, and the programs start none while `owner` is theirs. */
+/* Stops the garbage collector, whose timeouts are short in a table that is full: a write to the map
+ * cancels the timer, and the programs start none while `owner` is theirs. */
 static int stop_sweeper(const struct sequence_node *node)
 {
 	struct bh_ct_sweeper sweeper;
@@ -424,7 +424,7 @@ static int stop_sweeper(const struct sequence_node *node)
 /* Fills every slot with a closed connection that never times out. */
 static int fill(const struct sequence_node *node)
 {
-	const struct bh_share_total total = {.surplus = 1 << 20, .room = 1};
+	const struct bh_share_total total = {.surplus = 1 << 20, .capacity = 1};
 	const struct bh_share share = {.count = OWN_BUCKETS * BH_CT_SLOTS, .holder = FILLER + 1};
 	uint32_t zero = 0, filler = FILLER;
 
@@ -617,7 +617,7 @@ int sequence_node_run(struct sequence_node *node, const struct step *step,
 		    .ctx_in = is_xdp ? (void *)&xdp : (void *)&skb,
 		    .ctx_size_in = is_xdp ? sizeof(xdp) : sizeof(skb));
 
-	if (own_node_next_cpu(&node->own))
+	if (local_node_next_cpu(&node->own))
 		return -errno;
 	make_frame(step, sight, &frame);
 	run.data_size_in = xdp.data_end = frame.length;
@@ -630,7 +630,7 @@ int sequence_node_run(struct sequence_node *node, const struct step *step,
 
 const char *sequence_node_reason(struct sequence_node *node)
 {
-	return own_node_reason(&node->own);
+	return local_node_reason(&node->own);
 }
 
 /* ---- the interfaces ---- */
@@ -703,9 +703,9 @@ int sequence_node_open(const char *pin, struct sequence_node **result)
 		return -ENOMEM;
 	memset(node->programs, -1, sizeof(node->programs));
 	memset(node->tables, -1, sizeof(node->tables));
-	node->role = node->in_force = -1;
-	err = own_node_begin(&node->own, pin, uplinks, settings,
-			     sizeof(settings) / sizeof(settings[0]));
+	node->role = node->active = -1;
+	err = local_node_begin(&node->own, pin, uplinks, settings,
+			       sizeof(settings) / sizeof(settings[0]));
 	if (!err && unshare(CLONE_NEWNET))
 		err = -errno;
 	if (!err)
@@ -721,8 +721,8 @@ int sequence_node_open(const char *pin, struct sequence_node **result)
 
 void sequence_node_close(struct sequence_node *node)
 {
-	own_node_close_fds(node->programs, 4);
-	own_node_close_fds(node->tables, TABLES);
-	own_node_close(&node->own);
+	local_node_close_fds(node->programs, 4);
+	local_node_close_fds(node->tables, TABLES);
+	local_node_close(&node->own);
 	free(node);
 }

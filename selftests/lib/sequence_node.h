@@ -15,11 +15,11 @@ struct sequence_node;
 int sequence_node_open(const char *pin, struct sequence_node **node);
 void sequence_node_close(struct sequence_node *node);
 
-/* Loads POLICIES policies, so that a flip can put any in force. It takes as long as a load. */
+/* Loads POLICIES policies, so that a commit can activate any. It takes as long as a load. */
 int sequence_node_load(struct sequence_node *node, const struct policies *policies);
 
 /*
- * Begins a sequence: the first policy is in force, GUEST is there as itself, nothing is remembered.
+ * Begins a sequence: the first policy is active, GUEST is there as itself, nothing is remembered.
  * @full: the table is full of closed connections of somebody else's surplus, and has no room: each
  * new connection has to replace one of these.
  */

@@ -89,7 +89,7 @@ static unsigned int any_actor(struct random *random)
 		      BRIDGED_2, BRIDGED_2, BRIDGED_3, BRIDGED_AUDITED, NODE, LAN, OUTSIDE, REMOTE);
 }
 
-/* Whether two actors may share a link, so that link-local addresses reach. */
+/* Returns true if two actors may share a link, so that link-local addresses reach. */
 static bool share_link(unsigned int a, unsigned int b)
 {
 	if (is_on_bridge(a) && is_on_bridge(b))
@@ -458,7 +458,7 @@ void sequence_print_step(FILE *to, const struct step *step)
 		print_send(to, step);
 		break;
 	case FLIP:
-		fprintf(to, "policy %u comes in force", step->policy);
+		fprintf(to, "policy %u becomes active", step->policy);
 		break;
 	case WAIT:
 		fprintf(to, "%u seconds pass", step->seconds);

@@ -87,7 +87,7 @@ enum step_kind {
 	ASTRAY, /* somebody else does */
 	FORGET, /* the kernel's conntrack forgets all */
 	LOSE, /* the programs forget all connections */
-	FLIP, /* the other policy is in force */
+	FLIP, /* the other policy is active */
 };
 
 enum target { DIRECT, CLUSTER, MASKED, KEPT, TARGETS };
@@ -125,7 +125,7 @@ struct policies {
 
 struct sequence {
 	uint64_t seed;
-	struct policies policies[2]; /* the first is in force at the start */
+	struct policies policies[2]; /* the first is active at the start */
 	int n;
 	struct step steps[STEPS_MAX];
 };

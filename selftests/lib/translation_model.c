@@ -268,8 +268,8 @@ static void meet(struct model *m, struct talk *talk, const struct flow *seen)
 	}
 }
 
-enum word translation_model_judge(struct model *m, const struct step *step,
-				  const struct sending *sending, const struct fate *fate)
+enum word translation_model_evaluate(struct model *m, const struct step *step,
+				     const struct sending *sending, const struct fate *fate)
 {
 	struct talk *talk = &m->talks[step->id];
 	unsigned int actor = sending->actor;

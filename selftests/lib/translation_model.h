@@ -24,7 +24,7 @@ bool translation_model_packet(struct model *model, const struct step *step,
 enum word { MUST_DROP, MUST_PASS, MAY };
 
 /* Returns whether the packet had to arrive or not, and remembers what became of it. */
-enum word translation_model_judge(struct model *model, const struct step *step,
-				  const struct sending *sending, const struct fate *fate);
+enum word translation_model_evaluate(struct model *model, const struct step *step,
+				     const struct sending *sending, const struct fate *fate);
 
 #endif

@@ -357,7 +357,7 @@ int translation_node_load(struct translation_node *node, const struct policies *
 	int err = load_input(&node->own.options, print_input, policy);
 
 	if (!err && !node->loaded)
-		err = own_node_open(&node->own);
+		err = local_node_open(&node->own);
 	node->loaded = true;
 	if (err)
 		printf("# no policy: %s\n", strerror(-err));
@@ -368,7 +368,7 @@ int translation_node_load(struct translation_node *node, const struct policies *
 
 int translation_node_lose(struct translation_node *node)
 {
-	return own_node_forget(&node->own);
+	return local_node_forget(&node->own);
 }
 
 static void put_tuple(struct nlmsghdr *message, const struct flow *flow)
@@ -636,7 +636,7 @@ int translation_node_send(struct translation_node *node, const struct step *step
 	const struct flow *flow = &sending->flow;
 	struct packet_frame frame;
 	/* A busy CPU is not free at once. */
-	int err = node->id % 8 ? 0 : own_node_next_cpu(&node->own);
+	int err = node->id % 8 ? 0 : local_node_next_cpu(&node->own);
 
 	if (err)
 		return err;
@@ -662,7 +662,7 @@ int translation_node_send(struct translation_node *node, const struct step *step
 
 const char *translation_node_reason(struct translation_node *node)
 {
-	return own_node_reason(&node->own);
+	return local_node_reason(&node->own);
 }
 
 /* ---- begin and end ---- */
@@ -703,8 +703,8 @@ int translation_node_open(const char *pin, struct translation_node **result)
 	memset(node->tap, -1, sizeof(node->tap));
 	memset(node->raw, -1, sizeof(node->raw));
 	*result = node;
-	err = own_node_begin(&node->own, pin, uplinks, settings,
-			     sizeof(settings) / sizeof(settings[0]));
+	err = local_node_begin(&node->own, pin, uplinks, settings,
+			       sizeof(settings) / sizeof(settings[0]));
 	node->own.options.force = true;
 	if (!err)
 		err = make_node(node);
@@ -722,12 +722,12 @@ int translation_node_open(const char *pin, struct translation_node **result)
 
 void translation_node_close(struct translation_node *node)
 {
-	own_node_close(&node->own);
+	local_node_close(&node->own);
 	if (node->conntrack)
 		mnl_socket_close(node->conntrack);
 	if (node->log)
 		mnl_socket_close(node->log);
-	own_node_close_fds(node->tap, TAPS);
-	own_node_close_fds(node->raw, 2);
+	local_node_close_fds(node->tap, TAPS);
+	local_node_close_fds(node->raw, 2);
 	free(node);
 }

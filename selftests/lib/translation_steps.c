@@ -173,7 +173,7 @@ void translation_print_step(FILE *to, const struct step *step)
 		fprintf(to, "the programs forget\n");
 		return;
 	case FLIP:
-		fprintf(to, "the other policy is in force\n");
+		fprintf(to, "the other policy is active\n");
 		return;
 	}
 	fprintf(to, " (IPv%u %s, %s%s, backend %u)\n", step->version,

@@ -14,7 +14,7 @@ bool verdict_line_oracle(const struct cluster *cluster, const struct oracle_flow
 {
 	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
 	struct oracle_decision egress, ingress;
-	const bool allow = oracle_judge(cluster, flow, &egress, &ingress);
+	const bool allow = oracle_evaluate(cluster, flow, &egress, &ingress);
 
 	print(allow, oracle_print(&egress, egress_text), oracle_print(&ingress, ingress_text),
 	      line);
@@ -39,10 +39,10 @@ struct flow verdict_line_flow(const struct oracle_flow *flow)
 bool verdict_line_policy(const struct policy *policy, const struct oracle_flow *flow,
 			 char line[VERDICT_LINE])
 {
-	const struct judge_source source = judge_policy(policy);
+	const struct evaluate_source source = evaluate_policy(policy);
 	const struct flow question = verdict_line_flow(flow);
 	struct decision egress, ingress;
-	const bool allow = judge_flow(&source, policy, &question, &egress, &ingress);
+	const bool allow = evaluate_flow(&source, policy, &question, &egress, &ingress);
 
 	verdict_line_print(policy, allow, &egress, &ingress, line);
 	return allow;

@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_SELFTESTS_VERDICT_LINE_H
 #define BULKHEAD_SELFTESTS_VERDICT_LINE_H
 
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 #include "selftests/lib/oracle.h"
 
 #define VERDICT_LINE (3 * ORACLE_TEXT)
@@ -20,7 +20,7 @@ bool verdict_line_oracle(const struct cluster *cluster, const struct oracle_flow
 bool verdict_line_policy(const struct policy *policy, const struct oracle_flow *flow,
 			 char line[VERDICT_LINE]);
 
-/* The line of decisions that judge_flow() or judge_service() made. Returns @line. */
+/* The line of decisions that evaluate_flow() or evaluate_service() made. Returns @line. */
 char *verdict_line_print(const struct policy *policy, bool allow, const struct decision *egress,
 			 const struct decision *ingress, char line[VERDICT_LINE]);
 

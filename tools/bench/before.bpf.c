@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The baseline for an established flow: it finds the 5-tuple among the connections, and both
- * ends have allowed the connection at the generation in force. It does not check lengths,
- * fragments, flags, the sender's interface, whose entry it is or how old, and it counts nothing.
+ * The baseline for an established flow: it finds the 5-tuple among the connections, and both ends
+ * have allowed the connection at the active generation. It does not check lengths, fragments,
+ * flags, the sender's interface, whose entry it is or how old, and it counts nothing.
  */
 #pragma clang diagnostic ignored "-Wunused-function"
 

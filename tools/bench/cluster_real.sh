@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Three nodes with real maps beside a real API server: the time from kubectl apply until the last node has
-# reported that its endpoints are in the new policy, and where that time goes.
+# reported that its endpoints are in the new policy, and if that time goes.
 #
 # Usage: cluster_real.sh BUILD-FOLDER      CHANGES=100
 CLUSTER_NODES="worker-1 worker-2 worker-3"
@@ -35,7 +35,7 @@ row() { # NAME FILE [GOAL]
 	printf '  %-64s %s%s\n' "$1" "$(changes_spread "$2")" "${3:+   goal $3}"
 }
 echo "three real nodes, $changes policies one after another, ms: median, 99th, worst"
-row "kubectl apply until the last node has reported the policy in force" all "300 at the 99th"
+row "kubectl apply until the last node has reported the active policy" all "300 at the 99th"
 row "of that, since the API server has told of the policy" own
 row "  kubectl, until the API server has told of it" step-0
 row "  the engine: gather, compile, publish" step-1

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 #include "compile/compile.h"
 #include "compile/delta.h"
 #include "input/input.h"
@@ -236,7 +236,7 @@ static int make_cluster(unsigned int step, struct cluster *cluster, struct diag 
 	return err ? err : cluster_finish(cluster, diag);
 }
 
-/* Replaces @policy by that of the step, and puts it in force: as a delta, the first as a whole. */
+/* Replaces @policy by that of the step, and activates it: as a delta, the first as a whole. */
 static int take_step(const struct place *place, unsigned int step, struct policy **policy)
 {
 	struct diag diag = {.to = stderr};

@@ -80,7 +80,7 @@ static int prepare(struct bench *bench, struct workload *workload, const char *n
 				workload->blob, workload->next, workload->changed);
 	workload->cold = report_figure(report, "ms", "%s: cold load", name);
 	workload->busy = report_figure(report, "ms", "%s: cold load, of the processor", name);
-	workload->again = report_figure(report, "ms", "%s: load of what is in force", name);
+	workload->again = report_figure(report, "ms", "%s: load of what is active", name);
 	workload->change = report_figure(report, "ms", "%s: load of one rule more", name);
 	workload->unload = report_figure(report, "ms", "%s: unload", name);
 	workload->memory = report_figure(report, "MB", "%s: maps of the policy", name);

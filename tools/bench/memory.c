@@ -29,7 +29,8 @@ static double map_bytes(int fd)
 	return is_map ? bytes : 0;
 }
 
-/* Whether a map's size does not depend on the policy: connections, fragments, events, counters. */
+/* Returns true if a map's size does not depend on the policy: connections, fragments, events,
+ * counters. */
 static bool has_fixed_size(const char *name)
 {
 	static const char *const names[] = {"ct",	"share",    "fragment",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A node of the benchmark: a network namespace with the node's sides of two pods' interfaces,
- * bench0 and bench1, and a policy of the generator's workload "node" in force. Namespaces end
- * with the process; bench_clean() removes the pins.
+ * bench0 and bench1, and a policy of the generator's workload "node" active. Namespaces end with
+ * the process; bench_clean() removes the pins.
  */
 #ifndef BULKHEAD_TOOLS_BENCH_PLACE_H
 #define BULKHEAD_TOOLS_BENCH_PLACE_H
@@ -24,7 +24,7 @@ int place_enter(const struct place *place);
 /* Runs `ip -batch` with the lines of @batch. Returns 0 or -errno, reported. */
 int place_ip(const char *batch);
 
-/* Compiles the input at @path and puts it in force. @change may be NULL. */
+/* Compiles the input at @path and activates it. @change may be NULL. */
 int place_load(struct place *place, const char *path, struct node_change *change);
 
 #endif

@@ -106,7 +106,7 @@ int subject_open(const struct place *place, struct subject **out)
 		return fail("Bulkhead's programs");
 	subject->tc->rodata->event_rate = UINT32_MAX;
 	/* All flows are one endpoint's, so its share is the whole table. */
-	subject->tc->rodata->ct_room = 1 << 30;
+	subject->tc->rodata->ct_capacity = 1 << 30;
 	subject->xdp->rodata->event_rate = UINT32_MAX;
 	subject->tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	subject->tc->rodata->kern_ctx = subject->steps->rodata->kern_ctx =
@@ -469,7 +469,7 @@ int subject_limit(struct subject *subject, bool limited)
 	if (err)
 		return err;
 	subject->table.total->floor = limited ? 1 : 0;
-	subject->table.total->room = limited ? 1 : 0;
+	subject->table.total->capacity = limited ? 1 : 0;
 	subject->table.total->surplus = limited ? INT32_MAX / 2 : 0;
 	return 0;
 }

@@ -293,18 +293,18 @@ static int calling(struct steady *s, unsigned int round)
 	return err ? err : run(s, &leaving, &ns);
 }
 
-/* Measures the hook where packets leave the node. A pod's packets were judged at the pod's own
+/* Measures the hook where packets leave the node. A pod's packets were evaluated at the pod's own
  * hook. */
 static int leaving(struct steady *s, unsigned int round)
 {
 	struct probe ours = one_flow(s, PROGRAM_LEAVE), nothing = one_flow(s, PROGRAM_RETURN);
-	struct probe judged;
+	struct probe evaluated;
 	int err;
 
 	ours.away = nothing.away = true;
-	judged = ours;
-	judged.program = PROGRAM_FROM;
-	err = answered(s, &judged);
+	evaluated = ours;
+	evaluated.program = PROGRAM_FROM;
+	err = answered(s, &evaluated);
 	err = err ? err : compare(s, FORWARDED, &ours, &nothing, round);
 	ours.foreign = true;
 	return err ? err : compare(s, HOST, &ours, &nothing, round);

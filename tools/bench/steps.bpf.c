@@ -48,11 +48,11 @@ enum step {
 	SEC("tc")                                                                       \
 	int step_##name(struct __sk_buff *skb)                                          \
 	{                                                                               \
-		struct fast_path_room room;                                             \
+		struct fast_path_capacity capacity;                                     \
 		struct fast_path path = {                                               \
 			.ctx = skb,                                                     \
 			.hook = BH_HOOK_TO_ENDPOINT | (step),                           \
-			.key = (void *)&room,                                           \
+			.key = (void *)&capacity,                                       \
 		};                                                                      \
                                                                                         \
 		if (!fast_path_packet(&path))                                           \
@@ -82,7 +82,7 @@ static __always_inline int drop_step(struct __sk_buff *skb, bool keeps, bool is_
 	if (is_new)
 		p.port[1] = (__be16)bpf_get_prandom_u32();
 	if (keeps)
-		past_keep(&p, EVENTS_SAID(BH_DROP_INGRESS, false), place);
+		past_add(&p, EVENTS_SAID(BH_DROP_INGRESS, false), place);
 	return FLOOR_TC_DONE;
 }
 

@@ -45,7 +45,7 @@ static int set_sysctl(const char *path, const char *value)
 	return done ? 0 : fail(path);
 }
 
-/* A veth takes frames from XDP only where its peer polls, which GRO turns on. */
+/* A veth takes frames from XDP only if its peer polls, which GRO turns on. */
 static int set_gro(const char *name)
 {
 	struct ethtool_value value = {.cmd = ETHTOOL_SGRO, .data = 1};

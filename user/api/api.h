@@ -11,9 +11,9 @@
  * is never an error for the caller: a watch starts again after 0.1 s at first and 30 s at most,
  * plus a random part of that. A fault is logged once.
  *
- * A watch waits no longer than is of use. Where no server accepts connections, an attempt costs no
- * server anything, and the pause is 0.5 s at most. Where the server has answered any other request,
- * a watch to which it gave no answer, or a status of 500 and above, tries at once, though no sooner
+ * A watch waits no longer than is of use. If no server accepts connections, an attempt costs no
+ * server anything, and the pause is 0.5 s at most. If the server has answered any other request, a
+ * watch to which it gave no answer, or a status of 500 and above, tries at once, though no sooner
  * than 0.5 s after its last attempt. A server that has forgotten earlier events works, so that the
  * list follows after 0.1 s, however many attempts have failed before.
  */
@@ -29,9 +29,9 @@
 struct api;
 
 /*
- * @kubeconfig NULL: $KUBECONFIG, else the service account where there is one, else
- * $HOME/.kube/config. Does not connect yet. Returns 0; -EINVAL, reported, where the kubeconfig
- * is wrong; -ELIBACC, reported, where libcurl is missing; -ENOMEM.
+ * @kubeconfig NULL: $KUBECONFIG, else the service account if there is one, else $HOME/.kube/config.
+ * Does not connect yet. Returns 0; -EINVAL, reported, where the kubeconfig is wrong; -ELIBACC,
+ * reported, where libcurl is missing; -ENOMEM.
  */
 int api_open(const char *kubeconfig, struct diag *diag, struct api **api);
 void api_close(struct api *api); /* drops all open requests and watches; NULL is fine */
@@ -76,7 +76,7 @@ struct api_watch_ops {
 	/* An object is new or has changed. @object is valid until the callback returns;
 	 * json_object_get() keeps it. */
 	void (*changed)(void *data, const char *key, struct json_object *object);
-	void (*gone)(void *data, const char *key);
+	void (*deleted)(void *data, const char *key);
 	/* All objects of a list were reported. Called after each list. */
 	void (*synced)(void *data);
 	bool metadata_only; /* ask the server for the objects' metadata only */
@@ -93,8 +93,8 @@ struct api_watch_ops {
 
 struct api_watch;
 
-/* @path: "/api/v1/pods". @query: "fieldSelector=..." percent-encoded, or NULL. Returns NULL
- * where memory is short. */
+/* @path: "/api/v1/pods". @query: "fieldSelector=..." percent-encoded, or NULL. Returns NULL if
+ * memory is short. */
 struct api_watch *api_watch(struct api *api, const char *path, const char *query,
 			    const struct api_watch_ops *ops, void *data);
 /* Ends a watch; its callbacks are not called any more. Must not be called by the watch's own
@@ -115,7 +115,7 @@ struct api_lines_ops {
 
 struct api_lines;
 
-/* Sends GET @path. Returns NULL where memory is short. Close the lines before the API. */
+/* Sends GET @path. Returns NULL if memory is short. Close the lines before the API. */
 struct api_lines *api_lines(struct api *api, const char *path, const struct api_lines_ops *ops,
 			    void *data);
 void api_lines_close(struct api_lines *lines); /* NULL is fine */

@@ -44,7 +44,7 @@ static char *read_file(const char *path)
 	return text;
 }
 
-struct reading {
+struct config_reading {
 	struct api_config *config;
 	const char *file;
 	char *folder; /* folder of the kubeconfig, ending in a slash; relative paths begin there */
@@ -53,7 +53,7 @@ struct reading {
 	const struct tree *context, *cluster, *user;
 };
 
-static void refuse(struct reading *reading, const struct tree *node, const char *what)
+static void refuse(struct config_reading *reading, const struct tree *node, const char *what)
 {
 	struct where where = {reading->file, node ? node->line : 0};
 	char *path = node ? tree_path(node) : NULL;
@@ -86,7 +86,7 @@ static const struct tree *named(const struct tree *root, const char *key, const 
 	return NULL;
 }
 
-static void set(struct reading *reading, char **to, const char *text)
+static void set(struct config_reading *reading, char **to, const char *text)
 {
 	free(*to);
 	*to = text ? strdup(text) : NULL;
@@ -95,7 +95,7 @@ static void set(struct reading *reading, char **to, const char *text)
 }
 
 /* Sets a path. A relative one begins at the kubeconfig's folder. */
-static void set_path(struct reading *reading, char **to, const char *path)
+static void set_path(struct config_reading *reading, char **to, const char *path)
 {
 	if (!path || *path == '/')
 		return set(reading, to, path);
@@ -106,7 +106,8 @@ static void set_path(struct reading *reading, char **to, const char *path)
 	}
 }
 
-static void set_data(struct reading *reading, char **to, const struct tree *map, const char *key)
+static void set_data(struct config_reading *reading, char **to, const struct tree *map,
+		     const char *key)
 {
 	const struct tree *node = tree_get(map, key);
 	size_t size, length;
@@ -143,7 +144,7 @@ static bool is_private(const char *server)
 	return !*rest || *rest == '/';
 }
 
-static void read_cluster(struct reading *reading)
+static void read_cluster(struct config_reading *reading)
 {
 	struct api_config *config = reading->config;
 	const struct tree *cluster = reading->cluster;
@@ -167,7 +168,7 @@ static void read_cluster(struct reading *reading)
 	set_data(reading, &config->ca, cluster, "certificate-authority-data");
 }
 
-static void read_user(struct reading *reading)
+static void read_user(struct config_reading *reading)
 {
 	static const char *const refused[] = {"exec", "auth-provider", "username", "password", "as",
 					      NULL};
@@ -188,7 +189,7 @@ static void read_user(struct reading *reading)
 
 static bool read_root(void *data, struct tree *root)
 {
-	struct reading *reading = data;
+	struct config_reading *reading = data;
 	const char *current = scalar(root, "current-context");
 
 	reading->context = named(root, "contexts", current, "context");
@@ -214,7 +215,7 @@ static int read_kubeconfig(const char *path, struct diag *diag, struct api_confi
 	struct where where = {path, 0};
 	struct obstack memory;
 	struct tree_maker maker = {.memory = &memory, .diag = diag, .file = path};
-	struct reading reading = {.config = config, .file = path, .diag = diag};
+	struct config_reading reading = {.config = config, .file = path, .diag = diag};
 	const char *slash = strrchr(path, '/');
 	char *text = read_file(path);
 	int error;

@@ -29,7 +29,7 @@ void api_config_free(struct api_config *config);
 /* Bytes that grow, with a NUL behind them once there are any. */
 struct api_buffer {
 	char *at;
-	size_t n, room;
+	size_t n, capacity;
 };
 int api_buffer_add(struct api_buffer *buffer, const void *bytes, size_t n); /* returns 0 or
 									     * -ENOMEM */

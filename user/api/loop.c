@@ -67,7 +67,7 @@ static void end_transfer(struct api_transfer *transfer, long status)
 	api_transfer_free(transfer);
 }
 
-/* Gives the received bytes to a stream's part(). Returns whether the stream goes on. */
+/* Gives the received bytes to a stream's part(). Returns true if the stream goes on. */
 static bool deliver(struct api_transfer *transfer)
 {
 	struct api_buffer part = transfer->received;

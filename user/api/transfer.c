@@ -16,14 +16,14 @@
 
 int api_buffer_add(struct api_buffer *buffer, const void *bytes, size_t n)
 {
-	if (buffer->n + n + 1 > buffer->room) {
-		size_t room = (buffer->n + n + 1) * 3 / 2;
-		char *at = realloc(buffer->at, room);
+	if (buffer->n + n + 1 > buffer->capacity) {
+		size_t capacity = (buffer->n + n + 1) * 3 / 2;
+		char *at = realloc(buffer->at, capacity);
 
 		if (!at)
 			return -ENOMEM;
 		buffer->at = at;
-		buffer->room = room;
+		buffer->capacity = capacity;
 	}
 	memcpy(buffer->at + buffer->n, bytes, n);
 	buffer->n += n;

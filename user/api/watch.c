@@ -174,7 +174,7 @@ static uint64_t version_of(struct json_object *object)
 }
 
 /* Returns 0 or -ENOMEM. */
-static int tell_changed(struct api_watch *watch, struct json_object *object)
+static int report_changed(struct api_watch *watch, struct json_object *object)
 {
 	char *key = key_of(object);
 	struct lh_entry *entry = key ? lh_table_lookup_entry(watch->known, key) : NULL;
@@ -202,25 +202,25 @@ static int tell_changed(struct api_watch *watch, struct json_object *object)
 	return 0;
 }
 
-static void tell_gone(struct api_watch *watch, struct lh_entry *entry)
+static void report_deleted(struct api_watch *watch, struct lh_entry *entry)
 {
 	char *key = strdup(lh_entry_k(entry));
 
 	lh_table_delete_entry(watch->known, entry);
 	if (key)
-		watch->ops.gone(watch->data, key);
+		watch->ops.deleted(watch->data, key);
 	free(key);
 }
 
 /* Reports the objects that were missing in the list that has just ended: they are gone. */
-static void tell_difference(struct api_watch *watch)
+static void report_difference(struct api_watch *watch)
 {
 	struct lh_entry *entry, *next;
 
 	for (entry = watch->known->head; entry; entry = next) {
 		next = entry->next;
 		if (((struct known *)lh_entry_v(entry))->list != watch->list)
-			tell_gone(watch, entry);
+			report_deleted(watch, entry);
 	}
 	if (!watch->since)
 		watch->since = api_now();
@@ -251,12 +251,12 @@ static int take_object(struct api_watch *watch, const char *type, struct json_ob
 		return error;
 	watch->api->counts.events++;
 	if (strcmp(type, "DELETED"))
-		return tell_changed(watch, object);
+		return report_changed(watch, object);
 	key = key_of(object);
 	entry = key ? lh_table_lookup_entry(watch->known, key) : NULL;
 	free(key);
 	if (entry)
-		tell_gone(watch, entry);
+		report_deleted(watch, entry);
 	return 0;
 }
 
@@ -374,7 +374,7 @@ static int take_page(struct api_watch *watch, struct json_object *page, bool *mo
 	for (size_t i = 0; !error && items && i < json_object_array_length(items); i++) {
 		struct json_object *item = json_object_array_get_idx(items, i);
 
-		error = tell_changed(watch, item);
+		error = report_changed(watch, item);
 	}
 	free(watch->page);
 	*more = next && *next;
@@ -399,7 +399,7 @@ static void take_list(struct api_watch *watch, struct json_object *page)
 	good(watch);
 	watch->there = true;
 	if (!more)
-		tell_difference(watch);
+		report_difference(watch);
 	go(watch);
 }
 
@@ -414,7 +414,7 @@ static void list_ended(void *data, struct api_transfer *transfer, long status)
 		take_list(watch, page);
 	} else if (status == 404) {
 		answers(watch);
-		tell_difference(watch); /* the collection does not exist, and so is empty */
+		report_difference(watch); /* the collection does not exist, and so is empty */
 		/* A server that starts may lack a collection for a moment that it had before. */
 		if (!watch->there)
 			watch->backoff = BACKOFF_MAX / 2;

@@ -147,7 +147,7 @@ static bool has_left(const struct left *left, const struct address *address)
 }
 
 /* Removes the endpoints that have no address left. */
-static void remove_bare(struct cluster *cluster)
+static void remove_without_address(struct cluster *cluster)
 {
 	size_t kept = 0;
 
@@ -172,7 +172,7 @@ void claims_leave(const struct claims *claims, struct cluster *cluster)
 				pod->addresses[kept++] = pod->addresses[k];
 		pod->n_addresses = kept;
 	}
-	remove_bare(cluster);
+	remove_without_address(cluster);
 }
 
 /* Addresses that several objects name */
@@ -256,7 +256,7 @@ static const char *made(const struct endpoint *pod)
 }
 
 /* Returns true if Pod @a goes before Pod @b, both of one node. */
-static bool goes_before(const struct endpoint *a, const struct endpoint *b)
+static bool precedes(const struct endpoint *a, const struct endpoint *b)
 {
 	if (a->terminating != b->terminating)
 		return b->terminating;
@@ -294,7 +294,7 @@ static const struct claim *find_winner(const struct contest *contest)
 		const struct endpoint *pod = contest->at[i].pod;
 
 		if (pod && (pod == first || same_node(pod->node, first->node)) &&
-		    (!winner || goes_before(pod, winner->pod)))
+		    (!winner || precedes(pod, winner->pod)))
 			winner = &contest->at[i];
 	}
 	return winner;
@@ -381,8 +381,8 @@ static void remove_lost(const struct claim *claims, size_t n)
 	}
 }
 
-void claims_settle(struct cluster *cluster, const struct policy *base,
-		   void (*found)(void *data, const struct contested *contested), void *data)
+void claims_resolve(struct cluster *cluster, const struct policy *base,
+		    void (*found)(void *data, const struct contested *contested), void *data)
 {
 	struct claim *claims = check_memory(calloc(count_claims(cluster) + 1, sizeof(*claims)));
 	const size_t n = list_claims(cluster, claims);
@@ -401,7 +401,7 @@ void claims_settle(struct cluster *cluster, const struct policy *base,
 	}
 	remove_lost(claims, n);
 	free(claims);
-	remove_bare(cluster);
+	remove_without_address(cluster);
 }
 
 bool claims_is_node(const struct policy *policy, const struct address *address)
@@ -448,5 +448,5 @@ void claims_pass(struct cluster *cluster, const struct policy *base,
 		snprintf(key, sizeof(key), "%s/%s", pod->ns_name, pod->name);
 		held(data, key);
 	}
-	remove_bare(cluster);
+	remove_without_address(cluster);
 }

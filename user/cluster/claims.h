@@ -45,8 +45,8 @@ struct contested {
 /* Gives each address of @cluster to one object, before cluster_finish(), and removes the address
  * from the others. @base: the last policy; NULL: none. Calls @found for each object and address
  * that is contested. */
-void claims_settle(struct cluster *cluster, const struct policy *base,
-		   void (*found)(void *data, const struct contested *contested), void *data);
+void claims_resolve(struct cluster *cluster, const struct policy *base,
+		    void (*found)(void *data, const struct contested *contested), void *data);
 
 /* Removes from the Pods of @cluster, before cluster_finish(), each address that @base gives to
  * another Pod. Calls @held with "NAMESPACE/NAME" of each Pod that waits so for an address. */

@@ -16,7 +16,7 @@ struct condition {
 };
 
 /* Adds the condition to @conditions, an array. The time of its last transition is that of the same
- * condition in @before (an array, or NULL), or now. Returns whether the condition has turned:
+ * condition in @before (an array, or NULL), or now. Returns true if the condition has turned:
  * @before has its opposite, or lacks it and the condition is false. */
 bool condition_add(struct json_object *conditions, struct json_object *before,
 		   const struct condition *condition);

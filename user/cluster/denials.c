@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 #include "cluster/count.h"
-#include "cluster/events.h"
+#include "cluster/event_objects.h"
 #include "compile/flow.h"
 #include "compile/isolation.h"
 #include "maps/counter.h"
@@ -59,7 +59,7 @@ static void free_denial(struct denial *denial)
 	*denial = (struct denial){0};
 }
 
-/* Opens the names of what is active. Returns false where nothing is loaded. */
+/* Opens the names of what is active. Returns false if nothing is loaded. */
 static bool open_monitor(struct denials *denials)
 {
 	denials->used = api_now();
@@ -74,18 +74,19 @@ static bool open_monitor(struct denials *denials)
 }
 
 /* The ends of a denial: the pod that a policy selects, and its peer. */
-struct ends {
+struct denial_ends {
 	enum direction direction;
 	struct address subject, peer;
 	uint16_t port; /* that the connection was opened to */
 };
 
-static struct ends ends_of(const struct bh_event *event)
+static struct denial_ends ends_of(const struct bh_event *event)
 {
 	const bool reply = event->flags & BH_EVENT_REPLY;
 	struct address caller, called;
-	struct ends ends = {.direction = event->reason == BH_DROP_INGRESS ? INGRESS : EGRESS,
-			    .port = ntohs(reply ? event->source_port : event->destination_port)};
+	struct denial_ends ends = {
+		.direction = event->reason == BH_DROP_INGRESS ? INGRESS : EGRESS,
+		.port = ntohs(reply ? event->source_port : event->destination_port)};
 
 	memcpy(&caller, reply ? &event->destination : &event->source, sizeof(caller));
 	memcpy(&called, reply ? &event->source : &event->destination, sizeof(called));
@@ -175,7 +176,7 @@ static void begin(struct denials *denials, struct denial *denial, const struct p
 static void take(void *data, const struct bh_event *event, uint64_t packets)
 {
 	struct denials *denials = data;
-	const struct ends ends = ends_of(event);
+	const struct denial_ends ends = ends_of(event);
 	const struct policy *policy;
 	char name[MONITOR_NAME], key[64];
 	struct denial *denial;
@@ -241,7 +242,7 @@ static void print_peer(struct denials *denials, const struct policy *policy,
 static void describe(struct denials *denials, const struct denial *denial, FILE *to)
 {
 	const struct bh_event *event = &denial->event;
-	const struct ends ends = ends_of(event);
+	const struct denial_ends ends = ends_of(event);
 	const struct policy *policy = monitor_policy(denials->monitor, event->generation);
 	const struct decision said =
 		monitor_decision(denials->monitor, policy, event, ends.direction);

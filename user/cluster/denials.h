@@ -17,8 +17,8 @@
 #define BULKHEAD_CLUSTER_DENIALS_H
 
 #include "api/api.h"
-#include "cluster/events.h"
-#include "node/observe/monitor.h"
+#include "cluster/event_objects.h"
+#include "node/observe/event_monitor.h"
 
 #define DENIALS_MS 2000
 #define DENIALS_AGAIN_MS 600000

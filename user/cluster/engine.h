@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "cluster/rollout.h"
-#include "cluster/events.h"
+#include "cluster/event_objects.h"
 #include "cluster/lease.h"
 #include "cluster/objects.h"
 #include "cluster/serve.h"
@@ -91,7 +91,7 @@ struct least {
 	uint32_t policy, endpoint; /* UINT32_MAX: no node counts */
 	uint32_t nodes; /* nodes that the rollout waits for */
 	const char *behind; /* a node that has yet to install the newest policy, or, once endpoints
-			     * may be in it, to put it in force; NULL: none */
+			       may be in it, to activate it; NULL: none */
 	uint32_t n_behind;
 	const char *quiet; /* a node of the cluster that reported once, and for which the rollout
 			    * does not wait; NULL: none */
@@ -111,11 +111,11 @@ struct least engine_least(const struct engine *engine);
 
 /* Returns the table of reports; NULL: no memory. */
 struct lh_table *engine_reports_new(void);
-/* Notes a NodePolicyStatus. Returns whether it may move a rollout: a heartbeat alone does not. */
+/* Notes a NodePolicyStatus. Returns true if it may move a rollout: a heartbeat alone does not. */
 bool engine_report(struct engine *engine, const char *name, struct json_object *object);
 
 /* This engine begins to lead: takes over which nodes make no progress, as their statuses say. */
-void engine_take_marks(struct engine *engine);
+void engine_read_marks(struct engine *engine);
 
 /* Notes which nodes had what was wanted until now: these generations. */
 void engine_wants_more(struct engine *engine, uint32_t policy, uint32_t endpoint);

@@ -114,7 +114,7 @@ void engine_wants_more(struct engine *engine, uint32_t policy, uint32_t endpoint
 	}
 }
 
-static bool says_no_progress(struct json_object *object)
+static bool has_no_progress(struct json_object *object)
 {
 	struct json_object *conditions = api_get(object, "status.conditions");
 
@@ -157,7 +157,7 @@ bool engine_report(struct engine *engine, const char *name, struct json_object *
 	if (!report)
 		return false;
 	moves = note_generations(engine, report, object);
-	report->marked = says_no_progress(object);
+	report->marked = has_no_progress(object);
 	json_object_put(report->conditions);
 	report->conditions = json_object_get(api_get(object, "status.conditions"));
 	if (report->marked && !report->seen)
@@ -172,7 +172,7 @@ bool engine_report(struct engine *engine, const char *name, struct json_object *
 
 /* Marks */
 
-void engine_take_marks(struct engine *engine)
+void engine_read_marks(struct engine *engine)
 {
 	struct lh_entry *entry;
 

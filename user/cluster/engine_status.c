@@ -34,7 +34,7 @@ static struct condition rolled_out(const struct engine *engine, const struct lea
 			 least->behind ? nodes : "all nodes, as last seen");
 	} else if (least->behind) {
 		condition.reason = "Activating";
-		snprintf(message, size, "not in force on %s", nodes);
+		snprintf(message, size, "not active on %s", nodes);
 	} else {
 		condition.reason = "AllNodes";
 		condition.holds = true;

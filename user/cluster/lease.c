@@ -222,7 +222,7 @@ static void lease_changed(void *data, const char *key, struct json_object *objec
 		look(lease);
 }
 
-static void lease_gone(void *data, const char *key)
+static void lease_deleted(void *data, const char *key)
 {
 	struct lease *lease = data;
 
@@ -245,7 +245,7 @@ struct lease *lease_open(struct api *api, const char *ns, const char *name, cons
 			 void (*changed)(void *data), void *data)
 {
 	static const struct api_watch_ops ops = {
-		.changed = lease_changed, .gone = lease_gone, .synced = lease_synced};
+		.changed = lease_changed, .deleted = lease_deleted, .synced = lease_synced};
 	struct lease *lease = calloc(1, sizeof(*lease));
 	char query[300];
 

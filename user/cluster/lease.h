@@ -22,7 +22,7 @@ void lease_close(struct lease *lease); /* NULL is fine */
 bool lease_held(const struct lease *lease);
 /* Gives the lease up, so that another engine takes it at once. From now on this engine does not
  * hold the lease, and changed() is not called. Calls done() once the server has answered, or at
- * once where there is nothing to give up. */
+ * once if there is nothing to give up. */
 void lease_release(struct lease *lease, void (*done)(void *data), void *data);
 
 #endif

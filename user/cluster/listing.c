@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cluster/objects_kept.h"
+#include "cluster/objects_state.h"
 
 #define SECONDS 120 /* for a list: all pods of a large cluster */
 
@@ -66,8 +66,8 @@ int listing_get(const char *kubeconfig, const char *const *paths, size_t n, stru
 }
 
 /* Writes the objects of a list. The server leaves kind and version of a list's objects out. */
-static void write_items(struct json_object *list, const struct kind *kind, const char **comma,
-			FILE *to)
+static void write_items(struct json_object *list, const struct object_kind *kind,
+			const char **comma, FILE *to)
 {
 	struct json_object *items = api_get(list, "items");
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Keeps the API server's objects as JSON text that input/ reads. Each object is checked alone when
  * it comes. */
-#include "cluster/objects_kept.h"
+#include "cluster/objects_state.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 #include "compile/asides.h"
 #include "input/input.h"
 
-static void free_kept(struct lh_entry *entry)
+static void free_state(struct lh_entry *entry)
 {
-	struct kept *kept = lh_entry_v(entry);
+	struct object_state *kept = lh_entry_v(entry);
 
 	free(kept->text);
 	free(kept->why);
@@ -31,16 +31,16 @@ void objects_free_key(struct lh_entry *entry)
 
 /* Changes */
 
-static struct kept *kept_of(struct collection *collection, const char *key)
+static struct object_state *state_of(struct collection *collection, const char *key)
 {
 	struct lh_entry *entry = lh_table_lookup_entry(collection->kept, key);
 
 	return entry ? lh_entry_v(entry) : NULL;
 }
 
-static struct kept *keep(struct collection *collection, const char *key)
+static struct object_state *keep(struct collection *collection, const char *key)
 {
-	struct kept *kept = kept_of(collection, key);
+	struct object_state *kept = state_of(collection, key);
 	char *copied;
 
 	if (kept)
@@ -55,8 +55,8 @@ static struct kept *keep(struct collection *collection, const char *key)
 	return kept;
 }
 
-static void set_refused(struct objects *objects, struct kept *kept, struct json_object *object,
-			const char *why)
+static void set_refused(struct objects *objects, struct object_state *kept,
+			struct json_object *object, const char *why)
 {
 	if (!why && !kept->refused)
 		return;
@@ -68,20 +68,20 @@ static void set_refused(struct objects *objects, struct kept *kept, struct json_
 	objects->ops.refused(objects->data, object, why);
 }
 
-void objects_tell_refused(const struct objects *objects)
+void objects_report_refused(const struct objects *objects)
 {
 	for (size_t i = 0; i < N_KINDS; i++) {
 		struct lh_entry *entry = objects->collections[i].kept->head;
 
 		for (; entry; entry = entry->next) {
-			const struct kept *kept = lh_entry_v(entry);
+			const struct object_state *kept = lh_entry_v(entry);
 
 			if (kept->refused && kept->why)
 				objects->ops.refused(objects->data, kept->refused, kept->why);
 		}
 	}
-	contested_tell(objects);
-	objects_tell_asides(objects);
+	contested_report(objects);
+	objects_report_asides(objects);
 }
 
 static void object_changed(void *data, const char *key, struct json_object *object)
@@ -89,7 +89,7 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	struct collection *collection = data;
 	struct objects *objects = collection->objects;
 	char *text = objects_text(collection->kind, object), *why = NULL, name[320];
-	struct kept *kept = keep(collection, key);
+	struct object_state *kept = keep(collection, key);
 	bool same;
 
 	if (!text || !kept) {
@@ -122,15 +122,15 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	objects->ops.changed(objects->data);
 }
 
-static void object_gone(void *data, const char *key)
+static void object_deleted(void *data, const char *key)
 {
 	struct collection *collection = data;
 	struct lh_entry *entry = lh_table_lookup_entry(collection->kept, key);
 
 	if (!entry)
 		return;
-	collection->objects->refused -= !!((struct kept *)lh_entry_v(entry))->refused;
-	collection->objects->aside -= !!((struct kept *)lh_entry_v(entry))->aside;
+	collection->objects->refused -= !!((struct object_state *)lh_entry_v(entry))->refused;
+	collection->objects->aside -= !!((struct object_state *)lh_entry_v(entry))->aside;
 	objects_note(collection, key);
 	offenders_note(collection, key, NULL, NULL);
 	lh_table_delete_entry(collection->kept, entry);
@@ -151,7 +151,7 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 {
 	static const struct api_watch_ops watch_ops = {
 		.changed = object_changed,
-		.gone = object_gone,
+		.deleted = object_deleted,
 		.synced = collection_synced,
 	};
 	struct objects *objects = calloc(1, sizeof(*objects));
@@ -174,7 +174,7 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 
 		collection->objects = objects;
 		collection->kind = &object_kinds[i];
-		collection->kept = lh_kchar_table_new(64, free_kept);
+		collection->kept = lh_kchar_table_new(64, free_state);
 		if (api)
 			collection->watch =
 				api_watch(api, object_kinds[i].path, NULL, &watch_ops, collection);
@@ -207,7 +207,7 @@ void objects_close(struct objects *objects)
 	free(objects);
 }
 
-static const struct kind *kind_of(struct json_object *object)
+static const struct object_kind *kind_of(struct json_object *object)
 {
 	const char *name = api_text(object, "kind"), *version = api_text(object, "apiVersion");
 
@@ -220,7 +220,7 @@ static const struct kind *kind_of(struct json_object *object)
 
 bool objects_take(struct objects *objects, const char *type, struct json_object *object)
 {
-	const struct kind *kind = kind_of(object);
+	const struct object_kind *kind = kind_of(object);
 	const char *ns = api_text(object, "metadata.namespace");
 	const char *name = api_text(object, "metadata.name");
 	struct collection *collection;
@@ -231,7 +231,7 @@ bool objects_take(struct objects *objects, const char *type, struct json_object 
 	collection = &objects->collections[kind - object_kinds];
 	snprintf(key, sizeof(key), "%s%s%s", ns ? ns : "", ns ? "/" : "", name);
 	if (!strcmp(type, "DELETED"))
-		object_gone(collection, key);
+		object_deleted(collection, key);
 	else
 		object_changed(collection, key, object);
 	return true;

@@ -3,7 +3,7 @@
  * The objects of the API server that make a policy. They are watched, checked one by one, and
  * kept as last accepted.
  *
- * A refused object does not stop the others. Its last accepted version stays in effect. Where no
+ * A refused object does not stop the others. Its last accepted version stays in effect. If no
  * version was accepted, a policy isolates the pods that the refused object selects, in the
  * directions that it names.
  */
@@ -28,8 +28,8 @@ struct objects_ops {
 	 * @why NULL: it counts again. May be NULL. */
 	void (*aside)(void *data, struct json_object *object, const char *why);
 	/* An address passes from one Pod to another in two policies: the first gives the address to
-	 * no Pod, and changed() is called for the second. So no node judges a Pod by the labels of
-	 * another while nodes change from one policy to the next. */
+	 * no Pod, and changed() is called for the second. So no node evaluates a Pod by the labels
+	 * of another while nodes change from one policy to the next. */
 	bool two_steps;
 };
 
@@ -38,7 +38,7 @@ struct objects_ops {
 struct objects *objects_open(struct api *api, const struct objects_ops *ops, void *data);
 void objects_close(struct objects *objects); /* NULL is fine */
 
-/* Takes a watch event: @type is "ADDED", "MODIFIED" or "DELETED". Returns whether a policy depends
+/* Takes a watch event: @type is "ADDED", "MODIFIED" or "DELETED". Returns true if a policy depends
  * on objects of this kind. */
 bool objects_take(struct objects *objects, const char *type, struct json_object *object);
 
@@ -46,7 +46,7 @@ bool objects_take(struct objects *objects, const char *type, struct json_object 
  * (store.h); NULL: none. */
 void objects_left(struct objects *objects, const char *node, struct json_object *left);
 
-/* Whether all objects of the server have come once. */
+/* Returns true if all objects of the server have come once. */
 bool objects_synced(const struct objects *objects);
 
 /*
@@ -74,8 +74,8 @@ size_t objects_aside(const struct objects *objects);
 bool objects_is_aside(const struct objects *objects, struct json_object *object);
 /* Calls ops.refused() for each object that is refused now, and ops.aside() for each that is set
  * aside. */
-void objects_tell_refused(const struct objects *objects);
-/* Whether a Node of that name exists. */
+void objects_report_refused(const struct objects *objects);
+/* Returns true if a Node of that name exists. */
 bool objects_have_node(const struct objects *objects, const char *name);
 
 /* objects_pod_read() returns an object with the fields of a Pod that are read, which it shares with

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/objects_kept.h"
+#include "cluster/objects_state.h"
 #include "compile/asides.h"
 
-static const struct aside *find(const struct asides *asides, const struct kind *kind,
+static const struct aside *find(const struct asides *asides, const struct object_kind *kind,
 				const char *key)
 {
 	const char *slash = strchr(key, '/');
@@ -24,8 +24,8 @@ static const struct aside *find(const struct asides *asides, const struct kind *
 	return NULL;
 }
 
-static void set_aside(struct objects *objects, const struct kind *kind, const char *key,
-		      struct kept *kept)
+static void set_aside(struct objects *objects, const struct object_kind *kind, const char *key,
+		      struct object_state *kept)
 {
 	const struct aside *aside = find(objects->asides, kind, key);
 	char *why = NULL;
@@ -58,13 +58,13 @@ void objects_note_asides(struct objects *objects, struct asides *asides)
 	offenders_end(objects);
 }
 
-void objects_tell_asides(const struct objects *objects)
+void objects_report_asides(const struct objects *objects)
 {
 	for (size_t i = 0; i < N_KINDS; i++) {
 		struct lh_entry *entry = objects->collections[i].kept->head;
 
 		for (; entry; entry = entry->next)
-			if (((struct kept *)lh_entry_v(entry))->aside)
+			if (((struct object_state *)lh_entry_v(entry))->aside)
 				objects_report_aside(objects, lh_entry_v(entry));
 	}
 }
@@ -87,7 +87,7 @@ bool objects_is_aside(const struct objects *objects, struct json_object *object)
 				? NULL
 				: lh_table_lookup_entry(objects->collections[i].kept, key);
 
-		if (entry && ((struct kept *)lh_entry_v(entry))->aside)
+		if (entry && ((struct object_state *)lh_entry_v(entry))->aside)
 			return true;
 	}
 	return false;

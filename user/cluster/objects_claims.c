@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/objects_kept.h"
+#include "cluster/objects_state.h"
 #include "model/arrays.h"
 
 static void free_contested(struct lh_entry *entry)
@@ -53,7 +53,7 @@ static void tell(const struct objects *objects, const char *name, const char *wh
 	for (size_t i = 0; i < N_KINDS; i++) {
 		const size_t length = strlen(object_kinds[i].name);
 		struct lh_entry *entry = NULL;
-		const struct kept *kept;
+		const struct object_state *kept;
 		struct json_object *object;
 
 		if (!strncmp(name, object_kinds[i].name, length) && name[length] == ' ')
@@ -66,7 +66,7 @@ static void tell(const struct objects *objects, const char *name, const char *wh
 	}
 }
 
-void contested_tell(const struct objects *objects)
+void contested_report(const struct objects *objects)
 {
 	struct lh_entry *entry = objects->contested ? objects->contested->head : NULL;
 
@@ -124,8 +124,8 @@ static void hold(void *data, const char *pod)
 		lh_table_insert(held, check_memory(strdup(pod)), NULL);
 }
 
-void objects_settle(struct objects *objects, struct cluster *cluster, const struct policy *base,
-		    struct lh_table *contested)
+void objects_resolve_claims(struct objects *objects, struct cluster *cluster,
+			    const struct policy *base, struct lh_table *contested)
 {
 	struct lh_table *held = objects->since.held;
 
@@ -133,7 +133,7 @@ void objects_settle(struct objects *objects, struct cluster *cluster, const stru
 		lh_table_delete_entry(held, held->head);
 	claims_leave(objects->claims, cluster);
 	if (contested)
-		claims_settle(cluster, base, add, contested);
+		claims_resolve(cluster, base, add, contested);
 	if (objects->ops.two_steps && base)
 		claims_pass(cluster, base, hold, held);
 }

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/objects_kept.h"
+#include "cluster/objects_state.h"
 #include "compile/compile.h"
 #include "compile/patch.h"
 #include "input/input.h"
-#include "model/service.h"
+#include "model/cluster_service.h"
 
 /* So many policies in a row may be made from changed Pods alone: each leaves unused strings
  * behind. */
@@ -25,7 +25,7 @@ static bool is_twin(const struct objects *objects, size_t i, const char *key)
 	       lh_table_lookup_entry(objects->collections[i - 1].kept, key);
 }
 
-/* Whether a Service takes its backends from Pods. */
+/* Returns true if a Service takes its backends from Pods. */
 static bool follows_pods(const struct cluster *cluster)
 {
 	for (size_t i = 0; i < cluster->n_services; i++)
@@ -47,7 +47,7 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 	for (size_t i = 0; !error && i < N_KINDS; i++)
 		for (entry = objects->collections[i].kept->head; !error && entry;
 		     entry = entry->next) {
-			const struct kept *kept = lh_entry_v(entry);
+			const struct object_state *kept = lh_entry_v(entry);
 			const char *key = lh_entry_k(entry);
 			const char *text = offenders_text(objects, &object_kinds[i], key, kept);
 
@@ -56,7 +56,7 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 			error = input_parse_json(&cluster, text, strlen(text), key, diag);
 		}
 	if (!error) {
-		objects_settle(objects, &cluster, base, contested);
+		objects_resolve_claims(objects, &cluster, base, contested);
 		error = cluster_finish(&cluster, diag);
 	}
 	if (!error)
@@ -117,7 +117,7 @@ static int read_pod(const struct objects *objects, const char *key, struct pods 
 		    struct diag *diag)
 {
 	const char *slash = strchr(key, '/');
-	const struct kept *kept = NULL;
+	const struct object_state *kept = NULL;
 
 	if (!slash)
 		return -EOPNOTSUPP;
@@ -149,7 +149,7 @@ static int read_pods(struct objects *objects, const struct policy *base, struct 
 	for (entry = objects->since.pods->head; !error && entry; entry = entry->next)
 		error = read_pod(objects, lh_entry_k(entry), pods, &quiet);
 	if (!error) {
-		objects_settle(objects, &pods->cluster, base, NULL);
+		objects_resolve_claims(objects, &pods->cluster, base, NULL);
 		error = cluster_finish(&pods->cluster, &quiet);
 	}
 	if (!error && (pods->cluster.n_host_pods || lh_table_length(objects->since.held)))

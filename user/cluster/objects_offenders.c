@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Namespaces of which a NetworkPolicy was over a budget, and when these are judged anew. */
+/* Namespaces of which a NetworkPolicy was over a budget, and when these are evaluated anew. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/objects_kept.h"
+#include "cluster/objects_state.h"
 
 #define PAUSE_FIRST 1000 /* ms */
 #define PAUSE_MAX 300000
-#define SHARE                                                                               \
-	10 /* after a compile that judges, none judges for so many times as long as it took \
-	    */
+#define SHARE                                                                                     \
+	10 /* after a compile that evaluates, none evaluates for so many times as long as it took \
+	      \ */
 #define UNSEEN_BYTES 16384 /* a smaller policy is looked at during the pause, too */
-/* ms: so long after it was judged, a namespace whose policies have not changed is judged anew,
- * since other objects count too; and one that is within its budgets is forgotten. */
+/* ms: so long after it was evaluated, a namespace whose policies have not changed is evaluated
+ * anew, since other objects count too; and one that is within its budgets is forgotten. */
 #define AGAIN_MS 600000
 
 struct offender {
-	uint64_t next; /* ms: not to be judged before */
-	uint64_t again; /* ms: to be judged then in any case */
+	uint64_t next; /* ms: not to be evaluated before */
+	uint64_t again; /* ms: to be evaluated then in any case */
 	unsigned int pause; /* ms */
-	bool touched; /* one of its policies has changed since it was judged */
-	bool judged; /* by this compile */
+	bool touched; /* one of its policies has changed since it was evaluated */
+	bool evaluated; /* by this compile */
 	bool over; /* this compile has set a policy aside */
 	bool closes; /* a policy is set aside */
 };
@@ -41,7 +41,7 @@ static struct offender *find(const struct objects *objects, const char *ns)
 }
 
 /* Returns the offender whose NetworkPolicy has the key; NULL: none. */
-static struct offender *offender_of(const struct objects *objects, const struct kind *kind,
+static struct offender *offender_of(const struct objects *objects, const struct object_kind *kind,
 				    const char *key)
 {
 	const char *slash = strchr(key, '/');
@@ -53,7 +53,7 @@ static struct offender *offender_of(const struct objects *objects, const struct 
 	return find(objects, ns);
 }
 
-static void on_judge(void *data)
+static void on_evaluate(void *data)
 {
 	struct objects *objects = data;
 
@@ -63,7 +63,7 @@ static void on_judge(void *data)
 
 int offenders_open(struct objects *objects)
 {
-	objects->judge = (struct api_timer){.run = on_judge, .data = objects};
+	objects->evaluate = (struct api_timer){.run = on_evaluate, .data = objects};
 	objects->offenders = lh_kchar_table_new(16, free_offender);
 	return objects->offenders ? 0 : -ENOMEM;
 }
@@ -71,12 +71,12 @@ int offenders_open(struct objects *objects)
 void offenders_close(struct objects *objects)
 {
 	if (objects->api)
-		api_timer_stop(objects->api, &objects->judge);
+		api_timer_stop(objects->api, &objects->evaluate);
 	if (objects->offenders)
 		lh_table_free(objects->offenders);
 }
 
-/* Sets the timer for the first offender that waits to be judged. */
+/* Sets the timer for the first offender that waits to be evaluated. */
 static void wait_for_next(struct objects *objects)
 {
 	const uint64_t now = api_now();
@@ -89,18 +89,18 @@ static void wait_for_next(struct objects *objects)
 		const struct offender *offender = lh_entry_v(entry);
 		uint64_t due = offender->touched ? offender->next : offender->again;
 
-		if (due < objects->judge_next)
-			due = objects->judge_next;
+		if (due < objects->evaluate_next)
+			due = objects->evaluate_next;
 		if ((offender->touched || offender->closes) && due < first)
 			first = due;
 	}
 	if (first == UINT64_MAX)
-		api_timer_stop(objects->api, &objects->judge);
+		api_timer_stop(objects->api, &objects->evaluate);
 	else
-		api_timer_set(objects->api, &objects->judge, first > now ? first - now : 0);
+		api_timer_set(objects->api, &objects->evaluate, first > now ? first - now : 0);
 }
 
-static void close_policy(const struct kind *kind, const char *key, struct kept *kept,
+static void close_policy(const struct object_kind *kind, const char *key, struct object_state *kept,
 			 struct json_object *object)
 {
 	free(kept->closed);
@@ -108,7 +108,7 @@ static void close_policy(const struct kind *kind, const char *key, struct kept *
 }
 
 /* Sets a policy aside that has come during the pause. */
-static void close_unseen(struct collection *collection, const char *key, struct kept *kept,
+static void close_unseen(struct collection *collection, const char *key, struct object_state *kept,
 			 struct json_object *object, const struct offender *offender)
 {
 	char *why = NULL;
@@ -122,7 +122,7 @@ static void close_unseen(struct collection *collection, const char *key, struct 
 		objects_set_aside(collection->objects, kept, why);
 }
 
-bool offenders_note(struct collection *collection, const char *key, struct kept *kept,
+bool offenders_note(struct collection *collection, const char *key, struct object_state *kept,
 		    struct json_object *object)
 {
 	struct objects *objects = collection->objects;
@@ -143,7 +143,7 @@ bool offenders_note(struct collection *collection, const char *key, struct kept 
 		close_policy(collection->kind, key, kept, object);
 	else if (strlen(kept->text) >= UNSEEN_BYTES && waits)
 		close_unseen(collection, key, kept, object, offender);
-	/* the timer judges the namespace in time */
+	/* the timer evaluates the namespace in time */
 	same = waits && last && kept->closed && !strcmp(last, kept->closed);
 	free(last);
 	return same;
@@ -151,42 +151,42 @@ bool offenders_note(struct collection *collection, const char *key, struct kept 
 
 static bool is_due(const struct objects *objects, const struct offender *offender)
 {
-	const uint64_t now = objects->judge_began;
+	const uint64_t now = objects->evaluate_began;
 
 	if (!objects->api)
 		return offender->touched;
-	return now >= objects->judge_next &&
+	return now >= objects->evaluate_next &&
 	       now >= (offender->touched ? offender->next : offender->again);
 }
 
 void offenders_begin(struct objects *objects)
 {
 	struct lh_entry *entry, *next;
-	bool judges = false;
+	bool evaluates = false;
 
-	objects->judge_began = api_now();
+	objects->evaluate_began = api_now();
 	for (entry = objects->offenders->head; entry; entry = next) {
 		struct offender *offender = lh_entry_v(entry);
 
 		next = entry->next;
 		offender->over = false;
-		offender->judged = is_due(objects, offender) && !(judges && objects->api);
-		judges |= offender->judged;
-		if (offender->judged && !offender->touched && !offender->closes)
+		offender->evaluated = is_due(objects, offender) && !(evaluates && objects->api);
+		evaluates |= offender->evaluated;
+		if (offender->evaluated && !offender->touched && !offender->closes)
 			lh_table_delete_entry(objects->offenders, entry);
 	}
 }
 
-bool offenders_hide(const struct objects *objects, const struct kind *kind, const char *key,
-		    const struct kept *kept)
+bool offenders_hide(const struct objects *objects, const struct object_kind *kind, const char *key,
+		    const struct object_state *kept)
 {
 	const struct offender *offender = kept->closed ? offender_of(objects, kind, key) : NULL;
 
-	return offender && !offender->judged;
+	return offender && !offender->evaluated;
 }
 
-const char *offenders_text(const struct objects *objects, const struct kind *kind, const char *key,
-			   const struct kept *kept)
+const char *offenders_text(const struct objects *objects, const struct object_kind *kind,
+			   const char *key, const struct object_state *kept)
 {
 	return offenders_hide(objects, kind, key, kept) ? kept->closed : kept->text;
 }
@@ -202,12 +202,12 @@ static struct offender *add(struct objects *objects, const char *key)
 		free(offender);
 		return NULL;
 	}
-	offender->judged = true;
+	offender->evaluated = true;
 	return offender;
 }
 
-void offenders_set(struct objects *objects, const struct kind *kind, const char *key,
-		   struct kept *kept, bool nameless)
+void offenders_set(struct objects *objects, const struct object_kind *kind, const char *key,
+		   struct object_state *kept, bool nameless)
 {
 	struct offender *offender = offender_of(objects, kind, key);
 	struct json_object *object = NULL;
@@ -233,9 +233,9 @@ void offenders_end(struct objects *objects)
 	for (entry = objects->offenders->head; entry; entry = entry->next) {
 		struct offender *offender = lh_entry_v(entry);
 
-		if (!offender->judged)
+		if (!offender->evaluated)
 			continue;
-		objects->judge_next = now + (now - objects->judge_began) * SHARE;
+		objects->evaluate_next = now + (now - objects->evaluate_began) * SHARE;
 		if (offender->over && offender->touched)
 			offender->pause =
 				offender->pause * 2 < PAUSE_MAX ? offender->pause * 2 : PAUSE_MAX;
@@ -243,7 +243,7 @@ void offenders_end(struct objects *objects)
 			offender->pause = PAUSE_FIRST;
 		offender->next = now + offender->pause;
 		offender->again = now + AGAIN_MS;
-		offender->touched = offender->judged = false;
+		offender->touched = offender->evaluated = false;
 		offender->closes = offender->over;
 	}
 	wait_for_next(objects);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/objects_kept.h"
+#include "cluster/objects_state.h"
 #include "input/input.h"
 
 static void copy(struct json_object *from, struct json_object *to, const char *key)
@@ -128,7 +128,7 @@ static struct json_object *object_read(struct json_object *object)
 	return read;
 }
 
-char *objects_text(const struct kind *kind, struct json_object *object)
+char *objects_text(const struct object_kind *kind, struct json_object *object)
 {
 	if (kind_is_pod(kind))
 		return objects_pod_text(object);
@@ -163,7 +163,7 @@ int objects_check(const char *text, const char *name, char **why)
 	return error;
 }
 
-static bool is_network(const struct kind *kind)
+static bool is_network(const struct object_kind *kind)
 {
 	return !strcmp(kind->name, "NetworkPolicy");
 }
@@ -215,7 +215,8 @@ static void isolate_admin(struct json_object *to, struct json_object *spec)
 	}
 }
 
-char *objects_isolating(const struct kind *kind, struct json_object *object, const char *name)
+char *objects_isolating(const struct object_kind *kind, struct json_object *object,
+			const char *name)
 {
 	static const char *const metadata[] = {"name", "namespace", "uid", NULL};
 	struct json_object *spec = api_get(object, "spec");

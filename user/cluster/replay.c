@@ -71,7 +71,7 @@ static int take(struct replay *replay, struct json_object *event)
 	return 0;
 }
 
-/* Skips white space between events. Returns whether bytes are left. */
+/* Skips white space between events. Returns true if bytes are left. */
 static bool skip_space(const struct replay *replay, const char **bytes, size_t *n)
 {
 	while (!replay->in_event && *n && strchr(" \t\r\n", **bytes)) {

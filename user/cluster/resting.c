@@ -22,8 +22,8 @@
 struct entry {
 	struct left_address left;
 	uint32_t checked; /* the generation that was looked at last; 0: none */
-	uint32_t clear; /* the first generation in force here since which the former Pod does not
-			 * have the address; 0: the policy in force gives it the address */
+	uint32_t clear; /* the first generation active here since which the former Pod does not have
+			   the address; 0: the active policy gives it the address */
 	uint64_t seen; /* ms: since when the follower knows of it; 0: not yet */
 	bool late; /* it has rested for RESTING_LATE_MS */
 	uint64_t told; /* ms: since when the API server has the statement; 0: it has not */
@@ -231,8 +231,8 @@ static void find_named(struct entry *entry, struct node_handle *handle, struct l
 	if (!uid || !names(lh_entry_v(found), &former.address) ||
 	    (*former.uid && strcmp(former.uid, uid)))
 		return;
-	/* The plugin did not know the UID: the policy in force knows which Pod of that name it was.
-	 */
+	/* The plugin did not know the UID: the active policy knows which Pod of that name it
+	 * was. */
 	snprintf(former.uid, sizeof(former.uid), "%s", uid);
 	if (*entry->left.uid || (handle && left_is_in_policy(handle, &former)))
 		snprintf(entry->uid, sizeof(entry->uid), "%s", uid);
@@ -282,7 +282,7 @@ static bool end_rest(const struct resting *resting, struct entry *entry, uint32_
 }
 
 /* Returns true if it becomes known, or is known no longer, that the address rests for long. */
-static bool turn_late(struct entry *entry, uint64_t now)
+static bool set_late_roles(struct entry *entry, uint64_t now)
 {
 	const bool late = entry->left.rests && entry->seen && entry->seen + RESTING_LATE_MS <= now;
 	const bool turned = late != entry->late;
@@ -351,7 +351,7 @@ unsigned int resting_look(struct resting *resting, const struct resting_view *vi
 		check_policy(entry, handle, view->active);
 		if (end_rest(resting, entry, view->oldest, now))
 			news |= RESTING_OVER;
-		if (turn_late(entry, now))
+		if (set_late_roles(entry, now))
 			news |= RESTING_STATED;
 		if (is_done(entry, now))
 			left_remove(resting->options.records, &entry->left);

@@ -3,7 +3,7 @@
  * Addresses that have left Pods of this node (cni/left.h), for its follower. The follower states
  * such an address for as long as the former Pod's object names it: the engine then gives the
  * address to nobody. The address rests, and with it the next Pod that has the address, until every
- * node that counts has put a policy in force which does not give the address to the former Pod.
+ * node that counts has activate a policy which does not give the address to the former Pod.
  *
  * Without an engine no node gets such a policy: the next Pod stays isolated until an engine leads.
  */
@@ -33,8 +33,8 @@ void resting_close(struct resting *resting); /* before api_close(); NULL is fine
 /* What the follower knows. */
 struct resting_view {
 	struct lh_table *pods; /* this node's Pods, by "NAMESPACE/NAME" */
-	uint32_t active; /* generation of the policy in force here; 0: none */
-	uint32_t oldest; /* the oldest that a node which counts has in force; 0: unknown */
+	uint32_t active; /* generation of the active policy here; 0: none */
+	uint32_t oldest; /* the oldest that a node which counts has active; 0: unknown */
 };
 enum resting_news {
 	RESTING_STATED = 1, /* resting_statements() or resting_late() has changed */
@@ -49,7 +49,7 @@ struct json_object *resting_statements(const struct resting *resting);
 /* Notes that the API server has these statements. */
 void resting_told(struct resting *resting, struct json_object *statements);
 
-/* Returns true if the Pod must not be put in force: its address has left it, or rests. */
+/* Returns true if the Pod must not be activated: its address has left it, or rests. */
 bool resting_keeps_off(const struct resting *resting, struct json_object *pod);
 
 /* Returns how many addresses rest for longer than RESTING_LATE_MS, as they do where no engine

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A cluster whose nodes enforce the same policy. The engine compiles the API server's objects;
- * each node's follower puts the policy in force. Engine and followers know each other only
- * through custom resources of the API server (store.h). Either may be killed at any time and
- * continues after its next start. Packets do not depend on them.
+ * A cluster whose nodes enforce the same policy. The engine compiles the API server's objects; each
+ * node's follower activates the policy. Engine and followers know each other only through custom
+ * resources of the API server (store.h). Either may be killed at any time and continues after its
+ * next start. Packets do not depend on them.
  *
  * The rollout is a barrier of two phases. The engine publishes a policy and sets
  * desiredPolicyGeneration; each node installs its segments and reports latestPolicyGeneration.
@@ -18,7 +18,7 @@
  * it lacked, or in a later one.
  *
  * Why the barrier may go on without a node, silent or late:
- *   A node judges both ends of a packet by its own tables, and no other node writes these.
+ *   A node evaluates both ends of a packet by its own tables, and no other node writes these.
  *   A node that does not count keeps the generation that is active there whole: on that node all
  *   endpoints, its own and others', are in segments of that generation, which the node has.
  *   On the other nodes its endpoints are in segments of the newer policy, which those nodes have.
@@ -28,7 +28,7 @@
  *   that endpoints may be in, and activates that policy by one store (next_step() in follow.c).
  *   Only then does it count, so the barrier never takes a report of an older policy for one of the
  *   wanted policy, and the next rollout waits for the node as for all others.
- * Where no node counts, nothing goes on.
+ * If no node counts, nothing goes on.
  */
 #ifndef BULKHEAD_CLUSTER_ROLLOUT_H
 #define BULKHEAD_CLUSTER_ROLLOUT_H
@@ -66,7 +66,7 @@ struct follow_options {
 						     * follower's own */
 	const char *records; /* folder of the CNI plugin's endpoint records; NULL: write none */
 	denials_print *denials; /* prints a denial as a line; NULL: denials are not reported */
-	bool once; /* return once the policy that the cluster wants is in force here */
+	bool once; /* return once the policy that the cluster wants is active here */
 };
 
 /* Follows until the file descriptor @stop (-1: none) can be read, or with `once` until nothing is

@@ -26,7 +26,7 @@
  *     spec.parent: checksum of generation 6, from which "g7" is a delta (compile/delta.h); absent
  *     where no delta leads to generation 7
  *     spec.whole: the newest whole policy from which deltas lead to generation 7: "w4-CHECKSUM" is
- *     generation 4, a blob (compile/blob.h) compressed by zstd
+ *     generation 4, a blob (compile/blob_file.h) compressed by zstd
  *     spec.data: the bytes in base64. More than STORE_PART bytes are in parts, "g7-CHECKSUM-0"
  *     and so on, as spec.parts says. Parts are written before the object that refers to them
  */
@@ -131,9 +131,9 @@ struct store_publish *store_publish(struct api *api, const struct policy *base,
 				    struct policy *policy, struct store_since *since, char **delta,
 				    store_done *done, void *data); /* NULL: no memory */
 
-/* Fetches the deltas that lead from a policy that the caller has to @generation. Where no deltas
- * do, fetches the newest whole policy and the deltas since. @have: checksums of the policies that
- * the caller has; 0: none. @chain: the callback frees it. */
+/* Fetches the deltas that lead from a policy that the caller has to @generation. If no deltas do,
+ * fetches the newest whole policy and the deltas since. @have: checksums of the policies that the
+ * caller has; 0: none. @chain: the callback frees it. */
 struct store_fetch;
 typedef void store_fetched(void *data, int error, const char *why, struct store_chain *chain);
 struct store_fetch *store_fetch(struct api *api, uint32_t generation, const uint64_t have[2],

@@ -8,7 +8,7 @@
 #include <zstd.h>
 
 #include "cluster/store.h"
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 #include "compile/delta.h"
 
 void store_chain_free(struct store_chain *chain)
@@ -128,12 +128,12 @@ int store_chain_delta(const struct store_chain *chain, struct delta **delta)
 /* Decodes the text into @item. Returns 0 or -errno. */
 static int decode(const char *text, struct store_item *item)
 {
-	size_t length = strlen(text), room = length / 4 * 3 + 3;
+	size_t length = strlen(text), capacity = length / 4 * 3 + 3;
 
-	item->bytes = malloc(room);
+	item->bytes = malloc(capacity);
 	if (!item->bytes)
 		return -ENOMEM;
-	return sodium_base642bin(item->bytes, room, text, length, NULL, &item->size, NULL,
+	return sodium_base642bin(item->bytes, capacity, text, length, NULL, &item->size, NULL,
 				 sodium_base64_VARIANT_ORIGINAL)
 		       ? -ENOENT
 		       : 0;

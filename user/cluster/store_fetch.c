@@ -72,7 +72,7 @@ static int read_checksum(struct json_object *body, const char *path, uint64_t *c
 	return !text || (strlen(text) == 16 && !*end) ? 0 : -EBADMSG;
 }
 
-/* Whether the item is the parent of the item that was read before. */
+/* Returns true if the item is the parent of the item that was read before. */
 static int check_place(struct store_fetch *fetch)
 {
 	const struct store_chain *chain = &fetch->chain;
@@ -217,8 +217,8 @@ static void fetch_answered(void *data, const struct api_answer *answer)
 			  *fetch->why ? fetch->why : strerror(-error));
 }
 
-/* Asks the server's cache, and the store only where the cache does not have the object. The cache
- * is never out of date: no object ever changes. */
+/* Asks the server's cache, and the store only if the cache does not have the object. The cache is
+ * never out of date: no object ever changes. */
 static int send_get(struct store_fetch *fetch)
 {
 	char name[STORE_NAME + 32], path[256];

@@ -9,7 +9,7 @@
 #include <zstd.h>
 
 #include "cluster/store.h"
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 #include "compile/delta.h"
 
 #define ZSTD_LEVEL 3
@@ -80,10 +80,10 @@ static void publish_answered(void *data, const struct api_answer *answer)
 /* Returns @n bytes in base64, to free; NULL: no memory. */
 static char *encode(const void *bytes, size_t n)
 {
-	size_t room = sodium_base64_encoded_len(n, sodium_base64_VARIANT_ORIGINAL);
-	char *text = malloc(room);
+	size_t capacity = sodium_base64_encoded_len(n, sodium_base64_VARIANT_ORIGINAL);
+	char *text = malloc(capacity);
 
-	return text ? sodium_bin2base64(text, room, bytes, n, sodium_base64_VARIANT_ORIGINAL)
+	return text ? sodium_bin2base64(text, capacity, bytes, n, sodium_base64_VARIANT_ORIGINAL)
 		    : NULL;
 }
 
@@ -150,16 +150,16 @@ static int add_whole(struct store_publish *publish, struct policy *policy, const
 		     size_t size)
 {
 	struct store_item *item = &publish->items[publish->n];
-	size_t room = ZSTD_compressBound(size);
+	size_t capacity = ZSTD_compressBound(size);
 
 	*item = (struct store_item){.generation = policy->generation,
 				    .checksum = policy->checksum,
 				    .blob = size,
-				    .bytes = malloc(room)};
+				    .bytes = malloc(capacity)};
 	publish->n++;
 	if (!item->bytes)
 		return -ENOMEM;
-	item->size = ZSTD_compress(item->bytes, room, blob, size, ZSTD_LEVEL);
+	item->size = ZSTD_compress(item->bytes, capacity, blob, size, ZSTD_LEVEL);
 	if (ZSTD_isError(item->size))
 		return -ENOMEM;
 	snprintf(item->name, sizeof(item->name), "w%u-%016" PRIx64, policy->generation,

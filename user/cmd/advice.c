@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "cmd/advice.h"
-#include "cmd/json.h"
-#include "compile/kinds.h"
+#include "cmd/json_output.h"
+#include "compile/flow_classes.h"
 #include "compile/verdicts.h"
 #include "model/protocol.h"
 
@@ -56,8 +56,7 @@ struct advice {
 	size_t n_flows;
 };
 
-/* Makes room for one more record. Returns false where memory is short. The room doubles each
- * time. */
+/* Makes room for one more record. Returns false if memory is short. The room doubles each time. */
 static bool grow(void **array, size_t n, size_t record)
 {
 	void *grown;
@@ -178,7 +177,7 @@ void advice_close(struct advice *advice)
 	free(advice);
 }
 
-/* Whether no selector of labels can select the group without the rest of its namespace. */
+/* Returns true if no selector of labels can select the group without the rest of its namespace. */
 static bool is_nameless(const struct advice *advice, const struct group *group)
 {
 	size_t i = 0;
@@ -227,12 +226,12 @@ static int add_flow(struct advice *advice, const struct flow *flow)
 
 int advice_add(struct advice *advice, const struct flow *flow)
 {
-	struct judge_source source = judge_policy(advice->policy);
+	struct evaluate_source source = evaluate_policy(advice->policy);
 	struct decision said[2];
 	uint32_t group[2];
 	int answer = ADVICE_KNOWN, added;
 
-	if (judge_flow(&source, advice->policy, flow, &said[EGRESS], &said[INGRESS]))
+	if (evaluate_flow(&source, advice->policy, flow, &said[EGRESS], &said[INGRESS]))
 		return ADVICE_ALLOWED;
 	if (!is_isolation(&said[EGRESS]) || !is_isolation(&said[INGRESS]))
 		return ADVICE_HIGHER;
@@ -667,7 +666,7 @@ struct json_object *advice_policies(struct advice *advice)
 	return policies;
 }
 
-/* Whether advice_add() took this flow, or another flow between the same two groups. */
+/* Returns true if advice_add() took this flow, or another flow between the same two groups. */
 static bool is_wanted(const struct advice *advice, uint32_t source, uint32_t destination,
 		      uint32_t point)
 {
@@ -686,7 +685,7 @@ static bool is_wanted(const struct advice *advice, uint32_t source, uint32_t des
 }
 
 /* Returns the group of a kind's member; NO_GROUP: no flow of the member was taken. */
-static uint32_t group_of_member(const struct advice *advice, const struct kind_member *member)
+static uint32_t group_of_member(const struct advice *advice, const struct flow_class_member *member)
 {
 	const struct policy_endpoint *endpoint;
 	struct address address;
@@ -724,24 +723,25 @@ static uint32_t group_of_member(const struct advice *advice, const struct kind_m
 
 struct comparison {
 	const struct advice *advice;
-	const struct policy *policies[KINDS_POLICIES];
-	struct kinds kinds;
+	const struct policy *policies[FLOW_CLASSES_POLICIES];
+	struct flow_classes kinds;
 	char *why;
 };
 
-/* Whether both ends' policies allow @point. */
-static bool allows(const struct comparison *comparison, size_t p, const struct kind *from,
-		   const struct kind *to, uint32_t point)
+/* Returns true if both ends' policies allow @point. */
+static bool allows(const struct comparison *comparison, size_t p, const struct flow_class *from,
+		   const struct flow_class *to, uint32_t point)
 {
 	const struct policy *policy = comparison->policies[p];
-	const struct kind_place a = from->members->place[p], b = to->members->place[p];
+	const struct flow_class_index a = from->members->place[p], b = to->members->place[p];
 
 	for (enum direction d = INGRESS; d <= EGRESS; d++) {
 		const struct policy_segment *source = &policy->segments[a.segment];
 		const struct policy_segment *target = &policy->segments[b.segment];
-		struct verdicts verdicts = verdicts_of(
-			policy, d == INGRESS ? target : source,
-			d == INGRESS ? source : kind_peer(policy, p, to, source), d, b.resolution);
+		struct verdicts verdicts =
+			verdicts_of(policy, d == INGRESS ? target : source,
+				    d == INGRESS ? source : flow_class_peer(policy, p, to, source),
+				    d, b.resolution);
 
 		if (!verdicts_allow(&verdicts, point))
 			return false;
@@ -749,16 +749,16 @@ static bool allows(const struct comparison *comparison, size_t p, const struct k
 	return true;
 }
 
-static void differ(const struct comparison *comparison, const struct kind_member *from,
-		   const struct kind_member *to, uint32_t point, const char *how)
+static void differ(const struct comparison *comparison, const struct flow_class_member *from,
+		   const struct flow_class_member *to, uint32_t point, const char *how)
 {
 	snprintf(comparison->why, 2 * FLOW_TEXT, "%.150s to %.150s, point %" PRIu32 ": %s",
 		 from->end.name, to->end.name, point, how);
 }
 
 /* Compares the two policies at one protocol and port. Returns 0 or -EPERM. */
-static int compare_at(const struct comparison *comparison, const struct kind *from,
-		      const struct kind *to, uint32_t point)
+static int compare_at(const struct comparison *comparison, const struct flow_class *from,
+		      const struct flow_class *to, uint32_t point)
 {
 	bool was = allows(comparison, 0, from, to, point);
 
@@ -770,7 +770,7 @@ static int compare_at(const struct comparison *comparison, const struct kind *fr
 	}
 	for (size_t i = 0; i < from->n; i++)
 		for (size_t k = 0; k < to->n; k++) {
-			const struct kind_member *a = &from->members[i], *b = &to->members[k];
+			const struct flow_class_member *a = &from->members[i], *b = &to->members[k];
 			uint32_t source = group_of_member(comparison->advice, a);
 			uint32_t target = group_of_member(comparison->advice, b);
 
@@ -785,12 +785,12 @@ static int compare_at(const struct comparison *comparison, const struct kind *fr
 }
 
 /* Compares the two policies at each point where a verdict of either may change. */
-static int compare_kinds(const struct comparison *comparison, const struct kind *from,
-			 const struct kind *to)
+static int compare_flow_classes(const struct comparison *comparison, const struct flow_class *from,
+				const struct flow_class *to)
 {
 	int error = 0;
 
-	for (size_t p = 0; p < KINDS_POLICIES && !error; p++)
+	for (size_t p = 0; p < FLOW_CLASSES_POLICIES && !error; p++)
 		for (enum direction d = INGRESS; d <= EGRESS && !error; d++) {
 			const struct policy *policy = comparison->policies[p];
 			const struct policy_segment *source =
@@ -799,7 +799,7 @@ static int compare_kinds(const struct comparison *comparison, const struct kind 
 				&policy->segments[to->members->place[p].segment];
 			struct verdicts verdicts = verdicts_of(
 				policy, d == INGRESS ? target : source,
-				d == INGRESS ? source : kind_peer(policy, p, to, source), d,
+				d == INGRESS ? source : flow_class_peer(policy, p, to, source), d,
 				to->members->place[p].resolution);
 
 			for (size_t i = 0; i < verdicts.n && !error; i++)
@@ -812,14 +812,14 @@ static int compare_kinds(const struct comparison *comparison, const struct kind 
 static int check_flows(const struct advice *advice, const struct policy *wider,
 		       char why[FLOW_TEXT * 2])
 {
-	struct judge_source source = judge_policy(wider);
+	struct evaluate_source source = evaluate_policy(wider);
 	struct decision egress, ingress;
 
 	for (size_t i = 0; i < advice->n_flows; i++) {
 		char from[ADDRESS_TEXT], to[ADDRESS_TEXT], port[FLOW_TEXT];
 		const struct flow *flow = &advice->flows[i];
 
-		if (judge_flow(&source, wider, flow, &egress, &ingress))
+		if (evaluate_flow(&source, wider, flow, &egress, &ingress))
 			continue;
 		snprintf(why, FLOW_TEXT * 2, "%s to %s %.20s would still be denied",
 			 address_print(&flow->source, from), address_print(&flow->destination, to),
@@ -835,16 +835,17 @@ int advice_check(const struct advice *advice, const struct policy *wider, char w
 	int error = check_flows(advice, wider, why);
 
 	if (!error)
-		error = kinds_list(comparison.policies, KINDS_POLICIES, &comparison.kinds);
+		error = flow_classes_list(comparison.policies, FLOW_CLASSES_POLICIES,
+					  &comparison.kinds);
 	for (size_t i = 0; i < comparison.kinds.n && !error; i++)
 		for (size_t k = 0; k < comparison.kinds.n && !error; k++) {
-			const struct kind *from = &comparison.kinds.at[i];
-			const struct kind *to = &comparison.kinds.at[k];
+			const struct flow_class *from = &comparison.kinds.at[i];
+			const struct flow_class *to = &comparison.kinds.at[k];
 
 			if ((!from->members->external || !to->members->external) &&
 			    !from->members->end.domain)
-				error = compare_kinds(&comparison, from, to);
+				error = compare_flow_classes(&comparison, from, to);
 		}
-	kinds_free(&comparison.kinds);
+	flow_classes_free(&comparison.kinds);
 	return error;
 }

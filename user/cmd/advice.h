@@ -10,21 +10,21 @@
 #ifndef BULKHEAD_CMD_ADVICE_H
 #define BULKHEAD_CMD_ADVICE_H
 
-#include "cmd/end.h"
+#include "cmd/side.h"
 #include "model/cluster.h"
 
 struct advice;
 struct json_object;
 
-/* @policy is what @cluster compiles to. Both must outlive the advice. Returns NULL where memory
- * is short. */
+/* @policy is what @cluster compiles to. Both must outlive the advice. Returns NULL if memory is
+ * short. */
 struct advice *advice_open(const struct cluster *cluster, const struct policy *policy);
 void advice_close(struct advice *advice);
 
 enum advice_answer {
 	ADVICE_TAKEN, /* the new policies will allow the flow */
 	ADVICE_KNOWN, /* the new policies allow the flow already */
-	ADVICE_ALLOWED, /* the policy in force allows the flow: no policy is needed */
+	ADVICE_ALLOWED, /* the active policy allows the flow: no policy is needed */
 	ADVICE_HIGHER, /* a rule of the cluster's administrator denies the flow */
 	ADVICE_PROTOCOL, /* a NetworkPolicy cannot name the flow's protocol */
 	ADVICE_NAMELESS, /* an end's labels do not set it apart from its namespace */
@@ -40,8 +40,8 @@ struct json_object *advice_policies(struct advice *advice);
 
 /*
  * Compares @wider with the advice's own policy. @wider is what the cluster and the new policies
- * compile to. Returns 0 where @wider allows each flow that was taken and differs in nothing
- * else, -EPERM where it does not, with the first difference in @why, or -ENOMEM.
+ * compile to. Returns 0 if @wider allows each flow that was taken and differs in nothing else,
+ * -EPERM if it does not, with the first difference in @why, or -ENOMEM.
  */
 int advice_check(const struct advice *advice, const struct policy *wider, char why[FLOW_TEXT * 2]);
 

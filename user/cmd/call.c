@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cmd/inputs.h"
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "model/nearest.h"
 #include "node/node.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/command.h"
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "cni/cni.h"
 #include "cni/copy.h"
 #include "node/node.h"
@@ -35,7 +35,7 @@ static const struct command_option options[] = {
 	{0},
 };
 
-struct request {
+struct cni_request {
 	struct cni_install install;
 	struct cni_refresh refresh;
 	const char *root; /* where the host's root is mounted; NULL: this is the host */
@@ -59,7 +59,7 @@ static const char *trusted(const struct call *call)
 	return "[\"annotations\", \"args\"]";
 }
 
-static void read_options(struct call *call, struct request *request)
+static void read_options(struct call *call, struct cni_request *request)
 {
 	int option;
 
@@ -111,7 +111,7 @@ static int report(const struct call *call, const char *path, const char *did, bo
 
 /* Sets the host's folders, and the path of the program on the host. Copies the program to the host,
  * unless @uninstall. */
-static int install_on_host(struct request *request, bool uninstall, struct diag *diag)
+static int install_on_host(struct cni_request *request, bool uninstall, struct diag *diag)
 {
 	struct cni_install *to = &request->install;
 
@@ -129,7 +129,7 @@ static int install_on_host(struct request *request, bool uninstall, struct diag 
 
 /* Removes the command and libraries that were copied to the host, once no network has the
  * plugin. */
-static int remove_from_host(const struct request *request, struct diag *diag)
+static int remove_from_host(const struct cni_request *request, struct diag *diag)
 {
 	char plugin[PATH_MAX];
 
@@ -141,7 +141,7 @@ static int remove_from_host(const struct request *request, struct diag *diag)
 		       : 0;
 }
 
-static int install_here(struct request *request)
+static int install_here(struct cni_request *request)
 {
 	ssize_t n = readlink("/proc/self/exe", request->program, sizeof(request->program) - 1);
 
@@ -152,7 +152,7 @@ static int install_here(struct request *request)
 	return 0;
 }
 
-static int install(struct call *call, struct request *request, struct diag *diag)
+static int install(struct call *call, struct cni_request *request, struct diag *diag)
 {
 	const bool uninstall = !strcmp(call->operands[0], "uninstall");
 	struct cni_install *to = &request->install;
@@ -176,7 +176,7 @@ static int install(struct call *call, struct request *request, struct diag *diag
 	return error;
 }
 
-static int refresh(const struct call *call, const struct request *request, struct diag *diag)
+static int refresh(const struct call *call, const struct cni_request *request, struct diag *diag)
 {
 	struct json_object *root;
 	uint32_t named;
@@ -197,7 +197,7 @@ static int refresh(const struct call *call, const struct request *request, struc
 static int run(struct call *call)
 {
 	struct diag diag = {.to = stderr};
-	struct request request = {};
+	struct cni_request request = {};
 	const char *verb;
 
 	read_options(call, &request);

@@ -83,10 +83,10 @@ COMMANDS(COMMAND_DECLARE)
 		PIN_ID, "pin", "DIR", "the pin folder, else " NODE_PIN \
 	}
 
-#define STATE_OPTION(id)                                                                  \
-	{                                                                                 \
-		id, "state", "DIR",                                                       \
-			"keeps the last load, else " KEPT_DIR " (and nothing with --pin)" \
+#define STATE_OPTION(id)                                                                   \
+	{                                                                                  \
+		id, "state", "DIR",                                                        \
+			"keeps the last load, else " SAVED_DIR " (and nothing with --pin)" \
 	}
 
 #define STRICT_ID 511 /* --strict; above the options of commands */

@@ -12,8 +12,8 @@
 #include "cluster/replay.h"
 #include "cmd/command.h"
 #include "cmd/inputs.h"
-#include "cmd/json.h"
-#include "compile/blob.h"
+#include "cmd/json_output.h"
+#include "compile/blob_file.h"
 #include "compile/delta.h"
 
 static int write_all(int fd, const char *bytes, size_t size)
@@ -132,7 +132,7 @@ static void report(const struct call *call, const char *path, const struct polic
 	json_print(root, call->pretty);
 }
 
-struct request {
+struct compile_request {
 	const char *path; /* NULL: standard output */
 	const char *base; /* NULL: none */
 	bool delta;
@@ -159,7 +159,7 @@ static int events_policy(const char *path, const struct policy *base, struct dia
 	return error;
 }
 
-static int compile(const struct call *call, const struct request *request)
+static int compile(const struct call *call, const struct compile_request *request)
 {
 	struct diag diag = command_diag();
 	struct policy *base = NULL, *policy = NULL;
@@ -200,7 +200,7 @@ static const struct command_option options[] = {
 	{'b', "base", "PREV",
 	 "the previous compiled policy: unchanged rules and segments keep their IDs"},
 	{'D', "delta", NULL,
-	 "write only the difference from PREV; load and diff take it where PREV is in force"},
+	 "write only the difference from PREV; load and diff take it where PREV is active"},
 	{EVENTS_ID, "events", NULL,
 	 "INPUT is a stream of watch events, as kubectl get --watch --output-watch-events -o json "
 	 "prints them"},
@@ -210,7 +210,7 @@ static const struct command_option options[] = {
 
 static int run(struct call *call)
 {
-	struct request request = {0};
+	struct compile_request request = {0};
 	int option;
 
 	while ((option = call_option(call)) != -1) {

@@ -37,7 +37,7 @@ static size_t find_value(const char *value)
 	return i;
 }
 
-/* Whether the value's name is a list of its possible words, such as "isolate|admit". */
+/* Returns true if the value's name is a list of its possible words, such as "isolate|admit". */
 static bool is_choice(const char *value)
 {
 	return strchr(value, '|') && islower((unsigned char)*value);
@@ -49,13 +49,13 @@ static void print_choices(const char *value)
 		putchar(*value == '|' ? ' ' : *value);
 }
 
-/* A command that prints the domain names in force, each as "name:NAME". */
+/* A command that prints the domain names active, each as "name:NAME". */
 #define DOMAIN_NAMES                                                                \
 	"bulkhead graph -j 2>/dev/null | grep -o '\"name:[^\"]*\"' | tr -d '\"' | " \
 	"sort -u"
 
 /* Prints functions that print the names of pods and namespaces, and what a flow may lead to. They
- * print nothing if no policy is in force. */
+ * print nothing if no policy is active. */
 static void print_names(void)
 {
 	printf("_bulkhead_pods()\n{\n"

@@ -19,7 +19,7 @@
 static const char *const sides[] = {[OLD] = "old", [NEW] = "new"};
 
 /* Returns "deny network-policy, isolated by shop/db"; NULL: no policy at that end decides. */
-static const char *decision_text(const struct report *report, enum side side,
+static const char *decision_text(const struct diff_report *report, enum side side,
 				 const struct decision *decision, struct text *text)
 {
 	const struct policy *policy = report->diff.policy[side];
@@ -35,7 +35,7 @@ static const char *decision_text(const struct report *report, enum side side,
 	return text->buffer->buf;
 }
 
-static struct json_object *change_json(const struct report *report,
+static struct json_object *change_json(const struct diff_report *report,
 				       const struct diff_change *change, struct text *text)
 {
 	struct json_object *object = json_object_new_object();
@@ -56,7 +56,7 @@ static struct json_object *change_json(const struct report *report,
 	return object;
 }
 
-static struct json_object *changes_json(const struct report *report, uint32_t list,
+static struct json_object *changes_json(const struct diff_report *report, uint32_t list,
 					struct text *text)
 {
 	struct diff_range range = report->diff.lists.at[list];
@@ -68,7 +68,7 @@ static struct json_object *changes_json(const struct report *report, uint32_t li
 	return array;
 }
 
-static void print_change(const struct report *report, const struct diff_change *change,
+static void print_change(const struct diff_report *report, const struct diff_change *change,
 			 const char *before, struct text *text)
 {
 	struct json_object *ports = json_object_new_array();
@@ -92,7 +92,7 @@ static void print_change(const struct report *report, const struct diff_change *
 	}
 }
 
-static void print_changes(const struct report *report, uint32_t list, const char *before,
+static void print_changes(const struct diff_report *report, uint32_t list, const char *before,
 			  struct text *text)
 {
 	struct diff_range range = report->diff.lists.at[list];
@@ -102,7 +102,7 @@ static void print_changes(const struct report *report, uint32_t list, const char
 }
 
 /* Prints "FROM -> TO", on two lines where one line is too short. */
-static void print_block(const struct report *report, const struct diff_block *block,
+static void print_block(const struct diff_report *report, const struct diff_block *block,
 			struct text *text)
 {
 	static const char own_node[] = ", each with its own node only";
@@ -120,8 +120,8 @@ static void print_block(const struct report *report, const struct diff_block *bl
 	print_changes(report, block->changes, "  ", text);
 }
 
-static struct json_object *block_json(const struct report *report, const struct diff_block *block,
-				      struct text *text)
+static struct json_object *block_json(const struct diff_report *report,
+				      const struct diff_block *block, struct text *text)
 {
 	const struct diff *diff = &report->diff;
 	const uint32_t *sets = diff->sets.at;
@@ -135,7 +135,7 @@ static struct json_object *block_json(const struct report *report, const struct 
 	return object;
 }
 
-static void report_blocks(struct report *report, struct text *text)
+static void report_blocks(struct diff_report *report, struct text *text)
 {
 	const struct diff *diff = &report->diff;
 
@@ -150,8 +150,8 @@ static void report_blocks(struct report *report, struct text *text)
 	}
 }
 
-/* Returns the only IP version by which the ends can meet; NULL where that goes without saying. */
-static const char *family_between(const struct end *from, const struct end *to)
+/* Returns the only IP version by which the ends can meet; NULL if that goes without saying. */
+static const char *family_between(const struct flow_side *from, const struct flow_side *to)
 {
 	bool ipv4 = from->has[IPV4] && to->has[IPV4], ipv6 = from->has[IPV6] && to->has[IPV6];
 	bool both = (from->has[IPV4] && from->has[IPV6]) || (to->has[IPV4] && to->has[IPV6]);
@@ -161,16 +161,16 @@ static const char *family_between(const struct end *from, const struct end *to)
 	return ipv4 ? "IPv4" : "IPv6";
 }
 
-static bool is_wanted(const struct filter *filter, const struct kind_member *from,
-		      const struct kind_member *to)
+static bool is_wanted(const struct filter *filter, const struct flow_class_member *from,
+		      const struct flow_class_member *to)
 {
 	return (filter_in_namespace(filter->ns, &from->end) ||
 		filter_in_namespace(filter->ns, &to->end)) &&
 	       filter_matches(filter->from, &from->end) && filter_matches(filter->to, &to->end);
 }
 
-static void report_pods(struct report *report, const struct diff_pair *pair,
-			const struct kind_member *from, const struct kind_member *to,
+static void report_pods(struct diff_report *report, const struct diff_pair *pair,
+			const struct flow_class_member *from, const struct flow_class_member *to,
 			struct text *text)
 {
 	const char *family = family_between(&from->end, &to->end);
@@ -194,39 +194,39 @@ static void report_pods(struct report *report, const struct diff_pair *pair,
 	json_object_array_add(report->json, object);
 }
 
-static bool shares_family(const struct end *a, const struct end *b)
+static bool shares_family(const struct flow_side *a, const struct flow_side *b)
 {
 	return (a->has[IPV4] && b->has[IPV4]) || (a->has[IPV6] && b->has[IPV6]);
 }
 
-static bool is_own_node(const struct kind_member *a, const struct kind_member *b)
+static bool is_local_node(const struct flow_class_member *a, const struct flow_class_member *b)
 {
 	return a->is_node != b->is_node && *a->node[NEW] && !strcmp(a->node[NEW], b->node[NEW]);
 }
 
 /* Reports each member of one kind with each member of the other. */
-static void report_pair(struct report *report, const struct diff_pair *pair, struct text *text)
+static void report_pair(struct diff_report *report, const struct diff_pair *pair, struct text *text)
 {
-	const struct kind *a = &report->diff.kinds.at[pair->from];
-	const struct kind *b = &report->diff.kinds.at[pair->to];
+	const struct flow_class *a = &report->diff.kinds.at[pair->from];
+	const struct flow_class *b = &report->diff.kinds.at[pair->to];
 
 	for (size_t i = 0; i < a->n; i++)
 		for (size_t k = 0; k < b->n; k++) {
-			const struct kind_member *from = &a->members[i], *to = &b->members[k];
+			const struct flow_class_member *from = &a->members[i], *to = &b->members[k];
 
 			if (from != to && shares_family(&from->end, &to->end) &&
-			    is_own_node(from, to) == pair->own_node &&
+			    is_local_node(from, to) == pair->own_node &&
 			    is_wanted(report->filter, from, to))
 				report_pods(report, pair, from, to, text);
 		}
 }
 
-static bool is_in(const struct kind_member *member, enum side side)
+static bool is_in(const struct flow_class_member *member, enum side side)
 {
-	return member->place[side].segment != KIND_ABSENT;
+	return member->place[side].segment != FLOW_CLASS_ABSENT;
 }
 
-static void report_lone(struct report *report, const char *change, const char *name)
+static void report_lone(struct diff_report *report, const char *change, const char *name)
 {
 	struct json_object *object;
 
@@ -242,15 +242,15 @@ static void report_lone(struct report *report, const char *change, const char *n
 }
 
 /* Reports the endpoints and nodes that only @side has. */
-static void report_side(struct report *report, enum side side, struct text *text)
+static void report_side(struct diff_report *report, enum side side, struct text *text)
 {
 	static const char *const words[] = {[OLD] = "removed", [NEW] = "added"};
-	const struct kinds *kinds = &report->diff.kinds;
+	const struct flow_classes *kinds = &report->diff.kinds;
 	uint32_t *set = calloc(kinds->n + 1, sizeof(*set));
 	size_t n = 0;
 
 	for (size_t i = 0; i < kinds->n && set; i++) {
-		const struct kind *kind = &kinds->at[i];
+		const struct flow_class *kind = &kinds->at[i];
 
 		if (is_in(kind->members, !side) || !is_in(kind->members, side) ||
 		    (report->filter->ns && !report->meant.either[i]))
@@ -267,13 +267,13 @@ static void report_side(struct report *report, enum side side, struct text *text
 	free(set);
 }
 
-static void report_moves(struct report *report)
+static void report_moves(struct diff_report *report)
 {
-	const struct kinds *kinds = &report->diff.kinds;
+	const struct flow_classes *kinds = &report->diff.kinds;
 	char text[2400];
 
 	for (size_t i = 0; i < kinds->n_members; i++) {
-		const struct kind_member *member = &kinds->members[i];
+		const struct flow_class_member *member = &kinds->members[i];
 
 		if (member->external || !*member->node[OLD] || !*member->node[NEW] ||
 		    !strcmp(member->node[OLD], member->node[NEW]) ||
@@ -285,7 +285,7 @@ static void report_moves(struct report *report)
 	}
 }
 
-static void report_all(struct report *report)
+static void report_all(struct diff_report *report)
 {
 	const struct diff *diff = &report->diff;
 	const struct filter *filter = report->filter;
@@ -304,16 +304,17 @@ static void report_all(struct report *report)
 	printbuf_free(text.buffer);
 }
 
-static int compare(struct report *report)
+static int compare(struct diff_report *report)
 {
 	const struct filter *filter = report->filter;
 	struct diff *diff = &report->diff;
 	uint32_t points[FILTER_PORTS];
 	struct diff_filter look = {.points = points, .n_points = filter->n_ports};
-	int error = kinds_list(diff->policy, SIDES, &diff->kinds);
+	int error = flow_classes_list(diff->policy, SIDES, &diff->kinds);
 
 	if (!error)
-		error = filter_kinds(filter, diff->policy[NEW], NEW, &diff->kinds, &report->meant);
+		error = filter_flow_classes(filter, diff->policy[NEW], NEW, &diff->kinds,
+					    &report->meant);
 	if (error)
 		return error;
 	for (size_t i = 0; i < filter->n_ports; i++)
@@ -334,7 +335,7 @@ static const struct command_option options[] = {
 	{0},
 };
 
-/* Opens the older policy: the first of two operands, or the policy in force. Returns an exit
+/* Opens the older policy: the first of two operands, or the active policy. Returns an exit
  * status. */
 static int open_old(const struct call *call, const char *pin, struct view *view)
 {
@@ -347,7 +348,7 @@ static int open_old(const struct call *call, const char *pin, struct view *view)
 static int run(struct call *call)
 {
 	struct filter filter = {0};
-	struct report report = {.filter = &filter};
+	struct diff_report report = {.filter = &filter};
 	struct diag diag = command_diag();
 	struct policy *new = NULL;
 	struct inputs_base base;
@@ -363,12 +364,11 @@ static int run(struct call *call)
 	}
 	if (call->n_operands != 1 && call->n_operands != 2)
 		call_usage_error(call, "needs two inputs, OLD and NEW, or one, which it compares "
-				       "with the policy in force");
+				       "with the active policy");
 	status = open_old(call, pin, &old);
 	if (status)
 		return status;
-	base = (struct inputs_base){old.policy,
-				    call->n_operands == 1 ? "in force" : *call->operands};
+	base = (struct inputs_base){old.policy, call->n_operands == 1 ? "active" : *call->operands};
 	status = status_of(inputs_after(call->operands[call->n_operands - 1], &base, &diag, &new));
 	report.diff.policy[OLD] = old.policy;
 	report.diff.policy[NEW] = new;
@@ -381,7 +381,7 @@ static int run(struct call *call)
 			json_print(report.json, call->pretty);
 		status = report.n ? STATUS_NO : STATUS_OK;
 	}
-	filter_kinds_free(&report.meant);
+	filter_flow_classes_free(&report.meant);
 	kindset_close(report.set);
 	diff_free(&report.diff);
 	policy_free(new);
@@ -392,7 +392,7 @@ static int run(struct call *call)
 const struct command command_diff = {
 	.name = "diff",
 	.operands = "[OLD] NEW",
-	.help = "list the flows that OLD, or the policy in force, and NEW judge differently, with "
+	.help = "list the flows that OLD, or the active policy, and NEW judge differently, with "
 		"the rules; status 1 if there are any",
 	.options = options,
 	.run = run,

@@ -4,14 +4,14 @@
 #define BULKHEAD_CMD_DIFF_REPORT_H
 
 #include "cmd/filter.h"
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "cmd/text_buffer.h"
-#include "compile/diff.h"
+#include "compile/policy_diff.h"
 
-struct report {
+struct diff_report {
 	struct diff diff;
 	const struct filter *filter;
-	struct filter_kinds meant;
+	struct filter_flow_classes meant;
 	struct kindset *set; /* words for the diff's kinds */
 	bool pods; /* report pods, not kinds */
 	struct json_object *json; /* collects the report as an array; NULL: the report is printed
@@ -20,6 +20,6 @@ struct report {
 };
 
 /* diff_services.c */
-void diff_report_services(struct report *report, struct text *text);
+void diff_report_services(struct diff_report *report, struct text *text);
 
 #endif

@@ -13,12 +13,12 @@ static void print_port(const struct policy_service_port *port, char text[FLOW_TE
 	port_print(&(struct flow){.protocol = port->protocol, .port = port->port}, text);
 }
 
-static bool is_meant(const struct report *report, const struct diff_service *change)
+static bool is_meant(const struct diff_report *report, const struct diff_service *change)
 {
 	const struct policy *policy = report->diff.policy[change->side];
 	const struct filter *filter = report->filter;
 	char name[SERVICE_NAME_TEXT + 4] = "svc:";
-	struct end end = {.name = name};
+	struct flow_side side = {.name = name};
 	bool port = !filter->n_ports || !change->port;
 
 	service_name(policy, change->service, name + 4);
@@ -27,7 +27,7 @@ static bool is_meant(const struct report *report, const struct diff_service *cha
 		       filter->ports[i].port == change->port->port;
 	if (filter->ns && strcmp(filter->ns, policy_string(policy, change->service->ns)))
 		return false;
-	return port && !filter->from && filter_matches(filter->to, &end);
+	return port && !filter->from && filter_matches(filter->to, &side);
 }
 
 /* Returns the part that came or went: "address 10.0.0.1", "node port 30080", "backend 10.1.0.3
@@ -49,7 +49,7 @@ static const char *part_print(const struct diff_service *change, char text[FLOW_
 	return text;
 }
 
-static void report_json(struct report *report, const struct diff_service *change)
+static void report_json(struct diff_report *report, const struct diff_service *change)
 {
 	struct json_object *object = json_object_new_object();
 	char name[SERVICE_NAME_TEXT], port[FLOW_TEXT], part[FLOW_TEXT];
@@ -72,7 +72,7 @@ static bool same_subject(const struct diff_service *a, const struct diff_service
 }
 
 /* Prints as many backends of one port as fit the screen, and the number of the others. */
-static size_t print_backends(const struct report *report, size_t i, struct text *text)
+static size_t print_backends(const struct diff_report *report, size_t i, struct text *text)
 {
 	const struct diff_service *at = report->diff.services.at;
 	size_t width = screen_width(), n = 0, left_out = 0;
@@ -93,7 +93,7 @@ static size_t print_backends(const struct report *report, size_t i, struct text 
 	return n;
 }
 
-static size_t print_service(struct report *report, size_t i, struct text *text)
+static size_t print_service(struct diff_report *report, size_t i, struct text *text)
 {
 	const struct diff_service *change = &report->diff.services.at[i];
 	char name[SERVICE_NAME_TEXT], port[FLOW_TEXT] = "";
@@ -108,7 +108,7 @@ static size_t print_service(struct report *report, size_t i, struct text *text)
 	return n;
 }
 
-void diff_report_services(struct report *report, struct text *text)
+void diff_report_services(struct diff_report *report, struct text *text)
 {
 	size_t n;
 

@@ -8,7 +8,7 @@
 
 #include "cmd/command.h"
 #include "cmd/inputs.h"
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "cmd/plan.h"
 #include "input/input.h"
 #include "node/node.h"
@@ -31,7 +31,7 @@ static const struct command_option options[] = {
 	{0},
 };
 
-struct arguments {
+struct endpoint_arguments {
 	const char *file;
 	char *ini; /* the INI entries that the options make */
 	size_t size;
@@ -60,7 +60,7 @@ static const char *ini_key(int option)
 	}
 }
 
-static int read_endpoint(const struct arguments *arguments, const char *name,
+static int read_endpoint(const struct endpoint_arguments *arguments, const char *name,
 			 struct cluster *cluster, struct diag *diag)
 {
 	char *paths[] = {(char *)arguments->file}, *ini = NULL;
@@ -76,15 +76,15 @@ static int read_endpoint(const struct arguments *arguments, const char *name,
 	return error ? error : cluster_finish(cluster, diag);
 }
 
-static void tell_isolated(struct arguments *arguments, const char *ns, const char *name)
+static void report_isolated(struct endpoint_arguments *arguments, const char *ns, const char *name)
 {
 	arguments->isolated = true;
 	if (arguments->dry_run || arguments->json)
 		return;
-	printf("%s/%s is isolated: it fits none of the segments in force\n", ns, name);
+	printf("%s/%s is isolated: it fits none of the active segments\n", ns, name);
 }
 
-static int add(struct node_handle *handle, struct arguments *arguments, const char *name,
+static int add(struct node_handle *handle, struct endpoint_arguments *arguments, const char *name,
 	       struct diag *diag)
 {
 	struct endpoint *endpoint;
@@ -102,7 +102,7 @@ static int add(struct node_handle *handle, struct arguments *arguments, const ch
 		endpoint->audit |= cluster.namespaces[endpoint->ns].audit;
 		error = node_endpoint_add(handle, endpoint, &isolated);
 		if (!error && isolated)
-			tell_isolated(arguments, endpoint->ns_name, endpoint->name);
+			report_isolated(arguments, endpoint->ns_name, endpoint->name);
 	}
 	cluster_free(&cluster);
 	return error;
@@ -110,7 +110,7 @@ static int add(struct node_handle *handle, struct arguments *arguments, const ch
 
 /* Reads the options as an INI section. A section needs an address, so set() adds one where no
  * option gives one. */
-static int set(struct node_handle *handle, struct arguments *arguments, const char *name,
+static int set(struct node_handle *handle, struct endpoint_arguments *arguments, const char *name,
 	       struct diag *diag)
 {
 	struct node_endpoint_set change = {0};
@@ -139,7 +139,7 @@ static int set(struct node_handle *handle, struct arguments *arguments, const ch
 		error = node_endpoint_set(handle, &change, &isolated);
 	}
 	if (!error && isolated)
-		tell_isolated(arguments, change.ns, change.name);
+		report_isolated(arguments, change.ns, change.name);
 	cluster_free(&cluster);
 	return error;
 }
@@ -204,7 +204,7 @@ static int list(struct node_handle *handle, const struct call *call)
 	return error;
 }
 
-static void note_flag(struct arguments *arguments, int option, const char *value)
+static void note_flag(struct endpoint_arguments *arguments, int option, const char *value)
 {
 	arguments->labels |= option == LABELS_ID;
 	arguments->ports |= option == PORT_ID;
@@ -213,8 +213,8 @@ static void note_flag(struct arguments *arguments, int option, const char *value
 	fprintf(arguments->to_ini, "%s = %s\n", ini_key(option), value);
 }
 
-static void check_verb(const struct call *call, const struct arguments *arguments, const char *verb,
-		       const char *name)
+static void check_verb(const struct call *call, const struct endpoint_arguments *arguments,
+		       const char *verb, const char *name)
 {
 	if (strcmp(verb, "add") && strcmp(verb, "set") && strcmp(verb, "del") &&
 	    strcmp(verb, "list"))
@@ -231,7 +231,7 @@ static void check_verb(const struct call *call, const struct arguments *argument
 		call_usage_error(call, "--dry-run needs add, set or del");
 }
 
-static void report(const struct call *call, const struct arguments *arguments,
+static void report(const struct call *call, const struct endpoint_arguments *arguments,
 		   const struct node_handle *handle)
 {
 	struct json_object *root;
@@ -247,7 +247,7 @@ static void report(const struct call *call, const struct arguments *arguments,
 	json_print(root, call->pretty);
 }
 
-static int run_verb(struct call *call, struct arguments *arguments)
+static int run_verb(struct call *call, struct endpoint_arguments *arguments)
 {
 	const char *verb = call->n_operands ? call->operands[0] : "";
 	const char *name = call->n_operands > 1 ? call->operands[1] : NULL;
@@ -283,7 +283,7 @@ static int run_verb(struct call *call, struct arguments *arguments)
 
 static int run(struct call *call)
 {
-	struct arguments arguments = {0};
+	struct endpoint_arguments arguments = {0};
 	int option, status;
 
 	arguments.to_ini = open_memstream(&arguments.ini, &arguments.size);

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_CMD_EXPLAIN_PRINT_H
 #define BULKHEAD_CMD_EXPLAIN_PRINT_H
 
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "cmd/view.h"
 #include "compile/explain.h"
 

@@ -38,7 +38,7 @@ bool filter_option(const struct call *call, int option, struct filter *filter)
 	return true;
 }
 
-bool filter_matches(const char *pattern, const struct end *end)
+bool filter_matches(const char *pattern, const struct flow_side *end)
 {
 	struct address address;
 	const char *suffix;
@@ -63,7 +63,7 @@ bool filter_matches(const char *pattern, const struct end *end)
 	return false;
 }
 
-bool filter_in_namespace(const char *ns, const struct end *end)
+bool filter_in_namespace(const char *ns, const struct flow_side *end)
 {
 	size_t length = ns ? strlen(ns) : 0;
 
@@ -73,7 +73,7 @@ bool filter_in_namespace(const char *ns, const struct end *end)
 /* Marks the kind of an address that no member has: the policy's prefixes tell the class of such an
  * address. */
 static bool mark_by_address(const char *pattern, const struct policy *policy, size_t index,
-			    const struct kinds *kinds, bool *marked)
+			    const struct flow_classes *kinds, bool *marked)
 {
 	const struct policy_address *found;
 	struct address address;
@@ -84,7 +84,7 @@ static bool mark_by_address(const char *pattern, const struct policy *policy, si
 	found = policy_address_find(policy, &address);
 	segment = found ? found->segment : policy_prefix_find(policy, &address) - policy->segments;
 	for (size_t i = 0; i < kinds->n; i++) {
-		const struct kind_member *first = kinds->at[i].members;
+		const struct flow_class_member *first = kinds->at[i].members;
 
 		marked[i] = first->place[index].segment == segment && first->external == !found &&
 			    !first->is_node && !first->end.domain;
@@ -92,7 +92,7 @@ static bool mark_by_address(const char *pattern, const struct policy *policy, si
 	return true;
 }
 
-static int report_nobody(const char *option, const char *pattern, const struct kinds *kinds)
+static int report_nobody(const char *option, const char *pattern, const struct flow_classes *kinds)
 {
 	struct nearest nearest = {.word = pattern};
 	char like[NEAREST_TEXT];
@@ -107,23 +107,23 @@ static int report_nobody(const char *option, const char *pattern, const struct k
 static bool names_service(const char *pattern, const struct policy *policy)
 {
 	char name[SERVICE_NAME_TEXT + 4] = "svc:";
-	struct end end = {.name = name};
+	struct flow_side side = {.name = name};
 	bool named = false;
 
 	for (size_t i = 0; i < policy->n_services && !named; i++) {
 		service_name(policy, &policy->services[i], name + 4);
-		named = filter_matches(pattern, &end);
+		named = filter_matches(pattern, &side);
 	}
 	return named;
 }
 
 static int mark(const char *option, const char *pattern, const struct policy *policy, size_t index,
-		const struct kinds *kinds, bool *marked)
+		const struct flow_classes *kinds, bool *marked)
 {
 	bool any = !pattern;
 
 	for (size_t i = 0; i < kinds->n; i++) {
-		const struct kind *kind = &kinds->at[i];
+		const struct flow_class *kind = &kinds->at[i];
 
 		for (size_t k = 0; k < kind->n && !marked[i]; k++)
 			marked[i] = filter_matches(pattern, &kind->members[k].end);
@@ -135,15 +135,15 @@ static int mark(const char *option, const char *pattern, const struct policy *po
 	return report_nobody(option, pattern, kinds);
 }
 
-static int mark_namespace(const char *ns, const struct policy *policy, const struct kinds *kinds,
-			  bool *marked)
+static int mark_namespace(const char *ns, const struct policy *policy,
+			  const struct flow_classes *kinds, bool *marked)
 {
 	struct nearest nearest = {.word = ns};
 	char like[NEAREST_TEXT];
 	bool any = !ns;
 
 	for (size_t i = 0; i < kinds->n; i++) {
-		const struct kind *kind = &kinds->at[i];
+		const struct flow_class *kind = &kinds->at[i];
 
 		for (size_t k = 0; k < kind->n && !marked[i]; k++)
 			marked[i] = filter_in_namespace(ns, &kind->members[k].end);
@@ -158,8 +158,8 @@ static int mark_namespace(const char *ns, const struct policy *policy, const str
 	return -EINVAL;
 }
 
-int filter_kinds(const struct filter *filter, const struct policy *policy, size_t index,
-		 const struct kinds *kinds, struct filter_kinds *meant)
+int filter_flow_classes(const struct filter *filter, const struct policy *policy, size_t index,
+			const struct flow_classes *kinds, struct filter_flow_classes *meant)
 {
 	int error;
 
@@ -176,8 +176,8 @@ int filter_kinds(const struct filter *filter, const struct policy *policy, size_
 	return error;
 }
 
-void filter_kinds_free(struct filter_kinds *meant)
+void filter_flow_classes_free(struct filter_flow_classes *meant)
 {
 	free(meant->from); /* one allocation holds all three */
-	*meant = (struct filter_kinds){0};
+	*meant = (struct filter_flow_classes){0};
 }

@@ -4,8 +4,8 @@
 #define BULKHEAD_CMD_FILTER_H
 
 #include "cmd/command.h"
-#include "cmd/end.h"
-#include "compile/kinds.h"
+#include "cmd/side.h"
+#include "compile/flow_classes.h"
 
 #define FILTER_PORTS 32
 
@@ -29,26 +29,27 @@ enum { FILTER_NAMESPACE_ID = PIN_ID + 100 };
 	}
 /* clang-format on */
 
-/* Takes one of the options above. Returns false where @option is another option. Ends the process
- * at a bad value. */
+/* Takes one of the options above. Returns false if @option is another option. Ends the process at a
+ * bad value. */
 bool filter_option(const struct call *call, int option, struct filter *filter);
 
-/* Whether @pattern matches the end's name or an address of the end. NULL matches any end. */
-bool filter_matches(const char *pattern, const struct end *end);
-/* Whether the end is an endpoint of the namespace. NULL matches any end. */
-bool filter_in_namespace(const char *ns, const struct end *end);
+/* Returns true if @pattern matches the end's name or an address of the end. NULL matches any
+ * end. */
+bool filter_matches(const char *pattern, const struct flow_side *end);
+/* Returns true if the end is an endpoint of the namespace. NULL matches any end. */
+bool filter_in_namespace(const char *ns, const struct flow_side *end);
 
 /*
  * The kinds that have a member which the filter selects: @from, @to and @either by index, kinds->n
  * each. An address that no member has selects the kind whose class has the address in @policy.
- * filter_kinds() returns 0; or -EINVAL, reported with a similar name, for a name that no end has.
- * Free the arrays in any case.
+ * filter_flow_classes() returns 0; or -EINVAL, reported with a similar name, for a name that no end
+ * has. Free the arrays in any case.
  */
-struct filter_kinds {
+struct filter_flow_classes {
 	bool *from, *to, *either;
 };
-int filter_kinds(const struct filter *filter, const struct policy *policy, size_t index,
-		 const struct kinds *kinds, struct filter_kinds *meant);
-void filter_kinds_free(struct filter_kinds *meant);
+int filter_flow_classes(const struct filter *filter, const struct policy *policy, size_t index,
+			const struct flow_classes *kinds, struct filter_flow_classes *meant);
+void filter_flow_classes_free(struct filter_flow_classes *meant);
 
 #endif

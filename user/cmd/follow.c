@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* `bulkhead follow`: puts in force on this node what the cluster's engine rolls out. */
+/* `bulkhead follow`: activates on this node what the cluster's engine rolls out. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "cluster/rollout.h"
 #include "cmd/command.h"
-#include "cmd/event.h"
+#include "cmd/event_print.h"
 #include "cmd/metrics.h"
 #include "cmd/signals.h"
 #include "model/diag_log.h"
@@ -38,7 +38,7 @@ static const struct command_option options[] = {
 	{RECORDS_ID, "records", "DIR",
 	 "where the CNI plugin finds who a pod is, else " RECORDS "; \"\": nowhere"},
 	{AUDIT_ID, "audit", NULL, "drop nothing: count and report packets that policy would drop"},
-	{ONCE_ID, "once", NULL, "end when the policy that the cluster wants is in force here"},
+	{ONCE_ID, "once", NULL, "end when the policy that the cluster wants is active here"},
 	{LISTEN_ID, "listen", "ADDRESS:PORT",
 	 "serve metrics of node and follower for Prometheus there: /metrics, and /healthz"},
 	{HEALTH_ID, "health", "SOCKET",
@@ -67,7 +67,7 @@ static int run(struct call *call)
 					.load.uplinks = uplinks,
 					.load.resolvers = uplinks + call->argc,
 					.load.command = "follow",
-					.load.seal = true,
+					.load.quarantine = true,
 					.load.late = true};
 	struct diag_log log = {0};
 	struct diag diag = {.to = stderr, .log = &log};
@@ -112,7 +112,7 @@ static int run(struct call *call)
 const struct command command_follow = {
 	.name = "follow",
 	.operands = "",
-	.help = "put the policy that the cluster's engine rolls out in force on this node",
+	.help = "activate the policy that the cluster's engine rolls out on this node",
 	.options = options,
 	.run = run,
 };

@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/end.h"
+#include "cmd/side.h"
 #include "cmd/graph.h"
 #include "cmd/inputs.h"
 #include "cmd/output.h"
 #include "cmd/view.h"
 
-enum format { FORMAT_DOT, FORMAT_SVG, FORMAT_HTML };
+enum graph_format { FORMAT_DOT, FORMAT_SVG, FORMAT_HTML };
 
 static const char *const formats[] = {
 	[FORMAT_DOT] = "dot",
@@ -18,8 +18,8 @@ static const char *const formats[] = {
 	[FORMAT_HTML] = "html",
 };
 
-struct request {
-	enum format format;
+struct graph_request {
+	enum graph_format format;
 	bool json, pretty; /* print JSON, not DOT */
 	struct graph_filter filter;
 	char *base; /* --compare: the older policy; NULL: none */
@@ -42,7 +42,7 @@ static const struct command_option options[] = {
 	{0},
 };
 
-static void take_format(const struct call *call, struct request *request)
+static void take_format(const struct call *call, struct graph_request *request)
 {
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
 		if (strcmp(call->value, formats[i]))
@@ -53,7 +53,7 @@ static void take_format(const struct call *call, struct request *request)
 	call_usage_error(call, "--format %s: not one of dot, svg and html", call->value);
 }
 
-static void take_port(const struct call *call, struct request *request)
+static void take_port(const struct call *call, struct graph_request *request)
 {
 	char why[FLOW_TEXT];
 	struct flow flow;
@@ -64,7 +64,7 @@ static void take_port(const struct call *call, struct request *request)
 	request->filter.has_point = true;
 }
 
-static void take_options(struct call *call, struct request *request)
+static void take_options(struct call *call, struct graph_request *request)
 {
 	int id;
 
@@ -95,8 +95,8 @@ static void take_options(struct call *call, struct request *request)
 }
 
 /* @policies: with --compare the older one first. */
-static int draw_to(const struct request *request, const struct policy *const policies[], size_t n,
-		   const struct kinds *kinds)
+static int draw_to(const struct graph_request *request, const struct policy *const policies[],
+		   size_t n, const struct flow_classes *kinds)
 {
 	struct output output;
 	FILE *to;
@@ -119,26 +119,27 @@ static int draw_to(const struct request *request, const struct policy *const pol
 	return status_of(output_close(&output, error));
 }
 
-static int draw(const struct request *request, const struct policy *const policies[], size_t n)
+static int draw(const struct graph_request *request, const struct policy *const policies[],
+		size_t n)
 {
-	struct kinds kinds;
-	int error = kinds_list(policies, n, &kinds), status;
+	struct flow_classes kinds;
+	int error = flow_classes_list(policies, n, &kinds), status;
 
 	if (error) {
 		command_error("out of memory");
 		return status_of(error);
 	}
 	status = draw_to(request, policies, n, &kinds);
-	kinds_free(&kinds);
+	flow_classes_free(&kinds);
 	return status;
 }
 
 static int run(struct call *call)
 {
-	struct request request = {0};
+	struct graph_request request = {0};
 	struct diag diag = command_diag();
 	struct policy *base = NULL;
-	const struct policy *policies[KINDS_POLICIES];
+	const struct policy *policies[FLOW_CLASSES_POLICIES];
 	struct view view;
 	size_t n = 0;
 	int status;

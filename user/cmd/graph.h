@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "compile/kinds.h"
+#include "compile/flow_classes.h"
 #include "compile/verdicts.h"
 
 /* Which flows the DOT, SVG and JSON forms show. */
@@ -26,7 +26,7 @@ struct graph_backend {
 /* graph_services.c. Sorts the result by the Service's port, then by kind. @policy is the one at
  * index @nth of the policies that @kinds were made from. Returns 0 and an array to free, or
  * -ENOMEM. */
-int graph_backends(const struct policy *policy, const struct kinds *kinds, size_t nth,
+int graph_backends(const struct policy *policy, const struct flow_classes *kinds, size_t nth,
 		   struct graph_backend **backends, size_t *n);
 
 /* Receives the parts of a graph: each node before its edges. */
@@ -38,24 +38,26 @@ struct graph_visitor {
 };
 
 /* graph_walk.c. Returns 0 or -ENOMEM. */
-int graph_walk(const struct policy *policy, const struct kinds *kinds,
+int graph_walk(const struct policy *policy, const struct flow_classes *kinds,
 	       const struct graph_filter *filter, const struct graph_visitor *visitor, void *data);
 
 /* Returns the kind's segment; NULL: the kind is in no segment, and so isolated. */
-const struct policy_segment *graph_segment(const struct policy *policy, const struct kind *kind);
+const struct policy_segment *graph_segment(const struct policy *policy,
+					   const struct flow_class *kind);
 bool graph_isolated(const struct policy_segment *segment, enum direction direction);
 /* Returns true if a policy restricts flows between members of the kinds that are not each other's
  * own node: only then do two kinds have an edge. */
-bool graph_restricts(const struct policy *policy, const struct kind *from, const struct kind *to);
+bool graph_restricts(const struct policy *policy, const struct flow_class *from,
+		     const struct flow_class *to);
 /* Returns true if the kind has a pod of the namespace. */
-bool graph_in_namespace(const struct kind *kind, const char *ns);
+bool graph_in_namespace(const struct flow_class *kind, const char *ns);
 
 /*
  * Writes one object: "groups" (the matchers that select them, their members, whether they are
  * isolated), "edges" between groups by their "id", with all ports, and "backends" of Services.
  * Returns 0 or -ENOMEM.
  */
-int graph_json(FILE *to, const struct policy *policy, const struct kinds *kinds,
+int graph_json(FILE *to, const struct policy *policy, const struct flow_classes *kinds,
 	       const struct graph_filter *filter, bool pretty);
 
 /*
@@ -63,7 +65,7 @@ int graph_json(FILE *to, const struct policy *policy, const struct kinds *kinds,
  * end applies and both ends allow some port. Each Service is a node, with dashed edges to the
  * kinds of its backends. Returns 0 or -ENOMEM.
  */
-int graph_dot(FILE *to, const struct policy *policy, const struct kinds *kinds,
+int graph_dot(FILE *to, const struct policy *policy, const struct flow_classes *kinds,
 	      const struct graph_filter *filter);
 
 /*
@@ -71,15 +73,15 @@ int graph_dot(FILE *to, const struct policy *policy, const struct kinds *kinds,
  * a kind; of many kinds, a namespace, but for the kinds of @filter's namespace. Returns 0; -E2BIG:
  * there are too many namespaces for a picture; or -ENOMEM.
  */
-int graph_svg(FILE *to, const struct policy *policy, const struct kinds *kinds,
+int graph_svg(FILE *to, const struct policy *policy, const struct flow_classes *kinds,
 	      const struct graph_filter *filter);
 
 /*
- * Writes one HTML page that loads nothing else. The page holds the tables of @n policies (1, or
- * 2 to compare: the older first), their kinds, and a script that judges flows by the steps of
+ * Writes one HTML page that loads nothing else. The page holds the tables of @n policies (1, or 2
+ * to compare: the older first), their kinds, and a script that evaluates flows by the steps of
  * maps/segment.h. Returns 0 or -ENOMEM.
  */
 int graph_page(FILE *to, const struct policy *const policies[], size_t n,
-	       const struct kinds *kinds);
+	       const struct flow_classes *kinds);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/end.h"
+#include "cmd/side.h"
 #include "cmd/graph.h"
 #include "cmd/text_buffer.h"
 #include "cmd/matcher.h"
@@ -17,7 +17,7 @@
 struct drawing {
 	FILE *to;
 	const struct policy *policy;
-	const struct kinds *kinds;
+	const struct flow_classes *kinds;
 	const struct policy_service *service; /* the last Service that has a node */
 	struct text text;
 };
@@ -41,11 +41,11 @@ static void put_matchers(struct drawing *drawing, const struct policy_segment *s
 		fputs("other addresses\\n", drawing->to);
 }
 
-static void put_members(struct drawing *drawing, const struct kind *kind)
+static void put_members(struct drawing *drawing, const struct flow_class *kind)
 {
 	char name[1200];
 
-	text_put_quoted(drawing->to, kind_print(kind, name, sizeof(name)));
+	text_put_quoted(drawing->to, flow_class_print(kind, name, sizeof(name)));
 }
 
 static void put_node(void *data, size_t index)
@@ -54,7 +54,7 @@ static void put_node(void *data, size_t index)
 	static const char *const words[] = {"unrestricted", "ingress isolated", "egress isolated",
 					    "ingress and egress isolated"};
 	struct drawing *drawing = data;
-	const struct kind *kind = &drawing->kinds->at[index];
+	const struct flow_class *kind = &drawing->kinds->at[index];
 	const struct policy_segment *segment = graph_segment(drawing->policy, kind);
 	unsigned int isolation = graph_isolated(segment, INGRESS) | graph_isolated(segment, EGRESS)
 									    << 1;
@@ -124,7 +124,7 @@ static void put_backend(void *data, const struct graph_backend *backend)
 	fputs("\"]\n", drawing->to);
 }
 
-int graph_dot(FILE *to, const struct policy *policy, const struct kinds *kinds,
+int graph_dot(FILE *to, const struct policy *policy, const struct flow_classes *kinds,
 	      const struct graph_filter *filter)
 {
 	static const struct graph_visitor visitor = {put_node, put_edge, put_backend};

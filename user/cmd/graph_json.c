@@ -2,15 +2,15 @@
 /* Writes a graph as JSON. */
 #include <errno.h>
 
-#include "cmd/end.h"
+#include "cmd/side.h"
 #include "cmd/graph.h"
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "cmd/matcher.h"
 #include "compile/frontend.h"
 
 struct picture {
 	const struct policy *policy;
-	const struct kinds *kinds;
+	const struct flow_classes *kinds;
 	struct json_object *groups, *edges, *backends;
 	struct text text;
 };
@@ -18,7 +18,7 @@ struct picture {
 static void add_node(void *data, size_t index)
 {
 	struct picture *picture = data;
-	const struct kind *kind = &picture->kinds->at[index];
+	const struct flow_class *kind = &picture->kinds->at[index];
 	const struct policy_segment *segment = graph_segment(picture->policy, kind);
 	struct json_object *group = json_object_new_object();
 	struct json_object *members = json_object_new_array();
@@ -63,7 +63,7 @@ static void add_backend(void *data, const struct graph_backend *backend)
 	json_object_array_add(picture->backends, object);
 }
 
-int graph_json(FILE *to, const struct policy *policy, const struct kinds *kinds,
+int graph_json(FILE *to, const struct policy *policy, const struct flow_classes *kinds,
 	       const struct graph_filter *filter, bool pretty)
 {
 	static const struct graph_visitor visitor = {add_node, add_edge, add_backend};

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/end.h"
+#include "cmd/side.h"
 #include "cmd/graph.h"
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "cmd/matcher.h"
 #include "maps/segment.h"
 #include "model/protocol.h"
@@ -97,8 +97,8 @@ static struct json_object *named_json(const struct policy *policy)
 	return array;
 }
 
-/* Each record is four consecutive numbers: kind_place.names, class, segment of the address, segment
- * by the name. */
+/* Each record is four consecutive numbers: flow_class_index.names, class, segment of the address,
+ * segment by the name. */
 static struct json_object *domains_json(const struct policy *policy)
 {
 	struct json_object *array = json_object_new_array_ext(4 * policy->n_domains);
@@ -149,7 +149,7 @@ static struct json_object *policy_json(const struct policy *policy, struct text 
 }
 
 /* Lists the nodes of the kind's members, each once; "" for a member whose node is unknown. */
-static struct json_object *nodes_json(const struct kind *kind, size_t policy)
+static struct json_object *nodes_json(const struct flow_class *kind, size_t policy)
 {
 	struct json_object *array = json_object_new_array();
 
@@ -166,7 +166,7 @@ static struct json_object *nodes_json(const struct kind *kind, size_t policy)
 	return array;
 }
 
-static struct json_object *kind_json(const struct kind *kind, size_t n_policies)
+static struct json_object *kind_json(const struct flow_class *kind, size_t n_policies)
 {
 	struct json_object *object = json_object_new_object();
 	struct json_object *places = json_object_new_array();
@@ -174,11 +174,11 @@ static struct json_object *kind_json(const struct kind *kind, size_t n_policies)
 	char name[1200];
 
 	for (size_t i = 0; i < n_policies; i++) {
-		struct kind_place place = kind->members->place[i];
+		struct flow_class_index place = kind->members->place[i];
 
 		json_object_array_add(
 			places,
-			place.segment == KIND_ABSENT || place.segment == KIND_NOWHERE
+			place.segment == FLOW_CLASS_ABSENT || place.segment == FLOW_CLASS_NOWHERE
 				? NULL
 				: numbers_json((const uint32_t[]){place.segment, place.resolution,
 								  place.names},
@@ -186,7 +186,7 @@ static struct json_object *kind_json(const struct kind *kind, size_t n_policies)
 	}
 	for (size_t i = 0; i < kind->n; i++)
 		json_append_text(members, kind->members[i].end.name);
-	json_add_text(object, "name", kind_print(kind, name, sizeof(name)));
+	json_add_text(object, "name", flow_class_print(kind, name, sizeof(name)));
 	json_add_bool(object, "external", kind->members->external);
 	json_add_bool(object, "node", kind->members->is_node);
 	json_add_bool(object, "domain", kind->members->end.domain);
@@ -198,8 +198,8 @@ static struct json_object *kind_json(const struct kind *kind, size_t n_policies)
 
 /* Lists {"service", "port", "to", "kind"} for each kind of backend behind each port of a Service.
  * @policy is the policy at index @nth of those that @kinds were made from. */
-static struct json_object *services_json(const struct policy *policy, const struct kinds *kinds,
-					 size_t nth)
+static struct json_object *services_json(const struct policy *policy,
+					 const struct flow_classes *kinds, size_t nth)
 {
 	struct json_object *array = json_object_new_array();
 	struct graph_backend *backends;
@@ -233,7 +233,8 @@ static void put_json(FILE *to, struct json_object *root)
 	fputs(text, to);
 }
 
-int graph_page(FILE *to, const struct policy *const policies[], size_t n, const struct kinds *kinds)
+int graph_page(FILE *to, const struct policy *const policies[], size_t n,
+	       const struct flow_classes *kinds)
 {
 	struct json_object *root = json_object_new_object(), *array = json_object_new_array();
 	const char *mark = strstr(page, MARK);

@@ -9,19 +9,20 @@
 #define NO_KIND UINT32_MAX
 
 /* Returns each endpoint's kind, by index of the policy's endpoints. */
-static uint32_t *kinds_of_endpoints(const struct policy *policy, const struct kinds *kinds)
+static uint32_t *flow_classes_of_endpoints(const struct policy *policy,
+					   const struct flow_classes *kinds)
 {
 	uint32_t *found = malloc((policy->n_endpoints + 1) * sizeof(*found));
 
 	for (size_t i = 0; i < policy->n_endpoints && found; i++)
 		found[i] = NO_KIND;
 	for (size_t i = 0; i < kinds->n && found; i++) {
-		const struct kind *kind = &kinds->at[i];
+		const struct flow_class *kind = &kinds->at[i];
 
 		for (size_t k = 0; k < kind->n && !kind->members->external; k++) {
-			const struct end *end = &kind->members[k].end;
+			const struct flow_side *side = &kind->members[k].end;
 			const struct policy_address *address =
-				policy_address_find(policy, &end->address[end->first]);
+				policy_address_find(policy, &side->address[side->first]);
 
 			if (address)
 				found[address->endpoint] = i;
@@ -32,13 +33,13 @@ static uint32_t *kinds_of_endpoints(const struct policy *policy, const struct ki
 
 /* Returns the kind of a backend that is no endpoint: its node's, or the kind that has its
  * address. */
-static uint32_t kind_of_outside(const struct policy *policy, const struct kinds *kinds, size_t nth,
-				const struct policy_backend *backend, bool is_node)
+static uint32_t kind_of_outside(const struct policy *policy, const struct flow_classes *kinds,
+				size_t nth, const struct policy_backend *backend, bool is_node)
 {
 	uint32_t segment = policy_prefix_find(policy, &backend->address) - policy->segments;
 
 	for (size_t i = 0; i < kinds->n; i++) {
-		const struct kind_member *first = kinds->at[i].members;
+		const struct flow_class_member *first = kinds->at[i].members;
 
 		if (first->external && !first->end.domain && first->is_node == is_node &&
 		    first->place[nth].segment == segment)
@@ -58,7 +59,7 @@ static int compare(const void *a, const void *b)
 	return x->to_port - y->to_port;
 }
 
-static size_t list(const struct policy *policy, const struct kinds *kinds, size_t nth,
+static size_t list(const struct policy *policy, const struct flow_classes *kinds, size_t nth,
 		   const uint32_t *of_endpoint, struct graph_backend *at)
 {
 	size_t n = 0, left = 0;
@@ -87,10 +88,10 @@ static size_t list(const struct policy *policy, const struct kinds *kinds, size_
 	return left;
 }
 
-int graph_backends(const struct policy *policy, const struct kinds *kinds, size_t nth,
+int graph_backends(const struct policy *policy, const struct flow_classes *kinds, size_t nth,
 		   struct graph_backend **backends, size_t *n)
 {
-	uint32_t *of_endpoint = kinds_of_endpoints(policy, kinds);
+	uint32_t *of_endpoint = flow_classes_of_endpoints(policy, kinds);
 
 	*backends = calloc(policy->n_backends + 1, sizeof(**backends));
 	if (!of_endpoint || !*backends) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/end.h"
+#include "cmd/side.h"
 #include "cmd/graph.h"
 #include "cmd/text_buffer.h"
 #include "compile/verdicts.h"
@@ -25,7 +25,7 @@
 #define ROW_MAX 22
 
 /* A row and column: one kind, or all kinds of a namespace. */
-struct unit {
+struct svg_unit {
 	char *name;
 	char *title; /* the name without a number of pods */
 	size_t kinds, pods;
@@ -42,12 +42,12 @@ struct cell {
 	char *ports; /* of the last pair */
 };
 
-struct table {
+struct svg_table {
 	const struct policy *policy;
-	const struct kinds *kinds;
+	const struct flow_classes *kinds;
 	const struct graph_filter *filter;
 	uint32_t *unit_of; /* by kind */
-	struct unit *units;
+	struct svg_unit *units;
 	size_t n; /* units */
 	struct cell *cells; /* n * n */
 	struct text text;
@@ -57,7 +57,7 @@ struct table {
 	size_t left, top, column, row; /* px */
 };
 
-static void clear_units(struct table *table)
+static void clear_units(struct svg_table *table)
 {
 	for (size_t i = 0; i < table->n; i++) {
 		free(table->units[i].name);
@@ -66,7 +66,7 @@ static void clear_units(struct table *table)
 	table->n = 0;
 }
 
-static void table_free(struct table *table)
+static void table_free(struct svg_table *table)
 {
 	for (size_t i = 0; table->cells && i < table->n * table->n; i++)
 		free(table->cells[i].ports);
@@ -78,8 +78,9 @@ static void table_free(struct table *table)
 		printbuf_free(table->text.buffer);
 }
 
-/* Prints the name of the unit that a kind is counted in where there are too many kinds. */
-static void print_unit(const struct table *table, const struct kind *kind, char *text, size_t size)
+/* Prints the name of the unit that a kind is counted in if there are too many kinds. */
+static void print_unit(const struct svg_table *table, const struct flow_class *kind, char *text,
+		       size_t size)
 {
 	const char *first = kind->members->end.name, *last = kind->members[kind->n - 1].end.name;
 	const size_t length = strcspn(first, "/");
@@ -96,7 +97,7 @@ static void print_unit(const struct table *table, const struct kind *kind, char 
 		snprintf(text, size, "%.*s", (int)length, first);
 }
 
-static struct unit *find_unit(struct table *table, const char *name)
+static struct svg_unit *find_unit(struct svg_table *table, const char *name)
 {
 	for (size_t i = table->n; i-- > 0;)
 		if (!strcmp(table->units[i].name, name))
@@ -104,25 +105,25 @@ static struct unit *find_unit(struct table *table, const char *name)
 	return NULL;
 }
 
-static void place_kind(struct table *table, size_t i)
+static void place_kind(struct svg_table *table, size_t i)
 {
-	const struct kind *kind = &table->kinds->at[i];
+	const struct flow_class *kind = &table->kinds->at[i];
 	const struct policy_segment *segment = graph_segment(table->policy, kind);
 	const bool wanted = table->filter->ns && graph_in_namespace(kind, table->filter->ns);
 	const bool alone = table->kinds->n <= UNITS_MAX || wanted;
-	struct unit *unit;
+	struct svg_unit *unit;
 	char name[1200];
 
 	if (alone)
-		kind_print(kind, name, sizeof(name));
+		flow_class_print(kind, name, sizeof(name));
 	else
 		print_unit(table, kind, name, sizeof(name));
 	unit = alone ? NULL : find_unit(table, name);
 	if (!unit) {
 		unit = &table->units[table->n++];
-		*unit = (struct unit){.name = strdup(name),
-				      .title = strndup(name, strcspn(name, "(")),
-				      .external = kind->members->external};
+		*unit = (struct svg_unit){.name = strdup(name),
+					  .title = strndup(name, strcspn(name, "(")),
+					  .external = kind->members->external};
 		table->failed |= !unit->name || !unit->title;
 	}
 	unit->kinds++;
@@ -135,7 +136,7 @@ static void place_kind(struct table *table, size_t i)
 	table->unit_of[i] = unit - table->units;
 }
 
-static int make_units(struct table *table)
+static int make_units(struct svg_table *table)
 {
 	const size_t n = table->kinds->n;
 
@@ -167,10 +168,10 @@ static void add_port(void *data, const char *port)
 
 static void put_edge(void *data, size_t from, size_t to, const struct verdicts *allowed)
 {
-	struct table *table = data;
-	const struct kind *source = &table->kinds->at[from], *target = &table->kinds->at[to];
-	struct unit *a = &table->units[table->unit_of[from]];
-	struct unit *b = &table->units[table->unit_of[to]];
+	struct svg_table *table = data;
+	const struct flow_class *source = &table->kinds->at[from], *target = &table->kinds->at[to];
+	struct svg_unit *a = &table->units[table->unit_of[from]];
+	struct svg_unit *b = &table->units[table->unit_of[to]];
 	struct cell *cell = &table->cells[(a - table->units) * table->n + (b - table->units)];
 
 	cell->reach++;
@@ -233,7 +234,7 @@ static void put_cut(FILE *to, const char *text, size_t max)
 	put_escaped(to, text + n - end, end);
 }
 
-static size_t lay_out(struct table *table)
+static size_t lay_out(struct svg_table *table)
 {
 	size_t shown = 0, longest = 0, rest;
 
@@ -267,20 +268,20 @@ static const char *cell_class(const struct cell *cell, size_t pairs)
 
 /* Returns the width of the frame that leaves of a cell's square the share of its pairs that reach,
  * in steps of a third. */
-static double cell_frame(const struct table *table, const struct cell *cell, size_t pairs)
+static double cell_frame(const struct svg_table *table, const struct cell *cell, size_t pairs)
 {
 	const size_t side = table->column < table->row ? table->column : table->row;
 
 	return cell->reach && cell->reach < pairs ? .1 * side * (3 - 3 * cell->reach / pairs) : 0;
 }
 
-static void put_cell(const struct table *table, size_t from, size_t to, size_t x, size_t y)
+static void put_cell(const struct svg_table *table, size_t from, size_t to, size_t x, size_t y)
 {
-	const struct unit *a = &table->units[from], *b = &table->units[to];
+	const struct svg_unit *a = &table->units[from], *b = &table->units[to];
 	const struct cell *cell = &table->cells[from * table->n + to];
 	const size_t pairs = a->kinds * b->kinds, gap = table->column > 8;
 	const double frame = cell_frame(table, cell, pairs);
-	/* One pod has no flow to itself; no policy judges flows of the outside. */
+	/* One pod has no flow to itself; no policy evaluates flows of the outside. */
 	const bool empty =
 		(a->external && b->external) || !a->source || (from == to && a->pods == 1);
 
@@ -312,9 +313,9 @@ static void put_cell(const struct table *table, size_t from, size_t to, size_t x
 	fputs("</text>\n", table->to);
 }
 
-static void put_row(const struct table *table, size_t from, size_t number, size_t y)
+static void put_row(const struct svg_table *table, size_t from, size_t number, size_t y)
 {
-	const struct unit *unit = &table->units[from];
+	const struct svg_unit *unit = &table->units[from];
 	size_t x = table->left;
 
 	for (enum direction d = INGRESS; d <= EGRESS; d++)
@@ -337,8 +338,8 @@ static void put_row(const struct table *table, size_t from, size_t number, size_
 	}
 }
 
-/* Columns have the rows' numbers, and names where there is room. */
-static void put_columns(const struct table *table)
+/* Columns have the rows' numbers, and names if there is room. */
+static void put_columns(const struct svg_table *table)
 {
 	const bool named = table->column >= CELL_NAMED;
 	size_t number = 0;
@@ -358,7 +359,7 @@ static void put_columns(const struct table *table)
 	}
 }
 
-static void put_legend(const struct table *table, size_t shown)
+static void put_legend(const struct svg_table *table, size_t shown)
 {
 	static const struct {
 		const char *class, *text;
@@ -385,7 +386,7 @@ static void put_legend(const struct table *table, size_t shown)
 			table->kinds->n);
 }
 
-static void put_head(const struct table *table, size_t shown)
+static void put_head(const struct svg_table *table, size_t shown)
 {
 	const size_t inside = table->left + shown * table->column + 8;
 	const size_t width = inside > WIDTH ? inside : WIDTH;
@@ -416,7 +417,7 @@ static void put_head(const struct table *table, size_t shown)
 	      table->to);
 }
 
-static void draw(struct table *table)
+static void draw(struct svg_table *table)
 {
 	const size_t shown = lay_out(table);
 	size_t number = 0;
@@ -432,12 +433,12 @@ static void draw(struct table *table)
 	fputs("</svg>\n", table->to);
 }
 
-int graph_svg(FILE *to, const struct policy *policy, const struct kinds *kinds,
+int graph_svg(FILE *to, const struct policy *policy, const struct flow_classes *kinds,
 	      const struct graph_filter *filter)
 {
 	static const struct graph_visitor visitor = {skip_node, put_edge, skip_backend};
 	struct graph_filter all = *filter;
-	struct table table = {.policy = policy, .kinds = kinds, .filter = filter, .to = to};
+	struct svg_table table = {.policy = policy, .kinds = kinds, .filter = filter, .to = to};
 	int error = make_units(&table);
 
 	all.open = true;

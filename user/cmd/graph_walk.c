@@ -5,25 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/end.h"
+#include "cmd/side.h"
 #include "cmd/graph.h"
 #include "compile/verdicts.h"
 #include "maps/segment.h"
 
-struct walk {
+struct edge_walk {
 	const struct policy *policy;
-	const struct kinds *kinds;
+	const struct flow_classes *kinds;
 	const struct graph_filter *filter;
 	const struct graph_visitor *visitor;
 	void *data;
 	bool *seen; /* by kind: the visitor has it */
 };
 
-const struct policy_segment *graph_segment(const struct policy *policy, const struct kind *kind)
+const struct policy_segment *graph_segment(const struct policy *policy,
+					   const struct flow_class *kind)
 {
 	uint32_t segment = kind->members->place[0].segment;
 
-	return segment == KIND_NOWHERE ? NULL : &policy->segments[segment];
+	return segment == FLOW_CLASS_NOWHERE ? NULL : &policy->segments[segment];
 }
 
 bool graph_isolated(const struct policy_segment *segment, enum direction direction)
@@ -32,7 +33,7 @@ bool graph_isolated(const struct policy_segment *segment, enum direction directi
 			    !(segment->flags & BH_SEGMENT_AUDITED(direction)));
 }
 
-bool graph_in_namespace(const struct kind *kind, const char *ns)
+bool graph_in_namespace(const struct flow_class *kind, const char *ns)
 {
 	size_t length = strlen(ns);
 
@@ -43,7 +44,7 @@ bool graph_in_namespace(const struct kind *kind, const char *ns)
 	return false;
 }
 
-static void visit_node(struct walk *walk, size_t index)
+static void visit_node(struct edge_walk *walk, size_t index)
 {
 	if (walk->seen[index])
 		return;
@@ -77,34 +78,35 @@ static struct bh_interval *both_allow(const struct verdicts *a, const struct ver
 	return at;
 }
 
-bool graph_restricts(const struct policy *policy, const struct kind *from, const struct kind *to)
+bool graph_restricts(const struct policy *policy, const struct flow_class *from,
+		     const struct flow_class *to)
 {
 	return (graph_isolated(graph_segment(policy, from), EGRESS) ||
 		graph_isolated(graph_segment(policy, to), INGRESS)) &&
-	       kinds_own_node(from, to, 0).foreign;
+	       flow_classes_local_node(from, to, 0).foreign;
 }
 
 /* Returns true if the graph may have an edge: both kinds are in a segment, and not all of their
  * flows are of one pod to itself. */
-static bool has_edge(const struct walk *walk, size_t from, size_t to)
+static bool has_edge(const struct edge_walk *walk, size_t from, size_t to)
 {
-	const struct kind *source = &walk->kinds->at[from], *target = &walk->kinds->at[to];
+	const struct flow_class *source = &walk->kinds->at[from], *target = &walk->kinds->at[to];
 	const struct policy_segment *a = graph_segment(walk->policy, source);
 	const struct policy_segment *b = graph_segment(walk->policy, target);
 	const char *ns = walk->filter->ns;
 
 	/* a name is no source, and an edge to one shows what the name adds */
 	if (!a || !b || source->members->end.domain ||
-	    (target->members->end.domain && kind_peer(walk->policy, 0, target, a) == b))
+	    (target->members->end.domain && flow_class_peer(walk->policy, 0, target, a) == b))
 		return false;
 	return (walk->filter->open || graph_restricts(walk->policy, source, target)) &&
 	       (from != to || source->n > 1) &&
 	       (!ns || graph_in_namespace(source, ns) || graph_in_namespace(target, ns));
 }
 
-static int visit_edge(struct walk *walk, size_t from, size_t to)
+static int visit_edge(struct edge_walk *walk, size_t from, size_t to)
 {
-	const struct kind *source = &walk->kinds->at[from], *target = &walk->kinds->at[to];
+	const struct flow_class *source = &walk->kinds->at[from], *target = &walk->kinds->at[to];
 	uint32_t resolution = target->members->place[0].resolution;
 	const struct policy_segment *a = graph_segment(walk->policy, source);
 	const struct policy_segment *b = graph_segment(walk->policy, target);
@@ -113,7 +115,7 @@ static int visit_edge(struct walk *walk, size_t from, size_t to)
 
 	if (!has_edge(walk, from, to))
 		return 0;
-	egress = verdicts_of(walk->policy, a, kind_peer(walk->policy, 0, target, a), EGRESS,
+	egress = verdicts_of(walk->policy, a, flow_class_peer(walk->policy, 0, target, a), EGRESS,
 			     resolution);
 	ingress = verdicts_of(walk->policy, b, a, INGRESS, resolution);
 	at = both_allow(&egress, &ingress, &both);
@@ -129,7 +131,7 @@ static int visit_edge(struct walk *walk, size_t from, size_t to)
 	return 0;
 }
 
-static bool shows_backend(const struct walk *walk, const struct graph_backend *backend)
+static bool shows_backend(const struct edge_walk *walk, const struct graph_backend *backend)
 {
 	const struct policy *policy = walk->policy;
 	const struct policy_service *service = &policy->services[backend->port->service];
@@ -142,7 +144,7 @@ static bool shows_backend(const struct walk *walk, const struct graph_backend *b
 	       bh_point(backend->port->protocol, backend->port->port) == filter->point;
 }
 
-static int visit_services(struct walk *walk)
+static int visit_services(struct edge_walk *walk)
 {
 	struct graph_backend *backends;
 	size_t n;
@@ -161,11 +163,11 @@ static int visit_services(struct walk *walk)
 	return 0;
 }
 
-int graph_walk(const struct policy *policy, const struct kinds *kinds,
+int graph_walk(const struct policy *policy, const struct flow_classes *kinds,
 	       const struct graph_filter *filter, const struct graph_visitor *visitor, void *data)
 {
-	struct walk walk = {policy,  kinds, filter,
-			    visitor, data,  calloc(kinds->n + 1, sizeof(bool))};
+	struct edge_walk walk = {policy,  kinds, filter,
+				 visitor, data,	 calloc(kinds->n + 1, sizeof(bool))};
 	int error = walk.seen ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < kinds->n && !error; i++)

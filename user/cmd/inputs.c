@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "cmd/inputs.h"
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 #include "compile/compile.h"
 #include "compile/delta.h"
-#include "compile/enroll.h"
+#include "compile/overlay.h"
 #include "input/input.h"
 #include "input/text.h"
 #include "input/workload.h"
@@ -103,7 +103,7 @@ void inputs_are_strict(void)
 	strict = true;
 }
 
-struct reading {
+struct input_reading {
 	char *const *paths;
 	int n;
 	struct cluster *cluster;
@@ -112,12 +112,12 @@ struct reading {
 
 static int read_cluster(void *data)
 {
-	const struct reading *reading = data;
+	const struct input_reading *reading = data;
 	struct diag *diag = reading->diag;
 	int error = 0;
 
 	reading->cluster->lenient = !strict;
-	/* Where one file is bad, the other files are read all the same, so that one run reports the
+	/* If one file is bad, the other files are read all the same, so that one run reports the
 	 * errors of all files. cluster_finish() is left out then: it would report errors that only
 	 * follow from these. */
 	for (int i = 0; i < reading->n; i++) {
@@ -147,7 +147,7 @@ static int no_memory(struct diag *diag)
 
 int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag)
 {
-	struct reading reading = {paths, n, cluster, diag};
+	struct input_reading reading = {paths, n, cluster, diag};
 	int error = memory_guarded(read_cluster, &reading);
 
 	return error == -ENOMEM ? no_memory(diag) : error;
@@ -193,7 +193,7 @@ static int apply_delta(const char *path, const struct inputs_base *base, struct 
 
 	if (!error)
 		error = delta_apply(
-			delta, base->policy ? policy_lazy(enroll_compiled(base->policy)) : NULL,
+			delta, base->policy ? policy_lazy(overlay_compiled(base->policy)) : NULL,
 			base->name, &where, diag, policy);
 	delta_free(delta);
 	return error;
@@ -209,7 +209,7 @@ int inputs_delta(char *const *paths, int n, const struct lazy_policy *base, stru
 	if (n != 1 || !is_delta(*paths))
 		return 0;
 	error = read_delta(*paths, diag, delta);
-	return error ? error : delta_check_base(*delta, base, "in force", &where, diag);
+	return error ? error : delta_check_base(*delta, base, "active", &where, diag);
 }
 
 int inputs_blob(const char *path, struct diag *diag, struct policy **policy)
@@ -243,7 +243,7 @@ static int no_namespace(const struct nearest *nearest, struct diag *diag)
 	return -EINVAL;
 }
 
-struct naming {
+struct input_naming {
 	struct cluster *cluster;
 	char text[600];
 	const char *name;
@@ -260,7 +260,7 @@ static int no_policy(const struct nearest *nearest, struct diag *diag)
 
 static int intern_name(void *data)
 {
-	struct naming *naming = data;
+	struct input_naming *naming = data;
 
 	naming->name = cluster_intern(naming->cluster, naming->text, strlen(naming->text));
 	return 0;
@@ -270,7 +270,7 @@ static int intern_name(void *data)
  * is not enough memory. */
 static const char *full_name(struct cluster *cluster, const struct policy_object *policy)
 {
-	struct naming naming = {.cluster = cluster};
+	struct input_naming naming = {.cluster = cluster};
 
 	snprintf(naming.text, sizeof(naming.text), "%s%s%s", policy->ns_name ? policy->ns_name : "",
 		 policy->ns_name ? "/" : "", policy->name);

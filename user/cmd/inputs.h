@@ -18,15 +18,15 @@ void inputs_are_strict(void);
 /* The policy that the input succeeds. */
 struct inputs_base {
 	const struct policy *policy; /* NULL: the input succeeds no policy */
-	const char *name; /* for messages: "in force", a file, or why there is no policy */
+	const char *name; /* for messages: "active", a file, or why there is no policy */
 };
 
 /*
  * Compiles @paths as a successor of @base. A compiled file must be the only input: a whole policy
- * is taken as it is, a delta (compile/delta.h) only where @base is its base. @cluster, where it is
- * not NULL, gets the objects, to be freed by inputs_free_cluster(); it gets NULL for a compiled
- * file, which has no objects. Workloads stand for their pods: the policy is for answers, and not to
- * be loaded. Returns 0 and a policy to free; -EINVAL (bad input) or -E2BIG (a limit), reported; or
+ * is taken as it is, a delta (compile/delta.h) only if @base is its base. @cluster, if it is not
+ * NULL, gets the objects, to be freed by inputs_free_cluster(); it gets NULL for a compiled file,
+ * which has no objects. Workloads stand for their pods: the policy is for answers, and not to be
+ * loaded. Returns 0 and a policy to free; -EINVAL (bad input) or -E2BIG (a limit), reported; or
  * -ENOMEM.
  */
 int inputs_policy(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
@@ -54,7 +54,7 @@ int inputs_after(char *path, const struct inputs_base *old, struct diag *diag,
 		 struct policy **policy);
 void inputs_free_cluster(struct cluster *cluster); /* NULL is fine */
 
-/* Reads a delta and checks it against @base, the policy in force. *delta is to be freed; NULL: the
+/* Reads a delta and checks it against @base, the active policy. *delta is to be freed; NULL: the
  * operands are not one delta. Returns as inputs_policy() does. */
 struct delta;
 int inputs_delta(char *const *paths, int n, const struct lazy_policy *base, struct diag *diag,

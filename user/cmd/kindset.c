@@ -13,7 +13,7 @@ struct tally {
 };
 
 struct kindset {
-	const struct kinds *kinds;
+	const struct flow_classes *kinds;
 	struct tally *at; /* sorted by namespace */
 	size_t n;
 	size_t of_all, in_set; /* numbers of pods */
@@ -28,19 +28,19 @@ static int compare_tallies(const void *a, const void *b)
 	return order ? order : x->length - y->length;
 }
 
-static struct tally tally_of(const struct kind_member *member)
+static struct tally tally_of(const struct flow_class_member *member)
 {
 	return (struct tally){.name = member->end.name, .length = strcspn(member->end.name, "/")};
 }
 
-static struct tally *find_tally(const struct kindset *set, const struct kind_member *member)
+static struct tally *find_tally(const struct kindset *set, const struct flow_class_member *member)
 {
 	return &set->at[set->of_member[member - set->kinds->members]];
 }
 
 static void count_all(struct kindset *set)
 {
-	const struct kinds *kinds = set->kinds;
+	const struct flow_classes *kinds = set->kinds;
 	size_t n = 0;
 
 	for (size_t i = 0; i < kinds->n_members; i++)
@@ -69,7 +69,7 @@ static void count_all(struct kindset *set)
 	}
 }
 
-struct kindset *kindset_open(const struct kinds *kinds)
+struct kindset *kindset_open(const struct flow_classes *kinds)
 {
 	struct kindset *set = calloc(1, sizeof(*set));
 
@@ -101,7 +101,7 @@ static void count_set(struct kindset *set, const uint32_t *at, size_t n)
 	for (size_t i = 0; i < set->n; i++)
 		set->at[i].in_set = 0;
 	for (size_t i = 0; i < n; i++) {
-		const struct kind *kind = &set->kinds->at[at[i]];
+		const struct flow_class *kind = &set->kinds->at[at[i]];
 
 		for (size_t k = 0; k < kind->n && !kind->members->external; k++) {
 			find_tally(set, &kind->members[k])->in_set++;
@@ -134,8 +134,8 @@ static bool is_whole(const struct tally *tally)
 	return tally->of_all > 1 && tally->in_set == tally->of_all;
 }
 
-/* Whether the items for whole namespaces name all members of the kind. */
-static bool is_told(const struct kindset *set, const struct kind *kind)
+/* Returns true if the items for whole namespaces name all members of the kind. */
+static bool is_told(const struct kindset *set, const struct flow_class *kind)
 {
 	bool told = !kind->members->external;
 
@@ -159,7 +159,8 @@ static void add_namespaces(struct line *line, const struct kindset *set)
 	}
 }
 
-static void add_kinds(struct line *line, const struct kindset *set, const uint32_t *at, size_t n)
+static void add_flow_classes(struct line *line, const struct kindset *set, const uint32_t *at,
+			     size_t n)
 {
 	bool all = set->of_all > 1 && set->in_set == set->of_all;
 	char item[1200];
@@ -170,11 +171,11 @@ static void add_kinds(struct line *line, const struct kindset *set, const uint32
 	else
 		add_namespaces(line, set);
 	for (size_t i = 0; i < n; i++) {
-		const struct kind *kind = &set->kinds->at[at[i]];
+		const struct flow_class *kind = &set->kinds->at[at[i]];
 
 		if ((all && !kind->members->external) || is_told(set, kind))
 			continue;
-		kind_print(kind, item, sizeof(item));
+		flow_class_print(kind, item, sizeof(item));
 		add_item(line, item, kind->members->external ? 0 : kind->n);
 	}
 }
@@ -187,7 +188,7 @@ void kindset_print(struct kindset *set, struct text *text, const uint32_t *at, s
 
 	text_clear(text);
 	count_set(set, at, n);
-	add_kinds(&line, set, at, n);
+	add_flow_classes(&line, set, at, n);
 	if (line.left_out) {
 		snprintf(rest, sizeof(rest), " and %zu more", line.left_out);
 		text_add(text, rest);
@@ -198,7 +199,7 @@ void kindset_print(struct kindset *set, struct text *text, const uint32_t *at, s
 	}
 }
 
-struct json_object *kind_json(const struct kind *kind, bool pods)
+struct json_object *kind_json(const struct flow_class *kind, bool pods)
 {
 	struct json_object *object = json_object_new_object();
 	struct json_object *members;
@@ -214,7 +215,8 @@ struct json_object *kind_json(const struct kind *kind, bool pods)
 	return object;
 }
 
-struct json_object *kindset_json(const struct kinds *kinds, const uint32_t *at, size_t n, bool pods)
+struct json_object *kindset_json(const struct flow_classes *kinds, const uint32_t *at, size_t n,
+				 bool pods)
 {
 	struct json_object *array = json_object_new_array_ext(n);
 

@@ -3,14 +3,14 @@
 #ifndef BULKHEAD_CMD_KINDSET_H
 #define BULKHEAD_CMD_KINDSET_H
 
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "cmd/text_buffer.h"
-#include "compile/kinds.h"
+#include "compile/flow_classes.h"
 
 /* Makes the counts that descriptions of sets of @kinds need. @kinds must outlive the result. NULL:
  * memory is short. */
 struct kindset;
-struct kindset *kindset_open(const struct kinds *kinds);
+struct kindset *kindset_open(const struct flow_classes *kinds);
 void kindset_close(struct kindset *set); /* NULL is fine */
 
 /*
@@ -22,10 +22,10 @@ void kindset_print(struct kindset *set, struct text *text, const uint32_t *at, s
 		   size_t width);
 
 /* Returns {"name", "members": COUNT} of a kind; with @pods the names of its members as well. */
-struct json_object *kind_json(const struct kind *kind, bool pods);
+struct json_object *kind_json(const struct flow_class *kind, bool pods);
 
 /* Returns an array with kind_json() of each kind in @at. */
-struct json_object *kindset_json(const struct kinds *kinds, const uint32_t *at, size_t n,
+struct json_object *kindset_json(const struct flow_classes *kinds, const uint32_t *at, size_t n,
 				 bool pods);
 
 #endif

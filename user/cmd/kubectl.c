@@ -11,7 +11,7 @@
 #include "cluster/listing.h"
 #include "cluster/store.h"
 #include "cmd/command.h"
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 
 #define FOLLOWERS "/api/v1/namespaces/bulkhead-system/pods?labelSelector=app%3Dbulkhead-follower"
 #define STATUS_PATHS 2

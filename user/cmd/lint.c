@@ -5,7 +5,7 @@
 
 #include "cmd/command.h"
 #include "cmd/inputs.h"
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "cmd/lint_learned.h"
 #include "cmd/screen.h"
 #include "compile/compile.h"

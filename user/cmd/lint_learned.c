@@ -6,11 +6,11 @@
 #include "cmd/command.h"
 #include "cmd/domain_names.h"
 #include "cmd/lint_learned.h"
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 
-struct work {
+struct learned_work {
 	const struct cluster *cluster;
-	struct domain_names names; /* of the policy in force */
+	struct domain_names names; /* of the active policy */
 	struct lint_findings *findings;
 };
 
@@ -44,7 +44,7 @@ static struct place find_rule(const struct cluster *cluster, const char *name)
 }
 
 /* Takes over @text. */
-static int add(struct work *work, const struct place *place, char *text)
+static int add(struct learned_work *work, const struct place *place, char *text)
 {
 	struct lint_finding finding = {
 		.check = "shared-address", .where = place->rule->where, .text = text};
@@ -70,7 +70,7 @@ static bool may_be_one(const char *a, const char *b)
 	return policy_domain_matches(a, b) || policy_domain_matches(b, a);
 }
 
-static int compare(struct work *work, const struct bh_learned_key *key, const char *a,
+static int compare(struct learned_work *work, const struct bh_learned_key *key, const char *a,
 		   const char *b)
 {
 	const struct place place = find_rule(work->cluster, a);
@@ -88,7 +88,7 @@ static int compare(struct work *work, const struct bh_learned_key *key, const ch
 
 static int look_at(void *data, const void *key, const void *value)
 {
-	struct work *work = data;
+	struct learned_work *work = data;
 	const struct bh_learned *learned = value;
 	const char *names[BH_LEARNED_NAMES] = {};
 	size_t n = 0;
@@ -114,7 +114,7 @@ static int look_at(void *data, const void *key, const void *value)
 
 int lint_learned(const struct cluster *cluster, const char *pin, struct lint_findings *findings)
 {
-	struct work work = {.cluster = cluster, .findings = findings};
+	struct learned_work work = {.cluster = cluster, .findings = findings};
 	struct diag diag = command_diag();
 	struct live *live;
 	int error = live_open(pin, &diag, &live);
@@ -122,7 +122,7 @@ int lint_learned(const struct cluster *cluster, const char *pin, struct lint_fin
 	if (error)
 		return status_of(error);
 	if (!live) {
-		command_error("--learned: nothing is in force here: load a policy first");
+		command_error("--learned: nothing is active here: load a policy first");
 		return STATUS_INPUT;
 	}
 	error = domain_names_read(&work.names, live, live_policy(live));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* `bulkhead load`: puts a policy in force. */
+/* `bulkhead load`: puts an active policy. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 
 #include "cmd/command.h"
 #include "cmd/inputs.h"
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "cmd/load_report.h"
 #include "cmd/plan.h"
 #include "compile/delta.h"
-#include "node/change/kept.h"
+#include "node/change/saved.h"
 #include "node/node.h"
 
 struct request {
@@ -59,14 +59,14 @@ static void conclude(const struct call *call, const struct request *request,
 		     struct diag *diag)
 {
 	if (!request->stage)
-		kept_save(request->state, &request->node, change, policy, diag);
+		saved_save(request->state, &request->node, change, policy, diag);
 	if (!request->stage && request->node.audit)
 		report_audit(request, diag);
 	report(call, request, change);
 }
 
-/* Reads the input as a delta of the policy in force. *delta NULL: it is none, or the options ask
- * for a policy that is compiled anew. */
+/* Reads the input as a delta of the active policy. *delta NULL: it is none, or the options ask for
+ * a policy that is compiled anew. */
 static int read_delta(const struct call *call, const struct request *request,
 		      const struct node_handle *handle, struct diag *diag, struct delta **delta)
 {
@@ -87,8 +87,8 @@ static int load_delta(const struct call *call, struct request *request, struct n
 				   : node_load_delta(handle, delta, &change);
 
 	if (!error && !request->stage)
-		kept_save_delta(request->state, request->node.pin, &request->node, &change, delta,
-				diag);
+		saved_save_delta(request->state, request->node.pin, &request->node, &change, delta,
+				 diag);
 	if (!error && !request->stage && request->node.audit)
 		report_audit(request, diag);
 	if (!error)
@@ -103,7 +103,7 @@ static int load_whole(const struct call *call, struct request *request, struct n
 					   .n = request->n_audited,
 					   .policies = request->policies,
 					   .n_policies = request->n_policies};
-	struct inputs_base base = {.name = "in force"};
+	struct inputs_base base = {.name = "active"};
 	struct cluster *cluster = NULL;
 	int error;
 
@@ -112,7 +112,7 @@ static int load_whole(const struct call *call, struct request *request, struct n
 		error = staged_policy(handle, request->activate, policy);
 	} else {
 		if (!base.policy)
-			base.name = "nothing is in force";
+			base.name = "nothing is active";
 		if (!error)
 			error = inputs_audited(call->operands, call->n_operands, &base, &audit,
 					       diag, policy, &cluster);
@@ -139,7 +139,7 @@ static int load(const struct call *call, struct request *request)
 	if (request->dry_run)
 		plan_begin(&plan, call, &request->node);
 	error = node_open(&request->node, !request->activate, &diag, &handle);
-	/* Reads the policy in force under the lock, so that the new policy succeeds the policy that
+	/* Reads the active policy under the lock, so that the new policy succeeds the policy that
 	 * it replaces. */
 	if (!error)
 		error = read_delta(call, request, handle, &diag, &delta);
@@ -171,38 +171,38 @@ static void report_no_restore(const struct call *call, const char *why)
 	json_print(root, call->pretty);
 }
 
-/* Loads the policy that the state folder keeps, where none is in force: after a boot. */
+/* Loads the policy that the state folder keeps, where none is active: after a boot. */
 static int restore(const struct call *call, const struct request *request)
 {
 	struct diag diag = command_diag();
 	struct node_change change;
 	struct node_handle *handle = NULL;
-	const struct policy *in_force = NULL;
+	const struct policy *active = NULL;
 	struct policy *policy = NULL;
-	struct kept kept;
-	int error = kept_read(request->state, &diag, &kept);
+	struct saved kept;
+	int error = saved_read(request->state, &diag, &kept);
 	const bool nothing = error == -ENOENT;
 
 	kept.options.pin = request->node.pin;
 	kept.options.no_adopt = request->node.no_adopt;
 	kept.options.boot = kept.options.force = true;
 	if (!error)
-		error = kept_policy(&kept, &diag, &policy);
+		error = saved_policy(&kept, &diag, &policy);
 	if (!error)
 		error = node_open(&kept.options, true, &diag, &handle);
 	if (!error)
-		error = node_policy(handle, &in_force);
-	if (!error && !in_force)
+		error = node_policy(handle, &active);
+	if (!error && !active)
 		error = node_load(handle, policy, &change);
 	if (nothing)
 		report_no_restore(call, "no load is kept");
-	else if (!error && in_force)
-		report_no_restore(call, "a policy is in force");
+	else if (!error && active)
+		report_no_restore(call, "a policy is active");
 	else if (!error)
 		report(call, request, &change);
 	policy_free(policy);
 	node_close(handle);
-	kept_free(&kept);
+	saved_free(&kept);
 	return nothing ? STATUS_OK : status_of(error);
 }
 
@@ -231,10 +231,10 @@ static const struct command_option options[] = {
 	 "Service kube-system/kube-dns, else those of the node's resolv.conf"},
 	PIN_OPTION,
 	{STAGE_ID, "stage", NULL,
-	 "install the policy's segments beside the policy in force, and put no endpoint into them "
+	 "install the policy's segments beside the active policy, and put no endpoint into them "
 	 "yet"},
 	{ACTIVATE_ID, "activate", "GEN",
-	 "put the staged policy of this generation in force; takes no INPUT"},
+	 "activate the staged policy of this generation; takes no INPUT"},
 	{AUDIT_ID, "audit", NULL, "drop nothing: count and report packets that policy would drop"},
 	{AUDIT_NAMESPACE_ID, "audit-namespace", "NS",
 	 "as --audit, for this namespace only (repeatable), in this load only"},
@@ -248,10 +248,11 @@ static const struct command_option options[] = {
 	{FORCE_ID, "force", NULL,
 	 "load although the input looks wrong: no objects, most policies gone, policies of unknown "
 	 "kinds, another node's name, endpoints missing"},
-	{ROLLBACK_ID, "rollback", NULL, "allow a policy of an older generation than that in force"},
+	{ROLLBACK_ID, "rollback", NULL,
+	 "allow a policy of an older generation than the active one"},
 	STATE_OPTION(STATE_ID),
 	{RESTORE_ID, "restore", NULL,
-	 "load the policy that the last load kept, unless one is in force; takes no INPUT"},
+	 "load the policy that the last load kept, unless one is active; takes no INPUT"},
 	DRY_RUN_OPTION(DRY_RUN_ID),
 	{'v', "verbose", NULL,
 	 "print each policy and endpoint that changes, and the number of map writes"},
@@ -337,8 +338,7 @@ static void check_request(const struct call *call, const struct request *request
 		call_usage_error(call, "--restore with --pin needs --state FOLDER");
 	if (request->activate &&
 	    (call->n_operands || request->stage || request->n_audited || request->n_policies))
-		call_usage_error(call,
-				 "--activate takes no INPUT: it puts the staged policy in force");
+		call_usage_error(call, "--activate takes no INPUT: it activates the staged policy");
 	if (!call->n_operands && !request->activate && !request->restore)
 		call_usage_error(call, "needs an INPUT to load");
 }
@@ -363,7 +363,7 @@ static int run(struct call *call)
 	request.policies = lists.policies;
 	while ((option = call_option(call)) != -1)
 		take_option(call, option, &lists, &request);
-	request.state = kept_dir(request.node.pin, request.state);
+	request.state = saved_dir(request.node.pin, request.state);
 	check_request(call, &request);
 	status = request.restore ? restore(call, &request) : load(call, &request);
 	free(arguments);
@@ -373,7 +373,7 @@ static int run(struct call *call)
 const struct command command_load = {
 	.name = "load",
 	.operands = "INPUT...",
-	.help = "put a policy in force on this node, in one step, and exit",
+	.help = "activate a policy on this node, in one step, and exit",
 	.options = options,
 	.run = run,
 };

@@ -2,17 +2,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "cmd/load_report.h"
 
-static void print_in_force(enum load_kind kind, const struct node_change *change)
+static void print_active(enum load_kind kind, const struct node_change *change)
 {
 	if (kind == LOAD_ACTIVATED)
 		printf("endpoint generation %u is active\n", change->endpoint_generation);
 	node_change_print(stdout, change);
 	putchar('\n');
-	if (change->adopted)
-		printf("%u open connections taken over\n", change->adopted);
+	if (change->imported)
+		printf("%u open connections taken over\n", change->imported);
 	if (change->replaced)
 		printf("the programs were replaced\n");
 }
@@ -94,7 +94,7 @@ static void print_json(const struct call *call, const struct node_change *change
 	json_add_number(root, "endpoints", change->endpoints);
 	json_add_number(root, "uplinks", change->uplinks);
 	json_add_number(root, "ports", change->ports);
-	json_add_number(root, "adopted", change->adopted);
+	json_add_number(root, "adopted", change->imported);
 	json_add_bool(root, "programs_replaced", change->replaced);
 	json_add_number(root, "map_writes", change->map_writes);
 	json_print(root, call->pretty);
@@ -108,7 +108,7 @@ void load_report(const struct call *call, enum load_kind kind, bool verbose,
 	if (kind == LOAD_STAGED)
 		printf("policy generation %u is installed\n", change->policy_generation);
 	else
-		print_in_force(kind, change);
+		print_active(kind, change);
 	if (verbose)
 		print_verbose(change);
 }

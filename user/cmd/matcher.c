@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "cmd/matcher.h"
 
 static void text_requirement(struct text *text, const struct policy *policy,

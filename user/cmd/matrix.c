@@ -9,7 +9,7 @@
 #include "cmd/matrix.h"
 #include "compile/service_flow.h"
 
-/* Whether the Service has an address of its own, and has the port. */
+/* Returns true if the Service has an address of its own, and has the port. */
 static bool serves(const struct policy *policy, const struct policy_service *service,
 		   const struct flow *port)
 {
@@ -25,7 +25,7 @@ static bool serves(const struct policy *policy, const struct policy_service *ser
 	return false;
 }
 
-static int list_services(struct table *table)
+static int list_services(struct reach_table *table)
 {
 	const struct policy *policy = table->view->policy;
 
@@ -34,22 +34,23 @@ static int list_services(struct table *table)
 		return -ENOMEM;
 	for (size_t i = 0; i < policy->n_services; i++) {
 		const struct policy_service *service = &policy->services[i];
-		struct end end = end_of_service(policy, service, NULL);
+		struct flow_side side = side_of_service(policy, service, NULL);
 		char text[SERVICE_NAME_TEXT];
 		char *name;
 
-		if (!serves(policy, service, table->port) || (!end.has[IPV4] && !end.has[IPV6]))
+		if (!serves(policy, service, table->port) || (!side.has[IPV4] && !side.has[IPV6]))
 			continue;
 		if (asprintf(&name, "svc:%s", service_name(policy, service, text)) < 0)
 			return -ENOMEM;
-		end.name = name;
-		table->services[table->n_services++] = end;
+		side.name = name;
+		table->services[table->n_services++] = side;
 	}
 	return 0;
 }
 
-static enum reach judge_service_from(const struct table *table, const struct kind_member *from,
-				     const struct end *service)
+static enum reach evaluate_service_from(const struct reach_table *table,
+					const struct flow_class_member *from,
+					const struct flow_side *service)
 {
 	static const enum reach reaches[] = {[SERVICE_DENIED] = REACH_NO,
 					     [SERVICE_ALLOWED] = REACH_YES,
@@ -59,25 +60,26 @@ static enum reach judge_service_from(const struct table *table, const struct kin
 
 	if (!flow_between(&from->end, service, &flow))
 		return REACH_NONE;
-	judge_service(&table->view->source, table->view->policy, &flow, &verdict);
+	evaluate_service(&table->view->source, table->view->policy, &flow, &verdict);
 	service_verdict_free(&verdict);
 	return reaches[verdict.outcome];
 }
 
 /* The caller's node may decide which backends can be chosen, so each of the caller's nodes is
  * asked. */
-static enum reach judge_to_service(const struct table *table, const struct kind *from,
-				   const struct end *service)
+static enum reach evaluate_to_service(const struct reach_table *table,
+				      const struct flow_class *from,
+				      const struct flow_side *service)
 {
-	enum reach reach = judge_service_from(table, from->members, service);
+	enum reach reach = evaluate_service_from(table, from->members, service);
 
 	for (size_t i = 1; i < from->n; i++) {
-		const struct kind_member *member = &from->members[i];
+		const struct flow_class_member *member = &from->members[i];
 		enum reach other;
 
 		if (!strcmp(member->node[0], member[-1].node[0]))
 			continue;
-		other = judge_service_from(table, member, service);
+		other = evaluate_service_from(table, member, service);
 		if (reach == REACH_NONE)
 			reach = other;
 		else if (other != REACH_NONE && other != reach)
@@ -86,8 +88,8 @@ static enum reach judge_to_service(const struct table *table, const struct kind 
 	return reach;
 }
 
-static enum reach judge(const struct table *table, const struct kind_member *from,
-			const struct kind_member *to)
+static enum reach evaluate(const struct reach_table *table, const struct flow_class_member *from,
+			   const struct flow_class_member *to)
 {
 	struct decision egress, ingress;
 	struct flow flow = *table->port;
@@ -95,20 +97,20 @@ static enum reach judge(const struct table *table, const struct kind_member *fro
 	flow.name = to->end.domain;
 	if (!flow_between(&from->end, &to->end, &flow))
 		return REACH_NONE;
-	if (!judge_flow(&table->view->source, table->view->policy, &flow, &egress, &ingress))
+	if (!evaluate_flow(&table->view->source, table->view->policy, &flow, &egress, &ingress))
 		return REACH_NO;
 	return egress.audit || ingress.audit ? REACH_AUDIT : REACH_YES;
 }
 
-static bool is_own_node(const struct kind_member *a, const struct kind_member *b)
+static bool is_local_node(const struct flow_class_member *a, const struct flow_class_member *b)
 {
 	return a->is_node != b->is_node && *a->node[0] && !strcmp(a->node[0], b->node[0]);
 }
 
-/* All members of a kind are judged alike, except an endpoint towards its own node. So one pair with
- * an own node and one without are enough. */
-static enum reach judge_kinds(const struct table *table, const struct kind *from,
-			      const struct kind *to)
+/* All members of a kind are evaluated alike, except an endpoint towards its own node. So one pair
+ * with an own node and one without are enough. */
+static enum reach evaluate_kinds(const struct reach_table *table, const struct flow_class *from,
+				 const struct flow_class *to)
 {
 	bool nodes = from->members->is_node || to->members->is_node,
 	     lone = from == to && to->n == 1;
@@ -117,26 +119,26 @@ static enum reach judge_kinds(const struct table *table, const struct kind *from
 
 	for (size_t i = 0; i < from->n; i++)
 		for (size_t k = 0; k < to->n; k++) {
-			const struct kind_member *a = &from->members[i], *b = &to->members[k];
-			bool own = is_own_node(a, b);
+			const struct flow_class_member *a = &from->members[i], *b = &to->members[k];
+			bool own = is_local_node(a, b);
 
 			if ((a == b && !lone) || found[own] != REACH_NONE)
 				continue;
-			found[own] = judge(table, a, b);
+			found[own] = evaluate(table, a, b);
 			if (found[own] != REACH_NONE && (!nodes || found[!own] != REACH_NONE))
-				goto judged;
+				goto evaluated;
 		}
-judged:
+evaluated:
 	if (found[0] == REACH_NONE || found[1] == REACH_NONE || found[0] == found[1])
 		return found[0] == REACH_NONE ? found[1] : found[0];
 	return found[0] == REACH_NO || found[1] == REACH_NO ? REACH_OWN : REACH_AUDIT;
 }
 
-static bool in_filter(const struct table *table, size_t from, size_t to)
+static bool in_filter(const struct reach_table *table, size_t from, size_t to)
 {
-	const struct filter_kinds *meant = table->meant;
+	const struct filter_flow_classes *meant = table->meant;
 	const char *ns = table->filter->ns;
-	const struct end *service;
+	const struct flow_side *service;
 
 	if (!meant->from[from])
 		return false;
@@ -149,7 +151,7 @@ static bool in_filter(const struct table *table, size_t from, size_t to)
 	       (ns && !strcmp(ns, policy_string(table->view->policy, service->service->ns)));
 }
 
-static int judge_all(struct table *table)
+static int evaluate_all(struct reach_table *table)
 {
 	size_t n = n_columns(table), rows = table->kinds->n;
 
@@ -160,15 +162,15 @@ static int judge_all(struct table *table)
 		return -ENOMEM;
 	for (size_t from = 0; from < rows; from++)
 		for (size_t to = 0; to < n; to++) {
-			const struct kind *a = &table->kinds->at[from];
+			const struct flow_class *a = &table->kinds->at[from];
 			enum reach reach = REACH_NONE;
 
 			if (!in_filter(table, from, to))
 				continue;
 			if (to >= rows)
-				reach = judge_to_service(table, a, &table->services[to - rows]);
-			else if (kinds_meet(a, &table->kinds->at[to]))
-				reach = judge_kinds(table, a, &table->kinds->at[to]);
+				reach = evaluate_to_service(table, a, &table->services[to - rows]);
+			else if (flow_classes_connect(a, &table->kinds->at[to]))
+				reach = evaluate_kinds(table, a, &table->kinds->at[to]);
 			table->reach[from * n + to] = reach;
 		}
 	return 0;
@@ -176,7 +178,7 @@ static int judge_all(struct table *table)
 
 /* Chooses the rows and columns to print: with --namespace, those of the namespace's pods, and of
  * the kinds that reach these pods or that these pods reach. */
-static void choose(const struct table *table)
+static void choose(const struct reach_table *table)
 {
 	const struct filter *filter = table->filter;
 	size_t n = n_columns(table), rows = table->kinds->n;
@@ -194,7 +196,7 @@ static void choose(const struct table *table)
 		}
 }
 
-static void free_table(struct table *table)
+static void free_table(struct reach_table *table)
 {
 	for (size_t i = 0; i < table->n_services; i++)
 		free((char *)table->services[i].name);
@@ -203,19 +205,19 @@ static void free_table(struct table *table)
 	free(table->row);
 }
 
-static int print_tables(const struct call *call, const struct table *common, bool pods)
+static int print_tables(const struct call *call, const struct reach_table *common, bool pods)
 {
 	struct json_object *tables = call->json ? json_object_new_array() : NULL;
 	const struct filter *filter = common->filter;
 	int error = 0;
 
 	for (size_t i = 0; i < filter->n_ports && !error; i++) {
-		struct table table = *common;
+		struct reach_table table = *common;
 
 		table.port = &filter->ports[i];
 		error = list_services(&table);
 		if (!error)
-			error = judge_all(&table);
+			error = evaluate_all(&table);
 		if (!error)
 			choose(&table);
 		if (!error && tables)
@@ -243,8 +245,8 @@ static const struct command_option options[] = {
 static int run(struct call *call)
 {
 	struct filter filter = {0};
-	struct filter_kinds meant = {0};
-	struct kinds kinds = {0};
+	struct filter_flow_classes meant = {0};
+	struct flow_classes kinds = {0};
 	const char *pin = NULL;
 	bool pods = false;
 	struct view view;
@@ -261,17 +263,18 @@ static int run(struct call *call)
 	status = view_open(&view, call, pin);
 	if (status)
 		return status;
-	error = pods ? kinds_list_each(view.policy, &kinds) : kinds_list(&view.policy, 1, &kinds);
+	error = pods ? flow_classes_list_each(view.policy, &kinds)
+		     : flow_classes_list(&view.policy, 1, &kinds);
 	if (!error)
-		error = filter_kinds(&filter, view.policy, 0, &kinds, &meant);
+		error = filter_flow_classes(&filter, view.policy, 0, &kinds, &meant);
 	if (!error)
 		error = print_tables(
 			call,
-			&(struct table){
+			&(struct reach_table){
 				.view = &view, .filter = &filter, .kinds = &kinds, .meant = &meant},
 			pods);
-	filter_kinds_free(&meant);
-	kinds_free(&kinds);
+	filter_flow_classes_free(&meant);
+	flow_classes_free(&kinds);
 	view_close(&view);
 	return status_of(error);
 }

@@ -4,7 +4,7 @@
 #define BULKHEAD_CMD_MATRIX_H
 
 #include "cmd/filter.h"
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "cmd/view.h"
 
 /* REACH_AUDIT: allowed, and policies that are only audited would deny. */
@@ -12,30 +12,30 @@ enum reach { REACH_NONE, REACH_NO, REACH_YES, REACH_DEPENDS, REACH_OWN, REACH_AU
 
 /* The matrix of one port: the kinds of ends, and the Services that have the port, which are
  * columns only. */
-struct table {
+struct reach_table {
 	const struct view *view;
 	const struct filter *filter;
-	const struct kinds *kinds;
-	const struct filter_kinds *meant;
+	const struct flow_classes *kinds;
+	const struct filter_flow_classes *meant;
 	const struct flow *port;
-	struct end *services;
+	struct flow_side *services;
 	size_t n_services;
 	char *reach; /* enum reach of each cell, row by row */
 	bool *row, *column; /* which of them are printed */
 };
 
-static inline size_t n_columns(const struct table *table)
+static inline size_t n_columns(const struct reach_table *table)
 {
 	return table->kinds->n + table->n_services;
 }
 
-static inline enum reach reach_at(const struct table *table, size_t from, size_t to)
+static inline enum reach reach_at(const struct reach_table *table, size_t from, size_t to)
 {
 	return table->reach[from * n_columns(table) + to];
 }
 
 /* matrix_print.c: prints a table, or words where the table is too wide. Returns 0 or -ENOMEM. */
-int matrix_print(const struct table *table, bool pods, bool first);
-struct json_object *matrix_json(const struct table *table, bool pods);
+int matrix_print(const struct reach_table *table, bool pods, bool first);
+struct json_object *matrix_json(const struct reach_table *table, bool pods);
 
 #endif

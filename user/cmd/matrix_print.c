@@ -16,13 +16,13 @@ static const char marks[] = {
 
 #define NAME_MAX_WIDTH 48 /* columns of a row's name */
 
-static const char *name_at(const struct table *table, size_t i, char text[NAME_MAX_WIDTH + 1])
+static const char *name_at(const struct reach_table *table, size_t i, char text[NAME_MAX_WIDTH + 1])
 {
 	char name[1200];
 	size_t length;
 
 	if (i < table->kinds->n)
-		kind_print(&table->kinds->at[i], name, sizeof(name));
+		flow_class_print(&table->kinds->at[i], name, sizeof(name));
 	else
 		snprintf(name, sizeof(name), "%s", table->services[i - table->kinds->n].name);
 	length = strlen(name);
@@ -34,14 +34,14 @@ static const char *name_at(const struct table *table, size_t i, char text[NAME_M
 	return text;
 }
 
-static bool is_shown(const struct table *table, size_t i)
+static bool is_shown(const struct reach_table *table, size_t i)
 {
 	return table->column[i] || (i < table->kinds->n && table->row[i]);
 }
 
 /* Returns the printed number of a row or column: the printed rows and columns are counted from
  * 1. */
-static size_t number_of(const struct table *table, size_t i)
+static size_t number_of(const struct reach_table *table, size_t i)
 {
 	size_t number = 0;
 
@@ -52,16 +52,16 @@ static size_t number_of(const struct table *table, size_t i)
 
 /* The table on the screen. A wide table is printed in several parts, each with some of the
  * columns. */
-struct layout {
+struct matrix_layout {
 	int digits, name; /* widths in characters */
 	bool tight; /* a blank after each fifth column only */
 	size_t at_once; /* columns in one part */
 };
 
-static struct layout lay_out(const struct table *table)
+static struct matrix_layout lay_out(const struct reach_table *table)
 {
-	size_t screen = screen_width(), n = n_columns(table), shown = 0, room;
-	struct layout layout = {.digits = 1, .name = 4};
+	size_t screen = screen_width(), n = n_columns(table), shown = 0, capacity;
+	struct matrix_layout layout = {.digits = 1, .name = 4};
 	char text[NAME_MAX_WIDTH + 1];
 
 	if (n)
@@ -74,16 +74,16 @@ static struct layout lay_out(const struct table *table)
 	layout.at_once = n;
 	if (!screen)
 		return layout;
-	room = screen > (size_t)(layout.digits + layout.name + 12)
-		       ? screen - layout.digits - layout.name - 2
-		       : 10;
-	layout.tight = 2 * shown > room;
-	if (layout.tight && shown + shown / 5 > room)
-		layout.at_once = room * 5 / 6;
+	capacity = screen > (size_t)(layout.digits + layout.name + 12)
+			   ? screen - layout.digits - layout.name - 2
+			   : 10;
+	layout.tight = 2 * shown > capacity;
+	if (layout.tight && shown + shown / 5 > capacity)
+		layout.at_once = capacity * 5 / 6;
 	return layout;
 }
 
-static void put_cell(const struct layout *layout, size_t i, char c)
+static void put_cell(const struct matrix_layout *layout, size_t i, char c)
 {
 	if (!layout->tight || i % 5 == 0)
 		putchar(' ');
@@ -91,8 +91,8 @@ static void put_cell(const struct layout *layout, size_t i, char c)
 }
 
 /* Prints the numbers of the columns upright, one digit a line. */
-static void print_numbers(const struct table *table, const struct layout *layout, size_t first,
-			  size_t end)
+static void print_numbers(const struct reach_table *table, const struct matrix_layout *layout,
+			  size_t first, size_t end)
 {
 	char number[24], text[FLOW_TEXT];
 
@@ -112,8 +112,8 @@ static void print_numbers(const struct table *table, const struct layout *layout
 	}
 }
 
-static void print_row(const struct table *table, const struct layout *layout, size_t from,
-		      size_t first, size_t end)
+static void print_row(const struct reach_table *table, const struct matrix_layout *layout,
+		      size_t from, size_t first, size_t end)
 {
 	static const enum paint paints[] = {[REACH_NO] = PAINT_BAD,
 					    [REACH_YES] = PAINT_GOOD,
@@ -138,8 +138,8 @@ static void print_row(const struct table *table, const struct layout *layout, si
 	printf("%s\n", last ? paint_off() : "");
 }
 
-static void print_part(const struct table *table, const struct layout *layout, size_t first,
-		       size_t end)
+static void print_part(const struct reach_table *table, const struct matrix_layout *layout,
+		       size_t first, size_t end)
 {
 	size_t n = n_columns(table), rows = table->kinds->n;
 
@@ -157,9 +157,9 @@ static void print_part(const struct table *table, const struct layout *layout, s
 		}
 }
 
-static void print_table(const struct table *table)
+static void print_table(const struct reach_table *table)
 {
-	struct layout layout = lay_out(table);
+	struct matrix_layout layout = lay_out(table);
 	size_t n = n_columns(table), end;
 
 	for (size_t first = 0; first < n; first = end) {
@@ -179,7 +179,7 @@ static void print_table(const struct table *table)
 
 static int compare_rows(const void *a, const void *b, void *data)
 {
-	const struct table *table = data;
+	const struct reach_table *table = data;
 	const uint32_t *x = a, *y = b;
 	size_t n = n_columns(table);
 	int order = memcmp(table->reach + *x * n, table->reach + *y * n, n);
@@ -200,7 +200,7 @@ static int compare_runs(const void *a, const void *b, void *rows)
 }
 
 /* Prints whom a run of equal rows reaches in one way. */
-static void print_reached(const struct table *table, struct kindset *set, size_t from,
+static void print_reached(const struct reach_table *table, struct kindset *set, size_t from,
 			  enum reach reach, const char *word)
 {
 	struct text text = {printbuf_new()};
@@ -220,7 +220,7 @@ static void print_reached(const struct table *table, struct kindset *set, size_t
 	free(kinds);
 }
 
-static void print_alike(const struct table *table, struct kindset *set, const uint32_t *rows,
+static void print_alike(const struct reach_table *table, struct kindset *set, const uint32_t *rows,
 			size_t n)
 {
 	struct text text = {printbuf_new()};
@@ -241,7 +241,8 @@ static void print_alike(const struct table *table, struct kindset *set, const ui
 
 /* Finds runs of equal rows in the sorted @rows. Returns their number. Sorts the runs by their
  * first row. */
-static size_t list_runs(const struct table *table, const uint32_t *rows, size_t n, struct run *runs)
+static size_t list_runs(const struct reach_table *table, const uint32_t *rows, size_t n,
+			struct run *runs)
 {
 	size_t columns = n_columns(table), found = 0;
 
@@ -257,7 +258,7 @@ static size_t list_runs(const struct table *table, const uint32_t *rows, size_t 
 }
 
 /* Equal rows are printed once. */
-static int print_words(const struct table *table)
+static int print_words(const struct reach_table *table)
 {
 	struct kindset *set = kindset_open(table->kinds);
 	uint32_t *rows = calloc(table->kinds->n + 1, sizeof(*rows));
@@ -281,13 +282,13 @@ static int print_words(const struct table *table)
 	return good ? 0 : -ENOMEM;
 }
 
-static const char *plain_name(const struct table *table, size_t i)
+static const char *plain_name(const struct reach_table *table, size_t i)
 {
 	return i < table->kinds->n ? table->kinds->at[i].members->end.name
 				   : table->services[i - table->kinds->n].name;
 }
 
-static void add_reach(const struct table *table, size_t from, enum reach reach,
+static void add_reach(const struct reach_table *table, size_t from, enum reach reach,
 		      struct json_object *array)
 {
 	for (size_t to = 0; to < n_columns(table); to++)
@@ -295,7 +296,8 @@ static void add_reach(const struct table *table, size_t from, enum reach reach,
 			json_append_text(array, plain_name(table, to));
 }
 
-static struct json_object *json_reach(const struct table *table, size_t from, enum reach reach)
+static struct json_object *json_reach(const struct reach_table *table, size_t from,
+				      enum reach reach)
 {
 	struct json_object *array = json_object_new_array();
 
@@ -303,7 +305,7 @@ static struct json_object *json_reach(const struct table *table, size_t from, en
 	return array;
 }
 
-struct json_object *matrix_json(const struct table *table, bool pods)
+struct json_object *matrix_json(const struct reach_table *table, bool pods)
 {
 	struct json_object *object = json_object_new_object();
 	struct json_object *rows = json_object_new_array(), *groups = json_object_new_array();
@@ -340,7 +342,7 @@ struct json_object *matrix_json(const struct table *table, bool pods)
 	return object;
 }
 
-static void print_legend(const struct table *table)
+static void print_legend(const struct reach_table *table)
 {
 	bool own = false, audited = false;
 
@@ -358,7 +360,7 @@ static void print_legend(const struct table *table)
 	       own ? ", o only between a pod and its own node" : "");
 }
 
-int matrix_print(const struct table *table, bool pods, bool first)
+int matrix_print(const struct reach_table *table, bool pods, bool first)
 {
 	size_t shown = 0;
 

@@ -17,7 +17,7 @@
 #include "cmd/text_buffer.h"
 #include "cmd/metrics_cni.h"
 #include "cmd/reason.h"
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 #include "maps/counter.h"
 #include "maps/iface.h"
 #include "maps/rule_hit.h"
@@ -246,7 +246,8 @@ static void report_connections(const struct metrics *metrics)
 	const struct node_status *status = metrics->status;
 
 	gauge(metrics, "connections", "Connections in the table.", table->used);
-	gauge(metrics, "connections_max", "Connections that the table is to hold.", table->room);
+	gauge(metrics, "connections_max", "Connections that the table is to hold.",
+	      table->capacity);
 	gauge(metrics, "connections_floor",
 	      "Connections guaranteed to each endpoint, and to the node.", table->floor);
 	gauge(metrics, "connections_largest",
@@ -316,7 +317,7 @@ static void report_generations(const struct metrics *metrics)
 	};
 
 	gauge(metrics, "policy_loaded_timestamp_seconds",
-	      "When the policy in force was loaded or staged, seconds since 1970.", status->loaded);
+	      "When the active policy was loaded or staged, seconds since 1970.", status->loaded);
 	gauge(metrics, "generation", "Changes of this node so far.", status->generation);
 	metrics_family(metrics, "policy_generation", "gauge",
 		       "Generation of the segments, in the policies' own count.");
@@ -330,13 +331,12 @@ static void report_generations(const struct metrics *metrics)
 			states[i].state, states[i].endpoint);
 }
 
-/* Prints the metrics that exist also where no policy is in force. */
+/* Prints the metrics that exist also where no policy is active. */
 static void report_build(const struct metrics *metrics)
 {
 	metrics_family(metrics, "build_info", "gauge", "1, with the version of the command.");
 	fprintf(metrics->to, "bulkhead_build_info{version=\"%s\"} 1\n", BULKHEAD_VERSION);
-	gauge(metrics, "loaded", "1 where a policy is in force, else 0.",
-	      !!metrics->status->policy);
+	gauge(metrics, "loaded", "1 where a policy is active, else 0.", !!metrics->status->policy);
 }
 
 static int report_all(struct metrics *metrics)
@@ -347,14 +347,13 @@ static int report_all(struct metrics *metrics)
 	metrics_put_cni(metrics->to, metrics->request->cni_state);
 	if (!metrics->status->policy)
 		return 0;
-	gauge(metrics, "programs_current",
-	      "1 where the programs in force are of this build, else 0.",
+	gauge(metrics, "programs_current", "1 where the active programs are of this build, else 0.",
 	      metrics->status->own_programs);
 	report_generations(metrics);
-	gauge(metrics, "policies", "Policy objects of the policy in force.",
+	gauge(metrics, "policies", "Policy objects of the active policy.",
 	      metrics->status->policies);
 	gauge(metrics, "policies_audited",
-	      "Policy objects of the policy in force that are only audited.",
+	      "Policy objects of the active policy that are only audited.",
 	      metrics->status->policies_audited);
 	report_interfaces(metrics);
 	report_maps(metrics);
@@ -379,7 +378,7 @@ static int collect(const struct metrics_request *request, FILE *to)
 
 	if (!error && status.policy)
 		error = live_open(request->pin, &diag, &metrics.live);
-	/* An `unload` came between: nothing is in force. */
+	/* An `unload` came between: nothing is active. */
 	if (!error && !metrics.live) {
 		policy_free(status.policy);
 		status.policy = NULL;

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-/* Writes the plugin's counters in Prometheus' text format; nothing where the plugin never ran.
- * @state: the plugin's folder; NULL: the default. */
+/* Writes the plugin's counters in Prometheus' text format; nothing if the plugin never ran. @state:
+ * the plugin's folder; NULL: the default. */
 void metrics_put_cni(FILE *to, const char *state);
 
 #endif

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "cmd/command.h"
-#include "cmd/event.h"
+#include "cmd/event_print.h"
 #include "cmd/monitor_cluster.h"
 #include "cmd/repeats.h"
 #include "cmd/screen.h"
 #include "cmd/watched.h"
-#include "node/observe/monitor.h"
+#include "node/observe/event_monitor.h"
 #include "node/node.h"
 
 #define SECOND UINT64_C(1000000000) /* ns */
@@ -96,7 +96,7 @@ static int print_left_out(void *data, const struct monitor_left_out *left)
 }
 
 /* Prints the number of events left out, once a second and at the end. */
-static int tell_left_out(struct watch *watch, bool last)
+static int report_left_out(struct watch *watch, bool last)
 {
 	uint64_t lost;
 	int error;
@@ -111,7 +111,7 @@ static int tell_left_out(struct watch *watch, bool last)
 	return error == -ENOENT ? 0 : error;
 }
 
-/* Waits 100 ms at most. Returns false where no process reads standard output any more. */
+/* Waits 100 ms at most. Returns false if no process reads standard output any more. */
 static bool wait_a_moment(const struct watch *watch)
 {
 	struct pollfd output = {.fd = watch->path ? -1 : STDOUT_FILENO};
@@ -119,7 +119,7 @@ static bool wait_a_moment(const struct watch *watch)
 	return poll(&output, 1, POLL_MS) <= 0 || !(output.revents & (POLLERR | POLLHUP));
 }
 
-/* Whether the path still names the open file. */
+/* Returns true if the path still names the open file. */
 static bool is_there(const struct watch *watch)
 {
 	struct stat named, open;
@@ -149,7 +149,7 @@ static bool follow_file(struct watch *watch)
 }
 
 /* Writes the buffer out. A full disk loses events and is reported once; the watch goes on. Returns
- * false where no process reads standard output any more. */
+ * false if no process reads standard output any more. */
 static bool flush(struct watch *watch)
 {
 	bool failed = fflush(watch->printer.to) || ferror(watch->printer.to);
@@ -170,7 +170,7 @@ static int read_events(struct watch *watch, bool last)
 
 	if (!error && watch->repeats)
 		repeats_tell(watch->repeats, now(), last, print_repeats, watch);
-	return error ? error : tell_left_out(watch, last || !watch->left);
+	return error ? error : report_left_out(watch, last || !watch->left);
 }
 
 static int report_unload(void)
@@ -274,7 +274,7 @@ static int run_past(struct watch *watch, const char *pin, const struct monitor_f
 	if (error)
 		return status_of(error);
 	if (!watch->printer.monitor) {
-		command_error("nothing is in force here: load a policy first");
+		command_error("nothing is active here: load a policy first");
 		return STATUS_INPUT;
 	}
 	error = monitor_past(watch->printer.monitor, since, past->last, print_past, watch);
@@ -306,7 +306,7 @@ static int run_watch(struct watch *watch, const char *pin, const struct monitor_
 	if (error)
 		return status_of(error);
 	if (!watch->printer.monitor) {
-		command_error("nothing is in force here: load a policy first");
+		command_error("nothing is active here: load a policy first");
 		return STATUS_INPUT;
 	}
 	status = watch_events(watch);

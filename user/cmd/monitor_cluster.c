@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "api/api.h"
-#include "cmd/end.h"
-#include "cmd/json.h"
+#include "cmd/side.h"
+#include "cmd/json_output.h"
 #include "cmd/reason.h"
 #include "cmd/screen.h"
 #include "cmd/signals.h"
@@ -124,7 +124,7 @@ static bool is_asked(const struct watched *watched, struct json_object *line)
 	asked = !add_end(&watched->filter, text_of(line, "source.name"), &event.source, &ends) &&
 		!add_end(&watched->filter, text_of(line, "destination.name"), &event.destination,
 			 &ends) &&
-		event_filter_takes(&filter, &ends, &event) && watched_has(watched, &event);
+		event_filter_matches(&filter, &ends, &event) && watched_has(watched, &event);
 	table_free(&ends);
 	return asked;
 }
@@ -157,7 +157,7 @@ static void print_list(struct json_object *array, const char *before)
 	}
 }
 
-/* Prints the rule or the policies by which an end denies; nothing where the end allows. */
+/* Prints the rule or the policies by which an end denies; nothing if the end allows. */
 static void print_decision(struct json_object *line, const char *end)
 {
 	struct json_object *decision = api_get(line, end), *audit = api_get(decision, "audit");
@@ -338,7 +338,7 @@ static void pod_changed(void *data, const char *key, struct json_object *pod)
 	read_log(log);
 }
 
-static void pod_gone(void *data, const char *key)
+static void pod_deleted(void *data, const char *key)
 {
 	struct denials_watch *cluster = data;
 	const char *slash = strchr(key, '/');
@@ -381,7 +381,7 @@ static void look(void *data)
 static int begin(struct denials_watch *cluster)
 {
 	static const struct api_watch_ops ops = {
-		.changed = pod_changed, .gone = pod_gone, .synced = pods_synced};
+		.changed = pod_changed, .deleted = pod_deleted, .synced = pods_synced};
 
 	cluster->logs = lh_kchar_table_new(64, free_log);
 	if (!cluster->logs || !api_watch(cluster->api, PODS, FOLLOWERS, &ops, cluster))

@@ -58,7 +58,7 @@ static void tell(void *data, const struct node_step *step)
 void plan_begin(struct plan *plan, const struct call *call, struct node_options *options)
 {
 	*plan = (struct plan){.steps = call->json ? json_object_new_array() : NULL};
-	options->rehearse = tell;
+	options->dry_run = tell;
 	options->rehearse_data = plan;
 }
 

@@ -4,7 +4,7 @@
 #define BULKHEAD_CMD_PLAN_H
 
 #include "cmd/command.h"
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "node/node.h"
 
 #define DRY_RUN_OPTION(id)                                                           \

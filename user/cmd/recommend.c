@@ -14,23 +14,23 @@
 #include "cmd/advice.h"
 #include "cmd/command.h"
 #include "cmd/inputs.h"
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "input/syntax.h"
 #include "maps/counter.h"
-#include "node/observe/monitor.h"
+#include "node/observe/event_monitor.h"
 #include "node/node.h"
 
 #define POLL_MS 100
 
-struct request {
+struct recommend_request {
 	const char *events; /* a file of `monitor -j`; "-": standard input; NULL: watch this node */
 	unsigned long seconds; /* how long to watch this node */
 	bool drops; /* take denied flows too, not only audited ones */
 	const char *pin;
 };
 
-struct work {
-	const struct request *request;
+struct recommend_work {
+	const struct recommend_request *request;
 	struct cluster *cluster;
 	struct policy *policy;
 	struct advice *advice;
@@ -45,7 +45,7 @@ static const char *const answers[] = {
 	[ADVICE_NAMELESS] = "no label sets an end apart from its namespace:",
 };
 
-static void take_flow(struct work *work, const struct flow *flow)
+static void take_flow(struct recommend_work *work, const struct flow *flow)
 {
 	char from[ADDRESS_TEXT], to[ADDRESS_TEXT], port[FLOW_TEXT];
 	int answer = advice_add(work->advice, flow);
@@ -67,14 +67,14 @@ static const char *better(const char *best, const char *name)
 	return !best || (*best == '*' && *name != '*') ? name : best;
 }
 
-static const char *keep_name(const struct work *work, const char *name)
+static const char *keep_name(const struct recommend_work *work, const char *name)
 {
 	return name ? cluster_intern(work->cluster, name, strlen(name)) : NULL;
 }
 
 /* Returns the domain name by which the source has learned the destination; NULL: the event has
  * none. */
-static const char *name_of(const struct work *work, struct json_object *destination)
+static const char *name_of(const struct recommend_work *work, struct json_object *destination)
 {
 	struct json_object *names;
 	const char *best = NULL;
@@ -92,7 +92,7 @@ static const char *name_of(const struct work *work, struct json_object *destinat
 }
 
 /* Takes one event of `monitor -j` into account. Returns NULL, or the fault of the line. */
-static const char *take_event(struct work *work, struct json_object *event)
+static const char *take_event(struct recommend_work *work, struct json_object *event)
 {
 	struct json_object *source, *destination, *reply;
 	const char *verdict = json_get_text(event, "verdict"), *port = json_get_text(event, "port");
@@ -119,11 +119,11 @@ static const char *take_event(struct work *work, struct json_object *event)
 	return NULL;
 }
 
-static int read_events(struct work *work)
+static int read_events(struct recommend_work *work)
 {
 	const char *path = work->request->events;
 	FILE *file = strcmp(path, "-") ? fopen(path, "r") : stdin;
-	size_t room = 0, number = 0;
+	size_t capacity = 0, number = 0;
 	char *line = NULL;
 	int status = STATUS_OK;
 
@@ -131,7 +131,7 @@ static int read_events(struct work *work)
 		command_error("%s: %s", path, strerror(errno));
 		return STATUS_INPUT;
 	}
-	while (!status && !work->error && getline(&line, &room, file) >= 0) {
+	while (!status && !work->error && getline(&line, &capacity, file) >= 0) {
 		struct json_object *event;
 		const char *wrong = "not JSON";
 
@@ -160,7 +160,7 @@ static int read_events(struct work *work)
 
 static int take_live(void *data, const struct bh_event *event)
 {
-	struct work *work = data;
+	struct recommend_work *work = data;
 	bool audit = event->flags & BH_EVENT_AUDIT;
 	const char *names[BH_LEARNED_NAMES], *best = NULL;
 	const struct policy *policy;
@@ -181,7 +181,7 @@ static int take_live(void *data, const struct bh_event *event)
 	return work->error;
 }
 
-static int watch_events(struct work *work)
+static int watch_events(struct recommend_work *work)
 {
 	struct diag diag = command_diag();
 	time_t until = time(NULL) + (time_t)work->request->seconds;
@@ -196,7 +196,7 @@ static int watch_events(struct work *work)
 	if (error)
 		return status_of(error);
 	if (!monitor) {
-		command_error("nothing is in force here: load a policy with --audit first");
+		command_error("nothing is active here: load a policy with --audit first");
 		return STATUS_INPUT;
 	}
 	work->monitor = monitor;
@@ -212,7 +212,8 @@ static int watch_events(struct work *work)
 	return status_of(error);
 }
 
-/* Whether YAML reads the text without quotes as a string. Takes words that begin with a letter. */
+/* Returns true if YAML reads the text without quotes as a string. Takes words that begin with a
+ * letter. */
 static bool is_plain(const char *text)
 {
 	static const char *const others[] = {"true", "false", "null", "yes", "no",
@@ -329,7 +330,8 @@ static const struct inputs_audit enforced = {.workloads = true, .enforce = true}
 
 /* Compiles the inputs together with the new policies, and compares the result with the policy
  * before. */
-static int check(const struct call *call, const struct work *work, struct json_object *policies)
+static int check(const struct call *call, const struct recommend_work *work,
+		 struct json_object *policies)
 {
 	char **paths = calloc(call->n_operands + 1, sizeof(*paths));
 	struct diag diag = command_diag();
@@ -357,7 +359,7 @@ static int check(const struct call *call, const struct work *work, struct json_o
 	return error;
 }
 
-static int print(const struct call *call, struct work *work)
+static int print(const struct call *call, struct recommend_work *work)
 {
 	struct json_object *policies = advice_policies(work->advice), *list;
 	size_t n = json_object_array_length(policies);
@@ -388,7 +390,7 @@ static int print(const struct call *call, struct work *work)
 	return left_out ? STATUS_NO : STATUS_OK;
 }
 
-static int recommend(const struct call *call, struct work *work)
+static int recommend(const struct call *call, struct recommend_work *work)
 {
 	struct diag diag = command_diag();
 	int error, status;
@@ -432,7 +434,7 @@ static unsigned long seconds(const struct call *call)
 	return value;
 }
 
-static void check_operands(const struct call *call, const struct request *request)
+static void check_operands(const struct call *call, const struct recommend_request *request)
 {
 	if (!request->events == !request->seconds)
 		call_usage_error(call, "needs --events FILE, or --seconds S to watch this node");
@@ -445,8 +447,8 @@ static void check_operands(const struct call *call, const struct request *reques
 
 static int run(struct call *call)
 {
-	struct request request = {0};
-	struct work work = {.request = &request};
+	struct recommend_request request = {0};
+	struct recommend_work work = {.request = &request};
 	int option, status;
 
 	while ((option = call_option(call)) != -1) {

@@ -34,7 +34,7 @@ struct repeats {
 	size_t n;
 };
 
-/* Returns whether to print @event: no like event was printed for a second. Counts it otherwise. */
+/* Returns true if to print @event: no like event was printed for a second. Counts it otherwise. */
 bool repeats_is_first(struct repeats *repeats, const struct bh_event *event, uint64_t now);
 
 /* Calls @tell for each flow with events that were only counted for a second; with @all, for each

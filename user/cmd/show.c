@@ -42,7 +42,8 @@ static void check_filter(const struct call *call, const struct filter *filter, s
 }
 
 /* Returns, by index, which segments have a kind that @meant selects. */
-static bool *segments_of(const struct show *show, const struct kinds *kinds, const bool *meant)
+static bool *segments_of(const struct show *show, const struct flow_classes *kinds,
+			 const bool *meant)
 {
 	bool *set = calloc(show->policy->n_segments + 1, sizeof(*set));
 
@@ -59,15 +60,15 @@ static bool *segments_of(const struct show *show, const struct kinds *kinds, con
 static int choose_segments(struct show *show)
 {
 	const struct filter *filter = show->filter;
-	struct filter_kinds meant = {0};
-	struct kinds kinds;
+	struct filter_flow_classes meant = {0};
+	struct flow_classes kinds;
 	int error;
 
 	if (!filter->ns && !filter->from && !filter->to)
 		return 0;
-	error = kinds_list(&show->policy, 1, &kinds);
+	error = flow_classes_list(&show->policy, 1, &kinds);
 	if (!error)
-		error = filter_kinds(filter, show->policy, 0, &kinds, &meant);
+		error = filter_flow_classes(filter, show->policy, 0, &kinds, &meant);
 	if (!error) {
 		show->from = filter->from ? segments_of(show, &kinds, meant.from) : NULL;
 		show->to = filter->to ? segments_of(show, &kinds, meant.to) : NULL;
@@ -76,8 +77,8 @@ static int choose_segments(struct show *show)
 		    (filter->ns && !show->either))
 			error = -ENOMEM;
 	}
-	filter_kinds_free(&meant);
-	kinds_free(&kinds);
+	filter_flow_classes_free(&meant);
+	flow_classes_free(&kinds);
 	return error;
 }
 

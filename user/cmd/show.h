@@ -2,14 +2,14 @@
 /*
  * The subjects of `bulkhead show`. Each function prints one of them to stdout, as text or JSON, and
  * returns an exit status. show_conntrack() and show_counters() read maps; the other functions read
- * a policy, made from inputs or in force.
+ * a policy, made from inputs or active.
  */
 #ifndef BULKHEAD_CMD_SHOW_H
 #define BULKHEAD_CMD_SHOW_H
 
 #include "cmd/filter.h"
-#include "compile/ends.h"
-#include "cmd/json.h"
+#include "compile/sides.h"
+#include "cmd/json_output.h"
 #include "cmd/text_buffer.h"
 #include "cmd/view.h"
 
@@ -23,7 +23,7 @@ struct show {
 	bool *from, *to, *either;
 };
 
-/* Whether @set, one of the three arrays above, has the segment. */
+/* Returns true if @set, one of the three arrays above, has the segment. */
 static inline bool show_has(const bool *set, size_t segment)
 {
 	return !set || set[segment];
@@ -47,8 +47,8 @@ void show_endpoint_name(struct text *text, const struct policy *policy,
 			const struct policy_endpoint *endpoint);
 
 /* Finds the end that has an address, and sets @name to its name; "": it has none. */
-struct end show_end_at(const struct policy *policy, const struct address *address,
-		       char name[FLOW_TEXT]);
+struct flow_side show_side_at(const struct policy *policy, const struct address *address,
+			      char name[FLOW_TEXT]);
 
 int show_segments(const struct show *show);
 int show_endpoints(const struct show *show);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/end.h"
+#include "cmd/side.h"
 #include "cmd/screen.h"
 #include "cmd/show.h"
 #include "cmd/trace_service.h"
@@ -17,7 +17,7 @@
 #include "node/kernel/translated.h"
 
 /* The state of a walk that prints a map's entries. */
-struct listing {
+struct connection_listing {
 	struct json_object *array; /* collects the entries; NULL: each is printed as text */
 	const struct show *show;
 	const struct policy *policy; /* has the names of ends, Services and backends */
@@ -68,7 +68,7 @@ static int show_counter(void *data, const void *key, const void *value)
 {
 	static const char *const texts[] = BH_REASON_TEXTS;
 	struct sum sum = sum_counters(value);
-	const struct listing *listing = data;
+	const struct connection_listing *listing = data;
 	uint32_t reason;
 
 	memcpy(&reason, key, sizeof(reason));
@@ -88,15 +88,15 @@ static int show_counter(void *data, const void *key, const void *value)
 #define END_TEXT (FLOW_TEXT + ADDRESS_TEXT + 32)
 
 /* A connection of either IP version; ports in host byte order. */
-struct connection {
+struct shown_connection {
 	struct address address[2];
 	uint16_t port[2];
 	uint8_t protocol;
 };
 
-static struct connection connection_of(const struct bh_ct_key *key)
+static struct shown_connection connection_of(const struct bh_ct_key *key)
 {
-	struct connection connection = {.protocol = key->protocol};
+	struct shown_connection connection = {.protocol = key->protocol};
 
 	for (int end = 0; end < 2; end++) {
 		memcpy(&connection.address[end], key->addr[end], 16);
@@ -131,8 +131,8 @@ struct by_service {
 	struct tuple backend;
 };
 
-static struct by_service service_of(const struct listing *listing,
-				    const struct connection *connection, int from)
+static struct by_service service_of(const struct connection_listing *listing,
+				    const struct shown_connection *connection, int from)
 {
 	struct tuple tuple = {.source = connection->address[from],
 			      .destination = connection->address[!from],
@@ -162,7 +162,7 @@ static const char *backend_text(const struct policy *policy, const struct tuple 
 	return backend->protocol ? backend_name(policy, &record, text) : NULL;
 }
 
-static void print_service(const struct listing *listing, const struct by_service *by)
+static void print_service(const struct connection_listing *listing, const struct by_service *by)
 {
 	char service[SERVICE_NAME_TEXT], backend[FLOW_TEXT];
 
@@ -173,7 +173,7 @@ static void print_service(const struct listing *listing, const struct by_service
 		printf(" to %s", backend);
 }
 
-static void json_add_service(struct json_object *object, const struct listing *listing,
+static void json_add_service(struct json_object *object, const struct connection_listing *listing,
 			     const struct by_service *by)
 {
 	char service[SERVICE_NAME_TEXT], backend[FLOW_TEXT];
@@ -185,29 +185,31 @@ static void json_add_service(struct json_object *object, const struct listing *l
 }
 
 /* Returns the address together with the endpoint, node or class that has it. */
-struct end show_end_at(const struct policy *policy, const struct address *address,
-		       char name[FLOW_TEXT])
+struct flow_side show_side_at(const struct policy *policy, const struct address *address,
+			      char name[FLOW_TEXT])
 {
 	const struct policy_address *found = policy_address_find(policy, address);
 	const struct policy_endpoint *endpoint = found ? &policy->endpoints[found->endpoint] : NULL;
-	struct end end = {.name = name};
+	struct flow_side side = {.name = name};
 
 	*name = '\0';
 	if (endpoint)
 		snprintf(name, FLOW_TEXT, "%.63s/%.180s",
 			 policy_string(policy, policy->namespaces[endpoint->ns].name),
 			 policy_string(policy, endpoint->name));
-	end_add(&end, address);
-	return end;
+	side_add(&side, address);
+	return side;
 }
 
-static bool is_meant(const struct listing *listing, const struct connection *connection, int from)
+static bool is_meant(const struct connection_listing *listing,
+		     const struct shown_connection *connection, int from)
 {
 	const struct filter *filter = listing->show->filter;
 	char names[2][FLOW_TEXT];
-	struct end source = show_end_at(listing->policy, &connection->address[from], names[0]);
-	struct end destination =
-		show_end_at(listing->policy, &connection->address[!from], names[1]);
+	struct flow_side source =
+		show_side_at(listing->policy, &connection->address[from], names[0]);
+	struct flow_side destination =
+		show_side_at(listing->policy, &connection->address[!from], names[1]);
 	bool port = !filter->n_ports;
 
 	for (size_t i = 0; i < filter->n_ports && !port; i++)
@@ -220,10 +222,10 @@ static bool is_meant(const struct listing *listing, const struct connection *con
 }
 
 /* Prints an end, "shop/db (10.244.0.1:80)"; @port 0 leaves the port out. */
-static const char *end_text(const struct end *end, const struct address *address, uint16_t port,
-			    char text[END_TEXT])
+static const char *end_text(const struct flow_side *side, const struct address *address,
+			    uint16_t port, char text[END_TEXT])
 {
-	const bool named = strchr(end->name, '/') != NULL;
+	const bool named = strchr(side->name, '/') != NULL;
 	char printed[ADDRESS_TEXT], at[ADDRESS_TEXT + 16];
 
 	address_print(address, printed);
@@ -233,40 +235,41 @@ static const char *end_text(const struct end *end, const struct address *address
 		snprintf(at, sizeof(at), "%s:%u", printed, port);
 	else
 		snprintf(at, sizeof(at), "[%s]:%u", printed, port);
-	snprintf(text, END_TEXT, named ? "%s (%s)" : "%.0s%s", end->name, at);
+	snprintf(text, END_TEXT, named ? "%s (%s)" : "%.0s%s", side->name, at);
 	return text;
 }
 
-static void print_connection(const struct listing *listing, const struct connection *connection,
-			     int from, const char *port, const struct bh_ct *ct)
+static void print_connection(const struct connection_listing *listing,
+			     const struct shown_connection *connection, int from, const char *port,
+			     const struct bh_ct *ct)
 {
 	char names[2][FLOW_TEXT], source[END_TEXT], destination[END_TEXT];
-	const struct end ends[] = {
-		show_end_at(listing->policy, &connection->address[from], names[0]),
-		show_end_at(listing->policy, &connection->address[!from], names[1])};
+	const struct flow_side sides[] = {
+		show_side_at(listing->policy, &connection->address[from], names[0]),
+		show_side_at(listing->policy, &connection->address[!from], names[1])};
 
 	printf("%-44s %-32s %-10s %-12s egress %-5s ingress %s",
-	       end_text(&ends[0], &connection->address[from], connection->port[from], source),
-	       end_text(&ends[1], &connection->address[!from], 0, destination), port,
+	       end_text(&sides[0], &connection->address[from], connection->port[from], source),
+	       end_text(&sides[1], &connection->address[!from], 0, destination), port,
 	       state_text(ct), word_text(ct->verdict[BH_EGRESS]),
 	       word_text(ct->verdict[BH_INGRESS]));
 }
 
 static void json_add_name(struct json_object *object, const char *key,
-			  const struct listing *listing, const struct address *address)
+			  const struct connection_listing *listing, const struct address *address)
 {
 	char name[FLOW_TEXT];
 
-	show_end_at(listing->policy, address, name);
+	show_side_at(listing->policy, address, name);
 	json_add_text(object, key, *name ? name : NULL);
 }
 
-static int show_connection(const struct listing *listing, const struct connection *connection,
-			   const struct bh_ct *ct)
+static int show_connection(const struct connection_listing *listing,
+			   const struct shown_connection *connection, const struct bh_ct *ct)
 {
 	const __u64 *words = ct->verdict;
-	__u64 judged = words[BH_EGRESS] ? words[BH_EGRESS] : words[BH_INGRESS];
-	int from = !!(judged & BH_CT_INITIATOR);
+	__u64 evaluated = words[BH_EGRESS] ? words[BH_EGRESS] : words[BH_INGRESS];
+	int from = !!(evaluated & BH_CT_INITIATOR);
 	struct by_service by = service_of(listing, connection, from);
 	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT], port[FLOW_TEXT];
 	struct flow flow = {.protocol = connection->protocol};
@@ -298,14 +301,14 @@ static int show_connection(const struct listing *listing, const struct connectio
 
 		json_add_text(object, name, words[d] ? word_text(words[d]) : NULL);
 	}
-	json_add_number(object, "generation", bh_ct_generation(judged));
+	json_add_number(object, "generation", bh_ct_generation(evaluated));
 	json_object_array_add(listing->array, object);
 	return 0;
 }
 
 static int show_slot(void *data, const struct bh_ct_key *key, const struct bh_ct *ct)
 {
-	struct connection connection = connection_of(key);
+	struct shown_connection connection = connection_of(key);
 
 	return show_connection(data, &connection, ct);
 }
@@ -325,10 +328,10 @@ static int show_maps(const struct show *show, const struct map_view *maps, size_
 		     const struct translations *translations)
 {
 	const struct call *call = show->call;
-	struct listing listing = {.array = call->json ? json_object_new_array() : NULL,
-				  .show = show,
-				  .policy = show->policy,
-				  .translations = translations};
+	struct connection_listing listing = {.array = call->json ? json_object_new_array() : NULL,
+					     .show = show,
+					     .policy = show->policy,
+					     .translations = translations};
 	int error = 0;
 
 	for (size_t i = 0; i < n && !error; i++) {

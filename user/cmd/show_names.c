@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/end.h"
+#include "cmd/side.h"
 #include "cmd/screen.h"
 #include "cmd/show.h"
 #include "maps/endpoint.h"
@@ -47,7 +47,7 @@ static void name_learner(const struct names_listing *listing, uint32_t ifindex,
 	*name = '\0';
 	for (size_t i = 0; i < listing->n && !*name; i++)
 		if (listing->learners[i].ifindex == ifindex)
-			show_end_at(listing->show->policy, &listing->learners[i].address, name);
+			show_side_at(listing->show->policy, &listing->learners[i].address, name);
 	if (!*name)
 		snprintf(name, FLOW_TEXT, "interface %u", ifindex);
 }

@@ -34,7 +34,7 @@ static const char *string_or_null(const struct policy *policy, uint32_t string)
 	return string ? policy_string(policy, string) : NULL;
 }
 
-/* Returns the interface that the maps in force have for the endpoint, else the one that the policy
+/* Returns the interface that the active maps have for the endpoint, else the one that the policy
  * names; NULL: neither is known. */
 static const char *interface_of(const struct show *show, const struct policy_endpoint *endpoint,
 				char name[IF_NAMESIZE])

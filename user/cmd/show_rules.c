@@ -15,7 +15,7 @@
 #include "maps/tally.h"
 
 /* How often each rule decided, and how often each policy's isolation denied. */
-struct hits {
+struct rule_hits {
 	uint64_t *counts; /* by rule ID, summed over the CPUs */
 	size_t n;
 	uint64_t *isolated; /* by index of the policy's isolations */
@@ -24,7 +24,7 @@ struct hits {
 static int add_hits(void *data, const void *key, const void *value)
 {
 	const struct bh_rule_hit *hit = value;
-	struct hits *hits = data;
+	struct rule_hits *hits = data;
 	uint32_t id;
 
 	memcpy(&id, key, sizeof(id));
@@ -35,7 +35,7 @@ static int add_hits(void *data, const void *key, const void *value)
 
 /* Counts what was counted for an audit record: for the verdict without the audited policies, and
  * for the rule that would deny. */
-static void count_audits(const struct policy *policy, struct hits *hits)
+static void count_audits(const struct policy *policy, struct rule_hits *hits)
 {
 	for (size_t i = 0; i < policy->n_audits; i++) {
 		const struct policy_audit *audit = &policy->audits[i];
@@ -51,7 +51,7 @@ static void count_audits(const struct policy *policy, struct hits *hits)
 
 /* Returns how often the isolation of an audited policy would have denied. */
 static uint64_t count_audited(const struct policy *policy, const char *name,
-			      const struct hits *hits)
+			      const struct rule_hits *hits)
 {
 	uint64_t count = 0;
 
@@ -67,7 +67,7 @@ static uint64_t count_audited(const struct policy *policy, const char *name,
 	return count;
 }
 
-static void count_audited_isolations(const struct policy *policy, struct hits *hits)
+static void count_audited_isolations(const struct policy *policy, struct rule_hits *hits)
 {
 	for (size_t i = 0; i < policy->n_isolations; i++)
 		if (policy->isolations[i].flags & POLICY_AUDIT)
@@ -158,7 +158,8 @@ static int count_endpoint(void *data, const void *key, const void *value)
 	return 0;
 }
 
-static int count_isolations(const struct live *live, const struct policy *policy, struct hits *hits)
+static int count_isolations(const struct live *live, const struct policy *policy,
+			    struct rule_hits *hits)
 {
 	struct isolation_count count = {.policy = policy};
 	int error;
@@ -302,7 +303,7 @@ static int find_meant(const struct show *show, struct meant *meant)
 }
 
 static struct json_object *json_rule(const struct show *show, const struct policy_rule *rule,
-				     const struct hits *hits)
+				     const struct rule_hits *hits)
 {
 	struct json_object *object = json_object_new_object();
 
@@ -318,7 +319,7 @@ static struct json_object *json_rule(const struct show *show, const struct polic
 }
 
 static void add_row(struct columns *columns, uint32_t id, enum tier tier, const char *direction,
-		    const char *action, const struct hits *hits, const char *rule)
+		    const char *action, const struct rule_hits *hits, const char *rule)
 {
 	char text[AMOUNT_TEXT];
 
@@ -332,7 +333,7 @@ static void add_row(struct columns *columns, uint32_t id, enum tier tier, const 
 }
 
 static void add_rule(struct columns *columns, const struct policy *policy,
-		     const struct policy_rule *rule, const struct hits *hits)
+		     const struct policy_rule *rule, const struct rule_hits *hits)
 {
 	char text[DECISION_TEXT + 16];
 
@@ -344,7 +345,7 @@ static void add_rule(struct columns *columns, const struct policy *policy,
 }
 
 static struct json_object *json_isolation(const struct policy *policy, size_t index,
-					  const struct hits *hits)
+					  const struct rule_hits *hits)
 {
 	const struct policy_isolation *isolation = &policy->isolations[index];
 	struct json_object *object = json_object_new_object();
@@ -361,7 +362,7 @@ static struct json_object *json_isolation(const struct policy *policy, size_t in
 /* Adds each isolation as a rule with ID 0: under that ID the kernel counts packets that are denied
  * because no rule allows them. */
 static struct json_object *json_isolations(const struct policy *policy, const struct meant *meant,
-					   const struct hits *hits)
+					   const struct rule_hits *hits)
 {
 	struct json_object *object = json_object_new_object();
 	struct json_object *array = json_object_new_array();
@@ -381,7 +382,7 @@ static struct json_object *json_isolations(const struct policy *policy, const st
 }
 
 static void add_isolations(struct columns *columns, const struct policy *policy,
-			   const struct meant *meant, const struct hits *hits)
+			   const struct meant *meant, const struct rule_hits *hits)
 {
 	static const char *const directions[] = {
 		[1 << INGRESS] = "ingress",
@@ -421,7 +422,8 @@ static bool isolates(const struct policy *policy, const struct meant *meant)
 	return any;
 }
 
-static void print_rules(const struct show *show, const struct meant *meant, const struct hits *hits)
+static void print_rules(const struct show *show, const struct meant *meant,
+			const struct rule_hits *hits)
 {
 	static const char *const with_hits[] = {">ID",	 "TIER", "DIRECTION", "ACTION",
 						">HITS", "RULE", NULL};
@@ -437,7 +439,8 @@ static void print_rules(const struct show *show, const struct meant *meant, cons
 	columns_print(columns);
 }
 
-static void print_json(const struct show *show, const struct meant *meant, const struct hits *hits)
+static void print_json(const struct show *show, const struct meant *meant,
+		       const struct rule_hits *hits)
 {
 	struct json_object *array = json_object_new_array();
 	const struct policy *policy = show->policy;
@@ -453,7 +456,7 @@ static void print_json(const struct show *show, const struct meant *meant, const
 int show_rules(const struct show *show)
 {
 	const struct live *live = show->view->live;
-	struct hits hits = {.n = show->policy->next_rule};
+	struct rule_hits hits = {.n = show->policy->next_rule};
 	struct meant meant;
 	int error = find_meant(show, &meant);
 
@@ -490,7 +493,7 @@ int show_generation(const struct show *show)
 		printf("policy generation %u of lineage %016" PRIx64 "\n", policy->generation,
 		       policy->lineage);
 		if (live)
-			printf("in force as generation %" PRIu64 "\n", live_generation(live));
+			printf("active as generation %" PRIu64 "\n", live_generation(live));
 		return STATUS_OK;
 	}
 	object = json_object_new_object();

@@ -95,8 +95,8 @@ static struct json_object *json_names(const struct policy *policy,
 	return array;
 }
 
-/* Whether the options select the segment. --from and --to select the segments at either end;
- * json_reach() then lists only peers at the other end. */
+/* Returns true if the options select the segment. --from and --to select the segments at either
+ * end; json_reach() then lists only peers at the other end. */
 static bool is_meant(const struct show *show, size_t index)
 {
 	bool ends = !show->from && !show->to;

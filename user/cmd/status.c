@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* `bulkhead status`: the policy in force, the interfaces that enforce it, and how full the maps
+/* `bulkhead status`: the active policy, the interfaces that enforce it, and how full the maps
  * are. */
 #include <errno.h>
 #include <inttypes.h>
@@ -9,10 +9,10 @@
 #include <time.h>
 
 #include "cmd/command.h"
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "cmd/screen.h"
 #include "maps/iface.h"
-#include "node/change/kept.h"
+#include "node/change/saved.h"
 #include "node/node.h"
 
 static const char *const hook_names[] = {
@@ -33,7 +33,8 @@ static const char *iface_name(const struct node_iface *iface)
 	return iface->name[0] ? iface->name : "(gone)";
 }
 
-/* Whether XDP programs of others cannot run beside Bulkhead's, since libxdp made no dispatcher. */
+/* Returns true if XDP programs of others cannot run beside Bulkhead's, since libxdp made no
+ * dispatcher. */
 static bool is_single(const struct node_iface *iface)
 {
 	return (iface->xdp == NODE_XDP_NATIVE || iface->xdp == NODE_XDP_GENERIC) &&
@@ -162,7 +163,8 @@ static void find_unguarded(const struct node_status *status, struct problems *pr
 			policy_string(policy, policy->endpoints[status->unguarded[i]].name));
 }
 
-/* Names shares whose count is not that of the table's connections. The sweeper corrects them. */
+/* Names shares whose count is not that of the table's connections. The garbage collector corrects
+ * them. */
 static void find_miscounted(const struct node_status *status, struct problems *problems)
 {
 	for (size_t i = 0; status->connections.counted && i < status->n_shares; i++)
@@ -174,17 +176,17 @@ static void find_miscounted(const struct node_status *status, struct problems *p
 				status->shares[i].found);
 }
 
-/* Checks that the load which is kept for the next boot is the policy in force. */
-static void find_kept(const struct node_status *status, const char *state,
-		      struct problems *problems)
+/* Checks that the load which is kept for the next boot is the active policy. */
+static void find_saved(const struct node_status *status, const char *state,
+		       struct problems *problems)
 {
 	struct diag silent = {};
 	struct policy *policy = NULL;
-	struct kept kept;
-	int error = kept_read(state, &silent, &kept);
+	struct saved kept;
+	int error = saved_read(state, &silent, &kept);
 
 	if (!error)
-		error = kept_policy(&kept, &silent, &policy);
+		error = saved_policy(&kept, &silent, &policy);
 	if (error == -ENOENT)
 		problem(problems, "no load is kept in %s for the node's next start: load again",
 			state);
@@ -192,9 +194,9 @@ static void find_kept(const struct node_status *status, const char *state,
 		problem(problems, "%s cannot be read at the node's next start: load again",
 			kept.path);
 	else if (policy->checksum != status->policy->checksum)
-		problem(problems, "%s is not the policy in force: load again", kept.path);
+		problem(problems, "%s is not the active policy: load again", kept.path);
 	policy_free(policy);
-	kept_free(&kept);
+	saved_free(&kept);
 }
 
 /* @state: the folder that keeps loads; NULL: none. */
@@ -218,7 +220,7 @@ static void find_problems(const struct node_status *status, const char *state,
 	if (policy->desired != policy->installed)
 		problem(problems, "policy %u was to be loaded and is not", policy->desired);
 	else if (endpoint->desired != endpoint->active)
-		problem(problems, "policy %u was to be in force and is not", endpoint->desired);
+		problem(problems, "policy %u was to be active and is not", endpoint->desired);
 	if (policy->oldest != policy->active)
 		problem(problems, "policy %u is not collected yet: the next load does it",
 			policy->oldest);
@@ -230,16 +232,15 @@ static void find_problems(const struct node_status *status, const char *state,
 		problem(problems, "no object of the policy is on a node named \"%s\": load -n NODE",
 			status->node);
 	if (status->elsewhere)
-		problem(problems,
-			"the policy is in force in another network namespace than this, and so are "
-			"its interfaces");
+		problem(problems, "the policy is active in another network namespace than this, "
+				  "and so are its interfaces");
 	if (status->own_mount)
 		problem(problems,
 			"the pins are on a bpffs of this mount namespace alone, and go with it");
 	find_unguarded(status, problems);
 	find_miscounted(status, problems);
 	if (state)
-		find_kept(status, state, problems);
+		find_saved(status, state, problems);
 }
 
 static void print_events(const struct node_status *status)
@@ -263,7 +264,7 @@ static void print_connections(const struct node_status *status)
 	const struct node_connections *table = &status->connections;
 
 	printf("connections: %u of %u; guaranteed to each endpoint %u; beyond that %d of %u\n",
-	       table->used, table->room, table->floor, table->surplus, table->surplus_room);
+	       table->used, table->capacity, table->floor, table->surplus, table->surplus_capacity);
 	for (size_t i = 0; i < status->n_shares && i < SHARES_MAX; i++)
 		printf("  %-15s %d, %" PRIu64 " replaced, %" PRIu64 " refused\n",
 		       status->shares[i].name, status->shares[i].used, status->shares[i].replaced,
@@ -333,7 +334,7 @@ static void print_summary(const struct node_status *status)
 		endpoints += iface->flags & BH_IFACE_ENDPOINT && iface->guarded;
 		uplinks += iface->flags & BH_IFACE_UPLINK && iface->guarded;
 	}
-	printf("%sgeneration %" PRIu64 " is in force on %s%s: policy %u of lineage %016" PRIx64
+	printf("%sgeneration %" PRIu64 " is active on %s%s: policy %u of lineage %016" PRIx64
 	       ", loaded %s ago%s%s\n",
 	       paint_on(PAINT_BOLD), status->generation, status->node, paint_off(),
 	       policy->generation, policy->lineage, age_print(status->loaded, age),
@@ -492,10 +493,10 @@ static struct json_object *connections_json(const struct node_status *status)
 	struct json_object *object = json_object_new_object();
 
 	json_add_number(object, "used", table->used);
-	json_add_number(object, "max", table->room);
+	json_add_number(object, "max", table->capacity);
 	json_add_number(object, "floor", table->floor);
 	json_add_number(object, "surplus", table->surplus);
-	json_add_number(object, "surplus_max", table->surplus_room);
+	json_add_number(object, "surplus_max", table->surplus_capacity);
 	json_add_number(object, "replaced", table->replaced);
 	json_add_number(object, "refused", table->refused);
 	json_add_number(object, "corrected", table->corrected);
@@ -639,7 +640,7 @@ static int run(struct call *call)
 	}
 	if (call->n_operands)
 		call_usage_error(call, "%s: status takes no operand", call->operands[0]);
-	state = kept_dir(pin, state);
+	state = saved_dir(pin, state);
 	error = node_status(pin, &diag, &status);
 	if (!error && only_check)
 		answer = check(call, &status, state);
@@ -656,7 +657,7 @@ static int run(struct call *call)
 const struct command command_status = {
 	.name = "status",
 	.operands = "",
-	.help = "print the policy in force, the interfaces that enforce it, and how full the maps "
+	.help = "print the active policy, the interfaces that enforce it, and how full the maps "
 		"are",
 	.options = options,
 	.run = run,

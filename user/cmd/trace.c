@@ -7,8 +7,8 @@
 
 #include "cmd/command.h"
 #include "cmd/explain_print.h"
-#include "cmd/end.h"
-#include "cmd/json.h"
+#include "cmd/side.h"
+#include "cmd/json_output.h"
 #include "cmd/trace_name.h"
 #include "cmd/trace_service.h"
 #include "cmd/trace_tables.h"
@@ -16,7 +16,7 @@
 #include "compile/isolation.h"
 
 struct answer {
-	struct end from, to;
+	struct flow_side from, to;
 	struct flow flow;
 	bool allow;
 	struct decision decisions[2]; /* by direction */
@@ -51,7 +51,7 @@ static struct service_trace service_trace_of(const struct view *view, const stru
 				      .explain = answer->explained};
 }
 
-/* Judges a flow to a domain name. Returns 0, or -EINVAL with the reason in @why. */
+/* Evaluates a flow to a domain name. Returns 0, or -EINVAL with the reason in @why. */
 static int ask_name(const struct view *view, struct answer *answer, char why[FLOW_TEXT])
 {
 	int error;
@@ -67,8 +67,8 @@ static int ask_name(const struct view *view, struct answer *answer, char why[FLO
 	return -EINVAL;
 }
 
-/* Judges by the address, and where that is denied by each name that the source has learned. */
-static void judge_by_names(const struct view *view, struct answer *answer)
+/* Evaluates by the address, and if that is denied by each name that the source has learned. */
+static void evaluate_by_names(const struct view *view, struct answer *answer)
 {
 	size_t i = 0;
 
@@ -77,13 +77,14 @@ static void judge_by_names(const struct view *view, struct answer *answer)
 		const bool counts = i < answer->n_names && answer->names[i].seconds >= 0;
 
 		answer->flow.name = counts ? answer->names[i].text : NULL;
-		answer->allow = judge_flow(&view->source, view->policy, &answer->flow,
-					   &answer->decisions[EGRESS], &answer->decisions[INGRESS]);
+		answer->allow =
+			evaluate_flow(&view->source, view->policy, &answer->flow,
+				      &answer->decisions[EGRESS], &answer->decisions[INGRESS]);
 	} while (!answer->decisions[EGRESS].name && ++i < answer->n_names);
 	answer->flow.name = answer->decisions[EGRESS].name;
 }
 
-/* Parses the ends and judges the flow. Returns 0, or -EINVAL with the reason in @why. */
+/* Parses the ends and evaluates the flow. Returns 0, or -EINVAL with the reason in @why. */
 static int ask(const struct view *view, const char *from, const char *to, const char *port,
 	       struct answer *answer, char why[FLOW_TEXT])
 {
@@ -108,19 +109,19 @@ static int ask(const struct view *view, const char *from, const char *to, const 
 		answer->allow = answer->service.outcome == SERVICE_ALLOWED;
 		return 0;
 	}
-	judge_by_names(view, answer);
+	evaluate_by_names(view, answer);
 	return 0;
 }
 
-static struct json_object *json_end(const struct end *end, const struct address *address)
+static struct json_object *json_end(const struct flow_side *side, const struct address *address)
 {
 	struct json_object *object = json_object_new_object();
 	char text[ADDRESS_TEXT];
 
-	json_add_text(object, "name", end->name);
+	json_add_text(object, "name", side->name);
 	json_add_text(object, "address", address_print(address, text));
-	if (end->host)
-		json_add_text(object, "node", end->host);
+	if (side->host)
+		json_add_text(object, "node", side->host);
 	return object;
 }
 
@@ -292,11 +293,11 @@ static int explain_answer(struct view *view, struct answer *answer)
 	return explain_both(view, answer);
 }
 
-static void note_host(const struct end *end)
+static void note_host(const struct flow_side *side)
 {
-	if (end->host)
-		command_error("%s has its node's network: it is answered as the node %s", end->name,
-			      end->host);
+	if (side->host)
+		command_error("%s has its node's network: it is answered as the node %s",
+			      side->name, side->host);
 }
 
 static int trace_one(const struct call *call, struct view *view, const char *from, const char *to,

@@ -24,17 +24,17 @@ static int find_patterns(struct name_trace *trace)
 	return 0;
 }
 
-/* Judges the row's flow by the first name of @names that allows the flow. */
-static void judge(const struct name_trace *trace, struct name_row *row, const char *const *names,
-		  size_t n)
+/* Evaluates the row's flow by the first name of @names that allows the flow. */
+static void evaluate(const struct name_trace *trace, struct name_row *row, const char *const *names,
+		     size_t n)
 {
 	const struct view *view = trace->view;
 	size_t i = 0;
 
 	do {
 		row->flow.name = i < n ? names[i] : NULL;
-		row->allow = judge_flow(&view->source, view->policy, &row->flow, &row->egress,
-					&row->ingress);
+		row->allow = evaluate_flow(&view->source, view->policy, &row->flow, &row->egress,
+					   &row->ingress);
 	} while (!row->egress.name && ++i < n);
 	row->flow.name = row->egress.name;
 }
@@ -57,7 +57,7 @@ static bool alike(const struct name_row *a, const struct name_row *b)
 	       a->egress.name == b->egress.name && a->egress.audit == b->egress.audit;
 }
 
-/* Adds a prefix to the row of those that are judged alike. */
+/* Adds a prefix to the row of those that are evaluated alike. */
 static int add_prefix(struct name_trace *trace, const char *text, const struct name_row *row)
 {
 	for (size_t i = trace->n_learned; i < trace->n; i++) {
@@ -73,26 +73,26 @@ static int add_prefix(struct name_trace *trace, const char *text, const struct n
 	return add_row(trace, row);
 }
 
-/* Judges an address of each prefix, the widest first. */
+/* Evaluates an address of each prefix, the widest first. */
 static int add_prefixes(struct name_trace *trace)
 {
 	const struct policy *policy = trace->view->policy;
 	int error = 0;
 
 	for (size_t i = 0; i < policy->n_prefixes && !error; i++) {
-		const struct end end = end_of_prefix(policy, &policy->prefixes[i]);
+		const struct flow_side side = side_of_prefix(policy, &policy->prefixes[i]);
 		char text[ADDRESS_TEXT];
 
 		prefix_name(&policy->prefixes[i], text);
 		for (enum family family = IPV4; family < FAMILIES && !error; family++) {
 			struct name_row row = {.flow = trace->flow};
 
-			if (!end.has[family] || !trace->from->has[family])
+			if (!side.has[family] || !trace->from->has[family])
 				continue;
 			row.flow.source = trace->from->address[family];
-			row.flow.destination = end.address[family];
+			row.flow.destination = side.address[family];
 			snprintf(row.to, sizeof(row.to), "%s", text);
-			judge(trace, &row, trace->patterns, trace->n_patterns);
+			evaluate(trace, &row, trace->patterns, trace->n_patterns);
 			error = add_prefix(trace, text, &row);
 		}
 	}
@@ -146,7 +146,7 @@ static int add_learned(void *data, const void *key, const void *value)
 		return 0;
 	row.flow.source = trace->from->address[family];
 	address_print(&row.flow.destination, row.to);
-	judge(trace, &row, living, n_living);
+	evaluate(trace, &row, living, n_living);
 	return add_row(trace, &row);
 }
 
@@ -181,7 +181,7 @@ static enum service_outcome outcome_of(const struct name_trace *trace)
 	return n[0] && n[1] ? SERVICE_DEPENDS : n[1] ? SERVICE_ALLOWED : SERVICE_DENIED;
 }
 
-int name_trace_ask(struct name_trace *trace, const struct end *to)
+int name_trace_ask(struct name_trace *trace, const struct flow_side *to)
 {
 	int error;
 

@@ -7,13 +7,13 @@
 #ifndef BULKHEAD_CMD_TRACE_NAME_H
 #define BULKHEAD_CMD_TRACE_NAME_H
 
-#include "cmd/end.h"
-#include "cmd/json.h"
+#include "cmd/side.h"
+#include "cmd/json_output.h"
 #include "cmd/view.h"
 #include "compile/service_flow.h"
 #include "input/syntax.h"
 
-/* The verdict on addresses that are judged alike. */
+/* The verdict on addresses that are evaluated alike. */
 struct name_row {
 	char to[FLOW_TEXT]; /* an address that was learned, or prefixes: "world, 10.0.0.0/8" */
 	bool learned;
@@ -25,7 +25,7 @@ struct name_row {
 
 struct name_trace {
 	const struct view *view;
-	const struct end *from;
+	const struct flow_side *from;
 	struct flow flow; /* protocol and port */
 	char name[SYNTAX_DOMAIN_TEXT];
 	const char **patterns; /* the names of rules that stand for it */
@@ -37,9 +37,9 @@ struct name_trace {
 				       * any: of the prefixes */
 };
 
-/* Judges a flow to the domain name that @to names. Returns 0 or -errno; name_trace_free() in any
+/* Evaluates a flow to the domain name that @to names. Returns 0 or -errno; name_trace_free() in any
  * case. */
-int name_trace_ask(struct name_trace *trace, const struct end *to);
+int name_trace_ask(struct name_trace *trace, const struct flow_side *to);
 void name_trace_free(struct name_trace *trace);
 
 /* @explain: walks the rules as well. */

@@ -6,16 +6,16 @@
 #include "cmd/trace_service.h"
 #include "compile/isolation.h"
 
-bool service_trace_ask(const struct view *view, const struct end *to, const struct flow *flow,
+bool service_trace_ask(const struct view *view, const struct flow_side *to, const struct flow *flow,
 		       struct service_verdict *verdict)
 {
 	const struct policy *policy = view->policy;
 
 	if (to->service && to->service->flags & POLICY_SERVICE_HEADLESS) {
-		judge_headless(&view->source, policy, to->service, flow, verdict);
+		evaluate_headless(&view->source, policy, to->service, flow, verdict);
 		return true;
 	}
-	judge_service(&view->source, policy, flow, verdict);
+	evaluate_service(&view->source, policy, flow, verdict);
 	return verdict->answer != SERVICE_NONE;
 }
 
@@ -110,12 +110,12 @@ static struct json_object *json_backend(const struct service_trace *trace,
 	return object;
 }
 
-static struct json_object *json_end(const struct end *end, const struct address *address)
+static struct json_object *json_end(const struct flow_side *side, const struct address *address)
 {
 	struct json_object *object = json_object_new_object();
 	char text[ADDRESS_TEXT];
 
-	json_add_text(object, "name", end->name);
+	json_add_text(object, "name", side->name);
 	json_add_text(object, "address", address ? address_print(address, text) : NULL);
 	return object;
 }

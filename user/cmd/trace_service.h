@@ -3,22 +3,22 @@
 #ifndef BULKHEAD_CMD_TRACE_SERVICE_H
 #define BULKHEAD_CMD_TRACE_SERVICE_H
 
-#include "cmd/end.h"
-#include "cmd/json.h"
+#include "cmd/side.h"
+#include "cmd/json_output.h"
 #include "cmd/view.h"
 #include "compile/service_flow.h"
 
 struct service_trace {
 	const struct view *view;
-	const struct end *from, *to;
+	const struct flow_side *from, *to;
 	const struct flow *flow;
 	const struct service_verdict *verdict;
 	bool explain; /* walk the rules as well: the view has the objects */
 };
 
-/* Judges a flow to the Service that @to names, or that has the flow's destination address. Returns
- * false where no Service does; @verdict is not to be freed then. */
-bool service_trace_ask(const struct view *view, const struct end *to, const struct flow *flow,
+/* Evaluates a flow to the Service that @to names, or that has the flow's destination address.
+ * Returns false if no Service does; @verdict is not to be freed then. */
+bool service_trace_ask(const struct view *view, const struct flow_side *to, const struct flow *flow,
 		       struct service_verdict *verdict);
 
 void service_trace_print(const struct service_trace *trace);
@@ -32,7 +32,8 @@ struct json_object *service_trace_json(const struct service_trace *trace);
  */
 void service_trace_line(const struct service_trace *trace);
 
-/* Whether the rules, walked one by one, agree with the compiled decision for each backend. */
+/* Returns true if the rules, walked one by one, agree with the compiled decision for each
+ * backend. */
 bool service_trace_agrees(const struct service_trace *trace);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* `trace -v` from compiled tables, where there is no INPUT: the segments of both ends, and what
- * each end's policy says about the other at every port. */
+/* `trace -v` from compiled tables, if there is no INPUT: the segments of both ends, and what each
+ * end's policy says about the other at every port. */
 #ifndef BULKHEAD_CMD_TRACE_TABLES_H
 #define BULKHEAD_CMD_TRACE_TABLES_H
 
-#include "cmd/json.h"
+#include "cmd/json_output.h"
 #include "cmd/view.h"
 #include "compile/verdicts.h"
 
@@ -17,8 +17,7 @@ struct trace_tables {
 };
 
 /* Reads what the policy of @direction's end says of the flow. @decision: the decision that was
- * found before. Returns false where the tables contradict @decision, which is a defect of
- * Bulkhead. */
+ * found before. Returns false if the tables contradict @decision, which is a defect of Bulkhead. */
 bool trace_tables_read(const struct view *view, const struct flow *flow, enum direction direction,
 		       const struct decision *decision, struct trace_tables *tables);
 

@@ -7,7 +7,7 @@
 #include "cmd/command.h"
 #include "cmd/plan.h"
 #include "cmd/signals.h"
-#include "node/change/kept.h"
+#include "node/change/saved.h"
 #include "node/node.h"
 
 enum { STATE_ID = PIN_ID + 1, DRY_RUN_ID, STAY_ID };
@@ -23,13 +23,13 @@ static const struct command_option options[] = {
 
 /* Removes the load that is kept for the next boot, unless another load has been kept since
  * @mark. */
-static int forget(const char *state, const struct kept_mark *mark, struct diag *diag)
+static int forget(const char *state, const struct saved_mark *mark, struct diag *diag)
 {
-	int error = state ? kept_remove(state, mark) : 0;
+	int error = state ? saved_remove(state, mark) : 0;
 
 	if (error)
 		diag_error(diag, &(struct where){state, 0}, NULL,
-			   "nothing is in force any more, but the load that is kept for the node's "
+			   "nothing is active any more, but the load that is kept for the node's "
 			   "next start cannot be removed: %s",
 			   strerror(-error));
 	return error;
@@ -52,7 +52,7 @@ static int run(struct call *call)
 	struct diag diag = command_diag();
 	struct node_options node = {};
 	const char *state = NULL;
-	struct kept_mark mark = {};
+	struct saved_mark mark = {};
 	bool dry_run = false, stays = false;
 	struct plan plan;
 	int option, error;
@@ -69,9 +69,9 @@ static int run(struct call *call)
 	}
 	if (call->n_operands)
 		call_usage_error(call, "%s: unload takes no operand", call->operands[0]);
-	state = kept_dir(node.pin, state);
+	state = saved_dir(node.pin, state);
 	if (state)
-		kept_look(state, &mark);
+		saved_look(state, &mark);
 	if (dry_run)
 		plan_begin(&plan, call, &node);
 	error = node_unload(&node, &diag);

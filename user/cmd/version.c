@@ -6,8 +6,8 @@
 
 #include "build_id.h"
 #include "cmd/command.h"
-#include "cmd/json.h"
-#include "compile/blob.h"
+#include "cmd/json_output.h"
+#include "compile/blob_file.h"
 #include "maps/types.h"
 #include "version.h"
 

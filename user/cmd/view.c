@@ -12,7 +12,7 @@ static int open_inputs(struct view *view, const struct call *call, struct diag *
 	if (error)
 		return status_of(error);
 	view->policy = view->compiled;
-	view->source = judge_policy(view->policy);
+	view->source = evaluate_policy(view->policy);
 	return STATUS_OK;
 }
 
@@ -23,11 +23,11 @@ static int open_live(struct view *view, const char *pin, struct diag *diag)
 	if (error)
 		return status_of(error);
 	if (!view->live) {
-		command_error("nothing is in force here: give INPUT, or load a policy first");
+		command_error("nothing is active here: give INPUT, or load a policy first");
 		return STATUS_INPUT;
 	}
 	view->policy = live_policy(view->live);
-	view->source = live_judge(view->live);
+	view->source = live_evaluate(view->live);
 	error = domain_names_read(&view->domains, view->live, view->policy);
 	if (!error)
 		return STATUS_OK;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A view: the source that trace, matrix and show read. It is a policy compiled from inputs, or the
- * maps in force. */
+ * active maps. */
 #ifndef BULKHEAD_CMD_VIEW_H
 #define BULKHEAD_CMD_VIEW_H
 
 #include "cmd/command.h"
 #include "cmd/domain_names.h"
 #include "compile/explain.h"
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 #include "compile/selection.h"
 #include "node/observe/live.h"
 
 struct view {
 	const struct policy *policy; /* has the names */
-	struct judge_source source; /* has the verdicts */
+	struct evaluate_source source; /* has the verdicts */
 	struct policy *compiled; /* owned; NULL: the view is of the maps */
 	struct cluster *cluster; /* owned; NULL: the view is of the maps or of a compiled file,
 				  * which lack the objects */
@@ -52,9 +52,9 @@ int view_select(struct view *view);
 
 /* The option --pin of the commands that open a view. */
 #define VIEW_PIN_ID 256
-#define VIEW_PIN_OPTION                                                                            \
-	{                                                                                          \
-		VIEW_PIN_ID, "pin", "DIR", "the folder of the maps in force, if there is no INPUT" \
+#define VIEW_PIN_OPTION                                                                          \
+	{                                                                                        \
+		VIEW_PIN_ID, "pin", "DIR", "the folder of the active maps, if there is no INPUT" \
 	}
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/end.h"
+#include "cmd/side.h"
 #include "cmd/reason.h"
 #include "cmd/watched.h"
 #include "model/protocol.h"

@@ -4,7 +4,7 @@
 #define BULKHEAD_CMD_WATCHED_H
 
 #include "cmd/command.h"
-#include "node/observe/monitor.h"
+#include "node/observe/event_monitor.h"
 
 #define WATCHED_ENDS 64
 
@@ -47,8 +47,8 @@ enum {
 			"with this reason, by its name in metrics: egress, no_connection, ..."     \
 	}
 
-/* Takes an option of WATCHED_OPTIONS. Returns false where @option is another option. Ends the
- * process at a wrong value. */
+/* Takes an option of WATCHED_OPTIONS. Returns false if @option is another option. Ends the process
+ * at a wrong value. */
 bool watched_option(struct watched *watched, const struct call *call, int option);
 
 /* Returns true if the event is of a protocol that the options ask for: the kernel's filter knows

@@ -205,14 +205,14 @@ static int rest(struct cni_call *call, struct node_handle *handle, struct arriva
 	return 0;
 }
 
-/* Puts the pod in force. A pod without an address stays guarded, and so isolated. Writes the name
+/* Puts the pod active. A pod without an address stays guarded, and so isolated. Writes the name
  * into the attachment's record before the lock is given up: a call for the pod's other interface
  * may wait for the lock. */
 static int place(struct cni_call *call, struct node_handle *handle, struct arrival *arrival)
 {
 	int code;
 
-	if (!arrival->guarded && node_seal(handle, arrival->device.ifindex))
+	if (!arrival->guarded && node_quarantine(handle, arrival->device.ifindex))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot guard %s", arrival->device.name);
 	code = choose_name(call, handle, arrival);
 	if (!code)
@@ -234,13 +234,13 @@ static int place(struct cni_call *call, struct node_handle *handle, struct arriv
 	return code;
 }
 
-static int bring_in(struct cni_call *call, struct arrival *arrival)
+static int add_present(struct cni_call *call, struct arrival *arrival)
 {
 	SCOPED_HANDLE struct node_handle *handle = NULL;
 	int code;
 
 	/* While other endpoints make room for the pod, their interfaces stay guarded. */
-	call->node.seal = true;
+	call->node.quarantine = true;
 	cni_stage(call, "ask");
 	arrival->guarded = !node_guard(&call->node, arrival->device.ifindex, &call->diag);
 	cni_stage(call, "guard");
@@ -248,7 +248,7 @@ static int bring_in(struct cni_call *call, struct arrival *arrival)
 		return cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
 	if (!node_is_loaded(handle))
 		return cni_fail(call, CNI_ERROR_AGAIN,
-				"no policy is in force: `bulkhead load` puts one there");
+				"no policy is active: `bulkhead load` puts one there");
 	cni_stage(call, "lock");
 	code = place(call, handle, arrival);
 	arrival->writes = node_map_writes(handle);
@@ -277,7 +277,7 @@ int cni_add(struct cni_call *call)
 		code = remember(call, &arrival);
 	if (code)
 		return code;
-	code = bring_in(call, &arrival);
+	code = add_present(call, &arrival);
 	cni_stage(call, "place");
 	if (code)
 		undo(call, &arrival);

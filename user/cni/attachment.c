@@ -241,7 +241,7 @@ static int end_one(struct cni_call *call, struct node_handle *handle,
 
 int attachment_end(struct cni_call *call, const struct attachment *attachment, bool open)
 {
-	const struct node_options options = {.pin = call->node.pin, .seal = true};
+	const struct node_options options = {.pin = call->node.pin, .quarantine = true};
 	SCOPED_HANDLE struct node_handle *handle = NULL;
 
 	if (node_open(&options, false, &call->diag, &handle))
@@ -281,7 +281,7 @@ static int gather(void *data, struct attachment *attachment)
 
 /* Removes the attachments of all DELs that wait. An attachment that cannot be removed is left to
  * its own DEL, which reports the failure. */
-static void leave_together(struct cni_call *call, struct node_handle *handle)
+static void host_egress_both(struct cni_call *call, struct node_handle *handle)
 {
 	CLEANUP(leavers_free) struct leavers leavers = {.network = call->network};
 
@@ -304,7 +304,7 @@ static bool is_recorded(const struct cni_call *call, const struct attachment *at
 
 int attachment_leave(struct cni_call *call, struct attachment *attachment)
 {
-	const struct node_options options = {.pin = call->node.pin, .seal = true};
+	const struct node_options options = {.pin = call->node.pin, .quarantine = true};
 	SCOPED_HANDLE struct node_handle *handle = NULL;
 
 	if (left_leave(call, attachment))
@@ -315,6 +315,6 @@ int attachment_leave(struct cni_call *call, struct attachment *attachment)
 	if (node_open(&options, false, &call->diag, &handle))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
 	if (node_is_loaded(handle) && is_recorded(call, attachment))
-		leave_together(call, handle);
+		host_egress_both(call, handle);
 	return is_recorded(call, attachment) ? end_one(call, handle, attachment, false) : 0;
 }

@@ -7,12 +7,12 @@
 #ifndef BULKHEAD_CNI_ATTACHMENT_H
 #define BULKHEAD_CNI_ATTACHMENT_H
 
-#include "cni/call.h"
+#include "cni/invocation.h"
 
 struct attachment {
 	char network[128], container[128], ifname[IF_NAMESIZE];
 	char pod_ns[64], pod_name[256]; /* who the pod is, as the runtime says */
-	char name[256]; /* name in force, in `pod_ns`; "": none is chosen yet */
+	char name[256]; /* active name, in `pod_ns`; "": none is chosen yet */
 	char uid[64]; /* "": unknown */
 	char host_name[IF_NAMESIZE];
 	uint32_t ifindex; /* interface on the node */

@@ -19,8 +19,8 @@
 #define CNI_RECORDS "/run/bulkhead/endpoints.d"
 #define CNI_STATE "/run/bulkhead/cni"
 
-/* Whether a container runtime called this process: by the plugin's name, or with CNI_COMMAND and
- * without arguments. */
+/* Returns true if a container runtime called this process: by the plugin's name, or with
+ * CNI_COMMAND and without arguments. */
 bool cni_is_called(int argc, char **argv);
 
 /* Runs the command that the environment and standard input give. Returns the exit status. */
@@ -42,8 +42,8 @@ struct cni_install {
 int cni_install(const struct cni_install *install, struct diag *diag, char **path, bool *changed);
 int cni_uninstall(const struct cni_install *install, struct diag *diag, char **path, bool *changed);
 
-/* Names the pods that were attached without a name, where a record or the policy in force knows
- * them by now. Does not open the pin folder where no such pod is attached. */
+/* Names the pods that were attached without a name, where a record or the active policy knows them
+ * by now. Does not open the pin folder if no such pod is attached. */
 struct cni_refresh {
 	const char *records, *state, *pin; /* NULL: the default */
 	const char *ns, *name; /* NULL: all pods; else this one */
@@ -61,7 +61,7 @@ enum cni_source {
 	CNI_ANNOTATION,
 	CNI_ARGUMENT,
 	CNI_ADMITTED,
-	CNI_RESTING, /* isolated: other nodes may still judge its address by the former pod */
+	CNI_RESTING, /* isolated: other nodes may still evaluate its address by the former pod */
 	CNI_SOURCES
 };
 extern const char *const cni_source_names[CNI_SOURCES];
@@ -76,7 +76,7 @@ struct cni_counts {
 	 * counts. */
 	struct histogram took[CNI_COMMANDS];
 };
-/* Reads the counts. @state NULL: CNI_STATE. Returns false where the plugin never ran. */
+/* Reads the counts. @state NULL: CNI_STATE. Returns false if the plugin never ran. */
 bool cni_count(const char *state, struct cni_counts *counts);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cni/call.h"
+#include "cni/invocation.h"
 #include "node/kernel/handle.h"
 
 #define SUFFIX ".conflist"
@@ -229,7 +229,7 @@ static int unlink_program(const struct cni_install *install, struct diag *diag, 
 	return 0;
 }
 
-/* Whether another network's list in the folder has the plugin. */
+/* Returns true if another network's list in the folder has the plugin. */
 static bool is_used(const char *folder, const char *but)
 {
 	struct dirent **entries = NULL;

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_CNI_COUNTS_H
 #define BULKHEAD_CNI_COUNTS_H
 
-#include "cni/call.h"
+#include "cni/invocation.h"
 
 /* Counts a call. A failure to count is ignored. */
 void counts_add(const struct cni_call *call, uint64_t microseconds);

@@ -90,8 +90,8 @@ int device_find(struct cni_call *call, struct device *device)
 	return code ? code : find_outside(call, &inside, device);
 }
 
-/* Whether an address of the result belongs to the interface. An address that names no interface
- * does. */
+/* Returns true if an address of the result belongs to the interface. An address that names no
+ * interface does. */
 static bool is_ours(const struct cni_call *call, struct json_object *ip)
 {
 	struct json_object *number = cni_member(ip, "interface", json_type_int);

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_CNI_DEVICE_H
 #define BULKHEAD_CNI_DEVICE_H
 
-#include "cni/call.h"
+#include "cni/invocation.h"
 
 struct device {
 	uint32_t ifindex; /* on the node */

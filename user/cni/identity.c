@@ -221,7 +221,7 @@ int identity_find(struct cni_call *call, struct node_handle *handle, struct clus
 	bool known = false;
 
 	if (node_endpoint_known(handle, cluster, endpoint, &known))
-		return cni_fail(call, CNI_ERROR_NODE, "cannot read the policy in force");
+		return cni_fail(call, CNI_ERROR_NODE, "cannot read the active policy");
 	*source = CNI_UNKNOWN;
 	if (known)
 		*source = CNI_POLICY;

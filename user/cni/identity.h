@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Finds out who a pod is: by the policy in force, by records, or by data from the runtime. */
+/* Finds out who a pod is: by the active policy, by records, or by data from the runtime. */
 #ifndef BULKHEAD_CNI_IDENTITY_H
 #define BULKHEAD_CNI_IDENTITY_H
 

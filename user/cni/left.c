@@ -153,7 +153,7 @@ void left_return(const struct cni_call *call, const struct attachment *attachmen
 	}
 }
 
-/* Fills in the pod that has the address in the policy in force. Returns false where none has. */
+/* Fills in the pod that has the address in the active policy. Returns false if none has. */
 static bool find_owner(struct node_handle *handle, struct left_address *left, uint32_t uid[2])
 {
 	const struct lazy_policy *policy = lazy_plain(node_policy_head(handle));
@@ -207,14 +207,14 @@ int left_arrive(struct cni_call *call, struct node_handle *handle,
 	return code;
 }
 
-struct search {
+struct left_search {
 	const struct attachment *attachment;
 	bool rests;
 };
 
 static void look(void *data, const struct left_address *left)
 {
-	struct search *search = data;
+	struct left_search *search = data;
 	const struct attachment *attachment = search->attachment;
 
 	if (!left->rests || (*left->uid && !strcmp(left->uid, attachment->uid)))
@@ -226,7 +226,7 @@ static void look(void *data, const struct left_address *left)
 
 bool left_rests(const char *records, const struct attachment *attachment)
 {
-	struct search search = {.attachment = attachment};
+	struct left_search search = {.attachment = attachment};
 
 	left_each(records, look, &search);
 	return search.rests;

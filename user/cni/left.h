@@ -2,8 +2,8 @@
 /*
  * Addresses that have left a pod of this node, one file for each address and pod, in the folder
  * RECORDS/left. A follower makes this folder and removes the files; without the folder, nothing is
- * noted. DEL notes an address, and so does ADD where the policy in force gives the address to
- * another pod. While a file says "rests", other nodes may still judge the address by that pod: ADD
+ * noted. DEL notes an address, and so does ADD where the active policy gives the address to another
+ * pod. While a file says "rests", other nodes may still evaluate the address by that pod: ADD
  * isolates the next pod that gets the address.
  */
 #ifndef BULKHEAD_CNI_LEFT_H
@@ -33,7 +33,7 @@ void left_each(const char *records, void (*visit)(void *data, const struct left_
 /* Notes that the attachment's addresses leave its pod. Returns 0 or a code, failed. */
 int left_leave(struct cni_call *call, const struct attachment *attachment);
 
-/* Notes the addresses of @attachment that the policy in force gives to another pod. Returns 0 or a
+/* Notes the addresses of @attachment that the active policy gives to another pod. Returns 0 or a
  * code, failed. */
 int left_arrive(struct cni_call *call, struct node_handle *handle,
 		const struct attachment *attachment);
@@ -44,7 +44,7 @@ void left_return(const struct cni_call *call, const struct attachment *attachmen
 /* Returns true if an address of the attachment rests after another pod. */
 bool left_rests(const char *records, const struct attachment *attachment);
 
-/* Returns true if the policy in force gives the address to the pod. */
+/* Returns true if the active policy gives the address to the pod. */
 bool left_is_in_policy(struct node_handle *handle, const struct left_address *left);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cni/call.h"
+#include "cni/invocation.h"
 #include "cni/counts.h"
 #include "node/kernel/handle.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Names pods that were attached without a name, where a record or the policy in force knows them
- * by now. */
+/* Names pods that were attached without a name, where a record or the active policy knows them by
+ * now. */
 #include <errno.h>
 
 #include "cni/attachment.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* DEL and GC. It is no error where an attachment, endpoint or interface is gone already. */
+/* DEL and GC. It is no error if an attachment, endpoint or interface is gone already. */
 #include <errno.h>
 #include <string.h>
 
@@ -26,14 +26,14 @@ int cni_del(struct cni_call *call)
 	return attachment_leave(call, &attachment);
 }
 
-struct collection {
+struct cni_collection {
 	struct cni_call *call;
 	struct json_object *valid;
 	size_t gone, failed;
 	int code; /* code of the first removal that failed */
 };
 
-static bool is_valid(const struct collection *collection, const struct attachment *attachment)
+static bool is_valid(const struct cni_collection *collection, const struct attachment *attachment)
 {
 	for (size_t i = 0; i < json_object_array_length(collection->valid); i++) {
 		struct json_object *one = json_object_array_get_idx(collection->valid, i);
@@ -49,7 +49,7 @@ static bool is_valid(const struct collection *collection, const struct attachmen
 
 static int collect(void *data, struct attachment *attachment)
 {
-	struct collection *collection = data;
+	struct cni_collection *collection = data;
 	struct cni_call *call = collection->call;
 
 	if (strcmp(attachment->network, call->network) || is_valid(collection, attachment))
@@ -66,8 +66,8 @@ static int collect(void *data, struct attachment *attachment)
 
 int cni_gc(struct cni_call *call)
 {
-	struct collection collection = {.call = call,
-					.valid = cni_member(call->config, VALID, json_type_array)};
+	struct cni_collection collection = {
+		.call = call, .valid = cni_member(call->config, VALID, json_type_array)};
 	int error;
 
 	if (!collection.valid)

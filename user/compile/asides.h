@@ -27,7 +27,7 @@ struct aside {
 struct asides {
 	struct aside *at;
 	size_t n;
-	unsigned int again; /* compiles since the namespaces were judged anew */
+	unsigned int again; /* compiles since the namespaces were evaluated anew */
 };
 
 void asides_free(struct asides *asides); /* NULL is fine */

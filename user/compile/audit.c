@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Policies that are only audited. Each port list is made of two views of the policies: without
- * them, which decides, and with them. Where the second denies, and an audited policy is the cause,
- * the verdict word has an audit record (maps/types.h, struct policy_audit).
+ * them, which decides, and with them. If the second denies, and an audited policy is the cause, the
+ * verdict word has an audit record (maps/types.h, struct policy_audit).
  */
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "model/service.h"
+#include "model/cluster_service.h"
 
 #define NO_LIMIT UINT32_MAX
 #define NOBODY UINT32_MAX
@@ -185,7 +185,7 @@ static void check(struct budgets *b, struct account *account, enum budget budget
 			 account->spent[budget], limits->what, limit);
 }
 
-/* Returns false where the account is over a budget. */
+/* Returns false if the account is over a budget. */
 static bool spend(struct budgets *b, struct account *account, enum budget budget, uint64_t n)
 {
 	if (account->over || b->stopped)
@@ -317,7 +317,7 @@ void budget_charge_matchers(struct compiler *c, const uint32_t *matchers, size_t
 
 /* Regions */
 
-/* Returns true where no region before has the same matchers of the account. */
+/* Returns true if no region before has the same matchers of the account. */
 static bool is_new_set(struct compiler *c, uint32_t account, const uint32_t *clauses, size_t n,
 		       const uint32_t *matcher_of)
 {
@@ -437,16 +437,16 @@ bool budget_fewer_segments(struct compiler *c)
 /* Variations */
 
 /* A resolution that an endpoint of the namespace has in a segment. */
-struct use {
+struct budget_use {
 	uint32_t segment, ns, resolution;
 };
 
 static int compare_uses(const void *a, const void *b)
 {
-	return memcmp(a, b, sizeof(struct use));
+	return memcmp(a, b, sizeof(struct budget_use));
 }
 
-static void charge_segment(struct compiler *c, const struct use *uses, size_t n)
+static void charge_segment(struct compiler *c, const struct budget_use *uses, size_t n)
 {
 	struct budgets *b = c->budgets;
 	const size_t n_all = c->segments.at[uses->segment].resolutions.n;
@@ -473,7 +473,7 @@ static void charge_segment(struct compiler *c, const struct use *uses, size_t n)
 
 void budget_charge_variations(struct compiler *c)
 {
-	ARRAY(struct use) uses = {0};
+	ARRAY(struct budget_use) uses = {0};
 
 	if (!c->budgets)
 		return;
@@ -482,7 +482,8 @@ void budget_charge_variations(struct compiler *c)
 
 		if (at->resolution &&
 		    c->segments.at[at->segment].resolutions.n > budget_limits[BUDGET_VARIATIONS].ns)
-			array_push(&uses, ((struct use){at->segment,
+			array_push(&uses,
+				   ((struct budget_use){at->segment,
 							c->cluster->endpoints[at->endpoint].ns,
 							at->resolution}));
 	}
@@ -498,7 +499,7 @@ void budget_charge_variations(struct compiler *c)
 /* Lists that are too long */
 
 /* A policy's part of a list of rules. */
-struct part {
+struct budget_part {
 	uint32_t policy;
 	uint32_t spans;
 	bool admin;
@@ -508,7 +509,7 @@ struct part {
  * of the policies. */
 static int compare_parts(const void *a, const void *b)
 {
-	const struct part *x = a, *y = b;
+	const struct budget_part *x = a, *y = b;
 
 	if (x->admin != y->admin)
 		return x->admin ? 1 : -1;
@@ -521,20 +522,21 @@ bool budget_shorten_list(struct compiler *c, const uint32_t *rules, const uint32
 			 size_t n_intervals)
 {
 	struct budgets *b = c->budgets;
-	ARRAY(struct part) parts = {0};
+	ARRAY(struct budget_part) parts = {0};
 	size_t left = n_intervals, n_over = 0;
 
 	for (size_t i = 0; b && i < n; i++) {
 		const uint32_t policy = number_of(c, c->rules.at[rules[i]].policy);
 
 		if (!parts.n || parts.at[parts.n - 1].policy != policy)
-			array_push(&parts, ((struct part){policy, 0, b->ns_of[policy] == NOBODY}));
+			array_push(&parts,
+				   ((struct budget_part){policy, 0, b->ns_of[policy] == NOBODY}));
 		parts.at[parts.n - 1].spans += spans[i];
 	}
 	array_sort(&parts, compare_parts);
 	/* each span begins at most two intervals */
 	for (size_t i = 0; i < parts.n && left > BH_PORTS_MAX; i++) {
-		const struct part *part = &parts.at[i];
+		const struct budget_part *part = &parts.at[i];
 
 		put_over(b, &b->objects[part->policy],
 			 "with the policies that select the same pods it needs %zu port intervals "
@@ -581,7 +583,7 @@ static void set_aside(struct budgets *b, uint32_t policy, const char *why)
 	close_policy(&b->policies[policy]);
 }
 
-void budgets_settle(struct compiler *c)
+void budgets_apply(struct compiler *c)
 {
 	struct budgets *b = c->budgets;
 

@@ -48,12 +48,12 @@ void budget_set_aside(struct compiler *c, uint32_t policy, const char *why, bool
 const char *budget_kind_of(const struct policy_object *policy);
 
 /* Opens the accounts of a compile. While they are open, c->cluster is a copy of the cluster whose
- * policies budgets_settle() can replace. */
+ * policies budgets_apply() can replace. */
 void budgets_open(struct compiler *c);
 void budgets_close(struct budgets *budgets); /* NULL is fine */
 
-/* Charges @n units to the policy and its namespace. Returns false where one of them is over a
- * budget: the work is to be left out, since its result will not be used. */
+/* Charges @n units to the policy and its namespace. Returns false if one of them is over a budget:
+ * the work is to be left out, since its result will not be used. */
 bool budget_charge(struct compiler *c, const struct policy_object *policy, enum budget budget,
 		   uint64_t n);
 
@@ -79,7 +79,7 @@ void budget_charge_matchers(struct compiler *c, const uint32_t *matchers, size_t
 bool budget_charge_namespace(struct compiler *c, const uint32_t *rules, size_t n,
 			     enum budget budget, uint64_t units);
 
-/* Returns false where the policy or its namespace is over a budget. */
+/* Returns false if the policy or its namespace is over a budget. */
 bool budget_is_kept(const struct compiler *c, const struct policy_object *policy);
 
 /* Returns true if work has been left out: the compile has to begin again. */
@@ -98,20 +98,20 @@ void budget_charge_variations(struct compiler *c);
 
 /* A list of port intervals is longer than any may be: puts the policies with most ports in it over
  * their budget, until the rest fits. @spans: how many ports each of the list's @rules has. Returns
- * false where none is left to be put over. */
+ * false if none is left to be put over. */
 bool budget_shorten_list(struct compiler *c, const uint32_t *rules, const uint32_t *spans, size_t n,
 			 size_t n_intervals);
 
 /* The policy needs too many segments: puts the namespaces with most prefixes over their budget,
- * until the rest fits. Returns false where no namespace has any. */
+ * until the rest fits. Returns false if no namespace has any. */
 bool budget_fewer_segments(struct compiler *c);
 
-/* Returns false where the namespace has used up its variations: its pods' port names have no
+/* Returns false if the namespace has used up its variations: its pods' port names have no
  * numbers. */
 bool budget_numbers_ports(const struct compiler *c, uint32_t ns);
 
 /* Sets aside what is over a budget, and opens new accounts. */
-void budgets_settle(struct compiler *c);
+void budgets_apply(struct compiler *c);
 
 /* budget_services.c: sets Services aside that are over a budget: their addresses stand for no
  * backend. */

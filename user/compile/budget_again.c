@@ -3,7 +3,7 @@
  * What was set aside by the last compile of a process stays aside in the next: otherwise each
  * compile would find it out again, at the price of another pass or two. That holds for a namespace
  * whose policies are the same, and for so many compiles; then, and after each change of one of
- * these policies, the namespace is judged anew.
+ * these policies, the namespace is evaluated anew.
  */
 #include "compile/asides.h"
 #include "compile/budget.h"

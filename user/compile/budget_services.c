@@ -5,7 +5,7 @@
 
 #include "compile/budget.h"
 #include "model/search.h"
-#include "model/service.h"
+#include "model/cluster_service.h"
 
 struct size {
 	uint64_t frontends, backends;

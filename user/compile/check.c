@@ -74,7 +74,7 @@ static bool is_verdict(const struct check *check, uint32_t verdict)
 	       decides(check, audit->denies, tier - 1, ACTION_DENY);
 }
 
-/* Whether a list begins at 0 and ascends. */
+/* Returns true if a list begins at 0 and ascends. */
 static bool is_list(const struct check *check, struct bh_ports_ref ports)
 {
 	const struct policy *policy = check->policy;

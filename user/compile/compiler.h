@@ -18,10 +18,9 @@
  *
  * extend.c takes the same way to add segments to a compiled policy.
  *
- * No step goes through all pairs: a subject looks only at the peers that its
- * rules name. For that, a matcher *lists* an endpoint either where it
- * matches or, if it is negative (one of its clauses requires nothing, so that
- * it matches nearly all), where it does not. An external region is listed
+ * No step goes through all pairs: a subject looks only at the peers that its rules name. For that,
+ * a matcher *lists* an endpoint either where it matches or, if it is negative (one of its clauses
+ * requires nothing, so that it matches nearly all), if it does not. An external region is listed
  * where an address clause matches it.
  */
 #ifndef BULKHEAD_COMPILE_COMPILER_H
@@ -234,13 +233,13 @@ void policy_name_put(bytes_t *bytes, const struct policy_object *policy);
 /* compile.c */
 void compiler_name_rules(struct compiler *c); /* gives the rules their IDs */
 void compiler_free(struct compiler *c);
-/* Half of the slots, so that the maps hold a policy and its successor together until the flip. */
+/* Half of the slots, so that the maps hold a policy and its successor together until the commit. */
 #define SEGMENTS_MAX (BH_SLOT_MAX / 2)
 
 /* rules.c */
 void rules_build(struct compiler *c);
-/* Whether the clause requires nothing of an endpoint, so that the list of excluded endpoints is
- * shorter. */
+/* Returns true if the clause requires nothing of an endpoint, so that the list of excluded
+ * endpoints is shorter. */
 bool clause_is_negative(const struct clause *clause);
 
 /* prefixes.c */

@@ -51,8 +51,8 @@ static int compare_from(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* Whether a range of at least one record begins at @end or behind it, and ends within @limit. Moves
- * @end to its end. */
+/* Returns true if a range of at least one record begins at @end or behind it, and ends within
+ * @limit. Moves @end to its end. */
 static bool follows(uint32_t at, uint32_t n, uint64_t limit, uint64_t *end)
 {
 	const bool is_behind = n && at >= *end;
@@ -61,7 +61,7 @@ static bool follows(uint32_t at, uint32_t n, uint64_t limit, uint64_t *end)
 	return is_behind && *end <= limit;
 }
 
-/* Whether the runs ascend and do not overlap, in the policy and in the base. */
+/* Returns true if the runs ascend and do not overlap, in the policy and in the base. */
 static bool check_runs(const struct delta_table *table)
 {
 	uint64_t to = 0, from = 0;
@@ -73,7 +73,7 @@ static bool check_runs(const struct delta_table *table)
 	return true;
 }
 
-static bool check_fresh(const struct delta_table *table, uint32_t n_records)
+static bool check_new(const struct delta_table *table, uint32_t n_records)
 {
 	uint64_t end = 0, before = 0;
 
@@ -87,7 +87,7 @@ static bool check_fresh(const struct delta_table *table, uint32_t n_records)
 	return before == n_records;
 }
 
-/* Whether every record is in a run or fresh. */
+/* Returns true if every record is in a run or fresh. */
 static bool is_covered(const struct delta_table *table)
 {
 	uint64_t at = 0;
@@ -137,7 +137,7 @@ static int open_table(struct delta *delta, enum blob_table number, uint64_t leng
 	memcpy(table->by_from, at, runs);
 	if (table->n_runs)
 		qsort(table->by_from, table->n_runs, sizeof(*table->by_from), compare_from);
-	return check_runs(table) && check_fresh(table, directory->n_records) && is_covered(table)
+	return check_runs(table) && check_new(table, directory->n_records) && is_covered(table)
 		       ? 0
 		       : -EINVAL;
 }
@@ -238,15 +238,15 @@ int delta_read(const void *bytes, size_t size, const struct where *where, struct
 int delta_write(const struct delta *delta, void **bytes, size_t *size)
 {
 	struct delta_file header = {.version = DELTA_VERSION, .abi = BH_ABI, .length = delta->size};
-	const size_t room = ZSTD_compressBound(delta->size);
-	struct delta_file *file = malloc(sizeof(*file) + room);
+	const size_t capacity = ZSTD_compressBound(delta->size);
+	struct delta_file *file = malloc(sizeof(*file) + capacity);
 	size_t packed;
 
 	if (!file)
 		return -ENOMEM;
 	memcpy(header.magic, DELTA_MAGIC, sizeof(header.magic));
 	*file = header;
-	packed = ZSTD_compress(file + 1, room, delta->payload, delta->size, COMPRESSION_LEVEL);
+	packed = ZSTD_compress(file + 1, capacity, delta->payload, delta->size, COMPRESSION_LEVEL);
 	if (ZSTD_isError(packed)) {
 		free(file);
 		return -ENOMEM;
@@ -276,14 +276,14 @@ uint32_t delta_place(const void *data, enum blob_table target, uint32_t index)
 	return run->to + index - run->from;
 }
 
-uint32_t delta_first_fresh(const struct delta_table *table, uint32_t record)
+uint32_t delta_first_new(const struct delta_table *table, uint32_t record)
 {
 	return SEARCH(table->n_fresh, i, table->fresh[i].at + table->fresh[i].n <= record);
 }
 
-bool delta_is_fresh(const struct delta_table *table, uint32_t record)
+bool delta_is_new(const struct delta_table *table, uint32_t record)
 {
-	const uint32_t i = delta_first_fresh(table, record);
+	const uint32_t i = delta_first_new(table, record);
 
 	return i < table->n_fresh && table->fresh[i].at <= record;
 }
@@ -293,16 +293,16 @@ uint32_t delta_first_run(const struct delta_table *table, uint32_t record)
 	return SEARCH(table->n_runs, i, table->runs[i].to + table->runs[i].n <= record);
 }
 
-uint32_t delta_next_fresh(const struct delta_table *table, uint32_t record)
+uint32_t delta_next_new(const struct delta_table *table, uint32_t record)
 {
-	const uint32_t i = delta_first_fresh(table, record);
+	const uint32_t i = delta_first_new(table, record);
 
 	if (i == table->n_fresh)
 		return table->n;
 	return table->fresh[i].at > record ? table->fresh[i].at : record;
 }
 
-uint32_t delta_next_gone(const struct delta_table *table, uint32_t record)
+uint32_t delta_next_deleted(const struct delta_table *table, uint32_t record)
 {
 	uint32_t i =
 		SEARCH(table->n_runs, k, table->by_from[k].from + table->by_from[k].n <= record);
@@ -318,7 +318,7 @@ bool delta_keeps_places(const struct delta_table *table)
 	       (table->n_runs == 1 && !table->runs->to && table->runs->n == table->n_base);
 }
 
-bool delta_is_settled(const struct delta_table *table)
+bool delta_is_final(const struct delta_table *table)
 {
 	return table->n == table->n_base && !table->n_fresh && delta_keeps_places(table);
 }
@@ -369,7 +369,7 @@ static int copy_run(const struct delta *delta, const struct lazy_policy *base,
 	       (end - from) * size);
 	references_of(number, &references);
 	for (uint32_t i = from; references && i < end; i++)
-		if (!delta_is_fresh(table, i) &&
+		if (!delta_is_new(table, i) &&
 		    (!references_move(number, to + (i - from) * size, delta_place, delta) ||
 		     !references_fit(number, to + (i - from) * size, delta->n)))
 			return -EINVAL;
@@ -393,7 +393,7 @@ int delta_records(const struct delta *delta, const struct lazy_policy *base, enu
 		error = copy_run(delta, base, number, run, first, sooner(run->to + run->n, end),
 				 to + (first - from) * size);
 	}
-	for (uint32_t i = delta_first_fresh(table, from);
+	for (uint32_t i = delta_first_new(table, from);
 	     i < table->n_fresh && table->fresh[i].at < end; i++) {
 		const struct delta_fresh *fresh = &table->fresh[i];
 		const uint32_t first = later(fresh->at, from);

@@ -14,7 +14,7 @@
 #ifndef BULKHEAD_COMPILE_DELTA_H
 #define BULKHEAD_COMPILE_DELTA_H
 
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 
 #define DELTA_MAGIC "bh-delta"
 #define DELTA_VERSION 1
@@ -73,7 +73,7 @@ struct delta {
 	size_t size;
 };
 
-/* Whether @bytes begin like a delta. */
+/* Returns true if @bytes begin like a delta. */
 bool delta_is(const void *bytes, size_t size);
 
 /* Returns the checksum for a file of these bytes. @size is at least a delta_file's. */
@@ -97,8 +97,8 @@ int delta_open(void *payload, size_t size, const struct where *where, struct dia
 	       struct delta **delta);
 void delta_free(struct delta *delta);
 
-/* Refuses a base that is not the delta's, with the reason in @diag; NULL: there is no policy.
- * @what names the base in messages ("in force", a file), or says why there is none. */
+/* Refuses a base that is not the delta's, with the reason in @diag; NULL: there is no policy. @what
+ * names the base in messages ("active", a file), or says why there is none. */
 int delta_check_base(const struct delta *delta, const struct lazy_policy *base, const char *what,
 		     const struct where *where, struct diag *diag);
 
@@ -126,22 +126,23 @@ int delta_records(const struct delta *delta, const struct lazy_policy *base, enu
 
 /* Return the first run, or fresh range, that ends behind a record. */
 uint32_t delta_first_run(const struct delta_table *table, uint32_t record);
-uint32_t delta_first_fresh(const struct delta_table *table, uint32_t record);
-bool delta_is_fresh(const struct delta_table *table, uint32_t record);
+uint32_t delta_first_new(const struct delta_table *table, uint32_t record);
+bool delta_is_new(const struct delta_table *table, uint32_t record);
 
 /*
- * For loops over what changes in a table. delta_next_fresh() returns the first fresh record from
- * @record on, or the number of records; delta_next_gone() the first record of the base, from
+ * For loops over what changes in a table. delta_next_new() returns the first fresh record from
+ * @record on, or the number of records; delta_next_deleted() the first record of the base, from
  * @record of the base on, that is in no run, or the number of the base's records.
  */
-uint32_t delta_next_fresh(const struct delta_table *table, uint32_t record);
-uint32_t delta_next_gone(const struct delta_table *table, uint32_t record);
+uint32_t delta_next_new(const struct delta_table *table, uint32_t record);
+uint32_t delta_next_deleted(const struct delta_table *table, uint32_t record);
 
-/* Whether the delta leaves a table as it was, but for the places that its records refer to. */
-bool delta_is_settled(const struct delta_table *table);
-/* Whether all records of the base are where they were; fresh ones may replace them. */
+/* Returns true if the delta leaves a table as it was, but for the places that its records refer
+ * to. */
+bool delta_is_final(const struct delta_table *table);
+/* Returns true if all records of the base are where they were; fresh ones may replace them. */
 bool delta_keeps_places(const struct delta_table *table);
-/* Whether no record of the base changes; records come and go. */
+/* Returns true if no record of the base changes; records come and go. */
 bool delta_keeps_records(const struct delta_table *table);
 
 /* Returns the record of the base that is at this place now, which a fresh one may replace;

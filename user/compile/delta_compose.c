@@ -52,13 +52,13 @@ static void list_carried(const struct composer *c, enum blob_table number, fresh
 		const struct delta_run *run = &second->runs[i];
 		const uint32_t end = run->from + run->n;
 
-		for (uint32_t k = delta_first_fresh(first, run->from);
+		for (uint32_t k = delta_first_new(first, run->from);
 		     k < first->n_fresh && first->fresh[k].at < end; k++) {
 			const struct delta_fresh *fresh = &first->fresh[k];
 
 			for (uint32_t j = 0; j < fresh->n; j++)
 				if (fresh->at + j >= run->from && fresh->at + j < end &&
-				    !delta_is_fresh(second, run->to + fresh->at + j - run->from))
+				    !delta_is_new(second, run->to + fresh->at + j - run->from))
 					array_push(
 						list,
 						((struct fresh_record){
@@ -76,7 +76,7 @@ static int compare_records(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static void compose_fresh(struct composer *c, enum blob_table number)
+static void compose_new(struct composer *c, enum blob_table number)
 {
 	const struct delta_table *second = &c->second->tables[number];
 	const size_t size = table_layouts[number].size;
@@ -96,7 +96,7 @@ static void compose_fresh(struct composer *c, enum blob_table number)
 		memcpy(record, list.at[i].record, size);
 		if (list.at[i].moves)
 			references_move(number, record, delta_place, c->second);
-		delta_maker_fresh(&c->maker, list.at[i].at, record);
+		delta_maker_new(&c->maker, list.at[i].at, record);
 	}
 	array_free(&list);
 }
@@ -113,7 +113,7 @@ static int compose(void *data)
 		delta_maker_table(&c->maker, table, c->second->tables[table].n,
 				  c->first->tables[table].n_base);
 		compose_runs(c, table);
-		compose_fresh(c, table);
+		compose_new(c, table);
 		delta_maker_table_end(&c->maker);
 	}
 	c->payload = delta_maker_finish(&c->maker, &c->size);

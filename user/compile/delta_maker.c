@@ -59,7 +59,7 @@ static void put_range(struct delta_maker *maker)
 	maker->range = (struct delta_fresh){.before = directory->n_records};
 }
 
-void delta_maker_fresh(struct delta_maker *maker, uint32_t at, const void *record)
+void delta_maker_new(struct delta_maker *maker, uint32_t at, const void *record)
 {
 	if (maker->range.n && maker->range.at + maker->range.n != at)
 		put_range(maker);
@@ -87,6 +87,6 @@ void *delta_maker_finish(struct delta_maker *maker, size_t *size)
 	memcpy(payload, &maker->header, sizeof(maker->header));
 	*size = maker->payload.n;
 	maker->payload.at = NULL;
-	maker->payload.n = maker->payload.room = 0;
+	maker->payload.n = maker->payload.capacity = 0;
 	return payload;
 }

@@ -23,7 +23,7 @@ void delta_maker_table(struct delta_maker *maker, enum blob_table table, uint32_
 		       uint32_t n_base);
 /* All runs of a table come before its fresh records. */
 void delta_maker_run(struct delta_maker *maker, uint32_t to, uint32_t from, uint32_t n);
-void delta_maker_fresh(struct delta_maker *maker, uint32_t at, const void *record);
+void delta_maker_new(struct delta_maker *maker, uint32_t at, const void *record);
 void delta_maker_table_end(struct delta_maker *maker);
 
 /* Returns the payload, to be freed. */

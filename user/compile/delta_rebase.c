@@ -27,7 +27,7 @@ static uint32_t place(const void *data, enum blob_table number, uint32_t index)
 	const struct delta_table *local = &r->local->tables[number];
 	const struct delta_table *change = &r->change->tables[number];
 
-	if (delta_is_settled(change))
+	if (delta_is_final(change))
 		return index;
 	return index < local->n_base ? delta_place(r->change, number, index)
 				     : index - local->n_base + change->n;
@@ -38,7 +38,7 @@ static void put_runs(struct rebaser *r, enum blob_table number)
 	const struct delta_table *local = &r->local->tables[number];
 	const struct delta_table *change = &r->change->tables[number];
 
-	if (delta_is_settled(change))
+	if (delta_is_final(change))
 		for (uint32_t i = 0; i < local->n_runs; i++)
 			delta_maker_run(&r->maker, local->runs[i].to, local->runs[i].from,
 					local->runs[i].n);
@@ -52,8 +52,8 @@ static bool has_place(const struct rebaser *r, enum blob_table number, uint32_t 
 	const struct delta_table *change = &r->change->tables[number];
 
 	return to != UINT32_MAX &&
-	       (delta_is_settled(change) || from >= r->local->tables[number].n_base ||
-		!delta_is_fresh(change, to));
+	       (delta_is_final(change) || from >= r->local->tables[number].n_base ||
+		!delta_is_new(change, to));
 }
 
 static void put_record(struct rebaser *r, enum blob_table number, uint32_t from,
@@ -68,10 +68,10 @@ static void put_record(struct rebaser *r, enum blob_table number, uint32_t from,
 		  references_move(number, copy, place, r);
 	if (number == BLOB_TABLE_segments && from >= r->local->tables[number].n_base)
 		segment->create_generation = r->change->header.generation;
-	delta_maker_fresh(&r->maker, to, copy);
+	delta_maker_new(&r->maker, to, copy);
 }
 
-static void put_fresh(struct rebaser *r, enum blob_table number)
+static void put_new(struct rebaser *r, enum blob_table number)
 {
 	const struct delta_table *local = &r->local->tables[number];
 	const size_t size = table_layouts[number].size;
@@ -87,10 +87,10 @@ static void put_table(struct rebaser *r, enum blob_table number)
 	const struct delta_table *local = &r->local->tables[number];
 	const struct delta_table *change = &r->change->tables[number];
 
-	r->fits = r->fits && (delta_is_settled(change) || delta_keeps_places(local));
+	r->fits = r->fits && (delta_is_final(change) || delta_keeps_places(local));
 	delta_maker_table(&r->maker, number, local->n - local->n_base + change->n, change->n);
 	put_runs(r, number);
-	put_fresh(r, number);
+	put_new(r, number);
 	delta_maker_table_end(&r->maker);
 }
 

@@ -198,7 +198,7 @@ static uint32_t place_of(const void *data, enum blob_table target, uint32_t inde
 	return index < table_count(w->base, target) ? w->tables[target].to[index] : NONE;
 }
 
-/* Returns false where the table has no key, or the base's record refers to one that is gone. */
+/* Returns false if the table has no key, or the base's record refers to one that is gone. */
 static bool make_key(const struct writer *w, enum blob_table table, const unsigned char *record,
 		     bool is_base, bytes_t *key)
 {
@@ -335,7 +335,7 @@ static void put_table(struct writer *w, enum blob_table table)
 			delta_maker_run(&w->maker, i, from[i], 1);
 	for (uint32_t i = 0; i < n; i++)
 		if (!is_as_in_base(w, table, i))
-			delta_maker_fresh(&w->maker, i, table_record(w->policy, table, i));
+			delta_maker_new(&w->maker, i, table_record(w->policy, table, i));
 	delta_maker_table_end(&w->maker);
 }
 

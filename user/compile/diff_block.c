@@ -3,7 +3,7 @@
  * others. */
 #include <string.h>
 
-#include "compile/diff.h"
+#include "compile/policy_diff.h"
 #include "compile/diff_part.h"
 #include "compile/intern.h"
 
@@ -115,7 +115,7 @@ static struct diff_range add_set(struct diff *diff, const uint32_t *at, size_t n
 	return range;
 }
 
-/* Whether the block is nothing but a kind of one member to itself. */
+/* Returns true if the block is nothing but a kind of one member to itself. */
 static bool is_itself(const struct diff *diff, const struct diff_block *block)
 {
 	uint32_t from = diff->sets.at[block->from.at], to = diff->sets.at[block->to.at];

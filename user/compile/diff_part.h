@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_COMPILE_DIFF_PART_H
 #define BULKHEAD_COMPILE_DIFF_PART_H
 
-#include "compile/diff.h"
+#include "compile/policy_diff.h"
 
 /* diff_block.c: makes diff->blocks from diff->pairs. */
 void diff_gather(struct diff *diff);

@@ -26,7 +26,7 @@ static const struct policy_service_port *find_port(const struct policy *policy,
 	return NULL;
 }
 
-/* Whether the kernel would send a new connection to the backend. */
+/* Returns true if the kernel would send a new connection to the backend. */
 static bool serves(const struct policy_backend *backend)
 {
 	return backend->flags & (POLICY_BACKEND_READY | POLICY_BACKEND_SERVING);

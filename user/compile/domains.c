@@ -2,24 +2,24 @@
 /*
  * Domain names → segments. To a subject, an address that it has learned by a name is listed by the
  * matchers of the address' region and by those matchers of the subject's rules that have the name.
- * Where an address has several names, each name counts by itself: names are in Accept rules only,
- * so the flow passes if it does for one of them.
+ * If an address has several names, each name counts by itself: names are in Accept rules only, so
+ * the flow passes if it does for one of them.
  *
  * The result depends on the region and on the subject's common rules alone, so the entry in the
- * maps never changes while a policy of these rules is in force.
+ * maps never changes while a policy of these rules is active.
  */
 #include "compile/budget.h"
 
-struct use {
+struct domain_use {
 	const char *name;
 	uint32_t matcher;
 };
 
-typedef ARRAY(struct use) uses_t;
+typedef ARRAY(struct domain_use) uses_t;
 
 static int compare_uses(const void *a, const void *b)
 {
-	const struct use *x = a, *y = b;
+	const struct domain_use *x = a, *y = b;
 	int order = strcmp(x->name, y->name);
 
 	return order ? order : x->matcher < y->matcher ? -1 : x->matcher > y->matcher;
@@ -33,7 +33,7 @@ static void add_uses(const struct compiler *c, uint32_t number, uses_t *uses)
 		const struct clause *clause = &c->clauses.at[matcher->clauses + i];
 
 		if (clause->kind == CLAUSE_DOMAIN)
-			array_push(uses, ((struct use){clause->ns, number}));
+			array_push(uses, ((struct domain_use){clause->ns, number}));
 	}
 }
 
@@ -67,8 +67,8 @@ static void find_regions(struct compiler *c, numbers_t *regions)
 }
 
 /* Adds the segment of a region's addresses that the @n uses of one name list, too. */
-static void add_domain(struct compiler *c, uint32_t subject, const struct use *uses, size_t n,
-		       const struct region *region)
+static void add_domain(struct compiler *c, uint32_t subject, const struct domain_use *uses,
+		       size_t n, const struct region *region)
 {
 	const uint32_t from = region->segment;
 	numbers_t listed = {0};

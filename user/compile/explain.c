@@ -105,8 +105,8 @@ static enum explain_outcome walk_until_match(struct walk *walk, const struct pol
 	return outcome;
 }
 
-/* Finds the first rule that matches, in the order of policies and rules. Returns false where
- * none matches or a Pass rule does. */
+/* Finds the first rule that matches, in the order of policies and rules. Returns false if none
+ * matches or a Pass rule does. */
 static bool walk_ordered(struct walk *walk, enum tier tier)
 {
 	for (size_t i = 0; i < walk->match.cluster->n_policies; i++) {
@@ -139,7 +139,7 @@ static int compare_names(const void *a, const void *b)
 	return order ? order : x->kind < y->kind ? -1 : x->kind > y->kind;
 }
 
-/* Returns whether one of the NetworkPolicies isolates the subject. */
+/* Returns true if one of the NetworkPolicies isolates the subject. */
 static bool add_network_policies(const struct walk *walk, objects_t *objects)
 {
 	bool isolates = false;
@@ -185,7 +185,7 @@ static void walk_allowances(struct walk *walk, const struct policy_object *polic
 	}
 }
 
-/* Returns whether the subject is isolated. This tier decides then. */
+/* Returns true if the subject is isolated. This tier decides then. */
 static bool walk_network_policies(struct walk *walk)
 {
 	bool by_namespace = walk->direction == INGRESS &&
@@ -213,7 +213,7 @@ static bool walk_network_policies(struct walk *walk)
 	return isolated;
 }
 
-static bool is_own_node(const struct walk *walk)
+static bool is_local_node(const struct walk *walk)
 {
 	const struct cluster *cluster = walk->match.cluster;
 	const struct flow *flow = walk->match.flow;
@@ -236,7 +236,7 @@ static void walk_tiers(struct walk *walk)
 {
 	/* A rule by name allows the node's address as any other. */
 	const bool named = walk->direction == EGRESS && walk->match.flow->name;
-	bool own_node = !named && is_own_node(walk);
+	bool own_node = !named && is_local_node(walk);
 
 	if (walk->match.source == walk->match.destination) {
 		allow_by_default(walk, EXPLAIN_ITSELF);

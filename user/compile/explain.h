@@ -7,7 +7,7 @@
 #ifndef BULKHEAD_COMPILE_EXPLAIN_H
 #define BULKHEAD_COMPILE_EXPLAIN_H
 
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 
 enum explain_outcome {
 	/* outcomes of a policy */
@@ -65,7 +65,7 @@ void explain_selection(const struct selection *selection, const struct flow *flo
 		       enum direction direction, struct explanation *explanation);
 void explanation_free(struct explanation *explanation);
 
-/* Whether a compiled policy decides the same by the same rule. */
+/* Returns true if a compiled policy decides the same by the same rule. */
 bool explain_agrees(const struct explanation *explanation, const struct policy *policy,
 		    const struct decision *decision);
 

@@ -85,7 +85,7 @@ static void fill_cluster(struct extender *e)
 		add_endpoint(e, &e->job->endpoints[i]);
 }
 
-/* Whether the policy's matchers are those of its rules, in the same order. */
+/* Returns true if the policy's matchers are those of its rules, in the same order. */
 static bool has_matchers(const struct extender *e)
 {
 	const struct policy *policy = e->job->policy;
@@ -129,7 +129,7 @@ static void put_range(const struct policy *policy, struct policy_range range, nu
 		array_push(to, policy->numbers[range.at + i]);
 }
 
-/* Gives the compiler a segment that the policy has. Returns whether both agree on it. */
+/* Gives the compiler a segment that the policy has. Returns true if both agree on it. */
 static bool add_segment(struct extender *e, const struct policy_segment *record)
 {
 	const struct policy *policy = e->job->policy;
@@ -187,7 +187,7 @@ static void copy_policy(struct extender *e)
 	to->name = grow_zeroed(from->n_##name, sizeof(type));                \
 	if (from->n_##name)                                                  \
 		memcpy(to->name, from->name, from->n_##name * sizeof(type)); \
-	to->n_##name = e->t.room_##name = from->n_##name;
+	to->n_##name = e->t.capacity_##name = from->n_##name;
 	POLICY_TABLES(COPY)
 #undef COPY
 }
@@ -283,7 +283,7 @@ static bool has_variation(const struct policy *policy, uint32_t segment, uint32_
 	return false;
 }
 
-/* Returns a variation's ID that the segment has neither here nor in force: the highest, while a
+/* Returns a variation's ID that the segment has neither here nor active: the highest, while a
  * compile gives the lowest. 0: there is none. */
 static uint32_t free_variation(const struct extender *e, uint32_t segment, uint32_t from,
 			       const uint32_t *given, size_t n)
@@ -486,7 +486,7 @@ static void fill(struct extender *e)
 	put_domains(e);
 	e->policy->n_by_matchers = 0;
 	tables_by_matchers(&e->t);
-	references_settle(e->policy);
+	references_build(e->policy);
 	lineage_numbers(e->c.lineage, e->policy);
 }
 

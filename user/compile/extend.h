@@ -14,7 +14,7 @@
 
 struct extend {
 	const struct policy *policy; /* as it was compiled, without a source */
-	/* The extended policy in force before; NULL: none. If it extends the same policy, segments
+	/* The extended policy active before; NULL: none. If it extends the same policy, segments
 	 * that it has keep their IDs. Otherwise no ID stands for different objects in both. */
 	const struct policy *before;
 	uint32_t next; /* new IDs are no less, and after those of `before` */
@@ -25,8 +25,8 @@ struct extend {
 /* Returns an ID that is above all IDs of segments, classes, lists and resolutions of the policy. */
 uint32_t extend_next(const struct policy *policy);
 
-/* Whether the endpoint's labels, and those of its namespace, are known, so that it can get a
- * segment. */
+/* Returns true if the endpoint's labels, and those of its namespace, are known, so that it can get
+ * a segment. */
 bool extend_can(const struct lazy_policy *policy, const struct endpoint *endpoint);
 
 /* Returns 0 and a policy to free; or -EILSEQ (the policies that it keeps do not compile to this

@@ -7,7 +7,7 @@
 #include "compile/extend.h"
 #include "compile/references.h"
 
-struct extension {
+struct delta_extension {
 	const struct policy *policy;
 	const struct policy *extended;
 	struct delta_maker maker;
@@ -15,19 +15,19 @@ struct extension {
 	size_t size;
 };
 
-static bool is_same(const struct extension *e, enum blob_table table, size_t i, size_t before,
+static bool is_same(const struct delta_extension *e, enum blob_table table, size_t i, size_t before,
 		    size_t n)
 {
 	return !n || !memcmp(table_record(e->extended, table, i),
 			     table_record(e->policy, table, before), n * table_layouts[table].size);
 }
 
-static void put_fresh(struct extension *e, enum blob_table table, size_t i)
+static void put_new(struct delta_extension *e, enum blob_table table, size_t i)
 {
-	delta_maker_fresh(&e->maker, i, table_record(e->extended, table, i));
+	delta_maker_new(&e->maker, i, table_record(e->extended, table, i));
 }
 
-static void put_table(struct extension *e, enum blob_table table)
+static void put_table(struct delta_extension *e, enum blob_table table)
 {
 	const size_t n = table_count(e->extended, table), n_base = table_count(e->policy, table);
 	size_t before = 0;
@@ -37,7 +37,7 @@ static void put_table(struct extension *e, enum blob_table table)
 		if (n_base)
 			delta_maker_run(&e->maker, 0, 0, n_base);
 		for (size_t i = n_base; i < n; i++)
-			put_fresh(e, table, i);
+			put_new(e, table, i);
 	} else {
 		for (size_t i = 0; i < n; i++) {
 			const bool has = before < n_base;
@@ -46,7 +46,7 @@ static void put_table(struct extension *e, enum blob_table table)
 			if (same || (has && table == BLOB_TABLE_segments))
 				delta_maker_run(&e->maker, i, before++, 1);
 			if (!same)
-				put_fresh(e, table, i);
+				put_new(e, table, i);
 		}
 	}
 	delta_maker_table_end(&e->maker);
@@ -54,7 +54,7 @@ static void put_table(struct extension *e, enum blob_table table)
 
 static int make(void *data)
 {
-	struct extension *e = data;
+	struct delta_extension *e = data;
 	const struct policy *policy = e->policy, *extended = e->extended;
 	const struct delta_header header = {
 		.base = policy->checksum,
@@ -83,7 +83,7 @@ static int make(void *data)
 
 int extend_delta(const struct policy *policy, const struct policy *extended, struct delta **delta)
 {
-	struct extension e = {.policy = policy, .extended = extended};
+	struct delta_extension e = {.policy = policy, .extended = extended};
 	struct diag silent = {0};
 	int error = memory_guarded(make, &e);
 

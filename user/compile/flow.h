@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_COMPILE_FLOW_H
 #define BULKHEAD_COMPILE_FLOW_H
 
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 
 /* Bytes for the text of a flow or an end, or for a reason. */
 #define FLOW_TEXT 256

@@ -3,9 +3,8 @@
  * The Services of a compiled policy: who has the address that a packet is sent to, and to which
  * backends the kernel may send it. Pure; the policy must not have a source (policy.h).
  *
- * A Service's address stands for its backends. A flow to it is judged as a flow to the backend's
- * address and port, by both ends' policies. CIDR rules do not match the Service's address
- * itself.
+ * A Service's address stands for its backends. A flow to it is evaluated as a flow to the backend's
+ * address and port, by both ends' policies. CIDR rules do not match the Service's address itself.
  */
 #ifndef BULKHEAD_COMPILE_FRONTEND_H
 #define BULKHEAD_COMPILE_FRONTEND_H
@@ -15,7 +14,7 @@
 
 /* Whether an address and port are a Service's. */
 enum service_answer {
-	SERVICE_NONE, /* no Service: judge the address itself */
+	SERVICE_NONE, /* no Service: evaluate the address itself */
 	SERVICE_FOUND, /* Services, with or without backends */
 	SERVICE_NO_PORT, /* a Service's address, at a port that it does not have: nothing answers */
 	SERVICE_UNKNOWN, /* in [bulkhead] service-cidr: a Service that is in no input */

@@ -7,7 +7,7 @@
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
 
-struct reading {
+struct given_reading {
 	const struct lazy_policy *policy;
 	struct cluster *cluster;
 };
@@ -16,7 +16,7 @@ struct reading {
 	lazy_read((reading)->policy, (reading)->policy->table + (at), \
 		  (n) * sizeof(*(reading)->policy->table))
 
-static void *room(const struct reading *r, size_t n, size_t size)
+static void *capacity(const struct given_reading *r, size_t n, size_t size)
 {
 	void *memory = obstack_alloc(&r->cluster->memory, (n + 1) * size);
 
@@ -31,17 +31,18 @@ const char *given_string(const struct lazy_policy *policy, struct cluster *clust
 	return cluster_intern(cluster, text, strlen(text));
 }
 
-static const char *text_at(const struct reading *r, uint32_t at)
+static const char *text_at(const struct given_reading *r, uint32_t at)
 {
 	const uint32_t *string = READ(r, texts, at, 1);
 
 	return given_string(r->policy, r->cluster, *string);
 }
 
-static void fill_labels(const struct reading *r, struct policy_range range, struct labels *labels)
+static void fill_labels(const struct given_reading *r, struct policy_range range,
+			struct labels *labels)
 {
 	labels->n = range.n / 2;
-	labels->at = room(r, labels->n, sizeof(*labels->at));
+	labels->at = capacity(r, labels->n, sizeof(*labels->at));
 	for (size_t i = 0; i < labels->n; i++)
 		labels->at[i] = (struct label){text_at(r, range.at + 2 * i),
 					       text_at(r, range.at + 2 * i + 1)};
@@ -50,22 +51,22 @@ static void fill_labels(const struct reading *r, struct policy_range range, stru
 void given_labels(const struct lazy_policy *policy, struct cluster *cluster,
 		  struct policy_range range, struct labels *labels)
 {
-	fill_labels(&(struct reading){policy, cluster}, range, labels);
+	fill_labels(&(struct given_reading){policy, cluster}, range, labels);
 }
 
-static const char **read_texts(const struct reading *r, struct policy_range range)
+static const char **read_texts(const struct given_reading *r, struct policy_range range)
 {
-	const char **texts = room(r, range.n, sizeof(*texts));
+	const char **texts = capacity(r, range.n, sizeof(*texts));
 
 	for (uint32_t i = 0; i < range.n; i++)
 		texts[i] = text_at(r, range.at + i);
 	return texts;
 }
 
-static struct selector read_selector(const struct reading *r, struct policy_range range)
+static struct selector read_selector(const struct given_reading *r, struct policy_range range)
 {
 	const struct policy_requirement *records = READ(r, requirements, range.at, range.n);
-	struct requirement *at = room(r, range.n, sizeof(*at));
+	struct requirement *at = capacity(r, range.n, sizeof(*at));
 
 	for (uint32_t i = 0; i < range.n; i++)
 		at[i] = (struct requirement){
@@ -76,20 +77,20 @@ static struct selector read_selector(const struct reading *r, struct policy_rang
 	return (struct selector){at, range.n};
 }
 
-static struct cidr *read_cidrs(const struct reading *r, struct policy_range range)
+static struct cidr *read_cidrs(const struct given_reading *r, struct policy_range range)
 {
 	const struct policy_cidr *records = READ(r, cidrs, range.at, range.n);
-	struct cidr *cidrs = room(r, range.n, sizeof(*cidrs));
+	struct cidr *cidrs = capacity(r, range.n, sizeof(*cidrs));
 
 	for (uint32_t i = 0; i < range.n; i++)
 		cidrs[i] = (struct cidr){records[i].address, records[i].length};
 	return cidrs;
 }
 
-static struct peer *read_peers(const struct reading *r, struct policy_range range)
+static struct peer *read_peers(const struct given_reading *r, struct policy_range range)
 {
 	const struct policy_given_peer *records = READ(r, given_peers, range.at, range.n);
-	struct peer *peers = room(r, range.n, sizeof(*peers));
+	struct peer *peers = capacity(r, range.n, sizeof(*peers));
 
 	for (uint32_t i = 0; i < range.n; i++)
 		peers[i] = (struct peer){.scope = records[i].scope,
@@ -104,10 +105,10 @@ static struct peer *read_peers(const struct reading *r, struct policy_range rang
 	return peers;
 }
 
-static struct port *read_ports(const struct reading *r, struct policy_range range)
+static struct port *read_ports(const struct given_reading *r, struct policy_range range)
 {
 	const struct policy_given_port *records = READ(r, given_ports, range.at, range.n);
-	struct port *ports = room(r, range.n, sizeof(*ports));
+	struct port *ports = capacity(r, range.n, sizeof(*ports));
 
 	for (uint32_t i = 0; i < range.n; i++) {
 		ports[i] = (struct port){.kind = records[i].kind,
@@ -120,10 +121,10 @@ static struct port *read_ports(const struct reading *r, struct policy_range rang
 	return ports;
 }
 
-static struct rule *read_rules(const struct reading *r, struct policy_range range)
+static struct rule *read_rules(const struct given_reading *r, struct policy_range range)
 {
 	const struct policy_given_rule *records = READ(r, given_rules, range.at, range.n);
-	struct rule *rules = room(r, range.n, sizeof(*rules));
+	struct rule *rules = capacity(r, range.n, sizeof(*rules));
 
 	for (uint32_t i = 0; i < range.n; i++) {
 		const struct policy_given_rule *record = &records[i];
@@ -143,7 +144,7 @@ static struct rule *read_rules(const struct reading *r, struct policy_range rang
 	return rules;
 }
 
-static void fill_policy(const struct reading *r, const struct policy_given *record)
+static void fill_policy(const struct given_reading *r, const struct policy_given *record)
 {
 	struct policy_object *object = cluster_add_policy(r->cluster);
 
@@ -164,7 +165,7 @@ static void fill_policy(const struct reading *r, const struct policy_given *reco
 	}
 }
 
-static void fill_namespace(const struct reading *r, const struct policy_namespace *record)
+static void fill_namespace(const struct given_reading *r, const struct policy_namespace *record)
 {
 	struct namespace *ns = cluster_add_namespace(r->cluster);
 
@@ -175,13 +176,13 @@ static void fill_namespace(const struct reading *r, const struct policy_namespac
 	fill_labels(r, record->labels, &ns->labels);
 }
 
-static void fill_node(const struct reading *r, const struct policy_node *record)
+static void fill_node(const struct given_reading *r, const struct policy_node *record)
 {
 	struct node *node = cluster_add_node(r->cluster);
 
 	node->name = given_string(r->policy, r->cluster, record->name);
 	fill_labels(r, record->labels, &node->labels);
-	node->addresses = room(r, record->addresses.n, sizeof(*node->addresses));
+	node->addresses = capacity(r, record->addresses.n, sizeof(*node->addresses));
 	node->n_addresses = record->addresses.n;
 	memcpy(node->addresses, READ(r, node_addresses, record->addresses.at, record->addresses.n),
 	       record->addresses.n * sizeof(*node->addresses));
@@ -189,7 +190,7 @@ static void fill_node(const struct reading *r, const struct policy_node *record)
 
 void given_fill(const struct lazy_policy *policy, struct cluster *cluster)
 {
-	const struct reading r = {policy, cluster};
+	const struct given_reading r = {policy, cluster};
 
 	for (size_t i = 0; i < policy->n_namespaces; i++)
 		fill_namespace(&r, READ(&r, namespaces, i, 1));

@@ -9,31 +9,31 @@
 
 #include "model/memory.h"
 
-#define ARRAY(type)             \
-	struct {                \
-		type *at;       \
-		size_t n, room; \
+#define ARRAY(type)                 \
+	struct {                    \
+		type *at;           \
+		size_t n, capacity; \
 	}
 
-static inline void *grow_room(void *at, size_t *room, size_t wanted, size_t size)
+static inline void *grow_capacity(void *at, size_t *capacity, size_t wanted, size_t size)
 {
-	size_t more = wanted > 2 * *room ? wanted : 2 * *room;
+	size_t more = wanted > 2 * *capacity ? wanted : 2 * *capacity;
 
-	if (wanted <= *room)
+	if (wanted <= *capacity)
 		return at;
 	if (more < 8)
 		more = 8;
 	at = reallocarray(at, more, size);
 	if (!at)
 		memory_exhausted();
-	*room = more;
+	*capacity = more;
 	return at;
 }
 
 /* Makes room for @more elements behind the last one. They are not set and do not count yet. */
-#define array_reserve(array, more)                                                 \
-	((array)->at = grow_room((array)->at, &(array)->room, (array)->n + (more), \
-				 sizeof(*(array)->at)))
+#define array_reserve(array, more)                                                         \
+	((array)->at = grow_capacity((array)->at, &(array)->capacity, (array)->n + (more), \
+				     sizeof(*(array)->at)))
 
 /* Appends an unset element and returns it. */
 #define array_add(array) (array_reserve(array, 1), &(array)->at[(array)->n++])

@@ -4,10 +4,10 @@
 #ifndef BULKHEAD_COMPILE_ISOLATION_H
 #define BULKHEAD_COMPILE_ISOLATION_H
 
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 
-/* Whether @isolation isolates the endpoints of @segment in @direction. That of a policy which is
- * only audited isolates nobody. */
+/* Returns true if @isolation isolates the endpoints of @segment in @direction. That of a policy
+ * which is only audited isolates nobody. */
 bool isolation_holds(const struct policy *policy, const struct policy_isolation *isolation,
 		     const struct policy_segment *segment, enum direction direction);
 

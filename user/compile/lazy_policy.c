@@ -56,7 +56,7 @@ struct policy_lists lazy_lists_of(const struct lazy_policy *policy,
 	};
 }
 
-struct name_key {
+struct lazy_name_key {
 	const struct lazy_policy *policy;
 	const char *name;
 	uint32_t ns; /* for endpoints */
@@ -64,7 +64,7 @@ struct name_key {
 
 static int compare_namespace(const void *key, const void *record)
 {
-	const struct name_key *wanted = key;
+	const struct lazy_name_key *wanted = key;
 	const struct policy_namespace *ns = lazy_read(wanted->policy, record, sizeof(*ns));
 
 	return strcmp(wanted->name, lazy_read_string(wanted->policy, ns->name));
@@ -72,7 +72,7 @@ static int compare_namespace(const void *key, const void *record)
 
 static int compare_endpoint(const void *key, const void *record)
 {
-	const struct name_key *wanted = key;
+	const struct lazy_name_key *wanted = key;
 	const struct policy_endpoint *endpoint =
 		lazy_read(wanted->policy, record, sizeof(*endpoint));
 
@@ -97,7 +97,7 @@ static int compare_address(const void *key, const void *record)
 const struct policy_namespace *lazy_namespace_by_name(const struct lazy_policy *policy,
 						      const char *name)
 {
-	struct name_key key = {.policy = policy, .name = name};
+	struct lazy_name_key key = {.policy = policy, .name = name};
 
 	return policy_search(&key, policy->namespaces, policy->n_namespaces,
 			     sizeof(*policy->namespaces), compare_namespace);
@@ -107,7 +107,7 @@ const struct policy_endpoint *lazy_endpoint_by_name(const struct lazy_policy *po
 						    const char *ns, const char *name)
 {
 	const struct policy_namespace *found = lazy_namespace_by_name(policy, ns);
-	struct name_key key = {.policy = policy, .name = name};
+	struct lazy_name_key key = {.policy = policy, .name = name};
 
 	if (!found)
 		return NULL;

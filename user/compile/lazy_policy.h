@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A compiled policy of which only the records that were asked for are read: of a large policy in
- * force, a change needs little. Its members are those of struct policy, but a record, and each
+ * A compiled policy of which only the records that were asked for are read: of a large policy
+ * active, a change needs little. Its members are those of struct policy, but a record, and each
  * string, must be read by lazy_read() and lazy_read_string() before it is looked at. The functions
  * below do so.
  */

@@ -15,7 +15,7 @@ struct lint_finding {
 
 struct lint_findings {
 	struct lint_finding *at;
-	size_t n, room;
+	size_t n, capacity;
 };
 
 /* @policy is the compiled @cluster, @suffixes the Public Suffix List (suffix.h) or NULL. Returns 0

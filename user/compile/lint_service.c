@@ -7,7 +7,7 @@
 #include "compile/lint_part.h"
 #include "compile/service_flow.h"
 #include "compile/match.h"
-#include "model/service.h"
+#include "model/cluster_service.h"
 
 static bool holds_any(const struct peer *peer, const struct address *addresses, size_t n)
 {
@@ -17,7 +17,8 @@ static bool holds_any(const struct peer *peer, const struct address *addresses, 
 	return false;
 }
 
-/* Whether the block holds addresses of endpoints or nodes, so that it is meant for these. */
+/* Returns true if the block holds addresses of endpoints or nodes, so that it is meant for
+ * these. */
 static bool holds_others(const struct cluster *cluster, const struct peer *peer)
 {
 	for (size_t i = 0; i < cluster->n_endpoints; i++)
@@ -40,7 +41,7 @@ static const struct service *service_in(const struct cluster *cluster, const str
 	return NULL;
 }
 
-/* Whether the block overlaps a service-cidr, and neither is every address. */
+/* Returns true if the block overlaps a service-cidr, and neither is every address. */
 static bool meets_service_cidr(const struct cluster *cluster, const struct cidr *cidr)
 {
 	for (size_t i = 0; i < cluster->n_service_cidrs; i++)
@@ -72,7 +73,7 @@ void lint_service_block(struct lint *lint, const struct peer *peer, const struct
 			  cidr_print(&peer->cidr, text));
 }
 
-/* Whether every caller is allowed the same at all backends of the port. */
+/* Returns true if every caller is allowed the same at all backends of the port. */
 static bool are_alike(const struct policy *policy, const struct policy_service_port *port)
 {
 	const struct policy_backend *backends = policy->backends + port->backends.at;
@@ -107,9 +108,9 @@ static const struct service_backend *first_of(const struct service_verdict *verd
 	return NULL;
 }
 
-static void tell_difference(struct lint *lint, const struct policy_frontend *frontend,
-			    const struct policy_address *caller, const struct flow *flow,
-			    const struct service_verdict *verdict)
+static void report_difference(struct lint *lint, const struct policy_frontend *frontend,
+			      const struct policy_address *caller, const struct flow *flow,
+			      const struct service_verdict *verdict)
 {
 	const struct policy *policy = lint->policy;
 	const struct policy_endpoint *endpoint = &policy->endpoints[caller->endpoint];
@@ -129,12 +130,12 @@ static void tell_difference(struct lint *lint, const struct policy_frontend *fro
 		  backend_name(policy, first_of(verdict, false)->backend, denied));
 }
 
-/* Returns whether the caller reaches one backend and not another. Skips callers that are a
- * backend themselves: every pod reaches itself. */
+/* Returns true if the caller reaches one backend and not another. Skips callers that are a backend
+ * themselves: every pod reaches itself. */
 static bool differs(struct lint *lint, const struct policy_frontend *frontend,
 		    const struct policy_address *caller)
 {
-	struct judge_source source = judge_policy(lint->policy);
+	struct evaluate_source source = evaluate_policy(lint->policy);
 	struct flow flow = {.source = caller->address,
 			    .destination = frontend->address,
 			    .protocol = frontend->protocol,
@@ -144,10 +145,10 @@ static bool differs(struct lint *lint, const struct policy_frontend *frontend,
 
 	if (address_is_ipv4(&flow.source) != address_is_ipv4(&flow.destination))
 		return false;
-	judge_service(&source, lint->policy, &flow, &verdict);
+	evaluate_service(&source, lint->policy, &flow, &verdict);
 	found = verdict.outcome == SERVICE_DEPENDS && !is_backend(&verdict, &caller->address);
 	if (found)
-		tell_difference(lint, frontend, caller, &flow, &verdict);
+		report_difference(lint, frontend, caller, &flow, &verdict);
 	service_verdict_free(&verdict);
 	return found;
 }

@@ -13,7 +13,7 @@ struct part {
 	const char *key, *value;
 };
 
-struct anchor {
+struct member_anchor {
 	struct part ns, endpoint;
 };
 
@@ -38,7 +38,7 @@ static const struct part no_part;
 static void wait_under(struct members *m, struct part ns, struct part endpoint, uint32_t matcher,
 		       uint32_t clause)
 {
-	struct anchor anchor = {ns, endpoint};
+	struct member_anchor anchor = {ns, endpoint};
 	bool fresh;
 	uint32_t number = intern_add(&m->anchors, &anchor, sizeof(anchor), &fresh);
 
@@ -170,7 +170,7 @@ static void visit(struct members *m, struct part ns_part, struct part endpoint_p
 		  const struct endpoint *endpoint, numbers_t *listed)
 {
 	const struct namespace *ns = &m->c->cluster->namespaces[endpoint->ns];
-	struct anchor anchor = {ns_part, endpoint_part};
+	struct member_anchor anchor = {ns_part, endpoint_part};
 	uint32_t number = intern_find(&m->anchors, &anchor, sizeof(anchor));
 
 	if (number == INTERN_NONE)

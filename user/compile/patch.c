@@ -12,7 +12,7 @@
 #define EXPECTED_PREFIXES 16 /* an expected pod has to fit into the segments of all prefixes */
 
 /* A pod that has changed, with its places in the base's tables. */
-struct change {
+struct patch_change {
 	const struct patch_pod *pod;
 	uint32_t ns; /* index */
 	uint32_t endpoint, expected; /* index of the first record that is not before it */
@@ -24,7 +24,7 @@ struct patch {
 	const struct patch_pod *pods;
 	size_t n;
 	struct policy *policy; /* NULL: none is made yet */
-	ARRAY(struct change) changes; /* in the order of the endpoints */
+	ARRAY(struct patch_change) changes; /* in the order of the endpoints */
 	ARRAY(struct policy_address) coming; /* in the order of the addresses */
 	ARRAY(char) strings;
 	ARRAY(uint32_t) texts;
@@ -54,12 +54,12 @@ static void patch_end(struct patch *patch)
 	free(patch->address_at);
 }
 
-static bool is_endpoint(const struct change *change)
+static bool is_endpoint(const struct patch_change *change)
 {
 	return change->pod->now && change->pod->now->n_addresses;
 }
 
-static bool is_expected(const struct change *change)
+static bool is_expected(const struct patch_change *change)
 {
 	return change->pod->now && !change->pod->now->n_addresses;
 }
@@ -85,14 +85,15 @@ static int order_expected(const struct policy *base, size_t i, const struct patc
 
 static int compare_changes(const void *a, const void *b)
 {
-	const struct change *x = a, *y = b;
+	const struct patch_change *x = a, *y = b;
 
 	if (x->ns != y->ns)
 		return x->ns < y->ns ? -1 : 1;
 	return strcmp(x->pod->name, y->pod->name);
 }
 
-/* Whether one of the endpoint's addresses is a Service's or a backend: that Service changes. */
+/* Returns true if one of the endpoint's addresses is a Service's or a backend: that Service
+ * changes. */
 static bool serves(const struct policy *base, const struct address *address)
 {
 	for (size_t i = 0; i < base->n_backends; i++)
@@ -104,7 +105,7 @@ static bool serves(const struct policy *base, const struct address *address)
 	return false;
 }
 
-static bool changes_service(const struct policy *base, const struct change *change)
+static bool changes_service(const struct policy *base, const struct patch_change *change)
 {
 	const struct policy_range none = {0};
 	const struct policy_range had =
@@ -131,10 +132,10 @@ static int add_change(struct patch *patch, const struct patch_pod *pod)
 {
 	const struct policy *base = patch->base;
 	const struct policy_namespace *ns = policy_namespace_by_name(base, pod->ns);
-	struct change *change = array_add(&patch->changes);
+	struct patch_change *change = array_add(&patch->changes);
 	char name[600];
 
-	*change = (struct change){.pod = pod};
+	*change = (struct patch_change){.pod = pod};
 	snprintf(name, sizeof(name), "%s/%s", pod->ns, pod->name);
 	if (!ns || policy_host_pod_by_name(base, name) || (pod->now && !is_plain(pod->now)))
 		return -EOPNOTSUPP;
@@ -229,7 +230,7 @@ static bool same_ports(const struct policy *base, struct policy_range range,
 	return same;
 }
 
-static bool is_as_expected(const struct policy *base, const struct change *change)
+static bool is_as_expected(const struct policy *base, const struct patch_change *change)
 {
 	const struct policy_expected *was = &base->expected[change->expected];
 	const struct endpoint *now = change->pod->now;
@@ -240,7 +241,7 @@ static bool is_as_expected(const struct policy *base, const struct change *chang
 	       same_labels(base, was->labels, &now->labels) && same_ports(base, was->ports, now);
 }
 
-/* Whether the policy has a segment for the pod wherever its address may be. */
+/* Returns true if the policy has a segment for the pod wherever its address may be. */
 static int check_expected(const struct policy *base, const struct endpoint *endpoint)
 {
 	struct placement placement;
@@ -257,7 +258,7 @@ static int check_expected(const struct policy *base, const struct endpoint *endp
 	return error == -ENOENT ? -EOPNOTSUPP : error;
 }
 
-static void put_expected(struct patch *patch, const struct change *change)
+static void put_expected(struct patch *patch, const struct patch_change *change)
 {
 	const struct endpoint *now = change->pod->now;
 
@@ -282,7 +283,7 @@ static int make_expected(struct patch *patch)
 	size_t at = 0;
 
 	for (size_t i = 0; i < patch->changes.n; i++) {
-		const struct change *change = &patch->changes.at[i];
+		const struct patch_change *change = &patch->changes.at[i];
 		int error;
 
 		if (is_as_expected(patch->base, change) ||
@@ -304,7 +305,7 @@ static int make_expected(struct patch *patch)
 
 /* Endpoints */
 
-static int place_addresses(struct patch *patch, const struct change *change, uint32_t index)
+static int place_addresses(struct patch *patch, const struct patch_change *change, uint32_t index)
 {
 	const struct endpoint *now = change->pod->now;
 	struct placement placement;
@@ -324,7 +325,7 @@ static int place_addresses(struct patch *patch, const struct change *change, uin
 	return 0;
 }
 
-static void put_endpoint(struct patch *patch, const struct change *change)
+static void put_endpoint(struct patch *patch, const struct patch_change *change)
 {
 	const struct endpoint *now = change->pod->now;
 	struct policy_endpoint record = {.ns = change->ns,
@@ -355,7 +356,7 @@ static int make_endpoints(struct patch *patch)
 	patch->endpoint_at = grow_zeroed(base->n_endpoints, sizeof(*patch->endpoint_at));
 	array_reserve(&patch->endpoints, base->n_endpoints + patch->changes.n);
 	for (size_t i = 0; i < patch->changes.n; i++) {
-		const struct change *change = &patch->changes.at[i];
+		const struct patch_change *change = &patch->changes.at[i];
 		int error = 0;
 
 		keep_endpoints(patch, at, change->endpoint);
@@ -382,7 +383,7 @@ static int compare_coming(const void *a, const void *b)
 	return memcmp(&x->address, &y->address, sizeof(x->address));
 }
 
-/* Appends an address. Returns -EOPNOTSUPP where two pods have it. */
+/* Appends an address. Returns -EOPNOTSUPP if two pods have it. */
 static int put_address(struct patch *patch, const struct policy_address *record)
 {
 	const size_t n = patch->addresses.n;

@@ -44,7 +44,7 @@ static const char *text(const struct lazy_policy *policy, uint32_t at)
 	return lazy_read_string(policy, *texts_at(policy, at));
 }
 
-/* Returns NULL where the namespace lacks the label. */
+/* Returns NULL if the namespace lacks the label. */
 static const char *namespace_label(const struct candidate *candidate, const char *key)
 {
 	const struct lazy_policy *policy = candidate->policy;
@@ -131,8 +131,8 @@ static bool has_index(const uint32_t *indexes, uint32_t n, uint32_t index)
 	return false;
 }
 
-/* Whether a matcher holds. If it lists the other address, its selectors hold for the endpoint,
- * unless it may list that address for a CIDR alone. */
+/* Returns true if a matcher holds. If it lists the other address, its selectors hold for the
+ * endpoint, unless it may list that address for a CIDR alone. */
 static bool holds_like(struct candidate *candidate, uint32_t number,
 		       const struct policy_matcher *matcher)
 {
@@ -239,7 +239,8 @@ static bool has_port(const struct lazy_policy *policy, const struct policy_resol
 	return false;
 }
 
-/* Whether the endpoint's ports give the segment's names exactly these numbers (NULL: none). */
+/* Returns true if the endpoint's ports give the segment's names exactly these numbers (NULL:
+ * none). */
 static bool resolves_to(const struct candidate *candidate, const struct policy_segment *segment,
 			const struct policy_resolution *resolution)
 {

@@ -5,7 +5,7 @@
 #include <xxhash.h>
 
 #include "compile/asides.h"
-#include "compile/enroll.h"
+#include "compile/overlay.h"
 #include "compile/lazy_policy.h"
 
 #define TABLE_FREE(type, name, moves) free(policy->name);
@@ -14,7 +14,7 @@ void policy_free(struct policy *policy)
 {
 	if (!policy)
 		return;
-	enroll_free(policy);
+	overlay_free(policy);
 	asides_free(policy->asides);
 	policy_free((struct policy *)policy->plain);
 	if (!policy->blob) {

@@ -72,7 +72,7 @@ struct policy_endpoint {
 	uint32_t uid[2]; /* XXH3 of the pod's UID; 0: unknown */
 };
 
-/* In place of a segment's index: an endpoint that was added after the compile (enroll.h) fits no
+/* In place of a segment's index: an endpoint that was added after the compile (overlay.h) fits no
  * segment and is isolated. Not in any blob. */
 #define POLICY_NOWHERE UINT32_MAX
 
@@ -317,7 +317,7 @@ struct policy_service_port {
 	struct policy_range backends; /* IPv4 and IPv6 ones */
 };
 
-/* Flags of an EndpointSlice. kube-proxy sends packets to ready backends; where there is none, to
+/* Flags of an EndpointSlice. kube-proxy sends packets to ready backends; if there is none, to
  * serving ones. */
 #define POLICY_BACKEND_READY (1u << 0)
 #define POLICY_BACKEND_SERVING (1u << 1)
@@ -440,7 +440,7 @@ struct lazy_policy {
 	POLICY_TABLES(POLICY_TABLE_FIELD)
 	void *blob; /* holds the tables; NULL: each has memory of its own */
 	struct policy_source *source; /* NULL: the whole policy is in memory */
-	struct policy_roster *roster; /* tables that enroll() replaced; NULL: none */
+	struct policy_overlay *overlay; /* tables that overlay_endpoints() replaced; NULL: none */
 	struct asides *asides; /* what the compile set aside (asides.h); NULL: nothing, or unknown.
 				* Not in any blob */
 	struct lazy_policy *plain; /* the policy as it was compiled, where this node adds segments
@@ -493,7 +493,7 @@ static inline const char *policy_string(const struct policy *policy, uint32_t st
  */
 const char *matcher_namespace(const struct policy *policy, const struct policy_matcher *matcher);
 
-/* Whether endpoints may be in the segment. */
+/* Returns true if endpoints may be in the segment. */
 static inline bool policy_segment_has_members(const struct policy_segment *segment)
 {
 	return !segment->delete_generation && !(segment->flags & BH_SEGMENT_EXTERNAL);

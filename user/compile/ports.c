@@ -13,7 +13,7 @@
 
 /* The points from `start` to the next step's start. `rule` is the first in order that holds for
  * them. */
-struct step {
+struct port_step {
 	uint32_t start, rule;
 };
 
@@ -21,17 +21,17 @@ struct span {
 	uint32_t first, last, rule;
 };
 
-typedef ARRAY(struct step) steps_t;
+typedef ARRAY(struct port_step) steps_t;
 typedef ARRAY(struct span) spans_t;
 typedef ARRAY(struct bh_interval) intervals_t;
 
 /* The policies that a question is about: all, or all but those that are only audited. */
-struct view {
+struct port_view {
 	bool audited;
 	bool isolated;
 };
 
-static bool counts(const struct view *view, const struct plain_rule *rule)
+static bool counts(const struct port_view *view, const struct plain_rule *rule)
 {
 	return view->audited || !rule->policy->audit;
 }
@@ -41,7 +41,7 @@ static bool counts(const struct view *view, const struct plain_rule *rule)
  * for every port. So lists that decide alike become equal. The rest decides
  * the same when rules of the NetworkPolicy tier are added.
  */
-static void prune(const struct compiler *c, const struct view *view, const uint32_t *rules,
+static void prune(const struct compiler *c, const struct port_view *view, const uint32_t *rules,
 		  size_t n, numbers_t *kept)
 {
 	bool covered = false; /* the admin tier decides or passes on every port */
@@ -65,9 +65,9 @@ static void prune(const struct compiler *c, const struct view *view, const uint3
 	}
 }
 
-static struct view enforced_view(uint32_t isolation)
+static struct port_view enforced_view(uint32_t isolation)
 {
-	return (struct view){.isolated = isolation_enforced(isolation)};
+	return (struct port_view){.isolated = isolation_enforced(isolation)};
 }
 
 /* Returns true if policies that are only audited take part, so that all of them may decide
@@ -81,16 +81,16 @@ static bool is_audited(const struct compiler *c, uint32_t isolation, const uint3
 	return isolation_audited(isolation);
 }
 
-static struct view whole_view(uint32_t isolation)
+static struct port_view whole_view(uint32_t isolation)
 {
-	return (struct view){.audited = true, .isolated = isolation};
+	return (struct port_view){.audited = true, .isolated = isolation};
 }
 
 /* Lists who isolates, then the rules that can decide in one view of the policies or the other. */
 static void list_rules(const struct compiler *c, uint32_t isolation, const uint32_t *rules,
 		       size_t n, numbers_t *list)
 {
-	const struct view enforced = enforced_view(isolation), whole = whole_view(isolation);
+	const struct port_view enforced = enforced_view(isolation), whole = whole_view(isolation);
 	numbers_t kept = {0};
 
 	prune(c, &enforced, rules, n, &kept);
@@ -232,7 +232,7 @@ static void first_rules(spans_t *spans, steps_t *steps)
 			heap_pop(&open);
 		rule = open.n ? open.at[0].rule : NO_RULE;
 		if (!steps->n || steps->at[steps->n - 1].rule != rule)
-			array_push(steps, ((struct step){start, rule}));
+			array_push(steps, ((struct port_step){start, rule}));
 	}
 	array_free(&bounds);
 	array_free(&open);
@@ -240,7 +240,7 @@ static void first_rules(spans_t *spans, steps_t *steps)
 
 /* The first rules in order of a view, at each point. */
 struct ruling {
-	struct view view;
+	struct port_view view;
 	steps_t admin, lower;
 	size_t a, l; /* the steps at the present point */
 };
@@ -285,8 +285,8 @@ static void ruling_advance(struct ruling *ruling, uint32_t point)
 	ruling->l += next_point(&ruling->lower, ruling->l) == point;
 }
 
-/* Puts the admin tier's verdicts over those of the other tiers, except where it passes or has no
- * rule. @whole: the view of all policies; NULL: none is only audited. */
+/* Puts the admin tier's verdicts over those of the other tiers, unless it passes or has no rule.
+ * @whole: the view of all policies; NULL: none is only audited. */
 static void overlay(struct compiler *c, uint32_t isolation, struct ruling *enforced,
 		    struct ruling *whole, intervals_t *intervals)
 {

@@ -31,8 +31,8 @@ static int compare_edges(const void *a, const void *b)
 	return x->clause < y->clause ? -1 : x->clause > y->clause;
 }
 
-/* Whether the bits of one prefix begin with the other's. As in the maps' trie, ::/0 contains
- * IPv4 too. */
+/* Returns true if the bits of one prefix begin with the other's. As in the maps' trie, ::/0
+ * contains IPv4 too. */
 static bool is_inside(const struct address *address, const struct cidr *cidr)
 {
 	unsigned int whole = cidr->length / 8, rest = cidr->length % 8;
@@ -105,7 +105,7 @@ static uint32_t *map_clauses(const struct compiler *c)
 	return matcher_of;
 }
 
-/* Drops edges of policies that are over a budget. Returns false where no edge is left. */
+/* Drops edges of policies that are over a budget. Returns false if no edge is left. */
 static bool keep_edges(const struct compiler *c, struct edge *edges, size_t *n,
 		       const uint32_t *matcher_of)
 {

@@ -12,7 +12,7 @@ struct touch {
 
 typedef ARRAY(struct touch) touches_t;
 
-struct reach {
+struct reach_builder {
 	struct compiler *c;
 	numbers_t *own_classes, *common_classes; /* by matcher: the classes of peers that it
 						  * lists */
@@ -29,7 +29,7 @@ static int compare_touches(const void *a, const void *b)
 	return x->rule < y->rule ? -1 : x->rule > y->rule;
 }
 
-static void index_peers(struct reach *r)
+static void index_peers(struct reach_builder *r)
 {
 	struct compiler *c = r->c;
 
@@ -67,7 +67,7 @@ static uint32_t resolution_set(struct compiler *c, numbers_t *numbers)
 
 /* Finds the resolutions that destinations of each class may have. Named lists get a form for
  * each. */
-static void gather_resolutions(struct reach *r)
+static void gather_resolutions(struct reach_builder *r)
 {
 	struct compiler *c = r->c;
 	numbers_t *of_peer = grow_zeroed(c->peers.n, sizeof(*of_peer));
@@ -113,7 +113,7 @@ static bool lists_peers(const struct compiler *c, const struct subject *subject,
 }
 
 /*
- * Gives each class an ID, whether it has pairs or not: the entry of a segment in force must not
+ * Gives each class an ID, whether it has pairs or not: the entry of an active segment must not
  * change when a pair comes, so it depends on the segment's key alone.
  */
 static void name_classes(struct compiler *c)
@@ -129,8 +129,8 @@ static void name_classes(struct compiler *c)
 }
 
 /* Adds the pair of the subject with the peer of the @n touches. */
-static void add_pair(struct reach *r, const struct subject *subject, const struct touch *touches,
-		     size_t n, uint32_t verdicts)
+static void add_pair(struct reach_builder *r, const struct subject *subject,
+		     const struct touch *touches, size_t n, uint32_t verdicts)
 {
 	struct compiler *c = r->c;
 	const struct peer_class *class = &c->peers.at[touches->peer];
@@ -152,7 +152,7 @@ static bool same_ports(const struct compiler *c, uint32_t a, uint32_t b)
 	return x.at == y.at && x.count == y.count;
 }
 
-/* Whether the rule matches a peer that no matcher lists. A negative matcher matches every
+/* Returns true if the rule matches a peer that no matcher lists. A negative matcher matches every
  * endpoint then. */
 static bool matches_unlisted(const struct compiler *c, uint32_t number, bool external)
 {
@@ -164,8 +164,8 @@ static bool matches_unlisted(const struct compiler *c, uint32_t number, bool ext
 
 /* Returns the verdicts about a peer that exactly the common matchers of the touched rules list;
  * INTERN_NONE: a policy of the rules is over a budget. */
-static uint32_t judge_common(struct compiler *c, const struct subject *subject,
-			     const struct touch *touches, size_t n, bool external)
+static uint32_t evaluate_common(struct compiler *c, const struct subject *subject,
+				const struct touch *touches, size_t n, bool external)
 {
 	numbers_t matching = {0};
 	uint32_t verdicts;
@@ -188,7 +188,7 @@ static uint32_t judge_common(struct compiler *c, const struct subject *subject,
 
 /* Finds every (peer class, rule) in which a matcher of the rule lists the class, grouped by
  * peer. Leaves out the rules of policies that are over a budget. */
-static void find_touches(const struct reach *r, const struct subject *subject, bool own,
+static void find_touches(const struct reach_builder *r, const struct subject *subject, bool own,
 			 touches_t *touches)
 {
 	struct compiler *c = r->c;
@@ -222,7 +222,7 @@ static size_t same_peer(const touches_t *touches, size_t i)
 	return n;
 }
 
-static void reach_common(struct reach *r, struct subject *subject)
+static void reach_common(struct reach_builder *r, struct subject *subject)
 {
 	struct compiler *c = r->c;
 	touches_t touches = {0};
@@ -230,7 +230,7 @@ static void reach_common(struct reach *r, struct subject *subject)
 	for (int external = 0; external <= 1; external++) {
 		uint32_t destinations = subject->resolutions;
 
-		subject->fallback[external] = judge_common(c, subject, NULL, 0, external);
+		subject->fallback[external] = evaluate_common(c, subject, NULL, 0, external);
 		subject->left_out |= subject->fallback[external] == INTERN_NONE;
 		if (subject->left_out)
 			return;
@@ -245,7 +245,7 @@ static void reach_common(struct reach *r, struct subject *subject)
 		bool external = c->peers.at[peer].external;
 
 		n = same_peer(&touches, i);
-		verdicts = judge_common(c, subject, &touches.at[i], n, external);
+		verdicts = evaluate_common(c, subject, &touches.at[i], n, external);
 		subject->left_out |= verdicts == INTERN_NONE;
 		if (subject->left_out)
 			break;
@@ -277,9 +277,9 @@ static uint32_t common_verdicts(const struct compiler *c, const struct subject *
 	return common->fallback[0];
 }
 
-/* Adds the touched rules to those that match by the common part. Returns as judge_common(). */
-static uint32_t judge_own(struct compiler *c, const struct subject *subject, uint32_t verdicts,
-			  const struct touch *touches, size_t n)
+/* Adds the touched rules to those that match by the common part. Returns as evaluate_common(). */
+static uint32_t evaluate_own(struct compiler *c, const struct subject *subject, uint32_t verdicts,
+			     const struct touch *touches, size_t n)
 {
 	numbers_t matching = {0};
 	size_t n_rules;
@@ -295,7 +295,7 @@ static uint32_t judge_own(struct compiler *c, const struct subject *subject, uin
 	return verdicts;
 }
 
-static void reach_own(struct reach *r, struct subject *subject)
+static void reach_own(struct reach_builder *r, struct subject *subject)
 {
 	struct compiler *c = r->c;
 	const struct subject *common = &c->subjects.at[subject->common];
@@ -309,7 +309,7 @@ static void reach_own(struct reach *r, struct subject *subject)
 
 		n = same_peer(&touches, i);
 		base = common_verdicts(c, common, c->peers.at[peer].common);
-		verdicts = judge_own(c, subject, base, &touches.at[i], n);
+		verdicts = evaluate_own(c, subject, base, &touches.at[i], n);
 		if (verdicts == INTERN_NONE)
 			break;
 		if (!same_ports(c, verdicts, base))
@@ -320,7 +320,7 @@ static void reach_own(struct reach *r, struct subject *subject)
 
 void reach_build(struct compiler *c)
 {
-	struct reach r = {.c = c};
+	struct reach_builder r = {.c = c};
 
 	index_peers(&r);
 	gather_resolutions(&r);

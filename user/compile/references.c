@@ -172,7 +172,7 @@ bool references_fit(enum blob_table table, const void *record, const uint32_t n[
 	return true;
 }
 
-void references_settle(struct policy *policy)
+void references_build(struct policy *policy)
 {
 	for (size_t k = 0; k < N_REFERENCES; k++) {
 		const struct reference *reference = &references[k];

@@ -4,7 +4,7 @@
 #ifndef BULKHEAD_COMPILE_REFERENCES_H
 #define BULKHEAD_COMPILE_REFERENCES_H
 
-#include "compile/blob.h"
+#include "compile/blob_file.h"
 
 struct table_layout {
 	size_t at, count; /* offsets in struct policy of the table and of its count */
@@ -32,17 +32,17 @@ struct reference {
 /* Returns the references of a table's records. */
 const struct reference *references_of(enum blob_table table, size_t *n);
 
-/* Returns the range that a record refers to by @reference; REFERS_TO_RECORD gives one of length
- * 1. Returns false where it refers to nothing. */
+/* Returns the range that a record refers to by @reference; REFERS_TO_RECORD gives one of length 1.
+ * Returns false if it refers to nothing. */
 bool reference_range(const struct reference *reference, const void *record,
 		     struct policy_range *range);
 
-/* Changes each reference of a record to begin where @place says. Returns false where @place
- * knows no place (UINT32_MAX). */
+/* Changes each reference of a record to begin where @place says. Returns false if @place knows no
+ * place (UINT32_MAX). */
 typedef uint32_t reference_place(const void *data, enum blob_table target, uint32_t index);
 bool references_move(enum blob_table table, void *record, reference_place *place, const void *data);
 
-/* Whether each reference of a record is within its table of @n records. */
+/* Returns true if each reference of a record is within its table of @n records. */
 bool references_fit(enum blob_table table, const void *record, const uint32_t n[BLOB_TABLES]);
 
 /* Returns where a table's record is; a lazy policy's may not be read yet. */
@@ -71,6 +71,6 @@ static inline size_t table_count(const struct policy *policy, enum blob_table ta
 }
 
 /* Makes empty ranges begin at 0, so that they do not depend on the records before them. */
-void references_settle(struct policy *policy);
+void references_build(struct policy *policy);
 
 #endif

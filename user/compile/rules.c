@@ -44,7 +44,7 @@ static void put_clause(bytes_t *bytes, const struct clause *clause)
 	bytes_put(bytes, clause->except, clause->n_except * sizeof(*clause->except));
 }
 
-/* Whether an endpoint needs nothing to match. */
+/* Returns true if an endpoint needs nothing to match. */
 static bool requires_nothing(const struct selector *selector)
 {
 	for (size_t i = 0; i < selector->n; i++)
@@ -164,7 +164,7 @@ static const char *name_key(const struct namespace *ns)
 	return ns->labels.at[i].key;
 }
 
-/* Makes the peer's selector of namespaces in a context. Returns false where it matches nothing
+/* Makes the peer's selector of namespaces in a context. Returns false if it matches nothing
  * there. */
 static bool relate(struct compiler *c, const struct peer *peer, const struct context *context,
 		   struct clause *clause)
@@ -368,7 +368,7 @@ static void match_peers(struct compiler *c, struct plain_rule *plain, const stru
 	array_free(&all);
 }
 
-/* Returns the number of the new rule; INTERN_NONE where it can match nothing. */
+/* Returns the number of the new rule; INTERN_NONE if it can match nothing. */
 static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 			 enum direction direction, const struct rule *rule,
 			 const struct context *context)

@@ -155,8 +155,8 @@ static uint32_t add_subject(struct compiler *c, enum direction direction, uint32
 	return number;
 }
 
-/* Whether the rule belongs to the common part: it tells peers apart as rules of other subjects
- * do. */
+/* Returns true if the rule belongs to the common part: it tells peers apart as rules of other
+ * subjects do. */
 static bool is_common_rule(const struct plain_rule *rule)
 {
 	return rule->any_peer || rule->common;
@@ -433,8 +433,8 @@ static void add_listed(numbers_t *sets, uint32_t listed)
 	array_push(sets, listed);
 }
 
-/* Lists the regions in which an expected pod's address may be: all, or where there are too many,
- * those of other endpoints. @regions gets one of each kind. */
+/* Lists the regions in which an expected pod's address may be: all, or if there are too many, those
+ * of other endpoints. @regions gets one of each kind. */
 static void find_expected_regions(struct compiler *c, numbers_t *regions)
 {
 	numbers_t sets = {0};

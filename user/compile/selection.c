@@ -37,7 +37,7 @@ static bool has_number(const struct policy *policy, struct policy_range range, u
 	return false;
 }
 
-/* Whether a matcher matches the ends in a segment. */
+/* Returns true if a matcher matches the ends in a segment. */
 static bool matches(const struct selection *s, uint32_t matcher,
 		    const struct policy_segment *segment)
 {
@@ -86,11 +86,12 @@ static void fill_ports(struct selection *s, const struct policy_endpoint *from,
 		       struct endpoint *endpoint)
 {
 	const struct policy *policy = s->policy;
-	size_t room = 0;
+	size_t capacity = 0;
 
 	for (uint32_t i = 0; i < from->addresses.n; i++)
-		room += named_ports_of(policy, address_at(policy, from, i)).n;
-	endpoint->ports = obstack_alloc(&s->cluster.memory, (room + 1) * sizeof(*endpoint->ports));
+		capacity += named_ports_of(policy, address_at(policy, from, i)).n;
+	endpoint->ports =
+		obstack_alloc(&s->cluster.memory, (capacity + 1) * sizeof(*endpoint->ports));
 	for (uint32_t i = 0; i < from->addresses.n; i++) {
 		const struct policy_range range =
 			named_ports_of(policy, address_at(policy, from, i));

@@ -5,9 +5,9 @@
 
 #include "compile/grow.h"
 
-/* The judgement of one flow. */
+/* The evaluation of one flow. */
 struct balance {
-	const struct judge_source *source;
+	const struct evaluate_source *source;
 	const struct policy *policy;
 	const struct flow *flow;
 	const char *node; /* the node that translates; NULL: unknown */
@@ -59,7 +59,7 @@ static void add_backend(struct balance *b, const struct policy_service *service,
 	added->flow.destination = backend->address;
 	added->flow.port = port;
 	added->allow =
-		judge_flow(b->source, b->policy, &added->flow, &added->egress, &added->ingress);
+		evaluate_flow(b->source, b->policy, &added->flow, &added->egress, &added->ingress);
 }
 
 static void keep_local(struct balance *b, size_t first)
@@ -78,8 +78,8 @@ static bool has_flags(const struct service_backend *backend, uint8_t flags)
 	return (backend->backend->flags & flags) == flags;
 }
 
-/* Keeps the backends that kube-proxy uses: ready ones, or where there is none, terminating ones
- * that still serve. */
+/* Keeps the backends that kube-proxy uses: ready ones, or if there is none, terminating ones that
+ * still serve. */
 static void keep_ready(struct balance *b, size_t first)
 {
 	uint8_t wanted = POLICY_BACKEND_SERVING | POLICY_BACKEND_TERMINATING;
@@ -91,7 +91,7 @@ static void keep_ready(struct balance *b, size_t first)
 		b->backends.at[i].chosen &= has_flags(&b->backends.at[i], wanted);
 }
 
-/* Whether traffic policy Local applies. Of an external address it applies to packets from
+/* Returns true if traffic policy Local applies. Of an external address it applies to packets from
  * outside the cluster. */
 static bool is_local(const struct balance *b, const struct policy_frontend *frontend)
 {
@@ -128,7 +128,7 @@ static void conclude(struct balance *b, struct service_verdict *verdict)
 	verdict->n_backends = b->backends.n;
 }
 
-static struct balance start(const struct judge_source *source, const struct policy *names,
+static struct balance start(const struct evaluate_source *source, const struct policy *names,
 			    const struct flow *flow)
 {
 	struct balance b = {.source = source, .policy = names, .flow = flow};
@@ -137,8 +137,8 @@ static struct balance start(const struct judge_source *source, const struct poli
 	return b;
 }
 
-void judge_service(const struct judge_source *source, const struct policy *names,
-		   const struct flow *flow, struct service_verdict *verdict)
+void evaluate_service(const struct evaluate_source *source, const struct policy *names,
+		      const struct flow *flow, struct service_verdict *verdict)
 {
 	struct service_frontends found;
 	struct balance b;
@@ -168,9 +168,9 @@ static bool is_there(const struct balance *b, const struct address *address)
 	return false;
 }
 
-void judge_headless(const struct judge_source *source, const struct policy *names,
-		    const struct policy_service *service, const struct flow *flow,
-		    struct service_verdict *verdict)
+void evaluate_headless(const struct evaluate_source *source, const struct policy *names,
+		       const struct policy_service *service, const struct flow *flow,
+		       struct service_verdict *verdict)
 {
 	struct balance b = start(source, names, flow);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Judges a flow to a Service's address: a verdict for each backend to which the kernel may send
+ * Evaluates a flow to a Service's address: a verdict for each backend to which the kernel may send
  * it, as for a flow to that backend.
  */
 #ifndef BULKHEAD_COMPILE_SERVICE_FLOW_H
 #define BULKHEAD_COMPILE_SERVICE_FLOW_H
 
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 #include "compile/frontend.h"
 
 enum service_outcome {
@@ -39,18 +39,18 @@ struct service_verdict {
 };
 
 /*
- * Judges a flow to an address. Node ports count at the node where the kernel translates the
+ * Evaluates a flow to an address. Node ports count at the node where the kernel translates the
  * packet: the node that the source is or is on; for a packet from outside, the node that has its
- * destination. Where the answer is SERVICE_NONE, use judge_flow().
+ * destination. If the answer is SERVICE_NONE, use evaluate_flow().
  */
-void judge_service(const struct judge_source *source, const struct policy *names,
-		   const struct flow *flow, struct service_verdict *verdict);
+void evaluate_service(const struct evaluate_source *source, const struct policy *names,
+		      const struct flow *flow, struct service_verdict *verdict);
 
-/* Judges a flow to a headless Service. Its name gives the backends' own addresses, so the flow's
+/* Evaluates a flow to a headless Service. Its name gives the backends' own addresses, so the flow's
  * port is the backend's port. */
-void judge_headless(const struct judge_source *source, const struct policy *names,
-		    const struct policy_service *service, const struct flow *flow,
-		    struct service_verdict *verdict);
+void evaluate_headless(const struct evaluate_source *source, const struct policy *names,
+		       const struct policy_service *service, const struct flow *flow,
+		       struct service_verdict *verdict);
 
 void service_verdict_free(struct service_verdict *verdict);
 

@@ -6,7 +6,7 @@
  */
 #include "compile/tables.h"
 #include "model/search.h"
-#include "model/service.h"
+#include "model/cluster_service.h"
 
 /* An address of a node. Sorted by address. */
 struct node_address {

@@ -17,8 +17,8 @@ uint32_t tables_string(struct tables *t, const char *string)
 		struct policy *policy = t->policy;
 
 		array_push(&t->string_at, policy->n_strings);
-		policy->strings =
-			grow_room(policy->strings, &t->room_strings, policy->n_strings + size, 1);
+		policy->strings = grow_capacity(policy->strings, &t->capacity_strings,
+						policy->n_strings + size, 1);
 		memcpy(policy->strings + policy->n_strings, string, size);
 		policy->n_strings += size;
 	}

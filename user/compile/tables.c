@@ -833,7 +833,7 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	put_by_namespace(t);
 	tables_by_matchers(t);
 	services_put(t);
-	references_settle(t->policy);
+	references_build(t->policy);
 	free(resolution_ids);
 	free(index);
 	return t->policy;
@@ -869,7 +869,7 @@ static uint64_t lineage_of(const struct policy *policy)
 	return key.word[0];
 }
 
-#define TABLE_EMPTY(type, name, moves) t->room_##name = 0;
+#define TABLE_EMPTY(type, name, moves) t->capacity_##name = 0;
 
 /* Empties the tables for another fill(). The caller keeps their content. */
 static void empty(struct tables *t)

@@ -5,7 +5,7 @@
 
 #include "compile/compiler.h"
 
-#define TABLE_ROOM(type, name, moves) size_t room_##name;
+#define TABLE_CAPACITY(type, name, moves) size_t capacity_##name;
 
 struct tables {
 	struct compiler *c;
@@ -15,14 +15,14 @@ struct tables {
 	uint32_t *segment_index; /* index of the segment's record, by the compiler's number */
 	uint32_t *segment_id;
 	const struct policy_segment **old; /* record of the base, by the compiler's number */
-	POLICY_TABLES(TABLE_ROOM)
+	POLICY_TABLES(TABLE_CAPACITY)
 };
 
 /* Appends an unset record to a table and returns it. */
-#define table_add(tables, name)                                                              \
-	((tables)->policy->name =                                                            \
-		 grow_room((tables)->policy->name, &(tables)->room_##name,                   \
-			   (tables)->policy->n_##name + 1, sizeof(*(tables)->policy->name)), \
+#define table_add(tables, name)                                                                  \
+	((tables)->policy->name =                                                                \
+		 grow_capacity((tables)->policy->name, &(tables)->capacity_##name,               \
+			       (tables)->policy->n_##name + 1, sizeof(*(tables)->policy->name)), \
 	 &(tables)->policy->name[(tables)->policy->n_##name++])
 
 #define table_push(tables, name, value) ((void)(*table_add(tables, name) = (value)))

@@ -8,11 +8,11 @@ struct verdicts verdicts_of(const struct policy *policy, const struct policy_seg
 			    const struct policy_segment *peer, enum direction direction,
 			    uint32_t resolution)
 {
-	struct judge_source source = judge_policy(policy);
+	struct evaluate_source source = evaluate_policy(policy);
 	struct verdicts verdicts = {.n = 1};
 	struct bh_ports_ref ports;
 
-	if (!judge_ports(&source, subject, peer, direction, &ports)) {
+	if (!evaluate_ports(&source, subject, peer, direction, &ports)) {
 		verdicts.all.verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
 		return verdicts;
 	}

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_COMPILE_VERDICTS_H
 #define BULKHEAD_COMPILE_VERDICTS_H
 
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 
 /* One behind the last point of the number line (maps/types.h). */
 #define VERDICTS_END (BH_POINT_OTHER + 1)
@@ -30,7 +30,7 @@ static inline const struct bh_interval *verdicts_at(const struct verdicts *verdi
 }
 
 bool verdicts_allow_any(const struct verdicts *verdicts);
-/* Whether the verdict at the point is to allow. */
+/* Returns true if the verdict at the point is to allow. */
 bool verdicts_allow(const struct verdicts *verdicts, uint32_t point);
 
 /* Calls @visit for the points from @first to before @end, in words: "TCP/80", "UDP/7000-7010",

@@ -39,7 +39,7 @@ static void put_member(struct tree *to, const struct tree *from, const char *key
 	tree_append(to, member);
 }
 
-/* Reads only the members of the spec in @keys. Returns false where they have a fault, which is not
+/* Reads only the members of the spec in @keys. Returns false if they have a fault, which is not
  * reported again. */
 static bool read_part(struct reader *reader, const struct tree *spec, const char *const *keys,
 		      struct policy_object *policy)

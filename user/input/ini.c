@@ -26,7 +26,7 @@ struct ini {
 	bool continues; /* that line continues the entry before it */
 
 	struct section section;
-	size_t room; /* room in section.entries */
+	size_t capacity; /* room in section.entries */
 
 	/* The entry that a next line may continue. */
 	char *key, *text;
@@ -44,10 +44,10 @@ static void end_entry(struct ini *ini)
 		return;
 	if (fclose(ini->writer))
 		memory_exhausted();
-	if (section->n_entries == ini->room) {
-		ini->room = ini->room ? ini->room * 2 : 16;
+	if (section->n_entries == ini->capacity) {
+		ini->capacity = ini->capacity ? ini->capacity * 2 : 16;
 		section->entries =
-			reallocarray(section->entries, ini->room, sizeof(*section->entries));
+			reallocarray(section->entries, ini->capacity, sizeof(*section->entries));
 		if (!section->entries)
 			memory_exhausted();
 	}

@@ -86,13 +86,13 @@
  * PORTS is `any`, `none` (v1beta1 only), or some of these, with commas between:
  *   PROTOCOL/NUMBER  PROTOCOL/NUMBER-NUMBER  PROTOCOL        TCP, UDP or SCTP
  *   NUMBER  NUMBER-NUMBER                                    of TCP
- *   NAME  PROTOCOL/NAME    a name is TCP's in a network-policy where it does not say; in the
+ *   NAME  PROTOCOL/NAME    a name is TCP's in a network-policy if it does not say; in the
  *                          cluster-scoped kinds it is of the protocol that the endpoint gives it
  */
 #ifndef BULKHEAD_INPUT_INI_H
 #define BULKHEAD_INPUT_INI_H
 
-#include "input/reader.h"
+#include "input/object_reader.h"
 
 int ini_read(struct reader *reader, const char *text, size_t size);
 

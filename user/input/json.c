@@ -31,7 +31,7 @@ static void skip_space(struct json *json)
 		json->line += *json->at == '\n';
 }
 
-/* Takes the next character if it is @c. Returns whether it was. */
+/* Takes the next character if it is @c. Returns true if it was. */
 static bool take(struct json *json, char c)
 {
 	skip_space(json);
@@ -241,7 +241,7 @@ static int skip_object(struct json *json, struct tree *node)
 	return open ? refuse(json, "it ends too early") : 0;
 }
 
-/* Whether the list is the document's `items`, whose objects are left unread. */
+/* Returns true if the list is the document's `items`, whose objects are left unread. */
 static bool is_deferred(const struct json *json, const struct tree *list)
 {
 	return json->maker->defers && json->depth == 2 && list->key &&

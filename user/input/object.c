@@ -47,7 +47,7 @@ static void read_cluster(struct reader *reader, const struct object *object)
 	read_policy(reader, object, POLICY_CLUSTER);
 }
 
-static const struct kind {
+static const struct object_reader {
 	const char *name, *version;
 	bool namespaced;
 	void (*read)(struct reader *reader, const struct object *object);
@@ -80,8 +80,8 @@ static const struct kind {
 
 #define N_KINDS (sizeof(kinds) / sizeof(*kinds))
 
-/* Returns true if objects of the kind are read: workloads only where a cluster takes them. */
-static bool is_read(const struct cluster *cluster, const struct kind *kind)
+/* Returns true if objects of the kind are read: workloads only if a cluster takes them. */
+static bool is_read(const struct cluster *cluster, const struct object_reader *kind)
 {
 	return kind->read != workload_read || cluster->workloads;
 }
@@ -106,7 +106,8 @@ static const char *read_name(struct reader *reader, const struct object *object,
 	return name;
 }
 
-static bool read_metadata(struct reader *reader, const struct kind *kind, struct object *object)
+static bool read_metadata(struct reader *reader, const struct object_reader *kind,
+			  struct object *object)
 {
 	bool dns_label = kind->read == read_namespace;
 	const struct tree *ns;
@@ -144,7 +145,8 @@ static bool is_servers(const struct object *object)
 	return uid && uid->type == TREE_SCALAR && uid->n;
 }
 
-static void read_kind(struct reader *reader, const struct kind *kind, struct object *object)
+static void read_kind(struct reader *reader, const struct object_reader *kind,
+		      struct object *object)
 {
 	const struct aside_mark before = aside_mark(reader->cluster);
 	char text[700];
@@ -211,7 +213,7 @@ static void read_object(struct reader *reader, struct tree *root, const char *ve
 	bool known = false;
 
 	for (size_t i = 0; i < N_KINDS; i++) {
-		const struct kind *kind = &kinds[i];
+		const struct object_reader *kind = &kinds[i];
 
 		if (strcmp(kind->name, name) || !is_read(reader->cluster, kind))
 			continue;
@@ -229,8 +231,8 @@ static void read_object(struct reader *reader, struct tree *root, const char *ve
 		skip_object(reader, root, version, name);
 }
 
-/* Whether @kind is a list's. Sets *@item to the kind of its items; NULL for a "List", which has
- * items of any kind. */
+/* Returns true if @kind is a list's. Sets *@item to the kind of its items; NULL for a "List", which
+ * has items of any kind. */
 static bool is_list(const struct cluster *cluster, const char *kind, const char **item)
 {
 	size_t length = strlen(kind), suffix = strlen("List");
@@ -468,7 +470,7 @@ static void read_pod_addresses(struct reader *reader, const struct tree *status,
 	}
 }
 
-/* Whether the pod has ended. Such a pod is left out. */
+/* Returns true if the pod has ended. Such a pod is left out. */
 static bool is_over(const struct tree *status)
 {
 	return says(status, "phase", "Succeeded") || says(status, "phase", "Failed");
@@ -508,7 +510,7 @@ static const char *scalar(struct reader *reader, const struct tree *node)
 		       : NULL;
 }
 
-/* Reads a pod. A pod that uses its node's network is judged as its node; its own data matter to
+/* Reads a pod. A pod that uses its node's network is evaluated as its node; its own data matter to
  * Services only. */
 static void read_pod(struct reader *reader, const struct object *object)
 {

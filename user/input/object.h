@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_INPUT_OBJECT_H
 #define BULKHEAD_INPUT_OBJECT_H
 
-#include "input/reader.h"
+#include "input/object_reader.h"
 
 /* What an object of an API server becomes that cannot be used (aside.c). */
 enum aside_way {
@@ -32,7 +32,7 @@ struct aside_mark {
 /* aside.c: says for messages what becomes of the object. */
 const char *aside_meaning(enum aside_way way);
 struct aside_mark aside_mark(const struct cluster *cluster);
-/* Sets the last object that was read aside. Reports an error where that cannot be. */
+/* Sets the last object that was read aside. Reports an error if that cannot be. */
 void aside_object(struct reader *reader, const struct object *object, enum policy_kind kind,
 		  const struct aside_mark *before);
 

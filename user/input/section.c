@@ -8,7 +8,7 @@
 #include "input/object.h"
 #include "input/value.h"
 #include "model/search.h"
-#include "model/service.h"
+#include "model/cluster_service.h"
 
 struct section_kind;
 typedef void section_reader(struct section *section, const struct section_kind *kind,
@@ -163,7 +163,7 @@ static struct tree *map_of(struct section *section, struct tree *root, const cha
 	return map ? map : value_map(&value, root, key);
 }
 
-/* Reads the entry @key, where there is one, into @parent as @field. */
+/* Reads the entry @key, if there is one, into @parent as @field. */
 static void put(struct section *section, const char *key, struct tree *parent, const char *field,
 		void (*read)(struct value *value, struct tree *parent, const char *field))
 {
@@ -352,7 +352,7 @@ static bool read_mac(const char *text, uint8_t mac[6])
 	return true;
 }
 
-/* Whether @mac is neither zero nor a group's. */
+/* Returns true if @mac is neither zero nor a group's. */
 static bool is_unicast(const uint8_t mac[6])
 {
 	static const uint8_t none[6];
@@ -418,7 +418,8 @@ static void put_ports(struct section *section, struct tree *spec)
 	}
 }
 
-/* Whether the section may have no `ip`: the endpoint is still to come, and has no interface yet. */
+/* Returns true if the section may have no `ip`: the endpoint is still to come, and has no interface
+ * yet. */
 static bool may_lack_address(struct section *section)
 {
 	static const char *const of_interface[] = {"interface", "mac", "mode", "host-network"};
@@ -484,8 +485,8 @@ static void put_service_ports(struct section *section, struct tree *spec)
 			value_text(&value, spec, "type", "NodePort");
 }
 
-/* Writes the Service's ports into a backend's slice. @node is the backend's own port number,
- * where it has one. */
+/* Writes the Service's ports into a backend's slice. @node is the backend's own port number, if it
+ * has one. */
 static bool put_slice_ports(struct section *section, const struct service *service,
 			    const struct tree *node, struct slice *slice)
 {
@@ -616,7 +617,7 @@ static bool is_repeatable(const char *key)
 	return !strcmp(key, "ingress") || !strcmp(key, "egress") || !strcmp(key, "port");
 }
 
-/* Whether every key belongs to the section and stands there no more often than it may. */
+/* Returns true if every key belongs to the section and stands there no more often than it may. */
 static bool check_keys(struct section *section, const struct section_kind *kind)
 {
 	bool good = true;

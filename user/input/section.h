@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_INPUT_SECTION_H
 #define BULKHEAD_INPUT_SECTION_H
 
-#include "input/reader.h"
+#include "input/object_reader.h"
 
 struct section_entry {
 	const char *key;

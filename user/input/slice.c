@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Reads an EndpointSlice (discovery.k8s.io/v1 or v1beta1) into the cluster. */
-#include "model/service.h"
+#include "model/cluster_service.h"
 
 #include <limits.h>
 #include <string.h>

@@ -8,7 +8,8 @@
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* Whether the text has 1 to @max characters, the first and last of @ends, the others of @inner. */
+/* Returns true if the text has 1 to @max characters, the first and last of @ends, the others of
+ * @inner. */
 static bool is_word(const char *text, size_t length, size_t max, const char *ends,
 		    const char *inner)
 {

@@ -9,21 +9,21 @@
 
 int text_load(int fd, char **text, size_t *size)
 {
-	size_t room = 1 << 16, used = 0;
-	char *buffer = malloc(room);
+	size_t capacity = 1 << 16, used = 0;
+	char *buffer = malloc(capacity);
 	ssize_t n = 1;
 
 	while (buffer && n) {
 		char *grown = buffer;
 
-		if (used == room) {
-			room *= 2;
-			grown = realloc(buffer, room);
+		if (used == capacity) {
+			capacity *= 2;
+			grown = realloc(buffer, capacity);
 		}
 		if (!grown)
 			free(buffer);
 		buffer = grown;
-		n = buffer ? read(fd, buffer + used, room - used) : 0;
+		n = buffer ? read(fd, buffer + used, capacity - used) : 0;
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {

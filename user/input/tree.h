@@ -42,7 +42,7 @@ struct tree {
 				   * unread node */
 	};
 	uint32_t n; /* number of children, or length of the text */
-	uint32_t line; /* the key's line where there is one */
+	uint32_t line; /* the key's line if there is one */
 	uint32_t index; /* position among the children of `parent` */
 	uint8_t type; /* enum tree_type */
 	uint8_t scalar; /* enum scalar_type */
@@ -75,8 +75,8 @@ char *tree_path(const struct tree *node);
 
 /*
  * Reads one JSON document (RFC 8259) from @text, which ends at @end. Returns where the document
- * ended and sets *@root. Returns NULL, reported, at an error; @end with *@root NULL where only
- * white space was left. Adds the lines that it read to *@line.
+ * ended and sets *@root. Returns NULL, reported, at an error; @end with *@root NULL if only white
+ * space was left. Adds the lines that it read to *@line.
  */
 const char *json_read(struct tree_maker *maker, const char *text, const char *end,
 		      unsigned int *line, struct tree **root);

@@ -110,7 +110,7 @@ static size_t word_length(struct value *value)
 	return strcspn(value->at, SPACE ",()=!<>");
 }
 
-/* Whether the text is @word, or @word in the API's spelling: not-self is notSelf. */
+/* Returns true if the text is @word, or @word in the API's spelling: not-self is notSelf. */
 static bool is_word(const char *text, size_t length, const char *word)
 {
 	const char *end = text + length;
@@ -144,7 +144,7 @@ static bool take_word(struct value *value, const char *word)
 	return true;
 }
 
-/* Reads the next word as a string. Reports where there is none. */
+/* Reads the next word as a string. Reports if there is none. */
 static bool word(struct value *value, struct tree *parent, const char *key)
 {
 	size_t length = word_length(value);
@@ -184,8 +184,8 @@ static void read_set(struct value *value, struct tree *requirement, const char *
 	expect(value, ')');
 }
 
-/* Whether `in` asks for values: a parenthesis follows. Otherwise namespaces of the endpoints
- * follow. */
+/* Returns true if `in` asks for values: a parenthesis follows. Otherwise namespaces of the
+ * endpoints follow. */
 static bool asks_for_values(struct value *value)
 {
 	size_t length = word_length(value);
@@ -432,8 +432,8 @@ static void read_keys(struct value *value, struct tree *parent, const char *key)
 	expect(value, ')');
 }
 
-/* Reads self, not-self, same-labels or not-same-labels, which only the v1alpha1 kinds have.
- * Returns whether one of them came next. */
+/* Reads self, not-self, same-labels or not-same-labels, which only the v1alpha1 kinds have. Returns
+ * true if one of them came next. */
 static bool read_related(struct value *value, struct tree *parent)
 {
 	static const struct {
@@ -531,8 +531,8 @@ static void read_peer(struct value *value, enum policy_kind kind, struct tree *p
 				is_namespaced(kind) ? "namespaceSelector" : "namespaces");
 }
 
-/* Reads `any`, which leaves the field out, or `none`, which leaves the list empty. Returns
- * whether one of them came next. */
+/* Reads `any`, which leaves the field out, or `none`, which leaves the list empty. Returns true if
+ * one of them came next. */
 static bool read_any_or_none(struct value *value, enum policy_kind kind, struct tree *rule,
 			     const char *key)
 {
@@ -686,8 +686,8 @@ static void read_ports(struct value *value, enum policy_kind kind, struct tree *
 	} while (!value->failed && take(value, ','));
 }
 
-/* Reads "NAME: ACTION". Where the value does not begin with an action, all before the first
- * colon is the name. */
+/* Reads "NAME: ACTION". If the value does not begin with an action, all before the first colon is
+ * the name. */
 static void read_action(struct value *value, struct tree *rule)
 {
 	static const char *const actions[] = {"Allow", "Accept", "Deny", "Pass"};

@@ -78,7 +78,7 @@ static bool has_pod(const struct endpoint *workload, const struct endpoint *pods
 }
 
 /* Adds its kind to the name of a workload that another one before it has: "web.job". */
-static void tell_apart(struct cluster *cluster, size_t i)
+static void rename_duplicate(struct cluster *cluster, size_t i)
 {
 	struct endpoint *endpoint = &cluster->endpoints[i];
 	char name[512];
@@ -147,7 +147,7 @@ void workloads_finish(struct cluster *cluster)
 	for (size_t i = 0; i < n; i++) {
 		if (!cluster->endpoints[i].workload)
 			continue;
-		tell_apart(cluster, i);
+		rename_duplicate(cluster, i);
 		give_addresses(cluster, i);
 	}
 }

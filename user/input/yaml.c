@@ -39,7 +39,7 @@ static int refuse(const struct yaml *yaml, size_t line, const char *what)
 	return -EINVAL;
 }
 
-/* Whether a line is indented by a tab. @line counts from 0. */
+/* Returns true if a line is indented by a tab. @line counts from 0. */
 static bool tab_indents(const struct yaml *yaml, size_t line)
 {
 	const char *text = yaml->text, *end = text + yaml->size;
@@ -92,8 +92,8 @@ static bool is_one_of(const char *text, const char *const *words)
 	return false;
 }
 
-/* Whether the text begins like a number and has no character that a number cannot have. Such
- * text is no string unless it is quoted. */
+/* Returns true if the text begins like a number and has no character that a number cannot have.
+ * Such text is no string unless it is quoted. */
 static bool looks_like_number(const char *text)
 {
 	static const char *const words[] = {".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN", NULL};

@@ -5,7 +5,7 @@
 
 #include "model/cluster.h"
 
-/* Returns @memory. Where it is NULL, ends the guarded work (memory.h). */
+/* Returns @memory. If it is NULL, ends the guarded work (memory.h). */
 void *check_memory(void *memory);
 
 /* Appends a zeroed element of @size bytes to @array and returns it. */

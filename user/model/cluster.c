@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "model/arrays.h"
 #include "model/memory.h"
-#include "model/service.h"
+#include "model/cluster_service.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -274,14 +274,14 @@ static void finish_ports(struct endpoint *endpoint)
 	endpoint->n_ports = kept;
 }
 
-struct claim {
+struct address_owner {
 	struct address address;
 	const struct endpoint *endpoint;
 };
 
 static int claim_order(const void *a, const void *b)
 {
-	const struct claim *left = a, *right = b;
+	const struct address_owner *left = a, *right = b;
 	int order = memcmp(&left->address, &right->address, sizeof(left->address));
 
 	if (order)
@@ -293,7 +293,7 @@ static int claim_order(const void *a, const void *b)
 static void check_addresses(const struct cluster *cluster, struct diag *diag)
 {
 	size_t n = 0, n_claims = 0;
-	struct claim *claims;
+	struct address_owner *claims;
 
 	for (size_t i = 0; i < cluster->n_endpoints; i++)
 		n_claims += cluster->endpoints[i].n_addresses;
@@ -302,7 +302,7 @@ static void check_addresses(const struct cluster *cluster, struct diag *diag)
 		const struct endpoint *endpoint = &cluster->endpoints[i];
 
 		for (size_t j = 0; j < endpoint->n_addresses; j++)
-			claims[n++] = (struct claim){endpoint->addresses[j], endpoint};
+			claims[n++] = (struct address_owner){endpoint->addresses[j], endpoint};
 	}
 	array_order(claims, n, sizeof(*claims), claim_order);
 	for (size_t i = 1; i < n; i++) {

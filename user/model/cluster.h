@@ -79,7 +79,7 @@ struct named_port {
 	uint16_t port; /* 1 to 65535 */
 };
 
-/* A living pod with addresses of its own. A hostNetwork pod is judged as its node. */
+/* A living pod with addresses of its own. A hostNetwork pod is evaluated as its node. */
 struct endpoint {
 	uint32_t ns; /* index into cluster.namespaces, set by cluster_finish() */
 	const char *ns_name, *name;
@@ -105,7 +105,7 @@ struct endpoint {
 	bool unknown; /* its labels are unknown: it fits no segment, so it is isolated */
 	bool rests; /* it stays unknown, whatever a policy knows of its name: its address may still
 		     * be another pod's on other nodes */
-	const char *as_policy; /* its name in the policy in force; it has no labels then */
+	const char *as_policy; /* its name in the active policy; it has no labels then */
 	struct cidr *allow_source; /* further addresses that it may send from */
 	size_t n_allow_source;
 	struct where where;
@@ -184,7 +184,7 @@ struct rule {
 struct policy_object {
 	enum policy_kind kind;
 	enum tier tier;
-	int32_t priority; /* 0 to 1000; 0 where the kind has none */
+	int32_t priority; /* 0 to 1000; 0 if the kind has none */
 	const char *ns_name; /* NULL: the policy is cluster-scoped */
 	const char *name;
 	struct selector namespaces; /* of the subject's namespace; NetworkPolicies use ns_name */
@@ -224,7 +224,7 @@ struct cluster {
 	size_t n_host_pods;
 	struct endpoint *expected; /* pods without an address yet */
 	size_t n_expected;
-	struct service *services; /* model/service.h */
+	struct service *services; /* model/cluster_service.h */
 	size_t n_services;
 	struct slice *slices;
 	size_t n_slices;

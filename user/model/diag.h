@@ -55,7 +55,7 @@ void diag_print(FILE *to, const struct diag_message *message);
 void diag_report(struct diag *diag, enum diag_level level, const struct where *where,
 		 const char *field, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Whether a reader may stop, since further errors are not printed. */
+/* Returns true if a reader may stop, since further errors are not printed. */
 static inline bool diag_full(const struct diag *diag)
 {
 	return diag->errors >= DIAG_MAX;

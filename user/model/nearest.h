@@ -16,7 +16,7 @@ struct nearest {
  * letters, and three at most. */
 void nearest_try(struct nearest *nearest, const char *candidate);
 
-/* Prints "; did you mean `status`?", or "" where nothing was found. Returns @text. */
+/* Prints "; did you mean `status`?", or "" if nothing was found. Returns @text. */
 #define NEAREST_TEXT 320
 const char *nearest_print(const struct nearest *nearest, char text[NEAREST_TEXT]);
 

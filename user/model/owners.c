@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "model/arrays.h"
-#include "model/service.h"
+#include "model/cluster_service.h"
 
 /* Kinds of owners of an address. The last two are Services'. */
 enum owner_kind { OWNER_ENDPOINT, OWNER_NODE, OWNER_SERVICE, OWNER_EXTERNAL };
@@ -22,7 +22,7 @@ struct owner {
 };
 
 /* A port of an owner. */
-struct claim {
+struct port_claim {
 	uint32_t port; /* protocol << 16 | port */
 	uint32_t owner; /* index among the owners of one address */
 };
@@ -35,7 +35,7 @@ struct clash {
 struct owners {
 	struct owner *at;
 	size_t n;
-	struct claim *claims; /* room for the ports of all Services, twice */
+	struct port_claim *claims; /* room for the ports of all Services, twice */
 	struct clash *clashes;
 	size_t n_clashes;
 	struct diag *diag;
@@ -139,7 +139,7 @@ static void report_clash(struct diag *diag, enum diag_level level, const struct 
 
 static int claim_order(const void *a, const void *b)
 {
-	const struct claim *left = a, *right = b;
+	const struct port_claim *left = a, *right = b;
 
 	if (left->port != right->port)
 		return left->port < right->port ? -1 : 1;
@@ -165,7 +165,7 @@ static size_t list_claims(struct owners *owners, const struct owner *first, size
 			const struct service_port *port = &first[i].service->ports[k];
 
 			owners->claims[n_claims++] =
-				(struct claim){(uint32_t)port->protocol << 16 | port->port, i};
+				(struct port_claim){(uint32_t)port->protocol << 16 | port->port, i};
 		}
 	array_order(owners->claims, n_claims, sizeof(*owners->claims), claim_order);
 	return n_claims;
@@ -174,7 +174,7 @@ static size_t list_claims(struct owners *owners, const struct owner *first, size
 /* Lists the first clashes of the owners that have one port. So many are enough: of all ports' first
  * clashes, no later one would be printed. */
 static void list_clashes(struct owners *owners, const struct owner *first,
-			 const struct claim *claims, size_t n)
+			 const struct port_claim *claims, size_t n)
 {
 	size_t found = 0;
 

@@ -8,8 +8,8 @@
 
 /*
  * Calls @visit for each policy of a namespace that has no pod and no Namespace object. @nearest: a
- * namespace that has one and is spelt alike. Where the cluster has neither pods nor Namespace
- * objects, nothing is known, and no policy is visited. Returns 0 or -ENOMEM.
+ * namespace that has one and is spelt alike. If the cluster has neither pods nor Namespace objects,
+ * nothing is known, and no policy is visited. Returns 0 or -ENOMEM.
  */
 int unknown_namespaces(const struct cluster *cluster,
 		       void (*visit)(void *data, const struct policy_object *policy,

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One node: its pin folder, and the policy in force there. Every change goes through node_open(),
- * which holds the folder's lock until node_close(). So no other process changes the policy in
- * force while its successor is compiled and installed.
+ * One node: its pin folder, and the active policy there. Every change goes through node_open(),
+ * which holds the folder's lock until node_close(). So no other process changes the active policy
+ * while its successor is compiled and installed.
  *
- * Each function reports errors in the `diag` that it was given. It returns 0, -EINVAL (the input
- * is at fault: exit status 2) or another -errno (the kernel or a permission: exit status 3).
- * After an error the old policy is in force; where only a step after the flip failed, the
- * message says so.
+ * Each function reports errors in the `diag` that it was given. It returns 0, -EINVAL (the input is
+ * at fault: exit status 2) or another -errno (the kernel or a permission: exit status 3). After an
+ * error the old policy is active; where only a step after the commit failed, the message says so.
  */
 #ifndef BULKHEAD_NODE_NODE_H
 #define BULKHEAD_NODE_NODE_H
@@ -49,15 +48,15 @@ struct node_options {
 	size_t n_settings;
 	bool audit; /* load: drop nothing, count and report */
 	bool no_adopt; /* first load: do not take over open connections */
-	bool rollback; /* load: allow an older generation than the one in force */
+	bool rollback; /* load: allow an older generation than the active one */
 	bool force; /* load: allow another node's name, an input without objects, and taking off
 		     * endpoints whose interfaces exist */
 	bool boot; /* load: leave out uplinks and endpoints' interfaces that do not exist yet */
 	/* Dry run: gets each step instead of the node; nothing is written. NULL: the steps are
 	 * taken. */
-	void (*rehearse)(void *data, const struct node_step *step);
+	void (*dry_run)(void *data, const struct node_step *step);
 	void *rehearse_data;
-	bool seal; /* load, endpoint del: interfaces of removed endpoints stay guarded */
+	bool quarantine; /* load, endpoint del: interfaces of removed endpoints stay guarded */
 	bool late; /* load: an endpoint without an interface, or behind a bridge whose port is not
 		    * known, is left out without a word: the CNI plugin brings the endpoint */
 };
@@ -69,14 +68,14 @@ struct node_handle;
 
 /*
  * Waits for the lock of the pin folder and takes it. @create: makes the folder, and mounts bpffs
- * where none is mounted. Without @create, or in a dry run, *handle is NULL where the folder does
- * not exist. The options must outlive the handle.
+ * where none is mounted. Without @create, or in a dry run, *handle is NULL if the folder does not
+ * exist. The options must outlive the handle.
  */
 int node_open(const struct node_options *options, bool create, struct diag *diag,
 	      struct node_handle **handle);
 void node_close(struct node_handle *handle);
 
-/* Reads all of the policy in force; NULL: none is. Valid until node_close() or the next
+/* Reads all of the active policy; NULL: none is. Valid until node_close() or the next
  * node_load(). */
 int node_policy(struct node_handle *handle, const struct policy **policy);
 
@@ -99,7 +98,7 @@ struct node_opened {
 /* How a load changes the protection of this node. */
 struct node_effect {
 	uint32_t policies, policies_before; /* numbers of policy objects */
-	uint32_t policies_audited; /* policies that are only audited; 0 where a delta was loaded */
+	uint32_t policies_audited; /* policies that are only audited; 0 if a delta was loaded */
 	char **added, **deleted; /* names of policies: "namespace/name" or "name" */
 	size_t n_added, n_deleted;
 	char **audits; /* policies that are only audited from now on */
@@ -116,17 +115,17 @@ struct node_effect {
 /* The result of a load. */
 struct node_change {
 	char node[256]; /* name of this node in the policy */
-	uint64_t generation; /* in force now */
+	uint64_t generation; /* active now */
 	uint32_t policy_generation; /* the installed policy's own generation */
 	uint32_t endpoint_generation; /* generation of the policy that the endpoints are in */
-	uint64_t map_writes; /* to pinned maps, including the flip and the collection */
+	uint64_t map_writes; /* to pinned maps, including the commit and the collection */
 	uint32_t endpoints; /* guarded on this node */
 	uint32_t uplinks;
 	uint32_t ports; /* other ports of the endpoints' bridges, which are guarded too */
-	uint32_t adopted; /* connections that were taken over */
+	uint32_t imported; /* connections that were taken over */
 	enum node_hook tc; /* how the load attached TC programs; NONE: it attached none */
 	bool replaced; /* the load replaced the programs: by this command's, or for larger maps */
-	bool first; /* nothing was in force before */
+	bool first; /* nothing was active before */
 	bool own; /* load of a delta: the delta concerns endpoints of this node */
 	bool whole; /* load of a delta: everything was compared */
 	const struct node_effect *effect; /* valid until node_close() or the next load; NULL: not
@@ -139,18 +138,17 @@ void node_change_print(FILE *to, const struct node_change *change);
 const char *node_directions_name(uint8_t directions);
 
 /*
- * Puts @policy in force: all of it or, on an error, nothing. An unchanged policy on an unchanged
- * node causes no map write.
+ * Puts @policy active: all of it or, on an error, nothing. An unchanged policy on an unchanged node
+ * causes no map write.
  */
 int node_load(struct node_handle *handle, const struct policy *policy, struct node_change *change);
 
 /*
- * node_load_delta() puts in force the policy that @delta makes of the policy in force. That policy
- * may be staged. delta_check_base() must have accepted @delta. The time is in proportion to the
- * delta: node_load_delta() reads no endpoint that the delta does not name, and of this node's
- * interfaces only those whose endpoints come or go. If more may differ than the delta names
- * (OPERATING.md lists the cases), everything is compared, as node_load() does. Returns as
- * node_load() does.
+ * node_load_delta() activates the policy that @delta makes of the active policy. That policy may be
+ * staged. delta_check_base() must have accepted @delta. The time is in proportion to the delta:
+ * node_load_delta() reads no endpoint that the delta does not name, and of this node's interfaces
+ * only those whose endpoints come or go. If more may differ than the delta names (OPERATING.md
+ * lists the cases), everything is compared, as node_load() does. Returns as node_load() does.
  *
  * node_stage_delta() installs the segments of @delta that are not in the maps, as node_stage()
  * does. If the maps have all segments already, it pins the policy as staged only with @always.
@@ -160,16 +158,16 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
 		    struct node_change *change);
 int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool always,
 		     struct node_change *change);
-/* Returns the policy in force, read as far as needed so far; NULL: none is in force. */
+/* Returns the active policy, read as far as needed so far; NULL: none is active. */
 const struct lazy_policy *node_policy_head(const struct node_handle *handle);
-/* Returns true if the policy in force was loaded with the option `audit`. */
+/* Returns true if the active policy was loaded with the option `audit`. */
 bool node_audits(const struct node_handle *handle);
 
 /*
  * The two phases of a load, which a cluster drives. node_stage() installs @policy and puts no
- * endpoint into it; a policy must be in force. node_load() of the staged policy then moves the
- * endpoints. node_load() of another policy discards the staged policy, even where that load is
- * killed. Changes of endpoints and repairs keep the staged policy.
+ * endpoint into it; a policy must be active. node_load() of the staged policy then moves the
+ * endpoints. node_load() of another policy discards the staged policy, even if that load is killed.
+ * Changes of endpoints and repairs keep the staged policy.
  */
 int node_stage(struct node_handle *handle, const struct policy *policy, struct node_change *change);
 /* Reads the staged policy, to be freed; NULL: none is staged. */
@@ -178,27 +176,27 @@ int node_staged(struct node_handle *handle, struct policy **policy);
 int node_staged_head(struct node_handle *handle, uint32_t *generation, uint64_t *checksum);
 
 /*
- * Takes the policy out of force, and removes every map, program and pin of this pin folder, and
- * the folder, even where some are damaged. Programs and pins of others stay. Returns 0 where
- * nothing is loaded.
+ * Takes the policy out of force, and removes every map, program and pin of this pin folder, and the
+ * folder, even where some are damaged. Programs and pins of others stay. Returns 0 if nothing is
+ * loaded.
  */
 int node_unload(const struct node_options *options, struct diag *diag);
 
 /*
- * Places one endpoint by the matchers of the policy in force, and guards it if it is on this node.
- * The endpoint is in force when the function returns. Labels that no segment in force has get a
- * segment of this node's own, by what the policies in force say of these labels. *isolated: the
- * endpoint's or its namespace's labels are not known, or a policy is staged; the endpoint is
- * isolated until a policy knows it. Each load places the endpoint anew, until the endpoint is
- * removed, its interface goes, or a policy has the endpoint.
+ * Places one endpoint by the matchers of the active policy, and guards it if it is on this node.
+ * The endpoint is active when the function returns. Labels that no active segment has get a segment
+ * of this node's own, by what the active policies say of these labels. *isolated: the endpoint's or
+ * its namespace's labels are not known, or a policy is staged; the endpoint is isolated until a
+ * policy knows it. Each load places the endpoint anew, until the endpoint is removed, its interface
+ * goes, or a policy has the endpoint.
  */
 int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoint, bool *isolated);
 
 /*
- * Gives an endpoint in force other labels, ports or addresses (NULL: unchanged) in one step. The
+ * Gives an active endpoint other labels, ports or addresses (NULL: unchanged) in one step. The
  * endpoint is guarded all the time. The labels of an endpoint that a policy brought must be given,
  * and the next load uses the labels of its input again. *isolated as for node_endpoint_add().
- * Returns -EINVAL, reported, also where no such endpoint is in force.
+ * Returns -EINVAL, reported, also if no such endpoint is active.
  */
 struct node_endpoint_set {
 	const char *ns, *name;
@@ -207,34 +205,34 @@ struct node_endpoint_set {
 	size_t n_ports;
 	const struct address *addresses;
 	size_t n_addresses;
-	bool if_elsewhere; /* changes nothing where a policy brought the endpoint, and has it where
-			    * these labels and ports belong */
+	bool if_elsewhere; /* changes nothing if a policy brought the endpoint, and has it where
+			      these labels and ports belong */
 };
 int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set *set,
 		      bool *isolated);
 
 /* Removes an endpoint: its addresses, MAC and connections are free for the next owner. A failure
- * after the flip is a warning: the next command completes the removal. */
+ * after the commit is a warning: the next command completes the removal. */
 int node_endpoint_del(struct node_handle *handle, const char *ns, const char *name);
 
-/* Removes the endpoints in force at those interfaces, in one change. An endpoint of the same name
- * at another interface stays. */
+/* Removes the active endpoints at those interfaces, in one change. An endpoint of the same name at
+ * another interface stays. */
 int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, size_t n);
 
 /*
  * For the container runtimes' plugin. Guards the node's side of a pod's interface before the pod
  * exists: no packet passes until node_endpoint_add() has placed the pod. node_guard() takes no
- * lock, so it waits for no command. Returns -EOPNOTSUPP, not reported, where it could not guard
- * the interface: node_seal() must do it then.
+ * lock, so it waits for no command. Returns -EOPNOTSUPP, not reported, if it could not guard the
+ * interface: node_quarantine() must do it then.
  */
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag);
-int node_seal(struct node_handle *handle, uint32_t ifindex);
+int node_quarantine(struct node_handle *handle, uint32_t ifindex);
 
-/* Undoes node_guard() and node_seal() where no endpoint was added. While the interface exists, it
- * stays guarded unless @open. */
+/* Undoes node_guard() and node_quarantine() where no endpoint was added. While the interface
+ * exists, it stays guarded unless @open. */
 int node_unguard(struct node_handle *handle, uint32_t ifindex, bool open);
 
-/* Whether a policy is in force. */
+/* Returns true if a policy is active. */
 bool node_is_loaded(const struct node_handle *handle);
 
 /* The owner of an address. */
@@ -244,20 +242,21 @@ struct node_owner {
 	bool added; /* added by node_endpoint_add() */
 };
 
-/* Finds the endpoint in force that has an address. Returns 0; -ENOENT: no endpoint has the address;
+/* Finds the active endpoint that has an address. Returns 0; -ENOENT: no endpoint has the address;
  * or another -errno. Reports nothing. */
 int node_address_owner(struct node_handle *handle, const struct address *address,
 		       struct node_owner *owner);
 
-/* Whether an interface has all programs that guard an endpoint. Returns 0 or -errno, reported. */
+/* Returns true if an interface has all programs that guard an endpoint. Returns 0 or -errno,
+ * reported. */
 int node_is_guarded(struct node_handle *handle, uint32_t ifindex, bool *guarded);
 
-/* Fills in what the policy in force knows of a pod by the @endpoint's name and UID. *known: the
+/* Fills in what the active policy knows of a pod by the @endpoint's name and UID. *known: the
  * policy knows the pod. */
 int node_endpoint_known(struct node_handle *handle, struct cluster *cluster,
 			struct endpoint *endpoint, bool *known);
 
-/* Lists the addresses in force of the endpoint of that name, to be freed. */
+/* Lists the active addresses of the endpoint of that name, to be freed. */
 struct node_place {
 	struct address address;
 	uint32_t ifindex; /* 0: not on this node, or not there yet */
@@ -265,26 +264,26 @@ struct node_place {
 int node_name_places(struct node_handle *handle, const char *ns, const char *name,
 		     struct node_place **places, size_t *n);
 
-/* Returns the number of writes to pinned maps by this handle, including flips and collections. */
+/* Returns the number of writes to pinned maps by this handle, including commits and collections. */
 uint64_t node_map_writes(const struct node_handle *handle);
 
-/* One address of an endpoint in force. */
+/* One address of an active endpoint. */
 struct node_member {
 	const char *ns, *name;
 	struct address address;
 	uint32_t segment; /* ID; 0: none, so the endpoint is isolated */
 	uint32_t variation; /* 0: none */
 	uint32_t ifindex; /* 0: not on this node */
-	bool added; /* added by node_endpoint_add(), and unknown to the policy in force */
+	bool added; /* added by node_endpoint_add(), and unknown to the active policy */
 };
 
-/* Calls @visit for each address in force. Stops where @visit returns non-zero, and returns that. */
+/* Calls @visit for each address active. Stops where @visit returns non-zero, and returns that. */
 int node_endpoint_each(struct node_handle *handle,
 		       int (*visit)(void *data, const struct node_member *member), void *data);
 
-/* As node_policy(), without the lock: another command may put another policy in force meanwhile.
- * *policy is NULL where nothing is loaded; else it is to be freed. */
-int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy);
+/* As node_policy(), without the lock: another command may put another active policy meanwhile.
+ * *policy is NULL if nothing is loaded; else it is to be freed. */
+int node_policy_active(const char *pin, struct diag *diag, struct policy **policy);
 
 struct node_iface {
 	uint32_t ifindex;
@@ -296,8 +295,8 @@ struct node_iface {
 	char before[32]; /* another's program that runs before ours, and may let packets pass; "":
 			  * none */
 	bool guarded; /* the interface exists and has all programs that it should have */
-	bool orphan; /* has a program of Bulkhead whose pins are gone: it judges packets still, and
-		      * the next load or unload removes it */
+	bool orphan; /* has a program of Bulkhead whose pins are gone: it evaluates packets still,
+			and the next load or unload removes it */
 	bool late; /* the interface has come up since the last load, and has no hook */
 };
 
@@ -312,10 +311,10 @@ struct node_share {
 
 /* The table of connections. */
 struct node_connections {
-	uint32_t used, room;
+	uint32_t used, capacity;
 	uint32_t floor; /* guaranteed to each endpoint and to the node */
 	int32_t surplus; /* beyond the floors */
-	uint32_t surplus_room;
+	uint32_t surplus_capacity;
 	uint64_t replaced, refused; /* since the programs were loaded */
 	uint32_t corrected; /* counts of shares that were wrong, and are not any more */
 	bool counted; /* sweeps have counted each share since the first load */
@@ -349,23 +348,23 @@ struct node_map {
 };
 
 struct node_status {
-	struct policy *policy; /* in force; NULL: none, and of the other members only `ifaces` means
-				* anything: the interfaces with an orphan */
+	struct policy *policy; /* active; NULL: none, and of the other members only `ifaces` means
+				  anything: the interfaces with an orphan */
 	char node[256]; /* name of this node in the policy */
 	uint32_t abi;
 	bool own_programs; /* the programs are of this command's build; false: the next load
 			    * replaces them */
 	bool own_sockets; /* sk_node is in the network namespace */
 	uint64_t generation;
-	uint32_t loaded; /* seconds since 1970: when the policy in force was loaded or staged */
+	uint32_t loaded; /* seconds since 1970: when the active policy was loaded or staged */
 	char loaded_by[64]; /* "alice with load"; "": not known */
 	/* These count by the policies' own generations. `policy_generation`: whose segments are in
 	 * the maps; `endpoint_generation`: whose segments the endpoints are in. */
 	struct node_generations {
 		uint32_t desired; /* the generations that the last command wanted, whether it
 				   * succeeded or not */
-		uint32_t installed; /* all of it is in the maps, in force or staged */
-		uint32_t active; /* packets are judged by it */
+		uint32_t installed; /* all of it is in the maps, active or staged */
+		uint32_t active; /* packets are evaluated by it */
 		uint32_t oldest; /* the oldest generation of which the maps may still have entries,
 				  * because a collection did not end */
 	} policy_generation, endpoint_generation;
@@ -381,7 +380,7 @@ struct node_status {
 		uint32_t ifindex;
 	} * pods;
 	size_t n_pods;
-	uint32_t policies; /* policy objects of the policy in force */
+	uint32_t policies; /* policy objects of the active policy */
 	uint32_t policies_audited; /* of these, those that are only audited */
 	uint32_t isolated[2]; /* endpoints at this node's interfaces, by enum direction */
 	uint32_t audited; /* endpoints' interfaces */

@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "cluster/rollout.h"
-#include "cluster/own_node.h"
+#include "cluster/local_node.h"
 #include "tools/bench/cluster/cluster.h"
 
 #define STACK (256 << 10)
@@ -41,7 +41,7 @@
 struct simulated {
 	char name[32];
 	struct follow_options options;
-	struct own_node_state has;
+	struct local_node_state has;
 	pthread_t thread;
 };
 
@@ -70,12 +70,12 @@ static uint64_t now(void)
 
 /* The node without a kernel. */
 
-void own_node_free(struct own_node *node)
+void local_node_free(struct own_node *node)
 {
 	(void)node;
 }
 
-int own_node_read(struct own_node *node, struct diag *diag, struct own_node_state *state)
+int local_node_read(struct own_node *node, struct diag *diag, struct local_node_state *state)
 {
 	(void)node;
 	(void)diag;
@@ -83,7 +83,7 @@ int own_node_read(struct own_node *node, struct diag *diag, struct own_node_stat
 	return 0;
 }
 
-int own_node_audit(struct own_node *node, struct diag *diag)
+int local_node_audit(struct own_node *node, struct diag *diag)
 {
 	(void)node;
 	(void)diag;
@@ -118,7 +118,7 @@ static int install(const struct store_chain *chain)
 	return 0;
 }
 
-int own_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag)
+int local_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag)
 {
 	int error = install(chain);
 
@@ -129,14 +129,14 @@ int own_node_load(struct own_node *node, struct store_chain *chain, struct diag 
 	return error;
 }
 
-int own_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag)
+int local_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag)
 {
 	(void)node;
 	(void)diag;
 	return install(chain);
 }
 
-int own_node_activate(struct own_node *node, uint32_t generation, struct diag *diag)
+int local_node_activate(struct own_node *node, uint32_t generation, struct diag *diag)
 {
 	(void)node;
 	(void)diag;
@@ -146,7 +146,7 @@ int own_node_activate(struct own_node *node, uint32_t generation, struct diag *d
 	return 0;
 }
 
-int own_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag)
+int local_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag)
 {
 	(void)options;
 	(void)pod;
@@ -154,10 +154,10 @@ int own_node_pod(const struct node_options *options, struct json_object *pod, st
 	return 0;
 }
 
-int own_node_pod_gone(const struct node_options *options, struct json_object *pod,
-		      struct diag *diag)
+int local_node_pod_deleted(const struct node_options *options, struct json_object *pod,
+			   struct diag *diag)
 {
-	return own_node_pod(options, pod, diag);
+	return local_node_pod(options, pod, diag);
 }
 
 /* Commands */
@@ -248,7 +248,7 @@ static void start(unsigned int n, uint32_t generation, uint64_t checksum)
 		node->options.node = node->name;
 		node->options.load.pin = node->name;
 		node->options.listen = i ? NULL : "127.0.0.1:9470";
-		node->has = (struct own_node_state){generation, generation, checksum, checksum};
+		node->has = (struct local_node_state){generation, generation, checksum, checksum};
 	}
 	for (unsigned int first = 0; first < n; first += THREADS)
 		switch (fork()) {

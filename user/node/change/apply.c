@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 
-#include "node/change/adopt.h"
+#include "node/change/import.h"
 #include "node/change/apply.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/connections.h"
 #include "node/kernel/folder.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/rcu.h"
-#include "node/kernel/socket.h"
-#include "node/change/rehearse.h"
+#include "node/kernel/socket_link.h"
+#include "node/change/dry_run.h"
 #include "node/change/repair.h"
 #include "node/change/replace.h"
 #include "node/kernel/pinned.h"
-#include "node/kernel/tally.h"
+#include "node/kernel/tallies.h"
 #include "node/kernel/write.h"
 
 struct applier {
@@ -42,7 +42,7 @@ static int act_remove_folder(struct applier *applier)
 static int act_anew(struct applier *applier)
 {
 	struct node_handle *handle = applier->handle;
-	int error = programs_load(handle, &applier->change->room, &applier->programs);
+	int error = programs_load(handle, &applier->change->capacity, &applier->programs);
 
 	if (!error)
 		error = programs_pin(handle, &applier->programs);
@@ -59,12 +59,12 @@ static int act_anew(struct applier *applier)
 
 static int act_load(struct applier *applier)
 {
-	return programs_load(applier->handle, &applier->change->room, &applier->programs);
+	return programs_load(applier->handle, &applier->change->capacity, &applier->programs);
 }
 
 static int act_replace(struct applier *applier)
 {
-	return replace(applier->handle, &applier->programs, &applier->change->room);
+	return replace(applier->handle, &applier->programs, &applier->change->capacity);
 }
 
 static int act_finish(struct applier *applier)
@@ -104,28 +104,28 @@ static int attached(struct applier *applier, uint32_t ifindex, uint32_t flags, i
 	return 0;
 }
 
-static int turn_all(struct applier *applier, const struct table *turns)
+static int set_roles(struct applier *applier, const struct table *turns)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < turns->n; i++) {
-		const struct change_turn *turn = table_value(turns, i);
+		const struct change_role *turn = table_value(turns, i);
 		const uint32_t ifindex = *(uint32_t *)table_key(turns, i);
 
 		error = attached(applier, ifindex, turn->to.flags,
-				 attach_turn(applier->handle, ifindex, &turn->to));
+				 attach_set_role(applier->handle, ifindex, &turn->to));
 	}
 	return error;
 }
 
-static int act_turn(struct applier *applier)
+static int act_set_role(struct applier *applier)
 {
-	return turn_all(applier, &applier->change->turn);
+	return set_roles(applier, &applier->change->turn);
 }
 
-static int act_turn_late(struct applier *applier)
+static int act_set_role_late(struct applier *applier)
 {
-	return turn_all(applier, &applier->change->late_turn);
+	return set_roles(applier, &applier->change->late_role);
 }
 
 static int attach_all(struct applier *applier, bool others)
@@ -154,10 +154,10 @@ static int act_attach(struct applier *applier)
 	return attach_all(applier, false);
 }
 
-static int act_adopt(struct applier *applier)
+static int act_import(struct applier *applier)
 {
-	return adopt_connections(applier->handle, applier->change->adopt, applier->change->local,
-				 &applier->outcome.adopted);
+	return import_connections(applier->handle, applier->change->import, applier->change->local,
+				  &applier->outcome.imported);
 }
 
 static int act_pin(struct applier *applier)
@@ -171,9 +171,9 @@ static int act_pin(struct applier *applier)
 			    policy->slots);
 }
 
-static int act_flip(struct applier *applier)
+static int act_commit(struct applier *applier)
 {
-	write_flip(applier->handle, (uint64_t)node_generation(applier->handle) + 1);
+	write_commit(applier->handle, (uint64_t)node_generation(applier->handle) + 1);
 	return 0;
 }
 
@@ -197,11 +197,11 @@ static int act_replace_late(struct applier *applier)
 	return error;
 }
 
-/* Needs no grace period: a program that still reads the reused element finds the entry of a sealed
- * interface there, and drops. */
-static int act_seal(struct applier *applier)
+/* Needs no grace period: a program that still reads the reused element finds the entry of a
+ * quarantined interface there, and drops. */
+static int act_quarantine(struct applier *applier)
 {
-	return write_table(applier->handle, &applier->change->seal, MAP_ifaces);
+	return write_table(applier->handle, &applier->change->quarantine, MAP_ifaces);
 }
 
 static int act_detach(struct applier *applier)
@@ -217,10 +217,10 @@ static int act_detach(struct applier *applier)
 /* An array's entry is emptied, not deleted. */
 static int act_delete(struct applier *applier)
 {
-	const struct table *gone = &applier->change->maps[applier->map].gone;
+	const struct table *deleted = &applier->change->maps[applier->map].deleted;
 
-	return applier->map == MAP_segments ? write_table(applier->handle, gone, applier->map)
-					    : write_delete(applier->handle, gone, applier->map);
+	return applier->map == MAP_segments ? write_table(applier->handle, deleted, applier->map)
+					    : write_delete(applier->handle, deleted, applier->map);
 }
 
 /* Removes the address' connections, so that its next owner inherits none. */
@@ -233,9 +233,9 @@ static int act_forget(struct applier *applier)
 		     : 0;
 }
 
-static int act_settle(struct applier *applier)
+static int act_complete(struct applier *applier)
 {
-	return pinned_settle(applier->handle);
+	return pinned_finish(applier->handle);
 }
 
 static int (*const acts[N_CHANGE_ACTS])(struct applier *applier) = {
@@ -248,21 +248,21 @@ static int (*const acts[N_CHANGE_ACTS])(struct applier *applier) = {
 	[ACT_DROP_STAGED] = act_drop_staged,
 	[ACT_PUT] = act_put,
 	[ACT_STORE] = act_store,
-	[ACT_TURN] = act_turn,
+	[ACT_SET_ROLE] = act_set_role,
 	[ACT_ATTACH_OTHERS] = act_attach_others,
 	[ACT_ATTACH] = act_attach,
-	[ACT_ADOPT] = act_adopt,
+	[ACT_IMPORT] = act_import,
 	[ACT_PIN] = act_pin,
-	[ACT_FLIP] = act_flip,
+	[ACT_COMMIT] = act_commit,
 	[ACT_RECORD] = act_record,
-	[ACT_SEAL] = act_seal,
+	[ACT_QUARANTINE] = act_quarantine,
 	[ACT_DETACH] = act_detach,
 	[ACT_REPLACE_LATE] = act_replace_late,
-	[ACT_TURN_LATE] = act_turn_late,
+	[ACT_SET_ROLE_LATE] = act_set_role_late,
 	[ACT_DELETE] = act_delete,
-	[ACT_FLIP_AGAIN] = act_flip,
+	[ACT_COMMIT_AGAIN] = act_commit,
 	[ACT_FORGET] = act_forget,
-	[ACT_SETTLE] = act_settle,
+	[ACT_COMPLETE] = act_complete,
 };
 
 static bool is_new(const struct applier *applier, uint32_t ifindex)
@@ -291,15 +291,16 @@ static void undo_attach(struct applier *applier, bool others)
 
 /* Turns uplinks back, and gives endpoints' interfaces their addresses back. Interfaces that were to
  * become endpoints' are turned back by the repair that follows. */
-static void undo_turn(struct applier *applier)
+static void undo_roles(struct applier *applier)
 {
 	const struct table *turns = &applier->change->turn;
 
 	for (size_t i = 0; i < turns->n; i++) {
-		const struct change_turn *turn = table_value(turns, i);
+		const struct change_role *turn = table_value(turns, i);
 
 		if (turn->from.flags & (BH_IFACE_UPLINK | BH_IFACE_ENDPOINT))
-			attach_turn(applier->handle, *(uint32_t *)table_key(turns, i), &turn->from);
+			attach_set_role(applier->handle, *(uint32_t *)table_key(turns, i),
+					&turn->from);
 	}
 }
 
@@ -310,8 +311,8 @@ static void undo_step(struct applier *applier, const struct change_step *step)
 	case ACT_ATTACH_OTHERS:
 		undo_attach(applier, step->act == ACT_ATTACH_OTHERS);
 		break;
-	case ACT_TURN:
-		undo_turn(applier);
+	case ACT_SET_ROLE:
+		undo_roles(applier);
 		break;
 	default:
 		table_delete(&applier->change->maps[step->map].put,
@@ -338,12 +339,12 @@ static void undo(struct applier *applier, size_t steps)
 		apply_repair(handle);
 }
 
-/* Whether a step frees storage that programs may still read. Programs never read a pinned policy,
- * and removing that pin may be all that a delta collects. */
+/* Returns true if a step frees storage that programs may still read. Programs never read a pinned
+ * policy, and removing that pin may be all that a delta collects. */
 static bool needs_grace(const struct change *change, const struct change_step *step)
 {
 	return step->phase == PHASE_COLLECT && step->act != ACT_FORGET &&
-	       !(step->act == ACT_SETTLE && (change->policy.delta || change->policy.stays));
+	       !(step->act == ACT_COMPLETE && (change->policy.delta || change->policy.stays));
 }
 
 static int take_step(struct applier *applier, size_t i, bool *waited)
@@ -376,8 +377,8 @@ int apply(struct node_handle *handle, const struct change *change, struct outcom
 
 	if (outcome)
 		*outcome = (struct outcome){};
-	if (handle->options->rehearse)
-		return rehearse(handle, change);
+	if (handle->options->dry_run)
+		return dry_run(handle, change);
 	for (i = 0; !error && i < n_change_order; i++)
 		error = take_step(&applier, i, &waited);
 	if (!error && waited)

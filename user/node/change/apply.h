@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Carries out a change. Only apply() writes what is in force: it marks the node as busy, takes the
+ * Carries out a change. Only apply() writes what is active: it marks the node as busy, takes the
  * steps of change_order, waits for a grace period before and after it collects, and marks the node
  * as idle. Two writers are no part of a change: a reader of events takes its own place
  * (kernel/event_reader.h), and attach_guard() isolates an interface that has no entry in the maps
@@ -12,9 +12,9 @@
 #include "node/change/change.h"
 
 struct outcome {
-	bool counts; /* the change is in force; the next command completes what failed */
+	bool counts; /* the change is active; the next command completes what failed */
 	enum change_act failed; /* the step that failed */
-	uint32_t adopted; /* number of connections taken over */
+	uint32_t imported; /* number of connections taken over */
 	uint32_t lost; /* number of interfaces that were gone when their turn came */
 };
 

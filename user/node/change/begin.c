@@ -17,7 +17,7 @@ static int make_ready(struct node_handle *handle)
 	int error = rights_to_change(handle);
 
 	if (!error && !handle->policy) {
-		diag_error(handle->diag, NULL, NULL, "no policy is in force: load one first");
+		diag_error(handle->diag, NULL, NULL, "no policy is active: load one first");
 		return -EINVAL;
 	}
 	return !error && node_is_busy(handle) ? apply_repair(handle) : error;
@@ -34,7 +34,7 @@ int begin(struct node_handle *handle, struct beginning *beginning)
 	if (!error)
 		error = extension_del(handle, &change);
 	if (!error)
-		error = extension_room(handle, &change);
+		error = extension_capacity(handle, &change);
 	if (!error)
 		error = apply(handle, &change, NULL);
 	return error ? error : extension_renew(handle, &change);

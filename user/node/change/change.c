@@ -16,14 +16,14 @@ void change_init(struct change *change, const char *name)
 
 		maps_init_table(i, &map->put);
 		maps_init_table(i, &map->late);
-		maps_init_table(i, &map->gone);
+		maps_init_table(i, &map->deleted);
 		table_init(&map->store, map->put.key_size, sizeof(struct bh_assign));
 	}
 	table_init(&change->attach, sizeof(uint32_t), sizeof(uint32_t));
-	table_init(&change->turn, sizeof(uint32_t), sizeof(struct change_turn));
-	table_init(&change->late_turn, sizeof(uint32_t), sizeof(struct change_turn));
+	table_init(&change->turn, sizeof(uint32_t), sizeof(struct change_role));
+	table_init(&change->late_role, sizeof(uint32_t), sizeof(struct change_role));
 	table_init(&change->detach, sizeof(uint32_t), 0);
-	table_init(&change->seal, sizeof(uint32_t), sizeof(struct bh_iface));
+	table_init(&change->quarantine, sizeof(uint32_t), sizeof(struct bh_iface));
 	table_init(&change->cleared, sizeof(uint32_t), 0);
 	table_init(&change->forget, sizeof(struct bh_addr), 0);
 }
@@ -34,13 +34,13 @@ void change_free(struct change *change)
 		table_free(&change->maps[i].put);
 		table_free(&change->maps[i].store);
 		table_free(&change->maps[i].late);
-		table_free(&change->maps[i].gone);
+		table_free(&change->maps[i].deleted);
 	}
 	table_free(&change->attach);
 	table_free(&change->turn);
-	table_free(&change->late_turn);
+	table_free(&change->late_role);
 	table_free(&change->detach);
-	table_free(&change->seal);
+	table_free(&change->quarantine);
 	table_free(&change->cleared);
 	table_free(&change->forget);
 	free(change->policy.bytes);
@@ -63,7 +63,7 @@ static bool is_none(const struct bh_addr *addr)
 int change_replace_iface(struct change *change, const uint32_t *ifindex,
 			 const struct bh_iface *from, const struct bh_iface *to)
 {
-	struct change_turn turn = {*from, *from};
+	struct change_role turn = {*from, *from};
 	int error = 0;
 
 	turn.to.ipv4 = is_none(&from->ipv4) ? from->ipv6 : from->ipv4;
@@ -104,7 +104,7 @@ const struct change_step change_order[] = {
 	{PHASE_STAGE, ACT_PUT, MAP_services, false},
 	{PHASE_STAGE, ACT_STORE, MAP_services, false},
 	{PHASE_STAGE, ACT_PUT, MAP_ifaces, true},
-	{PHASE_STAGE, ACT_TURN, 0, true},
+	{PHASE_STAGE, ACT_SET_ROLE, 0, true},
 	{PHASE_STAGE, ACT_PUT, MAP_macs, true},
 	{PHASE_STAGE, ACT_PUT, MAP_allow_source, true},
 	{PHASE_STAGE, ACT_PUT, MAP_link_locals, true},
@@ -112,13 +112,13 @@ const struct change_step change_order[] = {
 	{PHASE_STAGE, ACT_PUT, MAP_resolvers, true},
 	{PHASE_STAGE, ACT_ATTACH_OTHERS, 0, true},
 	{PHASE_STAGE, ACT_ATTACH, 0, true},
-	{PHASE_STAGE, ACT_ADOPT, 0, false},
+	{PHASE_STAGE, ACT_IMPORT, 0, false},
 	{PHASE_STAGE, ACT_PIN, 0, false},
-	{PHASE_FLIP, ACT_FLIP, 0, false},
-	{PHASE_FLIP, ACT_RECORD, MAP_added, false},
-	/* the interface is sealed before the grace period: after it, every program drops the
-	 * packets of the interface, and none counts the endpoint as its cover */
-	{PHASE_FLIP, ACT_SEAL, MAP_ifaces, false},
+	{PHASE_COMMIT, ACT_COMMIT, 0, false},
+	{PHASE_COMMIT, ACT_RECORD, MAP_added, false},
+	/* the interface is quarantined before the grace period: after it, every program drops the
+	 * packets of the interface, and none counts the endpoint as its covering prefix */
+	{PHASE_COMMIT, ACT_QUARANTINE, MAP_ifaces, false},
 	{PHASE_COLLECT, ACT_DETACH, 0, false},
 	{PHASE_COLLECT, ACT_REPLACE_LATE, MAP_macs, false},
 	{PHASE_COLLECT, ACT_DELETE, MAP_macs, false},
@@ -131,9 +131,9 @@ const struct change_step change_order[] = {
 	{PHASE_COLLECT, ACT_REPLACE_LATE, MAP_resolvers, false},
 	{PHASE_COLLECT, ACT_DELETE, MAP_resolvers, false},
 	{PHASE_COLLECT, ACT_REPLACE_LATE, MAP_ifaces, false},
-	{PHASE_COLLECT, ACT_TURN_LATE, 0, false},
+	{PHASE_COLLECT, ACT_SET_ROLE_LATE, 0, false},
 	{PHASE_COLLECT, ACT_DELETE, MAP_ifaces, false},
-	{PHASE_COLLECT, ACT_FLIP_AGAIN, 0, false},
+	{PHASE_COLLECT, ACT_COMMIT_AGAIN, 0, false},
 	{PHASE_COLLECT, ACT_FORGET, 0, false},
 	{PHASE_COLLECT, ACT_DELETE, MAP_added, false},
 	{PHASE_COLLECT, ACT_DELETE, MAP_endpoints, false},
@@ -146,7 +146,7 @@ const struct change_step change_order[] = {
 	{PHASE_COLLECT, ACT_DELETE, MAP_domain_peers, false},
 	{PHASE_COLLECT, ACT_DELETE, MAP_segments, false},
 	/* the old policy stays pinned as long as any part of it is in the maps */
-	{PHASE_COLLECT, ACT_SETTLE, 0, false},
+	{PHASE_COLLECT, ACT_COMPLETE, 0, false},
 };
 
 const size_t n_change_order = ARRAY_SIZE(change_order);
@@ -173,21 +173,21 @@ size_t change_count(const struct change *change, const struct change_step *step)
 		[ACT_DROP_STAGED] = change->drop_staged,
 		[ACT_PUT] = map->put.n,
 		[ACT_STORE] = map->store.n,
-		[ACT_TURN] = change->turn.n,
+		[ACT_SET_ROLE] = change->turn.n,
 		[ACT_ATTACH_OTHERS] = count_attach(change, true),
 		[ACT_ATTACH] = count_attach(change, false),
-		[ACT_ADOPT] = change->adopt != NULL,
+		[ACT_IMPORT] = change->import != NULL,
 		[ACT_PIN] = change->policy.header.length != 0,
-		[ACT_FLIP] = change->flips,
+		[ACT_COMMIT] = change->commits,
 		[ACT_RECORD] = map->late.n,
-		[ACT_SEAL] = change->seal.n,
+		[ACT_QUARANTINE] = change->quarantine.n,
 		[ACT_DETACH] = change->detach.n,
 		[ACT_REPLACE_LATE] = map->late.n,
-		[ACT_TURN_LATE] = change->late_turn.n,
-		[ACT_DELETE] = map->gone.n,
-		[ACT_FLIP_AGAIN] = change->flips_again,
+		[ACT_SET_ROLE_LATE] = change->late_role.n,
+		[ACT_DELETE] = map->deleted.n,
+		[ACT_COMMIT_AGAIN] = change->commits_again,
 		[ACT_FORGET] = change->forget.n,
-		[ACT_SETTLE] = change->settle,
+		[ACT_COMPLETE] = change->settle,
 	};
 
 	return counts[step->act];
@@ -207,7 +207,7 @@ static bool is_array(enum node_map_id map)
 }
 
 /* Makes an array of the image large enough for an index. */
-static int imagine_room(struct table *there, uint32_t index)
+static int simulate_capacity(struct table *there, uint32_t index)
 {
 	SCOPED_FREE void *empty = calloc(1, there->value_size + 1);
 	int error = empty ? 0 : -ENOMEM;
@@ -217,7 +217,7 @@ static int imagine_room(struct table *there, uint32_t index)
 	return error;
 }
 
-static int imagine_put(struct table *there, const struct table *put, enum node_map_id map)
+static int simulate_put(struct table *there, const struct table *put, enum node_map_id map)
 {
 	int error = 0;
 
@@ -228,7 +228,7 @@ static int imagine_put(struct table *there, const struct table *put, enum node_m
 
 		if (is_array(map)) {
 			memcpy(&index, key, sizeof(index));
-			error = imagine_room(there, index);
+			error = simulate_capacity(there, index);
 			found = error ? NULL : table_value(there, index);
 		}
 		if (found)
@@ -239,17 +239,17 @@ static int imagine_put(struct table *there, const struct table *put, enum node_m
 	return error;
 }
 
-static int imagine_gone(struct table *there, const struct table *gone, enum node_map_id map)
+static int simulate_delete(struct table *there, const struct table *deleted, enum node_map_id map)
 {
 	CLEANUP(table_free) struct table left = {}, sorted = {};
 	int error = 0;
 
 	if (is_array(map))
-		return imagine_put(there, gone, map);
+		return simulate_put(there, deleted, map);
 	table_init(&left, there->key_size, there->value_size);
-	table_init(&sorted, gone->key_size, gone->value_size);
-	for (size_t i = 0; !error && i < gone->n; i++)
-		error = table_add(&sorted, table_key(gone, i), table_value(gone, i));
+	table_init(&sorted, deleted->key_size, deleted->value_size);
+	for (size_t i = 0; !error && i < deleted->n; i++)
+		error = table_add(&sorted, table_key(deleted, i), table_value(deleted, i));
 	table_sort(&sorted);
 	if (!error)
 		error = table_without(there, &sorted, &left);
@@ -262,7 +262,7 @@ static int imagine_gone(struct table *there, const struct table *gone, enum node
 }
 
 /* Changes the image as the program `assign` changes a map. */
-static void imagine_store(struct image *image, const struct bh_assign *request)
+static void simulate_store(struct image *image, const struct bh_assign *request)
 {
 	struct bh_endpoint *endpoint = table_find(&image->map[MAP_endpoints], &request->addr);
 	struct bh_service *service = table_find(&image->map[MAP_services], &request->service);
@@ -278,7 +278,7 @@ static void imagine_store(struct image *image, const struct bh_assign *request)
 	}
 }
 
-static int imagine_turn(struct image *image, const struct table *turn)
+static int simulate_role(struct image *image, const struct table *turn)
 {
 	CLEANUP(table_free) struct table put = {};
 	int error = 0;
@@ -286,36 +286,36 @@ static int imagine_turn(struct image *image, const struct table *turn)
 	maps_init_table(MAP_ifaces, &put);
 	for (size_t i = 0; !error && i < turn->n; i++)
 		error = table_add(&put, table_key(turn, i),
-				  &((struct change_turn *)table_value(turn, i))->to);
-	return error ? error : imagine_put(&image->map[MAP_ifaces], &put, MAP_ifaces);
+				  &((struct change_role *)table_value(turn, i))->to);
+	return error ? error : simulate_put(&image->map[MAP_ifaces], &put, MAP_ifaces);
 }
 
-static int imagine_step(const struct change *change, const struct change_step *step,
-			struct image *image, uint32_t *generation)
+static int simulate_step(const struct change *change, const struct change_step *step,
+			 struct image *image, uint32_t *generation)
 {
 	const struct change_map *map = &change->maps[step->map];
 	struct table *there = &image->map[step->map];
 
 	switch (step->act) {
 	case ACT_PUT:
-		return imagine_put(there, &map->put, step->map);
+		return simulate_put(there, &map->put, step->map);
 	case ACT_STORE:
 		for (size_t i = 0; i < map->store.n; i++)
-			imagine_store(image, table_value(&map->store, i));
+			simulate_store(image, table_value(&map->store, i));
 		return 0;
-	case ACT_TURN:
-		return imagine_turn(image, &change->turn);
-	case ACT_TURN_LATE:
-		return imagine_turn(image, &change->late_turn);
+	case ACT_SET_ROLE:
+		return simulate_role(image, &change->turn);
+	case ACT_SET_ROLE_LATE:
+		return simulate_role(image, &change->late_role);
 	case ACT_RECORD:
 	case ACT_REPLACE_LATE:
-		return imagine_put(there, &map->late, step->map);
-	case ACT_SEAL:
-		return imagine_put(there, &change->seal, step->map);
+		return simulate_put(there, &map->late, step->map);
+	case ACT_QUARANTINE:
+		return simulate_put(there, &change->quarantine, step->map);
 	case ACT_DELETE:
-		return imagine_gone(there, &map->gone, step->map);
-	case ACT_FLIP:
-	case ACT_FLIP_AGAIN:
+		return simulate_delete(there, &map->deleted, step->map);
+	case ACT_COMMIT:
+	case ACT_COMMIT_AGAIN:
 		++*generation;
 		return 0;
 	default:
@@ -323,13 +323,13 @@ static int imagine_step(const struct change *change, const struct change_step *s
 	}
 }
 
-int change_imagine(const struct change *change, struct image *image, uint32_t *generation,
-		   size_t end)
+int change_simulate(const struct change *change, struct image *image, uint32_t *generation,
+		    size_t end)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < end; i++)
 		if (change_count(change, &change_order[i]))
-			error = imagine_step(change, &change_order[i], image, generation);
+			error = simulate_step(change, &change_order[i], image, generation);
 	return error;
 }

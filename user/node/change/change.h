@@ -12,14 +12,14 @@
 
 /* The changes of one map's entries. */
 struct change_map {
-	struct table put; /* added or replaced before the flip */
+	struct table put; /* added or replaced before the commit */
 	struct table store; /* by key, a struct bh_assign: stored into an existing entry */
-	struct table late; /* replaced after the flip */
-	struct table gone; /* deleted after the flip; of an array: emptied */
+	struct table late; /* replaced after the commit */
+	struct table deleted; /* deleted after the commit; of an array: emptied */
 };
 
 /* An interface that gets another role. */
-struct change_turn {
+struct change_role {
 	struct bh_iface from, to;
 };
 
@@ -29,7 +29,7 @@ struct delta;
 struct change_policy {
 	struct bh_blob header; /* length 0: no policy is pinned */
 	void *bytes;
-	const struct delta *delta; /* in place of bytes: the delta from the policy in force */
+	const struct delta *delta; /* in place of bytes: the delta from the active policy */
 	uint32_t *slots; /* by index of the policy's segments */
 	struct delta *local; /* the node's extension of the policy; owned; NULL: none */
 	bool stays; /* the policy stays, and `local` changes: `delta` is NULL or changes nothing */
@@ -40,31 +40,31 @@ struct local;
 
 struct change {
 	const char *name; /* the change's name, for dry runs */
-	bool flips; /* the change flips to the next generation */
-	bool flips_again; /* the change flips again after `late`, so that flows judged since the
-			   * flip are judged again */
+	bool commits; /* the change commits to the next generation */
+	bool commits_again; /* the change flips again after `late`, so that flows evaluated since
+			       the commit are evaluated again */
 	struct change_map maps[N_NODE_MAPS];
 	/* Keys are indexes of interfaces. */
 	struct table attach; /* interfaces that lack programs, with their flags */
-	struct table turn, late_turn; /* values are struct change_turn */
+	struct table turn, late_role; /* values are struct change_role */
 	struct table detach; /* without values */
-	struct table seal; /* interfaces that lose their endpoints, with their new entries */
+	struct table quarantine; /* interfaces that lose their endpoints, with their new entries */
 	struct table forget; /* addresses whose connections are removed; without values */
 	size_t wanted[N_NODE_MAPS]; /* entries for which each map needs room */
-	bool clear; /* put no policy in force, detach all programs, empty the pin folder */
+	bool clear; /* put no active policy, detach all programs, empty the pin folder */
 	struct table cleared; /* for a dry run: interfaces that carry programs */
 	bool remove_folder;
 	bool anew; /* fill the pin folder with new programs, and maps of `room` */
 	bool advance; /* another's program runs before ours: replace the programs, so that ours are
 			 first */
-	bool replace; /* replace the programs in force by this command's, and maps as `room` says */
-	struct room room;
+	bool replace; /* replace the active programs by this command's, and maps as `room` says */
+	struct capacity capacity;
 	bool finish; /* complete the replacement that a killed command began */
 	bool drop_staged; /* forget the staged policy */
 	struct change_policy policy;
-	bool settle; /* remove the pins of policies that are neither in force nor staged */
-	const struct policy *adopt; /* take over connections of this policy's endpoints; NULL: of
-				     * none */
+	bool settle; /* remove the pins of policies that are neither active nor staged */
+	const struct policy *import; /* take over connections of this policy's endpoints; NULL: of
+				      * none */
 	const struct local *local; /* where those endpoints are */
 	uint32_t desired_policy,
 		desired_endpoint; /* replaced: the policies' generations that this load wants */
@@ -78,17 +78,17 @@ void change_free(struct change *change);
 void change_want(struct change *change, enum node_map_id map, size_t entries);
 
 /*
- * Replaces an interface's entry after the flip. Where the endpoint's addresses change, the entry
- * gets one old and one new address before the flip, and keeps both until it is replaced. So the
+ * Replaces an interface's entry after the commit. If the endpoint's addresses change, the entry
+ * gets one old and one new address before the commit, and keeps both until it is replaced. So the
  * hooks find the endpoint's policy by one of the two at any generation.
  */
 int change_replace_iface(struct change *change, const uint32_t *ifindex,
 			 const struct bh_iface *from, const struct bh_iface *to);
 
 enum change_phase {
-	PHASE_PREPARE, /* changes nothing that is in force */
-	PHASE_STAGE, /* can be undone; takes effect at the flip */
-	PHASE_FLIP,
+	PHASE_PREPARE, /* changes nothing that is active */
+	PHASE_STAGE, /* can be undone; takes effect at the commit */
+	PHASE_COMMIT,
 	PHASE_COLLECT, /* after a grace period; the next command can complete this phase */
 };
 
@@ -102,21 +102,21 @@ enum change_act {
 	ACT_DROP_STAGED,
 	ACT_PUT,
 	ACT_STORE,
-	ACT_TURN,
+	ACT_SET_ROLE,
 	ACT_ATTACH_OTHERS,
 	ACT_ATTACH,
-	ACT_ADOPT,
+	ACT_IMPORT,
 	ACT_PIN,
-	ACT_FLIP,
+	ACT_COMMIT,
 	ACT_RECORD, /* writes entries that no program reads */
-	ACT_SEAL,
+	ACT_QUARANTINE,
 	ACT_DETACH,
 	ACT_REPLACE_LATE,
-	ACT_TURN_LATE,
+	ACT_SET_ROLE_LATE,
 	ACT_DELETE,
-	ACT_FLIP_AGAIN,
+	ACT_COMMIT_AGAIN,
 	ACT_FORGET,
-	ACT_SETTLE,
+	ACT_COMPLETE,
 	N_CHANGE_ACTS
 };
 
@@ -135,17 +135,17 @@ extern const size_t n_change_order;
  * skipped. */
 size_t change_count(const struct change *change, const struct change_step *step);
 
-/* Whether an interface is neither an endpoint's nor an uplink. */
+/* Returns true if an interface is neither an endpoint's nor an uplink. */
 static inline bool change_is_others(uint32_t flags)
 {
 	return flags & (BH_IFACE_PORT | BH_IFACE_OTHER);
 }
 
-/* Whether the change does nothing. */
+/* Returns true if the change does nothing. */
 bool change_is_empty(const struct change *change);
 
 /* Changes an image in memory as apply.c changes the maps, up to the step before @end. */
-int change_imagine(const struct change *change, struct image *image, uint32_t *generation,
-		   size_t end);
+int change_simulate(const struct change *change, struct image *image, uint32_t *generation,
+		    size_t end);
 
 #endif

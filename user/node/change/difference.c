@@ -6,7 +6,7 @@
 #include "node/change/endpoints.h"
 #include "node/change/layout.h"
 #include "node/change/prefixes.h"
-#include "node/change/services.h"
+#include "node/change/service_entries.h"
 
 /* Keeps BH_IFACE_QDISC, which the loader sets for itself. */
 static void keep_flags(void *want, const void *have)
@@ -16,21 +16,21 @@ static void keep_flags(void *want, const void *have)
 
 /*
  * Plans the change of an interface's entry. An interface is guarded as an endpoint's before the
- * endpoint is in force. An interface that is no uplink any more loses its XDP program before the
- * flip, too, and so before its bridge can get one: the kernel does not detach XDP from an interface
- * below another that has XDP. All other changes wait for the flip, so that a load that fails before
- * the flip changes nothing that is in force.
+ * endpoint is active. An interface that is no uplink any more loses its XDP program before the
+ * commit, too, and so before its bridge can get one: the kernel does not detach XDP from an
+ * interface below another that has XDP. All other changes wait for the commit, so that a load that
+ * fails before the commit changes nothing that is active.
  */
 static int change_iface(struct change *change, const void *ifindex, const struct bh_iface *from,
 			const struct bh_iface *to)
 {
-	const struct change_turn turn = {*from, *to};
+	const struct change_role turn = {*from, *to};
 
-	if (!difference_turns(from, to))
+	if (!difference_changes_role(from, to))
 		return change_replace_iface(change, ifindex, from, to);
 	if (from->flags & BH_IFACE_UPLINK || to->flags & BH_IFACE_ENDPOINT)
 		return table_add(&change->turn, ifindex, &turn);
-	return table_add(&change->late_turn, ifindex, &turn);
+	return table_add(&change->late_role, ifindex, &turn);
 }
 
 int difference_local(struct change *change, enum node_map_id map, const void *key, const void *old,
@@ -59,10 +59,10 @@ static int compare_local(const struct wanted *wanted, enum node_map_id map, stru
 					 table_find(have, table_key(want, i)),
 					 table_value(want, i));
 	if (!error)
-		error = table_without(have, want, &to->gone);
-	for (size_t i = 0; !error && map == MAP_ifaces && i < to->gone.n; i++)
-		error = table_add(&change->detach, table_key(&to->gone, i), NULL);
-	change->flips_again |= to->late.n || (map == MAP_ifaces && change->late_turn.n);
+		error = table_without(have, want, &to->deleted);
+	for (size_t i = 0; !error && map == MAP_ifaces && i < to->deleted.n; i++)
+		error = table_add(&change->detach, table_key(&to->deleted, i), NULL);
+	change->commits_again |= to->late.n || (map == MAP_ifaces && change->late_role.n);
 	change_want(change, map, have->n + to->put.n);
 	return error;
 }
@@ -79,7 +79,7 @@ static int check_roles(const struct node_handle *handle, const struct wanted *wa
 				      *old = table_find(have, ifindex);
 		char name[IF_NAMESIZE] = "?";
 
-		if (!old || !difference_turns(old, iface) ||
+		if (!old || !difference_changes_role(old, iface) ||
 		    (old->flags | iface->flags) & (BH_IFACE_PORT | BH_IFACE_OTHER))
 			continue;
 		diag_error(handle->diag, NULL, NULL,
@@ -92,11 +92,11 @@ static int check_roles(const struct node_handle *handle, const struct wanted *wa
 	return 0;
 }
 
-static bool needs_flip(const struct change *change)
+static bool needs_commit(const struct change *change)
 {
 	const struct change_map *maps = change->maps;
 
-	/* a new tunnel: connections through it are judged again */
+	/* a new tunnel: connections through it are evaluated again */
 	return maps[MAP_tunnels].put.n || maps[MAP_prefixes].put.n || maps[MAP_endpoints].put.n ||
 	       maps[MAP_endpoints].store.n || maps[MAP_services].put.n ||
 	       maps[MAP_services].store.n;
@@ -139,6 +139,6 @@ int difference_plan(struct node_handle *handle, const struct wanted *wanted, str
 		error = check_roles(handle, wanted);
 	if (!error)
 		error = compare_locals(handle, wanted, change);
-	change->flips = needs_flip(change);
+	change->commits = needs_commit(change);
 	return error;
 }

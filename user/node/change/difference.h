@@ -13,8 +13,8 @@ struct wanted {
 	struct image *have;
 };
 
-/* Whether an interface gets another role. */
-static inline bool difference_turns(const struct bh_iface *from, const struct bh_iface *to)
+/* Returns true if an interface gets another role. */
+static inline bool difference_changes_role(const struct bh_iface *from, const struct bh_iface *to)
 {
 	return (from->flags ^ to->flags) & BH_IFACE_ROLES;
 }
@@ -28,7 +28,7 @@ int difference_plan(struct node_handle *handle, const struct wanted *wanted, str
 		    struct planner *plan);
 
 /* Makes @change bring one entry of a map about interfaces to @value, which keeps the flags that the
- * loader sets for itself. @old: the entry in force; NULL: none. Returns 0 or -ENOMEM. */
+ * loader sets for itself. @old: the active entry; NULL: none. Returns 0 or -ENOMEM. */
 int difference_local(struct change *change, enum node_map_id map, const void *key, const void *old,
 		     void *value);
 

@@ -54,7 +54,7 @@ static void sides_free(struct sides *sides)
 	isolations_free(&sides->after);
 }
 
-/* Returns the directions in which the policy in force isolates an endpoint of this node that has
+/* Returns the directions in which the active policy isolates an endpoint of this node that has
  * @address; 0: it is none. */
 static uint8_t isolated_before(const struct sides *sides, const struct address *address)
 {
@@ -168,7 +168,7 @@ int effect_find(struct node_handle *handle, const struct policy *policy, const s
 		handle->effect->counted = true;
 	if (!error)
 		error = compare_endpoints(&sides, handle->effect);
-	return error ? node_fail(handle, error, "cannot compare with the policy in force") : 0;
+	return error ? node_fail(handle, error, "cannot compare with the active policy") : 0;
 }
 
 void effect_warn(const struct node_handle *handle)

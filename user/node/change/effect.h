@@ -6,13 +6,13 @@
 #ifndef BULKHEAD_NODE_EFFECT_H
 #define BULKHEAD_NODE_EFFECT_H
 
-#include "node/change/local.h"
+#include "node/change/local_entries.h"
 #include "node/kernel/maps.h"
 
 /*
- * Finds the effect of a change from the policy in force, which @have holds, to @policy, which has
- * the endpoints of @local. The handle owns the effect. Where not all of the policy in force was
- * read (pinned.h), the effect names no policies. Returns 0 or -errno, reported.
+ * Finds the effect of a change from the active policy, which @have holds, to @policy, which has the
+ * endpoints of @local. The handle owns the effect. Where not all of the active policy was read
+ * (pinned.h), the effect names no policies. Returns 0 or -errno, reported.
  */
 int effect_find(struct node_handle *handle, const struct policy *policy, const struct local *local,
 		const struct image *have);

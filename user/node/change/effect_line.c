@@ -88,7 +88,7 @@ static void print_audits(FILE *to, const struct node_effect *effect)
 
 void node_change_print(FILE *to, const struct node_change *change)
 {
-	fprintf(to, "generation %" PRIu64 " is in force%s:", change->generation,
+	fprintf(to, "generation %" PRIu64 " is active%s:", change->generation,
 		change->map_writes ? "" : " already");
 	if (change->effect)
 		print_policies(to, change->effect);

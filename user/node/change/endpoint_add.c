@@ -9,10 +9,10 @@
 #include "maps/mac.h"
 #include "maps/tunnel.h"
 #include "node/change/endpoint_add.h"
-#include "node/change/assign.h"
+#include "node/change/assignment.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/record.h"
-#include "node/change/services.h"
+#include "node/change/service_entries.h"
 #include "node/change/slot.h"
 
 /* Puts an entry that belongs to one endpoint only. An equal entry may be there already. */
@@ -58,7 +58,8 @@ static int put_macs(struct node_handle *handle, struct change *change, const str
 	return error;
 }
 
-/* Adds an address, which until the flip counts as its cover, or is isolated where @closed. */
+/* Adds an address, which until the commit counts as its covering prefix, or is isolated where
+ * @closed. */
 static int add_address(struct node_handle *handle, struct change *change,
 		       const struct endpoint *endpoint, const struct address *address,
 		       uint32_t ifindex, bool closed, bool *isolated)
@@ -75,7 +76,7 @@ static int add_address(struct node_handle *handle, struct change *change,
 		return error;
 	memcpy(&addr, address, sizeof(addr));
 	memcpy(value.mac, endpoint->mac, sizeof(value.mac));
-	value.assignment[0] = closed ? 0 : assign_cover(handle, &addr);
+	value.assignment[0] = closed ? 0 : assign_covering_prefix(handle, &addr);
 	value.assignment[1] = bh_assignment(node_generation(handle) + 1, bh_assignment_slot(place),
 					    bh_assignment_variation(place));
 	return put(handle, change, MAP_endpoints, &addr, &value);
@@ -109,7 +110,7 @@ int endpoint_add_address(struct node_handle *handle, struct change *change,
 static int add_interface(struct node_handle *handle, struct change *change, uint32_t ifindex,
 			 const struct bh_iface *iface)
 {
-	struct change_turn turn = {.to = *iface};
+	struct change_role turn = {.to = *iface};
 
 	if (maps_lookup(handle, MAP_ifaces, &ifindex, &turn.from) ||
 	    (!change_is_others(turn.from.flags) && !endpoint_del_is_sealed(&turn.from))) {
@@ -124,7 +125,7 @@ static int add_interface(struct node_handle *handle, struct change *change, uint
 /* Marks the interface by which the endpoint's packets come to the node from now on. */
 static int add_via(const struct node_handle *handle, struct change *change, uint32_t via)
 {
-	struct change_turn turn;
+	struct change_role turn;
 
 	if (!via || maps_lookup(handle, MAP_ifaces, &via, &turn.from) ||
 	    turn.from.flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA))
@@ -160,14 +161,14 @@ int endpoint_add_plan(struct node_handle *handle, const struct endpoint *endpoin
 	int error = 0;
 
 	for (size_t i = 0; !error && i < endpoint->n_addresses; i++)
-		/* until the flip, a container runtime's pod is isolated: its guarded interface let
-		 * no packet pass, and so the pod never counted as its cover */
+		/* until the commit, a container runtime's pod is isolated: its guarded interface
+		 * let no packet pass, and so the pod never counted as its covering prefix */
 		error = add_address(handle, change, endpoint, &endpoint->addresses[i],
 				    local->ifindexes[0], endpoint->attachment, isolated);
 	for (size_t i = 0; !error && i < endpoint->n_addresses; i++)
 		error = add_record(handle, change, endpoint, &endpoint->addresses[i]);
 	if (!error)
 		error = add_local(handle, change, local, local->ifindexes[0]);
-	change->flips = !error;
+	change->commits = !error;
 	return error;
 }

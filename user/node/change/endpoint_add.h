@@ -5,12 +5,12 @@
 
 #include "model/cluster.h"
 #include "node/change/change.h"
-#include "node/change/local.h"
+#include "node/change/local_entries.h"
 
 /*
  * Makes @change put the endpoint into its segment, and guard it as @local says. Takes nothing from
- * another endpoint. Sets *isolated where the endpoint fits no segment in force. Returns 0 or
- * -errno, reported.
+ * another endpoint. Sets *isolated where the endpoint fits no active segment. Returns 0 or -errno,
+ * reported.
  */
 int endpoint_add_plan(struct node_handle *handle, const struct endpoint *endpoint,
 		      const struct local *local, struct change *change, bool *isolated);

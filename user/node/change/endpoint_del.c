@@ -9,10 +9,10 @@
 #include "maps/endpoint.h"
 #include "maps/link_local.h"
 #include "maps/mac.h"
-#include "node/change/assign.h"
+#include "node/change/assignment.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/endpoint_find.h"
-#include "node/change/inforce.h"
+#include "node/change/active.h"
 #include "node/change/record.h"
 
 static bool mac_is_of(const void *iface, const void *key, const void *value)
@@ -46,14 +46,14 @@ bool endpoint_del_is_sealed(const struct bh_iface *iface)
 	       !memcmp(&iface->ipv6, &none, sizeof(none));
 }
 
-static int seal(uint32_t ifindex, const struct bh_iface *iface, struct change *change)
+static int quarantine(uint32_t ifindex, const struct bh_iface *iface, struct change *change)
 {
-	const struct bh_iface sealed = {
+	const struct bh_iface quarantined = {
 		.flags = BH_IFACE_ENDPOINT | (iface->flags & (BH_IFACE_QDISC | BH_IFACE_L2)),
 		.bridge = iface->bridge,
 	};
 
-	return table_add(&change->seal, &ifindex, &sealed);
+	return table_add(&change->quarantine, &ifindex, &quarantined);
 }
 
 /* Guards the interface, as long as it exists, as a port of its bridge or as a way out of the
@@ -61,7 +61,7 @@ static int seal(uint32_t ifindex, const struct bh_iface *iface, struct change *c
 static int become_nobodys(struct node_handle *handle, uint32_t ifindex,
 			  const struct bh_iface *iface, struct change *change)
 {
-	struct change_turn turn = {
+	struct change_role turn = {
 		.from = *iface,
 		.to = {.flags = (iface->bridge ? BH_IFACE_PORT : BH_IFACE_OTHER) |
 				(iface->flags & BH_IFACE_QDISC),
@@ -70,14 +70,14 @@ static int become_nobodys(struct node_handle *handle, uint32_t ifindex,
 
 	if (iface->bridge && handle->blob.flags & BH_BLOB_AUDIT)
 		turn.to.flags |= BH_IFACE_AUDIT;
-	return table_add(&change->late_turn, &ifindex, &turn);
+	return table_add(&change->late_role, &ifindex, &turn);
 }
 
 static int go(uint32_t ifindex, const struct bh_iface *iface, struct change *change)
 {
 	int error = table_add(&change->detach, &ifindex, NULL);
 
-	return error ? error : table_add(&change->maps[MAP_ifaces].gone, &ifindex, iface);
+	return error ? error : table_add(&change->maps[MAP_ifaces].deleted, &ifindex, iface);
 }
 
 /* Makes @change delete the entries of a map for which @is_wanted returns true. */
@@ -90,14 +90,14 @@ static int gather(struct node_handle *handle, enum node_map_id map, table_filter
 	maps_init_table(map, &found);
 	error = maps_read_some(handle, map, &found, is_wanted, what);
 	for (size_t i = 0; !error && i < found.n; i++)
-		error = table_add(&change->maps[map].gone, table_key(&found, i),
+		error = table_add(&change->maps[map].deleted, table_key(&found, i),
 				  table_value(&found, i));
 	return error;
 }
 
 static bool is_leaving(const struct change *change, uint32_t ifindex)
 {
-	const struct table *tables[] = {&change->detach, &change->late_turn, &change->seal};
+	const struct table *tables[] = {&change->detach, &change->late_role, &change->quarantine};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
 		for (size_t j = 0; j < tables[i]->n; j++)
@@ -132,19 +132,20 @@ int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, bool cl
 		error = gather(handle, MAP_link_locals, link_is, &ifindex, change);
 	if (!error)
 		error = !stays	 ? go(ifindex, &iface, change)
-			: closed ? seal(ifindex, &iface, change)
+			: closed ? quarantine(ifindex, &iface, change)
 				 : become_nobodys(handle, ifindex, &iface, change);
 	return error ? node_fail(handle, error, "cannot take interface %u off", ifindex) : 0;
 }
 
-/* Deletes the record of an address that is not in force any more. */
+/* Deletes the record of an address that is not active any more. */
 static int note_leave(struct node_handle *handle, const struct bh_addr *addr, struct change *change)
 {
 	struct change_map *map = &change->maps[MAP_added];
 	struct bh_added there = {};
 
-	return maps_lookup(handle, MAP_added, addr, &there) ? 0
-							    : table_add(&map->gone, addr, &there);
+	return maps_lookup(handle, MAP_added, addr, &there)
+		       ? 0
+		       : table_add(&map->deleted, addr, &there);
 }
 
 static int forget(struct node_handle *handle, const struct bh_addr *addr, struct change *change)
@@ -162,13 +163,13 @@ static int failed(struct node_handle *handle, int error)
 int endpoint_del_address(struct node_handle *handle, const struct bh_addr *addr,
 			 const struct bh_endpoint *entry, struct change *change)
 {
-	/* the address counts as its cover from the next generation on */
+	/* the address counts as its covering prefix from the next generation on */
 	int error = assign_leave(handle, addr, entry, change);
 
 	if (!error)
 		error = forget(handle, addr, change);
 	if (!error)
-		error = table_add(&change->maps[MAP_endpoints].gone, addr, entry);
+		error = table_add(&change->maps[MAP_endpoints].deleted, addr, entry);
 	return error ? failed(handle, error) : 0;
 }
 
@@ -184,11 +185,11 @@ int endpoint_del_members(struct node_handle *handle, const struct table *members
 		error = endpoint_del_address(handle, addr, entry, change);
 		if (!error)
 			error = endpoint_del_interface(handle, entry->ifindex,
-						       handle->options->seal, change);
+						       handle->options->quarantine, change);
 		if (error)
 			return error;
 	}
-	change->flips |= members->n > 0;
+	change->commits |= members->n > 0;
 	return 0;
 }
 
@@ -201,14 +202,14 @@ int endpoint_del_plan(struct node_handle *handle, const struct bh_added *name,
 	if (error)
 		return node_fail(handle, error, "cannot look for %s/%s", name->ns, name->name);
 	if (!members.n) {
-		diag_error(handle->diag, NULL, NULL, "endpoint %s/%s is not in force here",
-			   name->ns, name->name);
+		diag_error(handle->diag, NULL, NULL, "endpoint %s/%s is not active here", name->ns,
+			   name->name);
 		return -EINVAL;
 	}
 	return endpoint_del_members(handle, &members, change);
 }
 
-/* Finds the endpoint that has the address. Returns whether the address is in force at the
+/* Finds the endpoint that has the address. Returns true if the address is active at the
  * interface. */
 static bool find_owner(struct node_handle *handle, uint32_t ifindex, const struct bh_addr *addr,
 		       struct bh_added *owner)
@@ -218,7 +219,7 @@ static bool find_owner(struct node_handle *handle, uint32_t ifindex, const struc
 
 	memcpy(&address, addr, sizeof(address));
 	return !maps_lookup(handle, MAP_endpoints, &address, &entry) && entry.ifindex == ifindex &&
-	       inforce_owner(handle, &address, owner);
+	       active_owner(handle, &address, owner);
 }
 
 /* Removes the endpoint's addresses at this interface. Another sandbox of the same pod may have the
@@ -254,7 +255,7 @@ int endpoint_del_at(struct node_handle *handle, uint32_t ifindex, const struct b
 		*owner = name;
 		error = del_members_at(handle, ifindex, &name, change);
 	}
-	return error || *owner->name
-		       ? error
-		       : endpoint_del_interface(handle, ifindex, handle->options->seal, change);
+	return error || *owner->name ? error
+				     : endpoint_del_interface(handle, ifindex,
+							      handle->options->quarantine, change);
 }

@@ -9,7 +9,7 @@
 #include "node/change/change.h"
 
 /*
- * Removes endpoints at the flip of @change: their addresses, connections, and interfaces with all
+ * Removes endpoints at the commit of @change: their addresses, connections, and interfaces with all
  * entries about the interfaces. @members are entries of bh_endpoints; a member with ifindex 0 has
  * no interface here.
  */
@@ -26,20 +26,19 @@ struct bh_added;
 int endpoint_del_plan(struct node_handle *handle, const struct bh_added *name,
 		      struct change *change);
 
-/* Removes the endpoint in force at an interface, and no other address of the same name. *owner:
- * that endpoint; a name of "" says that no endpoint is in force there. @iface: the interface's
- * entry. */
+/* Removes the active endpoint at an interface, and no other address of the same name. *owner: that
+ * endpoint; a name of "" says that no endpoint is active there. @iface: the interface's entry. */
 struct bh_iface;
 int endpoint_del_at(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface,
 		    struct change *change, struct bh_added *owner);
 
-/* Whether an interface is guarded as an endpoint's and has no endpoint, before `add` or after
- * `del`. */
+/* Returns true if an interface is guarded as an endpoint's and has no endpoint, before `add` or
+ * after `del`. */
 bool endpoint_del_is_sealed(const struct bh_iface *iface);
 
 /* Takes an endpoint's interface from the endpoint. From then on the interface is guarded as a way
- * out of the node, or as a port of its bridge; with @closed it is sealed, so that it reaches no
- * pod. Where the interface is gone, removes all entries about it. */
+ * out of the node, or as a port of its bridge; with @closed it is quarantined, so that it reaches
+ * no pod. If the interface is gone, removes all entries about it. */
 int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, bool closed,
 			   struct change *change);
 

@@ -4,7 +4,7 @@
 
 #include "compile/lazy_policy.h"
 #include "maps/endpoint.h"
-#include "node/change/inforce.h"
+#include "node/change/active.h"
 #include "node/kernel/maps.h"
 #include "node/change/endpoint_find.h"
 
@@ -67,7 +67,7 @@ int endpoint_check_address(struct node_handle *handle, const struct endpoint *en
 
 	if (!taken)
 		return 0;
-	inforce_owner(handle, address, &owner);
+	active_owner(handle, address, &owner);
 	diag_error(handle->diag, NULL, NULL, "endpoint %s/%s: %s is %s/%s's", endpoint->ns_name,
 		   endpoint->name, address_print(address, text), owner.ns, owner.name);
 	return -EINVAL;
@@ -86,7 +86,7 @@ int endpoint_check_free(struct node_handle *handle, const struct endpoint *endpo
 	if (members.n) {
 		memcpy(&address, table_key(&members, 0), sizeof(address));
 		diag_error(handle->diag, NULL, NULL,
-			   "endpoint %s/%s: it is in force already, with %s", name.ns, name.name,
+			   "endpoint %s/%s: it is active already, with %s", name.ns, name.name,
 			   address_print(&address, text));
 		return -EINVAL;
 	}

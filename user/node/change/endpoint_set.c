@@ -4,15 +4,15 @@
 
 #include "compile/lazy_policy.h"
 #include "maps/endpoint.h"
-#include "node/change/assign.h"
+#include "node/change/assignment.h"
 #include "node/change/endpoint_find.h"
 #include "node/change/endpoint_set.h"
 #include "node/change/readdress.h"
 #include "node/change/record.h"
-#include "node/change/services.h"
+#include "node/change/service_entries.h"
 #include "node/change/slot.h"
 
-/* An endpoint in force, with its new labels or ports. */
+/* An active endpoint, with its new labels or ports. */
 struct resetting {
 	struct cluster cluster; /* holds the endpoint */
 	struct endpoint *endpoint; /* with its new properties */
@@ -99,7 +99,7 @@ static int plan_resetting(struct node_handle *handle, const struct node_endpoint
 	if (error)
 		return node_fail(handle, error, "cannot look for %s/%s", set->ns, set->name);
 	if (!resetting->members.n) {
-		diag_error(handle->diag, NULL, NULL, "endpoint %s/%s is not in force here", set->ns,
+		diag_error(handle->diag, NULL, NULL, "endpoint %s/%s is not active here", set->ns,
 			   set->name);
 		return -EINVAL;
 	}
@@ -115,7 +115,7 @@ static int plan_resetting(struct node_handle *handle, const struct node_endpoint
 	return error;
 }
 
-/* Returns true if the endpoint is in force where it belongs by the policy in force. */
+/* Returns true if the endpoint is active where it belongs by the active policy. */
 static bool is_placed(const struct node_handle *handle, const struct resetting *resetting,
 		      const struct change *change)
 {
@@ -144,7 +144,7 @@ static int plan_moves(struct node_handle *handle, const struct resetting *resett
 	for (size_t i = 0; !error && i < members->n; i++)
 		error = readdress_keep(handle, resetting->endpoint, table_key(members, i),
 				       table_value(members, i), change, isolated);
-	change->flips = true;
+	change->commits = true;
 	return error;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Plans to give an endpoint in force other labels, ports or addresses. */
+/* Plans to give an active endpoint other labels, ports or addresses. */
 #ifndef BULKHEAD_NODE_ENDPOINT_SET_H
 #define BULKHEAD_NODE_ENDPOINT_SET_H
 

@@ -6,10 +6,10 @@
 
 #include "maps/endpoint.h"
 #include "node/change/delta/added_delta.h"
-#include "node/change/assign.h"
+#include "node/change/assignment.h"
 #include "node/change/prefixes.h"
 #include "node/change/record.h"
-#include "node/change/survey.h"
+#include "node/change/discovery.h"
 
 void endpoints_init(struct endpoints *endpoints, struct planner *plan)
 {
@@ -92,11 +92,10 @@ static int list_addresses(struct endpoints *endpoints)
 	int error = 0;
 	uint32_t i;
 
-	for (i = delta_next_fresh(table, 0); !error && i < table->n;
-	     i = delta_next_fresh(table, i + 1))
+	for (i = delta_next_new(table, 0); !error && i < table->n; i = delta_next_new(table, i + 1))
 		error = take_endpoint(endpoints, i);
-	for (i = delta_next_fresh(addresses, 0); !error && i < addresses->n;
-	     i = delta_next_fresh(addresses, i + 1))
+	for (i = delta_next_new(addresses, 0); !error && i < addresses->n;
+	     i = delta_next_new(addresses, i + 1))
 		error = table_add(&endpoints->addresses, &i, NULL);
 	table_sort(&endpoints->addresses);
 	table_sort(&endpoints->came);
@@ -162,7 +161,7 @@ static int place_address(struct planner *plan, const struct policy_address *to,
 		return error;
 	want->assignment[0] = bh_assignment(0, slot, to->variation);
 	memcpy(&addr, &to->address, sizeof(addr));
-	return assign_come(plan->handle, &addr, old, want, plan->change);
+	return assign_add(plan->handle, &addr, old, want, plan->change);
 }
 
 static int plan_address(struct endpoints *endpoints, uint32_t index)
@@ -191,9 +190,9 @@ static int plan_address(struct endpoints *endpoints, uint32_t index)
 /* Addresses that the new policy lacks: endpoints and addresses that go */
 
 /* Accepts an address that is gone if the address belonged to another node, or if the endpoint is
- * gone, too. Returns -ENOENT where `endpoint del` took an endpoint of this node off already. */
-static int find_gone(struct planner *plan, const struct policy_address *from,
-		     struct bh_endpoint *entry)
+ * gone, too. Returns -ENOENT if `endpoint del` took an endpoint of this node off already. */
+static int find_deleted(struct planner *plan, const struct policy_address *from,
+			struct bh_endpoint *entry)
 {
 	const bool here = is_here(plan, plan->old, from->endpoint);
 	int error = find_entry(plan, &from->address, false, entry);
@@ -206,37 +205,37 @@ static int find_gone(struct planner *plan, const struct policy_address *from,
 	return !error && entry->ifindex && !here ? COMPARE_ALL : error;
 }
 
-static int plan_gone(struct endpoints *endpoints, uint32_t gone)
+static int plan_deleted(struct endpoints *endpoints, uint32_t deleted)
 {
 	struct planner *plan = endpoints->plan;
-	const struct policy_address *from = delta_address(plan->old, gone);
+	const struct policy_address *from = delta_address(plan->old, deleted);
 	struct bh_endpoint entry;
 	struct bh_addr addr;
 	int error = table_add(&plan->concerned, &from->address, NULL);
 
 	if (!error)
-		error = find_gone(plan, from, &entry);
+		error = find_deleted(plan, from, &entry);
 	if (error)
 		return error == -ENOENT ? 0 : error;
 	memcpy(&addr, &from->address, sizeof(addr));
-	error = table_add(&plan->change->maps[MAP_endpoints].gone, &addr, &entry);
+	error = table_add(&plan->change->maps[MAP_endpoints].deleted, &addr, &entry);
 	if (!error && entry.ifindex)
-		error = own_endpoints_go(&endpoints->interfaces, entry.ifindex);
+		error = own_endpoints_delete(&endpoints->interfaces, entry.ifindex);
 	return error;
 }
 
-static int plan_all_gone(struct endpoints *endpoints)
+static int plan_all_deleted(struct endpoints *endpoints)
 {
 	const struct delta_table *addresses = table_of(endpoints->plan, BLOB_TABLE_addresses);
 	int error = 0;
 
-	for (uint32_t i = delta_next_gone(addresses, 0); !error && i < addresses->n_base;
-	     i = delta_next_gone(addresses, i + 1))
-		error = plan_gone(endpoints, i);
+	for (uint32_t i = delta_next_deleted(addresses, 0); !error && i < addresses->n_base;
+	     i = delta_next_deleted(addresses, i + 1))
+		error = plan_deleted(endpoints, i);
 	return error;
 }
 
-/* Makes an endpoint that goes count as its cover, which may move to another segment. */
+/* Makes an endpoint that goes count as its covering prefix, which may move to another segment. */
 static int plan_leave(struct planner *plan, const struct bh_addr *addr,
 		      const struct bh_endpoint *entry)
 {
@@ -261,7 +260,7 @@ static int compare_address(struct planner *plan, const struct policy_address *to
 	const struct policy_endpoint *endpoint = &plan->new->endpoints[to->endpoint];
 	struct bh_endpoint entry, want = {.ifindex = plan->local->ifindexes[to->endpoint]};
 	const struct bh_iface *iface =
-		want.ifindex ? survey_iface(plan->local, want.ifindex) : NULL;
+		want.ifindex ? discovery_iface(plan->local, want.ifindex) : NULL;
 	const int error = maps_lookup(plan->handle, MAP_endpoints, &to->address, &entry);
 
 	if (iface && iface->flags & BH_IFACE_MAC)
@@ -276,7 +275,7 @@ static int compare_address(struct planner *plan, const struct policy_address *to
 static int compare_gone(struct planner *plan)
 {
 	const struct table *have = &plan->have->map[MAP_endpoints];
-	struct table *gone = &plan->change->maps[MAP_endpoints].gone;
+	struct table *deleted = &plan->change->maps[MAP_endpoints].deleted;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < have->n; i++) {
@@ -289,7 +288,7 @@ static int compare_gone(struct planner *plan)
 			continue;
 		error = plan_leave(plan, addr, entry);
 		if (!error)
-			error = table_add(gone, addr, entry);
+			error = table_add(deleted, addr, entry);
 	}
 	return error;
 }
@@ -303,8 +302,8 @@ static int compare_added(struct planner *plan)
 
 	for (size_t i = 0; !error && i < added->n; i++)
 		if (!table_find(&plan->local->kept, table_key(added, i)))
-			error = table_add(&plan->change->maps[MAP_added].gone, table_key(added, i),
-					  table_value(added, i));
+			error = table_add(&plan->change->maps[MAP_added].deleted,
+					  table_key(added, i), table_value(added, i));
 	return error;
 }
 
@@ -323,14 +322,14 @@ int endpoints_place(struct endpoints *endpoints)
 {
 	struct planner *plan = endpoints->plan;
 	const struct table *addresses = &endpoints->addresses;
-	const struct table *gone = &plan->change->maps[MAP_endpoints].gone;
+	const struct table *deleted = &plan->change->maps[MAP_endpoints].deleted;
 	size_t there;
 	int error = 0;
 
 	if (!plan->delta)
 		error = compare_all(plan);
-	for (size_t i = 0; plan->delta && !error && i < gone->n; i++)
-		error = plan_leave(plan, table_key(gone, i), table_value(gone, i));
+	for (size_t i = 0; plan->delta && !error && i < deleted->n; i++)
+		error = plan_leave(plan, table_key(deleted, i), table_value(deleted, i));
 	for (size_t i = 0; !error && i < addresses->n; i++) {
 		const uint32_t index = *(uint32_t *)table_key(addresses, i);
 
@@ -447,20 +446,21 @@ static int plan_own(struct endpoints *endpoints, uint32_t index, struct bh_endpo
 	if (error)
 		return error;
 	plan->own = true;
-	return own_endpoints_come(&endpoints->interfaces, &sought.endpoint, before, want);
+	return own_endpoints_add(&endpoints->interfaces, &sought.endpoint, before, want);
 }
 
 static int plan_all_own(struct endpoints *endpoints)
 {
 	struct planner *plan = endpoints->plan;
-	struct table *gone = &plan->change->maps[MAP_added].gone;
+	struct table *deleted = &plan->change->maps[MAP_added].deleted;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < endpoints->came.n; i++)
 		error = plan_own(endpoints, *(uint32_t *)table_key(&endpoints->came, i),
 				 table_value(&endpoints->came, i));
 	for (size_t i = 0; !error && i < plan->taken.n; i++)
-		error = table_add(gone, table_key(&plan->taken, i), table_value(&plan->taken, i));
+		error = table_add(deleted, table_key(&plan->taken, i),
+				  table_value(&plan->taken, i));
 	table_sort(&plan->taken);
 	return error ? error : own_endpoints_finish(&endpoints->interfaces);
 }
@@ -470,6 +470,6 @@ int endpoints_begin(struct endpoints *endpoints)
 	int error = list_addresses(endpoints);
 
 	if (!error)
-		error = plan_all_gone(endpoints);
+		error = plan_all_deleted(endpoints);
 	return error ? error : plan_all_own(endpoints);
 }

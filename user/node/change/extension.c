@@ -22,8 +22,8 @@ void extension_close(struct extension *extension)
 	extension->handle = NULL;
 }
 
-/* Whether one of the endpoint's addresses fits no segment. Any error but -ENOENT counts as a fit:
- * the planner meets the error again and reports it. */
+/* Returns true if one of the endpoint's addresses fits no segment. Any error but -ENOENT counts as
+ * a fit: the planner meets the error again and reports it. */
 static bool fits_none(const struct lazy_policy *policy, const struct endpoint *endpoint)
 {
 	struct placement placement;
@@ -69,7 +69,7 @@ static void keep_needy(struct cluster *cluster, const struct lazy_policy *plain)
 		qsort(cluster->endpoints, n, sizeof(*cluster->endpoints), compare_names);
 }
 
-/* Extends @policy by the endpoints of @cluster. Where that is not possible, the endpoints stay
+/* Extends @policy by the endpoints of @cluster. If that is not possible, the endpoints stay
  * isolated, with a warning. *@extended NULL: nothing is added. */
 static int extend(struct node_handle *handle, const struct policy *policy,
 		  const struct cluster *cluster, struct policy **extended)
@@ -145,11 +145,11 @@ static int plan_pin(struct node_handle *handle, const struct policy *policy, str
 		error = extend_delta(plain, plain, &pin->nothing);
 	pin->delta = pin->nothing;
 	pin->stays = true;
-	change->flips = change->settle = true;
+	change->commits = change->settle = true;
 	return error ? node_fail(handle, error, "cannot write the policy down") : 0;
 }
 
-/* Makes the change put @policy, with or without an extension, in place of the policy in force. */
+/* Makes the change put @policy, with or without an extension, in place of the active policy. */
 static int plan(struct node_handle *handle, const struct policy *policy, struct change *change)
 {
 	int error = plan_pin(handle, policy, change);
@@ -159,12 +159,12 @@ static int plan(struct node_handle *handle, const struct policy *policy, struct 
 	return lay_out(handle, policy, change);
 }
 
-static void tell_unknown(const struct node_handle *handle, const struct endpoint *endpoint)
+static void report_unknown(const struct node_handle *handle, const struct endpoint *endpoint)
 {
 	if (endpoint->unknown || endpoint->as_policy || extend_can(handle->policy, endpoint))
 		return;
 	diag_warn(handle->diag, NULL, NULL,
-		  "endpoint %s/%s: the policy in force has no namespace %s, so its labels are not "
+		  "endpoint %s/%s: the active policy has no namespace %s, so its labels are not "
 		  "known; load a policy that has it",
 		  endpoint->ns_name, endpoint->name, endpoint->ns_name);
 }
@@ -182,14 +182,14 @@ static bool is_of(const struct endpoint *endpoint, const struct table *records)
 /* Reads the added endpoints that need the extension. Leaves out endpoints whose records are in
  * @gone, and takes @endpoint in its new form. */
 static int read_needy(struct node_handle *handle, const struct endpoint *endpoint,
-		      const struct table *gone, struct cluster *cluster)
+		      const struct table *deleted, struct cluster *cluster)
 {
 	const struct lazy_policy *plain = lazy_plain(handle->policy);
 	int error = record_read_all(handle, NULL, cluster);
 	size_t n = 0;
 
 	for (size_t i = 0; !error && i < cluster->n_endpoints; i++)
-		if (!is_of(&cluster->endpoints[i], gone) &&
+		if (!is_of(&cluster->endpoints[i], deleted) &&
 		    (!endpoint || strcmp(cluster->endpoints[i].name, endpoint->name) ||
 		     strcmp(cluster->endpoints[i].ns_name, endpoint->ns_name)))
 			cluster->endpoints[n++] = cluster->endpoints[i];
@@ -204,7 +204,7 @@ static int read_needy(struct node_handle *handle, const struct endpoint *endpoin
 
 /* Makes the change extend the policy for exactly the endpoints that need the extension. */
 static int remake(struct node_handle *handle, const struct endpoint *endpoint,
-		  const struct table *gone, struct change *change, struct extension *extension)
+		  const struct table *deleted, struct change *change, struct extension *extension)
 {
 	CLEANUP(cluster_free) struct cluster cluster;
 	struct policy *extended = NULL, *before;
@@ -212,7 +212,7 @@ static int remake(struct node_handle *handle, const struct endpoint *endpoint,
 
 	cluster_init(&cluster);
 	if (!error)
-		error = read_needy(handle, endpoint, gone, &cluster);
+		error = read_needy(handle, endpoint, deleted, &cluster);
 	if (!error)
 		error = extend(handle, policy_plain(pinned_whole(handle)), &cluster, &extended);
 	if (error || (cluster.n_endpoints && !extended))
@@ -233,7 +233,7 @@ int extension_add(struct node_handle *handle, const struct endpoint *endpoint,
 	if (!fits_none(handle->policy, endpoint))
 		return 0;
 	if (!extend_can(handle->policy, endpoint)) {
-		tell_unknown(handle, endpoint);
+		report_unknown(handle, endpoint);
 		return 0;
 	}
 	if (is_staged(handle, &error)) {
@@ -245,7 +245,7 @@ int extension_add(struct node_handle *handle, const struct endpoint *endpoint,
 	return error ? error : remake(handle, endpoint, &none, change, extension);
 }
 
-/* Whether one of the records is of an endpoint that needs the extension. */
+/* Returns true if one of the records is of an endpoint that needs the extension. */
 static bool are_needy(const struct lazy_policy *plain, const struct table *records)
 {
 	CLEANUP(cluster_free) struct cluster cluster;
@@ -283,10 +283,10 @@ int extension_del(struct node_handle *handle, struct change *change)
 {
 	CLEANUP(extension_close) struct extension extension = {};
 
-	return extension_set(handle, NULL, &change->maps[MAP_added].gone, change, &extension);
+	return extension_set(handle, NULL, &change->maps[MAP_added].deleted, change, &extension);
 }
 
-int extension_room(struct node_handle *handle, struct change *change)
+int extension_capacity(struct node_handle *handle, struct change *change)
 {
 	return change->policy.stays ? replace_plan(handle, handle->policy->next_rule, change) : 0;
 }
@@ -295,10 +295,10 @@ int extension_renew(struct node_handle *handle, const struct change *change)
 {
 	int error;
 
-	if (!change->policy.stays || handle->options->rehearse)
+	if (!change->policy.stays || handle->options->dry_run)
 		return 0;
 	error = pinned_find(handle);
-	/* the policy before the change must not be taken for the policy in force */
+	/* the policy before the change must not be taken for the active policy */
 	if (error)
 		lazy_policy_free(TAKE_PTR(handle->policy));
 	return error;

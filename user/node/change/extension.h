@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The node's extension of the policy in force: the segments of endpoints that `endpoint add`
- * brought and the policy has no segment for (compile/extend.h). The extension is pinned with the
- * policy, follows the policy into the next load, and goes with the last endpoint that needs it.
+ * The node's extension of the active policy: the segments of endpoints that `endpoint add` brought
+ * and the policy has no segment for (compile/extend.h). The extension is pinned with the policy,
+ * follows the policy into the next load, and goes with the last endpoint that needs it.
  */
 #ifndef BULKHEAD_NODE_EXTENSION_H
 #define BULKHEAD_NODE_EXTENSION_H
@@ -20,8 +20,8 @@ struct extension {
 /* Gives handle->policy back. */
 void extension_close(struct extension *extension);
 
-/* Makes @change extend the policy in force, where @endpoint has labels that fit none of its
- * segments. Otherwise does nothing. Returns 0 or -errno, reported. */
+/* Makes @change extend the active policy, where @endpoint has labels that fit none of its segments.
+ * Otherwise does nothing. Returns 0 or -errno, reported. */
 int extension_add(struct node_handle *handle, const struct endpoint *endpoint,
 		  struct change *change, struct extension *extension);
 
@@ -34,18 +34,18 @@ int extension_set(struct node_handle *handle, const struct endpoint *endpoint,
  * these endpoints needed. */
 int extension_del(struct node_handle *handle, struct change *change);
 
-/* Whether one of these records (of bh_added) is of an endpoint that needs the extension. */
+/* Returns true if one of these records (of bh_added) is of an endpoint that needs the extension. */
 bool extension_is_for(const struct node_handle *handle, const struct table *records);
 
 /* Makes @change make the room that the extension needs in the maps. */
-int extension_room(struct node_handle *handle, struct change *change);
+int extension_capacity(struct node_handle *handle, struct change *change);
 
-/* Makes handle->policy the policy in force again, after a change of the extension. */
+/* Makes handle->policy the active policy again, after a change of the extension. */
 int extension_renew(struct node_handle *handle, const struct change *change);
 
 /*
  * Extends @policy, which is about to be loaded and has its checksum, for the @endpoints that need
- * segments. *@extended and *@delta stay NULL where no endpoint does. Returns 0 or -errno, reported.
+ * segments. *@extended and *@delta stay NULL if no endpoint does. Returns 0 or -errno, reported.
  */
 int extension_load(struct node_handle *handle, const struct policy *policy,
 		   const struct cluster *endpoints, struct policy **extended, struct delta **delta);

@@ -9,7 +9,7 @@
 #include "maps/iface.h"
 #include "node/change/apply.h"
 #include "node/kernel/attach.h"
-#include "node/change/inforce.h"
+#include "node/change/active.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/record.h"
 #include "node/kernel/rights.h"
@@ -37,9 +37,9 @@ int node_guard(const struct node_options *options, uint32_t ifindex, struct diag
 }
 
 /* Plans to guard an interface as an endpoint's although no endpoint has it. */
-static int plan_seal(struct node_handle *handle, uint32_t ifindex, struct change *change)
+static int plan_quarantine(struct node_handle *handle, uint32_t ifindex, struct change *change)
 {
-	struct change_turn turn = {.to = {.flags = BH_IFACE_ENDPOINT}};
+	struct change_role turn = {.to = {.flags = BH_IFACE_ENDPOINT}};
 	const bool known = !maps_lookup(handle, MAP_ifaces, &ifindex, &turn.from);
 	int error;
 
@@ -53,7 +53,7 @@ static int plan_seal(struct node_handle *handle, uint32_t ifindex, struct change
 	return error ? node_fail(handle, error, "cannot guard interface %u", ifindex) : 0;
 }
 
-int node_seal(struct node_handle *handle, uint32_t ifindex)
+int node_quarantine(struct node_handle *handle, uint32_t ifindex)
 {
 	CLEANUP(change_free) struct change change;
 	int error = rights_to_change(handle);
@@ -62,7 +62,7 @@ int node_seal(struct node_handle *handle, uint32_t ifindex)
 	if (!error && node_is_busy(handle))
 		error = apply_repair(handle);
 	if (!error)
-		error = plan_seal(handle, ifindex, &change);
+		error = plan_quarantine(handle, ifindex, &change);
 	return error ? error : apply(handle, &change, NULL);
 }
 
@@ -82,7 +82,7 @@ int node_unguard(struct node_handle *handle, uint32_t ifindex, bool open)
 		return 0;
 	error = table_add(&change.detach, &ifindex, NULL);
 	if (!error && known)
-		error = table_add(&change.maps[MAP_ifaces].gone, &ifindex, &iface);
+		error = table_add(&change.maps[MAP_ifaces].deleted, &ifindex, &iface);
 	if (error)
 		return node_fail(handle, error, "cannot open interface %u", ifindex);
 	return apply(handle, &change, NULL);
@@ -95,7 +95,7 @@ int node_address_owner(struct node_handle *handle, const struct address *address
 	struct bh_endpoint entry;
 
 	if (!node_is_loaded(handle) || maps_lookup(handle, MAP_endpoints, address, &entry) ||
-	    !inforce_owner(handle, address, &name))
+	    !active_owner(handle, address, &name))
 		return -ENOENT;
 	*owner = (struct node_owner){.ifindex = entry.ifindex};
 	memcpy(owner->ns, name.ns, sizeof(owner->ns));

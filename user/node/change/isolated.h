@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Reads in which directions policies isolate an endpoint in force, at a cost that follows the
- * number of policies, not of endpoints. */
+/* Reads in which directions policies isolate an active endpoint, at a cost that follows the number
+ * of policies, not of endpoints. */
 #ifndef BULKHEAD_NODE_ISOLATED_H
 #define BULKHEAD_NODE_ISOLATED_H
 
 #include "node/change/record.h"
 
-/* Sets *directions to 1 << enum direction for each; 0: no endpoint of this name is in force. Opens
- * the pins anew, so that it sees what a change has just put in force. Returns 0 or -errno,
+/* Sets *directions to 1 << enum direction for each; 0: no endpoint of this name is active. Opens
+ * the pins anew, so that it sees what a change has just activated. Returns 0 or -errno,
  * reported. */
 int isolated_read(const struct node_handle *handle, const struct bh_added *name,
 		  uint8_t *directions);
 
-/* As isolated_read(), for an address in force, by the isolations of handle->policy. Returns 0 or
+/* As isolated_read(), for an active address, by the isolations of handle->policy. Returns 0 or
  * -errno, not reported. */
 struct isolations;
 int isolated_at(const struct node_handle *handle, const struct isolations *isolations,

@@ -35,25 +35,25 @@ static int look_up(const struct layer *layer, enum node_map_id map, const void *
 static int differs(const struct layer *layer, enum node_map_id map)
 {
 	diag_error(layer->plan->handle->diag, NULL, NULL,
-		   "the policy would change an entry of %s that is in force", node_map_names[map]);
+		   "the policy would change an entry of %s that is active", node_map_names[map]);
 	return -EINVAL;
 }
 
-/* Deletes an entry after the flip, once. */
-static int plan_gone(struct layer *layer, enum node_map_id map, const void *key)
+/* Deletes an entry after the commit, once. */
+static int plan_deleted(struct layer *layer, enum node_map_id map, const void *key)
 {
-	struct table *gone = &layer->plan->change->maps[map].gone;
+	struct table *deleted = &layer->plan->change->maps[map].deleted;
 	unsigned char value[sizeof(struct bh_segment)];
 	int error;
 
 	/* the node's extension and the delta may delete the same entry */
-	for (size_t i = 0; layer->plan->handle->blob.local && i < gone->n; i++)
-		if (!memcmp(table_key(gone, i), key, gone->key_size))
+	for (size_t i = 0; layer->plan->handle->blob.local && i < deleted->n; i++)
+		if (!memcmp(table_key(deleted, i), key, deleted->key_size))
 			return 0;
 	error = look_up(layer, map, key, value);
 	if (error)
 		return error == -ENOENT ? 0 : error;
-	return table_add(gone, key, value);
+	return table_add(deleted, key, value);
 }
 
 /* Pairs */
@@ -95,11 +95,11 @@ static int plan_pair(struct layer *layer, const struct policy_pair *pair)
 	return error ? error : table_add(&layer->plan->change->maps[MAP_pairs].put, &key, &value);
 }
 
-static int plan_pair_gone(struct layer *layer, const struct policy_pair *pair)
+static int plan_pair_deleted(struct layer *layer, const struct policy_pair *pair)
 {
 	const struct bh_pair_key key = pair_key(layer->plan, pair);
 
-	return has_pair(layer->plan->new, pair) ? 0 : plan_gone(layer, MAP_pairs, &key);
+	return has_pair(layer->plan->new, pair) ? 0 : plan_deleted(layer, MAP_pairs, &key);
 }
 
 static int plan_pairs(struct layer *layer)
@@ -113,11 +113,11 @@ static int plan_pairs(struct layer *layer)
 
 		error = plan_pair(layer, pair_at(plan->new, i));
 		if (!error && before != UINT32_MAX)
-			error = plan_pair_gone(layer, pair_at(plan->old, before));
+			error = plan_pair_deleted(layer, pair_at(plan->old, before));
 	}
 	for (uint32_t i = planner_next_gone(plan, BLOB_TABLE_pairs, 0); !error && i < UINT32_MAX;
 	     i = planner_next_gone(plan, BLOB_TABLE_pairs, i + 1))
-		error = plan_pair_gone(layer, pair_at(plan->old, i));
+		error = plan_pair_deleted(layer, pair_at(plan->old, i));
 	return error;
 }
 
@@ -161,11 +161,11 @@ static int plan_named(struct layer *layer, const struct policy_named *named)
 	return error ? error : table_add(&layer->plan->change->maps[MAP_named].put, &key, &value);
 }
 
-static int plan_named_gone(struct layer *layer, const struct policy_named *named)
+static int plan_named_deleted(struct layer *layer, const struct policy_named *named)
 {
 	const struct bh_named_key key = named_key(layer->plan, named);
 
-	return has_named(layer->plan->new, named) ? 0 : plan_gone(layer, MAP_named, &key);
+	return has_named(layer->plan->new, named) ? 0 : plan_deleted(layer, MAP_named, &key);
 }
 
 static int plan_names(struct layer *layer)
@@ -179,11 +179,11 @@ static int plan_names(struct layer *layer)
 
 		error = plan_named(layer, named_at(plan->new, i));
 		if (!error && before != UINT32_MAX)
-			error = plan_named_gone(layer, named_at(plan->old, before));
+			error = plan_named_deleted(layer, named_at(plan->old, before));
 	}
 	for (uint32_t i = planner_next_gone(plan, BLOB_TABLE_named, 0); !error && i < UINT32_MAX;
 	     i = planner_next_gone(plan, BLOB_TABLE_named, i + 1))
-		error = plan_named_gone(layer, named_at(plan->old, i));
+		error = plan_named_deleted(layer, named_at(plan->old, i));
 	return error;
 }
 
@@ -261,7 +261,7 @@ static int take_variations(struct layer *layer, const struct member *from, const
 						     variations[i].id};
 
 		if (!has_variation(to, variations[i].id))
-			error = plan_gone(layer, MAP_variations, &key);
+			error = plan_deleted(layer, MAP_variations, &key);
 	}
 	return error;
 }
@@ -388,7 +388,7 @@ static int plan_segment(struct layer *layer, const struct member *from, const st
 }
 
 /* Plans a segment that the old policy has, and that the new one lacks or has deleted. */
-static int plan_segment_gone(struct layer *layer, const struct member *from)
+static int plan_segment_deleted(struct layer *layer, const struct member *from)
 {
 	const struct member to = member_of(layer->plan->new, from->segment->id);
 	const struct bh_segment none = {};
@@ -401,7 +401,7 @@ static int plan_segment_gone(struct layer *layer, const struct member *from)
 	error = planner_find_segment(layer->plan, from->segment->id, &slot);
 	if (error)
 		return error == -ENOENT ? 0 : error;
-	error = table_add(&layer->plan->change->maps[MAP_segments].gone, &slot, &none);
+	error = table_add(&layer->plan->change->maps[MAP_segments].deleted, &slot, &none);
 	return error ? error : take_variations(layer, from, &to);
 }
 
@@ -413,7 +413,7 @@ static int plan_old_segment(struct layer *layer, uint32_t index)
 
 	return lazy_segment_by_id(layer->plan->new, from.segment->id)
 		       ? 0
-		       : plan_segment_gone(layer, &from);
+		       : plan_segment_deleted(layer, &from);
 }
 
 static int plan_segments(struct layer *layer)
@@ -431,7 +431,7 @@ static int plan_segments(struct layer *layer)
 		if (is_live(&to))
 			error = plan_segment(layer, &from, &to);
 		else if (is_live(&from))
-			error = plan_segment_gone(layer, &from);
+			error = plan_segment_deleted(layer, &from);
 		if (!error && before != UINT32_MAX)
 			error = plan_old_segment(layer, before);
 	}
@@ -462,7 +462,7 @@ static int keep_slots(struct planner *plan)
 }
 
 /* Sets the room that a map needs: it has @n entries. */
-static void want_room(const struct planner *plan, enum node_map_id map, size_t n)
+static void plan_capacity(const struct planner *plan, enum node_map_id map, size_t n)
 {
 	change_want(plan->change, map,
 		    (plan->have ? plan->have->map[map].n : n) + plan->change->maps[map].put.n);
@@ -486,9 +486,9 @@ int layout_plan(struct planner *plan)
 		error = learned_plan(plan);
 	if (error)
 		return error;
-	want_room(plan, MAP_pairs, now ? now->n_pairs : 0);
-	want_room(plan, MAP_named, now ? now->n_named : 0);
-	want_room(plan, MAP_variations, now ? now->n_variations : 0);
+	plan_capacity(plan, MAP_pairs, now ? now->n_pairs : 0);
+	plan_capacity(plan, MAP_named, now ? now->n_named : 0);
+	plan_capacity(plan, MAP_variations, now ? now->n_variations : 0);
 	plan->ports_end = places_end(&layer.places);
 	change_want(plan->change, MAP_ports, plan->ports_end);
 	return 0;
@@ -505,22 +505,20 @@ int layout_drop_extension(struct planner *plan)
 	int error = 0;
 	uint32_t i;
 
-	for (i = delta_next_fresh(segments, 0); !error && i < segments->n;
-	     i = delta_next_fresh(segments, i + 1)) {
+	for (i = delta_next_new(segments, 0); !error && i < segments->n;
+	     i = delta_next_new(segments, i + 1)) {
 		const struct member from = {extended, delta_segment(extended, i), i};
 		const struct member to = member_of(plan->new, from.segment->id);
 
 		if (is_live(&from) && is_live(&to))
 			error = take_variations(&layer, &from, &to);
 		else
-			error = plan_segment_gone(&layer, &from);
+			error = plan_segment_deleted(&layer, &from);
 	}
-	for (i = delta_next_fresh(pairs, 0); !error && i < pairs->n;
-	     i = delta_next_fresh(pairs, i + 1))
-		error = plan_pair_gone(&layer, pair_at(extended, i));
-	for (i = delta_next_fresh(named, 0); !error && i < named->n;
-	     i = delta_next_fresh(named, i + 1))
-		error = plan_named_gone(&layer, named_at(extended, i));
+	for (i = delta_next_new(pairs, 0); !error && i < pairs->n; i = delta_next_new(pairs, i + 1))
+		error = plan_pair_deleted(&layer, pair_at(extended, i));
+	for (i = delta_next_new(named, 0); !error && i < named->n; i = delta_next_new(named, i + 1))
+		error = plan_named_deleted(&layer, named_at(extended, i));
 	return error;
 }
 
@@ -585,7 +583,7 @@ static bool wants(const struct planner *plan, enum node_map_id map, const void *
 static int collect_map(struct planner *plan, const struct planner *later, enum node_map_id map)
 {
 	const struct table *have = &plan->have->map[map];
-	struct table *gone = &plan->change->maps[map].gone;
+	struct table *deleted = &plan->change->maps[map].deleted;
 	const struct bh_segment none = {};
 	int error = 0;
 
@@ -598,7 +596,7 @@ static int collect_map(struct planner *plan, const struct planner *later, enum n
 		if ((slots && (!slot || !((const struct bh_segment *)value)->id)) ||
 		    wants(plan, map, key, value) || wants(later, map, key, value))
 			continue;
-		error = table_add(gone, key, slots ? &none : value);
+		error = table_add(deleted, key, slots ? &none : value);
 	}
 	return error;
 }

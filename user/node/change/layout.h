@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Plans the entries of the maps whose entries never change while they are in force: segments,
- * pairs, port lists, names. A segment that the maps have keeps its slot, and a port list its place.
- * All others get free slots and places.
+ * Plans the entries of the maps whose entries never change while they are active: segments, pairs,
+ * port lists, names. A segment that the maps have keeps its slot, and a port list its place. All
+ * others get free slots and places.
  */
 #ifndef BULKHEAD_NODE_LAYOUT_H
 #define BULKHEAD_NODE_LAYOUT_H
@@ -24,7 +24,7 @@ int layout_drop_extension(struct planner *plan);
  * the staged policy after its layout_plan(), or NULL. Returns 0 or -errno, reported. */
 int layout_collect(struct planner *plan, struct planner *later);
 
-/* Returns true if a map is one of those whose entries never change while they are in force. */
+/* Returns true if a map is one of those whose entries never change while they are active. */
 bool layout_has(enum node_map_id map);
 
 /* Returns true if @change puts nothing into these maps: the layout is complete there. */

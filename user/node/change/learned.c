@@ -49,13 +49,13 @@ static int compare(struct planner *plan, enum node_map_id map)
 			error = table_add(&to->put, table_key(want, i), table_value(want, i));
 		} else if (memcmp(there, table_value(want, i), want->value_size)) {
 			diag_error(plan->handle->diag, NULL, NULL,
-				   "the policy would change an entry of %s that is in force",
+				   "the policy would change an entry of %s that is active",
 				   node_map_names[map]);
 			error = -EINVAL;
 		}
 	}
 	if (!error && plan->delta)
-		error = table_without(&have, want, &to->gone);
+		error = table_without(&have, want, &to->deleted);
 	change_want(plan->change, map, have.n + to->put.n);
 	return error;
 }
@@ -71,7 +71,7 @@ int learned_plan(struct planner *plan)
 	maps_init_table(MAP_domains, &plan->names);
 	maps_init_table(MAP_domain_peers, &plan->learned);
 	/* without its extension the node has other entries, too */
-	if (plan->delta && delta_is_settled(&plan->delta->tables[BLOB_TABLE_domains]) &&
+	if (plan->delta && delta_is_final(&plan->delta->tables[BLOB_TABLE_domains]) &&
 	    (!plan->handle->blob.local || plan->extension))
 		return 0;
 	for (size_t i = 0; !error && i < policy->n_domains; i++)

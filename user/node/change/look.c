@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/inforce.h"
+#include "node/change/active.h"
 #include "node/kernel/handle.h"
 #include "node/kernel/pinned.h"
 
@@ -11,10 +11,10 @@ int node_look(const struct node_options *options, struct diag *diag, struct node
 		error = node_find(*handle);
 	if (!error)
 		error = pinned_read(*handle);
-	return error || !(*handle)->policy ? error : inforce_look(*handle);
+	return error || !(*handle)->policy ? error : active_look(*handle);
 }
 
-int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy)
+int node_policy_active(const char *pin, struct diag *diag, struct policy **policy)
 {
 	const struct node_options options = {.pin = pin};
 	SCOPED_HANDLE struct node_handle *handle = NULL;

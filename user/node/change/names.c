@@ -20,14 +20,14 @@ void object_names_free(struct object_names *names)
 
 static int add(struct names *names, const char *ns, const char *name, uint8_t kind)
 {
-	if (names->n == names->room) {
-		const size_t room = names->room ? 2 * names->room : 64;
-		char **grown = reallocarray(names->at, room, sizeof(*grown));
+	if (names->n == names->capacity) {
+		const size_t capacity = names->capacity ? 2 * names->capacity : 64;
+		char **grown = reallocarray(names->at, capacity, sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
 		names->at = grown;
-		names->room = room;
+		names->capacity = capacity;
 	}
 	if (asprintf(&names->at[names->n], "%c%s%s%s", '0' + kind, ns, *ns ? "/" : "", name) < 0)
 		return -ENOMEM;

@@ -9,7 +9,7 @@
 struct names {
 	char **at; /* each behind the number of its kind: two kinds may have an object of one name
 		    */
-	size_t n, room;
+	size_t n, capacity;
 };
 
 struct object_names {

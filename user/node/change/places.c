@@ -50,14 +50,14 @@ static int note_list(struct places_index *index, struct bh_ports_ref ref)
 		return -EILSEQ;
 	if (index->starts[ref.at] == ref.count)
 		return 0;
-	if (index->n == index->room) {
-		size_t room = index->room ? index->room * 2 : 64;
-		void *lists = reallocarray(index->lists, room, sizeof(*index->lists));
+	if (index->n == index->capacity) {
+		size_t capacity = index->capacity ? index->capacity * 2 : 64;
+		void *lists = reallocarray(index->lists, capacity, sizeof(*index->lists));
 
 		if (!lists)
 			return -ENOMEM;
 		index->lists = lists;
-		index->room = room;
+		index->capacity = capacity;
 	}
 	index->starts[ref.at] = ref.count;
 	index->lists[index->n++] = (struct places_list){
@@ -152,7 +152,7 @@ static bool is_it(const struct bh_ports_ref *ref, const struct sought *sought)
 	return ref->at == sought->ref.at && ref->count == sought->ref.count;
 }
 
-/* Takes the place that an entry of the maps refers to. Returns whether the entry has the list's
+/* Takes the place that an entry of the maps refers to. Returns true if the entry has the list's
  * length. */
 static bool take_list(struct sought *sought, const struct bh_ports_ref *there)
 {
@@ -221,7 +221,7 @@ static bool seek_in_segments(const struct places *places, struct sought *sought)
 }
 
 /* Finds the list in the maps, by an entry of the old policy that refers to the same list. Returns
- * false where the old policy lacks the list or the maps disagree. */
+ * false if the old policy lacks the list or the maps disagree. */
 static bool find_list(const struct places *places, struct bh_ports_ref ref,
 		      struct bh_ports_ref *placed)
 {
@@ -231,7 +231,7 @@ static bool find_list(const struct places *places, struct bh_ports_ref ref,
 
 	if (sought.ref.at == UINT32_MAX ||
 	    delta_origin(intervals, ref.at + last) != sought.ref.at + last ||
-	    delta_next_fresh(intervals, ref.at) <= ref.at + last ||
+	    delta_next_new(intervals, ref.at) <= ref.at + last ||
 	    !(seek_in_pairs(places, &sought) || seek_in_named(places, &sought) ||
 	      seek_in_segments(places, &sought)))
 		return false;

@@ -18,7 +18,7 @@ struct places_index {
 	bool *used; /* by index of bh_ports */
 	size_t cursor; /* all entries below this one are used */
 	struct places_list *lists; /* sorted by hash */
-	size_t n, room;
+	size_t n, capacity;
 };
 
 struct places {

@@ -14,7 +14,7 @@
 #include "compile/lazy_policy.h"
 #include "maps/added.h"
 #include "node/change/change.h"
-#include "node/change/local.h"
+#include "node/change/local_entries.h"
 
 #define COMPARE_ALL (-EOPNOTSUPP)
 
@@ -71,7 +71,7 @@ static inline uint32_t delta_id(const struct planner *plan, uint32_t id)
 static inline uint32_t planner_next(const struct planner *plan, enum blob_table table,
 				    uint32_t record)
 {
-	return plan->delta ? delta_next_fresh(&plan->delta->tables[table], record) : record;
+	return plan->delta ? delta_next_new(&plan->delta->tables[table], record) : record;
 }
 
 /* With a delta, returns the record of the old policy that had the place of a fresh record;
@@ -88,16 +88,16 @@ static inline uint32_t planner_next_gone(const struct planner *plan, enum blob_t
 					 uint32_t record)
 {
 	const struct delta_table *of = plan->delta ? &plan->delta->tables[table] : NULL;
-	const uint32_t gone = of ? delta_next_gone(of, record) : UINT32_MAX;
+	const uint32_t deleted = of ? delta_next_deleted(of, record) : UINT32_MAX;
 
-	return of && gone < of->n_base ? gone : UINT32_MAX;
+	return of && deleted < of->n_base ? deleted : UINT32_MAX;
 }
 
 /* Returns true if a record of the new policy may differ from all of the old policy's. */
 static inline bool planner_is_fresh(const struct planner *plan, enum blob_table table,
 				    uint32_t record)
 {
-	return !plan->delta || delta_is_fresh(&plan->delta->tables[table], record);
+	return !plan->delta || delta_is_new(&plan->delta->tables[table], record);
 }
 
 /* Finds the slot in which the maps have the segment of that ID of the new policy. *slot: the slot

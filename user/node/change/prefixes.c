@@ -6,9 +6,9 @@
 #include "maps/assign.h"
 #include "maps/prefix.h"
 #include "maps/tunnel.h"
-#include "node/change/assign.h"
+#include "node/change/assignment.h"
 #include "node/change/prefixes.h"
-#include "node/change/survey.h"
+#include "node/change/discovery.h"
 
 /* All prefixes of the new policy and of the maps. */
 struct prefixes {
@@ -17,7 +17,7 @@ struct prefixes {
 	struct table want; /* assignment[0] has the wanted slot */
 	const struct local *own; /* this node's name and addresses */
 	struct local found; /* holds `own` if the maps alone know the addresses */
-	uint32_t generation; /* of new words: the one in force plus one */
+	uint32_t generation; /* of new words: the active one plus one */
 };
 
 static void prefixes_free(struct prefixes *prefixes)
@@ -124,8 +124,8 @@ static int add_marked(struct prefixes *prefixes, struct table *more)
 	return error;
 }
 
-/* Adds prefixes for Services' addresses. Their segments are those of their covers, for the ports
- * that are no Service's. */
+/* Adds prefixes for Services' addresses. Their segments are those of their covering prefixes, for
+ * the ports that are no Service's. */
 static int want_services(struct prefixes *prefixes)
 {
 	const struct policy *policy = &prefixes->plan->outside;
@@ -218,7 +218,7 @@ static int want_prefixes(struct prefixes *prefixes)
 	return error ? error : want_services(prefixes);
 }
 
-/* Returns the prefix' BH_PREFIX_SERVICES in the generation in force. */
+/* Returns the prefix' BH_PREFIX_SERVICES in the active generation. */
 static uint32_t services_now(const struct node_handle *handle, const struct bh_prefix *prefix)
 {
 	return bh_prefix_flags(prefix->flags, prefix->turn, node_generation(handle)) &
@@ -226,7 +226,8 @@ static uint32_t services_now(const struct node_handle *handle, const struct bh_p
 }
 
 /* Gives a prefix @flags from the next generation on, and @now before. */
-static void turn_prefix(uint32_t generation, uint32_t now, uint32_t flags, struct bh_prefix *prefix)
+static void update_prefix(uint32_t generation, uint32_t now, uint32_t flags,
+			  struct bh_prefix *prefix)
 {
 	prefix->flags = flags;
 	prefix->turn = 0;
@@ -236,17 +237,18 @@ static void turn_prefix(uint32_t generation, uint32_t now, uint32_t flags, struc
 	prefix->turn = generation;
 }
 
-/* Finds the new cover of a prefix that the policy lacks: the next shorter prefix. NULL: none. */
-static const struct bh_prefix *cover_then(const struct prefixes *prefixes,
-					  const struct bh_prefix_key *key)
+/* Finds the new covering prefix of a prefix that the policy lacks: the next shorter prefix. NULL:
+ * none. */
+static const struct bh_prefix *covering_prefix_then(const struct prefixes *prefixes,
+						    const struct bh_prefix_key *key)
 {
 	struct address address;
 
 	memcpy(&address, &key->addr, sizeof(address));
 	for (uint32_t length = key->length; length-- > 0;) {
 		struct address shorter = address_mask(&address, length);
-		struct bh_prefix_key cover = prefix_key(&shorter, length);
-		const struct bh_prefix *prefix = table_find(&prefixes->want, &cover);
+		struct bh_prefix_key covering_prefix = prefix_key(&shorter, length);
+		const struct bh_prefix *prefix = table_find(&prefixes->want, &covering_prefix);
 
 		if (prefix)
 			return prefix;
@@ -254,13 +256,13 @@ static const struct bh_prefix *cover_then(const struct prefixes *prefixes,
 	return NULL;
 }
 
-static int come_prefix(struct prefixes *prefixes, const struct bh_prefix_key *key,
-		       const struct bh_prefix *want)
+static int plan_added_prefix(struct prefixes *prefixes, const struct bh_prefix_key *key,
+			     const struct bh_prefix *want)
 {
 	struct change_map *map = &prefixes->plan->change->maps[MAP_prefixes];
 	const struct bh_prefix *old = table_find(&prefixes->have, key);
 	struct bh_prefix value = {.assignment = {assign_cover_now(prefixes->plan->handle, key)}};
-	struct bh_prefix cover = {};
+	struct bh_prefix covering_prefix = {};
 	struct assign_word store;
 	uint32_t now;
 	bool moves;
@@ -268,24 +270,24 @@ static int come_prefix(struct prefixes *prefixes, const struct bh_prefix_key *ke
 	if (old)
 		value = *old;
 	else
-		maps_lookup(prefixes->plan->handle, MAP_prefixes, key, &cover);
-	now = services_now(prefixes->plan->handle, old ? old : &cover);
+		maps_lookup(prefixes->plan->handle, MAP_prefixes, key, &covering_prefix);
+	now = services_now(prefixes->plan->handle, old ? old : &covering_prefix);
 	moves = assign_word_for(prefixes->generation, value.assignment, want->assignment[0],
 				&store);
 	if (moves)
 		value.assignment[store.which] = store.word;
 	if (old && !moves && ((old->flags & BH_PREFIX_NODE) | now) == want->flags)
 		return 0;
-	turn_prefix(prefixes->generation, now, want->flags, &value);
+	update_prefix(prefixes->generation, now, want->flags, &value);
 	return table_add(&map->put, key, &value);
 }
 
-static int go_prefix(struct prefixes *prefixes, const struct bh_prefix_key *key,
-		     const struct bh_prefix *old)
+static int plan_deleted_prefix(struct prefixes *prefixes, const struct bh_prefix_key *key,
+			       const struct bh_prefix *old)
 {
-	const struct bh_prefix *cover = cover_then(prefixes, key);
+	const struct bh_prefix *covering_prefix = covering_prefix_then(prefixes, key);
 	const uint32_t now = services_now(prefixes->plan->handle, old);
-	const uint32_t then = cover ? cover->flags & BH_PREFIX_SERVICES : 0;
+	const uint32_t then = covering_prefix ? covering_prefix->flags & BH_PREFIX_SERVICES : 0;
 	struct change_map *map = &prefixes->plan->change->maps[MAP_prefixes];
 	struct bh_prefix value = *old;
 	struct assign_word store;
@@ -293,35 +295,36 @@ static int go_prefix(struct prefixes *prefixes, const struct bh_prefix_key *key,
 	bool moves;
 
 	moves = assign_word_for(prefixes->generation, value.assignment,
-				cover ? cover->assignment[0] : 0, &store);
+				covering_prefix ? covering_prefix->assignment[0] : 0, &store);
 	if (moves)
 		value.assignment[store.which] = store.word;
 	if (moves || now != then) {
-		turn_prefix(prefixes->generation, now, (old->flags & BH_PREFIX_NODE) | then,
-			    &value);
+		update_prefix(prefixes->generation, now, (old->flags & BH_PREFIX_NODE) | then,
+			      &value);
 		error = table_add(&map->put, key, &value);
 	}
-	return error ? error : table_add(&map->gone, key, old);
+	return error ? error : table_add(&map->deleted, key, old);
 }
 
-static int come_prefixes(struct prefixes *prefixes)
+static int plan_added_prefixes(struct prefixes *prefixes)
 {
 	const struct table *want = &prefixes->want;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < want->n; i++)
-		error = come_prefix(prefixes, table_key(want, i), table_value(want, i));
+		error = plan_added_prefix(prefixes, table_key(want, i), table_value(want, i));
 	return error;
 }
 
 static int compare_prefixes(struct prefixes *prefixes)
 {
 	const struct table *have = &prefixes->have;
-	int error = come_prefixes(prefixes);
+	int error = plan_added_prefixes(prefixes);
 
 	for (size_t i = 0; !error && i < have->n; i++)
 		if (!table_find(&prefixes->want, table_key(have, i)))
-			error = go_prefix(prefixes, table_key(have, i), table_value(have, i));
+			error = plan_deleted_prefix(prefixes, table_key(have, i),
+						    table_value(have, i));
 	return error;
 }
 
@@ -341,17 +344,17 @@ bool prefixes_may_move(const struct planner *plan)
 {
 	const struct delta_table *tables = plan->delta ? plan->delta->tables : NULL;
 
-	return !tables || !delta_is_settled(&tables[BLOB_TABLE_prefixes]) ||
-	       !delta_is_settled(&tables[BLOB_TABLE_nodes]) ||
-	       !delta_is_settled(&tables[BLOB_TABLE_node_addresses]);
+	return !tables || !delta_is_final(&tables[BLOB_TABLE_prefixes]) ||
+	       !delta_is_final(&tables[BLOB_TABLE_nodes]) ||
+	       !delta_is_final(&tables[BLOB_TABLE_node_addresses]);
 }
 
 /* Returns true if a prefix may differ, or Services' addresses, which are prefixes in the maps. */
 static bool may_differ(const struct planner *plan)
 {
 	return prefixes_may_move(plan) ||
-	       !delta_is_settled(&plan->delta->tables[BLOB_TABLE_frontends]) ||
-	       !delta_is_settled(&plan->delta->tables[BLOB_TABLE_service_cidrs]);
+	       !delta_is_final(&plan->delta->tables[BLOB_TABLE_frontends]) ||
+	       !delta_is_final(&plan->delta->tables[BLOB_TABLE_service_cidrs]);
 }
 
 /* Finds the node's own addresses, which the maps have as prefixes. */
@@ -390,11 +393,11 @@ static int plan_nodes(struct planner *plan)
 		if (((struct bh_tunnel_key *)table_key(&have, i))->port)
 			error = table_add(&want, table_key(&have, i), table_value(&have, i));
 	if (!error)
-		error = survey_nodes(&plan->outside, &want);
+		error = discover_nodes(&plan->outside, &want);
 	if (!error)
 		error = table_without(&want, &have, &map->put);
 	if (!error)
-		error = table_without(&have, &want, &map->gone);
+		error = table_without(&have, &want, &map->deleted);
 	change_want(plan->change, MAP_tunnels, have.n + map->put.n);
 	return error;
 }

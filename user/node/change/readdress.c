@@ -7,10 +7,10 @@
 #include "node/change/endpoint_add.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/endpoint_find.h"
-#include "node/change/assign.h"
+#include "node/change/assignment.h"
 #include "node/change/readdress.h"
 #include "node/change/record.h"
-#include "node/change/services.h"
+#include "node/change/service_entries.h"
 #include "node/change/slot.h"
 
 static struct bh_addr first_address(const struct endpoint *endpoint, bool ipv4)
@@ -69,8 +69,8 @@ static bool is_among(const struct endpoint *endpoint, const void *address)
 }
 
 /* Moves the address to the segment of the new labels from the next generation on. The record is
- * written after the flip: a command that is killed before the flip leaves the place and the record
- * as they were. */
+ * written after the commit: a command that is killed before the commit leaves the place and the
+ * record as they were. */
 int readdress_keep(struct node_handle *handle, const struct endpoint *endpoint,
 		   const struct bh_addr *addr, const struct bh_endpoint *entry,
 		   struct change *change, bool *isolated)
@@ -91,7 +91,7 @@ int readdress_keep(struct node_handle *handle, const struct endpoint *endpoint,
 	return error ? error : table_add(&change->maps[MAP_added].late, addr, &record);
 }
 
-/* Keeps or removes the addresses in force. */
+/* Keeps or removes the active addresses. */
 static int change_members(struct node_handle *handle, const struct endpoint *endpoint,
 			  const struct table *members, struct change *change, bool *isolated)
 {
@@ -129,7 +129,7 @@ int readdress_plan(struct node_handle *handle, const struct endpoint *endpoint,
 	error = change_members(handle, endpoint, members, change, isolated);
 	if (!error)
 		error = change_interface(handle, entry->ifindex, endpoint, change);
-	change->flips = true;
+	change->commits = true;
 	return error ? node_fail(handle, error, "cannot change %s/%s", endpoint->ns_name,
 				 endpoint->name)
 		     : 0;

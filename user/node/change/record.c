@@ -27,13 +27,13 @@ bool record_is_of(const struct bh_added *record, const struct bh_added *name)
 }
 
 /* Writes fields one behind the other. @left 0: a field did not fit. */
-struct writer {
+struct record_writer {
 	char *at;
 	size_t left;
 };
 
 static void __attribute__((format(printf, 2, 3)))
-put(struct writer *writer, const char *format, ...)
+put(struct record_writer *writer, const char *format, ...)
 {
 	va_list args;
 	int length;
@@ -52,7 +52,7 @@ put(struct writer *writer, const char *format, ...)
 
 int record_write(const struct endpoint *endpoint, struct bh_added *record)
 {
-	struct writer writer = {record->fields, sizeof(record->fields)};
+	struct record_writer writer = {record->fields, sizeof(record->fields)};
 	const uint8_t *mac = endpoint->mac;
 	char text[ADDRESS_TEXT];
 
@@ -105,22 +105,22 @@ int record_make(const struct node_handle *handle, const struct endpoint *endpoin
 }
 
 /* Makes an endpoint of a record. */
-struct reader {
+struct record_reader {
 	struct cluster *cluster;
 	struct endpoint *endpoint;
 };
 
-static const char *intern(const struct reader *reader, const char *text)
+static const char *intern(const struct record_reader *reader, const char *text)
 {
 	return cluster_intern(reader->cluster, text, strlen(text));
 }
 
-static int read_ip(struct reader *reader, const char *value)
+static int read_ip(struct record_reader *reader, const char *value)
 {
 	return address_parse(value, &reader->endpoint->addresses[reader->endpoint->n_addresses++]);
 }
 
-static int read_label(struct reader *reader, const char *value)
+static int read_label(struct record_reader *reader, const char *value)
 {
 	struct labels *labels = &reader->endpoint->labels;
 	const char *equals = strchr(value, '=');
@@ -132,7 +132,7 @@ static int read_label(struct reader *reader, const char *value)
 	return 0;
 }
 
-static int read_port(struct reader *reader, const char *value)
+static int read_port(struct record_reader *reader, const char *value)
 {
 	struct named_port *port = &reader->endpoint->ports[reader->endpoint->n_ports++];
 	const char *blank = strchr(value, ' ');
@@ -143,26 +143,26 @@ static int read_port(struct reader *reader, const char *value)
 	return 0;
 }
 
-static int read_source(struct reader *reader, const char *value)
+static int read_source(struct record_reader *reader, const char *value)
 {
 	struct endpoint *endpoint = reader->endpoint;
 
 	return cidr_parse(value, &endpoint->allow_source[endpoint->n_allow_source++]);
 }
 
-static int read_node(struct reader *reader, const char *value)
+static int read_node(struct record_reader *reader, const char *value)
 {
 	reader->endpoint->node = intern(reader, value);
 	return 0;
 }
 
-static int read_interface(struct reader *reader, const char *value)
+static int read_interface(struct record_reader *reader, const char *value)
 {
 	reader->endpoint->interface = intern(reader, value);
 	return 0;
 }
 
-static int read_mac(struct reader *reader, const char *value)
+static int read_mac(struct record_reader *reader, const char *value)
 {
 	uint8_t *mac = reader->endpoint->mac;
 
@@ -173,37 +173,37 @@ static int read_mac(struct reader *reader, const char *value)
 		       : -EINVAL;
 }
 
-static int read_mode(struct reader *reader, const char *value)
+static int read_mode(struct record_reader *reader, const char *value)
 {
 	reader->endpoint->l2 = true;
 	return strcmp(value, "l2");
 }
 
-static int read_audit(struct reader *reader, const char *value)
+static int read_audit(struct record_reader *reader, const char *value)
 {
 	reader->endpoint->audit = true;
 	return strcmp(value, "yes");
 }
 
-static int read_uid(struct reader *reader, const char *value)
+static int read_uid(struct record_reader *reader, const char *value)
 {
 	reader->endpoint->uid = intern(reader, value);
 	return 0;
 }
 
-static int read_attachment(struct reader *reader, const char *value)
+static int read_attachment(struct record_reader *reader, const char *value)
 {
 	reader->endpoint->attachment = intern(reader, value);
 	return 0;
 }
 
-static int read_unknown(struct reader *reader, const char *value)
+static int read_unknown(struct record_reader *reader, const char *value)
 {
 	reader->endpoint->unknown = true;
 	return strcmp(value, "yes");
 }
 
-static int read_rests(struct reader *reader, const char *value)
+static int read_rests(struct record_reader *reader, const char *value)
 {
 	reader->endpoint->rests = true;
 	return strcmp(value, "yes");
@@ -211,7 +211,7 @@ static int read_rests(struct reader *reader, const char *value)
 
 static const struct {
 	const char *name;
-	int (*read)(struct reader *reader, const char *value);
+	int (*read)(struct record_reader *reader, const char *value);
 } fields[] = {
 	{"ip", read_ip},
 	{"label", read_label},
@@ -228,7 +228,7 @@ static const struct {
 	{"rests", read_rests},
 };
 
-static int read_field(struct reader *reader, const char *field)
+static int read_field(struct record_reader *reader, const char *field)
 {
 	const char *equals = strchr(field, '=');
 
@@ -250,7 +250,7 @@ static const char *next_field(const struct bh_added *record, const char *field)
 }
 
 /* Makes room for as many of each kind as the record has fields. */
-static void make_room(struct reader *reader, size_t n)
+static void make_room(struct record_reader *reader, size_t n)
 {
 	struct obstack *memory = &reader->cluster->memory;
 	struct endpoint *endpoint = reader->endpoint;
@@ -263,7 +263,7 @@ static void make_room(struct reader *reader, size_t n)
 
 int record_read(const struct bh_added *record, struct cluster *cluster, struct endpoint **endpoint)
 {
-	struct reader reader = {cluster, cluster_add_endpoint(cluster)};
+	struct record_reader reader = {cluster, cluster_add_endpoint(cluster)};
 	const char *field;
 	size_t n = 1;
 
@@ -301,9 +301,10 @@ static bool is_anothers(const struct policy *policy, const struct policy_address
 		 memcmp(uid, owner->uid, sizeof(uid))));
 }
 
-/* Whether @policy has the endpoint's name or one of its addresses. For a pod that a container
- * runtime added, the name does not count: the policy's pod of that name may be another pod. Nor
- * does an address that the policy gives to another pod: the interface on this node is right. */
+/* Returns true if @policy has the endpoint's name or one of its addresses. For a pod that a
+ * container runtime added, the name does not count: the policy's pod of that name may be another
+ * pod. Nor does an address that the policy gives to another pod: the interface on this node is
+ * right. */
 static bool is_known(const struct policy *policy, const struct endpoint *endpoint)
 {
 	if (!policy)

@@ -8,7 +8,7 @@
 #include "node/change/layout.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/repair.h"
-#include "node/change/services.h"
+#include "node/change/service_entries.h"
 #include "node/kernel/pinned.h"
 
 /* Clears words that a killed command stored for a generation that never came. */
@@ -52,10 +52,10 @@ static bool policy_has_prefix(const struct policy *policy, const struct bh_prefi
 	return false;
 }
 
-/* Whether an endpoint is in force. Words of later generations do not count: an endpoint without any
- * other word never came. */
-static bool is_in_force(const struct node_handle *handle, const struct bh_endpoint *endpoint,
-			bool known)
+/* Returns true if an endpoint is active. Words of later generations do not count: an endpoint
+ * without any other word never came. */
+static bool is_active(const struct node_handle *handle, const struct bh_endpoint *endpoint,
+		      bool known)
 {
 	const uint64_t word = bh_assignment_at(endpoint->assignment[0], endpoint->assignment[1],
 					       node_generation(handle));
@@ -63,8 +63,9 @@ static bool is_in_force(const struct node_handle *handle, const struct bh_endpoi
 	return known && word && !bh_assignment_is_cover(word);
 }
 
-/* Whether a killed command took the endpoint off: the endpoint has no segment, and its interface is
- * sealed. A sealed interface's entry no longer says which addresses belong to the interface. */
+/* Returns true if a killed command took the endpoint off: the endpoint has no segment, and its
+ * interface is quarantined. A quarantined interface's entry no longer says which addresses belong
+ * to the interface. */
 static bool is_leaving(const struct node_handle *handle, const struct image *have,
 		       const struct bh_endpoint *endpoint)
 {
@@ -85,12 +86,13 @@ static bool has_endpoint(const struct table *endpoints, uint32_t ifindex)
 
 /* Removes interfaces that guard no endpoint. Keeps interfaces that another endpoint has by now. */
 static int repair_ifaces(struct node_handle *handle, const struct table *ifaces,
-			 const struct table *stay, const struct table *gone, struct change *change)
+			 const struct table *stay, const struct table *deleted,
+			 struct change *change)
 {
 	int error = 0;
 
-	for (size_t i = 0; i < gone->n; i++) {
-		struct bh_endpoint *endpoint = table_value(gone, i);
+	for (size_t i = 0; i < deleted->n; i++) {
+		struct bh_endpoint *endpoint = table_value(deleted, i);
 
 		if (endpoint->ifindex && has_endpoint(stay, endpoint->ifindex))
 			endpoint->ifindex = 0;
@@ -100,11 +102,12 @@ static int repair_ifaces(struct node_handle *handle, const struct table *ifaces,
 		const struct bh_iface *iface = table_value(ifaces, i);
 
 		if (iface->flags & BH_IFACE_ENDPOINT && !has_endpoint(stay, *ifindex) &&
-		    !has_endpoint(gone, *ifindex))
-			/* a container runtime's pod was sealed before its ADD, too */
-			error = endpoint_del_interface(
-				handle, *ifindex,
-				handle->options->seal || iface->flags & BH_IFACE_TOLD, change);
+		    !has_endpoint(deleted, *ifindex))
+			/* a container runtime's pod was quarantined before its ADD, too */
+			error = endpoint_del_interface(handle, *ifindex,
+						       handle->options->quarantine ||
+							       iface->flags & BH_IFACE_TOLD,
+						       change);
 	}
 	return error;
 }
@@ -113,9 +116,9 @@ static int drop_endpoint(const struct image *have, const struct bh_addr *addr,
 			 const struct bh_endpoint *endpoint, struct change *change)
 {
 	const struct bh_added *added = table_find(&have->map[MAP_added], addr);
-	int error = table_add(&change->maps[MAP_endpoints].gone, addr, endpoint);
+	int error = table_add(&change->maps[MAP_endpoints].deleted, addr, endpoint);
 
-	return error || !added ? error : table_add(&change->maps[MAP_added].gone, addr, added);
+	return error || !added ? error : table_add(&change->maps[MAP_added].deleted, addr, added);
 }
 
 /* Returns true if the connections of the address belong to the endpoint that goes, and so go with
@@ -131,8 +134,8 @@ static bool has_connections_of_its_own(const struct node_handle *handle,
 
 /* Decides for one endpoint: it stays, goes with its connections, or goes without them. */
 static int repair_one(struct node_handle *handle, const struct image *have,
-		      const struct policy *policy, size_t i, struct table *stay, struct table *gone,
-		      struct change *change)
+		      const struct policy *policy, size_t i, struct table *stay,
+		      struct table *deleted, struct change *change)
 {
 	const struct bh_addr *addr = table_key(&have->map[MAP_endpoints], i);
 	const struct bh_endpoint *endpoint = table_value(&have->map[MAP_endpoints], i);
@@ -144,26 +147,26 @@ static int repair_one(struct node_handle *handle, const struct image *have,
 	known = policy_address_find(policy, &address) || table_find(&have->map[MAP_added], addr);
 	if (error)
 		return error;
-	if (is_in_force(handle, endpoint, known) && !is_leaving(handle, have, endpoint))
+	if (is_active(handle, endpoint, known) && !is_leaving(handle, have, endpoint))
 		return table_add(stay, addr, endpoint);
 	return has_connections_of_its_own(handle, endpoint)
-		       ? table_add(gone, addr, endpoint)
+		       ? table_add(deleted, addr, endpoint)
 		       : drop_endpoint(have, addr, endpoint, change);
 }
 
 static int repair_endpoints(struct node_handle *handle, const struct image *have,
 			    const struct policy *policy, struct change *change)
 {
-	CLEANUP(table_free) struct table stay = {}, gone = {};
+	CLEANUP(table_free) struct table stay = {}, deleted = {};
 	int error = 0;
 
 	maps_init_table(MAP_endpoints, &stay);
-	maps_init_table(MAP_endpoints, &gone);
+	maps_init_table(MAP_endpoints, &deleted);
 	for (size_t i = 0; !error && i < have->map[MAP_endpoints].n; i++)
-		error = repair_one(handle, have, policy, i, &stay, &gone, change);
+		error = repair_one(handle, have, policy, i, &stay, &deleted, change);
 	if (!error)
-		error = repair_ifaces(handle, &have->map[MAP_ifaces], &stay, &gone, change);
-	return error ? error : endpoint_del_members(handle, &gone, change);
+		error = repair_ifaces(handle, &have->map[MAP_ifaces], &stay, &deleted, change);
+	return error ? error : endpoint_del_members(handle, &deleted, change);
 }
 
 static int repair_prefixes(struct node_handle *handle, const struct table *prefixes,
@@ -181,15 +184,15 @@ static int repair_prefixes(struct node_handle *handle, const struct table *prefi
 		if (!error &&
 		    !bh_prefix_flags(prefix->flags, prefix->turn, node_generation(handle)) &&
 		    !policy_has_prefix(policy, key))
-			error = table_add(&change->maps[MAP_prefixes].gone, key, prefix);
+			error = table_add(&change->maps[MAP_prefixes].deleted, key, prefix);
 	}
 	return error;
 }
 
 /*
- * Clears words above the generation in force. Removes entries that are not in force without those
- * words: prefixes that @policy does not have, endpoints that count as their covers, and interfaces
- * that guard no endpoint.
+ * Clears words above the active generation. Removes entries that are not active without those
+ * words: prefixes that @policy does not have, endpoints that count as their covering prefixes, and
+ * interfaces that guard no endpoint.
  */
 static int repair_assignments(struct node_handle *handle, const struct image *have,
 			      const struct policy *policy, struct change *change)
@@ -232,7 +235,7 @@ static int plan(struct node_handle *handle, bool keep_staged, struct image *have
 		error = lay_out_staged(handle, have, &staged, &unused, &later);
 	if (!error && !layout_is_there(change)) {
 		diag_error(handle->diag, NULL, NULL,
-			   "%s: the maps lack parts of the policy in force: to start anew, unload "
+			   "%s: the maps lack parts of the active policy: to start anew, unload "
 			   "and load",
 			   handle->pin);
 		return -EILSEQ;

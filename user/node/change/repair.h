@@ -5,8 +5,8 @@
 
 #include "node/change/change.h"
 
-/* Makes @change complete a replacement of programs, and bring the maps back to the policy in
- * force. Keeps or drops the staged policy. Returns 0 or -errno, reported. */
+/* Makes @change complete a replacement of programs, and bring the maps back to the active policy.
+ * Keeps or drops the staged policy. Returns 0 or -errno, reported. */
 int repair_plan(struct node_handle *handle, bool keep_staged, struct change *change);
 
 #endif

@@ -10,27 +10,27 @@
 #include "node/kernel/pins.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/rcu.h"
-#include "node/kernel/socket.h"
+#include "node/kernel/socket_link.h"
 #include "node/change/replace.h"
 
 #define RULE_HITS "rule_hits"
 
-struct room replace_first_room(const struct policy *policy, const struct local *local)
+struct capacity replace_first_room(const struct policy *policy, const struct local *local)
 {
-	struct room room = {
+	struct capacity capacity = {
 		.first = true,
 		.rule_hits = programs_headroom(policy->next_rule),
 		.needs =
 			{
-#define POLICY_MAP(name, key, value, entry, kind, room) [MAP_##name] = room,
+#define POLICY_MAP(name, key, value, entry, kind, capacity) [MAP_##name] = capacity,
 #include "maps/maps.def"
 			},
 	};
 
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (node_map_kinds[i] != MAP_KIND_LOCAL)
-			room.entries[i] = programs_headroom(room.needs[i]);
-	return room;
+			capacity.entries[i] = programs_headroom(capacity.needs[i]);
+	return capacity;
 }
 
 /* Returns the most entries that a map may have: an assignment word has only so many bits for a
@@ -51,7 +51,7 @@ static int refuse(struct node_handle *handle, enum node_map_id map, size_t want)
 /* Finds the maps that are too small, and their new sizes. */
 static int find_room(struct node_handle *handle, struct change *change)
 {
-	struct room *room = &change->room;
+	struct capacity *capacity = &change->capacity;
 
 	for (int i = 0; i < N_NODE_MAPS; i++) {
 		const size_t want = change->wanted[i];
@@ -59,17 +59,17 @@ static int find_room(struct node_handle *handle, struct change *change)
 
 		if (want > limit)
 			return refuse(handle, i, want);
-		if (want <= (change->anew ? room->entries[i] : handle->room[i]))
+		if (want <= (change->anew ? capacity->entries[i] : handle->capacity[i]))
 			continue;
-		room->needs[i] = want;
-		room->entries[i] = larger < limit ? larger : limit;
+		capacity->needs[i] = want;
+		capacity->entries[i] = larger < limit ? larger : limit;
 		change->replace = !change->anew;
 	}
 	return 0;
 }
 
 /* Reads for how many rules the map of their hits has room. */
-static int read_room_for_hits(struct node_handle *handle, uint32_t *room)
+static int read_room_for_hits(struct node_handle *handle, uint32_t *capacity)
 {
 	SCOPED_FD int hits = pins_get(handle, RULE_HITS);
 	struct bpf_map_info info = {};
@@ -78,18 +78,18 @@ static int read_room_for_hits(struct node_handle *handle, uint32_t *room)
 	if (hits < 0 || bpf_obj_get_info_by_fd(hits, &info, &length))
 		return node_fail(handle, hits < 0 ? hits : -errno, "cannot open %s/" RULE_HITS,
 				 handle->pin);
-	*room = info.max_entries;
+	*capacity = info.max_entries;
 	return 0;
 }
 
 static int find_room_for_hits(struct node_handle *handle, uint32_t rules, struct change *change)
 {
-	uint32_t room;
-	int error = read_room_for_hits(handle, &room);
+	uint32_t capacity;
+	int error = read_room_for_hits(handle, &capacity);
 
-	if (error || rules <= room)
+	if (error || rules <= capacity)
 		return error;
-	change->room.rule_hits = programs_headroom(rules);
+	change->capacity.rule_hits = programs_headroom(rules);
 	change->replace = true;
 	return 0;
 }
@@ -110,25 +110,25 @@ int replace_plan(struct node_handle *handle, uint32_t rules, struct change *chan
 
 bool replace_has_room(struct node_handle *handle, uint32_t rules, const struct change *change)
 {
-	uint32_t room;
+	uint32_t capacity;
 
 	for (int i = 0; i < N_NODE_MAPS; i++)
-		if (change->wanted[i] > handle->room[i])
+		if (change->wanted[i] > handle->capacity[i])
 			return false;
 	/* the maps in memory that stand for the kernel's have no hits */
 	return rules <= handle->policy->next_rule || handle->seen ||
-	       (!read_room_for_hits(handle, &room) && rules <= room);
+	       (!read_room_for_hits(handle, &capacity) && rules <= capacity);
 }
 
 /* Fills each new map like the old one. */
 static int fill_maps(struct node_handle *handle, const struct programs *programs,
-		     const struct room *room)
+		     const struct capacity *capacity)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++) {
 		CLEANUP(table_free) struct table have = {};
 		int error;
 
-		if (!room->entries[i])
+		if (!capacity->entries[i])
 			continue;
 		maps_init_table(i, &have);
 		error = maps_read(handle, i, &have);
@@ -160,12 +160,12 @@ static int renew_hooks(struct node_handle *handle)
 }
 
 /* The old map of rules' hits, and the values that were copied from it into the new map. */
-struct hits {
+struct map_hits {
 	int old; /* fd; -1: the map is not replaced */
 	struct table copied; /* by rule, a value for each CPU */
 };
 
-static void hits_free(struct hits *hits)
+static void hits_free(struct map_hits *hits)
 {
 	cleanup_fd(&hits->old);
 	table_free(&hits->copied);
@@ -177,7 +177,8 @@ static void hits_table(struct table *table)
 		   sizeof(struct bh_rule_hit) * libbpf_num_possible_cpus());
 }
 
-static int copy_hits(struct node_handle *handle, const struct programs *programs, struct hits *hits)
+static int copy_hits(struct node_handle *handle, const struct programs *programs,
+		     struct map_hits *hits)
 {
 	int error;
 
@@ -201,7 +202,7 @@ static uint64_t sum(const struct table *hits, size_t rule)
 
 /* Adds the hits that the old programs counted after the copy. No old program runs any more. */
 static int add_hits(struct node_handle *handle, const struct programs *programs,
-		    const struct hits *hits)
+		    const struct map_hits *hits)
 {
 	CLEANUP(table_free) struct table now = {};
 	int error;
@@ -218,12 +219,13 @@ static int add_hits(struct node_handle *handle, const struct programs *programs,
 	return error ? node_fail(handle, error, "cannot take over the hits of the rules") : 0;
 }
 
-int replace(struct node_handle *handle, const struct programs *programs, const struct room *room)
+int replace(struct node_handle *handle, const struct programs *programs,
+	    const struct capacity *capacity)
 {
-	CLEANUP(hits_free) struct hits hits = {.old = -1};
-	int error = fill_maps(handle, programs, room);
+	CLEANUP(hits_free) struct map_hits hits = {.old = -1};
+	int error = fill_maps(handle, programs, capacity);
 
-	if (!error && room->rule_hits)
+	if (!error && capacity->rule_hits)
 		error = copy_hits(handle, programs, &hits);
 	if (!error)
 		error = programs_pin(handle, programs);
@@ -273,7 +275,7 @@ static bool are_current(struct node_handle *handle)
 int replace_finish(struct node_handle *handle)
 {
 	CLEANUP(programs_free) struct programs programs = {};
-	const struct room none = {};
+	const struct capacity none = {};
 	int error = pins_open_maps(handle);
 
 	if (!error)

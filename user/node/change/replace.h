@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Replaces the programs in force by others, or maps by larger ones. New maps are filled like the
- * old ones. New programs use them, and all other maps of the old programs. Then each hook
- * changes from the old program to the new one in one step. No map changes meanwhile, so both
- * programs answer alike.
+ * Replaces the active programs by others, or maps by larger ones. New maps are filled like the old
+ * ones. New programs use them, and all other maps of the old programs. Then each hook changes from
+ * the old program to the new one in one step. No map changes meanwhile, so both programs answer
+ * alike.
  *
- * The replacement counts once PROGRAM_INGRESS is pinned: the maps that this program uses are in
- * force, and the other pins and the hooks follow. Where a command is killed in between, the next
+ * The replacement counts once PROGRAM_INGRESS is pinned: the maps that this program uses are
+ * active, and the other pins and the hooks follow. If a command is killed in between, the next
  * command that changes anything completes the replacement.
  */
 #ifndef BULKHEAD_NODE_REPLACE_H
 #define BULKHEAD_NODE_REPLACE_H
 
 #include "node/change/change.h"
-#include "node/change/local.h"
+#include "node/change/local_entries.h"
 
 /* Returns the sizes of maps for a first load. */
-struct room replace_first_room(const struct policy *policy, const struct local *local);
+struct capacity replace_first_room(const struct policy *policy, const struct local *local);
 
 /*
  * Makes @change replace the programs, unless they are this command's own and the maps have all
@@ -25,12 +25,13 @@ struct room replace_first_room(const struct policy *policy, const struct local *
  */
 int replace_plan(struct node_handle *handle, uint32_t rules, struct change *change);
 
-/* Whether the maps have all the room that @change wants, and room for @rules rules. */
+/* Returns true if the maps have all the room that @change wants, and room for @rules rules. */
 bool replace_has_room(struct node_handle *handle, uint32_t rules, const struct change *change);
 
-/* Replaces the programs in force by @programs, and the maps that @room names by their new maps.
+/* Replaces the active programs by @programs, and the maps that @room names by their new maps.
  * handle->maps are the new ones afterwards. Returns 0 or -errno, reported. */
-int replace(struct node_handle *handle, const struct programs *programs, const struct room *room);
+int replace(struct node_handle *handle, const struct programs *programs,
+	    const struct capacity *capacity);
 
 /* Completes the replacement of a killed command. Returns 0 or -errno, reported. */
 int replace_finish(struct node_handle *handle);

@@ -3,7 +3,7 @@
 
 #include "maps/dns.h"
 #include "node/change/resolvers.h"
-#include "node/change/survey.h"
+#include "node/change/discovery.h"
 
 /* Returns the flags of all resolvers together. */
 static uint32_t flags_of(const struct table *resolvers)
@@ -16,7 +16,7 @@ static uint32_t flags_of(const struct table *resolvers)
 }
 
 /* Makes the change delete the Service's resolvers that @want lacks. */
-static int plan_gone(struct planner *plan, const struct table *have, const struct table *want)
+static int plan_deleted(struct planner *plan, const struct table *have, const struct table *want)
 {
 	int error = 0;
 
@@ -24,7 +24,7 @@ static int plan_gone(struct planner *plan, const struct table *have, const struc
 		const struct bh_resolver *resolver = table_value(have, i);
 
 		if (resolver->flags & BH_RESOLVER_SERVICE && !table_find(want, table_key(have, i)))
-			error = table_add(&plan->change->maps[MAP_resolvers].gone,
+			error = table_add(&plan->change->maps[MAP_resolvers].deleted,
 					  table_key(have, i), resolver);
 	}
 	return error;
@@ -41,14 +41,14 @@ int resolvers_plan(struct planner *plan)
 	error = maps_read(plan->handle, MAP_resolvers, &have);
 	if (error || flags_of(&have) & BH_RESOLVER_SAID)
 		return error;
-	error = survey_dns_service(plan->new, &want);
+	error = discover_dns_service(plan->new, &want);
 	/* the first or the last resolver of a Service changes where else the node asks */
 	if (!error && !want.n != !(flags_of(&have) & BH_RESOLVER_SERVICE))
 		return COMPARE_ALL;
 	if (!error && want.n)
 		error = table_without(&want, &have, put);
 	if (!error && want.n)
-		error = plan_gone(plan, &have, &want);
+		error = plan_deleted(plan, &have, &want);
 	change_want(plan->change, MAP_resolvers, have.n + put->n);
 	return error;
 }

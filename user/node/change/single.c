@@ -42,8 +42,8 @@ static size_t room_for(const char *string)
 	return string ? strlen(string) + 1 : 0;
 }
 
-/* Whether the endpoint is in audit: by its own flag, by the flag of its name or namespace in the
- * policy in force, or because that policy was loaded with --audit. */
+/* Returns true if the endpoint is in audit: by its own flag, by the flag of its name or namespace
+ * in the active policy, or because that policy was loaded with --audit. */
 static bool is_audited(const struct node_handle *handle, const struct endpoint *endpoint)
 {
 	const struct lazy_policy *policy = handle->policy;

@@ -4,10 +4,10 @@
 #define BULKHEAD_NODE_SINGLE_H
 
 #include "model/cluster.h"
-#include "node/change/local.h"
+#include "node/change/local_entries.h"
 
-/* Finds the endpoint's interface. An endpoint of another node has none here. @ifaces: those in
- * force (bh_ifaces). Returns 0 or -errno, reported. */
+/* Finds the endpoint's interface. An endpoint of another node has none here. @ifaces: the active
+ * ones (bh_ifaces). Returns 0 or -errno, reported. */
 int single_local(struct node_handle *handle, const struct endpoint *endpoint,
 		 const struct table *ifaces, struct local *local);
 

@@ -38,7 +38,7 @@ int slot_find(const struct node_handle *handle, const struct change *change, uin
 	return error ? error : -ENOENT;
 }
 
-/* Finds the slot of a segment of the policy in force. */
+/* Finds the slot of a segment of the active policy. */
 static int find_of(const struct node_handle *handle, const struct change *change, uint32_t segment,
 		   uint32_t *slot)
 {

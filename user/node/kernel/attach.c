@@ -13,7 +13,7 @@
 #include "node/kernel/programs.h"
 #include "node/kernel/rcu.h"
 #include "node/kernel/rtnl.h"
-#include "node/kernel/xdp.h"
+#include "node/kernel/xdp_attach.h"
 
 /* From linux/bpf.h of Linux 6.6, as in attach.h. */
 #define LINK_BEFORE (1u << 3)
@@ -22,7 +22,7 @@
 #define ENOTSUPP 524
 
 /* The TC hooks, and the programs that they carry. */
-static const struct side {
+static const struct attach_side {
 	const char *name;
 	enum node_program program;
 	enum bpf_tc_attach_point point;
@@ -36,14 +36,14 @@ static const struct side {
 };
 
 /* Ingress of an uplink that takes no XDP program, and of a bridge's port. */
-static const struct side outside = {
+static const struct attach_side outside = {
 	"ingress",	    PROGRAM_UPLINK,
 	BPF_TC_INGRESS,	    TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS),
 	ATTACH_TCX_INGRESS,
 };
 
 /* Egress of every interface that is no endpoint's: packets may leave the node by it. */
-static const struct side leaving = {
+static const struct attach_side leaving = {
 	"egress",	   PROGRAM_LEAVE, BPF_TC_EGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS),
 	ATTACH_TCX_EGRESS,
 };
@@ -58,7 +58,8 @@ static const struct side leaving = {
 #define LINK_PREFIX "tcx_"
 #define LINK_NAME_MAX 32
 
-static const char *link_name(char name[LINK_NAME_MAX], uint32_t ifindex, const struct side *side)
+static const char *link_name(char name[LINK_NAME_MAX], uint32_t ifindex,
+			     const struct attach_side *side)
 {
 	snprintf(name, LINK_NAME_MAX, LINK_PREFIX "%u_%s", ifindex, side->name);
 	return name;
@@ -66,7 +67,7 @@ static const char *link_name(char name[LINK_NAME_MAX], uint32_t ifindex, const s
 
 /* Finds our live link on the interface. *program: the ID of its program; 0: there is no such
  * link. */
-static int read_link(struct node_handle *handle, uint32_t ifindex, const struct side *side,
+static int read_link(struct node_handle *handle, uint32_t ifindex, const struct attach_side *side,
 		     uint32_t *program)
 {
 	struct bpf_link_info info = {};
@@ -87,7 +88,7 @@ static int read_link(struct node_handle *handle, uint32_t ifindex, const struct 
 	return 0;
 }
 
-static bool is_pinned(struct node_handle *handle, const struct side *side, uint32_t program)
+static bool is_pinned(struct node_handle *handle, const struct attach_side *side, uint32_t program)
 {
 	const struct program *pinned;
 
@@ -95,20 +96,20 @@ static bool is_pinned(struct node_handle *handle, const struct side *side, uint3
 }
 
 /* Returns the program that belongs at ingress (0) or egress (1) of an interface; NULL: none. */
-static const struct side *side_at(uint32_t flags, size_t i)
+static const struct attach_side *side_at(uint32_t flags, size_t i)
 {
 	if (flags & BH_IFACE_ENDPOINT)
 		return &sides[i];
 	return i ? &leaving : &outside;
 }
 
-static size_t side_of(const struct filter *filter)
+static size_t side_of(const struct rtnl_filter *filter)
 {
 	return filter->parent == sides[1].parent;
 }
 
-static int read_filters(struct node_handle *handle, uint32_t flags, const struct filter *filters,
-			size_t n, struct attached *attached)
+static int read_filters(struct node_handle *handle, uint32_t flags,
+			const struct rtnl_filter *filters, size_t n, struct attached *attached)
 {
 	for (size_t i = 0; i < n; i++) {
 		enum node_hook *hook;
@@ -133,7 +134,7 @@ static int read_filters(struct node_handle *handle, uint32_t flags, const struct
 }
 
 /* The kernel runs TCX links before any filter, and one of them may end the run. */
-static bool has_links(uint32_t ifindex, const struct side *side)
+static bool has_links(uint32_t ifindex, const struct attach_side *side)
 {
 	LIBBPF_OPTS(bpf_prog_query_opts, query);
 
@@ -142,7 +143,7 @@ static bool has_links(uint32_t ifindex, const struct side *side)
 
 /* Returns the first program that TCX links run at the hook, if it is not @program, which they run
  * too; else 0. */
-static uint32_t read_before(uint32_t ifindex, const struct side *side, uint32_t program)
+static uint32_t read_before(uint32_t ifindex, const struct attach_side *side, uint32_t program)
 {
 	uint32_t programs[64] = {};
 	LIBBPF_OPTS(bpf_prog_query_opts, query, .prog_ids = programs,
@@ -155,8 +156,8 @@ static uint32_t read_before(uint32_t ifindex, const struct side *side, uint32_t 
 
 /* Asks whether a live link of ours is at an interface of this network namespace. *live: the link is
  * at an interface that exists, in any namespace. */
-static bool is_here(const struct node_handle *handle, const char *name, const struct side *side,
-		    bool *live)
+static bool is_here(const struct node_handle *handle, const char *name,
+		    const struct attach_side *side, bool *live)
 {
 	uint32_t programs[64] = {}, length = sizeof(struct bpf_link_info);
 	LIBBPF_OPTS(bpf_prog_query_opts, query, .prog_ids = programs,
@@ -216,7 +217,7 @@ int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 		struct attached *attached)
 {
 	enum node_hook *hooks[] = {&attached->ingress, &attached->egress};
-	SCOPED_FREE struct filter *filters = NULL;
+	SCOPED_FREE struct rtnl_filter *filters = NULL;
 	size_t n = 0;
 	int error;
 
@@ -269,7 +270,7 @@ bool attach_is_complete(const struct attached *attached, uint32_t flags)
 	       (flags & BH_IFACE_UPLINK && has_xdp(attached));
 }
 
-static int add_link(struct node_handle *handle, uint32_t ifindex, const struct side *side)
+static int add_link(struct node_handle *handle, uint32_t ifindex, const struct attach_side *side)
 {
 	/* before all other programs, since one of them may end the run */
 	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
@@ -304,7 +305,7 @@ static int claim_qdisc(struct node_handle *handle, uint32_t ifindex)
 }
 
 /* @number: 0: the kernel chooses one. */
-static int put_filter(struct node_handle *handle, uint32_t ifindex, const struct side *side,
+static int put_filter(struct node_handle *handle, uint32_t ifindex, const struct attach_side *side,
 		      uint32_t number)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
@@ -317,7 +318,7 @@ static int put_filter(struct node_handle *handle, uint32_t ifindex, const struct
 	return bpf_tc_attach(&hook, &options);
 }
 
-static int add_filter(struct node_handle *handle, uint32_t ifindex, const struct side *side)
+static int add_filter(struct node_handle *handle, uint32_t ifindex, const struct attach_side *side)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
 	bool there;
@@ -331,7 +332,7 @@ static int add_filter(struct node_handle *handle, uint32_t ifindex, const struct
 }
 
 /* Attaches one side. Reports nothing. */
-static int try_side(struct node_handle *handle, uint32_t ifindex, const struct side *side)
+static int try_side(struct node_handle *handle, uint32_t ifindex, const struct attach_side *side)
 {
 	int error = add_link(handle, ifindex, side);
 
@@ -343,7 +344,7 @@ static int try_side(struct node_handle *handle, uint32_t ifindex, const struct s
 	return error;
 }
 
-static int add_side(struct node_handle *handle, uint32_t ifindex, const struct side *side)
+static int add_side(struct node_handle *handle, uint32_t ifindex, const struct attach_side *side)
 {
 	char name[IF_NAMESIZE];
 	int error = try_side(handle, ifindex, side);
@@ -403,7 +404,7 @@ static int guard_uplink(struct node_handle *handle, uint32_t ifindex,
 	return add_side(handle, ifindex, &outside);
 }
 
-static int renew_link(struct node_handle *handle, uint32_t ifindex, const struct side *side)
+static int renew_link(struct node_handle *handle, uint32_t ifindex, const struct attach_side *side)
 {
 	SCOPED_FD int program = pins_get_program(handle, side->program);
 	char name[LINK_NAME_MAX];
@@ -417,7 +418,8 @@ static int renew_link(struct node_handle *handle, uint32_t ifindex, const struct
 /* Puts a link with the pinned program before all others, and takes the old link off. The kernel
  * moves no link, and runs no program twice at a hook: the old link's program must be another one.
  */
-static int advance_link(struct node_handle *handle, uint32_t ifindex, const struct side *side)
+static int advance_link(struct node_handle *handle, uint32_t ifindex,
+			const struct attach_side *side)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
 	SCOPED_FD int program = pins_get_program(handle, side->program);
@@ -438,8 +440,8 @@ static int advance_link(struct node_handle *handle, uint32_t ifindex, const stru
 }
 
 /* The kernel replaces a filter of the same handle and priority in place. */
-static int renew_filter(struct node_handle *handle, uint32_t ifindex, const struct side *side,
-			const struct filter *filter)
+static int renew_filter(struct node_handle *handle, uint32_t ifindex,
+			const struct attach_side *side, const struct rtnl_filter *filter)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
 	LIBBPF_OPTS(bpf_tc_opts, options, .priority = filter->priority, .handle = filter->handle,
@@ -454,12 +456,12 @@ static int renew_filter(struct node_handle *handle, uint32_t ifindex, const stru
 
 static int renew_filters(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 {
-	SCOPED_FREE struct filter *filters = NULL;
+	SCOPED_FREE struct rtnl_filter *filters = NULL;
 	size_t n = 0;
 	int error = rtnl_filters(handle->rtnl, ifindex, &filters, &n);
 
 	for (size_t i = 0; !error && i < n; i++) {
-		const struct side *side = side_at(flags, side_of(&filters[i]));
+		const struct attach_side *side = side_at(flags, side_of(&filters[i]));
 		bool ours;
 
 		error = programs_is_ours(handle, filters[i].program, &ours);
@@ -474,7 +476,7 @@ static int renew_links(struct node_handle *handle, uint32_t ifindex, uint32_t fl
 	int error = 0;
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(sides); i++) {
-		const struct side *side = side_at(flags, i);
+		const struct attach_side *side = side_at(flags, i);
 		uint32_t program;
 
 		error = read_link(handle, ifindex, side, &program);
@@ -551,15 +553,16 @@ static int is_claimed(const struct node_handle *handle, uint32_t ifindex, bool *
 
 /* Removes our filters: with @only those of one side, and keeps the qdisc; with NULL those of both
  * sides, and our qdisc. */
-static int remove_filters(struct node_handle *handle, uint32_t ifindex, const struct side *only)
+static int remove_filters(struct node_handle *handle, uint32_t ifindex,
+			  const struct attach_side *only)
 {
-	SCOPED_FREE struct filter *filters = NULL;
+	SCOPED_FREE struct rtnl_filter *filters = NULL;
 	size_t n = 0, foreign = 0;
 	int error = rtnl_filters(handle->rtnl, ifindex, &filters, &n);
 	bool claimed = false, made = false;
 
 	for (size_t i = 0; !error && i < n; i++) {
-		const struct side *side = &sides[side_of(&filters[i])];
+		const struct attach_side *side = &sides[side_of(&filters[i])];
 		LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
 		LIBBPF_OPTS(bpf_tc_opts, options, .priority = filters[i].priority,
 			    .handle = filters[i].handle);
@@ -582,7 +585,7 @@ static int remove_filters(struct node_handle *handle, uint32_t ifindex, const st
 
 /* Detaches the link before it removes the pin: without the pin alone, the kernel detaches it a
  * little later. */
-static int remove_link(struct node_handle *handle, uint32_t ifindex, const struct side *side)
+static int remove_link(struct node_handle *handle, uint32_t ifindex, const struct attach_side *side)
 {
 	char name[LINK_NAME_MAX];
 	SCOPED_FD int link = pins_get(handle, link_name(name, ifindex, side));
@@ -660,7 +663,7 @@ int attach_remove_orphans(struct node_handle *handle, uint32_t ifindex)
 	return 0;
 }
 
-static int remove_side(struct node_handle *handle, uint32_t ifindex, const struct side *side)
+static int remove_side(struct node_handle *handle, uint32_t ifindex, const struct attach_side *side)
 {
 	int error = remove_link(handle, ifindex, side);
 
@@ -765,7 +768,7 @@ static int write_entry(struct node_handle *handle, uint32_t ifindex, const struc
 	return rcu_wait(handle);
 }
 
-int attach_turn(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface)
+int attach_set_role(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface)
 {
 	struct attached attached;
 	int error = write_entry(handle, ifindex, iface);

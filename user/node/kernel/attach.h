@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Attaches the programs to interfaces. An endpoint's interface gets TC programs at the node's side:
- * by TCX links where the kernel has them (Linux 6.6), else by filters of a clsact qdisc. An
- * interface that a container runtime brings gets filters (attach_guard). An uplink gets XDP through
- * libxdp. Programs of others stay. A program is ours if it uses the maps of our pin folder.
+ * by TCX links if the kernel has them (Linux 6.6), else by filters of a clsact qdisc. An interface
+ * that a container runtime brings gets filters (attach_guard). An uplink gets XDP through libxdp.
+ * Programs of others stay. A program is ours if it uses the maps of our pin folder.
  *
  * An uplink that takes no XDP program has a TC program at ingress that drops the same packets. So
  * has every other port of an endpoint's bridge. At egress, every interface that is no endpoint's
- * has the program that judges packets to Services (kern/leave.h).
+ * has the program that evaluates packets to Services (kern/host_egress.h).
  *
  * Two entries of bh_ifaces are written here, since they belong to the hook: attach_add() notes that
- * it makes a qdisc, and attach_turn() writes a role together with its programs. Both run as steps
- * of apply().
+ * it makes a qdisc, and attach_set_role() writes a role together with its programs. Both run as
+ * steps of apply().
  */
 #ifndef BULKHEAD_NODE_ATTACH_H
 #define BULKHEAD_NODE_ATTACH_H
@@ -50,11 +50,11 @@ int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
  * of this. False where filters guard the interfaces: the kernel does not tell. */
 bool attach_is_elsewhere(const struct node_handle *handle);
 
-/* Prints a program's name, or its ID where it has none. Returns @text. */
+/* Prints a program's name, or its ID if it has none. Returns @text. */
 #define PROGRAM_NAME 32
 const char *attach_program_name(uint32_t id, char text[PROGRAM_NAME]);
 
-/* Whether an interface with these flags carries all of its programs. */
+/* Returns true if an interface with these flags carries all of its programs. */
 bool attach_is_complete(const struct attached *attached, uint32_t flags);
 
 /*
@@ -71,13 +71,13 @@ int attach_add(struct node_handle *handle, uint32_t ifindex, uint32_t flags);
  * attach_add() does.
  */
 struct bh_iface;
-int attach_turn(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface);
+int attach_set_role(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface);
 
 /*
  * Guards an interface that has no entry in bh_ifaces: all its packets are dropped. Takes no lock: a
  * load that found the interface before may attach its own link for an interface that is no
- * endpoint's, and attach_add() puts that right. Uses filters where no other program is there: for
- * a TCX link, unlike a filter, the kernel waits for a grace period of 8 to 16 ms while it holds the
+ * endpoint's, and attach_add() puts that right. Uses filters if no other program is there: for a
+ * TCX link, unlike a filter, the kernel waits for a grace period of 8 to 16 ms while it holds the
  * lock of all interfaces. Returns 0 or -errno, not reported.
  */
 int attach_guard(struct node_handle *handle, uint32_t ifindex);

@@ -8,7 +8,7 @@
 #include "node/kernel/rtnl.h"
 
 /* Opens bh_ifaces, which says which qdiscs are ours. The map's pin may be gone or another
- * program's, so the map is found through the programs in force. */
+ * program's, so the map is found through the active programs. */
 static int open_ifaces(struct node_handle *handle)
 {
 	const char *name = node_map_names[MAP_ifaces];

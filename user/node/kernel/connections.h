@@ -27,8 +27,8 @@ struct connections {
 int connections_open(struct node_handle *handle, struct connections *connections);
 void connections_close(struct connections *connections);
 
-/* Adds a connection. The sweeper counts it in the share of ct->payer. Returns 0, or -ENOSPC if both
- * its buckets are full. */
+/* Adds a connection. The garbage collector counts it in the share of ct->payer. Returns 0, or
+ * -ENOSPC if both its buckets are full. */
 int connections_add(const struct connections *connections, const struct bh_ct_key *key,
 		    const struct bh_ct *ct);
 
@@ -37,7 +37,8 @@ int connections_add(const struct connections *connections, const struct bh_ct_ke
 uint32_t connections_tick(void);
 
 /* Voids the connections of addresses, the keys of a table: no packet finds them any more, and the
- * sweeper frees them. Sets *forgotten to their number. Returns 0 or -errno, not reported. */
+ * garbage collector frees them. Sets *forgotten to their number. Returns 0 or -errno, not
+ * reported. */
 int connections_forget(struct node_handle *handle, const struct table *addrs, uint64_t *forgotten);
 
 /* Calls @visit for each connection in @bucket, a value of the map. Stops where @visit returns

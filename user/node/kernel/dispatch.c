@@ -69,13 +69,13 @@ static bool is_attached(uint32_t ifindex, uint32_t program)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, query);
 
-	/* where the kernel does not say, the program may be attached */
+	/* if the kernel does not say, the program may be attached */
 	return bpf_xdp_query(ifindex, 0, &query) || program == query.prog_id ||
 	       program == query.drv_prog_id || program == query.skb_prog_id ||
 	       program == query.hw_prog_id;
 }
 
-bool dispatch_may_be_left(uint32_t ifindex)
+bool dispatch_may_remain(uint32_t ifindex)
 {
 	SCOPED_FOLDER DIR *all = opendir(DISPATCHERS);
 	struct dirent *entry;
@@ -114,7 +114,7 @@ static bool runs(const struct xdp_multiprog *running, uint32_t id)
 	return false;
 }
 
-/* Whether no other process needs the pins of a dispatcher that runs on no interface. */
+/* Returns true if no other process needs the pins of a dispatcher that runs on no interface. */
 static bool is_left(struct node_handle *handle, const char *path,
 		    const struct xdp_multiprog *running)
 {

@@ -7,11 +7,11 @@
 
 struct xdp_multiprog;
 
-/* Whether the program with this ID is pinned as a dispatcher of the interface. */
+/* Returns true if the program with this ID is pinned as a dispatcher of the interface. */
 bool dispatch_is_pinned(uint32_t ifindex, uint32_t dispatcher);
 
-/* Whether anything of the interface is pinned that a killed command may have left. */
-bool dispatch_may_be_left(uint32_t ifindex);
+/* Returns true if anything of the interface is pinned that a killed command may have left. */
+bool dispatch_may_remain(uint32_t ifindex);
 
 /*
  * Removes pins that a killed command left. A command that is killed while libxdp changes a

@@ -16,7 +16,7 @@
 #define LEASE (5 * SECOND)
 #define RENEW_BEFORE (4 * SECOND) /* ns: the lease is renewed when it ends in less than this */
 
-struct reader {
+struct ring_reader {
 	struct node_handle *handle;
 	struct bh_readers *all;
 	struct bh_reader *own; /* this reader's place; NULL: none yet */
@@ -61,7 +61,7 @@ static uint64_t *lease_of(struct bh_reader *reader)
 	return (uint64_t *)&reader->lease;
 }
 
-static void set_active(struct reader *reader, bool active)
+static void set_active(struct ring_reader *reader, bool active)
 {
 	uint64_t *word = (uint64_t *)&reader->all->active;
 	uint64_t bit = UINT64_C(1) << reader->place;
@@ -72,8 +72,8 @@ static void set_active(struct reader *reader, bool active)
 		__atomic_and_fetch(word, ~bit, __ATOMIC_SEQ_CST);
 }
 
-/* Renews the lease. Returns whether the place is still this reader's. */
-static bool renew(struct reader *reader)
+/* Renews the lease. Returns true if the place is still this reader's. */
+static bool renew(struct ring_reader *reader)
 {
 	uint64_t to = now() + LEASE;
 
@@ -83,7 +83,7 @@ static bool renew(struct reader *reader)
 	return true;
 }
 
-static int take_place(struct reader *reader)
+static int take_place(struct ring_reader *reader)
 {
 	for (uint32_t i = 0; i < BH_READERS; i++) {
 		struct bh_reader *at = &reader->all->reader[i];
@@ -105,7 +105,7 @@ static int take_place(struct reader *reader)
 	return -EBUSY;
 }
 
-static int fail(const struct reader *reader, int error, const char *what)
+static int fail(const struct ring_reader *reader, int error, const char *what)
 {
 	if (error == -EPERM)
 		diag_error(reader->handle->diag, NULL, NULL,
@@ -117,7 +117,7 @@ static int fail(const struct reader *reader, int error, const char *what)
 
 /* Puts a new ring at the place. The kernel waits until running programs, which may write to the old
  * ring, have ended. */
-static int make_ring(struct reader *reader, ring_buffer_sample_fn take, void *data)
+static int make_ring(struct ring_reader *reader, ring_buffer_sample_fn take, void *data)
 {
 	SCOPED_FD int fd =
 		bpf_map_create(BPF_MAP_TYPE_RINGBUF, "bh_ring", 0, 0, BH_RING_BYTES, NULL);
@@ -130,7 +130,7 @@ static int make_ring(struct reader *reader, ring_buffer_sample_fn take, void *da
 	return 0;
 }
 
-int reader_rename(struct reader *reader, const struct table *ends)
+int reader_rename(struct ring_reader *reader, const struct table *ends)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
 	SCOPED_FD int fd = -1;
@@ -148,7 +148,7 @@ int reader_rename(struct reader *reader, const struct table *ends)
 
 /* Writes the filter and sets the place's bit. No program uses the state of the last reader any
  * more. */
-static void begin(struct reader *reader, const struct bh_filter *filter)
+static void begin(struct ring_reader *reader, const struct bh_filter *filter)
 {
 	if (!reader->named)
 		bpf_map_delete_elem(reader->ends, &reader->place);
@@ -158,7 +158,7 @@ static void begin(struct reader *reader, const struct bh_filter *filter)
 	set_active(reader, true);
 }
 
-static int open_maps(struct reader *reader)
+static int open_maps(struct ring_reader *reader)
 {
 	reader->rings = pins_get(reader->handle, "rings");
 	reader->ends = pins_get(reader->handle, "reader_ends");
@@ -168,16 +168,16 @@ static int open_maps(struct reader *reader)
 	return node_fail(reader->handle, -errno, "cannot open %s/readers", reader->handle->pin);
 }
 
-static void cleanup_reader(struct reader **reader)
+static void cleanup_reader(struct ring_reader **reader)
 {
 	reader_close(*reader);
 }
 
 int reader_open(struct node_handle *handle, const struct bh_filter *filter,
 		const struct table *ends, ring_buffer_sample_fn take, void *data,
-		struct reader **reader)
+		struct ring_reader **reader)
 {
-	CLEANUP(cleanup_reader) struct reader *new = calloc(1, sizeof(*new));
+	CLEANUP(cleanup_reader) struct ring_reader *new = calloc(1, sizeof(*new));
 	int error;
 
 	if (!new)
@@ -199,7 +199,7 @@ int reader_open(struct node_handle *handle, const struct bh_filter *filter,
 	return 0;
 }
 
-void reader_close(struct reader *reader)
+void reader_close(struct ring_reader *reader)
 {
 	if (!reader)
 		return;
@@ -217,7 +217,7 @@ void reader_close(struct reader *reader)
 	free(reader);
 }
 
-int reader_consume(struct reader *reader)
+int reader_consume(struct ring_reader *reader)
 {
 	if (reader->lease < now() + RENEW_BEFORE) {
 		if (!renew(reader))
@@ -227,12 +227,12 @@ int reader_consume(struct reader *reader)
 	return ring_buffer__consume(reader->ring);
 }
 
-uint32_t reader_place(const struct reader *reader)
+uint32_t reader_place(const struct ring_reader *reader)
 {
 	return reader->place;
 }
 
-uint64_t reader_lost(const struct reader *reader)
+uint64_t reader_lost(const struct ring_reader *reader)
 {
 	return reader->own->lost - reader->lost;
 }

@@ -13,7 +13,7 @@
 #include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
-struct reader;
+struct ring_reader;
 
 /* Makes an empty table of bh_reader_ends: keys are struct bh_addr, values BH_END_* in a uint8_t. */
 void reader_ends_init(struct table *ends);
@@ -24,22 +24,22 @@ void reader_ends_init(struct table *ends);
  */
 int reader_open(struct node_handle *handle, const struct bh_filter *filter,
 		const struct table *ends, ring_buffer_sample_fn take, void *data,
-		struct reader **reader);
-void reader_close(struct reader *reader);
+		struct ring_reader **reader);
+void reader_close(struct ring_reader *reader);
 
 /* Makes the filter name other ends. Returns 0 or -errno, reported. */
-int reader_rename(struct reader *reader, const struct table *ends);
+int reader_rename(struct ring_reader *reader, const struct table *ends);
 
 /*
  * Renews the lease, and gives @take the records in the ring, as ring_buffer__consume() does.
- * Returns -ESTALE where this process stood still for so long that another reader has the place.
+ * Returns -ESTALE if this process stood still for so long that another reader has the place.
  */
-int reader_consume(struct reader *reader);
+int reader_consume(struct ring_reader *reader);
 
-uint32_t reader_place(const struct reader *reader);
+uint32_t reader_place(const struct ring_reader *reader);
 
 /* Returns the number of records for which the ring had no room, since reader_open(). */
-uint64_t reader_lost(const struct reader *reader);
+uint64_t reader_lost(const struct ring_reader *reader);
 
 struct node_status;
 

@@ -7,7 +7,7 @@
 #include "node/kernel/attach.h"
 #include "node/kernel/folder.h"
 #include "node/kernel/pins.h"
-#include "node/kernel/socket.h"
+#include "node/kernel/socket_link.h"
 
 #define CONFIG "config"
 #define LINK_PREFIX "tcx_"
@@ -18,8 +18,8 @@ static void cleanup_dir(DIR **folder)
 		closedir(*folder);
 }
 
-/* Reads the kernel's information about a pinned object. Returns false where the object is of
- * another kind, or *error is set. */
+/* Reads the kernel's information about a pinned object. Returns false if the object is of another
+ * kind, or *error is set. */
 static bool tell(int fd, void *info, uint32_t length, int *error)
 {
 	if (*error || bpf_obj_get_info_by_fd(fd, info, &length))

@@ -6,8 +6,8 @@
 
 #include "node/kernel/handle.h"
 
-/* Whether the object pinned as @name is of the kind that a command pins under that name. Returns
- * 0 or -errno, reported. */
+/* Returns true if the object pinned as @name is of the kind that a command pins under that name.
+ * Returns 0 or -errno, reported. */
 int folder_owns(const struct node_handle *handle, const char *name, bool *own);
 
 /*

@@ -12,7 +12,7 @@
 /* Bytes of the largest part of a dump that the kernel sends at once. */
 #define BUFFER 32768
 
-struct answer {
+struct fou_answer {
 	uint16_t family; /* ID of the family "fou"; 0: the kernel has none */
 	uint32_t *ports;
 	size_t n;
@@ -28,7 +28,7 @@ static void close_socket(struct mnl_socket **socket)
 static int each_family(const struct nlmsghdr *message, void *data)
 {
 	const struct nlattr *attribute;
-	struct answer *answer = data;
+	struct fou_answer *answer = data;
 	bool found = false;
 	uint16_t id = 0;
 
@@ -47,7 +47,7 @@ static int each_family(const struct nlmsghdr *message, void *data)
 static int each_port(const struct nlmsghdr *message, void *data)
 {
 	const struct nlattr *attribute;
-	struct answer *answer = data;
+	struct fou_answer *answer = data;
 	uint32_t *grown;
 
 	mnl_attr_for_each(attribute, message, sizeof(struct genlmsghdr))
@@ -67,7 +67,7 @@ static int each_port(const struct nlmsghdr *message, void *data)
 
 /* Gives each part of a dump to @each. */
 static int dump(struct mnl_socket *socket, uint16_t family, uint8_t command, mnl_cb_t each,
-		struct answer *answer)
+		struct fou_answer *answer)
 {
 	char buffer[BUFFER];
 	struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
@@ -94,7 +94,7 @@ int fou_ports(uint32_t **ports, size_t *n)
 {
 	__attribute__((cleanup(close_socket))) struct mnl_socket *socket =
 		mnl_socket_open2(NETLINK_GENERIC, SOCK_CLOEXEC);
-	struct answer answer = {};
+	struct fou_answer answer = {};
 	int error;
 
 	*ports = NULL;

@@ -60,7 +60,7 @@ extern const enum node_map_kind node_map_kinds[N_NODE_MAPS];
 
 /* The pinned programs, in the order in which they are pinned. */
 enum node_program {
-	PROGRAM_INGRESS, /* the maps that it uses are those in force */
+	PROGRAM_INGRESS, /* the maps that it uses are the active ones */
 	PROGRAM_EGRESS,
 	PROGRAM_UPLINK, /* on an uplink that takes no XDP */
 	PROGRAM_LEAVE, /* at egress of interfaces that are no endpoint's */
@@ -90,7 +90,7 @@ struct node_handle {
 	const char *pin; /* path of the pin folder */
 	int lock; /* fd of the locked folder; -1: this command only reads */
 	int maps[N_NODE_MAPS]; /* fds; -1: not pinned */
-	uint32_t room[N_NODE_MAPS]; /* entries that each map can hold */
+	uint32_t capacity[N_NODE_MAPS]; /* entries that each map can hold */
 	struct program programs[N_NODE_PROGRAMS]; /* the programs as pins_program() read them; id 0:
 						   * not read yet */
 	uint32_t mark; /* ID of the map that tells our programs from others' (programs.c); 0: not
@@ -98,7 +98,7 @@ struct node_handle {
 	struct build told; /* the build of the first program that was read since pins_open_maps() */
 	struct mnl_socket *rtnl; /* rtnl.h */
 	struct bh_config *config; /* mapped; NULL: not pinned */
-	struct lazy_policy *policy; /* in force; NULL: none; whole after pinned_read() */
+	struct lazy_policy *policy; /* active; NULL: none; whole after pinned_read() */
 	struct pinned *pinned; /* the pin that `policy` is read from (pinned.h) */
 	struct bh_blob blob; /* header of `policy` */
 	uint64_t domain_key[2]; /* settings_domain_key(); 0: not read yet */
@@ -116,7 +116,7 @@ struct node_handle {
 int node_fail(const struct node_handle *handle, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Whether node_debug() was called. */
+/* Returns true if node_debug() was called. */
 bool node_debugs(void);
 
 void cleanup_handle(struct node_handle **handle);
@@ -127,19 +127,19 @@ void node_effect_free(struct node_effect *effect); /* NULL is fine */
  * closed. */
 int node_new(const struct node_options *options, struct diag *diag, struct node_handle **handle);
 
-/* Opens the pins: the configuration, the maps, and the policy in force, without reading the
- * policy. Members without a pin stay NULL or -1. Returns 0 or -errno, reported. */
+/* Opens the pins: the configuration, the maps, and the active policy, without reading the policy.
+ * Members without a pin stay NULL or -1. Returns 0 or -errno, reported. */
 int node_find(struct node_handle *handle);
 
-/* As node_new() and node_find(), without the lock. Also reads the policy, with the endpoints in
- * force (inforce.h). */
+/* As node_new() and node_find(), without the lock. Also reads the policy, with the active endpoints
+ * (active.h). */
 int node_look(const struct node_options *options, struct diag *diag, struct node_handle **handle);
 
-/* Puts nothing in force, detaches our programs and removes every pin. The folder and its lock
- * stay. Returns 0 or -errno, reported. */
+/* Puts nothing active, detaches our programs and removes every pin. The folder and its lock stay.
+ * Returns 0 or -errno, reported. */
 int node_clear(struct node_handle *handle);
 
-/* Returns the generation in force, read once; in a dry run, the generation that the plan starts
+/* Returns the active generation, read once; in a dry run, the generation that the plan starts
  * from. */
 static inline uint32_t node_generation(const struct node_handle *handle)
 {
@@ -148,7 +148,7 @@ static inline uint32_t node_generation(const struct node_handle *handle)
 	return handle->config ? __atomic_load_n(&handle->config->generation, __ATOMIC_ACQUIRE) : 0;
 }
 
-/* Whether a command is changing the maps, or was killed while it did. */
+/* Returns true if a command is changing the maps, or was killed while it did. */
 static inline bool node_is_busy(const struct node_handle *handle)
 {
 	return handle->config->changes & 1;

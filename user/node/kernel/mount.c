@@ -63,7 +63,7 @@ static bool is_in_container(void)
 /* In a container, process 1 is the container's own and has the mount, too: a mount that this
  * command made is the container's alone. A boot makes the mount in a container that is a node of
  * its own. */
-static bool goes_away(const struct node_handle *handle, dev_t device, bool made)
+static bool ends_with_namespace(const struct node_handle *handle, dev_t device, bool made)
 {
 	return !is_shared(device) || (made && is_in_container() && !handle->options->boot);
 }
@@ -84,7 +84,7 @@ int mount_check(const struct node_handle *handle, dev_t device, bool made)
 {
 	const struct node_options *options = handle->options;
 
-	if (!is_default(handle) || !goes_away(handle, device, made))
+	if (!is_default(handle) || !ends_with_namespace(handle, device, made))
 		return 0;
 	if (options->force && !options->boot) {
 		diag_warn(

@@ -132,12 +132,12 @@ int node_open(const struct node_options *options, bool create, struct diag *diag
 	if (!error && create)
 		error = rights_to_change(new);
 	if (!error)
-		error = pins_lock(new, create && !options->rehearse);
+		error = pins_lock(new, create && !options->dry_run);
 	if (!error && new->lock >= 0)
 		error = node_find(new);
 	if (error)
 		return error;
-	*handle = new->lock >= 0 || options->rehearse ? TAKE_PTR(new) : NULL;
+	*handle = new->lock >= 0 || options->dry_run ? TAKE_PTR(new) : NULL;
 	return 0;
 }
 

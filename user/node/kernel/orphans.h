@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Orphans: programs of Bulkhead whose pins are gone. XDP programs and clsact filters stay at their
- * interfaces without a pin, and go on to judge by the maps that they hold.
+ * interfaces without a pin, and go on to evaluate by the maps that they hold.
  *
  * A program is Bulkhead's by its name and by the name of its configuration map. It is no orphan
  * where a folder of the bpffs, or of process 1's bpffs, has a pin of that map, nor while a TCX link

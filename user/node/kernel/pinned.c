@@ -190,7 +190,7 @@ static int view_whole(struct pinned *pinned, struct lazy_policy **policy)
 	pinned->known = calloc(pinned->header->blocks + 1, sizeof(*pinned->known));
 	pinned->zstd = ZSTD_createDCtx();
 	if (!pinned->content || !pinned->known || !pinned->zstd)
-		return node_fail(pinned->handle, -ENOMEM, "cannot read the policy in force");
+		return node_fail(pinned->handle, -ENOMEM, "cannot read the active policy");
 	error = blob_view(pinned->content, pinned->header->length, &pinned->source, &where,
 			  pinned->handle->diag, policy);
 	if (error)
@@ -205,7 +205,7 @@ static int open_base(struct pinned *pinned)
 
 	pinned->base = calloc(1, sizeof(*pinned->base));
 	if (!pinned->base)
-		return node_fail(pinned->handle, -ENOMEM, "cannot read the policy in force");
+		return node_fail(pinned->handle, -ENOMEM, "cannot read the active policy");
 	error = pinned_open(pinned->handle, PINNED_BASE, pinned->base);
 	if (!error && (!pinned->base->header || pinned->base->header->base))
 		error = -ESTALE;
@@ -227,7 +227,7 @@ static int view_change(struct pinned *pinned, struct lazy_policy **policy)
 	pinned->where.file = pinned->handle->pin;
 	payload = malloc(header->delta);
 	if (!payload)
-		return node_fail(pinned->handle, -ENOMEM, "cannot read the policy in force");
+		return node_fail(pinned->handle, -ENOMEM, "cannot read the active policy");
 	memcpy(payload, (const char *)header + delta_at(header), header->delta);
 	error = delta_open(payload, header->delta, &pinned->where, pinned->handle->diag,
 			   &pinned->delta);
@@ -251,7 +251,7 @@ static int read_local(struct pinned *pinned)
 		return -EINVAL;
 	payload = malloc(header->local);
 	if (!payload)
-		return node_fail(pinned->handle, -ENOMEM, "cannot read the policy in force");
+		return node_fail(pinned->handle, -ENOMEM, "cannot read the active policy");
 	memcpy(payload, at, header->local);
 	return delta_open(payload, header->local, &pinned->where, pinned->handle->diag,
 			  &pinned->local);
@@ -464,7 +464,7 @@ static int take(struct node_handle *handle, struct pinned *pinned)
 	int error;
 
 	if (!kept)
-		return node_fail(handle, -ENOMEM, "cannot read the policy in force");
+		return node_fail(handle, -ENOMEM, "cannot read the active policy");
 	*kept = *pinned;
 	*pinned = (struct pinned){};
 	error = check_whole(handle, kept->header);
@@ -514,7 +514,7 @@ int pinned_find(struct node_handle *handle)
 			break;
 	}
 	diag_error(handle->diag, NULL, NULL,
-		   "%s: the policy in force is not there: to start anew, unload and load",
+		   "%s: the active policy is not there: to start anew, unload and load",
 		   handle->pin);
 	return -ENOENT;
 }
@@ -744,8 +744,8 @@ int pinned_write(struct node_handle *handle, const struct bh_blob *header, const
 		     : pin_store(handle, &packed);
 }
 
-/* Pins the whole policy in force as the base of deltas. Where the policy in force is a delta
- * itself, its base stays. */
+/* Pins the whole policy active as the base of deltas. If the active policy is a delta itself, its
+ * base stays. */
 static int keep_base(struct node_handle *handle)
 {
 	char path[PATH_MAX];
@@ -809,9 +809,9 @@ static int lay_out_change(const struct node_handle *handle, const struct bh_blob
 
 bool pinned_takes_delta(const struct node_handle *handle, const struct delta *delta)
 {
-	const uint64_t room = handle->blob.length / 16;
+	const uint64_t capacity = handle->blob.length / 16;
 
-	return handle->blob.delta + delta->size <= (room > DELTA_ROOM ? room : DELTA_ROOM);
+	return handle->blob.delta + delta->size <= (capacity > DELTA_ROOM ? capacity : DELTA_ROOM);
 }
 
 int pinned_write_delta(struct node_handle *handle, const struct bh_blob *header,
@@ -838,7 +838,7 @@ static int drop_base(struct node_handle *handle)
 								 : pins_remove(handle, PINNED_BASE);
 }
 
-int pinned_settle(struct node_handle *handle)
+int pinned_finish(struct node_handle *handle)
 {
 	char from[PATH_MAX], to[PATH_MAX];
 	CLEANUP(pinned_close) struct pinned next = {};

@@ -207,7 +207,7 @@ static int open_map(struct node_handle *handle, const struct program *ingress, e
 		return error;
 	cleanup_fd(&handle->maps[map]);
 	handle->maps[map] = TAKE_FD(fd);
-	handle->room[map] = info.max_entries;
+	handle->capacity[map] = info.max_entries;
 	return 0;
 }
 
@@ -248,7 +248,7 @@ int pins_open_maps(struct node_handle *handle)
 	}
 	if (error == -ESTALE)
 		diag_error(handle->diag, NULL, NULL,
-			   "%s has maps that the programs in force do not work on: to start anew, "
+			   "%s has maps that the active programs do not work on: to start anew, "
 			   "unload and load",
 			   handle->pin);
 	return error;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The pin folder: one for a node, on a bpffs, locked by a command that changes anything in force.
- * A pin's name is a map's without `bh_`, or a program's.
+ * The pin folder: one for a node, on a bpffs, locked by a command that changes anything active. A
+ * pin's name is a map's without `bh_`, or a program's.
  */
 #ifndef BULKHEAD_NODE_PINS_H
 #define BULKHEAD_NODE_PINS_H
@@ -12,7 +12,7 @@
  * false. */
 int pins_lock(struct node_handle *handle, bool create);
 
-/* Whether a command holds the lock now. Does not wait. */
+/* Returns true if a command holds the lock now. Does not wait. */
 bool pins_are_locked(const struct node_handle *handle);
 
 /* Writes the path of a pin into @path and returns it. */
@@ -36,16 +36,15 @@ int pins_program(struct node_handle *handle, enum node_program which,
 
 /*
  * Open the pins: the configuration, then the maps. A command that replaces maps moves one pin after
- * the other; until all pins are moved, the maps in force are the maps that the pinned
- * PROGRAM_INGRESS uses (replace.h). Members without a pin stay NULL or -1. Return 0 or -errno,
- * reported. Pins of another ABI, and pins that are not what their names say, are refused and not
- * changed.
+ * the other; until all pins are moved, the active maps are the maps that the pinned PROGRAM_INGRESS
+ * uses (replace.h). Members without a pin stay NULL or -1. Return 0 or -errno, reported. Pins of
+ * another ABI, and pins that are not what their names say, are refused and not changed.
  */
 int pins_open_config(struct node_handle *handle);
 int pins_open_maps(struct node_handle *handle);
 void pins_close(struct node_handle *handle);
 
-/* Removes a pin. Returns 0, also where there is none, or -errno, reported. */
+/* Removes a pin. Returns 0, also if there is none, or -errno, reported. */
 int pins_remove(const struct node_handle *handle, const char *name);
 
 #endif

@@ -94,7 +94,7 @@ static int read_section(int fd, const struct bpf_map_info *info, struct constant
 	constants->section = info->btf_value_type_id;
 	constants->btf = btf__load_from_kernel_by_id(info->btf_id);
 	constants->bytes = calloc(1, info->value_size);
-	/* libbpf makes a map without BTF where the kernel has no memory for BTF */
+	/* libbpf makes a map without BTF if the kernel has no memory for BTF */
 	if (!constants->btf || !constants->bytes)
 		return constants->btf ? -ENOMEM : -EILSEQ;
 	return bpf_map_lookup_elem(fd, &zero, constants->bytes) ? -errno : 0;

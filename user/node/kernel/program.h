@@ -31,14 +31,14 @@ struct build {
 #define PROGRAM_ORDERED_STORES 0
 #endif
 
-/* Whether the kernel has a function of this name that programs can call. */
+/* Returns true if the kernel has a function of this name that programs can call. */
 bool program_kernel_has(const char *function);
 
 /* Returns 0 or -errno. -EOVERFLOW, which the kernel does not use here: the program uses more
  * maps than ours do. */
 int program_read(int fd, struct program *program);
 
-/* Whether the program uses the map with this ID. */
+/* Returns true if the program uses the map with this ID. */
 bool program_has(const struct program *program, uint32_t map);
 
 /* Opens a map by its ID. @pin gets its pin name; "": it is none of ours. Returns an fd or
@@ -62,7 +62,7 @@ int constants_read(const struct program *program, const struct program *but,
 		   struct constants *constants);
 void constants_free(struct constants *constants);
 
-/* Reads a constant of that name and size. Returns false where there is none. */
+/* Reads a constant of that name and size. Returns false if there is none. */
 bool constants_get(const struct constants *constants, const char *name, void *value, size_t size);
 
 /* Returns the kernel's HZ. The programs count in jiffies. */

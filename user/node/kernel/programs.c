@@ -23,9 +23,9 @@
 /* Adds a quarter to the needed entries, and the growth of a small cluster. */
 uint32_t programs_headroom(size_t need)
 {
-	size_t room = need + (need / 4 < 1024 ? 1024 : need / 4);
+	size_t capacity = need + (need / 4 < 1024 ? 1024 : need / 4);
 
-	return room > UINT32_MAX / 2 ? UINT32_MAX / 2 : room;
+	return capacity > UINT32_MAX / 2 ? UINT32_MAX / 2 : capacity;
 }
 
 /* Returns a map's pin name, which is the map's name without "bh_"; NULL: libbpf makes the map
@@ -38,15 +38,15 @@ static const char *pin_name(const struct bpf_map *map)
 }
 
 /* @defined: the size in the map's definition. */
-static uint32_t room_for(const struct room *room, const char *pin, uint32_t defined)
+static uint32_t room_for(const struct capacity *capacity, const char *pin, uint32_t defined)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (!strcmp(node_map_names[i], pin))
-			return room->first && node_map_kinds[i] == MAP_KIND_LOCAL &&
-					       room->entries[i] < defined
+			return capacity->first && node_map_kinds[i] == MAP_KIND_LOCAL &&
+					       capacity->entries[i] < defined
 				       ? 0
-				       : room->entries[i];
-	return strcmp(pin, "rule_hits") ? 0 : room->rule_hits;
+				       : capacity->entries[i];
+	return strcmp(pin, "rule_hits") ? 0 : capacity->rule_hits;
 }
 
 /* Reuses a pinned map. A map of the same ABI with another layout is not ours. */
@@ -122,9 +122,9 @@ static int read_build(struct node_handle *handle, const struct program *program,
 	return 0;
 }
 
-/* Whether the program's constants can be read. libbpf goes on without BTF where the kernel has
+/* Returns true if the program's constants can be read. libbpf goes on without BTF if the kernel has
  * no memory for it. */
-static bool tells_build(struct node_handle *handle, int loaded)
+static bool has_build(struct node_handle *handle, int loaded)
 {
 	struct program program;
 	uint64_t build;
@@ -145,9 +145,9 @@ static void load_conntrack(void)
 	translation_close(conntrack);
 }
 
-/* Whether programs may ask the kernel's conntrack (kern/netfilter.h): conntrack is built in, or a
- * loaded module. */
-static bool conntrack_tells(void)
+/* Returns true if programs may ask the kernel's conntrack (kern/netfilter.h): conntrack is built
+ * in, or a loaded module. */
+static bool conntrack_is_available(void)
 {
 	struct btf *kernel = btf__load_vmlinux_btf(), *module = NULL;
 	bool tells = false;
@@ -168,12 +168,12 @@ static bool conntrack_tells(void)
 }
 
 /* Makes or finds the maps, and makes the constants. */
-static int load_maps(struct node_handle *handle, const struct room *room, struct bh_tc *tc)
+static int load_maps(struct node_handle *handle, const struct capacity *capacity, struct bh_tc *tc)
 {
 	struct bpf_map *map;
 	int error = settings_apply(handle, tc);
 
-	tc->rodata->kernel_conntrack = tc->rodata->ask_conntrack && conntrack_tells();
+	tc->rodata->kernel_conntrack = tc->rodata->ask_conntrack && conntrack_is_available();
 	if (!tc->rodata->kernel_conntrack)
 		diag_note(handle->diag, NULL, NULL,
 			  "the kernel's conntrack %s: where the node masquerades, policy judges "
@@ -184,7 +184,7 @@ static int load_maps(struct node_handle *handle, const struct room *room, struct
 	bpf_object__for_each_map(map, tc->obj)
 	{
 		uint32_t entries =
-			pin_name(map) ? room_for(room, pin_name(map), bpf_map__max_entries(map))
+			pin_name(map) ? room_for(capacity, pin_name(map), bpf_map__max_entries(map))
 				      : 0;
 
 		if (!error)
@@ -210,7 +210,7 @@ static int load_tc(struct node_handle *handle, const struct bpf_object_open_opts
 	struct verified *verified = &programs->verified;
 	int error = verify(programs->tc->obj, options, verified);
 
-	if (!error && !tells_build(handle, verified_program(verified, "tc_from_endpoint")))
+	if (!error && !has_build(handle, verified_program(verified, "tc_from_endpoint")))
 		error = -ENOMEM;
 	return error ? node_fail(handle, error, "cannot load the TC programs") : 0;
 }
@@ -237,18 +237,19 @@ static int load_loader(struct node_handle *handle, const struct bh_tc *tc, struc
 }
 
 /* Reports the sizes of the maps: most often the kernel had no memory for them. */
-static void tell_room(struct node_handle *handle, const struct room *room)
+static void print_capacity(struct node_handle *handle, const struct capacity *capacity)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
-		if (room->needs[i])
+		if (capacity->needs[i])
 			diag_note(handle->diag, NULL, NULL,
 				  "the map %s needs room for %zu entries: it was to be made for %u",
-				  node_map_names[i], room->needs[i], room->entries[i]);
+				  node_map_names[i], capacity->needs[i], capacity->entries[i]);
 }
 
 #define LOG_STATS 4 /* the kernel's BPF_LOG_STATS */
 
-int programs_load(struct node_handle *handle, const struct room *room, struct programs *programs)
+int programs_load(struct node_handle *handle, const struct capacity *capacity,
+		  struct programs *programs)
 {
 	int error;
 
@@ -260,11 +261,11 @@ int programs_load(struct node_handle *handle, const struct room *room, struct pr
 	programs->loader = bh_loader__open_opts(&opts);
 	if (!programs->tc || !programs->loader)
 		return node_fail(handle, -errno, "cannot open the programs");
-	error = load_maps(handle, room, programs->tc);
+	error = load_maps(handle, capacity, programs->tc);
 	if (!error)
 		error = load_tc(handle, &opts, programs);
 	if (error)
-		tell_room(handle, room);
+		print_capacity(handle, capacity);
 	return error ? error : load_loader(handle, programs->tc, programs->loader);
 }
 
@@ -363,8 +364,8 @@ int programs_pin_again(struct node_handle *handle)
 	return error;
 }
 
-/* Whether the programs could ask the kernel's conntrack if they were loaded again: conntrack was
- * missing when they were loaded, and is there now. */
+/* Returns true if the programs could ask the kernel's conntrack if they were loaded again:
+ * conntrack was missing when they were loaded, and is there now. */
 static bool can_ask_more(const struct program *ingress)
 {
 	CLEANUP(constants_free) struct constants constants = {};
@@ -374,7 +375,7 @@ static bool can_ask_more(const struct program *ingress)
 		constants_get(&constants, "kernel_conntrack", &asks, sizeof(asks));
 		constants_get(&constants, "ask_conntrack", &may, sizeof(may));
 	}
-	return !asks && may && conntrack_tells();
+	return !asks && may && conntrack_is_available();
 }
 
 int programs_are_own(struct node_handle *handle, bool *own)
@@ -402,8 +403,8 @@ int programs_are_own(struct node_handle *handle, bool *own)
 	return 0;
 }
 
-/* Whether the map is none of ours, or @ingress uses no map of the same name, so that this map is
- * the only one. */
+/* Returns true if the map is none of ours, or @ingress uses no map of the same name, so that this
+ * map is the only one. */
 static bool is_current_map(const struct program *ingress, uint32_t map)
 {
 	char pin[BPF_OBJ_NAME_LEN];
@@ -430,8 +431,8 @@ bool programs_is_current(struct node_handle *handle, const struct program *progr
 }
 
 /* Finds a map that every program of ours uses: the configuration, or bh_endpoints where the
- * configuration's pin is gone. Sets handle->mark to the map's ID, or leaves 0 where neither is
- * pinned: no program is ours then. */
+ * configuration's pin is gone. Sets handle->mark to the map's ID, or leaves 0 if neither is pinned:
+ * no program is ours then. */
 static int find_mark(struct node_handle *handle)
 {
 	struct bpf_map_info info = {};

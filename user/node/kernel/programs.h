@@ -10,7 +10,7 @@
 #include "node/kernel/verify.h"
 
 /* Sizes, in entries, of maps that are to be made; 0: the pinned map stays. */
-struct room {
+struct capacity {
 	uint32_t entries[N_NODE_MAPS];
 	size_t needs[N_NODE_MAPS]; /* entries that will be in use */
 	uint32_t rule_hits;
@@ -29,9 +29,10 @@ struct programs {
 	struct bh_loader *loader;
 };
 
-/* Loads this command's programs. They use the pinned maps, and new ones where there is no pin or
- * @room wants one. Returns 0 or -errno, reported. */
-int programs_load(struct node_handle *handle, const struct room *room, struct programs *programs);
+/* Loads this command's programs. They use the pinned maps, and new ones if there is no pin or @room
+ * wants one. Returns 0 or -errno, reported. */
+int programs_load(struct node_handle *handle, const struct capacity *capacity,
+		  struct programs *programs);
 void programs_free(struct programs *programs);
 
 /* Returns the fd of the map with this pin name; -1: there is none. It is closed with @programs. */
@@ -54,15 +55,16 @@ int programs_pin_again(struct node_handle *handle);
 struct bpf_object;
 int programs_share_maps(struct node_handle *handle, struct bpf_object *object);
 
-/* Whether the pinned programs are of this command's build. Returns 0 or -errno, reported. */
+/* Returns true if the pinned programs are of this command's build. Returns 0 or -errno,
+ * reported. */
 int programs_are_own(struct node_handle *handle, bool *own);
 
-/* Whether a program uses the maps of PROGRAM_INGRESS, and is of the same build or this
+/* Returns true if a program uses the maps of PROGRAM_INGRESS, and is of the same build or this
  * command's. */
 bool programs_is_current(struct node_handle *handle, const struct program *program);
 
-/* Whether a program uses the maps of this pin folder. @id 0 is none. Returns 0 or -errno, not
- * reported: a program that cannot be identified must not be taken for another's. */
+/* Returns true if a program uses the maps of this pin folder. @id 0 is none. Returns 0 or -errno,
+ * not reported: a program that cannot be identified must not be taken for another's. */
 int programs_is_ours(struct node_handle *handle, uint32_t id, bool *ours);
 
 #endif

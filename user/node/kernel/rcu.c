@@ -53,7 +53,7 @@ static bool is_left(long value)
 	return !bpf_obj_get_info_by_fd(fd, &info, &length) && strcmp(info.name, MARK_NAME) != 0;
 }
 
-/* Makes the map whose ID is in the mark. Where a mark is not possible, grace periods stay as they
+/* Makes the map whose ID is in the mark. If a mark is not possible, grace periods stay as they
  * are. */
 static void make_mark(struct rcu *rcu)
 {
@@ -102,7 +102,7 @@ void rcu_expedite(struct node_handle *handle)
 void rcu_restore(struct node_handle *handle)
 {
 	struct rcu *rcu = &handle->rcu;
-	const long value = handle->options->rehearse ? 0 : read_number(open_control(rcu));
+	const long value = handle->options->dry_run ? 0 : read_number(open_control(rcu));
 
 	if ((rcu->mark && value == rcu->mark) || is_left(value))
 		write_control(rcu->control, 0);

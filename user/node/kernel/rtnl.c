@@ -82,7 +82,7 @@ static int drain(struct mnl_socket *socket, char buffer[BUFFER], ssize_t n)
 	return -EAGAIN;
 }
 
-/* Returns -EAGAIN where the content of the dump changed meanwhile. */
+/* Returns -EAGAIN if the content of the dump changed meanwhile. */
 static int ask_once(struct mnl_socket *socket, struct nlmsghdr *request, mnl_cb_t each,
 		    struct collected *all)
 {
@@ -477,12 +477,12 @@ static int each_filter(const struct nlmsghdr *message, void *data)
 {
 	const struct tcmsg *tc = mnl_nlmsg_get_payload(message);
 	const struct nlattr *attribute, *inner;
-	struct filter filter = {
+	struct rtnl_filter filter = {
 		.parent = tc->tcm_parent,
 		.priority = TC_H_MAJ(tc->tcm_info) >> 16,
 		.handle = tc->tcm_handle,
 	};
-	struct filter *entry;
+	struct rtnl_filter *entry;
 	bool bpf = false;
 
 	mnl_attr_for_each(attribute, message, sizeof(*tc))
@@ -505,7 +505,8 @@ static int each_filter(const struct nlmsghdr *message, void *data)
 	return MNL_CB_OK;
 }
 
-int rtnl_filters(struct mnl_socket *socket, uint32_t ifindex, struct filter **filters, size_t *n)
+int rtnl_filters(struct mnl_socket *socket, uint32_t ifindex, struct rtnl_filter **filters,
+		 size_t *n)
 {
 	static const uint32_t sides[] = {TC_H_MIN_INGRESS, TC_H_MIN_EGRESS};
 	char buffer[MNL_NLMSG_HDRLEN + 64];
@@ -518,7 +519,7 @@ int rtnl_filters(struct mnl_socket *socket, uint32_t ifindex, struct filter **fi
 		tc->tcm_ifindex = ifindex;
 		tc->tcm_parent = TC_H_MAKE(TC_H_CLSACT, sides[i]);
 		error = ask(socket, (struct nlmsghdr *)buffer, each_filter, &all);
-		/* the kernel's answers where there is no such qdisc */
+		/* the kernel's answers if there is no such qdisc */
 		if (error == -EINVAL || error == -ENOENT)
 			error = 0;
 	}

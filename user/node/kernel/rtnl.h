@@ -63,7 +63,7 @@ int rtnl_default_routes(struct mnl_socket *socket, uint32_t **ifindexes, size_t 
 int rtnl_route(struct mnl_socket *socket, const struct address *address, uint32_t *ifindex);
 
 /* A BPF filter on a clsact qdisc. */
-struct filter {
+struct rtnl_filter {
 	uint32_t parent; /* TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS or TC_H_MIN_EGRESS) */
 	uint32_t priority, handle;
 	uint32_t program; /* ID; 0: not a BPF filter */
@@ -71,9 +71,10 @@ struct filter {
 
 /* Lists the filters of an interface's clsact qdisc, in both directions. Without the qdisc the list
  * is empty, and 0 is returned. */
-int rtnl_filters(struct mnl_socket *socket, uint32_t ifindex, struct filter **filters, size_t *n);
+int rtnl_filters(struct mnl_socket *socket, uint32_t ifindex, struct rtnl_filter **filters,
+		 size_t *n);
 
-/* Whether an interface has a clsact qdisc. */
+/* Returns true if an interface has a clsact qdisc. */
 int rtnl_has_clsact(struct mnl_socket *socket, uint32_t ifindex, bool *there);
 
 #endif

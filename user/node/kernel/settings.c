@@ -16,9 +16,9 @@
 #include "tc.skel.h"
 #include "xdp.skel.h"
 
-enum unit { TIME, COUNT, RCU };
+enum setting_unit { TIME, COUNT, RCU };
 
-/* s: adopted connections look 10 s older than they are (adopt.c). */
+/* s: adopted connections look 10 s older than they are (import.c). */
 #define MIN_IDLE 15
 
 #define LIBERAL "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"
@@ -27,12 +27,12 @@ enum unit { TIME, COUNT, RCU };
 
 static const struct setting {
 	const char *name;
-	enum unit unit;
+	enum setting_unit unit;
 	uint32_t min, max; /* seconds, or a plain number */
 	const char *constant; /* the constant's name in kern/tunables.h */
 	size_t at; /* offset in .rodata */
 } settings[] = {
-	{"connections", COUNT, 1024, 1 << 26, RODATA(ct_room)},
+	{"connections", COUNT, 1024, 1 << 26, RODATA(ct_capacity)},
 	{"timeout-tcp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_tcp)},
 	{"timeout-tcp-closing", TIME, 1, 1 << 20, RODATA(timeout_tcp_closing)},
 	{"timeout-tcp-reset", TIME, 1, 1 << 20, RODATA(timeout_tcp_reset)},
@@ -215,12 +215,12 @@ int settings_seed(struct node_handle *handle, uint64_t *seed)
 	return error;
 }
 
-int settings_connections(struct node_handle *handle, uint32_t *room)
+int settings_connections(struct node_handle *handle, uint32_t *capacity)
 {
 	struct bh_tc__rodata rodata = {};
 	int error = read_rodata(handle, &rodata);
 
-	*room = rodata.ct_room;
+	*capacity = rodata.ct_capacity;
 	return error;
 }
 
@@ -271,19 +271,19 @@ static uint64_t available_memory(void)
 static int check_memory(struct node_handle *handle, uint32_t connections)
 {
 	uint64_t need = (uint64_t)BH_CT_BUCKETS(connections) * sizeof(struct bh_ct_bucket);
-	uint64_t room = available_memory();
+	uint64_t capacity = available_memory();
 
-	if (need <= room)
+	if (need <= capacity)
 		return 0;
 	diag_error(handle->diag, NULL, "connections",
 		   "%u need %llu MiB of memory, and %llu MiB are available", connections,
-		   (unsigned long long)(need >> 20), (unsigned long long)(room >> 20));
+		   (unsigned long long)(need >> 20), (unsigned long long)(capacity >> 20));
 	return -EINVAL;
 }
 
 static int size_table(struct bh_tc *tc)
 {
-	tc->rodata->ct_buckets = BH_CT_BUCKETS(tc->rodata->ct_room);
+	tc->rodata->ct_buckets = BH_CT_BUCKETS(tc->rodata->ct_capacity);
 	return bpf_map__set_max_entries(tc->maps.bh_ct, tc->rodata->ct_buckets);
 }
 
@@ -297,21 +297,21 @@ int settings_apply(struct node_handle *handle, struct bh_tc *tc)
 	error = settings_domain_key(handle);
 	memcpy((void *)tc->rodata->domain_key, handle->domain_key, sizeof(handle->domain_key));
 	if (error)
-		return node_fail(handle, error, "cannot read the settings in force");
+		return node_fail(handle, error, "cannot read the active settings");
 	if (pinned != -ENOENT) {
 		error = read_rodata(handle, tc->rodata);
 		memcpy((void *)tc->rodata->domain_key, handle->domain_key,
 		       sizeof(handle->domain_key));
 		if (error)
-			return node_fail(handle, error, "cannot read the settings in force");
+			return node_fail(handle, error, "cannot read the active settings");
 		return size_table(tc);
 	}
 	tc->rodata->ct_seed = random_seed();
-	tc->rodata->ct_room = default_connections();
+	tc->rodata->ct_capacity = default_connections();
 	for (size_t i = 0; !error && i < options->n_settings; i++)
 		error = apply_one(handle, tc, options->settings[i]);
 	if (!error)
-		error = check_memory(handle, tc->rodata->ct_room);
+		error = check_memory(handle, tc->rodata->ct_capacity);
 	if (!error && tc->rodata->redirect)
 		error = check_host_conntrack(handle);
 	return error ? error : size_table(tc);
@@ -327,7 +327,7 @@ int settings_copy(struct node_handle *handle, struct bh_xdp *xdp)
 
 	scale_times(rodata);
 	error = read_rodata(handle, rodata);
-	return error ? node_fail(handle, error, "cannot read the settings in force") : 0;
+	return error ? node_fail(handle, error, "cannot read the active settings") : 0;
 }
 
 int settings_check(struct node_handle *handle)
@@ -348,5 +348,5 @@ int settings_check(struct node_handle *handle)
 			   "is set when the programs are first loaded: unload, then load with it");
 		return -EINVAL;
 	}
-	return error ? node_fail(handle, error, "cannot read the settings in force") : 0;
+	return error ? node_fail(handle, error, "cannot read the active settings") : 0;
 }

@@ -13,7 +13,7 @@ struct bh_xdp;
 
 /*
  * Converts the times of an open object to this kernel's jiffies, and sets its constants: to those
- * of the pinned programs, or where none are pinned, to the options' settings. Returns 0 or -errno,
+ * of the pinned programs, or if none are pinned, to the options' settings. Returns 0 or -errno,
  * reported: -EINVAL where a setting does not exist or is out of range.
  */
 int settings_apply(struct node_handle *handle, struct bh_tc *tc);
@@ -21,13 +21,13 @@ int settings_apply(struct node_handle *handle, struct bh_tc *tc);
 /* Gives the uplink's program the constants of the pinned ones. Returns 0 or -errno, reported. */
 int settings_copy(struct node_handle *handle, struct bh_xdp *xdp);
 
-/* Checks that the programs in force have the options' settings, which cannot change while they
- * run. Returns 0; -EINVAL, reported, where one differs; or another -errno. */
+/* Checks that the active programs have the options' settings, which cannot change while they run.
+ * Returns 0; -EINVAL, reported, where one differs; or another -errno. */
 int settings_check(struct node_handle *handle);
 
 /* Sets *room to the number of connections that the pinned programs hold. Returns 0 or -errno, not
  * reported. */
-int settings_connections(struct node_handle *handle, uint32_t *room);
+int settings_connections(struct node_handle *handle, uint32_t *capacity);
 
 /* Returns true if the setting `rcu` is normal, or cannot be read. Before the first load has pinned
  * programs, the options say so. */

@@ -40,14 +40,14 @@ void *table_value(const struct table *table, size_t i)
 
 int table_add(struct table *table, const void *key, const void *value)
 {
-	if (table->n == table->room) {
-		size_t room = table->room ? table->room * 2 : 64;
-		void *entries = reallocarray(table->entries, room, stride(table));
+	if (table->n == table->capacity) {
+		size_t capacity = table->capacity ? table->capacity * 2 : 64;
+		void *entries = reallocarray(table->entries, capacity, stride(table));
 
 		if (!entries)
 			return -ENOMEM;
 		table->entries = entries;
-		table->room = room;
+		table->capacity = capacity;
 	}
 	memcpy(table_key(table, table->n), key, table->key_size);
 	if (table->value_size)

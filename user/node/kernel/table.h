@@ -12,7 +12,7 @@
 
 struct table {
 	uint32_t key_size, value_size; /* bytes */
-	size_t n, room;
+	size_t n, capacity;
 	unsigned char *entries; /* each entry is a key and a value, both at a multiple of 8 */
 };
 

@@ -45,15 +45,15 @@ static bool is_translated(const struct tuple *before, const struct tuple *after)
 	       before->destination_port != after->destination_port;
 }
 
-struct reading {
+struct conntrack_reading {
 	struct translations *translations;
-	size_t room;
+	size_t capacity;
 	int error;
 };
 
 static int take(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void *data)
 {
-	struct reading *reading = data;
+	struct conntrack_reading *reading = data;
 	struct translations *list = reading->translations;
 	struct translation one;
 
@@ -61,15 +61,15 @@ static int take(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void *
 	tuples_read(ct, &one.before, &one.after);
 	if (!is_translated(&one.before, &one.after))
 		return NFCT_CB_CONTINUE;
-	if (list->n == reading->room) {
-		size_t room = reading->room ? 2 * reading->room : 64;
-		struct translation *more = reallocarray(list->at, room, sizeof(*more));
+	if (list->n == reading->capacity) {
+		size_t capacity = reading->capacity ? 2 * reading->capacity : 64;
+		struct translation *more = reallocarray(list->at, capacity, sizeof(*more));
 
 		reading->error = more ? 0 : -ENOMEM;
 		if (!more)
 			return NFCT_CB_FAILURE;
 		list->at = more;
-		reading->room = room;
+		reading->capacity = capacity;
 	}
 	list->at[list->n++] = one;
 	return NFCT_CB_CONTINUE;
@@ -92,7 +92,7 @@ static int compare_after(const void *a, const void *b)
 int translations_read(struct translations *translations)
 {
 	struct nfct_handle *handle = nfct_open(CONNTRACK, 0);
-	struct reading reading = {.translations = translations};
+	struct conntrack_reading reading = {.translations = translations};
 	uint32_t families[] = {AF_INET, AF_INET6};
 
 	*translations = (struct translations){0};
@@ -148,14 +148,14 @@ const struct translation *translations_after(const struct translations *translat
 }
 
 /* The answer to one question. */
-struct answer {
+struct conntrack_answer {
 	struct tuple before, after;
 	bool found;
 };
 
 static int take_answer(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void *data)
 {
-	struct answer *answer = data;
+	struct conntrack_answer *answer = data;
 
 	(void)type;
 	tuples_read(ct, &answer->before, &answer->after);
@@ -193,7 +193,7 @@ static struct nf_conntrack *make_question(const struct tuple *after)
 bool translation_ask(struct nfct_handle **handle, const struct tuple *after, struct tuple *before)
 {
 	struct nf_conntrack *question;
-	struct answer answer = {.found = false};
+	struct conntrack_answer answer = {.found = false};
 
 	if (!*handle)
 		*handle = nfct_open(CONNTRACK, 0);

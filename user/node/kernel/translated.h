@@ -32,7 +32,7 @@ struct translations {
 	size_t n;
 };
 
-/* Reads all translated connections; none where the kernel tracks no connections. Returns 0 or
+/* Reads all translated connections; none if the kernel tracks no connections. Returns 0 or
  * -ENOMEM. */
 int translations_read(struct translations *translations);
 void translations_free(struct translations *translations);
@@ -43,7 +43,7 @@ const struct translation *translations_before(const struct translations *transla
 const struct translation *translations_after(const struct translations *translations,
 					     const struct tuple *after);
 
-/* Asks the kernel for one connection by its tuple `after`. Returns false where there is no such
+/* Asks the kernel for one connection by its tuple `after`. Returns false if there is no such
  * connection. *handle (of nfct_open()) is opened where it is NULL, and kept for the next
  * question. */
 struct nfct_handle;

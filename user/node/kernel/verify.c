@@ -52,7 +52,7 @@ static int open_part(const struct bpf_object *maps, const struct bpf_object_open
 	return error;
 }
 
-struct job {
+struct verify_job {
 	pthread_t thread;
 	struct bpf_object *object;
 	bool threaded;
@@ -61,16 +61,16 @@ struct job {
 
 static void *load_part(void *data)
 {
-	struct job *job = data;
+	struct verify_job *job = data;
 
 	job->error = bpf_object__load(job->object);
 	return NULL;
 }
 
-/* Loads all parts at once. Where the kernel has no thread for a part, this one loads the part. */
+/* Loads all parts at once. If the kernel has no thread for a part, this one loads the part. */
 static int load_parts(const struct verified *verified)
 {
-	struct job jobs[VERIFY_PARTS] = {};
+	struct verify_job jobs[VERIFY_PARTS] = {};
 	int error = 0;
 
 	for (size_t i = 0; i < VERIFY_PARTS; i++) {

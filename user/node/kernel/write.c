@@ -14,7 +14,7 @@ int write_table(struct node_handle *handle, const struct table *table, enum node
 		diag_error(handle->diag, NULL, NULL,
 			   "the map %s has room for %u entries, and the endpoint needs more: a "
 			   "load that has it makes room",
-			   node_map_names[map], handle->room[map]);
+			   node_map_names[map], handle->capacity[map]);
 		return -ENOSPC;
 	}
 	if (error)
@@ -67,7 +67,7 @@ int write_stores(struct node_handle *handle, const struct table *stores, enum no
 		     : 0;
 }
 
-void write_flip(struct node_handle *handle, uint64_t generation)
+void write_commit(struct node_handle *handle, uint64_t generation)
 {
 	__atomic_store_n(&handle->config->generation, generation, __ATOMIC_RELEASE);
 	handle->writes++;

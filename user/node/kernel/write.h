@@ -23,8 +23,8 @@ int write_one(struct node_handle *handle, const struct table *table, size_t i,
  */
 int write_stores(struct node_handle *handle, const struct table *stores, enum node_map_id map);
 
-/* Puts another generation in force, by one store. */
-void write_flip(struct node_handle *handle, uint64_t generation);
+/* Puts another active generation, by one store. */
+void write_commit(struct node_handle *handle, uint64_t generation);
 
 /* Marks the beginning of a change, or its end. During the change programs do not use the verdict
  * cache; afterwards the cache's old entries are void (maps/verdict_cache.h). */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#include "node/kernel/past.h"
+#include "node/kernel/last_drops.h"
 
 /* A record as it was at the last look. */
 struct seen {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The endpoints in force, address by address. */
+/* The active endpoints, address by address. */
 #include <errno.h>
 #include <string.h>
 
@@ -19,8 +19,8 @@ static void name_member(const struct policy *policy, const struct policy_address
 	member->name = policy_string(policy, endpoint->name);
 }
 
-/* Returns false where neither the policy nor an added entry knows the address. The names live as
- * long as @handle and @added. */
+/* Returns false if neither the policy nor an added entry knows the address. The names live as long
+ * as @handle and @added. */
 static bool describe(const struct node_handle *handle, const struct bh_addr *addr,
 		     const struct bh_endpoint *entry, const struct bh_added *added,
 		     struct node_member *member)

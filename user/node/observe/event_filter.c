@@ -40,8 +40,8 @@ static uint8_t named(const struct table *ends, const struct bh_event *event, boo
 	return found ? *found : 0;
 }
 
-static bool takes_ends(const struct bh_filter *filter, const struct table *ends,
-		       const struct bh_event *event)
+static bool matches_ends(const struct bh_filter *filter, const struct table *ends,
+			 const struct bh_event *event)
 {
 	const uint8_t asked = filter->blocks | filter->named;
 	uint8_t have = in_blocks(filter, event);
@@ -52,8 +52,8 @@ static bool takes_ends(const struct bh_filter *filter, const struct table *ends,
 	return (have & asked) == asked;
 }
 
-bool event_filter_takes(const struct bh_filter *filter, const struct table *ends,
-			const struct bh_event *event)
+bool event_filter_matches(const struct bh_filter *filter, const struct table *ends,
+			  const struct bh_event *event)
 {
 	const bool reply = event->flags & BH_EVENT_REPLY;
 
@@ -64,5 +64,5 @@ bool event_filter_takes(const struct bh_filter *filter, const struct table *ends
 	if (filter->flags & BH_FILTER_PORT &&
 	    filter->port != (reply ? event->source_port : event->destination_port))
 		return false;
-	return takes_ends(filter, ends, event);
+	return matches_ends(filter, ends, event);
 }

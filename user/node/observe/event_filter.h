@@ -12,7 +12,7 @@
 #include "node/kernel/table.h"
 
 /* @ends: of the endpoints that the filter names, as in bh_reader_ends. */
-bool event_filter_takes(const struct bh_filter *filter, const struct table *ends,
-			const struct bh_event *event);
+bool event_filter_matches(const struct bh_filter *filter, const struct table *ends,
+			  const struct bh_event *event);
 
 #endif

@@ -189,9 +189,9 @@ static struct bh_interval live_interval(const void *data, uint32_t at)
 	return look_up(data, MAP_ports, &at, &interval) ? interval : (struct bh_interval){};
 }
 
-struct judge_source live_judge(const struct live *live)
+struct evaluate_source live_evaluate(const struct live *live)
 {
-	return (struct judge_source){
+	return (struct evaluate_source){
 		.places = live,
 		.data = live,
 		.resolve = live_resolve,

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reads the maps in force without the lock. `trace` and `matrix` answer from them when they have
- * no input, and `show` prints them.
+ * Reads the active maps without the lock. `trace` and `matrix` answer from them when they have no
+ * input, and `show` prints them.
  */
 #ifndef BULKHEAD_NODE_LIVE_H
 #define BULKHEAD_NODE_LIVE_H
 
 #include <net/if.h>
 
-#include "compile/judge.h"
+#include "compile/evaluate.h"
 
 struct live;
 
-/* @pin NULL: NODE_PIN. *live is NULL where nothing is loaded. Returns 0 or -errno, reported. */
+/* @pin NULL: NODE_PIN. *live is NULL if nothing is loaded. Returns 0 or -errno, reported. */
 int live_open(const char *pin, struct diag *diag, struct live **live);
 void live_close(struct live *live);
 
-/* Returns the generation in force when the maps were opened. Every answer is for it. */
+/* Returns the active generation when the maps were opened. Every answer is for it. */
 uint64_t live_generation(const struct live *live);
 
-/* Returns the policy in force, with the endpoints in force now. That policy has the names for the
+/* Returns the active policy, with the active endpoints now. That policy has the names for the
  * numbers in the maps. */
 const struct policy *live_policy(const struct live *live);
 
 /* Returns a source of verdicts from the maps, by the same steps as kern/. */
-struct judge_source live_judge(const struct live *live);
+struct evaluate_source live_evaluate(const struct live *live);
 
-/* Finds the interface of this node's endpoint that has the address. Returns false where there is
- * none, or where it is in another network namespace than this command. */
+/* Finds the interface of this node's endpoint that has the address. Returns false if there is none,
+ * or if it is in another network namespace than this command. */
 bool live_interface(const struct live *live, const struct address *address, char name[IF_NAMESIZE]);
 
 /* Converts a segment's ID in the maps to the ID in the policy, and the other way round. */

@@ -47,7 +47,8 @@ static int list_shares(const struct connections_share *all, size_t n, struct nod
 	return 0;
 }
 
-/* Reads how full the table of connections is. A connection counts until the sweeper frees it. */
+/* Reads how full the table of connections is. A connection counts until the garbage collector frees
+ * it. */
 int status_read_connections(struct node_handle *handle, struct node_status *status)
 {
 	CLEANUP(connections_close) struct connections connections = {};
@@ -57,7 +58,7 @@ int status_read_connections(struct node_handle *handle, struct node_status *stat
 	int error = connections_open(handle, &connections);
 
 	if (!error)
-		error = settings_connections(handle, &table->room);
+		error = settings_connections(handle, &table->capacity);
 	if (!error)
 		error = connections_shares(handle, &connections, &shares, &n);
 	if (!error)
@@ -66,10 +67,10 @@ int status_read_connections(struct node_handle *handle, struct node_status *stat
 		return node_fail(handle, error, "cannot read %s/ct", handle->pin);
 	table->floor = connections.total->floor;
 	table->surplus = connections.total->surplus;
-	table->surplus_room = connections.total->room;
+	table->surplus_capacity = connections.total->capacity;
 	table->corrected = connections.total->corrected;
 	table->counted = connections.total->sweeps > SWEEPS_ADOPTED;
 	status->maps[status->n_maps++] =
-		(struct node_map){.name = "ct", .used = table->used, .max = table->room};
+		(struct node_map){.name = "ct", .used = table->used, .max = table->capacity};
 	return 0;
 }

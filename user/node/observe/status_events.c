@@ -8,8 +8,8 @@
 
 #include "maps/endpoint.h"
 #include "node/kernel/event_reader.h"
-#include "node/kernel/past.h"
-#include "node/kernel/tally.h"
+#include "node/kernel/last_drops.h"
+#include "node/kernel/tallies.h"
 #include "node/observe/status_parts.h"
 
 /* The name of an endpoint by its interface, or "". */

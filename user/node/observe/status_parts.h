@@ -8,8 +8,8 @@
 #include "node/kernel/maps.h"
 #include "node/node.h"
 
-/* status_ifaces.c. `ifaces`; the second one where nothing is loaded: interfaces with a program
- * whose pins are gone. */
+/* status_ifaces.c. `ifaces`; the second one if nothing is loaded: interfaces with a program whose
+ * pins are gone. */
 int status_read_ifaces(struct node_handle *handle, const struct table *ifaces,
 		       struct node_status *status);
 int status_read_orphans(struct node_handle *handle, struct node_status *status);

@@ -10,7 +10,7 @@
 #include "compile/place.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
-#include "node/change/assign.h"
+#include "node/change/assignment.h"
 #include "node/change/extension.h"
 #include "node/change/record.h"
 #include "node/kernel/pinned.h"
@@ -62,7 +62,7 @@ static bool keeps_place(const struct planner *plan, const struct bh_added *added
 	if (!was != !is || (was && delta_place(delta, BLOB_TABLE_namespaces,
 					       was - old->namespaces) != is - new->namespaces))
 		return false;
-	return delta_is_settled(&delta->tables[BLOB_TABLE_expected]) ||
+	return delta_is_final(&delta->tables[BLOB_TABLE_expected]) ||
 	       (!lazy_expected_by_name(old, pod.ns, pod.name) &&
 		!lazy_expected_by_name(new, pod.ns, pod.name));
 }
@@ -90,7 +90,7 @@ static int move(struct planner *plan, const struct address *address,
 	want = entry;
 	want.assignment[0] = bh_assignment(0, slot, placement.variation);
 	memcpy(&addr, address, sizeof(addr));
-	error = assign_come(plan->handle, &addr, &entry, &want, plan->change);
+	error = assign_add(plan->handle, &addr, &entry, &want, plan->change);
 	return error ? error : table_add(&plan->concerned, address, NULL);
 }
 

@@ -7,7 +7,7 @@
 #include "compile/place.h"
 #include "maps/iface.h"
 #include "node/change/delta/effect_delta.h"
-#include "node/change/inforce.h"
+#include "node/change/active.h"
 #include "node/change/isolated.h"
 #include "node/change/names.h"
 #include "node/change/record.h"
@@ -20,11 +20,11 @@ static int compare_policies(const struct planner *plan, struct node_effect *effe
 
 	effect->policies = table->n;
 	effect->policies_before = table->n_base;
-	for (uint32_t i = delta_next_gone(table, 0); !error && i < table->n_base;
-	     i = delta_next_gone(table, i + 1))
+	for (uint32_t i = delta_next_deleted(table, 0); !error && i < table->n_base;
+	     i = delta_next_deleted(table, i + 1))
 		error = object_names_add(&before, plan->old, i);
-	for (uint32_t i = delta_next_fresh(table, 0); !error && i < table->n;
-	     i = delta_next_fresh(table, i + 1)) {
+	for (uint32_t i = delta_next_new(table, 0); !error && i < table->n;
+	     i = delta_next_new(table, i + 1)) {
 		const uint32_t replaced = delta_origin(table, i);
 
 		if (replaced != UINT32_MAX)
@@ -93,7 +93,7 @@ static int open_endpoint(const struct planner *plan, const struct address *addre
 
 	if (!directions)
 		return 0;
-	if (!inforce_owner(plan->handle, address, &owner))
+	if (!active_owner(plan->handle, address, &owner))
 		return lazy_error(plan->handle->policy);
 	if (asprintf(&opened.name, "%s/%s", owner.ns, owner.name) < 0)
 		return -ENOMEM;
@@ -171,5 +171,5 @@ int effect_delta_find(struct planner *plan)
 		error = compare_policies(plan, handle->effect);
 	if (!error && (!plan->kept || plan->own))
 		error = compare_endpoints(plan, &ifaces, handle->effect);
-	return error ? node_fail(handle, error, "cannot compare with the policy in force") : 0;
+	return error ? node_fail(handle, error, "cannot compare with the active policy") : 0;
 }

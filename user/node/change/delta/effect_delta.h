@@ -5,7 +5,7 @@
 
 #include "node/change/planner.h"
 
-/* Finds the effect, which the handle owns. Reads the policies that the delta names. Where the delta
+/* Finds the effect, which the handle owns. Reads the policies that the delta names. If the delta
  * may move an endpoint of this node to another segment, reads this node's endpoints and the
  * isolations of all policies, too. */
 int effect_delta_find(struct planner *plan);

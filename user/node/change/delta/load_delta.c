@@ -13,8 +13,8 @@
 #include "node/change/prefixes.h"
 #include "node/change/replace.h"
 #include "node/change/resolvers.h"
-#include "node/change/slip.h"
-#include "node/change/services.h"
+#include "node/change/guard_rail.h"
+#include "node/change/service_entries.h"
 #include "node/kernel/pinned.h"
 #include "node/kernel/rights.h"
 
@@ -24,12 +24,12 @@ static const enum policy_moves moves[BLOB_TABLES] = {
 #undef MOVES
 };
 
-static bool asks_for_more(const struct node_handle *handle)
+static bool wants_more_prefixes(const struct node_handle *handle)
 {
 	const struct node_options *options = handle->options;
 
 	return (options->name && strcmp(options->name, handle->blob.node)) || options->n_uplinks ||
-	       options->n_resolvers || options->n_settings || options->audit || options->rehearse ||
+	       options->n_resolvers || options->n_settings || options->audit || options->dry_run ||
 	       handle->blob.flags;
 }
 
@@ -38,7 +38,7 @@ static int check_node(const struct planner *plan)
 	const struct delta_header *header = &plan->delta->header;
 	const struct lazy_policy *old = plan->old;
 
-	return asks_for_more(plan->handle) || header->lineage != old->lineage ||
+	return wants_more_prefixes(plan->handle) || header->lineage != old->lineage ||
 			       header->parent != old->checksum ||
 			       header->uplinks_n != old->uplinks_n ||
 			       header->node !=
@@ -49,7 +49,7 @@ static int check_node(const struct planner *plan)
 		       : 0;
 }
 
-/* Whether the uplinks that the policy names stay as they are. */
+/* Returns true if the uplinks that the policy names stay as they are. */
 static bool keeps_uplinks(const struct planner *plan)
 {
 	const struct delta_table *texts = &plan->delta->tables[BLOB_TABLE_texts];
@@ -58,17 +58,17 @@ static bool keeps_uplinks(const struct planner *plan)
 	if (!n)
 		return true;
 	return !delta_origin(texts, 0) && delta_origin(texts, n - 1) == n - 1 &&
-	       delta_next_fresh(texts, 0) >= n;
+	       delta_next_new(texts, 0) >= n;
 }
 
-/* Whether each namespace that stays keeps its audit flag. */
+/* Returns true if each namespace that stays keeps its audit flag. */
 static bool keeps_audit(const struct planner *plan, const struct lazy_policy *new)
 {
 	const struct delta_table *table = &plan->delta->tables[BLOB_TABLE_namespaces];
 	const struct lazy_policy *old = plan->old;
 
-	for (uint32_t i = delta_next_fresh(table, 0); i < table->n;
-	     i = delta_next_fresh(table, i + 1)) {
+	for (uint32_t i = delta_next_new(table, 0); i < table->n;
+	     i = delta_next_new(table, i + 1)) {
 		const uint32_t before = delta_origin(table, i);
 		const struct policy_namespace *is, *was;
 
@@ -82,26 +82,26 @@ static bool keeps_audit(const struct planner *plan, const struct lazy_policy *ne
 	return true;
 }
 
-/* Whether a segment comes or changes, or a segment that was not deleted before goes. */
+/* Returns true if a segment comes or changes, or a segment that was not deleted before goes. */
 static bool moves_segments(const struct planner *plan)
 {
 	const struct delta_table *table = &plan->delta->tables[BLOB_TABLE_segments];
 
 	if (table->n_fresh)
 		return true;
-	for (uint32_t i = delta_next_gone(table, 0); i < table->n_base;
-	     i = delta_next_gone(table, i + 1))
+	for (uint32_t i = delta_next_deleted(table, 0); i < table->n_base;
+	     i = delta_next_deleted(table, i + 1))
 		if (!delta_segment(plan->old, i)->delete_generation)
 			return true;
 	return false;
 }
 
-/* Whether the table's difference moves no endpoint into another segment. */
+/* Returns true if the table's difference moves no endpoint into another segment. */
 static bool moves_nothing(const struct delta_table *table, enum policy_moves moves)
 {
 	switch (moves) {
 	case POLICY_MOVES:
-		return delta_is_settled(table);
+		return delta_is_final(table);
 	case POLICY_REFERS:
 		return delta_keeps_records(table);
 	case POLICY_APART:
@@ -122,7 +122,7 @@ static bool keeps_segments(const struct planner *plan)
 
 static int check_tables(struct planner *plan)
 {
-	if (!delta_is_settled(&plan->delta->tables[BLOB_TABLE_resolvers]))
+	if (!delta_is_final(&plan->delta->tables[BLOB_TABLE_resolvers]))
 		return COMPARE_ALL;
 	/* one of the CIDRs may be an allowed source of an endpoint */
 	if (!delta_keeps_records(&plan->delta->tables[BLOB_TABLE_cidrs]) || !keeps_uplinks(plan))
@@ -131,8 +131,8 @@ static int check_tables(struct planner *plan)
 	return 0;
 }
 
-/* Finds the slots of the policy's segments where it is staged. Where another policy is staged, a
- * whole load is needed: it forgets that policy. */
+/* Finds the slots of the policy's segments where it is staged. If another policy is staged, a whole
+ * load is needed: it forgets that policy. */
 static int find_staged(struct planner *plan, struct pinned_staged *staged)
 {
 	int error = pinned_read_staged_head(plan->handle, staged);
@@ -146,7 +146,7 @@ static int find_staged(struct planner *plan, struct pinned_staged *staged)
 	return 0;
 }
 
-/* Makes larger maps if those in force have too little room. */
+/* Makes larger maps if the active ones have too little room. */
 static int plan_room(struct planner *plan)
 {
 	const uint32_t rules = plan->delta->header.next_rule;
@@ -217,7 +217,7 @@ static int plan_view(struct planner *plan)
 	error = keeps_audit(plan, new) ? plan_parts(plan) : COMPARE_ALL;
 	/* A follower logs what a change of policy opens. Pods that come and go open nothing that
 	 * their cluster does not know. */
-	if (!error && !(plan->handle->options->seal && plan->kept))
+	if (!error && !(plan->handle->options->quarantine && plan->kept))
 		error = effect_delta_find(plan);
 	if (lazy_error(new))
 		error = lazy_error(new);
@@ -263,7 +263,7 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, struc
 	change->policy.delta = delta;
 	change->policy.slots = TAKE_PTR(plan.slots);
 	change->policy.local = TAKE_PTR(plan.extension);
-	change->flips = change->settle = change->may_go = true;
+	change->commits = change->settle = change->may_go = true;
 	*own = plan.own;
 	return 0;
 }
@@ -276,8 +276,8 @@ static int plan_idle(struct node_handle *handle, const struct delta *delta, stru
 	int error = node_is_busy(handle) ? COMPARE_ALL : 0;
 
 	if (!error)
-		error = slip_check_count(handle, delta->tables[BLOB_TABLE_given].n,
-					 header->checksum);
+		error = guard_rail_check_count(handle, delta->tables[BLOB_TABLE_given].n,
+					       header->checksum);
 	return error ? error : load_delta_plan(handle, delta, change, own);
 }
 
@@ -300,7 +300,7 @@ static void count_guarded(struct node_handle *handle, struct node_change *change
 		node_fail(handle, error, "cannot read %s/ifaces", handle->pin);
 }
 
-/* Once the new policy is in force, a failure is a warning, and 0 is returned. */
+/* Once the new policy is active, a failure is a warning, and 0 is returned. */
 static int apply_or_warn(struct node_handle *handle, const struct change *change)
 {
 	struct outcome outcome;
@@ -309,7 +309,7 @@ static int apply_or_warn(struct node_handle *handle, const struct change *change
 	if (!error || !outcome.counts)
 		return error;
 	diag_warn(handle->diag, NULL, NULL,
-		  "the policy is in force; the next load of a whole policy makes up for the rest");
+		  "the policy is active; the next load of a whole policy makes up for the rest");
 	return 0;
 }
 
@@ -325,7 +325,7 @@ static int take_all(struct node_handle *handle, const struct delta *delta,
 	int error = node_policy(handle, &base);
 
 	if (!error)
-		error = delta_apply(delta, policy_lazy(base), "in force", &where, handle->diag,
+		error = delta_apply(delta, policy_lazy(base), "active", &where, handle->diag,
 				    &policy);
 	if (!error)
 		error = take(handle, policy, result);
@@ -374,7 +374,7 @@ void load_delta_plan_stage(struct change *whole, struct change *stage)
 			whole->maps[i].put = put;
 		}
 	stage->replace = whole->replace;
-	stage->room = whole->room;
+	stage->capacity = whole->capacity;
 	stage->policy.header = whole->policy.header;
 	stage->policy.header.generation = BH_BLOB_STAGED;
 	/* the node's own segments (plan->extension) follow when the policy is activated */

@@ -15,8 +15,7 @@
 int load_delta_plan(struct node_handle *handle, const struct delta *delta, struct change *change,
 		    bool *own);
 
-/* Moves the segments that @whole would put in force from @whole to @stage, which only installs
- * them. */
+/* Moves the segments that @whole would activate from @whole to @stage, which only installs them. */
 void load_delta_plan_stage(struct change *whole, struct change *stage);
 
 #endif

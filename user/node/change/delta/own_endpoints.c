@@ -11,7 +11,7 @@
 #include "maps/mac.h"
 #include "node/change/difference.h"
 #include "node/change/endpoint_del.h"
-#include "node/change/local.h"
+#include "node/change/local_entries.h"
 #include "node/change/single.h"
 #include "node/kernel/rtnl.h"
 
@@ -26,7 +26,7 @@ void own_endpoints_init(struct own_endpoints *own, struct node_handle *handle,
 	*own = (struct own_endpoints){.handle = handle, .change = change};
 	image_init(&own->have);
 	maps_init_table(MAP_ifaces, &own->free);
-	table_init(&own->gone, sizeof(uint32_t), 0);
+	table_init(&own->deleted, sizeof(uint32_t), 0);
 	maps_init_table(MAP_ifaces, &own->came);
 }
 
@@ -34,7 +34,7 @@ void own_endpoints_free(struct own_endpoints *own)
 {
 	image_free(&own->have);
 	table_free(&own->free);
-	table_free(&own->gone);
+	table_free(&own->deleted);
 	table_free(&own->came);
 }
 
@@ -44,7 +44,7 @@ static bool is_endpoints(const struct bh_iface *iface)
 }
 
 /* Reads the maps about interfaces. Their size follows the number of endpoints on this node. */
-static int know(struct own_endpoints *own)
+static int read_interfaces(struct own_endpoints *own)
 {
 	const struct table *ifaces = &own->have.map[MAP_ifaces];
 	int error = 0;
@@ -71,50 +71,52 @@ static bool has_key(const struct table *table, const void *key)
 	return false;
 }
 
-/* The interface stays guarded until it is gone. Where the options do not ask for that (`seal`) and
- * the interface exists, only a whole load can decide: it refuses to leave the interface unguarded
+/* The interface stays guarded until it is gone. If the options do not ask for that (`seal`) and the
+ * interface exists, only a whole load can decide: it refuses to leave the interface unguarded
  * without `force`. */
-int own_endpoints_go(struct own_endpoints *own, uint32_t ifindex)
+int own_endpoints_delete(struct own_endpoints *own, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE];
 	int error;
 
-	if (has_key(&own->gone, &ifindex))
+	if (has_key(&own->deleted, &ifindex))
 		return 0;
-	if (!own->handle->options->seal && if_indextoname(ifindex, name))
+	if (!own->handle->options->quarantine && if_indextoname(ifindex, name))
 		return COMPARE_ALL;
-	error = know(own);
+	error = read_interfaces(own);
 	if (!error && !table_find(&own->have.map[MAP_ifaces], &ifindex))
 		return COMPARE_ALL;
 	if (!error)
 		error = endpoint_del_interface(own->handle, ifindex, true, own->change);
-	return error ? error : table_add(&own->gone, &ifindex, NULL);
+	return error ? error : table_add(&own->deleted, &ifindex, NULL);
 }
 
 /* Plans one entry. An entry that goes with one endpoint must not be wanted by another endpoint. */
-static int come_entry(struct own_endpoints *own, enum node_map_id map, const void *key, void *value)
+static int plan_added_entry(struct own_endpoints *own, enum node_map_id map, const void *key,
+			    void *value)
 {
 	struct change *change = own->change;
 	const void *old = table_find(&own->have.map[map], key);
 
-	if (has_key(&change->maps[map].gone, key) || has_key(&change->maps[map].late, key))
+	if (has_key(&change->maps[map].deleted, key) || has_key(&change->maps[map].late, key))
 		return COMPARE_ALL;
 	if (has_key(&change->maps[map].put, key))
 		return map == MAP_ifaces ? COMPARE_ALL : 0;
 	return difference_local(change, map, key, old, value);
 }
 
-static int come_entries(struct own_endpoints *own, enum node_map_id map, const struct table *want)
+static int plan_added_entries(struct own_endpoints *own, enum node_map_id map,
+			      const struct table *want)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < want->n; i++)
-		error = come_entry(own, map, table_key(want, i), table_value(want, i));
-	own->change->flips_again |= own->change->maps[map].late.n > 0;
+		error = plan_added_entry(own, map, table_key(want, i), table_value(want, i));
+	own->change->commits_again |= own->change->maps[map].late.n > 0;
 	return error;
 }
 
-/* Whether the entry is about this interface and no other. */
+/* Returns true if the entry is about this interface and no other. */
 static bool is_about(enum node_map_id map, const void *key, const void *value, uint32_t ifindex)
 {
 	switch (map) {
@@ -132,8 +134,8 @@ static bool is_about(enum node_map_id map, const void *key, const void *value, u
 
 /* Deletes the entries that the endpoint had while it was an added one, and that the policy does not
  * want. */
-static int take_rest(struct own_endpoints *own, enum node_map_id map, uint32_t ifindex,
-		     const struct table *want)
+static int delete_rest(struct own_endpoints *own, enum node_map_id map, uint32_t ifindex,
+		       const struct table *want)
 {
 	const struct table *have = &own->have.map[map];
 	int error = 0;
@@ -142,12 +144,12 @@ static int take_rest(struct own_endpoints *own, enum node_map_id map, uint32_t i
 		const void *key = table_key(have, i), *value = table_value(have, i);
 
 		if (is_about(map, key, value, ifindex) && !table_find(want, key))
-			error = table_add(&own->change->maps[map].gone, key, value);
+			error = table_add(&own->change->maps[map].deleted, key, value);
 	}
 	return error;
 }
 
-static int come_local(struct own_endpoints *own, uint32_t ifindex, const struct local *local)
+static int plan_added_local(struct own_endpoints *own, uint32_t ifindex, const struct local *local)
 {
 	int error = 0;
 
@@ -155,31 +157,31 @@ static int come_local(struct own_endpoints *own, uint32_t ifindex, const struct 
 		const struct table *want = is_local(i) ? local_table(local, i) : NULL;
 
 		if (want)
-			error = come_entries(own, i, want);
+			error = plan_added_entries(own, i, want);
 		if (want && !error)
-			error = take_rest(own, i, ifindex, want);
+			error = delete_rest(own, i, ifindex, want);
 	}
 	return error;
 }
 
-/* Whether a whole load would find the interface free for the endpoint, or already the endpoint's.
- */
+/* Returns true if a whole load would find the interface free for the endpoint, or already the
+ * endpoint's. */
 static bool is_free(const struct own_endpoints *own, uint32_t ifindex, uint32_t before)
 {
 	const struct bh_iface *old = table_find(&own->have.map[MAP_ifaces], &ifindex);
 
-	if (has_key(&own->gone, &ifindex) || has_key(&own->came, &ifindex))
+	if (has_key(&own->deleted, &ifindex) || has_key(&own->came, &ifindex))
 		return false;
 	return before ? old && ifindex == before : !old || !is_endpoints(old);
 }
 
-int own_endpoints_come(struct own_endpoints *own, const struct endpoint *endpoint, uint32_t before,
-		       struct bh_endpoint *want)
+int own_endpoints_add(struct own_endpoints *own, const struct endpoint *endpoint, uint32_t before,
+		      struct bh_endpoint *want)
 {
 	CLEANUP(local_free) struct local local = {};
 	const struct bh_iface *old, *iface;
 	uint32_t ifindex;
-	int error = know(own);
+	int error = read_interfaces(own);
 
 	if (!error)
 		error = single_local(own->handle, endpoint, &own->free, &local);
@@ -198,11 +200,11 @@ int own_endpoints_come(struct own_endpoints *own, const struct endpoint *endpoin
 	error = table_add(&own->came, &ifindex, iface);
 	if (!error && !old)
 		error = table_add(&own->change->attach, &ifindex, &iface->flags);
-	return error ? error : come_local(own, ifindex, &local);
+	return error ? error : plan_added_local(own, ifindex, &local);
 }
 
-/* Calls @visit for the entry of each interface that has an endpoint once the delta is in force,
- * until @visit returns true. Skips the interface @but. */
+/* Calls @visit for the entry of each interface that has an endpoint once the delta is active, until
+ * @visit returns true. Skips the interface @but. */
 static bool any_then(const struct own_endpoints *own,
 		     bool (*visit)(const struct own_endpoints *own, const struct bh_iface *iface,
 				   const void *what),
@@ -216,7 +218,7 @@ static bool any_then(const struct own_endpoints *own,
 			const struct bh_iface *iface = table_value(tables[t], i);
 
 			if (*ifindex != but && is_endpoints(iface) &&
-			    !has_key(&own->gone, ifindex) && visit(own, iface, what))
+			    !has_key(&own->deleted, ifindex) && visit(own, iface, what))
 				return true;
 		}
 	return false;
@@ -231,9 +233,9 @@ static bool is_neighbour(const struct own_endpoints *own, const struct bh_iface 
 	return iface->bridge == other->bridge && iface->via == other->via;
 }
 
-/* Whether the interface has no bridge and no other way to it, or another endpoint that was there
- * before and stays has the same. Otherwise the entries of the bridge and of the bridge's other
- * ports change. */
+/* Returns true if the interface has no bridge and no other way to it, or another endpoint that was
+ * there before and stays has the same. Otherwise the entries of the bridge and of the bridge's
+ * other ports change. */
 static bool has_neighbour(const struct own_endpoints *own, const struct bh_iface *iface,
 			  uint32_t ifindex)
 {
@@ -243,7 +245,7 @@ static bool has_neighbour(const struct own_endpoints *own, const struct bh_iface
 	return (!iface->bridge && !iface->via) || any_then(&before, is_neighbour, iface, ifindex);
 }
 
-/* Whether the node uses the MAC on the way to the endpoint of @iface. */
+/* Returns true if the node uses the MAC on the way to the endpoint of @iface. */
 static bool has_mac(const struct own_endpoints *own, const struct bh_iface *iface, const void *what)
 {
 	struct link link;
@@ -256,15 +258,15 @@ static bool has_mac(const struct own_endpoints *own, const struct bh_iface *ifac
 static int forget_node_mac(struct own_endpoints *own, const struct bh_iface *iface,
 			   uint32_t ifindex)
 {
-	struct table *gone = &own->change->maps[MAP_macs].gone;
+	struct table *deleted = &own->change->maps[MAP_macs].deleted;
 	struct bh_mac_key key = {.kind = BH_MAC_NODE};
 	const struct bh_mac *there;
 
 	memcpy(key.mac, iface->node_mac, sizeof(key.mac));
 	there = table_find(&own->have.map[MAP_macs], &key);
-	if (!there || has_key(gone, &key) || any_then(own, has_mac, iface->node_mac, ifindex))
+	if (!there || has_key(deleted, &key) || any_then(own, has_mac, iface->node_mac, ifindex))
 		return 0;
-	return table_add(gone, &key, there);
+	return table_add(deleted, &key, there);
 }
 
 int own_endpoints_finish(struct own_endpoints *own)
@@ -275,8 +277,8 @@ int own_endpoints_finish(struct own_endpoints *own)
 		if (!has_neighbour(own, table_value(&own->came, i),
 				   *(uint32_t *)table_key(&own->came, i)))
 			return COMPARE_ALL;
-	for (size_t i = 0; !error && i < own->gone.n; i++) {
-		const uint32_t *ifindex = table_key(&own->gone, i);
+	for (size_t i = 0; !error && i < own->deleted.n; i++) {
+		const uint32_t *ifindex = table_key(&own->deleted, i);
 		const struct bh_iface *iface = table_find(&own->have.map[MAP_ifaces], ifindex);
 
 		if (!has_neighbour(own, iface, *ifindex))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Plans the interfaces of this node's endpoints that a delta brings or takes, one by one, as a load
- * of the whole policy would. Call own_endpoints_go() for each endpoint that goes, then
- * own_endpoints_come() for each endpoint that comes, then own_endpoints_finish(). Each returns 0;
+ * of the whole policy would. Call own_endpoints_delete() for each endpoint that goes, then
+ * own_endpoints_add() for each endpoint that comes, then own_endpoints_finish(). Each returns 0;
  * COMPARE_ALL (planner.h), not reported, if other interfaces may differ, too; or another -errno,
  * reported.
  */
@@ -19,7 +19,7 @@ struct own_endpoints {
 	struct image have; /* the maps about interfaces, read when the first endpoint comes or
 			    * goes */
 	struct table free; /* the entries of `have` for interfaces that have no endpoint */
-	struct table gone; /* indexes of interfaces that endpoints leave */
+	struct table deleted; /* indexes of interfaces that endpoints leave */
 	struct table came; /* indexes of interfaces that get endpoints, with their entries */
 	bool known; /* `have` is read */
 };
@@ -29,12 +29,12 @@ void own_endpoints_init(struct own_endpoints *own, struct node_handle *handle,
 void own_endpoints_free(struct own_endpoints *own);
 
 /* Plans that an endpoint leaves its interface. */
-int own_endpoints_go(struct own_endpoints *own, uint32_t ifindex);
+int own_endpoints_delete(struct own_endpoints *own, uint32_t ifindex);
 
 /* Plans that an endpoint comes. @before: the interface that `endpoint add` gave the endpoint
- * already; 0: none. Sets the interface of *want, 0 where the endpoint has none, and the MAC. */
-int own_endpoints_come(struct own_endpoints *own, const struct endpoint *endpoint, uint32_t before,
-		       struct bh_endpoint *want);
+ * already; 0: none. Sets the interface of *want, 0 if the endpoint has none, and the MAC. */
+int own_endpoints_add(struct own_endpoints *own, const struct endpoint *endpoint, uint32_t before,
+		      struct bh_endpoint *want);
 
 int own_endpoints_finish(struct own_endpoints *own);
 

@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The table of connections (maps/conntrack.h): search, insertion, replacement and removal. To
+ * insert, a program makes a free slot busy by compare-and-swap of its tag, fills it, and stores the
+ * connection's tag. To remove or replace a connection, it makes the connection's slot busy in the
+ * same way, so that one program only subtracts the connection from its share.
+ */
+#ifndef BULKHEAD_KERN_CONNTRACK_TABLE_H
+#define BULKHEAD_KERN_CONNTRACK_TABLE_H
+
+#include <stddef.h>
+
+#include "parse.h"
+#include "share.h"
+#include "tunables.h"
+#include "maps/conntrack.bpf.h"
+
+/* A key, as a structure and as words, and its hash. */
+struct table_key {
+	union {
+		struct bh_ct_key key;
+		__u64 word[5];
+	};
+	__u64 hash;
+};
+
+static __always_inline __u32 table_now(void)
+{
+	return bpf_jiffies64() >> BH_TICK_SHIFT;
+}
+
+static __always_inline void table_hash(struct table_key *key)
+{
+	key->hash = bh_ct_hash(ct_seed, key->word);
+}
+
+/* Puts two addresses and ports into a key, in the key's order. Returns the end that has @source. */
+static __always_inline bool table_ends(struct table_key *key, const struct bh_addr *source,
+				       __be16 source_port, const struct bh_addr *to, __be16 to_port)
+{
+	const __be64 *a = (const __be64 *)source, *b = (const __be64 *)to;
+	bool from = a[0] > b[0] ||
+		    (a[0] == b[0] && (a[1] > b[1] || (a[1] == b[1] && source_port > to_port)));
+
+	key->key.addr[0][0] = from ? b[0] : a[0];
+	key->key.addr[0][1] = from ? b[1] : a[1];
+	key->key.addr[1][0] = from ? a[0] : b[0];
+	key->key.addr[1][1] = from ? a[1] : b[1];
+	key->key.port[0] = from ? to_port : source_port;
+	key->key.port[1] = from ? source_port : to_port;
+	return from;
+}
+
+/* Returns the packet's key: struct packet begins with it. */
+static __always_inline struct table_key *table_key(struct packet *p)
+{
+	_Static_assert(offsetof(struct packet, hash) == offsetof(struct table_key, hash), "hash");
+	return (struct table_key *)p;
+}
+
+static __always_inline bool table_same(const struct bh_ct_slot *slot, const struct table_key *key)
+{
+	const struct table_key *has = (void *)&slot->key;
+
+	return !((has->word[4] ^ key->word[4]) | (has->word[3] ^ key->word[3]) |
+		 (has->word[1] ^ key->word[1]) | (has->word[2] ^ key->word[2]) |
+		 (has->word[0] ^ key->word[0]));
+}
+
+static __always_inline struct bh_ct_bucket *table_bucket(__u32 index)
+{
+	return bpf_map_lookup_elem(&bh_ct, &index);
+}
+
+/* Returns the slot of the bucket that has the tag; BH_CT_SLOTS: none. */
+static __always_inline __u32 table_tagged(const struct bh_ct_bucket *bucket, __u32 tag)
+{
+#pragma unroll
+	for (int i = 0; i < BH_CT_SLOTS; i++)
+		if (READ_ONCE(bucket->tag[i]) == tag)
+			return i;
+	return BH_CT_SLOTS;
+}
+
+/* Returns the slot of the bucket that has the key; BH_CT_SLOTS: none. */
+static __always_inline __u32 table_look(struct bh_ct_bucket *bucket, const struct table_key *key)
+{
+	__u32 tag = bh_ct_slot_tag(key->hash);
+
+#pragma unroll
+	for (int i = 0; i < BH_CT_SLOTS; i++)
+		if (READ_ONCE(bucket->tag[i]) == tag && table_same(&bucket->slot[i], key))
+			return i;
+	return BH_CT_SLOTS;
+}
+
+/*
+ * Begins to load what is not in the CPU's caches, while the program goes on. BPF has no instruction
+ * for that; the CPU does not wait for a load whose value nobody reads.
+ */
+static __always_inline void table_fetch(const void *at)
+{
+	(void)*(const volatile __u32 *)at;
+}
+
+/* Does so with the tags of both buckets of a key, which a new connection needs. */
+static __always_inline void table_fetch_buckets(const struct table_key *key)
+{
+	struct bh_ct_bucket *first = table_bucket(bh_ct_first(key->hash, ct_buckets));
+	struct bh_ct_bucket *second = table_bucket(bh_ct_second(key->hash, ct_buckets));
+
+	if (first)
+		table_fetch(first->tag);
+	if (second)
+		table_fetch(second->tag);
+}
+
+/* Returns the place of a key in the table, counted in slots from 1; 0: the table does not have
+ * it. */
+BPF_GLOBAL __u32 table_at(const struct table_key *key)
+{
+	struct bh_ct_bucket *bucket;
+	__u32 index, slot;
+
+	if (!key)
+		return 0;
+	index = bh_ct_first(key->hash, ct_buckets);
+	bucket = table_bucket(index);
+	if (!bucket)
+		return 0;
+	slot = table_look(bucket, key);
+	if (slot == BH_CT_SLOTS) {
+		index = bh_ct_second(key->hash, ct_buckets);
+		bucket = table_bucket(index);
+		if (!bucket)
+			return 0;
+		slot = table_look(bucket, key);
+	}
+	return slot == BH_CT_SLOTS ? 0 : index * BH_CT_SLOTS + slot + 1;
+}
+
+/* Returns the connection at a place. @at: what table_at() returned. */
+static __always_inline struct bh_ct *table_slot(__u32 at)
+{
+	__u32 slot = (at - 1) % BH_CT_SLOTS;
+	struct bh_ct_bucket *bucket = table_bucket((at - 1) / BH_CT_SLOTS);
+
+	if (!bucket)
+		return NULL;
+	SETTLE(bucket); /* no addition may move above the NULL check: the verifier refuses it
+			 * there */
+	return &bucket->slot[slot].ct;
+}
+
+static __always_inline struct bh_ct *table_find(const struct table_key *key)
+{
+	return table_slot(table_at(key));
+}
+
+/*
+ * Finds the connection of a key as table_find() does, and sets *@at to its place, without a call:
+ * on some CPUs each return from a function costs 8 ns. If a slot has the key's tag and another
+ * key, table_at() searches.
+ */
+static __always_inline struct bh_ct *table_find_inline(const struct table_key *key, __u32 *at)
+{
+	__u32 tag = bh_ct_slot_tag(key->hash), index = bh_ct_first(key->hash, ct_buckets), slot;
+	struct bh_ct_bucket *bucket = table_bucket(index);
+
+	*at = 0;
+	if (!bucket)
+		return NULL;
+	slot = table_tagged(bucket, tag);
+	if (slot == BH_CT_SLOTS) {
+		index = bh_ct_second(key->hash, ct_buckets);
+		bucket = table_bucket(index);
+		if (!bucket)
+			return NULL;
+		slot = table_tagged(bucket, tag);
+		if (slot == BH_CT_SLOTS)
+			return NULL;
+	}
+	if (unlikely(!table_same(&bucket->slot[slot], key))) {
+		*at = table_at(key);
+		return table_slot(*at);
+	}
+	*at = index * BH_CT_SLOTS + slot + 1;
+	return &bucket->slot[slot].ct;
+}
+
+static __always_inline void table_publish(__u32 *tag, __u32 value)
+{
+	if (ordered_stores) {
+		barrier();
+		WRITE_ONCE(*tag, value);
+	} else {
+		__sync_lock_test_and_set(tag, value);
+	}
+}
+
+/* Subtracts the connection of a slot that this program has made busy, from its share. */
+static __always_inline struct bh_share *table_uncount(const struct bh_ct *ct)
+{
+	struct bh_share *share = share_of(BH_CT_PAYER(ct->payer));
+
+	if (share)
+		share_sub(share);
+	return share;
+}
+
+/* Makes a slot busy if it still has the tag. */
+static __always_inline bool table_hold(__u32 *tag, __u32 was)
+{
+	return __sync_val_compare_and_swap(tag, was, BH_CT_BUSY) == was;
+}
+
+/* Frees a slot that this program has made busy. A program that changes the state of the former
+ * connection finds BH_CT_GONE, and later another incarnation. */
+static __always_inline void table_free(__u32 *tag, struct bh_ct *ct)
+{
+	__sync_fetch_and_or(&ct->state, BH_CT_GONE);
+	table_uncount(ct);
+	table_publish(tag, BH_CT_FREE);
+}
+
+/* Removes the entry of the key, if there is one. */
+BPF_GLOBAL int table_remove(const struct table_key *key)
+{
+	struct bh_ct_bucket *bucket;
+	__u32 at, slot;
+
+	if (!key)
+		return 0;
+	at = table_at(key) - 1;
+	slot = at % BH_CT_SLOTS;
+	bucket = table_bucket(at / BH_CT_SLOTS);
+	if (bucket && table_hold(&bucket->tag[slot], bh_ct_slot_tag(key->hash)))
+		table_free(&bucket->tag[slot], &bucket->slot[slot].ct);
+	return 0;
+}
+
+/* Returns how many slots of the bucket are not free. */
+static __always_inline __u32 table_load(const struct bh_ct_bucket *bucket)
+{
+	__u32 taken = 0;
+
+#pragma unroll
+	for (int i = 0; i < BH_CT_SLOTS; i++)
+		taken += (READ_ONCE(bucket->tag[i]) + 0xffffffffull) >> 32;
+	return taken;
+}
+
+static __always_inline __u32 table_timeout_tcp(__u32 state)
+{
+	if (state & BH_CT_RST)
+		return timeout_tcp_reset;
+	if (state & BH_CT_HALF)
+		return timeout_half_open;
+	return (state & BH_CT_FINS) == BH_CT_FINS ? timeout_tcp_closing : timeout_tcp;
+}
+
+static __always_inline __u32 table_timeout_udp(__u32 state)
+{
+	return state & (BH_CT_HALF | BH_CT_ONCE) ? timeout_udp : timeout_udp_stream;
+}
+
+static __always_inline __u32 table_timeout_sctp(__u32 state)
+{
+	(void)state;
+	return timeout_sctp;
+}
+
+static __always_inline __u32 table_timeout(__u8 protocol, __u32 state)
+{
+	if (state & BH_CT_DENIED)
+		return timeout_denied;
+	switch (protocol) {
+#define PROTOCOL(name, number, functions, ...) \
+	case number:                           \
+		return table_timeout_##functions(state);
+#include "maps/protocols.def"
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		return timeout_icmp;
+	}
+	return timeout_other;
+}
+
+/* Returns for how many ticks a connection was silent. @now may be a little before its last packet,
+ * which another CPU has seen. */
+static __always_inline __s32 table_silent(const struct bh_ct *ct, __u32 now)
+{
+	return now - READ_ONCE(ct->seen);
+}
+
+/* Returns true if a connection has timed out. */
+static __always_inline bool table_lapsed(const struct bh_ct *ct, __u8 protocol, __u32 now)
+{
+	return table_silent(ct, now) > (__s32)table_timeout(protocol, READ_ONCE(ct->state));
+}
+
+/* The costs of losing a connection, from the least on. Cost and time of silence are one number:
+ * of equal costs, the longest silence is the least. */
+#define TABLE_COST(cost) ((cost) << 24)
+#define TABLE_AGE (TABLE_COST(1u) - 1)
+enum {
+	COST_CLOSED = 1, /* or timed out */
+	COST_UNANSWERED,
+	COST_ONCE, /* one question and one answer; or an entry that saves an evaluation */
+	COST_YOUNG, /* unanswered, for less than unanswered_stay */
+	COST_IDLE, /* for a quarter of the timeout */
+	COST_KEPT, /* in use, or denied: not to be replaced */
+};
+
+/* @protocol: read only if the cost depends on it, since it is in another cache line. */
+static __always_inline __u32 table_cost_of(__u32 state, __u32 payer, __s32 silent,
+					   const __u8 *protocol)
+{
+	__s32 timeout;
+
+	if (state & BH_CT_DENIED)
+		return silent > (__s32)timeout_denied ? COST_CLOSED : COST_KEPT;
+	if (state & BH_CT_RST || (state & BH_CT_FINS) == BH_CT_FINS)
+		return COST_CLOSED;
+	if (state & BH_CT_HALF)
+		return silent >= (__s32)unanswered_stay ? COST_UNANSWERED : COST_YOUNG;
+	if (state & BH_CT_ONCE || payer & BH_CT_LEAVES)
+		return COST_ONCE;
+	timeout = table_timeout(*protocol, state);
+	if (silent > timeout)
+		return COST_CLOSED;
+	return silent > (__s32)((__u32)timeout / 4) ? COST_IDLE : COST_KEPT;
+}
+
+/* Returns TABLE_COST() of a connection, and TABLE_AGE less the ticks of silence. */
+static __always_inline __u32 table_cost(const struct bh_ct_slot *slot, __u32 now)
+{
+	__u32 cost;
+	__s32 silent;
+
+	silent = table_silent(&slot->ct, now);
+	cost = table_cost_of(READ_ONCE(slot->ct.state), slot->ct.payer, silent,
+			     &slot->key.protocol);
+	if (silent < 0)
+		silent = 0;
+	return TABLE_COST(cost) +
+	       (TABLE_AGE - (silent > (__s32)TABLE_AGE ? TABLE_AGE : (__u32)silent));
+}
+
+#define TABLE_KEPT ((__u64)TABLE_COST(COST_KEPT) << 32)
+
+/*
+ * Returns the connection of a bucket that costs least to lose, of those of @payer's and of others'
+ * surplus but for @except's: its cost in the upper half and its place, as table_at() returns it, in
+ * the lower half. From TABLE_KEPT on: none can be replaced.
+ */
+BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
+{
+	struct bh_ct_bucket *bucket = table_bucket(index);
+	__u64 least = TABLE_KEPT, cost;
+	__u32 now = table_now();
+
+	for (int i = 0; i < BH_CT_SLOTS && bucket; i++) {
+		const struct bh_ct_slot *slot = &bucket->slot[i];
+		__u32 whose = BH_CT_PAYER(slot->ct.payer);
+
+		if (READ_ONCE(bucket->tag[i]) < BH_CT_TAKEN)
+			continue;
+		if (whose != payer && (whose == except || !(slot->ct.payer & BH_CT_SURPLUS)))
+			continue;
+		cost = (__u64)table_cost(slot, now) << 32 | (index * BH_CT_SLOTS + i + 1);
+		if (cost < least)
+			least = cost;
+	}
+	return least;
+}
+
+/* Makes the slot of @payer's connection busy if the connection can be replaced. Returns false if
+ * the connection has changed meanwhile. */
+static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __u32 payer)
+{
+	struct bh_ct_slot *slot = &bucket->slot[i];
+	__u32 tag = READ_ONCE(bucket->tag[i]), state = READ_ONCE(slot->ct.state);
+
+	if (tag < BH_CT_TAKEN || BH_CT_PAYER(slot->ct.payer) != payer ||
+	    table_cost(slot, table_now()) >= TABLE_COST(COST_KEPT) ||
+	    !table_hold(&bucket->tag[i], tag))
+		return false;
+	if (__sync_val_compare_and_swap(&slot->ct.state, state, state | BH_CT_GONE) != state) {
+		table_publish(&bucket->tag[i], tag);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Seizes a slot for a connection of @payer's, and counts the connection in place of the slot's
+ * former one. @victim: what table_victim() returned. Returns 0, or whose connection is not to be
+ * replaced.
+ */
+static __noinline __u32 table_occupy(__u64 victim, __u32 payer)
+{
+	__u32 place = (__u32)victim, i = (place - 1) % BH_CT_SLOTS, whose;
+	struct bh_ct_bucket *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
+	struct bh_share *own = share_of(payer), *other = own;
+	struct bh_ct *ct;
+
+	if (!bucket || !own)
+		return payer;
+	SETTLE(bucket);
+	ct = &bucket->slot[i].ct;
+	whose = BH_CT_PAYER(ct->payer);
+	if (whose != payer) {
+		other = share_of(whose);
+		if (!other || !share_yields(own, other, victim >> 32 < TABLE_COST(COST_ONCE),
+					    victim >> 32 < TABLE_COST(COST_YOUNG),
+					    victim >> 32 < TABLE_COST(COST_IDLE)))
+			return whose;
+	}
+	if (!table_seize(bucket, i, whose))
+		return payer;
+	if (whose == payer) {
+		/* The share has as many as before, as far beyond its floor. */
+		ct->payer &= BH_CT_SURPLUS;
+	} else {
+		share_sub(other);
+		ct->payer = share_add(own);
+	}
+	__sync_fetch_and_add(&other->replaced, 1);
+	return 0;
+}
+
+/* Makes a free slot of the bucket busy. Returns its place; 0: none is free. */
+static __always_inline __u32 table_free_slot_inline(__u32 index)
+{
+	struct bh_ct_bucket *bucket = table_bucket(index);
+
+	for (int i = 0; i < BH_CT_SLOTS && bucket; i++)
+		if (READ_ONCE(bucket->tag[i]) == BH_CT_FREE &&
+		    table_hold(&bucket->tag[i], BH_CT_FREE)) {
+			table_fetch(&bucket->slot[i].ct);
+			table_fetch(&bucket->slot[i].key);
+			return index * BH_CT_SLOTS + i + 1;
+		}
+	return 0;
+}
+
+static __noinline __u32 table_free_slot(__u32 index)
+{
+	return table_free_slot_inline(index);
+}
+
+static __always_inline __u32 table_index(const struct table_key *key, bool second)
+{
+	return second ? bh_ct_second(key->hash, ct_buckets) : bh_ct_first(key->hash, ct_buckets);
+}
+
+/* Returns true if the second bucket has more free slots than the first. If the first is half empty,
+ * it is good enough. */
+static __always_inline bool table_prefers_second(const struct table_key *key)
+{
+	struct bh_ct_bucket *first = table_bucket(bh_ct_first(key->hash, ct_buckets)), *second;
+
+	if (!first || !READ_ONCE(first->tag[BH_CT_SLOTS / 2]))
+		return false;
+	second = table_bucket(bh_ct_second(key->hash, ct_buckets));
+	return second && table_load(second) < table_load(first);
+}
+
+/* Makes a free slot for the key busy, of the two buckets, and counts the connection. So both are
+ * full only if nearly all of the table is. Returns the slot's place; 0: none is free. @first: this
+ * is the first attempt, which nearly always finds a slot: without a call. */
+static __always_inline __u32 table_add(const struct table_key *key, struct bh_share *own,
+				       bool first)
+{
+	bool second = table_prefers_second(key);
+	__u32 index = table_index(key, second);
+	__u32 place = first ? table_free_slot_inline(index) : table_free_slot(index);
+	struct bh_ct *ct;
+
+	if (!place)
+		place = table_free_slot(table_index(key, !second));
+	ct = place ? table_slot(place) : NULL;
+	if (ct)
+		ct->payer = share_add(own);
+	return place;
+}
+
+/* Returns true if the share may have another connection without replacing one. @more: connections
+ * beyond the room for the surplus. */
+static __always_inline bool table_has_room(const struct bh_share *own, __u32 more)
+{
+	struct bh_share_total *total = share_total();
+
+	return total &&
+	       (share_is_below(own, READ_ONCE(total->floor)) || share_has_room(total, more));
+}
+
+#define TABLE_TRIES 4
+#define TABLE_YOUNG ((__u64)TABLE_COST(COST_YOUNG) << 32)
+
+/*
+ * Makes a slot busy for a connection of @own's that has no room, or no free slot: that of a
+ * connection which can be replaced. An eighth of the table is left for this case, so that a
+ * connection which has just begun is not replaced while a free slot is at hand. Of a connection
+ * that could not be seized, the garbage collector may have freed the slot. Returns the slot's
+ * place; 0: there is none.
+ */
+static __always_inline __u32 table_replace(const struct table_key *key, struct bh_share *own,
+					   __u32 payer)
+{
+	__u32 except = payer, place;
+
+	for (int tries = 0; tries < TABLE_TRIES; tries++) {
+		__u64 least = table_victim(bh_ct_first(key->hash, ct_buckets), payer, except);
+		__u64 other = TABLE_KEPT;
+
+		if (least >= TABLE_KEPT)
+			other = table_victim(bh_ct_second(key->hash, ct_buckets), payer, except);
+		if (other < least)
+			least = other;
+		if ((tries || least >= TABLE_YOUNG) && table_has_room(own, ct_capacity / 8)) {
+			place = table_add(key, own, false);
+			if (place)
+				return place;
+		}
+		if (least >= TABLE_KEPT)
+			return 0;
+		except = table_occupy(least, payer);
+		if (!except)
+			return (__u32)least;
+	}
+	return 0;
+}
+
+/*
+ * Makes a slot busy for a connection, and counts the connection. @payer: as in struct bh_ct.
+ * Returns the slot's place, to be filled and then given to table_commit(); 0: there is none.
+ */
+BPF_GLOBAL __u32 table_claim(const struct table_key *key, __u32 payer)
+{
+	struct bh_share *own = share_get(BH_CT_PAYER(payer));
+	__u32 place = 0;
+	struct bh_ct *ct;
+
+	if (!key || !own)
+		return 0;
+	if (table_has_room(own, 0))
+		place = table_add(key, own, true);
+	if (!place)
+		place = table_replace(key, own, BH_CT_PAYER(payer));
+	if (!place) {
+		__sync_fetch_and_add(&own->refused, 1);
+		return 0;
+	}
+	ct = table_slot(place);
+	if (ct) /* has BH_CT_SURPLUS, or not */
+		ct->payer |= payer;
+	return place;
+}
+
+/* Stores the key and the state of a claimed slot's connection, and makes the connection known. */
+static __always_inline void table_commit(__u32 place, const struct table_key *key, __u32 state)
+{
+	struct bh_ct_bucket *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
+	__u32 i = (place - 1) % BH_CT_SLOTS;
+	struct bh_ct *ct;
+
+	if (!bucket)
+		return;
+	SETTLE(bucket);
+	ct = &bucket->slot[i].ct;
+	bucket->slot[i].key = key->key;
+	WRITE_ONCE(ct->state, ((ct->state & ~BH_CT_STATE) + BH_CT_INCARNATION) | state);
+	table_publish(&bucket->tag[i], bh_ct_slot_tag(key->hash));
+}
+
+#endif

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The host egress hook: TC egress of uplinks, tunnels and all other interfaces that are no
+ * endpoint's. An endpoint's packet was evaluated at the endpoint's own hook, unless it went to a
+ * Service's address; here it has the addresses after the node's translation. A packet of an allowed
+ * connection between these addresses passes. Any other is evaluated by the sender's egress policy
+ * towards the address and port that it has now.
+ */
+#ifndef BULKHEAD_KERN_HOST_EGRESS_H
+#define BULKHEAD_KERN_HOST_EGRESS_H
+
+#include "connection.h"
+#include "domain.h"
+#include "doubt.h"
+#include "fragment.h"
+#include "icmp.h"
+#include "netfilter.h"
+#include "scope.h"
+
+/* Returns true if the packet may be an IPv6 fragment that the kernel made: such a fragment has lost
+ * the interface by which it came in. */
+static __always_inline bool host_egress_is_fragment(struct __sk_buff *skb)
+{
+	const __u8 *data = hook_data(skb);
+
+	if (likely(skb->protocol != bpf_htons(ETH_P_IPV6)))
+		return false;
+	if ((void *)(data + ETH_HLEN + sizeof(struct ipv6hdr)) > hook_end(skb))
+		return true;
+	/* The frame may have an Ethernet header, or not. */
+	return data[ETH_HLEN + 6] == IPPROTO_FRAGMENT || data[6] == IPPROTO_FRAGMENT;
+}
+
+/* Returns true if no endpoint sent the packet: the node made it, or it came in by an interface that
+ * brings no packets of endpoints. */
+static __always_inline bool host_egress_is_foreign(struct __sk_buff *skb)
+{
+	struct bh_iface *iface;
+
+	if (likely(!skb->ingress_ifindex))
+		return !host_egress_is_fragment(skb);
+	iface = endpoint_iface(skb->ingress_ifindex);
+	return iface && !(iface->flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA));
+}
+
+/* Returns true if the frame has no Ethernet header. A MAC may begin with the same bits as an IP
+ * header, so the interface decides. */
+static __always_inline bool host_egress_has_no_ethernet(struct __sk_buff *skb)
+{
+	const __u8 *data = hook_data(skb);
+	struct bh_iface *iface;
+
+	if ((void *)(data + 1) > hook_end(skb) || (*data >> 4 != 4 && *data >> 4 != 6))
+		return false;
+	iface = endpoint_iface(skb->ifindex);
+	return iface && iface->flags & BH_IFACE_BARE;
+}
+
+static __always_inline bool host_egress_has_ports(const struct packet *p)
+{
+	return p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP;
+}
+
+/* Returns true if the packet is a RST without data: the refusal of a call, about which the kernel
+ * tells nothing any more. */
+static __always_inline bool host_egress_refuses(const struct packet *p)
+{
+	return p->protocol == IPPROTO_TCP && p->class == PACKET_FLOW && p->tcp_flags & TCP_RST &&
+	       !p->payload;
+}
+
+/* Returns true if the node's address may be masquerading about which the kernel tells nothing, and
+ * not that of a Service which replies from the node's address. */
+static __always_inline bool host_egress_is_masked(const struct packet *p, const struct end *node)
+{
+	if (!translation_is_silent(p) && (p->told != TOLD_NOTHING || !host_egress_has_ports(p)))
+		return false;
+	return !((translation_is_silent(p) || host_egress_refuses(p)) &&
+		 service_find(p, p->from, node->flags));
+}
+
+/* Returns true if the packet has the node's address and came in by a bridge of endpoints, and the
+ * kernel, which can be asked, does not tell which of them sent it. */
+static __noinline bool host_egress_is_nobodys(const struct packet *p, const struct end *node)
+{
+	struct bh_iface *iface = endpoint_iface(p->ingress);
+
+	return iface && !(iface->flags & BH_IFACE_ENDPOINT) && iface->flags & BH_IFACE_VIA &&
+	       node->flags & END_NODE && !translation_is_silent(p) &&
+	       host_egress_is_masked(p, node);
+}
+
+/* Finds the endpoint of this node that has an address, or may send from it. Returns false if there
+ * is none. */
+static __noinline bool host_egress_sender(const struct packet *p, struct bh_addr *addr,
+					  struct end *end)
+{
+	struct bh_allow_source_key key = {.length = 160, .ifindex = bpf_htonl(p->ingress)};
+	struct bh_iface *iface;
+
+	if (endpoint_resolve(addr, p->generation, end) || end->ifindex)
+		return end->ifindex;
+	iface = endpoint_iface(p->ingress);
+	if (!iface || !(iface->flags & BH_IFACE_ENDPOINT) ||
+	    (end->flags & END_NODE && !host_egress_is_masked(p, end)))
+		return false;
+	key.addr = *addr;
+	if (!(end->flags & END_NODE) && !endpoint_link_local(addr) &&
+	    !(iface->flags & BH_IFACE_ALLOW_SOURCE && bpf_map_lookup_elem(&bh_allow_source, &key)))
+		return false;
+	if (endpoint_of(p->ingress, p->version, p->generation, end))
+		return false;
+	end->ifindex = p->ingress;
+	return true;
+}
+
+/* Finds the sender of the packet: by its source before the node's translation if the kernel told
+ * that, else by the present one. */
+static __always_inline bool host_egress_from(const struct packet *p, struct end *sender)
+{
+	struct bh_addr addr;
+
+	if (!translation_address(p, p->from, p->from, &addr))
+		packet_address(p, p->from, &addr);
+	return host_egress_sender(p, &addr, sender);
+}
+
+/* Returns true if the packet's present source address is not that of its sender, so that only the
+ * interface by which the packet came in tells this endpoint's packets from another's. */
+static __noinline bool host_egress_hides(const struct packet *p, __u32 sender)
+{
+	struct end now = {};
+	struct bh_addr addr;
+
+	packet_address(p, p->from, &addr);
+	return endpoint_resolve(&addr, p->generation, &now) || now.ifindex != sender;
+}
+
+/* Another hook evaluates the packet, or no hook has to. */
+#define LEAVE_PASSES (-1)
+
+/* Evaluates the call to which the packet is the reply, as the kernel's conntrack has it. Returns 0
+ * or a reason to drop. */
+static __noinline int host_egress_call(const struct packet *p, struct bh_cached *found)
+{
+	struct ends ends = {};
+	struct bh_addr addr;
+	__u32 port;
+
+	packet_address(p, !p->from, &addr);
+	if (endpoint_resolve(&addr, p->generation, &ends.end[BH_EGRESS]))
+		return BH_DROP_MAPS;
+	/* The hook of an endpoint of this node evaluates for both. */
+	if (ends.end[BH_EGRESS].ifindex)
+		return LEAVE_PASSES;
+	found->end[BH_INGRESS].ifindex = p->ingress;
+	found->by_hook = 1;
+	if (!translation_address(p, !p->from, !p->from, &addr))
+		return BH_DROP_SENDER;
+	if (endpoint_resolve(&addr, p->generation, &ends.end[BH_EGRESS]))
+		return BH_DROP_MAPS;
+	port = translation_address(p, !p->from, p->from, &addr);
+	if (endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]))
+		return BH_DROP_MAPS;
+	if (!(ends.end[BH_EGRESS].flags & END_NODE))
+		connection_ask(p, &ends, bh_point(p->protocol, port), BH_INGRESS, found);
+	return 0;
+}
+
+/* Finds the ends and asks the sender's policy. Returns 0, a reason to drop, or LEAVE_PASSES. */
+BPF_GLOBAL int host_egress_look(const struct packet *p, struct bh_cached *found)
+{
+	struct ends ends = {};
+	struct bh_addr addr;
+
+	if (!p || !found)
+		return BH_DROP_MAPS;
+	*found = (struct bh_cached){};
+	if (!host_egress_from(p, &ends.end[BH_EGRESS]))
+		return host_egress_is_nobodys(p, &ends.end[BH_EGRESS]) ? BH_DROP_SENDER
+								       : LEAVE_PASSES;
+	packet_address(p, !p->from, &addr);
+	if (endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]))
+		return BH_DROP_MAPS;
+	/* The hook of an endpoint of this node evaluates for both. */
+	if (ends.end[BH_INGRESS].ifindex)
+		return LEAVE_PASSES;
+	if (service_is(p, !p->from, ends.end[BH_INGRESS].flags))
+		return BH_DROP_UNTRANSLATED;
+	connection_ask(p, &ends, connection_point(p, p->from), BH_EGRESS, found);
+	if (found->denied[BH_EGRESS])
+		connection_mark_names(&ends.end[BH_EGRESS], found);
+	connection_end(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
+	found->by_hook = host_egress_hides(p, ends.end[BH_EGRESS].ifindex);
+	return 0;
+}
+
+/* Returns true if the segment may open a connection, or makes the kernel forget the one that it
+ * translates by. Then no former answer of the kernel is about it. */
+static __always_inline bool host_egress_may_open(const struct packet *p)
+{
+	return p->protocol == IPPROTO_TCP && p->class == PACKET_FLOW &&
+	       ((p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN || p->tcp_flags & TCP_RST);
+}
+
+/* Returns true if the entry is of a connection that both ends allow. */
+static __always_inline bool host_egress_allowed(const struct packet *p, const struct bh_ct *ct)
+{
+	const struct ct_sight at = {.hook = BH_HOOK_LEAVE, .from = p->from, .ingress = p->ingress};
+	__u64 word;
+
+	/* A resolver's answers are read where their endpoint gets them, not here. */
+	return ct_agrees(ct, bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW),
+			 CT_VARIES | BH_CT_DNS, &word) &&
+	       ct_ends_match(ct->end, word, &at) && !(word & BH_CT_SERVICE) &&
+	       !(word & BH_CT_BY_INGRESS && host_egress_may_open(p)) &&
+	       !(READ_ONCE(ct->state) & BH_CT_DENIED);
+}
+
+/* Updates the entry. One FIN closes it, since the other end's FIN does not pass this hook. */
+static __always_inline void host_egress_touch(const struct packet *p, struct bh_ct *ct)
+{
+	connection_touch(p, ct);
+	if (p->class == PACKET_FLOW && p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_FIN)
+		ct_state(p, ct, BH_CT_FINS, 0);
+}
+
+/* Returns the endpoint's interface by which the packet came in; 0: it came in by another one. */
+static __always_inline __u32 host_egress_owner(const struct packet *p)
+{
+	struct bh_iface *iface = endpoint_iface(p->ingress);
+
+	return iface && iface->flags & BH_IFACE_ENDPOINT ? p->ingress : 0;
+}
+
+/* Returns true if the entry of the connection could serve a packet of this kind: the sender's
+ * address, or the interface by which the packet came in, names the sender. UDP has no SYN, so a
+ * reply's ports may be another caller's by the next packet. */
+static __always_inline bool host_egress_is_bound(const struct packet *p, const struct connection *c)
+{
+	if (!c->flags)
+		return true;
+	return p->ingress == connection_at(c, p->from)->ifindex && host_egress_owner(p) &&
+	       !(p->reply && p->protocol == IPPROTO_UDP);
+}
+
+/* Returns true if the packet makes an entry. A SYN makes none here: its sender's own hook watches
+ * the handshake, and the next packet makes the entry. Nor does an unsolicited ICMP reply. */
+static __always_inline bool host_egress_is_kept(const struct packet *p, const struct connection *c)
+{
+	struct icmp_query query;
+
+	if (p->class != PACKET_FLOW || (p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_SYN) ||
+	    !host_egress_is_bound(p, c))
+		return false;
+	if (p->protocol != IPPROTO_ICMP && p->protocol != IPPROTO_ICMPV6)
+		return true;
+	query = icmp_query(p->protocol, p->type);
+	return !query.type || query.asks;
+}
+
+static __noinline int host_egress_open(struct packet *p, const struct connection *c, bool keep)
+{
+	struct words words;
+	int reason = connection_new(p, c, &words);
+
+	if (!bh_reason_drops(reason) && keep)
+		connection_insert(p, c, &words, 0, BH_CT_LEAVES);
+	return reason;
+}
+
+/* Evaluates a packet that host_egress_known() did not pass. Returns an enum bh_reason. */
+BPF_GLOBAL int host_egress_evaluate(struct packet *p)
+{
+	struct connection c = {};
+	struct bh_ct *ct;
+	int reason;
+
+	if (!p)
+		return BH_DROP_MAPS;
+	reason = p->told == TOLD_REPLY ? host_egress_call(p, &c.found)
+				       : host_egress_look(p, &c.found);
+	if (reason)
+		return reason == LEAVE_PASSES ? BH_PASS_OPEN : reason;
+	p->reply = p->told == TOLD_REPLY;
+	c.initiator = p->reply ? !p->from : p->from;
+	c.flags = c.found.by_hook ? BH_CT_BY_INGRESS : 0;
+	ct = ct_find(p);
+	p->lives = ct && READ_ONCE(ct->verdict[BH_EGRESS]) & BH_CT_ALLOW;
+	reason = connection_name(p, &c);
+	if (reason)
+		return reason;
+	if (!ct)
+		return host_egress_open(p, &c, host_egress_is_kept(p, &c));
+	if (!!(READ_ONCE(ct->verdict[BH_EGRESS]) & BH_CT_INITIATOR) == c.initiator) {
+		reason = connection_go_on(p, ct, &c);
+		if (likely(reason != CONNECTION_OF_OTHERS))
+			return reason;
+	}
+	return host_egress_open(p, &c, false);
+}
+
+/* Finds the entry of the packet's connection. A SYN-ACK may belong to a SYN that waits beside the
+ * former connection of the same ports. */
+static __always_inline struct bh_ct *host_egress_find(struct packet *p)
+{
+	struct bh_ct *ct = p->absent ? NULL : ct_find(p), *waiting = NULL;
+
+	if (unlikely(p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_SYN &&
+		     p->tcp_flags & TCP_ACK) &&
+	    p->class == PACKET_FLOW)
+		waiting = ct_find_waiting(p);
+	return waiting ? waiting : ct;
+}
+
+/* Returns true if the packet is of a connection that has an entry and that both ends allow. */
+BPF_GLOBAL int host_egress_known(struct packet *p)
+{
+	struct bh_ct *ct;
+
+	if (!p)
+		return false;
+	ct = host_egress_find(p);
+	if (!ct || !host_egress_allowed(p, ct))
+		return false;
+	host_egress_touch(p, ct);
+	return true;
+}
+
+static __always_inline int host_egress_flow(struct __sk_buff *skb, struct packet *p)
+{
+	int reason;
+
+	if (host_egress_known(p))
+		return BH_PASS_ESTABLISHED;
+	p->told = netfilter_ask(skb, p);
+	reason = host_egress_evaluate(p);
+	if (likely(reason != CONNECTION_ASKS_NAMES))
+		return reason;
+	p->named = domain_ask(p);
+	return host_egress_evaluate(p);
+}
+
+/* Returns true if an endpoint may have sent a packet that has no ports, or is malformed. */
+static __noinline bool host_egress_may_be_endpoints(const struct packet *p)
+{
+	struct bh_iface *iface = endpoint_iface(p->ingress);
+	struct end sender = {};
+
+	return (iface && iface->flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA)) ||
+	       host_egress_from(p, &sender);
+}
+
+static __always_inline int host_egress_class(struct __sk_buff *skb, struct packet *p)
+{
+	int reason;
+
+	switch (p->class) {
+	case PACKET_FLOW:
+		scope_link(p);
+		reason = host_egress_flow(skb, p);
+		if (p->flags & PACKET_MORE_FRAGMENTS && !bh_reason_drops(reason))
+			fragment_remember(p);
+		return reason;
+	case PACKET_FRAGMENT:
+		return host_egress_may_be_endpoints(p) ? fragment_follow(p) : BH_PASS_OPEN;
+	case PACKET_ICMP_ERROR:
+		if (!host_egress_may_be_endpoints(p))
+			return BH_PASS_OPEN;
+		reason = icmp_quoted(skb, p);
+		if (reason)
+			return reason;
+		icmp_turn(p);
+		return host_egress_flow(skb, p);
+	}
+	return BH_PASS_OPEN;
+}
+
+/* Returns true if the sender is in audit. */
+static __noinline bool host_egress_audited(const struct packet *p)
+{
+	struct bh_iface *iface = endpoint_iface(p->ingress);
+	struct end sender = {};
+
+	if (iface && iface->flags & BH_IFACE_ENDPOINT)
+		return iface->flags & BH_IFACE_AUDIT;
+	return host_egress_from(p, &sender) && connection_audited(sender.ifindex);
+}
+
+/* Counts and reports drops, and connections that open by a Service's address. Returns true if the
+ * packet passes. */
+static __noinline bool host_egress_finish(struct packet *p, int reason)
+{
+	bool audit = false;
+
+	if (!p->generation)
+		return true;
+	if (!bh_reason_drops(reason) && p->audit) {
+		reason = p->audit;
+		audit = true;
+	}
+	if (bh_reason_drops(reason)) {
+		audit = audit || host_egress_audited(p);
+		if (!audit)
+			doubt_call(p);
+		events_drop(p, reason, audit, host_egress_owner(p));
+		return audit;
+	}
+	if (reason == BH_PASS_NEW && p->told == TOLD_ORIGINAL)
+		events_opened(p);
+	return true;
+}
+
+#endif

@@ -1,0 +1,744 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The engine. It does one step at a time, and chooses each step by the state of the store and the
+ * nodes. All of the engine's state is in the store, so a new engine continues where another ended.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/engine.h"
+#include "compile/compile.h"
+
+#define QUIET_MS 25 /* a batch ends after so long without a further change */
+#define FIRST_MS 3 /* and after so long if no change came for QUIET_MS before its first one */
+#define BATCH_MS 500 /* a batch ends after so long in any case */
+#define RETRY_MS 400
+#define RELEASE_MS 2000 /* an engine that ends waits so long for the answer to its last request */
+/* Time between writes of PolicyStatus while a rollout goes on: each write is an event for every
+ * node. */
+#define OBSERVE_MS 2000
+#define OBSERVE_NODE_MS 2 /* added for each node */
+#define TELL_MS 30000 /* between writes of the limit, where the server does not keep the limit */
+#define HEAP_PAD (4 << 20)
+#define HEAP_TRIM (64 << 20)
+/* After a report, the next step waits 1 ms for each so many nodes: it looks at each node. */
+#define REPORTS_NODES 250
+
+static void step(struct engine *engine);
+
+static void say(struct engine *engine, enum diag_level level, const char *what, const char *why)
+{
+	diag_report(engine->diag, level, NULL, NULL, "engine: %s%s%s", what, why ? ": " : "",
+		    why ? why : "");
+}
+
+static void retry_later(struct engine *engine, const char *what, const char *why)
+{
+	say(engine, DIAG_WARNING, what, why);
+	engine->busy = false;
+	api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS));
+}
+
+static void on_timer(void *data)
+{
+	step(data);
+}
+
+static void on_batch(void *data)
+{
+	struct engine *engine = data;
+
+	engine->due = true;
+	step(engine);
+}
+
+/* Schedules a step. One step handles all changes that come until then; without a wait, all that
+ * came together. */
+static void step_soon(struct engine *engine)
+{
+	if (!engine->soon.due)
+		api_timer_set(engine->api, &engine->soon,
+			      lh_table_length(engine->nodes) / REPORTS_NODES);
+}
+
+/* Extends the batch: it ends QUIET_MS after the last change, BATCH_MS after the first at the
+ * latest. A change that comes alone waits for FIRST_MS only: changes further apart than QUIET_MS
+ * are batches of their own in any case. */
+static void objects_changed(void *data)
+{
+	struct engine *engine = data;
+	uint64_t now = api_now(), latest;
+	const uint64_t quiet = now - engine->changed >= QUIET_MS ? FIRST_MS : QUIET_MS;
+
+	if (!engine->dirty)
+		engine->dirty_since = now;
+	engine->dirty = true;
+	engine->changed = now;
+	latest = engine->dirty_since + BATCH_MS;
+	if (engine->due)
+		step_soon(engine);
+	else
+		api_timer_set(engine->api, &engine->batch,
+			      latest <= now	     ? 0
+			      : latest - now < quiet ? latest - now
+						     : quiet);
+}
+
+static void object_refused(void *data, struct json_object *object, const char *why)
+{
+	struct engine *engine = data;
+
+	if (why)
+		say(engine, DIAG_WARNING, "an object is refused", why);
+	if (lease_held(engine->lease))
+		events_about(engine->events, object, why);
+}
+
+static void object_aside(void *data, struct json_object *object, const char *why)
+{
+	struct engine *engine = data;
+	const char *ns = api_text(object, "metadata.namespace");
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%s %s%s%s: %s", api_text(object, "kind"), ns ? ns : "",
+		 ns ? "/" : "", api_text(object, "metadata.name"),
+		 why ? why : "is within its budgets again");
+	say(engine, why ? DIAG_WARNING : DIAG_NOTE,
+	    why ? "an object is set aside" : "an object counts again", text);
+	if (lease_held(engine->lease))
+		events_aside(engine->events, object, why);
+}
+
+static void policy_accepted(void *data, struct json_object *policy)
+{
+	struct engine *engine = data;
+
+	if (lease_held(engine->lease))
+		events_changed(engine->events, policy);
+}
+
+/* Publishing */
+
+static void published(void *data, int error, const char *why)
+{
+	struct engine *engine = data;
+
+	engine->busy = false;
+	if (error)
+		objects_forget(engine->objects);
+	if (error == -EEXIST) {
+		/* An earlier engine published the policy and ended before it wrote the status. That
+		 * policy stands. */
+		policy_free(engine->next);
+		engine->next = NULL;
+		engine->due = engine->dirty = true;
+		engine->status.policy++;
+		policy_free(engine->policy);
+		engine->policy = NULL;
+		return step(engine);
+	}
+	if (error) {
+		policy_free(engine->next);
+		engine->next = NULL;
+		engine->due = engine->dirty = true;
+		return retry_later(engine, "a policy cannot be published", why);
+	}
+	step(engine);
+}
+
+/* Returns true if a step has begun. */
+static bool compile(struct engine *engine)
+{
+	struct policy *policy = NULL;
+	const uint64_t began = api_now(), since = engine->dirty_since;
+	int error;
+
+	/* An address that passes to another Pod makes the objects change again at once. */
+	engine->due = engine->dirty = false;
+	error = objects_compile(engine->objects, engine->policy, engine->diag, &policy);
+	engine->counts.compiles++;
+	engine->counts.compile_time += api_now() - began;
+	histogram_add(&engine->counts.compile_took, (api_now() - began) * 1000);
+	if (error) {
+		say(engine, DIAG_WARNING, "the objects make no policy, and the last one stays",
+		    NULL);
+		return false;
+	}
+	events_compiled(engine->events, engine->objects);
+	if (engine->policy && policy->generation == engine->policy->generation) {
+		policy_free(policy);
+		return false;
+	}
+	engine->next = policy;
+	engine->next_since = engine->since;
+	free(engine->next_delta);
+	engine->counts.rollout_since = since;
+	engine->busy = true;
+	if (!store_publish(engine->api, engine->lost ? NULL : engine->policy, policy,
+			   &engine->next_since, &engine->next_delta, published, engine)) {
+		engine->next = NULL;
+		policy_free(policy);
+		objects_forget(engine->objects);
+		engine->due = engine->dirty = true;
+		retry_later(engine, "a policy cannot be published", strerror(ENOMEM));
+	}
+	return true;
+}
+
+/* PolicyStatus */
+
+static int read_status(struct engine *engine, struct json_object *object)
+{
+	const uint32_t limit = engine->status.limit;
+	const uint32_t policy = engine->status.policy, endpoint = engine->status.endpoint;
+	int error = store_status_read(object, &engine->status);
+
+	if (engine->status.policy != policy || engine->status.endpoint != endpoint)
+		engine_wants_more(engine, policy, endpoint);
+	if (engine->status.limit != limit)
+		engine->listens = api_now();
+	return error;
+}
+
+static bool is_limit_written(const struct engine *engine)
+{
+	return engine->status.limit == engine->options->node_seconds;
+}
+
+/* An older version of the resource does not keep the limit: nodes have the default then. */
+static void check_limit(struct engine *engine)
+{
+	if (!engine->told && !is_limit_written(engine))
+		say(engine, DIAG_WARNING, "PolicyStatus does not tell nodes --node-limit",
+		    "apply the crds.yaml of this version");
+	engine->told = api_now();
+}
+
+static bool must_write_limit(const struct engine *engine)
+{
+	return !is_limit_written(engine) && (!engine->told || engine->told + TELL_MS < api_now());
+}
+
+static void status_written(void *data, const struct api_answer *answer)
+{
+	struct engine *engine = data;
+
+	engine->busy = false;
+	if (answer->error) {
+		/* 409: another engine wrote it; the watch will bring the new status */
+		if (answer->status != 409)
+			return retry_later(engine, "PolicyStatus cannot be written", answer->error);
+		api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS));
+		return;
+	}
+	if (read_status(engine, answer->body))
+		return retry_later(engine, "PolicyStatus", strerror(ENOMEM));
+	check_limit(engine);
+	step(engine);
+}
+
+/* Stores @spec with this engine's limit, unless the stored status has changed since it was read. */
+static void write_status(struct engine *engine, struct store_status spec)
+{
+	struct api_request request = {
+		.method = spec.version ? "PUT" : "POST",
+		.path = spec.version ? STORE_POLICY_STATUS "/global" : STORE_POLICY_STATUS,
+		.done = status_written,
+		.data = engine,
+	};
+
+	spec.limit = engine->options->node_seconds;
+	request.body = store_status_object(&spec);
+	engine->busy = true;
+	engine->observed = api_now();
+	if (api_send(engine->api, &request))
+		retry_later(engine, "PolicyStatus cannot be written", strerror(ENOMEM));
+	json_object_put(request.body);
+}
+
+static void install(struct engine *engine)
+{
+	struct store_status spec = engine->status;
+
+	spec.policy = engine->next->generation;
+	spec.checksum = engine->next->checksum;
+	spec.delta = engine->lost ? NULL : engine->next_delta;
+	policy_free(engine->policy);
+	engine->policy = engine->next;
+	engine->since = engine->next_since;
+	engine->next = NULL;
+	engine->lost = false;
+	write_status(engine, spec);
+}
+
+static void activate(struct engine *engine)
+{
+	struct store_status spec = engine->status;
+
+	spec.endpoint = spec.policy;
+	spec.delta = NULL;
+	write_status(engine, spec);
+}
+
+/* Counts a rollout as finished once all live nodes have moved their endpoints. */
+static void count_rollout(struct engine *engine, const struct least *least)
+{
+	struct counts *counts = &engine->counts;
+
+	if (engine->status.endpoint != engine->status.policy || !least->nodes ||
+	    least->endpoint < engine->status.endpoint)
+		return;
+	events_active(engine->events, engine->status.endpoint, least->nodes);
+	if (!counts->rollout_since)
+		return;
+	counts->rollouts++;
+	counts->rollout_time += api_now() - counts->rollout_since;
+	histogram_add(&counts->rollout_took, (api_now() - counts->rollout_since) * 1000);
+	counts->rollout_since = 0;
+}
+
+/* Status and collection: the last steps, when nothing else is left to do */
+
+static void step_done(void *data, const struct api_answer *answer)
+{
+	struct engine *engine = data;
+
+	engine->busy = false;
+	if (answer->error && answer->status != 404 && answer->status != 409)
+		return retry_later(engine, "the store cannot be written", answer->error);
+	step(engine);
+}
+
+/* Returns true if nodes were told to move their endpoints to the newest policy. If so, a further
+ * rollout may begin. */
+static bool rolled_out(const struct engine *engine)
+{
+	return engine->status.endpoint == engine->status.policy;
+}
+
+/* Returns true if PolicyStatus is up to date. */
+static bool is_observed(const struct engine *engine, const struct least *least, bool complete)
+{
+	return engine->written[0] == (least->nodes ? least->policy : 0) &&
+	       engine->written[1] == (least->nodes ? least->endpoint : 0) &&
+	       engine->written_nodes == least->nodes && engine->written_quiet == least->n_quiet &&
+	       engine->written_late == least->n_late && engine->written_complete == complete &&
+	       engine->written_refused == objects_refused(engine->objects) &&
+	       engine->written_aside == objects_aside(engine->objects);
+}
+
+static struct json_object *observed_object(struct engine *engine, const struct least *least)
+{
+	struct json_object *object = json_object_new_object(), *status = json_object_new_object();
+
+	json_object_object_add(object, "status", status);
+	store_add_number(status, "oldestPolicyGeneration", engine->written[0]);
+	store_add_number(status, "oldestEndpointGeneration", engine->written[1]);
+	store_add_number(status, "nodes", engine->written_nodes);
+	store_add_number(status, "refusedObjects", engine->written_refused);
+	json_object_object_add(status, "conditions", engine_conditions(engine, least));
+	return object;
+}
+
+static bool write_observed(struct engine *engine, const struct least *least)
+{
+	const bool complete = rolled_out(engine) && !least->behind;
+	struct api_request request = {
+		.method = "PATCH",
+		.path = STORE_POLICY_STATUS "/global/status",
+		.done = step_done,
+		.data = engine,
+	};
+
+	if (is_observed(engine, least, complete))
+		return false;
+	if (!complete) {
+		uint64_t due = engine->observed + OBSERVE_MS + least->nodes * OBSERVE_NODE_MS;
+		uint64_t now = api_now();
+
+		if (due > now) {
+			api_timer_set(engine->api, &engine->observe, due - now);
+			return false;
+		}
+	}
+	engine->observed = api_now();
+	engine->written[0] = least->nodes ? least->policy : 0;
+	engine->written[1] = least->nodes ? least->endpoint : 0;
+	engine->written_nodes = least->nodes;
+	engine->written_quiet = least->n_quiet;
+	engine->written_late = least->n_late;
+	engine->written_complete = complete;
+	engine->written_refused = objects_refused(engine->objects);
+	engine->written_aside = objects_aside(engine->objects);
+	request.body = observed_object(engine, least);
+	engine->busy = !api_send(engine->api, &request);
+	json_object_put(request.body);
+	return engine->busy;
+}
+
+/* Deletes one PolicyGeneration that no node can need any more: it is older than the newest whole
+ * policy, and older than the policies that the nodes' endpoints are in. Returns true if a step has
+ * begun. */
+static bool collect(struct engine *engine, const struct least *least)
+{
+	uint32_t oldest = store_generation_of(engine->since.whole);
+	struct lh_entry *entry;
+	char path[256];
+	struct api_request request = {
+		.method = "DELETE", .path = path, .done = step_done, .data = engine};
+
+	if (!engine->policy || !rolled_out(engine))
+		return false;
+	if (least->nodes && least->endpoint < oldest)
+		oldest = least->endpoint;
+	for (entry = engine->generations->head; entry; entry = entry->next) {
+		const char *name = lh_entry_k(entry);
+
+		if (store_generation_of(name) >= oldest)
+			continue;
+		snprintf(path, sizeof(path), STORE_GENERATIONS "/%s", name);
+		engine->busy = !api_send(engine->api, &request);
+		return engine->busy;
+	}
+	return false;
+}
+
+/* Fetching the policy that the store says is to be installed */
+
+/* Starts a new lineage, with the next generation, since the stored policy is lost. Nodes keep the
+ * lost policy until the new one comes. */
+static int begin_anew(struct engine *engine, struct policy **policy)
+{
+	struct cluster none;
+	int error;
+
+	cluster_init(&none);
+	error = cluster_finish(&none, engine->diag);
+	if (!error)
+		error = compile_cluster(&none, NULL, engine->diag, policy);
+	cluster_free(&none);
+	if (!error)
+		(*policy)->generation = engine->status.policy;
+	engine->due = engine->dirty = true;
+	return error;
+}
+
+static void fetched(void *data, int error, const char *why, struct store_chain *chain)
+{
+	struct engine *engine = data;
+	struct policy *policy = NULL;
+
+	engine->busy = false;
+	if (!error)
+		error = store_chain_policy(chain, NULL, engine->diag, &policy);
+	engine->since = (struct store_since){0};
+	objects_forget(engine->objects);
+	if (!error)
+		engine->since = store_since(chain);
+	store_chain_free(chain);
+	if (error == -ENOENT || error == -EBADMSG) {
+		say(engine, DIAG_WARNING, "the stored policy is lost, and made anew", why);
+		error = begin_anew(engine, &policy);
+		engine->lost = !error;
+	}
+	if (error)
+		return retry_later(engine, "the policy that nodes are to have cannot be read", why);
+	policy_free(engine->policy);
+	engine->policy = policy;
+	if (!engine->lost && policy->checksum != engine->status.checksum) {
+		struct store_status spec = engine->status;
+
+		spec.checksum = policy->checksum;
+		return write_status(engine, spec);
+	}
+	step(engine);
+}
+
+static void fetch(struct engine *engine)
+{
+	static const uint64_t have[2]; /* nothing: the stored policy has to be whole */
+
+	engine->busy = true;
+	engine->verify = false;
+	if (!store_fetch(engine->api, engine->status.policy, have, fetched, engine))
+		retry_later(engine, "the policy that nodes are to have cannot be read",
+			    strerror(ENOMEM));
+}
+
+static bool is_synced(const struct engine *engine)
+{
+	return engine->status_synced && engine->nodes_synced && engine->generations_synced &&
+	       objects_synced(engine->objects);
+}
+
+static void step(struct engine *engine)
+{
+	struct least least;
+
+	if (engine->busy || !lease_held(engine->lease) || !is_synced(engine))
+		return;
+	if (!engine->status.version || must_write_limit(engine))
+		return write_status(engine, engine->status);
+	if (engine->next)
+		return install(engine);
+	if (engine->status.policy &&
+	    (!engine->policy || engine->policy->generation != engine->status.policy ||
+	     engine->verify))
+		return fetch(engine);
+	if (engine_check_progress(engine))
+		return;
+	least = engine_least(engine);
+	count_rollout(engine, &least);
+	if (!rolled_out(engine) && !least.silent && least.policy >= engine->status.policy)
+		return activate(engine);
+	if ((rolled_out(engine) || engine->lost) && engine->due && compile(engine))
+		return;
+	if (write_observed(engine, &least) || collect(engine, &least))
+		return;
+	/* A node that falls silent stops counting without an event. */
+	if (least.next != UINT64_MAX)
+		api_timer_set(engine->api, &engine->wait, least.next - api_now() + 1);
+}
+
+/* Watches */
+
+static void status_changed(void *data, const char *key, struct json_object *object)
+{
+	struct engine *engine = data;
+
+	if (strcmp(key, "global"))
+		return;
+	if (read_status(engine, object))
+		say(engine, DIAG_WARNING, "PolicyStatus", strerror(ENOMEM));
+	json_object_put(engine->conditions);
+	engine->conditions = json_object_get(api_get(object, "status.conditions"));
+	step(engine);
+}
+
+static void status_deleted(void *data, const char *key)
+{
+	struct engine *engine = data;
+
+	if (!strcmp(key, "global")) {
+		free(engine->status.version);
+		engine->status.version = NULL; /* written again, unchanged */
+		engine->written_nodes = UINT32_MAX; /* and so is what the nodes have */
+	}
+	step(engine);
+}
+
+static void status_synced(void *data)
+{
+	struct engine *engine = data;
+
+	engine->status_synced = true;
+	step(engine);
+}
+
+/* A node cannot make the policy from the store: this engine tries once to make the policy. */
+static void check_lacked(struct engine *engine, uint32_t generation)
+{
+	if (!generation || generation == engine->verified ||
+	    (generation != engine->status.policy && generation != engine->status.endpoint))
+		return;
+	engine->verified = generation;
+	engine->verify = true;
+}
+
+static void node_changed(void *data, const char *key, struct json_object *object)
+{
+	struct engine *engine = data;
+
+	bool moves = engine_report(engine, key, object);
+
+	objects_left(engine->objects, key, api_get(object, "status.leftAddresses"));
+	check_lacked(engine, api_number(object, "status.lacksGeneration"));
+	if (moves || engine->verify)
+		step_soon(engine);
+}
+
+static void node_deleted(void *data, const char *key)
+{
+	struct engine *engine = data;
+
+	lh_table_delete(engine->nodes, key);
+	objects_left(engine->objects, key, NULL);
+	step_soon(engine);
+}
+
+static void nodes_synced(void *data)
+{
+	struct engine *engine = data;
+
+	engine->nodes_synced = true;
+	step(engine);
+}
+
+static void free_name(struct lh_entry *entry)
+{
+	free(lh_entry_k(entry));
+}
+
+static void generation_changed(void *data, const char *key, struct json_object *object)
+{
+	struct engine *engine = data;
+	char *name = strdup(key);
+
+	(void)object;
+	if (!name || lh_table_lookup_entry(engine->generations, key) ||
+	    lh_table_insert(engine->generations, name, NULL))
+		free(name);
+}
+
+static void generation_deleted(void *data, const char *key)
+{
+	struct engine *engine = data;
+
+	lh_table_delete(engine->generations, key);
+}
+
+static void generations_synced(void *data)
+{
+	struct engine *engine = data;
+
+	engine->generations_synced = true;
+	step(engine);
+}
+
+static void lease_changed(void *data)
+{
+	struct engine *engine = data;
+
+	say(engine, DIAG_NOTE, lease_held(engine->lease) ? "leads" : "leads no longer", NULL);
+	engine->listens = api_now();
+	engine->told = 0;
+	engine->due = engine->dirty = true;
+	engine->written_nodes = UINT32_MAX;
+	/* objects that were refused while no engine led have no Event yet */
+	if (lease_held(engine->lease)) {
+		objects_report_refused(engine->objects);
+		engine_read_marks(engine);
+	}
+	step(engine);
+}
+
+static int begin(struct engine *engine)
+{
+	static const struct objects_ops objects_ops = {.changed = objects_changed,
+						       .refused = object_refused,
+						       .aside = object_aside,
+						       .accepted = policy_accepted,
+						       .two_steps = true};
+	static const struct api_watch_ops status_ops = {
+		.changed = status_changed, .deleted = status_deleted, .synced = status_synced};
+	static const struct api_watch_ops node_ops = {
+		.changed = node_changed, .deleted = node_deleted, .synced = nodes_synced};
+	static const struct api_watch_ops generation_ops = {.changed = generation_changed,
+							    .deleted = generation_deleted,
+							    .synced = generations_synced,
+							    .metadata_only = true};
+	struct api *api = engine->api;
+
+	engine->batch = (struct api_timer){.run = on_batch, .data = engine};
+	engine->wait = (struct api_timer){.run = on_timer, .data = engine};
+	engine->observe = (struct api_timer){.run = on_timer, .data = engine};
+	engine->soon = (struct api_timer){.run = on_timer, .data = engine};
+	engine->nodes = engine_reports_new();
+	engine->generations = lh_kchar_table_new(64, free_name);
+	engine->events = events_open(api, "bulkhead-engine", NULL);
+	if (!engine->nodes || !engine->generations || !engine->events)
+		return -ENOMEM;
+	engine->lease = lease_open(api, engine->options->lease_namespace, "bulkhead-engine",
+				   engine->options->identity, lease_changed, engine);
+	engine->objects = objects_open(api, &objects_ops, engine);
+	engine->status_watch = api_watch(api, STORE_POLICY_STATUS, NULL, &status_ops, engine);
+	engine->nodes_watch = api_watch(api, STORE_NODE_STATUS, NULL, &node_ops, engine);
+	engine->generations_watch =
+		api_watch(api, STORE_GENERATIONS, NULL, &generation_ops, engine);
+	return engine->lease && engine->objects && engine->status_watch && engine->nodes_watch &&
+			       engine->generations_watch
+		       ? 0
+		       : -ENOMEM;
+}
+
+/* Returns what an engine lacks to be ready to lead; NULL: nothing. */
+static const char *missing(void *data)
+{
+	const struct engine *engine = data;
+
+	if (!is_synced(engine))
+		return "the API server has not listed all objects yet";
+	if (!api_watch_since(engine->status_watch) || !api_watch_since(engine->nodes_watch))
+		return "the API server does not answer";
+	if (lease_held(engine->lease) && !engine->status.policy)
+		return "there is no policy yet";
+	return NULL;
+}
+
+static void on_release(void *data)
+{
+	api_stop(data);
+}
+
+/* Ends this engine's lead, so that another engine need not wait for the lease to run out. */
+static void release(struct engine *engine)
+{
+	struct api_timer limit = {.run = on_release, .data = engine->api};
+
+	if (!lease_held(engine->lease))
+		return;
+	say(engine, DIAG_NOTE, "ends, and gives the lease up", NULL);
+	api_timer_set(engine->api, &limit, RELEASE_MS);
+	lease_release(engine->lease, on_release, engine->api);
+	api_run(engine->api, -1);
+	api_timer_stop(engine->api, &limit);
+}
+
+/* Each compile of all objects makes and frees small blocks by the million: without some room at the
+ * heap's end, malloc() gives the end back to the kernel and takes it again, over and over. */
+static void keep_memory(void)
+{
+	mallopt(M_TOP_PAD, HEAP_PAD);
+	mallopt(M_TRIM_THRESHOLD, HEAP_TRIM);
+}
+
+int engine_run(const struct engine_options *options, struct diag *diag, int stop)
+{
+	struct engine engine = {.options = options, .diag = diag, .step_done = step_done};
+	const struct serve_options serve = {.listen = options->listen,
+					    .health = options->health,
+					    .metrics = engine_metrics,
+					    .missing = missing,
+					    .data = &engine};
+	int error;
+
+	keep_memory();
+	error = api_open(options->kubeconfig, diag, &engine.api);
+	if (error)
+		return error;
+	error = begin(&engine);
+	if (!error && (options->listen || options->health))
+		error = serve_open(engine.api, &serve, diag, &engine.serve);
+	if (!error)
+		api_run(engine.api, stop);
+	if (!error)
+		release(&engine);
+	serve_close(engine.serve);
+	lease_close(engine.lease);
+	objects_close(engine.objects);
+	events_close(engine.events);
+	api_close(engine.api);
+	if (engine.nodes)
+		lh_table_free(engine.nodes);
+	if (engine.generations)
+		lh_table_free(engine.generations);
+	store_status_free(&engine.status);
+	policy_free(engine.policy);
+	policy_free(engine.next);
+	free(engine.next_delta);
+	json_object_put(engine.conditions);
+	return error;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Writes Kubernetes Events, which `kubectl get events` shows: about policies that are active, about
+ * refused objects, and about PolicyStatus; a follower's, about the pods whose packets are denied,
+ * and about its node where a load has opened pods.
+ *
+ * Their number is bounded: an object has one Event for each reason, which is written again when the
+ * reason comes again. Active policies get EVENTS_BURST Events at once and one a second; others get
+ * none. A node gets EVENTS_OPENED_BURST at once, and then one in each events_share().
+ */
+#ifndef BULKHEAD_CLUSTER_EVENT_OBJECTS_H
+#define BULKHEAD_CLUSTER_EVENT_OBJECTS_H
+
+#include <time.h>
+
+#include "api/api.h"
+#include "cluster/condition.h"
+#include "cluster/objects.h"
+
+struct events;
+
+#define EVENTS_BURST 50
+#define EVENTS_OPENED_BURST 20
+
+/* @component writes the Events; @host: the node where it runs, or NULL. Both must outlive the
+ * events. NULL: no memory. */
+struct events *events_open(struct api *api, const char *component, const char *host);
+void events_close(struct events *events); /* NULL is fine */
+
+/* @why: what is wrong with the object; NULL: it is accepted now. An Event that cannot be written
+ * is dropped. */
+void events_about(struct events *events, struct json_object *object, const char *why);
+
+/* The object is over a budget: @why says what is done with it, and why. NULL: it counts again. */
+void events_aside(struct events *events, struct json_object *object, const char *why);
+
+/* A policy object has changed. Its Event follows when a rollout ends that has this version. */
+void events_changed(struct events *events, struct json_object *policy);
+/* A compile has ended: the next rollout that ends has all changes until now, but for the objects
+ * that the compile has set aside. */
+void events_compiled(struct events *events, const struct objects *objects);
+/* A rollout has ended: the changed policies are active. */
+void events_active(struct events *events, uint32_t generation, uint32_t nodes);
+
+/* Packets from or to a pod are denied. Denials with the same @key are one Event of the pod. @count:
+ * how many were denied since @since. */
+struct events_denial {
+	const char *key, *reason, *message;
+	uint64_t count;
+	time_t since; /* the first one */
+};
+void events_denied(struct events *events, struct json_object *pod,
+		   const struct events_denial *denial);
+
+/* A load on the events' host has opened pods there. @line: node_change_print()'s. */
+void events_opened(struct events *events, uint64_t generation, const char *line, uint32_t nodes);
+/* Returns the time in ms between two Events of one of @nodes followers. So all of them together
+ * write no more than some 50 Events a second. */
+uint64_t events_share(uint32_t nodes);
+
+/* A condition of PolicyStatus has turned. */
+void events_turned(struct events *events, const struct condition *condition);
+
+#endif

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cluster/local_node.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/objects.h"
+#include "compile/delta.h"
+#include "input/input.h"
+#include "node/change/saved.h"
+
+static void release(struct own_node *node)
+{
+	delta_free(node->held);
+	node->held = NULL;
+}
+
+void local_node_free(struct own_node *node)
+{
+	release(node);
+}
+
+int local_node_read(struct own_node *node, struct diag *diag, struct local_node_state *state)
+{
+	const struct lazy_policy *active = NULL;
+	struct node_handle *handle = NULL;
+	uint32_t staged = 0;
+	uint64_t checksum = 0;
+	int error = node_open(node->options, false, diag, &handle);
+
+	*state = (struct local_node_state){0};
+	if (!error && handle)
+		active = node_policy_head(handle);
+	if (active)
+		error = node_staged_head(handle, &staged, &checksum);
+	if (!error && active) {
+		state->active = active->generation;
+		state->active_checksum = active->checksum;
+		state->installed = staged ? staged : active->generation;
+		state->installed_checksum = staged ? checksum : active->checksum;
+	}
+	if (node->held && ((staged && checksum != node->held->header.checksum) ||
+			   node->held->header.base != state->active_checksum))
+		release(node);
+	if (node->held) {
+		state->installed = node->held->header.generation;
+		state->installed_checksum = node->held->header.checksum;
+	}
+	node_close(handle);
+	return error;
+}
+
+/* Makes the policy that @chain leads to. A chain of deltas begins at a policy that the node has. */
+static int make(struct own_node *node, struct node_handle *handle, struct store_chain *chain,
+		struct diag *diag, struct policy **policy)
+{
+	const uint64_t parent = chain->items[0].parent;
+	const struct policy *base = NULL;
+	struct policy *other = NULL;
+	int error = parent ? node_policy(handle, &base) : 0;
+
+	if (!error && base && base->checksum != parent && node->held)
+		error = delta_apply(node->held, policy_lazy(base), "active", NULL, diag, &other);
+	else if (!error && base && base->checksum != parent)
+		error = node_staged(handle, &other);
+	if (!error)
+		error = store_chain_policy(chain, other ? other : base, diag, policy);
+	policy_free(other);
+	return error;
+}
+
+/* Logs what a load changed, as `load` prints it, and tells whom that opens. Pods that come and go
+ * are no news. */
+static void log_change(const struct own_node *node, const struct node_change *change, bool whole,
+		       struct diag *diag)
+{
+	const struct node_effect *effect = change->effect;
+	const bool news = effect && (effect->n_added || effect->n_deleted || effect->n_audits ||
+				     effect->n_opened);
+	size_t size = 0;
+	char *line = NULL;
+	FILE *to = whole || news ? open_memstream(&line, &size) : NULL;
+
+	if (!to)
+		return;
+	node_change_print(to, change);
+	fclose(to);
+	diag_note(diag, NULL, NULL, "%s", line);
+	if (node->opened && effect && effect->n_opened)
+		node->opened(node->data, change->generation, line);
+	free(line);
+}
+
+static int install(struct own_node *node, struct store_chain *chain, bool stage, struct diag *diag)
+{
+	struct policy *policy = NULL;
+	struct node_change change;
+	struct node_handle *handle = NULL;
+	int error = node_open(node->options, true, diag, &handle);
+
+	node->own = true;
+	if (!error)
+		error = make(node, handle, chain, diag, &policy);
+	if (!error)
+		error = stage ? node_stage(handle, policy, &change)
+			      : node_load(handle, policy, &change);
+	if (!error)
+		release(node);
+	if (!error && !stage) {
+		node->loaded = true;
+		log_change(node, &change, true, diag);
+		saved_save(saved_dir(node->options->pin, NULL), node->options, &change, policy,
+			   diag);
+	}
+	policy_free(policy);
+	node_close(handle);
+	malloc_trim(0); /* a whole policy is the most memory that a follower ever needs */
+	return error;
+}
+
+int local_node_audit(struct own_node *node, struct diag *diag)
+{
+	const struct policy *policy = NULL;
+	struct node_handle *handle = NULL;
+	struct node_change change;
+	int error = node_open(node->options, false, diag, &handle);
+
+	if (!error && handle && node_policy_head(handle) &&
+	    node_audits(handle) != node->options->audit)
+		error = node_policy(handle, &policy);
+	if (!error && policy)
+		error = node_load(handle, policy, &change);
+	if (!error && policy) {
+		log_change(node, &change, true, diag);
+		saved_save(saved_dir(node->options->pin, NULL), node->options, &change, policy,
+			   diag);
+	}
+	node_close(handle);
+	return error;
+}
+
+/* Deltas */
+
+/* Returns the options for a delta. The load before has set the uplinks and settings. */
+static struct node_options for_delta(const struct own_node *node)
+{
+	struct node_options options = *node->options;
+
+	options.n_uplinks = options.n_resolvers = options.n_settings = 0;
+	return options;
+}
+
+/* Puts @delta active, or installs its segments. Returns -EOPNOTSUPP, not reported, where only the
+ * whole policy can be loaded. */
+static int load_delta(struct own_node *node, const struct delta *delta, bool stage,
+		      struct diag *diag)
+{
+	const struct node_options options = for_delta(node);
+	const struct lazy_policy *base = NULL;
+	struct node_change change;
+	struct node_handle *handle = NULL;
+	int error = node->loaded && !options.audit ? 0 : -EOPNOTSUPP;
+
+	if (!error)
+		error = node_open(&options, false, diag, &handle);
+	if (!error && handle)
+		base = node_policy_head(handle);
+	if (!error && (!base || base->checksum != delta->header.base))
+		error = -EOPNOTSUPP;
+	if (!error)
+		error = stage ? node_stage_delta(handle, delta, false, &change)
+			      : node_load_delta(handle, delta, &change);
+	if (!error && !stage)
+		log_change(node, &change, false, diag);
+	node_close(handle);
+	if (!error && !stage)
+		saved_save_delta(saved_dir(options.pin, NULL), options.pin, node->options, &change,
+				 delta, diag);
+	if (!error)
+		node->own = !stage && change.own;
+	return error;
+}
+
+/* Takes the chain as a delta. Returns false if that fails: the caller then tries the whole policy,
+ * and so reports faults. */
+static bool take_delta(struct own_node *node, const struct store_chain *chain, bool stage,
+		       struct diag *diag)
+{
+	struct delta *delta = NULL;
+	bool taken = !store_chain_delta(chain, &delta) && !load_delta(node, delta, stage, diag);
+
+	if (taken)
+		release(node);
+	if (taken && stage)
+		node->held = delta;
+	else
+		delta_free(delta);
+	return taken;
+}
+
+int local_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag)
+{
+	return take_delta(node, chain, false, diag) ? 0 : install(node, chain, false, diag);
+}
+
+int local_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag)
+{
+	return take_delta(node, chain, true, diag) ? 0 : install(node, chain, true, diag);
+}
+
+static int activate_whole(struct own_node *node, uint32_t generation, struct diag *diag)
+{
+	const struct policy *base = NULL;
+	struct policy *staged = NULL;
+	struct node_change change;
+	struct node_handle *handle = NULL;
+	int error = node_open(node->options, false, diag, &handle);
+
+	node->own = true;
+	if (!error && handle && node->held)
+		error = node_policy(handle, &base);
+	if (!error && base)
+		error = delta_apply(node->held, policy_lazy(base), "active", NULL, diag, &staged);
+	else if (!error)
+		error = handle ? node_staged(handle, &staged) : -ENOENT;
+	if (!error && (!staged || staged->generation != generation))
+		error = -ENOENT;
+	if (!error)
+		error = node_load(handle, staged, &change);
+	if (!error) {
+		node->loaded = true;
+		log_change(node, &change, true, diag);
+		saved_save(saved_dir(node->options->pin, NULL), node->options, &change, staged,
+			   diag);
+	}
+	policy_free(staged);
+	node_close(handle);
+	malloc_trim(0);
+	return error;
+}
+
+int local_node_activate(struct own_node *node, uint32_t generation, struct diag *diag)
+{
+	int error = -EOPNOTSUPP;
+
+	if (node->held && node->held->header.generation == generation)
+		error = load_delta(node, node->held, false, diag);
+	if (error)
+		error = activate_whole(node, generation, diag);
+	release(node);
+	return error;
+}
+
+/* Reads the Pod's text as one endpoint. Returns 0; -ENOENT: the Pod makes no endpoint; or another
+ * -errno. */
+static int read_pod(struct json_object *pod, struct diag *diag, struct cluster *cluster)
+{
+	char *text = objects_pod_text(pod);
+	int error = text ? input_parse_json(cluster, text, strlen(text), "Pod", diag) : -ENOMEM;
+
+	free(text);
+	if (!error)
+		error = cluster_finish(cluster, diag);
+	if (error)
+		return error;
+	return cluster->n_endpoints == 1 && cluster->endpoints->n_addresses ? 0 : -ENOENT;
+}
+
+/* Sets labels and ports. @name: the endpoint's name, which the CNI plugin may have made longer. An
+ * endpoint that the policy has in its place stays the policy's: a delta that concerns an endpoint
+ * that was set can be loaded only as a whole. */
+static int set_pod(struct node_handle *handle, const struct endpoint *endpoint, const char *name)
+{
+	struct node_endpoint_set set = {
+		.ns = endpoint->ns_name,
+		.name = name,
+		.labels = &endpoint->labels,
+		.ports = endpoint->ports,
+		.n_ports = endpoint->n_ports,
+		.if_elsewhere = true,
+	};
+	bool isolated;
+
+	return node_endpoint_set(handle, &set, &isolated);
+}
+
+/* Returns true if the owner is the Pod's endpoint. Its name may be POD:CONTAINER:IFNAME: so the CNI
+ * plugin names a sandbox that comes before the Pod's former sandbox has gone. */
+static bool is_owner(const struct endpoint *endpoint, const struct node_owner *owner)
+{
+	const size_t length = strlen(endpoint->name);
+
+	return !strcmp(owner->ns, endpoint->ns_name) &&
+	       !strncmp(owner->name, endpoint->name, length) &&
+	       (!owner->name[length] || owner->name[length] == ':');
+}
+
+/* Returns how many of the Pod's addresses are active as the Pod's own. *owner: the endpoint that
+ * has the last of these. */
+static size_t count_own(struct node_handle *handle, const struct endpoint *endpoint,
+			struct node_owner *owner)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < endpoint->n_addresses; i++) {
+		struct node_owner one;
+
+		if (node_address_owner(handle, &endpoint->addresses[i], &one) ||
+		    !is_owner(endpoint, &one))
+			continue;
+		*owner = one;
+		n++;
+	}
+	return n;
+}
+
+struct search {
+	const struct endpoint *endpoint;
+	bool found;
+};
+
+static int visit(void *data, const struct node_member *member)
+{
+	struct search *search = data;
+
+	search->found |= !strcmp(member->ns, search->endpoint->ns_name) &&
+			 !strcmp(member->name, search->endpoint->name);
+	return 0;
+}
+
+static int place(struct node_handle *handle, const struct endpoint *endpoint)
+{
+	struct search search = {.endpoint = endpoint};
+	struct node_owner owner;
+	bool isolated;
+	int error;
+
+	/* The CNI plugin may know more addresses than the Pod's status has. */
+	if (count_own(handle, endpoint, &owner) == endpoint->n_addresses)
+		return set_pod(handle, endpoint, owner.name);
+	error = node_endpoint_each(handle, visit, &search);
+	/* a Pod of the same name came back with other addresses */
+	if (!error && search.found)
+		error = node_endpoint_del(handle, endpoint->ns_name, endpoint->name);
+	return error ? error : node_endpoint_add(handle, endpoint, &isolated);
+}
+
+/* Takes the Pod off, by its addresses: the CNI plugin may have attached another Pod of that name by
+ * now. */
+static int take_off(struct node_handle *handle, const struct endpoint *endpoint)
+{
+	struct node_owner owner;
+	int error = 0;
+
+	for (size_t i = 0;
+	     !error && i < endpoint->n_addresses && count_own(handle, endpoint, &owner); i++)
+		error = node_endpoint_del(handle, owner.ns, owner.name);
+	return error;
+}
+
+/* Opens the node for a Pod, and calls @act where a policy is active. Returns as @act does; -EAGAIN:
+ * nothing is active; -ENOENT: the Pod makes no endpoint; or another -errno. */
+static int with_pod(const struct node_options *options, struct json_object *pod, struct diag *diag,
+		    int (*act)(struct node_handle *handle, const struct endpoint *endpoint))
+{
+	/* A Pod that is added has an interface, whatever a load may leave to the CNI plugin. */
+	struct node_options own = *options;
+	struct cluster cluster;
+	struct node_handle *handle = NULL;
+	int error;
+
+	own.quarantine = true;
+	own.late = false;
+	cluster_init(&cluster);
+	error = read_pod(pod, diag, &cluster);
+	if (!error)
+		error = node_open(&own, false, diag, &handle);
+	if (!error)
+		error = handle && node_is_loaded(handle) ? act(handle, cluster.endpoints) : -EAGAIN;
+	node_close(handle);
+	cluster_free(&cluster);
+	return error;
+}
+
+int local_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag)
+{
+	int error = with_pod(options, pod, diag, place);
+
+	return error == -ENOENT ? 0 : error;
+}
+
+int local_node_pod_deleted(const struct node_options *options, struct json_object *pod,
+			   struct diag *diag)
+{
+	int error = with_pod(options, pod, diag, take_off);
+
+	return error == -ENOENT || error == -EAGAIN ? 0 : error;
+}

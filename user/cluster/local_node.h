@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Changes this node for its follower: puts policies active, and the node's own pods as soon as the
+ * API server knows them. Each function opens the pin folder, changes the node and closes the folder
+ * again, so that other commands can run in between.
+ */
+#ifndef BULKHEAD_CLUSTER_LOCAL_NODE_H
+#define BULKHEAD_CLUSTER_LOCAL_NODE_H
+
+#include <json-c/json.h>
+
+#include "cluster/store.h"
+#include "node/node.h"
+
+/* Generations as the cluster counts them; 0: none. */
+struct local_node_state {
+	uint32_t installed, active;
+	uint64_t installed_checksum, active_checksum;
+};
+
+struct own_node {
+	const struct node_options *options;
+	struct delta *held; /* a staged delta that needs no entry in the maps before it is
+			     * activated; NULL: none */
+	bool loaded; /* a whole policy was loaded with `options`, so that a delta can be loaded
+		      * without them */
+	bool own; /* the last change may have moved endpoints of this node */
+	/* Called after a change that has opened pods of this node, or audits them from now on.
+	 * @line: node_change_print()'s. NULL: not called. */
+	void (*opened)(void *data, uint64_t generation, const char *line);
+	void *data;
+};
+void local_node_free(struct own_node *node);
+
+/* Returns 0 or -errno, reported. */
+int local_node_read(struct own_node *node, struct diag *diag, struct local_node_state *state);
+
+/*
+ * Loads the active policy again if it audits and the options do not, or the other way round: a node
+ * must not wait for the cluster's next policy before it enforces. Returns 0 or -errno, reported.
+ */
+int local_node_audit(struct own_node *node, struct diag *diag);
+
+/*
+ * Puts the policy that @chain leads to active. The chain begins with a whole policy, or with a
+ * delta from a policy that is active or staged here. Of a single delta, only the entries that the
+ * delta changes are read and written, where the delta allows that. Returns 0; -EBADMSG, reported:
+ * the policy cannot be made; or another -errno, reported.
+ */
+int local_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag);
+/* As local_node_load(), but installs the policy beside the active policy. */
+int local_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag);
+/* Puts the staged policy active. Returns -ENOENT if no policy of that generation is staged. */
+int local_node_activate(struct own_node *node, uint32_t generation, struct diag *diag);
+
+/* Adds a Pod of this node as an endpoint, or sets its labels and ports. Returns 0; -EAGAIN if
+ * nothing is active yet; or another -errno, reported. */
+int local_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag);
+/* Removes a Pod that is gone or has ended. Its interface stays guarded until it is gone. */
+int local_node_pod_deleted(const struct node_options *options, struct json_object *pod,
+			   struct diag *diag);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Shared by the files about objects: objects.c keeps the objects, objects_compile.c makes a policy
+ * of them. */
+#ifndef BULKHEAD_CLUSTER_OBJECTS_STATE_H
+#define BULKHEAD_CLUSTER_OBJECTS_STATE_H
+
+#include <json-c/linkhash.h>
+
+#include "cluster/claims.h"
+#include "cluster/objects.h"
+
+struct object_kind {
+	const char *name, *version, *path;
+	bool policy;
+};
+
+#define N_KINDS 10
+extern const struct object_kind object_kinds[N_KINDS];
+
+/* The kept members of an object. */
+struct object_state {
+	char *text; /* its text as last accepted, or the text of the policy that replaces it */
+	char *why; /* the fault of the last version, which is refused; NULL: it is accepted */
+	struct json_object *refused; /* the refused version; NULL: none */
+	char *aside; /* why the last compile of all objects set the policy aside; NULL: it did not
+		      */
+	char *closed; /* the text of the policy that isolates what this one selects, which is set
+		       * aside; NULL: it is not */
+};
+
+struct collection {
+	struct objects *objects;
+	const struct object_kind *kind;
+	struct api_watch *watch;
+	struct lh_table *kept; /* key -> struct kept */
+	bool synced;
+};
+
+/* The changes since a policy was compiled. */
+struct since {
+	bool known; /* the changes since the policy below are known, and its Pods and Services allow
+		     * a patch */
+	uint64_t lineage;
+	uint32_t generation;
+	bool others; /* an object other than a Pod has changed */
+	struct lh_table *pods; /* the keys of the Pods that have changed; no values */
+	struct lh_table *held; /* the keys of the Pods that wait for an address which the last
+				* policy gives to another Pod; no values */
+	unsigned int patches; /* policies made from changed Pods since the last compile of all
+			       * objects */
+};
+
+struct objects {
+	struct api *api; /* NULL: none */
+	struct objects_ops ops;
+	void *data;
+	size_t refused;
+	struct asides *asides; /* what the last compile of all objects set aside; NULL: nothing */
+	size_t aside; /* how many kept objects these are */
+	struct lh_table *offenders; /* namespace -> struct offender (objects_offenders.c) */
+	struct api_timer evaluate; /* for the next offender whose policies have changed */
+	uint64_t evaluate_began,
+		evaluate_next; /* ms: when the compile began; no offender is evaluated before */
+	struct since since;
+	struct claims *claims;
+	struct lh_table *contested; /* by the last compile: "KIND KEY" of the objects that name an
+				     * address which another object names too -> why the object
+				     * does not get the address; NULL: it does */
+	size_t lost; /* how many of these do not get the address */
+	uint64_t patched; /* policies that were made from changed Pods alone */
+	struct collection collections[N_KINDS];
+};
+
+/* objects_state.c */
+bool kind_is_pod(const struct object_kind *kind);
+/* Reports that the object is set aside, or no longer is. */
+void objects_report_aside(const struct objects *objects, const struct object_state *kept);
+/* objects.c */
+void objects_free_key(struct lh_entry *entry); /* for tables of keys without values */
+void objects_note(const struct collection *collection,
+		  const char *key); /* the object has changed */
+
+/* objects_claims.c */
+/* Gives each address that is read to one of the objects of @cluster, and notes the Pods that wait
+ * for an address. @contested NULL: @cluster has a part of the objects, so nothing is contested. */
+void objects_resolve_claims(struct objects *objects, struct cluster *cluster,
+			    const struct policy *base, struct lh_table *contested);
+/* Notes the Pods that wait for an address, for the next compile. */
+void objects_note_held(struct objects *objects);
+struct lh_table *contested_new(void);
+/* Calls ops.refused() for each object that differs from the last compile, and keeps @table. */
+void contested_set(struct objects *objects, struct lh_table *table);
+void contested_report(const struct objects *objects); /* as objects_report_refused() */
+
+/* objects_text.c */
+/* Returns an object's text. Adds apiVersion and kind, which items of a list lack. */
+char *objects_text(const struct object_kind *kind, struct json_object *object);
+/* Reads one object without the others. Returns 0; -EINVAL with the fault in *@why, to free; or
+ * -ENOMEM. */
+int objects_check(const char *text, const char *name, char **why);
+/* Returns the text of a policy that isolates what a policy selects, or all pods of its
+ * namespace where the selector itself is wrong. NULL: no such policy can be made. */
+char *objects_isolating(const struct object_kind *kind, struct json_object *object,
+			const char *name);
+
+/*
+ * objects_offenders.c: namespaces of which a NetworkPolicy was over a budget. It costs much to find
+ * that out, so a policy that is set aside is compiled as the one that isolates in its place, until
+ * the namespace's policies change. Then all of these are evaluated anew, but not before a pause
+ * that doubles each time that one is over a budget again. A compile evaluates one such namespace,
+ * and so rarely that a tenth of the time goes there. So long, what is large and new in that
+ * namespace is set aside unseen.
+ */
+int offenders_open(struct objects *objects); /* 0 or -ENOMEM */
+void offenders_close(struct objects *objects);
+/* A policy of a namespace has changed, to @kept (NULL: it is gone). Returns true if what is
+ * compiled for the policy stays the same. */
+bool offenders_note(struct collection *collection, const char *key, struct object_state *kept,
+		    struct json_object *object);
+void offenders_begin(struct objects *objects); /* a compile of all objects begins */
+/* Returns the text to compile for an object. */
+const char *offenders_text(const struct objects *objects, const struct object_kind *kind,
+			   const char *key, const struct object_state *kept);
+/* Returns true if the last compile has not seen the policy itself. */
+bool offenders_hide(const struct objects *objects, const struct object_kind *kind, const char *key,
+		    const struct object_state *kept);
+/* The compile has set the policy aside, or no longer does. @nameless: the port names of its
+ * namespace's Pods have no numbers either, which an isolating policy does not bring about. */
+void offenders_set(struct objects *objects, const struct object_kind *kind, const char *key,
+		   struct object_state *kept, bool nameless);
+void offenders_end(struct objects *objects); /* the compile has succeeded */
+
+/* objects_aside.c: keeps what a compile of all objects set aside (NULL: nothing), and reports each
+ * change. */
+struct asides;
+void objects_set_aside(struct objects *objects, struct object_state *kept,
+		       char *why); /* owns @why; NULL:
+				    * not aside */
+void objects_note_asides(struct objects *objects, struct asides *asides);
+void objects_report_asides(const struct objects *objects); /* reports what is set aside now */
+
+#endif

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd/event_print.h"
+#include "cmd/side.h"
+#include "cmd/json_output.h"
+#include "cmd/reason.h"
+#include "cmd/screen.h"
+#include "compile/isolation.h"
+#include "maps/counter.h"
+#include "node/node.h"
+
+#define SECOND UINT64_C(1000000000) /* ns */
+#define TIME_TEXT 64
+
+/* One end of an event. */
+struct event_side {
+	char name[MONITOR_NAME]; /* "": the address is no endpoint's */
+	char address[ADDRESS_TEXT];
+	uint16_t port;
+	const char *domains[BH_LEARNED_NAMES]; /* by which the other end has learned the address */
+	size_t n_domains;
+};
+
+static const char *const reasons[] = BH_REASON_TEXTS;
+static const char *const hooks[] = {
+	[BH_HOOK_TO_ENDPOINT] = "to endpoint", [BH_HOOK_FROM_ENDPOINT] = "from endpoint",
+	[BH_HOOK_UPLINK] = "uplink",	       [BH_HOOK_PORT] = "bridge port",
+	[BH_HOOK_LEAVE] = "leaving",
+};
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return time.tv_sec * SECOND + time.tv_nsec;
+}
+
+/* Prints "2026-01-31T23:59:59.123Z". @since is in ns of CLOCK_MONOTONIC. */
+static const char *print_time(uint64_t since, char text[TIME_TEXT])
+{
+	uint64_t time = now(CLOCK_REALTIME) - (now(CLOCK_MONOTONIC) - since);
+	time_t seconds = time / SECOND;
+	struct tm tm;
+	size_t end;
+
+	gmtime_r(&seconds, &tm);
+	end = strftime(text, TIME_TEXT, "%FT%T", &tm);
+	snprintf(text + end, TIME_TEXT - end, ".%03" PRIu64 "Z", time % SECOND / 1000000);
+	return text;
+}
+
+/* @other: the address of the packet's other end. */
+static void fill_side(const struct event_printer *printer, const struct policy *policy,
+		      const struct bh_addr *addr, const struct bh_addr *other,
+		      struct event_side *side)
+{
+	struct address address, learner;
+
+	memcpy(&address, addr, sizeof(address));
+	memcpy(&learner, other, sizeof(learner));
+	address_print(&address, side->address);
+	side->n_domains = 0;
+	if (monitor_name(printer->monitor, policy, &address, side->name))
+		return;
+	side->name[0] = '\0';
+	side->n_domains =
+		monitor_domains(printer->monitor, policy, &learner, &address, side->domains);
+}
+
+static const char *verdict_text(const struct bh_event *event)
+{
+	if (event->flags & BH_EVENT_AUDIT)
+		return "audit";
+	return bh_reason_drops(event->reason) ? "drop" : "pass";
+}
+
+static const char *reason_text(const struct bh_event *event)
+{
+	return event->reason < BH_REASONS ? reasons[event->reason] : "unknown";
+}
+
+static const char *protocol_text(const struct bh_event *event, char text[FLOW_TEXT])
+{
+	struct flow flow = {.protocol = event->protocol};
+
+	/* Returns the port that the client asked for: in a reply, that is the packet's source
+	 * port. */
+	flow.port =
+		ntohs(event->flags & BH_EVENT_REPLY ? event->source_port : event->destination_port);
+	return port_print(&flow, text);
+}
+
+static struct json_object *json_side(const struct event_side *side)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_text(object, "name", *side->name ? side->name : NULL);
+	json_add_text(object, "address", side->address);
+	json_add_number(object, "port", side->port);
+	if (side->n_domains) {
+		struct json_object *array = json_object_new_array();
+
+		for (size_t i = 0; i < side->n_domains; i++)
+			json_append_text(array, side->domains[i]);
+		json_add(object, "domain_names", array);
+	}
+	return object;
+}
+
+/* @service: "": the flow is to no Service. */
+static void print_json(const struct event_printer *printer, const struct policy *policy,
+		       const struct bh_event *event, const struct event_side sides[2],
+		       const char *service)
+{
+	struct json_object *object = json_object_new_object();
+	bool parsed = !(event->flags & BH_EVENT_NO_PACKET);
+	char text[FLOW_TEXT], time[TIME_TEXT], iface[IF_NAMESIZE], reason[REASON_NAME];
+
+	json_add_text(object, "time", print_time(event->time, time));
+	json_add_text(object, "verdict", verdict_text(event));
+	json_add_text(object, "reason_name", reason_name(event->reason, reason));
+	json_add_text(object, "reason", reason_text(event));
+	json_add_text(object, "hook", hooks[event->hook]);
+	json_add_text(object, "interface", if_indextoname(event->ifindex, iface));
+	json_add(object, "source", parsed ? json_side(&sides[0]) : NULL);
+	json_add(object, "destination", parsed ? json_side(&sides[1]) : NULL);
+	json_add_text(object, "port", parsed ? protocol_text(event, text) : NULL);
+	json_add_text(object, "service", *service ? service : NULL);
+	json_add_bool(object, "reply", event->flags & BH_EVENT_REPLY);
+	for (int d = EGRESS; d >= INGRESS; d--) {
+		struct decision said = monitor_decision(printer->monitor, policy, event, d);
+
+		json_add_decision(object, d == EGRESS ? "egress" : "ingress", policy, &said);
+	}
+	json_add_number(object, "generation", event->generation);
+	json_add_number(object, "length", event->length);
+	if (printer->node) {
+		json_add_text(object, "node", printer->node);
+		json_add_number(object, "count", printer->count);
+	}
+	json_write(printer->to, object, printer->pretty);
+}
+
+static void print_side(FILE *to, const struct event_side *side)
+{
+	bool colon = side->port && strchr(side->address, ':');
+
+	if (*side->name)
+		fprintf(to, "%s (", side->name);
+	for (size_t i = 0; i < side->n_domains; i++)
+		fprintf(to, "%s%s%s", i ? ", " : "name:", side->domains[i],
+			i + 1 < side->n_domains ? "" : " (");
+	fprintf(to, colon ? "[%s]" : "%s", side->address);
+	if (side->port)
+		fprintf(to, ":%u", side->port);
+	if (*side->name || side->n_domains)
+		fputc(')', to);
+}
+
+/* Prints the verdict, in colours where standard output is a terminal. */
+static void print_verdict(FILE *to, const struct bh_event *event)
+{
+	const bool passes = !bh_reason_drops(event->reason);
+	const enum paint paint = event->flags & BH_EVENT_AUDIT ? PAINT_WARN
+				 : passes		       ? PAINT_GOOD
+							       : PAINT_BAD;
+	const bool paints = to == stdout;
+
+	fprintf(to, "%s%-5s%s ", paints ? paint_on(paint) : "", verdict_text(event),
+		paints ? paint_off() : "");
+}
+
+/* Prints the decision that denies, or the reason. */
+static void print_cause(const struct event_printer *printer, const struct policy *policy,
+			const struct bh_event *event, FILE *to)
+{
+	char text[DECISION_TEXT];
+
+	for (int d = EGRESS; d >= INGRESS; d--) {
+		struct decision said = monitor_decision(printer->monitor, policy, event, d);
+
+		if (!said.subject || said.allow)
+			continue;
+		if (said.isolated)
+			fprintf(to, "%s, %s", d == EGRESS ? "egress" : "ingress",
+				decision_why(policy, &said, text, sizeof(text)));
+		else
+			fprintf(to, "%s %s", d == EGRESS ? "egress" : "ingress",
+				decision_print(policy, &said, text, sizeof(text)));
+		return;
+	}
+	fputs(reason_text(event), to);
+}
+
+#define BRIEF_TIME 8 /* "23:59:59" of print_time() */
+#define BRIEF_HEAD (BRIEF_TIME + 1 + 5 + 1) /* columns before the ends: time and verdict */
+
+static const char *side_name(const struct event_side *side)
+{
+	return *side->name ? side->name : side->address;
+}
+
+/* Prints one line of the screen: names, the port and the cause. */
+static void print_brief(const struct event_printer *printer, const struct policy *policy,
+			const struct bh_event *event, const struct event_side sides[2],
+			const char *service, uint64_t more)
+{
+	const size_t capacity = printer->brief > BRIEF_HEAD ? printer->brief - BRIEF_HEAD : 1;
+	char text[FLOW_TEXT], time[TIME_TEXT], *line = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&line, &size);
+
+	if (!to)
+		return;
+	if (!(event->flags & BH_EVENT_NO_PACKET))
+		fprintf(to, "%s -> %s %s%s", side_name(&sides[0]), side_name(&sides[1]),
+			protocol_text(event, text), event->flags & BH_EVENT_REPLY ? " reply" : "");
+	if (*service)
+		fprintf(to, " by service %s", service);
+	if (more)
+		fprintf(to, " (%" PRIu64 " more)", more);
+	fputs(": ", to);
+	print_cause(printer, policy, event, to);
+	fclose(to);
+	print_time(event->time, time);
+	fprintf(printer->to, "%.*s ", BRIEF_TIME, strchr(time, 'T') + 1);
+	print_verdict(printer->to, event);
+	if (size > capacity && capacity > 2)
+		fprintf(printer->to, "%.*s..\n", (int)capacity - 2, line);
+	else
+		fprintf(printer->to, "%s\n", line);
+	free(line);
+}
+
+static void print_text(const struct event_printer *printer, const struct policy *policy,
+		       const struct bh_event *event, const struct event_side sides[2],
+		       const char *service, uint64_t more)
+{
+	FILE *to = printer->to;
+	char text[DECISION_TEXT], time[TIME_TEXT], iface[IF_NAMESIZE] = "?";
+
+	fprintf(to, "%s ", print_time(event->time, time));
+	print_verdict(to, event);
+	if (!(event->flags & BH_EVENT_NO_PACKET)) {
+		print_side(to, &sides[0]);
+		fprintf(to, " -> ");
+		print_side(to, &sides[1]);
+		fprintf(to, " %s%s ", protocol_text(event, text),
+			event->flags & BH_EVENT_REPLY ? " reply" : "");
+		if (*service)
+			fprintf(to, "by service %s ", service);
+	}
+	if_indextoname(event->ifindex, iface);
+	fprintf(to, "%s (%s): %s", hooks[event->hook], iface, reason_text(event));
+	for (int d = EGRESS; d >= INGRESS; d--) {
+		struct decision said = monitor_decision(printer->monitor, policy, event, d);
+
+		if (!said.subject)
+			continue;
+		fprintf(to, "; %s: %s", d == EGRESS ? "egress" : "ingress",
+			decision_print(policy, &said, text, sizeof(text)));
+		if (said.isolated)
+			fprintf(to, ", %s", decision_why(policy, &said, text, sizeof(text)));
+	}
+	if (more)
+		fprintf(to, "; %" PRIu64 " more", more);
+	fputc('\n', to);
+}
+
+void event_print(const struct event_printer *printer, const struct bh_event *event, uint64_t more)
+{
+	const struct policy *policy = monitor_policy(printer->monitor, event->generation);
+	struct event_side sides[2];
+	char service[MONITOR_NAME];
+
+	fill_side(printer, policy, &event->source, &event->destination, &sides[0]);
+	fill_side(printer, policy, &event->destination, &event->source, &sides[1]);
+	sides[0].port = ntohs(event->source_port);
+	sides[1].port = ntohs(event->destination_port);
+	if (!monitor_service(printer->monitor, policy, event, service))
+		*service = '\0';
+	if (printer->json)
+		print_json(printer, policy, event, sides, service);
+	else if (printer->brief)
+		print_brief(printer, policy, event, sides, service, more);
+	else
+		print_text(printer, policy, event, sides, service, more);
+}
+
+void event_print_left_out(const struct event_printer *printer, const struct monitor_left_out *left)
+{
+	char time[TIME_TEXT], iface[IF_NAMESIZE] = "?";
+	struct json_object *object;
+
+	if_indextoname(left->ifindex, iface);
+	print_time(now(CLOCK_MONOTONIC), time);
+	if (!printer->json) {
+		fprintf(printer->to,
+			"%s %" PRIu64 " more events of packets %s %s (%s) are left out\n", time,
+			left->events, left->inward ? "to" : "from",
+			*left->name ? left->name : "no endpoint", iface);
+		return;
+	}
+	object = json_object_new_object();
+	json_add_text(object, "time", time);
+	json_add_text(object, "verdict", "suppressed");
+	json_add_text(object, "interface", iface);
+	json_add_text(object, "endpoint", *left->name ? left->name : NULL);
+	json_add_text(object, "direction", left->inward ? "ingress" : "egress");
+	json_add_number(object, "events", left->events);
+	json_write(printer->to, object, printer->pretty);
+}
+
+void event_print_lost(const struct event_printer *printer, uint64_t lost)
+{
+	struct json_object *object;
+	char time[TIME_TEXT];
+
+	print_time(now(CLOCK_MONOTONIC), time);
+	if (!printer->json) {
+		fprintf(printer->to,
+			"%s %" PRIu64 " events are lost: they came faster than monitor reads\n",
+			time, lost);
+		return;
+	}
+	object = json_object_new_object();
+	json_add_text(object, "time", time);
+	json_add_text(object, "verdict", "lost");
+	json_add_number(object, "events", lost);
+	json_write(printer->to, object, printer->pretty);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Helpers for JSON output by json-c. An object that is added to another belongs to that other. */
+#ifndef BULKHEAD_CMD_JSON_OUTPUT_H
+#define BULKHEAD_CMD_JSON_OUTPUT_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "compile/evaluate.h"
+
+void json_add(struct json_object *object, const char *key, struct json_object *value);
+void json_add_text(struct json_object *object, const char *key, const char *text); /* @text NULL:
+										    * null */
+void json_add_number(struct json_object *object, const char *key, uint64_t number);
+void json_add_bool(struct json_object *object, const char *key, bool value);
+void json_append_text(struct json_object *array, const char *text);
+void json_append_visit(void *array, const char *text); /* json_append_text() as a callback */
+
+/* Returns the text of a value; a number's as JSON prints it. */
+const char *json_get_text(struct json_object *object, const char *key);
+
+/* Adds "policy" and "rule"; both are null where @rule is NULL. */
+void json_add_rule(struct json_object *object, const struct policy *policy,
+		   const struct policy_rule *rule);
+
+/* Adds an object with "verdict", "tier", "policy" and "rule"; null where no policy at that end
+ * decides. */
+void json_add_decision(struct json_object *object, const char *key, const struct policy *policy,
+		       const struct decision *decision);
+
+/* Prints @root and a newline to stdout, or to @to, and frees @root. */
+void json_print(struct json_object *root, bool pretty);
+void json_write(FILE *to, struct json_object *root, bool pretty);
+
+#endif

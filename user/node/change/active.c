@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compile/expected.h"
+#include "compile/lazy_policy.h"
+#include "compile/place.h"
+#include "maps/endpoint.h"
+#include "maps/segment.h"
+#include "node/change/extension.h"
+#include "node/change/active.h"
+#include "node/kernel/maps.h"
+#include "node/change/record.h"
+#include "node/kernel/pinned.h"
+
+/* Added endpoints, in the form that overlay_endpoints() takes. */
+struct arrivals {
+	struct cluster cluster;
+	struct overlay_endpoint *came;
+	size_t n;
+	struct enrolled_address *addresses;
+	size_t n_addresses;
+};
+
+static void arrivals_free(struct arrivals *arrivals)
+{
+	free(arrivals->came);
+	free(arrivals->addresses);
+	cluster_free(&arrivals->cluster);
+}
+
+/* Returns true if the policy's endpoint of the same name is active at another interface than this
+ * endpoint. */
+static bool is_elsewhere(const struct node_handle *handle, const struct policy *policy,
+			 const struct endpoint *endpoint)
+{
+	const struct policy_endpoint *known =
+		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
+	struct bh_endpoint own, other;
+
+	if (!known || maps_lookup(handle, MAP_endpoints, &endpoint->addresses[0], &own))
+		return false;
+	for (uint32_t i = 0; i < known->addresses.n; i++) {
+		const uint32_t at = policy->endpoint_addresses[known->addresses.at + i];
+
+		if (!maps_lookup(handle, MAP_endpoints, &policy->addresses[at].address, &other) &&
+		    other.ifindex && other.ifindex != own.ifindex)
+			return true;
+	}
+	return false;
+}
+
+/* Renames a pod's former sandbox to POD:CONTAINER:IFNAME, as the CNI plugin names the second of two
+ * sandboxes, where the policy gives the later sandbox the pod's own name. */
+static void rename_duplicate(const struct node_handle *handle, const struct policy *policy,
+			     struct cluster *cluster)
+{
+	for (size_t i = 0; i < cluster->n_endpoints; i++) {
+		struct endpoint *endpoint = &cluster->endpoints[i];
+		const char *ifname =
+			endpoint->attachment ? strchr(endpoint->attachment, ':') : NULL;
+		char name[256];
+
+		if (!ifname || !is_elsewhere(handle, policy, endpoint))
+			continue;
+		snprintf(name, sizeof(name), "%.200s:%.*s%s", endpoint->name,
+			 (int)(ifname - endpoint->attachment < 12 ? ifname - endpoint->attachment
+								  : 12),
+			 endpoint->attachment, ifname);
+		endpoint->name = cluster_intern(cluster, name, strlen(name));
+	}
+}
+
+/* @policy as in record_read_all(). */
+static int arrivals_read(struct node_handle *handle, const struct policy *policy,
+			 struct arrivals *arrivals)
+{
+	size_t n = 1;
+	int error;
+
+	cluster_init(&arrivals->cluster);
+	error = record_read_all(handle, policy, &arrivals->cluster);
+	if (error)
+		return error;
+	rename_duplicate(handle, policy ? policy : pinned_whole(handle), &arrivals->cluster);
+	for (size_t i = 0; i < arrivals->cluster.n_endpoints; i++)
+		n += arrivals->cluster.endpoints[i].n_addresses;
+	arrivals->came = calloc(n, sizeof(*arrivals->came));
+	arrivals->addresses = calloc(n, sizeof(*arrivals->addresses));
+	return arrivals->came && arrivals->addresses
+		       ? 0
+		       : node_fail(handle, -ENOMEM, "cannot list the endpoints of %s", handle->pin);
+}
+
+struct overlay_endpoint active_overlay(const struct endpoint *endpoint,
+				       const struct enrolled_address *addresses, size_t n)
+{
+	struct overlay_endpoint overlay_endpoint = {
+		.ns = endpoint->ns_name,
+		.name = endpoint->name,
+		.node = endpoint->node,
+		.interface = endpoint->interface,
+		.flags = (endpoint->audit ? POLICY_AUDIT : 0) | (endpoint->l2 ? POLICY_L2 : 0) |
+			 (endpoint->has_mac ? POLICY_MAC : 0),
+		.addresses = addresses,
+		.n_addresses = n,
+		.allow_source = endpoint->allow_source,
+		.n_allow_source = endpoint->n_allow_source,
+	};
+
+	memcpy(overlay_endpoint.mac, endpoint->mac, sizeof(overlay_endpoint.mac));
+	return overlay_endpoint;
+}
+
+static void arrive(struct arrivals *arrivals, const struct endpoint *endpoint,
+		   const struct enrolled_address *addresses)
+{
+	size_t n = arrivals->addresses + arrivals->n_addresses - addresses;
+
+	if (n)
+		arrivals->came[arrivals->n++] = active_overlay(endpoint, addresses, n);
+}
+
+/* The active maps, for a reader without the lock. */
+struct active_lookup {
+	struct node_handle *handle;
+	struct table endpoints, added, segments;
+};
+
+static void look_end(struct active_lookup *look)
+{
+	table_free(&look->endpoints);
+	table_free(&look->added);
+	table_free(&look->segments);
+}
+
+static int look_read(struct active_lookup *look)
+{
+	struct node_handle *handle = look->handle;
+	int error;
+
+	table_init(&look->endpoints, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
+	table_init(&look->added, sizeof(struct bh_addr), sizeof(struct bh_added));
+	table_init(&look->segments, sizeof(uint32_t), sizeof(struct bh_segment));
+	error = maps_read(handle, MAP_endpoints, &look->endpoints);
+	if (!error)
+		error = maps_read(handle, MAP_added, &look->added);
+	if (!error)
+		error = maps_read(handle, MAP_segments, &look->segments);
+	return error ? node_fail(handle, error, "cannot read the endpoints of %s", handle->pin) : 0;
+}
+
+/* Returns the active word of an endpoint's address; 0: the address is not active. */
+static uint64_t word_of(const struct active_lookup *look, const struct address *address)
+{
+	const struct bh_endpoint *entry = table_find(&look->endpoints, address);
+	uint64_t word = 0;
+
+	if (entry)
+		word = bh_assignment_at(entry->assignment[0], entry->assignment[1],
+					node_generation(look->handle));
+	return bh_assignment_is_cover(word) ? 0 : word;
+}
+
+/* Returns true if an address of the policy was taken off. */
+static bool is_gone(const struct active_lookup *look, const struct address *address)
+{
+	return table_find(&look->added, address) || !word_of(look, address);
+}
+
+static uint32_t segment_of(const struct active_lookup *look, uint64_t word)
+{
+	const struct policy *policy = pinned_whole(look->handle);
+	const uint32_t slot = bh_assignment_slot(word);
+	const struct policy_segment *found = NULL;
+
+	if (slot && slot < look->segments.n)
+		found = policy_segment_by_id(
+			policy, ((struct bh_segment *)table_value(&look->segments, slot))->id ^
+					look->handle->blob.ids);
+	return found ? found - policy->segments : POLICY_NOWHERE;
+}
+
+static void add_active(const struct active_lookup *look, struct arrivals *arrivals,
+		       const struct endpoint *endpoint)
+{
+	struct enrolled_address *first = arrivals->addresses + arrivals->n_addresses;
+
+	for (size_t i = 0; i < endpoint->n_addresses; i++) {
+		uint64_t word = word_of(look, &endpoint->addresses[i]);
+
+		if (word)
+			arrivals->addresses[arrivals->n_addresses++] = (struct enrolled_address){
+				.address = endpoint->addresses[i],
+				.segment = segment_of(look, word),
+				.variation = bh_assignment_variation(word),
+			};
+	}
+	arrive(arrivals, endpoint, first);
+}
+
+int active_look(struct node_handle *handle)
+{
+	CLEANUP(look_end) struct active_lookup look = {.handle = handle};
+	CLEANUP(arrivals_free) struct arrivals arrivals = {};
+	struct policy *policy = pinned_whole(handle);
+	SCOPED_FREE bool *deleted = calloc(policy->n_addresses + 1, sizeof(*deleted));
+	int error = arrivals_read(handle, NULL, &arrivals);
+	bool any = false;
+
+	if (!error && !deleted)
+		error = node_fail(handle, -ENOMEM, "cannot list the endpoints of %s", handle->pin);
+	if (!error)
+		error = look_read(&look);
+	if (error)
+		return error;
+	for (size_t i = 0; i < policy->n_addresses; i++) {
+		deleted[i] = is_gone(&look, &policy->addresses[i].address);
+		any |= deleted[i];
+	}
+	for (size_t i = 0; i < arrivals.cluster.n_endpoints; i++) {
+		struct endpoint *endpoint = &arrivals.cluster.endpoints[i];
+
+		if (!endpoint->node)
+			endpoint->node = handle->blob.node;
+		add_active(&look, &arrivals, endpoint);
+	}
+	if (any || arrivals.n)
+		overlay_endpoints(policy, deleted, arrivals.came, arrivals.n);
+	return 0;
+}
+
+/* Returns true if an added endpoint is still active: an endpoint of this node goes with its
+ * interface. @name: that interface's name; "": the endpoint is on another node. */
+static bool is_still_active(const struct node_handle *handle, const struct endpoint *endpoint,
+			    char name[IF_NAMESIZE])
+{
+	struct bh_endpoint entry;
+
+	*name = '\0';
+	for (size_t i = 0; i < endpoint->n_addresses; i++)
+		if (!maps_lookup(handle, MAP_endpoints, &endpoint->addresses[i], &entry) &&
+		    (!entry.ifindex || if_indextoname(entry.ifindex, name)))
+			return true;
+	return false;
+}
+
+/* Places the endpoint's addresses. Each may fit a segment or none. */
+static int place(struct node_handle *handle, const struct policy *policy, struct arrivals *arrivals,
+		 const struct endpoint *endpoint)
+{
+	struct enrolled_address *first = arrivals->addresses + arrivals->n_addresses;
+
+	for (size_t i = 0; i < endpoint->n_addresses; i++) {
+		struct placement placement = {.segment = POLICY_NOWHERE};
+		int error = policy_place(policy_lazy(policy), endpoint, &endpoint->addresses[i],
+					 &placement);
+
+		if (error && error != -ENOENT)
+			return node_fail(handle, error, "cannot place %s/%s", endpoint->ns_name,
+					 endpoint->name);
+		arrivals->addresses[arrivals->n_addresses++] = (struct enrolled_address){
+			endpoint->addresses[i], placement.segment, placement.variation};
+	}
+	arrive(arrivals, endpoint, first);
+	return 0;
+}
+
+/* Keeps the arrivals whose interfaces exist. @node: this node's name. */
+static void keep_present(struct node_handle *handle, const struct policy *policy, const char *node,
+			 struct cluster *cluster)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < cluster->n_endpoints; i++) {
+		struct endpoint *endpoint = &cluster->endpoints[i];
+		char interface[IF_NAMESIZE];
+
+		if (!is_still_active(handle, endpoint, interface)) {
+			diag_note(handle->diag, NULL, NULL,
+				  "endpoint %s/%s is off: its interface is gone", endpoint->ns_name,
+				  endpoint->name);
+			continue;
+		}
+		if (*interface) {
+			endpoint->node = node;
+			endpoint->interface = cluster_intern(cluster, interface, strlen(interface));
+		}
+		expected_find(policy_lazy(policy), cluster, endpoint);
+		cluster->endpoints[n++] = *endpoint;
+	}
+	cluster->n_endpoints = n;
+}
+
+static int keep(struct node_handle *handle, const struct policy *policy, struct arrivals *arrivals,
+		struct table *kept)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < arrivals->cluster.n_endpoints; i++) {
+		const struct endpoint *endpoint = &arrivals->cluster.endpoints[i];
+
+		error = place(handle, policy, arrivals, endpoint);
+		for (size_t j = 0; !error && j < endpoint->n_addresses; j++)
+			error = table_add(kept, &endpoint->addresses[j], NULL);
+	}
+	table_sort(kept);
+	return error;
+}
+
+/* Marks the policy's addresses that arrivals have: the interface of a sandbox on this node is
+ * right, and the policy is late. NULL: no memory. */
+static bool *find_taken(const struct policy *policy, const struct arrivals *arrivals)
+{
+	bool *taken = calloc(policy->n_addresses + 1, sizeof(*taken));
+
+	for (size_t i = 0; taken && i < arrivals->n; i++)
+		for (size_t k = 0; k < arrivals->came[i].n_addresses; k++) {
+			const struct policy_address *found = policy_address_find(
+				policy, &arrivals->came[i].addresses[k].address);
+
+			if (found)
+				taken[found - policy->addresses] = true;
+		}
+	return taken;
+}
+
+int active_keep(struct node_handle *handle, struct policy *policy, const char *node,
+		struct table *kept, struct policy **extended, struct delta **delta)
+{
+	CLEANUP(arrivals_free) struct arrivals arrivals = {};
+	int error = arrivals_read(handle, policy, &arrivals);
+
+	if (error)
+		return error;
+	keep_present(handle, policy, node, &arrivals.cluster);
+	if (extended)
+		error = extension_load(handle, policy, &arrivals.cluster, extended, delta);
+	if (!error && extended && *extended)
+		*policy = **extended;
+	if (!error)
+		error = keep(handle, policy, &arrivals, kept);
+	if (!error && arrivals.n) {
+		SCOPED_FREE bool *taken = find_taken(policy, &arrivals);
+
+		if (!taken)
+			return node_fail(handle, -ENOMEM, "cannot list the endpoints of %s",
+					 handle->pin);
+		overlay_endpoints(policy, taken, arrivals.came, arrivals.n);
+	}
+	return error;
+}
+
+bool active_owner(const struct node_handle *handle, const struct address *address,
+		  struct bh_added *owner)
+{
+	const struct lazy_policy *policy = handle->policy;
+	const struct policy_address *known;
+	const struct policy_endpoint *endpoint;
+	const struct policy_namespace *ns;
+
+	if (!maps_lookup(handle, MAP_added, address, owner))
+		return true;
+	known = lazy_address_find(policy, address);
+	if (!known)
+		return false;
+	endpoint = lazy_read(policy, &policy->endpoints[known->endpoint], sizeof(*endpoint));
+	ns = lazy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
+	*owner = record_name(lazy_read_string(policy, ns->name),
+			     lazy_read_string(policy, endpoint->name));
+	return true;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The active endpoints: the policy's, without those that `endpoint del` removed, and with those
+ * that `endpoint add` brought (maps/added.h).
+ */
+#ifndef BULKHEAD_NODE_ACTIVE_H
+#define BULKHEAD_NODE_ACTIVE_H
+
+#include "compile/overlay.h"
+#include "node/kernel/handle.h"
+#include "node/kernel/table.h"
+
+/* Changes handle->policy, read in full, to have the active endpoints, for commands that only look.
+ * Returns 0 or -errno, reported. */
+int active_look(struct node_handle *handle);
+
+/*
+ * Adds to @policy, which is about to be loaded, the added endpoints that @policy does not know and
+ * whose interfaces exist, each in its segment of @policy. Puts their addresses into @kept. @node:
+ * this node's name. overlay_free() takes them out again. If an endpoint needs a segment that
+ * @policy lacks, *@policy becomes the extended policy, whose memory *@extended holds, and *@delta
+ * says what the extension adds (extension.h); @extended NULL: such an endpoint is isolated. Returns
+ * 0 or -errno, reported.
+ */
+struct delta;
+int active_keep(struct node_handle *handle, struct policy *policy, const char *node,
+		struct table *kept, struct policy **extended, struct delta **delta);
+
+/* Finds the namespace and name of the endpoint that has an address of bh_endpoints. Returns false
+ * if no endpoint is known to have the address. */
+struct bh_added;
+bool active_owner(const struct node_handle *handle, const struct address *address,
+		  struct bh_added *owner);
+
+/* Returns @endpoint with all its addresses in the form for overlay_endpoints(). */
+struct endpoint;
+struct overlay_endpoint active_overlay(const struct endpoint *endpoint,
+				       const struct enrolled_address *addresses, size_t n);
+
+#endif

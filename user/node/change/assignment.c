@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <string.h>
+
+#include "maps/assign.h"
+#include "maps/endpoint.h"
+#include "maps/prefix.h"
+#include "node/change/assignment.h"
+
+/* Returns true if two words lead to the same place. Their generations may differ. */
+static bool same_place(uint64_t now, uint64_t to)
+{
+	return now && (uint32_t)now == (uint32_t)to;
+}
+
+bool assign_word_for(uint32_t generation, const __u64 words[2], uint64_t to,
+		     struct assign_word *store)
+{
+	uint64_t now = bh_assignment_at(words[0], words[1], generation - 1);
+
+	if (same_place(now, to))
+		return false;
+	store->which = now && now == words[0];
+	store->word =
+		bh_assignment(generation, bh_assignment_slot(to), bh_assignment_variation(to));
+	return true;
+}
+
+uint64_t assign_cover_now(const struct node_handle *handle, const struct bh_prefix_key *key)
+{
+	struct bh_prefix covering_prefix;
+
+	if (maps_lookup(handle, MAP_prefixes, key, &covering_prefix))
+		return 0;
+	return bh_assignment_at(covering_prefix.assignment[0], covering_prefix.assignment[1],
+				node_generation(handle));
+}
+
+/* Returns the word with the variation that marks an endpoint as counting as its covering prefix. */
+static uint64_t as_covering_prefix(uint64_t word)
+{
+	return word | bh_assignment(0, 0, BH_VARIATION_COVER);
+}
+
+uint64_t assign_covering_prefix(const struct node_handle *handle, const struct bh_addr *addr)
+{
+	const struct bh_prefix_key key = {.length = 128, .addr = *addr};
+	uint64_t word = assign_cover_now(handle, &key);
+
+	return word ? as_covering_prefix(word) : 0;
+}
+
+/* Returns the word of an endpoint that is about to go. If the interface stays guarded, the endpoint
+ * may still send: it is isolated, and does not count as its covering prefix. */
+static uint64_t leaving(const struct node_handle *handle, const struct bh_endpoint *entry,
+			uint64_t covering_prefix)
+{
+	return handle->options->quarantine && entry->ifindex ? 0 : covering_prefix;
+}
+
+static int add_word(struct change *change, const struct bh_addr *addr,
+		    const struct assign_word *word)
+{
+	const struct bh_assign request = {.addr = *addr, .which = word->which, .word = word->word};
+
+	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
+}
+
+/* Stores the interface or MAC of an endpoint, where it changes. */
+static int add_host_side(struct change *change, const struct bh_addr *addr,
+			 const struct bh_endpoint *want)
+{
+	struct bh_assign request = {
+		.addr = *addr, .which = BH_ASSIGN_HOST_SIDE, .ifindex = want->ifindex};
+
+	memcpy(request.mac, want->mac, sizeof(request.mac));
+	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
+}
+
+int assign_move(struct node_handle *handle, const struct bh_addr *addr,
+		const struct bh_endpoint *entry, uint64_t to, struct change *change)
+{
+	const uint32_t generation = node_generation(handle);
+	const uint64_t now =
+		bh_assignment_at(entry->assignment[0], entry->assignment[1], generation);
+	const struct assign_word word = {
+		.which = now && now == entry->assignment[0],
+		.word = bh_assignment(generation + 1, bh_assignment_slot(to),
+				      bh_assignment_variation(to)),
+	};
+
+	return add_word(change, addr, &word);
+}
+
+int assign_leave(struct node_handle *handle, const struct bh_addr *addr,
+		 const struct bh_endpoint *entry, struct change *change)
+{
+	return assign_leave_to(handle, addr, entry, assign_covering_prefix(handle, addr), change);
+}
+
+int assign_leave_to(struct node_handle *handle, const struct bh_addr *addr,
+		    const struct bh_endpoint *entry, uint64_t covering_prefix,
+		    struct change *change)
+{
+	return assign_move(
+		handle, addr, entry,
+		leaving(handle, entry, covering_prefix ? as_covering_prefix(covering_prefix) : 0),
+		change);
+}
+
+int assign_add(struct node_handle *handle, const struct bh_addr *addr,
+	       const struct bh_endpoint *old, const struct bh_endpoint *want, struct change *change)
+{
+	const uint32_t generation = node_generation(handle) + 1;
+	struct bh_endpoint value = *want;
+	struct assign_word store;
+	int error = 0;
+
+	if (!old) {
+		value.assignment[0] = assign_covering_prefix(handle, addr);
+		if (assign_word_for(generation, value.assignment, want->assignment[0], &store))
+			value.assignment[store.which] = store.word;
+		return table_add(&change->maps[MAP_endpoints].put, addr, &value);
+	}
+	if (old->ifindex != want->ifindex || memcmp(old->mac, want->mac, sizeof(old->mac)))
+		error = add_host_side(change, addr, want);
+	if (!error && assign_word_for(generation, old->assignment, want->assignment[0], &store))
+		error = add_word(change, addr, &store);
+	return error;
+}

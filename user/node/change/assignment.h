@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Assignment words of endpoints and prefixes. A key that is about to come or to go holds the word
+ * of its covering prefix, the shorter prefix around it, so that nothing changes for packets but at
+ * the commit.
+ */
+#ifndef BULKHEAD_NODE_ASSIGNMENT_H
+#define BULKHEAD_NODE_ASSIGNMENT_H
+
+#include "node/change/change.h"
+
+struct bh_prefix_key;
+struct bh_endpoint;
+
+/* A word to store into an entry of the maps, in place of assignment[which]. */
+struct assign_word {
+	uint64_t word;
+	uint32_t which;
+};
+
+/*
+ * Makes the word that puts a key at @to from @generation on, and chooses which of the key's two
+ * words to replace. Returns false if the key is at @to already.
+ */
+bool assign_word_for(uint32_t generation, const __u64 words[2], uint64_t to,
+		     struct assign_word *store);
+
+/* Returns the active word of a prefix that the maps lack: its covering prefix's word; 0: it has
+ * none. */
+uint64_t assign_cover_now(const struct node_handle *handle, const struct bh_prefix_key *key);
+
+/* Returns the word of an endpoint that is not active: its covering prefix's. */
+uint64_t assign_covering_prefix(const struct node_handle *handle, const struct bh_addr *addr);
+
+/*
+ * assign_move() puts an endpoint of the maps into a place from the next generation on.
+ * assign_leave() makes it count as its covering prefix. assign_leave_to() does the same where the
+ * covering prefix moves: @cover is the covering prefix's new place. They return 0 or -ENOMEM.
+ */
+int assign_move(struct node_handle *handle, const struct bh_addr *addr,
+		const struct bh_endpoint *entry, uint64_t to, struct change *change);
+int assign_leave(struct node_handle *handle, const struct bh_addr *addr,
+		 const struct bh_endpoint *entry, struct change *change);
+int assign_leave_to(struct node_handle *handle, const struct bh_addr *addr,
+		    const struct bh_endpoint *entry, uint64_t covering_prefix,
+		    struct change *change);
+
+/* Makes an endpoint be as @want says (assignment[0]: its place) from the next generation on. @old:
+ * the endpoint's entry in the maps; NULL: none. Returns 0 or -ENOMEM. */
+int assign_add(struct node_handle *handle, const struct bh_addr *addr,
+	       const struct bh_endpoint *old, const struct bh_endpoint *want,
+	       struct change *change);
+
+#endif

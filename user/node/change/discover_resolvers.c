@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/frontend.h"
+#include "compile/lazy_policy.h"
+#include "maps/dns.h"
+#include "node/change/discovery.h"
+
+#define RESOLV_CONF "/etc/resolv.conf"
+#define NODE_LOCAL "169.254.20.10" /* NodeLocal DNSCache */
+
+static int add(struct table *table, const struct address *address, uint32_t flags)
+{
+	const struct bh_addr key = bh_addr_from(address);
+	const struct bh_resolver value = {.flags = flags};
+
+	return table_find(table, &key) ? 0 : table_insert(table, &key, &value);
+}
+
+static int add_said(struct discovery *discovery, struct table *table)
+{
+	const struct node_options *options = discovery->handle->options;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < options->n_resolvers; i++) {
+		struct address address;
+
+		error = address_parse(options->resolvers[i], &address);
+		if (error)
+			diag_error(discovery->handle->diag, NULL, NULL,
+				   "resolver \"%s\": is not an IP address", options->resolvers[i]);
+		else
+			error = add(table, &address, BH_RESOLVER_SAID);
+	}
+	/* Options replace what the policy says. */
+	for (size_t i = 0; !error && !options->n_resolvers && i < discovery->policy->n_resolvers;
+	     i++)
+		error = add(table, &discovery->policy->resolvers[i].address, BH_RESOLVER_SAID);
+	return error;
+}
+
+/* Returns the Service kube-system/kube-dns; NULL: there is none. */
+static const struct policy_service *find_dns(const struct lazy_policy *policy)
+{
+	const struct policy_service *services =
+		lazy_read(policy, policy->services, policy->n_services * sizeof(*services));
+
+	for (size_t i = 0; i < policy->n_services; i++)
+		if (!strcmp(lazy_read_string(policy, services[i].name), "kube-dns") &&
+		    !strcmp(lazy_read_string(policy, services[i].ns), "kube-system"))
+			return &services[i];
+	return NULL;
+}
+
+/* Adds the Service's own addresses. A node port has none. */
+static int add_frontends(const struct lazy_policy *policy, const struct policy_service *service,
+			 struct table *table)
+{
+	const struct policy_frontend *frontends =
+		lazy_read(policy, policy->frontends, policy->n_frontends * sizeof(*frontends));
+	int error = 0;
+
+	for (size_t i = 0; !error && i < policy->n_frontends; i++) {
+		const uint32_t port = frontends[i].service_port;
+
+		if (port >= service->ports.at && port - service->ports.at < service->ports.n &&
+		    frontends[i].port == BH_DNS_PORT && !frontend_is_node_port(&frontends[i]))
+			error = add(table, &frontends[i].address, BH_RESOLVER_SERVICE);
+	}
+	return error;
+}
+
+int discover_dns_service(const struct lazy_policy *policy, struct table *table)
+{
+	const struct policy_service *service = find_dns(policy);
+	const struct policy_service_port *ports;
+	int error = service ? add_frontends(policy, service, table) : 0;
+
+	if (!service)
+		return 0;
+	ports = lazy_read(policy, policy->service_ports + service->ports.at,
+			  service->ports.n * sizeof(*ports));
+	for (uint32_t i = 0; !error && i < service->ports.n; i++) {
+		const struct policy_backend *backends =
+			lazy_read(policy, policy->backends + ports[i].backends.at,
+				  ports[i].backends.n * sizeof(*backends));
+
+		for (uint32_t k = 0;
+		     ports[i].port == BH_DNS_PORT && !error && k < ports[i].backends.n; k++)
+			error = add(table, &backends[k].address, BH_RESOLVER_SERVICE);
+	}
+	return error;
+}
+
+static int add_node_local(const struct discovery *discovery, struct table *table)
+{
+	struct address address;
+	bool there = false;
+
+	address_parse(NODE_LOCAL, &address);
+	for (size_t i = 0; !there && i < discovery->local->n_addresses; i++)
+		there = !memcmp(&discovery->local->addresses[i], &address, sizeof(address));
+	for (size_t i = 0; !there && i < discovery->n_link_locals; i++)
+		there = !memcmp(&discovery->link_locals[i].address, &address, sizeof(address));
+	return there ? add(table, &address, BH_RESOLVER_NODE) : 0;
+}
+
+/* Adds the name servers of resolv.conf. A file that cannot be read names none. */
+static int add_node_servers(struct table *table)
+{
+	FILE *file = fopen(RESOLV_CONF, "re");
+	char line[512], text[ADDRESS_TEXT];
+	struct address address;
+	int error = 0;
+
+	while (file && !error && fgets(line, sizeof(line), file))
+		if (sscanf(line, " nameserver %51s", text) == 1 && !address_parse(text, &address))
+			error = add(table, &address, BH_RESOLVER_NODE);
+	if (file)
+		fclose(file);
+	return error;
+}
+
+int discover_resolvers(struct discovery *discovery)
+{
+	struct table *table = &discovery->local->resolvers;
+	int error = add_said(discovery, table);
+
+	if (!error && !table->n)
+		error = discover_dns_service(policy_lazy(discovery->policy), table);
+	if (!error &&
+	    !(table->n && ((struct bh_resolver *)table_value(table, 0))->flags & BH_RESOLVER_SAID))
+		error = add_node_local(discovery, table);
+	if (!error && !table->n)
+		error = add_node_servers(table);
+	return error && error != -EINVAL
+		       ? node_fail(discovery->handle, error, "cannot list the resolvers")
+		       : error;
+}

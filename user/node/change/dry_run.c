@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "maps/allow_source.h"
+#include "maps/link_local.h"
+#include "maps/mac.h"
+#include "maps/prefix.h"
+#include "maps/segment.h"
+#include "maps/service.h"
+#include "maps/tunnel.h"
+#include "maps/variation.h"
+#include "node/change/dry_run.h"
+
+static const char *const phases[] = {
+	[PHASE_PREPARE] = "prepare",
+	[PHASE_STAGE] = "stage",
+	[PHASE_COMMIT] = "flip",
+	[PHASE_COLLECT] = "collect",
+};
+
+static const char *const acts[N_CHANGE_ACTS] = {
+	[ACT_CLEAR] = "clear",
+	[ACT_REMOVE_FOLDER] = "remove-folder",
+	[ACT_ANEW] = "make-folder",
+	[ACT_LOAD] = "load-programs",
+	[ACT_REPLACE] = "replace-programs",
+	[ACT_FINISH] = "finish-programs",
+	[ACT_DROP_STAGED] = "drop-staged",
+	[ACT_PUT] = "put",
+	[ACT_STORE] = "store",
+	[ACT_SET_ROLE] = "turn",
+	[ACT_ATTACH_OTHERS] = "attach",
+	[ACT_ATTACH] = "attach",
+	[ACT_IMPORT] = "adopt-connections",
+	[ACT_PIN] = "pin-policy",
+	[ACT_COMMIT] = "flip",
+	[ACT_RECORD] = "record",
+	[ACT_QUARANTINE] = "replace",
+	[ACT_DETACH] = "detach",
+	[ACT_REPLACE_LATE] = "replace",
+	[ACT_SET_ROLE_LATE] = "turn",
+	[ACT_DELETE] = "delete",
+	[ACT_COMMIT_AGAIN] = "flip",
+	[ACT_FORGET] = "forget-connections",
+	[ACT_COMPLETE] = "settle-policies",
+};
+
+#define ITEM_MAX 1024
+
+/* The state that node_step_item() reads. */
+struct dry_run_state {
+	const struct node_handle *handle;
+	const struct change *change;
+	const struct change_step *step;
+	struct table others; /* for ACT_ATTACH and ACT_ATTACH_OTHERS: the interfaces of that step */
+	char text[ITEM_MAX];
+};
+
+static const char *iface_name(uint32_t ifindex, char name[IF_NAMESIZE])
+{
+	if (!if_indextoname(ifindex, name))
+		snprintf(name, IF_NAMESIZE, "%u", ifindex);
+	return name;
+}
+
+static const char *role(uint32_t flags)
+{
+	return flags & BH_IFACE_ENDPOINT ? "an endpoint's"
+	       : flags & BH_IFACE_UPLINK ? "an uplink"
+	       : flags & BH_IFACE_PORT	 ? "a bridge's other port"
+					 : "a way out";
+}
+
+static const char *address_text(const struct bh_addr *addr, char text[ADDRESS_TEXT])
+{
+	struct address address;
+
+	memcpy(&address, addr, sizeof(address));
+	return address_print(&address, text);
+}
+
+static void print_cidr(char *to, const struct bh_addr *addr, uint32_t length, const char *of)
+{
+	struct cidr cidr = {.length = length};
+	char text[ADDRESS_TEXT];
+
+	memcpy(&cidr.address, addr, sizeof(cidr.address));
+	snprintf(to, ITEM_MAX, "%s%s%s", cidr_print(&cidr, text), *of ? " of " : "", of);
+}
+
+/* The functions that name an entry by its key, by the column `entry` of maps/maps.def. */
+
+static void print_interface(char *to, const void *key)
+{
+	char name[IF_NAMESIZE];
+
+	snprintf(to, ITEM_MAX, "%s", iface_name(*(const uint32_t *)key, name));
+}
+
+static void print_mac(char *to, const void *key)
+{
+	const struct bh_mac_key *of = key;
+	const uint8_t *mac = of->mac;
+
+	snprintf(to, ITEM_MAX, "%02x:%02x:%02x:%02x:%02x:%02x%s", mac[0], mac[1], mac[2], mac[3],
+		 mac[4], mac[5], of->kind == BH_MAC_ENDPOINT ? "" : " of the node");
+}
+
+static void print_source(char *to, const void *key)
+{
+	const struct bh_allow_source_key *source = key;
+	char name[IF_NAMESIZE];
+
+	print_cidr(to, &source->addr, source->length - 32,
+		   iface_name(ntohl(source->ifindex), name));
+}
+
+static void print_link(char *to, const void *key)
+{
+	const struct bh_link_local_key *link = key;
+	char name[IF_NAMESIZE];
+
+	print_cidr(to, &link->addr, 128, iface_name(link->link, name));
+}
+
+static void print_address(char *to, const void *key)
+{
+	char text[ADDRESS_TEXT];
+
+	snprintf(to, ITEM_MAX, "%s", address_text(key, text));
+}
+
+static void print_tunnel(char *to, const void *key)
+{
+	const struct bh_tunnel_key *tunnel = key;
+	char text[ADDRESS_TEXT];
+
+	snprintf(to, ITEM_MAX, "%s port %u", address_text(&tunnel->addr, text), tunnel->port);
+}
+
+static void print_prefix(char *to, const void *key)
+{
+	const struct bh_prefix_key *prefix = key;
+
+	print_cidr(to, &prefix->addr, prefix->length, "");
+}
+
+static void print_service(char *to, const void *key)
+{
+	const struct bh_service_key *service = key;
+	char text[ADDRESS_TEXT];
+
+	snprintf(to, ITEM_MAX, "%s protocol %u port %u", address_text(&service->addr, text),
+		 service->protocol, ntohs(service->port));
+}
+
+static void print_slot(char *to, const void *key)
+{
+	snprintf(to, ITEM_MAX, "slot %u", *(const uint32_t *)key);
+}
+
+static void print_index(char *to, const void *key)
+{
+	snprintf(to, ITEM_MAX, "index %u", *(const uint32_t *)key);
+}
+
+static void print_pair(char *to, const void *key)
+{
+	const uint32_t *id = key;
+
+	snprintf(to, ITEM_MAX, "subject %u, peer %u", id[0], id[1]);
+}
+
+static void print_named(char *to, const void *key)
+{
+	const uint32_t *id = key;
+
+	snprintf(to, ITEM_MAX, "list %u, resolution %u", id[0], id[1]);
+}
+
+static void print_variation(char *to, const void *key)
+{
+	const uint32_t *id = key;
+
+	snprintf(to, ITEM_MAX, "segment %u, variation %u", id[0], id[1]);
+}
+
+/* Both maps' keys begin with the hash of a name. */
+static void print_domain(char *to, const void *key)
+{
+	snprintf(to, ITEM_MAX, "name %016" PRIx64, *(const uint64_t *)key);
+}
+
+static void print_key(char *to, enum node_map_id map, const void *key)
+{
+	static void (*const print[N_NODE_MAPS])(char *to, const void *key) = {
+#define NODE_MAP(name, key, value, entry, ...) [MAP_##name] = print_##entry,
+#include "maps/maps.def"
+	};
+
+	print[map](to, key);
+}
+
+/* Returns the table whose keys name a step's items; NULL: no table does. */
+static const struct table *table_of(const struct dry_run_state *r)
+{
+	const struct change *change = r->change;
+	const struct change_map *map = &change->maps[r->step->map];
+
+	switch (r->step->act) {
+	case ACT_PUT:
+		return &map->put;
+	case ACT_STORE:
+		return &map->store;
+	case ACT_RECORD:
+	case ACT_REPLACE_LATE:
+		return &map->late;
+	case ACT_QUARANTINE:
+		return &change->quarantine;
+	case ACT_DELETE:
+		return &map->deleted;
+	case ACT_SET_ROLE:
+		return &change->turn;
+	case ACT_SET_ROLE_LATE:
+		return &change->late_role;
+	case ACT_ATTACH:
+	case ACT_ATTACH_OTHERS:
+		return &r->others;
+	case ACT_DETACH:
+		return &change->detach;
+	case ACT_CLEAR:
+		return &change->cleared;
+	case ACT_FORGET:
+		return &change->forget;
+	default:
+		return NULL;
+	}
+}
+
+static bool is_of_map(enum change_act act)
+{
+	return act == ACT_PUT || act == ACT_STORE || act == ACT_RECORD || act == ACT_REPLACE_LATE ||
+	       act == ACT_QUARANTINE || act == ACT_DELETE;
+}
+
+/* Names the maps that are made, or made larger. */
+static void print_capacity(char *to, const struct capacity *capacity)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < N_NODE_MAPS && used < ITEM_MAX; i++)
+		if (capacity->entries[i])
+			used += snprintf(to + used, ITEM_MAX - used, "%s%s of %u", used ? ", " : "",
+					 node_map_names[i], capacity->entries[i]);
+}
+
+static void print_other(struct dry_run_state *r)
+{
+	switch (r->step->act) {
+	case ACT_ANEW:
+	case ACT_REPLACE:
+		print_capacity(r->text, &r->change->capacity);
+		break;
+	case ACT_PIN:
+		snprintf(r->text, ITEM_MAX, "generation %u", r->change->policy.header.policy);
+		break;
+	case ACT_COMMIT:
+	case ACT_COMMIT_AGAIN:
+		snprintf(r->text, ITEM_MAX, "generation %" PRIu64,
+			 (uint64_t)node_generation(r->handle) + 1 +
+				 (r->step->act == ACT_COMMIT_AGAIN && r->change->commits));
+		break;
+	default:
+		break;
+	}
+}
+
+const char *node_step_item(const struct node_step *step, size_t i)
+{
+	struct dry_run_state *r = (struct dry_run_state *)step->of;
+	const struct table *table = table_of(r);
+	const enum change_act act = r->step->act;
+	char name[IF_NAMESIZE], text[ADDRESS_TEXT];
+
+	*r->text = '\0';
+	if (!table)
+		print_other(r);
+	else if (is_of_map(act))
+		print_key(r->text, r->step->map, table_key(table, i));
+	else if (act == ACT_FORGET)
+		snprintf(r->text, ITEM_MAX, "%s", address_text(table_key(table, i), text));
+	else if (act == ACT_SET_ROLE || act == ACT_SET_ROLE_LATE)
+		snprintf(r->text, ITEM_MAX, "%s: %s",
+			 iface_name(*(uint32_t *)table_key(table, i), name),
+			 role(((struct change_role *)table_value(table, i))->to.flags));
+	else
+		iface_name(*(uint32_t *)table_key(table, i), r->text);
+	return r->text;
+}
+
+static int tell(struct node_handle *handle, const struct change *change,
+		const struct change_step *step)
+{
+	struct dry_run_state r = {.handle = handle, .change = change, .step = step};
+	struct node_step told = {.change = change->name,
+				 .phase = phases[step->phase],
+				 .act = acts[step->act],
+				 .map = is_of_map(step->act) ? node_map_names[step->map] : NULL,
+				 .of = &r};
+	const struct table *table;
+	int error = 0;
+
+	table_init(&r.others, sizeof(uint32_t), 0);
+	for (size_t i = 0; !error && i < change->attach.n; i++)
+		if (change_is_others(*(uint32_t *)table_value(&change->attach, i)) ==
+		    (step->act == ACT_ATTACH_OTHERS))
+			error = table_add(&r.others, table_key(&change->attach, i), NULL);
+	table = table_of(&r);
+	told.n = table ? table->n : 1;
+	if (!error && told.n)
+		handle->options->dry_run(handle->options->rehearse_data, &told);
+	table_free(&r.others);
+	return error;
+}
+
+static int see(struct node_handle *handle)
+{
+	struct image *image;
+	int error;
+
+	if (handle->seen)
+		return 0;
+	image = calloc(1, sizeof(*image));
+	if (!image)
+		return -ENOMEM;
+	image_init(image);
+	error = handle->maps[MAP_ifaces] < 0 ? 0 : image_read(handle, image);
+	handle->seen_generation = node_generation(handle);
+	handle->seen = image;
+	return error;
+}
+
+int dry_run(struct node_handle *handle, const struct change *change)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < n_change_order; i++)
+		if (change_count(change, &change_order[i]))
+			error = tell(handle, change, &change_order[i]);
+	if (!error)
+		error = see(handle);
+	if (!error)
+		error = change_simulate(change, handle->seen, &handle->seen_generation,
+					n_change_order);
+	return error ? node_fail(handle, error, "cannot rehearse") : 0;
+}

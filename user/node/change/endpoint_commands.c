@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Adds, changes and removes one endpoint, at a cost that does not grow with the number of
+ * endpoints: of the active policy it reads only the records that place the endpoint.
+ */
+#include "compile/isolation.h"
+#include "node/change/apply.h"
+#include "node/change/endpoint_add.h"
+#include "node/change/begin.h"
+#include "node/change/endpoint_del.h"
+#include "node/change/endpoint_find.h"
+#include "node/change/endpoint_set.h"
+#include "node/change/extension.h"
+#include "node/change/isolated.h"
+#include "node/change/record.h"
+#include "node/change/single.h"
+
+/* Applies a change. Once the change is active, a failure is a warning, and 0 is returned. */
+static int apply_or_warn(struct node_handle *handle, const struct change *change, const char *ns,
+			 const char *name, const char *what)
+{
+	struct outcome outcome;
+	int error = apply(handle, change, &outcome);
+
+	if (!error)
+		error = extension_renew(handle, change);
+	if (!error || !outcome.counts)
+		return error;
+	diag_warn(handle->diag, NULL, NULL, "endpoint %s/%s is %s", ns, name, what);
+	return 0;
+}
+
+int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoint, bool *isolated)
+{
+	CLEANUP(beginning_end) struct beginning beginning = {};
+	CLEANUP(local_free) struct local local = {};
+	CLEANUP(change_free) struct change change;
+	struct extension extension = {};
+	int error = begin(handle, &beginning);
+
+	*isolated = false;
+	change_init(&change, "endpoint add");
+	if (!error)
+		error = endpoint_check_free(handle, endpoint);
+	if (!error)
+		error = single_local(handle, endpoint, &beginning.ifaces, &local);
+	if (!error)
+		error = extension_add(handle, endpoint, &change, &extension);
+	if (!error)
+		error = endpoint_add_plan(handle, endpoint, &local, &change, isolated);
+	if (!error)
+		error = extension_capacity(handle, &change);
+	/* plans only: the change has what it needs */
+	extension_close(&extension);
+	return error ? error
+		     : apply_or_warn(handle, &change, endpoint->ns_name, endpoint->name,
+				     "active; the next command collects what is left over");
+}
+
+/* Warns where the endpoint was isolated in more directions (@before) than it is now. */
+static void warn_of_opening(const struct node_handle *handle, const struct node_endpoint_set *set,
+			    const struct bh_added *name, uint8_t before)
+{
+	uint8_t after, opened;
+
+	if (isolated_read(handle, name, &after))
+		return;
+	opened = before & ~after;
+	if (opened)
+		diag_warn(handle->diag, NULL, NULL, "endpoint %s/%s is isolated no longer %s",
+			  set->ns, set->name, isolation_directions(opened));
+}
+
+int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set *set,
+		      bool *isolated)
+{
+	const struct bh_added name = record_name(set->ns, set->name);
+	CLEANUP(beginning_end) struct beginning beginning = {};
+	CLEANUP(change_free) struct change change;
+	struct extension extension = {};
+	uint8_t before = 0;
+	int error = begin(handle, &beginning);
+
+	*isolated = false;
+	change_init(&change, "endpoint set");
+	if (!error && !handle->options->dry_run)
+		error = isolated_read(handle, &name, &before);
+	if (!error)
+		error = endpoint_set_plan(handle, set, &change, &extension, isolated);
+	if (!error)
+		error = extension_capacity(handle, &change);
+	/* plans only: the change has what it needs */
+	extension_close(&extension);
+	if (error || !change.commits)
+		return error;
+	error = apply_or_warn(handle, &change, set->ns, set->name,
+			      "changed, and the next load does not know it");
+	if (!error && before)
+		warn_of_opening(handle, set, &name, before);
+	return error;
+}
+
+int node_endpoint_del(struct node_handle *handle, const char *ns, const char *name)
+{
+	const struct bh_added wanted = record_name(ns, name);
+	CLEANUP(beginning_end) struct beginning beginning = {.wanted = &wanted};
+	CLEANUP(change_free) struct change change;
+	int error;
+
+	change_init(&change, "endpoint del");
+	error = begin_with(handle, &beginning, &change);
+	if (!error && !beginning.went)
+		error = endpoint_del_plan(handle, &wanted, &change);
+	if (!error)
+		error = extension_del(handle, &change);
+	if (!error)
+		error = extension_capacity(handle, &change);
+	return error ? error
+		     : apply_or_warn(handle, &change, ns, name,
+				     "off; the next command collects what is left of it");
+}
+
+int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, size_t n)
+{
+	CLEANUP(beginning_end) struct beginning beginning = {};
+	CLEANUP(change_free) struct change change;
+	struct outcome outcome;
+	struct bh_added owner;
+	struct bh_iface iface;
+	int error;
+
+	change_init(&change, "interfaces that containers leave");
+	error = begin_with(handle, &beginning, &change);
+	for (size_t i = 0; !error && i < n; i++)
+		if (!maps_lookup(handle, MAP_ifaces, &ifindexes[i], &iface))
+			error = endpoint_del_at(handle, ifindexes[i], &iface, &change, &owner);
+	if (!error)
+		error = extension_del(handle, &change);
+	if (!error)
+		error = extension_capacity(handle, &change);
+	if (error)
+		return error;
+	error = apply(handle, &change, &outcome);
+	if (!error)
+		error = extension_renew(handle, &change);
+	if (!error || !outcome.counts)
+		return error;
+	diag_warn(handle->diag, NULL, NULL,
+		  "endpoints are off; the next command collects what is left of them");
+	return 0;
+}

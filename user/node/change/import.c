@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include <libnetfilter_conntrack/libnetfilter_conntrack.h>
+#include <libnetfilter_conntrack/libnetfilter_conntrack_tcp.h>
+
+#include "maps/conntrack.h"
+#include "maps/iface.h"
+#include "maps/share.h"
+#include "node/change/import.h"
+#include "node/kernel/connections.h"
+#include "node/kernel/pins.h"
+#include "node/kernel/translated.h"
+
+struct import {
+	const struct policy *policy;
+	const struct local *local;
+	struct table found;
+	uint32_t seen; /* tick for the entries */
+	size_t known; /* connections that the kernel's conntrack reported */
+	uint32_t imported;
+	int error;
+};
+
+/* Returns the interface of the endpoint with that address; 0: no endpoint of this node has it. */
+static uint32_t endpoint_at(const struct import *import, const struct address *address)
+{
+	const struct policy_address *found = policy_address_find(import->policy, address);
+
+	return found ? import->local->ifindexes[found->endpoint] : 0;
+}
+
+static bool is_endpoint(const struct import *import, const struct address *address)
+{
+	return endpoint_at(import, address) != 0;
+}
+
+static bool is_link_local(const struct address *address)
+{
+	static const struct address zero = {{[10] = 0xff, [11] = 0xff}};
+	const uint8_t *byte = address->bytes;
+
+	if (address_is_ipv4(address))
+		return (byte[12] == 169 && byte[13] == 254) ||
+		       !memcmp(address, &zero, sizeof(zero));
+	return byte[0] == 0xfe && (byte[1] & 0xc0) == 0x80;
+}
+
+static bool is_node(const struct import *import, const struct address *address)
+{
+	for (size_t i = 0; i < import->local->n_addresses; i++)
+		if (!memcmp(&import->local->addresses[i], address, sizeof(*address)))
+			return true;
+	return false;
+}
+
+/* Returns which end of the key the source is (maps/conntrack.h). */
+static uint32_t source_end(const struct tuple *tuple)
+{
+	uint32_t v4[2];
+	uint64_t v6[2][2];
+
+	if (address_is_ipv4(&tuple->source)) {
+		memcpy(&v4[0], tuple->source.bytes + 12, 4);
+		memcpy(&v4[1], tuple->destination.bytes + 12, 4);
+		if (v4[0] != v4[1])
+			return v4[0] > v4[1];
+		return tuple->source_port > tuple->destination_port;
+	}
+	memcpy(v6[0], tuple->source.bytes, sizeof(v6[0]));
+	memcpy(v6[1], tuple->destination.bytes, sizeof(v6[1]));
+	for (int i = 0; i < 2; i++)
+		if (v6[0][i] != v6[1][i])
+			return v6[0][i] > v6[1][i];
+	return tuple->source_port > tuple->destination_port;
+}
+
+/* Returns the link that a link-local address belongs to: the interface's bridge, else the
+ * interface. */
+static uint32_t link_of(const struct import *import, uint32_t ifindex)
+{
+	const struct bh_iface *iface = table_find(&import->local->ifaces, &ifindex);
+
+	return iface && iface->bridge ? iface->bridge : ifindex;
+}
+
+static uint16_t scope_of(const struct import *import, const struct tuple *tuple)
+{
+	uint32_t ifindex = endpoint_at(import, &tuple->source);
+
+	if (!is_link_local(&tuple->source) && !is_link_local(&tuple->destination))
+		return 0;
+	return BH_CT_LINK(
+		link_of(import, ifindex ? ifindex : endpoint_at(import, &tuple->destination)));
+}
+
+/* Returns whose share the connection counts in, as the programs do (maps/share.h). */
+static uint32_t payer_of(const struct import *import, const struct tuple *tuple, uint32_t flags)
+{
+	uint32_t ifindex = endpoint_at(import, &tuple->source);
+
+	if (ifindex)
+		return ifindex;
+	return flags & BH_CT_NODE ? BH_SHARE_NODE : endpoint_at(import, &tuple->destination);
+}
+
+static int add_entry(struct import *import, const struct tuple *tuple, uint32_t flags)
+{
+	uint32_t end = source_end(tuple);
+	struct bh_ct value = {.seen = import->seen, .payer = payer_of(import, tuple, flags)};
+	struct bh_ct_key key = {.protocol = tuple->protocol, .scope = scope_of(import, tuple)};
+
+	/* A word of generation 0, like those of packets that passed before anything was active. */
+	flags |= BH_CT_ALLOW | (end ? BH_CT_INITIATOR : 0);
+	memcpy(key.addr[end], &tuple->source, sizeof(key.addr[end]));
+	memcpy(key.addr[!end], &tuple->destination, sizeof(key.addr[end]));
+	key.port[end] = tuple->source_port;
+	key.port[!end] = tuple->destination_port;
+	value.verdict[0] = value.verdict[1] = bh_ct_word(0, 0, flags);
+	return table_add(&import->found, &key, &value);
+}
+
+static bool is_open(const struct nf_conntrack *ct, uint8_t protocol)
+{
+	if (protocol == IPPROTO_TCP) {
+		uint8_t state = nfct_get_attr_u8(ct, ATTR_TCP_STATE);
+
+		/* A SYN that was not answered is sent again, and then opens a new entry. */
+		return state >= TCP_CONNTRACK_SYN_RECV && state <= TCP_CONNTRACK_LAST_ACK;
+	}
+	return protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP;
+}
+
+static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void *data)
+{
+	struct import *import = data;
+	struct tuple before, after;
+	uint32_t flags;
+
+	(void)type;
+	import->known++;
+	tuples_read(ct, &before, &after);
+	if (!is_open(ct, before.protocol))
+		return NFCT_CB_CONTINUE;
+	flags = is_node(import, &before.source) ? BH_CT_NODE : 0;
+	if (is_endpoint(import, &before.source) || is_endpoint(import, &before.destination)) {
+		import->error = add_entry(import, &before, flags);
+		import->imported++;
+	}
+	/* A packet from an endpoint to itself by way of a Service comes back with the node's
+	 * address. */
+	if (!memcmp(&before.source, &after.destination, sizeof(before.source)) &&
+	    is_node(import, &after.source))
+		flags = BH_CT_NODE;
+	if (!import->error && memcmp(&before, &after, sizeof(before)) &&
+	    (is_endpoint(import, &after.source) || is_endpoint(import, &after.destination))) {
+		import->error = add_entry(import, &after, flags);
+		import->imported += !is_endpoint(import, &before.source) &&
+				    !is_endpoint(import, &before.destination);
+	}
+	return import->error ? NFCT_CB_FAILURE : NFCT_CB_CONTINUE;
+}
+
+/* Returns 0 also where the kernel tracks no connections. */
+static int read_connections(struct import *import)
+{
+	struct nfct_handle *handle = nfct_open(CONNTRACK, 0);
+	uint32_t families[] = {AF_INET, AF_INET6};
+
+	if (!handle)
+		return 0;
+	nfct_callback_register(handle, NFCT_T_ALL, visit, import);
+	for (size_t i = 0; i < ARRAY_SIZE(families) && !import->error; i++)
+		if (nfct_query(handle, NFCT_Q_DUMP, &families[i]) && !import->known)
+			break;
+	nfct_close(handle);
+	return import->error;
+}
+
+/* Leaves out entries for which the table has no room: the programs treat them as unknown. */
+static int write_entries(struct node_handle *handle, const struct table *entries)
+{
+	CLEANUP(connections_close) struct connections connections = {};
+	int error = entries->n ? connections_open(handle, &connections) : 0;
+
+	if (error)
+		return node_fail(handle, error, "cannot write to %s/ct", handle->pin);
+	for (size_t i = 0; i < entries->n; i++)
+		handle->writes += !connections_add(&connections, table_key(entries, i),
+						   table_value(entries, i));
+	return 0;
+}
+
+int import_connections(struct node_handle *handle, const struct policy *policy,
+		       const struct local *local, uint32_t *imported)
+{
+	struct import import = {.policy = policy, .local = local, .seen = connections_tick()};
+	int error;
+
+	table_init(&import.found, sizeof(struct bh_ct_key), sizeof(struct bh_ct));
+	error = read_connections(&import);
+	if (error)
+		node_fail(handle, error, "cannot read the kernel's connections");
+	if (!error && !import.known)
+		diag_note(
+			handle->diag, NULL, NULL,
+			"the kernel's conntrack knows no connection here: TCP connections that are "
+			"open will have to reconnect");
+	if (!error)
+		error = write_entries(handle, &import.found);
+	if (!error)
+		*imported = import.imported;
+	table_free(&import.found);
+	return error;
+}

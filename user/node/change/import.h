@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Takes over open connections: each connection that the kernel's conntrack knows becomes an entry
+ * of bh_ct, so that the first load cuts no connection that policy allows.
+ */
+#ifndef BULKHEAD_NODE_IMPORT_H
+#define BULKHEAD_NODE_IMPORT_H
+
+#include "node/change/local_entries.h"
+
+/*
+ * Imports TCP, UDP and SCTP connections of this node's endpoints by ctnetlink, in their original
+ * direction. A connection with translated addresses gets an entry for each of its two tuples. The
+ * new entries are not evaluated yet: policy evaluates each connection at its next packet. Leaves
+ * out TCP connections that have only begun or are over. Reports where the kernel tracks no
+ * connections. Returns 0 or -errno, reported.
+ */
+int import_connections(struct node_handle *handle, const struct policy *policy,
+		       const struct local *local, uint32_t *imported);
+
+#endif

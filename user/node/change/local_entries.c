@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "maps/dns.h"
+#include "maps/allow_source.h"
+#include "maps/iface.h"
+#include "maps/link_local.h"
+#include "maps/mac.h"
+#include "maps/tunnel.h"
+#include "model/nearest.h"
+#include "node/change/local_entries.h"
+#include "node/change/discovery.h"
+#include "node/kernel/maps.h"
+#include "node/kernel/rtnl.h"
+
+static void discovery_end(struct discovery *discovery)
+{
+	free(discovery->link_locals);
+	free(discovery->ways_out);
+}
+
+static int local_init(struct node_handle *handle, const struct policy *policy, struct local *local)
+{
+#define LOCAL_MAP(name, ...) maps_init_table(MAP_##name, &local->name);
+#include "maps/maps.def"
+	local->ifindexes = calloc(policy->n_endpoints + 1, sizeof(*local->ifindexes));
+	return local->ifindexes ? 0 : node_fail(handle, -ENOMEM, "cannot look at this node");
+}
+
+/* Returns the node's name from the options or the policy; NULL: neither has one. */
+static const char *said_name(const struct node_handle *handle, const struct policy *policy)
+{
+	if (handle->options->name)
+		return handle->options->name;
+	return policy->node ? policy_string(policy, policy->node) : NULL;
+}
+
+/* Checks the name, if one is given, against the one that the pin folder has. */
+static int check_name(const struct node_handle *handle, const char *name)
+{
+	const char *known = handle->policy ? handle->blob.node : NULL;
+
+	if (name && !*name) {
+		diag_error(handle->diag, NULL, NULL, "the node's name is empty: give it by -n");
+		return -EINVAL;
+	}
+	if (name && strlen(name) >= sizeof(handle->blob.node)) {
+		diag_error(handle->diag, NULL, NULL, "node name %s: too long", name);
+		return -EINVAL;
+	}
+	if (!name || !known || handle->options->force || !strcmp(name, known))
+		return 0;
+	diag_error(handle->diag, NULL, NULL,
+		   "this node is %s by the load before, and %s now: --force makes it that", known,
+		   name);
+	return -EINVAL;
+}
+
+/* Refuses, at a first load, a name that no object of the policy has: nothing would be guarded. */
+static int check_known(const struct node_handle *handle, const struct policy *policy,
+		       const char *name)
+{
+	const struct node_options *options = handle->options;
+	struct nearest nearest = {.word = name};
+	char like[NEAREST_TEXT];
+
+	if (handle->policy || options->force || options->quarantine ||
+	    policy_knows_node(policy, name))
+		return 0;
+	for (size_t i = 0; i < policy->n_nodes; i++)
+		nearest_try(&nearest, policy_string(policy, policy->nodes[i].name));
+	for (size_t i = 0; i < policy->n_endpoints; i++)
+		nearest_try(&nearest, policy_string(policy, policy->endpoints[i].node));
+	diag_error(handle->diag, NULL, NULL,
+		   "node \"%s\": no object of the input is on a node of this name: give the node's "
+		   "name by -n, or --force%s",
+		   name, nearest_print(&nearest, like));
+	return -EINVAL;
+}
+
+int local_choose_name(struct node_handle *handle, const struct policy *policy, struct local *local)
+{
+	const char *name = said_name(handle, policy);
+	int error = check_name(handle, name);
+
+	if (error)
+		return error;
+	if (!name && handle->policy)
+		name = handle->blob.node;
+	if (name)
+		strcpy(local->name, name);
+	else if (gethostname(local->name, sizeof(local->name) - 1))
+		return node_fail(handle, -errno, "cannot read the host's name");
+	return check_known(handle, policy, local->name);
+}
+
+int local_read_one(struct node_handle *handle, const struct policy *policy,
+		   const struct table *active, struct local *local)
+{
+	CLEANUP(discovery_end)
+	struct discovery discovery = {
+		.handle = handle, .policy = policy, .local = local, .active = active};
+	int error = local_init(handle, policy, local);
+
+	if (error)
+		return error;
+	local->links = calloc(LINKS_OF_ONE, sizeof(*local->links));
+	error = local->links ? discover_addresses(&discovery) : -ENOMEM;
+	if (error)
+		return node_fail(handle, error, "cannot list the node's addresses");
+	error = discover_tunnels(&discovery);
+	if (!error)
+		error = discover_egress(&discovery);
+	if (!error)
+		error = discover_endpoint(&discovery, policy->endpoints, &local->ifindexes[0]);
+	table_sort(&local->macs);
+	table_sort(&local->allow_source);
+	table_sort(&local->link_locals);
+	return error;
+}
+
+int local_read(struct node_handle *handle, const struct policy *policy, struct local *local)
+{
+	CLEANUP(discovery_end)
+	struct discovery discovery = {.handle = handle, .policy = policy, .local = local};
+	int error = local_init(handle, policy, local);
+
+	if (error)
+		return error;
+	error = rtnl_links(handle->rtnl, &local->links, &local->n_links);
+	if (error)
+		return node_fail(handle, error, "cannot list the interfaces");
+	error = discover_addresses(&discovery);
+	if (error)
+		return node_fail(handle, error, "cannot list the node's addresses");
+	error = discover_tunnels(&discovery);
+	if (!error)
+		error = discover_resolvers(&discovery);
+	if (!error)
+		error = discover_egress(&discovery);
+	if (!error)
+		error = discover_uplinks(&discovery);
+	if (!error)
+		error = discover_endpoints(&discovery);
+	if (!error)
+		error = discover_quarantined(&discovery);
+	if (!error)
+		error = discover_ports(&discovery);
+	if (!error)
+		error = discover_others(&discovery);
+	table_sort(&local->ifaces);
+	table_sort(&local->macs);
+	table_sort(&local->allow_source);
+	table_sort(&local->link_locals);
+	return error;
+}
+
+void local_free(struct local *local)
+{
+	free(local->addresses);
+	free(local->ifindexes);
+	free(local->links);
+#define LOCAL_MAP(name, ...) table_free(&local->name);
+#include "maps/maps.def"
+	table_free(&local->kept);
+}
+
+bool local_has_address(const struct local *local, const struct address *address)
+{
+	for (size_t i = 0; i < local->n_addresses; i++)
+		if (!memcmp(&local->addresses[i], address, sizeof(*address)))
+			return true;
+	return false;
+}
+
+const struct table *local_table(const struct local *local, enum node_map_id map)
+{
+	static const size_t at[N_NODE_MAPS] = {
+#define LOCAL_MAP(name, ...) [MAP_##name] = offsetof(struct local, name),
+#include "maps/maps.def"
+	};
+
+	return (const struct table *)((const char *)local + at[map]);
+}
