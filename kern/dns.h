@@ -118,8 +118,11 @@ struct dns_walk {
 	struct bh_dns_work *work;
 	const struct packet *p;
 	struct bh_learner *learner;
-	__u32 records; /* number of records that are left */
-	__u32 taught; /* number of found addresses that are learned */
+	/* The verifier follows the value of a number at a multiple of 8 bytes of the stack, and would go
+	 * through a loop once for each value. */
+	__u32 pad;
+	__u16 records; /* number of records that are left */
+	__u16 taught; /* number of found addresses that are learned */
 };
 
 /* Finds the hash of the name at work->at, the owner of a record. Sets work->end. */

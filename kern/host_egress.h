@@ -137,7 +137,7 @@ static __noinline bool host_egress_hides(const struct packet *p, __u32 sender)
 }
 
 /* Another hook evaluates the packet, or no hook has to. */
-#define LEAVE_PASSES (-1)
+#define HOST_EGRESS_PASSES (-1)
 
 /* Evaluates the call to which the packet is the reply, as the kernel's conntrack has it. Returns 0
  * or a reason to drop. */
@@ -152,7 +152,7 @@ static __noinline int host_egress_call(const struct packet *p, struct bh_cached 
 		return BH_DROP_MAPS;
 	/* The hook of an endpoint of this node evaluates for both. */
 	if (ends.end[BH_EGRESS].ifindex)
-		return LEAVE_PASSES;
+		return HOST_EGRESS_PASSES;
 	found->end[BH_INGRESS].ifindex = p->ingress;
 	found->by_hook = 1;
 	if (!translation_address(p, !p->from, !p->from, &addr))
@@ -167,7 +167,7 @@ static __noinline int host_egress_call(const struct packet *p, struct bh_cached 
 	return 0;
 }
 
-/* Finds the ends and asks the sender's policy. Returns 0, a reason to drop, or LEAVE_PASSES. */
+/* Finds the ends and asks the sender's policy. Returns 0, a reason to drop, or HOST_EGRESS_PASSES. */
 BPF_GLOBAL int host_egress_look(const struct packet *p, struct bh_cached *found)
 {
 	struct ends ends = {};
@@ -178,13 +178,13 @@ BPF_GLOBAL int host_egress_look(const struct packet *p, struct bh_cached *found)
 	*found = (struct bh_cached){};
 	if (!host_egress_from(p, &ends.end[BH_EGRESS]))
 		return host_egress_is_nobodys(p, &ends.end[BH_EGRESS]) ? BH_DROP_SENDER
-								       : LEAVE_PASSES;
+								       : HOST_EGRESS_PASSES;
 	packet_address(p, !p->from, &addr);
 	if (endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]))
 		return BH_DROP_MAPS;
 	/* The hook of an endpoint of this node evaluates for both. */
 	if (ends.end[BH_INGRESS].ifindex)
-		return LEAVE_PASSES;
+		return HOST_EGRESS_PASSES;
 	if (service_is(p, !p->from, ends.end[BH_INGRESS].flags))
 		return BH_DROP_UNTRANSLATED;
 	connection_ask(p, &ends, connection_point(p, p->from), BH_EGRESS, found);
@@ -281,7 +281,7 @@ BPF_GLOBAL int host_egress_evaluate(struct packet *p)
 	reason = p->told == TOLD_REPLY ? host_egress_call(p, &c.found)
 				       : host_egress_look(p, &c.found);
 	if (reason)
-		return reason == LEAVE_PASSES ? BH_PASS_OPEN : reason;
+		return reason == HOST_EGRESS_PASSES ? BH_PASS_OPEN : reason;
 	p->reply = p->told == TOLD_REPLY;
 	c.initiator = p->reply ? !p->from : p->from;
 	c.flags = c.found.by_hook ? BH_CT_BY_INGRESS : 0;

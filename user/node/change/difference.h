@@ -13,12 +13,6 @@ struct wanted {
 	struct image *have;
 };
 
-/* Returns true if an interface gets another role. */
-static inline bool difference_changes_role(const struct bh_iface *from, const struct bh_iface *to)
-{
-	return (from->flags ^ to->flags) & BH_IFACE_ROLES;
-}
-
 /*
  * Makes @change bring the maps to @wanted, with the room for it, except for deleting the entries
  * that only the old policy needs (layout_collect()). Makes @plan on the way. Does not check which
@@ -26,10 +20,5 @@ static inline bool difference_changes_role(const struct bh_iface *from, const st
  */
 int difference_plan(struct node_handle *handle, const struct wanted *wanted, struct change *change,
 		    struct planner *plan);
-
-/* Makes @change bring one entry of a map about interfaces to @value, which keeps the flags that the
- * loader sets for itself. @old: the active entry; NULL: none. Returns 0 or -ENOMEM. */
-int difference_local(struct change *change, enum node_map_id map, const void *key, const void *old,
-		     void *value);
 
 #endif

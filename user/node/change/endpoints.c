@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "maps/endpoint.h"
-#include "node/change/delta/added_delta.h"
+#include "node/change/added_delta.h"
 #include "node/change/assignment.h"
 #include "node/change/prefixes.h"
 #include "node/change/record.h"
@@ -374,60 +374,60 @@ static int find_before(struct planner *plan, const struct policy_endpoint *endpo
 }
 
 /* An endpoint of the policy, as a node looks for it. */
-struct sought {
+struct local_pod {
 	struct endpoint endpoint;
 	struct address *addresses;
 	struct cidr *sources;
 };
 
-static void sought_free(struct sought *sought)
+static void local_pod_free(struct local_pod *pod)
 {
-	free(sought->addresses);
-	free(sought->sources);
+	free(pod->addresses);
+	free(pod->sources);
 }
 
-static int fill_sought(const struct planner *plan, const struct policy_endpoint *record,
-		       struct sought *sought)
+static int fill_pod(const struct planner *plan, const struct policy_endpoint *record,
+		       struct local_pod *pod)
 {
 	const struct lazy_policy *new = plan->new;
 
-	sought->addresses = calloc(record->addresses.n + 1, sizeof(*sought->addresses));
-	sought->sources = calloc(record->allow_source.n + 1, sizeof(*sought->sources));
-	if (!sought->addresses || !sought->sources)
+	pod->addresses = calloc(record->addresses.n + 1, sizeof(*pod->addresses));
+	pod->sources = calloc(record->allow_source.n + 1, sizeof(*pod->sources));
+	if (!pod->addresses || !pod->sources)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < record->addresses.n; i++)
-		sought->addresses[i] = delta_address_of(new, record, i)->address;
+		pod->addresses[i] = delta_address_of(new, record, i)->address;
 	for (uint32_t i = 0; i < record->allow_source.n; i++) {
 		const struct policy_cidr *cidr =
 			lazy_read(new, &new->cidrs[record->allow_source.at + i], sizeof(*cidr));
 
-		sought->sources[i] = (struct cidr){cidr->address, cidr->length};
+		pod->sources[i] = (struct cidr){cidr->address, cidr->length};
 	}
 	return 0;
 }
 
-static int make_sought(const struct planner *plan, const struct policy_endpoint *record,
-		       const struct bh_added *name, struct sought *sought)
+static int make_pod(const struct planner *plan, const struct policy_endpoint *record,
+		       const struct bh_added *name, struct local_pod *pod)
 {
 	const struct lazy_policy *new = plan->new;
 	const struct policy_namespace *ns =
 		lazy_read(new, &new->namespaces[record->ns], sizeof(*ns));
 
-	if (fill_sought(plan, record, sought))
+	if (fill_pod(plan, record, pod))
 		return -ENOMEM;
-	sought->endpoint = (struct endpoint){
+	pod->endpoint = (struct endpoint){
 		.ns_name = name->ns,
 		.name = name->name,
 		.interface = record->interface ? lazy_read_string(new, record->interface) : NULL,
-		.addresses = sought->addresses,
+		.addresses = pod->addresses,
 		.n_addresses = record->addresses.n,
-		.allow_source = sought->sources,
+		.allow_source = pod->sources,
 		.n_allow_source = record->allow_source.n,
 		.has_mac = record->flags & POLICY_MAC,
 		.l2 = record->flags & POLICY_L2,
 		.audit = (record->flags | ns->flags) & POLICY_AUDIT,
 	};
-	memcpy(sought->endpoint.mac, record->mac, sizeof(record->mac));
+	memcpy(pod->endpoint.mac, record->mac, sizeof(record->mac));
 	return 0;
 }
 
@@ -435,18 +435,18 @@ static int make_sought(const struct planner *plan, const struct policy_endpoint 
 static int plan_own(struct endpoints *endpoints, uint32_t index, struct bh_endpoint *want)
 {
 	struct planner *plan = endpoints->plan;
-	CLEANUP(sought_free) struct sought sought = {};
+	CLEANUP(local_pod_free) struct local_pod pod = {};
 	const struct policy_endpoint *record = delta_endpoint(plan->new, index);
 	const struct bh_added name = name_of(plan->new, record);
 	uint32_t before = 0;
 	int error = find_before(plan, record, &before);
 
 	if (!error)
-		error = make_sought(plan, record, &name, &sought);
+		error = make_pod(plan, record, &name, &pod);
 	if (error)
 		return error;
 	plan->own = true;
-	return own_endpoints_add(&endpoints->interfaces, &sought.endpoint, before, want);
+	return own_endpoints_add(&endpoints->interfaces, &pod.endpoint, before, want);
 }
 
 static int plan_all_own(struct endpoints *endpoints)

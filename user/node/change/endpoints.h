@@ -8,7 +8,7 @@
 #define BULKHEAD_NODE_ENDPOINTS_H
 
 #include "node/change/planner.h"
-#include "node/change/delta/own_endpoints.h"
+#include "node/change/own_endpoints.h"
 
 struct endpoints {
 	struct planner *plan;

@@ -10,6 +10,7 @@
 #include "node/change/effect.h"
 #include "node/kernel/attach.h"
 #include "node/change/difference.h"
+#include "node/change/interfaces.h"
 #include "node/kernel/folder.h"
 #include "node/change/active.h"
 #include "node/change/layout.h"
@@ -115,7 +116,7 @@ static int find_unguarded_interfaces(struct load *load)
 				  if_indextoname(*ifindex, name) ? name : "?");
 		find_before(load, *ifindex, &attached);
 		/* an interface that turns gets its programs together with its entry */
-		if (!error && !(old && difference_changes_role(old, iface)) &&
+		if (!error && !(old && interfaces_change_role(old, iface)) &&
 		    (load->change.anew || attached.stale || attached.excess || attached.orphan ||
 		     !attach_is_complete(&attached, iface->flags)))
 			error = table_add(&load->change.attach, ifindex, &iface->flags);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "compile/delta_view.h"
-#include "node/change/delta/added_delta.h"
+#include "node/change/added_delta.h"
 #include "node/change/apply.h"
 #include "node/change/delta/effect_delta.h"
 #include "node/change/endpoints.h"

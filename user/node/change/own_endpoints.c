@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/delta/own_endpoints.h"
+#include "node/change/own_endpoints.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "maps/allow_source.h"
 #include "maps/link_local.h"
 #include "maps/mac.h"
-#include "node/change/difference.h"
+#include "node/change/interfaces.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/local_entries.h"
 #include "node/change/single.h"
@@ -102,7 +102,7 @@ static int plan_added_entry(struct own_endpoints *own, enum node_map_id map, con
 		return COMPARE_ALL;
 	if (has_key(&change->maps[map].put, key))
 		return map == MAP_ifaces ? COMPARE_ALL : 0;
-	return difference_local(change, map, key, old, value);
+	return interfaces_plan_entry(change, map, key, old, value);
 }
 
 static int plan_added_entries(struct own_endpoints *own, enum node_map_id map,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/delta/added_delta.h"
+#include "node/change/added_delta.h"
 
 #include <errno.h>
 #include <string.h>
