@@ -118,8 +118,8 @@ struct dns_walk {
 	struct bh_dns_work *work;
 	const struct packet *p;
 	struct bh_learner *learner;
-	/* The verifier follows the value of a number at a multiple of 8 bytes of the stack, and would go
-	 * through a loop once for each value. */
+	/* The verifier follows the value of a number at a multiple of 8 bytes of the stack, and
+	 * would go through a loop once for each value. */
 	__u32 pad;
 	__u16 records; /* number of records that are left */
 	__u16 taught; /* number of found addresses that are learned */

@@ -167,7 +167,8 @@ static __noinline int host_egress_call(const struct packet *p, struct bh_cached 
 	return 0;
 }
 
-/* Finds the ends and asks the sender's policy. Returns 0, a reason to drop, or HOST_EGRESS_PASSES. */
+/* Finds the ends and asks the sender's policy. Returns 0, a reason to drop, or HOST_EGRESS_PASSES.
+ */
 BPF_GLOBAL int host_egress_look(const struct packet *p, struct bh_cached *found)
 {
 	struct ends ends = {};

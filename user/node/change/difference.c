@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "node/change/difference.h"
-#include "node/change/endpoints.h"
+#include "node/change/endpoint_entries.h"
 #include "node/change/interfaces.h"
 #include "node/change/layout.h"
-#include "node/change/prefixes.h"
+#include "node/change/prefix_entries.h"
 #include "node/change/service_entries.h"
 
 static bool needs_commit(const struct change *change)

@@ -30,8 +30,8 @@ static int change_iface(struct change *change, const void *ifindex, const struct
 	return table_add(&change->late_role, ifindex, &turn);
 }
 
-int interfaces_plan_entry(struct change *change, enum node_map_id map, const void *key, const void *old,
-		     void *value)
+int interfaces_plan_entry(struct change *change, enum node_map_id map, const void *key,
+			  const void *old, void *value)
 {
 	struct change_map *to = &change->maps[map];
 
@@ -54,8 +54,8 @@ static int compare_map(struct planner *plan, enum node_map_id map)
 
 	for (size_t i = 0; !error && i < want->n; i++)
 		error = interfaces_plan_entry(change, map, table_key(want, i),
-					 table_find(have, table_key(want, i)),
-					 table_value(want, i));
+					      table_find(have, table_key(want, i)),
+					      table_value(want, i));
 	if (!error)
 		error = table_without(have, want, &to->deleted);
 	for (size_t i = 0; !error && map == MAP_ifaces && i < to->deleted.n; i++)

@@ -12,7 +12,7 @@
 #include "maps/prefix.h"
 #include "maps/service.h"
 #include "model/search.h"
-#include "node/change/prefixes.h"
+#include "node/change/prefix_entries.h"
 #include "node/change/record.h"
 #include "node/change/service_entries.h"
 #include "node/change/discovery.h"

@@ -4,8 +4,8 @@
  * segment. endpoints_begin(), for a delta, plans the endpoints that go and finds the interfaces of
  * the endpoints that come; endpoints_place() follows once each segment has its slot.
  */
-#ifndef BULKHEAD_NODE_ENDPOINTS_H
-#define BULKHEAD_NODE_ENDPOINTS_H
+#ifndef BULKHEAD_NODE_ENDPOINT_ENTRIES_H
+#define BULKHEAD_NODE_ENDPOINT_ENTRIES_H
 
 #include "node/change/planner.h"
 #include "node/change/own_endpoints.h"

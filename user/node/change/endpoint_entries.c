@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/endpoints.h"
+#include "node/change/endpoint_entries.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "maps/endpoint.h"
 #include "node/change/added_delta.h"
 #include "node/change/assignment.h"
-#include "node/change/prefixes.h"
+#include "node/change/prefix_entries.h"
 #include "node/change/record.h"
 #include "node/change/discovery.h"
 
@@ -387,7 +387,7 @@ static void local_pod_free(struct local_pod *pod)
 }
 
 static int fill_pod(const struct planner *plan, const struct policy_endpoint *record,
-		       struct local_pod *pod)
+		    struct local_pod *pod)
 {
 	const struct lazy_policy *new = plan->new;
 
@@ -407,7 +407,7 @@ static int fill_pod(const struct planner *plan, const struct policy_endpoint *re
 }
 
 static int make_pod(const struct planner *plan, const struct policy_endpoint *record,
-		       const struct bh_added *name, struct local_pod *pod)
+		    const struct bh_added *name, struct local_pod *pod)
 {
 	const struct lazy_policy *new = plan->new;
 	const struct policy_namespace *ns =

@@ -7,7 +7,7 @@
 #include "maps/prefix.h"
 #include "maps/tunnel.h"
 #include "node/change/assignment.h"
-#include "node/change/prefixes.h"
+#include "node/change/prefix_entries.h"
 #include "node/change/discovery.h"
 
 /* All prefixes of the new policy and of the maps. */

@@ -5,8 +5,8 @@
  * prefixes are compared with those of the maps; with a delta, the node's own addresses are those of
  * the last load.
  */
-#ifndef BULKHEAD_NODE_PREFIXES_H
-#define BULKHEAD_NODE_PREFIXES_H
+#ifndef BULKHEAD_NODE_PREFIX_ENTRIES_H
+#define BULKHEAD_NODE_PREFIX_ENTRIES_H
 
 #include "node/change/planner.h"
 
