@@ -157,35 +157,41 @@ static __always_inline struct bh_ct *table_find(const struct table_key *key)
 	return table_slot(table_at(key));
 }
 
-/*
- * Finds the connection of a key as table_find() does, and sets *@at to its place, without a call:
- * on some CPUs each return from a function costs 8 ns. If a slot has the key's tag and another
- * key, table_at() searches.
- */
-static __always_inline struct bh_ct *table_find_inline(const struct table_key *key, __u32 *at)
+/* Returns the first place in the key's buckets that has the key's tag, in the form of table_at();
+ * 0: there is none. The place may have another key. */
+static __always_inline __u32 table_tag_at(const struct table_key *key)
 {
-	__u32 tag = bh_ct_slot_tag(key->hash), index = bh_ct_first(key->hash, ct_buckets), slot;
+	__u32 tag = bh_ct_slot_tag(key->hash), index = bh_ct_first(key->hash, ct_buckets);
 	struct bh_ct_bucket *bucket = table_bucket(index);
+	__u32 slot = bucket ? table_tagged(bucket, tag) : BH_CT_SLOTS;
 
-	*at = 0;
-	if (!bucket)
-		return NULL;
-	slot = table_tagged(bucket, tag);
 	if (slot == BH_CT_SLOTS) {
 		index = bh_ct_second(key->hash, ct_buckets);
 		bucket = table_bucket(index);
-		if (!bucket)
-			return NULL;
-		slot = table_tagged(bucket, tag);
-		if (slot == BH_CT_SLOTS)
-			return NULL;
+		slot = bucket ? table_tagged(bucket, tag) : BH_CT_SLOTS;
 	}
-	if (unlikely(!table_same(&bucket->slot[slot], key))) {
-		*at = table_at(key);
-		return table_slot(*at);
-	}
-	*at = index * BH_CT_SLOTS + slot + 1;
-	return &bucket->slot[slot].ct;
+	return slot == BH_CT_SLOTS ? 0 : index * BH_CT_SLOTS + slot + 1;
+}
+
+/*
+ * Finds the connection of a key as table_find() does, and sets *@at to its place, without a call:
+ * on some CPUs each return from a function costs 8 ns. If the place that has the key's tag has
+ * another key, table_at() searches. *@at is written and read again: the verifier does not follow
+ * the value of a number on the stack that is not at a multiple of 8 bytes, and so goes through the
+ * rest of the program once, not once for each slot.
+ */
+static __always_inline struct bh_ct *table_find_inline(const struct table_key *key, __u32 *at)
+{
+	struct bh_ct *ct;
+
+	WRITE_ONCE(*at, table_tag_at(key));
+	if (!READ_ONCE(*at))
+		return NULL;
+	ct = table_slot(READ_ONCE(*at));
+	if (!ct || likely(table_same((struct bh_ct_slot *)ct, key)))
+		return ct;
+	*at = table_at(key);
+	return table_slot(*at);
 }
 
 static __always_inline void table_publish(__u32 *tag, __u32 value)
