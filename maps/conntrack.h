@@ -129,10 +129,11 @@ BH_CT_INLINE __u32 bh_ct_second(__u64 hash, __u32 buckets)
 	return (__u64)((__u32)hash * 0x9e3779b1u) * buckets >> 32;
 }
 
-/* Returns the tag of a slot, from the hash of the key. */
+/* Returns a key's part of the tag of connection words, from bits of the hash that choose neither
+ * bucket: connections of one slot, one after the other, have different tags. */
 BH_CT_INLINE __u32 bh_ct_hash_tag(__u64 hash)
 {
-	return hash >> (64 - BH_CT_TAG_BITS) << BH_CT_TAG_SHIFT;
+	return (__u32)(hash >> 12) >> BH_CT_TAG_SHIFT << BH_CT_TAG_SHIFT;
 }
 
 /* Returns the tag of a connection word, from that of the key and the interfaces of both ends in

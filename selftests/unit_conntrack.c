@@ -83,11 +83,24 @@ static uint32_t second_of(uint64_t hash)
 	return bh_ct_second(hash, BUCKETS);
 }
 
+/* A table of 256 buckets: the connections of a bucket differ in their tags. */
+static uint32_t tag_in_first(uint64_t hash)
+{
+	return bh_ct_first(hash, 256) << (BH_CT_TAG_BITS - 8) | tag_of(hash) >> 8;
+}
+
+static uint32_t tag_in_second(uint64_t hash)
+{
+	return bh_ct_second(hash, 256) << (BH_CT_TAG_BITS - 8) | tag_of(hash) >> 8;
+}
+
 static const struct {
 	const char *what;
 	uint32_t (*of)(uint64_t hash);
 	uint32_t places;
 } all[] = {{"tag", tag_of, TAGS},
+	   {"first bucket and most of the tag", tag_in_first, TAGS},
+	   {"second bucket and most of the tag", tag_in_second, TAGS},
 	   {"first bucket", first_of, BUCKETS},
 	   {"second bucket", second_of, BUCKETS}};
 
