@@ -469,22 +469,11 @@ static void ask(struct side *question, uint16_t port)
 	transmit(question);
 }
 
-/* Runs the calling thread before others, or like others again. In a softirq no process interrupts
- * a program for milliseconds; here one might, in the middle of it. */
-static void go_first(bool first)
-{
-	const struct sched_param param = {.sched_priority = first ? 1 : 0};
-
-	if (sched_setscheduler(0, first ? SCHED_FIFO : SCHED_OTHER, &param))
-		perror("sched_setscheduler");
-}
-
 /* CPU 0 asks. CPU 1 answers the last question of CPU 0, and asks as well. */
 static void ask_and_answer(unsigned int which)
 {
 	struct stream *stream = &streams[which];
 
-	go_first(true);
 	for (unsigned int i = 0; i < PART; i++) {
 		if (which) {
 			set_port(&stream->packets[1], 2, atomic_load(&asked));
@@ -498,7 +487,6 @@ static void ask_and_answer(unsigned int which)
 		stream->slips += !!(packet_node_port_states(UNANSWERED) & BH_CT_ONCE) +
 				 packet_node_damaged();
 	}
-	go_first(false);
 }
 
 /* Finds ports from @port on whose questions have their entries in the bucket. */
