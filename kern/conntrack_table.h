@@ -399,10 +399,13 @@ static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __
 	return true;
 }
 
+/* No payer has this number. 0 would not do: a slot's payer is 0 while another program fills it. */
+#define TABLE_SEIZED BH_CT_SURPLUS
+
 /*
  * Seizes a slot for a connection of @payer's, and counts the connection in place of the slot's
- * former one. @victim: what table_victim() returned. Returns 0, or whose connection is not to be
- * replaced.
+ * former one. @victim: what table_victim() returned. Returns TABLE_SEIZED, or whose connection is
+ * not to be replaced.
  */
 static __noinline __u32 table_occupy(__u64 victim, __u32 payer)
 {
@@ -433,7 +436,7 @@ static __noinline __u32 table_occupy(__u64 victim, __u32 payer)
 		ct->payer = share_add(own);
 	}
 	__sync_fetch_and_add(&other->replaced, 1);
-	return 0;
+	return TABLE_SEIZED;
 }
 
 /* Makes a free slot of the bucket busy. Returns its place; 0: none is free. */
@@ -533,7 +536,7 @@ static __always_inline __u32 table_replace(const struct table_key *key, struct b
 		if (least >= TABLE_KEPT)
 			return 0;
 		except = table_occupy(least, payer);
-		if (!except)
+		if (except == TABLE_SEIZED)
 			return (__u32)least;
 	}
 	return 0;

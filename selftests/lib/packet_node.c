@@ -873,6 +873,12 @@ int packet_node_damaged(void)
 	return damaged;
 }
 
+void packet_node_payers_unknown(void)
+{
+	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++)
+		buckets[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.payer = BH_CT_SURPLUS;
+}
+
 /* Reads the state and the ports of one connection: the state has the incarnation, and
  * BH_CT_GONE while the slot is given to another one. */
 static uint32_t state_of_port(const struct bh_ct_slot *slot, uint16_t port)

@@ -150,6 +150,10 @@ int packet_node_bucket(void);
  * while programs run. */
 int packet_node_damaged(void);
 
+/* Makes the payer of every connection unknown, as it is for a moment while a program fills a slot.
+ */
+void packet_node_payers_unknown(void);
+
 /* Returns how many shares count another number of connections than the table has of them, and how
  * many holders another surplus. The surplus of all counts as one. */
 int packet_node_miscounted(void);
