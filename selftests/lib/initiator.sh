@@ -9,7 +9,8 @@
 #   initiator_forget                     the node's conntrack forgets, as after its timeouts
 #   initiator_binds web 5000             makes every socket of web have this source port
 #
-# Frames have source ports from 6000 to 6378, to which hosts do not answer.
+# Frames have source ports from 6000 to 6378, to which hosts do not answer. They answer the node's own packets, which
+# nobody has forwarded: if a port is taken, the node's kernel chooses another one, which may be one of these.
 
 INITIATOR_NODE=${INITIATOR_NODE:-node}
 INITIATOR_NODE_MAC=${INITIATOR_NODE_MAC:-02:00:00:00:07:01}
@@ -24,6 +25,8 @@ initiator_count() { # HOST...
 				type filter hook prerouting priority raw
 				meta l4proto { tcp, udp } th dport 6000-8999 counter
 				meta l4proto { tcp, udp } add @ports { meta l4proto . th dport }
+				ip ttl 64 accept
+				ip6 hoplimit 64 accept
 				meta l4proto { tcp, udp } th sport 6000-6378 counter drop
 				meta l4proto { tcp, udp } th dport 6100-6378 counter drop
 			}
