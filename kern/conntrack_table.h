@@ -407,7 +407,7 @@ static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __
  * former one. @victim: what table_victim() returned. Returns TABLE_SEIZED, or whose connection is
  * not to be replaced.
  */
-static __noinline __u32 table_occupy(__u64 victim, __u32 payer)
+BPF_GLOBAL __u32 table_occupy(__u64 victim, __u32 payer)
 {
 	__u32 place = (__u32)victim, i = (place - 1) % BH_CT_SLOTS, whose;
 	struct bh_ct_bucket *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
@@ -454,7 +454,7 @@ static __always_inline __u32 table_free_slot_inline(__u32 index)
 	return 0;
 }
 
-static __noinline __u32 table_free_slot(__u32 index)
+BPF_GLOBAL __u32 table_free_slot(__u32 index)
 {
 	return table_free_slot_inline(index);
 }

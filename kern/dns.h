@@ -283,7 +283,7 @@ static long dns_teach(__u32 i __attribute__((unused)), struct dns_walk *walk)
 	}
 	return 0;
 other:
-	dns_learn(walk->p, work, walk->learner);
+	dns_learn(walk->p, walk->learner);
 	return 0;
 }
 

@@ -97,10 +97,12 @@ static long dns_label(__u32 i __attribute__((unused)), struct dns_labels *walk)
 }
 
 /* Finds the labels of the name at @at, and its end. Returns false if the name breaks the format. */
-static __noinline bool dns_name(struct bh_dns_work *work, __u32 at)
+BPF_GLOBAL int dns_name(struct bh_dns_work *work, __u32 at)
 {
 	struct dns_labels walk = {.work = work, .at = at, .low = at};
 
+	if (!work)
+		return false;
 	work->labels = 0;
 	bpf_loop(DNS_STEPS, dns_label, &walk, 0);
 	work->end = walk.end;
@@ -153,12 +155,15 @@ static long dns_absorb(__u32 i, struct dns_hash *walk)
 
 /* Returns the hash of the name that dns_name() has found. @match: adds the entries of bh_domains
  * that it matches. */
-static __noinline __u64 dns_hash(struct bh_dns_work *work, bool match)
+BPF_GLOBAL __u64 dns_hash(struct bh_dns_work *work, bool match)
 {
 	struct dns_hash walk = {.work = work, .match = match};
-	__u32 labels = work->labels;
 	__u64 hash;
+	__u32 labels;
 
+	if (!work)
+		return 0;
+	labels = work->labels;
 	bh_domain_begin(&work->hash, domain_key[0], domain_key[1]);
 	bpf_loop(labels < DNS_LABELS ? labels : DNS_LABELS, dns_absorb, &walk, 0);
 	hash = bh_domain_end(&work->hash, BH_DOMAIN_EXACT);
@@ -313,12 +318,15 @@ static __always_inline bool dns_known(const struct packet *p, struct bh_dns_work
 	return true;
 }
 
-/* Learns the address work->key.addr by the names of the answer. */
-static __noinline void dns_learn(const struct packet *p, struct bh_dns_work *work,
-				 struct bh_learner *learner)
+/* Learns the address of dns_work()'s key by the names of the answer. */
+BPF_GLOBAL int dns_learn(const struct packet *p, struct bh_learner *learner)
 {
-	struct dns_names names = {.work = work, .until = dns_until(p, work)};
+	struct bh_dns_work *work = dns_work(); /* an argument may be no map's key */
+	struct dns_names names = {.work = work};
 
+	if (!p || !work || !learner)
+		return 0;
+	names.until = dns_until(p, work);
 	names.learned = bpf_map_lookup_elem(&bh_learned, &work->key);
 	if (names.learned)
 		dns_again(work, learner, names.learned);
@@ -326,10 +334,11 @@ static __noinline void dns_learn(const struct packet *p, struct bh_dns_work *wor
 		names.learned = dns_new(work, learner);
 	if (!names.learned) {
 		dns_count(BH_DNS_FULL);
-		return;
+		return 0;
 	}
 	bpf_loop(work->n_domains, dns_put, &names, 0);
 	work->learned++;
+	return 0;
 }
 
 #endif
