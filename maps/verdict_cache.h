@@ -45,15 +45,15 @@ struct bh_verdict_cache_key {
 };
 _Static_assert(sizeof(struct bh_verdict_cache_key) == 72, "struct bh_verdict_cache_key");
 
-/* Flags of `about`. */
-#define BH_VERDICT_CACHE_HOOK(hook) ((__u32)(hook) << 18) /* enum bh_hook */
-#define BH_VERDICT_CACHE_FROM (1u << 21) /* the higher address sent it */
-#define BH_VERDICT_CACHE_REPLY (1u << 22) /* the connection's responder sent it */
-#define BH_VERDICT_CACHE_IPV6 (1u << 23)
-#define BH_VERDICT_CACHE_DHCP (1u << 24) /* a DHCP request */
-#define BH_VERDICT_CACHE_HERE (1u << 25) /* the hook has an entry of its own: BH_CT_HOOK */
-#define BH_VERDICT_CACHE_LOCAL (1u << 26) /* the node made the packet, by the kernel's routes */
-#define BH_VERDICT_CACHE_NODE (1u << 27) /* the entry says that the node opened the connection */
+/* Flags of `about`. The bits below are for a point: room for 60 protocols with ports. */
+#define BH_VERDICT_CACHE_HOOK(hook) ((__u32)(hook) << 22) /* enum bh_hook */
+#define BH_VERDICT_CACHE_FROM (1u << 25) /* the higher address sent it */
+#define BH_VERDICT_CACHE_REPLY (1u << 26) /* the connection's responder sent it */
+#define BH_VERDICT_CACHE_IPV6 (1u << 27)
+#define BH_VERDICT_CACHE_DHCP (1u << 28) /* a DHCP request */
+#define BH_VERDICT_CACHE_HERE (1u << 29) /* the hook has an entry of its own: BH_CT_HOOK */
+#define BH_VERDICT_CACHE_LOCAL (1u << 30) /* the node made the packet, by the kernel's routes */
+#define BH_VERDICT_CACHE_NODE (1u << 31) /* the entry says that the node opened the connection */
 _Static_assert(BH_POINT_OTHER < BH_VERDICT_CACHE_HOOK(1), "bh_verdict_cache_key.about");
 
 /* The endpoints at both ends, and the verdicts of their policies. Arrays are by enum bh_direction:
