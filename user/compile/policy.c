@@ -5,8 +5,8 @@
 #include <xxhash.h>
 
 #include "compile/asides.h"
-#include "compile/overlay.h"
 #include "compile/lazy_policy.h"
+#include "compile/update.h"
 
 #define TABLE_FREE(type, name, moves) free(policy->name);
 

@@ -72,7 +72,7 @@ struct policy_endpoint {
 	uint32_t uid[2]; /* XXH3 of the pod's UID; 0: unknown */
 };
 
-/* In place of a segment's index: an endpoint that was added after the compile (overlay.h) fits no
+/* In place of a segment's index: an endpoint that was added after the compile (update.h) fits no
  * segment and is isolated. Not in any blob. */
 #define POLICY_NOWHERE UINT32_MAX
 
@@ -440,7 +440,8 @@ struct lazy_policy {
 	POLICY_TABLES(POLICY_TABLE_FIELD)
 	void *blob; /* holds the tables; NULL: each has memory of its own */
 	struct policy_source *source; /* NULL: the whole policy is in memory */
-	struct policy_overlay *overlay; /* tables that overlay_endpoints() replaced; NULL: none */
+	struct lazy_policy *compiled; /* the policy before overlay_endpoints() replaced tables, whose
+				       * others both have; owned. NULL: it replaced none */
 	struct asides *asides; /* what the compile set aside (asides.h); NULL: nothing, or unknown.
 				* Not in any blob */
 	struct lazy_policy *plain; /* the policy as it was compiled, where this node adds segments

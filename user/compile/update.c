@@ -1,0 +1,801 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "compile/update.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "compile/grow.h"
+#include "compile/place.h"
+#include "model/search.h"
+
+#define NONE UINT32_MAX
+#define EXPECTED_PREFIXES 16 /* an expected pod has to fit into the segments of all prefixes */
+
+/* An endpoint that is added, with its place in the new tables. */
+struct newcomer {
+	const struct update_endpoint *from;
+	uint32_t ns, at; /* indexes */
+};
+
+/* The tables that change. The updated policy has them in place of its base's. */
+struct updater {
+	const struct policy *base;
+	bool continues; /* the policy is the base's successor: no string stands twice */
+	const bool *deleted; /* by the base's addresses; NULL: none */
+	ARRAY(struct newcomer) newcomers; /* in the order of the endpoints */
+	ARRAY(struct policy_address) new_addresses; /* in the order of the addresses */
+	ARRAY(char) strings;
+	ARRAY(uint32_t) texts;
+	ARRAY(struct policy_cidr) cidrs;
+	ARRAY(struct policy_named_port) named_ports;
+	ARRAY(struct policy_namespace) namespaces;
+	ARRAY(struct policy_endpoint) endpoints;
+	ARRAY(struct policy_address) addresses;
+	ARRAY(uint32_t) endpoint_addresses;
+	ARRAY(struct policy_expected) expected;
+	uint32_t *namespace_at; /* by the base's namespaces, then new ones: index now */
+	uint32_t *endpoint_at; /* by the base's endpoints: index now; NONE: deleted */
+	uint32_t *address_at; /* by the base's addresses: index now; NONE: deleted */
+	bool twice; /* an address has two endpoints */
+};
+
+/* Begins a table with the base's records. */
+#define BEGIN_TABLE(u, table)                                                     \
+	do {                                                                      \
+		array_reserve(&(u)->table, (u)->base->n_##table + 1);             \
+		if ((u)->base->n_##table)                                         \
+			memcpy((u)->table.at, (u)->base->table,                   \
+			       (u)->base->n_##table * sizeof(*(u)->base->table)); \
+		(u)->table.n = (u)->base->n_##table;                              \
+	} while (0)
+
+#define TAKE_TABLE(u, policy, table)                \
+	do {                                        \
+		(policy)->table = (u)->table.at;    \
+		(policy)->n_##table = (u)->table.n; \
+		(u)->table.at = NULL;               \
+	} while (0)
+
+static void updater_free(struct updater *u)
+{
+	array_free(&u->newcomers);
+	array_free(&u->new_addresses);
+	array_free(&u->strings);
+	array_free(&u->texts);
+	array_free(&u->cidrs);
+	array_free(&u->named_ports);
+	array_free(&u->namespaces);
+	array_free(&u->endpoints);
+	array_free(&u->addresses);
+	array_free(&u->endpoint_addresses);
+	array_free(&u->expected);
+	free(u->namespace_at);
+	free(u->endpoint_at);
+	free(u->address_at);
+}
+
+/* Returns the string's offset. Adds the string if it may be new. */
+static uint32_t string_of(struct updater *u, const char *string)
+{
+	const size_t size = string && *string ? strlen(string) + 1 : 0;
+	const char *found = NULL;
+
+	if (size && u->continues) {
+		char *between = grow_zeroed(size + 1, 1);
+
+		memcpy(between + 1, string, size);
+		found = memmem(u->strings.at, u->strings.n, between, size + 1);
+		free(between);
+	}
+	if (!size || found)
+		return found ? found + 1 - u->strings.at : 0;
+	array_reserve(&u->strings, size);
+	memcpy(u->strings.at + u->strings.n, string, size);
+	u->strings.n += size;
+	return u->strings.n - size;
+}
+
+/* Namespaces */
+
+static uint32_t namespace_of(struct updater *u, const char *name)
+{
+	const struct policy_namespace *known = policy_namespace_by_name(u->base, name);
+
+	if (known)
+		return known - u->base->namespaces;
+	for (size_t i = u->base->n_namespaces; i < u->namespaces.n; i++)
+		if (!strcmp(u->strings.at + u->namespaces.at[i].name, name))
+			return i;
+	array_push(&u->namespaces, ((struct policy_namespace){.name = string_of(u, name)}));
+	return u->namespaces.n - 1;
+}
+
+/* A namespace with the index that it had before the sort. */
+struct placed_namespace {
+	struct policy_namespace ns;
+	uint32_t before;
+};
+
+static int compare_placed_namespaces(const void *a, const void *b, void *strings)
+{
+	const struct placed_namespace *x = a, *y = b;
+
+	return strcmp((char *)strings + x->ns.name, (char *)strings + y->ns.name);
+}
+
+static void sort_namespaces(struct updater *u)
+{
+	const size_t n = u->namespaces.n;
+	struct placed_namespace *placed = grow_zeroed(n, sizeof(*placed));
+
+	u->namespace_at = grow_zeroed(n, sizeof(*u->namespace_at));
+	for (size_t i = 0; i < n; i++)
+		placed[i] = (struct placed_namespace){u->namespaces.at[i], i};
+	if (n > u->base->n_namespaces)
+		qsort_r(placed, n, sizeof(*placed), compare_placed_namespaces, u->strings.at);
+	for (size_t i = 0; i < n; i++) {
+		u->namespaces.at[i] = placed[i].ns;
+		u->namespace_at[placed[i].before] = i;
+	}
+	free(placed);
+}
+
+/* Endpoints */
+
+static int compare_newcomers(const void *a, const void *b)
+{
+	const struct newcomer *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return strcmp(x->from->endpoint->name, y->from->endpoint->name);
+}
+
+static int order_endpoint(const struct updater *u, size_t i, const struct newcomer *newcomer)
+{
+	const struct policy_endpoint *endpoint = &u->base->endpoints[i];
+	const uint32_t ns = u->namespace_at[endpoint->ns];
+
+	if (ns != newcomer->ns)
+		return ns < newcomer->ns ? -1 : 1;
+	return strcmp(policy_string(u->base, endpoint->name), newcomer->from->endpoint->name);
+}
+
+/* Returns true if the base's endpoint keeps an address, or never had one. */
+static bool stays(const struct updater *u, const struct policy_endpoint *endpoint)
+{
+	const uint32_t *addresses = u->base->endpoint_addresses + endpoint->addresses.at;
+	bool stays = !u->deleted || !endpoint->addresses.n;
+
+	for (uint32_t i = 0; !stays && i < endpoint->addresses.n; i++)
+		stays = !u->deleted[addresses[i]];
+	return stays;
+}
+
+static void keep_endpoints(struct updater *u, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++) {
+		struct policy_endpoint record = u->base->endpoints[i];
+
+		u->endpoint_at[i] = stays(u, &record) ? u->endpoints.n : NONE;
+		record.ns = u->namespace_at[record.ns];
+		if (u->endpoint_at[i] != NONE)
+			array_push(&u->endpoints, record);
+	}
+}
+
+static struct policy_range put_cidrs(struct updater *u, const struct endpoint *endpoint)
+{
+	const struct policy_range range = {endpoint->n_allow_source ? u->cidrs.n : 0,
+					   endpoint->n_allow_source};
+
+	for (size_t i = 0; i < endpoint->n_allow_source; i++)
+		array_push(&u->cidrs, ((struct policy_cidr){endpoint->allow_source[i].address,
+							    endpoint->allow_source[i].length}));
+	return range;
+}
+
+static void put_properties(struct updater *u, const struct endpoint *from,
+			   struct policy_endpoint *record)
+{
+	record->node = string_of(u, from->node);
+	record->interface = string_of(u, from->interface);
+	record->flags = (from->audit ? POLICY_AUDIT : 0) | (from->l2 ? POLICY_L2 : 0) |
+			(from->has_mac ? POLICY_MAC : 0);
+	if (u->continues)
+		record->flags |= u->namespaces.at[record->ns].flags & POLICY_AUDIT;
+	memcpy(record->mac, from->mac, sizeof(record->mac));
+	record->allow_source = put_cidrs(u, from);
+	policy_uid_hash(from->uid, record->uid);
+}
+
+static void make_endpoints(struct updater *u)
+{
+	const struct policy *base = u->base;
+	size_t at = 0;
+
+	u->endpoint_at = grow_zeroed(base->n_endpoints, sizeof(*u->endpoint_at));
+	array_reserve(&u->endpoints, base->n_endpoints + u->newcomers.n + 1);
+	array_sort(&u->newcomers, compare_newcomers);
+	for (size_t i = 0; i < u->newcomers.n; i++) {
+		struct newcomer *newcomer = &u->newcomers.at[i];
+		const struct endpoint *endpoint = newcomer->from->endpoint;
+		const size_t found =
+			SEARCH(base->n_endpoints, k, order_endpoint(u, k, newcomer) < 0);
+		const bool known = found < base->n_endpoints && !order_endpoint(u, found, newcomer);
+		struct policy_endpoint record = {0};
+
+		keep_endpoints(u, at, found);
+		at = found + known;
+		newcomer->at = u->endpoints.n;
+		if (known) {
+			record = base->endpoints[found];
+			u->endpoint_at[found] = newcomer->at;
+		} else {
+			record.name = string_of(u, endpoint->name);
+		}
+		record.ns = newcomer->ns;
+		put_properties(u, endpoint, &record);
+		array_push(&u->endpoints, record);
+	}
+	keep_endpoints(u, at, base->n_endpoints);
+}
+
+/* Addresses */
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct policy_address *x = a, *y = b;
+
+	return memcmp(&x->address, &y->address, sizeof(x->address));
+}
+
+static void put_address(struct updater *u, const struct policy_address *record)
+{
+	u->twice |=
+		u->addresses.n && !compare_addresses(&u->addresses.at[u->addresses.n - 1], record);
+	array_push(&u->addresses, *record);
+}
+
+static void keep_address(struct updater *u, size_t i)
+{
+	struct policy_address record = u->base->addresses[i];
+
+	if (u->deleted && u->deleted[i]) {
+		u->address_at[i] = NONE;
+		return;
+	}
+	record.endpoint = u->endpoint_at[record.endpoint];
+	u->address_at[i] = u->addresses.n;
+	put_address(u, &record);
+}
+
+static void make_addresses(struct updater *u)
+{
+	const struct policy *base = u->base;
+	size_t at = 0;
+
+	u->address_at = grow_zeroed(base->n_addresses, sizeof(*u->address_at));
+	for (size_t i = 0; i < u->newcomers.n; i++) {
+		const struct newcomer *newcomer = &u->newcomers.at[i];
+
+		for (size_t k = 0; k < newcomer->from->n_addresses; k++) {
+			struct policy_address *record = array_add(&u->new_addresses);
+
+			*record = newcomer->from->addresses[k];
+			record->endpoint = newcomer->at;
+		}
+	}
+	array_sort(&u->new_addresses, compare_addresses);
+	array_reserve(&u->addresses, base->n_addresses + u->new_addresses.n + 1);
+	for (size_t i = 0; i < u->new_addresses.n; i++) {
+		const struct policy_address *record = &u->new_addresses.at[i];
+
+		while (at < base->n_addresses &&
+		       compare_addresses(&base->addresses[at], record) < 0)
+			keep_address(u, at++);
+		put_address(u, record);
+	}
+	while (at < base->n_addresses)
+		keep_address(u, at++);
+}
+
+static void list_kept(struct updater *u, struct policy_range range)
+{
+	for (uint32_t i = 0; i < range.n; i++) {
+		const uint32_t at = u->address_at[u->base->endpoint_addresses[range.at + i]];
+
+		if (at != NONE)
+			array_push(&u->endpoint_addresses, at);
+	}
+}
+
+/* Lists a newcomer's addresses in its own order, or, behind addresses that it had, IPv4 first. */
+static void list_new(struct updater *u, const struct newcomer *newcomer, uint32_t first)
+{
+	const bool had = u->endpoint_addresses.n > first;
+
+	for (size_t i = 0; i < newcomer->from->n_addresses; i++) {
+		const struct policy_address *record = &newcomer->from->addresses[i];
+		const bool ipv4 = address_is_ipv4(&record->address);
+		uint32_t *at;
+
+		array_push(&u->endpoint_addresses,
+			   SEARCH(u->addresses.n, k,
+				  compare_addresses(&u->addresses.at[k], record) < 0));
+		at = &u->endpoint_addresses.at[u->endpoint_addresses.n - 1];
+		for (; had && ipv4 && at > u->endpoint_addresses.at + first &&
+		       !address_is_ipv4(&u->addresses.at[at[-1]].address);
+		     at--) {
+			const uint32_t own = at[0];
+
+			at[0] = at[-1];
+			at[-1] = own;
+		}
+	}
+}
+
+static void list_addresses(struct updater *u)
+{
+	const struct policy *base = u->base;
+	size_t known = 0, next = 0;
+
+	array_reserve(&u->endpoint_addresses, u->addresses.n + 1);
+	for (size_t i = 0; i < u->endpoints.n; i++) {
+		struct policy_range *range = &u->endpoints.at[i].addresses;
+		const struct policy_range had = *range;
+
+		range->at = u->endpoint_addresses.n;
+		while (known < base->n_endpoints && u->endpoint_at[known] == NONE)
+			known++;
+		if (known < base->n_endpoints && u->endpoint_at[known] == i) {
+			list_kept(u, had);
+			known++;
+		}
+		if (next < u->newcomers.n && u->newcomers.at[next].at == i)
+			list_new(u, &u->newcomers.at[next++], range->at);
+		range->n = u->endpoint_addresses.n - range->at;
+	}
+}
+
+/* Makes the tables of endpoints, without @deleted addresses and with @added endpoints. */
+static void update_endpoints(struct updater *u, const bool *deleted,
+			     const struct update_endpoint *added, size_t n)
+{
+	u->deleted = deleted;
+	BEGIN_TABLE(u, cidrs);
+	BEGIN_TABLE(u, namespaces);
+	for (size_t i = 0; i < n; i++)
+		array_push(&u->newcomers,
+			   ((struct newcomer){.from = &added[i],
+					      .ns = namespace_of(u, added[i].endpoint->ns_name)}));
+	sort_namespaces(u);
+	for (size_t i = 0; i < n; i++)
+		u->newcomers.at[i].ns = u->namespace_at[u->newcomers.at[i].ns];
+	make_endpoints(u);
+	make_addresses(u);
+	list_addresses(u);
+}
+
+static void take_endpoints(struct updater *u, struct policy *policy)
+{
+	TAKE_TABLE(u, policy, strings);
+	TAKE_TABLE(u, policy, cidrs);
+	TAKE_TABLE(u, policy, namespaces);
+	TAKE_TABLE(u, policy, endpoints);
+	TAKE_TABLE(u, policy, addresses);
+	TAKE_TABLE(u, policy, endpoint_addresses);
+}
+
+/* The overlay */
+
+void overlay_endpoints(struct policy *policy, const bool *deleted,
+		       const struct update_endpoint *added, size_t n)
+{
+	struct policy *compiled = grow_zeroed(1, sizeof(*compiled));
+	struct updater u = {.base = compiled};
+
+	*compiled = *policy;
+	BEGIN_TABLE(&u, strings);
+	update_endpoints(&u, deleted, added, n);
+	take_endpoints(&u, policy);
+	policy->compiled = (struct lazy_policy *)compiled;
+	updater_free(&u);
+}
+
+const struct policy *overlay_compiled(const struct policy *policy)
+{
+	return policy_plain(policy->compiled ? (const struct policy *)policy->compiled : policy);
+}
+
+#define FREE_TABLE(type, name, moves)       \
+	if (policy->name != compiled->name) \
+		free(policy->name);
+
+void overlay_free(struct policy *policy)
+{
+	struct policy *compiled = (struct policy *)policy->compiled;
+
+	if (!compiled)
+		return;
+	POLICY_TABLES(FREE_TABLE)
+	*policy = *compiled;
+	free(compiled);
+}
+
+/* Pods that have changed */
+
+/* A pod, with its places in the base's tables. */
+struct pod_change {
+	const struct update_pod *pod;
+	const struct policy_endpoint *endpoint; /* NULL: it was none */
+	uint32_t ns; /* index */
+	uint32_t expected; /* index of the first record that is not before it */
+	bool was_expected; /* that record is the pod's */
+};
+
+struct pod_update {
+	struct updater u;
+	const struct update_pod *pods;
+	size_t n;
+	ARRAY(struct pod_change) changes; /* in the order of the expected pods */
+	ARRAY(struct update_endpoint) added;
+	ARRAY(struct policy_address) places; /* of `added` */
+	bool *deleted; /* by the base's addresses */
+	bool expects; /* the expected pods have changed */
+	struct policy *policy; /* NULL: none is made yet */
+};
+
+static bool is_endpoint(const struct pod_change *change)
+{
+	return change->pod->now && change->pod->now->n_addresses;
+}
+
+static bool is_expected(const struct pod_change *change)
+{
+	return change->pod->now && !change->pod->now->n_addresses;
+}
+
+static int order_expected(const struct policy *base, size_t i, const struct update_pod *pod)
+{
+	const struct policy_expected *expected = &base->expected[i];
+	int order = strcmp(policy_string(base, expected->ns), pod->ns);
+
+	return order ? order : strcmp(policy_string(base, expected->name), pod->name);
+}
+
+static int compare_changes(const void *a, const void *b)
+{
+	const struct pod_change *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return strcmp(x->pod->name, y->pod->name);
+}
+
+/* Returns true if one of the endpoint's addresses is a Service's or a backend: that Service
+ * changes. */
+static bool serves(const struct policy *base, const struct address *address)
+{
+	for (size_t i = 0; i < base->n_backends; i++)
+		if (!memcmp(&base->backends[i].address, address, sizeof(*address)))
+			return true;
+	for (size_t i = 0; i < base->n_frontends; i++)
+		if (!memcmp(&base->frontends[i].address, address, sizeof(*address)))
+			return true;
+	return false;
+}
+
+static bool changes_service(const struct policy *base, const struct pod_change *change)
+{
+	const struct policy_range none = {0};
+	const struct policy_range had = change->endpoint ? change->endpoint->addresses : none;
+
+	if (!base->n_backends && !base->n_frontends)
+		return false;
+	for (uint32_t i = 0; i < had.n; i++)
+		if (serves(base, &base->addresses[base->endpoint_addresses[had.at + i]].address))
+			return true;
+	for (size_t i = 0; change->pod->now && i < change->pod->now->n_addresses; i++)
+		if (serves(base, &change->pod->now->addresses[i]))
+			return true;
+	return false;
+}
+
+static bool is_plain(const struct endpoint *endpoint)
+{
+	return !endpoint->interface && !endpoint->has_mac && !endpoint->l2 &&
+	       !endpoint->n_allow_source && !endpoint->unknown && !endpoint->as_policy;
+}
+
+static int add_change(struct pod_update *p, const struct update_pod *pod)
+{
+	const struct policy *base = p->u.base;
+	const struct policy_namespace *ns = policy_namespace_by_name(base, pod->ns);
+	struct pod_change *change = array_add(&p->changes);
+	struct policy_range had = {0};
+	char name[600];
+
+	*change = (struct pod_change){.pod = pod};
+	snprintf(name, sizeof(name), "%s/%s", pod->ns, pod->name);
+	if (!ns || policy_host_pod_by_name(base, name) || (pod->now && !is_plain(pod->now)))
+		return -EOPNOTSUPP;
+	change->ns = ns - base->namespaces;
+	change->endpoint = policy_endpoint_by_name(base, pod->ns, pod->name);
+	change->expected = SEARCH(base->n_expected, i, order_expected(base, i, pod) < 0);
+	change->was_expected =
+		change->expected < base->n_expected && !order_expected(base, change->expected, pod);
+	if (change->endpoint)
+		had = change->endpoint->addresses;
+	for (uint32_t i = 0; i < had.n; i++)
+		p->deleted[base->endpoint_addresses[had.at + i]] = true;
+	return changes_service(base, change) ? -EOPNOTSUPP : 0;
+}
+
+/* Expected pods */
+
+static struct policy_range put_labels(struct pod_update *p, const struct labels *labels)
+{
+	const struct policy_range range = {labels->n ? p->u.texts.n : 0, 2 * labels->n};
+
+	for (size_t i = 0; i < labels->n; i++) {
+		array_push(&p->u.texts, string_of(&p->u, labels->at[i].key));
+		array_push(&p->u.texts, string_of(&p->u, labels->at[i].value));
+	}
+	return range;
+}
+
+static struct policy_range put_ports(struct pod_update *p, const struct endpoint *endpoint)
+{
+	const struct policy_range range = {endpoint->n_ports ? p->u.named_ports.n : 0,
+					   endpoint->n_ports};
+
+	for (size_t i = 0; i < endpoint->n_ports; i++)
+		array_push(&p->u.named_ports,
+			   ((struct policy_named_port){
+				   .name = string_of(&p->u, endpoint->ports[i].name),
+				   .port = endpoint->ports[i].port,
+				   .protocol = endpoint->ports[i].protocol}));
+	return range;
+}
+
+static bool same_labels(const struct policy *base, struct policy_range range,
+			const struct labels *labels)
+{
+	bool same = range.n == 2 * labels->n;
+
+	for (size_t i = 0; same && i < labels->n; i++) {
+		const uint32_t *texts = &base->texts[range.at + 2 * i];
+
+		same = !strcmp(policy_string(base, texts[0]), labels->at[i].key) &&
+		       !strcmp(policy_string(base, texts[1]), labels->at[i].value);
+	}
+	return same;
+}
+
+static bool same_ports(const struct policy *base, struct policy_range range,
+		       const struct endpoint *endpoint)
+{
+	bool same = range.n == endpoint->n_ports;
+
+	for (size_t i = 0; same && i < endpoint->n_ports; i++) {
+		const struct policy_named_port *port = &base->named_ports[range.at + i];
+
+		same = port->port == endpoint->ports[i].port &&
+		       port->protocol == endpoint->ports[i].protocol &&
+		       !strcmp(policy_string(base, port->name), endpoint->ports[i].name);
+	}
+	return same;
+}
+
+static bool is_as_expected(const struct policy *base, const struct pod_change *change)
+{
+	const struct policy_expected *was = &base->expected[change->expected];
+	const struct endpoint *now = change->pod->now;
+
+	return change->was_expected && is_expected(change) &&
+	       !strcmp(policy_string(base, was->uid), now->uid ? now->uid : "") &&
+	       was->flags == (now->audit ? POLICY_AUDIT : 0) && !was->allow_source.n &&
+	       same_labels(base, was->labels, &now->labels) && same_ports(base, was->ports, now);
+}
+
+/* Returns true if the policy has a segment for the pod wherever its address may be. */
+static int check_expected(const struct policy *base, const struct endpoint *endpoint)
+{
+	struct placement placement;
+	int error = base->n_prefixes <= EXPECTED_PREFIXES ? 0 : -EOPNOTSUPP;
+
+	for (size_t i = 0; !error && i < base->n_prefixes; i++) {
+		const struct policy_prefix *prefix = &base->prefixes[i];
+
+		/* an address that stands for the whole prefix: no longer one begins with it */
+		if (policy_prefix_find(base, &prefix->address) != &base->segments[prefix->segment])
+			return -EOPNOTSUPP;
+		error = policy_place(policy_lazy(base), endpoint, &prefix->address, &placement);
+	}
+	return error == -ENOENT ? -EOPNOTSUPP : error;
+}
+
+static void put_expected(struct pod_update *p, const struct pod_change *change)
+{
+	const struct endpoint *now = change->pod->now;
+
+	array_push(&p->u.expected,
+		   ((struct policy_expected){.ns = string_of(&p->u, change->pod->ns),
+					     .name = string_of(&p->u, change->pod->name),
+					     .uid = string_of(&p->u, now->uid),
+					     .flags = now->audit ? POLICY_AUDIT : 0,
+					     .labels = put_labels(p, &now->labels),
+					     .ports = put_ports(p, now)}));
+}
+
+static void keep_expected(struct pod_update *p, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		array_push(&p->u.expected, p->u.base->expected[i]);
+}
+
+/* Namespaces are sorted by name, so the changes are in the order of the expected pods, too. */
+static int make_expected(struct pod_update *p)
+{
+	size_t at = 0;
+
+	array_reserve(&p->u.expected, p->u.base->n_expected + 1);
+	for (size_t i = 0; i < p->changes.n; i++) {
+		const struct pod_change *change = &p->changes.at[i];
+		int error;
+
+		if (is_as_expected(p->u.base, change) ||
+		    (!change->was_expected && !is_expected(change)))
+			continue;
+		p->expects = true;
+		keep_expected(p, at, change->expected);
+		at = change->expected + change->was_expected;
+		if (!is_expected(change))
+			continue;
+		error = check_expected(p->u.base, change->pod->now);
+		if (error)
+			return error;
+		put_expected(p, change);
+	}
+	keep_expected(p, at, p->u.base->n_expected);
+	return 0;
+}
+
+/* Endpoints */
+
+static int place_pod(struct pod_update *p, const struct endpoint *now)
+{
+	struct placement placement;
+
+	array_push(&p->added,
+		   ((struct update_endpoint){now, p->places.at + p->places.n, now->n_addresses}));
+	for (size_t i = 0; i < now->n_addresses; i++) {
+		int error =
+			policy_place(policy_lazy(p->u.base), now, &now->addresses[i], &placement);
+
+		if (error)
+			return error == -ENOENT ? -EOPNOTSUPP : error;
+		array_push(&p->places, ((struct policy_address){.address = now->addresses[i],
+								.segment = placement.segment,
+								.variation = placement.variation}));
+	}
+	return 0;
+}
+
+static int place_pods(struct pod_update *p)
+{
+	size_t n = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < p->changes.n; i++)
+		n += is_endpoint(&p->changes.at[i]) ? p->changes.at[i].pod->now->n_addresses : 0;
+	array_reserve(&p->places, n);
+	for (size_t i = 0; !error && i < p->changes.n; i++)
+		if (is_endpoint(&p->changes.at[i]))
+			error = place_pod(p, p->changes.at[i].pod->now);
+	return error;
+}
+
+/* A segment whose last address goes, goes as well: only a compile takes segments away. */
+static int check_segments(const struct updater *u)
+{
+	const struct policy *base = u->base;
+	bool *used = grow_zeroed(base->n_segments, sizeof(*used));
+	int error = 0;
+
+	for (size_t i = 0; i < u->addresses.n; i++)
+		used[u->addresses.at[i].segment] = true;
+	for (size_t i = 0; !error && i < base->n_addresses; i++)
+		if (u->address_at[i] == NONE && !used[base->addresses[i].segment])
+			error = -EOPNOTSUPP;
+	free(used);
+	return error;
+}
+
+/* The policy */
+
+#define COPY_TABLE(type, name, moves)                                                    \
+	if (!policy->name) {                                                             \
+		policy->name = grow_zeroed(base->n_##name, sizeof(type));                \
+		policy->n_##name = base->n_##name;                                       \
+		if (base->n_##name)                                                      \
+			memcpy(policy->name, base->name, base->n_##name * sizeof(type)); \
+	}
+
+static void make_policy(struct pod_update *p, bool same)
+{
+	const struct policy *base = p->u.base;
+	struct policy *policy = grow_zeroed(1, sizeof(*policy));
+
+	p->policy = policy;
+	*policy = (struct policy){POLICY_FACTS(base)};
+	policy->parent = same ? base->parent : base->checksum;
+	policy->generation = base->generation + !same;
+	take_endpoints(&p->u, policy);
+	TAKE_TABLE(&p->u, policy, texts);
+	TAKE_TABLE(&p->u, policy, named_ports);
+	TAKE_TABLE(&p->u, policy, expected);
+	POLICY_TABLES(COPY_TABLE)
+}
+
+static bool is_same(const struct pod_update *p)
+{
+	const struct updater *u = &p->u;
+	const struct policy *base = u->base;
+
+	return !p->expects && u->endpoints.n == base->n_endpoints &&
+	       u->addresses.n == base->n_addresses &&
+	       !memcmp(u->endpoints.at, base->endpoints,
+		       base->n_endpoints * sizeof(*base->endpoints)) &&
+	       !memcmp(u->addresses.at, base->addresses,
+		       base->n_addresses * sizeof(*base->addresses));
+}
+
+static int make(void *data)
+{
+	struct pod_update *p = data;
+	const struct policy *base = p->u.base;
+	int error = 0;
+
+	for (size_t i = 0; i < base->n_segments; i++)
+		if (base->segments[i].delete_generation)
+			return -EOPNOTSUPP; /* only a compile takes segments away */
+	p->deleted = grow_zeroed(base->n_addresses, sizeof(*p->deleted));
+	for (size_t i = 0; !error && i < p->n; i++)
+		error = add_change(p, &p->pods[i]);
+	if (error)
+		return error;
+	array_sort(&p->changes, compare_changes);
+	BEGIN_TABLE(&p->u, strings);
+	BEGIN_TABLE(&p->u, texts);
+	BEGIN_TABLE(&p->u, named_ports);
+	error = make_expected(p);
+	if (!error)
+		error = place_pods(p);
+	if (error)
+		return error;
+	update_endpoints(&p->u, p->deleted, p->added.at, p->added.n);
+	error = p->u.twice ? -EOPNOTSUPP : check_segments(&p->u);
+	if (!error)
+		make_policy(p, is_same(p));
+	return error;
+}
+
+int policy_update(const struct policy *base, const struct update_pod *pods, size_t n,
+		  struct policy **policy)
+{
+	struct pod_update p = {.u = {.base = base, .continues = true}, .pods = pods, .n = n};
+	int error = memory_guarded(make, &p);
+
+	if (error)
+		policy_free(p.policy);
+	else
+		*policy = p.policy;
+	updater_free(&p.u);
+	array_free(&p.changes);
+	array_free(&p.added);
+	array_free(&p.places);
+	free(p.deleted);
+	return error;
+}
