@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Makes a policy of the kept objects. Where nothing but Pods has changed since the last policy, and
- * they fit into its segments, only these are read (compile/update.h).
+ * Makes a policy of the kept objects. If nothing but Pods has changed since the last policy, only
+ * these are read (compile/update.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #include "input/input.h"
 #include "model/cluster_service.h"
 
-/* So many policies in a row may be made from changed Pods alone: each leaves unused strings
- * behind. */
+/* So many policies in a row may be made from changed Pods alone: each leaves unused strings and
+ * segments behind. */
 #define PATCHES_MAX 500
 
 /* An EndpointSlice has the same key in both versions of its API. */
@@ -209,7 +209,7 @@ static int patch(struct objects *objects, const struct policy *base, struct poli
 	if (!error && names_node(base, &pods.cluster))
 		error = -EOPNOTSUPP;
 	if (!error)
-		error = policy_update(base, pods.at, pods.n, policy);
+		error = policy_update(base, pods.at, pods.n, !objects->asides, policy);
 	cluster_free(&pods.cluster);
 	free(pods.at);
 	objects->since.patches += !error;

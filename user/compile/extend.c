@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compile/budget.h"
 #include "compile/given.h"
 #include "compile/lazy_policy.h"
 #include "compile/references.h"
@@ -55,10 +56,10 @@ static uint32_t namespace_index(const struct extender *e, const char *name)
 	return ns - e->job->policy->namespaces;
 }
 
-/* Adds an endpoint as the cluster would have it. */
-static void add_endpoint(struct extender *e, const struct endpoint *from)
+/* Makes an endpoint as the cluster would have it. */
+static void fill_endpoint(struct extender *e, const struct endpoint *from,
+			  struct endpoint *endpoint)
 {
-	struct endpoint *endpoint = cluster_add_endpoint(&e->cluster);
 	struct obstack *memory = &e->cluster.memory;
 
 	*endpoint = *from;
@@ -82,7 +83,9 @@ static void fill_cluster(struct extender *e)
 	e->has_cluster = true;
 	given_fill(policy_lazy(e->job->policy), &e->cluster);
 	for (size_t i = 0; i < e->job->n; i++)
-		add_endpoint(e, &e->job->endpoints[i]);
+		fill_endpoint(e, &e->job->endpoints[i], cluster_add_endpoint(&e->cluster));
+	for (size_t i = 0; i < e->job->n_expected; i++)
+		fill_endpoint(e, &e->job->expected[i], cluster_add_expected(&e->cluster));
 }
 
 /* Returns true if the policy's matchers are those of its rules, in the same order. */
@@ -175,12 +178,14 @@ static void copy_policy(struct extender *e)
 	const struct policy *from = e->job->policy;
 	struct policy *to = grow_zeroed(1, sizeof(*to));
 
-	*to = (struct policy){.lineage = from->lineage,
-			      .parent = from->parent,
-			      .checksum = from->checksum,
-			      .generation = from->generation,
-			      .uplinks_n = from->uplinks_n,
-			      .node = from->node};
+	*to = (struct policy){POLICY_FACTS(from)};
+	if (e->job->continues) {
+		to->parent = from->checksum;
+		to->generation++;
+		e->t.continues = true;
+	} else {
+		to->checksum = from->checksum;
+	}
 	e->policy = e->t.policy = to;
 	e->t.c = &e->c;
 #define COPY(type, name, moves)                                              \
@@ -315,6 +320,10 @@ static void put_variations(struct extender *e, const struct segment *segment,
 	const size_t n = segment->resolutions.n, at = e->policy->n_variations;
 	numbers_t given = {0};
 
+	if (e->job->continues) {
+		tables_variations(&e->t, segment, resolution_ids, old, record);
+		return;
+	}
 	for (size_t i = 0; i < n; i++) {
 		struct policy_variation variation = {
 			.resolution = resolution_ids[segment->resolutions.at[i]]};
@@ -499,15 +508,37 @@ static void begin(struct extender *e)
 	obstack_init(&e->c.memory);
 	fill_cluster(e);
 	e->c.cluster = &e->cluster;
+	if (job->continues)
+		budgets_open(&e->c);
 	e->c.base = goes_on ? before : job->policy;
 	e->c.lineage = lineage_open(e->c.base);
-	if (!goes_on)
+	if (!goes_on && !job->continues)
 		lineage_begin_at(e->c.lineage, later(later(job->next, BH_IDS_LOCAL),
 						     before ? extend_next(before) : 0));
-	lineage_extends(e->c.lineage, before);
+	if (!job->continues)
+		lineage_extends(e->c.lineage, before);
 	rules_build(&e->c);
 	compiler_name_rules(&e->c);
 	regions_build(&e->c);
+}
+
+/* Returns true if the policy's rules are those that its policies compile to. */
+static bool has_rules(const struct extender *e)
+{
+	struct policy numbers;
+
+	lineage_numbers(e->c.lineage, &numbers);
+	return numbers.next_rule == e->job->policy->next_rule;
+}
+
+/* Returns true if a segment has more variations than a namespace may have: only a compile of all
+ * endpoints can tell whose they are. */
+static bool has_many_variations(const struct extender *e)
+{
+	for (size_t i = 0; i < e->c.segments.n; i++)
+		if (e->c.segments.at[i].resolutions.n > budget_limits[BUDGET_VARIATIONS].ns)
+			return true;
+	return false;
 }
 
 static int extend(void *data)
@@ -515,22 +546,23 @@ static int extend(void *data)
 	struct extender *e = data;
 
 	begin(e);
-	if (!has_matchers(e) || !add_segments(e))
+	if (!has_rules(e) || !has_matchers(e) || !add_segments(e))
 		return -EILSEQ;
 	segments_place(&e->c);
 	domains_build(&e->c);
-	if (e->c.segments.n > SEGMENTS_MAX)
+	if (e->c.segments.n > SEGMENTS_MAX || (e->job->continues && has_many_variations(e)))
 		return -E2BIG;
 	reach_build(&e->c);
+	if (budget_any_over(&e->c))
+		return -E2BIG;
 	fill(e);
-	if (e->policy->next_rule != e->job->policy->next_rule)
-		return -EILSEQ;
 	return e->c.too_big ? -E2BIG : 0;
 }
 
 static void extender_free(struct extender *e)
 {
 	compiler_free(&e->c);
+	budgets_close(e->c.budgets);
 	intern_free(&e->t.strings);
 	intern_free(&e->lists);
 	free(e->ids);

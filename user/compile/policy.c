@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "compile/asides.h"
+#include "compile/grow.h"
 #include "compile/lazy_policy.h"
 #include "compile/update.h"
 
@@ -22,6 +23,19 @@ void policy_free(struct policy *policy)
 	}
 	free(policy->blob);
 	free(policy);
+}
+
+uint32_t policy_find_string(const char *strings, size_t n, const char *string)
+{
+	const size_t size = strlen(string) + 1;
+	/* each string but the first, which is empty, is behind a NUL */
+	char *between = grow_zeroed(size + 1, 1);
+	const char *found;
+
+	memcpy(between + 1, string, size);
+	found = memmem(strings, n, between, size + 1);
+	free(between);
+	return found ? found + 1 - strings : 0;
 }
 
 static int compare_numbers(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b)

@@ -440,8 +440,8 @@ struct lazy_policy {
 	POLICY_TABLES(POLICY_TABLE_FIELD)
 	void *blob; /* holds the tables; NULL: each has memory of its own */
 	struct policy_source *source; /* NULL: the whole policy is in memory */
-	struct lazy_policy *compiled; /* the policy before overlay_endpoints() replaced tables, whose
-				       * others both have; owned. NULL: it replaced none */
+	struct lazy_policy *compiled; /* the policy before overlay_endpoints() replaced tables,
+				       * whose others both have; owned. NULL: it replaced none */
 	struct asides *asides; /* what the compile set aside (asides.h); NULL: nothing, or unknown.
 				* Not in any blob */
 	struct lazy_policy *plain; /* the policy as it was compiled, where this node adds segments
@@ -487,6 +487,10 @@ static inline const char *policy_string(const struct policy *policy, uint32_t st
 {
 	return policy->strings + string;
 }
+
+/* Returns the offset of a string, which is not empty, in a table of strings; 0: it is not there.
+ * Reads the whole table. */
+uint32_t policy_find_string(const char *strings, size_t n, const char *string);
 
 /*
  * matcher_namespace() returns the namespace without which none of the matcher's clauses holds;

@@ -240,9 +240,8 @@ static void refuse_variations(struct compiler *c, const struct segment *segment,
 	c->too_big = true;
 }
 
-/* Variation IDs count in each segment. The base's record has those that were given before. */
-static void put_variations(struct tables *t, const struct segment *segment, const uint32_t *ids,
-			   const struct policy_segment *old, struct policy_segment *record)
+void tables_variations(struct tables *t, const struct segment *segment, const uint32_t *ids,
+		       const struct policy_segment *old, struct policy_segment *record)
 {
 	struct compiler *c = t->c;
 
@@ -364,7 +363,7 @@ static void put_segments(struct tables *t, const uint32_t *resolution_ids)
 		struct policy_segment record = tables_segment(
 			t, segment, t->segment_id[i], old ? old->create_generation : generation);
 
-		put_variations(t, segment, resolution_ids, old, &record);
+		tables_variations(t, segment, resolution_ids, old, &record);
 		table_push(t, segments, record);
 	}
 	put_deleted(t, generation);

@@ -15,6 +15,7 @@ struct tables {
 	uint32_t *segment_index; /* index of the segment's record, by the compiler's number */
 	uint32_t *segment_id;
 	const struct policy_segment **old; /* record of the base, by the compiler's number */
+	bool continues; /* the tables began as the base's: they may have a string already */
 	POLICY_TABLES(TABLE_CAPACITY)
 };
 
@@ -41,6 +42,10 @@ struct policy_range tables_selector(struct tables *t, const struct selector *sel
 /* Returns the record of a segment, without variations. */
 struct policy_segment tables_segment(struct tables *t, const struct segment *segment, uint32_t id,
 				     uint32_t create_generation);
+/* Fills the record's variations. Their IDs count in each segment: @old, the base's record (NULL:
+ * none), has those that were given before. @ids: the IDs of resolutions, by number. */
+void tables_variations(struct tables *t, const struct segment *segment, const uint32_t *ids,
+		       const struct policy_segment *old, struct policy_segment *record);
 struct policy_key tables_resolution_key(const struct compiler *c, uint32_t number);
 /* Sorts the tables that stand in the order of IDs. */
 void tables_order(struct tables *t);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "compile/extend.h"
 #include "compile/grow.h"
 #include "compile/place.h"
 #include "model/search.h"
@@ -78,17 +79,11 @@ static void updater_free(struct updater *u)
 static uint32_t string_of(struct updater *u, const char *string)
 {
 	const size_t size = string && *string ? strlen(string) + 1 : 0;
-	const char *found = NULL;
+	const uint32_t found =
+		size && u->continues ? policy_find_string(u->strings.at, u->strings.n, string) : 0;
 
-	if (size && u->continues) {
-		char *between = grow_zeroed(size + 1, 1);
-
-		memcpy(between + 1, string, size);
-		found = memmem(u->strings.at, u->strings.n, between, size + 1);
-		free(between);
-	}
 	if (!size || found)
-		return found ? found + 1 - u->strings.at : 0;
+		return found;
 	array_reserve(&u->strings, size);
 	memcpy(u->strings.at + u->strings.n, string, size);
 	u->strings.n += size;
@@ -408,9 +403,15 @@ const struct policy *overlay_compiled(const struct policy *policy)
 	return policy_plain(policy->compiled ? (const struct policy *)policy->compiled : policy);
 }
 
-#define FREE_TABLE(type, name, moves)       \
-	if (policy->name != compiled->name) \
+#define FREE_TABLE(type, name, moves)    \
+	if (policy->name != other->name) \
 		free(policy->name);
+
+/* Frees the tables of a policy that @other does not share. */
+static void free_tables(const struct policy *policy, const struct policy *other)
+{
+	POLICY_TABLES(FREE_TABLE)
+}
 
 void overlay_free(struct policy *policy)
 {
@@ -418,7 +419,7 @@ void overlay_free(struct policy *policy)
 
 	if (!compiled)
 		return;
-	POLICY_TABLES(FREE_TABLE)
+	free_tables(policy, compiled);
 	*policy = *compiled;
 	free(compiled);
 }
@@ -443,7 +444,9 @@ struct pod_update {
 	ARRAY(struct policy_address) places; /* of `added` */
 	bool *deleted; /* by the base's addresses */
 	bool expects; /* the expected pods have changed */
-	struct policy *policy; /* NULL: none is made yet */
+	bool extends; /* segments may be added */
+	ARRAY(struct endpoint) needy, needy_expected; /* pods that fit no segment of the base */
+	struct policy *policy; /* the extended one, then the result; NULL: none is made yet */
 };
 
 static bool is_endpoint(const struct pod_change *change)
@@ -599,7 +602,7 @@ static bool is_as_expected(const struct policy *base, const struct pod_change *c
 	       same_labels(base, was->labels, &now->labels) && same_ports(base, was->ports, now);
 }
 
-/* Returns true if the policy has a segment for the pod wherever its address may be. */
+/* Returns -ENOENT if the policy lacks a segment for the pod wherever its address may be. */
 static int check_expected(const struct policy *base, const struct endpoint *endpoint)
 {
 	struct placement placement;
@@ -613,7 +616,7 @@ static int check_expected(const struct policy *base, const struct endpoint *endp
 			return -EOPNOTSUPP;
 		error = policy_place(policy_lazy(base), endpoint, &prefix->address, &placement);
 	}
-	return error == -ENOENT ? -EOPNOTSUPP : error;
+	return error;
 }
 
 static void put_expected(struct pod_update *p, const struct pod_change *change)
@@ -636,14 +639,13 @@ static void keep_expected(struct pod_update *p, size_t from, size_t to)
 }
 
 /* Namespaces are sorted by name, so the changes are in the order of the expected pods, too. */
-static int make_expected(struct pod_update *p)
+static void make_expected(struct pod_update *p)
 {
 	size_t at = 0;
 
 	array_reserve(&p->u.expected, p->u.base->n_expected + 1);
 	for (size_t i = 0; i < p->changes.n; i++) {
 		const struct pod_change *change = &p->changes.at[i];
-		int error;
 
 		if (is_as_expected(p->u.base, change) ||
 		    (!change->was_expected && !is_expected(change)))
@@ -651,66 +653,79 @@ static int make_expected(struct pod_update *p)
 		p->expects = true;
 		keep_expected(p, at, change->expected);
 		at = change->expected + change->was_expected;
-		if (!is_expected(change))
-			continue;
-		error = check_expected(p->u.base, change->pod->now);
-		if (error)
-			return error;
-		put_expected(p, change);
+		if (is_expected(change))
+			put_expected(p, change);
 	}
 	keep_expected(p, at, p->u.base->n_expected);
-	return 0;
 }
 
 /* Endpoints */
 
+/* Returns -ENOENT if the pod fits no segment. */
 static int place_pod(struct pod_update *p, const struct endpoint *now)
 {
 	struct placement placement;
+	int error = 0;
 
 	array_push(&p->added,
 		   ((struct update_endpoint){now, p->places.at + p->places.n, now->n_addresses}));
-	for (size_t i = 0; i < now->n_addresses; i++) {
-		int error =
-			policy_place(policy_lazy(p->u.base), now, &now->addresses[i], &placement);
-
-		if (error)
-			return error == -ENOENT ? -EOPNOTSUPP : error;
-		array_push(&p->places, ((struct policy_address){.address = now->addresses[i],
-								.segment = placement.segment,
-								.variation = placement.variation}));
+	for (size_t i = 0; !error && i < now->n_addresses; i++) {
+		error = policy_place(policy_lazy(p->u.base), now, &now->addresses[i], &placement);
+		if (!error)
+			array_push(&p->places,
+				   ((struct policy_address){.address = now->addresses[i],
+							    .segment = placement.segment,
+							    .variation = placement.variation}));
 	}
-	return 0;
+	return error;
 }
 
+/* Finds the places of pods in the base, and the pods that fit none of its segments. */
 static int place_pods(struct pod_update *p)
 {
-	size_t n = 0;
 	int error = 0;
+
+	p->added.n = p->places.n = p->needy.n = p->needy_expected.n = 0;
+	for (size_t i = 0; !error && i < p->changes.n; i++) {
+		const struct pod_change *change = &p->changes.at[i];
+
+		if (is_endpoint(change))
+			error = place_pod(p, change->pod->now);
+		else if (is_expected(change) && !is_as_expected(p->u.base, change))
+			error = check_expected(p->u.base, change->pod->now);
+		if (error == -ENOENT && is_endpoint(change))
+			array_push(&p->needy, *change->pod->now);
+		else if (error == -ENOENT)
+			array_push(&p->needy_expected, *change->pod->now);
+		if (error == -ENOENT)
+			error = 0;
+	}
+	return error;
+}
+
+/* Places the pods. Adds the segments that the base lacks. */
+static int place_all(struct pod_update *p)
+{
+	struct extend job = {.policy = p->u.base, .continues = true};
+	size_t n = 0;
+	int error;
 
 	for (size_t i = 0; i < p->changes.n; i++)
 		n += is_endpoint(&p->changes.at[i]) ? p->changes.at[i].pod->now->n_addresses : 0;
 	array_reserve(&p->places, n);
-	for (size_t i = 0; !error && i < p->changes.n; i++)
-		if (is_endpoint(&p->changes.at[i]))
-			error = place_pod(p, p->changes.at[i].pod->now);
-	return error;
-}
-
-/* A segment whose last address goes, goes as well: only a compile takes segments away. */
-static int check_segments(const struct updater *u)
-{
-	const struct policy *base = u->base;
-	bool *used = grow_zeroed(base->n_segments, sizeof(*used));
-	int error = 0;
-
-	for (size_t i = 0; i < u->addresses.n; i++)
-		used[u->addresses.at[i].segment] = true;
-	for (size_t i = 0; !error && i < base->n_addresses; i++)
-		if (u->address_at[i] == NONE && !used[base->addresses[i].segment])
-			error = -EOPNOTSUPP;
-	free(used);
-	return error;
+	error = place_pods(p);
+	job.endpoints = p->needy.at;
+	job.n = p->needy.n;
+	job.expected = p->needy_expected.at;
+	job.n_expected = p->needy_expected.n;
+	if (error || (!job.n && !job.n_expected))
+		return error;
+	error = p->extends ? policy_extend(&job, &p->policy) : -EOPNOTSUPP;
+	if (error)
+		return error;
+	p->u.base = p->policy;
+	error = place_pods(p);
+	return p->needy.n || p->needy_expected.n ? -EOPNOTSUPP : error;
 }
 
 /* The policy */
@@ -723,33 +738,38 @@ static int check_segments(const struct updater *u)
 			memcpy(policy->name, base->name, base->n_##name * sizeof(type)); \
 	}
 
-static void make_policy(struct pod_update *p, bool same)
-{
-	const struct policy *base = p->u.base;
-	struct policy *policy = grow_zeroed(1, sizeof(*policy));
-
-	p->policy = policy;
-	*policy = (struct policy){POLICY_FACTS(base)};
-	policy->parent = same ? base->parent : base->checksum;
-	policy->generation = base->generation + !same;
-	take_endpoints(&p->u, policy);
-	TAKE_TABLE(&p->u, policy, texts);
-	TAKE_TABLE(&p->u, policy, named_ports);
-	TAKE_TABLE(&p->u, policy, expected);
-	POLICY_TABLES(COPY_TABLE)
-}
-
 static bool is_same(const struct pod_update *p)
 {
 	const struct updater *u = &p->u;
 	const struct policy *base = u->base;
 
-	return !p->expects && u->endpoints.n == base->n_endpoints &&
+	return !p->policy && !p->expects && u->endpoints.n == base->n_endpoints &&
 	       u->addresses.n == base->n_addresses &&
 	       !memcmp(u->endpoints.at, base->endpoints,
 		       base->n_endpoints * sizeof(*base->endpoints)) &&
 	       !memcmp(u->addresses.at, base->addresses,
 		       base->n_addresses * sizeof(*base->addresses));
+}
+
+static void make_policy(struct pod_update *p)
+{
+	const struct policy *base = p->u.base;
+	const bool same = is_same(p);
+	struct policy *policy = p->policy, before;
+
+	if (!policy) {
+		p->policy = policy = grow_zeroed(1, sizeof(*policy));
+		*policy = (struct policy){POLICY_FACTS(base)};
+		policy->parent = same ? base->parent : base->checksum;
+		policy->generation = base->generation + !same;
+	}
+	before = *policy;
+	take_endpoints(&p->u, policy);
+	TAKE_TABLE(&p->u, policy, texts);
+	TAKE_TABLE(&p->u, policy, named_ports);
+	TAKE_TABLE(&p->u, policy, expected);
+	free_tables(&before, policy);
+	POLICY_TABLES(COPY_TABLE)
 }
 
 static int make(void *data)
@@ -767,25 +787,25 @@ static int make(void *data)
 	if (error)
 		return error;
 	array_sort(&p->changes, compare_changes);
+	error = place_all(p);
+	if (error)
+		return error;
 	BEGIN_TABLE(&p->u, strings);
 	BEGIN_TABLE(&p->u, texts);
 	BEGIN_TABLE(&p->u, named_ports);
-	error = make_expected(p);
-	if (!error)
-		error = place_pods(p);
-	if (error)
-		return error;
+	make_expected(p);
 	update_endpoints(&p->u, p->deleted, p->added.at, p->added.n);
-	error = p->u.twice ? -EOPNOTSUPP : check_segments(&p->u);
-	if (!error)
-		make_policy(p, is_same(p));
-	return error;
+	if (p->u.twice)
+		return -EOPNOTSUPP;
+	make_policy(p);
+	return 0;
 }
 
-int policy_update(const struct policy *base, const struct update_pod *pods, size_t n,
+int policy_update(const struct policy *base, const struct update_pod *pods, size_t n, bool extends,
 		  struct policy **policy)
 {
-	struct pod_update p = {.u = {.base = base, .continues = true}, .pods = pods, .n = n};
+	struct pod_update p = {
+		.u = {.base = base, .continues = true}, .pods = pods, .n = n, .extends = extends};
 	int error = memory_guarded(make, &p);
 
 	if (error)
@@ -796,6 +816,8 @@ int policy_update(const struct policy *base, const struct update_pod *pods, size
 	array_free(&p.changes);
 	array_free(&p.added);
 	array_free(&p.places);
+	array_free(&p.needy);
+	array_free(&p.needy_expected);
 	free(p.deleted);
-	return error;
+	return error && error != -ENOMEM ? -EOPNOTSUPP : error;
 }

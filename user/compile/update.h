@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Changes the endpoints of a compiled policy without a compile: each address goes into a segment
- * that the policy has. Rules, segments and pairs stay as they are.
- */
+/* Changes the endpoints of a compiled policy without a compile: each address goes into the segment
+ * that it fits. Rules and segments stay as they are. */
 #ifndef BULKHEAD_COMPILE_UPDATE_H
 #define BULKHEAD_COMPILE_UPDATE_H
 
@@ -15,14 +13,16 @@ struct update_pod {
 };
 
 /*
- * Continues a policy if nothing but pods has changed and all of them fit into its segments.
- * Verdicts are those of a compile, at a small part of its price. Strings and segments that no
- * endpoint uses any more stay until the next compile. @pods: each name once. @base must be whole in
- * memory. No Service may take its backends from pods: all have EndpointSlices. Returns 0 and a
+ * Continues a policy if nothing but pods has changed. Verdicts are those of a compile, at a small
+ * part of its price. With @extends, pods that fit no segment get new ones (extend.h): the compile
+ * of
+ * @base must have set nothing aside. Strings and segments that no endpoint uses any more stay until
+ * the next compile. @pods: each name once. @base must be whole in memory. No Service may take its
+ * backends from pods: all have EndpointSlices. Returns 0 and a
  * policy to free, of @base's generation if nothing has changed; -EOPNOTSUPP: only a compile can
  * tell; or -ENOMEM. Reports nothing.
  */
-int policy_update(const struct policy *base, const struct update_pod *pods, size_t n,
+int policy_update(const struct policy *base, const struct update_pod *pods, size_t n, bool extends,
 		  struct policy **policy);
 
 /* An endpoint that is added. If an endpoint of the policy has its name, that endpoint gets its
