@@ -15,9 +15,10 @@ uint32_t tables_string(struct tables *t, const char *string)
 	number = intern_add(&t->strings, string, size, &fresh);
 	if (fresh) {
 		struct policy *policy = t->policy;
-		const uint32_t found = t->continues ? policy_find_string(policy->strings,
-									 policy->n_strings, string)
-						    : 0;
+		const uint32_t found =
+			t->begun && !t->local
+				? policy_find_string(policy->strings, policy->n_strings, string)
+				: 0;
 
 		array_push(&t->string_at, found ? found : policy->n_strings);
 		if (found)
