@@ -144,8 +144,7 @@ static bool is_right(struct run *run, const struct world *world, unsigned int ma
 								  .segment = place.segment,
 								  .variation = place.variation};
 		}
-		came[n++] = (struct update_endpoint){endpoint, addresses[k],
-						     endpoint->n_addresses};
+		came[n++] = (struct update_endpoint){endpoint, addresses[k], endpoint->n_addresses};
 	}
 	overlay_endpoints(&copy, NULL, came, n);
 	good = evaluates_alike(run, world, with, &copy, salt);

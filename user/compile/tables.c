@@ -506,6 +506,17 @@ static void put_addresses(struct tables *t, const uint32_t *resolution_ids, uint
 	free(placed);
 }
 
+void tables_endpoint(struct tables *t, const struct endpoint *from, struct policy_endpoint *record)
+{
+	record->node = tables_string(t, from->node);
+	record->interface = tables_string(t, from->interface);
+	record->flags = (from->audit ? POLICY_AUDIT : 0) | (from->l2 ? POLICY_L2 : 0) |
+			(from->has_mac ? POLICY_MAC : 0);
+	memcpy(record->mac, from->mac, sizeof(record->mac));
+	record->allow_source = tables_cidrs(t, from->allow_source, from->n_allow_source);
+	policy_uid_hash(from->uid, record->uid);
+}
+
 static void put_endpoints(struct tables *t, const uint32_t *index)
 {
 	struct compiler *c = t->c;
@@ -517,19 +528,11 @@ static void put_endpoints(struct tables *t, const uint32_t *index)
 		struct policy_endpoint record = {
 			.ns = from->ns,
 			.name = tables_string(t, from->name),
-			.node = tables_string(t, from->node),
-			.interface = tables_string(t, from->interface),
-			.addresses = {t->policy->n_endpoint_addresses, from->n_addresses},
-			.allow_source = tables_cidrs(t, from->allow_source, from->n_allow_source)};
+			.addresses = {t->policy->n_endpoint_addresses, from->n_addresses}};
 
-		if (from->audit || cluster->namespaces[from->ns].audit)
+		tables_endpoint(t, from, &record);
+		if (cluster->namespaces[from->ns].audit)
 			record.flags |= POLICY_AUDIT;
-		if (from->l2)
-			record.flags |= POLICY_L2;
-		if (from->has_mac)
-			record.flags |= POLICY_MAC;
-		memcpy(record.mac, from->mac, sizeof(record.mac));
-		policy_uid_hash(from->uid, record.uid);
 		for (size_t j = 0; j < from->n_addresses; j++)
 			table_push(t, endpoint_addresses, index[next++]);
 		table_push(t, endpoints, record);
@@ -879,23 +882,18 @@ static struct policy_range put_named_ports(struct tables *t, const struct endpoi
 	return range;
 }
 
-static void put_expected(struct tables *t)
+void tables_expected(struct tables *t, const struct endpoint *pod)
 {
-	const struct cluster *cluster = t->c->cluster;
+	struct policy_expected record = {
+		.ns = tables_string(t, pod->ns_name),
+		.name = tables_string(t, pod->name),
+		.uid = tables_string(t, pod->uid),
+		.flags = pod->audit ? POLICY_AUDIT : 0,
+		.labels = put_labels(t, &pod->labels),
+		.ports = put_named_ports(t, pod),
+		.allow_source = tables_cidrs(t, pod->allow_source, pod->n_allow_source)};
 
-	for (size_t i = 0; i < cluster->n_expected; i++) {
-		const struct endpoint *pod = &cluster->expected[i];
-		struct policy_expected record = {
-			.ns = tables_string(t, pod->ns_name),
-			.name = tables_string(t, pod->name),
-			.uid = tables_string(t, pod->uid),
-			.flags = pod->audit ? POLICY_AUDIT : 0,
-			.labels = put_labels(t, &pod->labels),
-			.ports = put_named_ports(t, pod),
-			.allow_source = tables_cidrs(t, pod->allow_source, pod->n_allow_source)};
-
-		table_push(t, expected, record);
-	}
+	table_push(t, expected, record);
 }
 
 /* Puts what tells what the segments may reach. */
@@ -935,7 +933,8 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	given_put(t);
 	put_isolations(t);
 	put_host_pods(t);
-	put_expected(t);
+	for (size_t i = 0; i < t->c->cluster->n_expected; i++)
+		tables_expected(t, &t->c->cluster->expected[i]);
 	resolution_ids = put_resolutions(t);
 	put_segments(t, resolution_ids);
 	put_addresses(t, resolution_ids, index);

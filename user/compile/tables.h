@@ -45,6 +45,10 @@ uint32_t tables_string(struct tables *t, const char *string);
 struct policy_range tables_cidrs(struct tables *t, const struct cidr *cidrs, size_t n);
 struct policy_range tables_selector(struct tables *t, const struct selector *selector);
 
+/* Fill what the record has of the endpoint alone, and put an expected pod. */
+void tables_endpoint(struct tables *t, const struct endpoint *from, struct policy_endpoint *record);
+void tables_expected(struct tables *t, const struct endpoint *pod);
+
 /* Puts the segments that `begun` lacks, with all that tells what they may reach. */
 void tables_extend(struct tables *t);
 /* Frees all but the policy. */

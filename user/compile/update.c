@@ -7,6 +7,7 @@
 #include "compile/extend.h"
 #include "compile/grow.h"
 #include "compile/place.h"
+#include "compile/tables.h"
 #include "model/search.h"
 
 #define NONE UINT32_MAX
@@ -18,76 +19,50 @@ struct newcomer {
 	uint32_t ns, at; /* indexes */
 };
 
-/* The tables that change. The updated policy has them in place of its base's. */
 struct updater {
+	struct tables t; /* of the updated policy */
 	const struct policy *base;
-	bool continues; /* the policy is the base's successor: no string stands twice */
 	const bool *deleted; /* by the base's addresses; NULL: none */
 	ARRAY(struct newcomer) newcomers; /* in the order of the endpoints */
 	ARRAY(struct policy_address) new_addresses; /* in the order of the addresses */
-	ARRAY(char) strings;
-	ARRAY(uint32_t) texts;
-	ARRAY(struct policy_cidr) cidrs;
-	ARRAY(struct policy_named_port) named_ports;
-	ARRAY(struct policy_namespace) namespaces;
-	ARRAY(struct policy_endpoint) endpoints;
-	ARRAY(struct policy_address) addresses;
-	ARRAY(uint32_t) endpoint_addresses;
-	ARRAY(struct policy_expected) expected;
 	uint32_t *namespace_at; /* by the base's namespaces, then new ones: index now */
 	uint32_t *endpoint_at; /* by the base's endpoints: index now; NONE: deleted */
 	uint32_t *address_at; /* by the base's addresses: index now; NONE: deleted */
 	bool twice; /* an address has two endpoints */
 };
 
-/* Begins a table with the base's records. */
-#define BEGIN_TABLE(u, table)                                                     \
-	do {                                                                      \
-		array_reserve(&(u)->table, (u)->base->n_##table + 1);             \
-		if ((u)->base->n_##table)                                         \
-			memcpy((u)->table.at, (u)->base->table,                   \
-			       (u)->base->n_##table * sizeof(*(u)->base->table)); \
-		(u)->table.n = (u)->base->n_##table;                              \
+/* Begins a table with no records and with room for @more. */
+#define NEW_TABLE(u, table, more)                                                                \
+	do {                                                                                     \
+		if ((u)->t.policy->table != (u)->base->table)                                    \
+			free((u)->t.policy->table);                                              \
+		(u)->t.policy->table = NULL;                                                     \
+		(u)->t.policy->n_##table = (u)->t.capacity_##table = 0;                          \
+		(u)->t.policy->table = grow_capacity(NULL, &(u)->t.capacity_##table, (more) + 1, \
+						     sizeof(*(u)->t.policy->table));             \
 	} while (0)
 
-#define TAKE_TABLE(u, policy, table)                \
-	do {                                        \
-		(policy)->table = (u)->table.at;    \
-		(policy)->n_##table = (u)->table.n; \
-		(u)->table.at = NULL;               \
+/* Begins a table with the base's records, or with those of the extended base. */
+#define BEGIN_TABLE(u, table)                                                         \
+	do {                                                                          \
+		(u)->t.capacity_##table = (u)->t.policy->n_##table;                   \
+		if ((u)->t.policy->table && (u)->t.policy->table != (u)->base->table) \
+			break;                                                        \
+		NEW_TABLE(u, table, (u)->base->n_##table);                            \
+		if ((u)->base->n_##table)                                             \
+			memcpy((u)->t.policy->table, (u)->base->table,                \
+			       (u)->base->n_##table * sizeof(*(u)->base->table));     \
+		(u)->t.policy->n_##table = (u)->base->n_##table;                      \
 	} while (0)
 
 static void updater_free(struct updater *u)
 {
+	tables_free(&u->t);
 	array_free(&u->newcomers);
 	array_free(&u->new_addresses);
-	array_free(&u->strings);
-	array_free(&u->texts);
-	array_free(&u->cidrs);
-	array_free(&u->named_ports);
-	array_free(&u->namespaces);
-	array_free(&u->endpoints);
-	array_free(&u->addresses);
-	array_free(&u->endpoint_addresses);
-	array_free(&u->expected);
 	free(u->namespace_at);
 	free(u->endpoint_at);
 	free(u->address_at);
-}
-
-/* Returns the string's offset. Adds the string if it may be new. */
-static uint32_t string_of(struct updater *u, const char *string)
-{
-	const size_t size = string && *string ? strlen(string) + 1 : 0;
-	const uint32_t found =
-		size && u->continues ? policy_find_string(u->strings.at, u->strings.n, string) : 0;
-
-	if (!size || found)
-		return found;
-	array_reserve(&u->strings, size);
-	memcpy(u->strings.at + u->strings.n, string, size);
-	u->strings.n += size;
-	return u->strings.n - size;
 }
 
 /* Namespaces */
@@ -95,14 +70,16 @@ static uint32_t string_of(struct updater *u, const char *string)
 static uint32_t namespace_of(struct updater *u, const char *name)
 {
 	const struct policy_namespace *known = policy_namespace_by_name(u->base, name);
+	const struct policy *policy = u->t.policy;
 
 	if (known)
 		return known - u->base->namespaces;
-	for (size_t i = u->base->n_namespaces; i < u->namespaces.n; i++)
-		if (!strcmp(u->strings.at + u->namespaces.at[i].name, name))
+	for (size_t i = u->base->n_namespaces; i < policy->n_namespaces; i++)
+		if (!strcmp(policy_string(policy, policy->namespaces[i].name), name))
 			return i;
-	array_push(&u->namespaces, ((struct policy_namespace){.name = string_of(u, name)}));
-	return u->namespaces.n - 1;
+	table_push(&u->t, namespaces,
+		   ((struct policy_namespace){.name = tables_string(&u->t, name)}));
+	return policy->n_namespaces - 1;
 }
 
 /* A namespace with the index that it had before the sort. */
@@ -120,16 +97,17 @@ static int compare_placed_namespaces(const void *a, const void *b, void *strings
 
 static void sort_namespaces(struct updater *u)
 {
-	const size_t n = u->namespaces.n;
+	struct policy *policy = u->t.policy;
+	const size_t n = policy->n_namespaces;
 	struct placed_namespace *placed = grow_zeroed(n, sizeof(*placed));
 
 	u->namespace_at = grow_zeroed(n, sizeof(*u->namespace_at));
 	for (size_t i = 0; i < n; i++)
-		placed[i] = (struct placed_namespace){u->namespaces.at[i], i};
+		placed[i] = (struct placed_namespace){policy->namespaces[i], i};
 	if (n > u->base->n_namespaces)
-		qsort_r(placed, n, sizeof(*placed), compare_placed_namespaces, u->strings.at);
+		qsort_r(placed, n, sizeof(*placed), compare_placed_namespaces, policy->strings);
 	for (size_t i = 0; i < n; i++) {
-		u->namespaces.at[i] = placed[i].ns;
+		policy->namespaces[i] = placed[i].ns;
 		u->namespace_at[placed[i].before] = i;
 	}
 	free(placed);
@@ -172,36 +150,24 @@ static void keep_endpoints(struct updater *u, size_t from, size_t to)
 	for (size_t i = from; i < to; i++) {
 		struct policy_endpoint record = u->base->endpoints[i];
 
-		u->endpoint_at[i] = stays(u, &record) ? u->endpoints.n : NONE;
+		u->endpoint_at[i] = stays(u, &record) ? u->t.policy->n_endpoints : NONE;
 		record.ns = u->namespace_at[record.ns];
 		if (u->endpoint_at[i] != NONE)
-			array_push(&u->endpoints, record);
+			table_push(&u->t, endpoints, record);
 	}
-}
-
-static struct policy_range put_cidrs(struct updater *u, const struct endpoint *endpoint)
-{
-	const struct policy_range range = {endpoint->n_allow_source ? u->cidrs.n : 0,
-					   endpoint->n_allow_source};
-
-	for (size_t i = 0; i < endpoint->n_allow_source; i++)
-		array_push(&u->cidrs, ((struct policy_cidr){endpoint->allow_source[i].address,
-							    endpoint->allow_source[i].length}));
-	return range;
 }
 
 static void put_properties(struct updater *u, const struct endpoint *from,
 			   struct policy_endpoint *record)
 {
-	record->node = string_of(u, from->node);
-	record->interface = string_of(u, from->interface);
-	record->flags = (from->audit ? POLICY_AUDIT : 0) | (from->l2 ? POLICY_L2 : 0) |
-			(from->has_mac ? POLICY_MAC : 0);
-	if (u->continues)
-		record->flags |= u->namespaces.at[record->ns].flags & POLICY_AUDIT;
-	memcpy(record->mac, from->mac, sizeof(record->mac));
-	record->allow_source = put_cidrs(u, from);
-	policy_uid_hash(from->uid, record->uid);
+	const struct policy_range allow_source = record->allow_source;
+
+	tables_endpoint(&u->t, from, record);
+	if (u->t.begun)
+		record->flags |= u->t.policy->namespaces[record->ns].flags & POLICY_AUDIT;
+	/* equal endpoints have equal records */
+	if (!allow_source.n && !record->allow_source.n)
+		record->allow_source = allow_source;
 }
 
 static void make_endpoints(struct updater *u)
@@ -210,7 +176,7 @@ static void make_endpoints(struct updater *u)
 	size_t at = 0;
 
 	u->endpoint_at = grow_zeroed(base->n_endpoints, sizeof(*u->endpoint_at));
-	array_reserve(&u->endpoints, base->n_endpoints + u->newcomers.n + 1);
+	NEW_TABLE(u, endpoints, base->n_endpoints + u->newcomers.n);
 	array_sort(&u->newcomers, compare_newcomers);
 	for (size_t i = 0; i < u->newcomers.n; i++) {
 		struct newcomer *newcomer = &u->newcomers.at[i];
@@ -222,16 +188,16 @@ static void make_endpoints(struct updater *u)
 
 		keep_endpoints(u, at, found);
 		at = found + known;
-		newcomer->at = u->endpoints.n;
+		newcomer->at = u->t.policy->n_endpoints;
 		if (known) {
 			record = base->endpoints[found];
 			u->endpoint_at[found] = newcomer->at;
 		} else {
-			record.name = string_of(u, endpoint->name);
+			record.name = tables_string(&u->t, endpoint->name);
 		}
 		record.ns = newcomer->ns;
 		put_properties(u, endpoint, &record);
-		array_push(&u->endpoints, record);
+		table_push(&u->t, endpoints, record);
 	}
 	keep_endpoints(u, at, base->n_endpoints);
 }
@@ -247,9 +213,11 @@ static int compare_addresses(const void *a, const void *b)
 
 static void put_address(struct updater *u, const struct policy_address *record)
 {
-	u->twice |=
-		u->addresses.n && !compare_addresses(&u->addresses.at[u->addresses.n - 1], record);
-	array_push(&u->addresses, *record);
+	const struct policy *policy = u->t.policy;
+	const size_t n = policy->n_addresses;
+
+	u->twice |= n && !compare_addresses(&policy->addresses[n - 1], record);
+	table_push(&u->t, addresses, *record);
 }
 
 static void keep_address(struct updater *u, size_t i)
@@ -261,7 +229,7 @@ static void keep_address(struct updater *u, size_t i)
 		return;
 	}
 	record.endpoint = u->endpoint_at[record.endpoint];
-	u->address_at[i] = u->addresses.n;
+	u->address_at[i] = u->t.policy->n_addresses;
 	put_address(u, &record);
 }
 
@@ -282,7 +250,7 @@ static void make_addresses(struct updater *u)
 		}
 	}
 	array_sort(&u->new_addresses, compare_addresses);
-	array_reserve(&u->addresses, base->n_addresses + u->new_addresses.n + 1);
+	NEW_TABLE(u, addresses, base->n_addresses + u->new_addresses.n);
 	for (size_t i = 0; i < u->new_addresses.n; i++) {
 		const struct policy_address *record = &u->new_addresses.at[i];
 
@@ -301,46 +269,43 @@ static void list_kept(struct updater *u, struct policy_range range)
 		const uint32_t at = u->address_at[u->base->endpoint_addresses[range.at + i]];
 
 		if (at != NONE)
-			array_push(&u->endpoint_addresses, at);
+			table_push(&u->t, endpoint_addresses, at);
 	}
 }
 
 /* Lists a newcomer's addresses in its own order, or, behind addresses that it had, IPv4 first. */
 static void list_new(struct updater *u, const struct newcomer *newcomer, uint32_t first)
 {
-	const bool had = u->endpoint_addresses.n > first;
+	const struct policy *policy = u->t.policy;
+	const bool had = policy->n_endpoint_addresses > first;
 
 	for (size_t i = 0; i < newcomer->from->n_addresses; i++) {
 		const struct policy_address *record = &newcomer->from->addresses[i];
 		const bool ipv4 = address_is_ipv4(&record->address);
-		uint32_t *at;
+		const uint32_t own = SEARCH(policy->n_addresses, k,
+					    compare_addresses(&policy->addresses[k], record) < 0);
+		uint32_t *at = table_add(&u->t, endpoint_addresses);
 
-		array_push(&u->endpoint_addresses,
-			   SEARCH(u->addresses.n, k,
-				  compare_addresses(&u->addresses.at[k], record) < 0));
-		at = &u->endpoint_addresses.at[u->endpoint_addresses.n - 1];
-		for (; had && ipv4 && at > u->endpoint_addresses.at + first &&
-		       !address_is_ipv4(&u->addresses.at[at[-1]].address);
-		     at--) {
-			const uint32_t own = at[0];
-
+		for (; had && ipv4 && at > policy->endpoint_addresses + first &&
+		       !address_is_ipv4(&policy->addresses[at[-1]].address);
+		     at--)
 			at[0] = at[-1];
-			at[-1] = own;
-		}
+		*at = own;
 	}
 }
 
 static void list_addresses(struct updater *u)
 {
 	const struct policy *base = u->base;
+	struct policy *policy = u->t.policy;
 	size_t known = 0, next = 0;
 
-	array_reserve(&u->endpoint_addresses, u->addresses.n + 1);
-	for (size_t i = 0; i < u->endpoints.n; i++) {
-		struct policy_range *range = &u->endpoints.at[i].addresses;
+	NEW_TABLE(u, endpoint_addresses, policy->n_addresses);
+	for (size_t i = 0; i < policy->n_endpoints; i++) {
+		struct policy_range *range = &policy->endpoints[i].addresses;
 		const struct policy_range had = *range;
 
-		range->at = u->endpoint_addresses.n;
+		range->at = policy->n_endpoint_addresses;
 		while (known < base->n_endpoints && u->endpoint_at[known] == NONE)
 			known++;
 		if (known < base->n_endpoints && u->endpoint_at[known] == i) {
@@ -349,7 +314,7 @@ static void list_addresses(struct updater *u)
 		}
 		if (next < u->newcomers.n && u->newcomers.at[next].at == i)
 			list_new(u, &u->newcomers.at[next++], range->at);
-		range->n = u->endpoint_addresses.n - range->at;
+		range->n = policy->n_endpoint_addresses - range->at;
 	}
 }
 
@@ -358,6 +323,7 @@ static void update_endpoints(struct updater *u, const bool *deleted,
 			     const struct update_endpoint *added, size_t n)
 {
 	u->deleted = deleted;
+	BEGIN_TABLE(u, strings);
 	BEGIN_TABLE(u, cidrs);
 	BEGIN_TABLE(u, namespaces);
 	for (size_t i = 0; i < n; i++)
@@ -372,28 +338,16 @@ static void update_endpoints(struct updater *u, const bool *deleted,
 	list_addresses(u);
 }
 
-static void take_endpoints(struct updater *u, struct policy *policy)
-{
-	TAKE_TABLE(u, policy, strings);
-	TAKE_TABLE(u, policy, cidrs);
-	TAKE_TABLE(u, policy, namespaces);
-	TAKE_TABLE(u, policy, endpoints);
-	TAKE_TABLE(u, policy, addresses);
-	TAKE_TABLE(u, policy, endpoint_addresses);
-}
-
 /* The overlay */
 
 void overlay_endpoints(struct policy *policy, const bool *deleted,
 		       const struct update_endpoint *added, size_t n)
 {
 	struct policy *compiled = grow_zeroed(1, sizeof(*compiled));
-	struct updater u = {.base = compiled};
+	struct updater u = {.t.policy = policy, .base = compiled};
 
 	*compiled = *policy;
-	BEGIN_TABLE(&u, strings);
 	update_endpoints(&u, deleted, added, n);
-	take_endpoints(&u, policy);
 	policy->compiled = (struct lazy_policy *)compiled;
 	updater_free(&u);
 }
@@ -445,8 +399,9 @@ struct pod_update {
 	bool *deleted; /* by the base's addresses */
 	bool expects; /* the expected pods have changed */
 	bool extends; /* segments may be added */
+	bool extended; /* segments were added */
 	ARRAY(struct endpoint) needy, needy_expected; /* pods that fit no segment of the base */
-	struct policy *policy; /* the extended one, then the result; NULL: none is made yet */
+	struct policy *policy; /* the result, extended before it is updated */
 };
 
 static bool is_endpoint(const struct pod_change *change)
@@ -537,31 +492,6 @@ static int add_change(struct pod_update *p, const struct update_pod *pod)
 
 /* Expected pods */
 
-static struct policy_range put_labels(struct pod_update *p, const struct labels *labels)
-{
-	const struct policy_range range = {labels->n ? p->u.texts.n : 0, 2 * labels->n};
-
-	for (size_t i = 0; i < labels->n; i++) {
-		array_push(&p->u.texts, string_of(&p->u, labels->at[i].key));
-		array_push(&p->u.texts, string_of(&p->u, labels->at[i].value));
-	}
-	return range;
-}
-
-static struct policy_range put_ports(struct pod_update *p, const struct endpoint *endpoint)
-{
-	const struct policy_range range = {endpoint->n_ports ? p->u.named_ports.n : 0,
-					   endpoint->n_ports};
-
-	for (size_t i = 0; i < endpoint->n_ports; i++)
-		array_push(&p->u.named_ports,
-			   ((struct policy_named_port){
-				   .name = string_of(&p->u, endpoint->ports[i].name),
-				   .port = endpoint->ports[i].port,
-				   .protocol = endpoint->ports[i].protocol}));
-	return range;
-}
-
 static bool same_labels(const struct policy *base, struct policy_range range,
 			const struct labels *labels)
 {
@@ -619,23 +549,10 @@ static int check_expected(const struct policy *base, const struct endpoint *endp
 	return error;
 }
 
-static void put_expected(struct pod_update *p, const struct pod_change *change)
-{
-	const struct endpoint *now = change->pod->now;
-
-	array_push(&p->u.expected,
-		   ((struct policy_expected){.ns = string_of(&p->u, change->pod->ns),
-					     .name = string_of(&p->u, change->pod->name),
-					     .uid = string_of(&p->u, now->uid),
-					     .flags = now->audit ? POLICY_AUDIT : 0,
-					     .labels = put_labels(p, &now->labels),
-					     .ports = put_ports(p, now)}));
-}
-
 static void keep_expected(struct pod_update *p, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++)
-		array_push(&p->u.expected, p->u.base->expected[i]);
+		table_push(&p->u.t, expected, p->u.base->expected[i]);
 }
 
 /* Namespaces are sorted by name, so the changes are in the order of the expected pods, too. */
@@ -643,7 +560,7 @@ static void make_expected(struct pod_update *p)
 {
 	size_t at = 0;
 
-	array_reserve(&p->u.expected, p->u.base->n_expected + 1);
+	NEW_TABLE(&p->u, expected, p->u.base->n_expected + p->changes.n);
 	for (size_t i = 0; i < p->changes.n; i++) {
 		const struct pod_change *change = &p->changes.at[i];
 
@@ -654,7 +571,7 @@ static void make_expected(struct pod_update *p)
 		keep_expected(p, at, change->expected);
 		at = change->expected + change->was_expected;
 		if (is_expected(change))
-			put_expected(p, change);
+			tables_expected(&p->u.t, change->pod->now);
 	}
 	keep_expected(p, at, p->u.base->n_expected);
 }
@@ -665,12 +582,13 @@ static void make_expected(struct pod_update *p)
 static int place_pod(struct pod_update *p, const struct endpoint *now)
 {
 	struct placement placement;
+	const struct policy *policy = p->extended ? p->policy : p->u.base;
 	int error = 0;
 
 	array_push(&p->added,
 		   ((struct update_endpoint){now, p->places.at + p->places.n, now->n_addresses}));
 	for (size_t i = 0; !error && i < now->n_addresses; i++) {
-		error = policy_place(policy_lazy(p->u.base), now, &now->addresses[i], &placement);
+		error = policy_place(policy_lazy(policy), now, &now->addresses[i], &placement);
 		if (!error)
 			array_push(&p->places,
 				   ((struct policy_address){.address = now->addresses[i],
@@ -692,7 +610,8 @@ static int place_pods(struct pod_update *p)
 		if (is_endpoint(change))
 			error = place_pod(p, change->pod->now);
 		else if (is_expected(change) && !is_as_expected(p->u.base, change))
-			error = check_expected(p->u.base, change->pod->now);
+			error = check_expected(p->extended ? p->policy : p->u.base,
+					       change->pod->now);
 		if (error == -ENOENT && is_endpoint(change))
 			array_push(&p->needy, *change->pod->now);
 		else if (error == -ENOENT)
@@ -723,53 +642,48 @@ static int place_all(struct pod_update *p)
 	error = p->extends ? policy_extend(&job, &p->policy) : -EOPNOTSUPP;
 	if (error)
 		return error;
-	p->u.base = p->policy;
+	p->extended = true;
 	error = place_pods(p);
 	return p->needy.n || p->needy_expected.n ? -EOPNOTSUPP : error;
 }
 
 /* The policy */
 
-#define COPY_TABLE(type, name, moves)                                                    \
-	if (!policy->name) {                                                             \
-		policy->name = grow_zeroed(base->n_##name, sizeof(type));                \
-		policy->n_##name = base->n_##name;                                       \
-		if (base->n_##name)                                                      \
-			memcpy(policy->name, base->name, base->n_##name * sizeof(type)); \
-	}
+#define TABLE_COPY(type, name, moves) \
+	if (!policy->name)            \
+		BEGIN_TABLE(&p->u, name);
 
 static bool is_same(const struct pod_update *p)
 {
-	const struct updater *u = &p->u;
-	const struct policy *base = u->base;
+	const struct policy *base = p->u.base, *policy = p->policy;
 
-	return !p->policy && !p->expects && u->endpoints.n == base->n_endpoints &&
-	       u->addresses.n == base->n_addresses &&
-	       !memcmp(u->endpoints.at, base->endpoints,
+	return !p->extended && !p->expects && policy->n_endpoints == base->n_endpoints &&
+	       policy->n_addresses == base->n_addresses &&
+	       !memcmp(policy->endpoints, base->endpoints,
 		       base->n_endpoints * sizeof(*base->endpoints)) &&
-	       !memcmp(u->addresses.at, base->addresses,
+	       !memcmp(policy->addresses, base->addresses,
 		       base->n_addresses * sizeof(*base->addresses));
 }
 
 static void make_policy(struct pod_update *p)
 {
 	const struct policy *base = p->u.base;
-	const bool same = is_same(p);
-	struct policy *policy = p->policy, before;
+	struct policy *policy = p->policy;
 
-	if (!policy) {
+	if (!policy)
 		p->policy = policy = grow_zeroed(1, sizeof(*policy));
+	if (!p->extended)
 		*policy = (struct policy){POLICY_FACTS(base)};
-		policy->parent = same ? base->parent : base->checksum;
-		policy->generation = base->generation + !same;
+	p->u.t.policy = policy;
+	update_endpoints(&p->u, p->deleted, p->added.at, p->added.n);
+	BEGIN_TABLE(&p->u, texts);
+	BEGIN_TABLE(&p->u, named_ports);
+	make_expected(p);
+	POLICY_TABLES(TABLE_COPY)
+	if (!p->extended && !is_same(p)) {
+		policy->parent = base->checksum;
+		policy->generation++;
 	}
-	before = *policy;
-	take_endpoints(&p->u, policy);
-	TAKE_TABLE(&p->u, policy, texts);
-	TAKE_TABLE(&p->u, policy, named_ports);
-	TAKE_TABLE(&p->u, policy, expected);
-	free_tables(&before, policy);
-	POLICY_TABLES(COPY_TABLE)
 }
 
 static int make(void *data)
@@ -790,22 +704,15 @@ static int make(void *data)
 	error = place_all(p);
 	if (error)
 		return error;
-	BEGIN_TABLE(&p->u, strings);
-	BEGIN_TABLE(&p->u, texts);
-	BEGIN_TABLE(&p->u, named_ports);
-	make_expected(p);
-	update_endpoints(&p->u, p->deleted, p->added.at, p->added.n);
-	if (p->u.twice)
-		return -EOPNOTSUPP;
 	make_policy(p);
-	return 0;
+	return p->u.twice ? -EOPNOTSUPP : 0;
 }
 
 int policy_update(const struct policy *base, const struct update_pod *pods, size_t n, bool extends,
 		  struct policy **policy)
 {
 	struct pod_update p = {
-		.u = {.base = base, .continues = true}, .pods = pods, .n = n, .extends = extends};
+		.u = {.t.begun = base, .base = base}, .pods = pods, .n = n, .extends = extends};
 	int error = memory_guarded(make, &p);
 
 	if (error)
