@@ -7,9 +7,28 @@
 #include "compile/asides.h"
 #include "compile/grow.h"
 #include "compile/lazy_policy.h"
-#include "compile/update.h"
 
 #define TABLE_FREE(type, name, moves) free(policy->name);
+
+#define TABLE_FREE_OWN(type, name, moves)   \
+	if (policy->name != compiled->name) \
+		free(policy->name);
+
+void overlay_free(struct policy *policy)
+{
+	struct policy *compiled = (struct policy *)policy->compiled;
+
+	if (!compiled)
+		return;
+	POLICY_TABLES(TABLE_FREE_OWN)
+	*policy = *compiled;
+	free(compiled);
+}
+
+const struct policy *overlay_compiled(const struct policy *policy)
+{
+	return policy_plain(policy->compiled ? (const struct policy *)policy->compiled : policy);
+}
 
 void policy_free(struct policy *policy)
 {

@@ -464,6 +464,13 @@ struct policy {
 
 void policy_free(struct policy *policy);
 
+/* Frees the tables that overlay_endpoints() made, and gives the policy back those that they
+ * replaced. policy_free() does so, too. */
+void overlay_free(struct policy *policy);
+
+/* Returns the policy as it was compiled: without the overlay, and without the node's extension. */
+const struct policy *overlay_compiled(const struct policy *policy);
+
 /* Returns the policy as it was compiled, without this node's extension. */
 static inline const struct policy *policy_plain(const struct policy *policy)
 {

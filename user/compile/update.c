@@ -352,32 +352,6 @@ void overlay_endpoints(struct policy *policy, const bool *deleted,
 	updater_free(&u);
 }
 
-const struct policy *overlay_compiled(const struct policy *policy)
-{
-	return policy_plain(policy->compiled ? (const struct policy *)policy->compiled : policy);
-}
-
-#define FREE_TABLE(type, name, moves)    \
-	if (policy->name != other->name) \
-		free(policy->name);
-
-/* Frees the tables of a policy that @other does not share. */
-static void free_tables(const struct policy *policy, const struct policy *other)
-{
-	POLICY_TABLES(FREE_TABLE)
-}
-
-void overlay_free(struct policy *policy)
-{
-	struct policy *compiled = (struct policy *)policy->compiled;
-
-	if (!compiled)
-		return;
-	free_tables(policy, compiled);
-	*policy = *compiled;
-	free(compiled);
-}
-
 /* Pods that have changed */
 
 /* A pod, with its places in the base's tables. */

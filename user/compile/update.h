@@ -44,9 +44,5 @@ struct update_endpoint {
  */
 void overlay_endpoints(struct policy *policy, const bool *deleted,
 		       const struct update_endpoint *added, size_t n);
-void overlay_free(struct policy *policy);
-
-/* Returns the policy as it was compiled: without the overlay, and without the node's extension. */
-const struct policy *overlay_compiled(const struct policy *policy);
 
 #endif
