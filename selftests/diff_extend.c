@@ -14,7 +14,7 @@
 
 #include "compile/blob_file.h"
 #include "compile/compile.h"
-#include "compile/overlay.h"
+#include "compile/update.h"
 #include "compile/extend.h"
 #include "compile/isolation.h"
 #include "compile/place.h"
@@ -121,8 +121,8 @@ static bool evaluates_alike(struct run *run, const struct world *world, unsigned
 static bool is_right(struct run *run, const struct world *world, unsigned int marked,
 		     unsigned int with, const struct policy *extended, uint64_t salt)
 {
-	struct enrolled_address addresses[COME_MAX][4];
-	struct overlay_endpoint came[COME_MAX];
+	struct policy_address addresses[COME_MAX][4];
+	struct update_endpoint came[COME_MAX];
 	struct policy copy = *extended;
 	size_t n = 0;
 	bool good = true;
@@ -140,14 +140,11 @@ static bool is_right(struct run *run, const struct world *world, unsigned int ma
 						&endpoint->addresses[i], &place),
 				  "an endpoint fits no segment of its extended policy"))
 				return false;
-			addresses[k][i] = (struct enrolled_address){endpoint->addresses[i],
-								    place.segment, place.variation};
+			addresses[k][i] = (struct policy_address){.address = endpoint->addresses[i],
+								  .segment = place.segment,
+								  .variation = place.variation};
 		}
-		came[n++] = (struct overlay_endpoint){.ns = endpoint->ns_name,
-						      .name = endpoint->name,
-						      .node = endpoint->node,
-						      .addresses = addresses[k],
-						      .n_addresses = endpoint->n_addresses};
+		came[n++] = (struct update_endpoint){endpoint, addresses[k], endpoint->n_addresses};
 	}
 	overlay_endpoints(&copy, NULL, came, n);
 	good = evaluates_alike(run, world, with, &copy, salt);

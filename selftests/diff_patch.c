@@ -4,7 +4,7 @@
  * addresses, ports; now and then another object comes or goes. After each event the policy that
  * continues the last one evaluates each flow as a compile of all objects by somebody who has just
  * started, names the same pods, passes all checks, and is the last one's successor by a delta. Many
- * events need no compile of all objects.
+ * events need no compile of all objects, also where a Pod needs a new segment.
  *
  * generate_seeds() says which clusters.
  */
@@ -42,7 +42,7 @@ struct world {
 };
 
 struct run {
-	uint64_t seed, steps, flows, patched, others, failures;
+	uint64_t seed, steps, flows, patched, extended, others, failures;
 	const char *fault;
 };
 
@@ -337,9 +337,12 @@ static void go_on(struct run *run, struct world *world, struct random *random)
 {
 	struct diag silent = {0};
 	struct policy *next = NULL, *fresh = compile_fresh(world);
+	const uint64_t patched = objects_patched(world->objects);
 	int error = objects_compile(world->objects, world->policy, &silent, &next);
 
 	run->steps++;
+	run->extended += objects_patched(world->objects) > patched &&
+			 next->n_segments > world->policy->n_segments;
 	if (fails(run, !error == !!fresh, "only one of the two can compile the objects") || error) {
 		policy_free(fresh);
 		return;
@@ -400,16 +403,19 @@ int main(void)
 	struct run run = {.seed = seeds.first};
 	int failed;
 
-	printf("KTAP version 1\n1..2\n");
+	printf("KTAP version 1\n1..3\n");
 	for (uint64_t i = 0; i < seeds.count && run.failures < FAILURES_MAX; i++, run.seed++)
 		check_cluster(&run);
 	printf("# %" PRIu64 " clusters from seed %" PRIu64 ", %" PRIu64 " policies, %" PRIu64
-	       " of them without a compile of all objects, %" PRIu64
+	       " of them without a compile of all objects (%" PRIu64 " with new segments), %" PRIu64
 	       " changes of other objects, %" PRIu64 " flows\n",
-	       seeds.count, seeds.first, run.steps, run.patched, run.others, run.flows);
+	       seeds.count, seeds.first, run.steps, run.patched, run.extended, run.others,
+	       run.flows);
 	failed = ktap_row(1, !run.failures,
 			  "a policy that continues the last one is as one of all objects");
 	failed |= ktap_row(2, seeds.count < 10 || run.patched > seeds.count,
 			   "many changes of Pods need no compile of all objects");
+	failed |= ktap_row(3, seeds.count < 10 || run.extended > seeds.count / 2,
+			   "many Pods of a new kind need no compile of all objects");
 	return failed;
 }

@@ -29,7 +29,7 @@
 #include "node/change/endpoint_set.h"
 #include "node/change/extension.h"
 #include "node/change/layout.h"
-#include "node/change/delta/load_delta.h"
+#include "node/change/load_delta.h"
 #include "node/change/record.h"
 #include "node/change/repair.h"
 #include "node/change/discovery.h"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "compile/overlay.h"
+#include "compile/update.h"
 #include "compile/evaluate.h"
 #include "selftests/lib/sample.h"
 
@@ -57,26 +57,22 @@ static void who_has_gone(void **state)
 static void who_has_come(void **state)
 {
 	struct policy policy = *sample_policy();
-	const struct enrolled_address addresses[] = {
-		{address("9.0.0.1"), DB, 0},
-		{address("fd00:9::1"), DB, 0},
-		{address("9.0.0.2"), POLICY_NOWHERE, 0},
-		{address("10.1.0.9"), DB, 0},
+	const struct policy_address addresses[] = {
+		{.address = address("9.0.0.1"), .segment = DB},
+		{.address = address("fd00:9::1"), .segment = DB},
+		{.address = address("9.0.0.2"), .segment = POLICY_NOWHERE},
+		{.address = address("10.1.0.9"), .segment = DB},
 	};
-	const struct cidr source = {address("10.8.0.0"), 120};
-	const struct overlay_endpoint came[] = {
-		{.ns = "between", .name = "new", .addresses = &addresses[0], .n_addresses = 2},
-		{.ns = "zone",
-		 .name = "lost",
-		 .node = "worker",
-		 .addresses = &addresses[2],
-		 .n_addresses = 1},
-		{.ns = "default",
-		 .name = "db",
-		 .addresses = &addresses[3],
-		 .n_addresses = 1,
-		 .allow_source = &source,
-		 .n_allow_source = 1},
+	struct cidr source = {address("10.8.0.0"), 120};
+	const struct endpoint endpoints[] = {
+		{.ns_name = "between", .name = "new"},
+		{.ns_name = "zone", .name = "lost", .node = "worker"},
+		{.ns_name = "default", .name = "db", .allow_source = &source, .n_allow_source = 1},
+	};
+	const struct update_endpoint came[] = {
+		{&endpoints[0], &addresses[0], 2},
+		{&endpoints[1], &addresses[2], 1},
+		{&endpoints[2], &addresses[3], 1},
 	};
 	const struct policy_endpoint *endpoint;
 	struct evaluate_source evaluate;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Makes a policy of the kept objects. Where nothing but Pods has changed since the last policy, and
- * they fit into its segments, only these are read (compile/patch.h).
+ * Makes a policy of the kept objects. If nothing but Pods has changed since the last policy, only
+ * these are read (compile/update.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,12 +10,12 @@
 
 #include "cluster/objects_state.h"
 #include "compile/compile.h"
-#include "compile/patch.h"
+#include "compile/update.h"
 #include "input/input.h"
 #include "model/cluster_service.h"
 
-/* So many policies in a row may be made from changed Pods alone: each leaves unused strings
- * behind. */
+/* So many policies in a row may be made from changed Pods alone: each leaves unused strings and
+ * segments behind. */
 #define PATCHES_MAX 500
 
 /* An EndpointSlice has the same key in both versions of its API. */
@@ -88,13 +88,13 @@ static int compile_all(struct objects *objects, const struct policy *base, struc
 
 struct pods {
 	struct cluster cluster;
-	struct patch_pod *at;
+	struct update_pod *at;
 	size_t n;
 };
 
 static int order_pods(const void *a, const void *b)
 {
-	const struct patch_pod *x = a, *y = b;
+	const struct update_pod *x = a, *y = b;
 	int order = strcmp(x->ns, y->ns);
 
 	return order ? order : strcmp(x->name, y->name);
@@ -103,8 +103,8 @@ static int order_pods(const void *a, const void *b)
 static void find_pods(struct pods *pods, const struct endpoint *found, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct patch_pod key = {found[i].ns_name, found[i].name, NULL};
-		struct patch_pod *pod =
+		const struct update_pod key = {found[i].ns_name, found[i].name, NULL};
+		struct update_pod *pod =
 			bsearch(&key, pods->at, pods->n, sizeof(*pods->at), order_pods);
 
 		if (pod)
@@ -121,7 +121,7 @@ static int read_pod(const struct objects *objects, const char *key, struct pods 
 
 	if (!slash)
 		return -EOPNOTSUPP;
-	pods->at[pods->n++] = (struct patch_pod){
+	pods->at[pods->n++] = (struct update_pod){
 		cluster_intern(&pods->cluster, key, slash - key),
 		cluster_intern(&pods->cluster, slash + 1, strlen(slash + 1)), NULL};
 	for (size_t i = 0; i < N_KINDS; i++) {
@@ -195,7 +195,7 @@ static bool names_node(const struct policy *base, const struct cluster *pods)
 	return false;
 }
 
-/* Makes the policy from changed Pods alone. Returns as policy_patch() does; -EOPNOTSUPP where all
+/* Makes the policy from changed Pods alone. Returns as policy_update() does; -EOPNOTSUPP where all
  * objects must be read; or -EINVAL where the Pods together are at fault. */
 static int patch(struct objects *objects, const struct policy *base, struct policy **policy)
 {
@@ -209,7 +209,7 @@ static int patch(struct objects *objects, const struct policy *base, struct poli
 	if (!error && names_node(base, &pods.cluster))
 		error = -EOPNOTSUPP;
 	if (!error)
-		error = policy_patch(base, pods.at, pods.n, policy);
+		error = policy_update(base, pods.at, pods.n, !objects->asides, policy);
 	cluster_free(&pods.cluster);
 	free(pods.at);
 	objects->since.patches += !error;

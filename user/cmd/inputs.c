@@ -10,7 +10,6 @@
 #include "compile/blob_file.h"
 #include "compile/compile.h"
 #include "compile/delta.h"
-#include "compile/overlay.h"
 #include "input/input.h"
 #include "input/text.h"
 #include "input/workload.h"

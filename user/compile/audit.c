@@ -104,10 +104,10 @@ static void put_audit(struct tables *t, const struct audit *audit)
 	array_free(&names);
 }
 
-void audits_put(struct tables *t, const struct policy *base)
+void audits_put(struct tables *t)
 {
 	for (size_t i = 0; i < t->c->audits.n; i++)
-		if (!policy_audit_by_id(base, t->c->audits.at[i].id))
+		if (!t->begun || !policy_audit_by_id(t->begun, t->c->audits.at[i].id))
 			put_audit(t, &t->c->audits.at[i]);
 	table_sort(t, audits, compare_audits);
 }

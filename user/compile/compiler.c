@@ -106,7 +106,8 @@ static void run_steps(struct compilation *compilation)
 		regions_build(c);
 	if (budget_any_over(c))
 		return;
-	segments_build(c);
+	segments_begin(c);
+	segments_place(c);
 	domains_build(c);
 	budget_charge_variations(c);
 	check_limits(c);

@@ -254,9 +254,9 @@ void members_list(struct members *members, const struct endpoint *endpoint, numb
 void members_close(struct members *members);
 
 /* segments.c */
-void segments_build(struct compiler *c);
-/* The same in parts, for extend.c: begin, add segments by their sets of matchers, place the
- * cluster's endpoints. segments_add() returns the number of the segment, new or not. */
+/* Begin, place the cluster's endpoints, expected pods and regions. Between them, extend.c adds the
+ * policy's segments by their sets of matchers. segments_add() returns the number of the segment,
+ * new or not. */
 void segments_begin(struct compiler *c);
 uint32_t segments_add(struct compiler *c, uint32_t set, bool external);
 void segments_place(struct compiler *c);

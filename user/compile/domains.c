@@ -52,12 +52,8 @@ static void find_uses(const struct compiler *c, const struct subject *subject, u
 /* Lists one region of each segment. */
 static void find_regions(struct compiler *c, numbers_t *regions)
 {
-	bool *seen;
+	bool *seen = grow_zeroed(c->segments.n, sizeof(*seen));
 
-	/* extend.c has not asked for the regions' segments */
-	for (uint32_t i = 0; i < c->regions.n; i++)
-		c->regions.at[i].segment = segments_add(c, c->regions.at[i].listed, true);
-	seen = grow_zeroed(c->segments.n, sizeof(*seen));
 	for (uint32_t i = 0; i < c->regions.n; i++) {
 		if (!seen[c->regions.at[i].segment])
 			array_push(regions, i);

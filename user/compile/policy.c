@@ -5,10 +5,30 @@
 #include <xxhash.h>
 
 #include "compile/asides.h"
-#include "compile/overlay.h"
+#include "compile/grow.h"
 #include "compile/lazy_policy.h"
 
 #define TABLE_FREE(type, name, moves) free(policy->name);
+
+#define TABLE_FREE_OWN(type, name, moves)   \
+	if (policy->name != compiled->name) \
+		free(policy->name);
+
+void overlay_free(struct policy *policy)
+{
+	struct policy *compiled = (struct policy *)policy->compiled;
+
+	if (!compiled)
+		return;
+	POLICY_TABLES(TABLE_FREE_OWN)
+	*policy = *compiled;
+	free(compiled);
+}
+
+const struct policy *overlay_compiled(const struct policy *policy)
+{
+	return policy_plain(policy->compiled ? (const struct policy *)policy->compiled : policy);
+}
 
 void policy_free(struct policy *policy)
 {
@@ -22,6 +42,19 @@ void policy_free(struct policy *policy)
 	}
 	free(policy->blob);
 	free(policy);
+}
+
+uint32_t policy_find_string(const char *strings, size_t n, const char *string)
+{
+	const size_t size = strlen(string) + 1;
+	/* each string but the first, which is empty, is behind a NUL */
+	char *between = grow_zeroed(size + 1, 1);
+	const char *found;
+
+	memcpy(between + 1, string, size);
+	found = memmem(strings, n, between, size + 1);
+	free(between);
+	return found ? found + 1 - strings : 0;
 }
 
 static int compare_numbers(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b)

@@ -72,7 +72,7 @@ struct policy_endpoint {
 	uint32_t uid[2]; /* XXH3 of the pod's UID; 0: unknown */
 };
 
-/* In place of a segment's index: an endpoint that was added after the compile (overlay.h) fits no
+/* In place of a segment's index: an endpoint that was added after the compile (update.h) fits no
  * segment and is isolated. Not in any blob. */
 #define POLICY_NOWHERE UINT32_MAX
 
@@ -440,7 +440,8 @@ struct lazy_policy {
 	POLICY_TABLES(POLICY_TABLE_FIELD)
 	void *blob; /* holds the tables; NULL: each has memory of its own */
 	struct policy_source *source; /* NULL: the whole policy is in memory */
-	struct policy_overlay *overlay; /* tables that overlay_endpoints() replaced; NULL: none */
+	struct lazy_policy *compiled; /* the policy before overlay_endpoints() replaced tables,
+				       * whose others both have; owned. NULL: it replaced none */
 	struct asides *asides; /* what the compile set aside (asides.h); NULL: nothing, or unknown.
 				* Not in any blob */
 	struct lazy_policy *plain; /* the policy as it was compiled, where this node adds segments
@@ -462,6 +463,13 @@ struct policy {
 	.next_list = (from)->next_list
 
 void policy_free(struct policy *policy);
+
+/* Frees the tables that overlay_endpoints() made, and gives the policy back those that they
+ * replaced. policy_free() does so, too. */
+void overlay_free(struct policy *policy);
+
+/* Returns the policy as it was compiled: without the overlay, and without the node's extension. */
+const struct policy *overlay_compiled(const struct policy *policy);
 
 /* Returns the policy as it was compiled, without this node's extension. */
 static inline const struct policy *policy_plain(const struct policy *policy)
@@ -486,6 +494,10 @@ static inline const char *policy_string(const struct policy *policy, uint32_t st
 {
 	return policy->strings + string;
 }
+
+/* Returns the offset of a string, which is not empty, in a table of strings; 0: it is not there.
+ * Reads the whole table. */
+uint32_t policy_find_string(const char *strings, size_t n, const char *string);
 
 /*
  * matcher_namespace() returns the namespace without which none of the matcher's clauses holds;

@@ -554,16 +554,6 @@ void segments_place(struct compiler *c)
 
 	place_endpoints(c, members);
 	sort_resolutions(c);
-	members_close(members);
-}
-
-void segments_build(struct compiler *c)
-{
-	struct members *members = members_open(c);
-
-	segments_begin(c);
-	place_endpoints(c, members);
-	sort_resolutions(c);
 	expected_build(c, members);
 	for (uint32_t i = 0; i < c->regions.n; i++)
 		c->regions.at[i].segment = segments_add(c, c->regions.at[i].listed, true);

@@ -11,7 +11,7 @@
 
 struct selection;
 
-/* @policy has no source, may have endpoints of the present (overlay.h), and must outlive the
+/* @policy has no source, may have endpoints of the present (update.h), and must outlive the
  * selection. Returns 0, -ENOMEM, or -EILSEQ: the policies that it keeps do not compile to this
  * policy. */
 int selection_open(const struct policy *policy, struct selection **selection);

@@ -15,8 +15,14 @@ uint32_t tables_string(struct tables *t, const char *string)
 	number = intern_add(&t->strings, string, size, &fresh);
 	if (fresh) {
 		struct policy *policy = t->policy;
+		const uint32_t found =
+			t->begun && !t->local
+				? policy_find_string(policy->strings, policy->n_strings, string)
+				: 0;
 
-		array_push(&t->string_at, policy->n_strings);
+		array_push(&t->string_at, found ? found : policy->n_strings);
+		if (found)
+			return found;
 		policy->strings = grow_capacity(policy->strings, &t->capacity_strings,
 						policy->n_strings + size, 1);
 		memcpy(policy->strings + policy->n_strings, string, size);

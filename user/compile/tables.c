@@ -140,6 +140,12 @@ static void put_rules(struct tables *t)
 	array_free(&name);
 }
 
+/* Returns true if the tables had the record from the beginning. */
+#define BEGUN_HAS(t, table, compare, ...)                                                 \
+	((t)->begun &&                                                                    \
+	 policy_search(&(__typeof__(*(t)->begun->table)){__VA_ARGS__}, (t)->begun->table, \
+		       (t)->begun->n_##table, sizeof(*(t)->begun->table), compare))
+
 static int compare_resolutions(const void *a, const void *b)
 {
 	const struct policy_resolution *x = a, *y = b;
@@ -147,7 +153,7 @@ static int compare_resolutions(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-struct policy_key tables_resolution_key(const struct compiler *c, uint32_t number)
+static struct policy_key resolution_key(const struct compiler *c, uint32_t number)
 {
 	bytes_t bytes = {0};
 	struct policy_key key;
@@ -168,13 +174,15 @@ static uint32_t *put_resolutions(struct tables *t)
 	uint32_t *ids = grow_zeroed(n, sizeof(*ids));
 
 	for (uint32_t i = 1; i < n; i++) {
-		struct policy_resolution record = {.key = tables_resolution_key(c, i),
+		struct policy_resolution record = {.key = resolution_key(c, i),
 						   .ports = {t->policy->n_named_ports, 0}};
 		struct policy_named_port port = {0};
 		const char *name;
 		size_t offset = 0;
 
 		record.id = ids[i] = lineage_resolution(c->lineage, &record.key);
+		if (BEGUN_HAS(t, resolutions, compare_resolutions, .id = record.id))
+			continue;
 		while (resolution_next(c, i, &offset, &name, &port.protocol, &port.port)) {
 			port.name = tables_string(t, name);
 			table_push(t, named_ports, port);
@@ -240,6 +248,35 @@ static void refuse_variations(struct compiler *c, const struct segment *segment,
 	c->too_big = true;
 }
 
+static bool has_variation(const struct policy *policy, uint32_t segment, uint32_t id)
+{
+	const struct policy_segment *record = policy ? policy_segment_by_id(policy, segment) : NULL;
+
+	for (uint32_t i = 0; record && i < record->variations.n; i++)
+		if (policy->variations[record->variations.at + i].id == id)
+			return true;
+	return false;
+}
+
+/* Returns a variation's ID for this node's extension that the segment has neither here nor active:
+ * the highest, while a compile gives the lowest. @at: the segment's first new variation. 0: there
+ * is none. */
+static uint32_t local_variation(const struct tables *t, uint32_t segment, size_t at)
+{
+	const struct policy_segment *begun = policy_segment_by_id(t->begun, segment);
+
+	for (uint32_t id = BH_VARIATION_MAX; id >= (begun ? begun->next_variation : 1); id--) {
+		bool taken = has_variation(t->begun, segment, id) ||
+			     has_variation(t->before, segment, id);
+
+		for (size_t i = at; i < t->policy->n_variations; i++)
+			taken |= t->policy->variations[i].id == id;
+		if (!taken)
+			return id;
+	}
+	return 0;
+}
+
 /* Variation IDs count in each segment. The base's record has those that were given before. */
 static void put_variations(struct tables *t, const struct segment *segment, const uint32_t *ids,
 			   const struct policy_segment *old, struct policy_segment *record)
@@ -259,9 +296,14 @@ static void put_variations(struct tables *t, const struct segment *segment, cons
 				variation.id = known->id;
 		}
 		if (!variation.id)
-			variation.id = record->next_variation++;
+			variation.id =
+				t->local ? local_variation(t, record->id, record->variations.at)
+					 : record->next_variation++;
+		c->too_big |= !variation.id;
 		table_push(t, variations, variation);
 	}
+	if (t->local)
+		record->next_variation = record->variations.n ? BH_VARIATION_MAX + 1 : 1;
 	sort_records(t->policy->variations + record->variations.at, record->variations.n,
 		     sizeof(*t->policy->variations), compare_variations);
 	if (record->next_variation - 1 > BH_VARIATION_MAX && !c->too_big)
@@ -273,9 +315,29 @@ static uint32_t peer_id(const struct compiler *c, uint32_t class)
 	return class == INTERN_NONE ? 0 : c->peers.at[class].id;
 }
 
-static void put_subject(const struct compiler *c, const struct segment *segment, int direction,
+/* Returns a port list of the compiler's as a record refers to it. All of these lists are put last,
+ * except beside those of `begun`. */
+static struct bh_ports_ref put_ports(struct tables *t, struct bh_ports_ref ports)
+{
+	const struct bh_interval *from = t->c->intervals.at + ports.at;
+	uint32_t number;
+	bool fresh;
+
+	if (!t->begun || !ports.count || ports.count == BH_PORTS_NAMED)
+		return ports;
+	number = intern_add(&t->lists, from, ports.count * sizeof(*from), &fresh);
+	if (fresh) {
+		array_push(&t->list_at, t->policy->n_intervals);
+		for (uint32_t i = 0; i < ports.count; i++)
+			table_push(t, intervals, from[i]);
+	}
+	return (struct bh_ports_ref){t->list_at.at[number], ports.count};
+}
+
+static void put_subject(struct tables *t, const struct segment *segment, int direction,
 			struct policy_segment *record)
 {
+	const struct compiler *c = t->c;
 	const struct subject *subject, *common;
 
 	if (segment->subject[direction] == INTERN_NONE) {
@@ -295,7 +357,7 @@ static void put_subject(const struct compiler *c, const struct segment *segment,
 	record->common[direction] = common->id;
 	for (int external = 0; external <= 1; external++)
 		record->fallback[direction][external] =
-			c->verdicts.at[common->fallback[external]].ports;
+			put_ports(t, c->verdicts.at[common->fallback[external]].ports);
 }
 
 static int compare_segments(const void *a, const void *b)
@@ -333,8 +395,9 @@ static void put_deleted(struct tables *t, uint32_t generation)
 	intern_free(&kept);
 }
 
-struct policy_segment tables_segment(struct tables *t, const struct segment *segment, uint32_t id,
-				     uint32_t create_generation)
+/* Returns the record of a segment, without variations. */
+static struct policy_segment segment_record(struct tables *t, const struct segment *segment,
+					    uint32_t id, uint32_t create_generation)
 {
 	struct compiler *c = t->c;
 	struct policy_segment record = {.key = segment->key,
@@ -348,26 +411,42 @@ struct policy_segment tables_segment(struct tables *t, const struct segment *seg
 	record.not_in = put_listed(t, segment->listed, segment->external, true);
 	record.names = put_names(t, segment->names);
 	for (int direction = INGRESS; direction <= EGRESS; direction++)
-		put_subject(c, segment, direction, &record);
+		put_subject(t, segment, direction, &record);
 	return record;
+}
+
+/* Puts a segment, or the variations that it has beside those of `begun`. */
+static void put_segment(struct tables *t, size_t number, const uint32_t *resolution_ids)
+{
+	const struct segment *segment = &t->c->segments.at[number];
+	const struct policy_segment *old = t->old[number];
+	const struct policy_segment *begun =
+		t->begun ? policy_segment_by_id(t->begun, t->segment_id[number]) : NULL;
+	struct policy_segment record;
+
+	if (begun && begun->variations.n == segment->resolutions.n)
+		return;
+	if (begun)
+		record = *begun;
+	else
+		record = segment_record(t, segment, t->segment_id[number],
+					old ? old->create_generation : t->policy->generation);
+	put_variations(t, segment, resolution_ids, old, &record);
+	if (begun)
+		t->policy->segments[begun - t->begun->segments] = record;
+	else
+		table_push(t, segments, record);
 }
 
 static void put_segments(struct tables *t, const uint32_t *resolution_ids)
 {
 	struct compiler *c = t->c;
-	uint32_t generation = t->policy->generation;
 	struct intern order = {0};
 
-	for (size_t i = 0; i < c->segments.n; i++) {
-		const struct segment *segment = &c->segments.at[i];
-		const struct policy_segment *old = t->old[i];
-		struct policy_segment record = tables_segment(
-			t, segment, t->segment_id[i], old ? old->create_generation : generation);
-
-		put_variations(t, segment, resolution_ids, old, &record);
-		table_push(t, segments, record);
-	}
-	put_deleted(t, generation);
+	for (size_t i = 0; i < c->segments.n; i++)
+		put_segment(t, i, resolution_ids);
+	if (!t->begun)
+		put_deleted(t, t->policy->generation);
 	table_sort(t, segments, compare_segments);
 	for (uint32_t i = 0; i < t->policy->n_segments; i++)
 		intern_add(&order, &t->policy->segments[i].id, sizeof(uint32_t), NULL);
@@ -427,6 +506,17 @@ static void put_addresses(struct tables *t, const uint32_t *resolution_ids, uint
 	free(placed);
 }
 
+void tables_endpoint(struct tables *t, const struct endpoint *from, struct policy_endpoint *record)
+{
+	record->node = tables_string(t, from->node);
+	record->interface = tables_string(t, from->interface);
+	record->flags = (from->audit ? POLICY_AUDIT : 0) | (from->l2 ? POLICY_L2 : 0) |
+			(from->has_mac ? POLICY_MAC : 0);
+	memcpy(record->mac, from->mac, sizeof(record->mac));
+	record->allow_source = tables_cidrs(t, from->allow_source, from->n_allow_source);
+	policy_uid_hash(from->uid, record->uid);
+}
+
 static void put_endpoints(struct tables *t, const uint32_t *index)
 {
 	struct compiler *c = t->c;
@@ -438,19 +528,11 @@ static void put_endpoints(struct tables *t, const uint32_t *index)
 		struct policy_endpoint record = {
 			.ns = from->ns,
 			.name = tables_string(t, from->name),
-			.node = tables_string(t, from->node),
-			.interface = tables_string(t, from->interface),
-			.addresses = {t->policy->n_endpoint_addresses, from->n_addresses},
-			.allow_source = tables_cidrs(t, from->allow_source, from->n_allow_source)};
+			.addresses = {t->policy->n_endpoint_addresses, from->n_addresses}};
 
-		if (from->audit || cluster->namespaces[from->ns].audit)
+		tables_endpoint(t, from, &record);
+		if (cluster->namespaces[from->ns].audit)
 			record.flags |= POLICY_AUDIT;
-		if (from->l2)
-			record.flags |= POLICY_L2;
-		if (from->has_mac)
-			record.flags |= POLICY_MAC;
-		memcpy(record.mac, from->mac, sizeof(record.mac));
-		policy_uid_hash(from->uid, record.uid);
 		for (size_t j = 0; j < from->n_addresses; j++)
 			table_push(t, endpoint_addresses, index[next++]);
 		table_push(t, endpoints, record);
@@ -482,27 +564,33 @@ static int compare_domains(const void *a, const void *b, void *strings)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-void tables_sort_domains(struct policy *policy)
+/* The domains of a class of subjects are put together. */
+static bool begun_has_domains(const struct tables *t, uint32_t class)
 {
-	if (policy->n_domains)
-		qsort_r(policy->domains, policy->n_domains, sizeof(*policy->domains),
-			compare_domains, policy->strings);
+	for (size_t i = 0; t->begun && i < t->begun->n_domains; i++)
+		if (t->begun->domains[i].class == class)
+			return true;
+	return false;
 }
 
 static void put_domains(struct tables *t)
 {
 	struct compiler *c = t->c;
+	struct policy *policy = t->policy;
 
 	for (size_t i = 0; i < c->domains.n; i++) {
 		const struct domain *domain = &c->domains.at[i];
+		const uint32_t class = c->subjects.at[domain->subject].id;
 
-		table_push(t, domains,
-			   ((struct policy_domain){tables_string(t, domain->name),
-						   c->subjects.at[domain->subject].id,
-						   t->segment_index[domain->from],
-						   t->segment_index[domain->segment]}));
+		if (!begun_has_domains(t, class))
+			table_push(t, domains,
+				   ((struct policy_domain){tables_string(t, domain->name), class,
+							   t->segment_index[domain->from],
+							   t->segment_index[domain->segment]}));
 	}
-	tables_sort_domains(t->policy);
+	if (policy->n_domains)
+		qsort_r(policy->domains, policy->n_domains, sizeof(*policy->domains),
+			compare_domains, policy->strings);
 }
 
 static int compare_classes(const void *a, const void *b)
@@ -512,20 +600,20 @@ static int compare_classes(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+static void put_class(struct tables *t, const struct policy_key *key, uint32_t id)
+{
+	if (id && !BEGUN_HAS(t, classes, compare_classes, .id = id))
+		table_push(t, classes, ((struct policy_class){*key, id, 0}));
+}
+
 static void put_classes(struct tables *t)
 {
 	struct compiler *c = t->c;
 
 	for (size_t i = 0; i < c->peers.n; i++)
-		if (c->peers.at[i].id)
-			table_push(
-				t, classes,
-				((struct policy_class){c->peers.at[i].key, c->peers.at[i].id, 0}));
+		put_class(t, &c->peers.at[i].key, c->peers.at[i].id);
 	for (size_t i = 0; i < c->subjects.n; i++)
-		if (c->subjects.at[i].id)
-			table_push(t, classes,
-				   ((struct policy_class){c->subjects.at[i].key,
-							  c->subjects.at[i].id, 0}));
+		put_class(t, &c->subjects.at[i].key, c->subjects.at[i].id);
 	table_sort(t, classes, compare_classes);
 }
 
@@ -545,9 +633,11 @@ static void put_pairs(struct tables *t)
 	for (size_t i = 0; i < c->pairs.n; i++) {
 		const struct pair *pair = &c->pairs.at[i];
 
-		table_push(t, pairs,
-			   ((struct policy_pair){pair->subject, pair->peer,
-						 c->verdicts.at[pair->verdicts].ports}));
+		if (!BEGUN_HAS(t, pairs, compare_pairs, pair->subject, pair->peer, {0}))
+			table_push(t, pairs,
+				   ((struct policy_pair){
+					   pair->subject, pair->peer,
+					   put_ports(t, c->verdicts.at[pair->verdicts].ports)}));
 	}
 	table_sort(t, pairs, compare_pairs);
 }
@@ -564,26 +654,30 @@ static int compare_named(const void *a, const void *b)
 static void put_named(struct tables *t, const uint32_t *resolution_ids)
 {
 	struct compiler *c = t->c;
+
 	for (uint32_t i = 0; i < c->needs.entries.n; i++) {
 		struct need need;
+		struct bh_ports_ref ports;
 		size_t size;
-		uint32_t list, rules;
+		uint32_t list, rules, resolution;
 
 		memcpy(&need, intern_bytes(&c->needs, i, &size), sizeof(need));
 		list = c->verdicts.at[need.verdicts].ports.at;
 		rules = c->verdicts.at[need.verdicts].rules;
-		table_push(t, named,
-			   ((struct policy_named){list, resolution_ids[need.resolution],
-						  ports_resolve(c, rules, need.resolution)}));
+		resolution = resolution_ids[need.resolution];
 		/* Each list has one need for resolution 0, so this lists each once. */
-		if (!need.resolution)
+		if (!need.resolution && !BEGUN_HAS(t, lists, compare_classes, .id = list))
 			table_push(t, lists,
 				   ((struct policy_class){ports_list_key(c, rules), list, 0}));
+		if (BEGUN_HAS(t, named, compare_named, list, resolution, {0}))
+			continue;
+		ports = put_ports(t, ports_resolve(c, rules, need.resolution));
+		table_push(t, named, ((struct policy_named){list, resolution, ports}));
 	}
 	table_sort(t, named, compare_named);
 	table_sort(t, lists, compare_classes);
 	/* Last, since resolving lists may have made new intervals. */
-	for (size_t i = 0; i < c->intervals.n; i++)
+	for (size_t i = 0; !t->begun && i < c->intervals.n; i++)
 		table_push(t, intervals, c->intervals.at[i]);
 }
 
@@ -625,12 +719,13 @@ static int compare_listed(const void *a, const void *b)
 	return policy_compare_lists(&x->lists, &y->lists);
 }
 
-void tables_by_matchers(struct tables *t)
+static void put_by_matchers(struct tables *t)
 {
 	struct policy *policy = t->policy;
 	struct listed *listed = grow_zeroed(policy->n_segments, sizeof(*listed));
 	size_t n = 0;
 
+	policy->n_by_matchers = 0;
 	for (uint32_t i = 0; i < policy->n_segments; i++) {
 		const struct policy_segment *segment = &policy->segments[i];
 
@@ -660,7 +755,7 @@ static size_t count_new_variations(const struct compiler *c, const struct segmen
 			intern_add(&known, &resolution->key, sizeof(resolution->key), NULL);
 	}
 	for (size_t i = 0; i < segment->resolutions.n; i++) {
-		struct policy_key key = tables_resolution_key(c, segment->resolutions.at[i]);
+		struct policy_key key = resolution_key(c, segment->resolutions.at[i]);
 
 		n += intern_find(&known, &key, sizeof(key)) == INTERN_NONE;
 	}
@@ -690,7 +785,7 @@ static void find_segment_ids(struct tables *t)
 		const struct segment *segment = &c->segments.at[i];
 
 		t->segment_id[i] = lineage_segment(c->lineage, &segment->key, &t->old[i]);
-		if (!is_used_up(c, segment, t->old[i]))
+		if (t->begun || !is_used_up(c, segment, t->old[i]))
 			continue;
 		t->segment_id[i] = lineage_new_segment(c->lineage);
 		t->old[i] = NULL;
@@ -787,23 +882,42 @@ static struct policy_range put_named_ports(struct tables *t, const struct endpoi
 	return range;
 }
 
-static void put_expected(struct tables *t)
+void tables_expected(struct tables *t, const struct endpoint *pod)
 {
-	const struct cluster *cluster = t->c->cluster;
+	struct policy_expected record = {
+		.ns = tables_string(t, pod->ns_name),
+		.name = tables_string(t, pod->name),
+		.uid = tables_string(t, pod->uid),
+		.flags = pod->audit ? POLICY_AUDIT : 0,
+		.labels = put_labels(t, &pod->labels),
+		.ports = put_named_ports(t, pod),
+		.allow_source = tables_cidrs(t, pod->allow_source, pod->n_allow_source)};
 
-	for (size_t i = 0; i < cluster->n_expected; i++) {
-		const struct endpoint *pod = &cluster->expected[i];
-		struct policy_expected record = {
-			.ns = tables_string(t, pod->ns_name),
-			.name = tables_string(t, pod->name),
-			.uid = tables_string(t, pod->uid),
-			.flags = pod->audit ? POLICY_AUDIT : 0,
-			.labels = put_labels(t, &pod->labels),
-			.ports = put_named_ports(t, pod),
-			.allow_source = tables_cidrs(t, pod->allow_source, pod->n_allow_source)};
+	table_push(t, expected, record);
+}
 
-		table_push(t, expected, record);
-	}
+/* Puts what tells what the segments may reach. */
+static void put_reach(struct tables *t, const uint32_t *resolution_ids)
+{
+	put_domains(t);
+	put_classes(t);
+	put_pairs(t);
+	put_named(t, resolution_ids);
+	audits_put(t);
+	put_by_matchers(t);
+}
+
+void tables_extend(struct tables *t)
+{
+	uint32_t *resolution_ids;
+
+	find_segment_ids(t);
+	resolution_ids = put_resolutions(t);
+	put_segments(t, resolution_ids);
+	put_reach(t, resolution_ids);
+	references_build(t->policy);
+	lineage_numbers(t->c->lineage, t->policy);
+	free(resolution_ids);
 }
 
 static struct policy *fill(struct tables *t, uint32_t generation)
@@ -819,19 +933,15 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	given_put(t);
 	put_isolations(t);
 	put_host_pods(t);
-	put_expected(t);
+	for (size_t i = 0; i < t->c->cluster->n_expected; i++)
+		tables_expected(t, &t->c->cluster->expected[i]);
 	resolution_ids = put_resolutions(t);
 	put_segments(t, resolution_ids);
 	put_addresses(t, resolution_ids, index);
 	put_endpoints(t, index);
 	put_prefixes(t);
-	put_domains(t);
-	put_classes(t);
-	put_pairs(t);
-	put_named(t, resolution_ids);
-	audits_put(t, NULL);
+	put_reach(t, resolution_ids);
 	put_by_namespace(t);
-	tables_by_matchers(t);
 	services_put(t);
 	references_build(t->policy);
 	free(resolution_ids);
@@ -879,14 +989,15 @@ static void empty(struct tables *t)
 	POLICY_TABLES(TABLE_EMPTY)
 }
 
-void tables_order(struct tables *t)
+void tables_free(struct tables *t)
 {
-	table_sort(t, resolutions, compare_resolutions);
-	table_sort(t, segments, compare_segments);
-	table_sort(t, classes, compare_classes);
-	table_sort(t, lists, compare_classes);
-	table_sort(t, pairs, compare_pairs);
-	table_sort(t, named, compare_named);
+	intern_free(&t->strings);
+	intern_free(&t->lists);
+	array_free(&t->string_at);
+	array_free(&t->list_at);
+	free(t->segment_index);
+	free(t->segment_id);
+	free(t->old);
 }
 
 struct policy *tables_build(struct compiler *c)
@@ -912,10 +1023,6 @@ struct policy *tables_build(struct compiler *c)
 		policy->lineage = base->lineage;
 		policy->parent = base->checksum;
 	}
-	intern_free(&t.strings);
-	array_free(&t.string_at);
-	free(t.segment_index);
-	free(t.segment_id);
-	free(t.old);
+	tables_free(&t);
 	return policy;
 }

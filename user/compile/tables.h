@@ -15,6 +15,13 @@ struct tables {
 	uint32_t *segment_index; /* index of the segment's record, by the compiler's number */
 	uint32_t *segment_id;
 	const struct policy_segment **old; /* record of the base, by the compiler's number */
+	/* A policy whose records the tables had from the beginning: only others are put. NULL:
+	 * none. */
+	const struct policy *begun;
+	const struct policy *before; /* as in struct extend */
+	bool local; /* the new records are this node's extension */
+	struct intern lists; /* port lists that were put, beside those of `begun` */
+	numbers_t list_at; /* where, by number in `lists` */
 	POLICY_TABLES(TABLE_CAPACITY)
 };
 
@@ -38,19 +45,17 @@ uint32_t tables_string(struct tables *t, const char *string);
 struct policy_range tables_cidrs(struct tables *t, const struct cidr *cidrs, size_t n);
 struct policy_range tables_selector(struct tables *t, const struct selector *selector);
 
-/* Returns the record of a segment, without variations. */
-struct policy_segment tables_segment(struct tables *t, const struct segment *segment, uint32_t id,
-				     uint32_t create_generation);
-struct policy_key tables_resolution_key(const struct compiler *c, uint32_t number);
-/* Sorts the tables that stand in the order of IDs. */
-void tables_order(struct tables *t);
-/* Fills by_matchers, after `segments`. */
-/* Sorts the policy's domains. */
-void tables_sort_domains(struct policy *policy);
-void tables_by_matchers(struct tables *t);
+/* Fill what the record has of the endpoint alone, and put an expected pod. */
+void tables_endpoint(struct tables *t, const struct endpoint *from, struct policy_endpoint *record);
+void tables_expected(struct tables *t, const struct endpoint *pod);
 
-/* audit.c: appends the audit records that are not in @base (NULL: all), and sorts the table. */
-void audits_put(struct tables *t, const struct policy *base);
+/* Puts the segments that `begun` lacks, with all that tells what they may reach. */
+void tables_extend(struct tables *t);
+/* Frees all but the policy. */
+void tables_free(struct tables *t);
+
+/* audit.c: puts the audit records, and sorts the table. */
+void audits_put(struct tables *t);
 
 /* given_put.c: fills the tables of the policies as they were given. */
 void given_put(struct tables *t);

@@ -17,9 +17,9 @@
 /* Added endpoints, in the form that overlay_endpoints() takes. */
 struct arrivals {
 	struct cluster cluster;
-	struct overlay_endpoint *came;
+	struct update_endpoint *came;
 	size_t n;
-	struct enrolled_address *addresses;
+	struct policy_address *addresses;
 	size_t n_addresses;
 };
 
@@ -93,33 +93,13 @@ static int arrivals_read(struct node_handle *handle, const struct policy *policy
 		       : node_fail(handle, -ENOMEM, "cannot list the endpoints of %s", handle->pin);
 }
 
-struct overlay_endpoint active_overlay(const struct endpoint *endpoint,
-				       const struct enrolled_address *addresses, size_t n)
-{
-	struct overlay_endpoint overlay_endpoint = {
-		.ns = endpoint->ns_name,
-		.name = endpoint->name,
-		.node = endpoint->node,
-		.interface = endpoint->interface,
-		.flags = (endpoint->audit ? POLICY_AUDIT : 0) | (endpoint->l2 ? POLICY_L2 : 0) |
-			 (endpoint->has_mac ? POLICY_MAC : 0),
-		.addresses = addresses,
-		.n_addresses = n,
-		.allow_source = endpoint->allow_source,
-		.n_allow_source = endpoint->n_allow_source,
-	};
-
-	memcpy(overlay_endpoint.mac, endpoint->mac, sizeof(overlay_endpoint.mac));
-	return overlay_endpoint;
-}
-
 static void arrive(struct arrivals *arrivals, const struct endpoint *endpoint,
-		   const struct enrolled_address *addresses)
+		   const struct policy_address *addresses)
 {
 	size_t n = arrivals->addresses + arrivals->n_addresses - addresses;
 
 	if (n)
-		arrivals->came[arrivals->n++] = active_overlay(endpoint, addresses, n);
+		arrivals->came[arrivals->n++] = (struct update_endpoint){endpoint, addresses, n};
 }
 
 /* The active maps, for a reader without the lock. */
@@ -185,13 +165,13 @@ static uint32_t segment_of(const struct active_lookup *look, uint64_t word)
 static void add_active(const struct active_lookup *look, struct arrivals *arrivals,
 		       const struct endpoint *endpoint)
 {
-	struct enrolled_address *first = arrivals->addresses + arrivals->n_addresses;
+	struct policy_address *first = arrivals->addresses + arrivals->n_addresses;
 
 	for (size_t i = 0; i < endpoint->n_addresses; i++) {
 		uint64_t word = word_of(look, &endpoint->addresses[i]);
 
 		if (word)
-			arrivals->addresses[arrivals->n_addresses++] = (struct enrolled_address){
+			arrivals->addresses[arrivals->n_addresses++] = (struct policy_address){
 				.address = endpoint->addresses[i],
 				.segment = segment_of(look, word),
 				.variation = bh_assignment_variation(word),
@@ -250,7 +230,7 @@ static bool is_still_active(const struct node_handle *handle, const struct endpo
 static int place(struct node_handle *handle, const struct policy *policy, struct arrivals *arrivals,
 		 const struct endpoint *endpoint)
 {
-	struct enrolled_address *first = arrivals->addresses + arrivals->n_addresses;
+	struct policy_address *first = arrivals->addresses + arrivals->n_addresses;
 
 	for (size_t i = 0; i < endpoint->n_addresses; i++) {
 		struct placement placement = {.segment = POLICY_NOWHERE};
@@ -260,8 +240,10 @@ static int place(struct node_handle *handle, const struct policy *policy, struct
 		if (error && error != -ENOENT)
 			return node_fail(handle, error, "cannot place %s/%s", endpoint->ns_name,
 					 endpoint->name);
-		arrivals->addresses[arrivals->n_addresses++] = (struct enrolled_address){
-			endpoint->addresses[i], placement.segment, placement.variation};
+		arrivals->addresses[arrivals->n_addresses++] =
+			(struct policy_address){.address = endpoint->addresses[i],
+						.segment = placement.segment,
+						.variation = placement.variation};
 	}
 	arrive(arrivals, endpoint, first);
 	return 0;

@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_NODE_ACTIVE_H
 #define BULKHEAD_NODE_ACTIVE_H
 
-#include "compile/overlay.h"
+#include "compile/update.h"
 #include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
@@ -31,10 +31,5 @@ int active_keep(struct node_handle *handle, struct policy *policy, const char *n
 struct bh_added;
 bool active_owner(const struct node_handle *handle, const struct address *address,
 		  struct bh_added *owner);
-
-/* Returns @endpoint with all its addresses in the form for overlay_endpoints(). */
-struct endpoint;
-struct overlay_endpoint active_overlay(const struct endpoint *endpoint,
-				       const struct enrolled_address *addresses, size_t n);
 
 #endif

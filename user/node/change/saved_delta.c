@@ -8,7 +8,6 @@
 
 #include "compile/blob_file.h"
 #include "compile/delta.h"
-#include "compile/overlay.h"
 #include "input/text.h"
 #include "node/change/saved.h"
 #include "node/kernel/handle.h"

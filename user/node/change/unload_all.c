@@ -27,19 +27,6 @@ static int find_carriers(struct node_handle *handle, struct change *change)
 	return error ? node_fail(handle, error, "cannot list the interfaces") : 0;
 }
 
-static int remove_orphans(struct node_handle *handle)
-{
-	SCOPED_FREE struct link *links = NULL;
-	size_t n = 0;
-	int error = rtnl_links(handle->rtnl, &links, &n);
-
-	if (error)
-		return node_fail(handle, error, "cannot list the interfaces");
-	for (size_t i = 0; !error && i < n; i++)
-		error = attach_remove_orphans(handle, links[i].ifindex);
-	return error;
-}
-
 int node_unload(const struct node_options *options, struct diag *diag)
 {
 	SCOPED_HANDLE struct node_handle *handle = NULL;
@@ -55,7 +42,7 @@ int node_unload(const struct node_options *options, struct diag *diag)
 	if (!error && handle->lock >= 0)
 		error = folder_check(handle);
 	if (!error && !options->dry_run)
-		error = remove_orphans(handle);
+		error = attach_every(handle, attach_remove_orphans);
 	if (error || handle->lock < 0)
 		return error;
 	error = pins_open_config(handle);

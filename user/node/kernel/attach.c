@@ -649,6 +649,20 @@ static int remove_orphans(struct node_handle *handle, uint32_t ifindex, struct a
 	return error;
 }
 
+int attach_every(struct node_handle *handle,
+		 int (*act)(struct node_handle *handle, uint32_t ifindex))
+{
+	SCOPED_FREE struct link *links = NULL;
+	size_t n = 0;
+	int error = rtnl_links(handle->rtnl, &links, &n);
+
+	if (error)
+		return node_fail(handle, error, "cannot list the interfaces");
+	for (size_t i = 0; !error && i < n; i++)
+		error = act(handle, links[i].ifindex);
+	return error;
+}
+
 int attach_remove_orphans(struct node_handle *handle, uint32_t ifindex)
 {
 	struct attached attached;

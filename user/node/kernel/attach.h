@@ -90,6 +90,11 @@ int attach_renew(struct node_handle *handle, uint32_t ifindex, uint32_t flags);
  * interface that is gone is no error. */
 int attach_remove(struct node_handle *handle, uint32_t ifindex);
 
+/* Does so at every interface of the node. @act: attach_remove(), or a function like it. Returns 0
+ * or -errno, reported. */
+int attach_every(struct node_handle *handle,
+		 int (*act)(struct node_handle *handle, uint32_t ifindex));
+
 /* Removes programs of Bulkhead whose pins are gone (orphans.h), and reports each. attach_add() does
  * so, too. Returns 0 or -errno, reported. */
 int attach_remove_orphans(struct node_handle *handle, uint32_t ifindex);

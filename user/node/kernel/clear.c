@@ -5,7 +5,6 @@
 #include "node/kernel/attach.h"
 #include "node/kernel/folder.h"
 #include "node/kernel/pins.h"
-#include "node/kernel/rtnl.h"
 
 /* Opens bh_ifaces, which says which qdiscs are ours. The map's pin may be gone or another
  * program's, so the map is found through the active programs. */
@@ -30,20 +29,6 @@ static int open_ifaces(struct node_handle *handle)
 	return 0;
 }
 
-/* Asks every interface: the maps, which list interfaces, may be damaged. */
-static int detach_all(struct node_handle *handle)
-{
-	SCOPED_FREE struct link *links = NULL;
-	size_t n = 0;
-	int error = rtnl_links(handle->rtnl, &links, &n);
-
-	if (error)
-		return node_fail(handle, error, "cannot list the interfaces");
-	for (size_t i = 0; !error && i < n; i++)
-		error = attach_remove(handle, links[i].ifindex);
-	return error;
-}
-
 int node_clear(struct node_handle *handle)
 {
 	int error;
@@ -51,8 +36,9 @@ int node_clear(struct node_handle *handle)
 	if (handle->config)
 		__atomic_store_n(&handle->config->generation, 0, __ATOMIC_RELEASE);
 	error = open_ifaces(handle);
+	/* The maps, which list interfaces, may be damaged. */
 	if (!error)
-		error = detach_all(handle);
+		error = attach_every(handle, attach_remove);
 	pins_close(handle);
 	return error ? error : folder_empty(handle);
 }

@@ -6,7 +6,7 @@
 #include "compile/isolation.h"
 #include "compile/place.h"
 #include "maps/iface.h"
-#include "node/change/delta/effect_delta.h"
+#include "node/change/effect_delta.h"
 #include "node/change/active.h"
 #include "node/change/isolated.h"
 #include "node/change/names.h"

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Changes the endpoints of a compiled policy without a compile: each address goes into the segment
+ * that it fits. Rules and segments stay as they are. */
+#ifndef BULKHEAD_COMPILE_UPDATE_H
+#define BULKHEAD_COMPILE_UPDATE_H
+
+#include "compile/policy.h"
+
+/* A pod that has changed. */
+struct update_pod {
+	const char *ns, *name;
+	const struct endpoint *now; /* NULL: it is gone. Without an address: it is expected */
+};
+
+/*
+ * Continues a policy if nothing but pods has changed. Verdicts are those of a compile, at a small
+ * part of its price. With @extends, pods that fit no segment get new ones (extend.h): the compile
+ * of
+ * @base must have set nothing aside. Strings and segments that no endpoint uses any more stay until
+ * the next compile. @pods: each name once. @base must be whole in memory. No Service may take its
+ * backends from pods: all have EndpointSlices. Returns 0 and a
+ * policy to free, of @base's generation if nothing has changed; -EOPNOTSUPP: only a compile can
+ * tell; or -ENOMEM. Reports nothing.
+ */
+int policy_update(const struct policy *base, const struct update_pod *pods, size_t n, bool extends,
+		  struct policy **policy);
+
+/* An endpoint that is added. If an endpoint of the policy has its name, that endpoint gets its
+ * addresses too, and its other properties. */
+struct update_endpoint {
+	const struct endpoint *endpoint;
+	/* Each has its place: a segment, or POLICY_NOWHERE: the endpoint is isolated. `endpoint` of
+	 * the records is not set. */
+	const struct policy_address *addresses;
+	size_t n_addresses;
+};
+
+/*
+ * Changes @policy to the endpoints that are active now, in its own generation: `endpoint` may have
+ * added and removed some since the compile. Deletes the addresses that @deleted marks (by index of
+ * the policy's addresses; NULL: none), and each endpoint that has none left. Adds @added. No
+ * address may stand twice. The policy must not have a source. policy_free() frees the new tables,
+ * or overlay_free() those of a struct copy.
+ */
+void overlay_endpoints(struct policy *policy, const bool *deleted,
+		       const struct update_endpoint *added, size_t n);
+
+#endif
