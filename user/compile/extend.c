@@ -161,7 +161,9 @@ static bool add_segments(struct extender *e)
 
 	segments_begin(&e->c);
 	for (size_t i = 0; i < policy->n_segments; i++) {
-		if (policy->segments[i].delete_generation)
+		/* domains_build() adds those by name again */
+		if (policy->segments[i].delete_generation ||
+		    policy_segment_is_by_domain(&policy->segments[i]))
 			array_push(&e->segments, INTERN_NONE);
 		else if (!add_segment(e, &policy->segments[i]))
 			return false;
@@ -349,15 +351,18 @@ static void put_segment(struct extender *e, uint32_t number, const uint32_t *res
 	const struct segment *segment = &e->c.segments.at[number];
 	const struct policy_segment *old;
 	const uint32_t id = lineage_segment(e->c.lineage, &segment->key, &old);
-	struct policy_segment record = tables_segment(&e->t, segment, id, e->policy->generation);
-	struct policy_segment base;
+	struct policy_segment record, base;
 
+	e->ids[number] = id;
+	/* one by name that the policy has */
+	if (policy_segment_by_id(e->job->policy, id))
+		return;
+	record = tables_segment(&e->t, segment, id, e->policy->generation);
 	if (old)
 		base = base_record(e, old);
 	put_variations(e, segment, resolution_ids, old ? &base : NULL, &record);
 	for (int i = 0; i < 4; i++)
 		record.fallback[i / 2][i % 2] = put_ports(e, record.fallback[i / 2][i % 2]);
-	e->ids[number] = id;
 	table_push(&e->t, segments, record);
 }
 
@@ -452,22 +457,21 @@ static uint32_t segment_index(const struct extender *e, uint32_t number)
 static void put_domains(struct extender *e)
 {
 	const struct policy *policy = e->job->policy;
-	const size_t n = policy->n_domains;
+	struct intern known = {0};
 
+	for (size_t i = 0; i < policy->n_domains; i++)
+		intern_add(&known, &policy->domains[i].class, sizeof(uint32_t), NULL);
 	for (size_t i = 0; i < e->c.domains.n; i++) {
 		const struct domain *domain = &e->c.domains.at[i];
 		struct policy_domain record = {.class = e->c.subjects.at[domain->subject].id};
-		bool known = false;
 
-		for (size_t k = 0; k < n && !known; k++)
-			known = policy->domains[k].class == record.class;
-		if (known)
+		if (intern_find(&known, &record.class, sizeof(record.class)) != INTERN_NONE)
 			continue;
 		record.name = tables_string(&e->t, domain->name);
-		record.from = segment_index(e, domain->from);
 		record.segment = segment_index(e, domain->segment);
 		table_push(&e->t, domains, record);
 	}
+	intern_free(&known);
 	tables_sort_domains(e->policy);
 }
 

@@ -477,9 +477,7 @@ static int compare_domains(const void *a, const void *b, void *strings)
 	const struct policy_domain *x = a, *y = b;
 	int order = strcmp((const char *)strings + x->name, (const char *)strings + y->name);
 
-	if (order || x->class != y->class)
-		return order ? order : x->class < y->class ? -1 : 1;
-	return x->from < y->from ? -1 : x->from > y->from;
+	return order ? order : x->class < y->class ? -1 : x->class > y->class;
 }
 
 void tables_sort_domains(struct policy *policy)
@@ -499,7 +497,6 @@ static void put_domains(struct tables *t)
 		table_push(t, domains,
 			   ((struct policy_domain){tables_string(t, domain->name),
 						   c->subjects.at[domain->subject].id,
-						   t->segment_index[domain->from],
 						   t->segment_index[domain->segment]}));
 	}
 	tables_sort_domains(t->policy);
