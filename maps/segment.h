@@ -19,8 +19,8 @@
 
 #include "maps/types.h"
 
-/* Addresses that are no endpoint's: without a policy; or, with one, as what a subject is evaluated by
- * a name (domain.h). */
+/* Addresses that are no endpoint's: without a policy; or, with one, as what a subject is evaluated
+ * by a name (domain.h). */
 #define BH_SEGMENT_EXTERNAL (1u << 0)
 #define BH_SEGMENT_POLICY(direction) (2u << (direction)) /* a policy selects it there */
 /* All policies that select it there are only audited (maps/types.h). */

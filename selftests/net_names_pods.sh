@@ -105,10 +105,25 @@ cat >>"$NET_TMP/policy.ini" <<-END
 endpoints = role=web
 types = Egress
 egress = to endpoints(role=other)
+egress = to cidr($out4/32) ports UDP/53
 END
 net_check "load: a NetworkPolicy isolates web" net_bulkhead load "$NET_TMP/policy.ini"
 both denied web "$db4" "$db6" 80 "an earlier Pass leaves the pod to a NetworkPolicy, which denies"
 both allowed web $far4 $far6 80 "a name of the Admin tier comes before the NetworkPolicy"
+# What an audited policy would deny depends on the rules of the NetworkPolicy, too.
+sed -i 's/^\[cluster-network-policy names\]/&\naudit = yes/' "$NET_TMP/policy.ini"
+net_check "load: the policy by names is audited" net_bulkhead load "$NET_TMP/policy.ini"
+other4=$(net_ip other)
+audited() { # COUNT
+	local moved
+	moved=$(net_moved net_ask web tcp "$other4" 80 $NET_WAIT_ALLOWED | grep -c "^audit .* by the source's policy")
+	net_is "$moved" "$1"
+}
+net_check "what the NetworkPolicy allows would be denied by the address" audited 1
+dns_answers ttl=3000 a="$other4"
+dns_asks web other.shop.svc.cluster.local
+net_check "it would not be denied by the name" audited 0
+
 loads "no names"
 both denied web "$db4" "$db6" 80 "without the name the pod is closed"
 net_check "unload" net_bulkhead unload

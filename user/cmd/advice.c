@@ -738,10 +738,9 @@ static bool allows(const struct comparison *comparison, size_t p, const struct f
 	for (enum direction d = INGRESS; d <= EGRESS; d++) {
 		const struct policy_segment *source = &policy->segments[a.segment];
 		const struct policy_segment *target = &policy->segments[b.segment];
-		struct verdicts verdicts =
-			verdicts_of(policy,
-				    d == INGRESS ? target : flow_class_subject(policy, to, source),
-				    d == INGRESS ? source : target, d, b.resolution);
+		struct verdicts verdicts = verdicts_of(
+			policy, d == INGRESS ? target : flow_class_subject(policy, to, source),
+			d == INGRESS ? source : target, d, b.resolution);
 
 		if (!verdicts_allow(&verdicts, point))
 			return false;

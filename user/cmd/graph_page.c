@@ -97,8 +97,8 @@ static struct json_object *named_json(const struct policy *policy)
 	return array;
 }
 
-/* Each record is three consecutive numbers: flow_class_index.names, class of the subject, segment by
- * the name. */
+/* Each record is three consecutive numbers: flow_class_index.names, class of the subject, segment
+ * by the name. */
 static struct json_object *domains_json(const struct policy *policy)
 {
 	struct json_object *array = json_object_new_array_ext(3 * policy->n_domains);

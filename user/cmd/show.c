@@ -47,8 +47,8 @@ static void add_by_domain(const struct policy *policy, bool *set)
 	for (size_t i = 0; i < policy->n_segments; i++) {
 		const struct policy_segment *segment = &policy->segments[i];
 
-		for (size_t k = 0; set[i] && policy_segment_has_members(segment) &&
-				   k < policy->n_domains;
+		for (size_t k = 0;
+		     set[i] && policy_segment_has_members(segment) && k < policy->n_domains;
 		     k = policy_domain_next(policy, k)) {
 			const char *name = policy_string(policy, policy->domains[k].name);
 

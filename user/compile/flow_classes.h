@@ -2,8 +2,8 @@
 /*
  * Kinds: the ends of flows, grouped so that none of the given policies tells two members of a kind
  * apart. A member is an endpoint, a node, the addresses of a prefix that no endpoint, node or
- * longer prefix has, or a domain name of a rule: those of the widest prefix that an endpoint has
- * learned by the name. With one policy, a kind is a segment, divided where its endpoints number
+ * longer prefix has, or a domain name of a rule: addresses of the widest prefix that an endpoint
+ * has learned by the name. With one policy, a kind is a segment, divided where its endpoints number
  * port names differently.
  *
  * Kinds do not tell an endpoint's own node from other nodes: see flow_classes_local_node().

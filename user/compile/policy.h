@@ -98,7 +98,8 @@ struct policy_prefix {
  */
 struct policy_domain {
 	uint32_t name; /* string, as struct peer has it */
-	uint32_t class; /* policy_segment.own or .common[EGRESS] of the subject: `own` counts first */
+	uint32_t class; /* policy_segment.own or .common[EGRESS] of the subject: `own` counts first
+			 */
 	uint32_t segment; /* index */
 };
 
@@ -545,8 +546,8 @@ const struct policy_segment *policy_prefix_find(const struct policy *policy,
 const struct policy_segment *policy_prefix_around(const struct policy *policy,
 						  const struct address *address,
 						  unsigned int length);
-/* Returns the segment as which endpoints of @subject are evaluated for what they have learned by the
- * domain name; @subject if none of their rules has the name, or @name is NULL. */
+/* Returns the segment as which endpoints of @subject are evaluated for what they have learned by
+ * the domain name; @subject if none of their rules has the name, or @name is NULL. */
 const struct policy_segment *policy_by_domain(const struct policy *policy, const char *name,
 					      const struct policy_segment *subject);
 /* Returns the first index behind @i of policy->domains that has another name. */
