@@ -90,14 +90,14 @@ net_check "delete db" net_bulkhead endpoint del shop/db
 net_check "add db with labels that no endpoint has" \
 	net_bulkhead endpoint add shop/db --ip "$db4, $db6" --labels role=db,tier=new
 both allowed web "$db4" "$db6" 80 "a pod of a new kind is open by its name"
-both denied other "$db4" "$db6" 80 "and closed to a pod that has not asked"
+both denied other "$db4" "$db6" 80 "a pod of a new kind is closed to who has not asked"
 
 # An earlier Deny wins, and a later one does not.
 loads "a Deny of the pods behind the names" "$names" "Deny to endpoints(role=db in namespaces())"
 both allowed web "$db4" "$db6" 80 "a later Deny of the pod does not count"
 loads "a Deny of the pods before the names" "Deny to endpoints(role=db in namespaces())" "$names"
 both denied web "$db4" "$db6" 80 "an earlier Deny of the pod wins"
-both allowed web $far4 $far6 80 "and concerns no other pod"
+both allowed web $far4 $far6 80 "an earlier Deny of one pod concerns no other"
 loads "a Pass of the pods before the names" "Pass to endpoints(role=db in namespaces())" "$names"
 both allowed web "$db4" "$db6" 80 "an earlier Pass leaves the pod to the later tiers, which allow"
 cat >>"$NET_TMP/policy.ini" <<-END
@@ -119,10 +119,10 @@ audited() { # COUNT
 	moved=$(net_moved net_ask web tcp "$other4" 80 $NET_WAIT_ALLOWED | grep -c "^audit .* by the source's policy")
 	net_is "$moved" "$1"
 }
-net_check "what the NetworkPolicy allows would be denied by the address" audited 1
+net_check "the address alone would be denied, which the NetworkPolicy allows" audited 1
 dns_answers ttl=3000 a="$other4"
 dns_asks web other.shop.svc.cluster.local
-net_check "it would not be denied by the name" audited 0
+net_check "by the name nothing would be denied" audited 0
 
 loads "no names"
 both denied web "$db4" "$db6" 80 "without the name the pod is closed"

@@ -76,7 +76,7 @@ static void add_domain(struct compiler *c, uint32_t number, const struct domain_
 
 	find_rules(c, &c->subjects.at[part], uses, n, &common);
 	if (part != number)
-		find_rules(c, &c->subjects.at[number], NULL, 0, &own);
+		find_rules(c, &c->subjects.at[number], uses, 0, &own);
 	segment = segments_add_by_name(c, number, &common, &own);
 	array_push(&c->domains, ((struct domain){uses->name, number, segment}));
 	array_free(&common);
