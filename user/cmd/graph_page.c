@@ -189,6 +189,8 @@ static struct json_object *kind_json(const struct flow_class *kind, size_t n_pol
 	json_add_bool(object, "external", kind->members->external);
 	json_add_bool(object, "node", kind->members->is_node);
 	json_add_bool(object, "domain", kind->members->end.domain);
+	json_add(object, "families",
+		 numbers_json((const uint32_t[]){kind->has[IPV4], kind->has[IPV6]}, FAMILIES));
 	json_add(object, "nodes", nodes_json(kind, n_policies - 1));
 	json_add(object, "places", places);
 	json_add(object, "members", members);

@@ -96,7 +96,7 @@ static bool has_edge(const struct edge_walk *walk, size_t from, size_t to)
 	const char *ns = walk->filter->ns;
 
 	/* a name is no source, and an edge to one shows what the name adds */
-	if (!a || !b || source->members->end.domain ||
+	if (!a || !b || !flow_classes_connect(source, target) ||
 	    (target->members->end.domain && flow_class_subject(walk->policy, target, a) == a))
 		return false;
 	return (walk->filter->open || graph_restricts(walk->policy, source, target)) &&
