@@ -13,37 +13,43 @@
 /* The state of a search among the names of one address. */
 struct domain_search {
 	const struct bh_learned *learned;
-	struct end subject, peer;
-	struct bh_domain_key key; /* `segment`: of the address */
+	struct end subject, peer; /* `subject`: as by the name */
+	__u32 class[2]; /* of the sender: own and common */
 	__u32 point, now, generation, verdict;
 	bool lives; /* an open connection: names count although their time is over */
 	bool found;
 };
 
-/* Makes the peer one of the segment for the name. Returns false if no rule uses the name. */
-static __always_inline bool domain_segment(struct domain_search *search)
+/* Makes the subject one of the segment for the name. Returns false if no rule uses the name. */
+static __always_inline bool domain_segment(struct domain_search *search, __u64 domain)
 {
-	struct bh_domain_segment *to = bpf_map_lookup_elem(&bh_domain_peers, &search->key);
+	struct bh_domain_key key = {.domain = domain, .class = search->class[0]};
+	struct bh_domain_segment *as = key.class ? bpf_map_lookup_elem(&bh_by_domain, &key) : NULL;
 	struct bh_segment *segment;
 
-	if (!to)
+	if (!as) {
+		key.class = search->class[1];
+		as = bpf_map_lookup_elem(&bh_by_domain, &key);
+	}
+	if (!as)
 		return false;
-	search->peer.assignment = bh_assignment(search->generation, to->slot, 0);
-	segment = policy_segment(search->peer.assignment);
-	return segment && segment->id == to->id;
+	search->subject.assignment = bh_assignment(search->generation, as->slot, 0);
+	segment = policy_segment(search->subject.assignment);
+	return segment && segment->id == as->id;
 }
 
 /* One step of the search, for bpf_loop(). */
 static long domain_step(__u32 i, struct domain_search *search)
 {
 	const struct bh_learned *learned = search->learned;
+	__u64 domain;
 	__u32 until;
 
 	i &= BH_LEARNED_NAMES - 1;
-	search->key.domain = READ_ONCE(learned->domain[i]);
+	domain = READ_ONCE(learned->domain[i]);
 	until = READ_ONCE(learned->until[i]);
-	if (!search->key.domain || (!search->lives && (__s32)(until - search->now) < 0) ||
-	    !domain_segment(search))
+	if (!domain || (!search->lives && (__s32)(until - search->now) < 0) ||
+	    !domain_segment(search, domain))
 		return 0;
 	if (policy_verdict(&search->subject, &search->peer, BH_EGRESS, search->point,
 			   &search->verdict) ||
@@ -64,10 +70,11 @@ static __always_inline bool domain_ends(const struct packet *p, __u32 ifindex,
 	    endpoint_resolve(packet_address_at(p, !p->calls), p->generation, &search->peer))
 		return false;
 	segment = policy_segment(search->subject.assignment);
-	search->key.class = segment ? segment->common[BH_EGRESS] : 0;
-	segment = policy_segment(search->peer.assignment);
-	search->key.segment = segment ? segment->id : 0;
-	return search->key.class && search->key.segment;
+	if (!segment)
+		return false;
+	search->class[0] = segment->own[BH_EGRESS];
+	search->class[1] = segment->common[BH_EGRESS];
+	return search->class[1];
 }
 
 /* Asks whether a name that the endpoint has learned allows the flow (struct packet's `calls` and

@@ -18,6 +18,6 @@ struct {
 	__type(value, struct bh_domain_segment);
 	__uint(max_entries, 1024);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-} bh_domain_peers SEC(".maps");
+} bh_by_domain SEC(".maps");
 
 #endif

@@ -6,17 +6,17 @@
  * HASH, key the keyed hash of a name (domain_hash.h). Answers about a name that matches no entry
  * teach nothing (dns.h).
  *
- * bh_domain_peers: the segment of an address that an endpoint has learned by a name. Pin name
- * `domain_peers`. HASH. Each policy that uses names tells addresses apart by their prefix and by
- * the names they were learned by: for a name, the segment of a prefix and the common class of a
- * subject, the entry has the slot of the segment that such addresses have to the subject. A miss
- * means that no rule uses the name for such addresses. An entry never changes once its segments are
- * active.
+ * bh_by_domain: the segment as which an endpoint is evaluated for a destination that it has learned
+ * by a name, be that an endpoint or an address outside. Pin name `by_domain`. HASH. In that segment
+ * the rules that have the name match every peer. Look-ups are by the subject's own class, then by
+ * its common one; a miss in both means that no rule of the subject has the name. An entry never
+ * changes once its segment is active.
  *
  * A name applies only if policy denies without it. Names are in Accept rules only, so the flow
- * passes if policy allows it for the segment of one of the names.
+ * passes if policy allows it as the segment of one of the names. It is about egress alone: the
+ * destination's ingress decides as always.
  *
- *   bpftool map dump pinned /sys/fs/bpf/bulkhead/domain_peers
+ *   bpftool map dump pinned /sys/fs/bpf/bulkhead/by_domain
  */
 #ifndef BULKHEAD_MAPS_DOMAIN_H
 #define BULKHEAD_MAPS_DOMAIN_H
@@ -31,8 +31,8 @@ _Static_assert(sizeof(struct bh_domain) == 8, "struct bh_domain");
 
 struct bh_domain_key {
 	__u64 domain; /* key in bh_domains */
-	__u32 segment; /* ID (bh_segment.id) of the prefix' segment */
-	__u32 class; /* bh_segment.common[BH_EGRESS] of the subject */
+	__u32 class; /* bh_segment.own or .common[BH_EGRESS] of the subject */
+	__u32 pad;
 };
 _Static_assert(sizeof(struct bh_domain_key) == 16, "struct bh_domain_key");
 

@@ -19,7 +19,9 @@
 
 #include "maps/types.h"
 
-#define BH_SEGMENT_EXTERNAL (1u << 0) /* addresses that are no endpoint's: without a policy */
+/* Addresses that are no endpoint's: without a policy; or, with one, as what a subject is evaluated
+ * by a name (domain.h). */
+#define BH_SEGMENT_EXTERNAL (1u << 0)
 #define BH_SEGMENT_POLICY(direction) (2u << (direction)) /* a policy selects it there */
 /* All policies that select it there are only audited (maps/types.h). */
 #define BH_SEGMENT_AUDITED(direction) (8u << (direction))

@@ -131,7 +131,8 @@ check "an SVG of too many namespaces is refused" refused 2 -f svg -o "$tmp/wide.
 check "the refused SVG is not there" test ! -e "$tmp/wide.svg"
 check "--namespace draws one of many namespaces" "$BULKHEAD" graph -f svg --namespace ns-3 -o "$tmp/wide.svg" "$tmp/wide.ini"
 
-# Compares the page's own functions with matrix. The page's text is then "same N", or the first difference.
+# Compares the page's own functions with matrix. The page's text is then "same N, of which M about domain names", or the
+# first difference.
 browse() { # PAGE
 	timeout 120 chromium --headless --window-size=800,600 --no-sandbox --disable-gpu --disable-quic --no-first-run \
 		--disable-background-networking --disable-component-update --disable-sync \
@@ -139,7 +140,7 @@ browse() { # PAGE
 		--dump-dom "file://$1" 2>/dev/null
 }
 
-same_as_matrix() { # INPUT
+same_as_matrix() { # INPUT [CELLS]: that many of the cells are about domain names
 	"$BULKHEAD" graph -f html -o "$tmp/page.html" "$1" || return
 	{
 		cat "$tmp/page.html"
@@ -150,7 +151,7 @@ same_as_matrix() { # INPUT
 			const kindOf = new Map();
 			kinds.forEach((kind, i) => kind.members.forEach(m => kindOf.set(m, i)));
 			const pods = new Set(kinds.filter(k => !k.external).flatMap(k => k.members));
-			let same = 0, wrong = "";
+			let same = 0, names = 0, wrong = "";
 			for (const table of expected) {
 				const point = table.port === "47" ? OTHER : parsePort(table.port);
 				for (const row of table.reach) {
@@ -161,28 +162,60 @@ same_as_matrix() { # INPUT
 						/* Of several nodes in one group, one is a pod's own. */
 						const mixed = [i, k].some(x => x !== undefined &&
 							kinds[x].node && kinds[x].members.length > 1);
-						if (i === undefined || mixed || row.from === to ||
+						if (i === undefined || kinds[i].domain || mixed || row.from === to ||
 							!(pods.has(row.from) || pods.has(to)) ||
-							(!pods.has(to) && !table.reach.some(r => r.from === to)))
+							(!pods.has(to) && !kinds[k].domain &&
+								!table.reach.some(r => r.from === to)))
 							continue;
 						const stretches = reach(last, i, k);
-						if (at(stretches, point).allow === reached.has(to)) same++;
-						else wrong = wrong || table.port + " " + row.from + " " + to;
+						if ((stretches ? at(stretches, point).allow : false) === reached.has(to)) {
+							same++;
+							names += kinds[k].domain;
+						} else wrong = wrong || table.port + " " + row.from + " " + to;
 					}
 				}
 			}
-			document.body.replaceChildren(wrong ? "wrong: " + wrong : "same " + same);
+			document.body.replaceChildren(wrong ? "wrong: " + wrong : `same ${same}, of which ${names} about domain names`);
 			</script>
 		EOF2
 	} >"$tmp/compare.html"
 	browse "$tmp/compare.html" >"$tmp/dom"
-	grep -qE 'same [1-9][0-9]' "$tmp/dom" || { tail -c 600 "$tmp/dom" && false; }
+	grep -qE "same [1-9][0-9]+, of which ${2:-0} about" "$tmp/dom" || { tail -c 600 "$tmp/dom" && false; }
 }
 
 if command -v chromium >/dev/null; then
 	for policy in demo kep-2091-story-4 from-namespace-and-pod egress-namespaces; do
 		check "the page says what matrix says: $policy" same_as_matrix "$top/policies/$policy/yaml"
 	done
+	cat >"$tmp/names.ini" <<-'EOF2'
+		[endpoint shop/web]
+		ip = 10.0.0.5, fd00::5
+		labels = role=web
+		[endpoint shop/db]
+		ip = 10.0.0.6
+		labels = role=db
+		[endpoint shop/free]
+		ip = 10.0.0.7
+		labels = role=free
+		[cluster-network-policy early]
+		tier = Admin
+		priority = 5
+		subject = endpoints(role=db in namespaces())
+		egress = Deny to cidr(0.0.0.0/0), cidr(::/0) ports TCP/80
+		[cluster-network-policy names]
+		tier = Admin
+		priority = 10
+		subject = endpoints(role in (web, db) in namespaces())
+		egress = Accept to names(api.example.com, www.example.com) ports TCP/443, TCP/80
+		egress = Accept to names(*.svc.example.org) ports UDP/53
+		egress = Deny to cidr(0.0.0.0/0), cidr(::/0)
+		[network-policy shop/db]
+		endpoints = role=db
+		types = Egress
+		egress = to endpoints(role=web) ports TCP/443
+	EOF2
+	# three pods, three names, six ports
+	check "the page says of names what matrix says" same_as_matrix "$tmp/names.ini" 54
 	"$BULKHEAD" graph -f html -o "$tmp/service.html" "$tmp/service.ini"
 	browse "$tmp/service.html#a/web" >"$tmp/dom"
 	check "the page names the Services that a group is behind" has "$tmp/dom" \

@@ -209,8 +209,8 @@ static void find_name(const struct diff *diff, const struct found_end *from, str
 
 			here = own == to->kind->members->place[side].segment;
 			adds |= here && subject != FLOW_CLASS_NOWHERE &&
-				flow_class_peer(policy, side, kind, &policy->segments[subject]) !=
-					&policy->segments[own];
+				flow_class_subject(policy, kind, &policy->segments[subject]) !=
+					&policy->segments[subject];
 		}
 		if (!here || !adds)
 			continue;

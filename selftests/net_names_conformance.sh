@@ -46,6 +46,13 @@ zone() {
 	target.example.org 300 A 198.18.0.11
 	late.example.org 300 A 198.18.0.12
 	turn.example.org 5 TURN 2
+	heads.shop.svc.cluster.local 30 A $(net_ip db)
+	heads.shop.svc.cluster.local 30 A $(net_ip db2)
+	heads.shop.svc.cluster.local 30 AAAA $(net_ip6 db)
+	heads.shop.svc.cluster.local 30 AAAA $(net_ip6 db2)
+	shut.shop.svc.cluster.local 30 A $(net_ip shut)
+	$(net_ip db | tr . -).shop.pod.cluster.local 30 A $(net_ip db)
+	other.shop.svc.cluster.local 30 A $(net_ip blind)
 	EOF2
 	for ((i = 1; i < 8; i++)); do
 		echo "hop$i.example.net 300 HOP hop$((i + 1)).example.net"
@@ -118,7 +125,7 @@ dnsmasq_at() { # HOST ADDRESS...
 }
 
 origins() {
-	zone | awk '$3 == "A" { print $4 "/32" } $3 == "AAAA" { print $4 "/128 nodad" }' | sort -u |
+	zone | grep -v cluster.local | awk '$3 == "A" { print $4 "/32" } $3 == "AAAA" { print $4 "/128 nodad" }' | sort -u |
 		sed "s/^/addr add /; s/\$/ dev lo/" | ip -n "$NET-out" -batch -
 }
 
@@ -137,7 +144,7 @@ build_clients() {
 		go build -o "$NET_TMP/resolve-go" "$top/selftests/helpers/resolve.go" || exit 1
 }
 
-service_start web peer dns masq blind
+service_start web peer dns masq blind db db2 shut
 service_leads 53/53 dns 53 && service_leads 54/53 masq 53 || exit 1
 ip -n "$NET-node" link add nodelocal type veth peer name nodelocal0
 ip -n "$NET-node" link set nodelocal0 up
@@ -192,6 +199,9 @@ policy() { # [NAME...]: further names
 	      - sixty.example.org
 	      - turn.example.org
 	      - target.example.org
+	      - heads.shop.svc.cluster.local
+	      - shut.shop.svc.cluster.local
+	      - "*.shop.pod.cluster.local"
 	EOF2
 	for name; do
 		echo "      - $name"
@@ -218,6 +228,15 @@ policy() { # [NAME...]: further names
 	    to: [domainNames: [api.example.org]]
 	  - action: Deny
 	    to: [networks: [0.0.0.0/0, "::/0"], namespaces: {}]
+	---
+	apiVersion: networking.k8s.io/v1
+	kind: NetworkPolicy
+	metadata: {name: shut, namespace: shop}
+	spec:
+	  podSelector: {matchLabels: {role: shut}}
+	  policyTypes: [Ingress]
+	  ingress:
+	  - from: [podSelector: {matchLabels: {role: peer}}]
 	EOF2
 }
 
@@ -297,6 +316,19 @@ names() { # CLIENT RESOLVER
 	# whose owner could give the address of the permitted name as he likes
 	misses web "$client" "$by" evil.example.com 198.18.0.11
 	reaches web "$client" "$by" target.example.org 198.18.0.11
+}
+
+# Pods by the names that Kubernetes gives them: headless Services, and pods. The other pod's ingress decides, too.
+pods() { # CLIENT RESOLVER
+	local client=$1 by=$2
+	afresh
+	reaches web "$client" "$by" heads.shop.svc.cluster.local. "$(net_ip db)" "$(net_ip db2)" "$(net_ip6 db)" \
+		"$(net_ip6 db2)"
+	reaches web "$client" "$by" heads.shop.svc "$(net_ip db)" "$(net_ip db2)" "$(net_ip6 db)" "$(net_ip6 db2)"
+	reaches web "$client" "$by" "$(net_ip db | tr . -).shop.pod.cluster.local." "$(net_ip db)"
+	misses web "$client" "$by" other.shop.svc.cluster.local. "$(net_ip blind)"
+	misses web "$client" "$by" shut.shop.svc.cluster.local. "$(net_ip shut)"
+	reaches peer "$client" "$by" shut.shop.svc.cluster.local. "$(net_ip shut)"
 }
 
 # An answer teaches the pod that asked, for the ports of the rule, and no other.
@@ -407,6 +439,7 @@ no_dns() {
 
 OPEN=yes OPTION=
 names glibc $UNBOUND
+pods glibc $UNBOUND
 scope
 no_dns
 OPEN=
@@ -415,6 +448,8 @@ for client in $CLIENTS; do
 done
 names glibc $DNSMASQ
 names musl $CACHE
+pods glibc $UNBOUND
+pods musl $DNSMASQ
 [ -z "${BULKHEAD_FULL:-}" ] || names glibc $CACHE
 scope
 no_dns

@@ -264,7 +264,7 @@ struct corruption {
 	ROW("lists[1]", list_next, p->lists[1].id = p->next_list)                               \
 	ROW("segments[0]", segment_id, p->segments[0].id = 0)                                   \
 	ROW("segments[1]", segment_twice, p->segments[1].id = 1)                                \
-	ROW("segments[5]", segment_next, p->segments[5].id = p->next_segment)                   \
+	ROW("segments[6]", segment_next, p->segments[6].id = p->next_segment)                   \
 	ROW("segments[0]", segment_flags, p->segments[0].flags = 64)                            \
 	ROW("segments[0]", segment_policy, p->segments[0].flags |= BH_SEGMENT_POLICY(INGRESS))  \
 	ROW("segments[5]", segment_audited, p->segments[5].flags = BH_SEGMENT_AUDITED(INGRESS)) \
@@ -293,7 +293,7 @@ struct corruption {
 	ROW("addresses[0]", address_far, p->addresses[0].endpoint = 3)                          \
 	ROW("addresses[1]", address_foreign, p->addresses[1].endpoint = 2)                      \
 	ROW("addresses[2]", address_twice, p->addresses[2].address = p->addresses[1].address)   \
-	ROW("addresses[2]", address_segment, p->addresses[2].segment = 6)                       \
+	ROW("addresses[2]", address_segment, p->addresses[2].segment = 7)                       \
 	ROW("addresses[2]", address_external, p->addresses[2].segment = 0)                      \
 	ROW("addresses[2]", address_gone, p->addresses[2].segment = 4)                          \
 	ROW("addresses[2]", address_variation, p->addresses[2].variation = 2)                   \
@@ -301,7 +301,7 @@ struct corruption {
 	ROW("prefixes[1]", prefix_bits, p->prefixes[1].length = 100)                            \
 	ROW("prefixes[2]", prefix_twice, p->prefixes[2] = p->prefixes[1])                       \
 	ROW("prefixes[1]", prefix_segment, p->prefixes[1].segment = 1)                          \
-	ROW("prefixes[1]", prefix_far, p->prefixes[1].segment = 6)                              \
+	ROW("prefixes[1]", prefix_far, p->prefixes[1].segment = 7)                              \
 	ROW("pairs[0]", pair_subject, p->pairs[0].subject = 0)                                  \
 	ROW("pairs[3]", pair_peer, p->pairs[3].peer = p->next_class)                            \
 	ROW("pairs[1]", pair_twice, p->pairs[1].peer = p->pairs[0].peer)                        \
@@ -318,7 +318,7 @@ struct corruption {
 	ROW("by_namespace[1]", bound_twice, p->by_namespace[1] = 1)                             \
 	ROW("by_namespace[1]", bound_order, (p->by_namespace[0] = 0, p->by_namespace[1] = 1))   \
 	ROW("header: by_matchers", listed_missing, p->n_by_matchers = 2)                        \
-	ROW("by_matchers[0]", listed_far, p->by_matchers[0] = 6)                                \
+	ROW("by_matchers[0]", listed_far, p->by_matchers[0] = 7)                                \
 	ROW("by_matchers[0]", listed_external, p->by_matchers[0] = 0)                           \
 	ROW("by_matchers[1]", listed_twice, p->by_matchers[1] = p->by_matchers[0])              \
 	ROW("by_matchers[2]", listed_order, p->by_matchers[2] = p->by_matchers[1])              \
@@ -343,8 +343,8 @@ struct corruption {
 	ROW("domains[0]", domain_name, p->domains[0].name = 0)                                  \
 	ROW("domains[1]", domain_twice, p->domains[1] = p->domains[0])                          \
 	ROW("domains[0]", domain_class, p->domains[0].class = 0)                                \
-	ROW("domains[0]", domain_from, p->domains[0].from = 6)                                  \
-	ROW("domains[0]", domain_gone, p->domains[0].from = 4)                                  \
+	ROW("domains[0]", domain_far, p->domains[0].segment = 7)                                \
+	ROW("domains[0]", domain_peer, p->domains[0].segment = 0)                               \
 	ROW("domains[0]", domain_segment, p->domains[0].segment = 1)
 
 #define ROW(what, name, change)        \

@@ -15,6 +15,7 @@
 
 #include "compile/blob_file.h"
 #include "compile/compile.h"
+#include "compile/evaluate.h"
 #include "input/input.h"
 #include "maps/segment.h"
 
@@ -337,6 +338,71 @@ static void variations_count_per_segment(void **state)
 }
 
 /* No rule uses the port names of 1.0.0 and 2.0.0. */
+#define NAMES(annotations)                                                              \
+	"{apiVersion: policy.networking.k8s.io/v1alpha2, kind: ClusterNetworkPolicy, "  \
+	"metadata: {name: names, annotations: {" annotations "}}, spec: {tier: Admin, " \
+	"priority: 1, subject: {namespaces: {}}, egress: [{action: Accept, to: "        \
+	"[{domainNames: [api.example.com, www.example.com]}]}, {action: Deny, to: "     \
+	"[{networks: ['0.0.0.0/0', '::/0']}]}]}}\n---\n"
+#define OUT(ns, name, app)                                                           \
+	POLICY(ns, name,                                                             \
+	       "podSelector: {matchLabels: {app: " app "}}, policyTypes: [Egress], " \
+	       "egress: [{to: [{podSelector: {matchLabels: {app: " app "}}}]}]")
+
+/* Evaluates TCP/80 from one pod of namespace `a` to another, which it has learned by @domain. */
+static struct decision egress_of(const struct policy *policy, const char *from, const char *to,
+				 const char *domain)
+{
+	struct evaluate_source source = evaluate_policy(policy);
+	struct flow flow = {.source = address_of(policy, "a", from, 0)->address,
+			    .destination = address_of(policy, "a", to, 0)->address,
+			    .protocol = 6,
+			    .port = 80,
+			    .name = domain};
+	struct decision egress, ingress;
+
+	evaluate_flow(&source, policy, &flow, &egress, &ingress);
+	return egress;
+}
+
+/* Subjects with the same broad rules share one segment by names, and so do names of the same rules,
+ * however many pods and NetworkPolicies there are. */
+static void names_share_a_segment(void **state)
+{
+	struct policy *plain = COMPILE(NULL, pods, OUT("a", "web", "web"), OUT("a", "db", "db"),
+				       NAMES("") NAMESPACE("c", ""));
+	const struct policy_segment *web = segment_of(plain, "a", "web-1");
+	const struct policy_segment *db = segment_of(plain, "a", "db");
+
+	(void)state;
+	assert_ptr_not_equal(web, db);
+	assert_ptr_not_equal(policy_by_domain(plain, "api.example.com", web), web);
+	assert_ptr_equal(policy_by_domain(plain, "api.example.com", web),
+			 policy_by_domain(plain, "www.example.com", db));
+	assert_ptr_equal(policy_by_domain(plain, "example.com", web), web);
+	assert_true(egress_of(plain, "web-1", "db", "api.example.com").allow);
+	assert_false(egress_of(plain, "web-1", "db", "example.com").allow);
+	assert_false(egress_of(plain, "web-1", "db", NULL).allow);
+	policy_free(plain);
+}
+
+/* What an audited policy would deny depends on the rules of the other policies, too: the flow is
+ * allowed by a NetworkPolicy, and would be by the name. */
+static void names_count_in_audits(void **state)
+{
+	struct policy *policy =
+		COMPILE(NULL, pods, OUT("a", "web", "web"), NAMES("bulkhead.dev/audit: 'true'"));
+	struct decision by_name = egress_of(policy, "web-1", "web-2", "api.example.com");
+	struct decision by_address = egress_of(policy, "web-1", "web-2", NULL);
+
+	(void)state;
+	assert_true(by_address.allow);
+	assert_non_null(by_address.audit);
+	assert_true(by_name.allow);
+	assert_null(by_name.audit);
+	policy_free(policy);
+}
+
 static void names_matter_where_rules_use_them(void **state)
 {
 	struct policy *policy = COMPILE(NULL, NAMED_PODS("8080"),
@@ -380,6 +446,8 @@ int main(void)
 		cmocka_unit_test(subject_that_becomes_a_peer_is_new),
 		cmocka_unit_test(ids_do_not_come_back),
 		cmocka_unit_test(variations_count_per_segment),
+		cmocka_unit_test(names_share_a_segment),
+		cmocka_unit_test(names_count_in_audits),
 		cmocka_unit_test(names_matter_where_rules_use_them),
 		cmocka_unit_test(what_it_makes_passes_the_check),
 	};

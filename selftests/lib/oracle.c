@@ -213,12 +213,12 @@ static bool matches_scope(const struct question *q, const struct policy_object *
 	}
 }
 
-/* A name stands for addresses outside: "Targeting in-cluster endpoints with FQDN selector is not
- * recommended." */
+/* A name stands for whatever its answer has: "Targeting in-cluster endpoints with FQDN selector is
+ * not recommended", and pods and headless Services are supported. */
 static bool matches_name(const struct question *q, const struct peer *peer)
 {
 	for (size_t i = 0; i < peer->n_keys; i++)
-		if (q->name && !q->peer && strcmp(peer->keys[i], q->name) == 0)
+		if (q->name && strcmp(peer->keys[i], q->name) == 0)
 			return true;
 	return false;
 }

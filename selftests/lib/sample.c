@@ -49,7 +49,7 @@ static struct address node_addresses[2];
 static struct policy_endpoint endpoints[3];
 static struct policy_address addresses[4];
 static struct policy_prefix prefixes[3];
-static struct policy_segment segments[6];
+static struct policy_segment segments[7];
 static struct policy_rule rules[4];
 static struct policy_audit audits[2];
 static uint32_t texts[8], numbers[2], endpoint_addresses[4];
@@ -68,7 +68,7 @@ static struct policy_frontend frontends[2];
 static struct policy_cidr service_cidrs[1], resolvers[1];
 static struct policy_domain domains[2];
 
-enum { WORLD, DB, CLIENT, OUTSIDE, GONE, WEB };
+enum { WORLD, DB, CLIENT, OUTSIDE, GONE, WEB, DB_BY_NAME };
 /* Classes: db as a subject, then everyone as a peer. */
 enum { DB_IN = 1, DB_OUT, DB_IN_COMMON, PEER_OWN = 10, PEER_COMMON = 20, NEXT_CLASS = 30 };
 
@@ -225,7 +225,7 @@ static void make_given(void)
 
 static void make_segments(void)
 {
-	for (uint32_t i = 0; i < 6; i++)
+	for (uint32_t i = 0; i <= DB_BY_NAME; i++)
 		segments[i] = (struct policy_segment){.key = {{i, i}},
 						      .id = 1 + i,
 						      .create_generation = 1,
@@ -234,6 +234,10 @@ static void make_segments(void)
 						      .peer_common = PEER_COMMON + i};
 	segments[WORLD].flags = segments[OUTSIDE].flags = BH_SEGMENT_EXTERNAL;
 	segments[OUTSIDE].in = (struct policy_range){1, 1}; /* numbers[1]: matcher 1 */
+	segments[DB_BY_NAME].peer_own = segments[DB_BY_NAME].peer_common = 0;
+	segments[DB_BY_NAME].flags = BH_SEGMENT_EXTERNAL | BH_SEGMENT_POLICY(EGRESS);
+	segments[DB_BY_NAME].fallback[EGRESS][0] = (struct bh_ports_ref){ALLOW(NP, 2), 0};
+	segments[DB_BY_NAME].fallback[EGRESS][1] = (struct bh_ports_ref){ALLOW(NP, 2), 0};
 	segments[GONE].delete_generation = 2;
 	segments[WEB].names = (struct policy_range){2, 1};
 	segments[WEB].in = (struct policy_range){1, 1};
@@ -269,8 +273,8 @@ static void make_services(void)
 	frontends[1] = (struct policy_frontend){sample_address("10.96.0.1"), 0, 6379, 6, 0};
 	service_cidrs[0] = (struct policy_cidr){sample_address("10.96.0.0"), 108};
 	resolvers[0] = (struct policy_cidr){sample_address("10.96.0.10"), 128};
-	domains[0] = (struct policy_domain){string("*.example.com"), DB_OUT, WORLD, OUTSIDE};
-	domains[1] = (struct policy_domain){string("api.example.com"), DB_OUT, WORLD, OUTSIDE};
+	domains[0] = (struct policy_domain){string("*.example.com"), DB_OUT, DB_BY_NAME};
+	domains[1] = (struct policy_domain){string("api.example.com"), DB_OUT, DB_BY_NAME};
 }
 
 struct policy *sample_policy(void)
@@ -289,7 +293,7 @@ struct policy *sample_policy(void)
 	policy = (struct policy){
 		.lineage = 77,
 		.generation = 2,
-		.next_segment = 7,
+		.next_segment = 8,
 		.next_class = NEXT_CLASS,
 		.next_rule = 8,
 		.next_resolution = 2,

@@ -738,10 +738,9 @@ static bool allows(const struct comparison *comparison, size_t p, const struct f
 	for (enum direction d = INGRESS; d <= EGRESS; d++) {
 		const struct policy_segment *source = &policy->segments[a.segment];
 		const struct policy_segment *target = &policy->segments[b.segment];
-		struct verdicts verdicts =
-			verdicts_of(policy, d == INGRESS ? target : source,
-				    d == INGRESS ? source : flow_class_peer(policy, p, to, source),
-				    d, b.resolution);
+		struct verdicts verdicts = verdicts_of(
+			policy, d == INGRESS ? target : flow_class_subject(policy, to, source),
+			d == INGRESS ? source : target, d, b.resolution);
 
 		if (!verdicts_allow(&verdicts, point))
 			return false;
@@ -798,8 +797,9 @@ static int compare_flow_classes(const struct comparison *comparison, const struc
 			const struct policy_segment *target =
 				&policy->segments[to->members->place[p].segment];
 			struct verdicts verdicts = verdicts_of(
-				policy, d == INGRESS ? target : source,
-				d == INGRESS ? source : flow_class_peer(policy, p, to, source), d,
+				policy,
+				d == INGRESS ? target : flow_class_subject(policy, to, source),
+				d == INGRESS ? source : target, d,
 				to->members->place[p].resolution);
 
 			for (size_t i = 0; i < verdicts.n && !error; i++)

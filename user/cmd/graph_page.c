@@ -97,11 +97,11 @@ static struct json_object *named_json(const struct policy *policy)
 	return array;
 }
 
-/* Each record is four consecutive numbers: flow_class_index.names, class, segment of the address,
- * segment by the name. */
+/* Each record is three consecutive numbers: flow_class_index.names, class of the subject, segment
+ * by the name. */
 static struct json_object *domains_json(const struct policy *policy)
 {
-	struct json_object *array = json_object_new_array_ext(4 * policy->n_domains);
+	struct json_object *array = json_object_new_array_ext(3 * policy->n_domains);
 	size_t first = 0, next = 0;
 
 	for (size_t i = 0; i < policy->n_domains; i++) {
@@ -113,7 +113,6 @@ static struct json_object *domains_json(const struct policy *policy)
 		}
 		json_object_array_add(array, json_object_new_uint64(1 + first));
 		json_object_array_add(array, json_object_new_uint64(domain->class));
-		json_object_array_add(array, json_object_new_uint64(domain->from));
 		json_object_array_add(array, json_object_new_uint64(domain->segment));
 	}
 	return array;
@@ -190,6 +189,8 @@ static struct json_object *kind_json(const struct flow_class *kind, size_t n_pol
 	json_add_bool(object, "external", kind->members->external);
 	json_add_bool(object, "node", kind->members->is_node);
 	json_add_bool(object, "domain", kind->members->end.domain);
+	json_add(object, "families",
+		 numbers_json((const uint32_t[]){kind->has[IPV4], kind->has[IPV6]}, FAMILIES));
 	json_add(object, "nodes", nodes_json(kind, n_policies - 1));
 	json_add(object, "places", places);
 	json_add(object, "members", members);

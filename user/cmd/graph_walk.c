@@ -96,8 +96,8 @@ static bool has_edge(const struct edge_walk *walk, size_t from, size_t to)
 	const char *ns = walk->filter->ns;
 
 	/* a name is no source, and an edge to one shows what the name adds */
-	if (!a || !b || source->members->end.domain ||
-	    (target->members->end.domain && flow_class_peer(walk->policy, 0, target, a) == b))
+	if (!a || !b || !flow_classes_connect(source, target) ||
+	    (target->members->end.domain && flow_class_subject(walk->policy, target, a) == a))
 		return false;
 	return (walk->filter->open || graph_restricts(walk->policy, source, target)) &&
 	       (from != to || source->n > 1) &&
@@ -115,7 +115,7 @@ static int visit_edge(struct edge_walk *walk, size_t from, size_t to)
 
 	if (!has_edge(walk, from, to))
 		return 0;
-	egress = verdicts_of(walk->policy, a, flow_class_peer(walk->policy, 0, target, a), EGRESS,
+	egress = verdicts_of(walk->policy, flow_class_subject(walk->policy, target, a), b, EGRESS,
 			     resolution);
 	ingress = verdicts_of(walk->policy, b, a, INGRESS, resolution);
 	at = both_allow(&egress, &ingress, &both);

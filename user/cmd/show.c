@@ -41,6 +41,22 @@ static void check_filter(const struct call *call, const struct filter *filter, s
 							 : "take no filter");
 }
 
+/* Adds the segments as which those of the set are evaluated by domain names. */
+static void add_by_domain(const struct policy *policy, bool *set)
+{
+	for (size_t i = 0; i < policy->n_segments; i++) {
+		const struct policy_segment *segment = &policy->segments[i];
+
+		for (size_t k = 0;
+		     set[i] && policy_segment_has_members(segment) && k < policy->n_domains;
+		     k = policy_domain_next(policy, k)) {
+			const char *name = policy_string(policy, policy->domains[k].name);
+
+			set[policy_by_domain(policy, name, segment) - policy->segments] = true;
+		}
+	}
+}
+
 /* Returns, by index, which segments have a kind that @meant selects. */
 static bool *segments_of(const struct show *show, const struct flow_classes *kinds,
 			 const bool *meant)
@@ -54,6 +70,8 @@ static bool *segments_of(const struct show *show, const struct flow_classes *kin
 		    segment < show->policy->n_segments)
 			set[segment] = true;
 	}
+	if (set)
+		add_by_domain(show->policy, set);
 	return set;
 }
 

@@ -240,8 +240,9 @@ static void note_pair(const struct show *show, const struct policy_segment *subj
 	const struct policy *policy = show->policy;
 	const struct policy_segment *destination = direction == INGRESS ? subject : peer;
 
-	if (subject->flags & BH_SEGMENT_EXTERNAL || subject->delete_generation ||
-	    peer->delete_generation)
+	if (!(policy_segment_has_members(subject) ||
+	      (direction == EGRESS && policy_segment_is_by_domain(subject))) ||
+	    subject->delete_generation || !policy_segment_is_peer(peer))
 		return;
 	for (uint32_t i = 0; i <= destination->variations.n; i++) {
 		const struct policy_variation *variation =

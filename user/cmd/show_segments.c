@@ -79,7 +79,7 @@ static struct json_object *json_reach(const struct show *show, const struct poli
 		return NULL;
 	array = json_object_new_array();
 	for (size_t i = 0; i < policy->n_segments; i++)
-		if (!policy->segments[i].delete_generation && show_has(meant, i))
+		if (policy_segment_is_peer(&policy->segments[i]) && show_has(meant, i))
 			add_reachable(array, show, subject, &policy->segments[i], direction);
 	return array;
 }
@@ -92,6 +92,42 @@ static struct json_object *json_names(const struct policy *policy,
 	for (uint32_t i = 0; i < segment->names.n; i++)
 		json_append_text(array,
 				 policy_string(policy, policy->texts[segment->names.at + i]));
+	return array;
+}
+
+static struct json_object *json_domain_names(const struct policy *policy, size_t segment)
+{
+	struct json_object *array = json_object_new_array();
+	uint32_t last = 0;
+
+	for (size_t i = 0; i < policy->n_domains; i++) {
+		const struct policy_domain *domain = &policy->domains[i];
+
+		if (domain->segment != segment || domain->name == last)
+			continue;
+		json_append_text(array, policy_string(policy, domain->name));
+		last = domain->name;
+	}
+	return array;
+}
+
+/* Lists the IDs of the segments that are evaluated as this one. */
+static struct json_object *json_subjects(const struct policy *policy, size_t by_domain)
+{
+	struct json_object *array = json_object_new_array();
+	size_t record = 0;
+
+	/* all names of a segment are of the same subjects */
+	while (policy->domains[record].segment != by_domain)
+		record++;
+	for (size_t i = 0; i < policy->n_segments; i++) {
+		const struct policy_segment *segment = &policy->segments[i];
+
+		if (policy_segment_has_members(segment) &&
+		    policy_by_domain(policy, policy_string(policy, policy->domains[record].name),
+				     segment) == &policy->segments[by_domain])
+			json_object_array_add(array, json_object_new_uint64(segment->id));
+	}
 	return array;
 }
 
@@ -124,9 +160,14 @@ static struct json_object *json_segment(const struct show *show, size_t index, s
 	json_add(object, "not_in", matchers_json(policy, segment->not_in, text));
 	json_add(object, "members", json_members(policy, index, text));
 	json_add(object, "port_names", json_names(policy, segment));
-	if (external)
+	if (policy_segment_is_by_domain(segment)) {
+		json_add(object, "domain_names", json_domain_names(policy, index));
+		json_add(object, "subjects", json_subjects(policy, index));
+	} else if (external) {
 		return object;
-	json_add(object, "ingress", json_reach(show, segment, INGRESS));
+	} else {
+		json_add(object, "ingress", json_reach(show, segment, INGRESS));
+	}
 	json_add(object, "egress", json_reach(show, segment, EGRESS));
 	/* these options choose peers and ports: the lists are only a part */
 	if (show->from || show->to || show->filter->n_ports)
@@ -171,16 +212,25 @@ static void print_reach(struct text *text, const char *direction, const char *wo
 static void print_segment(struct json_object *object, struct text *text)
 {
 	bool external = json_object_get_boolean(json_object_object_get(object, "external")), part;
+	struct json_object *names = json_object_object_get(object, "domain_names");
 
 	printf("segment %s%s, since generation %s\n", json_get_text(object, "id"),
-	       external ? " of addresses" : "", json_get_text(object, "create_generation"));
+	       names	  ? " by domain names"
+	       : external ? " of addresses"
+			  : "",
+	       json_get_text(object, "create_generation"));
 	print_list("in", json_object_object_get(object, "in"));
 	print_list("not in", json_object_object_get(object, "not_in"));
 	print_list("members", json_object_object_get(object, "members"));
 	print_list("ports", json_object_object_get(object, "port_names"));
+	part = json_object_get_boolean(json_object_object_get(object, "part"));
+	if (names) {
+		print_list("names", names);
+		print_list("of", json_object_object_get(object, "subjects"));
+		print_reach(text, "egress", "to", json_object_object_get(object, "egress"), part);
+	}
 	if (external)
 		return;
-	part = json_object_get_boolean(json_object_object_get(object, "part"));
 	print_reach(text, "ingress", "from", json_object_object_get(object, "ingress"), part);
 	print_reach(text, "egress", "to", json_object_object_get(object, "egress"), part);
 }

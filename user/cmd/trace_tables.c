@@ -42,7 +42,7 @@ bool trace_tables_read(const struct view *view, const struct flow *flow, enum di
 	const struct policy_segment *to = find(view, &flow->destination, &variation);
 
 	if (from && to)
-		to = policy_domain_peer(view->policy, decision->name, from, to);
+		from = policy_by_domain(view->policy, decision->name, from);
 	*tables = (struct trace_tables){
 		.policy = view->policy,
 		.direction = direction,

@@ -16,7 +16,7 @@
 #include "compile/policy.h"
 
 #define BLOB_MAGIC "bulkhead"
-#define BLOB_VERSION 8
+#define BLOB_VERSION 9
 
 #define BLOB_TABLE(type, name, moves) BLOB_TABLE_##name,
 enum blob_table { POLICY_TABLES(BLOB_TABLE) BLOB_TABLES };

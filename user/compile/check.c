@@ -482,7 +482,7 @@ static const char *check_segment(struct check *check, size_t i)
 		return "out of order";
 	if (segment->pad ||
 	    segment->flags & ~(BH_SEGMENT_EXTERNAL | BH_SEGMENT_DOMAINS | selected | audited) ||
-	    (segment->flags & BH_SEGMENT_EXTERNAL && segment->flags & selected) ||
+	    (segment->flags & BH_SEGMENT_EXTERNAL && segment->flags & BH_SEGMENT_POLICY(INGRESS)) ||
 	    (segment->flags & audited) >> 2 & ~segment->flags)
 		return "unknown flags";
 	if (!segment->create_generation || segment->create_generation > policy->generation ||
@@ -597,13 +597,12 @@ static const char *check_domain(struct check *check, size_t i)
 	order = i ? order_names(check, domain[-1].name, domain->name) : -1;
 	if (!domain->class || !is_class(check, domain->class))
 		return "no such class";
-	if (order > 0 ||
-	    (!order && (domain[-1].class > domain->class ||
-			(domain[-1].class == domain->class && domain[-1].from >= domain->from))))
+	if (order > 0 || (!order && domain[-1].class >= domain->class))
 		return "out of order";
-	return is_external(policy, domain->from) && is_external(policy, domain->segment)
+	return is_external(policy, domain->segment) &&
+			       policy_segment_is_by_domain(&policy->segments[domain->segment])
 		       ? NULL
-		       : "not a segment of addresses";
+		       : "not a segment of subjects by name";
 }
 
 static const char *check_pair(struct check *check, size_t i)

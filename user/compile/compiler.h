@@ -7,7 +7,8 @@
  *   prefixes.c  CIDRs → the regions of the address space that they tell apart
  *   members.c   endpoints and regions → which matchers they are listed by
  *   segments.c  equal lists → segments, their classes as subject and as peer
- *   domains.c   regions × subjects' domain names → the segments of learned addresses
+ *   domains.c   subjects × their domain names → the segments of subjects that have learned an
+ *               address by a name
  *   ports.c     matching rules → one verdict a port
  *   audit.c     what policies that are only audited would deny
  *   reach.c     subjects × peers → the pairs that differ from the fallback
@@ -65,6 +66,8 @@ struct plain_rule {
 	const struct rule *rule;
 	enum direction direction;
 	uint32_t own, common; /* 1 + matcher; 0: none */
+	uint32_t by_name; /* 1 + the rule as it is for a destination that was learned by a name of
+			   * it; 0: it has no names */
 	bool any_peer, any_port, named;
 	enum action action;
 };
@@ -90,7 +93,7 @@ struct region {
 struct segment {
 	struct policy_key key;
 	uint32_t listed; /* set of matchers that list it */
-	bool external;
+	bool external; /* of no endpoint */
 	uint32_t names; /* set of port names */
 	uint32_t peer_own, peer_common; /* in compiler.peers; INTERN_NONE: no rule lists it */
 	uint32_t subject[2]; /* in compiler.subjects; INTERN_NONE: no policy selects it */
@@ -145,12 +148,11 @@ struct common_pair {
 	uint32_t peer, verdicts;
 };
 
-/* To the subject, addresses of the segment `from` that it has learned by the name are in
- * `segment`. */
+/* For a destination that it has learned by the name, the subject is evaluated as `segment`. */
 struct domain {
 	const char *name;
-	uint32_t subject; /* a common part */
-	uint32_t from, segment; /* numbers in compiler.segments; `from` is a region's */
+	uint32_t subject; /* a common part, or a whole where that counts, too (domains.c) */
+	uint32_t segment;
 };
 
 struct endpoint_address {
@@ -260,8 +262,13 @@ void members_close(struct members *members);
 void segments_begin(struct compiler *c);
 uint32_t segments_add(struct compiler *c, uint32_t set, bool external);
 void segments_place(struct compiler *c);
+/* Adds the segment as which a subject is evaluated for destinations that it has learned by a name.
+ * @common, @own: its rules then. Returns the number of the segment, new or not. */
+uint32_t segments_add_by_name(struct compiler *c, uint32_t subject, const numbers_t *common,
+			      const numbers_t *own);
 
-/* domains.c: adds the segments of addresses that are learned by a name, after the regions'. */
+/* domains.c: adds the segments of subjects that have learned an address by a name, after all
+ * others. */
 void domains_build(struct compiler *c);
 
 /*

@@ -44,7 +44,6 @@ static const struct key_part keys[] = {
 	BY(prefixes, length),
 	BY(domains, name),
 	BY(domains, class),
-	BY(domains, from),
 	BY(rules, id),
 	BY(audits, id),
 	BY(given, ns),

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Domain names → segments. To a subject, an address that it has learned by a name is listed by the
- * matchers of the address' region and by those matchers of the subject's rules that have the name.
- * If an address has several names, each name counts by itself: names are in Accept rules only, so
- * the flow passes if it does for one of them.
+ * Domain names → segments. For a destination that it has learned by a name, an endpoint or an
+ * address outside, a subject is evaluated as a segment of its own: there the rules that have the
+ * name match every peer, and all others are as they are. If a destination has several names, each
+ * name counts by itself: names are in Accept rules only, so the flow passes if it does for one of
+ * them.
  *
- * The result depends on the region and on the subject's common rules alone, so the entry in the
- * maps never changes while a policy of these rules is active.
+ * Rules with `own` matchers are of NetworkPolicies, which allow only, and isolate. What they allow
+ * is allowed without a name, so such a segment needs the common rules alone: many subjects share
+ * it. Only what audited policies would deny depends on both; there each whole has its own segment.
  */
 #include "compile/budget.h"
 
 struct domain_use {
 	const char *name;
-	uint32_t matcher;
+	uint32_t rule;
 };
 
 typedef ARRAY(struct domain_use) uses_t;
@@ -22,93 +24,108 @@ static int compare_uses(const void *a, const void *b)
 	const struct domain_use *x = a, *y = b;
 	int order = strcmp(x->name, y->name);
 
-	return order ? order : x->matcher < y->matcher ? -1 : x->matcher > y->matcher;
+	return order ? order : x->rule < y->rule ? -1 : x->rule > y->rule;
 }
 
-static void add_uses(const struct compiler *c, uint32_t number, uses_t *uses)
+static void add_uses(const struct compiler *c, uint32_t rule, uses_t *uses)
 {
-	const struct matcher *matcher = &c->matchers.at[number];
+	const struct matcher *matcher = &c->matchers.at[c->rules.at[rule].common - 1];
 
-	for (uint32_t i = 0; matcher->domains && i < matcher->n_clauses; i++) {
+	for (uint32_t i = 0; i < matcher->n_clauses; i++) {
 		const struct clause *clause = &c->clauses.at[matcher->clauses + i];
 
 		if (clause->kind == CLAUSE_DOMAIN)
-			array_push(uses, ((struct domain_use){clause->ns, number}));
+			array_push(uses, ((struct domain_use){clause->ns, rule}));
 	}
 }
 
-/* Lists the names of the subject's rules. */
+/* Lists the names of a common part's rules. */
 static void find_uses(const struct compiler *c, const struct subject *subject, uses_t *uses)
 {
 	size_t n;
 	const uint32_t *rules = intern_set(&c->sets, subject->rules, &n);
 
 	for (size_t i = 0; i < n; i++)
-		if (c->rules.at[rules[i]].common)
-			add_uses(c, c->rules.at[rules[i]].common - 1, uses);
+		if (c->rules.at[rules[i]].by_name)
+			add_uses(c, rules[i], uses);
 	array_sort(uses, compare_uses);
 }
 
-/* Lists one region of each segment. */
-static void find_regions(struct compiler *c, numbers_t *regions)
+/* Lists the rules of a subject. Those of the @n uses match every peer. */
+static void find_rules(const struct compiler *c, const struct subject *subject,
+		       const struct domain_use *uses, size_t n, numbers_t *to)
 {
-	bool *seen = grow_zeroed(c->segments.n, sizeof(*seen));
+	size_t n_rules, next = 0;
+	const uint32_t *rules = intern_set(&c->sets, subject->rules, &n_rules);
 
-	for (uint32_t i = 0; i < c->regions.n; i++) {
-		if (!seen[c->regions.at[i].segment])
-			array_push(regions, i);
-		seen[c->regions.at[i].segment] = true;
+	for (size_t i = 0; i < n_rules; i++) {
+		const bool named = next < n && uses[next].rule == rules[i];
+
+		next += named;
+		array_push(to, named ? c->rules.at[rules[i]].by_name - 1 : rules[i]);
 	}
-	free(seen);
+	numbers_sort(to);
 }
 
-/* Adds the segment of a region's addresses that the @n uses of one name list, too. */
-static void add_domain(struct compiler *c, uint32_t subject, const struct domain_use *uses,
-		       size_t n, const struct region *region)
+/* Adds the segment of a subject, a common part or a whole, for the @n uses of one name. */
+static void add_domain(struct compiler *c, uint32_t number, const struct domain_use *uses, size_t n)
 {
-	const uint32_t from = region->segment;
-	numbers_t listed = {0};
-	size_t n_region;
-	const uint32_t *by_cidr = intern_set(&c->sets, region->listed, &n_region);
+	const uint32_t part = c->subjects.at[number].common;
+	numbers_t common = {0}, own = {0};
 	uint32_t segment;
 
-	for (size_t i = 0; i < n_region; i++)
-		array_push(&listed, by_cidr[i]);
-	for (size_t i = 0; i < n; i++)
-		array_push(&listed, uses[i].matcher);
-	numbers_sort(&listed);
-	segment = segments_add(
-		c, intern_add(&c->sets, listed.at, listed.n * sizeof(*listed.at), NULL), true);
-	array_free(&listed);
-	if (segment != from)
-		array_push(&c->domains, ((struct domain){uses->name, subject, from, segment}));
+	find_rules(c, &c->subjects.at[part], uses, n, &common);
+	if (part != number)
+		find_rules(c, &c->subjects.at[number], uses, 0, &own);
+	segment = segments_add_by_name(c, number, &common, &own);
+	array_push(&c->domains, ((struct domain){uses->name, number, segment}));
+	array_free(&common);
+	array_free(&own);
 }
 
-static void add_subject(struct compiler *c, uint32_t subject, const numbers_t *regions)
+static void add_domains(struct compiler *c, uint32_t number)
 {
 	uses_t uses = {0};
 
-	find_uses(c, &c->subjects.at[subject], &uses);
-	for (size_t i = 0, n; i < uses.n; i += n) {
+	find_uses(c, &c->subjects.at[c->subjects.at[number].common], &uses);
+	for (size_t i = 0, n; i < uses.n && c->segments.n <= SEGMENTS_MAX; i += n) {
 		n = 1;
 		while (i + n < uses.n && !strcmp(uses.at[i + n].name, uses.at[i].name))
 			n++;
-		for (size_t k = 0; k < regions->n && c->segments.n <= SEGMENTS_MAX; k++)
-			add_domain(c, subject, &uses.at[i], n, &c->regions.at[regions->at[k]]);
+		add_domain(c, number, &uses.at[i], n);
 	}
 	array_free(&uses);
 }
 
+static bool has_audited(const struct compiler *c, const struct subject *subject)
+{
+	size_t n;
+	const uint32_t *rules = intern_set(&c->sets, subject->rules, &n);
+	bool audited = isolation_audited(subject->isolation);
+
+	for (size_t i = 0; i < n; i++)
+		audited |= c->rules.at[rules[i]].policy->audit;
+	return audited;
+}
+
+/* Returns true if the subject needs segments of its own: a common part, or a whole with rules that
+ * decide what audited policies would deny. */
+static bool counts(const struct compiler *c, const struct subject *subject)
+{
+	const struct subject *common = &c->subjects.at[subject->common];
+	size_t n;
+
+	if (!common->domains)
+		return false;
+	intern_set(&c->sets, subject->rules, &n);
+	return subject == common || (n && (has_audited(c, common) || has_audited(c, subject)));
+}
+
 void domains_build(struct compiler *c)
 {
-	numbers_t regions = {0};
+	const uint32_t n = c->subjects.n;
 
-	for (uint32_t i = 0; i < c->subjects.n; i++) {
-		if (!c->subjects.at[i].domains || c->subjects.at[i].common != i)
-			continue;
-		if (!regions.n)
-			find_regions(c, &regions);
-		add_subject(c, i, &regions);
-	}
-	array_free(&regions);
+	for (uint32_t i = 0; i < n; i++)
+		if (counts(c, &c->subjects.at[i]))
+			add_domains(c, i);
 }

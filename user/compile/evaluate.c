@@ -89,14 +89,12 @@ static bool policy_named(const void *data, uint32_t list, uint32_t resolution,
 }
 
 static bool policy_domain(const void *data, const char *name, const struct policy_segment *subject,
-			  const struct policy_segment *peer, struct policy_segment *segment)
+			  struct policy_segment *segment)
 {
-	const struct policy *policy = data;
-	const struct policy_segment *own = policy_segment_by_id(policy, peer->id);
-	const struct policy_segment *found = policy_domain_peer(policy, name, subject, own);
+	const struct policy_segment *found = policy_by_domain(data, name, subject);
 
 	*segment = *found;
-	return found != own;
+	return found != subject;
 }
 
 static struct bh_interval policy_interval(const void *data, uint32_t at)
@@ -253,14 +251,13 @@ static struct decision by_name(const struct evaluate_source *source, const struc
 			       const struct flow *flow, const struct evaluated_end *subject,
 			       const struct evaluated_end *peer, const struct decision *egress)
 {
-	struct evaluated_end named = {.known = true};
+	struct evaluated_end as = {.known = true};
 	struct decision decision;
 
 	if ((egress->allow && !egress->audit) || !flow->name || !subject->known || !peer->known ||
-	    !source->domain(source->data, flow->name, &subject->segment, &peer->segment,
-			    &named.segment))
+	    !source->domain(source->data, flow->name, &subject->segment, &as.segment))
 		return *egress;
-	decision = decision_of(names, evaluate_end(source, subject, &named, &named, EGRESS,
+	decision = decision_of(names, evaluate_end(source, &as, peer, peer, EGRESS,
 						   bh_point(flow->protocol, flow->port)));
 	decision.name = flow->name;
 	return decision.allow ? decision : *egress;

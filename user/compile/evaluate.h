@@ -45,10 +45,10 @@ struct evaluate_source {
 	/* Returns false if the list has no form for the resolution: the flow is denied. */
 	bool (*named)(const void *data, uint32_t list, uint32_t resolution,
 		      struct bh_ports_ref *ports);
-	/* Returns true, with the segment that addresses of the segment @peer have to @subject by
-	 * the domain name. Returns false if no rule uses the name for them. */
+	/* Returns true, with the segment as which @subject is evaluated for what it has learned by
+	 * the domain name. Returns false if no rule of it has the name. */
 	bool (*domain)(const void *data, const char *name, const struct policy_segment *subject,
-		       const struct policy_segment *peer, struct policy_segment *segment);
+		       struct policy_segment *segment);
 	/* Returns the interval at an index of the port lists. */
 	struct bh_interval (*interval)(const void *data, uint32_t at);
 };

@@ -157,9 +157,14 @@ static bool add_segments(struct extender *e)
 	const struct policy *policy = e->job->policy;
 
 	segments_begin(&e->c);
-	for (size_t i = 0; i < policy->n_segments; i++)
-		if (!policy->segments[i].delete_generation && !add_segment(e, &policy->segments[i]))
+	for (size_t i = 0; i < policy->n_segments; i++) {
+		/* domains_build() adds those by name again */
+		if (policy->segments[i].delete_generation ||
+		    policy_segment_is_by_domain(&policy->segments[i]))
+			continue;
+		if (!add_segment(e, &policy->segments[i]))
 			return false;
+	}
 	return true;
 }
 

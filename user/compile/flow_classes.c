@@ -204,7 +204,7 @@ static bool same_domains(const struct policy *policy, size_t a, size_t b)
 		const struct policy_domain *x = &policy->domains[a + i];
 		const struct policy_domain *y = &policy->domains[b + i];
 
-		if (x->class != y->class || x->from != y->from || x->segment != y->segment)
+		if (x->class != y->class || x->segment != y->segment)
 			return false;
 	}
 	return true;
@@ -533,14 +533,11 @@ void flow_classes_free(struct flow_classes *kinds)
 	*kinds = (struct flow_classes){0};
 }
 
-const struct policy_segment *flow_class_peer(const struct policy *policy, size_t nth,
-					     const struct flow_class *kind,
-					     const struct policy_segment *subject)
+const struct policy_segment *flow_class_subject(const struct policy *policy,
+						const struct flow_class *kind,
+						const struct policy_segment *subject)
 {
-	const struct flow_class_member *first = kind->members;
-	const struct policy_segment *own = &policy->segments[first->place[nth].segment];
-
-	return policy_domain_peer(policy, first->end.domain, subject, own);
+	return policy_by_domain(policy, kind->members->end.domain, subject);
 }
 
 bool flow_classes_connect(const struct flow_class *from, const struct flow_class *to)

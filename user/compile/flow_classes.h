@@ -2,8 +2,8 @@
 /*
  * Kinds: the ends of flows, grouped so that none of the given policies tells two members of a kind
  * apart. A member is an endpoint, a node, the addresses of a prefix that no endpoint, node or
- * longer prefix has, or a domain name of a rule: those of the widest prefix that an endpoint has
- * learned by the name. With one policy, a kind is a segment, divided where its endpoints number
+ * longer prefix has, or a domain name of a rule: addresses of the widest prefix that an endpoint
+ * has learned by the name. With one policy, a kind is a segment, divided where its endpoints number
  * port names differently.
  *
  * Kinds do not tell an endpoint's own node from other nodes: see flow_classes_local_node().
@@ -62,11 +62,11 @@ int flow_classes_list(const struct policy *const policies[], size_t n, struct fl
 int flow_classes_list_each(const struct policy *policy, struct flow_classes *kinds);
 void flow_classes_free(struct flow_classes *kinds);
 
-/* Returns the segment that the kind has to endpoints of @subject, by a domain name, too: the index
- * @nth is that of @policy. The kind is in a segment. */
-const struct policy_segment *flow_class_peer(const struct policy *policy, size_t nth,
-					     const struct flow_class *kind,
-					     const struct policy_segment *subject);
+/* Returns the segment as which endpoints of @subject are evaluated for the kind: @subject, or
+ * another one if the kind is a domain name of their rules. */
+const struct policy_segment *flow_class_subject(const struct policy *policy,
+						const struct flow_class *kind,
+						const struct policy_segment *subject);
 
 /* Returns true if a flow may go from a member of one kind to another member of the other: they have
  * an IP version in common, and one of them is an endpoint. A domain name is no source of flows. */

@@ -58,7 +58,7 @@ static bool reaches_all(const struct policy *policy, const struct policy_segment
 		const struct policy_segment *peer = &policy->segments[i];
 		struct verdicts verdicts;
 
-		if (peer->delete_generation || !(peer->flags & BH_SEGMENT_EXTERNAL))
+		if (!policy_segment_is_peer(peer) || !(peer->flags & BH_SEGMENT_EXTERNAL))
 			continue;
 		verdicts = verdicts_of(policy, subject, peer, EGRESS, 0);
 		if (!allows_ports(&verdicts, rule))

@@ -208,7 +208,7 @@ static bool tier_decides(const struct policy *policy, const struct policy_segmen
 		const struct policy_segment *peer = &policy->segments[i];
 		struct verdicts verdicts;
 
-		if (peer->delete_generation)
+		if (!policy_segment_is_peer(peer))
 			continue;
 		verdicts = verdicts_of(policy, subject, peer, direction, 0);
 		if (in_tier(&verdicts, TIER_NETWORK_POLICY))
@@ -356,7 +356,7 @@ static bool asks_dns(const struct policy *policy, const struct policy_segment *s
 		const struct policy_segment *peer = &policy->segments[i];
 		struct verdicts verdicts;
 
-		if (peer->delete_generation)
+		if (!policy_segment_is_peer(peer))
 			continue;
 		verdicts = verdicts_of(policy, subject, peer, EGRESS, 0);
 		if (verdicts_allow(&verdicts, bh_point(IPPROTO_UDP, 53)))

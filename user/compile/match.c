@@ -120,7 +120,7 @@ bool match_peers(const struct match_flow *match, const struct policy_object *obj
 		else if (peer->scope == PEER_NODES)
 			matches = node_has(cluster, peer, address);
 		else if (peer->scope == PEER_DOMAINS)
-			matches = !in && !other && has_name(peer, match->flow->name);
+			matches = !in && has_name(peer, match->flow->name);
 		else
 			matches = other &&
 				  namespace_matches(object, peer, &cluster->namespaces[subject->ns],

@@ -201,7 +201,7 @@ static unsigned int common_bits(const struct address *a, const struct address *b
 struct domain_key {
 	const struct policy *policy;
 	const char *name;
-	uint32_t class, from;
+	uint32_t class;
 };
 
 static int compare_domain(const void *key, const void *record)
@@ -210,23 +210,24 @@ static int compare_domain(const void *key, const void *record)
 	const struct policy_domain *domain = record;
 	int order = strcmp(wanted->name, policy_string(wanted->policy, domain->name));
 
-	if (order || wanted->class != domain->class)
-		return order ? order : wanted->class < domain->class ? -1 : 1;
-	return wanted->from < domain->from ? -1 : wanted->from > domain->from;
+	if (order)
+		return order;
+	return wanted->class < domain->class ? -1 : wanted->class > domain->class;
 }
 
-const struct policy_segment *policy_domain_peer(const struct policy *policy, const char *name,
-						const struct policy_segment *subject,
-						const struct policy_segment *peer)
+const struct policy_segment *policy_by_domain(const struct policy *policy, const char *name,
+					      const struct policy_segment *subject)
 {
-	const struct domain_key key = {policy, name, subject->common[EGRESS],
-				       peer - policy->segments};
-	const struct policy_domain *found =
-		name ? policy_search(&key, policy->domains, policy->n_domains, sizeof(*found),
-				     compare_domain)
-		     : NULL;
+	const uint32_t classes[] = {subject->own[EGRESS], subject->common[EGRESS]};
+	const struct policy_domain *found = NULL;
 
-	return found ? &policy->segments[found->segment] : peer;
+	for (int i = 0; name && !found && i < 2; i++) {
+		const struct domain_key key = {policy, name, classes[i]};
+
+		found = policy_search(&key, policy->domains, policy->n_domains, sizeof(*found),
+				      compare_domain);
+	}
+	return found ? &policy->segments[found->segment] : subject;
 }
 
 size_t policy_domain_next(const struct policy *policy, size_t i)

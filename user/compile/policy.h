@@ -93,13 +93,13 @@ struct policy_prefix {
 };
 
 /*
- * The segment that addresses of a prefix have to a subject that has learned them by a domain name
- * (maps/domain.h). Sorted by name, class, `from`.
+ * The segment as which a subject is evaluated for what it has learned by a domain name
+ * (maps/domain.h). Sorted by name, class.
  */
 struct policy_domain {
 	uint32_t name; /* string, as struct peer has it */
-	uint32_t class; /* policy_segment.common[EGRESS] of the subject */
-	uint32_t from; /* index of the segment of a prefix */
+	uint32_t class; /* policy_segment.own or .common[EGRESS] of the subject: `own` counts first
+			 */
 	uint32_t segment; /* index */
 };
 
@@ -511,6 +511,19 @@ static inline bool policy_segment_has_members(const struct policy_segment *segme
 	return !segment->delete_generation && !(segment->flags & BH_SEGMENT_EXTERNAL);
 }
 
+/* Returns true if the segment is one as which subjects are evaluated for what they have learned by
+ * a domain name: neither an endpoint nor an address is in it. */
+static inline bool policy_segment_is_by_domain(const struct policy_segment *segment)
+{
+	return segment->flags & BH_SEGMENT_EXTERNAL && segment->flags & BH_SEGMENT_POLICY(EGRESS);
+}
+
+/* Returns true if endpoints or addresses may be in the segment. */
+static inline bool policy_segment_is_peer(const struct policy_segment *segment)
+{
+	return !segment->delete_generation && !policy_segment_is_by_domain(segment);
+}
+
 struct policy_lists {
 	const uint32_t *in, *not_in;
 	uint32_t n_in, n_not_in;
@@ -545,11 +558,10 @@ const struct policy_segment *policy_prefix_find(const struct policy *policy,
 const struct policy_segment *policy_prefix_around(const struct policy *policy,
 						  const struct address *address,
 						  unsigned int length);
-/* Returns the segment that addresses of the segment @peer have to endpoints of @subject that have
- * learned them by the domain name; @peer if no rule uses the name for them, or @name is NULL. */
-const struct policy_segment *policy_domain_peer(const struct policy *policy, const char *name,
-						const struct policy_segment *subject,
-						const struct policy_segment *peer);
+/* Returns the segment as which endpoints of @subject are evaluated for what they have learned by
+ * the domain name; @subject if none of their rules has the name, or @name is NULL. */
+const struct policy_segment *policy_by_domain(const struct policy *policy, const char *name,
+					      const struct policy_segment *subject);
 /* Returns the first index behind @i of policy->domains that has another name. */
 size_t policy_domain_next(const struct policy *policy, size_t i);
 /* Returns true if @pattern, a name as struct peer has it, stands for the name. */

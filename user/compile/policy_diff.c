@@ -57,16 +57,15 @@ static struct voice hear(const struct diff *diff, enum side side, enum direction
 		.base.verdicts = {.n = 1, .all.verdict = bh_verdict(false, BH_TIER_DEFAULT, 0)},
 	};
 	const struct policy *policy = diff->policy[side];
-	const struct policy_segment *named = peer;
+	const struct policy_segment *named;
 
 	if (!voice.subject || !voice.segment || !peer)
 		return voice;
 	voice.base.verdicts = verdicts_of(policy, voice.segment, peer, direction,
 					  to->members->place[side].resolution);
-	if (direction == EGRESS)
-		named = flow_class_peer(policy, side, to, voice.segment);
-	if (named != peer)
-		voice.named.verdicts = verdicts_of(policy, voice.segment, named, direction, 0);
+	named = flow_class_subject(policy, to, voice.segment);
+	if (direction == EGRESS && named != voice.segment)
+		voice.named.verdicts = verdicts_of(policy, named, peer, direction, 0);
 	return voice;
 }
 
@@ -280,10 +279,9 @@ static bool adds_nothing(const struct work *work, const struct flow_class *from,
 
 	for (enum side side = OLD; side < SIDES && nothing; side++) {
 		const struct policy_segment *subject = segment_of(work->diff, from, side);
-		const struct policy_segment *own = segment_of(work->diff, name, side);
 
 		nothing = !subject ||
-			  flow_class_peer(work->diff->policy[side], side, name, subject) == own;
+			  flow_class_subject(work->diff->policy[side], name, subject) == subject;
 	}
 	return nothing;
 }

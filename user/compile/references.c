@@ -43,7 +43,6 @@ static const struct reference references[] = {
 	RECORD(addresses, segment, segments),
 	RECORD(prefixes, segment, segments),
 	RECORD(domains, name, strings),
-	RECORD(domains, from, segments),
 	RECORD(domains, segment, segments),
 	RECORD(rules, policy, strings),
 	RECORD(rules, name, strings),

@@ -368,6 +368,22 @@ static void match_peers(struct compiler *c, struct plain_rule *plain, const stru
 	array_free(&all);
 }
 
+/* Adds the rule as it is for a destination that the subject has learned by a name of it: it matches
+ * every peer then. It has the same place in the order. */
+static void add_rule_by_name(struct compiler *c, uint32_t number)
+{
+	struct plain_rule plain = c->rules.at[number];
+	bool fresh;
+
+	plain.own = plain.common = 0;
+	plain.any_peer = true;
+	plain.key = rule_key(c, &plain);
+	c->rules.at[number].by_name =
+		1 + intern_add(&c->rule_keys, &plain.key, sizeof(plain.key), &fresh);
+	if (fresh)
+		array_push(&c->rules, plain);
+}
+
 /* Returns the number of the new rule; INTERN_NONE if it can match nothing. */
 static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 			 enum direction direction, const struct rule *rule,
@@ -409,6 +425,8 @@ static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 			add_names(c, &c->matchers.at[plain.common - 1].names, &plain);
 	}
 	array_push(&c->rules, plain);
+	if (plain.common && c->matchers.at[plain.common - 1].domains)
+		add_rule_by_name(c, number);
 	return number;
 }
 

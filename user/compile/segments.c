@@ -359,6 +359,30 @@ uint32_t segments_add(struct compiler *c, uint32_t set, bool external)
 	return number;
 }
 
+uint32_t segments_add_by_name(struct compiler *c, uint32_t subject, const numbers_t *common,
+			      const numbers_t *own)
+{
+	const uint32_t isolation = c->subjects.at[subject].isolation;
+	const uint32_t part = add_subject(c, EGRESS, isolation, INTERN_NONE, common);
+	const uint32_t whole = add_subject(c, EGRESS, isolation, part, own);
+	const uint32_t identity[2] = {UINT32_MAX, whole};
+	struct segment segment = {.listed = intern_add(&c->sets, NULL, 0, NULL),
+				  .external = true,
+				  .names = intern_add(&c->names, NULL, 0, NULL),
+				  .peer_own = INTERN_NONE,
+				  .peer_common = INTERN_NONE,
+				  .subject = {INTERN_NONE, whole}};
+	bool fresh;
+	uint32_t number = intern_add(&c->segment_bytes, identity, sizeof(identity), &fresh);
+
+	if (!fresh)
+		return number;
+	c->subjects.at[whole].enforced = true;
+	segment.key = segment_key(c, &segment, NULL, 0);
+	array_push(&c->segments, segment);
+	return number;
+}
+
 /* Returns the number of the resolution by the endpoint's ports of the segment's names; 0: none
  * has a number. */
 static uint32_t find_resolution(struct compiler *c, const struct segment *segment,

@@ -190,12 +190,27 @@ bool selection_selects(const struct selection *s, const struct policy_object *ob
 	return false;
 }
 
-/* A rule whose peers relate to the subject's namespace is several plain rules. */
+static bool has_name(const struct selection *s, const struct plain_rule *plain, const char *name)
+{
+	const struct matcher *matcher = &s->c.matchers.at[plain->common - 1];
+
+	for (uint32_t i = 0; i < matcher->n_clauses; i++) {
+		const struct clause *clause = &s->c.clauses.at[matcher->clauses + i];
+
+		if (clause->kind == CLAUSE_DOMAIN && !strcmp(clause->ns, name))
+			return true;
+	}
+	return false;
+}
+
+/* A rule whose peers relate to the subject's namespace is several plain rules. @name: by which the
+ * subject has learned the other end; NULL: by none. */
 static bool plain_lists(const struct selection *s, const struct plain_rule *plain,
-			const struct policy_segment *other)
+			const struct policy_segment *other, const char *name)
 {
 	return plain->any_peer || (plain->own && matches(s, plain->own - 1, other)) ||
-	       (plain->common && matches(s, plain->common - 1, other));
+	       (plain->common && matches(s, plain->common - 1, other)) ||
+	       (plain->by_name && name && has_name(s, plain, name));
 }
 
 bool selection_lists(const struct selection *s, const struct policy_object *object,
@@ -205,9 +220,7 @@ bool selection_lists(const struct selection *s, const struct policy_object *obje
 		segment_of(s, end == INGRESS ? &flow->destination : &flow->source);
 	const struct policy_segment *to =
 		segment_of(s, end == INGRESS ? &flow->source : &flow->destination);
-
-	if (from && to && end == EGRESS)
-		to = policy_domain_peer(s->policy, flow->name, from, to);
+	const char *name = end == EGRESS ? flow->name : NULL;
 
 	for (size_t i = 0; from && to && i < s->c.units.n; i++) {
 		const struct unit *unit = &s->c.units.at[i];
@@ -219,7 +232,7 @@ bool selection_lists(const struct selection *s, const struct policy_object *obje
 				const struct plain_rule *plain =
 					&s->c.rules.at[unit->rules[direction].at[k]];
 
-				if (plain->rule == rule && plain_lists(s, plain, to))
+				if (plain->rule == rule && plain_lists(s, plain, to, name))
 					return true;
 			}
 	}

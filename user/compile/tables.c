@@ -559,35 +559,28 @@ static int compare_domains(const void *a, const void *b, void *strings)
 	const struct policy_domain *x = a, *y = b;
 	int order = strcmp((const char *)strings + x->name, (const char *)strings + y->name);
 
-	if (order || x->class != y->class)
-		return order ? order : x->class < y->class ? -1 : 1;
-	return x->from < y->from ? -1 : x->from > y->from;
+	return order ? order : x->class < y->class ? -1 : x->class > y->class;
 }
 
-/* The domains of a class of subjects are put together. */
-static bool begun_has_domains(const struct tables *t, uint32_t class)
-{
-	for (size_t i = 0; t->begun && i < t->begun->n_domains; i++)
-		if (t->begun->domains[i].class == class)
-			return true;
-	return false;
-}
-
+/* Puts the domains of the classes of subjects for which `begun` has none. */
 static void put_domains(struct tables *t)
 {
 	struct compiler *c = t->c;
 	struct policy *policy = t->policy;
+	struct intern known = {0};
 
+	for (size_t i = 0; t->begun && i < t->begun->n_domains; i++)
+		intern_add(&known, &t->begun->domains[i].class, sizeof(uint32_t), NULL);
 	for (size_t i = 0; i < c->domains.n; i++) {
 		const struct domain *domain = &c->domains.at[i];
 		const uint32_t class = c->subjects.at[domain->subject].id;
 
-		if (!begun_has_domains(t, class))
+		if (intern_find(&known, &class, sizeof(class)) == INTERN_NONE)
 			table_push(t, domains,
 				   ((struct policy_domain){tables_string(t, domain->name), class,
-							   t->segment_index[domain->from],
 							   t->segment_index[domain->segment]}));
 	}
+	intern_free(&known);
 	if (policy->n_domains)
 		qsort_r(policy->domains, policy->n_domains, sizeof(*policy->domains),
 			compare_domains, policy->strings);

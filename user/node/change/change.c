@@ -95,7 +95,7 @@ const struct change_step change_order[] = {
 	{PHASE_STAGE, ACT_PUT, MAP_variations, false},
 	{PHASE_STAGE, ACT_PUT, MAP_pairs, false},
 	{PHASE_STAGE, ACT_PUT, MAP_segments, false},
-	{PHASE_STAGE, ACT_PUT, MAP_domain_peers, false},
+	{PHASE_STAGE, ACT_PUT, MAP_by_domain, false},
 	{PHASE_STAGE, ACT_PUT, MAP_domains, false},
 	{PHASE_STAGE, ACT_PUT, MAP_prefixes, false},
 	{PHASE_STAGE, ACT_PUT, MAP_endpoints, false},
@@ -143,7 +143,7 @@ const struct change_step change_order[] = {
 	{PHASE_COLLECT, ACT_DELETE, MAP_named, false},
 	{PHASE_COLLECT, ACT_DELETE, MAP_variations, false},
 	{PHASE_COLLECT, ACT_DELETE, MAP_domains, false},
-	{PHASE_COLLECT, ACT_DELETE, MAP_domain_peers, false},
+	{PHASE_COLLECT, ACT_DELETE, MAP_by_domain, false},
 	{PHASE_COLLECT, ACT_DELETE, MAP_segments, false},
 	/* the old policy stays pinned as long as any part of it is in the maps */
 	{PHASE_COLLECT, ACT_COMPLETE, 0, false},

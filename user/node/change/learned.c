@@ -15,9 +15,7 @@ static struct table *wanted(struct planner *plan, enum node_map_id map)
 static int want(struct planner *plan, const struct policy_domain *domain, uint32_t *last)
 {
 	const struct lazy_policy *policy = plan->new;
-	struct bh_domain_key key = {.segment =
-					    delta_id(plan, delta_segment(policy, domain->from)->id),
-				    .class = delta_id(plan, domain->class)};
+	struct bh_domain_key key = {.class = delta_id(plan, domain->class)};
 	struct bh_domain_segment value = {
 		.id = delta_id(plan, delta_segment(policy, domain->segment)->id)};
 	struct bh_domain name;
@@ -69,7 +67,7 @@ int learned_plan(struct planner *plan)
 	int error = 0;
 
 	maps_init_table(MAP_domains, &plan->names);
-	maps_init_table(MAP_domain_peers, &plan->learned);
+	maps_init_table(MAP_by_domain, &plan->learned);
 	/* without its extension the node has other entries, too */
 	if (plan->delta && delta_is_final(&plan->delta->tables[BLOB_TABLE_domains]) &&
 	    (!plan->handle->blob.local || plan->extension))
@@ -80,7 +78,7 @@ int learned_plan(struct planner *plan)
 	table_sort(&plan->learned);
 	if (!error)
 		error = compare(plan, MAP_domains);
-	return error ? error : compare(plan, MAP_domain_peers);
+	return error ? error : compare(plan, MAP_by_domain);
 }
 
 bool learned_wants(const struct planner *plan, enum node_map_id map, const void *key)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Plans the entries about domain names: the hash of each name, and the segments that learned
- * addresses have by it (maps/domain.h). All names of a policy are compared: they are few.
+ * Plans the entries about domain names: the hash of each name, and the segments as which subjects
+ * are evaluated by it (maps/domain.h). All names of a policy are compared: they are few.
  */
 #ifndef BULKHEAD_NODE_LEARNED_H
 #define BULKHEAD_NODE_LEARNED_H
@@ -12,7 +12,7 @@
  * be called once segments have their slots. Returns as planner.h says. */
 int learned_plan(struct planner *plan);
 
-/* Returns true if the new policy has the entry of `domains` or `domain_peers`. */
+/* Returns true if the new policy has the entry of `domains` or `by_domain`. */
 bool learned_wants(const struct planner *plan, enum node_map_id map, const void *key);
 
 #endif

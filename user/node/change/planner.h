@@ -40,7 +40,7 @@ struct planner {
 	struct table concerned; /* addresses that come, move or go */
 	bool own; /* the delta concerns endpoints of this node */
 	struct policy outside; /* of @new (lazy_read_outside()) */
-	struct table names, learned; /* the entries of domains and domain_peers that @new has */
+	struct table names, learned; /* the entries of domains and by_domain that @new has */
 	struct table by_id; /* the slots of the segments in the maps; empty: not read yet */
 	struct change *change;
 };

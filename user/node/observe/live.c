@@ -168,17 +168,21 @@ static bool live_named(const void *data, uint32_t list, uint32_t resolution,
 }
 
 static bool live_name(const void *data, const char *name, const struct policy_segment *subject,
-		      const struct policy_segment *peer, struct policy_segment *segment)
+		      struct policy_segment *segment)
 {
 	const struct live *live = data;
-	struct bh_domain_key key = {.segment = live_segment_id(live, peer->id),
-				    .class = subject->common[EGRESS]};
+	struct bh_domain_key key = {.class = subject->own[EGRESS]};
 	struct bh_domain_segment value;
 	struct bh_domain unused;
 
-	return !domains_hash(live->handle, name, &key.domain, &unused) &&
-	       look_up(live, MAP_domain_peers, &key, &value) &&
-	       read_segment(live, value.slot, segment) &&
+	if (domains_hash(live->handle, name, &key.domain, &unused))
+		return false;
+	if (!look_up(live, MAP_by_domain, &key, &value)) {
+		key.class = subject->common[EGRESS];
+		if (!look_up(live, MAP_by_domain, &key, &value))
+			return false;
+	}
+	return read_segment(live, value.slot, segment) &&
 	       live_segment_id(live, value.id) == segment->id;
 }
 
