@@ -698,9 +698,12 @@ static void release(struct engine *engine)
 }
 
 /* Each compile of all objects makes and frees small blocks by the million: without some room at the
- * heap's end, malloc() gives the end back to the kernel and takes it again, over and over. */
+ * heap's end, malloc() gives the end back to the kernel and takes it again, over and over. With
+ * lists of small free blocks, it goes through these lists each time that a larger block is freed:
+ * half of the time that an object of 1 MB takes. */
 static void keep_memory(void)
 {
+	mallopt(M_MXFAST, 0);
 	mallopt(M_TOP_PAD, HEAP_PAD);
 	mallopt(M_TRIM_THRESHOLD, HEAP_TRIM);
 }
