@@ -154,10 +154,12 @@ counted() {
 changes() { # FIRST COUNT
 	local i before
 	before=$(counted)
+	changes_spend
 	for ((i = 0; i < $2; i++)); do
 		change $(($1 + i)) || return
 		sleep 0.3
 	done
+	changes_spent "$2" "a change" >"$NET_TMP/spent$PHASE"
 	awk '{ printf "%.0f %.0f\n", ($5 - $1) / ($6 - $2) * 1000, ($7 - $3) / ($8 - $4) * 1000 }' \
 		<<<"$before $(counted)" >"$NET_TMP/mean$PHASE"
 }
@@ -205,6 +207,7 @@ for phase in quiet hostile; do
 	echo "# $phase: since the API server has told of it:      $(changes_spread own-$phase)   goal 80 at the 99th"
 	read -r compile rollout <"$NET_TMP/mean-$phase"
 	echo "# $phase: by the engine's metrics, on average: $compile a compile, $rollout a rollout"
+	sed 's/^/#/' "$NET_TMP/spent-$phase"
 done
 awk '/^VmHWM/ { print "# resident MB of the engine, at most: " int($2 / 1024) }' "/proc/${ROLLOUT_PID[engine-one]}/status"
 net_end
