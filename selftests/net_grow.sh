@@ -160,6 +160,24 @@ net_check "trace of the maps says the same as of the input" net_is \
 net_check "load the small policy again" net_bulkhead load --force "$NET_TMP/small.ini"
 net_check "the small policy is enforced" hooks_enforced
 
+# Entries of Services are of a generation: a change has those of two.
+services() { # COUNT PORT
+	hooks_policy
+	awk -v n="$1" -v port="$2" 'BEGIN {
+		for (i = 0; i < n; i++)
+			print "[service big/s" i "]\naddress = 10.96." int(i / 200) "." i % 200 + 1 "\nport = TCP/" (i ? 80 : port)
+	}'
+}
+services 2000 80 >"$NET_TMP/services.ini"
+services 2000 81 >"$NET_TMP/changed.ini"
+net_check "a policy whose Services outgrow the maps" net_ends 0 "programs were replaced" \
+	net_bulkhead load --force "$NET_TMP/services.ini"
+sizes >"$NET_TMP/before"
+net_check "a change of one Service" net_bulkhead load "$NET_TMP/changed.ini"
+sizes >"$NET_TMP/after"
+net_check "the change makes no map larger" cmp "$NET_TMP/before" "$NET_TMP/after"
+net_check "load the small policy a third time" net_bulkhead load --force "$NET_TMP/small.ini"
+
 # A load that is killed at a change of state or gets ENOMEM from a bpf(2) (a sample, or all with CRASH=all)
 # leaves one active policy, whole. The next load, of either policy in turn, completes or removes the
 # larger maps.
