@@ -170,18 +170,24 @@ services() { # COUNT PORT
 }
 services 2000 80 >"$NET_TMP/services.ini"
 services 2000 81 >"$NET_TMP/changed.ini"
-net_check "a policy whose Services outgrow the maps" net_ends 0 "programs were replaced" \
-	net_bulkhead load --force "$NET_TMP/services.ini"
+delta() { # FROM TO: writes TO.bhp and TO.bhd
+	"$BULKHEAD" compile --base "$NET_TMP/$1.bhp" -o "$NET_TMP/$2.bhp" "$NET_TMP/$2.ini" &&
+		"$BULKHEAD" compile --base "$NET_TMP/$1.bhp" --delta -o "$NET_TMP/$2.bhd" "$NET_TMP/$2.ini"
+}
+"$BULKHEAD" compile -o "$NET_TMP/small.bhp" "$NET_TMP/small.ini" >"$NET_TMP/said"
+net_check "deltas" eval 'delta small services && delta services changed'
+net_bulkhead unload && load_tight "$NET_TMP/small.bhp"
+sizes >"$NET_TMP/small"
+net_check "a delta whose Services outgrow the maps" net_bulkhead load "$NET_TMP/services.bhd"
 sizes >"$NET_TMP/before"
-net_check "a change of one Service" net_bulkhead load "$NET_TMP/changed.ini"
+net_check "the map of Services is larger" test "$(size services "$NET_TMP/before")" -gt "$(size services "$NET_TMP/small")"
+net_check "a change of one Service" net_bulkhead load "$NET_TMP/changed.bhd"
 sizes >"$NET_TMP/after"
 net_check "the change makes no map larger" cmp "$NET_TMP/before" "$NET_TMP/after"
-net_check "load the small policy a third time" net_bulkhead load --force "$NET_TMP/small.ini"
 
 # A load that is killed at a change of state or gets ENOMEM from a bpf(2) (a sample, or all with CRASH=all)
 # leaves one active policy, whole. The next load, of either policy in turn, completes or removes the
 # larger maps.
-"$BULKHEAD" compile -o "$NET_TMP/small.bhp" "$NET_TMP/small.ini" >"$NET_TMP/said"
 "$BULKHEAD" compile --base "$NET_TMP/small.bhp" -o "$NET_TMP/large.bhp" "$NET_TMP/large.ini" \
 	>"$NET_TMP/said"
 walk() { # kill|ERRNO STATUS state|bpf PLACE...

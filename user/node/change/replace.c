@@ -14,7 +14,10 @@
 #include "node/change/replace.h"
 
 #define RULE_HITS "rule_hits"
-#define ROOM_LEAST 1024 /* entries that a larger map has beyond those that it needs, at least */
+/* A larger map has room for so many bytes of keys and values, or for so many hits, beyond what it
+ * needs, at least: 262,144 port intervals, as many as one policy may have. */
+#define ROOM_BYTES (3 << 20)
+#define ROOM_HITS 1024
 
 struct capacity replace_first_room(const struct policy *policy, const struct local *local)
 {
@@ -54,15 +57,19 @@ static uint32_t room_of(const struct node_handle *handle, const struct change *c
 	return change->anew ? change->capacity.entries[map] : handle->capacity[map];
 }
 
-/* Makes the map larger: twice as large as it has to be, since for larger maps all programs are
- * loaded anew. That takes a second of a processor, and no other change goes on meanwhile. A map
+/* Makes the map larger: at least twice as large as it has to be, since for larger maps all programs
+ * are loaded anew. That takes a second of a processor, and no other change goes on meanwhile. A map
  * whose entries are of a generation needs room for two of them at the next change. */
 static void grow(struct change *change, int map)
 {
 	const size_t want = change->wanted[map];
 	const uint32_t limit = limit_of(map);
-	const size_t larger = want + (want < ROOM_LEAST ? ROOM_LEAST : want);
+	CLEANUP(table_free) struct table sizes = {};
+	size_t least, larger;
 
+	maps_init_table(map, &sizes);
+	least = ROOM_BYTES / (sizes.key_size + sizes.value_size);
+	larger = want + (want < least ? least : want);
 	change->capacity.needs[map] = want;
 	change->capacity.entries[map] = larger < limit ? larger : limit;
 }
@@ -109,7 +116,7 @@ static int find_room_for_hits(struct node_handle *handle, uint32_t rules, struct
 
 	if (error || rules <= capacity)
 		return error;
-	change->capacity.rule_hits = rules + (rules < ROOM_LEAST ? ROOM_LEAST : rules);
+	change->capacity.rule_hits = rules + (rules < ROOM_HITS ? ROOM_HITS : rules);
 	change->replace = true;
 	return 0;
 }
