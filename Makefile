@@ -138,7 +138,7 @@ $(HELPERS): $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o $(HELPER_LIB_OB
 	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $^ -lbpf -ljson-c
 
 # The benchmark, its own BPF programs, and the generator of clusters.
-BENCH_PARTS := compile packet steady wire uplink load interfaces names delta cni cluster recovery
+BENCH_PARTS := compile packet steady wire uplink load interfaces names delta cni cluster recovery newcomers
 ONLY   ?= $(BENCH_PARTS)
 ROUNDS ?= 7
 BENCH_BPF  := $(patsubst tools/bench/%.bpf.c,%,$(sort $(wildcard tools/bench/*.bpf.c)))
@@ -331,9 +331,8 @@ asan: ## the quick tests under ASan and UBSan
 		CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
 
 bench: ## speed and scale (ONLY=compile|...: that part, ROUNDS=7)
-	@tools/deps bench$(if $(filter cluster,$(ONLY)),-cluster)
-	@$(MAKE) --no-print-directory all $(O)/workload $(O)/bench/bench $(O)/bench/followers \
-		$(O)/selftests/helpers/runtime $(O)/selftests/helpers/probe $(O)/selftests/helpers/dns
+	@tools/deps bench$(if $(filter cluster recovery newcomers,$(ONLY)),-cluster)
+	@$(MAKE) --no-print-directory all $(O)/workload $(O)/bench/bench $(O)/bench/followers $(HELPERS)
 	@for part in $(ONLY); do \
 		if [ -x tools/bench/$$part.sh ]; then ROUNDS=$(ROUNDS) tools/bench/$$part.sh $(O); else ROUNDS=$(ROUNDS) $(O)/bench/bench $$part $(O); fi || exit; \
 	done

@@ -110,9 +110,11 @@ policy() {
 	END
 }
 
-# The files that Bulkhead may have put on a node; the layout of a network's list may differ.
+# The files that Bulkhead may have put on a node; the layout of a network's list may differ. libxdp's folder is its lock,
+# and stays: another program may wait for it.
 node_state() { # NODE
-	worker_on "$1" sh -c 'cat /etc/cni/net.d/* | tr -d "[:space:]"; echo; ls /opt /opt/cni/bin; ls -R /sys/fs/bpf /var/lib/bulkhead;
+	worker_on "$1" sh -c 'cat /etc/cni/net.d/* | tr -d "[:space:]"; echo; ls /opt /opt/cni/bin;
+		find /sys/fs/bpf /var/lib/bulkhead ! \( -path /sys/fs/bpf/xdp -empty \) | sort;
 		bpftool net show | grep -o "bh_.*\|tc_.*\|xdp_.*" | sort -u; ls -A /etc/cni/net.d'
 }
 

@@ -160,10 +160,34 @@ net_check "trace of the maps says the same as of the input" net_is \
 net_check "load the small policy again" net_bulkhead load --force "$NET_TMP/small.ini"
 net_check "the small policy is enforced" hooks_enforced
 
+# Entries of Services are of a generation: a change has those of two.
+services() { # COUNT PORT
+	hooks_policy
+	awk -v n="$1" -v port="$2" 'BEGIN {
+		for (i = 0; i < n; i++)
+			print "[service big/s" i "]\naddress = 10.96." int(i / 200) "." i % 200 + 1 "\nport = TCP/" (i ? 80 : port)
+	}'
+}
+services 2000 80 >"$NET_TMP/services.ini"
+services 2000 81 >"$NET_TMP/changed.ini"
+delta() { # FROM TO: writes TO.bhp and TO.bhd
+	"$BULKHEAD" compile --base "$NET_TMP/$1.bhp" -o "$NET_TMP/$2.bhp" "$NET_TMP/$2.ini" &&
+		"$BULKHEAD" compile --base "$NET_TMP/$1.bhp" --delta -o "$NET_TMP/$2.bhd" "$NET_TMP/$2.ini"
+}
+"$BULKHEAD" compile -o "$NET_TMP/small.bhp" "$NET_TMP/small.ini" >"$NET_TMP/said"
+net_check "deltas" eval 'delta small services && delta services changed'
+net_bulkhead unload && load_tight "$NET_TMP/small.bhp"
+sizes >"$NET_TMP/small"
+net_check "a delta whose Services outgrow the maps" net_bulkhead load "$NET_TMP/services.bhd"
+sizes >"$NET_TMP/before"
+net_check "the map of Services is larger" test "$(size services "$NET_TMP/before")" -gt "$(size services "$NET_TMP/small")"
+net_check "a change of one Service" net_bulkhead load "$NET_TMP/changed.bhd"
+sizes >"$NET_TMP/after"
+net_check "the change makes no map larger" cmp "$NET_TMP/before" "$NET_TMP/after"
+
 # A load that is killed at a change of state or gets ENOMEM from a bpf(2) (a sample, or all with CRASH=all)
 # leaves one active policy, whole. The next load, of either policy in turn, completes or removes the
 # larger maps.
-"$BULKHEAD" compile -o "$NET_TMP/small.bhp" "$NET_TMP/small.ini" >"$NET_TMP/said"
 "$BULKHEAD" compile --base "$NET_TMP/small.bhp" -o "$NET_TMP/large.bhp" "$NET_TMP/large.ini" \
 	>"$NET_TMP/said"
 walk() { # kill|ERRNO STATUS state|bpf PLACE...

@@ -73,6 +73,19 @@ reported() {
 net_check "status of a cluster that is rolled out ends with 0" api_await reported
 net_check "status names the node" grep -qE "^worker-2 +[0-9]+ +[0-9]+ True" "$NET_TMP/status"
 net_check "status -j has the objects" eval 'plugin status -j | grep -q "\"policyStatus\":{.*\"nodes\":\[{"'
+api PUT /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies/db "${policy/80/81}" >/dev/null
+described() {
+	reported
+	plugin describe shop/db >"$NET_TMP/described" && grep -q "^Events:" "$NET_TMP/described" &&
+		grep -qE "^  Normal +Active +20[0-9T:.-]+Z +.*generation [0-9]+ .*1 node" "$NET_TMP/described"
+}
+net_check "describe has the Event that says since when the policy is active" api_await described
+cat "$NET_TMP/described"
+net_check "describe begins with kubectl's description" grep -qx -e "--kubeconfig=$API_CONFIG describe networkpolicy -n shop db" \
+	"$NET_TMP/described"
+net_check "describe of a policy without an Event says so" net_ends 0 "Events: *<none>" plugin describe shop/none
+net_check "describe needs a namespace and a policy" net_ends 2 "NAMESPACE/POLICY" plugin describe db
+net_check "describe takes no other characters than names have" net_ends 2 "NAMESPACE/POLICY" plugin describe "shop/db?x"
 ready worker-2 False
 net_check "status of a cluster whose node is not ready ends with 1" net_ends 1 "worker-2 .*False .*says why" plugin status
 

@@ -416,6 +416,11 @@ static void make_conflicts(struct builder *to)
 		{"two-rules",
 		 "%s: [{%s: [{" NS_BY(
 			 "z") "}], ports: [{port: 81}]}, {ports: [{port: 80, protocol: SCTP}]}]"},
+		/* what allows all, or nobody, by pods alone or by addresses alone */
+		{"all-by-ns", "%s: [{%s: [{namespaceSelector: {}}]}]"},
+		{"nobody-by-ns", "%s: [{%s: [{" NS_BY("nowhere") "}]}]"},
+		{"all-by-ip", "%s: [{%s: [{ipBlock: {cidr: 0.0.0.0/0}}]}]"},
+		{"nobody-by-ip", "%s: [{%s: [{ipBlock: {cidr: 0.0.0.0/31}}]}]"},
 	};
 
 	for (int direction = 0; direction < 2; direction++)

@@ -7,6 +7,9 @@
 #   changes_measure PORT    changes the policy shop/db by kubectl, and waits until all nodes have reported the change;
 #                           adds the ms to the files all, own and step-0 to step-4 of changes_spread
 #   changes_spread FILE     prints the median, the 99th percentile and the worst, in ms
+#   changes_spend           notes the processor time that engine and followers have taken so far
+#   changes_spent N WHAT    prints what they have taken since, for each of N, which no other process lengthens, and how
+#                           long they waited for a processor
 #
 # all     kubectl apply until the last node has reported the policy active
 # own     of that, since the API server has told of the policy
@@ -82,6 +85,29 @@ changes_measure() { # PORT
 	done
 	echo $((ended - began)) >>"$NET_TMP/all"
 	echo $((ended - stored)) >>"$NET_TMP/own"
+}
+
+changes_generation() {
+	kubectl get policystatus global -o jsonpath='{.spec.desiredPolicyGeneration}'
+}
+
+declare -A CHANGES_SPENT
+changes_processor() { # NAME: us on a processor, and us of waiting for one
+	awk '{ print int($1 / 1000), int($2 / 1000) }' "/proc/${ROLLOUT_PID[$1]}/schedstat"
+}
+changes_spend() {
+	local name
+	for name in "${!ROLLOUT_PID[@]}"; do
+		CHANGES_SPENT[$name]=$(changes_processor "$name")
+	done
+}
+changes_spent() { # N WHAT
+	local name
+	for name in $(printf '%s\n' "${!CHANGES_SPENT[@]}" | sort); do
+		awk -v n="$1" -v what="processor ms of $name for $2, and of waiting for one" '{
+			printf "  %-64s %6.1f %6.1f\n", what, ($3 - $1) / 1000 / n, ($4 - $2) / 1000 / n }' \
+			<<<"${CHANGES_SPENT[$name]} $(changes_processor "$name")"
+	done
 }
 
 changes_spread() { # FILE

@@ -27,6 +27,7 @@ done
 changes_watch
 rollout_settles &>/dev/null || exit
 changes=${CHANGES:-100}
+changes_spend
 for ((i = 0; i < changes; i++)); do
 	sleep 0.2
 	changes_measure $((9000 + i)) || exit
@@ -42,6 +43,7 @@ row "  the engine: gather, compile, publish" step-1
 row "  nodes: install and report" step-2
 row "  the engine: let endpoints move" step-3
 row "  nodes: move endpoints and report" step-4
+changes_spent "$changes" "a change"
 for name in engine-one follow-worker-1 follow-worker-2 follow-worker-3; do
 	awk -v name="$name" '/^VmHWM/ { high = $2 } /^VmRSS/ { now = $2 } END {
 		printf "  resident MB of %s: %.1f, at most %.1f\n", name, now / 1024, high / 1024 }' \

@@ -14,7 +14,8 @@
 
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
 #define FIRST_MS 3 /* and after so long if no change came for QUIET_MS before its first one */
-#define BATCH_MS 500 /* a batch ends after so long in any case */
+#define BATCH_NODE_MS 2 /* and after FIRST_MS, and so long for each node, in any case ... */
+#define BATCH_MAX 500 /* ... at most after so long */
 #define RETRY_MS 400
 #define RELEASE_MS 2000 /* an engine that ends waits so long for the answer to its last request */
 /* Time between writes of PolicyStatus while a rollout goes on: each write is an event for every
@@ -64,7 +65,17 @@ static void step_soon(struct engine *engine)
 			      lh_table_length(engine->nodes) / REPORTS_NODES);
 }
 
-/* Extends the batch: it ends QUIET_MS after the last change, BATCH_MS after the first at the
+/* Returns how long a batch may last. A rollout costs each node some work and two reports, however
+ * few changes it has, so more nodes wait for more changes. Changes that come during a rollout are a
+ * batch in any case. */
+static unsigned int batch_ms(const struct engine *engine)
+{
+	const unsigned int ms = FIRST_MS + lh_table_length(engine->nodes) * BATCH_NODE_MS;
+
+	return ms < BATCH_MAX ? ms : BATCH_MAX;
+}
+
+/* Extends the batch: it ends QUIET_MS after the last change, batch_ms() after the first at the
  * latest. A change that comes alone waits for FIRST_MS only: changes further apart than QUIET_MS
  * are batches of their own in any case. */
 static void objects_changed(void *data)
@@ -77,7 +88,7 @@ static void objects_changed(void *data)
 		engine->dirty_since = now;
 	engine->dirty = true;
 	engine->changed = now;
-	latest = engine->dirty_since + BATCH_MS;
+	latest = engine->dirty_since + batch_ms(engine);
 	if (engine->due)
 		step_soon(engine);
 	else
@@ -698,9 +709,12 @@ static void release(struct engine *engine)
 }
 
 /* Each compile of all objects makes and frees small blocks by the million: without some room at the
- * heap's end, malloc() gives the end back to the kernel and takes it again, over and over. */
+ * heap's end, malloc() gives the end back to the kernel and takes it again, over and over. With
+ * lists of small free blocks, it goes through these lists each time that a larger block is freed:
+ * half of the time that an object of 1 MB takes. */
 static void keep_memory(void)
 {
+	mallopt(M_MXFAST, 0);
 	mallopt(M_TOP_PAD, HEAP_PAD);
 	mallopt(M_TRIM_THRESHOLD, HEAP_TRIM);
 }

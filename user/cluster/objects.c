@@ -18,6 +18,7 @@ static void free_state(struct lh_entry *entry)
 	free(kept->text);
 	free(kept->why);
 	free(kept->aside);
+	free(kept->stand_in);
 	free(kept->closed);
 	json_object_put(kept->refused);
 	free(kept);
@@ -111,8 +112,12 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 		return;
 	}
 	free(kept->text);
+	free(kept->stand_in);
 	kept->text = text;
-	same = offenders_note(collection, key, kept, object);
+	kept->stand_in = text && collection->kind->policy && strlen(text) >= UNSEEN_BYTES
+				 ? objects_isolating(collection->kind, object, name)
+				 : NULL;
+	same = offenders_note(collection, key, kept);
 	if (objects->ops.accepted && collection->kind->policy && collection->synced &&
 	    !kept->refused)
 		objects->ops.accepted(objects->data, object);
@@ -132,7 +137,7 @@ static void object_deleted(void *data, const char *key)
 	collection->objects->refused -= !!((struct object_state *)lh_entry_v(entry))->refused;
 	collection->objects->aside -= !!((struct object_state *)lh_entry_v(entry))->aside;
 	objects_note(collection, key);
-	offenders_note(collection, key, NULL, NULL);
+	offenders_note(collection, key, NULL);
 	lh_table_delete_entry(collection->kept, entry);
 	collection->objects->ops.changed(collection->objects->data);
 }
@@ -202,6 +207,7 @@ void objects_close(struct objects *objects)
 	if (objects->contested)
 		lh_table_free(objects->contested);
 	claims_close(objects->claims);
+	objects_forget_others(objects);
 	offenders_close(objects);
 	asides_free(objects->asides);
 	free(objects);

@@ -12,6 +12,7 @@
 #include "compile/compile.h"
 #include "compile/update.h"
 #include "input/input.h"
+#include "model/arrays.h"
 #include "model/cluster_service.h"
 
 /* So many policies in a row may be made from changed Pods alone: each leaves unused strings and
@@ -34,17 +35,16 @@ static bool follows_pods(const struct cluster *cluster)
 	return false;
 }
 
-/* Reads all objects and compiles them. @contested: receives the objects that name an address which
- * another object names too. */
-static int compile_into(struct objects *objects, const struct policy *base, struct diag *diag,
-			struct lh_table *contested, struct policy **policy)
+/* Reads the objects that are policies, or all others. */
+static int read_kinds(const struct objects *objects, bool policies, struct cluster *cluster,
+		      struct diag *diag)
 {
-	struct cluster cluster;
 	struct lh_entry *entry;
 	int error = 0;
 
-	cluster_init(&cluster);
-	for (size_t i = 0; !error && i < N_KINDS; i++)
+	for (size_t i = 0; !error && i < N_KINDS; i++) {
+		if (object_kinds[i].policy != policies)
+			continue;
 		for (entry = objects->collections[i].kept->head; !error && entry;
 		     entry = entry->next) {
 			const struct object_state *kept = lh_entry_v(entry);
@@ -53,8 +53,39 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 
 			if (!text || is_twin(objects, i, key))
 				continue;
-			error = input_parse_json(&cluster, text, strlen(text), key, diag);
+			error = input_parse_json(cluster, text, strlen(text), key, diag);
 		}
+	}
+	return error;
+}
+
+/* Makes objects->others, where an object has changed since. */
+static int read_others(struct objects *objects, struct diag *diag)
+{
+	int error;
+
+	if (objects->others)
+		return 0;
+	objects->others = check_memory(malloc(sizeof(*objects->others)));
+	cluster_init(objects->others);
+	error = read_kinds(objects, false, objects->others, diag);
+	if (error)
+		objects_forget_others(objects);
+	return error;
+}
+
+/* Reads all objects and compiles them. @contested: receives the objects that name an address which
+ * another object names too. */
+static int compile_into(struct objects *objects, const struct policy *base, struct diag *diag,
+			struct lh_table *contested, struct policy **policy)
+{
+	struct cluster cluster;
+	int error = read_others(objects, diag);
+
+	if (error)
+		return error;
+	cluster_copy(objects->others, &cluster);
+	error = read_kinds(objects, true, &cluster, diag);
 	if (!error) {
 		objects_resolve_claims(objects, &cluster, base, contested);
 		error = cluster_finish(&cluster, diag);
@@ -65,6 +96,14 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 	objects->since.patches = 0;
 	cluster_free(&cluster);
 	return error;
+}
+
+void objects_forget_others(struct objects *objects)
+{
+	if (objects->others)
+		cluster_free(objects->others);
+	free(objects->others);
+	objects->others = NULL;
 }
 
 /* Compiles all objects. Only a compile that fails reports. */

@@ -12,7 +12,6 @@
 #define SHARE                                                                                     \
 	10 /* after a compile that evaluates, none evaluates for so many times as long as it took \
 	      \ */
-#define UNSEEN_BYTES 16384 /* a smaller policy is looked at during the pause, too */
 /* ms: so long after it was evaluated, a namespace whose policies have not changed is evaluated
  * anew, since other objects count too; and one that is within its budgets is forgotten. */
 #define AGAIN_MS 600000
@@ -100,20 +99,25 @@ static void wait_for_next(struct objects *objects)
 		api_timer_set(objects->api, &objects->evaluate, first > now ? first - now : 0);
 }
 
-static void close_policy(const struct object_kind *kind, const char *key, struct object_state *kept,
-			 struct json_object *object)
+/* Makes the policy that isolates in the place of one that is set aside. */
+static void close_policy(const struct object_kind *kind, const char *key, struct object_state *kept)
 {
+	struct json_object *object = kept->stand_in ? NULL : json_tokener_parse(kept->text);
+
 	free(kept->closed);
-	kept->closed = object ? objects_isolating(kind, object, key) : NULL;
+	kept->closed = object		? objects_isolating(kind, object, key)
+		       : kept->stand_in ? strdup(kept->stand_in)
+					: NULL;
+	json_object_put(object);
 }
 
 /* Sets a policy aside that has come during the pause. */
 static void close_unseen(struct collection *collection, const char *key, struct object_state *kept,
-			 struct json_object *object, const struct offender *offender)
+			 const struct offender *offender)
 {
 	char *why = NULL;
 
-	close_policy(collection->kind, key, kept, object);
+	close_policy(collection->kind, key, kept);
 	if (kept->closed &&
 	    asprintf(&why,
 		     "isolates what it selects: its namespace was over a budget, and is looked at "
@@ -122,8 +126,7 @@ static void close_unseen(struct collection *collection, const char *key, struct 
 		objects_set_aside(collection->objects, kept, why);
 }
 
-bool offenders_note(struct collection *collection, const char *key, struct object_state *kept,
-		    struct json_object *object)
+bool offenders_note(struct collection *collection, const char *key, struct object_state *kept)
 {
 	struct objects *objects = collection->objects;
 	struct offender *offender = offender_of(objects, collection->kind, key);
@@ -139,10 +142,11 @@ bool offenders_note(struct collection *collection, const char *key, struct objec
 	waits = objects->api && api_now() < offender->next;
 	last = kept->closed;
 	kept->closed = NULL;
+	/* a small policy is looked at during the pause, too */
 	if (strlen(kept->text) >= UNSEEN_BYTES && last)
-		close_policy(collection->kind, key, kept, object);
+		close_policy(collection->kind, key, kept);
 	else if (strlen(kept->text) >= UNSEEN_BYTES && waits)
-		close_unseen(collection, key, kept, object, offender);
+		close_unseen(collection, key, kept, offender);
 	/* the timer evaluates the namespace in time */
 	same = waits && last && kept->closed && !strcmp(last, kept->closed);
 	free(last);
@@ -210,19 +214,21 @@ void offenders_set(struct objects *objects, const struct object_kind *kind, cons
 		   struct object_state *kept, bool nameless)
 {
 	struct offender *offender = offender_of(objects, kind, key);
-	struct json_object *object = NULL;
+	bool closes;
 
 	if (strcmp(kind->name, "NetworkPolicy"))
 		return;
 	if (kept->aside && !offender)
 		offender = add(objects, key);
-	if (kept->aside && offender) {
+	closes = kept->aside && offender;
+	if (closes)
 		offender->over = true;
-		object = kept->closed || nameless ? NULL : json_tokener_parse(kept->text);
+	if (!closes || nameless) {
+		free(kept->closed);
+		kept->closed = NULL;
+	} else if (!kept->closed) {
+		close_policy(kind, key, kept);
 	}
-	if (!kept->aside || !offender || nameless || object)
-		close_policy(kind, key, kept, object);
-	json_object_put(object);
 }
 
 void offenders_end(struct objects *objects)

@@ -34,6 +34,8 @@ void objects_note(const struct collection *collection, const char *key)
 	struct since *since = &collection->objects->since;
 	char *name;
 
+	if (!collection->kind->policy)
+		objects_forget_others(collection->objects);
 	since->others |= !kind_is_pod(collection->kind);
 	if (!kind_is_pod(collection->kind) || lh_table_lookup_entry(since->pods, key))
 		return;
@@ -46,7 +48,8 @@ void objects_note(const struct collection *collection, const char *key)
 
 void objects_report_aside(const struct objects *objects, const struct object_state *kept)
 {
-	struct json_object *object = kept->text ? json_tokener_parse(kept->text) : NULL;
+	const char *text = kept->stand_in ? kept->stand_in : kept->text;
+	struct json_object *object = text ? json_tokener_parse(text) : NULL;
 
 	if (object && objects->ops.aside)
 		objects->ops.aside(objects->data, object, kept->aside);

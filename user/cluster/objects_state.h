@@ -24,6 +24,9 @@ struct object_state {
 	struct json_object *refused; /* the refused version; NULL: none */
 	char *aside; /* why the last compile of all objects set the policy aside; NULL: it did not
 		      */
+	char *stand_in; /* of a large policy: the text of the policy that isolates what it selects,
+			 * since to read the large one again takes long; NULL: it is small, or none
+			 * can be made */
 	char *closed; /* the text of the policy that isolates what this one selects, which is set
 		       * aside; NULL: it is not */
 };
@@ -62,6 +65,9 @@ struct objects {
 	uint64_t evaluate_began,
 		evaluate_next; /* ms: when the compile began; no offender is evaluated before */
 	struct since since;
+	/* All objects but policies, read and not finished, for the next compile: a policy changes
+	 * alone more often than not. NULL: not read, or one has changed since. */
+	struct cluster *others;
 	struct claims *claims;
 	struct lh_table *contested; /* by the last compile: "KIND KEY" of the objects that name an
 				     * address which another object names too -> why the object
@@ -75,10 +81,15 @@ struct objects {
 bool kind_is_pod(const struct object_kind *kind);
 /* Reports that the object is set aside, or no longer is. */
 void objects_report_aside(const struct objects *objects, const struct object_state *kept);
+#define UNSEEN_BYTES 16384 /* a policy of so many bytes is large */
+
 /* objects.c */
 void objects_free_key(struct lh_entry *entry); /* for tables of keys without values */
 void objects_note(const struct collection *collection,
 		  const char *key); /* the object has changed */
+
+/* objects_compile.c */
+void objects_forget_others(struct objects *objects); /* an object that is no policy has changed */
 
 /* objects_claims.c */
 /* Gives each address that is read to one of the objects of @cluster, and notes the Pods that wait
@@ -115,8 +126,7 @@ int offenders_open(struct objects *objects); /* 0 or -ENOMEM */
 void offenders_close(struct objects *objects);
 /* A policy of a namespace has changed, to @kept (NULL: it is gone). Returns true if what is
  * compiled for the policy stays the same. */
-bool offenders_note(struct collection *collection, const char *key, struct object_state *kept,
-		    struct json_object *object);
+bool offenders_note(struct collection *collection, const char *key, struct object_state *kept);
 void offenders_begin(struct objects *objects); /* a compile of all objects begins */
 /* Returns the text to compile for an object. */
 const char *offenders_text(const struct objects *objects, const struct object_kind *kind,

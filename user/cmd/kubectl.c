@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cluster/listing.h"
@@ -16,6 +17,7 @@
 #define FOLLOWERS "/api/v1/namespaces/bulkhead-system/pods?labelSelector=app%3Dbulkhead-follower"
 #define STATUS_PATHS 2
 #define LINE 160
+#define NAME_BYTES 254 /* of a name of the API, with its NUL */
 
 /* The arguments behind the plugin's own options. argv[0] is the command. */
 struct plugin {
@@ -40,6 +42,9 @@ static int usage(FILE *to)
 	      "  matrix --port TCP/80,...                  who reaches whom\n"
 	      "  graph, lint                               as bulkhead's commands of these names\n"
 	      "  status [-j]                               how far the cluster's policy is\n"
+	      "  describe NAMESPACE/POLICY                 kubectl's description of a "
+	      "NetworkPolicy, "
+	      "and its Events\n"
 	      "  monitor NODE [options]                    verdicts as that node's kernel gives "
 	      "them\n"
 	      "  version                                   the version\n\n"
@@ -208,6 +213,108 @@ static int status(const struct plugin *plugin)
 	return well ? STATUS_OK : STATUS_NO;
 }
 
+static int with_kubectl(const struct plugin *plugin, char **argv, char *option, size_t size)
+{
+	int n = 0;
+
+	argv[n++] = "kubectl";
+	if (plugin->kubeconfig) {
+		snprintf(option, size, "--kubeconfig=%s", plugin->kubeconfig);
+		argv[n++] = option;
+	}
+	return n;
+}
+
+/* Events of a NetworkPolicy, which `kubectl describe networkpolicy` does not print */
+
+/* Splits NAMESPACE/POLICY. Returns false if it is not of this form. */
+static bool split_name(const char *text, char ns[NAME_BYTES], char name[NAME_BYTES])
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-.";
+	const size_t n_ns = strspn(text, letters),
+		     n = text[n_ns] == '/' ? strlen(text + n_ns + 1) : 0;
+
+	if (!n_ns || !n || n_ns >= NAME_BYTES || n >= NAME_BYTES ||
+	    strspn(text + n_ns + 1, letters) != n)
+		return false;
+	snprintf(ns, NAME_BYTES, "%.*s", (int)n_ns, text);
+	snprintf(name, NAME_BYTES, "%s", text + n_ns + 1);
+	return true;
+}
+
+/* Runs `kubectl describe`. Returns its exit status. */
+static int describe_by_kubectl(const struct plugin *plugin, char *ns, char *name)
+{
+	char option[4200], *argv[8];
+	int n = with_kubectl(plugin, argv, option, sizeof(option)), status;
+	pid_t child;
+
+	argv[n++] = "describe";
+	argv[n++] = "networkpolicy";
+	argv[n++] = "-n";
+	argv[n++] = ns;
+	argv[n++] = name;
+	argv[n] = NULL;
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		execvp(argv[0], argv);
+		command_error("kubectl: %s", strerror(errno));
+		_exit(STATUS_KERNEL);
+	}
+	if (child < 0 || waitpid(child, &status, 0) < 0)
+		return STATUS_KERNEL;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_KERNEL;
+}
+
+static void print_events(struct json_object *events, const char *name)
+{
+	bool any = false;
+
+	for (size_t i = 0; events && i < json_object_array_length(events); i++) {
+		struct json_object *event = json_object_array_get_idx(events, i);
+
+		if (strcmp(text_of(event, "involvedObject.kind"), "NetworkPolicy") ||
+		    strcmp(text_of(event, "involvedObject.name"), name))
+			continue;
+		if (!any)
+			printf("Events:\n  %-8s %-10s %-21s %s\n", "Type", "Reason", "Last seen",
+			       "Message");
+		any = true;
+		printf("  %-8s %-10s %-21s %s\n", text_of(event, "type"), text_of(event, "reason"),
+		       text_of(event, "lastTimestamp"), text_of(event, "message"));
+	}
+	if (!any)
+		puts("Events:      <none>");
+}
+
+static int describe(const struct plugin *plugin)
+{
+	char ns[NAME_BYTES], name[NAME_BYTES], path[1024];
+	const char *const paths[] = {path};
+	struct json_object *events = NULL;
+	struct diag diag = command_diag();
+	int status;
+
+	if (plugin->argc != 2 || !split_name(plugin->argv[1], ns, name)) {
+		command_error("describe: which policy? kubectl bulkhead describe NAMESPACE/POLICY");
+		return STATUS_INPUT;
+	}
+	status = describe_by_kubectl(plugin, ns, name);
+	if (status)
+		return status;
+	snprintf(path, sizeof(path),
+		 "/api/v1/namespaces/%s/events?fieldSelector=involvedObject.kind%%3DNetworkPolicy"
+		 "%%2CinvolvedObject.name%%3D%s",
+		 ns, name);
+	status = listing_get(plugin->kubeconfig, paths, 1, &diag, &events);
+	if (status)
+		return status_of(status);
+	print_events(api_get(events, "items"), name);
+	json_object_put(events);
+	return STATUS_OK;
+}
+
 /* Finds the follower's pod of a node. Returns 0 or -errno, reported. */
 static int find_follower(const struct plugin *plugin, const char *node, char *pod, size_t size)
 {
@@ -243,7 +350,7 @@ static int monitor(const struct plugin *plugin)
 	static char *const words[] = {"exec", "-n", "bulkhead-system", "-c", "follower",
 				      NULL,   "--", "bulkhead"};
 	char pod[256], kubeconfig[4200], **argv;
-	int n = 0, error;
+	int n, error;
 
 	if (plugin->argc < 2 || *plugin->argv[1] == '-') {
 		command_error("monitor: which node? kubectl bulkhead monitor NODE [options]");
@@ -253,11 +360,7 @@ static int monitor(const struct plugin *plugin)
 	argv = error ? NULL : calloc(plugin->argc + 16, sizeof(*argv));
 	if (!argv)
 		return status_of(error ? error : -ENOMEM);
-	argv[n++] = "kubectl";
-	if (plugin->kubeconfig) {
-		snprintf(kubeconfig, sizeof(kubeconfig), "--kubeconfig=%s", plugin->kubeconfig);
-		argv[n++] = kubeconfig;
-	}
+	n = with_kubectl(plugin, argv, kubeconfig, sizeof(kubeconfig));
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		argv[n++] = words[i] ? words[i] : pod;
 	argv[n++] = "monitor";
@@ -308,6 +411,8 @@ int kubectl_main(int argc, char **argv, int (*run)(int argc, char **argv))
 			return ask(&plugin);
 	if (!strcmp(argv[at], "status"))
 		return status(&plugin);
+	if (!strcmp(argv[at], "describe"))
+		return describe(&plugin);
 	if (!strcmp(argv[at], "monitor"))
 		return monitor(&plugin);
 	if (!strcmp(argv[at], "version"))

@@ -25,9 +25,14 @@ static int refuse(const struct json *json, const char *what)
 	return -EINVAL;
 }
 
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
 static void skip_space(struct json *json)
 {
-	for (; json->at < json->end && strchr(" \t\r\n", *json->at) && *json->at; json->at++)
+	for (; json->at < json->end && is_space(*json->at); json->at++)
 		json->line += *json->at == '\n';
 }
 

@@ -31,6 +31,50 @@ void cluster_init(struct cluster *cluster)
 	cluster->strings->slots = check_memory(calloc(1024, sizeof(*cluster->strings->slots)));
 }
 
+/* Returns a copy with the room that array_grow() expects. */
+static void *copy_array(const void *array, size_t n, size_t size)
+{
+	size_t room = 1;
+	void *copy;
+
+	while (room < n)
+		room *= 2;
+	copy = n ? check_memory(reallocarray(NULL, room, size)) : NULL;
+	return n ? memcpy(copy, array, n * size) : NULL;
+}
+
+static struct address *copy_addresses(struct cluster *cluster, const struct address *addresses,
+				      size_t n)
+{
+	return n ? obstack_copy(&cluster->memory, addresses, n * sizeof(*addresses)) : NULL;
+}
+
+void cluster_copy(const struct cluster *from, struct cluster *to)
+{
+	const struct interned *strings = from->strings;
+
+	*to = *from;
+	obstack_begin(&to->memory, 1 << 16);
+	to->strings = copy_array(strings, 1, sizeof(*strings));
+	to->strings->slots = copy_array(strings->slots, strings->n_slots, sizeof(*strings->slots));
+#define COPY(field) to->field = copy_array(from->field, from->n_##field, sizeof(*from->field))
+	COPY(namespaces);
+	COPY(nodes);
+	COPY(endpoints);
+	COPY(policies);
+	COPY(host_pods);
+	COPY(expected);
+	COPY(services);
+	COPY(slices);
+#undef COPY
+	for (size_t i = 0; i < to->n_endpoints; i++)
+		to->endpoints[i].addresses = copy_addresses(to, to->endpoints[i].addresses,
+							    to->endpoints[i].n_addresses);
+	for (size_t i = 0; i < to->n_nodes; i++)
+		to->nodes[i].addresses =
+			copy_addresses(to, to->nodes[i].addresses, to->nodes[i].n_addresses);
+}
+
 void cluster_free(struct cluster *cluster)
 {
 	free(cluster->namespaces);

@@ -236,6 +236,10 @@ struct cluster {
 };
 
 void cluster_init(struct cluster *cluster);
+/* Makes @to a copy of @from, which is read and not finished yet. To @to objects may be added; it
+ * may be finished, and its Pods and Nodes may lose addresses. It needs @from, which must not
+ * change, as long as it is used. */
+void cluster_copy(const struct cluster *from, struct cluster *to);
 void cluster_free(struct cluster *cluster);
 
 /* Returns one pointer for equal strings. @string need not end in NUL. */

@@ -14,6 +14,10 @@
 #include "node/change/replace.h"
 
 #define RULE_HITS "rule_hits"
+/* A larger map has room for so many bytes of keys and values, or for so many hits, beyond what it
+ * needs, at least: 262,144 port intervals, as many as one policy may have. */
+#define ROOM_BYTES (3 << 20)
+#define ROOM_HITS 1024
 
 struct capacity replace_first_room(const struct policy *policy, const struct local *local)
 {
@@ -48,23 +52,46 @@ static int refuse(struct node_handle *handle, enum node_map_id map, size_t want)
 	return -ENOSPC;
 }
 
-/* Finds the maps that are too small, and their new sizes. */
+static uint32_t room_of(const struct node_handle *handle, const struct change *change, int map)
+{
+	return change->anew ? change->capacity.entries[map] : handle->capacity[map];
+}
+
+/* Makes the map larger: at least twice as large as it has to be, since for larger maps all programs
+ * are loaded anew. That takes a second of a processor, and no other change goes on meanwhile. A map
+ * whose entries are of a generation needs room for two of them at the next change. */
+static void grow(struct change *change, int map)
+{
+	const size_t want = change->wanted[map];
+	const uint32_t limit = limit_of(map);
+	CLEANUP(table_free) struct table sizes = {};
+	size_t least, larger;
+
+	maps_init_table(map, &sizes);
+	least = ROOM_BYTES / (sizes.key_size + sizes.value_size);
+	larger = want + (want < least ? least : want);
+	change->capacity.needs[map] = want;
+	change->capacity.entries[map] = larger < limit ? larger : limit;
+}
+
+/* Finds the maps that are too small, and their new sizes. Where one is, those that are nearly full
+ * grow with it. */
 static int find_room(struct node_handle *handle, struct change *change)
 {
-	struct capacity *capacity = &change->capacity;
+	bool any = false;
 
 	for (int i = 0; i < N_NODE_MAPS; i++) {
-		const size_t want = change->wanted[i];
-		const uint32_t limit = limit_of(i), larger = programs_headroom(want);
-
-		if (want > limit)
-			return refuse(handle, i, want);
-		if (want <= (change->anew ? capacity->entries[i] : handle->capacity[i]))
-			continue;
-		capacity->needs[i] = want;
-		capacity->entries[i] = larger < limit ? larger : limit;
-		change->replace = !change->anew;
+		if (change->wanted[i] > limit_of(i))
+			return refuse(handle, i, change->wanted[i]);
+		any |= change->wanted[i] > room_of(handle, change, i);
 	}
+	for (int i = 0; any && i < N_NODE_MAPS; i++) {
+		const size_t room = room_of(handle, change, i);
+
+		if (change->wanted[i] > (change->anew ? room : room - room / 8))
+			grow(change, i);
+	}
+	change->replace |= any && !change->anew;
 	return 0;
 }
 
@@ -89,7 +116,7 @@ static int find_room_for_hits(struct node_handle *handle, uint32_t rules, struct
 
 	if (error || rules <= capacity)
 		return error;
-	change->capacity.rule_hits = programs_headroom(rules);
+	change->capacity.rule_hits = rules + (rules < ROOM_HITS ? ROOM_HITS : rules);
 	change->replace = true;
 	return 0;
 }

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The engine's objects, kept over many changes: after each change they make the same policy, byte
+ * for byte, as the same objects that are all read anew. Pods share addresses with one another and
+ * with Nodes, lose them and get them back, also since another engine's policy says who has them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/objects.h"
+#include "compile/blob_file.h"
+
+#define STEPS 400
+#define PODS 12
+#define POLICIES 5
+#define NODES 3
+#define SERVICES 2
+#define BASES 4
+#define SLOTS (PODS + POLICIES + NODES + SERVICES)
+
+static void on_change(void *data)
+{
+	(void)data;
+}
+
+static void on_refusal(void *data, struct json_object *object, const char *why)
+{
+	(void)data;
+	(void)object;
+	(void)why;
+}
+
+static const struct objects_ops ops = {
+	.changed = on_change, .refused = on_refusal, .two_steps = true};
+
+/* A text for a slot: a Pod, a policy, a Node or a Service, with a few words at random. */
+static char *make_text(unsigned int slot)
+{
+	const unsigned int a = rand() % 6, b = rand() % 6, c = rand() % 3;
+	char *text = NULL;
+	int n;
+
+	if (slot < PODS)
+		n = asprintf(
+			&text,
+			"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p%u\","
+			"\"namespace\":\"n%u\","
+			"\"uid\":\"u%u\",\"creationTimestamp\":\"2026-01-01T00:00:%02uZ\","
+			"\"labels\":{\"z\":\"%u\",\"app\":\"%u\"}},\"spec\":{\"nodeName\":\"w%u\","
+			"\"containers\":[{\"ports\":[{\"name\":\"web\",\"containerPort\":%u},{"
+			"\"name\":\"web\","
+			"\"containerPort\":%u}]}]},\"status\":{\"phase\":\"Running\",\"podIPs\":[{"
+			"\"ip\":\"10.0.0.%u\"},"
+			"{\"ip\":\"10.0.0.%u\"},{\"ip\":\"fd00::%u\"}]}}",
+			slot, slot % 2, slot, slot, c, b, c, 80 + a, 80 + b, a + 1, b + 1,
+			slot + a);
+	else if (slot < PODS + POLICIES)
+		n = asprintf(&text,
+			     "{\"apiVersion\":\"networking.k8s.io/"
+			     "v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{\"name\":"
+			     "\"x%u\",\"namespace\":\"n%u\"},\"spec\":{\"podSelector\":{"
+			     "\"matchLabels\":{\"app\":\"%u\"}},"
+			     "\"ingress\":[{\"from\":[{\"podSelector\":{\"matchLabels\":{\"z\":\"%"
+			     "u\"}}}],\"ports\":"
+			     "[{\"port\":\"web\"},{\"port\":%u}]}]}}",
+			     slot, slot % 2, a, c, 80 + b);
+	else if (slot < PODS + POLICIES + NODES)
+		n = asprintf(&text,
+			     "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"w%"
+			     "u\"},\"status\":{\"addresses\":"
+			     "[{\"type\":\"InternalIP\",\"address\":\"10.0.0.%u\"},{\"type\":"
+			     "\"InternalIP\",\"address\":"
+			     "\"192.168.0.%u\"}]}}",
+			     slot - PODS - POLICIES, a + 1, slot);
+	else
+		n = asprintf(&text,
+			     "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":"
+			     "\"s%u\",\"namespace\":\"n%u\"},"
+			     "\"spec\":{\"clusterIP\":\"10.96.0.%u\",\"externalIPs\":[\"198.51.100."
+			     "%u\",\"198.51.100.%u\"],"
+			     "\"selector\":{\"app\":\"%u\"},\"ports\":[{\"port\":%u,\"targetPort\":"
+			     "\"web\"}]}}",
+			     slot, c % 2, slot, a, b, b, 80 + a);
+	assert_true(n > 0);
+	return text;
+}
+
+static void take(struct objects *objects, const char *type, const char *text)
+{
+	struct json_object *object = json_tokener_parse(text);
+
+	assert_non_null(object);
+	assert_true(objects_take(objects, type, object));
+	json_object_put(object);
+}
+
+static struct policy *compile(struct objects *objects, const struct policy *base)
+{
+	struct diag diag = {0};
+	struct policy *policy = NULL;
+	void *blob;
+	size_t size;
+
+	objects_forget(objects); /* read all that has changed, and no Pod alone */
+	if (objects_compile(objects, base, &diag, &policy))
+		return NULL;
+	assert_int_equal(blob_write(policy, &blob, &size), 0);
+	free(blob);
+	return policy;
+}
+
+/* Replaces or deletes the object of a slot. A Service's name and namespace change with the text, so
+ * it goes first. */
+static void change(struct objects *objects, char **slot, unsigned int number)
+{
+	char *next = rand() % 4 ? make_text(number) : NULL;
+
+	if (*slot)
+		take(objects, "DELETED", *slot);
+	free(*slot);
+	*slot = next;
+	if (next)
+		take(objects, "ADDED", next);
+}
+
+static void kept_objects_make_what_new_ones_make(void **state)
+{
+	char *slots[SLOTS] = {0};
+	struct objects *kept = objects_open(NULL, &ops, NULL);
+	struct policy *bases[BASES] = {0};
+	unsigned int compiled = 0;
+
+	(void)state;
+	srand(1);
+	assert_non_null(kept);
+	for (unsigned int i = 0; i < STEPS; i++) {
+		/* mostly a policy, after which the other objects are not read again */
+		const unsigned int slot = rand() % 3 ? PODS + rand() % POLICIES : rand() % SLOTS;
+		const struct policy *base = bases[rand() % BASES];
+		struct objects *fresh = objects_open(NULL, &ops, NULL);
+		struct policy *policy, *other;
+
+		assert_non_null(fresh);
+		change(kept, &slots[slot], slot);
+		for (unsigned int k = 0; k < SLOTS; k++)
+			if (slots[k])
+				take(fresh, "ADDED", slots[k]);
+		policy = compile(kept, base);
+		other = compile(fresh, base);
+		assert_int_equal(!policy, !other);
+		if (policy && other)
+			assert_true(policy->checksum == other->checksum);
+		objects_close(fresh);
+		policy_free(other);
+		compiled += !!policy;
+		if (policy) {
+			policy_free(bases[i % BASES]);
+			bases[i % BASES] = policy;
+		}
+	}
+	assert_true(compiled > STEPS / 2);
+	for (unsigned int k = 0; k < BASES; k++)
+		policy_free(bases[k]);
+	objects_close(kept);
+	for (unsigned int k = 0; k < SLOTS; k++)
+		free(slots[k]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kept_objects_make_what_new_ones_make),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
