@@ -29,8 +29,8 @@ struct workload {
 	char input[BENCH_PATH], changed[BENCH_PATH]; /* changed: with one more policy */
 	char blob[BENCH_PATH + 8], next[BENCH_PATH + 8];
 	size_t endpoints, pairs;
-	struct figure *cold, *busy, *again, *again_input, *change, *unload, *memory, *stored,
-		*fixed, *each, *each_fast;
+	struct figure *cold, *busy, *again, *again_input, *again_busy, *change, *unload, *memory,
+		*stored, *fixed, *each, *each_fast;
 };
 
 /* Writes the same input with one more policy, in an existing namespace. */
@@ -86,6 +86,7 @@ static int prepare(struct bench *bench, struct workload *workload, const char *n
 	workload->busy = report_figure(report, "ms", "%s: cold load, of the processor", name);
 	workload->again = report_figure(report, "ms", "%s: load of what is active", name);
 	workload->again_input = report_figure(report, "ms", "%s: the same, from its input", name);
+	workload->again_busy = report_figure(report, "ms", "%s: that, of the processor", name);
 	report_ratio(report, workload->again, workload->cold,
 		     "%s: load of what is active / cold load", name);
 	workload->change = report_figure(report, "ms", "%s: load of one rule more", name);
@@ -118,7 +119,8 @@ static int measure_memory(const struct place *place, struct workload *workload)
 static int measure(struct bench *bench, const struct place *place, struct workload *workload)
 {
 	const char *build = bench->build, *pin = place->pin;
-	double cold, again, again_input, change, unload, busy = command_processor_ms();
+	double cold, again, again_input, again_busy, change, unload;
+	double busy = command_processor_ms();
 	int err;
 
 	/* No endpoint of the generator's clusters is on this node. */
@@ -129,9 +131,11 @@ static int measure(struct bench *bench, const struct place *place, struct worklo
 	err = err ? err
 		  : command_run(bench, &again, "%s/bulkhead load -n bench --pin %s %s", build, pin,
 				workload->blob);
+	again_busy = command_processor_ms();
 	err = err ? err
 		  : command_run(bench, &again_input, "%s/bulkhead load -n bench --pin %s %s", build,
 				pin, workload->input);
+	again_busy = command_processor_ms() - again_busy;
 	err = err ? err
 		  : command_run(bench, &change, "%s/bulkhead load -n bench --pin %s %s", build, pin,
 				workload->next);
@@ -142,6 +146,7 @@ static int measure(struct bench *bench, const struct place *place, struct worklo
 	figure_add(workload->busy, busy);
 	figure_add(workload->again, again);
 	figure_add(workload->again_input, again_input);
+	figure_add(workload->again_busy, again_busy);
 	figure_add(workload->change, change);
 	figure_add(workload->unload, unload);
 	return 0;
