@@ -170,6 +170,8 @@ $(O)/bench/followers: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tools/bench/clus
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group $(LIBS) -lcurl -lpthread
 
+BENCH := $(O)/workload $(O)/bench/bench $(O)/bench/followers
+
 # glibc's obstack macros align by an offset from a null pointer, which clang takes for an overflow.
 # It also warns of what -fms-extensions, above, asks for.
 FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -Wno-microsoft-anon-tag \
@@ -208,7 +210,7 @@ check-full: ## every test, whole, with a random seed, every one of the kernel's 
 .PHONY: run-all
 run-all:
 	@tools/deps check
-	@$(MAKE) --no-print-directory -j2 WERROR=1 all tests fuzzers
+	@$(MAKE) --no-print-directory -j2 WERROR=1 all tests fuzzers $(BENCH)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) BULKHEAD=$(abspath $(O))/bulkhead \
 		selftests/run $(SCRIPTS) $(MORE) $(FUZZERS) $(TESTS)
 
@@ -332,7 +334,7 @@ asan: ## the quick tests under ASan and UBSan
 
 bench: ## speed and scale (ONLY=compile|...: that part, ROUNDS=7)
 	@tools/deps bench$(if $(filter cluster recovery newcomers,$(ONLY)),-cluster)
-	@$(MAKE) --no-print-directory all $(O)/workload $(O)/bench/bench $(O)/bench/followers $(HELPERS)
+	@$(MAKE) --no-print-directory all $(BENCH) $(HELPERS)
 	@for part in $(ONLY); do \
 		if [ -x tools/bench/$$part.sh ]; then ROUNDS=$(ROUNDS) tools/bench/$$part.sh $(O); else ROUNDS=$(ROUNDS) $(O)/bench/bench $$part $(O); fi || exit; \
 	done

@@ -7,7 +7,7 @@
 #pragma clang diagnostic ignored "-Wunused-function"
 
 #include "skb.h"
-#include "table.h"
+#include "conntrack_table.h"
 #include "tools/bench/floor.h"
 
 #include <linux/if_ether.h>

@@ -57,6 +57,15 @@ void figure_target(struct figure *figure, enum limit limit, double target)
 	figure->target = target;
 }
 
+/* Adds the ratios of the rounds so far. */
+static void add_ratios(struct figure *ratio)
+{
+	const struct figure *a = ratio->of[0], *b = ratio->of[1];
+
+	for (size_t i = ratio->n; a && i < a->n && i < b->n; i++)
+		figure_add(ratio, a->samples[i] / b->samples[i]);
+}
+
 struct figure *report_ratio(struct report *report, const struct figure *a, const struct figure *b,
 			    const char *name, ...)
 {
@@ -68,8 +77,7 @@ struct figure *report_ratio(struct report *report, const struct figure *a, const
 	va_end(list);
 	ratio->of[0] = a;
 	ratio->of[1] = b;
-	for (size_t i = 0; i < a->n && i < b->n; i++)
-		figure_add(ratio, a->samples[i] / b->samples[i]);
+	add_ratios(ratio);
 	return ratio;
 }
 
@@ -194,6 +202,8 @@ static int write_json(const struct report *report)
 
 int report_finish(struct report *report)
 {
+	for (size_t i = 0; i < report->n; i++)
+		add_ratios(report->figures[i]);
 	printf("\n%-60s %9s %9s %9s\n", report->part, "median", "min", "max");
 	print_figures(report, true);
 	print_figures(report, false);

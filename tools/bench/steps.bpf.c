@@ -9,7 +9,7 @@
 						      */
 
 #include "skb.h"
-#include "events.h"
+#include "event_records.h"
 #include "handshake.h"
 #include "tools/bench/floor.h"
 
