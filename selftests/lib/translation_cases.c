@@ -136,7 +136,8 @@
  * pod's answer looks like a call to the NodePort. */
 #define ANSWERS_NODEPORT(ip)                                                                     \
 	{                                                                                        \
-		.policies = {{.rules[POD_B] = {ISOLATES(0), ISOLATES(0)}}}, .n = 2,              \
+		.policies = {{.rules[POD_B] = {ISOLATES(PEER(POD_B)), ISOLATES(PEER(POD_B))}}},  \
+		.n = 2,                                                                          \
 		.steps = {                                                                       \
 			{CALL, .id = 0, .actor = FAR, .from_port = PORT_KEPT + 5, .version = ip, \
 			 .protocol = IPPROTO_SCTP, .target = MASKED, .to = 5, .segment = SYN},   \
@@ -201,6 +202,23 @@
 			  ANSWERS_BACK(ip, IPPROTO_TCP)},                                     \
 	}
 
+/* A pod that may call one of two hosts has begun to be called by the other one, and calls that by a
+ * Service from the same port. */
+#define SYN_CALLS_BACK(ip)                                                                         \
+	{                                                                                          \
+		.policies = {{.rules[BRIDGED_E] = {{}, ISOLATES(PEER(HOST_1))}}}, .n = 4,          \
+		.steps = {                                                                         \
+			{CALL, .id = 0, .actor = BRIDGED_E, .version = ip,                         \
+			 .protocol = IPPROTO_TCP, .target = CLUSTER, .to = 2, .segment = SYN},     \
+			{ASTRAY, .id = 0, .actor = HOST_2, .version = ip, .protocol = IPPROTO_TCP, \
+			 .segment = SYN},                                                          \
+			{FORGET},                                                                  \
+			{CALL, .id = 1, .actor = BRIDGED_E, .version = ip,                         \
+			 .protocol = IPPROTO_TCP, .target = CLUSTER, .to = 2, .backend = 1,        \
+			 .segment = SYN},                                                          \
+		},                                                                                 \
+	}
+
 /* On a bridge another pod than the one that was called calls the host so. */
 #define NEIGHBOUR_CALLS_BACK(ip)                                                                 \
 	{                                                                                        \
@@ -261,6 +279,8 @@ const struct translation_case translation_cases[] = {
 	{"a pod calls its caller, IPv6 UDP", UDP_CALLS_BACK(6)},
 	{"a pod calls its caller, IPv4 TCP", TCP_CALLS_BACK(4)},
 	{"a pod calls its caller, IPv6 TCP", TCP_CALLS_BACK(6)},
+	{"a pod calls its caller by a SYN, IPv4 TCP", SYN_CALLS_BACK(4)},
+	{"a pod calls its caller by a SYN, IPv6 TCP", SYN_CALLS_BACK(6)},
 	{"a neighbour calls a pod's caller, IPv4 UDP", NEIGHBOUR_CALLS_BACK(4)},
 	{"a neighbour calls a pod's caller, IPv6 UDP", NEIGHBOUR_CALLS_BACK(6)},
 	{"a denied call is answered, IPv4 UDP", DENIED_ANSWERS(4)},

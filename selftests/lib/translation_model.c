@@ -44,6 +44,7 @@ struct talk {
 struct arrival {
 	unsigned int at, from;
 	struct flow sent, seen; /* as the sender sent it, and the receiver saw it */
+	bool answers; /* an earlier one */
 };
 
 struct model {
@@ -151,14 +152,20 @@ static bool is_reverse(const struct flow *flow, const struct flow *of)
 	return same(flow, &back);
 }
 
-static bool answers(const struct model *m, const struct sending *sending, const struct fate *fate)
+/* A SYN answers only if its sender meant it so: else it is a call, whatever it looks like behind
+ * the translation. */
+static bool answers(const struct model *m, const struct step *step, const struct sending *sending,
+		    const struct fate *fate)
 {
+	bool calls = step->protocol == IPPROTO_TCP && step->segment == SYN;
+
 	for (int i = 0; i < m->n_arrivals; i++) {
 		const struct arrival *arrival = &m->arrivals[i];
 
 		if (arrival->at == sending->actor && arrival->from == fate->actor &&
 		    (is_reverse(&sending->flow, &arrival->seen) ||
-		     is_reverse(&fate->flow, &arrival->sent)) &&
+		     (!calls && (is_reverse(&fate->flow, &arrival->seen) ||
+				 is_reverse(&fate->flow, &arrival->sent)))) &&
 		    allows(m, arrival->from, arrival->at, arrival->seen.to.port))
 			return true;
 	}
@@ -175,7 +182,7 @@ static bool is_answer(const struct model *m, const struct sending *sending, cons
 		if (arrival->from == sending->actor && same(&arrival->sent, &sending->flow))
 			return false;
 		if (arrival->at == sending->actor && arrival->from == fate->actor &&
-		    is_reverse(&sending->flow, &arrival->seen) &&
+		    !arrival->answers && is_reverse(&sending->flow, &arrival->seen) &&
 		    is_reverse(&fate->flow, &arrival->sent))
 			return memcmp(sending->flow.from.address, fate->flow.from.address,
 				      sizeof(fate->flow.from.address));
@@ -313,7 +320,7 @@ enum word translation_model_evaluate(struct model *m, const struct step *step,
 	struct talk *talk = &m->talks[step->id];
 	unsigned int actor = sending->actor;
 	bool may_call = actor == NODE || allows(m, actor, fate->actor, fate->flow.to.port),
-	     answer = answers(m, sending, fate),
+	     answer = answers(m, step, sending, fate),
 	     allowed = answer || (may_call && (actor == NODE || !is_answer(m, sending, fate)));
 	enum word word = MAY;
 
@@ -330,7 +337,7 @@ enum word translation_model_evaluate(struct model *m, const struct step *step,
 	}
 	if (fate->shown)
 		m->arrivals[m->n_arrivals++] =
-			(struct arrival){fate->actor, actor, sending->flow, fate->flow};
+			(struct arrival){fate->actor, actor, sending->flow, fate->flow, answer};
 	if (fate->arrived && (may_call || step->kind == REPLY))
 		advance(m, talk, step);
 	if (step->protocol != IPPROTO_UDP && ends(step))
