@@ -132,6 +132,48 @@
 		},                                                                                 \
 	}
 
+/* The node calls an isolated pod, and conntrack forgets. What the pod then answers to a denied host
+ * behind the same port of the node is no answer to the node. */
+#define ANSWERS_NODE(ip)                                                                         \
+	{                                                                                        \
+		.policies = {{.rules[POD_B] = {ISOLATES(0), ISOLATES(0)}}}, .n = 4,              \
+		.steps = {                                                                       \
+			{CALL, .id = 0, .actor = NODE, .version = ip, .protocol = IPPROTO_UDP,   \
+			 .target = DIRECT, .to = POD_B},                                         \
+			{FORGET},                                                                \
+			{CALL, .id = 1, .actor = HOST_1, .version = ip, .protocol = IPPROTO_UDP, \
+			 .target = MASKED, .to = 5},                                             \
+			{REPLY, .id = 1, .version = ip, .protocol = IPPROTO_UDP},                \
+		},                                                                               \
+	}
+
+/* What a pod sends to a port of the node, where a host was, does not let another host in. */
+#define NODE_LETS_IN(ip)                                                                          \
+	{                                                                                         \
+		.policies = {{.rules[POD_B] = {ISOLATES(0)}}}, .n = 4,                            \
+		.steps = {                                                                        \
+			{CALL, .id = 0, .actor = HOST_2, .version = ip, .protocol = IPPROTO_SCTP, \
+			 .target = MASKED, .to = 5, .segment = SYN},                              \
+			{REPLY, .id = 0, .version = ip, .protocol = IPPROTO_SCTP,                 \
+			 .segment = SYN_ACK},                                                     \
+			{FORGET},                                                                 \
+			{CALL, .id = 1, .actor = HOST_1, .version = ip, .protocol = IPPROTO_SCTP, \
+			 .target = MASKED, .to = 5, .segment = SYN},                              \
+		},                                                                                \
+	}
+
+/* An isolated pod calls a Service, of whose backends it may call one; the other one answers. */
+#define UNLIKE_ANSWERS(ip)                                                                        \
+	{                                                                                         \
+		.policies = {{.rules[POD_A] = {ISOLATES(0), ISOLATES(PEER(BRIDGED_D))}}}, .n = 2, \
+		.steps = {                                                                        \
+			{CALL, .id = 0, .actor = POD_A, .version = ip, .protocol = IPPROTO_SCTP,  \
+			 .target = CLUSTER, .to = 3, .backend = 1, .segment = SYN},               \
+			{REPLY, .id = 0, .version = ip, .protocol = IPPROTO_SCTP,                 \
+			 .segment = SYN_ACK},                                                     \
+		},                                                                                \
+	}
+
 /* A denied caller's port is the number of a NodePort whose backend is the called pod itself: the
  * pod's answer looks like a call to the NodePort. */
 #define ANSWERS_NODEPORT(ip)                                                                     \
@@ -271,6 +313,12 @@ const struct translation_case translation_cases[] = {
 	{"another host goes on, IPv6 TCP", HOST_GOES_ON(6)},
 	{"a Service's address opens, IPv4 SCTP", SERVICE_OPENS(4)},
 	{"a Service's address opens, IPv6 SCTP", SERVICE_OPENS(6)},
+	{"an answer to the node's port, IPv4 UDP", ANSWERS_NODE(4)},
+	{"an answer to the node's port, IPv6 UDP", ANSWERS_NODE(6)},
+	{"another host by the node's port, IPv4 SCTP", NODE_LETS_IN(4)},
+	{"another host by the node's port, IPv6 SCTP", NODE_LETS_IN(6)},
+	{"unlike backends answer, IPv4 SCTP", UNLIKE_ANSWERS(4)},
+	{"unlike backends answer, IPv6 SCTP", UNLIKE_ANSWERS(6)},
 	{"an answer to a NodePort, IPv4 SCTP", ANSWERS_NODEPORT(4)},
 	{"an answer to a NodePort, IPv6 SCTP", ANSWERS_NODEPORT(6)},
 	{"a denied caller resets, IPv4 TCP", DENIED_RESETS(4)},
