@@ -172,6 +172,18 @@ static bool answers(const struct model *m, const struct step *step, const struct
 	return false;
 }
 
+/* Returns true if the packet is of a call of the sender's own, which has gone out as it was sent.
+ */
+static bool is_own_call(const struct model *m, const struct sending *sending)
+{
+	for (int i = m->untold; i < m->n_arrivals; i++)
+		if (m->arrivals[i].from == sending->actor &&
+		    same(&m->arrivals[i].sent, &sending->flow) &&
+		    same(&m->arrivals[i].seen, &sending->flow))
+			return true;
+	return false;
+}
+
 /* Returns true if the packet goes back the way of a call, and the node replaces its source: to its
  * sender and to its receiver it is an answer, and no call. Of SCTP nobody can tell that. */
 static bool is_answer(const struct model *m, const struct sending *sending, const struct fate *fate)
@@ -179,8 +191,6 @@ static bool is_answer(const struct model *m, const struct sending *sending, cons
 	for (int i = m->untold; i < m->n_arrivals && fate->flow.protocol != IPPROTO_SCTP; i++) {
 		const struct arrival *arrival = &m->arrivals[i];
 
-		if (arrival->from == sending->actor && same(&arrival->sent, &sending->flow))
-			return false;
 		if (arrival->at == sending->actor && arrival->from == fate->actor &&
 		    !arrival->answers && is_reverse(&sending->flow, &arrival->seen) &&
 		    is_reverse(&fate->flow, &arrival->sent))
@@ -321,7 +331,9 @@ enum word translation_model_evaluate(struct model *m, const struct step *step,
 	unsigned int actor = sending->actor;
 	bool may_call = actor == NODE || allows(m, actor, fate->actor, fate->flow.to.port),
 	     answer = answers(m, step, sending, fate),
-	     allowed = answer || (may_call && (actor == NODE || !is_answer(m, sending, fate)));
+	     allowed = answer ||
+		       (may_call && (actor == NODE || step->kind <= AGAIN ||
+				     is_own_call(m, sending) || !is_answer(m, sending, fate)));
 	enum word word = MAY;
 
 	if (fate->shown && !allowed)
