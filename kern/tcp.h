@@ -249,6 +249,8 @@ static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 	if (!tcp_ends(p, waiting))
 		return 0;
 	reason = connection_again(p, waiting);
+	if (reason >= BH_REASONS) /* the evaluation asks for something first */
+		return reason;
 	/* A waiting connection that policy denies does not affect the other one. */
 	if (bh_reason_drops(reason) && ct) {
 		p->enforced = false;

@@ -116,6 +116,24 @@
 		},                                                                                \
 	}
 
+/* Another host that may call the pod opens a connection by the port of one that is half-open. */
+#define HOST_OPENS_AGAIN(ip)                                                                      \
+	{                                                                                         \
+		.policies = {{.rules[POD_A] = {{}, ISOLATES(PEER(HOST_1))}}}, .n = 6,             \
+		.steps = {                                                                        \
+			{CALL, .id = 0, .actor = HOST_2, .version = ip, .protocol = IPPROTO_TCP,  \
+			 .target = MASKED, .to = 4, .segment = SYN},                              \
+			{FORGET},                                                                 \
+			{AGAIN, .id = 0, .version = ip, .protocol = IPPROTO_TCP, .backend = 2,    \
+			 .segment = ACK},                                                         \
+			{CALL, .id = 1, .actor = HOST_1, .version = ip, .protocol = IPPROTO_TCP,  \
+			 .target = MASKED, .to = 0, .segment = SYN},                              \
+			{REPLY, .id = 1, .version = ip, .protocol = IPPROTO_TCP,                  \
+			 .segment = SYN_ACK},                                                     \
+			{AGAIN, .id = 1, .version = ip, .protocol = IPPROTO_TCP, .segment = ACK}, \
+		},                                                                                \
+	}
+
 /* When the programs have forgotten a call to a Service, the backend's answer looks like a call from
  * the Service's address. What goes back, when conntrack ends the call, keeps that address and
  * leaves the node. */
@@ -311,6 +329,8 @@ const struct translation_case translation_cases[] = {
 	{"two pods by one port of the node, IPv6 TCP", BACKEND_CHANGES(6)},
 	{"another host goes on, IPv4 TCP", HOST_GOES_ON(4)},
 	{"another host goes on, IPv6 TCP", HOST_GOES_ON(6)},
+	{"another host opens again, IPv4 TCP", HOST_OPENS_AGAIN(4)},
+	{"another host opens again, IPv6 TCP", HOST_OPENS_AGAIN(6)},
 	{"a Service's address opens, IPv4 SCTP", SERVICE_OPENS(4)},
 	{"a Service's address opens, IPv6 SCTP", SERVICE_OPENS(6)},
 	{"an answer to the node's port, IPv4 UDP", ANSWERS_NODE(4)},
