@@ -249,6 +249,7 @@ static __always_inline void connection_ask(const struct packet *p, const struct 
 #define END_CONFINED 2
 #define END_NAMES 4 /* domain names that the initiator has learned may allow the flow */
 #define END_SERVED 8 /* the initiator's address may be a Service's */
+#define END_ISOLATED 16 /* TCP of an endpoint that a policy isolates, with END_OF_NODE */
 
 /* Notes that names may allow what the initiator's policy denies. Not inline, for the stack. */
 static __noinline void connection_mark_names(const struct end *subject, struct bh_cached *found)
@@ -380,15 +381,19 @@ static __always_inline bool connection_isolates(struct bh_segment *segment, __u3
 			    !(segment->flags & BH_SEGMENT_AUDITED(direction & 1)));
 }
 
-/* Notes that an end has an address of this node, and the other one is an endpoint that sends SCTP
- * and that a policy isolates. The kernel cannot be asked to whom the node forwards such a packet:
- * it must not leave the node. */
-static __noinline void connection_confine(const struct packet *p, const struct end *sender,
-					  struct bh_cached *found)
+/* Notes that an end has an address of this node, and a policy isolates the endpoint of this hook.
+ * The kernel cannot be asked to whom the node forwards SCTP of the endpoint: such a packet must not
+ * leave the node. */
+static __noinline void connection_mark_isolated(const struct packet *p, const struct end *own,
+						struct bh_cached *found)
 {
-	if (p->protocol == IPPROTO_SCTP && p->hook == BH_HOOK_FROM_ENDPOINT &&
-	    connection_isolates(policy_segment(sender->assignment), BH_EGRESS))
+	struct bh_segment *segment = policy_segment(own->assignment);
+	bool egress = connection_isolates(segment, BH_EGRESS);
+
+	if (p->protocol == IPPROTO_SCTP && p->hook == BH_HOOK_FROM_ENDPOINT && egress)
 		found->end[BH_EGRESS].proven |= END_CONFINED;
+	if (p->protocol == IPPROTO_TCP && (egress || connection_isolates(segment, BH_INGRESS)))
+		found->end[BH_EGRESS].proven |= END_ISOLATED;
 }
 
 /* Returns true if the packet must not leave the node: an endpoint calls the node, or replies to
@@ -411,7 +416,7 @@ static __always_inline bool connection_is_nodes(const struct connection *c)
 
 /* Returns true if no hook can evaluate both directions of a call to a Service whose backend is not
  * known here, and a policy isolates the caller: nobody tells to which call an SCTP packet from the
- * Service's address is the reply. */
+ * Service's address is the reply, or whether one to a NodePort is a reply itself. */
 static __always_inline bool connection_is_untold(const struct packet *p, struct bh_segment *caller)
 {
 	return p->protocol == IPPROTO_SCTP &&
@@ -458,7 +463,9 @@ BPF_GLOBAL int connection_service(const struct packet *p, __u32 initiator, struc
 	connection_unasked(found);
 	found->end[BH_INGRESS] = (struct bh_ct_end){};
 	found->reason = connection_here(p, initiator, &ends.end[BH_EGRESS]);
-	if (at && at->flags & BH_SERVICE_CLOSED)
+	if ((at && at->flags & BH_SERVICE_CLOSED) ||
+	    (ends.end[BH_INGRESS].flags & END_NODE &&
+	     connection_is_untold(p, policy_segment(ends.end[BH_EGRESS].assignment))))
 		found->reason = BH_DROP_BACKEND;
 	if (found->reason)
 		return 0;
@@ -589,7 +596,7 @@ BPF_GLOBAL int connection_is_local(const struct packet *p, __u32 initiator, stru
 	connection_unasked(found);
 	found->flags |= BH_CACHED_TO_NODE;
 	connection_mark_node(found);
-	connection_confine(p, &ends.end[BH_EGRESS], found);
+	connection_mark_isolated(p, &ends.end[BH_EGRESS], found);
 	found->reason = connection_node(p, &ends.end[BH_INGRESS]);
 	ends.end[BH_INGRESS].flags |= END_NODE;
 	connection_ask(p, &ends, connection_point(p, initiator), BH_EGRESS, found);
@@ -645,7 +652,11 @@ BPF_GLOBAL int connection_lookup(const struct packet *p, __u32 initiator, struct
 	if (ends.end[BH_INGRESS].ifindex && !spoofing_mac_known(ends.end[BH_INGRESS].mac))
 		connection_learns(&found->end[BH_INGRESS]);
 	if (found->end[BH_EGRESS].proven & END_OF_NODE)
-		connection_confine(p, p->from == initiator ? &ends.end[1] : &ends.end[0], found);
+		connection_mark_isolated(
+			p,
+			(p->hook == BH_HOOK_FROM_ENDPOINT) == (p->from == initiator) ? &ends.end[1]
+										     : &ends.end[0],
+			found);
 	return 0;
 }
 
@@ -774,12 +785,16 @@ static __always_inline void connection_recall(struct packet *p, const struct con
 }
 
 /* Returns true if the next packet of the same addresses and ports may be another initiator's: UDP
- * has no SYN, and a SYN of SCTP is a datagram here. */
+ * has no SYN, a SYN of SCTP is a datagram here, and what the kernel has forgotten, a TCP segment
+ * without SYN begins anew. What comes from a Service's address by SCTP may be a reply. */
 static __always_inline bool connection_keeps_asking(const struct packet *p,
 						    const struct connection *c)
 {
 	if (p->protocol == IPPROTO_SCTP)
-		return connection_is_nodes(c) && !(c->found.flags & BH_CACHED_SERVICE);
+		return (connection_is_nodes(c) || c->found.end[BH_EGRESS].proven & END_SERVED) &&
+		       !(c->found.flags & BH_CACHED_SERVICE);
+	if (p->protocol == IPPROTO_TCP)
+		return kernel_conntrack && c->found.end[BH_EGRESS].proven & END_ISOLATED;
 	return kernel_conntrack && p->protocol == IPPROTO_UDP && connection_is_nodes(c);
 }
 
@@ -863,6 +878,14 @@ static __noinline bool connection_serves_another(const struct packet *p)
 		return false;
 	return !local_is_loopback(p, &addr) &&
 	       (endpoint_resolve(&addr, p->generation, &caller) || !(caller.flags & END_NODE));
+}
+
+/* Returns true if the kernel's conntrack names another initiator than the entry whose word it is:
+ * the other end, or somebody behind the address of the node, which has opened the connection. */
+static __always_inline bool connection_is_anothers(const struct packet *p, __u64 word)
+{
+	return word & BH_CT_ASKS && (connection_is_reversed(p, !!(word & BH_CT_INITIATOR)) ||
+				     (word & BH_CT_NODE && connection_serves_another(p)));
 }
 
 /* Returns true if the packet may be, to the kernel, the reply to a call that policy denied: an
@@ -1235,6 +1258,16 @@ static __noinline int connection_doubted(struct packet *p, struct bh_ct *ct,
 	return 0;
 }
 
+/* Returns true if the packet is a RST of a caller whose last packet was dropped where its backend
+ * showed. The kernel forgets the call by the RST, and tells nothing at the hook that would drop
+ * it. */
+static __always_inline bool connection_resets_doubted(const struct packet *p,
+						      const struct bh_ct *ct)
+{
+	return p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_RST && !p->reply &&
+	       p->hook == BH_HOOK_FROM_ENDPOINT && READ_ONCE(ct->state) & BH_CT_BACKEND;
+}
+
 /* Returns true if the packet may be one that must not leave the node: the entry does not say so. */
 static __always_inline bool connection_may_be_confined(const struct packet *p)
 {
@@ -1292,7 +1325,7 @@ BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 		return BH_DROP_MAPS;
 	word = READ_ONCE(ct->verdict[BH_EGRESS]);
 	p->reply = ct_sender(p, word) == BH_INGRESS;
-	reason = connection_plain(p, ct);
+	reason = connection_resets_doubted(p, ct) ? BH_DROP_BACKEND : connection_plain(p, ct);
 	if (reason)
 		return reason;
 	c.initiator = !!(word & BH_CT_INITIATOR);

@@ -36,8 +36,7 @@ static __always_inline bool flow_is_of(const struct packet *p, const struct bh_c
 
 	if (word & BH_CT_ASKS && (flow_is_untold(p, word) || flow_is_nodes(p, word)))
 		return false;
-	if (word & BH_CT_ASKS && (connection_is_reversed(p, !!(word & BH_CT_INITIATOR)) ||
-				  (word & BH_CT_NODE && connection_serves_another(p))))
+	if (connection_is_anothers(p, word))
 		return false;
 	return ct_sender(p, word) == BH_EGRESS || READ_ONCE(ct->verdict[BH_INGRESS]);
 }

@@ -204,6 +204,14 @@ static __always_inline bool host_egress_may_open(const struct packet *p)
 	       ((p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN || p->tcp_flags & TCP_RST);
 }
 
+/* Returns true if the segment opens a connection of the responder's own: by a Service an endpoint
+ * may call who has called it, from the same port. */
+static __always_inline bool host_egress_calls_back(const struct packet *p, __u64 word)
+{
+	return p->protocol == IPPROTO_TCP && p->class == PACKET_FLOW &&
+	       (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && ct_sender(p, word) == BH_INGRESS;
+}
+
 /* Returns true if the entry is of a connection that both ends allow. */
 static __always_inline bool host_egress_allowed(const struct packet *p, const struct bh_ct *ct)
 {
@@ -215,7 +223,7 @@ static __always_inline bool host_egress_allowed(const struct packet *p, const st
 			 CT_VARIES | BH_CT_DNS, &word) &&
 	       ct_ends_match(ct->end, word, &at) && !(word & BH_CT_SERVICE) &&
 	       !(word & BH_CT_BY_INGRESS && host_egress_may_open(p)) &&
-	       !(READ_ONCE(ct->state) & BH_CT_DENIED);
+	       !host_egress_calls_back(p, word) && !(READ_ONCE(ct->state) & BH_CT_DENIED);
 }
 
 /* Updates the entry. One FIN closes it, since the other end's FIN does not pass this hook. */

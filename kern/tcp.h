@@ -249,6 +249,8 @@ static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 	if (!tcp_ends(p, waiting))
 		return 0;
 	reason = connection_again(p, waiting);
+	if (reason >= BH_REASONS) /* the evaluation asks for something first */
+		return reason;
 	/* A waiting connection that policy denies does not affect the other one. */
 	if (bh_reason_drops(reason) && ct) {
 		p->enforced = false;
@@ -265,6 +267,15 @@ static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 static __noinline struct bh_ct *tcp_find_late(struct packet *p)
 {
 	return ct_find(p);
+}
+
+/* Evaluates a segment without SYN that is, to the kernel, of another call than the entry's. It
+ * opens nothing. */
+static __noinline int tcp_of_another(struct packet *p)
+{
+	struct connection c;
+
+	return connection_closed(p, &c) ? connection_without_entry(p, &c) : BH_DROP_NO_CONNECTION;
 }
 
 BPF_GLOBAL int tcp_packet(struct packet *p)
@@ -286,6 +297,8 @@ BPF_GLOBAL int tcp_packet(struct packet *p)
 		ct = tcp_find_late(p);
 	if (!ct)
 		return BH_DROP_NO_CONNECTION;
+	if (unlikely(p->told) && connection_is_anothers(p, READ_ONCE(ct->verdict[BH_EGRESS])))
+		return tcp_of_another(p);
 	return READ_ONCE(ct->state) & BH_CT_HALF ? tcp_complete(p, ct) : connection_again(p, ct);
 }
 

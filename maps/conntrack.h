@@ -75,8 +75,9 @@ _Static_assert(sizeof(struct bh_ct_key) == 40, "struct bh_ct_key");
 /* The host egress hook's entry of a sender whose address the node has replaced: it serves only
  * packets that came in by the sender's interface. */
 #define BH_CT_BY_INGRESS (1u << 5)
-/* UDP between an endpoint and an address of this node, which may be masquerading: the entry serves
- * no packet before the kernel's conntrack has said whose the packet is. */
+/* UDP, or TCP of an isolated endpoint, between an endpoint and an address of this node, which may
+ * be masquerading: the entry serves no packet before the kernel's conntrack has said whose the
+ * packet is. SCTP with such an address or a Service's, of which nobody says that. */
 #define BH_CT_ASKS (1u << 6)
 /* A connection to a DNS resolver: no packet of it takes the fast path, so that answers teach
  * (dns.h). */

@@ -92,7 +92,7 @@ static bool run_step(struct trial *trial, const struct sequence *sequence, const
 {
 	switch ((enum step_kind)step->kind) {
 	case FORGET:
-		translation_model_disturb(trial->model);
+		translation_model_forget(trial->model);
 		trial->broken |= translation_node_forget(trial->node) < 0;
 		return !trial->broken;
 	case LOSE:

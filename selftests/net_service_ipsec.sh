@@ -107,6 +107,7 @@ clear
 service_leads 5 far 6379
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "status names no IPsec policy" net_fails 1 grep ipsec -i <<<"$(net_bulkhead status)"
 service_allows "no IPsec" web 1 2 5
 net_check "sockets to Service 8 open without IPsec" service_hold 8
 net_check "the allowed backend answers them" net_is "$(service_held 8 "$NET_WAIT_ALLOWED")" out
@@ -116,6 +117,7 @@ if [ -n "$esp" ]; then
 else
 	net_check "the node has an IPsec policy again" secure_others
 fi
+net_check "$how: status names the policies" grep -q '^outgoing IPsec policies: [1-9]' <<<"$(net_bulkhead status)"
 net_check "$how: open calls to an allowed backend go on" net_is "$(service_held 8 "$NET_WAIT_ALLOWED")" out
 service_leads 8 worse 8080
 service_forget udp 8

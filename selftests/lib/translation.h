@@ -104,6 +104,7 @@ struct step {
 	uint8_t actor; /* CALL: the caller; ASTRAY: the sender */
 	uint8_t version, protocol;
 	uint8_t port; /* CALL: which of CALLER_PORTS */
+	uint16_t from_port; /* CALL: the caller's port, if not one of these */
 	uint8_t target; /* CALL: enum target */
 	uint8_t to; /* CALL: an actor, or a Service */
 	bool other_port; /* DIRECT: PORT_OTHER */
@@ -136,6 +137,7 @@ const char *service_address(unsigned int service, uint8_t version, char text[32]
 
 struct place place_of(unsigned int actor, uint8_t version, uint16_t port);
 struct place place_called(const struct step *step);
+uint16_t port_of_caller(const struct step *step);
 
 /* The actor that has an address; NOBODY: none has. */
 unsigned int place_owner(const struct place *place, uint8_t version);

@@ -44,6 +44,7 @@ struct talk {
 struct arrival {
 	unsigned int at, from;
 	struct flow sent, seen; /* as the sender sent it, and the receiver saw it */
+	bool answers; /* an earlier one */
 };
 
 struct model {
@@ -52,6 +53,7 @@ struct model {
 	struct talk talks[STEPS_MAX]; /* by id */
 	struct arrival arrivals[STEPS_MAX];
 	int n_arrivals;
+	int untold; /* of the arrivals, those that conntrack has forgotten */
 };
 
 /* ---- policy ---- */
@@ -108,7 +110,7 @@ static void begin_talk(struct model *m, const struct step *step)
 
 	new.sent.version = step->version;
 	new.sent.protocol = step->protocol;
-	new.sent.from = place_of(step->actor, step->version, PORT_CALLER + step->port);
+	new.sent.from = place_of(step->actor, step->version, port_of_caller(step));
 	new.sent.to = place_called(step);
 	for (int i = 0; i < STEPS_MAX; i++)
 		if (m->talks[i].used && same(&m->talks[i].sent, &new.sent)) {
@@ -150,16 +152,50 @@ static bool is_reverse(const struct flow *flow, const struct flow *of)
 	return same(flow, &back);
 }
 
-static bool answers(const struct model *m, const struct sending *sending, const struct fate *fate)
+/* A SYN answers only if its sender meant it so: else it is a call, whatever it looks like behind
+ * the translation. */
+static bool answers(const struct model *m, const struct step *step, const struct sending *sending,
+		    const struct fate *fate)
 {
+	bool calls = step->protocol == IPPROTO_TCP && step->segment == SYN;
+
 	for (int i = 0; i < m->n_arrivals; i++) {
 		const struct arrival *arrival = &m->arrivals[i];
 
 		if (arrival->at == sending->actor && arrival->from == fate->actor &&
 		    (is_reverse(&sending->flow, &arrival->seen) ||
-		     is_reverse(&fate->flow, &arrival->sent)) &&
+		     (!calls && (is_reverse(&fate->flow, &arrival->seen) ||
+				 is_reverse(&fate->flow, &arrival->sent)))) &&
 		    allows(m, arrival->from, arrival->at, arrival->seen.to.port))
 			return true;
+	}
+	return false;
+}
+
+/* Returns true if the packet is of a call of the sender's own, which has gone out as it was sent.
+ */
+static bool is_own_call(const struct model *m, const struct sending *sending)
+{
+	for (int i = m->untold; i < m->n_arrivals; i++)
+		if (m->arrivals[i].from == sending->actor &&
+		    same(&m->arrivals[i].sent, &sending->flow) &&
+		    same(&m->arrivals[i].seen, &sending->flow))
+			return true;
+	return false;
+}
+
+/* Returns true if the packet goes back the way of a call, and the node replaces its source: to its
+ * sender and to its receiver it is an answer, and no call. Of SCTP nobody can tell that. */
+static bool is_answer(const struct model *m, const struct sending *sending, const struct fate *fate)
+{
+	for (int i = m->untold; i < m->n_arrivals && fate->flow.protocol != IPPROTO_SCTP; i++) {
+		const struct arrival *arrival = &m->arrivals[i];
+
+		if (arrival->at == sending->actor && arrival->from == fate->actor &&
+		    !arrival->answers && is_reverse(&sending->flow, &arrival->seen) &&
+		    is_reverse(&fate->flow, &arrival->sent))
+			return memcmp(sending->flow.from.address, fate->flow.from.address,
+				      sizeof(fate->flow.from.address));
 	}
 	return false;
 }
@@ -178,14 +214,21 @@ static bool is_shifted(const struct talk *talk)
 	       talk->seen.from.port != talk->sent.from.port;
 }
 
+/* Returns true if a pod has called itself at the port that it called from: nothing tells the call
+ * from its answer. */
+static bool is_circle(const struct talk *talk)
+{
+	return !memcmp(&talk->seen.from, &talk->seen.to, sizeof(talk->seen.to));
+}
+
 /* Returns true if the packet is the next one of a call that nothing has disturbed. */
 static bool goes_on(const struct model *m, const struct step *step, const struct talk *talk)
 {
 	bool tcp = step->protocol == IPPROTO_TCP;
 
 	if (step->kind == ASTRAY || talk->over || talk->epoch != m->epoch || talk->phase < HALF ||
-	    (tcp && !talk->clean) || is_shifted(talk) || talk->call.actor == NODE ||
-	    talk->to == NODE)
+	    (tcp && !talk->clean) || is_shifted(talk) || is_circle(talk) ||
+	    talk->call.actor == NODE || talk->to == NODE)
 		return false;
 	if (step->protocol == IPPROTO_UDP)
 		return true;
@@ -195,24 +238,30 @@ static bool goes_on(const struct model *m, const struct step *step, const struct
 	       (talk->phase == OPEN || (talk->phase == ANSWERED && step->kind == AGAIN));
 }
 
-/* Returns true if an isolated pod calls a Service whose backends may differ to policy. */
-static bool calls_several(const struct model *m, const struct step *call)
+static bool is_isolated(const struct model *m, unsigned int actor)
 {
-	const uint8_t *backends = service_backends[call->to];
-	const struct rules *rules = m->policies->rules[call->actor];
-
-	return is_pod(call->actor) && (rules[0].isolates || rules[1].isolates) &&
-	       (backends[1] != NOBODY || backends[0] == call->actor);
+	return is_pod(actor) &&
+	       (m->policies->rules[actor][0].isolates || m->policies->rules[actor][1].isolates);
 }
 
-/* Returns true if nobody can tell whose the packet is: SCTP that the node may masquerade, and to
- * several backends. */
+/* Returns true if a call's backends may differ to policy. */
+static bool calls_several(const struct step *call)
+{
+	const uint8_t *backends = service_backends[call->to];
+
+	return backends[1] != NOBODY || backends[0] == call->actor;
+}
+
+/* Returns true if nobody can tell whose the packet is: SCTP that the node may masquerade, and of an
+ * isolated pod to several backends or to a NodePort, where it may be a reply. */
 static bool is_untold(const struct model *m, const struct step *step, const struct talk *talk)
 {
 	if (step->protocol != IPPROTO_SCTP)
 		return false;
 	return talk->call.target == MASKED || step->mode != PLAIN || talk->masked ||
-	       (talk->call.target != DIRECT && calls_several(m, &talk->call));
+	       (is_isolated(m, talk->call.actor) &&
+		(talk->call.target == KEPT ||
+		 (talk->call.target == CLUSTER && calls_several(&talk->call))));
 }
 
 static bool must_pass(const struct model *m, const struct step *step, const struct talk *talk,
@@ -246,6 +295,13 @@ static void advance(const struct model *m, struct talk *talk, const struct step 
 	}
 }
 
+/* Returns true if a packet ends a call, or may end it: by a SYN the called one calls itself. */
+static bool ends(const struct step *step)
+{
+	return step->segment >= FIN || step->kind == ASTRAY ||
+	       (step->kind == REPLY && step->segment == SYN);
+}
+
 /* Notes that a packet ends the calls of which it is one, or may end them. */
 static void end(struct model *m, const struct flow *flow)
 {
@@ -274,7 +330,10 @@ enum word translation_model_evaluate(struct model *m, const struct step *step,
 	struct talk *talk = &m->talks[step->id];
 	unsigned int actor = sending->actor;
 	bool may_call = actor == NODE || allows(m, actor, fate->actor, fate->flow.to.port),
-	     allowed = may_call || answers(m, sending, fate);
+	     answer = answers(m, step, sending, fate),
+	     allowed = answer ||
+		       (may_call && (actor == NODE || step->kind <= AGAIN ||
+				     is_own_call(m, sending) || !is_answer(m, sending, fate)));
 	enum word word = MAY;
 
 	if (fate->shown && !allowed)
@@ -290,10 +349,10 @@ enum word translation_model_evaluate(struct model *m, const struct step *step,
 	}
 	if (fate->shown)
 		m->arrivals[m->n_arrivals++] =
-			(struct arrival){fate->actor, actor, sending->flow, fate->flow};
+			(struct arrival){fate->actor, actor, sending->flow, fate->flow, answer};
 	if (fate->arrived && (may_call || step->kind == REPLY))
 		advance(m, talk, step);
-	if (step->protocol != IPPROTO_UDP && (step->segment >= FIN || step->kind == ASTRAY))
+	if (step->protocol != IPPROTO_UDP && ends(step))
 		end(m, &sending->flow);
 	return word;
 }
@@ -324,6 +383,12 @@ void translation_model_flip(struct model *m, const struct policies *policies)
 		if (talk->shown)
 			talk->over |= !allows(m, talk->call.actor, talk->to, talk->seen.to.port);
 	}
+}
+
+void translation_model_forget(struct model *m)
+{
+	translation_model_disturb(m);
+	m->untold = m->n_arrivals;
 }
 
 void translation_model_disturb(struct model *m)

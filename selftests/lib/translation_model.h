@@ -15,7 +15,8 @@ void translation_model_free(struct model *model);
 
 void translation_model_begin(struct model *model, const struct policies *policy);
 void translation_model_flip(struct model *model, const struct policies *policy);
-void translation_model_disturb(struct model *model); /* conntrack or the programs have forgotten */
+void translation_model_forget(struct model *model); /* conntrack has forgotten all */
+void translation_model_disturb(struct model *model); /* the programs have forgotten all */
 
 /* Finds the packet of a step. Returns false if the step sends none. */
 bool translation_model_packet(struct model *model, const struct step *step,

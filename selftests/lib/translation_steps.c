@@ -47,10 +47,24 @@ struct cast {
 	uint8_t actors[4];
 };
 
+/* A port that a Service has: an answer of its backend then looks like a call of the backend. */
+static uint16_t port_of_service(unsigned int service, struct dice *dice)
+{
+	switch (below(dice, 3)) {
+	case 0:
+		return PORT_OPEN;
+	case 1:
+		return PORT_MASKED + service;
+	}
+	return PORT_KEPT + service;
+}
+
 static void generate_call(struct step *step, const struct cast *cast, struct dice *dice)
 {
 	step->actor = cast->actors[below(dice, 4)];
 	step->port = once_in(dice, 3) ? below(dice, CALLER_PORTS) : 0;
+	if (once_in(dice, 12))
+		step->from_port = port_of_service(cast->service, dice);
 	step->target = below(dice, TARGETS);
 	step->to = once_in(dice, 4) ? below(dice, SERVICES) : cast->service;
 	if (step->target == DIRECT) {
@@ -138,7 +152,7 @@ static void print_call(FILE *to, const struct step *step)
 					      "NodePort that keeps the caller's address"};
 
 	fprintf(to, "call %u: %s, port %u, to ", step->id, translation_actors[step->actor],
-		PORT_CALLER + step->port);
+		port_of_caller(step));
 	if (step->target == DIRECT)
 		fprintf(to, "%s, port %u", translation_actors[step->to],
 			step->other_port ? PORT_OTHER : PORT_OPEN);
@@ -197,6 +211,8 @@ static bool shrink_details(struct shrink *shrink)
 		step->backend = 0;
 		changed |= shrink_keep(shrink);
 		step->port = 0;
+		changed |= shrink_keep(shrink);
+		step->from_port = 0;
 		changed |= shrink_keep(shrink);
 	}
 	return changed;

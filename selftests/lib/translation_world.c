@@ -45,6 +45,11 @@ struct place place_of(unsigned int actor, uint8_t version, uint16_t port)
 	return place_at(actor_address(actor, version), version, port);
 }
 
+uint16_t port_of_caller(const struct step *step)
+{
+	return step->from_port ? step->from_port : PORT_CALLER + step->port;
+}
+
 struct place place_called(const struct step *step)
 {
 	char text[32];

@@ -382,6 +382,10 @@ static void print_ifaces(const struct node_status *status, bool verbose)
 	}
 	if (more)
 		printf("  and %zu more, all guarded (-v)\n", more);
+	if (status->ipsec)
+		printf("outgoing IPsec policies: %u; an endpoint with egress policy calls no "
+		       "Service whose backends policy tells apart\n",
+		       status->ipsec);
 }
 
 static double fullness(const struct node_map *map)
@@ -568,6 +572,7 @@ static void print_json(const struct node_status *status, bool pretty)
 		json_add_number(root, "audited", status->audited);
 		json_add_number(root, "policies_audited", status->policies_audited);
 		json_add_bool(root, "elsewhere", status->elsewhere);
+		json_add_number(root, "ipsec", status->ipsec);
 		json_add_bool(root, "own_programs", status->own_programs);
 		json_add(root, "policy_generation", generations_json(&status->policy_generation));
 		json_add(root, "endpoint_generation",

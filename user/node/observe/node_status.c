@@ -8,6 +8,7 @@
 #include "maps/iface.h"
 #include "maps/segment.h"
 #include "node/kernel/attach.h"
+#include "node/kernel/ipsec.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/mount.h"
 #include "node/kernel/pins.h"
@@ -153,7 +154,9 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	status->killed = node_is_busy(handle) && !pins_are_locked(handle);
 	status->elsewhere = attach_is_elsewhere(handle);
 	status->own_mount = mount_is_own(handle);
-	error = programs_are_own(handle, &status->own_programs);
+	error = status->elsewhere ? 0 : ipsec_outgoing(&status->ipsec);
+	if (!error)
+		error = programs_are_own(handle, &status->own_programs);
 	status->own_sockets = socket_is_attached(handle);
 	if (!error)
 		error = read_generations(handle, status);
