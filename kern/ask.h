@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Finds out what an evaluation asked for (the internal reasons of connection.h), before the packet
+/* Finds out what an evaluation asked for (the internal reasons of ends.h), before the packet
  * is evaluated again. */
 #ifndef BULKHEAD_KERN_ASK_H
 #define BULKHEAD_KERN_ASK_H

@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_KERN_DATAGRAM_H
 #define BULKHEAD_KERN_DATAGRAM_H
 
-#include "connection.h"
+#include "connection_again.h"
 
 /* Returns true if an SCTP packet, from behind an address of the node, would be a reply to a call of
  * the node: the kernel cannot be asked whose the packet is, and the node has not made it. */

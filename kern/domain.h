@@ -92,7 +92,7 @@ BPF_GLOBAL int domain_ask(struct packet *p)
 	search.learned = bpf_map_lookup_elem(&bh_learned, &key);
 	if (!search.learned || !domain_ends(p, key.ifindex, &search))
 		return NAMED_NOT;
-	search.point = connection_point(p, p->calls);
+	search.point = consent_point(p, p->calls);
 	search.now = p->now;
 	search.generation = p->generation;
 	search.lives = p->lives;

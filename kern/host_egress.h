@@ -9,7 +9,7 @@
 #ifndef BULKHEAD_KERN_HOST_EGRESS_H
 #define BULKHEAD_KERN_HOST_EGRESS_H
 
-#include "connection.h"
+#include "connection_again.h"
 #include "domain.h"
 #include "doubt.h"
 #include "fragment.h"
@@ -163,7 +163,7 @@ static __noinline int host_egress_call(const struct packet *p, struct bh_cached 
 	if (endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]))
 		return BH_DROP_MAPS;
 	if (!(ends.end[BH_EGRESS].flags & END_NODE))
-		connection_ask(p, &ends, bh_point(p->protocol, port), BH_INGRESS, found);
+		consent_ask(p, &ends, bh_point(p->protocol, port), BH_INGRESS, found);
 	return 0;
 }
 
@@ -188,10 +188,10 @@ BPF_GLOBAL int host_egress_look(const struct packet *p, struct bh_cached *found)
 		return HOST_EGRESS_PASSES;
 	if (service_is(p, !p->from, ends.end[BH_INGRESS].flags))
 		return BH_DROP_UNTRANSLATED;
-	connection_ask(p, &ends, connection_point(p, p->from), BH_EGRESS, found);
+	consent_ask(p, &ends, consent_point(p, p->from), BH_EGRESS, found);
 	if (found->denied[BH_EGRESS])
-		connection_mark_names(&ends.end[BH_EGRESS], found);
-	connection_end(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
+		consent_mark_names(&ends.end[BH_EGRESS], found);
+	ends_copy(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
 	found->by_hook = host_egress_hides(p, ends.end[BH_EGRESS].ifindex);
 	return 0;
 }
@@ -393,7 +393,7 @@ static __noinline bool host_egress_audited(const struct packet *p)
 
 	if (iface && iface->flags & BH_IFACE_ENDPOINT)
 		return iface->flags & BH_IFACE_AUDIT;
-	return host_egress_from(p, &sender) && connection_audited(sender.ifindex);
+	return host_egress_from(p, &sender) && consent_audited(sender.ifindex);
 }
 
 /* Counts and reports drops, and connections that open by a Service's address. Returns true if the

@@ -4,6 +4,7 @@
 #ifndef BULKHEAD_KERN_ICMP_H
 #define BULKHEAD_KERN_ICMP_H
 
+#include "connection_again.h"
 #include "ask.h"
 
 #define ICMP_QUOTE 8 /* where the quoted packet begins */

@@ -7,7 +7,7 @@
 #ifndef BULKHEAD_KERN_TCP_H
 #define BULKHEAD_KERN_TCP_H
 
-#include "connection.h"
+#include "connection_again.h"
 
 static __always_inline __u32 tcp_number(const struct bh_ct *ct, __u32 end)
 {
