@@ -221,7 +221,7 @@ static __noinline bool connection_is_masked_reply(const struct packet *p, const 
 }
 
 /* Returns true if the kernel may by now have chosen another backend for a call that was allowed,
- * beyond an interface without a hook. False where every interface is known to have a hook. */
+ * beyond an interface without a hook. False if every interface is known to have a hook. */
 static __always_inline bool connection_may_change_backend(const struct packet *p, __u64 word)
 {
 	return p->hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_SERVICE &&
@@ -287,7 +287,7 @@ static __noinline int connection_unsure(struct packet *p, struct bh_ct *ct,
 	return reason;
 }
 
-/* Passes a packet whose entry says all. Returns CONNECTION_ASKS_LINKS where that depends on the
+/* Passes a packet whose entry says all. Returns CONNECTION_ASKS_LINKS if that depends on the
  * interfaces; 0: the packet is to be evaluated. Not inline, for the stack. */
 static __noinline int connection_plain(struct packet *p, struct bh_ct *ct)
 {

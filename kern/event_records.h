@@ -32,7 +32,7 @@ static __always_inline void events_count(__u32 reason, __u32 length, __u32 direc
 	}
 }
 
-/* Counts the rule that decided. Rule 0 stands for isolation, where no rule allowed the packet. */
+/* Counts the rule that decided. Rule 0 stands for isolation, if no rule allowed the packet. */
 static __always_inline void events_rule(__u32 verdict)
 {
 	__u32 rule = bh_verdict_rule(verdict);

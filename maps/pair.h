@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_pairs: the port list of a subject's policy for a peer, where the list differs from the
+ * bh_pairs: the port list of a subject's policy for a peer, if the list differs from the
  * subject's fallback. Pin name `pairs`. HASH. The subject's ID includes the direction. An entry
  * never changes once a segment that leads to it is active. The loader alone writes it, and makes a
  * larger map if a policy needs one.

@@ -2,7 +2,7 @@
 /*
  * bh_rule_hits: how often each rule decided. Pin name `rule_hits`. PERCPU_ARRAY, index the rule's
  * ID (verdict words); 0 counts packets that no rule allowed. It counts judgements: one for each
- * connection that opens or is evaluated again, one for each packet denied. Where audited policies
+ * connection that opens or is evaluated again, one for each packet denied. If audited policies
  * would deny, the index is the ID of the audit record, which counts for both. Rules beyond the
  * array's end are not counted. Every rule has its own place, so no sender of packets can fill the
  * map.

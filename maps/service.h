@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_services: the addresses and ports of Services, where their backends are known. Pin name
+ * bh_services: the addresses and ports of Services, if their backends are known. Pin name
  * `services`. HASH. The loader writes it. A packet to a Service is evaluated by the backend that
  * the kernel chooses, at the hook where that backend is known. By an entry the caller's hook drops
  * at once a packet that policy allows to no backend, and evaluates a packet that may end on this

@@ -30,8 +30,8 @@ struct api;
 
 /*
  * @kubeconfig NULL: $KUBECONFIG, else the service account if there is one, else $HOME/.kube/config.
- * Does not connect yet. Returns 0; -EINVAL, reported, where the kubeconfig is wrong; -ELIBACC,
- * reported, where libcurl is missing; -ENOMEM.
+ * Does not connect yet. Returns 0; -EINVAL, reported, if the kubeconfig is wrong; -ELIBACC,
+ * reported, if libcurl is missing; -ENOMEM.
  */
 int api_open(const char *kubeconfig, struct diag *diag, struct api **api);
 void api_close(struct api *api); /* drops all open requests and watches; NULL is fine */
@@ -101,7 +101,7 @@ struct api_watch *api_watch(struct api *api, const char *path, const char *query
  * callbacks. NULL is fine. */
 void api_unwatch(struct api_watch *watch);
 
-/* A pause after a failure where no server accepts connections, at most: ms. */
+/* A pause after a failure if no server accepts connections, at most: ms. */
 #define API_ABSENT_MS 500
 
 /* An answer that is text, read line by line as it comes. */

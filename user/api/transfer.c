@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* An exchange with the server, by libcurl: HTTP/2 over one connection where the server has it. */
+/* An exchange with the server, by libcurl: HTTP/2 over one connection if the server has it. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

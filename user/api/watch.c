@@ -19,7 +19,7 @@
 #define BACKOFF_FIRST 100 /* ms */
 #define BACKOFF_MAX 30000
 #define HURRY_MS 500 /* between attempts of a watch that other requests' answers cause */
-/* So many such attempts may follow a fault where the server then refuses: a server that starts does
+/* So many such attempts may follow a fault if the server then refuses: a server that starts does
  * not know all roles at once. */
 #define HURRIES_MAX 10
 #define SHORT_MS 1000 /* a stream that ends sooner counts as a failure */

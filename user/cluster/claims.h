@@ -8,7 +8,7 @@
  *   An address of a Node object is no Pod's, unless the last policy gives the address to a Pod that
  *   still names it, or to another Pod of the same node.
  *   Of the Pods of several nodes, those of the node that has the address in the last policy keep
- * it; where the last policy has no such node, those of the node whose Pod is the oldest. Of several
+ * it; if the last policy has no such node, those of the node whose Pod is the oldest. Of several
  * Pods of one node, a Pod that is not being deleted goes before one that is, and a newer Pod before
  * an older one: a node uses an address again after its former Pod.
  *

@@ -2,7 +2,7 @@
 /*
  * Writes Kubernetes Events, which `kubectl get events` shows: about policies that are active, about
  * refused objects, and about PolicyStatus; a follower's, about the pods whose packets are denied,
- * and about its node where a load has opened pods.
+ * and about its node if a load has opened pods.
  *
  * Their number is bounded: an object has one Event for each reason, which is written again when the
  * reason comes again. Active policies get EVENTS_BURST Events at once and one a second; others get

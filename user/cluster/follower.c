@@ -5,7 +5,7 @@
  *
  *   no policy is active: load the policy that endpoints may be in; in a new cluster, the policy
  *   that nodes install first
- *   endpoints may be in a newer policy: activate that policy where it is staged, else load it
+ *   endpoints may be in a newer policy: activate that policy if it is staged, else load it
  *   a newer policy is to be installed: stage it
  *
  * The follower reports each step. It reads from the maps which policies the node has, so that it is
@@ -31,7 +31,7 @@
 #include "cluster/store.h"
 #include "cni/cni.h"
 
-/* Where nothing changes, the next report follows after two fifths of the limit that the engine has
+/* If nothing changes, the next report follows after two fifths of the limit that the engine has
  * for a silent node, and up to half more, so that nodes do not report all at once. A quarter of the
  * limit, and ten seconds at most, is the time for an answer. So a second attempt begins before the
  * limit is reached: a lost report counts no node out. */
@@ -112,7 +112,7 @@ static void warn_report(struct follower *follower, const char *why)
 	follower->report_failed = why;
 }
 
-/* Returns the engine's limit in seconds; the default where PolicyStatus has no limit, or one that
+/* Returns the engine's limit in seconds; the default if PolicyStatus has no limit, or one that
  * no engine takes. */
 static unsigned int node_limit(const struct follower *follower)
 {
@@ -447,7 +447,7 @@ static void name_pod(struct follower *follower, struct json_object *pod)
 		set_message(follower, error, "a pod that the CNI plugin brought");
 }
 
-/* Names all pods that the CNI plugin attached without a name, where their names are known by now.
+/* Names all pods that the CNI plugin attached without a name, if their names are known by now.
  */
 static void name_pods(struct follower *follower)
 {
@@ -588,7 +588,7 @@ static enum step next_step(const struct follower *follower, uint32_t *generation
 	const struct store_status *wants = &follower->wants;
 	const struct local_node_state *has = &follower->has;
 
-	/* Where nothing is active, nothing can be staged, and loading cannot mix two policies. */
+	/* If nothing is active, nothing can be staged, and loading cannot mix two policies. */
 	if (!has->active) {
 		*generation = wants->endpoint && wants->endpoint != follower->lacks
 				      ? wants->endpoint
@@ -624,7 +624,7 @@ static void refused(struct follower *follower, int error, const char *what, uint
 	later(follower);
 }
 
-/* Takes a step, and counts the time that it takes where it succeeds. @chain leads to the policy of
+/* Takes a step, and counts the time that it takes if it succeeds. @chain leads to the policy of
  * @generation; NULL for STEP_ACTIVATE. */
 static int change_policy(struct follower *follower, enum step what, uint32_t generation,
 			 struct store_chain *chain)
@@ -673,7 +673,7 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 	changed_node(follower, error, what == STEP_LOAD ? "load" : "stage", report);
 }
 
-/* Takes the delta in PolicyStatus, where it leads from a policy that the node has to @generation.
+/* Takes the delta in PolicyStatus, if it leads from a policy that the node has to @generation.
  * Returns true if a step was taken. */
 static bool read_reported(struct follower *follower, enum step what, uint32_t generation)
 {
@@ -739,7 +739,7 @@ static void step(struct follower *follower)
 	}
 }
 
-/* Where the limit has become shorter, the next report may be due too late: sets an earlier time. */
+/* If the limit has become shorter, the next report may be due too late: sets an earlier time. */
 static void report_in_time(struct follower *follower)
 {
 	const unsigned int ms = heartbeat_ms(follower);
@@ -863,7 +863,7 @@ static struct json_object *pod_of(void *data, const char *key)
 	return entry ? lh_entry_v(entry) : NULL;
 }
 
-/* Begins to report denials, where the options ask for reports. */
+/* Begins to report denials, if the options ask for reports. */
 static int begin_denials(struct follower *follower)
 {
 	const struct denials_options options = {.pin = follower->options->load.pin,

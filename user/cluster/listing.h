@@ -9,7 +9,7 @@
 
 /* Gets the documents at @paths (n of them, at most LISTING_MAX) into @documents, each to be put by
  * json_object_put(); NULL: the server has none (404). @kubeconfig as in api_open(). Returns 0, or
- * -errno, reported: -EACCES where the server refuses the user. */
+ * -errno, reported: -EACCES if the server refuses the user. */
 #define LISTING_MAX 16
 int listing_get(const char *kubeconfig, const char *const *paths, size_t n, struct diag *diag,
 		struct json_object **documents);

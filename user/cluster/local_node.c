@@ -152,7 +152,7 @@ static struct node_options for_delta(const struct own_node *node)
 	return options;
 }
 
-/* Puts @delta active, or installs its segments. Returns -EOPNOTSUPP, not reported, where only the
+/* Puts @delta active, or installs its segments. Returns -EOPNOTSUPP, not reported, if only the
  * whole policy can be loaded. */
 static int load_delta(struct own_node *node, const struct delta *delta, bool stage,
 		      struct diag *diag)
@@ -360,7 +360,7 @@ static int take_off(struct node_handle *handle, const struct endpoint *endpoint)
 	return error;
 }
 
-/* Opens the node for a Pod, and calls @act where a policy is active. Returns as @act does; -EAGAIN:
+/* Opens the node for a Pod, and calls @act if a policy is active. Returns as @act does; -EAGAIN:
  * nothing is active; -ENOENT: the Pod makes no endpoint; or another -errno. */
 static int with_pod(const struct node_options *options, struct json_object *pod, struct diag *diag,
 		    int (*act)(struct node_handle *handle, const struct endpoint *endpoint))

@@ -44,7 +44,7 @@ int local_node_audit(struct own_node *node, struct diag *diag);
 /*
  * Puts the policy that @chain leads to active. The chain begins with a whole policy, or with a
  * delta from a policy that is active or staged here. Of a single delta, only the entries that the
- * delta changes are read and written, where the delta allows that. Returns 0; -EBADMSG, reported:
+ * delta changes are read and written, if the delta allows that. Returns 0; -EBADMSG, reported:
  * the policy cannot be made; or another -errno, reported.
  */
 int local_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag);

@@ -54,9 +54,9 @@ bool objects_synced(const struct objects *objects);
  * one gets the address (claims.h); the others are refused and keep their other addresses. Returns
  * as compile_cluster() does.
  *
- * Where @base is the policy that the last call returned, and only Pods have changed since then, it
+ * If @base is the policy that the last call returned, and only Pods have changed since then, it
  * reads these Pods alone if it can. It knows @base by lineage and generation: call objects_forget()
- * first where @base comes from elsewhere and may have the same lineage and generation as that
+ * first if @base comes from elsewhere and may have the same lineage and generation as that
  * policy.
  */
 int objects_compile(struct objects *objects, const struct policy *base, struct diag *diag,

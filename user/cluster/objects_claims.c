@@ -45,7 +45,7 @@ static const char *why_of(struct lh_table *table, const char *key)
 	return entry ? lh_entry_v(entry) : NULL;
 }
 
-/* Tells of the object of "KIND KEY" where it is still there. */
+/* Tells of the object of "KIND KEY" if it is still there. */
 static void tell(const struct objects *objects, const char *name, const char *why)
 {
 	const char *key = strchr(name, ' ') + 1;

@@ -234,8 +234,8 @@ static bool names_node(const struct policy *base, const struct cluster *pods)
 	return false;
 }
 
-/* Makes the policy from changed Pods alone. Returns as policy_update() does; -EOPNOTSUPP where all
- * objects must be read; or -EINVAL where the Pods together are at fault. */
+/* Makes the policy from changed Pods alone. Returns as policy_update() does; -EOPNOTSUPP if all
+ * objects must be read; or -EINVAL if the Pods together are at fault. */
 static int patch(struct objects *objects, const struct policy *base, struct policy **policy)
 {
 	struct pods pods = {0};

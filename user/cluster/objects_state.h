@@ -110,7 +110,7 @@ char *objects_text(const struct object_kind *kind, struct json_object *object);
  * -ENOMEM. */
 int objects_check(const char *text, const char *name, char **why);
 /* Returns the text of a policy that isolates what a policy selects, or all pods of its
- * namespace where the selector itself is wrong. NULL: no such policy can be made. */
+ * namespace if the selector itself is wrong. NULL: no such policy can be made. */
 char *objects_isolating(const struct object_kind *kind, struct json_object *object,
 			const char *name);
 

@@ -168,7 +168,7 @@ static bool is_network(const struct object_kind *kind)
 	return !strcmp(kind->name, "NetworkPolicy");
 }
 
-/* Returns the directions that a NetworkPolicy names; Ingress where it names none. */
+/* Returns the directions that a NetworkPolicy names; Ingress if it names none. */
 static struct json_object *named_types(struct json_object *spec)
 {
 	struct json_object *types = api_get(spec, "policyTypes");

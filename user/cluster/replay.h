@@ -15,7 +15,7 @@
 /*
  * Takes the events of @from (@name in messages) to their end and compiles the objects that are
  * there then, as the engine does: an object that is refused is reported, and does not stop the
- * rest. @base: as for compile_cluster(). Returns 0; -EINVAL, reported, where @from is no stream of
+ * rest. @base: as for compile_cluster(). Returns 0; -EINVAL, reported, if @from is no stream of
  * events or has no event about an object that is read; -EIO; or -ENOMEM.
  */
 int replay_compile(FILE *from, const char *name, const struct policy *base, struct diag *diag,

@@ -368,7 +368,7 @@ void resting_told(struct resting *resting, struct json_object *statements)
 {
 	bool rests = false;
 
-	/* Where the list has changed since, the next report tells of it. */
+	/* If the list has changed since, the next report tells of it. */
 	if (!json_object_equal(statements, resting->statements))
 		return;
 	for (size_t i = 0; i < resting->n; i++) {

@@ -53,7 +53,7 @@ struct engine_options {
 };
 
 /* Leads whenever no other engine does, until the file descriptor @stop can be read. Returns 0;
- * -EINVAL, reported, where the kubeconfig is wrong; or -ENOMEM. */
+ * -EINVAL, reported, if the kubeconfig is wrong; or -ENOMEM. */
 int engine_run(const struct engine_options *options, struct diag *diag, int stop);
 
 struct follow_options {

@@ -35,7 +35,7 @@ struct serve;
 
 /* The strings of @options must outlive the server. An address that another process uses is tried
  * again every few seconds: two engines may run on one node. Returns 0; -EINVAL or another -errno,
- * reported, where an address is malformed or a socket cannot be made; or -ENOMEM. */
+ * reported, if an address is malformed or a socket cannot be made; or -ENOMEM. */
 int serve_open(struct api *api, const struct serve_options *options, struct diag *diag,
 	       struct serve **serve);
 void serve_close(struct serve *serve); /* before api_close(); NULL is fine */

@@ -89,7 +89,7 @@ struct store_chain {
 void store_chain_free(struct store_chain *chain);
 
 /* Makes the policy to which @chain leads. @base: the policy that the first item is a delta from;
- * not used where the first item is a whole policy. Returns 0 and a policy to free; -EBADMSG,
+ * not used if the first item is a whole policy. Returns 0 and a policy to free; -EBADMSG,
  * reported with the item's name, where an item is damaged or has another parent; or -ENOMEM. */
 int store_chain_policy(struct store_chain *chain, const struct policy *base, struct diag *diag,
 		       struct policy **policy);
@@ -121,8 +121,8 @@ struct store_since store_since(const struct store_chain *chain);
 typedef void store_done(void *data, int error, const char *why);
 
 /*
- * Writes @policy as a delta from @base (NULL: no delta). Also writes it whole where no whole policy
- * is stored, or where too many deltas, or more bytes of deltas than of the whole policy, would
+ * Writes @policy as a delta from @base (NULL: no delta). Also writes it whole if no whole policy
+ * is stored, or if too many deltas, or more bytes of deltas than of the whole policy, would
  * follow the last one. Sets @since, which must live until done(), and *@delta: the delta for a
  * store_status, to free; NULL: there is no delta, or it is too large.
  */

@@ -404,7 +404,7 @@ static struct json_object *ports_json(const struct want *wants, size_t n)
 	return array;
 }
 
-/* Adds the peer of @wants to the rule that has the same ports. Makes the rule where no rule has
+/* Adds the peer of @wants to the rule that has the same ports. Makes the rule if no rule has
  * them. */
 static void add_rule(const struct advice *advice, struct json_object *rules, const char *peers,
 		     const struct want *wants, size_t n)
@@ -520,7 +520,7 @@ static bool is_taken(const struct advice *advice, const char *ns, const char *na
 	return false;
 }
 
-/* Names a policy "allow-seen-db" for the label app=db. A number follows where a policy has the
+/* Names a policy "allow-seen-db" for the label app=db. A number follows if a policy has the
  * name already. */
 static void name_policy(const struct advice *advice, struct json_object *policies,
 			const struct endpoint *of, char name[80])

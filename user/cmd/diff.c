@@ -101,7 +101,7 @@ static void print_changes(const struct diff_report *report, uint32_t list, const
 		print_change(report, &report->diff.changes.at[range.at + i], before, text);
 }
 
-/* Prints "FROM -> TO", on two lines where one line is too short. */
+/* Prints "FROM -> TO", on two lines if one line is too short. */
 static void print_block(const struct diff_report *report, const struct diff_block *block,
 			struct text *text)
 {

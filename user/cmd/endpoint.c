@@ -108,7 +108,7 @@ static int add(struct node_handle *handle, struct endpoint_arguments *arguments,
 	return error;
 }
 
-/* Reads the options as an INI section. A section needs an address, so set() adds one where no
+/* Reads the options as an INI section. A section needs an address, so set() adds one if no
  * option gives one. */
 static int set(struct node_handle *handle, struct endpoint_arguments *arguments, const char *name,
 	       struct diag *diag)

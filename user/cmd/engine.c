@@ -28,7 +28,7 @@ static const struct command_option options[] = {
 	{0},
 };
 
-/* Returns the option's seconds. Ends the process where the value is no number within the limits. */
+/* Returns the option's seconds. Ends the process if the value is no number within the limits. */
 static unsigned int node_limit(const struct call *call)
 {
 	char *end;

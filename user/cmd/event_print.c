@@ -163,7 +163,7 @@ static void print_side(FILE *to, const struct event_side *side)
 		fputc(')', to);
 }
 
-/* Prints the verdict, in colours where standard output is a terminal. */
+/* Prints the verdict, in colours if standard output is a terminal. */
 static void print_verdict(FILE *to, const struct bh_event *event)
 {
 	const bool passes = !bh_reason_drops(event->reason);

@@ -7,7 +7,7 @@
 #include "cmd/filter.h"
 #include "model/nearest.h"
 
-/* Parses "TCP/80,UDP/53". Ends the process where the value is malformed. */
+/* Parses "TCP/80,UDP/53". Ends the process if the value is malformed. */
 static void take_ports(const struct call *call, struct filter *filter)
 {
 	char why[FLOW_TEXT];

@@ -61,7 +61,7 @@ int graph_json(FILE *to, const struct policy *policy, const struct flow_classes 
 	       const struct graph_filter *filter, bool pretty);
 
 /*
- * Writes a graph in the DOT language: a node for each kind, and an edge where a policy of either
+ * Writes a graph in the DOT language: a node for each kind, and an edge if a policy of either
  * end applies and both ends allow some port. Each Service is a node, with dashed edges to the
  * kinds of its backends. Returns 0 or -ENOMEM.
  */
@@ -69,7 +69,7 @@ int graph_dot(FILE *to, const struct policy *policy, const struct flow_classes *
 	      const struct graph_filter *filter);
 
 /*
- * Writes an SVG: a table whose rows reach its columns, 800 px wide where the columns fit. A row is
+ * Writes an SVG: a table whose rows reach its columns, 800 px wide if the columns fit. A row is
  * a kind; of many kinds, a namespace, but for the kinds of @filter's namespace. Returns 0; -E2BIG:
  * there are too many namespaces for a picture; or -ENOMEM.
  */

@@ -7,7 +7,7 @@
 
 /*
  * Reads files, folders and standard input ("-") into an empty @cluster and finishes it. Returns
- * 0; -EINVAL where an input is bad or cannot be read, or -ENOMEM. Reports errors. Free the
+ * 0; -EINVAL if an input is bad or cannot be read, or -ENOMEM. Reports errors. Free the
  * cluster in any case.
  */
 int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag);

@@ -21,11 +21,11 @@ void json_append_visit(void *array, const char *text); /* json_append_text() as 
 /* Returns the text of a value; a number's as JSON prints it. */
 const char *json_get_text(struct json_object *object, const char *key);
 
-/* Adds "policy" and "rule"; both are null where @rule is NULL. */
+/* Adds "policy" and "rule"; both are null if @rule is NULL. */
 void json_add_rule(struct json_object *object, const struct policy *policy,
 		   const struct policy_rule *rule);
 
-/* Adds an object with "verdict", "tier", "policy" and "rule"; null where no policy at that end
+/* Adds an object with "verdict", "tier", "policy" and "rule"; null if no policy at that end
  * decides. */
 void json_add_decision(struct json_object *object, const char *key, const struct policy *policy,
 		       const struct decision *decision);

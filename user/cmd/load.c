@@ -171,7 +171,7 @@ static void report_no_restore(const struct call *call, const char *why)
 	json_print(root, call->pretty);
 }
 
-/* Loads the policy that the state folder keeps, where none is active: after a boot. */
+/* Loads the policy that the state folder keeps, if none is active: after a boot. */
 static int restore(const struct call *call, const struct request *request)
 {
 	struct diag diag = command_diag();

@@ -34,7 +34,7 @@ static inline enum reach reach_at(const struct reach_table *table, size_t from, 
 	return table->reach[from * n_columns(table) + to];
 }
 
-/* matrix_print.c: prints a table, or words where the table is too wide. Returns 0 or -ENOMEM. */
+/* matrix_print.c: prints a table, or words if the table is too wide. Returns 0 or -ENOMEM. */
 int matrix_print(const struct reach_table *table, bool pods, bool first);
 struct json_object *matrix_json(const struct reach_table *table, bool pods);
 

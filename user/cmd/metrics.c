@@ -331,7 +331,7 @@ static void report_generations(const struct metrics *metrics)
 			states[i].state, states[i].endpoint);
 }
 
-/* Prints the metrics that exist also where no policy is active. */
+/* Prints the metrics that exist also if no policy is active. */
 static void report_build(const struct metrics *metrics)
 {
 	metrics_family(metrics, "build_info", "gauge", "1, with the version of the command.");

@@ -129,8 +129,8 @@ static bool is_there(const struct watch *watch)
 	       named.st_dev == open.st_dev;
 }
 
-/* Opens the file again where the path names another one: the log was rotated. Returns false,
- * reported, where the file cannot be opened. */
+/* Opens the file again if the path names another one: the log was rotated. Returns false,
+ * reported, if the file cannot be opened. */
 static bool follow_file(struct watch *watch)
 {
 	int fd;

@@ -242,7 +242,7 @@ static void take_line(void *data, const char *text)
 
 static void read_log(void *data);
 
-/* Ends where all that was asked for is printed. */
+/* Ends if all that was asked for is printed. */
 static void end_past(struct denials_watch *cluster)
 {
 	if (cluster->options->since && cluster->synced && !cluster->reading)
@@ -367,7 +367,7 @@ static void end(void *data)
 	api_stop(cluster->api);
 }
 
-/* Ends where no process reads standard output any more. */
+/* Ends if no process reads standard output any more. */
 static void look(void *data)
 {
 	struct denials_watch *cluster = data;

@@ -18,7 +18,7 @@ struct monitor_cluster {
 /*
  * Reads the followers' logs through the API server, with the caller's own rights: list and watch
  * pods, and get pods/log, in the namespace bulkhead-system. No follower is asked, so that no reader
- * slows a follower down. Returns an exit status; STATUS_NO where some log could not be read.
+ * slows a follower down. Returns an exit status; STATUS_NO if some log could not be read.
  */
 int monitor_cluster(struct monitor_cluster *options);
 

@@ -17,7 +17,7 @@ struct output {
 int output_open(struct output *output, const char *path);
 
 /* Puts the file in its place; with @error removes it, and leaves the old one. Returns @error, or
- * -errno, reported, where the file could not be written. */
+ * -errno, reported, if the file could not be written. */
 int output_close(struct output *output, int error);
 
 #endif

@@ -305,7 +305,7 @@ static void print_yaml(FILE *to, struct json_object *policies)
 	}
 }
 
-/* Writes the policies to a temporary .yaml file, which the caller removes. Returns -1 where that
+/* Writes the policies to a temporary .yaml file, which the caller removes. Returns -1 if that
  * fails. */
 static int print_to_file(struct json_object *policies, char path[PATH_MAX])
 {

@@ -12,7 +12,7 @@ size_t screen_width(void);
 
 enum paint { PAINT_NONE, PAINT_BOLD, PAINT_GOOD, PAINT_BAD, PAINT_WARN };
 
-/* Returns the sequence that begins or ends a colour; "" where standard output is no terminal or
+/* Returns the sequence that begins or ends a colour; "" if standard output is no terminal or
  * NO_COLOR is set. */
 const char *paint_on(enum paint paint);
 const char *paint_off(void);
@@ -26,7 +26,7 @@ char *bytes_print(uint64_t bytes, char text[AMOUNT_TEXT]);
 
 /*
  * A table with columns as wide as their contents. Its last column is cut at the screen's edge,
- * and so is its widest where the others leave too little room.
+ * and so is its widest if the others leave too little room.
  */
 struct columns;
 /* Takes titles up to NULL. '>' before a title aligns the column to the right. An empty first

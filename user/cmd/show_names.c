@@ -40,7 +40,7 @@ static int add_learner(void *data, const void *key, const void *value)
 	return 0;
 }
 
-/* Sets @name to the endpoint's, or to its interface where no endpoint has that any more. */
+/* Sets @name to the endpoint's, or to its interface if no endpoint has that any more. */
 static void name_learner(const struct names_listing *listing, uint32_t ifindex,
 			 char name[FLOW_TEXT])
 {

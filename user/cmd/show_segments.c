@@ -66,7 +66,7 @@ static void add_reachable(struct json_object *array, const struct show *show,
 	}
 }
 
-/* Returns null where no policy selects the segment in this direction, an empty array where the
+/* Returns null if no policy selects the segment in this direction, an empty array if the
  * segment reaches or admits no peer. */
 static struct json_object *json_reach(const struct show *show, const struct policy_segment *subject,
 				      enum direction direction)

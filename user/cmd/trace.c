@@ -262,7 +262,7 @@ static int explain_both(const struct view *view, struct answer *answer)
 	return status;
 }
 
-/* Explains both ends. Returns an exit status: STATUS_KERNEL where the rules disagree with the
+/* Explains both ends. Returns an exit status: STATUS_KERNEL if the rules disagree with the
  * compiled policy. */
 static int explain_answer(struct view *view, struct answer *answer)
 {

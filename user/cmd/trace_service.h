@@ -26,7 +26,7 @@ struct json_object *service_trace_json(const struct service_trace *trace);
 
 /*
  * Prints a line of `trace --batch`, with tabs between fields: "allow", "deny" or "depends";
- * "service"; "NAMESPACE/NAME", or "-" where no input tells which Service has the address; then for
+ * "service"; "NAMESPACE/NAME", or "-" if no input tells which Service has the address; then for
  * each backend that a new connection may go to "ADDRESS PROTO/PORT allow" or "... deny", the egress
  * decision and the ingress decision.
  */

@@ -190,7 +190,7 @@ static int remember(struct cni_call *call, const struct arrival *arrival)
 		     : 0;
 }
 
-/* Isolates the pod where one of its addresses rests after another pod. */
+/* Isolates the pod if one of its addresses rests after another pod. */
 static int rest(struct cni_call *call, struct node_handle *handle, struct arrival *arrival)
 {
 	struct attachment *attachment = &arrival->attachment;

@@ -29,7 +29,7 @@ int attachment_read(const struct cni_call *call, struct attachment *attachment);
 int attachment_write(const struct cni_call *call, const struct attachment *attachment);
 int attachment_remove(const struct cni_call *call, const struct attachment *attachment);
 
-/* Calls @visit for each record. Stops where @visit returns non-zero, and returns that; or
+/* Calls @visit for each record. Stops if @visit returns non-zero, and returns that; or
  * -errno. Without the folder nothing is attached. Skips records that cannot be read. */
 int attachment_each(const char *state, int (*visit)(void *data, struct attachment *attachment),
 		    void *data);

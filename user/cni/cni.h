@@ -42,7 +42,7 @@ struct cni_install {
 int cni_install(const struct cni_install *install, struct diag *diag, char **path, bool *changed);
 int cni_uninstall(const struct cni_install *install, struct diag *diag, char **path, bool *changed);
 
-/* Names the pods that were attached without a name, where a record or the active policy knows them
+/* Names the pods that were attached without a name, if a record or the active policy knows them
  * by now. Does not open the pin folder if no such pod is attached. */
 struct cni_refresh {
 	const char *records, *state, *pin; /* NULL: the default */

@@ -2,7 +2,7 @@
 /*
  * Addresses that have left a pod of this node, one file for each address and pod, in the folder
  * RECORDS/left. A follower makes this folder and removes the files; without the folder, nothing is
- * noted. DEL notes an address, and so does ADD where the active policy gives the address to another
+ * noted. DEL notes an address, and so does ADD if the active policy gives the address to another
  * pod. While a file says "rests", other nodes may still evaluate the address by that pod: ADD
  * isolates the next pod that gets the address.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Names pods that were attached without a name, where a record or the active policy knows them by
+/* Names pods that were attached without a name, if a record or the active policy knows them by
  * now. */
 #include <errno.h>
 

@@ -88,7 +88,7 @@ bool budget_any_over(const struct compiler *c);
 /*
  * A region of addresses begins with the clauses @edges; @clauses, ascending, hold in it.
  * @matcher_of: the matchers of clauses. Charges the owner of each edge the prefix, and a segment
- * where no region before has the same matchers of this owner.
+ * if no region before has the same matchers of this owner.
  */
 void budget_charge_region(struct compiler *c, const numbers_t *clauses, const uint32_t *matcher_of,
 			  const uint32_t *edges, size_t n);

@@ -20,9 +20,9 @@
  * extend.c takes the same way to add segments to a compiled policy.
  *
  * No step goes through all pairs: a subject looks only at the peers that its rules name. For that,
- * a matcher *lists* an endpoint either where it matches or, if it is negative (one of its clauses
+ * a matcher *lists* an endpoint either if it matches or, if it is negative (one of its clauses
  * requires nothing, so that it matches nearly all), if it does not. An external region is listed
- * where an address clause matches it.
+ * if an address clause matches it.
  */
 #ifndef BULKHEAD_COMPILE_COMPILER_H
 #define BULKHEAD_COMPILE_COMPILER_H
@@ -138,7 +138,7 @@ struct audit {
 	uint32_t policies; /* set of audited policies, as indexes of the cluster's */
 };
 
-/* The verdict at each point of the number line, where a certain list of rules matches. */
+/* The verdict at each point of the number line, if a certain list of rules matches. */
 struct verdict_list {
 	struct bh_ports_ref ports; /* BH_PORTS_NAMED: `at` is the ID */
 	uint32_t rules; /* number of the bytes in compiler.rule_lists */
@@ -291,13 +291,13 @@ static inline bool isolation_audited(uint32_t isolation)
 /* Appends the names of the audited policies to a key; nothing if there are none. */
 void isolation_put(struct compiler *c, bytes_t *bytes, uint32_t isolation);
 
-/* Returns @verdict, of the enforced policies, with an audit record where @would denies for want of
+/* Returns @verdict, of the enforced policies, with an audit record if @would denies for want of
  * enforcement only. @would: the verdict of all policies; @rule: the rule that decides it, or
  * UINT32_MAX. */
 uint32_t audit_verdict(struct compiler *c, uint32_t isolation, uint32_t verdict, uint32_t would,
 		       uint32_t rule);
 
-/* Returns the verdict list where exactly @rules (numbers, ascending) match a subject; INTERN_NONE:
+/* Returns the verdict list if exactly @rules (numbers, ascending) match a subject; INTERN_NONE:
  * a policy of the rules is over a budget. @isolation: as isolation_of() returns it. */
 uint32_t ports_collapse(struct compiler *c, uint32_t isolation, const uint32_t *rules, size_t n);
 /* Returns the rules of a verdict list that can decide. */
@@ -313,7 +313,7 @@ bool resolution_next(const struct compiler *c, uint32_t resolution, size_t *offs
 /* reach.c */
 void reach_build(struct compiler *c);
 
-/* lineage.c: a record's ID is the base's where the base has its key, else the next free one. */
+/* lineage.c: a record's ID is the base's if the base has its key, else the next free one. */
 struct lineage;
 struct lineage *lineage_open(const struct policy *base);
 /* Makes new IDs, but those of rules, begin at @from. */

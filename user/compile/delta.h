@@ -115,7 +115,7 @@ int delta_compose(const struct delta *first, const struct delta *second, void **
 		  size_t *size);
 
 /* delta_blob_header() returns the whole policy's header. delta_records() writes @n records of a
- * table from @from on, read from @base if needed. It returns 0, or -EINVAL where a record refers to
+ * table from @from on, read from @base if needed. It returns 0, or -EINVAL if a record refers to
  * one that does not exist. */
 struct blob_header delta_blob_header(const struct delta *delta);
 int delta_records(const struct delta *delta, const struct lazy_policy *base, enum blob_table table,

@@ -208,7 +208,7 @@ static const struct decision allow_default = {.subject = true, .allow = true, .t
 static const struct decision allow_own_node = {
 	.subject = true, .allow = true, .tier = TIER_DEFAULT, .own_node = true};
 
-/* Returns what becomes of a decision where the other end is the subject's own node. Only Admin and
+/* Returns what becomes of a decision if the other end is the subject's own node. Only Admin and
  * Baseline rules, audited ones too, deny that. */
 static struct decision towards_local_node(const struct decision *egress)
 {

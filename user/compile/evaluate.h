@@ -24,7 +24,7 @@ struct decision {
 	const struct policy_rule *rule; /* NULL: no rule decided, but isolation or the default */
 	const struct policy_audit *audit; /* audited policies that would deny; NULL: none */
 	enum tier audit_tier; /* valid with `audit` */
-	/* Segment of the subject, where isolation decided and the segment is known
+	/* Segment of the subject, if isolation decided and the segment is known
 	 * (isolation.h); NULL. */
 	const struct policy_segment *isolated;
 	enum direction direction; /* valid with `isolated` */
@@ -56,7 +56,7 @@ struct evaluate_source {
 /* Returns the decision of a verdict word. @names has the rules' names. */
 struct decision decision_of(const struct policy *names, uint32_t verdict);
 
-/* Where @decision is isolation, sets who is isolated: the subject's segment, by ID. */
+/* If @decision is isolation, sets who is isolated: the subject's segment, by ID. */
 void decision_blame(struct decision *decision, const struct policy *names, uint32_t segment,
 		    enum direction direction);
 
@@ -106,7 +106,7 @@ char *audit_print(const struct policy *names, const struct policy_audit *audit, 
 char *name_print(const char *name, char *text, size_t size);
 
 /* Prints a decision as `trace --batch` does: "allow network-policy ns/name/ingress[0]"; "-"
- * where the end is no endpoint. Where audited policies would deny, " (audit: deny TIER NAME)"
+ * if the end is no endpoint. If audited policies would deny, " (audit: deny TIER NAME)"
  * follows. Tabs, newlines and backslashes in names are escaped. Returns
  * @text. */
 char *decision_print(const struct policy *names, const struct decision *decision, char *text,

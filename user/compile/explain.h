@@ -60,7 +60,7 @@ struct selection;
  * domain name only if the decision to explain is by that name (struct decision). */
 void explain_flow(const struct cluster *cluster, const struct flow *flow, enum direction direction,
 		  struct explanation *explanation);
-/* The same where only the compiled policy is known (selection.h). */
+/* The same if only the compiled policy is known (selection.h). */
 void explain_selection(const struct selection *selection, const struct flow *flow,
 		       enum direction direction, struct explanation *explanation);
 void explanation_free(struct explanation *explanation);

@@ -97,7 +97,7 @@ static void place_member(const struct flow_class_job *job,
 	}
 }
 
-/* Adds one member, or two where a policy tells the end's addresses of both IP versions apart. */
+/* Adds one member, or two if a policy tells the end's addresses of both IP versions apart. */
 static int add_families(struct flow_class_job *job, struct flow_class_member members[FAMILIES],
 			const char *name)
 {
@@ -396,7 +396,7 @@ static bool is_world(const struct flow_class_member *member)
 	return !strcmp(member->end.name, "world");
 }
 
-/* Orders members. A kind is named by its first member, so `world` comes first where it is one. */
+/* Orders members. A kind is named by its first member, so `world` comes first if it is one. */
 static int compare_members(const void *a, const void *b)
 {
 	const struct flow_class_member *first = a, *second = b;

@@ -3,7 +3,7 @@
  * Kinds: the ends of flows, grouped so that none of the given policies tells two members of a kind
  * apart. A member is an endpoint, a node, the addresses of a prefix that no endpoint, node or
  * longer prefix has, or a domain name of a rule: addresses of the widest prefix that an endpoint
- * has learned by the name. With one policy, a kind is a segment, divided where its endpoints number
+ * has learned by the name. With one policy, a kind is a segment, divided if its endpoints number
  * port names differently.
  *
  * Kinds do not tell an endpoint's own node from other nodes: see flow_classes_local_node().
@@ -33,7 +33,7 @@ struct flow_class_member {
 	bool is_node;
 	struct flow_side end; /* its addresses in the last policy that has it; `name` is
 			       * "namespace/pod", "node NAME", "10.0.0.0/8", "name:*.example.com" or
-			       * "world", with " over IPv4" or " over IPv6" behind it where the two
+			       * "world", with " over IPv4" or " over IPv6" behind it if the two
 			       * differ */
 	/* The endpoint's node, or the node itself, by policy; "": unknown. */
 	const char *node[FLOW_CLASSES_POLICIES];

@@ -33,7 +33,7 @@ void intern_free(struct intern *intern);
 /* Returns the number of @bytes. *@fresh (may be NULL): the number is new. */
 uint32_t intern_add(struct intern *intern, const void *bytes, size_t size, bool *fresh);
 
-/* Returns INTERN_NONE where @bytes were never added. */
+/* Returns INTERN_NONE if @bytes were never added. */
 uint32_t intern_find(const struct intern *intern, const void *bytes, size_t size);
 
 /* The result is valid until the next intern_add(). */

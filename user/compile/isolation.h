@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Says why a flow was allowed or denied where no rule decided: policies isolate the subject and
+/* Says why a flow was allowed or denied if no rule decided: policies isolate the subject and
  * none of their rules allows the flow, or the other end is the subject's own node. */
 #ifndef BULKHEAD_COMPILE_ISOLATION_H
 #define BULKHEAD_COMPILE_ISOLATION_H
@@ -32,14 +32,14 @@ void isolations_free(struct isolations *isolations);
  * before an answer is used. */
 uint8_t isolations_of(const struct isolations *isolations, const struct policy_segment *segment);
 
-/* Calls @visit with the name of each policy that denies: the rule's; where no rule decided, those
- * that isolate; where the packet passed by audit, the audited ones. */
+/* Calls @visit with the name of each policy that denies: the rule's; if no rule decided, those
+ * that isolate; if the packet passed by audit, the audited ones. */
 void decision_policies(const struct policy *names, const struct decision *decision,
 		       void (*visit)(void *data, const char *policy), void *data);
 
 /*
  * Prints "isolated by shop/db, shop/default-deny", with names as in a decision; "its own node is
- * never isolated"; "by the name *.example.com"; or "" where a rule decided or no reason is needed.
+ * never isolated"; "by the name *.example.com"; or "" if a rule decided or no reason is needed.
  * Returns @text.
  */
 char *decision_why(const struct policy *names, const struct decision *decision, char *text,

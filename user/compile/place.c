@@ -289,7 +289,7 @@ static int find_variation(const struct candidate *candidate, const struct policy
 	return -ENOENT;
 }
 
-/* Finds the variation by the numbers of the ports, or, where these are unknown, by those of the
+/* Finds the variation by the numbers of the ports, or, if these are unknown, by those of the
  * other address. */
 static int vary(const struct candidate *candidate, const struct policy_segment *segment,
 		uint32_t *variation)

@@ -107,7 +107,7 @@ struct policy_domain {
 #define MATCHER_NEGATIVE (1u << 0)
 
 /* A set of endpoints or addresses that a policy names: its subject, or a rule's peers. It holds
- * where any of its clauses holds. */
+ * if any of its clauses holds. */
 struct policy_matcher {
 	struct policy_key key;
 	struct policy_range clauses;
@@ -574,7 +574,7 @@ const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_
 /* NULL: no audit record has the ID, or the verdict word has none. @policy may be NULL. */
 const struct policy_audit *policy_audit_by_id(const struct policy *policy, uint32_t id);
 const struct policy_audit *policy_audit_of(const struct policy *policy, uint32_t verdict);
-/* Returns the rule that decides by the word, also where it has an audit record; NULL: none. */
+/* Returns the rule that decides by the word, also if it has an audit record; NULL: none. */
 const struct policy_rule *policy_rule_of(const struct policy *policy, uint32_t verdict);
 const struct policy_segment *policy_segment_by_id(const struct policy *policy, uint32_t id);
 

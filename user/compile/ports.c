@@ -310,7 +310,7 @@ static void overlay(struct compiler *c, uint32_t isolation, struct ruling *enfor
 	}
 }
 
-/* Reports too many intervals where no policy can be set aside. The message names the first policy
+/* Reports too many intervals if no policy can be set aside. The message names the first policy
  * that is asked. */
 static void refuse_intervals(struct compiler *c, uint32_t rule, size_t n)
 {

@@ -138,7 +138,7 @@ void regions_build(struct compiler *c)
 	edges_t edges = {0};
 	uint32_t parent = 0;
 
-	/* ::/0 is a region also where no CIDR names it */
+	/* ::/0 is a region also if no CIDR names it */
 	array_push(&edges, ((struct edge){.clause = UINT32_MAX, .except = true}));
 	collect_edges(c, &edges);
 	for (size_t i = 0, n, all; i < edges.n; i += all) {

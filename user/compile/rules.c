@@ -73,7 +73,7 @@ static int compare_keyed(const void *a, const void *b)
 	return order ? order : x->bytes.n < y->bytes.n ? -1 : x->bytes.n > y->bytes.n;
 }
 
-/* Interns the matcher that holds where any of the clauses does. The clauses' order does not
+/* Interns the matcher that holds if any of the clauses does. The clauses' order does not
  * count. */
 static uint32_t add_matcher(struct compiler *c, const struct policy_object *owner,
 			    const struct clause *clauses, size_t n)
@@ -412,7 +412,7 @@ static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 		return INTERN_NONE;
 	plain.named = !plain.any_port && has_named_port(rule);
 	plain.key = rule_key(c, &plain);
-	/* where the relations give the same result in several contexts, there is one rule */
+	/* if the relations give the same result in several contexts, there is one rule */
 	number = intern_add(&c->rule_keys, &plain.key, sizeof(plain.key), &fresh);
 	if (!fresh)
 		return number;

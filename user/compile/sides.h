@@ -35,7 +35,7 @@ struct flow_side side_of_node(const struct policy *policy, const struct policy_n
 struct flow_side side_of_prefix(const struct policy *policy, const struct policy_prefix *prefix);
 
 /* Returns a Service's end: with the addresses that the cluster gave the Service, or its
- * backends' where it is headless; without addresses where it has neither. */
+ * backends' if it is headless; without addresses if it has neither. */
 struct flow_side side_of_service(const struct policy *policy, const struct policy_service *service,
 				 const char *name);
 

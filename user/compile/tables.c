@@ -120,7 +120,7 @@ static void put_rules(struct tables *t)
 	for (size_t i = 0; i < c->rules.n; i++) {
 		const struct plain_rule *rule = &c->rules.at[i];
 
-		/* A policy's rule is several plain rules where its relations were resolved. */
+		/* A policy's rule is several plain rules if its relations were resolved. */
 		if (i && rule->rule == c->rules.at[i - 1].rule)
 			continue;
 		name.n = 0;

@@ -16,7 +16,7 @@ struct verdicts {
 };
 
 /*
- * Returns the port list of @subject's policy for @peer in @direction, where the destination
+ * Returns the port list of @subject's policy for @peer in @direction, if the destination
  * numbers its port names by @resolution.
  */
 struct verdicts verdicts_of(const struct policy *policy, const struct policy_segment *subject,
@@ -38,7 +38,7 @@ bool verdicts_allow(const struct verdicts *verdicts, uint32_t point);
 void points_each(uint32_t first, uint32_t end, void (*visit)(void *data, const char *text),
 		 void *data);
 
-/* As points_each(), for all that the list allows; "all" where that is everything. */
+/* As points_each(), for all that the list allows; "all" if that is everything. */
 void verdicts_each_allowed(const struct verdicts *verdicts,
 			   void (*visit)(void *data, const char *text), void *data);
 

@@ -3,7 +3,7 @@
  * Reads inputs into a cluster: files, folders and standard input; YAML, JSON, INI.
  *
  * All functions return 0, or -EINVAL with the fault reported as `FILE:LINE: FIELD: message`, or
- * another -errno, also reported, where a file cannot be read. After an error the cluster is only
+ * another -errno, also reported, if a file cannot be read. After an error the cluster is only
  * good for cluster_free().
  */
 #ifndef BULKHEAD_INPUT_INPUT_H

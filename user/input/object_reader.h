@@ -14,7 +14,7 @@ struct reader {
 	struct cluster *cluster;
 	struct diag *diag;
 	const char *file; /* interned */
-	/* What becomes of the object that is read, where faults are warnings; NULL: they are
+	/* What becomes of the object that is read, if faults are warnings; NULL: they are
 	 * errors. */
 	const char *aside;
 	unsigned int faults; /* in that object */

@@ -19,7 +19,7 @@ void syntax_fold_domain_name(const char *name, char folded[SYNTAX_DOMAIN_TEXT]);
 bool syntax_is_port_name(const char *text); /* RFC 6335 in lower case: up to 15 characters, one
 					     * of them a letter */
 
-/* The messages where a check fails. */
+/* The messages if a check fails. */
 #define SYNTAX_DNS_LABEL \
 	"no name of a namespace: up to 63 of a-z, 0-9 and -, a letter or digit at both ends"
 #define SYNTAX_DNS_SUBDOMAIN                                                                       \

@@ -67,7 +67,7 @@ struct tree *tree_get(const struct tree *map, const char *key);
 /* Returns the second of two equal keys of @map; NULL: all keys differ. */
 const struct tree *tree_duplicate(const struct tree *map);
 
-/* Returns 0, or -EINVAL, reported, where a map of the document has a key twice. */
+/* Returns 0, or -EINVAL, reported, if a map of the document has a key twice. */
 int tree_check_keys(struct tree_maker *maker, const struct tree *root);
 
 /* Returns "spec.ingress[0].from[1]", in memory to free. */

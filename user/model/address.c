@@ -102,7 +102,7 @@ const char *address_print(const struct address *address, char text[ADDRESS_TEXT]
 
 const char *cidr_print(const struct cidr *cidr, char text[ADDRESS_TEXT])
 {
-	/* A prefix of less than 96 bits is IPv6, also where its address begins like a mapped
+	/* A prefix of less than 96 bits is IPv6, also if its address begins like a mapped
 	 * IPv4 address. */
 	bool ipv4 = cidr->length >= MAPPED_BITS && address_is_ipv4(&cidr->address);
 	size_t end;

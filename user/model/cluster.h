@@ -268,7 +268,7 @@ void labels_sort(struct labels *labels);
 void selector_sort(struct selector *selector);
 size_t texts_sort(const char **texts, size_t n); /* returns how many differ: each stays once */
 
-/* Matches labels as Kubernetes defines it: NotIn and DoesNotExist match where the key is
+/* Matches labels as Kubernetes defines it: NotIn and DoesNotExist match if the key is
  * missing. */
 bool selector_matches(const struct selector *selector, const struct labels *labels);
 const char *labels_get(const struct labels *labels, const char *key); /* NULL: the key is missing */
@@ -288,7 +288,7 @@ bool cidr_covers(const struct cidr *cidr, const struct cidr *inner); /* also whe
 #define ADDRESS_TEXT 52
 const char *address_print(const struct address *address, char text[ADDRESS_TEXT]);
 const char *cidr_print(const struct cidr *cidr, char text[ADDRESS_TEXT]);
-/* Parse an address or a CIDR. Return 0, or -EINVAL where the text is none. Clear the host bits
+/* Parse an address or a CIDR. Return 0, or -EINVAL if the text is none. Clear the host bits
  * of a CIDR. Refuse the mapped form: an address has one name. */
 int address_parse(const char *text, struct address *address);
 int cidr_parse(const char *text, struct cidr *cidr);

@@ -8,7 +8,7 @@
 #define BULKHEAD_MODEL_MEMORY_H
 
 /*
- * Runs @work and returns its result, or -ENOMEM where memory runs out. In that case @data is as
+ * Runs @work and returns its result, or -ENOMEM if memory runs out. In that case @data is as
  * it was at that moment and can be freed; memory that only functions of @work knew is lost.
  */
 int memory_guarded(int (*work)(void *data), void *data);

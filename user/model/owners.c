@@ -267,7 +267,7 @@ void owners_check(const struct cluster *cluster, struct diag *diag)
 		for (n = 1; i + n < owners.n; n++)
 			if (memcmp(&first->address, &first[n].address, sizeof(first->address)))
 				break;
-		/* the clashes are those of the last address where its owners are the same */
+		/* the clashes are those of the last address if its owners are the same */
 		if (n != n_last || !same_owners(first, &owners.at[last], n)) {
 			owners.n_clashes = 0;
 			find_clashes(&owners, first, n);

@@ -6,7 +6,7 @@
  *
  * Each function reports errors in the `diag` that it was given. It returns 0, -EINVAL (the input is
  * at fault: exit status 2) or another -errno (the kernel or a permission: exit status 3). After an
- * error the old policy is active; where only a step after the commit failed, the message says so.
+ * error the old policy is active; if only a step after the commit failed, the message says so.
  */
 #ifndef BULKHEAD_NODE_NODE_H
 #define BULKHEAD_NODE_NODE_H
@@ -68,7 +68,7 @@ struct node_handle;
 
 /*
  * Waits for the lock of the pin folder and takes it. @create: makes the folder, and mounts bpffs
- * where none is mounted. Without @create, or in a dry run, *handle is NULL if the folder does not
+ * if none is mounted. Without @create, or in a dry run, *handle is NULL if the folder does not
  * exist. The options must outlive the handle.
  */
 int node_open(const struct node_options *options, bool create, struct diag *diag,
@@ -177,7 +177,7 @@ int node_staged_head(struct node_handle *handle, uint32_t *generation, uint64_t 
 
 /*
  * Takes the policy out of force, and removes every map, program and pin of this pin folder, and the
- * folder, even where some are damaged. Programs and pins of others stay. Returns 0 if nothing is
+ * folder, even if some are damaged. Programs and pins of others stay. Returns 0 if nothing is
  * loaded.
  */
 int node_unload(const struct node_options *options, struct diag *diag);
@@ -228,7 +228,7 @@ int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, s
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag);
 int node_quarantine(struct node_handle *handle, uint32_t ifindex);
 
-/* Undoes node_guard() and node_quarantine() where no endpoint was added. While the interface
+/* Undoes node_guard() and node_quarantine() if no endpoint was added. While the interface
  * exists, it stays guarded unless @open. */
 int node_unguard(struct node_handle *handle, uint32_t ifindex, bool open);
 
@@ -277,7 +277,7 @@ struct node_member {
 	bool added; /* added by node_endpoint_add(), and unknown to the active policy */
 };
 
-/* Calls @visit for each address active. Stops where @visit returns non-zero, and returns that. */
+/* Calls @visit for each address active. Stops if @visit returns non-zero, and returns that. */
 int node_endpoint_each(struct node_handle *handle,
 		       int (*visit)(void *data, const struct node_member *member), void *data);
 

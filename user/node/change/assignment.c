@@ -65,7 +65,7 @@ static int add_word(struct change *change, const struct bh_addr *addr,
 	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
 }
 
-/* Stores the interface or MAC of an endpoint, where it changes. */
+/* Stores the interface or MAC of an endpoint, if it changes. */
 static int add_host_side(struct change *change, const struct bh_addr *addr,
 			 const struct bh_endpoint *want)
 {

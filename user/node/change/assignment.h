@@ -34,7 +34,7 @@ uint64_t assign_covering_prefix(const struct node_handle *handle, const struct b
 
 /*
  * assign_move() puts an endpoint of the maps into a place from the next generation on.
- * assign_leave() makes it count as its covering prefix. assign_leave_to() does the same where the
+ * assign_leave() makes it count as its covering prefix. assign_leave_to() does the same if the
  * covering prefix moves: @cover is the covering prefix's new place. They return 0 or -ENOMEM.
  */
 int assign_move(struct node_handle *handle, const struct bh_addr *addr,

@@ -59,7 +59,7 @@ int discover_egress(struct discovery *discovery);
 bool discovery_is_egress(const struct discovery *discovery, uint32_t ifindex);
 int discover_uplinks(struct discovery *discovery);
 
-/* discover_endpoints.c: the interface of each endpoint of this node. *ifindex is not set where the
+/* discover_endpoints.c: the interface of each endpoint of this node. *ifindex is not set if the
  * endpoint has no interface. */
 int discover_endpoints(struct discovery *discovery);
 int discover_endpoint(struct discovery *discovery, const struct policy_endpoint *endpoint,

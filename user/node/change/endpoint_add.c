@@ -58,7 +58,7 @@ static int put_macs(struct node_handle *handle, struct change *change, const str
 	return error;
 }
 
-/* Adds an address, which until the commit counts as its covering prefix, or is isolated where
+/* Adds an address, which until the commit counts as its covering prefix, or is isolated if
  * @closed. */
 static int add_address(struct node_handle *handle, struct change *change,
 		       const struct endpoint *endpoint, const struct address *address,

@@ -9,7 +9,7 @@
 
 /*
  * Makes @change put the endpoint into its segment, and guard it as @local says. Takes nothing from
- * another endpoint. Sets *isolated where the endpoint fits no active segment. Returns 0 or -errno,
+ * another endpoint. Sets *isolated if the endpoint fits no active segment. Returns 0 or -errno,
  * reported.
  */
 int endpoint_add_plan(struct node_handle *handle, const struct endpoint *endpoint,

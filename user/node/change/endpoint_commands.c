@@ -57,7 +57,7 @@ int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoin
 				     "active; the next command collects what is left over");
 }
 
-/* Warns where the endpoint was isolated in more directions (@before) than it is now. */
+/* Warns if the endpoint was isolated in more directions (@before) than it is now. */
 static void warn_of_opening(const struct node_handle *handle, const struct node_endpoint_set *set,
 			    const struct bh_added *name, uint8_t before)
 {

@@ -20,7 +20,7 @@ struct extension {
 /* Gives handle->policy back. */
 void extension_close(struct extension *extension);
 
-/* Makes @change extend the active policy, where @endpoint has labels that fit none of its segments.
+/* Makes @change extend the active policy, if @endpoint has labels that fit none of its segments.
  * Otherwise does nothing. Returns 0 or -errno, reported. */
 int extension_add(struct node_handle *handle, const struct endpoint *endpoint,
 		  struct change *change, struct extension *extension);

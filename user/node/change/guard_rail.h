@@ -12,7 +12,7 @@
  * Returns 0 or -EINVAL, reported. */
 int guard_rail_check_policy(const struct node_handle *handle, const struct policy *policy);
 
-/* Refuses a policy of @n policy objects where the active policy has more than twice as many, unless
+/* Refuses a policy of @n policy objects if the active policy has more than twice as many, unless
  * the policy of that checksum is staged: its stage was checked. Returns 0 or -EINVAL, reported. */
 int guard_rail_check_count(struct node_handle *handle, size_t n, uint64_t checksum);
 

@@ -163,7 +163,7 @@ static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void 
 	return import->error ? NFCT_CB_FAILURE : NFCT_CB_CONTINUE;
 }
 
-/* Returns 0 also where the kernel tracks no connections. */
+/* Returns 0 also if the kernel tracks no connections. */
 static int read_connections(struct import *import)
 {
 	struct nfct_handle *handle = nfct_open(CONNTRACK, 0);

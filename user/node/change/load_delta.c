@@ -131,7 +131,7 @@ static int check_tables(struct planner *plan)
 	return 0;
 }
 
-/* Finds the slots of the policy's segments where it is staged. If another policy is staged, a whole
+/* Finds the slots of the policy's segments if it is staged. If another policy is staged, a whole
  * load is needed: it forgets that policy. */
 static int find_staged(struct planner *plan, struct pinned_staged *staged)
 {

@@ -12,7 +12,7 @@
 struct bh_added record_name(const char *ns, const char *name);
 bool record_is_of(const struct bh_added *record, const struct bh_added *name);
 
-/* Returns 0, or -E2BIG where labels, ports and addresses do not fit. */
+/* Returns 0, or -E2BIG if labels, ports and addresses do not fit. */
 int record_write(const struct endpoint *endpoint, struct bh_added *record);
 
 /* As record_write(), with -EINVAL, reported. */
@@ -20,7 +20,7 @@ int record_make(const struct node_handle *handle, const struct endpoint *endpoin
 		struct bh_added *record);
 
 /* Reads the endpoint of a record into memory of @cluster's. It is valid until the cluster's next
- * endpoint. Returns 0, or -EILSEQ where the record is damaged. */
+ * endpoint. Returns 0, or -EILSEQ if the record is damaged. */
 int record_read(const struct bh_added *record, struct cluster *cluster, struct endpoint **endpoint);
 
 /*

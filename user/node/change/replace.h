@@ -21,7 +21,7 @@ struct capacity replace_first_room(const struct policy *policy, const struct loc
 /*
  * Makes @change replace the programs, unless they are this command's own and the maps have all
  * the room that @change wants, and room for @rules rules. Returns 0 or -errno, reported: -ENOSPC
- * where no map can be that large.
+ * if no map can be that large.
  */
 int replace_plan(struct node_handle *handle, uint32_t rules, struct change *change);
 

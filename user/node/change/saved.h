@@ -35,7 +35,7 @@ struct saved {
 	char path[PATH_MAX];
 };
 
-/* Returns 0; -ENOENT, not reported, if nothing is kept; or another -errno, reported: -EINVAL where
+/* Returns 0; -ENOENT, not reported, if nothing is kept; or another -errno, reported: -EINVAL if
  * the file is damaged. Free @kept in any case. */
 int saved_read(const char *dir, struct diag *diag, struct saved *kept);
 void saved_free(struct saved *kept);
@@ -63,12 +63,12 @@ void saved_save_delta(const char *dir, const char *pin, const struct node_option
 
 /* saved_open_dir() opens a folder and locks it. saved_replace() replaces a file of the folder in
  * one step: a machine that stops meanwhile has the old file or the new one. Both return -errno, not
- * reported, where they fail. */
+ * reported, if they fail. */
 int saved_open_dir(const char *path);
 int saved_replace(int dir, const char *name, const struct iovec *parts, size_t n);
 
 /* saved_look() notes which load is kept. saved_remove() removes that load, unless another load has
- * been kept since; it returns 0, also where no load is kept, or -errno, not reported. */
+ * been kept since; it returns 0, also if no load is kept, or -errno, not reported. */
 struct saved_mark {
 	struct stat file;
 	bool there;

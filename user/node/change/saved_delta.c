@@ -75,7 +75,7 @@ static int sum_up(int dir, uint64_t base, const struct delta *delta, struct delt
 	return error ? error : delta_open(payload, size, NULL, &silent, sum);
 }
 
-/* Returns 0; -ENOENT where the policy must be kept whole; or another -errno. */
+/* Returns 0; -ENOENT if the policy must be kept whole; or another -errno. */
 static int save(const char *dir, const struct delta *delta)
 {
 	SCOPED_FD int fd = saved_open_dir(dir);

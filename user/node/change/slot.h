@@ -6,7 +6,7 @@
 #include "model/cluster.h"
 #include "node/change/change.h"
 
-/* Sets *place in the form of an assignment word, and *isolated where the endpoint fits no active
+/* Sets *place in the form of an assignment word, and *isolated if the endpoint fits no active
  * segment. @change: entries that are about to be put. Returns 0 or -errno, reported. */
 int slot_place(const struct node_handle *handle, const struct change *change,
 	       const struct endpoint *endpoint, const struct address *address, uint64_t *place,

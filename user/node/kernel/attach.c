@@ -244,7 +244,7 @@ int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++)
 		attached->overtaken |=
 			*hooks[i] == NODE_HOOK_CLSACT && has_links(ifindex, &sides[i]);
-	/* Where links run before our filters, our own links replace all our filters. */
+	/* If links run before our filters, our own links replace all our filters. */
 	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++)
 		if (attached->overtaken && *hooks[i] == NODE_HOOK_CLSACT)
 			*hooks[i] = NODE_HOOK_NONE;
@@ -488,7 +488,7 @@ static int renew_links(struct node_handle *handle, uint32_t ifindex, uint32_t fl
 	return error;
 }
 
-/* Replaces the XDP program. Removes it where that fails: an old program may not know what the new
+/* Replaces the XDP program. Removes it if that fails: an old program may not know what the new
  * maps say. */
 static int renew_xdp(struct node_handle *handle, uint32_t ifindex, const struct attached *attached)
 {
@@ -527,7 +527,7 @@ int attach_renew(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 	return error ? node_fail(handle, error, "cannot replace the programs on %s", name) : 0;
 }
 
-/* Removes our qdisc. It does not exist where a killed command claimed the qdisc and never made
+/* Removes our qdisc. It does not exist if a killed command claimed the qdisc and never made
  * it. */
 static int remove_qdisc(struct node_handle *handle, uint32_t ifindex)
 {
@@ -743,7 +743,7 @@ static int guard_by_links(struct node_handle *handle, uint32_t ifindex)
 	return error;
 }
 
-/* Fails where another program has a clsact qdisc on the interface. */
+/* Fails if another program has a clsact qdisc on the interface. */
 static int guard_by_filters(struct node_handle *handle, uint32_t ifindex)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,

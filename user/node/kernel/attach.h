@@ -47,7 +47,7 @@ int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 		struct attached *attached);
 
 /* Returns true if the pinned links are at interfaces of another network namespace, and none at one
- * of this. False where filters guard the interfaces: the kernel does not tell. */
+ * of this. False if filters guard the interfaces: the kernel does not tell. */
 bool attach_is_elsewhere(const struct node_handle *handle);
 
 /* Prints a program's name, or its ID if it has none. Returns @text. */
@@ -60,7 +60,7 @@ bool attach_is_complete(const struct attached *attached, uint32_t flags);
 /*
  * Attaches missing programs, and reports how and why; renews stale programs; then removes programs
  * in excess. The interface must have its entry in bh_ifaces. Warns of a bridge's port that takes no
- * program. Returns 0; -ENODEV, not reported, where the interface is gone; or another -errno,
+ * program. Returns 0; -ENODEV, not reported, if the interface is gone; or another -errno,
  * reported.
  */
 int attach_add(struct node_handle *handle, uint32_t ifindex, uint32_t flags);
@@ -82,7 +82,7 @@ int attach_set_role(struct node_handle *handle, uint32_t ifindex, const struct b
  */
 int attach_guard(struct node_handle *handle, uint32_t ifindex);
 
-/* Replaces other programs of ours by the pinned ones, each in one step. Returns 0, also where
+/* Replaces other programs of ours by the pinned ones, each in one step. Returns 0, also if
  * the interface is gone, or -errno, reported. */
 int attach_renew(struct node_handle *handle, uint32_t ifindex, uint32_t flags);
 

@@ -41,7 +41,7 @@ uint32_t connections_tick(void);
  * reported. */
 int connections_forget(struct node_handle *handle, const struct table *addrs, uint64_t *forgotten);
 
-/* Calls @visit for each connection in @bucket, a value of the map. Stops where @visit returns
+/* Calls @visit for each connection in @bucket, a value of the map. Stops if @visit returns
  * non-zero, and returns that. */
 int connections_each(const struct bh_ct_bucket *bucket,
 		     int (*visit)(void *data, const struct bh_ct_key *key, const struct bh_ct *ct),

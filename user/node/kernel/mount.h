@@ -10,7 +10,7 @@
 
 #include "node/kernel/handle.h"
 
-/* Mounts bpffs where the pin folder is to be below /sys/fs/bpf and none is mounted. *made: the
+/* Mounts bpffs if the pin folder is to be below /sys/fs/bpf and none is mounted. *made: the
  * function has mounted it. Returns 0 or -errno, reported. */
 int mount_bpffs(const struct node_handle *handle, bool *made);
 

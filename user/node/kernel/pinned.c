@@ -828,7 +828,7 @@ int pinned_write_delta(struct node_handle *handle, const struct bh_blob *header,
 	return error ? error : pin_store(handle, &packed);
 }
 
-/* Removes the base where the pinned policy is no delta. */
+/* Removes the base if the pinned policy is no delta. */
 static int drop_base(struct node_handle *handle)
 {
 	CLEANUP(pinned_close) struct pinned current = {};

@@ -15,7 +15,7 @@
 
 #define BPFFS "/sys/fs/bpf"
 
-/* Mounts bpffs and makes the folder where they are missing. */
+/* Mounts bpffs and makes the folder if they are missing. */
 static int make_folder(const struct node_handle *handle)
 {
 	char path[PATH_MAX];
@@ -161,7 +161,7 @@ static int cannot_open(const struct node_handle *handle, int error, const char *
 }
 
 /* Replaces @fd, of a pinned map, by the map of the same name that @ingress uses. Returns -ESTALE,
- * not reported, where no command is replacing maps. */
+ * not reported, if no command is replacing maps. */
 static int follow(const struct node_handle *handle, const struct program *ingress,
 		  enum node_map_id map, int *fd)
 {
@@ -184,7 +184,7 @@ static bool works_on(const struct program *ingress, const struct bpf_map_info *i
 	       !strcmp(info->name + strlen("bh_"), name);
 }
 
-/* Opens a pinned map. Only where @ingress does not use that map, asks the kernel for all maps of
+/* Opens a pinned map. Only if @ingress does not use that map, asks the kernel for all maps of
  * @ingress. */
 static int open_map(struct node_handle *handle, const struct program *ingress, enum node_map_id map)
 {

@@ -8,7 +8,7 @@
 
 #include "node/kernel/handle.h"
 
-/* Takes the lock into handle->lock. It stays -1 where the folder does not exist and @create is
+/* Takes the lock into handle->lock. It stays -1 if the folder does not exist and @create is
  * false. */
 int pins_lock(struct node_handle *handle, bool create);
 

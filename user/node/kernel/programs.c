@@ -330,7 +330,7 @@ int programs_pin(struct node_handle *handle, const struct programs *programs)
 	return error ? error : pin_maps(handle, programs->loader->obj);
 }
 
-/* Pins the map where no pin has its name. */
+/* Pins the map if no pin has its name. */
 static int pin_again(struct node_handle *handle, uint32_t map)
 {
 	char pin[BPF_OBJ_NAME_LEN];

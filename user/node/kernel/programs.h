@@ -50,7 +50,7 @@ int programs_pin(struct node_handle *handle, const struct programs *programs);
  * reported. */
 int programs_pin_again(struct node_handle *handle);
 
-/* Makes each map of @object reuse the pinned map of the same name, where one is pinned. Returns 0
+/* Makes each map of @object reuse the pinned map of the same name, if one is pinned. Returns 0
  * or -errno, reported. */
 struct bpf_object;
 int programs_share_maps(struct node_handle *handle, struct bpf_object *object);

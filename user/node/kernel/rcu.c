@@ -130,7 +130,7 @@ static int wait_by_map(void)
 	return bpf_map_update_elem(outer, &key, &inner, BPF_ANY) ? -errno : 0;
 }
 
-/* membarrier(2) refuses where a CPU runs without ticks (nohz_full) */
+/* membarrier(2) refuses if a CPU runs without ticks (nohz_full) */
 int rcu_wait(struct node_handle *handle)
 {
 	int error;

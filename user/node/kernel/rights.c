@@ -10,7 +10,7 @@ static const struct right {
 	const char *name;
 } look = {CAP_SYS_ADMIN, "CAP_SYS_ADMIN"}, change = {CAP_NET_ADMIN, "CAP_NET_ADMIN"};
 
-/* Where the kernel does not tell the capabilities, the calls that need them fail later. */
+/* If the kernel does not tell the capabilities, the calls that need them fail later. */
 static bool has(const struct right *right)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

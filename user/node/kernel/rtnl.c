@@ -111,7 +111,7 @@ static int ask_once(struct mnl_socket *socket, struct nlmsghdr *request, mnl_cb_
 	return all->error;
 }
 
-/* Sends a request and gives each answer to @each. Asks again where interfaces came or went
+/* Sends a request and gives each answer to @each. Asks again if interfaces came or went
  * meanwhile, so that the kernel's list has gaps. */
 static int ask(struct mnl_socket *socket, struct nlmsghdr *request, mnl_cb_t each,
 	       struct collected *all)

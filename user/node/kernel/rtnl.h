@@ -36,7 +36,7 @@ void rtnl_close(struct mnl_socket **socket);
 /* Lists every interface. */
 int rtnl_links(struct mnl_socket *socket, struct link **links, size_t *n);
 
-/* Finds one interface by its name, or where @name is NULL by its index. -ENODEV: there is none. */
+/* Finds one interface by its name, or if @name is NULL by its index. -ENODEV: there is none. */
 int rtnl_link(struct mnl_socket *socket, const char *name, uint32_t ifindex, struct link *link);
 
 /* Lists the addresses of the interfaces, without loopback and link-local IPv6 addresses, which

@@ -14,7 +14,7 @@ struct bh_xdp;
 /*
  * Converts the times of an open object to this kernel's jiffies, and sets its constants: to those
  * of the pinned programs, or if none are pinned, to the options' settings. Returns 0 or -errno,
- * reported: -EINVAL where a setting does not exist or is out of range.
+ * reported: -EINVAL if a setting does not exist or is out of range.
  */
 int settings_apply(struct node_handle *handle, struct bh_tc *tc);
 
@@ -22,7 +22,7 @@ int settings_apply(struct node_handle *handle, struct bh_tc *tc);
 int settings_copy(struct node_handle *handle, struct bh_xdp *xdp);
 
 /* Checks that the active programs have the options' settings, which cannot change while they run.
- * Returns 0; -EINVAL, reported, where one differs; or another -errno. */
+ * Returns 0; -EINVAL, reported, if one differs; or another -errno. */
 int settings_check(struct node_handle *handle);
 
 /* Sets *room to the number of connections that the pinned programs hold. Returns 0 or -errno, not
@@ -38,7 +38,7 @@ bool settings_rcu_is_normal(struct node_handle *handle);
 int settings_seed(struct node_handle *handle, uint64_t *seed);
 
 /* Reads the key of the programs' hash of domain names (maps/domain_hash.h) into
- * handle->domain_key; where no programs are pinned, makes it. Returns 0 or -errno, not reported. */
+ * handle->domain_key; if no programs are pinned, makes it. Returns 0 or -errno, not reported. */
 int settings_domain_key(struct node_handle *handle);
 
 #endif

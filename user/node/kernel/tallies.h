@@ -12,7 +12,7 @@
 uint64_t tally_suppressed(const struct bh_tally *sum);
 
 /* Calls @visit for each interface with the sum of all CPUs, without stamps and credits. Stops
- * where @visit returns non-zero, and returns that; else 0 or -errno. */
+ * if @visit returns non-zero, and returns that; else 0 or -errno. */
 int tally_each(struct node_handle *handle,
 	       int (*visit)(void *data, const struct bh_tally_key *key, const struct bh_tally *sum),
 	       void *data);

@@ -44,7 +44,7 @@ const struct translation *translations_after(const struct translations *translat
 					     const struct tuple *after);
 
 /* Asks the kernel for one connection by its tuple `after`. Returns false if there is no such
- * connection. *handle (of nfct_open()) is opened where it is NULL, and kept for the next
+ * connection. *handle (of nfct_open()) is opened if it is NULL, and kept for the next
  * question. */
 struct nfct_handle;
 bool translation_ask(struct nfct_handle **handle, const struct tuple *after, struct tuple *before);

@@ -183,7 +183,7 @@ static int try_mode(struct node_handle *handle, uint32_t ifindex, enum xdp_attac
 	program = xdp_program__create(&options);
 	error = libxdp_get_error(program);
 	/* libxdp ignores the program's section. Without the flag, drivers refuse the program
-	 * where frames may be longer than a page. */
+	 * if frames may be longer than a page. */
 	if (!error)
 		error = xdp_program__set_xdp_frags_support(program, true);
 	return error ? error : xdp_program__attach(program, ifindex, mode, 0);

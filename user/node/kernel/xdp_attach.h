@@ -8,7 +8,7 @@
 /* Reads the XDP programs that the interface carries. Returns 0 or -errno, not reported. */
 int xdp_read(struct node_handle *handle, uint32_t ifindex, struct attached *attached);
 
-/* Attaches the program in native mode where the driver can, else in generic mode, and reports the
+/* Attaches the program in native mode if the driver can, else in generic mode, and reports the
  * mode and the reason. Returns 0 or -errno, not reported. @name: the interface's. */
 int xdp_add(struct node_handle *handle, uint32_t ifindex, const char *name);
 

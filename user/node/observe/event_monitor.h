@@ -37,7 +37,7 @@ void monitor_close(struct monitor *monitor);
 
 /*
  * Calls @visit for each event in the ring, the oldest first. Never waits: the programs wake no
- * reader. Stops where @visit returns non-zero. Returns 0 or -errno.
+ * reader. Stops if @visit returns non-zero. Returns 0 or -errno.
  */
 int monitor_read(struct monitor *monitor, int (*visit)(void *data, const struct bh_event *event),
 		 void *data);
@@ -51,7 +51,7 @@ int monitor_open_past(const char *pin, const struct monitor_filter *filter, stru
 		      struct monitor **monitor);
 
 /* Calls @visit for the @last of the kept drops since a time (ns of CLOCK_MONOTONIC; 0: all) that
- * pass the filter, the oldest first. Stops where @visit returns non-zero. Returns 0 or -errno. */
+ * pass the filter, the oldest first. Stops if @visit returns non-zero. Returns 0 or -errno. */
 int monitor_past(struct monitor *monitor, uint64_t since, uint64_t last,
 		 int (*visit)(void *data, const struct bh_event *event), void *data);
 
@@ -74,7 +74,7 @@ int monitor_left_out(struct monitor *monitor,
 bool monitor_is_live(const struct monitor *monitor);
 
 /*
- * Returns the policy that was active at an event's generation. Reads it where it is new. NULL: the
+ * Returns the policy that was active at an event's generation. Reads it if it is new. NULL: the
  * policy is no longer known. Valid until the next call.
  */
 const struct policy *monitor_policy(struct monitor *monitor, uint32_t generation);
@@ -84,7 +84,7 @@ const struct policy *monitor_policy(struct monitor *monitor, uint32_t generation
 uint32_t monitor_segment(const struct monitor *monitor, const struct policy *policy,
 			 const struct address *address);
 
-/* As monitor_segment(), for the destination of an event's connection; where that is a Service, the
+/* As monitor_segment(), for the destination of an event's connection; if that is a Service, the
  * segment of the Service's backends. */
 uint32_t monitor_called(const struct monitor *monitor, const struct policy *policy,
 			const struct bh_event *event);
@@ -102,7 +102,7 @@ size_t monitor_domains(const struct monitor *monitor, const struct policy *polic
 		       const char *names[BH_LEARNED_NAMES]);
 
 /* Returns the decision of an event's end in a direction. Names the rule, or who isolates the end,
- * where the policy that the event comes from is still known. @policy: of monitor_policy(). */
+ * if the policy that the event comes from is still known. @policy: of monitor_policy(). */
 struct decision monitor_decision(const struct monitor *monitor, const struct policy *policy,
 				 const struct bh_event *event, enum direction direction);
 

@@ -54,7 +54,7 @@ int live_cpus(void);
 /*
  * Calls @visit for each entry of the map pinned as @map. Keys and values are the structs of
  * maps/<map>.h; a per-CPU value is one value for each possible CPU, each rounded up to 8 bytes.
- * May miss entries that come or go meanwhile. Stops where @visit returns non-zero, and returns
+ * May miss entries that come or go meanwhile. Stops if @visit returns non-zero, and returns
  * that. -ENOENT: there is no such map.
  */
 int live_each(const struct live *live, const char *map,

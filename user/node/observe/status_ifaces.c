@@ -69,7 +69,7 @@ int status_read_ifaces(struct node_handle *handle, const struct table *ifaces,
 	return 0;
 }
 
-/* Where nothing is loaded: looks for programs whose pins are gone at every interface. */
+/* If nothing is loaded: looks for programs whose pins are gone at every interface. */
 int status_read_orphans(struct node_handle *handle, struct node_status *status)
 {
 	SCOPED_FREE struct link *links = NULL;
