@@ -98,14 +98,6 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 	return error;
 }
 
-void objects_forget_others(struct objects *objects)
-{
-	if (objects->others)
-		cluster_free(objects->others);
-	free(objects->others);
-	objects->others = NULL;
-}
-
 /* Compiles all objects. Only a compile that fails reports. */
 static int compile_all(struct objects *objects, const struct policy *base, struct diag *diag,
 		       struct policy **policy)

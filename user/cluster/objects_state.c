@@ -28,6 +28,14 @@ bool kind_is_pod(const struct object_kind *kind)
 	return !strcmp(kind->name, "Pod");
 }
 
+void objects_forget_others(struct objects *objects)
+{
+	if (objects->others)
+		cluster_free(objects->others);
+	free(objects->others);
+	objects->others = NULL;
+}
+
 /* Notes the object for the next compile. */
 void objects_note(const struct collection *collection, const char *key)
 {
