@@ -233,6 +233,35 @@ static void a_node_uses_its_address_again(void **state)
 	assert_int_equal(objects_refused(objects), 2);
 }
 
+/* Of Pods of one node and one second, whichever the API server lists first. */
+static void pods_of_one_second_do_not_take_turns(void **state)
+{
+	const char *const names[] = {"b", "a", "b"};
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		PUT(names[i], "n1", 1, "10.0.1.1");
+		PUT(names[i + 1], "n1", 1, "10.0.1.1");
+		compile();
+		assert_string_equal(owner("10.0.1.1"), "a");
+		objects_close(objects);
+		objects = open_objects();
+		policy_free(policy);
+		policy = NULL;
+	}
+	PUT("b", "n1", 1, "10.0.1.1");
+	compile();
+	PUT("a", "n1", 1, "10.0.1.1");
+	compile();
+	assert_string_equal(owner("10.0.1.1"), "b");
+	objects_close(objects);
+	objects = open_objects();
+	PUT("a", "n1", 1, "10.0.1.1");
+	PUT("b", "n1", 1, "10.0.1.1");
+	compile();
+	assert_string_equal(owner("10.0.1.1"), "b");
+}
+
 static void an_address_of_a_node_is_no_pods(void **state)
 {
 	(void)state;
@@ -359,6 +388,7 @@ int main(void)
 		TEST(a_new_engine_knows_by_the_last_policy),
 		TEST(without_a_last_policy_the_older_pod_has_the_address),
 		TEST(a_node_uses_its_address_again),
+		TEST(pods_of_one_second_do_not_take_turns),
 		TEST(an_address_of_a_node_is_no_pods),
 		TEST(a_node_takes_no_pods_address),
 		TEST(others_are_patched_meanwhile),

@@ -238,16 +238,22 @@ static bool same_node(const char *a, const char *b)
 	return a && b && *a && !strcmp(a, b);
 }
 
-/* Returns true if the Pod, or another Pod of its node, has the address in the last policy. */
-static bool is_incumbent(const struct contest *contest, const struct endpoint *pod)
+static bool is_owner(const struct contest *contest, const struct endpoint *pod)
 {
 	const struct policy_endpoint *owner = contest->owner;
 	const struct policy *base = contest->base;
 
-	return owner &&
-	       (same_node(pod->node, policy_string(base, owner->node)) ||
-		(!strcmp(pod->name, policy_string(base, owner->name)) &&
-		 !strcmp(pod->ns_name, policy_string(base, base->namespaces[owner->ns].name))));
+	return owner && !strcmp(pod->name, policy_string(base, owner->name)) &&
+	       !strcmp(pod->ns_name, policy_string(base, base->namespaces[owner->ns].name));
+}
+
+/* Returns true if the Pod, or another Pod of its node, has the address in the last policy. */
+static bool is_incumbent(const struct contest *contest, const struct endpoint *pod)
+{
+	const struct policy_endpoint *owner = contest->owner;
+
+	return owner && (same_node(pod->node, policy_string(contest->base, owner->node)) ||
+			 is_owner(contest, pod));
 }
 
 static const char *made(const struct endpoint *pod)
@@ -255,12 +261,36 @@ static const char *made(const struct endpoint *pod)
 	return pod->created ? pod->created : "";
 }
 
-/* Returns true if Pod @a goes before Pod @b, both of one node. */
-static bool precedes(const struct endpoint *a, const struct endpoint *b)
+/* Orders Pods without regard to the order in which the API server lists them. */
+static int compare_names(const struct endpoint *a, const struct endpoint *b)
 {
+	const int order = strcmp(a->ns_name, b->ns_name);
+
+	return order ? order : strcmp(a->name, b->name);
+}
+
+/* Returns true if Pod @a goes before Pod @b, both of one node. Of Pods of the same second, the one
+ * that has the address keeps it. */
+static bool precedes(const struct contest *contest, const struct endpoint *a,
+		     const struct endpoint *b)
+{
+	const int order = strcmp(made(a), made(b));
+
 	if (a->terminating != b->terminating)
 		return b->terminating;
-	return strcmp(made(a), made(b)) > 0;
+	if (order)
+		return order > 0;
+	if (is_owner(contest, a) != is_owner(contest, b))
+		return is_owner(contest, a);
+	return compare_names(a, b) < 0;
+}
+
+/* Returns true if Pod @a is older than Pod @b. */
+static bool is_older(const struct endpoint *a, const struct endpoint *b)
+{
+	const int order = strcmp(made(a), made(b));
+
+	return order ? order < 0 : compare_names(a, b) < 0;
 }
 
 /* Returns the oldest Pod of the node that has the address; NULL: no Pod names the address. */
@@ -273,7 +303,7 @@ static const struct endpoint *find_first(const struct contest *contest)
 
 		if (pod && (!first || (is_incumbent(contest, pod) != is_incumbent(contest, first)
 					       ? is_incumbent(contest, pod)
-					       : strcmp(made(pod), made(first)) < 0)))
+					       : is_older(pod, first))))
 			first = pod;
 	}
 	return first;
@@ -294,7 +324,7 @@ static const struct claim *find_winner(const struct contest *contest)
 		const struct endpoint *pod = contest->at[i].pod;
 
 		if (pod && (pod == first || same_node(pod->node, first->node)) &&
-		    (!winner || precedes(pod, winner->pod)))
+		    (!winner || precedes(contest, pod, winner->pod)))
 			winner = &contest->at[i];
 	}
 	return winner;

@@ -10,7 +10,8 @@
  *   Of the Pods of several nodes, those of the node that has the address in the last policy keep
  * it; if the last policy has no such node, those of the node whose Pod is the oldest. Of several
  * Pods of one node, a Pod that is not being deleted goes before one that is, and a newer Pod before
- * an older one: a node uses an address again after its former Pod.
+ * an older one: a node uses an address again after its former Pod. Of Pods of the same second, the
+ * one that has the address in the last policy keeps it; else the first by namespace and name.
  *
  * A node's own statement that an address has left a Pod of that node goes before all of these
  * (NodePolicyStatus, status.leftAddresses in store.h).
