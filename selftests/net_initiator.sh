@@ -144,6 +144,21 @@ outlives() { # FAMILY: what the node itself asked an isolated pod, and then anot
 	initiator_binds node "32768 60999"
 }
 
+forgets() { # FAMILY PORT: TCP between the node and an isolated pod, which the node's conntrack forgets
+	local to db caller port=$2
+	to=$(service_node "$1") db=$(service_at db "$1")
+	for caller in out shut; do
+		initiator_binds node $((port += 1))
+		net_allowed node tcp "$db" 6379 "IPv$1: the node reaches the isolated pod by TCP, before $caller does not"
+		initiator_forget
+		net_check "IPv$1: a segment of $caller by the node's port does not arrive" net_is "$(initiator_arrives db tcp 6379 \
+			initiator_from $caller $port tcp "$(service_at $caller "$1")" "$to" 30001 16 100)" 0
+		net_check "IPv$1: a segment of the isolated pod to that port is no answer to $caller" net_is \
+			"$(initiator_arrives $caller tcp $port initiator_from db 6379 tcp "$db" "$to" $port 16 100)" 0
+	done
+	initiator_binds node "32768 60999"
+}
+
 answers() { # FAMILY PORT: what a Service's backend sends to its caller, whose call policy allows or denies
 	local web to wanted backend port=$2
 	web=$(service_at web "$1") to=$(service_address 8 "$1")
@@ -180,6 +195,7 @@ for family in 4 6; do
 	rides $family
 	replies $family
 	outlives $family
+	forgets $family 6570
 	answers $family 6320
 	alternate $family
 done

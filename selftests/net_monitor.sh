@@ -177,6 +177,20 @@ for _ in $(seq 100); do
 	net_datagram web "$db4" 9
 	sleep 0.1
 done
+rm -rf "$NET_PIN"
+net_check "load again, without the pins of the last load" net_bulkhead load "$NET_TMP/two.ini"
+replaced() { # monitor's status and message
+	wait "$monitor"
+	net_is $? 1 && grep "a load has made other maps" "$NET_TMP/rest.err"
+}
+net_check "monitor ends if other maps are pinned, says so and fails" replaced
+: >"$NET_TMP/rest"
+watch "$NET_TMP/rest"
+for _ in $(seq 100); do
+	[ ! -s "$NET_TMP/rest" ] || break
+	net_datagram web "$db4" 9
+	sleep 0.1
+done
 net_check "unload" net_bulkhead unload
 left_alone() { # monitor's status and message
 	wait "$monitor"

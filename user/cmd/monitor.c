@@ -173,9 +173,14 @@ static int read_events(struct watch *watch, bool last)
 	return error ? error : report_left_out(watch, last || !watch->left);
 }
 
-static int report_unload(void)
+static int report_end(const struct monitor *monitor)
 {
-	command_error("the policy was unloaded: nothing is guarded, and no event will come");
+	if (monitor_is_replaced(monitor))
+		command_error("a load has made other maps, since the pins were gone: begin again "
+			      "to see its events");
+	else
+		command_error("the policy was unloaded: nothing is guarded, and no event will "
+			      "come");
 	return STATUS_NO;
 }
 
@@ -205,7 +210,7 @@ static int watch_events(struct watch *watch)
 		}
 		/* main() reports that standard output could not be written. */
 		if (!flush(watch) || last || !watch->left || !wait_a_moment(watch))
-			return live ? STATUS_OK : report_unload();
+			return live ? STATUS_OK : report_end(watch->printer.monitor);
 	}
 }
 

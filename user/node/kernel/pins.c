@@ -107,6 +107,14 @@ static int map_info(int fd, struct bpf_map_info *info)
 	return bpf_obj_get_info_by_fd(fd, info, &length) ? -errno : 0;
 }
 
+uint32_t pins_map_id(const struct node_handle *handle, const char *name)
+{
+	SCOPED_FD int fd = pins_get(handle, name);
+	struct bpf_map_info info;
+
+	return fd < 0 || map_info(fd, &info) ? 0 : info.id;
+}
+
 int pins_put_map(const struct node_handle *handle, const char *name, int fd)
 {
 	SCOPED_FD int there = pins_get(handle, name);

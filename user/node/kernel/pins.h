@@ -24,6 +24,9 @@ const char *pins_path(const struct node_handle *handle, const char *name, char p
 int pins_put(const struct node_handle *handle, const char *name, int fd);
 int pins_put_map(const struct node_handle *handle, const char *name, int fd);
 
+/* Returns the ID of the map that is pinned under a name; 0: none is. */
+uint32_t pins_map_id(const struct node_handle *handle, const char *name);
+
 /* Returns an fd; -ENOENT: there is no such pin; or another -errno. Reports nothing. */
 int pins_get(const struct node_handle *handle, const char *name);
 int pins_get_program(const struct node_handle *handle, enum node_program which);

@@ -35,6 +35,7 @@ struct left_out {
 struct monitor {
 	struct node_options options;
 	struct node_handle *handle;
+	uint32_t config; /* ID of the map bh_config of the maps that are read */
 	const struct monitor_filter *filter;
 	struct ring_reader *reader;
 	struct table ends; /* the filter's endpoints, as written to the reader */
@@ -316,6 +317,7 @@ static int open_monitor(const char *pin, const struct monitor_filter *filter, bo
 	error = node_new(&new->options, diag, &new->handle);
 	if (!error)
 		error = pins_open_config(new->handle);
+	new->config = pins_map_id(new->handle, "config");
 	if (!error)
 		error = read_policy(new);
 	if (!error && new->now.policy)
@@ -468,7 +470,14 @@ int monitor_left_out(struct monitor *monitor,
 
 bool monitor_is_live(const struct monitor *monitor)
 {
-	return node_generation(monitor->handle);
+	return node_generation(monitor->handle) && !monitor_is_replaced(monitor);
+}
+
+bool monitor_is_replaced(const struct monitor *monitor)
+{
+	const uint32_t pinned = pins_map_id(monitor->handle, "config");
+
+	return pinned && pinned != monitor->config;
 }
 
 static bool has(const struct event_names *names, uint32_t generation)

@@ -69,9 +69,12 @@ int monitor_left_out(struct monitor *monitor,
 		     int (*visit)(void *data, const struct monitor_left_out *left), void *data,
 		     uint64_t *lost);
 
-/* Returns true if the maps that the monitor reads are still active. After `unload`, these maps
- * never become active again. */
+/* Returns true if the maps that the monitor reads are still active. After `unload`, or a load that
+ * made other maps since the pins were gone, these maps never become active again. */
 bool monitor_is_live(const struct monitor *monitor);
+
+/* Returns true if other maps are pinned than those that the monitor reads. */
+bool monitor_is_replaced(const struct monitor *monitor);
 
 /*
  * Returns the policy that was active at an event's generation. Reads it if it is new. NULL: the
