@@ -169,16 +169,18 @@ dns_answers a=172.18.0.2
 dns_asks web b.svc.example.org
 opens 2 "a wildcard's address is open in the Baseline tier"
 
-# A pod by a name: its own, or a headless Service's. Names open no pod (OPERATING.md, Pods and Services).
+# A pod by a name: its own, or a headless Service's.
 policy "Accept to $live" >"$NET_TMP/policy.ini"
 net_check "load the names alone" net_bulkhead load "$NET_TMP/policy.ini"
+net_denied web tcp "$(net_ip other)" 80 "a pod whose name was not asked for is shut"
 dns_answers a="$(net_ip other)" a=172.18.0.1
 dns_asks web headless.svc.example.org
-net_denied web tcp "$(net_ip other)" 80 "a name opens no pod"
+net_allowed web tcp "$(net_ip other)" 80 "a name opens a pod"
 opens 1 "the address outside in the same answer is open"
+net_denied web tcp "$(net_ip6 other)" 80 "the pod's IPv6 address, which was not asked for, is shut"
 dns_answers aaaa="$(net_ip6 other)" aaaa=fd18::1
 dns_asks web headless.svc.example.org AAAA
-net_denied web tcp "$(net_ip6 other)" 80 "a name opens no pod's IPv6 address"
+net_allowed web tcp "$(net_ip6 other)" 80 "a name opens a pod's IPv6 address"
 net_allowed web tcp fd18::1 80 "the IPv6 address outside in the same answer is open"
 policy "Accept to endpoints(role=other in namespaces()) ports TCP/80" "Accept to $live" >"$NET_TMP/policy.ini"
 net_check "load a rule by the pod's label" net_bulkhead load "$NET_TMP/policy.ini"
