@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/* Returns 0 or -errno. *n: outgoing policies; 0 on a kernel without IPsec. */
+/* Returns 0 or -errno. *n: outgoing policies; 0 on a kernel without IPsec, and without CAP_NET_ADMIN,
+ * to whom the kernel tells nothing. */
 int ipsec_outgoing(uint32_t *n);
 
 #endif
