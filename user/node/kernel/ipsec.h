@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Returns 0 or -errno. *n: outgoing policies; 0 on a kernel without IPsec, and without CAP_NET_ADMIN,
- * to whom the kernel tells nothing. */
+/* Returns 0 or -errno. *n: outgoing policies; 0 on a kernel without IPsec, or if the kernel tells
+ * nothing, for want of CAP_NET_ADMIN. */
 int ipsec_outgoing(uint32_t *n);
 
 #endif
