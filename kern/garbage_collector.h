@@ -66,12 +66,19 @@ static __always_inline bool gc_is_over(const struct bh_ct_slot *slot, const stru
 static __always_inline void gc_free(__u32 *tag, __u32 was, struct bh_ct_slot *slot,
 				    const struct gc *gc)
 {
+	struct bh_share *share;
+
 	if (!table_hold(tag, was))
 		return;
-	if (gc_is_over(slot, gc))
-		table_free(tag, &slot->ct);
-	else
+	if (!gc_is_over(slot, gc)) {
 		table_publish(tag, was);
+		return;
+	}
+	/* This change is in the sweep's own count, too. */
+	share = share_of(BH_CT_PAYER(slot->ct.payer));
+	if (share)
+		share->changes++;
+	table_free(tag, &slot->ct);
 }
 
 static __always_inline void gc_slot(__u32 *tag, struct bh_ct_slot *slot, struct gc *gc)

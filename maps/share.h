@@ -26,7 +26,7 @@
  * endpoint has no floor, and is refused connections once the surplus is used up.
  *
  * The garbage collector counts the entries of the table as it passes. At the end of a sweep it
- * corrects a count that differs by more than the changes that were made meanwhile, computes the
+ * corrects a count that differs by more than the changes that packets made meanwhile, computes the
  * floor, and gives a share the holder of its interface's namespace, which may be another one by
  * now.
  *
@@ -70,7 +70,8 @@ struct bh_share {
 	__u64 refused; /* connections for which there was no place */
 	__u64 replaced; /* entries of this share that made place for another connection */
 	__u32 holder; /* key of the holder; 0: this is one */
-	/* Of the garbage collector: connections found so far; `changes` when the sweep began. */
+	/* Of the garbage collector: connections found so far; `changes` when the sweep began, and
+	 * those that the sweep itself has made since. */
 	__u32 found, changes;
 	__u32 pad;
 };
