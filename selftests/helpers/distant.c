@@ -34,8 +34,8 @@
 #define FLAG_RST 4
 #define FLAG_ACK 16
 #define NUMBER 1000
-#define WAIT_MS 6000
-#define TRIES 20
+#define WAIT_MS 15000
+#define TRIES 50
 
 struct client {
 	uint8_t source[16], destination[16];
