@@ -171,31 +171,25 @@ watch "$NET_TMP/pipe"
 exec {reader}<"$NET_TMP/pipe"
 exec {reader}<&-
 net_check "monitor ends where nobody reads its output" wait "$monitor"
-watch "$NET_TMP/rest"
-for _ in $(seq 100); do
-	[ ! -s "$NET_TMP/rest" ] || break
-	net_datagram web "$db4" 9
-	sleep 0.1
-done
+watches() { # until it has printed an event
+	: >"$NET_TMP/rest"
+	watch "$NET_TMP/rest"
+	for _ in $(seq 100); do
+		[ ! -s "$NET_TMP/rest" ] || break
+		net_datagram web "$db4" 9
+		sleep 0.1
+	done
+}
+left_alone() { # MESSAGE: monitor's status and message
+	wait "$monitor"
+	net_is $? 1 && grep "$1" "$NET_TMP/rest.err"
+}
+watches
 rm -rf "$NET_PIN"
 net_check "load again, without the pins of the last load" net_bulkhead load "$NET_TMP/two.ini"
-replaced() { # monitor's status and message
-	wait "$monitor"
-	net_is $? 1 && grep "a load has made other maps" "$NET_TMP/rest.err"
-}
-net_check "monitor ends if other maps are pinned, says so and fails" replaced
-: >"$NET_TMP/rest"
-watch "$NET_TMP/rest"
-for _ in $(seq 100); do
-	[ ! -s "$NET_TMP/rest" ] || break
-	net_datagram web "$db4" 9
-	sleep 0.1
-done
+net_check "monitor ends if other maps are pinned, says so and fails" left_alone "a load has made other maps"
+watches
 net_check "unload" net_bulkhead unload
-left_alone() { # monitor's status and message
-	wait "$monitor"
-	net_is $? 1 && grep "the policy was unloaded: nothing is guarded" "$NET_TMP/rest.err"
-}
-net_check "monitor ends after unload, says so and fails" left_alone
+net_check "monitor ends after unload, says so and fails" left_alone "the policy was unloaded: nothing is guarded"
 
 net_end
