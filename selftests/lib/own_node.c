@@ -30,6 +30,7 @@ int local_node_begin(struct own_node *node, const char *pin, const char *const *
 		.settings = settings,
 		.n_settings = n,
 		.no_adopt = true,
+		.force = true, /* most of the policies may go in one step */
 	};
 	memset(node->tables, -1, sizeof(node->tables));
 	return sched_getaffinity(0, sizeof(node->cpus), &node->cpus) ? -errno : 0;

@@ -705,7 +705,6 @@ int translation_node_open(const char *pin, struct translation_node **result)
 	*result = node;
 	err = local_node_begin(&node->own, pin, uplinks, settings,
 			       sizeof(settings) / sizeof(settings[0]));
-	node->own.options.force = true;
 	if (!err)
 		err = make_node(node);
 	if (!err) {
