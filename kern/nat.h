@@ -178,7 +178,7 @@ BPF_GLOBAL int nat_service_node(const struct packet *p, __u32 initiator, struct 
 	return 0;
 }
 
-/* Whether to ask the kernel's routes whether the destination is the node's. */
+/* Returns true if the kernel's routes are to say whether the destination is the node's. */
 static __always_inline bool nat_may_be_local(const struct packet *p, const struct bh_cached *found)
 {
 	return p->hook == BH_HOOK_FROM_ENDPOINT && !found->end[BH_INGRESS].ifindex &&
