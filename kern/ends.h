@@ -85,11 +85,11 @@ static __always_inline int ends_peer(const struct packet *p, const struct bh_add
 }
 
 /* Handles an address at this hook's end that is not the endpoint's. If the address is another
- * endpoint's, the key stands for that endpoint's connection at all other hooks, and this hook needs
- * a key of its own. */
+ * endpoint's, or the node's (a bridge takes a frame for the node to any MAC), the key stands for
+ * that owner's connection at all other hooks, and this hook needs a key of its own. */
 static __always_inline int ends_foreign(const struct packet *p, struct end *own)
 {
-	if (own->flags & END_ENDPOINT && !BH_CT_IS_HOOK(p->key.scope))
+	if (own->flags & (END_ENDPOINT | END_NODE) && !BH_CT_IS_HOOK(p->key.scope))
 		return CONNECTION_OF_OTHERS;
 	return ends_own(p, own);
 }

@@ -855,6 +855,29 @@ static void bare_uplink(void)
 	packet_node_flag(UPLINK, BH_IFACE_BARE, false);
 }
 
+/* A frame for the node may come to another endpoint of a bridge, by that one's MAC. It is none of
+ * the connection that the node has opened, and leaves that connection's entry. */
+static void of_the_node_elsewhere(void)
+{
+	struct packet_spec call = {.from = HOST_NODE,
+				   .to = HOST_C,
+				   .protocol = IPPROTO_SCTP,
+				   .sport = 40000,
+				   .dport = 9,
+				   .payload = 16};
+	struct packet_spec reply = {.from = HOST_C,
+				    .to = HOST_NODE,
+				    .protocol = IPPROTO_SCTP,
+				    .sport = 9,
+				    .dport = 40000,
+				    .payload = 16};
+
+	expect_via(TO_C, call, VIA_NOWHERE, BH_PASS_NEW);
+	expect_via(TO_B, reply, VIA_C, BH_PASS_NEW);
+	expect_via(TO_C, error_about(&reply, HOST_NODE), VIA_NOWHERE, BH_PASS_RELATED);
+	expect_via(TO_C, call, VIA_NOWHERE, ESTABLISHED);
+}
+
 static void expect_from_a(struct packet_spec spec, int reason)
 {
 	struct packet_result result;
@@ -964,6 +987,7 @@ static const struct packet_sequence sequences[] = {
 	{"ICMP errors about every protocol", icmp_error_of_each},
 	{"ICMP errors about an echo, an error and a fragment", icmp_error_of_echo},
 	{"bridged and link-local peers", bridged},
+	{"what the node has opened, and a reply at another endpoint", of_the_node_elsewhere},
 	{"an uplink without Ethernet headers", bare_uplink},
 	{"audit", audit},
 };
