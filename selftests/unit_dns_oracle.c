@@ -53,6 +53,11 @@ static const struct row rows[] = {
 	ROW("a chain", TWO TO_X(WWW, TTL_60) A_OF(X_AT_38, TTL_5, "\1"), DNS_TAUGHT, 1, 5, true),
 	ROW("the chain's TTL is less", TWO TO_X(WWW, TTL_5) A_OF(X_IN_FULL, TTL_60, "\1"),
 	    DNS_TAUGHT, 1, 5, true),
+	ROW("two chains to one name",
+	    HEAD("\x81\x80", "\0\4") TO_X(WWW, TTL_60) X_IN_FULL
+	    "\0\5\0\1" TTL_60 "\0\10\1y\1b\2io\0" WWW "\0\5\0\1" TTL_5
+	    "\0\10\1y\1b\2io\0" A_OF("\1y\1b\2io\0", TTL_60, "\1"),
+	    DNS_TAUGHT, 1, 60, false),
 	ROW("a chain backwards", TWO A_OF(X_IN_FULL, TTL_60, "\1") TO_X(WWW, TTL_60), DNS_TAUGHT, 1,
 	    60, false),
 	ROW("an address and a CNAME of one name", TWO TO_X(WWW, TTL_60) A_OF(WWW, TTL_60, "\1"),

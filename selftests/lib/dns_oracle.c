@@ -259,6 +259,30 @@ static bool visited(const struct way *ways, size_t n, const struct dns_name *nam
 	return false;
 }
 
+/* Raises the TTL of each name that another way leads to and lives longer by: who follows that way
+ * has its TTL. Returns true if one has changed. */
+static bool raise_ttls(const struct answer *answer, struct way *ways, size_t n)
+{
+	bool raised = false;
+
+	for (size_t from = 0; from < n; from++)
+		for (size_t i = 0; i < answer->n; i++) {
+			const struct record *record = &answer->records[i];
+			uint32_t ttl = record->ttl < ways[from].ttl ? record->ttl : ways[from].ttl;
+
+			if (!is_cname(record) || !dns_oracle_same(&record->owner, &ways[from].name))
+				continue;
+			for (size_t to = 0; to < n; to++) {
+				if (ways[to].ttl >= ttl ||
+				    !dns_oracle_same(&ways[to].name, &record->target))
+					continue;
+				ways[to].ttl = ttl;
+				raised = true;
+			}
+		}
+	return raised;
+}
+
 /* Follows all CNAMEs from the question's name, breadth first. */
 static void follow(const struct answer *answer, const struct dns_question *question,
 		   struct dns_lesson *lesson)
@@ -272,7 +296,6 @@ static void follow(const struct answer *answer, const struct dns_question *quest
 		bool one = count_cnames(answer, &way->name) == 1 &&
 			   !has_address(answer, &way->name, question->type);
 
-		add_addresses(answer, way, question->type, lesson);
 		for (size_t i = 0; i < answer->n; i++) {
 			const struct record *record = &answer->records[i];
 
@@ -288,6 +311,10 @@ static void follow(const struct answer *answer, const struct dns_question *quest
 			};
 		}
 	}
+	while (raise_ttls(answer, ways, n))
+		;
+	for (size_t at = 0; at < n; at++)
+		add_addresses(answer, &ways[at], question->type, lesson);
 }
 
 /* ---- messages ---- */
