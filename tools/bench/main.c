@@ -105,6 +105,8 @@ static int run(struct bench *bench, int (*part)(struct bench *bench))
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		continue;
 	clean(bench);
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "bench: %s: %s\n", bench->report.part, strsignal(WTERMSIG(status)));
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
