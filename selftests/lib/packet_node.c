@@ -358,8 +358,7 @@ static void share_maps(void)
 {
 	struct bpf_map *map, *same;
 
-	bpf_object__for_each_map(map, xdp->obj)
-	{
+	bpf_object__for_each_map(map, xdp->obj) {
 		if (bpf_map__is_internal(map))
 			continue;
 		same = bpf_object__find_map_by_name(tc->obj, bpf_map__name(map));
@@ -558,8 +557,9 @@ void packet_node_programs(void (*each)(const char *program, int fd, void *arg), 
 	struct bpf_program *program;
 
 	for (int i = 0; i < 2; i++)
-		bpf_object__for_each_program(program, objects[i]) if (bpf_program__fd(program) >= 0)
-			each(bpf_program__name(program), bpf_program__fd(program), arg);
+		bpf_object__for_each_program(program, objects[i])
+			if (bpf_program__fd(program) >= 0)
+				each(bpf_program__name(program), bpf_program__fd(program), arg);
 }
 
 static void read_counters(struct count sums[BH_REASONS])

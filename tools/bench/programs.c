@@ -73,8 +73,7 @@ static int share_maps(const struct place *place, struct bpf_object *object)
 	char path[128];
 	int fd, err;
 
-	bpf_object__for_each_map(map, object)
-	{
+	bpf_object__for_each_map(map, object) {
 		if (bpf_map__is_internal(map))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", place->pin,

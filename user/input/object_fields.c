@@ -54,8 +54,11 @@ static size_t count_ports(const struct tree *containers)
 	const struct tree *item = containers ? containers->first : NULL;
 	size_t n = 0;
 
-	for (; item; item = item->next)
-		n += ports_of(item) ? ports_of(item)->n : 0;
+	for (; item; item = item->next) {
+		const struct tree *ports = ports_of(item);
+
+		n += ports ? ports->n : 0;
+	}
 	return n;
 }
 

@@ -249,7 +249,7 @@ static int read_member(struct yaml *yaml, struct tree **made)
 
 static int read_map(struct yaml *yaml, struct tree **made)
 {
-	struct tree *map, *member;
+	struct tree *map, *member = NULL;
 	int err;
 
 	if (check_tag(yaml, (const char *)yaml->event.data.mapping_start.tag, YAML_MAP_TAG))

@@ -84,8 +84,7 @@ int programs_share_maps(struct node_handle *handle, struct bpf_object *object)
 	struct bpf_map *map;
 	int error = 0;
 
-	bpf_object__for_each_map(map, object)
-	{
+	bpf_object__for_each_map(map, object) {
 		if (!error)
 			error = share_map(handle, map);
 	}
@@ -181,8 +180,7 @@ static int load_maps(struct node_handle *handle, const struct capacity *capacity
 			  "in the caller's place",
 			  tc->rodata->ask_conntrack ? "cannot be asked" : "is not asked");
 
-	bpf_object__for_each_map(map, tc->obj)
-	{
+	bpf_object__for_each_map(map, tc->obj) {
 		uint32_t entries =
 			pin_name(map) ? room_for(capacity, pin_name(map), bpf_map__max_entries(map))
 				      : 0;
@@ -221,8 +219,7 @@ static int load_loader(struct node_handle *handle, const struct bh_tc *tc, struc
 	struct bpf_map *map, *other;
 	int error = 0;
 
-	bpf_object__for_each_map(map, loader->obj)
-	{
+	bpf_object__for_each_map(map, loader->obj) {
 		other = pin_name(map) ? bpf_object__find_map_by_name(tc->obj, bpf_map__name(map))
 				      : NULL;
 		if (!error)
@@ -298,8 +295,7 @@ static int pin_maps(struct node_handle *handle, const struct bpf_object *object)
 	struct bpf_map *map;
 	int error = 0;
 
-	bpf_object__for_each_map(map, object)
-	{
+	bpf_object__for_each_map(map, object) {
 		if (!error && pin_name(map))
 			error = pins_put_map(handle, pin_name(map), bpf_map__fd(map));
 	}

@@ -26,7 +26,8 @@ void verify_no_program(struct bpf_object *object)
 {
 	struct bpf_program *program;
 
-	bpf_object__for_each_program(program, object) bpf_program__set_autoload(program, false);
+	bpf_object__for_each_program(program, object)
+		bpf_program__set_autoload(program, false);
 }
 
 /* Opens an object with one part of the programs and the maps of @maps. */
@@ -42,8 +43,7 @@ static int open_part(const struct bpf_object *maps, const struct bpf_object_open
 		return -errno;
 	bpf_object__for_each_program(program, (*tc)->obj)
 		bpf_program__set_autoload(program, part_of(bpf_program__name(program)) == part);
-	bpf_object__for_each_map(map, (*tc)->obj)
-	{
+	bpf_object__for_each_map(map, (*tc)->obj) {
 		const struct bpf_map *made = bpf_object__find_map_by_name(maps, bpf_map__name(map));
 
 		if (!error)
