@@ -505,6 +505,35 @@ static __always_inline bool table_has_room(const struct bh_share *own, __u32 mor
 	       (share_is_below(own, READ_ONCE(total->floor)) || share_has_room(total, more));
 }
 
+/* Returns true if one of the key's buckets has a free slot. */
+static __always_inline bool table_has_free(const struct table_key *key)
+{
+	struct bh_ct_bucket *first = table_bucket(bh_ct_first(key->hash, ct_buckets));
+	struct bh_ct_bucket *second = table_bucket(bh_ct_second(key->hash, ct_buckets));
+
+	return (first && table_load(first) < BH_CT_SLOTS) ||
+	       (second && table_load(second) < BH_CT_SLOTS);
+}
+
+/* Frees the slot that table_occupy() has seized for a connection of @payer's. */
+BPF_GLOBAL int table_vacate(__u32 place, __u32 payer)
+{
+	struct bh_ct_bucket *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
+	__u32 i = (place - 1) % BH_CT_SLOTS;
+
+	if (!bucket)
+		return 0;
+	SETTLE(bucket);
+	bucket->slot[i].ct.payer |= payer;
+	table_free(&bucket->tag[i], &bucket->slot[i].ct);
+	return 0;
+}
+
+static __always_inline __u32 table_random(void)
+{
+	return (__u64)bpf_get_prandom_u32() * ct_buckets >> 32;
+}
+
 #define TABLE_TRIES 4
 #define TABLE_YOUNG ((__u64)TABLE_COST(COST_YOUNG) << 32)
 
@@ -512,8 +541,9 @@ static __always_inline bool table_has_room(const struct bh_share *own, __u32 mor
  * Makes a slot busy for a connection of @own's that has no room, or no free slot: that of a
  * connection which can be replaced. An eighth of the table is left for this case, so that a
  * connection which has just begun is not replaced while a free slot is at hand. Of a connection
- * that could not be seized, the garbage collector may have freed the slot. Returns the slot's
- * place; 0: there is none.
+ * that could not be seized, the garbage collector may have freed the slot. Where the garbage
+ * collector has just passed, both buckets may have free slots only: then a connection of another
+ * bucket makes room. Returns the slot's place; 0: there is none.
  */
 static __always_inline __u32 table_replace(const struct table_key *key, struct bh_share *own,
 					   __u32 payer)
@@ -523,6 +553,7 @@ static __always_inline __u32 table_replace(const struct table_key *key, struct b
 	for (int tries = 0; tries < TABLE_TRIES; tries++) {
 		__u64 least = table_victim(bh_ct_first(key->hash, ct_buckets), payer, except);
 		__u64 other = TABLE_KEPT;
+		bool elsewhere;
 
 		if (least >= TABLE_KEPT)
 			other = table_victim(bh_ct_second(key->hash, ct_buckets), payer, except);
@@ -533,11 +564,18 @@ static __always_inline __u32 table_replace(const struct table_key *key, struct b
 			if (place)
 				return place;
 		}
-		if (least >= TABLE_KEPT)
+		elsewhere = least >= TABLE_KEPT;
+		if (elsewhere && !table_has_free(key))
 			return 0;
+		if (elsewhere)
+			least = table_victim(table_random(), payer, payer);
+		if (least >= TABLE_KEPT)
+			continue;
 		except = table_occupy(least, payer);
-		if (except == TABLE_SEIZED)
+		if (except == TABLE_SEIZED && !elsewhere)
 			return (__u32)least;
+		if (except == TABLE_SEIZED)
+			table_vacate((__u32)least, payer);
 	}
 	return 0;
 }

@@ -197,11 +197,28 @@ static void udp_from_pod(void)
 	busy(&kinds[3]);
 }
 
+/* A SYN flood that has used up the surplus, in a table whose other half is for the floors: of one
+ * SYN in some hundred, both buckets have no entry at all, as after the garbage collector has passed
+ * there. Each such SYN gets one of the free slots. */
+static void free_buckets(void)
+{
+	const uint32_t capacity = BH_CT_CONNECTIONS / scale, flood = 5 * capacity;
+
+	begin(&kinds[0]);
+	packet_node_limit(0, capacity / 4);
+	exchange(&kinds[0], tcp_steps, 1, true, 1, 0, flood);
+	expect("no connection was refused a place", flood, !packet_node_refused());
+	expect("the flood has no more than its room", flood,
+	       packet_node_connections() <= (int)(capacity / 4 + capacity / 8));
+	expect("each connection counts once in its share", flood, !packet_node_miscounted());
+}
+
 static const struct packet_sequence sequences[] = {
 	{"20,000 TCP connections a second to a pod, none refused", tcp_to_pod},
 	{"20,000 TCP connections a second from a pod, none refused", tcp_from_pod},
 	{"50,000 questions of UDP a second to a pod, none lost", udp_to_pod},
 	{"50,000 questions of UDP a second from a pod, none lost", udp_from_pod},
+	{"a flood is refused no free slot for want of an entry to replace", free_buckets},
 };
 
 int main(void)
