@@ -3,8 +3,8 @@
 # The cost of domain names: what an answer costs at the hook of the pod that gets it, by the kernel's statistics of
 # programs, and how many questions by UDP a pod and a resolver outside exchange in a second of processor time, hooks
 # included, without Bulkhead, with a policy without names, and with names. The last two are ratios to the first, of the
-# same round; an answer has one address, another one each time, or 73, as 1,232 bytes have. Processor time, since a
-# machine that does other things at the same time changes it little.
+# same round, and the last one also to the second: what names cost. An answer has one address, another one each time, or
+# 73, as 1,232 bytes have. Processor time, since a machine that does other things at the same time changes it little.
 #
 # Usage: [QUESTIONS=10000] [ROUNDS=7] names.sh BUILD-FOLDER
 set -u
@@ -71,6 +71,8 @@ for what in one many; do
 		"ratio: a policy without names" \
 		"$(paste "$NET_TMP/$what.none" "$NET_TMP/$what.nothing" | awk '{ printf "%.3f\n", $1 / $2 }' | middle)" \
 		"ratio: names" \
-		"$(paste "$NET_TMP/$what.names" "$NET_TMP/$what.nothing" | awk '{ printf "%.3f\n", $1 / $2 }' | middle)"
+		"$(paste "$NET_TMP/$what.names" "$NET_TMP/$what.nothing" | awk '{ printf "%.3f\n", $1 / $2 }' | middle)" \
+		"ratio: names, to a policy without names" \
+		"$(paste "$NET_TMP/$what.names" "$NET_TMP/$what.none" | awk '{ printf "%.3f\n", $1 / $2 }' | middle)"
 done
 net_end
