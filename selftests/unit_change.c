@@ -825,6 +825,8 @@ static void successor_begin(struct world *world, const char *from, const char *t
 static void successor_end(struct world *world, struct successor *made)
 {
 	set_policy(world, NULL);
+	node_effect_free(world->handle.effect);
+	world->handle.effect = NULL;
 	delta_free(made->delta);
 	for (size_t i = 0; i < 2; i++)
 		cluster_free(&made->clusters[i]);
