@@ -114,6 +114,7 @@ static long gc_bucket(__u32 i __attribute__((unused)), struct gc *gc)
 /* ---- the end of a sweep ---- */
 
 struct gc_sum {
+	bool partial; /* nothing is corrected */
 	__u32 floor;
 	__s32 surplus;
 	__u32 endpoints, corrected;
@@ -134,7 +135,7 @@ static long gc_endpoint(void *map __attribute__((unused)), const __u32 *key, str
 	iface = endpoint_iface(*key);
 	if (iface)
 		share->holder = BH_SHARE_HOLDER(iface->ns, *key);
-	if (differs > (__s32)moved || -differs > (__s32)moved) {
+	if (!sum->partial && (differs > (__s32)moved || -differs > (__s32)moved)) {
 		__sync_fetch_and_add(&share->count, (__s64)differs);
 		sum->corrected++;
 	}
@@ -171,10 +172,10 @@ static long gc_iface(void *map __attribute__((unused)), const __u32 *key __attri
 
 /* Half of the table is for the floors of the endpoints and of the node, and half for the surplus.
  */
-static __noinline void gc_end(void)
+static __noinline void gc_end(struct bh_ct_sweeper *sweeper)
 {
 	struct bh_share_total *total = share_total();
-	struct gc_sum sum = {};
+	struct gc_sum sum = {.partial = sweeper->partial};
 
 	if (!total)
 		return;
@@ -206,7 +207,9 @@ static int gc_step(void *map __attribute__((unused)), int *key __attribute__((un
 	bpf_loop(step < SWEEP_MAX ? step : SWEEP_MAX, gc_bucket, &gc, 0);
 	sweeper->bucket = gc.bucket;
 	if (!gc.bucket || !gc_is_planned())
-		gc_end();
+		gc_end(sweeper);
+	if (!gc.bucket)
+		sweeper->partial = 0;
 	/* If two loads' programs start the timer at once, it may run the callback of one while the
 	 * other is the owner. Then no owner is set, and the next packet starts the timer again. */
 	if (READ_ONCE(sweeper->owner) != instance + 1ull) {
@@ -222,6 +225,7 @@ static __noinline void gc_start(struct bh_ct_sweeper *sweeper, __u64 owner)
 	if (!sweeper ||
 	    __sync_val_compare_and_swap(&sweeper->owner, owner, instance + 1ull) != owner)
 		return;
+	sweeper->partial = owner && sweeper->bucket;
 	bpf_timer_init(&sweeper->timer, &bh_ct_sweeper, GC_CLOCK);
 	bpf_timer_set_callback(&sweeper->timer, gc_step);
 	bpf_timer_start(&sweeper->timer, GC_NS, 0);

@@ -248,7 +248,8 @@ struct bh_ct_sweeper {
 	__u64 owner; /* which load's programs the timer runs: `instance` (kern/build.h) + 1; 0:
 		      * none yet */
 	__u32 bucket; /* the next bucket to sweep */
-	__u32 pad;
+	__u32 partial; /* other programs began this sweep, maybe in another table: its counts do not
+			* count */
 };
 
 #endif

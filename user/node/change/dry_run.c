@@ -256,6 +256,9 @@ static void print_capacity(char *to, const struct capacity *capacity)
 		if (capacity->entries[i])
 			used += snprintf(to + used, ITEM_MAX - used, "%s%s of %u", used ? ", " : "",
 					 node_map_names[i], capacity->entries[i]);
+	if (capacity->connections && used < ITEM_MAX)
+		snprintf(to + used, ITEM_MAX - used, "%sconnections of %u", used ? ", " : "",
+			 capacity->connections);
 }
 
 static void print_other(struct dry_run_state *r)

@@ -303,7 +303,8 @@ static int prepare(struct load *load, const struct policy *policy)
 		return error;
 	if (!node_generation(handle))
 		return start_anew(load);
-	error = settings_check(handle);
+	error = settings_check(handle, &load->change.capacity.connections);
+	load->change.replace |= load->change.capacity.connections;
 	if (!error)
 		error = check_guard(load);
 	return error ? error : drop_other_staged(load);

@@ -7,6 +7,7 @@
 #include "maps/iface.h"
 #include "maps/rule_hit.h"
 #include "node/kernel/attach.h"
+#include "node/kernel/connections.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/rcu.h"
@@ -246,11 +247,57 @@ static int add_hits(struct node_handle *handle, const struct programs *programs,
 	return error ? node_fail(handle, error, "cannot take over the hits of the rules") : 0;
 }
 
+/* Copies the connections into the larger table, and pins the former one until the programs of all
+ * hooks use the larger one. */
+static int copy_connections(struct node_handle *handle, const struct programs *programs)
+{
+	SCOPED_FD int former = pins_get(handle, CONNECTIONS);
+	uint64_t lost = 0;
+	int error = former < 0 ? former : 0;
+
+	if (!error)
+		error = connections_copy(handle, former, programs_map(programs, CONNECTIONS),
+					 &lost);
+	if (!error && lost)
+		error = -ENOSPC;
+	if (error)
+		return node_fail(handle, error, "cannot copy the connections to a larger table");
+	return pins_put_map(handle, CONNECTIONS_FORMER, former);
+}
+
+/* Copies what programs have opened in the former table since, and removes its pin. No program works
+ * on it any more. */
+static int finish_connections(struct node_handle *handle)
+{
+	SCOPED_FD int former = pins_get(handle, CONNECTIONS_FORMER);
+	SCOPED_FD int active = pins_get(handle, CONNECTIONS);
+	uint64_t lost = 0;
+	int error = former < 0 ? former : active < 0 ? active : 0;
+
+	if (former == -ENOENT)
+		return 0;
+	if (!error)
+		error = rcu_wait(handle);
+	if (!error)
+		error = connections_copy(handle, former, active, &lost);
+	if (error)
+		return node_fail(handle, error, "cannot copy the connections to a larger table");
+	if (lost)
+		diag_warn(handle->diag, NULL, NULL,
+			  "%llu connections that opened meanwhile found no place in the larger "
+			  "table",
+			  (unsigned long long)lost);
+	return pins_remove(handle, CONNECTIONS_FORMER);
+}
+
 int replace(struct node_handle *handle, const struct programs *programs,
 	    const struct capacity *capacity)
 {
 	CLEANUP(hits_free) struct map_hits hits = {.old = -1};
 	int error = fill_maps(handle, programs, capacity);
+
+	if (!error && capacity->connections)
+		error = copy_connections(handle, programs);
 
 	if (!error && capacity->rule_hits)
 		error = copy_hits(handle, programs, &hits);
@@ -260,6 +307,8 @@ int replace(struct node_handle *handle, const struct programs *programs,
 		error = pins_open_maps(handle);
 	if (!error)
 		error = renew_hooks(handle);
+	if (!error)
+		error = finish_connections(handle);
 	if (error || hits.old < 0)
 		return error;
 	error = rcu_wait(handle);
@@ -316,5 +365,7 @@ int replace_finish(struct node_handle *handle)
 	}
 	if (!error)
 		error = renew_hooks(handle);
+	if (!error)
+		error = finish_connections(handle);
 	return error ? error : pins_remove(handle, PINS_NEW);
 }

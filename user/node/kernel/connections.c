@@ -24,15 +24,11 @@ static size_t pages(size_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
-static int map_pin(struct node_handle *handle, const char *pin, size_t value, void **at,
-		   uint32_t *entries)
+static int map_fd(int fd, size_t value, void **at, uint32_t *entries)
 {
-	SCOPED_FD int fd = pins_get(handle, pin);
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
 
-	if (fd < 0)
-		return fd;
 	if (bpf_obj_get_info_by_fd(fd, &info, &length))
 		return -errno;
 	if (info.value_size != value)
@@ -46,6 +42,14 @@ static int map_pin(struct node_handle *handle, const char *pin, size_t value, vo
 	return -errno;
 }
 
+static int map_pin(struct node_handle *handle, const char *pin, size_t value, void **at,
+		   uint32_t *entries)
+{
+	SCOPED_FD int fd = pins_get(handle, pin);
+
+	return fd < 0 ? fd : map_fd(fd, value, at, entries);
+}
+
 int connections_open(struct node_handle *handle, struct connections *connections)
 {
 	void *buckets = NULL, *total = NULL;
@@ -55,7 +59,7 @@ int connections_open(struct node_handle *handle, struct connections *connections
 	*connections = (struct connections){};
 	error = settings_seed(handle, &connections->seed);
 	if (!error)
-		error = map_pin(handle, "ct", sizeof(struct bh_ct_bucket), &buckets,
+		error = map_pin(handle, CONNECTIONS, sizeof(struct bh_ct_bucket), &buckets,
 				&connections->n);
 	if (!error)
 		error = map_pin(handle, "share_total", sizeof(struct bh_share_total), &total, &one);
@@ -118,6 +122,87 @@ int connections_add(const struct connections *connections, const struct bh_ct_ke
 	    !put(&connections->buckets[bh_ct_second(hash, connections->n)], key, &entry, tag))
 		return -ENOSPC;
 	return 0;
+}
+
+/* ---- a copy ---- */
+
+static struct bh_ct *find(const struct connections *connections, const struct bh_ct_key *key)
+{
+	const uint64_t hash = hash_of(connections, key);
+	const uint32_t in[] = {bh_ct_first(hash, connections->n),
+			       bh_ct_second(hash, connections->n)};
+
+	for (size_t k = 0; k < ARRAY_SIZE(in); k++) {
+		struct bh_ct_bucket *bucket = &connections->buckets[in[k]];
+
+		for (int i = 0; i < BH_CT_SLOTS; i++)
+			if (bucket->tag[i] == bh_ct_slot_tag(hash) &&
+			    !memcmp(&bucket->slot[i].key, key, sizeof(*key)))
+				return &bucket->slot[i].ct;
+	}
+	return NULL;
+}
+
+/* Opens a half-open connection as the other table has it. A program that does the same meanwhile
+ * wins. */
+static void open_half(struct bh_ct *to, const struct bh_ct *from)
+{
+	uint32_t state = __atomic_load_n(&to->state, __ATOMIC_SEQ_CST);
+	const uint32_t opened = (state & ~BH_CT_STATE) | (from->state & BH_CT_STATE);
+
+	if (!(state & (BH_CT_HALF | BH_CT_ONCE)) || state & BH_CT_GONE ||
+	    from->state & (BH_CT_HALF | BH_CT_GONE))
+		return;
+	if (__atomic_compare_exchange_n(&to->state, &state, opened, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_SEQ_CST))
+		memcpy(to->number, from->number, sizeof(to->number));
+}
+
+struct copy {
+	struct connections from, to;
+	uint64_t lost;
+};
+
+static void copy_free(struct copy *copy)
+{
+	connections_close(&copy->from);
+	connections_close(&copy->to);
+}
+
+static int copy_one(void *data, const struct bh_ct_key *key, const struct bh_ct *ct)
+{
+	struct copy *copy = data;
+	struct bh_ct *there = find(&copy->to, key);
+
+	if (there)
+		open_half(there, ct);
+	else
+		copy->lost += !!connections_add(&copy->to, key, ct);
+	return 0;
+}
+
+static int map_buckets(int fd, struct connections *connections)
+{
+	void *buckets = NULL;
+	int error = map_fd(fd, sizeof(*connections->buckets), &buckets, &connections->n);
+
+	connections->buckets = buckets;
+	return error;
+}
+
+int connections_copy(struct node_handle *handle, int from, int to, uint64_t *lost)
+{
+	CLEANUP(copy_free) struct copy copy = {};
+	int error = settings_seed(handle, &copy.to.seed);
+
+	if (!error)
+		error = map_buckets(from, &copy.from);
+	if (!error)
+		error = map_buckets(to, &copy.to);
+	for (uint32_t i = 0; !error && i < copy.from.n; i++)
+		error = connections_each(&copy.from.buckets[i], copy_one, &copy);
+	*lost = copy.lost;
+	return error;
 }
 
 uint32_t connections_tick(void)

@@ -16,6 +16,11 @@
 struct node_handle;
 struct table;
 
+#define CONNECTIONS "ct" /* pin names */
+#define CONNECTIONS_FORMER                                                    \
+	"ct_former" /* of a table that grows, until the new one has all of it \
+		     */
+
 struct connections {
 	struct bh_ct_bucket *buckets;
 	uint32_t n; /* number of buckets */
@@ -31,6 +36,14 @@ void connections_close(struct connections *connections);
  * -ENOSPC if both its buckets are full. */
 int connections_add(const struct connections *connections, const struct bh_ct_key *key,
 		    const struct bh_ct *ct);
+
+/*
+ * Copies each connection of the table @from that the table @to lacks, and opens those of @to that
+ * are half-open and in @from are open by now. Both are maps' fds. Programs may work on either
+ * table. Sets *@lost to the number of connections that found both their buckets full. Returns 0 or
+ * -errno, not reported.
+ */
+int connections_copy(struct node_handle *handle, int from, int to, uint64_t *lost);
 
 /* The tick for `seen` of an entry that is written now. It is ten seconds old: the kernel's clocks
  * may differ, and an entry from the future would count as timed out. */

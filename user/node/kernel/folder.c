@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "node/kernel/attach.h"
+#include "node/kernel/connections.h"
 #include "node/kernel/folder.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/socket_link.h"
@@ -74,6 +75,8 @@ static bool is_ours(int fd, const char *name, int *error)
 	for (size_t i = 0; i < N_NODE_PROGRAMS; i++)
 		if (!strcmp(name, node_program_names[i]))
 			return is_program(fd, name, error);
+	if (!strcmp(name, CONNECTIONS_FORMER))
+		return is_map(fd, CONNECTIONS, error);
 	/* The stored policies are maps of one name. */
 	return is_map(fd, strncmp(name, "blob_", strlen("blob_")) ? name : "blob", error);
 }

@@ -11,7 +11,9 @@
 
 #include "build_id.h"
 #include "loader.skel.h"
+#include "maps/conntrack.h"
 #include "maps/rule_hit.h"
+#include "node/kernel/connections.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/settings.h"
@@ -46,6 +48,8 @@ static uint32_t room_for(const struct capacity *capacity, const char *pin, uint3
 					       capacity->entries[i] < defined
 				       ? 0
 				       : capacity->entries[i];
+	if (!strcmp(pin, CONNECTIONS))
+		return capacity->connections ? BH_CT_BUCKETS(capacity->connections) : 0;
 	return strcmp(pin, "rule_hits") ? 0 : capacity->rule_hits;
 }
 
@@ -170,7 +174,7 @@ static bool conntrack_is_available(void)
 static int load_maps(struct node_handle *handle, const struct capacity *capacity, struct bh_tc *tc)
 {
 	struct bpf_map *map;
-	int error = settings_apply(handle, tc);
+	int error = settings_apply(handle, tc, capacity->connections);
 
 	tc->rodata->kernel_conntrack = tc->rodata->ask_conntrack && conntrack_is_available();
 	if (!tc->rodata->kernel_conntrack)

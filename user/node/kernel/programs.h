@@ -14,6 +14,7 @@ struct capacity {
 	uint32_t entries[N_NODE_MAPS];
 	size_t needs[N_NODE_MAPS]; /* entries that will be in use */
 	uint32_t rule_hits;
+	uint32_t connections; /* of the table of connections, not its buckets */
 	bool first; /* maps about interfaces are at least as large as their definitions */
 };
 

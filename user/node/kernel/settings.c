@@ -287,7 +287,7 @@ static int size_table(struct bh_tc *tc)
 	return bpf_map__set_max_entries(tc->maps.bh_ct, tc->rodata->ct_buckets);
 }
 
-int settings_apply(struct node_handle *handle, struct bh_tc *tc)
+int settings_apply(struct node_handle *handle, struct bh_tc *tc, uint32_t connections)
 {
 	const struct node_options *options = handle->options;
 	SCOPED_FD int pinned = pins_get_program(handle, PROGRAM_INGRESS);
@@ -304,6 +304,8 @@ int settings_apply(struct node_handle *handle, struct bh_tc *tc)
 		       sizeof(handle->domain_key));
 		if (error)
 			return node_fail(handle, error, "cannot read the active settings");
+		if (connections)
+			tc->rodata->ct_capacity = connections;
 		return size_table(tc);
 	}
 	tc->rodata->ct_seed = random_seed();
@@ -330,12 +332,25 @@ int settings_copy(struct node_handle *handle, struct bh_xdp *xdp)
 	return error ? node_fail(handle, error, "cannot read the active settings") : 0;
 }
 
-int settings_check(struct node_handle *handle)
+/* Accepts a larger table of connections than @has, if there is memory for both. */
+static int grow_table(struct node_handle *handle, uint32_t has, uint32_t wants)
+{
+	if (wants > has)
+		return check_memory(handle, wants);
+	diag_error(handle->diag, NULL, "connections",
+		   "the table has room for %u, and cannot shrink while it is in use: unload, then "
+		   "load with it",
+		   has);
+	return -EINVAL;
+}
+
+int settings_check(struct node_handle *handle, uint32_t *connections)
 {
 	const struct node_options *options = handle->options;
 	struct bh_tc__rodata rodata = {};
 	int error = options->n_settings ? read_rodata(handle, &rodata) : 0;
 
+	*connections = 0;
 	for (size_t i = 0; !error && i < options->n_settings; i++) {
 		uint32_t value;
 		const struct setting *setting = parse(handle, options->settings[i], &value);
@@ -344,9 +359,16 @@ int settings_check(struct node_handle *handle)
 			return -EINVAL;
 		if (*rodata_at(&rodata, setting) == in_programs(setting, value))
 			continue;
+		if (rodata_at(&rodata, setting) == (uint32_t *)&rodata.ct_capacity) {
+			error = grow_table(handle, rodata.ct_capacity, value);
+			*connections = value;
+			continue;
+		}
 		diag_error(handle->diag, NULL, setting->name,
 			   "is set when the programs are first loaded: unload, then load with it");
 		return -EINVAL;
 	}
-	return error ? node_fail(handle, error, "cannot read the active settings") : 0;
+	return error && error != -EINVAL
+		       ? node_fail(handle, error, "cannot read the active settings")
+		       : error;
 }

@@ -13,17 +13,21 @@ struct bh_xdp;
 
 /*
  * Converts the times of an open object to this kernel's jiffies, and sets its constants: to those
- * of the pinned programs, or if none are pinned, to the options' settings. Returns 0 or -errno,
- * reported: -EINVAL if a setting does not exist or is out of range.
+ * of the pinned programs, or if none are pinned, to the options' settings. @connections: how many
+ * the table has room for; 0: as the pinned programs have it. Returns 0 or -errno, reported: -EINVAL
+ * if a setting does not exist or is out of range.
  */
-int settings_apply(struct node_handle *handle, struct bh_tc *tc);
+int settings_apply(struct node_handle *handle, struct bh_tc *tc, uint32_t connections);
 
 /* Gives the uplink's program the constants of the pinned ones. Returns 0 or -errno, reported. */
 int settings_copy(struct node_handle *handle, struct bh_xdp *xdp);
 
-/* Checks that the active programs have the options' settings, which cannot change while they run.
- * Returns 0; -EINVAL, reported, if one differs; or another -errno. */
-int settings_check(struct node_handle *handle);
+/*
+ * Checks that the active programs have the options' settings. Only the table of connections can
+ * change while they run, and only grow: sets *@connections to its new size, or to 0 if it stays.
+ * Returns 0; -EINVAL, reported, if another setting differs, or memory lacks; or another -errno.
+ */
+int settings_check(struct node_handle *handle, uint32_t *connections);
 
 /* Sets *room to the number of connections that the pinned programs hold. Returns 0 or -errno, not
  * reported. */
