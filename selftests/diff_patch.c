@@ -42,7 +42,7 @@ struct world {
 };
 
 struct run {
-	uint64_t seed, steps, flows, patched, extended, others, failures;
+	uint64_t seed, steps, flows, patched, extended, deleted, others, failures;
 	const char *fault;
 };
 
@@ -333,6 +333,15 @@ static bool is_successor(const struct policy *base, struct policy *policy)
 	return good;
 }
 
+/* Returns true if the policy has a record of a segment that the last compile deleted. */
+static bool has_deleted(const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->n_segments; i++)
+		if (policy->segments[i].delete_generation)
+			return true;
+	return false;
+}
+
 static void go_on(struct run *run, struct world *world, struct random *random)
 {
 	struct diag silent = {0};
@@ -343,6 +352,7 @@ static void go_on(struct run *run, struct world *world, struct random *random)
 	run->steps++;
 	run->extended += objects_patched(world->objects) > patched &&
 			 next->n_segments > world->policy->n_segments;
+	run->deleted += objects_patched(world->objects) > patched && has_deleted(world->policy);
 	if (fails(run, !error == !!fresh, "only one of the two can compile the objects") || error) {
 		policy_free(fresh);
 		return;
@@ -403,19 +413,21 @@ int main(void)
 	struct run run = {.seed = seeds.first};
 	int failed;
 
-	printf("KTAP version 1\n1..3\n");
+	printf("KTAP version 1\n1..4\n");
 	for (uint64_t i = 0; i < seeds.count && run.failures < FAILURES_MAX; i++, run.seed++)
 		check_cluster(&run);
 	printf("# %" PRIu64 " clusters from seed %" PRIu64 ", %" PRIu64 " policies, %" PRIu64
-	       " of them without a compile of all objects (%" PRIu64 " with new segments), %" PRIu64
-	       " changes of other objects, %" PRIu64 " flows\n",
-	       seeds.count, seeds.first, run.steps, run.patched, run.extended, run.others,
-	       run.flows);
+	       " of them without a compile of all objects (%" PRIu64 " with new segments, %" PRIu64
+	       " beside deleted ones), %" PRIu64 " changes of other objects, %" PRIu64 " flows\n",
+	       seeds.count, seeds.first, run.steps, run.patched, run.extended, run.deleted,
+	       run.others, run.flows);
 	failed = ktap_row(1, !run.failures,
 			  "a policy that continues the last one is as one of all objects");
 	failed |= ktap_row(2, seeds.count < 10 || run.patched > seeds.count,
 			   "many changes of Pods need no compile of all objects");
 	failed |= ktap_row(3, seeds.count < 10 || run.extended > seeds.count / 2,
 			   "many Pods of a new kind need no compile of all objects");
+	failed |= ktap_row(4, seeds.count < 10 || run.deleted > seeds.count,
+			   "many changes of Pods after one that deleted a segment need none");
 	return failed;
 }

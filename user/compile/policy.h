@@ -231,8 +231,8 @@ struct policy_isolation {
 	uint32_t flags; /* POLICY_AUDIT: it would isolate them */
 };
 
-/* A segment of this policy, or a deleted one of its parent (delete_generation not 0). Sorted by
- * ID. */
+/* A segment of this policy, or one that the last compile deleted (delete_generation not 0): the
+ * next compile drops the record, and policy_update() keeps it. Sorted by ID. */
 struct policy_segment {
 	struct policy_key key;
 	uint32_t id;

@@ -666,9 +666,6 @@ static int make(void *data)
 	const struct policy *base = p->u.base;
 	int error = 0;
 
-	for (size_t i = 0; i < base->n_segments; i++)
-		if (base->segments[i].delete_generation)
-			return -EOPNOTSUPP; /* only a compile takes segments away */
 	p->deleted = grow_zeroed(base->n_addresses, sizeof(*p->deleted));
 	for (size_t i = 0; !error && i < p->n; i++)
 		error = add_change(p, &p->pods[i]);

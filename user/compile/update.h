@@ -16,9 +16,9 @@ struct update_pod {
  * Continues a policy if nothing but pods has changed. Verdicts are those of a compile, at a small
  * part of its price. With @extends, pods that fit no segment get new ones (extend.h): the compile
  * of
- * @base must have set nothing aside. Strings and segments that no endpoint uses any more stay until
- * the next compile. @pods: each name once. @base must be whole in memory. No Service may take its
- * backends from pods: all have EndpointSlices. Returns 0 and a
+ * @base must have set nothing aside. Strings, segments that no endpoint uses any more, and records
+ * of deleted segments stay until the next compile. @pods: each name once. @base must be whole in
+ * memory. No Service may take its backends from pods: all have EndpointSlices. Returns 0 and a
  * policy to free, of @base's generation if nothing has changed; -EOPNOTSUPP: only a compile can
  * tell; or -ENOMEM. Reports nothing.
  */
