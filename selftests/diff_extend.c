@@ -146,7 +146,8 @@ static bool is_right(struct run *run, const struct world *world, unsigned int ma
 		}
 		came[n++] = (struct update_endpoint){endpoint, addresses[k], endpoint->n_addresses};
 	}
-	overlay_endpoints(&copy, NULL, came, n);
+	if (fails(run, !overlay_endpoints(&copy, NULL, came, n), "no memory for an overlay"))
+		return false;
 	good = evaluates_alike(run, world, with, &copy, salt);
 	overlay_free(&copy);
 	return !fails(run, good, "a verdict differs");

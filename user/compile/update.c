@@ -340,16 +340,37 @@ static void update_endpoints(struct updater *u, const bool *deleted,
 
 /* The overlay */
 
-void overlay_endpoints(struct policy *policy, const bool *deleted,
-		       const struct update_endpoint *added, size_t n)
-{
-	struct policy *compiled = grow_zeroed(1, sizeof(*compiled));
-	struct updater u = {.t.policy = policy, .base = compiled};
+struct overlay {
+	struct updater u;
+	struct policy *policy;
+	const bool *deleted;
+	const struct update_endpoint *added;
+	size_t n;
+};
 
-	*compiled = *policy;
-	update_endpoints(&u, deleted, added, n);
-	policy->compiled = (struct lazy_policy *)compiled;
-	updater_free(&u);
+static int overlay(void *data)
+{
+	struct overlay *o = data;
+	struct policy *compiled = grow_zeroed(1, sizeof(*compiled));
+
+	*compiled = *o->policy;
+	o->policy->compiled = (struct lazy_policy *)compiled;
+	o->u.t.policy = o->policy;
+	o->u.base = compiled;
+	update_endpoints(&o->u, o->deleted, o->added, o->n);
+	return 0;
+}
+
+int overlay_endpoints(struct policy *policy, const bool *deleted,
+		      const struct update_endpoint *added, size_t n)
+{
+	struct overlay o = {.policy = policy, .deleted = deleted, .added = added, .n = n};
+	int error = memory_guarded(overlay, &o);
+
+	if (error && o.u.base)
+		overlay_free(policy);
+	updater_free(&o.u);
+	return error;
 }
 
 /* Pods that have changed */

@@ -40,9 +40,10 @@ struct update_endpoint {
  * added and removed some since the compile. Deletes the addresses that @deleted marks (by index of
  * the policy's addresses; NULL: none), and each endpoint that has none left. Adds @added. No
  * address may stand twice. The policy must not have a source. policy_free() frees the new tables,
- * or overlay_free() those of a struct copy.
+ * or overlay_free() those of a struct copy. Returns 0; or -ENOMEM, not reported: @policy is as it
+ * was.
  */
-void overlay_endpoints(struct policy *policy, const bool *deleted,
-		       const struct update_endpoint *added, size_t n);
+int overlay_endpoints(struct policy *policy, const bool *deleted,
+		      const struct update_endpoint *added, size_t n);
 
 #endif

@@ -180,6 +180,20 @@ static void add_active(const struct active_lookup *look, struct arrivals *arriva
 	arrive(arrivals, endpoint, first);
 }
 
+static int fail_listing(struct node_handle *handle)
+{
+	return node_fail(handle, -ENOMEM, "cannot list the endpoints of %s", handle->pin);
+}
+
+/* Overlays the policy with what has arrived. @deleted NULL: there was no memory for it. */
+static int overlay(struct node_handle *handle, struct policy *policy, const bool *deleted,
+		   const struct arrivals *arrivals)
+{
+	if (!deleted || overlay_endpoints(policy, deleted, arrivals->came, arrivals->n))
+		return fail_listing(handle);
+	return 0;
+}
+
 int active_look(struct node_handle *handle)
 {
 	CLEANUP(look_end) struct active_lookup look = {.handle = handle};
@@ -190,7 +204,7 @@ int active_look(struct node_handle *handle)
 	bool any = false;
 
 	if (!error && !deleted)
-		error = node_fail(handle, -ENOMEM, "cannot list the endpoints of %s", handle->pin);
+		error = fail_listing(handle);
 	if (!error)
 		error = look_read(&look);
 	if (error)
@@ -206,9 +220,7 @@ int active_look(struct node_handle *handle)
 			endpoint->node = handle->blob.node;
 		add_active(&look, &arrivals, endpoint);
 	}
-	if (any || arrivals.n)
-		overlay_endpoints(policy, deleted, arrivals.came, arrivals.n);
-	return 0;
+	return any || arrivals.n ? overlay(handle, policy, deleted, &arrivals) : 0;
 }
 
 /* Returns true if an added endpoint is still active: an endpoint of this node goes with its
@@ -326,10 +338,7 @@ int active_keep(struct node_handle *handle, struct policy *policy, const char *n
 	if (!error && arrivals.n) {
 		SCOPED_FREE bool *taken = find_taken(policy, &arrivals);
 
-		if (!taken)
-			return node_fail(handle, -ENOMEM, "cannot list the endpoints of %s",
-					 handle->pin);
-		overlay_endpoints(policy, taken, arrivals.came, arrivals.n);
+		error = overlay(handle, policy, taken, &arrivals);
 	}
 	return error;
 }
