@@ -606,6 +606,13 @@ static void arrive_first(struct world *world, struct extension *extension)
 	cluster_free(&cluster);
 }
 
+/* Skips a test that looks for pins, where the kernel has no bpf(2): an emulator of system calls. */
+static void needs_pins(void)
+{
+	if (bpf_obj_get("/nowhere") < 0 && errno == ENOSYS)
+		skip();
+}
+
 static void the_first_of_its_kind(void **state)
 {
 	struct world *world = *state;
@@ -614,19 +621,13 @@ static void the_first_of_its_kind(void **state)
 	struct cluster cluster;
 	struct policy *extended;
 
+	needs_pins();
 	change_init(&change, "endpoint add");
 	plan_first(world, &cluster, &change, &extension);
 	extended = extension.extended;
 	set_policy(world, world->policies[0]);
 	kill_everywhere(world, &change, extended, true);
 	cluster_free(&cluster);
-}
-
-/* Skips a test that looks for pins, where the kernel has no bpf(2): an emulator of system calls. */
-static void needs_pins(void)
-{
-	if (bpf_obj_get("/nowhere") < 0 && errno == ENOSYS)
-		skip();
 }
 
 /* The part of the extension that only the removed endpoint needed goes with the endpoint. */
