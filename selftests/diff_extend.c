@@ -153,14 +153,44 @@ static bool is_right(struct run *run, const struct world *world, unsigned int ma
 	return !fails(run, good, "a verdict differs");
 }
 
+/* Returns true if two audit records say the same. What decides is a rule, whose ID stays. */
+static bool same_audit(const struct policy *a, const struct policy_audit *x, const struct policy *b,
+		       const struct policy_audit *y)
+{
+	bool same = x->decides == y->decides && x->denies == y->denies &&
+		    x->policies.n == y->policies.n;
+
+	for (uint32_t i = 0; same && i < x->policies.n; i++)
+		same = !strcmp(policy_string(a, a->texts[x->policies.at + i]),
+			       policy_string(b, b->texts[y->policies.at + i]));
+	return same;
+}
+
+/* Returns true if two verdict words say the same. A record of an extension gets another ID when the
+ * policy itself has it. */
+static bool same_verdict(const struct policy *a, uint32_t x, const struct policy *b, uint32_t y)
+{
+	const struct policy_audit *first = policy_audit_of(a, x), *second = policy_audit_of(b, y);
+
+	if (!first || !second)
+		return x == y;
+	return (x & ~BH_RULE_MAX) == (y & ~BH_RULE_MAX) && same_audit(a, first, b, second);
+}
+
 static bool same_ports(const struct policy *a, struct bh_ports_ref x, const struct policy *b,
 		       struct bh_ports_ref y)
 {
+	const struct bh_interval *first = a->intervals + x.at, *second = b->intervals + y.at;
+
 	if (x.count != y.count)
 		return false;
 	if (!x.count || x.count == BH_PORTS_NAMED)
 		return x.at == y.at;
-	return !memcmp(a->intervals + x.at, b->intervals + y.at, x.count * sizeof(*a->intervals));
+	for (uint32_t i = 0; i < x.count; i++)
+		if (first[i].start != second[i].start ||
+		    !same_verdict(a, first[i].verdict, b, second[i].verdict))
+			return false;
+	return true;
 }
 
 static bool same_segment(const struct policy *a, const struct policy_segment *x,

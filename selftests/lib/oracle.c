@@ -498,20 +498,26 @@ static struct oracle_decision decide_audited(const struct question *q)
 	return said;
 }
 
-/* Returns true if a rule about the subject, audited ones too, has the name and not the address. */
-static bool name_adds(const struct question *named)
+static bool rule_has_name(const struct question *q, const struct rule *rule)
 {
-	struct question bare = *named, all = *named;
+	for (size_t i = 0; i < rule->n_peers; i++)
+		if (rule->peers[i].scope == PEER_DOMAINS && matches_name(q, &rule->peers[i]))
+			return true;
+	return false;
+}
 
-	bare.name = NULL;
+/* Returns true if a rule about the subject, audited ones too, has the name. */
+static bool has_name(const struct question *named)
+{
+	struct question all = *named;
+
 	all.audited = true;
 	for (size_t i = 0; i < all.cluster->n_policies; i++) {
 		const struct policy_object *policy = &all.cluster->policies[i];
 
 		for (size_t j = 0; j < policy->n_rules[EGRESS] && selects_subject(&all, policy);
 		     j++)
-			if (matches_peers(&all, policy, &policy->rules[EGRESS][j]) &&
-			    !matches_peers(&bare, policy, &policy->rules[EGRESS][j]))
+			if (rule_has_name(&all, &policy->rules[EGRESS][j]))
 				return true;
 	}
 	return false;
@@ -526,7 +532,7 @@ static struct oracle_decision decide_egress(const struct question *q, const char
 	if (!name || !by_address.subject || (by_address.allow && !by_address.would_deny))
 		return by_address;
 	named.name = name;
-	if (!name_adds(&named))
+	if (!has_name(&named))
 		return by_address;
 	by_name = decide_audited(&named);
 	by_name.by_name = true;
