@@ -37,7 +37,9 @@ net_check "a load with the same settings succeeds" net_bulkhead load --set conne
 	"$NET_TMP/policy.ini"
 net_check "a load without settings succeeds" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "a load with another time-out is refused" refused 2 "unload, then load" --set timeout-udp=30
-net_check "a load with another size is refused" refused 2 "unload, then load" --set connections=6000
+net_check "a load with a smaller table is refused" refused 2 "unload, then load" --set connections=4000
+net_check "a larger table beyond the memory is refused, too" \
+	net_ends 2 "connections: 1000000 need [0-9]* MiB of memory, and 100 MiB are available" small 1000000
 net_check "the refused loads change nothing" room ct 5000
 
 net_allowed web udp "$(net_ip db)" 443 "a UDP connection is tracked"
