@@ -210,7 +210,7 @@ third() {
 		eval 'systemctl start podman-restart; unit_says podman-restart "no policy is active"'
 	check "the outside heard nothing of any container" outside_heard ' allowed 0 denied 0 '
 	check "a late DEL before the operator loads" plugin DEL of-old web
-	check "the operator loads again, and names the node, on which no object is" bulkhead load -n worker-1 /test/cluster.ini
+	check "the operator loads again, for a node on which no object is" bulkhead load -n worker-1 --force /test/cluster.ini
 	check "the operator starts the restore and kubelet" systemctl start bulkhead-restore kubelet
 	check "the pods come" pods_are_there
 	check "a record says who one of them is" grep -q '"identity":"record"' /run/bulkhead/cni/net:of-web:eth0
