@@ -4,6 +4,7 @@
 # other ICMPv6. On its link, a bridge too, neighbour discovery works whatever policy says.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
+command -v nft >/dev/null || net_skip "needs nftables, which counts the test's own messages"
 
 NET_PORTS=80
 net_start bad good
@@ -26,8 +27,22 @@ bad6=$(net_ip6 bad) good6=$(net_ip6 good) node6=$(net_ip6 node) out6=$(net_ip6 o
 	EOF2
 } >"$NET_TMP/policy.ini"
 
-messages() { # HOST TYPE: messages of ICMPv6 that came
-	net_on "$1" awk -v name="Icmp6InType$2" '$1 == name { n = $2 } END { print n + 0 }' /proc/net/snmp6
+# Hosts send neighbour discovery of their own whenever they probe an address, so the test counts its own messages
+# alone: these carry a nonce that makes them 72 bytes (type 133) or 88 (others), a length that no host's message has.
+for host in node out bad good shut closed near; do
+	net_on $host nft -f - <<-EOF2 || exit 1
+	table inet seen {
+		$(printf 'counter type%s { }\n' 133 135 136 143)
+		chain messages {
+			type filter hook prerouting priority -300
+			meta l4proto icmpv6 ip6 length { 72, 88 } counter name icmpv6 type map {
+				133 : "type133", 135 : "type135", 136 : "type136", 143 : "type143" }
+		}
+	}
+	EOF2
+done
+messages() { # HOST TYPE: messages of the test that came
+	net_on "$1" nft list counter inet seen "type$2" | sed -n 's/.*packets \([0-9]*\) .*/\1/p'
 }
 # Sends one, and waits for it where it is to arrive. What is to be lost has a twin that arrives after it.
 gets() { # NUMBER HOST TYPE COMMAND...
