@@ -11,9 +11,9 @@ NET_PORTS="80 443"
 net_start db web
 db4=$(net_ip db)
 
-# db admits TCP/80, TCP/7000 and UDP/1001 from web; a rule denies UDP/1002. A first load makes the maps of
-# interfaces and MACs for a thousand entries, and to attach a thousand interfaces takes the kernel long:
-# this library makes them for three interfaces and two MACs.
+# db admits TCP/80, TCP/7000 and UDP/1001 from web; a rule denies UDP/1002. A first load makes maps with room for tens
+# of thousands of entries, and to attach a thousand interfaces takes the kernel long: this library makes the maps for
+# three interfaces, two MACs, and a thousand entries of the policy.
 cat >"$NET_TMP/tight.c" <<'EOF2'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,15 +21,24 @@ cat >"$NET_TMP/tight.c" <<'EOF2'
 #include <string.h>
 #include <sys/syscall.h>
 
+static const struct {
+	const char *name;
+	unsigned room;
+} tight[] = {
+	{"bh_ifaces", 3},      {"bh_macs", 2},     {"bh_endpoints", 1028}, {"bh_prefixes", 1027},
+	{"bh_segments", 1026}, {"bh_pairs", 1024}, {"bh_ports", 1024},     {"bh_named", 1024},
+	{"bh_variations", 1024}, {"bh_services", 1024}, {"bh_rule_hits", 1025},
+};
+
 long syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	long (*next)(long, long, long, long, long, long, long) = dlsym(RTLD_NEXT, "syscall");
 	union bpf_attr *map = (union bpf_attr *)b;
 
-	if (number == SYS_bpf && a == BPF_MAP_CREATE && !strcmp(map->map_name, "bh_ifaces"))
-		map->max_entries = 3;
-	if (number == SYS_bpf && a == BPF_MAP_CREATE && !strcmp(map->map_name, "bh_macs"))
-		map->max_entries = 2;
+	if (number == SYS_bpf && a == BPF_MAP_CREATE)
+		for (unsigned i = 0; i < sizeof(tight) / sizeof(*tight); i++)
+			if (!strcmp(map->map_name, tight[i].name))
+				map->max_entries = tight[i].room;
 	return next(number, a, b, c, d, e, f);
 }
 EOF2
@@ -184,6 +193,13 @@ net_check "the map of Services is larger" test "$(size services "$NET_TMP/before
 net_check "a change of one Service" net_bulkhead load "$NET_TMP/changed.bhd"
 sizes >"$NET_TMP/after"
 net_check "the change makes no map larger" cmp "$NET_TMP/before" "$NET_TMP/after"
+net_bulkhead unload && net_bulkhead load "$NET_TMP/small.bhp" >"$NET_TMP/said" 2>&1
+sizes >"$NET_TMP/before"
+net_check "load of that delta where a first load made the maps" net_bulkhead load "$NET_TMP/services.bhd"
+sizes >"$NET_TMP/after"
+net_check "a first load's maps have room for it" cmp "$NET_TMP/before" "$NET_TMP/after"
+net_check "maps that changes read whole have few places" test "$(size ifaces "$NET_TMP/after")" -lt 2048 -a \
+	"$(size resolvers "$NET_TMP/after")" -lt 2048
 
 # A load that is killed at a change of state or gets ENOMEM from a bpf(2) (a sample, or all with CRASH=all)
 # leaves one active policy, whole. The next load, of either policy in turn, completes or removes the

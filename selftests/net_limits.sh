@@ -77,7 +77,7 @@ as_before() {
 }
 
 net_check "a first load without memory for its maps is refused" net_ends 3 \
-	"the map endpoints needs room for 4 entries: it was to be made for 1028" \
+	"the map endpoints needs room for 4 entries: it was to be made for 28090" \
 	load_sized "bh_endpoints=0" "$old"
 net_check "the refused first load activates nothing" net_is "$(net_in_force)" both
 net_check "the refused first load attaches nothing" net_is "$(net_on node bpftool -j net show)" "$nothing"

@@ -15,16 +15,55 @@
 #include "node/change/replace.h"
 
 #define RULE_HITS "rule_hits"
-/* A larger map has room for so many bytes of keys and values, or for so many hits, beyond what it
- * needs, at least: 262,144 port intervals, as many as one policy may have. */
+/* A map has room for so many bytes of entries beyond what it needs, at least: for larger maps all
+ * programs are loaded anew. That takes up to a second of a processor, and no other change goes on
+ * meanwhile. In 3 MB are 262,144 port intervals, or 19,000 entries of Services. */
 #define ROOM_BYTES (3 << 20)
-#define ROOM_HITS 1024
+#define HASH_BYTES 64 /* what the kernel adds to each entry of a hash map, about */
+/* Maps about interfaces are read whole for many a change, which takes time for each place, so they
+ * have no more than this beyond what they need. */
+#define ROOM_LOCAL 1024
+
+/* Returns the most entries that a map may have: an assignment word has only so many bits for a
+ * slot. */
+static uint32_t limit_of(enum node_map_id map)
+{
+	return map == MAP_segments ? BH_SLOT_MAX + 1 : UINT32_MAX / 2;
+}
+
+/* Returns the size of a map that has @want entries: at least twice as many. */
+static uint32_t room_beyond(size_t want, size_t least, uint32_t limit)
+{
+	const size_t room = want + (want < least ? least : want);
+
+	return room < limit ? room : limit;
+}
+
+static uint32_t room_for(enum node_map_id map, size_t want)
+{
+	CLEANUP(table_free) struct table sizes = {};
+	size_t least;
+
+	maps_init_table(map, &sizes);
+	least = ROOM_BYTES / (sizes.key_size + sizes.value_size +
+			      (node_map_kinds[map] == MAP_KIND_SLOTS ? 0 : HASH_BYTES));
+	return room_beyond(want, node_map_kinds[map] == MAP_KIND_LOCAL ? ROOM_LOCAL : least,
+			   limit_of(map));
+}
+
+static uint32_t room_for_hits(uint32_t rules)
+{
+	const size_t least =
+		ROOM_BYTES / (libbpf_num_possible_cpus() * sizeof(struct bh_rule_hit));
+
+	return room_beyond(rules, least, UINT32_MAX / 2);
+}
 
 struct capacity replace_first_room(const struct policy *policy, const struct local *local)
 {
 	struct capacity capacity = {
 		.first = true,
-		.rule_hits = programs_headroom(policy->next_rule),
+		.rule_hits = room_for_hits(policy->next_rule),
 		.needs =
 			{
 #define POLICY_MAP(name, key, value, entry, kind, capacity) [MAP_##name] = capacity,
@@ -34,15 +73,8 @@ struct capacity replace_first_room(const struct policy *policy, const struct loc
 
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (node_map_kinds[i] != MAP_KIND_LOCAL)
-			capacity.entries[i] = programs_headroom(capacity.needs[i]);
+			capacity.entries[i] = room_for(i, capacity.needs[i]);
 	return capacity;
-}
-
-/* Returns the most entries that a map may have: an assignment word has only so many bits for a
- * slot. */
-static uint32_t limit_of(enum node_map_id map)
-{
-	return map == MAP_segments ? BH_SLOT_MAX + 1 : UINT32_MAX / 2;
 }
 
 static int refuse(struct node_handle *handle, enum node_map_id map, size_t want)
@@ -58,21 +90,12 @@ static uint32_t room_of(const struct node_handle *handle, const struct change *c
 	return change->anew ? change->capacity.entries[map] : handle->capacity[map];
 }
 
-/* Makes the map larger: at least twice as large as it has to be, since for larger maps all programs
- * are loaded anew. That takes a second of a processor, and no other change goes on meanwhile. A map
- * whose entries are of a generation needs room for two of them at the next change. */
+/* Makes the map larger. A map whose entries are of a generation needs room for two of them at the
+ * next change. */
 static void grow(struct change *change, int map)
 {
-	const size_t want = change->wanted[map];
-	const uint32_t limit = limit_of(map);
-	CLEANUP(table_free) struct table sizes = {};
-	size_t least, larger;
-
-	maps_init_table(map, &sizes);
-	least = ROOM_BYTES / (sizes.key_size + sizes.value_size);
-	larger = want + (want < least ? least : want);
-	change->capacity.needs[map] = want;
-	change->capacity.entries[map] = larger < limit ? larger : limit;
+	change->capacity.needs[map] = change->wanted[map];
+	change->capacity.entries[map] = room_for(map, change->wanted[map]);
 }
 
 /* Finds the maps that are too small, and their new sizes. Where one is, those that are nearly full
@@ -117,7 +140,7 @@ static int find_room_for_hits(struct node_handle *handle, uint32_t rules, struct
 
 	if (error || rules <= capacity)
 		return error;
-	change->capacity.rule_hits = rules + (rules < ROOM_HITS ? ROOM_HITS : rules);
+	change->capacity.rule_hits = room_for_hits(rules);
 	change->replace = true;
 	return 0;
 }

@@ -23,13 +23,6 @@
 #define CONNTRACK_LOOKUP "bpf_skb_ct_lookup"
 
 /* Adds a quarter to the needed entries, and the growth of a small cluster. */
-uint32_t programs_headroom(size_t need)
-{
-	size_t capacity = need + (need / 4 < 1024 ? 1024 : need / 4);
-
-	return capacity > UINT32_MAX / 2 ? UINT32_MAX / 2 : capacity;
-}
-
 /* Returns a map's pin name, which is the map's name without "bh_"; NULL: libbpf makes the map
  * (.rodata). */
 static const char *pin_name(const struct bpf_map *map)

@@ -18,9 +18,6 @@ struct capacity {
 	bool first; /* maps about interfaces are at least as large as their definitions */
 };
 
-/* Returns the size of a map for so many entries, with room for later changes. */
-uint32_t programs_headroom(size_t need);
-
 /* Loaded programs, with maps that are pinned or new. */
 struct bh_tc;
 struct bh_loader;
