@@ -400,16 +400,25 @@ static bool is_followed(const struct follower *follower, struct json_object *pod
 	return false;
 }
 
-static void put_pod(struct follower *follower, struct json_object *pod)
+/* Returns true if the pod is to be an endpoint now. */
+static bool counts(const struct follower *follower, struct json_object *pod)
 {
-	int error;
+	return is_running(pod) && follower->has.active &&
+	       !resting_keeps_off(follower->resting, pod) && !is_followed(follower, pod);
+}
 
-	if (!is_running(pod) || !follower->has.active ||
-	    resting_keeps_off(follower->resting, pod) || is_followed(follower, pod))
-		return;
-	error = local_node_pod(&follower->options->load, pod, follower->diag);
+static void put_all(struct follower *follower, struct json_object *const *pods, size_t n)
+{
+	int error = local_node_pods(&follower->options->load, pods, n, follower->diag);
+
 	if (error && error != -EAGAIN)
 		set_message(follower, error, "a pod");
+}
+
+static void put_pod(struct follower *follower, struct json_object *pod)
+{
+	if (counts(follower, pod))
+		put_all(follower, &pod, 1);
 }
 
 /* Takes a pod off that is gone or has ended. Mostly the CNI plugin has done so before; but a late
@@ -536,10 +545,17 @@ static void pods_synced(void *data)
  * policy may be older than the pods. */
 static void put_pods(struct follower *follower)
 {
+	struct json_object **pods = calloc(lh_table_length(follower->pods) + 1, sizeof(*pods));
 	struct lh_entry *entry;
+	size_t n = 0;
 
+	if (!pods)
+		return set_message(follower, -ENOMEM, "the pods");
 	for (entry = follower->pods->head; entry; entry = entry->next)
-		put_pod(follower, lh_entry_v(entry));
+		if (counts(follower, lh_entry_v(entry)))
+			pods[n++] = lh_entry_v(entry);
+	put_all(follower, pods, n);
+	free(pods);
 }
 
 /* Reports within a time that grows with the cluster, or together with an earlier report. */

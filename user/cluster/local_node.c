@@ -360,41 +360,64 @@ static int take_off(struct node_handle *handle, const struct endpoint *endpoint)
 	return error;
 }
 
-/* Opens the node for a Pod, and calls @act if a policy is active. Returns as @act does; -EAGAIN:
- * nothing is active; -ENOENT: the Pod makes no endpoint; or another -errno. */
-static int with_pod(const struct node_options *options, struct json_object *pod, struct diag *diag,
-		    int (*act)(struct node_handle *handle, const struct endpoint *endpoint))
+typedef int pod_act(struct node_handle *handle, const struct endpoint *endpoint);
+
+/* Calls @act for a Pod. Returns as @act does; -EAGAIN: nothing is active; -ENOENT: the Pod makes no
+ * endpoint; or another -errno. */
+static int act_on(struct node_handle *handle, struct json_object *pod, struct diag *diag,
+		  pod_act *act)
 {
-	/* A Pod that is added has an interface, whatever a load may leave to the CNI plugin. */
-	struct node_options own = *options;
 	struct cluster cluster;
-	struct node_handle *handle = NULL;
 	int error;
 
-	own.quarantine = true;
-	own.late = false;
+	if (!handle || !node_is_loaded(handle))
+		return -EAGAIN;
 	cluster_init(&cluster);
 	error = read_pod(pod, diag, &cluster);
 	if (!error)
-		error = node_open(&own, false, diag, &handle);
-	if (!error)
-		error = handle && node_is_loaded(handle) ? act(handle, cluster.endpoints) : -EAGAIN;
-	node_close(handle);
+		error = act(handle, cluster.endpoints);
 	cluster_free(&cluster);
 	return error;
 }
 
-int local_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag)
+/* Calls @act for each Pod, and goes on after an error. One opening of the node serves all Pods up
+ * to an error: with a hundred of them, the opening is most of the time. Returns 0, or the last
+ * error, as act_on() does. */
+static int each_pod(const struct node_options *options, struct json_object *const *pods, size_t n,
+		    struct diag *diag, pod_act *act)
 {
-	int error = with_pod(options, pod, diag, place);
+	/* A Pod that is added has an interface, whatever a load may leave to the CNI plugin. */
+	struct node_options own = *options;
+	struct node_handle *handle = NULL;
+	int last = 0;
 
-	return error == -ENOENT ? 0 : error;
+	own.quarantine = true;
+	own.late = false;
+	for (size_t i = 0; i < n; i++) {
+		int error = handle ? 0 : node_open(&own, false, diag, &handle);
+
+		if (!error)
+			error = act_on(handle, pods[i], diag, act);
+		if (!error || error == -ENOENT)
+			continue;
+		last = error;
+		node_close(handle);
+		handle = NULL;
+	}
+	node_close(handle);
+	return last;
+}
+
+int local_node_pods(const struct node_options *options, struct json_object *const *pods, size_t n,
+		    struct diag *diag)
+{
+	return each_pod(options, pods, n, diag, place);
 }
 
 int local_node_pod_deleted(const struct node_options *options, struct json_object *pod,
 			   struct diag *diag)
 {
-	int error = with_pod(options, pod, diag, take_off);
+	int error = each_pod(options, &pod, 1, diag, take_off);
 
-	return error == -ENOENT || error == -EAGAIN ? 0 : error;
+	return error == -EAGAIN ? 0 : error;
 }

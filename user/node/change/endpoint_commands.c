@@ -83,14 +83,15 @@ int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set
 
 	*isolated = false;
 	change_init(&change, "endpoint set");
-	if (!error && !handle->options->dry_run)
-		error = isolated_read(handle, &name, &before);
 	if (!error)
 		error = endpoint_set_plan(handle, set, &change, &extension, isolated);
 	if (!error)
 		error = extension_capacity(handle, &change);
 	/* plans only: the change has what it needs */
 	extension_close(&extension);
+	/* reads all isolations, so only if anything changes */
+	if (!error && change.commits && !handle->options->dry_run)
+		error = isolated_read(handle, &name, &before);
 	if (error || !change.commits)
 		return error;
 	error = apply_or_warn(handle, &change, set->ns, set->name,
