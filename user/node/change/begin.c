@@ -40,6 +40,15 @@ int begin(struct node_handle *handle, struct beginning *beginning)
 	return error ? error : extension_renew(handle, &change);
 }
 
+int begin_once(struct node_handle *handle)
+{
+	CLEANUP(beginning_end) struct beginning beginning = {};
+	int error = handle->begun ? 0 : begin(handle, &beginning);
+
+	handle->begun = !error;
+	return error;
+}
+
 int begin_with(struct node_handle *handle, struct beginning *beginning, struct change *change)
 {
 	int error = make_ready(handle);

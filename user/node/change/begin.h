@@ -22,6 +22,10 @@ void beginning_end(struct beginning *beginning);
  * them. Returns 0 or -errno, reported. */
 int begin(struct node_handle *handle, struct beginning *beginning);
 
+/* As begin(), but looks only once with a handle, up to a failed change: it asks for each interface
+ * of the node, and a follower changes all of a node's endpoints in a row. */
+int begin_once(struct node_handle *handle);
+
 /* As begin(), for a change that removes endpoints: @change also removes the endpoints whose
  * interfaces are gone, which saves two grace periods. */
 struct change;

@@ -75,11 +75,10 @@ int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set
 		      bool *isolated)
 {
 	const struct bh_added name = record_name(set->ns, set->name);
-	CLEANUP(beginning_end) struct beginning beginning = {};
 	CLEANUP(change_free) struct change change;
 	struct extension extension = {};
 	uint8_t before = 0;
-	int error = begin(handle, &beginning);
+	int error = begin_once(handle);
 
 	*isolated = false;
 	change_init(&change, "endpoint set");
@@ -96,6 +95,7 @@ int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set
 		return error;
 	error = apply_or_warn(handle, &change, set->ns, set->name,
 			      "changed, and the next load does not know it");
+	handle->begun = !error && !node_is_busy(handle);
 	if (!error && before)
 		warn_of_opening(handle, set, &name, before);
 	return error;

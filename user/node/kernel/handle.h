@@ -103,6 +103,7 @@ struct node_handle {
 	struct bh_blob blob; /* header of `policy` */
 	uint64_t domain_key[2]; /* settings_domain_key(); 0: not read yet */
 	uint64_t writes; /* map writes by this command */
+	bool begun; /* begin_once() has looked (begin.h), and no change has failed since */
 	struct rcu rcu;
 	enum node_hook tc; /* how this command attached TC programs */
 	struct image *seen; /* the maps in memory on which plans are made; NULL: the kernel's
