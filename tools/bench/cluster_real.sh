@@ -4,19 +4,8 @@
 # reported that its endpoints are in the new policy, and if that time goes.
 #
 # Usage: cluster_real.sh BUILD-FOLDER      CHANGES=100
-CLUSTER_NODES="worker-1 worker-2 worker-3"
-build=$(cd "${1:-build}" && pwd)
-export BULKHEAD=$build/bulkhead NET_HELPERS=$build/selftests/helpers
-here=$(cd "$(dirname "$0")/../.." && pwd)
-if [ -z "${KUBE_CONFIGS:-}" ]; then
-	exec "$here/tools/kube" run "$0" "$build"
-fi
-# shellcheck source=selftests/lib/cluster.sh
-. "$here/selftests/lib/cluster.sh"
-# shellcheck source=selftests/lib/rollout.sh
-. "$here/selftests/lib/rollout.sh"
-# shellcheck source=selftests/lib/changes.sh
-. "$here/selftests/lib/changes.sh"
+# shellcheck source=tools/bench/three_nodes.sh
+. "$(dirname "$0")/three_nodes.sh"
 
 cluster_start >/dev/null
 rollout_install >/dev/null || exit

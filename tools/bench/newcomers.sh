@@ -4,28 +4,12 @@
 # node from their first moment on: how long after the API server tells of status.podIP that Pod's node lets them in.
 #
 # Usage: newcomers.sh BUILD-FOLDER      PODS=100 ROUNDS=7
-CLUSTER_NODES="worker-1 worker-2 worker-3"
-build=$(cd "${1:-build}" && pwd)
-export BULKHEAD=$build/bulkhead NET_HELPERS=$build/selftests/helpers
-here=$(cd "$(dirname "$0")/../.." && pwd)
-if [ -z "${KUBE_CONFIGS:-}" ]; then
-	exec "$here/tools/kube" run "$0" "$build"
-fi
-# shellcheck source=selftests/lib/cluster.sh
-. "$here/selftests/lib/cluster.sh"
-# shellcheck source=selftests/lib/rollout.sh
-. "$here/selftests/lib/rollout.sh"
-# shellcheck source=selftests/lib/changes.sh
-. "$here/selftests/lib/changes.sh"
+# shellcheck source=tools/bench/three_nodes.sh
+. "$(dirname "$0")/three_nodes.sh"
 PODS=${PODS:-100} ROUNDS=${ROUNDS:-7}
 PORT=7100
 SERVER=https://192.168.7.10:6443
 
-die() {
-	echo "newcomers.sh: $1" >&2
-	cluster_cleanup
-	exit 1
-}
 # Writes requests for curl, one a Pod. Their node has no follower.
 requests() { # ROUND METHOD SUFFIX-OF-PATH [STATUS]
 	local i body

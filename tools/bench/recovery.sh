@@ -4,24 +4,11 @@
 # all nodes, and how long a change takes while the leading engine is drained.
 #
 # Usage: recovery.sh BUILD-FOLDER      ROUNDS=7
-CLUSTER_NODES="worker-1 worker-2 worker-3"
-build=$(cd "${1:-build}" && pwd)
-export BULKHEAD=$build/bulkhead NET_HELPERS=$build/selftests/helpers
-here=$(cd "$(dirname "$0")/../.." && pwd)
-if [ -z "${KUBE_CONFIGS:-}" ]; then
-	exec "$here/tools/kube" run "$0" "$build"
-fi
-# shellcheck source=selftests/lib/cluster.sh
-. "$here/selftests/lib/cluster.sh"
-# shellcheck source=selftests/lib/rollout.sh
-. "$here/selftests/lib/rollout.sh"
+# shellcheck source=tools/bench/three_nodes.sh
+. "$(dirname "$0")/three_nodes.sh"
 ROUNDS=${ROUNDS:-7}
 RANDOM=${BULKHEAD_SEED:-1}
 
-die() {
-	echo "recovery.sh: $1" >&2
-	exit 1
-}
 api() { # METHOD PATH [BODY]
 	curl -sf --max-time 5 --cacert "$KUBE_CA" -H "Authorization: Bearer secret-of-admin" -X "$1" \
 		${3:+-H "Content-Type: application/json" -d "$3"} "https://192.168.7.10:6443$2"
