@@ -53,8 +53,8 @@ int local_node_stage(struct own_node *node, struct store_chain *chain, struct di
 /* Puts the staged policy active. Returns -ENOENT if no policy of that generation is staged. */
 int local_node_activate(struct own_node *node, uint32_t generation, struct diag *diag);
 
-/* Adds each Pod of this node as an endpoint, or sets its labels and ports. A Pod that fails stops no
- * other one. Returns 0; -EAGAIN if nothing is active yet; or another -errno, reported. */
+/* Adds each Pod of this node as an endpoint, or sets its labels and ports. A Pod that fails stops
+ * no other one. Returns 0; -EAGAIN if nothing is active yet; or another -errno, reported. */
 int local_node_pods(const struct node_options *options, struct json_object *const *pods, size_t n,
 		    struct diag *diag);
 /* Removes a Pod that is gone or has ended. Its interface stays guarded until it is gone. */

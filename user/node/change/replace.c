@@ -53,8 +53,7 @@ static uint32_t room_for(enum node_map_id map, size_t want)
 
 static uint32_t room_for_hits(uint32_t rules)
 {
-	const size_t least =
-		ROOM_BYTES / (libbpf_num_possible_cpus() * sizeof(struct bh_rule_hit));
+	const size_t least = ROOM_BYTES / (libbpf_num_possible_cpus() * sizeof(struct bh_rule_hit));
 
 	return room_beyond(rules, least, UINT32_MAX / 2);
 }
