@@ -146,10 +146,12 @@ int local_node_activate(struct own_node *node, uint32_t generation, struct diag 
 	return 0;
 }
 
-int local_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag)
+int local_node_pods(const struct node_options *options, struct json_object *const *pods, size_t n,
+		    struct diag *diag)
 {
 	(void)options;
-	(void)pod;
+	(void)pods;
+	(void)n;
 	(void)diag;
 	return 0;
 }
@@ -157,7 +159,7 @@ int local_node_pod(const struct node_options *options, struct json_object *pod, 
 int local_node_pod_deleted(const struct node_options *options, struct json_object *pod,
 			   struct diag *diag)
 {
-	return local_node_pod(options, pod, diag);
+	return local_node_pods(options, &pod, 1, diag);
 }
 
 /* Commands */
