@@ -15,14 +15,14 @@
 #include "node/change/replace.h"
 
 #define RULE_HITS "rule_hits"
-/* A map has room for so many bytes of entries beyond what it needs, at least: for larger maps all
- * programs are loaded anew. That takes up to a second of a processor, and no other change goes on
- * meanwhile. In 3 MB are 262,144 port intervals, or 19,000 entries of Services. */
+/* A hash map of the policy has room for so many bytes of entries beyond what it needs, at least:
+ * for larger maps all programs are loaded anew. That takes up to a second of a processor, and no
+ * other change goes on meanwhile. In 3 MB are 28,000 addresses, or 19,000 entries of Services. */
 #define ROOM_BYTES (3 << 20)
 #define HASH_BYTES 64 /* what the kernel adds to each entry of a hash map, about */
-/* Maps about interfaces are read whole for many a change, which takes time for each place, so they
- * have no more than this beyond what they need. */
-#define ROOM_LOCAL 1024
+/* Arrays, and maps about interfaces, are read whole, which takes time for each place: so many more
+ * than they need, at least. */
+#define ROOM_PLACES 1024
 
 /* Returns the most entries that a map may have: an assignment word has only so many bits for a
  * slot. */
@@ -41,21 +41,19 @@ static uint32_t room_beyond(size_t want, size_t least, uint32_t limit)
 
 static uint32_t room_for(enum node_map_id map, size_t want)
 {
+	const enum node_map_kind kind = node_map_kinds[map];
 	CLEANUP(table_free) struct table sizes = {};
-	size_t least;
+	size_t least = ROOM_PLACES;
 
 	maps_init_table(map, &sizes);
-	least = ROOM_BYTES / (sizes.key_size + sizes.value_size +
-			      (node_map_kinds[map] == MAP_KIND_SLOTS ? 0 : HASH_BYTES));
-	return room_beyond(want, node_map_kinds[map] == MAP_KIND_LOCAL ? ROOM_LOCAL : least,
-			   limit_of(map));
+	if (kind == MAP_KIND_ADDRESS || kind == MAP_KIND_LAYOUT)
+		least = ROOM_BYTES / (sizes.key_size + sizes.value_size + HASH_BYTES);
+	return room_beyond(want, least, limit_of(map));
 }
 
 static uint32_t room_for_hits(uint32_t rules)
 {
-	const size_t least = ROOM_BYTES / (libbpf_num_possible_cpus() * sizeof(struct bh_rule_hit));
-
-	return room_beyond(rules, least, UINT32_MAX / 2);
+	return room_beyond(rules, ROOM_PLACES, UINT32_MAX / 2);
 }
 
 struct capacity replace_first_room(const struct policy *policy, const struct local *local)
