@@ -219,11 +219,12 @@ check-quick: ## the tests that need neither root nor a network
 	@$(MAKE) --no-print-directory -j2 quick
 	@selftests/run $(QUICK)
 
+# SOAK: the settings of these tests.
+SOAK ?= BULKHEAD_FULL=1 TEST_SECONDS=100000 FLIPS=1000 KILLS=100 CRASH=all FAULTS=all STEP=1
 soak: ## the long walks, with a random seed: 1,000 flips, 100 kills, a kill and errors at every system call (hours)
 	@tools/deps $@
 	@$(MAKE) --no-print-directory -j2 all tests
-	@$(RANDOM_SEED) BULKHEAD_FULL=1 TEST_SECONDS=100000 \
-		FLIPS=1000 KILLS=100 CRASH=all FAULTS=all STEP=1 BULKHEAD=$(abspath $(O))/bulkhead \
+	@$(RANDOM_SEED) $(SOAK) BULKHEAD=$(abspath $(O))/bulkhead \
 		selftests/run selftests/net_flip.sh selftests/net_crash.sh \
 		selftests/net_crash_endpoint.sh selftests/net_errors.sh \
 		selftests/net_upgrade.sh selftests/net_grow.sh

@@ -9,6 +9,7 @@ struct {
 	__type(key, __u32);
 	__type(value, struct bh_interval);
 	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_MMAPABLE);
 } bh_ports SEC(".maps");
 
 struct {

@@ -15,13 +15,14 @@
 #include "node/change/replace.h"
 
 #define RULE_HITS "rule_hits"
-/* A hash map of the policy has room for so many bytes of entries beyond what it needs, at least:
- * for larger maps all programs are loaded anew. That takes up to a second of a processor, and no
- * other change goes on meanwhile. In 3 MB are 28,000 addresses, or 19,000 entries of Services. */
+/* A map of the policy has room for so many bytes of entries beyond what it needs, at least: for
+ * larger maps all programs are loaded anew. That takes up to a second of a processor, and no other
+ * change goes on meanwhile. In 3 MB are 28,000 addresses, 19,000 entries of Services, or 393,000
+ * intervals of ports. */
 #define ROOM_BYTES (3 << 20)
 #define HASH_BYTES 64 /* what the kernel adds to each entry of a hash map, about */
-/* Arrays, and maps about interfaces, are read whole, which takes time for each place: so many more
- * than they need, at least. */
+/* Maps about interfaces, and the hits of rules, which each CPU counts for itself, have room for so
+ * many more than they need, at least. */
 #define ROOM_PLACES 1024
 
 /* Returns the most entries that a map may have: an assignment word has only so many bits for a
@@ -41,13 +42,21 @@ static uint32_t room_beyond(size_t want, size_t least, uint32_t limit)
 
 static uint32_t room_for(enum node_map_id map, size_t want)
 {
-	const enum node_map_kind kind = node_map_kinds[map];
 	CLEANUP(table_free) struct table sizes = {};
 	size_t least = ROOM_PLACES;
 
 	maps_init_table(map, &sizes);
-	if (kind == MAP_KIND_ADDRESS || kind == MAP_KIND_LAYOUT)
+	switch (node_map_kinds[map]) {
+	case MAP_KIND_LOCAL:
+		break;
+	case MAP_KIND_ADDRESS:
+	case MAP_KIND_LAYOUT:
 		least = ROOM_BYTES / (sizes.key_size + sizes.value_size + HASH_BYTES);
+		break;
+	case MAP_KIND_SLOTS:
+		least = ROOM_BYTES / sizes.value_size;
+		break;
+	}
 	return room_beyond(want, least, limit_of(map));
 }
 

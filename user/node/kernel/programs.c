@@ -22,7 +22,6 @@
 
 #define CONNTRACK_LOOKUP "bpf_skb_ct_lookup"
 
-/* Adds a quarter to the needed entries, and the growth of a small cluster. */
 /* Returns a map's pin name, which is the map's name without "bh_"; NULL: libbpf makes the map
  * (.rodata). */
 static const char *pin_name(const struct bpf_map *map)

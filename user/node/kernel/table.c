@@ -3,6 +3,8 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "node/kernel/handle.h"
 #include "node/kernel/table.h"
@@ -137,43 +139,89 @@ int table_read(struct table *table, int map)
 	return table_read_some(table, map, NULL, NULL);
 }
 
-int table_read_some(struct table *table, int map, table_filter *is_wanted, const void *what)
-{
-	struct bpf_map_info info = {};
-	uint32_t length = sizeof(info), n;
-	uint64_t position; /* large enough for the kernel's position in any map */
-	SCOPED_FREE unsigned char *next = NULL, *keys = NULL, *values = NULL;
-	size_t size;
-	int error;
+struct bytes {
+	unsigned char *at;
+	size_t n;
+};
 
-	if (bpf_obj_get_info_by_fd(map, &info, &length))
+static void bytes_unmap(struct bytes *bytes)
+{
+	if (bytes->at)
+		munmap(bytes->at, bytes->n);
+}
+
+static bool is_zero(const unsigned char *at, size_t n)
+{
+	return !*at && !memcmp(at, at + 1, n - 1);
+}
+
+/* Reads an array as it lies in the kernel's memory. */
+static int read_array(struct table *table, int map, const struct bpf_map_info *info,
+		      table_filter *is_wanted, const void *what)
+{
+	const size_t size = round_up(info->value_size), page = sysconf(_SC_PAGESIZE);
+	CLEANUP(bytes_unmap)
+	struct bytes bytes = {.n = (info->max_entries * size + page - 1) & ~(page - 1)};
+	void *at = mmap(NULL, bytes.n, PROT_READ, MAP_SHARED, map, 0);
+	uint32_t n = info->max_entries;
+	int error = 0;
+
+	if (at == MAP_FAILED)
 		return -errno;
-	size = table_value_size(&info);
-	if (info.key_size != table->key_size || size != table->value_size)
-		return -EILSEQ;
-	next = calloc(1, info.key_size > sizeof(position) ? info.key_size : sizeof(position));
-	keys = malloc((size_t)info.max_entries * info.key_size);
-	values = malloc(info.max_entries * size);
+	bytes.at = at;
+	while (n && is_zero(bytes.at + (n - 1) * size, info->value_size))
+		n--;
+	table->n = 0;
+	for (uint32_t i = 0; !error && i < n; i++) {
+		const void *value = bytes.at + i * size;
+
+		if (!is_wanted || is_wanted(what, &i, value))
+			error = table_add(table, &i, value);
+	}
+	return error;
+}
+
+/* Reads all entries in one call, so that none is missed or seen twice. */
+static int read_batch(struct table *table, int map, const struct bpf_map_info *info,
+		      table_filter *is_wanted, const void *what)
+{
+	uint64_t position; /* large enough for the kernel's position in any map */
+	const size_t size = table->value_size;
+	SCOPED_FREE unsigned char *next =
+		calloc(1, info->key_size > sizeof(position) ? info->key_size : sizeof(position));
+	SCOPED_FREE unsigned char *keys = malloc((size_t)info->max_entries * info->key_size);
+	SCOPED_FREE unsigned char *values = malloc(info->max_entries * size);
+	uint32_t n = info->max_entries;
+	int error = 0;
+
 	if (!next || !keys || !values)
 		return -ENOMEM;
-	/* one call for the whole map, so that no entry is missed or seen twice */
-	n = info.max_entries;
 	if (bpf_map_lookup_batch(map, NULL, next, keys, values, &n, NULL) && errno != ENOENT)
 		return -errno;
 	table->n = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		const void *key = keys + (size_t)i * info.key_size;
+	for (uint32_t i = 0; !error && i < n; i++) {
+		const void *key = keys + (size_t)i * info->key_size;
 		const void *value = values + i * size;
 
-		if (is_wanted && !is_wanted(what, key, value))
-			continue;
-		error = table_add(table, key, value);
-		if (error)
-			return error;
+		if (!is_wanted || is_wanted(what, key, value))
+			error = table_add(table, key, value);
 	}
-	if (info.type != BPF_MAP_TYPE_ARRAY && info.type != BPF_MAP_TYPE_PERCPU_ARRAY)
+	if (info->type != BPF_MAP_TYPE_ARRAY && info->type != BPF_MAP_TYPE_PERCPU_ARRAY)
 		table_sort(table);
-	return 0;
+	return error;
+}
+
+int table_read_some(struct table *table, int map, table_filter *is_wanted, const void *what)
+{
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(map, &info, &length))
+		return -errno;
+	if (info.key_size != table->key_size || table_value_size(&info) != table->value_size)
+		return -EILSEQ;
+	return info.map_flags & BPF_F_MMAPABLE ? read_array(table, map, &info, is_wanted, what)
+					       : read_batch(table, map, &info, is_wanted, what);
 }
 
 int table_write(const struct table *table, int map)

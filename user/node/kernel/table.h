@@ -38,8 +38,8 @@ int table_without(const struct table *table, const struct table *other, struct t
 struct bpf_map_info;
 size_t table_value_size(const struct bpf_map_info *info);
 
-/* Replaces a table's entries by a map's: sorted by key, of an array by index. Returns 0 or
- * -errno. */
+/* Replaces a table's entries by a map's: sorted by key, of an array by index. An array that can be
+ * mapped ends with its last value that is not zero: its room costs no time. Returns 0 or -errno. */
 int table_read(struct table *table, int map);
 
 /* As table_read(), only the entries for which @is_wanted returns true. */
