@@ -121,13 +121,14 @@ static struct policy *compile(struct objects *objects, const struct policy *base
 static void change(struct objects *objects, char **slot, unsigned int number)
 {
 	char *next = rand() % 4 ? make_text(number) : NULL;
+	const bool stays = *slot && next && number < PODS + POLICIES + NODES;
 
-	if (*slot)
+	if (*slot && !stays)
 		take(objects, "DELETED", *slot);
 	free(*slot);
 	*slot = next;
 	if (next)
-		take(objects, "ADDED", next);
+		take(objects, stays ? "MODIFIED" : "ADDED", next);
 }
 
 static void kept_objects_make_what_new_ones_make(void **state)

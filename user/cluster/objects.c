@@ -114,6 +114,7 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	free(kept->text);
 	free(kept->stand_in);
 	kept->text = text;
+	kept->reading = 0;
 	kept->stand_in = text && collection->kind->policy && strlen(text) >= UNSEEN_BYTES
 				 ? objects_isolating(collection->kind, object, name)
 				 : NULL;
@@ -207,7 +208,7 @@ void objects_close(struct objects *objects)
 	if (objects->contested)
 		lh_table_free(objects->contested);
 	claims_close(objects->claims);
-	objects_forget_others(objects);
+	objects_forget_read(objects);
 	offenders_close(objects);
 	asides_free(objects->asides);
 	free(objects);

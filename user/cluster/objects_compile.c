@@ -18,6 +18,8 @@
 /* So many policies in a row may be made from changed Pods alone: each leaves unused strings and
  * segments behind. */
 #define PATCHES_MAX 500
+/* Bytes: what objects->read has of policies that have changed since may grow by so much. */
+#define ROOM_TO_READ (16 << 20)
 
 /* An EndpointSlice has the same key in both versions of its API. */
 static bool is_twin(const struct objects *objects, size_t i, const char *key)
@@ -35,9 +37,12 @@ static bool follows_pods(const struct cluster *cluster)
 	return false;
 }
 
-/* Reads the objects that are policies, or all others. */
-static int read_kinds(const struct objects *objects, bool policies, struct cluster *cluster,
-		      struct diag *diag)
+/* Calls @each for the objects that are policies, or for all others. */
+typedef int each_object(struct objects *objects, const struct object_kind *kind, const char *key,
+			struct object_state *kept, struct cluster *cluster, struct diag *diag);
+
+static int for_kinds(struct objects *objects, bool policies, each_object *each,
+		     struct cluster *cluster, struct diag *diag)
 {
 	struct lh_entry *entry;
 	int error = 0;
@@ -46,31 +51,84 @@ static int read_kinds(const struct objects *objects, bool policies, struct clust
 		if (object_kinds[i].policy != policies)
 			continue;
 		for (entry = objects->collections[i].kept->head; !error && entry;
-		     entry = entry->next) {
-			const struct object_state *kept = lh_entry_v(entry);
-			const char *key = lh_entry_k(entry);
-			const char *text = offenders_text(objects, &object_kinds[i], key, kept);
-
-			if (!text || is_twin(objects, i, key))
-				continue;
-			error = input_parse_json(cluster, text, strlen(text), key, diag);
-		}
+		     entry = entry->next)
+			if (!is_twin(objects, i, lh_entry_k(entry)))
+				error = each(objects, &object_kinds[i], lh_entry_k(entry),
+					     lh_entry_v(entry), cluster, diag);
 	}
 	return error;
 }
 
-/* Makes objects->others, where an object has changed since. */
-static int read_others(struct objects *objects, struct diag *diag)
+static int read_object(struct objects *objects, const struct object_kind *kind, const char *key,
+		       struct object_state *kept, struct cluster *cluster, struct diag *diag)
 {
-	int error;
+	const char *text = offenders_text(objects, kind, key, kept);
 
-	if (objects->others)
+	return text ? input_parse_json(cluster, text, strlen(text), key, diag) : 0;
+}
+
+/* Returns true if the policy as it is read stays with the object. A large one would need memory for
+ * as long as the engine runs. */
+static bool stays_read(const struct objects *objects, const struct object_kind *kind,
+		       const char *key, const struct object_state *kept)
+{
+	return kept->text && !kept->stand_in &&
+	       offenders_text(objects, kind, key, kept) == kept->text;
+}
+
+static int read_policy(struct objects *objects, const struct object_kind *kind, const char *key,
+		       struct object_state *kept, struct cluster *cluster, struct diag *diag)
+{
+	int error = 0;
+
+	if (!stays_read(objects, kind, key, kept) || kept->reading == objects->reading)
 		return 0;
-	objects->others = check_memory(malloc(sizeof(*objects->others)));
-	cluster_init(objects->others);
-	error = read_kinds(objects, false, objects->others, diag);
+	error = input_parse_json(cluster, kept->text, strlen(kept->text), key, diag);
+	if (!error && cluster->n_policies == 1) {
+		kept->policy = cluster->policies[0];
+		kept->reading = objects->reading;
+	}
+	cluster->n_policies = 0;
+	return error;
+}
+
+static int add_policy(struct objects *objects, const struct object_kind *kind, const char *key,
+		      struct object_state *kept, struct cluster *cluster, struct diag *diag)
+{
+	if (!stays_read(objects, kind, key, kept) || kept->reading != objects->reading)
+		return read_object(objects, kind, key, kept, cluster, diag);
+	*cluster_add_policy(cluster) = kept->policy;
+	return 0;
+}
+
+static size_t bytes_read(const struct objects *objects)
+{
+	return obstack_memory_used(&objects->read->memory);
+}
+
+/* Makes objects->read, where an object has changed since, and reads the policies that have changed.
+ */
+static int read_changed(struct objects *objects, struct diag *diag)
+{
+	bool anew;
+	int error = 0;
+
+	/* most of it may be of policies that have changed since */
+	if (objects->read && bytes_read(objects) > 2 * objects->read_bytes + ROOM_TO_READ)
+		objects_forget_read(objects);
+	anew = !objects->read;
+	if (anew) {
+		objects->read = check_memory(malloc(sizeof(*objects->read)));
+		objects->reading++;
+		cluster_init(objects->read);
+		error = for_kinds(objects, false, read_object, objects->read, diag);
+	}
+	if (!error)
+		error = for_kinds(objects, true, read_policy, objects->read, diag);
 	if (error)
-		objects_forget_others(objects);
+		objects_forget_read(objects);
+	else if (anew)
+		objects->read_bytes = bytes_read(objects);
 	return error;
 }
 
@@ -80,12 +138,12 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 			struct lh_table *contested, struct policy **policy)
 {
 	struct cluster cluster;
-	int error = read_others(objects, diag);
+	int error = read_changed(objects, diag);
 
 	if (error)
 		return error;
-	cluster_copy(objects->others, &cluster);
-	error = read_kinds(objects, true, &cluster, diag);
+	cluster_copy(objects->read, &cluster);
+	error = for_kinds(objects, true, add_policy, &cluster, diag);
 	if (!error) {
 		objects_resolve_claims(objects, &cluster, base, contested);
 		error = cluster_finish(&cluster, diag);

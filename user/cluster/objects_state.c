@@ -28,12 +28,12 @@ bool kind_is_pod(const struct object_kind *kind)
 	return !strcmp(kind->name, "Pod");
 }
 
-void objects_forget_others(struct objects *objects)
+void objects_forget_read(struct objects *objects)
 {
-	if (objects->others)
-		cluster_free(objects->others);
-	free(objects->others);
-	objects->others = NULL;
+	if (objects->read)
+		cluster_free(objects->read);
+	free(objects->read);
+	objects->read = NULL;
 }
 
 /* Notes the object for the next compile. */
@@ -43,7 +43,7 @@ void objects_note(const struct collection *collection, const char *key)
 	char *name;
 
 	if (!collection->kind->policy)
-		objects_forget_others(collection->objects);
+		objects_forget_read(collection->objects);
 	since->others |= !kind_is_pod(collection->kind);
 	if (!kind_is_pod(collection->kind) || lh_table_lookup_entry(since->pods, key))
 		return;

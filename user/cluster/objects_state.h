@@ -29,6 +29,9 @@ struct object_state {
 			 * can be made */
 	char *closed; /* the text of the policy that isolates what this one selects, which is set
 		       * aside; NULL: it is not */
+	struct policy_object policy; /* a small policy as it was read from `text`; objects->read has
+				      * what it points to */
+	uint64_t reading; /* objects->reading then; 0: it is not read */
 };
 
 struct collection {
@@ -66,8 +69,11 @@ struct objects {
 		evaluate_next; /* ms: when the compile began; no offender is evaluated before */
 	struct since since;
 	/* All objects but policies, read and not finished, for the next compile: a policy changes
-	 * alone more often than not. NULL: not read, or one has changed since. */
-	struct cluster *others;
+	 * alone more often than not. Each small policy is in its object_state. NULL: not read, or
+	 * an object that is no policy has changed since. */
+	struct cluster *read;
+	uint64_t reading; /* how often all of these were read */
+	size_t read_bytes; /* of `read`, when all had been read */
 	struct claims *claims;
 	struct lh_table *contested; /* by the last compile: "KIND KEY" of the objects that name an
 				     * address which another object names too -> why the object
@@ -89,7 +95,7 @@ void objects_note(const struct collection *collection,
 		  const char *key); /* the object has changed */
 
 /* objects_compile.c */
-void objects_forget_others(struct objects *objects); /* an object that is no policy has changed */
+void objects_forget_read(struct objects *objects); /* an object that is no policy has changed */
 
 /* objects_claims.c */
 /* Gives each address that is read to one of the objects of @cluster, and notes the Pods that wait
