@@ -145,10 +145,11 @@ static int open_table(struct delta *delta, enum blob_table number, uint64_t leng
 static bool check_records(const struct delta *delta, enum blob_table number)
 {
 	const struct delta_table *table = &delta->tables[number];
+	const struct references own = references_of(number);
 	const size_t size = table_layouts[number].size;
 
 	for (uint32_t i = 0; i < delta->header.tables[number].n_records; i++)
-		if (!references_fit(number, table->records + i * size, delta->n))
+		if (!references_fit(&own, table->records + i * size, delta->n))
 			return false;
 	return true;
 }
@@ -360,18 +361,17 @@ static int copy_run(const struct delta *delta, const struct lazy_policy *base,
 		    uint32_t end, char *to)
 {
 	const struct delta_table *table = &delta->tables[number];
+	const struct references own = references_of(number);
 	const size_t size = table_layouts[number].size;
-	size_t references;
 
 	memcpy(to,
 	       lazy_read(base, lazy_table_record(base, number, run->from + from - run->to),
 			 (end - from) * size),
 	       (end - from) * size);
-	references_of(number, &references);
-	for (uint32_t i = from; references && i < end; i++)
+	for (uint32_t i = from; own.n && i < end; i++)
 		if (!delta_is_new(table, i) &&
-		    (!references_move(number, to + (i - from) * size, delta_place, delta) ||
-		     !references_fit(number, to + (i - from) * size, delta->n)))
+		    (!references_move(&own, to + (i - from) * size, delta_place, delta) ||
+		     !references_fit(&own, to + (i - from) * size, delta->n)))
 			return -EINVAL;
 	return 0;
 }

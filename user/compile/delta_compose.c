@@ -79,6 +79,7 @@ static int compare_records(const void *a, const void *b)
 static void compose_new(struct composer *c, enum blob_table number)
 {
 	const struct delta_table *second = &c->second->tables[number];
+	const struct references own = references_of(number);
 	const size_t size = table_layouts[number].size;
 	unsigned char record[DELTA_RECORD_MAX] __attribute__((aligned(8)));
 	fresh_records_t list = {0};
@@ -95,7 +96,7 @@ static void compose_new(struct composer *c, enum blob_table number)
 	for (size_t i = 0; i < list.n; i++) {
 		memcpy(record, list.at[i].record, size);
 		if (list.at[i].moves)
-			references_move(number, record, delta_place, c->second);
+			references_move(&own, record, delta_place, c->second);
 		delta_maker_new(&c->maker, list.at[i].at, record);
 	}
 	array_free(&list);

@@ -59,13 +59,14 @@ static bool has_place(const struct rebaser *r, enum blob_table number, uint32_t 
 static void put_record(struct rebaser *r, enum blob_table number, uint32_t from,
 		       const unsigned char *record)
 {
+	const struct references own = references_of(number);
 	unsigned char copy[DELTA_RECORD_MAX] __attribute__((aligned(8)));
 	struct policy_segment *segment = (struct policy_segment *)copy;
 	const uint32_t to = place(r, number, from);
 
 	memcpy(copy, record, table_layouts[number].size);
-	r->fits = r->fits && has_place(r, number, from, to) &&
-		  references_move(number, copy, place, r);
+	r->fits =
+		r->fits && has_place(r, number, from, to) && references_move(&own, copy, place, r);
 	if (number == BLOB_TABLE_segments && from >= r->local->tables[number].n_base)
 		segment->create_generation = r->change->header.generation;
 	delta_maker_new(&r->maker, to, copy);

@@ -18,7 +18,8 @@ struct pairing {
 	uint32_t *to; /* by the base's records: the policy's record, or NONE */
 };
 
-/* A field that is part of the key by which a table's records are told apart. */
+/* A field that is part of the key by which a table's records are told apart. The parts of a table
+ * stand together in `keys`. */
 struct key_part {
 	enum blob_table table;
 	uint32_t offset, size;
@@ -100,6 +101,7 @@ struct writer {
 	const struct policy *base, *policy;
 	struct pairing tables[BLOB_TABLES];
 	enum blob_table targets[N_KEYS]; /* by part: the table it refers to; BLOB_TABLES: none */
+	struct policy_range parts[BLOB_TABLES]; /* in `keys` */
 	struct delta_maker maker;
 	void *payload;
 	size_t size;
@@ -123,20 +125,24 @@ static uint32_t *all_none(size_t n)
 
 static enum blob_table target_of(const struct key_part *part)
 {
-	size_t n;
-	const struct reference *references = references_of(part->table, &n);
+	const struct references own = references_of(part->table);
 
-	for (size_t i = 0; i < n; i++)
-		if (references[i].offset == part->offset && references[i].kind == REFERS_TO_RECORD)
-			return references[i].target;
+	for (size_t i = 0; i < own.n; i++)
+		if (own.at[i].offset == part->offset && own.at[i].kind == REFERS_TO_RECORD)
+			return own.at[i].target;
 	return BLOB_TABLES;
 }
 
 /* Pairs the first strings of both policies, the uplinks. */
 static void start(struct writer *w)
 {
-	for (size_t i = 0; i < N_KEYS; i++)
+	for (size_t i = 0; i < N_KEYS; i++) {
+		struct policy_range *parts = &w->parts[keys[i].table];
+
 		w->targets[i] = target_of(&keys[i]);
+		parts->at = parts->n ? parts->at : i;
+		parts->n++;
+	}
 	for (enum blob_table table = 0; table < BLOB_TABLES; table++) {
 		w->tables[table].from = all_none(table_count(w->policy, table));
 		w->tables[table].to = all_none(table_count(w->base, table));
@@ -201,13 +207,13 @@ static uint32_t place_of(const void *data, enum blob_table target, uint32_t inde
 static bool make_key(const struct writer *w, enum blob_table table, const unsigned char *record,
 		     bool is_base, bytes_t *key)
 {
+	const struct policy_range parts = w->parts[table];
+
 	key->n = 0;
-	for (size_t i = 0; i < N_KEYS; i++) {
+	for (size_t i = parts.at; i < parts.at + parts.n; i++) {
 		const unsigned char *at = record + keys[i].offset;
 		uint32_t place;
 
-		if (keys[i].table != table)
-			continue;
 		if (w->targets[i] == BLOB_TABLES) {
 			bytes_put(key, at, keys[i].size);
 			continue;
@@ -291,26 +297,27 @@ static void pair_by_key(struct writer *w, enum blob_table table)
 /* Pairs the parts of two records that are a pair. */
 static void pair_parts(struct writer *w, enum blob_table table)
 {
-	size_t n;
-	const struct reference *own = references_of(table, &n);
+	const struct references own = references_of(table);
 
 	for (size_t i = 0; i < table_count(w->policy, table); i++) {
 		const uint32_t from = w->tables[table].from[i];
 
-		for (size_t k = 0; from != NONE && k < n; k++) {
+		for (size_t k = 0; from != NONE && k < own.n; k++) {
 			struct policy_range old, new;
 
-			if (own[k].kind == REFERS_TO_RECORD ||
-			    !reference_range(&own[k], table_record(w->base, table, from), &old) ||
-			    !reference_range(&own[k], table_record(w->policy, table, i), &new))
+			if (own.at[k].kind == REFERS_TO_RECORD ||
+			    !reference_range(&own.at[k], table_record(w->base, table, from),
+					     &old) ||
+			    !reference_range(&own.at[k], table_record(w->policy, table, i), &new))
 				continue;
 			for (uint32_t j = 0; j < old.n && j < new.n; j++)
-				pair(&w->tables[own[k].target], old.at + j, new.at + j);
+				pair(&w->tables[own.at[k].target], old.at + j, new.at + j);
 		}
 	}
 }
 
-static bool is_as_in_base(const struct writer *w, enum blob_table table, uint32_t i)
+static bool is_as_in_base(const struct writer *w, enum blob_table table,
+			  const struct references *own, uint32_t i)
 {
 	const size_t size = table_layouts[table].size;
 	const uint32_t from = w->tables[table].from[i];
@@ -319,13 +326,14 @@ static bool is_as_in_base(const struct writer *w, enum blob_table table, uint32_
 	if (from == NONE)
 		return false;
 	memcpy(record, table_record(w->base, table, from), size);
-	return references_move(table, record, place_of, w) &&
+	return references_move(own, record, place_of, w) &&
 	       !memcmp(record, table_record(w->policy, table, i), size);
 }
 
 static void put_table(struct writer *w, enum blob_table table)
 {
 	const uint32_t *from = w->tables[table].from;
+	const struct references own = references_of(table);
 	const uint32_t n = table_count(w->policy, table);
 
 	delta_maker_table(&w->maker, table, n, table_count(w->base, table));
@@ -333,7 +341,7 @@ static void put_table(struct writer *w, enum blob_table table)
 		if (from[i] != NONE)
 			delta_maker_run(&w->maker, i, from[i], 1);
 	for (uint32_t i = 0; i < n; i++)
-		if (!is_as_in_base(w, table, i))
+		if (!is_as_in_base(w, table, &own, i))
 			delta_maker_new(&w->maker, i, table_record(w->policy, table, i));
 	delta_maker_table_end(&w->maker);
 }

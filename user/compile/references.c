@@ -97,7 +97,7 @@ static const struct reference references[] = {
 
 #define N_REFERENCES (sizeof(references) / sizeof(*references))
 
-const struct reference *references_of(enum blob_table table, size_t *n)
+struct references references_of(enum blob_table table)
 {
 	size_t first = 0, end;
 
@@ -106,8 +106,7 @@ const struct reference *references_of(enum blob_table table, size_t *n)
 	end = first;
 	while (end < N_REFERENCES && references[end].table == table)
 		end++;
-	*n = end - first;
-	return references + first;
+	return (struct references){references + first, end - first};
 }
 
 bool reference_range(const struct reference *reference, const void *record,
@@ -137,35 +136,31 @@ static void move(const struct reference *reference, void *record, uint32_t at)
 	*(uint32_t *)((char *)record + reference->offset) = at;
 }
 
-bool references_move(enum blob_table table, void *record, reference_place *place, const void *data)
+bool references_move(const struct references *own, void *record, reference_place *place,
+		     const void *data)
 {
-	size_t n;
-	const struct reference *own = references_of(table, &n);
-
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < own->n; i++) {
 		struct policy_range range;
 		uint32_t to;
 
-		if (!reference_range(&own[i], record, &range))
+		if (!reference_range(&own->at[i], record, &range))
 			continue;
-		to = place(data, own[i].target, range.at);
+		to = place(data, own->at[i].target, range.at);
 		if (to == UINT32_MAX)
 			return false;
-		move(&own[i], record, to);
+		move(&own->at[i], record, to);
 	}
 	return true;
 }
 
-bool references_fit(enum blob_table table, const void *record, const uint32_t n[BLOB_TABLES])
+bool references_fit(const struct references *own, const void *record, const uint32_t n[BLOB_TABLES])
 {
-	size_t n_own;
-	const struct reference *own = references_of(table, &n_own);
-
-	for (size_t i = 0; i < n_own; i++) {
+	for (size_t i = 0; i < own->n; i++) {
+		const uint32_t n_target = n[own->at[i].target];
 		struct policy_range range;
 
-		if (reference_range(&own[i], record, &range) &&
-		    (range.at > n[own[i].target] || range.n > n[own[i].target] - range.at))
+		if (reference_range(&own->at[i], record, &range) &&
+		    (range.at > n_target || range.n > n_target - range.at))
 			return false;
 	}
 	return true;

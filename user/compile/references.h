@@ -29,8 +29,13 @@ struct reference {
 	uint32_t offset; /* offset in the record */
 };
 
-/* Returns the references of a table's records. */
-const struct reference *references_of(enum blob_table table, size_t *n);
+/* The references of a table's records. Look them up once for all records. */
+struct references {
+	const struct reference *at;
+	size_t n;
+};
+
+struct references references_of(enum blob_table table);
 
 /* Returns the range that a record refers to by @reference; REFERS_TO_RECORD gives one of length 1.
  * Returns false if it refers to nothing. */
@@ -40,10 +45,12 @@ bool reference_range(const struct reference *reference, const void *record,
 /* Changes each reference of a record to begin where @place says. Returns false if @place knows no
  * place (UINT32_MAX). */
 typedef uint32_t reference_place(const void *data, enum blob_table target, uint32_t index);
-bool references_move(enum blob_table table, void *record, reference_place *place, const void *data);
+bool references_move(const struct references *own, void *record, reference_place *place,
+		     const void *data);
 
 /* Returns true if each reference of a record is within its table of @n records. */
-bool references_fit(enum blob_table table, const void *record, const uint32_t n[BLOB_TABLES]);
+bool references_fit(const struct references *own, const void *record,
+		    const uint32_t n[BLOB_TABLES]);
 
 /* Returns where a table's record is; a lazy policy's may not be read yet. */
 static inline const unsigned char *lazy_table_record(const struct lazy_policy *policy,
