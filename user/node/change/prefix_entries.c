@@ -166,20 +166,20 @@ static int want_services(struct prefixes *prefixes)
 }
 
 /* Returns the segment of one of the node's own addresses. An address that the Node object does not
- * name gets the segment of a named address in the same networks. */
+ * name gets the segment of the first named address in the same networks. */
 static uint32_t segment_of_own(const struct prefixes *prefixes, const struct address *address)
 {
 	const struct policy *policy = &prefixes->plan->outside;
 	const struct policy_node *node = policy_node_by_name(policy, prefixes->own->name);
-	const struct policy_segment *segment = policy_prefix_find(policy, address);
+	const struct policy_segment *own = policy_prefix_find(policy, address), *segment = own;
 
-	for (uint32_t i = 0; node && i < node->addresses.n; i++) {
+	for (uint32_t i = node ? node->addresses.n : 0; i-- > 0;) {
 		const struct address *named = &policy->node_addresses[node->addresses.at + i];
 
-		if (policy_prefix_around(policy, named, 127) == segment) {
+		if (!memcmp(named, address, sizeof(*address)))
+			return own - policy->segments;
+		if (policy_prefix_around(policy, named, 127) == own)
 			segment = policy_prefix_find(policy, named);
-			break;
-		}
 	}
 	return segment - policy->segments;
 }
