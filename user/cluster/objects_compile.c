@@ -18,7 +18,7 @@
 /* So many policies in a row may be made from changed Pods alone: each leaves unused strings and
  * segments behind. */
 #define PATCHES_MAX 500
-/* Bytes: what objects->read has of policies that have changed since may grow by so much. */
+/* Bytes: what objects->read has of former versions may grow by so much. */
 #define ROOM_TO_READ (16 << 20)
 
 /* An EndpointSlice has the same key in both versions of its API. */
@@ -37,67 +37,72 @@ static bool follows_pods(const struct cluster *cluster)
 	return false;
 }
 
-/* Calls @each for the objects that are policies, or for all others. */
-typedef int each_object(struct objects *objects, const struct object_kind *kind, const char *key,
-			struct object_state *kept, struct cluster *cluster, struct diag *diag);
+/* An object, by its place in the collections. */
+struct place {
+	const struct object_kind *kind;
+	const char *key;
+	struct object_state *kept;
+};
 
-static int for_kinds(struct objects *objects, bool policies, each_object *each,
-		     struct cluster *cluster, struct diag *diag)
+/* Calls @each for each object until it fails. */
+typedef int each_object(struct objects *objects, const struct place *at, struct cluster *cluster,
+			struct diag *diag);
+
+static int for_objects(struct objects *objects, each_object *each, struct cluster *cluster,
+		       struct diag *diag)
 {
 	struct lh_entry *entry;
 	int error = 0;
 
-	for (size_t i = 0; !error && i < N_KINDS; i++) {
-		if (object_kinds[i].policy != policies)
-			continue;
+	for (size_t i = 0; !error && i < N_KINDS; i++)
 		for (entry = objects->collections[i].kept->head; !error && entry;
-		     entry = entry->next)
-			if (!is_twin(objects, i, lh_entry_k(entry)))
-				error = each(objects, &object_kinds[i], lh_entry_k(entry),
-					     lh_entry_v(entry), cluster, diag);
-	}
+		     entry = entry->next) {
+			const struct place at = {&object_kinds[i], lh_entry_k(entry),
+						 lh_entry_v(entry)};
+
+			if (!is_twin(objects, i, at.key))
+				error = each(objects, &at, cluster, diag);
+		}
 	return error;
 }
 
-static int read_object(struct objects *objects, const struct object_kind *kind, const char *key,
-		       struct object_state *kept, struct cluster *cluster, struct diag *diag)
+static const char *text_of(const struct objects *objects, const struct place *at)
 {
-	const char *text = offenders_text(objects, kind, key, kept);
-
-	return text ? input_parse_json(cluster, text, strlen(text), key, diag) : 0;
+	return offenders_text(objects, at->kind, at->key, at->kept);
 }
 
-/* Returns true if the policy as it is read stays with the object. A large one would need memory for
+/* Returns true if what was read of the object is kept. Of a large policy it would take memory for
  * as long as the engine runs. */
-static bool stays_read(const struct objects *objects, const struct object_kind *kind,
-		       const char *key, const struct object_state *kept)
+static bool is_kept(const struct objects *objects, const struct place *at)
 {
-	return kept->text && !kept->stand_in &&
-	       offenders_text(objects, kind, key, kept) == kept->text;
+	return !at->kept->stand_in && text_of(objects, at) == at->kept->text;
 }
 
-static int read_policy(struct objects *objects, const struct object_kind *kind, const char *key,
-		       struct object_state *kept, struct cluster *cluster, struct diag *diag)
+/* Reads an object that has changed. */
+static int read_object(struct objects *objects, const struct place *at, struct cluster *cluster,
+		       struct diag *diag)
 {
-	int error = 0;
+	const char *text = at->kept->text;
+	int error;
 
-	if (!stays_read(objects, kind, key, kept) || kept->reading == objects->reading)
+	if (!text || !is_kept(objects, at) || at->kept->reading == objects->reading)
 		return 0;
-	error = input_parse_json(cluster, kept->text, strlen(kept->text), key, diag);
-	if (!error && cluster->n_policies == 1) {
-		kept->policy = cluster->policies[0];
-		kept->reading = objects->reading;
-	}
-	cluster->n_policies = 0;
+	error = input_parse_json(cluster, text, strlen(text), at->key, diag);
+	at->kept->part = cluster_take(cluster);
+	at->kept->reading = error ? 0 : objects->reading;
 	return error;
 }
 
-static int add_policy(struct objects *objects, const struct object_kind *kind, const char *key,
-		      struct object_state *kept, struct cluster *cluster, struct diag *diag)
+static int add_object(struct objects *objects, const struct place *at, struct cluster *cluster,
+		      struct diag *diag)
 {
-	if (!stays_read(objects, kind, key, kept) || kept->reading != objects->reading)
-		return read_object(objects, kind, key, kept, cluster, diag);
-	*cluster_add_policy(cluster) = kept->policy;
+	const char *text = text_of(objects, at);
+
+	if (!text)
+		return 0;
+	if (!is_kept(objects, at))
+		return input_parse_json(cluster, text, strlen(text), at->key, diag);
+	cluster_put(at->kept->part, cluster);
 	return 0;
 }
 
@@ -106,28 +111,23 @@ static size_t bytes_read(const struct objects *objects)
 	return obstack_memory_used(&objects->read->memory);
 }
 
-/* Makes objects->read, where an object has changed since, and reads the policies that have changed.
- */
+/* Reads the objects that have changed, or all where none is read. */
 static int read_changed(struct objects *objects, struct diag *diag)
 {
-	bool anew;
-	int error = 0;
+	bool all;
+	int error;
 
-	/* most of it may be of policies that have changed since */
+	/* most of it may be of former versions */
 	if (objects->read && bytes_read(objects) > 2 * objects->read_bytes + ROOM_TO_READ)
 		objects_forget_read(objects);
-	anew = !objects->read;
-	if (anew) {
+	all = !objects->read;
+	if (all) {
 		objects->read = check_memory(malloc(sizeof(*objects->read)));
 		objects->reading++;
 		cluster_init(objects->read);
-		error = for_kinds(objects, false, read_object, objects->read, diag);
 	}
-	if (!error)
-		error = for_kinds(objects, true, read_policy, objects->read, diag);
-	if (error)
-		objects_forget_read(objects);
-	else if (anew)
+	error = for_objects(objects, read_object, objects->read, diag);
+	if (all && !error)
 		objects->read_bytes = bytes_read(objects);
 	return error;
 }
@@ -142,8 +142,8 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 
 	if (error)
 		return error;
-	cluster_copy(objects->read, &cluster);
-	error = for_kinds(objects, true, add_policy, &cluster, diag);
+	cluster_init_from(objects->read, &cluster);
+	error = for_objects(objects, add_object, &cluster, diag);
 	if (!error) {
 		objects_resolve_claims(objects, &cluster, base, contested);
 		error = cluster_finish(&cluster, diag);

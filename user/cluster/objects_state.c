@@ -42,8 +42,6 @@ void objects_note(const struct collection *collection, const char *key)
 	struct since *since = &collection->objects->since;
 	char *name;
 
-	if (!collection->kind->policy)
-		objects_forget_read(collection->objects);
 	since->others |= !kind_is_pod(collection->kind);
 	if (!kind_is_pod(collection->kind) || lh_table_lookup_entry(since->pods, key))
 		return;

@@ -29,8 +29,8 @@ struct object_state {
 			 * can be made */
 	char *closed; /* the text of the policy that isolates what this one selects, which is set
 		       * aside; NULL: it is not */
-	struct policy_object policy; /* a small policy as it was read from `text`; objects->read has
-				      * what it points to */
+	const struct cluster_part *part; /* the object as it was read from `text`, in the memory of
+					  * objects->read; NULL: it makes nothing */
 	uint64_t reading; /* objects->reading then; 0: it is not read */
 };
 
@@ -68,11 +68,10 @@ struct objects {
 	uint64_t evaluate_began,
 		evaluate_next; /* ms: when the compile began; no offender is evaluated before */
 	struct since since;
-	/* All objects but policies, read and not finished, for the next compile: a policy changes
-	 * alone more often than not. Each small policy is in its object_state. NULL: not read, or
-	 * an object that is no policy has changed since. */
+	/* Holds the objects as they were read, for the next compile: it reads those that have
+	 * changed. Each object is in its object_state. NULL: none is read. */
 	struct cluster *read;
-	uint64_t reading; /* how often all of these were read */
+	uint64_t reading; /* how often all objects were read */
 	size_t read_bytes; /* of `read`, when all had been read */
 	struct claims *claims;
 	struct lh_table *contested; /* by the last compile: "KIND KEY" of the objects that name an
@@ -94,8 +93,7 @@ void objects_free_key(struct lh_entry *entry); /* for tables of keys without val
 void objects_note(const struct collection *collection,
 		  const char *key); /* the object has changed */
 
-/* objects_compile.c */
-void objects_forget_read(struct objects *objects); /* an object that is no policy has changed */
+void objects_forget_read(struct objects *objects); /* frees objects->read */
 
 /* objects_claims.c */
 /* Gives each address that is read to one of the objects of @cluster, and notes the Pods that wait

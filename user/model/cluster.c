@@ -31,16 +31,69 @@ void cluster_init(struct cluster *cluster)
 	cluster->strings->slots = check_memory(calloc(1024, sizeof(*cluster->strings->slots)));
 }
 
-/* Returns a copy with the room that array_grow() expects. */
-static void *copy_array(const void *array, size_t n, size_t size)
+static void *copy_memory(const void *from, size_t n, size_t size)
 {
-	size_t room = 1;
-	void *copy;
+	return memcpy(check_memory(calloc(n, size)), from, n * size);
+}
 
-	while (room < n)
-		room *= 2;
-	copy = n ? check_memory(reallocarray(NULL, room, size)) : NULL;
-	return n ? memcpy(copy, array, n * size) : NULL;
+void cluster_init_from(const struct cluster *from, struct cluster *to)
+{
+	const struct interned *strings = from->strings;
+
+	memset(to, 0, sizeof(*to));
+	obstack_begin(&to->memory, 1 << 16);
+	to->strings = copy_memory(strings, 1, sizeof(*strings));
+	to->strings->slots = copy_memory(strings->slots, strings->n_slots, sizeof(*strings->slots));
+}
+
+/* The arrays of objects. */
+static const struct {
+	size_t at, n, size; /* offsets in struct cluster, bytes of an element */
+} arrays[] = {
+#define ARRAY_OF(field)                                                               \
+	{                                                                             \
+		offsetof(struct cluster, field), offsetof(struct cluster, n_##field), \
+			sizeof(*((struct cluster *)NULL)->field)                      \
+	}
+	ARRAY_OF(namespaces), ARRAY_OF(nodes),	  ARRAY_OF(endpoints), ARRAY_OF(policies),
+	ARRAY_OF(host_pods),  ARRAY_OF(expected), ARRAY_OF(services),  ARRAY_OF(slices),
+#undef ARRAY_OF
+};
+
+struct cluster_part {
+	const struct cluster_part *next;
+	size_t array;
+	max_align_t element[];
+};
+
+static void **array_at(struct cluster *cluster, size_t i)
+{
+	return (void **)((char *)cluster + arrays[i].at);
+}
+
+static size_t *count_at(struct cluster *cluster, size_t i)
+{
+	return (size_t *)((char *)cluster + arrays[i].n);
+}
+
+const struct cluster_part *cluster_take(struct cluster *cluster)
+{
+	const struct cluster_part *first = NULL;
+
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) {
+		for (size_t *n = count_at(cluster, i); *n; (*n)--) {
+			const char *last =
+				(char *)*array_at(cluster, i) + (*n - 1) * arrays[i].size;
+			struct cluster_part *part =
+				obstack_alloc(&cluster->memory, sizeof(*part) + arrays[i].size);
+
+			part->next = first;
+			part->array = i;
+			memcpy(part->element, last, arrays[i].size);
+			first = part;
+		}
+	}
+	return first;
 }
 
 static struct address *copy_addresses(struct cluster *cluster, const struct address *addresses,
@@ -49,28 +102,18 @@ static struct address *copy_addresses(struct cluster *cluster, const struct addr
 	return n ? obstack_copy(&cluster->memory, addresses, n * sizeof(*addresses)) : NULL;
 }
 
-void cluster_copy(const struct cluster *from, struct cluster *to)
+void cluster_put(const struct cluster_part *part, struct cluster *to)
 {
-	const struct interned *strings = from->strings;
+	const size_t endpoints = to->n_endpoints, nodes = to->n_nodes;
 
-	*to = *from;
-	obstack_begin(&to->memory, 1 << 16);
-	to->strings = copy_array(strings, 1, sizeof(*strings));
-	to->strings->slots = copy_array(strings->slots, strings->n_slots, sizeof(*strings->slots));
-#define COPY(field) to->field = copy_array(from->field, from->n_##field, sizeof(*from->field))
-	COPY(namespaces);
-	COPY(nodes);
-	COPY(endpoints);
-	COPY(policies);
-	COPY(host_pods);
-	COPY(expected);
-	COPY(services);
-	COPY(slices);
-#undef COPY
-	for (size_t i = 0; i < to->n_endpoints; i++)
+	for (; part; part = part->next)
+		memcpy(array_grow(array_at(to, part->array), count_at(to, part->array),
+				  arrays[part->array].size),
+		       part->element, arrays[part->array].size);
+	for (size_t i = endpoints; i < to->n_endpoints; i++)
 		to->endpoints[i].addresses = copy_addresses(to, to->endpoints[i].addresses,
 							    to->endpoints[i].n_addresses);
-	for (size_t i = 0; i < to->n_nodes; i++)
+	for (size_t i = nodes; i < to->n_nodes; i++)
 		to->nodes[i].addresses =
 			copy_addresses(to, to->nodes[i].addresses, to->nodes[i].n_addresses);
 }

@@ -236,11 +236,22 @@ struct cluster {
 };
 
 void cluster_init(struct cluster *cluster);
-/* Makes @to a copy of @from, which is read and not finished yet. To @to objects may be added; it
- * may be finished, and its Pods and Nodes may lose addresses. It needs @from, which must not
- * change, as long as it is used. */
-void cluster_copy(const struct cluster *from, struct cluster *to);
 void cluster_free(struct cluster *cluster);
+
+/*
+ * For a process that makes a cluster of the same objects again and again. It reads each object into
+ * one cluster, takes it out of there, and puts it into each cluster that it makes.
+ *
+ * cluster_take() takes the objects out of a cluster that is not finished: what it returns is in the
+ * cluster's memory; NULL: there were none. cluster_init_from() makes a cluster without objects that
+ * has the strings of @from, and cluster_put() adds objects to it that were taken from @from. It may
+ * be finished, and its Pods and Nodes may lose addresses. It needs @from, which must not change, as
+ * long as it is used.
+ */
+struct cluster_part;
+const struct cluster_part *cluster_take(struct cluster *cluster);
+void cluster_init_from(const struct cluster *from, struct cluster *to);
+void cluster_put(const struct cluster_part *part, struct cluster *to);
 
 /* Returns one pointer for equal strings. @string need not end in NUL. */
 const char *cluster_intern(struct cluster *cluster, const char *string, size_t length);
