@@ -38,15 +38,15 @@ static bool follows_pods(const struct cluster *cluster)
 }
 
 /* An object, by its place in the collections. */
-struct place {
+struct object_place {
 	const struct object_kind *kind;
 	const char *key;
 	struct object_state *kept;
 };
 
 /* Calls @each for each object until it fails. */
-typedef int each_object(struct objects *objects, const struct place *at, struct cluster *cluster,
-			struct diag *diag);
+typedef int each_object(struct objects *objects, const struct object_place *at,
+			struct cluster *cluster, struct diag *diag);
 
 static int for_objects(struct objects *objects, each_object *each, struct cluster *cluster,
 		       struct diag *diag)
@@ -57,8 +57,8 @@ static int for_objects(struct objects *objects, each_object *each, struct cluste
 	for (size_t i = 0; !error && i < N_KINDS; i++)
 		for (entry = objects->collections[i].kept->head; !error && entry;
 		     entry = entry->next) {
-			const struct place at = {&object_kinds[i], lh_entry_k(entry),
-						 lh_entry_v(entry)};
+			const struct object_place at = {&object_kinds[i], lh_entry_k(entry),
+							lh_entry_v(entry)};
 
 			if (!is_twin(objects, i, at.key))
 				error = each(objects, &at, cluster, diag);
@@ -66,21 +66,21 @@ static int for_objects(struct objects *objects, each_object *each, struct cluste
 	return error;
 }
 
-static const char *text_of(const struct objects *objects, const struct place *at)
+static const char *text_of(const struct objects *objects, const struct object_place *at)
 {
 	return offenders_text(objects, at->kind, at->key, at->kept);
 }
 
 /* Returns true if what was read of the object is kept. Of a large policy it would take memory for
  * as long as the engine runs. */
-static bool is_kept(const struct objects *objects, const struct place *at)
+static bool is_kept(const struct objects *objects, const struct object_place *at)
 {
 	return !at->kept->stand_in && text_of(objects, at) == at->kept->text;
 }
 
 /* Reads an object that has changed. */
-static int read_object(struct objects *objects, const struct place *at, struct cluster *cluster,
-		       struct diag *diag)
+static int read_object(struct objects *objects, const struct object_place *at,
+		       struct cluster *cluster, struct diag *diag)
 {
 	const char *text = at->kept->text;
 	int error;
@@ -93,8 +93,8 @@ static int read_object(struct objects *objects, const struct place *at, struct c
 	return error;
 }
 
-static int add_object(struct objects *objects, const struct place *at, struct cluster *cluster,
-		      struct diag *diag)
+static int add_object(struct objects *objects, const struct object_place *at,
+		      struct cluster *cluster, struct diag *diag)
 {
 	const char *text = text_of(objects, at);
 
