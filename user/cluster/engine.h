@@ -68,7 +68,6 @@ struct engine {
 	uint64_t listens; /* ms: since when this engine leads, and nodes have its limit */
 	uint64_t told; /* ms: when this engine wrote its limit last; 0: not since it leads */
 	bool lost; /* the stored policy is gone, and the next one replaces it */
-	bool at_once; /* nodes put `policy` active without a barrier between */
 	/* Ends a step whose request is answered, and begins the next. */
 	api_done *step_done;
 	bool busy; /* a step is running */

@@ -11,7 +11,6 @@
 
 #include "cluster/engine.h"
 #include "compile/compile.h"
-#include "compile/update.h"
 
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
 #define FIRST_MS 3 /* and after so long if no change came for QUIET_MS before its first one */
@@ -271,31 +270,11 @@ static void write_status(struct engine *engine, struct store_status spec)
 	json_object_put(request.body);
 }
 
-/* Returns true if nodes were told to move their endpoints to the newest policy. */
-static bool rolled_out(const struct engine *engine)
-{
-	return engine->status.endpoint == engine->status.policy;
-}
-
-/* Returns true if nodes may put the next policy active at once: it has the segments of the last
- * one, in which all nodes' endpoints are. */
-static bool needs_no_barrier(const struct engine *engine)
-{
-	const struct least least = engine_least(engine);
-
-	return engine->policy && !engine->lost && rolled_out(engine) && !least.silent &&
-	       least.endpoint >= engine->status.endpoint &&
-	       policy_moves_only(engine->policy, engine->next);
-}
-
 static void install(struct engine *engine)
 {
 	struct store_status spec = engine->status;
 
-	engine->at_once = needs_no_barrier(engine);
 	spec.policy = engine->next->generation;
-	if (engine->at_once)
-		spec.endpoint = spec.policy;
 	spec.checksum = engine->next->checksum;
 	spec.delta = engine->lost ? NULL : engine->next_delta;
 	policy_free(engine->policy);
@@ -344,11 +323,11 @@ static void step_done(void *data, const struct api_answer *answer)
 	step(engine);
 }
 
-/* Returns true if a further rollout may begin: nodes were told to move their endpoints to the
- * newest policy, and have installed it. */
-static bool may_go_on(const struct engine *engine, const struct least *least)
+/* Returns true if nodes were told to move their endpoints to the newest policy. If so, a further
+ * rollout may begin. */
+static bool rolled_out(const struct engine *engine)
 {
-	return rolled_out(engine) && !(engine->at_once && least->policy < engine->status.policy);
+	return engine->status.endpoint == engine->status.policy;
 }
 
 /* Returns true if PolicyStatus is up to date. */
@@ -526,7 +505,7 @@ static void step(struct engine *engine)
 	count_rollout(engine, &least);
 	if (!rolled_out(engine) && !least.silent && least.policy >= engine->status.policy)
 		return activate(engine);
-	if ((may_go_on(engine, &least) || engine->lost) && engine->due && compile(engine))
+	if ((rolled_out(engine) || engine->lost) && engine->due && compile(engine))
 		return;
 	if (write_observed(engine, &least) || collect(engine, &least))
 		return;

@@ -12,10 +12,6 @@
  * means the nodes whose heartbeat has changed within the last `node_seconds`, by the engine's
  * own clock. PolicyStatus tells the nodes this limit.
  *
- * A policy that only moves endpoints among the segments of the last one needs no first phase: no
- * node lacks a segment. If all nodes have reported that the last policy is active, the engine sets
- * both generations at once, and publishes nothing further until all nodes have this one.
- *
  * A node whose heartbeat goes on, and which for three limits comes no nearer to the policy that is
  * wanted, counts no more, so that it does not hold up all others. Its status then has the condition
  * Ready=False with the reason NoProgress. It counts again once its endpoints are in the policy that

@@ -7,7 +7,6 @@
 #include "compile/extend.h"
 #include "compile/grow.h"
 #include "compile/place.h"
-#include "compile/references.h"
 #include "compile/tables.h"
 #include "model/search.h"
 
@@ -720,43 +719,4 @@ int policy_update(const struct policy *base, const struct update_pod *pods, size
 	array_free(&p.needy_expected);
 	free(p.deleted);
 	return error && error != -ENOMEM ? -EOPNOTSUPP : error;
-}
-
-/* Two policies with the same segments */
-
-/* Of which tables the records may differ. Of all others, none may. */
-enum difference { NO_DIFFERENCE, RECORDS_BEHIND, ANY_DIFFERENCE };
-
-static const enum difference allowed[BLOB_TABLES] = {
-	[BLOB_TABLE_endpoints] = ANY_DIFFERENCE,
-	[BLOB_TABLE_addresses] = ANY_DIFFERENCE,
-	[BLOB_TABLE_endpoint_addresses] = ANY_DIFFERENCE,
-	[BLOB_TABLE_expected] = ANY_DIFFERENCE,
-	/* other tables refer to those that the base has */
-	[BLOB_TABLE_strings] = RECORDS_BEHIND,
-	[BLOB_TABLE_texts] = RECORDS_BEHIND,
-	[BLOB_TABLE_cidrs] = RECORDS_BEHIND,
-	[BLOB_TABLE_named_ports] = RECORDS_BEHIND,
-};
-
-static bool differs(const struct policy *base, const struct policy *next, enum blob_table table)
-{
-	const size_t n = table_count(base, table), n_next = table_count(next, table);
-
-	if (allowed[table] == ANY_DIFFERENCE)
-		return false;
-	if (allowed[table] == RECORDS_BEHIND ? n_next < n : n_next != n)
-		return true;
-	return n && memcmp(table_record(base, table, 0), table_record(next, table, 0),
-			   n * table_layouts[table].size) != 0;
-}
-
-bool policy_moves_only(const struct policy *base, const struct policy *next)
-{
-	bool same = base->lineage == next->lineage && base->uplinks_n == next->uplinks_n &&
-		    base->node == next->node;
-
-	for (enum blob_table table = 0; same && table < BLOB_TABLES; table++)
-		same = !differs(base, next, table);
-	return same;
 }

@@ -25,10 +25,6 @@ struct update_pod {
 int policy_update(const struct policy *base, const struct update_pod *pods, size_t n, bool extends,
 		  struct policy **policy);
 
-/* Returns true if @next gives endpoints other segments, variations and labels than @base, and
- * nothing else: every segment is the same, and what it may do. */
-bool policy_moves_only(const struct policy *base, const struct policy *next);
-
 /* An endpoint that is added. If an endpoint of the policy has its name, that endpoint gets its
  * addresses too, and its other properties. */
 struct update_endpoint {
