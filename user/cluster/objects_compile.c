@@ -71,11 +71,10 @@ static const char *text_of(const struct objects *objects, const struct object_pl
 	return offenders_text(objects, at->kind, at->key, at->kept);
 }
 
-/* Returns true if what was read of the object is kept. Of a large policy it would take memory for
- * as long as the engine runs. */
+/* Returns true if the object's own text counts, of which what was read is kept. */
 static bool is_kept(const struct objects *objects, const struct object_place *at)
 {
-	return !at->kept->stand_in && text_of(objects, at) == at->kept->text;
+	return text_of(objects, at) == at->kept->text;
 }
 
 /* Reads an object that has changed. */
