@@ -52,6 +52,12 @@ static struct offender *offender_of(const struct objects *objects, const struct 
 	return find(objects, ns);
 }
 
+/* ms: an offender whose policies have changed is not evaluated before. */
+static uint64_t due_at(const struct objects *objects, const struct offender *offender)
+{
+	return offender->next > objects->evaluate_next ? offender->next : objects->evaluate_next;
+}
+
 static void on_evaluate(void *data)
 {
 	struct objects *objects = data;
@@ -115,6 +121,7 @@ static void close_policy(const struct object_kind *kind, const char *key, struct
 static void close_unseen(struct collection *collection, const char *key, struct object_state *kept,
 			 const struct offender *offender)
 {
+	const uint64_t now = api_now(), due = due_at(collection->objects, offender);
 	char *why = NULL;
 
 	close_policy(collection->kind, key, kept);
@@ -122,7 +129,7 @@ static void close_unseen(struct collection *collection, const char *key, struct 
 	    asprintf(&why,
 		     "isolates what it selects: its namespace was over a budget, and is looked at "
 		     "again within %llu s",
-		     (unsigned long long)(offender->next - api_now()) / 1000 + 1) >= 0)
+		     (unsigned long long)(due > now ? due - now : 0) / 1000 + 1) >= 0)
 		objects_set_aside(collection->objects, kept, why);
 }
 
@@ -139,7 +146,7 @@ bool offenders_note(struct collection *collection, const char *key, struct objec
 	wait_for_next(objects);
 	if (!kept || !kept->text || kept->refused)
 		return false;
-	waits = objects->api && api_now() < offender->next;
+	waits = objects->api && api_now() < due_at(objects, offender);
 	last = kept->closed;
 	kept->closed = NULL;
 	/* a small policy is looked at during the pause, too */
