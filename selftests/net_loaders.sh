@@ -43,10 +43,15 @@ net_check "one of them is active: $state" grep -qx "old\|new" <<<"$state"
 net_check "load the first policy" net_bulkhead load "$old"
 before=$(net_bulkhead show generation -j | number policy_generation /dev/stdin)
 
-# All three wait for the lock before any may begin.
-exec {lock}<"$NET_PIN"
-trap 'exec {lock}<&-; net_cleanup' EXIT # net_cleanup's unload waits for the lock
-flock "$lock"
+# All three wait for the lock before any may begin. A process that stays holds it: in a PID namespace /proc/locks
+# leaves out a lock whose process has ended, and who waits for it.
+coproc holder { exec flock "$NET_PIN" sh -c 'echo locked && read -r line'; }
+release() {
+	[ -z "${holder_PID:-}" ] || { echo >&"${holder[1]}" && wait "$holder_PID"; }
+}
+trap 'release; net_cleanup' EXIT # net_cleanup's unload waits for the lock
+read -r line <&"${holder[0]}"
+net_check "another process holds the lock" net_is "$line" locked
 started=()
 start load -j "$new"
 start load -j "$new"
@@ -63,7 +68,7 @@ waiting() { # until so many wait for the lock
 net_check "three commands wait for the lock" waiting 3
 net_check "the waiting commands print nothing" test ! -s "$NET_TMP/said.0" -a ! -s "$NET_TMP/said.1"
 net_check "the old policy stays active meanwhile" net_is "$(net_in_force)" old
-flock -u "$lock"
+release
 net_check "each of the waiting commands succeeds" all_end
 net_check "the second load found the first one's policy" net_is \
 	"$(reported policy_generation)" "$((before + 1)) $((before + 1))"
