@@ -58,10 +58,8 @@ load_delta() { # NAME
 	load "$here/$1.bhd" && test -e "$NET_PIN/blob_base"
 }
 state() { # FILE
-	local map
-	net_maps >"$1" && for map in added allow_source link_locals tunnels; do
-		bpftool -j map dump pinned "$NET_PIN/$map" | sed 's/},{"key"/}\n{"key"/g' | sort >>"$1"
-	done && bpftool -j map dump pinned "$NET_PIN/config" | grep -o '"generation":[0-9]*' >>"$1"
+	net_maps >"$1" && "$NET_HELPERS/entries" "$NET_PIN" added allow_source link_locals tunnels >>"$1" &&
+		bpftool -j map dump pinned "$NET_PIN/config" | grep -o '"generation":[0-9]*' >>"$1"
 }
 whole_changes_nothing() { # NAME
 	state "$NET_TMP/by-delta" && load "$here/$1.bhp" && state "$NET_TMP/by-whole" &&

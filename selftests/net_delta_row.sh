@@ -54,14 +54,14 @@ step() { # NUMBER
 round() {
 	step 1 && step 2 && step 3 && step 4 && net_bulkhead endpoint del shop/late && step 0
 }
-# Lists the pins with their entries and bytes, and the bytes of the kept files.
+# Lists the pins with their bytes, the hash maps also with their entries, and the bytes of the kept files.
 takes() { # FILE
 	local pin
 	for pin in "$NET_PIN"/*; do
 		echo "$pin"
 		bpftool -j map show pinned "$pin" 2>/dev/null | grep -o '"bytes_memlock":[0-9]*'
 	done >"$1"
-	for pin in endpoints prefixes segments pairs ports named variations services ifaces macs added allow_source; do
+	for pin in endpoints prefixes pairs named variations services ifaces macs added allow_source; do
 		echo "$pin $(bpftool -j map dump pinned "$NET_PIN/$pin" | grep -o '"key"' | wc -l)" >>"$1"
 	done
 	du -s --apparent-size --block-size=4K "$NET_TMP/state" >>"$1"

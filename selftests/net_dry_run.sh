@@ -22,9 +22,8 @@ held() {
 	net_on node bpftool -j net show
 	net_on node tc qdisc show
 	[ ! -e "$NET_PIN" ] || find "$NET_PIN" -printf '%f %i\n' | sort
-	for map in config ifaces macs endpoints added prefixes segments pairs ports services; do
-		[ ! -e "$NET_PIN/$map" ] || bpftool -j map dump pinned "$NET_PIN/$map"
-	done
+	[ ! -e "$NET_PIN/config" ] || "$NET_HELPERS/entries" "$NET_PIN" config ifaces macs endpoints added prefixes segments \
+		pairs ports services
 	[ ! -e "$NET_TMP/state" ] || cat "$NET_TMP/state"/*
 }
 rehearsed() { # COMMAND...: prints what it would change, and changes nothing

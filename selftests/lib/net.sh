@@ -533,38 +533,7 @@ net_kubeconfig() { # names an API server that is not there
 
 # Prints every map that policy is in, an entry a line, sorted.
 net_maps() {
-	local map
-	for map in endpoints prefixes variations services ifaces macs; do
-		echo "$map"
-		bpftool -j map dump pinned "$NET_PIN/$map" | sed 's/^\[//; s/\]$//; s/},{"key"/}\n{"key"/g' | sort
-	done
-	for map in segments pairs named; do
-		echo "$map"
-		{ bpftool -j map dump pinned "$NET_PIN/ports" && bpftool -j map dump pinned "$NET_PIN/$map"; } |
-			sed 's/^\[//; s/\]$//; s/},{"key"/}\n{"key"/g' | net_lists | sort
-	done
-}
-
-# Reads a dump of `ports`, then one of a map that refers to `ports`. Prints the entries of that map with each list
-# of intervals written out, not by its place: deltas may put a list elsewhere than whole policies do.
-net_lists() {
-	awk '
-		/"formatted":{"key":[0-9]*,"value":{"start"/ {
-			split($0, field, /"formatted":{"key":|,"value":{|}}}/)
-			list[field[2]] = field[4] field[3]
-			next
-		}
-		{
-			sub(/.*"formatted":/, "")
-			while (match($0, /"at":[0-9]+,"count":[0-9]+/)) {
-				split(substr($0, RSTART, RLENGTH), field, /[:,]/)
-				text = "at " field[2] ", count " field[4]
-				for (i = 0; field[4] > 0 && field[4] < 4294967295 && i < field[4]; i++)
-					text = (i ? text : "") " " list[field[2] + i]
-				$0 = substr($0, 1, RSTART - 1) text substr($0, RSTART + RLENGTH)
-			}
-			print
-		}'
+	"$NET_HELPERS/entries" "$NET_PIN" endpoints prefixes variations services ifaces macs segments pairs named
 }
 
 net_writes() { # INPUT: how many map writes a load of it makes
