@@ -5,16 +5,17 @@
  *   entries FOLDER MAP...
  *
  * For each map it prints the name, then a line `KEY VALUE`, in hexadecimal bytes, for each entry,
- * in the order of the keys. Zeros of an array are left out: a policy's arrays are much larger than
- * what is in them. A port list that an entry of `segments`, `pairs` or `named` refers to is written
- * out behind the entry, and its place in `ports` is not printed: deltas may put a list elsewhere
- * than whole policies do.
+ * in the order of the keys. Zeros of an array that can be mapped are left out: a policy's arrays
+ * are much larger than what is in them. A port list that an entry of `segments`, `pairs` or `named`
+ * refers to is written out behind the entry, and its place in `ports` is not printed: deltas may
+ * put a list elsewhere than whole policies do.
  */
 #include <bpf/bpf.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "maps/pair.h"
 #include "maps/ports.h"
@@ -78,18 +79,33 @@ static void add(struct map *map, const void *key, const void *value)
 	memcpy(entry + map->info.key_size, value, map->info.value_size);
 }
 
+/* The kernel's places for the values are multiples of 8 bytes. */
+static void read_array(struct map *map)
+{
+	const size_t step = (map->info.value_size + 7) & ~7u, size = step * map->info.max_entries;
+	const unsigned char *values = mmap(NULL, size, PROT_READ, MAP_SHARED, map->fd, 0);
+
+	if (values == MAP_FAILED)
+		helper_die(map->name);
+	for (__u32 i = 0; i < map->info.max_entries; i++)
+		if (!is_zero(values + i * step, map->info.value_size))
+			add(map, &i, values + i * step);
+	munmap((void *)values, size);
+}
+
 static void read_map(struct map *map)
 {
 	unsigned char keys[2][KEY_MAX], value[VALUE_MAX];
-	const bool is_array = map->info.type == BPF_MAP_TYPE_ARRAY;
 	void *last = NULL;
 
-	for (int i = 0; !bpf_map_get_next_key(map->fd, last, keys[i]); i = !i) {
-		last = keys[i];
-		if (!bpf_map_lookup_elem(map->fd, last, value) &&
-		    !(is_array && is_zero(value, map->info.value_size)))
-			add(map, last, value);
-	}
+	if (map->info.map_flags & BPF_F_MMAPABLE)
+		read_array(map);
+	else
+		for (int i = 0; !bpf_map_get_next_key(map->fd, last, keys[i]); i = !i) {
+			last = keys[i];
+			if (!bpf_map_lookup_elem(map->fd, last, value))
+				add(map, last, value);
+		}
 	key_size = map->info.key_size;
 	if (map->n)
 		qsort(map->entries, map->n, size_of(map), compare_keys);
