@@ -374,6 +374,9 @@ static const char *check_interval(struct check *check, size_t i)
 
 	if (interval->start > BH_POINT_OTHER)
 		return "starts after the last point";
+	/* of a list of single ports, each second interval has the same verdict */
+	if (i >= 2 && interval[-2].verdict == interval->verdict)
+		return NULL;
 	return is_verdict(check, interval->verdict) ? NULL : "no such verdict";
 }
 

@@ -316,18 +316,40 @@ static void pair_parts(struct writer *w, enum blob_table table)
 	}
 }
 
+/* Returns true if the base's record @from gives the policy's record @i byte for byte. */
 static bool is_as_in_base(const struct writer *w, enum blob_table table,
-			  const struct references *own, uint32_t i)
+			  const struct references *own, uint32_t i, uint32_t from)
 {
 	const size_t size = table_layouts[table].size;
-	const uint32_t from = w->tables[table].from[i];
 	unsigned char record[DELTA_RECORD_MAX] __attribute__((aligned(8)));
 
-	if (from == NONE)
-		return false;
 	memcpy(record, table_record(w->base, table, from), size);
 	return references_move(own, record, place_of, w) &&
 	       !memcmp(record, table_record(w->policy, table, i), size);
+}
+
+/* Returns how many records from the policy's record @i on are pairs of successive records of the
+ * base, or, if @i is no pair, how many have no pair. */
+static uint32_t run_length(const uint32_t *from, uint32_t i, uint32_t n)
+{
+	uint32_t end = i + 1;
+
+	while (end < n && from[end] == (from[i] == NONE ? NONE : from[i] + (end - i)))
+		end++;
+	return end - i;
+}
+
+/* Puts those of @n records from @i on that the base's records from @from on do not give. */
+static void put_changed(struct writer *w, enum blob_table table, const struct references *own,
+			uint32_t i, uint32_t from, uint32_t n)
+{
+	if (from != NONE && !own->n &&
+	    !memcmp(table_record(w->base, table, from), table_record(w->policy, table, i),
+		    n * table_layouts[table].size))
+		return;
+	for (uint32_t k = 0; k < n; k++)
+		if (from == NONE || !is_as_in_base(w, table, own, i + k, from + k))
+			delta_maker_new(&w->maker, i + k, table_record(w->policy, table, i + k));
 }
 
 static void put_table(struct writer *w, enum blob_table table)
@@ -337,12 +359,12 @@ static void put_table(struct writer *w, enum blob_table table)
 	const uint32_t n = table_count(w->policy, table);
 
 	delta_maker_table(&w->maker, table, n, table_count(w->base, table));
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0, length; i < n; i += length) {
+		length = run_length(from, i, n);
 		if (from[i] != NONE)
-			delta_maker_run(&w->maker, i, from[i], 1);
-	for (uint32_t i = 0; i < n; i++)
-		if (!is_as_in_base(w, table, &own, i))
-			delta_maker_new(&w->maker, i, table_record(w->policy, table, i));
+			delta_maker_run(&w->maker, i, from[i], length);
+		put_changed(w, table, &own, i, from[i], length);
+	}
 	delta_maker_table_end(&w->maker);
 }
 

@@ -169,13 +169,38 @@ static void add_spans(const struct compiler *c, uint32_t rule, uint32_t resoluti
 	}
 }
 
-static int compare_spans(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
+#define DIGIT_BITS 9
+#define DIGITS (1 << DIGIT_BITS)
+_Static_assert(POINTS <= 1 << (2 * DIGIT_BITS), "two digits number a point");
 
-	if (x->first != y->first)
-		return x->first < y->first ? -1 : 1;
-	return x->rule < y->rule ? -1 : x->rule > y->rule;
+/* Copies the spans to @to, in the order of one digit of their first points; those with the same
+ * digit stay in their order. */
+static void order_by_digit(const struct span *from, size_t n, unsigned int shift, struct span *to)
+{
+	uint32_t ends[DIGITS + 1] = {0};
+
+	for (size_t i = 0; i < n; i++)
+		ends[(from[i].first >> shift) % DIGITS + 1]++;
+	for (size_t i = 1; i < DIGITS; i++)
+		ends[i] += ends[i - 1];
+	for (size_t i = 0; i < n; i++)
+		to[ends[(from[i].first >> shift) % DIGITS]++] = from[i];
+}
+
+/* Sorts the spans by their first points. A tenant may list 32,768 ports in any order. */
+static void sort_spans(spans_t *spans)
+{
+	spans_t other = {0};
+	size_t i = 1;
+
+	while (i < spans->n && spans->at[i - 1].first <= spans->at[i].first)
+		i++;
+	if (i >= spans->n)
+		return;
+	array_reserve(&other, spans->n);
+	order_by_digit(spans->at, spans->n, 0, other.at);
+	order_by_digit(other.at, spans->n, DIGIT_BITS, spans->at);
+	array_free(&other);
 }
 
 static void heap_push(spans_t *heap, struct span span)
@@ -211,20 +236,12 @@ static void heap_pop(spans_t *heap)
  * heap. */
 static void first_rules(spans_t *spans, steps_t *steps)
 {
-	numbers_t bounds = {0};
 	spans_t open = {0};
 	size_t next = 0;
 
-	array_push(&bounds, 0);
-	for (size_t i = 0; i < spans->n; i++) {
-		array_push(&bounds, spans->at[i].first);
-		if (spans->at[i].last + 1 < POINTS)
-			array_push(&bounds, spans->at[i].last + 1);
-	}
-	numbers_sort(&bounds);
-	array_sort(spans, compare_spans);
-	for (size_t i = 0; i < bounds.n; i++) {
-		uint32_t start = bounds.at[i], rule;
+	sort_spans(spans);
+	for (uint32_t start = 0; start < POINTS;) {
+		uint32_t rule, end;
 
 		while (next < spans->n && spans->at[next].first == start)
 			heap_push(&open, spans->at[next++]);
@@ -233,8 +250,10 @@ static void first_rules(spans_t *spans, steps_t *steps)
 		rule = open.n ? open.at[0].rule : NO_RULE;
 		if (!steps->n || steps->at[steps->n - 1].rule != rule)
 			array_push(steps, ((struct port_step){start, rule}));
+		end = open.n ? open.at[0].last + 1 : POINTS;
+		start = next < spans->n && spans->at[next].first < end ? spans->at[next].first
+								       : end;
 	}
-	array_free(&bounds);
 	array_free(&open);
 }
 
@@ -337,8 +356,10 @@ static struct bh_ports_ref add_intervals(struct compiler *c, const intervals_t *
 			    intervals->n * sizeof(*intervals->at), &fresh);
 	if (fresh) {
 		array_push(&c->interval_at, c->intervals.n);
-		for (size_t i = 0; i < intervals->n; i++)
-			array_push(&c->intervals, intervals->at[i]);
+		array_reserve(&c->intervals, intervals->n);
+		memcpy(c->intervals.at + c->intervals.n, intervals->at,
+		       intervals->n * sizeof(*intervals->at));
+		c->intervals.n += intervals->n;
 	}
 	return (struct bh_ports_ref){c->interval_at.at[number], intervals->n};
 }

@@ -270,11 +270,12 @@ static void put_ports(bytes_t *bytes, const struct rule *rule)
 	bytes_number(bytes, rule->n_ports);
 	for (size_t i = 0; i < rule->n_ports; i++) {
 		const struct port *port = &rule->ports[i];
+		const uint16_t numbers[] = {port->kind << 8 | port->protocol, port->first,
+					    port->last};
 
-		bytes_number(bytes, port->kind);
-		bytes_number(bytes, port->protocol);
-		bytes_number(bytes, (uint32_t)port->first << 16 | port->last);
-		bytes_string(bytes, port->name);
+		bytes_put(bytes, numbers, sizeof(numbers));
+		if (port->kind == PORT_NAME)
+			bytes_string(bytes, port->name);
 	}
 }
 

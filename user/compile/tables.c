@@ -670,8 +670,13 @@ static void put_named(struct tables *t, const uint32_t *resolution_ids)
 	table_sort(t, named, compare_named);
 	table_sort(t, lists, compare_classes);
 	/* Last, since resolving lists may have made new intervals. */
-	for (size_t i = 0; !t->begun && i < c->intervals.n; i++)
-		table_push(t, intervals, c->intervals.at[i]);
+	if (!t->begun && c->intervals.n) {
+		t->policy->intervals = grow_capacity(t->policy->intervals, &t->capacity_intervals,
+						     c->intervals.n, sizeof(*t->policy->intervals));
+		memcpy(t->policy->intervals, c->intervals.at,
+		       c->intervals.n * sizeof(*c->intervals.at));
+		t->policy->n_intervals = c->intervals.n;
+	}
 }
 
 struct bound {
@@ -913,12 +918,10 @@ void tables_extend(struct tables *t)
 	free(resolution_ids);
 }
 
-static struct policy *fill(struct tables *t, uint32_t generation)
+/* Begins a policy with what does not depend on its generation. */
+static void begin(struct tables *t)
 {
-	uint32_t *resolution_ids, *index = grow_zeroed(t->c->addresses.n, sizeof(*index));
-
 	t->policy = grow_zeroed(1, sizeof(*t->policy));
-	t->policy->generation = generation;
 	put_settings(t);
 	put_namespaces(t);
 	put_matchers(t);
@@ -928,6 +931,14 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	put_host_pods(t);
 	for (size_t i = 0; i < t->c->cluster->n_expected; i++)
 		tables_expected(t, &t->c->cluster->expected[i]);
+	references_build(t->policy);
+}
+
+static void finish(struct tables *t, uint32_t generation)
+{
+	uint32_t *resolution_ids, *index = grow_zeroed(t->c->addresses.n, sizeof(*index));
+
+	t->policy->generation = generation;
 	resolution_ids = put_resolutions(t);
 	put_segments(t, resolution_ids);
 	put_addresses(t, resolution_ids, index);
@@ -937,9 +948,21 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	put_by_namespace(t);
 	services_put(t);
 	references_build(t->policy);
+	lineage_numbers(t->c->lineage, t->policy);
 	free(resolution_ids);
 	free(index);
-	return t->policy;
+}
+
+#define TABLE_BEGINS(type, name, moves)                                            \
+	if (a->n_##name > b->n_##name ||                                           \
+	    (a->n_##name && memcmp(a->name, b->name, a->n_##name * sizeof(type)))) \
+		return false;
+
+/* Returns true if each table of @b begins with that of @a. */
+static bool begins_with(const struct policy *b, const struct policy *a)
+{
+	POLICY_TABLES(TABLE_BEGINS)
+	return true;
 }
 
 #define TABLE_EQUAL(type, name, moves)                                             \
@@ -998,21 +1021,30 @@ struct policy *tables_build(struct compiler *c)
 	struct tables t = {.c = c};
 	const struct policy *base = c->base;
 	struct policy *policy;
+	bool is_base = false;
 
 	find_segment_ids(&t);
-	policy = fill(&t, base ? base->generation : 1);
-	lineage_numbers(c->lineage, policy);
+	begin(&t);
+	/* If nothing has changed, the policy is the base, whose generation its segments name. */
+	if (base && begins_with(base, t.policy)) {
+		finish(&t, base->generation);
+		is_base = policies_equal(t.policy, base);
+		if (!is_base) {
+			policy_free(t.policy);
+			empty(&t);
+			begin(&t);
+		}
+	}
+	if (!is_base)
+		finish(&t, base ? base->generation + 1 : 1);
+	policy = t.policy;
 	if (!base) {
 		policy->lineage = lineage_of(policy);
-	} else if (policies_equal(policy, base)) {
+	} else if (is_base) {
 		policy->lineage = base->lineage;
 		policy->parent = base->parent;
 		policy->checksum = base->checksum;
 	} else {
-		policy_free(policy);
-		empty(&t);
-		policy = fill(&t, base->generation + 1);
-		lineage_numbers(c->lineage, policy);
 		policy->lineage = base->lineage;
 		policy->parent = base->checksum;
 	}
