@@ -70,8 +70,11 @@ static void add(struct map *map, const void *key, const void *value)
 	unsigned char *entry;
 
 	if (!(map->n & (map->n - 1))) {
-		map->entries = realloc(map->entries, (map->n ? 2 * map->n : 1) * size_of(map));
-		if (!map->entries)
+		void *more = realloc(map->entries, (map->n ? 2 * map->n : 1) * size_of(map));
+
+		if (more)
+			map->entries = more;
+		else
 			helper_die("realloc");
 	}
 	entry = map->entries + map->n++ * size_of(map);
