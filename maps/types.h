@@ -11,9 +11,6 @@
 
 #include <linux/types.h>
 
-/* Changes with any layout in this folder. The command does not touch pins of another version. */
-#define BH_ABI 16
-
 /* An IPv4 address is mapped (::ffff:a.b.c.d), so that one key serves both IP versions. */
 struct bh_addr {
 	__be32 word[4];

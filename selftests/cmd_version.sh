@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib/cmd.sh"
 
 version=$(cat "$top/VERSION")
-abi=$(sed -n 's/^#define BH_ABI //p' "$top/maps/types.h")
+abi=$(sed -n 's/^#define BH_ABI //p' "$top/maps/abi.h")
 blob=$(sed -n 's/^#define BLOB_VERSION //p' "$top/user/compile/blob_file.h")
 programs=$(sed -n 's/^#define BUILD_ID 0x\([0-9a-f]*\)ull/\1/p' "$(dirname "$BULKHEAD")/gen/build_id.h")
 said() { # LINE

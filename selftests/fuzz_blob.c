@@ -13,6 +13,7 @@
 #include "compile/compile.h"
 #include "compile/service_flow.h"
 #include "input/input.h"
+#include "maps/abi.h"
 
 #define MUST(true_thing)           \
 	do {                       \

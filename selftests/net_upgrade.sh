@@ -107,7 +107,7 @@ refused() {
 			{ echo "$command" && return 1; }
 	done
 }
-abi=$(sed -n 's/^#define BH_ABI //p' "$NET_TOP/maps/types.h")
+abi=$(sed -n 's/^#define BH_ABI //p' "$NET_TOP/maps/abi.h")
 generation=$(net_bulkhead show generation)
 net_check "a build with another layout is refused and says what to do" refused
 net_check "the refusal changes neither programs nor generation" net_is "$(hooks_pinned tc_from_endpoint) $(net_bulkhead show generation)" \

@@ -8,7 +8,12 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 tree=$1/tree
 rm -rf "$1"
 mkdir -p "$tree"
-cp -r "$top"/{Makefile,VERSION,kern,maps,user} "$tree"
+cp -a "$top"/{Makefile,VERSION,kern,maps,user} "$tree"
+# What is built of the same sources, and is newer than these, is not built again.
+if [ -e "$top/build/bulkhead" ]; then
+	mkdir "$tree/build"
+	cp -a "$top"/build/{kern,gen,user} "$tree/build"
+fi
 
 build() { # NAME
 	make -s -C "$tree" -j2 all
@@ -19,6 +24,6 @@ sed -i "s/^\treturn tc_hook(skb, /\t$more\n&/" "$tree/kern/tc.bpf.c"
 sed -i "s/^\tif (!p.generation)$/\t$more\n&/" "$tree"/kern/{tc,xdp}.bpf.c
 build "$1/second"
 cp "$tree/build/kern/tc.bpf.o" "$1/second.bpf.o"
-sed -i 's/^#define BH_ABI .*/#define BH_ABI 99/' "$tree/maps/types.h"
+sed -i 's/^#define BH_ABI .*/#define BH_ABI 99/' "$tree/maps/abi.h"
 build "$1/foreign"
 rm -rf "$tree"

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "maps/abi.h"
 #include "maps/allow_source.h"
 #include "maps/config.h"
 #include "maps/endpoint.h"

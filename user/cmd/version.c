@@ -8,7 +8,7 @@
 #include "cmd/command.h"
 #include "cmd/json_output.h"
 #include "compile/blob_file.h"
-#include "maps/types.h"
+#include "maps/abi.h"
 #include "version.h"
 
 static void print_json(bool pretty)

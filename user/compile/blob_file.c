@@ -7,6 +7,7 @@
 
 #include "compile/blob_file.h"
 #include "compile/check.h"
+#include "maps/abi.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "A blob is little-endian and used where it stands."

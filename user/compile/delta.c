@@ -8,6 +8,7 @@
 #include "compile/delta.h"
 #include "compile/lazy_policy.h"
 #include "compile/references.h"
+#include "maps/abi.h"
 #include "model/search.h"
 
 _Static_assert(sizeof(struct delta_file) == 32, "struct delta_file");

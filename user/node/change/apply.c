@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 
+#include "maps/abi.h"
 #include "node/change/import.h"
 #include "node/change/apply.h"
 #include "node/kernel/attach.h"

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
+#include "maps/abi.h"
 #include "node/kernel/folder.h"
 #include "node/kernel/mount.h"
 #include "node/kernel/pins.h"
