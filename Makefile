@@ -24,7 +24,7 @@ LIBS    := -lxdp -lbpf -lelf -lz -lmnl -lnetfilter_conntrack -lyaml -linih -ljso
 DEPFLAGS = -MMD -MP -MF $@.d
 
 # user/: one static library a room, linked in the order in which they may call.
-ROOMS := cmd cluster api cni node compile input model
+ROOMS := cmd cluster api cni node compile policy input model
 ROOM_LIBS := $(ROOMS:%=$(O)/lib%.a)
 room_objs = $(patsubst %.c,$(O)/%.o,$(sort $(wildcard user/$(1)/*.c user/$(1)/*/*.c user/$(1)/*/*/*.c)))
 
@@ -54,7 +54,7 @@ HELPER_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/helpers/l
 TEST_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/lib/*.c)))
 FUZZERS   := $(patsubst selftests/%.c,$(O)/fuzz/%,$(sort $(wildcard selftests/fuzz_*.c)))
 FUZZ_SECONDS ?= 60
-FUZZ_SRCS := $(sort $(wildcard user/model/*.c user/input/*.c user/compile/*.c user/api/*.c user/cluster/objects*.c) \
+FUZZ_SRCS := $(sort $(wildcard user/model/*.c user/input/*.c user/compile/*.c user/policy/*.c user/api/*.c user/cluster/objects*.c) \
 	$(addprefix user/,cluster/replay.c cluster/claims.c cni/invocation.c))
 
 Q := $(if $(filter 1,$(V)),,@)

@@ -14,7 +14,7 @@
  * deleted or has none).
  *
  * After small changes a policy may be pinned as a delta of an earlier one, which then stays pinned
- * as `blob_base`. Its pages hold this header, the slots and the delta (user/compile/delta.h, not
+ * as `blob_base`. Its pages hold this header, the slots and the delta (user/policy/delta.h, not
  * compressed), each from a multiple of 8 on.
  *
  * The node's extension of the policy (segments that only this node has, user/compile/extend.h) is

@@ -6,7 +6,7 @@
 
 version=$(cat "$top/VERSION")
 abi=$(sed -n 's/^#define BH_ABI //p' "$top/maps/abi.h")
-blob=$(sed -n 's/^#define BLOB_VERSION //p' "$top/user/compile/blob_file.h")
+blob=$(sed -n 's/^#define BLOB_VERSION //p' "$top/user/policy/blob_file.h")
 programs=$(sed -n 's/^#define BUILD_ID 0x\([0-9a-f]*\)ull/\1/p' "$(dirname "$BULKHEAD")/gen/build_id.h")
 said() { # LINE
 	"$BULKHEAD" version | tr -s ' ' | grep -qxF -- "$1" || { "$BULKHEAD" version && false; }

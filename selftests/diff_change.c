@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/policy_diff.h"
-#include "compile/isolation.h"
+#include "policy/policy_diff.h"
+#include "policy/isolation.h"
 #include "selftests/lib/generate.h"
 #include "selftests/lib/ktap.h"
 #include "selftests/lib/verdict_line.h"

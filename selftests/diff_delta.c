@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/delta.h"
+#include "policy/delta.h"
 #include "model/cluster_service.h"
 #include "selftests/lib/generate.h"
 #include "selftests/lib/ktap.h"

@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/blob_file.h"
+#include "policy/blob_file.h"
 #include "compile/compile.h"
 #include "compile/update.h"
 #include "compile/extend.h"
-#include "compile/isolation.h"
-#include "compile/place.h"
+#include "policy/isolation.h"
+#include "policy/place.h"
 #include "maps/blob.h"
 #include "selftests/lib/generate.h"
 #include "selftests/lib/ktap.h"

@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compile/evaluate.h"
+#include "policy/evaluate.h"
 #include "maps/conntrack.h"
 #include "maps/dns.h"
 #include "maps/share.h"

@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "cluster/objects.h"
-#include "compile/blob_file.h"
-#include "compile/delta.h"
-#include "compile/evaluate.h"
+#include "policy/blob_file.h"
+#include "policy/delta.h"
+#include "policy/evaluate.h"
 #include "selftests/lib/generate.h"
 #include "selftests/lib/ktap.h"
 #include "selftests/lib/verdict_line.h"

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/blob_file.h"
+#include "policy/blob_file.h"
 #include "compile/explain.h"
-#include "compile/evaluate.h"
-#include "compile/lazy_policy.h"
-#include "compile/place.h"
+#include "policy/evaluate.h"
+#include "policy/lazy_policy.h"
+#include "policy/place.h"
 #include "compile/selection.h"
-#include "compile/service_flow.h"
+#include "policy/service_flow.h"
 #include "selftests/lib/generate.h"
 #include "selftests/lib/verdict_line.h"
 

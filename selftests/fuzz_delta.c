@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "compile/compile.h"
-#include "compile/delta_view.h"
-#include "compile/lazy_policy.h"
-#include "compile/references.h"
+#include "policy/delta_view.h"
+#include "policy/lazy_policy.h"
+#include "policy/references.h"
 #include "input/input.h"
 
 #define MUST(true_thing)           \

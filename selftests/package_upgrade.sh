@@ -27,7 +27,7 @@ number() { # NAME FILE...
 	sed -n "s/^#define $1 //p" "${@:2}"
 }
 old_abi=$(number BH_ABI "$old"/maps/*.h) abi=$(number BH_ABI "$top/maps/abi.h")
-old_blob=$(number BLOB_VERSION "$old"/user/compile/blob*.h) blob=$(number BLOB_VERSION "$top/user/compile/blob_file.h")
+old_blob=$(number BLOB_VERSION "$old"/user/*/blob*.h) blob=$(number BLOB_VERSION "$top/user/policy/blob_file.h")
 echo "# layout of the maps: $old_abi, now $abi; compiled policy: $old_blob, now $blob"
 ln -s "$old/build/bulkhead" "$NET_TMP/old"
 ln -s "$BULKHEAD" "$NET_TMP/new"

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "compile/compile.h"
-#include "compile/evaluate.h"
+#include "policy/evaluate.h"
 #include "input/input.h"
 #include "selftests/lib/cases.h"
 #include "selftests/lib/oracle.h"

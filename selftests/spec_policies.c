@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/blob_file.h"
+#include "policy/blob_file.h"
 #include "compile/compile.h"
-#include "compile/service_flow.h"
+#include "policy/service_flow.h"
 #include "input/input.h"
 #include "selftests/lib/oracle.h"
 

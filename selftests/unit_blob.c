@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/blob_file.h"
+#include "policy/blob_file.h"
 #include "maps/segment.h"
 #include "selftests/lib/sample.h"
 

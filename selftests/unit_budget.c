@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/asides.h"
-#include "compile/blob_file.h"
+#include "policy/asides.h"
+#include "policy/blob_file.h"
 #include "compile/compile.h"
-#include "compile/flow.h"
-#include "compile/frontend.h"
+#include "policy/flow.h"
+#include "policy/frontend.h"
 #include "input/input.h"
 
 /* Objects of the hostile namespace */

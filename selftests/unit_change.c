@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "compile/compile.h"
-#include "compile/delta.h"
+#include "policy/delta.h"
 #include "input/input.h"
 #include "maps/added.h"
 #include "maps/assign.h"

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/blob_file.h"
+#include "policy/blob_file.h"
 #include "compile/compile.h"
-#include "compile/evaluate.h"
+#include "policy/evaluate.h"
 #include "input/input.h"
 #include "maps/segment.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compile/evaluate.h"
+#include "policy/evaluate.h"
 #include "selftests/lib/sample.h"
 
 struct row {

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "cluster/objects.h"
-#include "compile/blob_file.h"
+#include "policy/blob_file.h"
 
 #define STEPS 400
 #define PODS 12

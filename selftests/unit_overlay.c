@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "compile/update.h"
-#include "compile/evaluate.h"
+#include "policy/evaluate.h"
 #include "selftests/lib/sample.h"
 
 #define DB 1 /* the segment of default/db in the sample */

@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "compile/blob_file.h"
+#include "policy/blob_file.h"
 #include "compile/compile.h"
-#include "compile/frontend.h"
+#include "policy/frontend.h"
 #include "input/input.h"
 #include "selftests/lib/case_file.h"
 #include "selftests/lib/dump.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "compile/compile.h"
-#include "compile/frontend.h"
+#include "policy/frontend.h"
 #include "model/cluster_service.h"
 
 static void dump_labels(FILE *to, const struct labels *labels)

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_SELFTESTS_DUMP_H
 #define BULKHEAD_SELFTESTS_DUMP_H
 
-#include "compile/policy.h"
+#include "policy/policy.h"
 #include "model/cluster.h"
 
 /* Returns memory to free. One line for each object, rule, peer or port; `*` selects everything. */

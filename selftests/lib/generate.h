@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "compile/policy.h"
+#include "policy/policy.h"
 #include "model/cluster.h"
 #include "selftests/lib/oracle.h"
 

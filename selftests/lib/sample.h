@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_SELFTESTS_SAMPLE_H
 #define BULKHEAD_SELFTESTS_SAMPLE_H
 
-#include "compile/policy.h"
+#include "policy/policy.h"
 
 /* Always the same policy in static memory: do not change or free it. */
 struct policy *sample_policy(void);

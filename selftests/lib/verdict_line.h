@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_SELFTESTS_VERDICT_LINE_H
 #define BULKHEAD_SELFTESTS_VERDICT_LINE_H
 
-#include "compile/evaluate.h"
+#include "policy/evaluate.h"
 #include "selftests/lib/oracle.h"
 
 #define VERDICT_LINE (3 * ORACLE_TEXT)

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "compile/blob_file.h"
+#include "policy/blob_file.h"
 
 double command_processor_ms(void)
 {

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_TOOLS_BENCH_COMMAND_H
 #define BULKHEAD_TOOLS_BENCH_COMMAND_H
 
-#include "compile/policy.h"
+#include "policy/policy.h"
 #include "tools/bench/bench.h"
 
 /* Runs a line of shell. *ms is the time from its start to its end. Its output goes to a log. */

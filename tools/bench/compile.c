@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "compile/blob_file.h"
+#include "policy/blob_file.h"
 #include "compile/compile.h"
 #include "input/input.h"
 

@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "compile/blob_file.h"
+#include "policy/blob_file.h"
 #include "compile/compile.h"
-#include "compile/delta.h"
+#include "policy/delta.h"
 #include "input/input.h"
 #include "tools/bench/command.h"
 #include "tools/bench/memory.h"

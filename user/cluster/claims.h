@@ -21,7 +21,7 @@
 
 #include <json-c/json.h>
 
-#include "compile/policy.h"
+#include "policy/policy.h"
 
 /* The statements of all nodes. */
 struct claims;

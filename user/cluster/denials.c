@@ -8,8 +8,8 @@
 
 #include "cluster/count.h"
 #include "cluster/event_objects.h"
-#include "compile/flow.h"
-#include "compile/isolation.h"
+#include "policy/flow.h"
+#include "policy/isolation.h"
 #include "maps/counter.h"
 #include "model/allowance.h"
 #include "node/observe/drops.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cluster/objects.h"
-#include "compile/delta.h"
+#include "policy/delta.h"
 #include "input/input.h"
 #include "node/change/saved.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/asides.h"
+#include "policy/asides.h"
 #include "input/input.h"
 
 static void free_state(struct lh_entry *entry)

@@ -11,7 +11,7 @@
 #define BULKHEAD_CLUSTER_OBJECTS_H
 
 #include "api/api.h"
-#include "compile/policy.h"
+#include "policy/policy.h"
 #include "model/cluster.h"
 
 struct objects;

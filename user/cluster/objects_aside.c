@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cluster/objects_state.h"
-#include "compile/asides.h"
+#include "policy/asides.h"
 
 static const struct aside *find(const struct asides *asides, const struct object_kind *kind,
 				const char *key)

@@ -23,10 +23,10 @@
  *     such address to that Pod
  *   PolicyGeneration, never changed; "g7" leads to generation 7:
  *     spec.checksum: of generation 7
- *     spec.parent: checksum of generation 6, from which "g7" is a delta (compile/delta.h); absent
+ *     spec.parent: checksum of generation 6, from which "g7" is a delta (policy/delta.h); absent
  *     where no delta leads to generation 7
  *     spec.whole: the newest whole policy from which deltas lead to generation 7: "w4-CHECKSUM" is
- *     generation 4, a blob (compile/blob_file.h) compressed by zstd
+ *     generation 4, a blob (policy/blob_file.h) compressed by zstd
  *     spec.data: the bytes in base64. More than STORE_PART bytes are in parts, "g7-CHECKSUM-0"
  *     and so on, as spec.parts says. Parts are written before the object that refers to them
  */
@@ -34,7 +34,7 @@
 #define BULKHEAD_CLUSTER_STORE_H
 
 #include "api/api.h"
-#include "compile/policy.h"
+#include "policy/policy.h"
 
 #define STORE_GROUP "bulkhead.dev/v1alpha1"
 #define STORE_PATH "/apis/" STORE_GROUP

@@ -8,8 +8,8 @@
 #include <zstd.h>
 
 #include "cluster/store.h"
-#include "compile/blob_file.h"
-#include "compile/delta.h"
+#include "policy/blob_file.h"
+#include "policy/delta.h"
 
 void store_chain_free(struct store_chain *chain)
 {

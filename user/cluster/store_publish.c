@@ -9,8 +9,8 @@
 #include <zstd.h>
 
 #include "cluster/store.h"
-#include "compile/blob_file.h"
-#include "compile/delta.h"
+#include "policy/blob_file.h"
+#include "policy/delta.h"
 
 #define ZSTD_LEVEL 3
 

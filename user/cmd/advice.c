@@ -8,8 +8,8 @@
 
 #include "cmd/advice.h"
 #include "cmd/json_output.h"
-#include "compile/flow_classes.h"
-#include "compile/verdicts.h"
+#include "policy/flow_classes.h"
+#include "policy/verdicts.h"
 #include "model/protocol.h"
 
 /* Labels that differ between pods of one workload. Groups ignore these labels. */

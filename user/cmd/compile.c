@@ -13,8 +13,8 @@
 #include "cmd/command.h"
 #include "cmd/inputs.h"
 #include "cmd/json_output.h"
-#include "compile/blob_file.h"
-#include "compile/delta.h"
+#include "policy/blob_file.h"
+#include "policy/delta.h"
 
 static int write_all(int fd, const char *bytes, size_t size)
 {

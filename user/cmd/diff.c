@@ -13,8 +13,8 @@
 #include "cmd/kindset.h"
 #include "cmd/screen.h"
 #include "cmd/view.h"
-#include "compile/isolation.h"
-#include "compile/verdicts.h"
+#include "policy/isolation.h"
+#include "policy/verdicts.h"
 
 static const char *const sides[] = {[OLD] = "old", [NEW] = "new"};
 

@@ -6,7 +6,7 @@
 #include "cmd/filter.h"
 #include "cmd/json_output.h"
 #include "cmd/text_buffer.h"
-#include "compile/policy_diff.h"
+#include "policy/policy_diff.h"
 
 struct diff_report {
 	struct diff diff;

@@ -10,7 +10,7 @@
 #include "cmd/json_output.h"
 #include "cmd/reason.h"
 #include "cmd/screen.h"
-#include "compile/isolation.h"
+#include "policy/isolation.h"
 #include "maps/counter.h"
 #include "node/node.h"
 

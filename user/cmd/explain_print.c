@@ -3,7 +3,7 @@
 
 #include "cmd/explain_print.h"
 #include "cmd/text_buffer.h"
-#include "compile/isolation.h"
+#include "policy/isolation.h"
 
 /* A longer run of like steps without effect is printed as a number. */
 #define FEW 4

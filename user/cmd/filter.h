@@ -5,7 +5,7 @@
 
 #include "cmd/command.h"
 #include "cmd/side.h"
-#include "compile/flow_classes.h"
+#include "policy/flow_classes.h"
 
 #define FILTER_PORTS 32
 

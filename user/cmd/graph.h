@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "compile/flow_classes.h"
-#include "compile/verdicts.h"
+#include "policy/flow_classes.h"
+#include "policy/verdicts.h"
 
 /* Which flows the DOT, SVG and JSON forms show. */
 struct graph_filter {

@@ -8,7 +8,7 @@
 #include "cmd/graph.h"
 #include "cmd/text_buffer.h"
 #include "cmd/matcher.h"
-#include "compile/verdicts.h"
+#include "policy/verdicts.h"
 #include "maps/segment.h"
 
 #define LABEL_MATCHERS 4 /* listed on a node; further matchers are counted */

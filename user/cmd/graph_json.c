@@ -6,7 +6,7 @@
 #include "cmd/graph.h"
 #include "cmd/json_output.h"
 #include "cmd/matcher.h"
-#include "compile/frontend.h"
+#include "policy/frontend.h"
 
 struct picture {
 	const struct policy *policy;

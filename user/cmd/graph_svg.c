@@ -8,7 +8,7 @@
 #include "cmd/side.h"
 #include "cmd/graph.h"
 #include "cmd/text_buffer.h"
-#include "compile/verdicts.h"
+#include "policy/verdicts.h"
 
 #define UNITS_MAX 64 /* groups with a row of their own; of more groups, a namespace is a row */
 #define ROWS_MAX 160

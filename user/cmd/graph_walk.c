@@ -7,7 +7,7 @@
 
 #include "cmd/side.h"
 #include "cmd/graph.h"
-#include "compile/verdicts.h"
+#include "policy/verdicts.h"
 #include "maps/segment.h"
 
 struct edge_walk {

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "cmd/inputs.h"
-#include "compile/blob_file.h"
+#include "policy/blob_file.h"
 #include "compile/compile.h"
-#include "compile/delta.h"
+#include "policy/delta.h"
 #include "input/input.h"
 #include "input/text.h"
 #include "input/workload.h"

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_CMD_INPUTS_H
 #define BULKHEAD_CMD_INPUTS_H
 
-#include "compile/policy.h"
+#include "policy/policy.h"
 
 /*
  * Reads files, folders and standard input ("-") into an empty @cluster and finishes it. Returns
@@ -23,7 +23,7 @@ struct inputs_base {
 
 /*
  * Compiles @paths as a successor of @base. A compiled file must be the only input: a whole policy
- * is taken as it is, a delta (compile/delta.h) only if @base is its base. @cluster, if it is not
+ * is taken as it is, a delta (policy/delta.h) only if @base is its base. @cluster, if it is not
  * NULL, gets the objects, to be freed by inputs_free_cluster(); it gets NULL for a compiled file,
  * which has no objects. Workloads stand for their pods: the policy is for answers, and not to be
  * loaded. Returns 0 and a policy to free; -EINVAL (bad input) or -E2BIG (a limit), reported; or

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "cmd/json_output.h"
-#include "compile/isolation.h"
+#include "policy/isolation.h"
 
 void json_add(struct json_object *object, const char *key, struct json_object *value)
 {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "compile/evaluate.h"
+#include "policy/evaluate.h"
 
 void json_add(struct json_object *object, const char *key, struct json_object *value);
 void json_add_text(struct json_object *object, const char *key, const char *text); /* @text NULL:

@@ -5,7 +5,7 @@
 
 #include "cmd/json_output.h"
 #include "cmd/text_buffer.h"
-#include "compile/flow_classes.h"
+#include "policy/flow_classes.h"
 
 /* Makes the counts that descriptions of sets of @kinds need. @kinds must outlive the result. NULL:
  * memory is short. */

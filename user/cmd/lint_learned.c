@@ -6,7 +6,7 @@
 #include "cmd/command.h"
 #include "cmd/domain_names.h"
 #include "cmd/lint_learned.h"
-#include "compile/evaluate.h"
+#include "policy/evaluate.h"
 
 struct learned_work {
 	const struct cluster *cluster;

@@ -10,7 +10,7 @@
 #include "cmd/json_output.h"
 #include "cmd/load_report.h"
 #include "cmd/plan.h"
-#include "compile/delta.h"
+#include "policy/delta.h"
 #include "node/change/saved.h"
 #include "node/node.h"
 

@@ -4,7 +4,7 @@
 #define BULKHEAD_CMD_MATCHER_H
 
 #include "cmd/text_buffer.h"
-#include "compile/policy.h"
+#include "policy/policy.h"
 
 /*
  * Sets @text to the matcher at @index of policy->matchers: "endpoints(role=db in shop)",

@@ -7,7 +7,7 @@
 
 #include "cmd/command.h"
 #include "cmd/matrix.h"
-#include "compile/service_flow.h"
+#include "policy/service_flow.h"
 
 /* Returns true if the Service has an address of its own, and has the port. */
 static bool serves(const struct policy *policy, const struct policy_service *service,

@@ -17,7 +17,7 @@
 #include "cmd/text_buffer.h"
 #include "cmd/metrics_cni.h"
 #include "cmd/reason.h"
-#include "compile/evaluate.h"
+#include "policy/evaluate.h"
 #include "maps/counter.h"
 #include "maps/iface.h"
 #include "maps/rule_hit.h"

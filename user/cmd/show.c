@@ -6,7 +6,7 @@
 
 #include "model/nearest.h"
 #include "cmd/show.h"
-#include "compile/verdicts.h"
+#include "policy/verdicts.h"
 
 enum { BY_NAMESPACE = 1, BY_ENDS = 2, BY_PORT = 4, BY_ALL = 7 };
 

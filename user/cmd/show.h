@@ -8,7 +8,7 @@
 #define BULKHEAD_CMD_SHOW_H
 
 #include "cmd/filter.h"
-#include "compile/sides.h"
+#include "policy/sides.h"
 #include "cmd/json_output.h"
 #include "cmd/text_buffer.h"
 #include "cmd/view.h"

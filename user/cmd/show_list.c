@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A list of records, as text or JSON, for the subjects of `bulkhead show`. */
 #include "cmd/show.h"
-#include "compile/verdicts.h"
+#include "policy/verdicts.h"
 
 void show_endpoint_name(struct text *text, const struct policy *policy,
 			const struct policy_endpoint *endpoint)

@@ -5,7 +5,7 @@
 
 #include "cmd/screen.h"
 #include "cmd/show.h"
-#include "compile/verdicts.h"
+#include "policy/verdicts.h"
 
 static struct json_object *json_addresses(const struct policy *policy,
 					  const struct policy_endpoint *endpoint)

@@ -8,8 +8,8 @@
 
 #include "cmd/screen.h"
 #include "cmd/show.h"
-#include "compile/isolation.h"
-#include "compile/verdicts.h"
+#include "policy/isolation.h"
+#include "policy/verdicts.h"
 #include "maps/endpoint.h"
 #include "maps/rule_hit.h"
 #include "maps/tally.h"

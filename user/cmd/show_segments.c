@@ -6,7 +6,7 @@
 
 #include "cmd/matcher.h"
 #include "cmd/show.h"
-#include "compile/verdicts.h"
+#include "policy/verdicts.h"
 #include "maps/segment.h"
 
 /* Lists endpoints by name, each once although it may have several addresses, then prefixes. */

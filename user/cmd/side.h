@@ -3,8 +3,8 @@
 #ifndef BULKHEAD_CMD_SIDE_H
 #define BULKHEAD_CMD_SIDE_H
 
-#include "compile/sides.h"
-#include "compile/flow.h"
+#include "policy/sides.h"
+#include "policy/flow.h"
 
 /* Parses an end: "namespace/name" (of a hostNetwork pod: its node), "svc:namespace/name",
  * "name:api.example.com" or an address. A domain name's end has no address. A Service's end has the

@@ -13,7 +13,7 @@
 #include "cmd/trace_service.h"
 #include "cmd/trace_tables.h"
 #include "cmd/view.h"
-#include "compile/isolation.h"
+#include "policy/isolation.h"
 
 struct answer {
 	struct flow_side from, to;

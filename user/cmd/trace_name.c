@@ -6,7 +6,7 @@
 
 #include "cmd/explain_print.h"
 #include "cmd/trace_name.h"
-#include "compile/isolation.h"
+#include "policy/isolation.h"
 
 static int find_patterns(struct name_trace *trace)
 {

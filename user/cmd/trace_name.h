@@ -10,7 +10,7 @@
 #include "cmd/side.h"
 #include "cmd/json_output.h"
 #include "cmd/view.h"
-#include "compile/service_flow.h"
+#include "policy/service_flow.h"
 #include "input/syntax.h"
 
 /* The verdict on addresses that are evaluated alike. */

@@ -4,7 +4,7 @@
 
 #include "cmd/explain_print.h"
 #include "cmd/trace_service.h"
-#include "compile/isolation.h"
+#include "policy/isolation.h"
 
 bool service_trace_ask(const struct view *view, const struct flow_side *to, const struct flow *flow,
 		       struct service_verdict *verdict)

@@ -6,7 +6,7 @@
 #include "cmd/side.h"
 #include "cmd/json_output.h"
 #include "cmd/view.h"
-#include "compile/service_flow.h"
+#include "policy/service_flow.h"
 
 struct service_trace {
 	const struct view *view;

@@ -5,7 +5,7 @@
 #include "cmd/matcher.h"
 #include "cmd/text_buffer.h"
 #include "cmd/trace_tables.h"
-#include "compile/isolation.h"
+#include "policy/isolation.h"
 
 static const struct policy_segment *find(const struct view *view, const struct address *address,
 					 uint32_t *variation)

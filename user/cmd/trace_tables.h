@@ -6,7 +6,7 @@
 
 #include "cmd/json_output.h"
 #include "cmd/view.h"
-#include "compile/verdicts.h"
+#include "policy/verdicts.h"
 
 struct trace_tables {
 	const struct policy *policy;

@@ -7,7 +7,7 @@
 #include "build_id.h"
 #include "cmd/command.h"
 #include "cmd/json_output.h"
-#include "compile/blob_file.h"
+#include "policy/blob_file.h"
 #include "maps/abi.h"
 #include "version.h"
 

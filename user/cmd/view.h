@@ -7,7 +7,7 @@
 #include "cmd/command.h"
 #include "cmd/domain_names.h"
 #include "compile/explain.h"
-#include "compile/evaluate.h"
+#include "policy/evaluate.h"
 #include "compile/selection.h"
 #include "node/observe/live.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/lazy_policy.h"
+#include "policy/lazy_policy.h"
 #include "node/kernel/handle.h"
 
 char *left_folder(const char *records)

@@ -693,18 +693,6 @@ struct asides *budgets_asides(const struct compiler *c)
 	return asides;
 }
 
-void asides_free(struct asides *asides)
-{
-	for (size_t i = 0; asides && i < asides->n; i++) {
-		free(asides->at[i].ns);
-		free(asides->at[i].name);
-		free(asides->at[i].why);
-	}
-	if (asides)
-		free(asides->at);
-	free(asides);
-}
-
 bool budget_numbers_ports(const struct compiler *c, uint32_t ns)
 {
 	return !c->budgets || !c->budgets->nameless[ns];

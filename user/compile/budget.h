@@ -13,7 +13,7 @@
 #ifndef BULKHEAD_COMPILE_BUDGET_H
 #define BULKHEAD_COMPILE_BUDGET_H
 
-#include "compile/asides.h"
+#include "policy/asides.h"
 #include "compile/compiler.h"
 
 enum budget {

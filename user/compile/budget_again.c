@@ -5,7 +5,7 @@
  * whose policies are the same, and for so many compiles; then, and after each change of one of
  * these policies, the namespace is evaluated anew.
  */
-#include "compile/asides.h"
+#include "policy/asides.h"
 #include "compile/budget.h"
 
 #define AGAIN_MAX 32

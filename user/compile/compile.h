@@ -6,8 +6,8 @@
 #ifndef BULKHEAD_COMPILE_COMPILE_H
 #define BULKHEAD_COMPILE_COMPILE_H
 
-#include "compile/asides.h"
-#include "compile/policy.h"
+#include "policy/asides.h"
+#include "policy/policy.h"
 
 /*
  * Compiles the cluster. @base is the policy to continue; NULL: none. Rules and segments that did
@@ -20,7 +20,7 @@ int compile_cluster(const struct cluster *cluster, const struct policy *base, st
 
 /*
  * As compile_cluster(), by a process that compiles again and again. @before: what its last compile
- * set aside (compile/asides.h); NULL: nothing. A namespace whose policies are the same keeps what
+ * set aside (policy/asides.h); NULL: nothing. A namespace whose policies are the same keeps what
  * was set aside for some compiles.
  */
 int compile_again(const struct cluster *cluster, const struct policy *base,

@@ -4,7 +4,7 @@
 
 #include <sodium.h>
 
-#include "compile/asides.h"
+#include "policy/asides.h"
 #include "compile/budget.h"
 
 #define obstack_chunk_alloc malloc

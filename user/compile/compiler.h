@@ -28,11 +28,9 @@
 #define BULKHEAD_COMPILE_COMPILER_H
 
 #include "compile/compile.h"
-#include "compile/intern.h"
-
-/* A growing set of numbers. */
-typedef ARRAY(uint32_t) numbers_t;
-void numbers_sort(numbers_t *numbers); /* sorts ascending, keeps each once */
+#include "model/bytes.h"
+#include "model/intern.h"
+#include "model/numbers.h"
 
 struct clause {
 	enum policy_clause_kind kind;
@@ -220,11 +218,7 @@ struct compiler {
 	struct budgets *budgets; /* budget.h; NULL: nothing is counted */
 };
 
-/* A buffer in which keys are put together. */
-typedef ARRAY(unsigned char) bytes_t;
-void bytes_put(bytes_t *bytes, const void *what, size_t size);
-void bytes_number(bytes_t *bytes, uint32_t number);
-void bytes_string(bytes_t *bytes, const char *string); /* NULL differs from "" */
+/* keys.c */
 /* Returns 128 bits of BLAKE2b. Keys outlive the process, so no input may make two of them
  * collide. */
 struct policy_key bytes_key(const bytes_t *bytes);

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "compile/explain.h"
-#include "compile/grow.h"
-#include "compile/match.h"
+#include "model/grow.h"
+#include "policy/match.h"
 #include "compile/selection.h"
 
 /* The question of one end: may @subject talk with the other end? */

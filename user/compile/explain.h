@@ -7,7 +7,7 @@
 #ifndef BULKHEAD_COMPILE_EXPLAIN_H
 #define BULKHEAD_COMPILE_EXPLAIN_H
 
-#include "compile/evaluate.h"
+#include "policy/evaluate.h"
 
 enum explain_outcome {
 	/* outcomes of a policy */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "compile/budget.h"
-#include "compile/given.h"
-#include "compile/lazy_policy.h"
+#include "policy/given.h"
+#include "policy/lazy_policy.h"
 #include "compile/tables.h"
 #include "maps/blob.h"
 

@@ -11,7 +11,7 @@
 #ifndef BULKHEAD_COMPILE_EXTEND_H
 #define BULKHEAD_COMPILE_EXTEND_H
 
-#include "compile/delta.h"
+#include "policy/delta.h"
 
 struct extend {
 	const struct policy *policy; /* as it was compiled, without a source */

@@ -3,9 +3,9 @@
  * order, and more. Only a segment's record may change in its place, when it gets a variation. */
 #include <errno.h>
 
-#include "compile/delta_maker.h"
+#include "policy/delta_maker.h"
 #include "compile/extend.h"
-#include "compile/references.h"
+#include "policy/references.h"
 
 struct delta_extension {
 	const struct policy *policy;

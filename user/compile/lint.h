@@ -3,8 +3,8 @@
 #ifndef BULKHEAD_COMPILE_LINT_H
 #define BULKHEAD_COMPILE_LINT_H
 
-#include "compile/grow.h"
-#include "compile/policy.h"
+#include "model/grow.h"
+#include "policy/policy.h"
 
 struct lint_finding {
 	const char *check; /* name of the check, such as "no-subject" */

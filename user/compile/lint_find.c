@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "compile/lint_part.h"
-#include "compile/match.h"
+#include "policy/match.h"
 #include "model/memory.h"
 
 void lint_find(struct lint *lint, const char *check, const struct where *where, const char *object,

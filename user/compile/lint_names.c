@@ -3,10 +3,10 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "compile/flow.h"
+#include "policy/flow.h"
 #include "compile/lint_part.h"
 #include "compile/suffix.h"
-#include "compile/verdicts.h"
+#include "policy/verdicts.h"
 #include "maps/segment.h"
 
 bool lint_has_names(const struct rule *rule)

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/asides.h"
-#include "compile/flow.h"
+#include "policy/asides.h"
+#include "policy/flow.h"
 #include "compile/lint_part.h"
-#include "compile/verdicts.h"
-#include "compile/match.h"
+#include "policy/verdicts.h"
+#include "policy/match.h"
 #include "maps/segment.h"
 #include "model/unknown.h"
 

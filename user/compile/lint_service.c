@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/flow.h"
+#include "policy/flow.h"
 #include "compile/lint_part.h"
-#include "compile/service_flow.h"
-#include "compile/match.h"
+#include "policy/service_flow.h"
+#include "policy/match.h"
 #include "model/cluster_service.h"
 
 static bool holds_any(const struct peer *peer, const struct address *addresses, size_t n)

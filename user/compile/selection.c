@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "compile/compiler.h"
-#include "compile/given.h"
+#include "policy/given.h"
 
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free

@@ -7,7 +7,7 @@
 #ifndef BULKHEAD_COMPILE_SELECTION_H
 #define BULKHEAD_COMPILE_SELECTION_H
 
-#include "compile/evaluate.h"
+#include "policy/evaluate.h"
 
 struct selection;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The compiler's results → the tables of struct policy, each in the order that policy.h gives. */
 #include "compile/budget.h"
-#include "compile/references.h"
+#include "policy/references.h"
 #include "compile/tables.h"
 #include "maps/segment.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "compile/extend.h"
-#include "compile/grow.h"
-#include "compile/place.h"
+#include "model/grow.h"
+#include "policy/place.h"
 #include "compile/tables.h"
 #include "model/search.h"
 

@@ -4,7 +4,7 @@
 #ifndef BULKHEAD_COMPILE_UPDATE_H
 #define BULKHEAD_COMPILE_UPDATE_H
 
-#include "compile/policy.h"
+#include "policy/policy.h"
 
 /* A pod that has changed. */
 struct update_pod {

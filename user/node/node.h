@@ -13,7 +13,7 @@
 
 #include <net/if.h>
 
-#include "compile/policy.h"
+#include "policy/policy.h"
 
 #define NODE_PIN "/sys/fs/bpf/bulkhead"
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compile/expected.h"
-#include "compile/lazy_policy.h"
-#include "compile/place.h"
+#include "policy/expected.h"
+#include "policy/lazy_policy.h"
+#include "policy/place.h"
 #include "maps/endpoint.h"
 #include "maps/segment.h"
 #include "node/change/extension.h"

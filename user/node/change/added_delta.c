@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "compile/delta_rebase.h"
-#include "compile/expected.h"
+#include "policy/delta_rebase.h"
+#include "policy/expected.h"
 #include "compile/extend.h"
-#include "compile/place.h"
+#include "policy/place.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
 #include "node/change/assignment.h"

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "compile/delta.h"
+#include "policy/delta.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
 #include "maps/service.h"

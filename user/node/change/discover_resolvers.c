@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/frontend.h"
-#include "compile/lazy_policy.h"
+#include "policy/frontend.h"
+#include "policy/lazy_policy.h"
 #include "maps/dns.h"
 #include "node/change/discovery.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compile/isolation.h"
+#include "policy/isolation.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "node/change/effect.h"

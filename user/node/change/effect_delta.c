@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compile/isolation.h"
-#include "compile/place.h"
+#include "policy/isolation.h"
+#include "policy/place.h"
 #include "maps/iface.h"
 #include "node/change/effect_delta.h"
 #include "node/change/active.h"

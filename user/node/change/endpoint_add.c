@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "compile/place.h"
+#include "policy/place.h"
 #include "maps/allow_source.h"
 #include "maps/endpoint.h"
 #include "maps/link_local.h"

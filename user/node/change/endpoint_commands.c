@@ -3,7 +3,7 @@
  * Adds, changes and removes one endpoint, at a cost that does not grow with the number of
  * endpoints: of the active policy it reads only the records that place the endpoint.
  */
-#include "compile/isolation.h"
+#include "policy/isolation.h"
 #include "node/change/apply.h"
 #include "node/change/endpoint_add.h"
 #include "node/change/begin.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "compile/lazy_policy.h"
+#include "policy/lazy_policy.h"
 #include "maps/added.h"
 #include "maps/allow_source.h"
 #include "maps/endpoint.h"

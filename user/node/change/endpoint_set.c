@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "compile/lazy_policy.h"
+#include "policy/lazy_policy.h"
 #include "maps/endpoint.h"
 #include "node/change/assignment.h"
 #include "node/change/endpoint_find.h"

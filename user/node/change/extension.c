@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "compile/extend.h"
-#include "compile/lazy_policy.h"
-#include "compile/place.h"
+#include "policy/lazy_policy.h"
+#include "policy/place.h"
 #include "maps/added.h"
 #include "node/change/layout.h"
 #include "node/change/record.h"

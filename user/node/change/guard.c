@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "compile/expected.h"
-#include "compile/lazy_policy.h"
+#include "policy/expected.h"
+#include "policy/lazy_policy.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "node/change/apply.h"

@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "compile/isolation.h"
-#include "compile/lazy_policy.h"
+#include "policy/isolation.h"
+#include "policy/lazy_policy.h"
 #include "maps/endpoint.h"
 #include "maps/segment.h"
 #include "node/change/endpoint_find.h"

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "compile/delta_view.h"
+#include "policy/delta_view.h"
 #include "node/change/added_delta.h"
 #include "node/change/apply.h"
 #include "node/change/effect_delta.h"

@@ -7,7 +7,7 @@
 #ifndef BULKHEAD_NODE_LOAD_DELTA_H
 #define BULKHEAD_NODE_LOAD_DELTA_H
 
-#include "compile/delta.h"
+#include "policy/delta.h"
 #include "node/change/change.h"
 
 /* Returns 0; COMPARE_ALL (planner.h), not reported; or another -errno, reported. *own: the delta

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compile/blob_file.h"
+#include "policy/blob_file.h"
 #include "compile/extend.h"
 #include "maps/iface.h"
 #include "node/change/apply.h"

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_NODE_NAMES_H
 #define BULKHEAD_NODE_NAMES_H
 
-#include "compile/lazy_policy.h"
+#include "policy/lazy_policy.h"
 #include "node/node.h"
 
 struct names {

@@ -10,8 +10,8 @@
 
 #include <errno.h>
 
-#include "compile/delta.h"
-#include "compile/lazy_policy.h"
+#include "policy/delta.h"
+#include "policy/lazy_policy.h"
 #include "maps/added.h"
 #include "node/change/change.h"
 #include "node/change/local_entries.h"

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "compile/frontend.h"
+#include "policy/frontend.h"
 #include "maps/assign.h"
 #include "maps/prefix.h"
 #include "maps/tunnel.h"

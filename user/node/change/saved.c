@@ -11,7 +11,7 @@
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
-#include "compile/blob_file.h"
+#include "policy/blob_file.h"
 #include "input/text.h"
 #include "node/kernel/handle.h"
 #include "node/change/saved.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compile/blob_file.h"
-#include "compile/delta.h"
+#include "policy/blob_file.h"
+#include "policy/delta.h"
 #include "input/text.h"
 #include "node/change/saved.h"
 #include "node/kernel/handle.h"

@@ -4,8 +4,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "compile/frontend.h"
-#include "compile/lazy_policy.h"
+#include "policy/frontend.h"
+#include "policy/lazy_policy.h"
 #include "maps/added.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "compile/lazy_policy.h"
+#include "policy/lazy_policy.h"
 #include "node/change/single.h"
 
 /* A policy with one endpoint, for local_read_one() to find on this node. */

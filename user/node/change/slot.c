@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "compile/lazy_policy.h"
-#include "compile/place.h"
+#include "policy/lazy_policy.h"
+#include "policy/place.h"
 #include "maps/segment.h"
 #include "node/change/slot.h"
 #include "node/kernel/pinned.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <xdp/libxdp.h>
 
-#include "compile/lazy_policy.h"
+#include "policy/lazy_policy.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/rcu.h"

@@ -11,8 +11,8 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-#include "compile/delta_view.h"
-#include "compile/lazy_policy.h"
+#include "policy/delta_view.h"
+#include "policy/lazy_policy.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/pinned.h"
 

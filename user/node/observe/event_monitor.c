@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compile/frontend.h"
+#include "policy/frontend.h"
 #include "maps/added.h"
 #include "maps/dns.h"
 #include "maps/endpoint.h"

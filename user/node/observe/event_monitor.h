@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_NODE_EVENT_MONITOR_H
 #define BULKHEAD_NODE_EVENT_MONITOR_H
 
-#include "compile/evaluate.h"
+#include "policy/evaluate.h"
 #include "maps/dns.h"
 #include "maps/event.h"
 #include "maps/reader.h"

@@ -8,7 +8,7 @@
 
 #include <net/if.h>
 
-#include "compile/evaluate.h"
+#include "policy/evaluate.h"
 
 struct live;
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a compile set aside, since it was over a budget (compile/budget.h). */
+#ifndef BULKHEAD_POLICY_ASIDES_H
+#define BULKHEAD_POLICY_ASIDES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/diag.h"
+
+/* A policy that isolates what it selects, without its rules; a Namespace whose pods have no named
+ * ports; or a Service without backends. */
+struct aside {
+	uint32_t policy; /* index in the policies of the cluster that was compiled; UINT32_MAX: no
+			  * policy */
+	char *ns, *name; /* ns "": an administrator's policy */
+	char *why; /* "its 300000 port intervals are over the limit of 262144 ..." */
+	const char *effect; /* "isolates what it selects" */
+	const char *kind; /* "NetworkPolicy" */
+	bool nameless; /* the port names of its namespace's pods have no numbers */
+	uint64_t key[2]; /* of all policies of its namespace */
+	struct where where; /* valid as long as the cluster that was compiled */
+};
+
+/* In the order of the cluster's policies, then Namespaces, then Services. */
+struct asides {
+	struct aside *at;
+	size_t n;
+	unsigned int again; /* compiles since the namespaces were evaluated anew */
+};
+
+void asides_free(struct asides *asides); /* NULL is fine */
+
+#endif

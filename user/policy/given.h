@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Makes objects again of the policies that a compiled policy keeps as they were given. */
+#ifndef BULKHEAD_POLICY_GIVEN_H
+#define BULKHEAD_POLICY_GIVEN_H
+
+#include "policy/lazy_policy.h"
+
+/*
+ * Adds namespaces, nodes and policies to an empty cluster, sorted as cluster_finish() sorts them.
+ * Works on a policy with a source. Memory that runs out ends the guarded work (model/memory.h).
+ */
+void given_fill(const struct lazy_policy *policy, struct cluster *cluster);
+
+/* Return a string of the policy, and labels, in the cluster's memory. */
+const char *given_string(const struct lazy_policy *policy, struct cluster *cluster,
+			 uint32_t string);
+void given_labels(const struct lazy_policy *policy, struct cluster *cluster,
+		  struct policy_range range, struct labels *labels);
+
+#endif

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "policy/service_flow.h"
+
+#include <string.h>
+
+#include "model/grow.h"
+
+/* The evaluation of one flow. */
+struct balance {
+	const struct evaluate_source *source;
+	const struct policy *policy;
+	const struct flow *flow;
+	const char *node; /* the node that translates; NULL: unknown */
+	bool from_outside; /* the source is neither an endpoint nor a node */
+	ARRAY(struct service_backend) backends;
+};
+
+/* NULL: no node has the address. */
+static const char *node_with(const struct policy *policy, const struct address *address)
+{
+	for (size_t i = 0; i < policy->n_nodes; i++) {
+		const struct policy_node *node = &policy->nodes[i];
+
+		for (uint32_t j = 0; j < node->addresses.n; j++)
+			if (!memcmp(&policy->node_addresses[node->addresses.at + j], address,
+				    sizeof(*address)))
+				return policy_string(policy, node->name);
+	}
+	return NULL;
+}
+
+static void find_node(struct balance *b)
+{
+	const struct policy *policy = b->policy;
+	const struct policy_address *from = policy_address_find(policy, &b->flow->source);
+	uint32_t name;
+
+	if (from) {
+		name = policy->endpoints[from->endpoint].node;
+		b->node = name ? policy_string(policy, name) : NULL;
+		return;
+	}
+	b->node = node_with(policy, &b->flow->source);
+	b->from_outside = !b->node;
+	if (b->from_outside)
+		b->node = node_with(policy, &b->flow->destination);
+}
+
+static void add_backend(struct balance *b, const struct policy_service *service,
+			const struct policy_backend *backend, uint16_t port)
+{
+	struct service_backend *added;
+
+	if (address_is_ipv4(&backend->address) != address_is_ipv4(&b->flow->source))
+		return;
+	added = array_add(&b->backends);
+	*added = (struct service_backend){
+		.service = service, .backend = backend, .flow = *b->flow, .chosen = true};
+	added->flow.destination = backend->address;
+	added->flow.port = port;
+	added->allow =
+		evaluate_flow(b->source, b->policy, &added->flow, &added->egress, &added->ingress);
+}
+
+static void keep_local(struct balance *b, size_t first)
+{
+	for (size_t i = first; i < b->backends.n; i++) {
+		struct service_backend *backend = &b->backends.at[i];
+		uint32_t node = backend->backend->node;
+
+		backend->chosen &=
+			!b->node || (node && !strcmp(policy_string(b->policy, node), b->node));
+	}
+}
+
+static bool has_flags(const struct service_backend *backend, uint8_t flags)
+{
+	return (backend->backend->flags & flags) == flags;
+}
+
+/* Keeps the backends that kube-proxy uses: ready ones, or if there is none, terminating ones that
+ * still serve. */
+static void keep_ready(struct balance *b, size_t first)
+{
+	uint8_t wanted = POLICY_BACKEND_SERVING | POLICY_BACKEND_TERMINATING;
+
+	for (size_t i = first; i < b->backends.n; i++)
+		if (b->backends.at[i].chosen && has_flags(&b->backends.at[i], POLICY_BACKEND_READY))
+			wanted = POLICY_BACKEND_READY;
+	for (size_t i = first; i < b->backends.n; i++)
+		b->backends.at[i].chosen &= has_flags(&b->backends.at[i], wanted);
+}
+
+/* Returns true if traffic policy Local applies. Of an external address it applies to packets from
+ * outside the cluster. */
+static bool is_local(const struct balance *b, const struct policy_frontend *frontend)
+{
+	return frontend->flags & POLICY_FRONTEND_LOCAL &&
+	       (b->from_outside || !(frontend->flags & POLICY_FRONTEND_EXTERNAL));
+}
+
+static void add_frontend(struct balance *b, const struct policy_frontend *frontend)
+{
+	const struct policy_backend *backends;
+	size_t first = b->backends.n, n;
+
+	backends = frontend_backends(b->policy, frontend, &n);
+	for (size_t i = 0; i < n; i++)
+		add_backend(b, frontend_service(b->policy, frontend), &backends[i],
+			    backends[i].port);
+	if (is_local(b, frontend))
+		keep_local(b, first);
+	keep_ready(b, first);
+}
+
+static void conclude(struct balance *b, struct service_verdict *verdict)
+{
+	size_t n = 0, allowed = 0;
+
+	for (size_t i = 0; i < b->backends.n; i++) {
+		n += b->backends.at[i].chosen;
+		allowed += b->backends.at[i].chosen && b->backends.at[i].allow;
+	}
+	verdict->outcome = !allowed	  ? SERVICE_DENIED
+			   : allowed == n ? SERVICE_ALLOWED
+					  : SERVICE_DEPENDS;
+	verdict->backends = b->backends.at;
+	verdict->n_backends = b->backends.n;
+}
+
+static struct balance start(const struct evaluate_source *source, const struct policy *names,
+			    const struct flow *flow)
+{
+	struct balance b = {.source = source, .policy = names, .flow = flow};
+
+	find_node(&b);
+	return b;
+}
+
+void evaluate_service(const struct evaluate_source *source, const struct policy *names,
+		      const struct flow *flow, struct service_verdict *verdict)
+{
+	struct service_frontends found;
+	struct balance b;
+
+	*verdict = (struct service_verdict){.answer = SERVICE_NONE};
+	if (!names->n_frontends && !names->n_service_cidrs)
+		return;
+	b = start(source, names, flow);
+	verdict->answer =
+		service_find(names, b.node, &flow->destination, flow->protocol, flow->port, &found);
+	if (verdict->answer == SERVICE_UNKNOWN)
+		verdict->outcome = SERVICE_DEPENDS;
+	if (verdict->answer == SERVICE_FOUND || verdict->answer == SERVICE_NO_PORT)
+		verdict->service = frontend_service(names, found.at);
+	if (verdict->answer != SERVICE_FOUND)
+		return;
+	for (size_t i = 0; i < found.n; i++)
+		add_frontend(&b, &found.at[i]);
+	conclude(&b, verdict);
+}
+
+static bool is_there(const struct balance *b, const struct address *address)
+{
+	for (size_t i = 0; i < b->backends.n; i++)
+		if (!memcmp(&b->backends.at[i].backend->address, address, sizeof(*address)))
+			return true;
+	return false;
+}
+
+void evaluate_headless(const struct evaluate_source *source, const struct policy *names,
+		       const struct policy_service *service, const struct flow *flow,
+		       struct service_verdict *verdict)
+{
+	struct balance b = start(source, names, flow);
+
+	for (uint32_t i = 0; i < service->ports.n; i++) {
+		const struct policy_range *range =
+			&names->service_ports[service->ports.at + i].backends;
+
+		for (uint32_t j = 0; j < range->n; j++) {
+			const struct policy_backend *backend = &names->backends[range->at + j];
+
+			if (!is_there(&b, &backend->address))
+				add_backend(&b, service, backend, flow->port);
+		}
+	}
+	/* a headless name gives the ready backends only */
+	for (size_t i = 0; i < b.backends.n; i++)
+		b.backends.at[i].chosen = has_flags(&b.backends.at[i], POLICY_BACKEND_READY);
+	*verdict = (struct service_verdict){.answer = SERVICE_FOUND, .service = service};
+	conclude(&b, verdict);
+}
+
+void service_verdict_free(struct service_verdict *verdict)
+{
+	free(verdict->backends);
+}
+
+const char *service_outcome_text(enum service_outcome outcome)
+{
+	static const char *const texts[] = {[SERVICE_DENIED] = "deny",
+					    [SERVICE_ALLOWED] = "allow",
+					    [SERVICE_DEPENDS] = "depends"};
+
+	return texts[outcome];
+}
