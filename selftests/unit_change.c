@@ -794,7 +794,7 @@ static void kill_stage(struct world *world, const struct delta *delta, struct po
 	bool own;
 
 	change_init(&whole, "load");
-	assert_int_equal(load_delta_plan(&world->handle, delta, &whole, &own), 0);
+	assert_int_equal(load_delta_plan(&world->handle, delta, true, &whole, &own), 0);
 	load_delta_plan_stage(&whole, &stage);
 	assert_true(layout_is_there(&whole));
 	assert_false(stage.commits);
@@ -854,7 +854,7 @@ static void kill_delta(struct world *world, const struct delta_step *step)
 	print_message("# %s\n", step->name);
 	successor_begin(world, step->from, step->to, NOWHERE_LINK, &made);
 	change_init(&change, "load");
-	assert_int_equal(load_delta_plan(&world->handle, made.delta, &change, &own), 0);
+	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &change, &own), 0);
 	assert_int_equal(own, step->here);
 	assert_int_equal(change.attach.n, step->here && *step->to ? 1 : 0);
 	assert_int_equal(change.detach.n, step->here && *step->from ? 1 : 0);
@@ -921,10 +921,10 @@ static void a_delta_leaves_an_interface(void **state)
 	needs_pins();
 	successor_begin(world, OWN_POD, "", LOOPBACK, &made);
 	change_init(&open, "load");
-	assert_int_equal(load_delta_plan(&world->handle, made.delta, &open, &own), COMPARE_ALL);
+	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &open, &own), COMPARE_ALL);
 	world->options.quarantine = true;
 	change_init(&quarantined, "load");
-	assert_int_equal(load_delta_plan(&world->handle, made.delta, &quarantined, &own), 0);
+	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &quarantined, &own), 0);
 	assert_true(own);
 	assert_int_equal(quarantined.detach.n, 0);
 	kill_quarantining(world, &quarantined, made.to);

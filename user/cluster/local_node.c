@@ -24,31 +24,23 @@ void local_node_free(struct own_node *node)
 
 int local_node_read(struct own_node *node, struct diag *diag, struct local_node_state *state)
 {
-	const struct lazy_policy *active = NULL;
-	struct node_handle *handle = NULL;
-	uint32_t staged = 0;
-	uint64_t checksum = 0;
-	int error = node_open(node->options, false, diag, &handle);
+	struct node_heads heads = {};
+	const int error = node_read_heads(node->options, diag, &heads);
 
-	*state = (struct local_node_state){0};
-	if (!error && handle)
-		active = node_policy_head(handle);
-	if (active)
-		error = node_staged_head(handle, &staged, &checksum);
-	if (!error && active) {
-		state->active = active->generation;
-		state->active_checksum = active->checksum;
-		state->installed = staged ? staged : active->generation;
-		state->installed_checksum = staged ? checksum : active->checksum;
-	}
-	if (node->held && ((staged && checksum != node->held->header.checksum) ||
-			   node->held->header.base != state->active_checksum))
+	*state = (struct local_node_state){
+		.active = heads.active,
+		.active_checksum = heads.active_checksum,
+		.installed = heads.staged ? heads.staged : heads.active,
+		.installed_checksum = heads.staged ? heads.staged_checksum : heads.active_checksum,
+	};
+	if (node->held &&
+	    ((heads.staged && heads.staged_checksum != node->held->header.checksum) ||
+	     node->held->header.base != state->active_checksum))
 		release(node);
 	if (node->held) {
 		state->installed = node->held->header.generation;
 		state->installed_checksum = node->held->header.checksum;
 	}
-	node_close(handle);
 	return error;
 }
 

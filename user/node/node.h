@@ -104,8 +104,8 @@ struct node_effect {
 	char **audits; /* policies that are only audited from now on */
 	size_t n_audits;
 	uint32_t endpoints_before; /* guarded before the load */
-	bool counted; /* the next two are known: not by a delta that moves no endpoint of this node
-		       */
+	bool counted; /* the next two are known: not by a delta that moves no endpoint of this node,
+		       * nor by a follower's that leaves isolations as they are */
 	uint32_t isolated[2]; /* endpoints of this node, by enum direction */
 	uint32_t audited; /* endpoints of this node */
 	struct node_opened *opened;
@@ -172,8 +172,15 @@ bool node_audits(const struct node_handle *handle);
 int node_stage(struct node_handle *handle, const struct policy *policy, struct node_change *change);
 /* Reads the staged policy, to be freed; NULL: none is staged. */
 int node_staged(struct node_handle *handle, struct policy **policy);
-/* Reads the staged policy's generation and checksum only. *generation 0: none is staged. */
-int node_staged_head(struct node_handle *handle, uint32_t *generation, uint64_t *checksum);
+
+/* The policies of a node: their generations (0: there is none) and checksums. */
+struct node_heads {
+	uint32_t active, staged;
+	uint64_t active_checksum, staged_checksum;
+};
+/* Reads no policy: that is cheaper than node_open(). */
+int node_read_heads(const struct node_options *options, struct diag *diag,
+		    struct node_heads *heads);
 
 /*
  * Takes the policy out of force, and removes every map, program and pin of this pin folder, and the

@@ -140,6 +140,7 @@ static int check_sum(const struct blob_header *header, size_t size, const struct
 struct placing {
 	char *bytes;
 	size_t size, end; /* bytes of the blob; bytes of the tables found so far */
+	bool whole; /* all of the blob is there, not only its header */
 	const struct where *where;
 	struct diag *diag;
 	bool failed;
@@ -157,7 +158,7 @@ static void *place(struct placing *placing, enum blob_table table, const char *n
 	if (at != align8(placing->end) || at > placing->size || n > UINT32_MAX ||
 	    n > (placing->size - at) / record)
 		problem = "does not lie in the file";
-	for (size_t i = placing->end; !problem && i < at; i++)
+	for (size_t i = placing->end; placing->whole && !problem && i < at; i++)
 		if (placing->bytes[i])
 			problem = "follows stray bytes";
 	if (problem) {
@@ -184,10 +185,15 @@ static int place_tables(struct placing *placing, struct policy *policy)
 	return placing->failed ? -EINVAL : 0;
 }
 
-static int open_policy(void *bytes, size_t size, const struct where *where, struct diag *diag,
-		       struct policy **result)
+static int open_policy(void *bytes, size_t size, bool whole, const struct where *where,
+		       struct diag *diag, struct policy **result)
 {
-	struct placing placing = {bytes, size, sizeof(struct blob_header), where, diag, false};
+	struct placing placing = {.bytes = bytes,
+				  .size = size,
+				  .end = sizeof(struct blob_header),
+				  .whole = whole,
+				  .where = where,
+				  .diag = diag};
 	const struct blob_header *header = bytes;
 	struct policy *policy = calloc(1, sizeof(*policy));
 	int error;
@@ -216,7 +222,7 @@ int blob_read(void *bytes, size_t size, const struct where *where, struct diag *
 	if (!error)
 		error = check_sum(bytes, size, where, diag);
 	if (!error)
-		error = open_policy(bytes, size, where, diag, &policy);
+		error = open_policy(bytes, size, true, where, diag, &policy);
 	if (error)
 		return error;
 	error = policy_check(policy, where, diag);
@@ -237,7 +243,7 @@ int blob_view(void *bytes, size_t size, struct policy_source *source, const stru
 		source->need(source, bytes, sizeof(struct blob_header));
 	error = source->error ? source->error : check_header(bytes, size, where, diag);
 	if (!error)
-		error = open_policy(bytes, size, where, diag, &policy);
+		error = open_policy(bytes, size, false, where, diag, &policy);
 	if (error)
 		return error;
 	policy->source = source;

@@ -74,10 +74,22 @@ static int find_after(const struct planner *plan, const struct address *address,
 	return *known ? place_added(plan, &record, address, segment) : 0;
 }
 
-/* Both policies' isolations. */
+/* Both policies' isolations, which are read for the first endpoint that needs them: of a large
+ * cluster they are many. */
 struct both {
 	struct isolations before, after;
+	bool read;
 };
+
+static int read_both(const struct planner *plan, struct both *both)
+{
+	int error = both->read ? 0 : isolations_make(&both->before, plan->handle->policy);
+
+	if (!error && !both->read)
+		error = isolations_make(&both->after, plan->new);
+	both->read = true;
+	return error;
+}
 
 static void both_free(struct both *both)
 {
@@ -99,6 +111,41 @@ static int open_endpoint(const struct planner *plan, const struct address *addre
 		return -ENOMEM;
 	effect->opened[effect->n_opened++] = opened;
 	return 0;
+}
+
+/* Returns true if both policies isolate the same endpoints, but for those that move to another
+ * segment. */
+static bool keeps_isolations(const struct planner *plan)
+{
+	const struct delta_table *tables = plan->delta->tables;
+
+	return delta_is_final(&tables[BLOB_TABLE_isolations]) &&
+	       delta_is_final(&tables[BLOB_TABLE_matchers]);
+}
+
+/* Returns true if the policy has the endpoint of @iface in the segment in which it was, and that
+ * segment has the members that it had. */
+static bool stays(const struct planner *plan, const struct bh_iface *iface)
+{
+	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
+	const struct bh_addr none = {};
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
+		const struct policy_address *found;
+		struct address address;
+
+		if (!memcmp(addrs[i], &none, sizeof(none)))
+			continue;
+		memcpy(&address, addrs[i], sizeof(address));
+		found = lazy_address_find(plan->new, &address);
+		if (!found ||
+		    planner_is_fresh(plan, BLOB_TABLE_addresses, found - plan->new->addresses) ||
+		    planner_is_fresh(plan, BLOB_TABLE_segments, found->segment))
+			return false;
+		any = true;
+	}
+	return any;
 }
 
 static int compare_endpoint(const struct planner *plan, const struct bh_iface *iface,
@@ -135,18 +182,21 @@ static int compare_endpoints(const struct planner *plan, const struct table *ifa
 			     struct node_effect *effect)
 {
 	CLEANUP(both_free) struct both both = {};
-	int error = isolations_make(&both.before, plan->handle->policy);
+	/* a follower tells whom a change opens, and no numbers */
+	const bool few = plan->handle->options->quarantine && keeps_isolations(plan);
+	int error = 0;
 
-	if (!error)
-		error = isolations_make(&both.after, plan->new);
 	effect->opened = calloc(ifaces->n + 1, sizeof(*effect->opened));
 	if (!effect->opened)
 		return -ENOMEM;
-	effect->counted = true;
+	effect->counted = !few;
 	for (size_t i = 0; !error && i < ifaces->n; i++) {
 		const struct bh_iface *iface = table_value(ifaces, i);
 
-		if (iface->flags & BH_IFACE_ENDPOINT)
+		if (!(iface->flags & BH_IFACE_ENDPOINT) || (few && stays(plan, iface)))
+			continue;
+		error = read_both(plan, &both);
+		if (!error)
 			error = compare_endpoint(plan, iface, &both, effect);
 	}
 	return error ? error : lazy_error(plan->new);

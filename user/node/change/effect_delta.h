@@ -6,8 +6,8 @@
 #include "node/change/planner.h"
 
 /* Finds the effect, which the handle owns. Reads the policies that the delta names. If the delta
- * may move an endpoint of this node to another segment, reads this node's endpoints and the
- * isolations of all policies, too. */
+ * may move an endpoint of this node to another segment, reads this node's endpoints, and the
+ * isolations of all policies: a follower only if such an endpoint may be isolated otherwise. */
 int effect_delta_find(struct planner *plan);
 
 #endif

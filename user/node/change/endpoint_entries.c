@@ -246,7 +246,7 @@ static int plan_leave(struct planner *plan, const struct bh_addr *addr,
 	if (!prefixes_may_move(plan))
 		return assign_leave(plan->handle, addr, entry, plan->change);
 	memcpy(&address, addr, sizeof(address));
-	segment = policy_prefix_find(&plan->outside, &address) - plan->outside.segments;
+	segment = policy_prefix_find(planner_outside(plan), &address) - plan->outside.segments;
 	error = planner_slot(plan, segment, &slot);
 	return error ? error
 		     : assign_leave_to(plan->handle, addr, entry, bh_assignment(0, slot, 0),

@@ -202,7 +202,7 @@ static int plan_parts(struct planner *plan)
 	return error ? error : plan_room(plan);
 }
 
-static int plan_view(struct planner *plan)
+static int plan_view(struct planner *plan, bool stages)
 {
 	const struct where where = {.file = "the change"};
 	struct delta_view *view = NULL;
@@ -213,11 +213,10 @@ static int plan_view(struct planner *plan)
 	if (error)
 		return error;
 	plan->new = new;
-	lazy_read_outside(new, &plan->outside);
 	error = keeps_audit(plan, new) ? plan_parts(plan) : COMPARE_ALL;
 	/* A follower logs what a change of policy opens. Pods that come and go open nothing that
 	 * their cluster does not know. */
-	if (!error && !(plan->handle->options->quarantine && plan->kept))
+	if (!error && !stages && !(plan->handle->options->quarantine && plan->kept))
 		error = effect_delta_find(plan);
 	if (lazy_error(new))
 		error = lazy_error(new);
@@ -227,7 +226,7 @@ static int plan_view(struct planner *plan)
 	return error;
 }
 
-static int plan_all(struct planner *plan)
+static int plan_all(struct planner *plan, bool stages)
 {
 	CLEANUP(pinned_staged_free) struct pinned_staged staged = {};
 	int error = check_node(plan);
@@ -238,11 +237,11 @@ static int plan_all(struct planner *plan)
 		error = find_staged(plan, &staged);
 	if (!error)
 		error = added_delta_read(plan);
-	return error ? error : plan_view(plan);
+	return error ? error : plan_view(plan, stages);
 }
 
-int load_delta_plan(struct node_handle *handle, const struct delta *delta, struct change *change,
-		    bool *own)
+int load_delta_plan(struct node_handle *handle, const struct delta *delta, bool stages,
+		    struct change *change, bool *own)
 {
 	CLEANUP(planner_free)
 	struct planner plan = {.handle = handle,
@@ -256,7 +255,7 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, struc
 	maps_init_table(MAP_added, &plan.added);
 	maps_init_table(MAP_added, &plan.taken);
 	table_init(&plan.concerned, sizeof(struct address), 0);
-	error = plan_all(&plan);
+	error = plan_all(&plan, stages);
 	if (error)
 		return error;
 	change->policy.header = header_of(&plan);
@@ -269,8 +268,8 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, struc
 }
 
 /* A whole load repairs what a killed command left. */
-static int plan_idle(struct node_handle *handle, const struct delta *delta, struct change *change,
-		     bool *own)
+static int plan_idle(struct node_handle *handle, const struct delta *delta, bool stages,
+		     struct change *change, bool *own)
 {
 	const struct delta_header *header = &delta->header;
 	int error = node_is_busy(handle) ? COMPARE_ALL : 0;
@@ -278,7 +277,7 @@ static int plan_idle(struct node_handle *handle, const struct delta *delta, stru
 	if (!error)
 		error = guard_rail_check_count(handle, delta->tables[BLOB_TABLE_given].n,
 					       header->checksum);
-	return error ? error : load_delta_plan(handle, delta, change, own);
+	return error ? error : load_delta_plan(handle, delta, stages, change, own);
 }
 
 /* Counts the interfaces that are guarded now. */
@@ -346,7 +345,7 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
 				       .endpoint_generation = delta->header.generation};
 	strcpy(result->node, handle->blob.node);
 	if (!error)
-		error = plan_idle(handle, delta, &change, &result->own);
+		error = plan_idle(handle, delta, false, &change, &result->own);
 	if (error == COMPARE_ALL)
 		return take_all(handle, delta, node_load, result);
 	if (error)
@@ -395,7 +394,7 @@ int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool
 				       .endpoint_generation = handle->policy->generation};
 	strcpy(result->node, handle->blob.node);
 	if (!error)
-		error = plan_idle(handle, delta, &whole, &result->own);
+		error = plan_idle(handle, delta, true, &whole, &result->own);
 	if (error == COMPARE_ALL)
 		return take_all(handle, delta, node_stage, result);
 	if (error)

@@ -10,10 +10,11 @@
 #include "policy/delta.h"
 #include "node/change/change.h"
 
-/* Returns 0; COMPARE_ALL (planner.h), not reported; or another -errno, reported. *own: the delta
- * concerns endpoints of this node. */
-int load_delta_plan(struct node_handle *handle, const struct delta *delta, struct change *change,
-		    bool *own);
+/* @stages: the delta is not activated yet, so its effect is not found. *own: the delta concerns
+ * endpoints of this node. Returns 0; COMPARE_ALL (planner.h), not reported; or another -errno,
+ * reported. */
+int load_delta_plan(struct node_handle *handle, const struct delta *delta, bool stages,
+		    struct change *change, bool *own);
 
 /* Moves the segments that @whole would activate from @whole to @stage, which only installs them. */
 void load_delta_plan_stage(struct change *whole, struct change *stage);

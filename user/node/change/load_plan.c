@@ -401,16 +401,6 @@ int node_staged(struct node_handle *handle, struct policy **policy)
 	return pinned_read_staged(handle, &header, policy);
 }
 
-int node_staged_head(struct node_handle *handle, uint32_t *generation, uint64_t *checksum)
-{
-	CLEANUP(pinned_staged_free) struct pinned_staged staged;
-	int error = pinned_read_staged_head(handle, &staged);
-
-	*generation = staged.generation;
-	*checksum = staged.checksum;
-	return error;
-}
-
 static bool is_staged(const struct load *load)
 {
 	return load->staged.generation && load->staged.flags == load->header.flags &&

@@ -14,6 +14,7 @@ void planner_init(struct planner *plan, struct node_handle *handle, const struct
 		.ids = ids,
 		.have = have,
 		.outside = *policy,
+		.outside_read = true,
 		.change = change,
 	};
 }
@@ -28,6 +29,14 @@ void planner_free(struct planner *plan)
 	table_free(&plan->names);
 	table_free(&plan->learned);
 	table_free(&plan->by_id);
+}
+
+const struct policy *planner_outside(struct planner *plan)
+{
+	if (!plan->outside_read)
+		lazy_read_outside(plan->new, &plan->outside);
+	plan->outside_read = true;
+	return &plan->outside;
 }
 
 int planner_compare(struct planner *plan, int (*part)(struct planner *plan))

@@ -39,7 +39,8 @@ struct planner {
 	struct table taken; /* of these, the records of endpoints that the policy takes over */
 	struct table concerned; /* addresses that come, move or go */
 	bool own; /* the delta concerns endpoints of this node */
-	struct policy outside; /* of @new (lazy_read_outside()) */
+	struct policy outside; /* of @new, by planner_outside() */
+	bool outside_read;
 	struct table names, learned; /* the entries of domains and by_domain that @new has */
 	struct table by_id; /* the slots of the segments in the maps; empty: not read yet */
 	struct change *change;
@@ -53,6 +54,10 @@ void planner_free(struct planner *plan);
 /* Calls @part with the maps @plan->have in place of the kernel's: all of them are read already.
  * Returns 0 or -errno, reported. */
 int planner_compare(struct planner *plan, int (*part)(struct planner *plan));
+
+/* Returns the tables of the new policy about addresses of no endpoint (lazy_read_outside()), read at
+ * the first call: most deltas need none of them, and a cluster has many Services. */
+const struct policy *planner_outside(struct planner *plan);
 
 /* Returns an ID in the other form, of a policy or of the maps (@ids: bh_blob.ids); 0 stays 0. */
 static inline uint32_t layout_id(uint32_t ids, uint32_t id)

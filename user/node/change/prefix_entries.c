@@ -100,14 +100,14 @@ static void mark_inside(struct prefixes *prefixes, const struct policy_cidr *cid
 		const struct bh_prefix_key *key = table_key(want, i);
 		struct bh_prefix *prefix = table_value(want, i);
 
-		if (is_inside(key, cidr) && !is_of_a_node(&prefixes->plan->outside, key))
+		if (is_inside(key, cidr) && !is_of_a_node(planner_outside(prefixes->plan), key))
 			prefix->flags |= BH_PREFIX_SERVICE;
 	}
 }
 
 static int add_marked(struct prefixes *prefixes, struct table *more)
 {
-	const struct policy *policy = &prefixes->plan->outside;
+	const struct policy *policy = planner_outside(prefixes->plan);
 	int error = 0;
 
 	for (size_t i = 0; !error && i < more->n; i++) {
@@ -128,7 +128,7 @@ static int add_marked(struct prefixes *prefixes, struct table *more)
  * the ports that are no Service's. */
 static int want_services(struct prefixes *prefixes)
 {
-	const struct policy *policy = &prefixes->plan->outside;
+	const struct policy *policy = planner_outside(prefixes->plan);
 	CLEANUP(table_free) struct table more = {};
 	const struct address *last = NULL;
 	bool node_ports = false;
@@ -169,7 +169,7 @@ static int want_services(struct prefixes *prefixes)
  * name gets the segment of the first named address in the same networks. */
 static uint32_t segment_of_own(const struct prefixes *prefixes, const struct address *address)
 {
-	const struct policy *policy = &prefixes->plan->outside;
+	const struct policy *policy = planner_outside(prefixes->plan);
 	const struct policy_node *node = policy_node_by_name(policy, prefixes->own->name);
 	const struct policy_segment *own = policy_prefix_find(policy, address), *segment = own;
 
@@ -187,7 +187,7 @@ static uint32_t segment_of_own(const struct prefixes *prefixes, const struct add
 /* Collects the policy's prefixes and the node's own addresses. */
 static int want_prefixes(struct prefixes *prefixes)
 {
-	const struct policy *policy = &prefixes->plan->outside;
+	const struct policy *policy = planner_outside(prefixes->plan);
 	const struct local *own = prefixes->own;
 	const struct address *last = NULL;
 	int error = 0;
@@ -393,7 +393,7 @@ static int plan_nodes(struct planner *plan)
 		if (((struct bh_tunnel_key *)table_key(&have, i))->port)
 			error = table_add(&want, table_key(&have, i), table_value(&have, i));
 	if (!error)
-		error = discover_nodes(&plan->outside, &want);
+		error = discover_nodes(planner_outside(plan), &want);
 	if (!error)
 		error = table_without(&want, &have, &map->put);
 	if (!error)

@@ -65,7 +65,7 @@ static int delete_entry(const struct bh_service_key *key, const struct bh_servic
 	return error ? error : table_add(&change->maps[MAP_services].deleted, key, old);
 }
 
-/* The tables of Services, read as a whole, and what may differ in them. */
+/* The tables of Services, read as a whole if one may differ, and what may differ in them. */
 struct services {
 	struct planner *plan;
 	const struct policy_frontend *frontends;
@@ -193,7 +193,7 @@ static int find_backend(struct planner *plan, const struct address *address, str
 		return find_added(plan, address, added, at);
 	if (!found) {
 		at->own = is_own(plan, address);
-		segment = policy_prefix_find(&plan->outside, address) - plan->outside.segments;
+		segment = policy_prefix_find(planner_outside(plan), address) - plan->outside.segments;
 	}
 	if (segment != POLICY_NOWHERE)
 		error = planner_slot(plan, segment, &slot);
@@ -425,11 +425,29 @@ static int compare_keys(struct services *services)
 	return error;
 }
 
+/* Returns true if a frontend's keys may differ. */
+static bool any_differs(const struct services *services)
+{
+	const struct lazy_policy *policy = services->plan->new;
+	bool any = !services->plan->delta;
+
+	for (size_t i = 0; !any && i < policy->n_service_ports; i++)
+		any = services->changed[i];
+	for (size_t i = 0; !any && i < policy->n_frontends; i++)
+		any = services->moved[i];
+	return any;
+}
+
 static int plan_frontends(struct services *services)
 {
-	const size_t n_frontends = services->plan->new->n_frontends;
+	const struct lazy_policy *policy = services->plan->new;
+	const size_t n_frontends = policy->n_frontends;
 	int error = 0;
 
+	if (!any_differs(services))
+		return 0;
+	services->frontends = lazy_read(policy, policy->frontends,
+					n_frontends * sizeof(*policy->frontends));
 	for (size_t i = 0, n; !error && i < n_frontends; i += n) {
 		const struct policy_frontend *frontends = &services->frontends[i];
 		bool differs = !services->plan->delta;
@@ -444,13 +462,23 @@ static int plan_frontends(struct services *services)
 	return error;
 }
 
-int services_plan(struct planner *plan)
+/* Returns true if a Service may differ, or the place of a backend. */
+static bool may_differ(const struct planner *plan)
+{
+	const struct delta_table *tables = plan->delta ? plan->delta->tables : NULL;
+
+	return !tables || !delta_is_final(&tables[BLOB_TABLE_frontends]) ||
+	       !delta_is_final(&tables[BLOB_TABLE_service_ports]) ||
+	       !delta_is_final(&tables[BLOB_TABLE_backends]) || plan->concerned.n ||
+	       plan->taken.n || prefixes_may_move(plan);
+}
+
+static int plan_services(struct planner *plan)
 {
 	const struct lazy_policy *policy = plan->new;
 	CLEANUP(services_free)
 	struct services services = {
 		.plan = plan,
-		.frontends = plan->outside.frontends,
 		.changed = calloc(policy->n_service_ports + 1, sizeof(*services.changed)),
 		.moved = calloc(policy->n_frontends + 1, sizeof(*services.moved)),
 	};
@@ -464,8 +492,13 @@ int services_plan(struct planner *plan)
 		services.changed[i] = is_changed(&services, i);
 	if (!error)
 		error = plan->delta ? find_moved(&services) : compare_keys(&services);
-	if (!error)
-		error = plan_frontends(&services);
+	return error ? error : plan_frontends(&services);
+}
+
+int services_plan(struct planner *plan)
+{
+	int error = may_differ(plan) ? plan_services(plan) : 0;
+
 	change_want(plan->change, MAP_services,
 		    (plan->delta ? 2 * plan->old->n_frontends : plan->have->map[MAP_services].n) +
 			    plan->change->maps[MAP_services].put.n);

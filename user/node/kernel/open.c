@@ -112,19 +112,24 @@ static int check_config(const struct node_handle *handle)
 			 handle->pin);
 }
 
-int node_find(struct node_handle *handle)
+static int find_maps(struct node_handle *handle)
 {
 	int error = pins_open_config(handle);
 
 	if (!error)
 		error = check_config(handle);
-	if (!error)
-		error = pins_open_maps(handle);
+	return error ? error : pins_open_maps(handle);
+}
+
+int node_find(struct node_handle *handle)
+{
+	int error = find_maps(handle);
+
 	return error ? error : pinned_find(handle);
 }
 
-int node_open(const struct node_options *options, bool create, struct diag *diag,
-	      struct node_handle **handle)
+static int open_locked(const struct node_options *options, bool create, struct diag *diag,
+		       int (*find)(struct node_handle *handle), struct node_handle **handle)
 {
 	SCOPED_HANDLE struct node_handle *new = NULL;
 	int error = node_new(options, diag, &new);
@@ -134,11 +139,26 @@ int node_open(const struct node_options *options, bool create, struct diag *diag
 	if (!error)
 		error = pins_lock(new, create && !options->dry_run);
 	if (!error && new->lock >= 0)
-		error = node_find(new);
+		error = find(new);
 	if (error)
 		return error;
 	*handle = new->lock >= 0 || options->dry_run ? TAKE_PTR(new) : NULL;
 	return 0;
+}
+
+int node_open(const struct node_options *options, bool create, struct diag *diag,
+	      struct node_handle **handle)
+{
+	return open_locked(options, create, diag, node_find, handle);
+}
+
+int node_read_heads(const struct node_options *options, struct diag *diag, struct node_heads *heads)
+{
+	SCOPED_HANDLE struct node_handle *handle = NULL;
+	int error = open_locked(options, false, diag, find_maps, &handle);
+
+	*heads = (struct node_heads){};
+	return error || !handle ? error : pinned_read_heads(handle, heads);
 }
 
 int node_policy(struct node_handle *handle, const struct policy **policy)

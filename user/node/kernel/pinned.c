@@ -482,6 +482,59 @@ static int take(struct node_handle *handle, struct pinned *pinned)
 	return 0;
 }
 
+/* Returns the pin that has the policy of a generation; NULL: none of the two. */
+static struct pinned *pinned_of(uint32_t generation, struct pinned *next, struct pinned *current)
+{
+	if (next->header && next->header->generation <= generation)
+		return next;
+	return current->header && current->header->generation <= generation ? current : NULL;
+}
+
+/* Reads a policy's generation and checksum. Maps the base of a delta only to see that it is there. */
+static int read_head(struct pinned *pinned, uint32_t *generation, uint64_t *checksum)
+{
+	const struct delta_header *delta =
+		(const void *)((const char *)pinned->header + delta_at(pinned->header));
+	struct lazy_policy *policy;
+	int error;
+
+	if (pinned->header->base && pinned->header->delta >= sizeof(*delta)) {
+		CLEANUP(pinned_close) struct pinned base = {};
+
+		*generation = delta->generation;
+		*checksum = delta->checksum;
+		error = pinned_open(pinned->handle, PINNED_BASE, &base);
+		return error || base.header ? error : damaged(pinned);
+	}
+	error = view_whole(pinned, &policy);
+	if (error)
+		return error;
+	*generation = policy->generation;
+	*checksum = policy->checksum;
+	lazy_policy_free(policy);
+	return 0;
+}
+
+int pinned_read_heads(struct node_handle *handle, struct node_heads *heads)
+{
+	CLEANUP(pinned_close) struct pinned next = {}, current = {};
+	struct pinned *active = NULL;
+	int error = 0;
+
+	if (!node_generation(handle))
+		return 0;
+	error = pinned_open(handle, PINNED_NEXT, &next);
+	if (!error)
+		error = pinned_open(handle, PINNED, &current);
+	if (!error)
+		active = pinned_of(node_generation(handle), &next, &current);
+	if (active)
+		error = read_head(active, &heads->active, &heads->active_checksum);
+	if (active && !error && is_staged(&next))
+		error = read_head(&next, &heads->staged, &heads->staged_checksum);
+	return error;
+}
+
 /* A reader has no lock: a load may flip or settle the pins between two of its steps. */
 #define READ_TRIES 1000
 
@@ -502,10 +555,7 @@ int pinned_find(struct node_handle *handle)
 			error = pinned_open(handle, PINNED, &current);
 		if (error)
 			return error;
-		if (current.header && current.header->generation <= generation)
-			best = &current;
-		if (next.header && next.header->generation <= generation)
-			best = &next;
+		best = pinned_of(generation, &next, &current);
 		if (best)
 			error = take(handle, best);
 		if (best && error != -ESTALE)
