@@ -937,8 +937,10 @@ static int begin(struct follower *follower)
 	return follower->status_watch && follower->pods_watch ? 0 : -ENOMEM;
 }
 
-int follow_run(const struct follow_options *options, struct diag *diag, int stop)
+int follow_run(const struct follow_options *given, struct diag *diag, int stop)
 {
+	struct follow_options with_cache = *given;
+	const struct follow_options *const options = &with_cache;
 	struct follower follower = {
 		.options = options,
 		.diag = diag,
@@ -956,6 +958,7 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 	error = api_open(options->kubeconfig, diag, &follower.api);
 	if (error)
 		return error;
+	with_cache.load.cache = node_cache_new();
 	error = local_node_audit(&follower.node, diag);
 	if (!error)
 		error = read_node(&follower);
@@ -979,6 +982,7 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 		lh_table_free(follower.pods);
 	store_status_free(&follower.wants);
 	local_node_free(&follower.node);
+	node_cache_free(with_cache.load.cache);
 	free(follower.message);
 	json_object_put(follower.conditions);
 	json_object_put(follower.left);

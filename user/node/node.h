@@ -31,8 +31,18 @@ struct node_step {
  * "": there is nothing to add. */
 const char *node_step_item(const struct node_step *step, size_t i);
 
+/*
+ * What a process that opens a node again and again keeps of the pinned policy meanwhile: up to 4 MB
+ * of the parts that it has read, which the next node_open() need not decompress. No kernel object
+ * stays open. node_cache_free(NULL) is fine.
+ */
+struct node_cache;
+struct node_cache *node_cache_new(void); /* NULL: there is no memory */
+void node_cache_free(struct node_cache *cache);
+
 struct node_options {
 	const char *pin; /* NULL: NODE_PIN */
+	struct node_cache *cache; /* NULL: nothing is kept */
 	const char *command; /* load: the command's name, for `status`; NULL: not known */
 	const char *name; /* NULL: the policy's [bulkhead] node, else the last load's, else the
 			   * host's */

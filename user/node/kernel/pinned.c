@@ -27,6 +27,15 @@
 /* Measured with large policies: a higher level takes longer and does not compress better. */
 #define COMPRESSION_LEVEL 1
 
+/* Bytes of a base that a node_cache keeps, at most. */
+#define CACHE_MAX (4 << 20)
+
+struct node_cache {
+	uint64_t checksum; /* of the pin's header, which has the checksum of each block */
+	struct lazy_policy *policy; /* the pin's policy; its blob is the content; NULL: none */
+	bool *known;
+};
+
 struct pinned {
 	struct policy_source source;
 	const struct node_handle *handle;
@@ -36,6 +45,7 @@ struct pinned {
 	const struct bh_blob_block *blocks;
 	unsigned char *content; /* the blob and the slots, as far as they have been read */
 	bool *known; /* by block: the block has been read */
+	size_t n_known;
 	ZSTD_DCtx *zstd;
 	/* For a policy that is pinned as a delta of another: */
 	struct pinned *base;
@@ -86,6 +96,54 @@ static int damaged(const struct pinned *pinned)
 	return -EILSEQ;
 }
 
+static void cache_clear(struct node_cache *cache)
+{
+	lazy_policy_free(cache->policy);
+	free(cache->known);
+	*cache = (struct node_cache){};
+}
+
+struct node_cache *node_cache_new(void)
+{
+	return calloc(1, sizeof(struct node_cache));
+}
+
+void node_cache_free(struct node_cache *cache)
+{
+	if (cache)
+		cache_clear(cache);
+	free(cache);
+}
+
+/* Gives the cache what was read of a base, or frees it. */
+static void release_base(struct pinned *base, struct lazy_policy *policy)
+{
+	struct node_cache *cache = base && base->handle ? base->handle->options->cache : NULL;
+
+	if (!cache || !policy || base->source.error || base->n_known > CACHE_MAX / BH_BLOB_BLOCK) {
+		lazy_policy_free(policy);
+		return;
+	}
+	cache_clear(cache);
+	*cache = (struct node_cache){base->header->checksum, policy, TAKE_PTR(base->known)};
+}
+
+/* Takes from the cache what was read of the same base before. Returns false if that is nothing. */
+static bool cache_take(struct pinned *base, struct lazy_policy **policy)
+{
+	struct node_cache *cache = base->handle->options->cache;
+
+	if (!cache || !cache->policy || cache->checksum != base->header->checksum)
+		return false;
+	*policy = TAKE_PTR(cache->policy);
+	base->known = TAKE_PTR(cache->known);
+	base->content = (*policy)->blob;
+	(*policy)->source = &base->source;
+	for (size_t i = 0; i < base->header->blocks; i++)
+		base->n_known += base->known[i];
+	return true;
+}
+
 /* Unmaps the pin. Free its policy first. */
 static void pinned_close(struct pinned *pinned)
 {
@@ -93,7 +151,7 @@ static void pinned_close(struct pinned *pinned)
 	delta_free(pinned->local);
 	delta_view_close(pinned->view);
 	delta_free(pinned->delta);
-	lazy_policy_free(pinned->base_policy);
+	release_base(pinned->base, pinned->base_policy);
 	pinned_free(pinned->base);
 	if (pinned->header)
 		munmap((void *)pinned->header, pinned->size);
@@ -139,6 +197,7 @@ static void pinned_need(struct policy_source *source, const void *at, size_t siz
 		if (!read_block(pinned, i) && !source->error)
 			source->error = damaged(pinned);
 		pinned->known[i] = true;
+		pinned->n_known++;
 	}
 }
 
@@ -186,9 +245,11 @@ static int view_whole(struct pinned *pinned, struct lazy_policy **policy)
 	struct where where = {.file = pinned->handle->pin};
 	int error;
 
+	pinned->zstd = ZSTD_createDCtx();
+	if (pinned->zstd && cache_take(pinned, policy))
+		return 0;
 	pinned->content = calloc(1, content_size(pinned->header));
 	pinned->known = calloc(pinned->header->blocks + 1, sizeof(*pinned->known));
-	pinned->zstd = ZSTD_createDCtx();
 	if (!pinned->content || !pinned->known || !pinned->zstd)
 		return node_fail(pinned->handle, -ENOMEM, "cannot read the active policy");
 	error = blob_view(pinned->content, pinned->header->length, &pinned->source, &where,
