@@ -425,29 +425,11 @@ static int compare_keys(struct services *services)
 	return error;
 }
 
-/* Returns true if a frontend's keys may differ. */
-static bool any_differs(const struct services *services)
-{
-	const struct lazy_policy *policy = services->plan->new;
-	bool any = !services->plan->delta;
-
-	for (size_t i = 0; !any && i < policy->n_service_ports; i++)
-		any = services->changed[i];
-	for (size_t i = 0; !any && i < policy->n_frontends; i++)
-		any = services->moved[i];
-	return any;
-}
-
 static int plan_frontends(struct services *services)
 {
-	const struct lazy_policy *policy = services->plan->new;
-	const size_t n_frontends = policy->n_frontends;
+	const size_t n_frontends = services->plan->new->n_frontends;
 	int error = 0;
 
-	if (!any_differs(services))
-		return 0;
-	services->frontends = lazy_read(policy, policy->frontends,
-					n_frontends * sizeof(*policy->frontends));
 	for (size_t i = 0, n; !error && i < n_frontends; i += n) {
 		const struct policy_frontend *frontends = &services->frontends[i];
 		bool differs = !services->plan->delta;
@@ -460,6 +442,19 @@ static int plan_frontends(struct services *services)
 		error = differs ? plan_keys(services, frontends, n) : 0;
 	}
 	return error;
+}
+
+/* Finds the ports that may differ. Returns true if a frontend's entries may. */
+static bool find_changed(struct services *services)
+{
+	const struct planner *plan = services->plan;
+	bool any = !plan->delta || !delta_is_final(&plan->delta->tables[BLOB_TABLE_frontends]);
+
+	for (size_t i = 0; plan->delta && i < plan->new->n_service_ports; i++) {
+		services->changed[i] = is_changed(services, i);
+		any |= services->changed[i];
+	}
+	return any;
 }
 
 /* Returns true if a Service may differ, or the place of a backend. */
@@ -488,10 +483,11 @@ static int plan_services(struct planner *plan)
 				   policy->n_service_ports * sizeof(*policy->service_ports));
 	services.backends =
 		lazy_read(policy, policy->backends, policy->n_backends * sizeof(*policy->backends));
-	for (size_t i = 0; plan->delta && !error && i < policy->n_service_ports; i++)
-		services.changed[i] = is_changed(&services, i);
-	if (!error)
-		error = plan->delta ? find_moved(&services) : compare_keys(&services);
+	if (error || !find_changed(&services))
+		return error;
+	services.frontends =
+		lazy_read(policy, policy->frontends, policy->n_frontends * sizeof(*policy->frontends));
+	error = plan->delta ? find_moved(&services) : compare_keys(&services);
 	return error ? error : plan_frontends(&services);
 }
 
