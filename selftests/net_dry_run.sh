@@ -23,12 +23,12 @@ held() {
 	net_on node tc qdisc show
 	[ ! -e "$NET_PIN" ] || find "$NET_PIN" -printf '%f %i\n' | sort
 	[ ! -e "$NET_PIN/config" ] || "$NET_HELPERS/entries" "$NET_PIN" config ifaces macs endpoints added prefixes segments \
-		pairs ports services
+		pairs ports services || return
 	[ ! -e "$NET_TMP/state" ] || cat "$NET_TMP/state"/*
 }
 rehearsed() { # COMMAND...: prints what it would change, and changes nothing
 	local before
-	before=$(held)
+	before=$(held) || { echo "the node's state cannot be read" && return 1; }
 	net_bulkhead "$@" --dry-run >"$NET_TMP/told" 2>"$NET_TMP/stderr" || { cat "$NET_TMP/stderr" && return 1; }
 	cat "$NET_TMP/told"
 	[ "$(held)" = "$before" ] || { echo "it changed something" && return 1; }
