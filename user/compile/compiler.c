@@ -54,7 +54,7 @@ void compiler_free(struct compiler *c)
 	struct intern *interns[] = {&c->matcher_bytes, &c->rule_keys,	   &c->sets,
 				    &c->names,	       &c->port_names,	   &c->resolutions,
 				    &c->segment_bytes, &c->peer_bytes,	   &c->subject_bytes,
-				    &c->rule_lists,    &c->interval_bytes, &c->needs,
+				    &c->rule_lists,    &c->interval_lists, &c->needs,
 				    &c->audit_bytes};
 
 	for (size_t i = 0; i < sizeof(interns) / sizeof(*interns); i++)
@@ -81,8 +81,6 @@ void compiler_free(struct compiler *c)
 	array_free(&c->audits);
 	array_free(&c->verdicts);
 	array_free(&c->common_pairs);
-	array_free(&c->intervals);
-	array_free(&c->interval_at);
 	array_free(&c->pairs);
 	obstack_free(&c->memory, NULL);
 	lineage_close(c->lineage);

@@ -207,9 +207,7 @@ struct compiler {
 	struct intern rule_lists; /* isolation_of(), then rules */
 	ARRAY(struct verdict_list) verdicts;
 	ARRAY(struct common_pair) common_pairs;
-	struct intern interval_bytes;
-	ARRAY(struct bh_interval) intervals;
-	numbers_t interval_at; /* by number in interval_bytes */
+	struct intern interval_lists; /* one after another, without gaps: ports_intervals() */
 
 	struct lineage *lineage;
 	ARRAY(struct pair) pairs;
@@ -298,6 +296,10 @@ uint32_t ports_collapse(struct compiler *c, uint32_t isolation, const uint32_t *
 const uint32_t *ports_rules(const struct compiler *c, uint32_t verdicts, size_t *n);
 struct policy_key ports_list_key(struct compiler *c, uint32_t rule_list);
 struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32_t resolution);
+
+/* Returns the intervals of all lists, to which bh_ports_ref refers. Valid until the next
+ * ports_resolve(). */
+const struct bh_interval *ports_intervals(const struct compiler *c, size_t *n);
 
 /* Reads the next {name, protocol, port} of a resolution from *@offset on. Returns false at its
  * end. */

@@ -348,20 +348,20 @@ static void refuse_intervals(struct compiler *c, uint32_t rule, size_t n)
 static struct bh_ports_ref add_intervals(struct compiler *c, const intervals_t *intervals)
 {
 	uint32_t number;
-	bool fresh;
 
 	if (intervals->n == 1)
 		return (struct bh_ports_ref){intervals->at[0].verdict, 0};
-	number = intern_add(&c->interval_bytes, intervals->at,
-			    intervals->n * sizeof(*intervals->at), &fresh);
-	if (fresh) {
-		array_push(&c->interval_at, c->intervals.n);
-		array_reserve(&c->intervals, intervals->n);
-		memcpy(c->intervals.at + c->intervals.n, intervals->at,
-		       intervals->n * sizeof(*intervals->at));
-		c->intervals.n += intervals->n;
-	}
-	return (struct bh_ports_ref){c->interval_at.at[number], intervals->n};
+	number = intern_add(&c->interval_lists, intervals->at,
+			    intervals->n * sizeof(*intervals->at), NULL);
+	return (struct bh_ports_ref){
+		c->interval_lists.entries.at[number].at / sizeof(*intervals->at), intervals->n};
+}
+
+const struct bh_interval *ports_intervals(const struct compiler *c, size_t *n)
+{
+	_Static_assert(sizeof(struct bh_interval) == 8, "interned bytes are aligned to 8");
+	*n = c->interval_lists.bytes.n / sizeof(struct bh_interval);
+	return (const void *)c->interval_lists.bytes.at;
 }
 
 /* Counts the spans that each rule may have; a port name may stand for each port of the
@@ -425,7 +425,8 @@ static void find_intervals(struct compiler *c, const uint32_t *rules, size_t n, 
 
 struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32_t resolution)
 {
-	size_t n, before = c->intervals.n;
+	size_t n;
+	const size_t before = c->interval_lists.entries.n;
 	const uint32_t *rules = intern_set(&c->rule_lists, rule_list, &n);
 	intervals_t intervals = {0};
 	struct bh_ports_ref ports = {0};
@@ -441,7 +442,7 @@ struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32
 	    !budget_shorten_list(c, rules + 1, spans.at, n - 1, intervals.n))
 		refuse_intervals(c, rules[1], intervals.n);
 	ports = add_intervals(c, &intervals);
-	if (c->intervals.n > before)
+	if (c->interval_lists.entries.n > before)
 		budget_charge_spans(c, rules + 1, spans.at, n - 1, BUDGET_INTERVALS, intervals.n);
 	array_free(&spans);
 	array_free(&intervals);

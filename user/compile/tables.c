@@ -319,7 +319,8 @@ static uint32_t peer_id(const struct compiler *c, uint32_t class)
  * except beside those of `begun`. */
 static struct bh_ports_ref put_ports(struct tables *t, struct bh_ports_ref ports)
 {
-	const struct bh_interval *from = t->c->intervals.at + ports.at;
+	size_t n;
+	const struct bh_interval *from = ports_intervals(t->c, &n) + ports.at;
 	uint32_t number;
 	bool fresh;
 
@@ -669,14 +670,20 @@ static void put_named(struct tables *t, const uint32_t *resolution_ids)
 	}
 	table_sort(t, named, compare_named);
 	table_sort(t, lists, compare_classes);
-	/* Last, since resolving lists may have made new intervals. */
-	if (!t->begun && c->intervals.n) {
-		t->policy->intervals = grow_capacity(t->policy->intervals, &t->capacity_intervals,
-						     c->intervals.n, sizeof(*t->policy->intervals));
-		memcpy(t->policy->intervals, c->intervals.at,
-		       c->intervals.n * sizeof(*c->intervals.at));
-		t->policy->n_intervals = c->intervals.n;
-	}
+}
+
+/* Comes last, since resolving lists may have made new intervals. */
+static void put_intervals(struct tables *t)
+{
+	size_t n;
+	const struct bh_interval *intervals = ports_intervals(t->c, &n);
+
+	if (t->begun || !n)
+		return;
+	t->policy->intervals =
+		grow_capacity(t->policy->intervals, &t->capacity_intervals, n, sizeof(*intervals));
+	memcpy(t->policy->intervals, intervals, n * sizeof(*intervals));
+	t->policy->n_intervals = n;
 }
 
 struct bound {
@@ -901,6 +908,7 @@ static void put_reach(struct tables *t, const uint32_t *resolution_ids)
 	put_classes(t);
 	put_pairs(t);
 	put_named(t, resolution_ids);
+	put_intervals(t);
 	audits_put(t);
 	put_by_matchers(t);
 }
