@@ -921,7 +921,8 @@ static void a_delta_leaves_an_interface(void **state)
 	needs_pins();
 	successor_begin(world, OWN_POD, "", LOOPBACK, &made);
 	change_init(&open, "load");
-	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &open, &own), COMPARE_ALL);
+	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &open, &own),
+			 COMPARE_ALL);
 	world->options.quarantine = true;
 	change_init(&quarantined, "load");
 	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &quarantined, &own), 0);

@@ -713,8 +713,8 @@ static void release(struct engine *engine)
  * heap's end, malloc() gives the end back to the kernel and takes it again, over and over. With
  * lists of small free blocks, it goes through these lists each time that a larger block is freed:
  * half of the time that an object of 1 MB takes. And blocks of more than 128 kB, of which a compile
- * beside large policies has many, would be mapped, zeroed by the kernel and unmapped each time: nine
- * tenths of the time that such a compile takes where page faults are slow. */
+ * beside large policies has many, would be mapped, zeroed by the kernel and unmapped each time:
+ * nine tenths of the time that such a compile takes where page faults are slow. */
 static void keep_memory(void)
 {
 	mallopt(M_MXFAST, 0);

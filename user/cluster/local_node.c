@@ -33,9 +33,8 @@ int local_node_read(struct own_node *node, struct diag *diag, struct local_node_
 		.installed = heads.staged ? heads.staged : heads.active,
 		.installed_checksum = heads.staged ? heads.staged_checksum : heads.active_checksum,
 	};
-	if (node->held &&
-	    ((heads.staged && heads.staged_checksum != node->held->header.checksum) ||
-	     node->held->header.base != state->active_checksum))
+	if (node->held && ((heads.staged && heads.staged_checksum != node->held->header.checksum) ||
+			   node->held->header.base != state->active_checksum))
 		release(node);
 	if (node->held) {
 		state->installed = node->held->header.generation;

@@ -55,8 +55,8 @@ void planner_free(struct planner *plan);
  * Returns 0 or -errno, reported. */
 int planner_compare(struct planner *plan, int (*part)(struct planner *plan));
 
-/* Returns the tables of the new policy about addresses of no endpoint (lazy_read_outside()), read at
- * the first call: most deltas need none of them, and a cluster has many Services. */
+/* Returns the tables of the new policy about addresses of no endpoint (lazy_read_outside()), read
+ * at the first call: most deltas need none of them, and a cluster has many Services. */
 const struct policy *planner_outside(struct planner *plan);
 
 /* Returns an ID in the other form, of a policy or of the maps (@ids: bh_blob.ids); 0 stays 0. */

@@ -193,7 +193,8 @@ static int find_backend(struct planner *plan, const struct address *address, str
 		return find_added(plan, address, added, at);
 	if (!found) {
 		at->own = is_own(plan, address);
-		segment = policy_prefix_find(planner_outside(plan), address) - plan->outside.segments;
+		segment =
+			policy_prefix_find(planner_outside(plan), address) - plan->outside.segments;
 	}
 	if (segment != POLICY_NOWHERE)
 		error = planner_slot(plan, segment, &slot);
@@ -485,8 +486,8 @@ static int plan_services(struct planner *plan)
 		lazy_read(policy, policy->backends, policy->n_backends * sizeof(*policy->backends));
 	if (error || !find_changed(&services))
 		return error;
-	services.frontends =
-		lazy_read(policy, policy->frontends, policy->n_frontends * sizeof(*policy->frontends));
+	services.frontends = lazy_read(policy, policy->frontends,
+				       policy->n_frontends * sizeof(*policy->frontends));
 	error = plan->delta ? find_moved(&services) : compare_keys(&services);
 	return error ? error : plan_frontends(&services);
 }

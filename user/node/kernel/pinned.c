@@ -125,7 +125,8 @@ static void release_base(struct pinned *base, struct lazy_policy *policy)
 		return;
 	}
 	cache_clear(cache);
-	*cache = (struct node_cache){base->header->checksum, policy, TAKE_PTR(base->known)};
+	*cache = (struct node_cache){.checksum = base->header->checksum, .policy = policy};
+	cache->known = TAKE_PTR(base->known);
 }
 
 /* Takes from the cache what was read of the same base before. Returns false if that is nothing. */
@@ -551,7 +552,8 @@ static struct pinned *pinned_of(uint32_t generation, struct pinned *next, struct
 	return current->header && current->header->generation <= generation ? current : NULL;
 }
 
-/* Reads a policy's generation and checksum. Maps the base of a delta only to see that it is there. */
+/* Reads a policy's generation and checksum. Maps the base of a delta only to see that it is there.
+ */
 static int read_head(struct pinned *pinned, uint32_t *generation, uint64_t *checksum)
 {
 	const struct delta_header *delta =

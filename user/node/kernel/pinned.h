@@ -34,7 +34,8 @@ void pinned_free(struct pinned *pinned);
  * reported. */
 int pinned_read_headers(struct node_handle *handle, struct bh_blob *next, struct bh_blob *current);
 
-/* Reads what is active and staged (node.h), by who holds the lock. Returns 0 or -errno, reported. */
+/* Reads what is active and staged (node.h), by who holds the lock. Returns 0 or -errno, reported.
+ */
 int pinned_read_heads(struct node_handle *handle, struct node_heads *heads);
 
 /* Reads the staged policy, to be freed, and its header; NULL: none is staged. Returns 0 or
