@@ -9,7 +9,7 @@ tree=$1/tree
 rm -rf "$1"
 mkdir -p "$tree"
 cp -a "$top"/{Makefile,VERSION,kern,maps,user} "$tree"
-# What is built of the same sources, and is newer than these, is not built again.
+# make compiles only what the edits below change: the copy has the objects of the tree, with their times.
 if [ -e "$top/build/bulkhead" ]; then
 	mkdir "$tree/build"
 	cp -a "$top"/build/{kern,gen,user} "$tree/build"

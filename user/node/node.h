@@ -32,9 +32,9 @@ struct node_step {
 const char *node_step_item(const struct node_step *step, size_t i);
 
 /*
- * What a process that opens a node again and again keeps of the pinned policy meanwhile: up to 4 MB
- * of the parts that it has read, which the next node_open() need not decompress. No kernel object
- * stays open. node_cache_free(NULL) is fine.
+ * A process that opens a node again and again may keep what it has read of the pinned policy, up to
+ * 4 MB: the next node_open() need not decompress these parts. The cache keeps no kernel object
+ * open. node_cache_free(NULL) is fine.
  */
 struct node_cache;
 struct node_cache *node_cache_new(void); /* NULL: there is no memory */

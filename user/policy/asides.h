@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a compile set aside, since it was over a budget (compile/budget.h). */
+/* The objects that a compile set aside, since they were over a budget (compile/budget.h). */
 #ifndef BULKHEAD_POLICY_ASIDES_H
 #define BULKHEAD_POLICY_ASIDES_H
 
