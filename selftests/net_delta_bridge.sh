@@ -11,8 +11,8 @@ NET_BRIDGE=(type bridge)
 net_bridge db web late stray
 net_bridge_routes
 net_serve db web late stray
-here=$NET_TMP/policies
-mkdir "$here"
+# shellcheck source=selftests/lib/delta.sh
+. "$(dirname "$0")/lib/delta.sh"
 
 policy() { # LINE...
 	net_head
@@ -36,33 +36,10 @@ cp "$here/1.ini" "$here/3.ini"
 cp "$here/2.ini" "$here/4.ini"
 cp "$here/1.ini" "$here/5.ini"
 late | sed '/^node = /d' >"$here/late.ini"
-compile_all() {
-	local i
-	"$BULKHEAD" compile -o "$here/0.bhp" "$here/0.ini" >"$NET_TMP/said" || return
-	for i in 1 2 3 4 5; do
-		"$BULKHEAD" compile --base "$here/$((i - 1)).bhp" -o "$here/$i.bhp" "$here/$i.ini" >"$NET_TMP/said" &&
-			"$BULKHEAD" compile --base "$here/$((i - 1)).bhp" --delta -o "$here/$i.bhd" "$here/$i.ini" \
-				>"$NET_TMP/said" || return
-	done
-}
-net_check "compile policies and deltas" compile_all
+net_check "compile policies and deltas" chain 0 1 2 3 4 5
 
-load() {
-	net_bulkhead load "$@"
-}
-# Loads a delta. A whole load would have removed the base.
-load_delta() { # NUMBER
-	load "$here/$1.bhd" && test -e "$NET_PIN/blob_base"
-}
 load_whole() { # NUMBER
 	load "$here/$1.bhd" && test ! -e "$NET_PIN/blob_base"
-}
-state() { # FILE
-	net_maps >"$1" && bpftool -j map dump pinned "$NET_PIN/config" | grep -o '"generation":[0-9]*' >>"$1"
-}
-whole_changes_nothing() { # NUMBER
-	state "$NET_TMP/by-delta" && load "$here/$1.bhp" && state "$NET_TMP/by-whole" &&
-		diff "$NET_TMP/by-delta" "$NET_TMP/by-whole"
 }
 is_web() { # WHEN
 	local address

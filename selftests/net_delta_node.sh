@@ -9,8 +9,8 @@ STEP=5 SAMPLE=5
 [ -z "${BULKHEAD_SMALL:-}" ] || STEP=97 SAMPLE=1
 NET_PORTS="80 443 6379"
 net_start db web late
-here=$NET_TMP/policies
-mkdir "$here"
+# shellcheck source=selftests/lib/delta.sh
+. "$(dirname "$0")/lib/delta.sh"
 late4=$(net_ip late) late6=$(net_ip6 late)
 
 # A pod of each role stays on another node, so that each role has its segment.
@@ -37,33 +37,6 @@ web() { # LABELS
 }
 far() { # NUMBER LABELS
 	printf '[endpoint shop/pod-%s]\nnode = far\nip = 10.9.0.%s,fd09::%s\nlabels = %s\n' "$1" "$1" "$1" "$2"
-}
-compile() {
-	"$BULKHEAD" compile "$@" >/dev/null
-}
-# Compiles a chain of policies, each with the delta from the one before.
-chain() { # NAME...: files $here/NAME.ini
-	local last='' name
-	for name; do
-		compile ${last:+--base "$here/$last.bhp"} -o "$here/$name.bhp" "$here/$name.ini" || return
-		[ -z "$last" ] || compile --base "$here/$last.bhp" --delta -o "$here/$name.bhd" "$here/$name.ini" || return
-		last=$name
-	done
-}
-load() {
-	net_bulkhead load "$@"
-}
-# Loads a delta. A whole load would have removed the base.
-load_delta() { # NAME
-	load "$here/$1.bhd" && test -e "$NET_PIN/blob_base"
-}
-state() { # FILE
-	net_maps >"$1" && "$NET_HELPERS/entries" "$NET_PIN" added allow_source link_locals tunnels >>"$1" &&
-		bpftool -j map dump pinned "$NET_PIN/config" | grep -o '"generation":[0-9]*' >>"$1"
-}
-whole_changes_nothing() { # NAME
-	state "$NET_TMP/by-delta" && load "$here/$1.bhp" && state "$NET_TMP/by-whole" &&
-		cmp "$NET_TMP/by-delta" "$NET_TMP/by-whole"
 }
 
 # An endpoint of a new kind

@@ -97,13 +97,24 @@ static void both_free(struct both *both)
 	isolations_free(&both->after);
 }
 
-static int open_endpoint(const struct planner *plan, const struct address *address,
-			 uint8_t directions, struct node_effect *effect)
+/* Returns the flags of an interface once the change is active. */
+static uint32_t flags_then(const struct planner *plan, uint32_t ifindex,
+			   const struct bh_iface *iface)
 {
-	struct node_opened opened = {.directions = directions};
+	const struct table *late = &plan->change->maps[MAP_ifaces].late;
+
+	for (size_t i = 0; i < late->n; i++)
+		if (*(const uint32_t *)table_key(late, i) == ifindex)
+			return ((const struct bh_iface *)table_value(late, i))->flags;
+	return iface->flags;
+}
+
+static int open_endpoint(const struct planner *plan, const struct address *address,
+			 struct node_opened opened, struct node_effect *effect)
+{
 	struct bh_added owner = {};
 
-	if (!directions)
+	if (!opened.directions && !opened.audited)
 		return 0;
 	if (!active_owner(plan->handle, address, &owner))
 		return lazy_error(plan->handle->policy);
@@ -148,12 +159,14 @@ static bool stays(const struct planner *plan, const struct bh_iface *iface)
 	return any;
 }
 
+/* @flags: the interface's, once the change is active. */
 static int compare_endpoint(const struct planner *plan, const struct bh_iface *iface,
-			    const struct both *both, struct node_effect *effect)
+			    uint32_t flags, const struct both *both, struct node_effect *effect)
 {
 	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
-	uint8_t lost = 0, after = 0;
+	struct node_opened opened = {.audited = flags & ~iface->flags & BH_IFACE_AUDIT};
 	struct address address, first = {};
+	uint8_t after = 0;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(addrs); i++) {
@@ -168,14 +181,14 @@ static int compare_endpoint(const struct planner *plan, const struct bh_iface *i
 		if (error || !known)
 			continue;
 		after |= isolations_of(&both->after, segment);
-		if (before & ~isolations_of(&both->after, segment) && !lost)
+		if (!opened.directions)
 			first = address;
-		lost |= before & ~isolations_of(&both->after, segment);
+		opened.directions |= before & ~isolations_of(&both->after, segment);
 	}
 	for (enum direction d = INGRESS; d <= EGRESS; d++)
 		effect->isolated[d] += after >> d & 1;
-	effect->audited += !!(iface->flags & BH_IFACE_AUDIT);
-	return error ? error : open_endpoint(plan, &first, lost, effect);
+	effect->audited += !!(flags & BH_IFACE_AUDIT);
+	return error ? error : open_endpoint(plan, &first, opened, effect);
 }
 
 static int compare_endpoints(const struct planner *plan, const struct table *ifaces,
@@ -192,12 +205,15 @@ static int compare_endpoints(const struct planner *plan, const struct table *ifa
 	effect->counted = !few;
 	for (size_t i = 0; !error && i < ifaces->n; i++) {
 		const struct bh_iface *iface = table_value(ifaces, i);
+		const uint32_t flags =
+			flags_then(plan, *(const uint32_t *)table_key(ifaces, i), iface);
 
-		if (!(iface->flags & BH_IFACE_ENDPOINT) || (few && stays(plan, iface)))
+		if (!(iface->flags & BH_IFACE_ENDPOINT) ||
+		    (few && flags == iface->flags && stays(plan, iface)))
 			continue;
 		error = read_both(plan, &both);
 		if (!error)
-			error = compare_endpoint(plan, iface, &both, effect);
+			error = compare_endpoint(plan, iface, flags, &both, effect);
 	}
 	return error ? error : lazy_error(plan->new);
 }

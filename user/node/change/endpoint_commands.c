@@ -4,6 +4,7 @@
  * endpoints: of the active policy it reads only the records that place the endpoint.
  */
 #include "policy/isolation.h"
+#include "policy/lazy_policy.h"
 #include "node/change/apply.h"
 #include "node/change/endpoint_add.h"
 #include "node/change/begin.h"
@@ -30,6 +31,19 @@ static int apply_or_warn(struct node_handle *handle, const struct change *change
 	return 0;
 }
 
+/* Returns true if the endpoint is in audit: by its own flag, by the flag of its name or namespace
+ * in the active policy, or because that policy was loaded with --audit. */
+static bool is_audited(const struct node_handle *handle, const struct endpoint *endpoint)
+{
+	const struct lazy_policy *policy = handle->policy;
+	const struct policy_namespace *ns = lazy_namespace_by_name(policy, endpoint->ns_name);
+	const struct policy_endpoint *known =
+		lazy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
+
+	return endpoint->audit || handle->blob.flags & BH_BLOB_AUDIT ||
+	       (ns && ns->flags & POLICY_AUDIT) || (known && known->flags & POLICY_AUDIT);
+}
+
 int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoint, bool *isolated)
 {
 	CLEANUP(beginning_end) struct beginning beginning = {};
@@ -43,7 +57,8 @@ int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoin
 	if (!error)
 		error = endpoint_check_free(handle, endpoint);
 	if (!error)
-		error = single_local(handle, endpoint, &beginning.ifaces, &local);
+		error = single_local(handle, endpoint, is_audited(handle, endpoint),
+				     &beginning.ifaces, &local);
 	if (!error)
 		error = extension_add(handle, endpoint, &change, &extension);
 	if (!error)

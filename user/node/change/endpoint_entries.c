@@ -15,14 +15,14 @@ void endpoints_init(struct endpoints *endpoints, struct planner *plan)
 {
 	endpoints->plan = plan;
 	table_init(&endpoints->addresses, sizeof(uint32_t), 0);
-	table_init(&endpoints->came, sizeof(uint32_t), sizeof(struct bh_endpoint));
+	table_init(&endpoints->own, sizeof(uint32_t), sizeof(struct bh_endpoint));
 	own_endpoints_init(&endpoints->interfaces, plan->handle, plan->change);
 }
 
 void endpoints_free(struct endpoints *endpoints)
 {
 	table_free(&endpoints->addresses);
-	table_free(&endpoints->came);
+	table_free(&endpoints->own);
 	own_endpoints_free(&endpoints->interfaces);
 }
 
@@ -51,34 +51,165 @@ static struct bh_added name_of(const struct lazy_policy *policy,
 			   lazy_read_string(policy, endpoint->name));
 }
 
-/* Notes an endpoint that comes to this node. An endpoint of this node that changes needs a whole
- * load. */
-static int take_own(struct endpoints *endpoints, uint32_t index, uint32_t before, bool here)
+/* Returns the index in the old policy of an endpoint that was on this node; UINT32_MAX: none. */
+static uint32_t was_here(const struct planner *plan, uint32_t index)
 {
-	const struct bh_endpoint nothing = {};
+	const uint32_t before = delta_origin(table_of(plan, BLOB_TABLE_endpoints), index);
 
-	return here && before == UINT32_MAX ? table_add(&endpoints->came, &index, &nothing)
-					    : COMPARE_ALL;
+	return before != UINT32_MAX && is_here(plan, plan->old, before) ? before : UINT32_MAX;
 }
 
-/* Lists the addresses of an endpoint that is new in the delta or changed by the delta. */
+static bool has_own(const struct endpoints *endpoints, uint32_t index)
+{
+	for (size_t i = 0; i < endpoints->own.n; i++)
+		if (*(uint32_t *)table_key(&endpoints->own, i) == index)
+			return true;
+	return false;
+}
+
+/* Lists the addresses of an endpoint that the delta adds or changes, and notes the endpoint if it
+ * is this node's. */
 static int take_endpoint(struct endpoints *endpoints, uint32_t index)
 {
 	struct planner *plan = endpoints->plan;
-	const uint32_t before = delta_origin(table_of(plan, BLOB_TABLE_endpoints), index);
 	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, index);
 	const struct bh_added name = name_of(plan->new, endpoint);
-	const bool here = is_here(plan, plan->new, index);
+	const struct bh_endpoint nothing = {};
 	int error = 0;
 
-	if (here || (before != UINT32_MAX && is_here(plan, plan->old, before)) ||
-	    added_delta_count(plan, &name))
-		error = take_own(endpoints, index, before, here);
+	if (has_own(endpoints, index))
+		return 0;
+	if (is_here(plan, plan->new, index))
+		error = table_add(&endpoints->own, &index, &nothing);
+	else if (added_delta_count(plan, &name))
+		error = COMPARE_ALL;
 	for (uint32_t i = 0; !error && i < endpoint->addresses.n; i++) {
 		const uint32_t address =
 			delta_address_of(plan->new, endpoint, i) - plan->new->addresses;
 
 		error = table_add(&endpoints->addresses, &address, NULL);
+	}
+	return error;
+}
+
+/* Takes the endpoints of this node that get or lose an address: their own records may be as they
+ * were. */
+static int take_readdressed(struct endpoints *endpoints)
+{
+	struct planner *plan = endpoints->plan;
+	const struct delta_table *addresses = table_of(plan, BLOB_TABLE_addresses);
+	int error = 0;
+	uint32_t i;
+
+	for (i = delta_next_new(addresses, 0); !error && i < addresses->n;
+	     i = delta_next_new(addresses, i + 1)) {
+		const uint32_t endpoint = delta_address(plan->new, i)->endpoint;
+
+		if (delta_origin(addresses, i) == UINT32_MAX && is_here(plan, plan->new, endpoint))
+			error = take_endpoint(endpoints, endpoint);
+	}
+	for (i = delta_next_deleted(addresses, 0); !error && i < addresses->n_base;
+	     i = delta_next_deleted(addresses, i + 1)) {
+		const uint32_t endpoint = delta_place(plan->delta, BLOB_TABLE_endpoints,
+						      delta_address(plan->old, i)->endpoint);
+
+		if (endpoint != UINT32_MAX && is_here(plan, plan->new, endpoint))
+			error = take_endpoint(endpoints, endpoint);
+	}
+	return error;
+}
+
+/* Takes the endpoint at an interface if a CIDR changes that the endpoint may send from. */
+static int take_source(struct endpoints *endpoints, const struct bh_iface *iface)
+{
+	struct planner *plan = endpoints->plan;
+	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
+
+	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
+		const struct policy_address *found;
+		struct policy_range sources;
+		struct address address;
+
+		memcpy(&address, addrs[i], sizeof(address));
+		found = lazy_address_find(plan->new, &address);
+		if (!found)
+			continue;
+		sources = delta_endpoint(plan->new, found->endpoint)->allow_source;
+		if (delta_next_new(table_of(plan, BLOB_TABLE_cidrs), sources.at) <
+		    sources.at + sources.n)
+			return take_endpoint(endpoints, found->endpoint);
+	}
+	return 0;
+}
+
+static int take_sources(struct endpoints *endpoints)
+{
+	struct planner *plan = endpoints->plan;
+	CLEANUP(table_free) struct table ifaces = {};
+	int error = 0;
+
+	maps_init_table(MAP_ifaces, &ifaces);
+	if (!delta_keeps_records(table_of(plan, BLOB_TABLE_cidrs)))
+		error = maps_read(plan->handle, MAP_ifaces, &ifaces);
+	for (size_t i = 0; !error && i < ifaces.n; i++) {
+		const struct bh_iface *iface = table_value(&ifaces, i);
+
+		if (iface->flags & BH_IFACE_ALLOW_SOURCE)
+			error = take_source(endpoints, iface);
+	}
+	return error;
+}
+
+static bool has_added_in(const struct planner *plan, const char *ns)
+{
+	for (size_t i = 0; i < plan->added.n; i++)
+		if (!strcmp(((struct bh_added *)table_value(&plan->added, i))->ns, ns))
+			return true;
+	return false;
+}
+
+/* Takes all endpoints of a namespace, which is audited from now on, or no more. */
+static int take_namespace(struct endpoints *endpoints, uint32_t ns)
+{
+	struct planner *plan = endpoints->plan;
+	const struct policy_namespace *record =
+		lazy_read(plan->new, &plan->new->namespaces[ns], sizeof(*record));
+	uint32_t low = 0, high = plan->new->n_endpoints;
+	int error = 0;
+
+	if (has_added_in(plan, lazy_read_string(plan->new, record->name)))
+		return COMPARE_ALL;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (delta_endpoint(plan->new, middle)->ns < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; !error && low < plan->new->n_endpoints &&delta_endpoint(plan->new, low)->ns == ns;
+	     low++)
+		error = take_endpoint(endpoints, low);
+	return error;
+}
+
+static int take_namespaces(struct endpoints *endpoints)
+{
+	const struct planner *plan = endpoints->plan;
+	const struct delta_table *table = table_of(plan, BLOB_TABLE_namespaces);
+	int error = 0;
+
+	for (uint32_t i = delta_next_new(table, 0); !error && i < table->n;
+	     i = delta_next_new(table, i + 1)) {
+		const uint32_t before = delta_origin(table, i);
+		const struct policy_namespace *is, *was;
+
+		if (before == UINT32_MAX)
+			continue;
+		is = lazy_read(plan->new, &plan->new->namespaces[i], sizeof(*is));
+		was = lazy_read(plan->old, &plan->old->namespaces[before], sizeof(*was));
+		if ((is->flags ^ was->flags) & POLICY_AUDIT)
+			error = take_namespace(endpoints, i);
 	}
 	return error;
 }
@@ -94,37 +225,45 @@ static int list_addresses(struct endpoints *endpoints)
 
 	for (i = delta_next_new(table, 0); !error && i < table->n; i = delta_next_new(table, i + 1))
 		error = take_endpoint(endpoints, i);
+	if (!error)
+		error = take_readdressed(endpoints);
+	if (!error)
+		error = take_sources(endpoints);
+	if (!error)
+		error = take_namespaces(endpoints);
 	for (i = delta_next_new(addresses, 0); !error && i < addresses->n;
 	     i = delta_next_new(addresses, i + 1))
 		error = table_add(&endpoints->addresses, &i, NULL);
 	table_sort(&endpoints->addresses);
-	table_sort(&endpoints->came);
+	table_sort(&endpoints->own);
 	return error;
 }
 
-/* Finds the entries that the maps have of an address that the delta concerns. @came: its endpoint
- * comes to this node, where `endpoint add` may have added it. */
-static int find_entry(const struct planner *plan, const struct address *address, bool came,
+/* Finds the entries that the maps have of an address that the delta concerns. @own: its endpoint is
+ * in endpoints.own, and `endpoint add` may have added it. */
+static int find_entry(const struct planner *plan, const struct address *address, bool own,
 		      struct bh_endpoint *entry)
 {
-	if (!came && table_find(&plan->added, address))
+	if (!own && table_find(&plan->added, address))
 		return COMPARE_ALL;
 	return maps_lookup(plan->handle, MAP_endpoints, address, entry);
 }
 
 /* Addresses of the new policy that the delta concerns: each gets its segment */
 
-/* Moves an address that the old policy has as well. The address stays with the endpoint, or passes
- * from one endpoint of another node to another such endpoint. */
+/* Moves an address that the old policy has as well. The address stays with the endpoint, whose node
+ * stays this one or another one, or passes from one endpoint of another node to another such
+ * endpoint. */
 static int move_address(struct planner *plan, const struct policy_address *to, uint32_t before,
 			const struct bh_endpoint *entry, struct bh_endpoint *want)
 {
 	const struct policy_address *from = delta_address(plan->old, before);
 	const bool same =
 		delta_place(plan->delta, BLOB_TABLE_endpoints, from->endpoint) == to->endpoint;
+	const bool was = is_here(plan, plan->old, from->endpoint),
+		   is = is_here(plan, plan->new, to->endpoint);
 
-	if (!same &&
-	    (is_here(plan, plan->old, from->endpoint) || is_here(plan, plan->new, to->endpoint)))
+	if (same ? was != is : was || is)
 		return COMPARE_ALL;
 	want->ifindex = entry->ifindex;
 	return 0;
@@ -168,19 +307,18 @@ static int plan_address(struct endpoints *endpoints, uint32_t index)
 {
 	struct planner *plan = endpoints->plan;
 	const struct policy_address *to = delta_address(plan->new, index);
-	const struct bh_endpoint *came = table_find(&endpoints->came, &to->endpoint);
+	const struct bh_endpoint *own = table_find(&endpoints->own, &to->endpoint);
 	const uint32_t before = delta_origin(table_of(plan, BLOB_TABLE_addresses), index);
 	struct bh_endpoint entry, want = {};
-	int error = find_entry(plan, &to->address, came, &entry);
+	int error = find_entry(plan, &to->address, own, &entry);
 	const bool there = !error;
 
 	/* the maps and the old policy disagree about the address */
-	if ((error && error != -ENOENT) || (!there && before != UINT32_MAX) ||
-	    (came && before != UINT32_MAX))
+	if ((error && error != -ENOENT) || (!there && before != UINT32_MAX))
 		return COMPARE_ALL;
-	if (came)
-		want = *came;
-	error = came ? 0 : find_host_side(plan, to, before, there ? &entry : NULL, &want);
+	if (own)
+		want = *own;
+	error = own ? 0 : find_host_side(plan, to, before, there ? &entry : NULL, &want);
 	if (!error)
 		error = place_address(plan, to, there ? &entry : NULL, &want);
 	plan->own |= is_here(plan, plan->new, to->endpoint);
@@ -189,8 +327,8 @@ static int plan_address(struct endpoints *endpoints, uint32_t index)
 
 /* Addresses that the new policy lacks: endpoints and addresses that go */
 
-/* Accepts an address that is gone if the address belonged to another node, or if the endpoint is
- * gone, too. Returns -ENOENT if `endpoint del` took an endpoint of this node off already. */
+/* Accepts an address that is gone. Returns -ENOENT if `endpoint del` took an endpoint of this node
+ * off already. */
 static int find_deleted(struct planner *plan, const struct policy_address *from,
 			struct bh_endpoint *entry)
 {
@@ -199,10 +337,16 @@ static int find_deleted(struct planner *plan, const struct policy_address *from,
 
 	if (error && !(here && error == -ENOENT))
 		return COMPARE_ALL;
-	if (here && delta_place(plan->delta, BLOB_TABLE_endpoints, from->endpoint) != UINT32_MAX)
-		return COMPARE_ALL;
 	plan->own |= here;
 	return !error && entry->ifindex && !here ? COMPARE_ALL : error;
+}
+
+/* Returns true if an endpoint of the old policy is one of this node's in the new policy, too. */
+static bool stays_here(const struct planner *plan, uint32_t endpoint)
+{
+	const uint32_t then = delta_place(plan->delta, BLOB_TABLE_endpoints, endpoint);
+
+	return then != UINT32_MAX && is_here(plan, plan->new, then);
 }
 
 static int plan_deleted(struct endpoints *endpoints, uint32_t deleted)
@@ -219,7 +363,7 @@ static int plan_deleted(struct endpoints *endpoints, uint32_t deleted)
 		return error == -ENOENT ? 0 : error;
 	memcpy(&addr, &from->address, sizeof(addr));
 	error = table_add(&plan->change->maps[MAP_endpoints].deleted, &addr, &entry);
-	if (!error && entry.ifindex)
+	if (!error && entry.ifindex && !stays_here(plan, from->endpoint))
 		error = own_endpoints_delete(&endpoints->interfaces, entry.ifindex);
 	return error;
 }
@@ -342,12 +486,12 @@ int endpoints_place(struct endpoints *endpoints)
 	return error;
 }
 
-/* Interfaces of the endpoints that come to this node */
+/* Interfaces of the endpoints that come to this node, or change here */
 
 /* Finds out whether `endpoint add` added the endpoint: then all of the endpoint's addresses must be
  * at one interface, *before. Otherwise nothing may have the addresses, and *before is 0. */
-static int find_before(struct planner *plan, const struct policy_endpoint *endpoint,
-		       uint32_t *before)
+static int find_added(struct planner *plan, const struct policy_endpoint *endpoint,
+		      uint32_t *before)
 {
 	const struct bh_added name = name_of(plan->new, endpoint);
 	const size_t added = added_delta_count(plan, &name);
@@ -371,6 +515,61 @@ static int find_before(struct planner *plan, const struct policy_endpoint *endpo
 			return error;
 	}
 	return 0;
+}
+
+/* Finds the interface at which the maps have the endpoint @old of the old policy, all of it. */
+static int find_known(struct planner *plan, const struct policy_endpoint *old, uint32_t *before)
+{
+	for (uint32_t i = 0; i < old->addresses.n; i++) {
+		const struct address *address = &delta_address_of(plan->old, old, i)->address;
+		struct bh_endpoint entry;
+
+		/* `endpoint set` changed the endpoint, or `endpoint del` took it off */
+		if (table_find(&plan->added, address) ||
+		    maps_lookup(plan->handle, MAP_endpoints, address, &entry) ||
+		    (i && entry.ifindex != *before))
+			return COMPARE_ALL;
+		*before = entry.ifindex;
+	}
+	return 0;
+}
+
+/* Checks that nothing has the addresses that an endpoint of this node gets. @was: its index in the
+ * old policy. */
+static int check_new_addresses(struct planner *plan, const struct policy_endpoint *endpoint,
+			       uint32_t was)
+{
+	const struct delta_table *addresses = table_of(plan, BLOB_TABLE_addresses);
+
+	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
+		const struct policy_address *address = delta_address_of(plan->new, endpoint, i);
+		const uint32_t before = delta_origin(addresses, address - plan->new->addresses);
+		struct bh_endpoint entry;
+
+		if (before != UINT32_MAX && delta_address(plan->old, before)->endpoint == was)
+			continue;
+		if (table_find(&plan->added, &address->address) ||
+		    maps_lookup(plan->handle, MAP_endpoints, &address->address, &entry) != -ENOENT)
+			return COMPARE_ALL;
+	}
+	return 0;
+}
+
+/* Finds where the endpoint is before the delta. */
+static int find_before(struct planner *plan, uint32_t index, struct own_before *before)
+{
+	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, index);
+	const uint32_t was = was_here(plan, index);
+	const struct bh_added name = name_of(plan->new, endpoint);
+	int error;
+
+	*before = (struct own_before){.known = was != UINT32_MAX};
+	if (!before->known)
+		return find_added(plan, endpoint, &before->ifindex);
+	if (added_delta_count(plan, &name))
+		return COMPARE_ALL;
+	error = find_known(plan, delta_endpoint(plan->old, was), &before->ifindex);
+	return error ? error : check_new_addresses(plan, endpoint, was);
 }
 
 /* An endpoint of the policy, as a node looks for it. */
@@ -431,15 +630,15 @@ static int make_pod(const struct planner *plan, const struct policy_endpoint *re
 	return 0;
 }
 
-/* Finds the interface of an endpoint that comes. */
+/* Finds the interface of an endpoint that comes or changes. */
 static int plan_own(struct endpoints *endpoints, uint32_t index, struct bh_endpoint *want)
 {
 	struct planner *plan = endpoints->plan;
 	CLEANUP(local_pod_free) struct local_pod pod = {};
 	const struct policy_endpoint *record = delta_endpoint(plan->new, index);
 	const struct bh_added name = name_of(plan->new, record);
-	uint32_t before = 0;
-	int error = find_before(plan, record, &before);
+	struct own_before before;
+	int error = find_before(plan, index, &before);
 
 	if (!error)
 		error = make_pod(plan, record, &name, &pod);
@@ -455,9 +654,9 @@ static int plan_all_own(struct endpoints *endpoints)
 	struct table *deleted = &plan->change->maps[MAP_added].deleted;
 	int error = 0;
 
-	for (size_t i = 0; !error && i < endpoints->came.n; i++)
-		error = plan_own(endpoints, *(uint32_t *)table_key(&endpoints->came, i),
-				 table_value(&endpoints->came, i));
+	for (size_t i = 0; !error && i < endpoints->own.n; i++)
+		error = plan_own(endpoints, *(uint32_t *)table_key(&endpoints->own, i),
+				 table_value(&endpoints->own, i));
 	for (size_t i = 0; !error && i < plan->taken.n; i++)
 		error = table_add(deleted, table_key(&plan->taken, i),
 				  table_value(&plan->taken, i));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Plans endpoints: those of other nodes, and this node's that come, go, or move to another
+ * Plans endpoints: those of other nodes, and this node's that come, go, change, or move to another
  * segment. endpoints_begin(), for a delta, plans the endpoints that go and finds the interfaces of
- * the endpoints that come; endpoints_place() follows once each segment has its slot.
+ * the endpoints that come or change; endpoints_place() follows once each segment has its slot.
  */
 #ifndef BULKHEAD_NODE_ENDPOINT_ENTRIES_H
 #define BULKHEAD_NODE_ENDPOINT_ENTRIES_H
@@ -14,8 +14,8 @@ struct endpoints {
 	struct planner *plan;
 	struct table
 		addresses; /* indexes of the addresses of the new policy that the delta concerns */
-	struct table
-		came; /* by index in the new policy: entries of endpoints that come to this node */
+	struct table own; /* by index in the new policy: entries of this node's endpoints that come
+			   * or change otherwise than by their segment */
 	struct own_endpoints interfaces;
 };
 

@@ -61,27 +61,6 @@ static bool keeps_uplinks(const struct planner *plan)
 	       delta_next_new(texts, 0) >= n;
 }
 
-/* Returns true if each namespace that stays keeps its audit flag. */
-static bool keeps_audit(const struct planner *plan, const struct lazy_policy *new)
-{
-	const struct delta_table *table = &plan->delta->tables[BLOB_TABLE_namespaces];
-	const struct lazy_policy *old = plan->old;
-
-	for (uint32_t i = delta_next_new(table, 0); i < table->n;
-	     i = delta_next_new(table, i + 1)) {
-		const uint32_t before = delta_origin(table, i);
-		const struct policy_namespace *is, *was;
-
-		if (before == UINT32_MAX)
-			continue;
-		is = lazy_read(new, &new->namespaces[i], sizeof(*is));
-		was = lazy_read(old, &old->namespaces[before], sizeof(*was));
-		if ((is->flags ^ was->flags) & POLICY_AUDIT)
-			return false;
-	}
-	return true;
-}
-
 /* Returns true if a segment comes or changes, or a segment that was not deleted before goes. */
 static bool moves_segments(const struct planner *plan)
 {
@@ -124,8 +103,7 @@ static int check_tables(struct planner *plan)
 {
 	if (!delta_is_final(&plan->delta->tables[BLOB_TABLE_resolvers]))
 		return COMPARE_ALL;
-	/* one of the CIDRs may be an allowed source of an endpoint */
-	if (!delta_keeps_records(&plan->delta->tables[BLOB_TABLE_cidrs]) || !keeps_uplinks(plan))
+	if (!keeps_uplinks(plan))
 		return COMPARE_ALL;
 	plan->kept = keeps_segments(plan);
 	return 0;
@@ -202,6 +180,15 @@ static int plan_parts(struct planner *plan)
 	return error ? error : plan_room(plan);
 }
 
+/* Returns true if the load is to say whom it opens. A follower logs what a change of policy opens,
+ * or of an endpoint's audit. Pods that come and go open nothing that their cluster does not know.
+ */
+static bool may_open(const struct planner *plan)
+{
+	return !plan->handle->options->quarantine || !plan->kept ||
+	       plan->change->maps[MAP_ifaces].late.n;
+}
+
 static int plan_view(struct planner *plan, bool stages)
 {
 	const struct where where = {.file = "the change"};
@@ -213,10 +200,8 @@ static int plan_view(struct planner *plan, bool stages)
 	if (error)
 		return error;
 	plan->new = new;
-	error = keeps_audit(plan, new) ? plan_parts(plan) : COMPARE_ALL;
-	/* A follower logs what a change of policy opens. Pods that come and go open nothing that
-	 * their cluster does not know. */
-	if (!error && !stages && !(plan->handle->options->quarantine && plan->kept))
+	error = plan_parts(plan);
+	if (!error && !stages && may_open(plan))
 		error = effect_delta_find(plan);
 	if (lazy_error(new))
 		error = lazy_error(new);

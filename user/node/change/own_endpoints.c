@@ -28,6 +28,7 @@ void own_endpoints_init(struct own_endpoints *own, struct node_handle *handle,
 	maps_init_table(MAP_ifaces, &own->free);
 	table_init(&own->deleted, sizeof(uint32_t), 0);
 	maps_init_table(MAP_ifaces, &own->came);
+	table_init(&own->known_before, sizeof(uint32_t), 0);
 }
 
 void own_endpoints_free(struct own_endpoints *own)
@@ -36,6 +37,7 @@ void own_endpoints_free(struct own_endpoints *own)
 	table_free(&own->free);
 	table_free(&own->deleted);
 	table_free(&own->came);
+	table_free(&own->known_before);
 }
 
 static bool is_endpoints(const struct bh_iface *iface)
@@ -132,19 +134,21 @@ static bool is_about(enum node_map_id map, const void *key, const void *value, u
 	}
 }
 
-/* Deletes the entries that the endpoint had while it was an added one, and that the policy does not
- * want. */
+/* Deletes the entries that the endpoint had before, and that the policy does not want. None of them
+ * may be wanted by another endpoint. */
 static int delete_rest(struct own_endpoints *own, enum node_map_id map, uint32_t ifindex,
 		       const struct table *want)
 {
 	const struct table *have = &own->have.map[map];
+	struct change_map *to = &own->change->maps[map];
 	int error = 0;
 
 	for (size_t i = 0; !error && i < have->n; i++) {
 		const void *key = table_key(have, i), *value = table_value(have, i);
 
-		if (is_about(map, key, value, ifindex) && !table_find(want, key))
-			error = table_add(&own->change->maps[map].deleted, key, value);
+		if (!is_about(map, key, value, ifindex) || table_find(want, key))
+			continue;
+		error = has_key(&to->late, key) ? COMPARE_ALL : table_add(&to->deleted, key, value);
 	}
 	return error;
 }
@@ -175,8 +179,8 @@ static bool is_free(const struct own_endpoints *own, uint32_t ifindex, uint32_t 
 	return before ? old && ifindex == before : !old || !is_endpoints(old);
 }
 
-int own_endpoints_add(struct own_endpoints *own, const struct endpoint *endpoint, uint32_t before,
-		      struct bh_endpoint *want)
+int own_endpoints_add(struct own_endpoints *own, const struct endpoint *endpoint,
+		      struct own_before before, struct bh_endpoint *want)
 {
 	CLEANUP(local_free) struct local local = {};
 	const struct bh_iface *old, *iface;
@@ -184,20 +188,22 @@ int own_endpoints_add(struct own_endpoints *own, const struct endpoint *endpoint
 	int error = read_interfaces(own);
 
 	if (!error)
-		error = single_local(own->handle, endpoint, &own->free, &local);
+		error = single_local(own->handle, endpoint, endpoint->audit, &own->free, &local);
 	if (error)
 		return error;
 	memcpy(want->mac, endpoint->mac, sizeof(want->mac));
 	ifindex = local.ifindexes[0];
 	if (!ifindex)
-		return before ? COMPARE_ALL : 0;
-	if (!is_free(own, ifindex, before))
+		return before.ifindex ? COMPARE_ALL : 0;
+	if (!is_free(own, ifindex, before.ifindex))
 		return COMPARE_ALL;
 	old = table_find(&own->have.map[MAP_ifaces], &ifindex);
 	iface = table_find(&local.ifaces, &ifindex);
 	want->ifindex = ifindex;
 	memcpy(want->mac, iface->mac, sizeof(want->mac));
 	error = table_add(&own->came, &ifindex, iface);
+	if (!error && before.known && before.ifindex)
+		error = table_add(&own->known_before, &ifindex, NULL);
 	if (!error && !old)
 		error = table_add(&own->change->attach, &ifindex, &iface->flags);
 	return error ? error : plan_added_local(own, ifindex, &local);
@@ -235,7 +241,7 @@ static bool is_neighbour(const struct own_endpoints *own, const struct bh_iface 
 
 /* Returns true if the interface has no bridge and no other way to it, or another endpoint that was
  * there before and stays has the same. Otherwise the entries of the bridge and of the bridge's
- * other ports change. */
+ * other ports change, unless the endpoint itself was there before and stays. */
 static bool has_neighbour(const struct own_endpoints *own, const struct bh_iface *iface,
 			  uint32_t ifindex)
 {
@@ -269,13 +275,47 @@ static int forget_node_mac(struct own_endpoints *own, const struct bh_iface *ifa
 	return table_add(deleted, &key, there);
 }
 
+/* Forgets the link-local addresses on a bridge that the node has no more: the port that leaves the
+ * bridge may have had one. */
+static int forget_link_locals(struct own_endpoints *own, const struct bh_iface *iface)
+{
+	const struct table *have = &own->have.map[MAP_link_locals];
+	struct table *deleted = &own->change->maps[MAP_link_locals].deleted;
+	SCOPED_FREE struct link_local *there = NULL;
+	size_t n = 0;
+	int error = iface->bridge ? rtnl_link_locals(own->handle->rtnl, &there, &n) : 0;
+
+	for (size_t i = 0; !error && iface->bridge && i < have->n; i++) {
+		const struct bh_link_local_key *key = table_key(have, i);
+		bool stays = key->link != iface->bridge || has_key(deleted, key);
+
+		for (size_t j = 0; !stays && j < n; j++)
+			stays = !memcmp(&there[j].address, &key->addr, sizeof(key->addr));
+		error = stays ? 0 : table_add(deleted, key, table_value(have, i));
+	}
+	return error;
+}
+
+/* Returns true if an endpoint that comes or changes leaves the entries of its bridge, of the
+ * bridge's other ports, and of the node's own MACs as they are. */
+static bool keeps_bridge(const struct own_endpoints *own, uint32_t ifindex,
+			 const struct bh_iface *iface)
+{
+	const struct bh_iface *old = table_find(&own->have.map[MAP_ifaces], &ifindex);
+
+	if (!has_key(&own->known_before, &ifindex))
+		return has_neighbour(own, iface, ifindex);
+	return old->bridge == iface->bridge && old->via == iface->via &&
+	       !memcmp(old->node_mac, iface->node_mac, sizeof(old->node_mac));
+}
+
 int own_endpoints_finish(struct own_endpoints *own)
 {
 	int error = 0;
 
 	for (size_t i = 0; i < own->came.n; i++)
-		if (!has_neighbour(own, table_value(&own->came, i),
-				   *(uint32_t *)table_key(&own->came, i)))
+		if (!keeps_bridge(own, *(uint32_t *)table_key(&own->came, i),
+				  table_value(&own->came, i)))
 			return COMPARE_ALL;
 	for (size_t i = 0; !error && i < own->deleted.n; i++) {
 		const uint32_t *ifindex = table_key(&own->deleted, i);
@@ -284,6 +324,8 @@ int own_endpoints_finish(struct own_endpoints *own)
 		if (!has_neighbour(own, iface, *ifindex))
 			return COMPARE_ALL;
 		error = forget_node_mac(own, iface, *ifindex);
+		if (!error)
+			error = forget_link_locals(own, iface);
 	}
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (is_local(i))

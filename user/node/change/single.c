@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "policy/lazy_policy.h"
 #include "node/change/single.h"
 
 /* A policy with one endpoint, for local_read_one() to find on this node. */
@@ -42,21 +41,8 @@ static size_t room_for(const char *string)
 	return string ? strlen(string) + 1 : 0;
 }
 
-/* Returns true if the endpoint is in audit: by its own flag, by the flag of its name or namespace
- * in the active policy, or because that policy was loaded with --audit. */
-static bool is_audited(const struct node_handle *handle, const struct endpoint *endpoint)
-{
-	const struct lazy_policy *policy = handle->policy;
-	const struct policy_namespace *ns = lazy_namespace_by_name(policy, endpoint->ns_name);
-	const struct policy_endpoint *known =
-		lazy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
-
-	return endpoint->audit || handle->blob.flags & BH_BLOB_AUDIT ||
-	       (ns && ns->flags & POLICY_AUDIT) || (known && known->flags & POLICY_AUDIT);
-}
-
 static int single_make(struct single *single, const struct node_handle *handle,
-		       const struct endpoint *endpoint)
+		       const struct endpoint *endpoint, bool audit)
 {
 	const char *node = handle->blob.node;
 
@@ -79,8 +65,7 @@ static int single_make(struct single *single, const struct node_handle *handle,
 	single->endpoint.name = single_string(single, endpoint->name);
 	single->endpoint.node = single_string(single, node);
 	single->endpoint.interface = single_string(single, endpoint->interface);
-	single->endpoint.flags = (is_audited(handle, endpoint) ? POLICY_AUDIT : 0) |
-				 (endpoint->l2 ? POLICY_L2 : 0) |
+	single->endpoint.flags = (audit ? POLICY_AUDIT : 0) | (endpoint->l2 ? POLICY_L2 : 0) |
 				 (endpoint->attachment && endpoint->has_mac ? POLICY_TOLD : 0) |
 				 (endpoint->has_mac ? POLICY_MAC : 0);
 	memcpy(single->endpoint.mac, endpoint->mac, sizeof(single->endpoint.mac));
@@ -103,7 +88,7 @@ static int single_make(struct single *single, const struct node_handle *handle,
 	return 0;
 }
 
-int single_local(struct node_handle *handle, const struct endpoint *endpoint,
+int single_local(struct node_handle *handle, const struct endpoint *endpoint, bool audit,
 		 const struct table *ifaces, struct local *local)
 {
 	CLEANUP(single_free) struct single single = {};
@@ -114,7 +99,7 @@ int single_local(struct node_handle *handle, const struct endpoint *endpoint,
 		return -ENOMEM;
 	if (endpoint->node && strcmp(endpoint->node, handle->blob.node))
 		return 0;
-	error = single_make(&single, handle, endpoint);
+	error = single_make(&single, handle, endpoint, audit);
 	if (error)
 		return node_fail(handle, error, "endpoint %s/%s", endpoint->ns_name,
 				 endpoint->name);

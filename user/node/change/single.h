@@ -6,9 +6,9 @@
 #include "model/cluster.h"
 #include "node/change/local_entries.h"
 
-/* Finds the endpoint's interface. An endpoint of another node has none here. @ifaces: the active
- * ones (bh_ifaces). Returns 0 or -errno, reported. */
-int single_local(struct node_handle *handle, const struct endpoint *endpoint,
+/* Finds the endpoint's interface. An endpoint of another node has none here. @audit: the endpoint
+ * is only audited. @ifaces: the active ones (bh_ifaces). Returns 0 or -errno, reported. */
+int single_local(struct node_handle *handle, const struct endpoint *endpoint, bool audit,
 		 const struct table *ifaces, struct local *local);
 
 #endif

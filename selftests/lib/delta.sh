@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# Deltas in a test with its own network (lib/net.sh): policies $here/NAME.ini become policies $here/NAME.bhp and
+# deltas $here/NAME.bhd.
+
+here=$NET_TMP/policies
+mkdir "$here"
+
+compile() {
+	"$BULKHEAD" compile "$@" >/dev/null
+}
+
+# Compiles a chain of policies, each with the delta from the one before.
+chain() { # NAME...: files $here/NAME.ini
+	local last='' name
+	for name; do
+		compile ${last:+--base "$here/$last.bhp"} -o "$here/$name.bhp" "$here/$name.ini" || return
+		[ -z "$last" ] || compile --base "$here/$last.bhp" --delta -o "$here/$name.bhd" "$here/$name.ini" || return
+		last=$name
+	done
+}
+
+load() {
+	net_bulkhead load "$@"
+}
+
+# Loads a delta. A whole load would have removed the base.
+load_delta() { # NAME
+	load "$here/$1.bhd" && test -e "$NET_PIN/blob_base"
+}
+
+state() { # FILE
+	net_maps >"$1" && "$NET_HELPERS/entries" "$NET_PIN" added allow_source link_locals tunnels >>"$1" &&
+		bpftool -j map dump pinned "$NET_PIN/config" | grep -o '"generation":[0-9]*' >>"$1"
+}
+
+whole_changes_nothing() { # NAME
+	state "$NET_TMP/by-delta" && load "$here/$1.bhp" && state "$NET_TMP/by-whole" &&
+		diff "$NET_TMP/by-delta" "$NET_TMP/by-whole"
+}

@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Deltas that change an endpoint of this node: its MAC, addresses, mode and audit, its namespace's audit, and where it
+# may send from. Each is planned from what it names; a load of the whole policy afterwards finds nothing to change.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+NET_PORTS="80 443"
+net_start db web late
+# shellcheck source=selftests/lib/delta.sh
+. "$(dirname "$0")/lib/delta.sh"
+late4=$(net_ip late) late6=$(net_ip6 late)
+
+policy() { # LINE...
+	net_head
+	net_endpoint db
+	net_endpoint web "mac = $(net_mac web)" ${SOURCE:+"allow-source = $SOURCE"}
+	# each role keeps its segment, whoever of this node is there
+	printf '[endpoint shop/far-%s]\nnode = far\nip = 10.9.1.%s,fd09:1::%s\nlabels = role=%s\n' \
+		web 1 1 web late 2 2 late
+	cat <<-END
+		[network-policy shop/db]
+		endpoints = role=db
+		ingress = from endpoints(role=web) ports TCP/80
+		ingress = from endpoints(role=late) ports TCP/443
+		[network-policy shop/late]
+		endpoints = role=late
+		ingress = from endpoints(role=web) ports TCP/80
+	END
+	printf '%s\n' "$@"
+}
+late() { # ADDRESSES [LINE...]
+	net_endpoint_at late worker-1 "$1" "${@:2}"
+}
+both="$late4, $late6"
+policy "$(late "$both")" >"$here/0.ini"
+policy "$(late "$both" "mac = 02:00:00:00:00:99")" >"$here/mac.ini"
+policy "$(late "$both" "mac = $(net_mac late)" "audit = yes")" >"$here/audit.ini"
+policy "$(late "$both" "mac = $(net_mac late)")" >"$here/enforced.ini"
+policy "$(late "$both" "mac = $(net_mac late)")" '[namespace shop]' 'audit = yes' >"$here/audits.ini"
+policy "$(late "$both" "mac = $(net_mac late)")" '[namespace shop]' 'audit = no' >"$here/enforces.ini"
+policy "$(late "$late4" "mac = $(net_mac late)")" >"$here/one.ini"
+policy "$(late "$both")" >"$here/two.ini"
+SOURCE=10.98.0.0/16 policy "$(late "$both")" >"$here/source.ini"
+SOURCE=10.99.0.0/16 policy "$(late "$both")" >"$here/other.ini"
+policy "$(late "$both" "mode = l2")" >"$here/mode.ini"
+policy "$(late "$both")" >"$here/last.ini"
+net_check "compile policies and deltas" \
+	chain 0 mac audit enforced audits enforces one two source other mode last
+step() { # NAME WHAT
+	net_check "a delta: $2" load_delta "$1"
+	net_check "$2: a load of the whole policy has nothing to change" whole_changes_nothing "$1"
+}
+is_late() { # WHEN ADDRESS OF DB, OF LATE
+	net_allowed late tcp "$2" 443 "$1: late reaches $2 at its port"
+	net_denied late tcp "$2" 80 "$1: late does not reach another port"
+	net_allowed web tcp "$3" 80 "$1: web reaches $3 at its port"
+	net_denied web tcp "$3" 443 "$1: web does not reach another port"
+}
+is_late_by_both() { # WHEN
+	is_late "$1" "$(net_ip db)" "$late4"
+	is_late "$1" "$(net_ip6 db)" "$late6"
+}
+net_check "load the first policy" load "$here/0.bhp"
+is_late_by_both "at first"
+
+net_check "a delta: another MAC" load_delta mac
+net_denied late tcp "$(net_ip db)" 443 "with another MAC, late sends nothing"
+net_denied late tcp "$(net_ip6 db)" 443 "with another MAC, late sends nothing over IPv6"
+net_check "another MAC: a load of the whole policy has nothing to change" whole_changes_nothing mac
+
+step audit "late is audited, with its MAC"
+for address in "$(net_ip db)" "$(net_ip6 db)"; do
+	net_allowed late tcp "$address" 443 "audited: late reaches $address at its port"
+	net_denied late tcp "$address" 80 "audited: db, which is not, still lets late in at one port only"
+done
+for address in "$late4" "$late6"; do
+	net_allowed web tcp "$address" 443 "audited: what late's policy denies passes at $address"
+done
+step enforced "late is audited no more"
+is_late_by_both "enforced again"
+says_audit() {
+	load "$here/audits.bhd" >"$NET_TMP/said" 2>&1 && test -e "$NET_PIN/blob_base" &&
+		grep "shop/late" "$NET_TMP/said"
+}
+net_check "a delta: the namespace is audited, which the load says" says_audit
+net_allowed late tcp "$(net_ip db)" 80 "the namespace is audited: what db's policy denies passes"
+net_allowed late tcp "$(net_ip6 db)" 80 "the namespace is audited: what db's policy denies passes over IPv6"
+net_check "the namespace is audited: a load of the whole policy has nothing to change" whole_changes_nothing audits
+step enforces "the namespace is audited no more"
+is_late_by_both "enforced by the namespace again"
+
+step one "an address goes"
+is_late "one address" "$(net_ip db)" "$late4"
+net_denied late tcp "$(net_ip6 db)" 443 "the address that is late's no more sends nothing"
+step two "an address comes"
+is_late_by_both "both addresses"
+
+for address in 10.98.0.1 10.99.0.1; do
+	ip -n "$NET-web" address add $address dev lo
+	ip -n "$NET-node" route add $address dev veth-web
+	net_neighbour node veth-web "$(net_mac web)" $address
+done
+step source "web may send from a CIDR"
+net_allowed web udp "$(net_ip out)" 80 "web sends from the CIDR" 10.98.0.1
+net_denied web udp "$(net_ip out)" 80 "web does not send from another one" 10.99.0.1
+step other "web may send from another CIDR in its place"
+net_allowed web udp "$(net_ip out)" 80 "web sends from the other CIDR" 10.99.0.1
+net_denied web udp "$(net_ip out)" 80 "web sends no more from the first one" 10.98.0.1
+step mode "another mode"
+step last "the former mode"
+is_late_by_both "at last"
+net_end
