@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "maps/endpoint.h"
-#include "node/change/added_delta.h"
 #include "node/change/assignment.h"
+#include "node/change/endpoint_own.h"
+#include "node/change/endpoint_search.h"
 #include "node/change/prefix_entries.h"
-#include "node/change/record.h"
 #include "node/change/discovery.h"
 
 void endpoints_init(struct endpoints *endpoints, struct planner *plan)
@@ -24,219 +24,6 @@ void endpoints_free(struct endpoints *endpoints)
 	table_free(&endpoints->addresses);
 	table_free(&endpoints->own);
 	own_endpoints_free(&endpoints->interfaces);
-}
-
-/* Search for the endpoints and addresses that the delta concerns */
-
-static const struct delta_table *table_of(const struct planner *plan, enum blob_table table)
-{
-	return &plan->delta->tables[table];
-}
-
-static bool is_here(const struct planner *plan, const struct lazy_policy *policy, uint32_t endpoint)
-{
-	const struct policy_endpoint *record = delta_endpoint(policy, endpoint);
-
-	return record->node &&
-	       !strcmp(lazy_read_string(policy, record->node), plan->handle->blob.node);
-}
-
-static struct bh_added name_of(const struct lazy_policy *policy,
-			       const struct policy_endpoint *endpoint)
-{
-	const struct policy_namespace *ns =
-		lazy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
-
-	return record_name(lazy_read_string(policy, ns->name),
-			   lazy_read_string(policy, endpoint->name));
-}
-
-/* Returns the index in the old policy of an endpoint that was on this node; UINT32_MAX: none. */
-static uint32_t was_here(const struct planner *plan, uint32_t index)
-{
-	const uint32_t before = delta_origin(table_of(plan, BLOB_TABLE_endpoints), index);
-
-	return before != UINT32_MAX && is_here(plan, plan->old, before) ? before : UINT32_MAX;
-}
-
-static bool has_own(const struct endpoints *endpoints, uint32_t index)
-{
-	for (size_t i = 0; i < endpoints->own.n; i++)
-		if (*(uint32_t *)table_key(&endpoints->own, i) == index)
-			return true;
-	return false;
-}
-
-/* Lists the addresses of an endpoint that the delta adds or changes, and notes the endpoint if it
- * is this node's. */
-static int take_endpoint(struct endpoints *endpoints, uint32_t index)
-{
-	struct planner *plan = endpoints->plan;
-	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, index);
-	const struct bh_added name = name_of(plan->new, endpoint);
-	const struct bh_endpoint nothing = {};
-	int error = 0;
-
-	if (has_own(endpoints, index))
-		return 0;
-	if (is_here(plan, plan->new, index))
-		error = table_add(&endpoints->own, &index, &nothing);
-	else if (added_delta_count(plan, &name))
-		error = COMPARE_ALL;
-	for (uint32_t i = 0; !error && i < endpoint->addresses.n; i++) {
-		const uint32_t address =
-			delta_address_of(plan->new, endpoint, i) - plan->new->addresses;
-
-		error = table_add(&endpoints->addresses, &address, NULL);
-	}
-	return error;
-}
-
-/* Takes the endpoints of this node that get or lose an address: their own records may be as they
- * were. */
-static int take_readdressed(struct endpoints *endpoints)
-{
-	struct planner *plan = endpoints->plan;
-	const struct delta_table *addresses = table_of(plan, BLOB_TABLE_addresses);
-	int error = 0;
-	uint32_t i;
-
-	for (i = delta_next_new(addresses, 0); !error && i < addresses->n;
-	     i = delta_next_new(addresses, i + 1)) {
-		const uint32_t endpoint = delta_address(plan->new, i)->endpoint;
-
-		if (delta_origin(addresses, i) == UINT32_MAX && is_here(plan, plan->new, endpoint))
-			error = take_endpoint(endpoints, endpoint);
-	}
-	for (i = delta_next_deleted(addresses, 0); !error && i < addresses->n_base;
-	     i = delta_next_deleted(addresses, i + 1)) {
-		const uint32_t endpoint = delta_place(plan->delta, BLOB_TABLE_endpoints,
-						      delta_address(plan->old, i)->endpoint);
-
-		if (endpoint != UINT32_MAX && is_here(plan, plan->new, endpoint))
-			error = take_endpoint(endpoints, endpoint);
-	}
-	return error;
-}
-
-/* Takes the endpoint at an interface if a CIDR changes that the endpoint may send from. */
-static int take_source(struct endpoints *endpoints, const struct bh_iface *iface)
-{
-	struct planner *plan = endpoints->plan;
-	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
-
-	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
-		const struct policy_address *found;
-		struct policy_range sources;
-		struct address address;
-
-		memcpy(&address, addrs[i], sizeof(address));
-		found = lazy_address_find(plan->new, &address);
-		if (!found)
-			continue;
-		sources = delta_endpoint(plan->new, found->endpoint)->allow_source;
-		if (delta_next_new(table_of(plan, BLOB_TABLE_cidrs), sources.at) <
-		    sources.at + sources.n)
-			return take_endpoint(endpoints, found->endpoint);
-	}
-	return 0;
-}
-
-static int take_sources(struct endpoints *endpoints)
-{
-	struct planner *plan = endpoints->plan;
-	CLEANUP(table_free) struct table ifaces = {};
-	int error = 0;
-
-	maps_init_table(MAP_ifaces, &ifaces);
-	if (!delta_keeps_records(table_of(plan, BLOB_TABLE_cidrs)))
-		error = maps_read(plan->handle, MAP_ifaces, &ifaces);
-	for (size_t i = 0; !error && i < ifaces.n; i++) {
-		const struct bh_iface *iface = table_value(&ifaces, i);
-
-		if (iface->flags & BH_IFACE_ALLOW_SOURCE)
-			error = take_source(endpoints, iface);
-	}
-	return error;
-}
-
-static bool has_added_in(const struct planner *plan, const char *ns)
-{
-	for (size_t i = 0; i < plan->added.n; i++)
-		if (!strcmp(((struct bh_added *)table_value(&plan->added, i))->ns, ns))
-			return true;
-	return false;
-}
-
-/* Takes all endpoints of a namespace, which is audited from now on, or no more. */
-static int take_namespace(struct endpoints *endpoints, uint32_t ns)
-{
-	struct planner *plan = endpoints->plan;
-	const struct policy_namespace *record =
-		lazy_read(plan->new, &plan->new->namespaces[ns], sizeof(*record));
-	uint32_t low = 0, high = plan->new->n_endpoints;
-	int error = 0;
-
-	if (has_added_in(plan, lazy_read_string(plan->new, record->name)))
-		return COMPARE_ALL;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (delta_endpoint(plan->new, middle)->ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; !error && low < plan->new->n_endpoints &&delta_endpoint(plan->new, low)->ns == ns;
-	     low++)
-		error = take_endpoint(endpoints, low);
-	return error;
-}
-
-static int take_namespaces(struct endpoints *endpoints)
-{
-	const struct planner *plan = endpoints->plan;
-	const struct delta_table *table = table_of(plan, BLOB_TABLE_namespaces);
-	int error = 0;
-
-	for (uint32_t i = delta_next_new(table, 0); !error && i < table->n;
-	     i = delta_next_new(table, i + 1)) {
-		const uint32_t before = delta_origin(table, i);
-		const struct policy_namespace *is, *was;
-
-		if (before == UINT32_MAX)
-			continue;
-		is = lazy_read(plan->new, &plan->new->namespaces[i], sizeof(*is));
-		was = lazy_read(plan->old, &plan->old->namespaces[before], sizeof(*was));
-		if ((is->flags ^ was->flags) & POLICY_AUDIT)
-			error = take_namespace(endpoints, i);
-	}
-	return error;
-}
-
-/* Lists the addresses that are new or changed, and the addresses of endpoints that are new or
- * changed. */
-static int list_addresses(struct endpoints *endpoints)
-{
-	const struct delta_table *table = table_of(endpoints->plan, BLOB_TABLE_endpoints);
-	const struct delta_table *addresses = table_of(endpoints->plan, BLOB_TABLE_addresses);
-	int error = 0;
-	uint32_t i;
-
-	for (i = delta_next_new(table, 0); !error && i < table->n; i = delta_next_new(table, i + 1))
-		error = take_endpoint(endpoints, i);
-	if (!error)
-		error = take_readdressed(endpoints);
-	if (!error)
-		error = take_sources(endpoints);
-	if (!error)
-		error = take_namespaces(endpoints);
-	for (i = delta_next_new(addresses, 0); !error && i < addresses->n;
-	     i = delta_next_new(addresses, i + 1))
-		error = table_add(&endpoints->addresses, &i, NULL);
-	table_sort(&endpoints->addresses);
-	table_sort(&endpoints->own);
-	return error;
 }
 
 /* Finds the entries that the maps have of an address that the delta concerns. @own: its endpoint is
@@ -260,8 +47,8 @@ static int move_address(struct planner *plan, const struct policy_address *to, u
 	const struct policy_address *from = delta_address(plan->old, before);
 	const bool same =
 		delta_place(plan->delta, BLOB_TABLE_endpoints, from->endpoint) == to->endpoint;
-	const bool was = is_here(plan, plan->old, from->endpoint),
-		   is = is_here(plan, plan->new, to->endpoint);
+	const bool was = planner_is_here(plan, plan->old, from->endpoint),
+		   is = planner_is_here(plan, plan->new, to->endpoint);
 
 	if (same ? was != is : was || is)
 		return COMPARE_ALL;
@@ -281,7 +68,7 @@ static int find_host_side(struct planner *plan, const struct policy_address *to,
 		memcpy(want->mac, endpoint->mac, sizeof(want->mac));
 	if (entry && before != UINT32_MAX)
 		error = move_address(plan, to, before, entry, want);
-	else if (entry || is_here(plan, plan->new, to->endpoint))
+	else if (entry || planner_is_here(plan, plan->new, to->endpoint))
 		error = COMPARE_ALL;
 	if (!error && want->ifindex)
 		memcpy(want->mac, entry->mac, sizeof(want->mac));
@@ -308,7 +95,7 @@ static int plan_address(struct endpoints *endpoints, uint32_t index)
 	struct planner *plan = endpoints->plan;
 	const struct policy_address *to = delta_address(plan->new, index);
 	const struct bh_endpoint *own = table_find(&endpoints->own, &to->endpoint);
-	const uint32_t before = delta_origin(table_of(plan, BLOB_TABLE_addresses), index);
+	const uint32_t before = delta_origin(planner_table(plan, BLOB_TABLE_addresses), index);
 	struct bh_endpoint entry, want = {};
 	int error = find_entry(plan, &to->address, own, &entry);
 	const bool there = !error;
@@ -321,7 +108,7 @@ static int plan_address(struct endpoints *endpoints, uint32_t index)
 	error = own ? 0 : find_host_side(plan, to, before, there ? &entry : NULL, &want);
 	if (!error)
 		error = place_address(plan, to, there ? &entry : NULL, &want);
-	plan->own |= is_here(plan, plan->new, to->endpoint);
+	plan->own |= planner_is_here(plan, plan->new, to->endpoint);
 	return error ? error : table_add(&plan->concerned, &to->address, NULL);
 }
 
@@ -332,7 +119,7 @@ static int plan_address(struct endpoints *endpoints, uint32_t index)
 static int find_deleted(struct planner *plan, const struct policy_address *from,
 			struct bh_endpoint *entry)
 {
-	const bool here = is_here(plan, plan->old, from->endpoint);
+	const bool here = planner_is_here(plan, plan->old, from->endpoint);
 	int error = find_entry(plan, &from->address, false, entry);
 
 	if (error && !(here && error == -ENOENT))
@@ -346,7 +133,7 @@ static bool stays_here(const struct planner *plan, uint32_t endpoint)
 {
 	const uint32_t then = delta_place(plan->delta, BLOB_TABLE_endpoints, endpoint);
 
-	return then != UINT32_MAX && is_here(plan, plan->new, then);
+	return then != UINT32_MAX && planner_is_here(plan, plan->new, then);
 }
 
 static int plan_deleted(struct endpoints *endpoints, uint32_t deleted)
@@ -370,7 +157,7 @@ static int plan_deleted(struct endpoints *endpoints, uint32_t deleted)
 
 static int plan_all_deleted(struct endpoints *endpoints)
 {
-	const struct delta_table *addresses = table_of(endpoints->plan, BLOB_TABLE_addresses);
+	const struct delta_table *addresses = planner_table(endpoints->plan, BLOB_TABLE_addresses);
 	int error = 0;
 
 	for (uint32_t i = delta_next_deleted(addresses, 0); !error && i < addresses->n_base;
@@ -486,189 +273,11 @@ int endpoints_place(struct endpoints *endpoints)
 	return error;
 }
 
-/* Interfaces of the endpoints that come to this node, or change here */
-
-/* Finds out whether `endpoint add` added the endpoint: then all of the endpoint's addresses must be
- * at one interface, *before. Otherwise nothing may have the addresses, and *before is 0. */
-static int find_added(struct planner *plan, const struct policy_endpoint *endpoint,
-		      uint32_t *before)
-{
-	const struct bh_added name = name_of(plan->new, endpoint);
-	const size_t added = added_delta_count(plan, &name);
-
-	if (added && added != endpoint->addresses.n)
-		return COMPARE_ALL;
-	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
-		const struct address *address = &delta_address_of(plan->new, endpoint, i)->address;
-		const struct bh_added *record = table_find(&plan->added, address);
-		struct bh_endpoint entry = {};
-		int error = maps_lookup(plan->handle, MAP_endpoints, address, &entry);
-
-		if (added ? !record || !record_is_of(record, &name) || error || !entry.ifindex
-			  : record || error != -ENOENT)
-			return COMPARE_ALL;
-		if (i && entry.ifindex != *before)
-			return COMPARE_ALL;
-		*before = entry.ifindex;
-		error = record ? table_add(&plan->taken, address, record) : 0;
-		if (error)
-			return error;
-	}
-	return 0;
-}
-
-/* Finds the interface at which the maps have the endpoint @old of the old policy, all of it. */
-static int find_known(struct planner *plan, const struct policy_endpoint *old, uint32_t *before)
-{
-	for (uint32_t i = 0; i < old->addresses.n; i++) {
-		const struct address *address = &delta_address_of(plan->old, old, i)->address;
-		struct bh_endpoint entry;
-
-		/* `endpoint set` changed the endpoint, or `endpoint del` took it off */
-		if (table_find(&plan->added, address) ||
-		    maps_lookup(plan->handle, MAP_endpoints, address, &entry) ||
-		    (i && entry.ifindex != *before))
-			return COMPARE_ALL;
-		*before = entry.ifindex;
-	}
-	return 0;
-}
-
-/* Checks that nothing has the addresses that an endpoint of this node gets. @was: its index in the
- * old policy. */
-static int check_new_addresses(struct planner *plan, const struct policy_endpoint *endpoint,
-			       uint32_t was)
-{
-	const struct delta_table *addresses = table_of(plan, BLOB_TABLE_addresses);
-
-	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
-		const struct policy_address *address = delta_address_of(plan->new, endpoint, i);
-		const uint32_t before = delta_origin(addresses, address - plan->new->addresses);
-		struct bh_endpoint entry;
-
-		if (before != UINT32_MAX && delta_address(plan->old, before)->endpoint == was)
-			continue;
-		if (table_find(&plan->added, &address->address) ||
-		    maps_lookup(plan->handle, MAP_endpoints, &address->address, &entry) != -ENOENT)
-			return COMPARE_ALL;
-	}
-	return 0;
-}
-
-/* Finds where the endpoint is before the delta. */
-static int find_before(struct planner *plan, uint32_t index, struct own_before *before)
-{
-	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, index);
-	const uint32_t was = was_here(plan, index);
-	const struct bh_added name = name_of(plan->new, endpoint);
-	int error;
-
-	*before = (struct own_before){.known = was != UINT32_MAX};
-	if (!before->known)
-		return find_added(plan, endpoint, &before->ifindex);
-	if (added_delta_count(plan, &name))
-		return COMPARE_ALL;
-	error = find_known(plan, delta_endpoint(plan->old, was), &before->ifindex);
-	return error ? error : check_new_addresses(plan, endpoint, was);
-}
-
-/* An endpoint of the policy, as a node looks for it. */
-struct local_pod {
-	struct endpoint endpoint;
-	struct address *addresses;
-	struct cidr *sources;
-};
-
-static void local_pod_free(struct local_pod *pod)
-{
-	free(pod->addresses);
-	free(pod->sources);
-}
-
-static int fill_pod(const struct planner *plan, const struct policy_endpoint *record,
-		    struct local_pod *pod)
-{
-	const struct lazy_policy *new = plan->new;
-
-	pod->addresses = calloc(record->addresses.n + 1, sizeof(*pod->addresses));
-	pod->sources = calloc(record->allow_source.n + 1, sizeof(*pod->sources));
-	if (!pod->addresses || !pod->sources)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < record->addresses.n; i++)
-		pod->addresses[i] = delta_address_of(new, record, i)->address;
-	for (uint32_t i = 0; i < record->allow_source.n; i++) {
-		const struct policy_cidr *cidr =
-			lazy_read(new, &new->cidrs[record->allow_source.at + i], sizeof(*cidr));
-
-		pod->sources[i] = (struct cidr){cidr->address, cidr->length};
-	}
-	return 0;
-}
-
-static int make_pod(const struct planner *plan, const struct policy_endpoint *record,
-		    const struct bh_added *name, struct local_pod *pod)
-{
-	const struct lazy_policy *new = plan->new;
-	const struct policy_namespace *ns =
-		lazy_read(new, &new->namespaces[record->ns], sizeof(*ns));
-
-	if (fill_pod(plan, record, pod))
-		return -ENOMEM;
-	pod->endpoint = (struct endpoint){
-		.ns_name = name->ns,
-		.name = name->name,
-		.interface = record->interface ? lazy_read_string(new, record->interface) : NULL,
-		.addresses = pod->addresses,
-		.n_addresses = record->addresses.n,
-		.allow_source = pod->sources,
-		.n_allow_source = record->allow_source.n,
-		.has_mac = record->flags & POLICY_MAC,
-		.l2 = record->flags & POLICY_L2,
-		.audit = (record->flags | ns->flags) & POLICY_AUDIT,
-	};
-	memcpy(pod->endpoint.mac, record->mac, sizeof(record->mac));
-	return 0;
-}
-
-/* Finds the interface of an endpoint that comes or changes. */
-static int plan_own(struct endpoints *endpoints, uint32_t index, struct bh_endpoint *want)
-{
-	struct planner *plan = endpoints->plan;
-	CLEANUP(local_pod_free) struct local_pod pod = {};
-	const struct policy_endpoint *record = delta_endpoint(plan->new, index);
-	const struct bh_added name = name_of(plan->new, record);
-	struct own_before before;
-	int error = find_before(plan, index, &before);
-
-	if (!error)
-		error = make_pod(plan, record, &name, &pod);
-	if (error)
-		return error;
-	plan->own = true;
-	return own_endpoints_add(&endpoints->interfaces, &pod.endpoint, before, want);
-}
-
-static int plan_all_own(struct endpoints *endpoints)
-{
-	struct planner *plan = endpoints->plan;
-	struct table *deleted = &plan->change->maps[MAP_added].deleted;
-	int error = 0;
-
-	for (size_t i = 0; !error && i < endpoints->own.n; i++)
-		error = plan_own(endpoints, *(uint32_t *)table_key(&endpoints->own, i),
-				 table_value(&endpoints->own, i));
-	for (size_t i = 0; !error && i < plan->taken.n; i++)
-		error = table_add(deleted, table_key(&plan->taken, i),
-				  table_value(&plan->taken, i));
-	table_sort(&plan->taken);
-	return error ? error : own_endpoints_finish(&endpoints->interfaces);
-}
-
 int endpoints_begin(struct endpoints *endpoints)
 {
-	int error = list_addresses(endpoints);
+	int error = endpoints_search(endpoints);
 
 	if (!error)
 		error = plan_all_deleted(endpoints);
-	return error ? error : plan_all_own(endpoints);
+	return error ? error : endpoints_find_own(endpoints);
 }

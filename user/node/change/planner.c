@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <string.h>
 
 #include "maps/segment.h"
 #include "node/change/planner.h"
+#include "node/change/record.h"
 #include "node/change/slot.h"
 
 void planner_init(struct planner *plan, struct node_handle *handle, const struct policy *policy,
@@ -107,4 +109,23 @@ int planner_slot(struct planner *plan, uint32_t segment, uint32_t *slot)
 		return COMPARE_ALL;
 	plan->slots[segment] = *slot;
 	return 0;
+}
+
+bool planner_is_here(const struct planner *plan, const struct lazy_policy *policy,
+		     uint32_t endpoint)
+{
+	const struct policy_endpoint *record = delta_endpoint(policy, endpoint);
+
+	return record->node &&
+	       !strcmp(lazy_read_string(policy, record->node), plan->handle->blob.node);
+}
+
+struct bh_added planner_name(const struct lazy_policy *policy,
+			     const struct policy_endpoint *endpoint)
+{
+	const struct policy_namespace *ns =
+		lazy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
+
+	return record_name(lazy_read_string(policy, ns->name),
+			   lazy_read_string(policy, endpoint->name));
 }

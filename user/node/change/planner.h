@@ -112,6 +112,21 @@ int planner_find_segment(struct planner *plan, uint32_t id, uint32_t *slot);
 /* Finds the slot of a segment of the new policy. Returns 0, or COMPARE_ALL: the maps lack it. */
 int planner_slot(struct planner *plan, uint32_t segment, uint32_t *slot);
 
+/* With a delta, returns what it says of a table. */
+static inline const struct delta_table *planner_table(const struct planner *plan,
+						      enum blob_table table)
+{
+	return &plan->delta->tables[table];
+}
+
+/* Returns true if an endpoint of one of the two policies is on this node. */
+bool planner_is_here(const struct planner *plan, const struct lazy_policy *policy,
+		     uint32_t endpoint);
+
+/* Returns the name of an endpoint of a policy, as a record of an added one has it. */
+struct bh_added planner_name(const struct lazy_policy *policy,
+			     const struct policy_endpoint *endpoint);
+
 static inline const struct policy_endpoint *delta_endpoint(const struct lazy_policy *policy,
 							   uint32_t index)
 {

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "node/change/endpoint_search.h"
+
+#include <string.h>
+
+#include "maps/iface.h"
+#include "node/change/added_delta.h"
+#include "node/change/record.h"
+
+static bool has_own(const struct endpoints *endpoints, uint32_t index)
+{
+	for (size_t i = 0; i < endpoints->own.n; i++)
+		if (*(uint32_t *)table_key(&endpoints->own, i) == index)
+			return true;
+	return false;
+}
+
+/* Lists the addresses of an endpoint that the delta adds or changes, and notes the endpoint if it
+ * is this node's. */
+static int take_endpoint(struct endpoints *endpoints, uint32_t index)
+{
+	struct planner *plan = endpoints->plan;
+	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, index);
+	const struct bh_added name = planner_name(plan->new, endpoint);
+	const struct bh_endpoint nothing = {};
+	int error = 0;
+
+	if (has_own(endpoints, index))
+		return 0;
+	if (planner_is_here(plan, plan->new, index))
+		error = table_add(&endpoints->own, &index, &nothing);
+	else if (added_delta_count(plan, &name))
+		error = COMPARE_ALL;
+	for (uint32_t i = 0; !error && i < endpoint->addresses.n; i++) {
+		const uint32_t address =
+			delta_address_of(plan->new, endpoint, i) - plan->new->addresses;
+
+		error = table_add(&endpoints->addresses, &address, NULL);
+	}
+	return error;
+}
+
+/* Takes the endpoints of this node that get or lose an address: their own records may be as they
+ * were. */
+static int take_readdressed(struct endpoints *endpoints)
+{
+	struct planner *plan = endpoints->plan;
+	const struct delta_table *addresses = planner_table(plan, BLOB_TABLE_addresses);
+	int error = 0;
+	uint32_t i;
+
+	for (i = delta_next_new(addresses, 0); !error && i < addresses->n;
+	     i = delta_next_new(addresses, i + 1)) {
+		const uint32_t endpoint = delta_address(plan->new, i)->endpoint;
+
+		if (delta_origin(addresses, i) == UINT32_MAX &&
+		    planner_is_here(plan, plan->new, endpoint))
+			error = take_endpoint(endpoints, endpoint);
+	}
+	for (i = delta_next_deleted(addresses, 0); !error && i < addresses->n_base;
+	     i = delta_next_deleted(addresses, i + 1)) {
+		const uint32_t endpoint = delta_place(plan->delta, BLOB_TABLE_endpoints,
+						      delta_address(plan->old, i)->endpoint);
+
+		if (endpoint != UINT32_MAX && planner_is_here(plan, plan->new, endpoint))
+			error = take_endpoint(endpoints, endpoint);
+	}
+	return error;
+}
+
+/* Takes the endpoint at an interface if a CIDR changes that the endpoint may send from. */
+static int take_source(struct endpoints *endpoints, const struct bh_iface *iface)
+{
+	struct planner *plan = endpoints->plan;
+	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
+
+	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
+		const struct policy_address *found;
+		struct policy_range sources;
+		struct address address;
+
+		memcpy(&address, addrs[i], sizeof(address));
+		found = lazy_address_find(plan->new, &address);
+		if (!found)
+			continue;
+		sources = delta_endpoint(plan->new, found->endpoint)->allow_source;
+		if (delta_next_new(planner_table(plan, BLOB_TABLE_cidrs), sources.at) <
+		    sources.at + sources.n)
+			return take_endpoint(endpoints, found->endpoint);
+	}
+	return 0;
+}
+
+static int take_sources(struct endpoints *endpoints)
+{
+	struct planner *plan = endpoints->plan;
+	CLEANUP(table_free) struct table ifaces = {};
+	int error = 0;
+
+	maps_init_table(MAP_ifaces, &ifaces);
+	if (!delta_keeps_records(planner_table(plan, BLOB_TABLE_cidrs)))
+		error = maps_read(plan->handle, MAP_ifaces, &ifaces);
+	for (size_t i = 0; !error && i < ifaces.n; i++) {
+		const struct bh_iface *iface = table_value(&ifaces, i);
+
+		if (iface->flags & BH_IFACE_ALLOW_SOURCE)
+			error = take_source(endpoints, iface);
+	}
+	return error;
+}
+
+static bool has_added_in(const struct planner *plan, const char *ns)
+{
+	for (size_t i = 0; i < plan->added.n; i++)
+		if (!strcmp(((struct bh_added *)table_value(&plan->added, i))->ns, ns))
+			return true;
+	return false;
+}
+
+/* Takes all endpoints of a namespace, which is audited from now on, or no more. */
+static int take_namespace(struct endpoints *endpoints, uint32_t ns)
+{
+	struct planner *plan = endpoints->plan;
+	const struct policy_namespace *record =
+		lazy_read(plan->new, &plan->new->namespaces[ns], sizeof(*record));
+	uint32_t low = 0, high = plan->new->n_endpoints;
+	int error = 0;
+
+	if (has_added_in(plan, lazy_read_string(plan->new, record->name)))
+		return COMPARE_ALL;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (delta_endpoint(plan->new, middle)->ns < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; !error && low < plan->new->n_endpoints &&delta_endpoint(plan->new, low)->ns == ns;
+	     low++)
+		error = take_endpoint(endpoints, low);
+	return error;
+}
+
+static int take_namespaces(struct endpoints *endpoints)
+{
+	const struct planner *plan = endpoints->plan;
+	const struct delta_table *table = planner_table(plan, BLOB_TABLE_namespaces);
+	int error = 0;
+
+	for (uint32_t i = delta_next_new(table, 0); !error && i < table->n;
+	     i = delta_next_new(table, i + 1)) {
+		const uint32_t before = delta_origin(table, i);
+		const struct policy_namespace *is, *was;
+
+		if (before == UINT32_MAX)
+			continue;
+		is = lazy_read(plan->new, &plan->new->namespaces[i], sizeof(*is));
+		was = lazy_read(plan->old, &plan->old->namespaces[before], sizeof(*was));
+		if ((is->flags ^ was->flags) & POLICY_AUDIT)
+			error = take_namespace(endpoints, i);
+	}
+	return error;
+}
+
+int endpoints_search(struct endpoints *endpoints)
+{
+	const struct delta_table *table = planner_table(endpoints->plan, BLOB_TABLE_endpoints);
+	const struct delta_table *addresses = planner_table(endpoints->plan, BLOB_TABLE_addresses);
+	int error = 0;
+	uint32_t i;
+
+	for (i = delta_next_new(table, 0); !error && i < table->n; i = delta_next_new(table, i + 1))
+		error = take_endpoint(endpoints, i);
+	if (!error)
+		error = take_readdressed(endpoints);
+	if (!error)
+		error = take_sources(endpoints);
+	if (!error)
+		error = take_namespaces(endpoints);
+	for (i = delta_next_new(addresses, 0); !error && i < addresses->n;
+	     i = delta_next_new(addresses, i + 1))
+		error = table_add(&endpoints->addresses, &i, NULL);
+	table_sort(&endpoints->addresses);
+	table_sort(&endpoints->own);
+	return error;
+}
