@@ -16,8 +16,7 @@ MACHINE := $(shell $(CC) -dumpmachine 2>/dev/null)
 HARDEN  := -fPIE -fstack-protector-strong -fstack-clash-protection -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 \
 	$(if $(filter x86_64-%,$(MACHINE)),-fcf-protection=full) $(if $(filter aarch64-%,$(MACHINE)),-mbranch-protection=standard)
 LINK_HARDEN := -pie -Wl,-z,relro,-z,now,-z,noexecstack
-# -fms-extensions: struct policy has the members of struct lazy_policy.
-ALL_CFLAGS = $(CFLAGS) $(HARDEN) -std=c11 -fms-extensions -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
+ALL_CFLAGS = $(CFLAGS) $(HARDEN) -std=c11 -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
 # What is compiled does not depend on where: the command knows its programs by their bytes.
 BPF_CFLAGS = -O2 -g -fdebug-compilation-dir=. -target bpf -mcpu=v3 -std=gnu11 $(WARN) -I. -Ikern -I/usr/include/$(shell gcc -print-multiarch)
 LIBS    := -lxdp -lbpf -lelf -lz -lmnl -lnetfilter_conntrack -lyaml -linih -ljson-c -lxxhash -lzstd -lsodium
@@ -173,12 +172,11 @@ $(O)/bench/followers: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tools/bench/clus
 BENCH := $(O)/workload $(O)/bench/bench $(O)/bench/followers
 
 # glibc's obstack macros align by an offset from a null pointer, which clang takes for an overflow.
-# It also warns of what -fms-extensions, above, asks for.
-FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -Wno-microsoft-anon-tag \
+FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
 	-fno-sanitize=pointer-overflow -fno-sanitize-recover=all
 $(O)/fuzz/obj/%.o: %.c Makefile
 	$(call say,CLANG)
-	$(Q)mkdir -p $(@D) && $(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -std=c11 -fms-extensions -D_GNU_SOURCE \
+	$(Q)mkdir -p $(@D) && $(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -std=c11 -D_GNU_SOURCE \
 		$(WARN) -I. -Iuser $(DEPFLAGS) -c -o $@ $<
 
 $(O)/fuzz/%: $(O)/fuzz/obj/selftests/%.o $(FUZZ_SRCS:%.c=$(O)/fuzz/obj/%.o)
@@ -258,7 +256,7 @@ COVERAGE_CFLAGS := -O0 -g --coverage -fprofile-update=atomic
 
 clang: ## user/ by clang, whose warnings are others than gcc's
 	@tools/deps $@
-	@$(MAKE) --no-print-directory -j2 O=$(O)/clang CC=$(CLANG) CFLAGS='-O1 -g -Wno-microsoft-anon-tag' all
+	@$(MAKE) --no-print-directory -j2 O=$(O)/clang CC=$(CLANG) CFLAGS='-O1 -g' all
 
 # For editors: the command that compiles each file.
 C_SRCS   := $(sort $(wildcard user/*/*.c user/*/*/*.c user/*/*/*/*.c selftests/*.c selftests/*/*.c selftests/helpers/lib/*.c \

@@ -98,7 +98,7 @@ static void compile(struct world *world, size_t i)
 
 static void set_policy(struct world *world, struct policy *policy)
 {
-	world->handle.policy = (struct lazy_policy *)policy;
+	world->handle.policy = policy ? &policy->lazy : NULL;
 }
 
 static void init_local(struct local *local, const struct policy *policy)
@@ -646,7 +646,7 @@ static void the_last_of_its_kind(void **state)
 
 	needs_pins();
 	arrive_first(world, &extension);
-	extension.extended->plain = (struct lazy_policy *)world->policies[0];
+	extension.extended->plain = &world->policies[0]->lazy;
 	change_init(&change, "endpoint del");
 	assert_int_equal(endpoint_del_plan(&world->handle, &name, &change), 0);
 	assert_int_equal(extension_del(&world->handle, &change), 0);
@@ -673,7 +673,7 @@ static void its_label_changes(void **state)
 
 	needs_pins();
 	arrive_first(world, &first);
-	first.extended->plain = (struct lazy_policy *)world->policies[0];
+	first.extended->plain = &world->policies[0]->lazy;
 	change_init(&change, "endpoint set");
 	assert_int_equal(endpoint_set_plan(&world->handle, &set, &change, &second, &isolated), 0);
 	assert_false(isolated);

@@ -354,7 +354,7 @@ static int overlay(void *data)
 	struct policy *compiled = grow_zeroed(1, sizeof(*compiled));
 
 	*compiled = *o->policy;
-	o->policy->compiled = (struct lazy_policy *)compiled;
+	o->policy->compiled = compiled;
 	o->u.t.policy = o->policy;
 	o->u.base = compiled;
 	update_endpoints(&o->u, o->deleted, o->added, o->n);

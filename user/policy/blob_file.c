@@ -247,6 +247,6 @@ int blob_view(void *bytes, size_t size, struct policy_source *source, const stru
 	if (error)
 		return error;
 	policy->source = source;
-	*result = (struct lazy_policy *)policy;
+	*result = &policy->lazy;
 	return 0;
 }

@@ -12,7 +12,7 @@
 
 static inline void lazy_policy_free(struct lazy_policy *policy)
 {
-	policy_free((struct policy *)policy);
+	policy_free(policy_of_lazy(policy));
 }
 
 /* Returns the policy as it was compiled, without this node's extension. */

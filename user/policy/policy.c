@@ -16,7 +16,7 @@
 
 void overlay_free(struct policy *policy)
 {
-	struct policy *compiled = (struct policy *)policy->compiled;
+	struct policy *compiled = policy->compiled;
 
 	if (!compiled)
 		return;
@@ -27,7 +27,7 @@ void overlay_free(struct policy *policy)
 
 const struct policy *overlay_compiled(const struct policy *policy)
 {
-	return policy_plain(policy->compiled ? (const struct policy *)policy->compiled : policy);
+	return policy_plain(policy->compiled ? policy->compiled : policy);
 }
 
 void policy_free(struct policy *policy)
@@ -36,7 +36,7 @@ void policy_free(struct policy *policy)
 		return;
 	overlay_free(policy);
 	asides_free(policy->asides);
-	policy_free((struct policy *)policy->plain);
+	lazy_policy_free(policy->plain);
 	if (!policy->blob) {
 		POLICY_TABLES(TABLE_FREE)
 	}

@@ -428,30 +428,39 @@ struct policy_source {
 	int error; /* -errno of the first failure, reported; else 0 */
 };
 
+/* The members of a policy, lazy or not. */
+#define POLICY_MEMBERS                                                                           \
+	uint64_t lineage; /* names the lineage: a hash of its first policy */                    \
+	uint64_t parent; /* checksum of the policy that this one continues; 0: none */           \
+	uint64_t checksum; /* of the blob that holds it */                                       \
+	uint32_t generation; /* from 1 */                                                        \
+	uint32_t uplinks_n; /* [bulkhead] uplink: the first strings of `texts` */                \
+	uint32_t node; /* [bulkhead] node: string; 0: not given */                               \
+	uint32_t next_segment, next_class, next_rule, next_resolution, next_list;                \
+	POLICY_TABLES(POLICY_TABLE_FIELD)                                                        \
+	void *blob; /* holds the tables; NULL: each has memory of its own */                     \
+	struct policy_source *source; /* NULL: the whole policy is in memory */                  \
+	struct policy *compiled; /* the policy before overlay_endpoints() replaced tables, whose \
+				  * others both have; owned. NULL: it replaced none */           \
+	struct asides *asides; /* what the compile set aside (asides.h); NULL: nothing, or       \
+				* unknown. Not in any blob */                                    \
+	struct lazy_policy *plain; /* the policy as it was compiled, where this node adds        \
+				    * segments to it (extend.h); owned. NULL: it adds none.      \
+				    * A whole policy's is whole */
+
 /* A policy of which only the records that were asked for are read (lazy_policy.h). */
 struct lazy_policy {
-	uint64_t lineage; /* names the lineage: a hash of its first policy */
-	uint64_t parent; /* checksum of the policy that this one continues; 0: none */
-	uint64_t checksum; /* of the blob that holds it */
-	uint32_t generation; /* from 1 */
-	uint32_t uplinks_n; /* [bulkhead] uplink: the first strings of `texts` */
-	uint32_t node; /* [bulkhead] node: string; 0: not given */
-	uint32_t next_segment, next_class, next_rule, next_resolution, next_list;
-	POLICY_TABLES(POLICY_TABLE_FIELD)
-	void *blob; /* holds the tables; NULL: each has memory of its own */
-	struct policy_source *source; /* NULL: the whole policy is in memory */
-	struct lazy_policy *compiled; /* the policy before overlay_endpoints() replaced tables,
-				       * whose others both have; owned. NULL: it replaced none */
-	struct asides *asides; /* what the compile set aside (asides.h); NULL: nothing, or unknown.
-				* Not in any blob */
-	struct lazy_policy *plain; /* the policy as it was compiled, where this node adds segments
-				    * to it (extend.h); owned. NULL: it adds none. A whole policy's
-				    * is whole */
+	POLICY_MEMBERS
 };
 
-/* A policy that is in memory, all of it. It has the members of a lazy one, and no source. */
+/* A policy that is in memory, all of it: it has no source. */
 struct policy {
-	struct lazy_policy;
+	union {
+		struct {
+			POLICY_MEMBERS
+		};
+		struct lazy_policy lazy; /* the same members */
+	};
 };
 
 /* Initialises the members that a policy and the headers of blobs and deltas have in common. */
@@ -471,16 +480,23 @@ void overlay_free(struct policy *policy);
 /* Returns the policy as it was compiled: without the overlay, and without the node's extension. */
 const struct policy *overlay_compiled(const struct policy *policy);
 
+/* Returns the same policy for a function that needs not all of it. NULL: @policy is NULL. */
+static inline const struct lazy_policy *policy_lazy(const struct policy *policy)
+{
+	return policy ? &policy->lazy : NULL;
+}
+
+/* Every lazy policy is the member `lazy` of a policy, which this returns. If it has a source, it is
+ * not whole, and may only be freed. NULL: @lazy is NULL. */
+static inline struct policy *policy_of_lazy(struct lazy_policy *lazy)
+{
+	return (struct policy *)lazy;
+}
+
 /* Returns the policy as it was compiled, without this node's extension. */
 static inline const struct policy *policy_plain(const struct policy *policy)
 {
-	return policy && policy->plain ? (const struct policy *)policy->plain : policy;
-}
-
-/* Returns the same policy for a function that needs not all of it. */
-static inline const struct lazy_policy *policy_lazy(const struct policy *policy)
-{
-	return (const struct lazy_policy *)policy;
+	return policy && policy->plain ? policy_of_lazy(policy->plain) : policy;
 }
 
 /* bsearch() must not get the NULL of an empty table. */

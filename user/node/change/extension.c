@@ -17,7 +17,7 @@ void extension_close(struct extension *extension)
 {
 	if (!extension->handle)
 		return;
-	extension->handle->policy = (struct lazy_policy *)extension->before;
+	extension->handle->policy = &extension->before->lazy;
 	policy_free(extension->extended);
 	extension->handle = NULL;
 }
@@ -220,7 +220,7 @@ static int remake(struct node_handle *handle, const struct endpoint *endpoint,
 	before = pinned_whole(handle);
 	*extension = (struct extension){handle, extended, before};
 	error = plan(handle, extended ? extended : policy_plain(before), change);
-	handle->policy = extended ? (struct lazy_policy *)extended : before->plain;
+	handle->policy = extended ? &extended->lazy : before->plain;
 	return error;
 }
 

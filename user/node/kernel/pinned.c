@@ -366,7 +366,7 @@ static int complete_plain(struct pinned *pinned, struct lazy_policy **policy)
 		if (error)
 			return error == -EINVAL ? damaged(pinned) : error;
 		lazy_policy_free(*policy);
-		*policy = (struct lazy_policy *)whole;
+		*policy = &whole->lazy;
 		return 0;
 	}
 	pinned_need(&pinned->source, pinned->content, content_size(pinned->header));
@@ -377,7 +377,7 @@ static int complete_plain(struct pinned *pinned, struct lazy_policy **policy)
 	if (error)
 		return error;
 	free(*policy);
-	*policy = (struct lazy_policy *)whole;
+	*policy = &whole->lazy;
 	return 0;
 }
 
@@ -408,7 +408,7 @@ static int pinned_complete(struct pinned *pinned, struct lazy_policy **policy)
 	whole->checksum = plain->checksum;
 	whole->plain = plain;
 	lazy_policy_free(*policy);
-	*policy = (struct lazy_policy *)whole;
+	*policy = &whole->lazy;
 	return 0;
 }
 
@@ -450,7 +450,7 @@ int pinned_read_staged(struct node_handle *handle, struct bh_blob *header, struc
 		return error;
 	}
 	*header = *next.header;
-	*policy = (struct policy *)view;
+	*policy = policy_of_lazy(view);
 	return 0;
 }
 
@@ -643,7 +643,7 @@ struct policy *pinned_whole(const struct node_handle *handle)
 {
 	struct lazy_policy *policy = handle->policy;
 
-	return policy && !policy->source ? (struct policy *)policy : NULL;
+	return policy && !policy->source ? policy_of_lazy(policy) : NULL;
 }
 
 struct policy *pinned_take(struct node_handle *handle)
