@@ -326,7 +326,8 @@ static struct bh_ports_ref put_ports(struct tables *t, struct bh_ports_ref ports
 
 	if (!t->begun || !ports.count || ports.count == BH_PORTS_NAMED)
 		return ports;
-	number = intern_add(&t->lists, from, ports.count * sizeof(*from), &fresh);
+	/* the compiler has each list once */
+	number = intern_add(&t->lists, &ports.at, sizeof(ports.at), &fresh);
 	if (fresh) {
 		array_push(&t->list_at, t->policy->n_intervals);
 		for (uint32_t i = 0; i < ports.count; i++)

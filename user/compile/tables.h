@@ -20,7 +20,7 @@ struct tables {
 	const struct policy *begun;
 	const struct policy *before; /* as in struct extend */
 	bool local; /* the new records are this node's extension */
-	struct intern lists; /* port lists that were put, beside those of `begun` */
+	struct intern lists; /* `at` of the compiler's port lists that were put beside `begun` */
 	numbers_t list_at; /* where, by number in `lists` */
 	POLICY_TABLES(TABLE_CAPACITY)
 };
