@@ -10,14 +10,7 @@
 NET_PORTS="80 443"
 net_start db web
 api_start
-pod() { # NAME
-	printf '{"metadata": {"name": "%s", "labels": {"role": "%s"}}, "spec": {"nodeName": "worker-1"},
-		"status": {"phase": "Running", "podIPs": [{"ip": "%s"}, {"ip": "%s"}]}}' "$1" "$1" "$(net_ip "$1")" "$(net_ip6 "$1")"
-}
-api POST /api/v1/nodes '{"metadata": {"name": "worker-1"}}' >/dev/null
-for name in db web; do
-	api POST /api/v1/namespaces/shop/pods "$(pod $name)" >/dev/null
-done
+api_pods worker-1 db web
 api POST /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies '{"metadata": {"name": "db"}, "spec":
 	{"podSelector": {"matchLabels": {"role": "db"}}, "ingress": [{"ports": [{"port": 80}]}]}}' >/dev/null
 guarded() { # both pods

@@ -11,12 +11,7 @@ NET_PORTS="80 443"
 net_start db web
 api_start
 policies=/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies
-api POST /api/v1/nodes '{"metadata": {"name": "worker-1"}}' >/dev/null
-for name in db web; do
-	api POST /api/v1/namespaces/shop/pods '{"metadata": {"name": "'"$name"'", "labels": {"role": "'"$name"'"}},
-		"spec": {"nodeName": "worker-1"}, "status": {"phase": "Running", "podIP": "'"$(net_ip "$name")"'",
-		"podIPs": [{"ip": "'"$(net_ip "$name")"'"}, {"ip": "'"$(net_ip6 "$name")"'"}]}}' >/dev/null
-done
+api_pods worker-1 db web
 db_at() { # METHOD PATH PORT
 	api "$1" "$policies$2" '{"metadata": {"name": "db"}, "spec": {"podSelector": {"matchLabels": {"role": "db"}},
 		"ingress": [{"ports": [{"port": '"$3"'}]}]}}' >/dev/null

@@ -8,6 +8,7 @@
 #   api_follower worker-1        the follower of this node, by that name
 #   api_node worker-2            a Node object without a follower
 #   api_report worker-2 3 2      that node's report: policy 3 is installed, endpoints are in policy 2
+#   api_pods worker-1 db web     a Node object, and the pods shop/db and shop/web on it, each with its name as its role
 
 API_PORT=6443
 API_CONFIG=$NET_TMP/kubeconfig
@@ -64,6 +65,16 @@ api_node() { # NAME
 api_report() { # NODE POLICY [ENDPOINT]
 	api PATCH "$API_NODE/$1/status" '{"status": {"latestPolicyGeneration": '"${2:-0}"', "latestEndpointGeneration": '"${3:-0}"',
 		"heartbeat": "'"$(date +%s.%N)"'"}}' >/dev/null
+}
+
+api_pods() { # NODE POD...
+	local name
+	api POST /api/v1/nodes '{"metadata": {"name": "'"$1"'"}}' >/dev/null || return
+	for name in "${@:2}"; do
+		api POST /api/v1/namespaces/shop/pods '{"metadata": {"name": "'"$name"'", "labels": {"role": "'"$name"'"}},
+			"spec": {"nodeName": "'"$1"'"}, "status": {"phase": "Running", "podIP": "'"$(net_ip "$name")"'",
+			"podIPs": [{"ip": "'"$(net_ip "$name")"'"}, {"ip": "'"$(net_ip6 "$name")"'"}]}}' >/dev/null || return
+	done
 }
 
 # Makes a policy that differs from each before, so that the cluster has another generation.
