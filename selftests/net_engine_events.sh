@@ -10,20 +10,8 @@
 
 net_start
 api_start
-# worker-1 does what the cluster wants, all the time.
-obeys() {
-	local wanted
-	while :; do
-		wanted=$(api_wanted)
-		[ "$wanted" = " " ] || api_report worker-1 "${wanted% *}" "${wanted#* }"
-		sleep 0.1
-	done
-}
 events() { # REASON: how many there are
 	api GET /api/v1/events | grep -o "\"reason\":\"$1\"" | wc -l
-}
-said() { # REASON TEXT: an Event has this message
-	api GET /api/v1/events | sed 's/{"metadata"/\n&/g' | grep "\"reason\":\"$1\"" | grep -q -- "$2"
 }
 policies=/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies
 policy() { # NAME CIDR
@@ -31,33 +19,32 @@ policy() { # NAME CIDR
 }
 
 api_node worker-1
-obeys &
-NET_SERVERS+=($!)
+api_obeys worker-1
 net_check "a policy that is there before any engine" api POST $policies "$(policy old 10.9.0.0/16)"
 api_engine one --node-limit 20
 net_check "the engine rolls out" api_await api_rolled_out 0
 net_check "a policy that was there before the engine has no Event" net_is "$(events Active)" 0
 api_change
-net_check "an Event says that a new policy is active" api_await said Active "active at generation [0-9]* on 1 nodes"
-net_check "the Event is about the policy" said Active '"involvedObject":{"apiVersion":"networking.k8s.io.*","kind":"NetworkPolicy","name":"db","namespace":"shop","uid"'
+net_check "an Event says that a new policy is active" api_await api_said Active "active at generation [0-9]* on 1 nodes"
+net_check "the Event is about the policy" api_said Active '"involvedObject":{"apiVersion":"networking.k8s.io.*","kind":"NetworkPolicy","name":"db","namespace":"shop","uid"'
 first=$(api_wanted)
 for i in 1 2 3; do
 	before=$(api_wanted)
 	api_change
 	net_check "change $i is rolled out" api_await api_rolled_out "${before% *}"
 done
-net_check "the Event has the newest generation" api_await eval 'said Active "generation $(api_wanted | cut -d " " -f 2) on"'
+net_check "the Event has the newest generation" api_await eval 'api_said Active "generation $(api_wanted | cut -d " " -f 2) on"'
 net_check "the generation is a newer one" api_rolled_out "${first% *}"
 net_check "the policy still has one Event" net_is "$(events Active)" 1
 
 net_check "a policy that Bulkhead refuses" api POST $policies "$(policy bad 10.0.0.0/99)"
-net_check "an Event says why" api_await said Refused "cidr"
+net_check "an Event says why" api_await api_said Refused "cidr"
 net_check "the refused policy is not called active" net_is "$(events Active)" 1
 net_check "the refused policy changes" api PUT $policies/bad "$(policy bad 10.0.0.0/98)"
-net_check "the Event says why again" api_await said Refused "/98"
+net_check "the Event says why again" api_await api_said Refused "/98"
 net_check "the refused policy has one Event" net_is "$(events Refused)" 1
 net_check "the refused policy is corrected" api PUT $policies/bad "$(policy bad 10.0.0.0/8)"
-net_check "an Event says that it is accepted" api_await said Accepted accepted
+net_check "an Event says that it is accepted" api_await api_said Accepted accepted
 net_check "an Event says that the corrected policy is active" api_await eval '[ "$(events Active)" = 2 ]'
 
 # 5000 rules, each from an address of its own, need more segments of addresses than a policy may.
@@ -65,7 +52,7 @@ from=$(for i in $(seq 0 4999); do printf '{"from": [{"ipBlock": {"cidr": "20.0.%
 echo '{"metadata": {"name": "big"}, "spec": {"podSelector": {}, "ingress": ['"${from%,}"']}}' >"$NET_TMP/big"
 before=$(api_wanted)
 net_check "a policy over its budget" api POST $policies "@$NET_TMP/big"
-net_check "an Event says that the policy is set aside" api_await said SetAside "the limit is 4096"
+net_check "an Event says that the policy is set aside" api_await api_said SetAside "the limit is 4096"
 net_check "the cluster has the policy" api_await api_rolled_out "${before% *}"
 policy_rolls_out() { # NAME CIDR
 	before=$(api_wanted)
@@ -73,7 +60,7 @@ policy_rolls_out() { # NAME CIDR
 }
 net_check "a further policy is rolled out" policy_rolls_out further 10.8.0.0/16
 net_check "an Event says that the further policy is active" api_await eval '[ "$(events Active)" = 3 ]'
-net_check "the policy over its budget is not called active" eval '! said Active "\"name\":\"big\""'
+net_check "the policy over its budget is not called active" eval '! api_said Active "\"name\":\"big\""'
 
 before=$(api_wanted)
 for i in $(seq 200); do

@@ -11,19 +11,7 @@
 API_SECONDS=${SECS:-60}
 net_start
 api_start
-# worker-1 does what the cluster wants, all the time.
-obeys() {
-	local wanted
-	while :; do
-		wanted=$(api_wanted)
-		[ "$wanted" = " " ] || api_report worker-1 "${wanted% *}" "${wanted#* }"
-		sleep 0.1
-	done
-}
 evil=/apis/networking.k8s.io/v1/namespaces/evil/networkpolicies
-said() { # REASON TEXT: an Event has this message
-	api GET /api/v1/events | sed 's/{"metadata"/\n&/g' | grep "\"reason\":\"$1\"" | grep -q -- "$2"
-}
 # Rules from so many addresses, each of its own.
 rules() { # COUNT FIRST-BYTE
 	seq 0 $(($1 - 1)) | awk -v first="$2" \
@@ -40,16 +28,15 @@ is_aside() { # COUNT
 }
 
 api_node worker-1
-obeys &
-NET_SERVERS+=($!)
+api_obeys worker-1
 api_engine one --node-limit 20 --listen 127.0.0.1:9465
 net_check "the engine rolls out" api_await api_rolled_out 0
 policy big 5000 20
 net_check "a policy over its budget" api POST $evil "@$NET_TMP/big"
-net_check "an Event says that the policy is set aside" api_await said SetAside "the limit is 4096"
+net_check "an Event says that the policy is set aside" api_await api_said SetAside "the limit is 4096"
 policy small 3 30
 net_check "a small policy of the same namespace" api POST $evil "@$NET_TMP/small"
-net_check "an Event says that the small policy is active" api_await said Active '"name":"small"'
+net_check "an Event says that the small policy is active" api_await api_said Active '"name":"small"'
 net_check "one object is set aside" api_await is_aside 1
 
 # Each change is over the budget again: the pauses are 1, 2, 4, 8 s and so on.
@@ -71,7 +58,7 @@ unseen() { # a further policy, until one comes during a pause
 	more=$((more + 1))
 	policy "more-$more" 5000 $((100 + more))
 	api POST $evil "@$NET_TMP/more-$more" >/dev/null && sleep 0.5 &&
-		said SetAside "its namespace was over a budget, and is looked at again within"
+		api_said SetAside "its namespace was over a budget, and is looked at again within"
 }
 net_check "a further large policy of the namespace is set aside unseen, and an Event says so" api_await unseen
 before=$(api_wanted)
@@ -84,6 +71,6 @@ for ((i = 1; i <= more; i++)); do
 	api DELETE "$evil/more-$i" >/dev/null
 done
 net_check "nothing is set aside any more" api_await is_aside 0
-net_check "an Event says that the corrected policy counts" api_await said Accepted "within its budgets"
-net_check "an Event says that the corrected policy is active" api_await said Active '"name":"big"'
+net_check "an Event says that the corrected policy counts" api_await api_said Accepted "within its budgets"
+net_check "an Event says that the corrected policy is active" api_await api_said Active '"name":"big"'
 net_end

@@ -8,6 +8,7 @@
 #   api_follower worker-1        the follower of this node, by that name
 #   api_node worker-2            a Node object without a follower
 #   api_report worker-2 3 2      that node's report: policy 3 is installed, endpoints are in policy 2
+#   api_obeys worker-2           that node reports what the cluster wants, from now on
 #   api_pods worker-1 db web     a Node object, and the pods shop/db and shop/web on it, each with its name as its role
 
 API_PORT=6443
@@ -106,6 +107,20 @@ api_leads() { # NAME
 # Prints the generation that nodes are to install, and the one that endpoints may be in.
 api_wanted() {
 	echo "$(api_get $API_STATUS spec.desiredPolicyGeneration) $(api_get $API_STATUS spec.desiredEndpointGeneration)"
+}
+
+api_obeys() { # NODE
+	local wanted
+	while :; do
+		wanted=$(api_wanted)
+		[ "$wanted" = " " ] || api_report "$1" "${wanted% *}" "${wanted#* }"
+		sleep 0.1
+	done &
+	NET_SERVERS+=($!)
+}
+
+api_said() { # REASON TEXT: an Event has this message
+	api GET /api/v1/events | sed 's/{"metadata"/\n&/g' | grep "\"reason\":\"$1\"" | grep -q -- "$2"
 }
 
 api_waits() { # a rollout waits for nodes
