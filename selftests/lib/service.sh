@@ -187,24 +187,29 @@ service_probes() { # net_allowed|net_denied NAME FROM NUMBER...
 	done
 }
 
-# Opens one socket of web for each protocol and IP version, and keeps it.
+# Opens a socket of web, and keeps it.
 SERVICE_HOLDS=()
+service_hold_one() { # NUMBER-FAMILY-PROTOCOL hold|connect ADDRESS PORT
+	local ask hear line
+	mkfifo "$NET_TMP/$1.ask" "$NET_TMP/$1.hear"
+	nsenter --net="/run/netns/$NET-web" "$NET_HELPERS/backend" "$2" "${1##*-}" "$3" "$4" "$NET_WAIT_ALLOWED" \
+		<"$NET_TMP/$1.ask" >"$NET_TMP/$1.hear" &
+	NET_SERVERS+=($!)
+	exec {ask}>"$NET_TMP/$1.ask" {hear}<"$NET_TMP/$1.hear"
+	SERVICE_HOLDS+=("$1 $ask $hear")
+	read -r -t 60 -u "$hear" line
+	net_is "$line" ready
+}
+
+# Opens one for each protocol and IP version.
 service_hold() { # [connect] NUMBER...: connect does not wait for the backend
-	local how=hold number family protocol name ask hear line
+	local how=hold number family protocol
 	[ "$1" != connect ] || { how=connect && shift; }
 	for number; do
 		for family in 4 6; do
 			for protocol in tcp udp; do
-				name=$number-$family-$protocol
-				mkfifo "$NET_TMP/$name.ask" "$NET_TMP/$name.hear"
-				nsenter --net="/run/netns/$NET-web" "$NET_HELPERS/backend" $how $protocol \
-					"$(service_address "$number" $family)" 80 "$NET_WAIT_ALLOWED" \
-					<"$NET_TMP/$name.ask" >"$NET_TMP/$name.hear" &
-				NET_SERVERS+=($!)
-				exec {ask}>"$NET_TMP/$name.ask" {hear}<"$NET_TMP/$name.hear"
-				SERVICE_HOLDS+=("$name $ask $hear")
-				read -r -t 60 -u "$hear" line
-				net_is "$line" ready || return
+				service_hold_one "$number-$family-$protocol" $how "$(service_address "$number" $family)" 80 ||
+					return
 			done
 		done
 	done
