@@ -54,19 +54,11 @@ older_iptables() {
 	chmod +x "$NET_TMP/bin"/*
 	PATH=$NET_TMP/bin:$PATH
 }
-outside() { # allowed|denied 4|6
-	case $1$2 in
-	allowed4) echo 172.17.0.9 ;;
-	denied4) echo 172.17.1.9 ;;
-	allowed6) echo fd17:0::9 ;;
-	denied6) echo fd17:1::9 ;;
-	esac
-}
 outside_addresses() {
 	local who
 	for who in allowed denied; do
-		ip -n "$NET-out" addr add "$(outside $who 4)/32" dev lo && ip -n "$NET-out" addr add "$(outside $who 6)/128" dev lo nodad ||
-			return
+		ip -n "$NET-out" addr add "$(initiator_outside $who 4)/32" dev lo &&
+			ip -n "$NET-out" addr add "$(initiator_outside $who 6)/128" dev lo nodad || return
 	done
 }
 at() { # HOST 4|6
@@ -86,7 +78,7 @@ replies() { # 4|6
 		initiator_forget
 		# shellcheck disable=SC2086
 		net_check "IPv$1: a call of outside to the isolated pod's NodePort drops, by $protocol" net_is "$(initiator_arrives db \
-			$protocol 8080 initiator_from out 6100 $kind "$(outside allowed "$1")" "$to" 30001 $flags)" 0
+			$protocol 8080 initiator_from out 6100 $kind "$(initiator_outside allowed "$1")" "$to" 30001 $flags)" 0
 		# shellcheck disable=SC2086
 		net_check "IPv$1: what the isolated pod sends to its node is no reply to outside, by $protocol" net_is \
 			"$(initiator_arrives out $protocol 6100 initiator_from db 8080 $kind "$db" "$to" 6100 $flags)" 0
@@ -122,27 +114,13 @@ leaves() { # 4|6
 	initiator_binds shut "32768 60999"
 }
 
-# A denied caller after an allowed one, behind one port of the node.
-rides() { # 4|6
-	local who wanted to web
-	to=$(at worker-1 "$1") web=$(at web "$1")
-	for who in allowed:1 denied:0 allowed:1; do
-		wanted=${who#*:} who=${who%:*}
-		initiator_forget
-		net_check "IPv$1: of a datagram of the $who caller to web's NodePort, $wanted arrives" net_is \
-			"$(initiator_arrives web udp 8080 initiator_from out 6300 udp "$(outside "$who" "$1")" "$to" 30002)" "$wanted"
-		net_check "IPv$1: of web's reply to the $who caller, $wanted arrives" net_is \
-			"$(initiator_arrives out udp 6300 initiator_from web 8080 udp "$web" "$to" 6300)" "$wanted"
-	done
-}
-
 # Without policy each of these packets arrives, so what drops below is dropped by policy.
 passes_without() { # 4|6
 	local to db
 	to=$(at worker-1 "$1") db=$(at db "$1")
 	initiator_forget
 	net_check "IPv$1: without policy a call of outside to db's NodePort arrives" net_is "$(initiator_arrives db udp 8080 \
-		initiator_from out 6110 udp "$(outside allowed "$1")" "$to" 30001)" 1
+		initiator_from out 6110 udp "$(initiator_outside allowed "$1")" "$to" 30001)" 1
 	net_check "IPv$1: without policy db's reply to outside arrives" net_is "$(initiator_arrives out udp 6110 \
 		initiator_from db 8080 udp "$db" "$to" 6110)" 1
 	net_check "IPv$1: without policy shut reaches far by a NodePort" calls shut tcp "$to" "$NET_WAIT_ALLOWED"
@@ -162,6 +140,6 @@ net_check "both nodes load the policies" cluster_load
 for family in 4 6; do
 	replies $family
 	leaves $family
-	rides $family
+	initiator_rides $family "$(at worker-1 $family)" "$(at web $family)" 8080
 done
 net_end

@@ -34,15 +34,6 @@ initiator_count out db web shut || exit 1
 } | awk '/^\[node worker-1\]/ && seen++ { skip = 1 } /^\[/ && !/worker-1\]/ { skip = 0 } !skip' \
 	>"$NET_TMP/policy.ini"
 
-outside() { # allowed|denied 4|6
-	case $1$2 in
-	allowed4) echo 172.17.0.9 ;;
-	denied4) echo 172.17.1.9 ;;
-	allowed6) echo fd17:0::9 ;;
-	denied6) echo fd17:1::9 ;;
-	esac
-}
-
 leaves() { # FAMILY: a pod after another one behind one source port
 	local protocol to
 	to=$(service_node "$1")
@@ -73,19 +64,6 @@ reset() { # POD PORT FROM TO
 	initiator_from "$1" "$2" data "$3" "$4" 30007 4 101
 }
 
-rides() { # FAMILY: a denied caller after an allowed one behind one port of the node
-	local who to web wanted
-	to=$(service_node "$1") web=$(service_at web "$1")
-	for who in allowed:1 denied:0 allowed:1; do
-		wanted=${who#*:} who=${who%:*}
-		initiator_forget
-		net_check "IPv$1: of a datagram of the $who caller to web's NodePort, $wanted arrives" net_is \
-			"$(initiator_arrives web udp 6379 initiator_from out 6300 udp "$(outside "$who" "$1")" "$to" 30002)" "$wanted"
-		net_check "IPv$1: of web's reply to the $who caller, $wanted arrives" net_is \
-			"$(initiator_arrives out udp 6300 initiator_from web 6379 udp "$web" "$to" 6300)" "$wanted"
-	done
-}
-
 replies() { # FAMILY: an isolated pod sends to its node what is the reply to a dropped call
 	local to db protocol kind flags
 	to=$(service_node "$1") db=$(service_at db "$1")
@@ -95,7 +73,7 @@ replies() { # FAMILY: an isolated pod sends to its node what is the reply to a d
 		initiator_forget
 		# shellcheck disable=SC2086
 		net_check "IPv$1: a call of outside to the isolated pod drops, by $protocol" net_is "$(initiator_arrives db $protocol \
-			6379 initiator_from out 6100 $kind "$(outside allowed "$1")" "$to" 30001 $flags)" 0
+			6379 initiator_from out 6100 $kind "$(initiator_outside allowed "$1")" "$to" 30001 $flags)" 0
 		# shellcheck disable=SC2086
 		net_check "IPv$1: what the isolated pod sends to its node is no reply to outside, by $protocol" net_is \
 			"$(initiator_arrives out $protocol 6100 initiator_from db 6379 $kind "$db" "$to" 6100 $flags)" 0
@@ -107,7 +85,7 @@ replies() { # FAMILY: an isolated pod sends to its node what is the reply to a d
 			"$(initiator_arrives shut $protocol 6200 initiator_from db 6379 $kind "$db" "$to" 6200 $flags)" 0
 		net_allowed db $protocol "$to" 80 "IPv$1: the isolated pod reaches its node by $protocol"
 		net_allowed out $protocol "$to" 30002 "IPv$1: an admitted host reaches web's NodePort by $protocol" \
-			"$(outside allowed "$1")"
+			"$(initiator_outside allowed "$1")"
 	done
 }
 
@@ -184,7 +162,7 @@ answers() { # FAMILY PORT: what a Service's backend sends to its caller, whose c
 
 alternate() { # FAMILY: the node and an admitted caller behind one port of the node, one after the other
 	local to web from
-	to=$(service_node "$1") web=$(service_at web "$1") from=$(outside allowed "$1")
+	to=$(service_node "$1") web=$(service_at web "$1") from=$(initiator_outside allowed "$1")
 	initiator_binds node 6560
 	for _ in once again; do
 		initiator_forget
@@ -200,7 +178,7 @@ net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 for family in 4 6; do
 	leaves $family
 	resets $family 6500
-	rides $family
+	initiator_rides $family "$(service_node $family)" "$(service_at web $family)" 6379
 	replies $family
 	outlives $family
 	forgets $family 6570
