@@ -31,7 +31,7 @@ struct build {
 #define PROGRAM_ORDERED_STORES 0
 #endif
 
-/* Returns true if the kernel has a function of this name that programs can call. */
+/* Returns true if the kernel, or a loaded module, has a function of this name in its BTF. */
 bool program_kernel_has(const char *function);
 
 /* Returns 0 or -errno. -EOVERFLOW, which the kernel does not use here: the program uses more

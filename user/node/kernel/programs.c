@@ -18,6 +18,7 @@
 #include "node/kernel/programs.h"
 #include "node/kernel/settings.h"
 #include "node/kernel/translated.h"
+#include "node/kernel/verify.h"
 #include "tc.skel.h"
 
 #define CONNTRACK_LOOKUP "bpf_skb_ct_lookup"
@@ -89,7 +90,6 @@ int programs_share_maps(struct node_handle *handle, struct bpf_object *object)
 
 void programs_free(struct programs *programs)
 {
-	verified_free(&programs->verified);
 	bh_tc__destroy(programs->tc);
 	bh_loader__destroy(programs->loader);
 }
@@ -144,26 +144,14 @@ static void load_conntrack(void)
  * in, or a loaded module. */
 static bool conntrack_is_available(void)
 {
-	struct btf *kernel = btf__load_vmlinux_btf(), *module = NULL;
-	bool tells = false;
-
-	if (libbpf_get_error(kernel))
-		return false;
-	tells = btf__find_by_name_kind(kernel, CONNTRACK_LOOKUP, BTF_KIND_FUNC) > 0;
-	if (!tells) {
-		load_conntrack();
-		module = btf__load_module_btf("nf_conntrack", kernel);
-	}
-	if (module && !libbpf_get_error(module)) {
-		tells = btf__find_by_name_kind(module, CONNTRACK_LOOKUP, BTF_KIND_FUNC) > 0;
-		btf__free(module);
-	}
-	btf__free(kernel);
-	return tells;
+	if (program_kernel_has(CONNTRACK_LOOKUP))
+		return true;
+	load_conntrack();
+	return program_kernel_has(CONNTRACK_LOOKUP);
 }
 
-/* Makes or finds the maps, and makes the constants. */
-static int load_maps(struct node_handle *handle, const struct capacity *capacity, struct bh_tc *tc)
+/* Finds the maps, and makes the constants. */
+static int prepare_tc(struct node_handle *handle, const struct capacity *capacity, struct bh_tc *tc)
 {
 	struct bpf_map *map;
 	int error = settings_apply(handle, tc, capacity->connections);
@@ -193,20 +181,22 @@ static int load_maps(struct node_handle *handle, const struct capacity *capacity
 		tc->rodata->instance = (uint32_t)time(NULL) ^ (uint32_t)getpid() << 16;
 	tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
-	verify_no_program(tc->obj);
-	error = bh_tc__load(tc);
-	return error ? node_fail(handle, error, "cannot make the maps") : 0;
+	return 0;
 }
 
-static int load_tc(struct node_handle *handle, const struct bpf_object_open_opts *options,
-		   struct programs *programs)
-{
-	struct verified *verified = &programs->verified;
-	int error = verify(programs->tc->obj, options, verified);
+/* -d prints how many instructions the verifier walked. */
+#define LOG_STATS 4 /* the kernel's BPF_LOG_STATS */
 
-	if (!error && !has_build(handle, verified_program(verified, "tc_from_endpoint")))
+static int load_tc(struct node_handle *handle, struct bh_tc *tc)
+{
+	bool made = false;
+	int error = verify_load(tc, node_debugs() ? LOG_STATS : 0, &made);
+
+	if (!error && !has_build(handle, bpf_program__fd(tc->progs.tc_from_endpoint)))
 		error = -ENOMEM;
-	return error ? node_fail(handle, error, "cannot load the TC programs") : 0;
+	return error ? node_fail(handle, error,
+				 made ? "cannot load the TC programs" : "cannot make the maps")
+		     : 0;
 }
 
 /* Loads the loader's own programs. They use the others' maps and one of their own. */
@@ -239,24 +229,20 @@ static void print_capacity(struct node_handle *handle, const struct capacity *ca
 				  node_map_names[i], capacity->needs[i], capacity->entries[i]);
 }
 
-#define LOG_STATS 4 /* the kernel's BPF_LOG_STATS */
-
 int programs_load(struct node_handle *handle, const struct capacity *capacity,
 		  struct programs *programs)
 {
-	int error;
+	int error = verify_register();
 
-	/* -d prints how many instructions the verifier walked. libbpf prints a refusal in full
-	 * by itself. */
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_level = node_debugs() ? LOG_STATS : 0);
-
-	programs->tc = bh_tc__open_opts(&opts);
-	programs->loader = bh_loader__open_opts(&opts);
+	if (error)
+		return node_fail(handle, error, "cannot open the programs");
+	programs->tc = bh_tc__open();
+	programs->loader = bh_loader__open();
 	if (!programs->tc || !programs->loader)
 		return node_fail(handle, -errno, "cannot open the programs");
-	error = load_maps(handle, capacity, programs->tc);
+	error = prepare_tc(handle, capacity, programs->tc);
 	if (!error)
-		error = load_tc(handle, &opts, programs);
+		error = load_tc(handle, programs->tc);
 	if (error)
 		print_capacity(handle, capacity);
 	return error ? error : load_loader(handle, programs->tc, programs->loader);
@@ -307,7 +293,8 @@ static int loaded(const struct programs *programs, enum node_program which)
 	case PROGRAM_FORGET:
 		return bpf_program__fd(programs->loader->progs.forget);
 	default:
-		return verified_program(&programs->verified, node_program_names[which]);
+		return bpf_program__fd(bpf_object__find_program_by_name(programs->tc->obj,
+									node_program_names[which]));
 	}
 }
 

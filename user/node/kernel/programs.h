@@ -7,7 +7,6 @@
 #define BULKHEAD_NODE_PROGRAMS_H
 
 #include "node/kernel/handle.h"
-#include "node/kernel/verify.h"
 
 /* Sizes, in entries, of maps that are to be made; 0: the pinned map stays. */
 struct capacity {
@@ -22,8 +21,7 @@ struct capacity {
 struct bh_tc;
 struct bh_loader;
 struct programs {
-	struct bh_tc *tc; /* the maps */
-	struct verified verified; /* the TC programs */
+	struct bh_tc *tc;
 	struct bh_loader *loader;
 };
 

@@ -1,114 +1,201 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "node/kernel/handle.h"
 #include "node/kernel/verify.h"
 #include "tc.skel.h"
 
-/* Three parts that take the verifier about as long; the last one has all other programs. */
-static const char *const in_part[][VERIFY_PARTS - 1] = {
-	{"tc_to_endpoint", "tc_from_endpoint"},
-	{"sk_node", "tc_uplink"},
-};
+#define VERIFY_PROGRAMS 8 /* of an object, at most */
+#define VERIFY_LOG (1u << 20)
 
-static size_t part_of(const char *program)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(in_part); i++)
-		for (size_t part = 0; part < VERIFY_PARTS - 1; part++)
-			if (!strcmp(in_part[i][part], program))
-				return part;
-	return VERIFY_PARTS - 1;
-}
-
-void verify_no_program(struct bpf_object *object)
-{
-	struct bpf_program *program;
-
-	bpf_object__for_each_program(program, object)
-		bpf_program__set_autoload(program, false);
-}
-
-/* Opens an object with one part of the programs and the maps of @maps. */
-static int open_part(const struct bpf_object *maps, const struct bpf_object_open_opts *options,
-		     size_t part, struct bh_tc **tc)
-{
-	struct bpf_program *program;
-	struct bpf_map *map;
-	int error = 0;
-
-	*tc = bh_tc__open_opts(options);
-	if (!*tc)
-		return -errno;
-	bpf_object__for_each_program(program, (*tc)->obj)
-		bpf_program__set_autoload(program, part_of(bpf_program__name(program)) == part);
-	bpf_object__for_each_map(map, (*tc)->obj) {
-		const struct bpf_map *made = bpf_object__find_map_by_name(maps, bpf_map__name(map));
-
-		if (!error)
-			error = made ? bpf_map__reuse_fd(map, bpf_map__fd(made)) : -ENOENT;
-	}
-	return error;
-}
-
+/* A program as libbpf would load it. */
 struct verify_job {
-	pthread_t thread;
-	struct bpf_object *object;
-	bool threaded;
-	int error;
+	struct bpf_program *program;
+	struct bpf_prog_load_opts options;
+	struct bpf_insn *code;
+	size_t length;
+	char *log;
+	int fd; /* or -errno */
 };
 
-static void *load_part(void *data)
-{
-	struct verify_job *job = data;
+struct verify {
+	struct verify_job jobs[VERIFY_PROGRAMS];
+	size_t n, expected;
+	atomic_size_t next; /* job that no thread has begun */
+	__u32 log_level;
+};
 
-	job->error = bpf_object__load(job->object);
+/* The load that this thread runs. libbpf's callbacks say neither the object nor the caller. */
+static _Thread_local struct verify *running;
+
+static void verify_free(struct verify *verify)
+{
+	for (size_t i = 0; i < verify->n; i++) {
+		if (verify->jobs[i].fd >= 0)
+			close(verify->jobs[i].fd);
+		free(verify->jobs[i].code);
+		free(verify->jobs[i].log);
+	}
+}
+
+static void run_job(struct verify_job *job)
+{
+	job->fd = bpf_prog_load(bpf_program__type(job->program), bpf_program__name(job->program),
+				"GPL", job->code, job->length, &job->options);
+	if (job->fd < 0)
+		job->fd = -errno;
+}
+
+static void *run_jobs(void *data)
+{
+	struct verify *verify = data;
+
+	for (size_t i; (i = atomic_fetch_add(&verify->next, 1)) < verify->n;)
+		run_job(&verify->jobs[i]);
 	return NULL;
 }
 
-/* Loads all parts at once. If the kernel has no thread for a part, this one loads the part. */
-static int load_parts(const struct verified *verified)
+static int compare_length(const void *left, const void *right)
 {
-	struct verify_job jobs[VERIFY_PARTS] = {};
+	const struct verify_job *a = left, *b = right;
+
+	return a->length < b->length ? 1 : -(a->length > b->length);
+}
+
+/* Loads all programs, the longest ones first. If the kernel has no thread, this one does the work
+ * of the other. */
+static int run(struct verify *verify)
+{
+	pthread_t threads[VERIFY_THREADS - 1];
+	size_t n = 0;
 	int error = 0;
 
-	for (size_t i = 0; i < VERIFY_PARTS; i++) {
-		jobs[i].object = verified->parts[i]->obj;
-		jobs[i].threaded = !pthread_create(&jobs[i].thread, NULL, load_part, &jobs[i]);
-	}
-	for (size_t i = 0; i < VERIFY_PARTS; i++) {
-		if (jobs[i].threaded)
-			pthread_join(jobs[i].thread, NULL);
-		else
-			load_part(&jobs[i]);
-		if (!error)
-			error = jobs[i].error;
+	qsort(verify->jobs, verify->n, sizeof(verify->jobs[0]), compare_length);
+	while (n < VERIFY_THREADS - 1 && !pthread_create(&threads[n], NULL, run_jobs, verify))
+		n++;
+	run_jobs(verify);
+	while (n)
+		pthread_join(threads[--n], NULL);
+	for (size_t i = 0; i < verify->n; i++) {
+		const struct verify_job *job = &verify->jobs[i];
+
+		if (job->log && *job->log)
+			fprintf(stderr, "%s:\n%s", bpf_program__name(job->program), job->log);
+		if (!error && job->fd < 0)
+			error = job->fd;
 	}
 	return error;
 }
 
-int verify(const struct bpf_object *maps, const struct bpf_object_open_opts *options,
-	   struct verified *verified)
+/* Makes libbpf load a program that only returns 0. */
+static int replace_by_stub(struct bpf_program *program, struct bpf_prog_load_opts *options)
 {
-	int error = 0;
+	struct bpf_insn stub[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
 
-	for (size_t i = 0; !error && i < VERIFY_PARTS; i++)
-		error = open_part(maps, options, i, &verified->parts[i]);
-	return error ? error : load_parts(verified);
+	options->func_info_cnt = 0;
+	options->line_info_cnt = 0;
+	return bpf_program__set_insns(program, stub, ARRAY_SIZE(stub));
 }
 
-void verified_free(struct verified *verified)
+static int add_job(struct verify *verify, struct bpf_program *program,
+		   const struct bpf_prog_load_opts *options)
 {
-	for (size_t i = 0; i < VERIFY_PARTS; i++)
-		bh_tc__destroy(verified->parts[i]);
+	struct verify_job *job = &verify->jobs[verify->n];
+	const struct bpf_insn *code = bpf_program__insns(program);
+	size_t size = options->sz;
+
+	if (verify->n == ARRAY_SIZE(verify->jobs))
+		return -E2BIG;
+	/* libbpf may be of another version than its header. */
+	if (size > sizeof(*options))
+		size = sizeof(*options);
+	memcpy(&job->options, options, size);
+	job->options.sz = size;
+	job->program = program;
+	job->length = bpf_program__insn_cnt(program);
+	job->fd = -ECANCELED;
+	job->code = malloc(job->length * sizeof(*code));
+	job->log = verify->log_level ? calloc(1, VERIFY_LOG) : NULL;
+	verify->n++;
+	if (!job->code || (verify->log_level && !job->log))
+		return -ENOMEM;
+	memcpy(job->code, code, job->length * sizeof(*code));
+	job->options.log_level = verify->log_level;
+	job->options.log_buf = job->log;
+	job->options.log_size = job->log ? VERIFY_LOG : 0;
+	return 0;
 }
 
-int verified_program(const struct verified *verified, const char *name)
+/* libbpf calls this right before it loads a program. At the last one all programs are known, and
+ * libbpf still has the file descriptors that they name. */
+static int prepare(struct bpf_program *program, struct bpf_prog_load_opts *options,
+		   long cookie __attribute__((unused)))
 {
-	const struct bh_tc *part = verified->parts[part_of(name)];
-	const struct bpf_program *program =
-		part ? bpf_object__find_program_by_name(part->obj, name) : NULL;
+	struct verify *verify = running;
+	int error = verify ? add_job(verify, program, options) : 0;
 
-	return program ? bpf_program__fd(program) : -ENOENT;
+	if (!verify || error)
+		return error;
+	error = replace_by_stub(program, options);
+	return error || verify->n < verify->expected ? error : run(verify);
+}
+
+int verify_register(void)
+{
+	LIBBPF_OPTS(libbpf_prog_handler_opts, options, .prog_prepare_load_fn = prepare);
+	static bool registered;
+	int id;
+
+	if (registered)
+		return 0;
+	id = libbpf_register_prog_handler("tc", BPF_PROG_TYPE_SCHED_CLS, 0, &options);
+	if (id >= 0)
+		id = libbpf_register_prog_handler("sk_lookup", BPF_PROG_TYPE_SK_LOOKUP,
+						  BPF_SK_LOOKUP, &options);
+	registered = id >= 0;
+	return id < 0 ? id : 0;
+}
+
+/* Puts each program at the stub's file descriptor. As libbpf does, binds the constants also to a
+ * program that reads none of them. */
+static int take_places(const struct verify *verify, const struct bh_tc *tc)
+{
+	for (size_t i = 0; i < verify->n; i++) {
+		const struct verify_job *job = &verify->jobs[i];
+
+		bpf_prog_bind_map(job->fd, bpf_map__fd(tc->maps.rodata), NULL);
+		if (dup3(job->fd, bpf_program__fd(job->program), O_CLOEXEC) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+int verify_load(struct bh_tc *tc, __u32 log_level, bool *made)
+{
+	struct verify verify = {.log_level = log_level};
+	struct bpf_program *program;
+	int error;
+
+	bpf_object__for_each_program(program, tc->obj)
+		verify.expected++;
+	running = &verify;
+	error = bh_tc__load(tc);
+	running = NULL;
+	*made = verify.n;
+	if (!error)
+		error = take_places(&verify, tc);
+	verify_free(&verify);
+	return error;
 }

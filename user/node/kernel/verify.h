@@ -2,33 +2,25 @@
 /*
  * Loads the TC programs in threads. The kernel's verifier takes some 0.1 s for a program and runs
  * in the thread that asks for it, and libbpf loads the programs of an object one after the other.
- * So each thread has an object of its own, with one part of the programs and the maps of the first
- * object.
+ * So libbpf only prepares the programs of the one object, and gets a stub in each one's place. The
+ * object reads the kernel's BTF, which costs 20 to 80 ms, once for all programs.
  */
 #ifndef BULKHEAD_NODE_VERIFY_H
 #define BULKHEAD_NODE_VERIFY_H
 
-#include <bpf/libbpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
 
-/* Each part costs some 30 ms beside the verifier: libbpf reads the kernel's BTF again. */
-#define VERIFY_PARTS 3
+/* This thread is one of them. */
+#define VERIFY_THREADS 3
 
+/* Registers the programs' sections with libbpf. An object that verify_load() is to load is opened
+ * after this. Returns 0 or -errno, not reported. */
+int verify_register(void);
+
+/* Loads the maps of @tc and all of its programs. @log_level: as the kernel's; what it writes goes
+ * to standard error. *made: the maps are made. Returns 0 or -errno, not reported. */
 struct bh_tc;
-struct verified {
-	struct bh_tc *parts[VERIFY_PARTS];
-};
-
-/* Loads each program. They use the maps of @maps, which has loaded its maps and no program. Returns
- * 0 or -errno, not reported. */
-int verify(const struct bpf_object *maps, const struct bpf_object_open_opts *options,
-	   struct verified *verified);
-void verified_free(struct verified *verified);
-
-/* Returns the fd of the program of this name, which is closed with @verified; -ENOENT: there is no
- * such program. */
-int verified_program(const struct verified *verified, const char *name);
-
-/* Makes @object load no program. */
-void verify_no_program(struct bpf_object *object);
+int verify_load(struct bh_tc *tc, __u32 log_level, bool *made);
 
 #endif
