@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Programs that the loader runs for writes which bpf(2) cannot make. */
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
-
+#include "base.h"
 #include "build.h"
 #include "maps/added.bpf.h"
 #include "maps/assign.h"
@@ -81,12 +79,22 @@ int add_hits(struct bh_add_hits *request)
 #define FORGET_MAX (1u << 20) /* steps */
 #define FORGET_STEP 8 /* buckets */
 
-static __noinline void forget_bucket(struct bh_forget *found, __u32 i)
+/* Global, as forget_bucket(): the verifier checks it once, not for each slot of each bucket. */
+BPF_GLOBAL __u32 forget_slot(const struct bh_forget *found, const __u32 *tag,
+			     struct bh_ct_slot *slot)
+{
+	return found && tag && slot ? bh_forget_slot(found, tag, slot) : 0;
+}
+
+BPF_GLOBAL int forget_bucket(struct bh_forget *found, __u32 i)
 {
 	struct bh_ct_bucket *bucket = bpf_map_lookup_elem(&bh_ct, &i);
 
-	for (int slot = 0; bucket && slot < BH_CT_SLOTS; slot++)
-		found->forgotten += bh_forget_slot(found, &bucket->tag[slot], &bucket->slot[slot]);
+	for (int slot = 0; found && bucket && slot < BH_CT_SLOTS; slot++)
+		if (READ_ONCE(bucket->tag[slot]) >= BH_CT_TAKEN)
+			found->forgotten +=
+				forget_slot(found, &bucket->tag[slot], &bucket->slot[slot]);
+	return 0;
 }
 
 static long forget_step(__u32 step, struct bh_forget *found)

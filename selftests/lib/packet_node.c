@@ -28,6 +28,7 @@
 #include "maps/variation.h"
 #include "selftests/lib/packet_node.h"
 #include "node/kernel/program.h"
+#include "loader.skel.h"
 #include "tc.skel.h"
 #include "xdp.skel.h"
 
@@ -354,12 +355,12 @@ static void make_interfaces(void)
 	ifindexes[HOST_NODE] = if_nametoindex("lo");
 }
 
-/* One set of maps for both objects, as the loader has it. */
-static void share_maps(void)
+/* One set of maps for all objects, as the loader has it. */
+static void share_maps(const struct bpf_object *object)
 {
 	struct bpf_map *map, *same;
 
-	bpf_object__for_each_map(map, xdp->obj) {
+	bpf_object__for_each_map(map, object) {
 		if (bpf_map__is_internal(map))
 			continue;
 		same = bpf_object__find_map_by_name(tc->obj, bpf_map__name(map));
@@ -415,7 +416,7 @@ static void open_node(bool redirect)
 	xdp = bh_xdp__open();
 	if (!xdp)
 		fail("cannot open xdp.bpf.c");
-	share_maps();
+	share_maps(xdp->obj);
 	if (bh_xdp__load(xdp))
 		fail("cannot load xdp.bpf.c");
 	put_policy();
@@ -554,13 +555,21 @@ int packet_node_program(enum packet_hook hook)
 
 void packet_node_programs(void (*each)(const char *program, int fd, void *arg), void *arg)
 {
-	struct bpf_object *const objects[] = {tc->obj, xdp->obj};
+	struct bh_loader *loader = bh_loader__open();
+	struct bpf_object *objects[] = {tc->obj, xdp->obj, NULL};
 	struct bpf_program *program;
 
-	for (int i = 0; i < 2; i++)
+	if (!loader)
+		fail("cannot open loader.bpf.c");
+	share_maps(loader->obj);
+	if (bh_loader__load(loader))
+		fail("cannot load loader.bpf.c");
+	objects[2] = loader->obj;
+	for (int i = 0; i < 3; i++)
 		bpf_object__for_each_program(program, objects[i])
 			if (bpf_program__fd(program) >= 0)
 				each(bpf_program__name(program), bpf_program__fd(program), arg);
+	bh_loader__destroy(loader);
 }
 
 static void read_counters(struct count sums[BH_REASONS])
