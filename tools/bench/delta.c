@@ -31,7 +31,13 @@
 #define KIND \
 	"[network-policy ns-7/kind]\nendpoints = app=kind\ningress = from endpoints(app=app-0)\n"
 
-enum { MORE, LABEL, LESS, OWN, BESIDE, FIRST, POLICY, SERVICE, CHANGES };
+/* An endpoint of the node, without an interface. */
+#define HERE "ns-7/here"
+#define HERE_POD                                                                            \
+	"[endpoint " HERE "]\nnode = bench\nip = 10.200.0.4, fd99::4\nlabels = app=app-1\n" \
+	"mac = 02:00:00:00:00:04\n"
+
+enum { MORE, LABEL, LESS, OWN, BESIDE, FIRST, POLICY, SERVICE, MAC, AUDIT, CHANGES };
 
 static const char *const names[CHANGES] = {"one endpoint more",
 					   "one label changed",
@@ -40,7 +46,9 @@ static const char *const names[CHANGES] = {"one endpoint more",
 					   "one more, beside an added one of a new kind",
 					   "the first endpoint of a segment",
 					   "one policy more",
-					   "one Service and one CIDR more"};
+					   "one Service and one CIDR more",
+					   "another MAC of an endpoint of this node",
+					   "one namespace more that is audited"};
 
 struct work {
 	char input[CHANGES + 1][BENCH_PATH + 16]; /* the last: as it was */
@@ -67,6 +75,9 @@ static const char *const edits[CHANGES] = {
 	"{print} $0 == \"[namespace ns-0]\" {print \"[service ns-7/more]\\naddress = 10.96.0.1\\n"
 	"port = TCP/80 to 8080\\nbackends = endpoints(app=app-1)\\n[network-policy ns-7/more]\\n"
 	"endpoints = app=app-1\\ningress = from cidr(198.51.100.0/24) ports TCP/81\"}",
+	"/^\\[/ {at = $0 == \"[endpoint " HERE
+	"]\"} at && /^mac/ {$0 = \"mac = 02:00:00:00:00:05\"} 1",
+	"{print} $0 == \"[namespace ns-7]\" {print \"audit = yes\"}",
 };
 
 static int compile(struct bench *bench, const char *arguments, const char *to, const char *input)
@@ -95,13 +106,13 @@ static int make_change(struct bench *bench, struct work *work, int change)
 	return err ? err : compile(bench, arguments, work->delta[change], work->input[change]);
 }
 
-static int add_kind(const char *input)
+static int add_objects(const char *input)
 {
 	FILE *to = fopen(input, "a");
 
 	if (!to)
 		return -errno;
-	fputs(KIND, to);
+	fputs(KIND HERE_POD, to);
 	return fclose(to) ? -errno : 0;
 }
 
@@ -112,7 +123,7 @@ static int prepare(struct bench *bench, struct work *work)
 	int err = bench_workload(bench, WORKLOAD, "ini", input);
 
 	snprintf(work->blob[CHANGES], sizeof(work->blob[0]), "%.240s.bhp", input);
-	err = err ? err : add_kind(input);
+	err = err ? err : add_objects(input);
 	err = err ? err : compile(bench, "", work->blob[CHANGES], input);
 	work->whole = report_figure(report, "ms", "load of the whole with one endpoint more");
 	for (int i = 0; i < CHANGES && !err; i++) {
@@ -223,7 +234,8 @@ static int make_cluster(unsigned int step, struct cluster *cluster, struct diag 
 				"[endpoint shop/p-%u]\nnode = worker\nip = 10.0.0.%u\n"
 				"labels = role=r-%u\n",
 				i, i + 1, ((step + i) / 41 + i) % 3);
-	fputs("[endpoint shop/r-0]\nnode = worker\nip = 10.0.1.1\nlabels = role=r-0\n"
+	fputs("[node bench]\nip = 192.0.2.1\n"
+	      "[endpoint shop/r-0]\nnode = worker\nip = 10.0.1.1\nlabels = role=r-0\n"
 	      "[endpoint shop/r-1]\nnode = worker\nip = 10.0.1.2\nlabels = role=r-1\n"
 	      "[network-policy shop/p]\nendpoints = role=r-0\n"
 	      "ingress = from endpoints(role=r-1) ports TCP/80\n",

@@ -15,7 +15,7 @@
 #include "tc.skel.h"
 
 #define VERIFY_PROGRAMS 8 /* of an object, at most */
-#define VERIFY_LOG (1u << 20)
+#define VERIFY_LOG (1u << 24) /* bytes; only what the kernel writes takes memory */
 
 /* A program as libbpf would load it. */
 struct verify_job {
@@ -47,12 +47,23 @@ static void verify_free(struct verify *verify)
 	}
 }
 
+static int load_job(struct verify_job *job)
+{
+	const int fd =
+		bpf_prog_load(bpf_program__type(job->program), bpf_program__name(job->program),
+			      "GPL", job->code, job->length, &job->options);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* With a log, a program that the kernel refuses is loaded once more, for the reason in full. */
 static void run_job(struct verify_job *job)
 {
-	job->fd = bpf_prog_load(bpf_program__type(job->program), bpf_program__name(job->program),
-				"GPL", job->code, job->length, &job->options);
-	if (job->fd < 0)
-		job->fd = -errno;
+	job->fd = load_job(job);
+	if (job->fd >= 0 || !job->log)
+		return;
+	job->options.log_level = 1;
+	job->fd = load_job(job);
 }
 
 static void *run_jobs(void *data)
