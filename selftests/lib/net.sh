@@ -94,31 +94,45 @@ net_bulkhead() { # SUBCOMMAND ARGUMENT...
 	net_on node "$BULKHEAD" "$command" --pin "$NET_PIN" "$@"
 }
 
-net_number() { # POD
-	local i
-	for i in "${!NET_PODS[@]}"; do
-		[ "${NET_PODS[$i]}" != "$1" ] || echo $((i + 1))
+# Sets `number`, the caller's, to the pod's: no process is made for this, since tests ask for addresses all the time.
+net_find() { # POD
+	local pod
+	number=0
+	for pod in "${NET_PODS[@]}"; do
+		number=$((number + 1))
+		[ "$pod" != "$1" ] || return 0
 	done
+	number=
+}
+
+net_number() { # POD
+	local number
+	net_find "$1"
+	echo "$number"
 }
 
 net_ip() {
+	local number
 	case $1 in
 	out) echo 192.168.7.2 ;;
 	node) echo 192.168.7.1 ;;
-	*) echo "10.244.0.$(net_number "$1")" ;;
+	*) net_find "$1" && echo "10.244.0.$number" ;;
 	esac
 }
 
 net_ip6() {
+	local number
 	case $1 in
 	out) echo fd07::2 ;;
 	node) echo fd07::1 ;;
-	*) echo "fd44::$(net_number "$1")" ;;
+	*) net_find "$1" && echo "fd44::$number" ;;
 	esac
 }
 
 net_mac() { # POD
-	printf '02:00:00:00:01:%02x' "$(net_number "$1")"
+	local number
+	net_find "$1"
+	printf '02:00:00:00:01:%02x' "$number"
 }
 
 # Ends the servers and removes every host.
@@ -126,9 +140,9 @@ net_down() {
 	local host
 	[ ${#NET_SERVERS[@]} -eq 0 ] || kill "${NET_SERVERS[@]}" 2>/dev/null
 	NET_SERVERS=()
-	for host in $(ip netns list | grep -o "^$NET-[^ ]*"); do
-		ip netns del "$host"
-	done
+	for host in "/run/netns/$NET-"*; do
+		[ ! -e "$host" ] || echo "netns del ${host##*/}"
+	done | ip -force -batch -
 }
 
 net_cleanup() {
@@ -148,36 +162,49 @@ net_host() { # HOST
 	ip -n "$NET-$1" link set lo up
 }
 
-net_neighbour() { # HOST INTERFACE MAC ADDRESS...
-	local host=$1 interface=$2 mac=$3 address
-	shift 3
-	for address; do
-		ip -n "$NET-$host" neigh replace "$address" dev "$interface" lladdr "$mac" nud permanent
+# One process for many commands of `ip`, a line each of standard input. One that fails does not end the others.
+net_ips() { # HOST
+	ip -n "$NET-$1" -force -batch -
+}
+
+net_neighbours() { # INTERFACE MAC ADDRESS...: prints what net_ips needs
+	local address
+	for address in "${@:3}"; do
+		echo "neigh replace $address dev $1 lladdr $2 nud permanent"
 	done
 }
 
+net_neighbour() { # HOST INTERFACE MAC ADDRESS...
+	net_ips "$1" <<<"$(net_neighbours "${@:2}")"
+}
+
 net_link() { # HOST INTERFACE MAC PEER-HOST PEER-INTERFACE PEER-MAC
-	ip -n "$NET-$1" link add "$2" address "$3" type veth \
-		peer name "$5" address "$6" netns "$NET-$4" || exit 1
-	ip -n "$NET-$1" link set "$2" up
+	net_ips "$1" <<-EOF || exit 1
+	link add $2 address $3 type veth peer name $5 address $6 netns $NET-$4
+	link set $2 up
+	EOF
 	ip -n "$NET-$4" link set "$5" up
 }
 
 # The outside host also has an address in each of two CIDR blocks that policies tell apart.
 net_uplink() {
 	net_link node eth0 02:00:00:00:07:01 out eth0 02:00:00:00:07:02
-	ip -n "$NET-node" addr add 192.168.7.1/24 dev eth0
-	ip -n "$NET-node" addr add fd07::1/64 dev eth0 nodad
-	ip -n "$NET-out" addr add 192.168.7.2/24 dev eth0
-	ip -n "$NET-out" addr add fd07::2/64 dev eth0 nodad
-	ip -n "$NET-out" addr add 172.17.0.9/32 dev lo
-	ip -n "$NET-out" addr add 172.17.1.9/32 dev lo
-	net_neighbour node eth0 02:00:00:00:07:02 192.168.7.2 fd07::2
-	net_neighbour out eth0 02:00:00:00:07:01 192.168.7.1 fd07::1
-	ip -n "$NET-node" route add default via 192.168.7.2
-	ip -n "$NET-node" -6 route add default via fd07::2
-	ip -n "$NET-out" route add default via 192.168.7.1
-	ip -n "$NET-out" -6 route add default via fd07::1
+	net_ips node <<-EOF
+	addr add 192.168.7.1/24 dev eth0
+	addr add fd07::1/64 dev eth0 nodad
+	$(net_neighbours eth0 02:00:00:00:07:02 192.168.7.2 fd07::2)
+	route add default via 192.168.7.2
+	route add default via fd07::2
+	EOF
+	net_ips out <<-EOF
+	addr add 192.168.7.2/24 dev eth0
+	addr add fd07::2/64 dev eth0 nodad
+	addr add 172.17.0.9/32 dev lo
+	addr add 172.17.1.9/32 dev lo
+	$(net_neighbours eth0 02:00:00:00:07:01 192.168.7.1 fd07::1)
+	route add default via 192.168.7.1
+	route add default via fd07::1
+	EOF
 }
 
 net_pod() { # POD
@@ -188,17 +215,21 @@ net_pod() { # POD
 
 # Gives a pod an interface, and the node the routes to the pod.
 net_plug() { # POD [NODE]
-	local mac interface="veth-$1" gateway=02:00:00:00:02:01 node=${2:-node}
-	mac=$(net_mac "$1")
+	local mac ip ip6 interface="veth-$1" gateway=02:00:00:00:02:01 node=${2:-node}
+	mac=$(net_mac "$1") ip=$(net_ip "$1") ip6=$(net_ip6 "$1")
 	net_link "$node" "$interface" $gateway "$1" eth0 "$mac"
-	ip -n "$NET-$1" addr add "$(net_ip "$1")/32" dev eth0
-	ip -n "$NET-$1" addr add "$(net_ip6 "$1")/128" dev eth0 nodad
-	net_neighbour "$1" eth0 $gateway 169.254.1.1 fe80::1
-	ip -n "$NET-$1" route add default via 169.254.1.1 dev eth0 onlink
-	ip -n "$NET-$1" -6 route add default via fe80::1 dev eth0 onlink
-	net_neighbour "$node" "$interface" "$mac" "$(net_ip "$1")" "$(net_ip6 "$1")"
-	ip -n "$NET-$node" route add "$(net_ip "$1")" dev "$interface"
-	ip -n "$NET-$node" -6 route add "$(net_ip6 "$1")" dev "$interface"
+	net_ips "$1" <<-EOF
+	addr add $ip/32 dev eth0
+	addr add $ip6/128 dev eth0 nodad
+	$(net_neighbours eth0 $gateway 169.254.1.1 fe80::1)
+	route add default via 169.254.1.1 dev eth0 onlink
+	route add default via fe80::1 dev eth0 onlink
+	EOF
+	net_ips "$node" <<-EOF
+	$(net_neighbours "$interface" "$mac" "$ip" "$ip6")
+	route add $ip dev $interface
+	route add $ip6 dev $interface
+	EOF
 }
 
 # Makes br0, a bridge of the node, by `ip link add` with NET_BRIDGE, with pods as ports. Pod N has
@@ -221,8 +252,10 @@ net_bridge_pod() { # POD: the next port
 	net_host "$1"
 	net_link node "veth-$1" "02:00:00:00:03:0$n" "$1" eth0 "02:00:00:00:04:0$n"
 	ip -n "$NET-node" link set "veth-$1" master br0
-	ip -n "$NET-$1" addr add "10.50.0.$n/24" dev eth0
-	ip -n "$NET-$1" addr add "fd50::$n/64" dev eth0 nodad
+	net_ips "$1" <<-EOF
+	addr add 10.50.0.$n/24 dev eth0
+	addr add fd50::$n/64 dev eth0 nodad
+	EOF
 }
 
 # Gives the node an IPv4 and an IPv6 address on the bridge.
@@ -247,9 +280,11 @@ net_tunnel_up() {
 	local host number=0
 	for host in node out; do
 		number=$((number + 1))
-		ip -n "$NET-$host" link set tunnel up mtu 1400
-		ip -n "$NET-$host" addr add 192.168.9.$number/24 dev tunnel
-		ip -n "$NET-$host" addr add fd09::$number/64 dev tunnel nodad
+		net_ips $host <<-EOF
+		link set tunnel up mtu 1400
+		addr add 192.168.9.$number/24 dev tunnel
+		addr add fd09::$number/64 dev tunnel nodad
+		EOF
 	done
 }
 
