@@ -39,19 +39,13 @@ await_readers() { # COUNT: one that was killed counts for some seconds more
 	done
 }
 lines() { # FILE PATTERN...: how many lines have all of that
-	local file=$1 lines pattern
-	shift
-	lines=$(cat "$file")
-	for pattern; do
-		lines=$(grep -F -- "$pattern" <<<"$lines")
-	done
-	grep -c . <<<"$lines"
+	awk 'BEGIN { for (n = 2; n < ARGC; n++) { pattern[n] = ARGV[n]; ARGV[n] = "" } }
+		{ for (n in pattern) if (!index($0, pattern[n])) next; if ($0 != "") count++ }
+		END { print count + 0 }' "$@"
 }
-drops() { # COUNT FROM ADDRESS PORT
-	local i
-	for ((i = 0; i < $1; i++)); do
-		net_datagram "$2" "$3" "$4"
-	done
+drops() { # COUNT FROM ADDRESS PORT: a socket for each, in one process
+	# shellcheck disable=SC2016
+	net_on "$2" bash -c 'for ((i = 0; i < $1; i++)); do echo -n "?" >"/dev/udp/$2/$3"; done' bash "$1" "$3" "$4"
 }
 # Sends denied packets from a pod at full speed until the process is killed.
 flood() { # POD
