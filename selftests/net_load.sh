@@ -26,7 +26,8 @@ programs() { # what is attached in the node's namespace, and the qdiscs
 }
 before=$(programs)
 net_check "unload where nothing is loaded" net_bulkhead unload
-net_bulkhead load "$NET_TMP/one.ini" >"$NET_TMP/told" 2>&1
+# A small table of connections: below, every place of it is dumped.
+net_bulkhead load --set connections=4096 "$NET_TMP/one.ini" >"$NET_TMP/told" 2>&1
 net_check "load" net_is $? 0
 net_check "load names the hooks of the endpoints" \
 	grep -Eq "2 endpoints guarded by (TCX links|clsact filters \(TCX needs Linux 6.6\))," "$NET_TMP/told"
