@@ -47,33 +47,34 @@ down() {
 
 # Nodes and pods have a default route to a router that knows every address by its MAC.
 behind_router() { # HOST INTERFACE ROUTER-HOST ROUTER-INTERFACE MAC ADDRESS...
-	local host=$1 interface=$2 router=$3 towards=$4 mac=$5 address family
+	local host=$1 interface=$2 router=$3 towards=$4 mac=$5
 	shift 5
 	net_link "$router" "$towards" $ROUTER "$host" "$interface" "$mac"
-	net_neighbour "$host" "$interface" $ROUTER 169.254.1.1 fe80::1
-	for address; do
-		family=-4
-		[[ $address != *:* ]] || family=-6
-		ip -n "$NET-$host" addr add "$address" dev "$interface"
-		ip -n "$NET-$router" $family route add "$address" dev "$towards"
-		net_neighbour "$router" "$towards" "$mac" "$address"
-	done
-	ip -n "$NET-$host" route add default via 169.254.1.1 dev "$interface" onlink
-	ip -n "$NET-$host" -6 route add default via fe80::1 dev "$interface" onlink
+	net_ips "$host" <<-EOF
+	$(net_neighbours "$interface" $ROUTER 169.254.1.1 fe80::1)
+	$(printf "addr add %s dev $interface\n" "$@")
+	route add default via 169.254.1.1 dev $interface onlink
+	route add default via fe80::1 dev $interface onlink
+	EOF
+	net_ips "$router" <<-EOF
+	$(printf "route add %s dev $towards\n" "$@")
+	$(net_neighbours "$towards" "$mac" "$@")
+	EOF
 }
 
 # The table's other addresses are the outside host's.
 outside() { # EXAMPLE
-	local address
+	local address addresses=()
 	for address in $(cut -f1 "$1/expected.tsv" | tr ' ' '\n' | grep -E '^[0-9a-f]+[.:]' | sort -u); do
 		[ -z "${HOST[$address]:-}" ] || continue
 		HOST[$address]=out
-		ip -n "$NET-out" addr add "$address" dev lo
+		addresses+=("$address")
 	done
+	[ ${#addresses[@]} -eq 0 ] || net_ips out <<<"$(printf 'addr add %s dev lo\n' "${addresses[@]}")"
 }
 
 up() { # EXAMPLE
-	local name node addresses address family i=0
+	local name node addresses address i=0
 	HOST=() ADDRESSES=() NODES=() MAC=()
 	net_host out
 	while read -r name addresses; do
@@ -98,11 +99,12 @@ up() { # EXAMPLE
 		behind_router "pod-$i" eth0 "$node" "pod-$i" "02:00:00:00:01:0$i" $addresses
 		for address in $addresses; do
 			HOST[$address]=pod-$i
-			family=-4
-			[[ $address != *:* ]] || family=-6
-			ip -n "$NET-out" $family route add "$address" dev "${TOWARDS[$node]}"
-			net_neighbour out "${TOWARDS[$node]}" "${MAC[$node]}" "$address"
 		done
+		# shellcheck disable=SC2086
+		net_ips out <<-EOF
+		$(printf "route add %s dev ${TOWARDS[$node]}\n" $addresses)
+		$(net_neighbours "${TOWARDS[$node]}" "${MAC[$node]}" $addresses)
+		EOF
 	done < <(pods "$1")
 	outside "$1"
 	NET_PORTS=$(cat "$1"/{expected,names}.tsv 2>/dev/null | grep -oE '(TCP|UDP)/[0-9]+' | cut -d/ -f2 | sort -un | tr '\n' ' ')
@@ -123,10 +125,10 @@ address_of() { # END OTHER
 
 # Probes once; a probe that should pass is tried three times, since the machine may have stood still.
 ask() { # SOURCE DESTINATION PROTOCOL/PORT allow|deny
-	local try tries=1 wait=$NET_WAIT_DENIED
+	local try tries=1 wait=$NET_WAIT_DENIED protocol=${3%/*}
 	[ "$4" = deny ] || tries=3 wait=$NET_WAIT_ALLOWED
 	for ((try = 0; try < tries; try++)); do
-		net_ask "${HOST[$1]}" "$(tr '[:upper:]' '[:lower:]' <<<"${3%/*}")" \
+		net_ask "${HOST[$1]}" "${protocol,,}" \
 			"$(address_of "$2" "$1")" "${3#*/}" $wait "$(address_of "$1" "$2")" \
 			2>/dev/null && echo allow && return
 	done
