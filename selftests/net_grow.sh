@@ -102,7 +102,8 @@ others_are_as_they_were() {
 	done
 }
 hits() { # RULE: how often it decided
-	net_bulkhead show rules | awk -v rule="guard/$1" '$NF == rule { print $(NF - 1) }'
+	# the table for people rounds what is over 10,000
+	net_bulkhead show rules -j | grep -o "\"policy\":\"guard\",\"rule\":\"$1\"[^}]*" | grep -o '"hits":[0-9]*' | cut -d: -f2
 }
 # Traces, again and again, flows on which both policies agree.
 ask_maps() {

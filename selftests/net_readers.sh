@@ -43,9 +43,11 @@ lines() { # FILE PATTERN...: how many lines have all of that
 		{ for (n in pattern) if (!index($0, pattern[n])) next; if ($0 != "") count++ }
 		END { print count + 0 }' "$@"
 }
-drops() { # COUNT FROM ADDRESS PORT: a socket for each, in one process
+drops() { # COUNT FROM ADDRESS PORT: a socket for each, in one process, that waits 30 ms for an answer
 	# shellcheck disable=SC2016
-	net_on "$2" bash -c 'for ((i = 0; i < $1; i++)); do echo -n "?" >"/dev/udp/$2/$3"; done' bash "$1" "$3" "$4"
+	net_on "$2" bash -c 'for ((i = 0; i < $1; i++)); do
+		exec 3<>"/dev/udp/$2/$3" && echo -n "?" >&3 && read -r -t 0.03 -u 3
+	done; true' bash "$1" "$3" "$4"
 }
 # Sends denied packets from a pod at full speed until the process is killed.
 flood() { # POD
