@@ -364,7 +364,7 @@ static bool kill_at_each_step(struct world *world, const struct change *change, 
 			assert_nothing_left(&there, pinned_whole(&there.handle));
 		image_free(&there.image);
 	}
-	return strcmp(before, after);
+	return after && strcmp(before, after);
 }
 
 static void kill_everywhere(struct world *world, const struct change *change, struct policy *then,

@@ -117,38 +117,13 @@ static bool has_added_in(const struct planner *plan, const char *ns)
 	return false;
 }
 
-/* Takes all endpoints of a namespace, which is audited from now on, or no more. */
-static int take_namespace(struct endpoints *endpoints, uint32_t ns)
+/* Returns true if the audit changes of a namespace in which `endpoint add` brought an endpoint. The
+ * policy's own endpoints have their namespace's audit in their records. */
+static bool audits_added(const struct planner *plan)
 {
-	struct planner *plan = endpoints->plan;
-	const struct policy_namespace *record =
-		lazy_read(plan->new, &plan->new->namespaces[ns], sizeof(*record));
-	uint32_t low = 0, high = plan->new->n_endpoints;
-	int error = 0;
-
-	if (has_added_in(plan, lazy_read_string(plan->new, record->name)))
-		return COMPARE_ALL;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (delta_endpoint(plan->new, middle)->ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; !error && low < plan->new->n_endpoints &&delta_endpoint(plan->new, low)->ns == ns;
-	     low++)
-		error = take_endpoint(endpoints, low);
-	return error;
-}
-
-static int take_namespaces(struct endpoints *endpoints)
-{
-	const struct planner *plan = endpoints->plan;
 	const struct delta_table *table = planner_table(plan, BLOB_TABLE_namespaces);
-	int error = 0;
 
-	for (uint32_t i = delta_next_new(table, 0); !error && i < table->n;
+	for (uint32_t i = delta_next_new(table, 0); i < table->n;
 	     i = delta_next_new(table, i + 1)) {
 		const uint32_t before = delta_origin(table, i);
 		const struct policy_namespace *is, *was;
@@ -157,10 +132,11 @@ static int take_namespaces(struct endpoints *endpoints)
 			continue;
 		is = lazy_read(plan->new, &plan->new->namespaces[i], sizeof(*is));
 		was = lazy_read(plan->old, &plan->old->namespaces[before], sizeof(*was));
-		if ((is->flags ^ was->flags) & POLICY_AUDIT)
-			error = take_namespace(endpoints, i);
+		if ((is->flags ^ was->flags) & POLICY_AUDIT &&
+		    has_added_in(plan, lazy_read_string(plan->new, is->name)))
+			return true;
 	}
-	return error;
+	return false;
 }
 
 int endpoints_search(struct endpoints *endpoints)
@@ -176,8 +152,8 @@ int endpoints_search(struct endpoints *endpoints)
 		error = take_readdressed(endpoints);
 	if (!error)
 		error = take_sources(endpoints);
-	if (!error)
-		error = take_namespaces(endpoints);
+	if (!error && audits_added(endpoints->plan))
+		error = COMPARE_ALL;
 	for (i = delta_next_new(addresses, 0); !error && i < addresses->n;
 	     i = delta_next_new(addresses, i + 1))
 		error = table_add(&endpoints->addresses, &i, NULL);

@@ -8,7 +8,7 @@
 /*
  * Lists the addresses that are new or changed, and those of endpoints that are new or changed; and
  * this node's endpoints that come, or change otherwise than by their segment: in their own records,
- * their addresses, the CIDRs that they may send from, or their namespace's audit. Returns 0;
+ * their addresses, or the CIDRs that they may send from. Returns 0;
  * COMPARE_ALL (planner.h), not reported; or another -errno, reported.
  */
 int endpoints_search(struct endpoints *endpoints);
