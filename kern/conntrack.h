@@ -88,6 +88,38 @@ static __noinline struct bh_ct *ct_find_waiting(struct packet *p)
 
 #define CT_TRIES 4
 
+/* Tries once what ct_change() does. Sets *@cleared. Returns false if another CPU has changed the
+ * state meanwhile. */
+static __always_inline bool ct_change_once(struct bh_ct *ct, __u32 tag, __u32 set, __u32 clear,
+					   __u32 *cleared)
+{
+	__u32 state = ordered_stores ? READ_ONCE(ct->state) : __sync_fetch_and_or(&ct->state, 0);
+	__u32 next = (state & ~clear) | set;
+
+	*cleared = 0;
+	barrier();
+	if (((__u32)READ_ONCE(ct->verdict[BH_EGRESS]) & ~BH_CT_FLAGS) != tag || next == state)
+		return true;
+	if (__sync_val_compare_and_swap(&ct->state, state, next) != state)
+		return false;
+	*cleared = state & clear;
+	return true;
+}
+
+/* Makes the further attempts, which are rare: one copy of them serves all callers. */
+BPF_GLOBAL __u32 ct_change_again(struct bh_ct *ct, __u32 tag, __u32 set, __u32 clear)
+{
+	__u32 cleared;
+
+	if (!ct)
+		return 0;
+#pragma unroll
+	for (int i = 1; i < CT_TRIES; i++)
+		if (ct_change_once(ct, tag, set, clear, &cleared))
+			return cleared;
+	return 0;
+}
+
 /*
  * Sets and clears bits of the state of the connection whose words have @tag. Changes nothing if the
  * slot has another connection by now: its incarnation is read before the tag. Another CPU's change
@@ -95,20 +127,11 @@ static __noinline struct bh_ct *ct_find_waiting(struct packet *p)
  */
 static __always_inline __u32 ct_change(struct bh_ct *ct, __u32 tag, __u32 set, __u32 clear)
 {
-#pragma unroll
-	for (int i = 0; i < CT_TRIES; i++) {
-		__u32 state =
-			ordered_stores ? READ_ONCE(ct->state) : __sync_fetch_and_or(&ct->state, 0);
-		__u32 next = (state & ~clear) | set;
+	__u32 cleared;
 
-		barrier();
-		if (((__u32)READ_ONCE(ct->verdict[BH_EGRESS]) & ~BH_CT_FLAGS) != tag ||
-		    next == state)
-			return 0;
-		if (__sync_val_compare_and_swap(&ct->state, state, next) == state)
-			return state & clear;
-	}
-	return 0;
+	if (likely(ct_change_once(ct, tag, set, clear, &cleared)))
+		return cleared;
+	return ct_change_again(ct, tag, set, clear);
 }
 
 /* The same for the connection of the packet. */

@@ -363,9 +363,14 @@ static __always_inline __u32 table_cost(const struct bh_ct_slot *slot, __u32 now
 BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
 {
 	struct bh_ct_bucket *bucket = table_bucket(index);
-	__u64 least = TABLE_KEPT, cost;
-	__u32 now = table_now();
+	/* The verifier follows the value of a number at a multiple of 8 bytes of the stack, and
+	 * would go through the loop once for each cost. */
+	struct {
+		__u32 pad, cost;
+	} __attribute__((aligned(8))) least = {.cost = TABLE_COST(COST_KEPT)};
+	__u32 now = table_now(), place = 0, cost;
 
+	asm volatile("" : : "r"(&least)); /* clang keeps the pad */
 	for (int i = 0; i < BH_CT_SLOTS && bucket; i++) {
 		const struct bh_ct_slot *slot = &bucket->slot[i];
 		__u32 whose = BH_CT_PAYER(slot->ct.payer);
@@ -374,11 +379,13 @@ BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
 			continue;
 		if (whose != payer && (whose == except || !(slot->ct.payer & BH_CT_SURPLUS)))
 			continue;
-		cost = (__u64)table_cost(slot, now) << 32 | (index * BH_CT_SLOTS + i + 1);
-		if (cost < least)
-			least = cost;
+		cost = table_cost(slot, now);
+		if (cost >= READ_ONCE(least.cost))
+			continue;
+		WRITE_ONCE(least.cost, cost);
+		place = index * BH_CT_SLOTS + i + 1;
 	}
-	return least;
+	return (__u64)READ_ONCE(least.cost) << 32 | place;
 }
 
 /* Makes the slot of @payer's connection busy if the connection can be replaced. Returns false if

@@ -329,28 +329,37 @@ static __always_inline void dns_read(const struct packet *p, struct bh_dns_work 
 	dns_count(work->learned ? BH_DNS_LEARNED : BH_DNS_EMPTY);
 }
 
-/* Handles one message. @part: its end is in another packet, or is not read. Then the whole records
- * of its begin count, as in a message that the resolver has cut. */
-static __noinline void dns_message(const struct packet *p, struct bh_dns_work *work, bool part)
+/* Reads the question of a message. Returns true if it may be one about a name of a policy. */
+static __always_inline bool dns_matters(struct bh_dns_work *work)
 {
 	const struct dns_header *header = (void *)work->bytes;
-	bool answers;
 
 	if (!dns_question(work)) {
 		dns_count(BH_DNS_MALFORMED);
-		return;
+		return false;
 	}
-	answers = header->flags[0] & DNS_ANSWER;
-	if (!work->n_domains && !(answers && dns_aliases))
-		return;
-	if (work->type != DNS_TYPE_A && work->type != DNS_TYPE_AAAA)
-		return;
-	if (p->hook == BH_HOOK_FROM_ENDPOINT) {
-		if (!answers && !(header->flags[0] & DNS_OPCODE))
-			dns_ask(p, work);
-		return;
-	}
-	if (!answers)
+	if (!work->n_domains && !(header->flags[0] & DNS_ANSWER && dns_aliases))
+		return false;
+	return work->type == DNS_TYPE_A || work->type == DNS_TYPE_AAAA;
+}
+
+/* Handles one message that the endpoint sends. */
+static __noinline void dns_message_sent(const struct packet *p, struct bh_dns_work *work)
+{
+	const struct dns_header *header = (void *)work->bytes;
+
+	if (dns_matters(work) && !(header->flags[0] & (DNS_ANSWER | DNS_OPCODE)))
+		dns_ask(p, work);
+}
+
+/* Handles one message that the endpoint receives. @part: its end is in another packet, or is not
+ * read. Then the whole records of its begin count, as in a message that the resolver has cut. */
+static __noinline void dns_message_received(const struct packet *p, struct bh_dns_work *work,
+					    bool part)
+{
+	const struct dns_header *header = (void *)work->bytes;
+
+	if (!dns_matters(work) || !(header->flags[0] & DNS_ANSWER))
 		return;
 	if (!dns_was_asked(p, work))
 		dns_count(BH_DNS_UNASKED);
@@ -360,20 +369,30 @@ static __noinline void dns_message(const struct packet *p, struct bh_dns_work *w
 		dns_read(p, work, part);
 }
 
-/* Handles one message of a TCP segment, for bpf_loop(). */
-static long dns_one(__u32 i __attribute__((unused)), struct dns_segment *segment)
+/* Handle one message of a TCP segment, for bpf_loop(). */
+static long dns_one_sent(__u32 i __attribute__((unused)), struct dns_segment *segment)
 {
 	struct bh_dns_work *work = dns_work();
 
 	if (!work || !dns_next(segment, work))
 		return 1;
-	dns_message(segment->p, work, segment->part);
+	dns_message_sent(segment->p, work);
+	return 0;
+}
+
+static long dns_one_received(__u32 i __attribute__((unused)), struct dns_segment *segment)
+{
+	struct bh_dns_work *work = dns_work();
+
+	if (!work || !dns_next(segment, work))
+		return 1;
+	dns_message_received(segment->p, work, segment->part);
 	return 0;
 }
 
 /* Reads a TCP segment. */
 static __always_inline void dns_tcp(struct __sk_buff *skb, const struct packet *p,
-				    struct bh_dns_work *work)
+				    struct bh_dns_work *work, bool sent)
 {
 	struct dns_segment segment = {
 		.skb = skb,
@@ -395,11 +414,14 @@ static __always_inline void dns_tcp(struct __sk_buff *skb, const struct packet *
 		return;
 	}
 	WRITE_ONCE(segment.stream->seen, p->now);
-	bpf_loop(DNS_MESSAGES, dns_one, &segment, 0);
+	if (sent)
+		bpf_loop(DNS_MESSAGES, dns_one_sent, &segment, 0);
+	else
+		bpf_loop(DNS_MESSAGES, dns_one_received, &segment, 0);
 }
 
-/* Reads a packet between the endpoint of this hook and a resolver. */
-BPF_GLOBAL int dns_packet(struct __sk_buff *skb, const struct packet *p)
+/* Reads a packet between the endpoint of this hook and a resolver. @sent: the endpoint sends it. */
+static __always_inline int dns_packet(struct __sk_buff *skb, const struct packet *p, bool sent)
 {
 	struct bh_dns_work *work = dns_work();
 	__u32 length;
@@ -408,22 +430,42 @@ BPF_GLOBAL int dns_packet(struct __sk_buff *skb, const struct packet *p)
 	if (!p || !work)
 		return 0;
 	if (p->protocol == IPPROTO_TCP) {
-		dns_tcp(skb, p, work);
+		dns_tcp(skb, p, work, sent);
 		return 0;
 	}
 	if (p->l4_length < sizeof(struct udphdr))
 		return 0;
 	length = p->l4_length - sizeof(struct udphdr);
 	part = dns_loaded(work, length, dns_load(skb, p->l4 + sizeof(struct udphdr), work, length));
-	dns_message(p, work, part || p->flags & PACKET_MORE_FRAGMENTS);
+	if (sent)
+		dns_message_sent(p, work);
+	else
+		dns_message_received(p, work, part || p->flags & PACKET_MORE_FRAGMENTS);
 	return 0;
 }
 
-/* Reads a packet that passes, if it may be of DNS. */
-static __always_inline void dns_read_packet(struct __sk_buff *skb, const struct packet *p)
+/* One for each hook, so that the verifier does not check in a program what only the other one
+ * does. */
+BPF_GLOBAL int dns_packet_sent(struct __sk_buff *skb, const struct packet *p)
 {
-	if (p->class == PACKET_FLOW && p->generation && dns_is_resolvers(p))
-		dns_packet(skb, p);
+	return dns_packet(skb, p, true);
+}
+
+BPF_GLOBAL int dns_packet_received(struct __sk_buff *skb, const struct packet *p)
+{
+	return dns_packet(skb, p, false);
+}
+
+/* Reads a packet that passes, if it may be of DNS. @hook: a constant. */
+static __always_inline void dns_read_packet(struct __sk_buff *skb, const struct packet *p,
+					    __u32 hook)
+{
+	if (p->class != PACKET_FLOW || !p->generation || !dns_is_resolvers(p))
+		return;
+	if (hook == BH_HOOK_FROM_ENDPOINT)
+		dns_packet_sent(skb, p);
+	else
+		dns_packet_received(skb, p);
 }
 
 #endif

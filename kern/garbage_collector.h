@@ -50,27 +50,27 @@ static __always_inline __u32 gc_shrunk(__u32 timeout, __u32 shrink)
 	return timeout < unanswered_stay ? timeout : unanswered_stay;
 }
 
-static __always_inline bool gc_is_over(const struct bh_ct_slot *slot, const struct gc *gc)
+static __always_inline bool gc_is_over(const struct bh_ct_slot *slot, __u32 now, __u32 shrink)
 {
 	__u32 state = READ_ONCE(slot->ct.state);
 	__u32 timeout = table_timeout(slot->key.protocol, state);
 
 	if (!(state & BH_CT_DENIED) && (state & SWEEP_UNUSED || (state & BH_CT_FINS) == BH_CT_FINS))
-		timeout = gc_shrunk(timeout, gc->shrink);
+		timeout = gc_shrunk(timeout, shrink);
 	return !READ_ONCE(slot->ct.verdict[BH_EGRESS]) ||
-	       table_silent(&slot->ct, gc->now) > (__s32)timeout;
+	       table_silent(&slot->ct, now) > (__s32)timeout;
 }
 
 /* Frees a slot whose time was over. Meanwhile the connection may have gone on, or another one of
  * the same addresses and ports may have the slot, and so the tag. */
-static __always_inline void gc_free(__u32 *tag, __u32 was, struct bh_ct_slot *slot,
-				    const struct gc *gc)
+static __always_inline void gc_free(__u32 *tag, __u32 was, struct bh_ct_slot *slot, __u32 now,
+				    __u32 shrink)
 {
 	struct bh_share *share;
 
 	if (!table_hold(tag, was))
 		return;
-	if (!gc_is_over(slot, gc)) {
+	if (!gc_is_over(slot, now, shrink)) {
 		table_publish(tag, was);
 		return;
 	}
@@ -81,20 +81,25 @@ static __always_inline void gc_free(__u32 *tag, __u32 was, struct bh_ct_slot *sl
 	table_free(tag, &slot->ct);
 }
 
-static __always_inline void gc_slot(__u32 *tag, struct bh_ct_slot *slot, struct gc *gc)
+/* Global: the verifier checks it once, not for each slot of the bucket. */
+BPF_GLOBAL int gc_slot(__u32 *tag, struct bh_ct_slot *slot, __u32 now, __u32 shrink)
 {
-	__u32 was = READ_ONCE(*tag);
 	struct bh_share *share;
+	__u32 was;
 
+	if (!tag || !slot)
+		return 0;
+	was = READ_ONCE(*tag);
 	if (was < BH_CT_TAKEN)
-		return;
-	if (gc_is_over(slot, gc)) {
-		gc_free(tag, was, slot, gc);
-		return;
+		return 0;
+	if (gc_is_over(slot, now, shrink)) {
+		gc_free(tag, was, slot, now, shrink);
+		return 0;
 	}
 	share = share_get(BH_CT_PAYER(slot->ct.payer));
 	if (share)
 		share->found++;
+	return 0;
 }
 
 static long gc_bucket(__u32 i __attribute__((unused)), struct gc *gc)
@@ -106,7 +111,8 @@ static long gc_bucket(__u32 i __attribute__((unused)), struct gc *gc)
 		return 1;
 	}
 	for (int slot = 0; slot < BH_CT_SLOTS; slot++)
-		gc_slot(&bucket->tag[slot], &bucket->slot[slot], gc);
+		if (READ_ONCE(bucket->tag[slot]) >= BH_CT_TAKEN)
+			gc_slot(&bucket->tag[slot], &bucket->slot[slot], gc->now, gc->shrink);
 	gc->bucket++;
 	return 0;
 }

@@ -394,8 +394,6 @@ BPF_GLOBAL int parse_extensions(hook_context *ctx, struct packet *p)
 
 	if (!p)
 		return BH_DROP_EXTENSION;
-	at = p->l4;
-	left = p->l4_length;
 	for (int i = 0; i <= PARSE_EXTENSIONS; i++) {
 		switch (p->protocol) {
 		case IPPROTO_HOPOPTS:
@@ -410,10 +408,12 @@ BPF_GLOBAL int parse_extensions(hook_context *ctx, struct packet *p)
 				return BH_DROP_EXTENSION;
 			break;
 		default:
-			p->l4 = at;
-			p->l4_length = left;
 			return 0;
 		}
+		/* Read again for each header: the verifier would follow the values of each way
+		 * through the headers before. */
+		at = READ_ONCE(p->l4);
+		left = READ_ONCE(p->l4_length);
 		if (left < sizeof(header) || hook_load(ctx, at, &header, sizeof(header)))
 			return BH_DROP_TRUNCATED;
 		size = header.length * 8 + 8;
@@ -434,12 +434,10 @@ BPF_GLOBAL int parse_extensions(hook_context *ctx, struct packet *p)
 		if (size > left || at + size > PARSE_FAR)
 			return size > left ? BH_DROP_TRUNCATED : BH_DROP_EXTENSION;
 		p->protocol = header.next;
-		at += size;
-		left -= size;
+		p->l4 = at + size;
+		p->l4_length = left - size;
 		if (p->fragment_at) {
 			p->class = PACKET_FRAGMENT;
-			p->l4 = at;
-			p->l4_length = left;
 			return 0;
 		}
 	}

@@ -50,9 +50,20 @@ static __noinline bool tc_pulls(struct __sk_buff *skb, struct packet *p)
 	return true;
 }
 
+/* Not inline: the frame of a hook has no room for the variables of the parser. */
+BPF_GLOBAL int tc_parse(struct __sk_buff *skb, struct packet *p)
+{
+	return p ? parse_packet(skb, p) : BH_DROP_TRUNCATED;
+}
+
+BPF_GLOBAL int tc_parse_bare(struct __sk_buff *skb, struct packet *p)
+{
+	return p ? parse_without_ethernet(skb, p) : BH_DROP_TRUNCATED;
+}
+
 static __noinline int tc_pull(struct __sk_buff *skb, struct packet *p)
 {
-	return tc_pulls(skb, p) ? parse_packet(skb, p) : BH_DROP_TRUNCATED;
+	return tc_pulls(skb, p) ? tc_parse(skb, p) : BH_DROP_TRUNCATED;
 }
 
 static __always_inline int tc_once(struct packet *p)
@@ -151,8 +162,9 @@ static __always_inline int tc_finish(struct __sk_buff *skb, struct packet *p, __
 	return TC_PASS;
 }
 
-/* Evaluates a packet that is not of an open, allowed connection. */
-static __always_inline int tc_evaluate(struct __sk_buff *skb, struct packet *p, int reason)
+/* Evaluates a packet that is not of an open, allowed connection. @hook: a constant. */
+static __always_inline int tc_evaluate(struct __sk_buff *skb, struct packet *p, __u32 hook,
+				       int reason)
 {
 	gc_begins();
 	if (!reason)
@@ -161,7 +173,7 @@ static __always_inline int tc_evaluate(struct __sk_buff *skb, struct packet *p, 
 		reason = BH_PASS_OPEN;
 	reason = tc_finish(skb, p, reason);
 	if (reason == TC_PASS)
-		dns_read_packet(skb, p);
+		dns_read_packet(skb, p, hook);
 	return reason;
 }
 
@@ -185,12 +197,6 @@ static __always_inline int tc_pass_handshake(struct __sk_buff *skb, __u32 hook, 
 	if (!(word & BH_CT_LOCAL && hook == BH_HOOK_FROM_ENDPOINT))
 		events_count(BH_PASS_ESTABLISHED, skb->len, events_direction(hook), false);
 	return TC_PASS;
-}
-
-/* Not inline: the frame of a hook has no room for the variables of the parser. */
-static __noinline int tc_parse(struct __sk_buff *skb, struct packet *p)
-{
-	return parse_packet(skb, p);
 }
 
 #define TC_UNKNOWN 255 /* no verdict yet */
@@ -254,7 +260,7 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 		if (verdict != TC_UNKNOWN)
 			return verdict;
 	}
-	return tc_evaluate(skb, p, reason);
+	return tc_evaluate(skb, p, path->hook, reason);
 }
 
 static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
@@ -300,7 +306,7 @@ int tc_uplink(struct __sk_buff *skb)
 		p.hook = BH_HOOK_PORT;
 	reason = uplink_parse(skb, &p, iface);
 	if (unlikely(reason == BH_DROP_TRUNCATED) && tc_pulls(skb, &p))
-		reason = uplink_parse(skb, &p, iface);
+		reason = uplink_is_bare(iface) ? tc_parse_bare(skb, &p) : tc_parse(skb, &p);
 	return uplink_passes(skb, &p, iface, reason) ? TC_PASS : TC_DROP;
 }
 
@@ -320,7 +326,7 @@ static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_pa
 	};
 	reason = bare ? parse_without_ethernet(skb, p) : parse_packet(skb, p);
 	if (unlikely(reason == BH_DROP_TRUNCATED) && tc_pulls(skb, p))
-		reason = bare ? parse_without_ethernet(skb, p) : parse_packet(skb, p);
+		reason = bare ? tc_parse_bare(skb, p) : tc_parse(skb, p);
 	if (reason) {
 		reason = p->version && host_egress_may_be_endpoints(p) ? reason : BH_PASS_OPEN;
 	} else {

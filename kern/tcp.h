@@ -71,6 +71,12 @@ static __always_inline bool tcp_is_copy(const struct packet *p, const struct bh_
 	       tcp_number(ct, p->from) == p->sequence;
 }
 
+/* Notes that a SYN waits beside the entry. Not inline, for the stack. */
+static __noinline void tcp_contest(const struct packet *p, struct bh_ct *ct)
+{
+	ct_state(p, ct, BH_CT_CONTESTED, 0);
+}
+
 /* Evaluates a SYN without ACK as a new connection, even if the ports have an entry. A copy of a SYN
  * that has made an entry uses that entry. */
 static __noinline int tcp_open(struct packet *p)
@@ -92,7 +98,7 @@ static __noinline int tcp_open(struct packet *p)
 	reason = tcp_open_new(p, &c, true);
 	if (!bh_reason_drops(reason)) {
 		flow_cache_forget(p);
-		ct_state(p, ct, BH_CT_CONTESTED, 0);
+		tcp_contest(p, ct);
 	}
 	return reason;
 }

@@ -16,11 +16,16 @@
 #include "policy_lookup.h"
 #include "anti_spoofing.h"
 
+/* Returns true if frames of the interface begin with the IP header. */
+static __always_inline bool uplink_is_bare(const struct bh_iface *iface)
+{
+	return iface && iface->flags & BH_IFACE_BARE;
+}
+
 static __always_inline int uplink_parse(hook_context *ctx, struct packet *p,
 					const struct bh_iface *iface)
 {
-	return iface && iface->flags & BH_IFACE_BARE ? parse_without_ethernet(ctx, p)
-						     : parse_packet(ctx, p);
+	return uplink_is_bare(iface) ? parse_without_ethernet(ctx, p) : parse_packet(ctx, p);
 }
 
 static __always_inline void uplink_ask(const struct packet *p, const struct end *source,
