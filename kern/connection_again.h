@@ -98,17 +98,50 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 }
 
 /* Like connection_word(), for an end that may be evaluated at its own hook only: then *@whole
- * becomes false. */
+ * becomes false. A gateway's end (@gateway, a role) never is evaluated at another hook. */
 static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
 					   const struct connection *c, __u32 role, bool moved,
-					   bool *whole)
+					   __u32 gateway, bool *whole)
 {
 	__u32 sender = p->reply ? BH_INGRESS : BH_EGRESS;
 	bool evaluates =
 		p->hook != BH_HOOK_FROM_ENDPOINT || role == sender || !c->found.end[role].ifindex;
 
 	*whole &= evaluates;
-	return connection_word(p, ct, c, role, evaluates || moved);
+	return connection_word(p, ct, c, role, (evaluates || moved) && role != gateway);
+}
+
+#define CONNECTION_NO_GATEWAY 2 /* no role */
+
+/*
+ * Finds out whether the peer of this hook's endpoint is behind a gateway: an endpoint of this node
+ * that may send from the peer's address (`allow-source`). Only the gateway's hook knows that, and
+ * has made the entry; the address is no endpoint's. A packet to this hook's endpoint has come in by
+ * the gateway's interface. Then gives @c the interface, and returns the peer's role; else
+ * CONNECTION_NO_GATEWAY.
+ */
+BPF_GLOBAL __u32 connection_gateway(const struct packet *p, const struct bh_ct *ct,
+				    struct connection *c)
+{
+	struct bh_allow_source_key key = {.length = 160};
+	struct bh_ct_end *found;
+	__u32 end, role, ifindex;
+
+	if (!p || !ct || !c)
+		return CONNECTION_NO_GATEWAY;
+	end = p->hook == BH_HOOK_FROM_ENDPOINT ? !p->from : p->from;
+	role = end == c->initiator ? BH_EGRESS : BH_INGRESS;
+	ifindex = end ? ct->end[1].ifindex : ct->end[0].ifindex;
+	found = role ? &c->found.end[1] : &c->found.end[0];
+	if (!ifindex || found->ifindex || c->found.by_hook || p->hook == BH_HOOK_LEAVE ||
+	    (p->hook == BH_HOOK_TO_ENDPOINT && p->ingress != ifindex))
+		return CONNECTION_NO_GATEWAY;
+	key.ifindex = bpf_htonl(ifindex);
+	packet_address(p, end, &key.addr);
+	if (!bpf_map_lookup_elem(&bh_allow_source, &key))
+		return CONNECTION_NO_GATEWAY;
+	found->ifindex = ifindex;
+	return role;
 }
 
 static __always_inline bool connection_moved(const struct bh_ct *ct, const struct connection *c)
@@ -141,6 +174,7 @@ static __always_inline int connection_early_error(struct packet *p, const struct
 /* Continues connection_again() after @c is found. */
 BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct connection *c)
 {
+	__u32 gateway = CONNECTION_NO_GATEWAY;
 	bool whole = true, opens, moved;
 	int reason;
 
@@ -151,6 +185,10 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct conne
 	if (reason)
 		return reason;
 	moved = connection_moved(ct, c);
+	if (moved) {
+		gateway = connection_gateway(p, ct, c);
+		moved = connection_moved(ct, c);
+	}
 	if (moved && connection_is_others(p, ct, c))
 		return CONNECTION_OF_OTHERS;
 	flow_cache_forget(p);
@@ -168,9 +206,9 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct conne
 		ct->end[0].proven = ct->end[1].proven = 0;
 	}
 	/* Written out: the verifier of 6.1 refuses a loop around these calls ("back-edge"). */
-	reason = connection_side(p, ct, c, BH_EGRESS, moved, &whole);
+	reason = connection_side(p, ct, c, BH_EGRESS, moved, gateway, &whole);
 	if (!reason)
-		reason = connection_side(p, ct, c, BH_INGRESS, moved, &whole);
+		reason = connection_side(p, ct, c, BH_INGRESS, moved, gateway, &whole);
 	if (event_rate && (reason || (whole && (opens || p->audit))))
 		connection_recall(p, c);
 	if (reason)

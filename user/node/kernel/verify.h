@@ -2,7 +2,8 @@
 /*
  * Loads the TC programs in threads. The kernel's verifier takes some 0.1 s for a program and runs
  * in the thread that asks for it, and libbpf loads the programs of an object one after the other.
- * So libbpf only prepares the programs of the one object, and gets a stub in each one's place. The
+ * So libbpf only prepares each program of the one object, and loads a stub in its place; the
+ * threads load the prepared programs, each of which takes the file descriptor of its stub. The
  * object reads the kernel's BTF, which costs 20 to 80 ms, once for all programs.
  */
 #ifndef BULKHEAD_NODE_VERIFY_H
