@@ -167,6 +167,36 @@ static __always_inline int connection_name(struct packet *p, struct connection *
 	return connection_by_name(p, c);
 }
 
+#define CONNECTION_NO_GATEWAY 2 /* no role */
+
+/*
+ * Returns the role of the packet's sender if the packet is to a client of this hook's endpoint,
+ * which is a gateway: it may send from the client's address (`allow-source`), which is no
+ * endpoint's. The sender, an endpoint of this node, knows the client by the address: its policy has
+ * no say here, where the gateway stands for the client. Else returns CONNECTION_NO_GATEWAY.
+ */
+BPF_GLOBAL __u32 connection_to_client(const struct packet *p, struct connection *c)
+{
+	struct bh_allow_source_key key = {.length = 160};
+	__u32 role;
+
+	if (!p || !c || p->hook != BH_HOOK_TO_ENDPOINT || !p->ingress)
+		return CONNECTION_NO_GATEWAY;
+	role = p->from == c->initiator ? BH_EGRESS : BH_INGRESS;
+	key.ifindex = bpf_htonl(p->ifindex);
+	packet_address(p, !p->from, &key.addr);
+	if ((role ? c->found.end[1].ifindex : c->found.end[0].ifindex) != p->ingress ||
+	    !bpf_map_lookup_elem(&bh_allow_source, &key))
+		return CONNECTION_NO_GATEWAY;
+	c->found.flags &= ~(BH_CACHED_SAY(role) | BH_CACHED_AUDIT(role));
+	c->found.end[BH_EGRESS].proven &= ~END_NAMES;
+	if (role)
+		c->found.denied[1] = 0;
+	else
+		c->found.denied[0] = 0;
+	return role;
+}
+
 /* Fills c->found. @c has the initiator and, for a connection that has an entry, the flags. Returns
  * 0 or the reason to drop the packet. */
 static __always_inline int connection_find(const struct packet *p, struct connection *c)
@@ -183,6 +213,8 @@ static __always_inline int connection_find(const struct packet *p, struct connec
 			/* `about` again: 6.1 has no room on the stack to keep it */
 			verdict_cache_keep(p, changes, connection_context(p, c), &c->found);
 	}
+	if (unlikely(c->found.by_hook))
+		connection_to_client(p, c);
 	return c->found.reason;
 }
 

@@ -98,30 +98,27 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 }
 
 /* Like connection_word(), for an end that may be evaluated at its own hook only: then *@whole
- * becomes false. A gateway's end (@gateway, a role) never is evaluated at another hook. */
+ * becomes false. @away: the role that never is evaluated at this hook. */
 static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
 					   const struct connection *c, __u32 role, bool moved,
-					   __u32 gateway, bool *whole)
+					   __u32 away, bool *whole)
 {
 	__u32 sender = p->reply ? BH_INGRESS : BH_EGRESS;
 	bool evaluates =
 		p->hook != BH_HOOK_FROM_ENDPOINT || role == sender || !c->found.end[role].ifindex;
 
 	*whole &= evaluates;
-	return connection_word(p, ct, c, role, (evaluates || moved) && role != gateway);
+	return connection_word(p, ct, c, role, (evaluates || moved) && role != away);
 }
 
-#define CONNECTION_NO_GATEWAY 2 /* no role */
-
 /*
- * Finds out whether the peer of this hook's endpoint is behind a gateway: an endpoint of this node
- * that may send from the peer's address (`allow-source`). Only the gateway's hook knows that, and
- * has made the entry; the address is no endpoint's. A packet to this hook's endpoint has come in by
- * the gateway's interface. Then gives @c the interface, and returns the peer's role; else
- * CONNECTION_NO_GATEWAY.
+ * Returns the role of the peer of this hook's endpoint if the peer is a gateway's client
+ * (connection_to_client()): the entry has the gateway's interface, since the gateway's hook has
+ * made it, and a packet to this hook's endpoint has come in by that interface. Then gives @c the
+ * interface. Else returns CONNECTION_NO_GATEWAY.
  */
-BPF_GLOBAL __u32 connection_gateway(const struct packet *p, const struct bh_ct *ct,
-				    struct connection *c)
+BPF_GLOBAL __u32 connection_from_client(const struct packet *p, const struct bh_ct *ct,
+					struct connection *c)
 {
 	struct bh_allow_source_key key = {.length = 160};
 	struct bh_ct_end *found;
@@ -174,7 +171,7 @@ static __always_inline int connection_early_error(struct packet *p, const struct
 /* Continues connection_again() after @c is found. */
 BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct connection *c)
 {
-	__u32 gateway = CONNECTION_NO_GATEWAY;
+	__u32 away = CONNECTION_NO_GATEWAY;
 	bool whole = true, opens, moved;
 	int reason;
 
@@ -186,8 +183,10 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct conne
 		return reason;
 	moved = connection_moved(ct, c);
 	if (moved) {
-		gateway = connection_gateway(p, ct, c);
+		away = connection_from_client(p, ct, c);
 		moved = connection_moved(ct, c);
+	} else if (c->found.by_hook && !BH_CT_IS_HOOK(p->key.scope)) {
+		away = connection_to_client(p, c);
 	}
 	if (moved && connection_is_others(p, ct, c))
 		return CONNECTION_OF_OTHERS;
@@ -206,9 +205,9 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct conne
 		ct->end[0].proven = ct->end[1].proven = 0;
 	}
 	/* Written out: the verifier of 6.1 refuses a loop around these calls ("back-edge"). */
-	reason = connection_side(p, ct, c, BH_EGRESS, moved, gateway, &whole);
+	reason = connection_side(p, ct, c, BH_EGRESS, moved, away, &whole);
 	if (!reason)
-		reason = connection_side(p, ct, c, BH_INGRESS, moved, gateway, &whole);
+		reason = connection_side(p, ct, c, BH_INGRESS, moved, away, &whole);
 	if (event_rate && (reason || (whole && (opens || p->audit))))
 		connection_recall(p, c);
 	if (reason)

@@ -22,8 +22,8 @@ route add $(net_ip db) via 169.254.1.1 dev eth0 onlink src $client4
 route add $(net_ip6 db) via fe80::1 dev eth0 onlink src $client6
 EOF
 
-policy() { # DB-LETS-IN GATEWAY-LETS-OUT [LINE...]
-	net_head "uplink = eth0" "${@:3}"
+policy() { # DB-LETS-IN GATEWAY-LETS-OUT [DB-LETS-OUT GATEWAY-LETS-IN]
+	net_head "uplink = eth0"
 	net_node_object
 	net_endpoint db "mac = $(net_mac db)"
 	net_endpoint vpn "mac = $(net_mac vpn)" "allow-source = 10.9.0.0/16, fd99::/64"
@@ -32,14 +32,17 @@ policy() { # DB-LETS-IN GATEWAY-LETS-OUT [LINE...]
 	endpoints = role=db
 	types = Ingress, Egress
 	ingress = from cidr(10.9.0.0/16), cidr(fd99::/64) ports $1
+	${3:+egress = to cidr(10.9.0.0/16), cidr(fd99::/64) ports $3}
 	[network-policy shop/vpn]
 	endpoints = role=vpn
 	types = Ingress, Egress
 	egress = to endpoints(role=db) ports $2
+	${4:+ingress = from endpoints(role=db) ports $4}
 	EOF
 }
 all="TCP/80-82, UDP/80-82, TCP/5001-5004"
-policy "TCP/80, UDP/80, TCP/82, UDP/82, TCP/5001-5004" "TCP/80-81, UDP/80-81, TCP/5001-5004" >"$NET_TMP/first.ini"
+policy "TCP/80, UDP/80, TCP/82, UDP/82, TCP/5001-5004" "TCP/80-81, UDP/80-81, TCP/5001-5004" \
+	"TCP/80-81, UDP/80-81" "TCP/80, UDP/80, TCP/82, UDP/82" >"$NET_TMP/first.ini"
 policy "TCP/80, UDP/80, TCP/5001-5004" "TCP/80-82, UDP/80-82, TCP/5001-5004" >"$NET_TMP/other.ini"
 policy "$all" "TCP/81" >"$NET_TMP/gateway.ini"
 policy "TCP/81, UDP/81" "$all" >"$NET_TMP/db.ini"
@@ -54,11 +57,11 @@ forged() { # HOST SOURCE-MAC GATEWAY-MAC VERSION: a datagram from the client's a
 counts() { # COUNTER COMMAND...
 	net_moved "${@:2}" | grep -Fx "$1"
 }
-asks() { # allowed|denied NAME PORT: by TCP and UDP, over IPv4 and IPv6
+asks() { # allowed|denied NAME PORT [FROM ADDRESS ADDRESS]: by TCP and UDP, over IPv4 and IPv6
 	local address protocol
-	for address in "$(net_ip db)" "$(net_ip6 db)"; do
+	for address in "${5:-$(net_ip db)}" "${6:-$(net_ip6 db)}"; do
 		for protocol in tcp udp; do
-			"net_$1" vpn $protocol "$address" "$3" "$2, $protocol to $address"
+			"net_$1" "${4:-vpn}" $protocol "$address" "$3" "$2, $protocol to $address"
 		done
 	done
 }
@@ -72,10 +75,14 @@ alive() { # PORT COUNT NAME
 }
 
 asks allowed "before load, a client reaches every port" 82
+asks allowed "before load, db reaches a client" 82 db $client4 $client6
 net_check "load" net_bulkhead load "$NET_TMP/first.ini"
 asks allowed "both policies allow" 80
 asks denied "db's policy denies" 81
 asks denied "the gateway's policy denies" 82
+asks allowed "both policies let db call a client" 80 db $client4 $client6
+asks denied "the gateway's policy denies db's call" 81 db $client4 $client6
+asks denied "db's policy denies its call of a client" 82 db $client4 $client6
 hold 5001
 
 echo "# changes of policy"

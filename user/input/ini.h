@@ -32,7 +32,9 @@
  *   labels = KEY=VALUE, ...
  *   port = NAME PROTOCOL/NUMBER, ...
  *   mode = l2 | l3                 on a bridge or not: the kernel knows, and l2 confirms it
- *   allow-source = CIDR, ...       further addresses it may send from
+ *   allow-source = CIDR, ...       further addresses it may send from, as a gateway does for its
+ *                                  clients: its policy has a say in what these send and get, and
+ *                                  the policy of others knows the clients by their addresses
  *   audit = yes | no
  *
  *   [service NAMESPACE/NAME]
