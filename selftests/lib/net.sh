@@ -392,17 +392,21 @@ net_seen() { # FILE
 # Prints which counters a command moves, and by how much, as "VERDICT PACKETS REASON" lines. Leaves out the
 # hosts' own neighbour discovery and MLD.
 net_moved() { # COMMAND...
-	net_counters >"$NET_TMP/before"
+	net_bulkhead show counters >"$NET_TMP/counters.before"
 	"$@" >/dev/null
-	net_counters | awk -v before="$NET_TMP/before" '
-		function name() { return $1 substr($0, length($1) + length($2) + 2) }
-		BEGIN { while ((getline <before) > 0) old[name()] = $2 }
+	net_bulkhead show counters >"$NET_TMP/counters.after"
+	awk '
+		{ verdict = $1; packets = $2 }
+		!sub(/^[a-z]+ +[0-9]+ packets +[0-9]+ bytes +/, "") { next }
+		FILENAME ~ /before$/ { old[verdict, $0] = packets; next }
 		/neighbour discovery or MLD$/ { next }
-		$2 != old[name()] { $2 -= old[name()]; print }'
+		packets != old[verdict, $0] { print verdict, packets - old[verdict, $0], $0 }' \
+		"$NET_TMP/counters.before" "$NET_TMP/counters.after"
 }
 
 net_moves() { # EXPECTED COMMAND...: whether it moves these counters, and no others
-	net_is "$(net_moved "${@:2}")" "$1"
+	net_moved "${@:2}" >"$NET_TMP/moves"
+	net_is "$(<"$NET_TMP/moves")" "$1"
 }
 
 net_ask() { # FROM tcp|udp ADDRESS PORT WAIT [SOURCE]
