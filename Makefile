@@ -132,9 +132,14 @@ ROW_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/rows/*.c)))
 $(O)/selftests/packet_rows: $(ROW_OBJS)
 
 # By themselves: the demo needs them where no test library is installed.
-$(HELPERS): $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o $(HELPER_LIB_OBJS)
+$(filter-out %/enter,$(HELPERS)): $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o $(HELPER_LIB_OBJS)
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $^ -lbpf -ljson-c
+
+# Starts thousands of times: the dynamic linker has nothing to do.
+$(O)/selftests/helpers/enter: $(O)/selftests/helpers/enter.o
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_CFLAGS) -static $(LDFLAGS) -o $@ $<
 
 # The benchmark, its own BPF programs, and the generator of clusters.
 BENCH_PARTS := compile packet steady wire uplink load interfaces names delta cni cluster recovery newcomers
@@ -189,7 +194,7 @@ deps: ## install the Debian packages that build and tests need
 # Dependencies come first, in a make of their own: this one has looked for bpftool already.
 demo: ## NetworkPolicy on real pods, from a file to a packet
 	@tools/deps demo
-	@$(MAKE) --no-print-directory -j2 all $(O)/selftests/helpers/probe
+	@$(MAKE) --no-print-directory -j2 all $(O)/selftests/helpers/probe $(O)/selftests/helpers/enter
 	@BULKHEAD=$(abspath $(O))/bulkhead tools/demo
 
 # CHECK_SECONDS: how long each fuzzer runs in a sample.
