@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Deltas that change an endpoint of this node: its MAC, addresses, mode and audit, its namespace's audit, and where it
-# may send from. Each is planned from what it names; a load of the whole policy afterwards finds nothing to change.
+# Deltas that change an endpoint of this node: its MAC, addresses, mode and audit, its namespace's audit, where it may
+# send from, and its interface. Each is planned from what it names; a load of the whole policy afterwards finds nothing to change.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -45,8 +45,11 @@ SOURCE=10.98.0.0/16 policy "$(late "$both")" >"$here/source.ini"
 SOURCE=10.99.0.0/16 policy "$(late "$both")" >"$here/other.ini"
 policy "$(late "$both" "mode = l2")" >"$here/mode.ini"
 policy "$(late "$both")" >"$here/last.ini"
+policy "$(late "$both" "mac = $(net_mac late)" "allow-source = 10.98.0.0/16")" >"$here/known.ini"
+policy "$(late "$both" "mac = $(net_mac late)" "interface = veth-late")" >"$here/moved.ini"
+policy "$(late "$both" "mac = $(net_mac late)" "interface = veth-extra")" >"$here/off.ini"
 net_check "compile policies and deltas" \
-	chain 0 mac audit enforced audits enforces one two source other mode last
+	chain 0 mac audit enforced audits enforces one two source other mode last known moved off
 step() { # NAME WHAT
 	net_check "a delta: $2" load_delta "$1"
 	net_check "$2: a load of the whole policy has nothing to change" whole_changes_nothing "$1"
@@ -121,4 +124,15 @@ net_denied web udp "$(net_ip out)" 80 "web sends no more from the first one" 10.
 step mode "another mode"
 step last "the former mode"
 is_late_by_both "at last"
+
+step known "late's MAC and a CIDR that it may send from"
+net_check "late's interface goes" ip -n "$NET-node" link del veth-late
+net_plug late
+net_denied late tcp "$(net_ip db)" 443 "at an interface that is not its own, late sends nothing"
+net_denied late tcp "$(net_ip6 db)" 443 "at an interface that is not its own, late sends nothing over IPv6"
+step moved "late is at another interface"
+is_late_by_both "at another interface"
+net_check "a delta that moves late off an interface that is there is refused" \
+	net_ends 2 "shop/late would be taken off" load "$here/off.bhd"
+is_late_by_both "after the refusal"
 net_end

@@ -695,11 +695,14 @@ static void its_label_changes(void **state)
 	"[service shop/web]\naddress = 10.96.0.1\nport = TCP/80 to 8080\n"             \
 	"backends = endpoints(role=web)\n"
 
-#define OWN_POD_OF(ip, mac)                                                    \
-	"[endpoint shop/own]\nnode = one\ninterface = lo\nip = " ip "\nmac = " \
-	"02:00:00:00:00:" mac "\n"                                             \
+#define OWN_POD_AT(interface, ip, mac)                                                    \
+	"[endpoint shop/own]\nnode = one\ninterface = " interface "\nip = " ip "\nmac = " \
+	"02:00:00:00:00:" mac "\n"                                                        \
 	"labels = role=web\n"
+#define OWN_POD_OF(ip, mac) OWN_POD_AT("lo", ip, mac)
 #define OWN_POD OWN_POD_OF("10.1.0.7", "07")
+#define OWN_POD_NOWHERE "[endpoint shop/own]\nnode = one\nip = 10.1.0.7\nlabels = role=web\n"
+#define OWN_POD_ELSEWHERE OWN_POD_AT("gone", "10.1.0.7", "07")
 
 #define FIRST_POD                                                                            \
 	"[endpoint shop/first]\nnode = two\nip = 10.1.0.8, fd00:1::8\nlabels = role=first\n" \
@@ -740,6 +743,7 @@ static const struct delta_step {
 	 false},
 	{"this node's comes", "", OWN_POD, OWN_MOVES, false},
 	{"this node's goes", OWN_POD, "", OWN_MOVES, false},
+	{"this node's moves to another interface", OWN_POD_ELSEWHERE, OWN_POD, OWN_MOVES, false},
 	{"this node's gets another MAC", OWN_POD, OWN_POD_OF("10.1.0.7", "08"), OWN_STAYS, false},
 	{"this node's is audited", OWN_POD, OWN_POD "audit = yes\n", OWN_STAYS, false},
 	{"this node's is audited no more", OWN_POD "audit = yes\n", OWN_POD, OWN_STAYS, false},
@@ -895,7 +899,7 @@ static void kill_delta(struct world *world, const struct delta_step *step)
 		kill_stage(world, made.delta, made.from);
 	/* what changes of an interface alone concerns no verdict between these addresses */
 	assert_true(kill_at_each_step(world, &change, made.to, step->whose != ELSEWHERE) ||
-		    step->whose == OWN_STAYS);
+		    step->whose == OWN_STAYS || (*step->from && *step->to));
 	simulate(world, &change, n_change_order);
 	set_policy(world, made.to);
 	if (step->whose == ELSEWHERE)
@@ -943,27 +947,57 @@ static void kill_quarantining(struct world *world, const struct change *change, 
 	}
 }
 
-/* The endpoint goes before its interface. A load that may quarantine the interface keeps it
- * guarded; another one leaves the delta to a load of the whole policy, which refuses. */
+/* Plans a delta after which the endpoint at the loopback interface is not there. A load that may
+ * quarantine the interface keeps it guarded; another one leaves the delta to a load of the whole
+ * policy, which refuses. */
+static void leave_interface(struct world *world, const struct successor *made,
+			    struct change *quarantined)
+{
+	CLEANUP(change_free) struct change open;
+	bool own = false;
+
+	world->options.quarantine = false;
+	change_init(&open, "load");
+	assert_int_equal(load_delta_plan(&world->handle, made->delta, false, &open, &own),
+			 COMPARE_ALL);
+	world->options.quarantine = true;
+	change_init(quarantined, "load");
+	assert_int_equal(load_delta_plan(&world->handle, made->delta, false, quarantined, &own), 0);
+	assert_true(own);
+	assert_int_equal(quarantined->detach.n, 0);
+	assert_int_equal(quarantined->quarantine.n, 1);
+}
+
+/* The endpoint goes before its interface. */
 static void a_delta_leaves_an_interface(void **state)
 {
 	struct world *world = *state;
-	CLEANUP(change_free) struct change open, quarantined;
+	CLEANUP(change_free) struct change change;
 	struct successor made;
-	bool own = false;
 
 	needs_pins();
 	successor_begin(world, OWN_POD, "", LOOPBACK, &made);
-	change_init(&open, "load");
-	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &open, &own),
-			 COMPARE_ALL);
-	world->options.quarantine = true;
-	change_init(&quarantined, "load");
-	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &quarantined, &own), 0);
-	assert_true(own);
-	assert_int_equal(quarantined.detach.n, 0);
-	kill_quarantining(world, &quarantined, made.to);
+	leave_interface(world, &made, &change);
+	kill_quarantining(world, &change, made.to);
 	successor_end(world, &made);
+}
+
+/* The endpoint stays, and another interface has no route to it yet. */
+static void a_delta_moves_off_an_interface(void **state)
+{
+	struct world *world = *state;
+	CLEANUP(change_free) struct change change;
+	struct successor made;
+
+	needs_pins();
+	world->handle.rtnl = rtnl_open();
+	assert_non_null(world->handle.rtnl);
+	world->options.late = true;
+	successor_begin(world, OWN_POD, OWN_POD_NOWHERE, LOOPBACK, &made);
+	leave_interface(world, &made, &change);
+	assert_int_equal(change.maps[MAP_endpoints].deleted.n, 0);
+	successor_end(world, &made);
+	rtnl_close(&world->handle.rtnl);
 }
 
 /* An entry is put before the entries that refer to it, and deleted after them. */
@@ -1038,6 +1072,7 @@ int main(void)
 		WORLD_TEST(its_label_changes),
 		WORLD_TEST(a_delta),
 		WORLD_TEST(a_delta_leaves_an_interface),
+		WORLD_TEST(a_delta_moves_off_an_interface),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,12 +101,9 @@ static void both_free(struct both *both)
 static uint32_t flags_then(const struct planner *plan, uint32_t ifindex,
 			   const struct bh_iface *iface)
 {
-	const struct table *late = &plan->change->maps[MAP_ifaces].late;
+	const struct bh_iface *then = table_seek(&plan->change->maps[MAP_ifaces].late, &ifindex);
 
-	for (size_t i = 0; i < late->n; i++)
-		if (*(const uint32_t *)table_key(late, i) == ifindex)
-			return ((const struct bh_iface *)table_value(late, i))->flags;
-	return iface->flags;
+	return then ? then->flags : iface->flags;
 }
 
 static int open_endpoint(const struct planner *plan, const struct address *address,

@@ -15,27 +15,20 @@
 #include "node/change/active.h"
 #include "node/change/record.h"
 
-static bool mac_is_of(const void *iface, const void *key, const void *value)
+bool endpoint_del_is_about(enum node_map_id map, const void *key, const void *value,
+			   uint32_t ifindex)
 {
-	const struct bh_iface *own = iface;
-
-	(void)value;
-	return own->flags & BH_IFACE_MAC &&
-	       ((const struct bh_mac_key *)key)->kind == BH_MAC_ENDPOINT &&
-	       !memcmp(own->mac, ((const struct bh_mac_key *)key)->mac, sizeof(own->mac));
-}
-
-static bool source_is_of(const void *ifindex, const void *key, const void *value)
-{
-	(void)value;
-	return ntohl(((const struct bh_allow_source_key *)key)->ifindex) ==
-	       *(const uint32_t *)ifindex;
-}
-
-static bool link_is(const void *ifindex, const void *key, const void *value)
-{
-	(void)value;
-	return ((const struct bh_link_local_key *)key)->link == *(const uint32_t *)ifindex;
+	switch (map) {
+	case MAP_macs:
+		return ((const struct bh_mac_key *)key)->kind == BH_MAC_ENDPOINT &&
+		       ((const struct bh_mac *)value)->ifindex == ifindex;
+	case MAP_allow_source:
+		return ntohl(((const struct bh_allow_source_key *)key)->ifindex) == ifindex;
+	case MAP_link_locals:
+		return ((const struct bh_link_local_key *)key)->link == ifindex;
+	default:
+		return false;
+	}
 }
 
 bool endpoint_del_is_sealed(const struct bh_iface *iface)
@@ -80,15 +73,31 @@ static int go(uint32_t ifindex, const struct bh_iface *iface, struct change *cha
 	return error ? error : table_add(&change->maps[MAP_ifaces].deleted, &ifindex, iface);
 }
 
-/* Makes @change delete the entries of a map for which @is_wanted returns true. */
-static int gather(struct node_handle *handle, enum node_map_id map, table_filter *is_wanted,
-		  const void *what, struct change *change)
+/* An interface whose entries of a map go. */
+struct going {
+	const struct table *late; /* the entries that the change replaces */
+	enum node_map_id map;
+	uint32_t ifindex;
+};
+
+static bool goes(const void *what, const void *key, const void *value)
 {
+	const struct going *going = what;
+
+	return endpoint_del_is_about(going->map, key, value, going->ifindex) &&
+	       !table_seek(going->late, key);
+}
+
+/* Makes @change delete the entries of a map about an interface. */
+static int gather(struct node_handle *handle, enum node_map_id map, uint32_t ifindex,
+		  struct change *change)
+{
+	const struct going going = {&change->maps[map].late, map, ifindex};
 	CLEANUP(table_free) struct table found = {};
 	int error;
 
 	maps_init_table(map, &found);
-	error = maps_read_some(handle, map, &found, is_wanted, what);
+	error = maps_read_some(handle, map, &found, goes, &going);
 	for (size_t i = 0; !error && i < found.n; i++)
 		error = table_add(&change->maps[map].deleted, table_key(&found, i),
 				  table_value(&found, i));
@@ -97,13 +106,8 @@ static int gather(struct node_handle *handle, enum node_map_id map, table_filter
 
 static bool is_leaving(const struct change *change, uint32_t ifindex)
 {
-	const struct table *tables[] = {&change->detach, &change->late_role, &change->quarantine};
-
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-		for (size_t j = 0; j < tables[i]->n; j++)
-			if (*(uint32_t *)table_key(tables[i], j) == ifindex)
-				return true;
-	return false;
+	return table_seek(&change->detach, &ifindex) || table_seek(&change->late_role, &ifindex) ||
+	       table_seek(&change->quarantine, &ifindex);
 }
 
 int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, bool closed,
@@ -125,11 +129,11 @@ int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, bool cl
 	if (stays &&
 	    (iface.flags & (BH_IFACE_PORT | BH_IFACE_OTHER) || endpoint_del_is_sealed(&iface)))
 		return 0;
-	error = gather(handle, MAP_macs, mac_is_of, &iface, change);
+	error = gather(handle, MAP_macs, ifindex, change);
 	if (!error)
-		error = gather(handle, MAP_allow_source, source_is_of, &ifindex, change);
+		error = gather(handle, MAP_allow_source, ifindex, change);
 	if (!error)
-		error = gather(handle, MAP_link_locals, link_is, &ifindex, change);
+		error = gather(handle, MAP_link_locals, ifindex, change);
 	if (!error)
 		error = !stays	 ? go(ifindex, &iface, change)
 			: closed ? quarantine(ifindex, &iface, change)

@@ -36,9 +36,15 @@ int endpoint_del_at(struct node_handle *handle, uint32_t ifindex, const struct b
  * after `del`. */
 bool endpoint_del_is_sealed(const struct bh_iface *iface);
 
+/* Returns true if an entry of a map about interfaces is about this interface and no other, beside
+ * the interface's own entry. */
+bool endpoint_del_is_about(enum node_map_id map, const void *key, const void *value,
+			   uint32_t ifindex);
+
 /* Takes an endpoint's interface from the endpoint. From then on the interface is guarded as a way
  * out of the node, or as a port of its bridge; with @closed it is quarantined, so that it reaches
- * no pod. If the interface is gone, removes all entries about it. */
+ * no pod. If the interface is gone, removes all entries about it. Leaves the
+ * entries that @change replaces: they are another interface's then. */
 int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, bool closed,
 			   struct change *change);
 

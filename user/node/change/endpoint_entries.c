@@ -128,14 +128,6 @@ static int find_deleted(struct planner *plan, const struct policy_address *from,
 	return !error && entry->ifindex && !here ? COMPARE_ALL : error;
 }
 
-/* Returns true if an endpoint of the old policy is one of this node's in the new policy, too. */
-static bool stays_here(const struct planner *plan, uint32_t endpoint)
-{
-	const uint32_t then = delta_place(plan->delta, BLOB_TABLE_endpoints, endpoint);
-
-	return then != UINT32_MAX && planner_is_here(plan, plan->new, then);
-}
-
 static int plan_deleted(struct endpoints *endpoints, uint32_t deleted)
 {
 	struct planner *plan = endpoints->plan;
@@ -150,9 +142,7 @@ static int plan_deleted(struct endpoints *endpoints, uint32_t deleted)
 		return error == -ENOENT ? 0 : error;
 	memcpy(&addr, &from->address, sizeof(addr));
 	error = table_add(&plan->change->maps[MAP_endpoints].deleted, &addr, &entry);
-	if (!error && entry.ifindex && !stays_here(plan, from->endpoint))
-		error = own_endpoints_delete(&endpoints->interfaces, entry.ifindex);
-	return error;
+	return error ? error : own_endpoints_leave(&endpoints->interfaces, entry.ifindex);
 }
 
 static int plan_all_deleted(struct endpoints *endpoints)

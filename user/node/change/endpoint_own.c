@@ -18,88 +18,86 @@ static uint32_t was_here(const struct planner *plan, uint32_t index)
 										: UINT32_MAX;
 }
 
-/* Finds out whether `endpoint add` added the endpoint: then all of the endpoint's addresses must be
- * at one interface, *before. Otherwise nothing may have the addresses, and *before is 0. */
-static int find_added(struct planner *plan, const struct policy_endpoint *endpoint,
-		      uint32_t *before)
+/* Finds the interface at which `endpoint add` placed an endpoint: all of its addresses must be
+ * there. */
+static int leave_added(struct endpoints *endpoints, const struct policy_endpoint *endpoint,
+		       const struct bh_added *name)
 {
-	const struct bh_added name = planner_name(plan->new, endpoint);
-	const size_t added = added_delta_count(plan, &name);
+	struct planner *plan = endpoints->plan;
+	struct bh_endpoint first = {};
 
-	if (added && added != endpoint->addresses.n)
-		return COMPARE_ALL;
 	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
 		const struct address *address = &delta_address_of(plan->new, endpoint, i)->address;
 		const struct bh_added *record = table_find(&plan->added, address);
-		struct bh_endpoint entry = {};
+		struct bh_endpoint entry;
 		int error = maps_lookup(plan->handle, MAP_endpoints, address, &entry);
 
-		if (added ? !record || !record_is_of(record, &name) || error || !entry.ifindex
-			  : record || error != -ENOENT)
+		if (!record || !record_is_of(record, name) || error || !entry.ifindex ||
+		    (i && entry.ifindex != first.ifindex))
 			return COMPARE_ALL;
-		if (i && entry.ifindex != *before)
-			return COMPARE_ALL;
-		*before = entry.ifindex;
-		error = record ? table_add(&plan->taken, address, record) : 0;
+		first = entry;
+		error = table_add(&plan->taken, address, record);
 		if (error)
 			return error;
 	}
-	return 0;
+	return own_endpoints_leave(&endpoints->interfaces, first.ifindex);
 }
 
 /* Finds the interface at which the maps have the endpoint @old of the old policy, all of it. */
-static int find_known(struct planner *plan, const struct policy_endpoint *old, uint32_t *before)
+static int leave_known(struct endpoints *endpoints, const struct policy_endpoint *old)
 {
-	for (uint32_t i = 0; i < old->addresses.n; i++) {
+	struct planner *plan = endpoints->plan;
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < old->addresses.n; i++) {
 		const struct address *address = &delta_address_of(plan->old, old, i)->address;
 		struct bh_endpoint entry;
 
 		/* `endpoint set` changed the endpoint, or `endpoint del` took it off */
 		if (table_find(&plan->added, address) ||
-		    maps_lookup(plan->handle, MAP_endpoints, address, &entry) ||
-		    (i && entry.ifindex != *before))
+		    maps_lookup(plan->handle, MAP_endpoints, address, &entry))
 			return COMPARE_ALL;
-		*before = entry.ifindex;
+		error = own_endpoints_leave(&endpoints->interfaces, entry.ifindex);
 	}
-	return 0;
+	return error;
 }
 
-/* Checks that nothing has the addresses that an endpoint of this node gets. @was: its index in the
- * old policy. */
-static int check_new_addresses(struct planner *plan, const struct policy_endpoint *endpoint,
-			       uint32_t was)
+/* Checks that nothing but the policies' endpoints has the addresses of an endpoint of this node. */
+static int check_addresses(struct planner *plan, const struct policy_endpoint *endpoint)
 {
 	const struct delta_table *addresses = planner_table(plan, BLOB_TABLE_addresses);
 
 	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
 		const struct policy_address *address = delta_address_of(plan->new, endpoint, i);
-		const uint32_t before = delta_origin(addresses, address - plan->new->addresses);
 		struct bh_endpoint entry;
+		const int error =
+			maps_lookup(plan->handle, MAP_endpoints, &address->address, &entry);
 
-		if (before != UINT32_MAX && delta_address(plan->old, before)->endpoint == was)
-			continue;
-		if (table_find(&plan->added, &address->address) ||
-		    maps_lookup(plan->handle, MAP_endpoints, &address->address, &entry) != -ENOENT)
+		if (table_find(&plan->added, &address->address) || (error && error != -ENOENT) ||
+		    (!error &&
+		     delta_origin(addresses, address - plan->new->addresses) == UINT32_MAX))
 			return COMPARE_ALL;
 	}
 	return 0;
 }
 
 /* Finds where the endpoint is before the delta. */
-static int find_before(struct planner *plan, uint32_t index, struct own_before *before)
+static int leave(struct endpoints *endpoints, uint32_t index)
 {
+	struct planner *plan = endpoints->plan;
 	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, index);
 	const uint32_t was = was_here(plan, index);
 	const struct bh_added name = planner_name(plan->new, endpoint);
-	int error;
+	const size_t added = added_delta_count(plan, &name);
+	int error = 0;
 
-	*before = (struct own_before){.known = was != UINT32_MAX};
-	if (!before->known)
-		return find_added(plan, endpoint, &before->ifindex);
-	if (added_delta_count(plan, &name))
-		return COMPARE_ALL;
-	error = find_known(plan, delta_endpoint(plan->old, was), &before->ifindex);
-	return error ? error : check_new_addresses(plan, endpoint, was);
+	if (added)
+		return was == UINT32_MAX && added == endpoint->addresses.n
+			       ? leave_added(endpoints, endpoint, &name)
+			       : COMPARE_ALL;
+	if (was != UINT32_MAX)
+		error = leave_known(endpoints, delta_endpoint(plan->old, was));
+	return error ? error : check_addresses(plan, endpoint);
 }
 
 /* An endpoint of the policy, as a node looks for it. */
@@ -167,26 +165,23 @@ static int plan_own(struct endpoints *endpoints, uint32_t index, struct bh_endpo
 	CLEANUP(local_pod_free) struct local_pod pod = {};
 	const struct policy_endpoint *record = delta_endpoint(plan->new, index);
 	const struct bh_added name = planner_name(plan->new, record);
-	struct own_before before;
-	int error = find_before(plan, index, &before);
+	const int error = make_pod(plan, record, &name, &pod);
 
-	if (!error)
-		error = make_pod(plan, record, &name, &pod);
-	if (error)
-		return error;
-	plan->own = true;
-	return own_endpoints_add(&endpoints->interfaces, &pod.endpoint, before, want);
+	return error ? error : own_endpoints_add(&endpoints->interfaces, &pod.endpoint, want);
 }
 
 int endpoints_find_own(struct endpoints *endpoints)
 {
 	struct planner *plan = endpoints->plan;
 	struct table *deleted = &plan->change->maps[MAP_added].deleted;
+	const struct table *own = &endpoints->own;
 	int error = 0;
 
-	for (size_t i = 0; !error && i < endpoints->own.n; i++)
-		error = plan_own(endpoints, *(uint32_t *)table_key(&endpoints->own, i),
-				 table_value(&endpoints->own, i));
+	plan->own |= own->n > 0;
+	for (size_t i = 0; !error && i < own->n; i++)
+		error = leave(endpoints, *(uint32_t *)table_key(own, i));
+	for (size_t i = 0; !error && i < own->n; i++)
+		error = plan_own(endpoints, *(uint32_t *)table_key(own, i), table_value(own, i));
 	for (size_t i = 0; !error && i < plan->taken.n; i++)
 		error = table_add(deleted, table_key(&plan->taken, i),
 				  table_value(&plan->taken, i));

@@ -7,14 +7,6 @@
 #include "node/change/added_delta.h"
 #include "node/change/record.h"
 
-static bool has_own(const struct endpoints *endpoints, uint32_t index)
-{
-	for (size_t i = 0; i < endpoints->own.n; i++)
-		if (*(uint32_t *)table_key(&endpoints->own, i) == index)
-			return true;
-	return false;
-}
-
 /* Lists the addresses of an endpoint that the delta adds or changes, and notes the endpoint if it
  * is this node's. */
 static int take_endpoint(struct endpoints *endpoints, uint32_t index)
@@ -25,7 +17,7 @@ static int take_endpoint(struct endpoints *endpoints, uint32_t index)
 	const struct bh_endpoint nothing = {};
 	int error = 0;
 
-	if (has_own(endpoints, index))
+	if (table_seek(&endpoints->own, &index))
 		return 0;
 	if (planner_is_here(plan, plan->new, index))
 		error = table_add(&endpoints->own, &index, &nothing);

@@ -30,8 +30,9 @@ static int change_iface(struct change *change, const void *ifindex, const struct
 	return table_add(&change->late_role, ifindex, &turn);
 }
 
-int interfaces_plan_entry(struct change *change, enum node_map_id map, const void *key,
-			  const void *old, void *value)
+/* @old: the active entry; NULL: none. */
+static int plan_entry(struct change *change, enum node_map_id map, const void *key, const void *old,
+		      void *value)
 {
 	struct change_map *to = &change->maps[map];
 
@@ -45,21 +46,34 @@ int interfaces_plan_entry(struct change *change, enum node_map_id map, const voi
 				 : table_add(&to->late, key, value);
 }
 
-static int compare_map(struct planner *plan, enum node_map_id map)
+static int plan_deleted(struct change *change, enum node_map_id map, const struct table *have,
+			const struct table *want, table_filter *is_concerned, const void *what)
 {
-	const struct table *want = local_table(plan->local, map), *have = &plan->have->map[map];
-	struct change *change = plan->change;
-	struct change_map *to = &change->maps[map];
+	int error = 0;
+
+	for (size_t i = 0; !error && i < have->n; i++) {
+		const void *key = table_key(have, i), *value = table_value(have, i);
+
+		if (table_find(want, key) || (is_concerned && !is_concerned(what, key, value)))
+			continue;
+		error = table_add(&change->maps[map].deleted, key, value);
+		if (!error && map == MAP_ifaces)
+			error = table_add(&change->detach, key, NULL);
+	}
+	return error;
+}
+
+int interfaces_plan_map(struct change *change, enum node_map_id map, const struct table *have,
+			const struct table *want, table_filter *is_concerned, const void *what)
+{
+	const struct change_map *to = &change->maps[map];
 	int error = 0;
 
 	for (size_t i = 0; !error && i < want->n; i++)
-		error = interfaces_plan_entry(change, map, table_key(want, i),
-					      table_find(have, table_key(want, i)),
-					      table_value(want, i));
+		error = plan_entry(change, map, table_key(want, i),
+				   table_find(have, table_key(want, i)), table_value(want, i));
 	if (!error)
-		error = table_without(have, want, &to->deleted);
-	for (size_t i = 0; !error && map == MAP_ifaces && i < to->deleted.n; i++)
-		error = table_add(&change->detach, table_key(&to->deleted, i), NULL);
+		error = plan_deleted(change, map, have, want, is_concerned, what);
 	change->commits_again |= to->late.n || (map == MAP_ifaces && change->late_role.n);
 	change_want(change, map, have->n + to->put.n);
 	return error;
@@ -98,6 +112,7 @@ int interfaces_plan(struct planner *plan)
 		return error;
 	for (int i = 0; !error && i < N_NODE_MAPS; i++)
 		if (node_map_kinds[i] == MAP_KIND_LOCAL)
-			error = compare_map(plan, i);
+			error = interfaces_plan_map(plan->change, i, &plan->have->map[i],
+						    local_table(plan->local, i), NULL, NULL);
 	return error ? node_fail(plan->handle, error, "cannot compare the interfaces") : 0;
 }

@@ -16,9 +16,10 @@ static inline bool interfaces_change_role(const struct bh_iface *from, const str
  * lack programs. Returns 0 or -errno, reported. */
 int interfaces_plan(struct planner *plan);
 
-/* Makes @change bring one entry to @value, which keeps the flags that the loader sets for itself.
- * @old: the active entry; NULL: none. Returns 0 or -ENOMEM. */
-int interfaces_plan_entry(struct change *change, enum node_map_id map, const void *key,
-			  const void *old, void *value);
+/* Plans one of these maps: makes @change bring its entries from @have to @want, whose entries keep
+ * the flags that the loader sets for itself. Deletes only entries for which @is_concerned returns
+ * true; NULL: any. Both tables are sorted. Returns 0 or -ENOMEM. */
+int interfaces_plan_map(struct change *change, enum node_map_id map, const struct table *have,
+			const struct table *want, table_filter *is_concerned, const void *what);
 
 #endif

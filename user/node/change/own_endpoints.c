@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "node/change/own_endpoints.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
 #include <string.h>
 
-#include "maps/allow_source.h"
 #include "maps/link_local.h"
 #include "maps/mac.h"
 #include "node/change/interfaces.h"
@@ -25,19 +23,17 @@ void own_endpoints_init(struct own_endpoints *own, struct node_handle *handle,
 {
 	*own = (struct own_endpoints){.handle = handle, .change = change};
 	image_init(&own->have);
+	image_init(&own->want);
 	maps_init_table(MAP_ifaces, &own->free);
-	table_init(&own->deleted, sizeof(uint32_t), 0);
-	maps_init_table(MAP_ifaces, &own->came);
-	table_init(&own->known_before, sizeof(uint32_t), 0);
+	table_init(&own->left, sizeof(uint32_t), 0);
 }
 
 void own_endpoints_free(struct own_endpoints *own)
 {
 	image_free(&own->have);
+	image_free(&own->want);
 	table_free(&own->free);
-	table_free(&own->deleted);
-	table_free(&own->came);
-	table_free(&own->known_before);
+	table_free(&own->left);
 }
 
 static bool is_endpoints(const struct bh_iface *iface)
@@ -65,125 +61,43 @@ static int read_interfaces(struct own_endpoints *own)
 		     : 0;
 }
 
-static bool has_key(const struct table *table, const void *key)
+int own_endpoints_leave(struct own_endpoints *own, uint32_t ifindex)
 {
-	for (size_t i = 0; i < table->n; i++)
-		if (!memcmp(table_key(table, i), key, table->key_size))
-			return true;
-	return false;
+	return !ifindex || table_seek(&own->left, &ifindex) ? 0
+							    : table_add(&own->left, &ifindex, NULL);
 }
 
-/* The interface stays guarded until it is gone. If the options do not ask for that (`seal`) and the
- * interface exists, only a whole load can decide: it refuses to leave the interface unguarded
- * without `force`. */
-int own_endpoints_delete(struct own_endpoints *own, uint32_t ifindex)
-{
-	char name[IF_NAMESIZE];
-	int error;
-
-	if (has_key(&own->deleted, &ifindex))
-		return 0;
-	if (!own->handle->options->quarantine && if_indextoname(ifindex, name))
-		return COMPARE_ALL;
-	error = read_interfaces(own);
-	if (!error && !table_find(&own->have.map[MAP_ifaces], &ifindex))
-		return COMPARE_ALL;
-	if (!error)
-		error = endpoint_del_interface(own->handle, ifindex, true, own->change);
-	return error ? error : table_add(&own->deleted, &ifindex, NULL);
-}
-
-/* Plans one entry. An entry that goes with one endpoint must not be wanted by another endpoint. */
-static int plan_added_entry(struct own_endpoints *own, enum node_map_id map, const void *key,
-			    void *value)
-{
-	struct change *change = own->change;
-	const void *old = table_find(&own->have.map[map], key);
-
-	if (has_key(&change->maps[map].deleted, key) || has_key(&change->maps[map].late, key))
-		return COMPARE_ALL;
-	if (has_key(&change->maps[map].put, key))
-		return map == MAP_ifaces ? COMPARE_ALL : 0;
-	return interfaces_plan_entry(change, map, key, old, value);
-}
-
-static int plan_added_entries(struct own_endpoints *own, enum node_map_id map,
-			      const struct table *want)
-{
-	int error = 0;
-
-	for (size_t i = 0; !error && i < want->n; i++)
-		error = plan_added_entry(own, map, table_key(want, i), table_value(want, i));
-	own->change->commits_again |= own->change->maps[map].late.n > 0;
-	return error;
-}
-
-/* Returns true if the entry is about this interface and no other. */
-static bool is_about(enum node_map_id map, const void *key, const void *value, uint32_t ifindex)
-{
-	switch (map) {
-	case MAP_macs:
-		return ((const struct bh_mac_key *)key)->kind == BH_MAC_ENDPOINT &&
-		       ((const struct bh_mac *)value)->ifindex == ifindex;
-	case MAP_allow_source:
-		return ntohl(((const struct bh_allow_source_key *)key)->ifindex) == ifindex;
-	case MAP_link_locals:
-		return ((const struct bh_link_local_key *)key)->link == ifindex;
-	default:
-		return false;
-	}
-}
-
-/* Deletes the entries that the endpoint had before, and that the policy does not want. None of them
- * may be wanted by another endpoint. */
-static int delete_rest(struct own_endpoints *own, enum node_map_id map, uint32_t ifindex,
-		       const struct table *want)
-{
-	const struct table *have = &own->have.map[map];
-	struct change_map *to = &own->change->maps[map];
-	int error = 0;
-
-	for (size_t i = 0; !error && i < have->n; i++) {
-		const void *key = table_key(have, i), *value = table_value(have, i);
-
-		if (!is_about(map, key, value, ifindex) || table_find(want, key))
-			continue;
-		error = has_key(&to->late, key) ? COMPARE_ALL : table_add(&to->deleted, key, value);
-	}
-	return error;
-}
-
-static int plan_added_local(struct own_endpoints *own, uint32_t ifindex, const struct local *local)
-{
-	int error = 0;
-
-	for (int i = 0; !error && i < N_NODE_MAPS; i++) {
-		const struct table *want = is_local(i) ? local_table(local, i) : NULL;
-
-		if (want)
-			error = plan_added_entries(own, i, want);
-		if (want && !error)
-			error = delete_rest(own, i, ifindex, want);
-	}
-	return error;
-}
-
-/* Returns true if a whole load would find the interface free for the endpoint, or already the
- * endpoint's. */
-static bool is_free(const struct own_endpoints *own, uint32_t ifindex, uint32_t before)
+/* Returns true if a whole load would find the interface free for an endpoint. */
+static bool is_free(const struct own_endpoints *own, uint32_t ifindex)
 {
 	const struct bh_iface *old = table_find(&own->have.map[MAP_ifaces], &ifindex);
 
-	if (has_key(&own->deleted, &ifindex) || has_key(&own->came, &ifindex))
-		return false;
-	return before ? old && ifindex == before : !old || !is_endpoints(old);
+	return !table_seek(&own->want.map[MAP_ifaces], &ifindex) &&
+	       (!old || !is_endpoints(old) || table_seek(&own->left, &ifindex));
+}
+
+/* Adds the entries that an endpoint has. Endpoints of one bridge share some. */
+static int add_entries(struct table *want, const struct table *entries)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < entries->n; i++) {
+		const void *key = table_key(entries, i), *value = table_value(entries, i);
+		const void *other = table_seek(want, key);
+
+		if (!other)
+			error = table_add(want, key, value);
+		else if (memcmp(other, value, want->value_size))
+			error = COMPARE_ALL;
+	}
+	return error;
 }
 
 int own_endpoints_add(struct own_endpoints *own, const struct endpoint *endpoint,
-		      struct own_before before, struct bh_endpoint *want)
+		      struct bh_endpoint *want)
 {
 	CLEANUP(local_free) struct local local = {};
-	const struct bh_iface *old, *iface;
+	const struct bh_iface *iface;
 	uint32_t ifindex;
 	int error = read_interfaces(own);
 
@@ -194,75 +108,75 @@ int own_endpoints_add(struct own_endpoints *own, const struct endpoint *endpoint
 	memcpy(want->mac, endpoint->mac, sizeof(want->mac));
 	ifindex = local.ifindexes[0];
 	if (!ifindex)
-		return before.ifindex ? COMPARE_ALL : 0;
-	if (!is_free(own, ifindex, before.ifindex))
+		return 0;
+	if (!is_free(own, ifindex))
 		return COMPARE_ALL;
-	old = table_find(&own->have.map[MAP_ifaces], &ifindex);
 	iface = table_find(&local.ifaces, &ifindex);
 	want->ifindex = ifindex;
 	memcpy(want->mac, iface->mac, sizeof(want->mac));
-	error = table_add(&own->came, &ifindex, iface);
-	if (!error && before.known && before.ifindex)
-		error = table_add(&own->known_before, &ifindex, NULL);
-	if (!error && !old)
+	if (!table_find(&own->have.map[MAP_ifaces], &ifindex))
 		error = table_add(&own->change->attach, &ifindex, &iface->flags);
-	return error ? error : plan_added_local(own, ifindex, &local);
+	for (int i = 0; !error && i < N_NODE_MAPS; i++)
+		if (is_local(i))
+			error = add_entries(&own->want.map[i], local_table(&local, i));
+	return error;
 }
 
-/* Calls @visit for the entry of each interface that has an endpoint once the delta is active, until
- * @visit returns true. Skips the interface @but. */
-static bool any_then(const struct own_endpoints *own,
-		     bool (*visit)(const struct own_endpoints *own, const struct bh_iface *iface,
-				   const void *what),
-		     const void *what, uint32_t but)
+/* Calls @visit for each interface that has an endpoint now, or once the delta is active (@then),
+ * until @visit returns true. */
+static bool any_endpoint(const struct own_endpoints *own, bool then,
+			 bool (*visit)(const struct own_endpoints *own, uint32_t ifindex,
+				       const struct bh_iface *iface, const void *what),
+			 const void *what)
 {
-	const struct table *tables[] = {&own->have.map[MAP_ifaces], &own->came};
+	const struct table *want = &own->want.map[MAP_ifaces], *have = &own->have.map[MAP_ifaces];
 
-	for (size_t t = 0; t < ARRAY_SIZE(tables); t++)
-		for (size_t i = 0; i < tables[t]->n; i++) {
-			const uint32_t *ifindex = table_key(tables[t], i);
-			const struct bh_iface *iface = table_value(tables[t], i);
+	for (size_t i = 0; i < have->n; i++) {
+		const uint32_t *ifindex = table_key(have, i);
+		const struct bh_iface *iface = table_value(have, i);
 
-			if (*ifindex != but && is_endpoints(iface) &&
-			    !has_key(&own->deleted, ifindex) && visit(own, iface, what))
-				return true;
-		}
+		if (is_endpoints(iface) &&
+		    !(then && (table_find(want, ifindex) || table_seek(&own->left, ifindex))) &&
+		    visit(own, *ifindex, iface, what))
+			return true;
+	}
+	for (size_t i = 0; then && i < want->n; i++)
+		if (visit(own, *(uint32_t *)table_key(want, i), table_value(want, i), what))
+			return true;
 	return false;
 }
 
-static bool is_neighbour(const struct own_endpoints *own, const struct bh_iface *iface,
-			 const void *what)
+static bool is_beside(const struct own_endpoints *own, uint32_t ifindex,
+		      const struct bh_iface *iface, const void *what)
 {
 	const struct bh_iface *other = what;
 
 	(void)own;
+	(void)ifindex;
 	return iface->bridge == other->bridge && iface->via == other->via;
 }
 
-/* Returns true if the interface has no bridge and no other way to it, or another endpoint that was
- * there before and stays has the same. Otherwise the entries of the bridge and of the bridge's
- * other ports change, unless the endpoint itself was there before and stays. */
-static bool has_neighbour(const struct own_endpoints *own, const struct bh_iface *iface,
-			  uint32_t ifindex)
+/* Returns true if the interface has no bridge and no other way to it, or endpoints have the same
+ * both now and then. Otherwise the entries of the bridge and of the bridge's other ports change. */
+static bool keeps_bridge(const struct own_endpoints *own, const struct bh_iface *iface)
 {
-	struct own_endpoints before = *own;
-
-	before.came.n = 0;
-	return (!iface->bridge && !iface->via) || any_then(&before, is_neighbour, iface, ifindex);
+	return (!iface->bridge && !iface->via) || any_endpoint(own, false, is_beside, iface) ==
+							  any_endpoint(own, true, is_beside, iface);
 }
 
 /* Returns true if the node uses the MAC on the way to the endpoint of @iface. */
-static bool has_mac(const struct own_endpoints *own, const struct bh_iface *iface, const void *what)
+static bool has_mac(const struct own_endpoints *own, uint32_t ifindex, const struct bh_iface *iface,
+		    const void *what)
 {
 	struct link link;
 
+	(void)ifindex;
 	return !memcmp(iface->node_mac, what, sizeof(iface->node_mac)) ||
 	       (iface->via && !rtnl_link(own->handle->rtnl, NULL, iface->via, &link) &&
 		!memcmp(link.mac, what, sizeof(link.mac)));
 }
 
-static int forget_node_mac(struct own_endpoints *own, const struct bh_iface *iface,
-			   uint32_t ifindex)
+static int forget_node_mac(struct own_endpoints *own, const struct bh_iface *iface)
 {
 	struct table *deleted = &own->change->maps[MAP_macs].deleted;
 	struct bh_mac_key key = {.kind = BH_MAC_NODE};
@@ -270,7 +184,7 @@ static int forget_node_mac(struct own_endpoints *own, const struct bh_iface *ifa
 
 	memcpy(key.mac, iface->node_mac, sizeof(key.mac));
 	there = table_find(&own->have.map[MAP_macs], &key);
-	if (!there || has_key(deleted, &key) || any_then(own, has_mac, iface->node_mac, ifindex))
+	if (!there || table_seek(deleted, &key) || any_endpoint(own, true, has_mac, key.mac))
 		return 0;
 	return table_add(deleted, &key, there);
 }
@@ -287,7 +201,7 @@ static int forget_link_locals(struct own_endpoints *own, const struct bh_iface *
 
 	for (size_t i = 0; !error && iface->bridge && i < have->n; i++) {
 		const struct bh_link_local_key *key = table_key(have, i);
-		bool stays = key->link != iface->bridge || has_key(deleted, key);
+		bool stays = key->link != iface->bridge || table_seek(deleted, key);
 
 		for (size_t j = 0; !stays && j < n; j++)
 			stays = !memcmp(&there[j].address, &key->addr, sizeof(key->addr));
@@ -296,40 +210,84 @@ static int forget_link_locals(struct own_endpoints *own, const struct bh_iface *
 	return error;
 }
 
-/* Returns true if an endpoint that comes or changes leaves the entries of its bridge, of the
- * bridge's other ports, and of the node's own MACs as they are. */
-static bool keeps_bridge(const struct own_endpoints *own, uint32_t ifindex,
-			 const struct bh_iface *iface)
-{
-	const struct bh_iface *old = table_find(&own->have.map[MAP_ifaces], &ifindex);
+/* The interfaces of the added endpoints, and one of the maps about interfaces. */
+struct own_map {
+	const struct own_endpoints *own;
+	enum node_map_id map;
+};
 
-	if (!has_key(&own->known_before, &ifindex))
-		return has_neighbour(own, iface, ifindex);
-	return old->bridge == iface->bridge && old->via == iface->via &&
-	       !memcmp(old->node_mac, iface->node_mac, sizeof(old->node_mac));
+/* Returns true if an entry is about an added endpoint's interface. */
+static bool is_about_added(const void *what, const void *key, const void *value)
+{
+	const struct own_map *map = what;
+	const struct table *ifaces = &map->own->want.map[MAP_ifaces];
+
+	for (size_t i = 0; i < ifaces->n; i++)
+		if (endpoint_del_is_about(map->map, key, value, *(uint32_t *)table_key(ifaces, i)))
+			return true;
+	return false;
+}
+
+static int plan_added(struct own_endpoints *own)
+{
+	int error = 0;
+
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		table_sort(&own->want.map[i]);
+	for (int i = 0; !error && i < N_NODE_MAPS; i++) {
+		const struct own_map what = {own, i};
+
+		if (is_local(i))
+			error = interfaces_plan_map(own->change, i, &own->have.map[i],
+						    &own->want.map[i], is_about_added, &what);
+	}
+	return error;
+}
+
+/* The interface stays guarded until it is gone. If the options do not ask for that (`seal`) and the
+ * interface exists, only a whole load can decide: it refuses to leave the interface unguarded
+ * without `force`. */
+static int plan_left(struct own_endpoints *own, uint32_t ifindex, const struct bh_iface *iface)
+{
+	char name[IF_NAMESIZE];
+	int error;
+
+	if (!iface || (!own->handle->options->quarantine && if_indextoname(ifindex, name)))
+		return COMPARE_ALL;
+	error = endpoint_del_interface(own->handle, ifindex, true, own->change);
+	return error ? error : forget_node_mac(own, iface);
+}
+
+static int plan_all_left(struct own_endpoints *own)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < own->left.n; i++) {
+		const uint32_t *ifindex = table_key(&own->left, i);
+		const struct bh_iface *iface = table_find(&own->have.map[MAP_ifaces], ifindex);
+		const bool added = table_find(&own->want.map[MAP_ifaces], ifindex);
+
+		if (iface && !keeps_bridge(own, iface))
+			return COMPARE_ALL;
+		if (!added)
+			error = plan_left(own, *ifindex, iface);
+		else if (iface)
+			error = forget_node_mac(own, iface);
+		if (!error && iface)
+			error = forget_link_locals(own, iface);
+	}
+	return error;
 }
 
 int own_endpoints_finish(struct own_endpoints *own)
 {
-	int error = 0;
+	const struct table *added = &own->want.map[MAP_ifaces];
+	int error = own->left.n ? read_interfaces(own) : 0;
 
-	for (size_t i = 0; i < own->came.n; i++)
-		if (!keeps_bridge(own, *(uint32_t *)table_key(&own->came, i),
-				  table_value(&own->came, i)))
-			return COMPARE_ALL;
-	for (size_t i = 0; !error && i < own->deleted.n; i++) {
-		const uint32_t *ifindex = table_key(&own->deleted, i);
-		const struct bh_iface *iface = table_find(&own->have.map[MAP_ifaces], ifindex);
-
-		if (!has_neighbour(own, iface, *ifindex))
-			return COMPARE_ALL;
-		error = forget_node_mac(own, iface, *ifindex);
-		if (!error)
-			error = forget_link_locals(own, iface);
-	}
-	for (int i = 0; i < N_NODE_MAPS; i++)
-		if (is_local(i))
-			change_want(own->change, i,
-				    own->have.map[i].n + own->change->maps[i].put.n);
-	return error;
+	if (!error)
+		error = plan_added(own);
+	for (size_t i = 0; !error && i < added->n; i++)
+		if (!keeps_bridge(own, table_value(added, i)))
+			error = COMPARE_ALL;
+	return error ? error : plan_all_left(own);
 }

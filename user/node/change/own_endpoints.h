@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Plans the interfaces of this node's endpoints that a delta adds, changes or deletes, one by one,
- * as a load of the whole policy would. Call own_endpoints_delete() for each endpoint that goes,
- * then own_endpoints_add() for each other, then own_endpoints_finish(). Each returns 0;
- * COMPARE_ALL (planner.h), not reported, if other interfaces may differ, too; or another -errno,
- * reported.
+ * Plans the interfaces of this node's endpoints that a delta adds, changes, moves or deletes, as a
+ * load of the whole policy would. Call own_endpoints_leave() for each interface that such an
+ * endpoint has now, then own_endpoints_add() for each endpoint that is on this node then, then
+ * own_endpoints_finish(). Each returns 0; COMPARE_ALL (planner.h), not reported, if other
+ * interfaces may differ, too; or another -errno, reported.
  */
 #ifndef BULKHEAD_NODE_OWN_ENDPOINTS_H
 #define BULKHEAD_NODE_OWN_ENDPOINTS_H
@@ -16,12 +16,11 @@
 struct own_endpoints {
 	struct node_handle *handle;
 	struct change *change;
-	struct image have; /* the maps about interfaces, read when the first endpoint comes or
-			    * goes */
+	struct image have; /* the maps about interfaces, read when the first endpoint is added or
+			    * leaves */
+	struct image want; /* the entries of these maps that the added endpoints have */
 	struct table free; /* the entries of `have` for interfaces that have no endpoint */
-	struct table deleted; /* indexes of interfaces that endpoints leave */
-	struct table came; /* indexes of interfaces that get endpoints, with their entries */
-	struct table known_before; /* of these, the ones whose endpoints the old policy has there */
+	struct table left; /* indexes of interfaces that endpoints leave, unless one is added */
 	bool known; /* `have` is read */
 };
 
@@ -29,20 +28,14 @@ void own_endpoints_init(struct own_endpoints *own, struct node_handle *handle,
 			struct change *change);
 void own_endpoints_free(struct own_endpoints *own);
 
-/* Plans that an endpoint leaves its interface. */
-int own_endpoints_delete(struct own_endpoints *own, uint32_t ifindex);
+/* Says that an endpoint leaves an interface, or comes back to it by own_endpoints_add(). @ifindex
+ * 0: it has none. */
+int own_endpoints_leave(struct own_endpoints *own, uint32_t ifindex);
 
-/* Where an endpoint is before the delta. */
-struct own_before {
-	uint32_t ifindex; /* its interface; 0: none */
-	bool known; /* the old policy has the endpoint; false: `endpoint add` brought it, or
-		     * nothing did */
-};
-
-/* Plans that an endpoint comes or changes. Sets the interface of *want, 0 if the endpoint has none,
- * and the MAC. */
+/* Plans that an endpoint is added, changes or moves. Sets the interface of *want, 0 if the endpoint
+ * has none, and the MAC. */
 int own_endpoints_add(struct own_endpoints *own, const struct endpoint *endpoint,
-		      struct own_before before, struct bh_endpoint *want);
+		      struct bh_endpoint *want);
 
 int own_endpoints_finish(struct own_endpoints *own);
 

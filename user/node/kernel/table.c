@@ -96,6 +96,14 @@ void *table_find(const struct table *table, const void *key)
 	return NULL;
 }
 
+void *table_seek(const struct table *table, const void *key)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (!memcmp(table_key(table, i), key, table->key_size))
+			return table_value(table, i);
+	return NULL;
+}
+
 int table_without(const struct table *table, const struct table *other, struct table *rest)
 {
 	int error = 0;
