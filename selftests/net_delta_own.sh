@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Deltas that change an endpoint of this node: its MAC, addresses, mode and audit, its namespace's audit, where it may
-# send from, and its interface. Each is planned from what it names; a load of the whole policy afterwards finds nothing to change.
+# send from, its interface, and whose an address is. Each is planned from what it names; a load of the whole policy afterwards finds nothing to change.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -14,7 +14,7 @@ late4=$(net_ip late) late6=$(net_ip6 late)
 policy() { # LINE...
 	net_head
 	net_endpoint db
-	net_endpoint web "mac = $(net_mac web)" ${SOURCE:+"allow-source = $SOURCE"}
+	echo "${WEB:-$(net_endpoint web "mac = $(net_mac web)" ${SOURCE:+"allow-source = $SOURCE"})}"
 	# each role keeps its segment, whoever of this node is there
 	printf '[endpoint shop/far-%s]\nnode = far\nip = 10.9.1.%s,fd09:1::%s\nlabels = role=%s\n' \
 		web 1 1 web late 2 2 late
@@ -48,8 +48,17 @@ policy "$(late "$both")" >"$here/last.ini"
 policy "$(late "$both" "mac = $(net_mac late)" "allow-source = 10.98.0.0/16")" >"$here/known.ini"
 policy "$(late "$both" "mac = $(net_mac late)" "interface = veth-late")" >"$here/moved.ini"
 policy "$(late "$both" "mac = $(net_mac late)" "interface = veth-extra")" >"$here/off.ini"
+WEB=$(net_endpoint web) policy "$(late "$both")" >"$here/bare.ini"
+WEB=$(net_endpoint_at web worker-1 "$both") \
+	policy "$(net_endpoint_at late worker-1 "$(net_ip web), $(net_ip6 web)")" >"$here/swapped.ini"
+cp "$here/moved.ini" "$here/back.ini"
+policy "$(late "$late4" "mac = $(net_mac late)")" \
+	"$(net_endpoint_at extra worker-1 "$(net_ip extra), $late6" "interface = veth-extra" "labels = role=web")" >"$here/part.ini"
+policy "$(late "$both" "mac = $(net_mac late)")" >"$here/whole.ini"
+policy "$(net_endpoint_at other far "$both" "labels = role=late")" >"$here/away.ini"
+policy "$(late "$both" "mac = $(net_mac late)")" >"$here/home.ini"
 net_check "compile policies and deltas" \
-	chain 0 mac audit enforced audits enforces one two source other mode last known moved off
+	chain 0 mac audit enforced audits enforces one two source other mode last known moved bare swapped back part whole away home off
 step() { # NAME WHAT
 	net_check "a delta: $2" load_delta "$1"
 	net_check "$2: a load of the whole policy has nothing to change" whole_changes_nothing "$1"
@@ -132,6 +141,38 @@ net_denied late tcp "$(net_ip db)" 443 "at an interface that is not its own, lat
 net_denied late tcp "$(net_ip6 db)" 443 "at an interface that is not its own, late sends nothing over IPv6"
 step moved "late is at another interface"
 is_late_by_both "at another interface"
+
+# An address passes from one endpoint to another.
+step bare "late and web without MACs"
+step swapped "late and web swap their addresses, and so their interfaces"
+is_swapped() { # ADDRESS OF DB, OF WEB, OF LATE
+	net_allowed web tcp "$1" 443 "swapped: what was web reaches $1 at late's port"
+	net_denied web tcp "$1" 80 "swapped: what was web does not reach web's port"
+	net_allowed late tcp "$1" 80 "swapped: what was late reaches $1 at web's port"
+	net_denied late tcp "$1" 443 "swapped: what was late does not reach late's port"
+	net_allowed late tcp "$2" 80 "swapped: $2 is late, and lets web in"
+	net_denied late tcp "$2" 443 "swapped: $2 lets web in at one port only"
+	net_allowed web tcp "$3" 443 "swapped: $3 is web, and lets all in"
+}
+is_swapped "$(net_ip db)" "$(net_ip web)" "$late4"
+is_swapped "$(net_ip6 db)" "$(net_ip6 web)" "$late6"
+step back "late and web swap their addresses back"
+is_late_by_both "swapped back"
+step part "another endpoint of this node gets one of late's addresses"
+is_late "by one address" "$(net_ip db)" "$late4"
+net_denied late tcp "$(net_ip6 db)" 443 "late sends nothing from the address that another endpoint has"
+net_allowed extra tcp "$(net_ip db)" 80 "the other endpoint reaches db at its port"
+net_denied extra tcp "$(net_ip db)" 443 "the other endpoint does not reach another port"
+net_check "the other endpoint's interface goes" ip -n "$NET-node" link del veth-extra
+step whole "late gets its address back from an endpoint that goes"
+is_late_by_both "with both addresses again"
+net_check "late's interface goes" ip -n "$NET-node" link del veth-late
+step away "an endpoint of another node gets late's addresses"
+net_plug late
+step home "late gets its addresses back from another node's endpoint"
+is_late_by_both "home again"
+net_plug extra
+
 net_check "a delta that moves late off an interface that is there is refused" \
 	net_ends 2 "shop/late would be taken off" load "$here/off.bhd"
 is_late_by_both "after the refusal"

@@ -701,6 +701,10 @@ static void its_label_changes(void **state)
 	"labels = role=web\n"
 #define OWN_POD_OF(ip, mac) OWN_POD_AT("lo", ip, mac)
 #define OWN_POD OWN_POD_OF("10.1.0.7", "07")
+#define OTHER_POD_ON(node)                                                                 \
+	"[endpoint shop/other]\nnode = " node "\ninterface = lo\nip = 10.1.0.7\nlabels = " \
+	"role=web\n"
+#define OWN_POD_ON_TWO "[endpoint shop/own]\nnode = two\nip = 10.1.0.7\nlabels = role=web\n"
 #define OWN_POD_NOWHERE "[endpoint shop/own]\nnode = one\nip = 10.1.0.7\nlabels = role=web\n"
 #define OWN_POD_ELSEWHERE OWN_POD_AT("gone", "10.1.0.7", "07")
 
@@ -728,7 +732,9 @@ static const struct delta_step {
 	const char *name, *from, *to;
 	enum {
 		ELSEWHERE, /* no endpoint of this node changes */
-		OWN_MOVES, /* one comes to its interface or leaves it */
+		OWN_COMES, /* one comes to its interface */
+		OWN_GOES, /* one leaves its interface, which does not exist */
+		OWN_MOVES, /* one does both */
 		OWN_STAYS, /* one changes and keeps its interface, which exists */
 	} whose;
 	bool segments; /* it brings some */
@@ -741,9 +747,15 @@ static const struct delta_step {
 	{"another node's goes",
 	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n", "", ELSEWHERE,
 	 false},
-	{"this node's comes", "", OWN_POD, OWN_MOVES, false},
-	{"this node's goes", OWN_POD, "", OWN_MOVES, false},
+	{"this node's comes", "", OWN_POD, OWN_COMES, false},
+	{"this node's goes", OWN_POD, "", OWN_GOES, false},
 	{"this node's moves to another interface", OWN_POD_ELSEWHERE, OWN_POD, OWN_MOVES, false},
+	{"another node's gets this node's address", OWN_POD, OTHER_POD_ON("two"), OWN_GOES, false},
+	{"this node's gets another node's address", OTHER_POD_ON("two"), OWN_POD, OWN_COMES, false},
+	{"this node's gets another's address and place", OWN_POD, OTHER_POD_ON("one"), OWN_STAYS,
+	 false},
+	{"another node's moves to this node", OWN_POD_ON_TWO, OWN_POD, OWN_COMES, false},
+	{"this node's moves to another node", OWN_POD, OWN_POD_ON_TWO, OWN_GOES, false},
 	{"this node's gets another MAC", OWN_POD, OWN_POD_OF("10.1.0.7", "08"), OWN_STAYS, false},
 	{"this node's is audited", OWN_POD, OWN_POD "audit = yes\n", OWN_STAYS, false},
 	{"this node's is audited no more", OWN_POD "audit = yes\n", OWN_POD, OWN_STAYS, false},
@@ -798,7 +810,7 @@ static void begin_step(struct world *world, struct policy *policy)
 		world->handle.capacity[i] = 1000;
 }
 
-/* Has the endpoint of this node be at an interface. */
+/* Has the endpoint of this node be at an interface. @ifindex 0: there is no such endpoint. */
 static void take_place(struct world *world, uint32_t ifindex)
 {
 	static const char *const addresses[] = {"fd00:1::7", "10.1.0.7"};
@@ -806,7 +818,7 @@ static void take_place(struct world *world, uint32_t ifindex)
 	struct bh_endpoint *entry = NULL;
 	struct address address;
 
-	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
+	for (size_t i = 0; ifindex && i < ARRAY_SIZE(addresses); i++) {
 		assert_int_equal(address_parse(addresses[i], &address), 0);
 		entry = table_find(&world->image.map[MAP_endpoints], &address);
 		if (!entry)
@@ -882,18 +894,21 @@ static void successor_end(struct world *world, struct successor *made)
 
 static void kill_delta(struct world *world, const struct delta_step *step)
 {
+	static const uint32_t places[] = {
+		[OWN_GOES] = NOWHERE_LINK, [OWN_MOVES] = NOWHERE_LINK, [OWN_STAYS] = LOOPBACK};
+	const bool comes = step->whose == OWN_COMES, goes = step->whose == OWN_GOES,
+		   moves = step->whose == OWN_MOVES;
 	CLEANUP(change_free) struct change change;
 	struct successor made;
 	bool own = false;
 
 	print_message("# %s\n", step->name);
-	successor_begin(world, step->from, step->to,
-			step->whose == OWN_STAYS ? LOOPBACK : NOWHERE_LINK, &made);
+	successor_begin(world, step->from, step->to, places[step->whose], &made);
 	change_init(&change, "load");
 	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &change, &own), 0);
 	assert_int_equal(own, step->whose != ELSEWHERE);
-	assert_int_equal(change.attach.n, step->whose == OWN_MOVES && *step->to ? 1 : 0);
-	assert_int_equal(change.detach.n, step->whose == OWN_MOVES && *step->from ? 1 : 0);
+	assert_int_equal(change.attach.n, comes || moves);
+	assert_int_equal(change.detach.n, goes || moves);
 	assert_int_equal(!layout_is_there(&change), step->segments);
 	if (step->segments)
 		kill_stage(world, made.delta, made.from);

@@ -56,8 +56,8 @@ static int place_added(const struct planner *plan, const struct bh_added *record
 	return error == -ENOENT ? 0 : error;
 }
 
-/* Finds the segment that the new policy has for an address. *known: the policy or a record has the
- * address. */
+/* Finds the segment that the new policy has for an address. *known: an endpoint of this node or a
+ * record has the address. */
 static int find_after(const struct planner *plan, const struct address *address,
 		      const struct policy_segment **segment, bool *known)
 {
@@ -67,6 +67,7 @@ static int find_after(const struct planner *plan, const struct address *address,
 	*segment = NULL;
 	*known = true;
 	if (found) {
+		*known = planner_is_here(plan, plan->new, found->endpoint);
 		*segment = delta_segment(plan->new, found->segment);
 		return lazy_error(plan->new);
 	}
@@ -109,11 +110,14 @@ static uint32_t flags_then(const struct planner *plan, uint32_t ifindex,
 static int open_endpoint(const struct planner *plan, const struct address *address,
 			 struct node_opened opened, struct node_effect *effect)
 {
+	const struct policy_address *found = lazy_address_find(plan->new, address);
 	struct bh_added owner = {};
 
 	if (!opened.directions && !opened.audited)
 		return 0;
-	if (!active_owner(plan->handle, address, &owner))
+	if (found)
+		owner = planner_name(plan->new, delta_endpoint(plan->new, found->endpoint));
+	else if (!active_owner(plan->handle, address, &owner))
 		return lazy_error(plan->handle->policy);
 	if (asprintf(&opened.name, "%s/%s", owner.ns, owner.name) < 0)
 		return -ENOMEM;

@@ -38,41 +38,31 @@ static int find_entry(const struct planner *plan, const struct address *address,
 
 /* Addresses of the new policy that the delta concerns: each gets its segment */
 
-/* Moves an address that the old policy has as well. The address stays with the endpoint, whose node
- * stays this one or another one, or passes from one endpoint of another node to another such
- * endpoint. */
-static int move_address(struct planner *plan, const struct policy_address *to, uint32_t before,
-			const struct bh_endpoint *entry, struct bh_endpoint *want)
+uint32_t endpoints_owner(const struct planner *plan, uint32_t address)
 {
-	const struct policy_address *from = delta_address(plan->old, before);
-	const bool same =
-		delta_place(plan->delta, BLOB_TABLE_endpoints, from->endpoint) == to->endpoint;
-	const bool was = planner_is_here(plan, plan->old, from->endpoint),
-		   is = planner_is_here(plan, plan->new, to->endpoint);
+	const uint32_t before = delta_origin(planner_table(plan, BLOB_TABLE_addresses), address);
 
-	if (same ? was != is : was || is)
-		return COMPARE_ALL;
-	want->ifindex = entry->ifindex;
-	return 0;
+	return before == UINT32_MAX ? UINT32_MAX
+				    : delta_place(plan->delta, BLOB_TABLE_endpoints,
+						  delta_address(plan->old, before)->endpoint);
 }
 
-/* Sets the interface and MAC of an endpoint that stays or comes. An endpoint of this node has the
- * MAC of its interface, which a container runtime may have told. */
-static int find_host_side(struct planner *plan, const struct policy_address *to, uint32_t before,
-			  const struct bh_endpoint *entry, struct bh_endpoint *want)
+/* Returns the entry of an endpoint that is another node's, or that keeps its interface, which the
+ * maps' entry has. An endpoint of this node has the MAC of its interface, which a container runtime
+ * may have told. */
+static struct bh_endpoint host_side(const struct planner *plan, const struct policy_address *to,
+				    const struct bh_endpoint *entry)
 {
 	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, to->endpoint);
-	int error = 0;
+	struct bh_endpoint want = {};
 
-	if (endpoint->flags & POLICY_MAC)
-		memcpy(want->mac, endpoint->mac, sizeof(want->mac));
-	if (entry && before != UINT32_MAX)
-		error = move_address(plan, to, before, entry, want);
-	else if (entry || planner_is_here(plan, plan->new, to->endpoint))
-		error = COMPARE_ALL;
-	if (!error && want->ifindex)
-		memcpy(want->mac, entry->mac, sizeof(want->mac));
-	return error;
+	if (planner_is_here(plan, plan->new, to->endpoint))
+		want.ifindex = entry->ifindex;
+	if (want.ifindex)
+		memcpy(want.mac, entry->mac, sizeof(want.mac));
+	else if (endpoint->flags & POLICY_MAC)
+		memcpy(want.mac, endpoint->mac, sizeof(want.mac));
+	return want;
 }
 
 /* Puts the address into its segment. @old: the entry that the maps have of it; NULL: none. */
@@ -96,20 +86,39 @@ static int plan_address(struct endpoints *endpoints, uint32_t index)
 	const struct policy_address *to = delta_address(plan->new, index);
 	const struct bh_endpoint *own = table_find(&endpoints->own, &to->endpoint);
 	const uint32_t before = delta_origin(planner_table(plan, BLOB_TABLE_addresses), index);
-	struct bh_endpoint entry, want = {};
+	struct bh_endpoint entry = {}, want;
 	int error = find_entry(plan, &to->address, own, &entry);
 	const bool there = !error;
 
 	/* the maps and the old policy disagree about the address */
-	if ((error && error != -ENOENT) || (!there && before != UINT32_MAX))
+	if ((error && error != -ENOENT) ||
+	    (!there && endpoints_owner(plan, index) == to->endpoint) ||
+	    (!own && there && before == UINT32_MAX))
 		return COMPARE_ALL;
-	if (own)
-		want = *own;
-	error = own ? 0 : find_host_side(plan, to, before, there ? &entry : NULL, &want);
-	if (!error)
-		error = place_address(plan, to, there ? &entry : NULL, &want);
+	want = own ? *own : host_side(plan, to, &entry);
+	error = place_address(plan, to, there ? &entry : NULL, &want);
 	plan->own |= planner_is_here(plan, plan->new, to->endpoint);
 	return error ? error : table_add(&plan->concerned, &to->address, NULL);
+}
+
+/* Leaves the interface of an endpoint of this node whose address another endpoint gets, or that
+ * moves to another node. */
+static int leave_address(struct endpoints *endpoints, uint32_t index)
+{
+	struct planner *plan = endpoints->plan;
+	const struct policy_address *to = delta_address(plan->new, index);
+	const uint32_t before = delta_origin(planner_table(plan, BLOB_TABLE_addresses), index);
+	struct bh_endpoint entry;
+
+	if (before == UINT32_MAX ||
+	    !planner_is_here(plan, plan->old, delta_address(plan->old, before)->endpoint) ||
+	    (endpoints_owner(plan, index) == to->endpoint &&
+	     planner_is_here(plan, plan->new, to->endpoint)))
+		return 0;
+	plan->own = true;
+	return maps_lookup(plan->handle, MAP_endpoints, &to->address, &entry)
+		       ? 0
+		       : own_endpoints_leave(&endpoints->interfaces, entry.ifindex);
 }
 
 /* Addresses that the new policy lacks: endpoints and addresses that go */
@@ -269,5 +278,7 @@ int endpoints_begin(struct endpoints *endpoints)
 
 	if (!error)
 		error = plan_all_deleted(endpoints);
+	for (size_t i = 0; !error && i < endpoints->addresses.n; i++)
+		error = leave_address(endpoints, *(uint32_t *)table_key(&endpoints->addresses, i));
 	return error ? error : endpoints_find_own(endpoints);
 }

@@ -32,29 +32,20 @@ static int take_endpoint(struct endpoints *endpoints, uint32_t index)
 	return error;
 }
 
-/* Takes the endpoints of this node that get or lose an address: their own records may be as they
- * were. */
+/* Takes the endpoints of this node that get an address: their own records may be as they were, if
+ * they lose another. */
 static int take_readdressed(struct endpoints *endpoints)
 {
 	struct planner *plan = endpoints->plan;
 	const struct delta_table *addresses = planner_table(plan, BLOB_TABLE_addresses);
 	int error = 0;
-	uint32_t i;
 
-	for (i = delta_next_new(addresses, 0); !error && i < addresses->n;
+	for (uint32_t i = delta_next_new(addresses, 0); !error && i < addresses->n;
 	     i = delta_next_new(addresses, i + 1)) {
 		const uint32_t endpoint = delta_address(plan->new, i)->endpoint;
 
-		if (delta_origin(addresses, i) == UINT32_MAX &&
+		if (endpoint != endpoints_owner(plan, i) &&
 		    planner_is_here(plan, plan->new, endpoint))
-			error = take_endpoint(endpoints, endpoint);
-	}
-	for (i = delta_next_deleted(addresses, 0); !error && i < addresses->n_base;
-	     i = delta_next_deleted(addresses, i + 1)) {
-		const uint32_t endpoint = delta_place(plan->delta, BLOB_TABLE_endpoints,
-						      delta_address(plan->old, i)->endpoint);
-
-		if (endpoint != UINT32_MAX && planner_is_here(plan, plan->new, endpoint))
 			error = take_endpoint(endpoints, endpoint);
 	}
 	return error;
