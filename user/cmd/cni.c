@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/command.h"
-#include "cmd/json_output.h"
+#include "cmd/emit.h"
 #include "cni/cni.h"
 #include "cni/copy.h"
 #include "node/node.h"
@@ -94,19 +94,15 @@ static void read_options(struct call *call, struct cni_request *request)
 	}
 }
 
-static int report(const struct call *call, const char *path, const char *did, bool changed)
+static void report(const struct call *call, const char *path, const char *did, bool changed)
 {
-	struct json_object *root;
+	struct emit emit = emit_begin(call);
 
-	if (!call->json) {
-		printf("%s%s %s\n", path, changed ? "" : " already", did);
-		return 0;
-	}
-	root = json_object_new_object();
-	json_add_text(root, "conflist", path);
-	json_add_bool(root, "changed", changed);
-	json_print(root, call->pretty);
-	return 0;
+	emit_say(&emit, "%s%s %s\n", path, changed ? "" : " already", did);
+	emit_object(&emit, NULL);
+	emit_text(&emit, "conflist", path);
+	emit_bool(&emit, "changed", changed);
+	emit_end(&emit);
 }
 
 /* Sets the host's folders, and the path of the program on the host. Copies the program to the host,
@@ -170,27 +166,23 @@ static int install(struct call *call, struct cni_request *request, struct diag *
 	if (!error && uninstall && request->root)
 		error = remove_from_host(request, diag);
 	if (!error)
-		error = report(call, path, uninstall ? "is without the plugin" : "has the plugin",
-			       changed);
+		report(call, path, uninstall ? "is without the plugin" : "has the plugin", changed);
 	free(path);
 	return error;
 }
 
 static int refresh(const struct call *call, const struct cni_request *request, struct diag *diag)
 {
-	struct json_object *root;
+	struct emit emit = emit_begin(call);
 	uint32_t named;
 	int error = cni_refresh(&request->refresh, diag, &named);
 
 	if (error)
 		return error;
-	if (!call->json) {
-		printf("%u pods have a name now\n", named);
-		return 0;
-	}
-	root = json_object_new_object();
-	json_add_number(root, "named", named);
-	json_print(root, call->pretty);
+	emit_say(&emit, "%u pods have a name now\n", named);
+	emit_object(&emit, NULL);
+	emit_number(&emit, "named", named);
+	emit_end(&emit);
 	return 0;
 }
 

@@ -12,7 +12,7 @@
 #include "cluster/replay.h"
 #include "cmd/command.h"
 #include "cmd/inputs.h"
-#include "cmd/json_output.h"
+#include "cmd/emit.h"
 #include "policy/blob_file.h"
 #include "policy/delta.h"
 
@@ -113,23 +113,20 @@ static size_t living_segments(const struct policy *policy)
 static void report(const struct call *call, const char *path, const struct policy *policy,
 		   size_t size)
 {
-	struct json_object *root;
+	struct emit emit = emit_begin(call);
 
-	if (!call->json) {
-		printf("%s: generation %u, %zu endpoints in %zu segments, %zu pairs, %zu bytes\n",
-		       path, policy->generation, policy->n_endpoints, living_segments(policy),
-		       policy->n_pairs, size);
-		return;
-	}
-	root = json_object_new_object();
-	json_add_text(root, "file", path);
-	json_add_number(root, "generation", policy->generation);
-	json_add_number(root, "endpoints", policy->n_endpoints);
-	json_add_number(root, "segments", living_segments(policy));
-	json_add_number(root, "pairs", policy->n_pairs);
-	json_add_number(root, "rules", policy->n_rules);
-	json_add_number(root, "bytes", size);
-	json_print(root, call->pretty);
+	emit_say(&emit, "%s: generation %u, %zu endpoints in %zu segments, %zu pairs, %zu bytes\n",
+		 path, policy->generation, policy->n_endpoints, living_segments(policy),
+		 policy->n_pairs, size);
+	emit_object(&emit, NULL);
+	emit_text(&emit, "file", path);
+	emit_number(&emit, "generation", policy->generation);
+	emit_number(&emit, "endpoints", policy->n_endpoints);
+	emit_number(&emit, "segments", living_segments(policy));
+	emit_number(&emit, "pairs", policy->n_pairs);
+	emit_number(&emit, "rules", policy->n_rules);
+	emit_number(&emit, "bytes", size);
+	emit_end(&emit);
 }
 
 struct compile_request {

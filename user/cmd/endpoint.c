@@ -2,13 +2,14 @@
 /* `bulkhead endpoint`: adds, changes, removes and lists single endpoints without compiling the
  * cluster. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/emit.h"
 #include "cmd/inputs.h"
-#include "cmd/json_output.h"
 #include "cmd/plan.h"
 #include "input/input.h"
 #include "node/node.h"
@@ -157,50 +158,41 @@ static int del(struct node_handle *handle, const char *name)
 	return node_endpoint_del(handle, ns, slash + 1);
 }
 
-static int print_member(void *data, const struct node_member *member)
+static int report_member(void *data, const struct node_member *member)
 {
-	char text[ADDRESS_TEXT], iface[IF_NAMESIZE];
+	char address[ADDRESS_TEXT], segment[32] = "isolated", variation[32] = "",
+				    iface[IF_NAMESIZE];
+	const char *name = member->ifindex ? if_indextoname(member->ifindex, iface) : "";
+	struct emit *emit = data;
 
-	(void)data;
-	printf("%s/%s  %s  ", member->ns, member->name, address_print(&member->address, text));
+	address_print(&member->address, address);
 	if (member->segment)
-		printf("segment %u", member->segment);
-	else
-		printf("isolated");
+		snprintf(segment, sizeof(segment), "segment %u", member->segment);
 	if (member->variation)
-		printf(" variation %u", member->variation);
-	if (member->ifindex)
-		printf("  %s", if_indextoname(member->ifindex, iface) ? iface : "(gone)");
-	printf("%s\n", member->added ? "  added" : "");
-	return 0;
-}
-
-static int json_member(void *data, const struct node_member *member)
-{
-	struct json_object *object = json_object_new_object();
-	char text[ADDRESS_TEXT];
-
-	json_add_text(object, "namespace", member->ns);
-	json_add_text(object, "name", member->name);
-	json_add_text(object, "address", address_print(&member->address, text));
-	json_add_number(object, "segment", member->segment);
-	json_add_number(object, "variation", member->variation);
-	json_add_number(object, "ifindex", member->ifindex);
-	json_add_bool(object, "added", member->added);
-	json_object_array_add(data, object);
+		snprintf(variation, sizeof(variation), " variation %u", member->variation);
+	emit_say(emit, "%s/%s  %s  %s%s%s%s%s\n", member->ns, member->name, address, segment,
+		 variation, member->ifindex ? "  " : "", name ? name : "(gone)",
+		 member->added ? "  added" : "");
+	emit_object(emit, NULL);
+	emit_text(emit, "namespace", member->ns);
+	emit_text(emit, "name", member->name);
+	emit_text(emit, "address", address);
+	emit_number(emit, "segment", member->segment);
+	emit_number(emit, "variation", member->variation);
+	emit_number(emit, "ifindex", member->ifindex);
+	emit_bool(emit, "added", member->added);
+	emit_end(emit);
 	return 0;
 }
 
 static int list(struct node_handle *handle, const struct call *call)
 {
-	struct json_object *array;
+	struct emit emit = emit_begin(call);
 	int error;
 
-	if (!call->json)
-		return node_endpoint_each(handle, print_member, NULL);
-	array = json_object_new_array();
-	error = node_endpoint_each(handle, json_member, array);
-	json_print(array, call->pretty);
+	emit_array(&emit, NULL);
+	error = node_endpoint_each(handle, report_member, &emit);
+	emit_end(&emit);
 	return error;
 }
 
@@ -234,17 +226,14 @@ static void check_verb(const struct call *call, const struct endpoint_arguments 
 static void report(const struct call *call, const struct endpoint_arguments *arguments,
 		   const struct node_handle *handle)
 {
-	struct json_object *root;
+	struct emit emit = emit_begin(call);
 
-	if (!call->json) {
-		if (arguments->verbose)
-			printf("%llu map writes\n", (unsigned long long)node_map_writes(handle));
-		return;
-	}
-	root = json_object_new_object();
-	json_add_bool(root, "isolated", arguments->isolated);
-	json_add_number(root, "map_writes", node_map_writes(handle));
-	json_print(root, call->pretty);
+	if (arguments->verbose)
+		emit_say(&emit, "%" PRIu64 " map writes\n", (uint64_t)node_map_writes(handle));
+	emit_object(&emit, NULL);
+	emit_bool(&emit, "isolated", arguments->isolated);
+	emit_number(&emit, "map_writes", node_map_writes(handle));
+	emit_end(&emit);
 }
 
 static int run_verb(struct call *call, struct endpoint_arguments *arguments)
@@ -274,7 +263,7 @@ static int run_verb(struct call *call, struct endpoint_arguments *arguments)
 	else if (!error)
 		error = list(handle, call);
 	if (arguments->dry_run)
-		plan_end(&plan, call, error);
+		plan_end(&plan, error);
 	else if (!error && strcmp(verb, "list"))
 		report(call, arguments, handle);
 	node_close(handle);

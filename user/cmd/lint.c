@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "cmd/command.h"
+#include "cmd/emit.h"
 #include "cmd/inputs.h"
-#include "cmd/json_output.h"
 #include "cmd/lint_learned.h"
 #include "cmd/screen.h"
 #include "compile/compile.h"
@@ -33,34 +33,26 @@ static char *read_suffixes(void)
 	return text;
 }
 
-static struct json_object *finding_json(const struct lint_finding *finding)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_text(object, "check", finding->check);
-	json_add_text(object, "file", finding->where.file);
-	json_add_number(object, "line", finding->where.line);
-	json_add_text(object, "object", finding->object);
-	json_add_text(object, "text", finding->text);
-	return object;
-}
-
 static int report(const struct call *call, const struct lint_findings *findings)
 {
-	struct json_object *array = call->json ? json_object_new_array() : NULL;
+	struct emit emit = emit_begin(call);
 
+	emit_array(&emit, NULL);
 	for (size_t i = 0; i < findings->n; i++) {
 		const struct lint_finding *finding = &findings->at[i];
 
-		if (array)
-			json_object_array_add(array, finding_json(finding));
-		else
-			printf("%s:%u: %s%s%s: %s [%s]\n", finding->where.file, finding->where.line,
-			       paint_on(PAINT_BOLD), finding->object, paint_off(), finding->text,
-			       finding->check);
+		emit_say(&emit, "%s:%u: %s%s%s: %s [%s]\n", finding->where.file,
+			 finding->where.line, paint_on(PAINT_BOLD), finding->object, paint_off(),
+			 finding->text, finding->check);
+		emit_object(&emit, NULL);
+		emit_text(&emit, "check", finding->check);
+		emit_text(&emit, "file", finding->where.file);
+		emit_number(&emit, "line", finding->where.line);
+		emit_text(&emit, "object", finding->object);
+		emit_text(&emit, "text", finding->text);
+		emit_end(&emit);
 	}
-	if (array)
-		json_print(array, call->pretty);
+	emit_end(&emit);
 	return findings->n ? STATUS_NO : STATUS_OK;
 }
 

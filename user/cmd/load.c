@@ -7,7 +7,7 @@
 
 #include "cmd/command.h"
 #include "cmd/inputs.h"
-#include "cmd/json_output.h"
+#include "cmd/emit.h"
 #include "cmd/load_report.h"
 #include "cmd/plan.h"
 #include "policy/delta.h"
@@ -148,7 +148,7 @@ static int load(const struct call *call, struct request *request)
 	else if (!error)
 		error = load_whole(call, request, handle, &diag, &change, &policy);
 	if (request->dry_run)
-		plan_end(&plan, call, error);
+		plan_end(&plan, error);
 	else if (!error && !delta)
 		conclude(call, request, &change, policy, &diag);
 	delta_free(delta);
@@ -159,16 +159,13 @@ static int load(const struct call *call, struct request *request)
 
 static void report_no_restore(const struct call *call, const char *why)
 {
-	struct json_object *root;
+	struct emit emit = emit_begin(call);
 
-	if (!call->json) {
-		printf("nothing is restored: %s\n", why);
-		return;
-	}
-	root = json_object_new_object();
-	json_add_bool(root, "restored", false);
-	json_add_text(root, "why", why);
-	json_print(root, call->pretty);
+	emit_say(&emit, "nothing is restored: %s\n", why);
+	emit_object(&emit, NULL);
+	emit_bool(&emit, "restored", false);
+	emit_text(&emit, "why", why);
+	emit_end(&emit);
 }
 
 /* Loads the policy that the state folder keeps, if none is active: after a boot. */

@@ -7,67 +7,59 @@
 /* Text names only so many entries of a step. */
 #define ITEMS_SHOWN 8
 
-static void print_step(struct plan *plan, const struct node_step *step)
+static void say_step(struct plan *plan, const struct node_step *step)
 {
+	struct emit *emit = &plan->emit;
+
 	if (!plan->change || strcmp(plan->change, step->change))
-		printf("%s:\n", step->change);
+		emit_say(emit, "%s:\n", step->change);
 	plan->change = step->change;
-	printf("  %-8s %s", step->phase, step->act);
+	emit_say(emit, "  %-8s %s", step->phase, step->act);
 	if (step->map)
-		printf(" %s", step->map);
+		emit_say(emit, " %s", step->map);
 	if (step->n > 1)
-		printf(" (%zu)", step->n);
-	for (size_t i = 0; i < step->n && i < ITEMS_SHOWN; i++) {
-		const char *item = node_step_item(step, i);
-
-		printf("%s%s", !*item ? "" : i ? ", " : ": ", item);
-	}
-	printf("%s\n", step->n > ITEMS_SHOWN ? ", ..." : "");
-}
-
-static void add_step(struct json_object *steps, const struct node_step *step)
-{
-	struct json_object *object = json_object_new_object();
-	struct json_object *items = json_object_new_array();
-
-	json_add_text(object, "change", step->change);
-	json_add_text(object, "phase", step->phase);
-	json_add_text(object, "act", step->act);
-	json_add_text(object, "map", step->map);
-	for (size_t i = 0; i < step->n; i++) {
-		const char *item = node_step_item(step, i);
-
-		if (*item)
-			json_append_text(items, item);
-	}
-	json_add(object, "items", items);
-	json_object_array_add(steps, object);
+		emit_say(emit, " (%zu)", step->n);
 }
 
 static void tell(void *data, const struct node_step *step)
 {
 	struct plan *plan = data;
+	struct emit *emit = &plan->emit;
 
 	plan->n++;
-	if (plan->steps)
-		add_step(plan->steps, step);
-	else
-		print_step(plan, step);
+	say_step(plan, step);
+	emit_object(emit, NULL);
+	emit_text(emit, "change", step->change);
+	emit_text(emit, "phase", step->phase);
+	emit_text(emit, "act", step->act);
+	emit_text(emit, "map", step->map);
+	emit_array(emit, "items");
+	for (size_t i = 0; i < step->n; i++) {
+		const char *item = node_step_item(step, i);
+
+		if (i < ITEMS_SHOWN)
+			emit_say(emit, "%s%s", !*item ? "" : i ? ", " : ": ", item);
+		if (*item)
+			emit_text(emit, NULL, item);
+	}
+	emit_end(emit);
+	emit_end(emit);
+	emit_say(emit, "%s\n", step->n > ITEMS_SHOWN ? ", ..." : "");
 }
 
 void plan_begin(struct plan *plan, const struct call *call, struct node_options *options)
 {
-	*plan = (struct plan){.steps = call->json ? json_object_new_array() : NULL};
+	*plan = (struct plan){.emit = emit_begin(call)};
+	emit_array(&plan->emit, NULL);
 	options->dry_run = tell;
 	options->rehearse_data = plan;
 }
 
-void plan_end(struct plan *plan, const struct call *call, int error)
+void plan_end(struct plan *plan, int error)
 {
-	if (plan->steps && !error)
-		json_print(plan->steps, call->pretty);
-	else if (plan->steps)
-		json_object_put(plan->steps);
-	else if (!error && !plan->n)
-		printf("there is nothing to change\n");
+	if (error)
+		return emit_drop(&plan->emit);
+	emit_end(&plan->emit);
+	if (!plan->n)
+		emit_say(&plan->emit, "there is nothing to change\n");
 }

@@ -4,7 +4,7 @@
 #define BULKHEAD_CMD_PLAN_H
 
 #include "cmd/command.h"
-#include "cmd/json_output.h"
+#include "cmd/emit.h"
 #include "node/node.h"
 
 #define DRY_RUN_OPTION(id)                                                           \
@@ -13,7 +13,7 @@
 	}
 
 struct plan {
-	struct json_object *steps; /* the steps for -j; NULL: steps are printed as text */
+	struct emit emit;
 	const char *change; /* name of the last change printed */
 	size_t n;
 };
@@ -22,6 +22,6 @@ struct plan {
 void plan_begin(struct plan *plan, const struct call *call, struct node_options *options);
 
 /* Prints the end of the plan, unless the command failed. */
-void plan_end(struct plan *plan, const struct call *call, int error);
+void plan_end(struct plan *plan, int error);
 
 #endif

@@ -114,7 +114,8 @@ static void unknown_object(const struct call *call)
 static int run(struct call *call)
 {
 	struct filter filter = {0};
-	struct show show = {.call = call, .filter = &filter};
+	struct emit emit;
+	struct show show = {.emit = &emit, .filter = &filter};
 	const char *pin = NULL;
 	struct view view;
 	int option, status;
@@ -135,11 +136,13 @@ static int run(struct call *call)
 	status = view_open(&view, call, pin);
 	if (status)
 		return status;
+	emit = emit_begin(call);
 	show.view = &view;
 	show.policy = view.policy;
 	status = status_of(choose_segments(&show));
 	if (!status)
 		status = objects[i].show(&show);
+	emit_drop(&emit); /* after an error */
 	free(show.from);
 	free(show.to);
 	free(show.either);

@@ -7,14 +7,14 @@
 #ifndef BULKHEAD_CMD_SHOW_H
 #define BULKHEAD_CMD_SHOW_H
 
+#include "cmd/emit.h"
 #include "cmd/filter.h"
 #include "policy/sides.h"
-#include "cmd/json_output.h"
 #include "cmd/text_buffer.h"
 #include "cmd/view.h"
 
 struct show {
-	const struct call *call;
+	struct emit *emit;
 	const struct view *view;
 	const struct policy *policy; /* the view's */
 	const struct filter *filter;
@@ -32,15 +32,6 @@ static inline bool show_has(const bool *set, size_t segment)
 /* Whether the list allows a port that --port names. True without --port. */
 struct verdicts;
 bool show_has_port(const struct show *show, const struct verdicts *verdicts);
-
-/*
- * Makes an object for each of @n records and prints it, or with -j prints all as one JSON array.
- * @make returns NULL for a record to be left out. @text is a buffer for both callbacks. Returns an
- * exit status.
- */
-int show_list(const struct show *show, size_t n,
-	      struct json_object *(*make)(const struct show *show, size_t i, struct text *text),
-	      void (*print)(struct json_object *object, struct text *text));
 
 /* Sets @text to "namespace/name". */
 void show_endpoint_name(struct text *text, const struct policy *policy,

@@ -18,7 +18,6 @@
 
 /* The state of a walk that prints a map's entries. */
 struct connection_listing {
-	struct json_object *array; /* collects the entries; NULL: each is printed as text */
 	const struct show *show;
 	const struct policy *policy; /* has the names of ends, Services and backends */
 	const struct translations *translations;
@@ -44,24 +43,11 @@ static struct sum sum_counters(const struct bh_counter *counters)
 	return sum;
 }
 
-static struct json_object *json_counter(uint32_t reason, const char *text,
-					const struct sum *counter)
+static void say_counter(struct emit *emit, const char *verdict, uint64_t packets, uint64_t bytes,
+			const char *text)
 {
-	struct json_object *object = json_object_new_object();
-
-	json_add_text(object, "reason", text);
-	json_add_bool(object, "drop", bh_reason_drops(reason));
-	json_add_number(object, "packets", counter->packets);
-	json_add_number(object, "bytes", counter->bytes);
-	json_add_number(object, "audit_packets", counter->audit_packets);
-	json_add_number(object, "audit_bytes", counter->audit_bytes);
-	return object;
-}
-
-static void print_counter(const char *verdict, uint64_t packets, uint64_t bytes, const char *text)
-{
-	printf("%-5s %12" PRIu64 " packets %15" PRIu64 " bytes  %s\n", verdict, packets, bytes,
-	       text);
+	emit_say(emit, "%-5s %12" PRIu64 " packets %15" PRIu64 " bytes  %s\n", verdict, packets,
+		 bytes, text);
 }
 
 static int show_counter(void *data, const void *key, const void *value)
@@ -69,19 +55,24 @@ static int show_counter(void *data, const void *key, const void *value)
 	static const char *const texts[] = BH_REASON_TEXTS;
 	struct sum sum = sum_counters(value);
 	const struct connection_listing *listing = data;
+	struct emit *emit = listing->show->emit;
 	uint32_t reason;
 
 	memcpy(&reason, key, sizeof(reason));
 	if (reason >= BH_REASONS)
 		return 0;
-	if (listing->array) {
-		json_object_array_add(listing->array, json_counter(reason, texts[reason], &sum));
-		return 0;
-	}
-	print_counter(bh_reason_drops(reason) ? "drop" : "pass", sum.packets, sum.bytes,
-		      texts[reason]);
+	say_counter(emit, bh_reason_drops(reason) ? "drop" : "pass", sum.packets, sum.bytes,
+		    texts[reason]);
 	if (sum.audit_packets)
-		print_counter("audit", sum.audit_packets, sum.audit_bytes, texts[reason]);
+		say_counter(emit, "audit", sum.audit_packets, sum.audit_bytes, texts[reason]);
+	emit_object(emit, NULL);
+	emit_text(emit, "reason", texts[reason]);
+	emit_bool(emit, "drop", bh_reason_drops(reason));
+	emit_number(emit, "packets", sum.packets);
+	emit_number(emit, "bytes", sum.bytes);
+	emit_number(emit, "audit_packets", sum.audit_packets);
+	emit_number(emit, "audit_bytes", sum.audit_bytes);
+	emit_end(emit);
 	return 0;
 }
 
@@ -153,37 +144,6 @@ static struct by_service service_of(const struct connection_listing *listing,
 	return by;
 }
 
-/* Returns "namespace/name" of the endpoint, or the address. */
-static const char *backend_text(const struct policy *policy, const struct tuple *backend,
-				char text[FLOW_TEXT])
-{
-	const struct policy_backend record = {.address = backend->destination};
-
-	return backend->protocol ? backend_name(policy, &record, text) : NULL;
-}
-
-static void print_service(const struct connection_listing *listing, const struct by_service *by)
-{
-	char service[SERVICE_NAME_TEXT], backend[FLOW_TEXT];
-
-	if (!by->service)
-		return;
-	printf(" by service %s", service_name(listing->policy, by->service, service));
-	if (backend_text(listing->policy, &by->backend, backend))
-		printf(" to %s", backend);
-}
-
-static void json_add_service(struct json_object *object, const struct connection_listing *listing,
-			     const struct by_service *by)
-{
-	char service[SERVICE_NAME_TEXT], backend[FLOW_TEXT];
-
-	json_add_text(object, "service",
-		      by->service ? service_name(listing->policy, by->service, service) : NULL);
-	json_add_text(object, "backend",
-		      by->service ? backend_text(listing->policy, &by->backend, backend) : NULL);
-}
-
 /* Returns the address together with the endpoint, node or class that has it. */
 struct flow_side show_side_at(const struct policy *policy, const struct address *address,
 			      char name[FLOW_TEXT])
@@ -201,31 +161,23 @@ struct flow_side show_side_at(const struct policy *policy, const struct address 
 	return side;
 }
 
-static bool is_meant(const struct connection_listing *listing,
-		     const struct shown_connection *connection, int from)
+static bool is_meant(const struct filter *filter, const struct shown_connection *connection,
+		     const struct flow_side sides[2], uint16_t to)
 {
-	const struct filter *filter = listing->show->filter;
-	char names[2][FLOW_TEXT];
-	struct flow_side source =
-		show_side_at(listing->policy, &connection->address[from], names[0]);
-	struct flow_side destination =
-		show_side_at(listing->policy, &connection->address[!from], names[1]);
 	bool port = !filter->n_ports;
 
 	for (size_t i = 0; i < filter->n_ports && !port; i++)
 		port = filter->ports[i].protocol == connection->protocol &&
-		       filter->ports[i].port == connection->port[!from];
-	return port && filter_matches(filter->from, &source) &&
-	       filter_matches(filter->to, &destination) &&
-	       (filter_in_namespace(filter->ns, &source) ||
-		filter_in_namespace(filter->ns, &destination));
+		       filter->ports[i].port == to;
+	return port && filter_matches(filter->from, &sides[0]) &&
+	       filter_matches(filter->to, &sides[1]) &&
+	       (filter_in_namespace(filter->ns, &sides[0]) ||
+		filter_in_namespace(filter->ns, &sides[1]));
 }
 
-/* Prints an end, "shop/db (10.244.0.1:80)"; @port 0 leaves the port out. */
-static const char *end_text(const struct flow_side *side, const struct address *address,
-			    uint16_t port, char text[END_TEXT])
+static const char *end_text(const char *name, const struct address *address, uint16_t port,
+			    char text[END_TEXT])
 {
-	const bool named = strchr(side->name, '/') != NULL;
 	char printed[ADDRESS_TEXT], at[ADDRESS_TEXT + 16];
 
 	address_print(address, printed);
@@ -235,33 +187,27 @@ static const char *end_text(const struct flow_side *side, const struct address *
 		snprintf(at, sizeof(at), "%s:%u", printed, port);
 	else
 		snprintf(at, sizeof(at), "[%s]:%u", printed, port);
-	snprintf(text, END_TEXT, named ? "%s (%s)" : "%.0s%s", side->name, at);
+	snprintf(text, END_TEXT, *name ? "%s (%s)" : "%.0s%s", name, at);
 	return text;
 }
 
-static void print_connection(const struct connection_listing *listing,
-			     const struct shown_connection *connection, int from, const char *port,
-			     const struct bh_ct *ct)
+static void emit_service(struct emit *emit, const struct policy *policy,
+			 const struct by_service *by)
 {
-	char names[2][FLOW_TEXT], source[END_TEXT], destination[END_TEXT];
-	const struct flow_side sides[] = {
-		show_side_at(listing->policy, &connection->address[from], names[0]),
-		show_side_at(listing->policy, &connection->address[!from], names[1])};
+	const struct policy_backend record = {.address = by->backend.destination};
+	const char *service = NULL, *backend = NULL;
+	char texts[2][SERVICE_NAME_TEXT > FLOW_TEXT ? SERVICE_NAME_TEXT : FLOW_TEXT];
 
-	printf("%-44s %-32s %-10s %-12s egress %-5s ingress %s",
-	       end_text(&sides[0], &connection->address[from], connection->port[from], source),
-	       end_text(&sides[1], &connection->address[!from], 0, destination), port,
-	       state_text(ct), word_text(ct->verdict[BH_EGRESS]),
-	       word_text(ct->verdict[BH_INGRESS]));
-}
-
-static void json_add_name(struct json_object *object, const char *key,
-			  const struct connection_listing *listing, const struct address *address)
-{
-	char name[FLOW_TEXT];
-
-	show_side_at(listing->policy, address, name);
-	json_add_text(object, key, *name ? name : NULL);
+	if (by->service) {
+		service = service_name(policy, by->service, texts[0]);
+		emit_say(emit, " by service %s", service);
+	}
+	if (by->service && by->backend.protocol) {
+		backend = backend_name(policy, &record, texts[1]);
+		emit_say(emit, " to %s", backend);
+	}
+	emit_text(emit, "service", service);
+	emit_text(emit, "backend", backend);
 }
 
 static int show_connection(const struct connection_listing *listing,
@@ -269,40 +215,37 @@ static int show_connection(const struct connection_listing *listing,
 {
 	const __u64 *words = ct->verdict;
 	__u64 evaluated = words[BH_EGRESS] ? words[BH_EGRESS] : words[BH_INGRESS];
-	int from = !!(evaluated & BH_CT_INITIATOR);
+	const int from = !!(evaluated & BH_CT_INITIATOR);
+	const struct address *source = &connection->address[from];
+	const struct address *destination = &connection->address[!from];
+	const uint16_t ports[] = {connection->port[from], connection->port[!from]};
+	const struct flow flow = {.protocol = connection->protocol, .port = ports[1]};
 	struct by_service by = service_of(listing, connection, from);
-	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT], port[FLOW_TEXT];
-	struct flow flow = {.protocol = connection->protocol};
-	struct json_object *object;
+	char names[2][FLOW_TEXT], ends[2][END_TEXT], port[FLOW_TEXT], text[ADDRESS_TEXT];
+	const struct flow_side sides[] = {show_side_at(listing->policy, source, names[0]),
+					  show_side_at(listing->policy, destination, names[1])};
+	struct emit *emit = listing->show->emit;
 
-	if (!is_meant(listing, connection, from))
+	if (!is_meant(listing->show->filter, connection, sides, ports[1]))
 		return 0;
-	flow.port = connection->port[!from];
-	address_print(&connection->address[from], source);
-	address_print(&connection->address[!from], destination);
-	port_print(&flow, port);
-	if (!listing->array) {
-		print_connection(listing, connection, from, port, ct);
-		print_service(listing, &by);
-		putchar('\n');
-		return 0;
-	}
-	object = json_object_new_object();
-	json_add_text(object, "source", source);
-	json_add_name(object, "source_name", listing, &connection->address[from]);
-	json_add_number(object, "source_port", connection->port[from]);
-	json_add_text(object, "destination", destination);
-	json_add_name(object, "destination_name", listing, &connection->address[!from]);
-	json_add_text(object, "port", port);
-	json_add_service(object, listing, &by);
-	json_add_text(object, "state", state_text(ct));
-	for (enum direction d = INGRESS; d <= EGRESS; d++) {
-		const char *name = d == INGRESS ? "ingress" : "egress";
-
-		json_add_text(object, name, words[d] ? word_text(words[d]) : NULL);
-	}
-	json_add_number(object, "generation", bh_ct_generation(evaluated));
-	json_object_array_add(listing->array, object);
+	emit_say(emit, "%-44s %-32s %-10s %-12s egress %-5s ingress %s",
+		 end_text(names[0], source, ports[0], ends[0]),
+		 end_text(names[1], destination, 0, ends[1]), port_print(&flow, port),
+		 state_text(ct), word_text(words[BH_EGRESS]), word_text(words[BH_INGRESS]));
+	emit_object(emit, NULL);
+	emit_text(emit, "source", address_print(source, text));
+	emit_name(emit, "source_name", names[0]);
+	emit_number(emit, "source_port", ports[0]);
+	emit_text(emit, "destination", address_print(destination, text));
+	emit_name(emit, "destination_name", names[1]);
+	emit_text(emit, "port", port);
+	emit_service(emit, listing->policy, &by);
+	emit_text(emit, "state", state_text(ct));
+	for (enum direction d = INGRESS; d <= EGRESS; d++)
+		emit_text(emit, direction_name(d), words[d] ? word_text(words[d]) : NULL);
+	emit_number(emit, "generation", bh_ct_generation(evaluated));
+	emit_end(emit);
+	emit_say(emit, "\n");
 	return 0;
 }
 
@@ -319,52 +262,38 @@ static int show_bucket(void *data, const void *key, const void *value)
 	return connections_each(value, show_slot, data);
 }
 
-struct map_view {
-	const char *map;
-	int (*visit)(void *data, const void *key, const void *value);
-};
-
-static int show_maps(const struct show *show, const struct map_view *maps, size_t n,
-		     const struct translations *translations)
+static int show_map(const struct show *show, const char *map,
+		    int (*visit)(void *data, const void *key, const void *value),
+		    const struct translations *translations)
 {
-	const struct call *call = show->call;
-	struct connection_listing listing = {.array = call->json ? json_object_new_array() : NULL,
-					     .show = show,
-					     .policy = show->policy,
-					     .translations = translations};
-	int error = 0;
+	struct connection_listing listing = {
+		.show = show, .policy = show->policy, .translations = translations};
+	int error;
 
-	for (size_t i = 0; i < n && !error; i++) {
-		error = live_each(show->view->live, maps[i].map, maps[i].visit, &listing);
-		if (error)
-			command_error("cannot read the map %s: %s", maps[i].map, strerror(-error));
-	}
-	if (listing.array && !error)
-		json_print(json_object_get(listing.array), call->pretty);
-	json_object_put(listing.array);
+	emit_array(show->emit, NULL);
+	error = live_each(show->view->live, map, visit, &listing);
+	if (error)
+		command_error("cannot read the map %s: %s", map, strerror(-error));
+	else
+		emit_end(show->emit);
 	return status_of(error);
 }
 
 int show_counters(const struct show *show)
 {
-	static const struct map_view counters = {"counters", show_counter};
-
-	return show_maps(show, &counters, 1, NULL);
+	return show_map(show, "counters", show_counter, NULL);
 }
 
 int show_conntrack(const struct show *show)
 {
-	static const struct map_view table = {"ct", show_bucket};
-
 	struct translations translations = {0};
 	int error = show->policy->n_frontends ? translations_read(&translations) : 0;
 
 	if (error)
 		return status_of(error);
-	if (!show->call->json)
-		printf("%s%-44s %-32s %-10s %-12s VERDICTS%s\n", paint_on(PAINT_BOLD), "FROM", "TO",
-		       "PORT", "STATE", paint_off());
-	error = show_maps(show, &table, 1, &translations);
+	emit_say(show->emit, "%s%-44s %-32s %-10s %-12s VERDICTS%s\n", paint_on(PAINT_BOLD), "FROM",
+		 "TO", "PORT", "STATE", paint_off());
+	error = show_map(show, "ct", show_bucket, &translations);
 	translations_free(&translations);
 	return error;
 }

@@ -20,7 +20,6 @@ struct names_listing {
 	const struct show *show;
 	struct learner *learners;
 	size_t n;
-	struct json_object *array; /* NULL: text */
 };
 
 static int add_learner(void *data, const void *key, const void *value)
@@ -63,23 +62,20 @@ static bool is_in_namespace(const struct names_listing *listing, const char *nam
 static void show_name(const struct names_listing *listing, const char *pod, const char *address,
 		      const char *name, int32_t left)
 {
-	struct json_object *object;
+	struct emit *emit = listing->show->emit;
 
-	if (!listing->array) {
-		printf("%-32s %-40s %-40s ", pod, address, name);
-		if (left >= 0)
-			printf("%d s\n", left);
-		else
-			puts("over");
-		return;
-	}
-	object = json_object_new_object();
-	json_add_text(object, "endpoint", pod);
-	json_add_text(object, "address", address);
-	json_add_text(object, "name", name);
-	json_add_number(object, "seconds", left < 0 ? 0 : left);
-	json_add_bool(object, "over", left < 0);
-	json_object_array_add(listing->array, object);
+	emit_say(emit, "%-32s %-40s %-40s ", pod, address, name);
+	if (left >= 0)
+		emit_say(emit, "%d s\n", left);
+	else
+		emit_say(emit, "over\n");
+	emit_object(emit, NULL);
+	emit_text(emit, "endpoint", pod);
+	emit_text(emit, "address", address);
+	emit_text(emit, "name", name);
+	emit_number(emit, "seconds", left < 0 ? 0 : left);
+	emit_bool(emit, "over", left < 0);
+	emit_end(emit);
 }
 
 static int show_learned(void *data, const void *key, const void *value)
@@ -104,20 +100,19 @@ static int show_learned(void *data, const void *key, const void *value)
 
 int show_names(const struct show *show)
 {
-	struct names_listing listing = {.show = show,
-					.array = show->call->json ? json_object_new_array() : NULL};
+	struct names_listing listing = {.show = show};
 	int error = live_each(show->view->live, "endpoints", add_learner, &listing);
 
-	if (!error && !listing.array)
-		printf("%s%-32s %-40s %-40s LEFT%s\n", paint_on(PAINT_BOLD), "ENDPOINT", "ADDRESS",
-		       "NAME", paint_off());
+	emit_array(show->emit, NULL);
+	if (!error)
+		emit_say(show->emit, "%s%-32s %-40s %-40s LEFT%s\n", paint_on(PAINT_BOLD),
+			 "ENDPOINT", "ADDRESS", "NAME", paint_off());
 	if (!error)
 		error = live_each(show->view->live, "learned", show_learned, &listing);
 	if (error)
 		command_error("cannot read what endpoints have learned: %s", strerror(-error));
-	else if (listing.array)
-		json_print(json_object_get(listing.array), show->call->pretty);
-	json_object_put(listing.array);
+	else
+		emit_end(show->emit);
 	free(listing.learners);
 	return status_of(error);
 }

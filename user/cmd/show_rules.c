@@ -303,115 +303,99 @@ static int find_meant(const struct show *show, struct meant *meant)
 	return 0;
 }
 
-static struct json_object *json_rule(const struct show *show, const struct policy_rule *rule,
-				     const struct rule_hits *hits)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_number(object, "id", rule->id);
-	json_add_text(object, "tier", tier_name(rule->tier));
-	json_add_text(object, "direction", rule->direction == INGRESS ? "ingress" : "egress");
-	json_add_text(object, "action", actions[rule->action]);
-	json_add_bool(object, "audited", rule->flags & POLICY_AUDIT);
-	json_add_rule(object, show->policy, rule);
-	if (hits->counts)
-		json_add_number(object, "hits", hits->counts[rule->id]);
-	return object;
-}
-
-static void add_row(struct columns *columns, uint32_t id, enum tier tier, const char *direction,
-		    const char *action, const struct rule_hits *hits, const char *rule)
+static void add_row(struct columns *columns, const char *id, const char *tier,
+		    const char *direction, const char *action, const uint64_t *hits,
+		    const char *rule)
 {
 	char text[AMOUNT_TEXT];
 
-	columns_number(columns, id);
-	columns_add(columns, tier_name(tier));
+	columns_add(columns, id);
+	columns_add(columns, tier);
 	columns_add(columns, direction);
 	columns_add(columns, action);
-	if (hits->counts)
-		columns_add(columns, amount_print(hits->counts[id], text));
+	if (hits)
+		columns_add(columns, amount_print(*hits, text));
 	columns_add(columns, rule);
 }
 
-static void add_rule(struct columns *columns, const struct policy *policy,
-		     const struct policy_rule *rule, const struct rule_hits *hits)
+static void show_rule(const struct show *show, const struct policy_rule *rule,
+		      const struct rule_hits *hits, struct columns *columns)
 {
-	char text[DECISION_TEXT + 16];
+	const uint64_t *count = hits->counts ? &hits->counts[rule->id] : NULL;
+	const bool audited = rule->flags & POLICY_AUDIT;
+	char text[DECISION_TEXT + 16], id[AMOUNT_TEXT];
+	struct emit *emit = show->emit;
 
-	rule_print(policy, rule, text, DECISION_TEXT);
-	if (rule->flags & POLICY_AUDIT)
+	rule_print(show->policy, rule, text, DECISION_TEXT);
+	if (audited)
 		strcat(text, " (audited)");
-	add_row(columns, rule->id, rule->tier, rule->direction == INGRESS ? "ingress" : "egress",
-		actions[rule->action], hits, text);
+	snprintf(id, sizeof(id), "%u", rule->id);
+	add_row(columns, id, tier_name(rule->tier), direction_name(rule->direction),
+		actions[rule->action], count, text);
+	emit_object(emit, NULL);
+	emit_number(emit, "id", rule->id);
+	emit_text(emit, "tier", tier_name(rule->tier));
+	emit_text(emit, "direction", direction_name(rule->direction));
+	emit_text(emit, "action", actions[rule->action]);
+	emit_bool(emit, "audited", audited);
+	emit_rule(emit, show->policy, rule);
+	if (count)
+		emit_number(emit, "hits", *count);
+	emit_end(emit);
 }
 
-static struct json_object *json_isolation(const struct policy *policy, size_t index,
-					  const struct rule_hits *hits)
-{
-	const struct policy_isolation *isolation = &policy->isolations[index];
-	struct json_object *object = json_object_new_object();
-
-	json_add_text(object, "policy", policy_string(policy, isolation->policy));
-	json_add_bool(object, "ingress", isolation->directions >> INGRESS & 1);
-	json_add_bool(object, "egress", isolation->directions >> EGRESS & 1);
-	if (hits->isolated)
-		json_add_number(object, "hits", hits->isolated[index]);
-	json_add_bool(object, "audited", isolation->flags & POLICY_AUDIT);
-	return object;
-}
-
-/* Adds each isolation as a rule with ID 0: under that ID the kernel counts packets that are denied
- * because no rule allows them. */
-static struct json_object *json_isolations(const struct policy *policy, const struct meant *meant,
-					   const struct rule_hits *hits)
-{
-	struct json_object *object = json_object_new_object();
-	struct json_object *array = json_object_new_array();
-
-	json_add_number(object, "id", 0);
-	json_add_text(object, "tier", tier_name(TIER_NETWORK_POLICY));
-	json_add_text(object, "direction", NULL);
-	json_add_text(object, "action", actions[ACTION_DENY]);
-	json_add_rule(object, policy, NULL);
-	for (size_t i = 0; i < policy->n_isolations; i++)
-		if (!meant->isolations || meant->isolations[i])
-			json_object_array_add(array, json_isolation(policy, i, hits));
-	json_add(object, "isolated_by", array);
-	if (hits->counts)
-		json_add_number(object, "hits", hits->counts[0]);
-	return object;
-}
-
-static void add_isolations(struct columns *columns, const struct policy *policy,
-			   const struct meant *meant, const struct rule_hits *hits)
+static void show_isolation(const struct show *show, size_t index, const struct rule_hits *hits,
+			   struct columns *columns)
 {
 	static const char *const directions[] = {
 		[1 << INGRESS] = "ingress",
 		[1 << EGRESS] = "egress",
 		[1 << INGRESS | 1 << EGRESS] = "both",
 	};
-	char name[DECISION_TEXT], text[DECISION_TEXT + 32], amount[AMOUNT_TEXT];
+	const struct policy_isolation *isolation = &show->policy->isolations[index];
+	const char *policy = policy_string(show->policy, isolation->policy);
+	const uint64_t *count = hits->isolated ? &hits->isolated[index] : NULL;
+	const bool audited = isolation->flags & POLICY_AUDIT;
+	char name[DECISION_TEXT], text[DECISION_TEXT + 32];
+	struct emit *emit = show->emit;
 
-	add_row(columns, 0, TIER_NETWORK_POLICY, "", actions[ACTION_DENY], hits,
-		"isolation: no rule allows");
-	for (size_t i = 0; i < policy->n_isolations; i++) {
-		const struct policy_isolation *isolation = &policy->isolations[i];
+	name_print(policy, name, sizeof(name));
+	snprintf(text, sizeof(text), audited ? "%s would isolate (audited)" : "isolated by %s",
+		 name);
+	add_row(columns, "", "", directions[isolation->directions], "", count, text);
+	emit_object(emit, NULL);
+	emit_text(emit, "policy", policy);
+	emit_bool(emit, "ingress", isolation->directions >> INGRESS & 1);
+	emit_bool(emit, "egress", isolation->directions >> EGRESS & 1);
+	if (count)
+		emit_number(emit, "hits", *count);
+	emit_bool(emit, "audited", audited);
+	emit_end(emit);
+}
 
-		if (meant->isolations && !meant->isolations[i])
-			continue;
-		name_print(policy_string(policy, isolation->policy), name, sizeof(name));
-		snprintf(text, sizeof(text),
-			 isolation->flags & POLICY_AUDIT ? "%s would isolate (audited)"
-							 : "isolated by %s",
-			 name);
-		columns_add(columns, "");
-		columns_add(columns, "");
-		columns_add(columns, directions[isolation->directions]);
-		columns_add(columns, "");
-		if (hits->counts)
-			columns_add(columns, amount_print(hits->isolated[i], amount));
-		columns_add(columns, text);
-	}
+/* Shows each isolation as a rule with ID 0: under that ID the kernel counts packets that are denied
+ * because no rule allows them. */
+static void show_isolations(const struct show *show, const struct meant *meant,
+			    const struct rule_hits *hits, struct columns *columns)
+{
+	struct emit *emit = show->emit;
+
+	add_row(columns, "0", tier_name(TIER_NETWORK_POLICY), "", actions[ACTION_DENY],
+		hits->counts, "isolation: no rule allows");
+	emit_object(emit, NULL);
+	emit_number(emit, "id", 0);
+	emit_text(emit, "tier", tier_name(TIER_NETWORK_POLICY));
+	emit_text(emit, "direction", NULL);
+	emit_text(emit, "action", actions[ACTION_DENY]);
+	emit_rule(emit, show->policy, NULL);
+	emit_array(emit, "isolated_by");
+	for (size_t i = 0; i < show->policy->n_isolations; i++)
+		if (!meant->isolations || meant->isolations[i])
+			show_isolation(show, i, hits, columns);
+	emit_end(emit);
+	if (hits->counts)
+		emit_number(emit, "hits", hits->counts[0]);
+	emit_end(emit);
 }
 
 static bool isolates(const struct policy *policy, const struct meant *meant)
@@ -423,35 +407,24 @@ static bool isolates(const struct policy *policy, const struct meant *meant)
 	return any;
 }
 
-static void print_rules(const struct show *show, const struct meant *meant,
-			const struct rule_hits *hits)
+static void list_rules(const struct show *show, const struct meant *meant,
+		       const struct rule_hits *hits)
 {
 	static const char *const with_hits[] = {">ID",	 "TIER", "DIRECTION", "ACTION",
 						">HITS", "RULE", NULL};
 	static const char *const without[] = {">ID", "TIER", "DIRECTION", "ACTION", "RULE", NULL};
-	struct columns *columns = columns_new(hits->counts ? with_hits : without);
+	struct columns *columns =
+		show->emit->json ? NULL : columns_new(hits->counts ? with_hits : without);
 	const struct policy *policy = show->policy;
 
+	emit_array(show->emit, NULL);
 	if (isolates(policy, meant))
-		add_isolations(columns, policy, meant, hits);
+		show_isolations(show, meant, hits, columns);
 	for (size_t i = 0; i < policy->n_rules; i++)
 		if (!meant->rules || meant->rules[policy->rules[i].id])
-			add_rule(columns, policy, &policy->rules[i], hits);
+			show_rule(show, &policy->rules[i], hits, columns);
+	emit_end(show->emit);
 	columns_print(columns);
-}
-
-static void print_json(const struct show *show, const struct meant *meant,
-		       const struct rule_hits *hits)
-{
-	struct json_object *array = json_object_new_array();
-	const struct policy *policy = show->policy;
-
-	if (isolates(policy, meant))
-		json_object_array_add(array, json_isolations(policy, meant, hits));
-	for (size_t i = 0; i < policy->n_rules; i++)
-		if (!meant->rules || meant->rules[policy->rules[i].id])
-			json_object_array_add(array, json_rule(show, &policy->rules[i], hits));
-	json_print(array, show->call->pretty);
 }
 
 int show_rules(const struct show *show)
@@ -473,10 +446,8 @@ int show_rules(const struct show *show)
 		if (error)
 			command_error("cannot read the rules' hits: %s", strerror(-error));
 	}
-	if (!error && show->call->json)
-		print_json(show, &meant, &hits);
-	else if (!error)
-		print_rules(show, &meant, &hits);
+	if (!error)
+		list_rules(show, &meant, &hits);
 	free(hits.counts);
 	free(hits.isolated);
 	free(meant.rules);
@@ -488,23 +459,20 @@ int show_generation(const struct show *show)
 {
 	const struct policy *policy = show->policy;
 	const struct live *live = show->view->live;
-	struct json_object *object;
+	struct emit *emit = show->emit;
 
-	if (!show->call->json) {
-		printf("policy generation %u of lineage %016" PRIx64 "\n", policy->generation,
-		       policy->lineage);
-		if (live)
-			printf("active as generation %" PRIu64 "\n", live_generation(live));
-		return STATUS_OK;
-	}
-	object = json_object_new_object();
-	json_add_number(object, "policy_generation", policy->generation);
-	json_add_number(object, "lineage", policy->lineage);
-	json_add_number(object, "parent", policy->parent);
+	emit_object(emit, NULL);
+	emit_say(emit, "policy generation %u of lineage %016" PRIx64 "\n", policy->generation,
+		 policy->lineage);
+	emit_number(emit, "policy_generation", policy->generation);
+	emit_number(emit, "lineage", policy->lineage);
+	emit_number(emit, "parent", policy->parent);
 	if (policy->checksum) /* 0: compiled from inputs, which gives no checksum */
-		json_add_number(object, "checksum", policy->checksum);
-	if (live)
-		json_add_number(object, "generation", live_generation(live));
-	json_print(object, show->call->pretty);
+		emit_number(emit, "checksum", policy->checksum);
+	if (live) {
+		emit_say(emit, "active as generation %" PRIu64 "\n", live_generation(live));
+		emit_number(emit, "generation", live_generation(live));
+	}
+	emit_end(emit);
 	return STATUS_OK;
 }

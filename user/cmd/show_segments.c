@@ -4,16 +4,48 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/json_output.h"
 #include "cmd/matcher.h"
 #include "cmd/show.h"
 #include "policy/verdicts.h"
 #include "maps/segment.h"
 
-/* Lists endpoints by name, each once although it may have several addresses, then prefixes. */
-static struct json_object *json_members(const struct policy *policy, uint32_t segment,
-					struct text *text)
+/* An array, and in text a line for each of its elements, the first with a title. */
+struct listing {
+	struct emit *emit;
+	const char *title; /* of the next line */
+};
+
+static struct listing listing_begin(struct emit *emit, const char *key, const char *title)
 {
-	struct json_object *array = json_object_new_array();
+	emit_array(emit, key);
+	return (struct listing){emit, title};
+}
+
+static void listing_add(struct listing *listing, const char *text)
+{
+	emit_say(listing->emit, "  %-9s %s\n", listing->title, text);
+	emit_text(listing->emit, NULL, text);
+	listing->title = "";
+}
+
+static void list_matchers(const struct show *show, const char *key, const char *title,
+			  struct policy_range range, struct text *text)
+{
+	struct listing listing = listing_begin(show->emit, key, title);
+
+	for (uint32_t i = 0; i < range.n; i++) {
+		matcher_print(text, show->policy, show->policy->numbers[range.at + i]);
+		listing_add(&listing, text->buffer->buf);
+	}
+	emit_end(show->emit);
+}
+
+/* Lists endpoints by name, each once although it may have several addresses, then prefixes. */
+static void list_members(const struct show *show, uint32_t segment, struct text *text)
+{
+	struct listing listing = listing_begin(show->emit, "members", "members");
+	const struct policy *policy = show->policy;
 
 	for (size_t i = 0; i < policy->n_endpoints; i++) {
 		struct policy_range addresses = policy->endpoints[i].addresses;
@@ -25,25 +57,26 @@ static struct json_object *json_members(const struct policy *policy, uint32_t se
 		if (!member)
 			continue;
 		show_endpoint_name(text, policy, &policy->endpoints[i]);
-		json_append_text(array, text->buffer->buf);
+		listing_add(&listing, text->buffer->buf);
 	}
 	for (size_t i = 0; i < policy->n_prefixes; i++) {
 		if (policy->prefixes[i].segment != segment)
 			continue;
 		text_clear(text);
 		prefix_print(text, &policy->prefixes[i].address, policy->prefixes[i].length);
-		json_append_text(array, text->buffer->buf);
+		listing_add(&listing, text->buffer->buf);
 	}
-	return array;
+	emit_end(show->emit);
 }
 
-/* Adds the ports that @subject lets @peer use, for each variation of the destination. */
-static void add_reachable(struct json_object *array, const struct show *show,
-			  const struct policy_segment *subject, const struct policy_segment *peer,
-			  enum direction direction)
+/* Shows the ports that @subject lets @peer use, for each variation of the destination. */
+static void show_reachable(const struct show *show, const struct policy_segment *subject,
+			   const struct policy_segment *peer, enum direction direction,
+			   const char **title, struct text *text)
 {
 	const struct policy *policy = show->policy;
 	const struct policy_segment *destination = direction == INGRESS ? subject : peer;
+	struct emit *emit = show->emit;
 
 	/* Variation 0 numbers none of the port names. Every segment may have endpoints of variation
 	 * 0. */
@@ -52,52 +85,67 @@ static void add_reachable(struct json_object *array, const struct show *show,
 			i ? &policy->variations[destination->variations.at + i - 1] : NULL;
 		struct verdicts verdicts = verdicts_of(policy, subject, peer, direction,
 						       variation ? variation->resolution : 0);
-		struct json_object *entry, *ports;
+		struct json_object *ports;
 
 		if (!verdicts_allow_any(&verdicts) || !show_has_port(show, &verdicts))
 			continue;
-		entry = json_object_new_object();
 		ports = json_object_new_array();
-		json_add_number(entry, "segment", peer->id);
-		json_add_number(entry, "variation", variation ? variation->id : 0);
 		verdicts_each_allowed(&verdicts, json_append_visit, ports);
-		json_add(entry, "ports", ports);
-		json_object_array_add(array, entry);
+		text_join(text, ports);
+		emit_say(emit, "  %-9s %s segment %u: %s", *title,
+			 direction == INGRESS ? "from" : "to", peer->id, text->buffer->buf);
+		if (variation)
+			emit_say(emit, " (variation %u)", variation->id);
+		emit_say(emit, "\n");
+		*title = "";
+		emit_object(emit, NULL);
+		emit_number(emit, "segment", peer->id);
+		emit_number(emit, "variation", variation ? variation->id : 0);
+		emit_json(emit, "ports", ports);
+		emit_end(emit);
 	}
 }
 
-/* Returns null if no policy selects the segment in this direction, an empty array if the
- * segment reaches or admits no peer. */
-static struct json_object *json_reach(const struct show *show, const struct policy_segment *subject,
-				      enum direction direction)
+/* Shows null if no policy selects the segment in this direction, an empty array if the segment
+ * reaches or admits no peer. @part: the options leave out peers or ports. */
+static void show_reach(const struct show *show, const struct policy_segment *subject,
+		       enum direction direction, bool part, struct text *text)
 {
 	const struct policy *policy = show->policy;
 	const bool *meant = direction == INGRESS ? show->from : show->to;
-	struct json_object *array;
+	const char *name = direction_name(direction), *title = name;
+	struct emit *emit = show->emit;
 
-	if (!(subject->flags & BH_SEGMENT_POLICY(direction)))
-		return NULL;
-	array = json_object_new_array();
+	if (!(subject->flags & BH_SEGMENT_POLICY(direction))) {
+		emit_say(emit, "  %-9s free\n", name);
+		emit_text(emit, name, NULL);
+		return;
+	}
+	emit_array(emit, name);
 	for (size_t i = 0; i < policy->n_segments; i++)
 		if (policy_segment_is_peer(&policy->segments[i]) && show_has(meant, i))
-			add_reachable(array, show, subject, &policy->segments[i], direction);
-	return array;
+			show_reachable(show, subject, &policy->segments[i], direction, &title,
+				       text);
+	if (title == name)
+		emit_say(emit, "  %-9s %s\n", name,
+			 part ? "none that the filter selects" : "isolated");
+	emit_end(emit);
 }
 
-static struct json_object *json_names(const struct policy *policy,
-				      const struct policy_segment *segment)
+static void list_port_names(const struct show *show, const struct policy_segment *segment)
 {
-	struct json_object *array = json_object_new_array();
+	struct listing listing = listing_begin(show->emit, "port_names", "ports");
+	const struct policy *policy = show->policy;
 
 	for (uint32_t i = 0; i < segment->names.n; i++)
-		json_append_text(array,
-				 policy_string(policy, policy->texts[segment->names.at + i]));
-	return array;
+		listing_add(&listing, policy_string(policy, policy->texts[segment->names.at + i]));
+	emit_end(show->emit);
 }
 
-static struct json_object *json_domain_names(const struct policy *policy, size_t segment)
+static void list_domain_names(const struct show *show, size_t segment)
 {
-	struct json_object *array = json_object_new_array();
+	struct listing listing = listing_begin(show->emit, "domain_names", "names");
+	const struct policy *policy = show->policy;
 	uint32_t last = 0;
 
 	for (size_t i = 0; i < policy->n_domains; i++) {
@@ -105,34 +153,40 @@ static struct json_object *json_domain_names(const struct policy *policy, size_t
 
 		if (domain->segment != segment || domain->name == last)
 			continue;
-		json_append_text(array, policy_string(policy, domain->name));
+		listing_add(&listing, policy_string(policy, domain->name));
 		last = domain->name;
 	}
-	return array;
+	emit_end(show->emit);
 }
 
 /* Lists the IDs of the segments that are evaluated as this one. */
-static struct json_object *json_subjects(const struct policy *policy, size_t by_domain)
+static void list_subjects(const struct show *show, size_t by_domain)
 {
-	struct json_object *array = json_object_new_array();
+	const struct policy *policy = show->policy;
+	struct emit *emit = show->emit;
+	const char *title = "of";
 	size_t record = 0;
 
 	/* all names of a segment are of the same subjects */
 	while (policy->domains[record].segment != by_domain)
 		record++;
+	emit_array(emit, "subjects");
 	for (size_t i = 0; i < policy->n_segments; i++) {
 		const struct policy_segment *segment = &policy->segments[i];
 
-		if (policy_segment_has_members(segment) &&
+		if (!policy_segment_has_members(segment) ||
 		    policy_by_domain(policy, policy_string(policy, policy->domains[record].name),
-				     segment) == &policy->segments[by_domain])
-			json_object_array_add(array, json_object_new_uint64(segment->id));
+				     segment) != &policy->segments[by_domain])
+			continue;
+		emit_say(emit, "  %-9s %u\n", title, segment->id);
+		emit_number(emit, NULL, segment->id);
+		title = "";
 	}
-	return array;
+	emit_end(emit);
 }
 
 /* Returns true if the options select the segment. --from and --to select the segments at either
- * end; json_reach() then lists only peers at the other end. */
+ * end; show_reach() then shows only peers at the other end. */
 static bool is_meant(const struct show *show, size_t index)
 {
 	bool ends = !show->from && !show->to;
@@ -142,100 +196,51 @@ static bool is_meant(const struct show *show, size_t index)
 	return ends && show_has(show->either, index);
 }
 
-/* Returns NULL for a segment that is unused, or that the options leave out. */
-static struct json_object *json_segment(const struct show *show, size_t index, struct text *text)
+static void show_segment(const struct show *show, size_t index, struct text *text)
 {
-	const struct policy *policy = show->policy;
-	const struct policy_segment *segment = &policy->segments[index];
-	bool external = segment->flags & BH_SEGMENT_EXTERNAL;
-	struct json_object *object;
-
-	if (segment->delete_generation || !is_meant(show, index))
-		return NULL;
-	object = json_object_new_object();
-	json_add_number(object, "id", segment->id);
-	json_add_bool(object, "external", external);
-	json_add_number(object, "create_generation", segment->create_generation);
-	json_add(object, "in", matchers_json(policy, segment->in, text));
-	json_add(object, "not_in", matchers_json(policy, segment->not_in, text));
-	json_add(object, "members", json_members(policy, index, text));
-	json_add(object, "port_names", json_names(policy, segment));
-	if (policy_segment_is_by_domain(segment)) {
-		json_add(object, "domain_names", json_domain_names(policy, index));
-		json_add(object, "subjects", json_subjects(policy, index));
-	} else if (external) {
-		return object;
-	} else {
-		json_add(object, "ingress", json_reach(show, segment, INGRESS));
-	}
-	json_add(object, "egress", json_reach(show, segment, EGRESS));
+	const struct policy_segment *segment = &show->policy->segments[index];
+	const bool external = segment->flags & BH_SEGMENT_EXTERNAL;
+	const bool by_domain = policy_segment_is_by_domain(segment);
 	/* these options choose peers and ports: the lists are only a part */
-	if (show->from || show->to || show->filter->n_ports)
-		json_add_bool(object, "part", true);
-	return object;
-}
+	const bool part = show->from || show->to || show->filter->n_ports;
+	struct emit *emit = show->emit;
 
-static void print_list(const char *title, struct json_object *array)
-{
-	size_t n = json_object_array_length(array);
-
-	for (size_t i = 0; i < n; i++)
-		printf("  %-9s %s\n", i ? "" : title,
-		       json_object_get_string(json_object_array_get_idx(array, i)));
-}
-
-static void print_ports(struct json_object *entry, struct text *text)
-{
-	text_join(text, json_object_object_get(entry, "ports"));
-	printf("segment %s: %s", json_get_text(entry, "segment"), text->buffer->buf);
-	if (strcmp(json_get_text(entry, "variation"), "0"))
-		printf(" (variation %s)", json_get_text(entry, "variation"));
-	putchar('\n');
-}
-
-static void print_reach(struct text *text, const char *direction, const char *word,
-			struct json_object *array, bool part)
-{
-	if (!array) {
-		printf("  %-9s free\n", direction);
-		return;
+	emit_say(emit, "segment %u%s, since generation %u\n", segment->id,
+		 by_domain  ? " by domain names"
+		 : external ? " of addresses"
+			    : "",
+		 segment->create_generation);
+	emit_object(emit, NULL);
+	emit_number(emit, "id", segment->id);
+	emit_bool(emit, "external", external);
+	emit_number(emit, "create_generation", segment->create_generation);
+	list_matchers(show, "in", "in", segment->in, text);
+	list_matchers(show, "not_in", "not in", segment->not_in, text);
+	list_members(show, index, text);
+	list_port_names(show, segment);
+	if (by_domain) {
+		list_domain_names(show, index);
+		list_subjects(show, index);
+	} else if (!external) {
+		show_reach(show, segment, INGRESS, part, text);
 	}
-	if (!json_object_array_length(array))
-		printf("  %-9s %s\n", direction,
-		       part ? "none that the filter selects" : "isolated");
-	for (size_t i = 0; i < json_object_array_length(array); i++) {
-		printf("  %-9s %s ", i ? "" : direction, word);
-		print_ports(json_object_array_get_idx(array, i), text);
+	if (by_domain || !external) {
+		show_reach(show, segment, EGRESS, part, text);
+		if (part)
+			emit_bool(emit, "part", true);
 	}
-}
-
-static void print_segment(struct json_object *object, struct text *text)
-{
-	bool external = json_object_get_boolean(json_object_object_get(object, "external")), part;
-	struct json_object *names = json_object_object_get(object, "domain_names");
-
-	printf("segment %s%s, since generation %s\n", json_get_text(object, "id"),
-	       names	  ? " by domain names"
-	       : external ? " of addresses"
-			  : "",
-	       json_get_text(object, "create_generation"));
-	print_list("in", json_object_object_get(object, "in"));
-	print_list("not in", json_object_object_get(object, "not_in"));
-	print_list("members", json_object_object_get(object, "members"));
-	print_list("ports", json_object_object_get(object, "port_names"));
-	part = json_object_get_boolean(json_object_object_get(object, "part"));
-	if (names) {
-		print_list("names", names);
-		print_list("of", json_object_object_get(object, "subjects"));
-		print_reach(text, "egress", "to", json_object_object_get(object, "egress"), part);
-	}
-	if (external)
-		return;
-	print_reach(text, "ingress", "from", json_object_object_get(object, "ingress"), part);
-	print_reach(text, "egress", "to", json_object_object_get(object, "egress"), part);
+	emit_end(emit);
 }
 
 int show_segments(const struct show *show)
 {
-	return show_list(show, show->policy->n_segments, json_segment, print_segment);
+	struct text text = {printbuf_new()};
+
+	emit_array(show->emit, NULL);
+	for (size_t i = 0; i < show->policy->n_segments; i++)
+		if (!show->policy->segments[i].delete_generation && is_meant(show, i))
+			show_segment(show, i, &text);
+	emit_end(show->emit);
+	printbuf_free(text.buffer);
+	return STATUS_OK;
 }

@@ -76,7 +76,7 @@ static int run(struct call *call)
 		plan_begin(&plan, call, &node);
 	error = node_unload(&node, &diag);
 	if (dry_run)
-		plan_end(&plan, call, error);
+		plan_end(&plan, error);
 	else if (!error)
 		error = forget(state, &mark, &diag);
 	if (call->json && !dry_run && !error)

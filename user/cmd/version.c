@@ -6,39 +6,34 @@
 
 #include "build_id.h"
 #include "cmd/command.h"
-#include "cmd/json_output.h"
+#include "cmd/emit.h"
 #include "policy/blob_file.h"
 #include "maps/abi.h"
 #include "version.h"
 
-static void print_json(bool pretty)
-{
-	struct json_object *object = json_object_new_object();
-	char programs[17];
-
-	snprintf(programs, sizeof(programs), "%016" PRIx64, (uint64_t)BUILD_ID);
-	json_add_text(object, "version", BULKHEAD_VERSION);
-	json_add(object, "maps", json_object_new_int(BH_ABI));
-	json_add(object, "compiled", json_object_new_int(BLOB_VERSION));
-	json_add_text(object, "programs", programs);
-	json_print(object, pretty);
-}
-
 static int run(struct call *call)
 {
+	struct emit emit;
+	char programs[17];
+
 	while (call_option(call) != -1)
 		;
 	if (call->n_operands)
 		call_usage_error(call, "version takes no operand");
-	if (call->json) {
-		print_json(call->pretty);
-		return STATUS_OK;
-	}
-	printf("bulkhead %s\n"
-	       "layout of the maps:     %d\n"
-	       "compiled policy:        %d\n"
-	       "programs for the kernel: %016" PRIx64 "\n",
-	       BULKHEAD_VERSION, BH_ABI, BLOB_VERSION, (uint64_t)BUILD_ID);
+	snprintf(programs, sizeof(programs), "%016" PRIx64, (uint64_t)BUILD_ID);
+	emit = emit_begin(call);
+	emit_object(&emit, NULL);
+	emit_text(&emit, "version", BULKHEAD_VERSION);
+	emit_number(&emit, "maps", BH_ABI);
+	emit_number(&emit, "compiled", BLOB_VERSION);
+	emit_text(&emit, "programs", programs);
+	emit_end(&emit);
+	emit_say(&emit,
+		 "bulkhead %s\n"
+		 "layout of the maps:     %d\n"
+		 "compiled policy:        %d\n"
+		 "programs for the kernel: %s\n",
+		 BULKHEAD_VERSION, BH_ABI, BLOB_VERSION, programs);
 	return STATUS_OK;
 }
 

@@ -308,6 +308,11 @@ const char *tier_name(enum tier tier)
 	return tier_names[tier];
 }
 
+const char *direction_name(enum direction direction)
+{
+	return direction == INGRESS ? "ingress" : "egress";
+}
+
 /* Text that is cut at the end of its buffer. */
 struct evaluated_text {
 	char *at, *end;
@@ -359,8 +364,7 @@ const char *rule_label(const char *name, enum direction direction, uint32_t inde
 {
 	if (name)
 		return name;
-	snprintf(text, RULE_NAME_TEXT, "%s[%u]", direction == INGRESS ? "ingress" : "egress",
-		 index);
+	snprintf(text, RULE_NAME_TEXT, "%s[%u]", direction_name(direction), index);
 	return text;
 }
 

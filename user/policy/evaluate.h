@@ -81,6 +81,7 @@ bool evaluate_ports(const struct evaluate_source *source, const struct policy_se
 		    struct bh_ports_ref *ports);
 
 const char *tier_name(enum tier tier);
+const char *direction_name(enum direction direction); /* "ingress", "egress" */
 
 /* Returns @name, or if it is NULL "ingress[0]" or "egress[0]" in @text. */
 #define RULE_NAME_TEXT 24
