@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cmd/inputs.h"
-#include "cmd/json_output.h"
+#include "cmd/emit.h"
 #include "model/nearest.h"
 #include "node/node.h"
 
@@ -96,16 +96,16 @@ static void print_json_message(FILE *to, const struct diag_message *message)
 {
 	static const char *const levels[] = {"note", "warning", "error"};
 	const struct where *where = message->where;
-	struct json_object *object = json_object_new_object();
+	struct emit emit = {.json = true, .to = to};
 	bool has_line = where && where->file && where->line;
 
-	json_add_text(object, "level", levels[message->level]);
-	json_add_text(object, "file", where ? where->file : NULL);
-	json_add(object, "line", has_line ? json_object_new_uint64(where->line) : NULL);
-	json_add_text(object, "field", message->field && *message->field ? message->field : NULL);
-	json_add_text(object, "message", message->text);
-	fprintf(to, "%s\n", json_object_to_json_string_ext(object, JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(object);
+	emit_object(&emit, NULL);
+	emit_text(&emit, "level", levels[message->level]);
+	emit_text(&emit, "file", where ? where->file : NULL);
+	emit_json(&emit, "line", has_line ? json_object_new_uint64(where->line) : NULL);
+	emit_name(&emit, "field", message->field ? message->field : "");
+	emit_text(&emit, "message", message->text);
+	emit_end(&emit);
 }
 
 static void print_message(FILE *to, const struct diag_message *message)

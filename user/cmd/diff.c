@@ -10,6 +10,7 @@
 #include "cmd/diff_report.h"
 #include "cmd/filter.h"
 #include "cmd/inputs.h"
+#include "cmd/json_output.h"
 #include "cmd/kindset.h"
 #include "cmd/screen.h"
 #include "cmd/view.h"
@@ -35,119 +36,78 @@ static const char *decision_text(const struct diff_report *report, enum side sid
 	return text->buffer->buf;
 }
 
-static struct json_object *change_json(const struct diff_report *report,
-				       const struct diff_change *change, struct text *text)
+static void emit_said(struct diff_report *report, enum side side, const struct diff_change *change,
+		      enum direction direction, struct text *text)
 {
-	struct json_object *object = json_object_new_object();
-	struct json_object *ports = json_object_new_array();
+	const char *name = direction_name(direction);
+	const char *said = decision_text(report, side, &change->decisions[side][direction], text);
 
-	json_add_text(object, "change", diff_gains(change) ? "gains" : "loses");
-	points_each(change->first, change->end, json_append_visit, ports);
-	json_add(object, "ports", ports);
-	for (enum side side = OLD; side < SIDES; side++) {
-		const struct decision *decisions = change->decisions[side];
-		struct json_object *why = json_object_new_object();
-
-		json_add_text(why, "egress", decision_text(report, side, &decisions[EGRESS], text));
-		json_add_text(why, "ingress",
-			      decision_text(report, side, &decisions[INGRESS], text));
-		json_add(object, sides[side], why);
-	}
-	return object;
+	emit_say(&report->emit, " %s %s", name, said ? said : "-");
+	emit_text(&report->emit, name, said);
 }
 
-static struct json_object *changes_json(const struct diff_report *report, uint32_t list,
-					struct text *text)
+/* @before: the words before the change in a line of text. */
+static void emit_change(struct diff_report *report, const struct diff_change *change,
+			const char *before, struct text *text)
 {
-	struct diff_range range = report->diff.lists.at[list];
-	struct json_object *array = json_object_new_array();
-
-	for (size_t i = 0; i < range.n; i++)
-		json_object_array_add(
-			array, change_json(report, &report->diff.changes.at[range.at + i], text));
-	return array;
-}
-
-static void print_change(const struct diff_report *report, const struct diff_change *change,
-			 const char *before, struct text *text)
-{
+	const bool gains = diff_gains(change), all = !change->first && change->end == VERDICTS_END;
 	struct json_object *ports = json_object_new_array();
-	bool gains = diff_gains(change);
-	const char *said;
+	struct emit *emit = &report->emit;
 
 	points_each(change->first, change->end, json_append_visit, ports);
 	text_join(text, ports);
-	json_object_put(ports);
-	if (!change->first && change->end == VERDICTS_END) {
-		text_clear(text);
-		text_add(text, "all");
-	}
-	printf("%s%s%s%s %s\n", before, paint_on(gains ? PAINT_GOOD : PAINT_BAD),
-	       gains ? "gains" : "loses", paint_off(), text->buffer->buf);
+	emit_say(emit, "%s%s%s%s %s\n", before, paint_on(gains ? PAINT_GOOD : PAINT_BAD),
+		 gains ? "gains" : "loses", paint_off(), all ? "all" : text->buffer->buf);
+	emit_object(emit, NULL);
+	emit_text(emit, "change", gains ? "gains" : "loses");
+	emit_json(emit, "ports", ports);
 	for (enum side side = OLD; side < SIDES; side++) {
-		said = decision_text(report, side, &change->decisions[side][EGRESS], text);
-		printf("    %s: egress %s", sides[side], said ? said : "-");
-		said = decision_text(report, side, &change->decisions[side][INGRESS], text);
-		printf("; ingress %s\n", said ? said : "-");
+		emit_object(emit, sides[side]);
+		emit_say(emit, "    %s:", sides[side]);
+		emit_said(report, side, change, EGRESS, text);
+		emit_say(emit, ";");
+		emit_said(report, side, change, INGRESS, text);
+		emit_say(emit, "\n");
+		emit_end(emit);
 	}
+	emit_end(emit);
 }
 
-static void print_changes(const struct diff_report *report, uint32_t list, const char *before,
-			  struct text *text)
+static void emit_changes(struct diff_report *report, uint32_t list, const char *before,
+			 struct text *text)
 {
 	struct diff_range range = report->diff.lists.at[list];
 
+	emit_array(&report->emit, "changes");
 	for (size_t i = 0; i < range.n; i++)
-		print_change(report, &report->diff.changes.at[range.at + i], before, text);
+		emit_change(report, &report->diff.changes.at[range.at + i], before, text);
+	emit_end(&report->emit);
 }
 
-/* Prints "FROM -> TO", on two lines if one line is too short. */
-static void print_block(const struct diff_report *report, const struct diff_block *block,
-			struct text *text)
+/* Shows a block, in text as "FROM -> TO", on two lines if one line is too short. */
+static void report_block(struct diff_report *report, const struct diff_block *block,
+			 struct text *text)
 {
 	static const char own_node[] = ", each with its own node only";
 	const struct diff *diff = &report->diff;
-	const uint32_t *sets = diff->sets.at;
+	const uint32_t *from = diff->sets.at + block->from.at, *to = diff->sets.at + block->to.at;
+	struct emit *emit = &report->emit;
 	size_t width = screen_width(), length;
 
-	kindset_print(report->set, text, sets + block->from.at, block->from.n, width);
-	printf("%s%s", paint_on(PAINT_BOLD), text->buffer->buf);
+	report->n++;
+	kindset_print(report->set, text, from, block->from.n, width);
+	emit_say(emit, "%s%s", paint_on(PAINT_BOLD), text->buffer->buf);
 	length = printbuf_length(text->buffer);
-	kindset_print(report->set, text, sets + block->to.at, block->to.n, width);
+	kindset_print(report->set, text, to, block->to.n, width);
 	length += printbuf_length(text->buffer);
-	printf("%s-> %s%s%s\n", length + 4 > (width ? width : 100) ? "\n  " : " ",
-	       text->buffer->buf, paint_off(), block->own_node ? own_node : "");
-	print_changes(report, block->changes, "  ", text);
-}
-
-static struct json_object *block_json(const struct diff_report *report,
-				      const struct diff_block *block, struct text *text)
-{
-	const struct diff *diff = &report->diff;
-	const uint32_t *sets = diff->sets.at;
-	struct json_object *object = json_object_new_object();
-
-	json_add(object, "from",
-		 kindset_json(&diff->kinds, sets + block->from.at, block->from.n, true));
-	json_add(object, "to", kindset_json(&diff->kinds, sets + block->to.at, block->to.n, true));
-	json_add_bool(object, "own_node", block->own_node);
-	json_add(object, "changes", changes_json(report, block->changes, text));
-	return object;
-}
-
-static void report_blocks(struct diff_report *report, struct text *text)
-{
-	const struct diff *diff = &report->diff;
-
-	for (size_t i = 0; i < diff->blocks.n; i++) {
-		const struct diff_block *block = &diff->blocks.at[i];
-
-		report->n++;
-		if (report->json)
-			json_object_array_add(report->json, block_json(report, block, text));
-		else
-			print_block(report, block, text);
-	}
+	emit_say(emit, "%s-> %s%s%s\n", length + 4 > (width ? width : 100) ? "\n  " : " ",
+		 text->buffer->buf, paint_off(), block->own_node ? own_node : "");
+	emit_object(emit, NULL);
+	kindset_emit(emit, "from", &diff->kinds, from, block->from.n);
+	kindset_emit(emit, "to", &diff->kinds, to, block->to.n);
+	emit_bool(emit, "own_node", block->own_node);
+	emit_changes(report, block->changes, "  ", text);
+	emit_end(emit);
 }
 
 /* Returns the only IP version by which the ends can meet; NULL if that goes without saying. */
@@ -174,24 +134,18 @@ static void report_pods(struct diff_report *report, const struct diff_pair *pair
 			struct text *text)
 {
 	const char *family = family_between(&from->end, &to->end);
-	struct diff_range range = report->diff.lists.at[pair->changes];
-	struct json_object *object;
+	struct emit *emit = &report->emit;
 	char before[2400];
 
 	report->n++;
-	if (!report->json) {
-		snprintf(before, sizeof(before), "%s -> %s%s%s ", from->end.name, to->end.name,
-			 family ? " over " : "", family ? family : "");
-		for (size_t i = 0; i < range.n; i++)
-			print_change(report, &report->diff.changes.at[range.at + i], before, text);
-		return;
-	}
-	object = json_object_new_object();
-	json_add_text(object, "from", from->end.name);
-	json_add_text(object, "to", to->end.name);
-	json_add_text(object, "family", family);
-	json_add(object, "changes", changes_json(report, pair->changes, text));
-	json_object_array_add(report->json, object);
+	snprintf(before, sizeof(before), "%s -> %s%s%s ", from->end.name, to->end.name,
+		 family ? " over " : "", family ? family : "");
+	emit_object(emit, NULL);
+	emit_text(emit, "from", from->end.name);
+	emit_text(emit, "to", to->end.name);
+	emit_text(emit, "family", family);
+	emit_changes(report, pair->changes, before, text);
+	emit_end(emit);
 }
 
 static bool shares_family(const struct flow_side *a, const struct flow_side *b)
@@ -228,17 +182,14 @@ static bool is_in(const struct flow_class_member *member, enum side side)
 
 static void report_lone(struct diff_report *report, const char *change, const char *name)
 {
-	struct json_object *object;
+	struct emit *emit = &report->emit;
 
 	report->n++;
-	if (!report->json) {
-		printf("%s%s%s %s\n", paint_on(PAINT_WARN), change, paint_off(), name);
-		return;
-	}
-	object = json_object_new_object();
-	json_add_text(object, "end", name);
-	json_add_text(object, "change", change);
-	json_object_array_add(report->json, object);
+	emit_say(emit, "%s%s%s %s\n", paint_on(PAINT_WARN), change, paint_off(), name);
+	emit_object(emit, NULL);
+	emit_text(emit, "end", name);
+	emit_text(emit, "change", change);
+	emit_end(emit);
 }
 
 /* Reports the endpoints and nodes that only @side has. */
@@ -246,6 +197,7 @@ static void report_side(struct diff_report *report, enum side side, struct text 
 {
 	static const char *const words[] = {[OLD] = "removed", [NEW] = "added"};
 	const struct flow_classes *kinds = &report->diff.kinds;
+	const bool each = report->pods || report->emit.json;
 	uint32_t *set = calloc(kinds->n + 1, sizeof(*set));
 	size_t n = 0;
 
@@ -255,9 +207,9 @@ static void report_side(struct diff_report *report, enum side side, struct text 
 		if (is_in(kind->members, !side) || !is_in(kind->members, side) ||
 		    (report->filter->ns && !report->meant.either[i]))
 			continue;
-		if (!report->pods && !report->json)
+		if (!each)
 			set[n++] = i;
-		for (size_t k = 0; k < kind->n && (report->pods || report->json); k++)
+		for (size_t k = 0; k < kind->n && each; k++)
 			report_lone(report, words[side], kind->members[k].end.name);
 	}
 	if (n) {
@@ -297,8 +249,8 @@ static void report_all(struct diff_report *report)
 		report_moves(report);
 	}
 	diff_report_services(report, &text);
-	if (!report->pods)
-		report_blocks(report, &text);
+	for (size_t i = 0; i < diff->blocks.n && !report->pods; i++)
+		report_block(report, &diff->blocks.at[i], &text);
 	for (size_t i = 0; i < diff->pairs.n && report->pods; i++)
 		report_pair(report, &diff->pairs.at[i], &text);
 	printbuf_free(text.buffer);
@@ -375,10 +327,10 @@ static int run(struct call *call)
 	if (!status)
 		status = status_of(compare(&report));
 	if (!status) {
-		report.json = call->json ? json_object_new_array() : NULL;
+		report.emit = emit_begin(call);
+		emit_array(&report.emit, NULL);
 		report_all(&report);
-		if (report.json)
-			json_print(report.json, call->pretty);
+		emit_end(&report.emit);
 		status = report.n ? STATUS_NO : STATUS_OK;
 	}
 	filter_flow_classes_free(&report.meant);

@@ -3,8 +3,8 @@
 #ifndef BULKHEAD_CMD_DIFF_REPORT_H
 #define BULKHEAD_CMD_DIFF_REPORT_H
 
+#include "cmd/emit.h"
 #include "cmd/filter.h"
-#include "cmd/json_output.h"
 #include "cmd/text_buffer.h"
 #include "policy/policy_diff.h"
 
@@ -14,8 +14,7 @@ struct diff_report {
 	struct filter_flow_classes meant;
 	struct kindset *set; /* words for the diff's kinds */
 	bool pods; /* report pods, not kinds */
-	struct json_object *json; /* collects the report as an array; NULL: the report is printed
-				   * as text */
+	struct emit emit;
 	size_t n; /* differences so far */
 };
 

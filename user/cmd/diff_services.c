@@ -49,20 +49,20 @@ static const char *part_print(const struct diff_service *change, char text[FLOW_
 	return text;
 }
 
-static void report_json(struct diff_report *report, const struct diff_service *change)
+static void emit_service(struct diff_report *report, const struct diff_service *change)
 {
-	struct json_object *object = json_object_new_object();
 	char name[SERVICE_NAME_TEXT], port[FLOW_TEXT], part[FLOW_TEXT];
+	struct emit *emit = &report->emit;
 
 	if (change->port)
 		print_port(change->port, port);
-	part_print(change, part);
-	json_add_text(object, "service",
-		      service_name(report->diff.policy[change->side], change->service, name));
-	json_add_text(object, "port", change->port ? port : NULL);
-	json_add_text(object, "part", *part ? part : NULL);
-	json_add_text(object, "change", words[change->side]);
-	json_object_array_add(report->json, object);
+	emit_object(emit, NULL);
+	emit_text(emit, "service",
+		  service_name(report->diff.policy[change->side], change->service, name));
+	emit_text(emit, "port", change->port ? port : NULL);
+	emit_name(emit, "part", part_print(change, part));
+	emit_text(emit, "change", words[change->side]);
+	emit_end(emit);
 }
 
 static bool same_subject(const struct diff_service *a, const struct diff_service *b)
@@ -117,8 +117,8 @@ void diff_report_services(struct diff_report *report, struct text *text)
 		if (!is_meant(report, &report->diff.services.at[i]))
 			continue;
 		report->n++;
-		if (report->json)
-			report_json(report, &report->diff.services.at[i]);
+		if (report->emit.json)
+			emit_service(report, &report->diff.services.at[i]);
 		else
 			n = print_service(report, i, text);
 	}

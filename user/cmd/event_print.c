@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "cmd/emit.h"
 #include "cmd/event_print.h"
 #include "cmd/side.h"
-#include "cmd/json_output.h"
 #include "cmd/reason.h"
 #include "cmd/screen.h"
 #include "policy/isolation.h"
@@ -96,21 +96,26 @@ static const char *protocol_text(const struct bh_event *event, char text[FLOW_TE
 	return port_print(&flow, text);
 }
 
-static struct json_object *json_side(const struct event_side *side)
+static void emit_side(struct emit *emit, const char *key, const struct event_side *side)
 {
-	struct json_object *object = json_object_new_object();
-
-	json_add_text(object, "name", *side->name ? side->name : NULL);
-	json_add_text(object, "address", side->address);
-	json_add_number(object, "port", side->port);
+	if (!side)
+		return emit_text(emit, key, NULL);
+	emit_object(emit, key);
+	emit_name(emit, "name", side->name);
+	emit_text(emit, "address", side->address);
+	emit_number(emit, "port", side->port);
 	if (side->n_domains) {
-		struct json_object *array = json_object_new_array();
-
+		emit_array(emit, "domain_names");
 		for (size_t i = 0; i < side->n_domains; i++)
-			json_append_text(array, side->domains[i]);
-		json_add(object, "domain_names", array);
+			emit_text(emit, NULL, side->domains[i]);
+		emit_end(emit);
 	}
-	return object;
+	emit_end(emit);
+}
+
+static struct emit emit_of(const struct event_printer *printer)
+{
+	return (struct emit){.json = printer->json, .pretty = printer->pretty, .to = printer->to};
 }
 
 /* @service: "": the flow is to no Service. */
@@ -118,33 +123,34 @@ static void print_json(const struct event_printer *printer, const struct policy 
 		       const struct bh_event *event, const struct event_side sides[2],
 		       const char *service)
 {
-	struct json_object *object = json_object_new_object();
+	struct emit emit = emit_of(printer);
 	bool parsed = !(event->flags & BH_EVENT_NO_PACKET);
 	char text[FLOW_TEXT], time[TIME_TEXT], iface[IF_NAMESIZE], reason[REASON_NAME];
 
-	json_add_text(object, "time", print_time(event->time, time));
-	json_add_text(object, "verdict", verdict_text(event));
-	json_add_text(object, "reason_name", reason_name(event->reason, reason));
-	json_add_text(object, "reason", reason_text(event));
-	json_add_text(object, "hook", hooks[event->hook]);
-	json_add_text(object, "interface", if_indextoname(event->ifindex, iface));
-	json_add(object, "source", parsed ? json_side(&sides[0]) : NULL);
-	json_add(object, "destination", parsed ? json_side(&sides[1]) : NULL);
-	json_add_text(object, "port", parsed ? protocol_text(event, text) : NULL);
-	json_add_text(object, "service", *service ? service : NULL);
-	json_add_bool(object, "reply", event->flags & BH_EVENT_REPLY);
+	emit_object(&emit, NULL);
+	emit_text(&emit, "time", print_time(event->time, time));
+	emit_text(&emit, "verdict", verdict_text(event));
+	emit_text(&emit, "reason_name", reason_name(event->reason, reason));
+	emit_text(&emit, "reason", reason_text(event));
+	emit_text(&emit, "hook", hooks[event->hook]);
+	emit_text(&emit, "interface", if_indextoname(event->ifindex, iface));
+	emit_side(&emit, "source", parsed ? &sides[0] : NULL);
+	emit_side(&emit, "destination", parsed ? &sides[1] : NULL);
+	emit_text(&emit, "port", parsed ? protocol_text(event, text) : NULL);
+	emit_name(&emit, "service", service);
+	emit_bool(&emit, "reply", event->flags & BH_EVENT_REPLY);
 	for (int d = EGRESS; d >= INGRESS; d--) {
 		struct decision said = monitor_decision(printer->monitor, policy, event, d);
 
-		json_add_decision(object, d == EGRESS ? "egress" : "ingress", policy, &said);
+		emit_decision(&emit, direction_name(d), policy, &said);
 	}
-	json_add_number(object, "generation", event->generation);
-	json_add_number(object, "length", event->length);
+	emit_number(&emit, "generation", event->generation);
+	emit_number(&emit, "length", event->length);
 	if (printer->node) {
-		json_add_text(object, "node", printer->node);
-		json_add_number(object, "count", printer->count);
+		emit_text(&emit, "node", printer->node);
+		emit_number(&emit, "count", printer->count);
 	}
-	json_write(printer->to, object, printer->pretty);
+	emit_end(&emit);
 }
 
 static void print_side(FILE *to, const struct event_side *side)
@@ -188,10 +194,10 @@ static void print_cause(const struct event_printer *printer, const struct policy
 		if (!said.subject || said.allow)
 			continue;
 		if (said.isolated)
-			fprintf(to, "%s, %s", d == EGRESS ? "egress" : "ingress",
+			fprintf(to, "%s, %s", direction_name(d),
 				decision_why(policy, &said, text, sizeof(text)));
 		else
-			fprintf(to, "%s %s", d == EGRESS ? "egress" : "ingress",
+			fprintf(to, "%s %s", direction_name(d),
 				decision_print(policy, &said, text, sizeof(text)));
 		return;
 	}
@@ -263,7 +269,7 @@ static void print_text(const struct event_printer *printer, const struct policy 
 
 		if (!said.subject)
 			continue;
-		fprintf(to, "; %s: %s", d == EGRESS ? "egress" : "ingress",
+		fprintf(to, "; %s: %s", direction_name(d),
 			decision_print(policy, &said, text, sizeof(text)));
 		if (said.isolated)
 			fprintf(to, ", %s", decision_why(policy, &said, text, sizeof(text)));
@@ -296,42 +302,34 @@ void event_print(const struct event_printer *printer, const struct bh_event *eve
 void event_print_left_out(const struct event_printer *printer, const struct monitor_left_out *left)
 {
 	char time[TIME_TEXT], iface[IF_NAMESIZE] = "?";
-	struct json_object *object;
+	struct emit emit = emit_of(printer);
 
 	if_indextoname(left->ifindex, iface);
 	print_time(now(CLOCK_MONOTONIC), time);
-	if (!printer->json) {
-		fprintf(printer->to,
-			"%s %" PRIu64 " more events of packets %s %s (%s) are left out\n", time,
-			left->events, left->inward ? "to" : "from",
-			*left->name ? left->name : "no endpoint", iface);
-		return;
-	}
-	object = json_object_new_object();
-	json_add_text(object, "time", time);
-	json_add_text(object, "verdict", "suppressed");
-	json_add_text(object, "interface", iface);
-	json_add_text(object, "endpoint", *left->name ? left->name : NULL);
-	json_add_text(object, "direction", left->inward ? "ingress" : "egress");
-	json_add_number(object, "events", left->events);
-	json_write(printer->to, object, printer->pretty);
+	emit_say(&emit, "%s %" PRIu64 " more events of packets %s %s (%s) are left out\n", time,
+		 left->events, left->inward ? "to" : "from",
+		 *left->name ? left->name : "no endpoint", iface);
+	emit_object(&emit, NULL);
+	emit_text(&emit, "time", time);
+	emit_text(&emit, "verdict", "suppressed");
+	emit_text(&emit, "interface", iface);
+	emit_name(&emit, "endpoint", left->name);
+	emit_text(&emit, "direction", direction_name(left->inward ? INGRESS : EGRESS));
+	emit_number(&emit, "events", left->events);
+	emit_end(&emit);
 }
 
 void event_print_lost(const struct event_printer *printer, uint64_t lost)
 {
-	struct json_object *object;
+	struct emit emit = emit_of(printer);
 	char time[TIME_TEXT];
 
 	print_time(now(CLOCK_MONOTONIC), time);
-	if (!printer->json) {
-		fprintf(printer->to,
-			"%s %" PRIu64 " events are lost: they came faster than monitor reads\n",
-			time, lost);
-		return;
-	}
-	object = json_object_new_object();
-	json_add_text(object, "time", time);
-	json_add_text(object, "verdict", "lost");
-	json_add_number(object, "events", lost);
-	json_write(printer->to, object, printer->pretty);
+	emit_say(&emit, "%s %" PRIu64 " events are lost: they came faster than monitor reads\n",
+		 time, lost);
+	emit_object(&emit, NULL);
+	emit_text(&emit, "time", time);
+	emit_text(&emit, "verdict", "lost");
+	emit_number(&emit, "events", lost);
+	emit_end(&emit);
 }

@@ -86,14 +86,13 @@ void explain_print(const struct explanation *explanation)
 	}
 }
 
-static struct json_object *json_step(const struct explain_step *step, enum direction direction,
-				     struct text *text)
+static void emit_step(struct emit *emit, const struct explain_step *step, enum direction direction,
+		      struct text *text)
 {
 	const struct policy_object *policy = step->policy;
 	const struct where *where = step->rule ? &step->rule->where
 				    : policy   ? &policy->where
 					       : NULL;
-	struct json_object *object = json_object_new_object();
 	char label[RULE_NAME_TEXT];
 
 	text_clear(text);
@@ -103,37 +102,38 @@ static struct json_object *json_step(const struct explain_step *step, enum direc
 	}
 	if (policy)
 		text_add(text, policy->name);
-	json_add_text(object, "tier", tier_name(step->tier));
-	json_add_text(object, "policy", policy ? text->buffer->buf : NULL);
-	json_add_text(object, "rule", step->rule ? rule_of(step, direction, label) : NULL);
-	json_add_text(object, "says", explain_outcome_text(step->outcome));
-	json_add_text(object, "file", where ? where->file : NULL);
-	json_add(object, "line", where ? json_object_new_uint64(where->line) : NULL);
-	return object;
+	emit_object(emit, NULL);
+	emit_text(emit, "tier", tier_name(step->tier));
+	emit_text(emit, "policy", policy ? text->buffer->buf : NULL);
+	emit_text(emit, "rule", step->rule ? rule_of(step, direction, label) : NULL);
+	emit_text(emit, "says", explain_outcome_text(step->outcome));
+	emit_text(emit, "file", where ? where->file : NULL);
+	emit_json(emit, "line", where ? json_object_new_uint64(where->line) : NULL);
+	emit_end(emit);
 }
 
-struct json_object *explain_json(const struct explanation *explanation)
+void explain_emit(struct emit *emit, const char *key, const struct explanation *explanation)
 {
-	struct json_object *array = json_object_new_array();
 	struct text text = {printbuf_new()};
 
-	for (size_t i = 0; i < explanation->n_steps; i++)
-		json_object_array_add(
-			array, json_step(&explanation->steps[i], explanation->direction, &text));
+	emit_array(emit, key);
+	for (size_t i = 0; i < explanation->n_steps && emit->json; i++)
+		emit_step(emit, &explanation->steps[i], explanation->direction, &text);
+	emit_end(emit);
 	printbuf_free(text.buffer);
-	return array;
 }
 
-void explain_print_side(const struct view *view, const struct flow *flow, enum direction direction,
-			const struct decision *decision, bool explain)
+void explain_emit_side(struct emit *emit, const struct view *view, const struct flow *flow,
+		       enum direction direction, const struct decision *decision, bool explain)
 {
 	struct explanation chain;
 	char text[DECISION_TEXT], why[DECISION_TEXT];
 
+	emit_decision(emit, direction_name(direction), view->policy, decision);
 	decision_why(view->policy, decision, why, sizeof(why));
-	printf("    %-8s %s%s%s\n", direction == EGRESS ? "egress" : "ingress",
-	       decision_print(view->policy, decision, text, sizeof(text)), *why ? ": " : "", why);
-	if (!explain)
+	emit_say(emit, "    %-8s %s%s%s\n", direction_name(direction),
+		 decision_print(view->policy, decision, text, sizeof(text)), *why ? ": " : "", why);
+	if (!explain || emit->json)
 		return;
 	view_explain(view, flow, direction, &chain);
 	explain_print(&chain);

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_CMD_EXPLAIN_PRINT_H
 #define BULKHEAD_CMD_EXPLAIN_PRINT_H
 
-#include "cmd/json_output.h"
+#include "cmd/emit.h"
 #include "cmd/view.h"
 #include "compile/explain.h"
 
@@ -11,11 +11,11 @@
  * number. */
 void explain_print(const struct explanation *explanation);
 
-/* Prints the decision at one end of a flow, and with @explain the chain behind the decision. */
-void explain_print_side(const struct view *view, const struct flow *flow, enum direction direction,
-			const struct decision *decision, bool explain);
+/* Shows the decision at one end of a flow, and with @explain in text the chain behind it. */
+void explain_emit_side(struct emit *emit, const struct view *view, const struct flow *flow,
+		       enum direction direction, const struct decision *decision, bool explain);
 
-/* Returns all steps: an array of {"tier", "policy", "rule", "says", "file", "line"}. */
-struct json_object *explain_json(const struct explanation *explanation);
+/* Adds all steps to JSON: an array of {"tier", "policy", "rule", "says", "file", "line"}. */
+void explain_emit(struct emit *emit, const char *key, const struct explanation *explanation);
 
 #endif

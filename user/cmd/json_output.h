@@ -8,8 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "policy/evaluate.h"
-
 void json_add(struct json_object *object, const char *key, struct json_object *value);
 void json_add_text(struct json_object *object, const char *key, const char *text); /* @text NULL:
 										    * null */
@@ -21,17 +19,7 @@ void json_append_visit(void *array, const char *text); /* json_append_text() as 
 /* Returns the text of a value; a number's as JSON prints it. */
 const char *json_get_text(struct json_object *object, const char *key);
 
-/* Adds "policy" and "rule"; both are null if @rule is NULL. */
-void json_add_rule(struct json_object *object, const struct policy *policy,
-		   const struct policy_rule *rule);
-
-/* Adds an object with "verdict", "tier", "policy" and "rule"; null if no policy at that end
- * decides. */
-void json_add_decision(struct json_object *object, const char *key, const struct policy *policy,
-		       const struct decision *decision);
-
-/* Prints @root and a newline to stdout, or to @to, and frees @root. */
-void json_print(struct json_object *root, bool pretty);
+/* Writes @root and a newline, and frees @root. */
 void json_write(FILE *to, struct json_object *root, bool pretty);
 
 #endif

@@ -199,28 +199,23 @@ void kindset_print(struct kindset *set, struct text *text, const uint32_t *at, s
 	}
 }
 
-struct json_object *kind_json(const struct flow_class *kind, bool pods)
+void kind_emit(struct emit *emit, const struct flow_class *kind)
 {
-	struct json_object *object = json_object_new_object();
-	struct json_object *members;
-
-	json_add_text(object, "name", kind->members->end.name);
-	json_add_number(object, "members", kind->n);
-	if (!pods)
-		return object;
-	members = json_object_new_array_ext(kind->n);
+	emit_object(emit, NULL);
+	emit_text(emit, "name", kind->members->end.name);
+	emit_number(emit, "members", kind->n);
+	emit_array(emit, "pods");
 	for (size_t i = 0; i < kind->n; i++)
-		json_append_text(members, kind->members[i].end.name);
-	json_add(object, "pods", members);
-	return object;
+		emit_text(emit, NULL, kind->members[i].end.name);
+	emit_end(emit);
+	emit_end(emit);
 }
 
-struct json_object *kindset_json(const struct flow_classes *kinds, const uint32_t *at, size_t n,
-				 bool pods)
+void kindset_emit(struct emit *emit, const char *key, const struct flow_classes *kinds,
+		  const uint32_t *at, size_t n)
 {
-	struct json_object *array = json_object_new_array_ext(n);
-
+	emit_array(emit, key);
 	for (size_t i = 0; i < n; i++)
-		json_object_array_add(array, kind_json(&kinds->at[at[i]], pods));
-	return array;
+		kind_emit(emit, &kinds->at[at[i]]);
+	emit_end(emit);
 }

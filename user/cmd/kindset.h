@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_CMD_KINDSET_H
 #define BULKHEAD_CMD_KINDSET_H
 
-#include "cmd/json_output.h"
+#include "cmd/emit.h"
 #include "cmd/text_buffer.h"
 #include "policy/flow_classes.h"
 
@@ -21,11 +21,11 @@ void kindset_close(struct kindset *set); /* NULL is fine */
 void kindset_print(struct kindset *set, struct text *text, const uint32_t *at, size_t n,
 		   size_t width);
 
-/* Returns {"name", "members": COUNT} of a kind; with @pods the names of its members as well. */
-struct json_object *kind_json(const struct flow_class *kind, bool pods);
+/* Adds {"name", "members": COUNT, "pods": NAMES} of a kind to JSON. */
+void kind_emit(struct emit *emit, const struct flow_class *kind);
 
-/* Returns an array with kind_json() of each kind in @at. */
-struct json_object *kindset_json(const struct flow_classes *kinds, const uint32_t *at, size_t n,
-				 bool pods);
+/* Adds an array with kind_emit() of each kind in @at. */
+void kindset_emit(struct emit *emit, const char *key, const struct flow_classes *kinds,
+		  const uint32_t *at, size_t n);
 
 #endif

@@ -12,7 +12,7 @@
 #include "cluster/listing.h"
 #include "cluster/store.h"
 #include "cmd/command.h"
-#include "cmd/json_output.h"
+#include "cmd/emit.h"
 
 #define FOLLOWERS "/api/v1/namespaces/bulkhead-system/pods?labelSelector=app%3Dbulkhead-follower"
 #define STATUS_PATHS 2
@@ -179,11 +179,12 @@ static bool all_is_well(struct json_object *global, struct json_object *nodes)
 
 static void print_status_json(bool pretty, struct json_object *global, struct json_object *nodes)
 {
-	struct json_object *root = json_object_new_object();
+	struct emit emit = {.json = true, .pretty = pretty, .to = stdout};
 
-	json_add(root, "policyStatus", json_object_get(global));
-	json_add(root, "nodes", nodes ? json_object_get(nodes) : json_object_new_array());
-	json_print(root, pretty);
+	emit_object(&emit, NULL);
+	emit_json(&emit, "policyStatus", json_object_get(global));
+	emit_json(&emit, "nodes", nodes ? json_object_get(nodes) : json_object_new_array());
+	emit_end(&emit);
 }
 
 static int status(const struct plugin *plugin)

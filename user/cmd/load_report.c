@@ -2,113 +2,97 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cmd/json_output.h"
+#include "cmd/emit.h"
 #include "cmd/load_report.h"
 
-static void print_active(enum load_kind kind, const struct node_change *change)
+static void say_active(struct emit *emit, enum load_kind kind, const struct node_change *change)
 {
+	if (emit->json)
+		return;
 	if (kind == LOAD_ACTIVATED)
-		printf("endpoint generation %u is active\n", change->endpoint_generation);
-	node_change_print(stdout, change);
-	putchar('\n');
+		emit_say(emit, "endpoint generation %u is active\n", change->endpoint_generation);
+	node_change_print(emit->to, change);
+	emit_say(emit, "\n");
 	if (change->imported)
-		printf("%u open connections taken over\n", change->imported);
+		emit_say(emit, "%u open connections taken over\n", change->imported);
 	if (change->replaced)
-		printf("the programs were replaced\n");
+		emit_say(emit, "the programs were replaced\n");
 }
 
-/* Prints every name, and the number of map writes. */
-static void print_verbose(const struct node_change *change)
+static void emit_policies(struct emit *emit, const char *key, char *const *names, size_t n,
+			  const char *words)
 {
-	const struct node_effect *effect = change->effect;
-
-	for (size_t i = 0; effect && i < effect->n_added; i++)
-		printf("policy %s is new\n", effect->added[i]);
-	for (size_t i = 0; effect && i < effect->n_deleted; i++)
-		printf("policy %s is deleted\n", effect->deleted[i]);
-	for (size_t i = 0; effect && i < effect->n_audits; i++)
-		printf("policy %s is audited only\n", effect->audits[i]);
-	for (size_t i = 0; effect && i < effect->n_opened; i++) {
-		const struct node_opened *opened = &effect->opened[i];
-
-		if (opened->directions)
-			printf("endpoint %s is isolated no longer: %s\n", opened->name,
-			       node_directions_name(opened->directions));
-		if (opened->audited)
-			printf("endpoint %s is audited only\n", opened->name);
+	emit_array(emit, key);
+	for (size_t i = 0; i < n; i++) {
+		if (words)
+			emit_say(emit, "policy %s is %s\n", names[i], words);
+		emit_text(emit, NULL, names[i]);
 	}
-	printf("%" PRIu64 " map writes\n", change->map_writes);
+	emit_end(emit);
 }
 
-static struct json_object *json_names(char *const *names, size_t n)
+static void emit_opened(struct emit *emit, const struct node_opened *opened, bool verbose)
 {
-	struct json_object *array = json_object_new_array();
-
-	for (size_t i = 0; i < n; i++)
-		json_append_text(array, names[i]);
-	return array;
+	if (opened->directions && verbose)
+		emit_say(emit, "endpoint %s is isolated no longer: %s\n", opened->name,
+			 node_directions_name(opened->directions));
+	if (opened->audited && verbose)
+		emit_say(emit, "endpoint %s is audited only\n", opened->name);
+	emit_object(emit, NULL);
+	emit_text(emit, "endpoint", opened->name);
+	emit_bool(emit, "ingress", opened->directions >> INGRESS & 1);
+	emit_bool(emit, "egress", opened->directions >> EGRESS & 1);
+	emit_bool(emit, "audited", opened->audited);
+	emit_end(emit);
 }
 
-static struct json_object *json_opened(const struct node_opened *opened)
+static void emit_effect(struct emit *emit, const struct node_effect *effect, bool verbose)
 {
-	struct json_object *object = json_object_new_object();
-
-	json_add_text(object, "endpoint", opened->name);
-	json_add_bool(object, "ingress", opened->directions >> INGRESS & 1);
-	json_add_bool(object, "egress", opened->directions >> EGRESS & 1);
-	json_add_bool(object, "audited", opened->audited);
-	return object;
-}
-
-static void add_effect(struct json_object *root, const struct node_effect *effect)
-{
-	struct json_object *isolated = json_object_new_object(), *opened = json_object_new_array();
-
-	json_add_number(root, "policies", effect->policies);
-	json_add_number(root, "policies_before", effect->policies_before);
-	json_add(root, "policies_added", json_names(effect->added, effect->n_added));
-	json_add(root, "policies_deleted", json_names(effect->deleted, effect->n_deleted));
-	json_add(root, "policies_newly_audited", json_names(effect->audits, effect->n_audits));
-	json_add_number(root, "endpoints_before", effect->endpoints_before);
-	json_add_number(isolated, "ingress", effect->isolated[INGRESS]);
-	json_add_number(isolated, "egress", effect->isolated[EGRESS]);
+	emit_number(emit, "policies", effect->policies);
+	emit_number(emit, "policies_before", effect->policies_before);
+	emit_policies(emit, "policies_added", effect->added, effect->n_added,
+		      verbose ? "new" : NULL);
+	emit_policies(emit, "policies_deleted", effect->deleted, effect->n_deleted,
+		      verbose ? "deleted" : NULL);
+	emit_policies(emit, "policies_newly_audited", effect->audits, effect->n_audits,
+		      verbose ? "audited only" : NULL);
+	emit_number(emit, "endpoints_before", effect->endpoints_before);
 	if (effect->counted) {
-		json_add(root, "isolated", json_object_get(isolated));
-		json_add_number(root, "audited", effect->audited);
+		emit_object(emit, "isolated");
+		emit_number(emit, "ingress", effect->isolated[INGRESS]);
+		emit_number(emit, "egress", effect->isolated[EGRESS]);
+		emit_end(emit);
+		emit_number(emit, "audited", effect->audited);
 	}
-	json_object_put(isolated);
+	emit_array(emit, "opened");
 	for (size_t i = 0; i < effect->n_opened; i++)
-		json_object_array_add(opened, json_opened(&effect->opened[i]));
-	json_add(root, "opened", opened);
+		emit_opened(emit, &effect->opened[i], verbose);
+	emit_end(emit);
 }
 
-static void print_json(const struct call *call, const struct node_change *change)
-{
-	struct json_object *root = json_object_new_object();
-
-	json_add_number(root, "generation", change->generation);
-	json_add_number(root, "policy_generation", change->policy_generation);
-	json_add_number(root, "endpoint_generation", change->endpoint_generation);
-	if (change->effect)
-		add_effect(root, change->effect);
-	json_add_number(root, "endpoints", change->endpoints);
-	json_add_number(root, "uplinks", change->uplinks);
-	json_add_number(root, "ports", change->ports);
-	json_add_number(root, "adopted", change->imported);
-	json_add_bool(root, "programs_replaced", change->replaced);
-	json_add_number(root, "map_writes", change->map_writes);
-	json_print(root, call->pretty);
-}
-
+/* @verbose: text has every name, and the number of map writes. */
 void load_report(const struct call *call, enum load_kind kind, bool verbose,
 		 const struct node_change *change)
 {
-	if (call->json)
-		return print_json(call, change);
+	struct emit emit = emit_begin(call);
+
 	if (kind == LOAD_STAGED)
-		printf("policy generation %u is installed\n", change->policy_generation);
+		emit_say(&emit, "policy generation %u is installed\n", change->policy_generation);
 	else
-		print_active(kind, change);
+		say_active(&emit, kind, change);
+	emit_object(&emit, NULL);
+	emit_number(&emit, "generation", change->generation);
+	emit_number(&emit, "policy_generation", change->policy_generation);
+	emit_number(&emit, "endpoint_generation", change->endpoint_generation);
+	if (change->effect)
+		emit_effect(&emit, change->effect, verbose);
+	emit_number(&emit, "endpoints", change->endpoints);
+	emit_number(&emit, "uplinks", change->uplinks);
+	emit_number(&emit, "ports", change->ports);
+	emit_number(&emit, "adopted", change->imported);
+	emit_bool(&emit, "programs_replaced", change->replaced);
+	emit_number(&emit, "map_writes", change->map_writes);
 	if (verbose)
-		print_verbose(change);
+		emit_say(&emit, "%" PRIu64 " map writes\n", change->map_writes);
+	emit_end(&emit);
 }

@@ -207,10 +207,11 @@ static void free_table(struct reach_table *table)
 
 static int print_tables(const struct call *call, const struct reach_table *common, bool pods)
 {
-	struct json_object *tables = call->json ? json_object_new_array() : NULL;
 	const struct filter *filter = common->filter;
+	struct emit emit = emit_begin(call);
 	int error = 0;
 
+	emit_array(&emit, NULL);
 	for (size_t i = 0; i < filter->n_ports && !error; i++) {
 		struct reach_table table = *common;
 
@@ -220,15 +221,16 @@ static int print_tables(const struct call *call, const struct reach_table *commo
 			error = evaluate_all(&table);
 		if (!error)
 			choose(&table);
-		if (!error && tables)
-			json_object_array_add(tables, matrix_json(&table, pods));
-		if (!error && !tables)
+		if (!error && call->json)
+			matrix_emit(&emit, &table, pods);
+		else if (!error)
 			error = matrix_print(&table, pods, !i);
 		free_table(&table);
 	}
-	if (tables && !error)
-		json_print(json_object_get(tables), call->pretty);
-	json_object_put(tables);
+	if (error)
+		emit_drop(&emit);
+	else
+		emit_end(&emit);
 	return error;
 }
 

@@ -4,7 +4,7 @@
 #define BULKHEAD_CMD_MATRIX_H
 
 #include "cmd/filter.h"
-#include "cmd/json_output.h"
+#include "cmd/emit.h"
 #include "cmd/view.h"
 
 /* REACH_AUDIT: allowed, and policies that are only audited would deny. */
@@ -36,6 +36,6 @@ static inline enum reach reach_at(const struct reach_table *table, size_t from, 
 
 /* matrix_print.c: prints a table, or words if the table is too wide. Returns 0 or -ENOMEM. */
 int matrix_print(const struct reach_table *table, bool pods, bool first);
-struct json_object *matrix_json(const struct reach_table *table, bool pods);
+void matrix_emit(struct emit *emit, const struct reach_table *table, bool pods);
 
 #endif

@@ -288,58 +288,59 @@ static const char *plain_name(const struct reach_table *table, size_t i)
 				   : table->services[i - table->kinds->n].name;
 }
 
-static void add_reach(const struct reach_table *table, size_t from, enum reach reach,
-		      struct json_object *array)
+static void add_reach(struct emit *emit, const struct reach_table *table, size_t from,
+		      enum reach reach)
 {
 	for (size_t to = 0; to < n_columns(table); to++)
 		if (table->column[to] && reach_at(table, from, to) == reach)
-			json_append_text(array, plain_name(table, to));
+			emit_text(emit, NULL, plain_name(table, to));
 }
 
-static struct json_object *json_reach(const struct reach_table *table, size_t from,
-				      enum reach reach)
+static void emit_reach(struct emit *emit, const char *key, const struct reach_table *table,
+		       size_t from, enum reach reach)
 {
-	struct json_object *array = json_object_new_array();
-
-	add_reach(table, from, reach, array);
-	return array;
+	emit_array(emit, key);
+	add_reach(emit, table, from, reach);
+	emit_end(emit);
 }
 
-struct json_object *matrix_json(const struct reach_table *table, bool pods)
+static void emit_row(struct emit *emit, const struct reach_table *table, size_t from, bool pods)
 {
-	struct json_object *object = json_object_new_object();
-	struct json_object *rows = json_object_new_array(), *groups = json_object_new_array();
+	emit_object(emit, NULL);
+	emit_text(emit, "from", plain_name(table, from));
+	emit_array(emit, "to");
+	add_reach(emit, table, from, REACH_YES);
+	add_reach(emit, table, from, REACH_AUDIT);
+	emit_end(emit);
+	if (table->view->policy->n_audits)
+		emit_reach(emit, "audited", table, from, REACH_AUDIT);
+	/* Only a flow to a Service depends: one backend allows the flow, and another denies it. */
+	if (table->n_services)
+		emit_reach(emit, "depends", table, from, REACH_DEPENDS);
+	if (!pods)
+		emit_reach(emit, "own_node", table, from, REACH_OWN);
+	emit_end(emit);
+}
+
+void matrix_emit(struct emit *emit, const struct reach_table *table, bool pods)
+{
 	char text[FLOW_TEXT];
 
-	json_add_text(object, "port", port_print(table->port, text));
-	for (size_t from = 0; from < table->kinds->n; from++) {
-		struct json_object *row, *to;
-
-		if (!pods && (table->row[from] || table->column[from]))
-			json_object_array_add(groups, kind_json(&table->kinds->at[from], true));
-		if (!table->row[from])
-			continue;
-		row = json_object_new_object();
-		json_add_text(row, "from", plain_name(table, from));
-		to = json_reach(table, from, REACH_YES);
-		add_reach(table, from, REACH_AUDIT, to);
-		json_add(row, "to", to);
-		if (table->view->policy->n_audits)
-			json_add(row, "audited", json_reach(table, from, REACH_AUDIT));
-		/* Only a flow to a Service depends: one backend allows the flow, and another
-		 * denies it. */
-		if (table->n_services)
-			json_add(row, "depends", json_reach(table, from, REACH_DEPENDS));
-		if (!pods)
-			json_add(row, "own_node", json_reach(table, from, REACH_OWN));
-		json_object_array_add(rows, row);
+	emit_object(emit, NULL);
+	emit_text(emit, "port", port_print(table->port, text));
+	if (!pods) {
+		emit_array(emit, "groups");
+		for (size_t i = 0; i < table->kinds->n; i++)
+			if (table->row[i] || table->column[i])
+				kind_emit(emit, &table->kinds->at[i]);
+		emit_end(emit);
 	}
-	if (pods)
-		json_object_put(groups);
-	else
-		json_add(object, "groups", groups);
-	json_add(object, "reach", rows);
-	return object;
+	emit_array(emit, "reach");
+	for (size_t from = 0; from < table->kinds->n; from++)
+		if (table->row[from])
+			emit_row(emit, table, from, pods);
+	emit_end(emit);
+	emit_end(emit);
 }
 
 static void print_legend(const struct reach_table *table)

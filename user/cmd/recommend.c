@@ -13,6 +13,7 @@
 
 #include "cmd/advice.h"
 #include "cmd/command.h"
+#include "cmd/emit.h"
 #include "cmd/inputs.h"
 #include "cmd/json_output.h"
 #include "input/syntax.h"
@@ -361,7 +362,8 @@ static int check(const struct call *call, const struct recommend_work *work,
 
 static int print(const struct call *call, struct recommend_work *work)
 {
-	struct json_object *policies = advice_policies(work->advice), *list;
+	struct json_object *policies = advice_policies(work->advice);
+	struct emit emit = emit_begin(call);
 	size_t n = json_object_array_length(policies);
 	size_t left_out = 0;
 	int error = 0;
@@ -371,11 +373,11 @@ static int print(const struct call *call, struct recommend_work *work)
 	if (n)
 		error = check(call, work, policies);
 	if (!error && call->json) {
-		list = json_object_new_object();
-		json_add_text(list, "apiVersion", "v1");
-		json_add_text(list, "kind", "List");
-		json_add(list, "items", json_object_get(policies));
-		json_print(list, call->pretty);
+		emit_object(&emit, NULL);
+		emit_text(&emit, "apiVersion", "v1");
+		emit_text(&emit, "kind", "List");
+		emit_json(&emit, "items", json_object_get(policies));
+		emit_end(&emit);
 	} else if (!error && n) {
 		print_yaml(stdout, policies);
 	}

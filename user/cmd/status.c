@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "cmd/command.h"
-#include "cmd/json_output.h"
+#include "cmd/emit.h"
 #include "cmd/screen.h"
 #include "maps/iface.h"
 #include "node/change/saved.h"
@@ -115,7 +115,7 @@ static void print_map(const struct node_map *map)
 
 /* The report of --check, one problem a line. */
 struct problems {
-	struct json_object *array; /* collects the problems; NULL: each is printed as text */
+	struct emit *emit;
 	size_t n;
 };
 
@@ -129,10 +129,8 @@ problem(struct problems *problems, const char *format, ...)
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	problems->n++;
-	if (problems->array)
-		json_append_text(problems->array, line);
-	else
-		puts(line);
+	emit_say(problems->emit, "%s\n", line);
+	emit_text(problems->emit, NULL, line);
 }
 
 static void find_unguarded(const struct node_status *status, struct problems *problems)
@@ -243,34 +241,6 @@ static void find_problems(const struct node_status *status, const char *state,
 		find_saved(status, state, problems);
 }
 
-static void print_events(const struct node_status *status)
-{
-	if (status->n_readers)
-		printf("readers of events: %zu\n", status->n_readers);
-	if (status->events_lost)
-		printf("events lost, since they were not read in time: %" PRIu64 "\n",
-		       status->events_lost);
-	if (status->n_suppressed)
-		puts("events left out, beyond the budget of an interface:");
-	for (size_t i = 0; i < status->n_suppressed; i++)
-		printf("  %-15s %10" PRIu64 " %s\n", status->suppressed[i].name,
-		       status->suppressed[i].events, status->suppressed[i].endpoint);
-}
-
-#define SHARES_MAX 5 /* holders of connections to print */
-
-static void print_connections(const struct node_status *status)
-{
-	const struct node_connections *table = &status->connections;
-
-	printf("connections: %u of %u; guaranteed to each endpoint %u; beyond that %d of %u\n",
-	       table->used, table->capacity, table->floor, table->surplus, table->surplus_capacity);
-	for (size_t i = 0; i < status->n_shares && i < SHARES_MAX; i++)
-		printf("  %-15s %d, %" PRIu64 " replaced, %" PRIu64 " refused\n",
-		       status->shares[i].name, status->shares[i].used, status->shares[i].replaced,
-		       status->shares[i].refused);
-}
-
 /* Prints how long ago the policy was loaded: "2 h". */
 static const char *age_print(uint32_t loaded, char text[AMOUNT_TEXT])
 {
@@ -304,22 +274,6 @@ static void print_recent(const struct node_status *status, bool verbose)
 	if (!verbose && status->n_recent > RECENT_MAX)
 		printf(" and %zu more", status->n_recent - RECENT_MAX);
 	puts("; `monitor --since 1m` prints them");
-}
-
-static struct json_object *recent_json(const struct node_status *status)
-{
-	struct json_object *array = json_object_new_array();
-
-	for (size_t i = 0; i < status->n_recent; i++) {
-		const struct node_recent *recent = &status->recent[i];
-		struct json_object *object = json_object_new_object();
-
-		json_add_text(object, "name", recent->name);
-		json_add_text(object, "endpoint", *recent->endpoint ? recent->endpoint : NULL);
-		json_add_number(object, "drops", recent->drops);
-		json_object_array_add(array, object);
-	}
-	return array;
 }
 
 static void print_summary(const struct node_status *status)
@@ -413,203 +367,227 @@ static void print_maps(const struct node_status *status, bool verbose)
 		       fullness(&status->maps[MAPS_MAX]));
 }
 
-static void print(const struct node_status *status, const char *state, bool verbose)
+#define SHARES_MAX 5 /* holders of connections in text */
+
+static void emit_connections(struct emit *emit, const struct node_status *status)
 {
-	find_problems(status, state, &(struct problems){});
+	const struct node_connections *table = &status->connections;
+
+	emit_say(emit,
+		 "connections: %u of %u; guaranteed to each endpoint %u; beyond that %d of %u\n",
+		 table->used, table->capacity, table->floor, table->surplus,
+		 table->surplus_capacity);
+	emit_object(emit, "connections");
+	emit_number(emit, "used", table->used);
+	emit_number(emit, "max", table->capacity);
+	emit_number(emit, "floor", table->floor);
+	emit_number(emit, "surplus", table->surplus);
+	emit_number(emit, "surplus_max", table->surplus_capacity);
+	emit_number(emit, "replaced", table->replaced);
+	emit_number(emit, "refused", table->refused);
+	emit_number(emit, "corrected", table->corrected);
+	emit_end(emit);
+	emit_array(emit, "shares");
+	for (size_t i = 0; i < status->n_shares; i++) {
+		const struct node_share *share = &status->shares[i];
+
+		if (i < SHARES_MAX)
+			emit_say(emit, "  %-15s %d, %" PRIu64 " replaced, %" PRIu64 " refused\n",
+				 share->name, share->used, share->replaced, share->refused);
+		emit_object(emit, NULL);
+		emit_text(emit, "name", share->name);
+		emit_number(emit, "connections", share->used);
+		emit_number(emit, "replaced", share->replaced);
+		emit_number(emit, "refused", share->refused);
+		emit_end(emit);
+	}
+	emit_end(emit);
+}
+
+static void emit_events(struct emit *emit, const struct node_status *status)
+{
+	emit_object(emit, "events");
+	emit_array(emit, "readers");
+	for (size_t i = 0; i < status->n_readers; i++)
+		emit_json(emit, NULL, json_object_new_int64(status->readers[i]));
+	emit_end(emit);
+	emit_number(emit, "written", status->events_written);
+	emit_number(emit, "lost", status->events_lost);
+	if (status->n_readers)
+		emit_say(emit, "readers of events: %zu\n", status->n_readers);
+	if (status->events_lost)
+		emit_say(emit, "events lost, since they were not read in time: %" PRIu64 "\n",
+			 status->events_lost);
+	if (status->n_suppressed)
+		emit_say(emit, "events left out, beyond the budget of an interface:\n");
+	emit_array(emit, "suppressed");
+	for (size_t i = 0; i < status->n_suppressed; i++) {
+		const struct node_suppressed *at = &status->suppressed[i];
+
+		emit_say(emit, "  %-15s %10" PRIu64 " %s\n", at->name, at->events, at->endpoint);
+		emit_object(emit, NULL);
+		emit_text(emit, "name", at->name);
+		emit_name(emit, "endpoint", at->endpoint);
+		emit_number(emit, "events", at->events);
+		emit_end(emit);
+	}
+	emit_end(emit);
+	emit_end(emit);
+}
+
+static void print(const struct node_status *status, const char *state, bool verbose,
+		  struct emit *emit)
+{
+	find_problems(status, state, &(struct problems){.emit = emit});
 	print_summary(status);
 	print_recent(status, verbose);
 	print_ifaces(status, verbose);
 	print_maps(status, verbose);
-	print_connections(status);
-	print_events(status);
+	emit_connections(emit, status);
+	emit_events(emit, status);
 }
 
-static struct json_object *pods_json(const struct node_status *status, uint32_t ifindex)
+static void json_endpoint(struct emit *emit, const struct policy *policy, uint32_t at)
 {
-	struct json_object *array = json_object_new_array();
-	const struct policy *policy = status->policy;
+	emit_text(emit, "namespace", endpoint_ns(policy, at));
+	emit_text(emit, "name", policy_string(policy, policy->endpoints[at].name));
+}
 
+static void json_pods(struct emit *emit, const struct node_status *status, uint32_t ifindex)
+{
+	emit_array(emit, "pods");
 	for (size_t i = 0; i < status->n_pods; i++) {
-		const struct policy_endpoint *endpoint =
-			&policy->endpoints[status->pods[i].endpoint];
-		struct json_object *object;
+		const uint32_t at = status->pods[i].endpoint;
 
 		if (status->pods[i].ifindex != ifindex)
 			continue;
-		object = json_object_new_object();
-		json_add_text(object, "namespace", endpoint_ns(policy, status->pods[i].endpoint));
-		json_add_text(object, "name", policy_string(policy, endpoint->name));
-		json_add_number(object, "segment", segment_of(policy, endpoint));
-		json_object_array_add(array, object);
+		emit_object(emit, NULL);
+		json_endpoint(emit, status->policy, at);
+		emit_number(emit, "segment",
+			    segment_of(status->policy, &status->policy->endpoints[at]));
+		emit_end(emit);
 	}
-	return array;
+	emit_end(emit);
 }
 
-static struct json_object *iface_json(const struct node_status *status,
-				      const struct node_iface *iface)
+static void json_iface(struct emit *emit, const struct node_status *status,
+		       const struct node_iface *iface)
 {
-	struct json_object *object = json_object_new_object();
+	const char *role = iface->flags & BH_IFACE_UPLINK  ? "uplink"
+			   : iface->flags & BH_IFACE_PORT  ? "port"
+			   : iface->flags & BH_IFACE_OTHER ? "other"
+							   : "endpoint";
 
-	json_add_text(object, "name", iface->name);
-	json_add_number(object, "ifindex", iface->ifindex);
-	if (iface->flags & BH_IFACE_UPLINK) {
-		json_add_text(object, "role", "uplink");
-		json_add_text(object, "xdp", xdp_names[iface->xdp]);
-		json_add_bool(object, "dispatched", iface->dispatched);
-	} else if (iface->flags & BH_IFACE_PORT) {
-		json_add_text(object, "role", "port");
-	} else {
-		json_add_text(object, "role", iface->flags & BH_IFACE_OTHER ? "other" : "endpoint");
+	emit_object(emit, NULL);
+	emit_text(emit, "name", iface->name);
+	emit_number(emit, "ifindex", iface->ifindex);
+	emit_text(emit, "role", role);
+	if (is_uplink(iface)) {
+		emit_text(emit, "xdp", xdp_names[iface->xdp]);
+		emit_bool(emit, "dispatched", iface->dispatched);
 	}
-	json_add_text(object, "ingress", hook_names[iface->ingress]);
-	json_add_text(object, "egress", hook_names[iface->egress]);
-	json_add_bool(object, "audit", iface->flags & BH_IFACE_AUDIT);
-	json_add_text(object, "before", *iface->before ? iface->before : NULL);
-	json_add_bool(object, "orphan", iface->orphan);
-	json_add_bool(object, "guarded", iface->guarded);
-	json_add(object, "pods", pods_json(status, iface->ifindex));
-	return object;
+	emit_text(emit, "ingress", hook_names[iface->ingress]);
+	emit_text(emit, "egress", hook_names[iface->egress]);
+	emit_bool(emit, "audit", iface->flags & BH_IFACE_AUDIT);
+	emit_name(emit, "before", iface->before);
+	emit_bool(emit, "orphan", iface->orphan);
+	emit_bool(emit, "guarded", iface->guarded);
+	json_pods(emit, status, iface->ifindex);
+	emit_end(emit);
 }
 
-static struct json_object *isolated_json(const struct node_status *status)
+static void json_generations(struct emit *emit, const char *key,
+			     const struct node_generations *generations)
 {
-	struct json_object *object = json_object_new_object();
-
-	json_add_number(object, "ingress", status->isolated[INGRESS]);
-	json_add_number(object, "egress", status->isolated[EGRESS]);
-	return object;
+	emit_object(emit, key);
+	emit_number(emit, "desired", generations->desired);
+	emit_number(emit, "installed", generations->installed);
+	emit_number(emit, "active", generations->active);
+	emit_number(emit, "oldest", generations->oldest);
+	emit_end(emit);
 }
 
-static struct json_object *share_json(const struct node_share *share)
+static void json_policy(struct emit *emit, const struct node_status *status)
 {
-	struct json_object *object = json_object_new_object();
-
-	json_add_text(object, "name", share->name);
-	json_add_number(object, "connections", share->used);
-	json_add_number(object, "replaced", share->replaced);
-	json_add_number(object, "refused", share->refused);
-	return object;
+	emit_text(emit, "node", status->node);
+	emit_number(emit, "abi", status->abi);
+	emit_number(emit, "generation", status->generation);
+	emit_number(emit, "loaded", status->loaded);
+	emit_name(emit, "loaded_by", status->loaded_by);
+	emit_number(emit, "policies", status->policies);
+	emit_object(emit, "isolated");
+	emit_number(emit, "ingress", status->isolated[INGRESS]);
+	emit_number(emit, "egress", status->isolated[EGRESS]);
+	emit_end(emit);
+	emit_number(emit, "audited", status->audited);
+	emit_number(emit, "policies_audited", status->policies_audited);
+	emit_bool(emit, "elsewhere", status->elsewhere);
+	emit_number(emit, "ipsec", status->ipsec);
+	emit_bool(emit, "own_programs", status->own_programs);
+	json_generations(emit, "policy_generation", &status->policy_generation);
+	json_generations(emit, "endpoint_generation", &status->endpoint_generation);
 }
 
-static struct json_object *connections_json(const struct node_status *status)
+static void json_maps(struct emit *emit, const struct node_status *status)
 {
-	const struct node_connections *table = &status->connections;
-	struct json_object *object = json_object_new_object();
-
-	json_add_number(object, "used", table->used);
-	json_add_number(object, "max", table->capacity);
-	json_add_number(object, "floor", table->floor);
-	json_add_number(object, "surplus", table->surplus);
-	json_add_number(object, "surplus_max", table->surplus_capacity);
-	json_add_number(object, "replaced", table->replaced);
-	json_add_number(object, "refused", table->refused);
-	json_add_number(object, "corrected", table->corrected);
-	return object;
-}
-
-static struct json_object *events_json(const struct node_status *status)
-{
-	struct json_object *object = json_object_new_object(), *readers = json_object_new_array(),
-			   *suppressed = json_object_new_array();
-
-	for (size_t i = 0; i < status->n_readers; i++)
-		json_object_array_add(readers, json_object_new_int64(status->readers[i]));
-	for (size_t i = 0; i < status->n_suppressed; i++) {
-		struct json_object *entry = json_object_new_object();
-
-		json_add_text(entry, "name", status->suppressed[i].name);
-		json_add_text(entry, "endpoint",
-			      *status->suppressed[i].endpoint ? status->suppressed[i].endpoint
-							      : NULL);
-		json_add_number(entry, "events", status->suppressed[i].events);
-		json_object_array_add(suppressed, entry);
+	emit_array(emit, "maps");
+	for (size_t i = 0; i < status->n_maps; i++) {
+		emit_object(emit, NULL);
+		emit_text(emit, "name", status->maps[i].name);
+		emit_number(emit, "used", status->maps[i].used);
+		emit_number(emit, "max", status->maps[i].max);
+		emit_end(emit);
 	}
-	json_add(object, "readers", readers);
-	json_add_number(object, "written", status->events_written);
-	json_add_number(object, "lost", status->events_lost);
-	json_add(object, "suppressed", suppressed);
-	return object;
+	emit_end(emit);
 }
 
-static struct json_object *map_json(const struct node_map *map)
+static void json_recent(struct emit *emit, const struct node_status *status)
 {
-	struct json_object *object = json_object_new_object();
-
-	json_add_text(object, "name", map->name);
-	json_add_number(object, "used", map->used);
-	json_add_number(object, "max", map->max);
-	return object;
-}
-
-static struct json_object *generations_json(const struct node_generations *generations)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_number(object, "desired", generations->desired);
-	json_add_number(object, "installed", generations->installed);
-	json_add_number(object, "active", generations->active);
-	json_add_number(object, "oldest", generations->oldest);
-	return object;
-}
-
-static void print_json(const struct node_status *status, bool pretty)
-{
-	const struct policy *policy = status->policy;
-	struct json_object *root = json_object_new_object();
-	struct json_object *ifaces = json_object_new_array(), *maps = json_object_new_array(),
-			   *shares = json_object_new_array();
-	struct json_object *unguarded = json_object_new_array();
-
-	json_add_bool(root, "loaded", policy);
-	if (policy) {
-		json_add_text(root, "node", status->node);
-		json_add_number(root, "abi", status->abi);
-		json_add_number(root, "generation", status->generation);
-		json_add_number(root, "loaded", status->loaded);
-		json_add_text(root, "loaded_by", *status->loaded_by ? status->loaded_by : NULL);
-		json_add_number(root, "policies", status->policies);
-		json_add(root, "isolated", isolated_json(status));
-		json_add_number(root, "audited", status->audited);
-		json_add_number(root, "policies_audited", status->policies_audited);
-		json_add_bool(root, "elsewhere", status->elsewhere);
-		json_add_number(root, "ipsec", status->ipsec);
-		json_add_bool(root, "own_programs", status->own_programs);
-		json_add(root, "policy_generation", generations_json(&status->policy_generation));
-		json_add(root, "endpoint_generation",
-			 generations_json(&status->endpoint_generation));
+	emit_array(emit, "recent_drops");
+	for (size_t i = 0; i < status->n_recent; i++) {
+		emit_object(emit, NULL);
+		emit_text(emit, "name", status->recent[i].name);
+		emit_name(emit, "endpoint", status->recent[i].endpoint);
+		emit_number(emit, "drops", status->recent[i].drops);
+		emit_end(emit);
 	}
+	emit_end(emit);
+}
+
+/* JSON has all records in their own order, and text a choice in another order, so only the last
+ * parts are stated once. */
+static void print_json(const struct node_status *status, struct emit *emit)
+{
+	emit_object(emit, NULL);
+	emit_bool(emit, "loaded", status->policy);
+	if (status->policy)
+		json_policy(emit, status);
+	emit_array(emit, "interfaces");
 	for (size_t i = 0; i < status->n_ifaces; i++)
-		json_object_array_add(ifaces, iface_json(status, &status->ifaces[i]));
+		json_iface(emit, status, &status->ifaces[i]);
+	emit_end(emit);
+	emit_array(emit, "unguarded");
 	for (size_t i = 0; i < status->n_unguarded; i++) {
-		struct json_object *endpoint = json_object_new_object();
-		uint32_t at = status->unguarded[i];
-
-		json_add_text(endpoint, "namespace", endpoint_ns(policy, at));
-		json_add_text(endpoint, "name", policy_string(policy, policy->endpoints[at].name));
-		json_object_array_add(unguarded, endpoint);
+		emit_object(emit, NULL);
+		json_endpoint(emit, status->policy, status->unguarded[i]);
+		emit_end(emit);
 	}
-	for (size_t i = 0; i < status->n_maps; i++)
-		json_object_array_add(maps, map_json(&status->maps[i]));
-	json_object_object_add(root, "interfaces", ifaces);
-	json_object_object_add(root, "unguarded", unguarded);
-	json_object_object_add(root, "maps", maps);
-	for (size_t i = 0; i < status->n_shares; i++)
-		json_object_array_add(shares, share_json(&status->shares[i]));
-	json_object_object_add(root, "connections", connections_json(status));
-	json_object_object_add(root, "shares", shares);
-	json_object_object_add(root, "events", events_json(status));
-	json_add(root, "recent_drops", recent_json(status));
-	json_print(root, pretty);
+	emit_end(emit);
+	json_maps(emit, status);
+	emit_connections(emit, status);
+	emit_events(emit, status);
+	json_recent(emit, status);
+	emit_end(emit);
 }
 
 /* Runs --check. Returns an exit status. */
-static int check(const struct call *call, const struct node_status *status, const char *state)
+static int check(struct emit *emit, const struct node_status *status, const char *state)
 {
-	struct problems problems = {.array = call->json ? json_object_new_array() : NULL};
+	struct problems problems = {.emit = emit};
 
+	emit_array(emit, NULL);
 	find_problems(status, state, &problems);
-	if (call->json)
-		json_print(problems.array, call->pretty);
+	emit_end(emit);
 	return problems.n ? STATUS_NO : STATUS_OK;
 }
 
@@ -629,6 +607,7 @@ static int run(struct call *call)
 {
 	struct diag diag = command_diag();
 	struct node_status status;
+	struct emit emit;
 	const char *pin = NULL, *state = NULL;
 	bool only_check = false, verbose = false;
 	int option, error, answer = STATUS_OK;
@@ -646,15 +625,16 @@ static int run(struct call *call)
 	if (call->n_operands)
 		call_usage_error(call, "%s: status takes no operand", call->operands[0]);
 	state = saved_dir(pin, state);
+	emit = emit_begin(call);
 	error = node_status(pin, &diag, &status);
 	if (!error && only_check)
-		answer = check(call, &status, state);
+		answer = check(&emit, &status, state);
 	else if (!error && call->json)
-		print_json(&status, call->pretty);
+		print_json(&status, &emit);
 	else if (!error && status.policy)
-		print(&status, state, verbose);
+		print(&status, state, verbose, &emit);
 	else if (!error)
-		find_problems(&status, state, &(struct problems){});
+		find_problems(&status, state, &(struct problems){.emit = &emit});
 	node_status_free(&status);
 	return error ? status_of(error) : answer;
 }

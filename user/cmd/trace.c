@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/emit.h"
 #include "cmd/explain_print.h"
 #include "cmd/side.h"
-#include "cmd/json_output.h"
 #include "cmd/trace_name.h"
 #include "cmd/trace_service.h"
 #include "cmd/trace_tables.h"
@@ -113,119 +113,100 @@ static int ask(const struct view *view, const char *from, const char *to, const 
 	return 0;
 }
 
-static struct json_object *json_end(const struct flow_side *side, const struct address *address)
-{
-	struct json_object *object = json_object_new_object();
-	char text[ADDRESS_TEXT];
-
-	json_add_text(object, "name", side->name);
-	json_add_text(object, "address", address_print(address, text));
-	if (side->host)
-		json_add_text(object, "node", side->host);
-	return object;
-}
-
-static struct json_object *json_names(const struct answer *answer)
-{
-	struct json_object *array = json_object_new_array();
-
-	for (size_t i = 0; i < answer->n_names; i++) {
-		const struct view_name *name = &answer->names[i];
-		struct json_object *object = json_object_new_object();
-
-		json_add_text(object, "name", name->text);
-		json_add_number(object, "seconds", name->seconds < 0 ? 0 : name->seconds);
-		json_add_bool(object, "over", name->seconds < 0);
-		json_object_array_add(array, object);
-	}
-	return array;
-}
-
-static struct json_object *json_answer(const struct view *view, const struct answer *answer)
-{
-	struct service_trace to_service = service_trace_of(view, answer);
-	struct json_object *object;
-	char text[FLOW_TEXT];
-
-	if (answer->to_service)
-		return service_trace_json(&to_service);
-	if (answer->to_name)
-		return name_trace_json(&answer->name, answer->explained);
-	object = json_object_new_object();
-	json_add_text(object, "verdict", answer->allow ? "allow" : "deny");
-	json_add(object, "source", json_end(&answer->from, &answer->flow.source));
-	json_add(object, "destination", json_end(&answer->to, &answer->flow.destination));
-	json_add_text(object, "port", port_print(&answer->flow, text));
-	json_add_decision(object, "egress", view->policy, &answer->decisions[EGRESS]);
-	json_add_decision(object, "ingress", view->policy, &answer->decisions[INGRESS]);
-	if (answer->n_names)
-		json_add(object, "learned_names", json_names(answer));
-	if (answer->explained) {
-		json_add(object, "egress_chain", explain_json(&answer->chains[EGRESS]));
-		json_add(object, "ingress_chain", explain_json(&answer->chains[INGRESS]));
-	}
-	if (answer->by_tables) {
-		json_add(object, "egress_tables", trace_tables_json(&answer->tables[EGRESS]));
-		json_add(object, "ingress_tables", trace_tables_json(&answer->tables[INGRESS]));
-	}
-	return object;
-}
-
 static const char *allow_text(bool allow)
 {
 	return allow ? "allow" : "deny";
 }
 
-static void print_decision(const struct view *view, const struct answer *answer,
-			   enum direction direction)
+static void emit_side(struct emit *emit, const char *key, const struct flow_side *side,
+		      const char *address)
+{
+	emit_object(emit, key);
+	emit_text(emit, "name", side->name);
+	emit_text(emit, "address", address);
+	if (side->host)
+		emit_text(emit, "node", side->host);
+	emit_end(emit);
+}
+
+static void say_decision(struct emit *emit, const struct view *view, const struct answer *answer,
+			 enum direction direction)
 {
 	const struct decision *decision = &answer->decisions[direction];
 	char text[DECISION_TEXT], why[DECISION_TEXT];
 
+	if (emit->json)
+		return;
 	decision_print(view->policy, decision, text, sizeof(text));
 	decision_why(view->policy, decision, why, sizeof(why));
-	printf("  %-8s %s%s%s\n", direction == INGRESS ? "ingress" : "egress", text,
-	       *why ? ": " : "", why);
+	emit_say(emit, "  %-8s %s%s%s\n", direction_name(direction), text, *why ? ": " : "", why);
 	explain_print(&answer->chains[direction]);
 	if (answer->by_tables && decision->subject)
-		trace_tables_print(&answer->tables[direction]);
+		trace_tables_emit(&answer->tables[direction], emit, NULL);
 }
 
-static void print_names(const struct answer *answer)
+static void emit_learned(struct emit *emit, const struct answer *answer)
 {
+	if (!answer->n_names)
+		return;
+	emit_array(emit, "learned_names");
 	for (size_t i = 0; i < answer->n_names; i++) {
 		const struct view_name *name = &answer->names[i];
+		const bool over = name->seconds < 0;
 
-		if (name->seconds >= 0)
-			printf("  learned  by the name %s, for %d s still\n", name->text,
-			       name->seconds);
+		emit_say(emit, "  learned  by the name %s, ", name->text);
+		if (over)
+			emit_say(emit, "and its time is over: the source must ask again\n");
 		else
-			printf("  learned  by the name %s, and its time is over: the source must "
-			       "ask again\n",
-			       name->text);
+			emit_say(emit, "for %d s still\n", name->seconds);
+		emit_object(emit, NULL);
+		emit_text(emit, "name", name->text);
+		emit_number(emit, "seconds", over ? 0 : name->seconds);
+		emit_bool(emit, "over", over);
+		emit_end(emit);
+	}
+	emit_end(emit);
+}
+
+/* Adds the chains and tables to JSON. Text has them beside the decisions. */
+static void emit_explained(struct emit *emit, const struct answer *answer)
+{
+	if (answer->explained) {
+		explain_emit(emit, "egress_chain", &answer->chains[EGRESS]);
+		explain_emit(emit, "ingress_chain", &answer->chains[INGRESS]);
+	}
+	if (answer->by_tables && emit->json) {
+		trace_tables_emit(&answer->tables[EGRESS], emit, "egress_tables");
+		trace_tables_emit(&answer->tables[INGRESS], emit, "ingress_tables");
 	}
 }
 
-static void print_answer(const struct view *view, const struct answer *answer)
+static void emit_answer(struct emit *emit, const struct view *view, const struct answer *answer)
 {
-	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT], text[FLOW_TEXT];
+	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT], port[FLOW_TEXT];
 	struct service_trace to_service = service_trace_of(view, answer);
 
-	if (answer->to_service) {
-		service_trace_print(&to_service);
-		return;
-	}
-	if (answer->to_name) {
-		name_trace_print(&answer->name, answer->explained);
-		return;
-	}
-	printf("%s %s (%s) -> %s (%s) %s\n", allow_text(answer->allow), answer->from.name,
-	       address_print(&answer->flow.source, source), answer->to.name,
-	       address_print(&answer->flow.destination, destination),
-	       port_print(&answer->flow, text));
-	print_decision(view, answer, EGRESS);
-	print_decision(view, answer, INGRESS);
-	print_names(answer);
+	if (answer->to_service)
+		return service_trace_emit(&to_service, emit);
+	if (answer->to_name)
+		return name_trace_emit(&answer->name, answer->explained, emit);
+	address_print(&answer->flow.source, source);
+	address_print(&answer->flow.destination, destination);
+	port_print(&answer->flow, port);
+	emit_say(emit, "%s %s (%s) -> %s (%s) %s\n", allow_text(answer->allow), answer->from.name,
+		 source, answer->to.name, destination, port);
+	emit_object(emit, NULL);
+	emit_text(emit, "verdict", allow_text(answer->allow));
+	emit_side(emit, "source", &answer->from, source);
+	emit_side(emit, "destination", &answer->to, destination);
+	emit_text(emit, "port", port);
+	say_decision(emit, view, answer, EGRESS);
+	say_decision(emit, view, answer, INGRESS);
+	emit_decision(emit, "egress", view->policy, &answer->decisions[EGRESS]);
+	emit_decision(emit, "ingress", view->policy, &answer->decisions[INGRESS]);
+	emit_learned(emit, answer);
+	emit_explained(emit, answer);
+	emit_end(emit);
 }
 
 static int disagreement(const char *rules)
@@ -245,7 +226,7 @@ static int explain_by_tables(const struct view *view, struct answer *answer)
 	for (enum direction direction = INGRESS; direction <= EGRESS; direction++)
 		if (!trace_tables_read(view, &answer->flow, direction,
 				       &answer->decisions[direction], &answer->tables[direction]))
-			status = disagreement(direction == INGRESS ? "ingress" : "egress");
+			status = disagreement(direction_name(direction));
 	return status;
 }
 
@@ -257,7 +238,7 @@ static int explain_both(const struct view *view, struct answer *answer)
 		view_explain(view, &answer->flow, direction, &answer->chains[direction]);
 		if (!explain_agrees(&answer->chains[direction], view->policy,
 				    &answer->decisions[direction]))
-			status = disagreement(direction == INGRESS ? "ingress" : "egress");
+			status = disagreement(direction_name(direction));
 	}
 	return status;
 }
@@ -303,6 +284,7 @@ static void note_host(const struct flow_side *side)
 static int trace_one(const struct call *call, struct view *view, const char *from, const char *to,
 		     const char *port, bool verbose)
 {
+	struct emit emit = emit_begin(call);
 	int status = STATUS_OK;
 	struct answer answer;
 	char why[FLOW_TEXT];
@@ -320,10 +302,7 @@ static int trace_one(const struct call *call, struct view *view, const char *fro
 			port, port);
 	if (verbose)
 		status = explain_answer(view, &answer);
-	if (call->json)
-		json_print(json_answer(view, &answer), call->pretty);
-	else
-		print_answer(view, &answer);
+	emit_answer(&emit, view, &answer);
 	free_answer(&answer);
 	if (status)
 		return status;
@@ -350,35 +329,34 @@ static int ask_line(const struct view *view, char *line, size_t length, struct a
 	return ask(view, words[0], words[1], words[2], answer, why);
 }
 
-static void print_line(const struct view *view, const struct answer *answer)
+/* Adds the answer to JSON, or prints it as a line of text. */
+static void emit_line(struct emit *emit, const struct view *view, const struct answer *answer)
 {
 	struct service_trace to_service = service_trace_of(view, answer);
 	char text[2][DECISION_TEXT];
 
-	if (answer->to_service) {
-		service_trace_line(&to_service);
-		return;
-	}
-	if (answer->to_name) {
-		name_trace_line(&answer->name);
-		return;
-	}
+	if (emit->json)
+		return emit_answer(emit, view, answer);
+	if (answer->to_service)
+		return service_trace_line(&to_service);
+	if (answer->to_name)
+		return name_trace_line(&answer->name);
 	printf("%s\t%s\t%s\n", allow_text(answer->allow),
 	       decision_print(view->policy, &answer->decisions[EGRESS], text[0], DECISION_TEXT),
 	       decision_print(view->policy, &answer->decisions[INGRESS], text[1], DECISION_TEXT));
 }
 
-static struct json_object *json_error(const char *why)
+static void emit_error(struct emit *emit, const char *why)
 {
-	struct json_object *object = json_object_new_object();
-
-	json_add_text(object, "error", why);
-	return object;
+	emit_say(emit, "error\t%s\n", why);
+	emit_object(emit, NULL);
+	emit_text(emit, "error", why);
+	emit_end(emit);
 }
 
 static int trace_lines(const struct call *call, const struct view *view, FILE *file)
 {
-	struct json_object *array = call->json ? json_object_new_array() : NULL;
+	struct emit emit = emit_begin(call);
 	int status = STATUS_OK;
 	struct answer answer;
 	char why[FLOW_TEXT];
@@ -386,28 +364,22 @@ static int trace_lines(const struct call *call, const struct view *view, FILE *f
 	ssize_t length;
 	size_t size = 0;
 
+	emit_array(&emit, NULL);
 	while ((length = getline(&line, &size, file)) != -1) {
-		int error = ask_line(view, line, length, &answer, why);
-
-		if (error)
+		if (ask_line(view, line, length, &answer, why)) {
 			status = STATUS_INPUT;
-		if (array)
-			json_object_array_add(array,
-					      error ? json_error(why) : json_answer(view, &answer));
-		else if (error)
-			printf("error\t%s\n", why);
-		else
-			print_line(view, &answer);
-		if (!error)
+			emit_error(&emit, why);
+		} else {
+			emit_line(&emit, view, &answer);
 			free_answer(&answer);
+		}
 	}
 	if (ferror(file)) {
 		command_error("cannot read the flows: %s", strerror(errno));
 		status = STATUS_INPUT;
 	}
 	free(line);
-	if (array)
-		json_print(array, call->pretty);
+	emit_end(&emit);
 	return status;
 }
 

@@ -213,75 +213,64 @@ static const char *note(const struct name_trace *trace)
 	return NULL;
 }
 
-static void print_row(const struct name_trace *trace, const struct name_row *row, bool explain)
+static void emit_row(const struct name_trace *trace, const struct name_row *row, bool explain,
+		     struct emit *emit)
 {
 	const char *verdict = row->allow ? "allow" : "deny";
-
-	if (!row->learned)
-		printf("  %s to an address of %s\n", verdict, row->to);
-	else if (row->seconds < 0)
-		printf("  %s %s, learned, and its time is over: the source must ask again\n",
-		       verdict, row->to);
-	else
-		printf("  %s %s, learned, for %d s still\n", verdict, row->to, row->seconds);
-	explain_print_side(trace->view, &row->flow, EGRESS, &row->egress, explain);
-	if (row->ingress.subject)
-		explain_print_side(trace->view, &row->flow, INGRESS, &row->ingress, explain);
-}
-
-void name_trace_print(const struct name_trace *trace, bool explain)
-{
-	char port[FLOW_TEXT];
-
-	printf("%s %s -> name %s %s\n", service_outcome_text(trace->outcome), trace->from->name,
-	       trace->name, port_print(&trace->flow, port));
-	if (note(trace))
-		printf("  %s\n", note(trace));
-	for (size_t i = 0; i < trace->n; i++)
-		print_row(trace, &trace->rows[i], explain);
-}
-
-static struct json_object *row_json(const struct name_trace *trace, const struct name_row *row,
-				    bool explain)
-{
-	struct json_object *object = json_object_new_object();
 	struct explanation chain;
 
-	json_add_text(object, "to", row->to);
-	json_add_text(object, "verdict", row->allow ? "allow" : "deny");
-	json_add_bool(object, "learned", row->learned);
+	emit_object(emit, NULL);
+	emit_text(emit, "to", row->to);
+	emit_text(emit, "verdict", verdict);
+	emit_bool(emit, "learned", row->learned);
 	if (row->learned) {
-		json_add_number(object, "seconds", row->seconds < 0 ? 0 : row->seconds);
-		json_add_bool(object, "over", row->seconds < 0);
+		emit_number(emit, "seconds", row->seconds < 0 ? 0 : row->seconds);
+		emit_bool(emit, "over", row->seconds < 0);
 	}
-	json_add_decision(object, "egress", trace->view->policy, &row->egress);
-	json_add_decision(object, "ingress", trace->view->policy, &row->ingress);
-	if (explain) {
+	if (!row->learned)
+		emit_say(emit, "  %s to an address of %s\n", verdict, row->to);
+	else if (row->seconds < 0)
+		emit_say(emit,
+			 "  %s %s, learned, and its time is over: the source must ask again\n",
+			 verdict, row->to);
+	else
+		emit_say(emit, "  %s %s, learned, for %d s still\n", verdict, row->to,
+			 row->seconds);
+	explain_emit_side(emit, trace->view, &row->flow, EGRESS, &row->egress, explain);
+	if (row->ingress.subject || emit->json)
+		explain_emit_side(emit, trace->view, &row->flow, INGRESS, &row->ingress, explain);
+	if (explain && emit->json) {
 		view_explain(trace->view, &row->flow, EGRESS, &chain);
-		json_add(object, "egress_chain", explain_json(&chain));
+		explain_emit(emit, "egress_chain", &chain);
 		explanation_free(&chain);
 	}
-	return object;
+	emit_end(emit);
 }
 
-struct json_object *name_trace_json(const struct name_trace *trace, bool explain)
+void name_trace_emit(const struct name_trace *trace, bool explain, struct emit *emit)
 {
-	struct json_object *object = json_object_new_object(), *array = json_object_new_array();
 	char port[FLOW_TEXT];
 
-	json_add_text(object, "verdict", service_outcome_text(trace->outcome));
-	json_add_text(object, "source", trace->from->name);
-	json_add_text(object, "domain_name", trace->name);
-	json_add_text(object, "port", port_print(&trace->flow, port));
-	json_add_text(object, "why", note(trace));
+	port_print(&trace->flow, port);
+	emit_say(emit, "%s %s -> name %s %s\n", service_outcome_text(trace->outcome),
+		 trace->from->name, trace->name, port);
+	if (note(trace))
+		emit_say(emit, "  %s\n", note(trace));
+	emit_object(emit, NULL);
+	emit_text(emit, "verdict", service_outcome_text(trace->outcome));
+	emit_text(emit, "source", trace->from->name);
+	emit_text(emit, "domain_name", trace->name);
+	emit_text(emit, "port", port);
+	emit_text(emit, "why", note(trace));
+	emit_array(emit, "rule_names");
 	for (size_t i = 0; i < trace->n_patterns; i++)
-		json_append_text(array, trace->patterns[i]);
-	json_add(object, "rule_names", array);
-	array = json_object_new_array();
+		emit_text(emit, NULL, trace->patterns[i]);
+	emit_end(emit);
+	emit_array(emit, "addresses");
 	for (size_t i = 0; i < trace->n; i++)
-		json_object_array_add(array, row_json(trace, &trace->rows[i], explain));
-	json_add(object, "addresses", array);
-	return object;
+		emit_row(trace, &trace->rows[i], explain, emit);
+	emit_end(emit);
+	emit_end(emit);
 }
 
 void name_trace_line(const struct name_trace *trace)

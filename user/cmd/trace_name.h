@@ -7,8 +7,8 @@
 #ifndef BULKHEAD_CMD_TRACE_NAME_H
 #define BULKHEAD_CMD_TRACE_NAME_H
 
+#include "cmd/emit.h"
 #include "cmd/side.h"
-#include "cmd/json_output.h"
 #include "cmd/view.h"
 #include "policy/service_flow.h"
 #include "input/syntax.h"
@@ -43,8 +43,7 @@ int name_trace_ask(struct name_trace *trace, const struct flow_side *to);
 void name_trace_free(struct name_trace *trace);
 
 /* @explain: walks the rules as well. */
-void name_trace_print(const struct name_trace *trace, bool explain);
-struct json_object *name_trace_json(const struct name_trace *trace, bool explain);
+void name_trace_emit(const struct name_trace *trace, bool explain, struct emit *emit);
 /* Prints a line of `trace --batch`, with tabs between fields: the outcome, "name NAME"; then for
  * each row "TO allow" or "TO deny", and the egress and ingress decisions. */
 void name_trace_line(const struct name_trace *trace);

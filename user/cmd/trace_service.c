@@ -42,104 +42,90 @@ static const char *state_text(const struct service_backend *backend)
 	return flags & POLICY_BACKEND_READY ? ", not from here" : ", not ready";
 }
 
-static void print_backend(const struct service_trace *trace, const struct service_backend *backend)
-{
-	char name[FLOW_TEXT], address[ADDRESS_TEXT], port[FLOW_TEXT];
-
-	printf("  %s %s (%s) %s%s\n", backend->allow ? "allow" : "deny",
-	       backend_name(trace->view->policy, backend->backend, name),
-	       address_print(&backend->flow.destination, address), port_print(&backend->flow, port),
-	       state_text(backend));
-	explain_print_side(trace->view, &backend->flow, EGRESS, &backend->egress, trace->explain);
-	explain_print_side(trace->view, &backend->flow, INGRESS, &backend->ingress, trace->explain);
-}
-
-void service_trace_print(const struct service_trace *trace)
-{
-	const struct service_verdict *verdict = trace->verdict;
-	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT], port[FLOW_TEXT];
-	char name[SERVICE_NAME_TEXT] = "unknown";
-
-	if (verdict->service)
-		service_name(trace->view->policy, verdict->service, name);
-	printf("%s %s (%s) -> service %s", service_outcome_text(verdict->outcome),
-	       trace->from->name, address_print(&trace->flow->source, source), name);
-	/* A headless Service has no address of its own. */
-	if (!verdict->service || !(verdict->service->flags & POLICY_SERVICE_HEADLESS))
-		printf(" (%s)", address_print(&trace->flow->destination, destination));
-	printf(" %s\n", port_print(trace->flow, port));
-	if (why(verdict))
-		printf("  %s\n", why(verdict));
-	for (size_t i = 0; i < verdict->n_backends; i++)
-		print_backend(trace, &verdict->backends[i]);
-}
-
-static void add_chain(const struct service_trace *trace, const struct service_backend *backend,
-		      enum direction direction, struct json_object *object)
+static void emit_chain(const struct service_trace *trace, const struct service_backend *backend,
+		       enum direction direction, struct emit *emit)
 {
 	struct explanation chain;
 
 	view_explain(trace->view, &backend->flow, direction, &chain);
-	json_add(object, direction == EGRESS ? "egress_chain" : "ingress_chain",
-		 explain_json(&chain));
+	explain_emit(emit, direction == EGRESS ? "egress_chain" : "ingress_chain", &chain);
 	explanation_free(&chain);
 }
 
-static struct json_object *json_backend(const struct service_trace *trace,
-					const struct service_backend *backend)
+static void emit_backend(const struct service_trace *trace, const struct service_backend *backend,
+			 struct emit *emit)
 {
 	const struct policy *policy = trace->view->policy;
-	struct json_object *object = json_object_new_object();
-	char text[FLOW_TEXT], name[SERVICE_NAME_TEXT];
 	struct service_place place = backend_place(policy, backend->backend);
+	char name[FLOW_TEXT], address[ADDRESS_TEXT], port[FLOW_TEXT], service[SERVICE_NAME_TEXT];
 
-	json_add_text(object, "name", backend_name(policy, backend->backend, text));
-	json_add_text(object, "service", service_name(policy, backend->service, name));
-	json_add_text(object, "address", address_print(&backend->flow.destination, text));
-	json_add_text(object, "port", port_print(&backend->flow, text));
-	json_add_text(object, "node", place.node);
-	json_add_bool(object, "ready", backend->backend->flags & POLICY_BACKEND_READY);
-	json_add_bool(object, "chosen", backend->chosen);
-	json_add_text(object, "verdict", backend->allow ? "allow" : "deny");
-	json_add_decision(object, "egress", policy, &backend->egress);
-	json_add_decision(object, "ingress", policy, &backend->ingress);
-	if (trace->explain) {
-		add_chain(trace, backend, EGRESS, object);
-		add_chain(trace, backend, INGRESS, object);
+	backend_name(policy, backend->backend, name);
+	address_print(&backend->flow.destination, address);
+	port_print(&backend->flow, port);
+	emit_say(emit, "  %s %s (%s) %s%s\n", backend->allow ? "allow" : "deny", name, address,
+		 port, state_text(backend));
+	emit_object(emit, NULL);
+	emit_text(emit, "name", name);
+	emit_text(emit, "service", service_name(policy, backend->service, service));
+	emit_text(emit, "address", address);
+	emit_text(emit, "port", port);
+	emit_text(emit, "node", place.node);
+	emit_bool(emit, "ready", backend->backend->flags & POLICY_BACKEND_READY);
+	emit_bool(emit, "chosen", backend->chosen);
+	emit_text(emit, "verdict", backend->allow ? "allow" : "deny");
+	explain_emit_side(emit, trace->view, &backend->flow, EGRESS, &backend->egress,
+			  trace->explain);
+	explain_emit_side(emit, trace->view, &backend->flow, INGRESS, &backend->ingress,
+			  trace->explain);
+	if (trace->explain && emit->json) {
+		emit_chain(trace, backend, EGRESS, emit);
+		emit_chain(trace, backend, INGRESS, emit);
 	}
-	return object;
+	emit_end(emit);
 }
 
-static struct json_object *json_end(const struct flow_side *side, const struct address *address)
+static void emit_side(struct emit *emit, const char *key, const struct flow_side *side,
+		      const char *address)
 {
-	struct json_object *object = json_object_new_object();
-	char text[ADDRESS_TEXT];
-
-	json_add_text(object, "name", side->name);
-	json_add_text(object, "address", address ? address_print(address, text) : NULL);
-	return object;
+	emit_object(emit, key);
+	emit_text(emit, "name", side->name);
+	emit_text(emit, "address", address);
+	emit_end(emit);
 }
 
-struct json_object *service_trace_json(const struct service_trace *trace)
+void service_trace_emit(const struct service_trace *trace, struct emit *emit)
 {
 	const struct service_verdict *verdict = trace->verdict;
-	struct json_object *object = json_object_new_object(), *array = json_object_new_array();
-	bool headless = verdict->service && verdict->service->flags & POLICY_SERVICE_HEADLESS;
-	char text[FLOW_TEXT], name[SERVICE_NAME_TEXT];
+	const struct policy_service *service = verdict->service;
+	/* A headless Service has no address of its own. */
+	const bool headless = service && service->flags & POLICY_SERVICE_HEADLESS;
+	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT], port[FLOW_TEXT];
+	char name[SERVICE_NAME_TEXT] = "";
 
-	json_add_text(object, "verdict", service_outcome_text(verdict->outcome));
-	json_add(object, "source", json_end(trace->from, &trace->flow->source));
-	json_add(object, "destination",
-		 json_end(trace->to, headless ? NULL : &trace->flow->destination));
-	json_add_text(object, "port", port_print(trace->flow, text));
-	json_add_text(object, "service",
-		      verdict->service ? service_name(trace->view->policy, verdict->service, name)
-				       : NULL);
-	json_add_text(object, "why", why(verdict));
-	json_add(object, "backends", array);
+	address_print(&trace->flow->source, source);
+	address_print(&trace->flow->destination, destination);
+	port_print(trace->flow, port);
+	if (service)
+		service_name(trace->view->policy, service, name);
+	emit_say(emit, "%s %s (%s) -> service %s", service_outcome_text(verdict->outcome),
+		 trace->from->name, source, service ? name : "unknown");
+	if (!headless)
+		emit_say(emit, " (%s)", destination);
+	emit_say(emit, " %s\n", port);
+	if (why(verdict))
+		emit_say(emit, "  %s\n", why(verdict));
+	emit_object(emit, NULL);
+	emit_text(emit, "verdict", service_outcome_text(verdict->outcome));
+	emit_side(emit, "source", trace->from, source);
+	emit_side(emit, "destination", trace->to, headless ? NULL : destination);
+	emit_text(emit, "port", port);
+	emit_name(emit, "service", name);
+	emit_text(emit, "why", why(verdict));
+	emit_array(emit, "backends");
 	for (size_t i = 0; i < verdict->n_backends; i++)
-		json_object_array_add(array, json_backend(trace, &verdict->backends[i]));
-	return object;
+		emit_backend(trace, &verdict->backends[i], emit);
+	emit_end(emit);
+	emit_end(emit);
 }
 
 void service_trace_line(const struct service_trace *trace)

@@ -3,8 +3,8 @@
 #ifndef BULKHEAD_CMD_TRACE_SERVICE_H
 #define BULKHEAD_CMD_TRACE_SERVICE_H
 
+#include "cmd/emit.h"
 #include "cmd/side.h"
-#include "cmd/json_output.h"
 #include "cmd/view.h"
 #include "policy/service_flow.h"
 
@@ -21,8 +21,7 @@ struct service_trace {
 bool service_trace_ask(const struct view *view, const struct flow_side *to, const struct flow *flow,
 		       struct service_verdict *verdict);
 
-void service_trace_print(const struct service_trace *trace);
-struct json_object *service_trace_json(const struct service_trace *trace);
+void service_trace_emit(const struct service_trace *trace, struct emit *emit);
 
 /*
  * Prints a line of `trace --batch`, with tabs between fields: "allow", "deny" or "depends";

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cmd/json_output.h"
 #include "cmd/matcher.h"
 #include "cmd/text_buffer.h"
 #include "cmd/trace_tables.h"
@@ -72,108 +73,80 @@ static struct decision decision_at(const struct trace_tables *tables, uint32_t v
 	return decision;
 }
 
-/* Calls @visit with all ports of each verdict. The verdicts come in the order of their first
- * ports. */
-static void each_verdict(const struct trace_tables *tables,
-			 void (*visit)(const struct trace_tables *tables, uint32_t verdict,
-				       struct json_object *ports, void *data),
-			 void *data)
+/* Shows a verdict with all ports that have it. */
+static void emit_verdict(const struct trace_tables *tables, struct emit *emit, uint32_t verdict,
+			 struct text *text)
+{
+	struct decision decision = decision_at(tables, verdict);
+	const struct verdicts *verdicts = &tables->verdicts;
+	struct json_object *ports = json_object_new_array();
+	char words[DECISION_TEXT], why[DECISION_TEXT];
+
+	for (size_t i = 0; i < verdicts->n; i++)
+		if (verdicts_at(verdicts, i)->verdict == verdict)
+			points_each(verdicts_at(verdicts, i)->start,
+				    i + 1 < verdicts->n ? verdicts_at(verdicts, i + 1)->start
+							: VERDICTS_END,
+				    json_append_visit, ports);
+	text_join(text, ports);
+	decision_print(tables->policy, &decision, words, sizeof(words));
+	decision_why(tables->policy, &decision, why, sizeof(why));
+	emit_say(emit, "      %s%s%s: %s\n", words, *why ? ", " : "", why,
+		 verdicts->n > 1 ? text->buffer->buf : "every port");
+	emit_object(emit, NULL);
+	emit_json(emit, "ports", ports);
+	emit_decision(emit, "decision", tables->policy, &decision);
+	emit_end(emit);
+}
+
+/* Shows each verdict, in the order of their first ports. */
+static void emit_verdicts(const struct trace_tables *tables, struct emit *emit, struct text *text)
 {
 	const struct verdicts *verdicts = &tables->verdicts;
 
-	for (size_t i = 0; i < verdicts->n; i++) {
-		uint32_t verdict = verdicts_at(verdicts, i)->verdict;
-		struct json_object *ports;
-		size_t k = 0;
+	for (size_t i = 0, k = 0; i < verdicts->n; i++, k = 0) {
+		const uint32_t verdict = verdicts_at(verdicts, i)->verdict;
 
 		while (verdicts_at(verdicts, k)->verdict != verdict)
 			k++;
-		if (k < i)
-			continue;
-		ports = json_object_new_array();
-		for (; k < verdicts->n; k++)
-			if (verdicts_at(verdicts, k)->verdict == verdict)
-				points_each(verdicts_at(verdicts, k)->start,
-					    k + 1 < verdicts->n
-						    ? verdicts_at(verdicts, k + 1)->start
-						    : VERDICTS_END,
-					    json_append_visit, ports);
-		visit(tables, verdict, ports, data);
+		if (k == i)
+			emit_verdict(tables, emit, verdict, text);
 	}
 }
 
-static void print_verdict(const struct trace_tables *tables, uint32_t verdict,
-			  struct json_object *ports, void *data)
+void trace_tables_emit(const struct trace_tables *tables, struct emit *emit, const char *key)
 {
-	struct decision decision = decision_at(tables, verdict);
-	char words[DECISION_TEXT], why[DECISION_TEXT];
-	struct text *text = data;
-
-	text_join(text, ports);
-	json_object_put(ports);
-	decision_print(tables->policy, &decision, words, sizeof(words));
-	decision_why(tables->policy, &decision, why, sizeof(why));
-	printf("      %s%s%s: %s\n", words, *why ? ", " : "", why,
-	       tables->verdicts.n > 1 ? text->buffer->buf : "every port");
-}
-
-static void print_segment(const struct trace_tables *tables, struct text *text)
-{
-	const struct policy_segment *subject = tables->subject;
-
-	printf("    segment %u", subject->id);
-	for (uint32_t i = 0; i < subject->in.n; i++) {
-		matcher_print(text, tables->policy, tables->policy->numbers[subject->in.at + i]);
-		printf("%s%s", i ? ", " : ", of ", text->buffer->buf);
-	}
-	printf("; the other end is in segment %u\n", tables->peer->id);
-}
-
-void trace_tables_print(const struct trace_tables *tables)
-{
-	struct text text;
-
-	if (!tables->subject || !tables->peer) {
-		puts("    an end is in no segment, and so isolated, until a policy knows it");
-		return;
-	}
-	if (tables->subject->flags & BH_SEGMENT_EXTERNAL)
-		return;
-	text.buffer = printbuf_new();
-	print_segment(tables, &text);
-	if (tables->free)
-		puts("      no policy selects it in this direction: every port is allowed");
-	else
-		each_verdict(tables, print_verdict, &text);
-	printbuf_free(text.buffer);
-}
-
-static void add_verdict(const struct trace_tables *tables, uint32_t verdict,
-			struct json_object *ports, void *data)
-{
-	struct decision decision = decision_at(tables, verdict);
-	struct json_object *entry = json_object_new_object();
-
-	json_add(entry, "ports", ports);
-	json_add_decision(entry, "decision", tables->policy, &decision);
-	json_object_array_add(data, entry);
-}
-
-struct json_object *trace_tables_json(const struct trace_tables *tables)
-{
-	struct json_object *object = json_object_new_object();
-	const struct policy_segment *subject = tables->subject;
-	struct policy_range in = subject ? subject->in : (struct policy_range){0};
-	struct json_object *ports = json_object_new_array();
+	const struct policy_segment *subject = tables->subject, *peer = tables->peer;
+	const bool has_policy = subject && peer && !(subject->flags & BH_SEGMENT_EXTERNAL);
+	const struct policy_range in = subject ? subject->in : (struct policy_range){0};
 	struct text text = {printbuf_new()};
 
-	if (subject && tables->peer && !(subject->flags & BH_SEGMENT_EXTERNAL) && !tables->free)
-		each_verdict(tables, add_verdict, ports);
-	json_add(object, "segment", subject ? json_object_new_uint64(subject->id) : NULL);
-	json_add(object, "peer", tables->peer ? json_object_new_uint64(tables->peer->id) : NULL);
-	json_add(object, "selected_by", matchers_json(tables->policy, in, &text));
-	json_add_bool(object, "unrestricted", tables->free);
-	json_add(object, "says", ports);
+	emit_object(emit, key);
+	emit_json(emit, "segment", subject ? json_object_new_uint64(subject->id) : NULL);
+	emit_json(emit, "peer", peer ? json_object_new_uint64(peer->id) : NULL);
+	emit_array(emit, "selected_by");
+	if (has_policy)
+		emit_say(emit, "    segment %u", subject->id);
+	else if (!subject || !peer)
+		emit_say(emit, "    an end is in no segment, and so isolated, until a policy knows "
+			       "it\n");
+	for (uint32_t i = 0; i < in.n; i++) {
+		matcher_print(&text, tables->policy, tables->policy->numbers[in.at + i]);
+		if (has_policy)
+			emit_say(emit, "%s%s", i ? ", " : ", of ", text.buffer->buf);
+		emit_text(emit, NULL, text.buffer->buf);
+	}
+	emit_end(emit);
+	emit_bool(emit, "unrestricted", tables->free);
+	if (has_policy)
+		emit_say(emit, "; the other end is in segment %u\n", peer->id);
+	if (has_policy && tables->free)
+		emit_say(emit, "      no policy selects it in this direction: every port is "
+			       "allowed\n");
+	emit_array(emit, "says");
+	if (has_policy && !tables->free)
+		emit_verdicts(tables, emit, &text);
+	emit_end(emit);
+	emit_end(emit);
 	printbuf_free(text.buffer);
-	return object;
 }

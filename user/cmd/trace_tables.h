@@ -4,7 +4,7 @@
 #ifndef BULKHEAD_CMD_TRACE_TABLES_H
 #define BULKHEAD_CMD_TRACE_TABLES_H
 
-#include "cmd/json_output.h"
+#include "cmd/emit.h"
 #include "cmd/view.h"
 #include "policy/verdicts.h"
 
@@ -21,9 +21,8 @@ struct trace_tables {
 bool trace_tables_read(const struct view *view, const struct flow *flow, enum direction direction,
 		       const struct decision *decision, struct trace_tables *tables);
 
-void trace_tables_print(const struct trace_tables *tables);
-/* {"subject": SEGMENT, "peer": SEGMENT, "selected_by": [...], "ports": [{"ports", "verdict", ...}]}
- */
-struct json_object *trace_tables_json(const struct trace_tables *tables);
+/* Shows {"segment": SEGMENT, "peer": SEGMENT, "selected_by": [...], "unrestricted": BOOLEAN,
+ * "says": [{"ports", "decision"}]}. */
+void trace_tables_emit(const struct trace_tables *tables, struct emit *emit, const char *key);
 
 #endif
