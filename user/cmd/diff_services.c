@@ -19,15 +19,13 @@ static bool is_meant(const struct diff_report *report, const struct diff_service
 	const struct filter *filter = report->filter;
 	char name[SERVICE_NAME_TEXT + 4] = "svc:";
 	struct flow_side side = {.name = name};
-	bool port = !filter->n_ports || !change->port;
 
 	service_name(policy, change->service, name + 4);
-	for (size_t i = 0; i < filter->n_ports && !port; i++)
-		port = filter->ports[i].protocol == change->port->protocol &&
-		       filter->ports[i].port == change->port->port;
 	if (filter->ns && strcmp(filter->ns, policy_string(policy, change->service->ns)))
 		return false;
-	return port && !filter->from && filter_matches(filter->to, &side);
+	if (change->port && !filter_has_port(filter, change->port->protocol, change->port->port))
+		return false;
+	return !filter->from && filter_matches(filter->to, &side);
 }
 
 /* Returns the part that came or went: "address 10.0.0.1", "node port 30080", "backend 10.1.0.3

@@ -80,6 +80,23 @@ void emit_bool(struct emit *emit, const char *key, bool value)
 		emit_json(emit, key, json_object_new_boolean(value));
 }
 
+void emit_side(struct emit *emit, const char *key, const char *name, const char *address,
+	       const char *node)
+{
+	emit_object(emit, key);
+	emit_text(emit, "name", name);
+	emit_text(emit, "address", address);
+	if (node)
+		emit_text(emit, "node", node);
+	emit_end(emit);
+}
+
+void emit_seconds(struct emit *emit, int32_t seconds)
+{
+	emit_number(emit, "seconds", seconds < 0 ? 0 : seconds);
+	emit_bool(emit, "over", seconds < 0);
+}
+
 void emit_say(struct emit *emit, const char *format, ...)
 {
 	va_list args;
@@ -140,7 +157,7 @@ void emit_decision(struct emit *emit, const char *key, const struct policy *poli
 		return;
 	}
 	emit_object(emit, key);
-	emit_text(emit, "verdict", decision->allow ? "allow" : "deny");
+	emit_text(emit, "verdict", verdict_name(decision->allow));
 	emit_text(emit, "tier", tier_name(decision->tier));
 	emit_rule(emit, policy, decision->rule);
 	if (decision->isolated)

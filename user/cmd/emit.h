@@ -58,6 +58,12 @@ void emit_decision(struct emit *emit, const char *key, const struct policy *poli
 /* Adds "policy" and "rule"; both are null if @rule is NULL. */
 void emit_rule(struct emit *emit, const struct policy *policy, const struct policy_rule *rule);
 
+/* Adds a side of a flow: {"name", "address"}, and "node" unless @node is NULL. */
+void emit_side(struct emit *emit, const char *key, const char *name, const char *address,
+	       const char *node);
+/* Adds "seconds", how long a learned address lasts still, and "over": a negative number. */
+void emit_seconds(struct emit *emit, int32_t seconds);
+
 void emit_say(struct emit *emit, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -96,7 +96,7 @@ static const char *protocol_text(const struct bh_event *event, char text[FLOW_TE
 	return port_print(&flow, text);
 }
 
-static void emit_side(struct emit *emit, const char *key, const struct event_side *side)
+static void emit_event_side(struct emit *emit, const char *key, const struct event_side *side)
 {
 	if (!side)
 		return emit_text(emit, key, NULL);
@@ -134,8 +134,8 @@ static void print_json(const struct event_printer *printer, const struct policy 
 	emit_text(&emit, "reason", reason_text(event));
 	emit_text(&emit, "hook", hooks[event->hook]);
 	emit_text(&emit, "interface", if_indextoname(event->ifindex, iface));
-	emit_side(&emit, "source", parsed ? &sides[0] : NULL);
-	emit_side(&emit, "destination", parsed ? &sides[1] : NULL);
+	emit_event_side(&emit, "source", parsed ? &sides[0] : NULL);
+	emit_event_side(&emit, "destination", parsed ? &sides[1] : NULL);
 	emit_text(&emit, "port", parsed ? protocol_text(event, text) : NULL);
 	emit_name(&emit, "service", service);
 	emit_bool(&emit, "reply", event->flags & BH_EVENT_REPLY);

@@ -139,3 +139,28 @@ void explain_emit_side(struct emit *emit, const struct view *view, const struct 
 	explain_print(&chain);
 	explanation_free(&chain);
 }
+
+void explain_emit_flow(struct emit *emit, const char *key, const struct view *view,
+		       const struct flow *flow, enum direction direction)
+{
+	struct explanation chain;
+
+	view_explain(view, flow, direction, &chain);
+	explain_emit(emit, key, &chain);
+	explanation_free(&chain);
+}
+
+bool explain_both_agree(const struct view *view, const struct flow *flow,
+			const struct decision *egress, const struct decision *ingress)
+{
+	bool agrees = true;
+
+	for (enum direction d = INGRESS; d <= EGRESS; d++) {
+		struct explanation chain;
+
+		view_explain(view, flow, d, &chain);
+		agrees &= explain_agrees(&chain, view->policy, d == EGRESS ? egress : ingress);
+		explanation_free(&chain);
+	}
+	return agrees;
+}

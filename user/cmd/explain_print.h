@@ -18,4 +18,12 @@ void explain_emit_side(struct emit *emit, const struct view *view, const struct 
 /* Adds all steps to JSON: an array of {"tier", "policy", "rule", "says", "file", "line"}. */
 void explain_emit(struct emit *emit, const char *key, const struct explanation *explanation);
 
+/* Explains one end of a flow, and adds all steps to JSON. */
+void explain_emit_flow(struct emit *emit, const char *key, const struct view *view,
+		       const struct flow *flow, enum direction direction);
+
+/* Returns true if the rules, walked one by one, agree with the decision at each end. */
+bool explain_both_agree(const struct view *view, const struct flow *flow,
+			const struct decision *egress, const struct decision *ingress);
+
 #endif

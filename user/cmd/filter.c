@@ -92,6 +92,15 @@ static bool mark_by_address(const char *pattern, const struct policy *policy, si
 	return true;
 }
 
+bool filter_has_port(const struct filter *filter, uint8_t protocol, uint16_t port)
+{
+	bool has = !filter->n_ports;
+
+	for (size_t i = 0; i < filter->n_ports && !has; i++)
+		has = filter->ports[i].protocol == protocol && filter->ports[i].port == port;
+	return has;
+}
+
 static int report_nobody(const char *option, const char *pattern, const struct flow_classes *kinds)
 {
 	struct nearest nearest = {.word = pattern};

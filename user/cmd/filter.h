@@ -38,6 +38,8 @@ bool filter_option(const struct call *call, int option, struct filter *filter);
 bool filter_matches(const char *pattern, const struct flow_side *end);
 /* Returns true if the end is an endpoint of the namespace. NULL matches any end. */
 bool filter_in_namespace(const char *ns, const struct flow_side *end);
+/* Returns true if the filter selects the port, as it does every port if it has none. */
+bool filter_has_port(const struct filter *filter, uint8_t protocol, uint16_t port);
 
 /*
  * The kinds that have a member which the filter selects: @from, @to and @either by index, kinds->n

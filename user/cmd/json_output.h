@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Helpers for JSON output by json-c. An object that is added to another belongs to that other. */
+/* Helpers for objects of json-c that a command builds before it writes them, or reads. emit.h
+ * writes records one after another. An object that is added to another belongs to that other. */
 #ifndef BULKHEAD_CMD_JSON_OUTPUT_H
 #define BULKHEAD_CMD_JSON_OUTPUT_H
 

@@ -39,7 +39,7 @@ static void put_count(FILE *to, const char *name, enum bh_reason reason, const c
 
 	for (int d = BH_INGRESS; d <= BH_EGRESS; d++) {
 		fprintf(to, "bulkhead_%s{verdict=\"%s\",reason=\"%s\",direction=\"%s\"} %llu\n",
-			name, verdict, reason_name(reason, text), metrics_directions[d], values[d]);
+			name, verdict, reason_name(reason, text), direction_name(d), values[d]);
 	}
 }
 
@@ -177,17 +177,10 @@ static int add_hits(void *data, const void *key, const void *value)
 
 static void put_hits(const struct metrics *metrics, const struct policy_hits *hits)
 {
-	static const char *const actions[] = {
-		[ACTION_ALLOW] = "allow",
-		[ACTION_DENY] = "deny",
-		[ACTION_PASS] = "pass",
-	};
-
 	fputs("bulkhead_policy_decisions_total{policy=\"", metrics->to);
 	text_put_quoted(metrics->to, hits->policy);
 	fprintf(metrics->to, "\",direction=\"%s\",action=\"%s\"} %" PRIu64 "\n",
-		hits->direction == INGRESS ? "ingress" : "egress", actions[hits->action],
-		hits->hits);
+		direction_name(hits->direction), action_name(hits->action), hits->hits);
 }
 
 /* Prints the policies that decided most, and the sum of the others by direction and action. */
@@ -294,7 +287,7 @@ static void report_interfaces(const struct metrics *metrics)
 		       "Endpoints of this node that policies isolate, by direction.");
 	for (int d = BH_INGRESS; d <= BH_EGRESS; d++)
 		fprintf(metrics->to, "bulkhead_endpoints_isolated{direction=\"%s\"} %u\n",
-			metrics_directions[d], status->isolated[d]);
+			direction_name(d), status->isolated[d]);
 	gauge(metrics, "endpoints_audited",
 	      "Endpoints of this node that policy denies nothing, and only counts.",
 	      status->audited);

@@ -31,9 +31,6 @@ void metrics_family(const struct metrics *metrics, const char *name, const char 
 void metrics_single(const struct metrics *metrics, const char *name, const char *type,
 		    const char *help, uint64_t value);
 
-/* "ingress" and "egress", indexed by enum bh_direction. */
-extern const char *const metrics_directions[];
-
 /* Writes all that `bulkhead metrics` prints about the node pinned at @pin. */
 void metrics_write(FILE *to, const char *pin);
 

@@ -74,7 +74,7 @@ static void put_spaces(const struct metrics *metrics, const char *name, const ch
 			fprintf(metrics->to, "bulkhead_%s{namespace=\"", name);
 			text_put_quoted(metrics->to, spaces[i].name);
 			fprintf(metrics->to, "\",direction=\"%s\"} %" PRIu64 "\n",
-				metrics_directions[d],
+				direction_name(d),
 				bytes ? spaces[i].drops.bytes[d] : spaces[i].drops.packets[d]);
 		}
 }

@@ -5,8 +5,6 @@
 
 #include "cmd/metrics.h"
 
-const char *const metrics_directions[] = {[BH_INGRESS] = "ingress", [BH_EGRESS] = "egress"};
-
 void metrics_family(const struct metrics *metrics, const char *name, const char *type,
 		    const char *help)
 {

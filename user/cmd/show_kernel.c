@@ -113,7 +113,7 @@ static const char *word_text(uint64_t word)
 {
 	if (!word)
 		return "-";
-	return word & BH_CT_ALLOW ? "allow" : "deny";
+	return verdict_name(word & BH_CT_ALLOW);
 }
 
 /* The Service that the client called, and the backend that the node chose; NULL: none. */
@@ -164,13 +164,8 @@ struct flow_side show_side_at(const struct policy *policy, const struct address 
 static bool is_meant(const struct filter *filter, const struct shown_connection *connection,
 		     const struct flow_side sides[2], uint16_t to)
 {
-	bool port = !filter->n_ports;
-
-	for (size_t i = 0; i < filter->n_ports && !port; i++)
-		port = filter->ports[i].protocol == connection->protocol &&
-		       filter->ports[i].port == to;
-	return port && filter_matches(filter->from, &sides[0]) &&
-	       filter_matches(filter->to, &sides[1]) &&
+	return filter_has_port(filter, connection->protocol, to) &&
+	       filter_matches(filter->from, &sides[0]) && filter_matches(filter->to, &sides[1]) &&
 	       (filter_in_namespace(filter->ns, &sides[0]) ||
 		filter_in_namespace(filter->ns, &sides[1]));
 }

@@ -51,14 +51,6 @@ static void name_learner(const struct names_listing *listing, uint32_t ifindex,
 		snprintf(name, FLOW_TEXT, "interface %u", ifindex);
 }
 
-static bool is_in_namespace(const struct names_listing *listing, const char *name)
-{
-	const char *ns = listing->show->filter->ns;
-	const size_t length = ns ? strlen(ns) : 0;
-
-	return !ns || (!strncmp(name, ns, length) && name[length] == '/');
-}
-
 static void show_name(const struct names_listing *listing, const char *pod, const char *address,
 		      const char *name, int32_t left)
 {
@@ -73,8 +65,7 @@ static void show_name(const struct names_listing *listing, const char *pod, cons
 	emit_text(emit, "endpoint", pod);
 	emit_text(emit, "address", address);
 	emit_text(emit, "name", name);
-	emit_number(emit, "seconds", left < 0 ? 0 : left);
-	emit_bool(emit, "over", left < 0);
+	emit_seconds(emit, left);
 	emit_end(emit);
 }
 
@@ -86,7 +77,7 @@ static int show_learned(void *data, const void *key, const void *value)
 	char pod[FLOW_TEXT], address[ADDRESS_TEXT];
 
 	name_learner(listing, at->ifindex, pod);
-	if (!is_in_namespace(listing, pod))
+	if (!filter_in_namespace(listing->show->filter->ns, &(struct flow_side){.name = pod}))
 		return 0;
 	address_print((const struct address *)&at->addr, address);
 	for (int i = 0; i < BH_LEARNED_NAMES; i++)

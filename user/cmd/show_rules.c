@@ -178,12 +178,6 @@ static int count_isolations(const struct live *live, const struct policy *policy
 	return error;
 }
 
-static const char *const actions[] = {
-	[ACTION_ALLOW] = "allow",
-	[ACTION_DENY] = "deny",
-	[ACTION_PASS] = "pass",
-};
-
 /* The rules and isolations that decide the flows that the options select. NULL: the options select
  * all. */
 struct meant {
@@ -331,12 +325,12 @@ static void show_rule(const struct show *show, const struct policy_rule *rule,
 		strcat(text, " (audited)");
 	snprintf(id, sizeof(id), "%u", rule->id);
 	add_row(columns, id, tier_name(rule->tier), direction_name(rule->direction),
-		actions[rule->action], count, text);
+		action_name(rule->action), count, text);
 	emit_object(emit, NULL);
 	emit_number(emit, "id", rule->id);
 	emit_text(emit, "tier", tier_name(rule->tier));
 	emit_text(emit, "direction", direction_name(rule->direction));
-	emit_text(emit, "action", actions[rule->action]);
+	emit_text(emit, "action", action_name(rule->action));
 	emit_bool(emit, "audited", audited);
 	emit_rule(emit, show->policy, rule);
 	if (count)
@@ -380,13 +374,13 @@ static void show_isolations(const struct show *show, const struct meant *meant,
 {
 	struct emit *emit = show->emit;
 
-	add_row(columns, "0", tier_name(TIER_NETWORK_POLICY), "", actions[ACTION_DENY],
+	add_row(columns, "0", tier_name(TIER_NETWORK_POLICY), "", action_name(ACTION_DENY),
 		hits->counts, "isolation: no rule allows");
 	emit_object(emit, NULL);
 	emit_number(emit, "id", 0);
 	emit_text(emit, "tier", tier_name(TIER_NETWORK_POLICY));
 	emit_text(emit, "direction", NULL);
-	emit_text(emit, "action", actions[ACTION_DENY]);
+	emit_text(emit, "action", action_name(ACTION_DENY));
 	emit_rule(emit, show->policy, NULL);
 	emit_array(emit, "isolated_by");
 	for (size_t i = 0; i < show->policy->n_isolations; i++)

@@ -113,22 +113,6 @@ static int ask(const struct view *view, const char *from, const char *to, const 
 	return 0;
 }
 
-static const char *allow_text(bool allow)
-{
-	return allow ? "allow" : "deny";
-}
-
-static void emit_side(struct emit *emit, const char *key, const struct flow_side *side,
-		      const char *address)
-{
-	emit_object(emit, key);
-	emit_text(emit, "name", side->name);
-	emit_text(emit, "address", address);
-	if (side->host)
-		emit_text(emit, "node", side->host);
-	emit_end(emit);
-}
-
 static void say_decision(struct emit *emit, const struct view *view, const struct answer *answer,
 			 enum direction direction)
 {
@@ -152,17 +136,15 @@ static void emit_learned(struct emit *emit, const struct answer *answer)
 	emit_array(emit, "learned_names");
 	for (size_t i = 0; i < answer->n_names; i++) {
 		const struct view_name *name = &answer->names[i];
-		const bool over = name->seconds < 0;
 
 		emit_say(emit, "  learned  by the name %s, ", name->text);
-		if (over)
+		if (name->seconds < 0)
 			emit_say(emit, "and its time is over: the source must ask again\n");
 		else
 			emit_say(emit, "for %d s still\n", name->seconds);
 		emit_object(emit, NULL);
 		emit_text(emit, "name", name->text);
-		emit_number(emit, "seconds", over ? 0 : name->seconds);
-		emit_bool(emit, "over", over);
+		emit_seconds(emit, name->seconds);
 		emit_end(emit);
 	}
 	emit_end(emit);
@@ -193,12 +175,12 @@ static void emit_answer(struct emit *emit, const struct view *view, const struct
 	address_print(&answer->flow.source, source);
 	address_print(&answer->flow.destination, destination);
 	port_print(&answer->flow, port);
-	emit_say(emit, "%s %s (%s) -> %s (%s) %s\n", allow_text(answer->allow), answer->from.name,
+	emit_say(emit, "%s %s (%s) -> %s (%s) %s\n", verdict_name(answer->allow), answer->from.name,
 		 source, answer->to.name, destination, port);
 	emit_object(emit, NULL);
-	emit_text(emit, "verdict", allow_text(answer->allow));
-	emit_side(emit, "source", &answer->from, source);
-	emit_side(emit, "destination", &answer->to, destination);
+	emit_text(emit, "verdict", verdict_name(answer->allow));
+	emit_side(emit, "source", answer->from.name, source, answer->from.host);
+	emit_side(emit, "destination", answer->to.name, destination, answer->to.host);
 	emit_text(emit, "port", port);
 	say_decision(emit, view, answer, EGRESS);
 	say_decision(emit, view, answer, INGRESS);
@@ -341,7 +323,7 @@ static void emit_line(struct emit *emit, const struct view *view, const struct a
 		return service_trace_line(&to_service);
 	if (answer->to_name)
 		return name_trace_line(&answer->name);
-	printf("%s\t%s\t%s\n", allow_text(answer->allow),
+	printf("%s\t%s\t%s\n", verdict_name(answer->allow),
 	       decision_print(view->policy, &answer->decisions[EGRESS], text[0], DECISION_TEXT),
 	       decision_print(view->policy, &answer->decisions[INGRESS], text[1], DECISION_TEXT));
 }

@@ -216,17 +216,14 @@ static const char *note(const struct name_trace *trace)
 static void emit_row(const struct name_trace *trace, const struct name_row *row, bool explain,
 		     struct emit *emit)
 {
-	const char *verdict = row->allow ? "allow" : "deny";
-	struct explanation chain;
+	const char *verdict = verdict_name(row->allow);
 
 	emit_object(emit, NULL);
 	emit_text(emit, "to", row->to);
 	emit_text(emit, "verdict", verdict);
 	emit_bool(emit, "learned", row->learned);
-	if (row->learned) {
-		emit_number(emit, "seconds", row->seconds < 0 ? 0 : row->seconds);
-		emit_bool(emit, "over", row->seconds < 0);
-	}
+	if (row->learned)
+		emit_seconds(emit, row->seconds);
 	if (!row->learned)
 		emit_say(emit, "  %s to an address of %s\n", verdict, row->to);
 	else if (row->seconds < 0)
@@ -239,11 +236,8 @@ static void emit_row(const struct name_trace *trace, const struct name_row *row,
 	explain_emit_side(emit, trace->view, &row->flow, EGRESS, &row->egress, explain);
 	if (row->ingress.subject || emit->json)
 		explain_emit_side(emit, trace->view, &row->flow, INGRESS, &row->ingress, explain);
-	if (explain && emit->json) {
-		view_explain(trace->view, &row->flow, EGRESS, &chain);
-		explain_emit(emit, "egress_chain", &chain);
-		explanation_free(&chain);
-	}
+	if (explain && emit->json)
+		explain_emit_flow(emit, "egress_chain", trace->view, &row->flow, EGRESS);
 	emit_end(emit);
 }
 
@@ -281,7 +275,7 @@ void name_trace_line(const struct name_trace *trace)
 	for (size_t i = 0; i < trace->n; i++) {
 		const struct name_row *row = &trace->rows[i];
 
-		printf("\t%s %s\t%s\t%s", row->to, row->allow ? "allow" : "deny",
+		printf("\t%s %s\t%s\t%s", row->to, verdict_name(row->allow),
 		       decision_print(trace->view->policy, &row->egress, text[0], DECISION_TEXT),
 		       decision_print(trace->view->policy, &row->ingress, text[1], DECISION_TEXT));
 	}
@@ -293,14 +287,7 @@ bool name_trace_agrees(const struct name_trace *trace)
 	bool agrees = true;
 
 	for (size_t i = 0; i < trace->n; i++)
-		for (enum direction d = INGRESS; d <= EGRESS; d++) {
-			const struct name_row *row = &trace->rows[i];
-			struct explanation chain;
-
-			view_explain(trace->view, &row->flow, d, &chain);
-			agrees &= explain_agrees(&chain, trace->view->policy,
-						 d == EGRESS ? &row->egress : &row->ingress);
-			explanation_free(&chain);
-		}
+		agrees &= explain_both_agree(trace->view, &trace->rows[i].flow,
+					     &trace->rows[i].egress, &trace->rows[i].ingress);
 	return agrees;
 }

@@ -42,16 +42,6 @@ static const char *state_text(const struct service_backend *backend)
 	return flags & POLICY_BACKEND_READY ? ", not from here" : ", not ready";
 }
 
-static void emit_chain(const struct service_trace *trace, const struct service_backend *backend,
-		       enum direction direction, struct emit *emit)
-{
-	struct explanation chain;
-
-	view_explain(trace->view, &backend->flow, direction, &chain);
-	explain_emit(emit, direction == EGRESS ? "egress_chain" : "ingress_chain", &chain);
-	explanation_free(&chain);
-}
-
 static void emit_backend(const struct service_trace *trace, const struct service_backend *backend,
 			 struct emit *emit)
 {
@@ -62,8 +52,8 @@ static void emit_backend(const struct service_trace *trace, const struct service
 	backend_name(policy, backend->backend, name);
 	address_print(&backend->flow.destination, address);
 	port_print(&backend->flow, port);
-	emit_say(emit, "  %s %s (%s) %s%s\n", backend->allow ? "allow" : "deny", name, address,
-		 port, state_text(backend));
+	emit_say(emit, "  %s %s (%s) %s%s\n", verdict_name(backend->allow), name, address, port,
+		 state_text(backend));
 	emit_object(emit, NULL);
 	emit_text(emit, "name", name);
 	emit_text(emit, "service", service_name(policy, backend->service, service));
@@ -72,24 +62,15 @@ static void emit_backend(const struct service_trace *trace, const struct service
 	emit_text(emit, "node", place.node);
 	emit_bool(emit, "ready", backend->backend->flags & POLICY_BACKEND_READY);
 	emit_bool(emit, "chosen", backend->chosen);
-	emit_text(emit, "verdict", backend->allow ? "allow" : "deny");
+	emit_text(emit, "verdict", verdict_name(backend->allow));
 	explain_emit_side(emit, trace->view, &backend->flow, EGRESS, &backend->egress,
 			  trace->explain);
 	explain_emit_side(emit, trace->view, &backend->flow, INGRESS, &backend->ingress,
 			  trace->explain);
 	if (trace->explain && emit->json) {
-		emit_chain(trace, backend, EGRESS, emit);
-		emit_chain(trace, backend, INGRESS, emit);
+		explain_emit_flow(emit, "egress_chain", trace->view, &backend->flow, EGRESS);
+		explain_emit_flow(emit, "ingress_chain", trace->view, &backend->flow, INGRESS);
 	}
-	emit_end(emit);
-}
-
-static void emit_side(struct emit *emit, const char *key, const struct flow_side *side,
-		      const char *address)
-{
-	emit_object(emit, key);
-	emit_text(emit, "name", side->name);
-	emit_text(emit, "address", address);
 	emit_end(emit);
 }
 
@@ -116,8 +97,8 @@ void service_trace_emit(const struct service_trace *trace, struct emit *emit)
 		emit_say(emit, "  %s\n", why(verdict));
 	emit_object(emit, NULL);
 	emit_text(emit, "verdict", service_outcome_text(verdict->outcome));
-	emit_side(emit, "source", trace->from, source);
-	emit_side(emit, "destination", trace->to, headless ? NULL : destination);
+	emit_side(emit, "source", trace->from->name, source, NULL);
+	emit_side(emit, "destination", trace->to->name, headless ? NULL : destination, NULL);
 	emit_text(emit, "port", port);
 	emit_name(emit, "service", name);
 	emit_text(emit, "why", why(verdict));
@@ -144,7 +125,7 @@ void service_trace_line(const struct service_trace *trace)
 		if (!backend->chosen)
 			continue;
 		printf("\t%s %s %s\t%s\t%s", address_print(&backend->flow.destination, address),
-		       port_print(&backend->flow, port), backend->allow ? "allow" : "deny",
+		       port_print(&backend->flow, port), verdict_name(backend->allow),
 		       decision_print(policy, &backend->egress, text[0], DECISION_TEXT),
 		       decision_print(policy, &backend->ingress, text[1], DECISION_TEXT));
 	}
@@ -158,15 +139,8 @@ bool service_trace_agrees(const struct service_trace *trace)
 	for (size_t i = 0; i < trace->verdict->n_backends; i++) {
 		const struct service_backend *backend = &trace->verdict->backends[i];
 
-		for (enum direction d = INGRESS; d <= EGRESS; d++) {
-			struct explanation chain;
-
-			view_explain(trace->view, &backend->flow, d, &chain);
-			agrees &=
-				explain_agrees(&chain, trace->view->policy,
-					       d == EGRESS ? &backend->egress : &backend->ingress);
-			explanation_free(&chain);
-		}
+		agrees &= explain_both_agree(trace->view, &backend->flow, &backend->egress,
+					     &backend->ingress);
 	}
 	return agrees;
 }

@@ -313,6 +313,22 @@ const char *direction_name(enum direction direction)
 	return direction == INGRESS ? "ingress" : "egress";
 }
 
+const char *action_name(enum action action)
+{
+	static const char *const names[] = {
+		[ACTION_ALLOW] = "allow",
+		[ACTION_DENY] = "deny",
+		[ACTION_PASS] = "pass",
+	};
+
+	return names[action];
+}
+
+const char *verdict_name(bool allow)
+{
+	return action_name(allow ? ACTION_ALLOW : ACTION_DENY);
+}
+
 /* Text that is cut at the end of its buffer. */
 struct evaluated_text {
 	char *at, *end;
@@ -419,7 +435,7 @@ char *decision_print(const struct policy *names, const struct decision *decision
 		append(&out, "-");
 		return text;
 	}
-	append(&out, "%s %s", decision->allow ? "allow" : "deny", tier_name(decision->tier));
+	append(&out, "%s %s", verdict_name(decision->allow), tier_name(decision->tier));
 	if (decision->rule) {
 		append(&out, " ");
 		append_rule(&out, names, decision->rule);

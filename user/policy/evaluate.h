@@ -82,6 +82,8 @@ bool evaluate_ports(const struct evaluate_source *source, const struct policy_se
 
 const char *tier_name(enum tier tier);
 const char *direction_name(enum direction direction); /* "ingress", "egress" */
+const char *action_name(enum action action); /* "allow", "deny", "pass" */
+const char *verdict_name(bool allow); /* "allow", "deny" */
 
 /* Returns @name, or if it is NULL "ingress[0]" or "egress[0]" in @text. */
 #define RULE_NAME_TEXT 24

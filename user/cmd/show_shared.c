@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A list of records, as text or JSON, for the subjects of `bulkhead show`. */
+/* Shared by the subjects of `bulkhead show`. */
 #include "cmd/show.h"
 #include "policy/verdicts.h"
 
