@@ -11,18 +11,18 @@
 #include "maps/segment.h"
 
 /* An array, and in text a line for each of its elements, the first with a title. */
-struct listing {
+struct titled_list {
 	struct emit *emit;
 	const char *title; /* of the next line */
 };
 
-static struct listing listing_begin(struct emit *emit, const char *key, const char *title)
+static struct titled_list listing_begin(struct emit *emit, const char *key, const char *title)
 {
 	emit_array(emit, key);
-	return (struct listing){emit, title};
+	return (struct titled_list){emit, title};
 }
 
-static void listing_add(struct listing *listing, const char *text)
+static void listing_add(struct titled_list *listing, const char *text)
 {
 	emit_say(listing->emit, "  %-9s %s\n", listing->title, text);
 	emit_text(listing->emit, NULL, text);
@@ -32,7 +32,7 @@ static void listing_add(struct listing *listing, const char *text)
 static void list_matchers(const struct show *show, const char *key, const char *title,
 			  struct policy_range range, struct text *text)
 {
-	struct listing listing = listing_begin(show->emit, key, title);
+	struct titled_list listing = listing_begin(show->emit, key, title);
 
 	for (uint32_t i = 0; i < range.n; i++) {
 		matcher_print(text, show->policy, show->policy->numbers[range.at + i]);
@@ -44,7 +44,7 @@ static void list_matchers(const struct show *show, const char *key, const char *
 /* Lists endpoints by name, each once although it may have several addresses, then prefixes. */
 static void list_members(const struct show *show, uint32_t segment, struct text *text)
 {
-	struct listing listing = listing_begin(show->emit, "members", "members");
+	struct titled_list listing = listing_begin(show->emit, "members", "members");
 	const struct policy *policy = show->policy;
 
 	for (size_t i = 0; i < policy->n_endpoints; i++) {
@@ -134,7 +134,7 @@ static void show_reach(const struct show *show, const struct policy_segment *sub
 
 static void list_port_names(const struct show *show, const struct policy_segment *segment)
 {
-	struct listing listing = listing_begin(show->emit, "port_names", "ports");
+	struct titled_list listing = listing_begin(show->emit, "port_names", "ports");
 	const struct policy *policy = show->policy;
 
 	for (uint32_t i = 0; i < segment->names.n; i++)
@@ -144,7 +144,7 @@ static void list_port_names(const struct show *show, const struct policy_segment
 
 static void list_domain_names(const struct show *show, size_t segment)
 {
-	struct listing listing = listing_begin(show->emit, "domain_names", "names");
+	struct titled_list listing = listing_begin(show->emit, "domain_names", "names");
 	const struct policy *policy = show->policy;
 	uint32_t last = 0;
 
