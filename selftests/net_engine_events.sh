@@ -10,8 +10,8 @@
 
 net_start
 api_start
-events() { # REASON: how many there are
-	api GET /api/v1/events | grep -o "\"reason\":\"$1\"" | wc -l
+events() { # REASON: how many there are about policies
+	api GET /api/v1/events | sed 's/{"metadata"/\n&/g' | grep "\"reason\":\"$1\"" | grep -c '"kind":"NetworkPolicy"'
 }
 policies=/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies
 policy() { # NAME CIDR

@@ -299,10 +299,10 @@ net_nobody() { # HOST ADDRESS...
 	done
 }
 
-# Waits without a process: nothing is ever written to this pipe.
+# Waits without a process: nothing is ever written to this pipe. Succeeds, as `sleep` does.
 exec {NET_NEVER}<> <(:)
 net_pause() { # SECONDS
-	read -r -t "$1" -u "$NET_NEVER"
+	read -r -t "$1" -u "$NET_NEVER" || :
 }
 
 # Starts a server and waits until the server prints to FILE that it listens. Calls no net_on, so that $!
