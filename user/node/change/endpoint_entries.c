@@ -38,15 +38,6 @@ static int find_entry(const struct planner *plan, const struct address *address,
 
 /* Addresses of the new policy that the delta concerns: each gets its segment */
 
-uint32_t endpoints_owner(const struct planner *plan, uint32_t address)
-{
-	const uint32_t before = delta_origin(planner_table(plan, BLOB_TABLE_addresses), address);
-
-	return before == UINT32_MAX ? UINT32_MAX
-				    : delta_place(plan->delta, BLOB_TABLE_endpoints,
-						  delta_address(plan->old, before)->endpoint);
-}
-
 /* Returns the entry of an endpoint that is another node's, or that keeps its interface, which the
  * maps' entry has. An endpoint of this node has the MAC of its interface, which a container runtime
  * may have told. */
@@ -92,7 +83,7 @@ static int plan_address(struct endpoints *endpoints, uint32_t index)
 
 	/* the maps and the old policy disagree about the address */
 	if ((error && error != -ENOENT) ||
-	    (!there && endpoints_owner(plan, index) == to->endpoint) ||
+	    (!there && planner_owner_before(plan, index) == to->endpoint) ||
 	    (!own && there && before == UINT32_MAX))
 		return COMPARE_ALL;
 	want = own ? *own : host_side(plan, to, &entry);
@@ -112,7 +103,7 @@ static int leave_address(struct endpoints *endpoints, uint32_t index)
 
 	if (before == UINT32_MAX ||
 	    !planner_is_here(plan, plan->old, delta_address(plan->old, before)->endpoint) ||
-	    (endpoints_owner(plan, index) == to->endpoint &&
+	    (planner_owner_before(plan, index) == to->endpoint &&
 	     planner_is_here(plan, plan->new, to->endpoint)))
 		return 0;
 	plan->own = true;

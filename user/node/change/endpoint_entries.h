@@ -22,10 +22,6 @@ struct endpoints {
 void endpoints_init(struct endpoints *endpoints, struct planner *plan);
 void endpoints_free(struct endpoints *endpoints);
 
-/* Returns the endpoint, by its index in the new policy, that the old policy gives an address of the
- * new one; UINT32_MAX: the old policy lacks the address, or the new one lacks that endpoint. */
-uint32_t endpoints_owner(const struct planner *plan, uint32_t address);
-
 int endpoints_begin(struct endpoints *endpoints);
 int endpoints_place(struct endpoints *endpoints);
 

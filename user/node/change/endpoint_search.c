@@ -44,7 +44,7 @@ static int take_readdressed(struct endpoints *endpoints)
 	     i = delta_next_new(addresses, i + 1)) {
 		const uint32_t endpoint = delta_address(plan->new, i)->endpoint;
 
-		if (endpoint != endpoints_owner(plan, i) &&
+		if (endpoint != planner_owner_before(plan, i) &&
 		    planner_is_here(plan, plan->new, endpoint))
 			error = take_endpoint(endpoints, endpoint);
 	}

@@ -120,6 +120,15 @@ bool planner_is_here(const struct planner *plan, const struct lazy_policy *polic
 	       !strcmp(lazy_read_string(policy, record->node), plan->handle->blob.node);
 }
 
+uint32_t planner_owner_before(const struct planner *plan, uint32_t address)
+{
+	const uint32_t before = delta_origin(planner_table(plan, BLOB_TABLE_addresses), address);
+
+	return before == UINT32_MAX ? UINT32_MAX
+				    : delta_place(plan->delta, BLOB_TABLE_endpoints,
+						  delta_address(plan->old, before)->endpoint);
+}
+
 struct bh_added planner_name(const struct lazy_policy *policy,
 			     const struct policy_endpoint *endpoint)
 {

@@ -123,6 +123,10 @@ static inline const struct delta_table *planner_table(const struct planner *plan
 bool planner_is_here(const struct planner *plan, const struct lazy_policy *policy,
 		     uint32_t endpoint);
 
+/* Returns the endpoint, by its index in the new policy, that the old policy gives an address of the
+ * new one; UINT32_MAX: the old policy lacks the address, or the new one lacks that endpoint. */
+uint32_t planner_owner_before(const struct planner *plan, uint32_t address);
+
 /* Returns the name of an endpoint of a policy, as a record of an added one has it. */
 struct bh_added planner_name(const struct lazy_policy *policy,
 			     const struct policy_endpoint *endpoint);
