@@ -16,7 +16,7 @@ route add $client4 dev veth-vpn
 route add $client6 dev veth-vpn
 $(net_neighbours veth-vpn "$(net_mac vpn)" $client4 $client6)
 EOF
-# What the gateway sends to db is its clients'.
+# The gateway sends to db from its clients' addresses.
 net_ips vpn <<-EOF
 route add $(net_ip db) via 169.254.1.1 dev eth0 onlink src $client4
 route add $(net_ip6 db) via fe80::1 dev eth0 onlink src $client6

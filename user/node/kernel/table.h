@@ -31,7 +31,7 @@ int table_insert(struct table *table, const void *key, const void *value);
 /* Returns the value of @key in a sorted table; NULL: none. */
 void *table_find(const struct table *table, const void *key);
 
-/* As table_find(), in a table that need not be sorted. */
+/* Finds a key as table_find() does, in a table that need not be sorted. */
 void *table_seek(const struct table *table, const void *key);
 
 /* Adds to @rest the entries of @table whose keys the sorted table @other lacks. */
