@@ -5,7 +5,6 @@
 
 #include "link.h"
 #include "parse.h"
-#include "maps/allow_source.bpf.h"
 
 #define DHCP_SERVER 67
 #define DHCP_CLIENT 68
@@ -33,7 +32,7 @@ static __always_inline bool spoofing_asks_dhcp(const struct packet *p)
 static __noinline int source_exception(const struct packet *p, const struct end *source)
 {
 	struct bh_iface *iface = endpoint_iface(p->ifindex);
-	struct bh_allow_source_key key = {.length = 160, .ifindex = bpf_htonl(p->ifindex)};
+	struct bh_addr addr;
 
 	if (!iface)
 		return BH_DROP_INTERFACE;
@@ -43,10 +42,10 @@ static __noinline int source_exception(const struct packet *p, const struct end 
 		return spoofing_mac_known(source->mac) && !source_mac_is(p, source->mac)
 			       ? BH_DROP_MAC
 			       : 0;
-	packet_address(p, p->from, &key.addr);
-	if (endpoint_link_local(&key.addr) || spoofing_asks_dhcp(p))
+	packet_address(p, p->from, &addr);
+	if (endpoint_link_local(&addr) || spoofing_asks_dhcp(p))
 		return 0;
-	if (iface->flags & BH_IFACE_ALLOW_SOURCE && bpf_map_lookup_elem(&bh_allow_source, &key))
+	if (iface->flags & BH_IFACE_ALLOW_SOURCE && endpoint_allows_source(p->ifindex, &addr))
 		return 0;
 	return BH_DROP_SOURCE;
 }

@@ -177,16 +177,15 @@ static __always_inline int connection_name(struct packet *p, struct connection *
  */
 BPF_GLOBAL __u32 connection_to_client(const struct packet *p, struct connection *c)
 {
-	struct bh_allow_source_key key = {.length = 160};
+	struct bh_addr client;
 	__u32 role;
 
 	if (!p || !c || p->hook != BH_HOOK_TO_ENDPOINT || !p->ingress)
 		return CONNECTION_NO_GATEWAY;
 	role = p->from == c->initiator ? BH_EGRESS : BH_INGRESS;
-	key.ifindex = bpf_htonl(p->ifindex);
-	packet_address(p, !p->from, &key.addr);
+	packet_address(p, !p->from, &client);
 	if ((role ? c->found.end[1].ifindex : c->found.end[0].ifindex) != p->ingress ||
-	    !bpf_map_lookup_elem(&bh_allow_source, &key))
+	    !endpoint_allows_source(p->ifindex, &client))
 		return CONNECTION_NO_GATEWAY;
 	c->found.flags &= ~(BH_CACHED_SAY(role) | BH_CACHED_AUDIT(role));
 	c->found.end[BH_EGRESS].proven &= ~END_NAMES;

@@ -120,7 +120,7 @@ static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
 BPF_GLOBAL __u32 connection_from_client(const struct packet *p, const struct bh_ct *ct,
 					struct connection *c)
 {
-	struct bh_allow_source_key key = {.length = 160};
+	struct bh_addr client;
 	struct bh_ct_end *found;
 	__u32 end, role, ifindex;
 
@@ -133,9 +133,8 @@ BPF_GLOBAL __u32 connection_from_client(const struct packet *p, const struct bh_
 	if (!ifindex || found->ifindex || c->found.by_hook || p->hook == BH_HOOK_LEAVE ||
 	    (p->hook == BH_HOOK_TO_ENDPOINT && p->ingress != ifindex))
 		return CONNECTION_NO_GATEWAY;
-	key.ifindex = bpf_htonl(ifindex);
-	packet_address(p, end, &key.addr);
-	if (!bpf_map_lookup_elem(&bh_allow_source, &key))
+	packet_address(p, end, &client);
+	if (!endpoint_allows_source(ifindex, &client))
 		return CONNECTION_NO_GATEWAY;
 	found->ifindex = ifindex;
 	return role;

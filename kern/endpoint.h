@@ -4,6 +4,7 @@
 #define BULKHEAD_KERN_ENDPOINT_H
 
 #include "packet.h"
+#include "maps/allow_source.bpf.h"
 #include "maps/endpoint.bpf.h"
 #include "maps/iface.bpf.h"
 #include "maps/mac.bpf.h"
@@ -143,6 +144,15 @@ static __always_inline bool endpoint_counts_as_prefix(const struct packet *p, co
 static __always_inline bool endpoint_link_local(const struct bh_addr *addr)
 {
 	return (addr->word[0] & bpf_htonl(0xffc00000)) == bpf_htonl(0xfe800000);
+}
+
+/* Returns true if the endpoint at an interface may send from a foreign address (`allow-source`). */
+static __always_inline bool endpoint_allows_source(__u32 ifindex, const struct bh_addr *addr)
+{
+	struct bh_allow_source_key key = {
+		.length = 160, .ifindex = bpf_htonl(ifindex), .addr = *addr};
+
+	return bpf_map_lookup_elem(&bh_allow_source, &key);
 }
 
 #endif

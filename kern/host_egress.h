@@ -95,7 +95,6 @@ static __noinline bool host_egress_is_nobodys(const struct packet *p, const stru
 static __noinline bool host_egress_sender(const struct packet *p, struct bh_addr *addr,
 					  struct end *end)
 {
-	struct bh_allow_source_key key = {.length = 160, .ifindex = bpf_htonl(p->ingress)};
 	struct bh_iface *iface;
 
 	if (endpoint_resolve(addr, p->generation, end) || end->ifindex)
@@ -104,9 +103,8 @@ static __noinline bool host_egress_sender(const struct packet *p, struct bh_addr
 	if (!iface || !(iface->flags & BH_IFACE_ENDPOINT) ||
 	    (end->flags & END_NODE && !host_egress_is_masked(p, end)))
 		return false;
-	key.addr = *addr;
 	if (!(end->flags & END_NODE) && !endpoint_link_local(addr) &&
-	    !(iface->flags & BH_IFACE_ALLOW_SOURCE && bpf_map_lookup_elem(&bh_allow_source, &key)))
+	    !(iface->flags & BH_IFACE_ALLOW_SOURCE && endpoint_allows_source(p->ingress, addr)))
 		return false;
 	if (endpoint_of(p->ingress, p->version, p->generation, end))
 		return false;

@@ -38,14 +38,11 @@ struct neighbour_option {
  * it. */
 static __noinline bool neighbour_owns(const struct packet *p, const struct bh_addr *addr)
 {
-	struct bh_allow_source_key key = {.length = 160, .ifindex = bpf_htonl(p->ifindex)};
-	struct bh_endpoint *endpoint;
+	struct bh_endpoint *endpoint = bpf_map_lookup_elem(&bh_endpoints, addr);
 
-	key.addr = *addr;
-	endpoint = bpf_map_lookup_elem(&bh_endpoints, &key.addr);
 	return (endpoint && endpoint->ifindex == p->ifindex) ||
 	       (endpoint_link_local(addr) && link_claim(p, addr)) ||
-	       bpf_map_lookup_elem(&bh_allow_source, &key);
+	       endpoint_allows_source(p->ifindex, addr);
 }
 
 /* Checks that the frame has the endpoint's own MAC. */
