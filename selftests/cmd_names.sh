@@ -45,6 +45,9 @@ check "trace says that the prefix decides" trace 1 "^depends " name:api.example.
 check "trace of a compiled file allows the name" trace 0 "^allow " name:api.example.com TCP/443 plain.bh
 check "trace explains a name by the compiled file" says 0 "egress\[1\] +allows" \
 	trace -v -f shop/web -t name:api.example.com -P TCP/443 "$tmp/plain.bh"
+check "trace -vj of a name has the rules of both directions" says 0 \
+	"\"egress_chain\":\[\{.*\"ingress_chain\":\[" \
+	trace -vj -f shop/web -t name:api.example.com -P TCP/443 "$tmp/plain.ini"
 check "trace refuses no name" trace 2 "name:com: no domain name" name:com TCP/443
 check "trace refuses a name as the source" says 2 "a domain name is no source" \
 	trace -f name:api.example.com -t shop/web -P TCP/443 "$tmp/plain.ini"

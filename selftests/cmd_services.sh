@@ -136,6 +136,16 @@ says "-v walks the rules at each backend" 1 'egress\[0\] +port does not match' \
 	trace -v --from shop/web --to svc:shop/db --port TCP/6379 "$tmp/world.ini"
 says "-v in JSON" 1 '"egress_chain":\[\{"tier":"network-policy"' \
 	trace -vj --from shop/web --to svc:shop/db --port TCP/6379 "$tmp/world.ini"
+cat >"$tmp/host.yaml" <<'END'
+apiVersion: v1
+kind: Pod
+metadata: {namespace: kube-system, name: proxy}
+spec: {nodeName: w1, hostNetwork: true, containers: [{name: c, image: i}]}
+status: {phase: Running, podIP: 192.168.7.1, podIPs: [{ip: 192.168.7.1}]}
+END
+says "-j names the node of a hostNetwork pod that calls a Service" 0 \
+	'"source":\{"name":"kube-system/proxy","address":"192.168.7.1","node":"w1"\}' \
+	trace -j --from kube-system/proxy --to svc:shop/db --port TCP/6379 "$tmp/world.ini" "$tmp/host.yaml"
 says "no such Service" 2 'svc:shop/x: no such Service' \
 	trace --from shop/web --to svc:shop/x --port TCP/80 "$tmp/world.ini"
 says "a Service without a slash" 2 'svc:shop: no such Service' \

@@ -236,8 +236,10 @@ static void emit_row(const struct name_trace *trace, const struct name_row *row,
 	explain_emit_side(emit, trace->view, &row->flow, EGRESS, &row->egress, explain);
 	if (row->ingress.subject || emit->json)
 		explain_emit_side(emit, trace->view, &row->flow, INGRESS, &row->ingress, explain);
-	if (explain && emit->json)
+	if (explain && emit->json) {
 		explain_emit_flow(emit, "egress_chain", trace->view, &row->flow, EGRESS);
+		explain_emit_flow(emit, "ingress_chain", trace->view, &row->flow, INGRESS);
+	}
 	emit_end(emit);
 }
 

@@ -97,7 +97,7 @@ void service_trace_emit(const struct service_trace *trace, struct emit *emit)
 		emit_say(emit, "  %s\n", why(verdict));
 	emit_object(emit, NULL);
 	emit_text(emit, "verdict", service_outcome_text(verdict->outcome));
-	emit_side(emit, "source", trace->from->name, source, NULL);
+	emit_side(emit, "source", trace->from->name, source, trace->from->host);
 	emit_side(emit, "destination", trace->to->name, headless ? NULL : destination, NULL);
 	emit_text(emit, "port", port);
 	emit_name(emit, "service", name);
