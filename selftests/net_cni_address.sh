@@ -9,6 +9,8 @@
 . "$(dirname "$0")/lib/cni.sh"
 
 net_start
+# shellcheck source=selftests/lib/delta.sh
+. "$(dirname "$0")/lib/delta.sh"
 cni_start
 addresses='{podIP: 10.50.0.9, podIPs: [{ip: 10.50.0.9}, {ip: "fd50::9"}]}'
 pod() { # NAME ROLE [STATUS]
@@ -16,7 +18,7 @@ pod() { # NAME ROLE [STATUS]
 	echo "{apiVersion: v1, kind: Pod, metadata: {name: $1, namespace: shop, uid: u-$1, labels: {role: $2}}, spec: {nodeName: worker-1}${3:+, status: $3}}"
 }
 policy() { # PORT [STATUS-OF-FORMER]
-	pod former former "${2-$addresses}"
+	pod former "${FORMER:-former}" "${2-$addresses}"
 	pod next next
 	pod third third
 	cat <<-END
@@ -41,9 +43,12 @@ cni_conf one "{\"type\": \"ptp\", \"ipam\": {\"type\": \"host-local\", \"dataDir
 call() { # NAME COMMAND
 	CONTAINER=of-$1 CNI_ARGS="K8S_POD_UID=u-$1" cni_named "shop/$1" one "$2" pod
 }
-load() { # PORT [STATUS-OF-FORMER]
+load() { # INPUT...
+	net_bulkhead load -n worker-1 --uplink eth0 "$@"
+}
+load_pods() { # PORT [STATUS-OF-FORMER]
 	policy "$@" >"$NET_TMP/policy.yaml"
-	net_bulkhead load -n worker-1 --uplink eth0 "$NET_TMP/policy.yaml"
+	load "$NET_TMP/policy.yaml"
 }
 # Who has both addresses, and in which state: segment or isolated.
 owner_is() { # NAME STATE
@@ -60,24 +65,33 @@ notes() { # COUNT PATTERN: files in which the plugin has noted addresses
 }
 
 cni_pod pod
-net_check "load of a policy that expects the pods" load 443 ""
+net_check "load of a policy that expects the pods" load_pods 443 ""
 net_check "ADD of the former pod" call former ADD
 net_check "the former pod has its addresses" owner_is former segment
-net_check "load of a policy that has the former pod's addresses" load 443
+net_check "load of a policy that has the former pod's addresses" load_pods 443
 net_check "DEL of the former pod" call former DEL
 
 # No follower runs here.
 net_check "ADD of the next pod" call next ADD
 net_check "the next pod has the addresses" owner_is next segment
-net_check "a load of a policy in which the former pod has them" load 444
+net_check "a load of a policy in which the former pod has them" load_pods 444
 net_check "the next pod has the addresses after that load" owner_is next segment
+by_delta() {
+	policy 444 >"$here/one.yaml" && FORMER=third policy 444 >"$here/two.yaml" && compile -o "$here/one.bhp" "$here/one.yaml" &&
+		compile --base "$here/one.bhp" -o "$here/two.bhp" "$here/two.yaml" &&
+		compile --base "$here/one.bhp" --delta -o "$here/two.bhd" "$here/two.yaml" &&
+		load "$here/one.bhp" && net_bulkhead load "$here/two.bhd" && test -e "$NET_PIN/blob_base"
+}
+net_check "a delta that changes the former pod" by_delta
+net_check "the next pod has the addresses after that delta" owner_is next segment
+net_check "a load of the whole policy has nothing to change" whole_changes_nothing two
 net_check "DEL of the next pod" call next DEL
 
 mkdir "$CNI_DIR/records/left"
 net_check "ADD of the next pod where a follower runs" call next ADD
 net_check "the next pod rests: the policy gives its addresses to another" owner_is next isolated
 net_check "both addresses are noted" notes 2 '"name":"former","uid":"","rests":true'
-net_check "a load of another policy" load 445
+net_check "a load of another policy" load_pods 445
 net_check "the next pod rests after that load" owner_is next isolated
 net_check "refresh" refresh
 net_check "the next pod rests after refresh" owner_is next isolated

@@ -99,17 +99,15 @@ net_check "a delta: the namespace is audited, which the load says" says_audit
 net_allowed late tcp "$(net_ip db)" 80 "the namespace is audited: what db's policy denies passes"
 net_allowed late tcp "$(net_ip6 db)" 80 "the namespace is audited: what db's policy denies passes over IPv6"
 net_check "the namespace is audited: a load of the whole policy has nothing to change" whole_changes_nothing audits
-# An added endpoint is audited as its namespace is, which only a whole load looks for.
+# An added endpoint is audited as its namespace is.
 net_check "endpoint add in the audited namespace" net_bulkhead endpoint add shop/extra \
 	--ip "$(net_ip extra),$(net_ip6 extra)" --labels role=web
 net_allowed extra tcp "$(net_ip db)" 443 "an added endpoint is audited, too"
-by_whole() {
-	load "$here/enforces.bhd" && test ! -e "$NET_PIN/blob_base"
-}
-net_check "a delta: the namespace is audited no more, beside an added endpoint" by_whole
-net_check "the namespace is audited no more: a load of the whole policy has nothing to change" \
-	whole_changes_nothing enforces
+step enforces "the namespace is audited no more, beside an added endpoint"
 net_denied extra tcp "$(net_ip db)" 443 "the added endpoint is audited no more"
+net_denied extra tcp "$(net_ip6 db)" 443 "the added endpoint is audited no more over IPv6"
+net_allowed extra tcp "$(net_ip db)" 80 "the added endpoint reaches its port"
+net_allowed extra tcp "$(net_ip6 db)" 80 "the added endpoint reaches its port over IPv6"
 net_check "endpoint del" net_bulkhead endpoint del shop/extra
 is_late_by_both "enforced by the namespace again"
 

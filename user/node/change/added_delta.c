@@ -23,13 +23,24 @@ int added_delta_read(struct planner *plan)
 		     : 0;
 }
 
-size_t added_delta_count(const struct planner *plan, const struct bh_added *name)
+int added_delta_knows(const struct planner *plan, const struct bh_added *record, bool *known)
 {
-	size_t n = 0;
+	CLEANUP(cluster_free) struct cluster cluster;
+	struct endpoint *endpoint;
+	int error;
 
-	for (size_t i = 0; i < plan->added.n; i++)
-		n += record_is_of(table_value(&plan->added, i), name);
-	return n;
+	cluster_init(&cluster);
+	error = record_read(record, &cluster, &endpoint);
+	if (error)
+		return node_fail(plan->handle, error, "cannot read %s/added", plan->handle->pin);
+	/* a note without a name says no more than that the entry is gone */
+	*known = !*record->name || record_is_known(plan->new, endpoint);
+	return 0;
+}
+
+bool added_delta_keeps(const struct planner *plan, const struct address *address)
+{
+	return table_find(&plan->added, address) && !table_find(&plan->taken, address);
 }
 
 int added_delta_local(struct planner *plan, bool *leaves)
@@ -47,24 +58,20 @@ int added_delta_local(struct planner *plan, bool *leaves)
 				: error;
 }
 
-/* Returns true if an added endpoint keeps its place while the policy's segments stay: the labels of
- * its namespace stay, and so does what the policy says of the pod that it expects by that name. */
-static bool keeps_place(const struct planner *plan, const struct bh_added *added)
+bool added_delta_changes(const struct planner *plan, const struct bh_added *added)
 {
-	const struct delta *delta = plan->delta;
 	const struct lazy_policy *old = plan->old, *new = plan->new;
-	const struct policy_namespace *was = lazy_namespace_by_name(old, added->ns),
-				      *is = lazy_namespace_by_name(new, added->ns);
+	const struct policy_namespace *ns = lazy_namespace_by_name(new, added->ns);
 	struct bh_added pod = *added;
 
 	/* a second sandbox of a pod has the interface's name behind the pod's */
 	pod.name[strcspn(pod.name, ":")] = '\0';
-	if (!was != !is || (was && delta_place(delta, BLOB_TABLE_namespaces,
-					       was - old->namespaces) != is - new->namespaces))
-		return false;
-	return delta_is_final(&delta->tables[BLOB_TABLE_expected]) ||
-	       (!lazy_expected_by_name(old, pod.ns, pod.name) &&
-		!lazy_expected_by_name(new, pod.ns, pod.name));
+	if (ns ? planner_is_fresh(plan, BLOB_TABLE_namespaces, ns - new->namespaces)
+	       : lazy_namespace_by_name(old, added->ns) != NULL)
+		return true;
+	return !delta_is_final(planner_table(plan, BLOB_TABLE_expected)) &&
+	       (lazy_expected_by_name(old, pod.ns, pod.name) ||
+		lazy_expected_by_name(new, pod.ns, pod.name));
 }
 
 /* Moves an address of an endpoint from where the maps have it to where the new policy places it.
@@ -118,7 +125,7 @@ int added_delta_place(struct planner *plan, bool leaves)
 		const struct bh_added *added = table_value(&plan->added, i);
 
 		if (!table_find(&plan->taken, address) &&
-		    (!plan->kept || leaves || !keeps_place(plan, added)))
+		    (!plan->kept || leaves || added_delta_changes(plan, added)))
 			error = place_anew(plan, address, added);
 	}
 	return error;

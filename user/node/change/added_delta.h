@@ -12,8 +12,16 @@
 /* Reads the records of added endpoints into @plan->added. */
 int added_delta_read(struct planner *plan);
 
-/* Counts the addresses of an added endpoint of that name. */
-size_t added_delta_count(const struct planner *plan, const struct bh_added *name);
+/* Finds whether a load of the whole new policy takes the endpoint of a record over. Returns 0 or
+ * -errno, reported. */
+int added_delta_knows(const struct planner *plan, const struct bh_added *record, bool *known);
+
+/* Returns true if the delta changes what the policy says of the record's namespace, or of the pod
+ * that it expects by the record's name. */
+bool added_delta_changes(const struct planner *plan, const struct bh_added *added);
+
+/* Returns true if an added endpoint has the address and keeps it. @plan->taken is known. */
+bool added_delta_keeps(const struct planner *plan, const struct address *address);
 
 /* Sets @plan->extension, once @plan->taken is known. *leaves: the delta takes the node's extension
  * off.

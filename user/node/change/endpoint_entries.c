@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "maps/endpoint.h"
+#include "node/change/added_delta.h"
 #include "node/change/assignment.h"
 #include "node/change/endpoint_own.h"
 #include "node/change/endpoint_search.h"
@@ -24,16 +25,6 @@ void endpoints_free(struct endpoints *endpoints)
 	table_free(&endpoints->addresses);
 	table_free(&endpoints->own);
 	own_endpoints_free(&endpoints->interfaces);
-}
-
-/* Finds the entries that the maps have of an address that the delta concerns. @own: its endpoint is
- * in endpoints.own, and `endpoint add` may have added it. */
-static int find_entry(const struct planner *plan, const struct address *address, bool own,
-		      struct bh_endpoint *entry)
-{
-	if (!own && table_find(&plan->added, address))
-		return COMPARE_ALL;
-	return maps_lookup(plan->handle, MAP_endpoints, address, entry);
 }
 
 /* Addresses of the new policy that the delta concerns: each gets its segment */
@@ -78,13 +69,14 @@ static int plan_address(struct endpoints *endpoints, uint32_t index)
 	const struct bh_endpoint *own = table_find(&endpoints->own, &to->endpoint);
 	const uint32_t before = delta_origin(planner_table(plan, BLOB_TABLE_addresses), index);
 	struct bh_endpoint entry = {}, want;
-	int error = find_entry(plan, &to->address, own, &entry);
+	int error = maps_lookup(plan->handle, MAP_endpoints, &to->address, &entry);
 	const bool there = !error;
 
-	/* the maps and the old policy disagree about the address */
+	if (added_delta_keeps(plan, &to->address))
+		return 0;
+	/* neither the old policy nor a record has the address that the maps have */
 	if ((error && error != -ENOENT) ||
-	    (!there && planner_owner_before(plan, index) == to->endpoint) ||
-	    (!own && there && before == UINT32_MAX))
+	    (!own && there && before == UINT32_MAX && !table_find(&plan->added, &to->address)))
 		return COMPARE_ALL;
 	want = own ? *own : host_side(plan, to, &entry);
 	error = place_address(plan, to, there ? &entry : NULL, &want);
@@ -104,7 +96,8 @@ static int leave_address(struct endpoints *endpoints, uint32_t index)
 	if (before == UINT32_MAX ||
 	    !planner_is_here(plan, plan->old, delta_address(plan->old, before)->endpoint) ||
 	    (planner_owner_before(plan, index) == to->endpoint &&
-	     planner_is_here(plan, plan->new, to->endpoint)))
+	     planner_is_here(plan, plan->new, to->endpoint)) ||
+	    table_find(&plan->added, &to->address))
 		return 0;
 	plan->own = true;
 	return maps_lookup(plan->handle, MAP_endpoints, &to->address, &entry)
@@ -114,15 +107,17 @@ static int leave_address(struct endpoints *endpoints, uint32_t index)
 
 /* Addresses that the new policy lacks: endpoints and addresses that go */
 
-/* Accepts an address that is gone. Returns -ENOENT if `endpoint del` took an endpoint of this node
- * off already. */
+/* Returns -ENOENT if no entry goes with the address: `endpoint del` took its endpoint off already, or
+ * a record has the address, and says whether its entry stays. */
 static int find_deleted(struct planner *plan, const struct policy_address *from,
 			struct bh_endpoint *entry)
 {
 	const bool here = planner_is_here(plan, plan->old, from->endpoint);
-	int error = find_entry(plan, &from->address, false, entry);
+	int error = table_find(&plan->added, &from->address)
+			    ? -ENOENT
+			    : maps_lookup(plan->handle, MAP_endpoints, &from->address, entry);
 
-	if (error && !(here && error == -ENOENT))
+	if (error && error != -ENOENT)
 		return COMPARE_ALL;
 	plan->own |= here;
 	return !error && entry->ifindex && !here ? COMPARE_ALL : error;

@@ -2,9 +2,11 @@
 #include "node/change/endpoint_own.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/expected.h"
 #include "maps/endpoint.h"
 #include "node/change/added_delta.h"
 #include "node/change/record.h"
@@ -18,32 +20,38 @@ static uint32_t was_here(const struct planner *plan, uint32_t index)
 										: UINT32_MAX;
 }
 
-/* Finds the interface at which `endpoint add` placed an endpoint: all of its addresses must be
- * there. */
-static int leave_added(struct endpoints *endpoints, const struct policy_endpoint *endpoint,
-		       const struct bh_added *name)
+/* Leaves the interface at which the maps have an address; if they lack it, `endpoint del` took its
+ * endpoint off. */
+static int leave_address(struct endpoints *endpoints, const struct address *address)
 {
-	struct planner *plan = endpoints->plan;
-	struct bh_endpoint first = {};
+	struct bh_endpoint entry;
+	const int error = maps_lookup(endpoints->plan->handle, MAP_endpoints, address, &entry);
 
-	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
-		const struct address *address = &delta_address_of(plan->new, endpoint, i)->address;
-		const struct bh_added *record = table_find(&plan->added, address);
-		struct bh_endpoint entry;
-		int error = maps_lookup(plan->handle, MAP_endpoints, address, &entry);
-
-		if (!record || !record_is_of(record, name) || error || !entry.ifindex ||
-		    (i && entry.ifindex != first.ifindex))
-			return COMPARE_ALL;
-		first = entry;
-		error = table_add(&plan->taken, address, record);
-		if (error)
-			return error;
-	}
-	return own_endpoints_leave(&endpoints->interfaces, first.ifindex);
+	if (error)
+		return error == -ENOENT ? 0 : COMPARE_ALL;
+	return own_endpoints_leave(&endpoints->interfaces, entry.ifindex);
 }
 
-/* Finds the interface at which the maps have the endpoint @old of the old policy, all of it. */
+/* Deletes a record that the policy takes over, with the address if the policy lacks it. */
+static int leave_record(struct endpoints *endpoints, const struct address *address,
+			const struct bh_added *record)
+{
+	struct planner *plan = endpoints->plan;
+	struct change_map *maps = plan->change->maps;
+	struct bh_endpoint entry;
+	int error = table_add(&maps[MAP_added].deleted, address, record);
+
+	if (!error)
+		error = leave_address(endpoints, address);
+	if (error || lazy_address_find(plan->new, address) ||
+	    maps_lookup(plan->handle, MAP_endpoints, address, &entry))
+		return error;
+	error = table_add(&maps[MAP_endpoints].deleted, address, &entry);
+	return error ? error : table_add(&plan->concerned, address, NULL);
+}
+
+/* Finds the interfaces at which the maps have the endpoint @old of the old policy. An added
+ * endpoint that has one of its addresses leaves, or keeps, its own interface. */
 static int leave_known(struct endpoints *endpoints, const struct policy_endpoint *old)
 {
 	struct planner *plan = endpoints->plan;
@@ -51,18 +59,15 @@ static int leave_known(struct endpoints *endpoints, const struct policy_endpoint
 
 	for (uint32_t i = 0; !error && i < old->addresses.n; i++) {
 		const struct address *address = &delta_address_of(plan->old, old, i)->address;
-		struct bh_endpoint entry;
 
-		/* `endpoint set` changed the endpoint, or `endpoint del` took it off */
-		if (table_find(&plan->added, address) ||
-		    maps_lookup(plan->handle, MAP_endpoints, address, &entry))
-			return COMPARE_ALL;
-		error = own_endpoints_leave(&endpoints->interfaces, entry.ifindex);
+		if (!table_find(&plan->added, address))
+			error = leave_address(endpoints, address);
 	}
 	return error;
 }
 
-/* Checks that nothing but the policies' endpoints has the addresses of an endpoint of this node. */
+/* Checks that no entry of the maps has an address of an endpoint of this node unless a policy's
+ * endpoint or an added one has it. */
 static int check_addresses(struct planner *plan, const struct policy_endpoint *endpoint)
 {
 	const struct delta_table *addresses = planner_table(plan, BLOB_TABLE_addresses);
@@ -70,12 +75,10 @@ static int check_addresses(struct planner *plan, const struct policy_endpoint *e
 	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
 		const struct policy_address *address = delta_address_of(plan->new, endpoint, i);
 		struct bh_endpoint entry;
-		const int error =
-			maps_lookup(plan->handle, MAP_endpoints, &address->address, &entry);
 
-		if (table_find(&plan->added, &address->address) || (error && error != -ENOENT) ||
-		    (!error &&
-		     delta_origin(addresses, address - plan->new->addresses) == UINT32_MAX))
+		if (!table_find(&plan->added, &address->address) &&
+		    delta_origin(addresses, address - plan->new->addresses) == UINT32_MAX &&
+		    maps_lookup(plan->handle, MAP_endpoints, &address->address, &entry) != -ENOENT)
 			return COMPARE_ALL;
 	}
 	return 0;
@@ -85,19 +88,12 @@ static int check_addresses(struct planner *plan, const struct policy_endpoint *e
 static int leave(struct endpoints *endpoints, uint32_t index)
 {
 	struct planner *plan = endpoints->plan;
-	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, index);
 	const uint32_t was = was_here(plan, index);
-	const struct bh_added name = planner_name(plan->new, endpoint);
-	const size_t added = added_delta_count(plan, &name);
 	int error = 0;
 
-	if (added)
-		return was == UINT32_MAX && added == endpoint->addresses.n
-			       ? leave_added(endpoints, endpoint, &name)
-			       : COMPARE_ALL;
 	if (was != UINT32_MAX)
 		error = leave_known(endpoints, delta_endpoint(plan->old, was));
-	return error ? error : check_addresses(plan, endpoint);
+	return error ? error : check_addresses(plan, delta_endpoint(plan->new, index));
 }
 
 /* An endpoint of the policy, as a node looks for it. */
@@ -113,6 +109,7 @@ static void local_pod_free(struct local_pod *pod)
 	free(pod->sources);
 }
 
+/* Fills in the addresses, but those that an added endpoint keeps, and the allowed sources. */
 static int fill_pod(const struct planner *plan, const struct policy_endpoint *record,
 		    struct local_pod *pod)
 {
@@ -122,14 +119,21 @@ static int fill_pod(const struct planner *plan, const struct policy_endpoint *re
 	pod->sources = calloc(record->allow_source.n + 1, sizeof(*pod->sources));
 	if (!pod->addresses || !pod->sources)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < record->addresses.n; i++)
-		pod->addresses[i] = delta_address_of(new, record, i)->address;
+	for (uint32_t i = 0; i < record->addresses.n; i++) {
+		const struct address *address = &delta_address_of(new, record, i)->address;
+
+		if (!added_delta_keeps(plan, address))
+			pod->addresses[pod->endpoint.n_addresses++] = *address;
+	}
 	for (uint32_t i = 0; i < record->allow_source.n; i++) {
 		const struct policy_cidr *cidr =
 			lazy_read(new, &new->cidrs[record->allow_source.at + i], sizeof(*cidr));
 
 		pod->sources[i] = (struct cidr){cidr->address, cidr->length};
 	}
+	pod->endpoint.addresses = pod->addresses;
+	pod->endpoint.allow_source = pod->sources;
+	pod->endpoint.n_allow_source = record->allow_source.n;
 	return 0;
 }
 
@@ -140,22 +144,16 @@ static int make_pod(const struct planner *plan, const struct policy_endpoint *re
 	const struct policy_namespace *ns =
 		lazy_read(new, &new->namespaces[record->ns], sizeof(*ns));
 
-	if (fill_pod(plan, record, pod))
-		return -ENOMEM;
 	pod->endpoint = (struct endpoint){
 		.ns_name = name->ns,
 		.name = name->name,
 		.interface = record->interface ? lazy_read_string(new, record->interface) : NULL,
-		.addresses = pod->addresses,
-		.n_addresses = record->addresses.n,
-		.allow_source = pod->sources,
-		.n_allow_source = record->allow_source.n,
 		.has_mac = record->flags & POLICY_MAC,
 		.l2 = record->flags & POLICY_L2,
 		.audit = (record->flags | ns->flags) & POLICY_AUDIT,
 	};
 	memcpy(pod->endpoint.mac, record->mac, sizeof(record->mac));
-	return 0;
+	return fill_pod(plan, record, pod);
 }
 
 /* Finds the interface of an endpoint that comes or changes. */
@@ -167,24 +165,73 @@ static int plan_own(struct endpoints *endpoints, uint32_t index, struct bh_endpo
 	const struct bh_added name = planner_name(plan->new, record);
 	const int error = make_pod(plan, record, &name, &pod);
 
-	return error ? error : own_endpoints_add(&endpoints->interfaces, &pod.endpoint, want);
+	if (error || !pod.endpoint.n_addresses)
+		return error;
+	return own_endpoints_add(&endpoints->interfaces, &pod.endpoint, want);
+}
+
+/* Plans the interface of an added endpoint that stays, for what the new policy says of its
+ * namespace and of the pod that it expects by its name: whether they are audited, and where the pod
+ * may send from. @address: the first one of the endpoint. */
+static int plan_added(struct endpoints *endpoints, const struct address *address,
+		      struct endpoint *endpoint)
+{
+	struct planner *plan = endpoints->plan;
+	const struct lazy_policy *new = plan->new;
+	const struct policy_namespace *ns = lazy_namespace_by_name(new, endpoint->ns_name);
+	struct bh_endpoint entry, want = {};
+	char interface[IF_NAMESIZE];
+	int error;
+
+	if (maps_lookup(plan->handle, MAP_endpoints, address, &entry) ||
+	    !if_indextoname(entry.ifindex, interface))
+		return 0;
+	endpoint->node = plan->handle->blob.node;
+	endpoint->interface = interface;
+	endpoint->audit |= ns && ns->flags & POLICY_AUDIT;
+	plan->own = true;
+	error = own_endpoints_leave(&endpoints->interfaces, entry.ifindex);
+	return error ? error : own_endpoints_add(&endpoints->interfaces, endpoint, &want);
+}
+
+static int plan_all_added(struct endpoints *endpoints)
+{
+	struct planner *plan = endpoints->plan;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < plan->added.n; i++) {
+		CLEANUP(cluster_free) struct cluster cluster;
+		const struct address *address = table_key(&plan->added, i);
+		const struct bh_added *record = table_value(&plan->added, i);
+		struct endpoint *endpoint;
+
+		cluster_init(&cluster);
+		if (table_find(&plan->taken, address) || !added_delta_changes(plan, record))
+			continue;
+		error = record_read(record, &cluster, &endpoint);
+		if (error || !endpoint->n_addresses ||
+		    memcmp(&endpoint->addresses[0], address, sizeof(*address)))
+			continue;
+		expected_find(plan->new, &cluster, endpoint);
+		error = plan_added(endpoints, address, endpoint);
+	}
+	return error;
 }
 
 int endpoints_find_own(struct endpoints *endpoints)
 {
 	struct planner *plan = endpoints->plan;
-	struct table *deleted = &plan->change->maps[MAP_added].deleted;
-	const struct table *own = &endpoints->own;
+	const struct table *own = &endpoints->own, *taken = &plan->taken;
 	int error = 0;
 
-	plan->own |= own->n > 0;
+	plan->own |= own->n > 0 || taken->n > 0;
+	for (size_t i = 0; !error && i < taken->n; i++)
+		error = leave_record(endpoints, table_key(taken, i), table_value(taken, i));
 	for (size_t i = 0; !error && i < own->n; i++)
 		error = leave(endpoints, *(uint32_t *)table_key(own, i));
 	for (size_t i = 0; !error && i < own->n; i++)
 		error = plan_own(endpoints, *(uint32_t *)table_key(own, i), table_value(own, i));
-	for (size_t i = 0; !error && i < plan->taken.n; i++)
-		error = table_add(deleted, table_key(&plan->taken, i),
-				  table_value(&plan->taken, i));
-	table_sort(&plan->taken);
+	if (!error)
+		error = plan_all_added(endpoints);
 	return error ? error : own_endpoints_finish(&endpoints->interfaces);
 }

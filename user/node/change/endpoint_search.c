@@ -1,11 +1,86 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "node/change/endpoint_search.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "node/change/added_delta.h"
 #include "node/change/record.h"
+
+static int take_endpoint(struct endpoints *endpoints, uint32_t index);
+
+static int take_owner(struct endpoints *endpoints, const struct policy_endpoint *owner)
+{
+	return owner ? take_endpoint(endpoints, owner - endpoints->plan->new->endpoints) : 0;
+}
+
+/* Takes over the added endpoint of a record, with the endpoints by which the policy knows it. */
+static int take_record(struct endpoints *endpoints, const struct bh_added *record)
+{
+	struct planner *plan = endpoints->plan;
+	const struct table *added = &plan->added;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < added->n; i++)
+		if (record_is_of(table_value(added, i), record))
+			error = table_add(&plan->taken, table_key(added, i), table_value(added, i));
+	if (!error)
+		error = take_owner(endpoints,
+				   lazy_endpoint_by_name(plan->new, record->ns, record->name));
+	for (size_t i = 0; !error && i < added->n; i++) {
+		const struct policy_address *found =
+			record_is_of(table_value(added, i), record)
+				? lazy_address_find(plan->new, table_key(added, i))
+				: NULL;
+
+		if (found)
+			error = take_endpoint(endpoints, found->endpoint);
+	}
+	return error;
+}
+
+static bool has_address(const struct planner *plan, const struct policy_endpoint *endpoint,
+			const struct address *address)
+{
+	for (uint32_t i = 0; i < endpoint->addresses.n; i++)
+		if (!memcmp(&delta_address_of(plan->new, endpoint, i)->address, address,
+			    sizeof(*address)))
+			return true;
+	return false;
+}
+
+/* Takes over the added endpoints that are known by an endpoint that the delta names. `endpoint set`
+ * changed such an endpoint, or `endpoint add` brought it before the policy had it. */
+static int take_records(struct endpoints *endpoints, uint32_t index)
+{
+	struct planner *plan = endpoints->plan;
+	const struct table *added = &plan->added;
+	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, index);
+	struct bh_added name = {};
+	int error = 0;
+
+	if (added->n)
+		name = planner_name(plan->new, endpoint);
+	for (size_t i = 0; !error && i < added->n; i++) {
+		const struct address *address = table_key(added, i);
+		const struct bh_added *record = table_value(added, i);
+		const bool named = record_is_of(record, &name);
+		bool known = false;
+
+		if (table_seek(&plan->taken, address) ||
+		    !(named || has_address(plan, endpoint, address)))
+			continue;
+		error = added_delta_knows(plan, record, &known);
+		if (!error && known)
+			error = take_record(endpoints, record);
+		/* a second sandbox of a pod: a whole load finds which of the two has the name */
+		else if (!error && named)
+			error = COMPARE_ALL;
+	}
+	return error;
+}
 
 /* Lists the addresses of an endpoint that the delta adds or changes, and notes the endpoint if it
  * is this node's. */
@@ -13,7 +88,6 @@ static int take_endpoint(struct endpoints *endpoints, uint32_t index)
 {
 	struct planner *plan = endpoints->plan;
 	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, index);
-	const struct bh_added name = planner_name(plan->new, endpoint);
 	const struct bh_endpoint nothing = {};
 	int error = 0;
 
@@ -21,20 +95,29 @@ static int take_endpoint(struct endpoints *endpoints, uint32_t index)
 		return 0;
 	if (planner_is_here(plan, plan->new, index))
 		error = table_add(&endpoints->own, &index, &nothing);
-	else if (added_delta_count(plan, &name))
-		error = COMPARE_ALL;
 	for (uint32_t i = 0; !error && i < endpoint->addresses.n; i++) {
 		const uint32_t address =
 			delta_address_of(plan->new, endpoint, i) - plan->new->addresses;
 
 		error = table_add(&endpoints->addresses, &address, NULL);
 	}
-	return error;
+	return error ? error : take_records(endpoints, index);
 }
 
-/* Takes the endpoints of this node that get an address: their own records may be as they were, if
- * they lose another. */
-static int take_readdressed(struct endpoints *endpoints)
+/* Returns true if an endpoint of this node comes to an address: from another endpoint, whose record
+ * may be as it was if it loses another address; or anew, after `endpoint del`. */
+static bool comes_to(const struct planner *plan, uint32_t address)
+{
+	const struct policy_address *to = delta_address(plan->new, address);
+	struct bh_endpoint entry;
+
+	return planner_is_here(plan, plan->new, to->endpoint) &&
+	       (planner_owner_before(plan, address) != to->endpoint ||
+		maps_lookup(plan->handle, MAP_endpoints, &to->address, &entry) == -ENOENT);
+}
+
+/* Takes the endpoints whose addresses come or change. */
+static int take_addresses(struct endpoints *endpoints)
 {
 	struct planner *plan = endpoints->plan;
 	const struct delta_table *addresses = planner_table(plan, BLOB_TABLE_addresses);
@@ -44,9 +127,10 @@ static int take_readdressed(struct endpoints *endpoints)
 	     i = delta_next_new(addresses, i + 1)) {
 		const uint32_t endpoint = delta_address(plan->new, i)->endpoint;
 
-		if (endpoint != planner_owner_before(plan, i) &&
-		    planner_is_here(plan, plan->new, endpoint))
-			error = take_endpoint(endpoints, endpoint);
+		error = table_add(&endpoints->addresses, &i, NULL);
+		if (!error)
+			error = comes_to(plan, i) ? take_endpoint(endpoints, endpoint)
+						  : take_records(endpoints, endpoint);
 	}
 	return error;
 }
@@ -92,55 +176,20 @@ static int take_sources(struct endpoints *endpoints)
 	return error;
 }
 
-static bool has_added_in(const struct planner *plan, const char *ns)
-{
-	for (size_t i = 0; i < plan->added.n; i++)
-		if (!strcmp(((struct bh_added *)table_value(&plan->added, i))->ns, ns))
-			return true;
-	return false;
-}
-
-/* Returns true if the audit changes of a namespace in which `endpoint add` brought an endpoint. The
- * policy's own endpoints have their namespace's audit in their records. */
-static bool audits_added(const struct planner *plan)
-{
-	const struct delta_table *table = planner_table(plan, BLOB_TABLE_namespaces);
-
-	for (uint32_t i = delta_next_new(table, 0); i < table->n;
-	     i = delta_next_new(table, i + 1)) {
-		const uint32_t before = delta_origin(table, i);
-		const struct policy_namespace *is, *was;
-
-		if (before == UINT32_MAX)
-			continue;
-		is = lazy_read(plan->new, &plan->new->namespaces[i], sizeof(*is));
-		was = lazy_read(plan->old, &plan->old->namespaces[before], sizeof(*was));
-		if ((is->flags ^ was->flags) & POLICY_AUDIT &&
-		    has_added_in(plan, lazy_read_string(plan->new, is->name)))
-			return true;
-	}
-	return false;
-}
-
 int endpoints_search(struct endpoints *endpoints)
 {
 	const struct delta_table *table = planner_table(endpoints->plan, BLOB_TABLE_endpoints);
-	const struct delta_table *addresses = planner_table(endpoints->plan, BLOB_TABLE_addresses);
 	int error = 0;
-	uint32_t i;
 
-	for (i = delta_next_new(table, 0); !error && i < table->n; i = delta_next_new(table, i + 1))
+	for (uint32_t i = delta_next_new(table, 0); !error && i < table->n;
+	     i = delta_next_new(table, i + 1))
 		error = take_endpoint(endpoints, i);
 	if (!error)
-		error = take_readdressed(endpoints);
+		error = take_addresses(endpoints);
 	if (!error)
 		error = take_sources(endpoints);
-	if (!error && audits_added(endpoints->plan))
-		error = COMPARE_ALL;
-	for (i = delta_next_new(addresses, 0); !error && i < addresses->n;
-	     i = delta_next_new(addresses, i + 1))
-		error = table_add(&endpoints->addresses, &i, NULL);
 	table_sort(&endpoints->addresses);
 	table_sort(&endpoints->own);
+	table_sort(&endpoints->plan->taken);
 	return error;
 }

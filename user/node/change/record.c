@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "policy/lazy_policy.h"
 #include "node/kernel/maps.h"
 #include "node/change/record.h"
 
@@ -284,40 +285,36 @@ int record_read(const struct bh_added *record, struct cluster *cluster, struct e
 
 /* Returns true if an address of @policy is another pod's than the endpoint's, a pod that a
  * container runtime added. */
-static bool is_anothers(const struct policy *policy, const struct policy_address *address,
+static bool is_anothers(const struct lazy_policy *policy, const struct policy_address *address,
 			const struct endpoint *endpoint)
 {
-	const struct policy_endpoint *owner = &policy->endpoints[address->endpoint];
-	const char *name = policy_string(policy, owner->name);
+	const struct policy_endpoint *owner = lazy_read(
+		policy, &policy->endpoints[address->endpoint], sizeof(struct policy_endpoint));
+	const struct policy_namespace *ns =
+		lazy_read(policy, &policy->namespaces[owner->ns], sizeof(*ns));
+	const char *name = lazy_read_string(policy, owner->name);
 	const size_t length = strcspn(endpoint->name, ":");
 	uint32_t uid[2];
 
 	policy_uid_hash(endpoint->uid, uid);
 	return endpoint->attachment &&
 	       (strncmp(name, endpoint->name, length) || name[length] ||
-		strcmp(policy_string(policy, policy->namespaces[owner->ns].name),
-		       endpoint->ns_name) ||
+		strcmp(lazy_read_string(policy, ns->name), endpoint->ns_name) ||
 		((uid[0] | uid[1]) && (owner->uid[0] | owner->uid[1]) &&
 		 memcmp(uid, owner->uid, sizeof(uid))));
 }
 
-/* Returns true if @policy has the endpoint's name or one of its addresses. For a pod that a
- * container runtime added, the name does not count: the policy's pod of that name may be another
- * pod. Nor does an address that the policy gives to another pod: the interface on this node is
- * right. */
-static bool is_known(const struct policy *policy, const struct endpoint *endpoint)
+bool record_is_known(const struct lazy_policy *policy, const struct endpoint *endpoint)
 {
-	if (!policy)
-		return false;
 	for (size_t i = 0; i < endpoint->n_addresses; i++) {
 		const struct policy_address *found =
-			policy_address_find(policy, &endpoint->addresses[i]);
+			lazy_address_find(policy, &endpoint->addresses[i]);
 
 		if (found && !is_anothers(policy, found, endpoint))
 			return true;
 	}
 	return !endpoint->attachment &&
-	       policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
+	       lazy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
 }
 
 static int read_one(const struct table *added, size_t i, const struct policy *policy,
@@ -333,7 +330,7 @@ static int read_one(const struct table *added, size_t i, const struct policy *po
 	if (error || !endpoint->n_addresses)
 		return error ? error : -EILSEQ;
 	if (memcmp(&endpoint->addresses[0], table_key(added, i), sizeof(struct address)) ||
-	    is_known(policy, endpoint))
+	    (policy && record_is_known(policy_lazy(policy), endpoint)))
 		cluster->n_endpoints--;
 	return 0;
 }

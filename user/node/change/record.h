@@ -23,9 +23,16 @@ int record_make(const struct node_handle *handle, const struct endpoint *endpoin
  * endpoint. Returns 0, or -EILSEQ if the record is damaged. */
 int record_read(const struct bh_added *record, struct cluster *cluster, struct endpoint **endpoint);
 
+/* Returns true if a load of all of @policy takes an added endpoint over: @policy has its name or
+ * one of its addresses. For a pod that a container runtime added, the name does not count: the
+ * policy's pod of that name may be another pod. Nor does an address that the policy gives to
+ * another pod: the interface on this node is right. */
+struct lazy_policy;
+bool record_is_known(const struct lazy_policy *policy, const struct endpoint *endpoint);
+
 /*
- * Adds the endpoints of bh_added to @cluster, each once. Leaves out an endpoint whose name or
- * address @policy has (@policy NULL: none is left out). Returns 0 or -errno, reported.
+ * Adds the endpoints of bh_added to @cluster, each once. Leaves out an endpoint that
+ * record_is_known() to @policy (NULL: none is left out). Returns 0 or -errno, reported.
  */
 int record_read_all(struct node_handle *handle, const struct policy *policy,
 		    struct cluster *cluster);
