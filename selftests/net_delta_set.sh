@@ -43,7 +43,6 @@ step() { # BEFORE PORT POLICY-ARGUMENT...
 	policy "${@:3}" >"$here/$((${#steps[@]} - 1)).ini"
 }
 set_late="endpoint set shop/late --labels role=web"
-add_late="endpoint add shop/late --ip ${both/ /} --labels role=web"
 step "" 443 web "$(late late)"
 step "endpoint set shop/late --labels role=late" 80 web "$(late web)"
 step "endpoint set shop/late --labels role=late" 80 web "$(late web "$mac")"
@@ -54,6 +53,8 @@ step "endpoint set shop/late --labels role=late" 443 late
 step "" 80 late "$(late web)"
 step "endpoint set shop/far --labels role=web --ip 10.9.0.10" 80 web "$(late web)"
 step "endpoint del shop/far" 80 late "$(late web)"
+step "endpoint set shop/late --labels role=late --ip 10.244.0.78,fd44::78" 80 late "$(late web)" \
+	"$(net_endpoint_at far78 far "10.244.0.78, fd44::78" "labels = role=late")"
 step "$set_late" - late "$(late nobody)" '[network-policy shop/late]' 'endpoints = role=nobody' 'types = Egress'
 step "$set_late" 80 late "$(late web)" '[network-policy shop/late]' 'endpoints = role=nobody' 'types = Egress'
 step "endpoint del shop/late" 443 late "$(net_endpoint_at other worker-1 "$both" "labels = role=late")"
