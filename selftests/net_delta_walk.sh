@@ -174,10 +174,13 @@ net_denied late tcp "$(net_ip6 db)" 80 "late does not reach db over IPv6 any mor
 net_check "endpoint del" net_bulkhead endpoint del new/late
 
 # Many endpoints at once: small deltas are pinned beside their base; when they outgrow a limit, the whole
-# policy is pinned in place of both.
+# policy is pinned in place of both. The maps are not compared then: an endpoint that `endpoint set` changed, and the
+# segment that this node made for another one, stay.
 many() { # ENDPOINTS that are in another segment
 	local i
-	cluster
+	role[0]=web
+	late='' cluster
+	printf '[network-policy shop/kind]\nendpoints = role=kind\ningress = from endpoints(role=web) ports TCP/80\n'
 	for ((i = 0; i < 12000; i++)); do
 		printf '[endpoint shop/m-%s]\nnode = far\nip = 10.11.%s.%s\nlabels = role=%s\n' "$i" \
 			$((i / 250)) $((i % 250 + 1)) "${roles[i < $1]}"
@@ -189,14 +192,46 @@ moved() { # FILE COUNT PREV: compiles a policy, and the delta that leads to it f
 }
 most() {
 	many 0 >"$here/none.ini" && compile -o "$here/none.bhp" "$here/none.ini" &&
-		moved "$here/some" 6000 "$here/none.bhp" && moved "$here/most" 12000 "$here/some.bhp"
+		moved "$here/some" 6000 "$here/none.bhp" && moved "$here/most" 12000 "$here/some.bhp" &&
+		moved "$here/last" 11999 "$here/most.bhp"
 }
 net_check "compile policies of 12,000 endpoints" most
 net_check "load the first policy of 12,000 endpoints" load "$here/none.bhp"
 net_check "load a delta that moves 6,000 endpoints" load "$here/some.bhd"
 net_check "the delta is pinned beside its base" test -e "$NET_PIN/blob_base"
 net_check "the active policy is the whole one" net_bulkhead diff "$here/some.bhp"
+net_check "endpoint set" net_bulkhead endpoint set shop/db --labels role=other
+net_check "endpoint add of a new kind" net_bulkhead endpoint add shop/late --ip "$(net_ip late),$(net_ip6 late)" \
+	--labels role=kind
+stays() { # WHEN
+	local to
+	for to in "$(net_ip web)" "$(net_ip6 web)"; do
+		net_denied db tcp "$to" 80 "$1: db is what endpoint set made it, and does not reach $to"
+	done
+	for to in "$(net_ip late)" "$(net_ip6 late)"; do
+		net_allowed web tcp "$to" 80 "$1: the new kind lets web in at $to"
+		net_denied db tcp "$to" 80 "$1: the new kind lets nobody else in at $to"
+	done
+}
+stays "before"
 net_check "load a delta that moves 6,000 more" load "$here/most.bhd"
 net_check "the policy is pinned whole again" test ! -e "$NET_PIN/blob_base"
+stays "once it is pinned whole"
+net_check "the next delta" load "$here/last.bhd"
+net_check "the next delta is pinned beside the whole policy" test -e "$NET_PIN/blob_base"
+stays "after the next delta"
+# The same by staging, from a policy with a large delta.
+net_check "load the first policy of 12,000 endpoints again" load --rollback "$here/none.bhp"
+net_check "load a delta that moves 6,000 endpoints" load "$here/some.bhd"
+net_check "endpoint set" net_bulkhead endpoint set shop/db --labels role=other
+net_check "stage a delta that moves 6,000 more" load --stage "$here/most.bhd"
+net_check "load the staged delta" load "$here/most.bhd"
+net_check "the policy is pinned whole" test ! -e "$NET_PIN/blob_base"
+stays "once it is staged and active"
+net_check "endpoint del" net_bulkhead endpoint del shop/late
+net_check "load the whole policy" load "$here/most.bhp"
+for to in "$(net_ip web)" "$(net_ip6 web)"; do
+	net_allowed db tcp "$to" 80 "a load of the whole policy compares the maps: db is the policy's, and reaches $to"
+done
 net_check "the active policy is the second whole one" net_bulkhead diff "$here/most.bhp"
 net_end

@@ -29,7 +29,7 @@ struct delta;
 struct change_policy {
 	struct bh_blob header; /* length 0: no policy is pinned */
 	void *bytes;
-	const struct delta *delta; /* in place of bytes: the delta from the active policy */
+	const struct delta *delta; /* the delta from the active policy, pinned if `bytes` is NULL */
 	uint32_t *slots; /* by index of the policy's segments */
 	struct delta *local; /* the node's extension of the policy; owned; NULL: none */
 	bool stays; /* the policy stays, and `local` changes: `delta` is NULL or changes nothing */

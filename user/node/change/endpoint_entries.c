@@ -107,8 +107,8 @@ static int leave_address(struct endpoints *endpoints, uint32_t index)
 
 /* Addresses that the new policy lacks: endpoints and addresses that go */
 
-/* Returns -ENOENT if no entry goes with the address: `endpoint del` took its endpoint off already, or
- * a record has the address, and says whether its entry stays. */
+/* Returns -ENOENT if no entry goes with the address: `endpoint del` took its endpoint off already,
+ * or a record has the address, and says whether its entry stays. */
 static int find_deleted(struct planner *plan, const struct policy_address *from,
 			struct bh_endpoint *entry)
 {

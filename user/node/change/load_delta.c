@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "policy/blob_file.h"
 #include "policy/delta_view.h"
 #include "node/change/added_delta.h"
 #include "node/change/apply.h"
@@ -43,8 +44,7 @@ static int check_node(const struct planner *plan)
 			       header->uplinks_n != old->uplinks_n ||
 			       header->node !=
 				       delta_place(plan->delta, BLOB_TABLE_strings, old->node) ||
-			       !plan->delta->tables[BLOB_TABLE_endpoints].n ||
-			       !pinned_takes_delta(plan->handle, plan->delta)
+			       !plan->delta->tables[BLOB_TABLE_endpoints].n
 		       ? COMPARE_ALL
 		       : 0;
 }
@@ -225,6 +225,36 @@ static int plan_all(struct planner *plan, bool stages)
 	return error ? error : plan_view(plan, stages);
 }
 
+/* Makes the policy that the delta makes of the active one, to be freed. Reads all of that. */
+static int make_whole(struct node_handle *handle, const struct delta *delta, struct policy **policy)
+{
+	const struct where where = {.file = "the change"};
+	const struct policy *base = NULL;
+	const int error = node_policy(handle, &base);
+
+	return error ? error
+		     : delta_apply(delta, policy_lazy(base), "active", &where, handle->diag,
+				   policy);
+}
+
+/* Makes the change pin the whole policy, since the pinned delta would be too large with this one.
+ * The maps do not depend on how the policy is pinned. */
+static int pin_whole(struct node_handle *handle, const struct delta *delta,
+		     struct change_policy *pin)
+{
+	struct policy *policy = NULL;
+	size_t size;
+	int error = make_whole(handle, delta, &policy);
+
+	if (!error) {
+		error = blob_write(policy, &pin->bytes, &size);
+		if (error)
+			node_fail(handle, error, "cannot lay out the policy");
+	}
+	policy_free(policy);
+	return error;
+}
+
 int load_delta_plan(struct node_handle *handle, const struct delta *delta, bool stages,
 		    struct change *change, bool *own)
 {
@@ -249,7 +279,10 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, bool 
 	change->policy.local = TAKE_PTR(plan.extension);
 	change->commits = change->settle = change->may_go = true;
 	*own = plan.own;
-	return 0;
+	/* a staged policy is written down again when it is activated */
+	if (stages || pinned_takes_delta(handle, delta))
+		return 0;
+	return pin_whole(handle, delta, &change->policy);
 }
 
 /* A whole load repairs what a killed command left. */
@@ -303,14 +336,9 @@ static int take_all(struct node_handle *handle, const struct delta *delta,
 				struct node_change *result),
 		    struct node_change *result)
 {
-	const struct where where = {.file = "the change"};
-	const struct policy *base = NULL;
 	struct policy *policy = NULL;
-	int error = node_policy(handle, &base);
+	int error = make_whole(handle, delta, &policy);
 
-	if (!error)
-		error = delta_apply(delta, policy_lazy(base), "active", &where, handle->diag,
-				    &policy);
 	if (!error)
 		error = take(handle, policy, result);
 	if (!error)
