@@ -77,7 +77,8 @@ net_check "the next pod has the addresses" owner_is next segment
 net_check "a load of a policy in which the former pod has them" load_pods 444
 net_check "the next pod has the addresses after that load" owner_is next segment
 by_delta() {
-	policy 444 >"$here/one.yaml" && FORMER=third policy 444 >"$here/two.yaml" && compile -o "$here/one.bhp" "$here/one.yaml" &&
+	policy 444 >"$here/one.yaml" && FORMER=third policy 444 | sed 's/u-former/u-other/' >"$here/two.yaml" &&
+		compile -o "$here/one.bhp" "$here/one.yaml" &&
 		compile --base "$here/one.bhp" -o "$here/two.bhp" "$here/two.yaml" &&
 		compile --base "$here/one.bhp" --delta -o "$here/two.bhd" "$here/two.yaml" &&
 		load "$here/one.bhp" && net_bulkhead load "$here/two.bhd" && test -e "$NET_PIN/blob_base"
