@@ -132,9 +132,15 @@ ROW_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/rows/*.c)))
 $(O)/selftests/packet_rows: $(ROW_OBJS)
 
 # By themselves: the demo needs them where no test library is installed.
-$(filter-out %/enter,$(HELPERS)): $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o $(HELPER_LIB_OBJS)
+$(filter-out %/enter %/quarantine,$(HELPERS)): $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o $(HELPER_LIB_OBJS)
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $^ -lbpf -ljson-c
+
+# Loads as a follower does.
+$(O)/selftests/helpers/quarantine: $(O)/selftests/helpers/quarantine.o $(HELPER_LIB_OBJS) $(ROOM_LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group $(LIBS)
 
 # Starts thousands of times: the dynamic linker has nothing to do.
 $(O)/selftests/helpers/enter: $(O)/selftests/helpers/enter.o

@@ -73,7 +73,21 @@ static bool reaches_endpoints(const struct discovery *discovery, const struct li
 	return false;
 }
 
-/* Keeps a quarantined interface as it is until it goes. */
+/* Returns true if the active entry of an interface stays an endpoint's. @there: the interface's
+ * entry as planned so far; NULL: none. */
+static bool stays_guarded(const struct node_handle *handle, const struct bh_iface *active,
+			  const struct bh_iface *there)
+{
+	const bool quarantines =
+		handle->options->quarantine && !handle->options->force && node_generation(handle);
+
+	return active->flags & BH_IFACE_ENDPOINT &&
+	       (quarantines || (!there && endpoint_del_is_sealed(active)));
+}
+
+/* Keeps a quarantined interface until it goes, and with `quarantine` any other one that would lose
+ * its endpoint. Such an interface counts as an endpoint's, so that the other ports of its bridge
+ * stay guarded, too. */
 int discover_quarantined(struct discovery *discovery)
 {
 	struct local *local = discovery->local;
@@ -81,11 +95,16 @@ int discover_quarantined(struct discovery *discovery)
 
 	for (size_t i = 0; !error && i < local->n_links; i++) {
 		const uint32_t ifindex = local->links[i].ifindex;
-		struct bh_iface iface;
+		struct bh_iface *there = discovery_iface(local, ifindex), iface;
 
-		if (!discovery_iface(local, ifindex) &&
-		    !maps_lookup(discovery->handle, MAP_ifaces, &ifindex, &iface) &&
-		    endpoint_del_is_sealed(&iface))
+		if ((there && there->flags & BH_IFACE_ENDPOINT) ||
+		    maps_lookup(discovery->handle, MAP_ifaces, &ifindex, &iface) ||
+		    !stays_guarded(discovery->handle, &iface, there))
+			continue;
+		iface = endpoint_del_seal(&iface);
+		if (there)
+			*there = iface;
+		else
 			error = table_add(&local->ifaces, &ifindex, &iface);
 	}
 	return error;

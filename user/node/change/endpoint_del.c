@@ -39,12 +39,17 @@ bool endpoint_del_is_sealed(const struct bh_iface *iface)
 	       !memcmp(&iface->ipv6, &none, sizeof(none));
 }
 
-static int quarantine(uint32_t ifindex, const struct bh_iface *iface, struct change *change)
+struct bh_iface endpoint_del_seal(const struct bh_iface *iface)
 {
-	const struct bh_iface quarantined = {
+	return (struct bh_iface){
 		.flags = BH_IFACE_ENDPOINT | (iface->flags & (BH_IFACE_QDISC | BH_IFACE_L2)),
 		.bridge = iface->bridge,
 	};
+}
+
+static int quarantine(uint32_t ifindex, const struct bh_iface *iface, struct change *change)
+{
+	const struct bh_iface quarantined = endpoint_del_seal(iface);
 
 	return table_add(&change->quarantine, &ifindex, &quarantined);
 }

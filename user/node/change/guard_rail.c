@@ -80,20 +80,6 @@ static bool loses_guard(const struct table *ifaces, size_t i, const struct local
 	       find_link(local, *(uint32_t *)table_key(ifaces, i));
 }
 
-static int quarantine(const uint32_t *ifindex, const struct bh_iface *iface, struct local *local)
-{
-	const struct bh_iface quarantined = {
-		.flags = BH_IFACE_ENDPOINT | (iface->flags & (BH_IFACE_QDISC | BH_IFACE_L2)),
-		.bridge = iface->bridge,
-	};
-	struct bh_iface *then = table_find(&local->ifaces, ifindex);
-
-	if (!then)
-		return table_insert(&local->ifaces, ifindex, &quarantined);
-	*then = quarantined;
-	return 0;
-}
-
 /* Reports an endpoint that loses its guard: an error, or with `force` a warning. */
 static void report_loss(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface,
 			const char *name)
@@ -111,10 +97,9 @@ static void report_loss(struct node_handle *handle, uint32_t ifindex, const stru
 }
 
 int guard_rail_check_guard(struct node_handle *handle, const struct table *ifaces,
-			   struct local *local)
+			   const struct local *local)
 {
 	size_t guarded = 0, n = 0;
-	int error;
 
 	for (size_t i = 0; i < ifaces->n; i++) {
 		const uint32_t ifindex = *(uint32_t *)table_key(ifaces, i);
@@ -123,13 +108,6 @@ int guard_rail_check_guard(struct node_handle *handle, const struct table *iface
 		guarded += !!(iface->flags & BH_IFACE_ENDPOINT);
 		if (!loses_guard(ifaces, i, local))
 			continue;
-		if (handle->options->quarantine && !handle->options->force) {
-			error = quarantine(&ifindex, iface, local);
-			if (error)
-				return node_fail(handle, error, "cannot keep interface %u",
-						 ifindex);
-			continue;
-		}
 		n++;
 		report_loss(handle, ifindex, iface, find_link(local, ifindex)->name);
 	}

@@ -18,11 +18,10 @@ int guard_rail_check_count(struct node_handle *handle, size_t n, uint64_t checks
 
 /*
  * Checks that each guarded endpoint of @ifaces (bh_ifaces active) stays guarded by @local, unless
- * its interface is gone. With `seal`, @local gets an interface that would lose its guard, without
- * an endpoint. Returns 0; -EINVAL, with every endpoint reported that would lose its guard; or
- * another -errno, reported. With `force`, warns of these endpoints.
+ * its interface is gone. Returns 0, or -EINVAL with every endpoint reported that would lose its
+ * guard. With `force`, warns of these endpoints.
  */
 int guard_rail_check_guard(struct node_handle *handle, const struct table *ifaces,
-			   struct local *local);
+			   const struct local *local);
 
 #endif
