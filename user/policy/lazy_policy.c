@@ -103,6 +103,22 @@ const struct policy_namespace *lazy_namespace_by_name(const struct lazy_policy *
 			     sizeof(*policy->namespaces), compare_namespace);
 }
 
+static int compare_node(const void *key, const void *record)
+{
+	const struct lazy_name_key *wanted = key;
+	const struct policy_node *node = lazy_read(wanted->policy, record, sizeof(*node));
+
+	return strcmp(wanted->name, lazy_read_string(wanted->policy, node->name));
+}
+
+const struct policy_node *lazy_node_by_name(const struct lazy_policy *policy, const char *name)
+{
+	struct lazy_name_key key = {.policy = policy, .name = name};
+
+	return policy_search(&key, policy->nodes, policy->n_nodes, sizeof(*policy->nodes),
+			     compare_node);
+}
+
 const struct policy_endpoint *lazy_endpoint_by_name(const struct lazy_policy *policy,
 						    const char *ns, const char *name)
 {

@@ -44,6 +44,7 @@ struct policy_lists lazy_lists_of(const struct lazy_policy *policy,
 				  const struct policy_segment *segment);
 const struct policy_namespace *lazy_namespace_by_name(const struct lazy_policy *policy,
 						      const char *name);
+const struct policy_node *lazy_node_by_name(const struct lazy_policy *policy, const char *name);
 const struct policy_endpoint *lazy_endpoint_by_name(const struct lazy_policy *policy,
 						    const char *ns, const char *name);
 const struct policy_address *lazy_address_find(const struct lazy_policy *policy,

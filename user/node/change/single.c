@@ -3,12 +3,14 @@
 #include <string.h>
 
 #include "node/change/single.h"
+#include "policy/lazy_policy.h"
 
 /* A policy with one endpoint, for local_read_one() to find on this node. */
 struct single {
 	struct policy policy;
 	struct policy_namespace ns;
 	struct policy_endpoint endpoint;
+	struct policy_node node; /* of the active policy, with its addresses */
 	struct policy_address *addresses;
 	uint32_t *numbers;
 	struct policy_cidr *cidrs;
@@ -39,6 +41,26 @@ static uint32_t single_string(struct single *single, const char *string)
 static size_t room_for(const char *string)
 {
 	return string ? strlen(string) + 1 : 0;
+}
+
+/* Adds this node's object, which says by which addresses policy knows the node. */
+static int add_node(struct single *single, const struct node_handle *handle)
+{
+	const struct lazy_policy *active = handle->policy;
+	const struct policy_node *node =
+		active ? lazy_node_by_name(active, handle->blob.node) : NULL;
+
+	if (!node)
+		return active ? lazy_error(active) : 0;
+	single->node = (struct policy_node){.name = single->endpoint.node,
+					    .addresses.n = node->addresses.n};
+	single->policy.nodes = &single->node;
+	single->policy.n_nodes = 1;
+	single->policy.node_addresses =
+		(struct address *)lazy_read(active, &active->node_addresses[node->addresses.at],
+					    node->addresses.n * sizeof(*active->node_addresses));
+	single->policy.n_node_addresses = node->addresses.n;
+	return lazy_error(active);
 }
 
 static int single_make(struct single *single, const struct node_handle *handle,
@@ -85,7 +107,7 @@ static int single_make(struct single *single, const struct node_handle *handle,
 		.addresses = single->addresses,
 		.n_addresses = endpoint->n_addresses,
 	};
-	return 0;
+	return add_node(single, handle);
 }
 
 int single_local(struct node_handle *handle, const struct endpoint *endpoint, bool audit,
@@ -104,5 +126,6 @@ int single_local(struct node_handle *handle, const struct endpoint *endpoint, bo
 		return node_fail(handle, error, "endpoint %s/%s", endpoint->ns_name,
 				 endpoint->name);
 	local_free(local);
+	strcpy(local->name, handle->blob.node);
 	return local_read_one(handle, &single.policy, ifaces, local);
 }
