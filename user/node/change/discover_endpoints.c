@@ -159,11 +159,7 @@ static int add_endpoint(struct discovery *discovery, const struct policy_endpoin
 	if (!error)
 		error = add_mac(local, &iface, link->ifindex);
 	if (!error)
-		error = discover_node_mac(discovery, link);
-	if (!error)
-		error = discover_node_mac(discovery, discovery_link(discovery, iface.via));
-	if (!error)
-		error = discover_link_locals(discovery, &iface, link->ifindex);
+		error = discover_node_side(discovery, &iface, link->ifindex);
 	return error ? error : add_allow_source(local, policy, endpoint, link->ifindex);
 }
 

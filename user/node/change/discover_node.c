@@ -83,7 +83,7 @@ static bool node_mac_value(const struct discovery *discovery, struct bh_mac *val
 }
 
 /* Several interfaces may have one MAC. */
-int discover_node_mac(struct discovery *discovery, const struct link *link)
+static int add_node_mac(struct discovery *discovery, const struct link *link)
 {
 	struct local *local = discovery->local;
 	struct bh_mac_key key = {.kind = BH_MAC_NODE};
@@ -102,8 +102,8 @@ int discover_node_mac(struct discovery *discovery, const struct link *link)
 
 /* Adds the node's link-local addresses on an endpoint's link: the addresses of the endpoint's
  * bridge, of its interface, and of the interface by which the node reaches the endpoint. */
-int discover_link_locals(struct discovery *discovery, const struct bh_iface *iface,
-			 uint32_t ifindex)
+static int add_link_locals(struct discovery *discovery, const struct bh_iface *iface,
+			   uint32_t ifindex)
 {
 	struct table *table = &discovery->local->link_locals;
 	struct bh_link_local_key key = {.link = iface->bridge ? iface->bridge : ifindex};
@@ -123,6 +123,15 @@ int discover_link_locals(struct discovery *discovery, const struct bh_iface *ifa
 		error = there ? 0 : table_add(table, &key, &value);
 	}
 	return error;
+}
+
+int discover_node_side(struct discovery *discovery, const struct bh_iface *iface, uint32_t ifindex)
+{
+	int error = add_node_mac(discovery, discovery_link(discovery, ifindex));
+
+	if (!error)
+		error = add_node_mac(discovery, discovery_link(discovery, iface->via));
+	return error ? error : add_link_locals(discovery, iface, ifindex);
 }
 
 /* Adds ports; a port may stand twice. */

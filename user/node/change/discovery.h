@@ -39,19 +39,17 @@ const struct bh_iface *discovery_owner(const struct discovery *discovery, uint32
 uint32_t discover_bridge(const struct discovery *discovery, const struct link *link);
 
 /* discover_node.c: the node's own addresses (the error is not reported), its tunnels, and, for an
- * endpoint's interface, the MAC that the node has there and its link-local addresses on that link.
- */
+ * endpoint's interface, the MACs that the node has on the way there and its link-local addresses on
+ * that link. */
 int discover_addresses(struct discovery *discovery);
 int discover_tunnels(struct discovery *discovery);
+int discover_node_side(struct discovery *discovery, const struct bh_iface *iface, uint32_t ifindex);
 /* discover_resolvers.c: the DNS servers whose answers teach. discover_dns_service() adds the
  * addresses of the Service kube-system/kube-dns and of its backends; its error is not reported. */
 int discover_resolvers(struct discovery *discovery);
 int discover_dns_service(const struct lazy_policy *policy, struct table *table);
 /* Adds the addresses of the policy's nodes to entries of bh_tunnels. The error is not reported. */
 int discover_nodes(const struct policy *policy, struct table *table);
-int discover_node_mac(struct discovery *discovery, const struct link *link);
-int discover_link_locals(struct discovery *discovery, const struct bh_iface *iface,
-			 uint32_t ifindex);
 
 /* discover_uplinks.c: the interfaces of the default routes, and the uplinks: those that an option
  * names, else those that the policy names, else those of the default routes. */
@@ -65,8 +63,8 @@ int discover_endpoints(struct discovery *discovery);
 int discover_endpoint(struct discovery *discovery, const struct policy_endpoint *endpoint,
 		      uint32_t *ifindex);
 
-/* discover_ports.c: quarantined interfaces as they are active, the other ports of the endpoints'
- * bridges, and all other interfaces that are up. */
+/* discover_ports.c: quarantined interfaces, the other ports of the endpoints' bridges, and all
+ * other interfaces that are up. */
 int discover_quarantined(struct discovery *discovery);
 int discover_ports(struct discovery *discovery);
 int discover_others(struct discovery *discovery);

@@ -122,6 +122,54 @@ int local_read_one(struct node_handle *handle, const struct policy *policy,
 	return error;
 }
 
+/* Finds the interfaces beside the endpoints' and the uplinks, which are in discovery->local. */
+static int read_others(struct discovery *discovery)
+{
+	struct local *local = discovery->local;
+	int error = discover_quarantined(discovery);
+
+	if (!error)
+		error = discover_ports(discovery);
+	if (!error)
+		error = discover_others(discovery);
+	table_sort(&local->ifaces);
+	table_sort(&local->macs);
+	table_sort(&local->allow_source);
+	table_sort(&local->link_locals);
+	return error;
+}
+
+static int read_links(struct discovery *discovery)
+{
+	struct local *local = discovery->local;
+	int error = rtnl_links(discovery->handle->rtnl, &local->links, &local->n_links);
+
+	if (error)
+		return node_fail(discovery->handle, error, "cannot list the interfaces");
+	error = discover_addresses(discovery);
+	return error ? node_fail(discovery->handle, error, "cannot list the node's addresses") : 0;
+}
+
+int local_read_others(struct node_handle *handle, const struct table *ifaces, struct local *local)
+{
+	static const struct policy none;
+	CLEANUP(discovery_end)
+	struct discovery discovery = {.handle = handle, .policy = &none, .local = local};
+	int error = local_init(handle, &none, local);
+
+	if (!error)
+		error = read_links(&discovery);
+	for (size_t i = 0; !error && i < ifaces->n; i++) {
+		const uint32_t *ifindex = table_key(ifaces, i);
+		const struct bh_iface *iface = table_value(ifaces, i);
+
+		error = table_add(&local->ifaces, ifindex, iface);
+		if (!error && iface->flags & BH_IFACE_ENDPOINT)
+			error = discover_node_side(&discovery, iface, *ifindex);
+	}
+	return error ? error : read_others(&discovery);
+}
+
 int local_read(struct node_handle *handle, const struct policy *policy, struct local *local)
 {
 	CLEANUP(discovery_end)
@@ -130,13 +178,9 @@ int local_read(struct node_handle *handle, const struct policy *policy, struct l
 
 	if (error)
 		return error;
-	error = rtnl_links(handle->rtnl, &local->links, &local->n_links);
-	if (error)
-		return node_fail(handle, error, "cannot list the interfaces");
-	error = discover_addresses(&discovery);
-	if (error)
-		return node_fail(handle, error, "cannot list the node's addresses");
-	error = discover_tunnels(&discovery);
+	error = read_links(&discovery);
+	if (!error)
+		error = discover_tunnels(&discovery);
 	if (!error)
 		error = discover_resolvers(&discovery);
 	if (!error)
@@ -145,17 +189,7 @@ int local_read(struct node_handle *handle, const struct policy *policy, struct l
 		error = discover_uplinks(&discovery);
 	if (!error)
 		error = discover_endpoints(&discovery);
-	if (!error)
-		error = discover_quarantined(&discovery);
-	if (!error)
-		error = discover_ports(&discovery);
-	if (!error)
-		error = discover_others(&discovery);
-	table_sort(&local->ifaces);
-	table_sort(&local->macs);
-	table_sort(&local->allow_source);
-	table_sort(&local->link_locals);
-	return error;
+	return error ? error : read_others(&discovery);
 }
 
 void local_free(struct local *local)

@@ -49,6 +49,13 @@ int local_read(struct node_handle *handle, const struct policy *policy, struct l
  */
 int local_read_one(struct node_handle *handle, const struct policy *policy,
 		   const struct table *active, struct local *local);
+
+/*
+ * As local_read(), for endpoints and uplinks that are known: @ifaces (bh_ifaces) has their
+ * entries as they will be. Finds the node's interfaces beside these, and the node's own MACs and
+ * link-local addresses on the way to these endpoints.
+ */
+int local_read_others(struct node_handle *handle, const struct table *ifaces, struct local *local);
 void local_free(struct local *local);
 
 /* Returns true if the address is the node's own. */

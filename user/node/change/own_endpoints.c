@@ -9,6 +9,7 @@
 #include "maps/mac.h"
 #include "node/change/interfaces.h"
 #include "node/change/endpoint_del.h"
+#include "node/change/guard_rail.h"
 #include "node/change/local_entries.h"
 #include "node/change/single.h"
 #include "node/kernel/rtnl.h"
@@ -26,6 +27,7 @@ void own_endpoints_init(struct own_endpoints *own, struct node_handle *handle,
 	image_init(&own->want);
 	maps_init_table(MAP_ifaces, &own->free);
 	table_init(&own->left, sizeof(uint32_t), 0);
+	table_init(&own->added, sizeof(uint32_t), 0);
 }
 
 void own_endpoints_free(struct own_endpoints *own)
@@ -34,6 +36,7 @@ void own_endpoints_free(struct own_endpoints *own)
 	image_free(&own->want);
 	table_free(&own->free);
 	table_free(&own->left);
+	table_free(&own->added);
 }
 
 static bool is_endpoints(const struct bh_iface *iface)
@@ -72,18 +75,37 @@ static bool is_free(const struct own_endpoints *own, uint32_t ifindex)
 {
 	const struct bh_iface *old = table_find(&own->have.map[MAP_ifaces], &ifindex);
 
-	return !table_seek(&own->want.map[MAP_ifaces], &ifindex) &&
+	return !table_seek(&own->added, &ifindex) &&
 	       (!old || !is_endpoints(old) || table_seek(&own->left, &ifindex));
 }
 
-/* Adds the entries that an endpoint has. Endpoints of one bridge share some. */
-static int add_entries(struct table *want, const struct table *entries)
+static bool is_node_mac(enum node_map_id map, const void *key)
 {
+	return map == MAP_macs && ((const struct bh_mac_key *)key)->kind == BH_MAC_NODE;
+}
+
+/* Returns the addresses that each MAC of the node stands for; NULL: the node has no MAC yet. */
+static const struct bh_mac *node_addresses(const struct own_endpoints *own)
+{
+	const struct table *macs[] = {&own->have.map[MAP_macs], &own->want.map[MAP_macs]};
+
+	for (size_t at = 0; at < ARRAY_SIZE(macs); at++)
+		for (size_t i = 0; i < macs[at]->n; i++)
+			if (is_node_mac(MAP_macs, table_key(macs[at], i)))
+				return table_value(macs[at], i);
+	return NULL;
+}
+
+/* Adds entries that endpoints have. Endpoints of one bridge share some. */
+static int add_entries(struct own_endpoints *own, enum node_map_id map, const struct table *entries)
+{
+	struct table *want = &own->want.map[map];
+	const struct bh_mac *node = node_addresses(own);
 	int error = 0;
 
 	for (size_t i = 0; !error && i < entries->n; i++) {
-		const void *key = table_key(entries, i), *value = table_value(entries, i);
-		const void *other = table_seek(want, key);
+		const void *key = table_key(entries, i), *other = table_seek(want, key);
+		const void *value = node && is_node_mac(map, key) ? node : table_value(entries, i);
 
 		if (!other)
 			error = table_add(want, key, value);
@@ -114,11 +136,10 @@ int own_endpoints_add(struct own_endpoints *own, const struct endpoint *endpoint
 	iface = table_find(&local.ifaces, &ifindex);
 	want->ifindex = ifindex;
 	memcpy(want->mac, iface->mac, sizeof(want->mac));
-	if (!table_find(&own->have.map[MAP_ifaces], &ifindex))
-		error = table_add(&own->change->attach, &ifindex, &iface->flags);
+	error = table_add(&own->added, &ifindex, NULL);
 	for (int i = 0; !error && i < N_NODE_MAPS; i++)
 		if (is_local(i))
-			error = add_entries(&own->want.map[i], local_table(&local, i));
+			error = add_entries(own, i, local_table(&local, i));
 	return error;
 }
 
@@ -189,8 +210,26 @@ static int forget_node_mac(struct own_endpoints *own, const struct bh_iface *ifa
 	return table_add(deleted, &key, there);
 }
 
+/* A link-local address of the node, and a bridge. */
+struct own_link {
+	uint32_t bridge;
+	const struct link_local *address;
+};
+
+/* Returns true if the address is one of the link that an endpoint's interface is a port of. */
+static bool is_on_link(const struct own_endpoints *own, uint32_t ifindex,
+		       const struct bh_iface *iface, const void *what)
+{
+	const struct own_link *link = what;
+
+	(void)own;
+	return iface->bridge == link->bridge &&
+	       (link->address->ifindex == ifindex || link->address->ifindex == link->bridge ||
+		link->address->ifindex == iface->via);
+}
+
 /* Forgets the link-local addresses on a bridge that the node has no more: the port that leaves the
- * bridge may have had one. */
+ * bridge, or its endpoint, may have had one. */
 static int forget_link_locals(struct own_endpoints *own, const struct bh_iface *iface)
 {
 	const struct table *have = &own->have.map[MAP_link_locals];
@@ -203,91 +242,198 @@ static int forget_link_locals(struct own_endpoints *own, const struct bh_iface *
 		const struct bh_link_local_key *key = table_key(have, i);
 		bool stays = key->link != iface->bridge || table_seek(deleted, key);
 
-		for (size_t j = 0; !stays && j < n; j++)
-			stays = !memcmp(&there[j].address, &key->addr, sizeof(key->addr));
+		for (size_t j = 0; !stays && j < n; j++) {
+			const struct own_link link = {iface->bridge, &there[j]};
+
+			stays = !memcmp(&there[j].address, &key->addr, sizeof(key->addr)) &&
+				any_endpoint(own, true, is_on_link, &link);
+		}
 		error = stays ? 0 : table_add(deleted, key, table_value(have, i));
 	}
 	return error;
 }
 
-/* The interfaces of the added endpoints, and one of the maps about interfaces. */
+/* Adds the interfaces that endpoints and uplinks will have, without what discovery finds out. */
+static int list_interfaces(const struct own_endpoints *own, struct table *ifaces)
+{
+	const struct table *have = &own->have.map[MAP_ifaces], *want = &own->want.map[MAP_ifaces];
+	int error = 0;
+
+	for (size_t i = 0; !error && i < want->n; i++)
+		error = table_add(ifaces, table_key(want, i), table_value(want, i));
+	for (size_t i = 0; !error && i < have->n; i++) {
+		const uint32_t *ifindex = table_key(have, i);
+		struct bh_iface iface = *(struct bh_iface *)table_value(have, i);
+
+		if (table_seek(&own->added, ifindex) || table_seek(&own->left, ifindex) ||
+		    !(is_endpoints(&iface) || iface.flags & BH_IFACE_UPLINK))
+			continue;
+		iface.flags &= ~BH_IFACE_VIA;
+		error = table_add(ifaces, ifindex, &iface);
+	}
+	return error;
+}
+
+static void swap(struct table *a, struct table *b)
+{
+	const struct table was = *a;
+
+	*a = *b;
+	*b = was;
+}
+
+/* Finds as a whole load does what is beside the endpoints' own interfaces: the other interfaces,
+ * and the node's MACs and link-local addresses. Refuses, as a whole load does, to leave an
+ * interface unguarded. */
+static int find_others(struct own_endpoints *own)
+{
+	CLEANUP(local_free) struct local local = {};
+	CLEANUP(table_free) struct table ifaces;
+	int error;
+
+	maps_init_table(MAP_ifaces, &ifaces);
+	own->others = true;
+	error = list_interfaces(own, &ifaces);
+	if (!error)
+		error = local_read_others(own->handle, &ifaces, &local);
+	if (!error)
+		error = guard_rail_check_guard(own->handle, &own->have.map[MAP_ifaces], &local);
+	if (!error)
+		error = add_entries(own, MAP_macs, &local.macs);
+	if (error)
+		return error;
+	local_warn(own->handle, &local);
+	swap(&own->want.map[MAP_ifaces], &local.ifaces);
+	swap(&own->want.map[MAP_link_locals], &local.link_locals);
+	return 0;
+}
+
+/* Interfaces, and one of the maps about them. */
 struct own_map {
 	const struct own_endpoints *own;
 	enum node_map_id map;
 };
 
-/* Returns true if an entry is about an added endpoint's interface. */
-static bool is_about_added(const void *what, const void *key, const void *value)
+static bool is_about_any(const struct table *ifindexes, enum node_map_id map, const void *key,
+			 const void *value)
 {
-	const struct own_map *map = what;
-	const struct table *ifaces = &map->own->want.map[MAP_ifaces];
-
-	for (size_t i = 0; i < ifaces->n; i++)
-		if (endpoint_del_is_about(map->map, key, value, *(uint32_t *)table_key(ifaces, i)))
+	for (size_t i = 0; i < ifindexes->n; i++)
+		if (endpoint_del_is_about(map, key, value, *(uint32_t *)table_key(ifindexes, i)))
 			return true;
 	return false;
 }
 
-static int plan_added(struct own_endpoints *own)
+/* Returns true if an entry is about an added endpoint's interface, or with `others` about any that
+ * may differ. */
+static bool is_concerned(const void *what, const void *key, const void *value)
+{
+	const struct own_map *map = what;
+	const struct own_endpoints *own = map->own;
+
+	if (is_about_any(&own->added, map->map, key, value))
+		return true;
+	return own->others &&
+	       (map->map == MAP_ifaces || map->map == MAP_link_locals ||
+		is_node_mac(map->map, key) || is_about_any(&own->left, map->map, key, value));
+}
+
+/* Makes new interfaces carry programs. */
+static int attach_new(struct own_endpoints *own)
+{
+	const struct table *want = &own->want.map[MAP_ifaces];
+	int error = 0;
+
+	for (size_t i = 0; !error && i < want->n; i++) {
+		const uint32_t *ifindex = table_key(want, i);
+		const struct bh_iface *iface = table_value(want, i);
+
+		if (!table_find(&own->have.map[MAP_ifaces], ifindex))
+			error = table_add(&own->change->attach, ifindex, &iface->flags);
+	}
+	return error;
+}
+
+static void sort_wanted(struct own_endpoints *own)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		table_sort(&own->want.map[i]);
+}
+
+static int plan_wanted(struct own_endpoints *own)
 {
 	int error = 0;
 
-	for (int i = 0; i < N_NODE_MAPS; i++)
-		table_sort(&own->want.map[i]);
 	for (int i = 0; !error && i < N_NODE_MAPS; i++) {
 		const struct own_map what = {own, i};
 
 		if (is_local(i))
 			error = interfaces_plan_map(own->change, i, &own->have.map[i],
-						    &own->want.map[i], is_about_added, &what);
+						    &own->want.map[i], is_concerned, &what);
 	}
-	return error;
+	return error ? error : attach_new(own);
 }
 
-/* The interface stays guarded until it is gone. If the options do not ask for that (`seal`) and the
- * interface exists, only a whole load can decide: it refuses to leave the interface unguarded
- * without `force`. */
-static int plan_left(struct own_endpoints *own, uint32_t ifindex, const struct bh_iface *iface)
+static bool is_there(uint32_t ifindex)
 {
 	char name[IF_NAMESIZE];
-	int error;
 
-	if (!iface || (!own->handle->options->quarantine && if_indextoname(ifindex, name)))
-		return COMPARE_ALL;
-	error = endpoint_del_interface(own->handle, ifindex, true, own->change);
-	return error ? error : forget_node_mac(own, iface);
+	return if_indextoname(ifindex, name);
 }
 
-static int plan_all_left(struct own_endpoints *own)
+/* Returns true if the interface that an endpoint leaves keeps a guard as long as it exists. */
+static bool is_kept_closed(const struct own_endpoints *own)
 {
+	return own->handle->options->quarantine && !own->handle->options->force;
+}
+
+/* Returns true if interfaces beside the endpoints' may differ: a bridge, or another way to
+ * endpoints, gets its first endpoint or loses its last; or an interface gets another role. */
+static bool changes_others(const struct own_endpoints *own)
+{
+	const struct table *have = &own->have.map[MAP_ifaces], *want = &own->want.map[MAP_ifaces];
+
+	for (size_t i = 0; i < want->n; i++)
+		if (!keeps_bridge(own, table_value(want, i)))
+			return true;
+	for (size_t i = 0; i < own->left.n; i++) {
+		const uint32_t *ifindex = table_key(&own->left, i);
+		const struct bh_iface *iface = table_find(have, ifindex);
+
+		if ((iface && !keeps_bridge(own, iface)) ||
+		    (!table_seek(&own->added, ifindex) && !is_kept_closed(own) &&
+		     is_there(*ifindex)))
+			return true;
+	}
+	return false;
+}
+
+/* Takes an interface from its endpoint: the interface stays guarded until it is gone. */
+static int plan_left(struct own_endpoints *own, uint32_t ifindex)
+{
+	const struct bh_iface *iface = table_find(&own->have.map[MAP_ifaces], &ifindex);
 	int error = 0;
 
-	for (size_t i = 0; !error && i < own->left.n; i++) {
-		const uint32_t *ifindex = table_key(&own->left, i);
-		const struct bh_iface *iface = table_find(&own->have.map[MAP_ifaces], ifindex);
-		const bool added = table_find(&own->want.map[MAP_ifaces], ifindex);
-
-		if (iface && !keeps_bridge(own, iface))
-			return COMPARE_ALL;
-		if (!added)
-			error = plan_left(own, *ifindex, iface);
-		else if (iface)
-			error = forget_node_mac(own, iface);
-		if (!error && iface)
-			error = forget_link_locals(own, iface);
-	}
+	if (!table_seek(&own->added, &ifindex))
+		error = iface ? endpoint_del_interface(own->handle, ifindex, true, own->change)
+			      : COMPARE_ALL;
+	if (!error && iface)
+		error = forget_node_mac(own, iface);
+	if (!error && iface)
+		error = forget_link_locals(own, iface);
 	return error;
 }
 
 int own_endpoints_finish(struct own_endpoints *own)
 {
-	const struct table *added = &own->want.map[MAP_ifaces];
 	int error = own->left.n ? read_interfaces(own) : 0;
 
+	sort_wanted(own);
+	if (!error && changes_others(own))
+		error = find_others(own);
+	sort_wanted(own);
 	if (!error)
-		error = plan_added(own);
-	for (size_t i = 0; !error && i < added->n; i++)
-		if (!keeps_bridge(own, table_value(added, i)))
-			error = COMPARE_ALL;
-	return error ? error : plan_all_left(own);
+		error = plan_wanted(own);
+	for (size_t i = 0; !error && !own->others && i < own->left.n; i++)
+		error = plan_left(own, *(uint32_t *)table_key(&own->left, i));
+	return error;
 }
