@@ -44,12 +44,11 @@ struct object_place {
 	struct object_state *kept;
 };
 
-/* Calls @each for each object until it fails. */
-typedef int each_object(struct objects *objects, const struct object_place *at,
-			struct cluster *cluster, struct diag *diag);
+/* Calls @each for each object until it fails. @to: what @each fills. */
+typedef int each_object(struct objects *objects, const struct object_place *at, void *to,
+			struct diag *diag);
 
-static int for_objects(struct objects *objects, each_object *each, struct cluster *cluster,
-		       struct diag *diag)
+static int for_objects(struct objects *objects, each_object *each, void *to, struct diag *diag)
 {
 	struct lh_entry *entry;
 	int error = 0;
@@ -61,7 +60,7 @@ static int for_objects(struct objects *objects, each_object *each, struct cluste
 							lh_entry_v(entry)};
 
 			if (!is_twin(objects, i, at.key))
-				error = each(objects, &at, cluster, diag);
+				error = each(objects, &at, to, diag);
 		}
 	return error;
 }
@@ -78,9 +77,10 @@ static bool is_kept(const struct objects *objects, const struct object_place *at
 }
 
 /* Reads an object that has changed. */
-static int read_object(struct objects *objects, const struct object_place *at,
-		       struct cluster *cluster, struct diag *diag)
+static int read_object(struct objects *objects, const struct object_place *at, void *to,
+		       struct diag *diag)
 {
+	struct cluster *cluster = to;
 	const char *text = at->kept->text;
 	int error;
 
@@ -92,9 +92,10 @@ static int read_object(struct objects *objects, const struct object_place *at,
 	return error;
 }
 
-static int add_object(struct objects *objects, const struct object_place *at,
-		      struct cluster *cluster, struct diag *diag)
+static int add_object(struct objects *objects, const struct object_place *at, void *to,
+		      struct diag *diag)
 {
+	struct cluster *cluster = to;
 	const char *text = text_of(objects, at);
 
 	if (!text)
@@ -103,6 +104,20 @@ static int add_object(struct objects *objects, const struct object_place *at,
 		return input_parse_json(cluster, text, strlen(text), at->key, diag);
 	cluster_put(at->kept->part, cluster);
 	return 0;
+}
+
+static int write_object(struct objects *objects, const struct object_place *at, void *to,
+			struct diag *diag)
+{
+	const char *text = text_of(objects, at);
+
+	(void)diag;
+	return text && fwrite(text, strlen(text) + 1, 1, to) != 1 ? -errno : 0;
+}
+
+int objects_write(struct objects *objects, FILE *to)
+{
+	return for_objects(objects, write_object, to, NULL);
 }
 
 static size_t bytes_read(const struct objects *objects)
