@@ -51,8 +51,8 @@ passes() { # COMMAND...: what it sends; to a port where nobody is, the answer is
 	grep -q '^pass' "$NET_TMP/moved" && ! grep -q '^drop' "$NET_TMP/moved" || { cat "$NET_TMP/moved" && false; }
 }
 has_hooks() { # INTERFACE INGRESS [EGRESS]: the programs that it carries, and no others of ours
-	net_is "$(hooks_at "$1" ingress)" "${2:+$(hooks_pinned "$2")}" &&
-		net_is "$(hooks_at "$1" egress)" "${3:+$(hooks_pinned "$3")}"
+	hooks_look
+	hooks_carry "$1" ingress "$2" && hooks_carry "$1" egress "${3:-}"
 }
 is_port() { has_hooks "${1:-veth-stray}" tc_uplink tc_leave && role "${1:-veth-stray}" "bridge port, tc ingress"; }
 is_endpoint() { has_hooks "${1:-veth-stray}" tc_from_endpoint tc_to_endpoint && role "${1:-veth-stray}" "endpoint,"; }

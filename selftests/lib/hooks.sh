@@ -18,84 +18,73 @@ hooks_enforced() {
 	! net_ask web tcp "$(net_ip db)" 443 150 || { echo "443 is allowed" && return 1; }
 }
 
-first_id() { # reads bpftool's output
-	sed -E 's/^([0-9]+):.*/\1/;q'
-}
-
 hooks_pinned() { # PROGRAM: its ID
-	bpftool prog show pinned "$NET_PIN/$1" | first_id
+	hooks_look
+	echo "${HOOKS[$1]}"
 }
 
-# Prints the ID of the program of an interface's TCX link, or of its TC filter if there is none.
-hooks_at() { # INTERFACE ingress|egress
-	local ifindex link
-	ifindex=$(ip -n "$NET-node" -o link show dev "$1" | cut -d: -f1)
-	link=$NET_PIN/tcx_${ifindex}_$2
-	if [ -e "$link" ]; then
-		bpftool link show pinned "$link" | grep -oE 'prog [0-9]+' | cut -d' ' -f2
-	else
-		tc -n "$NET-node" filter show dev "$1" "$2" | grep -oE ' id [0-9]+' | cut -d' ' -f3
-	fi
+# Looks once at everything. HOOKS has the program's ID of each pin of a program or a link, an interface's number as
+# "at NAME", and a program's build as "build ID". HOOKS_OURS are all programs that use our map of endpoints, attached
+# or not; HOOKS_XDP are those of XDP, on the uplink directly or under a dispatcher.
+declare -A HOOKS
+hooks_look() {
+	local kind name id build number
+	HOOKS=() HOOKS_OURS=() HOOKS_XDP=()
+	while IFS=': @' read -r number name _; do
+		HOOKS["at $name"]=$number
+	done < <(ip -n "$NET-node" -o link)
+	while read -r kind name id build; do
+		case $kind in
+		prog | link) HOOKS[$name]=$id ;;
+		user)
+			HOOKS_OURS+=("$id")
+			HOOKS["build $id"]=$build
+			[ "$name" != xdp_uplink ] || HOOKS_XDP+=("$id")
+			;;
+		esac
+	done < <("$NET_HELPERS/pins" "$NET_PIN")
 }
 
-# Prints every program that uses our map of endpoints, attached or not; with NAME, those of that name.
-hooks_ours() { # [NAME]
-	local map
-	map=$(bpftool map show pinned "$NET_PIN/endpoints" | first_id)
-	bpftool prog show | awk -v id="$map" -v name="${1:-}" '
-		/^[0-9]+:/ { program = $1; named = !name || index($0, " name " name " ") }
-		named && /map_ids/ { sub(/.*map_ids /, ""); sub(/ .*/, "")
-			n = split($0, maps, ","); for (i = 1; i <= n; i++) if (maps[i] == id) print program + 0 }'
-}
-
-# Prints our XDP programs: on the uplink directly or under a dispatcher.
-hooks_xdp() {
-	hooks_ours xdp_uplink
-}
-
-hooks_build() { # PROGRAM: the build that it is of
-	local maps map
-	maps=$(bpftool prog show id "$1" | sed -n 's/.*map_ids \([0-9,]*\).*/\1/p')
-	for map in $(bpftool map show | awk -v maps=",$maps," '
-		/^[0-9]+:.*rodata / && index(maps, "," $1 + 0 ",") { print $1 + 0 }'); do
-		bpftool map dump id "$map" | tr -d ' ",' | sed -n 's/^build://p'
-	done
+# True if an interface carries, by its TCX link or else by a TC filter, the pinned program; without PROGRAM, if it
+# carries none. As of the last look.
+hooks_carry() { # INTERFACE ingress|egress [PROGRAM]
+	local carried=${HOOKS["tcx_${HOOKS["at $1"]:-}_$2"]:-}
+	[ -n "$carried" ] ||
+		carried=$(tc -n "$NET-node" filter show dev "$1" "$2" | grep -oE ' id [0-9]+' | cut -d' ' -f3)
+	net_is "$carried" "${3:+${HOOKS[$3]:-no $3 is pinned}}"
 }
 
 # True if the uplink has one XDP program of ours, of the current build, or else the pinned TC program.
 hooks_uplink_converged() {
-	local xdp build
-	xdp=$(hooks_xdp)
-	if [ -z "$xdp" ]; then
-		net_is "$(hooks_at eth0 ingress)" "$(hooks_pinned tc_uplink)"
+	local build
+	if [ ${#HOOKS_XDP[@]} -eq 0 ]; then
+		hooks_carry eth0 ingress tc_uplink
 		return
 	fi
-	build=$(hooks_build "$xdp")
-	[ -n "$build" ] || { echo "the program at the uplink is of no build" && return 1; }
-	net_is "$build" "$(hooks_build "$(hooks_pinned tc_from_endpoint)")"
+	build=${HOOKS["build ${HOOKS_XDP[0]}"]}
+	[ "$build" != none ] || { echo "the program at the uplink is of no build" && return 1; }
+	net_is "$build" "${HOOKS["build ${HOOKS[tc_from_endpoint]}"]}"
 }
 
 # True if the hooks carry the pinned programs and no other program of ours uses the endpoints: four of TC, sk_node,
 # assign, and at most one of XDP. HOOKS_PORT names a port of the endpoints' bridge that is no endpoint's.
 hooks_converged() {
 	local interface
-	for interface in veth-db veth-web; do
-		net_is "$(hooks_at $interface ingress)" "$(hooks_pinned tc_from_endpoint)" || return
-		net_is "$(hooks_at $interface egress)" "$(hooks_pinned tc_to_endpoint)" || return
-	done
-	net_is "$(hooks_at eth0 egress)" "$(hooks_pinned tc_leave)" || return
-	[ -z "${HOOKS_PORT:-}" ] ||
-		net_is "$(hooks_at "$HOOKS_PORT" ingress)" "$(hooks_pinned tc_uplink)" || return
-	net_is "$(bpftool link show pinned "$NET_PIN/sk_node_link" | grep -oE 'prog [0-9]+')" \
-		"prog $(hooks_pinned sk_node)" || return
-	[ ! -e "$NET_PIN/new" ] || { echo "a pin is left" && return 1; }
 	# The kernel frees a replaced program after an RCU grace period.
 	for _ in {1..200}; do
-		[ "$(hooks_ours | wc -l)" -gt $((6 + $(hooks_xdp | wc -l))) ] ||
-			[ "$(hooks_xdp | wc -l)" -gt 1 ] || break
-		sleep 0.1
+		hooks_look
+		[ ${#HOOKS_OURS[@]} -gt $((6 + ${#HOOKS_XDP[@]})) ] || [ ${#HOOKS_XDP[@]} -gt 1 ] || break
+		net_pause 0.1
 	done
-	net_is "$(hooks_ours | wc -l)" $((6 + $(hooks_xdp | wc -l))) && hooks_uplink_converged
+	for interface in veth-db veth-web; do
+		hooks_carry $interface ingress tc_from_endpoint && hooks_carry $interface egress tc_to_endpoint || return
+	done
+	hooks_carry eth0 egress tc_leave || return
+	[ -z "${HOOKS_PORT:-}" ] || hooks_carry "$HOOKS_PORT" ingress tc_uplink || return
+	net_is "${HOOKS[sk_node_link]:-}" "${HOOKS[sk_node]:-no sk_node is pinned}" || return
+	[ ! -e "$NET_PIN/new" ] || { echo "a pin is left" && return 1; }
+	[ ${#HOOKS_XDP[@]} -le 1 ] || { echo "programs of XDP: ${HOOKS_XDP[*]}" && return 1; }
+	net_is ${#HOOKS_OURS[@]} $((6 + ${#HOOKS_XDP[@]})) && hooks_uplink_converged
 }
 
 # Opens a TCP connection from web to db; hooks_connected sends over that connection.
@@ -103,7 +92,7 @@ hooks_connect() {
 	rm -f "$NET_TMP/keep"
 	nsenter --net="/run/netns/$NET-db" "$NET_PROBE" keep 7000 </dev/null >"$NET_TMP/keep" 2>&1 &
 	NET_SERVERS+=($!)
-	until grep -qs ready "$NET_TMP/keep"; do sleep 0.05; done
+	until grep -qs ready "$NET_TMP/keep"; do net_pause 0.05; done
 	coproc HOLD {
 		nsenter --net="/run/netns/$NET-web" "$NET_PROBE" hold "$(net_ip db)" 7000 $NET_WAIT_ALLOWED
 	}
