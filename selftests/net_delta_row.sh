@@ -54,16 +54,11 @@ step() { # NUMBER
 round() {
 	step 1 && step 2 && step 3 && step 4 && net_bulkhead endpoint del shop/late && step 0
 }
-# Lists the pins with their bytes, the hash maps also with their entries, and the bytes of the kept files.
+maps="endpoints prefixes pairs named variations services ifaces macs added allow_source"
+# Lists what the pins take, the entries of the hash maps, and the bytes of the kept files.
 takes() { # FILE
-	local pin
-	for pin in "$NET_PIN"/*; do
-		echo "$pin"
-		bpftool -j map show pinned "$pin" 2>/dev/null | grep -o '"bytes_memlock":[0-9]*'
-	done >"$1"
-	for pin in endpoints prefixes pairs named variations services ifaces macs added allow_source; do
-		echo "$pin $(bpftool -j map dump pinned "$NET_PIN/$pin" | grep -o '"key"' | wc -l)" >>"$1"
-	done
+	# shellcheck disable=SC2086
+	{ net_takes && net_entries $maps; } >"$1"
 	du -s --apparent-size --block-size=4K "$NET_TMP/state" >>"$1"
 }
 all() {
@@ -96,7 +91,8 @@ net_check "the active policy is the last one" net_bulkhead diff "$here/now.bhp"
 # go behind all others until bh_ports is full; then a load of the whole policy fills the gaps.
 policy "$(own web role=web)" "$(pod kind role=kind 20)" >"$here/5.ini"
 entries() { # FILE
-	takes "$NET_TMP/all" && grep -E '^[a-z_]+ ' "$NET_TMP/all" >"$1"
+	# shellcheck disable=SC2086
+	net_entries $maps >"$1"
 }
 kinds() {
 	local i number wholes=0

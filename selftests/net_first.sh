@@ -74,23 +74,12 @@ is_cache() { # WHEN
 }
 # Counts what each map has: another policy may have other IDs and slots.
 left() {
-	local map
-	for map in segments pairs named variations endpoints added; do
-		echo "$map $(bpftool map dump pinned "$NET_PIN/$map" | grep -c '"key"\|"id": [1-9]')"
-	done
-}
-# The pins, how many entries each map has, and what the kernel holds for the pinned maps.
-room() {
-	local pin
-	for pin in "$NET_PIN"/*; do
-		[ ! -f "$pin" ] || bpftool -j map show pinned "$pin" 2>/dev/null |
-			grep -oE '"(name|bytes_memlock|max_entries)":[^,}]*' | tr '\n' ' '
-		echo "${pin##*/}"
-	done
+	net_entries segments pairs named variations endpoints added
 }
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 left >"$NET_TMP/before"
+net_check "the entries of each map are counted" test -s "$NET_TMP/before"
 net_check "a dry run says that it makes a segment" \
 	net_ends 0 "segments" add cache --dry-run
 net_check "a dry run makes no segment" cmp "$NET_TMP/before" <(left)
@@ -148,14 +137,15 @@ net_check "the removal leaves the maps as they were at first" cmp "$NET_TMP/befo
 net_allowed out tcp "$late4" 80 "nobody guards the address of the pod that is gone"
 
 add cache && net_bulkhead endpoint del shop/late
-room >"$NET_TMP/room"
+net_takes >"$NET_TMP/room"
+net_check "what the pins take is noted" test -s "$NET_TMP/room"
 for ((i = 0; i < PAIRS; i++)); do
 	add cache && net_bulkhead endpoint del shop/late || break
 done >"$NET_TMP/adds" 2>&1
 [ "$i" = "$PAIRS" ] || tail -n 5 "$NET_TMP/adds"
 net_check "the first of its kind comes and goes $PAIRS times" net_is "$i" "$PAIRS"
 net_check "nothing of them is left in the maps" cmp "$NET_TMP/before" <(left)
-net_check "no pin and no kernel memory is left of them" cmp "$NET_TMP/room" <(room)
+net_check "no pin and no kernel memory is left of them" cmp "$NET_TMP/room" <(net_takes)
 
 net_check "while a policy is staged" net_bulkhead load --stage "$NET_TMP/next.ini"
 net_check "the first of its kind waits" net_ends 0 "gets its segment when the staged policy" add cache

@@ -42,7 +42,7 @@ static unsigned long long field(int fd, const char *name)
 	file = fopen(path, "r");
 	if (!file)
 		helper_die(path);
-	while (fgets(line, sizeof(line), file))
+	while (file && fgets(line, sizeof(line), file))
 		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':')
 			value = strtoull(line + strlen(name) + 1, NULL, 10);
 	fclose(file);
@@ -104,7 +104,7 @@ static bool print_build(__u32 id)
 
 static void print_user(int fd)
 {
-	__u32 maps[MAPS_MAX];
+	__u32 maps[MAPS_MAX] = {0};
 	struct bpf_prog_info info = {.map_ids = (__u64)(unsigned long)maps, .nr_map_ids = MAPS_MAX};
 	__u32 size = sizeof(info);
 	bool uses = false, found = false;

@@ -585,6 +585,21 @@ net_maps() {
 	"$NET_HELPERS/entries" "$NET_PIN" endpoints prefixes variations services ifaces macs segments pairs named
 }
 
+# Prints how many entries each of these maps has, as "MAP COUNT" lines.
+net_entries() ( # MAP...
+	set -o pipefail
+	"$NET_HELPERS/entries" "$NET_PIN" "$@" | awk '
+		NF == 1 { maps[++n] = $1; next }
+		{ count[n]++ }
+		END { for (i = 1; i <= n; i++) print maps[i], count[i] + 0 }'
+)
+
+# Prints what each pin takes: its kind, name and size, and what the kernel holds for it.
+net_takes() (
+	set -o pipefail
+	"$NET_HELPERS/pins" "$NET_PIN" | awk '$1 != "user" { $3 = ""; print }'
+)
+
 net_writes() { # INPUT: how many map writes a load of it makes
 	net_bulkhead load -j -v "$1" | sed 's/.*"map_writes": *\([0-9]*\).*/\1/'
 }
