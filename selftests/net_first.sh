@@ -138,7 +138,7 @@ net_allowed out tcp "$late4" 80 "nobody guards the address of the pod that is go
 
 add cache && net_bulkhead endpoint del shop/late
 net_takes >"$NET_TMP/room"
-net_check "what the pins take is noted" test -s "$NET_TMP/room"
+net_check "the memory of the pins is noted" test -s "$NET_TMP/room"
 for ((i = 0; i < PAIRS; i++)); do
 	add cache && net_bulkhead endpoint del shop/late || break
 done >"$NET_TMP/adds" 2>&1

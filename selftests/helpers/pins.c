@@ -10,7 +10,8 @@
  *   prog NAME ID MEMLOCK
  *   link NAME ID              the ID of the link's program
  *
- * and then a line for each program of the kernel, attached or not, that uses the folder's map `endpoints`:
+ * and then a line for each program of the kernel, attached or not, that uses the folder's map
+ * `endpoints`:
  *
  *   user NAME ID BUILD        BUILD is `none` if the program has no constant `build`
  */
@@ -31,7 +32,8 @@
 
 static __u32 endpoints; /* the map's ID */
 
-/* Returns what the kernel's file of a descriptor has in a line such as "prog_id:	7", 0 if there is none. */
+/* Returns the number behind a name in what the kernel tells of a descriptor, 0 if it has no such.
+ */
 static unsigned long long field(int fd, const char *name)
 {
 	char path[64], line[256];
@@ -40,13 +42,14 @@ static unsigned long long field(int fd, const char *name)
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	file = fopen(path, "r");
-	if (!file)
-		helper_die(path);
-	while (file && fgets(line, sizeof(line), file))
-		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':')
-			value = strtoull(line + strlen(name) + 1, NULL, 10);
-	fclose(file);
-	return value;
+	if (file) {
+		while (fgets(line, sizeof(line), file))
+			if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':')
+				value = strtoull(line + strlen(name) + 1, NULL, 10);
+		fclose(file);
+		return value;
+	}
+	helper_die(path);
 }
 
 static void print_pin(const char *folder, const char *name)
@@ -59,8 +62,8 @@ static void print_pin(const char *folder, const char *name)
 	if (fd < 0)
 		helper_die(path);
 	if (field(fd, "map_id")) {
-		printf("map %s %llu %llu %llu\n", name, field(fd, "map_id"), field(fd, "max_entries"),
-		       field(fd, "memlock"));
+		printf("map %s %llu %llu %llu\n", name, field(fd, "map_id"),
+		       field(fd, "max_entries"), field(fd, "memlock"));
 		if (!strcmp(name, "endpoints"))
 			endpoints = field(fd, "map_id");
 	} else if (field(fd, "link_id")) {
@@ -80,6 +83,7 @@ static bool print_build(__u32 id)
 	const struct btf_var_secinfo *variable;
 	const struct btf_type *constants;
 	struct btf *btf = NULL;
+	const char *name;
 	bool found = false;
 	__u64 build;
 	int fd = bpf_map_get_fd_by_id(id);
@@ -90,7 +94,8 @@ static bool print_build(__u32 id)
 	constants = btf ? btf__type_by_id(btf, info.btf_value_type_id) : NULL;
 	for (int i = 0; constants && btf_is_datasec(constants) && i < btf_vlen(constants); i++) {
 		variable = btf_var_secinfos(constants) + i;
-		if (strcmp(btf__name_by_offset(btf, btf__type_by_id(btf, variable->type)->name_off), "build"))
+		name = btf__name_by_offset(btf, btf__type_by_id(btf, variable->type)->name_off);
+		if (strcmp(name, "build"))
 			continue;
 		memcpy(&build, value + variable->offset, sizeof(build));
 		printf(" %llx", (unsigned long long)build);
