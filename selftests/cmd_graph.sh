@@ -131,21 +131,40 @@ check "an SVG of too many namespaces is refused" refused 2 -f svg -o "$tmp/wide.
 check "the refused SVG is not there" test ! -e "$tmp/wide.svg"
 check "--namespace draws one of many namespaces" "$BULKHEAD" graph -f svg --namespace ns-3 -o "$tmp/wide.svg" "$tmp/wide.ini"
 
-# Compares the page's own functions with matrix. The page's text is then "same N, of which M about domain names", or the
-# first difference.
-browse() { # PAGE
-	timeout 120 chromium --headless --window-size=800,600 --no-sandbox --disable-gpu --disable-quic --no-first-run \
-		--disable-background-networking --disable-component-update --disable-sync \
-		--user-data-dir="$(mktemp -d "$tmp/profile.XXXX")" --virtual-time-budget=60000 \
-		--dump-dom "file://$1" 2>/dev/null
+# One start of the browser opens all pages, each in a frame of 800 by 600; it takes longer to start than to draw.
+pages=()
+page() { # NAME FILE[#FRAGMENT]
+	pages+=("$1")
+	printf '<iframe width="800" height="600" src="file://%s" data-name="%s"></iframe>\n' "$2" "$1" >>"$tmp/pages.html"
+}
+browse() { # writes the text of each page to $tmp/dom/NAME
+	mkdir "$tmp/dom"
+	cat >>"$tmp/pages.html" <<-'EOF2'
+		<script>
+		addEventListener("load", () => {
+			const text = document.createElement("script");
+			text.type = "text/plain";
+			for (const frame of document.querySelectorAll("iframe"))
+				text.textContent += `\n@page ${frame.dataset.name}\n${frame.contentDocument.documentElement.outerHTML}\n`;
+			document.documentElement.replaceChildren(text);
+		});
+		</script>
+	EOF2
+	timeout 300 chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+		--disable-background-networking --disable-component-update --disable-sync --allow-file-access-from-files \
+		--user-data-dir="$tmp/profile" --virtual-time-budget=60000 --dump-dom "file://$tmp/pages.html" 2>/dev/null |
+		awk -v dom="$tmp/dom/" '/^@page / { file = dom $2; next } file { print >file }'
 }
 
-same_as_matrix() { # INPUT [CELLS]: that many of the cells are about domain names
-	"$BULKHEAD" graph -f html -o "$tmp/page.html" "$1" || return
+# A page that compares its own functions with matrix. Its text is then "same N, of which M about domain names", or the
+# first difference.
+compare_page() { # NAME INPUT
+	"$BULKHEAD" graph -f html -o "$tmp/$1.html" "$2" || return
+	page "$1" "$tmp/$1-compare.html"
 	{
-		cat "$tmp/page.html"
+		cat "$tmp/$1.html"
 		echo "<script>const expected ="
-		"$BULKHEAD" matrix -j --pods --port TCP/80,TCP/6379,TCP/443,UDP/53,SCTP/9,47 "$1"
+		"$BULKHEAD" matrix -j --pods --port TCP/80,TCP/6379,TCP/443,UDP/53,SCTP/9,47 "$2"
 		cat <<-'EOF2'
 			;
 			const kindOf = new Map();
@@ -178,14 +197,26 @@ same_as_matrix() { # INPUT [CELLS]: that many of the cells are about domain name
 			document.body.replaceChildren(wrong ? "wrong: " + wrong : `same ${same}, of which ${names} about domain names`);
 			</script>
 		EOF2
-	} >"$tmp/compare.html"
-	browse "$tmp/compare.html" >"$tmp/dom"
-	grep -qE "same [1-9][0-9]+, of which ${2:-0} about" "$tmp/dom" || { tail -c 600 "$tmp/dom" && false; }
+	} >"$tmp/$1-compare.html"
+}
+same_as_matrix() { # NAME [CELLS]: that many of the cells are about domain names
+	grep -qE "same [1-9][0-9]+, of which ${2:-0} about" "$tmp/dom/$1" || { tail -c 600 "$tmp/dom/$1" && false; }
+}
+
+# A page with a script at its end. Its text is then the result.
+script() { # NAME INPUT JAVASCRIPT
+	"$BULKHEAD" graph -f html -o "$tmp/$1.html" "$2" || return
+	page "$1" "$tmp/$1.html"
+	printf '<script>%s\ndocument.body.replaceChildren("result " + result);</script>\n' "$3" >>"$tmp/$1.html"
+}
+result() { # NAME
+	sed -n 's/.*<body>result \(.*\)/\1/p' "$tmp/dom/$1"
 }
 
 if command -v chromium >/dev/null; then
-	for policy in demo kep-2091-story-4 from-namespace-and-pod egress-namespaces; do
-		check "the page says what matrix says: $policy" same_as_matrix "$top/policies/$policy/yaml"
+	policies="demo kep-2091-story-4 from-namespace-and-pod egress-namespaces"
+	for policy in $policies; do
+		compare_page "$policy" "$top/policies/$policy/yaml"
 	done
 	cat >"$tmp/names.ini" <<-'EOF2'
 		[endpoint shop/web]
@@ -214,55 +245,61 @@ if command -v chromium >/dev/null; then
 		types = Egress
 		egress = to endpoints(role=web) ports TCP/443
 	EOF2
-	# three pods, three names, six ports
-	check "the page says of names what matrix says" same_as_matrix "$tmp/names.ini" 54
+	compare_page names "$tmp/names.ini"
+	page matrix "$tmp/names.html"
 	"$BULKHEAD" graph -f html -o "$tmp/service.html" "$tmp/service.ini"
-	browse "$tmp/service.html#a/web" >"$tmp/dom"
-	check "the page names the Services that a group is behind" has "$tmp/dom" \
-		"svc:a/shop TCP/80 to port 8080"
-	browse "$tmp/service.html#a/cart" >"$tmp/dom"
-	check "the page names no Service of another group" lacks "$tmp/dom" "Behind the Services</h3>"
+	page service-web "$tmp/service.html#a/web"
+	page service-cart "$tmp/service.html#a/cart"
 	# The Service's port changes.
 	sed 's|TCP/80 to 8080|TCP/81 to 8080|' "$tmp/service.ini" >"$tmp/other.ini"
 	"$BULKHEAD" graph -f html --compare "$tmp/service.ini" -o "$tmp/changed.html" "$tmp/other.ini"
-	browse "$tmp/changed.html#a/web" >"$tmp/dom"
-	check "--compare shows a Service's port that came" has "$tmp/dom" \
-		'<div class="gain">+ svc:a/shop TCP/81 to port 8080</div>'
-	check "--compare shows a Service's port that went" has "$tmp/dom" \
-		'<div class="lose">− svc:a/shop TCP/80 to port 8080</div>'
+	page changed "$tmp/changed.html#a/web"
 	# The new side has fewer policies: edges that it opens are green.
 	mkdir "$tmp/less" && cp "$demo"/cluster.yaml "$tmp/less/"
 	"$BULKHEAD" graph -f html --compare "$demo" -o "$tmp/both.html" "$tmp/less"
-	browse "$tmp/both.html#default/db" >"$tmp/dom"
-	check "--compare shows flows that are gained" has "$tmp/dom" 'class="gain"'
-	check "the page shows the chosen group" has "$tmp/dom" "<h2>default/db"
-	browse "$tmp/page.html" >"$tmp/dom"
-	check "the page opens with the matrix" has "$tmp/dom" 'id="matrix"'
-
-	# Runs a script at the end of a page of so many pods. The page's text is then the result.
-	script() { # PODS JAVASCRIPT
-		"$BULKHEAD" graph -f html -o "$tmp/run.html" "$tmp/$1.ini" || return
-		printf '<script>%s\ndocument.body.replaceChildren("result " + result);</script>\n' "$2" >>"$tmp/run.html"
-		browse "$tmp/run.html" | sed -n 's/.*<body>result \(.*\)/\1/p'
-	}
+	page both "$tmp/both.html#default/db"
 	names='[...document.querySelectorAll("#rows button")].map(b => b.textContent)'
 	filter='document.getElementById("namespace").value = "ns-3"; refresh();'
-	check "the page names groups by workload" is "$(script 200 "const result = ${names}[0];")" "1 ns-0/app0-* (5 pods)"
-	check "no pod's hash is in the table's headings" is "$(script 200 "const result = $names.filter(n => /6d5f/.test(n)).length;")" 0
-	check "2,000 pods are a row for each namespace" is "$(script 2000 "const result = $names.filter(n => /^\\d+ ns-\\d+$/.test(n)).length;")" 40
-	check "the namespace's filter has each of its groups" is \
-		"$(script 2000 "$filter const result = $names.filter(n => /ns-3\\/app/.test(n)).length;")" 10
-	check "the namespace's filter keeps its peers, and leaves out others" is "$(script peers "
-		document.getElementById('namespace').value = 'a'; refresh(); const result = $names.join(' ');")" "1 a/db 2 b/web"
-	check "the table's headings stay while the table scrolls" is "$(script 2000 "
+	script workload "$tmp/200.ini" "const result = ${names}[0];"
+	script hash "$tmp/200.ini" "const result = $names.filter(n => /6d5f/.test(n)).length;"
+	script namespaces "$tmp/2000.ini" "const result = $names.filter(n => /^\\d+ ns-\\d+$/.test(n)).length;"
+	script groups "$tmp/2000.ini" "$filter const result = $names.filter(n => /ns-3\\/app/.test(n)).length;"
+	script peers "$tmp/peers.ini" "
+		document.getElementById('namespace').value = 'a'; refresh(); const result = $names.join(' ');"
+	script scrolls "$tmp/2000.ini" "
 		const main = document.getElementById('main');
 		main.scrollTop = 1e4; main.scrollLeft = 1e4;
 		const far = document.getElementById('matrix').getBoundingClientRect(), view = main.getBoundingClientRect();
 		const head = document.getElementById('columns').getBoundingClientRect(), side = document.getElementById('rows').getBoundingClientRect();
 		const result = [main.scrollTop > 0, far.top < head.bottom, Math.abs(head.top - view.top) < 18,
-			Math.abs(side.left - view.left) < 18].join(' ');")" "true true true true"
-	check "the page fits 800 px" is "$(script 200 "const result = [document.documentElement.scrollWidth <= 800,
-		document.getElementById('main').clientWidth > 500].join(' ');")" "true true"
+			Math.abs(side.left - view.left) < 18].join(' ');"
+	script fits "$tmp/200.ini" "const result = [innerWidth, document.documentElement.scrollWidth <= 800,
+		document.getElementById('main').clientWidth > 500].join(' ');"
+	browse
+
+	for policy in $policies; do
+		check "the page says what matrix says: $policy" same_as_matrix "$policy"
+	done
+	# three pods, three names, six ports
+	check "the page says of names what matrix says" same_as_matrix names 54
+	check "the page names the Services that a group is behind" has "$tmp/dom/service-web" \
+		"svc:a/shop TCP/80 to port 8080"
+	check "the page shows the group without Services" has "$tmp/dom/service-cart" "<h2>a/cart"
+	check "the page names no Service of another group" lacks "$tmp/dom/service-cart" "Behind the Services</h3>"
+	check "--compare shows a Service's port that came" has "$tmp/dom/changed" \
+		'<div class="gain">+ svc:a/shop TCP/81 to port 8080</div>'
+	check "--compare shows a Service's port that went" has "$tmp/dom/changed" \
+		'<div class="lose">− svc:a/shop TCP/80 to port 8080</div>'
+	check "--compare shows flows that are gained" has "$tmp/dom/both" 'class="gain"'
+	check "the page shows the chosen group" has "$tmp/dom/both" "<h2>default/db"
+	check "the page opens with the matrix" has "$tmp/dom/matrix" 'id="matrix"'
+	check "the page names groups by workload" is "$(result workload)" "1 ns-0/app0-* (5 pods)"
+	check "no pod's hash is in the table's headings" is "$(result hash)" 0
+	check "2,000 pods are a row for each namespace" is "$(result namespaces)" 40
+	check "the namespace's filter has each of its groups" is "$(result groups)" 10
+	check "the namespace's filter keeps its peers, and leaves out others" is "$(result peers)" "1 a/db 2 b/web"
+	check "the table's headings stay while the table scrolls" is "$(result scrolls)" "true true true true"
+	check "the page fits 800 px" is "$(result fits)" "800 true true"
 else
 	check_skip "the page in a browser" "chromium is not installed"
 fi
