@@ -72,11 +72,11 @@ net_check "a third delta" load_delta a3
 is_cache "after a third delta"
 net_check "a whole load after it has nothing to change" whole_changes_nothing a3
 segments() {
-	bpftool map dump pinned "$NET_PIN/segments" | grep -c '"id": [1-9]'
+	net_entries segments
 }
 before=$(segments)
 net_check "endpoint del" net_bulkhead endpoint del shop/late
-net_check "nothing is left of the new kind" test "$(segments)" = $((before - 1))
+net_check "nothing is left of the new kind" net_is "$(segments)" "segments $((${before#* } - 1))"
 
 # Endpoints of this node come and go
 late() { # LABELS

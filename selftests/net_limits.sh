@@ -63,12 +63,9 @@ load_sized() { # SIZES INPUT
 }
 maps="ifaces macs allow_source endpoints added prefixes pairs ports named variations"
 held() { # entries of the policy's maps, and the slots of its segments
-	local map
 	# shellcheck disable=SC2086 # the names
 	"$NET_HELPERS/entries" "$NET_PIN" $maps | sha256sum
-	for map in {1..20}; do
-		bpftool map lookup pinned "$NET_PIN/segments" key "$map" 0 0 0
-	done | sha256sum
+	printf "map lookup pinned $NET_PIN/segments key %d 0 0 0\n" {1..20} | bpftool batch file - | sha256sum
 	net_bulkhead show generation
 }
 as_before() {

@@ -77,9 +77,8 @@ net_check "the load has discarded the staged policy" net_fails 2 net_bulkhead lo
 generations "the discarded policy is desired no more" "2 2 2 2"
 
 # The staged segments are in the map before any endpoint refers to them; here, something deletes them.
-slots() { # the slots in use
-	bpftool map dump pinned "$NET_PIN/segments" |
-		awk '/"key":/ { key = $2 + 0 } /"id":/ && $2 + 0 { print key }'
+slots() { # the slots in use, each as the bytes of its key
+	"$NET_HELPERS/entries" "$NET_PIN" segments | sed -nE 's/^(..)(..)(..)(..) .*/\1 \2 \3 \4/p'
 }
 slots >"$NET_TMP/before"
 net_check "stage the third policy again" net_bulkhead load --stage "$three"
@@ -88,7 +87,7 @@ net_check "staging puts segments" test -s "$NET_TMP/staged"
 empty=$(printf '0 %.0s' {1..64})
 while read -r slot; do
 	# shellcheck disable=SC2086
-	bpftool map update pinned "$NET_PIN/segments" key "$slot" 0 0 0 value $empty
+	bpftool map update pinned "$NET_PIN/segments" key hex $slot value $empty
 done <"$NET_TMP/staged"
 net_check "the staged segments are deleted by hand" net_is "$(slots | xargs)" "$(xargs <"$NET_TMP/before")"
 net_check "activate the policy all the same" net_bulkhead load --activate 3
