@@ -160,8 +160,8 @@ net_host() { # HOST
 	# shellcheck disable=SC2016
 	net_on "$1" sh -c 'for f in /proc/sys/net/ipv6/conf/*/accept_dad; do echo 0 >"$f"; done
 		echo 1 >/proc/sys/net/ipv4/ip_forward
-		echo 1 >/proc/sys/net/ipv6/conf/all/forwarding'
-	ip -n "$NET-$1" link set lo up
+		echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
+		exec ip link set lo up'
 }
 
 # One process for many commands of `ip`, a line each of standard input. One that fails does not end the others.
@@ -215,20 +215,25 @@ net_pod() { # POD
 	net_plug "$1"
 }
 
-# Gives a pod an interface, and the node the routes to the pod.
+# Gives a pod an interface, and the node the routes to the pod. A run does this a thousand times: each substitution of
+# a command is a process.
 net_plug() { # POD [NODE]
-	local mac ip ip6 interface="veth-$1" gateway=02:00:00:00:02:01 node=${2:-node}
-	mac=$(net_mac "$1") ip=$(net_ip "$1") ip6=$(net_ip6 "$1")
-	net_link "$node" "$interface" $gateway "$1" eth0 "$mac"
+	local number mac ip ip6 interface="veth-$1" gateway="lladdr 02:00:00:00:02:01 nud permanent" node=${2:-node}
+	net_find "$1"
+	printf -v mac '02:00:00:00:01:%02x' "$number"
+	ip=$(net_ip "$1") ip6=$(net_ip6 "$1")
+	net_link "$node" "$interface" 02:00:00:00:02:01 "$1" eth0 "$mac"
 	net_ips "$1" <<-EOF
 	addr add $ip/32 dev eth0
 	addr add $ip6/128 dev eth0 nodad
-	$(net_neighbours eth0 $gateway 169.254.1.1 fe80::1)
+	neigh replace 169.254.1.1 dev eth0 $gateway
+	neigh replace fe80::1 dev eth0 $gateway
 	route add default via 169.254.1.1 dev eth0 onlink
 	route add default via fe80::1 dev eth0 onlink
 	EOF
 	net_ips "$node" <<-EOF
-	$(net_neighbours "$interface" "$mac" "$ip" "$ip6")
+	neigh replace $ip dev $interface lladdr $mac nud permanent
+	neigh replace $ip6 dev $interface lladdr $mac nud permanent
 	route add $ip dev $interface
 	route add $ip6 dev $interface
 	EOF
