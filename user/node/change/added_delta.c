@@ -6,7 +6,6 @@
 
 #include "policy/delta_rebase.h"
 #include "policy/expected.h"
-#include "compile/extend.h"
 #include "policy/place.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
@@ -43,21 +42,6 @@ bool added_delta_keeps(const struct planner *plan, const struct address *address
 	return table_find(&plan->added, address) && !table_find(&plan->taken, address);
 }
 
-int added_delta_local(struct planner *plan, bool *leaves)
-{
-	const struct delta *local = pinned_local(plan->handle);
-	int error;
-
-	/* Without the extension, an endpoint that needs the extension and is not taken over has no
-	 * place in the new policy: added_delta_place() then asks for all to be compared. */
-	*leaves = local && (!plan->kept || extension_is_for(plan->handle, &plan->taken));
-	if (!local || *leaves)
-		return 0;
-	error = delta_rebase(local, plan->delta, &plan->extension);
-	return error == -ENOMEM ? node_fail(plan->handle, error, "cannot write the policy down")
-				: error;
-}
-
 bool added_delta_changes(const struct planner *plan, const struct bh_added *added)
 {
 	const struct lazy_policy *old = plan->old, *new = plan->new;
@@ -74,8 +58,46 @@ bool added_delta_changes(const struct planner *plan, const struct bh_added *adde
 		lazy_expected_by_name(new, pod.ns, pod.name));
 }
 
+/* Returns true if an added endpoint may get another place. */
+static bool may_move(const struct planner *plan, const struct address *address,
+		     const struct bh_added *added)
+{
+	return !table_find(&plan->taken, address) &&
+	       (!plan->kept || plan->drops || added_delta_changes(plan, added));
+}
+
+/* Lists the endpoints for which the node has to extend the new policy. */
+static int find_needy(struct planner *plan)
+{
+	bool any = false;
+	int error;
+
+	for (size_t i = 0; i < plan->added.n && !any; i++)
+		any = may_move(plan, table_key(&plan->added, i), table_value(&plan->added, i));
+	if (!any)
+		return 0;
+	error = extension_needy(plan->handle, plan->new, &plan->taken, plan->needy);
+	return !error && plan->needy->n_endpoints ? COMPARE_ALL : error;
+}
+
+int added_delta_local(struct planner *plan)
+{
+	const struct delta *local = pinned_local(plan->handle);
+	int error = 0;
+
+	plan->drops = local && (plan->extension || !plan->kept ||
+				extension_is_for(plan->handle, &plan->taken));
+	if (local && !plan->drops)
+		error = delta_rebase(local, plan->delta, &plan->extension);
+	if (error == -EOPNOTSUPP)
+		plan->drops = true;
+	else if (error)
+		return node_fail(plan->handle, error, "cannot write the policy down");
+	return plan->needy ? find_needy(plan) : 0;
+}
+
 /* Moves an address of an endpoint from where the maps have it to where the new policy places it.
- * Without a segment, and without labels from which the node could make one, it is isolated. */
+ * Without a segment it is isolated. */
 static int move(struct planner *plan, const struct address *address,
 		const struct endpoint *endpoint)
 {
@@ -85,8 +107,6 @@ static int move(struct planner *plan, const struct address *address,
 	uint32_t slot = 0;
 	int error = policy_place(plan->new, endpoint, address, &placement);
 
-	if (error == -ENOENT && extend_can(plan->new, endpoint))
-		return COMPARE_ALL;
 	if (!error)
 		error = planner_slot(plan, placement.segment, &slot);
 	if (error && error != -ENOENT)
@@ -116,7 +136,7 @@ static int place_anew(struct planner *plan, const struct address *address,
 	return move(plan, address, endpoint);
 }
 
-int added_delta_place(struct planner *plan, bool leaves)
+int added_delta_place(struct planner *plan)
 {
 	int error = 0;
 
@@ -124,8 +144,7 @@ int added_delta_place(struct planner *plan, bool leaves)
 		const struct address *address = table_key(&plan->added, i);
 		const struct bh_added *added = table_value(&plan->added, i);
 
-		if (!table_find(&plan->taken, address) &&
-		    (!plan->kept || leaves || added_delta_changes(plan, added)))
+		if (may_move(plan, address, added))
 			error = place_anew(plan, address, added);
 	}
 	return error;

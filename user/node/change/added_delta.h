@@ -23,13 +23,11 @@ bool added_delta_changes(const struct planner *plan, const struct bh_added *adde
 /* Returns true if an added endpoint has the address and keeps it. @plan->taken is known. */
 bool added_delta_keeps(const struct planner *plan, const struct address *address);
 
-/* Sets @plan->extension, once @plan->taken is known. *leaves: the delta takes the node's extension
- * off.
- */
-int added_delta_local(struct planner *plan, bool *leaves);
+/* Sets @plan->extension and @plan->drops, and lists @plan->needy, once @plan->taken is known. */
+int added_delta_local(struct planner *plan);
 
 /* Moves the added endpoints that the delta does not take over to the segments that the new policy
- * has for them. @leaves: as above. */
-int added_delta_place(struct planner *plan, bool leaves);
+ * has for them. */
+int added_delta_place(struct planner *plan);
 
 #endif

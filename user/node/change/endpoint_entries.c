@@ -260,10 +260,8 @@ int endpoints_place(struct endpoints *endpoints)
 
 int endpoints_begin(struct endpoints *endpoints)
 {
-	int error = endpoints_search(endpoints);
+	int error = plan_all_deleted(endpoints);
 
-	if (!error)
-		error = plan_all_deleted(endpoints);
 	for (size_t i = 0; !error && i < endpoints->addresses.n; i++)
 		error = leave_address(endpoints, *(uint32_t *)table_key(&endpoints->addresses, i));
 	return error ? error : endpoints_find_own(endpoints);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Plans endpoints: those of other nodes, and this node's that come, go, change, or move to another
- * segment. endpoints_begin(), for a delta, plans the endpoints that go and finds the interfaces of
- * the endpoints that come or change; endpoints_place() follows once each segment has its slot.
+ * segment. endpoints_begin(), for a delta and after endpoints_search(), plans the endpoints that go
+ * and finds the interfaces of the endpoints that come or change; endpoints_place() follows once
+ * each segment has its slot.
  */
 #ifndef BULKHEAD_NODE_ENDPOINT_ENTRIES_H
 #define BULKHEAD_NODE_ENDPOINT_ENTRIES_H

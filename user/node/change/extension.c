@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compile/extend.h"
+#include "policy/expected.h"
 #include "policy/lazy_policy.h"
 #include "policy/place.h"
 #include "maps/added.h"
@@ -179,12 +180,11 @@ static bool is_of(const struct endpoint *endpoint, const struct table *records)
 	return false;
 }
 
-/* Reads the added endpoints that need the extension. Leaves out endpoints whose records are in
- * @gone, and takes @endpoint in its new form. */
-static int read_needy(struct node_handle *handle, const struct endpoint *endpoint,
-		      const struct table *deleted, struct cluster *cluster)
+/* Reads the added endpoints. Leaves out those whose records are in @deleted, and takes @endpoint in
+ * its new form. */
+static int read_others(struct node_handle *handle, const struct endpoint *endpoint,
+		       const struct table *deleted, struct cluster *cluster)
 {
-	const struct lazy_policy *plain = lazy_plain(handle->policy);
 	int error = record_read_all(handle, NULL, cluster);
 	size_t n = 0;
 
@@ -194,12 +194,9 @@ static int read_needy(struct node_handle *handle, const struct endpoint *endpoin
 		     strcmp(cluster->endpoints[i].ns_name, endpoint->ns_name)))
 			cluster->endpoints[n++] = cluster->endpoints[i];
 	cluster->n_endpoints = n;
-	if (error)
-		return error;
-	if (endpoint)
+	if (!error && endpoint)
 		*cluster_add_endpoint(cluster) = *endpoint;
-	keep_needy(cluster, plain);
-	return 0;
+	return error;
 }
 
 /* Makes the change extend the policy for exactly the endpoints that need the extension. */
@@ -212,7 +209,9 @@ static int remake(struct node_handle *handle, const struct endpoint *endpoint,
 
 	cluster_init(&cluster);
 	if (!error)
-		error = read_needy(handle, endpoint, deleted, &cluster);
+		error = read_others(handle, endpoint, deleted, &cluster);
+	if (!error)
+		keep_needy(&cluster, lazy_plain(handle->policy));
 	if (!error)
 		error = extend(handle, policy_plain(pinned_whole(handle)), &cluster, &extended);
 	if (error || (cluster.n_endpoints && !extended))
@@ -301,6 +300,18 @@ int extension_renew(struct node_handle *handle, const struct change *change)
 	/* the policy before the change must not be taken for the active policy */
 	if (error)
 		lazy_policy_free(TAKE_PTR(handle->policy));
+	return error;
+}
+
+int extension_needy(struct node_handle *handle, const struct lazy_policy *policy,
+		    const struct table *taken, struct cluster *needy)
+{
+	const int error = read_others(handle, NULL, taken, needy);
+
+	for (size_t i = 0; !error && i < needy->n_endpoints; i++)
+		expected_find(policy, needy, &needy->endpoints[i]);
+	if (!error)
+		keep_needy(needy, policy);
 	return error;
 }
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "maps/blob.h"
 #include "maps/pair.h"
 #include "maps/segment.h"
 #include "maps/variation.h"
@@ -358,7 +359,8 @@ static int slot_there(struct layer *layer, const struct member *from, const stru
 	struct planner *plan = layer->plan;
 
 	*slot = 0;
-	if (plan->staged)
+	/* a staged policy has no extension yet */
+	if (plan->staged && to->segment->id < BH_IDS_LOCAL)
 		*slot = plan->staged[to->index];
 	else if (plan->delta && is_live(from))
 		*slot = pinned_slot(plan->handle, from->index);

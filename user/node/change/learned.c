@@ -68,9 +68,8 @@ int learned_plan(struct planner *plan)
 
 	maps_init_table(MAP_domains, &plan->names);
 	maps_init_table(MAP_by_domain, &plan->learned);
-	/* without its extension the node has other entries, too */
-	if (plan->delta && delta_is_final(&plan->delta->tables[BLOB_TABLE_domains]) &&
-	    (!plan->handle->blob.local || plan->extension))
+	/* the extension that goes may have entries, too */
+	if (plan->delta && delta_is_final(&plan->delta->tables[BLOB_TABLE_domains]) && !plan->drops)
 		return 0;
 	for (size_t i = 0; !error && i < policy->n_domains; i++)
 		error = want(plan, &domains[i], &last);

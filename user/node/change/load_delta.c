@@ -2,12 +2,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compile/extend.h"
 #include "policy/blob_file.h"
 #include "policy/delta_view.h"
 #include "node/change/added_delta.h"
 #include "node/change/apply.h"
 #include "node/change/effect_delta.h"
 #include "node/change/endpoint_entries.h"
+#include "node/change/endpoint_search.h"
+#include "node/change/extension.h"
 #include "node/change/effect.h"
 #include "node/change/layout.h"
 #include "node/change/load_delta.h"
@@ -134,12 +137,13 @@ static int plan_room(struct planner *plan)
 		       : replace_plan(plan->handle, rules, plan->change);
 }
 
-static struct bh_blob header_of(const struct planner *plan)
+/* @delta: what is pinned, without the node's extension. */
+static struct bh_blob header_of(const struct planner *plan, const struct delta *delta)
 {
 	const struct node_handle *handle = plan->handle;
 	struct bh_blob header = {
 		.generation = (uint64_t)node_generation(handle) + 1,
-		.length = delta_blob_header(plan->delta).length,
+		.length = delta_blob_header(delta).length,
 		.segments = plan->n_slots,
 		.ids = handle->blob.ids,
 		.policy = plan->delta->header.generation,
@@ -155,19 +159,20 @@ static struct bh_blob header_of(const struct planner *plan)
 static int plan_parts(struct planner *plan)
 {
 	CLEANUP(endpoints_free) struct endpoints endpoints;
-	bool leaves = false;
 	int error;
 
 	endpoints_init(&endpoints, plan);
-	error = endpoints_begin(&endpoints);
+	error = endpoints_search(&endpoints);
 	if (!error)
-		error = added_delta_local(plan, &leaves);
+		error = added_delta_local(plan);
+	if (!error)
+		error = endpoints_begin(&endpoints);
 	if (!error)
 		error = layout_plan(plan);
-	if (!error && leaves)
+	if (!error && plan->drops)
 		error = layout_drop_extension(plan);
 	if (!error)
-		error = added_delta_place(plan, leaves);
+		error = added_delta_place(plan);
 	if (!error)
 		error = endpoints_place(&endpoints);
 	table_sort(&plan->concerned);
@@ -255,15 +260,67 @@ static int pin_whole(struct node_handle *handle, const struct delta *delta,
 	return error;
 }
 
-int load_delta_plan(struct node_handle *handle, const struct delta *delta, bool stages,
-		    struct change *change, bool *own)
+/* The node's extension of the policy that a delta makes, and the delta to the extended policy. */
+struct extended {
+	struct delta *local, *joined; /* NULL: the policy is not extended */
+	uint32_t next; /* of bh_blob.local_next, with `joined` */
+};
+
+static void extended_free(struct extended *extended)
+{
+	delta_free(extended->local);
+	delta_free(extended->joined);
+}
+
+static int join(const struct delta *delta, const struct delta *local, struct diag *diag,
+		struct delta **joined)
+{
+	const struct where where = {.file = "the change"};
+	void *payload;
+	size_t size;
+	int error = delta_compose(delta, local, &payload, &size);
+
+	if (!error)
+		error = delta_open(payload, size, &where, diag, joined);
+	/* the extended policy counts as the policy itself */
+	if (!error)
+		(*joined)->header.checksum = delta->header.checksum;
+	return error;
+}
+
+/* Extends the policy that the delta makes for added endpoints. Reads all of the policy: its rules
+ * are evaluated for these endpoints. If that is not possible, warns and leaves @extended empty. */
+static int extend(struct node_handle *handle, const struct delta *delta,
+		  const struct cluster *needy, struct extended *extended)
+{
+	struct policy *policy = NULL, *with = NULL;
+	int error = make_whole(handle, delta, &policy);
+
+	if (!error)
+		error = extension_load(handle, policy, needy, &with, &extended->local);
+	if (!error && with)
+		extended->next = extend_next(with);
+	if (!error && extended->local)
+		error = join(delta, extended->local, handle->diag, &extended->joined);
+	policy_free(with);
+	policy_free(policy);
+	return error;
+}
+
+/* Plans a delta with an extension of the policy that it makes. @needy: lists the endpoints that
+ * need another extension, and returns COMPARE_ALL then; NULL: these are isolated. */
+static int plan_with(struct node_handle *handle, const struct delta *delta,
+		     struct extended *extended, struct cluster *needy, bool stages,
+		     struct change *change, bool *own)
 {
 	CLEANUP(planner_free)
 	struct planner plan = {.handle = handle,
-			       .delta = delta,
+			       .delta = extended->joined ? extended->joined : delta,
 			       .old = lazy_plain(handle->policy),
 			       .ids = handle->blob.ids,
 			       .ports_end = handle->blob.ports_end,
+			       .extension = TAKE_PTR(extended->local),
+			       .needy = needy,
 			       .change = change};
 	int error;
 
@@ -273,15 +330,37 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, bool 
 	error = plan_all(&plan, stages);
 	if (error)
 		return error;
-	change->policy.header = header_of(&plan);
+	change->policy.header = header_of(&plan, delta);
+	if (extended->joined)
+		change->policy.header.local_next = extended->next;
 	change->policy.delta = delta;
 	change->policy.slots = TAKE_PTR(plan.slots);
 	change->policy.local = TAKE_PTR(plan.extension);
 	change->commits = change->settle = change->may_go = true;
 	*own = plan.own;
+	return 0;
+}
+
+int load_delta_plan(struct node_handle *handle, const struct delta *delta, bool stages,
+		    struct change *change, bool *own)
+{
+	CLEANUP(extended_free) struct extended extended = {};
+	CLEANUP(cluster_free) struct cluster needy;
+	int error;
+
+	cluster_init(&needy);
+	/* the node extends a staged policy when it is activated */
+	error = plan_with(handle, delta, &extended, stages ? NULL : &needy, stages, change, own);
+	if (error == COMPARE_ALL && needy.n_endpoints) {
+		change_free(change);
+		change_init(change, "load");
+		error = extend(handle, delta, &needy, &extended);
+		if (!error)
+			error = plan_with(handle, delta, &extended, NULL, stages, change, own);
+	}
 	/* a staged policy is written down again when it is activated */
-	if (stages || pinned_takes_delta(handle, delta))
-		return 0;
+	if (error || stages || pinned_takes_delta(handle, delta))
+		return error;
 	return pin_whole(handle, delta, &change->policy);
 }
 

@@ -12,6 +12,7 @@
 
 #include "policy/delta.h"
 #include "policy/lazy_policy.h"
+#include "model/cluster.h"
 #include "maps/added.h"
 #include "node/change/change.h"
 #include "node/change/local_entries.h"
@@ -30,6 +31,10 @@ struct planner {
 	bool kept; /* all segments, and the matchers that place endpoints in them, stay as they
 		    * are */
 	struct delta *extension; /* the node's extension of @new; owned; NULL: none */
+	bool drops; /* with a delta: the extension that the node has goes */
+	struct cluster *needy; /* added endpoints for which the node is to make an extension are
+				* listed here, and COMPARE_ALL is returned; NULL: such endpoints
+				* are isolated */
 	uint32_t *slots; /* by index of the segments of @new, then of those that this node adds;
 			  * owned */
 	uint32_t n_slots;
