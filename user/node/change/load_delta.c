@@ -319,11 +319,11 @@ static int plan_with(struct node_handle *handle, const struct delta *delta,
 			       .old = lazy_plain(handle->policy),
 			       .ids = handle->blob.ids,
 			       .ports_end = handle->blob.ports_end,
-			       .extension = TAKE_PTR(extended->local),
 			       .needy = needy,
 			       .change = change};
 	int error;
 
+	plan.extension = TAKE_PTR(extended->local);
 	maps_init_table(MAP_added, &plan.added);
 	maps_init_table(MAP_added, &plan.taken);
 	table_init(&plan.concerned, sizeof(struct address), 0);
