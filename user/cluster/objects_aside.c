@@ -8,29 +8,6 @@
 #include "cluster/objects_state.h"
 #include "policy/asides.h"
 
-struct aside *objects_find_aside(const struct asides *asides, const struct object_kind *kind,
-				 const char *key)
-{
-	const char *slash = strchr(key, '/');
-	const size_t n_ns = slash ? (size_t)(slash - key) : 0;
-
-	for (size_t i = 0; asides && i < asides->n; i++) {
-		struct aside *aside = &asides->at[i];
-
-		if (!strcmp(aside->kind, kind->name) && strlen(aside->ns) == n_ns &&
-		    !memcmp(aside->ns, key, n_ns) && !strcmp(aside->name, slash ? slash + 1 : key))
-			return aside;
-	}
-	return NULL;
-}
-
-char *objects_aside_text(const char *effect, const char *why)
-{
-	char *text = NULL;
-
-	return asprintf(&text, "%s: %s", effect, why) < 0 ? NULL : text;
-}
-
 static void set_aside(struct objects *objects, const struct object_kind *kind, const char *key,
 		      struct object_state *kept)
 {

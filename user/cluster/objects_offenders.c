@@ -128,13 +128,23 @@ static void find_closed(struct objects *objects, const struct object_kind *kind,
 	*closes |= !!kept->closed;
 }
 
+/* Writes an object's text to compile, with its NUL. */
+static int write_object(struct objects *objects, const struct object_place *at, void *to,
+			struct diag *diag)
+{
+	const char *text = offenders_text(objects, at->kind, at->key, at->kept);
+
+	(void)diag;
+	return text && fwrite(text, strlen(text) + 1, 1, to) != 1 ? -errno : 0;
+}
+
 static int write_objects(void *data, FILE *to)
 {
 	struct objects *objects = data;
 	int error;
 
 	objects->evaluated->shown = true;
-	error = objects_write(objects, to);
+	error = objects_each(objects, write_object, to, NULL);
 	objects->evaluated->shown = false;
 	return error;
 }

@@ -110,8 +110,18 @@ struct lh_table *contested_new(void);
 void contested_set(struct objects *objects, struct lh_table *table);
 void contested_report(const struct objects *objects); /* as objects_report_refused() */
 
-/* objects_compile.c: writes the text to compile of each object, with its NUL. 0 or -errno. */
-int objects_write(struct objects *objects, FILE *to);
+/* An object, by its place in the collections. */
+struct object_place {
+	const struct object_kind *kind;
+	const char *key;
+	struct object_state *kept;
+};
+
+typedef int each_object(struct objects *objects, const struct object_place *at, void *to,
+			struct diag *diag);
+
+/* objects_state.c: calls @each for each object until it fails. @to: what @each fills. */
+int objects_each(struct objects *objects, each_object *each, void *to, struct diag *diag);
 
 /* objects_text.c */
 /* Returns an object's text. Adds apiVersion and kind, which items of a list lack. */
