@@ -54,7 +54,7 @@ TEST_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/lib/*.c)))
 FUZZERS   := $(patsubst selftests/%.c,$(O)/fuzz/%,$(sort $(wildcard selftests/fuzz_*.c)))
 FUZZ_SECONDS ?= 60
 FUZZ_SRCS := $(sort $(wildcard user/model/*.c user/input/*.c user/compile/*.c user/policy/*.c user/api/*.c user/cluster/objects*.c) \
-	$(addprefix user/,cluster/replay.c cluster/claims.c cluster/evaluation.c cni/invocation.c))
+	$(addprefix user/,cluster/replay.c cluster/claims.c cni/invocation.c))
 
 Q := $(if $(filter 1,$(V)),,@)
 # Nothing with V=1, where the commands tell, nor under `make -s`.

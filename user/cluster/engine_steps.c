@@ -629,7 +629,6 @@ static void lease_changed(void *data)
 	engine->told = 0;
 	engine->due = engine->dirty = true;
 	engine->written_nodes = UINT32_MAX;
-	objects_evaluate(engine->objects, lease_held(engine->lease));
 	/* objects that were refused while no engine led have no Event yet */
 	if (lease_held(engine->lease)) {
 		objects_report_refused(engine->objects);

@@ -65,10 +65,6 @@ void objects_forget(struct objects *objects);
 uint64_t objects_patched(const struct objects *objects); /* how many policies were made from changed
 							  * Pods alone */
 
-/* With a loop, a namespace that was over a budget is evaluated anew by a process of its own, beside
- * the caller's work: between @evaluates true and false, at first not. */
-void objects_evaluate(struct objects *objects, bool evaluates);
-
 size_t objects_count(const struct objects *objects);
 size_t objects_refused(const struct objects *objects);
 /* How many objects the last compile of all objects set aside, since they were over a budget. */

@@ -21,6 +21,13 @@
 /* Bytes: what objects->read has of former versions may grow by so much. */
 #define ROOM_TO_READ (16 << 20)
 
+/* An EndpointSlice has the same key in both versions of its API. */
+static bool is_twin(const struct objects *objects, size_t i, const char *key)
+{
+	return i && !strcmp(object_kinds[i].name, object_kinds[i - 1].name) &&
+	       lh_table_lookup_entry(objects->collections[i - 1].kept, key);
+}
+
 /* Returns true if a Service takes its backends from Pods. */
 static bool follows_pods(const struct cluster *cluster)
 {
@@ -28,6 +35,35 @@ static bool follows_pods(const struct cluster *cluster)
 		if (!cluster->services[i].n_slices && cluster->services[i].has_selector)
 			return true;
 	return false;
+}
+
+/* An object, by its place in the collections. */
+struct object_place {
+	const struct object_kind *kind;
+	const char *key;
+	struct object_state *kept;
+};
+
+/* Calls @each for each object until it fails. */
+typedef int each_object(struct objects *objects, const struct object_place *at,
+			struct cluster *cluster, struct diag *diag);
+
+static int for_objects(struct objects *objects, each_object *each, struct cluster *cluster,
+		       struct diag *diag)
+{
+	struct lh_entry *entry;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < N_KINDS; i++)
+		for (entry = objects->collections[i].kept->head; !error && entry;
+		     entry = entry->next) {
+			const struct object_place at = {&object_kinds[i], lh_entry_k(entry),
+							lh_entry_v(entry)};
+
+			if (!is_twin(objects, i, at.key))
+				error = each(objects, &at, cluster, diag);
+		}
+	return error;
 }
 
 static const char *text_of(const struct objects *objects, const struct object_place *at)
@@ -42,10 +78,9 @@ static bool is_kept(const struct objects *objects, const struct object_place *at
 }
 
 /* Reads an object that has changed. */
-static int read_object(struct objects *objects, const struct object_place *at, void *to,
-		       struct diag *diag)
+static int read_object(struct objects *objects, const struct object_place *at,
+		       struct cluster *cluster, struct diag *diag)
 {
-	struct cluster *cluster = to;
 	const char *text = at->kept->text;
 	int error;
 
@@ -57,10 +92,9 @@ static int read_object(struct objects *objects, const struct object_place *at, v
 	return error;
 }
 
-static int add_object(struct objects *objects, const struct object_place *at, void *to,
-		      struct diag *diag)
+static int add_object(struct objects *objects, const struct object_place *at,
+		      struct cluster *cluster, struct diag *diag)
 {
-	struct cluster *cluster = to;
 	const char *text = text_of(objects, at);
 
 	if (!text)
@@ -91,7 +125,7 @@ static int read_changed(struct objects *objects, struct diag *diag)
 		objects->reading++;
 		cluster_init(objects->read);
 	}
-	error = objects_each(objects, read_object, objects->read, diag);
+	error = for_objects(objects, read_object, objects->read, diag);
 	if (all && !error)
 		objects->read_bytes = bytes_read(objects);
 	return error;
@@ -108,7 +142,7 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 	if (error)
 		return error;
 	cluster_init_from(objects->read, &cluster);
-	error = objects_each(objects, add_object, &cluster, diag);
+	error = for_objects(objects, add_object, &cluster, diag);
 	if (!error) {
 		objects_resolve_claims(objects, &cluster, base, contested);
 		error = cluster_finish(&cluster, diag);

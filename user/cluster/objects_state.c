@@ -2,7 +2,6 @@
 /* The kinds of objects that are kept, and what the files about objects note of one. */
 #include "cluster/objects_state.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,51 +73,4 @@ void objects_set_aside(struct objects *objects, struct object_state *kept, char 
 	objects->aside += !!why - was;
 	if (was != !!why)
 		objects_report_aside(objects, kept);
-}
-
-/* An EndpointSlice has the same key in both versions of its API. */
-static bool is_twin(const struct objects *objects, size_t i, const char *key)
-{
-	return i && !strcmp(object_kinds[i].name, object_kinds[i - 1].name) &&
-	       lh_table_lookup_entry(objects->collections[i - 1].kept, key);
-}
-
-int objects_each(struct objects *objects, each_object *each, void *to, struct diag *diag)
-{
-	struct lh_entry *entry;
-	int error = 0;
-
-	for (size_t i = 0; !error && i < N_KINDS; i++)
-		for (entry = objects->collections[i].kept->head; !error && entry;
-		     entry = entry->next) {
-			const struct object_place at = {&object_kinds[i], lh_entry_k(entry),
-							lh_entry_v(entry)};
-
-			if (!is_twin(objects, i, at.key))
-				error = each(objects, &at, to, diag);
-		}
-	return error;
-}
-
-struct aside *objects_find_aside(const struct asides *asides, const struct object_kind *kind,
-				 const char *key)
-{
-	const char *slash = strchr(key, '/');
-	const size_t n_ns = slash ? (size_t)(slash - key) : 0;
-
-	for (size_t i = 0; asides && i < asides->n; i++) {
-		struct aside *aside = &asides->at[i];
-
-		if (!strcmp(aside->kind, kind->name) && strlen(aside->ns) == n_ns &&
-		    !memcmp(aside->ns, key, n_ns) && !strcmp(aside->name, slash ? slash + 1 : key))
-			return aside;
-	}
-	return NULL;
-}
-
-char *objects_aside_text(const char *effect, const char *why)
-{
-	char *text = NULL;
-
-	return asprintf(&text, "%s: %s", effect, why) < 0 ? NULL : text;
 }

@@ -7,7 +7,6 @@
 #include <json-c/linkhash.h>
 
 #include "cluster/claims.h"
-#include "cluster/evaluation.h"
 #include "cluster/objects.h"
 
 struct object_kind {
@@ -65,11 +64,9 @@ struct objects {
 	struct asides *asides; /* what the last compile of all objects set aside; NULL: nothing */
 	size_t aside; /* how many kept objects these are */
 	struct lh_table *offenders; /* namespace -> struct offender (objects_offenders.c) */
-	struct evaluation *evaluation;
-	struct offender *evaluated; /* that an evaluation is about; NULL: none runs */
-	bool evaluates; /* objects_evaluate() */
-	struct api_timer evaluate; /* for the offender that is due first */
-	uint64_t evaluate_next; /* ms: no evaluation begins before */
+	struct api_timer evaluate; /* for the next offender whose policies have changed */
+	uint64_t evaluate_began,
+		evaluate_next; /* ms: when the compile began; no offender is evaluated before */
 	struct since since;
 	/* Holds the objects as they were read, for the next compile: it reads those that have
 	 * changed. Each object is in its object_state. NULL: none is read. */
@@ -110,19 +107,6 @@ struct lh_table *contested_new(void);
 void contested_set(struct objects *objects, struct lh_table *table);
 void contested_report(const struct objects *objects); /* as objects_report_refused() */
 
-/* An object, by its place in the collections. */
-struct object_place {
-	const struct object_kind *kind;
-	const char *key;
-	struct object_state *kept;
-};
-
-typedef int each_object(struct objects *objects, const struct object_place *at, void *to,
-			struct diag *diag);
-
-/* objects_state.c: calls @each for each object until it fails. @to: what @each fills. */
-int objects_each(struct objects *objects, each_object *each, void *to, struct diag *diag);
-
 /* objects_text.c */
 /* Returns an object's text. Adds apiVersion and kind, which items of a list lack. */
 char *objects_text(const struct object_kind *kind, struct json_object *object);
@@ -136,21 +120,18 @@ char *objects_isolating(const struct object_kind *kind, struct json_object *obje
 
 /*
  * objects_offenders.c: namespaces of which a NetworkPolicy was over a budget. It costs much to find
- * that out, so a policy that is set aside is compiled as the one that isolates in its place. Once
- * the namespace's policies have changed, all of these are evaluated anew (evaluation.h), but not
- * before a pause that doubles each time that one is over a budget again; one namespace at a time,
- * and so rarely that it takes a tenth of a processor's time at most. So long, what is large and new
- * in that namespace is set aside unseen. A verdict that a policy is within its budgets opens
- * nothing by itself: the next compile takes the policy itself in, and checks its budgets as those
- * of any other.
+ * that out, so a policy that is set aside is compiled as the one that isolates in its place, until
+ * the namespace's policies change. Then all of these are evaluated anew, but not before a pause
+ * that doubles each time that one is over a budget again. A compile evaluates one such namespace,
+ * and so rarely that a tenth of the time goes there. So long, what is large and new in that
+ * namespace is set aside unseen.
  */
 int offenders_open(struct objects *objects); /* 0 or -ENOMEM */
 void offenders_close(struct objects *objects);
 /* A policy of a namespace has changed, to @kept (NULL: it is gone). Returns true if what is
  * compiled for the policy stays the same. */
 bool offenders_note(struct collection *collection, const char *key, struct object_state *kept);
-/* A compile of all objects begins. Without a loop, evaluates what has changed. */
-void offenders_begin(struct objects *objects);
+void offenders_begin(struct objects *objects); /* a compile of all objects begins */
 /* Returns the text to compile for an object. */
 const char *offenders_text(const struct objects *objects, const struct object_kind *kind,
 			   const char *key, const struct object_state *kept);
@@ -169,9 +150,6 @@ struct asides;
 void objects_set_aside(struct objects *objects, struct object_state *kept,
 		       char *why); /* owns @why; NULL:
 				    * not aside */
-struct aside *objects_find_aside(const struct asides *asides, const struct object_kind *kind,
-				 const char *key); /* NULL: none */
-char *objects_aside_text(const char *effect, const char *why); /* to free; NULL: no memory */
 void objects_note_asides(struct objects *objects, struct asides *asides);
 void objects_report_asides(const struct objects *objects); /* reports what is set aside now */
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/evaluation.h"
 #include "cmd/call.h"
 #include "cmd/command.h"
 #include "cmd/kubectl.h"
@@ -160,8 +159,6 @@ static int run_guarded(void *data)
 
 	if (cni_is_called(arguments->argc, arguments->argv))
 		arguments->status = cni_main();
-	else if (evaluation_is_called(arguments->argc, arguments->argv))
-		arguments->status = evaluation_main(arguments->argv);
 	else if (kubectl_is_called(arguments->argc, arguments->argv))
 		arguments->status = kubectl_main(arguments->argc, arguments->argv, run);
 	else
