@@ -66,7 +66,7 @@ follower_changes_nothing() { # NAME
 	state "$NET_TMP/by-delta" && follower "$1.bhp" && state "$NET_TMP/by-whole" &&
 		diff "$NET_TMP/by-delta" "$NET_TMP/by-whole"
 }
-# Returns 0 if what a port that is no endpoint's sends with another's address is dropped as a claim.
+# Returns 0 if the node drops, as a claim, a packet with another's address from a port that is no endpoint's.
 claims() { # POD NUMBER ADDRESS TO
 	net_moved net_frame "$1" eth0 "02:00:00:00:04:0$2" 02:00:00:00:04:03 udp "$3" "$4" 7001 >"$NET_TMP/moved"
 	cat "$NET_TMP/moved"
@@ -161,7 +161,7 @@ step first "the first endpoint of the bridge, alone"
 guards "with the first endpoint"
 is_db "with the first endpoint"
 
-# As a follower loads: the interface is quarantined, and its bridge's other ports stay guarded.
+# A follower quarantines the interface, and the other ports of its bridge stay guarded.
 follower_step closed "the last endpoint goes"
 guards "the last endpoint is quarantined"
 is_closed "the last endpoint is quarantined"

@@ -46,34 +46,10 @@ policy 80 >"$here/11.ini"
 policy 443 >"$here/12.ini"
 net_check "compile policies and deltas" chain {0..12}
 
-reaches() { # PORT|- WHEN: by which port of db late is let in
-	local address port
-	for address in "$(net_ip db)" "$(net_ip6 db)"; do
-		for port in 80 443; do
-			if [ "$port" = "$1" ]; then
-				net_allowed late tcp "$address" "$port" "$2: late reaches $address by port $port"
-			else
-				net_denied late tcp "$address" "$port" "$2: late does not reach $address by port $port"
-			fi
-		done
-	done
-}
-answers() { # PORT|- WHEN: by which port db reaches late
-	local address port
-	for address in "$(net_ip late)" "$(net_ip6 late)"; do
-		for port in 80 443; do
-			if [ "$port" = "$1" ]; then
-				net_allowed db tcp "$address" "$port" "$2: db reaches late at $address by port $port"
-			else
-				net_denied db tcp "$address" "$port" "$2: db does not reach late at $address by port $port"
-			fi
-		done
-	done
-}
 step() { # NAME PORT|- WHAT
 	net_check "a delta: $3" load_delta "$1"
 	net_check "$3: a load of the whole policy has nothing to change" whole_changes_nothing "$1"
-	reaches "$2" "$3"
+	reaches_by "$2" late db "$3"
 }
 add() {
 	net_bulkhead endpoint add shop/late --ip "$(net_ip late),$(net_ip6 late)" --labels role=kind \
@@ -81,7 +57,7 @@ add() {
 }
 net_check "load a policy" load "$here/0.bhp"
 net_check "endpoint add of a kind that the policy does not have" add
-reaches 443 "added"
+reaches_by 443 late db "added"
 step 1 443 "another segment comes"
 step 2 80 "a rule about the kind changes"
 step 3 - "a policy isolates the kind"
@@ -89,18 +65,18 @@ step 4 80 "segments go"
 step 5 80 "the first pod of the kind comes"
 step 6 443 "the last pod of the kind goes"
 step 7 443 "a policy calls the kind's port by its name"
-answers 80 "the port has the number that endpoint add gave"
+reaches_by 80 db late "the port has the number that endpoint add gave"
 step 8 443 "a pod of the kind gives another number to the name"
-answers 80 "another pod's number is not late's"
+reaches_by 80 db late "another pod's number is not late's"
 net_check "stage a delta" load --stage "$here/9.bhd"
-reaches 443 "staged"
+reaches_by 443 late db "staged"
 step 9 80 "a delta that is staged"
-answers 80 "after the staged delta"
+reaches_by 80 db late "after the staged delta"
 step 10 443 "the policy names the endpoint"
 net_check "no record is left" net_is "$(net_entries added)" "added 0"
 net_check "a delta takes the endpoint off" load --force "$here/11.bhd"
 
-# What the extensions have left in the maps would be there still.
+# An entry that an extension has left in the maps would be there still.
 used() { # FILE: the numbers of entries, and of segments in use
 	net_entries pairs named variations services >"$1"
 	"$NET_HELPERS/entries" "$NET_PIN" segments | grep -c ' 0*[1-9a-f]' >>"$1"

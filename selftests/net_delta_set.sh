@@ -85,15 +85,7 @@ net_check "load the first policy" load "$here/0.bhp"
 for i in "${steps[@]:1}"; do
 	what="${before[$i]:-the record of a former step}, then a delta"
 	net_check "$what: the maps are those of a whole load" by_delta "$i"
-	for address in "$(net_ip db)" "$(net_ip6 db)"; do
-		for to in 80 443; do
-			if [ "$to" = "${port[$i]}" ]; then
-				net_allowed late tcp "$address" "$to" "$what: late reaches $address by port $to"
-			else
-				net_denied late tcp "$address" "$to" "$what: late does not reach $address by port $to"
-			fi
-		done
-	done
+	reaches_by "${port[$i]}" late db "$what"
 done
 for address in "$(net_ip db)" "$(net_ip6 db)"; do
 	net_allowed extra tcp "$address" 443 "what was added is what the policy names"

@@ -38,3 +38,17 @@ whole_changes_nothing() { # NAME
 	state "$NET_TMP/by-delta" && load "$here/$1.bhp" && state "$NET_TMP/by-whole" &&
 		diff "$NET_TMP/by-delta" "$NET_TMP/by-whole"
 }
+
+# Of the ports 80 and 443, FROM reaches the pod TO by this one alone, over IPv4 and IPv6.
+reaches_by() { # PORT|- FROM TO WHEN
+	local address port
+	for address in "$(net_ip "$3")" "$(net_ip6 "$3")"; do
+		for port in 80 443; do
+			if [ "$port" = "$1" ]; then
+				net_allowed "$2" tcp "$address" "$port" "$4: $2 reaches $3 at $address by port $port"
+			else
+				net_denied "$2" tcp "$address" "$port" "$4: $2 does not reach $3 at $address by port $port"
+			fi
+		done
+	done
+}
