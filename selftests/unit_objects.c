@@ -174,9 +174,46 @@ static void kept_objects_make_what_new_ones_make(void **state)
 		free(slots[k]);
 }
 
+static void take_port(struct objects *objects, const char *type, const char *port)
+{
+	char text[300];
+
+	snprintf(text, sizeof(text),
+		 "{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{"
+		 "\"name\":\"x\",\"namespace\":\"n\"},\"spec\":{\"podSelector\":{},\"ingress\":[{"
+		 "\"ports\":[{\"port\":%s}]}]}}",
+		 port);
+	take(objects, type, text);
+}
+
+/* A text is checked once: the one that was accepted last is accepted again, and no other is. */
+static void last_accepted_text_is_accepted_again(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+
+	(void)state;
+	assert_non_null(objects);
+	take_port(objects, "ADDED", "80");
+	assert_int_equal(objects_refused(objects), 0);
+	take_port(objects, "MODIFIED", "-1");
+	assert_int_equal(objects_refused(objects), 1);
+	take_port(objects, "MODIFIED", "-1");
+	assert_int_equal(objects_refused(objects), 1);
+	take_port(objects, "MODIFIED", "80");
+	assert_int_equal(objects_refused(objects), 0);
+	take_port(objects, "DELETED", "80");
+	/* without an accepted version, what isolates stands for it */
+	take_port(objects, "ADDED", "-1");
+	assert_int_equal(objects_refused(objects), 1);
+	take_port(objects, "MODIFIED", "-1");
+	assert_int_equal(objects_refused(objects), 1);
+	objects_close(objects);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(last_accepted_text_is_accepted_again),
 		cmocka_unit_test(kept_objects_make_what_new_ones_make),
 	};
 
