@@ -69,6 +69,13 @@ static void take_policy(struct objects *objects, const char *type, unsigned int 
 	free(text);
 }
 
+static void take_pod(struct objects *objects, const char *type)
+{
+	take(objects, type,
+	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"namespace\":"
+	     "\"evil\"},\"spec\":{},\"status\":{\"podIPs\":[{\"ip\":\"10.0.0.1\"}]}}");
+}
+
 static void compile(struct objects *objects)
 {
 	struct diag diag = {0};
@@ -78,18 +85,17 @@ static void compile(struct objects *objects)
 	policy_free(policy);
 }
 
+static const struct objects_ops ops = {
+	.changed = on_change, .refused = on_refusal, .aside = on_aside};
+
 static void reports_each_change_once(void **state)
 {
-	static const struct objects_ops ops = {
-		.changed = on_change, .refused = on_refusal, .aside = on_aside};
 	struct heard heard = {0};
 	struct objects *objects = objects_open(NULL, &ops, &heard);
 
 	(void)state;
 	assert_non_null(objects);
-	take(objects, "ADDED",
-	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"namespace\":"
-	     "\"evil\"},\"spec\":{},\"status\":{\"podIPs\":[{\"ip\":\"10.0.0.1\"}]}}");
+	take_pod(objects, "ADDED");
 	take_policy(objects, "ADDED", 10);
 	compile(objects);
 	assert_int_equal(heard.n, 0);
@@ -126,10 +132,58 @@ static void reports_each_change_once(void **state)
 	objects_close(objects);
 }
 
+/* A policy that is over its budget only beside a Pod: many ports from everywhere, and one more from
+ * each of many CIDRs. @protocol: of the first port; "" is TCP, too. */
+static void take_ports(struct objects *objects, const char *type, const char *protocol)
+{
+	size_t size;
+	char *text;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	fprintf(to,
+		"{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{"
+		"\"name\":\"ports\",\"namespace\":\"evil\"},\"spec\":{\"podSelector\":{},\"ingress\":"
+		"[{\"ports\":[{%s\"port\":1}",
+		protocol);
+	for (unsigned int port = 3; port < 65536; port += 2)
+		fprintf(to, ",{\"port\":%u}", port);
+	fprintf(to, "]}");
+	for (unsigned int i = 0; i < 900; i++)
+		fprintf(to,
+			",{\"from\":[{\"ipBlock\":{\"cidr\":\"20.%u.%u.0/24\"}}],\"ports\":[{"
+			"\"port\":%u}]}",
+			i >> 8, i & 255, 2 + 2 * i);
+	fprintf(to, "]}}");
+	fclose(to);
+	take(objects, type, text);
+	free(text);
+}
+
+/* A policy that means the same as when it was over its budget is not over it for good. */
+static void other_objects_count_too(void **state)
+{
+	struct heard heard = {0};
+	struct objects *objects = objects_open(NULL, &ops, &heard);
+
+	(void)state;
+	assert_non_null(objects);
+	take_pod(objects, "ADDED");
+	take_ports(objects, "ADDED", "");
+	compile(objects);
+	assert_int_equal(objects_aside(objects), 1);
+	take_pod(objects, "DELETED");
+	take_ports(objects, "MODIFIED", "\"protocol\":\"TCP\",");
+	compile(objects);
+	assert_int_equal(objects_aside(objects), 0);
+	objects_close(objects);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reports_each_change_once),
+		cmocka_unit_test(other_objects_count_too),
 	};
 
 	return cmocka_run_group_tests_name("aside", tests, NULL, NULL);

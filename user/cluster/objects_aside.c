@@ -8,14 +8,14 @@
 #include "cluster/objects_state.h"
 #include "policy/asides.h"
 
-static const struct aside *find(const struct asides *asides, const struct object_kind *kind,
-				const char *key)
+static struct aside *find(const struct asides *asides, const struct object_kind *kind,
+			  const char *key)
 {
 	const char *slash = strchr(key, '/');
 	const size_t n_ns = slash ? (size_t)(slash - key) : 0;
 
 	for (size_t i = 0; asides && i < asides->n; i++) {
-		const struct aside *aside = &asides->at[i];
+		struct aside *aside = &asides->at[i];
 
 		if (!strcmp(aside->kind, kind->name) && strlen(aside->ns) == n_ns &&
 		    !memcmp(aside->ns, key, n_ns) && !strcmp(aside->name, slash ? slash + 1 : key))
@@ -27,7 +27,7 @@ static const struct aside *find(const struct asides *asides, const struct object
 static void set_aside(struct objects *objects, const struct object_kind *kind, const char *key,
 		      struct object_state *kept)
 {
-	const struct aside *aside = find(objects->asides, kind, key);
+	struct aside *aside = find(objects->asides, kind, key);
 	char *why = NULL;
 
 	if (offenders_hide(objects, kind, key, kept))
@@ -36,6 +36,9 @@ static void set_aside(struct objects *objects, const struct object_kind *kind, c
 		why = NULL;
 	objects_set_aside(objects, kept, why);
 	offenders_set(objects, kind, key, kept, aside && aside->nameless);
+	/* once it is compiled itself again, its budgets are checked anew */
+	if (aside && kept->closed)
+		aside->policy = UINT32_MAX;
 }
 
 void objects_note_asides(struct objects *objects, struct asides *asides)
