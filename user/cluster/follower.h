@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A node's follower, shared by its files: follower.c takes the steps, follower_report.c reports,
+ * follower_pods.c keeps this node's pods active, follower_metrics.c tells metrics and readiness.
+ */
+#ifndef BULKHEAD_CLUSTER_FOLLOWER_H
+#define BULKHEAD_CLUSTER_FOLLOWER_H
+
+#include "cluster/count.h"
+#include "cluster/denials.h"
+#include "cluster/event_objects.h"
+#include "cluster/local_node.h"
+#include "cluster/resting.h"
+#include "cluster/rollout.h"
+#include "cluster/store.h"
+
+#define FOLLOWER_RETRY_MS 1000
+
+enum step { STEP_NONE, STEP_LOAD, STEP_ACTIVATE, STEP_STAGE };
+#define STEPS (STEP_STAGE + 1)
+
+struct follower {
+	const struct follow_options *options;
+	struct diag *diag;
+	struct api *api;
+	struct serve *serve; /* NULL: metrics are not served */
+	struct events *events;
+	struct denials *denials; /* NULL: denials are not reported */
+
+	/* Steps */
+	struct api_watch *status_watch;
+	struct store_status wants;
+	struct own_node node;
+	struct local_node_state has;
+	bool synced, fetching;
+	bool whole; /* a delta was refused: fetch the newest whole policy and the deltas since */
+	uint32_t lacks; /* generation that cannot be made from the store; 0: none */
+	struct api_timer wait;
+	void (*go_on)(struct follower *follower); /* takes the next step, if there is one */
+	uint64_t changes, failed; /* for metrics */
+	struct histogram took[STEPS];
+	int error; /* with `once`: the error of the last change */
+	char *message; /* the same in words, for reports; NULL: none */
+	struct opened {
+		uint64_t generation;
+		char *line; /* NULL: none */
+	} opened; /* a load has opened pods: an Event follows the next report */
+
+	/* Reports */
+	struct api_timer heartbeat;
+	bool exists; /* this node's NodePolicyStatus exists */
+	bool reporting, report_again; /* a report is being sent; another must follow */
+	bool report_failed;
+	bool asks_why; /* the next report's answer says why the last one was refused */
+	unsigned int report_backoff; /* ms; 0: the last report succeeded */
+	uint32_t sent[2], reported[2]; /* generations in the last report that was sent, and in the
+					* last that arrived */
+	struct json_object *left; /* status.leftAddresses of the report that is being sent; NULL:
+				   * the report has none */
+	struct json_object *conditions; /* as last sent; NULL: nothing was sent */
+	bool told; /* the server has `conditions` */
+
+	/* This node's pods */
+	struct api_watch *pods_watch;
+	bool pods_synced;
+	struct lh_table *pods; /* by key: the members that are read of this node's Pods, as last
+				* seen */
+	struct resting *resting; /* NULL: no records are written */
+};
+
+/* follower_report.c */
+
+void follower_warn(struct follower *follower, const char *what, const char *why);
+
+/* Notes the error of a change, for the report and for `once`. @error 0: there is none. */
+void follower_set_message(struct follower *follower, int error, const char *what);
+
+/* Returns the engine's limit in seconds; the default if PolicyStatus has no limit, or one that
+ * no engine takes. */
+unsigned int follower_limit(const struct follower *follower);
+
+/* Reports what the node has: now, or when the report that is being sent has arrived. */
+void follower_report(struct follower *follower);
+
+/* Reports within a time that grows with the cluster, or together with an earlier report. */
+void follower_report_spread(struct follower *follower);
+
+/* If the limit has become shorter, the next report may be due too late: sets an earlier time. */
+void follower_report_in_time(struct follower *follower);
+
+/* A load has opened pods: an Event with @line follows the next report. @data: the follower. */
+void follower_opened(void *data, uint64_t generation, const char *line);
+
+/* follower_pods.c */
+
+/* Watches this node's pods. Returns 0 or -errno. */
+int follower_pods_begin(struct follower *follower);
+
+/* Puts all pods active again after a change of policy that concerns this node's endpoints: the
+ * policy may be older than the pods. */
+void follower_put_pods(struct follower *follower);
+
+/* Looks at the addresses that have left pods of this node. @data: the follower. */
+void follower_look_at_addresses(void *data);
+
+/* Returns the pod as last seen; NULL: there is none. @data: the follower; @key: its namespace and
+ * name. */
+struct json_object *follower_pod(void *data, const char *key);
+
+/* follower_metrics.c */
+
+void follower_metrics(void *data, FILE *to);
+
+/* Returns what a follower lacks to be ready; NULL: nothing. */
+const char *follower_missing(void *data);
+
+#endif

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* This node's pods, which the follower puts active and takes off as the API server tells, and the
+ * addresses that have left them. */
+#include <errno.h>
+#include <json-c/linkhash.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/follower.h"
+#include "cluster/objects.h"
+#include "cluster/records.h"
+#include "cni/cni.h"
+
+static bool has_own_address(struct json_object *pod)
+{
+	return api_text(pod, "status.podIP") &&
+	       !json_object_get_boolean(api_get(pod, "spec.hostNetwork"));
+}
+
+/* Returns true if the pod has all members of a sender of packets. */
+static bool is_running(struct json_object *pod)
+{
+	const char *phase = api_text(pod, "status.phase");
+
+	return has_own_address(pod) &&
+	       !(phase && (!strcmp(phase, "Succeeded") || !strcmp(phase, "Failed")));
+}
+
+/* Returns true if the pod is ending, and another pod of this node has its address by now. */
+static bool is_followed(const struct follower *follower, struct json_object *pod)
+{
+	const char *address = api_text(pod, "status.podIP");
+	struct lh_entry *entry;
+
+	if (!api_get(pod, "metadata.deletionTimestamp"))
+		return false;
+	for (entry = follower->pods->head; entry; entry = entry->next) {
+		struct json_object *other = lh_entry_v(entry);
+
+		if (is_running(other) && !api_get(other, "metadata.deletionTimestamp") &&
+		    !strcmp(api_text(other, "status.podIP"), address))
+			return true;
+	}
+	return false;
+}
+
+/* Returns true if the pod is to be an endpoint now. */
+static bool counts(const struct follower *follower, struct json_object *pod)
+{
+	return is_running(pod) && follower->has.active &&
+	       !resting_keeps_off(follower->resting, pod) && !is_followed(follower, pod);
+}
+
+static void put_all(struct follower *follower, struct json_object *const *pods, size_t n)
+{
+	int error = local_node_pods(&follower->options->load, pods, n, follower->diag);
+
+	if (error && error != -EAGAIN)
+		follower_set_message(follower, error, "a pod");
+}
+
+static void put_pod(struct follower *follower, struct json_object *pod)
+{
+	if (counts(follower, pod))
+		put_all(follower, &pod, 1);
+}
+
+/* Takes a pod off that is gone or has ended. Mostly the CNI plugin has done so before; but a late
+ * event may have put the pod active again since then. */
+static void drop_pod(struct follower *follower, struct json_object *pod)
+{
+	struct json_object *last = NULL;
+	struct diag quiet = {0};
+
+	if (!has_own_address(pod) || !follower->has.active ||
+	    json_object_deep_copy(pod, &last, NULL))
+		return;
+	/* the pod as it was while it ran: a pod that has ended makes no endpoint */
+	json_object_object_del(api_get(last, "status"), "phase");
+	local_node_pod_deleted(&follower->options->load, last, &quiet);
+	json_object_put(last);
+}
+
+/* Writes the record by which the CNI plugin finds out who the pod is. If the plugin was called
+ * before, the pod is isolated without a name: names it now. */
+static void name_pod(struct follower *follower, struct json_object *pod)
+{
+	const struct follow_options *options = follower->options;
+	const struct cni_refresh refresh = {.records = options->records,
+					    .pin = options->load.pin,
+					    .ns = api_text(pod, "metadata.namespace"),
+					    .name = api_text(pod, "metadata.name")};
+	uint32_t named;
+	int error;
+
+	if (!options->records || records_put(options->records, pod, follower->diag))
+		return;
+	error = cni_refresh(&refresh, follower->diag, &named);
+	if (error)
+		follower_set_message(follower, error, "a pod that the CNI plugin brought");
+}
+
+/* Names all pods that the CNI plugin attached without a name, if their names are known by now.
+ */
+static void name_pods(struct follower *follower)
+{
+	const struct cni_refresh refresh = {.records = follower->options->records,
+					    .pin = follower->options->load.pin};
+	uint32_t named;
+	int error = cni_refresh(&refresh, follower->diag, &named);
+
+	if (error)
+		follower_set_message(follower, error, "a pod that the CNI plugin brought");
+}
+
+void follower_look_at_addresses(void *data)
+{
+	struct follower *follower = data;
+	const struct resting_view view = {.pods = follower->pods,
+					  .active = follower->has.active,
+					  .oldest = follower->wants.oldest};
+	unsigned int news;
+
+	if (!follower->resting || !follower->pods_synced)
+		return;
+	news = resting_look(follower->resting, &view);
+	if (news & RESTING_STATED)
+		follower_report(follower);
+	if (!(news & RESTING_OVER))
+		return;
+	name_pods(follower);
+	follower_put_pods(follower);
+}
+
+static void take_pod(struct follower *follower, const char *key, struct json_object *pod)
+{
+	struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
+	char *name;
+
+	name_pod(follower, pod);
+	if (is_running(pod))
+		put_pod(follower, pod);
+	else
+		drop_pod(follower, has_own_address(pod) || !entry ? pod : lh_entry_v(entry));
+	if (entry) {
+		json_object_put(lh_entry_v(entry));
+		lh_entry_set_val(entry, objects_pod_read(pod));
+		return;
+	}
+	name = strdup(key);
+	if (!name || lh_table_insert(follower->pods, name, objects_pod_read(pod)))
+		free(name);
+}
+
+static void pod_changed(void *data, const char *key, struct json_object *pod)
+{
+	take_pod(data, key, pod);
+	follower_look_at_addresses(data);
+}
+
+static void pod_deleted(void *data, const char *key)
+{
+	struct follower *follower = data;
+	const char *slash = strchr(key, '/');
+	struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
+	char ns[256];
+
+	if (!slash || !entry)
+		return;
+	snprintf(ns, sizeof(ns), "%.*s", (int)(slash - key), key);
+	if (follower->options->records)
+		records_remove(follower->options->records, ns, slash + 1);
+	drop_pod(follower, lh_entry_v(entry));
+	lh_table_delete_entry(follower->pods, entry);
+	follower_look_at_addresses(follower);
+}
+
+static void pods_synced(void *data)
+{
+	struct follower *follower = data;
+
+	follower->pods_synced = true;
+	follower_look_at_addresses(follower);
+	follower->go_on(follower);
+}
+
+void follower_put_pods(struct follower *follower)
+{
+	struct json_object **pods = calloc(lh_table_length(follower->pods) + 1, sizeof(*pods));
+	struct lh_entry *entry;
+	size_t n = 0;
+
+	if (!pods)
+		return follower_set_message(follower, -ENOMEM, "the pods");
+	for (entry = follower->pods->head; entry; entry = entry->next)
+		if (counts(follower, lh_entry_v(entry)))
+			pods[n++] = lh_entry_v(entry);
+	put_all(follower, pods, n);
+	free(pods);
+}
+
+struct json_object *follower_pod(void *data, const char *key)
+{
+	const struct follower *follower = data;
+	const struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
+
+	return entry ? lh_entry_v(entry) : NULL;
+}
+
+static void free_pod(struct lh_entry *entry)
+{
+	json_object_put(lh_entry_v(entry));
+	free(lh_entry_k(entry));
+}
+
+int follower_pods_begin(struct follower *follower)
+{
+	static const struct api_watch_ops ops = {.changed = pod_changed,
+						 .deleted = pod_deleted,
+						 .synced = pods_synced,
+						 .cached = true};
+	const struct resting_options resting = {.records = follower->options->records,
+						.node = &follower->options->load,
+						.diag = follower->diag,
+						.changed = follower_look_at_addresses,
+						.data = follower};
+	char query[320];
+	int error;
+
+	follower->pods = lh_kchar_table_new(64, free_pod);
+	if (!follower->pods)
+		return -ENOMEM;
+	error = resting.records ? resting_open(follower->api, &resting, &follower->resting) : 0;
+	if (error)
+		return error;
+	snprintf(query, sizeof(query), "fieldSelector=spec.nodeName%%3D%s",
+		 follower->options->node);
+	follower->pods_watch = api_watch(follower->api, "/api/v1/pods", query, &ops, follower);
+	return follower->pods_watch ? 0 : -ENOMEM;
+}
