@@ -143,7 +143,8 @@ static void take_ports(struct objects *objects, const char *type, const char *pr
 	assert_non_null(to);
 	fprintf(to,
 		"{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{"
-		"\"name\":\"ports\",\"namespace\":\"evil\"},\"spec\":{\"podSelector\":{},\"ingress\":"
+		"\"name\":\"ports\",\"namespace\":\"evil\"},\"spec\":{\"podSelector\":{},"
+		"\"ingress\":"
 		"[{\"ports\":[{%s\"port\":1}",
 		protocol);
 	for (unsigned int port = 3; port < 65536; port += 2)

@@ -178,11 +178,12 @@ static void take_port(struct objects *objects, const char *type, const char *por
 {
 	char text[300];
 
-	snprintf(text, sizeof(text),
-		 "{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{"
-		 "\"name\":\"x\",\"namespace\":\"n\"},\"spec\":{\"podSelector\":{},\"ingress\":[{"
-		 "\"ports\":[{\"port\":%s}]}]}}",
-		 port);
+	snprintf(
+		text, sizeof(text),
+		"{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{"
+		"\"name\":\"x\",\"namespace\":\"n\"},\"spec\":{\"podSelector\":{},\"ingress\":[{"
+		"\"ports\":[{\"port\":%s}]}]}}",
+		port);
 	take(objects, type, text);
 }
 
