@@ -38,6 +38,12 @@ struct tables {
 	sort_records((tables)->policy->name, (tables)->policy->n_##name, \
 		     sizeof(*(tables)->policy->name), compare)
 
+/* Returns true if the tables had the record from the beginning. */
+#define table_begun(t, table, compare, ...)                                               \
+	((t)->begun &&                                                                    \
+	 policy_search(&(__typeof__(*(t)->begun->table)){__VA_ARGS__}, (t)->begun->table, \
+		       (t)->begun->n_##table, sizeof(*(t)->begun->table), compare))
+
 /* Returns the offset of @string (NULL: the empty string) in `strings`. */
 uint32_t tables_string(struct tables *t, const char *string);
 
@@ -53,6 +59,27 @@ void tables_expected(struct tables *t, const struct endpoint *pod);
 void tables_extend(struct tables *t);
 /* Frees all but the policy. */
 void tables_free(struct tables *t);
+
+/* cluster_put.c: fill the cluster's tables. addresses_put() sets @index to each endpoint's
+ * addresses' records, in the order of the endpoints; endpoints_put() reads it. */
+void settings_put(struct tables *t);
+void namespaces_put(struct tables *t);
+void addresses_put(struct tables *t, const uint32_t *resolution_ids, uint32_t *index);
+void endpoints_put(struct tables *t, const uint32_t *index);
+void prefixes_put(struct tables *t);
+void host_pods_put(struct tables *t);
+
+/* segments_put.c: first finds the segments' IDs; then fills the tables of segments, variations and
+ * resolutions. resolutions_put() returns the IDs of the compiler's resolutions, to be freed. */
+void segments_find_ids(struct tables *t);
+uint32_t *resolutions_put(struct tables *t);
+void segments_put(struct tables *t, const uint32_t *resolution_ids);
+void by_matchers_put(struct tables *t);
+
+/* reach_put.c: fills the tables that say what the segments may reach. tables_ports() returns a port
+ * list of the compiler's as a record refers to it. */
+void reach_put(struct tables *t, const uint32_t *resolution_ids);
+struct bh_ports_ref tables_ports(struct tables *t, struct bh_ports_ref ports);
 
 /* audit.c: puts the audit records, and sorts the table. */
 void audits_put(struct tables *t);
