@@ -12,16 +12,19 @@ API_SECONDS=200
 net_start
 api_start
 
-# What worker-2 reports, each second, until the test ends.
+# What worker-2 reports, a line of its file each second in turn, until the test ends.
 reports() {
+	local line
 	while :; do
-		# shellcheck disable=SC2046
-		api_report worker-2 $(cat "$NET_TMP/worker-2")
-		sleep 1
+		while read -r line; do
+			# shellcheck disable=SC2086
+			api_report worker-2 $line
+			sleep 1
+		done <"$NET_TMP/worker-2"
 	done
 }
-stays_at() { # POLICY ENDPOINT
-	echo "$1 $2" >"$NET_TMP/next" && mv "$NET_TMP/next" "$NET_TMP/worker-2"
+stays_at() { # POLICY ENDPOINT [POLICY ENDPOINT]
+	printf '%s %s\n' "$@" >"$NET_TMP/next" && mv "$NET_TMP/next" "$NET_TMP/worker-2"
 }
 # The node worker-1 does what the cluster wants.
 installs() {
@@ -59,6 +62,8 @@ both() {
 api_change
 net_check "a policy is rolled out to both nodes" api_await both
 change
+# what the node says to have goes up and down
+stays_at $((before - 1)) "$before" "$before" "$before"
 net_check "a change waits for the node that makes no progress" api_await api_waits
 net_check "the rollout goes on without the node" api_await rolls_out "$before"
 net_check "the node's status says that it is not ready" api_await ready False

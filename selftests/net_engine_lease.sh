@@ -12,6 +12,9 @@ api_start
 holder() {
 	api_get $API_LEASE spec.holderIdentity
 }
+watches() { # of leases, so far
+	api GET "/test/count?leases?watch=1"
+}
 api_engine one
 net_check "the first engine leads" api_await api_leads one
 api_node worker-1
@@ -24,8 +27,7 @@ change_waits() {
 }
 net_check "the first engine rolls a policy out" api_await change_waits
 api_engine two
-net_check "the second engine waits for the lease" api_await eval \
-	'[ "$(api GET "/test/count?leases?watch=1")" -ge 2 ]'
+net_check "the second engine waits for the lease" api_await eval '[ "$(watches)" -ge 2 ]'
 api_end engine-one TERM
 net_check "an engine that ends leaves the lease to nobody or to the next" eval '! api_leads one'
 began=$(date +%s%N)
@@ -52,14 +54,65 @@ net_check "the lease of a killed engine runs out" api_await api_leads four
 api_end engine-four TERM
 net_check "the fourth engine gives the lease up, too" net_is "$(holder)" ""
 
+# An engine loses the lease while it publishes a policy, and leads again after another engine has gone on.
+api_obeys worker-1
+rolls_on() {
+	before=$(api_wanted)
+	api_change
+	api_await api_rolled_out "${before% *}"
+}
+exists() {
+	api GET "/apis/bulkhead.dev/v1alpha1/policygenerations/g$next" >/dev/null
+}
+api_engine six
+net_check "the sixth engine rolls a policy out" rolls_on
+seen=$(watches)
+api_engine seven
+net_check "the seventh engine waits for the lease" api_await eval '[ "$(watches)" -gt "$seen" ]'
+next=$((${before% *} + 2))
+net_check "the server's answer waits" api PUT /test/hold "POST /apis/bulkhead.dev/v1alpha1/policygenerations"
+api_change
+net_check "the next policy is stored" api_await exists
+kill -STOP "${API_PID[engine-six]}"
+net_check "the server answers" api PUT /test/hold ""
+net_check "the seventh engine leads" api_await api_leads seven
+net_check "the seventh engine goes on from the stored policy" api_await api_rolled_out $((next - 1))
+net_check "the seventh engine rolls a policy out" rolls_on
+kill -CONT "${API_PID[engine-six]}"
+net_check "the sixth engine says that it leads no longer" api_await grep -q "leads no longer" "$NET_TMP/engine-six.log"
+high=$(api_wanted)
+api_end engine-seven TERM
+net_check "the sixth engine leads again" api_await api_leads six
+net_check "the sixth engine goes on from there" rolls_on
+# Prints the generations that nodes were to install, in the order of time.
+history() {
+	net_on node curl -s -N --max-time 2 \
+		"http://127.0.0.1:$API_PORT${API_STATUS%/*}?watch=1&resourceVersion=1" |
+		grep -o '"desiredPolicyGeneration": *[0-9]*' | grep -o '[0-9]*$'
+}
+history >"$NET_TMP/history"
+net_check "nodes were to install all these policies" grep -qx "$next" "$NET_TMP/history"
+net_check "no policy was older than the one before" sort -nc "$NET_TMP/history"
+
+# Somebody deletes PolicyStatus while no engine leads: generations count anew, beside those that are stored.
+api_end engine-six TERM
+net_check "PolicyStatus is deleted" api DELETE $API_STATUS
+api_engine eight
+net_check "the eighth engine rolls the policy out" api_await api_rolled_out 0
+net_check "a policy is made" rolls_on
+net_check "the engine takes none of the stored policies for its own" grep -q \
+	"another policy has the next generation" "$NET_TMP/engine-eight.log"
+net_check "the policy comes after all stored ones" test "$(api_wanted | cut -d ' ' -f 1)" -gt "${high% *}"
+api_end engine-eight TERM
+
 # The answer to a renewal was lost: the stored Lease is newer than the engine's, and its watch does not come back.
-api_engine five
-net_check "the fifth engine leads" api_await api_leads five
+api_engine nine
+net_check "the ninth engine leads" api_await api_leads nine
 net_check "the server has no watches of leases" api PUT /test/fail "503 leases?watch"
 net_check "the Lease changes" api PATCH $API_LEASE '{"metadata": {"annotations": {"a": "b"}}}'
-net_check "the engine's renewal is refused" api_await grep -q "leads no longer" "$NET_TMP/engine-five.log"
+net_check "the engine's renewal is refused" api_await grep -q "leads no longer" "$NET_TMP/engine-nine.log"
 leads_again() {
-	[ "$(grep -c "engine: leads$" "$NET_TMP/engine-five.log")" = 2 ]
+	[ "$(grep -c "engine: leads$" "$NET_TMP/engine-nine.log")" = 2 ]
 }
 net_check "the engine reads the Lease, and leads again without the watch" api_await leads_again
 net_end

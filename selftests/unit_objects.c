@@ -174,17 +174,22 @@ static void kept_objects_make_what_new_ones_make(void **state)
 		free(slots[k]);
 }
 
+static void take_port_of(struct objects *objects, const char *type, const char *port,
+			 const char *uid)
+{
+	char text[400];
+
+	snprintf(text, sizeof(text),
+		 "{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\","
+		 "\"metadata\":{\"name\":\"x\",\"namespace\":\"n\",\"uid\":\"%s\"},"
+		 "\"spec\":{\"podSelector\":{},\"ingress\":[{\"ports\":[{\"port\":%s}]}]}}",
+		 uid, port);
+	take(objects, type, text);
+}
+
 static void take_port(struct objects *objects, const char *type, const char *port)
 {
-	char text[300];
-
-	snprintf(
-		text, sizeof(text),
-		"{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{"
-		"\"name\":\"x\",\"namespace\":\"n\"},\"spec\":{\"podSelector\":{},\"ingress\":[{"
-		"\"ports\":[{\"port\":%s}]}]}}",
-		port);
-	take(objects, type, text);
+	take_port_of(objects, type, port, "a");
 }
 
 /* A text is checked once: the one that was accepted last is accepted again, and no other is. */
@@ -211,9 +216,37 @@ static void last_accepted_text_is_accepted_again(void **state)
 	objects_close(objects);
 }
 
+/* Compiles the first version, which is accepted, and a second one of that UID, which is not. */
+static uint64_t compile_refused(const char *first, const char *second_uid)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	struct policy *policy;
+	uint64_t checksum;
+
+	assert_non_null(objects);
+	if (first)
+		take_port_of(objects, "ADDED", first, "a");
+	take_port_of(objects, first ? "MODIFIED" : "ADDED", "-1", second_uid);
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	checksum = policy->checksum;
+	policy_free(policy);
+	objects_close(objects);
+	return checksum;
+}
+
+/* A watch that begins anew tells of a deleted and a new object of one name as of a change. */
+static void accepted_text_is_of_the_same_object(void **state)
+{
+	(void)state;
+	assert_true(compile_refused("80", "a") != compile_refused(NULL, "a"));
+	assert_true(compile_refused("80", "b") == compile_refused(NULL, "b"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(accepted_text_is_of_the_same_object),
 		cmocka_unit_test(last_accepted_text_is_accepted_again),
 		cmocka_unit_test(kept_objects_make_what_new_ones_make),
 	};

@@ -7,12 +7,13 @@
  *   apiserver PORT    serves until it is ended
  *
  * PUT /test/fail with the text "STATUS PART": requests whose line has PART get STATUS from then on,
- * and streams that are open end; the text "0" ends that. GET /test/count?PART prints how many
- * requests had PART in their line. GET of an object with ?member=A.B prints that member. Bulkhead's
- * version `followers` is missing (404). GET of a pod's log answers with the file that the pod's
- * annotation `log` names, and with ?follow=true with what is written there until the client goes
- * away; tailLines=0 begins at its end, sinceSeconds=N at its first line of JSON with a "time" that
- * is no older.
+ * and streams that are open end; the text "0" ends that. PUT /test/hold with a text PART: objects
+ * whose creation has PART in its line are stored, and the answers wait until the text is "". GET
+ * /test/count?PART prints how many requests had PART in their line. GET of an object with
+ * ?member=A.B prints that member. Bulkhead's version `followers` is missing (404). GET of a pod's
+ * log answers with the file that the pod's annotation `log` names, and with ?follow=true with what
+ * is written there until the client goes away; tailLines=0 begins at its end, sinceSeconds=N at its
+ * first line of JSON with a "time" that is no older.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -50,6 +51,7 @@ static size_t n_lines;
 static char fail_part[256];
 static int fail_status;
 static unsigned int fails; /* how often the fault has changed */
+static char held_part[256];
 
 struct request {
 	int fd;
@@ -185,6 +187,7 @@ static void create(struct request *request)
 {
 	struct json_object *object = copy(request->body), *metadata = at(object, "metadata");
 	char key[600], when[32], uid[48];
+	const char *text;
 	const time_t now = time(NULL);
 	struct tm tm;
 
@@ -201,7 +204,11 @@ static void create(struct request *request)
 	snprintf(uid, sizeof(uid), "00000000-0000-0000-0000-%012zu", n_changes + 1);
 	set(metadata, "uid", uid);
 	json_object_object_add(metadata, "generation", json_object_new_int(1));
-	answer(request->fd, 201, store("ADDED", request->collection, key, object)->text);
+	/* a change's text is never freed */
+	text = store("ADDED", request->collection, key, object)->text;
+	while (*held_part && strstr(request->line, held_part))
+		pthread_cond_wait(&changed, &lock);
+	answer(request->fd, 201, text);
 }
 
 /* Replaces an object, or merges it with the body. */
@@ -503,6 +510,11 @@ static void control(struct request *request)
 		snprintf(fail_part, sizeof(fail_part), "%s",
 			 request->text + strcspn(request->text, " ") + !!fail_status);
 		fails++;
+		pthread_cond_broadcast(&changed);
+		return answer(request->fd, 200, "{}");
+	}
+	if (!strcmp(request->path, "/test/hold")) {
+		snprintf(held_part, sizeof(held_part), "%s", request->text);
 		pthread_cond_broadcast(&changed);
 		return answer(request->fd, 200, "{}");
 	}

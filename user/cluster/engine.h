@@ -68,6 +68,8 @@ struct engine {
 	uint64_t listens; /* ms: since when this engine leads, and nodes have its limit */
 	uint64_t told; /* ms: when this engine wrote its limit last; 0: not since it leads */
 	bool lost; /* the stored policy is gone, and the next one replaces it */
+	uint32_t adopts; /* a stored generation that may be an ended engine's, and the next one of
+			  * this engine; 0: none */
 	/* Ends a step whose request is answered, and begins the next. */
 	api_done *step_done;
 	bool busy; /* a step is running */

@@ -129,6 +129,26 @@ static bool has_no_progress(struct json_object *object)
 	return false;
 }
 
+/* Renews the time from which the node has to make progress, if @report says something new. A node
+ * makes progress by what is wanted, and by nothing less: what it has may go up and down. One that
+ * was silent, and is back without what is wanted, has one limit for that, and none the next time,
+ * until it has kept a rollout's pace. */
+static void note_progress(const struct engine *engine, struct report *report, uint32_t policy,
+			  uint32_t endpoint, bool back)
+{
+	const bool has_policy = policy >= engine->status.policy;
+	const bool has_endpoint = endpoint >= engine->status.endpoint;
+	const bool late = back && report->seen && !(has_policy && has_endpoint);
+	const bool renews = back && !(late && report->again);
+
+	if (renews || (has_policy && policy != report->policy))
+		report->policy_since = api_now();
+	if (renews || (has_endpoint && endpoint != report->endpoint))
+		report->endpoint_since = api_now();
+	if (late)
+		report->again = 2;
+}
+
 /* Notes the generations of a report. Returns true if the node has made progress, or is back after
  * it was silent. */
 static bool note_generations(struct engine *engine, struct report *report,
@@ -139,10 +159,7 @@ static bool note_generations(struct engine *engine, struct report *report,
 	const bool back = !report->seen || !is_heard(engine, report);
 	const bool moves = policy != report->policy || endpoint != report->endpoint || back;
 
-	if (policy != report->policy || back)
-		report->policy_since = api_now();
-	if (endpoint != report->endpoint || back)
-		report->endpoint_since = api_now();
+	note_progress(engine, report, policy, endpoint, back);
 	report->policy = policy;
 	report->endpoint = endpoint;
 	return moves;

@@ -134,30 +134,28 @@ static void policy_accepted(void *data, struct json_object *policy)
 
 /* Publishing */
 
+/* Gives up the policy that is being published. The objects are compiled anew. */
+static void drop_next(struct engine *engine)
+{
+	policy_free(engine->next);
+	engine->next = NULL;
+	objects_forget(engine->objects);
+	engine->due = engine->dirty = true;
+}
+
 static void published(void *data, int error, const char *why)
 {
 	struct engine *engine = data;
+	const uint32_t generation = engine->next ? engine->next->generation : 0;
 
 	engine->busy = false;
-	if (error)
-		objects_forget(engine->objects);
-	if (error == -EEXIST) {
-		/* An earlier engine published the policy and ended before it wrote the status. That
-		 * policy stands. */
-		policy_free(engine->next);
-		engine->next = NULL;
-		engine->due = engine->dirty = true;
-		engine->status.policy++;
-		policy_free(engine->policy);
-		engine->policy = NULL;
+	if (!error)
 		return step(engine);
-	}
-	if (error) {
-		policy_free(engine->next);
-		engine->next = NULL;
-		engine->due = engine->dirty = true;
+	drop_next(engine);
+	if (error != -EEXIST)
 		return retry_later(engine, "a policy cannot be published", why);
-	}
+	if (lease_held(engine->lease))
+		engine->adopts = generation;
 	step(engine);
 }
 
@@ -191,10 +189,7 @@ static bool compile(struct engine *engine)
 	engine->busy = true;
 	if (!store_publish(engine->api, engine->lost ? NULL : engine->policy, policy,
 			   &engine->next_since, &engine->next_delta, published, engine)) {
-		engine->next = NULL;
-		policy_free(policy);
-		objects_forget(engine->objects);
-		engine->due = engine->dirty = true;
+		drop_next(engine);
 		retry_later(engine, "a policy cannot be published", strerror(ENOMEM));
 	}
 	return true;
@@ -420,8 +415,22 @@ static bool collect(struct engine *engine, const struct least *least)
 
 /* Fetching the policy that the store says is to be installed */
 
-/* Starts a new lineage, with the next generation, since the stored policy is lost. Nodes keep the
- * lost policy until the new one comes. */
+/* Returns the newest generation that the store has. */
+static uint32_t newest_stored(const struct engine *engine)
+{
+	uint32_t newest = engine->status.policy;
+	struct lh_entry *entry;
+
+	for (entry = engine->generations->head; entry; entry = entry->next) {
+		const uint32_t generation = store_generation_of(lh_entry_k(entry));
+
+		newest = generation > newest ? generation : newest;
+	}
+	return newest;
+}
+
+/* Starts a new lineage, after all stored generations, since the stored policy is lost. Nodes keep
+ * the lost policy until the new one comes. */
 static int begin_anew(struct engine *engine, struct policy **policy)
 {
 	struct cluster none;
@@ -433,19 +442,36 @@ static int begin_anew(struct engine *engine, struct policy **policy)
 		error = compile_cluster(&none, NULL, engine->diag, policy);
 	cluster_free(&none);
 	if (!error)
-		(*policy)->generation = engine->status.policy;
-	engine->due = engine->dirty = true;
+		(*policy)->generation = newest_stored(engine);
 	return error;
+}
+
+/* Returns true if the policy, whose generation was stored already when this engine was about to
+ * publish it, is the one that an engine published before it ended: the newest of the store, and
+ * made from the policy that nodes are to have. Another one is of an older time, before somebody
+ * changed PolicyStatus. */
+static bool is_adopted(const struct engine *engine, const struct policy *policy)
+{
+	return !engine->lost && engine->policy && policy->parent == engine->policy->checksum &&
+	       policy->generation >= newest_stored(engine);
 }
 
 static void fetched(void *data, int error, const char *why, struct store_chain *chain)
 {
 	struct engine *engine = data;
 	struct policy *policy = NULL;
+	const uint32_t adopts = engine->adopts;
 
 	engine->busy = false;
+	engine->adopts = 0;
 	if (!error)
 		error = store_chain_policy(chain, NULL, engine->diag, &policy);
+	if (!error && adopts && !is_adopted(engine, policy)) {
+		policy_free(policy);
+		policy = NULL;
+		error = -ENOENT;
+		why = "another policy has the next generation";
+	}
 	engine->since = (struct store_since){0};
 	objects_forget(engine->objects);
 	if (!error)
@@ -455,6 +481,7 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 		say(engine, DIAG_WARNING, "the stored policy is lost, and made anew", why);
 		error = begin_anew(engine, &policy);
 		engine->lost = !error;
+		engine->due = engine->dirty = true;
 	}
 	if (error)
 		return retry_later(engine, "the policy that nodes are to have cannot be read", why);
@@ -463,7 +490,11 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 	if (!engine->lost && policy->checksum != engine->status.checksum) {
 		struct store_status spec = engine->status;
 
+		/* somebody else has chosen the policy, and it may be of an older time */
+		engine->due = engine->dirty = true;
+		spec.policy = policy->generation;
 		spec.checksum = policy->checksum;
+		spec.delta = NULL;
 		return write_status(engine, spec);
 	}
 	step(engine);
@@ -472,12 +503,23 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 static void fetch(struct engine *engine)
 {
 	static const uint64_t have[2]; /* nothing: the stored policy has to be whole */
+	const uint32_t generation = engine->adopts ? engine->adopts : engine->status.policy;
 
 	engine->busy = true;
 	engine->verify = false;
-	if (!store_fetch(engine->api, engine->status.policy, have, fetched, engine))
+	if (!store_fetch(engine->api, generation, have, fetched, engine))
 		retry_later(engine, "the policy that nodes are to have cannot be read",
 			    strerror(ENOMEM));
+}
+
+/* Returns true if the engine lacks the policy that nodes are to have. */
+static bool has_to_fetch(const struct engine *engine)
+{
+	if (engine->adopts)
+		return true;
+	return engine->status.policy &&
+	       (!engine->policy || engine->verify ||
+		(!engine->lost && engine->policy->generation != engine->status.policy));
 }
 
 static bool is_synced(const struct engine *engine)
@@ -496,9 +538,7 @@ static void step(struct engine *engine)
 		return write_status(engine, engine->status);
 	if (engine->next)
 		return install(engine);
-	if (engine->status.policy &&
-	    (!engine->policy || engine->policy->generation != engine->status.policy ||
-	     engine->verify))
+	if (has_to_fetch(engine))
 		return fetch(engine);
 	if (engine_check_progress(engine))
 		return;
@@ -624,10 +664,15 @@ static void lease_changed(void *data)
 {
 	struct engine *engine = data;
 
+	/* another engine may have gone on from there */
+	drop_next(engine);
+	policy_free(engine->policy);
+	engine->policy = NULL;
+	engine->adopts = 0;
+	engine->lost = false;
 	say(engine, DIAG_NOTE, lease_held(engine->lease) ? "leads" : "leads no longer", NULL);
 	engine->listens = api_now();
 	engine->told = 0;
-	engine->due = engine->dirty = true;
 	engine->written_nodes = UINT32_MAX;
 	/* objects that were refused while no engine led have no Event yet */
 	if (lease_held(engine->lease)) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "policy/asides.h"
 #include "input/input.h"
@@ -85,12 +86,50 @@ void objects_report_refused(const struct objects *objects)
 	objects_report_asides(objects);
 }
 
+static uint64_t uid_of(struct json_object *object)
+{
+	const char *uid = api_text(object, "metadata.uid");
+
+	return uid ? XXH3_64bits(uid, strlen(uid)) : 0;
+}
+
+static void object_deleted(void *data, const char *key)
+{
+	struct collection *collection = data;
+	struct lh_entry *entry = lh_table_lookup_entry(collection->kept, key);
+
+	if (!entry)
+		return;
+	collection->objects->refused -= !!((struct object_state *)lh_entry_v(entry))->refused;
+	collection->objects->aside -= !!((struct object_state *)lh_entry_v(entry))->aside;
+	objects_note(collection, key);
+	offenders_note(collection, key, NULL);
+	lh_table_delete_entry(collection->kept, entry);
+	collection->objects->ops.changed(collection->objects->data);
+}
+
+/* Returns the state of the object. Another object by that name was deleted meanwhile, which a watch
+ * does not tell if it begins anew. */
+static struct object_state *begin_change(struct collection *collection, const char *key,
+					 struct json_object *object)
+{
+	const uint64_t uid = uid_of(object);
+	struct object_state *kept = state_of(collection, key);
+
+	if (kept && kept->uid != uid)
+		object_deleted(collection, key);
+	kept = keep(collection, key);
+	if (kept)
+		kept->uid = uid;
+	return kept;
+}
+
 static void object_changed(void *data, const char *key, struct json_object *object)
 {
 	struct collection *collection = data;
 	struct objects *objects = collection->objects;
 	char *text = objects_text(collection->kind, object), *why = NULL, name[320];
-	struct object_state *kept = keep(collection, key);
+	struct object_state *kept = begin_change(collection, key, object);
 	bool accepted, same;
 
 	if (!text || !kept) {
@@ -128,21 +167,6 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 		return;
 	objects_note(collection, key);
 	objects->ops.changed(objects->data);
-}
-
-static void object_deleted(void *data, const char *key)
-{
-	struct collection *collection = data;
-	struct lh_entry *entry = lh_table_lookup_entry(collection->kept, key);
-
-	if (!entry)
-		return;
-	collection->objects->refused -= !!((struct object_state *)lh_entry_v(entry))->refused;
-	collection->objects->aside -= !!((struct object_state *)lh_entry_v(entry))->aside;
-	objects_note(collection, key);
-	offenders_note(collection, key, NULL);
-	lh_table_delete_entry(collection->kept, entry);
-	collection->objects->ops.changed(collection->objects->data);
 }
 
 static void collection_synced(void *data)

@@ -19,6 +19,7 @@ extern const struct object_kind object_kinds[N_KINDS];
 
 /* The kept members of an object. */
 struct object_state {
+	uint64_t uid; /* a hash of its UID */
 	char *text; /* its text as last accepted, or the text of the policy that replaces it */
 	char *why; /* the fault of the last version, which is refused; NULL: it is accepted */
 	struct json_object *refused; /* the refused version; NULL: none */
