@@ -3,7 +3,7 @@
 # Deltas that bring and take endpoints on a bridge: the first, one of two, the last; with the interface gone, there,
 # or quarantined as by a follower; behind the node's own port of the bridge, and behind an interface that is no
 # bridge. Each is planned from what it names, and a load of the whole policy afterwards finds nothing to change. The
-# bridge's other ports are guarded as after that load.
+# bridge's other ports are guarded as after that load. So they are after `endpoint add` of the first one.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -38,6 +38,7 @@ cp "$here/1.ini" "$here/3.ini"
 cp "$here/2.ini" "$here/4.ini"
 cp "$here/1.ini" "$here/5.ini"
 late | sed '/^node = /d' >"$here/late.ini"
+net_bridged db 1 | sed '/^node = /d' >"$here/db.ini"
 for name in one first again anew half back; do
 	policy "$(net_bridged db 1)" >"$here/$name.ini"
 done
@@ -108,8 +109,69 @@ is_web() { # WHEN
 		net_denied late tcp "$address" 443 "$1: late does not reach another port"
 	done
 }
+about_interfaces() {
+	"$NET_HELPERS/entries" "$NET_PIN" ifaces macs link_locals
+}
+as_loaded() { # NAME [OPTION]: the entries about interfaces are those that a load of the whole policy makes
+	about_interfaces >"$NET_TMP/by-add" && load "${@:2}" "$here/$1.bhp" && about_interfaces | diff "$NET_TMP/by-add" -
+}
+again() { # NAME [OPTION]
+	load --rollback --force "${@:2}" "$here/$1.bhp"
+}
 net_check "load a policy without endpoints on the bridge" load "$here/0.bhp"
 leaves_be "without endpoints"
+
+# `endpoint add` of the first endpoint of a bridge, and of one that came after the load
+net_check "endpoint add of the first endpoint of the bridge" net_bulkhead endpoint add -f "$here/db.ini"
+guards "the first endpoint is added"
+is_db "the first endpoint is added"
+net_check "endpoint del of the last endpoint of the bridge" net_bulkhead endpoint del shop/db
+guards "the last endpoint is deleted, until the next load"
+net_check "load the policy without endpoints again" again 0
+leaves_be "loaded without endpoints"
+net_check "endpoint add of the first endpoint again" net_bulkhead endpoint add -f "$here/db.ini"
+net_check "endpoint add makes the entries that a load of the whole policy makes" as_loaded one
+net_check "load the policy without endpoints again" again 0
+# Killed anywhere, `endpoint add` does so when it is repeated.
+add() { # FAULT
+	net_fault state "$1" kill endpoint add -f "$here/db.ini"
+}
+without() {
+	net_bulkhead endpoint del shop/db && again 0
+}
+calls() {
+	add 0 && without
+}
+net_check "count the calls of endpoint add" calls
+add_again() {
+	net_bulkhead endpoint add -f "$here/db.ini" || net_is $? 2
+}
+for at in $(net_places 1 8); do
+	add "$at" >"$NET_TMP/fault" 2>&1
+	net_check "killed at call $at: endpoint add again" add_again
+	net_check "killed at call $at: nothing is unguarded" net_bulkhead status --check
+	guards "killed at call $at"
+	net_check "without endpoints again" without
+done
+net_check "an audited load without endpoints" again 0 --audit
+net_check "endpoint add of the first endpoint, audited" net_bulkhead endpoint add -f "$here/db.ini"
+net_check "endpoint add makes the entries that an audited load makes" as_loaded one --audit
+net_check "load the policy without endpoints again" again 0
+new_bridge() {
+	ip -n "$NET-node" link add br1 address 02:00:00:00:05:02 type bridge && ip -n "$NET-node" link set br1 up &&
+		ip -n "$NET-node" link set veth-stray master br1 && ip -n "$NET-node" link set veth-db master br1
+}
+net_check "a bridge that came since the load" new_bridge
+net_check "endpoint add of its first endpoint" net_bulkhead endpoint add -f "$here/db.ini"
+net_check "nothing is unguarded before the next load" net_bulkhead status --check
+net_check "endpoint add makes the entries that a load makes there" as_loaded one
+old_bridge() {
+	ip -n "$NET-node" link set veth-stray master br0 && ip -n "$NET-node" link set veth-db master br0 &&
+		ip -n "$NET-node" link del br1 && again 0
+}
+net_check "without that bridge" old_bridge
+leaves_be "with the first bridge again"
+
 step 1 "the first endpoints of the bridge"
 guards "with endpoints"
 net_denied late tcp 10.50.0.1 80 "late is nobody"
@@ -230,6 +292,9 @@ step via "the first endpoint behind an interface that is no bridge"
 net_check "with an endpoint packets of endpoints may come in by it" is_way 000c
 force alone "the last endpoint behind an interface that is no bridge"
 net_check "without an endpoint that way is another interface again" is_way 0004
+net_endpoint_at web worker-1 "10.52.0.2, fd52::2" "interface = veth-web" | sed '/^node = /d' >"$here/web.ini"
+net_check "endpoint add of the first endpoint behind that way" net_bulkhead endpoint add -f "$here/web.ini"
+net_check "with the added endpoint packets of endpoints may come in by it" is_way 000c
 
 # The first endpoint of the node: its MACs stand for the address that the Node object names, not the bridge's.
 { net_head && net_node_object && printf '[endpoint shop/a]\nnode = far\nip = 10.9.1.1\nlabels = role=stray\n'; } >"$here/node.ini"

@@ -122,19 +122,6 @@ static int add_interface(struct node_handle *handle, struct change *change, uint
 	return table_add(&change->turn, &ifindex, &turn);
 }
 
-/* Marks the interface by which the endpoint's packets come to the node from now on. */
-static int add_via(const struct node_handle *handle, struct change *change, uint32_t via)
-{
-	struct change_role turn;
-
-	if (!via || maps_lookup(handle, MAP_ifaces, &via, &turn.from) ||
-	    turn.from.flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA))
-		return 0;
-	turn.to = turn.from;
-	turn.to.flags |= BH_IFACE_VIA;
-	return table_add(&change->turn, &via, &turn);
-}
-
 static int add_local(struct node_handle *handle, struct change *change, const struct local *local,
 		     uint32_t ifindex)
 {
@@ -145,8 +132,6 @@ static int add_local(struct node_handle *handle, struct change *change, const st
 		return 0;
 	iface = table_find(&local->ifaces, &ifindex);
 	error = add_interface(handle, change, ifindex, iface);
-	if (!error)
-		error = add_via(handle, change, iface->via);
 	if (!error)
 		error = put_macs(handle, change, &local->macs);
 	for (int i = 0; !error && i < N_NODE_MAPS; i++)
@@ -170,5 +155,86 @@ int endpoint_add_plan(struct node_handle *handle, const struct endpoint *endpoin
 	if (!error)
 		error = add_local(handle, change, local, local->ifindexes[0]);
 	change->commits = !error;
+	return error;
+}
+
+/* Returns true if no active endpoint is behind the same bridge, or the same other way to it. */
+static bool is_first(const struct table *active, const struct bh_iface *iface)
+{
+	for (size_t i = 0; i < active->n; i++) {
+		const struct bh_iface *other = table_value(active, i);
+
+		if (other->flags & BH_IFACE_ENDPOINT && local_is_beside(other, iface))
+			return false;
+	}
+	return true;
+}
+
+/* Reads the interfaces of the node, with the endpoint's among the active ones. */
+static int read_others(struct node_handle *handle, const struct table *active, uint32_t ifindex,
+		       const struct bh_iface *iface, struct local *others)
+{
+	CLEANUP(table_free) struct table ifaces = {};
+	int error;
+
+	maps_init_table(MAP_ifaces, &ifaces);
+	error = table_add(&ifaces, &ifindex, iface);
+	for (size_t i = 0; !error && i < active->n; i++)
+		if (*(uint32_t *)table_key(active, i) != ifindex)
+			error = table_add(&ifaces, table_key(active, i), table_value(active, i));
+	return error ? node_fail(handle, error, "cannot look at the interfaces")
+		     : local_read_others(handle, &ifaces, others);
+}
+
+/* Gives an interface beside the endpoint's the entry that a load would. */
+static int add_other(const struct node_handle *handle, struct change *change,
+		     const uint32_t *ifindex, const struct bh_iface *iface)
+{
+	struct change_role turn = {.to = *iface};
+	const bool there = !maps_lookup(handle, MAP_ifaces, ifindex, &turn.from);
+	int error = 0;
+
+	if (turn.to.flags & BH_IFACE_PORT && handle->blob.flags & BH_BLOB_AUDIT)
+		turn.to.flags |= BH_IFACE_AUDIT;
+	turn.to.flags |= turn.from.flags & BH_IFACE_QDISC;
+	if (there && memcmp(&turn.from, &turn.to, sizeof(turn.to)))
+		return table_add(&change->turn, ifindex, &turn);
+	if (!there)
+		error = table_add(&change->maps[MAP_ifaces].put, ifindex, &turn.to);
+	/* a killed command may have written the entry alone */
+	return error || !change_is_others(turn.to.flags)
+		       ? error
+		       : table_add(&change->attach, ifindex, &turn.to.flags);
+}
+
+/* Returns true if an interface's entry may change as the endpoint at @iface comes first. */
+static bool is_concerned(const struct bh_iface *iface, uint32_t ifindex,
+			 const struct bh_iface *other)
+{
+	return !(other->flags & BH_IFACE_ENDPOINT) &&
+	       (ifindex == iface->via || ifindex == iface->bridge ||
+		(other->bridge && other->bridge == iface->bridge));
+}
+
+int endpoint_add_others(struct node_handle *handle, const struct local *local,
+			const struct table *active, struct change *change)
+{
+	const uint32_t own = local->ifindexes[0];
+	const struct bh_iface *iface = own ? table_find(&local->ifaces, &own) : NULL;
+	CLEANUP(local_free) struct local others = {};
+	int error;
+
+	if (!iface || !(iface->bridge || iface->via) || !is_first(active, iface))
+		return 0;
+	error = read_others(handle, active, own, iface, &others);
+	for (size_t i = 0; !error && i < others.ifaces.n; i++) {
+		const uint32_t *ifindex = table_key(&others.ifaces, i);
+		const struct bh_iface *other = table_value(&others.ifaces, i);
+
+		if (is_concerned(iface, *ifindex, other))
+			error = add_other(handle, change, ifindex, other);
+	}
+	if (!error)
+		local_warn(handle, &others);
 	return error;
 }

@@ -15,6 +15,14 @@
 int endpoint_add_plan(struct node_handle *handle, const struct endpoint *endpoint,
 		      const struct local *local, struct change *change, bool *isolated);
 
+/*
+ * Makes @change, before the commit, guard the other ports of a bridge that gets its first endpoint,
+ * and let packets of endpoints come in by the bridge or another way to the endpoint. @active:
+ * bh_ifaces. For any other endpoint, that is done. Returns 0 or -errno, reported.
+ */
+int endpoint_add_others(struct node_handle *handle, const struct local *local,
+			const struct table *active, struct change *change);
+
 /* Adds one more address of an endpoint that is at @ifindex already (0: on another node). */
 int endpoint_add_address(struct node_handle *handle, struct change *change,
 			 const struct endpoint *endpoint, const struct address *address,

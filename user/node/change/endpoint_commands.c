@@ -64,6 +64,8 @@ int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoin
 	if (!error)
 		error = endpoint_add_plan(handle, endpoint, &local, &change, isolated);
 	if (!error)
+		error = endpoint_add_others(handle, &local, &beginning.ifaces, &change);
+	if (!error)
 		error = extension_capacity(handle, &change);
 	/* plans only: the change has what it needs */
 	extension_close(&extension);

@@ -11,6 +11,7 @@
 #include "maps/mac.h"
 #include "maps/tunnel.h"
 #include "model/nearest.h"
+#include "node/change/endpoint_del.h"
 #include "node/change/local_entries.h"
 #include "node/change/discovery.h"
 #include "node/kernel/maps.h"
@@ -161,11 +162,15 @@ int local_read_others(struct node_handle *handle, const struct table *ifaces, st
 		error = read_links(&discovery);
 	for (size_t i = 0; !error && i < ifaces->n; i++) {
 		const uint32_t *ifindex = table_key(ifaces, i);
-		const struct bh_iface *iface = table_value(ifaces, i);
+		struct bh_iface iface = *(struct bh_iface *)table_value(ifaces, i);
 
-		error = table_add(&local->ifaces, ifindex, iface);
-		if (!error && iface->flags & BH_IFACE_ENDPOINT)
-			error = discover_node_side(&discovery, iface, *ifindex);
+		if (!(iface.flags & (BH_IFACE_ENDPOINT | BH_IFACE_UPLINK)) ||
+		    endpoint_del_is_sealed(&iface))
+			continue;
+		iface.flags &= ~BH_IFACE_VIA;
+		error = table_add(&local->ifaces, ifindex, &iface);
+		if (!error && iface.flags & BH_IFACE_ENDPOINT)
+			error = discover_node_side(&discovery, &iface, *ifindex);
 	}
 	return error ? error : read_others(&discovery);
 }
@@ -208,6 +213,11 @@ bool local_has_address(const struct local *local, const struct address *address)
 		if (!memcmp(&local->addresses[i], address, sizeof(*address)))
 			return true;
 	return false;
+}
+
+bool local_is_beside(const struct bh_iface *iface, const struct bh_iface *other)
+{
+	return iface->bridge == other->bridge && iface->via == other->via;
 }
 
 const struct table *local_table(const struct local *local, enum node_map_id map)

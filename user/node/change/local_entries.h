@@ -6,6 +6,7 @@
 #ifndef BULKHEAD_NODE_LOCAL_ENTRIES_H
 #define BULKHEAD_NODE_LOCAL_ENTRIES_H
 
+#include "maps/iface.h"
 #include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
@@ -52,14 +53,18 @@ int local_read_one(struct node_handle *handle, const struct policy *policy,
 
 /*
  * As local_read(), for endpoints and uplinks that are known: @ifaces (bh_ifaces) has their
- * entries as they will be. Finds the node's interfaces beside these, and the node's own MACs and
- * link-local addresses on the way to these endpoints.
+ * entries as they will be, and may have other entries. Finds the node's interfaces beside these,
+ * and the node's own MACs and link-local addresses on the way to these endpoints.
  */
 int local_read_others(struct node_handle *handle, const struct table *ifaces, struct local *local);
 void local_free(struct local *local);
 
 /* Returns true if the address is the node's own. */
 bool local_has_address(const struct local *local, const struct address *address);
+
+/* Returns true if the endpoint of an interface is behind the same bridge, and the same other way to
+ * it, as that of another interface. */
+bool local_is_beside(const struct bh_iface *iface, const struct bh_iface *other);
 
 /* Returns the wanted entries of a map of MAP_KIND_LOCAL. */
 const struct table *local_table(const struct local *local, enum node_map_id map);

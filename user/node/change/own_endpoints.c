@@ -170,11 +170,9 @@ static bool any_endpoint(const struct own_endpoints *own, bool then,
 static bool is_beside(const struct own_endpoints *own, uint32_t ifindex,
 		      const struct bh_iface *iface, const void *what)
 {
-	const struct bh_iface *other = what;
-
 	(void)own;
 	(void)ifindex;
-	return iface->bridge == other->bridge && iface->via == other->via;
+	return local_is_beside(iface, what);
 }
 
 /* Returns true if the interface has no bridge and no other way to it, or endpoints have the same
@@ -253,7 +251,7 @@ static int forget_link_locals(struct own_endpoints *own, const struct bh_iface *
 	return error;
 }
 
-/* Adds the interfaces that endpoints and uplinks will have, without what discovery finds out. */
+/* Adds the interfaces that endpoints and uplinks will have. */
 static int list_interfaces(const struct own_endpoints *own, struct table *ifaces)
 {
 	const struct table *have = &own->have.map[MAP_ifaces], *want = &own->want.map[MAP_ifaces];
@@ -263,13 +261,9 @@ static int list_interfaces(const struct own_endpoints *own, struct table *ifaces
 		error = table_add(ifaces, table_key(want, i), table_value(want, i));
 	for (size_t i = 0; !error && i < have->n; i++) {
 		const uint32_t *ifindex = table_key(have, i);
-		struct bh_iface iface = *(struct bh_iface *)table_value(have, i);
 
-		if (table_seek(&own->added, ifindex) || table_seek(&own->left, ifindex) ||
-		    !(is_endpoints(&iface) || iface.flags & BH_IFACE_UPLINK))
-			continue;
-		iface.flags &= ~BH_IFACE_VIA;
-		error = table_add(ifaces, ifindex, &iface);
+		if (!table_seek(&own->added, ifindex) && !table_seek(&own->left, ifindex))
+			error = table_add(ifaces, ifindex, table_value(have, i));
 	}
 	return error;
 }
