@@ -300,7 +300,14 @@ net_check "with the added endpoint packets of endpoints may come in by it" is_wa
 { net_head && net_node_object && printf '[endpoint shop/a]\nnode = far\nip = 10.9.1.1\nlabels = role=stray\n'; } >"$here/node.ini"
 { cat "$here/node.ini" && net_bridged stray 4; } >"$here/begin.ini"
 net_bridged stray 4 >"$here/stray.ini"
-net_check "compile a policy with a Node object, and a delta" chain node begin
+far_node() {
+	printf '[node far]\nip = 192.168.8.1\n'
+}
+sed 's/^ip = 192.168.7.1, fd07::1$/ip = 192.168.7.77, fd07::77/' "$here/begin.ini" >"$here/renumbered.ini"
+{ cat "$here/renumbered.ini" && far_node; } >"$here/beside.ini"
+{ net_head && net_bridged stray 4 && far_node; } >"$here/nameless.ini"
+cp "$here/beside.ini" "$here/named.ini"
+net_check "compile a policy with a Node object, and deltas" chain node begin renumbered beside nameless named
 net_check "unload" net_bulkhead unload
 net_check "load a policy without endpoints on the node" load "$here/node.bhp"
 step begin "the first endpoint of the node"
@@ -313,5 +320,20 @@ macs() {
 macs >"$NET_TMP/by-add"
 net_check "a load of the whole policy" load "$here/begin.bhp"
 net_check "endpoint add gave the node's MACs the addresses that the load gives" eval 'macs | diff "$NET_TMP/by-add" -'
+
+# The node's own addresses change: its MACs stand for the new ones.
+stands_for() { # ADDRESS in hexadecimal: an IPv4 address for which each MAC of the node stands
+	net_is "$(macs | sed -n 's/^............0100 00000000000000000000ffff\(.\{8\}\).*/\1/p' | sort -u)" "$1"
+}
+readdressed() { # NAME ADDRESS WHAT
+	net_check "$3: a delta" load "$here/$1.bhd"
+	net_check "$3: the node's MACs stand for it" stands_for "$2"
+	net_check "$3: a load of the whole policy has nothing to change" whole_changes_nothing "$1"
+}
+net_check "the node's MACs stand for the Node object's address" stands_for c0a80701
+readdressed renumbered c0a8074d "the Node object has another address"
+step beside "another node comes"
+readdressed nameless 0a320009 "the Node object goes, and the node's own first address counts"
+readdressed named c0a8074d "the Node object comes"
 
 net_end

@@ -218,11 +218,31 @@ static int plan_all_added(struct endpoints *endpoints)
 	return error;
 }
 
+/* Returns true if this node's object keeps its addresses, for which the node's MACs stand. */
+static bool keeps_node(const struct planner *plan)
+{
+	const char *name = plan->handle->blob.node;
+	const struct policy_node *old, *new;
+	size_t size;
+
+	if (delta_is_final(planner_table(plan, BLOB_TABLE_nodes)) &&
+	    delta_is_final(planner_table(plan, BLOB_TABLE_node_addresses)))
+		return true;
+	old = lazy_node_by_name(plan->old, name);
+	new = lazy_node_by_name(plan->new, name);
+	if (!old || !new || old->addresses.n != new->addresses.n)
+		return !old && !new;
+	size = old->addresses.n * sizeof(*plan->old->node_addresses);
+	return !memcmp(lazy_read(plan->old, &plan->old->node_addresses[old->addresses.at], size),
+		       lazy_read(plan->new, &plan->new->node_addresses[new->addresses.at], size),
+		       size);
+}
+
 int endpoints_find_own(struct endpoints *endpoints)
 {
 	struct planner *plan = endpoints->plan;
 	const struct table *own = &endpoints->own, *taken = &plan->taken;
-	int error = 0;
+	int error = keeps_node(plan) ? 0 : COMPARE_ALL;
 
 	plan->own |= own->n > 0 || taken->n > 0;
 	for (size_t i = 0; !error && i < taken->n; i++)
