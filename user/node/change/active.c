@@ -30,48 +30,6 @@ static void arrivals_free(struct arrivals *arrivals)
 	cluster_free(&arrivals->cluster);
 }
 
-/* Returns true if the policy's endpoint of the same name is active at another interface than this
- * endpoint. */
-static bool is_elsewhere(const struct node_handle *handle, const struct policy *policy,
-			 const struct endpoint *endpoint)
-{
-	const struct policy_endpoint *known =
-		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
-	struct bh_endpoint own, other;
-
-	if (!known || maps_lookup(handle, MAP_endpoints, &endpoint->addresses[0], &own))
-		return false;
-	for (uint32_t i = 0; i < known->addresses.n; i++) {
-		const uint32_t at = policy->endpoint_addresses[known->addresses.at + i];
-
-		if (!maps_lookup(handle, MAP_endpoints, &policy->addresses[at].address, &other) &&
-		    other.ifindex && other.ifindex != own.ifindex)
-			return true;
-	}
-	return false;
-}
-
-/* Renames a pod's former sandbox to POD:CONTAINER:IFNAME, as the CNI plugin names the second of two
- * sandboxes, where the policy gives the later sandbox the pod's own name. */
-static void rename_duplicate(const struct node_handle *handle, const struct policy *policy,
-			     struct cluster *cluster)
-{
-	for (size_t i = 0; i < cluster->n_endpoints; i++) {
-		struct endpoint *endpoint = &cluster->endpoints[i];
-		const char *ifname =
-			endpoint->attachment ? strchr(endpoint->attachment, ':') : NULL;
-		char name[256];
-
-		if (!ifname || !is_elsewhere(handle, policy, endpoint))
-			continue;
-		snprintf(name, sizeof(name), "%.200s:%.*s%s", endpoint->name,
-			 (int)(ifname - endpoint->attachment < 12 ? ifname - endpoint->attachment
-								  : 12),
-			 endpoint->attachment, ifname);
-		endpoint->name = cluster_intern(cluster, name, strlen(name));
-	}
-}
-
 /* @policy as in record_read_all(). */
 static int arrivals_read(struct node_handle *handle, const struct policy *policy,
 			 struct arrivals *arrivals)
@@ -83,7 +41,6 @@ static int arrivals_read(struct node_handle *handle, const struct policy *policy
 	error = record_read_all(handle, policy, &arrivals->cluster);
 	if (error)
 		return error;
-	rename_duplicate(handle, policy ? policy : pinned_whole(handle), &arrivals->cluster);
 	for (size_t i = 0; i < arrivals->cluster.n_endpoints; i++)
 		n += arrivals->cluster.endpoints[i].n_addresses;
 	arrivals->came = calloc(n, sizeof(*arrivals->came));
@@ -185,13 +142,50 @@ static int fail_listing(struct node_handle *handle)
 	return node_fail(handle, -ENOMEM, "cannot list the endpoints of %s", handle->pin);
 }
 
+/* Returns true if the policy's endpoint of that name keeps an address. */
+static bool keeps_address(const struct policy *policy, const bool *deleted,
+			  const struct endpoint *endpoint)
+{
+	const struct policy_endpoint *known =
+		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
+
+	for (uint32_t i = 0; known && i < known->addresses.n; i++)
+		if (!deleted[policy->endpoint_addresses[known->addresses.at + i]])
+			return true;
+	return false;
+}
+
+/* Renames a pod's sandbox to POD:CONTAINER:IFNAME, as the CNI plugin names the second of two
+ * sandboxes, where the policy has the pod at another address. */
+static void rename_duplicates(const struct policy *policy, const bool *deleted,
+			      struct cluster *cluster)
+{
+	for (size_t i = 0; i < cluster->n_endpoints; i++) {
+		struct endpoint *endpoint = &cluster->endpoints[i];
+		const char *ifname =
+			endpoint->attachment ? strchr(endpoint->attachment, ':') : NULL;
+		char name[256];
+
+		if (!ifname || !keeps_address(policy, deleted, endpoint))
+			continue;
+		snprintf(name, sizeof(name), "%.200s:%.*s%s", endpoint->name,
+			 (int)(ifname - endpoint->attachment < 12 ? ifname - endpoint->attachment
+								  : 12),
+			 endpoint->attachment, ifname);
+		endpoint->name = cluster_intern(cluster, name, strlen(name));
+	}
+}
+
 /* Overlays the policy with what has arrived. @deleted NULL: there was no memory for it. */
 static int overlay(struct node_handle *handle, struct policy *policy, const bool *deleted,
-		   const struct arrivals *arrivals)
+		   struct arrivals *arrivals)
 {
-	if (!deleted || overlay_endpoints(policy, deleted, arrivals->came, arrivals->n))
+	if (!deleted)
 		return fail_listing(handle);
-	return 0;
+	rename_duplicates(policy, deleted, &arrivals->cluster);
+	return overlay_endpoints(policy, deleted, arrivals->came, arrivals->n)
+		       ? fail_listing(handle)
+		       : 0;
 }
 
 int active_look(struct node_handle *handle)
