@@ -450,6 +450,8 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
 	count_guarded(handle, result);
 	result->generation = node_generation(handle);
 	result->map_writes = handle->writes;
+	result->replaced = change.replace;
+	result->tc = handle->tc;
 	result->effect = handle->effect;
 	return 0;
 }
