@@ -42,6 +42,7 @@ step() { # BEFORE PORT POLICY-ARGUMENT...
 	steps+=("${#steps[@]}") before+=("$1") port+=("$2")
 	policy "${@:3}" >"$here/$((${#steps[@]} - 1)).ini"
 }
+nobody=('[network-policy shop/late]' 'endpoints = role=nobody' 'types = Egress')
 set_late="endpoint set shop/late --labels role=web"
 step "" 443 web "$(late late)"
 step "endpoint set shop/late --labels role=late" 80 web "$(late web)"
@@ -55,10 +56,13 @@ step "endpoint set shop/far --labels role=web --ip 10.9.0.10" 80 web "$(late web
 step "endpoint del shop/far" 80 late "$(late web)"
 step "endpoint set shop/late --labels role=late --ip 10.244.0.78,fd44::78" 80 late "$(late web)" \
 	"$(net_endpoint_at far78 far "10.244.0.78, fd44::78" "labels = role=late")"
-step "$set_late" - late "$(late nobody)" '[network-policy shop/late]' 'endpoints = role=nobody' 'types = Egress'
-step "$set_late" 80 late "$(late web)" '[network-policy shop/late]' 'endpoints = role=nobody' 'types = Egress'
+step "$set_late" - late "$(late nobody)" "${nobody[@]}"
+step "$set_late" 80 late "$(late web)" "${nobody[@]}"
 step "endpoint del shop/late" 443 late "$(net_endpoint_at other worker-1 "$both" "labels = role=late")"
 step "endpoint set shop/other --labels role=web" 80 late "$(late web)"
+step "" - late "$(late nobody)" "${nobody[@]}"
+step "" 443 late "$(net_endpoint_at other worker-1 "$both" "labels = role=late")" "${nobody[@]}"
+step "" 80 late "$(late web)"
 step "endpoint add shop/extra --ip ${others/ /} --labels role=web" 80 late "$(late web)" \
 	"$(net_endpoint_at named worker-1 "$others" "labels = role=late")"
 net_check "compile policies and deltas" chain "${steps[@]}"
@@ -66,7 +70,7 @@ net_check "compile policies and deltas" chain "${steps[@]}"
 take() { # STEP SUFFIX
 	# shellcheck disable=SC2086 # a command and its arguments
 	[ -z "${before[$1]}" ] || net_bulkhead ${before[$1]} || return
-	load "$here/$1.$2"
+	load "$here/$1.$2" >"$NET_TMP/$1.$2.said" 2>&1
 }
 whole() {
 	local i
@@ -85,6 +89,7 @@ net_check "load the first policy" load "$here/0.bhp"
 for i in "${steps[@]:1}"; do
 	what="${before[$i]:-the record of a former step}, then a delta"
 	net_check "$what: the maps are those of a whole load" by_delta "$i"
+	net_check "$what: the effect is that of a whole load" diff "$NET_TMP/$i.bhp.said" "$NET_TMP/$i.bhd.said"
 	reaches_by "${port[$i]}" late db "$what"
 done
 for address in "$(net_ip db)" "$(net_ip6 db)"; do

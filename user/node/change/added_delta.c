@@ -6,7 +6,6 @@
 
 #include "policy/delta_rebase.h"
 #include "policy/expected.h"
-#include "policy/place.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
 #include "node/change/assignment.h"
@@ -37,9 +36,9 @@ int added_delta_knows(const struct planner *plan, const struct bh_added *record,
 	return 0;
 }
 
-bool added_delta_keeps(const struct planner *plan, const struct address *address)
+const struct bh_added *added_delta_kept(const struct planner *plan, const struct address *address)
 {
-	return table_find(&plan->added, address) && !table_find(&plan->taken, address);
+	return table_find(&plan->taken, address) ? NULL : table_find(&plan->added, address);
 }
 
 bool added_delta_changes(const struct planner *plan, const struct bh_added *added)
@@ -96,16 +95,31 @@ int added_delta_local(struct planner *plan)
 	return plan->needy ? find_needy(plan) : 0;
 }
 
-/* Moves an address of an endpoint from where the maps have it to where the new policy places it.
- * Without a segment it is isolated. */
-static int move(struct planner *plan, const struct address *address,
-		const struct endpoint *endpoint)
+int added_delta_find(const struct planner *plan, const struct bh_added *added,
+		     const struct address *address, struct placement *placement)
+{
+	CLEANUP(cluster_free) struct cluster cluster;
+	struct endpoint *endpoint;
+	int error;
+
+	cluster_init(&cluster);
+	error = record_read(added, &cluster, &endpoint);
+	if (error)
+		return error;
+	expected_find(plan->new, &cluster, endpoint);
+	return policy_place(plan->new, endpoint, address, placement);
+}
+
+/* Moves an address of an added endpoint from where the maps have it to where the new policy places
+ * it. Without a segment it is isolated. */
+static int place_anew(struct planner *plan, const struct address *address,
+		      const struct bh_added *added)
 {
 	struct placement placement = {};
 	struct bh_endpoint entry, want;
 	struct bh_addr addr;
 	uint32_t slot = 0;
-	int error = policy_place(plan->new, endpoint, address, &placement);
+	int error = added_delta_find(plan, added, address, &placement);
 
 	if (!error)
 		error = planner_slot(plan, placement.segment, &slot);
@@ -119,21 +133,6 @@ static int move(struct planner *plan, const struct address *address,
 	memcpy(&addr, address, sizeof(addr));
 	error = assign_add(plan->handle, &addr, &entry, &want, plan->change);
 	return error ? error : table_add(&plan->concerned, address, NULL);
-}
-
-static int place_anew(struct planner *plan, const struct address *address,
-		      const struct bh_added *added)
-{
-	CLEANUP(cluster_free) struct cluster cluster;
-	struct endpoint *endpoint;
-	int error;
-
-	cluster_init(&cluster);
-	error = record_read(added, &cluster, &endpoint);
-	if (error)
-		return error;
-	expected_find(plan->new, &cluster, endpoint);
-	return move(plan, address, endpoint);
 }
 
 int added_delta_place(struct planner *plan)

@@ -7,6 +7,7 @@
 #ifndef BULKHEAD_NODE_ADDED_DELTA_H
 #define BULKHEAD_NODE_ADDED_DELTA_H
 
+#include "policy/place.h"
 #include "node/change/planner.h"
 
 /* Reads the records of added endpoints into @plan->added. */
@@ -20,8 +21,14 @@ int added_delta_knows(const struct planner *plan, const struct bh_added *record,
  * that it expects by the record's name. */
 bool added_delta_changes(const struct planner *plan, const struct bh_added *added);
 
-/* Returns true if an added endpoint has the address and keeps it. @plan->taken is known. */
-bool added_delta_keeps(const struct planner *plan, const struct address *address);
+/* Returns the record of the added endpoint that has an address and keeps it; NULL: there is none.
+ * @plan->taken is known. */
+const struct bh_added *added_delta_kept(const struct planner *plan, const struct address *address);
+
+/* Finds the place that the new policy has for an address of an added endpoint. Returns 0, and else
+ * as policy_place() and record_read(). */
+int added_delta_find(const struct planner *plan, const struct bh_added *added,
+		     const struct address *address, struct placement *placement);
 
 /* Sets @plan->extension and @plan->drops, and lists @plan->needy, once @plan->taken is known. */
 int added_delta_local(struct planner *plan);

@@ -4,13 +4,11 @@
 #include <string.h>
 
 #include "policy/isolation.h"
-#include "policy/place.h"
 #include "maps/iface.h"
 #include "node/change/effect_delta.h"
-#include "node/change/active.h"
+#include "node/change/added_delta.h"
 #include "node/change/isolated.h"
 #include "node/change/names.h"
-#include "node/change/record.h"
 
 static int compare_policies(const struct planner *plan, struct node_effect *effect)
 {
@@ -37,42 +35,28 @@ static int compare_policies(const struct planner *plan, struct node_effect *effe
 	return error ? error : object_names_compare(&before, &after, effect);
 }
 
-/* Finds the segment of an endpoint that `endpoint add` brought; NULL: it fits none. */
-static int place_added(const struct planner *plan, const struct bh_added *record,
-		       const struct address *address, const struct policy_segment **segment)
-{
-	struct placement placement = {};
-	struct endpoint *endpoint;
-	struct cluster cluster;
-	int error;
-
-	cluster_init(&cluster);
-	error = record_read(record, &cluster, &endpoint);
-	if (!error)
-		error = policy_place(plan->new, endpoint, address, &placement);
-	if (!error)
-		*segment = delta_segment(plan->new, placement.segment);
-	cluster_free(&cluster);
-	return error == -ENOENT ? 0 : error;
-}
-
-/* Finds the segment that the new policy has for an address. *known: an endpoint of this node or a
- * record has the address. */
+/* Finds the segment that the new policy has for an address; NULL: none. *known: an endpoint of this
+ * node or a record has the address. */
 static int find_after(const struct planner *plan, const struct address *address,
 		      const struct policy_segment **segment, bool *known)
 {
+	const struct bh_added *record = added_delta_kept(plan, address);
 	const struct policy_address *found = lazy_address_find(plan->new, address);
-	struct bh_added record;
+	struct placement placement = {};
+	int error;
 
 	*segment = NULL;
-	*known = true;
-	if (found) {
-		*known = planner_is_here(plan, plan->new, found->endpoint);
+	*known = record || (found && planner_is_here(plan, plan->new, found->endpoint));
+	if (!*known)
+		return lazy_error(plan->new);
+	if (!record) {
 		*segment = delta_segment(plan->new, found->segment);
 		return lazy_error(plan->new);
 	}
-	*known = !maps_lookup(plan->handle, MAP_added, address, &record);
-	return *known ? place_added(plan, &record, address, segment) : 0;
+	error = added_delta_find(plan, record, address, &placement);
+	if (!error)
+		*segment = delta_segment(plan->new, placement.segment);
+	return error == -ENOENT ? 0 : error;
 }
 
 /* Both policies' isolations, which are read for the first endpoint that needs them: of a large
@@ -110,15 +94,14 @@ static uint32_t flags_then(const struct planner *plan, uint32_t ifindex,
 static int open_endpoint(const struct planner *plan, const struct address *address,
 			 struct node_opened opened, struct node_effect *effect)
 {
+	const struct bh_added *record = added_delta_kept(plan, address);
 	const struct policy_address *found = lazy_address_find(plan->new, address);
-	struct bh_added owner = {};
+	struct bh_added owner;
 
-	if (!opened.directions && !opened.audited)
+	if ((!opened.directions && !opened.audited) || !(record || found))
 		return 0;
-	if (found)
-		owner = planner_name(plan->new, delta_endpoint(plan->new, found->endpoint));
-	else if (!active_owner(plan->handle, address, &owner))
-		return lazy_error(plan->handle->policy);
+	owner = record ? *record
+		       : planner_name(plan->new, delta_endpoint(plan->new, found->endpoint));
 	if (asprintf(&opened.name, "%s/%s", owner.ns, owner.name) < 0)
 		return -ENOMEM;
 	effect->opened[effect->n_opened++] = opened;
@@ -151,7 +134,7 @@ static bool stays(const struct planner *plan, const struct bh_iface *iface)
 			continue;
 		memcpy(&address, addrs[i], sizeof(address));
 		found = lazy_address_find(plan->new, &address);
-		if (!found ||
+		if (!found || added_delta_kept(plan, &address) ||
 		    planner_is_fresh(plan, BLOB_TABLE_addresses, found - plan->new->addresses) ||
 		    planner_is_fresh(plan, BLOB_TABLE_segments, found->segment))
 			return false;

@@ -72,7 +72,7 @@ static int plan_address(struct endpoints *endpoints, uint32_t index)
 	int error = maps_lookup(plan->handle, MAP_endpoints, &to->address, &entry);
 	const bool there = !error;
 
-	if (added_delta_keeps(plan, &to->address))
+	if (added_delta_kept(plan, &to->address))
 		return 0;
 	/* neither the old policy nor a record has the address that the maps have */
 	if ((error && error != -ENOENT) ||

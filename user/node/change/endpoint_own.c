@@ -122,7 +122,7 @@ static int fill_pod(const struct planner *plan, const struct policy_endpoint *re
 	for (uint32_t i = 0; i < record->addresses.n; i++) {
 		const struct address *address = &delta_address_of(new, record, i)->address;
 
-		if (!added_delta_keeps(plan, address))
+		if (!added_delta_kept(plan, address))
 			pod->addresses[pod->endpoint.n_addresses++] = *address;
 	}
 	for (uint32_t i = 0; i < record->allow_source.n; i++) {
