@@ -127,7 +127,7 @@ $(O)/selftests/%: $(O)/selftests/%.o $(TEST_LIB_OBJS) $(ROOM_LIBS)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group -lcmocka $(LIBS)
 
-# The tables of packets are one test.
+# The packet tests that share a node are one test.
 ROW_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/rows/*.c)))
 $(O)/selftests/packet_rows: $(ROW_OBJS)
 

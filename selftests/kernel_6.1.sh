@@ -6,8 +6,8 @@
 # least, one test of libxdp's dispatcher, tunnels, and IPsec with real ESP, and one other namespace test, but for
 # those that take over 200 s there. With BULKHEAD_FULL=1: every packet and namespace test, in two machines. This test
 # reports their subtests, each with its test's name before it. BULKHEAD_SMALL=1 tells the tests that the machine is
-# about twenty times slower: fewer packets, the same cases. Each packet test costs the emulated processor 17 s and
-# more: the kernel verifies the programs.
+# about twenty times slower: fewer packets, the same cases. Each packet program costs the emulated processor 7 s
+# and more: the kernel verifies the programs. So packet_rows is one program of many tests.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 export BULKHEAD=${BULKHEAD:-$top/build/bulkhead} BULKHEAD_SMALL=1 FLIPS=10 KILLS=4

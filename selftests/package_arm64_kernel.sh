@@ -52,7 +52,7 @@ build=$(cd "$build" && pwd)
 [[ $build == "$top"/* ]] || skip "needs a build below $top: the machine has this tree and no other folder"
 VM_ARCH=arm64 "$top/tools/vm-kernel" "$build/vm/arm64" || skip "no kernel of arm64 to run"
 
-names=(packet_rows packet_connection)
+names=(packet_rows)
 tests=("$top"/selftests/{package_arm64_kernel,net_policy}.sh)
 if [ -n "${ARM64_TESTS:-}" ]; then
 	names=()

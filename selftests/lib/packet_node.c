@@ -110,14 +110,15 @@ static void put(const char *map, const void *key, const void *value)
 	changed();
 }
 
+static uint32_t n_intervals; /* in bh_ports */
+
 /* Writes a list of points with their verdicts as struct bh_interval. */
 static struct bh_ports_ref put_list(const struct bh_interval *list, uint32_t n)
 {
-	static uint32_t at;
-	struct bh_ports_ref ports = {.at = at, .count = n};
+	struct bh_ports_ref ports = {.at = n_intervals, .count = n};
 
-	for (uint32_t i = 0; i < n; i++, at++)
-		put("bh_ports", &at, &list[i]);
+	for (uint32_t i = 0; i < n; i++, n_intervals++)
+		put("bh_ports", &n_intervals, &list[i]);
 	return ports;
 }
 
@@ -393,7 +394,27 @@ static void map_connections(void)
 		fail("cannot map the connections");
 }
 
-static void open_node(bool redirect)
+static void read_counters(struct count sums[BH_REASONS])
+{
+	static struct bh_counter values[BH_REASONS * MAX_CPUS];
+	uint32_t keys[BH_REASONS], next, n = BH_REASONS;
+
+	if (bpf_map_lookup_batch(packet_node_map("bh_counters"), NULL, &next, keys, values, &n,
+				 NULL) ||
+	    n != BH_REASONS)
+		fail("bh_counters");
+	for (int reason = 0; reason < BH_REASONS; reason++) {
+		memset(&sums[reason], 0, sizeof(sums[reason]));
+		for (int cpu = 0; cpu < cpus; cpu++) {
+			const struct bh_counter *at = &values[reason * cpus + cpu];
+
+			sums[reason].packets += at->packets[0] + at->packets[1];
+			sums[reason].audited += at->audit_packets[0] + at->audit_packets[1];
+		}
+	}
+}
+
+static void make_node(bool redirect)
 {
 	if (geteuid()) {
 		printf("ok 1 - packet tests # SKIP needs root\n");
@@ -423,9 +444,65 @@ static void open_node(bool redirect)
 	share_maps(xdp->obj);
 	if (bh_xdp__load(xdp))
 		fail("cannot load xdp.bpf.c");
+}
+
+static void empty(const char *name)
+{
+	int map = packet_node_map(name);
+	char key[64];
+
+	while (!bpf_map_get_next_key(map, NULL, key))
+		bpf_map_delete_elem(map, key);
+}
+
+static int entries_of(const char *name)
+{
+	int map = packet_node_map(name), n = 0;
+	char key[64];
+
+	for (void *last = NULL; !bpf_map_get_next_key(map, last, key); last = key)
+		n++;
+	return n;
+}
+
+static bool has_keys_that_go(const struct bpf_map *map)
+{
+	switch (bpf_map__type(map)) {
+	case BPF_MAP_TYPE_HASH:
+	case BPF_MAP_TYPE_LRU_HASH:
+	case BPF_MAP_TYPE_LPM_TRIE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+int packet_node_entries(void)
+{
+	const struct bpf_map *map;
+	int n = 0;
+
+	bpf_object__for_each_map(map, tc->obj)
+		if (has_keys_that_go(map))
+			n += entries_of(bpf_map__name(map));
+	return n;
+}
+
+static void open_node(bool redirect)
+{
+	const struct bpf_map *map;
+
+	if (!tc)
+		make_node(redirect);
+	bpf_object__for_each_map(map, tc->obj)
+		if (has_keys_that_go(map))
+			empty(bpf_map__name(map));
+	n_intervals = 0;
 	put_policy();
 	put_addresses();
+	packet_node_forget();
 	packet_node_set_generation(GENERATION);
+	read_counters(counters);
 }
 
 void packet_node_open(void)
@@ -576,24 +653,6 @@ void packet_node_programs(void (*each)(const char *program, int fd, void *arg), 
 	bh_loader__destroy(loader);
 }
 
-static void read_counters(struct count sums[BH_REASONS])
-{
-	static struct bh_counter values[MAX_CPUS];
-	int map = packet_node_map("bh_counters");
-
-	for (uint32_t reason = 0; reason < BH_REASONS; reason++) {
-		if (bpf_map_lookup_elem(map, &reason, values))
-			fail("bh_counters");
-		memset(&sums[reason], 0, sizeof(sums[reason]));
-		for (int cpu = 0; cpu < cpus; cpu++) {
-			const struct bh_counter *at = &values[cpu];
-
-			sums[reason].packets += at->packets[0] + at->packets[1];
-			sums[reason].audited += at->audit_packets[0] + at->audit_packets[1];
-		}
-	}
-}
-
 /* Finds the counter that moved since the last call. */
 static void see_counters(struct packet_result *result)
 {
@@ -701,15 +760,6 @@ static void void_last(void)
 
 	if (bpf_map_update_elem(packet_node_map("bh_flow_cache"), &zero, nothing, BPF_ANY))
 		fail("bh_flow_cache");
-}
-
-static void empty(const char *name)
-{
-	int map = packet_node_map(name);
-	char key[64];
-
-	while (!bpf_map_get_next_key(map, NULL, key))
-		bpf_map_delete_elem(map, key);
 }
 
 void packet_node_forget_quietly(void)

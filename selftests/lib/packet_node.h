@@ -50,9 +50,16 @@ struct packet_result {
 	bool audited; /* its audit column moved */
 };
 
-/* Exits with 4 and the reason if the kernel lacks what a test needs, with 1 on a failure. */
+/*
+ * Loads the programs, or, called again, makes the node what it was after the first call: the kernel
+ * verifies programs for longer than most tests run. Exits with 4 and the reason if the kernel lacks
+ * what a test needs, with 1 on a failure.
+ */
 void packet_node_open(void);
 void packet_node_open_redirect(void); /* with the tunable `redirect` */
+
+/* The number of entries of all maps but arrays. */
+int packet_node_entries(void);
 
 /*
  * The interface by which the packet came to the node. VIA_BRIDGE: the bridge of A's port;

@@ -87,22 +87,31 @@ int packet_table_run(const struct packet_table *table, int *number)
 	return failed;
 }
 
-int packet_sequences(const struct packet_sequence *sequences, size_t n, uint8_t *version,
-		     bool *good)
+int packet_sequences_run(const char *name, const struct packet_sequence *sequences, size_t n,
+			 uint8_t *version, bool *good, int *number)
 {
-	int number = 0, failed = 0;
+	int failed = 0;
 
-	packet_node_open();
 	for (size_t i = 0; i < n; i++) {
 		for (*version = 4; *version <= 6; *version += 2) {
 			*good = true;
 			packet_node_forget();
 			sequences[i].run();
 			failed += !*good;
-			printf("%s %d - %s, IPv%d\n", *good ? "ok" : "not ok", ++number,
-			       sequences[i].name, *version);
+			printf("%s %d - %s%s%s, IPv%d\n", *good ? "ok" : "not ok", ++*number, name,
+			       *name ? ": " : "", sequences[i].name, *version);
 		}
 	}
+	return failed;
+}
+
+int packet_sequences(const struct packet_sequence *sequences, size_t n, uint8_t *version,
+		     bool *good)
+{
+	int number = 0, failed;
+
+	packet_node_open();
+	failed = packet_sequences_run("", sequences, n, version, good, &number);
 	printf("1..%d\n", number);
 	return failed ? 1 : 0;
 }

@@ -84,10 +84,20 @@ struct packet_sequence {
 	void (*run)(void);
 };
 
+/* Tests of selftests/rows/ that are no tables, called as packet_table_run() is. */
+int packet_connection(int *number);
+int packet_event(int *number);
+int packet_random(int *number);
+
 /*
  * Runs each sequence for IPv4 and IPv6 on a node without connections, with *@version set. The
- * sequence clears *@good on a failure. Prints a KTAP line each. Returns the test's exit status.
+ * sequence clears *@good on a failure. Prints a KTAP line each, with @name before the sequence's.
+ * Returns how many failed.
  */
+int packet_sequences_run(const char *name, const struct packet_sequence *sequences, size_t n,
+			 uint8_t *version, bool *good, int *number);
+
+/* The same as a test of its own, on a node that it opens. Returns the test's exit status. */
 int packet_sequences(const struct packet_sequence *sequences, size_t n, uint8_t *version,
 		     bool *good);
 

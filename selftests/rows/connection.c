@@ -992,8 +992,9 @@ static const struct packet_sequence sequences[] = {
 	{"audit", audit},
 };
 
-int main(void)
+int packet_connection(int *number)
 {
-	return packet_sequences(sequences, sizeof(sequences) / sizeof(sequences[0]), &version,
-				&good);
+	return packet_sequences_run("connection", sequences,
+				    sizeof(sequences) / sizeof(sequences[0]), &version, &good,
+				    number);
 }
