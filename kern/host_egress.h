@@ -224,11 +224,13 @@ static __always_inline bool host_egress_allowed(const struct packet *p, const st
 	       !host_egress_calls_back(p, word) && !(READ_ONCE(ct->state) & BH_CT_DENIED);
 }
 
-/* Updates the entry. One FIN closes it, since the other end's FIN does not pass this hook. */
+/* Updates the entry. One FIN closes an entry of this hook, which the other end's FIN does not pass.
+ * An untranslated connection's entry is the sender's own hook's, which both FINs pass. */
 static __always_inline void host_egress_touch(const struct packet *p, struct bh_ct *ct)
 {
 	connection_touch(p, ct);
-	if (p->class == PACKET_FLOW && p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_FIN)
+	if (p->class == PACKET_FLOW && p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_FIN &&
+	    READ_ONCE(ct->payer) & BH_CT_LEAVES)
 		ct_state(p, ct, BH_CT_FINS, 0);
 }
 

@@ -944,6 +944,47 @@ static void audit(void)
 	expect(FROM_A, denied, BH_DROP_EGRESS);
 }
 
+/* The host egress hook sees the FIN that A's own hook has noted, and then the outside's FIN is
+ * still to come. An entry that only the host egress hook has sees no other FIN than A's. */
+static void half_closed_outside(void)
+{
+	struct packet_spec fin =
+		PACKET(HOST_A, HOST_WORLD, .protocol = IPPROTO_TCP, .sport = 40000, .dport = 80,
+		       .flags = TCP_F | TCP_A, .seq = 1001, .ack = 5001);
+	struct packet_spec segment = fin, answer = fin;
+
+	segment.flags = TCP_S;
+	segment.seq = 1000;
+	expect(FROM_A, segment, BH_PASS_NEW);
+	answer.from = HOST_WORLD;
+	answer.to = HOST_A;
+	answer.sport = 80;
+	answer.dport = 40000;
+	answer.flags = TCP_S | TCP_A;
+	answer.seq = 5000;
+	answer.ack = 1001;
+	expect(TO_A, answer, ESTABLISHED);
+	segment.flags = TCP_A;
+	segment.seq = 1001;
+	expect(FROM_A, segment, ESTABLISHED);
+	expect(FROM_A, fin, ESTABLISHED);
+	expect(LEAVE, fin, SILENT);
+	expect_number("A's FIN closes one direction",
+		      __builtin_popcount(packet_node_states(IPPROTO_TCP) & BH_CT_FINS), 1);
+	answer.flags = TCP_F | TCP_A;
+	answer.seq = 5001;
+	answer.ack = 1002;
+	expect(TO_A, answer, ESTABLISHED);
+	expect_number("the outside's FIN closes the other one",
+		      __builtin_popcount(packet_node_states(IPPROTO_TCP) & BH_CT_FINS), 2);
+	packet_node_forget();
+	expect(LEAVE, segment, SILENT);
+	expect_number("connections of the host egress hook", packet_node_connections(), 1);
+	expect(LEAVE, fin, SILENT);
+	expect_number("A's FIN closes an entry of the host egress hook",
+		      __builtin_popcount(packet_node_states(IPPROTO_TCP) & BH_CT_FINS), 2);
+}
+
 static const struct packet_sequence sequences[] = {
 	{"a handshake, and data both ways", handshake},
 	{"a handshake with copies of every segment", handshake_again},
@@ -961,6 +1002,7 @@ static const struct packet_sequence sequences[] = {
 	{"a RST outside the window shortens no life", reset_forged},
 	{"a RST inside the window shortens the connection's life", reset_true},
 	{"forged FINs end no connection", forged_fins},
+	{"a FIN of one end to the outside closes one direction", half_closed_outside},
 	{"idle connections lapse", idle},
 	{"a slow handshake", handshake_slow},
 	{"UDP replies", udp_replies},
