@@ -329,16 +329,15 @@ static __always_inline void dns_read(const struct packet *p, struct bh_dns_work 
 	dns_count(work->learned ? BH_DNS_LEARNED : BH_DNS_EMPTY);
 }
 
-/* Reads the question of a message. Returns true if it may be one about a name of a policy. */
+/* Reads the question of a message. Returns true if it may be one about a name of a policy: with
+ * dns_aliases, any name may have such a name along its chain. */
 static __always_inline bool dns_matters(struct bh_dns_work *work)
 {
-	const struct dns_header *header = (void *)work->bytes;
-
 	if (!dns_question(work)) {
 		dns_count(BH_DNS_MALFORMED);
 		return false;
 	}
-	if (!work->n_domains && !(header->flags[0] & DNS_ANSWER && dns_aliases))
+	if (!work->n_domains && !dns_aliases)
 		return false;
 	return work->type == DNS_TYPE_A || work->type == DNS_TYPE_AAAA;
 }

@@ -30,11 +30,11 @@
  * bh_dns_result.
  *
  * Who may fill them: bh_resolvers only the loader. bh_learners and bh_questions an endpoint, by a
- * question to a resolver about a name of a policy. bh_streams, and then bh_learners, an endpoint or
- * a resolver, by the SYN of a connection between the two. bh_carries these two, by what they send
- * on such a connection. bh_learned and bh_learn_order a resolver, by an answer to a question that
- * the endpoint has asked. Each key has the endpoint's ifindex. No other host or endpoint adds an
- * entry.
+ * question to a resolver about a name of a policy (with dns-aliases=1, about any). bh_streams, and
+ * then bh_learners, an endpoint or a resolver, by the SYN of a connection between the two.
+ * bh_carries these two, by what they send on such a connection. bh_learned and bh_learn_order a
+ * resolver, by an answer to a question that the endpoint has asked. Each key has the endpoint's
+ * ifindex. No other host or endpoint adds an entry.
  *
  * An endpoint that asks and learns fills its own buckets and places only, and loses its own oldest
  * ones. BH_LEARNERS endpoints can learn at a time. A further one learns nothing, and its policy
