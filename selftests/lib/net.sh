@@ -155,13 +155,16 @@ net_cleanup() {
 }
 
 # Duplicate address detection is off, so that addresses work at once.
-net_host() { # HOST
-	ip netns add "$NET-$1" || exit 1
-	# shellcheck disable=SC2016
-	net_on "$1" sh -c 'for f in /proc/sys/net/ipv6/conf/*/accept_dad; do echo 0 >"$f"; done
-		echo 1 >/proc/sys/net/ipv4/ip_forward
-		echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
-		exec ip link set lo up'
+net_host() { # HOST...
+	local host
+	printf "netns add $NET-%s\n" "$@" | ip -batch - || exit 1
+	for host; do
+		# shellcheck disable=SC2016
+		net_on "$host" sh -c 'for f in /proc/sys/net/ipv6/conf/*/accept_dad; do echo 0 >"$f"; done
+			echo 1 >/proc/sys/net/ipv4/ip_forward
+			echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
+			exec ip link set lo up'
+	done
 }
 
 # One process for many commands of `ip`, a line each of standard input. One that fails does not end the others.
@@ -180,18 +183,21 @@ net_neighbour() { # HOST INTERFACE MAC ADDRESS...
 	net_ips "$1" <<<"$(net_neighbours "${@:2}")"
 }
 
+# Prints what makes a link, whose peer is still down.
+net_links() { # INTERFACE MAC PEER-HOST PEER-INTERFACE PEER-MAC
+	echo "link add $1 address $2 type veth peer name $4 address $5 netns $NET-$3"
+	echo "link set $1 up"
+}
+
 net_link() { # HOST INTERFACE MAC PEER-HOST PEER-INTERFACE PEER-MAC
-	net_ips "$1" <<-EOF || exit 1
-	link add $2 address $3 type veth peer name $5 address $6 netns $NET-$4
-	link set $2 up
-	EOF
+	net_links "${@:2}" | net_ips "$1" || exit 1
 	ip -n "$NET-$4" link set "$5" up
 }
 
 # The outside host also has an address in each of two CIDR blocks that policies tell apart.
 net_uplink() {
-	net_link node eth0 02:00:00:00:07:01 out eth0 02:00:00:00:07:02
-	net_ips node <<-EOF
+	net_ips node <<-EOF || exit 1
+	$(net_links eth0 02:00:00:00:07:01 out eth0 02:00:00:00:07:02)
 	addr add 192.168.7.1/24 dev eth0
 	addr add fd07::1/64 dev eth0 nodad
 	$(net_neighbours eth0 02:00:00:00:07:02 192.168.7.2 fd07::2)
@@ -199,6 +205,7 @@ net_uplink() {
 	route add default via fd07::2
 	EOF
 	net_ips out <<-EOF
+	link set eth0 up
 	addr add 192.168.7.2/24 dev eth0
 	addr add fd07::2/64 dev eth0 nodad
 	addr add 172.17.0.9/32 dev lo
@@ -222,20 +229,21 @@ net_plug() { # POD [NODE]
 	net_find "$1"
 	printf -v mac '02:00:00:00:01:%02x' "$number"
 	ip=$(net_ip "$1") ip6=$(net_ip6 "$1")
-	net_link "$node" "$interface" 02:00:00:00:02:01 "$1" eth0 "$mac"
+	net_ips "$node" <<-EOF || exit 1
+	$(net_links "$interface" 02:00:00:00:02:01 "$1" eth0 "$mac")
+	neigh replace $ip dev $interface lladdr $mac nud permanent
+	neigh replace $ip6 dev $interface lladdr $mac nud permanent
+	route add $ip dev $interface
+	route add $ip6 dev $interface
+	EOF
 	net_ips "$1" <<-EOF
+	link set eth0 up
 	addr add $ip/32 dev eth0
 	addr add $ip6/128 dev eth0 nodad
 	neigh replace 169.254.1.1 dev eth0 $gateway
 	neigh replace fe80::1 dev eth0 $gateway
 	route add default via 169.254.1.1 dev eth0 onlink
 	route add default via fe80::1 dev eth0 onlink
-	EOF
-	net_ips "$node" <<-EOF
-	neigh replace $ip dev $interface lladdr $mac nud permanent
-	neigh replace $ip6 dev $interface lladdr $mac nud permanent
-	route add $ip dev $interface
-	route add $ip6 dev $interface
 	EOF
 }
 
@@ -337,11 +345,11 @@ net_names() { # HOST PORT
 
 net_world() { # POD...
 	local host
-	net_host node
-	net_host out
+	net_host node out "$@"
 	net_uplink
 	for host; do
-		net_pod "$host"
+		NET_PODS+=("$host")
+		net_plug "$host"
 	done
 }
 
