@@ -98,7 +98,8 @@ static __always_inline int spoofing_claim(const struct packet *p, const struct e
 {
 	struct bh_iface *iface;
 
-	if (!source->ifindex || !p->ingress || source->ifindex == p->ingress)
+	if (!source->ifindex || !p->ingress || p->ingress == INGRESS_LOST ||
+	    source->ifindex == p->ingress)
 		return 0;
 	iface = endpoint_iface(source->ifindex);
 	return iface && iface->via == p->ingress ? 0 : BH_DROP_CLAIM;

@@ -18,17 +18,17 @@
 #include "scope.h"
 
 /* Returns true if the packet may be an IPv6 fragment that the kernel made: such a fragment has lost
- * the interface by which it came in. */
+ * the interface by which it came in. Other extension headers may stand before its own. */
 static __always_inline bool host_egress_is_fragment(struct __sk_buff *skb)
 {
 	const __u8 *data = hook_data(skb);
 
-	if (likely(skb->protocol != bpf_htons(ETH_P_IPV6)))
+	if (likely(skb->protocol != bpf_htons(ETH_P_IPV6)) || !hook_is_lost(skb))
 		return false;
 	if ((void *)(data + ETH_HLEN + sizeof(struct ipv6hdr)) > hook_end(skb))
 		return true;
 	/* The frame may have an Ethernet header, or not. */
-	return data[ETH_HLEN + 6] == IPPROTO_FRAGMENT || data[6] == IPPROTO_FRAGMENT;
+	return parse_is_extension(data[ETH_HLEN + 6]) || parse_is_extension(data[6]);
 }
 
 /* Returns true if no endpoint sent the packet: the node made it, or it came in by an interface that

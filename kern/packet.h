@@ -35,7 +35,8 @@ struct packet {
 	__u32 generation; /* read once */
 	__u32 now; /* tick */
 	__u32 ifindex; /* the interface of this hook */
-	__u32 ingress; /* the interface by which the packet came in; 0: this node made it */
+	__u32 ingress; /* the interface by which the packet came in; 0: this node made it;
+			* INGRESS_LOST */
 	__u32 length; /* of the frame */
 	__u32 sequence, acknowledged; /* TCP */
 	union {
@@ -96,6 +97,8 @@ _Static_assert(offsetof(struct packet, port) % 4 == 0, "parse_ports() writes bot
 /* `role ? x[1] : x[0]` and `direction & 1` stand for x[role] where the verifier needs a constant
  * index. */
 _Static_assert(BH_INGRESS == 0 && BH_EGRESS == 1, "enum bh_direction");
+
+#define INGRESS_LOST 0xffffffffu /* no interface: of a fragment that came in, and was made anew */
 
 #define LOCAL_HERE 1 /* an address that the node got after the maps were written */
 #define LOCAL_ELSEWHERE 2

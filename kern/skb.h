@@ -17,6 +17,14 @@ static __always_inline void *hook_end(hook_context *ctx)
 	return (void *)(long)ctx->data_end;
 }
 
+/* Returns true if neither an interface nor a socket tells who sent the packet. If it is an IPv6
+ * fragment, the kernel may have made it anew, of a packet that it forwards. Fragments of the node's
+ * own packet have its socket. */
+static __always_inline bool hook_is_lost(hook_context *ctx)
+{
+	return !ctx->ingress_ifindex && !ctx->sk;
+}
+
 static __always_inline __u32 hook_length(hook_context *ctx)
 {
 	return ctx->len;

@@ -244,6 +244,8 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 	searched = !reason && fast_path_searched(p);
 	if (unlikely(reason == BH_DROP_TRUNCATED))
 		reason = tc_pull(skb, p);
+	if (unlikely(p->flags & PACKET_FRAGMENT_HEADER) && hook_is_lost(skb))
+		p->ingress = INGRESS_LOST;
 	if (!reason &&
 	    checksum_is_outside(skb, p->class == PACKET_FRAGMENT ? 0 : p->l4, p->protocol))
 		reason = BH_DROP_CHECKSUM;

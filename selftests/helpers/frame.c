@@ -34,6 +34,10 @@
  *   rest SOURCE DESTINATION ID            its last one, with a gap between, so that nobody joins
  *                                         them
  *
+ *   uneven SOURCE DESTINATION PORT ID     of each three, the fragments of one UDP datagram over
+ * IPv6. The first is short and has a hop-by-hop header: a node that joins them cannot part them as
+ * they were, and makes new ones
+ *
  *   too-big SOURCE DESTINATION PEER PORT  fragmentation needed, or packet too big, about UDP from
  *                                         DESTINATION to PORT of PEER
  *
@@ -80,7 +84,7 @@
 #include "selftests/helpers/lib/helper.h"
 
 #define BATCH 64
-#define MAX_FRAME 256
+#define MAX_FRAME 1600
 #define PAGED_FRAME 6000 /* more than a page, including the kernel's headroom */
 #define MAX_TAGS 4
 #define FIRST_BYTES 64 /* payload of a first fragment, with the UDP header */
@@ -267,6 +271,43 @@ static void rest(struct frame *f)
 	put_ip(f, &source, &destination, IPPROTO_UDP, FIRST_BYTES, atoi(words[2]), 2 * FIRST_BYTES,
 	       false);
 	put_zeros(f, FIRST_BYTES);
+}
+
+/* Bytes of the three fragments, and of the header that only the first one has. */
+#define UNEVEN_FIRST 400
+#define UNEVEN_NEXT 1448
+#define UNEVEN_LAST 52
+#define UNEVEN_HEADER 32
+
+static void uneven(struct frame *f)
+{
+	static const size_t lengths[] = {UNEVEN_FIRST, UNEVEN_NEXT, UNEVEN_LAST};
+	static const size_t begins[] = {0, UNEVEN_FIRST, UNEVEN_FIRST + UNEVEN_NEXT};
+	const size_t part = f->number % 3, length = UNEVEN_FIRST + UNEVEN_NEXT + UNEVEN_LAST;
+	/* An option that a host skips if it does not know it: padding may have 7 bytes. */
+	uint8_t options[UNEVEN_HEADER] = {IPPROTO_FRAGMENT, UNEVEN_HEADER / 8 - 1, 0x1e,
+					  UNEVEN_HEADER - 4};
+	size_t l3 = f->length, l4;
+	uint32_t sum = IPPROTO_UDP + length;
+
+	put_ip(f, &source, &destination, IPPROTO_UDP, lengths[part], atoi(words[3]), begins[part],
+	       part < 2);
+	l4 = f->length;
+	if (!part) {
+		put_udp(f, atoi(words[2]), length);
+		sum = helper_sum(source.byte, 16, helper_sum(destination.byte, 16, sum));
+		put_checksum(f, l4 + 6, helper_sum(f->byte + l4, 8, sum));
+	}
+	put_zeros(f, lengths[part] - (f->length - l4));
+	if (part)
+		return;
+	put_zeros(f, UNEVEN_HEADER);
+	memmove(f->byte + l3 + 40 + UNEVEN_HEADER, f->byte + l3 + 40,
+		f->length - l3 - 40 - UNEVEN_HEADER);
+	memcpy(f->byte + l3 + 40, options, UNEVEN_HEADER);
+	f->byte[l3 + 5] += UNEVEN_HEADER;
+	f->byte[l3 + 4] += f->byte[l3 + 5] < UNEVEN_HEADER;
+	f->byte[l3 + 6] = IPPROTO_HOPOPTS;
 }
 
 static void syn(struct frame *f)
@@ -551,7 +592,7 @@ static const struct kind {
 	{"arp", 2, 1, arp},	      {"nd", 4, 0, nd},		  {"too-big", 4, 0, too_big},
 	{"dad", 3, 0, dad},	      {"ra", 2, 0, ra},		  {"tunnel", 6, 0, tunnel},
 	{"redirect", 4, 0, redirect}, {"written", 4, 0, written}, {"tcp", 5, 0, tcp},
-	{"data", 5, 0, data},	      {"icmp6", 5, 0, icmp6},
+	{"data", 5, 0, data},	      {"icmp6", 5, 0, icmp6},	  {"uneven", 4, 0, uneven},
 };
 
 static const struct kind *parse_kind(int argc, char **argv)
