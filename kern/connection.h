@@ -35,6 +35,24 @@ static __always_inline bool connection_is_nodes(const struct connection *c)
 	return c->found.end[BH_EGRESS].proven & (END_OF_NODE | END_CONFINED);
 }
 
+/* Returns true if the packet came in by an interface of endpoints, with an address that none of
+ * them may send from: the node may have put it there, and have got it after the maps were written.
+ */
+static __noinline bool connection_hides(const struct packet *p, const struct end *source)
+{
+	struct bh_iface *iface;
+	struct bh_addr addr;
+
+	if (p->hook != BH_HOOK_TO_ENDPOINT || source->flags & END_ENDPOINT ||
+	    p->ingress == p->ifindex)
+		return false;
+	iface = endpoint_iface(p->ingress);
+	if (!iface || !(iface->flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA)))
+		return false;
+	packet_address(p, p->from, &addr);
+	return !(iface->flags & BH_IFACE_ALLOW_SOURCE && endpoint_allows_source(p->ingress, &addr));
+}
+
 /* Finds the ends and their verdicts in the maps, when the verdict cache does not have them. */
 BPF_GLOBAL int connection_lookup(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
@@ -60,6 +78,8 @@ BPF_GLOBAL int connection_lookup(const struct packet *p, __u32 initiator, struct
 		found->end[BH_EGRESS].proven |= END_SERVED;
 	if (ends.end[BH_EGRESS].flags & END_NODE ||
 	    (p->local == LOCAL_HERE && p->hook == BH_HOOK_FROM_ENDPOINT && p->from != initiator))
+		found->flags |= BH_CACHED_MASK;
+	if (p->from == initiator && connection_hides(p, &ends.end[BH_EGRESS]))
 		found->flags |= BH_CACHED_MASK;
 	if (ends.end[BH_INGRESS].flags & END_NODE)
 		found->flags |= BH_CACHED_TO_NODE;

@@ -37,7 +37,7 @@ sends() { # FROM ADDRESS PORT [SOURCE]
 	local mac to=02:00:00:00:02:01
 	[ "$1" = out ] && mac=02:00:00:00:07:02 to=02:00:00:00:07:01 || mac=$(net_mac "$1")
 	id=$((id + 1))
-	net_frame "$1" -s $((5000 + id)) -n 3 eth0 "$mac" $to uneven "${4:-$(net_ip6 "$1")}" "$2" "$3" $id
+	net_frame "$1" -s $((5000 + id)) -n 3 eth0 "$mac" "$to" uneven "${4:-$(net_ip6 "$1")}" "$2" "$3" "$id"
 }
 arrives() { # AT FROM ADDRESS PORT [SOURCE]
 	local before i
