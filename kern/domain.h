@@ -77,12 +77,22 @@ static __always_inline bool domain_ends(const struct packet *p, __u32 ifindex,
 	return search->class[1];
 }
 
+/* Returns true if the entry is still the address's. Meanwhile another CPU may have removed it, and
+ * given its memory to another address at once, which has another place. */
+static __always_inline bool domain_stays(const struct bh_learned_key *key, __u32 place)
+{
+	const struct bh_learned *learned = bpf_map_lookup_elem(&bh_learned, key);
+
+	return learned && READ_ONCE(learned->place) == place;
+}
+
 /* Asks whether a name that the endpoint has learned allows the flow (struct packet's `calls` and
  * `verdict`). If so, sets the verdict of the packet's egress. Returns NAMED_*. */
 BPF_GLOBAL int domain_ask(struct packet *p)
 {
 	struct domain_search search = {};
 	struct bh_learned_key key = {};
+	__u32 place;
 
 	if (!p)
 		return NAMED_NOT;
@@ -92,12 +102,13 @@ BPF_GLOBAL int domain_ask(struct packet *p)
 	search.learned = bpf_map_lookup_elem(&bh_learned, &key);
 	if (!search.learned || !domain_ends(p, key.ifindex, &search))
 		return NAMED_NOT;
+	place = READ_ONCE(search.learned->place);
 	search.point = consent_point(p, p->calls);
 	search.now = p->now;
 	search.generation = p->generation;
 	search.lives = p->lives;
 	bpf_loop(BH_LEARNED_NAMES, domain_step, &search, 0);
-	if (!search.found)
+	if (!search.found || !domain_stays(&key, place))
 		return NAMED_NOT;
 	p->verdict[BH_EGRESS] = search.verdict;
 	return NAMED_ALLOWS;
