@@ -39,11 +39,6 @@ static void on_wait(void *data)
 	step(data);
 }
 
-static void on_heartbeat(void *data)
-{
-	follower_report(data);
-}
-
 static int read_node(struct follower *follower)
 {
 	return local_node_read(&follower->node, follower->diag, &follower->has);
@@ -56,9 +51,8 @@ static void changed_node(struct follower *follower, int error, const char *what,
 	follower_set_message(follower, error, what);
 	follower->changes++;
 	follower->failed += !!error;
-	if (!error)
-		error = read_node(follower);
-	if (error)
+	/* the next step is chosen from what is there, also after a failure */
+	if (read_node(follower) || error)
 		return later(follower);
 	if (follower->node.own)
 		follower_put_pods(follower);
@@ -106,6 +100,7 @@ static void refused(struct follower *follower, int error, const char *what, uint
 	}
 	follower->whole = false;
 	follower->lacks = generation;
+	read_node(follower);
 	later(follower);
 }
 
@@ -222,6 +217,16 @@ static void step(struct follower *follower)
 			later(follower);
 		}
 	}
+}
+
+/* Looks at the node, where another command may have unloaded or loaded since the last report. */
+static void on_heartbeat(void *data)
+{
+	struct follower *follower = data;
+
+	read_node(follower);
+	follower_report(follower);
+	step(follower);
 }
 
 static void status_changed(void *data, const char *key, struct json_object *object)
