@@ -160,6 +160,15 @@ static __always_inline struct bh_question_key dns_carry_key(const struct packet 
 	};
 }
 
+/* Returns true if the carry is still the message's. Meanwhile another CPU may have removed it, and
+ * its memory may be another message's. */
+static __always_inline bool dns_carry_stays(const struct dns_segment *segment,
+					    const struct bh_carry *carry)
+{
+	return READ_ONCE(carry->flow) == dns_flow(segment->p) &&
+	       READ_ONCE(carry->begin) == segment->begin;
+}
+
 /* Returns the carry of the stream's message; NULL: it has none. @create: makes one. */
 static __noinline struct bh_carry *dns_carry(struct dns_segment *segment, struct bh_dns_work *work,
 					     bool create)
@@ -168,7 +177,7 @@ static __noinline struct bh_carry *dns_carry(struct dns_segment *segment, struct
 	struct bh_question_key key = dns_carry_key(segment->p, flow);
 	struct bh_carry *carry = bpf_map_lookup_elem(&bh_carries, &key);
 
-	if (carry && carry->flow == flow && carry->begin == segment->begin)
+	if (carry && dns_carry_stays(segment, carry))
 		return carry;
 	if (!create)
 		return NULL;
@@ -231,6 +240,8 @@ static __noinline bool dns_carry_add(const struct dns_segment *segment, struct b
 	if (n > segment->length - offset)
 		n = segment->length - offset;
 	dns_copy(work->bytes, carry->bytes, had - DNS_PREFIX);
+	if (!dns_carry_stays(segment, carry))
+		return false;
 	if (!n || n > DNS_BYTES)
 		return !n && had >= dns_carry_whole(carry);
 	/* 6.1's verifier learns from a mask that a number is not 0, and not from a comparison. */
@@ -317,7 +328,9 @@ static __noinline bool dns_next_carried(struct dns_segment *segment, struct bh_d
 	}
 	length = carry->length;
 	has = carry->filled - DNS_PREFIX;
-	key = dns_carry_key(segment->p, carry->flow);
+	if (!dns_carry_stays(segment, carry))
+		return false;
+	key = dns_carry_key(segment->p, dns_flow(segment->p));
 	bpf_map_delete_elem(&bh_carries, &key);
 	return dns_next_ends(segment, work, length, has);
 }
