@@ -36,7 +36,7 @@ net_check "each packet to the address of the policy's name passes" net_is "$(dro
 net_check "no packet to the other pod's address passes" net_is "$(drops 198.18.0.1 1000)" 1000
 "$NET_HELPERS/churn" "$NET_PIN/learned" 198.18.0.1 198.18.0.2 198.18.9.9 100000000 &
 churn=$!
-NET_SERVERS+=($churn)
+NET_SERVERS+=("$churn")
 net_check "no packet to the other pod's address passes while it goes and comes" \
 	net_is "$(drops 198.18.0.1 600000)" 600000
 net_check "the addresses go and come until then" kill $churn
