@@ -43,7 +43,7 @@ arrives() { # AT FROM ADDRESS PORT [SOURCE]
 	local before i
 	before=$(came "$1")
 	sends "${@:2}"
-	for ((i = 0; i < 60; i++)); do
+	for ((i = 0; i < 400; i++)); do
 		[ "$(came "$1")" = "$before" ] || return 0
 		net_pause 0.05
 	done
