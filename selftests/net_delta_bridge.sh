@@ -55,18 +55,6 @@ step() { # NAME WHAT
 	net_check "a delta: $2" load_delta "$1"
 	net_check "$2: a load of the whole policy has nothing to change" whole_changes_nothing "$1"
 }
-# Loads as a follower does.
-follower() { # NAME.bhp|NAME.bhd
-	net_on node "$NET_HELPERS/quarantine" "$NET_PIN" "$here/$1"
-}
-follower_step() { # NAME WHAT
-	net_check "a follower's delta: $2" net_is "$(follower "$1.bhd")" delta
-	net_check "$2: a follower's load of the whole policy has nothing to change" follower_changes_nothing "$1"
-}
-follower_changes_nothing() { # NAME
-	state "$NET_TMP/by-delta" && follower "$1.bhp" && state "$NET_TMP/by-whole" &&
-		diff "$NET_TMP/by-delta" "$NET_TMP/by-whole"
-}
 # Returns 0 if the node drops, as a claim, a packet with another's address from a port that is no endpoint's.
 claims() { # POD NUMBER ADDRESS TO
 	net_moved net_frame "$1" eth0 "02:00:00:00:04:0$2" 02:00:00:00:04:03 udp "$3" "$4" 7001 >"$NET_TMP/moved"

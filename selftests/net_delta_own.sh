@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Deltas that change an endpoint of this node: its MAC, addresses, mode and audit, its namespace's audit, where it may
-# send from, its interface, and whose an address is. Each is planned from what it names; a load of the whole policy afterwards finds nothing to change.
+# send from, its interface, and whose an address is; a follower's, which moves between two interfaces. Each is planned
+# from what it names; a load of the whole policy afterwards finds nothing to change.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -174,4 +175,38 @@ net_plug extra
 net_check "a delta that moves late off an interface that is there is refused" \
 	net_ends 2 "shop/late would be taken off" load "$here/off.bhd"
 is_late_by_both "after the refusal"
+
+# A follower's endpoint moves between two interfaces that are there.
+for name in here over back-again; do
+	interface=veth-late
+	[ $name != over ] || interface=veth-extra
+	policy "$(late "$both" "interface = $interface")" >"$here/$name.ini"
+done
+reaches() { # POD: late's addresses are at its interface
+	ip -n "$NET-extra" address replace "$late4/32" dev eth0 && ip -n "$NET-extra" address replace "$late6/128" dev eth0 nodad &&
+		ip -n "$NET-node" route replace "$late4" dev "veth-$1" && ip -n "$NET-node" route replace "$late6" dev "veth-$1" &&
+		net_neighbour node "veth-$1" "$(net_mac "$1")" "$late4" "$late6"
+}
+is_at() { # POD OTHER WHEN
+	local ends late db
+	for ends in "$late4 $(net_ip db)" "$late6 $(net_ip6 db)"; do
+		late=${ends% *} db=${ends#* }
+		net_allowed "$1" tcp "$db" 443 "$3: $late at $1's interface reaches $db at its port" "$late"
+		net_denied "$1" tcp "$db" 80 "$3: $late at $1's interface does not reach another port" "$late"
+		net_allowed web tcp "$late" 80 "$3: web reaches $late at $1's interface at its port"
+		net_denied web tcp "$late" 443 "$3: web does not reach another port of $late"
+		net_denied "$2" tcp "$db" 443 "$3: $late at $2's interface sends nothing" "$late"
+	done
+}
+net_check "compile policies and deltas" chain here over back-again
+net_check "load late at its own interface" load "$here/here.bhp"
+net_check "late's addresses are at its own interface" reaches late
+is_at late extra "at its own interface"
+net_check "late's addresses move to extra's interface" reaches extra
+net_denied web tcp "$late4" 80 "before the delta: web does not reach late at extra's interface"
+follower_step over "late moves to extra's interface"
+is_at extra late "moved"
+net_check "late's addresses move back" reaches late
+follower_step back-again "late moves back to its own interface"
+is_at late extra "moved back"
 net_end

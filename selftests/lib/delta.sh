@@ -39,6 +39,21 @@ whole_changes_nothing() { # NAME
 		diff "$NET_TMP/by-delta" "$NET_TMP/by-whole"
 }
 
+# Loads as a follower does.
+follower() { # NAME.bhp|NAME.bhd
+	net_on node "$NET_HELPERS/quarantine" "$NET_PIN" "$here/$1"
+}
+
+follower_step() { # NAME WHAT
+	net_check "a follower's delta: $2" net_is "$(follower "$1.bhd")" delta
+	net_check "$2: a follower's load of the whole policy has nothing to change" follower_changes_nothing "$1"
+}
+
+follower_changes_nothing() { # NAME
+	state "$NET_TMP/by-delta" && follower "$1.bhp" && state "$NET_TMP/by-whole" &&
+		diff "$NET_TMP/by-delta" "$NET_TMP/by-whole"
+}
+
 # Of the ports 80 and 443, FROM reaches the pod TO by this one alone, over IPv4 and IPv6.
 reaches_by() { # PORT|- FROM TO WHEN
 	local address port
