@@ -172,4 +172,36 @@ for i in 1 2 3 4; do
 	net_check "delta $i of backends" load_delta "c$i"
 	net_check "a load of the whole policy has nothing to change" whole_changes_nothing "c$i"
 done
+
+# The Service of the cluster's DNS comes, changes and goes: without it the node asks its own resolvers. The node has its
+# own DNS cache from d4 on, and then asks no server of resolv.conf.
+dns() { # ADDRESS...
+	printf '[service kube-system/kube-dns]\naddress = %s\nport = UDP/53 to 53\nbackends = endpoints(role=dns)\n' "$*"
+}
+policy "$(web role=web)" >"$here/d0.ini"
+policy "$(web role=web)" "$(dns 10.96.0.10, fd96::10)" >"$here/d1.ini"
+policy "$(web role=web)" "$(dns 10.96.0.11)" >"$here/d2.ini"
+policy "$(web role=web)" >"$here/d3.ini"
+policy "$(web role=web)" "$(dns 10.96.0.10, fd96::10)" >"$here/d4.ini"
+policy "$(web role=web)" >"$here/d5.ini"
+echo "nameserver 192.0.2.53" >"$NET_TMP/resolv.conf"
+load() {
+	# shellcheck disable=SC2016 # the inner shell's
+	net_on node unshare --mount sh -c 'mount --bind "$1" /etc/resolv.conf && shift && exec "$@"' sh \
+		"$NET_TMP/resolv.conf" "$BULKHEAD" load --pin "$NET_PIN" "$@"
+}
+asks() { # DELTA RESOLVERS
+	net_check "a delta: the node has $2 resolvers" load_delta "$1"
+	net_check "the map has them" net_is "$(net_entries resolvers)" "resolvers $2"
+	net_check "a load of the whole policy has nothing to change" whole_changes_nothing "$1"
+}
+net_check "compile policies and deltas" chain d0 d1 d2 d3 d4 d5
+net_check "load a policy without a Service" load --rollback "$here/d0.bhp"
+asks d1 2
+asks d2 1
+asks d3 1
+ip -n "$NET-node" addr add 169.254.20.10/32 dev lo
+net_check "a load of the whole policy finds the node's new address" load "$here/d3.bhp"
+asks d4 3
+asks d5 1
 net_end

@@ -30,7 +30,7 @@ load_delta() { # NAME
 }
 
 state() { # FILE
-	net_maps >"$1" && "$NET_HELPERS/entries" "$NET_PIN" added allow_source link_locals tunnels >>"$1" &&
+	net_maps >"$1" && "$NET_HELPERS/entries" "$NET_PIN" added allow_source link_locals tunnels resolvers >>"$1" &&
 		bpftool -j map dump pinned "$NET_PIN/config" | grep -o '"generation":[0-9]*' >>"$1"
 }
 

@@ -124,6 +124,13 @@ static int add_node_servers(struct table *table)
 	return error;
 }
 
+int discover_node_resolvers(const struct discovery *discovery, struct table *table)
+{
+	int error = add_node_local(discovery, table);
+
+	return error || table->n ? error : add_node_servers(table);
+}
+
 int discover_resolvers(struct discovery *discovery)
 {
 	struct table *table = &discovery->local->resolvers;
@@ -133,9 +140,7 @@ int discover_resolvers(struct discovery *discovery)
 		error = discover_dns_service(policy_lazy(discovery->policy), table);
 	if (!error &&
 	    !(table->n && ((struct bh_resolver *)table_value(table, 0))->flags & BH_RESOLVER_SAID))
-		error = add_node_local(discovery, table);
-	if (!error && !table->n)
-		error = add_node_servers(table);
+		error = discover_node_resolvers(discovery, table);
 	return error && error != -EINVAL
 		       ? node_fail(discovery->handle, error, "cannot list the resolvers")
 		       : error;

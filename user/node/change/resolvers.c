@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <errno.h>
+#include <stdlib.h>
 
 #include "maps/dns.h"
 #include "node/change/resolvers.h"
 #include "node/change/discovery.h"
+#include "node/change/interfaces.h"
 
 /* Returns the flags of all resolvers together. */
 static uint32_t flags_of(const struct table *resolvers)
@@ -15,25 +16,33 @@ static uint32_t flags_of(const struct table *resolvers)
 	return flags;
 }
 
-/* Makes the change delete the Service's resolvers that @want lacks. */
-static int plan_deleted(struct planner *plan, const struct table *have, const struct table *want)
+static bool is_of_service(const void *what, const void *key, const void *value)
 {
-	int error = 0;
+	const struct bh_resolver *resolver = value;
 
-	for (size_t i = 0; !error && i < have->n; i++) {
-		const struct bh_resolver *resolver = table_value(have, i);
+	(void)what;
+	(void)key;
+	return resolver->flags & BH_RESOLVER_SERVICE;
+}
 
-		if (resolver->flags & BH_RESOLVER_SERVICE && !table_find(want, table_key(have, i)))
-			error = table_add(&plan->change->maps[MAP_resolvers].deleted,
-					  table_key(have, i), resolver);
-	}
+/* Adds the resolvers that the node itself has, which depend on whether a Service has any. */
+static int add_others(const struct planner *plan, struct table *want)
+{
+	static const struct policy none;
+	CLEANUP(local_free) struct local local = {};
+	struct discovery discovery = {.handle = plan->handle, .policy = &none, .local = &local};
+	int error = discover_addresses(&discovery);
+
+	if (!error)
+		error = discover_node_resolvers(&discovery, want);
+	free(discovery.link_locals);
 	return error;
 }
 
 int resolvers_plan(struct planner *plan)
 {
-	struct table *put = &plan->change->maps[MAP_resolvers].put;
 	CLEANUP(table_free) struct table have = {}, want = {};
+	bool others;
 	int error;
 
 	maps_init_table(MAP_resolvers, &have);
@@ -42,13 +51,10 @@ int resolvers_plan(struct planner *plan)
 	if (error || flags_of(&have) & BH_RESOLVER_SAID)
 		return error;
 	error = discover_dns_service(plan->new, &want);
-	/* the first or the last resolver of a Service changes where else the node asks */
-	if (!error && !want.n != !(flags_of(&have) & BH_RESOLVER_SERVICE))
-		return COMPARE_ALL;
-	if (!error && want.n)
-		error = table_without(&want, &have, put);
-	if (!error && want.n)
-		error = plan_deleted(plan, &have, &want);
-	change_want(plan->change, MAP_resolvers, have.n + put->n);
-	return error;
+	others = !want.n != !(flags_of(&have) & BH_RESOLVER_SERVICE);
+	if (!error && others)
+		error = add_others(plan, &want);
+	return error ? error
+		     : interfaces_plan_map(plan->change, MAP_resolvers, &have, &want,
+					   others ? NULL : is_of_service, NULL);
 }
