@@ -41,6 +41,24 @@ const struct bh_added *added_delta_kept(const struct planner *plan, const struct
 	return table_find(&plan->taken, address) ? NULL : table_find(&plan->added, address);
 }
 
+/* Returns true if the delta brings, changes, moves or deletes the policy's pod of that name. A
+ * sandbox of the pod at another address has the place that the pod has (expected.h). */
+static bool changes_pod(const struct planner *plan, const struct bh_added *name)
+{
+	const struct lazy_policy *new = plan->new;
+	const struct policy_endpoint *pod = lazy_endpoint_by_name(new, name->ns, name->name);
+
+	if (!pod)
+		return lazy_endpoint_by_name(plan->old, name->ns, name->name);
+	if (planner_is_fresh(plan, BLOB_TABLE_endpoints, pod - new->endpoints))
+		return true;
+	for (uint32_t i = 0; i < pod->addresses.n; i++)
+		if (planner_is_fresh(plan, BLOB_TABLE_addresses,
+				     delta_address_of(new, pod, i) - new->addresses))
+			return true;
+	return false;
+}
+
 bool added_delta_changes(const struct planner *plan, const struct bh_added *added)
 {
 	const struct lazy_policy *old = plan->old, *new = plan->new;
@@ -51,6 +69,8 @@ bool added_delta_changes(const struct planner *plan, const struct bh_added *adde
 	pod.name[strcspn(pod.name, ":")] = '\0';
 	if (ns ? planner_is_fresh(plan, BLOB_TABLE_namespaces, ns - new->namespaces)
 	       : lazy_namespace_by_name(old, added->ns) != NULL)
+		return true;
+	if (changes_pod(plan, &pod))
 		return true;
 	return !delta_is_final(planner_table(plan, BLOB_TABLE_expected)) &&
 	       (lazy_expected_by_name(old, pod.ns, pod.name) ||

@@ -18,7 +18,7 @@ int added_delta_read(struct planner *plan);
 int added_delta_knows(const struct planner *plan, const struct bh_added *record, bool *known);
 
 /* Returns true if the delta changes what the policy says of the record's namespace, or of the pod
- * that it expects by the record's name. */
+ * that it has or expects by the record's name. */
 bool added_delta_changes(const struct planner *plan, const struct bh_added *added);
 
 /* Returns the record of the added endpoint that has an address and keeps it; NULL: there is none.

@@ -3,7 +3,7 @@
  * A load while it is planned: the state that the planners of its parts share. With a delta, each
  * part reads the records that the delta names, and the entries of these records. Without one, all
  * records of the policy may differ, and each part compares the maps as a whole. Each part returns
- * 0; COMPARE_ALL, not reported, if more may differ than the delta names; or another -errno.
+ * 0; COMPARE_ALL, not reported; or another -errno.
  */
 #ifndef BULKHEAD_NODE_PLANNER_H
 #define BULKHEAD_NODE_PLANNER_H
@@ -17,6 +17,10 @@
 #include "node/change/change.h"
 #include "node/change/local_entries.h"
 
+/* The maps are not as the base policy has them, which a whole load repairs. load_delta.c also
+ * returns it before a part is planned: for options, for what the delta changes of the node itself
+ * (name, uplinks, resolvers), and where another policy is staged, whose entries a repair deletes.
+ */
 #define COMPARE_ALL (-EOPNOTSUPP)
 
 struct planner {
