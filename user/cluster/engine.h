@@ -18,6 +18,8 @@
 /* The last report of a node. */
 struct report {
 	uint32_t policy, endpoint;
+	uint32_t most[2]; /* the newest of each that the node ever had */
+	bool returned; /* the node was silent, and has lacked what is wanted since it is back */
 	char *heartbeat;
 	uint64_t seen; /* ms: when the heartbeat last changed */
 	/* ms: when the node's policy and endpoints last changed, or were last those that are wanted

@@ -129,24 +129,26 @@ static bool has_no_progress(struct json_object *object)
 	return false;
 }
 
-/* Renews the time from which the node has to make progress, if @report says something new. A node
- * makes progress by what is wanted, and by nothing less: what it has may go up and down. One that
- * was silent, and is back without what is wanted, has one limit for that, and none the next time,
- * until it has kept a rollout's pace. */
+/* Renews the time from which the node has to make progress. Progress leads to what is wanted, or to
+ * more than the node ever had: what it has may go up and down. A node that was silent, and is back
+ * without what is wanted, has three limits once, until it has what is wanted. */
 static void note_progress(const struct engine *engine, struct report *report, uint32_t policy,
 			  uint32_t endpoint, bool back)
 {
 	const bool has_policy = policy >= engine->status.policy;
 	const bool has_endpoint = endpoint >= engine->status.endpoint;
 	const bool late = back && report->seen && !(has_policy && has_endpoint);
-	const bool renews = back && !(late && report->again);
+	const bool renews = back && !(late && report->returned);
 
-	if (renews || (has_policy && policy != report->policy))
+	if (renews || policy > report->most[0] || (has_policy && policy != report->policy))
 		report->policy_since = api_now();
-	if (renews || (has_endpoint && endpoint != report->endpoint))
+	if (renews || endpoint > report->most[1] || (has_endpoint && endpoint != report->endpoint))
 		report->endpoint_since = api_now();
-	if (late)
-		report->again = 2;
+	if (policy > report->most[0])
+		report->most[0] = policy;
+	if (endpoint > report->most[1])
+		report->most[1] = endpoint;
+	report->returned = late || (report->returned && !(has_policy && has_endpoint));
 }
 
 /* Notes the generations of a report. Returns true if the node has made progress, or is back after
