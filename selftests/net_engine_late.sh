@@ -12,7 +12,7 @@ API_SECONDS=200
 net_start
 api_start
 
-# What worker-2 reports, a line of its file each second in turn, until the test ends.
+# Until the test ends, worker-2 reports a line of its file each second, one after another.
 reports() {
 	local line
 	while :; do
