@@ -21,9 +21,12 @@ uint64_t api_now(void)
 	return now;
 }
 
+static struct api_timer *set;
+
 void api_timer_set(struct api *api, struct api_timer *timer, unsigned int ms)
 {
 	(void)api;
+	set = timer;
 	timer->due = now + ms;
 }
 
@@ -45,9 +48,12 @@ static char records[] = "/tmp/unit_resting.XXXXXX";
 static struct resting *resting;
 static struct lh_table *pods;
 
+static unsigned int changes;
+
 static void on_change(void *data)
 {
 	(void)data;
+	changes++;
 }
 
 static int reopen(void)
@@ -64,6 +70,7 @@ static int begin(void **state)
 {
 	(void)state;
 	now = 1000;
+	changes = 0;
 	strcpy(records + strlen(records) - 6, "XXXXXX");
 	pods = lh_kchar_table_new(8, NULL);
 	return !mkdtemp(records) || !pods || reopen();
@@ -97,11 +104,17 @@ static struct left_address address(const char *text, const char *uid, bool rests
 	return left;
 }
 
-static void note(const char *text, const char *uid, bool rests)
+/* The loop has not heard of the note. */
+static void note_unheard(const char *text, const char *uid, bool rests)
 {
 	const struct left_address left = address(text, uid, rests);
 
 	assert_int_equal(left_put(records, &left), 0);
+}
+
+static void note(const char *text, const char *uid, bool rests)
+{
+	note_unheard(text, uid, rests);
 	folder->ready(folder->data);
 }
 
@@ -233,6 +246,54 @@ static void who_is_kept_off(void **state)
 	}
 }
 
+/* The plugin's note counts from the moment it is written, and is looked at all the same. */
+static void no_pod_is_first(void **state)
+{
+	struct json_object *next = pod("u-2", "10.0.0.1"), *other = pod("u-2", "10.0.0.2");
+
+	(void)state;
+	assert_false(resting_keeps_off(resting, next));
+	note_unheard("10.0.0.1", "u-1", true);
+	assert_true(resting_keeps_off(resting, next));
+	assert_false(resting_keeps_off(resting, other));
+	assert_int_equal(set->due, now);
+	set->run(set->data);
+	assert_int_equal(changes, 1);
+	json_object_put(next);
+	json_object_put(other);
+}
+
+/* The API server has the list without the note that nobody has looked at. */
+static void no_report_is_first(void **state)
+{
+	struct json_object *next = pod("u-2", "10.0.0.1"), *list;
+
+	(void)state;
+	look();
+	list = resting_statements(resting);
+	note_unheard("10.0.0.1", "u-1", true);
+	assert_true(resting_keeps_off(resting, next));
+	resting_told(resting, list);
+	json_object_put(list);
+	assert_int_equal(set->due, now);
+	now += 200;
+	assert_int_equal(look(), RESTING_STATED);
+	list = resting_statements(resting);
+	set->due = 0;
+	resting_told(resting, list);
+	assert_int_equal(set->due, now + 250);
+	json_object_put(list);
+	json_object_put(next);
+}
+
+static void no_look_is_first(void **state)
+{
+	(void)state;
+	note_unheard("10.0.0.1", "u-1", true);
+	assert_int_equal(look(), RESTING_STATED);
+	stated(DB);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -242,6 +303,9 @@ int main(void)
 		TEST(after_a_restart),
 		TEST(no_rest_ends_without_a_policy),
 		TEST(who_is_kept_off),
+		TEST(no_pod_is_first),
+		TEST(no_report_is_first),
+		TEST(no_look_is_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

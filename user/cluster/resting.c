@@ -38,7 +38,6 @@ struct resting {
 	struct api_timer timer;
 	struct entry *entries;
 	size_t n;
-	bool stale; /* the folder has changed */
 	struct json_object *statements;
 };
 
@@ -89,17 +88,32 @@ static void read_folder(struct resting *resting)
 	free(resting->entries);
 	resting->entries = now.entries;
 	resting->n = now.n;
-	resting->stale = false;
+}
+
+/* A look is due in @ms, or earlier. */
+static void look_in(struct resting *resting, unsigned int ms)
+{
+	if (!resting->timer.due || resting->timer.due > api_now() + ms)
+		api_timer_set(resting->api, &resting->timer, ms);
+}
+
+/* Reads the folder again if it has changed; resting_look() is due then. */
+static void catch_up(struct resting *resting)
+{
+	char events[4096];
+	bool changed = false;
+
+	while (read(resting->reader.fd, events, sizeof(events)) > 0)
+		changed = true;
+	if (!changed)
+		return;
+	read_folder(resting);
+	look_in(resting, 0);
 }
 
 static void on_change(void *data)
 {
-	struct resting *resting = data;
-	char events[4096];
-
-	while (read(resting->reader.fd, events, sizeof(events)) > 0)
-		resting->stale = true;
-	resting->options.changed(resting->options.data);
+	catch_up(data);
 }
 
 static void on_timer(void *data)
@@ -202,10 +216,12 @@ static bool names(struct json_object *pod, const struct address *address)
 	return named;
 }
 
-bool resting_keeps_off(const struct resting *resting, struct json_object *pod)
+bool resting_keeps_off(struct resting *resting, struct json_object *pod)
 {
 	const char *uid = api_text(pod, "metadata.uid");
 
+	if (resting)
+		catch_up(resting);
 	for (size_t i = 0; resting && i < resting->n; i++) {
 		const struct left_address *left = &resting->entries[i].left;
 		const bool own = uid && !strcmp(left->uid, uid);
@@ -239,6 +255,16 @@ static void find_named(struct entry *entry, struct node_handle *handle, struct l
 }
 
 /* Looking */
+
+/* Looks again when the rest may end, or an address may have rested for long. */
+static void look_again(struct resting *resting, uint64_t now)
+{
+	for (size_t i = 0; i < resting->n; i++) {
+		const uint64_t due = resting->entries[i].told + REST_MS;
+
+		look_in(resting, due > now ? due - now : RESTING_LATE_MS);
+	}
+}
 
 static bool must_read_policy(const struct resting *resting, uint32_t active)
 {
@@ -339,8 +365,7 @@ unsigned int resting_look(struct resting *resting, const struct resting_view *vi
 	unsigned int news = 0;
 	size_t kept = 0;
 
-	if (resting->stale)
-		read_folder(resting);
+	catch_up(resting);
 	if (must_read_policy(resting, view->active) &&
 	    node_open(resting->options.node, false, resting->options.diag, &handle))
 		handle = NULL;
@@ -359,25 +384,22 @@ unsigned int resting_look(struct resting *resting, const struct resting_view *vi
 			resting->entries[kept++] = *entry;
 	}
 	resting->n = kept;
-	if (kept && !resting->timer.due)
-		api_timer_set(resting->api, &resting->timer, RESTING_LATE_MS);
+	look_again(resting, now);
 	return news | (state(resting) ? RESTING_STATED : 0);
 }
 
 void resting_told(struct resting *resting, struct json_object *statements)
 {
-	bool rests = false;
+	const uint64_t now = api_now();
 
 	/* If the list has changed since, the next report tells of it. */
 	if (!json_object_equal(statements, resting->statements))
 		return;
-	for (size_t i = 0; i < resting->n; i++) {
-		if (!resting->entries[i].told)
-			resting->entries[i].told = api_now();
-		rests |= resting->entries[i].left.rests;
-	}
-	if (rests)
-		api_timer_set(resting->api, &resting->timer, REST_MS + 1);
+	/* an address that was noted since the last look is not in the list */
+	for (size_t i = 0; i < resting->n; i++)
+		if (resting->entries[i].seen && !resting->entries[i].told)
+			resting->entries[i].told = now;
+	look_again(resting, now);
 }
 
 struct json_object *resting_statements(const struct resting *resting)

@@ -17,9 +17,9 @@
 
 struct resting;
 
-/* Makes the folder in which the CNI plugin notes addresses, and reads it. Calls changed() when the
- * plugin has noted an address, and when a time has passed: resting_look() is due. The options must
- * outlive it. Returns 0 or -errno, reported. */
+/* Makes the folder in which the CNI plugin notes addresses, and reads it. Calls changed() from the
+ * loop when the plugin has noted an address, and when a time has passed: resting_look() is due. The
+ * options must outlive it. Returns 0 or -errno, reported. */
 struct resting_options {
 	const char *records; /* the folder of endpoint records */
 	const struct node_options *node;
@@ -49,8 +49,9 @@ struct json_object *resting_statements(const struct resting *resting);
 /* Notes that the API server has these statements. */
 void resting_told(struct resting *resting, struct json_object *statements);
 
-/* Returns true if the Pod must not be activated: its address has left it, or rests. */
-bool resting_keeps_off(const struct resting *resting, struct json_object *pod);
+/* Returns true if the Pod must not be activated: its address has left it, or rests. Knows of what
+ * the plugin has noted until now. */
+bool resting_keeps_off(struct resting *resting, struct json_object *pod);
 
 /* Returns how many addresses rest for longer than RESTING_LATE_MS, as they do where no engine
  * leads. *address: one of these. */
