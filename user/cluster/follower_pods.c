@@ -118,6 +118,7 @@ void follower_look_at_addresses(void *data)
 {
 	struct follower *follower = data;
 	const struct resting_view view = {.pods = follower->pods,
+					  .wanted = follower->wants.policy,
 					  .active = follower->has.active,
 					  .oldest = follower->wants.oldest};
 	unsigned int news;

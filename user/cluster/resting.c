@@ -15,15 +15,17 @@
 /* After the former Pod's object has gone, its address is stated for so many ms more: the engine may
  * hear of the shorter list before it hears that the object is gone. */
 #define LINGER_MS 10000
-/* An address rests for so many ms at least after the API server has the statement: the engine may
- * be about to publish a policy of what it heard before. */
+/* So many ms after the API server has the statement, the engine knows it: before, it may be about
+ * to publish a policy of what it heard earlier. */
 #define REST_MS 250
 
 struct entry {
 	struct left_address left;
+	uint32_t wanted; /* the newest generation when the engine knew that the address has left: an
+			    older one may still give it to the former Pod; 0: not known yet */
 	uint32_t checked; /* the generation that was looked at last; 0: none */
-	uint32_t clear; /* the first generation active here since which the former Pod does not have
-			   the address; 0: the active policy gives it the address */
+	uint32_t clear; /* the first generation active here, from `wanted` on, since which the
+			   former Pod does not have the address; 0: none */
 	uint64_t seen; /* ms: since when the follower knows of it; 0: not yet */
 	bool late; /* it has rested for RESTING_LATE_MS */
 	uint64_t told; /* ms: since when the API server has the statement; 0: it has not */
@@ -256,7 +258,18 @@ static void find_named(struct entry *entry, struct node_handle *handle, struct l
 
 /* Looking */
 
-/* Looks again when the rest may end, or an address may have rested for long. */
+/* Sets entry->wanted once: later changes of the cluster do not prolong the rest. */
+static void set_wanted(struct resting *resting, uint32_t wanted, uint64_t now)
+{
+	for (size_t i = 0; i < resting->n; i++) {
+		struct entry *entry = &resting->entries[i];
+
+		if (!entry->wanted && entry->told && entry->told + REST_MS <= now)
+			entry->wanted = wanted;
+	}
+}
+
+/* Looks again when set_wanted() is due, or an address may have rested for long. */
 static void look_again(struct resting *resting, uint64_t now)
 {
 	for (size_t i = 0; i < resting->n; i++) {
@@ -266,18 +279,23 @@ static void look_again(struct resting *resting, uint64_t now)
 	}
 }
 
+static bool must_check(const struct entry *entry, uint32_t active)
+{
+	return entry->left.rests && entry->wanted && entry->wanted <= active &&
+	       entry->checked != active;
+}
+
 static bool must_read_policy(const struct resting *resting, uint32_t active)
 {
 	for (size_t i = 0; active && i < resting->n; i++)
-		if (!*resting->entries[i].left.uid ||
-		    (resting->entries[i].left.rests && resting->entries[i].checked != active))
+		if (!*resting->entries[i].left.uid || must_check(&resting->entries[i], active))
 			return true;
 	return false;
 }
 
 static void check_policy(struct entry *entry, struct node_handle *handle, uint32_t active)
 {
-	if (!handle || !entry->left.rests || entry->checked == active)
+	if (!handle || !must_check(entry, active))
 		return;
 	entry->checked = active;
 	if (left_is_in_policy(handle, &entry->left))
@@ -297,8 +315,7 @@ static bool end_rest(const struct resting *resting, struct entry *entry, uint32_
 {
 	if (!is_stated(entry) && !entry->told)
 		entry->told = now; /* nothing is to be said */
-	if (!entry->left.rests || !entry->clear || oldest < entry->clear || !entry->told ||
-	    entry->told + REST_MS > now)
+	if (!entry->left.rests || !entry->clear || oldest < entry->clear)
 		return false;
 	entry->left.rests = false;
 	if (!left_put(resting->options.records, &entry->left))
@@ -366,6 +383,7 @@ unsigned int resting_look(struct resting *resting, const struct resting_view *vi
 	size_t kept = 0;
 
 	catch_up(resting);
+	set_wanted(resting, view->wanted, now);
 	if (must_read_policy(resting, view->active) &&
 	    node_open(resting->options.node, false, resting->options.diag, &handle))
 		handle = NULL;

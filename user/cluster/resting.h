@@ -3,7 +3,7 @@
  * Addresses that have left Pods of this node (cni/left.h), for its follower. The follower states
  * such an address for as long as the former Pod's object names it: the engine then gives the
  * address to nobody. The address rests, and with it the next Pod that has the address, until every
- * node that counts has activate a policy which does not give the address to the former Pod.
+ * node that counts has activated a policy from which on none gives the address to the former Pod.
  *
  * Without an engine no node gets such a policy: the next Pod stays isolated until an engine leads.
  */
@@ -33,6 +33,7 @@ void resting_close(struct resting *resting); /* before api_close(); NULL is fine
 /* What the follower knows. */
 struct resting_view {
 	struct lh_table *pods; /* this node's Pods, by "NAMESPACE/NAME" */
+	uint32_t wanted; /* generation of the newest policy, which nodes may still install */
 	uint32_t active; /* generation of the active policy here; 0: none */
 	uint32_t oldest; /* the oldest that a node which counts has active; 0: unknown */
 };
