@@ -8,8 +8,8 @@
  *   endpoints may be in a newer policy: activate that policy if it is staged, else load it
  *   a newer policy is to be installed: stage it
  *
- * The follower reports each step. It reads from the maps which policies the node has, so that it is
- * right after a restart and after a load by another command.
+ * The follower reports each step. It reads from the maps which policies the node has: at its start,
+ * after each step, and at each heartbeat, since another command may load or unload.
  */
 #include <errno.h>
 #include <json-c/linkhash.h>
@@ -28,8 +28,21 @@
 
 static void step(struct follower *follower);
 
+static int read_node(struct follower *follower)
+{
+	const uint32_t had = follower->has.active;
+	const int error = local_node_read(&follower->node, follower->diag, &follower->has);
+
+	if (!error && had && !follower->has.active)
+		follower_warn(follower, "no policy is active on this node any more",
+			      "it is loaded again");
+	return error;
+}
+
+/* Tries again later. A step may have failed because the node has another policy by now. */
 static void later(struct follower *follower)
 {
+	read_node(follower);
 	api_timer_set(follower->api, &follower->wait, api_jitter(FOLLOWER_RETRY_MS));
 	follower_report(follower);
 }
@@ -39,9 +52,11 @@ static void on_wait(void *data)
 	step(data);
 }
 
-static int read_node(struct follower *follower)
+/* Another command may have changed the node. The answer to the report leads to the next step. */
+static void on_heartbeat(void *data)
 {
-	return local_node_read(&follower->node, follower->diag, &follower->has);
+	read_node(data);
+	follower_report(data);
 }
 
 /* @tell: reports the node's state after the change. */
@@ -51,8 +66,7 @@ static void changed_node(struct follower *follower, int error, const char *what,
 	follower_set_message(follower, error, what);
 	follower->changes++;
 	follower->failed += !!error;
-	/* the next step is chosen from what is there, also after a failure */
-	if (read_node(follower) || error)
+	if (error || read_node(follower))
 		return later(follower);
 	if (follower->node.own)
 		follower_put_pods(follower);
@@ -100,7 +114,6 @@ static void refused(struct follower *follower, int error, const char *what, uint
 	}
 	follower->whole = false;
 	follower->lacks = generation;
-	read_node(follower);
 	later(follower);
 }
 
@@ -217,16 +230,6 @@ static void step(struct follower *follower)
 			later(follower);
 		}
 	}
-}
-
-/* Looks at the node, where another command may have unloaded or loaded since the last report. */
-static void on_heartbeat(void *data)
-{
-	struct follower *follower = data;
-
-	read_node(follower);
-	follower_report(follower);
-	step(follower);
 }
 
 static void status_changed(void *data, const char *key, struct json_object *object)
