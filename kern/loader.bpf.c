@@ -45,13 +45,12 @@ int assign(struct bh_assign *request)
 	endpoint = bpf_map_lookup_elem(&bh_endpoints, &addr);
 	if (!endpoint)
 		return -ENOENT;
-	if (request->which == BH_ASSIGN_HOST_SIDE) {
+	if (request->which & BH_ASSIGN_HOST_SIDE) {
 		endpoint->ifindex = request->ifindex;
 		__builtin_memcpy(endpoint->mac, request->mac, sizeof(endpoint->mac));
-	} else {
-		/* One 8-byte store: programs on other CPUs read the word meanwhile. */
-		*(volatile __u64 *)&endpoint->assignment[request->which & 1] = request->word;
 	}
+	/* One 8-byte store: programs on other CPUs read the word meanwhile. */
+	*(volatile __u64 *)&endpoint->assignment[request->which & 1] = request->word;
 	return 0;
 }
 

@@ -10,14 +10,14 @@
 
 #include "maps/service.h"
 
-#define BH_ASSIGN_HOST_SIDE 2 /* stores `ifindex` and `mac`, not a word */
+#define BH_ASSIGN_HOST_SIDE 2 /* with the index of a word: also stores `ifindex` and `mac` */
 /* BH_ASSIGN_SERVICE and that + 1 store the first or second `at` of `service`. */
 #define BH_ASSIGN_SERVICE 4
 
 struct bh_assign {
 	struct bh_addr addr;
 	__u64 word;
-	__u32 which; /* index of the assignment word, 0 or 1; or BH_ASSIGN_* */
+	__u32 which; /* index of the assignment word, 0 or 1, and BH_ASSIGN_* */
 	__u32 ifindex;
 	__u8 mac[6];
 	__u8 pad[2];

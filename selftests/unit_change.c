@@ -1016,6 +1016,150 @@ static void a_delta_moves_off_an_interface(void **state)
 	rtnl_close(&world->handle.rtnl);
 }
 
+/* Plans a whole load of a policy that has the endpoints of this node at these interfaces. */
+static void plan_load_at(struct world *world, const struct policy *policy, const uint32_t *at,
+			 struct change *change)
+{
+	CLEANUP(planner_free) struct planner plan = {};
+	CLEANUP(local_free) struct local local = {};
+	const struct wanted wanted = {policy, 0, &local, &world->image};
+
+	init_local(&local, policy);
+	for (size_t i = 0; i < policy->n_endpoints; i++) {
+		const struct policy_endpoint *endpoint = &policy->endpoints[i];
+		struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT};
+
+		if (strcmp(policy_string(policy, endpoint->node), "one"))
+			continue;
+		for (size_t j = 0; j < policy->n_addresses; j++) {
+			const struct address *address = &policy->addresses[j].address;
+
+			if (policy->addresses[j].endpoint == i)
+				memcpy(address_is_ipv4(address) ? &iface.ipv4 : &iface.ipv6,
+				       address, sizeof(*address));
+		}
+		local.ifindexes[i] = *at;
+		assert_int_equal(table_add(&local.ifaces, at++, &iface), 0);
+	}
+	table_sort(&local.ifaces);
+	assert_int_equal(difference_plan(&world->handle, &wanted, change, &plan), 0);
+	assert_int_equal(layout_collect(&plan, NULL), 0);
+	world->handle.blob.ports_end = plan.ports_end;
+}
+
+/* Checks that an endpoint's address is at an interface that is guarded as an endpoint's. */
+static void assert_is_at(struct world *world, const char *text, uint32_t ifindex)
+{
+	struct bh_endpoint entry;
+	struct address address;
+	struct bh_iface iface;
+
+	assert_int_equal(address_parse(text, &address), 0);
+	assert_int_equal(maps_lookup(&world->handle, MAP_endpoints, &address, &entry), 0);
+	assert_int_equal(entry.ifindex, ifindex);
+	assert_int_equal(maps_lookup(&world->handle, MAP_ifaces, &ifindex, &iface), 0);
+	assert_true(iface.flags & BH_IFACE_ENDPOINT && !endpoint_del_is_sealed(&iface));
+}
+
+/* Counts the interfaces that are guarded as endpoints'. */
+static size_t count_guarded(const struct world *world)
+{
+	const struct table *ifaces = &world->image.map[MAP_ifaces];
+	size_t n = 0;
+
+	for (size_t i = 0; i < ifaces->n; i++)
+		n += !!(((struct bh_iface *)table_value(ifaces, i))->flags & BH_IFACE_ENDPOINT);
+	return n;
+}
+
+#define MOVING_POD_AS(role) \
+	"[endpoint shop/own]\nnode = one\nip = 10.1.0.7, fd00:1::7\nlabels = role=" role "\n"
+#define MOVING_POD MOVING_POD_AS("web")
+#define SECOND_OWN_POD \
+	"[endpoint shop/second]\nnode = one\nip = 10.1.0.9, fd00:1::9\nlabels = role=web\n"
+#define FAR_POD "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n"
+
+/* Endpoints of this node with their interfaces before and after a whole load. */
+static const struct move {
+	const char *name, *from, *to;
+	uint32_t before[2], after[2];
+	size_t n;
+} moves[] = {
+	{"to an interface that is there",
+	 MOVING_POD,
+	 MOVING_POD FAR_POD,
+	 {NOWHERE_LINK},
+	 {LOOPBACK},
+	 1},
+	{"off an interface that is there",
+	 MOVING_POD,
+	 MOVING_POD FAR_POD,
+	 {LOOPBACK},
+	 {NOWHERE_LINK},
+	 1},
+	{"and to another segment", MOVING_POD, MOVING_POD_AS("db"), {LOOPBACK}, {NOWHERE_LINK}, 1},
+	{"two swap their interfaces",
+	 MOVING_POD SECOND_OWN_POD,
+	 MOVING_POD SECOND_OWN_POD FAR_POD,
+	 {LOOPBACK, NOWHERE_LINK},
+	 {NOWHERE_LINK, LOOPBACK},
+	 2},
+};
+
+static void assert_are_at(struct world *world, const struct move *move, const uint32_t *at)
+{
+	static const char *const addresses[][2] = {{"10.1.0.7", "fd00:1::7"},
+						   {"10.1.0.9", "fd00:1::9"}};
+
+	for (size_t i = 0; i < move->n; i++)
+		for (size_t j = 0; j < 2; j++)
+			assert_is_at(world, addresses[i][j], at[i]);
+	assert_int_equal(count_guarded(world), move->n);
+}
+
+/* Kills a whole load that moves endpoints between interfaces after each step: a repair leaves each
+ * where the policy that is active has it. */
+static void kill_move(struct world *world, const struct move *move)
+{
+	CLEANUP(change_free) struct change first, change;
+	struct successor made;
+	uint32_t generation;
+
+	print_message("# %s\n", move->name);
+	successor_begin(world, move->from, move->to, 0, &made);
+	change_init(&first, "load");
+	plan_load_at(world, made.from, move->before, &first);
+	simulate(world, &first, n_change_order);
+	assert_are_at(world, move, move->before);
+	generation = world->handle.seen_generation;
+	change_init(&change, "load");
+	plan_load_at(world, made.to, move->after, &change);
+	for (size_t end = 0; end <= n_change_order; end++) {
+		struct world there = *world;
+
+		if (!differs(&change, end))
+			continue;
+		there.handle.seen = &there.image;
+		copy_image(&world->image, &there.image);
+		simulate(&there, &change, end);
+		if (there.handle.seen_generation != generation)
+			set_policy(&there, made.to);
+		repair_killed(&there);
+		repair(&there);
+		assert_are_at(&there, move,
+			      there.handle.seen_generation == generation ? move->before
+									 : move->after);
+		image_free(&there.image);
+	}
+	successor_end(world, &made);
+}
+
+static void a_load_moves_between_interfaces(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(moves); i++)
+		kill_move(*state, &moves[i]);
+}
+
 /* An entry is put before the entries that refer to it, and deleted after them. */
 static bool has_step(enum change_act act, enum node_map_id map, bool undone)
 {
@@ -1089,6 +1233,7 @@ int main(void)
 		WORLD_TEST(a_delta),
 		WORLD_TEST(a_delta_leaves_an_interface),
 		WORLD_TEST(a_delta_moves_off_an_interface),
+		WORLD_TEST(a_load_moves_between_interfaces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

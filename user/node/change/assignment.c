@@ -12,16 +12,24 @@ static bool same_place(uint64_t now, uint64_t to)
 	return now && (uint32_t)now == (uint32_t)to;
 }
 
+/* Returns the word that leads to a place from @generation on, and where to store it. */
+static struct assign_word next_word(uint32_t generation, const __u64 words[2], uint64_t to)
+{
+	const uint64_t now = bh_assignment_at(words[0], words[1], generation - 1);
+
+	return (struct assign_word){
+		.which = now && now == words[0],
+		.word = bh_assignment(generation, bh_assignment_slot(to),
+				      bh_assignment_variation(to)),
+	};
+}
+
 bool assign_word_for(uint32_t generation, const __u64 words[2], uint64_t to,
 		     struct assign_word *store)
 {
-	uint64_t now = bh_assignment_at(words[0], words[1], generation - 1);
-
-	if (same_place(now, to))
+	if (same_place(bh_assignment_at(words[0], words[1], generation - 1), to))
 		return false;
-	store->which = now && now == words[0];
-	store->word =
-		bh_assignment(generation, bh_assignment_slot(to), bh_assignment_variation(to));
+	*store = next_word(generation, words, to);
 	return true;
 }
 
@@ -65,12 +73,13 @@ static int add_word(struct change *change, const struct bh_addr *addr,
 	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
 }
 
-/* Stores the interface or MAC of an endpoint, if it changes. */
-static int add_host_side(struct change *change, const struct bh_addr *addr,
-			 const struct bh_endpoint *want)
+int assign_host_side(const struct bh_addr *addr, const struct assign_word *word,
+		     const struct bh_endpoint *want, struct change *change)
 {
-	struct bh_assign request = {
-		.addr = *addr, .which = BH_ASSIGN_HOST_SIDE, .ifindex = want->ifindex};
+	struct bh_assign request = {.addr = *addr,
+				    .which = BH_ASSIGN_HOST_SIDE | word->which,
+				    .word = word->word,
+				    .ifindex = want->ifindex};
 
 	memcpy(request.mac, want->mac, sizeof(request.mac));
 	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
@@ -79,14 +88,8 @@ static int add_host_side(struct change *change, const struct bh_addr *addr,
 int assign_move(struct node_handle *handle, const struct bh_addr *addr,
 		const struct bh_endpoint *entry, uint64_t to, struct change *change)
 {
-	const uint32_t generation = node_generation(handle);
-	const uint64_t now =
-		bh_assignment_at(entry->assignment[0], entry->assignment[1], generation);
-	const struct assign_word word = {
-		.which = now && now == entry->assignment[0],
-		.word = bh_assignment(generation + 1, bh_assignment_slot(to),
-				      bh_assignment_variation(to)),
-	};
+	const struct assign_word word =
+		next_word(node_generation(handle) + 1, entry->assignment, to);
 
 	return add_word(change, addr, &word);
 }
@@ -113,7 +116,6 @@ int assign_add(struct node_handle *handle, const struct bh_addr *addr,
 	const uint32_t generation = node_generation(handle) + 1;
 	struct bh_endpoint value = *want;
 	struct assign_word store;
-	int error = 0;
 
 	if (!old) {
 		value.assignment[0] = assign_covering_prefix(handle, addr);
@@ -121,9 +123,11 @@ int assign_add(struct node_handle *handle, const struct bh_addr *addr,
 			value.assignment[store.which] = store.word;
 		return table_add(&change->maps[MAP_endpoints].put, addr, &value);
 	}
-	if (old->ifindex != want->ifindex || memcmp(old->mac, want->mac, sizeof(old->mac)))
-		error = add_host_side(change, addr, want);
-	if (!error && assign_word_for(generation, old->assignment, want->assignment[0], &store))
-		error = add_word(change, addr, &store);
-	return error;
+	if (old->ifindex != want->ifindex || memcmp(old->mac, want->mac, sizeof(old->mac))) {
+		store = next_word(generation, old->assignment, want->assignment[0]);
+		return assign_host_side(addr, &store, want, change);
+	}
+	return assign_word_for(generation, old->assignment, want->assignment[0], &store)
+		       ? add_word(change, addr, &store)
+		       : 0;
 }

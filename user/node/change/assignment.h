@@ -45,6 +45,11 @@ int assign_leave_to(struct node_handle *handle, const struct bh_addr *addr,
 		    const struct bh_endpoint *entry, uint64_t covering_prefix,
 		    struct change *change);
 
+/* Stores a word of an endpoint, and with it the interface and MAC of @want. Until the word's
+ * generation is active, a repair takes both back. Returns 0 or -ENOMEM. */
+int assign_host_side(const struct bh_addr *addr, const struct assign_word *word,
+		     const struct bh_endpoint *want, struct change *change);
+
 /* Makes an endpoint be as @want says (assignment[0]: its place) from the next generation on. @old:
  * the endpoint's entry in the maps; NULL: none. Returns 0 or -ENOMEM. */
 int assign_add(struct node_handle *handle, const struct bh_addr *addr,

@@ -270,11 +270,12 @@ static void simulate_store(struct image *image, const struct bh_assign *request)
 	if (request->which & BH_ASSIGN_SERVICE) {
 		if (service)
 			service->at[request->which & 1] = request->at;
-	} else if (endpoint && request->which == BH_ASSIGN_HOST_SIDE) {
+	} else if (endpoint) {
+		endpoint->assignment[request->which & 1] = request->word;
+	}
+	if (endpoint && request->which & BH_ASSIGN_HOST_SIDE) {
 		endpoint->ifindex = request->ifindex;
 		memcpy(endpoint->mac, request->mac, sizeof(endpoint->mac));
-	} else if (endpoint) {
-		endpoint->assignment[request->which] = request->word;
 	}
 }
 

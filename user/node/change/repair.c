@@ -2,26 +2,70 @@
 #include <errno.h>
 #include <string.h>
 
-#include "maps/assign.h"
 #include "maps/endpoint.h"
 #include "maps/prefix.h"
+#include "node/change/assignment.h"
 #include "node/change/layout.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/repair.h"
 #include "node/change/service_entries.h"
 #include "node/kernel/pinned.h"
 
-/* Clears words that a killed command stored for a generation that never came. */
-static int repair_endpoint(struct node_handle *handle, const struct bh_addr *addr,
-			   const struct bh_endpoint *endpoint, struct change *change)
+/* Returns true if an interface had the address before a killed command: while its addresses change,
+ * the first one is of those that it had. */
+static bool had(const struct bh_iface *iface, const struct bh_addr *addr,
+		const struct policy *policy)
+{
+	const struct bh_addr none = {};
+	const bool ipv4 = memcmp(&iface->ipv4, &none, sizeof(none));
+	const struct policy_address *of, *first;
+	struct address address, known;
+
+	memcpy(&address, addr, sizeof(address));
+	memcpy(&known, ipv4 ? &iface->ipv4 : &iface->ipv6, sizeof(known));
+	of = policy_address_find(policy, &address);
+	first = policy_address_find(policy, &known);
+	if (of && first)
+		return of->endpoint == first->endpoint;
+	return !memcmp(&iface->ipv4, addr, sizeof(*addr)) ||
+	       !memcmp(&iface->ipv6, addr, sizeof(*addr));
+}
+
+/* Finds where the endpoint was before a killed command, which may have moved it to another
+ * interface already. */
+static void find_home(const struct table *ifaces, const struct bh_addr *addr,
+		      const struct policy *policy, struct bh_endpoint *endpoint)
+{
+	const uint32_t now = endpoint->ifindex;
+
+	for (size_t i = 0; now && i < ifaces->n; i++) {
+		const uint32_t ifindex = *(uint32_t *)table_key(ifaces, i);
+		const struct bh_iface *iface = table_value(ifaces, i);
+
+		if (!(iface->flags & BH_IFACE_ENDPOINT) || endpoint_del_is_sealed(iface) ||
+		    (ifindex == now ? endpoint->ifindex != now : !had(iface, addr, policy)))
+			continue;
+		endpoint->ifindex = ifindex;
+		memcpy(endpoint->mac, iface->mac, sizeof(endpoint->mac));
+	}
+}
+
+/* Clears words that a killed command stored for a generation that never came, and with them puts
+ * the endpoint back to its interface. */
+static int repair_endpoint(struct node_handle *handle, const struct image *have,
+			   const struct bh_addr *addr, const struct policy *policy,
+			   struct bh_endpoint *endpoint, struct change *change)
 {
 	int error = 0;
 
 	for (uint32_t which = 0; !error && which < 2; which++) {
-		const struct bh_assign request = {.addr = *addr, .which = which};
+		const struct assign_word none = {.which = which};
 
-		if (bh_assignment_generation(endpoint->assignment[which]) > node_generation(handle))
-			error = table_add(&change->maps[MAP_endpoints].store, addr, &request);
+		if (bh_assignment_generation(endpoint->assignment[which]) <=
+		    node_generation(handle))
+			continue;
+		find_home(&have->map[MAP_ifaces], addr, policy, endpoint);
+		error = assign_host_side(addr, &none, endpoint, change);
 	}
 	return error;
 }
@@ -138,20 +182,21 @@ static int repair_one(struct node_handle *handle, const struct image *have,
 		      struct table *deleted, struct change *change)
 {
 	const struct bh_addr *addr = table_key(&have->map[MAP_endpoints], i);
-	const struct bh_endpoint *endpoint = table_value(&have->map[MAP_endpoints], i);
+	struct bh_endpoint endpoint =
+		*(struct bh_endpoint *)table_value(&have->map[MAP_endpoints], i);
 	struct address address;
 	bool known;
-	int error = repair_endpoint(handle, addr, endpoint, change);
+	int error = repair_endpoint(handle, have, addr, policy, &endpoint, change);
 
 	memcpy(&address, addr, sizeof(address));
 	known = policy_address_find(policy, &address) || table_find(&have->map[MAP_added], addr);
 	if (error)
 		return error;
-	if (is_active(handle, endpoint, known) && !is_leaving(handle, have, endpoint))
-		return table_add(stay, addr, endpoint);
-	return has_connections_of_its_own(handle, endpoint)
-		       ? table_add(deleted, addr, endpoint)
-		       : drop_endpoint(have, addr, endpoint, change);
+	if (is_active(handle, &endpoint, known) && !is_leaving(handle, have, &endpoint))
+		return table_add(stay, addr, &endpoint);
+	return has_connections_of_its_own(handle, &endpoint)
+		       ? table_add(deleted, addr, &endpoint)
+		       : drop_endpoint(have, addr, &endpoint, change);
 }
 
 static int repair_endpoints(struct node_handle *handle, const struct image *have,
