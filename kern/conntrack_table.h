@@ -314,7 +314,8 @@ enum {
 	COST_UNANSWERED,
 	COST_ONCE, /* one question and one answer; or an entry that saves an evaluation */
 	COST_YOUNG, /* unanswered, for less than unanswered_stay */
-	COST_IDLE, /* for a quarter of the timeout */
+	COST_IDLE, /* for a quarter of the timeout; of UDP, for a quarter of `timeout-udp`: its loss
+		    * costs less, and two questions from a forged address make a stream */
 	COST_KEPT, /* in use, or denied: not to be replaced */
 };
 
@@ -335,6 +336,8 @@ static __always_inline __u32 table_cost_of(__u32 state, __u32 payer, __s32 silen
 	timeout = table_timeout(*protocol, state);
 	if (silent > timeout)
 		return COST_CLOSED;
+	if (*protocol == IPPROTO_UDP)
+		timeout = timeout_udp;
 	return silent > (__s32)((__u32)timeout / 4) ? COST_IDLE : COST_KEPT;
 }
 

@@ -15,8 +15,8 @@
 #define SWEEP_STEPS 128 /* for the whole table, unless SWEEP_MAX needs more */
 #define SWEEP_MAX 4096 /* buckets in a step, at most */
 
-/* Timeouts of connections that are not in use shrink while the surplus is more than 60 % full, to
- * `unanswered-stay` at 120 %. In 256ths. */
+/* Timeouts of surplus that is not in use shrink while the surplus of all is more than 60 % full, to
+ * `unanswered-stay` at 120 %. In 256ths. Within a floor no timeout shrinks. */
 #define SWEEP_WHOLE 256u
 
 struct gc {
@@ -50,12 +50,25 @@ static __always_inline __u32 gc_shrunk(__u32 timeout, __u32 shrink)
 	return timeout < unanswered_stay ? timeout : unanswered_stay;
 }
 
+/* Returns true if a connection is surplus that is not in use. */
+static __always_inline bool gc_is_unused_surplus(const struct bh_ct *ct, __u32 state)
+{
+	const struct bh_share *share;
+
+	if (!(ct->payer & BH_CT_SURPLUS) || state & BH_CT_DENIED)
+		return false;
+	if (!(state & SWEEP_UNUSED) && (state & BH_CT_FINS) != BH_CT_FINS)
+		return false;
+	share = share_of(BH_CT_PAYER(ct->payer));
+	return share && !share_is_below(share, share_floor() + 1);
+}
+
 static __always_inline bool gc_is_over(const struct bh_ct_slot *slot, __u32 now, __u32 shrink)
 {
 	__u32 state = READ_ONCE(slot->ct.state);
 	__u32 timeout = table_timeout(slot->key.protocol, state);
 
-	if (!(state & BH_CT_DENIED) && (state & SWEEP_UNUSED || (state & BH_CT_FINS) == BH_CT_FINS))
+	if (shrink < SWEEP_WHOLE && gc_is_unused_surplus(&slot->ct, state))
 		timeout = gc_shrunk(timeout, shrink);
 	return !READ_ONCE(slot->ct.verdict[BH_EGRESS]) ||
 	       table_silent(&slot->ct, now) > (__s32)timeout;

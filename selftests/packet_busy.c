@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Ten minutes of a busy pod, in simulated time: 20,000 new TCP connections a second from outside to
- * a pod, as many from a pod, and 50,000 questions of UDP a second each way. No packet is dropped,
+ * a pod, as many from a pod, and 50,000 questions of UDP a second each way; 5,000 a second of which
+ * each asks a second time, from addresses that may be forged. No packet is dropped,
  * no connection is refused a place, and 500 idle connections of the same pod stay alive. The
  * garbage collector rests, so that each new connection beyond a full table replaces another one.
  *
@@ -33,13 +34,15 @@ struct kind {
 	enum packet_hook in, out; /* of the pod */
 	uint16_t tcp, udp; /* the server's port; with udp 0, TCP is busy */
 	bool inward; /* the peer opens it */
+	bool again; /* each asks twice */
 };
 
 static const struct kind kinds[] = {
-	{20000, HOST_B, TO_B, FROM_B, 443, 0, true},
-	{20000, HOST_A, TO_A, FROM_A, 80, 0, false},
-	{50000, HOST_C, TO_C, FROM_C, 80, 53, true},
-	{50000, HOST_A, TO_A, FROM_A, 80, 53, false},
+	{20000, HOST_B, TO_B, FROM_B, 443, 0, true, false},
+	{20000, HOST_A, TO_A, FROM_A, 80, 0, false, false},
+	{50000, HOST_C, TO_C, FROM_C, 80, 53, true, false},
+	{50000, HOST_A, TO_A, FROM_A, 80, 53, false, false},
+	{5000, HOST_C, TO_C, FROM_C, 80, 53, true, true},
 };
 
 /* A packet of an exchange. */
@@ -60,7 +63,12 @@ static const struct step data_steps[] = {
 	{false, TCP_P | TCP_A, 1001, 5001, 10},
 	{true, TCP_P | TCP_A, 5001, 1011, 10},
 };
-static const struct step udp_steps[] = {{.payload = 16}, {.answers = true, .payload = 16}};
+static const struct step udp_steps[] = {
+	{.payload = 16},
+	{.answers = true, .payload = 16},
+	{.payload = 16}, /* if it asks again */
+	{.answers = true, .payload = 16},
+};
 
 #define LENGTH(steps) (sizeof(steps) / sizeof((steps)[0]))
 
@@ -154,6 +162,7 @@ static void begin(const struct kind *kind)
 
 static void busy(const struct kind *kind)
 {
+	size_t udp = LENGTH(udp_steps) / (kind->again ? 1 : 2);
 	uint32_t in_tick = kind->rate / scale * TICK_MS / 1000;
 	uint32_t in_flight = kind->rate / scale * FLIGHT_MS / 1000;
 	uint64_t nth = 0, all = (uint64_t)kind->rate / scale * seconds, tick = in_tick;
@@ -162,8 +171,7 @@ static void busy(const struct kind *kind)
 	exchange(kind, tcp_steps, HANDSHAKE, true, IDLE_PEER, 0, IDLE);
 	while (nth < all && good) {
 		exchange(kind, kind->udp ? udp_steps : tcp_steps,
-			 kind->udp ? LENGTH(udp_steps) : LENGTH(tcp_steps), !kind->udp, 1, nth,
-			 in_flight);
+			 kind->udp ? udp : LENGTH(tcp_steps), !kind->udp, 1, nth, in_flight);
 		for (nth += in_flight; tick <= nth; tick += in_tick)
 			packet_node_age(1);
 	}
@@ -197,19 +205,29 @@ static void udp_from_pod(void)
 	busy(&kinds[3]);
 }
 
+static void udp_asked_twice(void)
+{
+	busy(&kinds[4]);
+}
+
 /* A SYN flood that has used up the surplus, in a table whose other half is for the floors: of one
  * SYN in some hundred, both buckets have no entry at all, as after the garbage collector has passed
- * there. Each such SYN gets one of the free slots. */
+ * there. Such a SYN gets one of the free slots, unless four other buckets, at random, are empty,
+ * too. */
 static void free_buckets(void)
 {
 	const uint32_t capacity = BH_CT_CONNECTIONS / scale, flood = 5 * capacity;
+	struct form syn;
 
 	begin(&kinds[0]);
 	packet_node_limit(0, capacity / 4);
-	exchange(&kinds[0], tcp_steps, 1, true, 1, 0, flood);
-	expect("no connection was refused a place", flood, !packet_node_refused());
+	make_form(&kinds[0], &tcp_steps[0], true, &syn);
+	for (uint32_t nth = 0; nth < flood; nth++)
+		passes(&syn, 1 + nth / PORTS, FIRST_PORT + nth % PORTS);
+	expect("of a thousand connections, none was refused a place", flood,
+	       packet_node_refused() < flood / 1000);
 	expect("the flood has no more than its room", flood,
-	       packet_node_connections() <= (int)(capacity / 4 + capacity / 8));
+	       packet_node_half_open() <= (int)(capacity / 4 + capacity / 8));
 	expect("each connection counts once in its share", flood, !packet_node_miscounted());
 }
 
@@ -218,6 +236,7 @@ static const struct packet_sequence sequences[] = {
 	{"20,000 TCP connections a second from a pod, none refused", tcp_from_pod},
 	{"50,000 questions of UDP a second to a pod, none lost", udp_to_pod},
 	{"50,000 questions of UDP a second from a pod, none lost", udp_from_pod},
+	{"5,000 a second that ask a pod twice by UDP, none lost", udp_asked_twice},
 	{"a flood is refused no free slot for want of an entry to replace", free_buckets},
 };
 

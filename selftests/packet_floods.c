@@ -6,8 +6,12 @@
  * has used up the floors of its endpoints, so their attempts, and those of their clients, may be
  * refused: one that holds more than all others needs an entry of its own among sixteen slots.
  *
+ * The flood shortens no timeout within a floor. A namespace is one holder: the flood of a hundred
+ * endpoints of one namespace leaves to a holder of less what it has once asked and been answered.
+ *
  * share_is_below() that is always false makes each flood fail; so does share_yields() in which
- * equal holders do not yield, by the count of what is refused.
+ * equal holders do not yield, by the count of what is refused; the last one fails if each endpoint
+ * is its own holder.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +27,7 @@
 /* Attempts to open a connection beyond the floor. Of a hundred holders, the one that holds most
  * finds an entry of its own in 15 % of them. */
 #define TRIES 200
-#define REFUSED 5 /* at most one in so many packets of the flood */
+#define REFUSED 6 /* at most one in so many packets of the flood */
 #define FIRST_PORT 1024
 #define PORTS 60000 /* of one source */
 
@@ -181,9 +185,9 @@ static void everybody_connects(void)
 	}
 }
 
-/* Half of the table is for the floors, as the garbage collector computes them. Returns the
- * floor. */
-static uint32_t begin(uint32_t n, bool to_crowd)
+/* Half of the table is for the floors, as the garbage collector computes them. @ns: the crowd's
+ * namespace; 0: none. Returns the floor. */
+static uint32_t begin(uint32_t n, bool to_crowd, uint64_t ns)
 {
 	uint32_t floor = ROOM / 2 / (ENDPOINTS + CROWD + 1);
 
@@ -193,7 +197,7 @@ static uint32_t begin(uint32_t n, bool to_crowd)
 	inward = to_crowd;
 	flooded = 0;
 	port = 10000;
-	packet_node_crowd_assign(n, inward ? SLOT_C : SLOT_MUTE);
+	packet_node_crowd_assign(n, inward ? SLOT_C : SLOT_MUTE, ns);
 	flood(1); /* starts the garbage collector */
 	packet_node_stop_sweeper();
 	packet_node_forget();
@@ -203,7 +207,7 @@ static uint32_t begin(uint32_t n, bool to_crowd)
 
 static void floods(uint32_t n, bool to_crowd)
 {
-	uint32_t floor = begin(n, to_crowd), first;
+	uint32_t floor = begin(n, to_crowd, 0), first;
 
 	flood(FLOOD / 2);
 	first = port + 1;
@@ -243,10 +247,66 @@ static void hundred_flooding(void)
 	floods(CROWD, false);
 }
 
+/* A question of UDP from a port of its own, and the answer. */
+static bool asks(const struct party *from, const struct party *to, uint16_t own)
+{
+	const struct packet_spec question = {
+		.protocol = IPPROTO_UDP, .sport = own, .dport = 53, .payload = 16};
+	const struct packet_spec answer = {
+		.protocol = IPPROTO_UDP, .sport = 53, .dport = own, .payload = 16};
+
+	return sends(from, to, question) && sends(to, from, answer);
+}
+
+/* Beyond its floor the bystander has a quarter of the surplus: less than the namespace, and far
+ * more than each endpoint of it. What it has asked is older than what the namespace asks. */
+static void one_namespace(void)
+{
+	const uint32_t own = begin(CROWD, false, 1) + ROOM / 8;
+
+	for (uint32_t i = 0; i < own; i++)
+		expect("a bystander asks, and is answered", i, asks(&a, &b, FIRST_PORT + i));
+	for (flooded = 0; flooded < FLOOD; flooded++) {
+		const struct party pod = {HOST_C, flooded % CROWD};
+
+		asks(&pod, &node, FIRST_PORT + flooded / CROWD);
+	}
+	expect("questions have replaced others", 0, packet_node_replaced() > FLOOD / 2);
+	expect("none of them the bystander's", 0,
+	       packet_node_held(packet_node_ifindex(FROM_A)) == (int32_t)own);
+	expect("each connection counts once in its share", 0, !packet_node_miscounted());
+}
+
+static void flood_ten(void)
+{
+	flood(10);
+}
+
+/* The garbage collector passes while the surplus is full. */
+static void timeouts_within_the_floor(void)
+{
+	const uint32_t own = begin(18, true, 0) / 2;
+	int all;
+
+	for (uint32_t i = 0; i < own; i++)
+		expect("a bystander asks, and is answered", i, asks(&a, &b, FIRST_PORT + i));
+	flood(FLOOD);
+	all = packet_node_half_open();
+	packet_node_age(PACKET_SECONDS(29));
+	packet_node_sweep(flood_ten);
+	expect("the garbage collector frees of the flood, which is not yet 75 s old", 0,
+	       packet_node_half_open() < all - all / 10);
+	expect("it frees nothing of the bystander's", 0,
+	       packet_node_held(packet_node_ifindex(FROM_A)) == (int32_t)own);
+	expect("each connection counts once in its share", 0, !packet_node_miscounted());
+}
+
 static const struct packet_sequence sequences[] = {
 	{"SYNs from outside to eighteen endpoints: everybody connects", eighteen_flooded},
 	{"datagrams of nine isolated endpoints to their node: everybody connects", nine_flooding},
 	{"datagrams of a hundred isolated endpoints: everybody connects", hundred_flooding},
+	{"a hundred endpoints of one namespace are one holder", one_namespace},
+	{"a flood shortens no timeout within a floor", timeouts_within_the_floor},
 };
 
 int main(void)

@@ -92,8 +92,9 @@ uint32_t packet_node_ifindex(enum packet_hook hook);
 void packet_node_crowd(uint32_t n);
 uint32_t packet_node_crowd_ifindex(uint32_t nth);
 
-/* Puts the first @n of these endpoints in a segment. */
-void packet_node_crowd_assign(uint32_t n, uint32_t slot);
+/* Puts the first @n of these endpoints in a segment, and in a namespace (bh_namespace(); 0: none).
+ */
+void packet_node_crowd_assign(uint32_t n, uint32_t slot, uint64_t ns);
 
 /* Forgets connections and fragments. */
 void packet_node_forget(void);
@@ -143,10 +144,12 @@ void packet_node_flag(enum packet_hook hook, uint32_t flags, bool set);
 /* Makes an interface a port of a bridge; 0: of none. */
 void packet_node_bridge(enum packet_hook hook, uint32_t bridge);
 
+#define PACKET_SECONDS(n) ((n)*250u >> BH_TICK_SHIFT) /* in ticks, as the programs count them */
+
 /* Ages all connections and fragments by a number of ticks. */
 void packet_node_age(uint32_t ticks);
 
-/* The number of entries. */
+/* The number of entries that are no half-open ones, and of those that are. */
 int packet_node_connections(void);
 int packet_node_half_open(void);
 
@@ -161,6 +164,9 @@ int packet_node_damaged(void);
  */
 void packet_node_payers_unknown(void);
 
+/* Returns how many connections the table has of an endpoint, by its interface. */
+int32_t packet_node_held(uint32_t payer);
+
 /* Returns how many shares count another number of connections than the table has of them, and how
  * many holders another surplus. The surplus of all counts as one. */
 int packet_node_miscounted(void);
@@ -172,6 +178,10 @@ uint64_t packet_node_replaced(void);
 /* Stops the garbage collector that the first packet has started, which would count a table that a
  * test empties. */
 void packet_node_stop_sweeper(void);
+
+/* Lets the garbage collector pass once over the table: some seven seconds. @packet sends a packet
+ * of a connection, which starts it. */
+void packet_node_sweep(void (*packet)(void));
 
 /* Sets the floor and the room for the surplus, as the garbage collector computes them. */
 void packet_node_limit(uint32_t floor, uint32_t capacity);

@@ -7,7 +7,6 @@
 #include "selftests/lib/packet_rows.h"
 
 #define ESTABLISHED BH_PASS_ESTABLISHED
-#define SECONDS(n) ((n)*250u >> BH_TICK_SHIFT) /* as the programs' defaults have them */
 
 static uint8_t version;
 static uint32_t generation = 5;
@@ -184,6 +183,7 @@ static void handshake_refused(void)
 	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
 	expect(FROM_B, B_SENDS(80, .flags = TCP_R | TCP_A, .ack = 900), BH_DROP_HANDSHAKE);
 	b_to_a(B_SENDS(80, .flags = TCP_R | TCP_A, .ack = 1001), ESTABLISHED);
+	expect_number("connections after the RST", packet_node_connections(), 0);
 	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 2000), BH_PASS_NEW);
 	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 2001), ESTABLISHED);
 	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 2001, .ack = 5001), ESTABLISHED);
@@ -217,11 +217,13 @@ static void closing(void)
 {
 	connect_a_to_b(80);
 	a_to_b(A_SENDS(80, .flags = TCP_F | TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
-	packet_node_age(SECONDS(1000));
+	packet_node_age(PACKET_SECONDS(1000));
 	b_to_a(B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1002, .payload = 9), ESTABLISHED);
 	b_to_a(B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 5010, .ack = 1002), ESTABLISHED);
 	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1002, .ack = 5011), ESTABLISHED);
-	packet_node_age(SECONDS(130));
+	packet_node_age(PACKET_SECONDS(115));
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1002, .ack = 5011), ESTABLISHED);
+	packet_node_age(PACKET_SECONDS(125));
 	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1002, .ack = 5011),
 	       BH_DROP_NO_CONNECTION);
 	connect_a_to_b(80);
@@ -234,10 +236,13 @@ static void reset(void)
 	connect_a_to_b(80);
 	a_to_b(A_SENDS(80, .flags = TCP_R, .seq = 1001), ESTABLISHED);
 	talk(80, ESTABLISHED, ESTABLISHED);
-	packet_node_age(SECONDS(1000));
+	packet_node_age(PACKET_SECONDS(1000));
 	talk(80, ESTABLISHED, ESTABLISHED);
 	b_to_a(B_SENDS(80, .flags = TCP_R, .seq = 5001), ESTABLISHED);
-	packet_node_age(SECONDS(130));
+	packet_node_age(PACKET_SECONDS(9));
+	talk(80, ESTABLISHED, ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_R, .seq = 5001), ESTABLISHED);
+	packet_node_age(PACKET_SECONDS(11));
 	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001),
 	       BH_DROP_NO_CONNECTION);
 }
@@ -254,7 +259,7 @@ static void reset_forged(void)
 		b_to_a(B_SENDS(80, .flags = TCP_R, .seq = 5001 + outside[i]), ESTABLISHED);
 		a_to_b(A_SENDS(80, .flags = TCP_R | TCP_A, .seq = 1001 + outside[i], .ack = 5001),
 		       ESTABLISHED);
-		packet_node_age(SECONDS(1000));
+		packet_node_age(PACKET_SECONDS(1000));
 		talk(80, ESTABLISHED, ESTABLISHED);
 	}
 }
@@ -267,7 +272,7 @@ static void reset_true(void)
 		packet_node_forget();
 		connect_a_to_b(80);
 		b_to_a(B_SENDS(80, .flags = TCP_R, .seq = inside[i]), ESTABLISHED);
-		packet_node_age(SECONDS(130));
+		packet_node_age(PACKET_SECONDS(11));
 		expect(TO_B, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001),
 		       BH_DROP_NO_CONNECTION);
 	}
@@ -329,20 +334,20 @@ static void forged_fins(void)
 	a_to_b(A_SENDS(80, .flags = TCP_F | TCP_A, .seq = 1, .ack = 5001), ESTABLISHED);
 	b_to_a(B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 1, .ack = 1001), ESTABLISHED);
 	talk(80, ESTABLISHED, ESTABLISHED);
-	packet_node_age(SECONDS(1000));
+	packet_node_age(PACKET_SECONDS(1000));
 	talk(80, ESTABLISHED, ESTABLISHED);
 }
 
 static void idle(void)
 {
 	connect_a_to_b(80);
-	packet_node_age(SECONDS(7300)); /* beyond the keepalive time */
+	packet_node_age(PACKET_SECONDS(7300)); /* beyond the keepalive time */
 	talk(80, ESTABLISHED, ESTABLISHED);
-	packet_node_age(SECONDS(10900));
+	packet_node_age(PACKET_SECONDS(10900));
 	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001),
 	       BH_DROP_NO_CONNECTION);
 	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
-	packet_node_age(SECONDS(80));
+	packet_node_age(PACKET_SECONDS(80));
 	expect(FROM_B, B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001),
 	       BH_DROP_NO_CONNECTION);
 }
@@ -367,14 +372,14 @@ static void handshake_slow(void)
 				     .ack = 1001};
 
 	expect(FROM_A, out, BH_PASS_NEW);
-	packet_node_age(SECONDS(40));
+	packet_node_age(PACKET_SECONDS(40));
 	expect(TO_A, answer, ESTABLISHED);
-	packet_node_age(SECONDS(40));
+	packet_node_age(PACKET_SECONDS(40));
 	out.flags = TCP_A;
 	out.seq = 1001;
 	out.ack = 5001;
 	expect(FROM_A, out, ESTABLISHED);
-	packet_node_age(SECONDS(10780));
+	packet_node_age(PACKET_SECONDS(10780));
 	expect(FROM_A, out, ESTABLISHED);
 }
 
@@ -390,11 +395,25 @@ static void udp_replies(void)
 	a_to_b(A_UDP(53), BH_PASS_NEW);
 	b_to_a(B_UDP(53), ESTABLISHED);
 	a_to_b(A_UDP(53), ESTABLISHED);
-	packet_node_age(SECONDS(170));
+	packet_node_age(PACKET_SECONDS(170));
 	b_to_a(B_UDP(53), ESTABLISHED);
-	packet_node_age(SECONDS(190));
+	packet_node_age(PACKET_SECONDS(190));
 	/* The entry has expired: the policies of B and A let this open another connection. */
 	b_to_a(B_UDP(53), BH_PASS_NEW);
+}
+
+/* One question lives for 30 s, and so does one question with one answer. */
+static void udp_once(void)
+{
+	a_to_b(A_UDP(53), BH_PASS_NEW);
+	packet_node_age(PACKET_SECONDS(29));
+	b_to_a(B_UDP(53), ESTABLISHED);
+	packet_node_age(PACKET_SECONDS(29));
+	b_to_a(B_UDP(53), ESTABLISHED);
+	packet_node_age(PACKET_SECONDS(31));
+	b_to_a(B_UDP(53), BH_PASS_NEW);
+	packet_node_age(PACKET_SECONDS(31));
+	a_to_b(A_UDP(53), BH_PASS_NEW);
 }
 
 /* A flow that B never answered does not affect B's own flows. */
@@ -425,9 +444,9 @@ static void sctp_replies(void)
 
 	a_to_b(ask, BH_PASS_NEW);
 	b_to_a(answer, ESTABLISHED);
-	packet_node_age(SECONDS(590));
+	packet_node_age(PACKET_SECONDS(590));
 	a_to_b(ask, ESTABLISHED);
-	packet_node_age(SECONDS(610));
+	packet_node_age(PACKET_SECONDS(610));
 	a_to_b(ask, BH_PASS_NEW);
 }
 
@@ -464,7 +483,7 @@ static void echo_replies(void)
 	expect(FROM_A, echo(HOST_A, HOST_WORLD, true, 8), BH_DROP_EGRESS);
 	expect(FROM_A, echo(HOST_A, HOST_WORLD, true, 128), BH_DROP_EGRESS);
 	expect(FROM_A, echo(HOST_A, HOST_WORLD, false, 9), BH_DROP_EGRESS);
-	packet_node_age(SECONDS(40));
+	packet_node_age(PACKET_SECONDS(40));
 	expect(FROM_A, echo(HOST_A, HOST_WORLD, false, 8), BH_DROP_EGRESS);
 }
 
@@ -537,10 +556,10 @@ static void denied_stays(void)
 	expect(TO_B, A_UDP(53), BH_DROP_INGRESS);
 	/* Policy would let B open a flow in the reverse direction. */
 	expect(FROM_B, B_UDP(53), BH_DROP_INGRESS);
-	packet_node_age(SECONDS(60));
+	packet_node_age(PACKET_SECONDS(60));
 	expect(FROM_B, B_UDP(53), BH_DROP_INGRESS);
 	expect(TO_B, A_UDP(53), BH_DROP_INGRESS);
-	packet_node_age(SECONDS(70));
+	packet_node_age(PACKET_SECONDS(70));
 	b_to_a(B_UDP(53), BH_PASS_NEW);
 	reopen_b();
 }
@@ -552,7 +571,7 @@ static void denied_by_many(void)
 	close_b();
 	expect(TO_B, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_INGRESS);
 	for (int i = 0; i < 3; i++) {
-		packet_node_age(SECONDS(41));
+		packet_node_age(PACKET_SECONDS(41));
 		packet_node_set_generation(++generation);
 		expect(TO_B, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001),
 		       i < 2 ? BH_DROP_INGRESS : BH_DROP_NO_CONNECTION);
@@ -675,7 +694,7 @@ static void fragments(void)
 	expect(FROM_B, other, BH_DROP_NO_FIRST);
 	/* C claims to be A. */
 	expect(FROM_C, fragment(A_UDP(53), 128, false), BH_DROP_MAC);
-	packet_node_age(SECONDS(40));
+	packet_node_age(PACKET_SECONDS(40));
 	expect(FROM_A, fragment(A_UDP(53), 128, false), BH_DROP_NO_FIRST);
 }
 
@@ -716,9 +735,9 @@ static void icmp_errors(void)
 	quoted.dport = 40001;
 	expect(TO_B, error_about(&quoted, HOST_NODE), BH_DROP_UNRELATED);
 	/* The error does not extend the connection's life. */
-	packet_node_age(SECONDS(150));
+	packet_node_age(PACKET_SECONDS(150));
 	b_to_a(error_about(&datagram, HOST_B), BH_PASS_RELATED);
-	packet_node_age(SECONDS(60));
+	packet_node_age(PACKET_SECONDS(60));
 	expect(FROM_B, error_about(&datagram, HOST_B), BH_DROP_UNRELATED);
 }
 
@@ -1006,6 +1025,7 @@ static const struct packet_sequence sequences[] = {
 	{"idle connections lapse", idle},
 	{"a slow handshake", handshake_slow},
 	{"UDP replies", udp_replies},
+	{"one question of UDP, and its answer", udp_once},
 	{"UDP that its destination denies", udp_unanswered},
 	{"SCTP replies", sctp_replies},
 	{"GRE replies", gre_replies},
