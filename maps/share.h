@@ -84,7 +84,9 @@ struct bh_share_total {
 	__u32 capacity; /* for `surplus`; 0: none computed yet, all of the table */
 	__u32 corrected; /* counts that sweeps have corrected */
 	__u32 sweeps; /* that have ended */
+	__u32 pad;
+	__u64 refused, replaced; /* of shares that the command has freed */
 };
-_Static_assert(sizeof(struct bh_share_total) == 20, "struct bh_share_total");
+_Static_assert(sizeof(struct bh_share_total) == 40, "struct bh_share_total");
 
 #endif

@@ -216,7 +216,7 @@ is_told() { # a sweep may end between the two steps
 	return 1
 }
 metric() {
-	net_bulkhead metrics | sed -n "s/^bulkhead_connections$1 //p"
+	net_bulkhead metrics | sed -n "s/^bulkhead_connections$1\({interface=\"[^\"]*\"}\)\? //p"
 }
 heals() {
 	local i
@@ -263,10 +263,13 @@ swept() {
 }
 net_check "five connections from out to noisy" net_hold out noisy "$(net_ip noisy)" 5005 5
 net_check "noisy has connections" in_use
+replaced_before=$(metric _replaced_total)
+net_check "connections of noisy have made place for others" test "$(replaced noisy)" -gt 0
 net_check "delete noisy" net_bulkhead endpoint del shop/noisy
 net_check "noisy's connections are swept" swept
 net_check "delete quiet" net_bulkhead endpoint del shop/quiet
 net_check "noisy's share is freed" net_is "$(share)" ""
+net_check "the connections that were replaced count on" test "$(metric _replaced_total)" -ge "$replaced_before"
 # Both ends of web's connections with db go before the garbage collector has passed.
 number_of() { net_on node ip -o link show "veth-$1" | cut -d: -f1; }
 web=$(number_of web) end_db=$(number_of db)

@@ -243,9 +243,11 @@ static void report_connections(const struct metrics *metrics)
 	      table->capacity);
 	gauge(metrics, "connections_floor",
 	      "Connections guaranteed to each endpoint, and to the node.", table->floor);
-	gauge(metrics, "connections_largest",
-	      "Connections of the endpoint, or the node, that has most.",
-	      status->n_shares && status->shares[0].used > 0 ? status->shares[0].used : 0);
+	metrics_family(metrics, "connections_largest", "gauge",
+		       "Connections of the interface, or of the node, that has most.");
+	if (status->n_shares && status->shares[0].used > 0)
+		fprintf(metrics->to, "bulkhead_connections_largest{interface=\"%s\"} %d\n",
+			status->shares[0].name, status->shares[0].used);
 	metrics_family(metrics, "connections_replaced_total", "counter",
 		       "Connections that made place for another one.");
 	fprintf(metrics->to, "bulkhead_connections_replaced_total %" PRIu64 "\n", table->replaced);

@@ -9,6 +9,7 @@
 #include "maps/iface.h"
 #include "maps/past.h"
 #include "maps/share.h"
+#include "node/kernel/connections.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/table.h"
 #include "node/kernel/tallies.h"
@@ -258,6 +259,29 @@ static int find_orphan_shares(const struct node_handle *handle, const struct tab
 	return error;
 }
 
+/* Counts what happened to shares that are freed, so that sums over all shares never fall. */
+static int count_freed(struct node_handle *handle, const struct table *left)
+{
+	CLEANUP(connections_close) struct connections connections = {};
+	uint64_t refused = 0, replaced = 0;
+	int error;
+
+	for (size_t i = 0; i < left->n; i++) {
+		const struct bh_share *share = table_value(left, i);
+
+		refused += share->refused;
+		replaced += share->replaced;
+	}
+	if (!refused && !replaced)
+		return 0;
+	error = connections_open(handle, &connections);
+	if (error)
+		return error;
+	__atomic_fetch_add(&connections.total->refused, refused, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&connections.total->replaced, replaced, __ATOMIC_RELAXED);
+	return 0;
+}
+
 static int collect_shares(struct node_handle *handle)
 {
 	CLEANUP(table_free) struct table all = {}, left = {};
@@ -269,6 +293,8 @@ static int collect_shares(struct node_handle *handle)
 	error = shares < 0 ? shares : table_read(&all, shares);
 	if (!error)
 		error = find_orphan_shares(handle, &all, &left);
+	if (!error)
+		error = count_freed(handle, &left);
 	if (!error)
 		error = table_delete(&left, shares);
 	handle->writes += left.n;

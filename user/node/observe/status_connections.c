@@ -69,6 +69,8 @@ int status_read_connections(struct node_handle *handle, struct node_status *stat
 	table->surplus = connections.total->surplus;
 	table->surplus_capacity = connections.total->capacity;
 	table->corrected = connections.total->corrected;
+	table->refused += connections.total->refused;
+	table->replaced += connections.total->replaced;
 	table->counted = connections.total->sweeps > SWEEPS_ADOPTED;
 	status->maps[status->n_maps++] =
 		(struct node_map){.name = "ct", .used = table->used, .max = table->capacity};
