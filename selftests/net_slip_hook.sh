@@ -75,6 +75,38 @@ if [ -n "$(find "$NET_PIN" -name 'tcx_*')" ]; then
 	net_denied out tcp "$db4" 443 "the policy is enforced still"
 fi
 
+# An interface that leaves the namespace takes its programs along, and may keep its number: the next interface of that
+# number has none of them.
+again() { # the link between the node and web, made anew
+	local number mac
+	number=$(ip -n "$NET-node" -o link show veth-web | cut -d: -f1) mac=$(net_mac web)
+	ip -n "$NET-node" link set veth-web netns "$NET-out" name aside || return
+	ip -n "$NET-web" link set eth0 name former && ip -n "$NET-web" addr flush dev former
+	net_ips node <<-EOF
+	link add veth-web index $number address 02:00:00:00:02:01 type veth peer name eth0 address $mac netns $NET-web
+	link set veth-web up
+	neigh replace $(net_ip web) dev veth-web lladdr $mac nud permanent
+	route replace $(net_ip web) dev veth-web
+	neigh replace 10.244.0.77 dev veth-web lladdr $mac nud permanent
+	route replace 10.244.0.77 dev veth-web
+	EOF
+	net_ips web <<-EOF
+	link set eth0 up
+	addr add $(net_ip web)/32 dev eth0
+	addr add 10.244.0.77/32 dev eth0
+	route replace default dev eth0
+	neigh replace $db4 dev eth0 lladdr 02:00:00:00:02:01 nud permanent
+	neigh replace $(net_ip out) dev eth0 lladdr 02:00:00:00:02:01 nud permanent
+	EOF
+}
+net_check "another interface gets the number of one that leaves" again
+net_check "status names the interface that has no program" net_ends 1 "NOT GUARDED\|veth-web" net_bulkhead status --check
+net_check "load guards it" net_bulkhead load "$NET_TMP/policy.ini"
+net_denied web tcp "$(net_ip out)" 80 "web does not send by another's address" 10.244.0.77
+net_allowed web tcp "$db4" 80 "web sends what the policy allows by its new interface"
+net_check "status --check has no problem with the new interface" fine
+ip -n "$NET-out" link del aside
+
 # One screen.
 status() { # ARGUMENT...: to a file
 	net_bulkhead status "$@" >"$NET_TMP/out" && cat "$NET_TMP/out"

@@ -36,7 +36,7 @@ static int end_former(struct cni_call *call)
 		return 0;
 	return error ? cni_fail(call, CNI_ERROR_IO, "cannot read %s: %s", call->state,
 				strerror(-error))
-		     : attachment_end(call, &former, false);
+		     : attachment_end(call, &former);
 }
 
 static int read_arrival(struct cni_call *call, struct arrival *arrival)
@@ -205,9 +205,9 @@ static int rest(struct cni_call *call, struct node_handle *handle, struct arriva
 	return 0;
 }
 
-/* Puts the pod active. A pod without an address stays guarded, and so isolated. Writes the name
- * into the attachment's record before the lock is given up: a call for the pod's other interface
- * may wait for the lock. */
+/* Puts the pod active. A pod without an address is isolated. Writes the name into the attachment's
+ * record before the lock is given up: a call for the pod's other interface may wait for the lock.
+ */
 static int place(struct cni_call *call, struct node_handle *handle, struct arrival *arrival)
 {
 	int code;
@@ -251,16 +251,20 @@ static int add_present(struct cni_call *call, struct arrival *arrival)
 				"no policy is active: `bulkhead load` puts one there");
 	cni_stage(call, "lock");
 	code = place(call, handle, arrival);
+	/* by this entry, a load knows that the interface stays closed */
+	if ((code || !arrival->attachment.n_addresses) &&
+	    node_quarantine(handle, arrival->device.ifindex))
+		code = cni_fail(call, CNI_ERROR_NODE, "cannot guard %s", arrival->device.name);
 	arrival->writes = node_map_writes(handle);
 	return code;
 }
 
-/* Undoes a failed ADD. The plugin that made the interface removes the interface. */
+/* Undoes a failed ADD. The interface stays closed: the plugin that made it removes it. */
 static void undo(struct cni_call *call, struct arrival *arrival)
 {
 	const int code = TAKE(call->code, 0);
 
-	attachment_end(call, &arrival->attachment, true);
+	attachment_end(call, &arrival->attachment);
 	call->code = code;
 }
 

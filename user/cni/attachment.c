@@ -110,7 +110,7 @@ static int read_file(const char *path, struct attachment *attachment)
 
 	*attachment = (struct attachment){};
 	if (access(path, F_OK))
-		return -errno;
+		return errno == ENAMETOOLONG ? -ENOENT : -errno; /* no file can have that name */
 	object = json_object_from_file(path);
 	error = object ? from_json(object, attachment) : -EILSEQ;
 	json_object_put(object);
@@ -205,24 +205,34 @@ int attachment_each(const char *state, int (*visit)(void *data, struct attachmen
 	return status;
 }
 
+/* Returns true if another interface has the number of the attachment's by now. */
+static bool is_anothers(const struct attachment *attachment)
+{
+	char name[IF_NAMESIZE];
+
+	return if_indextoname(attachment->ifindex, name) && strcmp(name, attachment->host_name);
+}
+
 /* Removes the endpoints of attachments in one change. */
 static int take_off(struct node_handle *handle, const struct attachment *attachments, size_t n)
 {
 	SCOPED_FREE uint32_t *ifindexes = calloc(n + 1, sizeof(*ifindexes));
+	size_t n_own = 0;
 
 	if (!ifindexes)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		ifindexes[i] = attachments[i].ifindex;
-	return node_interfaces_del(handle, ifindexes, n);
+		if (!is_anothers(&attachments[i]))
+			ifindexes[n_own++] = attachments[i].ifindex;
+	return node_interfaces_del(handle, ifindexes, n_own);
 }
 
 static int forget(struct cni_call *call, struct node_handle *handle,
-		  const struct attachment *attachment, bool open)
+		  const struct attachment *attachment)
 {
 	int error;
 
-	if (handle && node_unguard(handle, attachment->ifindex, open))
+	if (handle && node_unguard(handle, attachment->ifindex))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot leave %s", attachment->host_name);
 	error = attachment_remove(call, attachment);
 	return error ? cni_fail(call, CNI_ERROR_IO, "cannot remove from %s: %s", call->state,
@@ -231,22 +241,22 @@ static int forget(struct cni_call *call, struct node_handle *handle,
 }
 
 static int end_one(struct cni_call *call, struct node_handle *handle,
-		   const struct attachment *attachment, bool open)
+		   const struct attachment *attachment)
 {
 	if (node_is_loaded(handle) && take_off(handle, attachment, 1))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot take %s/%s off", attachment->pod_ns,
 				attachment->name);
-	return forget(call, handle, attachment, open);
+	return forget(call, handle, attachment);
 }
 
-int attachment_end(struct cni_call *call, const struct attachment *attachment, bool open)
+int attachment_end(struct cni_call *call, const struct attachment *attachment)
 {
 	const struct node_options options = {.pin = call->node.pin, .quarantine = true};
 	SCOPED_HANDLE struct node_handle *handle = NULL;
 
 	if (node_open(&options, false, &call->diag, &handle))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
-	return end_one(call, handle, attachment, open);
+	return end_one(call, handle, attachment);
 }
 
 struct leavers {
@@ -281,7 +291,7 @@ static int gather(void *data, struct attachment *attachment)
 
 /* Removes the attachments of all DELs that wait. An attachment that cannot be removed is left to
  * its own DEL, which reports the failure. */
-static void host_egress_both(struct cni_call *call, struct node_handle *handle)
+static void end_all(struct cni_call *call, struct node_handle *handle)
 {
 	CLEANUP(leavers_free) struct leavers leavers = {.network = call->network};
 
@@ -289,7 +299,7 @@ static void host_egress_both(struct cni_call *call, struct node_handle *handle)
 	    take_off(handle, leavers.all, leavers.n))
 		return;
 	for (size_t i = 0; i < leavers.n; i++)
-		if (!node_unguard(handle, leavers.all[i].ifindex, false))
+		if (!node_unguard(handle, leavers.all[i].ifindex))
 			attachment_remove(call, &leavers.all[i]);
 }
 
@@ -315,6 +325,6 @@ int attachment_leave(struct cni_call *call, struct attachment *attachment)
 	if (node_open(&options, false, &call->diag, &handle))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
 	if (node_is_loaded(handle) && is_recorded(call, attachment))
-		host_egress_both(call, handle);
-	return is_recorded(call, attachment) ? end_one(call, handle, attachment, false) : 0;
+		end_all(call, handle);
+	return is_recorded(call, attachment) ? end_one(call, handle, attachment) : 0;
 }

@@ -36,10 +36,10 @@ int attachment_each(const char *state, int (*visit)(void *data, struct attachmen
 
 /*
  * Takes the interface's endpoint out of force and removes the record. An endpoint or interface
- * that is gone, or belongs to another pod by now, is no error. The interface stays guarded,
- * without an endpoint, unless @open. Returns 0 or a code, failed.
+ * that is gone, or belongs to another pod by now, is no error. As long as the interface exists it
+ * stays guarded, without an endpoint. Returns 0 or a code, failed.
  */
-int attachment_end(struct cni_call *call, const struct attachment *attachment, bool open);
+int attachment_end(struct cni_call *call, const struct attachment *attachment);
 
 /* As attachment_end(), for a DEL. The DEL that gets the lock first also removes the attachments
  * that other DELs wait to remove, since a change waits two grace periods whatever its size. */

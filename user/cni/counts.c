@@ -20,7 +20,8 @@ static struct cni_counts *map(const char *state, bool create)
 
 	snprintf(path, sizeof(path), "%s/%s", state, COUNTS_FILE);
 	fd = open(path, create ? O_RDWR | O_CREAT | O_CLOEXEC : O_RDONLY | O_CLOEXEC, 0600);
-	if (fd < 0 || (create && ftruncate(fd, sizeof(struct cni_counts))))
+	/* a store to a page that a full disk has no room for would kill the process */
+	if (fd < 0 || (create && fallocate(fd, 0, 0, sizeof(struct cni_counts))))
 		return NULL;
 	if (lseek(fd, 0, SEEK_END) < (off_t)sizeof(struct cni_counts))
 		return NULL;

@@ -53,16 +53,28 @@ static int ask(struct cni_call *call, int there, int here, struct link *inside)
 	return 0;
 }
 
-/* Finds the other side of a veth pair. Both sides have each other's index. */
-static int find_outside(struct cni_call *call, const struct link *inside, struct device *device)
+/* Returns true if @outside, an interface of this namespace, is the other side of @inside, which is
+ * in the namespace @there. Other pairs may have the same numbers. */
+static bool is_pair(struct mnl_socket *socket, const struct link *outside,
+		    const struct link *inside, int there)
+{
+	int32_t number;
+
+	return outside->veth && outside->lower == inside->ifindex && outside->elsewhere &&
+	       !rtnl_namespace(socket, there, &number) && number == outside->lower_ns;
+}
+
+/* Finds the other side of a veth pair. */
+static int find_outside(struct cni_call *call, int there, const struct link *inside,
+			struct device *device)
 {
 	CLEANUP(rtnl_close) struct mnl_socket *socket = rtnl_open();
 	struct link outside;
 
 	if (!socket)
 		return cni_fail(call, CNI_ERROR_NODE, "cannot open rtnetlink: %s", strerror(errno));
-	if (!inside->veth || rtnl_link(socket, NULL, inside->lower, &outside) || !outside.veth ||
-	    outside.lower != inside->ifindex)
+	if (!inside->veth || rtnl_link(socket, NULL, inside->lower, &outside) ||
+	    !is_pair(socket, &outside, inside, there))
 		return cni_fail(call, CNI_ERROR_INTERFACE,
 				"interface %s has no other side on this node, where it could be "
 				"guarded: a plugin such as bridge or ptp makes one that has",
@@ -87,7 +99,7 @@ int device_find(struct cni_call *call, struct device *device)
 		return cni_fail(call, CNI_ERROR_IO, "cannot open the node's network namespace: %s",
 				strerror(errno));
 	code = ask(call, there, here, &inside);
-	return code ? code : find_outside(call, &inside, device);
+	return code ? code : find_outside(call, there, &inside, device);
 }
 
 /* Returns true if an address of the result belongs to the interface. An address that names no

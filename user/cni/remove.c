@@ -54,7 +54,7 @@ static int collect(void *data, struct attachment *attachment)
 
 	if (strcmp(attachment->network, call->network) || is_valid(collection, attachment))
 		return 0;
-	if (left_leave(call, attachment) || attachment_end(call, attachment, false)) {
+	if (left_leave(call, attachment) || attachment_end(call, attachment)) {
 		collection->failed++;
 		collection->code = TAKE(call->code, 0);
 		diag_warn(&call->diag, NULL, NULL, "%s", call->message);

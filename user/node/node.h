@@ -240,14 +240,15 @@ int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, s
  * For the container runtimes' plugin. Guards the node's side of a pod's interface before the pod
  * exists: no packet passes until node_endpoint_add() has placed the pod. node_guard() takes no
  * lock, so it waits for no command. Returns -EOPNOTSUPP, not reported, if it could not guard the
- * interface: node_quarantine() must do it then.
+ * interface: node_quarantine() must do it then, which also takes off an endpoint of a former
+ * interface of that number.
  */
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag);
 int node_quarantine(struct node_handle *handle, uint32_t ifindex);
 
-/* Undoes node_guard() and node_quarantine() if no endpoint was added. While the interface
- * exists, it stays guarded unless @open. */
-int node_unguard(struct node_handle *handle, uint32_t ifindex, bool open);
+/* Removes what node_guard() and node_quarantine() left of an interface that is gone. While the
+ * interface exists, it stays guarded. */
+int node_unguard(struct node_handle *handle, uint32_t ifindex);
 
 /* Returns true if a policy is active. */
 bool node_is_loaded(const struct node_handle *handle);

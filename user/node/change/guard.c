@@ -53,6 +53,15 @@ static int plan_quarantine(struct node_handle *handle, uint32_t ifindex, struct 
 	return error ? node_fail(handle, error, "cannot guard interface %u", ifindex) : 0;
 }
 
+/* Returns true if an endpoint has the interface, or had a former one of that number. */
+static bool has_endpoint(struct node_handle *handle, uint32_t ifindex)
+{
+	struct bh_iface iface;
+
+	return !maps_lookup(handle, MAP_ifaces, &ifindex, &iface) &&
+	       iface.flags & BH_IFACE_ENDPOINT && !endpoint_del_is_sealed(&iface);
+}
+
 int node_quarantine(struct node_handle *handle, uint32_t ifindex)
 {
 	CLEANUP(change_free) struct change change;
@@ -61,12 +70,14 @@ int node_quarantine(struct node_handle *handle, uint32_t ifindex)
 	change_init(&change, "an interface that is to be guarded");
 	if (!error && node_is_busy(handle))
 		error = apply_repair(handle);
+	if (!error && has_endpoint(handle, ifindex))
+		error = node_interfaces_del(handle, &ifindex, 1);
 	if (!error)
 		error = plan_quarantine(handle, ifindex, &change);
 	return error ? error : apply(handle, &change, NULL);
 }
 
-int node_unguard(struct node_handle *handle, uint32_t ifindex, bool open)
+int node_unguard(struct node_handle *handle, uint32_t ifindex)
 {
 	CLEANUP(change_free) struct change change;
 	struct bh_iface iface;
@@ -74,17 +85,17 @@ int node_unguard(struct node_handle *handle, uint32_t ifindex, bool open)
 	bool known;
 	int error;
 
-	if (handle->maps[MAP_ifaces] < 0)
-		return 0;
 	change_init(&change, "an interface without an endpoint");
+	if (handle->maps[MAP_ifaces] < 0 || if_indextoname(ifindex, name))
+		return 0;
 	known = !maps_lookup(handle, MAP_ifaces, &ifindex, &iface);
-	if (known && (!endpoint_del_is_sealed(&iface) || (!open && if_indextoname(ifindex, name))))
+	if (known && !endpoint_del_is_sealed(&iface))
 		return 0;
 	error = table_add(&change.detach, &ifindex, NULL);
 	if (!error && known)
 		error = table_add(&change.maps[MAP_ifaces].deleted, &ifindex, &iface);
 	if (error)
-		return node_fail(handle, error, "cannot open interface %u", ifindex);
+		return node_fail(handle, error, "cannot leave interface %u", ifindex);
 	return apply(handle, &change, NULL);
 }
 

@@ -65,6 +65,21 @@ static const char *link_name(char name[LINK_NAME_MAX], uint32_t ifindex,
 	return name;
 }
 
+/* Returns true if TCX links run the program at an interface of this network namespace. */
+static bool is_run(uint32_t ifindex, const struct attach_side *side, uint32_t program)
+{
+	uint32_t programs[64] = {};
+	LIBBPF_OPTS(bpf_prog_query_opts, query, .prog_ids = programs,
+		    .prog_cnt = ARRAY_SIZE(programs));
+
+	if (bpf_prog_query_opts(ifindex, side->tcx, &query))
+		return false;
+	for (uint32_t i = 0; i < query.prog_cnt && i < ARRAY_SIZE(programs); i++)
+		if (programs[i] == program)
+			return true;
+	return false;
+}
+
 /* Finds our live link on the interface. *program: the ID of its program; 0: there is no such
  * link. */
 static int read_link(struct node_handle *handle, uint32_t ifindex, const struct attach_side *side,
@@ -82,8 +97,10 @@ static int read_link(struct node_handle *handle, uint32_t ifindex, const struct 
 		return node_fail(handle, fd < 0 ? fd : -errno, "cannot read %s/%s", handle->pin,
 				 name);
 	/* The kernel's record of a TCX link begins like that of an XDP link. Its ifindex is 0
-	 * once the interface is gone. */
-	if (info.type == LINK_TCX && info.xdp.ifindex == ifindex)
+	 * once the interface is gone. An interface that has left this namespace may still have that
+	 * number there. */
+	if (info.type == LINK_TCX && info.xdp.ifindex == ifindex &&
+	    is_run(ifindex, side, info.prog_id))
 		*program = info.prog_id;
 	return 0;
 }
@@ -159,20 +176,13 @@ static uint32_t read_before(uint32_t ifindex, const struct attach_side *side, ui
 static bool is_here(const struct node_handle *handle, const char *name,
 		    const struct attach_side *side, bool *live)
 {
-	uint32_t programs[64] = {}, length = sizeof(struct bpf_link_info);
-	LIBBPF_OPTS(bpf_prog_query_opts, query, .prog_ids = programs,
-		    .prog_cnt = ARRAY_SIZE(programs));
 	SCOPED_FD int fd = pins_get(handle, name);
 	struct bpf_link_info info = {};
+	uint32_t length = sizeof(info);
 
 	*live = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &length) && info.type == LINK_TCX &&
 		info.xdp.ifindex;
-	if (!*live || bpf_prog_query_opts(info.xdp.ifindex, side->tcx, &query))
-		return false;
-	for (uint32_t i = 0; i < query.prog_cnt && i < ARRAY_SIZE(programs); i++)
-		if (programs[i] == info.prog_id)
-			return true;
-	return false;
+	return *live && is_run(info.xdp.ifindex, side, info.prog_id);
 }
 
 bool attach_is_elsewhere(const struct node_handle *handle)

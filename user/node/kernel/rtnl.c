@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <libmnl/libmnl.h>
 #include <linux/if_link.h>
+#include <linux/net_namespace.h>
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
@@ -195,8 +196,10 @@ static int each_link(const struct nlmsghdr *message, void *data)
 		if (mnl_attr_get_type(attribute) == IFLA_ADDRESS &&
 		    mnl_attr_get_payload_len(attribute) == sizeof(link->mac))
 			memcpy(link->mac, mnl_attr_get_payload(attribute), sizeof(link->mac));
-		if (mnl_attr_get_type(attribute) == IFLA_LINK_NETNSID)
+		if (mnl_attr_get_type(attribute) == IFLA_LINK_NETNSID) {
 			link->elsewhere = true;
+			link->lower_ns = mnl_attr_get_u32(attribute);
+		}
 		if (mnl_attr_get_type(attribute) == IFLA_LINKINFO)
 			read_kind(attribute, link);
 		if (mnl_attr_get_type(attribute) == IFLA_XDP)
@@ -229,6 +232,41 @@ int rtnl_link(struct mnl_socket *socket, const char *name, uint32_t ifindex, str
 		error = -ENODEV;
 	if (!error)
 		*link = *(struct link *)all.at;
+	free(all.at);
+	return error;
+}
+
+static int each_namespace(const struct nlmsghdr *message, void *data)
+{
+	const struct nlattr *attribute;
+	int32_t *number;
+
+	mnl_attr_for_each(attribute, message, NLMSG_ALIGN(sizeof(struct rtgenmsg)))
+	{
+		if (mnl_attr_get_type(attribute) != NETNSA_NSID ||
+		    (int32_t)mnl_attr_get_u32(attribute) == NETNSA_NSID_NOT_ASSIGNED)
+			continue;
+		number = collect(data);
+		if (!number)
+			return MNL_CB_ERROR;
+		*number = mnl_attr_get_u32(attribute);
+	}
+	return MNL_CB_OK;
+}
+
+int rtnl_namespace(struct mnl_socket *socket, int there, int32_t *number)
+{
+	char buffer[MNL_NLMSG_HDRLEN + 64];
+	struct collected all = {.size = sizeof(*number)};
+	int error;
+
+	request_start(buffer, RTM_GETNSID, 0, sizeof(struct rtgenmsg));
+	mnl_attr_put_u32((struct nlmsghdr *)buffer, NETNSA_FD, there);
+	error = ask(socket, (struct nlmsghdr *)buffer, each_namespace, &all);
+	if (!error && !all.n)
+		error = -ENOENT;
+	if (!error)
+		*number = *(int32_t *)all.at;
 	free(all.at);
 	return error;
 }

@@ -26,6 +26,7 @@ struct link {
 	bool up, loopback, bridge, vlan;
 	bool bare; /* has no Ethernet headers */
 	bool veth, elsewhere; /* `elsewhere`: its other side is in another namespace */
+	int32_t lower_ns; /* if `elsewhere`: the kernel's number for that namespace */
 	bool xdp; /* has an XDP program, ours or another's */
 };
 
@@ -38,6 +39,10 @@ int rtnl_links(struct mnl_socket *socket, struct link **links, size_t *n);
 
 /* Finds one interface by its name, or if @name is NULL by its index. -ENODEV: there is none. */
 int rtnl_link(struct mnl_socket *socket, const char *name, uint32_t ifindex, struct link *link);
+
+/* Finds the number that the kernel has for another namespace, an open file. -ENOENT: it has none,
+ * so no interface of this namespace has its other side there. */
+int rtnl_namespace(struct mnl_socket *socket, int there, int32_t *number);
 
 /* Lists the addresses of the interfaces, without loopback and link-local IPv6 addresses, which
  * routed packets do not have. */
