@@ -223,37 +223,44 @@ static void put_small(FILE *to, unsigned int n)
 	}
 }
 
-/* Each of 2,000 segments has the names of the ports that an egress rule uses for @peers. */
-static void put_names(FILE *to, bool closed, const char *peers)
+/* The policy uses @n port names of @peers. */
+static void put_names(FILE *to, unsigned int n, const char *peers)
 {
-	put_pods(to, 2000, 0);
-	put_small(to, 2000);
-	put_closed(to, "rest", "");
 	fprintf(to,
 		"{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{"
 		"\"name\":\"big\",\"namespace\":\"evil\"},\"spec\":{\"podSelector\":{"
 		"\"matchLabels\":{\"app\":\"none\"}},\"policyTypes\":[\"Egress\"],\"egress\":[");
-	for (unsigned int i = 0; !closed && i < 5000; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		fprintf(to, i ? "," : "{%s\"ports\":[", peers);
 		fprintf(to, "{\"port\":\"n%u\"}", i);
 	}
-	fprintf(to, closed ? "" : "]}");
+	fprintf(to, n ? "]}" : "");
 	end_policy(to);
+}
+
+/* Each of 2,000 segments has the names. */
+static void put_names_and_segments(FILE *to, bool closed, const char *peers)
+{
+	put_pods(to, 2000, 0);
+	put_small(to, 2000);
+	put_closed(to, "rest", "");
+	put_names(to, closed ? 0 : 5000, peers);
 }
 
 static void names_of_any(FILE *to, bool closed)
 {
-	put_names(to, closed, "");
+	put_names_and_segments(to, closed, "");
 }
 
 static void names_of_all(FILE *to, bool closed)
 {
-	put_names(to, closed, "\"to\":[{\"namespaceSelector\":{}}],");
+	put_names_and_segments(to, closed, "\"to\":[{\"namespaceSelector\":{}}],");
 }
 
 static void names_of_some(FILE *to, bool closed)
 {
-	put_names(to, closed, "\"to\":[{\"podSelector\":{\"matchLabels\":{\"app\":\"x\"}}}],");
+	put_names_and_segments(to, closed,
+			       "\"to\":[{\"podSelector\":{\"matchLabels\":{\"app\":\"x\"}}}],");
 }
 
 static void lists(FILE *to, bool closed)
@@ -661,6 +668,41 @@ static void takes_no_others_along(void **state)
 	end(&world);
 }
 
+static void many_names(FILE *to, bool closed)
+{
+	(void)closed;
+	put_names(to, 30000, "\"to\":[{\"namespaceSelector\":{}}],");
+}
+
+/* A policy of one namespace uses 30,000 port names of all pods: another's policy does not pay for
+ * these in each of its rules for all pods. */
+static void pays_for_no_others_names(void **state)
+{
+	static const struct row row = {.put = many_names};
+	struct world world = {0};
+	size_t size;
+	char *egress;
+	FILE *to = open_memstream(&egress, &size);
+
+	(void)state;
+	assert_non_null(to);
+	fprintf(to, "]}}\n{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\","
+		    "\"metadata\":{\"name\":\"out\",\"namespace\":\"good\"},\"spec\":{"
+		    "\"podSelector\":{},\"policyTypes\":[\"Egress\"],\"egress\":[");
+	for (unsigned int i = 1; i <= 300; i++)
+		fprintf(to,
+			"%s{\"to\":[{\"namespaceSelector\":{}}],\"ports\":[{\"port\":\"http\"},{"
+			"\"port\":%u}]}",
+			i > 1 ? "," : "", i);
+	fclose(to);
+	compile(&world, &row, false, egress, NULL);
+	assert_null(world.policy->asides);
+	assert_true(allows(world.policy, "10.0.0.2", "10.0.0.1", "TCP/80"));
+	assert_false(allows(world.policy, "10.0.0.2", "10.0.0.1", "TCP/301"));
+	end(&world);
+	free(egress);
+}
+
 static void put_service(FILE *to, unsigned int number, unsigned int n_addresses,
 			unsigned int n_ports)
 {
@@ -804,8 +846,9 @@ static void costly_services_are_set_aside(void **state)
 
 int main(void)
 {
-	struct CMUnitTest tests[N_ROWS + 6] = {
+	struct CMUnitTest tests[N_ROWS + 7] = {
 		cmocka_unit_test(takes_no_others_along),
+		cmocka_unit_test(pays_for_no_others_names),
 		cmocka_unit_test(stays_aside),
 		cmocka_unit_test(services_are_set_aside),
 		cmocka_unit_test(costly_services_are_set_aside),
@@ -814,7 +857,7 @@ int main(void)
 	};
 
 	for (size_t i = 0; i < N_ROWS; i++)
-		tests[i + 6] = (struct CMUnitTest){.name = rows[i].name,
+		tests[i + 7] = (struct CMUnitTest){.name = rows[i].name,
 						   .test_func = is_set_aside,
 						   .initial_state = (void *)&rows[i]};
 	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
