@@ -62,10 +62,8 @@ check "with memory compile succeeds" "$BULKHEAD" compile -o "$tmp/old.bhp" "$tmp
 {
 	cat "$tmp/old.ini"
 	printf '[endpoint b/p]\nip = 10.1.0.1\nlabels = x=v7\n[namespace b]\nlabels = t=v7\n[endpoint c/p]\nip = 10.1.0.2\nlabels = x=v7\n[network-policy a/pairs]\nendpoints =\n'
-	for key in x t; do
-		printf -v "$key" 'v%d,\n ' {1..2000}
-	done
-	printf 'ingress = from endpoints(x in (%s0) in namespaces(t in (%s0)))\n' "$x" "$t"
+	printf -v values 'v%d,\n ' {1..2000}
+	printf 'ingress = from endpoints(x in (%s0) in namespaces(t in (%s0)))\n' "$values" "$values"
 } >"$tmp/pairs.ini"
 many_values() {
 	(ulimit -v $((starts + 65536)) && "$BULKHEAD" compile -o "$tmp/pairs.bhp" "$tmp/pairs.ini")
