@@ -130,4 +130,25 @@ check "the policy of egress isolates egress" traces "$tmp/egress.bhp" evil/a goo
 check "the policy of egress leaves ingress open" traces "$tmp/egress.bhp" good/web evil/a allow
 check "an admin policy that cannot be used compiles" warns 'AdminNetworkPolicy anp is set aside' compile -o "$tmp/admin.bhp" "$tmp/admin.json"
 check "the admin policy denies what its direction says" closed "$tmp/admin.bhp"
+
+# A policy that is only audited stays so
+audited=', "annotations": {"bulkhead.dev/audit": "true"}'
+open_() { # FILE
+	traces "$1" good/web evil/a allow && traces "$1" good/web good/db allow
+}
+events() { # OBJECT...
+	local object
+	for object; do
+		echo "{\"type\": \"ADDED\", \"object\": $object}"
+	done
+}
+list "${honest[@]}" "$(policy evil octal "$octal" "$uid$audited")" >"$tmp/audited.json"
+run_bulkhead compile -o "$tmp/audited.bhp" "$tmp/audited.json"
+check "a dump's audited policy that cannot be used stays audited" open_ "$tmp/audited.bhp"
+events "${honest[@]}" "$(policy evil octal "$octal" "$uid$audited")" >"$tmp/events"
+run_bulkhead compile --events -o "$tmp/audited.bhp" "$tmp/events"
+check "the engine's way leaves it audited" open_ "$tmp/audited.bhp"
+events "${honest[@]}" "$(policy evil octal "$octal" "$uid${audited/true/yes}")" >"$tmp/events"
+run_bulkhead compile --events -o "$tmp/audited.bhp" "$tmp/events"
+check "one that asks for audit in another word is enforced" closed "$tmp/audited.bhp"
 check_end

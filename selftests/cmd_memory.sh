@@ -57,4 +57,21 @@ says_json() {
 }
 check "with -j the message is JSON" says_json
 check "with memory compile succeeds" "$BULKHEAD" compile -o "$tmp/old.bhp" "$tmp/old.ini"
+
+# 30 kB of values: their pairs would take 300 MB
+{
+	cat "$tmp/old.ini"
+	printf '[endpoint b/p]\nip = 10.1.0.1\nlabels = x=v7\n[namespace b]\nlabels = t=v7\n[endpoint c/p]\nip = 10.1.0.2\nlabels = x=v7\n[network-policy a/pairs]\nendpoints =\n'
+	printf -v values 'v%d,\n ' {1..2000}
+	printf 'ingress = from endpoints(x in (%s0) in namespaces(t in (%s0)))\n' "$values" "$values"
+} >"$tmp/pairs.ini"
+many_values() {
+	(ulimit -v $((starts + 65536)) && "$BULKHEAD" compile -o "$tmp/pairs.bhp" "$tmp/pairs.ini")
+}
+check "memory does not grow with the pairs of two selectors' values" many_values
+selects() { # FROM VERDICT
+	is "$("$BULKHEAD" trace --from "$1" --to a/p0 --port TCP/80 "$tmp/pairs.bhp" | sed 's/ .*//;q')" "$2"
+}
+check "a peer with a value of both selectors is allowed" selects b/p allow
+check "a peer with a value of one is denied" selects c/p deny
 check_end

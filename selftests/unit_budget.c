@@ -179,6 +179,36 @@ static void steps(FILE *to, bool closed)
 	end_policy(to);
 }
 
+/* The requirements are asked of each of 2,000 pods. */
+static void requirements(FILE *to, bool closed)
+{
+	put_pods(to, 2000, 0);
+	begin_policy(to, "big", "");
+	for (unsigned int i = 0; !closed && i < 5000; i++)
+		fprintf(to, "%s{\"key\":\"k%u\",\"operator\":\"DoesNotExist\"}",
+			i ? ","
+			  : "{\"from\":[{\"podSelector\":{\"matchExpressions\":[{\"key\":"
+			    "\"app\",\"operator\":\"Exists\"},",
+			i);
+	fprintf(to, closed ? "" : "]}}]}");
+	end_policy(to);
+}
+
+/* Each peer excludes the 2,000 pods, so that all peers are asked. */
+static void exclusions(FILE *to, bool closed)
+{
+	put_pods(to, 2000, 0);
+	begin_policy(to, "big", "");
+	for (unsigned int i = 0; !closed && i < 5000; i++)
+		fprintf(to,
+			"%s{\"namespaceSelector\":{},\"podSelector\":{\"matchExpressions\":[{"
+			"\"key\":\"app\",\"operator\":\"DoesNotExist\"},{\"key\":\"k%u\","
+			"\"operator\":\"DoesNotExist\"}]}}",
+			i ? "," : "{\"from\":[", i);
+	fprintf(to, closed ? "" : "]}");
+	end_policy(to);
+}
+
 /* Each of @n subjects, told apart by a policy of its own, with each of @n peers. */
 static void put_small(FILE *to, unsigned int n)
 {
@@ -191,6 +221,46 @@ static void put_small(FILE *to, unsigned int n)
 		fprintf(to, "{\"ports\":[{\"port\":%u}]}", 20000 + i);
 		end_policy(to);
 	}
+}
+
+/* The policy uses @n port names of @peers. */
+static void put_names(FILE *to, unsigned int n, const char *peers)
+{
+	fprintf(to,
+		"{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{"
+		"\"name\":\"big\",\"namespace\":\"evil\"},\"spec\":{\"podSelector\":{"
+		"\"matchLabels\":{\"app\":\"none\"}},\"policyTypes\":[\"Egress\"],\"egress\":[");
+	for (unsigned int i = 0; i < n; i++) {
+		fprintf(to, i ? "," : "{%s\"ports\":[", peers);
+		fprintf(to, "{\"port\":\"n%u\"}", i);
+	}
+	fprintf(to, n ? "]}" : "");
+	end_policy(to);
+}
+
+/* Each of 2,000 segments has the names. */
+static void put_names_and_segments(FILE *to, bool closed, const char *peers)
+{
+	put_pods(to, 2000, 0);
+	put_small(to, 2000);
+	put_closed(to, "rest", "");
+	put_names(to, closed ? 0 : 5000, peers);
+}
+
+static void names_of_any(FILE *to, bool closed)
+{
+	put_names_and_segments(to, closed, "");
+}
+
+static void names_of_all(FILE *to, bool closed)
+{
+	put_names_and_segments(to, closed, "\"to\":[{\"namespaceSelector\":{}}],");
+}
+
+static void names_of_some(FILE *to, bool closed)
+{
+	put_names_and_segments(to, closed,
+			       "\"to\":[{\"podSelector\":{\"matchLabels\":{\"app\":\"x\"}}}],");
 }
 
 static void lists(FILE *to, bool closed)
@@ -302,6 +372,16 @@ static const struct row {
 	{"one policy's bytes", bytes, "big",
 	 "of the compiled policy or more, the limit is 16777216"},
 	{"one policy's steps", steps, "big", "steps of the compiler or more, the limit is 8388608"},
+	{"one policy's requirements", requirements, "big",
+	 "steps of the compiler or more, the limit is 8388608"},
+	{"one policy's exclusions", exclusions, "big",
+	 "steps of the compiler or more, the limit is 8388608"},
+	{"one policy's port names for any peer", names_of_any, "big",
+	 "of the compiled policy or more, the limit is 16777216"},
+	{"one policy's port names for all pods", names_of_all, "big",
+	 "of the compiled policy or more, the limit is 16777216"},
+	{"one policy's port names for some pods", names_of_some, "big",
+	 "of the compiled policy or more, the limit is 16777216"},
 	{"one policy's port lists", lists, "big", "port lists or more, the limit is 65536"},
 	{"one policy's pairs", pairs, "big", "pairs of segments or more, the limit is 524288"},
 	{"a namespace's variations", variations, NULL,
@@ -588,6 +668,41 @@ static void takes_no_others_along(void **state)
 	end(&world);
 }
 
+static void many_names(FILE *to, bool closed)
+{
+	(void)closed;
+	put_names(to, 30000, "\"to\":[{\"namespaceSelector\":{}}],");
+}
+
+/* A policy of one namespace uses 30,000 port names of all pods: another's policy does not pay for
+ * these in each of its rules for all pods. */
+static void pays_for_no_others_names(void **state)
+{
+	static const struct row row = {.put = many_names};
+	struct world world = {0};
+	size_t size;
+	char *egress;
+	FILE *to = open_memstream(&egress, &size);
+
+	(void)state;
+	assert_non_null(to);
+	fprintf(to, "]}}\n{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\","
+		    "\"metadata\":{\"name\":\"out\",\"namespace\":\"good\"},\"spec\":{"
+		    "\"podSelector\":{},\"policyTypes\":[\"Egress\"],\"egress\":[");
+	for (unsigned int i = 1; i <= 300; i++)
+		fprintf(to,
+			"%s{\"to\":[{\"namespaceSelector\":{}}],\"ports\":[{\"port\":\"http\"},{"
+			"\"port\":%u}]}",
+			i > 1 ? "," : "", i);
+	fclose(to);
+	compile(&world, &row, false, egress, NULL);
+	assert_null(world.policy->asides);
+	assert_true(allows(world.policy, "10.0.0.2", "10.0.0.1", "TCP/80"));
+	assert_false(allows(world.policy, "10.0.0.2", "10.0.0.1", "TCP/301"));
+	end(&world);
+	free(egress);
+}
+
 static void put_service(FILE *to, unsigned int number, unsigned int n_addresses,
 			unsigned int n_ports)
 {
@@ -619,6 +734,52 @@ static void many_services(FILE *to, bool closed)
 	put_closed(to, "none", "");
 	for (unsigned int i = 1; i <= 300; i++)
 		put_service(to, i, 50, 100);
+}
+
+/* Two Services that ask for too much beside an honest one: each of 3,000 ports for each port of 100
+ * slices without endpoints, and for each of 40 ports of one name of 10 pods. */
+static void costly_services(FILE *to, bool closed)
+{
+	(void)closed;
+	put_closed(to, "none", "");
+	put_service(to, 1, 1, 3000);
+	put_service(to, 2, 1, 1);
+	for (unsigned int i = 0; i < 100; i++) {
+		fprintf(to,
+			"{\"apiVersion\":\"discovery.k8s.io/v1\",\"kind\":\"EndpointSlice\","
+			"\"addressType\":\"IPv4\",\"metadata\":{\"name\":\"slice-%u\","
+			"\"namespace\":"
+			"\"evil\",\"labels\":{\"kubernetes.io/"
+			"service-name\":\"s1\"}},\"endpoints\":[],"
+			"\"ports\":[",
+			i);
+		for (unsigned int k = 0; k < 100; k++)
+			fprintf(to, "%s{\"name\":\"q%u\",\"port\":1}", k ? "," : "", k);
+		fprintf(to, "]}\n");
+	}
+}
+
+static void costly_pods(FILE *to, bool closed)
+{
+	(void)closed;
+	put_closed(to, "none", "");
+	put_service(to, 1, 1, 1000);
+	put_service(to, 2, 1, 1);
+	for (unsigned int i = 0; i < 10; i++) {
+		fprintf(to,
+			"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"ports-%"
+			"u\","
+			"\"namespace\":\"evil\",\"labels\":{\"app\":\"y\"}},\"spec\":{\"nodeName\":"
+			"\"w\",\"containers\":[",
+			i);
+		for (unsigned int k = 0; k < 40; k++)
+			fprintf(to,
+				"%s{\"name\":\"c%u\",\"ports\":[{\"name\":\"http\","
+				"\"containerPort\":%u}"
+				"]}",
+				k ? "," : "", k, 1 + k);
+		fprintf(to, "]},\"status\":{\"podIP\":\"10.1.1.%u\"}}\n", i);
+	}
 }
 
 static enum service_answer answer_at(const struct world *world, const char *text, uint16_t port)
@@ -659,18 +820,44 @@ static void services_are_set_aside(void **state)
 	end(&world);
 }
 
+/* The Service s1 is set aside, and s2 is not. */
+static void check_costly(const struct row *row, const char *why)
+{
+	struct world world = {0};
+
+	compile(&world, row, false, "", NULL);
+	assert_non_null(world.policy->asides);
+	assert_int_equal(world.policy->asides->n, 1);
+	assert_string_equal(world.policy->asides->at->name, "s1");
+	assert_string_equal(world.policy->asides->at->why, why);
+	assert_int_equal(answer_at(&world, "172.16.0.1", 102), SERVICE_NO_PORT);
+	assert_int_equal(answer_at(&world, "172.16.0.2", 201), SERVICE_FOUND);
+	end(&world);
+}
+
+static void costly_services_are_set_aside(void **state)
+{
+	static const struct row slices = {.put = costly_services}, pods = {.put = costly_pods};
+
+	(void)state;
+	check_costly(&slices, "it needs 30300000 steps of the compiler, the limit is 8388608");
+	check_costly(&pods, "it needs 401000 backends, the limit is 262144");
+}
+
 int main(void)
 {
-	struct CMUnitTest tests[N_ROWS + 5] = {
+	struct CMUnitTest tests[N_ROWS + 7] = {
 		cmocka_unit_test(takes_no_others_along),
+		cmocka_unit_test(pays_for_no_others_names),
 		cmocka_unit_test(stays_aside),
 		cmocka_unit_test(services_are_set_aside),
+		cmocka_unit_test(costly_services_are_set_aside),
 		cmocka_unit_test(honest_policies_are_kept),
 		cmocka_unit_test(outlives_variations),
 	};
 
 	for (size_t i = 0; i < N_ROWS; i++)
-		tests[i + 5] = (struct CMUnitTest){.name = rows[i].name,
+		tests[i + 7] = (struct CMUnitTest){.name = rows[i].name,
 						   .test_func = is_set_aside,
 						   .initial_state = (void *)&rows[i]};
 	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);

@@ -215,6 +215,21 @@ static void isolate_admin(struct json_object *to, struct json_object *spec)
 	}
 }
 
+/* A policy that asks for audit in another word than "true" is enforced. */
+static void copy_audit(struct json_object *from, struct json_object *metadata)
+{
+	struct json_object *audit =
+		json_object_object_get(api_get(from, "metadata.annotations"), AUDIT_ANNOTATION);
+	struct json_object *annotations;
+
+	if (!json_object_is_type(audit, json_type_string) ||
+	    strcmp(json_object_get_string(audit), "true"))
+		return;
+	annotations = json_object_new_object();
+	json_object_object_add(annotations, AUDIT_ANNOTATION, json_object_get(audit));
+	json_object_object_add(metadata, "annotations", annotations);
+}
+
 char *objects_isolating(const struct object_kind *kind, struct json_object *object,
 			const char *name)
 {
@@ -226,6 +241,7 @@ char *objects_isolating(const struct object_kind *kind, struct json_object *obje
 	copy(object, stand_in, "apiVersion");
 	copy(object, stand_in, "kind");
 	json_object_object_add(stand_in, "metadata", part_of(object, "metadata", metadata));
+	copy_audit(object, api_get(stand_in, "metadata"));
 	json_object_object_add(stand_in, "spec", to);
 	if (is_network(kind)) {
 		copy(spec, to, "podSelector");

@@ -55,7 +55,7 @@ void compiler_free(struct compiler *c)
 				    &c->names,	       &c->port_names,	   &c->resolutions,
 				    &c->segment_bytes, &c->peer_bytes,	   &c->subject_bytes,
 				    &c->rule_lists,    &c->interval_lists, &c->needs,
-				    &c->audit_bytes};
+				    &c->audit_bytes,   &c->name_use_keys};
 
 	for (size_t i = 0; i < sizeof(interns) / sizeof(*interns); i++)
 		intern_free(interns[i]);
@@ -71,7 +71,7 @@ void compiler_free(struct compiler *c)
 	array_free(&c->units);
 	array_free(&c->negative_subjects);
 	array_free(&c->negative_names);
-	array_free(&c->named_rules);
+	array_free(&c->name_uses);
 	array_free(&c->regions);
 	array_free(&c->domains);
 	array_free(&c->segments);

@@ -52,8 +52,8 @@ struct matcher {
 	bool common; /* it is other peers: of admin tiers, CIDRs, negative ones */
 	bool domains; /* a clause of it is a domain name */
 	uint32_t units; /* 1 + the first in compiler.units; 0: none */
-	uint32_t names; /* 1 + a set in compiler.names: port names that egress rules use of its
-			   members */
+	uint32_t names; /* 1 + the first in compiler.name_uses: of its members; 0: none */
+	uint64_t steps; /* what it takes to match an endpoint that no clause matches */
 };
 
 /* A rule with its relations resolved. Rules are numbered in the order in which they are asked. */
@@ -68,6 +68,13 @@ struct plain_rule {
 			   * it; 0: it has no names */
 	bool any_peer, any_port, named;
 	enum action action;
+};
+
+/* A port name that egress rules use of a matcher's members, or of any peer. */
+struct name_use {
+	uint32_t next; /* 1 + the next of the same matcher; 0: none */
+	uint32_t name; /* in compiler.port_names */
+	const struct policy_object *policy; /* the first that uses it pays for it in each segment */
 };
 
 /* The rules that a subject matcher brings to the endpoints that it selects. */
@@ -183,7 +190,10 @@ struct compiler {
 	ARRAY(struct unit) units;
 	numbers_t negative_subjects; /* matchers */
 	numbers_t negative_names; /* matchers that are negative and have port names */
-	numbers_t named_rules; /* egress rules for any peer that use port names */
+	struct intern name_use_keys; /* matcher (UINT32_MAX: any peer) and name, by number in
+				      * name_uses */
+	ARRAY(struct name_use) name_uses;
+	uint32_t any_names; /* 1 + the first in name_uses: of any peer; 0: none */
 
 	ARRAY(struct region) regions; /* sorted by address and length */
 	ARRAY(struct domain) domains;
@@ -235,6 +245,7 @@ void rules_build(struct compiler *c);
 /* Returns true if the clause requires nothing of an endpoint, so that the list of excluded
  * endpoints is shorter. */
 bool clause_is_negative(const struct clause *clause);
+uint64_t clause_steps(const struct clause *clause); /* what it takes to match an endpoint */
 
 /* prefixes.c */
 void regions_build(struct compiler *c);

@@ -33,6 +33,11 @@ struct members {
 	ARRAY(struct part) ns_parts;
 };
 
+/* The parts of a namespace and those of an endpoint multiply, and a selector may have 100,000
+ * values: a clause that would wait under more pairs of them waits under the endpoint's parts alone.
+ */
+#define PAIRS_MAX 64
+
 static const struct part no_part;
 
 static void wait_under(struct members *m, struct part ns, struct part endpoint, uint32_t matcher,
@@ -87,6 +92,8 @@ static void add_clause(struct members *m, uint32_t matcher, uint32_t number)
 	const struct requirement *on_ns = clause->ns ? NULL : choose(&clause->namespaces);
 	const struct requirement *on_endpoint = choose(&clause->pods);
 
+	if (part_count(on_endpoint) > 1 && part_count(on_ns) > PAIRS_MAX / part_count(on_endpoint))
+		on_ns = NULL;
 	for (size_t i = 0; i < part_count(on_ns); i++) {
 		struct part ns = clause->ns ? (struct part){NULL, clause->ns} : part_at(on_ns, i);
 
@@ -177,15 +184,17 @@ static void visit(struct members *m, struct part ns_part, struct part endpoint_p
 		return;
 	for (uint32_t i = m->first.at[number]; i; i = m->waiting.at[i - 1].next) {
 		const struct waiting *waiting = &m->waiting.at[i - 1];
+		const struct matcher *matcher = &m->c->matchers.at[waiting->matcher];
+		const struct clause *clause = &m->c->clauses.at[waiting->clause];
 		bool lists;
 
-		if (!budget_charge(m->c, m->c->matchers.at[waiting->matcher].owner, BUDGET_STEPS,
-				   1))
+		if (!budget_charge(m->c, matcher->owner, BUDGET_STEPS,
+				   matcher->negative ? matcher->steps : clause_steps(clause)))
 			continue;
-		if (m->c->matchers.at[waiting->matcher].negative)
+		if (matcher->negative)
 			lists = !matcher_matches(m->c, waiting->matcher, ns, endpoint);
 		else
-			lists = clause_matches(&m->c->clauses.at[waiting->clause], ns, endpoint);
+			lists = clause_matches(clause, ns, endpoint);
 		if (lists)
 			array_push(listed, waiting->matcher);
 	}

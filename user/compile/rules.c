@@ -59,6 +59,13 @@ bool clause_is_negative(const struct clause *clause)
 	       requires_nothing(&clause->namespaces) && requires_nothing(&clause->pods);
 }
 
+uint64_t clause_steps(const struct clause *clause)
+{
+	const uint64_t n = clause->namespaces.n + clause->pods.n;
+
+	return n ? n : 1;
+}
+
 struct keyed_clause {
 	bytes_t bytes;
 	struct clause clause;
@@ -102,6 +109,7 @@ static uint32_t add_matcher(struct compiler *c, const struct policy_object *owne
 				continue;
 			array_push(&c->clauses, keyed[i].clause);
 			matcher->n_clauses++;
+			matcher->steps += clause_steps(&keyed[i].clause);
 			matcher->negative |= clause_is_negative(&keyed[i].clause);
 			matcher->domains |= keyed[i].clause.kind == CLAUSE_DOMAIN;
 		}
@@ -318,28 +326,40 @@ static bool has_named_port(const struct rule *rule)
 	return false;
 }
 
-/* Adds the names to those that egress rules use for the matcher's members. */
-static void add_names(struct compiler *c, uint32_t *names, const struct plain_rule *plain)
+/* Notes the port names that an egress rule uses of a matcher's members; UINT32_MAX: of any peer.
+ * @first: the list of these. */
+static void add_names(struct compiler *c, const struct plain_rule *plain, uint32_t matcher,
+		      uint32_t *first)
 {
 	const struct rule *rule = plain->rule;
-	numbers_t all = {0};
-	size_t n;
 
-	if (*names) {
-		const uint32_t *old = intern_set(&c->names, *names - 1, &n);
+	for (size_t i = 0; i < rule->n_ports; i++) {
+		uint32_t use[2] = {matcher};
+		bool fresh;
 
-		if (!budget_charge(c, plain->policy, BUDGET_STEPS, n))
-			return;
-		for (size_t i = 0; i < n; i++)
-			array_push(&all, old[i]);
+		if (rule->ports[i].kind != PORT_NAME)
+			continue;
+		use[1] = intern_add(&c->port_names, rule->ports[i].name,
+				    strlen(rule->ports[i].name) + 1, NULL);
+		intern_add(&c->name_use_keys, use, sizeof(use), &fresh);
+		if (!fresh)
+			continue;
+		array_push(&c->name_uses, ((struct name_use){*first, use[1], plain->policy}));
+		*first = c->name_uses.n;
 	}
-	for (size_t i = 0; i < rule->n_ports; i++)
-		if (rule->ports[i].kind == PORT_NAME)
-			array_push(&all, intern_add(&c->port_names, rule->ports[i].name,
-						    strlen(rule->ports[i].name) + 1, NULL));
-	numbers_sort(&all);
-	*names = 1 + intern_add(&c->names, all.at, all.n * sizeof(*all.at), NULL);
-	array_free(&all);
+}
+
+/* Notes the port names that an egress rule uses of its peers. */
+static void add_peer_names(struct compiler *c, const struct plain_rule *plain)
+{
+	const uint32_t matchers[] = {plain->own, plain->common};
+
+	if (plain->any_peer)
+		add_names(c, plain, UINT32_MAX, &c->any_names);
+	for (int i = 0; i < 2; i++)
+		if (matchers[i])
+			add_names(c, plain, matchers[i] - 1,
+				  &c->matchers.at[matchers[i] - 1].names);
 }
 
 /* Splits the peers into `own` ones, which only this subject tells apart, and common ones. */
@@ -417,14 +437,8 @@ static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 	number = intern_add(&c->rule_keys, &plain.key, sizeof(plain.key), &fresh);
 	if (!fresh)
 		return number;
-	if (plain.named && direction == EGRESS) {
-		if (plain.any_peer)
-			array_push(&c->named_rules, c->rules.n);
-		if (plain.own)
-			add_names(c, &c->matchers.at[plain.own - 1].names, &plain);
-		if (plain.common)
-			add_names(c, &c->matchers.at[plain.common - 1].names, &plain);
-	}
+	if (plain.named && direction == EGRESS)
+		add_peer_names(c, &plain);
 	array_push(&c->rules, plain);
 	if (plain.common && c->matchers.at[plain.common - 1].domains)
 		add_rule_by_name(c, number);

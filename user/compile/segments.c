@@ -232,17 +232,23 @@ static void add_rule_names(struct compiler *c, const struct rule *rule, numbers_
 						     strlen(rule->ports[i].name) + 1, NULL));
 }
 
-static void add_matcher_names(struct compiler *c, uint32_t matcher, numbers_t *names)
+/* A segment's names are sorted, and stand in its record. */
+static bool charge_names(struct compiler *c, const struct policy_object *policy, uint64_t n)
 {
-	uint32_t set = c->matchers.at[matcher].names;
-	const uint32_t *at;
-	size_t n;
+	return budget_charge(c, policy, BUDGET_STEPS, n) &&
+	       budget_charge(c, policy, BUDGET_BYTES, n * sizeof(uint32_t));
+}
 
-	if (!set)
-		return;
-	at = intern_set(&c->names, set - 1, &n);
-	for (size_t i = 0; i < n; i++)
-		array_push(names, at[i]);
+/* Adds the names of a list of uses. */
+static void add_used_names(struct compiler *c, uint32_t first, numbers_t *names)
+{
+	for (uint32_t i = first; i; i = c->name_uses.at[i - 1].next) {
+		const struct name_use *use = &c->name_uses.at[i - 1];
+
+		if (!charge_names(c, use->policy, 1))
+			return;
+		array_push(names, use->name);
+	}
 }
 
 /* Finds the port names that rules use for destinations in the segment. */
@@ -258,19 +264,17 @@ static uint32_t find_names(struct compiler *c, const uint32_t *listed, size_t n,
 		for (size_t j = 0; j < rules->n; j++) {
 			const struct plain_rule *rule = &c->rules.at[rules->at[j]];
 
-			if (rule->named &&
-			    budget_charge(c, rule->policy, BUDGET_STEPS, rule->rule->n_ports))
+			if (rule->named && charge_names(c, rule->policy, rule->rule->n_ports))
 				add_rule_names(c, rule->rule, &names);
 		}
 	}
-	for (size_t i = 0; i < c->named_rules.n; i++)
-		add_rule_names(c, c->rules.at[c->named_rules.at[i]].rule, &names);
+	add_used_names(c, c->any_names, &names);
 	for (size_t i = 0; i < n; i++)
 		if (!c->matchers.at[listed[i]].negative)
-			add_matcher_names(c, listed[i], &names);
+			add_used_names(c, c->matchers.at[listed[i]].names, &names);
 	for (size_t i = 0; i < c->negative_names.n; i++)
 		if (!is_listed(listed, n, c->negative_names.at[i]))
-			add_matcher_names(c, c->negative_names.at[i], &names);
+			add_used_names(c, c->matchers.at[c->negative_names.at[i]].names, &names);
 	set = add_set(&c->names, &names);
 	array_free(&names);
 	return set;

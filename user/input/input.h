@@ -11,6 +11,9 @@
 
 #include "model/cluster.h"
 
+/* Of a Namespace or a policy: only "true" turns audit on. */
+#define AUDIT_ANNOTATION "bulkhead.dev/audit"
+
 /*
  * Reads a file, a folder or standard input ("-"). Of a folder it reads the .ini, .yaml, .yml and
  * .json files in the order of their names, without hidden files and subfolders. The suffix says

@@ -3,6 +3,7 @@
 #ifndef BULKHEAD_INPUT_OBJECT_H
 #define BULKHEAD_INPUT_OBJECT_H
 
+#include "input/input.h"
 #include "input/object_reader.h"
 
 /* What an object of an API server becomes that cannot be used (aside.c). */
@@ -42,8 +43,6 @@ void network_policy_read(struct reader *reader, const struct tree *spec,
 void admin_policy_read(struct reader *reader, const struct tree *spec,
 		       struct policy_object *policy);
 
-/* Of a Namespace or a policy. */
-#define AUDIT_ANNOTATION "bulkhead.dev/audit"
 /* Returns true if the annotation asks for audit. Audit passes packets that policy would drop, so
  * only its own word turns it on; another one than "true" and "false" is reported. */
 bool object_audit(struct reader *reader, const struct object *object);
