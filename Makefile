@@ -81,8 +81,7 @@ endef
 $(foreach room,$(ROOMS),$(eval $(call room_rule,$(room))))
 
 # A new kind (of peer, record, table, step) is a warning at each switch that does not name it, even beside a default.
-SWITCHES := $(foreach room,$(filter-out node,$(ROOMS)),$(call room_objs,$(room))) $(O)/user/node/change/load_delta.o
-$(SWITCHES): private WARN += -Wswitch-enum
+$(foreach room,$(ROOMS),$(call room_objs,$(room))): private WARN += -Wswitch-enum
 
 $(O)/%.o: %.c Makefile | $(GEN)
 	$(call say,CC)

@@ -287,15 +287,12 @@ static int pin_maps(struct node_handle *handle, const struct bpf_object *object)
 /* Returns the fd of a program that was loaded. */
 static int loaded(const struct programs *programs, enum node_program which)
 {
-	switch (which) {
-	case PROGRAM_ASSIGN:
+	if (which == PROGRAM_ASSIGN)
 		return bpf_program__fd(programs->loader->progs.assign);
-	case PROGRAM_FORGET:
+	if (which == PROGRAM_FORGET)
 		return bpf_program__fd(programs->loader->progs.forget);
-	default:
-		return bpf_program__fd(bpf_object__find_program_by_name(programs->tc->obj,
-									node_program_names[which]));
-	}
+	return bpf_program__fd(
+		bpf_object__find_program_by_name(programs->tc->obj, node_program_names[which]));
 }
 
 int programs_pin(struct node_handle *handle, const struct programs *programs)
