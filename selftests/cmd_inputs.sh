@@ -41,6 +41,7 @@ says "no command" 2 'no command' -j
 says "unknown command" 2 'no command .frobnicate' frobnicate
 says "unknown option" 2 'unknown option --frob' trace --frob
 says "unknown letter" 2 'unknown option -x' trace -x
+says "option before the subcommand" 2 'option --frob: unknown here; a command.s options follow its name' --frob trace
 says "option without its value" 2 'needs a value' matrix --port
 says "missing options" 2 'needs --from' trace --from 10.0.0.1 $demo
 says "-j before the subcommand" 0 '^\[\{"port"' -j matrix --port TCP/80 $demo
@@ -48,6 +49,8 @@ says "-j after the operands" 0 '^\[\{"port"' matrix --port TCP/80 $demo -j
 says "-p is pretty" 0 '^  \{$' -p matrix --port TCP/80 $demo
 
 says "compile" 0 '5 endpoints' compile -o "$tmp/yaml.bhp" $demo
+head -c 20 "$tmp/yaml.bhp" >"$tmp/cut.bhp"
+says "a compiled policy that was cut" 2 'cut.bhp: .*not a compiled policy as its name says; the file is empty, cut' show "$tmp/cut.bhp"
 says "compile from INI" 0 '5 endpoints' compile -o "$tmp/ini.bhp" policies/demo/ini
 same "YAML and INI give the same bytes" "$tmp/yaml.bhp" "$tmp/ini.bhp"
 says "compile to standard output" 0 '' compile $demo/policy.yaml $demo/cluster.yaml

@@ -73,7 +73,7 @@ as_before() {
 }
 
 net_check "a first load without memory for its maps is refused" net_ends 3 \
-	"the map endpoints needs room for 4 entries: it was to be made for 28090" \
+	"map endpoints: needs 4 entries; it was to be made for 28090" \
 	load_sized "bh_endpoints=0" "$old"
 net_check "the refused first load activates nothing" net_is "$(net_in_force)" both
 net_check "the refused first load attaches nothing" net_is "$(net_on node bpftool -j net show)" "$nothing"
@@ -89,7 +89,7 @@ done
 net_check "fill every slot that a word can name" \
 	"$NET_TMP/fill" "$NET_PIN/segments" $free $slots
 before=$(held)
-no_slots="the map segments needs room for 10485[0-9]* entries and can have it for $slots"
+no_slots="map segments: needs 10485[0-9]* entries; it can have $slots"
 net_check "a load of another policy is refused for want of slots" net_ends 3 "$no_slots" net_bulkhead load "$new"
 net_check "the refused load changes nothing" as_before
 net_check "staging another policy is refused for want of slots" net_ends 3 "$no_slots" net_bulkhead load --stage "$new"

@@ -26,10 +26,10 @@ still 2
 
 net_check "load without the node's name" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "the load without the name writes nothing" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
-net_check "another node's name is refused" refused "worker-1 by the load before, and worker-2 now" \
+net_check "another node's name is refused" refused "node name: changed from worker-1 to worker-2" \
 	-n worker-2 "$NET_TMP/policy.ini"
 { printf '[bulkhead]\nnode = worker-2\n' && cat "$NET_TMP/policy.ini"; } >"$NET_TMP/two.ini"
-net_check "another node's name in the input is refused" refused "worker-1 by the load before, and worker-2 now" "$NET_TMP/two.ini"
+net_check "another node's name in the input is refused" refused "node name: changed from worker-1 to worker-2" "$NET_TMP/two.ini"
 still 2
 sed 's/TCP\/80/TCP\/443/' "$NET_TMP/policy.ini" >"$NET_TMP/new.ini"
 staged=$(net_bulkhead load --stage -j "$NET_TMP/new.ini" | sed 's/.*"policy_generation": *\([0-9]*\).*/\1/')

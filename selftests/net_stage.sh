@@ -110,12 +110,12 @@ at=$(last_pin state)
 net_check "a load is killed after its flip" net_fails 99 net_fault state $((at + 1)) kill load --rollback "$two"
 in_force "the new policy is active" new
 generations "something of the old policy is left" "2 2 2 3"
-net_check "status names the policy that is not collected" grep '^policy 3 is not collected yet' <(net_bulkhead status)
+net_check "status names the policy that is not collected" grep '^policy 3: not collected yet' <(net_bulkhead status)
 net_check "the next load collects it" net_bulkhead load "$two"
 generations "all that was left of it" "2 2 2 2"
 net_check "a load that this node refuses" net_fails 3 net_bulkhead load --uplink nowhere "$three"
 generations "is desired, and that is all" "3 2 2 2"
-net_check "status names the policy that was to be loaded" grep -x 'policy 3 was to be loaded and is not' <(net_bulkhead status)
+net_check "status names the policy that was to be loaded" grep -x 'policy 3: failed to load; load it again' <(net_bulkhead status)
 in_force "the one before it is active" new
 net_check "an older policy is refused and not desired" net_fails 2 net_bulkhead load "$one"
 generations "it is as it was" "3 2 2 2"

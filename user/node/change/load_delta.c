@@ -405,7 +405,7 @@ static int apply_or_warn(struct node_handle *handle, const struct change *change
 	if (!error || !outcome.counts)
 		return error;
 	diag_warn(handle->diag, NULL, NULL,
-		  "the policy is active; the next load of a whole policy makes up for the rest");
+		  "policy: active, but not complete; the next load of a whole policy completes it");
 	return 0;
 }
 

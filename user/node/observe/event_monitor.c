@@ -369,7 +369,7 @@ int monitor_read(struct monitor *monitor, int (*visit)(void *data, const struct 
 	error = reader_consume(monitor->reader);
 	if (error == -ESTALE) {
 		diag_warn(monitor->handle->diag, NULL, NULL,
-			  "this process stood still, and another monitor has its place: the events "
+			  "monitor: suspended for so long that another has its place; the events "
 			  "since are lost");
 		reader_close(TAKE_PTR(monitor->reader));
 		return open_reader(monitor);
