@@ -207,9 +207,8 @@ static void find_problems(const struct node_status *status, const char *state,
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		if (status->ifaces[i].orphan)
 			problem(problems,
-				"interface %s has a program of Bulkhead whose pins are gone, and "
-				"which "
-				"judges packets still: load or unload removes it",
+				"interface %s: a program of Bulkhead whose pins are gone "
+				"still evaluates packets; load or unload removes it",
 				iface_name(&status->ifaces[i]));
 	if (!status->policy) {
 		problem(problems, "nothing is loaded");

@@ -384,7 +384,7 @@ static const struct command_option options[] = {
 	{'f', "from", "SRC", "namespace/pod or an address"},
 	{'t', "to", "DST", "namespace/pod, svc:namespace/name, name:api.example.com or an address"},
 	{'P', "port", "PORT", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"},
-	{'b', "batch", "FILE", "judge many flows: lines of SRC DST PORT; - is standard input"},
+	{'b', "batch", "FILE", "evaluate many flows: lines of SRC DST PORT; - is standard input"},
 	{'v', "verbose", NULL,
 	 "explain each policy and rule; from maps and compiled files, each port as well"},
 	VIEW_PIN_OPTION,

@@ -187,7 +187,7 @@ size_t change_count(const struct change *change, const struct change_step *step)
 		[ACT_DELETE] = map->deleted.n,
 		[ACT_COMMIT_AGAIN] = change->commits_again,
 		[ACT_FORGET] = change->forget.n,
-		[ACT_COMPLETE] = change->settle,
+		[ACT_COMPLETE] = change->complete,
 	};
 
 	return counts[step->act];

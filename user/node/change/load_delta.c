@@ -336,7 +336,7 @@ static int plan_with(struct node_handle *handle, const struct delta *delta,
 	change->policy.delta = delta;
 	change->policy.slots = TAKE_PTR(plan.slots);
 	change->policy.local = TAKE_PTR(plan.extension);
-	change->commits = change->settle = change->may_go = true;
+	change->commits = change->complete = change->may_go = true;
 	*own = plan.own;
 	return 0;
 }
