@@ -210,8 +210,10 @@ check: ## every test, long ones by a fixed sample (root; minutes; BULKHEAD_SEED=
 # Random seeds are for the long runs; `check` has the same seed each day.
 RANDOM_SEED = BULKHEAD_SEED=$${BULKHEAD_SEED:-random}
 
-check-full: ## every test, whole, with a random seed, every one of the kernel's on Linux 6.1, and of the packages (hours)
+check-full: ## every test, whole, with a random seed, every one of the kernel's on Linux 6.1, and of the packages; and analyzers (hours)
 	@tools/deps check-full
+	@$(MAKE) --no-print-directory WERROR=1 clang
+	@$(MAKE) --no-print-directory analyze
 	@$(DEB)
 	@$(RANDOM_SEED) BULKHEAD_FULL=1 TEST_SECONDS=15000 $(MAKE) --no-print-directory run-all MORE="$(PACKAGE_TESTS)"
 
