@@ -181,7 +181,7 @@ says "trace by the compiled file takes the hostNetwork pod for its node" 0 'ingr
 	--to shop/db --port TCP/443 "$tmp/host.bhp"
 says "show rules has who isolates" 0 'both +isolated by shop/db$' show rules "$tmp/why.ini"
 says "in which direction" 0 'ingress +isolated by namespace old$' show rules "$tmp/why.ini"
-says "a port of no protocol is none" 2 '443: of which protocol\? TCP/443' trace --from 10.0.0.1 \
+says "a port of no protocol is none" 2 '443: lacks its protocol, TCP, UDP or SCTP; write it as TCP/443' trace --from 10.0.0.1 \
 	--to 10.0.0.2 --port 443 $demo
 says "trace wants one address family" 2 'no address family in common' trace --from 10.0.0.1 \
 	--to fd00::1 --port TCP/1 $demo

@@ -13,6 +13,7 @@
 #include "cmd/trace_service.h"
 #include "cmd/trace_tables.h"
 #include "cmd/view.h"
+#include "model/protocol.h"
 #include "policy/isolation.h"
 
 struct answer {
@@ -278,10 +279,9 @@ static int trace_one(const struct call *call, struct view *view, const char *fro
 	note_host(&answer.from);
 	note_host(&answer.to);
 	if (*port >= '0' && *port <= '9')
-		command_error(
-			"%s is read as the number of an IP protocol: a port is TCP/%s, or of UDP "
-			"or SCTP",
-			port, port);
+		command_error("%s is read as the number of an IP protocol; a port is written "
+			      "with " PROTOCOL_NAMES ", as TCP/%s",
+			      port, port);
 	if (verbose)
 		status = explain_answer(view, &answer);
 	emit_answer(&emit, view, &answer);
