@@ -133,7 +133,7 @@ static bool is_active(const struct monitor *monitor, const struct address *addre
 	return !bpf_map_lookup_elem(monitor->endpoints, address, &entry);
 }
 
-/* Whether the filter names this endpoint, and as which ends. */
+/* Returns as which ends the filter names this endpoint; 0: it does not. */
 static uint8_t named_as(const struct monitor_filter *filter, const char *ns, const char *name)
 {
 	uint8_t as = 0;
