@@ -249,7 +249,7 @@ test: ## one test by its name: make test T=net_spoof
 test_file  = $(firstword $(if $(filter fuzz_%,$(1)),$(O)/fuzz/$(1)) $(wildcard selftests/$(1).sh) $(O)/selftests/$(1))
 test_needs = $(if $(wildcard selftests/$(1).sh),tests,$(call test_file,$(1)))
 
-prepush: ## what takes less than 10 s, of the files that changed since BASE (main): layout, shellcheck, unit tests
+prepush: ## what takes less than 10 s, of the files that changed since BASE (main): layout, shellcheck, subjects, unit tests
 	@tools/deps $@
 	@$(MAKE) --no-print-directory -j2 WERROR=1 all quick
 	@tools/prepush $(O) $(BASE)
