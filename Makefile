@@ -81,8 +81,7 @@ endef
 $(foreach room,$(ROOMS),$(eval $(call room_rule,$(room))))
 
 # A new kind (of peer, record, table, step) is a warning at each switch that does not name it, even beside a default.
-SWITCHES := $(foreach room,$(filter-out node,$(ROOMS)),$(call room_objs,$(room))) $(O)/user/node/change/load_delta.o
-$(SWITCHES): private WARN += -Wswitch-enum
+$(foreach room,$(ROOMS),$(call room_objs,$(room))): private WARN += -Wswitch-enum
 
 $(O)/%.o: %.c Makefile | $(GEN)
 	$(call say,CC)
@@ -211,8 +210,10 @@ check: ## every test, long ones by a fixed sample (root; minutes; BULKHEAD_SEED=
 # Random seeds are for the long runs; `check` has the same seed each day.
 RANDOM_SEED = BULKHEAD_SEED=$${BULKHEAD_SEED:-random}
 
-check-full: ## every test, whole, with a random seed, every one of the kernel's on Linux 6.1, and of the packages (hours)
+check-full: ## every test, whole, with a random seed, every one of the kernel's on Linux 6.1, and of the packages; and analyzers (hours)
 	@tools/deps check-full
+	@$(MAKE) --no-print-directory WERROR=1 clang
+	@$(MAKE) --no-print-directory analyze
 	@$(DEB)
 	@$(RANDOM_SEED) BULKHEAD_FULL=1 TEST_SECONDS=15000 $(MAKE) --no-print-directory run-all MORE="$(PACKAGE_TESTS)"
 
@@ -248,7 +249,7 @@ test: ## one test by its name: make test T=net_spoof
 test_file  = $(firstword $(if $(filter fuzz_%,$(1)),$(O)/fuzz/$(1)) $(wildcard selftests/$(1).sh) $(O)/selftests/$(1))
 test_needs = $(if $(wildcard selftests/$(1).sh),tests,$(call test_file,$(1)))
 
-prepush: ## what takes less than 10 s, of the files that changed since BASE (main): layout, shellcheck, unit tests
+prepush: ## what takes less than 10 s, of the files that changed since BASE (main): layout, shellcheck, subjects, unit tests
 	@tools/deps $@
 	@$(MAKE) --no-print-directory -j2 WERROR=1 all quick
 	@tools/prepush $(O) $(BASE)

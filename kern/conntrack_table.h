@@ -489,8 +489,8 @@ static __always_inline bool table_prefers_second(const struct table_key *key)
 /* Makes a free slot for the key busy, of the two buckets, and counts the connection. So both are
  * full only if nearly all of the table is. Returns the slot's place; 0: none is free. @first: this
  * is the first attempt, which nearly always finds a slot: without a call. */
-static __always_inline __u32 table_add(const struct table_key *key, struct bh_share *own,
-				       bool first)
+static __always_inline __u32 table_claim_free(const struct table_key *key, struct bh_share *own,
+					      bool first)
 {
 	bool second = table_prefers_second(key);
 	__u32 index = table_index(key, second);
@@ -570,7 +570,7 @@ static __always_inline __u32 table_replace(const struct table_key *key, struct b
 		if (other < least)
 			least = other;
 		if ((tries || least >= TABLE_YOUNG) && table_has_room(own, ct_capacity / 8)) {
-			place = table_add(key, own, false);
+			place = table_claim_free(key, own, false);
 			if (place)
 				return place;
 		}
@@ -603,7 +603,7 @@ BPF_GLOBAL __u32 table_claim(const struct table_key *key, __u32 payer)
 	if (!key || !own)
 		return 0;
 	if (table_has_room(own, 0))
-		place = table_add(key, own, true);
+		place = table_claim_free(key, own, true);
 	if (!place)
 		place = table_replace(key, own, BH_CT_PAYER(payer));
 	if (!place) {

@@ -37,13 +37,13 @@ reaches() { # PORT allowed|denied
 		fi
 	done
 }
-in_force() { # NAME
+stays_active() { # NAME
 	net_check "$1: web reaches db at $PORT" reaches $PORT allowed
 	net_check "$1: and not at $((17170 - PORT))" reaches $((17170 - PORT)) denied
 }
 settles() { # NAME
 	net_check "$1: all nodes have it" rollout_settles
-	in_force "$1"
+	stays_active "$1"
 }
 
 # Remembers a process of the control plane by name, to start it again with the same arguments.
@@ -93,7 +93,7 @@ net_stream web send "$(net_ip db)" 7001
 
 end kube-apiserver
 sleep 5
-in_force "the API server is killed"
+stays_active "the API server is killed"
 again kube-apiserver
 net_check "the API server is back" answers
 back=$(date +%s%N)
@@ -104,7 +104,7 @@ settles "after the API server was killed"
 
 kill -STOP "$(pgrep -x kube-apiserver)"
 sleep 25
-in_force "the API server hangs, for longer than a node may be silent"
+stays_active "the API server hangs, for longer than a node may be silent"
 kill -CONT "$(pgrep -x kube-apiserver)"
 net_check "the API server goes on" answers
 change
@@ -131,7 +131,7 @@ alarm() { # ACTION
 }
 alarm ACTIVATE
 sleep 3
-in_force "etcd is full"
+stays_active "etcd is full"
 net_check "nothing can be written" eval '! kubectl create namespace full 2>/dev/null'
 alarm DEACTIVATE
 change
@@ -153,7 +153,7 @@ filled_up() {
 }
 net_check "etcd's disk is full, and something large is not stored" filled_up
 sleep 3
-in_force "etcd's disk is full"
+stays_active "etcd's disk is full"
 rm "$disk/filler"
 pgrep -x etcd >/dev/null || again etcd
 net_check "the API server answers when the disk has room again" answers
@@ -164,7 +164,7 @@ ip -n "$NET-lan" link set port-worker-3 down
 change
 net_check "a node that is cut off holds the endpoints up" rollout_waits
 net_check "until it counts no more" rollout_settles 2
-in_force "the others go on"
+stays_active "the others go on"
 ip -n "$NET-lan" link set port-worker-3 up
 change
 settles "after the node was cut off"
@@ -187,7 +187,7 @@ NET_SERVERS+=("$beats")
 change
 net_check "a node without progress holds the endpoints up" rollout_waits
 net_check "a node without progress counts no more after a while" rollout_await 150 rollout_is_settled 2
-in_force "the others go on without the node that makes no progress"
+stays_active "the others go on without the node that makes no progress"
 net_check "the node's status names it and what it lacks" eval 'kubectl get -o wide nodepolicystatus worker-3 |
 	grep "False *NoProgress" | grep -q "node worker-3 lacks policy"'
 change
@@ -255,7 +255,7 @@ settles_refused() {
 	rollout_await 60 rollout_is_settled 3
 }
 net_check "the rest goes on" settles_refused
-in_force "beside what is refused"
+stays_active "beside what is refused"
 net_check "pods that the refused policy selects are isolated" eval \
 	'! net_on web "$NET_HELPERS/backend" ask tcp "$(net_ip job)" 8080 $NET_WAIT_DENIED 1 | grep -q ^job'
 kubectl delete events -A --all >/dev/null

@@ -54,7 +54,7 @@ asks() { # NAME POD ADDRESS4 ADDRESS6 PORT ANSWER
 asks_pod() { # NAME POD OTHER ANSWER
 	asks "$1" "$2" "$(net_ip "$3")" "$(net_ip6 "$3")" 8080 "$4"
 }
-judges_as_compiled() {
+evaluates_as_compiled() {
 	local node
 	for node in $CLUSTER_NODES; do
 		"$BULKHEAD" diff --pin "/sys/fs/bpf/$node" "$NET_TMP/all.yaml" || return
@@ -63,7 +63,7 @@ judges_as_compiled() {
 settles() { # NAME
 	net_check "$1: all nodes have it" rollout_settles
 	net_check "$1: the maps say what a fresh compile says" rollout_agrees
-	net_check "$1: no flow is judged otherwise" judges_as_compiled
+	net_check "$1: no flow is evaluated otherwise" evaluates_as_compiled
 }
 
 cluster_start

@@ -69,7 +69,7 @@ echo '{' >"$list"
 check "install refuses a list that is no JSON" refuses "$list: is no JSON object" cni install
 check "uninstall refuses a list that is no JSON" refuses "$list: is no JSON object" cni uninstall
 echo '{"type": "bridge"}' >"$list"
-check "install refuses a network that is no list" refuses "plugins" cni install
+check "install refuses a network that is no list" refuses "only a list of plugins takes one more" cni install
 rm "$list"
 check "install refuses a folder without a list" refuses "name one" cni install
 check "install refuses a file that does not exist" refuses "No such file" cni install "$conf/no.conflist"

@@ -32,7 +32,7 @@ objects() { # OBJECT...: a List
 compiled() { # FILE: from standard input
 	"$BULKHEAD" compile --events -o "$tmp/$1.bhp" -
 }
-same() { # FILE OBJECT...: every pair of pods is judged as by these objects
+same() { # FILE OBJECT...: every pair of pods is evaluated as by these objects
 	objects "${@:2}" >"$tmp/$1.json"
 	"$BULKHEAD" compile -o "$tmp/$1-objects.bhp" "$tmp/$1.json" >/dev/null || return
 	is "$("$BULKHEAD" matrix -j --port TCP/80 "$tmp/$1.bhp")" \

@@ -41,6 +41,7 @@ says "no command" 2 'no command' -j
 says "unknown command" 2 'no command .frobnicate' frobnicate
 says "unknown option" 2 'unknown option --frob' trace --frob
 says "unknown letter" 2 'unknown option -x' trace -x
+says "option before the subcommand" 2 'option --frob: unknown here; a command.s options follow its name' --frob trace
 says "option without its value" 2 'needs a value' matrix --port
 says "missing options" 2 'needs --from' trace --from 10.0.0.1 $demo
 says "-j before the subcommand" 0 '^\[\{"port"' -j matrix --port TCP/80 $demo
@@ -69,9 +70,9 @@ says "YAML that does not parse" 2 'bad.yaml:[0-9]+: ' compile "$tmp/bad.yaml"
 echo "kind: List" >"$tmp/text.bhp"
 : >"$tmp/empty.bhp"
 for name in text empty; do
-	says "a file that is named .bhp and is $name" 2 "$name.bhp: this file has the name of a compiled" \
+	says "a file that is named .bhp and is $name" 2 "$name.bhp: not a compiled policy as its name says" \
 		show segments "$tmp/$name.bhp"
-	says "lint does not read what is named .bhp and is $name" 2 "$name.bhp: this file has the name of a compiled" \
+	says "lint does not read what is named .bhp and is $name" 2 "$name.bhp: not a compiled policy as its name says" \
 		lint "$tmp/$name.bhp"
 done
 says "nothing is written then" 2 'bad.yaml' compile -o "$tmp/none.bhp" "$tmp/bad.yaml"
@@ -178,7 +179,7 @@ says "trace by the compiled file takes the hostNetwork pod for its node" 0 'ingr
 	--to shop/db --port TCP/443 "$tmp/host.bhp"
 says "show rules has who isolates" 0 'both +isolated by shop/db$' show rules "$tmp/why.ini"
 says "in which direction" 0 'ingress +isolated by namespace old$' show rules "$tmp/why.ini"
-says "a port of no protocol is none" 2 '443: of which protocol\? TCP/443' trace --from 10.0.0.1 \
+says "a port of no protocol is none" 2 '443: lacks its protocol, TCP, UDP or SCTP; write it as TCP/443' trace --from 10.0.0.1 \
 	--to 10.0.0.2 --port 443 $demo
 says "trace wants one address family" 2 'no address family in common' trace --from 10.0.0.1 \
 	--to fd00::1 --port TCP/1 $demo

@@ -45,7 +45,7 @@ says() { # NAME PATTERN ARGUMENT...: of the maps
 		"$BULKHEAD" "$@" --pin "$NET_PIN"
 }
 
-nothing_in_force() {
+nothing_active() {
 	net_bulkhead trace --batch "$NET_TMP/flows" 2>"$NET_TMP/why"
 	[ $? -eq 2 ] && grep 'nothing is active' "$NET_TMP/why"
 }
@@ -68,7 +68,7 @@ explains() { # PORT PATTERN
 	explains_same "$1" | grep -E -- "$2"
 }
 
-net_check "before load, trace, matrix and show say that nothing is active" nothing_in_force
+net_check "before load, trace, matrix and show say that nothing is active" nothing_active
 net_check "load" net_bulkhead load -n worker-1 "$NET_TMP/policy.ini"
 net_check "trace of the maps says the same as of the inputs" same trace --batch "$NET_TMP/flows"
 net_check "trace -j of the maps says the same as of the inputs" same -j trace --batch "$NET_TMP/flows"

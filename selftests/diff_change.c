@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * `diff` against the evaluate: for two random policies and every flow between two ends that are in
+ * `diff` against the verdicts: for two random policies and every flow between two ends that are in
  * both, `diff` finds a change exactly where the two verdicts differ, with the rules that each
  * policy gives. Each pair is in exactly one block.
  *

@@ -384,8 +384,9 @@ int main(void)
 	printf("# %" PRIu64 " clusters from seed %" PRIu64 ": extended %" PRIu64
 	       " times by %" PRIu64 " segments and %" PRIu64 " variations, %" PRIu64 " flows\n",
 	       seeds.count, seeds.first, run.extended, run.segments, run.variations, run.flows);
-	failed = ktap_row(1, !run.failures,
-			  "an extended policy judges as the oracle and as a compile of everything");
+	failed = ktap_row(
+		1, !run.failures,
+		"an extended policy evaluates as the oracle and as a compile of everything");
 	failed |= ktap_row(2, run.segments > seeds.count / 4 && run.kept,
 			   "endpoints need segments that the policy lacks, which keep their IDs");
 	return failed;

@@ -85,7 +85,7 @@ bridge=$(ip -n "$NET-node" -o link show br0 | grep -o 'ether [0-9a-f:]*' | cut -
 own=02:00:00:00:04:04 webs=02:00:00:00:04:02 dbs=02:00:00:00:04:01
 for ends in "10.50.0.4 10.50.0.2 $db4" "fd50::4 fd50::2 $db6"; do
 	read -r stray web db <<<"$ends"
-	net_check "$stray as itself is judged by policy" net_is "$(stray $own $dbs "$stray" "$db")" \
+	net_check "$stray as itself is evaluated by policy" net_is "$(stray $own $dbs "$stray" "$db")" \
 		"drop 1 denied by the destination's policy"
 	net_check "$stray sends with web's address: a claim" net_is "$(stray $own $dbs "$web" "$db")" "$claim"
 	net_check "$stray sends with web's address and MAC: a claim" net_is "$(stray $webs $dbs "$web" "$db")" "$claim"
@@ -138,7 +138,7 @@ for ends in "10.50.0.4 10.50.0.2 10.50.0.9 $(net_ip far)" "fd50::4 fd50::2 fd50:
 	read -r stray web node far <<<"$ends"
 	net_check "stray sends with $web to a routed endpoint: a claim" net_is "$(stray $own "$bridge" "$web" "$far")" "$claim"
 	net_check "stray sends with the node's $node: a claim" net_is "$(stray $own "$bridge" "$node" "$far")" "$claim"
-	net_check "$stray itself is judged by policy" net_is "$(stray $own "$bridge" "$stray" "$far")" \
+	net_check "$stray itself is evaluated by policy" net_is "$(stray $own "$bridge" "$stray" "$far")" \
 		"drop 1 denied by the destination's policy"
 	net_allowed stray tcp "$web" 443 "$stray reaches a pod without policy"
 	net_allowed web tcp "$far" 80 "$web is routed from its own port"

@@ -123,7 +123,7 @@ for ends in "10.50.0.3 10.50.0.2 10.50.0.9 10.50.0.4 $(net_ip far)" \
 	net_check "a packet from $web by stray's port to another port is a claim" net_is "$(forge $own $others udp "$web" "$other" 7001)" "$claim"
 	net_check "a packet from the node's $node by stray's port is a claim" net_is "$(forge $own $bridge udp "$node" "$far" 7001)" "$claim"
 	net_check "a packet with web's MAC by stray's port is a claim" net_is "$(forge $webs $others udp "$stray" "$other" 7001)" "$claim"
-	net_check "a packet from $stray itself is judged by policy" net_is "$(forge $own $bridge udp "$stray" "$far" 7001)" \
+	net_check "a packet from $stray itself is evaluated by policy" net_is "$(forge $own $bridge udp "$stray" "$far" 7001)" \
 		"drop 1 denied by the destination's policy"
 	net_allowed stray tcp "$web" 80 "$stray reaches a pod without policy"
 	net_allowed stray tcp "$other" 443 "$stray reaches $other, which no policy guards"
@@ -164,7 +164,7 @@ net_allowed stray tcp 10.50.0.1 80 "stray sends what its policy allows"
 net_check "the same load again writes nothing" net_is "$(net_writes "$two")" 0
 net_check "load a policy without stray" net_bulkhead load --force "$one"
 net_check "stray's port is a bridge port again" is_port
-net_check "no egress policy judges stray" passes net_frame stray eth0 $own $webs udp 10.50.0.3 10.50.0.2 7000
+net_check "no egress policy evaluates stray" passes net_frame stray eth0 $own $webs udp 10.50.0.3 10.50.0.2 7000
 net_check "the same load again writes nothing" net_is "$(net_writes "$one")" 0
 add="endpoint add -f $NET_TMP/stray.ini"
 # shellcheck disable=SC2086

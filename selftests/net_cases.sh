@@ -45,7 +45,7 @@ passes_exactly() { # FLOWS
 	head -n 20 "$NET_TMP/wrong"
 	[ ! -s "$NET_TMP/wrong" ]
 }
-# A Pod that is deleted keeps its interface here; and a load that has no policy is no slip.
+# A Pod that is deleted keeps its interface here; and a load that has no policy is no mistake.
 is_so() { # FILE: a state
 	net_bulkhead load --force -n worker-1 --uplink eth0 "$NET_TMP/cases/$1.yaml" && passes_exactly "$NET_TMP/cases/$1.flows"
 }

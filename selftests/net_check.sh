@@ -70,9 +70,9 @@ killed() {
 }
 net_check "load" load
 net_check "a load is killed" killed
-net_check "status --check reports the killed command" grep "a command was killed at a change" \
+net_check "status --check reports the killed command" grep "last change: interrupted" \
 	<(net_bulkhead status --check)
-net_check "status --check reports the policy that it was to load" grep "policy . was to be loaded and is not" \
+net_check "status --check reports the policy that it was to load" grep "policy .: failed to load" \
 	<(net_bulkhead status --check)
 net_check "status --check exits with 1" net_is "$(net_bulkhead status --check >/dev/null; echo $?)" 1
 net_check "the next load succeeds" load

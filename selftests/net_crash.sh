@@ -40,12 +40,12 @@ walk_load() { # PREPARE OLD ARGUMENT...: what it is a load of
 	net_bulkhead load --rollback "$2" || return
 	for n in "${at[@]}"; do
 		$1 && kill_at "$n" load "${@:3}" || return 1
-		state=$(net_in_force)
+		state=$(net_active)
 		[ "$state" = old ] || [ "$state" = new ] ||
 			{ echo "killed at $n: $state is active" && return 1; }
 		echo "$state" >>"$NET_TMP/states"
 		net_bulkhead load --rollback "$2" || return 1
-		[ "$(net_in_force)" = old ] || { echo "killed at $n: not repaired" && return 1; }
+		[ "$(net_active)" = old ] || { echo "killed at $n: not repaired" && return 1; }
 		[ "$(net_writes "$2")" = 0 ] ||
 			{ echo "killed at $n: the repair left something to do" && return 1; }
 	done
@@ -63,7 +63,7 @@ before=$(attached)
 
 # A killed first load or unload is completed by a load and by an unload in turn.
 load_all() {
-	net_bulkhead load "$old" && net_is "$(net_in_force)" old && net_is "$(net_writes "$old")" 0
+	net_bulkhead load "$old" && net_is "$(net_active)" old && net_is "$(net_writes "$old")" 0
 }
 unload_all() {
 	net_bulkhead unload && net_is "$(attached)" "$before" && [ ! -e "$NET_PIN" ]
@@ -75,7 +75,7 @@ walk_ends() { # load_all|unload_all: how to get to where it begins; SUBCOMMAND A
 	local n=0 turn=0 state repairs=(load_all unload_all)
 	for n in $(places $ENDS_STEP $ENDS_SAMPLE "$1" "${@:2}"); do
 		$1 && kill_at "$n" "${@:2}" || return
-		state=$(net_in_force)
+		state=$(net_active)
 		[ "$state" = both ] || [ "$state" = old ] ||
 			{ echo "killed at $n: $state is active" && return 1; }
 		${repairs[turn++ % 2]} || { echo "killed at $n: not repaired" && return 1; }

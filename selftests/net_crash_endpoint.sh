@@ -224,7 +224,7 @@ net_check "nothing of the killed dels is left" nothing_left
 # shellcheck disable=SC2046
 net_check "add late again" net_bulkhead $(web add)
 errors "a del" web nobody "$(web del)" "$(web add)"
-net_check "some calls of the del were refused after its flip" \
+net_check "some calls of the del were refused after its commit" \
 	grep "endpoint shop/late is off; the next command collects what is left of it" "$NET_TMP/errors"
 # shellcheck disable=SC2046
 net_check "delete late at last" net_bulkhead $(web del)

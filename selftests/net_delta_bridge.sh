@@ -42,14 +42,14 @@ net_bridged db 1 | sed '/^node = /d' >"$here/db.ini"
 for name in one first again anew half back; do
 	policy "$(net_bridged db 1)" >"$here/$name.ini"
 done
-for name in none closed sealed empty gone unlinked alone; do
+for name in none closed shut empty gone unlinked alone; do
 	policy >"$here/$name.ini"
 done
 policy "$(net_bridged db 1)" "$(net_bridged web 2)" >"$here/two.ini"
 policy "$(net_endpoint_at web worker-1 "10.51.0.2, fd51::2" "interface = veth-web" "mode = l2")" >"$here/own.ini"
 policy "$(net_endpoint_at web worker-1 "10.52.0.2, fd52::2" "interface = veth-web")" >"$here/via.ini"
 net_check "compile policies and deltas" \
-	chain 0 1 2 3 4 5 one none first closed again sealed anew two half empty back gone own unlinked via alone
+	chain 0 1 2 3 4 5 one none first closed again shut anew two half empty back gone own unlinked via alone
 
 step() { # NAME WHAT
 	net_check "a delta: $2" load_delta "$1"
@@ -220,7 +220,7 @@ follower_step again "the first endpoint of the bridge, quarantined before"
 guards "the first endpoint is back"
 is_db "the first endpoint is back"
 twice() { # two loads of the whole policy
-	net_is "$(follower sealed.bhp)" whole && follower_changes_nothing sealed
+	net_is "$(follower shut.bhp)" whole && follower_changes_nothing shut
 }
 net_check "a follower's load of a whole policy takes the last endpoint, and the same load again changes nothing" twice
 guards "quarantined by a whole load"

@@ -65,11 +65,11 @@ net_denied out tcp "$(net_ip db)" 80 "the loaded policy is active"
 net_check "a dry run of the same load" rehearsed load "$NET_TMP/one.ini"
 net_check "the dry run prints that nothing is to change" tells "there is nothing to change"
 net_check "a dry run of another policy" rehearsed load "$NET_TMP/two.ini"
-net_check "the dry run puts segments before the flip and deletes them after the flip" tells "stage +put (pairs|segments)" \
+net_check "the dry run puts segments before the commit and deletes them after the commit" tells "stage +put (pairs|segments)" \
 	"stage +pin-policy" "flip +flip: generation 2" "collect +delete (pairs|segments)" \
 	"collect +settle-policies"
 net_check "a dry run of staging the policy" rehearsed load --stage "$NET_TMP/two.ini"
-net_check "the dry run prints no step about endpoints and no flip" eval '! grep -E "endpoints|flip" "$NET_TMP/told"'
+net_check "the dry run prints no step about endpoints and no commit" eval '! grep -E "endpoints|flip" "$NET_TMP/told"'
 net_check "a dry run refuses what a load refuses" net_fails 2 net_bulkhead load --dry-run --rollback \
 	<(printf '[bulkhead]\nnode = worker-1\n')
 

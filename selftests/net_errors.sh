@@ -22,7 +22,7 @@ old=$NET_TMP/old.ini new=$NET_TMP/new.ini
 # collected after the commit are only a warning. Status 3: BEFORE is active. An unload leaves nothing.
 check_outcome() { # STATUS BEFORE NEW
 	local state
-	state=$(net_in_force)
+	state=$(net_active)
 	case $1/$state in
 	"0/both") nothing_left && return ;;
 	"0/$3") ! grep "libxdp does not manage" "$NET_TMP/error" && return ;;
@@ -39,7 +39,7 @@ hooks() { # what is attached, and where; filters tell a program's ID in their na
 	find "$NET_PIN" -name 'tcx_*' 2>/dev/null | sort
 }
 old_again() {
-	net_bulkhead load --rollback "$old" && net_is "$(net_in_force)" old &&
+	net_bulkhead load --rollback "$old" && net_is "$(net_active)" old &&
 		net_is "$(net_writes "$old")" 0 && net_is "$(hooks)" "$loaded"
 }
 nothing_left() {
@@ -111,7 +111,7 @@ errors "an unload" old_anew old both unload
 net_check "the old policy is active again" old_again
 
 still() { # NAME: the active policy is
-	net_check "$1" net_is "$(net_in_force)" old
+	net_check "$1" net_is "$(net_active)" old
 }
 
 # Removes one pin at a time, or puts another map in its place.
@@ -177,10 +177,10 @@ placed() { # by what is damaged
 			key hex 00 00 00 00 00 00 00 00 00 00 ff ff 0a 09 09 09
 }
 net_check "endpoint add does not use the changed policy" placed
-still "packets are judged by the maps"
+still "packets are evaluated by the maps"
 net_check "clear the page" store "${bytes[@]/*/0}"
 net_check "a load reports the cleared page" refuses "blob is damaged" "$new"
-still "packets are judged by them still"
+still "packets are evaluated by them still"
 net_check "restore the page" store "${bytes[@]}"
 net_check "the next load succeeds" old_again
 
@@ -206,14 +206,14 @@ sed 's/^mac.*/interface = veth-nowhere/' "$new" >"$NET_TMP/lost.ini"
 net_check "an interface that does not exist is refused with status 3" net_fails 3 net_bulkhead load "$NET_TMP/lost.ini"
 still "the interface that does not exist changed nothing"
 net_check "a load after these refusals" net_bulkhead load "$new"
-net_check "that load activates the other policy" net_is "$(net_in_force)" new
+net_check "that load activates the other policy" net_is "$(net_active)" new
 
 # The recovery that the errors name, for each pin that is lost.
 start_anew() { # PIN...
 	local pin
 	for pin; do
 		rm "$NET_PIN/$pin" && net_fails 3 net_bulkhead load "$old" && net_bulkhead unload &&
-			nothing_left && net_bulkhead load "$new" && net_is "$(net_in_force)" new ||
+			nothing_left && net_bulkhead load "$new" && net_is "$(net_active)" new ||
 			{ echo "without $pin" && return 1; }
 	done
 }

@@ -109,7 +109,7 @@ sed 's/^/# /' "$NET_TMP/report"
 comm -13 <(sort "$NET_TMP/before") <(sort "$NET_TMP/after") | grep '^drop' >"$NET_TMP/drops"
 sed 's/^/# /' "$NET_TMP/drops"
 
-net_check "one of the policies judged each packet, and no packet that both allow was lost" \
+net_check "one of the policies evaluated each packet, and no packet that both allow was lost" \
 	test $status -eq 0
 lost=$(sed -n 's/^lost //p' "$NET_TMP/report")
 dropped=$(($(drops "$NET_TMP/after") - $(drops "$NET_TMP/before")))
@@ -117,6 +117,6 @@ net_check "the lost packets are the counted drops" net_is "$lost" "$dropped"
 net_check "every drop was one of policy" net_is \
 	"$(grep -v "denied by the [a-z]*'s policy$" "$NET_TMP/drops")" ""
 handovers=$(sed -n 's/^handovers //p' "$NET_TMP/report")
-net_check "each flip handed over from one policy to the other" test "${handovers% *}" -ge "$FLIPS" -a "${handovers#* }" -ge "$FLIPS"
+net_check "each load handed over from one policy to the other" test "${handovers% *}" -ge "$FLIPS" -a "${handovers#* }" -ge "$FLIPS"
 
 net_end

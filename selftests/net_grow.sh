@@ -243,7 +243,7 @@ mapfile -t failures < <(places bpf '^bpf [05]$' 4)
 net_check "such a load without memory at ${#failures[@]} places leaves one policy whole" walk 12 3 bpf "${failures[@]}"
 # A sample seldom hits a fatal failure: libbpf retries a map without its BTF types.
 [ -z "${BULKHEAD_FULL:-}" ] || net_check "a load without memory names the maps and their need" \
-	grep -q "the map endpoints needs room for 13[0-9]* entries" "$NET_TMP/told"
+	grep -q "map endpoints: needs 13[0-9]* entries" "$NET_TMP/told"
 net_check "unload" net_bulkhead unload
 net_check "unload leaves no pin folder" test ! -e "$NET_PIN"
 hooks_disconnect

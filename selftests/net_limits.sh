@@ -69,13 +69,13 @@ held() { # entries of the policy's maps, and the slots of its segments
 	net_bulkhead show generation
 }
 as_before() {
-	net_is "$(net_in_force)" old && net_is "$(held)" "$before"
+	net_is "$(net_active)" old && net_is "$(held)" "$before"
 }
 
 net_check "a first load without memory for its maps is refused" net_ends 3 \
-	"the map endpoints needs room for 4 entries: it was to be made for 28090" \
+	"map endpoints: needs 4 entries; it was to be made for 28090" \
 	load_sized "bh_endpoints=0" "$old"
-net_check "the refused first load activates nothing" net_is "$(net_in_force)" both
+net_check "the refused first load activates nothing" net_is "$(net_active)" both
 net_check "the refused first load attaches nothing" net_is "$(net_on node bpftool -j net show)" "$nothing"
 net_check "the refused first load pins nothing" net_is "$(ls "$NET_PIN")" ""
 
@@ -89,7 +89,7 @@ done
 net_check "fill every slot that a word can name" \
 	"$NET_TMP/fill" "$NET_PIN/segments" $free $slots
 before=$(held)
-no_slots="the map segments needs room for 10485[0-9]* entries and can have it for $slots"
+no_slots="map segments: needs 10485[0-9]* entries; it can have $slots"
 net_check "a load of another policy is refused for want of slots" net_ends 3 "$no_slots" net_bulkhead load "$new"
 net_check "the refused load changes nothing" as_before
 net_check "staging another policy is refused for want of slots" net_ends 3 "$no_slots" net_bulkhead load --stage "$new"
@@ -110,7 +110,7 @@ net_check "load the old policy" net_bulkhead load "$old"
 net_check "a policy with more variations than a word can name is set aside" net_ends 0 \
 	"many.ini:.* a/n: warning: is set aside.* needs 4095 variations .* limit of one is 4094" \
 	net_bulkhead load "$NET_TMP/many.ini"
-net_check "the rest of that load is active" net_is "$(net_in_force)" new
+net_check "the rest of that load is active" net_is "$(net_active)" new
 closed() { # the policy that is set aside isolates what it selects
 	net_ends 1 deny net_bulkhead trace --from shop/web --to a/p1 --port TCP/1
 }

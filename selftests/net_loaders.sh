@@ -38,7 +38,7 @@ start load -j "$old"
 start load -j "$new"
 net_check "two first loads at once succeed" all_end
 net_check "the second one's policy succeeds the first one's" net_is "$(reported policy_generation)" "1 2"
-state=$(net_in_force)
+state=$(net_active)
 net_check "one of them is active: $state" grep -qx "old\|new" <<<"$state"
 net_check "load the first policy" net_bulkhead load "$old"
 before=$(net_bulkhead show generation -j | number policy_generation /dev/stdin)
@@ -67,12 +67,12 @@ waiting() { # until so many wait for the lock
 }
 net_check "three commands wait for the lock" waiting 3
 net_check "the waiting commands print nothing" test ! -s "$NET_TMP/said.0" -a ! -s "$NET_TMP/said.1"
-net_check "the old policy stays active meanwhile" net_is "$(net_in_force)" old
+net_check "the old policy stays active meanwhile" net_is "$(net_active)" old
 release
 net_check "each of the waiting commands succeeds" all_end
 net_check "the second load found the first one's policy" net_is \
 	"$(reported policy_generation)" "$((before + 1)) $((before + 1))"
-net_check "the new policy is active" net_is "$(net_in_force)" new
+net_check "the new policy is active" net_is "$(net_active)" new
 
 # Each load bases its generation on the active one: the generations are consecutive in any order.
 started=()
@@ -85,7 +85,7 @@ net_check "the generations are consecutive: ${row[*]}" \
 	net_is "${row[*]}" "$(seq -s ' ' "${row[0]}" "${row[-1]}")"
 net_check "the last generation is active" net_is \
 	"$(net_bulkhead show generation -j | number policy_generation /dev/stdin)" "${row[-1]}"
-state=$(net_in_force)
+state=$(net_active)
 net_check "the active policy is whole: $state" grep -qx "old\|new" <<<"$state"
 net_check "a load of its input writes nothing" net_is "$(net_writes "$NET_TMP/$state.ini")" 0
 

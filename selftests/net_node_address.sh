@@ -43,10 +43,10 @@ for ends in "$late4 $(net_ip db) $foreign4" "$late6 $(net_ip6 db) $foreign6"; do
 	net_allowed db tcp "$late" 80 "$db reaches $late by TCP"
 	net_denied web udp "$late" 53 "a pod that is denied the node does not reach $late"
 	net_denied web tcp "$late" 80 "a pod that is denied the node does not reach $late by TCP"
-	net_check "a packet that the node sends from a foreign address is judged as foreign" net_is \
+	net_check "a packet that the node sends from a foreign address is evaluated as foreign" net_is \
 		"$(net_moved net_frame node veth-db 02:00:00:00:02:01 "$(net_mac db)" udp $foreign "$db" 80)" \
 		"drop 1 denied by the destination's policy"
-	net_check "the same packet from outside is judged as foreign" net_is \
+	net_check "the same packet from outside is evaluated as foreign" net_is \
 		"$(net_moved net_frame out eth0 02:00:00:00:07:02 02:00:00:00:07:01 udp $foreign "$db" 80)" \
 		"drop 1 denied by the destination's policy"
 	net_denied out tcp "$db" 80 "the outside does not reach $db"

@@ -174,8 +174,8 @@ net_check "y does not reach the node with other ports" net_is "$(by y 7001)" "$d
 net_check "x reaches the node with those ports" passes "$(by x 7001)"
 sed 's/priority = 10/priority = 9/' "$NET_TMP/policy.ini" >"$NET_TMP/other.ini"
 net_check "load another policy" net_bulkhead load "$NET_TMP/other.ini"
-net_check "y, first after the flip, does not reach the node" net_is "$(by y 7001)" "$denied"
-net_check "x's connection goes on after the flip" passes "$(by x 7001 -n 10)"
+net_check "y, first after the commit, does not reach the node" net_is "$(by y 7001)" "$denied"
+net_check "x's connection goes on after the commit" passes "$(by x 7001 -n 10)"
 
 # A packet from the unspecified address belongs to its own link as well.
 asks() { # POD: for one

@@ -121,7 +121,7 @@ load "it is allowed again" all
 goes_on there back
 net_check "move the pin of the connection table back" mv "$NET_PIN/ct-away" "$NET_PIN/ct"
 
-# Between two forbidding policies, no packet slips through.
+# Between two forbidding policies, no packet passes.
 load "the called end forbids it" called
 stopped back there
 load "the calling end does instead" caller

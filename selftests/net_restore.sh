@@ -30,7 +30,7 @@ restore() {
 restart() {
 	net_bulkhead unload
 }
-nothing_in_force() {
+nothing_active() {
 	net_is "$(net_bulkhead status)" "nothing is loaded"
 }
 traffic() { # ALLOWED-PORT DENIED-PORT WHEN
@@ -48,7 +48,7 @@ is_fine() {
 
 net_check "without a state folder nothing is restored" net_ends 0 "no load is kept" restore
 net_check "with an empty state folder nothing is restored" eval 'mkdir -m 700 "$state" && net_ends 0 "no load" restore'
-net_check "nothing is active after these restores" nothing_in_force
+net_check "nothing is active after these restores" nothing_active
 net_check "a load with --pin and without --state keeps nothing" eval \
 	'net_bulkhead load "$NET_TMP/policy.ini" && [ ! -e "$kept" ]'
 net_check "status --check with a state folder reports that no load is kept" net_ends 1 "no load is kept in" is_fine
@@ -61,18 +61,18 @@ net_check "the state folder is for root alone" net_is "$(stat -c '%a' "$state")"
 net_check "status --check has no problem" is_fine
 net_check "the kept file begins with the options" net_is "$(sed -n '2,/^$/p' "$kept" | tr '\0' ' ')" \
 	"$(printf '%s\n' node=worker-1 uplink=eth0 set=connections=5000 audit=no)"
-restore_in_force() {
+restore_beside_active() {
 	local before
 	before=$(net_bulkhead status -j)
 	net_ends 0 "a policy is active" restore && net_is "$(net_bulkhead status -j)" "$before"
 }
-net_check "restore leaves an active policy alone" restore_in_force
+net_check "restore leaves an active policy alone" restore_beside_active
 before=$(stat -c '%i %Y' "$kept")
 net_check "the same load again" load --uplink eth0 "$NET_TMP/policy.ini"
 net_check "the kept file is not written again" net_is "$(stat -c '%i %Y' "$kept")" "$before"
 
 restart
-net_check "after a restart nothing is active" nothing_in_force
+net_check "after a restart nothing is active" nothing_active
 net_allowed web tcp "$(net_ip db)" 443 "after a restart nothing is denied"
 net_check "restore" net_ends 0 "2 endpoints guarded" restore
 traffic 80 443 restored
@@ -136,7 +136,7 @@ damage() { # OFFSET
 	cp "$NET_TMP/whole" "$kept"
 	printf '\x%02x' $(($(od -An -v -t u1 -j "$1" -N 1 "$kept") ^ 1)) |
 		dd of="$kept" bs=1 seek="$1" conv=notrunc 2>/dev/null
-	net_ends 2 "load the policy again" restore && nothing_in_force
+	net_ends 2 "load the policy again" restore && nothing_active
 }
 restart
 audit=$(grep -abo 'audit=no' "$NET_TMP/whole" | cut -d: -f1)
@@ -147,7 +147,7 @@ for length in 0 10 48 60 $((size / 2)) $((size - 1)); do
 	head -c "$length" "$NET_TMP/whole" >"$kept"
 	net_check "cut to $length bytes: refused" net_ends 2 "load the policy again" restore
 done
-net_check "nothing is active after the damaged files" nothing_in_force
+net_check "nothing is active after the damaged files" nothing_active
 sed 's/^audit=no/audit=on/' "$NET_TMP/whole" >"$kept"
 net_check "a kept file with a changed option is refused" net_ends 2 "checksum" restore
 net_check "load replaces the damaged file" load "$NET_TMP/next.ini"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Services under change: backends change while packets flow, without a word to Bulkhead; policies flip while
+# Services under change: backends change while packets flow, without a word to Bulkhead; policies change while
 # connections to a Service are open, with either side the first to send; idle connections expire.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
@@ -128,14 +128,14 @@ net_check "open UDP flows by each Service" talk udp 21 22 23 24
 net_check "calls arrive by every connection" say there arrived
 net_check "answers arrive by every connection" say back arrived
 load "load a policy that denies the first port" "db, far" 9002
-net_check "after the flip denied answers are lost" say back lost 9001
-net_check "after the flip denied calls are lost" say there lost 9001
+net_check "after the commit denied answers are lost" say back lost 9001
+net_check "after the commit denied calls are lost" say there lost 9001
 load "load the first again" "db, far" "9001, 9002"
-net_check "calls arrive again after the flip back" say there arrived
-net_check "answers arrive again after the flip back" say back arrived
+net_check "calls arrive again once the first policy is back" say there arrived
+net_check "answers arrive again once the first policy is back" say back arrived
 load "load a policy that denies the first port" "db, far" 9002
-net_check "after the second flip denied calls are lost" say there lost 9001
-net_check "after the second flip denied answers are lost" say back lost 9001
+net_check "after the second commit denied calls are lost" say there lost 9001
+net_check "after the second commit denied answers are lost" say back lost 9001
 
 # Idle connections expire in Bulkhead's table while the kernel still tracks them, however busy the machine. A question that was sent twice makes
 # a stream.

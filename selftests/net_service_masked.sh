@@ -55,7 +55,7 @@ ports() { # net_allowed|net_denied HOW FROM PORT...
 
 notes() { # OPTION...: what load says
 	net_bulkhead load "$@" "$NET_TMP/told.ini" >"$NET_TMP/notes" 2>&1 &&
-		grep -q "conntrack is not asked" "$NET_TMP/notes"
+		grep -q "conntrack: not asked" "$NET_TMP/notes"
 }
 
 # Opens TCP connections of web that stay open: by Service 6 to db, and by Service 7 to far.

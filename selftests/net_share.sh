@@ -195,7 +195,7 @@ net_check "the table has no more connections than room" \
 	test "$(net_bulkhead status -j | tr '{' '\n' | sed -n 's/.*"name":"ct","used":\([0-9]*\).*/\1/p')" -le $ROOM
 
 echo "# a count that disagrees with the table"
-slip() { # adds 2^20 to the count of db's share
+miscount() { # adds 2^20 to the count of db's share
 	local key value
 	key=$(printf '%08x' "$(net_on node ip -o link show veth-db | cut -d: -f1)" | sed 's/\(..\)\(..\)\(..\)\(..\)/\4 \3 \2 \1/')
 	# shellcheck disable=SC2086 # the bytes of the key
@@ -211,7 +211,7 @@ miscounts() {
 is_told() { # a sweep may end between the two steps
 	local i
 	for i in 1 2 3; do
-		slip && miscounts && return
+		miscount && miscounts && return
 	done
 	return 1
 }

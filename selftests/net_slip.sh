@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# No slip of an operator removes protection: it is refused with status 2 before anything changes, and done
+# No mistake of an operator removes protection: it is refused with status 2 before anything changes, and done
 # with --force. An endpoint that was added stays.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
@@ -26,10 +26,10 @@ still 2
 
 net_check "load without the node's name" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "the load without the name writes nothing" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
-net_check "another node's name is refused" refused "worker-1 by the load before, and worker-2 now" \
+net_check "another node's name is refused" refused "node name: changed from worker-1 to worker-2" \
 	-n worker-2 "$NET_TMP/policy.ini"
 { printf '[bulkhead]\nnode = worker-2\n' && cat "$NET_TMP/policy.ini"; } >"$NET_TMP/two.ini"
-net_check "another node's name in the input is refused" refused "worker-1 by the load before, and worker-2 now" "$NET_TMP/two.ini"
+net_check "another node's name in the input is refused" refused "node name: changed from worker-1 to worker-2" "$NET_TMP/two.ini"
 still 2
 sed 's/TCP\/80/TCP\/443/' "$NET_TMP/policy.ini" >"$NET_TMP/new.ini"
 staged=$(net_bulkhead load --stage -j "$NET_TMP/new.ini" | sed 's/.*"policy_generation": *\([0-9]*\).*/\1/')
@@ -61,23 +61,23 @@ still 2
 add() {
 	net_bulkhead endpoint add shop/late --ip "$late4, $late6" --labels role=db "$@"
 }
-in_force() { # NAME
+late_is_active() { # NAME
 	net_allowed web tcp "$late4" 80 "$1: late is in its segment"
 	net_denied web tcp "$late4" 443 "$1: late is guarded"
 	net_allowed web tcp "$late6" 80 "$1: late is in its segment over IPv6"
 	net_denied web tcp "$late6" 443 "$1: late is guarded over IPv6"
 }
 net_check "add late" add
-in_force added
+late_is_active added
 net_check "load a snapshot from before late" net_bulkhead load "$NET_TMP/policy.ini"
-in_force "after the load"
+late_is_active "after the load"
 net_check "status has three guarded endpoints" net_is "$(guarded)" 3
 net_check "the same load again writes nothing" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
 net_check "load a policy that allows another port" net_bulkhead load "$NET_TMP/new.ini"
 net_allowed web tcp "$late4" 443 "late has its place by the labels that it was added with"
 net_denied web tcp "$late4" 80 "late is guarded by the new policy"
 net_check "load the first policy with late added" net_bulkhead load "$NET_TMP/policy.ini"
-in_force "back again"
+late_is_active "back again"
 # The next policy has no segment for the endpoint's labels, and none of its rules selects them.
 sed 's/endpoints = role=db/endpoints = role=db, more/; s/^labels = role=db/labels = role=db, more=yes/' \
 	"$NET_TMP/policy.ini" >"$NET_TMP/more.ini"
@@ -87,7 +87,7 @@ net_denied web tcp "$db4" 443 "the new policy denies what it should"
 net_check "endpoint list has late in a segment" grep "shop/late.*segment.*added" <(net_bulkhead endpoint list)
 net_allowed out tcp "$late4" 443 "anybody reaches late, which no policy selects"
 net_check "load the policy that has late's segment" net_bulkhead load "$NET_TMP/policy.ini"
-in_force "after that"
+late_is_active "after that"
 {
 	cat "$NET_TMP/policy.ini"
 	net_endpoint late "labels = role=web"

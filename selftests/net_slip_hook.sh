@@ -17,7 +17,7 @@ xdp() { # COUNT: so many interfaces of the node have an XDP program
 fine() {
 	net_is "$(net_bulkhead status --check)" ""
 }
-orphan='interface eth0 has a program of Bulkhead whose pins are gone'
+orphan='interface eth0: a program of Bulkhead whose pins are gone'
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "status --check has no problem after load" fine

@@ -33,8 +33,8 @@ generations() { # NAME POLICY [ENDPOINTS]: desired, installed, active, oldest of
 		while read -r line; do numbers desired installed active oldest <<<"$line"; done)
 	net_check "$1" net_is "$said" "$2"$'\n'"${3:-$2}"
 }
-in_force() { # NAME old|new
-	net_check "$1" net_is "$(net_in_force)" "$2"
+active_is() { # NAME old|new
+	net_check "$1" net_is "$(net_active)" "$2"
 }
 # The endpoint's assignment refers to a segment that exists, not to 0.
 assigned() {
@@ -48,7 +48,7 @@ generations "all is at one generation" "1 1 1 1"
 
 net_check "stage reports the policy generation" \
 	net_is "$(net_bulkhead load --stage -j "$two" | numbers policy_generation endpoint_generation)" "2 1"
-in_force "nobody is in its segments" old
+active_is "nobody is in its segments" old
 generations "the policy's segments are there, the endpoints are not in them" "2 2 1 1" "1 1 1 1"
 net_check "status prints the staged policy" grep -x 'policy 2 is staged' <(net_bulkhead status)
 net_check "staging the same again writes nothing" \
@@ -62,13 +62,13 @@ net_check "endpoint add while a policy is staged" late add
 net_allowed late udp "$(net_ip db)" 80 "the added endpoint is under the active policy"
 net_denied late udp "$(net_ip db)" 443 "the added endpoint is not under the staged policy"
 net_check "endpoint del is killed" net_fails 99 net_fault state 3 kill endpoint del shop/late
-net_check "the killed del came after its flip: the endpoint is gone" net_fails 2 late del
-in_force "the active policy was repaired" old
+net_check "the killed del came after its commit: the endpoint is gone" net_fails 2 late del
+active_is "the active policy was repaired" old
 generations "what is staged still is" "2 2 1 1" "1 1 1 1"
 net_check "a generation that is not staged cannot be activated" net_fails 2 net_bulkhead load --activate 7
 net_check "activate reports the endpoint generation" net_is \
 	"$(net_bulkhead load --activate 2 -j | numbers policy_generation endpoint_generation)" "2 2"
-in_force "the endpoints have moved" new
+active_is "the endpoints have moved" new
 generations "all is at the next generation" "2 2 2 2"
 
 net_check "stage the third policy" net_bulkhead load --stage "$three"
@@ -93,7 +93,7 @@ net_check "the staged segments are deleted by hand" net_is "$(slots | xargs)" "$
 net_check "activate the policy all the same" net_bulkhead load --activate 3
 net_check "every endpoint is in a segment that exists" \
 	net_is "$(assigned | tr ' ' '\n' | grep -cvx 0)" 4
-in_force "by which packets are judged" old
+active_is "the old policy evaluates packets" old
 
 # Kills just before and just after the commit, which follows the pinning of the policy's blob.
 last_pin() { # state|all: its number among the system calls of a load
@@ -101,22 +101,22 @@ last_pin() { # state|all: its number among the system calls of a load
 		awk '/^bpf 6$/ { pin = NR } END { print pin }' "$NET_TMP/calls"
 }
 at=$(last_pin all)
-net_check "a load is killed before its flip" net_fails 99 net_fault all $((at + 1)) kill load --rollback "$two"
-in_force "the old policy is active" old
+net_check "a load is killed before its commit" net_fails 99 net_fault all $((at + 1)) kill load --rollback "$two"
+active_is "the old policy is active" old
 generations "the other is desired, and all of it installed" "2 2 3 3"
 net_check "the next load repairs" net_bulkhead load "$three"
 generations "nothing is left of the killed load" "3 3 3 3"
 at=$(last_pin state)
-net_check "a load is killed after its flip" net_fails 99 net_fault state $((at + 1)) kill load --rollback "$two"
-in_force "the new policy is active" new
+net_check "a load is killed after its commit" net_fails 99 net_fault state $((at + 1)) kill load --rollback "$two"
+active_is "the new policy is active" new
 generations "something of the old policy is left" "2 2 2 3"
-net_check "status names the policy that is not collected" grep '^policy 3 is not collected yet' <(net_bulkhead status)
+net_check "status names the policy that is not collected" grep '^policy 3: not collected yet' <(net_bulkhead status)
 net_check "the next load collects it" net_bulkhead load "$two"
 generations "all that was left of it" "2 2 2 2"
 net_check "a load that this node refuses" net_fails 3 net_bulkhead load --uplink nowhere "$three"
 generations "is desired, and that is all" "3 2 2 2"
-net_check "status names the policy that was to be loaded" grep -x 'policy 3 was to be loaded and is not' <(net_bulkhead status)
-in_force "the one before it is active" new
+net_check "status names the policy that was to be loaded" grep -x 'policy 3: failed to load; load it again' <(net_bulkhead status)
+active_is "the one before it is active" new
 net_check "an older policy is refused and not desired" net_fails 2 net_bulkhead load "$one"
 generations "it is as it was" "3 2 2 2"
 

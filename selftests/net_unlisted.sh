@@ -35,7 +35,7 @@ policy() { # ADDRESSES of job
 }
 policy "$job4, $job6" >"$NET_TMP/old.ini"
 policy "$new4, $new6" >"$NET_TMP/new.ini"
-judged() { # WHEN ADDRESS...: to which address job's policy is asked, and by which nobody sends
+evaluated() { # WHEN ADDRESS...: to which address job's policy is asked, and by which nobody sends
 	local when=$1 address to
 	shift
 	for address; do
@@ -112,13 +112,13 @@ net_check "load" net_bulkhead load "$NET_TMP/old.ini"
 net_allowed out tcp "$job4" 80 "job's policy lets outside in at a listed address"
 net_allowed job tcp $out4 80 "job sends from a listed address" "$job4"
 net_allowed job tcp $out6 80 "job sends from a listed IPv6 address" "$job6"
-judged "after load" $new4 $new6 $other4 $other6
+evaluated "after load" $new4 $new6 $other4 $other6
 changed "endpoint set of all addresses" set_job
-judged "then" $other4 $other6
+evaluated "then" $other4 $other6
 changed "endpoint set of one version's" set_one
-judged "then" $other4 $other6
+evaluated "then" $other4 $other6
 changed "load of all addresses" load_job
-judged "then" $other4 $other6
+evaluated "then" $other4 $other6
 net_check "the same load again writes nothing" net_is "$(net_writes "$NET_TMP/old.ini")" 0
 
 net_end

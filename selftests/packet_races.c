@@ -335,13 +335,14 @@ static void answer_and_question(void)
 static struct stream {
 	struct side packets[2]; /* sent in turn */
 	uint32_t bit; /* of the state */
-	unsigned int slips; /* packets after which something was wrong */
+	unsigned int errors; /* packets after which something was wrong */
 } streams[2];
 
 static void expect_no_slip(const char *what)
 {
-	expect(what, streams[0].slips + streams[1].slips, !streams[0].slips && !streams[1].slips);
-	streams[0].slips = streams[1].slips = 0;
+	expect(what, streams[0].errors + streams[1].errors,
+	       !streams[0].errors && !streams[1].errors);
+	streams[0].errors = streams[1].errors = 0;
 }
 
 static void empty_table(void)
@@ -357,8 +358,8 @@ static void toggle_bit(unsigned int which)
 
 	for (unsigned int i = 0; i < STREAM; i++) {
 		transmit(&stream->packets[i % 2]);
-		stream->slips += (packet_node_states(IPPROTO_TCP) & stream->bit) !=
-				 (i % 2 ? 0 : stream->bit);
+		stream->errors += (packet_node_states(IPPROTO_TCP) & stream->bit) !=
+				  (i % 2 ? 0 : stream->bit);
 	}
 }
 
@@ -485,8 +486,8 @@ static void ask_and_answer(unsigned int which)
 			atomic_store(&asked, ports[0][i % PORTS]);
 			ask(&stream->packets[0], ports[1][i % PORTS]);
 		}
-		stream->slips += !!(packet_node_port_states(UNANSWERED) & BH_CT_ONCE) +
-				 packet_node_damaged();
+		stream->errors += !!(packet_node_port_states(UNANSWERED) & BH_CT_ONCE) +
+				  packet_node_damaged();
 	}
 }
 

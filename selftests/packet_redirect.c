@@ -129,7 +129,7 @@ static void takes(void)
 	       leave(FROM_B, &back, mac_b) == REDIRECT);
 	result("a frame to another MAC: the ordinary way", leave(FROM_A, &spec, mac_b) == PASS);
 	packet_node_set_generation(2);
-	result("a packet to judge again: the ordinary way", from_a(&spec) == PASS);
+	result("a packet to evaluate again: the ordinary way", from_a(&spec) == PASS);
 	packet_node_set_generation(1);
 }
 

@@ -247,7 +247,7 @@ static void more_than_fit(void)
 static const struct packet_sequence sequences[] = {
 	{"the verdict cache serves the next packet until the maps change", serves_the_next},
 	{"the verdict cache keeps nothing while the maps change", nothing_meanwhile},
-	{"a flip voids what was found, and nothing is kept before the first", a_flip},
+	{"a commit voids what was found, and nothing is kept before the first", a_flip},
 	{"a packet that differs in anything is another", another_packet},
 	{"a packet of the other version is another", another_version},
 	{"a client that asks for an address is another than one that has none", dhcp},

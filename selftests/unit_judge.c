@@ -158,5 +158,5 @@ int main(void)
 		cmocka_unit_test(names_are_escaped),
 	};
 
-	return cmocka_run_group_tests_name("judge", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("evaluate", tests, NULL, NULL);
 }

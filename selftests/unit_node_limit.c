@@ -90,7 +90,7 @@ static void end(void)
 	lh_table_free(engine.nodes);
 }
 
-/* Whether the node counts until @ms, and no longer; and when the engine looks again. */
+/* Checks that the node counts until @ms, and no longer, and when the engine looks again. */
 static void counts_until(uint64_t ms)
 {
 	struct least least;

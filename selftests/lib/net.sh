@@ -569,7 +569,7 @@ net_old_and_new() {
 }
 
 # Prints which of the two policies is active for IPv4 and IPv6: old, new, both, none or mixed.
-net_in_force() {
+net_active() {
 	local answering
 	mapfile -t answering < <(net_on web "$NET_PROBE" which $NET_WAIT_ALLOWED \
 		"$(net_ip db),$(net_ip6 db)" 80 443 5978)

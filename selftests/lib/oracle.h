@@ -25,7 +25,7 @@ struct oracle_decision {
 	const struct policy_object *policy; /* NULL: no rule decided */
 	const struct rule *rule;
 	bool by_name; /* the flow's name counts: without it, policies deny, or audited ones would */
-	/* Whether audited policies would deny, by a rule or, without one, by their isolation. */
+	/* Audited policies would deny, by a rule or, without one, by their isolation. */
 	bool would_deny;
 	enum tier would_tier;
 	const struct policy_object *would_policy;

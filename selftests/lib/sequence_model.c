@@ -99,7 +99,7 @@ struct first {
 struct reading {
 	enum {
 		NOTHING, /* of no conversation */
-		JUDGED, /* evaluated by policy alone, without effect */
+		EVALUATED, /* evaluated by policy alone, without effect */
 		BEGINS,
 		GOES_ON,
 	} how;
@@ -430,7 +430,7 @@ static enum word flow_word(struct model *m, const struct step *step, const struc
 
 	m->reading.how = BEGINS;
 	if (is_group(&step->destination)) {
-		m->reading.how = JUDGED;
+		m->reading.how = EVALUATED;
 		return own;
 	}
 	talk = find(m, &key, FLOW, from, to);
@@ -450,7 +450,7 @@ static enum word flow_word(struct model *m, const struct step *step, const struc
 		return unless_forgotten(m, talk, word, own);
 	}
 	if (step->icmp == ICMP_REPLY) {
-		m->reading.how = JUDGED;
+		m->reading.how = EVALUATED;
 		return own == MUST_DROP ? MUST_DROP : MAY;
 	}
 	return own;
@@ -636,7 +636,7 @@ static enum word error_word(struct model *m, const struct step *step, const stru
 		if (talk->crossed)
 			ends = either(ends, crossing_word(m, sight, talk));
 		if (m->reading.how == NOTHING)
-			m->reading.how = JUDGED;
+			m->reading.how = EVALUATED;
 		if (talk->either)
 			ends = MAY;
 		if (ends == MUST_DROP) {

@@ -523,7 +523,7 @@ static void flip_denied(void)
 {
 	connect_a_to_b(80);
 	close_b();
-	/* Judged in the connection's original direction, although B sends. */
+	/* Evaluated in the connection's original direction, although B sends. */
 	expect(FROM_B, B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1001, .payload = 1),
 	       BH_DROP_INGRESS);
 	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_INGRESS);
@@ -564,7 +564,7 @@ static void denied_stays(void)
 	reopen_b();
 }
 
-/* Each flip denies the connection again, and the denial still expires. */
+/* Each commit denies the connection again, and the denial still expires. */
 static void denied_by_many(void)
 {
 	connect_a_to_b(80);
@@ -1015,7 +1015,7 @@ static const struct packet_sequence sequences[] = {
 	{"a handshake with two answers", answered_twice},
 	{"a refused connection, and another attempt", handshake_refused},
 	{"both ends open at once", both_open},
-	{"a SYN is judged in its own direction", syn_the_other_way},
+	{"a SYN is evaluated in its own direction", syn_the_other_way},
 	{"FINs end a connection, and its ports serve again", closing},
 	{"a RST ends one unless it goes on", reset},
 	{"a RST outside the window shortens no life", reset_forged},
@@ -1031,12 +1031,12 @@ static const struct packet_sequence sequences[] = {
 	{"GRE replies", gre_replies},
 	{"echo replies", echo_replies},
 	{"echo replies that nobody asked for", echo_unasked},
-	{"a flip that allows it still", flip_allowed},
-	{"a flip that denies it at its destination", flip_denied},
-	{"a flip that denies it at its source", flip_denied_at_source},
+	{"a commit that allows it still", flip_allowed},
+	{"a commit that denies it at its destination", flip_denied},
+	{"a commit that denies it at its source", flip_denied_at_source},
 	{"denied stays denied for a fixed time", denied_stays},
-	{"denied by flip after flip, its time still ends", denied_by_many},
-	{"a flip within a handshake", half_open_flip},
+	{"denied by commit after commit, its time still ends", denied_by_many},
+	{"a commit within a handshake", half_open_flip},
 	{"no active generation", no_generation},
 	{"connections of others", poisoned},
 	{"connections of the node", of_the_node},

@@ -456,7 +456,6 @@ static struct json_object *rules_json(const struct advice *advice, uint32_t subj
 /* The ports of a ClusterNetworkPolicy's rule. */
 static struct json_object *protocols_json(const struct want *wants, size_t n)
 {
-	static const char *const protocols[] = {"tcp", "udp", "sctp"};
 	struct json_object *array = json_object_new_array();
 
 	for (size_t i = 0; i < n; i++) {
@@ -466,7 +465,7 @@ static struct json_object *protocols_json(const struct want *wants, size_t n)
 
 		json_add_number(port, "number", wants[i].point & 0xffff);
 		json_add(protocol, "destinationPort", port);
-		json_add(item, protocols[wants[i].point >> 16], protocol);
+		json_add(item, protocols[wants[i].point >> 16].key, protocol);
 		json_object_array_add(array, item);
 	}
 	return array;

@@ -344,7 +344,7 @@ static int run(struct call *call)
 const struct command command_diff = {
 	.name = "diff",
 	.operands = "[OLD] NEW",
-	.help = "list the flows that OLD, or the active policy, and NEW judge differently, with "
+	.help = "list the flows that OLD, or the active policy, and NEW evaluate differently, with "
 		"the rules; status 1 if there are any",
 	.options = options,
 	.run = run,

@@ -90,7 +90,7 @@ static int check_name(const char *path, struct diag *diag)
 	if (!end || strcmp(end, ".bhp") || access(path, F_OK) || is_blob(path) || is_delta(path))
 		return 0;
 	diag_error(diag, &(struct where){path, 0}, NULL,
-		   "this file has the name of a compiled policy, and is empty, cut or text");
+		   "not a compiled policy as its name says; the file is empty, cut or text");
 	return -EINVAL;
 }
 

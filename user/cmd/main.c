@@ -99,8 +99,7 @@ static int run_command(struct call *call, int argc, char **argv)
 /* Reports an option before the subcommand. */
 static int unknown_first_option(const char *given)
 {
-	command_error("unknown option %s: options of a command stand behind the command's name",
-		      given);
+	command_error("option %s: unknown here; a command's options follow its name", given);
 	return STATUS_INPUT;
 }
 

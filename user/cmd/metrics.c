@@ -71,8 +71,8 @@ static void put_counters(const struct metrics *metrics, const struct counters *c
 	const char *name = bytes ? "bytes_total" : "packets_total";
 
 	metrics_family(metrics, name, "counter",
-		       bytes ? "Bytes of the frames that the hooks judged."
-			     : "Packets that the hooks judged, each once.");
+		       bytes ? "Bytes of the frames that the hooks evaluated."
+			     : "Packets that the hooks evaluated, each once.");
 	for (enum bh_reason reason = 0; reason < BH_REASONS; reason++) {
 		const struct bh_counter *counter = &counters->by_reason[reason];
 
@@ -193,11 +193,9 @@ static int report_policies(const struct metrics *metrics)
 	if (!error)
 		error = live_each(metrics->live, "rule_hits", add_hits, &hits);
 	if (!error) {
-		metrics_family(
-			metrics, "policy_decisions_total", "counter",
-			"Connections opened or judged again, and packets denied, by the policy "
-			"whose "
-			"rule decided.");
+		metrics_family(metrics, "policy_decisions_total", "counter",
+			       "Connections opened or evaluated again, and packets denied, by the "
+			       "policy whose rule decided.");
 		qsort(hits.at, hits.n, sizeof(*hits.at), compare_hits);
 		for (size_t i = 0; i < hits.n; i++) {
 			struct policy_hits *other = &rest[hits.at[i].direction][hits.at[i].action];

@@ -29,7 +29,7 @@ static inline bool show_has(const bool *set, size_t segment)
 	return !set || set[segment];
 }
 
-/* Whether the list allows a port that --port names. True without --port. */
+/* Returns true if the list allows a port that --port names, or if there is no --port. */
 struct verdicts;
 bool show_has_port(const struct show *show, const struct verdicts *verdicts);
 

@@ -207,23 +207,24 @@ static void find_problems(const struct node_status *status, const char *state,
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		if (status->ifaces[i].orphan)
 			problem(problems,
-				"interface %s has a program of Bulkhead whose pins are gone, and "
-				"which "
-				"judges packets still: load or unload removes it",
+				"interface %s: a program of Bulkhead whose pins are gone "
+				"still evaluates packets; load or unload removes it",
 				iface_name(&status->ifaces[i]));
 	if (!status->policy) {
 		problem(problems, "nothing is loaded");
 		return;
 	}
 	if (policy->desired != policy->installed)
-		problem(problems, "policy %u was to be loaded and is not", policy->desired);
+		problem(problems, "policy %u: failed to load; load it again", policy->desired);
 	else if (endpoint->desired != endpoint->active)
-		problem(problems, "policy %u was to be active and is not", endpoint->desired);
+		problem(problems, "policy %u: loaded, but not active; load it again",
+			endpoint->desired);
 	if (policy->oldest != policy->active)
-		problem(problems, "policy %u is not collected yet: the next load does it",
+		problem(problems, "policy %u: not collected yet; the next load does it",
 			policy->oldest);
 	if (status->killed)
-		problem(problems, "a command was killed at a change: the next one clears up");
+		problem(problems, "last change: interrupted; the next command that changes "
+				  "anything repairs it");
 	if (!status->own_programs)
 		problem(problems, "the programs are of another build: load replaces them");
 	if (!policy_knows_node(status->policy, status->node))

@@ -13,6 +13,7 @@
 #include "cmd/trace_service.h"
 #include "cmd/trace_tables.h"
 #include "cmd/view.h"
+#include "model/protocol.h"
 #include "policy/isolation.h"
 
 struct answer {
@@ -278,10 +279,9 @@ static int trace_one(const struct call *call, struct view *view, const char *fro
 	note_host(&answer.from);
 	note_host(&answer.to);
 	if (*port >= '0' && *port <= '9')
-		command_error(
-			"%s is read as the number of an IP protocol: a port is TCP/%s, or of UDP "
-			"or SCTP",
-			port, port);
+		command_error("%s is read as the number of an IP protocol; a port is written "
+			      "with " PROTOCOL_NAMES ", as TCP/%s",
+			      port, port);
 	if (verbose)
 		status = explain_answer(view, &answer);
 	emit_answer(&emit, view, &answer);
@@ -384,7 +384,7 @@ static const struct command_option options[] = {
 	{'f', "from", "SRC", "namespace/pod or an address"},
 	{'t', "to", "DST", "namespace/pod, svc:namespace/name, name:api.example.com or an address"},
 	{'P', "port", "PORT", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"},
-	{'b', "batch", "FILE", "judge many flows: lines of SRC DST PORT; - is standard input"},
+	{'b', "batch", "FILE", "evaluate many flows: lines of SRC DST PORT; - is standard input"},
 	{'v', "verbose", NULL,
 	 "explain each policy and rule; from maps and compiled files, each port as well"},
 	VIEW_PIN_OPTION,

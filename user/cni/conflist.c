@@ -70,7 +70,7 @@ static int read_list(const char *path, struct diag *diag, struct json_object **l
 	if (*plugins && json_object_array_length(*plugins))
 		return 0;
 	diag_error(diag, &where, "plugins",
-		   "is missing, or no list: only a list of plugins takes one more");
+		   "missing, or not a list; only a list of plugins takes one more");
 	return -EINVAL;
 }
 

@@ -26,13 +26,13 @@ struct tables {
 };
 
 /* Appends an unset record to a table and returns it. */
-#define table_add(tables, name)                                                                  \
+#define add_record(tables, name)                                                                 \
 	((tables)->policy->name =                                                                \
 		 grow_capacity((tables)->policy->name, &(tables)->capacity_##name,               \
 			       (tables)->policy->n_##name + 1, sizeof(*(tables)->policy->name)), \
 	 &(tables)->policy->name[(tables)->policy->n_##name++])
 
-#define table_push(tables, name, value) ((void)(*table_add(tables, name) = (value)))
+#define table_push(tables, name, value) ((void)(*add_record(tables, name) = (value)))
 
 #define table_sort(tables, name, compare)                                \
 	sort_records((tables)->policy->name, (tables)->policy->n_##name, \

@@ -284,7 +284,7 @@ static void list_new(struct updater *u, const struct newcomer *newcomer, uint32_
 		const bool ipv4 = address_is_ipv4(&record->address);
 		const uint32_t own = SEARCH(policy->n_addresses, k,
 					    compare_addresses(&policy->addresses[k], record) < 0);
-		uint32_t *at = table_add(&u->t, endpoint_addresses);
+		uint32_t *at = add_record(&u->t, endpoint_addresses);
 
 		for (; had && ipv4 && at > policy->endpoint_addresses + first &&
 		       !address_is_ipv4(&policy->addresses[at[-1]].address);

@@ -348,7 +348,10 @@ static void read_destination_port(struct reader *reader, const struct tree *node
 /* Reads v1alpha2's ClusterNetworkPolicyProtocol. */
 static void read_protocol(struct reader *reader, const struct tree *node, struct rule *rule)
 {
-	static const char *const fields[] = {"tcp", "udp", "sctp", "destinationNamedPort", NULL};
+	static const char *const fields[] = {
+#define PROTOCOL(name, number, functions, ...) #functions,
+#include "maps/protocols.def"
+		"destinationNamedPort", NULL};
 	static const char *const protocol_fields[] = {"destinationPort", NULL};
 	const struct tree *one = read_port_choice(reader, node, fields, rule);
 	struct port *port = &rule->ports[rule->n_ports];

@@ -142,8 +142,8 @@ static void read_endpoints(struct reader *reader, const struct tree *root, bool 
 	for (const struct tree *item = list ? list->first : NULL; item; item = item->next)
 		read_endpoint(reader, item, family, beta, slice);
 	if (family == FAMILY_NAMES)
-		diag_note(reader->diag, &slice->where, NULL,
-			  "an EndpointSlice of names: there are no addresses in it");
+		diag_note(reader->diag, &slice->where, "addressType",
+			  "FQDN is not supported; the EndpointSlice has no addresses");
 }
 
 static void read_slice(struct reader *reader, const struct object *object, bool beta)

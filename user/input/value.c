@@ -638,12 +638,10 @@ static void put_admin_port(struct value *value, const struct written_port *port,
 
 static void put_cluster_port(struct value *value, const struct written_port *port, struct tree *map)
 {
+	const char *name = *port->protocol ? port->protocol : protocols[BH_PROTOCOL_TCP].name;
 	bool range = !port->text || port->has_end;
 
-	map = value_map(value, map,
-			*port->protocol == 'U'	 ? "udp"
-			: *port->protocol == 'S' ? "sctp"
-						 : "tcp");
+	map = value_map(value, map, protocol_by_name(name, strlen(name), false)->key);
 	map = value_map(value, map, "destinationPort");
 	if (range)
 		map = value_map(value, map, "range");

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 const struct protocol protocols[BH_PROTOCOLS] = {
-#define PROTOCOL(name, number, ...) {#name, number},
+#define PROTOCOL(name, number, functions, ...) {#name, #functions, number},
 #include "maps/protocols.def"
 };
 

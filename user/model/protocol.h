@@ -11,9 +11,11 @@
 
 /* The names, for messages. */
 #define PROTOCOL_NAMES "TCP, UDP or SCTP"
+_Static_assert(BH_PROTOCOLS == 3, "PROTOCOL_NAMES has each protocol of protocols.def");
 
 struct protocol {
 	const char *name;
+	const char *key; /* in a ClusterNetworkPolicy */
 	uint8_t number;
 };
 

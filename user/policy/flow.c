@@ -10,7 +10,10 @@
 #include "model/protocol.h"
 
 /* Protocols without ports that have a name. */
-static const struct protocol portless[] = {{"ICMP", IPPROTO_ICMP}, {"ICMPv6", IPPROTO_ICMPV6}};
+static const struct protocol portless[] = {
+	{.name = "ICMP", .number = IPPROTO_ICMP},
+	{.name = "ICMPv6", .number = IPPROTO_ICMPV6},
+};
 
 #define N_PORTLESS (sizeof(portless) / sizeof(*portless))
 
@@ -58,8 +61,9 @@ int port_parse(const char *text, struct flow *flow, char why[FLOW_TEXT])
 		return 0;
 	}
 	if (!slash && !parse_number(text, 65535, &number))
-		snprintf(why, FLOW_TEXT, "%s: of which protocol? TCP/%s, UDP/%s or SCTP/%s", text,
-			 text, text, text);
+		snprintf(why, FLOW_TEXT,
+			 "%s: lacks its protocol, " PROTOCOL_NAMES "; write it as TCP/%s", text,
+			 text);
 	else
 		snprintf(why, FLOW_TEXT,
 			 "%.100s: not " PROTOCOL_NAMES

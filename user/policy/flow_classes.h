@@ -73,8 +73,8 @@ const struct policy_segment *flow_class_subject(const struct policy *policy,
 bool flow_classes_connect(const struct flow_class *from, const struct flow_class *to);
 
 /*
- * Whether some endpoint of one kind is on a node of the other, and whether some is not, in the
- * policy of index @policy. A node always reaches its own endpoints; an endpoint reaches its own
+ * Says if some endpoint of one kind is on a node of the other, and if some is not, in the policy
+ * of index @policy. A node always reaches its own endpoints; an endpoint reaches its own
  * node unless an Admin or Baseline rule denies it.
  */
 struct flow_classes_local {

@@ -12,7 +12,7 @@
 #include "policy/flow.h"
 #include "policy/policy.h"
 
-/* Whether an address and port are a Service's. */
+/* What an address and port are to Services. */
 enum service_answer {
 	SERVICE_NONE, /* no Service: evaluate the address itself */
 	SERVICE_FOUND, /* Services, with or without backends */

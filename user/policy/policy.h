@@ -357,7 +357,7 @@ struct policy_frontend {
 	uint8_t flags; /* POLICY_FRONTEND_* */
 };
 
-/* Whether the difference of two policies in a table can move an endpoint into another segment. */
+/* Which differences of two policies in a table can move an endpoint into another segment. */
 enum policy_moves {
 	POLICY_MOVES, /* any change of the table may */
 	POLICY_REFERS, /* a changed record may; records may be added and deleted without */

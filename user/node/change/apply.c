@@ -315,9 +315,32 @@ static void undo_step(struct applier *applier, const struct change_step *step)
 	case ACT_SET_ROLE:
 		undo_roles(applier);
 		break;
-	default:
+	case ACT_PUT:
 		table_delete(&applier->change->maps[step->map].put,
 			     applier->handle->maps[step->map]);
+		break;
+	case ACT_CLEAR:
+	case ACT_REMOVE_FOLDER:
+	case ACT_ANEW:
+	case ACT_LOAD:
+	case ACT_REPLACE:
+	case ACT_FINISH:
+	case ACT_DROP_STAGED:
+	case ACT_STORE:
+	case ACT_IMPORT:
+	case ACT_PIN:
+	case ACT_COMMIT:
+	case ACT_RECORD:
+	case ACT_QUARANTINE:
+	case ACT_DETACH:
+	case ACT_REPLACE_LATE:
+	case ACT_SET_ROLE_LATE:
+	case ACT_DELETE:
+	case ACT_COMMIT_AGAIN:
+	case ACT_FORGET:
+	case ACT_COMPLETE:
+	case N_CHANGE_ACTS:
+		break;
 	}
 }
 

@@ -187,7 +187,7 @@ size_t change_count(const struct change *change, const struct change_step *step)
 		[ACT_DELETE] = map->deleted.n,
 		[ACT_COMMIT_AGAIN] = change->commits_again,
 		[ACT_FORGET] = change->forget.n,
-		[ACT_COMPLETE] = change->settle,
+		[ACT_COMPLETE] = change->complete,
 	};
 
 	return counts[step->act];
@@ -319,9 +319,24 @@ static int simulate_step(const struct change *change, const struct change_step *
 	case ACT_COMMIT_AGAIN:
 		++*generation;
 		return 0;
-	default:
-		return 0;
+	case ACT_CLEAR:
+	case ACT_REMOVE_FOLDER:
+	case ACT_ANEW:
+	case ACT_LOAD:
+	case ACT_REPLACE:
+	case ACT_FINISH:
+	case ACT_DROP_STAGED:
+	case ACT_ATTACH_OTHERS:
+	case ACT_ATTACH:
+	case ACT_IMPORT:
+	case ACT_PIN:
+	case ACT_DETACH:
+	case ACT_FORGET:
+	case ACT_COMPLETE:
+	case N_CHANGE_ACTS:
+		break;
 	}
+	return 0;
 }
 
 int change_simulate(const struct change *change, struct image *image, uint32_t *generation,

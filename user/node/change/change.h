@@ -41,7 +41,7 @@ struct local;
 struct change {
 	const char *name; /* the change's name, for dry runs */
 	bool commits; /* the change commits to the next generation */
-	bool commits_again; /* the change flips again after `late`, so that flows evaluated since
+	bool commits_again; /* the change commits again after `late`, so that flows evaluated since
 			       the commit are evaluated again */
 	struct change_map maps[N_NODE_MAPS];
 	/* Keys are indexes of interfaces. */
@@ -62,7 +62,7 @@ struct change {
 	bool finish; /* complete the replacement that a killed command began */
 	bool drop_staged; /* forget the staged policy */
 	struct change_policy policy;
-	bool settle; /* remove the pins of policies that are neither active nor staged */
+	bool complete; /* remove the pins of policies that are neither active nor staged */
 	const struct policy *import; /* take over connections of this policy's endpoints; NULL: of
 				      * none */
 	const struct local *local; /* where those endpoints are */

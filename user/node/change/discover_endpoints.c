@@ -134,7 +134,7 @@ static int add_endpoint(struct discovery *discovery, const struct policy_endpoin
 
 	if (endpoint->flags & POLICY_L2 && !iface.bridge)
 		diag_warn(discovery->handle->diag, NULL, NULL,
-			  "endpoint %s/%s: mode = l2, and %s is no bridge's port",
+			  "endpoint %s/%s: mode = l2 needs a bridge port; %s is none",
 			  policy_string(policy, policy->namespaces[endpoint->ns].name),
 			  policy_string(policy, endpoint->name), link->name);
 	if (endpoint->flags & POLICY_L2 || iface.bridge)

@@ -236,9 +236,21 @@ static const struct table *table_of(const struct dry_run_state *r)
 		return &change->cleared;
 	case ACT_FORGET:
 		return &change->forget;
-	default:
-		return NULL;
+	case ACT_REMOVE_FOLDER:
+	case ACT_ANEW:
+	case ACT_LOAD:
+	case ACT_REPLACE:
+	case ACT_FINISH:
+	case ACT_DROP_STAGED:
+	case ACT_IMPORT:
+	case ACT_PIN:
+	case ACT_COMMIT:
+	case ACT_COMMIT_AGAIN:
+	case ACT_COMPLETE:
+	case N_CHANGE_ACTS:
+		break;
 	}
+	return NULL;
 }
 
 static bool is_of_map(enum change_act act)
@@ -263,23 +275,16 @@ static void print_capacity(char *to, const struct capacity *capacity)
 
 static void print_other(struct dry_run_state *r)
 {
-	switch (r->step->act) {
-	case ACT_ANEW:
-	case ACT_REPLACE:
+	const enum change_act act = r->step->act;
+
+	if (act == ACT_ANEW || act == ACT_REPLACE)
 		print_capacity(r->text, &r->change->capacity);
-		break;
-	case ACT_PIN:
+	else if (act == ACT_PIN)
 		snprintf(r->text, ITEM_MAX, "generation %u", r->change->policy.header.policy);
-		break;
-	case ACT_COMMIT:
-	case ACT_COMMIT_AGAIN:
+	else if (act == ACT_COMMIT || act == ACT_COMMIT_AGAIN)
 		snprintf(r->text, ITEM_MAX, "generation %" PRIu64,
 			 (uint64_t)node_generation(r->handle) + 1 +
-				 (r->step->act == ACT_COMMIT_AGAIN && r->change->commits));
-		break;
-	default:
-		break;
-	}
+				 (act == ACT_COMMIT_AGAIN && r->change->commits));
 }
 
 const char *node_step_item(const struct node_step *step, size_t i)

@@ -26,9 +26,24 @@ bool endpoint_del_is_about(enum node_map_id map, const void *key, const void *va
 		return ntohl(((const struct bh_allow_source_key *)key)->ifindex) == ifindex;
 	case MAP_link_locals:
 		return ((const struct bh_link_local_key *)key)->link == ifindex;
-	default:
-		return false;
+	case MAP_ifaces:
+	case MAP_tunnels:
+	case MAP_resolvers:
+	case MAP_endpoints:
+	case MAP_added:
+	case MAP_prefixes:
+	case MAP_segments:
+	case MAP_pairs:
+	case MAP_ports:
+	case MAP_named:
+	case MAP_variations:
+	case MAP_domains:
+	case MAP_by_domain:
+	case MAP_services:
+	case N_NODE_MAPS:
+		break;
 	}
+	return false;
 }
 
 bool endpoint_del_is_sealed(const struct bh_iface *iface)

@@ -146,7 +146,7 @@ static int plan_pin(struct node_handle *handle, const struct policy *policy, str
 		error = extend_delta(plain, plain, &pin->nothing);
 	pin->delta = pin->nothing;
 	pin->stays = true;
-	change->commits = change->settle = true;
+	change->commits = change->complete = true;
 	return error ? node_fail(handle, error, "cannot write the policy down") : 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Protects against an operator's slip: refuses a load that would take off protection, unless the
+ * Protects against an operator's mistake: refuses a load that would take off protection, unless the
  * options say `force`. Checks before anything changes.
  */
 #ifndef BULKHEAD_NODE_GUARD_RAIL_H

@@ -577,9 +577,24 @@ static bool wants(const struct planner *plan, enum node_map_id map, const void *
 		return wants_variation(plan, key);
 	case MAP_segments:
 		return wants_segment(plan, *(const uint32_t *)key, value);
-	default:
+	case MAP_domains:
+	case MAP_by_domain:
 		return learned_wants(plan, map, key);
+	case MAP_ifaces:
+	case MAP_macs:
+	case MAP_allow_source:
+	case MAP_link_locals:
+	case MAP_tunnels:
+	case MAP_resolvers:
+	case MAP_endpoints:
+	case MAP_added:
+	case MAP_prefixes:
+	case MAP_ports: /* layout_collect() does not ask */
+	case MAP_services:
+	case N_NODE_MAPS:
+		break;
 	}
+	return false;
 }
 
 static int collect_map(struct planner *plan, const struct planner *later, enum node_map_id map)

@@ -336,7 +336,7 @@ static int plan_with(struct node_handle *handle, const struct delta *delta,
 	change->policy.delta = delta;
 	change->policy.slots = TAKE_PTR(plan.slots);
 	change->policy.local = TAKE_PTR(plan.extension);
-	change->commits = change->settle = change->may_go = true;
+	change->commits = change->complete = change->may_go = true;
 	*own = plan.own;
 	return 0;
 }
@@ -405,7 +405,7 @@ static int apply_or_warn(struct node_handle *handle, const struct change *change
 	if (!error || !outcome.counts)
 		return error;
 	diag_warn(handle->diag, NULL, NULL,
-		  "the policy is active; the next load of a whole policy makes up for the rest");
+		  "policy: active, but not complete; the next load of a whole policy completes it");
 	return 0;
 }
 

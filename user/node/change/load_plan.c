@@ -157,7 +157,7 @@ static int load_plan(struct load *load)
 	/* Deletes the entries that only the old policy had, if anything changes. */
 	if (!error && !change_is_empty(change)) {
 		error = layout_collect(&load->plan, NULL);
-		change->settle = true;
+		change->complete = true;
 	}
 	if (!error && load->new_policy)
 		error = plan_policy(load);

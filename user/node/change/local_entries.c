@@ -55,8 +55,8 @@ static int check_name(const struct node_handle *handle, const char *name)
 	if (!name || !known || handle->options->force || !strcmp(name, known))
 		return 0;
 	diag_error(handle->diag, NULL, NULL,
-		   "this node is %s by the load before, and %s now: --force makes it that", known,
-		   name);
+		   "node name: changed from %s to %s since the last load; --force accepts it",
+		   known, name);
 	return -EINVAL;
 }
 

@@ -396,7 +396,23 @@ size_t places_used(const struct image *image, enum node_map_id map)
 			for (size_t i = 0; i < index.n_intervals; i++)
 				n += index.used[i];
 		return n;
-	default:
-		return table->n;
+	case MAP_ifaces:
+	case MAP_macs:
+	case MAP_allow_source:
+	case MAP_link_locals:
+	case MAP_tunnels:
+	case MAP_resolvers:
+	case MAP_endpoints:
+	case MAP_added:
+	case MAP_prefixes:
+	case MAP_pairs:
+	case MAP_named:
+	case MAP_variations:
+	case MAP_domains:
+	case MAP_by_domain:
+	case MAP_services:
+	case N_NODE_MAPS:
+		break;
 	}
+	return table->n;
 }

@@ -296,7 +296,7 @@ int repair_plan(struct node_handle *handle, bool keep_staged, struct change *cha
 	int error = pinned_read(handle);
 
 	image_init(&have);
-	change->finish = change->settle = true;
+	change->finish = change->complete = true;
 	change->drop_staged = !keep_staged;
 	if (!error)
 		error = image_read(handle, &have);

@@ -85,8 +85,7 @@ struct capacity replace_first_room(const struct policy *policy, const struct loc
 
 static int refuse(struct node_handle *handle, enum node_map_id map, size_t want)
 {
-	diag_error(handle->diag, NULL, NULL,
-		   "the map %s needs room for %zu entries and can have it for %u",
+	diag_error(handle->diag, NULL, NULL, "map %s: needs %zu entries; it can have %u",
 		   node_map_names[map], want, limit_of(map));
 	return -ENOSPC;
 }

@@ -387,7 +387,7 @@ static void guard_leaving(struct node_handle *handle, uint32_t ifindex)
 	if (error && if_indextoname(ifindex, name))
 		diag_warn(handle->diag, NULL, NULL,
 			  "%s takes no program (%s): packets that leave by it to a Service's "
-			  "backend are not judged",
+			  "backend are not evaluated",
 			  name, strerror(-error));
 }
 

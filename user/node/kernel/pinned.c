@@ -176,7 +176,7 @@ int pinned_read_heads(struct node_handle *handle, struct node_heads *heads)
 	return error;
 }
 
-/* A reader has no lock: a load may flip or settle the pins between two of its steps. */
+/* A reader has no lock: a load may commit, or remove pins, between two of its steps. */
 #define READ_TRIES 1000
 
 int pinned_find(struct node_handle *handle)

@@ -57,7 +57,7 @@ bool pinned_is_staged(const struct pinned *next);
 
 /* Set *@policy to the pin's policy, which is read as far as it is needed: pinned_view_whole() of a
  * pin that is no delta, without the node's extension. Return 0; -ESTALE, not reported: the pin is a
- * delta whose base is gone, which a reader may see while a load settles the pins; or another
+ * delta whose base is gone, which a reader may see while a load removes pins; or another
  * -errno, reported. */
 int pinned_view(struct pinned *pinned, struct lazy_policy **policy);
 int pinned_view_whole(struct pinned *pinned, struct lazy_policy **policy);

@@ -24,7 +24,7 @@ struct build {
 	uint64_t number; /* 0: an old build without a number */
 };
 
-/* Whether this processor lets no store be seen before an earlier one. */
+/* 1: this processor lets no store be seen before an earlier one. */
 #ifdef __x86_64__
 #define PROGRAM_ORDERED_STORES 1
 #else

@@ -158,11 +158,11 @@ static int prepare_tc(struct node_handle *handle, const struct capacity *capacit
 
 	tc->rodata->kernel_conntrack = tc->rodata->ask_conntrack && conntrack_is_available();
 	if (!tc->rodata->kernel_conntrack)
-		diag_note(handle->diag, NULL, NULL,
-			  "the kernel's conntrack %s: where the node masquerades, policy judges "
-			  "the endpoint by whose interface a packet came in, or else the node, "
-			  "in the caller's place",
-			  tc->rodata->ask_conntrack ? "cannot be asked" : "is not asked");
+		diag_note(
+			handle->diag, NULL, NULL,
+			"the kernel's conntrack: %s; a masqueraded packet is evaluated as sent by "
+			"the endpoint at whose interface it came in, or else by the node",
+			tc->rodata->ask_conntrack ? "cannot be asked" : "not asked");
 
 	bpf_object__for_each_map(map, tc->obj) {
 		uint32_t entries =
@@ -225,7 +225,7 @@ static void print_capacity(struct node_handle *handle, const struct capacity *ca
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (capacity->needs[i])
 			diag_note(handle->diag, NULL, NULL,
-				  "the map %s needs room for %zu entries: it was to be made for %u",
+				  "map %s: needs %zu entries; it was to be made for %u",
 				  node_map_names[i], capacity->needs[i], capacity->entries[i]);
 }
 
@@ -287,15 +287,12 @@ static int pin_maps(struct node_handle *handle, const struct bpf_object *object)
 /* Returns the fd of a program that was loaded. */
 static int loaded(const struct programs *programs, enum node_program which)
 {
-	switch (which) {
-	case PROGRAM_ASSIGN:
+	if (which == PROGRAM_ASSIGN)
 		return bpf_program__fd(programs->loader->progs.assign);
-	case PROGRAM_FORGET:
+	if (which == PROGRAM_FORGET)
 		return bpf_program__fd(programs->loader->progs.forget);
-	default:
-		return bpf_program__fd(bpf_object__find_program_by_name(programs->tc->obj,
-									node_program_names[which]));
-	}
+	return bpf_program__fd(
+		bpf_object__find_program_by_name(programs->tc->obj, node_program_names[which]));
 }
 
 int programs_pin(struct node_handle *handle, const struct programs *programs)

@@ -133,7 +133,7 @@ static bool is_active(const struct monitor *monitor, const struct address *addre
 	return !bpf_map_lookup_elem(monitor->endpoints, address, &entry);
 }
 
-/* Whether the filter names this endpoint, and as which ends. */
+/* Returns as which ends the filter names this endpoint; 0: it does not. */
 static uint8_t named_as(const struct monitor_filter *filter, const char *ns, const char *name)
 {
 	uint8_t as = 0;
@@ -369,7 +369,7 @@ int monitor_read(struct monitor *monitor, int (*visit)(void *data, const struct 
 	error = reader_consume(monitor->reader);
 	if (error == -ESTALE) {
 		diag_warn(monitor->handle->diag, NULL, NULL,
-			  "this process stood still, and another monitor has its place: the events "
+			  "monitor: suspended for so long that another has its place; the events "
 			  "since are lost");
 		reader_close(TAKE_PTR(monitor->reader));
 		return open_reader(monitor);
