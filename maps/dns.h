@@ -23,8 +23,8 @@
  * from the SYN on; a connection that is older teaches nothing. In a full bucket a new connection
  * replaces the one that was silent for the longest time.
  *
- * bh_carries: the messages over TCP that are in several segments, until their last one. Pin name
- * `carries`. HASH, key as of bh_questions. The programs write it.
+ * bh_carries: the messages over TCP that are in several segments, until their last one, and room for
+ * later ones. Pin name `carries`. HASH, key as of bh_questions. The programs write it.
  *
  * bh_dns_counts: answers by what became of them. Pin name `dns_counts`. PERCPU_ARRAY, index enum
  * bh_dns_result.
@@ -171,8 +171,11 @@ _Static_assert(sizeof(struct bh_learner) == 8, "struct bh_learner");
 #define BH_DNS_LABELS 128
 #define BH_CARRIES 16 /* messages of an endpoint; a power of two */
 
+#define BH_CARRY_TAKEN 2 /* `flow` while a CPU has the carry; a connection's is odd */
+
+/* A program deletes no entry, whose memory another key would get while a CPU still has it. */
 struct bh_carry {
-	__u64 flow; /* of bh_stream */
+	__u64 flow; /* of bh_stream; 0: the carry is free */
 	__u32 begin; /* of bh_stream */
 	__u32 filled; /* bytes of the message that are here, with the two of its length */
 	__u32 length; /* of the message, once these two are here */
