@@ -172,6 +172,16 @@ BPF_GLOBAL __u64 dns_hash(struct bh_dns_work *work, bool match)
 	return hash;
 }
 
+/* Hashes work->key. */
+BPF_GLOBAL int dns_seal(struct bh_dns_work *work)
+{
+	if (!work)
+		return 0;
+	bh_domain_begin(&work->hash, domain_key[0], domain_key[1]);
+	work->owner = bh_learned_owner(&work->hash, &work->key);
+	return 0;
+}
+
 /* Returns the tick until which new connections may open by the answer. */
 static __always_inline __u32 dns_until(const struct packet *p, const struct bh_dns_work *work)
 {
@@ -212,7 +222,7 @@ static __noinline __u32 dns_place(struct bh_dns_work *work, struct bh_learner *l
 	gone.addr = old->addr;
 	former = bpf_map_lookup_elem(&bh_learned, &gone);
 	/* an address that has got a later place stays */
-	if (former && former->place == place - BH_LEARNED_SHARE) {
+	if (former && (__u32)former->place == place - BH_LEARNED_SHARE) {
 		bpf_map_delete_elem(&bh_learned, &gone);
 		__sync_fetch_and_add(&learner->replaced, 1);
 		dns_count(BH_DNS_REPLACED);
@@ -226,9 +236,11 @@ static __noinline __u32 dns_place(struct bh_dns_work *work, struct bh_learner *l
 static __always_inline struct bh_learned *dns_new(struct bh_dns_work *work,
 						  struct bh_learner *learner)
 {
-	work->value.place = dns_place(work, learner);
-	if (work->value.place == DNS_NO_PLACE)
+	const __u32 place = dns_place(work, learner);
+
+	if (place == DNS_NO_PLACE)
 		return NULL;
+	work->value.place = bh_learned_seal(work->owner, 0, place);
 	bpf_map_update_elem(&bh_learned, &work->key, &work->value, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&bh_learned, &work->key);
 }
@@ -237,20 +249,22 @@ static __always_inline struct bh_learned *dns_new(struct bh_dns_work *work,
 static __always_inline bool dns_is_old(const struct bh_learner *learner,
 				       const struct bh_learned *learned)
 {
-	return READ_ONCE(learner->next) - learned->place >= BH_LEARNED_SHARE / 2;
+	return READ_ONCE(learner->next) - (__u32)READ_ONCE(learned->place) >= BH_LEARNED_SHARE / 2;
 }
 
 /* Gives an old entry a new place, so that an address that is learned again and again stays. */
 static __always_inline void dns_again(struct bh_dns_work *work, struct bh_learner *learner,
 				      struct bh_learned *learned)
 {
+	const __u64 had = bh_learned_seal(work->owner, 0, READ_ONCE(learned->place));
 	__u32 place;
 
 	if (!dns_is_old(learner, learned))
 		return;
 	place = dns_place(work, learner);
 	if (place != DNS_NO_PLACE)
-		WRITE_ONCE(learned->place, place);
+		__sync_val_compare_and_swap(&learned->place, had,
+					    bh_learned_seal(work->owner, 0, place));
 }
 
 /* The state of a walk over the names of an answer. */
@@ -260,29 +274,38 @@ struct dns_names {
 	__u32 until;
 };
 
+/* Lets new connections open until then. */
+static __always_inline void dns_extend(__u64 *until, __u64 to)
+{
+	const __u64 has = READ_ONCE(*until);
+
+	if ((has ^ to) >> 32 || (__s32)((__u32)to - (__u32)has) > 0)
+		WRITE_ONCE(*until, to);
+}
+
 /* Adds one name to the address, for bpf_loop(). If the address has too many, the one whose time is
  * over first is replaced. */
 static long dns_put(__u32 i, struct dns_names *names)
 {
 	struct bh_learned *learned = names->learned;
-	__u32 at = 0, least = 0x7fffffff, has;
-	__u64 domain;
+	__u32 at = 0, least = 0x7fffffff;
+	__u64 domain, until;
 
 	i &= BH_LEARNED_NAMES - 1;
 	asm volatile("" : "+r"(i));
 	domain = names->work->domains[i];
+	until = bh_learned_seal(names->work->owner, domain, names->until);
 	/* unrolled, it takes more of the stack than there is */
 #pragma clang loop unroll(disable)
 	for (int k = 0; k < BH_LEARNED_NAMES; k++) {
-		__u32 left = READ_ONCE(learned->until[k]) - names->until + 0x40000000;
+		const __u64 has = READ_ONCE(learned->domain[k]);
+		__u32 left = (__u32)READ_ONCE(learned->until[k]) - names->until + 0x40000000;
 
-		if (READ_ONCE(learned->domain[k]) == domain) {
-			has = READ_ONCE(learned->until[k]);
-			if ((__s32)(names->until - has) > 0)
-				WRITE_ONCE(learned->until[k], names->until);
+		if (has == domain) {
+			dns_extend(&learned->until[k], until);
 			return 0;
 		}
-		if (!READ_ONCE(learned->domain[k]))
+		if (!has)
 			left = 0;
 		if (left < least) {
 			least = left;
@@ -291,10 +314,8 @@ static long dns_put(__u32 i, struct dns_names *names)
 	}
 	at &= BH_LEARNED_NAMES - 1;
 	asm volatile("" : "+r"(at));
-	WRITE_ONCE(learned->domain[at], 0);
-	barrier();
-	WRITE_ONCE(learned->until[at], names->until);
-	barrier();
+	/* the seal tells a name from the one before it */
+	WRITE_ONCE(learned->until[at], until);
 	WRITE_ONCE(learned->domain[at], domain);
 	return 0;
 }
@@ -306,14 +327,12 @@ static __always_inline bool dns_known(const struct packet *p, struct bh_dns_work
 				      const struct bh_learner *learner)
 {
 	struct bh_learned *learned = bpf_map_lookup_elem(&bh_learned, &work->key);
-	__u32 until;
 
 	if (!learned || work->n_domains != 1 || READ_ONCE(learned->domain[0]) != work->domains[0] ||
 	    dns_is_old(learner, learned))
 		return false;
-	until = dns_until(p, work);
-	if ((__s32)(until - READ_ONCE(learned->until[0])) > 0)
-		WRITE_ONCE(learned->until[0], until);
+	dns_extend(&learned->until[0],
+		   bh_learned_seal(work->owner, work->domains[0], dns_until(p, work)));
 	work->learned++;
 	return true;
 }

@@ -152,6 +152,12 @@ static __always_inline void dns_copy(void *to, const void *from, __u32 length)
 		 0);
 }
 
+/* @flow: whose it is from now on; 0: nobody's. */
+static __always_inline void dns_carry_leave(struct bh_carry *carry, __u64 flow)
+{
+	__sync_lock_test_and_set(&carry->flow, flow); /* after all else */
+}
+
 static __always_inline struct bh_question_key dns_carry_key(const struct packet *p, __u64 flow)
 {
 	return (struct bh_question_key){
@@ -160,36 +166,34 @@ static __always_inline struct bh_question_key dns_carry_key(const struct packet 
 	};
 }
 
-/* Returns true if the carry is still the message's. Meanwhile another CPU may have removed it, and
- * its memory may be another message's. */
-static __always_inline bool dns_carry_stays(const struct dns_segment *segment,
-					    const struct bh_carry *carry)
-{
-	return READ_ONCE(carry->flow) == dns_flow(segment->p) &&
-	       READ_ONCE(carry->begin) == segment->begin;
-}
-
-/* Returns the carry of the stream's message; NULL: it has none. @create: makes one. */
-static __noinline struct bh_carry *dns_carry(struct dns_segment *segment, struct bh_dns_work *work,
-					     bool create)
+/* Takes the carry of the stream's message; no other CPU has it until dns_carry_leave(). NULL: there
+ * is none, or another CPU has it. @create: makes one. */
+static __noinline struct bh_carry *dns_carry_take(struct dns_segment *segment,
+						  struct bh_dns_work *work, bool create)
 {
 	const __u64 flow = dns_flow(segment->p);
 	struct bh_question_key key = dns_carry_key(segment->p, flow);
 	struct bh_carry *carry = bpf_map_lookup_elem(&bh_carries, &key);
+	__u64 has;
 
-	if (carry && dns_carry_stays(segment, carry))
-		return carry;
-	if (!create)
-		return NULL;
-	if (!carry) {
+	if (!carry && create) {
 		bpf_map_update_elem(&bh_carries, &key, &work->no_carry, BPF_NOEXIST);
 		carry = bpf_map_lookup_elem(&bh_carries, &key);
+		if (!carry)
+			dns_count(BH_DNS_FULL);
 	}
-	if (!carry) {
-		dns_count(BH_DNS_FULL);
+	if (!carry)
+		return NULL;
+	has = READ_ONCE(carry->flow);
+	if (has == BH_CARRY_TAKEN || (has != flow && !create) ||
+	    __sync_val_compare_and_swap(&carry->flow, has, BH_CARRY_TAKEN) != has)
+		return NULL;
+	if (has == flow && carry->begin == segment->begin)
+		return carry;
+	if (!create) {
+		dns_carry_leave(carry, has);
 		return NULL;
 	}
-	carry->flow = flow;
 	carry->begin = segment->begin;
 	carry->filled = carry->length = 0;
 	return carry;
@@ -240,8 +244,6 @@ static __noinline bool dns_carry_add(const struct dns_segment *segment, struct b
 	if (n > segment->length - offset)
 		n = segment->length - offset;
 	dns_copy(work->bytes, carry->bytes, had - DNS_PREFIX);
-	if (!dns_carry_stays(segment, carry))
-		return false;
 	if (!n || n > DNS_BYTES)
 		return !n && had >= dns_carry_whole(carry);
 	/* 6.1's verifier learns from a mask that a number is not 0, and not from a comparison. */
@@ -253,9 +255,8 @@ static __noinline bool dns_carry_add(const struct dns_segment *segment, struct b
 		return false;
 	if (had + n < dns_carry_whole(carry))
 		dns_copy(carry->bytes, work->bytes, had + n - DNS_PREFIX);
-	/* Another CPU may have the same segment. */
-	return __sync_val_compare_and_swap(&carry->filled, had, had + n) == had &&
-	       had + n >= dns_carry_whole(carry);
+	carry->filled = had + n;
+	return had + n >= dns_carry_whole(carry);
 }
 
 /* ---- messages ---- */
@@ -310,17 +311,20 @@ static __noinline bool dns_next_waits(const struct dns_segment *segment)
 static __noinline bool dns_next_carried(struct dns_segment *segment, struct bh_dns_work *work,
 					bool begins)
 {
-	struct bh_carry *carry = dns_carry(segment, work, begins);
-	struct bh_question_key key;
+	struct bh_carry *carry = dns_carry_take(segment, work, begins);
+	const __u64 flow = dns_flow(segment->p);
 	__u32 missing, length, has;
 
 	if (!carry)
 		return !begins && dns_next_waits(segment);
 	missing = carry->begin + carry->filled - segment->sequence;
 	if ((__s32)missing >= 0) {
-		if (missing >= segment->length || !dns_carry_add(segment, carry, work, missing))
+		if (missing >= segment->length || !dns_carry_add(segment, carry, work, missing)) {
+			dns_carry_leave(carry, flow);
 			return false;
+		}
 	} else if (carry->filled < DNS_PREFIX) {
+		dns_carry_leave(carry, flow);
 		return dns_next_waits(segment);
 	} else {
 		/* a segment is lost: the records of the message's begin count */
@@ -328,10 +332,7 @@ static __noinline bool dns_next_carried(struct dns_segment *segment, struct bh_d
 	}
 	length = carry->length;
 	has = carry->filled - DNS_PREFIX;
-	if (!dns_carry_stays(segment, carry))
-		return false;
-	key = dns_carry_key(segment->p, dns_flow(segment->p));
-	bpf_map_delete_elem(&bh_carries, &key);
+	dns_carry_leave(carry, 0);
 	return dns_next_ends(segment, work, length, has);
 }
 

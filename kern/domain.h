@@ -13,6 +13,7 @@
 /* The state of a search among the names of one address. */
 struct domain_search {
 	const struct bh_learned *learned;
+	__u64 owner; /* hash of the entry's key */
 	struct end subject, peer; /* `subject`: as by the name */
 	__u32 class[2]; /* of the sender: own and common */
 	__u32 point, now, generation, verdict;
@@ -42,13 +43,13 @@ static __always_inline bool domain_segment(struct domain_search *search, __u64 d
 static long domain_step(__u32 i, struct domain_search *search)
 {
 	const struct bh_learned *learned = search->learned;
-	__u64 domain;
-	__u32 until;
+	__u64 domain, until;
 
 	i &= BH_LEARNED_NAMES - 1;
 	domain = READ_ONCE(learned->domain[i]);
 	until = READ_ONCE(learned->until[i]);
-	if (!domain || (!search->lives && (__s32)(until - search->now) < 0) ||
+	if (!domain || !bh_learned_is_sealed(until, search->owner, domain) ||
+	    (!search->lives && (__s32)((__u32)until - search->now) < 0) ||
 	    !domain_segment(search, domain))
 		return 0;
 	if (policy_verdict(&search->subject, &search->peer, BH_EGRESS, search->point,
@@ -77,13 +78,13 @@ static __always_inline bool domain_ends(const struct packet *p, __u32 ifindex,
 	return search->class[1];
 }
 
-/* Returns true if the entry is still the address's. Meanwhile another CPU may have removed it, and
- * given its memory to another address at once, which has another place. */
-static __always_inline bool domain_stays(const struct bh_learned_key *key, __u32 place)
+/* Not inline, for the stack. */
+static __noinline __u64 domain_owner(const struct bh_learned_key *key)
 {
-	const struct bh_learned *learned = bpf_map_lookup_elem(&bh_learned, key);
+	struct bh_domain_hash hash;
 
-	return learned && READ_ONCE(learned->place) == place;
+	bh_domain_begin(&hash, domain_key[0], domain_key[1]);
+	return bh_learned_owner(&hash, key);
 }
 
 /* Asks whether a name that the endpoint has learned allows the flow (struct packet's `calls` and
@@ -92,7 +93,6 @@ BPF_GLOBAL int domain_ask(struct packet *p)
 {
 	struct domain_search search = {};
 	struct bh_learned_key key = {};
-	__u32 place;
 
 	if (!p)
 		return NAMED_NOT;
@@ -102,13 +102,13 @@ BPF_GLOBAL int domain_ask(struct packet *p)
 	search.learned = bpf_map_lookup_elem(&bh_learned, &key);
 	if (!search.learned || !domain_ends(p, key.ifindex, &search))
 		return NAMED_NOT;
-	place = READ_ONCE(search.learned->place);
+	search.owner = domain_owner(&key);
 	search.point = consent_point(p, p->calls);
 	search.now = p->now;
 	search.generation = p->generation;
 	search.lives = p->lives;
 	bpf_loop(BH_LEARNED_NAMES, domain_step, &search, 0);
-	if (!search.found || !domain_stays(&key, place))
+	if (!search.found)
 		return NAMED_NOT;
 	p->verdict[BH_EGRESS] = search.verdict;
 	return NAMED_ALLOWS;

@@ -23,8 +23,8 @@
  * from the SYN on; a connection that is older teaches nothing. In a full bucket a new connection
  * replaces the one that was silent for the longest time.
  *
- * bh_carries: the messages over TCP that are in several segments, until their last one. Pin name
- * `carries`. HASH, key as of bh_questions. The programs write it.
+ * bh_carries: the messages over TCP that are in several segments, until their last one, and room for
+ * later ones. Pin name `carries`. HASH, key as of bh_questions. The programs write it.
  *
  * bh_dns_counts: answers by what became of them. Pin name `dns_counts`. PERCPU_ARRAY, index enum
  * bh_dns_result.
@@ -110,13 +110,43 @@ struct bh_learned_key {
 };
 _Static_assert(sizeof(struct bh_learned_key) == 24, "struct bh_learned_key");
 
+/*
+ * An entry that is removed gives its memory to another key at once, and a program that has found it
+ * before may still write there. So each time and the place are in a word that also says of which
+ * key and name they are, and a word of another key or name does not count.
+ *
+ *   63   32 31     0
+ *   seal    the time or the place
+ *
+ * The seal is a part of the keyed hashes of the entry's key and of the name.
+ */
 struct bh_learned {
 	__u64 domain[BH_LEARNED_NAMES]; /* keys in bh_domains; 0: the place is free */
-	__u32 until[BH_LEARNED_NAMES]; /* tick: new connections may open until then */
-	__u32 place; /* in bh_learn_order */
-	__u32 pad;
+	__u64 until[BH_LEARNED_NAMES]; /* sealed tick: new connections may open until then */
+	__u64 place; /* in bh_learn_order; sealed without a name */
 };
-_Static_assert(sizeof(struct bh_learned) == 104, "struct bh_learned");
+_Static_assert(sizeof(struct bh_learned) == 136, "struct bh_learned");
+
+/* Returns the hash of an entry's key. @hash: bh_domain_begin() has begun it. */
+BH_DOMAIN_INLINE __u64 bh_learned_owner(struct bh_domain_hash *hash,
+					const struct bh_learned_key *key)
+{
+	bh_domain_absorb(hash, (__u64)key->addr.word[0] << 32 | key->addr.word[1]);
+	bh_domain_absorb(hash, (__u64)key->addr.word[2] << 32 | key->addr.word[3]);
+	bh_domain_absorb(hash, key->ifindex);
+	return bh_domain_end(hash, BH_DOMAIN_OWNER);
+}
+
+/* @domain: key in bh_domains; 0: none. */
+static inline __u64 bh_learned_seal(__u64 owner, __u64 domain, __u32 value)
+{
+	return ((owner ^ domain) >> 32 << 32) | value;
+}
+
+static inline _Bool bh_learned_is_sealed(__u64 word, __u64 owner, __u64 domain)
+{
+	return !((word ^ owner ^ domain) >> 32);
+}
 
 struct bh_learned_place {
 	__u32 ifindex;
@@ -141,8 +171,11 @@ _Static_assert(sizeof(struct bh_learner) == 8, "struct bh_learner");
 #define BH_DNS_LABELS 128
 #define BH_CARRIES 16 /* messages of an endpoint; a power of two */
 
+#define BH_CARRY_TAKEN 2 /* `flow` while a CPU has the carry; a connection's is odd */
+
+/* A program deletes no entry, whose memory another key would get while a CPU still has it. */
 struct bh_carry {
-	__u64 flow; /* of bh_stream */
+	__u64 flow; /* of bh_stream; 0: the carry is free */
 	__u32 begin; /* of bh_stream */
 	__u32 filled; /* bytes of the message that are here, with the two of its length */
 	__u32 length; /* of the message, once these two are here */
@@ -179,13 +212,14 @@ struct bh_dns_work {
 	__u32 n_found;
 	struct bh_dns_found found[BH_DNS_RECORDS]; /* learned once the whole answer is read */
 	struct bh_learned_key key; /* the address that is learned */
+	__u64 owner; /* hash of the key */
 	struct bh_learned value; /* a new entry */
 	struct bh_questions none; /* this and the next two are 0: an empty bucket */
 	struct bh_streams no_streams;
 	struct bh_carry no_carry;
 };
 
-_Static_assert(sizeof(struct bh_dns_work) == 15416, "struct bh_dns_work");
+_Static_assert(sizeof(struct bh_dns_work) == 15456, "struct bh_dns_work");
 
 /* X(identifier, name in metrics, text) */
 #define BH_DNS_RESULTS(X)                                                                       \

@@ -16,6 +16,7 @@
 
 #define BH_DOMAIN_EXACT 0xf1u /* finalizes the hash of a name */
 #define BH_DOMAIN_WILDCARD 0x2au /* of a wildcard, without its `*.` */
+#define BH_DOMAIN_OWNER 0x53u /* of a key of bh_learned (dns.h) */
 
 struct bh_domain_hash {
 	__u64 v[4];
@@ -58,8 +59,8 @@ BH_DOMAIN_INLINE void bh_domain_absorb(struct bh_domain_hash *h, __u64 word)
 	h->v[0] ^= word;
 }
 
-/* Returns the hash of the labels that were absorbed. @kind: BH_DOMAIN_EXACT or BH_DOMAIN_WILDCARD.
- * Changes nothing, so that the walk can go on. */
+/* Returns the hash of the labels that were absorbed. @kind: BH_DOMAIN_*. Changes nothing, so that
+ * the walk can go on. */
 BH_DOMAIN_INLINE __u64 bh_domain_end(const struct bh_domain_hash *h, __u32 kind)
 {
 	struct bh_domain_hash end = *h;

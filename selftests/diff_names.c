@@ -358,9 +358,9 @@ static bool check_learned(struct test *test, const struct round *round,
 	ttl = wanted->ttl > TTL_MAX ? TTL_MAX : wanted->ttl;
 	most = ((ttl + GRACE) * test->hz >> BH_TICK_SHIFT) + 1;
 	for (size_t i = 0; i < BH_LEARNED_NAMES; i++)
-		if (learned->domain[i] && (int32_t)(learned->until[i] - after) > most)
+		if (learned->domain[i] && (int32_t)((uint32_t)learned->until[i] - after) > most)
 			return fail(test, round, "%s is learned for %d ticks, and may for %" PRId64,
-				    text, (int32_t)(learned->until[i] - after), most);
+				    text, (int32_t)((uint32_t)learned->until[i] - after), most);
 	return true;
 }
 

@@ -27,6 +27,7 @@
 #include "maps/conntrack.h"
 #include "maps/dns.h"
 #include "maps/share.h"
+#include "node/kernel/handle.h"
 #include "node/kernel/program.h"
 #include "node/observe/live.h"
 #include "node/node.h"
@@ -62,6 +63,7 @@ struct node_here {
 	unsigned int pods[GENERATE_PODS], uplink; /* ifindexes */
 	int programs[N_HOOKS];
 	int connections, shares, total, learned; /* map fds */
+	__u64 domain_key[2]; /* of maps/domain_hash.h */
 	uint16_t source_port; /* differs for each packet: one connection each */
 	uint64_t packets, failures;
 };
@@ -304,6 +306,7 @@ static int load_cluster(struct node_here *here, const struct cluster *cluster, u
 		err = node_load(handle, policy, &change);
 		policy_free(policy);
 	}
+	memcpy(here->domain_key, handle->domain_key, sizeof(here->domain_key));
 	node_close(handle);
 	return err ? err : open_programs(here);
 }
@@ -408,8 +411,9 @@ static bool learn(struct trial *trial, const struct cluster *cluster, struct liv
 {
 	const struct oracle_flow *flow = &trial->flow;
 	const struct endpoint *from = endpoint_here(cluster, &flow->source);
-	struct bh_learned value = {.until = {program_tick_before(0) + LIFE}};
 	struct bh_learned_key key = {};
+	struct bh_learned value = {};
+	struct bh_domain_hash hash;
 	uint64_t domain;
 
 	if (!flow->name || !from)
@@ -420,7 +424,10 @@ static bool learn(struct trial *trial, const struct cluster *cluster, struct liv
 		return !bpf_map_delete_elem(trial->here->learned, &key);
 	if (live_domain(live, flow->name, &domain))
 		return false;
+	bh_domain_begin(&hash, trial->here->domain_key[0], trial->here->domain_key[1]);
 	value.domain[0] = domain;
+	value.until[0] = bh_learned_seal(bh_learned_owner(&hash, &key), domain,
+					 program_tick_before(0) + LIFE);
 	return !bpf_map_update_elem(trial->here->learned, &key, &value, BPF_ANY);
 }
 

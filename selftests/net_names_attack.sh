@@ -165,6 +165,27 @@ done
 dns_answers many=200 a=172.18.0.3 pieces=700
 net_check "web gets 201 addresses in segments of 700 bytes" net_on web "$DNS" ask tcp "$out4" api.example.com
 net_allowed web tcp 172.18.0.3 80 "the last of 201 addresses in segments is open"
+
+# Each of web's carries gets the word that says whose it is: 2 while another CPU has it.
+carries() { # WORD
+	local bucket key
+	key=$(bpftool -j map dump pinned "$NET_PIN/carries" | jq -r '.[0].key[:4] | join(" ")')
+	for bucket in {0..15}; do
+		# shellcheck disable=SC2046,SC2086
+		bpftool map update pinned "$NET_PIN/carries" key $key "$bucket" 0 0 0 \
+			value "$1" $(printf '0 %.0s' {2..4120}) || return
+	done
+}
+again
+dns_answers a=172.18.0.3 pieces=20
+dns_asks web other.example.com A tcp
+net_check "another CPU has each carry" carries 2
+dns_asks web api.example.com A tcp
+net_denied web tcp 172.18.0.3 80 "an answer in segments opens nothing while another CPU has the carry"
+net_check "the other CPU leaves each carry" carries 0
+dns_asks web api.example.com A tcp
+net_allowed web tcp 172.18.0.3 80 "an answer in segments opens the address once no CPU has the carry"
+
 dns_answers class a=172.18.0.1
 net_check "web gets an answer of another class" net_on web "$DNS" ask udp "$out4" api.example.com
 closed "an answer of another class"

@@ -3,12 +3,16 @@
  * Turns over what an endpoint has learned (bh_learned), as its DNS answers do when its share is
  * full: the oldest address goes, and the next one takes its place, and its memory.
  *
- *   churn PIN FROM TO SPARE TIMES   FROM and TO are IPv4 addresses that the endpoint has learned,
- *                                   SPARE one that it has not. TIMES: FROM goes, SPARE comes by
- *                                   the names of TO, and then the other way round.
+ *   churn PIN FROM TO TIMES   FROM and TO are IPv4 addresses that the endpoint has learned. TIMES:
+ *                             FROM goes and TO comes, and then the other way round. Ends with 0
+ *                             once a program has written one more name into FROM's entry, which
+ *                             stays so; else with 1.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +25,7 @@ struct entry {
 };
 
 static int map;
+static volatile sig_atomic_t ends;
 
 static _Noreturn void die(const char *what)
 {
@@ -44,29 +49,45 @@ static struct entry find(const char *address)
 	die(address);
 }
 
-static void replace(const struct entry *old, struct entry *new)
+/* An answer may have brought the one, or removed the other. */
+static void replace(const struct entry *old, const struct entry *new)
 {
-	new->value.place = old->value.place + BH_LEARNED_SHARE;
-	if (bpf_map_delete_elem(map, &old->key) ||
-	    bpf_map_update_elem(map, &new->key, &new->value, BPF_NOEXIST))
+	if ((bpf_map_delete_elem(map, &old->key) && errno != ENOENT) ||
+	    bpf_map_update_elem(map, &new->key, &new->value, BPF_ANY))
 		die("replace");
+}
+
+static bool is_written(const struct entry *entry)
+{
+	struct bh_learned now;
+
+	return !bpf_map_lookup_elem(map, &entry->key, &now) &&
+	       memcmp(now.domain, entry->value.domain, sizeof(now.domain));
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+	ends = true;
 }
 
 int main(int argc, char **argv)
 {
-	struct entry from, spare;
+	struct entry from, to;
 
-	if (argc != 6)
+	if (argc != 5)
 		return 2;
 	map = bpf_obj_get(argv[1]);
 	if (map < 0)
 		die(argv[1]);
 	from = find(argv[2]);
-	spare = find(argv[3]);
-	spare.key.addr.word[3] = inet_addr(argv[4]);
-	for (long i = atol(argv[5]); i; i--) {
-		replace(&from, &spare);
-		replace(&spare, &from);
+	to = find(argv[3]);
+	signal(SIGTERM, on_signal); /* not while an address is away */
+	for (long i = atol(argv[4]); i && !ends; i--) {
+		replace(&from, &to);
+		replace(&to, &from);
+		if (is_written(&from))
+			return 0;
 	}
-	return 0;
+	return 1;
 }

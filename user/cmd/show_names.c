@@ -73,19 +73,22 @@ static int show_learned(void *data, const void *key, const void *value)
 {
 	const struct names_listing *listing = data;
 	const struct bh_learned_key *at = key;
-	const struct bh_learned *learned = value;
+	struct bh_learned learned; /* as far as it counts, unlike @value */
 	char pod[FLOW_TEXT], address[ADDRESS_TEXT];
 
+	(void)value;
 	name_learner(listing, at->ifindex, pod);
-	if (!filter_in_namespace(listing->show->filter->ns, &(struct flow_side){.name = pod}))
+	if (!filter_in_namespace(listing->show->filter->ns, &(struct flow_side){.name = pod}) ||
+	    !live_learned(listing->show->view->live, at->ifindex, (const struct address *)&at->addr,
+			  &learned))
 		return 0;
 	address_print((const struct address *)&at->addr, address);
 	for (int i = 0; i < BH_LEARNED_NAMES; i++)
-		if (learned->domain[i])
-			show_name(listing, pod, address,
-				  domain_names_text(&listing->show->view->domains,
-						    learned->domain[i]),
-				  live_seconds(learned->until[i]));
+		if (learned.domain[i])
+			show_name(
+				listing, pod, address,
+				domain_names_text(&listing->show->view->domains, learned.domain[i]),
+				live_seconds((uint32_t)learned.until[i]));
 	return 0;
 }
 

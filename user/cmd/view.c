@@ -53,7 +53,8 @@ size_t view_names(const struct view *view, const struct flow *flow,
 					   : NULL;
 
 		if (text)
-			names[n++] = (struct view_name){text, live_seconds(learned.until[i])};
+			names[n++] =
+				(struct view_name){text, live_seconds((uint32_t)learned.until[i])};
 	}
 	return n;
 }

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "maps/domain_hash.h"
 #include "node/kernel/domains.h"
 #include "node/kernel/settings.h"
 
@@ -36,5 +35,22 @@ int domains_hash(struct node_handle *handle, const char *text, __u64 *hash, stru
 		name->labels++;
 	}
 	*hash = bh_domain_end(&walk, name->wildcard ? BH_DOMAIN_WILDCARD : BH_DOMAIN_EXACT);
+	return 0;
+}
+
+int domains_own(struct node_handle *handle, const struct bh_learned_key *key,
+		struct bh_learned *learned)
+{
+	struct bh_domain_hash walk;
+	int error = settings_domain_key(handle);
+	__u64 owner;
+
+	if (error)
+		return error;
+	bh_domain_begin(&walk, handle->domain_key[0], handle->domain_key[1]);
+	owner = bh_learned_owner(&walk, key);
+	for (int i = 0; i < BH_LEARNED_NAMES; i++)
+		if (!bh_learned_is_sealed(learned->until[i], owner, learned->domain[i]))
+			learned->domain[i] = 0;
 	return 0;
 }

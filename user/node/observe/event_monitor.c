@@ -570,7 +570,8 @@ size_t monitor_domains(const struct monitor *monitor, const struct policy *polic
 		return 0;
 	memcpy(&key.addr, other, sizeof(key.addr));
 	key.ifindex = entry.ifindex;
-	if (bpf_map_lookup_elem(monitor->learned, &key, &learned))
+	if (bpf_map_lookup_elem(monitor->learned, &key, &learned) ||
+	    domains_own(monitor->handle, &key, &learned))
 		return 0;
 	for (int i = 0; i < BH_LEARNED_NAMES; i++) {
 		const char *text =

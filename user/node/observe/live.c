@@ -264,7 +264,8 @@ bool live_learned(const struct live *live, uint32_t ifindex, const struct addres
 	struct bh_learned_key key = {.ifindex = ifindex};
 
 	memcpy(&key.addr, address, sizeof(key.addr));
-	return ifindex && fd >= 0 && !bpf_map_lookup_elem(fd, &key, learned);
+	return ifindex && fd >= 0 && !bpf_map_lookup_elem(fd, &key, learned) &&
+	       !domains_own(live->handle, &key, learned);
 }
 
 int32_t live_seconds(uint32_t tick)
