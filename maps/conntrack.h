@@ -9,8 +9,9 @@
  * A kernel timer (bh_ct_sweeper) frees connections that have timed out. When an endpoint's share
  * is used up (share.h), its next connection replaces the entry whose loss costs least. The order
  * is: closed; unanswered for `unanswered-stay`; one question and one answer; unanswered for less
- * than that; idle for a quarter of the timeout (of UDP, of `timeout-udp`). Among equals the one that was silent longest goes
- * first. A connection in use is never replaced, nor is one that policy denies.
+ * than that; idle for a quarter of the timeout (of UDP, of `timeout-udp`). Among equals the one
+ * that was silent longest goes first. A connection in use is never replaced, nor is one that policy
+ * denies.
  *
  * Endpoints, the node and whoever calls them may fill the table. Who fills it loses entries of the
  * share that its connections count in; nobody loses those below another's floor.

@@ -23,8 +23,8 @@
  * from the SYN on; a connection that is older teaches nothing. In a full bucket a new connection
  * replaces the one that was silent for the longest time.
  *
- * bh_carries: the messages over TCP that are in several segments, until their last one, and room for
- * later ones. Pin name `carries`. HASH, key as of bh_questions. The programs write it.
+ * bh_carries: the messages over TCP that are in several segments, until their last one, and room
+ * for later ones. Pin name `carries`. HASH, key as of bh_questions. The programs write it.
  *
  * bh_dns_counts: answers by what became of them. Pin name `dns_counts`. PERCPU_ARRAY, index enum
  * bh_dns_result.

@@ -119,7 +119,7 @@ static void plan_load(struct world *world, const struct policy *policy, struct c
 {
 	CLEANUP(planner_free) struct planner plan = {};
 	CLEANUP(local_free) struct local local = {};
-	const struct wanted wanted = {policy, 0, &local, &world->image};
+	const struct wanted wanted = {policy, 0, &local, &world->image, WRONG_REFUSE};
 
 	init_local(&local, policy);
 	assert_int_equal(difference_plan(&world->handle, &wanted, change, &plan), 0);
@@ -1022,7 +1022,7 @@ static void plan_load_at(struct world *world, const struct policy *policy, const
 {
 	CLEANUP(planner_free) struct planner plan = {};
 	CLEANUP(local_free) struct local local = {};
-	const struct wanted wanted = {policy, 0, &local, &world->image};
+	const struct wanted wanted = {policy, 0, &local, &world->image, WRONG_REFUSE};
 
 	init_local(&local, policy);
 	for (size_t i = 0; i < policy->n_endpoints; i++) {

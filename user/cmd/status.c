@@ -581,14 +581,44 @@ static void print_json(const struct node_status *status, struct emit *emit)
 	emit_end(emit);
 }
 
+#define ENTRIES_MAX 20 /* entries of maps that --check names; further ones are counted */
+
+/* Entries of the maps that are not as the policy says. */
+struct wrong_entries {
+	struct problems *problems;
+	size_t n;
+};
+
+static void name_entry(void *data, const char *map, const char *key, enum node_fault fault)
+{
+	static const char *const texts[] = {
+		[NODE_ENTRY_MISSING] = "is missing",
+		[NODE_ENTRY_SURPLUS] = "nothing of the policy needs it",
+		[NODE_ENTRY_DIFFERENT] = "is not as the policy says",
+	};
+	struct wrong_entries *entries = data;
+
+	if (entries->n++ < ENTRIES_MAX)
+		problem(entries->problems, "%s %s: %s; load again", map, key, texts[fault]);
+}
+
 /* Runs --check. Returns an exit status. */
-static int check(struct emit *emit, const struct node_status *status, const char *state)
+static int check(struct emit *emit, const struct node_status *status, const char *pin,
+		 const char *state, struct diag *diag)
 {
 	struct problems problems = {.emit = emit};
+	struct wrong_entries entries = {.problems = &problems};
+	int error;
 
 	emit_array(emit, NULL);
 	find_problems(status, state, &problems);
+	error = node_compare(pin, diag, name_entry, &entries);
+	if (entries.n > ENTRIES_MAX)
+		problem(&problems, "and %zu more entries of maps; load again",
+			entries.n - ENTRIES_MAX);
 	emit_end(emit);
+	if (error)
+		return status_of(error);
 	return problems.n ? STATUS_NO : STATUS_OK;
 }
 
@@ -596,7 +626,8 @@ enum { CHECK_ID = PIN_ID + 1, STATE_ID };
 
 static const struct command_option options[] = {
 	{CHECK_ID, "check", NULL,
-	 "print only problems: programs, policy or kept load that are missing or wrong; status 1 "
+	 "print only problems: programs, entries of maps, policy or kept load that are missing or "
+	 "wrong; status 1 "
 	 "if there are any"},
 	PIN_OPTION,
 	STATE_OPTION(STATE_ID),
@@ -629,7 +660,7 @@ static int run(struct call *call)
 	emit = emit_begin(call);
 	error = node_status(pin, &diag, &status);
 	if (!error && only_check)
-		answer = check(&emit, &status, state);
+		answer = check(&emit, &status, pin, state, &diag);
 	else if (!error && call->json)
 		print_json(&status, &emit);
 	else if (!error && status.policy)

@@ -424,4 +424,16 @@ struct node_status {
 int node_status(const char *pin, struct diag *diag, struct node_status *status);
 void node_status_free(struct node_status *status);
 
+/* How an entry of a map is not as the active policy says. */
+enum node_fault { NODE_ENTRY_MISSING, NODE_ENTRY_SURPLUS, NODE_ENTRY_DIFFERENT };
+
+/*
+ * Compares the maps with the active policy and this node under the lock, and writes nothing. Calls
+ * @found for each entry that a load of the same policy would put, change or delete; @key as a dry
+ * run names it. Endpoints that were added or deleted since the load count as they are. Returns 0,
+ * also if nothing is loaded or a killed command is to be repaired first, or -errno, reported.
+ */
+typedef void node_found(void *data, const char *map, const char *key, enum node_fault fault);
+int node_compare(const char *pin, struct diag *diag, node_found *found, void *data);
+
 #endif

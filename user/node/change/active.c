@@ -188,25 +188,33 @@ static int overlay(struct node_handle *handle, struct policy *policy, const bool
 		       : 0;
 }
 
+/* Overlays the active policy with what has arrived, without the addresses that were taken off. */
+static int overlay_active(const struct active_lookup *look, struct arrivals *arrivals,
+			  bool *differs)
+{
+	struct node_handle *handle = look->handle;
+	struct policy *policy = pinned_whole(handle);
+	SCOPED_FREE bool *deleted = calloc(policy->n_addresses + 1, sizeof(*deleted));
+
+	*differs = arrivals->n;
+	for (size_t i = 0; deleted && i < policy->n_addresses; i++) {
+		deleted[i] = is_gone(look, &policy->addresses[i].address);
+		*differs |= deleted[i];
+	}
+	return *differs || !deleted ? overlay(handle, policy, deleted, arrivals) : 0;
+}
+
 int active_look(struct node_handle *handle)
 {
 	CLEANUP(look_end) struct active_lookup look = {.handle = handle};
 	CLEANUP(arrivals_free) struct arrivals arrivals = {};
-	struct policy *policy = pinned_whole(handle);
-	SCOPED_FREE bool *deleted = calloc(policy->n_addresses + 1, sizeof(*deleted));
 	int error = arrivals_read(handle, NULL, &arrivals);
-	bool any = false;
+	bool differs;
 
-	if (!error && !deleted)
-		error = fail_listing(handle);
 	if (!error)
 		error = look_read(&look);
 	if (error)
 		return error;
-	for (size_t i = 0; i < policy->n_addresses; i++) {
-		deleted[i] = is_gone(&look, &policy->addresses[i].address);
-		any |= deleted[i];
-	}
 	for (size_t i = 0; i < arrivals.cluster.n_endpoints; i++) {
 		struct endpoint *endpoint = &arrivals.cluster.endpoints[i];
 
@@ -214,7 +222,7 @@ int active_look(struct node_handle *handle)
 			endpoint->node = handle->blob.node;
 		add_active(&look, &arrivals, endpoint);
 	}
-	return any || arrivals.n ? overlay(handle, policy, deleted, &arrivals) : 0;
+	return overlay_active(&look, &arrivals, &differs);
 }
 
 /* Returns true if an added endpoint is still active: an endpoint of this node goes with its
@@ -295,6 +303,22 @@ static int keep(struct node_handle *handle, const struct policy *policy, struct 
 	}
 	table_sort(kept);
 	return error;
+}
+
+int active_expect(struct node_handle *handle, struct table *kept, bool *differs)
+{
+	CLEANUP(look_end) struct active_lookup look = {.handle = handle};
+	CLEANUP(arrivals_free) struct arrivals arrivals = {};
+	const struct policy *policy = pinned_whole(handle);
+	int error = arrivals_read(handle, NULL, &arrivals);
+
+	if (!error)
+		error = look_read(&look);
+	if (error)
+		return error;
+	keep_present(handle, policy, handle->blob.node, &arrivals.cluster);
+	error = keep(handle, policy, &arrivals, kept);
+	return error ? error : overlay_active(&look, &arrivals, differs);
 }
 
 /* Marks the policy's addresses that arrivals have: the interface of a sandbox on this node is

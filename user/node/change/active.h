@@ -14,6 +14,11 @@
  * Returns 0 or -errno, reported. */
 int active_look(struct node_handle *handle);
 
+/* As active_look(), but with the added endpoints in the segments that the policy has for them, not
+ * in those of the maps. Leaves out those whose interfaces are gone. Puts the addresses of added
+ * endpoints into @kept. *differs: endpoints were added or deleted. */
+int active_expect(struct node_handle *handle, struct table *kept, bool *differs);
+
 /*
  * Adds to @policy, which is about to be loaded, the added endpoints that @policy does not know and
  * whose interfaces exist, each in its segment of @policy. Puts their addresses into @kept. @node:

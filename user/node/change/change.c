@@ -18,6 +18,7 @@ void change_init(struct change *change, const char *name)
 		maps_init_table(i, &map->late);
 		maps_init_table(i, &map->deleted);
 		table_init(&map->store, map->put.key_size, sizeof(struct bh_assign));
+		table_init(&map->wrong, map->put.key_size, 0);
 	}
 	table_init(&change->attach, sizeof(uint32_t), sizeof(uint32_t));
 	table_init(&change->turn, sizeof(uint32_t), sizeof(struct change_role));
@@ -35,6 +36,7 @@ void change_free(struct change *change)
 		table_free(&change->maps[i].store);
 		table_free(&change->maps[i].late);
 		table_free(&change->maps[i].deleted);
+		table_free(&change->maps[i].wrong);
 	}
 	table_free(&change->attach);
 	table_free(&change->turn);

@@ -16,6 +16,7 @@ struct change_map {
 	struct table store; /* by key, a struct bh_assign: stored into an existing entry */
 	struct table late; /* replaced after the commit */
 	struct table deleted; /* deleted after the commit; of an array: emptied */
+	struct table wrong; /* without values: stay, although they are not as the policy says */
 };
 
 /* An interface that gets another role. */

@@ -10,10 +10,11 @@ static bool needs_commit(const struct change *change)
 {
 	const struct change_map *maps = change->maps;
 
-	/* a new tunnel: connections through it are evaluated again */
-	return maps[MAP_tunnels].put.n || maps[MAP_prefixes].put.n || maps[MAP_endpoints].put.n ||
-	       maps[MAP_endpoints].store.n || maps[MAP_services].put.n ||
-	       maps[MAP_services].store.n;
+	/* a new tunnel, or a part of the policy that was not there or wrong: connections are
+	 * evaluated again */
+	return !layout_is_there(change) || maps[MAP_tunnels].put.n || maps[MAP_prefixes].put.n ||
+	       maps[MAP_endpoints].put.n || maps[MAP_endpoints].store.n ||
+	       maps[MAP_services].put.n || maps[MAP_services].store.n;
 }
 
 /* Compares all records of the policy with all entries of the maps. */
@@ -37,6 +38,7 @@ int difference_plan(struct node_handle *handle, const struct wanted *wanted, str
 
 	planner_init(plan, handle, wanted->policy, wanted->ids, wanted->have, change);
 	plan->local = wanted->local;
+	plan->wrong = wanted->wrong;
 	error = planner_compare(plan, compare_policy);
 	if (!error)
 		error = interfaces_plan(plan);

@@ -11,6 +11,7 @@ struct wanted {
 	uint32_t ids; /* bh_blob.ids */
 	const struct local *local;
 	struct image *have;
+	enum planner_wrong wrong;
 };
 
 /*

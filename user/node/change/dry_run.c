@@ -49,15 +49,13 @@ static const char *const acts[N_CHANGE_ACTS] = {
 	[ACT_COMPLETE] = "settle-policies",
 };
 
-#define ITEM_MAX 1024
-
 /* The state that node_step_item() reads. */
 struct dry_run_state {
 	const struct node_handle *handle;
 	const struct change *change;
 	const struct change_step *step;
 	struct table others; /* for ACT_ATTACH and ACT_ATTACH_OTHERS: the interfaces of that step */
-	char text[ITEM_MAX];
+	char text[DRY_RUN_NAME];
 };
 
 static const char *iface_name(uint32_t ifindex, char name[IF_NAMESIZE])
@@ -89,7 +87,7 @@ static void print_cidr(char *to, const struct bh_addr *addr, uint32_t length, co
 	char text[ADDRESS_TEXT];
 
 	memcpy(&cidr.address, addr, sizeof(cidr.address));
-	snprintf(to, ITEM_MAX, "%s%s%s", cidr_print(&cidr, text), *of ? " of " : "", of);
+	snprintf(to, DRY_RUN_NAME, "%s%s%s", cidr_print(&cidr, text), *of ? " of " : "", of);
 }
 
 /* The functions that name an entry by its key, by the column `entry` of maps/maps.def. */
@@ -98,7 +96,7 @@ static void print_interface(char *to, const void *key)
 {
 	char name[IF_NAMESIZE];
 
-	snprintf(to, ITEM_MAX, "%s", iface_name(*(const uint32_t *)key, name));
+	snprintf(to, DRY_RUN_NAME, "%s", iface_name(*(const uint32_t *)key, name));
 }
 
 static void print_mac(char *to, const void *key)
@@ -106,8 +104,8 @@ static void print_mac(char *to, const void *key)
 	const struct bh_mac_key *of = key;
 	const uint8_t *mac = of->mac;
 
-	snprintf(to, ITEM_MAX, "%02x:%02x:%02x:%02x:%02x:%02x%s", mac[0], mac[1], mac[2], mac[3],
-		 mac[4], mac[5], of->kind == BH_MAC_ENDPOINT ? "" : " of the node");
+	snprintf(to, DRY_RUN_NAME, "%02x:%02x:%02x:%02x:%02x:%02x%s", mac[0], mac[1], mac[2],
+		 mac[3], mac[4], mac[5], of->kind == BH_MAC_ENDPOINT ? "" : " of the node");
 }
 
 static void print_source(char *to, const void *key)
@@ -131,7 +129,7 @@ static void print_address(char *to, const void *key)
 {
 	char text[ADDRESS_TEXT];
 
-	snprintf(to, ITEM_MAX, "%s", address_text(key, text));
+	snprintf(to, DRY_RUN_NAME, "%s", address_text(key, text));
 }
 
 static void print_tunnel(char *to, const void *key)
@@ -139,7 +137,7 @@ static void print_tunnel(char *to, const void *key)
 	const struct bh_tunnel_key *tunnel = key;
 	char text[ADDRESS_TEXT];
 
-	snprintf(to, ITEM_MAX, "%s port %u", address_text(&tunnel->addr, text), tunnel->port);
+	snprintf(to, DRY_RUN_NAME, "%s port %u", address_text(&tunnel->addr, text), tunnel->port);
 }
 
 static void print_prefix(char *to, const void *key)
@@ -154,48 +152,48 @@ static void print_service(char *to, const void *key)
 	const struct bh_service_key *service = key;
 	char text[ADDRESS_TEXT];
 
-	snprintf(to, ITEM_MAX, "%s protocol %u port %u", address_text(&service->addr, text),
+	snprintf(to, DRY_RUN_NAME, "%s protocol %u port %u", address_text(&service->addr, text),
 		 service->protocol, ntohs(service->port));
 }
 
 static void print_slot(char *to, const void *key)
 {
-	snprintf(to, ITEM_MAX, "slot %u", *(const uint32_t *)key);
+	snprintf(to, DRY_RUN_NAME, "slot %u", *(const uint32_t *)key);
 }
 
 static void print_index(char *to, const void *key)
 {
-	snprintf(to, ITEM_MAX, "index %u", *(const uint32_t *)key);
+	snprintf(to, DRY_RUN_NAME, "index %u", *(const uint32_t *)key);
 }
 
 static void print_pair(char *to, const void *key)
 {
 	const uint32_t *id = key;
 
-	snprintf(to, ITEM_MAX, "subject %u, peer %u", id[0], id[1]);
+	snprintf(to, DRY_RUN_NAME, "subject %u, peer %u", id[0], id[1]);
 }
 
 static void print_named(char *to, const void *key)
 {
 	const uint32_t *id = key;
 
-	snprintf(to, ITEM_MAX, "list %u, resolution %u", id[0], id[1]);
+	snprintf(to, DRY_RUN_NAME, "list %u, resolution %u", id[0], id[1]);
 }
 
 static void print_variation(char *to, const void *key)
 {
 	const uint32_t *id = key;
 
-	snprintf(to, ITEM_MAX, "segment %u, variation %u", id[0], id[1]);
+	snprintf(to, DRY_RUN_NAME, "segment %u, variation %u", id[0], id[1]);
 }
 
 /* Both maps' keys begin with the hash of a name. */
 static void print_domain(char *to, const void *key)
 {
-	snprintf(to, ITEM_MAX, "name %016" PRIx64, *(const uint64_t *)key);
+	snprintf(to, DRY_RUN_NAME, "name %016" PRIx64, *(const uint64_t *)key);
 }
 
-static void print_key(char *to, enum node_map_id map, const void *key)
+void dry_run_name(char to[DRY_RUN_NAME], enum node_map_id map, const void *key)
 {
 	static void (*const print[N_NODE_MAPS])(char *to, const void *key) = {
 #define NODE_MAP(name, key, value, entry, ...) [MAP_##name] = print_##entry,
@@ -264,12 +262,12 @@ static void print_capacity(char *to, const struct capacity *capacity)
 {
 	size_t used = 0;
 
-	for (int i = 0; i < N_NODE_MAPS && used < ITEM_MAX; i++)
+	for (int i = 0; i < N_NODE_MAPS && used < DRY_RUN_NAME; i++)
 		if (capacity->entries[i])
-			used += snprintf(to + used, ITEM_MAX - used, "%s%s of %u", used ? ", " : "",
-					 node_map_names[i], capacity->entries[i]);
-	if (capacity->connections && used < ITEM_MAX)
-		snprintf(to + used, ITEM_MAX - used, "%sconnections of %u", used ? ", " : "",
+			used += snprintf(to + used, DRY_RUN_NAME - used, "%s%s of %u",
+					 used ? ", " : "", node_map_names[i], capacity->entries[i]);
+	if (capacity->connections && used < DRY_RUN_NAME)
+		snprintf(to + used, DRY_RUN_NAME - used, "%sconnections of %u", used ? ", " : "",
 			 capacity->connections);
 }
 
@@ -280,9 +278,9 @@ static void print_other(struct dry_run_state *r)
 	if (act == ACT_ANEW || act == ACT_REPLACE)
 		print_capacity(r->text, &r->change->capacity);
 	else if (act == ACT_PIN)
-		snprintf(r->text, ITEM_MAX, "generation %u", r->change->policy.header.policy);
+		snprintf(r->text, DRY_RUN_NAME, "generation %u", r->change->policy.header.policy);
 	else if (act == ACT_COMMIT || act == ACT_COMMIT_AGAIN)
-		snprintf(r->text, ITEM_MAX, "generation %" PRIu64,
+		snprintf(r->text, DRY_RUN_NAME, "generation %" PRIu64,
 			 (uint64_t)node_generation(r->handle) + 1 +
 				 (act == ACT_COMMIT_AGAIN && r->change->commits));
 }
@@ -298,11 +296,11 @@ const char *node_step_item(const struct node_step *step, size_t i)
 	if (!table)
 		print_other(r);
 	else if (is_of_map(act))
-		print_key(r->text, r->step->map, table_key(table, i));
+		dry_run_name(r->text, r->step->map, table_key(table, i));
 	else if (act == ACT_FORGET)
-		snprintf(r->text, ITEM_MAX, "%s", address_text(table_key(table, i), text));
+		snprintf(r->text, DRY_RUN_NAME, "%s", address_text(table_key(table, i), text));
 	else if (act == ACT_SET_ROLE || act == ACT_SET_ROLE_LATE)
-		snprintf(r->text, ITEM_MAX, "%s: %s",
+		snprintf(r->text, DRY_RUN_NAME, "%s: %s",
 			 iface_name(*(uint32_t *)table_key(table, i), name),
 			 role(((struct change_role *)table_value(table, i))->to.flags));
 	else

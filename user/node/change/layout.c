@@ -32,14 +32,6 @@ static int look_up(const struct layer *layer, enum node_map_id map, const void *
 	return maps_lookup(layer->plan->handle, map, key, value);
 }
 
-/* The maps have an entry of the policy's that is not as the policy says. */
-static int differs(const struct layer *layer, enum node_map_id map)
-{
-	diag_error(layer->plan->handle->diag, NULL, NULL,
-		   "the policy would change an entry of %s that is active", node_map_names[map]);
-	return -EINVAL;
-}
-
 /* Deletes an entry after the commit, once. */
 static int plan_deleted(struct layer *layer, enum node_map_id map, const void *key)
 {
@@ -87,12 +79,13 @@ static int plan_pair(struct layer *layer, const struct policy_pair *pair)
 	struct bh_pair value;
 	int error = look_up(layer, MAP_pairs, &key, &value);
 
+	if (!error && places_agree(&layer->places, pair->ports, value.ports))
+		return 0;
 	if (!error)
-		return places_agree(&layer->places, pair->ports, value.ports)
-			       ? 0
-			       : differs(layer, MAP_pairs);
-	if (error == -ENOENT)
-		error = places_put(&layer->places, pair->ports, &value.ports);
+		error = planner_differs(layer->plan, MAP_pairs, &key);
+	if (error != -ENOENT)
+		return error;
+	error = places_put(&layer->places, pair->ports, &value.ports);
 	return error ? error : table_add(&layer->plan->change->maps[MAP_pairs].put, &key, &value);
 }
 
@@ -153,12 +146,13 @@ static int plan_named(struct layer *layer, const struct policy_named *named)
 	struct bh_named value;
 	int error = look_up(layer, MAP_named, &key, &value);
 
+	if (!error && places_agree(&layer->places, named->ports, value.ports))
+		return 0;
 	if (!error)
-		return places_agree(&layer->places, named->ports, value.ports)
-			       ? 0
-			       : differs(layer, MAP_named);
-	if (error == -ENOENT)
-		error = places_put(&layer->places, named->ports, &value.ports);
+		error = planner_differs(layer->plan, MAP_named, &key);
+	if (error != -ENOENT)
+		return error;
+	error = places_put(&layer->places, named->ports, &value.ports);
 	return error ? error : table_add(&layer->plan->change->maps[MAP_named].put, &key, &value);
 }
 
@@ -243,11 +237,11 @@ static int put_variations(struct layer *layer, const struct member *to)
 		struct bh_variation there;
 
 		error = look_up(layer, MAP_variations, &key, &there);
+		if (!error && there.resolution != value.resolution)
+			error = planner_differs(layer->plan, MAP_variations, &key);
 		if (error == -ENOENT)
 			error = table_add(&layer->plan->change->maps[MAP_variations].put, &key,
 					  &value);
-		else if (!error && there.resolution != value.resolution)
-			error = differs(layer, MAP_variations);
 	}
 	return error;
 }
@@ -370,19 +364,21 @@ static int slot_there(struct layer *layer, const struct member *from, const stru
 	return planner_find_segment(plan, to->segment->id, slot);
 }
 
-/* Plans a segment of the new policy. @from: the old policy's segment of the same ID. */
+/* Plans a segment of the new policy. @from: the old policy's segment of the same ID. A segment that
+ * is put right gets another slot, so that its endpoints move to it at the commit. */
 static int plan_segment(struct layer *layer, const struct member *from, const struct member *to)
 {
 	struct planner *plan = layer->plan;
 	uint32_t slot;
 	int error = slot_there(layer, from, to, &slot);
 
+	if (!error && !is_there(layer, to->segment, slot))
+		error = planner_differs(plan, MAP_segments, &slot);
 	if (error == -ENOENT) {
 		error = put_segment(layer, to);
 	} else if (!error) {
 		plan->slots[to->index] = slot;
 		change_want(plan->change, MAP_segments, (size_t)slot + 1);
-		error = is_there(layer, to->segment, slot) ? 0 : differs(layer, MAP_segments);
 	}
 	if (!error)
 		error = put_variations(layer, to);
@@ -494,6 +490,19 @@ int layout_plan(struct planner *plan)
 	plan->ports_end = places_end(&layer.places);
 	change_want(plan->change, MAP_ports, plan->ports_end);
 	return 0;
+}
+
+int layout_staged(struct node_handle *handle, struct image *have, struct policy **staged,
+		  struct change *change, struct planner *later)
+{
+	struct bh_blob header;
+	int error = pinned_read_staged(handle, &header, staged);
+
+	if (error || !*staged)
+		return error;
+	planner_init(later, handle, *staged, header.ids, have, change);
+	later->wrong = WRONG_LIST;
+	return planner_compare(later, layout_plan);
 }
 
 int layout_drop_extension(struct planner *plan)
@@ -631,6 +640,14 @@ int layout_collect(struct planner *plan, struct planner *later)
 bool layout_has(enum node_map_id map)
 {
 	return node_map_kinds[map] == MAP_KIND_LAYOUT || node_map_kinds[map] == MAP_KIND_SLOTS;
+}
+
+bool layout_deletes(const struct change *change)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		if (layout_has(i) && change->maps[i].deleted.n)
+			return true;
+	return false;
 }
 
 bool layout_is_there(const struct change *change)

@@ -12,9 +12,16 @@
 /*
  * Makes @plan->change put the entries that the maps lack, with the room for them, and sets
  * @plan->slots and @plan->ports_end. With a delta, also deletes the entries that the new policy
- * lacks. Returns 0 or -errno: -EINVAL, reported, if the maps have other entries than the policy.
+ * lacks. Returns 0 or -errno: -EINVAL, reported, if the maps have other entries than the policy,
+ * and
+ * @plan->wrong refuses these.
  */
 int layout_plan(struct planner *plan);
+
+/* Plans the staged policy, to be freed, into @change, which is not to be applied: its entries stay.
+ * *staged NULL: none is staged. Returns 0 or -errno, reported. */
+int layout_staged(struct node_handle *handle, struct image *have, struct policy **staged,
+		  struct change *change, struct planner *later);
 
 /* Deletes the entries of the node's extension of the old policy that the new policy lacks. Returns
  * 0 or -errno. */
@@ -26,6 +33,9 @@ int layout_collect(struct planner *plan, struct planner *later);
 
 /* Returns true if a map is one of those whose entries never change while they are active. */
 bool layout_has(enum node_map_id map);
+
+/* Returns true if @change deletes entries of these maps. */
+bool layout_deletes(const struct change *change);
 
 /* Returns true if @change puts nothing into these maps: the layout is complete there. */
 bool layout_is_there(const struct change *change);

@@ -43,14 +43,12 @@ static int compare(struct planner *plan, enum node_map_id map)
 	for (size_t i = 0; !error && i < want->n; i++) {
 		const void *there = table_find(&have, table_key(want, i));
 
-		if (!there) {
+		if (!there)
+			error = -ENOENT;
+		else if (memcmp(there, table_value(want, i), want->value_size))
+			error = planner_differs(plan, map, table_key(want, i));
+		if (error == -ENOENT)
 			error = table_add(&to->put, table_key(want, i), table_value(want, i));
-		} else if (memcmp(there, table_value(want, i), want->value_size)) {
-			diag_error(plan->handle->diag, NULL, NULL,
-				   "the policy would change an entry of %s that is active",
-				   node_map_names[map]);
-			error = -EINVAL;
-		}
 	}
 	if (!error && plan->delta)
 		error = table_without(&have, want, &to->deleted);

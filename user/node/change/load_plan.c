@@ -53,6 +53,14 @@ static void load_end(struct load *load)
 	delta_free(load->added);
 }
 
+/* Returns true if the policy is the active one, which is loaded again. */
+static bool is_active(const struct load *load)
+{
+	const struct lazy_policy *old = load->handle->policy;
+
+	return old && load->policy.checksum == old->checksum;
+}
+
 /* Chooses the IDs in the maps. The active policy and its direct successor share IDs. In any other
  * policy equal numbers may mean something else, so that policy gets the other half of the IDs. */
 static void choose_header(struct load *load)
@@ -60,7 +68,7 @@ static void choose_header(struct load *load)
 	const struct node_handle *handle = load->handle;
 	const struct lazy_policy *old = handle->policy;
 	const struct policy *policy = &load->policy;
-	bool same = old && policy->checksum == old->checksum;
+	const bool same = is_active(load);
 	bool child = old && policy->lineage == old->lineage && policy->parent == old->checksum;
 
 	load->header = (struct bh_blob){
@@ -143,7 +151,13 @@ static int load_plan(struct load *load)
 {
 	struct node_handle *handle = load->handle;
 	struct change *change = &load->change;
-	const struct wanted wanted = {&load->policy, load->header.ids, &load->local, &load->have};
+	const struct wanted wanted = {
+		&load->policy,
+		load->header.ids,
+		&load->local,
+		&load->have,
+		is_active(load) ? WRONG_CORRECT : WRONG_REFUSE,
+	};
 	int error = difference_plan(handle, &wanted, change, &load->plan);
 
 	if (!error)
@@ -154,11 +168,11 @@ static int load_plan(struct load *load)
 		change->import = &load->policy;
 		change->local = &load->local;
 	}
-	/* Deletes the entries that only the old policy had, if anything changes. */
-	if (!error && !change_is_empty(change)) {
+	if (!error)
 		error = layout_collect(&load->plan, NULL);
-		change->complete = true;
-	}
+	/* a part that the active policy does not have may have decided connections */
+	change->commits |= layout_deletes(change);
+	change->complete = !change_is_empty(change);
 	if (!error && load->new_policy)
 		error = plan_policy(load);
 	return error ? error : replace_plan(handle, load->policy.next_rule, change);

@@ -44,10 +44,9 @@ static uint64_t hash_list(const struct bh_interval *intervals, uint32_t count)
 /* Notes a list that the maps refer to. */
 static int note_list(struct places_index *index, struct bh_ports_ref ref)
 {
-	if (!places_is_list(ref))
+	/* an entry that refers to no place of the map agrees with no policy (places_agree()) */
+	if (!places_is_list(ref) || ref.at >= index->n_there || ref.count > index->n_there - ref.at)
 		return 0;
-	if (ref.at >= index->n_there || ref.count > index->n_there - ref.at)
-		return -EILSEQ;
 	if (index->starts[ref.at] == ref.count)
 		return 0;
 	if (index->n == index->capacity) {

@@ -58,6 +58,19 @@ int planner_compare(struct planner *plan, int (*part)(struct planner *plan))
 		       : error;
 }
 
+int planner_differs(struct planner *plan, enum node_map_id map, const void *key)
+{
+	if (plan->wrong == WRONG_LIST)
+		return table_add(&plan->change->maps[map].wrong, key, NULL);
+	if (plan->wrong == WRONG_CORRECT)
+		return -ENOENT;
+	diag_error(plan->handle->diag, NULL, NULL,
+		   "%s: an active entry is not as the policy says: load the active policy again, "
+		   "which puts it right",
+		   node_map_names[map]);
+	return -EINVAL;
+}
+
 static bool is_in(const struct planner *plan, uint32_t slot, uint32_t id)
 {
 	struct bh_segment segment;

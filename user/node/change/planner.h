@@ -23,6 +23,14 @@
  */
 #define COMPARE_ALL (-EOPNOTSUPP)
 
+/* What becomes of an active entry that must not change while it is active (layout.h), and that is
+ * not as the policy says. */
+enum planner_wrong {
+	WRONG_REFUSE, /* the policy is another one than the active: nothing is planned */
+	WRONG_CORRECT, /* the policy is the active one: the entry is put right */
+	WRONG_LIST, /* the entry stays, and is listed as `wrong` of its change_map */
+};
+
 struct planner {
 	struct node_handle *handle;
 	const struct delta *delta; /* the records that may differ; NULL: all of them */
@@ -52,6 +60,7 @@ struct planner {
 	bool outside_read;
 	struct table names, learned; /* the entries of domains and by_domain that @new has */
 	struct table by_id; /* the slots of the segments in the maps; empty: not read yet */
+	enum planner_wrong wrong;
 	struct change *change;
 };
 
@@ -113,6 +122,10 @@ static inline bool planner_is_fresh(const struct planner *plan, enum blob_table 
 {
 	return !plan->delta || delta_is_new(&plan->delta->tables[table], record);
 }
+
+/* Decides by @plan->wrong. Returns 0: the entry stays; -ENOENT: it is to be put as if the maps
+ * lacked it; or another -errno, -EINVAL reported. */
+int planner_differs(struct planner *plan, enum node_map_id map, const void *key);
 
 /* Finds the slot in which the maps have the segment of that ID of the new policy. *slot: the slot
  * to try first. Returns 0, -ENOENT or another -errno. */

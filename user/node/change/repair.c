@@ -251,19 +251,6 @@ static int repair_assignments(struct node_handle *handle, const struct image *ha
 	return error ? node_fail(handle, error, "cannot clear up after a killed command") : 0;
 }
 
-/* Lays out the staged policy, whose entries stay. *staged NULL: none is staged. */
-static int lay_out_staged(struct node_handle *handle, struct image *have, struct policy **staged,
-			  struct change *unused, struct planner *later)
-{
-	struct bh_blob header;
-	int error = pinned_read_staged(handle, &header, staged);
-
-	if (error || !*staged)
-		return error;
-	planner_init(later, handle, *staged, header.ids, have, unused);
-	return planner_compare(later, layout_plan);
-}
-
 static int plan(struct node_handle *handle, bool keep_staged, struct image *have,
 		struct change *change)
 {
@@ -275,9 +262,11 @@ static int plan(struct node_handle *handle, bool keep_staged, struct image *have
 
 	change_init(&unused, "staged");
 	planner_init(&plan, handle, policy, handle->blob.ids, have, change);
+	/* a load of the active policy puts it right, which repairs first */
+	plan.wrong = WRONG_LIST;
 	error = planner_compare(&plan, layout_plan);
 	if (!error && keep_staged)
-		error = lay_out_staged(handle, have, &staged, &unused, &later);
+		error = layout_staged(handle, have, &staged, &unused, &later);
 	if (!error && !layout_is_there(change)) {
 		diag_error(handle->diag, NULL, NULL,
 			   "%s: the maps lack parts of the active policy: to start anew, unload "
