@@ -278,7 +278,7 @@ static long dns_teach(__u32 i __attribute__((unused)), struct dns_walk *walk)
 		asm volatile("" : "+r"(n));
 		work->ttl = work->found[n].ttl;
 		dns_address(work, work->found[n].at);
-		dns_seal(work);
+		dns_stamp(work);
 		if (!dns_known(walk->p, work, walk->learner))
 			goto other;
 	}

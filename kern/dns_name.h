@@ -173,7 +173,7 @@ BPF_GLOBAL __u64 dns_hash(struct bh_dns_work *work, bool match)
 }
 
 /* Hashes work->key. */
-BPF_GLOBAL int dns_seal(struct bh_dns_work *work)
+BPF_GLOBAL int dns_stamp(struct bh_dns_work *work)
 {
 	if (!work)
 		return 0;
@@ -240,7 +240,7 @@ static __always_inline struct bh_learned *dns_new(struct bh_dns_work *work,
 
 	if (place == DNS_NO_PLACE)
 		return NULL;
-	work->value.place = bh_learned_seal(work->owner, 0, place);
+	work->value.place = bh_learned_stamp(work->owner, 0, place);
 	bpf_map_update_elem(&bh_learned, &work->key, &work->value, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&bh_learned, &work->key);
 }
@@ -256,7 +256,7 @@ static __always_inline bool dns_is_old(const struct bh_learner *learner,
 static __always_inline void dns_again(struct bh_dns_work *work, struct bh_learner *learner,
 				      struct bh_learned *learned)
 {
-	const __u64 had = bh_learned_seal(work->owner, 0, READ_ONCE(learned->place));
+	const __u64 had = bh_learned_stamp(work->owner, 0, READ_ONCE(learned->place));
 	__u32 place;
 
 	if (!dns_is_old(learner, learned))
@@ -264,7 +264,7 @@ static __always_inline void dns_again(struct bh_dns_work *work, struct bh_learne
 	place = dns_place(work, learner);
 	if (place != DNS_NO_PLACE)
 		__sync_val_compare_and_swap(&learned->place, had,
-					    bh_learned_seal(work->owner, 0, place));
+					    bh_learned_stamp(work->owner, 0, place));
 }
 
 /* The state of a walk over the names of an answer. */
@@ -294,7 +294,7 @@ static long dns_put(__u32 i, struct dns_names *names)
 	i &= BH_LEARNED_NAMES - 1;
 	asm volatile("" : "+r"(i));
 	domain = names->work->domains[i];
-	until = bh_learned_seal(names->work->owner, domain, names->until);
+	until = bh_learned_stamp(names->work->owner, domain, names->until);
 	/* unrolled, it takes more of the stack than there is */
 #pragma clang loop unroll(disable)
 	for (int k = 0; k < BH_LEARNED_NAMES; k++) {
@@ -314,7 +314,7 @@ static long dns_put(__u32 i, struct dns_names *names)
 	}
 	at &= BH_LEARNED_NAMES - 1;
 	asm volatile("" : "+r"(at));
-	/* the seal tells a name from the one before it */
+	/* the stamp tells a name from the one before it */
 	WRITE_ONCE(learned->until[at], until);
 	WRITE_ONCE(learned->domain[at], domain);
 	return 0;
@@ -332,7 +332,7 @@ static __always_inline bool dns_known(const struct packet *p, struct bh_dns_work
 	    dns_is_old(learner, learned))
 		return false;
 	dns_extend(&learned->until[0],
-		   bh_learned_seal(work->owner, work->domains[0], dns_until(p, work)));
+		   bh_learned_stamp(work->owner, work->domains[0], dns_until(p, work)));
 	work->learned++;
 	return true;
 }

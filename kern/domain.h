@@ -48,7 +48,7 @@ static long domain_step(__u32 i, struct domain_search *search)
 	i &= BH_LEARNED_NAMES - 1;
 	domain = READ_ONCE(learned->domain[i]);
 	until = READ_ONCE(learned->until[i]);
-	if (!domain || !bh_learned_is_sealed(until, search->owner, domain) ||
+	if (!domain || !bh_learned_is_stamped(until, search->owner, domain) ||
 	    (!search->lives && (__s32)((__u32)until - search->now) < 0) ||
 	    !domain_segment(search, domain))
 		return 0;

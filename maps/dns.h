@@ -116,14 +116,14 @@ _Static_assert(sizeof(struct bh_learned_key) == 24, "struct bh_learned_key");
  * key and name they are, and a word of another key or name does not count.
  *
  *   63   32 31     0
- *   seal    the time or the place
+ *   stamp   the time or the place
  *
- * The seal is a part of the keyed hashes of the entry's key and of the name.
+ * The stamp is a part of the keyed hashes of the entry's key and of the name.
  */
 struct bh_learned {
 	__u64 domain[BH_LEARNED_NAMES]; /* keys in bh_domains; 0: the place is free */
-	__u64 until[BH_LEARNED_NAMES]; /* sealed tick: new connections may open until then */
-	__u64 place; /* in bh_learn_order; sealed without a name */
+	__u64 until[BH_LEARNED_NAMES]; /* stamped tick: new connections may open until then */
+	__u64 place; /* in bh_learn_order; stamped without a name */
 };
 _Static_assert(sizeof(struct bh_learned) == 136, "struct bh_learned");
 
@@ -138,12 +138,12 @@ BH_DOMAIN_INLINE __u64 bh_learned_owner(struct bh_domain_hash *hash,
 }
 
 /* @domain: key in bh_domains; 0: none. */
-static inline __u64 bh_learned_seal(__u64 owner, __u64 domain, __u32 value)
+static inline __u64 bh_learned_stamp(__u64 owner, __u64 domain, __u32 value)
 {
 	return ((owner ^ domain) >> 32 << 32) | value;
 }
 
-static inline _Bool bh_learned_is_sealed(__u64 word, __u64 owner, __u64 domain)
+static inline _Bool bh_learned_is_stamped(__u64 word, __u64 owner, __u64 domain)
 {
 	return !((word ^ owner ^ domain) >> 32);
 }

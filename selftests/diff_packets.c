@@ -426,8 +426,8 @@ static bool learn(struct trial *trial, const struct cluster *cluster, struct liv
 		return false;
 	bh_domain_begin(&hash, trial->here->domain_key[0], trial->here->domain_key[1]);
 	value.domain[0] = domain;
-	value.until[0] = bh_learned_seal(bh_learned_owner(&hash, &key), domain,
-					 program_tick_before(0) + LIFE);
+	value.until[0] = bh_learned_stamp(bh_learned_owner(&hash, &key), domain,
+					  program_tick_before(0) + LIFE);
 	return !bpf_map_update_elem(trial->here->learned, &key, &value, BPF_ANY);
 }
 

@@ -50,7 +50,7 @@ int domains_own(struct node_handle *handle, const struct bh_learned_key *key,
 	bh_domain_begin(&walk, handle->domain_key[0], handle->domain_key[1]);
 	owner = bh_learned_owner(&walk, key);
 	for (int i = 0; i < BH_LEARNED_NAMES; i++)
-		if (!bh_learned_is_sealed(learned->until[i], owner, learned->domain[i]))
+		if (!bh_learned_is_stamped(learned->until[i], owner, learned->domain[i]))
 			learned->domain[i] = 0;
 	return 0;
 }
