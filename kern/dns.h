@@ -8,6 +8,7 @@
 #define BULKHEAD_KERN_DNS_H
 
 #include "dns_stream.h"
+#include "netfilter.h"
 
 #define DNS_TYPE_A bpf_htons(1)
 #define DNS_TYPE_CNAME bpf_htons(5)
@@ -456,15 +457,29 @@ BPF_GLOBAL int dns_packet_received(struct __sk_buff *skb, const struct packet *p
 	return dns_packet(skb, p, false);
 }
 
+/* Returns true if it is a resolver who has answered, where the node translates the address that the
+ * endpoint called: anybody's Service may have a resolver's address (externalIPs), and lead to any
+ * server. */
+static __noinline bool dns_is_answered(struct __sk_buff *skb, struct packet *p)
+{
+	struct bh_translation *told;
+
+	p->told = netfilter_ask(skb, p);
+	told = p->told == TOLD_REPLY ? translation_answer(p) : NULL;
+	if (!told || bpf_map_lookup_elem(&bh_resolvers, &told->backend))
+		return true;
+	dns_count(BH_DNS_BACKEND);
+	return false;
+}
+
 /* Reads a packet that passes, if it may be of DNS. @hook: a constant. */
-static __always_inline void dns_read_packet(struct __sk_buff *skb, const struct packet *p,
-					    __u32 hook)
+static __always_inline void dns_read_packet(struct __sk_buff *skb, struct packet *p, __u32 hook)
 {
 	if (p->class != PACKET_FLOW || !p->generation || !dns_is_resolvers(p))
 		return;
 	if (hook == BH_HOOK_FROM_ENDPOINT)
 		dns_packet_sent(skb, p);
-	else
+	else if (dns_is_answered(skb, p))
 		dns_packet_received(skb, p);
 }
 

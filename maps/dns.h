@@ -5,8 +5,8 @@
  * connection, transaction ID, name and type agree. What one endpoint has learned opens nothing for
  * another one. None of these maps depends on a generation, and each load keeps them.
  *
- * bh_resolvers: the DNS servers whose answers teach, by the address that endpoints call. Pin name
- * `resolvers`. HASH. The loader writes it.
+ * bh_resolvers: the DNS servers whose answers teach, by the address that endpoints call, and by the
+ * backend's where the node translates that one. Pin name `resolvers`. HASH. The loader writes it.
  *
  * bh_questions: the questions without an answer yet, in buckets of each endpoint. Pin name
  * `questions`. HASH. The programs write it. In a full bucket a new question replaces the oldest.
@@ -226,6 +226,7 @@ _Static_assert(sizeof(struct bh_dns_work) == 15456, "struct bh_dns_work");
 	X(BH_DNS_QUESTION, "question", "questions noted")                                       \
 	X(BH_DNS_LEARNED, "learned", "answers that taught at least one address")                \
 	X(BH_DNS_UNASKED, "unasked", "answers to no open question of the endpoint")             \
+	X(BH_DNS_BACKEND, "backend", "packets of a Service's backend that is no resolver")      \
 	X(BH_DNS_ERROR, "error", "answers with an error, or of another opcode")                 \
 	X(BH_DNS_EMPTY, "empty", "answers without an address of the name that was asked for")   \
 	X(BH_DNS_MALFORMED, "malformed", "messages of another form or class")                   \
