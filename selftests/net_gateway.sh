@@ -41,17 +41,17 @@ policy() { # DB-LETS-IN GATEWAY-LETS-OUT [DB-LETS-OUT GATEWAY-LETS-IN]
 	EOF
 }
 all="TCP/80-82, UDP/80-82, TCP/5001-5004"
-policy "TCP/80, UDP/80, TCP/82, UDP/82, TCP/5001-5004" "TCP/80-81, UDP/80-81, TCP/5001-5004" \
+policy "TCP/80, UDP/80, TCP/82, UDP/82, TCP/5001-5004, SCTP/80" "TCP/80-81, UDP/80-81, TCP/5001-5004, SCTP/80-81" \
 	"TCP/80-81, UDP/80-81" "TCP/80, UDP/80, TCP/82, UDP/82" >"$NET_TMP/first.ini"
 policy "TCP/80, UDP/80, TCP/5001-5004" "TCP/80-82, UDP/80-82, TCP/5001-5004" >"$NET_TMP/other.ini"
 policy "$all" "TCP/81" >"$NET_TMP/gateway.ini"
 policy "TCP/81, UDP/81" "$all" >"$NET_TMP/db.ini"
 
-forged() { # HOST SOURCE-MAC GATEWAY-MAC VERSION: a datagram from the client's address and port to db
+forged() { # HOST SOURCE-MAC GATEWAY-MAC VERSION [PROTOCOL PORT]: a datagram from the client's address and port to db
 	local client=$client4 db
 	db=$(net_ip db)
 	[ "$4" = 4 ] || client=$client6 db=$(net_ip6 db)
-	net_frame "$1" eth0 "$2" "$3" udp $client "$db" 80
+	net_frame "$1" eth0 "$2" "$3" "${5:-udp}" $client "$db" "${6:-80}"
 }
 # The answers to such a datagram, and the errors about these, move other counters.
 counts() { # COUNTER COMMAND...
@@ -83,6 +83,14 @@ asks denied "the gateway's policy denies" 82
 asks allowed "both policies let db call a client" 80 db $client4 $client6
 asks denied "the gateway's policy denies db's call" 81 db $client4 $client6
 asks denied "db's policy denies its call of a client" 82 db $client4 $client6
+# Nobody tells whether the node has put the source of SCTP there: a client's is its own.
+for version in 4 6; do
+	net_check "a client's SCTP passes, IPv$version" counts "pass 1 opens a connection that policy allows" \
+		forged vpn "$(net_mac vpn)" 02:00:00:00:02:01 $version sctp 80
+	net_check "a client's SCTP to another port is denied by db's policy, IPv$version" \
+		counts "drop 1 denied by the destination's policy" \
+		forged vpn "$(net_mac vpn)" 02:00:00:00:02:01 $version sctp 81
+done
 hold 5001
 
 echo "# changes of policy"
