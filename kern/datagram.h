@@ -17,13 +17,11 @@ static __always_inline bool flow_is_untold(const struct packet *p, __u64 word)
 }
 
 /* Returns true if the node itself sends what another caller has sent by the same port of the node,
- * or the node returns to the endpoint what that has sent to a Service.
- * A fragment may have lost the interface by which it came in (host_egress.h). */
+ * or the node returns to the endpoint what that has sent to a Service. */
 static __always_inline bool flow_is_nodes(const struct packet *p, __u64 word)
 {
 	return p->hook == BH_HOOK_TO_ENDPOINT && (!p->ingress || p->ingress == p->ifindex) &&
-	       !(p->flags & PACKET_MORE_FRAGMENTS) && !(word & BH_CT_NODE) &&
-	       ct_sender(p, word) == BH_EGRESS;
+	       !(word & BH_CT_NODE) && ct_sender(p, word) == BH_EGRESS;
 }
 
 /* Returns true if the entry is the packet's connection. It is not if the kernel's conntrack names
