@@ -54,6 +54,7 @@
 #define BH_RESOLVER_SAID (1u << 0) /* an option or the policy's [bulkhead] names it */
 #define BH_RESOLVER_SERVICE (1u << 1) /* of the Service kube-system/kube-dns */
 #define BH_RESOLVER_NODE (1u << 2) /* NodeLocal DNSCache, or of the node's resolv.conf */
+#define BH_RESOLVER_BACKEND (1u << 3) /* of a Service whose own address is a resolver's */
 
 struct bh_resolver {
 	__u32 flags; /* BH_RESOLVER_*, for readers: the programs do not read them */

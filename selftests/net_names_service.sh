@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Whose answers teach where the node translates a resolver's address: those of the Service's own backends, on this node
 # and on another one, and of a cache of the node that has the Service's address. Those of a pod to which another Service
-# with the resolver's address leads (externalIPs) teach nothing.
+# with the resolver's address leads (externalIPs) teach nothing. The same of a Service that is named as a resolver.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 
@@ -10,13 +10,20 @@ DNS=$NET_HELPERS/dns
 NET_PORTS=80
 NET_WAIT_DENIED=400
 service_start dns evil web
-for n in {1..24}; do
+for n in {1..40}; do
 	ip -n "$NET-out" addr add "172.18.0.$n/32" dev lo
 done
 
 policy() { # [LINE...]: of [bulkhead]
 	service_endpoints "$@"
-	service_object 53/53 dns,far 53 | sed 's|^\[service .*|[service kube-system/kube-dns]|'
+	service_object 53/53 "${BACKENDS:-dns,far}" 53 | sed "s|^\[service .*|[service ${SERVICE:-kube-system/kube-dns}]|"
+	cat <<-END
+	[service shop/thief]
+	address = 10.96.0.99, fd96::99
+	external-address = 10.96.0.53, fd96::53
+	port = tcp TCP/53 to 53, udp UDP/53 to 53
+	backends = $(net_ip evil), $(net_ip6 evil)
+	END
 	cat <<-END
 	[cluster-network-policy names]
 	tier = Admin
@@ -62,9 +69,27 @@ asks "another Service's backend" fd96::53 evil "$(net_ip6 evil)" denied
 net_check "the packets of the other Service's backend are counted" test "$(net_bulkhead metrics |
 	sed -n 's/^bulkhead_dns_messages_total{result="backend"} //p')" -ge 4
 
-# Who names resolvers names the backends, too.
-loads "resolver = 10.96.0.53, fd96::53, $(net_ip evil), $(net_ip6 evil)"
-teaches "a backend that is named as a resolver" evil evil
+# A resolver's address that is named, and is a Service's: the backends of that Service, whatever its name is.
+named="resolver = 10.96.0.53, fd96::53"
+SERVICE=shop/resolver loads "$named"
+service_leads 53/53 dns 53
+teaches "a backend of a Service that is named as a resolver" dns dns
+service_leads 53/53 evil 53
+asks "another backend than a named resolver's" 10.96.0.53 evil "$(net_ip evil)" denied
+asks "another backend than a named resolver's" fd96::53 evil "$(net_ip6 evil)" denied
+
+changed() { # BACKENDS: a delta changes the Service's backends
+	SERVICE=shop/resolver policy "$named" >"$NET_TMP/base.ini" &&
+		SERVICE=shop/resolver BACKENDS=$1 policy "$named" >"$NET_TMP/next.ini" &&
+		"$BULKHEAD" compile -o "$NET_TMP/base.bhp" "$NET_TMP/base.ini" >/dev/null &&
+		"$BULKHEAD" compile --base "$NET_TMP/base.bhp" --delta -o "$NET_TMP/next.bhd" "$NET_TMP/next.ini" >/dev/null &&
+		net_bulkhead load "$NET_TMP/base.bhp" && net_bulkhead load "$NET_TMP/next.bhd"
+}
+net_check "a delta gives the Service another backend" changed evil,far
+teaches "the backend that a delta brought" evil evil
+service_leads 53/53 dns 53
+asks "the backend that a delta took" 10.96.0.53 dns "$(net_ip dns)" denied
+asks "the backend that a delta took" fd96::53 dns "$(net_ip6 dns)" denied
 
 net_check "nothing is translated any more" net_on node nft delete table inet services
 for address in 10.96.0.53/32 fd96::53/128 169.254.20.10/32; do

@@ -76,22 +76,47 @@ static int add_frontends(const struct lazy_policy *policy, const struct policy_s
 int discover_dns_service(const struct lazy_policy *policy, struct table *table)
 {
 	const struct policy_service *service = find_dns(policy);
-	const struct policy_service_port *ports;
-	int error = service ? add_frontends(policy, service, table) : 0;
 
-	if (!service)
-		return 0;
-	ports = lazy_read(policy, policy->service_ports + service->ports.at,
-			  service->ports.n * sizeof(*ports));
-	for (uint32_t i = 0; !error && i < service->ports.n; i++) {
-		const struct policy_backend *backends =
-			lazy_read(policy, policy->backends + ports[i].backends.at,
-				  ports[i].backends.n * sizeof(*backends));
+	return service ? add_frontends(policy, service, table) : 0;
+}
 
-		for (uint32_t k = 0;
-		     ports[i].port == BH_DNS_PORT && !error && k < ports[i].backends.n; k++)
-			error = add(table, &backends[k].address, BH_RESOLVER_SERVICE);
-	}
+/* Returns true if it is a cluster's own address of a Service, and a resolver's. Anybody's Service
+ * may have an external address. */
+static bool is_resolvers(const struct policy_frontend *frontend, const struct table *table)
+{
+	const struct bh_addr key = bh_addr_from(&frontend->address);
+	const struct bh_resolver *resolver;
+
+	if (frontend->port != BH_DNS_PORT || frontend_is_node_port(frontend) ||
+	    frontend->flags & POLICY_FRONTEND_EXTERNAL)
+		return false;
+	resolver = table_find(table, &key);
+	return resolver && resolver->flags & ~BH_RESOLVER_BACKEND;
+}
+
+static int add_backends(const struct lazy_policy *policy, uint32_t service_port,
+			struct table *table)
+{
+	const struct policy_service_port *port =
+		lazy_read(policy, policy->service_ports + service_port, sizeof(*port));
+	const struct policy_backend *backends = lazy_read(
+		policy, policy->backends + port->backends.at, port->backends.n * sizeof(*backends));
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < port->backends.n; i++)
+		error = add(table, &backends[i].address, BH_RESOLVER_BACKEND);
+	return error;
+}
+
+int discover_resolver_backends(const struct lazy_policy *policy, struct table *table)
+{
+	const struct policy_frontend *frontends =
+		lazy_read(policy, policy->frontends, policy->n_frontends * sizeof(*frontends));
+	int error = 0;
+
+	for (size_t i = 0; !error && i < policy->n_frontends; i++)
+		if (is_resolvers(&frontends[i], table))
+			error = add_backends(policy, frontends[i].service_port, table);
 	return error;
 }
 
@@ -141,6 +166,8 @@ int discover_resolvers(struct discovery *discovery)
 	if (!error &&
 	    !(table->n && ((struct bh_resolver *)table_value(table, 0))->flags & BH_RESOLVER_SAID))
 		error = discover_node_resolvers(discovery, table);
+	if (!error)
+		error = discover_resolver_backends(policy_lazy(discovery->policy), table);
 	return error && error != -EINVAL
 		       ? node_fail(discovery->handle, error, "cannot list the resolvers")
 		       : error;

@@ -45,11 +45,13 @@ int discover_addresses(struct discovery *discovery);
 int discover_tunnels(struct discovery *discovery);
 int discover_node_side(struct discovery *discovery, const struct bh_iface *iface, uint32_t ifindex);
 /* discover_resolvers.c: the DNS servers whose answers teach. discover_dns_service() adds the
- * addresses of the Service kube-system/kube-dns and of its backends, and discover_node_resolvers()
- * then those that the node itself has; their errors are not reported. */
+ * addresses of the Service kube-system/kube-dns, discover_node_resolvers() then those that the node
+ * itself has, and discover_resolver_backends() at last the backends of each Service whose own
+ * address is there; their errors are not reported. */
 int discover_resolvers(struct discovery *discovery);
 int discover_dns_service(const struct lazy_policy *policy, struct table *table);
 int discover_node_resolvers(const struct discovery *discovery, struct table *table);
+int discover_resolver_backends(const struct lazy_policy *policy, struct table *table);
 /* Adds the addresses of the policy's nodes to entries of bh_tunnels. The error is not reported. */
 int discover_nodes(const struct policy *policy, struct table *table);
 

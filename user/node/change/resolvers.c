@@ -22,7 +22,21 @@ static bool is_of_service(const void *what, const void *key, const void *value)
 
 	(void)what;
 	(void)key;
-	return resolver->flags & BH_RESOLVER_SERVICE;
+	return resolver->flags & (BH_RESOLVER_SERVICE | BH_RESOLVER_BACKEND);
+}
+
+/* Adds the resolvers with one of the flags: they stay. */
+static int add_kept(const struct table *have, uint32_t flags, struct table *want)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < have->n; i++) {
+		const struct bh_resolver *resolver = table_value(have, i);
+
+		if (resolver->flags & flags)
+			error = table_insert(want, table_key(have, i), resolver);
+	}
+	return error;
 }
 
 /* Adds the resolvers that the node itself has, which depend on whether a Service has any. */
@@ -42,18 +56,22 @@ static int add_others(const struct planner *plan, struct table *want)
 int resolvers_plan(struct planner *plan)
 {
 	CLEANUP(table_free) struct table have = {}, want = {};
-	bool others;
+	bool said, others = false;
 	int error;
 
 	maps_init_table(MAP_resolvers, &have);
 	maps_init_table(MAP_resolvers, &want);
 	error = maps_read(plan->handle, MAP_resolvers, &have);
-	if (error || flags_of(&have) & BH_RESOLVER_SAID)
-		return error;
-	error = discover_dns_service(plan->new, &want);
-	others = !want.n != !(flags_of(&have) & BH_RESOLVER_SERVICE);
-	if (!error && others)
-		error = add_others(plan, &want);
+	said = flags_of(&have) & BH_RESOLVER_SAID;
+	if (!error && !said) {
+		error = discover_dns_service(plan->new, &want);
+		others = !want.n != !(flags_of(&have) & BH_RESOLVER_SERVICE);
+	}
+	if (!error)
+		error = others ? add_others(plan, &want)
+			       : add_kept(&have, said ? BH_RESOLVER_SAID : BH_RESOLVER_NODE, &want);
+	if (!error)
+		error = discover_resolver_backends(plan->new, &want);
 	return error ? error
 		     : interfaces_plan_map(plan->change, MAP_resolvers, &have, &want,
 					   others ? NULL : is_of_service, NULL);
