@@ -28,6 +28,9 @@ static __always_inline bool confine_breaks(struct __sk_buff *skb, const struct p
 	if (likely(skb->tc_index != CONFINED) || p->protocol != IPPROTO_SCTP ||
 	    p->hook == BH_HOOK_FROM_ENDPOINT)
 		return false;
+	/* The kernel has made the fragment anew, and copied the mark without the interface. */
+	if (hook_is_lost(skb))
+		return p->flags & PACKET_FRAGMENT_HEADER;
 	/* Packets of other interfaces may have a tc_index of other programs. */
 	iface = endpoint_iface(skb->ingress_ifindex);
 	return iface && iface->flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA);

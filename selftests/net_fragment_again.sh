@@ -19,6 +19,7 @@ done
 	ingress = from endpoints(role=job), cidr(fd07::/64)
 	[network-policy shop/bad]
 	endpoints = role=bad
+	types = Ingress, Egress
 	ingress = from endpoints(role=nobody)
 	[network-policy shop/job]
 	endpoints = role=job
@@ -77,4 +78,38 @@ net_check "a host without a route does not reach bad" lost bad out "$bad6" 7000 
 net_check "the outside reaches db" arrives db out "$db6" 7000
 net_check "the outside does not reach bad" lost bad out "$bad6" 7000
 net_check "a datagram of the node's own reaches bad" net_pair node bad udp "$bad6" 7001 3000
+
+# Nobody can ask the kernel's conntrack about SCTP: what a pod sends to its node, in reply to a call that its policy
+# denied, must not leave the node. The table counts what reaches the outside.
+net_on out nft -f - <<EOF2 || exit 1
+table inet seen {
+	counter inits { }
+	chain in { type filter hook prerouting priority raw; meta l4proto sctp counter name inits drop; }
+}
+EOF2
+inits() {
+	net_on out nft list counter inet seen inits | sed -n 's/.*packets \([0-9]*\) .*/\1/p'
+}
+replies() { # POD NODEPORT: the outside calls the pod, which replies to the node, where the call came from
+	local before i
+	id=$((id + 1)) before=$(inits)
+	net_frame out -s $((5000 + id)) eth0 02:00:00:00:07:02 02:00:00:00:07:01 sctp "$(net_ip6 out)" "$node6" "$2"
+	net_frame "$1" -s 7000 -n 3 eth0 "$(net_mac "$1")" 02:00:00:00:02:01 uneven-init "$(net_ip6 "$1")" "$node6" \
+		$((5000 + id)) "$id"
+	for ((i = 0; i < 10; i++)); do
+		[ "$(inits)" = "$before" ] || return 0
+		net_pause 0.05
+	done
+	return 1
+}
+for to in 28:bad 23:web; do
+	net_on node nft add rule inet services several ip6 daddr "$node6" sctp dport "300${to%:*}" dnat ip6 to \
+		"[$(net_ip6 "${to#*:}")]:7000" || exit 1
+done
+net_on node nft add rule inet services after meta l4proto sctp ct status dnat masquerade || exit 1
+net_check "the SCTP reply of web, without a policy, leaves the node" replies web 30023
+net_check "the SCTP reply of bad to a call that its policy denied does not leave the node" \
+	net_fails 1 replies bad 30028
+net_check "unload" net_bulkhead unload
+net_check "after unload the SCTP reply of bad leaves the node" replies bad 30028
 net_end

@@ -38,6 +38,9 @@
  * IPv6. The first is short and has a hop-by-hop header: a node that joins them cannot part them as
  * they were, and makes new ones
  *
+ *   uneven-init SOURCE DESTINATION PORT ID
+ *                                         the same of an INIT of SCTP
+ *
  *   too-big SOURCE DESTINATION PEER PORT  fragmentation needed, or packet too big, about UDP from
  *                                         DESTINATION to PORT of PEER
  *
@@ -273,43 +276,6 @@ static void rest(struct frame *f)
 	put_zeros(f, FIRST_BYTES);
 }
 
-/* Bytes of the three fragments, and of the header that only the first one has. */
-#define UNEVEN_FIRST 400
-#define UNEVEN_NEXT 1448
-#define UNEVEN_LAST 52
-#define UNEVEN_HEADER 32
-
-static void uneven(struct frame *f)
-{
-	static const size_t lengths[] = {UNEVEN_FIRST, UNEVEN_NEXT, UNEVEN_LAST};
-	static const size_t begins[] = {0, UNEVEN_FIRST, UNEVEN_FIRST + UNEVEN_NEXT};
-	const size_t part = f->number % 3, length = UNEVEN_FIRST + UNEVEN_NEXT + UNEVEN_LAST;
-	/* An option that a host skips if it does not know it: padding may have 7 bytes. */
-	uint8_t options[UNEVEN_HEADER] = {IPPROTO_FRAGMENT, UNEVEN_HEADER / 8 - 1, 0x1e,
-					  UNEVEN_HEADER - 4};
-	size_t l3 = f->length, l4;
-	uint32_t sum = IPPROTO_UDP + length;
-
-	put_ip(f, &source, &destination, IPPROTO_UDP, lengths[part], atoi(words[3]), begins[part],
-	       part < 2);
-	l4 = f->length;
-	if (!part) {
-		put_udp(f, atoi(words[2]), length);
-		sum = helper_sum(source.byte, 16, helper_sum(destination.byte, 16, sum));
-		put_checksum(f, l4 + 6, helper_sum(f->byte + l4, 8, sum));
-	}
-	put_zeros(f, lengths[part] - (f->length - l4));
-	if (part)
-		return;
-	put_zeros(f, UNEVEN_HEADER);
-	memmove(f->byte + l3 + 40 + UNEVEN_HEADER, f->byte + l3 + 40,
-		f->length - l3 - 40 - UNEVEN_HEADER);
-	memcpy(f->byte + l3 + 40, options, UNEVEN_HEADER);
-	f->byte[l3 + 5] += UNEVEN_HEADER;
-	f->byte[l3 + 4] += f->byte[l3 + 5] < UNEVEN_HEADER;
-	f->byte[l3 + 6] = IPPROTO_HOPOPTS;
-}
-
 static void syn(struct frame *f)
 {
 	uint8_t *last = source.byte + (source.v6 ? 14 : 2);
@@ -372,6 +338,21 @@ static uint32_t crc32c(const uint8_t *byte, size_t n)
 	return __builtin_bswap32(~crc);
 }
 
+#define SCTP_HEADER 12
+
+/* Writes the header and an INIT of so many bytes, up to its last field. The checksum is 0. */
+static void put_init(struct frame *f, size_t length)
+{
+	put16(f, source_port);
+	put16(f, atoi(words[2]));
+	put_zeros(f, 8); /* verification tag 0; the place of the checksum */
+	put32(f, 1 << 24 | length);
+	put32(f, 1 + f->number);
+	put32(f, 65536);
+	put32(f, 1 << 16 | 1);
+	put32(f, 1);
+}
+
 static void sctp(struct frame *f)
 {
 	struct frame sum = {.length = 0};
@@ -379,16 +360,77 @@ static void sctp(struct frame *f)
 
 	put_ip(f, &source, &destination, IPPROTO_SCTP, 32, -1, 0, false);
 	l4 = f->length;
-	put16(f, source_port);
-	put16(f, atoi(words[2]));
-	put_zeros(f, 8); /* verification tag 0; the place of the checksum */
-	put32(f, 1 << 24 | 20);
-	put32(f, 1 + f->number);
-	put32(f, 65536);
-	put32(f, 1 << 16 | 1);
-	put32(f, 1);
+	put_init(f, 20);
 	put32(&sum, crc32c(f->byte + l4, 32));
 	memcpy(f->byte + l4 + 8, sum.byte, 4);
+}
+
+/* Bytes of the three fragments, and of the header that only the first one has. */
+#define UNEVEN_FIRST 400
+#define UNEVEN_NEXT 1448
+#define UNEVEN_LAST 52
+#define UNEVEN_HEADER 32
+
+#define UNEVEN_WHOLE (UNEVEN_FIRST + UNEVEN_NEXT + UNEVEN_LAST)
+
+/* Zeros follow the header that each of the two writes. */
+static void uneven_udp(struct frame *f)
+{
+	uint32_t sum = IPPROTO_UDP + UNEVEN_WHOLE;
+	size_t l4 = f->length;
+
+	put_udp(f, atoi(words[2]), UNEVEN_WHOLE);
+	sum = helper_sum(source.byte, 16, helper_sum(destination.byte, 16, sum));
+	put_checksum(f, l4 + 6, helper_sum(f->byte + l4, 8, sum));
+}
+
+static void uneven_sctp(struct frame *f)
+{
+	uint8_t whole[UNEVEN_WHOLE] = {};
+	struct frame sum = {.length = 0};
+	size_t l4 = f->length;
+
+	put_init(f, UNEVEN_WHOLE - SCTP_HEADER);
+	memcpy(whole, f->byte + l4, f->length - l4);
+	put32(&sum, crc32c(whole, UNEVEN_WHOLE));
+	memcpy(f->byte + l4 + 8, sum.byte, 4);
+}
+
+static void put_uneven(struct frame *f, uint8_t protocol, void (*put_header)(struct frame *f))
+{
+	static const size_t lengths[] = {UNEVEN_FIRST, UNEVEN_NEXT, UNEVEN_LAST};
+	static const size_t begins[] = {0, UNEVEN_FIRST, UNEVEN_FIRST + UNEVEN_NEXT};
+	const size_t part = f->number % 3;
+	/* An option that a host skips if it does not know it: padding may have 7 bytes. */
+	uint8_t options[UNEVEN_HEADER] = {IPPROTO_FRAGMENT, UNEVEN_HEADER / 8 - 1, 0x1e,
+					  UNEVEN_HEADER - 4};
+	size_t l3 = f->length, l4;
+
+	put_ip(f, &source, &destination, protocol, lengths[part], atoi(words[3]), begins[part],
+	       part < 2);
+	l4 = f->length;
+	if (!part)
+		put_header(f);
+	put_zeros(f, lengths[part] - (f->length - l4));
+	if (part)
+		return;
+	put_zeros(f, UNEVEN_HEADER);
+	memmove(f->byte + l3 + 40 + UNEVEN_HEADER, f->byte + l3 + 40,
+		f->length - l3 - 40 - UNEVEN_HEADER);
+	memcpy(f->byte + l3 + 40, options, UNEVEN_HEADER);
+	f->byte[l3 + 5] += UNEVEN_HEADER;
+	f->byte[l3 + 4] += f->byte[l3 + 5] < UNEVEN_HEADER;
+	f->byte[l3 + 6] = IPPROTO_HOPOPTS;
+}
+
+static void uneven(struct frame *f)
+{
+	put_uneven(f, IPPROTO_UDP, uneven_udp);
+}
+
+static void uneven_init(struct frame *f)
+{
+	put_uneven(f, IPPROTO_SCTP, uneven_sctp);
 }
 
 static void too_big(struct frame *f)
@@ -587,12 +629,25 @@ static const struct kind {
 	int source; /* index of the source address; in IP, the destination follows */
 	void (*build)(struct frame *f);
 } kinds[] = {
-	{"udp", 3, 0, udp},	      {"sctp", 3, 0, sctp},	  {"short", 3, 0, shorter},
-	{"syn", 3, 0, syn},	      {"first", 4, 0, first},	  {"rest", 3, 0, rest},
-	{"arp", 2, 1, arp},	      {"nd", 4, 0, nd},		  {"too-big", 4, 0, too_big},
-	{"dad", 3, 0, dad},	      {"ra", 2, 0, ra},		  {"tunnel", 6, 0, tunnel},
-	{"redirect", 4, 0, redirect}, {"written", 4, 0, written}, {"tcp", 5, 0, tcp},
-	{"data", 5, 0, data},	      {"icmp6", 5, 0, icmp6},	  {"uneven", 4, 0, uneven},
+	{"udp", 3, 0, udp},
+	{"sctp", 3, 0, sctp},
+	{"short", 3, 0, shorter},
+	{"syn", 3, 0, syn},
+	{"first", 4, 0, first},
+	{"rest", 3, 0, rest},
+	{"arp", 2, 1, arp},
+	{"nd", 4, 0, nd},
+	{"too-big", 4, 0, too_big},
+	{"dad", 3, 0, dad},
+	{"ra", 2, 0, ra},
+	{"tunnel", 6, 0, tunnel},
+	{"redirect", 4, 0, redirect},
+	{"written", 4, 0, written},
+	{"tcp", 5, 0, tcp},
+	{"data", 5, 0, data},
+	{"icmp6", 5, 0, icmp6},
+	{"uneven", 4, 0, uneven},
+	{"uneven-init", 4, 0, uneven_init},
 };
 
 static const struct kind *parse_kind(int argc, char **argv)
