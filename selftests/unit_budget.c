@@ -154,6 +154,20 @@ static void segments(FILE *to, bool closed)
 		put_cidrs(to, 4200, false);
 }
 
+/* A selector's values, 63 bytes each, stand in a clause and in the policy as it was given. */
+static void values(FILE *to, bool closed)
+{
+	begin_policy(to, "big", "");
+	for (unsigned int i = 0; !closed && i < 125000; i++)
+		fprintf(to, "%s\"%063u\"",
+			i ? ","
+			  : "{\"from\":[{\"podSelector\":{\"matchExpressions\":[{\"key\":\"n\","
+			    "\"operator\":\"In\",\"values\":[",
+			i);
+	fprintf(to, closed ? "" : "]}]}}]}");
+	end_policy(to);
+}
+
 static void bytes(FILE *to, bool closed)
 {
 	begin_policy(to, "big", "");
@@ -370,6 +384,8 @@ static const struct row {
 	{"one policy's segments", segments, "big",
 	 "needs 4097 segments of addresses or more, the limit is 4096"},
 	{"one policy's bytes", bytes, "big",
+	 "of the compiled policy or more, the limit is 16777216"},
+	{"one policy's values of a label", values, "big",
 	 "of the compiled policy or more, the limit is 16777216"},
 	{"one policy's steps", steps, "big", "steps of the compiler or more, the limit is 8388608"},
 	{"one policy's requirements", requirements, "big",
