@@ -679,6 +679,7 @@ void rules_build(struct compiler *c)
 	qsort(policies, cluster->n_policies, sizeof(*policies), compare_policies);
 	for (size_t i = 0; i < cluster->n_policies; i++)
 		charge_size(c, policies[i]);
+	budget_sizes_known(c);
 	for (size_t i = 0; i < cluster->n_policies; i++)
 		build_policy(c, policies[i]);
 	for (size_t i = 0; i < cluster->n_namespaces; i++)
