@@ -704,6 +704,9 @@ static void check_asides(const struct row *row, const struct world *world)
 			  !strcmp(world->cluster.policies[i].ns_name, "evil");
 	assert_non_null(asides);
 	for (size_t i = 0; i < asides->n; i++) {
+		assert_ptr_equal(asides_find(asides, asides->at[i].kind, asides->at[i].ns,
+					     asides->at[i].name),
+				 &asides->at[i]);
 		if (strcmp(asides->at[i].kind, "NetworkPolicy"))
 			continue;
 		n_policies++;
@@ -881,14 +884,14 @@ static void takes_no_others_along(void **state)
 		"\"Egress\"],\"egress\":[{\"ports\":[{\"port\":\"http\"}]}";
 	struct world world = {0};
 	const struct asides *asides;
+	const struct aside *aside;
 
 	(void)state;
 	compile(&world, &row, false, egress, NULL);
 	asides = world.policy->asides;
-	assert_non_null(asides);
-	assert_string_equal(asides->at[asides->n - 1].kind, "Namespace");
-	assert_string_equal(asides->at[asides->n - 1].name, "evil");
-	assert_string_equal(asides->at[asides->n - 1].effect, "its pods have no named ports");
+	aside = asides_find(asides, "Namespace", "", "evil");
+	assert_non_null(aside);
+	assert_string_equal(aside->effect, "its pods have no named ports");
 	for (size_t i = 0; i < asides->n; i++)
 		assert_string_not_equal(asides->at[i].ns, "good");
 	assert_true(allows(world.policy, "10.0.0.2", "10.0.0.1", "TCP/80"));

@@ -701,7 +701,7 @@ struct asides *budgets_asides(const struct compiler *c)
 
 		if (!b->aside[i])
 			continue;
-		*add_aside(&asides, most) = (struct aside){.policy = i,
+		*add_aside(&asides, most) = (struct aside){.stays = true,
 							   .ns = copy_text(policy->ns_name),
 							   .name = copy_text(policy->name),
 							   .why = copy_text(b->why[i]),
@@ -716,8 +716,7 @@ struct asides *budgets_asides(const struct compiler *c)
 
 		if (b->ns_why[i])
 			*add_aside(&asides, most) =
-				(struct aside){.policy = NOBODY,
-					       .ns = copy_text(NULL),
+				(struct aside){.ns = copy_text(NULL),
 					       .name = copy_text(ns->name),
 					       .why = copy_text(b->ns_why[i]),
 					       .effect = "its pods have no named ports",
@@ -729,14 +728,14 @@ struct asides *budgets_asides(const struct compiler *c)
 
 		if (service->closed)
 			*add_aside(&asides, most) =
-				(struct aside){.policy = NOBODY,
-					       .ns = copy_text(service->ns_name),
+				(struct aside){.ns = copy_text(service->ns_name),
 					       .name = copy_text(service->name),
 					       .why = copy_text(b->service_why[i]),
 					       .effect = "its addresses have no backends",
 					       .kind = "Service",
 					       .where = service->where};
 	}
+	asides_sort(asides);
 	return asides;
 }
 
