@@ -16,6 +16,7 @@
 
 #include "policy/asides.h"
 #include "policy/blob_file.h"
+#include "compile/budget.h"
 #include "compile/compile.h"
 #include "policy/flow.h"
 #include "policy/frontend.h"
@@ -43,14 +44,16 @@ static void put_pod(FILE *to, const char *ns, const char *app, unsigned int n, u
 		app, n, ns, app, n, port, net, n >> 8, n & 255);
 }
 
+static const char *tenant = "evil"; /* whose policies are put */
+
 /* Begins a policy; the caller puts rules, and then ends the policy. */
 static void begin_policy(FILE *to, const char *name, const char *selector)
 {
 	fprintf(to,
 		"{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":"
-		"{\"name\":\"%s\",\"namespace\":\"evil\"},\"spec\":{\"podSelector\":{%s},"
+		"{\"name\":\"%s\",\"namespace\":\"%s\"},\"spec\":{\"podSelector\":{%s},"
 		"\"policyTypes\":[\"Ingress\"],\"ingress\":[",
-		name, selector);
+		name, tenant, selector);
 }
 
 static void end_policy(FILE *to)
@@ -124,12 +127,13 @@ static void list(FILE *to, bool closed)
 	}
 }
 
-static void put_cidrs(FILE *to, unsigned int n, bool one_rule)
+/* @first: the first address after 20.0.0.0. */
+static void put_cidrs(FILE *to, const char *name, unsigned int first, unsigned int n, bool one_rule)
 {
-	begin_policy(to, "big", "");
+	begin_policy(to, name, "");
 	fprintf(to, "{\"from\":[");
-	for (unsigned int i = 0; i < n; i++) {
-		if (i)
+	for (unsigned int i = first; i < first + n; i++) {
+		if (i > first)
 			fprintf(to, one_rule ? "," : "],\"ports\":[{\"port\":1}]},{\"from\":[");
 		fprintf(to, "{\"ipBlock\":{\"cidr\":\"20.%u.%u.%u/32\"}}", i >> 16, i >> 8 & 255,
 			i & 255);
@@ -143,7 +147,7 @@ static void prefixes(FILE *to, bool closed)
 	if (closed)
 		put_closed(to, "big", "");
 	else
-		put_cidrs(to, 66000, true);
+		put_cidrs(to, "big", 0, 66000, true);
 }
 
 static void segments(FILE *to, bool closed)
@@ -151,7 +155,21 @@ static void segments(FILE *to, bool closed)
 	if (closed)
 		put_closed(to, "big", "");
 	else
-		put_cidrs(to, 4200, false);
+		put_cidrs(to, "big", 0, 4200, false);
+}
+
+/* A selector's values, 63 bytes each, stand in a clause and in the policy as it was given. */
+static void values(FILE *to, bool closed)
+{
+	begin_policy(to, "big", "");
+	for (unsigned int i = 0; !closed && i < 125000; i++)
+		fprintf(to, "%s\"%063u\"",
+			i ? ","
+			  : "{\"from\":[{\"podSelector\":{\"matchExpressions\":[{\"key\":\"n\","
+			    "\"operator\":\"In\",\"values\":[",
+			i);
+	fprintf(to, closed ? "" : "]}]}}]}");
+	end_policy(to);
 }
 
 static void bytes(FILE *to, bool closed)
@@ -210,7 +228,7 @@ static void exclusions(FILE *to, bool closed)
 }
 
 /* Each of @n subjects, told apart by a policy of its own, with each of @n peers. */
-static void put_small(FILE *to, unsigned int n)
+static void put_small(FILE *to, bool closed, unsigned int n)
 {
 	char name[32], selector[64];
 
@@ -218,7 +236,7 @@ static void put_small(FILE *to, unsigned int n)
 		snprintf(name, sizeof(name), "small-%u", i);
 		snprintf(selector, sizeof(selector), "\"matchLabels\":{\"n\":\"%u\"}", i);
 		begin_policy(to, name, selector);
-		fprintf(to, "{\"ports\":[{\"port\":%u}]}", 20000 + i);
+		fprintf(to, closed ? "" : "{\"ports\":[{\"port\":%u}]}", 20000 + i);
 		end_policy(to);
 	}
 }
@@ -242,7 +260,7 @@ static void put_names(FILE *to, unsigned int n, const char *peers)
 static void put_names_and_segments(FILE *to, bool closed, const char *peers)
 {
 	put_pods(to, 2000, 0);
-	put_small(to, 2000);
+	put_small(to, false, 2000);
 	put_closed(to, "rest", "");
 	put_names(to, closed ? 0 : 5000, peers);
 }
@@ -266,7 +284,7 @@ static void names_of_some(FILE *to, bool closed)
 static void lists(FILE *to, bool closed)
 {
 	put_pods(to, 270, 0);
-	put_small(to, 270);
+	put_small(to, false, 270);
 	begin_policy(to, "big", "");
 	for (unsigned int i = 1; !closed && i <= 270; i++)
 		fprintf(to,
@@ -274,22 +292,6 @@ static void lists(FILE *to, bool closed)
 			"\"ports\":[{"
 			"\"port\":%u}]}",
 			i > 1 ? "," : "", i, i);
-	end_policy(to);
-}
-
-static void pairs(FILE *to, bool closed)
-{
-	put_pods(to, 750, 0);
-	put_small(to, 750);
-	begin_policy(to, "tell-apart", "\"matchLabels\":{\"app\":\"none\"}");
-	for (unsigned int i = 1; i <= 750; i++)
-		fprintf(to, "%s{\"from\":[{\"podSelector\":{\"matchLabels\":{\"n\":\"%u\"}}}]}",
-			i > 1 ? "," : "", i);
-	end_policy(to);
-	begin_policy(to, "big", "");
-	if (!closed)
-		fprintf(to, "{\"from\":[{\"podSelector\":{\"matchExpressions\":[{\"key\":\"n\","
-			    "\"operator\":\"Exists\"}]}}],\"ports\":[{\"port\":1}]}");
 	end_policy(to);
 }
 
@@ -316,6 +318,154 @@ static void namespace_intervals(FILE *to, bool closed)
 			put_wide(to, name, selector, 19000, 5);
 	}
 	put_closed(to, "rest", "");
+}
+
+/* Namespaces: each of a few policies is within its own budget. */
+
+static const char *name_of(unsigned int i)
+{
+	static char name[16];
+
+	snprintf(name, sizeof(name), "big-%u", i);
+	return name;
+}
+
+/* Puts @n policies by @put, or closed ones. */
+static void put_many(FILE *to, bool closed, unsigned int n, void (*put)(FILE *to, unsigned int i))
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (closed)
+			put_closed(to, name_of(i), "");
+		else
+			put(to, i);
+}
+
+static void some_cidrs(FILE *to, unsigned int i)
+{
+	put_cidrs(to, name_of(i), i * 45000, 45000, true);
+}
+
+static void namespace_prefixes(FILE *to, bool closed)
+{
+	put_many(to, closed, 3, some_cidrs);
+}
+
+static void some_segments(FILE *to, unsigned int i)
+{
+	put_cidrs(to, name_of(i), i * 3500, 3500, false);
+}
+
+static void namespace_segments(FILE *to, bool closed)
+{
+	put_many(to, closed, 5, some_segments);
+}
+
+/* 13 MB: 120 bytes for each peer. */
+static void some_bytes(FILE *to, unsigned int i)
+{
+	begin_policy(to, name_of(i), "");
+	for (unsigned int k = 0; k < 110000; k++)
+		fprintf(to, k ? ",{\"podSelector\":{}}" : "{\"from\":[{\"podSelector\":{}}");
+	fprintf(to, "]}");
+	end_policy(to);
+}
+
+static void namespace_bytes(FILE *to, bool closed)
+{
+	put_many(to, closed, 4, some_bytes);
+}
+
+static void some_steps(FILE *to, unsigned int i)
+{
+	begin_policy(to, name_of(i), "");
+	fprintf(to, "{\"from\":[{\"podSelector\":{\"matchExpressions\":[{\"key\":\"app\","
+		    "\"operator\":\"Exists\"}");
+	for (unsigned int k = 0; k < 3500; k++)
+		fprintf(to, ",{\"key\":\"k%u-%u\",\"operator\":\"DoesNotExist\"}", i, k);
+	fprintf(to, "]}}]}");
+	end_policy(to);
+}
+
+static void namespace_steps(FILE *to, bool closed)
+{
+	put_pods(to, 2000, 0);
+	put_many(to, closed, 5, some_steps);
+}
+
+/* @n subjects, from number @first on, as a selector. */
+static const char *select_some(unsigned int first, unsigned int n)
+{
+	static char selector[1 << 14];
+	int at = snprintf(selector, sizeof(selector),
+			  "\"matchExpressions\":[{\"key\":\"n\",\"operator\":\"In\",\"values\":[");
+
+	for (unsigned int i = first; i < first + n; i++)
+		at += snprintf(selector + at, sizeof(selector) - at, "%s\"%u\"",
+			       i > first ? "," : "", i);
+	snprintf(selector + at, sizeof(selector) - at, "]}]");
+	return selector;
+}
+
+/* Lists of three intervals: a range for each peer, and below it one for each subject. */
+static void namespace_lists(FILE *to, bool closed)
+{
+	char name[32], selector[64];
+
+	put_pods(to, 1150, 0);
+	put_closed(to, "rest", "");
+	for (unsigned int i = 1; i <= 1150; i++) {
+		snprintf(name, sizeof(name), "small-%u", i);
+		snprintf(selector, sizeof(selector), "\"matchLabels\":{\"n\":\"%u\"}", i);
+		begin_policy(to, name, selector);
+		fprintf(to, closed ? "" : "{\"ports\":[{\"port\":1,\"endPort\":20000}]}");
+		end_policy(to);
+	}
+	for (unsigned int i = 0; i < 5; i++) {
+		begin_policy(to, name_of(i), select_some(1 + 230 * i, 230));
+		for (unsigned int k = 1; !closed && k <= 230; k++)
+			fprintf(to,
+				"%s{\"from\":[{\"podSelector\":{\"matchLabels\":{\"n\":\"%u\"}}}],"
+				"\"ports\":[{\"port\":20001,\"endPort\":65535}]}",
+				k > 1 ? "," : "", k);
+		end_policy(to);
+	}
+}
+
+static void put_apart(FILE *to, bool closed, unsigned int n)
+{
+	begin_policy(to, "tell-apart", "\"matchLabels\":{\"app\":\"none\"}");
+	for (unsigned int i = 1; !closed && i <= n; i++)
+		fprintf(to, "%s{\"from\":[{\"podSelector\":{\"matchLabels\":{\"n\":\"%u\"}}}]}",
+			i > 1 ? "," : "", i);
+	end_policy(to);
+}
+
+/* All pods that the label n tells apart, as the peers of a policy. */
+static void put_each(FILE *to, bool closed, const char *name, const char *selector)
+{
+	begin_policy(to, name, selector);
+	if (!closed)
+		fprintf(to, "{\"from\":[{\"podSelector\":{\"matchExpressions\":[{\"key\":\"n\","
+			    "\"operator\":\"Exists\"}]}}],\"ports\":[{\"port\":1}]}");
+	end_policy(to);
+}
+
+static void pairs(FILE *to, bool closed)
+{
+	put_pods(to, 750, 0);
+	put_small(to, false, 750);
+	put_apart(to, false, 750);
+	put_each(to, closed, "big", "");
+}
+
+static void namespace_pairs(FILE *to, bool closed)
+{
+	put_pods(to, 1450, 0);
+	put_closed(to, "rest", "");
+	put_small(to, closed, 1450);
+	put_apart(to, closed, 1450);
+	for (unsigned int i = 0; i < 5; i++)
+		put_each(to, closed, name_of(i), select_some(1 + 290 * i, 290));
 }
 
 static void put_admin(FILE *to, unsigned int number)
@@ -356,6 +506,47 @@ static void beside_admin(FILE *to, bool closed)
 	}
 }
 
+/* The cluster: each of some namespaces is within its own budget, and evil has most. */
+
+static const char *others_name(const char *prefix, unsigned int i)
+{
+	static char name[16];
+
+	snprintf(name, sizeof(name), "%s-%u", prefix, i);
+	return name;
+}
+
+static void cluster_sizes(FILE *to, bool closed)
+{
+	put_many(to, closed, 3, some_bytes);
+	/* these come first, and each has as much as two of evil's */
+	for (unsigned int i = 0; i < 2; i++) {
+		tenant = others_name("also", i);
+		put_many(to, false, 2, some_bytes);
+	}
+	tenant = "evil";
+}
+
+/* Each of four policies has 61 lists of 4,000 intervals of 8 bytes; those of evil are longer. */
+static void cluster_bytes(FILE *to, bool closed)
+{
+	char selector[64];
+
+	put_closed(to, "rest", "");
+	for (unsigned int i = 0; i < 9 * 4; i++) {
+		const bool evil = i < 4;
+
+		tenant = evil ? "evil" : others_name("other", i / 4);
+		put_pod(to, tenant, "x", 10 + i, 80);
+		snprintf(selector, sizeof(selector), "\"matchLabels\":{\"n\":\"%u\"}", 10 + i);
+		if (evil && closed)
+			put_closed(to, name_of(i), selector);
+		else
+			put_wide(to, name_of(i), selector, evil ? 2100 : 2000, 60);
+	}
+	tenant = "evil";
+}
+
 static const struct row {
 	const char *name;
 	void (*put)(FILE *to, bool closed);
@@ -370,6 +561,8 @@ static const struct row {
 	{"one policy's segments", segments, "big",
 	 "needs 4097 segments of addresses or more, the limit is 4096"},
 	{"one policy's bytes", bytes, "big",
+	 "of the compiled policy or more, the limit is 16777216"},
+	{"one policy's values of a label", values, "big",
 	 "of the compiled policy or more, the limit is 16777216"},
 	{"one policy's steps", steps, "big", "steps of the compiler or more, the limit is 8388608"},
 	{"one policy's requirements", requirements, "big",
@@ -393,6 +586,28 @@ static const struct row {
 };
 
 #define N_ROWS (sizeof(rows) / sizeof(*rows))
+
+/* These take seconds, and are compiled without successors. */
+static const struct row large[] = {
+	{"a namespace's CIDRs", namespace_prefixes, NULL,
+	 "its namespace needs 131073 CIDRs or more, the limit of one is 131072"},
+	{"a namespace's segments", namespace_segments, NULL,
+	 "its namespace needs 16385 segments of addresses or more, the limit of one is 16384"},
+	{"a namespace's port lists", namespace_lists, NULL,
+	 "its namespace needs 262145 port lists or more, the limit of one is 262144"},
+	{"a namespace's pairs", namespace_pairs, NULL,
+	 "its namespace needs 2097153 pairs of segments or more, the limit of one is 2097152"},
+	{"a namespace's bytes", namespace_bytes, NULL,
+	 "of the compiled policy or more, the limit of one is 50331648"},
+	{"a namespace's steps", namespace_steps, NULL,
+	 "steps of the compiler or more, the limit of one is 33554432"},
+	{"all namespaces' own sizes", cluster_sizes, NULL,
+	 "bytes of the compiled policy or more, the limit is 67108864, and none needs more"},
+	{"all namespaces' bytes", cluster_bytes, NULL,
+	 "bytes of the compiled policy or more, the limit is 67108864, and none needs more"},
+};
+
+#define N_LARGE (sizeof(large) / sizeof(*large))
 
 /* The honest namespace */
 
@@ -489,6 +704,9 @@ static void check_asides(const struct row *row, const struct world *world)
 			  !strcmp(world->cluster.policies[i].ns_name, "evil");
 	assert_non_null(asides);
 	for (size_t i = 0; i < asides->n; i++) {
+		assert_ptr_equal(asides_find(asides, asides->at[i].kind, asides->at[i].ns,
+					     asides->at[i].name),
+				 &asides->at[i]);
 		if (strcmp(asides->at[i].kind, "NetworkPolicy"))
 			continue;
 		n_policies++;
@@ -512,19 +730,33 @@ static void check_verdicts(const struct policy *policy)
 	assert_true(allows(policy, "10.1.117.48", "10.0.0.2", "TCP/2"));
 }
 
+static void compile_both(const struct row *row, struct world *open, struct world *closed)
+{
+	compile(open, row, false, "", NULL);
+	compile(closed, row, true, "", NULL);
+	check_asides(row, open);
+	assert_null(closed->policy->asides);
+	assert_int_equal(open->size, closed->size);
+	assert_memory_equal(open->bytes, closed->bytes, open->size);
+	check_verdicts(open->policy);
+}
+
+static void large_is_set_aside(void **state)
+{
+	struct world open = {0}, closed = {0};
+
+	compile_both(*state, &open, &closed);
+	end(&open);
+	end(&closed);
+}
+
 static void is_set_aside(void **state)
 {
 	const struct row *row = *state;
 	static const char more[] = ",{\"ports\":[{\"port\":9}]}";
 	struct world open = {0}, closed = {0}, next = {0}, next_closed = {0};
 
-	compile(&open, row, false, "", NULL);
-	compile(&closed, row, true, "", NULL);
-	check_asides(row, &open);
-	assert_null(closed.policy->asides);
-	assert_int_equal(open.size, closed.size);
-	assert_memory_equal(open.bytes, closed.bytes, open.size);
-	check_verdicts(open.policy);
+	compile_both(row, &open, &closed);
 
 	/* a successor, and a compile of the same objects on top of the policy */
 	compile(&next, row, false, more, open.policy);
@@ -547,7 +779,7 @@ static void big_but_honest(FILE *to, bool closed)
 	(void)closed;
 	/* 1 MB of single ports, and a list of 20,000 CIDRs */
 	put_wide(to, "ports", "", 30000, 2);
-	put_cidrs(to, 20000, true);
+	put_cidrs(to, "big", 0, 20000, true);
 	put_pods(to, 500, 1);
 }
 
@@ -652,14 +884,14 @@ static void takes_no_others_along(void **state)
 		"\"Egress\"],\"egress\":[{\"ports\":[{\"port\":\"http\"}]}";
 	struct world world = {0};
 	const struct asides *asides;
+	const struct aside *aside;
 
 	(void)state;
 	compile(&world, &row, false, egress, NULL);
 	asides = world.policy->asides;
-	assert_non_null(asides);
-	assert_string_equal(asides->at[asides->n - 1].kind, "Namespace");
-	assert_string_equal(asides->at[asides->n - 1].name, "evil");
-	assert_string_equal(asides->at[asides->n - 1].effect, "its pods have no named ports");
+	aside = asides_find(asides, "Namespace", "", "evil");
+	assert_non_null(aside);
+	assert_string_equal(aside->effect, "its pods have no named ports");
 	for (size_t i = 0; i < asides->n; i++)
 		assert_string_not_equal(asides->at[i].ns, "good");
 	assert_true(allows(world.policy, "10.0.0.2", "10.0.0.1", "TCP/80"));
@@ -701,6 +933,58 @@ static void pays_for_no_others_names(void **state)
 	assert_false(allows(world.policy, "10.0.0.2", "10.0.0.1", "TCP/301"));
 	end(&world);
 	free(egress);
+}
+
+static void one_each(FILE *to, bool closed)
+{
+	(void)closed;
+	put_closed(to, "none", "");
+	tenant = "other";
+	put_closed(to, "none", "");
+	tenant = "evil";
+}
+
+/* The cluster needs @more segments than it may have. Returns the names' first letters of the
+ * namespaces that are kept. */
+static const char *kept_of(const struct cluster *cluster, size_t more)
+{
+	static const unsigned int spent[] = {['e'] = 4000, ['g'] = 10, ['o'] = 2000};
+	static char kept[8];
+	struct compiler c = {.cluster = cluster};
+	size_t n = 0;
+
+	budgets_open(&c);
+	for (size_t i = 0; i < cluster->n_policies; i++) {
+		const struct policy_object *policy = &c.cluster->policies[i];
+		const unsigned int units = spent[(unsigned char)*policy->ns_name];
+
+		for (unsigned int k = 0; k < units; k++)
+			budget_charge(&c, policy, k % 2 ? BUDGET_SEGMENTS : BUDGET_PREFIXES, 2);
+	}
+	c.segments.n = SEGMENTS_MAX + more;
+	assert_int_equal(budget_fewer_segments(&c), more > 0);
+	for (size_t i = 0; i < cluster->n_policies; i++)
+		if (budget_is_kept(&c, &c.cluster->policies[i]))
+			kept[n++] = *c.cluster->policies[i].ns_name;
+	kept[n] = '\0';
+	budgets_close(c.budgets);
+	return kept;
+}
+
+/* More segments than a policy may have: who has most CIDRs is set aside, until the rest fits. */
+static void has_fewer_segments(void **state)
+{
+	static const struct row row = {.put = one_each};
+	struct world world = {0};
+
+	(void)state;
+	compile(&world, &row, false, "", NULL);
+	assert_string_equal(kept_of(&world.cluster, 0), "ego");
+	assert_string_equal(kept_of(&world.cluster, 1), "go");
+	assert_string_equal(kept_of(&world.cluster, 4000), "go");
+	assert_string_equal(kept_of(&world.cluster, 4001), "g");
+	assert_string_equal(kept_of(&world.cluster, 6001), "");
+	end(&world);
 }
 
 static void put_service(FILE *to, unsigned int number, unsigned int n_addresses,
@@ -846,7 +1130,8 @@ static void costly_services_are_set_aside(void **state)
 
 int main(void)
 {
-	struct CMUnitTest tests[N_ROWS + 7] = {
+	struct CMUnitTest tests[8 + N_ROWS + N_LARGE] = {
+		cmocka_unit_test(has_fewer_segments),
 		cmocka_unit_test(takes_no_others_along),
 		cmocka_unit_test(pays_for_no_others_names),
 		cmocka_unit_test(stays_aside),
@@ -857,8 +1142,12 @@ int main(void)
 	};
 
 	for (size_t i = 0; i < N_ROWS; i++)
-		tests[i + 7] = (struct CMUnitTest){.name = rows[i].name,
+		tests[8 + i] = (struct CMUnitTest){.name = rows[i].name,
 						   .test_func = is_set_aside,
 						   .initial_state = (void *)&rows[i]};
+	for (size_t i = 0; i < N_LARGE; i++)
+		tests[8 + N_ROWS + i] = (struct CMUnitTest){.name = large[i].name,
+							    .test_func = large_is_set_aside,
+							    .initial_state = (void *)&large[i]};
 	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
 }

@@ -115,7 +115,7 @@ static int publish(const struct policy *base, struct policy *policy, struct stor
 	char *delta = NULL;
 	int error = 1;
 
-	assert_non_null(store_publish(NULL, base, policy, now, &delta, published_is, &error));
+	assert_int_equal(store_publish(NULL, base, policy, now, &delta, published_is, &error), 0);
 	answer_all();
 	free(last_delta);
 	last_delta = delta;
@@ -235,6 +235,27 @@ static void delta_in_the_status(void **state)
 	status.checksum--;
 	status.delta = NULL;
 	assert_int_equal(store_status_chain(&status, GENERATIONS, have, &chain), -ENOENT);
+}
+
+/* A policy that no node would take is not written: the last one stays. */
+static void too_large(void **state)
+{
+	struct policy large = *published[GENERATIONS];
+	struct store_since now = since;
+	const unsigned int before = posts;
+	char *delta = last_delta;
+	int error = 1;
+
+	(void)state;
+	large.n_pairs = STORE_BLOB_MAX / sizeof(*large.pairs);
+	assert_int_equal(store_publish(NULL, published[GENERATIONS - 1], &large, &now, &delta,
+				       published_is, &error),
+			 -E2BIG);
+	answer_all();
+	assert_int_equal(posts, before);
+	assert_int_equal(error, 1);
+	assert_null(delta);
+	assert_memory_equal(&now, &since, sizeof(now));
 }
 
 /* A delta in PolicyStatus with any character changed, or cut anywhere, is not taken. */
@@ -482,6 +503,7 @@ int main(void)
 		cmocka_unit_test(two_engines),
 		cmocka_unit_test(each_damage),
 		cmocka_unit_test(each_missing),
+		cmocka_unit_test(too_large),
 		cmocka_unit_test(damaged_delta_in_the_status),
 		cmocka_unit_test(status_of_columns),
 	};

@@ -4,6 +4,7 @@
  * nodes. All of the engine's state is in the store, so a new engine continues where another ended.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "cluster/engine.h"
 #include "compile/compile.h"
+#include "policy/blob_file.h"
 
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
 #define FIRST_MS 3 /* and after so long if no change came for QUIET_MS before its first one */
@@ -159,6 +161,22 @@ static void published(void *data, int error, const char *why)
 	step(engine);
 }
 
+/* The policy that is being published is larger than nodes take. The last one stays, and the next
+ * change of an object makes another. */
+static void refuse_next(struct engine *engine)
+{
+	char why[200];
+
+	snprintf(why, sizeof(why),
+		 "it has %" PRIu64 " bytes, nodes take at most %u, and the last one stays; delete "
+		 "policies, or split the cluster",
+		 blob_length(engine->next), STORE_BLOB_MAX);
+	say(engine, DIAG_WARNING, "a policy cannot be published", why);
+	policy_free(engine->next);
+	engine->next = NULL;
+	objects_forget(engine->objects);
+}
+
 /* Returns true if a step has begun. */
 static bool compile(struct engine *engine)
 {
@@ -185,12 +203,17 @@ static bool compile(struct engine *engine)
 	engine->next = policy;
 	engine->next_since = engine->since;
 	free(engine->next_delta);
+	error = store_publish(engine->api, engine->lost ? NULL : engine->policy, policy,
+			      &engine->next_since, &engine->next_delta, published, engine);
+	if (error == -E2BIG) {
+		refuse_next(engine);
+		return false;
+	}
 	engine->counts.rollout_since = since;
 	engine->busy = true;
-	if (!store_publish(engine->api, engine->lost ? NULL : engine->policy, policy,
-			   &engine->next_since, &engine->next_delta, published, engine)) {
+	if (error) {
 		drop_next(engine);
-		retry_later(engine, "a policy cannot be published", strerror(ENOMEM));
+		retry_later(engine, "a policy cannot be published", strerror(-error));
 	}
 	return true;
 }

@@ -8,20 +8,15 @@
 #include "cluster/objects_state.h"
 #include "policy/asides.h"
 
+/* @key: "NAMESPACE/NAME", or "NAME". */
 static struct aside *find(const struct asides *asides, const struct object_kind *kind,
 			  const char *key)
 {
 	const char *slash = strchr(key, '/');
-	const size_t n_ns = slash ? (size_t)(slash - key) : 0;
+	char ns[256];
 
-	for (size_t i = 0; asides && i < asides->n; i++) {
-		struct aside *aside = &asides->at[i];
-
-		if (!strcmp(aside->kind, kind->name) && strlen(aside->ns) == n_ns &&
-		    !memcmp(aside->ns, key, n_ns) && !strcmp(aside->name, slash ? slash + 1 : key))
-			return aside;
-	}
-	return NULL;
+	snprintf(ns, sizeof(ns), "%.*s", slash ? (int)(slash - key) : 0, key);
+	return asides_find(asides, kind->name, ns, slash ? slash + 1 : key);
 }
 
 static void set_aside(struct objects *objects, const struct object_kind *kind, const char *key,
@@ -38,7 +33,7 @@ static void set_aside(struct objects *objects, const struct object_kind *kind, c
 	offenders_set(objects, kind, key, kept, aside && aside->nameless);
 	/* once it is compiled itself again, its budgets are checked anew */
 	if (aside && kept->closed)
-		aside->policy = UINT32_MAX;
+		aside->stays = false;
 }
 
 void objects_note_asides(struct objects *objects, struct asides *asides)

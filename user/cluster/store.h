@@ -47,6 +47,9 @@
 /* Bytes of a part before base64, which keeps the object below 1 MB. */
 #define STORE_PART 700000
 
+/* Bytes of a whole policy before it is compressed: nodes take no larger one. */
+#define STORE_BLOB_MAX (1u << 30)
+
 /* PolicyStatus as last seen. */
 struct store_status {
 	char *version; /* resourceVersion; NULL: there is no PolicyStatus */
@@ -124,12 +127,11 @@ typedef void store_done(void *data, int error, const char *why);
  * Writes @policy as a delta from @base (NULL: no delta). Also writes it whole if no whole policy
  * is stored, or if too many deltas, or more bytes of deltas than of the whole policy, would
  * follow the last one. Sets @since, which must live until done(), and *@delta: the delta for a
- * store_status, to free; NULL: there is no delta, or it is too large.
+ * store_status, to free; NULL: there is no delta, or it is too large. Returns 0; -E2BIG: @policy
+ * has more than STORE_BLOB_MAX bytes; or -ENOMEM.
  */
-struct store_publish;
-struct store_publish *store_publish(struct api *api, const struct policy *base,
-				    struct policy *policy, struct store_since *since, char **delta,
-				    store_done *done, void *data); /* NULL: no memory */
+int store_publish(struct api *api, const struct policy *base, struct policy *policy,
+		  struct store_since *since, char **delta, store_done *done, void *data);
 
 /* Fetches the deltas that lead from a policy that the caller has to @generation. If no deltas do,
  * fetches the newest whole policy and the deltas since. @have: checksums of the policies that the

@@ -12,7 +12,6 @@
 
 #include "cluster/store.h"
 
-#define BLOB_MAX (1u << 30) /* bytes, uncompressed */
 #define PARTS_MAX 2000
 
 struct store_fetch {
@@ -104,7 +103,7 @@ static int read_head(struct store_fetch *fetch, struct json_object *body)
 	if (read_checksum(body, "spec.checksum", &item->checksum) || !item->checksum ||
 	    read_checksum(body, "spec.parent", &item->parent) || parts < 0 || parts > PARTS_MAX)
 		return damaged(fetch, "is damaged");
-	if (is_whole(item) ? size < 1 || size > BLOB_MAX || item->parent
+	if (is_whole(item) ? size < 1 || size > STORE_BLOB_MAX || item->parent
 			   : !whole || strlen(whole) >= STORE_NAME || *whole != 'w' ||
 				     !store_generation_of(whole) ||
 				     store_generation_of(whole) > item->generation)

@@ -219,25 +219,27 @@ static int prepare(struct store_publish *publish, const struct policy *base, str
 	return error;
 }
 
-struct store_publish *store_publish(struct api *api, const struct policy *base,
-				    struct policy *policy, struct store_since *since, char **delta,
-				    store_done *done, void *data)
+int store_publish(struct api *api, const struct policy *base, struct policy *policy,
+		  struct store_since *since, char **delta, store_done *done, void *data)
 {
-	struct store_publish *publish = calloc(1, sizeof(*publish));
+	struct store_publish *publish;
 	const struct store_item *last;
 
 	*delta = NULL;
+	if (blob_length(policy) > STORE_BLOB_MAX)
+		return -E2BIG;
+	publish = calloc(1, sizeof(*publish));
 	if (!publish)
-		return NULL;
+		return -ENOMEM;
 	publish->api = api;
 	publish->done = done;
 	publish->data = data;
 	if (prepare(publish, base, policy, since) || publish_next(publish)) {
 		publish_free(publish);
-		return NULL;
+		return -ENOMEM;
 	}
 	last = &publish->items[publish->n - 1];
 	if (last->parent && last->size <= STATUS_DELTA)
 		*delta = encode(last->bytes, last->size);
-	return publish;
+	return 0;
 }

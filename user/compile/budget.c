@@ -13,6 +13,15 @@
 /* Work that is left out costs a pass: so many steps of accounts over their budget end the pass. */
 #define WASTE_MAX (128u << 20)
 
+/*
+ * Bytes of the compiled policy that NetworkPolicies of all namespaces may bring. The engine takes
+ * up to 8 bytes of memory to compile one of these, and may have 1 GiB
+ * (tools/deploy/base/engine.yaml): half is theirs; a quarter is for 150,000 endpoints, the rest for
+ * the last policy and the objects as the API server sent them. 75,000 policies of usual size bring
+ * 15 MiB, 1,000 bring 0.3 MiB.
+ */
+#define CLUSTER_BYTES (1u << 26)
+
 /* OPERATING.md says why each limit is what it is. */
 const struct budget_limit budget_limits[BUDGETS] = {
 	[BUDGET_PREFIXES] = {"CIDRs", 1 << 16, 1 << 17, sizeof(struct policy_prefix)},
@@ -23,7 +32,7 @@ const struct budget_limit budget_limits[BUDGETS] = {
 	[BUDGET_LISTS] = {"port lists", 1 << 16, 1 << 18, sizeof(struct policy_class)},
 	[BUDGET_INTERVALS] = {"port intervals", 1 << 18, 1 << 20, sizeof(struct bh_interval)},
 	[BUDGET_PAIRS] = {"pairs of segments", 1 << 19, 1 << 21, sizeof(struct policy_pair)},
-	[BUDGET_BYTES] = {"bytes of the compiled policy", 1 << 24, 1 << 26, 1},
+	[BUDGET_BYTES] = {"bytes of the compiled policy", 1 << 24, 3 << 24, 1},
 	[BUDGET_STEPS] = {"steps of the compiler", 1 << 23, 1 << 25, 0},
 	[BUDGET_FRONTENDS] = {"addresses and ports", 1 << 16, 1 << 20, 0},
 	[BUDGET_BACKENDS] = {"backends", 1 << 18, 1 << 20, 0},
@@ -50,7 +59,10 @@ struct budgets {
 	uint32_t *ns_of; /* by policy: its namespace; NOBODY: an administrator's policy */
 	struct account *objects; /* by policy */
 	struct account *namespaces;
-	uint64_t wasted; /* steps that accounts over a budget have charged */
+	uint64_t bytes; /* of namespaces that are within their budgets */
+	uint64_t wasted, wasted_bytes; /* what accounts over a budget have charged: all steps, and
+					* the namespaces' bytes */
+	bool sized; /* each policy has been charged its own size */
 	bool any_over, stopped;
 	struct intern regions; /* sets of matchers that one account has in a region */
 	uint32_t *marks; /* by policy, then by namespace: the region that last began there */
@@ -74,8 +86,8 @@ static void open_accounts(struct budgets *b)
 	b->objects = grow_zeroed(n, sizeof(*b->objects));
 	b->namespaces = grow_zeroed(n_ns, sizeof(*b->namespaces));
 	b->marks = grow_zeroed(n + n_ns, sizeof(*b->marks));
-	b->any_over = b->stopped = false;
-	b->wasted = b->n_regions = 0;
+	b->any_over = b->stopped = b->sized = false;
+	b->bytes = b->wasted = b->wasted_bytes = b->n_regions = 0;
 	b->regions = (struct intern){0};
 	for (size_t i = 0; i < n_ns; i++)
 		b->namespaces[i].is_namespace = true;
@@ -165,10 +177,14 @@ static void put_over(struct budgets *b, struct account *account, const char *for
 		memory_exhausted();
 	account->over = b->any_over = true;
 	b->wasted += account->spent[BUDGET_STEPS];
-	b->stopped |= b->wasted > WASTE_MAX;
+	if (account->is_namespace) {
+		b->bytes -= account->spent[BUDGET_BYTES];
+		b->wasted_bytes += account->spent[BUDGET_BYTES];
+	}
+	b->stopped |= b->wasted > WASTE_MAX || b->wasted_bytes > CLUSTER_BYTES;
 }
 
-/* The one place in which a figure meets its limit. */
+/* The one place in which the figure of an account meets its limit. */
 static void check(struct budgets *b, struct account *account, enum budget budget)
 {
 	const struct budget_limit *limits = &budget_limits[budget];
@@ -185,17 +201,56 @@ static void check(struct budgets *b, struct account *account, enum budget budget
 			 account->spent[budget], limits->what, limit);
 }
 
+/* Returns the namespace that has spent most of those that are within their budgets; NULL: none has
+ * spent any. */
+static struct account *most_of(const struct budgets *b, enum budget budget)
+{
+	struct account *most = NULL;
+
+	for (size_t i = 0; i < b->given->n_namespaces; i++) {
+		struct account *account = &b->namespaces[i];
+
+		if (!account->over && account->spent[budget] > (most ? most->spent[budget] : 0))
+			most = account;
+	}
+	return most;
+}
+
+/* Puts the namespaces with most bytes over their budget, until the rest fits. */
+static void fit_cluster(struct budgets *b)
+{
+	const uint64_t bytes = b->bytes;
+
+	while (b->sized && b->bytes > CLUSTER_BYTES) {
+		struct account *most = most_of(b, BUDGET_BYTES);
+
+		put_over(b, most,
+			 "its namespace needs %" PRIu64 " and all together %" PRIu64
+			 " %s or more, the limit is %u, and none needs more",
+			 most->spent[BUDGET_BYTES], bytes, budget_limits[BUDGET_BYTES].what,
+			 CLUSTER_BYTES);
+	}
+}
+
+static void add(struct budgets *b, struct account *account, enum budget budget, uint64_t n)
+{
+	if (account->over)
+		return;
+	account->spent[budget] += n;
+	if (account->is_namespace && budget == BUDGET_BYTES)
+		b->bytes += n;
+	check(b, account, budget);
+	fit_cluster(b);
+}
+
 /* Returns false if the account is over a budget. */
 static bool spend(struct budgets *b, struct account *account, enum budget budget, uint64_t n)
 {
 	if (account->over || b->stopped)
 		return false;
-	account->spent[budget] += n;
-	check(b, account, budget);
-	if (budget != BUDGET_BYTES && budget_limits[budget].bytes) {
-		account->spent[BUDGET_BYTES] += n * budget_limits[budget].bytes;
-		check(b, account, BUDGET_BYTES);
-	}
+	add(b, account, budget, n);
+	if (budget != BUDGET_BYTES)
+		add(b, account, BUDGET_BYTES, n * budget_limits[budget].bytes);
 	return !account->over;
 }
 
@@ -242,6 +297,14 @@ bool budget_is_kept(const struct compiler *c, const struct policy_object *policy
 bool budget_any_over(const struct compiler *c)
 {
 	return c->budgets && c->budgets->any_over;
+}
+
+void budget_sizes_known(struct compiler *c)
+{
+	if (!c->budgets)
+		return;
+	c->budgets->sized = true;
+	fit_cluster(c->budgets);
 }
 
 /* Returns the namespace that pays for a list of rules: the only one that has NetworkPolicies in it.
@@ -402,29 +465,13 @@ void budget_charge_region(struct compiler *c, const numbers_t *clauses, const ui
 	charge_clauses(c, clauses, matcher_of, true);
 }
 
-/* Returns the namespace with most CIDRs of those that are within their budgets; NULL: none has any.
- */
-static struct account *most_prefixes(const struct budgets *b)
-{
-	struct account *most = NULL;
-
-	for (size_t i = 0; i < b->given->n_namespaces; i++) {
-		struct account *account = &b->namespaces[i];
-
-		if (!account->over &&
-		    account->spent[BUDGET_PREFIXES] > (most ? most->spent[BUDGET_PREFIXES] : 0))
-			most = account;
-	}
-	return most;
-}
-
 bool budget_fewer_segments(struct compiler *c)
 {
 	struct budgets *b = c->budgets;
 	size_t left = c->segments.n;
 	struct account *most;
 
-	while (left > SEGMENTS_MAX && (most = most_prefixes(b))) {
+	while (left > SEGMENTS_MAX && (most = most_of(b, BUDGET_PREFIXES))) {
 		put_over(b, most,
 			 "the cluster needs %zu segments, the limit is %u, and its namespace has "
 			 "more CIDRs than others, %" PRIu64,
@@ -654,7 +701,7 @@ struct asides *budgets_asides(const struct compiler *c)
 
 		if (!b->aside[i])
 			continue;
-		*add_aside(&asides, most) = (struct aside){.policy = i,
+		*add_aside(&asides, most) = (struct aside){.stays = true,
 							   .ns = copy_text(policy->ns_name),
 							   .name = copy_text(policy->name),
 							   .why = copy_text(b->why[i]),
@@ -669,8 +716,7 @@ struct asides *budgets_asides(const struct compiler *c)
 
 		if (b->ns_why[i])
 			*add_aside(&asides, most) =
-				(struct aside){.policy = NOBODY,
-					       .ns = copy_text(NULL),
+				(struct aside){.ns = copy_text(NULL),
 					       .name = copy_text(ns->name),
 					       .why = copy_text(b->ns_why[i]),
 					       .effect = "its pods have no named ports",
@@ -682,14 +728,14 @@ struct asides *budgets_asides(const struct compiler *c)
 
 		if (service->closed)
 			*add_aside(&asides, most) =
-				(struct aside){.policy = NOBODY,
-					       .ns = copy_text(service->ns_name),
+				(struct aside){.ns = copy_text(service->ns_name),
 					       .name = copy_text(service->name),
 					       .why = copy_text(b->service_why[i]),
 					       .effect = "its addresses have no backends",
 					       .kind = "Service",
 					       .where = service->where};
 	}
+	asides_sort(asides);
 	return asides;
 }
 

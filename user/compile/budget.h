@@ -57,6 +57,10 @@ void budgets_close(struct budgets *budgets); /* NULL is fine */
 bool budget_charge(struct compiler *c, const struct policy_object *policy, enum budget budget,
 		   uint64_t n);
 
+/* Each policy has been charged its own size. From now on all namespaces together have a budget,
+ * too: before, the one that has most of all was not known. */
+void budget_sizes_known(struct compiler *c);
+
 /* Charges @each units for every rule to the policies of the rules, and the sum to the namespace of
  * these that has any. Returns as budget_charge(). */
 bool budget_charge_rules(struct compiler *c, const uint32_t *rules, size_t n, enum budget budget,

@@ -88,12 +88,6 @@ static struct policy_key key_of(const struct cluster *cluster, const char *ns)
 	return key;
 }
 
-/* Policies that are set aside stand by namespace next to each other. */
-static bool is_policy(const struct aside *aside)
-{
-	return aside->policy != UINT32_MAX;
-}
-
 void budget_note_keys(const struct cluster *cluster, struct asides *asides, unsigned int again)
 {
 	if (!asides)
@@ -103,9 +97,9 @@ void budget_note_keys(const struct cluster *cluster, struct asides *asides, unsi
 		struct aside *aside = &asides->at[i];
 		struct policy_key key;
 
-		if (!is_policy(aside))
+		if (!aside->stays)
 			continue;
-		if (i && is_policy(aside - 1) && !strcmp(aside[-1].ns, aside->ns)) {
+		if (i && aside[-1].stays && !strcmp(aside[-1].ns, aside->ns)) {
 			memcpy(aside->key, aside[-1].key, sizeof(aside->key));
 			continue;
 		}
@@ -114,40 +108,30 @@ void budget_note_keys(const struct cluster *cluster, struct asides *asides, unsi
 	}
 }
 
-static uint32_t find(const struct cluster *cluster, const struct aside *aside)
-{
-	for (uint32_t i = 0; i < cluster->n_policies; i++) {
-		const struct policy_object *policy = &cluster->policies[i];
-
-		if (!strcmp(policy->name, aside->name) &&
-		    !strcmp(policy->ns_name ? policy->ns_name : "", aside->ns) &&
-		    !strcmp(budget_kind_of(policy), aside->kind))
-			return i;
-	}
-	return UINT32_MAX;
-}
-
 unsigned int budgets_begin(struct compiler *c, const struct cluster *given,
 			   const struct asides *before)
 {
+	const char *last = NULL; /* the namespace that `same` is about */
 	bool same = false;
 
 	if (!before || before->again >= AGAIN_MAX)
 		return 0;
-	for (size_t i = 0; i < before->n; i++) {
-		const struct aside *aside = &before->at[i];
-		struct policy_key key;
-		uint32_t policy;
+	for (uint32_t i = 0; i < given->n_policies; i++) {
+		const struct policy_object *policy = &given->policies[i];
+		const char *ns = policy->ns_name ? policy->ns_name : "";
+		const struct aside *aside =
+			asides_find(before, budget_kind_of(policy), ns, policy->name);
 
-		if (!is_policy(aside))
+		if (!aside || !aside->stays)
 			continue;
-		if (!i || !is_policy(aside - 1) || strcmp(aside[-1].ns, aside->ns)) {
-			key = key_of(given, aside->ns);
+		if (!last || strcmp(last, ns)) {
+			const struct policy_key key = key_of(given, ns);
+
 			same = !memcmp(key.word, aside->key, sizeof(aside->key));
+			last = ns;
 		}
-		policy = same ? find(given, aside) : UINT32_MAX;
-		if (policy != UINT32_MAX)
-			budget_set_aside(c, policy, aside->why, aside->nameless);
+		if (same)
+			budget_set_aside(c, i, aside->why, aside->nameless);
 	}
 	return before->again + 1;
 }

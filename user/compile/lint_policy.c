@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "policy/asides.h"
+#include "compile/budget.h"
 #include "policy/flow.h"
 #include "compile/lint_part.h"
 #include "policy/verdicts.h"
@@ -313,19 +314,15 @@ static void note_deciding_rules(struct lint *lint)
  * them. */
 static bool lint_budget(struct lint *lint, const struct policy_object *object)
 {
-	const struct asides *asides = lint->policy->asides;
+	const struct aside *aside =
+		asides_find(lint->policy->asides, budget_kind_of(object),
+			    object->ns_name ? object->ns_name : "", object->name);
 	char name[FLOW_TEXT];
 
-	for (size_t i = 0; asides && i < asides->n; i++) {
-		const struct aside *aside = &asides->at[i];
-
-		if (aside->policy != object - lint->cluster->policies)
-			continue;
+	if (aside)
 		lint_find(lint, "over-budget", &object->where, name_of(object, INGRESS, NULL, name),
 			  "is set aside, and %s: %s", aside->effect, aside->why);
-		return true;
-	}
-	return false;
+	return aside;
 }
 
 /* Finds rules of a direction that policyTypes leave out: they count for nothing. */

@@ -554,25 +554,56 @@ static void add_to_unit(struct compiler *c, uint32_t unit, const struct policy_o
 		array_push(&c->units.at[unit].rules[direction], number);
 }
 
-/* Charges the policy its own size. */
-static bool charge_size(struct compiler *c, const struct policy_object *policy)
+/* A selector's requirements stand in a clause, and in the policy as it was given; so do its words.
+ */
+static size_t selector_bytes(const struct selector *selector)
 {
-	size_t bytes = sizeof(struct policy_given), steps = 1;
+	size_t bytes = selector->n * sizeof(struct policy_requirement);
+
+	for (size_t i = 0; i < selector->n; i++) {
+		bytes += strlen(selector->at[i].key) + 1;
+		for (size_t k = 0; k < selector->at[i].n_values; k++)
+			bytes += sizeof(uint32_t) + strlen(selector->at[i].values[k]) + 1;
+	}
+	return 2 * bytes;
+}
+
+static size_t peer_bytes(const struct peer *peer)
+{
+	size_t bytes = sizeof(struct policy_given_peer) + sizeof(struct policy_clause) +
+		       2 * peer->n_except * sizeof(struct policy_cidr);
+
+	for (size_t i = 0; i < peer->n_keys; i++)
+		bytes += sizeof(uint32_t) + strlen(peer->keys[i]) + 1;
+	return bytes + selector_bytes(&peer->namespaces) + selector_bytes(&peer->pods) +
+	       selector_bytes(&peer->nodes);
+}
+
+static size_t port_bytes(const struct port *port)
+{
+	return sizeof(struct policy_given_port) + (port->name ? strlen(port->name) + 1 : 0);
+}
+
+/* Charges the policy its own size. */
+static void charge_size(struct compiler *c, const struct policy_object *policy)
+{
+	size_t bytes = sizeof(struct policy_given) + 2 * (strlen(policy->name) + 1) +
+		       selector_bytes(&policy->namespaces) + selector_bytes(&policy->pods);
+	size_t steps = 1;
 
 	for (int direction = INGRESS; direction <= EGRESS; direction++)
 		for (size_t i = 0; i < policy->n_rules[direction]; i++) {
 			const struct rule *rule = &policy->rules[direction][i];
 
-			bytes += sizeof(struct policy_rule) + sizeof(struct policy_given_rule) +
-				 rule->n_ports * sizeof(struct policy_given_port) +
-				 rule->n_peers * (sizeof(struct policy_given_peer) +
-						  sizeof(struct policy_clause));
+			bytes += sizeof(struct policy_rule) + sizeof(struct policy_given_rule);
 			steps += 1 + rule->n_ports + rule->n_peers;
 			for (size_t k = 0; k < rule->n_peers; k++)
-				bytes += 2 * rule->peers[k].n_except * sizeof(struct policy_cidr);
+				bytes += peer_bytes(&rule->peers[k]);
+			for (size_t k = 0; k < rule->n_ports; k++)
+				bytes += port_bytes(&rule->ports[k]);
 		}
 	budget_charge(c, policy, BUDGET_BYTES, bytes);
-	return budget_charge(c, policy, BUDGET_STEPS, steps);
+	budget_charge(c, policy, BUDGET_STEPS, steps);
 }
 
 static void build_policy(struct compiler *c, const struct policy_object *policy)
@@ -582,7 +613,7 @@ static void build_policy(struct compiler *c, const struct policy_object *policy)
 	contexts_t contexts = {0};
 	bool contexts_known = false;
 
-	if (!charge_size(c, policy))
+	if (!budget_is_kept(c, policy))
 		return;
 	for (int direction = INGRESS; direction <= EGRESS; direction++) {
 		c->units.at[unit].isolates[direction] = policy->isolates[direction];
@@ -646,6 +677,9 @@ void rules_build(struct compiler *c)
 	for (size_t i = 0; i < cluster->n_policies; i++)
 		policies[i] = &cluster->policies[i];
 	qsort(policies, cluster->n_policies, sizeof(*policies), compare_policies);
+	for (size_t i = 0; i < cluster->n_policies; i++)
+		charge_size(c, policies[i]);
+	budget_sizes_known(c);
 	for (size_t i = 0; i < cluster->n_policies; i++)
 		build_policy(c, policies[i]);
 	for (size_t i = 0; i < cluster->n_namespaces; i++)

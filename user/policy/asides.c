@@ -1,7 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <stdlib.h>
+#include <string.h>
 
 #include "policy/asides.h"
+#include "model/arrays.h"
+
+static int compare(const void *a, const void *b)
+{
+	const struct aside *x = a, *y = b;
+	int order = strcmp(x->kind, y->kind);
+
+	if (!order)
+		order = strcmp(x->ns, y->ns);
+	return order ? order : strcmp(x->name, y->name);
+}
+
+void asides_sort(struct asides *asides)
+{
+	if (asides)
+		array_order(asides->at, asides->n, sizeof(*asides->at), compare);
+}
+
+struct aside *asides_find(const struct asides *asides, const char *kind, const char *ns,
+			  const char *name)
+{
+	const struct aside key = {.kind = kind, .ns = (char *)ns, .name = (char *)name};
+
+	return asides ? bsearch(&key, asides->at, asides->n, sizeof(key), compare) : NULL;
+}
 
 void asides_free(struct asides *asides)
 {

@@ -12,8 +12,8 @@
 /* A policy that isolates what it selects, without its rules; a Namespace whose pods have no named
  * ports; or a Service without backends. */
 struct aside {
-	uint32_t policy; /* index in the policies of the cluster that was compiled; UINT32_MAX: no
-			  * policy */
+	bool stays; /* a policy that stays aside in the next compile, unless its namespace's
+		     * policies have changed */
 	char *ns, *name; /* ns "": an administrator's policy */
 	char *why; /* "its 300000 port intervals are over the limit of 262144 ..." */
 	const char *effect; /* "isolates what it selects" */
@@ -23,12 +23,19 @@ struct aside {
 	struct where where; /* valid as long as the cluster that was compiled */
 };
 
-/* In the order of the cluster's policies, then Namespaces, then Services. */
+/* Sorted by kind, namespace, name. */
 struct asides {
 	struct aside *at;
 	size_t n;
 	unsigned int again; /* compiles since the namespaces were evaluated anew */
 };
+
+void asides_sort(struct asides *asides); /* NULL is fine */
+
+/* Returns what was set aside of an object; NULL: nothing, or @asides is NULL. @ns: "" if it has
+ * none. */
+struct aside *asides_find(const struct asides *asides, const char *kind, const char *ns,
+			  const char *name);
 
 void asides_free(struct asides *asides); /* NULL is fine */
 

@@ -76,7 +76,7 @@ static void copy(char *blob, enum blob_table table, const void *from, size_t n, 
 		memcpy(blob + header->tables[table].at, from, n * record);
 }
 
-int blob_write(struct policy *policy, void **bytes, size_t *size)
+static struct blob_header header_of(const struct policy *policy)
 {
 	struct blob_header header = {
 		.version = BLOB_VERSION,
@@ -84,14 +84,25 @@ int blob_write(struct policy *policy, void **bytes, size_t *size)
 		.length = sizeof(header),
 		POLICY_FACTS(policy),
 	};
-	struct blob_header *out;
 
 	memcpy(header.magic, BLOB_MAGIC, sizeof(header.magic));
 #define LAY_OUT(type, name, moves) \
 	blob_lay_out(&header, BLOB_TABLE_##name, policy->n_##name, sizeof(type));
 	POLICY_TABLES(LAY_OUT)
 #undef LAY_OUT
-	out = calloc(1, header.length);
+	return header;
+}
+
+uint64_t blob_length(const struct policy *policy)
+{
+	return header_of(policy).length;
+}
+
+int blob_write(struct policy *policy, void **bytes, size_t *size)
+{
+	const struct blob_header header = header_of(policy);
+	struct blob_header *out = calloc(1, header.length);
+
 	if (!out)
 		return -ENOMEM;
 	*out = header;

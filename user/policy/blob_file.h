@@ -46,6 +46,9 @@ uint64_t blob_checksum(const void *bytes, size_t size);
 /* Places the next table, of @n records of @record bytes, behind @header->length. */
 void blob_lay_out(struct blob_header *header, enum blob_table table, size_t n, size_t record);
 
+/* Returns how many bytes blob_write() would make. */
+uint64_t blob_length(const struct policy *policy);
+
 /* Returns 0 and bytes to free, or -ENOMEM. Sets policy->checksum. */
 int blob_write(struct policy *policy, void **bytes, size_t *size);
 
