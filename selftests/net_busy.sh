@@ -23,7 +23,7 @@ policy() { # PORT: that db opens beside its first ones
 	local i
 	for i in "${others[@]}"; do
 		net_endpoint "$i"
-		# a namespace of its own, and isolated
+		# isolated, by a policy of its own
 		printf '%s\n' "[network-policy shop/$i]" "endpoints = role=$i" "types = Egress"
 	done
 	# db sends nothing of its own: its answers pass by its clients' connections only
