@@ -68,7 +68,8 @@ accepted() { # the follower takes the rendered arguments: it stops at the kubeco
 check "the follower takes the arguments of uplinks and resolvers" eval 'changes "--uplink" 1 "uplinks=[eth0]" \
 	"resolvers=[\"10.96.0.10\", \"fd96::a\"]" && accepted'
 check "audit is an option of the follower" changes ', --audit]' 1 audit=true
-check "further arguments of the follower" changes ', "--set=x"]' 1 'follower.args=["--set=x"]'
+check "further arguments of the follower, which it takes" eval \
+	'changes ", \"--set=connections=500000\"]" 1 "follower.args=[\"--set=connections=500000\"]" && accepted'
 check "further arguments of the engine" changes ', "--node-limit", "60"]' 1 'engine.args=["--node-limit", "60"]'
 check "the registry's image by its digest" changes "image: \"r.example/bulkhead@$digest\"" 4 \
 	image.repository=r.example/bulkhead image.digest="$digest"

@@ -44,6 +44,12 @@ if command -v kubectl >/dev/null; then
 	check "kubectl reads tools/deploy/older" reads "$deploy/older"
 	check "kubectl reads tools/deploy, or is too old and prints which folder to take" eval \
 		'reads "$deploy" || grep -q before-1.30-apply-tools-deploy-older "$tmp/said"'
+	mkdir "$tmp/patch"
+	sed -n '/^resources: \[/,/^```/ { /^```/d; s,build/image/deploy,../older,; p }' "$deploy/README.md" \
+		>"$tmp/patch/kustomization.yaml"
+	cp -r "$deploy/older" "$deploy/base" "$tmp"
+	check "the README's patch gives the follower a setting" eval \
+		'kubectl kustomize "$tmp/patch" | grep -B8 -xF "        - --set=connections=500000" | grep -qxF "        - follow"'
 else
 	check_skip "kubectl reads the folders" "kubectl is not installed"
 fi

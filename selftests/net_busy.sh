@@ -7,8 +7,8 @@
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
-ROOM=32768 BUSY=12000 IDLE=100 PODS=8 RATE=250000
-[ -z "${BULKHEAD_SMALL:-}" ] || ROOM=4096 BUSY=1600 IDLE=20 RATE=1500
+ROOM=32768 BUSY=12000 IDLE=100 PODS=8 RATE=250000 MORE=100
+[ -z "${BULKHEAD_SMALL:-}" ] || ROOM=4096 BUSY=1600 IDLE=20 RATE=1500 MORE=5
 [ -z "${BULKHEAD_FULL:-}" ] || ROOM=262144 BUSY=120000 IDLE=500 PODS=100
 NET_PORTS="80 90"
 others=()
@@ -23,7 +23,7 @@ policy() { # PORT: that db opens beside its first ones
 	local i
 	for i in "${others[@]}"; do
 		net_endpoint "$i"
-		# a namespace of its own, and isolated
+		# isolated, by a policy of its own
 		printf '%s\n' "[network-policy shop/$i]" "endpoints = role=$i" "types = Egress"
 	done
 	# db sends nothing of its own: its answers pass by its clients' connections only
@@ -67,13 +67,15 @@ alive() { # WHEN
 
 # Runs COMMAND while frames of spoofed sources come in, RATE a second or as many as the machine has time for.
 flooded() { # syn|udp SOURCE DESTINATION PORT COMMAND...
-	local flooder
+	local flooder sent rate
 	net_server out "$NET_TMP/flood" "$NET_HELPERS/flood" eth0 $out $node "${@:1:4}" $RATE
 	flooder=$!
 	"${@:5}"
 	kill $flooder
 	wait $flooder
-	echo "# amid $(tail -n 1 "$NET_TMP/flood") frames a second, $1 to $3"
+	read -r sent rate < <(tail -n 1 "$NET_TMP/flood")
+	echo "# amid $sent frames, $rate a second, $1 to $3"
+	echo "$1 $sent" >>"$NET_TMP/floods"
 }
 # 20 new clients, one after another, at each distance. Prints how many are served to FILE.
 distant() { # FILE SOURCE ADDRESS
@@ -115,6 +117,10 @@ clients_of() { # FLOOD WHEN
 	udp6) flooded udp 2001:2:: "$db6" 9 asks "$NET_TMP/$2.$1" "$db6" ;;
 	esac
 }
+# Each flood had MORE times the frames of its clients: three from each of 60 of TCP, one from each of 20 of UDP.
+overwhelmed() {
+	awk -v more=$MORE '$2 < more * ($1 == "syn" ? 180 : 20) { bad = 1 } END { exit bad || NR != 8 }' "$NET_TMP/floods"
+}
 # No fewer clients than without Bulkhead were served.
 served() { # FLOOD
 	paste "$NET_TMP/without.$1" "$NET_TMP/with.$1" | awk '{ print } NF != 2 || $2 < $1 || !$2 { bad = 1 } END { exit bad || !NR }'
@@ -145,6 +151,7 @@ clients with
 for kind in syn4 syn6 udp4 udp6; do
 	net_check "$kind: as many new clients as without Bulkhead are served" served $kind
 done
+net_check "each flood sent far more than the clients beside it" overwhelmed
 net_check "no packet of the floods was refused a place" net_is "$(share db refused)" "$before"
 alive "after the floods"
 

@@ -49,4 +49,12 @@ used() {
 net_check "status has how many connections there are" test "$(used)" -ge 1
 tracked() { net_bulkhead show conntrack | grep -q "UDP"; }
 net_check "show conntrack has the connection" tracked
+
+# One for each 32 KiB of the machine's memory, 131,072 to 1,048,576 (OPERATING.md).
+by_memory() {
+	awk '/^MemTotal:/ { n = int($2 / 32); print (n < 131072 ? 131072 : n > 1048576 ? 1048576 : n) }' /proc/meminfo
+}
+net_check "unload" net_bulkhead unload
+net_check "load without a setting" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "the table has the size that the memory gives" room ct "$(by_memory)"
 net_end

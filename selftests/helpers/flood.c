@@ -6,8 +6,8 @@
  *
  *   flood INTERFACE FROM-MAC TO-MAC syn|udp SOURCE DESTINATION PORT RATE
  *
- * prints "ready" before the first frame, and at the end how many frames a second it has sent. The
- * last 17 bits of SOURCE and the port of the source are random.
+ * prints "ready" before the first frame, and at the end how many frames it has sent, and how many
+ * a second. The last 17 bits of SOURCE and the port of the source are random.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -156,7 +156,7 @@ static void flood(int program, const struct flood_order *order, uint32_t rate)
 		else
 			sent += burst(program, order, rate * BURST_MS / 1000 + 1);
 	}
-	printf("%.0f\n", sent / (now() - begin));
+	printf("%llu %.0f\n", (unsigned long long)sent, sent / (now() - begin));
 }
 
 int main(int argc, char **argv)

@@ -325,7 +325,7 @@ int follow_run(const struct follow_options *given, struct diag *diag, int stop)
 	if (error)
 		return error;
 	with_cache.load.cache = node_cache_new();
-	error = local_node_audit(&follower.node, diag);
+	error = local_node_begin(&follower.node, diag);
 	if (!error)
 		error = read_node(&follower);
 	if (!error)

@@ -111,15 +111,19 @@ static int install(struct own_node *node, struct store_chain *chain, bool stage,
 	return error;
 }
 
-int local_node_audit(struct own_node *node, struct diag *diag)
+int local_node_begin(struct own_node *node, struct diag *diag)
 {
+	const bool settings = node->options->n_settings;
 	const struct policy *policy = NULL;
 	struct node_handle *handle = NULL;
 	struct node_change change;
-	int error = node_open(node->options, false, diag, &handle);
+	bool grow = false;
+	int error = node_open(node->options, settings, diag, &handle);
 
+	if (!error && settings)
+		error = node_check_settings(handle, &grow);
 	if (!error && handle && node_policy_head(handle) &&
-	    node_audits(handle) != node->options->audit)
+	    (grow || node_audits(handle) != node->options->audit))
 		error = node_policy(handle, &policy);
 	if (!error && policy)
 		error = node_load(handle, policy, &change);

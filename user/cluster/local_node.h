@@ -36,10 +36,12 @@ void local_node_free(struct own_node *node);
 int local_node_read(struct own_node *node, struct diag *diag, struct local_node_state *state);
 
 /*
- * Loads the active policy again if it audits and the options do not, or the other way round: a node
- * must not wait for the cluster's next policy before it enforces. Returns 0 or -errno, reported.
+ * Checks the options' settings. Loads the active policy again if it audits and the options do not,
+ * or the other way round, and if they want a larger table of connections: a node must not wait for
+ * the cluster's next policy before it is as they say. Returns 0 or -errno, reported: -EINVAL if a
+ * setting is refused.
  */
-int local_node_audit(struct own_node *node, struct diag *diag);
+int local_node_begin(struct own_node *node, struct diag *diag);
 
 /*
  * Puts the policy that @chain leads to active. The chain begins with a whole policy, or with a

@@ -70,8 +70,8 @@ struct follow_options {
 };
 
 /* Follows until the file descriptor @stop (-1: none) can be read, or with `once` until nothing is
- * left to do. Returns as engine_run(); with `once`, also the error of a failed change of the node.
- */
+ * left to do. Returns as engine_run(), and -EINVAL, reported, also if a setting is refused; with
+ * `once`, also the error of a failed change of the node. */
 int follow_run(const struct follow_options *options, struct diag *diag, int stop);
 
 #endif

@@ -89,6 +89,14 @@ COMMANDS(COMMAND_DECLARE)
 			"keeps the last load, else " SAVED_DIR " (and nothing with --pin)" \
 	}
 
+#define SET_OPTION(id)                                                                     \
+	{                                                                                  \
+		id, "set", "NAME=N",                                                       \
+			"first load: connections, timeout-tcp ... (seconds), event-rate, " \
+			"redirect; "                                                       \
+			"later: more connections"                                          \
+	}
+
 #define STRICT_ID 511 /* --strict; above the options of commands */
 
 /* The options that every command takes: -j, -p, -d, --strict, -h. */

@@ -23,6 +23,7 @@ enum {
 	DENIALS_ID,
 	AUDIT_ID,
 	RESOLVER_ID,
+	SET_ID,
 };
 
 static const struct command_option options[] = {
@@ -38,6 +39,7 @@ static const struct command_option options[] = {
 	{RECORDS_ID, "records", "DIR",
 	 "where the CNI plugin finds who a pod is, else " RECORDS "; \"\": nowhere"},
 	{AUDIT_ID, "audit", NULL, "drop nothing: count and report packets that policy would drop"},
+	SET_OPTION(SET_ID),
 	{ONCE_ID, "once", NULL, "end when the policy that the cluster wants is active here"},
 	{LISTEN_ID, "listen", "ADDRESS:PORT",
 	 "serve metrics of node and follower for Prometheus there: /metrics, and /healthz"},
@@ -61,11 +63,12 @@ static void print_denial(struct monitor *monitor, const struct bh_event *event, 
 
 static int run(struct call *call)
 {
-	const char **uplinks = calloc(2 * call->argc, sizeof(*uplinks));
+	const char **uplinks = calloc(3 * call->argc, sizeof(*uplinks));
 	struct follow_options follow = {.records = RECORDS,
 					.metrics = metrics_write,
 					.load.uplinks = uplinks,
 					.load.resolvers = uplinks + call->argc,
+					.load.settings = uplinks + 2 * call->argc,
 					.load.command = "follow",
 					.load.quarantine = true,
 					.load.late = true};
@@ -83,6 +86,8 @@ static int run(struct call *call)
 			uplinks[follow.load.n_uplinks++] = call->value;
 		else if (option == RESOLVER_ID)
 			uplinks[call->argc + follow.load.n_resolvers++] = call->value;
+		else if (option == SET_ID)
+			uplinks[2 * call->argc + follow.load.n_settings++] = call->value;
 		else if (option == PIN_ID)
 			follow.load.pin = call->value;
 		else if (option == KUBECONFIG_ID)

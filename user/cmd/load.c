@@ -240,9 +240,7 @@ static const struct command_option options[] = {
 	 "counted and reported; a NetworkPolicy is NAMESPACE/NAME"},
 	{NO_ADOPT_ID, "no-adopt", NULL,
 	 "first load: do not take over the connections that are open"},
-	{SET_ID, "set", "NAME=N",
-	 "first load: connections, timeout-tcp ... (seconds), event-rate, redirect; later: "
-	 "more connections"},
+	SET_OPTION(SET_ID),
 	{FORCE_ID, "force", NULL,
 	 "load although the input looks wrong: no objects, most policies gone, policies of unknown "
 	 "kinds, another node's name, endpoints missing"},

@@ -53,7 +53,8 @@ struct node_options {
 	 * kube-system/kube-dns, else those of the node's resolv.conf. */
 	const char *const *resolvers;
 	size_t n_resolvers;
-	/* First load: "NAME=NUMBER" each (settings.h). A later load must have the same. */
+	/* First load: "NAME=NUMBER" each (settings.h). A later load must have the same, or more
+	 * connections. */
 	const char *const *settings;
 	size_t n_settings;
 	bool audit; /* load: drop nothing, count and report */
@@ -152,6 +153,11 @@ const char *node_directions_name(uint8_t directions);
  * causes no map write.
  */
 int node_load(struct node_handle *handle, const struct policy *policy, struct node_change *change);
+
+/* Checks the options' settings as node_load() does, and changes nothing. *grow: a load would make
+ * the table of connections larger. Returns 0; -EINVAL, reported, if a load would refuse them; or
+ * another -errno, reported. */
+int node_check_settings(struct node_handle *handle, bool *grow);
 
 /*
  * node_load_delta() activates the policy that @delta makes of the active policy. That policy may be

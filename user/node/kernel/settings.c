@@ -126,14 +126,14 @@ static uint32_t in_programs(const struct setting *setting, uint32_t value)
 	return value;
 }
 
-static int apply_one(struct node_handle *handle, struct bh_tc *tc, const char *text)
+static int apply_one(struct node_handle *handle, struct bh_tc__rodata *rodata, const char *text)
 {
 	uint32_t value;
 	const struct setting *setting = parse(handle, text, &value);
 
 	if (!setting)
 		return -EINVAL;
-	*rodata_at(tc->rodata, setting) = in_programs(setting, value);
+	*rodata_at(rodata, setting) = in_programs(setting, value);
 	return 0;
 }
 
@@ -281,6 +281,20 @@ static int check_memory(struct node_handle *handle, uint32_t connections)
 	return -EINVAL;
 }
 
+/* Sets the constants of a first load. */
+static int apply_first(struct node_handle *handle, struct bh_tc__rodata *rodata)
+{
+	const struct node_options *options = handle->options;
+	int error = 0;
+
+	rodata->ct_capacity = default_connections();
+	for (size_t i = 0; !error && i < options->n_settings; i++)
+		error = apply_one(handle, rodata, options->settings[i]);
+	if (!error)
+		error = check_memory(handle, rodata->ct_capacity);
+	return !error && rodata->redirect ? check_host_conntrack(handle) : error;
+}
+
 static int size_table(struct bh_tc *tc)
 {
 	tc->rodata->ct_buckets = BH_CT_BUCKETS(tc->rodata->ct_capacity);
@@ -289,7 +303,6 @@ static int size_table(struct bh_tc *tc)
 
 int settings_apply(struct node_handle *handle, struct bh_tc *tc, uint32_t connections)
 {
-	const struct node_options *options = handle->options;
 	SCOPED_FD int pinned = pins_get_program(handle, PROGRAM_INGRESS);
 	int error = 0;
 
@@ -309,13 +322,7 @@ int settings_apply(struct node_handle *handle, struct bh_tc *tc, uint32_t connec
 		return size_table(tc);
 	}
 	tc->rodata->ct_seed = random_seed();
-	tc->rodata->ct_capacity = default_connections();
-	for (size_t i = 0; !error && i < options->n_settings; i++)
-		error = apply_one(handle, tc, options->settings[i]);
-	if (!error)
-		error = check_memory(handle, tc->rodata->ct_capacity);
-	if (!error && tc->rodata->redirect)
-		error = check_host_conntrack(handle);
+	error = apply_first(handle, tc->rodata);
 	return error ? error : size_table(tc);
 }
 
@@ -371,4 +378,15 @@ int settings_check(struct node_handle *handle, uint32_t *connections)
 	return error && error != -EINVAL
 		       ? node_fail(handle, error, "cannot read the active settings")
 		       : error;
+}
+
+int node_check_settings(struct node_handle *handle, bool *grow)
+{
+	struct bh_tc__rodata first = {};
+	uint32_t connections = 0;
+	int error = node_generation(handle) ? settings_check(handle, &connections)
+					    : apply_first(handle, &first);
+
+	*grow = connections;
+	return error;
 }

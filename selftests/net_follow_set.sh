@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# `follow --set NAME=VALUE` sizes the table of connections. A follower that begins with another value makes the table
+# larger at once, and open connections live on. A value that is refused ends the follower, which says why; the policy and
+# the table stay.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+# shellcheck source=selftests/lib/api.sh
+. "$(dirname "$0")/lib/api.sh"
+
+NET_PORTS="80 443"
+IDLE=20
+net_start db web
+api_start
+api_pods worker-1 db web
+api POST /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies '{"metadata": {"name": "db"}, "spec":
+	{"podSelector": {"matchLabels": {"role": "db"}}, "ingress": [{"ports": [{"port": 80}, {"port": 5001}]}]}}' >/dev/null
+api_engine one
+
+room() { # for how many connections the table has room
+	net_bulkhead status -j | sed -n 's/.*"connections":{[^}]*"max":\([0-9]*\).*/\1/p'
+}
+guarded() { # both pods
+	[ "$(net_bulkhead endpoint list 2>/dev/null | grep -c '^shop/')" = 4 ] &&
+		net_bulkhead metrics | grep -qx "bulkhead_endpoints_unguarded 0"
+}
+enforced() { # WHEN
+	net_allowed web tcp "$(net_ip db)" 80 "$1: web reaches db at 80"
+	net_denied web tcp "$(net_ip db)" 443 "$1: web does not reach db at 443"
+}
+refused() { # PATTERN VALUE [COMMAND...]: a follower with the value ends, and says why
+	net_ends 2 "$1" timeout 20 nsenter --net="/run/netns/$NET-node" "${@:3}" "$BULKHEAD" follow --kubeconfig "$API_CONFIG" -n worker-1 --uplink eth0 --once \
+		--pin "$NET_PIN" --records "$NET_TMP/records" --set "$2"
+}
+# A machine with 100 MB left.
+sed 's/^MemAvailable:.*/MemAvailable: 102400 kB/' /proc/meminfo >"$NET_TMP/meminfo"
+small=(unshare --mount sh -c 'mount --bind "$0" /proc/meminfo && exec "$@"' "$NET_TMP/meminfo")
+
+net_check "an unknown setting is refused" refused "no setting" connection=5000
+net_check "a setting out of range is refused" refused "from 1024 to" connections=12
+net_check "a first table beyond the memory is refused, with the need and the room" \
+	refused "connections: 1000000 need [0-9]* MiB of memory, and 100 MiB are available" connections=1000000 "${small[@]}"
+net_check "the refused values load nothing" test ! -e "$NET_PIN/config"
+api_follower worker-1 --set connections=5000 --set timeout-udp=20
+net_check "a follower with a size guards both pods" api_await guarded
+net_check "the table has that size" net_is "$(room)" 5000
+enforced "with 5000"
+
+net_check "$IDLE connections open" net_hold web db "$(net_ip db)" 5001 $IDLE
+api_end engine-one TERM
+api_end follow-worker-1 TERM
+net_check "a smaller table is refused" refused "the table has room for 5000, and cannot shrink" connections=4000
+net_check "a larger table beyond the memory is refused, with the need and the room" \
+	refused "connections: 1000000 need [0-9]* MiB of memory, and 100 MiB are available" connections=1000000 "${small[@]}"
+net_check "another time-out is refused" refused "timeout-udp: is set when the programs are first loaded" timeout-udp=30
+net_check "the table stays" net_is "$(room)" 5000
+enforced "after the refusals"
+
+# Nothing changes in the cluster, and no engine runs.
+api_follower worker-1 --set connections=9000
+net_check "a follower with a larger size makes the table larger" api_await eval '[ "$(room)" = 9000 ]'
+net_check "the $IDLE connections are alive" net_is "$(net_alive 5001)" $IDLE
+enforced "with 9000"
+api_end follow-worker-1 TERM
+api_run follow-worker-1 follow -n worker-1 --uplink eth0 --once --pin "$NET_PIN" --records "$NET_TMP/records" \
+	--set connections=9000
+wait "${API_PID[follow-worker-1]}"
+net_check "a follower with the same size ends well" test $? = 0
+net_check "the table stays" net_is "$(room)" 9000
+net_end
