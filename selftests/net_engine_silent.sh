@@ -17,8 +17,9 @@ ready() { # STATUS REASON: of worker-1, as the columns of `kubectl get nodepolic
 	[ "$(api_get $API_NODE/worker-1 status.conditions.0.type) $(api_get $API_NODE/worker-1 status.conditions.0.status) $(
 		api_get $API_NODE/worker-1 status.conditions.0.reason)" = "Ready $1 $2" ]
 }
-message() {
-	api_get $API_NODE/worker-1 status.conditions.0.message
+tells() { # HEARTBEAT: the condition's message has it
+	api_get $API_NODE/worker-1 status.conditions.0.message | grep -qE \
+		"^node worker-1 is silent, and no rollout waits for it: its last heartbeat is $1, .*; Ready was True since 20[^ ]*Z: AsWanted, the last change succeeded$"
 }
 version() {
 	api_get $API_NODE/worker-1 metadata.resourceVersion
@@ -35,9 +36,7 @@ net_check "a change is rolled out" rolls_on
 
 kill -STOP "${API_PID[follow-worker-1]}"
 net_check "a node whose follower stands still is silent" api_await ready Unknown Silent
-heartbeat=$(api_get $API_NODE/worker-1 status.heartbeat)
-net_check "the message has the last heartbeat, and what Ready was" eval \
-	'message | grep -qE "^node worker-1 is silent, and no rollout waits for it: its last heartbeat is $heartbeat, .*; Ready was True since 20[^ ]*Z: AsWanted, the last change succeeded$"'
+net_check "the message has the last heartbeat, and what Ready was" tells "$(api_get $API_NODE/worker-1 status.heartbeat)"
 net_check "the node's other condition stays" net_is "$(api_get $API_NODE/worker-1 status.conditions.1.type)" AddressesFree
 kill -CONT "${API_PID[follow-worker-1]}"
 net_check "the node is ready when its follower goes on" api_await ready True AsWanted
