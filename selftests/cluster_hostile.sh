@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A cluster of many namespaces of which ten are hostile: at random they write policies and Services over every budget,
-# objects that Bulkhead cannot use, and hold idle connections. What they write is set aside, closed, and all other
-# namespaces' changes go on; prints how long these take.
+# A cluster of many namespaces of which 18 are hostile: they write policies over every budget, large ones within all
+# budgets, Services with common addresses, objects that Bulkhead cannot use, and hold idle connections; each of these acts
+# once, in an order that the seed draws, and then at random. What is over a budget is set aside, closed, what is not counts,
+# and all other namespaces' changes go on; prints how long these take.
 #
 #   TENANTS=1000 PODS=5 CHANGES=60 ACT_SECONDS=3    namespaces, Pods in each, changes, and the pause between two acts
 CLUSTER_NODES="worker-1 worker-2 worker-3"
@@ -13,7 +14,10 @@ CLUSTER_NODES="worker-1 worker-2 worker-3"
 # shellcheck source=selftests/lib/changes.sh
 . "$(dirname "$0")/lib/changes.sh"
 TENANTS=${TENANTS:-1000} PODS=${PODS:-5} CHANGES=${CHANGES:-60} ACT_SECONDS=${ACT_SECONDS:-3}
-HOSTILE=10
+# The first time, each act is of a tenant of its own, that no other act touches. Later ones are of the ten others.
+ACTS=(services wide three mapped tcp passing rules idle)
+OTHERS=10
+HOSTILE=$((${#ACTS[@]} + OTHERS))
 RANDOM=${BULKHEAD_SEED:-1}
 SERVER=https://192.168.7.10:6443
 policies=/apis/networking.k8s.io/v1/namespaces
@@ -77,46 +81,73 @@ weapons() {
 	policy wide '{"podSelector":{},"ingress":[{"ports":['"$(ports TCP)"']}'"$(seq 0 899 |
 		awk '{ printf ",{\"from\":[{\"ipBlock\":{\"cidr\":\"20.%d.%d.0/24\"}}],\"ports\":[{\"port\":%d}]}", $1 / 256, $1 % 256, 2 + 2 * $1 }')"']}' \
 		>"$NET_TMP/weapon-wide"
-	policy octal '{"podSelector":{},"ingress":[{"from":[{"ipBlock":{"cidr":"010.0.0.0/8"}}]}]}' >"$NET_TMP/weapon-octal"
+	policy rules '{"podSelector":{},"ingress":['"$(yes '{}' | head -n 320000 | paste -sd,)"']}' >"$NET_TMP/weapon-rules"
+	policy mapped '{"podSelector":{},"ingress":[{"from":[{"ipBlock":{"cidr":"::ffff:10.0.0.0/104"}}]}]}' >"$NET_TMP/weapon-mapped"
 }
 strike() { # NAMESPACE WEAPON: creates or replaces the policy
 	sed "s/MOMENT/$EPOCHREALTIME/" "$NET_TMP/weapon-$2" >"$NET_TMP/striking"
 	api PUT "$policies/$1/networkpolicies/$2" "$NET_TMP/striking" || api POST "$policies/$1/networkpolicies" "$NET_TMP/striking"
 }
-crowd_of_services() { # NAMESPACE: with common addresses
-	local i addresses
+crowd_of_services() { # NAMESPACE: with common addresses and ports
+	local i k addresses ports
 	addresses=$(seq -f '"198.51.100.%g"' -s , 1 40)
 	for ((i = 0; i < 200; i++)); do
-		request POST "/api/v1/namespaces/$1/services" '{"apiVersion":"v1","kind":"Service","metadata":{"name":"s'$i'"},"spec":{"externalIPs":['"$addresses"'],"ports":[{"port":'$((1000 + i))'}]}}'
+		ports=
+		for ((k = i; k < i + 5; k++)); do
+			ports+=",{\"name\":\"p$k\",\"port\":$((1000 + k))}"
+		done
+		request POST "/api/v1/namespaces/$1/services" '{"apiVersion":"v1","kind":"Service","metadata":{"name":"s'$i'"},"spec":{"externalIPs":['"$addresses"'],"ports":['"${ports#,}"']}}'
 	done >"$NET_TMP/services"
 	send "$NET_TMP/services"
 }
-idles() { # 150 connections to an engine's port, for some seconds
+idles() { # 150 connections to an engine's port, for some seconds; a client at another address is answered meanwhile
 	local i fd
 	for ((i = 0; i < 150; i++)); do
 		# shellcheck disable=SC2034 # each stays open
 		exec {fd}<>/dev/tcp/127.0.0.1/9465 || break
 	done
+	curl -s --max-time 60 --interface 127.0.0.2 http://127.0.0.1:9465/healthz | sed "s/^/$i /" >>"$NET_TMP/idled"
 	sleep 5
 } 2>/dev/null
-act() {
-	local ns=t-$((TENANTS - 1 - RANDOM % HOSTILE))
-	case $((RANDOM % 8)) in
-	0 | 1) strike $ns wide ;;
-	2) strike $ns tcp && strike $ns udp && strike $ns sctp ;;
-	3) strike $ns octal ;;
-	4) strike $ns tcp ;;
-	5) api DELETE "$policies/$ns/networkpolicies/wide" ;;
-	6) (idles) & ;;
-	7) crowd_of_services t-$((TENANTS - 1)) ;;
+said() { # NAMESPACE POLICY REASON TEXT: an Event of the policy has this message
+	kubectl get events -n "$1" --field-selector "involvedObject.name=$2,reason=$3" -o jsonpath='{.items[*].message}' |
+		grep -q -- "$4"
+}
+# Writes a policy and withdraws it once an Event has told of it: one within all budgets may take seconds of each compile as
+# long as it is there.
+passes() { # NAMESPACE WEAPON REASON
+	strike "$1" "$2" && rollout_await 120 said "$1" "$2" "$3" .
+	api DELETE "$policies/$1/networkpolicies/$2"
+}
+own_tenant() { # ACT: whose tenant
+	local i
+	for i in "${!ACTS[@]}"; do
+		[ "${ACTS[i]}" != "$1" ] || echo "t-$((TENANTS - 1 - i))"
+	done
+}
+act() { # ACT NAMESPACE
+	case $1 in
+	services) crowd_of_services "$2" ;;
+	wide | mapped | tcp) strike "$2" "$1" ;;
+	three) strike "$2" tcp && strike "$2" udp && strike "$2" sctp ;;
+	passing) passes "$2" wide SetAside ;;
+	rules) passes "$2" rules Active ;;
+	idle) (idles) & ;;
 	esac
-	echo "$ns" >>"$NET_TMP/acts"
+	echo "$*" >>"$NET_TMP/acts"
 }
 hostilities() {
-	while [ -e "$NET_TMP/hostile" ]; do
-		act
+	local left=("${ACTS[@]}") next
+	while [ ${#left[@]} -gt 0 ]; do
+		next=$((RANDOM % ${#left[@]}))
+		act "${left[next]}" "$(own_tenant "${left[next]}")"
+		left=("${left[@]:0:next}" "${left[@]:next + 1}")
 		sleep "$ACT_SECONDS"
-	done >/dev/null 2>&1
+	done
+	while [ -e "$NET_TMP/hostile" ]; do
+		act "${ACTS[RANDOM % ${#ACTS[@]}]}" "t-$((TENANTS - HOSTILE + RANDOM % OTHERS))"
+		sleep "$ACT_SECONDS"
+	done
 }
 
 # A change is active on a node when the node's maps allow its port. The API server's watch tells when it has the change.
@@ -178,9 +209,15 @@ changes() { # FIRST COUNT
 	awk '{ printf "%.0f %.0f\n", ($5 - $1) / ($6 - $2) * 1000, ($7 - $3) / ($8 - $4) * 1000 }' \
 		<<<"$before $(counted)" >"$NET_TMP/mean$PHASE"
 }
-# Pods that only the hostile policies select are isolated. None of these policies opens an even port for a Pod.
+# What a node says of a Pod that only the hostile policies select. None of these policies but `rules` opens an even port.
+is_open() { # TENANT PORT
+	cluster_bulkhead worker-1 trace --from "$(net_ip web)" --to "$1/p2" --port "TCP/$2" | grep -q '^allow'
+}
 closed() { # TENANT
 	cluster_bulkhead worker-1 trace --from "$(net_ip web)" --to "$1/p2" --port TCP/2 | grep -q '^deny'
+}
+said_of_any() { # NAMESPACE REASON TEXT
+	kubectl get events -n "$1" --field-selector "reason=$2" -o jsonpath='{.items[*].message}' | grep -q -- "$3"
 }
 some_aside() {
 	[ "$(rollout_metric engine_objects_aside)" -ge "$1" ]
@@ -201,27 +238,45 @@ changes_watch
 net_check "all nodes have the policy" rollout_await 120 rollout_is_settled 3
 PHASE=-quiet
 net_check "$CHANGES changes of a policy while nobody is hostile" changes 10000 "$CHANGES"
-for ((i = 1; i <= HOSTILE; i++)); do
-	strike "t-$((TENANTS - i))" wide
+for ((i = 0; i < OTHERS; i++)); do
+	strike "t-$((TENANTS - HOSTILE + i))" wide
 done
-net_check "the hostile policies are set aside" rollout_await 120 some_aside "$HOSTILE"
+net_check "the hostile policies are set aside" rollout_await 120 some_aside "$OTHERS"
 touch "$NET_TMP/hostile"
-hostilities &
+hostilities >/dev/null 2>&1 &
 hostilities=$!
 PHASE=-hostile
 net_check "$CHANGES changes of a policy go on beside $HOSTILE hostile tenants" changes 20000 "$CHANGES"
 rm "$NET_TMP/hostile"
 wait $hostilities
-net_check "the hostile tenants acted" test "$(wc -l <"$NET_TMP/acts")" -ge 3
 net_check "all nodes have what the cluster wants" rollout_await 120 rollout_is_settled 3
-strike "t-$((TENANTS - 1))" wide
-net_check "the Pods of a hostile tenant are isolated" rollout_await 120 closed "t-$((TENANTS - 1))"
-net_check "the Pods of other tenants are not" eval '! closed t-0'
-net_check "an Event says why" rollout_await 60 eval \
-	"kubectl get events -n t-$((TENANTS - 1)) -o jsonpath='{.items[*].reason}' | grep -q SetAside"
+
+# What became of each act, in the tenant that no other act touches.
+wide=$(own_tenant wide) three=$(own_tenant three) mapped=$(own_tenant mapped) tcp=$(own_tenant tcp)
+passing=$(own_tenant passing) rules=$(own_tenant rules) services=$(own_tenant services)
+net_check "the policy of 900 long lists isolates" rollout_await 120 closed "$wide"
+net_check "the Pods of other tenants are not isolated" eval '! closed t-0'
+net_check "an Event says why the policy of 900 long lists is set aside" \
+	said "$wide" wide SetAside 'needs [0-9]* port intervals or more, the limit is 262144'
+net_check "one of three policies with too long a list together is set aside" \
+	said_of_any "$three" SetAside 'needs [0-9]* port intervals in one list, the limit is 131071'
+net_check "the three policies isolate" rollout_await 120 closed "$three"
+net_check "a policy with an address that cannot be used is refused" said "$mapped" mapped Refused 'ipBlock.cidr: '
+net_check "the refused policy isolates" rollout_await 120 closed "$mapped"
+net_check "a policy of 32,768 ports is active" said "$tcp" tcp Active 'active at generation'
+net_check "the policy of 32,768 ports opens its ports" rollout_await 120 is_open "$tcp" 1
+net_check "the policy of 32,768 ports opens no other" closed "$tcp"
+net_check "a policy that came and went was set aside" said "$passing" wide SetAside 'isolates what it selects'
+net_check "the policy that went isolates no more" rollout_await 120 is_open "$passing" 2
+net_check "a policy of 320,000 empty rules was active" said "$rules" rules Active 'active at generation'
+net_check "200 Services with common addresses are there" \
+	test "$(kubectl get services -n "$services" -o name | grep -c .)" -eq 200
+net_check "nothing that is within all budgets was set aside" eval \
+	'! said_of_any $tcp SetAside . && ! said_of_any $rules SetAside . && ! said_of_any $services SetAside .'
+net_check "the engine answers beside 150 idle connections" grep -q '^150 ok' "$NET_TMP/idled"
 mkdir "$NET_TMP/bin" && ln -s "$BULKHEAD" "$NET_TMP/bin/kubectl-bulkhead"
 net_check "kubectl bulkhead describe has the Event below what kubectl describes" rollout_await 60 eval \
-	"PATH=$NET_TMP/bin:$PATH kubectl bulkhead describe t-$((TENANTS - 1))/wide >\"\$NET_TMP/described\" &&
+	"PATH=$NET_TMP/bin:$PATH kubectl bulkhead describe $wide/wide >\"\$NET_TMP/described\" &&
 		grep -q '^Spec:' \"\$NET_TMP/described\" && grep -q '^  Warning  SetAside .*isolates what it selects' \"\$NET_TMP/described\""
 echo "# $(wc -l <"$NET_TMP/acts") hostile acts; ms: median, 99th, worst"
 for phase in quiet hostile; do

@@ -37,6 +37,28 @@ for file in base/rbac.yaml remove.yaml; do
 	check "pods with rights may run in the namespace of $file" grep -q "pod-security.kubernetes.io/enforce: privileged" \
 		"$deploy/$file"
 done
+# `make image` with a registry, and a podman that builds nothing, and has pushed an image of this digest.
+pushed=sha256:$(printf 'ab%.0s' {1..32})
+mkdir "$tmp/bin"
+cat >"$tmp/bin/podman" <<-'END'
+	#!/bin/bash
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--output) : >"$2" ;;
+		--digestfile) echo "$PUSHED" >"$2" ;;
+		esac
+		shift
+	done
+END
+printf '#!/bin/sh\necho libc.so.6\n' >"$tmp/bin/patchelf" # nobody runs what it was to change
+chmod +x "$tmp/bin/podman" "$tmp/bin/patchelf"
+check "make image with a registry" env PATH="$tmp/bin:$PATH" PUSHED="$pushed" REGISTRY=registry.example.com/x \
+	"$top/tools/package/image" "$BULKHEAD" "$tmp/image"
+check "the manifests name the pushed image by its digest" is "$(grep 'name: bulkhead,' "$tmp/image/deploy/base/kustomization.yaml")" \
+	"- {name: bulkhead, newName: registry.example.com/x/bulkhead, digest: \"$pushed\"}"
+check "remove.yaml names the pushed image by its digest, and no other" eval \
+	'grep "image:" "$tmp/image/deploy/remove.yaml" | same "image: registry.example.com/x/bulkhead@$pushed"'
+
 reads() { # FOLDER
 	kubectl kustomize "$1" 2>"$tmp/said" | grep "image:" | same "image: bulkhead:$version"
 }

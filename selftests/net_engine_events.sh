@@ -13,9 +13,16 @@ api_start
 events() { # REASON: how many there are about policies
 	api GET /api/v1/events | sed 's/{"metadata"/\n&/g' | grep "\"reason\":\"$1\"" | grep -c '"kind":"NetworkPolicy"'
 }
+requests() { # PATH: curl's requests, of bodies on standard input
+	sed 's/"/\\"/g; s|.*|next\nrequest = POST\nurl = "http://127.0.0.1:'"$API_PORT$1"'"\ndata = "&"\noutput = /dev/null|' | tail -n +2
+}
 policies=/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies
 policy() { # NAME CIDR
 	echo '{"metadata": {"name": "'"$1"'"}, "spec": {"podSelector": {}, "ingress": [{"from": [{"ipBlock": {"cidr": "'"$2"'"}}]}]}}'
+}
+
+status_says() { # TEXT: a message of PolicyStatus
+	api_get $API_STATUS status.conditions | sed 's|\\/|/|g' | grep -q -- "$1"
 }
 
 api_node worker-1
@@ -39,6 +46,8 @@ net_check "the policy still has one Event" net_is "$(events Active)" 1
 
 net_check "a policy that Bulkhead refuses" api POST $policies "$(policy bad 10.0.0.0/99)"
 net_check "an Event says why" api_await api_said Refused "cidr"
+net_check "PolicyStatus names the refused policy, and why" api_await status_says \
+	'"NetworkPolicy shop/bad is refused: [^{]*ipBlock.cidr: [^{]* is no CIDR such as 10.0.0.0/8 or fd00::/8"'
 net_check "the refused policy is not called active" net_is "$(events Active)" 1
 net_check "the refused policy changes" api PUT $policies/bad "$(policy bad 10.0.0.0/98)"
 net_check "the Event says why again" api_await api_said Refused "/98"
@@ -53,7 +62,11 @@ echo '{"metadata": {"name": "big"}, "spec": {"podSelector": {}, "ingress": ['"${
 before=$(api_wanted)
 net_check "a policy over its budget" api POST $policies "@$NET_TMP/big"
 net_check "an Event says that the policy is set aside" api_await api_said SetAside "the limit is 4096"
+net_check "each line of the engine's log has time and level, and one about a policy names it" \
+	api_logged engine-one warning 'engine: an object is set aside: NetworkPolicy shop/big: '
 net_check "the cluster has the policy" api_await api_rolled_out "${before% *}"
+aside='"NetworkPolicy shop/big is set aside, and isolates what it selects: it needs [0-9]* segments of addresses or more, the limit is 4096'
+net_check "PolicyStatus names the policy, the figure and the limit" api_await status_says "$aside\""
 policy_rolls_out() { # NAME CIDR
 	before=$(api_wanted)
 	api POST $policies "$(policy "$1" "$2")" >/dev/null && api_await api_rolled_out "${before% *}"
@@ -62,11 +75,33 @@ net_check "a further policy is rolled out" policy_rolls_out further 10.8.0.0/16
 net_check "an Event says that the further policy is active" api_await eval '[ "$(events Active)" = 3 ]'
 net_check "the policy over its budget is not called active" eval '! api_said Active "\"name\":\"big\""'
 
+# 1000 ports at 70 addresses, and its cluster IP
+ports=$(seq 1000 1999 | sed 's/.*/{"name": "p&", "port": &}/' | paste -sd,)
+echo '{"metadata": {"name": "broad"}, "spec": {"clusterIP": "10.96.0.9", "ports": ['"$ports"'],
+	"externalIPs": ['"$(seq -s , -f '"198.51.100.%g"' 70)"']}}' >"$NET_TMP/broad"
+net_check "a Service over its budget" api POST /api/v1/namespaces/shop/services "@$NET_TMP/broad"
+net_check "an Event says that the Service is set aside, the figure and the limit" api_await api_said SetAside \
+	'"set aside, and its addresses have no backends: it needs 72000 addresses and ports, the limit is 65536".*"kind":"Service","name":"broad"'
+net_check "PolicyStatus names one and counts the other" api_await status_says \
+	'"[^{]* is set aside, and [^{]*, the limit is [0-9]*; and 1 more: see their Events"'
+net_check "a Service within its budget" api POST /api/v1/namespaces/shop/services \
+	'{"metadata": {"name": "narrow"}, "spec": {"clusterIP": "10.96.0.8", "ports": [{"port": 80}]}}'
+
+# 4200 Pods number one port name each in its own way.
+net_check "a Namespace" api POST /api/v1/namespaces '{"metadata": {"name": "crowd"}}'
+seq 4200 | awk '{ printf "{\"metadata\": {\"name\": \"p%d\"}, \"spec\": {\"nodeName\": \"worker-1\", \"containers\": [{\"name\": \"main\", \"ports\": [{\"name\": \"http\", \"containerPort\": %d}]}]}, \"status\": {\"phase\": \"Running\", \"podIP\": \"10.77.%d.%d\"}}\n", $1, $1, $1 / 250, $1 % 250 + 1 }' |
+	requests /api/v1/namespaces/crowd/pods >"$NET_TMP/crowd"
+net_check "4200 Pods of the Namespace" net_on node curl -s -f -Z -K "$NET_TMP/crowd"
+net_check "a policy that names the Pods' port" api POST /apis/networking.k8s.io/v1/namespaces/crowd/networkpolicies \
+	'{"metadata": {"name": "http"}, "spec": {"podSelector": {}, "ingress": [{"ports": [{"port": "http"}]}]}}'
+net_check "an Event says that the Namespace is over its budget, the figure and the limit" api_await api_said SetAside \
+	'"set aside, and its pods have no named ports: its namespace needs 4095 variations of port names in one segment or more, the limit of one is 4094".*"kind":"Namespace","name":"crowd"'
+net_check "no Event is about the Service within its budget" eval '! api_said . "\"kind\":\"Service\",\"name\":\"narrow\""'
+
 before=$(api_wanted)
 for i in $(seq 200); do
-	policy "many-$i" "10.$i.0.0/16" | sed 's/.*/next\nrequest = POST\nurl = "http:\/\/127.0.0.1:'$API_PORT'URL"\n&/' |
-		sed "s|URL|$policies|; s/\"/\\\\\"/g; s/^url = \\\\\"\(.*\)\\\\\"/url = \"\1\"/; s/^{.*/data = \"&\"\noutput = \/dev\/null/"
-done | tail -n +2 >"$NET_TMP/many"
+	policy "many-$i" "10.$i.0.0/16"
+done | requests $policies >"$NET_TMP/many"
 net_check "200 policies at once" net_on node curl -s -f -Z -K "$NET_TMP/many"
 net_check "200 policies are rolled out" api_await api_rolled_out "${before% *}"
 sleep 2

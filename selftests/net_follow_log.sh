@@ -46,6 +46,8 @@ api DELETE $policies/db >/dev/null
 net_check "the log says which policy is gone, and whom that opens" log_has \
 	': 1 policies \(-1: shop/db\), 2 endpoints guarded.*, 1 isolated no longer: shop/db \(ingress\)$'
 net_check "the log warns of the endpoint" log_has 'warning: endpoint shop/db is isolated no longer at ingress'
+net_check "each line of the log has time and level, and one about an endpoint names it" \
+	api_logged follow-worker-1 warning 'endpoint shop/db is isolated no longer at ingress'
 net_allowed web tcp "$(net_ip db)" 443 "db is open"
 net_check "an Event has the line" api_await has_event \
 	'"message":"generation [0-9]+ is active: 1 policies \(-1: shop/db\), 2 endpoints guarded.*, 1 isolated no longer: shop/db \(ingress\)"'

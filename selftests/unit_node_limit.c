@@ -187,7 +187,8 @@ static bool beats_for(uint64_t ms, uint32_t policy, uint32_t endpoint, const cha
 
 	for (; now < end_at; now += 1000) {
 		report(policy, endpoint, reason);
-		while (engine_check_progress(&engine))
+		engine_check_progress(&engine);
+		while (engine_mark(&engine))
 			;
 	}
 	return counts();
@@ -318,6 +319,129 @@ static void mark_while_another_leads(void **state)
 	end();
 }
 
+/* Silence */
+
+/* The server tells of the node: its heartbeat, what its last change failed with, and the condition
+ * that was written last. */
+static void tells(unsigned int heartbeat, const char *failed)
+{
+	struct json_object *object;
+	char *text;
+
+	assert_true(asprintf(&text,
+			     "{\"status\":{\"latestPolicyGeneration\":8,"
+			     "\"latestEndpointGeneration\":8,\"heartbeat\":\"beat %u\","
+			     "\"message\":\"%s\"}}",
+			     heartbeat, failed) > 0);
+	object = json_tokener_parse(text);
+	json_object_object_add(api_get(object, "status"), "conditions",
+			       json_object_get(api_get(mark, "status.conditions")));
+	engine_report(&engine, "n", object);
+	json_object_put(object);
+	free(text);
+}
+
+/* Returns true if the engine writes a mark now. */
+static bool marks(void)
+{
+	const struct json_object *last = mark;
+
+	while (engine_mark(&engine))
+		;
+	return mark != last;
+}
+
+/* A node that is silent from 100 s on, and was well. */
+static void begin_silence(void)
+{
+	begin_wanting();
+	mark = json_tokener_parse(
+		"{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\","
+		"\"reason\":\"AsWanted\",\"message\":\"the last change succeeded\","
+		"\"lastTransitionTime\":\"at noon\"},{\"type\":\"AddressesFree\"}]}}");
+	wants(8, 8);
+	tells(1, "ok");
+	now += 19999;
+	assert_false(marks());
+	now += 1;
+	assert_true(marks());
+	tells(1, "ok");
+}
+
+static void silence(void **state)
+{
+	(void)state;
+	begin_silence();
+	assert_non_null(strstr(marked(), "\"Unknown\""));
+	assert_non_null(strstr(marked(), "\"Silent\""));
+	assert_non_null(strstr(marked(), "its last heartbeat is beat 1, by its own clock; "
+					 "Ready was True since at noon: AsWanted, the last"));
+	assert_non_null(strstr(marked(), "AddressesFree"));
+	/* once, however long the silence is */
+	now += 100000;
+	assert_false(marks());
+	/* nor if this engine leads again */
+	engine.listens = now;
+	assert_false(marks());
+	/* the node is back, and its report has no condition: what it says is put in place */
+	tells(2, "ok");
+	assert_true(marks());
+	assert_non_null(strstr(marked(), "\"True\""));
+	assert_non_null(strstr(marked(), "the last change succeeded"));
+	tells(2, "ok");
+	assert_false(marks());
+	end();
+}
+
+/* A node whose last change failed is not called well when it is back. */
+static void silence_of_one_that_failed(void **state)
+{
+	(void)state;
+	begin_silence();
+	tells(2, "load: no room");
+	assert_true(marks());
+	assert_non_null(strstr(marked(), "\"False\""));
+	assert_non_null(strstr(marked(), "ChangeFailed"));
+	assert_non_null(strstr(marked(), "load: no room"));
+	end();
+}
+
+/* An engine that begins to lead gives each node its limit, but takes none for back that is not. */
+static void silence_under_another_engine(void **state)
+{
+	(void)state;
+	begin_silence();
+	end();
+	engine.nodes = engine_reports_new();
+	engine.listens = now;
+	tells(1, "ok");
+	engine_read_marks(&engine);
+	assert_false(marks());
+	now += 1000;
+	tells(2, "ok");
+	assert_true(marks());
+	assert_non_null(strstr(marked(), "\"True\""));
+	end();
+}
+
+/* A mark that the server does not take is written again. */
+static void silence_that_is_not_written(void **state)
+{
+	(void)state;
+	begin_wanting();
+	wants(8, 8);
+	tells(1, "ok");
+	answer = &forbidden;
+	now += 20000;
+	assert_true(marks());
+	answer = &taken;
+	now += 29999;
+	assert_false(marks());
+	now += 1;
+	assert_true(marks());
+	end();
+}
+
 /* An older role lets the engine write no mark: rollouts go on all the same. */
 static void mark_refused(void **state)
 {
@@ -325,7 +449,7 @@ static void mark_refused(void **state)
 	begin_wanting();
 	answer = &forbidden;
 	assert_false(beats_for(62000, 7, 6, NULL));
-	assert_false(engine_check_progress(&engine));
+	assert_false(engine_mark(&engine));
 	assert_false(counts());
 	end();
 }
@@ -344,6 +468,10 @@ int main(void)
 		cmocka_unit_test(mark_of_another_engine),
 		cmocka_unit_test(mark_while_another_leads),
 		cmocka_unit_test(mark_refused),
+		cmocka_unit_test(silence),
+		cmocka_unit_test(silence_of_one_that_failed),
+		cmocka_unit_test(silence_under_another_engine),
+		cmocka_unit_test(silence_that_is_not_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

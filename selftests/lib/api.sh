@@ -123,6 +123,12 @@ api_said() { # REASON TEXT: an Event has this message
 	api GET /api/v1/events | sed 's/{"metadata"/\n&/g' | grep "\"reason\":\"$1\"" | grep -q -- "$2"
 }
 
+# True if each line of a log has the time and a level, and one has the pattern behind these.
+api_logged() { # engine-NAME|follow-NODE LEVEL PATTERN
+	local time='^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z'
+	! grep -vE "$time (note|warning|error): " "$NET_TMP/$1.log" && grep -qE "$time $2: $3" "$NET_TMP/$1.log"
+}
+
 api_waits() { # a rollout waits for nodes
 	local wanted
 	wanted=$(api_wanted)

@@ -5,7 +5,7 @@
 
 #include "api/api.h"
 
-static struct json_object *find(struct json_object *conditions, const char *type)
+struct json_object *condition_find(struct json_object *conditions, const char *type)
 {
 	if (!json_object_is_type(conditions, json_type_array))
 		return NULL;
@@ -27,9 +27,10 @@ static void add(struct json_object *object, const char *key, const char *text)
 bool condition_add(struct json_object *conditions, struct json_object *before,
 		   const struct condition *condition)
 {
-	struct json_object *last = find(before, condition->type), *added;
+	struct json_object *last = condition_find(before, condition->type), *added;
 	struct json_object *since = api_get(last, "lastTransitionTime");
-	const char *status = condition->holds ? "True" : "False", *was = api_text(last, "status");
+	const char *status = condition->unknown ? "Unknown" : condition->holds ? "True" : "False";
+	const char *was = api_text(last, "status");
 	bool same = was && !strcmp(was, status);
 
 	added = json_object_new_object();
@@ -54,7 +55,7 @@ void condition_keep(struct json_object *conditions, struct json_object *before)
 		struct json_object *condition = json_object_array_get_idx(before, i);
 		const char *type = api_text(condition, "type");
 
-		if (type && !find(conditions, type))
+		if (type && !condition_find(conditions, type))
 			json_object_array_add(conditions, json_object_get(condition));
 	}
 }

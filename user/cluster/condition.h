@@ -10,10 +10,14 @@
 struct condition {
 	const char *type;
 	bool holds;
+	bool unknown; /* whether it holds */
 	const char *reason; /* a word: AllNodes */
 	const char *message; /* for people */
 	int64_t generation; /* the metadata.generation that the condition is about; 0: none */
 };
+
+/* Returns the condition of that type of an array (NULL: there is none); NULL: it has none. */
+struct json_object *condition_find(struct json_object *conditions, const char *type);
 
 /* Adds the condition to @conditions, an array. The time of its last transition is that of the same
  * condition in @before (an array, or NULL), or now. Returns true if the condition has turned:

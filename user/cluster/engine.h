@@ -15,6 +15,13 @@
 #include "cluster/store.h"
 #include "model/histogram.h"
 
+/* What the engine has written as the condition Ready into a node's status. */
+enum mark {
+	MARK_NONE, /* it is the node's own */
+	MARK_NO_PROGRESS,
+	MARK_SILENT,
+};
+
 /* The last report of a node. */
 struct report {
 	uint32_t policy, endpoint;
@@ -30,8 +37,9 @@ struct report {
 	uint32_t lacks;
 	uint8_t again; /* above 0: the node made no progress once before, and has not kept a
 			* rollout's pace since */
-	bool marked; /* the node's status says that it makes no progress */
-	struct json_object *conditions; /* of the node's status; NULL: none */
+	enum mark marked; /* the node's status has this mark */
+	bool is_back; /* MARK_SILENT: the heartbeat has changed since */
+	struct json_object *status; /* the node's; NULL: none */
 };
 
 #define REPORT_LACKS_ANY UINT32_MAX /* `lacks` where another engine has marked the node */
@@ -86,7 +94,7 @@ struct engine {
 	uint64_t observed; /* ms: the last write of PolicyStatus */
 	uint64_t written[2]; /* the oldest generations of the nodes, as written into the status */
 	uint32_t written_nodes, written_refused, written_aside, written_quiet, written_late;
-	uint64_t mark_at; /* ms: no node is marked before, since the last mark was refused */
+	uint64_t mark_at; /* ms: no node is marked before, since a mark was refused */
 	bool written_complete; /* the status says that the rollout has ended */
 	struct json_object *conditions; /* of PolicyStatus, as last seen or written; NULL: none */
 };
@@ -123,9 +131,10 @@ void engine_read_marks(struct engine *engine);
 
 /* Notes which nodes had what was wanted until now: these generations. */
 void engine_wants_more(struct engine *engine, uint32_t policy, uint32_t endpoint);
-/* Counts nodes out that make no progress, counts nodes in that have caught up, and marks one of
- * them. Returns true if a step has begun. */
-bool engine_check_progress(struct engine *engine);
+/* Counts nodes out that make no progress, and counts nodes in that have caught up. */
+void engine_check_progress(struct engine *engine);
+/* Marks a node whose status has another mark than it should. Returns true if a step has begun. */
+bool engine_mark(struct engine *engine);
 
 /* Returns the conditions of PolicyStatus, and writes an Event for each condition that has
  * turned. */

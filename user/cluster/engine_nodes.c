@@ -12,13 +12,14 @@
 #define PROGRESS_LIMITS 3
 #define MARK_RETRY_MS 30000
 #define NO_PROGRESS "NoProgress"
+#define SILENT "Silent"
 
 static void free_report(struct lh_entry *entry)
 {
 	struct report *report = lh_entry_v(entry);
 
 	free(report->heartbeat);
-	json_object_put(report->conditions);
+	json_object_put(report->status);
 	free(report);
 	free(lh_entry_k(entry));
 }
@@ -114,19 +115,24 @@ void engine_wants_more(struct engine *engine, uint32_t policy, uint32_t endpoint
 	}
 }
 
-static bool has_no_progress(struct json_object *object)
+/* Returns the mark that a node's status has. */
+static enum mark mark_of(struct json_object *status)
 {
-	struct json_object *conditions = api_get(object, "status.conditions");
+	struct json_object *ready = condition_find(api_get(status, "conditions"), "Ready");
+	const char *reason = api_text(ready, "reason");
 
-	if (!json_object_is_type(conditions, json_type_array))
-		return false;
-	for (size_t i = 0; i < json_object_array_length(conditions); i++) {
-		const char *reason = api_text(json_object_array_get_idx(conditions, i), "reason");
+	if (reason && !strcmp(reason, NO_PROGRESS))
+		return MARK_NO_PROGRESS;
+	return reason && !strcmp(reason, SILENT) ? MARK_SILENT : MARK_NONE;
+}
 
-		if (reason && !strcmp(reason, NO_PROGRESS))
-			return true;
-	}
-	return false;
+/* Returns the mark that the node's status should have. A silent node keeps its mark until it is
+ * back: an engine that has just begun to lead takes each node for heard. */
+static enum mark wanted_mark(const struct engine *engine, const struct report *report)
+{
+	if (!is_heard(engine, report) || (report->marked == MARK_SILENT && !report->is_back))
+		return MARK_SILENT;
+	return report->lacks ? MARK_NO_PROGRESS : MARK_NONE;
 }
 
 /* Renews the time from which the node has to make progress. Progress leads to what is wanted, or to
@@ -171,22 +177,27 @@ bool engine_report(struct engine *engine, const char *name, struct json_object *
 {
 	struct report *report = report_of(engine, name);
 	const char *heartbeat = api_text(object, "status.heartbeat");
+	enum mark was;
 	bool moves;
 
 	if (!report)
 		return false;
 	moves = note_generations(engine, report, object);
-	report->marked = has_no_progress(object);
-	json_object_put(report->conditions);
-	report->conditions = json_object_get(api_get(object, "status.conditions"));
-	if (report->marked && !report->seen)
+	was = report->marked;
+	json_object_put(report->status);
+	report->status = json_object_get(api_get(object, "status"));
+	report->marked = mark_of(report->status);
+	if (report->marked != was)
+		report->is_back = false;
+	if (report->marked == MARK_NO_PROGRESS && !report->seen)
 		report->lacks = REPORT_LACKS_ANY;
 	if (heartbeat && (!report->heartbeat || strcmp(heartbeat, report->heartbeat))) {
+		report->is_back = report->heartbeat;
 		free(report->heartbeat);
 		report->heartbeat = strdup(heartbeat);
 		report->seen = api_now();
 	}
-	return moves || report->marked != !!report->lacks;
+	return moves || report->marked != wanted_mark(engine, report);
 }
 
 /* Marks */
@@ -198,47 +209,118 @@ void engine_read_marks(struct engine *engine)
 	for (entry = engine->nodes->head; entry; entry = entry->next) {
 		struct report *report = lh_entry_v(entry);
 
-		report->lacks = report->marked ? REPORT_LACKS_ANY : 0;
+		report->lacks = report->marked == MARK_NO_PROGRESS ? REPORT_LACKS_ANY : 0;
 	}
 }
 
 static void marked(void *data, const struct api_answer *answer)
 {
 	struct engine *engine = data;
+	struct lh_entry *entry;
 
-	if (answer->error && answer->status != 404)
+	if (answer->error && answer->status != 404) {
 		engine->mark_at = api_now() + MARK_RETRY_MS;
+		for (entry = engine->nodes->head; entry; entry = entry->next) {
+			struct report *report = lh_entry_v(entry);
+
+			report->marked = mark_of(report->status);
+		}
+	}
 	engine->step_done(engine, answer);
+}
+
+static const char *or_none(const char *text)
+{
+	return text ? text : "none";
+}
+
+/* Writes a silent node's message: since when it is silent, and what it said last. */
+static void say_silent(const struct report *report, const char *name, char *text, size_t size)
+{
+	struct json_object *conditions = api_get(report->status, "conditions");
+	struct json_object *ready = condition_find(conditions, "Ready");
+	const int n = snprintf(text, size,
+			       "node %.100s is silent, and no rollout waits for it: its last "
+			       "heartbeat is %.40s, by its own clock",
+			       name, or_none(report->heartbeat));
+
+	if (ready && n > 0 && (size_t)n < size)
+		snprintf(text + n, size - n, "; Ready was %.10s since %.40s: %.20s, %.300s",
+			 or_none(api_text(ready, "status")),
+			 or_none(api_text(ready, "lastTransitionTime")),
+			 or_none(api_text(ready, "reason")), or_none(api_text(ready, "message")));
+}
+
+/* Returns the condition Ready for a mark; for none, as the node itself writes it
+ * (follower_report.c). @text: room for the message. */
+static struct condition ready_for(enum mark mark, const char *name, const struct report *report,
+				  char *text, size_t size)
+{
+	const char *failed = api_text(report->status, "message");
+
+	if (mark == MARK_SILENT) {
+		say_silent(report, name, text, size);
+		return (struct condition){
+			.type = "Ready", .unknown = true, .reason = SILENT, .message = text};
+	}
+	if (mark == MARK_NO_PROGRESS) {
+		snprintf(text, size,
+			 "node %.100s lacks policy %u: it has installed %u, and its endpoints are "
+			 "in %u; no rollout waits for it",
+			 name, report->lacks, report->policy, report->endpoint);
+		return (struct condition){.type = "Ready", .reason = NO_PROGRESS, .message = text};
+	}
+	if (failed && !strcmp(failed, "ok"))
+		failed = NULL;
+	snprintf(text, size, "%s", failed ? failed : "the last change succeeded");
+	return (struct condition){.type = "Ready",
+				  .holds = !failed,
+				  .reason = failed ? "ChangeFailed" : "AsWanted",
+				  .message = text};
 }
 
 /* Writes the condition Ready into a node's status, in the place of the node's own. The node's other
  * conditions stay. Returns true if the request was sent. */
-static bool send_mark(struct engine *engine, const char *name, struct report *report)
+static bool send_mark(struct engine *engine, const char *name, struct report *report,
+		      enum mark mark)
 {
 	struct json_object *object = json_object_new_object(), *status = json_object_new_object();
 	struct json_object *conditions = json_object_new_array();
-	struct condition ready = {.type = "Ready", .holds = !report->lacks, .reason = "AsWanted"};
-	char text[300] = "the node has caught up", path[320];
+	struct json_object *before = api_get(report->status, "conditions");
+	struct condition ready;
+	char text[700], path[320];
 	struct api_request request = {
 		.method = "PATCH", .path = path, .body = object, .done = marked, .data = engine};
 
-	if (report->lacks) {
-		ready.reason = NO_PROGRESS;
-		snprintf(text, sizeof(text),
-			 "node %.100s lacks policy %u: it has installed %u, and its endpoints are "
-			 "in %u; no rollout waits for it",
-			 name, report->lacks, report->policy, report->endpoint);
-	}
-	ready.message = text;
-	condition_add(conditions, NULL, &ready);
-	condition_keep(conditions, report->conditions);
+	ready = ready_for(mark, name, report, text, sizeof(text));
+	condition_add(conditions, before, &ready);
+	condition_keep(conditions, before);
 	json_object_object_add(status, "conditions", conditions);
 	json_object_object_add(object, "status", status);
 	snprintf(path, sizeof(path), STORE_NODE_STATUS "/%s/status", name);
+	report->marked = mark;
+	report->is_back = report->is_back && mark != MARK_SILENT;
 	engine->busy = !api_send(engine->api, &request);
 	json_object_put(object);
-	report->marked = report->lacks;
 	return engine->busy;
+}
+
+bool engine_mark(struct engine *engine)
+{
+	struct lh_entry *entry;
+
+	if (engine->mark_at > api_now())
+		return false;
+	for (entry = engine->nodes->head; entry; entry = entry->next) {
+		struct report *report = lh_entry_v(entry);
+		const char *name = lh_entry_k(entry);
+		const enum mark mark = wanted_mark(engine, report);
+
+		if (report->marked != mark && objects_have_node(engine->objects, name) &&
+		    send_mark(engine, name, report, mark))
+			return true;
+	}
+	return false;
 }
 
 /* Counts a node in or out. Returns true if it changes. */
@@ -272,7 +354,7 @@ static void say_counts(const struct engine *engine, const char *name, const stru
 			  "engine: node %s has caught up: rollouts wait for it", name);
 }
 
-bool engine_check_progress(struct engine *engine)
+void engine_check_progress(struct engine *engine)
 {
 	struct lh_entry *entry;
 
@@ -280,15 +362,9 @@ bool engine_check_progress(struct engine *engine)
 		struct report *report = lh_entry_v(entry);
 		const char *name = lh_entry_k(entry);
 
-		if (!objects_have_node(engine->objects, name))
-			continue;
-		if (check_node(engine, report))
+		if (objects_have_node(engine->objects, name) && check_node(engine, report))
 			say_counts(engine, name, report);
-		if (report->marked != !!report->lacks && engine->mark_at <= api_now() &&
-		    send_mark(engine, name, report))
-			return true;
 	}
-	return false;
 }
 
 static void count(const struct engine *engine, const char *name, const struct report *report,

@@ -67,35 +67,36 @@ static struct condition heard(const struct least *least, char *message, size_t s
 	return condition;
 }
 
-static struct condition accepted(size_t refused, size_t aside, char *message, size_t size)
+/* Names one of the objects, and counts the others. */
+static struct condition accepted(const struct engine *engine, char *message, size_t size)
 {
-	if (refused && aside)
-		snprintf(message, size, "%zu objects are refused, %zu set aside: see their Events",
-			 refused, aside);
-	else if (aside)
-		snprintf(message, size, "%zu objects are set aside: see their Events", aside);
+	const size_t refused = engine->written_refused, n = refused + engine->written_aside;
+	char first[480];
+
+	if (!n)
+		snprintf(message, size, "no object is refused");
+	else if (!objects_first_fault(engine->objects, first, sizeof(first)))
+		snprintf(message, size, "%zu objects are refused: see their Events", n);
+	else if (n > 1)
+		snprintf(message, size, "%s; and %zu more: see their Events", first, n - 1);
 	else
-		snprintf(message, size,
-			 refused ? "%zu objects are refused: see their Events"
-				 : "no object is refused",
-			 refused);
+		snprintf(message, size, "%s", first);
 	return (struct condition){.type = "ObjectsAccepted",
 				  .message = message,
-				  .holds = !refused && !aside,
+				  .holds = !n,
 				  .reason = refused ? "Refused"
-					    : aside ? "SetAside"
+					    : n	    ? "SetAside"
 						    : "AllObjects"};
 }
 
 struct json_object *engine_conditions(struct engine *engine, const struct least *least)
 {
 	struct json_object *conditions = json_object_new_array();
-	char texts[3][300];
+	char texts[3][520];
 	struct condition all[3] = {
 		rolled_out(engine, least, texts[0], sizeof(texts[0])),
 		heard(least, texts[1], sizeof(texts[1])),
-		accepted(engine->written_refused, engine->written_aside, texts[2],
-			 sizeof(texts[2])),
+		accepted(engine, texts[2], sizeof(texts[2])),
 	};
 
 	for (int i = 0; i < 3; i++) {

@@ -563,15 +563,14 @@ static void step(struct engine *engine)
 		return install(engine);
 	if (has_to_fetch(engine))
 		return fetch(engine);
-	if (engine_check_progress(engine))
-		return;
+	engine_check_progress(engine);
 	least = engine_least(engine);
 	count_rollout(engine, &least);
 	if (!rolled_out(engine) && !least.silent && least.policy >= engine->status.policy)
 		return activate(engine);
 	if ((rolled_out(engine) || engine->lost) && engine->due && compile(engine))
 		return;
-	if (write_observed(engine, &least) || collect(engine, &least))
+	if (write_observed(engine, &least) || engine_mark(engine) || collect(engine, &least))
 		return;
 	/* A node that falls silent stops counting without an event. */
 	if (least.next != UINT64_MAX)

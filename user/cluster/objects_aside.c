@@ -72,6 +72,27 @@ size_t objects_aside(const struct objects *objects)
 	return objects->aside;
 }
 
+bool objects_first_fault(const struct objects *objects, char *text, size_t size)
+{
+	for (size_t i = 0; i < N_KINDS; i++) {
+		const struct collection *collection = &objects->collections[i];
+		struct lh_entry *entry = collection->kept->head;
+
+		for (; entry; entry = entry->next) {
+			const struct object_state *kept = lh_entry_v(entry);
+			const char *why = kept->refused ? kept->why : kept->aside;
+
+			if (!why)
+				continue;
+			snprintf(text, size, "%s %.160s is %s%.250s", collection->kind->name,
+				 (const char *)lh_entry_k(entry),
+				 kept->refused ? "refused: " : "set aside, and ", why);
+			return true;
+		}
+	}
+	return false;
+}
+
 bool objects_is_aside(const struct objects *objects, struct json_object *object)
 {
 	const char *kind = api_text(object, "kind"), *name = api_text(object, "metadata.name");

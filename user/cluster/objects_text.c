@@ -159,6 +159,8 @@ int objects_check(const char *text, const char *name, char **why)
 	if (!error) {
 		free(*why);
 		*why = NULL;
+	} else if (size && (*why)[size - 1] == '\n') {
+		(*why)[size - 1] = '\0';
 	}
 	return error;
 }

@@ -15,7 +15,8 @@
  * A node whose heartbeat goes on, and which for three limits comes no nearer to the policy that is
  * wanted, counts no more, so that it does not hold up all others. Its status then has the condition
  * Ready=False with the reason NoProgress. It counts again once its endpoints are in the policy that
- * it lacked, or in a later one.
+ * it lacked, or in a later one. The status of a silent node has Ready=Unknown with the reason
+ * Silent, until its heartbeat changes.
  *
  * Why the barrier may go on without a node, silent or late:
  *   A node evaluates both ends of a packet by its own tables, and no other node writes these.
