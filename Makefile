@@ -117,7 +117,7 @@ $(HELPER_SKELS): $(O)/gen/%.skel.h: $(O)/selftests/helpers/%.bpf.o
 	$(call say,SKEL)
 	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< name $* > $@
 
-$(HELPERS:%=%.o): | $(HELPER_SKELS)
+$(HELPERS:%=%.o) $(O)/selftests/lib/packet_node.o: | $(HELPER_SKELS)
 
 tests: $(TESTS) $(HELPERS) ## build the tests without running them
 

@@ -64,12 +64,24 @@ static __always_inline bool connection_is_own(const struct packet *p, const stru
 	return (p->hook == BH_HOOK_FROM_ENDPOINT) == (p->from == c->initiator);
 }
 
+/* Returns true if the entry is still the connection's, though its slot may be given to another one
+ * at any time. @word: that of an end, as it was read; 0: that end has none yet. */
+static __always_inline bool connection_has(const struct packet *p, const struct bh_ct *ct,
+					   const struct connection *c, __u64 word)
+{
+	if (!word)
+		word = READ_ONCE(ct->verdict[BH_EGRESS]);
+	return ((__u32)word & ~BH_CT_FLAGS) == connection_tag(p, c);
+}
+
 /*
  * Returns 0 or the reason for which one end denies: by its stored word or, if that is not valid and
- * this hook @evaluates for that end, by a new evaluation.
+ * this hook @evaluates for that end, by a new evaluation. Stores nothing in an entry that another
+ * connection has by now. @moved: its words have the tag of other ends.
  */
 static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
-					   const struct connection *c, __u32 role, bool evaluates)
+					   const struct connection *c, __u32 role, bool evaluates,
+					   bool moved)
 {
 	__u64 *stored = role ? &ct->verdict[1] : &ct->verdict[0];
 	__u64 word = READ_ONCE(*stored), now = 0;
@@ -89,6 +101,8 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 	if (!evaluates)
 		return 0;
 	reason = connection_evaluate(p, c, role, &now);
+	if (!moved && !connection_has(p, ct, c, word))
+		return reason;
 	if (!reason || word)
 		__sync_val_compare_and_swap(stored, word, now);
 	/* An end that has never allowed the connection cannot end it now. */
@@ -108,7 +122,7 @@ static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
 		p->hook != BH_HOOK_FROM_ENDPOINT || role == sender || !c->found.end[role].ifindex;
 
 	*whole &= evaluates;
-	return connection_word(p, ct, c, role, (evaluates || moved) && role != away);
+	return connection_word(p, ct, c, role, (evaluates || moved) && role != away, moved);
 }
 
 /*
@@ -197,7 +211,8 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct conne
 	    !(c->found.flags & BH_CACHED_NODE))
 		return BH_DROP_CLAIM;
 	/* A change of policy has added, removed or moved an endpoint: both ends are evaluated
-	 * again. */
+	 * again. Or another connection has the slot by now. */
+	moved = moved && ct_is_of(p, ct);
 	if (moved) {
 		ct->end[0] = *connection_at(c, 0);
 		ct->end[1] = *connection_at(c, 1);

@@ -56,14 +56,18 @@ static __always_inline void ct_commit(const struct packet *p, __u32 place, __u32
 	table_commit(place, (const struct table_key *)p, state);
 }
 
-/* Returns true if the words of an entry are of the packet's key and the entry's ends, and it has
- * not timed out. */
-static __always_inline bool ct_usable(const struct packet *p, const struct bh_ct *ct)
+/* Returns true if the words of an entry are of the packet's key and the entry's ends. */
+static __always_inline bool ct_is_of(const struct packet *p, const struct bh_ct *ct)
 {
 	__u64 word = READ_ONCE(ct->verdict[BH_EGRESS]);
 
-	return ((__u32)word & ~BH_CT_FLAGS) == ct_bound(p, ct->end) &&
-	       !table_lapsed(ct, p->protocol, p->now);
+	return ((__u32)word & ~BH_CT_FLAGS) == ct_bound(p, ct->end);
+}
+
+/* The same, and it has not timed out. */
+static __always_inline bool ct_usable(const struct packet *p, const struct bh_ct *ct)
+{
+	return ct_is_of(p, ct) && !table_lapsed(ct, p->protocol, p->now);
 }
 
 static __always_inline struct bh_ct *ct_find(struct packet *p)

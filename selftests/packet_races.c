@@ -13,9 +13,13 @@
  *   table_free_slot() the same
  *   table_occupy()    takes the payer 0 of a slot that is being filled for its own success
  *   share_add(), share_sub(), share_surplus()  a plain addition, of a holder's surplus as well
+ *   gc_free()         the slot is made busy by a plain store
+ *   connection_word() a plain store in place of the compare-and-swap; no look whose the entry is
+ *   connection_deny() a plain store of the state
  *
- * Two changes pass: table_commit() without the next incarnation, and table_seize() without its
- * swaps. Between look and swap are two instructions there, which two busy CPUs seldom meet in.
+ * Three changes pass: table_commit() without the next incarnation, table_seize() without its
+ * swaps, and gc_free() without its second look. Between look and swap are few instructions there,
+ * which two busy CPUs seldom meet in.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -538,6 +542,105 @@ static void replacements(void)
 		       2 * BH_CT_SLOTS + 1 + 256 / 8 + 4);
 }
 
+/* ---- the garbage collector ---- */
+
+/* Here half-open connections are over for the garbage collector, and open ones of TCP are not. */
+#define AHEAD PACKET_SECONDS(1000)
+
+static atomic_bool sending;
+
+/* CPU 0 sends, and CPU 1 collects meanwhile. */
+static void send_amid_collection(unsigned int which)
+{
+	if (!which) {
+		send_in_turn(0);
+		atomic_store(&sending, false);
+	}
+	while (which && atomic_load(&sending))
+		packet_node_collect(AHEAD);
+}
+
+/* A connection that the garbage collector frees, and its RST as well. Another one is open. */
+static void calls_and_collection(void)
+{
+	open_tcp();
+	run(FROM_A, ACK);
+	run(TO_B, ACK);
+	packet_node_limit(0, 128);
+	set_call(&streams[0], 30000);
+	for (int i = 0; i < STREAM; i += PART) {
+		atomic_store(&sending, true);
+		on_both(send_amid_collection);
+		counted(i);
+	}
+	expect("the open connection is alive", STREAM,
+	       packet_node_connections() == 1 && run(FROM_A, ACK));
+	expect("every other connection is removed", STREAM, !packet_node_half_open());
+	expect("no entry is damaged", STREAM, !packet_node_damaged());
+}
+
+/* ---- connections that are evaluated again ---- */
+
+#define GENERATIONS \
+	5 /* the first of two, in which B is open to A; in the second it may be closed */
+#define TURNS 9 /* of each connection */
+
+/* CPU 0 has the connections of one bucket evaluated at both generations, the first one at the end.
+ * Those of CPU 1 take the slots meanwhile. */
+static void evaluate_and_replace(unsigned int which)
+{
+	struct side *question = &streams[which].packets[0];
+
+	for (unsigned int i = 0; !which && i < PART; i++) {
+		for (unsigned int n = 0; n < TURNS; n++) {
+			packet_node_set_generation(GENERATIONS + n % 2);
+			ask(question, ports[0][i % PORTS]);
+		}
+	}
+	if (!which)
+		atomic_store(&sending, false);
+	for (unsigned int i = 0; which && atomic_load(&sending); i++) {
+		ask(question, ports[1][i % PORTS]);
+		streams[1].errors += packet_node_damaged() +
+				     !!(packet_node_port_states(UNANSWERED) & BH_CT_DENIED);
+	}
+}
+
+static void evaluations(uint32_t slot)
+{
+	struct side *question = &streams[0].packets[0], *other = &streams[1].packets[0];
+	int bucket;
+
+	empty_table();
+	packet_node_assign(HOST_B, GENERATIONS + 1, slot);
+	set_packet(question, TO_B, QUESTION);
+	set_packet(other, FROM_A, PACKET(UDP(A, REMOTE, 53)));
+	ask(question, 1024);
+	bucket = packet_node_bucket();
+	find_ports(question, 1024, bucket, ports[0]);
+	find_ports(other, UNANSWERED, bucket, ports[1]);
+	for (int i = 0; i < STREAM; i += PART) {
+		packet_node_forget();
+		packet_node_limit(BH_CT_SLOTS, 1);
+		atomic_store(&sending, true);
+		on_both(evaluate_and_replace);
+		counted(i);
+	}
+	expect_no_slip("no word and no denial is noted in another connection");
+	packet_node_assign(HOST_B, GENERATIONS + 1, SLOT_B);
+	packet_node_set_generation(GENERATIONS);
+}
+
+static void words_and_replacements(void)
+{
+	evaluations(SLOT_B);
+}
+
+static void denials_and_replacements(void)
+{
+	evaluations(SLOT_CLOSED);
+}
+
 /* A program may read the payer of a slot while another program fills the slot: such a slot is not
  * this program's. */
 static void slots_being_filled(void)
@@ -571,6 +674,9 @@ static const struct packet_sequence sequences[] = {
 	{"one stream of connections twice", one_call_twice},
 	{"a stream of replacements in a full table", replacements},
 	{"slots that another program is filling", slots_being_filled},
+	{"a stream of connections amid garbage collection", calls_and_collection},
+	{"words of connections that are replaced", words_and_replacements},
+	{"denials of connections that are replaced", denials_and_replacements},
 };
 
 int main(void)

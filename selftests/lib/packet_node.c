@@ -28,6 +28,7 @@
 #include "maps/variation.h"
 #include "selftests/lib/packet_node.h"
 #include "node/kernel/program.h"
+#include "collect.skel.h"
 #include "loader.skel.h"
 #include "tc.skel.h"
 #include "xdp.skel.h"
@@ -930,6 +931,27 @@ void packet_node_sweep(void (*packet)(void))
 	packet_node_stop_sweeper();
 }
 
+void packet_node_collect(uint32_t ahead)
+{
+	static struct collect *collector;
+	uint8_t frame[64] = {0};
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = sizeof(frame));
+
+	if (!collector) {
+		collector = collect__open();
+		if (!collector)
+			fail("cannot open collect.bpf.c");
+		share_maps(collector->obj);
+		collector->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
+		collector->rodata->ct_buckets = n_buckets;
+		if (collect__load(collector))
+			fail("cannot load collect.bpf.c");
+	}
+	collector->bss->ahead = ahead;
+	if (bpf_prog_test_run_opts(bpf_program__fd(collector->progs.collect), &run))
+		fail("the garbage collector's pass");
+}
+
 void packet_node_limit(uint32_t floor, uint32_t capacity)
 {
 	total->floor = floor;
@@ -945,6 +967,24 @@ int packet_node_bucket(void)
 	return -1;
 }
 
+/* Returns true if the slot's key is not the one of the tag, or a word another connection's. */
+static bool is_damaged(const struct bh_ct_slot *slot, uint32_t tag)
+{
+	const struct bh_ct *ct = &slot->ct;
+	__u64 words[5], hash;
+	bool damaged;
+
+	memcpy(words, &slot->key, sizeof(words));
+	hash = bh_ct_hash(tc->rodata->ct_seed, words);
+	damaged = bh_ct_slot_tag(hash) != tag;
+	for (int role = 0; role < 2; role++)
+		damaged |= ct->verdict[role] &&
+			   ((uint32_t)ct->verdict[role] & ~BH_CT_FLAGS) !=
+				   bh_ct_bound(bh_ct_hash_tag(hash), ct->end[0].ifindex,
+					       ct->end[1].ifindex);
+	return damaged;
+}
+
 int packet_node_damaged(void)
 {
 	int damaged = 0;
@@ -954,15 +994,14 @@ int packet_node_damaged(void)
 		const volatile uint32_t *tag = &bucket->tag[i % BH_CT_SLOTS];
 		const volatile uint32_t *state = &bucket->slot[i % BH_CT_SLOTS].ct.state;
 		uint32_t was = *tag, before = *state;
-		__u64 words[5];
+		struct bh_ct_slot slot;
 
 		if (was < BH_CT_TAKEN)
 			continue;
 		__asm__ volatile("" ::: "memory");
-		memcpy(words, &bucket->slot[i % BH_CT_SLOTS].key, sizeof(words));
+		memcpy(&slot, &bucket->slot[i % BH_CT_SLOTS], sizeof(slot));
 		__asm__ volatile("" ::: "memory");
-		damaged += *tag == was && *state == before &&
-			   bh_ct_slot_tag(bh_ct_hash(tc->rodata->ct_seed, words)) != was;
+		damaged += *tag == was && *state == before && is_damaged(&slot, was);
 	}
 	return damaged;
 }

@@ -156,8 +156,8 @@ int packet_node_half_open(void);
 /* Returns the first bucket of the table that has an entry; -1: none has. */
 int packet_node_bucket(void);
 
-/* Returns how many entries have a key that is not the one of their slot's tag. It may be called
- * while programs run. */
+/* Returns how many entries have a key that is not the one of their slot's tag, or a word of another
+ * connection. It may be called while programs run. */
 int packet_node_damaged(void);
 
 /* Makes the payer of every connection unknown, as it is for a moment while a program fills a slot.
@@ -182,6 +182,10 @@ void packet_node_stop_sweeper(void);
 /* Lets the garbage collector pass once over the table: some seven seconds. @packet sends a packet
  * of a connection, which starts it. */
 void packet_node_sweep(void (*packet)(void));
+
+/* Lets the garbage collector pass once over the table, on this CPU, and free what will be over in
+ * @ahead ticks. Its clock must be stopped. */
+void packet_node_collect(uint32_t ahead);
 
 /* Sets the floor and the room for the surplus, as the garbage collector computes them. */
 void packet_node_limit(uint32_t floor, uint32_t capacity);
