@@ -67,9 +67,9 @@ BPF_GLOBAL int connection_lookup(const struct packet *p, __u32 initiator, struct
 		found->reason = ends_links(p, initiator, &ends);
 	if (found->reason)
 		return 0;
-	consent_ask_both(p, &ends, consent_point(p, initiator), found);
+	policy_ask_both(p, &ends, policy_point(p, initiator), found);
 	if (found->denied[BH_EGRESS])
-		consent_mark_names(&ends.end[BH_EGRESS], found);
+		policy_mark_names(&ends.end[BH_EGRESS], found);
 	if (ends_from_node(p, &ends.end[BH_EGRESS]))
 		found->flags |= BH_CACHED_NODE;
 	if (ends.end[BH_INGRESS].flags & END_SERVICES)
@@ -88,11 +88,11 @@ BPF_GLOBAL int connection_lookup(const struct packet *p, __u32 initiator, struct
 	ends_copy(&ends.end[0], &found->end[0]);
 	ends_copy(&ends.end[1], &found->end[1]);
 	if (found->flags & (BH_CACHED_MASK | BH_CACHED_TO_NODE))
-		consent_mark_node(found);
+		policy_mark_node(found);
 	if (ends.end[BH_INGRESS].ifindex && !spoofing_mac_known(ends.end[BH_INGRESS].mac))
 		ends_learns(&found->end[BH_INGRESS]);
 	if (found->end[BH_EGRESS].proven & END_OF_NODE)
-		consent_mark_isolated(p,
+		policy_mark_isolated(p,
 				      (p->hook == BH_HOOK_FROM_ENDPOINT) == (p->from == initiator)
 					      ? &ends.end[1]
 					      : &ends.end[0],
@@ -104,7 +104,7 @@ BPF_GLOBAL int connection_lookup(const struct packet *p, __u32 initiator, struct
  * addresses, interfaces and hook. */
 static __always_inline __u32 connection_context(const struct packet *p, const struct connection *c)
 {
-	return consent_point(p, c->initiator) |
+	return policy_point(p, c->initiator) |
 	       (p->from == c->initiator ? 0 : BH_VERDICT_CACHE_REPLY) |
 	       (unlikely(c->flags & BH_CT_NODE) ? BH_VERDICT_CACHE_NODE : 0) |
 	       (unlikely(spoofing_asks_dhcp(p)) ? BH_VERDICT_CACHE_DHCP : 0) |
@@ -131,7 +131,7 @@ static __always_inline void connection_translated(const struct packet *p, struct
 		nat_service(p, initiator, found);
 	/* The backend is not known, and policy does not deny all of the backends. */
 	if (found->flags & BH_CACHED_SERVICE && p->told <= TOLD_NOTHING && !found->reason &&
-	    !consent_denied(found, BH_EGRESS) && !consent_denied(found, BH_INGRESS))
+	    !policy_denied(found, BH_EGRESS) && !policy_denied(found, BH_INGRESS))
 		nat_service_node(p, initiator, found);
 	if (calls && !found->reason && nat_may_be_local(p, found))
 		nat_is_local(p, initiator, found);
@@ -218,7 +218,7 @@ BPF_GLOBAL __u32 connection_to_client(const struct packet *p, struct connection 
 
 /* Fills c->found. @c has the initiator and, for a connection that has an entry, the flags. Returns
  * 0 or the reason to drop the packet. */
-static __always_inline int connection_find(const struct packet *p, struct connection *c)
+static __always_inline int connection_resolve(const struct packet *p, struct connection *c)
 {
 	__u32 changes = verdict_cache_changes(p), about = connection_context(p, c);
 

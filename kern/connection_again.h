@@ -378,7 +378,7 @@ BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 	c.flags = word & BH_CT_NODE;
 	if (word & BH_CT_ASKS && nat_can_ask(p))
 		return CONNECTION_ASKS;
-	reason = connection_find(p, &c);
+	reason = connection_resolve(p, &c);
 	if (!reason)
 		reason = connection_unsure(p, ct, &c);
 	return reason ? reason : connection_go_on(p, ct, &c);

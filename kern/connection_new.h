@@ -140,7 +140,7 @@ static __always_inline bool connection_closed(struct packet *p, struct connectio
 {
 	c->initiator = connection_is_reversed(p, p->from) ? !p->from : p->from;
 	c->flags = 0;
-	if (connection_find(p, c) || connection_name(p, c) || c->initiator != p->from)
+	if (connection_resolve(p, c) || connection_name(p, c) || c->initiator != p->from)
 		return true;
 	if (connection_may_be_reversed(p, c) && nat_can_ask(p)) {
 		c->found.reason = CONNECTION_ASKS;

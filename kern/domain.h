@@ -103,7 +103,7 @@ BPF_GLOBAL int domain_ask(struct packet *p)
 	if (!search.learned || !domain_ends(p, key.ifindex, &search))
 		return NAMED_NOT;
 	search.owner = domain_owner(&key);
-	search.point = consent_point(p, p->calls);
+	search.point = policy_point(p, p->calls);
 	search.now = p->now;
 	search.generation = p->generation;
 	search.lives = p->lives;

@@ -161,7 +161,7 @@ static __noinline int host_egress_call(const struct packet *p, struct bh_cached 
 	if (endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]))
 		return BH_DROP_MAPS;
 	if (!(ends.end[BH_EGRESS].flags & END_NODE))
-		consent_ask(p, &ends, bh_point(p->protocol, port), BH_INGRESS, found);
+		policy_ask(p, &ends, bh_point(p->protocol, port), BH_INGRESS, found);
 	return 0;
 }
 
@@ -186,9 +186,9 @@ BPF_GLOBAL int host_egress_look(const struct packet *p, struct bh_cached *found)
 		return HOST_EGRESS_PASSES;
 	if (service_is(p, !p->from, ends.end[BH_INGRESS].flags))
 		return BH_DROP_UNTRANSLATED;
-	consent_ask(p, &ends, consent_point(p, p->from), BH_EGRESS, found);
+	policy_ask(p, &ends, policy_point(p, p->from), BH_EGRESS, found);
 	if (found->denied[BH_EGRESS])
-		consent_mark_names(&ends.end[BH_EGRESS], found);
+		policy_mark_names(&ends.end[BH_EGRESS], found);
 	ends_copy(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
 	found->by_hook = host_egress_hides(p, ends.end[BH_EGRESS].ifindex);
 	return 0;
@@ -393,7 +393,7 @@ static __noinline bool host_egress_audited(const struct packet *p)
 
 	if (iface && iface->flags & BH_IFACE_ENDPOINT)
 		return iface->flags & BH_IFACE_AUDIT;
-	return host_egress_from(p, &sender) && consent_audited(sender.ifindex);
+	return host_egress_from(p, &sender) && policy_audited(sender.ifindex);
 }
 
 /* Counts and reports drops, and connections that open by a Service's address. Returns true if the

@@ -7,7 +7,7 @@
 #ifndef BULKHEAD_KERN_NAT_H
 #define BULKHEAD_KERN_NAT_H
 
-#include "consent.h"
+#include "policy_ask.h"
 #include "local.h"
 #include "service.h"
 #include "translation.h"
@@ -41,7 +41,7 @@ static __noinline bool nat_by_ingress(const struct packet *p, const struct bh_ca
 	struct bh_iface *iface;
 
 	if (!translation_is_silent(p) || p->hook != BH_HOOK_TO_ENDPOINT ||
-	    consent_denied(found, BH_INGRESS))
+	    policy_denied(found, BH_INGRESS))
 		return false;
 	iface = endpoint_iface(p->ingress);
 	return iface && iface->flags & BH_IFACE_ENDPOINT &&
@@ -68,8 +68,8 @@ BPF_GLOBAL int nat_unmasquerade(const struct packet *p, __u32 initiator, struct 
 		found->reason = ends_here(p, !initiator, &ends.end[BH_INGRESS]);
 	if (found->reason)
 		return 0;
-	consent_unasked(found);
-	consent_ask_both(p, &ends, consent_point(p, initiator), found);
+	policy_unasked(found);
+	policy_ask_both(p, &ends, policy_point(p, initiator), found);
 	/* A TCP reply opens no connection, and shows only the node's address: unless the kernel
 	 * told the true initiator, the node stays the end. */
 	if (p->told > TOLD_NOTHING || p->protocol != IPPROTO_TCP)
@@ -85,7 +85,7 @@ BPF_GLOBAL int nat_unmasquerade(const struct packet *p, __u32 initiator, struct 
 static __always_inline bool nat_is_untold(const struct packet *p, struct bh_segment *caller)
 {
 	return p->protocol == IPPROTO_SCTP &&
-	       (consent_isolates(caller, BH_EGRESS) || consent_isolates(caller, BH_INGRESS));
+	       (policy_isolates(caller, BH_EGRESS) || policy_isolates(caller, BH_INGRESS));
 }
 
 /*
@@ -99,7 +99,7 @@ static __noinline int nat_shows(const struct packet *p, const struct end *caller
 
 	if (nat_is_untold(p, segment))
 		return BH_DROP_BACKEND;
-	if (!consent_isolates(segment, BH_EGRESS))
+	if (!policy_isolates(segment, BH_EGRESS))
 		return 0;
 	if (!p->links)
 		return CONNECTION_ASKS_LINKS;
@@ -125,7 +125,7 @@ BPF_GLOBAL int nat_service(const struct packet *p, __u32 initiator, struct bh_ca
 		found->flags &= ~BH_CACHED_SERVICE;
 		return 0;
 	}
-	consent_unasked(found);
+	policy_unasked(found);
 	found->end[BH_INGRESS] = (struct bh_ct_end){};
 	found->reason = ends_here(p, initiator, &ends.end[BH_EGRESS]);
 	if ((at && at->flags & BH_SERVICE_CLOSED) ||
@@ -140,7 +140,7 @@ BPF_GLOBAL int nat_service(const struct packet *p, __u32 initiator, struct bh_ca
 	if (port)
 		point = bh_point(p->protocol, port);
 	if (point != NO_POINT)
-		consent_ask_both(p, &ends, point, found);
+		policy_ask_both(p, &ends, point, found);
 	else
 		found->reason = nat_shows(p, &ends.end[BH_EGRESS]);
 	return 0;
@@ -160,11 +160,11 @@ BPF_GLOBAL int nat_service_node(const struct packet *p, __u32 initiator, struct 
 
 	if (!p || !found)
 		return 0;
-	consent_unasked(found);
+	policy_unasked(found);
 	found->reason = endpoint_resolve(packet_address_at(p, !initiator), p->generation,
 					 &ends.end[BH_INGRESS]);
 	at = service_find(p, !initiator, ends.end[BH_INGRESS].flags);
-	point = consent_point(p, initiator);
+	point = policy_point(p, initiator);
 	if (at && at->own_point) {
 		point = at->own_point - 1;
 		found->reason = endpoint_resolve(&at->own, p->generation, &ends.end[BH_INGRESS]);
@@ -172,9 +172,9 @@ BPF_GLOBAL int nat_service_node(const struct packet *p, __u32 initiator, struct 
 	if (found->reason || !(ends.end[BH_INGRESS].flags & END_NODE))
 		return 0;
 	found->reason = ends_here(p, initiator, &ends.end[BH_EGRESS]);
-	consent_ask(p, &ends, point, BH_EGRESS, found);
-	if (!consent_denied(found, BH_EGRESS))
-		consent_unasked(found);
+	policy_ask(p, &ends, point, BH_EGRESS, found);
+	if (!policy_denied(found, BH_EGRESS))
+		policy_unasked(found);
 	return 0;
 }
 
@@ -208,16 +208,16 @@ BPF_GLOBAL int nat_is_local(const struct packet *p, __u32 initiator, struct bh_c
 		found->reason = CONNECTION_ASKS_ROUTE;
 	if (p->local != LOCAL_HERE)
 		return 0;
-	if (consent_denied(found, BH_EGRESS) &&
-	    !consent_node_exempt(found->denied[BH_EGRESS], found->verdict[BH_EGRESS]))
+	if (policy_denied(found, BH_EGRESS) &&
+	    !policy_node_exempt(found->denied[BH_EGRESS], found->verdict[BH_EGRESS]))
 		return 0;
-	consent_unasked(found);
+	policy_unasked(found);
 	found->flags |= BH_CACHED_TO_NODE;
-	consent_mark_node(found);
-	consent_mark_isolated(p, &ends.end[BH_EGRESS], found);
+	policy_mark_node(found);
+	policy_mark_isolated(p, &ends.end[BH_EGRESS], found);
 	found->reason = ends_node(p, &ends.end[BH_INGRESS]);
 	ends.end[BH_INGRESS].flags |= END_NODE;
-	consent_ask(p, &ends, consent_point(p, initiator), BH_EGRESS, found);
+	policy_ask(p, &ends, policy_point(p, initiator), BH_EGRESS, found);
 	return 0;
 }
 

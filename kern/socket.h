@@ -89,7 +89,7 @@ static __always_inline bool socket_refuses(const struct socket_packet *p, const 
 
 	if (reason || bh_verdict_allow(verdict))
 		return reason == BH_DROP_MAPS;
-	return !consent_node_exempt(BH_DROP_EGRESS, verdict);
+	return !policy_node_exempt(BH_DROP_EGRESS, verdict);
 }
 
 /* Finds the node as policy knows it by the endpoint's interface. */

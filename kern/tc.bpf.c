@@ -163,7 +163,7 @@ static __always_inline int tc_finish(struct __sk_buff *skb, struct packet *p, __
 }
 
 /* Evaluates a packet that is not of an open, allowed connection. @hook: a constant. */
-static __always_inline int tc_evaluate(struct __sk_buff *skb, struct packet *p, __u32 hook,
+static __always_inline int tc_slow_path(struct __sk_buff *skb, struct packet *p, __u32 hook,
 				       int reason)
 {
 	gc_begins();
@@ -262,7 +262,7 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 		if (verdict != TC_UNKNOWN)
 			return verdict;
 	}
-	return tc_evaluate(skb, p, path->hook, reason);
+	return tc_slow_path(skb, p, path->hook, reason);
 }
 
 static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)

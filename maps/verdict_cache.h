@@ -59,7 +59,7 @@ _Static_assert(BH_POINT_OTHER < BH_VERDICT_CACHE_HOOK(1), "bh_verdict_cache_key.
 /* The endpoints at both ends, and the verdicts of their policies. Arrays are by enum bh_direction:
  * [BH_EGRESS] opened the connection. If the entry depends on the kernel's routes,
  * end[BH_INGRESS].proven is the tick of the last look at them. end[BH_EGRESS].proven has the bits
- * of kern/consent.h. */
+ * of kern/policy_ask.h. */
 struct bh_cached {
 	struct bh_ct_end end[2];
 	__u32 verdict[2]; /* verdict words; 0: that end's policy does not apply, or was not asked */

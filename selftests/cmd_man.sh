@@ -34,7 +34,7 @@ for command in "${commands[@]}"; do
 done
 
 # Takes the names of sections and keys from the INI reader's own table.
-table=$(sed -n '/^} kinds\[\] = {/,/^};/p' "$top/user/input/section.c")
+table=$(sed -n '/^} kinds\[\] = {/,/^};/p' "$top/user/input/ini_section.c")
 mapfile -t sections < <(grep -oE '\{\.name = "[a-z0-9-]+' <<<"$table" | cut -d'"' -f2)
 mapfile -t keys < <(tr '\n' ' ' <<<"$table" | grep -oE '\.keys = \{[^}]*\}' | grep -oE '"[a-z-]+"' |
 	tr -d '"' | sort -u)

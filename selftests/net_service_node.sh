@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Services that lead to the node by an address that the node got after load: as a backend, known to policy or not,
-# and as a Service's own address. A pod whose Admin rule denies the node does not reach it so.
+# and as a Service's own address. A pod whose Admin rule denies the node does not reach it so. And a Service with two of
+# the node's addresses.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 
@@ -15,6 +16,12 @@ late4=${SERVICE_IP[late]} late6=${SERVICE_IP6[late]}
 service_leads 1 late 53
 service_leads 2 node 53
 service_leads 3 free 53
+# Service 4 has two backends that are the node's own.
+SERVICE_IP[second]=10.66.0.2 SERVICE_IP6[second]=fd66::2
+ip -n "$NET-node" addr add "${SERVICE_IP[second]}/32" dev lo
+ip -n "$NET-node" addr add "${SERVICE_IP6[second]}/128" dev lo nodad
+service_leads 4 second 53
+SERVICE_LEADS[4]="node,second 53"
 
 {
 	service_endpoints "service-cidr = 10.96.0.0/16, fd96::/64"
@@ -72,6 +79,11 @@ late() { # add|del
 }
 for input in told range; do
 	net_check "$input: load" net_bulkhead load --force "$NET_TMP/$input.ini"
+	[ $input = range ] || for family in 4 6; do
+		net_denied free tcp "$(service_address 4 $family)" 80 \
+			"a Service with two backends of the node's own is closed, since no hook can tell them apart, IPv$family"
+		net_allowed free tcp "$(service_at second $family)" 53 "free reaches the second address itself, IPv$family"
+	done
 	late add
 	calls $input
 	late del

@@ -89,6 +89,25 @@ cases() { # HOW ARRIVING-OF-THE-DENIED [ARRIVING-OF-THE-ALLOWED]
 cases "no policy" 3
 net_check "load" net_bulkhead load "$NET_TMP/told.ini"
 cases told 0
+
+# The caller's hook asks the backend's policy, too, but drops nothing that an audited backend would only report.
+denying() { # [LINE]: of db's endpoint
+	sed "s|^\[endpoint shop/db\]|&${1:+\n$1}|" "$NET_TMP/told.ini"
+	printf '[network-policy shop/db]\nendpoints = role=db\ntypes = Ingress\n'
+}
+backend() { # HOW COUNT
+	local family
+	for family in 4 6; do
+		net_check "$1: SCTP to Service 1 over IPv$family: $2 of 3 packets" net_is "$(arrives 1 $family db)" "$2"
+	done
+}
+denying >"$NET_TMP/denying.ini"
+denying "audit = yes" >"$NET_TMP/audited.ini"
+net_check "load a policy whose backend takes nothing" net_bulkhead load "$NET_TMP/denying.ini"
+backend "a backend that takes nothing" 0
+net_check "load a policy whose backend is audited" net_bulkhead load "$NET_TMP/audited.ini"
+backend "an audited backend" 3
+
 # No hook can tell to which call a packet from such a Service is the reply: an isolated pod calls none.
 net_check "load a policy that has only the range of Services" \
 	net_bulkhead load --force "$NET_TMP/range.ini"

@@ -24,12 +24,12 @@
 #include "maps/segment.h"
 #include "maps/service.h"
 #include "node/change/endpoint_add.h"
-#include "node/change/difference.h"
+#include "node/change/compare_maps.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/endpoint_find.h"
 #include "node/change/endpoint_set.h"
 #include "node/change/extension.h"
-#include "node/change/layout.h"
+#include "node/change/segment_entries.h"
 #include "node/change/load_delta.h"
 #include "node/change/record.h"
 #include "node/change/repair.h"
@@ -122,8 +122,8 @@ static void plan_load(struct world *world, const struct policy *policy, struct c
 	const struct wanted wanted = {policy, 0, &local, &world->image, WRONG_REFUSE};
 
 	init_local(&local, policy);
-	assert_int_equal(difference_plan(&world->handle, &wanted, change, &plan), 0);
-	assert_int_equal(layout_collect(&plan, NULL), 0);
+	assert_int_equal(compare_maps(&world->handle, &wanted, change, &plan), 0);
+	assert_int_equal(segment_entries_collect(&plan, NULL), 0);
 	world->handle.blob.ports_end = plan.ports_end;
 }
 
@@ -405,14 +405,14 @@ static void a_stage(void **state)
 
 	change_init(&stage, "load --stage");
 	planner_init(&plan, &world->handle, world->policies[1], 0, &world->image, &stage);
-	assert_int_equal(planner_compare(&plan, layout_plan), 0);
+	assert_int_equal(planner_compare(&plan, segment_entries_plan), 0);
 	assert_false(stage.commits);
 	simulate(world, &stage, n_change_order);
 	after = meaning(world);
 	assert_string_equal(after, before);
 	change_init(&load, "load --activate");
 	plan_load(world, world->policies[1], &load);
-	assert_true(layout_is_there(&load));
+	assert_true(segment_entries_is_there(&load));
 	kill_everywhere(world, &load, world->policies[1], false);
 }
 
@@ -843,7 +843,7 @@ static void kill_stage(struct world *world, const struct delta *delta, struct po
 	change_init(&whole, "load");
 	assert_int_equal(load_delta_plan(&world->handle, delta, true, &whole, &own), 0);
 	load_delta_plan_stage(&whole, &stage);
-	assert_true(layout_is_there(&whole));
+	assert_true(segment_entries_is_there(&whole));
 	assert_false(stage.commits);
 	for (size_t end = 0; end <= n_change_order; end++) {
 		struct world there = *world;
@@ -909,7 +909,7 @@ static void kill_delta(struct world *world, const struct delta_step *step)
 	assert_int_equal(own, step->whose != ELSEWHERE);
 	assert_int_equal(change.attach.n, comes || moves);
 	assert_int_equal(change.detach.n, goes || moves);
-	assert_int_equal(!layout_is_there(&change), step->segments);
+	assert_int_equal(!segment_entries_is_there(&change), step->segments);
 	if (step->segments)
 		kill_stage(world, made.delta, made.from);
 	/* what changes of an interface alone concerns no verdict between these addresses */
@@ -1042,8 +1042,8 @@ static void plan_load_at(struct world *world, const struct policy *policy, const
 		assert_int_equal(table_add(&local.ifaces, at++, &iface), 0);
 	}
 	table_sort(&local.ifaces);
-	assert_int_equal(difference_plan(&world->handle, &wanted, change, &plan), 0);
-	assert_int_equal(layout_collect(&plan, NULL), 0);
+	assert_int_equal(compare_maps(&world->handle, &wanted, change, &plan), 0);
+	assert_int_equal(segment_entries_collect(&plan, NULL), 0);
 	world->handle.blob.ports_end = plan.ports_end;
 }
 

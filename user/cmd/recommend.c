@@ -16,7 +16,7 @@
 #include "cmd/emit.h"
 #include "cmd/inputs.h"
 #include "cmd/json_output.h"
-#include "input/syntax.h"
+#include "input/name_syntax.h"
 #include "maps/counter.h"
 #include "node/observe/event_monitor.h"
 #include "node/node.h"
@@ -86,7 +86,7 @@ static const char *name_of(const struct recommend_work *work, struct json_object
 	for (size_t i = 0; i < json_object_array_length(names); i++) {
 		const char *name = json_object_get_string(json_object_array_get_idx(names, i));
 
-		if (name && syntax_is_domain_name(name))
+		if (name && name_syntax_is_domain_name(name))
 			best = better(best, name);
 	}
 	return keep_name(work, best);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cmd/side.h"
-#include "input/syntax.h"
+#include "input/name_syntax.h"
 
 #define SERVICE_PREFIX "svc:"
 #define NAME_PREFIX "name:"
@@ -69,9 +69,9 @@ int end_parse(const struct policy *policy, const char *text, struct flow_side *e
 		return service_parse(policy, text, end, why);
 	if (!strncmp(text, NAME_PREFIX, strlen(NAME_PREFIX))) {
 		*end = (struct flow_side){.name = text, .domain = text + strlen(NAME_PREFIX)};
-		if (syntax_is_domain_name(end->domain))
+		if (name_syntax_is_domain_name(end->domain))
 			return 0;
-		snprintf(why, FLOW_TEXT, "%.60s: " SYNTAX_DOMAIN_NAME, text);
+		snprintf(why, FLOW_TEXT, "%.60s: " NAME_SYNTAX_DOMAIN_NAME, text);
 		return -EINVAL;
 	}
 	if (!slash) {

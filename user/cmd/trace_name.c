@@ -185,7 +185,7 @@ int name_trace_ask(struct name_trace *trace, const struct flow_side *to)
 {
 	int error;
 
-	syntax_fold_domain_name(to->domain, trace->name);
+	name_syntax_fold_domain_name(to->domain, trace->name);
 	error = find_patterns(trace);
 	if (!error)
 		error = find_learned(trace);

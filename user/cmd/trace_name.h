@@ -11,7 +11,7 @@
 #include "cmd/side.h"
 #include "cmd/view.h"
 #include "policy/service_flow.h"
-#include "input/syntax.h"
+#include "input/name_syntax.h"
 
 /* The verdict on addresses that are evaluated alike. */
 struct name_row {
@@ -27,7 +27,7 @@ struct name_trace {
 	const struct view *view;
 	const struct flow_side *from;
 	struct flow flow; /* protocol and port */
-	char name[SYNTAX_DOMAIN_TEXT];
+	char name[NAME_SYNTAX_DOMAIN_TEXT];
 	const char **patterns; /* the names of rules that stand for it */
 	size_t n_patterns;
 	struct name_row *rows; /* the learned ones first */

@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "input/object.h"
-#include "input/syntax.h"
+#include "input/name_syntax.h"
 #include "model/protocol.h"
 
 /* The APIs refuse longer lists. */
@@ -175,15 +175,15 @@ static void read_networks(struct reader *reader, const struct tree *node, struct
 static const char *read_domain_name(struct reader *reader, const struct tree *node)
 {
 	const char *name = reader_string(reader, node);
-	char folded[SYNTAX_DOMAIN_TEXT];
+	char folded[NAME_SYNTAX_DOMAIN_TEXT];
 
-	if (name && !syntax_is_domain_name(name)) {
-		reader_error(reader, node, "\"%.60s\" is " SYNTAX_DOMAIN_NAME, name);
+	if (name && !name_syntax_is_domain_name(name)) {
+		reader_error(reader, node, "\"%.60s\" is " NAME_SYNTAX_DOMAIN_NAME, name);
 		return NULL;
 	}
 	if (!name)
 		return NULL;
-	syntax_fold_domain_name(name, folded);
+	name_syntax_fold_domain_name(name, folded);
 	return cluster_intern(reader->cluster, folded, strlen(folded));
 }
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/section.h"
+#include "input/ini_section.h"
 #include "model/memory.h"
 
 #define obstack_chunk_alloc malloc
@@ -66,7 +66,7 @@ static void end_section(struct ini *ini)
 
 	end_entry(ini);
 	if (section->header && !diag_full(section->reader.diag))
-		section_read(section);
+		ini_section_read(section);
 	section->header = NULL;
 	section->n_entries = 0;
 	obstack_free(&section->memory, NULL);
@@ -105,7 +105,7 @@ static char *next_line(char *buffer, int size, void *stream)
 	if (length && start[length - 1] == '\r')
 		length--;
 	if (length >= (size_t)size || length >= LINE_MAX_BYTES) {
-		section_refuse(&ini->section, ini->line, NULL,
+		ini_section_refuse(&ini->section, ini->line, NULL,
 			       "this line has 200 bytes or more: go on in another that begins "
 			       "with white space");
 		length = 0;
@@ -147,7 +147,7 @@ static int take_entry(void *user, const char *name, const char *key, const char 
 	if (!ini->continues)
 		begin_entry(ini, key);
 	if (!ini->section.header && !ini->continues)
-		section_refuse(&ini->section, ini->line, key, "stands before any section");
+		ini_section_refuse(&ini->section, ini->line, key, "stands before any section");
 	/* Comments and empty lines in between are lines of the value as well. */
 	for (; ini->last_line < ini->line; ini->last_line++)
 		fputc('\n', ini->writer);
@@ -162,13 +162,13 @@ int ini_read(struct reader *reader, const char *text, size_t size)
 	bool any;
 	int line;
 
-	ini.section.reader.field = section_field;
+	ini.section.reader.field = ini_section_field;
 	obstack_init(&ini.section.memory);
 	line = ini_parse_stream(next_line, &ini, take_entry, &ini);
 	any = ini.section.header;
 	end_section(&ini);
 	if (line > 0)
-		section_refuse(&ini.section, line, NULL, "neither a [section] nor KEY = VALUE");
+		ini_section_refuse(&ini.section, line, NULL, "neither a [section] nor KEY = VALUE");
 	if (line < 0)
 		memory_exhausted();
 	if (!any && reader->diag->errors == errors)

@@ -13,7 +13,7 @@
 #include "input/ini.h"
 #include "input/object.h"
 #include "input/text.h"
-#include "input/value.h"
+#include "input/ini_value.h"
 
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
@@ -131,8 +131,8 @@ int input_parse_selector(struct cluster *cluster, const char *text, const struct
 	struct tree *root;
 
 	obstack_init(&memory);
-	root = value_map(&value, NULL, NULL);
-	value_selector(&value, root, "selector");
+	root = ini_value_map(&value, NULL, NULL);
+	ini_value_selector(&value, root, "selector");
 	*selector = (struct selector){0};
 	if (diag->errors == errors)
 		reader_selector(&reader, tree_get(root, "selector"), selector);

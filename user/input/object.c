@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "input/foreign.h"
-#include "input/syntax.h"
+#include "input/name_syntax.h"
 #include "input/workload.h"
 
 #define obstack_chunk_alloc malloc
@@ -124,15 +124,15 @@ static bool read_metadata(struct reader *reader, const struct object_reader *kin
 		return false;
 	}
 	object->name = read_name(reader, object, "name",
-				 dns_label ? syntax_is_dns_label : syntax_is_dns_subdomain,
-				 dns_label ? SYNTAX_DNS_LABEL : SYNTAX_DNS_SUBDOMAIN);
+				 dns_label ? name_syntax_is_dns_label : name_syntax_is_dns_subdomain,
+				 dns_label ? NAME_SYNTAX_DNS_LABEL : NAME_SYNTAX_DNS_SUBDOMAIN);
 	if (!object->name || !kind->namespaced)
 		return object->name;
 	ns = tree_get(object->metadata, "namespace");
 	if (says(object->metadata, "namespace", ""))
 		ns = NULL;
 	object->ns =
-		ns ? read_name(reader, object, "namespace", syntax_is_dns_label, SYNTAX_DNS_LABEL)
+		ns ? read_name(reader, object, "namespace", name_syntax_is_dns_label, NAME_SYNTAX_DNS_LABEL)
 		   : cluster_intern(reader->cluster, "default", strlen("default"));
 	return object->ns;
 }

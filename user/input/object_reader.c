@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/syntax.h"
+#include "input/name_syntax.h"
 #include "model/protocol.h"
 
 struct where reader_where(const struct reader *reader, const struct tree *node)
@@ -212,8 +212,8 @@ bool reader_bool(struct reader *reader, const struct tree *node, bool *value)
 static const char *label_key(struct reader *reader, const struct tree *node, const char *key,
 			     size_t length)
 {
-	if (!syntax_is_label_key(key)) {
-		reader_error(reader, node, "\"%.100s\" is " SYNTAX_LABEL_KEY, key);
+	if (!name_syntax_is_label_key(key)) {
+		reader_error(reader, node, "\"%.100s\" is " NAME_SYNTAX_LABEL_KEY, key);
 		return NULL;
 	}
 	return cluster_intern(reader->cluster, key, length);
@@ -236,8 +236,8 @@ static const char *label_value(struct reader *reader, const struct tree *node)
 	if (node->type == TREE_SCALAR && node->scalar == SCALAR_NULL)
 		return cluster_intern(reader->cluster, "", 0);
 	value = reader_string(reader, node);
-	if (value && !syntax_is_label_value(value)) {
-		reader_error(reader, node, "\"%.100s\" is " SYNTAX_LABEL_VALUE, value);
+	if (value && !name_syntax_is_label_value(value)) {
+		reader_error(reader, node, "\"%.100s\" is " NAME_SYNTAX_LABEL_VALUE, value);
 		return NULL;
 	}
 	return value;
@@ -415,8 +415,8 @@ const char *reader_port_name(struct reader *reader, const struct tree *node)
 {
 	const char *name = reader_string(reader, node);
 
-	if (name && !syntax_is_port_name(name)) {
-		reader_error(reader, node, "\"%.40s\" is " SYNTAX_PORT_NAME, name);
+	if (name && !name_syntax_is_port_name(name)) {
+		reader_error(reader, node, "\"%.40s\" is " NAME_SYNTAX_PORT_NAME, name);
 		return NULL;
 	}
 	return name;

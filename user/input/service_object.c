@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "input/object.h"
-#include "input/syntax.h"
+#include "input/name_syntax.h"
 
 /* Returns the index of the text in @words (ending in NULL); -1, reported: it is none of them. */
 static int read_word(struct reader *reader, const struct tree *node, const char *const *words)
@@ -89,8 +89,8 @@ const char *reader_service_port(struct reader *reader, const struct tree *port)
 	const struct tree *node = tree_get(port, "name");
 	const char *name = node && !says(port, "name", "") ? reader_string(reader, node) : NULL;
 
-	if (name && !syntax_is_dns_label(name))
-		reader_error(reader, node, "\"%.100s\" is " SYNTAX_SERVICE_PORT, name);
+	if (name && !name_syntax_is_dns_label(name))
+		reader_error(reader, node, "\"%.100s\" is " NAME_SYNTAX_SERVICE_PORT, name);
 	return name;
 }
 

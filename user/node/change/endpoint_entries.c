@@ -7,7 +7,7 @@
 #include "maps/endpoint.h"
 #include "node/change/added_delta.h"
 #include "node/change/assignment.h"
-#include "node/change/endpoint_own.h"
+#include "node/change/own_search.h"
 #include "node/change/endpoint_search.h"
 #include "node/change/prefix_entries.h"
 #include "node/change/discovery.h"
@@ -17,14 +17,14 @@ void endpoints_init(struct endpoints *endpoints, struct planner *plan)
 	endpoints->plan = plan;
 	table_init(&endpoints->addresses, sizeof(uint32_t), 0);
 	table_init(&endpoints->own, sizeof(uint32_t), sizeof(struct bh_endpoint));
-	own_endpoints_init(&endpoints->interfaces, plan->handle, plan->change);
+	own_interfaces_init(&endpoints->interfaces, plan->handle, plan->change);
 }
 
 void endpoints_free(struct endpoints *endpoints)
 {
 	table_free(&endpoints->addresses);
 	table_free(&endpoints->own);
-	own_endpoints_free(&endpoints->interfaces);
+	own_interfaces_free(&endpoints->interfaces);
 }
 
 /* Addresses of the new policy that the delta concerns: each gets its segment */
@@ -102,7 +102,7 @@ static int leave_address(struct endpoints *endpoints, uint32_t index)
 	plan->own = true;
 	return maps_lookup(plan->handle, MAP_endpoints, &to->address, &entry)
 		       ? 0
-		       : own_endpoints_leave(&endpoints->interfaces, entry.ifindex);
+		       : own_interfaces_leave(&endpoints->interfaces, entry.ifindex);
 }
 
 /* Addresses that the new policy lacks: endpoints and addresses that go */
@@ -137,7 +137,7 @@ static int plan_deleted(struct endpoints *endpoints, uint32_t deleted)
 		return error == -ENOENT ? 0 : error;
 	memcpy(&addr, &from->address, sizeof(addr));
 	error = table_add(&plan->change->maps[MAP_endpoints].deleted, &addr, &entry);
-	return error ? error : own_endpoints_leave(&endpoints->interfaces, entry.ifindex);
+	return error ? error : own_interfaces_leave(&endpoints->interfaces, entry.ifindex);
 }
 
 static int plan_all_deleted(struct endpoints *endpoints)

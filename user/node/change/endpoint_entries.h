@@ -9,7 +9,7 @@
 #define BULKHEAD_NODE_ENDPOINT_ENTRIES_H
 
 #include "node/change/planner.h"
-#include "node/change/own_endpoints.h"
+#include "node/change/own_interfaces.h"
 
 struct endpoints {
 	struct planner *plan;
@@ -17,7 +17,7 @@ struct endpoints {
 		addresses; /* indexes of the addresses of the new policy that the delta concerns */
 	struct table own; /* by index in the new policy: entries of this node's endpoints that come
 			   * or change otherwise than by their segment */
-	struct own_endpoints interfaces;
+	struct own_interfaces interfaces;
 };
 
 void endpoints_init(struct endpoints *endpoints, struct planner *plan);

@@ -9,7 +9,7 @@
 #include "policy/lazy_policy.h"
 #include "policy/place.h"
 #include "maps/added.h"
-#include "node/change/layout.h"
+#include "node/change/segment_entries.h"
 #include "node/change/record.h"
 #include "node/change/replace.h"
 #include "node/kernel/pinned.h"
@@ -119,9 +119,9 @@ static int lay_out(struct node_handle *handle, const struct policy *policy, stru
 	error = read_layout(handle, &have);
 	if (error)
 		return error;
-	error = planner_compare(&plan, layout_plan);
+	error = planner_compare(&plan, segment_entries_plan);
 	if (!error)
-		error = layout_collect(&plan, NULL);
+		error = segment_entries_collect(&plan, NULL);
 	if (!error)
 		change->policy.slots = TAKE_PTR(plan.slots);
 	change->policy.header.ports_end = plan.ports_end;

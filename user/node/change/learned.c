@@ -15,9 +15,9 @@ static struct table *wanted(struct planner *plan, enum node_map_id map)
 static int want(struct planner *plan, const struct policy_domain *domain, uint32_t *last)
 {
 	const struct lazy_policy *policy = plan->new;
-	struct bh_domain_key key = {.class = delta_id(plan, domain->class)};
+	struct bh_domain_key key = {.class = planner_id(plan, domain->class)};
 	struct bh_domain_segment value = {
-		.id = delta_id(plan, delta_segment(policy, domain->segment)->id)};
+		.id = planner_id(plan, delta_segment(policy, domain->segment)->id)};
 	struct bh_domain name;
 	int error = planner_slot(plan, domain->segment, &value.slot);
 

@@ -12,7 +12,7 @@
 #include "node/change/endpoint_search.h"
 #include "node/change/extension.h"
 #include "node/change/effect.h"
-#include "node/change/layout.h"
+#include "node/change/segment_entries.h"
 #include "node/change/load_delta.h"
 #include "node/change/prefix_entries.h"
 #include "node/change/replace.h"
@@ -168,9 +168,9 @@ static int plan_parts(struct planner *plan)
 	if (!error)
 		error = endpoints_begin(&endpoints);
 	if (!error)
-		error = layout_plan(plan);
+		error = segment_entries_plan(plan);
 	if (!error && plan->drops)
-		error = layout_drop_extension(plan);
+		error = segment_entries_drop_extension(plan);
 	if (!error)
 		error = added_delta_place(plan);
 	if (!error)
@@ -460,7 +460,7 @@ void load_delta_plan_stage(struct change *whole, struct change *stage)
 {
 	change_init(stage, "load --stage");
 	for (int i = 0; i < N_NODE_MAPS; i++)
-		if (layout_has(i)) {
+		if (segment_entries_has(i)) {
 			const struct table put = stage->maps[i].put;
 
 			stage->maps[i].put = whole->maps[i].put;
@@ -493,7 +493,7 @@ int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool
 		return take_all(handle, delta, node_stage, result);
 	if (error)
 		return error;
-	if (always || !layout_is_there(&whole)) {
+	if (always || !segment_entries_is_there(&whole)) {
 		load_delta_plan_stage(&whole, &stage);
 		apply_desired(handle, delta->header.generation, handle->policy->generation);
 		error = apply(handle, &stage, NULL);

@@ -99,7 +99,7 @@ static int read_segments(struct planner *plan)
 
 int planner_find_segment(struct planner *plan, uint32_t id, uint32_t *slot)
 {
-	const uint32_t key = delta_id(plan, id), *found;
+	const uint32_t key = planner_id(plan, id), *found;
 	int error = 0;
 
 	if (is_in(plan, *slot, key))

@@ -23,7 +23,7 @@
  */
 #define COMPARE_ALL (-EOPNOTSUPP)
 
-/* What becomes of an active entry that must not change while it is active (layout.h), and that is
+/* What becomes of an active entry that must not change while it is active (segment_entries.h), and that is
  * not as the policy says. */
 enum planner_wrong {
 	WRONG_REFUSE, /* the policy is another one than the active: nothing is planned */
@@ -78,15 +78,15 @@ int planner_compare(struct planner *plan, int (*part)(struct planner *plan));
 const struct policy *planner_outside(struct planner *plan);
 
 /* Returns an ID in the other form, of a policy or of the maps (@ids: bh_blob.ids); 0 stays 0. */
-static inline uint32_t layout_id(uint32_t ids, uint32_t id)
+static inline uint32_t planner_other_id(uint32_t ids, uint32_t id)
 {
 	return id ? id ^ ids : 0;
 }
 
 /* Returns an ID of the new policy as the maps have it; 0 stays 0. */
-static inline uint32_t delta_id(const struct planner *plan, uint32_t id)
+static inline uint32_t planner_id(const struct planner *plan, uint32_t id)
 {
-	return layout_id(plan->ids, id);
+	return planner_other_id(plan->ids, id);
 }
 
 /* Returns the first record of the new policy, from @record on, that may differ; the number of

@@ -5,7 +5,7 @@
 #include "maps/endpoint.h"
 #include "maps/prefix.h"
 #include "node/change/assignment.h"
-#include "node/change/layout.h"
+#include "node/change/segment_entries.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/repair.h"
 #include "node/change/service_entries.h"
@@ -264,10 +264,10 @@ static int plan(struct node_handle *handle, bool keep_staged, struct image *have
 	planner_init(&plan, handle, policy, handle->blob.ids, have, change);
 	/* a load of the active policy puts it right, which repairs first */
 	plan.wrong = WRONG_LIST;
-	error = planner_compare(&plan, layout_plan);
+	error = planner_compare(&plan, segment_entries_plan);
 	if (!error && keep_staged)
-		error = layout_staged(handle, have, &staged, &unused, &later);
-	if (!error && !layout_is_there(change)) {
+		error = segment_entries_staged(handle, have, &staged, &unused, &later);
+	if (!error && !segment_entries_is_there(change)) {
 		diag_error(handle->diag, NULL, NULL,
 			   "%s: the maps lack parts of the active policy: to start anew, unload "
 			   "and load",
@@ -276,7 +276,7 @@ static int plan(struct node_handle *handle, bool keep_staged, struct image *have
 	}
 	if (!error)
 		error = repair_assignments(handle, have, policy, change);
-	return error ? error : layout_collect(&plan, staged ? &later : NULL);
+	return error ? error : segment_entries_collect(&plan, staged ? &later : NULL);
 }
 
 int repair_plan(struct node_handle *handle, bool keep_staged, struct change *change)

@@ -10,9 +10,9 @@
 #include "maps/endpoint.h"
 #include "maps/service.h"
 #include "node/change/active.h"
-#include "node/change/difference.h"
+#include "node/change/compare_maps.h"
 #include "node/change/dry_run.h"
-#include "node/change/layout.h"
+#include "node/change/segment_entries.h"
 #include "node/change/local_entries.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/maps.h"
@@ -253,12 +253,12 @@ static int compare(struct entry_search *search)
 		error = read_local(search);
 	wanted.policy = pinned_whole(handle);
 	if (!error)
-		error = difference_plan(handle, &wanted, &search->change, &search->plan);
+		error = compare_maps(handle, &wanted, &search->change, &search->plan);
 	if (!error)
-		error = layout_staged(handle, &search->have, &search->staged, &search->of_staged,
+		error = segment_entries_staged(handle, &search->have, &search->staged, &search->of_staged,
 				      &search->later);
 	return error ? error
-		     : layout_collect(&search->plan, search->staged ? &search->later : NULL);
+		     : segment_entries_collect(&search->plan, search->staged ? &search->later : NULL);
 }
 
 /* The planners warn of what a load does: here nothing is loaded. */

@@ -12,7 +12,7 @@
 #include "node/kernel/maps.h"
 #include "node/kernel/mount.h"
 #include "node/kernel/pins.h"
-#include "node/change/places.h"
+#include "node/change/port_lists.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/rights.h"
 #include "node/kernel/settings.h"
@@ -100,7 +100,7 @@ static int read_maps(struct node_handle *handle, const struct image *image,
 		return -ENOMEM;
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		status->maps[status->n_maps++] = (struct node_map){.name = node_map_names[i],
-								   .used = places_used(image, i),
+								   .used = port_lists_used(image, i),
 								   .max = handle->capacity[i]};
 	return status_read_connections(handle, status);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/difference.h"
+#include "node/change/compare_maps.h"
 #include "node/change/endpoint_entries.h"
 #include "node/change/interfaces.h"
-#include "node/change/layout.h"
+#include "node/change/segment_entries.h"
 #include "node/change/prefix_entries.h"
 #include "node/change/service_entries.h"
 
@@ -12,7 +12,7 @@ static bool needs_commit(const struct change *change)
 
 	/* a new tunnel, or a part of the policy that was not there or wrong: connections are
 	 * evaluated again */
-	return !layout_is_there(change) || maps[MAP_tunnels].put.n || maps[MAP_prefixes].put.n ||
+	return !segment_entries_is_there(change) || maps[MAP_tunnels].put.n || maps[MAP_prefixes].put.n ||
 	       maps[MAP_endpoints].put.n || maps[MAP_endpoints].store.n ||
 	       maps[MAP_services].put.n || maps[MAP_services].store.n;
 }
@@ -21,7 +21,7 @@ static bool needs_commit(const struct change *change)
 static int compare_policy(struct planner *plan)
 {
 	CLEANUP(endpoints_free) struct endpoints endpoints;
-	int error = layout_plan(plan);
+	int error = segment_entries_plan(plan);
 
 	endpoints_init(&endpoints, plan);
 	if (!error)
@@ -31,7 +31,7 @@ static int compare_policy(struct planner *plan)
 	return error ? error : services_plan(plan);
 }
 
-int difference_plan(struct node_handle *handle, const struct wanted *wanted, struct change *change,
+int compare_maps(struct node_handle *handle, const struct wanted *wanted, struct change *change,
 		    struct planner *plan)
 {
 	int error;

@@ -2,18 +2,18 @@
 /*
  * Asks the policies of both ends of a connection, and notes their answers for the verdict cache.
  */
-#ifndef BULKHEAD_KERN_CONSENT_H
-#define BULKHEAD_KERN_CONSENT_H
+#ifndef BULKHEAD_KERN_POLICY_ASK_H
+#define BULKHEAD_KERN_POLICY_ASK_H
 
 #include "ends.h"
 #include "policy_lookup.h"
 
-static __always_inline __u32 consent_point(const struct packet *p, __u32 initiator)
+static __always_inline __u32 policy_point(const struct packet *p, __u32 initiator)
 {
 	return bh_point(p->protocol, bpf_ntohs(packet_port(p, !initiator)));
 }
 
-static __noinline bool consent_audited(__u32 ifindex)
+static __noinline bool policy_audited(__u32 ifindex)
 {
 	struct bh_iface *iface = endpoint_iface(ifindex);
 
@@ -22,7 +22,7 @@ static __noinline bool consent_audited(__u32 ifindex)
 
 /* Returns true if an endpoint reaches its own node despite this answer of its policy: only Admin
  * and Baseline rules can deny that. */
-static __always_inline bool consent_node_exempt(int reason, __u32 verdict)
+static __always_inline bool policy_node_exempt(int reason, __u32 verdict)
 {
 	return reason == BH_DROP_UNASSIGNED ||
 	       (reason == BH_DROP_EGRESS && bh_verdict_tier(verdict) != BH_TIER_ADMIN &&
@@ -31,17 +31,17 @@ static __always_inline bool consent_node_exempt(int reason, __u32 verdict)
 
 /* Returns true if policy denies an end the connection, and does not only audit: the policies that
  * would deny are enforced. The end itself may be in audit. */
-static __always_inline bool consent_denied(const struct bh_cached *found, __u32 role)
+static __always_inline bool policy_denied(const struct bh_cached *found, __u32 role)
 {
 	return found->denied[role] && !bh_verdict_allow(found->verdict[role]);
 }
 
-/* Changes the answer of an endpoint's policy about its own node as consent_node_exempt() says.
+/* Changes the answer of an endpoint's policy about its own node as policy_node_exempt() says.
  * Audited NetworkPolicies would not deny that either. Returns 0 or the reason to drop. */
-static __always_inline int consent_to_node(int reason, __u32 *verdict)
+static __always_inline int policy_to_node(int reason, __u32 *verdict)
 {
 	__u32 audit = bh_verdict_audit(*verdict);
-	bool exempt = consent_node_exempt(reason, *verdict);
+	bool exempt = policy_node_exempt(reason, *verdict);
 
 	if (exempt && audit && audit != 1 + BH_TIER_NETWORK_POLICY)
 		*verdict |= BH_VERDICT_ALLOW;
@@ -52,7 +52,7 @@ static __always_inline int consent_to_node(int reason, __u32 *verdict)
 
 /* Notes the answer of one end's policy. @to_node: the other end is the node. Not inline, for the
  * stack. */
-static __noinline int consent_note(struct bh_cached *found, __u32 role, int reason, __u32 ifindex,
+static __noinline int policy_note(struct bh_cached *found, __u32 role, int reason, __u32 ifindex,
 				   __u32 to_node)
 {
 	__u32 *verdict = role ? &found->verdict[1] : &found->verdict[0];
@@ -61,14 +61,14 @@ static __noinline int consent_note(struct bh_cached *found, __u32 role, int reas
 	if (!reason && !bh_verdict_allow(*verdict))
 		reason = role ? BH_DROP_EGRESS : BH_DROP_INGRESS;
 	if (to_node)
-		reason = consent_to_node(reason, verdict);
+		reason = policy_to_node(reason, verdict);
 	/* The packet passes, and counts as one that policy would deny. */
 	if (!reason && unlikely(bh_verdict_audit(*verdict))) {
 		reason = role ? BH_DROP_EGRESS : BH_DROP_INGRESS;
 		audited = true;
 	}
 	found->flags |= role ? BH_CACHED_SAY(1) : BH_CACHED_SAY(0);
-	if (audited || (reason && consent_audited(ifindex)))
+	if (audited || (reason && policy_audited(ifindex)))
 		found->flags |= role ? BH_CACHED_AUDIT(1) : BH_CACHED_AUDIT(0);
 	if (role)
 		found->denied[1] = reason;
@@ -79,7 +79,7 @@ static __noinline int consent_note(struct bh_cached *found, __u32 role, int reas
 
 /* Asks the policy of one end, if that is an endpoint of this node and the other end is not the same
  * endpoint. */
-static __always_inline void consent_ask(const struct packet *p, const struct ends *ends,
+static __always_inline void policy_ask(const struct packet *p, const struct ends *ends,
 					__u32 point, __u32 role, struct bh_cached *found)
 {
 	const struct end *subject = role ? &ends->end[1] : &ends->end[0];
@@ -91,7 +91,7 @@ static __always_inline void consent_ask(const struct packet *p, const struct end
 		return;
 	*verdict = 0;
 	reason = policy_verdict(subject, peer, role, point, verdict);
-	consent_note(found, role, reason, subject->ifindex,
+	policy_note(found, role, reason, subject->ifindex,
 		     role == BH_EGRESS && peer->flags & END_NODE);
 }
 
@@ -103,7 +103,7 @@ static __always_inline void consent_ask(const struct packet *p, const struct end
 #define END_ISOLATED 16 /* TCP of an endpoint that a policy isolates, with END_OF_NODE */
 
 /* Notes that names may allow what the initiator's policy denies. Not inline, for the stack. */
-static __noinline void consent_mark_names(const struct end *subject, struct bh_cached *found)
+static __noinline void policy_mark_names(const struct end *subject, struct bh_cached *found)
 {
 	struct bh_segment *segment = policy_segment(subject->assignment);
 
@@ -112,15 +112,15 @@ static __noinline void consent_mark_names(const struct end *subject, struct bh_c
 		found->end[BH_EGRESS].proven |= END_NAMES;
 }
 
-static __always_inline void consent_ask_both(const struct packet *p, const struct ends *ends,
+static __always_inline void policy_ask_both(const struct packet *p, const struct ends *ends,
 					     __u32 point, struct bh_cached *found)
 {
-	consent_ask(p, ends, point, BH_EGRESS, found);
-	consent_ask(p, ends, point, BH_INGRESS, found);
+	policy_ask(p, ends, point, BH_EGRESS, found);
+	policy_ask(p, ends, point, BH_INGRESS, found);
 }
 
 /* Removes the answers of policy. */
-static __always_inline void consent_unasked(struct bh_cached *found)
+static __always_inline void policy_unasked(struct bh_cached *found)
 {
 	found->flags &= BH_CACHED_SERVICE;
 	found->verdict[0] = found->verdict[1] = 0;
@@ -129,14 +129,14 @@ static __always_inline void consent_unasked(struct bh_cached *found)
 }
 
 /* Notes that an end has an address of this node. */
-static __always_inline void consent_mark_node(struct bh_cached *found)
+static __always_inline void policy_mark_node(struct bh_cached *found)
 {
 	found->end[BH_EGRESS].proven |= END_OF_NODE;
 }
 
 /* Returns true if a policy may deny in that direction. An endpoint without a segment is isolated.
  */
-static __always_inline bool consent_isolates(struct bh_segment *segment, __u32 direction)
+static __always_inline bool policy_isolates(struct bh_segment *segment, __u32 direction)
 {
 	return !segment || (segment->flags & BH_SEGMENT_POLICY(direction & 1) &&
 			    !(segment->flags & BH_SEGMENT_AUDITED(direction & 1)));
@@ -145,15 +145,15 @@ static __always_inline bool consent_isolates(struct bh_segment *segment, __u32 d
 /* Notes that an end has an address of this node, and a policy isolates the endpoint of this hook.
  * The kernel cannot be asked to whom the node forwards SCTP of the endpoint: such a packet must not
  * leave the node. */
-static __noinline void consent_mark_isolated(const struct packet *p, const struct end *own,
+static __noinline void policy_mark_isolated(const struct packet *p, const struct end *own,
 					     struct bh_cached *found)
 {
 	struct bh_segment *segment = policy_segment(own->assignment);
-	bool egress = consent_isolates(segment, BH_EGRESS);
+	bool egress = policy_isolates(segment, BH_EGRESS);
 
 	if (p->protocol == IPPROTO_SCTP && p->hook == BH_HOOK_FROM_ENDPOINT && egress)
 		found->end[BH_EGRESS].proven |= END_CONFINED;
-	if (p->protocol == IPPROTO_TCP && (egress || consent_isolates(segment, BH_INGRESS)))
+	if (p->protocol == IPPROTO_TCP && (egress || policy_isolates(segment, BH_INGRESS)))
 		found->end[BH_EGRESS].proven |= END_ISOLATED;
 }
 

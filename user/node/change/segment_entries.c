@@ -7,15 +7,15 @@
 #include "maps/segment.h"
 #include "maps/variation.h"
 #include "model/search.h"
-#include "node/change/layout.h"
+#include "node/change/segment_entries.h"
 #include "node/change/learned.h"
-#include "node/change/places.h"
+#include "node/change/port_lists.h"
 #include "node/change/slot.h"
 #include "node/kernel/pinned.h"
 
 struct layer {
 	struct planner *plan;
-	struct places places;
+	struct port_lists places;
 	bool *used; /* by slot: a segment has the slot */
 	size_t n_used;
 	uint32_t next_slot; /* the slots below this one are not free */
@@ -23,7 +23,7 @@ struct layer {
 
 static void layer_end(struct layer *layer)
 {
-	places_free(&layer->places);
+	port_lists_free(&layer->places);
 	free(layer->used);
 }
 
@@ -53,7 +53,7 @@ static int plan_deleted(struct layer *layer, enum node_map_id map, const void *k
 
 static struct bh_pair_key pair_key(const struct planner *plan, const struct policy_pair *pair)
 {
-	return (struct bh_pair_key){delta_id(plan, pair->subject), delta_id(plan, pair->peer)};
+	return (struct bh_pair_key){planner_id(plan, pair->subject), planner_id(plan, pair->peer)};
 }
 
 static const struct policy_pair *pair_at(const struct lazy_policy *policy, size_t i)
@@ -79,13 +79,13 @@ static int plan_pair(struct layer *layer, const struct policy_pair *pair)
 	struct bh_pair value;
 	int error = look_up(layer, MAP_pairs, &key, &value);
 
-	if (!error && places_agree(&layer->places, pair->ports, value.ports))
+	if (!error && port_lists_agree(&layer->places, pair->ports, value.ports))
 		return 0;
 	if (!error)
 		error = planner_differs(layer->plan, MAP_pairs, &key);
 	if (error != -ENOENT)
 		return error;
-	error = places_put(&layer->places, pair->ports, &value.ports);
+	error = port_lists_put(&layer->places, pair->ports, &value.ports);
 	return error ? error : table_add(&layer->plan->change->maps[MAP_pairs].put, &key, &value);
 }
 
@@ -119,8 +119,8 @@ static int plan_pairs(struct layer *layer)
 
 static struct bh_named_key named_key(const struct planner *plan, const struct policy_named *named)
 {
-	return (struct bh_named_key){delta_id(plan, named->list),
-				     delta_id(plan, named->resolution)};
+	return (struct bh_named_key){planner_id(plan, named->list),
+				     planner_id(plan, named->resolution)};
 }
 
 static const struct policy_named *named_at(const struct lazy_policy *policy, size_t i)
@@ -146,13 +146,13 @@ static int plan_named(struct layer *layer, const struct policy_named *named)
 	struct bh_named value;
 	int error = look_up(layer, MAP_named, &key, &value);
 
-	if (!error && places_agree(&layer->places, named->ports, value.ports))
+	if (!error && port_lists_agree(&layer->places, named->ports, value.ports))
 		return 0;
 	if (!error)
 		error = planner_differs(layer->plan, MAP_named, &key);
 	if (error != -ENOENT)
 		return error;
-	error = places_put(&layer->places, named->ports, &value.ports);
+	error = port_lists_put(&layer->places, named->ports, &value.ports);
 	return error ? error : table_add(&layer->plan->change->maps[MAP_named].put, &key, &value);
 }
 
@@ -231,9 +231,9 @@ static int put_variations(struct layer *layer, const struct member *to)
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < to->segment->variations.n; i++) {
-		const struct bh_variation_key key = {delta_id(layer->plan, to->segment->id),
+		const struct bh_variation_key key = {planner_id(layer->plan, to->segment->id),
 						     variations[i].id};
-		const struct bh_variation value = {delta_id(layer->plan, variations[i].resolution)};
+		const struct bh_variation value = {planner_id(layer->plan, variations[i].resolution)};
 		struct bh_variation there;
 
 		error = look_up(layer, MAP_variations, &key, &there);
@@ -252,7 +252,7 @@ static int take_variations(struct layer *layer, const struct member *from, const
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < from->segment->variations.n; i++) {
-		const struct bh_variation_key key = {delta_id(layer->plan, from->segment->id),
+		const struct bh_variation_key key = {planner_id(layer->plan, from->segment->id),
 						     variations[i].id};
 
 		if (!has_variation(to, variations[i].id))
@@ -262,21 +262,21 @@ static int take_variations(struct layer *layer, const struct member *from, const
 }
 
 /* Makes a segment's entry. @place finds the references to port lists. */
-static int make_entry(struct layer *layer, const struct policy_segment *segment, places_find *place,
+static int make_entry(struct layer *layer, const struct policy_segment *segment, port_lists_find *place,
 		      struct bh_segment *value)
 {
 	const struct planner *plan = layer->plan;
 	int error = 0;
 
 	*value = (struct bh_segment){
-		.id = delta_id(plan, segment->id),
+		.id = planner_id(plan, segment->id),
 		.flags = segment->flags,
-		.peer_own = delta_id(plan, segment->peer_own),
-		.peer_common = delta_id(plan, segment->peer_common),
+		.peer_own = planner_id(plan, segment->peer_own),
+		.peer_common = planner_id(plan, segment->peer_common),
 	};
 	for (int direction = 0; !error && direction < 2; direction++) {
-		value->own[direction] = delta_id(plan, segment->own[direction]);
-		value->common[direction] = delta_id(plan, segment->common[direction]);
+		value->own[direction] = planner_id(plan, segment->own[direction]);
+		value->common[direction] = planner_id(plan, segment->common[direction]);
 		for (int external = 0; !error && external < 2; external++)
 			error = place(&layer->places, segment->fallback[direction][external],
 				      &value->fallback[direction][external]);
@@ -291,13 +291,13 @@ static bool is_there(struct layer *layer, const struct policy_segment *segment, 
 
 	if (look_up(layer, MAP_segments, &slot, &there))
 		return false;
-	make_entry(layer, segment, places_expect, &want);
+	make_entry(layer, segment, port_lists_expect, &want);
 	for (int k = 0; k < 4; k++) {
 		struct bh_ports_ref *ports = &there.fallback[k / 2][k % 2];
 
-		if (!places_agree(&layer->places, segment->fallback[k / 2][k % 2], *ports))
+		if (!port_lists_agree(&layer->places, segment->fallback[k / 2][k % 2], *ports))
 			return false;
-		if (places_is_list(*ports))
+		if (port_lists_is_list(*ports))
 			ports->at = 0;
 	}
 	return !memcmp(&want, &there, sizeof(want));
@@ -340,7 +340,7 @@ static int put_segment(struct layer *layer, const struct member *to)
 	int error = find_slot(layer, slot);
 
 	if (!error)
-		error = make_entry(layer, to->segment, places_put, &value);
+		error = make_entry(layer, to->segment, port_lists_put, &value);
 	if (!error)
 		change_want(plan->change, MAP_segments, (size_t)*slot + 1);
 	return error ? error : table_add(&plan->change->maps[MAP_segments].put, slot, &value);
@@ -466,14 +466,14 @@ static void plan_capacity(const struct planner *plan, enum node_map_id map, size
 		    (plan->have ? plan->have->map[map].n : n) + plan->change->maps[map].put.n);
 }
 
-int layout_plan(struct planner *plan)
+int segment_entries_plan(struct planner *plan)
 {
 	CLEANUP(layer_end) struct layer layer = {.plan = plan};
 	const struct lazy_policy *now = plan->handle->policy;
 	int error = keep_slots(plan);
 
 	if (!error)
-		error = places_init(&layer.places, plan);
+		error = port_lists_init(&layer.places, plan);
 	if (!error)
 		error = plan_segments(&layer);
 	if (!error)
@@ -487,12 +487,12 @@ int layout_plan(struct planner *plan)
 	plan_capacity(plan, MAP_pairs, now ? now->n_pairs : 0);
 	plan_capacity(plan, MAP_named, now ? now->n_named : 0);
 	plan_capacity(plan, MAP_variations, now ? now->n_variations : 0);
-	plan->ports_end = places_end(&layer.places);
+	plan->ports_end = port_lists_end(&layer.places);
 	change_want(plan->change, MAP_ports, plan->ports_end);
 	return 0;
 }
 
-int layout_staged(struct node_handle *handle, struct image *have, struct policy **staged,
+int segment_entries_staged(struct node_handle *handle, struct image *have, struct policy **staged,
 		  struct change *change, struct planner *later)
 {
 	struct bh_blob header;
@@ -502,10 +502,10 @@ int layout_staged(struct node_handle *handle, struct image *have, struct policy 
 		return error;
 	planner_init(later, handle, *staged, header.ids, have, change);
 	later->wrong = WRONG_LIST;
-	return planner_compare(later, layout_plan);
+	return planner_compare(later, segment_entries_plan);
 }
 
-int layout_drop_extension(struct planner *plan)
+int segment_entries_drop_extension(struct planner *plan)
 {
 	struct layer layer = {.plan = plan};
 	const struct delta_table *tables = pinned_local(plan->handle)->tables;
@@ -538,7 +538,7 @@ int layout_drop_extension(struct planner *plan)
 /* Returns the policy's ID of an ID in the maps. */
 static uint32_t id_of(const struct planner *plan, uint32_t id)
 {
-	return layout_id(plan->ids, id);
+	return planner_other_id(plan->ids, id);
 }
 
 static bool wants_pair(const struct planner *plan, const struct bh_pair_key *key)
@@ -598,7 +598,7 @@ static bool wants(const struct planner *plan, enum node_map_id map, const void *
 	case MAP_endpoints:
 	case MAP_added:
 	case MAP_prefixes:
-	case MAP_ports: /* layout_collect() does not ask */
+	case MAP_ports: /* segment_entries_collect() does not ask */
 	case MAP_services:
 	case N_NODE_MAPS:
 		break;
@@ -627,33 +627,33 @@ static int collect_map(struct planner *plan, const struct planner *later, enum n
 	return error;
 }
 
-int layout_collect(struct planner *plan, struct planner *later)
+int segment_entries_collect(struct planner *plan, struct planner *later)
 {
 	int error = 0;
 
 	for (enum node_map_id map = 0; !error && map < N_NODE_MAPS; map++)
-		if (layout_has(map) && map != MAP_ports)
+		if (segment_entries_has(map) && map != MAP_ports)
 			error = collect_map(plan, later, map);
 	return error ? node_fail(plan->handle, error, "cannot find what the old policy left") : 0;
 }
 
-bool layout_has(enum node_map_id map)
+bool segment_entries_has(enum node_map_id map)
 {
 	return node_map_kinds[map] == MAP_KIND_LAYOUT || node_map_kinds[map] == MAP_KIND_SLOTS;
 }
 
-bool layout_deletes(const struct change *change)
+bool segment_entries_deletes(const struct change *change)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
-		if (layout_has(i) && change->maps[i].deleted.n)
+		if (segment_entries_has(i) && change->maps[i].deleted.n)
 			return true;
 	return false;
 }
 
-bool layout_is_there(const struct change *change)
+bool segment_entries_is_there(const struct change *change)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
-		if (layout_has(i) && change->maps[i].put.n)
+		if (segment_entries_has(i) && change->maps[i].put.n)
 			return false;
 	return true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Finds where this node's endpoints that a delta adds or changes are, before the delta and after.
  */
-#ifndef BULKHEAD_NODE_ENDPOINT_OWN_H
-#define BULKHEAD_NODE_ENDPOINT_OWN_H
+#ifndef BULKHEAD_NODE_OWN_SEARCH_H
+#define BULKHEAD_NODE_OWN_SEARCH_H
 
 #include "node/change/endpoint_entries.h"
 

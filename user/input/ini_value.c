@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "input/value.h"
+#include "input/ini_value.h"
 #include "model/protocol.h"
 
 #include <stdarg.h>
@@ -38,12 +38,12 @@ static struct tree *add(struct value *value, enum tree_type type, struct tree *p
 	return node;
 }
 
-struct tree *value_map(struct value *value, struct tree *parent, const char *key)
+struct tree *ini_value_map(struct value *value, struct tree *parent, const char *key)
 {
 	return add(value, TREE_MAP, parent, key);
 }
 
-struct tree *value_list(struct value *value, struct tree *parent, const char *key)
+struct tree *ini_value_list(struct value *value, struct tree *parent, const char *key)
 {
 	return add(value, TREE_LIST, parent, key);
 }
@@ -58,7 +58,7 @@ static void add_scalar(struct value *value, enum scalar_type type, struct tree *
 	node->n = length;
 }
 
-void value_text(struct value *value, struct tree *parent, const char *key, const char *text)
+void ini_value_text(struct value *value, struct tree *parent, const char *key, const char *text)
 {
 	add_scalar(value, SCALAR_STRING, parent, key, text, strlen(text));
 }
@@ -174,8 +174,8 @@ static void read_set(struct value *value, struct tree *requirement, const char *
 {
 	struct tree *values;
 
-	value_text(value, requirement, "operator", op);
-	values = value_list(value, requirement, "values");
+	ini_value_text(value, requirement, "operator", op);
+	values = ini_value_list(value, requirement, "values");
 	if (!expect(value, '(') || take(value, ')'))
 		return;
 	do {
@@ -197,28 +197,28 @@ static bool asks_for_values(struct value *value)
 
 static void read_requirement(struct value *value, struct tree *expressions)
 {
-	struct tree *requirement = value_map(value, expressions, NULL);
+	struct tree *requirement = ini_value_map(value, expressions, NULL);
 	bool negated = take(value, '!');
 
 	if (!word(value, requirement, "key"))
 		return;
 	if (negated) {
-		value_text(value, requirement, "operator", "DoesNotExist");
+		ini_value_text(value, requirement, "operator", "DoesNotExist");
 	} else if (take(value, '!')) {
-		value_text(value, requirement, "operator", "NotIn");
+		ini_value_text(value, requirement, "operator", "NotIn");
 		if (expect(value, '='))
-			label_value(value, value_list(value, requirement, "values"), NULL);
+			label_value(value, ini_value_list(value, requirement, "values"), NULL);
 	} else if (take(value, '=')) {
 		take(value, '=');
-		value_text(value, requirement, "operator", "In");
-		label_value(value, value_list(value, requirement, "values"), NULL);
+		ini_value_text(value, requirement, "operator", "In");
+		label_value(value, ini_value_list(value, requirement, "values"), NULL);
 	} else if (asks_for_values(value)) {
 		take_word(value, "in");
 		read_set(value, requirement, "In");
 	} else if (take_word(value, "notin")) {
 		read_set(value, requirement, "NotIn");
 	} else {
-		value_text(value, requirement, "operator", "Exists");
+		ini_value_text(value, requirement, "operator", "Exists");
 	}
 }
 
@@ -226,17 +226,17 @@ static void read_requirement(struct value *value, struct tree *expressions)
  * value. */
 static void read_selector(struct value *value, struct tree *parent, const char *key)
 {
-	struct tree *selector = value_map(value, parent, key), *expressions;
+	struct tree *selector = ini_value_map(value, parent, key), *expressions;
 
 	if (at_end(value) || *value->at == ')' || next_is(value, "in"))
 		return;
-	expressions = value_list(value, selector, "matchExpressions");
+	expressions = ini_value_list(value, selector, "matchExpressions");
 	do {
 		read_requirement(value, expressions);
 	} while (!value->failed && take(value, ','));
 }
 
-void value_selector(struct value *value, struct tree *parent, const char *key)
+void ini_value_selector(struct value *value, struct tree *parent, const char *key)
 {
 	read_selector(value, parent, key);
 	expect_end(value);
@@ -260,9 +260,9 @@ static void read_labels(struct value *value, struct tree *labels)
 		fail(value, "the label %.100s is given twice", twice->key);
 }
 
-void value_labels(struct value *value, struct tree *parent, const char *key)
+void ini_value_labels(struct value *value, struct tree *parent, const char *key)
 {
-	struct tree *labels = value_map(value, parent, key);
+	struct tree *labels = ini_value_map(value, parent, key);
 
 	if (at_end(value))
 		return;
@@ -270,17 +270,17 @@ void value_labels(struct value *value, struct tree *parent, const char *key)
 	expect_end(value);
 }
 
-void value_words(struct value *value, struct tree *parent, const char *key, const char *member)
+void ini_value_words(struct value *value, struct tree *parent, const char *key, const char *member)
 {
-	struct tree *list = value_list(value, parent, key);
+	struct tree *list = ini_value_list(value, parent, key);
 
 	do {
-		word(value, member ? value_map(value, list, NULL) : list, member);
+		word(value, member ? ini_value_map(value, list, NULL) : list, member);
 	} while (!value->failed && take(value, ','));
 	expect_end(value);
 }
 
-void value_string(struct value *value, struct tree *parent, const char *key)
+void ini_value_string(struct value *value, struct tree *parent, const char *key)
 {
 	word(value, parent, key);
 	expect_end(value);
@@ -292,12 +292,12 @@ static void number(struct value *value, struct tree *parent, const char *key, co
 	add_scalar(value, SCALAR_NUMBER, parent, key, text, length);
 }
 
-void value_true(struct value *value, struct tree *parent, const char *key)
+void ini_value_true(struct value *value, struct tree *parent, const char *key)
 {
 	add_scalar(value, SCALAR_BOOL, parent, key, "true", strlen("true"));
 }
 
-void value_number(struct value *value, struct tree *parent, const char *key)
+void ini_value_number(struct value *value, struct tree *parent, const char *key)
 {
 	size_t length = word_length(value);
 
@@ -306,7 +306,7 @@ void value_number(struct value *value, struct tree *parent, const char *key)
 	expect_end(value);
 }
 
-bool value_bool(struct value *value)
+bool ini_value_bool(struct value *value)
 {
 	bool yes = take_word(value, "yes") || take_word(value, "true") || take_word(value, "on");
 
@@ -334,10 +334,10 @@ static bool read_protocol_port(struct value *value, struct tree *port, const cha
 	return true;
 }
 
-void value_named_ports(struct value *value, struct tree *ports)
+void ini_value_named_ports(struct value *value, struct tree *ports)
 {
 	do {
-		struct tree *port = value_map(value, ports, NULL);
+		struct tree *port = ini_value_map(value, ports, NULL);
 
 		if (!word(value, port, "name") ||
 		    !read_protocol_port(value, port, "containerPort",
@@ -359,12 +359,12 @@ static bool number_or_word(struct value *value, struct tree *parent, const char 
 	return true;
 }
 
-void value_service_ports(struct value *value, struct tree *ports)
+void ini_value_service_ports(struct value *value, struct tree *ports)
 {
 	static const char expected[] = "[NAME] PROTOCOL/NUMBER, such as http TCP/80";
 
 	do {
-		struct tree *port = value_map(value, ports, NULL);
+		struct tree *port = ini_value_map(value, ports, NULL);
 		size_t length = word_length(value);
 
 		if ((!memchr(value->at, '/', length) && !word(value, port, "name")) ||
@@ -378,20 +378,20 @@ void value_service_ports(struct value *value, struct tree *ports)
 	expect_end(value);
 }
 
-void value_backends(struct value *value, struct tree *parent, const char *key)
+void ini_value_backends(struct value *value, struct tree *parent, const char *key)
 {
 	struct tree *backends;
 
 	if (take_word(value, "endpoints")) {
 		if (expect(value, '('))
-			read_labels(value, value_map(value, parent, "selector"));
+			read_labels(value, ini_value_map(value, parent, "selector"));
 		expect(value, ')');
 		expect_end(value);
 		return;
 	}
-	backends = value_list(value, parent, key);
+	backends = ini_value_list(value, parent, key);
 	do {
-		struct tree *backend = value_map(value, backends, NULL);
+		struct tree *backend = ini_value_map(value, backends, NULL);
 
 		if (!word(value, backend, "address"))
 			return;
@@ -422,7 +422,7 @@ static void selector_in_parentheses(struct value *value, struct tree *parent, co
 
 static void read_keys(struct value *value, struct tree *parent, const char *key)
 {
-	struct tree *list = value_list(value, parent, key);
+	struct tree *list = ini_value_list(value, parent, key);
 
 	if (!expect(value, '(') || take(value, ')'))
 		return;
@@ -450,9 +450,9 @@ static bool read_related(struct value *value, struct tree *parent)
 
 		if (!take_word(value, ways[i].word))
 			continue;
-		map = value_map(value, parent, "namespaces");
+		map = ini_value_map(value, parent, "namespaces");
 		if (ways[i].text)
-			value_text(value, map, ways[i].field, ways[i].text);
+			ini_value_text(value, map, ways[i].field, ways[i].text);
 		else
 			read_keys(value, map, ways[i].field);
 		return true;
@@ -477,7 +477,7 @@ static void read_namespaces(struct value *value, enum policy_kind kind, struct t
 /* Reads the rest of a peer that begins with the word `endpoints`. */
 static void read_endpoints(struct value *value, enum policy_kind kind, struct tree *peer)
 {
-	struct tree *parent = is_namespaced(kind) ? peer : value_map(value, peer, "pods");
+	struct tree *parent = is_namespaced(kind) ? peer : ini_value_map(value, peer, "pods");
 
 	if (!expect(value, '('))
 		return;
@@ -485,7 +485,7 @@ static void read_endpoints(struct value *value, enum policy_kind kind, struct tr
 	if (!value->failed && take_word(value, "in"))
 		read_namespaces(value, kind, parent, "namespaceSelector");
 	else if (!is_namespaced(kind))
-		value_map(value, parent, "namespaceSelector");
+		ini_value_map(value, parent, "namespaceSelector");
 	expect(value, ')');
 }
 
@@ -497,16 +497,16 @@ static void read_cidr(struct value *value, enum policy_kind kind, struct tree *p
 	if (!expect(value, '('))
 		return;
 	if (!is_namespaced(kind)) {
-		word(value, value_list(value, peer, "networks"), NULL);
+		word(value, ini_value_list(value, peer, "networks"), NULL);
 		if (next_is(value, "except"))
 			fail(value, "except is for network-policy only");
 		expect(value, ')');
 		return;
 	}
-	block = value_map(value, peer, "ipBlock");
+	block = ini_value_map(value, peer, "ipBlock");
 	word(value, block, "cidr");
 	if (take_word(value, "except")) {
-		except = value_list(value, block, "except");
+		except = ini_value_list(value, block, "except");
 		do {
 			word(value, except, NULL);
 		} while (!value->failed && take(value, ','));
@@ -516,7 +516,7 @@ static void read_cidr(struct value *value, enum policy_kind kind, struct tree *p
 
 static void read_peer(struct value *value, enum policy_kind kind, struct tree *peers)
 {
-	struct tree *peer = value_map(value, peers, NULL);
+	struct tree *peer = ini_value_map(value, peers, NULL);
 
 	if (take_word(value, "endpoints"))
 		read_endpoints(value, kind, peer);
@@ -543,7 +543,7 @@ static bool read_any_or_none(struct value *value, enum policy_kind kind, struct 
 	if (kind != POLICY_NETWORK_V1BETA1)
 		fail(value, "none is for network-policy-v1beta1 only");
 	take_word(value, "none");
-	value_list(value, rule, key);
+	ini_value_list(value, rule, key);
 	return true;
 }
 
@@ -554,7 +554,7 @@ static void read_peers(struct value *value, enum policy_kind kind, struct tree *
 
 	if (is_namespaced(kind) && read_any_or_none(value, kind, rule, key))
 		return;
-	peers = value_list(value, rule, key);
+	peers = ini_value_list(value, rule, key);
 	do {
 		read_peer(value, kind, peers);
 	} while (!value->failed && take(value, ','));
@@ -619,7 +619,7 @@ static void put_ends(struct value *value, const struct written_port *port, struc
 static void put_network_port(struct value *value, const struct written_port *port, struct tree *map)
 {
 	if (*port->protocol)
-		value_text(value, map, "protocol", port->protocol);
+		ini_value_text(value, map, "protocol", port->protocol);
 	if (port->is_number)
 		put_ends(value, port, map, "port", "endPort");
 	else if (port->text)
@@ -630,9 +630,9 @@ static void put_admin_port(struct value *value, const struct written_port *port,
 {
 	bool range = !port->text || port->has_end;
 
-	map = value_map(value, map, range ? "portRange" : "portNumber");
+	map = ini_value_map(value, map, range ? "portRange" : "portNumber");
 	if (*port->protocol)
-		value_text(value, map, "protocol", port->protocol);
+		ini_value_text(value, map, "protocol", port->protocol);
 	put_ends(value, port, map, range ? "start" : "port", "end");
 }
 
@@ -641,16 +641,16 @@ static void put_cluster_port(struct value *value, const struct written_port *por
 	const char *name = *port->protocol ? port->protocol : protocols[BH_PROTOCOL_TCP].name;
 	bool range = !port->text || port->has_end;
 
-	map = value_map(value, map, protocol_by_name(name, strlen(name), false)->key);
-	map = value_map(value, map, "destinationPort");
+	map = ini_value_map(value, map, protocol_by_name(name, strlen(name), false)->key);
+	map = ini_value_map(value, map, "destinationPort");
 	if (range)
-		map = value_map(value, map, "range");
+		map = ini_value_map(value, map, "range");
 	put_ends(value, port, map, range ? "start" : "number", "end");
 }
 
 static void read_port(struct value *value, enum policy_kind kind, struct tree *ports)
 {
-	struct tree *map = value_map(value, ports, NULL);
+	struct tree *map = ini_value_map(value, ports, NULL);
 	struct written_port port;
 
 	if (!split_port(value, &port))
@@ -678,7 +678,7 @@ static void read_ports(struct value *value, enum policy_kind kind, struct tree *
 
 	if (read_any_or_none(value, kind, rule, key))
 		return;
-	ports = value_list(value, rule, key);
+	ports = ini_value_list(value, rule, key);
 	do {
 		read_port(value, kind, ports);
 	} while (!value->failed && take(value, ','));
@@ -703,11 +703,11 @@ static void read_action(struct value *value, struct tree *rule)
 	word(value, rule, "action");
 }
 
-void value_rule(struct value *value, enum policy_kind kind, enum direction direction,
+void ini_value_rule(struct value *value, enum policy_kind kind, enum direction direction,
 		struct tree *rules)
 {
 	const char *key = direction == INGRESS ? "from" : "to";
-	struct tree *rule = value_map(value, rules, NULL);
+	struct tree *rule = ini_value_map(value, rules, NULL);
 	bool peers, ports;
 
 	if (!is_namespaced(kind))
@@ -723,9 +723,9 @@ void value_rule(struct value *value, enum policy_kind kind, enum direction direc
 	expect_end(value);
 }
 
-void value_subject(struct value *value, struct tree *parent, const char *key)
+void ini_value_subject(struct value *value, struct tree *parent, const char *key)
 {
-	struct tree *subject = value_map(value, parent, key);
+	struct tree *subject = ini_value_map(value, parent, key);
 
 	if (take_word(value, "endpoints"))
 		read_endpoints(value, POLICY_CLUSTER, subject);

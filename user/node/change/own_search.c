@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/endpoint_own.h"
+#include "node/change/own_search.h"
 
 #include <errno.h>
 #include <net/if.h>
@@ -29,7 +29,7 @@ static int leave_address(struct endpoints *endpoints, const struct address *addr
 
 	if (error)
 		return error == -ENOENT ? 0 : COMPARE_ALL;
-	return own_endpoints_leave(&endpoints->interfaces, entry.ifindex);
+	return own_interfaces_leave(&endpoints->interfaces, entry.ifindex);
 }
 
 /* Deletes a record that the policy takes over, with the address if the policy lacks it. */
@@ -167,7 +167,7 @@ static int plan_own(struct endpoints *endpoints, uint32_t index, struct bh_endpo
 
 	if (error || !pod.endpoint.n_addresses)
 		return error;
-	return own_endpoints_add(&endpoints->interfaces, &pod.endpoint, want);
+	return own_interfaces_add(&endpoints->interfaces, &pod.endpoint, want);
 }
 
 /* Plans the interface of an added endpoint that stays, for what the new policy says of its
@@ -190,8 +190,8 @@ static int plan_added(struct endpoints *endpoints, const struct address *address
 	endpoint->interface = interface;
 	endpoint->audit |= ns && ns->flags & POLICY_AUDIT;
 	plan->own = true;
-	error = own_endpoints_leave(&endpoints->interfaces, entry.ifindex);
-	return error ? error : own_endpoints_add(&endpoints->interfaces, endpoint, &want);
+	error = own_interfaces_leave(&endpoints->interfaces, entry.ifindex);
+	return error ? error : own_interfaces_add(&endpoints->interfaces, endpoint, &want);
 }
 
 static int plan_all_added(struct endpoints *endpoints)
@@ -253,5 +253,5 @@ int endpoints_find_own(struct endpoints *endpoints)
 		error = plan_own(endpoints, *(uint32_t *)table_key(own, i), table_value(own, i));
 	if (!error)
 		error = plan_all_added(endpoints);
-	return error ? error : own_endpoints_finish(&endpoints->interfaces);
+	return error ? error : own_interfaces_finish(&endpoints->interfaces);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "input/syntax.h"
+#include "input/name_syntax.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static bool is_word(const char *text, size_t length, size_t max, const char *end
 	return strspn(text, inner) >= length;
 }
 
-bool syntax_is_dns_label(const char *text)
+bool name_syntax_is_dns_label(const char *text)
 {
 	return is_word(text, strlen(text), 63, LOWER DIGITS, LOWER DIGITS "-");
 }
@@ -41,7 +41,7 @@ static bool is_dns_subdomain(const char *text, size_t length)
 	}
 }
 
-bool syntax_is_dns_subdomain(const char *text)
+bool name_syntax_is_dns_subdomain(const char *text)
 {
 	return is_dns_subdomain(text, strlen(text));
 }
@@ -57,7 +57,7 @@ static bool is_domain_label(const char *text, size_t length)
 	       (length == 1 || strchr(UPPER LOWER DIGITS, text[length - 1]));
 }
 
-bool syntax_is_domain_name(const char *text)
+bool name_syntax_is_domain_name(const char *text)
 {
 	bool wildcard = !strncmp(text, "*.", 2);
 	const char *name = text + (wildcard ? 2 : 0), *end = name + strlen(name);
@@ -78,11 +78,11 @@ bool syntax_is_domain_name(const char *text)
 	}
 }
 
-void syntax_fold_domain_name(const char *name, char folded[SYNTAX_DOMAIN_TEXT])
+void name_syntax_fold_domain_name(const char *name, char folded[NAME_SYNTAX_DOMAIN_TEXT])
 {
 	size_t length = 0;
 
-	for (; name[length] && length + 1 < SYNTAX_DOMAIN_TEXT; length++)
+	for (; name[length] && length + 1 < NAME_SYNTAX_DOMAIN_TEXT; length++)
 		folded[length] = tolower((unsigned char)name[length]);
 	length -= length && folded[length - 1] == '.';
 	folded[length] = '\0';
@@ -93,7 +93,7 @@ static bool is_label_name(const char *text)
 	return is_word(text, strlen(text), 63, UPPER LOWER DIGITS, UPPER LOWER DIGITS "-_.");
 }
 
-bool syntax_is_label_key(const char *text)
+bool name_syntax_is_label_key(const char *text)
 {
 	const char *slash = strchr(text, '/');
 
@@ -102,12 +102,12 @@ bool syntax_is_label_key(const char *text)
 	return is_dns_subdomain(text, slash - text) && is_label_name(slash + 1);
 }
 
-bool syntax_is_label_value(const char *text)
+bool name_syntax_is_label_value(const char *text)
 {
 	return !*text || is_label_name(text);
 }
 
-bool syntax_is_port_name(const char *text)
+bool name_syntax_is_port_name(const char *text)
 {
 	return is_word(text, strlen(text), 15, LOWER DIGITS, LOWER DIGITS "-") &&
 	       strpbrk(text, LOWER) && !strstr(text, "--");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The sections of the INI form: each becomes the tree of a Kubernetes object. */
-#include "input/section.h"
+#include "input/ini_section.h"
 
 #include <net/if.h>
 #include <string.h>
 
 #include "input/object.h"
-#include "input/value.h"
+#include "input/ini_value.h"
 #include "model/search.h"
 #include "model/cluster_service.h"
 
@@ -88,13 +88,13 @@ static const struct section_kind {
 	 .keys = {"tier", "priority", "subject", "ingress", "egress", "audit"}},
 };
 
-void section_refuse(struct section *section, uint32_t line, const char *field, const char *what)
+void ini_section_refuse(struct section *section, uint32_t line, const char *field, const char *what)
 {
 	diag_error(section->reader.diag, &(struct where){section->reader.file, line}, field, "%s",
 		   what);
 }
 
-const char *section_field(const struct reader *reader, unsigned int line)
+const char *ini_section_field(const struct reader *reader, unsigned int line)
 {
 	const struct section *section = (const struct section *)reader;
 	/* the last entry that begins on the line or above it */
@@ -136,22 +136,22 @@ static struct tree *make_object(struct section *section, const struct section_ki
 				const char *name)
 {
 	struct value value = value_of_header(section);
-	struct tree *root = value_map(&value, NULL, NULL), *metadata;
+	struct tree *root = ini_value_map(&value, NULL, NULL), *metadata;
 	const char *slash = kind->namespaced ? strchr(name, '/') : NULL;
 
-	value_text(&value, root, "apiVersion", kind->version);
-	value_text(&value, root, "kind", kind->kind);
-	metadata = value_map(&value, root, "metadata");
+	ini_value_text(&value, root, "apiVersion", kind->version);
+	ini_value_text(&value, root, "kind", kind->kind);
+	metadata = ini_value_map(&value, root, "metadata");
 	if (slash && slash > name) {
 		const char *ns = obstack_copy0(&section->memory, name, slash - name);
 
-		value_text(&value, metadata, "namespace", ns);
+		ini_value_text(&value, metadata, "namespace", ns);
 		name = slash + 1;
 	} else if (kind->namespaced) {
-		section_refuse(section, section->line, NULL,
+		ini_section_refuse(section, section->line, NULL,
 			       "the section's name must be NAMESPACE/NAME");
 	}
-	value_text(&value, metadata, "name", name);
+	ini_value_text(&value, metadata, "name", name);
 	return root;
 }
 
@@ -160,7 +160,7 @@ static struct tree *map_of(struct section *section, struct tree *root, const cha
 	struct value value = value_of_header(section);
 	struct tree *map = tree_get(root, key);
 
-	return map ? map : value_map(&value, root, key);
+	return map ? map : ini_value_map(&value, root, key);
 }
 
 /* Reads the entry @key, if there is one, into @parent as @field. */
@@ -192,7 +192,7 @@ static bool truth(struct section *section, const char *key)
 	if (!entry)
 		return false;
 	value = value_of(section, entry);
-	return value_bool(&value);
+	return ini_value_bool(&value);
 }
 
 /* Returns an interface's name, interned. NULL: @node is no valid name (reported). */
@@ -217,7 +217,7 @@ static void add_uplinks(struct section *section, struct tree *root)
 	if (!entry)
 		return;
 	value = value_of(section, entry);
-	value_words(&value, root, "uplink", NULL);
+	ini_value_words(&value, root, "uplink", NULL);
 	list = tree_get(root, "uplink");
 	reader_array(&section->reader, uplinks, cluster->n_uplinks + list->n);
 	if (cluster->n_uplinks)
@@ -243,7 +243,7 @@ static void add_service_cidrs(struct section *section, struct tree *root)
 	if (!entry)
 		return;
 	value = value_of(section, entry);
-	value_words(&value, root, "service-cidr", NULL);
+	ini_value_words(&value, root, "service-cidr", NULL);
 	list = tree_get(root, "service-cidr");
 	reader_array(&section->reader, cidrs, cluster->n_service_cidrs + list->n);
 	if (cluster->n_service_cidrs)
@@ -265,7 +265,7 @@ static void add_resolvers(struct section *section, struct tree *root)
 	if (!entry)
 		return;
 	value = value_of(section, entry);
-	value_words(&value, root, "resolver", NULL);
+	ini_value_words(&value, root, "resolver", NULL);
 	list = tree_get(root, "resolver");
 	reader_array(&section->reader, resolvers, cluster->n_resolvers + list->n);
 	if (cluster->n_resolvers)
@@ -282,17 +282,17 @@ static void read_settings(struct section *section, const struct section_kind *ki
 {
 	struct value value = value_of_header(section);
 	struct cluster *cluster = section->reader.cluster;
-	struct tree *root = value_map(&value, NULL, NULL);
+	struct tree *root = ini_value_map(&value, NULL, NULL);
 
 	(void)kind;
 	if (*name)
-		section_refuse(section, section->line, NULL, "[bulkhead] has no name");
-	put(section, "node", root, "node", value_string);
+		ini_section_refuse(section, section->line, NULL, "[bulkhead] has no name");
+	put(section, "node", root, "node", ini_value_string);
 	if (tree_get(root, "node")) {
 		const char *node = reader_string(&section->reader, tree_get(root, "node"));
 
 		if (cluster->node && cluster->node != node)
-			section_refuse(section, section->line, "node",
+			ini_section_refuse(section, section->line, "node",
 				       "is another one than before");
 		cluster->node = node;
 	}
@@ -308,11 +308,11 @@ static void read_namespace(struct section *section, const struct section_kind *k
 	struct cluster *cluster = section->reader.cluster;
 	size_t before = cluster->n_namespaces;
 
-	put(section, "labels", tree_get(root, "metadata"), "labels", value_labels);
+	put(section, "labels", tree_get(root, "metadata"), "labels", ini_value_labels);
 	if (find(section, "isolation")) {
 		policy = map_of(section, map_of(section, root, "spec"), "networkPolicy");
 		put(section, "isolation", map_of(section, policy, "ingress"), "isolation",
-		    value_string);
+		    ini_value_string);
 	}
 	read_object(section, root);
 	if (cluster->n_namespaces > before)
@@ -324,14 +324,14 @@ static void read_node(struct section *section, const struct section_kind *kind, 
 	struct tree *root = make_object(section, kind, name), *list;
 	struct value value = value_of_header(section);
 
-	put(section, "labels", tree_get(root, "metadata"), "labels", value_labels);
+	put(section, "labels", tree_get(root, "metadata"), "labels", ini_value_labels);
 	if (find(section, "ip")) {
 		list = map_of(section, root, "status");
 		value = value_of(section, find(section, "ip"));
-		value_words(&value, list, "addresses", "address");
+		ini_value_words(&value, list, "addresses", "address");
 		for (struct tree *item = tree_get(list, "addresses")->first; item;
 		     item = item->next)
-			value_text(&value, item, "type", "InternalIP");
+			ini_value_text(&value, item, "type", "InternalIP");
 	}
 	read_object(section, root);
 }
@@ -362,7 +362,7 @@ static bool is_unicast(const uint8_t mac[6])
 
 static const char *text_of(struct section *section, struct tree *root, const char *key)
 {
-	put(section, key, root, key, value_string);
+	put(section, key, root, key, ini_value_string);
 	return tree_get(root, key) ? reader_string(&section->reader, tree_get(root, key)) : NULL;
 }
 
@@ -374,7 +374,7 @@ static void read_allow_source(struct section *section, struct tree *root, struct
 	if (!find(section, "allow-source"))
 		return;
 	value = value_of(section, find(section, "allow-source"));
-	value_words(&value, root, "allow-source", NULL);
+	ini_value_words(&value, root, "allow-source", NULL);
 	list = tree_get(root, "allow-source");
 	reader_array(&section->reader, endpoint->allow_source, list->n);
 	for (const struct tree *item = list->first; item; item = item->next)
@@ -387,19 +387,19 @@ static void read_allow_source(struct section *section, struct tree *root, struct
 static void read_link(struct section *section, struct endpoint *endpoint)
 {
 	struct value value = value_of_header(section);
-	struct tree *root = value_map(&value, NULL, NULL);
+	struct tree *root = ini_value_map(&value, NULL, NULL);
 	const char *mac = text_of(section, root, "mac"), *mode = text_of(section, root, "mode");
 
-	put(section, "interface", root, "interface", value_string);
+	put(section, "interface", root, "interface", ini_value_string);
 	if (tree_get(root, "interface"))
 		endpoint->interface = interface_name(section, tree_get(root, "interface"));
 	if (mac && (!read_mac(mac, endpoint->mac) || !is_unicast(endpoint->mac)))
-		section_refuse(section, find(section, "mac")->line, "mac",
+		ini_section_refuse(section, find(section, "mac")->line, "mac",
 			       "must be a unicast address such as 02:00:00:00:00:05");
 	endpoint->has_mac = mac;
 	endpoint->l2 = mode && !strcmp(mode, "l2");
 	if (mode && !endpoint->l2 && strcmp(mode, "l3"))
-		section_refuse(section, find(section, "mode")->line, "mode", "must be l2 or l3");
+		ini_section_refuse(section, find(section, "mode")->line, "mode", "must be l2 or l3");
 	endpoint->audit = truth(section, "audit");
 	read_allow_source(section, root, endpoint);
 }
@@ -407,14 +407,14 @@ static void read_link(struct section *section, struct endpoint *endpoint)
 static void put_ports(struct section *section, struct tree *spec)
 {
 	struct value value = value_of_header(section);
-	struct tree *container = value_map(&value, value_list(&value, spec, "containers"), NULL);
-	struct tree *ports = value_list(&value, container, "ports");
+	struct tree *container = ini_value_map(&value, ini_value_list(&value, spec, "containers"), NULL);
+	struct tree *ports = ini_value_list(&value, container, "ports");
 
 	for (size_t i = 0; i < section->n_entries; i++) {
 		if (strcmp(section->entries[i].key, "port"))
 			continue;
 		value = value_of(section, &section->entries[i]);
-		value_named_ports(&value, ports);
+		ini_value_named_ports(&value, ports);
 	}
 }
 
@@ -427,7 +427,7 @@ static bool may_lack_address(struct section *section)
 	for (size_t i = 0; i < sizeof(of_interface) / sizeof(*of_interface); i++) {
 		if (!find(section, of_interface[i]))
 			continue;
-		section_refuse(section, section->line, "ip", "is missing");
+		ini_section_refuse(section, section->line, "ip", "is missing");
 		return false;
 	}
 	return true;
@@ -444,17 +444,17 @@ static void read_endpoint(struct section *section, const struct section_kind *ki
 
 	if (!ip && !may_lack_address(section))
 		return;
-	put(section, "labels", tree_get(root, "metadata"), "labels", value_labels);
-	put(section, "uid", tree_get(root, "metadata"), "uid", value_string);
-	put(section, "node", spec, "nodeName", value_string);
+	put(section, "labels", tree_get(root, "metadata"), "labels", ini_value_labels);
+	put(section, "uid", tree_get(root, "metadata"), "uid", ini_value_string);
+	put(section, "node", spec, "nodeName", ini_value_string);
 	put_ports(section, spec);
 	if (truth(section, "host-network")) {
 		value = value_of_header(section);
-		value_true(&value, spec, "hostNetwork");
+		ini_value_true(&value, spec, "hostNetwork");
 	}
 	if (ip) {
 		value = value_of(section, ip);
-		value_words(&value, map_of(section, root, "status"), "podIPs", "ip");
+		ini_value_words(&value, map_of(section, root, "status"), "podIPs", "ip");
 	}
 	read_object(section, root);
 	if (cluster->n_endpoints > before)
@@ -465,24 +465,24 @@ static void read_endpoint(struct section *section, const struct section_kind *ki
 
 static void put_words(struct value *value, struct tree *parent, const char *key)
 {
-	value_words(value, parent, key, NULL);
+	ini_value_words(value, parent, key, NULL);
 }
 
 static void put_service_ports(struct section *section, struct tree *spec)
 {
 	struct value value = value_of_header(section);
-	struct tree *ports = value_list(&value, spec, "ports");
+	struct tree *ports = ini_value_list(&value, spec, "ports");
 
 	for (size_t i = 0; i < section->n_entries; i++) {
 		if (strcmp(section->entries[i].key, "port"))
 			continue;
 		value = value_of(section, &section->entries[i]);
-		value_service_ports(&value, ports);
+		ini_value_service_ports(&value, ports);
 	}
 	/* A port of every node makes the Service one of type NodePort. */
 	for (const struct tree *port = ports->first; port; port = port->next)
 		if (tree_get(port, "nodePort") && !tree_get(spec, "type"))
-			value_text(&value, spec, "type", "NodePort");
+			ini_value_text(&value, spec, "type", "NodePort");
 }
 
 /* Writes the Service's ports into a backend's slice. @node is the backend's own port number, if it
@@ -504,7 +504,7 @@ static bool put_slice_ports(struct section *section, const struct service *servi
 		const struct service_port *port = &service->ports[i];
 
 		if (!number && !port->target) {
-			section_refuse(section, find(section, "backends")->line, "backends",
+			ini_section_refuse(section, find(section, "backends")->line, "backends",
 				       "a name of a port is looked up at endpoints() only");
 			return false;
 		}
@@ -543,22 +543,22 @@ static void read_service(struct section *section, const struct section_kind *kin
 {
 	struct tree *root = make_object(section, kind, name), *spec = map_of(section, root, "spec");
 	struct value value = value_of_header(section);
-	struct tree *given = value_map(&value, NULL, NULL), *selector;
+	struct tree *given = ini_value_map(&value, NULL, NULL), *selector;
 	struct cluster *cluster = section->reader.cluster;
 	size_t before = cluster->n_services;
 	const struct tree *backends;
 
 	put(section, "address", spec, "clusterIPs", put_words);
 	if (!find(section, "address"))
-		value_text(&value, spec, "clusterIP", "None");
+		ini_value_text(&value, spec, "clusterIP", "None");
 	if (find(section, "external-address") && !find(section, "address"))
-		section_refuse(section, find(section, "external-address")->line, "external-address",
+		ini_section_refuse(section, find(section, "external-address")->line, "external-address",
 			       "is not served without an address");
 	put(section, "external-address", spec, "externalIPs", put_words);
-	put(section, "internal-traffic", spec, "internalTrafficPolicy", value_string);
-	put(section, "external-traffic", spec, "externalTrafficPolicy", value_string);
+	put(section, "internal-traffic", spec, "internalTrafficPolicy", ini_value_string);
+	put(section, "external-traffic", spec, "externalTrafficPolicy", ini_value_string);
 	put_service_ports(section, spec);
-	put(section, "backends", given, "backends", value_backends);
+	put(section, "backends", given, "backends", ini_value_backends);
 	selector = tree_get(given, "selector");
 	backends = tree_get(given, "backends");
 	if (selector)
@@ -582,8 +582,8 @@ static void put_rules(struct section *section, const struct section_kind *kind, 
 			continue;
 		value = value_of(section, &section->entries[i]);
 		if (!rules)
-			rules = value_list(&value, spec, key);
-		value_rule(&value, kind->policy, direction, rules);
+			rules = ini_value_list(&value, spec, key);
+		ini_value_rule(&value, kind->policy, direction, rules);
 	}
 }
 
@@ -592,7 +592,7 @@ static void put_annotation(struct section *section, struct tree *root, const cha
 {
 	struct value value = value_of_header(section);
 
-	value_text(&value, map_of(section, map_of(section, root, "metadata"), "annotations"), key,
+	ini_value_text(&value, map_of(section, map_of(section, root, "metadata"), "annotations"), key,
 		   text);
 }
 
@@ -600,11 +600,11 @@ static void read_policy(struct section *section, const struct section_kind *kind
 {
 	struct tree *root = make_object(section, kind, name), *spec = map_of(section, root, "spec");
 
-	put(section, "endpoints", spec, "podSelector", value_selector);
+	put(section, "endpoints", spec, "podSelector", ini_value_selector);
 	put(section, "types", spec, "policyTypes", put_words);
-	put(section, "tier", spec, "tier", value_string);
-	put(section, "priority", spec, "priority", value_number);
-	put(section, "subject", spec, "subject", value_subject);
+	put(section, "tier", spec, "tier", ini_value_string);
+	put(section, "priority", spec, "priority", ini_value_number);
+	put(section, "subject", spec, "subject", ini_value_subject);
 	put_rules(section, kind, spec, INGRESS);
 	put_rules(section, kind, spec, EGRESS);
 	if (truth(section, "audit"))
@@ -629,10 +629,10 @@ static bool check_keys(struct section *section, const struct section_kind *kind)
 		while (*key && strcmp(*key, entry->key))
 			key++;
 		if (!*key)
-			section_refuse(section, entry->line, entry->key,
+			ini_section_refuse(section, entry->line, entry->key,
 				       "unknown key in this section");
 		else if (!is_repeatable(entry->key) && find(section, entry->key) != entry)
-			section_refuse(section, entry->line, entry->key, "the key is given twice");
+			ini_section_refuse(section, entry->line, entry->key, "the key is given twice");
 		else
 			continue;
 		good = false;
@@ -640,7 +640,7 @@ static bool check_keys(struct section *section, const struct section_kind *kind)
 	return good;
 }
 
-void section_read(struct section *section)
+void ini_section_read(struct section *section)
 {
 	size_t length = strcspn(section->header, " \t");
 	const char *name = section->header + length + strspn(section->header + length, " \t");
@@ -655,5 +655,5 @@ void section_read(struct section *section)
 			kind->read(section, kind, name);
 		return;
 	}
-	section_refuse(section, section->line, NULL, "there is no such kind of section");
+	ini_section_refuse(section, section->line, NULL, "there is no such kind of section");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/own_endpoints.h"
+#include "node/change/own_interfaces.h"
 
 #include <errno.h>
 #include <net/if.h>
@@ -19,10 +19,10 @@ static bool is_local(enum node_map_id map)
 	return node_map_kinds[map] == MAP_KIND_LOCAL;
 }
 
-void own_endpoints_init(struct own_endpoints *own, struct node_handle *handle,
+void own_interfaces_init(struct own_interfaces *own, struct node_handle *handle,
 			struct change *change)
 {
-	*own = (struct own_endpoints){.handle = handle, .change = change};
+	*own = (struct own_interfaces){.handle = handle, .change = change};
 	image_init(&own->have);
 	image_init(&own->want);
 	maps_init_table(MAP_ifaces, &own->free);
@@ -30,7 +30,7 @@ void own_endpoints_init(struct own_endpoints *own, struct node_handle *handle,
 	table_init(&own->added, sizeof(uint32_t), 0);
 }
 
-void own_endpoints_free(struct own_endpoints *own)
+void own_interfaces_free(struct own_interfaces *own)
 {
 	image_free(&own->have);
 	image_free(&own->want);
@@ -45,7 +45,7 @@ static bool is_endpoints(const struct bh_iface *iface)
 }
 
 /* Reads the maps about interfaces. Their size follows the number of endpoints on this node. */
-static int read_interfaces(struct own_endpoints *own)
+static int read_interfaces(struct own_interfaces *own)
 {
 	const struct table *ifaces = &own->have.map[MAP_ifaces];
 	int error = 0;
@@ -64,14 +64,14 @@ static int read_interfaces(struct own_endpoints *own)
 		     : 0;
 }
 
-int own_endpoints_leave(struct own_endpoints *own, uint32_t ifindex)
+int own_interfaces_leave(struct own_interfaces *own, uint32_t ifindex)
 {
 	return !ifindex || table_seek(&own->left, &ifindex) ? 0
 							    : table_add(&own->left, &ifindex, NULL);
 }
 
 /* Returns true if a whole load would find the interface free for an endpoint. */
-static bool is_free(const struct own_endpoints *own, uint32_t ifindex)
+static bool is_free(const struct own_interfaces *own, uint32_t ifindex)
 {
 	const struct bh_iface *old = table_find(&own->have.map[MAP_ifaces], &ifindex);
 
@@ -85,7 +85,7 @@ static bool is_node_mac(enum node_map_id map, const void *key)
 }
 
 /* Returns the addresses that each MAC of the node stands for; NULL: the node has no MAC yet. */
-static const struct bh_mac *node_addresses(const struct own_endpoints *own)
+static const struct bh_mac *node_addresses(const struct own_interfaces *own)
 {
 	const struct table *macs[] = {&own->have.map[MAP_macs], &own->want.map[MAP_macs]};
 
@@ -97,7 +97,7 @@ static const struct bh_mac *node_addresses(const struct own_endpoints *own)
 }
 
 /* Adds entries that endpoints have. Endpoints of one bridge share some. */
-static int add_entries(struct own_endpoints *own, enum node_map_id map, const struct table *entries)
+static int add_entries(struct own_interfaces *own, enum node_map_id map, const struct table *entries)
 {
 	struct table *want = &own->want.map[map];
 	const struct bh_mac *node = node_addresses(own);
@@ -115,7 +115,7 @@ static int add_entries(struct own_endpoints *own, enum node_map_id map, const st
 	return error;
 }
 
-int own_endpoints_add(struct own_endpoints *own, const struct endpoint *endpoint,
+int own_interfaces_add(struct own_interfaces *own, const struct endpoint *endpoint,
 		      struct bh_endpoint *want)
 {
 	CLEANUP(local_free) struct local local = {};
@@ -145,8 +145,8 @@ int own_endpoints_add(struct own_endpoints *own, const struct endpoint *endpoint
 
 /* Calls @visit for each interface that has an endpoint now, or once the delta is active (@then),
  * until @visit returns true. */
-static bool any_endpoint(const struct own_endpoints *own, bool then,
-			 bool (*visit)(const struct own_endpoints *own, uint32_t ifindex,
+static bool any_endpoint(const struct own_interfaces *own, bool then,
+			 bool (*visit)(const struct own_interfaces *own, uint32_t ifindex,
 				       const struct bh_iface *iface, const void *what),
 			 const void *what)
 {
@@ -167,7 +167,7 @@ static bool any_endpoint(const struct own_endpoints *own, bool then,
 	return false;
 }
 
-static bool is_beside(const struct own_endpoints *own, uint32_t ifindex,
+static bool is_beside(const struct own_interfaces *own, uint32_t ifindex,
 		      const struct bh_iface *iface, const void *what)
 {
 	(void)own;
@@ -177,14 +177,14 @@ static bool is_beside(const struct own_endpoints *own, uint32_t ifindex,
 
 /* Returns true if the interface has no bridge and no other way to it, or endpoints have the same
  * both now and then. Otherwise the entries of the bridge and of the bridge's other ports change. */
-static bool keeps_bridge(const struct own_endpoints *own, const struct bh_iface *iface)
+static bool keeps_bridge(const struct own_interfaces *own, const struct bh_iface *iface)
 {
 	return (!iface->bridge && !iface->via) || any_endpoint(own, false, is_beside, iface) ==
 							  any_endpoint(own, true, is_beside, iface);
 }
 
 /* Returns true if the node uses the MAC on the way to the endpoint of @iface. */
-static bool has_mac(const struct own_endpoints *own, uint32_t ifindex, const struct bh_iface *iface,
+static bool has_mac(const struct own_interfaces *own, uint32_t ifindex, const struct bh_iface *iface,
 		    const void *what)
 {
 	struct link link;
@@ -195,7 +195,7 @@ static bool has_mac(const struct own_endpoints *own, uint32_t ifindex, const str
 		!memcmp(link.mac, what, sizeof(link.mac)));
 }
 
-static int forget_node_mac(struct own_endpoints *own, const struct bh_iface *iface)
+static int forget_node_mac(struct own_interfaces *own, const struct bh_iface *iface)
 {
 	struct table *deleted = &own->change->maps[MAP_macs].deleted;
 	struct bh_mac_key key = {.kind = BH_MAC_NODE};
@@ -215,7 +215,7 @@ struct own_link {
 };
 
 /* Returns true if the address is one of the link that an endpoint's interface is a port of. */
-static bool is_on_link(const struct own_endpoints *own, uint32_t ifindex,
+static bool is_on_link(const struct own_interfaces *own, uint32_t ifindex,
 		       const struct bh_iface *iface, const void *what)
 {
 	const struct own_link *link = what;
@@ -228,7 +228,7 @@ static bool is_on_link(const struct own_endpoints *own, uint32_t ifindex,
 
 /* Forgets the link-local addresses on a bridge that the node has no more: the port that leaves the
  * bridge, or its endpoint, may have had one. */
-static int forget_link_locals(struct own_endpoints *own, const struct bh_iface *iface)
+static int forget_link_locals(struct own_interfaces *own, const struct bh_iface *iface)
 {
 	const struct table *have = &own->have.map[MAP_link_locals];
 	struct table *deleted = &own->change->maps[MAP_link_locals].deleted;
@@ -252,7 +252,7 @@ static int forget_link_locals(struct own_endpoints *own, const struct bh_iface *
 }
 
 /* Adds the interfaces that endpoints and uplinks will have. */
-static int list_interfaces(const struct own_endpoints *own, struct table *ifaces)
+static int list_interfaces(const struct own_interfaces *own, struct table *ifaces)
 {
 	const struct table *have = &own->have.map[MAP_ifaces], *want = &own->want.map[MAP_ifaces];
 	int error = 0;
@@ -279,7 +279,7 @@ static void swap(struct table *a, struct table *b)
 /* Finds as a whole load does what is beside the endpoints' own interfaces: the other interfaces,
  * and the node's MACs and link-local addresses. Refuses, as a whole load does, to leave an
  * interface unguarded. */
-static int find_others(struct own_endpoints *own)
+static int find_others(struct own_interfaces *own)
 {
 	CLEANUP(local_free) struct local local = {};
 	CLEANUP(table_free) struct table ifaces;
@@ -304,7 +304,7 @@ static int find_others(struct own_endpoints *own)
 
 /* Interfaces, and one of the maps about them. */
 struct own_map {
-	const struct own_endpoints *own;
+	const struct own_interfaces *own;
 	enum node_map_id map;
 };
 
@@ -322,7 +322,7 @@ static bool is_about_any(const struct table *ifindexes, enum node_map_id map, co
 static bool is_concerned(const void *what, const void *key, const void *value)
 {
 	const struct own_map *map = what;
-	const struct own_endpoints *own = map->own;
+	const struct own_interfaces *own = map->own;
 
 	if (is_about_any(&own->added, map->map, key, value))
 		return true;
@@ -332,7 +332,7 @@ static bool is_concerned(const void *what, const void *key, const void *value)
 }
 
 /* Makes new interfaces carry programs. */
-static int attach_new(struct own_endpoints *own)
+static int attach_new(struct own_interfaces *own)
 {
 	const struct table *want = &own->want.map[MAP_ifaces];
 	int error = 0;
@@ -347,13 +347,13 @@ static int attach_new(struct own_endpoints *own)
 	return error;
 }
 
-static void sort_wanted(struct own_endpoints *own)
+static void sort_wanted(struct own_interfaces *own)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		table_sort(&own->want.map[i]);
 }
 
-static int plan_wanted(struct own_endpoints *own)
+static int plan_wanted(struct own_interfaces *own)
 {
 	int error = 0;
 
@@ -375,14 +375,14 @@ static bool is_there(uint32_t ifindex)
 }
 
 /* Returns true if the interface that an endpoint leaves keeps a guard as long as it exists. */
-static bool is_kept_closed(const struct own_endpoints *own)
+static bool is_kept_closed(const struct own_interfaces *own)
 {
 	return own->handle->options->quarantine && !own->handle->options->force;
 }
 
 /* Returns true if interfaces beside the endpoints' may differ: a bridge, or another way to
  * endpoints, gets its first endpoint or loses its last; or an interface gets another role. */
-static bool changes_others(const struct own_endpoints *own)
+static bool changes_others(const struct own_interfaces *own)
 {
 	const struct table *have = &own->have.map[MAP_ifaces], *want = &own->want.map[MAP_ifaces];
 
@@ -402,7 +402,7 @@ static bool changes_others(const struct own_endpoints *own)
 }
 
 /* Takes an interface from its endpoint: the interface stays guarded until it is gone. */
-static int plan_left(struct own_endpoints *own, uint32_t ifindex)
+static int plan_left(struct own_interfaces *own, uint32_t ifindex)
 {
 	const struct bh_iface *iface = table_find(&own->have.map[MAP_ifaces], &ifindex);
 	int error = 0;
@@ -417,7 +417,7 @@ static int plan_left(struct own_endpoints *own, uint32_t ifindex)
 	return error;
 }
 
-int own_endpoints_finish(struct own_endpoints *own)
+int own_interfaces_finish(struct own_interfaces *own)
 {
 	int error = own->left.n ? read_interfaces(own) : 0;
 

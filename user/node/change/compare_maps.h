@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The difference between the entries of the maps and the entries that a policy wants on this
  * node. */
-#ifndef BULKHEAD_NODE_DIFFERENCE_H
-#define BULKHEAD_NODE_DIFFERENCE_H
+#ifndef BULKHEAD_NODE_COMPARE_MAPS_H
+#define BULKHEAD_NODE_COMPARE_MAPS_H
 
 #include "node/change/planner.h"
 
@@ -16,10 +16,10 @@ struct wanted {
 
 /*
  * Makes @change bring the maps to @wanted, with the room for it, except for deleting the entries
- * that only the old policy needs (layout_collect()). Makes @plan on the way. Does not check which
+ * that only the old policy needs (segment_entries_collect()). Makes @plan on the way. Does not check which
  * interfaces lack programs. Returns 0 or -errno, reported.
  */
-int difference_plan(struct node_handle *handle, const struct wanted *wanted, struct change *change,
+int compare_maps(struct node_handle *handle, const struct wanted *wanted, struct change *change,
 		    struct planner *plan);
 
 #endif

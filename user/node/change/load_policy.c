@@ -9,11 +9,11 @@
 #include "node/change/apply.h"
 #include "node/change/effect.h"
 #include "node/kernel/attach.h"
-#include "node/change/difference.h"
+#include "node/change/compare_maps.h"
 #include "node/change/interfaces.h"
 #include "node/kernel/folder.h"
 #include "node/change/active.h"
-#include "node/change/layout.h"
+#include "node/change/segment_entries.h"
 #include "node/change/local_entries.h"
 #include "node/kernel/programs.h"
 #include "node/change/repair.h"
@@ -158,7 +158,7 @@ static int load_plan(struct load *load)
 		&load->have,
 		is_active(load) ? WRONG_CORRECT : WRONG_REFUSE,
 	};
-	int error = difference_plan(handle, &wanted, change, &load->plan);
+	int error = compare_maps(handle, &wanted, change, &load->plan);
 
 	if (!error)
 		error = find_unguarded_interfaces(load);
@@ -169,9 +169,9 @@ static int load_plan(struct load *load)
 		change->local = &load->local;
 	}
 	if (!error)
-		error = layout_collect(&load->plan, NULL);
+		error = segment_entries_collect(&load->plan, NULL);
 	/* a part that the active policy does not have may have decided connections */
-	change->commits |= layout_deletes(change);
+	change->commits |= segment_entries_deletes(change);
 	change->complete = !change_is_empty(change);
 	if (!error && load->new_policy)
 		error = plan_policy(load);
@@ -418,7 +418,7 @@ int node_staged(struct node_handle *handle, struct policy **policy)
 static bool is_staged(const struct load *load)
 {
 	return load->staged.generation && load->staged.flags == load->header.flags &&
-	       !strcmp(load->staged.node, load->header.node) && layout_is_there(&load->change);
+	       !strcmp(load->staged.node, load->header.node) && segment_entries_is_there(&load->change);
 }
 
 static int stage(struct load *load)
@@ -430,7 +430,7 @@ static int stage(struct load *load)
 	load->header.generation = BH_BLOB_STAGED;
 	planner_init(&load->plan, handle, &load->policy, load->header.ids, &load->have,
 		     &load->change);
-	error = planner_compare(&load->plan, layout_plan);
+	error = planner_compare(&load->plan, segment_entries_plan);
 	if (error || !load->new_policy || is_staged(load))
 		return error;
 	error = plan_policy(load);

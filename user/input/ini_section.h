@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Turns one section of the INI form into an object. */
-#ifndef BULKHEAD_INPUT_SECTION_H
-#define BULKHEAD_INPUT_SECTION_H
+#ifndef BULKHEAD_INPUT_INI_SECTION_H
+#define BULKHEAD_INPUT_INI_SECTION_H
 
 #include "input/object_reader.h"
 
@@ -12,7 +12,7 @@ struct section_entry {
 };
 
 struct section {
-	struct reader reader; /* first member: section_field() gets a pointer to it */
+	struct reader reader; /* first member: ini_section_field() gets a pointer to it */
 	struct obstack memory; /* holds the content of the section */
 	const char *header; /* "namespace shop"; NULL: no section has begun */
 	uint32_t line; /* the header's line */
@@ -22,11 +22,11 @@ struct section {
 };
 
 /* Is `reader.field`: returns the key of the entry that a line belongs to. */
-const char *section_field(const struct reader *reader, unsigned int line);
+const char *ini_section_field(const struct reader *reader, unsigned int line);
 
 /* Reads the section into the cluster. */
-void section_read(struct section *section);
+void ini_section_read(struct section *section);
 
-void section_refuse(struct section *section, uint32_t line, const char *field, const char *what);
+void ini_section_refuse(struct section *section, uint32_t line, const char *field, const char *what);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/places.h"
+#include "node/change/port_lists.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,12 +16,12 @@
 /* The lists of the maps, by content */
 
 /* A port list in bh_ports. */
-struct places_list {
+struct port_lists_list {
 	uint64_t hash;
 	uint32_t at, count;
 };
 
-static void index_free(struct places_index *index)
+static void index_free(struct port_lists_index *index)
 {
 	free(index->intervals);
 	free(index->starts);
@@ -31,7 +31,7 @@ static void index_free(struct places_index *index)
 
 static int compare_lists(const void *a, const void *b)
 {
-	const struct places_list *x = a, *y = b;
+	const struct port_lists_list *x = a, *y = b;
 
 	return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
@@ -42,10 +42,10 @@ static uint64_t hash_list(const struct bh_interval *intervals, uint32_t count)
 }
 
 /* Notes a list that the maps refer to. */
-static int note_list(struct places_index *index, struct bh_ports_ref ref)
+static int note_list(struct port_lists_index *index, struct bh_ports_ref ref)
 {
-	/* an entry that refers to no place of the map agrees with no policy (places_agree()) */
-	if (!places_is_list(ref) || ref.at >= index->n_there || ref.count > index->n_there - ref.at)
+	/* an entry that refers to no place of the map agrees with no policy (port_lists_agree()) */
+	if (!port_lists_is_list(ref) || ref.at >= index->n_there || ref.count > index->n_there - ref.at)
 		return 0;
 	if (index->starts[ref.at] == ref.count)
 		return 0;
@@ -59,19 +59,19 @@ static int note_list(struct places_index *index, struct bh_ports_ref ref)
 		index->capacity = capacity;
 	}
 	index->starts[ref.at] = ref.count;
-	index->lists[index->n++] = (struct places_list){
+	index->lists[index->n++] = (struct port_lists_list){
 		hash_list(index->intervals + ref.at, ref.count), ref.at, ref.count};
 	memset(index->used + ref.at, true, ref.count);
 	return 0;
 }
 
 /* Notes the lists that the maps refer to. @more: number of entries by which bh_ports may grow. */
-static int index_init(struct places_index *index, const struct image *have, size_t more)
+static int index_init(struct port_lists_index *index, const struct image *have, size_t more)
 {
 	const struct table *map = have->map;
 	int error = 0;
 
-	*index = (struct places_index){.n_intervals = map[MAP_ports].n + more,
+	*index = (struct port_lists_index){.n_intervals = map[MAP_ports].n + more,
 				       .n_there = map[MAP_ports].n};
 	index->intervals = calloc(index->n_intervals + 1, sizeof(*index->intervals));
 	index->starts = calloc(index->n_intervals + 1, sizeof(*index->starts));
@@ -99,11 +99,11 @@ static int index_init(struct places_index *index, const struct image *have, size
 }
 
 /* Finds the list. NULL: bh_ports lacks it. */
-static const struct places_list *index_find(const struct places_index *index,
+static const struct port_lists_list *index_find(const struct port_lists_index *index,
 					    const struct bh_interval *intervals, uint32_t count)
 {
-	struct places_list key = {.hash = hash_list(intervals, count)};
-	const struct places_list *end = index->lists + index->n, *list;
+	struct port_lists_list key = {.hash = hash_list(intervals, count)};
+	const struct port_lists_list *end = index->lists + index->n, *list;
 
 	list = index->n ? bsearch(&key, index->lists, index->n, sizeof(key), compare_lists) : NULL;
 	if (!list)
@@ -118,7 +118,7 @@ static const struct places_list *index_find(const struct places_index *index,
 }
 
 /* Returns the first place with @count free entries; the end if there is none. */
-static size_t free_run(struct places_index *index, uint32_t count)
+static size_t free_run(struct port_lists_index *index, uint32_t count)
 {
 	size_t at, run = 0;
 
@@ -129,7 +129,7 @@ static size_t free_run(struct places_index *index, uint32_t count)
 	return run == count ? at - run : index->n_intervals;
 }
 
-static uint32_t index_end(const struct places_index *index)
+static uint32_t index_end(const struct port_lists_index *index)
 {
 	size_t end = index->n_intervals;
 
@@ -159,7 +159,7 @@ static bool take_list(struct sought *sought, const struct bh_ports_ref *there)
 	return there->count == sought->ref.count;
 }
 
-static bool seek_in_pairs(const struct places *places, struct sought *sought)
+static bool seek_in_pairs(const struct port_lists *places, struct sought *sought)
 {
 	const struct lazy_policy *old = places->plan->old;
 	const struct policy_pair *pairs = old->pairs;
@@ -171,8 +171,8 @@ static bool seek_in_pairs(const struct places *places, struct sought *sought)
 		if (i % STEP == 0)
 			lazy_read(old, &pairs[i], (left < STEP ? left : STEP) * sizeof(*pairs));
 		if (is_it(&pairs[i].ports, sought)) {
-			const struct bh_pair_key key = {delta_id(places->plan, pairs[i].subject),
-							delta_id(places->plan, pairs[i].peer)};
+			const struct bh_pair_key key = {planner_id(places->plan, pairs[i].subject),
+							planner_id(places->plan, pairs[i].peer)};
 
 			return !maps_lookup(places->plan->handle, MAP_pairs, &key, &there) &&
 			       take_list(sought, &there.ports);
@@ -181,7 +181,7 @@ static bool seek_in_pairs(const struct places *places, struct sought *sought)
 	return false;
 }
 
-static bool seek_in_named(const struct places *places, struct sought *sought)
+static bool seek_in_named(const struct port_lists *places, struct sought *sought)
 {
 	const struct lazy_policy *old = places->plan->old;
 	const struct policy_named *named =
@@ -191,8 +191,8 @@ static bool seek_in_named(const struct places *places, struct sought *sought)
 	for (size_t i = 0; i < old->n_named; i++)
 		if (is_it(&named[i].ports, sought)) {
 			const struct bh_named_key key = {
-				delta_id(places->plan, named[i].list),
-				delta_id(places->plan, named[i].resolution)};
+				planner_id(places->plan, named[i].list),
+				planner_id(places->plan, named[i].resolution)};
 
 			return !maps_lookup(places->plan->handle, MAP_named, &key, &there) &&
 			       take_list(sought, &there.ports);
@@ -200,7 +200,7 @@ static bool seek_in_named(const struct places *places, struct sought *sought)
 	return false;
 }
 
-static bool seek_in_segments(const struct places *places, struct sought *sought)
+static bool seek_in_segments(const struct port_lists *places, struct sought *sought)
 {
 	const struct planner *plan = places->plan;
 	struct bh_segment there;
@@ -213,7 +213,7 @@ static bool seek_in_segments(const struct places *places, struct sought *sought)
 			if (is_it(&segment->fallback[k / 2][k % 2], sought))
 				return !maps_lookup(places->plan->handle, MAP_segments, &slot,
 						    &there) &&
-				       there.id == delta_id(places->plan, segment->id) &&
+				       there.id == planner_id(places->plan, segment->id) &&
 				       take_list(sought, &there.fallback[k / 2][k % 2]);
 	}
 	return false;
@@ -221,7 +221,7 @@ static bool seek_in_segments(const struct places *places, struct sought *sought)
 
 /* Finds the list in the maps, by an entry of the old policy that refers to the same list. Returns
  * false if the old policy lacks the list or the maps disagree. */
-static bool find_list(const struct places *places, struct bh_ports_ref ref,
+static bool find_list(const struct port_lists *places, struct bh_ports_ref ref,
 		      struct bh_ports_ref *placed)
 {
 	const struct delta_table *intervals = &places->plan->delta->tables[BLOB_TABLE_intervals];
@@ -241,7 +241,7 @@ static bool find_list(const struct places *places, struct bh_ports_ref ref,
 /* New lists */
 
 /* Makes the change write a list at a place that is free. */
-static int write_list(const struct places *places, struct bh_ports_ref ref, uint32_t at)
+static int write_list(const struct port_lists *places, struct bh_ports_ref ref, uint32_t at)
 {
 	const struct planner *plan = places->plan;
 	const struct bh_interval *intervals =
@@ -256,14 +256,14 @@ static int write_list(const struct places *places, struct bh_ports_ref ref, uint
 	return error;
 }
 
-static int put_by_content(struct places *places, struct bh_ports_ref ref,
+static int put_by_content(struct port_lists *places, struct bh_ports_ref ref,
 			  struct bh_ports_ref *placed)
 {
-	struct places_index *index = places->index;
+	struct port_lists_index *index = places->index;
 	const struct lazy_policy *new = places->plan->new;
 	const struct bh_interval *intervals =
 		lazy_read(new, new->intervals + ref.at, ref.count * sizeof(*intervals));
-	const struct places_list *found = index_find(index, intervals, ref.count);
+	const struct port_lists_list *found = index_find(index, intervals, ref.count);
 
 	placed->at = found ? found->at : free_run(index, ref.count);
 	if (!found && placed->at == index->n_intervals)
@@ -273,7 +273,7 @@ static int put_by_content(struct places *places, struct bh_ports_ref ref,
 }
 
 /* Puts the list behind all others, unless the old policy has it. */
-static int put_behind(struct places *places, struct bh_ports_ref ref, struct bh_ports_ref *placed)
+static int put_behind(struct port_lists *places, struct bh_ports_ref ref, struct bh_ports_ref *placed)
 {
 	if (find_list(places, ref, placed))
 		return 0;
@@ -282,14 +282,14 @@ static int put_behind(struct places *places, struct bh_ports_ref ref, struct bh_
 	return write_list(places, ref, placed->at);
 }
 
-int places_put(struct places *places, struct bh_ports_ref ref, struct bh_ports_ref *placed)
+int port_lists_put(struct port_lists *places, struct bh_ports_ref ref, struct bh_ports_ref *placed)
 {
 	int error;
 
 	*placed = ref;
 	if (ref.count == BH_PORTS_NAMED)
-		placed->at = delta_id(places->plan, ref.at);
-	if (!places_is_list(ref))
+		placed->at = planner_id(places->plan, ref.at);
+	if (!port_lists_is_list(ref))
 		return 0;
 	if (places->placed[ref.at].count == ref.count) {
 		*placed = places->placed[ref.at];
@@ -302,25 +302,25 @@ int places_put(struct places *places, struct bh_ports_ref ref, struct bh_ports_r
 	return error;
 }
 
-int places_expect(struct places *places, struct bh_ports_ref ref, struct bh_ports_ref *placed)
+int port_lists_expect(struct port_lists *places, struct bh_ports_ref ref, struct bh_ports_ref *placed)
 {
 	*placed = ref;
-	if (places_is_list(ref))
+	if (port_lists_is_list(ref))
 		placed->at = 0;
 	else if (ref.count == BH_PORTS_NAMED)
-		placed->at = delta_id(places->plan, ref.at);
+		placed->at = planner_id(places->plan, ref.at);
 	return 0;
 }
 
-bool places_agree(const struct places *places, struct bh_ports_ref ref, struct bh_ports_ref there)
+bool port_lists_agree(const struct port_lists *places, struct bh_ports_ref ref, struct bh_ports_ref there)
 {
 	const struct planner *plan = places->plan;
 	const struct bh_interval *intervals;
 	struct bh_interval interval;
 
-	if (!places_is_list(ref))
+	if (!port_lists_is_list(ref))
 		return there.count == ref.count &&
-		       there.at == (ref.count == BH_PORTS_NAMED ? delta_id(plan, ref.at) : ref.at);
+		       there.at == (ref.count == BH_PORTS_NAMED ? planner_id(plan, ref.at) : ref.at);
 	intervals =
 		lazy_read(plan->new, plan->new->intervals + ref.at, ref.count * sizeof(*intervals));
 	for (uint32_t i = 0; there.count == ref.count && i < ref.count; i++) {
@@ -333,7 +333,7 @@ bool places_agree(const struct places *places, struct bh_ports_ref ref, struct b
 	return there.count == ref.count;
 }
 
-uint32_t places_end(const struct places *places)
+uint32_t port_lists_end(const struct port_lists *places)
 {
 	return places->index ? index_end(places->index) : places->end;
 }
@@ -349,14 +349,14 @@ static int read_lists(const struct planner *plan, struct image *image)
 	return error;
 }
 
-int places_init(struct places *places, struct planner *plan)
+int port_lists_init(struct port_lists *places, struct planner *plan)
 {
 	const size_t n = plan->new->n_intervals;
 	CLEANUP(image_free) struct image image;
 	int error = 0;
 
 	image_init(&image);
-	*places = (struct places){.plan = plan,
+	*places = (struct port_lists){.plan = plan,
 				  .placed = calloc(n + 1, sizeof(*places->placed)),
 				  .end = plan->ports_end};
 	if (!places->placed)
@@ -371,7 +371,7 @@ int places_init(struct places *places, struct planner *plan)
 	return error ? error : index_init(places->index, plan->have ? plan->have : &image, n);
 }
 
-void places_free(struct places *places)
+void port_lists_free(struct port_lists *places)
 {
 	if (places->index)
 		index_free(places->index);
@@ -379,10 +379,10 @@ void places_free(struct places *places)
 	free(places->placed);
 }
 
-size_t places_used(const struct image *image, enum node_map_id map)
+size_t port_lists_used(const struct image *image, enum node_map_id map)
 {
 	const struct table *table = &image->map[map];
-	CLEANUP(index_free) struct places_index index = {};
+	CLEANUP(index_free) struct port_lists_index index = {};
 	size_t n = 0;
 
 	switch (map) {
