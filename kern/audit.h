@@ -71,8 +71,8 @@ static __always_inline __u8 audit_handed_on(struct __sk_buff *skb, __u32 hook)
 		return 0;
 	skb->tc_index = 0; /* the endpoint may forward the packet */
 	iface = endpoint_iface(skb->ingress_ifindex);
-	if (iface && !(iface->flags & BH_IFACE_AUDIT)) /* an endpoint that is not in audit may
-							* have written tc_index itself */
+	/* an endpoint that is not in audit may have written tc_index itself */
+	if (iface && !(iface->flags & BH_IFACE_AUDIT))
 		return 0;
 	return bh_reason_drops(reason) && reason < BH_REASONS ? reason : 0;
 }

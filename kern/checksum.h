@@ -29,8 +29,8 @@ extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
 /* Where the kernel will complete a packet's checksum. */
 struct checksum {
 	bool partial, encapsulated;
-	__u32 start, at; /* offsets in the frame: of the first byte that is summed, of the
-			  * checksum */
+	/* offsets in the frame: of the first byte that is summed, of the checksum */
+	__u32 start, at;
 };
 
 /* Reads the sk_buff by copies: before 6.2 a program may not access it directly. */

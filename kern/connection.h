@@ -93,10 +93,10 @@ BPF_GLOBAL int connection_lookup(const struct packet *p, __u32 initiator, struct
 		ends_learns(&found->end[BH_INGRESS]);
 	if (found->end[BH_EGRESS].proven & END_OF_NODE)
 		policy_mark_isolated(p,
-				      (p->hook == BH_HOOK_FROM_ENDPOINT) == (p->from == initiator)
-					      ? &ends.end[1]
-					      : &ends.end[0],
-				      found);
+				     (p->hook == BH_HOOK_FROM_ENDPOINT) == (p->from == initiator)
+					     ? &ends.end[1]
+					     : &ends.end[0],
+				     found);
 	return 0;
 }
 

@@ -147,8 +147,8 @@ static __always_inline struct bh_ct *table_slot(__u32 at)
 
 	if (!bucket)
 		return NULL;
-	SETTLE(bucket); /* no addition may move above the NULL check: the verifier refuses it
-			 * there */
+	/* no addition may move above the NULL check: the verifier refuses it there */
+	SETTLE(bucket);
 	return &bucket->slot[slot].ct;
 }
 
@@ -314,8 +314,9 @@ enum {
 	COST_UNANSWERED,
 	COST_ONCE, /* one question and one answer; or an entry that saves an evaluation */
 	COST_YOUNG, /* unanswered, for less than unanswered_stay */
-	COST_IDLE, /* for a quarter of the timeout; of UDP, for a quarter of `timeout-udp`: its loss
-		    * costs less, and two questions from a forged address make a stream */
+	/* for a quarter of the timeout; of UDP, for a quarter of `timeout-udp`: its loss costs
+	 * less, and two questions from a forged address make a stream */
+	COST_IDLE,
 	COST_KEPT, /* in use, or denied: not to be replaced */
 };
 

@@ -37,8 +37,9 @@ struct fast_path {
 	struct bh_ct *ct;
 	__u64 word; /* the initiator's connection word */
 	__u32 from; /* which end of the key sent the packet */
-	__u32 at; /* place in the table of the connection, open or not; 0: the table has none; or
-		   * FAST_PATH_* */
+	/* place in the table of the connection, open or not; 0: the table has none; or
+	 * FAST_PATH_* */
+	__u32 at;
 };
 
 /* Returns true if the packet is a SYN-ACK. */
@@ -185,8 +186,8 @@ static __always_inline bool fast_path_find4(struct fast_path *p, __be32 lower, _
 	fast_path_short(p, lower, upper, rest);
 	if (fast_path_cached(p, true, rest >> 32, from))
 		return true;
-	barrier(); /* makes the compiler read the packet again instead of saving values on the
-		    * stack */
+	/* makes the compiler read the packet again instead of saving values on the stack */
+	barrier();
 	p->key->word[0] = 0;
 	p->key->word[1] = parse_mapped(lower);
 	p->key->word[2] = 0;

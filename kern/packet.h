@@ -35,14 +35,14 @@ struct packet {
 	__u32 generation; /* read once */
 	__u32 now; /* tick */
 	__u32 ifindex; /* the interface of this hook */
-	__u32 ingress; /* the interface by which the packet came in; 0: this node made it;
-			* INGRESS_LOST */
+	/* the interface by which the packet came in; 0: this node made it; INGRESS_LOST */
+	__u32 ingress;
 	__u32 length; /* of the frame */
 	__u32 sequence, acknowledged; /* TCP */
 	union {
 		__u32 fragment_id; /* of a fragment */
-		__u32 at; /* if `found`: place of the connection in the table, as table_at()
-			   * returns it */
+		/* if `found`: place of the connection in the table, as table_at() returns it */
+		__u32 at;
 	};
 	__u16 l4_length; /* bytes after the IP headers */
 	__u16 payload; /* TCP: bytes after the TCP header */
@@ -58,23 +58,26 @@ struct packet {
 	__u8 type; /* ICMP type */
 	__u8 hop_limit;
 	__u8 flags; /* PACKET_* */
-	__u8 audit; /* enum bh_reason for which an end in audit would have dropped the packet; of
-		     * several, the first */
+	/* enum bh_reason for which an end in audit would have dropped the packet; of several, the
+	 * first */
+	__u8 audit;
 	/* One byte: 6.1 rounds the stack of each function up to 32. */
 	__u8 reply : 1;
 	__u8 enforced : 1; /* denied by the policy of an end that is not in audit */
 	__u8 uncounted : 1; /* the destination's hook counts the packet */
 	__u8 absent : 1; /* the table has no connection of this key */
 	__u8 found : 1; /* the fast path found the connection, but did not pass the packet */
-	__u8 told : 2; /* TOLD_*, the answer of the kernel's conntrack (translation.h); 0: not
-			* asked */
+	/* TOLD_*, the answer of the kernel's conntrack (translation.h); 0: not asked */
+	__u8 told : 2;
 	__u8 lives : 1; /* the connection was open before this evaluation */
-	__u8 local : 2; /* LOCAL_*, the answer of the kernel's routes about the other end's
-			 * address, which is in no map (local.h); 0: not asked */
+	/* LOCAL_*, the answer of the kernel's routes about the other end's address, which is in no
+	 * map (local.h); 0: not asked */
+	__u8 local : 2;
 	__u8 confined : 1; /* must not leave the node (confine.h) */
 	__u8 links : 2; /* LINKS_*, whether all interfaces are guarded (links.h); 0: not asked */
-	__u8 named : 2; /* NAMED_*, whether a domain name allows the flow that policy denies by its
-			 * address (domain.h); 0: not asked */
+	/* NAMED_*, whether a domain name allows the flow that policy denies by its address
+	 * (domain.h); 0: not asked */
+	__u8 named : 2;
 	__u8 calls : 1; /* when they are asked for: the end of the key whose names they are */
 	/* The verdict of each end that was asked, by enum bh_direction. While names are asked for,
 	 * [BH_EGRESS] has the interface of the endpoint whose names they are. */

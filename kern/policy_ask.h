@@ -53,7 +53,7 @@ static __always_inline int policy_to_node(int reason, __u32 *verdict)
 /* Notes the answer of one end's policy. @to_node: the other end is the node. Not inline, for the
  * stack. */
 static __noinline int policy_note(struct bh_cached *found, __u32 role, int reason, __u32 ifindex,
-				   __u32 to_node)
+				  __u32 to_node)
 {
 	__u32 *verdict = role ? &found->verdict[1] : &found->verdict[0];
 	bool audited = false;
@@ -79,8 +79,8 @@ static __noinline int policy_note(struct bh_cached *found, __u32 role, int reaso
 
 /* Asks the policy of one end, if that is an endpoint of this node and the other end is not the same
  * endpoint. */
-static __always_inline void policy_ask(const struct packet *p, const struct ends *ends,
-					__u32 point, __u32 role, struct bh_cached *found)
+static __always_inline void policy_ask(const struct packet *p, const struct ends *ends, __u32 point,
+				       __u32 role, struct bh_cached *found)
 {
 	const struct end *subject = role ? &ends->end[1] : &ends->end[0];
 	const struct end *peer = role ? &ends->end[0] : &ends->end[1];
@@ -92,7 +92,7 @@ static __always_inline void policy_ask(const struct packet *p, const struct ends
 	*verdict = 0;
 	reason = policy_verdict(subject, peer, role, point, verdict);
 	policy_note(found, role, reason, subject->ifindex,
-		     role == BH_EGRESS && peer->flags & END_NODE);
+		    role == BH_EGRESS && peer->flags & END_NODE);
 }
 
 /* Bits of bh_cached.end[BH_EGRESS].proven. */
@@ -113,7 +113,7 @@ static __noinline void policy_mark_names(const struct end *subject, struct bh_ca
 }
 
 static __always_inline void policy_ask_both(const struct packet *p, const struct ends *ends,
-					     __u32 point, struct bh_cached *found)
+					    __u32 point, struct bh_cached *found)
 {
 	policy_ask(p, ends, point, BH_EGRESS, found);
 	policy_ask(p, ends, point, BH_INGRESS, found);
@@ -146,7 +146,7 @@ static __always_inline bool policy_isolates(struct bh_segment *segment, __u32 di
  * The kernel cannot be asked to whom the node forwards SCTP of the endpoint: such a packet must not
  * leave the node. */
 static __noinline void policy_mark_isolated(const struct packet *p, const struct end *own,
-					     struct bh_cached *found)
+					    struct bh_cached *found)
 {
 	struct bh_segment *segment = policy_segment(own->assignment);
 	bool egress = policy_isolates(segment, BH_EGRESS);

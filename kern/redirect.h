@@ -122,8 +122,8 @@ static __noinline int redirect_packet(struct __sk_buff *skb, struct bh_ct *ct, _
 	if (!spoofing_mac_known(frame.ethernet.h_dest) || !redirect_fits(skb, ifindex) ||
 	    bpf_skb_store_bytes(skb, 0, &frame, ipv4 ? REDIRECT_IPV4_END : REDIRECT_IPV6_END, 0))
 		return -1;
-	events_count(BH_PASS_ESTABLISHED, skb->len, BH_INGRESS, false); /* the destination's hook
-									 * does the same */
+	/* the destination's hook does the same */
+	events_count(BH_PASS_ESTABLISHED, skb->len, BH_INGRESS, false);
 	return bpf_redirect_peer(ifindex, 0);
 }
 

@@ -164,7 +164,7 @@ static __always_inline int tc_finish(struct __sk_buff *skb, struct packet *p, __
 
 /* Evaluates a packet that is not of an open, allowed connection. @hook: a constant. */
 static __always_inline int tc_slow_path(struct __sk_buff *skb, struct packet *p, __u32 hook,
-				       int reason)
+					int reason)
 {
 	gc_begins();
 	if (!reason)

@@ -23,8 +23,8 @@ const volatile __u32 timeout_udp_stream = SECONDS(180); /* from then on */
 const volatile __u32 timeout_sctp = SECONDS(600);
 const volatile __u32 timeout_icmp = SECONDS(30);
 const volatile __u32 timeout_other = SECONDS(600);
-const volatile __u32 timeout_denied = SECONDS(120); /* the life of a connection that a change of
-						     * policy denies */
+/* the life of a connection that a change of policy denies */
+const volatile __u32 timeout_denied = SECONDS(120);
 const volatile __u32 timeout_fragment = SECONDS(30);
 
 const volatile __u32 dns_grace = SECONDS(30); /* beyond the TTL, for new connections */

@@ -61,8 +61,8 @@ struct bh_blob {
 	__u32 blocks; /* 0 with a base */
 	__u64 base; /* checksum of the policy in `blob_base` that this one changes; 0: none */
 	__u64 delta; /* bytes of the delta */
-	__u32 ids; /* BH_IDS_OTHER or 0; segment, class, list and resolution IDs are XORed with it
-		    */
+	/* BH_IDS_OTHER or 0; segment, class, list and resolution IDs are XORed with it */
+	__u32 ids;
 	__u32 policy; /* the policy's own generation */
 	__u32 flags; /* BH_BLOB_AUDIT */
 	__u32 loaded; /* when it was written, seconds since 1970 */

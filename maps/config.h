@@ -18,11 +18,12 @@
 struct bh_config {
 	__u64 generation; /* active; 0: none, every hook passes packets and tracks connections */
 	__u32 abi; /* BH_ABI */
-	__u32 changes; /* counts changes of the maps, two steps each; odd: a command is changing
-			* them, or was killed, and the next command repairs */
+	/* counts changes of the maps, two steps each; odd: a command is changing them, or was
+	 * killed, and the next command repairs */
+	__u32 changes;
 	__u32 desired_policy; /* the policy that a load or stage was to install */
-	__u32 desired_endpoint; /* the policy whose segments the endpoints were to be in, by a
-				 * load */
+	/* the policy whose segments the endpoints were to be in, by a load */
+	__u32 desired_endpoint;
 };
 _Static_assert(sizeof(struct bh_config) == 24, "struct bh_config");
 

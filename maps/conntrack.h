@@ -189,8 +189,8 @@ struct bh_ct_end {
 	__u32 ifindex; /* 0: the end is not local */
 	/* 0: unknown; BH_CT_LEARNS(), 6 bytes of it: any MAC is right in the end's first packet */
 	__u8 mac[6];
-	__u16 proven; /* tick of the last packet that went from this end to the other's hook
-		       * (redirect.h) */
+	/* tick of the last packet that went from this end to the other's hook (redirect.h) */
+	__u16 proven;
 };
 _Static_assert(sizeof(struct bh_ct_end) == 12, "struct bh_ct_end");
 
@@ -208,8 +208,9 @@ struct bh_ct {
 	/* TCP, in the key's order. Half-open: the sequence number of that end's SYN.
 	 * Established: a number that the end has acknowledged, up to 64 KB old; 0: unknown. */
 	__u32 number[2];
-	__u32 payer; /* key in bh_shares of the share that the connection counts in, and
-		      * BH_CT_SURPLUS, BH_CT_LEAVES */
+	/* key in bh_shares of the share that the connection counts in, and BH_CT_SURPLUS,
+	 * BH_CT_LEAVES */
+	__u32 payer;
 	/* TCP, half-open: the sequence number of the responder's last SYN-ACK, which may differ
 	 * from its first; 0: unknown. */
 	__u32 answer;
@@ -246,11 +247,11 @@ BH_CT_INLINE __u32 bh_ct_slot_tag(__u64 hash)
 /* bh_ct_sweeper: ARRAY of one, private to the programs: the timer, and its position. */
 struct bh_ct_sweeper {
 	struct bpf_timer timer;
-	__u64 owner; /* which load's programs the timer runs: `instance` (kern/build.h) + 1; 0:
-		      * none yet */
+	/* which load's programs the timer runs: `instance` (kern/build.h) + 1; 0: none yet */
+	__u64 owner;
 	__u32 bucket; /* the next bucket to sweep */
-	__u32 partial; /* other programs began this sweep, maybe in another table: its counts do not
-			* count */
+	/* other programs began this sweep, maybe in another table: its counts do not count */
+	__u32 partial;
 };
 
 #endif

@@ -12,8 +12,8 @@
 #include "maps/types.h"
 
 struct bh_endpoint {
-	__u64 assignment[2]; /* assignment words (types.h); no word or no segment: the endpoint
-			      * is isolated */
+	/* assignment words (types.h); no word or no segment: the endpoint is isolated */
+	__u64 assignment[2];
 	__u32 ifindex; /* its interface on the node; 0: the endpoint is not on this node */
 	__u8 mac[6]; /* all 0: unknown */
 	__u8 pad[2];

@@ -44,10 +44,10 @@ struct bh_block {
 };
 
 struct bh_filter {
-	__u64 reasons[2]; /* 1 << enum bh_reason; [0] where policy is enforced, [1] where it is
-			   * in audit */
-	struct bh_block block[BH_ENDS]; /* by the bit of BH_END_*, valid where `blocks` has the
-					 * bit */
+	/* 1 << enum bh_reason; [0] where policy is enforced, [1] where it is in audit */
+	__u64 reasons[2];
+	/* by the bit of BH_END_*, valid where `blocks` has the bit */
+	struct bh_block block[BH_ENDS];
 	__u8 blocks; /* BH_END_*: the end is checked against its block */
 	__u8 named; /* BH_END_*: the end may also be in bh_reader_ends; in neither: any address */
 	__u8 protocol; /* IP protocol number */

@@ -31,12 +31,12 @@ _Static_assert(sizeof(struct bh_service_key) == 20, "struct bh_service_key");
 struct bh_service_at {
 	__u32 from; /* generation; 0: this one of the two is void */
 	__u32 flags; /* BH_SERVICE_* */
-	__u32 backend; /* low half of the backends' assignment word, where all have the same; 0:
-			* they differ */
+	/* low half of the backends' assignment word, where all have the same; 0: they differ */
+	__u32 backend;
 	__u32 point; /* the backends' port on the number line of types.h */
 	struct bh_addr own; /* the backend that has an address of this node; all 0: none has */
-	__u32 own_point; /* that backend's port on the number line, plus 1; 0: no backend is on
-			  * this node itself */
+	/* that backend's port on the number line, plus 1; 0: no backend is on this node itself */
+	__u32 own_point;
 	__u32 pad;
 };
 _Static_assert(sizeof(struct bh_service_at) == 40, "struct bh_service_at");

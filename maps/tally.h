@@ -30,16 +30,16 @@
 #define BH_TALLY_WAYS 4
 
 struct bh_tally_key {
-	__u64 ns; /* bh_namespace() of the endpoint's namespace, or BH_NAMESPACE_NONE; 0: unknown
-		   * yet */
+	/* bh_namespace() of the endpoint's namespace, or BH_NAMESPACE_NONE; 0: unknown yet */
+	__u64 ns;
 	__u32 ifindex; /* interface that has the place; 0: the place is free */
 	__u32 pad;
 };
 _Static_assert(sizeof(struct bh_tally_key) == 16, "struct bh_tally_key");
 
 struct bh_budget {
-	__u64 suppressed; /* records not written for want of budget, for all readers at this
-			   * place so far */
+	/* records not written for want of budget, for all readers at this place so far */
+	__u64 suppressed;
 	__u32 stamp; /* jiffies when credit was last added */
 	__u32 credit;
 };
@@ -48,8 +48,8 @@ struct bh_budget {
 struct bh_tally {
 	__u64 packets[2]; /* dropped packets: from the endpoint, to the endpoint */
 	__u64 bytes[2];
-	__u64 isolated[2]; /* of these and of audited packets: those that no rule of the
-			    * endpoint's policy allowed */
+	/* of these and of audited packets: those that no rule of the endpoint's policy allowed */
+	__u64 isolated[2];
 	__u32 sample[2]; /* records since the last one that event-sample let pass */
 	struct bh_budget budget[2][BH_READERS];
 };

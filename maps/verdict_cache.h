@@ -33,8 +33,8 @@
 #define BH_VERDICT_CACHE_SLOTS (1u << BH_VERDICT_CACHE_BITS)
 
 struct bh_verdict_cache_key {
-	__u64 addr[4]; /* of the connection's key: two for each IPv6 address, both IPv4 addresses
-			* in the first */
+	/* of the connection's key: two for each IPv6 address, both IPv4 addresses in the first */
+	__u64 addr[4];
 	__u8 mac_to[8], mac_from[8]; /* six bytes each, and 0 */
 	__u32 generation;
 	__u32 changes; /* of bh_config */

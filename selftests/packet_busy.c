@@ -89,8 +89,8 @@ struct form {
 	struct packet_frame frame;
 	enum packet_hook hook;
 	uint32_t ingress;
-	size_t peer_at, port_at; /* of the last two bytes of the peer's address; of the client's
-				  * port */
+	/* of the last two bytes of the peer's address; of the client's port */
+	size_t peer_at, port_at;
 };
 
 static void make_form(const struct kind *kind, const struct step *step, bool tcp, struct form *form)

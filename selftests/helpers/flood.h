@@ -37,8 +37,8 @@ struct flood_frame {
 struct flood_order {
 	__u32 ifindex;
 	__u32 v6, tcp; /* 0 or 1 */
-	__be32 base, mask; /* of the last word of the source address: its other bits; its random
-			    * bits */
+	/* of the last word of the source address: its other bits; its random bits */
+	__be32 base, mask;
 	__u32 ip_sum, l4_sum; /* sums of the frame's other 16-bit words, as the CPU reads them */
 	struct flood_frame frame;
 };

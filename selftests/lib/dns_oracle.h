@@ -57,8 +57,9 @@ enum dns_refusal {
 struct dns_address {
 	uint8_t bytes[16]; /* IPv4: mapped */
 	uint32_t ttl; /* the least of the record's and its chain's */
-	bool plain; /* each name of its chain has one CNAME only, that stands before what it
-		     * leads to, and no record of another kind: a reader in one pass finds it */
+	/* each name of its chain has one CNAME only, that stands before what it leads to, and no
+	 * record of another kind: a reader in one pass finds it */
+	bool plain;
 };
 
 struct dns_lesson {

@@ -6,8 +6,8 @@
 #include "tools/bench/report.h"
 
 struct bench {
-	const char *build; /* the build's folder: it has the command and the generator; results
-			    * go to its bench/ */
+	/* the build's folder: it has the command and the generator; results go to its bench/ */
+	const char *build;
 	unsigned int rounds;
 	char pin[48]; /* the path with which all pins begin */
 	struct report report;

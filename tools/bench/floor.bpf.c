@@ -18,8 +18,8 @@ struct floor_rotation rotation;
 
 struct key4 {
 	__be32 addr[2];
-	__be32 ports; /* both ports in one word: two halves written one by one are slow to read
-		       * as a whole */
+	/* both ports in one word: two halves written one by one are slow to read as a whole */
+	__be32 ports;
 	__u32 protocol;
 };
 

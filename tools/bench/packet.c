@@ -186,8 +186,8 @@ static void add_established(struct packet_bench *p, bool ipv6, bool tcp)
 			floor = as_tcp(floor, PROBE_ACK);
 		}
 		if (a.program == PROGRAM_FROM)
-			a.reason = 0; /* the destination's hook counts packets that stay on the
-				       * node */
+			/* the destination's hook counts packets that stay on the node */
+			a.reason = 0;
 		name(p, add(p, hot(a), place, hot(floor), place, 1.2), ends[i].hook, ipv6,
 		     forms[0][tcp]);
 		name(p, add(p, few(a), place, few(floor), place, 1.2), ends[i].hook, ipv6,

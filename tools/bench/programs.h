@@ -62,8 +62,8 @@ struct probe {
 	bool back; /* an answer: the ports are the destination's */
 	bool foreign; /* PROGRAM_LEAVE: the node made it, for no endpoint */
 	uint8_t tcp; /* flags of a TCP segment (PROBE_*); 0: a UDP datagram */
-	bool rotate, in_order; /* rotate through flows, by 1 or by FLOOR_STEP; else send one flow
-				* only: */
+	/* rotate through flows, by 1 or by FLOOR_STEP; else send one flow only: */
+	bool rotate, in_order;
 	uint16_t nth; /* its number, from 0 */
 	bool go_on; /* continue after the last such probe's flow; else begin with the first */
 	uint32_t begin; /* without go_on: the source port to begin with, counted from the first */
@@ -91,7 +91,7 @@ int subject_limit(struct subject *subject, bool limited);
 /* Reads the places' events for as long as the process lives, as `monitor` does. */
 int events_read(struct subject **subjects, size_t n);
 uint64_t events_seen(void);
-uint64_t events_due(const struct subject *subject); /* number of events that the counters say
-						     * there are */
+/* number of events that the counters say there are */
+uint64_t events_due(const struct subject *subject);
 
 #endif

@@ -19,8 +19,8 @@ struct pod {
 	struct pair label;
 	const char *node;
 	const char *interface; /* NULL: not given; only INI has it */
-	uint32_t number; /* its IPv4 address is 10.0.0.0 + number, its IPv6 address fd00:: +
-			  * number */
+	/* its IPv4 address is 10.0.0.0 + number, its IPv6 address fd00:: + number */
+	uint32_t number;
 	bool ipv6;
 };
 

@@ -42,8 +42,8 @@ const char *api_server(const struct api *api);
 /* The answer to a request. Valid until the callback returns. */
 struct api_answer {
 	long status; /* HTTP status; 0: no answer */
-	const char *error; /* for messages: the server's message, or why there is no answer; NULL:
-			    * the status is 2xx */
+	/* for messages: the server's message, or why there is no answer; NULL: the status is 2xx */
+	const char *error;
 	struct json_object *body; /* NULL: none, or not JSON */
 	bool absent; /* no server accepts connections at the address */
 };
@@ -54,8 +54,9 @@ struct api_request {
 	const char *method; /* GET, POST, PUT, PATCH (a merge patch), DELETE */
 	const char *path; /* "/api/v1/namespaces/x?..." */
 	struct json_object *body; /* owned by the caller; NULL: none */
-	bool brief; /* only the answer's status is needed: the body is short and not JSON, so
-		     * `error` is not the server's message */
+	/* only the answer's status is needed: the body is short and not JSON, so `error` is not the
+	 * server's message */
+	bool brief;
 	unsigned int seconds; /* seconds that the answer may take; 0: 30 */
 	api_done *done;
 	void *data;
@@ -80,8 +81,9 @@ struct api_watch_ops {
 	/* All objects of a list were reported. Called after each list. */
 	void (*synced)(void *data);
 	bool metadata_only; /* ask the server for the objects' metadata only */
-	bool cached; /* list from the server's cache, which finds a node's pods without reading all
-		      * pods; newer changes come as events */
+	/* list from the server's cache, which finds a node's pods without reading all pods; newer
+	 * changes come as events */
+	bool cached;
 	/* Names of printer columns, ended by NULL: events have only these columns, as "cells.NAME"
 	 * beside the object's name, and are much smaller. A list, or a server that lacks one of the
 	 * columns, gives whole objects. NULL: whole objects always. */

@@ -19,8 +19,8 @@ struct api_config {
 	char *server; /* URL without a slash at its end */
 	char *ca_file, *certificate_file, *key_file, *token_file;
 	char *ca, *certificate, *key, *token; /* the content of such files; counts before a file */
-	char *name; /* tls-server-name: the name in the server's certificate, where it differs
-		     * from the URL's */
+	/* tls-server-name: the name in the server's certificate, where it differs from the URL's */
+	char *name;
 };
 
 int api_config_read(const char *kubeconfig, struct diag *diag, struct api_config *config);
@@ -31,8 +31,8 @@ struct api_buffer {
 	char *at;
 	size_t n, capacity;
 };
-int api_buffer_add(struct api_buffer *buffer, const void *bytes, size_t n); /* returns 0 or
-									     * -ENOMEM */
+/* returns 0 or -ENOMEM */
+int api_buffer_add(struct api_buffer *buffer, const void *bytes, size_t n);
 void api_buffer_free(struct api_buffer *buffer);
 
 /* An HTTP exchange with the server: a request, or a watch's stream. */
@@ -40,8 +40,8 @@ struct api_transfer {
 	struct api *api;
 	CURL *easy;
 	struct curl_slist *headers;
-	struct curl_slist *address; /* where to connect to in place of the URL's host; NULL: that
-				     * host */
+	/* where to connect to in place of the URL's host; NULL: that host */
+	struct curl_slist *address;
 	char *path; /* for messages */
 	char *body; /* body of the request */
 	char error[CURL_ERROR_SIZE];

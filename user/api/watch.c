@@ -28,8 +28,8 @@
 /* The known members of an object. */
 struct known {
 	uint64_t version; /* a hash of its resourceVersion */
-	uint32_t list; /* number of the last list that had the object, or that had ended when the
-			* object came */
+	/* number of the last list that had the object, or that had ended when the object came */
+	uint32_t list;
 };
 
 struct api_watch {
@@ -54,10 +54,11 @@ struct api_watch {
 	bool too_old; /* the server has forgotten events: list again */
 	bool stale; /* the server's cache may be older than the last event: list from the store */
 	bool anew; /* use a new connection next */
-	struct json_object *columns; /* column definitions of a stream of Tables; NULL: not received
-				      * yet */
-	bool whole; /* events have whole objects until the next list: the server lacks a column, or
-		     * the API version that has the columns */
+	/* column definitions of a stream of Tables; NULL: not received yet */
+	struct json_object *columns;
+	/* events have whole objects until the next list: the server lacks a column, or the API
+	 * version that has the columns */
+	bool whole;
 	struct api_watch *next;
 };
 
@@ -421,8 +422,8 @@ static void list_ended(void *data, struct api_transfer *transfer, long status)
 		list_anew(watch);
 		later(watch);
 	} else {
-		if (status == 410) /* the server has forgotten the page's version: list from the
-				    * first page again */
+		/* the server has forgotten the page's version: list from the first page again */
+		if (status == 410)
 			list_anew(watch);
 		else
 			complain(watch, api_transfer_error(transfer, status, page));

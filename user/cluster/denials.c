@@ -27,8 +27,8 @@ struct series {
 struct denial {
 	uint64_t id; /* 0: the place is free */
 	uint64_t owner; /* hash of the pod */
-	uint64_t until; /* ms: when the denial is reported again, or forgotten; 0: not reported yet
-			 */
+	/* ms: when the denial is reported again, or forgotten; 0: not reported yet */
+	uint64_t until;
 	uint64_t packets, reported; /* so far; of these, when last reported */
 	time_t since; /* the first one */
 	struct bh_event event; /* the last one */

@@ -35,8 +35,9 @@ struct report {
 	/* 0: the node counts. Else it has made no progress, and counts again once its endpoints are
 	 * in this policy. */
 	uint32_t lacks;
-	uint8_t again; /* above 0: the node made no progress once before, and has not kept a
-			* rollout's pace since */
+	/* above 0: the node made no progress once before, and has not kept a rollout's pace
+	 * since */
+	uint8_t again;
 	enum mark marked; /* the node's status has this mark */
 	bool is_back; /* MARK_SILENT: the heartbeat has changed since */
 	struct json_object *status; /* the node's; NULL: none */
@@ -47,11 +48,11 @@ struct report {
 /* Counts for metrics. Times are in ms. */
 struct counts {
 	uint64_t compiles, compile_time;
-	uint64_t rollouts, rollout_time; /* finished rollouts, and their time, each from the first
-					  * change of its batch on */
+	/* finished rollouts, and their time, each from the first change of its batch on */
+	uint64_t rollouts, rollout_time;
 	struct histogram compile_took, rollout_took;
-	uint64_t rollout_since; /* start of the current rollout; 0: this engine began none that is
-				 * running */
+	/* start of the current rollout; 0: this engine began none that is running */
+	uint64_t rollout_since;
 };
 
 struct engine {
@@ -68,8 +69,8 @@ struct engine {
 	struct lh_table *generations; /* names of PolicyGenerations; no values */
 	struct store_status status;
 	bool status_synced, nodes_synced, generations_synced;
-	struct policy *policy; /* the policy that status.policy names; NULL: not fetched, or
-				* there is none */
+	/* the policy that status.policy names; NULL: not fetched, or there is none */
+	struct policy *policy;
 	struct policy *next; /* the policy that is being published */
 	char *next_delta; /* the delta that leads to `next`, for PolicyStatus; NULL: none */
 	struct store_since since, next_since; /* of `policy` and `next` */
@@ -78,8 +79,9 @@ struct engine {
 	uint64_t listens; /* ms: since when this engine leads, and nodes have its limit */
 	uint64_t told; /* ms: when this engine wrote its limit last; 0: not since it leads */
 	bool lost; /* the stored policy is gone, and the next one replaces it */
-	uint32_t adopts; /* a stored generation that may be an ended engine's, and the next one of
-			  * this engine; 0: none */
+	/* a stored generation that may be an ended engine's, and the next one of this engine; 0:
+	 * none */
+	uint32_t adopts;
 	/* Ends a step whose request is answered, and begins the next. */
 	api_done *step_done;
 	bool busy; /* a step is running */
@@ -105,16 +107,19 @@ struct least {
 	const char *behind; /* a node that has yet to install the newest policy, or, once endpoints
 			       may be in it, to activate it; NULL: none */
 	uint32_t n_behind;
-	const char *quiet; /* a node of the cluster that reported once, and for which the rollout
-			    * does not wait; NULL: none */
+	/* a node of the cluster that reported once, and for which the rollout does not wait; NULL:
+	 * none */
+	const char *quiet;
 	uint32_t n_quiet;
-	const char *late; /* a node of the cluster that reports without progress, and for which the
-			   * rollout does not wait; NULL: none */
+	/* a node of the cluster that reports without progress, and for which the rollout does not
+	 * wait; NULL: none */
+	const char *late;
 	uint32_t n_late;
 	uint32_t late_lacks; /* the policy that `late` lacks */
 	bool silent; /* there are nodes, and none counts: the rollout stops */
-	uint64_t next; /* ms: when the first of the nodes will have been silent, or without
-			* progress, for too long */
+	/* ms: when the first of the nodes will have been silent, or without progress, for too
+	 * long */
+	uint64_t next;
 };
 
 /* Returns the oldest generations of the nodes for which the rollout waits, and which nodes are late

@@ -53,18 +53,18 @@ struct follower {
 	bool report_failed;
 	bool asks_why; /* the next report's answer says why the last one was refused */
 	unsigned int report_backoff; /* ms; 0: the last report succeeded */
-	uint32_t sent[2], reported[2]; /* generations in the last report that was sent, and in the
-					* last that arrived */
-	struct json_object *left; /* status.leftAddresses of the report that is being sent; NULL:
-				   * the report has none */
+	/* generations in the last report that was sent, and in the last that arrived */
+	uint32_t sent[2], reported[2];
+	/* status.leftAddresses of the report that is being sent; NULL: the report has none */
+	struct json_object *left;
 	struct json_object *conditions; /* as last sent; NULL: nothing was sent */
 	bool told; /* the server has `conditions` */
 
 	/* This node's pods */
 	struct api_watch *pods_watch;
 	bool pods_synced;
-	struct lh_table *pods; /* by key: the members that are read of this node's Pods, as last
-				* seen */
+	/* by key: the members that are read of this node's Pods, as last seen */
+	struct lh_table *pods;
 	struct resting *resting; /* NULL: no records are written */
 };
 

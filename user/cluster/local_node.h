@@ -20,10 +20,10 @@ struct local_node_state {
 
 struct own_node {
 	const struct node_options *options;
-	struct delta *held; /* a staged delta that needs no entry in the maps before it is
-			     * activated; NULL: none */
-	bool loaded; /* a whole policy was loaded with `options`, so that a delta can be loaded
-		      * without them */
+	/* a staged delta that needs no entry in the maps before it is activated; NULL: none */
+	struct delta *held;
+	/* a whole policy was loaded with `options`, so that a delta can be loaded without them */
+	bool loaded;
 	bool own; /* the last change may have moved endpoints of this node */
 	/* Called after a change that has opened pods of this node, or audits them from now on.
 	 * @line: node_change_print()'s. NULL: not called. */

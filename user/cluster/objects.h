@@ -62,8 +62,8 @@ bool objects_synced(const struct objects *objects);
 int objects_compile(struct objects *objects, const struct policy *base, struct diag *diag,
 		    struct policy **policy);
 void objects_forget(struct objects *objects);
-uint64_t objects_patched(const struct objects *objects); /* how many policies were made from changed
-							  * Pods alone */
+/* how many policies were made from changed Pods alone */
+uint64_t objects_patched(const struct objects *objects);
 
 size_t objects_count(const struct objects *objects);
 size_t objects_refused(const struct objects *objects);

@@ -23,15 +23,17 @@ struct object_state {
 	char *text; /* its text as last accepted, or the text of the policy that replaces it */
 	char *why; /* the fault of the last version, which is refused; NULL: it is accepted */
 	struct json_object *refused; /* the refused version; NULL: none */
-	char *aside; /* why the last compile of all objects set the policy aside; NULL: it did not
-		      */
-	char *stand_in; /* of a large policy: the text of the policy that isolates what it selects,
-			 * since to read the large one again takes long; NULL: it is small, or none
-			 * can be made */
-	char *closed; /* the text of the policy that isolates what this one selects, which is set
-		       * aside; NULL: it is not */
-	const struct cluster_part *part; /* the object as it was read from `text`, in the memory of
-					  * objects->read; NULL: it makes nothing */
+	/* why the last compile of all objects set the policy aside; NULL: it did not */
+	char *aside;
+	/* of a large policy: the text of the policy that isolates what it selects, since to read
+	 * the large one again takes long; NULL: it is small, or none can be made */
+	char *stand_in;
+	/* the text of the policy that isolates what this one selects, which is set aside; NULL: it
+	 * is not */
+	char *closed;
+	/* the object as it was read from `text`, in the memory of objects->read; NULL: it makes
+	 * nothing */
+	const struct cluster_part *part;
 	uint64_t reading; /* objects->reading then; 0: it is not read */
 };
 
@@ -45,16 +47,17 @@ struct collection {
 
 /* The changes since a policy was compiled. */
 struct since {
-	bool known; /* the changes since the policy below are known, and its Pods and Services allow
-		     * a patch */
+	/* the changes since the policy below are known, and its Pods and Services allow a patch */
+	bool known;
 	uint64_t lineage;
 	uint32_t generation;
 	bool others; /* an object other than a Pod has changed */
 	struct lh_table *pods; /* the keys of the Pods that have changed; no values */
-	struct lh_table *held; /* the keys of the Pods that wait for an address which the last
-				* policy gives to another Pod; no values */
-	unsigned int patches; /* policies made from changed Pods since the last compile of all
-			       * objects */
+	/* the keys of the Pods that wait for an address which the last policy gives to another Pod;
+	 * no values */
+	struct lh_table *held;
+	/* policies made from changed Pods since the last compile of all objects */
+	unsigned int patches;
 };
 
 struct objects {
@@ -75,9 +78,9 @@ struct objects {
 	uint64_t reading; /* how often all objects were read */
 	size_t read_bytes; /* of `read`, when all had been read */
 	struct claims *claims;
-	struct lh_table *contested; /* by the last compile: "KIND KEY" of the objects that name an
-				     * address which another object names too -> why the object
-				     * does not get the address; NULL: it does */
+	/* by the last compile: "KIND KEY" of the objects that name an address which another object
+	 * names too -> why the object does not get the address; NULL: it does */
+	struct lh_table *contested;
 	size_t lost; /* how many of these do not get the address */
 	uint64_t patched; /* policies that were made from changed Pods alone */
 	struct collection collections[N_KINDS];
@@ -149,8 +152,8 @@ void offenders_end(struct objects *objects); /* the compile has succeeded */
  * change. */
 struct asides;
 void objects_set_aside(struct objects *objects, struct object_state *kept,
-		       char *why); /* owns @why; NULL:
-				    * not aside */
+		       /* owns @why; NULL: not aside */
+		       char *why);
 void objects_note_asides(struct objects *objects, struct asides *asides);
 void objects_report_asides(const struct objects *objects); /* reports what is set aside now */
 

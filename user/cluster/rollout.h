@@ -63,8 +63,8 @@ struct follow_options {
 	struct node_options load; /* pin folder, uplinks, settings */
 	const char *listen; /* address for metrics, as for serve_open(); NULL: serve none */
 	const char *health; /* Unix socket for `bulkhead probe`; NULL: none */
-	void (*metrics)(FILE *to, const char *pin); /* writes the node's metrics, before the
-						     * follower's own */
+	/* writes the node's metrics, before the follower's own */
+	void (*metrics)(FILE *to, const char *pin);
 	const char *records; /* folder of the CNI plugin's endpoint records; NULL: write none */
 	denials_print *denials; /* prints a denial as a line; NULL: denials are not reported */
 	bool once; /* return once the policy that the cluster wants is active here */

@@ -22,8 +22,8 @@
 #define SERVE_SECONDS 10
 
 struct serve_options {
-	const char *listen; /* "127.0.0.1:9464", "[::1]:9464" or ":9464" (every address); NULL:
-			     * serve no metrics */
+	/* "127.0.0.1:9464", "[::1]:9464" or ":9464" (every address); NULL: serve no metrics */
+	const char *listen;
 	const char *health; /* path of the Unix socket; NULL: serve no health */
 	void (*metrics)(void *data, FILE *to); /* writes the metrics */
 	/* Returns NULL if the process is ready, else what is missing. */

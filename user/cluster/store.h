@@ -63,8 +63,8 @@ struct store_status {
 };
 /* The printer columns that nodes follow in place of the whole object. */
 extern const char *const store_status_columns[];
-int store_status_read(struct json_object *object, struct store_status *status); /* returns 0 or
-										 * -ENOMEM */
+/* returns 0 or -ENOMEM */
+int store_status_read(struct json_object *object, struct store_status *status);
 void store_status_free(struct store_status *status);
 /* Returns the object with the version that was read. The server refuses the object if another
  * version is stored by now. NULL: no memory. */

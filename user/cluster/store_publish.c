@@ -24,8 +24,8 @@
 
 struct store_publish {
 	struct api *api;
-	struct store_item items[2]; /* the whole policy, if one is written, and the delta that leads
-				     * to it */
+	/* the whole policy, if one is written, and the delta that leads to it */
+	struct store_item items[2];
 	size_t n, at;
 	unsigned int part; /* the part that is being written; parts_of() for the head */
 	char whole[STORE_NAME];

@@ -29,8 +29,8 @@ static const char *const pod_labels[] = {
 #define NO_GROUP UINT32_MAX
 
 struct group {
-	const struct endpoint *endpoint; /* a pod of the group; NULL: the group is an address
-					  * outside, or a domain name */
+	/* a pod of the group; NULL: the group is an address outside, or a domain name */
+	const struct endpoint *endpoint;
 	struct address address;
 	const char *name; /* interned by the cluster; NULL: the group is no domain name */
 };
@@ -48,8 +48,8 @@ struct advice {
 	const struct policy *policy;
 	struct group *groups;
 	size_t n_groups;
-	uint32_t *group_of; /* group of each endpoint, by index of cluster->endpoints; NO_GROUP:
-			     * not looked up yet */
+	/* group of each endpoint, by index of cluster->endpoints; NO_GROUP: not looked up yet */
+	uint32_t *group_of;
 	struct want *wants; /* advice_policies() sorts them by compare_wants() */
 	size_t n_wants;
 	struct flow *flows; /* every flow that advice_add() took */
@@ -671,9 +671,8 @@ static bool is_wanted(const struct advice *advice, uint32_t source, uint32_t des
 {
 	for (size_t i = 0; i < advice->n_flows; i++) {
 		const struct flow *flow = &advice->flows[i];
-		struct advice *groups = (struct advice *)advice; /* group_of() adds no group
-								  * here: both groups exist by
-								  * now */
+		/* group_of() adds no group here: both groups exist by now */
+		struct advice *groups = (struct advice *)advice;
 
 		if (bh_point(flow->protocol, flow->port) == point &&
 		    group_of(groups, &flow->source, NULL) == source &&

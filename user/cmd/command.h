@@ -65,10 +65,10 @@ struct command {
 	const char *name;
 	const char *operands; /* as the usage text shows them */
 	const char *help; /* the command's purpose, in one line */
-	const char *words; /* values of the first operand, separated by blanks; NULL: operands
-			    * are files */
-	const struct command_option *options; /* ends with an option without a name; NULL: the
-					       * command has none */
+	/* values of the first operand, separated by blanks; NULL: operands are files */
+	const char *words;
+	/* ends with an option without a name; NULL: the command has none */
+	const struct command_option *options;
 	int (*run)(struct call *call); /* returns an exit status */
 };
 

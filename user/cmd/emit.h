@@ -48,8 +48,8 @@ void emit_text(struct emit *emit, const char *key, const char *text); /* @text N
 void emit_name(struct emit *emit, const char *key, const char *text); /* @text "": null */
 void emit_number(struct emit *emit, const char *key, uint64_t number);
 void emit_bool(struct emit *emit, const char *key, bool value);
-void emit_json(struct emit *emit, const char *key, struct json_object *value); /* takes over
-										* @value */
+/* takes over @value */
+void emit_json(struct emit *emit, const char *key, struct json_object *value);
 
 /* Adds an object with "verdict", "tier", "policy" and "rule"; null if no policy at that end
  * decides. */

@@ -10,8 +10,9 @@
 struct event_printer {
 	FILE *to;
 	bool json, pretty;
-	size_t brief; /* columns of a terminal: a line is names, port and cause; 0: also addresses,
-		       * hook and both decisions, of any length */
+	/* columns of a terminal: a line is names, port and cause; 0: also addresses, hook and both
+	 * decisions, of any length */
+	size_t brief;
 	struct monitor *monitor;
 	const char *node; /* JSON names this node and the count; NULL: neither */
 	uint64_t count; /* valid with `node`: like packets so far */

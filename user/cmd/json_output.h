@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 void json_add(struct json_object *object, const char *key, struct json_object *value);
-void json_add_text(struct json_object *object, const char *key, const char *text); /* @text NULL:
-										    * null */
+/* @text NULL: null */
+void json_add_text(struct json_object *object, const char *key, const char *text);
 void json_add_number(struct json_object *object, const char *key, uint64_t number);
 void json_add_bool(struct json_object *object, const char *key, bool value);
 void json_append_text(struct json_object *array, const char *text);

@@ -18,8 +18,8 @@ struct request {
 	struct node_options node;
 	bool verbose, stage, restore, dry_run;
 	const char *state; /* folder that keeps the load for the next boot; NULL: keep nothing */
-	const char *activate; /* generation of the staged policy to activate; NULL: load the
-			       * operands */
+	/* generation of the staged policy to activate; NULL: load the operands */
+	const char *activate;
 	const char *const *audited; /* namespaces of --audit-namespace */
 	size_t n_audited;
 	const char *const *policies; /* of --audit-policy */

@@ -114,8 +114,8 @@ static enum reach evaluate_kinds(const struct reach_table *table, const struct f
 {
 	bool nodes = from->members->is_node || to->members->is_node,
 	     lone = from == to && to->n == 1;
-	enum reach found[2] = {REACH_NONE, REACH_NONE}; /* [0] with another node, [1] with its
-							 * own */
+	/* [0] with another node, [1] with its own */
+	enum reach found[2] = {REACH_NONE, REACH_NONE};
 
 	for (size_t i = 0; i < from->n; i++)
 		for (size_t k = 0; k < to->n; k++) {

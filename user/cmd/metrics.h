@@ -12,8 +12,8 @@ struct metrics_request {
 	const char *output; /* NULL: standard output */
 	const char *pin;
 	const char *cni_state; /* NULL: the default */
-	size_t policies, namespaces; /* how many policies, and how many namespaces, have series of
-				      * their own */
+	/* how many policies, and how many namespaces, have series of their own */
+	size_t policies, namespaces;
 };
 
 struct metrics {

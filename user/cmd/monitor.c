@@ -29,8 +29,8 @@ struct watch {
 	const struct watched *watched;
 	const char *path; /* the output file; NULL: standard output */
 	bool failed; /* a write failed, which is reported once */
-	uint64_t since, until; /* ns of CLOCK_MONOTONIC_COARSE: the first and last moment of events
-				* to print */
+	/* ns of CLOCK_MONOTONIC_COARSE: the first and last moment of events to print */
+	uint64_t since, until;
 	uint64_t left; /* events that are still to be printed */
 	uint64_t told; /* when the number of events left out was last printed */
 	struct repeats *repeats; /* NULL: each packet is printed */

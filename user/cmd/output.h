@@ -9,8 +9,9 @@
 struct output {
 	FILE *to;
 	const char *path; /* NULL: standard output */
-	char beside[PATH_MAX]; /* the file until it is whole; "": the path is written in place,
-				* since it is no regular file, such as /dev/null */
+	/* the file until it is whole; "": the path is written in place, since it is no regular
+	 * file, such as /dev/null */
+	char beside[PATH_MAX];
 };
 
 /* Returns 0 or -errno, reported. */

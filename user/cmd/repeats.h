@@ -24,8 +24,8 @@ struct repeat_key {
 struct repeat {
 	struct repeat_key key;
 	struct bh_event last;
-	uint64_t until; /* ns of CLOCK_MONOTONIC_COARSE: like events before this moment are only
-			 * counted */
+	/* ns of CLOCK_MONOTONIC_COARSE: like events before this moment are only counted */
+	uint64_t until;
 	uint64_t more; /* like events since the last one printed */
 };
 

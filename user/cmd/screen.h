@@ -32,8 +32,8 @@ struct columns;
 /* Takes titles up to NULL. '>' before a title aligns the column to the right. An empty first
  * title leaves out the line of titles. */
 struct columns *columns_new(const char *const titles[]);
-void columns_add(struct columns *columns, const char *cell); /* sets the next cell; NULL: an
-							      * empty one */
+/* sets the next cell; NULL: an empty one */
+void columns_add(struct columns *columns, const char *cell);
 void columns_number(struct columns *columns, uint64_t number);
 void columns_print(struct columns *columns); /* also frees the table */
 

@@ -44,8 +44,8 @@ struct flow_side show_side_at(const struct policy *policy, const struct address 
 int show_segments(const struct show *show);
 int show_endpoints(const struct show *show);
 int show_pairs(const struct show *show);
-int show_rules(const struct show *show); /* where the view is of the maps, with how often each rule
-					  * decided */
+/* where the view is of the maps, with how often each rule decided */
+int show_rules(const struct show *show);
 int show_generation(const struct show *show);
 int show_conntrack(const struct show *show);
 int show_counters(const struct show *show);

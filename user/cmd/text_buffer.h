@@ -13,8 +13,8 @@ struct text {
 
 void text_clear(struct text *text);
 void text_add(struct text *text, const char *what);
-void text_add_listed(struct text *text, const char *what); /* appends, after ", " unless it is
-							    * the first */
+/* appends, after ", " unless it is the first */
+void text_add_listed(struct text *text, const char *what);
 
 /* Sets @text to the strings of @array, "a, b, c", or to "none". */
 void text_join(struct text *text, struct json_object *array);

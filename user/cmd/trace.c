@@ -22,8 +22,8 @@ struct answer {
 	bool allow;
 	struct decision decisions[2]; /* by direction */
 	bool explained;
-	struct explanation chains[2]; /* by direction; without steps where trace was not asked to
-				       * explain */
+	/* by direction; without steps where trace was not asked to explain */
+	struct explanation chains[2];
 	bool by_tables; /* the compiled tables explain the decision: use `tables`, not `chains` */
 	struct trace_tables tables[2];
 	bool to_service; /* the answer is in `service`, not in `decisions` */

@@ -33,8 +33,8 @@ struct name_trace {
 	struct name_row *rows; /* the learned ones first */
 	size_t n, n_learned;
 	bool remote; /* the maps are another node's that has what the source has learned */
-	enum service_outcome outcome; /* of the learned addresses that may still open; without
-				       * any: of the prefixes */
+	/* of the learned addresses that may still open; without any: of the prefixes */
+	enum service_outcome outcome;
 };
 
 /* Evaluates a flow to the domain name that @to names. Returns 0 or -errno; name_trace_free() in any

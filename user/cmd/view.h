@@ -15,12 +15,12 @@ struct view {
 	const struct policy *policy; /* has the names */
 	struct evaluate_source source; /* has the verdicts */
 	struct policy *compiled; /* owned; NULL: the view is of the maps */
-	struct cluster *cluster; /* owned; NULL: the view is of the maps or of a compiled file,
-				  * which lack the objects */
+	/* owned; NULL: the view is of the maps or of a compiled file, which lack the objects */
+	struct cluster *cluster;
 	struct live *live; /* owned; NULL: the view is of inputs */
 	struct domain_names domains; /* of the maps' names; empty: the view is of inputs */
-	struct selection *selection; /* owned; after view_select() it takes the place of the
-				      * objects */
+	/* owned; after view_select() it takes the place of the objects */
+	struct selection *selection;
 };
 
 /*

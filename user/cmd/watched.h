@@ -11,8 +11,8 @@
 struct watched {
 	struct monitor_filter filter; /* valid after watched_finish() */
 	struct monitor_end ends[WATCHED_ENDS];
-	char names[WATCHED_ENDS][MONITOR_NAME]; /* the options' values that name ends, split in
-						 * place */
+	/* the options' values that name ends, split in place */
+	char names[WATCHED_ENDS][MONITOR_NAME];
 	uint64_t reasons; /* 1 << enum bh_reason; 0: all */
 	bool any_port; /* the filter's port is of TCP, UDP and SCTP: see watched_has() */
 	bool pass, drop, audit; /* print these verdicts; none set: print all */

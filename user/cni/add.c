@@ -74,8 +74,8 @@ static bool lives(const struct node_place *place)
 
 struct sandbox {
 	const struct attachment *wanted;
-	bool has_other; /* another interface of the same container is attached under the pod's
-			 * name */
+	/* another interface of the same container is attached under the pod's name */
+	bool has_other;
 };
 
 static int look_at_sandbox(void *data, struct attachment *attachment)

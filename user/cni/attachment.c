@@ -260,8 +260,8 @@ int attachment_end(struct cni_call *call, const struct attachment *attachment)
 }
 
 struct leavers {
-	const char *network; /* the network whose attachments are taken: its configuration names the
-			      * pin folder */
+	/* the network whose attachments are taken: its configuration names the pin folder */
+	const char *network;
 	struct attachment *all;
 	size_t n;
 };
@@ -320,8 +320,8 @@ int attachment_leave(struct cni_call *call, struct attachment *attachment)
 	if (left_leave(call, attachment))
 		return call->code;
 	attachment->going = true;
-	attachment_write(call, attachment); /* if that fails, this DEL removes its own attachment
-					     * only */
+	/* if that fails, this DEL removes its own attachment only */
+	attachment_write(call, attachment);
 	if (node_open(&options, false, &call->diag, &handle))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
 	if (node_is_loaded(handle) && is_recorded(call, attachment))

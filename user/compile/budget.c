@@ -60,8 +60,8 @@ struct budgets {
 	struct account *objects; /* by policy */
 	struct account *namespaces;
 	uint64_t bytes; /* of namespaces that are within their budgets */
-	uint64_t wasted, wasted_bytes; /* what accounts over a budget have charged: all steps, and
-					* the namespaces' bytes */
+	/* what accounts over a budget have charged: all steps, and the namespaces' bytes */
+	uint64_t wasted, wasted_bytes;
 	bool sized; /* each policy has been charged its own size */
 	bool any_over, stopped;
 	struct intern regions; /* sets of matchers that one account has in a region */
@@ -72,8 +72,8 @@ struct budgets {
 /* What the rules of a list cost. */
 struct cost {
 	uint64_t each; /* each rule */
-	const uint32_t *spans; /* NULL: see `each`; else each rule costs the intervals that so many
-				* ports may begin */
+	/* NULL: see `each`; else each rule costs the intervals that so many ports may begin */
+	const uint32_t *spans;
 	uint64_t most; /* a policy, or the namespace, pays no more */
 };
 

@@ -43,8 +43,8 @@ struct clause {
 
 struct matcher {
 	struct policy_key key;
-	const struct policy_object *owner; /* the first policy that needs it; NULL: a namespace's
-					    * isolation */
+	/* the first policy that needs it; NULL: a namespace's isolation */
+	const struct policy_object *owner;
 	uint32_t clauses, n_clauses; /* in compiler.clauses */
 	bool negative;
 	bool subject; /* it selects subjects of a policy */
@@ -64,8 +64,9 @@ struct plain_rule {
 	const struct rule *rule;
 	enum direction direction;
 	uint32_t own, common; /* 1 + matcher; 0: none */
-	uint32_t by_name; /* 1 + the rule as it is for a destination that was learned by a name of
-			   * it; 0: it has no names */
+	/* 1 + the rule as it is for a destination that was learned by a name of it; 0: it has no
+	 * names */
+	uint32_t by_name;
 	bool any_peer, any_port, named;
 	enum action action;
 };
@@ -81,8 +82,8 @@ struct name_use {
 struct unit {
 	uint32_t next; /* 1 + the next unit of the same matcher; 0: none */
 	uint32_t matcher;
-	const struct policy_object *policy; /* NULL: the namespace isolates its pods, without a
-					     * policy */
+	/* NULL: the namespace isolates its pods, without a policy */
+	const struct policy_object *policy;
 	bool isolates[2];
 	numbers_t rules[2]; /* ascending */
 };
@@ -124,11 +125,11 @@ struct subject {
 	bool enforced; /* a policy that is not only audited selects it */
 	uint32_t isolation; /* as isolation_of() returns it */
 	uint32_t common; /* number of the common part; of a common part: its own number */
-	uint32_t rules; /* set of rule numbers: the common rules; of a whole, the rules with
-			 * `own` matchers */
+	/* set of rule numbers: the common rules; of a whole, the rules with `own` matchers */
+	uint32_t rules;
 	uint32_t resolutions; /* set */
-	uint32_t fallback[2]; /* common part: verdict list for unlisted peers, [0] endpoints, [1]
-			       * external */
+	/* common part: verdict list for unlisted peers, [0] endpoints, [1] external */
+	uint32_t fallback[2];
 	uint32_t pairs, n_pairs; /* common part: range of compiler.common_pairs, sorted by peer */
 	bool domains; /* common part: egress rules of it use domain names */
 	uint32_t id; /* 0: none of its rules lists peers */
@@ -190,8 +191,8 @@ struct compiler {
 	ARRAY(struct unit) units;
 	numbers_t negative_subjects; /* matchers */
 	numbers_t negative_names; /* matchers that are negative and have port names */
-	struct intern name_use_keys; /* matcher (UINT32_MAX: any peer) and name, by number in
-				      * name_uses */
+	/* matcher (UINT32_MAX: any peer) and name, by number in name_uses */
+	struct intern name_use_keys;
 	ARRAY(struct name_use) name_uses;
 	uint32_t any_names; /* 1 + the first in name_uses: of any peer; 0: none */
 

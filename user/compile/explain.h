@@ -49,8 +49,8 @@ struct explanation {
 	size_t n_steps;
 	bool allow;
 	enum tier tier;
-	const struct policy_object *policy; /* the policy and rule that decide; NULL: no rule
-					     * does */
+	/* the policy and rule that decide; NULL: no rule does */
+	const struct policy_object *policy;
 	const struct rule *rule;
 };
 

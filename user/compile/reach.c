@@ -14,8 +14,8 @@ typedef ARRAY(struct touch) touches_t;
 
 struct reach_builder {
 	struct compiler *c;
-	numbers_t *own_classes, *common_classes; /* by matcher: the classes of peers that it
-						  * lists */
+	/* by matcher: the classes of peers that it lists */
+	numbers_t *own_classes, *common_classes;
 	uint32_t all_resolutions; /* set */
 	uint32_t no_resolutions;
 };

@@ -106,8 +106,8 @@ static char *next_line(char *buffer, int size, void *stream)
 		length--;
 	if (length >= (size_t)size || length >= LINE_MAX_BYTES) {
 		ini_section_refuse(&ini->section, ini->line, NULL,
-			       "this line has 200 bytes or more: go on in another that begins "
-			       "with white space");
+				   "this line has 200 bytes or more: go on in another that begins "
+				   "with white space");
 		length = 0;
 	}
 	memcpy(buffer, start, length);

@@ -149,7 +149,7 @@ static struct tree *make_object(struct section *section, const struct section_ki
 		name = slash + 1;
 	} else if (kind->namespaced) {
 		ini_section_refuse(section, section->line, NULL,
-			       "the section's name must be NAMESPACE/NAME");
+				   "the section's name must be NAMESPACE/NAME");
 	}
 	ini_value_text(&value, metadata, "name", name);
 	return root;
@@ -293,7 +293,7 @@ static void read_settings(struct section *section, const struct section_kind *ki
 
 		if (cluster->node && cluster->node != node)
 			ini_section_refuse(section, section->line, "node",
-				       "is another one than before");
+					   "is another one than before");
 		cluster->node = node;
 	}
 	add_uplinks(section, root);
@@ -395,11 +395,12 @@ static void read_link(struct section *section, struct endpoint *endpoint)
 		endpoint->interface = interface_name(section, tree_get(root, "interface"));
 	if (mac && (!read_mac(mac, endpoint->mac) || !is_unicast(endpoint->mac)))
 		ini_section_refuse(section, find(section, "mac")->line, "mac",
-			       "must be a unicast address such as 02:00:00:00:00:05");
+				   "must be a unicast address such as 02:00:00:00:00:05");
 	endpoint->has_mac = mac;
 	endpoint->l2 = mode && !strcmp(mode, "l2");
 	if (mode && !endpoint->l2 && strcmp(mode, "l3"))
-		ini_section_refuse(section, find(section, "mode")->line, "mode", "must be l2 or l3");
+		ini_section_refuse(section, find(section, "mode")->line, "mode",
+				   "must be l2 or l3");
 	endpoint->audit = truth(section, "audit");
 	read_allow_source(section, root, endpoint);
 }
@@ -407,7 +408,8 @@ static void read_link(struct section *section, struct endpoint *endpoint)
 static void put_ports(struct section *section, struct tree *spec)
 {
 	struct value value = value_of_header(section);
-	struct tree *container = ini_value_map(&value, ini_value_list(&value, spec, "containers"), NULL);
+	struct tree *container =
+		ini_value_map(&value, ini_value_list(&value, spec, "containers"), NULL);
 	struct tree *ports = ini_value_list(&value, container, "ports");
 
 	for (size_t i = 0; i < section->n_entries; i++) {
@@ -505,7 +507,7 @@ static bool put_slice_ports(struct section *section, const struct service *servi
 
 		if (!number && !port->target) {
 			ini_section_refuse(section, find(section, "backends")->line, "backends",
-				       "a name of a port is looked up at endpoints() only");
+					   "a name of a port is looked up at endpoints() only");
 			return false;
 		}
 		slice->ports[slice->n_ports++] = (struct slice_port){
@@ -552,8 +554,8 @@ static void read_service(struct section *section, const struct section_kind *kin
 	if (!find(section, "address"))
 		ini_value_text(&value, spec, "clusterIP", "None");
 	if (find(section, "external-address") && !find(section, "address"))
-		ini_section_refuse(section, find(section, "external-address")->line, "external-address",
-			       "is not served without an address");
+		ini_section_refuse(section, find(section, "external-address")->line,
+				   "external-address", "is not served without an address");
 	put(section, "external-address", spec, "externalIPs", put_words);
 	put(section, "internal-traffic", spec, "internalTrafficPolicy", ini_value_string);
 	put(section, "external-traffic", spec, "externalTrafficPolicy", ini_value_string);
@@ -592,8 +594,8 @@ static void put_annotation(struct section *section, struct tree *root, const cha
 {
 	struct value value = value_of_header(section);
 
-	ini_value_text(&value, map_of(section, map_of(section, root, "metadata"), "annotations"), key,
-		   text);
+	ini_value_text(&value, map_of(section, map_of(section, root, "metadata"), "annotations"),
+		       key, text);
 }
 
 static void read_policy(struct section *section, const struct section_kind *kind, const char *name)
@@ -630,9 +632,10 @@ static bool check_keys(struct section *section, const struct section_kind *kind)
 			key++;
 		if (!*key)
 			ini_section_refuse(section, entry->line, entry->key,
-				       "unknown key in this section");
+					   "unknown key in this section");
 		else if (!is_repeatable(entry->key) && find(section, entry->key) != entry)
-			ini_section_refuse(section, entry->line, entry->key, "the key is given twice");
+			ini_section_refuse(section, entry->line, entry->key,
+					   "the key is given twice");
 		else
 			continue;
 		good = false;

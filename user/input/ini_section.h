@@ -27,6 +27,7 @@ const char *ini_section_field(const struct reader *reader, unsigned int line);
 /* Reads the section into the cluster. */
 void ini_section_read(struct section *section);
 
-void ini_section_refuse(struct section *section, uint32_t line, const char *field, const char *what);
+void ini_section_refuse(struct section *section, uint32_t line, const char *field,
+			const char *what);
 
 #endif

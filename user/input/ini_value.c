@@ -704,7 +704,7 @@ static void read_action(struct value *value, struct tree *rule)
 }
 
 void ini_value_rule(struct value *value, enum policy_kind kind, enum direction direction,
-		struct tree *rules)
+		    struct tree *rules)
 {
 	const char *key = direction == INGRESS ? "from" : "to";
 	struct tree *rule = ini_value_map(value, rules, NULL);

@@ -43,7 +43,7 @@ void ini_value_backends(struct value *value, struct tree *parent, const char *ke
 void ini_value_subject(struct value *value, struct tree *parent, const char *key);
 /* Reads one rule into the list @rules. */
 void ini_value_rule(struct value *value, enum policy_kind kind, enum direction direction,
-		struct tree *rules);
+		    struct tree *rules);
 
 bool ini_value_bool(struct value *value);
 

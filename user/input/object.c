@@ -123,17 +123,18 @@ static bool read_metadata(struct reader *reader, const struct object_reader *kin
 		reader_missing(reader, object->metadata, "name");
 		return false;
 	}
-	object->name = read_name(reader, object, "name",
-				 dns_label ? name_syntax_is_dns_label : name_syntax_is_dns_subdomain,
-				 dns_label ? NAME_SYNTAX_DNS_LABEL : NAME_SYNTAX_DNS_SUBDOMAIN);
+	object->name =
+		read_name(reader, object, "name",
+			  dns_label ? name_syntax_is_dns_label : name_syntax_is_dns_subdomain,
+			  dns_label ? NAME_SYNTAX_DNS_LABEL : NAME_SYNTAX_DNS_SUBDOMAIN);
 	if (!object->name || !kind->namespaced)
 		return object->name;
 	ns = tree_get(object->metadata, "namespace");
 	if (says(object->metadata, "namespace", ""))
 		ns = NULL;
-	object->ns =
-		ns ? read_name(reader, object, "namespace", name_syntax_is_dns_label, NAME_SYNTAX_DNS_LABEL)
-		   : cluster_intern(reader->cluster, "default", strlen("default"));
+	object->ns = ns ? read_name(reader, object, "namespace", name_syntax_is_dns_label,
+				    NAME_SYNTAX_DNS_LABEL)
+			: cluster_intern(reader->cluster, "default", strlen("default"));
 	return object->ns;
 }
 

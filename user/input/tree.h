@@ -38,8 +38,8 @@ struct tree {
 		struct {
 			struct tree *first, *last; /* children of a map or list */
 		};
-		const char *text; /* of a scalar, ending in NUL and without another; or of an
-				   * unread node */
+		/* of a scalar, ending in NUL and without another; or of an unread node */
+		const char *text;
 	};
 	uint32_t n; /* number of children, or length of the text */
 	uint32_t line; /* the key's line if there is one */

@@ -58,8 +58,9 @@ struct namespace
 {
 	const char *name;
 	struct labels labels; /* with kubernetes.io/metadata.name */
-	bool declared; /* false: other objects use the namespace, and no input declares it; its
-			* only label is its name */
+	/* false: other objects use the namespace, and no input declares it; its only label is its
+	 * name */
+	bool declared;
 	bool isolated; /* extensions/v1beta1: isolation DefaultDeny for ingress */
 	bool audit;
 	struct where where;
@@ -96,15 +97,17 @@ struct endpoint {
 	bool audit;
 	bool not_ready; /* the condition Ready is not True */
 	bool terminating; /* the pod is being deleted */
-	const char *workload; /* the kind of the workload whose pods it stands for, or "Pod"
-			       * (input/workload.h); NULL: it is a pod that runs */
+	/* the kind of the workload whose pods it stands for, or "Pod" (input/workload.h); NULL: it
+	 * is a pod that runs */
+	const char *workload;
 	const char *uid; /* the pod's; NULL: not given */
 	const char *created; /* when the pod was, as Kubernetes writes it; NULL: not given */
-	const char *attachment; /* "CONTAINER:INTERFACE" of the pod that a container runtime
-				 * added */
+	/* "CONTAINER:INTERFACE" of the pod that a container runtime added */
+	const char *attachment;
 	bool unknown; /* its labels are unknown: it fits no segment, so it is isolated */
-	bool rests; /* it stays unknown, whatever a policy knows of its name: its address may still
-		     * be another pod's on other nodes */
+	/* it stays unknown, whatever a policy knows of its name: its address may still be another
+	 * pod's on other nodes */
+	bool rests;
 	const char *as_policy; /* its name in the active policy; it has no labels then */
 	struct cidr *allow_source; /* further addresses that it may send from */
 	size_t n_allow_source;
@@ -130,8 +133,8 @@ enum peer_scope {
 	PEER_NAMESPACES, /* ... of the namespaces that `namespaces` selects */
 	PEER_SELF, /* ... of the subject's namespace */
 	PEER_NOT_SELF, /* ... of every other namespace */
-	PEER_SAME_LABELS, /* ... of the namespaces that have each of `keys` with the subject's value
-			   */
+	/* ... of the namespaces that have each of `keys` with the subject's value */
+	PEER_SAME_LABELS,
 	PEER_NOT_SAME_LABELS, /* ... that have none of `keys` with the subject's value */
 	PEER_NODES, /* addresses of the nodes that `nodes` selects */
 	PEER_CIDR, /* addresses in `cidr` and in none of `except` */
@@ -168,11 +171,12 @@ struct rule {
 	const char *name; /* NULL: not given */
 	uint32_t index; /* index in the policy's list of this direction, from 0 */
 	enum action action;
-	bool unknown; /* a peer or port was literally {}, and so the rule has no peers and ports:
-		       * an Allow rule matches nothing, a Deny or Pass rule denies everything */
+	/* a peer or port was literally {}, and so the rule has no peers and ports: an Allow rule
+	 * matches nothing, a Deny or Pass rule denies everything */
+	bool unknown;
 	bool any_peer; /* endpoints and external addresses alike; false: one of `peers` */
-	bool no_list; /* any_peer, and not since the list is missing: the list is empty, `from: []`
-		       */
+	/* any_peer, and not since the list is missing: the list is empty, `from: []` */
+	bool no_list;
 	bool any_port; /* every protocol; false: one of `ports` */
 	struct peer *peers;
 	size_t n_peers;

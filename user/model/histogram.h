@@ -12,8 +12,8 @@
 #define HISTOGRAM_BOUNDS 15
 
 struct histogram {
-	uint64_t counts[HISTOGRAM_BOUNDS + 1]; /* by the least bound that holds; the last is beyond
-						* all bounds */
+	/* by the least bound that holds; the last is beyond all bounds */
+	uint64_t counts[HISTOGRAM_BOUNDS + 1];
 	uint64_t microseconds; /* the sum of all times */
 };
 

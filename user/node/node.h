@@ -44,10 +44,10 @@ struct node_options {
 	const char *pin; /* NULL: NODE_PIN */
 	struct node_cache *cache; /* NULL: nothing is kept */
 	const char *command; /* load: the command's name, for `status`; NULL: not known */
-	const char *name; /* NULL: the policy's [bulkhead] node, else the last load's, else the
-			   * host's */
-	const char *const *uplinks; /* none: the policy's, else the interfaces of the default
-				     * routes */
+	/* NULL: the policy's [bulkhead] node, else the last load's, else the host's */
+	const char *name;
+	/* none: the policy's, else the interfaces of the default routes */
+	const char *const *uplinks;
 	size_t n_uplinks;
 	/* Addresses of the DNS servers whose answers teach; none: the policy's, else the Service
 	 * kube-system/kube-dns, else those of the node's resolv.conf. */
@@ -60,16 +60,18 @@ struct node_options {
 	bool audit; /* load: drop nothing, count and report */
 	bool no_adopt; /* first load: do not take over open connections */
 	bool rollback; /* load: allow an older generation than the active one */
-	bool force; /* load: allow another node's name, an input without objects, and taking off
-		     * endpoints whose interfaces exist */
+	/* load: allow another node's name, an input without objects, and taking off endpoints whose
+	 * interfaces exist */
+	bool force;
 	bool boot; /* load: leave out uplinks and endpoints' interfaces that do not exist yet */
 	/* Dry run: gets each step instead of the node; nothing is written. NULL: the steps are
 	 * taken. */
 	void (*dry_run)(void *data, const struct node_step *step);
 	void *rehearse_data;
 	bool quarantine; /* load, endpoint del: interfaces of removed endpoints stay guarded */
-	bool late; /* load: an endpoint without an interface, or behind a bridge whose port is not
-		    * known, is left out without a word: the CNI plugin brings the endpoint */
+	/* load: an endpoint without an interface, or behind a bridge whose port is not known, is
+	 * left out without a word: the CNI plugin brings the endpoint */
+	bool late;
 };
 
 /* Makes messages of libbpf, libxdp and the kernel's verifier go to stderr. */
@@ -95,8 +97,8 @@ enum node_xdp {
 	NODE_XDP_NONE,
 	NODE_XDP_NATIVE,
 	NODE_XDP_GENERIC,
-	NODE_XDP_TAKEN, /* a program that libxdp does not manage is there; a TC program guards the
-			 * uplink */
+	/* a program that libxdp does not manage is there; a TC program guards the uplink */
+	NODE_XDP_TAKEN,
 };
 
 /* An endpoint of this node that a load opens. */
@@ -115,8 +117,9 @@ struct node_effect {
 	char **audits; /* policies that are only audited from now on */
 	size_t n_audits;
 	uint32_t endpoints_before; /* guarded before the load */
-	bool counted; /* the next two are known: not by a delta that moves no endpoint of this node,
-		       * nor by a follower's that leaves isolations as they are */
+	/* the next two are known: not by a delta that moves no endpoint of this node, nor by a
+	 * follower's that leaves isolations as they are */
+	bool counted;
 	uint32_t isolated[2]; /* endpoints of this node, by enum direction */
 	uint32_t audited; /* endpoints of this node */
 	struct node_opened *opened;
@@ -139,8 +142,8 @@ struct node_change {
 	bool first; /* nothing was active before */
 	bool own; /* load of a delta: the delta concerns endpoints of this node */
 	bool whole; /* load of a delta: everything was compared */
-	const struct node_effect *effect; /* valid until node_close() or the next load; NULL: not
-					   * known */
+	/* valid until node_close() or the next load; NULL: not known */
+	const struct node_effect *effect;
 };
 
 /* effect_line.c. Prints in one line, without its end, what the load changed and opened. */
@@ -316,8 +319,8 @@ struct node_iface {
 	enum node_hook ingress, egress; /* an uplink has `ingress` where XDP has no place */
 	enum node_xdp xdp;
 	bool dispatched; /* libxdp may run other programs beside ours */
-	char before[32]; /* another's program that runs before ours, and may let packets pass; "":
-			  * none */
+	/* another's program that runs before ours, and may let packets pass; "": none */
+	char before[32];
 	bool guarded; /* the interface exists and has all programs that it should have */
 	bool orphan; /* has a program of Bulkhead whose pins are gone: it evaluates packets still,
 			and the next load or unload removes it */
@@ -376,8 +379,8 @@ struct node_status {
 				  anything: the interfaces with an orphan */
 	char node[256]; /* name of this node in the policy */
 	uint32_t abi;
-	bool own_programs; /* the programs are of this command's build; false: the next load
-			    * replaces them */
+	/* the programs are of this command's build; false: the next load replaces them */
+	bool own_programs;
 	bool own_sockets; /* sk_node is in the network namespace */
 	uint64_t generation;
 	uint32_t loaded; /* seconds since 1970: when the active policy was loaded or staged */
@@ -385,19 +388,21 @@ struct node_status {
 	/* These count by the policies' own generations. `policy_generation`: whose segments are in
 	 * the maps; `endpoint_generation`: whose segments the endpoints are in. */
 	struct node_generations {
-		uint32_t desired; /* the generations that the last command wanted, whether it
-				   * succeeded or not */
+		/* the generations that the last command wanted, whether it succeeded or not */
+		uint32_t desired;
 		uint32_t installed; /* all of it is in the maps, active or staged */
 		uint32_t active; /* packets are evaluated by it */
-		uint32_t oldest; /* the oldest generation of which the maps may still have entries,
-				  * because a collection did not end */
+		/* the oldest generation of which the maps may still have entries, because a
+		 * collection did not end */
+		uint32_t oldest;
 	} policy_generation, endpoint_generation;
 	bool killed; /* a command was killed while it changed the maps */
 	bool staged; /* the installed policy waits to be activated */
 	bool elsewhere; /* the programs are at interfaces of another network namespace */
 	bool own_mount; /* the pins are on a bpffs that goes with this mount namespace */
-	uint32_t *unguarded; /* this node's endpoints that lack a program or an interface, by
-			      * index of policy->endpoints */
+	/* this node's endpoints that lack a program or an interface, by index of
+	 * policy->endpoints */
+	uint32_t *unguarded;
 	size_t n_unguarded;
 	struct node_pod { /* the endpoint at an interface */
 		uint32_t endpoint; /* index of policy->endpoints */

@@ -12,8 +12,9 @@
 /* A policy that isolates what it selects, without its rules; a Namespace whose pods have no named
  * ports; or a Service without backends. */
 struct aside {
-	bool stays; /* a policy that stays aside in the next compile, unless its namespace's
-		     * policies have changed */
+	/* a policy that stays aside in the next compile, unless its namespace's policies have
+	 * changed */
+	bool stays;
 	char *ns, *name; /* ns "": an administrator's policy */
 	char *why; /* "its 300000 port intervals are over the limit of 262144 ..." */
 	const char *effect; /* "isolates what it selects" */

@@ -37,16 +37,16 @@ struct delta_fresh {
 };
 
 struct delta_directory {
-	uint64_t at; /* offset of the runs in the payload; the fresh ranges and the records
-		      * follow */
+	/* offset of the runs in the payload; the fresh ranges and the records follow */
+	uint64_t at;
 	uint32_t n, n_base; /* numbers of records in the whole table, and in the base's */
 	uint32_t n_runs, n_fresh, n_records;
 	uint32_t pad;
 };
 
 struct delta_header {
-	uint64_t base, checksum; /* checksums of both policies; of a delta in memory, @checksum may
-				  * be 0: unknown */
+	/* checksums of both policies; of a delta in memory, @checksum may be 0: unknown */
+	uint64_t base, checksum;
 	uint32_t base_generation;
 	uint32_t blob_version;
 	uint64_t lineage, parent; /* these and the next as in struct policy */

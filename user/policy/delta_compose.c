@@ -35,8 +35,8 @@ static void compose_runs(struct composer *c, enum blob_table number)
 
 struct fresh_record {
 	uint32_t at;
-	const unsigned char *record; /* a record of the second delta, or one of the first whose
-				      * references are to be changed */
+	/* a record of the second delta, or one of the first whose references are to be changed */
+	const unsigned char *record;
 	bool moves;
 };
 

@@ -22,8 +22,9 @@ struct flow_class_index {
 	uint32_t segment; /* index in policy->segments, or FLOW_CLASS_NOWHERE; FLOW_CLASS_ABSENT:
 			     the policy has no such end */
 	uint32_t resolution; /* ID of the numbers that the member gives port names; 0: none */
-	uint32_t names; /* equal for domain names that the policy does not tell apart; 0: the
-			 * member is no name of the policy */
+	/* equal for domain names that the policy does not tell apart; 0: the member is no name of
+	 * the policy */
+	uint32_t names;
 };
 
 struct flow_class_member {
@@ -31,10 +32,10 @@ struct flow_class_member {
 								 are not given */
 	bool external; /* a node, a prefix or a domain name */
 	bool is_node;
-	struct flow_side end; /* its addresses in the last policy that has it; `name` is
-			       * "namespace/pod", "node NAME", "10.0.0.0/8", "name:*.example.com" or
-			       * "world", with " over IPv4" or " over IPv6" behind it if the two
-			       * differ */
+	/* its addresses in the last policy that has it; `name` is "namespace/pod", "node NAME",
+	 * "10.0.0.0/8", "name:*.example.com" or "world", with " over IPv4" or " over IPv6" behind
+	 * it if the two differ */
+	struct flow_side end;
 	/* The endpoint's node, or the node itself, by policy; "": unknown. */
 	const char *node[FLOW_CLASSES_POLICIES];
 };

@@ -98,8 +98,8 @@ struct policy_prefix {
  */
 struct policy_domain {
 	uint32_t name; /* string, as struct peer has it */
-	uint32_t class; /* policy_segment.own or .common[EGRESS] of the subject: `own` counts first
-			 */
+	/* policy_segment.own or .common[EGRESS] of the subject: `own` counts first */
+	uint32_t class;
 	uint32_t segment; /* index */
 };
 
@@ -119,8 +119,9 @@ enum policy_clause_kind { CLAUSE_ENDPOINTS, CLAUSE_ADDRESSES, CLAUSE_DOMAIN };
 
 struct policy_clause {
 	uint32_t kind;
-	uint32_t ns; /* string: it holds in this namespace only; 0: in those that `namespaces`
-		      * selects. CLAUSE_DOMAIN: the domain name, as struct peer has it */
+	/* string: it holds in this namespace only; 0: in those that `namespaces` selects.
+	 * CLAUSE_DOMAIN: the domain name, as struct peer has it */
+	uint32_t ns;
 	struct policy_range namespaces, pods; /* in requirements */
 	struct address address; /* CLAUSE_ADDRESSES */
 	uint32_t length;
@@ -242,8 +243,8 @@ struct policy_segment {
 	 * the matchers that are not negative, it matches exactly `in`, and of the negative ones,
 	 * all but `not_in`. */
 	struct policy_range in, not_in;
-	struct policy_range names; /* strings in `texts`: port names that rules use for
-				    * destinations in the segment */
+	/* strings in `texts`: port names that rules use for destinations in the segment */
+	struct policy_range names;
 	struct policy_range variations;
 	uint32_t next_variation; /* ID of the next new variation */
 	uint32_t peer_own, peer_common;

@@ -30,10 +30,10 @@ struct diff_range {
 struct diff_pair {
 	uint32_t from, to; /* kinds */
 	uint32_t changes; /* index of diff.lists; equal lists are one */
-	bool own_node; /* the flows are between endpoints and their own nodes; false: they are
-			* not */
-	bool itself; /* a kind of one member to itself, if nothing changes; it only completes blocks
-		      */
+	/* the flows are between endpoints and their own nodes; false: they are not */
+	bool own_node;
+	/* a kind of one member to itself, if nothing changes; it only completes blocks */
+	bool itself;
 };
 
 /* Kinds that change alike: each kind of `from` to each kind of `to`. */

@@ -12,8 +12,8 @@
 enum service_outcome {
 	SERVICE_DENIED, /* every backend is denied, or there is none */
 	SERVICE_ALLOWED, /* every backend is allowed */
-	SERVICE_DEPENDS, /* it depends on the backend that the kernel chooses, or no input has
-			  * the backends */
+	/* it depends on the backend that the kernel chooses, or no input has the backends */
+	SERVICE_DEPENDS,
 };
 
 /* Returns "deny", "allow" or "depends". */

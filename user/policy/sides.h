@@ -18,8 +18,8 @@ struct flow_side {
 	struct address address[FAMILIES];
 	const struct policy_service *service; /* named as "svc:namespace/name"; NULL: no Service */
 	const char *domain; /* the domain name that was named; NULL: no name was */
-	const char *host; /* the node of the hostNetwork pod that was named; NULL: no such pod
-			   * was */
+	/* the node of the hostNetwork pod that was named; NULL: no such pod was */
+	const char *host;
 };
 
 /* Adds an address, unless the end has one of its version. */

@@ -64,8 +64,8 @@ struct change {
 	bool drop_staged; /* forget the staged policy */
 	struct change_policy policy;
 	bool complete; /* remove the pins of policies that are neither active nor staged */
-	const struct policy *import; /* take over connections of this policy's endpoints; NULL: of
-				      * none */
+	/* take over connections of this policy's endpoints; NULL: of none */
+	const struct policy *import;
 	const struct local *local; /* where those endpoints are */
 	uint32_t desired_policy,
 		desired_endpoint; /* replaced: the policies' generations that this load wants */
@@ -125,8 +125,9 @@ struct change_step {
 	enum change_phase phase;
 	enum change_act act;
 	enum node_map_id map; /* for acts on maps */
-	bool undone; /* undo_step() undoes this step when a later step fails; the repair that
-		      * follows undoes other steps */
+	/* undo_step() undoes this step when a later step fails; the repair that follows undoes
+	 * other steps */
+	bool undone;
 };
 
 extern const struct change_step change_order[];

@@ -12,9 +12,10 @@ static bool needs_commit(const struct change *change)
 
 	/* a new tunnel, or a part of the policy that was not there or wrong: connections are
 	 * evaluated again */
-	return !segment_entries_is_there(change) || maps[MAP_tunnels].put.n || maps[MAP_prefixes].put.n ||
-	       maps[MAP_endpoints].put.n || maps[MAP_endpoints].store.n ||
-	       maps[MAP_services].put.n || maps[MAP_services].store.n;
+	return !segment_entries_is_there(change) || maps[MAP_tunnels].put.n ||
+	       maps[MAP_prefixes].put.n || maps[MAP_endpoints].put.n ||
+	       maps[MAP_endpoints].store.n || maps[MAP_services].put.n ||
+	       maps[MAP_services].store.n;
 }
 
 /* Compares all records of the policy with all entries of the maps. */
@@ -32,7 +33,7 @@ static int compare_policy(struct planner *plan)
 }
 
 int compare_maps(struct node_handle *handle, const struct wanted *wanted, struct change *change,
-		    struct planner *plan)
+		 struct planner *plan)
 {
 	int error;
 

@@ -16,10 +16,10 @@ struct wanted {
 
 /*
  * Makes @change bring the maps to @wanted, with the room for it, except for deleting the entries
- * that only the old policy needs (segment_entries_collect()). Makes @plan on the way. Does not check which
- * interfaces lack programs. Returns 0 or -errno, reported.
+ * that only the old policy needs (segment_entries_collect()). Makes @plan on the way. Does not
+ * check which interfaces lack programs. Returns 0 or -errno, reported.
  */
 int compare_maps(struct node_handle *handle, const struct wanted *wanted, struct change *change,
-		    struct planner *plan);
+		 struct planner *plan);
 
 #endif

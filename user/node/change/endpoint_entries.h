@@ -15,8 +15,9 @@ struct endpoints {
 	struct planner *plan;
 	struct table
 		addresses; /* indexes of the addresses of the new policy that the delta concerns */
-	struct table own; /* by index in the new policy: entries of this node's endpoints that come
-			   * or change otherwise than by their segment */
+	/* by index in the new policy: entries of this node's endpoints that come or change
+	 * otherwise than by their segment */
+	struct table own;
 	struct own_interfaces interfaces;
 };
 

@@ -418,7 +418,8 @@ int node_staged(struct node_handle *handle, struct policy **policy)
 static bool is_staged(const struct load *load)
 {
 	return load->staged.generation && load->staged.flags == load->header.flags &&
-	       !strcmp(load->staged.node, load->header.node) && segment_entries_is_there(&load->change);
+	       !strcmp(load->staged.node, load->header.node) &&
+	       segment_entries_is_there(&load->change);
 }
 
 static int stage(struct load *load)

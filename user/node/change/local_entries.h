@@ -14,8 +14,8 @@ struct local {
 	char name[sizeof(((struct bh_blob *)NULL)->node)];
 	struct address *addresses; /* the node's own, sorted; an address may stand twice */
 	size_t n_addresses;
-	uint32_t *ifindexes; /* by index of the policy's endpoints; 0: not on this node, or not
-			      * found */
+	/* by index of the policy's endpoints; 0: not on this node, or not found */
+	uint32_t *ifindexes;
 	/* Entries wanted in these maps, sorted by key. */
 #define LOCAL_MAP(name, ...) struct table name;
 #include "maps/maps.def"

@@ -7,8 +7,8 @@
 #include "node/node.h"
 
 struct names {
-	char **at; /* each behind the number of its kind: two kinds may have an object of one name
-		    */
+	/* each behind the number of its kind: two kinds may have an object of one name */
+	char **at;
 	size_t n, capacity;
 };
 

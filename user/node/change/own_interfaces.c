@@ -20,7 +20,7 @@ static bool is_local(enum node_map_id map)
 }
 
 void own_interfaces_init(struct own_interfaces *own, struct node_handle *handle,
-			struct change *change)
+			 struct change *change)
 {
 	*own = (struct own_interfaces){.handle = handle, .change = change};
 	image_init(&own->have);
@@ -97,7 +97,8 @@ static const struct bh_mac *node_addresses(const struct own_interfaces *own)
 }
 
 /* Adds entries that endpoints have. Endpoints of one bridge share some. */
-static int add_entries(struct own_interfaces *own, enum node_map_id map, const struct table *entries)
+static int add_entries(struct own_interfaces *own, enum node_map_id map,
+		       const struct table *entries)
 {
 	struct table *want = &own->want.map[map];
 	const struct bh_mac *node = node_addresses(own);
@@ -116,7 +117,7 @@ static int add_entries(struct own_interfaces *own, enum node_map_id map, const s
 }
 
 int own_interfaces_add(struct own_interfaces *own, const struct endpoint *endpoint,
-		      struct bh_endpoint *want)
+		       struct bh_endpoint *want)
 {
 	CLEANUP(local_free) struct local local = {};
 	const struct bh_iface *iface;
@@ -184,8 +185,8 @@ static bool keeps_bridge(const struct own_interfaces *own, const struct bh_iface
 }
 
 /* Returns true if the node uses the MAC on the way to the endpoint of @iface. */
-static bool has_mac(const struct own_interfaces *own, uint32_t ifindex, const struct bh_iface *iface,
-		    const void *what)
+static bool has_mac(const struct own_interfaces *own, uint32_t ifindex,
+		    const struct bh_iface *iface, const void *what)
 {
 	struct link link;
 

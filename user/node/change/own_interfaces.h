@@ -16,10 +16,11 @@
 struct own_interfaces {
 	struct node_handle *handle;
 	struct change *change;
-	struct image have; /* the maps about interfaces, read when the first endpoint is added or
-			    * leaves */
-	struct image want; /* the entries of these maps that the added endpoints have, and with
-			    * `others` all entries about interfaces beside the endpoints' */
+	/* the maps about interfaces, read when the first endpoint is added or leaves */
+	struct image have;
+	/* the entries of these maps that the added endpoints have, and with `others` all entries
+	 * about interfaces beside the endpoints' */
+	struct image want;
 	struct table free; /* the entries of `have` for interfaces that have no endpoint */
 	struct table left; /* indexes of interfaces that endpoints leave, unless one is added */
 	struct table added; /* indexes of the interfaces of added endpoints */
@@ -28,7 +29,7 @@ struct own_interfaces {
 };
 
 void own_interfaces_init(struct own_interfaces *own, struct node_handle *handle,
-			struct change *change);
+			 struct change *change);
 void own_interfaces_free(struct own_interfaces *own);
 
 /* Says that an endpoint leaves an interface, or comes back to it by own_interfaces_add(). @ifindex
@@ -38,7 +39,7 @@ int own_interfaces_leave(struct own_interfaces *own, uint32_t ifindex);
 /* Plans that an endpoint is added, changes or moves. Sets the interface of *want, 0 if the endpoint
  * has none, and the MAC. */
 int own_interfaces_add(struct own_interfaces *own, const struct endpoint *endpoint,
-		      struct bh_endpoint *want);
+		       struct bh_endpoint *want);
 
 int own_interfaces_finish(struct own_interfaces *own);
 

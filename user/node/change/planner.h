@@ -23,8 +23,8 @@
  */
 #define COMPARE_ALL (-EOPNOTSUPP)
 
-/* What becomes of an active entry that must not change while it is active (segment_entries.h), and that is
- * not as the policy says. */
+/* What becomes of an active entry that must not change while it is active (segment_entries.h), and
+ * that is not as the policy says. */
 enum planner_wrong {
 	WRONG_REFUSE, /* the policy is another one than the active: nothing is planned */
 	WRONG_CORRECT, /* the policy is the active one: the entry is put right */
@@ -40,15 +40,15 @@ struct planner {
 	uint32_t ids; /* bh_blob.ids of @new */
 	const struct local *local; /* this node; NULL with a delta, which leaves it as it is */
 	struct image *have; /* the maps as a whole; NULL with a delta */
-	bool kept; /* all segments, and the matchers that place endpoints in them, stay as they
-		    * are */
+	/* all segments, and the matchers that place endpoints in them, stay as they are */
+	bool kept;
 	struct delta *extension; /* the node's extension of @new; owned; NULL: none */
 	bool drops; /* with a delta: the extension that the node has goes */
-	struct cluster *needy; /* added endpoints for which the node is to make an extension are
-				* listed here, and COMPARE_ALL is returned; NULL: such endpoints
-				* are isolated */
-	uint32_t *slots; /* by index of the segments of @new, then of those that this node adds;
-			  * owned */
+	/* added endpoints for which the node is to make an extension are listed here, and
+	 * COMPARE_ALL is returned; NULL: such endpoints are isolated */
+	struct cluster *needy;
+	/* by index of the segments of @new, then of those that this node adds; owned */
+	uint32_t *slots;
 	uint32_t n_slots;
 	const uint32_t *staged; /* with a delta: the slots of @new if it is staged, else NULL */
 	uint32_t ports_end; /* of bh_blob */

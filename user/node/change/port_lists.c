@@ -45,7 +45,8 @@ static uint64_t hash_list(const struct bh_interval *intervals, uint32_t count)
 static int note_list(struct port_lists_index *index, struct bh_ports_ref ref)
 {
 	/* an entry that refers to no place of the map agrees with no policy (port_lists_agree()) */
-	if (!port_lists_is_list(ref) || ref.at >= index->n_there || ref.count > index->n_there - ref.at)
+	if (!port_lists_is_list(ref) || ref.at >= index->n_there ||
+	    ref.count > index->n_there - ref.at)
 		return 0;
 	if (index->starts[ref.at] == ref.count)
 		return 0;
@@ -72,7 +73,7 @@ static int index_init(struct port_lists_index *index, const struct image *have, 
 	int error = 0;
 
 	*index = (struct port_lists_index){.n_intervals = map[MAP_ports].n + more,
-				       .n_there = map[MAP_ports].n};
+					   .n_there = map[MAP_ports].n};
 	index->intervals = calloc(index->n_intervals + 1, sizeof(*index->intervals));
 	index->starts = calloc(index->n_intervals + 1, sizeof(*index->starts));
 	index->used = calloc(index->n_intervals + 1, sizeof(*index->used));
@@ -100,7 +101,7 @@ static int index_init(struct port_lists_index *index, const struct image *have, 
 
 /* Finds the list. NULL: bh_ports lacks it. */
 static const struct port_lists_list *index_find(const struct port_lists_index *index,
-					    const struct bh_interval *intervals, uint32_t count)
+						const struct bh_interval *intervals, uint32_t count)
 {
 	struct port_lists_list key = {.hash = hash_list(intervals, count)};
 	const struct port_lists_list *end = index->lists + index->n, *list;
@@ -273,7 +274,8 @@ static int put_by_content(struct port_lists *places, struct bh_ports_ref ref,
 }
 
 /* Puts the list behind all others, unless the old policy has it. */
-static int put_behind(struct port_lists *places, struct bh_ports_ref ref, struct bh_ports_ref *placed)
+static int put_behind(struct port_lists *places, struct bh_ports_ref ref,
+		      struct bh_ports_ref *placed)
 {
 	if (find_list(places, ref, placed))
 		return 0;
@@ -302,7 +304,8 @@ int port_lists_put(struct port_lists *places, struct bh_ports_ref ref, struct bh
 	return error;
 }
 
-int port_lists_expect(struct port_lists *places, struct bh_ports_ref ref, struct bh_ports_ref *placed)
+int port_lists_expect(struct port_lists *places, struct bh_ports_ref ref,
+		      struct bh_ports_ref *placed)
 {
 	*placed = ref;
 	if (port_lists_is_list(ref))
@@ -312,7 +315,8 @@ int port_lists_expect(struct port_lists *places, struct bh_ports_ref ref, struct
 	return 0;
 }
 
-bool port_lists_agree(const struct port_lists *places, struct bh_ports_ref ref, struct bh_ports_ref there)
+bool port_lists_agree(const struct port_lists *places, struct bh_ports_ref ref,
+		      struct bh_ports_ref there)
 {
 	const struct planner *plan = places->plan;
 	const struct bh_interval *intervals;
@@ -320,7 +324,8 @@ bool port_lists_agree(const struct port_lists *places, struct bh_ports_ref ref, 
 
 	if (!port_lists_is_list(ref))
 		return there.count == ref.count &&
-		       there.at == (ref.count == BH_PORTS_NAMED ? planner_id(plan, ref.at) : ref.at);
+		       there.at ==
+			       (ref.count == BH_PORTS_NAMED ? planner_id(plan, ref.at) : ref.at);
 	intervals =
 		lazy_read(plan->new, plan->new->intervals + ref.at, ref.count * sizeof(*intervals));
 	for (uint32_t i = 0; there.count == ref.count && i < ref.count; i++) {
@@ -357,8 +362,8 @@ int port_lists_init(struct port_lists *places, struct planner *plan)
 
 	image_init(&image);
 	*places = (struct port_lists){.plan = plan,
-				  .placed = calloc(n + 1, sizeof(*places->placed)),
-				  .end = plan->ports_end};
+				      .placed = calloc(n + 1, sizeof(*places->placed)),
+				      .end = plan->ports_end};
 	if (!places->placed)
 		return -ENOMEM;
 	if (!plan->have && plan->ports_end)

@@ -40,16 +40,18 @@ static inline bool port_lists_is_list(struct bh_ports_ref ref)
 
 /*
  * port_lists_put() finds the place in the maps for a reference of the new policy, or makes one.
- * port_lists_expect() is for entries that the maps have already: of a list it gives the length only,
- * and leaves `at` 0. Both return 0 or -errno.
+ * port_lists_expect() is for entries that the maps have already: of a list it gives the length
+ * only, and leaves `at` 0. Both return 0 or -errno.
  */
 typedef int port_lists_find(struct port_lists *places, struct bh_ports_ref ref,
-			struct bh_ports_ref *placed);
+			    struct bh_ports_ref *placed);
 int port_lists_put(struct port_lists *places, struct bh_ports_ref ref, struct bh_ports_ref *placed);
-int port_lists_expect(struct port_lists *places, struct bh_ports_ref ref, struct bh_ports_ref *placed);
+int port_lists_expect(struct port_lists *places, struct bh_ports_ref ref,
+		      struct bh_ports_ref *placed);
 
 /* Returns true if a reference of the maps says what one of the new policy says. */
-bool port_lists_agree(const struct port_lists *places, struct bh_ports_ref ref, struct bh_ports_ref there);
+bool port_lists_agree(const struct port_lists *places, struct bh_ports_ref ref,
+		      struct bh_ports_ref there);
 
 /* Returns the first entry above 0 behind all lists. */
 uint32_t port_lists_end(const struct port_lists *places);

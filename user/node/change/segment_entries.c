@@ -233,7 +233,8 @@ static int put_variations(struct layer *layer, const struct member *to)
 	for (uint32_t i = 0; !error && i < to->segment->variations.n; i++) {
 		const struct bh_variation_key key = {planner_id(layer->plan, to->segment->id),
 						     variations[i].id};
-		const struct bh_variation value = {planner_id(layer->plan, variations[i].resolution)};
+		const struct bh_variation value = {
+			planner_id(layer->plan, variations[i].resolution)};
 		struct bh_variation there;
 
 		error = look_up(layer, MAP_variations, &key, &there);
@@ -262,8 +263,8 @@ static int take_variations(struct layer *layer, const struct member *from, const
 }
 
 /* Makes a segment's entry. @place finds the references to port lists. */
-static int make_entry(struct layer *layer, const struct policy_segment *segment, port_lists_find *place,
-		      struct bh_segment *value)
+static int make_entry(struct layer *layer, const struct policy_segment *segment,
+		      port_lists_find *place, struct bh_segment *value)
 {
 	const struct planner *plan = layer->plan;
 	int error = 0;
@@ -493,7 +494,7 @@ int segment_entries_plan(struct planner *plan)
 }
 
 int segment_entries_staged(struct node_handle *handle, struct image *have, struct policy **staged,
-		  struct change *change, struct planner *later)
+			   struct change *change, struct planner *later)
 {
 	struct bh_blob header;
 	int error = pinned_read_staged(handle, &header, staged);

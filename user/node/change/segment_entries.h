@@ -21,7 +21,7 @@ int segment_entries_plan(struct planner *plan);
 /* Plans the staged policy, to be freed, into @change, which is not to be applied: its entries stay.
  * *staged NULL: none is staged. Returns 0 or -errno, reported. */
 int segment_entries_staged(struct node_handle *handle, struct image *have, struct policy **staged,
-		  struct change *change, struct planner *later);
+			   struct change *change, struct planner *later);
 
 /* Deletes the entries of the node's extension of the old policy that the new policy lacks. Returns
  * 0 or -errno. */

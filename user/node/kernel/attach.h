@@ -32,8 +32,8 @@ struct attached {
 	enum node_xdp xdp;
 	bool dispatched; /* libxdp's dispatcher runs the XDP program, perhaps with others */
 	bool stale; /* a program is none of those that are pinned, nor of their build */
-	bool excess; /* a program of ours is where the interface's role has no program, or another
-		      * one */
+	/* a program of ours is where the interface's role has no program, or another one */
+	bool excess;
 	uint32_t
 		before; /* ID of another's program that a TCX link runs before ours; 0: none does */
 	uint32_t

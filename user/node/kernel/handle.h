@@ -91,10 +91,10 @@ struct node_handle {
 	int lock; /* fd of the locked folder; -1: this command only reads */
 	int maps[N_NODE_MAPS]; /* fds; -1: not pinned */
 	uint32_t capacity[N_NODE_MAPS]; /* entries that each map can hold */
-	struct program programs[N_NODE_PROGRAMS]; /* the programs as pins_program() read them; id 0:
-						   * not read yet */
-	uint32_t mark; /* ID of the map that tells our programs from others' (programs.c); 0: not
-			* found yet */
+	/* the programs as pins_program() read them; id 0: not read yet */
+	struct program programs[N_NODE_PROGRAMS];
+	/* ID of the map that tells our programs from others' (programs.c); 0: not found yet */
+	uint32_t mark;
 	struct build told; /* the build of the first program that was read since pins_open_maps() */
 	struct mnl_socket *rtnl; /* rtnl.h */
 	struct bh_config *config; /* mapped; NULL: not pinned */
@@ -106,8 +106,8 @@ struct node_handle {
 	bool begun; /* begin_once() has looked (begin.h), and no change has failed since */
 	struct rcu rcu;
 	enum node_hook tc; /* how this command attached TC programs */
-	struct image *seen; /* the maps in memory on which plans are made; NULL: the kernel's
-			     * maps */
+	/* the maps in memory on which plans are made; NULL: the kernel's maps */
+	struct image *seen;
 	uint32_t seen_generation;
 	struct node_effect *effect; /* of the last load; NULL: there was none */
 };

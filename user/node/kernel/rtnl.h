@@ -18,10 +18,10 @@ struct mnl_socket;
 struct link {
 	uint32_t ifindex;
 	char name[IF_NAMESIZE];
-	uint32_t master; /* ifindex of the bridge or the like of which this interface is a port; 0:
-			  * none */
-	uint32_t lower; /* ifindex of the interface on which this one is made; of a veth, of its
-			 * other side */
+	/* ifindex of the bridge or the like of which this interface is a port; 0: none */
+	uint32_t master;
+	/* ifindex of the interface on which this one is made; of a veth, of its other side */
+	uint32_t lower;
 	uint8_t mac[6]; /* all 0: none */
 	bool up, loopback, bridge, vlan;
 	bool bare; /* has no Ethernet headers */

@@ -255,10 +255,11 @@ static int compare(struct entry_search *search)
 	if (!error)
 		error = compare_maps(handle, &wanted, &search->change, &search->plan);
 	if (!error)
-		error = segment_entries_staged(handle, &search->have, &search->staged, &search->of_staged,
-				      &search->later);
+		error = segment_entries_staged(handle, &search->have, &search->staged,
+					       &search->of_staged, &search->later);
 	return error ? error
-		     : segment_entries_collect(&search->plan, search->staged ? &search->later : NULL);
+		     : segment_entries_collect(&search->plan,
+					       search->staged ? &search->later : NULL);
 }
 
 /* The planners warn of what a load does: here nothing is loaded. */

@@ -99,9 +99,10 @@ static int read_maps(struct node_handle *handle, const struct image *image,
 	if (!status->maps)
 		return -ENOMEM;
 	for (int i = 0; i < N_NODE_MAPS; i++)
-		status->maps[status->n_maps++] = (struct node_map){.name = node_map_names[i],
-								   .used = port_lists_used(image, i),
-								   .max = handle->capacity[i]};
+		status->maps[status->n_maps++] =
+			(struct node_map){.name = node_map_names[i],
+					  .used = port_lists_used(image, i),
+					  .max = handle->capacity[i]};
 	return status_read_connections(handle, status);
 }
 
