@@ -83,7 +83,7 @@ int local_node_read(struct own_node *node, struct diag *diag, struct local_node_
 	return 0;
 }
 
-int local_node_audit(struct own_node *node, struct diag *diag)
+int local_node_begin(struct own_node *node, struct diag *diag)
 {
 	(void)node;
 	(void)diag;
