@@ -465,6 +465,30 @@ if net_on node "$NET_HELPERS/foreign" tcx-pass "$side" "${NET_PIN}_foreign" 2>"$
 fi
 net_check "DEL of the pod with TCX links" cni ptp DEL behind
 
+# Another's filter before ours, which passes every packet.
+cni_pod ahead
+net_check "ADD of a pod that gets another's filter" cni_named shop/web2 ptp ADD ahead
+ahead=$(cni_address)
+side=$(host_side "$ahead")
+net_serve ahead
+net_denied ahead tcp 192.168.7.2 80 "the pod with filters does not reach the outside"
+net_check "put another's filter behind Bulkhead's" net_on node tc filter add dev "$side" ingress pref 2 bpf \
+	bytecode '1,6 0 0 4294967295'
+net_check "CHECK where another's filter is behind" cni ptp CHECK ahead
+net_check "put another's filter first" net_on node tc filter add dev "$side" ingress pref 1 bpf \
+	bytecode '1,6 0 0 4294967295'
+net_check "CHECK where another's filter runs first is error 102" answers '"code":102,.*programs' cni ptp CHECK ahead
+net_check "status --check says that another's filter runs first" net_ends 1 \
+	"NOT GUARDED: interface $side, where others' programs run before Bulkhead's" net_bulkhead status --check
+net_check "unload --dry-run names the interface all the same" net_ends 0 "$side" net_bulkhead unload --dry-run
+net_check "load puts Bulkhead's programs first" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "CHECK after that load" cni ptp CHECK ahead
+net_check "the load after that writes nothing" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
+net_denied ahead tcp 192.168.7.2 80 "the pod with links beside the other's filter does not reach the outside"
+net_allowed node tcp "$ahead" 80 "the node reaches the pod past the other's filter"
+
+net_check "DEL of the pod that got another's filter" cni ptp DEL ahead
+
 # GC removes this network's attachments that are not valid any more; the chain's other plugins collect their
 # own.
 for pod in g1 g2 g3; do

@@ -133,6 +133,17 @@ problem(struct problems *problems, const char *format, ...)
 	emit_text(problems->emit, NULL, line);
 }
 
+/* Says why an interface is not guarded, if that is known. */
+static const char *unguarded_print(const struct node_iface *iface)
+{
+	if (iface->late)
+		return ", which has come up since the last load: load again";
+	if (iface->overtaken)
+		return ", where others' programs run before Bulkhead's, and may let packets pass: "
+		       "load puts Bulkhead's first";
+	return "";
+}
+
 static void find_unguarded(const struct node_status *status, struct problems *problems)
 {
 	const struct policy *policy = status->policy;
@@ -143,9 +154,7 @@ static void find_unguarded(const struct node_status *status, struct problems *pr
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		if (!status->ifaces[i].guarded && *status->ifaces[i].name)
 			problem(problems, "NOT GUARDED: interface %s%s", status->ifaces[i].name,
-				status->ifaces[i].late
-					? ", which has come up since the last load: load again"
-					: "");
+				unguarded_print(&status->ifaces[i]));
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		if (*status->ifaces[i].before)
 			problem(problems,
