@@ -97,6 +97,7 @@ static void print_iface(const struct node_status *status, const struct node_ifac
 		printf("endpoint, tc ingress %s, egress %s", hook_names[iface->ingress],
 		       hook_names[iface->egress]);
 	printf("%s", iface->flags & BH_IFACE_AUDIT ? ", audited only" : "");
+	printf("%s", iface->quarantined ? ", quarantined: it has no endpoint" : "");
 	print_pods(status, iface->ifindex);
 	if (!iface->guarded)
 		printf(": %sNOT GUARDED%s", paint_on(PAINT_BAD), paint_off());
@@ -295,7 +296,8 @@ static void print_summary(const struct node_status *status)
 	for (size_t i = 0; i < status->n_ifaces; i++) {
 		const struct node_iface *iface = &status->ifaces[i];
 
-		endpoints += iface->flags & BH_IFACE_ENDPOINT && iface->guarded;
+		endpoints +=
+			iface->flags & BH_IFACE_ENDPOINT && iface->guarded && !iface->quarantined;
 		uplinks += iface->flags & BH_IFACE_UPLINK && iface->guarded;
 	}
 	printf("%sgeneration %" PRIu64 " is active on %s%s: policy %u of lineage %016" PRIx64
@@ -502,6 +504,7 @@ static void json_iface(struct emit *emit, const struct node_status *status,
 	emit_name(emit, "before", iface->before);
 	emit_bool(emit, "orphan", iface->orphan);
 	emit_bool(emit, "guarded", iface->guarded);
+	emit_bool(emit, "quarantined", iface->quarantined);
 	json_pods(emit, status, iface->ifindex);
 	emit_end(emit);
 }

@@ -316,6 +316,7 @@ struct node_iface {
 	bool orphan; /* has a program of Bulkhead whose pins are gone: it evaluates packets still,
 			and the next load or unload removes it */
 	bool late; /* the interface has come up since the last load, and has no hook */
+	bool quarantined; /* guarded as an endpoint's, and no endpoint has it */
 	bool overtaken; /* others' programs run before our filters, and may let packets pass */
 };
 
