@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "cmd/command.h"
@@ -203,6 +204,11 @@ static void find_saved(const struct node_status *status, const char *state,
 			kept.path);
 	else if (policy->checksum != status->policy->checksum)
 		problem(problems, "%s is not the active policy: load again", kept.path);
+	else if (kept.options.audit != status->all_audited ||
+		 (kept.options.name && strcmp(kept.options.name, status->node)))
+		problem(problems,
+			"%s was loaded with other options than the active policy: load again",
+			kept.path);
 	policy_free(policy);
 	saved_free(&kept);
 }

@@ -404,6 +404,7 @@ struct node_status {
 	uint32_t policies_audited; /* of these, those that are only audited */
 	uint32_t isolated[2]; /* endpoints at this node's interfaces, by enum direction */
 	uint32_t audited; /* endpoints' interfaces */
+	bool all_audited; /* `load --audit` made the policy active */
 	uint32_t ipsec; /* outgoing IPsec policies, which hide packets from the host egress hook */
 	struct node_iface *ifaces;
 	size_t n_ifaces;
