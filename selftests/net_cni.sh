@@ -487,6 +487,19 @@ net_check "the load after that writes nothing" net_is "$(net_writes "$NET_TMP/po
 net_denied ahead tcp 192.168.7.2 80 "the pod with links beside the other's filter does not reach the outside"
 net_allowed node tcp "$ahead" 80 "the node reaches the pod past the other's filter"
 
+# A record that cannot be read.
+record=$CNI_STATE/ptp:ahead:eth0
+net_check "the record is put aside" cp "$record" "$NET_TMP/record"
+echo '{"network": ' >"$record"
+RUNTIME_ONLY=bulkhead-cni
+export RUNTIME_ONLY
+net_check "DEL names the damaged record" answers "\"code\":5,.*$record is damaged" cni ptp DEL ahead
+net_check "DEL keeps the damaged record" test -e "$record"
+net_check "CHECK names the damaged record" answers "\"code\":5,.*$record is damaged" cni ptp CHECK ahead
+unset RUNTIME_ONLY
+net_denied ahead tcp 192.168.7.2 80 "the pod with the damaged record does not reach the outside"
+net_allowed node tcp "$ahead" 80 "the node reaches the pod with the damaged record"
+net_check "the record is put back" cp "$NET_TMP/record" "$record"
 net_check "DEL of the pod that got another's filter" cni ptp DEL ahead
 
 # GC removes this network's attachments that are not valid any more; the chain's other plugins collect their

@@ -34,9 +34,7 @@ static int end_former(struct cni_call *call)
 
 	if (error == -ENOENT)
 		return 0;
-	return error ? cni_fail(call, CNI_ERROR_IO, "cannot read %s: %s", call->state,
-				strerror(-error))
-		     : attachment_end(call, &former);
+	return error ? call->code : attachment_end(call, &former);
 }
 
 static int read_arrival(struct cni_call *call, struct arrival *arrival)
