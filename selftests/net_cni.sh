@@ -411,6 +411,19 @@ net_check "DEL of the first interface keeps the second" lists "^shop/web2:eth1 +
 net_check "DEL of the second interface" cni other DEL new eth1
 net_check "no interface of the pod is left" lists_not "shop/web2"
 
+# Pods whose names begin alike, and are too long for what tells a second interface apart.
+long=$(printf 'p%.0s' {1..201})
+for pod in a b; do
+	cni_pod $pod
+	net_check "ADD of a pod with a long name that ends in $pod" cni_named "shop/$long$pod" ptp ADD $pod
+	net_check "ADD of the second interface of the pod whose long name ends in $pod" cni_named "shop/$long$pod" other ADD $pod eth1
+done
+for pod in a b; do
+	net_check "the second interface of the pod whose long name ends in $pod has a name of its own" lists "^shop/p+:$pod:eth1 "
+	net_check "DEL of the pod whose long name ends in $pod" cni ptp DEL $pod
+	net_check "DEL of the second interface of the pod whose long name ends in $pod" cni other DEL $pod eth1
+done
+
 # CHECK notices each kind of damage.
 CNI_ARGS="K8S_POD_UID=u-1"
 side=$(host_side "$web")
