@@ -165,7 +165,16 @@ quarantine() { # as a follower does
 }
 net_check "web's interface is quarantined" quarantine
 net_check "status --check is quiet with a quarantined interface" fine
-net_check "load guards web again" load
+net_check "status does not count the quarantined interface as an endpoint" grep -q ", 1 endpoints guarded" \
+	<(net_bulkhead status)
+net_check "status says that the interface is quarantined" grep -q "^  veth-web .*quarantined" <(net_bulkhead status)
+less_delta() {
+	sed 's!UDP/53!UDP/54!' "$NET_TMP/less.ini" >"$NET_TMP/least.ini" &&
+		"$BULKHEAD" compile "$NET_TMP/least.ini" --base "$NET_TMP/less.bhp" --delta -o "$NET_TMP/least.bhd" &&
+		net_ends 0 ", 1 endpoints guarded, " load "$NET_TMP/least.bhd"
+}
+net_check "a delta does not count the quarantined interface, either" less_delta
+net_check "load guards web again, and counts one endpoint more" net_ends 0 ", 2 endpoints guarded (+1)" load
 net_check "endpoint del of a Service's backend" net_bulkhead endpoint del shop/db
 net_check "status --check is quiet without the backend" fine
 net_check "load brings the backend again" load

@@ -411,6 +411,19 @@ net_check "DEL of the first interface keeps the second" lists "^shop/web2:eth1 +
 net_check "DEL of the second interface" cni other DEL new eth1
 net_check "no interface of the pod is left" lists_not "shop/web2"
 
+# Pods whose names begin alike, and are too long for what tells a second interface apart.
+long=$(printf 'p%.0s' {1..201})
+for pod in a b; do
+	cni_pod $pod
+	net_check "ADD of a pod with a long name that ends in $pod" cni_named "shop/$long$pod" ptp ADD $pod
+	net_check "ADD of the second interface of the pod whose long name ends in $pod" cni_named "shop/$long$pod" other ADD $pod eth1
+done
+for pod in a b; do
+	net_check "the second interface of the pod whose long name ends in $pod has a name of its own" lists "^shop/p+:$pod:eth1 "
+	net_check "DEL of the pod whose long name ends in $pod" cni ptp DEL $pod
+	net_check "DEL of the second interface of the pod whose long name ends in $pod" cni other DEL $pod eth1
+done
+
 # CHECK notices each kind of damage.
 CNI_ARGS="K8S_POD_UID=u-1"
 side=$(host_side "$web")
@@ -464,6 +477,43 @@ if net_on node "$NET_HELPERS/foreign" tcx-pass "$side" "${NET_PIN}_foreign" 2>"$
 	rm "${NET_PIN}_foreign"
 fi
 net_check "DEL of the pod with TCX links" cni ptp DEL behind
+
+# Another's filter before ours, which passes every packet.
+cni_pod ahead
+net_check "ADD of a pod that gets another's filter" cni_named shop/web2 ptp ADD ahead
+ahead=$(cni_address)
+side=$(host_side "$ahead")
+net_serve ahead
+net_denied ahead tcp 192.168.7.2 80 "the pod with filters does not reach the outside"
+net_check "put another's filter behind Bulkhead's" net_on node tc filter add dev "$side" ingress pref 2 bpf \
+	bytecode '1,6 0 0 4294967295'
+net_check "CHECK where another's filter is behind" cni ptp CHECK ahead
+net_check "put another's filter first" net_on node tc filter add dev "$side" ingress pref 1 bpf \
+	bytecode '1,6 0 0 4294967295'
+net_check "CHECK where another's filter runs first is error 102" answers '"code":102,.*programs' cni ptp CHECK ahead
+net_check "status --check says that another's filter runs first" net_ends 1 \
+	"NOT GUARDED: interface $side, where others' programs run before Bulkhead's" net_bulkhead status --check
+net_check "unload --dry-run names the interface all the same" net_ends 0 "$side" net_bulkhead unload --dry-run
+net_check "load puts Bulkhead's programs first" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "CHECK after that load" cni ptp CHECK ahead
+net_check "the load after that writes nothing" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
+net_denied ahead tcp 192.168.7.2 80 "the pod with links beside the other's filter does not reach the outside"
+net_allowed node tcp "$ahead" 80 "the node reaches the pod past the other's filter"
+
+# A record that cannot be read.
+record=$CNI_STATE/ptp:ahead:eth0
+net_check "the record is put aside" cp "$record" "$NET_TMP/record"
+echo '{"network": ' >"$record"
+RUNTIME_ONLY=bulkhead-cni
+export RUNTIME_ONLY
+net_check "DEL names the damaged record" answers "\"code\":5,.*$record is damaged" cni ptp DEL ahead
+net_check "DEL keeps the damaged record" test -e "$record"
+net_check "CHECK names the damaged record" answers "\"code\":5,.*$record is damaged" cni ptp CHECK ahead
+unset RUNTIME_ONLY
+net_denied ahead tcp 192.168.7.2 80 "the pod with the damaged record does not reach the outside"
+net_allowed node tcp "$ahead" 80 "the node reaches the pod with the damaged record"
+net_check "the record is put back" cp "$NET_TMP/record" "$record"
+net_check "DEL of the pod that got another's filter" cni ptp DEL ahead
 
 # GC removes this network's attachments that are not valid any more; the chain's other plugins collect their
 # own.

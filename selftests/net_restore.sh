@@ -89,6 +89,14 @@ net_check "restore the audited load" restore
 net_allowed web tcp "$(net_ip db)" 80 "the restored load drops nothing"
 net_check "the restored load counts audited packets" grep -q '^audit *[1-9]' <(net_bulkhead show counters)
 net_check "load the first policy again" load "$NET_TMP/policy.ini"
+net_check "a folder is in the way of the next file" mkdir "$state/policy.new"
+net_check "load the same policy, audited, which cannot be kept" net_ends 0 "cannot be kept in" \
+	load --audit "$NET_TMP/policy.ini"
+net_check "status --check has no problem with the policy itself" net_bulkhead status --check
+net_check "status --check says that the kept load has other options" net_ends 1 "policy was loaded with other options" is_fine
+net_check "the next file has room again" rmdir "$state/policy.new"
+net_check "load the first policy once more" load "$NET_TMP/policy.ini"
+net_check "status --check has no problem after that load" is_fine
 
 net_check "stage another policy" load --stage "$NET_TMP/next.ini"
 restart

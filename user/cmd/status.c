@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "cmd/command.h"
@@ -97,6 +98,7 @@ static void print_iface(const struct node_status *status, const struct node_ifac
 		printf("endpoint, tc ingress %s, egress %s", hook_names[iface->ingress],
 		       hook_names[iface->egress]);
 	printf("%s", iface->flags & BH_IFACE_AUDIT ? ", audited only" : "");
+	printf("%s", iface->quarantined ? ", quarantined: it has no endpoint" : "");
 	print_pods(status, iface->ifindex);
 	if (!iface->guarded)
 		printf(": %sNOT GUARDED%s", paint_on(PAINT_BAD), paint_off());
@@ -133,6 +135,17 @@ problem(struct problems *problems, const char *format, ...)
 	emit_text(problems->emit, NULL, line);
 }
 
+/* Says why an interface is not guarded, if that is known. */
+static const char *unguarded_print(const struct node_iface *iface)
+{
+	if (iface->late)
+		return ", which has come up since the last load: load again";
+	if (iface->overtaken)
+		return ", where others' programs run before Bulkhead's, and may let packets pass: "
+		       "load puts Bulkhead's first";
+	return "";
+}
+
 static void find_unguarded(const struct node_status *status, struct problems *problems)
 {
 	const struct policy *policy = status->policy;
@@ -143,9 +156,7 @@ static void find_unguarded(const struct node_status *status, struct problems *pr
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		if (!status->ifaces[i].guarded && *status->ifaces[i].name)
 			problem(problems, "NOT GUARDED: interface %s%s", status->ifaces[i].name,
-				status->ifaces[i].late
-					? ", which has come up since the last load: load again"
-					: "");
+				unguarded_print(&status->ifaces[i]));
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		if (*status->ifaces[i].before)
 			problem(problems,
@@ -193,6 +204,11 @@ static void find_saved(const struct node_status *status, const char *state,
 			kept.path);
 	else if (policy->checksum != status->policy->checksum)
 		problem(problems, "%s is not the active policy: load again", kept.path);
+	else if (kept.options.audit != status->all_audited ||
+		 (kept.options.name && strcmp(kept.options.name, status->node)))
+		problem(problems,
+			"%s was loaded with other options than the active policy: load again",
+			kept.path);
 	policy_free(policy);
 	saved_free(&kept);
 }
@@ -286,7 +302,8 @@ static void print_summary(const struct node_status *status)
 	for (size_t i = 0; i < status->n_ifaces; i++) {
 		const struct node_iface *iface = &status->ifaces[i];
 
-		endpoints += iface->flags & BH_IFACE_ENDPOINT && iface->guarded;
+		endpoints +=
+			iface->flags & BH_IFACE_ENDPOINT && iface->guarded && !iface->quarantined;
 		uplinks += iface->flags & BH_IFACE_UPLINK && iface->guarded;
 	}
 	printf("%sgeneration %" PRIu64 " is active on %s%s: policy %u of lineage %016" PRIx64
@@ -493,6 +510,7 @@ static void json_iface(struct emit *emit, const struct node_status *status,
 	emit_name(emit, "before", iface->before);
 	emit_bool(emit, "orphan", iface->orphan);
 	emit_bool(emit, "guarded", iface->guarded);
+	emit_bool(emit, "quarantined", iface->quarantined);
 	json_pods(emit, status, iface->ifindex);
 	emit_end(emit);
 }

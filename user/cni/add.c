@@ -34,9 +34,7 @@ static int end_former(struct cni_call *call)
 
 	if (error == -ENOENT)
 		return 0;
-	return error ? cni_fail(call, CNI_ERROR_IO, "cannot read %s: %s", call->state,
-				strerror(-error))
-		     : attachment_end(call, &former);
+	return error ? call->code : attachment_end(call, &former);
 }
 
 static int read_arrival(struct cni_call *call, struct arrival *arrival)
@@ -107,9 +105,12 @@ static int free_name(struct cni_call *call, struct node_handle *handle,
 	return 0;
 }
 
+#define WHOLE_NAME 200 /* bytes of a pod's name that have room beside what tells it apart */
+
 /*
  * Chooses the endpoint's name. A pod's second interface gets a name that no pod can have. So does a
- * pod's new sandbox while the former sandbox is still there.
+ * pod's new sandbox while the former sandbox is still there. Of a longer name only a part has room,
+ * which other pods may share: then the container tells them apart.
  */
 static int choose_name(struct cni_call *call, struct node_handle *handle, struct arrival *arrival)
 {
@@ -122,11 +123,11 @@ static int choose_name(struct cni_call *call, struct node_handle *handle, struct
 	if (code || !taken)
 		return code;
 	attachment_each(call->state, look_at_sandbox, &sandbox);
-	if (sandbox.has_other)
-		snprintf(attachment->name, sizeof(attachment->name), "%.200s:%s",
+	if (sandbox.has_other && strlen(attachment->pod_name) <= WHOLE_NAME)
+		snprintf(attachment->name, sizeof(attachment->name), "%.*s:%s", WHOLE_NAME,
 			 attachment->pod_name, attachment->ifname);
 	else
-		snprintf(attachment->name, sizeof(attachment->name), "%.200s:%.12s:%s",
+		snprintf(attachment->name, sizeof(attachment->name), "%.*s:%.12s:%s", WHOLE_NAME,
 			 attachment->pod_name, attachment->container, attachment->ifname);
 	code = free_name(call, handle, arrival, attachment->name, &taken);
 	if (!code && taken)

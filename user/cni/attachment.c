@@ -121,12 +121,22 @@ static int read_file(const char *path, struct attachment *attachment)
 	return error;
 }
 
-int attachment_read(const struct cni_call *call, struct attachment *attachment)
+int attachment_read(struct cni_call *call, struct attachment *attachment)
 {
 	char path[PATH_MAX];
 	int error = make_path(call->state, call->network, call->container, call->ifname, path);
 
-	return error ? error : read_file(path, attachment);
+	if (!error)
+		error = read_file(path, attachment);
+	if (error == -EILSEQ)
+		cni_fail(call, CNI_ERROR_IO,
+			 "%s is damaged: the pod stays guarded; remove the file once its "
+			 "interface is gone",
+			 path);
+	else if (error && error != -ENOENT)
+		cni_fail(call, CNI_ERROR_IO, "cannot read from %s: %s", call->state,
+			 strerror(-error));
+	return error;
 }
 
 /* Makes the folder and those above it. */

@@ -24,8 +24,8 @@ struct attachment {
 
 void attachment_free(struct attachment *attachment);
 
-/* Return 0, -ENOENT (there is no record) or another -errno. */
-int attachment_read(const struct cni_call *call, struct attachment *attachment);
+/* Returns 0; -ENOENT, not reported, if there is no record; or another -errno, reported. */
+int attachment_read(struct cni_call *call, struct attachment *attachment);
 int attachment_write(const struct cni_call *call, const struct attachment *attachment);
 int attachment_remove(const struct cni_call *call, const struct attachment *attachment);
 

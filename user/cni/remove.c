@@ -19,8 +19,7 @@ int cni_del(struct cni_call *call)
 		return 0;
 	}
 	if (error)
-		return cni_fail(call, CNI_ERROR_IO, "cannot read %s: %s", call->state,
-				strerror(-error));
+		return call->code;
 	snprintf(call->about, sizeof(call->about), "%s/%s", attachment.pod_ns,
 		 *attachment.name ? attachment.name : attachment.pod_name);
 	return attachment_leave(call, &attachment);

@@ -325,6 +325,8 @@ struct node_iface {
 	bool orphan; /* has a program of Bulkhead whose pins are gone: it evaluates packets still,
 			and the next load or unload removes it */
 	bool late; /* the interface has come up since the last load, and has no hook */
+	bool quarantined; /* guarded as an endpoint's, and no endpoint has it */
+	bool overtaken; /* others' programs run before our filters, and may let packets pass */
 };
 
 /* What an endpoint, or the node, holds of the table of connections (maps/share.h). */
@@ -413,6 +415,7 @@ struct node_status {
 	uint32_t policies_audited; /* of these, those that are only audited */
 	uint32_t isolated[2]; /* endpoints at this node's interfaces, by enum direction */
 	uint32_t audited; /* endpoints' interfaces */
+	bool all_audited; /* `load --audit` made the policy active */
 	uint32_t ipsec; /* outgoing IPsec policies, which hide packets from the host egress hook */
 	struct node_iface *ifaces;
 	size_t n_ifaces;

@@ -7,6 +7,7 @@
 #include "maps/iface.h"
 #include "node/change/effect_delta.h"
 #include "node/change/added_delta.h"
+#include "node/change/endpoint_del.h"
 #include "node/change/isolated.h"
 #include "node/change/names.h"
 
@@ -216,7 +217,7 @@ int effect_delta_find(struct planner *plan)
 	error = maps_read(handle, MAP_ifaces, &ifaces);
 	for (size_t i = 0; i < ifaces.n; i++)
 		handle->effect->endpoints_before +=
-			!!(((struct bh_iface *)table_value(&ifaces, i))->flags & BH_IFACE_ENDPOINT);
+			endpoint_del_has_endpoint(table_value(&ifaces, i));
 	if (!error)
 		error = compare_policies(plan, handle->effect);
 	if (!error && (!plan->kept || plan->own))

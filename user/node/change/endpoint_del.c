@@ -54,6 +54,11 @@ bool endpoint_del_is_sealed(const struct bh_iface *iface)
 	       !memcmp(&iface->ipv6, &none, sizeof(none));
 }
 
+bool endpoint_del_has_endpoint(const struct bh_iface *iface)
+{
+	return iface->flags & BH_IFACE_ENDPOINT && !endpoint_del_is_sealed(iface);
+}
+
 struct bh_iface endpoint_del_seal(const struct bh_iface *iface)
 {
 	return (struct bh_iface){

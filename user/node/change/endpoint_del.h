@@ -36,6 +36,9 @@ int endpoint_del_at(struct node_handle *handle, uint32_t ifindex, const struct b
  * after `del`. */
 bool endpoint_del_is_sealed(const struct bh_iface *iface);
 
+/* Returns true if an interface is an endpoint's: a guarded one that has no endpoint is nobody's. */
+bool endpoint_del_has_endpoint(const struct bh_iface *iface);
+
 /* Returns the entry of an interface that stays guarded as an endpoint's and has no endpoint. */
 struct bh_iface endpoint_del_seal(const struct bh_iface *iface);
 

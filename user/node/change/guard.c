@@ -59,7 +59,7 @@ static bool has_endpoint(struct node_handle *handle, uint32_t ifindex)
 	struct bh_iface iface;
 
 	return !maps_lookup(handle, MAP_ifaces, &ifindex, &iface) &&
-	       iface.flags & BH_IFACE_ENDPOINT && !endpoint_del_is_sealed(&iface);
+	       endpoint_del_has_endpoint(&iface);
 }
 
 int node_quarantine(struct node_handle *handle, uint32_t ifindex)

@@ -8,6 +8,7 @@
 #include "node/change/added_delta.h"
 #include "node/change/apply.h"
 #include "node/change/effect_delta.h"
+#include "node/change/endpoint_del.h"
 #include "node/change/endpoint_entries.h"
 #include "node/change/endpoint_search.h"
 #include "node/change/extension.h"
@@ -386,11 +387,11 @@ static void count_guarded(struct node_handle *handle, struct node_change *change
 	maps_init_table(MAP_ifaces, &ifaces);
 	error = maps_read(handle, MAP_ifaces, &ifaces);
 	for (size_t i = 0; i < ifaces.n; i++) {
-		const uint32_t flags = ((struct bh_iface *)table_value(&ifaces, i))->flags;
+		const struct bh_iface *iface = table_value(&ifaces, i);
 
-		change->endpoints += !!(flags & BH_IFACE_ENDPOINT);
-		change->uplinks += !!(flags & BH_IFACE_UPLINK);
-		change->ports += !!(flags & BH_IFACE_PORT);
+		change->endpoints += endpoint_del_has_endpoint(iface);
+		change->uplinks += !!(iface->flags & BH_IFACE_UPLINK);
+		change->ports += !!(iface->flags & BH_IFACE_PORT);
 	}
 	if (error)
 		node_fail(handle, error, "cannot read %s/ifaces", handle->pin);

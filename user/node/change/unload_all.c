@@ -11,7 +11,8 @@ static bool carries(struct node_handle *handle, uint32_t ifindex)
 	struct attached attached;
 
 	return attach_read(handle, ifindex, 0, &attached) || attached.ingress || attached.egress ||
-	       attached.xdp == NODE_XDP_NATIVE || attached.xdp == NODE_XDP_GENERIC;
+	       attached.overtaken || attached.xdp == NODE_XDP_NATIVE ||
+	       attached.xdp == NODE_XDP_GENERIC;
 }
 
 /* Lists the interfaces that carry Bulkhead's programs. Detaching asks all of them again. */

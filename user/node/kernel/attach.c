@@ -128,8 +128,11 @@ static size_t side_of(const struct rtnl_filter *filter)
 static int read_filters(struct node_handle *handle, uint32_t flags,
 			const struct rtnl_filter *filters, size_t n, struct attached *attached)
 {
+	bool others[ARRAY_SIZE(sides)] = {};
+
 	for (size_t i = 0; i < n; i++) {
-		enum node_hook *hook;
+		const size_t side = side_of(&filters[i]);
+		enum node_hook *hook = side ? &attached->egress : &attached->ingress;
 		bool ours;
 		int error = programs_is_ours(handle, filters[i].program, &ours);
 
@@ -137,15 +140,14 @@ static int read_filters(struct node_handle *handle, uint32_t flags,
 			return error;
 		if (!ours && !attached->orphan)
 			attached->orphan = orphan_mark(handle, filters[i].program);
+		others[side] |= !ours && !filters[i].chain;
 		if (!ours)
 			continue;
-		hook = side_of(&filters[i]) ? &attached->egress : &attached->ingress;
-		if (*hook == NODE_HOOK_TCX)
-			attached->overtaken = true;
-		else
+		attached->overtaken |=
+			*hook == NODE_HOOK_TCX || (*hook == NODE_HOOK_NONE && others[side]);
+		if (*hook == NODE_HOOK_NONE)
 			*hook = NODE_HOOK_CLSACT;
-		attached->stale |= !is_pinned(handle, side_at(flags, side_of(&filters[i])),
-					      filters[i].program);
+		attached->stale |= !is_pinned(handle, side_at(flags, side), filters[i].program);
 	}
 	return 0;
 }
@@ -254,7 +256,7 @@ int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++)
 		attached->overtaken |=
 			*hooks[i] == NODE_HOOK_CLSACT && has_links(ifindex, &sides[i]);
-	/* If links run before our filters, our own links replace all our filters. */
+	/* Our own links then replace all our filters. */
 	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++)
 		if (attached->overtaken && *hooks[i] == NODE_HOOK_CLSACT)
 			*hooks[i] = NODE_HOOK_NONE;
@@ -737,6 +739,10 @@ int attach_add(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 		guard_leaving(handle, ifindex);
 	if (!error && flags & BH_IFACE_PORT && !attached.ingress)
 		guard_port(handle, ifindex);
+	/* Without links, our new filters stand before the old ones, which no packet reaches any
+	 * more. */
+	if (attached.overtaken && handle->tc == NODE_HOOK_CLSACT)
+		attached.overtaken = false;
 	if (error || !(attached.excess || attached.overtaken))
 		return error;
 	error = attached.overtaken ? remove_filters(handle, ifindex, NULL)

@@ -527,6 +527,8 @@ static int each_filter(const struct nlmsghdr *message, void *data)
 	{
 		if (mnl_attr_get_type(attribute) == TCA_KIND)
 			bpf = !strcmp(mnl_attr_get_str(attribute), "bpf");
+		if (mnl_attr_get_type(attribute) == TCA_CHAIN)
+			filter.chain = mnl_attr_get_u32(attribute);
 		if (mnl_attr_get_type(attribute) != TCA_OPTIONS || !bpf)
 			continue;
 		mnl_attr_for_each_nested(inner,

@@ -70,12 +70,14 @@ int rtnl_route(struct mnl_socket *socket, const struct address *address, uint32_
 /* A BPF filter on a clsact qdisc. */
 struct rtnl_filter {
 	uint32_t parent; /* TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS or TC_H_MIN_EGRESS) */
+	uint32_t chain; /* the kernel begins with chain 0; filters lead to the others */
 	uint32_t priority, handle;
 	uint32_t program; /* ID; 0: not a BPF filter */
 };
 
-/* Lists the filters of an interface's clsact qdisc, in both directions. Without the qdisc the list
- * is empty, and 0 is returned. */
+/* Lists the filters of an interface's clsact qdisc, in both directions; those of one direction and
+ * chain stand in the order in which they run. Without the qdisc the list is empty, and 0 is
+ * returned. */
 int rtnl_filters(struct mnl_socket *socket, uint32_t ifindex, struct rtnl_filter **filters,
 		 size_t *n);
 

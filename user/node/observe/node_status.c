@@ -150,6 +150,7 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	strcpy(status->node, handle->blob.node);
 	status->abi = handle->config->abi;
 	status->loaded = handle->blob.loaded;
+	status->all_audited = handle->blob.flags & BH_BLOB_AUDIT;
 	snprintf(status->loaded_by, sizeof(status->loaded_by), "%s", handle->blob.by);
 	status->generation = node_generation(handle);
 	status->killed = node_is_busy(handle) && !pins_are_locked(handle);

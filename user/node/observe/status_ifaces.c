@@ -60,6 +60,8 @@ int status_read_ifaces(struct node_handle *handle, const struct table *ifaces,
 		iface->xdp = attached.xdp;
 		iface->dispatched = attached.dispatched;
 		iface->orphan = attached.orphan;
+		iface->quarantined = endpoint_del_is_sealed(entry);
+		iface->overtaken = attached.overtaken;
 		iface->guarded = iface->name[0] && attach_is_complete(&attached, iface->flags);
 		if (attached.before)
 			attach_program_name(attached.before, iface->before);
