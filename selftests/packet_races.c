@@ -586,7 +586,7 @@ static void calls_and_collection(void)
 #define TURNS 9 /* of each connection */
 
 /* CPU 0 has the connections of one bucket evaluated at both generations, the first one at the end.
- * Those of CPU 1 take the slots meanwhile. */
+ * The connections of CPU 1 take the slots meanwhile. */
 static void evaluate_and_replace(unsigned int which)
 {
 	struct side *question = &streams[which].packets[0];

@@ -365,7 +365,7 @@ static double fullness(const struct node_map *map)
 	return map->max ? 100.0 * map->used / map->max : 0;
 }
 
-static int compare_maps(const void *a, const void *b)
+static int compare_fullness(const void *a, const void *b)
 {
 	const double first = fullness(a), second = fullness(b);
 
@@ -377,7 +377,7 @@ static void print_maps(const struct node_status *status, bool verbose)
 {
 	puts("maps:");
 	if (!verbose)
-		qsort(status->maps, status->n_maps, sizeof(*status->maps), compare_maps);
+		qsort(status->maps, status->n_maps, sizeof(*status->maps), compare_fullness);
 	for (size_t i = 0; i < status->n_maps && (verbose || i < MAPS_MAX); i++)
 		print_map(&status->maps[i]);
 	if (!verbose && status->n_maps > MAPS_MAX)

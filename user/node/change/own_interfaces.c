@@ -39,11 +39,6 @@ void own_interfaces_free(struct own_interfaces *own)
 	table_free(&own->added);
 }
 
-static bool is_endpoints(const struct bh_iface *iface)
-{
-	return iface->flags & BH_IFACE_ENDPOINT && !endpoint_del_is_sealed(iface);
-}
-
 /* Reads the maps about interfaces. Their size follows the number of endpoints on this node. */
 static int read_interfaces(struct own_interfaces *own)
 {
@@ -56,7 +51,7 @@ static int read_interfaces(struct own_interfaces *own)
 		if (is_local(i))
 			error = maps_read(own->handle, i, &own->have.map[i]);
 	for (size_t i = 0; !error && i < ifaces->n; i++)
-		if (!is_endpoints(table_value(ifaces, i)))
+		if (!endpoint_del_has_endpoint(table_value(ifaces, i)))
 			error = table_add(&own->free, table_key(ifaces, i), table_value(ifaces, i));
 	own->known = !error;
 	return error ? node_fail(own->handle, error, "cannot read the interfaces of %s",
@@ -76,7 +71,7 @@ static bool is_free(const struct own_interfaces *own, uint32_t ifindex)
 	const struct bh_iface *old = table_find(&own->have.map[MAP_ifaces], &ifindex);
 
 	return !table_seek(&own->added, &ifindex) &&
-	       (!old || !is_endpoints(old) || table_seek(&own->left, &ifindex));
+	       (!old || !endpoint_del_has_endpoint(old) || table_seek(&own->left, &ifindex));
 }
 
 static bool is_node_mac(enum node_map_id map, const void *key)
@@ -157,7 +152,7 @@ static bool any_endpoint(const struct own_interfaces *own, bool then,
 		const uint32_t *ifindex = table_key(have, i);
 		const struct bh_iface *iface = table_value(have, i);
 
-		if (is_endpoints(iface) &&
+		if (endpoint_del_has_endpoint(iface) &&
 		    !(then && (table_find(want, ifindex) || table_seek(&own->left, ifindex))) &&
 		    visit(own, *ifindex, iface, what))
 			return true;

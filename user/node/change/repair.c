@@ -42,7 +42,7 @@ static void find_home(const struct table *ifaces, const struct bh_addr *addr,
 		const uint32_t ifindex = *(uint32_t *)table_key(ifaces, i);
 		const struct bh_iface *iface = table_value(ifaces, i);
 
-		if (!(iface->flags & BH_IFACE_ENDPOINT) || endpoint_del_is_sealed(iface) ||
+		if (!endpoint_del_has_endpoint(iface) ||
 		    (ifindex == now ? endpoint->ifindex != now : !had(iface, addr, policy)))
 			continue;
 		endpoint->ifindex = ifindex;
