@@ -21,21 +21,18 @@
  * swaps, and gc_free() without its second look. Between look and swap are few instructions there,
  * which two busy CPUs seldom meet in.
  */
-#include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "selftests/lib/packet_rows.h"
+#include "selftests/lib/two_cpus.h"
 
 #define ROUNDS 250
 #define STREAM 10000 /* steps of each CPU */
 #define PART                                                                                \
 	1000 /* of them, before the table is emptied: connections in use are never replaced \
 	      */
-#define SKEW 64 /* the most turns of an empty loop that one CPU is late */
 
 #define PACKET(...)          \
 	(struct packet_spec) \
@@ -61,8 +58,6 @@ struct side {
 };
 
 static struct side sides[2];
-static atomic_uint turn, done;
-static unsigned int skew[2];
 
 static void transmit(struct side *side)
 {
@@ -70,78 +65,15 @@ static void transmit(struct side *side)
 					   side->ingress);
 }
 
-/* Waits in a loop, so that both CPUs begin together; gives way to other processes now and then. */
-static void await(atomic_uint *value, unsigned int is)
-{
-	for (unsigned int i = 1; atomic_load(value) != is; i++)
-		if (i % 1000 == 0)
-			sched_yield();
-}
-
-static void wait_for_turn(unsigned int which, unsigned int round)
-{
-	await(&turn, round);
-	for (volatile unsigned int i = 0; i < skew[which]; i++)
-		;
-}
-
-static cpu_set_t cpus; /* that the test may use */
-
-static void pin(int nth)
-{
-	cpu_set_t one;
-
-	CPU_ZERO(&one);
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &cpus) && !nth--)
-			CPU_SET(cpu, &one);
-	if (sched_setaffinity(0, sizeof(one), &one))
-		perror("sched_setaffinity");
-}
-
 static void transmit_side(unsigned int which)
 {
 	transmit(&sides[which]);
 }
 
-static void (*both_do)(unsigned int which) = transmit_side;
-
-static void *other_cpu(void *unused)
-{
-	(void)unused;
-	pin(1);
-	for (unsigned int round = 1;; round++) {
-		wait_for_turn(1, round);
-		both_do(1);
-		atomic_store(&done, round);
-	}
-	return NULL;
-}
-
-/* Runs a function on both CPUs from one moment on. */
-static void on_both(void (*function)(unsigned int which))
-{
-	static unsigned int round;
-	pthread_t thread;
-
-	both_do = function;
-	if (!round && pthread_create(&thread, NULL, other_cpu, NULL)) {
-		perror("pthread_create");
-		exit(1);
-	}
-	skew[0] = rand() % SKEW;
-	skew[1] = rand() % SKEW;
-	round++;
-	atomic_store(&turn, round);
-	wait_for_turn(0, round);
-	function(0);
-	await(&done, round);
-}
-
 /* Sends both packets at one moment. */
 static void at_once(void)
 {
-	on_both(transmit_side);
+	two_cpus_run(transmit_side);
 }
 
 static void set_packet(struct side *side, enum packet_hook hook, struct packet_spec spec)
@@ -386,7 +318,7 @@ static void fin_and_data(void)
 		streams[i].bit = packet_node_states(IPPROTO_TCP) & BH_CT_FINS;
 		transmit(&streams[i].packets[1]);
 	}
-	on_both(toggle_bit);
+	two_cpus_run(toggle_bit);
 	expect_no_slip("each FIN is noted, and each end of it");
 }
 
@@ -437,7 +369,7 @@ static void calls_in_one_bucket(void)
 	port = port_in(30000, &bucket);
 	set_call(&streams[0], port);
 	set_call(&streams[1], port_in(port, &bucket));
-	on_both(send_in_turn);
+	two_cpus_run(send_in_turn);
 	expect("every connection is removed", STREAM,
 	       !packet_node_connections() && !packet_node_half_open());
 	counted(STREAM);
@@ -449,7 +381,7 @@ static void one_call_twice(void)
 	packet_node_limit(0, 128);
 	set_call(&streams[0], 30000);
 	set_call(&streams[1], 30000);
-	on_both(send_in_turn);
+	two_cpus_run(send_in_turn);
 	counted(STREAM);
 }
 
@@ -532,7 +464,7 @@ static void replacements(void)
 	for (int i = 0; i < STREAM; i += PART) {
 		packet_node_forget();
 		packet_node_limit(BH_CT_SLOTS, 1);
-		on_both(ask_and_answer);
+		two_cpus_run(ask_and_answer);
 		counted(i);
 	}
 	expect_no_slip("no answer is noted in another connection, and no entry is damaged");
@@ -570,7 +502,7 @@ static void calls_and_collection(void)
 	set_call(&streams[0], 30000);
 	for (int i = 0; i < STREAM; i += PART) {
 		atomic_store(&sending, true);
-		on_both(send_amid_collection);
+		two_cpus_run(send_amid_collection);
 		counted(i);
 	}
 	expect("the open connection is alive", STREAM,
@@ -623,7 +555,7 @@ static void evaluations(uint32_t slot)
 		packet_node_forget();
 		packet_node_limit(BH_CT_SLOTS, 1);
 		atomic_store(&sending, true);
-		on_both(evaluate_and_replace);
+		two_cpus_run(evaluate_and_replace);
 		counted(i);
 	}
 	expect_no_slip("no word and no denial is noted in another connection");
@@ -683,10 +615,10 @@ int main(void)
 {
 	size_t n = sizeof(sequences) / sizeof(sequences[0]);
 
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 2) {
+	if (!two_cpus_begin()) {
 		printf("ok 1 - races # SKIP needs two CPUs\n");
 		return 4;
 	}
-	pin(0);
+	two_cpus_pin(0);
 	return packet_sequences(sequences, n, &version, &good);
 }

@@ -93,6 +93,7 @@ struct step {
 	uint16_t seconds; /* WAIT */
 
 	/* SEND */
+	bool together; /* another CPU sends the frame of the next step at the same moment */
 	uint8_t from; /* the true sender */
 	uint8_t mac_from; /* the actor of the source MAC */
 	uint8_t mac_to;

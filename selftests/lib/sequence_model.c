@@ -1072,6 +1072,26 @@ void model_free(struct model *m)
 	free(m);
 }
 
+void model_copy(struct model *m, const struct model *other)
+{
+	m->policies = other->policies;
+	m->now = other->now;
+	m->guest = other->guest;
+	m->n_talks = other->n_talks;
+	m->n_firsts = other->n_firsts;
+	memcpy(m->talks, other->talks, other->n_talks * sizeof(*m->talks));
+	memcpy(m->firsts, other->firsts, other->n_firsts * sizeof(*m->firsts));
+	m->reading = (struct reading){.how = NOTHING};
+}
+
+bool model_equals(const struct model *a, const struct model *b)
+{
+	return a->policies == b->policies && a->now == b->now && a->guest == b->guest &&
+	       a->n_talks == b->n_talks && a->n_firsts == b->n_firsts &&
+	       !memcmp(a->talks, b->talks, a->n_talks * sizeof(*a->talks)) &&
+	       !memcmp(a->firsts, b->firsts, a->n_firsts * sizeof(*a->firsts));
+}
+
 void model_begin(struct model *m, const struct policies *policies)
 {
 	*m = (struct model){.policies = policies, .guest = GUEST};

@@ -10,6 +10,12 @@ struct model;
 struct model *model_new(void);
 void model_free(struct model *model);
 
+/* Makes a model what another one is, between two frames. */
+void model_copy(struct model *model, const struct model *other);
+
+/* Returns true if two models surely remember the same. */
+bool model_equals(const struct model *a, const struct model *b);
+
 /*
  * Begins a sequence: its first policy is active, GUEST is there as itself, no conversation is
  * known.

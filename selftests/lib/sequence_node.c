@@ -605,7 +605,12 @@ static unsigned int ingress_of(const struct sequence_node *node, const struct st
 	return node->ifindex[step->from];
 }
 
-int sequence_node_run(struct sequence_node *node, const struct step *step,
+int sequence_node_next_cpu(struct sequence_node *node)
+{
+	return local_node_next_cpu(&node->own);
+}
+
+int sequence_node_run(const struct sequence_node *node, const struct step *step,
 		      const struct sight *sight)
 {
 	struct packet_frame frame;
@@ -617,8 +622,6 @@ int sequence_node_run(struct sequence_node *node, const struct step *step,
 		    .ctx_in = is_xdp ? (void *)&xdp : (void *)&skb,
 		    .ctx_size_in = is_xdp ? sizeof(xdp) : sizeof(skb));
 
-	if (local_node_next_cpu(&node->own))
-		return -errno;
 	make_frame(step, sight, &frame);
 	run.data_size_in = xdp.data_end = frame.length;
 	if (bpf_prog_test_run_opts(node->programs[sight->hook], &run)) {

@@ -32,9 +32,11 @@ int sequence_node_arrive(struct sequence_node *node, unsigned int role);
 /* Ages all state that the programs keep. */
 int sequence_node_wait(struct sequence_node *node, unsigned int seconds);
 
-/* Returns 1 if the program at that hook passes the frame, else 0. Each frame runs on any of the
- * CPUs that the process may use. */
-int sequence_node_run(struct sequence_node *node, const struct step *step,
+/* Gives the next frames to another of the CPUs that the process may use. */
+int sequence_node_next_cpu(struct sequence_node *node);
+
+/* Returns 1 if the program at that hook passes the frame, else 0. Two CPUs may call it at once. */
+int sequence_node_run(const struct sequence_node *node, const struct step *step,
 		      const struct sight *sight);
 
 /* Returns the reason for which the programs have counted a packet since the last call. */

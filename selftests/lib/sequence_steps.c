@@ -340,6 +340,22 @@ static void generate_send(struct conversation *talk, struct step *step, struct r
 
 /* ---- sequences ---- */
 
+/* In every other pair of sequences, some frames are sent at one moment: two of those that follow
+ * each other, or one frame twice. */
+static void generate_pairs(struct sequence *sequence, struct random *random)
+{
+	struct step *steps = sequence->steps;
+
+	for (int i = 0; sequence->seed / 2 % 2 && i + 1 < sequence->n; i++) {
+		if (steps[i].kind != SEND || !random_chance(random, 30))
+			continue;
+		if (random_chance(random, 25))
+			steps[i + 1] = steps[i];
+		steps[i].together = steps[i + 1].kind == SEND;
+		i++;
+	}
+}
+
 void sequence_generate(struct sequence *sequence, uint64_t seed)
 {
 	struct random random = {(seed + 1) * 0xd1342543de82ef95ull};
@@ -376,6 +392,7 @@ void sequence_generate(struct sequence *sequence, uint64_t seed)
 			generate_send(&talks[random_below(&random, n_talks)], step, &random);
 		}
 	}
+	generate_pairs(sequence, &random);
 }
 
 /* ---- text ---- */
@@ -456,6 +473,8 @@ void sequence_print_step(FILE *to, const struct step *step)
 	switch ((enum step_kind)step->kind) {
 	case SEND:
 		print_send(to, step);
+		if (step->together)
+			fprintf(to, "; at the same moment:");
 		break;
 	case FLIP:
 		fprintf(to, "policy %u becomes active", step->policy);
@@ -514,6 +533,8 @@ static bool shrink_details(struct shrink *shrink)
 		step->fragment_at = step->id = 0;
 		changed |= shrink_keep(shrink);
 		step->mac_from = step->from;
+		changed |= shrink_keep(shrink);
+		step->together = false;
 		changed |= shrink_keep(shrink);
 		step->number = step->acknowledged = 0;
 		changed |= shrink_keep(shrink);
