@@ -233,7 +233,7 @@ BPF_GLOBAL int connection_fill(const struct packet *p, const struct connection *
 		ct_set_source(ct, p);
 	if (p->protocol == IPPROTO_TCP && state & BH_CT_HALF)
 		WRITE_ONCE(*(p->from ? &ct->number[1] : &ct->number[0]), p->sequence);
-	ct_commit(p, place, state);
+	ct_fill(p, place, state);
 	return 0;
 }
 
@@ -244,9 +244,11 @@ static __always_inline bool connection_insert(const struct packet *p, const stru
 {
 	__u32 place = ct_claim(p, connection_share(c) | flags);
 
-	if (place)
-		connection_fill(p, c, words, place, state);
-	return place;
+	if (!place)
+		return false;
+	connection_fill(p, c, words, place, state);
+	ct_commit(p, place, 0);
+	return true;
 }
 
 #endif

@@ -51,9 +51,15 @@ static __always_inline __u32 ct_claim(const struct packet *p, __u32 payer)
 	return table_claim((const struct table_key *)p, payer);
 }
 
-static __always_inline void ct_commit(const struct packet *p, __u32 place, __u32 state)
+static __always_inline void ct_fill(const struct packet *p, __u32 place, __u32 state)
 {
-	table_commit(place, (const struct table_key *)p, state);
+	table_fill(place, (const struct table_key *)p, state);
+}
+
+/* Makes a filled entry known (table_commit()). */
+static __always_inline void ct_commit(const struct packet *p, __u32 place, __u32 wins)
+{
+	table_commit((const struct table_key *)p, place, wins);
 }
 
 /* Returns true if the words of an entry are of the packet's key and the entry's ends. */
@@ -92,12 +98,18 @@ static __noinline struct bh_ct *ct_find_waiting(struct packet *p)
 
 #define CT_TRIES 4
 
+/* Reads the state of a connection in order with what is read of it before and after. */
+static __always_inline __u32 ct_read_state(struct bh_ct *ct)
+{
+	return ordered_stores ? READ_ONCE(ct->state) : __sync_fetch_and_or(&ct->state, 0);
+}
+
 /* Tries once what ct_change() does. Sets *@cleared. Returns false if another CPU has changed the
  * state meanwhile. */
 static __always_inline bool ct_change_once(struct bh_ct *ct, __u32 tag, __u32 set, __u32 clear,
 					   __u32 *cleared)
 {
-	__u32 state = ordered_stores ? READ_ONCE(ct->state) : __sync_fetch_and_or(&ct->state, 0);
+	__u32 state = ct_read_state(ct);
 	__u32 next = (state & ~clear) | set;
 
 	*cleared = 0;

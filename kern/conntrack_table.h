@@ -617,20 +617,107 @@ BPF_GLOBAL __u32 table_claim(const struct table_key *key, __u32 payer)
 	return place;
 }
 
-/* Stores the key and the state of a claimed slot's connection, and makes the connection known. */
-static __always_inline void table_commit(__u32 place, const struct table_key *key, __u32 state)
+/* Returns how many slots of the bucket have another tag, in either form. It is a sum since the
+ * verifier would go through both branches of each slot. */
+static __always_inline __u32 table_others(const struct bh_ct_bucket *bucket, __u32 tag)
 {
-	struct bh_ct_bucket *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
-	__u32 i = (place - 1) % BH_CT_SLOTS;
-	struct bh_ct *ct;
+	__u32 others = 0;
 
-	if (!bucket)
-		return;
+#pragma unroll
+	for (int i = 0; i < BH_CT_SLOTS; i++)
+		others += (((READ_ONCE(bucket->tag[i]) ^ tag) & BH_CT_TAG_OF_KEY) + 0xffffffffull) >> 32;
+	return others;
+}
+
+enum {
+	TABLE_WINS = 1, /* the entry takes the place of any other one of its key */
+	TABLE_LATER = 2, /* the slot comes before that of the entry */
+};
+
+/*
+ * Returns true if an entry that is proposed yields to the one in a slot: that has the same key, and
+ * is known by now, or is proposed as well and comes first. Else frees a slot of the same key.
+ * Global: the verifier checks it once, not for each slot of the bucket.
+ */
+BPF_GLOBAL __u32 table_yields(__u32 *tag, struct bh_ct_slot *slot, const struct table_key *key,
+			      __u32 how)
+{
+	__u32 was;
+
+	if (!tag || !slot || !key)
+		return 0;
+#pragma unroll
+	for (int tries = 0; tries < 2; tries++) {
+		was = READ_ONCE(*tag);
+		if ((was ^ bh_ct_slot_tag(key->hash)) & BH_CT_TAG_OF_KEY || !table_same(slot, key))
+			return 0;
+		if (!(how & TABLE_WINS) && (was & BH_CT_TAKEN || how & TABLE_LATER))
+			return 1;
+		if (table_hold(tag, was)) {
+			table_free(tag, &slot->ct);
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* Leaves one entry of a key that several slots have. @place: of the entry that is proposed; @wins:
+ * TABLE_WINS or 0. Returns true if that entry yields. */
+static __always_inline __u32 table_contend(const struct table_key *key, __u32 place, __u32 wins)
+{
+	__u32 yields = 0;
+
+	for (__u32 i = 0; i < 2 * BH_CT_SLOTS; i++) {
+		__u32 index = table_index(key, i / BH_CT_SLOTS), n = i % BH_CT_SLOTS;
+		__u32 at = index * BH_CT_SLOTS + n + 1;
+		struct bh_ct_bucket *bucket = table_bucket(index);
+
+		if (!bucket || at == place)
+			continue;
+		SETTLE(bucket);
+		yields |= table_yields(&bucket->tag[n], &bucket->slot[n], key,
+				       wins | (at < place ? TABLE_LATER : 0));
+	}
+	return yields;
+}
+
+/*
+ * Makes the filled entry at a place known. Two CPUs that have not found a key may both insert it:
+ * the first one's entry stays. Each stores its tag as a proposed one, and looks for the other's;
+ * then it makes its own tag the final one, unless the other has freed the slot meanwhile.
+ */
+BPF_GLOBAL int table_commit(const struct table_key *key, __u32 place, __u32 wins)
+{
+	struct bh_ct_bucket *first, *second, *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
+	__u32 i = (place - 1) % BH_CT_SLOTS, final, others;
+
+	if (!key || !bucket)
+		return 0;
 	SETTLE(bucket);
-	ct = &bucket->slot[i].ct;
-	bucket->slot[i].key = key->key;
-	WRITE_ONCE(ct->state, ((ct->state & ~BH_CT_STATE) + BH_CT_INCARNATION) | state);
-	table_publish(&bucket->tag[i], bh_ct_slot_tag(key->hash));
+	final = bh_ct_slot_tag(key->hash);
+	__sync_lock_test_and_set(&bucket->tag[i], BH_CT_PROPOSED(final));
+	first = table_bucket(bh_ct_first(key->hash, ct_buckets));
+	second = table_bucket(bh_ct_second(key->hash, ct_buckets));
+	if (!first || !second)
+		return 0;
+	others = table_others(first, final) + table_others(second, final);
+	if (likely(others == 2 * BH_CT_SLOTS - 1) || !table_contend(key, place, wins))
+		__sync_val_compare_and_swap(&bucket->tag[i], BH_CT_PROPOSED(final), final);
+	else if (table_hold(&bucket->tag[i], BH_CT_PROPOSED(final)))
+		table_free(&bucket->tag[i], &bucket->slot[i].ct);
+	return 0;
+}
+
+/* Stores the key and the state of a claimed slot's connection. table_commit() makes it known. */
+static __always_inline void table_fill(__u32 place, const struct table_key *key, __u32 state)
+{
+	struct bh_ct_slot *slot = (struct bh_ct_slot *)table_slot(place);
+
+	if (!slot)
+		return;
+	slot->key = key->key;
+	WRITE_ONCE(slot->ct.state,
+		   ((slot->ct.state & ~BH_CT_STATE) + BH_CT_INCARNATION) | state);
 }
 
 #endif

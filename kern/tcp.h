@@ -194,16 +194,24 @@ static __always_inline bool tcp_is_last_hook(const struct packet *p, const struc
 	       !(p->from ? ct->end[0].ifindex : ct->end[1].ifindex);
 }
 
+/* Returns true if the connection is half-open now, whatever the CPU has read of it before. */
+static __always_inline bool tcp_is_half(struct bh_ct *ct)
+{
+	return ct_read_state(ct) & BH_CT_HALF;
+}
+
 /* Evaluates a segment without SYN of a half-open connection. A RST that refuses the connection
- * frees its entry. */
+ * frees its entry. Another CPU may have opened the connection meanwhile, and changed its
+ * numbers. */
 static __always_inline int tcp_complete(struct packet *p, struct bh_ct *ct)
 {
+	bool ends = tcp_ends(p, ct);
 	int reason;
 
-	if (!tcp_ends(p, ct))
+	if (!ends && tcp_is_half(ct))
 		return BH_DROP_HANDSHAKE;
 	reason = connection_again(p, ct);
-	if (bh_reason_drops(reason))
+	if (bh_reason_drops(reason) || !ends)
 		return reason;
 	if (!(p->tcp_flags & TCP_RST))
 		tcp_opened(p, ct);
@@ -232,7 +240,8 @@ static __noinline bool tcp_replace(struct packet *p, struct bh_ct *waiting)
 		open.payer = ct->payer;
 		open.state = ct->state;
 		*ct = open;
-		ct_commit(p, place, p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0);
+		ct_fill(p, place, p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0);
+		ct_commit(p, place, TABLE_WINS);
 	}
 	ct_wait(p, true);
 	table_remove(table_key(p));

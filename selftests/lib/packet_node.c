@@ -976,7 +976,7 @@ static bool is_damaged(const struct bh_ct_slot *slot, uint32_t tag)
 
 	memcpy(words, &slot->key, sizeof(words));
 	hash = bh_ct_hash(tc->rodata->ct_seed, words);
-	damaged = bh_ct_slot_tag(hash) != tag;
+	damaged = (bh_ct_slot_tag(hash) ^ tag) & BH_CT_TAG_OF_KEY;
 	for (int role = 0; role < 2; role++)
 		damaged |= ct->verdict[role] &&
 			   ((uint32_t)ct->verdict[role] & ~BH_CT_FLAGS) !=
