@@ -17,7 +17,9 @@
  * BULKHEAD_FULL=1 runs 100,000.
  */
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "selftests/lib/own_process.h"
 #include "selftests/lib/sequence_model.h"
@@ -49,7 +51,7 @@ struct trial {
 	int n_models;
 	FILE *to; /* NULL: prints nothing */
 	/* counts of frames, and of verdicts by enum word; of pairs of frames */
-	uint64_t frames, words[3], pairs, reordered;
+	uint64_t frames, words[3], pairs, reordered, crossed;
 	int failures;
 	bool broken; /* the node itself fails: the run says nothing about the programs */
 	bool two_cpus;
@@ -244,10 +246,29 @@ static void explain(struct trial *trial, const struct model *model, const int me
 	model_free(next);
 }
 
+/*
+ * Returns true if both frames are calls, without handshake, of the same addresses and ports, one in
+ * each direction. One entry serves both directions, and a hook that has found the entry of a call
+ * which the called end has not let in yet replaces it by that of a call of its own. Meanwhile the
+ * called end may let the first call in. So that call may be forgotten until its caller's next
+ * packet: the only result that no order of the frames explains.
+ */
+static bool calls_cross(const struct trial *trial)
+{
+	const struct step *a = pair[0].step, *b = pair[1].step;
+
+	return a->protocol == b->protocol && a->protocol != IPPROTO_TCP &&
+	       a->version == b->version && a->sport == b->dport && a->dport == b->sport &&
+	       !memcmp(&a->source, &b->destination, sizeof(a->source)) &&
+	       !memcmp(&a->destination, &b->source, sizeof(a->source)) &&
+	       !model_knows(trial->models[0], a);
+}
+
 /* Returns true if an order of both frames explains what the programs did. */
 static bool hear_pair(struct trial *trial)
 {
 	const int none[2] = {0, 0};
+	bool cross = calls_cross(trial);
 	int n = trial->n_models, left;
 
 	for (int i = 0; i < n; i++)
@@ -264,7 +285,10 @@ static bool hear_pair(struct trial *trial)
 		trial->models[n + i] = model;
 	}
 	trial->n_models = left ? left : n;
+	for (int i = 0; cross && i < trial->n_models; i++)
+		model_doubt(trial->models[i], pair[0].step);
 	trial->pairs++;
+	trial->crossed += cross;
 	trial->reordered += left > 1;
 	return left;
 }
@@ -457,8 +481,8 @@ static int run_sequences(struct trial *trial)
 	       n, trial->frames, trial->words[MUST_DROP], trial->words[MUST_PASS],
 	       trial->words[MAY]);
 	printf("# %" PRIu64 " pairs of frames at one moment; of %" PRIu64
-	       " the order is not known by the verdicts\n",
-	       trial->pairs, trial->reordered);
+	       " the verdicts leave the order open; %" PRIu64 " are calls that cross\n",
+	       trial->pairs, trial->reordered, trial->crossed);
 	return trial->failures || trial->broken;
 }
 

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "selftests/lib/packet_rows.h"
+#include "selftests/lib/party.h"
 
 #define ROOM 4096
 #define CROWD 100
@@ -30,12 +31,6 @@
 #define REFUSED 6 /* at most one in so many packets of the flood */
 #define FIRST_PORT 1024
 #define PORTS 60000 /* of one source */
-
-/* An end of a connection: HOST_C stands for an endpoint of the crowd. */
-struct party {
-	enum packet_host host;
-	uint32_t nth; /* of the crowd; of the sources outside: last two bytes of the address */
-};
 
 static uint8_t version;
 static bool good;
@@ -51,62 +46,11 @@ static void expect(const char *what, uint32_t nth, bool holds)
 	good &= holds;
 }
 
-static uint32_t interface_of(const struct party *party)
-{
-	switch (party->host) {
-	case HOST_A:
-		return packet_node_ifindex(FROM_A);
-	case HOST_B:
-		return packet_node_ifindex(FROM_B);
-	case HOST_C:
-		return packet_node_crowd_ifindex(party->nth);
-	default:
-		return 0;
-	}
-}
-
-static void put16(uint8_t *at, uint16_t value)
-{
-	at[0] = value >> 8;
-	at[1] = value;
-}
-
-/* Writes what tells the party from others of its kind: the last bytes of its addresses. */
-static void put_party(struct packet_frame *frame, const struct party *party, bool source)
-{
-	size_t size = version == 4 ? 4 : 16, addresses = frame->l3 + (version == 4 ? 12 : 8);
-	uint16_t last = party->host == HOST_C ? PACKET_CROWD + party->nth : party->nth;
-
-	if (party->host != HOST_C && party->host != HOST_WORLD)
-		return;
-	put16(frame->bytes + addresses + (source ? size : 2 * size) - 2, last);
-	if (party->host == HOST_C)
-		put16(frame->bytes + (source ? 10 : 4), last);
-}
-
-/* Sends a packet through the hook of its sender and that of its receiver. */
-static bool sends(const struct party *from, const struct party *to, struct packet_spec spec)
-{
-	uint32_t out = interface_of(from), in = interface_of(to);
-	uint32_t uplink = from->host == HOST_NODE ? 0 : packet_node_ifindex(UPLINK);
-	struct packet_frame frame;
-
-	spec.version = version;
-	spec.from = from->host;
-	spec.to = to->host;
-	packet_build(&spec, &frame);
-	put_party(&frame, from, true);
-	put_party(&frame, to, false);
-	if (out && packet_node_verdict_at(false, out, frame.bytes, frame.length, out) <= 0)
-		return false;
-	return !in ||
-	       packet_node_verdict_at(true, in, frame.bytes, frame.length, out ? out : uplink) > 0;
-}
-
 static struct packet_spec segment(uint16_t from, uint16_t to, uint8_t flags, uint32_t seq,
 				  uint32_t ack, uint16_t payload)
 {
-	return (struct packet_spec){.protocol = IPPROTO_TCP,
+	return (struct packet_spec){.version = version,
+				    .protocol = IPPROTO_TCP,
 				    .sport = from,
 				    .dport = to,
 				    .flags = flags,
@@ -117,8 +61,8 @@ static struct packet_spec segment(uint16_t from, uint16_t to, uint8_t flags, uin
 
 static bool talks(const struct party *from, const struct party *to, uint16_t own, uint16_t called)
 {
-	return sends(from, to, segment(own, called, TCP_P | TCP_A, 1001, 5001, 10)) &&
-	       sends(to, from, segment(called, own, TCP_P | TCP_A, 5001, 1011, 10));
+	return party_sends(from, to, segment(own, called, TCP_P | TCP_A, 1001, 5001, 10)) &&
+	       party_sends(to, from, segment(called, own, TCP_P | TCP_A, 5001, 1011, 10));
 }
 
 /* Sends the nth packet of the flood, each from another port: SYNs from outside, or an endpoint's
@@ -129,13 +73,13 @@ static void flood_once(void)
 	uint16_t own = FIRST_PORT + flooded / endpoints % PORTS;
 	const struct party outside = {HOST_WORLD, 1 + flooded % 1000};
 	const struct packet_spec datagram = {
-		.protocol = IPPROTO_UDP, .sport = own, .dport = 9, .payload = 16};
+		.version = version, .protocol = IPPROTO_UDP, .sport = own, .dport = 9, .payload = 16};
 
 	flooded++;
 	if (inward)
-		sends(&outside, &pod, segment(own, 80, TCP_S, 1000, 0, 0));
+		party_sends(&outside, &pod, segment(own, 80, TCP_S, 1000, 0, 0));
 	else
-		sends(&pod, &node, datagram);
+		party_sends(&pod, &node, datagram);
 }
 
 static void flood(uint32_t packets)
@@ -148,13 +92,13 @@ static void flood(uint32_t packets)
 static bool connects(const struct party *from, const struct party *to, uint16_t called)
 {
 	port++;
-	if (!sends(from, to, segment(port, called, TCP_S, 1000, 0, 0)))
+	if (!party_sends(from, to, segment(port, called, TCP_S, 1000, 0, 0)))
 		return false;
 	flood(FLIGHT);
-	if (!sends(to, from, segment(called, port, TCP_S | TCP_A, 5000, 1001, 0)))
+	if (!party_sends(to, from, segment(called, port, TCP_S | TCP_A, 5000, 1001, 0)))
 		return false;
 	flood(FLIGHT);
-	return sends(from, to, segment(port, called, TCP_A, 1001, 5001, 0)) &&
+	return party_sends(from, to, segment(port, called, TCP_A, 1001, 5001, 0)) &&
 	       talks(from, to, port, called);
 }
 
@@ -251,11 +195,11 @@ static void hundred_flooding(void)
 static bool asks(const struct party *from, const struct party *to, uint16_t own)
 {
 	const struct packet_spec question = {
-		.protocol = IPPROTO_UDP, .sport = own, .dport = 53, .payload = 16};
+		.version = version, .protocol = IPPROTO_UDP, .sport = own, .dport = 53, .payload = 16};
 	const struct packet_spec answer = {
-		.protocol = IPPROTO_UDP, .sport = 53, .dport = own, .payload = 16};
+		.version = version, .protocol = IPPROTO_UDP, .sport = 53, .dport = own, .payload = 16};
 
-	return sends(from, to, question) && sends(to, from, answer);
+	return party_sends(from, to, question) && party_sends(to, from, answer);
 }
 
 /* Beyond its floor the bystander has a quarter of the surplus: less than the namespace, and far

@@ -967,15 +967,27 @@ int packet_node_bucket(void)
 	return -1;
 }
 
+const volatile struct bh_ct_bucket *packet_node_table(uint32_t *n)
+{
+	*n = n_buckets;
+	return buckets;
+}
+
+uint64_t packet_node_hash(const struct bh_ct_key *key)
+{
+	__u64 words[5];
+
+	memcpy(words, key, sizeof(words));
+	return bh_ct_hash(tc->rodata->ct_seed, words);
+}
+
 /* Returns true if the slot's key is not the one of the tag, or a word another connection's. */
 static bool is_damaged(const struct bh_ct_slot *slot, uint32_t tag)
 {
 	const struct bh_ct *ct = &slot->ct;
-	__u64 words[5], hash;
+	uint64_t hash = packet_node_hash(&slot->key);
 	bool damaged;
 
-	memcpy(words, &slot->key, sizeof(words));
-	hash = bh_ct_hash(tc->rodata->ct_seed, words);
 	damaged = (bh_ct_slot_tag(hash) ^ tag) & BH_CT_TAG_OF_KEY;
 	for (int role = 0; role < 2; role++)
 		damaged |= ct->verdict[role] &&

@@ -153,6 +153,12 @@ void packet_node_age(uint32_t ticks);
 int packet_node_connections(void);
 int packet_node_half_open(void);
 
+/* Returns the table, mapped, and sets *@n to the number of its buckets. */
+const volatile struct bh_ct_bucket *packet_node_table(uint32_t *n);
+
+/* Returns the hash of a connection's key. */
+uint64_t packet_node_hash(const struct bh_ct_key *key);
+
 /* Returns the first bucket of the table that has an entry; -1: none has. */
 int packet_node_bucket(void);
 

@@ -1060,6 +1060,28 @@ void model_told(struct model *m, const struct step *step, const struct sight *si
 		remember_first(m, step, sight);
 }
 
+/* ---- calls that cross ---- */
+
+bool model_knows(const struct model *m, const struct step *step)
+{
+	struct key key = step_key(step);
+
+	for (int i = 0; i < m->n_talks; i++)
+		if (!memcmp(&m->talks[i].key, &key, sizeof(key)) && m->talks[i].let[INGRESS] &&
+		    may_live(m, &m->talks[i]))
+			return true;
+	return false;
+}
+
+void model_doubt(struct model *m, const struct step *step)
+{
+	struct key key = step_key(step);
+
+	for (int i = 0; i < m->n_talks; i++)
+		if (!memcmp(&m->talks[i].key, &key, sizeof(key)))
+			m->talks[i].sure = false;
+}
+
 /* ---- time and change ---- */
 
 struct model *model_new(void)

@@ -37,4 +37,10 @@ enum word model_says(struct model *model, const struct step *step, const struct 
 void model_told(struct model *model, const struct step *step, const struct sight *sight,
 		bool passed);
 
+/* Returns true if the frame may belong to a call that its receiver's hook has let in. */
+bool model_knows(const struct model *model, const struct step *step);
+
+/* Two calls have crossed, and only one of them is remembered: maybe that of the frame. */
+void model_doubt(struct model *model, const struct step *step);
+
 #endif
