@@ -359,9 +359,12 @@ static __always_inline __u32 table_cost(const struct bh_ct_slot *slot, __u32 now
 
 #define TABLE_KEPT ((__u64)TABLE_COST(COST_KEPT) << 32)
 
+/* No payer has this number: of all but the payer. */
+#define TABLE_ALL BH_CT_LEAVES
+
 /*
  * Returns the connection of a bucket that costs least to lose, of those of @payer's and of others'
- * surplus but for @except's: its cost in the upper half and its place, as table_at() returns it, in
+ * surplus but for @except's (TABLE_ALL: but for all others'): its cost in the upper half and its place, as table_at() returns it, in
  * the lower half. From TABLE_KEPT on: none can be replaced.
  */
 BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
@@ -381,7 +384,8 @@ BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
 
 		if (READ_ONCE(bucket->tag[i]) < BH_CT_TAKEN)
 			continue;
-		if (whose != payer && (whose == except || !(slot->ct.payer & BH_CT_SURPLUS)))
+		if (whose != payer && (whose == except || except == TABLE_ALL ||
+				       !(slot->ct.payer & BH_CT_SURPLUS)))
 			continue;
 		cost = table_cost(slot, now);
 		if (cost >= READ_ONCE(least.cost))
@@ -552,9 +556,10 @@ static __always_inline __u32 table_random(void)
  * Makes a slot busy for a connection of @own's that has no room, or no free slot: that of a
  * connection which can be replaced. An eighth of the table is left for this case, so that a
  * connection which has just begun is not replaced while a free slot is at hand. Of a connection
- * that could not be seized, the garbage collector may have freed the slot. Where the garbage
- * collector has just passed, both buckets may have free slots only: then a connection of another
- * bucket makes room. Returns the slot's place; 0: there is none.
+ * that could not be seized, the garbage collector may have freed the slot. If others do not yield,
+ * the last attempt is among the payer's own connections. Where the garbage collector has just passed,
+ * both buckets may have free slots only: then a connection of another bucket makes room. Returns the
+ * slot's place; 0: there is none.
  */
 static __always_inline __u32 table_replace(const struct table_key *key, struct bh_share *own,
 					   __u32 payer)
@@ -562,10 +567,12 @@ static __always_inline __u32 table_replace(const struct table_key *key, struct b
 	__u32 except = payer, place;
 
 	for (int tries = 0; tries < TABLE_TRIES; tries++) {
-		__u64 least = table_victim(bh_ct_first(key->hash, ct_buckets), payer, except);
-		__u64 other = TABLE_KEPT;
+		__u64 least, other = TABLE_KEPT;
 		bool elsewhere;
 
+		if (tries == TABLE_TRIES - 1)
+			except = TABLE_ALL;
+		least = table_victim(bh_ct_first(key->hash, ct_buckets), payer, except);
 		if (least >= TABLE_KEPT)
 			other = table_victim(bh_ct_second(key->hash, ct_buckets), payer, except);
 		if (other < least)
@@ -576,7 +583,8 @@ static __always_inline __u32 table_replace(const struct table_key *key, struct b
 				return place;
 		}
 		elsewhere = least >= TABLE_KEPT;
-		if (elsewhere && !table_has_free(key))
+		/* What makes room elsewhere does so for the next attempt. */
+		if (elsewhere && (tries == TABLE_TRIES - 1 || !table_has_free(key)))
 			return 0;
 		if (elsewhere)
 			least = table_victim(table_random(), payer, payer);

@@ -756,8 +756,7 @@ struct packet_result packet_node_run(enum packet_hook hook, const struct packet_
 	return packet_node_run_frame(hook, frame.bytes, frame.length, ingress_of(hook, spec, via));
 }
 
-/* Clears the flow cache, which would serve the next packet without its entry. */
-static void void_last(void)
+void packet_node_void_flow_cache(void)
 {
 	static struct bh_flow_cache nothing[MAX_CPUS];
 	uint32_t zero = 0;
@@ -777,7 +776,7 @@ void packet_node_forget_quietly(void)
 void packet_node_forget(void)
 {
 	packet_node_forget_quietly();
-	void_last();
+	packet_node_void_flow_cache();
 }
 
 static void age_fragments(uint32_t ticks)
@@ -791,7 +790,7 @@ static void age_fragments(uint32_t ticks)
 
 void packet_node_age(uint32_t ticks)
 {
-	void_last();
+	packet_node_void_flow_cache();
 	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++)
 		buckets[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.seen -= ticks;
 	age_fragments(ticks);

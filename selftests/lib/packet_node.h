@@ -102,6 +102,9 @@ void packet_node_forget(void);
 /* Forgets connections only, without clearing the flow cache. */
 void packet_node_forget_quietly(void);
 
+/* Clears the flow caches, which would serve the next packet without its entry. */
+void packet_node_void_flow_cache(void);
+
 /* Saves the few open connections; restores exactly these. */
 void packet_node_save(void);
 void packet_node_restore(void);
