@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cluster/objects_state.h"
+#include "compile/address_claims.h"
 #include "compile/compile.h"
 #include "compile/update.h"
 #include "input/input.h"
@@ -278,7 +279,7 @@ static bool names_node(const struct policy *base, const struct cluster *pods)
 {
 	for (size_t i = 0; i < pods->n_endpoints; i++)
 		for (size_t k = 0; k < pods->endpoints[i].n_addresses; k++)
-			if (claims_is_node(base, &pods->endpoints[i].addresses[k]))
+			if (address_claims_is_node(base, &pods->endpoints[i].addresses[k]))
 				return true;
 	return false;
 }
