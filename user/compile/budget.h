@@ -53,7 +53,8 @@ void budgets_open(struct compiler *c);
 void budgets_close(struct budgets *budgets); /* NULL is fine */
 
 /* Charges @n units to the policy and its namespace. Returns false if one of them is over a budget:
- * the work is to be left out, since its result will not be used. */
+ * the work is to be left out, since its result will not be used. The namespace does not pay for a
+ * policy that is over its own. */
 bool budget_charge(struct compiler *c, const struct policy_object *policy, enum budget budget,
 		   uint64_t n);
 
