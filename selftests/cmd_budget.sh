@@ -158,6 +158,14 @@ check "the policy of egress leaves ingress open" traces "$tmp/egress.bhp" good/w
 check "an admin policy that cannot be used compiles" warns 'AdminNetworkPolicy anp is set aside' compile -o "$tmp/admin.bhp" "$tmp/admin.json"
 check "the admin policy denies what its direction says" closed "$tmp/admin.bhp"
 
+# Nothing can stand for a policy of all namespaces whose subject cannot be read.
+list "${honest[@]}" "$(object AdminNetworkPolicy policy.networking.k8s.io/v1alpha1 '' ANP \
+	'"priority": 1, "subject": {"novel": {}}, "ingress": [{"action": "Deny", "from": [{"namespaces": {}}]}]' "$uid" |
+	sed 's/ANP/anp/')" >"$tmp/subject.json"
+check "a dump with an admin policy whose subject cannot be read is refused" \
+	refuses 'subject.json:[0-9]+: cannot be set aside: its faults leave open what it selects' compile -o "$tmp/x" "$tmp/subject.json"
+check "the refused dump makes no output" [ ! -e "$tmp/x" ]
+
 # A policy that is only audited stays so
 audited=', "annotations": {"bulkhead.dev/audit": "true"}'
 open_() { # FILE

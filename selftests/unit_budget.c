@@ -393,6 +393,19 @@ static void namespace_steps(FILE *to, bool closed)
 	put_many(to, closed, 5, some_steps);
 }
 
+/* The first CIDR is the honest policy's, too: who is over its budget has paid for both. */
+static void shared(FILE *to, bool closed)
+{
+	begin_policy(to, "big", "");
+	for (unsigned int i = 0; !closed && i < 66000; i++)
+		fprintf(to, "%s{\"ipBlock\":{\"cidr\":\"30.%u.%u.%u/32\"}}",
+			i ? ","
+			  : "{\"from\":[{\"ipBlock\":{\"cidr\":\"20.0.0.0/9\"}}]},{\"from\":[",
+			i >> 16, i >> 8 & 255, i & 255);
+	fprintf(to, closed ? "" : "]}");
+	end_policy(to);
+}
+
 /* What 10,000 rules ask of 2,000 pods is more than a namespace's steps: the policy pays for its own,
  * and the namespace for what the policy may have. */
 static void steps_beside_small(FILE *to, bool closed)
@@ -577,6 +590,8 @@ static const struct row {
 	{"one policy's CIDRs", prefixes, "big", "needs 65537 CIDRs or more, the limit is 65536"},
 	{"one policy's segments", segments, "big",
 	 "needs 4097 segments of addresses or more, the limit is 4096"},
+	{"one policy's CIDRs, of which another policy has one", shared, "big",
+	 "needs 65537 CIDRs or more, the limit is 65536"},
 	{"one policy's steps beside a small policy", steps_beside_small, "big",
 	 "steps of the compiler or more, the limit is 8388608"},
 	{"one policy's bytes", bytes, "big",
