@@ -81,6 +81,19 @@ check "a successor of another policy sets the same policy aside" cmp "$tmp/wide-
 run_bulkhead compile --base "$tmp/wide-next.bhp" -o "$tmp/wide-again.bhp" "$tmp/wide.json"
 check "the same objects again change nothing" cmp "$tmp/wide-next.bhp" "$tmp/wide-again.bhp"
 
+# Each of 20,000 pods would look at each of 120,000 selectors of policies that are over their budget.
+seq 0 19999 | awk '{printf "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"c%d\", \"namespace\": \"good\",\
+ \"labels\": {\"app\": \"c\"}}, \"status\": {\"podIP\": \"11.0.%d.%d\"}}\n", $1, $1 / 256, $1 % 256}' >"$tmp/crowd.json"
+for i in 1 2 3 4; do
+	policy evil "many$i" "$(printf '"podSelector": {}, "ingress": [{"from": [' &&
+		seq 0 29999 | sed "s/.*/{\"namespaceSelector\": {}, \"podSelector\": {\"matchLabels\": {\"app\": \"c\", \"k$i-&\": \"\"}}}/" | paste -sd, &&
+		printf ']}]')"
+	echo
+done >>"$tmp/crowd.json"
+printf '%s\n' "${honest[@]}" >>"$tmp/crowd.json"
+check "policies over their budget cost nothing for each pod of the cluster" cheaply run_bulkhead compile -o "$tmp/crowd.bhp" "$tmp/crowd.json"
+check "policies count beside them" honest_counts "$tmp/crowd.bhp"
+
 services=()
 for ((i = 0; i < 400; i++)); do
 	services+=("$(object Service v1 evil "s$i" "\"clusterIP\": \"172.16.$((i / 250)).$((i % 250 + 1))\",
@@ -144,6 +157,14 @@ check "the policy of egress isolates egress" traces "$tmp/egress.bhp" evil/a goo
 check "the policy of egress leaves ingress open" traces "$tmp/egress.bhp" good/web evil/a allow
 check "an admin policy that cannot be used compiles" warns 'AdminNetworkPolicy anp is set aside' compile -o "$tmp/admin.bhp" "$tmp/admin.json"
 check "the admin policy denies what its direction says" closed "$tmp/admin.bhp"
+
+# Nothing can stand for a policy of all namespaces whose subject cannot be read.
+list "${honest[@]}" "$(object AdminNetworkPolicy policy.networking.k8s.io/v1alpha1 '' ANP \
+	'"priority": 1, "subject": {"novel": {}}, "ingress": [{"action": "Deny", "from": [{"namespaces": {}}]}]' "$uid" |
+	sed 's/ANP/anp/')" >"$tmp/subject.json"
+check "a dump with an admin policy whose subject cannot be read is refused" \
+	refuses 'subject.json:[0-9]+: cannot be set aside: its faults leave open what it selects' compile -o "$tmp/x" "$tmp/subject.json"
+check "the refused dump makes no output" [ ! -e "$tmp/x" ]
 
 # A policy that is only audited stays so
 audited=', "annotations": {"bulkhead.dev/audit": "true"}'

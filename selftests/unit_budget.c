@@ -175,8 +175,9 @@ static void values(FILE *to, bool closed)
 static void bytes(FILE *to, bool closed)
 {
 	begin_policy(to, "big", "");
-	for (unsigned int i = 0; !closed && i < 400000; i++)
-		fprintf(to, i ? ",{}" : "{}");
+	for (unsigned int i = 0; !closed && i < 250000; i++)
+		fprintf(to, "%s{\"ports\":[{\"port\":%u},{\"port\":%u}]}", i ? "," : "",
+			1 + i % 50000, 60001 + i / 50000);
 	end_policy(to);
 }
 
@@ -392,6 +393,35 @@ static void namespace_steps(FILE *to, bool closed)
 	put_many(to, closed, 5, some_steps);
 }
 
+/* The first CIDR is the honest policy's, too: who is over its budget has paid for both. */
+static void shared(FILE *to, bool closed)
+{
+	begin_policy(to, "big", "");
+	for (unsigned int i = 0; !closed && i < 66000; i++)
+		fprintf(to, "%s{\"ipBlock\":{\"cidr\":\"30.%u.%u.%u/32\"}}",
+			i ? ","
+			  : "{\"from\":[{\"ipBlock\":{\"cidr\":\"20.0.0.0/9\"}}]},{\"from\":[",
+			i >> 16, i >> 8 & 255, i & 255);
+	fprintf(to, closed ? "" : "]}");
+	end_policy(to);
+}
+
+/* What 10,000 rules ask of 2,000 pods is more than a namespace's steps: the policy pays for its own,
+ * and the namespace for what the policy may have. */
+static void steps_beside_small(FILE *to, bool closed)
+{
+	put_pods(to, 2000, 0);
+	put_closed(to, "small", "");
+	begin_policy(to, "big", "");
+	for (unsigned int i = 0; !closed && i < 10000; i++)
+		fprintf(to,
+			"%s{\"from\":[{\"podSelector\":{\"matchExpressions\":[{\"key\":\"app\","
+			"\"operator\":\"Exists\"},{\"key\":\"k%u\",\"operator\":\"DoesNotExist\"}"
+			"]}}]}",
+			i ? "," : "", i);
+	end_policy(to);
+}
+
 /* @n subjects, from number @first on, as a selector. */
 static const char *select_some(unsigned int first, unsigned int n)
 {
@@ -560,6 +590,10 @@ static const struct row {
 	{"one policy's CIDRs", prefixes, "big", "needs 65537 CIDRs or more, the limit is 65536"},
 	{"one policy's segments", segments, "big",
 	 "needs 4097 segments of addresses or more, the limit is 4096"},
+	{"one policy's CIDRs, of which another policy has one", shared, "big",
+	 "needs 65537 CIDRs or more, the limit is 65536"},
+	{"one policy's steps beside a small policy", steps_beside_small, "big",
+	 "steps of the compiler or more, the limit is 8388608"},
 	{"one policy's bytes", bytes, "big",
 	 "of the compiled policy or more, the limit is 16777216"},
 	{"one policy's values of a label", values, "big",
@@ -1128,9 +1162,42 @@ static void costly_services_are_set_aside(void **state)
 	check_costly(&pods, "it needs 401000 backends, the limit is 262144");
 }
 
+/* Four rules again and again: 400,000, or once if @closed. */
+static void equal_rules(FILE *to, bool closed)
+{
+	static const char *const rules[] = {
+		"{}", "{\"ports\":[{\"port\":80}]}", "{\"ports\":[{\"port\":80},{\"port\":81}]}",
+		"{\"from\":[{\"podSelector\":{}}],\"ports\":[{\"port\":80}]}"};
+
+	begin_policy(to, "big", "");
+	for (unsigned int i = 0; i < (closed ? 4 : 400000); i++)
+		fprintf(to, "%s%s", i ? "," : "", rules[i % 4]);
+	end_policy(to);
+}
+
+static void equal_rules_are_compiled_once(void **state)
+{
+	static const struct row row = {.put = equal_rules};
+	struct world many = {0}, once = {0};
+
+	(void)state;
+	compile(&many, &row, false, "", NULL);
+	compile(&once, &row, true, "", NULL);
+	assert_null(many.policy->asides);
+	assert_int_equal(many.cluster.policies[1].n_rules[INGRESS] +
+				 many.cluster.policies[0].n_rules[INGRESS],
+			 400001);
+	assert_int_equal(many.size, once.size);
+	assert_memory_equal(many.bytes, once.bytes, many.size);
+	assert_true(allows(many.policy, "10.0.0.2", "10.1.117.48", "TCP/2"));
+	end(&many);
+	end(&once);
+}
+
 int main(void)
 {
-	struct CMUnitTest tests[8 + N_ROWS + N_LARGE] = {
+	struct CMUnitTest tests[9 + N_ROWS + N_LARGE] = {
+		cmocka_unit_test(equal_rules_are_compiled_once),
 		cmocka_unit_test(has_fewer_segments),
 		cmocka_unit_test(takes_no_others_along),
 		cmocka_unit_test(pays_for_no_others_names),
@@ -1142,11 +1209,11 @@ int main(void)
 	};
 
 	for (size_t i = 0; i < N_ROWS; i++)
-		tests[8 + i] = (struct CMUnitTest){.name = rows[i].name,
+		tests[9 + i] = (struct CMUnitTest){.name = rows[i].name,
 						   .test_func = is_set_aside,
 						   .initial_state = (void *)&rows[i]};
 	for (size_t i = 0; i < N_LARGE; i++)
-		tests[8 + N_ROWS + i] = (struct CMUnitTest){.name = large[i].name,
+		tests[9 + N_ROWS + i] = (struct CMUnitTest){.name = large[i].name,
 							    .test_func = large_is_set_aside,
 							    .initial_state = (void *)&large[i]};
 	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);

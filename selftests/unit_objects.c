@@ -30,11 +30,13 @@ static void on_change(void *data)
 	(void)data;
 }
 
+static char refusal[1024]; /* the last */
+
 static void on_refusal(void *data, struct json_object *object, const char *why)
 {
 	(void)data;
 	(void)object;
-	(void)why;
+	snprintf(refusal, sizeof(refusal), "%s", why ? why : "");
 }
 
 static const struct objects_ops ops = {
@@ -243,9 +245,87 @@ static void accepted_text_is_of_the_same_object(void **state)
 	assert_true(compile_refused("80", "b") == compile_refused(NULL, "b"));
 }
 
+/* @subject: of an AdminNetworkPolicy that denies all namespaces and addresses. */
+static void take_admin(struct objects *objects, const char *type, const char *uid,
+		       const char *subject)
+{
+	char text[600];
+
+	snprintf(text, sizeof(text),
+		 "{\"apiVersion\":\"policy.networking.k8s.io/v1alpha1\",\"kind\":"
+		 "\"AdminNetworkPolicy\",\"metadata\":{\"name\":\"guard\",\"uid\":\"%s\"},\"spec\":{"
+		 "\"priority\":1,\"subject\":{%s},\"ingress\":[{\"name\":\"none\",\"action\":\"Deny\","
+		 "\"from\":[{\"namespaces\":{}}]}]}}",
+		 uid, subject);
+	take(objects, type, text);
+}
+
+#define READABLE "\"namespaces\":{\"matchLabels\":{\"a\":\"b\"}}"
+#define NOVEL "\"novel\":{}"
+
+static struct objects *begin_engine(const char *uid, const char *subject)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+
+	assert_non_null(objects);
+	take_admin(objects, "ADDED", uid, subject);
+	return objects;
+}
+
+static size_t count_rules(struct objects *objects, const struct policy *base)
+{
+	struct policy *policy = compile(objects, base);
+	size_t n;
+
+	assert_non_null(policy);
+	n = policy->n_rules;
+	policy_free(policy);
+	return n;
+}
+
+/* An admin policy whose subject cannot be read has no stand-in: its last accepted version counts,
+ * also if another engine has seen it, and never another object's. */
+static void last_accepted_admin_policy_stays(void **state)
+{
+	struct objects *objects = begin_engine("a", READABLE);
+	struct policy *base = compile(objects, NULL), *next;
+
+	(void)state;
+	assert_non_null(base);
+	assert_int_equal(base->n_rules, 1);
+	take_admin(objects, "MODIFIED", "a", NOVEL);
+	assert_int_equal(objects_refused(objects), 1);
+	assert_int_equal(count_rules(objects, base), 1);
+	/* deleted and made again */
+	take_admin(objects, "MODIFIED", "b", NOVEL);
+	assert_int_equal(count_rules(objects, base), 0);
+	objects_close(objects);
+
+	objects = begin_engine("a", NOVEL);
+	assert_int_equal(objects_refused(objects), 1);
+	assert_non_null(strstr(refusal, "nothing of it is enforced"));
+	assert_int_equal(count_rules(objects, NULL), 0);
+	objects_close(objects);
+
+	objects = begin_engine("a", NOVEL);
+	next = compile(objects, base);
+	assert_non_null(next);
+	assert_int_equal(next->checksum, base->checksum);
+	take_admin(objects, "MODIFIED", "a", NOVEL ",\"more\":1");
+	assert_int_equal(count_rules(objects, next), 1);
+	take_admin(objects, "DELETED", "a", NOVEL);
+	assert_int_equal(count_rules(objects, next), 0);
+	take_admin(objects, "ADDED", "c", NOVEL);
+	assert_int_equal(count_rules(objects, next), 0);
+	policy_free(next);
+	objects_close(objects);
+	policy_free(base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(last_accepted_admin_policy_stays),
 		cmocka_unit_test(accepted_text_is_of_the_same_object),
 		cmocka_unit_test(last_accepted_text_is_accepted_again),
 		cmocka_unit_test(kept_objects_make_what_new_ones_make),

@@ -49,6 +49,8 @@ static struct object_state *keep(struct collection *collection, const char *key)
 		return kept;
 	kept = calloc(1, sizeof(*kept));
 	copied = strdup(key);
+	if (kept)
+		kept->early = !collection->objects->reading;
 	if (!kept || !copied || lh_table_insert(collection->kept, copied, kept)) {
 		free(kept);
 		free(copied);
@@ -124,6 +126,20 @@ static struct object_state *begin_change(struct collection *collection, const ch
 	return kept;
 }
 
+/* Adds to the fault of a policy that nothing stands in for. */
+static char *with_warning(char *why)
+{
+	char *text = NULL;
+
+	if (!why || asprintf(&text,
+			     "%s; its faults leave open what it selects: unless an earlier version "
+			     "was accepted, nothing of it is enforced",
+			     why) < 0)
+		return why;
+	free(why);
+	return text;
+}
+
 static void object_changed(void *data, const char *key, struct json_object *object)
 {
 	struct collection *collection = data;
@@ -145,6 +161,8 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 		       : collection->kind->policy
 			       ? objects_isolating(collection->kind, object, name)
 			       : NULL;
+		if (!text && collection->kind->policy)
+			why = with_warning(why);
 	}
 	set_refused(objects, kept, object, why);
 	free(why);

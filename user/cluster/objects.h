@@ -51,8 +51,8 @@ bool objects_synced(const struct objects *objects);
 
 /*
  * Compiles the objects as a successor of @base (NULL: of none). Of several objects with one address
- * one gets the address (claims.h); the others are refused and keep their other addresses. Returns
- * as compile_cluster() does.
+ * one gets the address (compile/address_claims.h); the others are refused and keep their other
+ * addresses. Returns as compile_cluster() does.
  *
  * If @base is the policy that the last call returned, and only Pods have changed since then, it
  * reads these Pods alone if it can. It knows @base by lineage and generation: call objects_forget()

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cluster/objects_state.h"
+#include "compile/address_claims.h"
 #include "model/arrays.h"
 
 static void free_contested(struct lh_entry *entry)
@@ -23,11 +24,12 @@ static void add(void *data, const struct contested *contested)
 {
 	struct lh_table *table = data;
 	struct lh_entry *entry;
-	char key[600], why[1700], *text;
+	char key[600], why[1800], *text;
 
 	snprintf(key, sizeof(key), "%s %s%s%s", contested->kind, contested->ns ? contested->ns : "",
 		 contested->ns ? "/" : "", contested->name);
-	snprintf(why, sizeof(why), "%s: %s", key, contested->why ? contested->why : "");
+	snprintf(why, sizeof(why), "%s: %s: %s", key, contested->field,
+		 contested->why ? contested->why : "");
 	entry = lh_table_lookup_entry(table, key);
 	if (entry && (lh_entry_v(entry) || !contested->why))
 		return;
@@ -133,7 +135,7 @@ void objects_resolve_claims(struct objects *objects, struct cluster *cluster,
 		lh_table_delete_entry(held, held->head);
 	claims_leave(objects->claims, cluster);
 	if (contested)
-		claims_resolve(cluster, base, add, contested);
+		address_claims_resolve(cluster, base, add, contested);
 	if (objects->ops.two_steps && base)
 		claims_pass(cluster, base, hold, held);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cluster/objects_state.h"
+#include "compile/address_claims.h"
 #include "compile/compile.h"
 #include "compile/update.h"
 #include "input/input.h"
@@ -136,14 +137,16 @@ static int read_changed(struct objects *objects, struct diag *diag)
 static int compile_into(struct objects *objects, const struct policy *base, struct diag *diag,
 			struct lh_table *contested, struct policy **policy)
 {
-	struct cluster cluster;
+	struct cluster cluster, *former;
 	int error = read_changed(objects, diag);
 
 	if (error)
 		return error;
-	cluster_init_from(objects->read, &cluster);
+	former = former_open(objects, base);
+	cluster_init_from(former ? former : objects->read, &cluster);
 	error = for_objects(objects, add_object, &cluster, diag);
 	if (!error) {
+		former_add(objects, former, &cluster);
 		objects_resolve_claims(objects, &cluster, base, contested);
 		error = cluster_finish(&cluster, diag);
 	}
@@ -152,6 +155,7 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 	objects->since.known = !error && !follows_pods(&cluster);
 	objects->since.patches = 0;
 	cluster_free(&cluster);
+	former_close(former);
 	return error;
 }
 
@@ -278,7 +282,7 @@ static bool names_node(const struct policy *base, const struct cluster *pods)
 {
 	for (size_t i = 0; i < pods->n_endpoints; i++)
 		for (size_t k = 0; k < pods->endpoints[i].n_addresses; k++)
-			if (claims_is_node(base, &pods->endpoints[i].addresses[k]))
+			if (address_claims_is_node(base, &pods->endpoints[i].addresses[k]))
 				return true;
 	return false;
 }

@@ -23,6 +23,8 @@ struct object_state {
 	char *text; /* its text as last accepted, or the text of the policy that replaces it */
 	char *why; /* the fault of the last version, which is refused; NULL: it is accepted */
 	struct json_object *refused; /* the refused version; NULL: none */
+	/* it came before the first compile: an earlier engine may have seen another version */
+	bool early;
 	/* why the last compile of all objects set the policy aside; NULL: it did not */
 	char *aside;
 	/* of a large policy: the text of the policy that isolates what it selects, since to read
@@ -98,6 +100,15 @@ void objects_note(const struct collection *collection,
 		  const char *key); /* the object has changed */
 
 void objects_forget_read(struct objects *objects); /* frees objects->read */
+
+/* objects_former.c */
+/* Opens the policies of the last policy for former_add(), before the cluster that this one is
+ * added to: that cluster has its strings. Returns NULL if there is none to add. */
+struct cluster *former_open(const struct objects *objects, const struct policy *base);
+/* Adds the policies of @former (NULL: none) that stand for objects which cannot be read. */
+void former_add(const struct objects *objects, const struct cluster *former,
+		struct cluster *cluster);
+void former_close(struct cluster *former); /* after that cluster; NULL is fine */
 
 /* objects_claims.c */
 /* Gives each address that is read to one of the objects of @cluster, and notes the Pods that wait

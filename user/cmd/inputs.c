@@ -8,6 +8,7 @@
 
 #include "cmd/inputs.h"
 #include "policy/blob_file.h"
+#include "compile/address_claims.h"
 #include "compile/compile.h"
 #include "policy/delta.h"
 #include "input/input.h"
@@ -109,10 +110,20 @@ struct input_reading {
 	struct diag *diag;
 };
 
+static void report_contested(void *data, const struct contested *contested)
+{
+	if (contested->why)
+		diag_report(data, strict ? DIAG_ERROR : DIAG_WARNING, &contested->where,
+			    contested->field, "%s; %s %s%s%s is left without it", contested->why,
+			    contested->kind, contested->ns ? contested->ns : "",
+			    contested->ns ? "/" : "", contested->name);
+}
+
 static int read_cluster(void *data)
 {
 	const struct input_reading *reading = data;
 	struct diag *diag = reading->diag;
+	const unsigned int errors = diag->errors;
 	int error = 0;
 
 	reading->cluster->lenient = !strict;
@@ -135,7 +146,12 @@ static int read_cluster(void *data)
 	}
 	if (!error && reading->cluster->workloads)
 		workloads_finish(reading->cluster);
-	return error ? error : cluster_finish(reading->cluster, diag);
+	if (error)
+		return error;
+	/* No policy before this one counts: all nodes that load these objects decide alike. */
+	address_claims_resolve(reading->cluster, NULL, report_contested, diag);
+	error = cluster_finish(reading->cluster, diag);
+	return diag->errors == errors ? error : -EINVAL;
 }
 
 static int no_memory(struct diag *diag)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "compile/distinct_rules.h"
 #include "model/cluster_service.h"
 
 #define NO_LIMIT UINT32_MAX
@@ -49,7 +50,8 @@ struct account {
 struct budgets {
 	const struct cluster *given; /* the cluster as it came */
 	struct cluster view; /* the cluster with the policies below */
-	struct policy_object *policies;
+	struct policy_object *policies; /* with equal rules once */
+	ARRAY(struct rule *) rules; /* that these have in place of the given ones */
 	struct service *services; /* in place of the cluster's */
 	char **service_why; /* by Service that is aside */
 	bool *aside; /* by policy */
@@ -105,6 +107,23 @@ static void close_accounts(struct budgets *b)
 	intern_free(&b->regions);
 }
 
+/* Copies a policy, with equal rules once. */
+static void copy_policy(struct budgets *b, uint32_t i)
+{
+	struct policy_object *policy = &b->policies[i];
+
+	*policy = b->given->policies[i];
+	for (int direction = INGRESS; direction <= EGRESS; direction++) {
+		struct rule *rules = distinct_rules(policy->rules[direction],
+						    &policy->n_rules[direction]);
+
+		if (!rules)
+			continue;
+		policy->rules[direction] = rules;
+		array_push(&b->rules, rules);
+	}
+}
+
 void budgets_open(struct compiler *c)
 {
 	const struct cluster *cluster = c->cluster;
@@ -125,7 +144,7 @@ void budgets_open(struct compiler *c)
 	for (size_t i = 0; i < cluster->n_policies; i++) {
 		const char *ns = cluster->policies[i].ns_name;
 
-		b->policies[i] = cluster->policies[i];
+		copy_policy(b, i);
 		b->ns_of[i] = ns ? cluster_namespace(cluster, ns) - cluster->namespaces : NOBODY;
 	}
 	open_accounts(b);
@@ -145,6 +164,9 @@ void budgets_close(struct budgets *b)
 	free(b->service_why);
 	free(b->services);
 	free(b->policies);
+	for (size_t i = 0; i < b->rules.n; i++)
+		free(b->rules.at[i]);
+	array_free(&b->rules);
 	free(b->aside);
 	free(b->why);
 	for (size_t i = 0; i < b->given->n_namespaces; i++)
@@ -273,12 +295,11 @@ bool budget_charge(struct compiler *c, const struct policy_object *policy, enum 
 {
 	struct budgets *b = c->budgets;
 	const uint32_t number = number_of(c, policy);
-	bool kept;
 
 	if (!b || number == NOBODY)
 		return true;
-	kept = spend_object(b, number, budget, n);
-	return spend_namespace(b, b->ns_of[number], budget, n) && kept;
+	return spend_object(b, number, budget, n) &&
+	       spend_namespace(b, b->ns_of[number], budget, n);
 }
 
 bool budget_is_kept(const struct compiler *c, const struct policy_object *policy)
@@ -327,7 +348,7 @@ bool budget_charge_namespace(struct compiler *c, const uint32_t *rules, size_t n
 }
 
 /* Charges a list of rules: each policy with the sum of what its rules cost, and the namespace with
- * the sum of all; neither with more than @most. */
+ * the sum of those that are within their budgets; neither with more than @most. */
 static bool charge_list(struct compiler *c, const uint32_t *rules, size_t n, enum budget budget,
 			const struct cost *cost)
 {
@@ -341,9 +362,11 @@ static bool charge_list(struct compiler *c, const uint32_t *rules, size_t n, enu
 
 		for (sum = 0; i < n && c->rules.at[rules[i]].policy == policy; i++)
 			sum += cost->spans ? 2 * (uint64_t)cost->spans[i] + 1 : cost->each;
-		all += sum;
-		kept &= spend_object(c->budgets, number_of(c, policy), budget,
-				     sum < cost->most ? sum : cost->most);
+		if (spend_object(c->budgets, number_of(c, policy), budget,
+				 sum < cost->most ? sum : cost->most))
+			all += sum;
+		else
+			kept = false;
 	}
 	return budget_charge_namespace(c, rules, n, budget, all < cost->most ? all : cost->most) &&
 	       kept;

@@ -7,6 +7,14 @@
  * that is set aside has no rules and isolates the pods that it selects, in the directions that it
  * names. Budgets count, they do not measure time: equal inputs give equal results.
  *
+ * Policies with equal peers share a matcher, and its work is done once: the first of them pays, in
+ * the order of rules_build(). So a policy pays at most what it would pay alone, whoever copies its
+ * peers or shares those of others: a copy costs its author its own size, rules and pairs, and the
+ * one who is copied nothing. If the first is over its budget, what is left out of the matcher is
+ * missing for all who share it in this pass alone: the next pass is without that policy, and the
+ * next of them pays. A policy that is within its budget only since another pays is set aside when
+ * that one goes: it asked for more than its budget by itself.
+ *
  * Policies of the administrator have no budget, since a tenant cannot write them. What a tenant's
  * policies make of an administrator's rules is charged to the tenant's namespace.
  */
@@ -53,7 +61,8 @@ void budgets_open(struct compiler *c);
 void budgets_close(struct budgets *budgets); /* NULL is fine */
 
 /* Charges @n units to the policy and its namespace. Returns false if one of them is over a budget:
- * the work is to be left out, since its result will not be used. */
+ * the work is to be left out, since its result will not be used. The namespace does not pay for a
+ * policy that is over its own. */
 bool budget_charge(struct compiler *c, const struct policy_object *policy, enum budget budget,
 		   uint64_t n);
 

@@ -21,3 +21,35 @@ void policy_name_put(bytes_t *bytes, const struct policy_object *policy)
 	}
 	bytes_put(bytes, policy->name, strlen(policy->name) + 1);
 }
+
+void selector_put(bytes_t *bytes, const struct selector *selector)
+{
+	bytes_number(bytes, selector->n);
+	for (size_t i = 0; i < selector->n; i++) {
+		const struct requirement *requirement = &selector->at[i];
+
+		bytes_string(bytes, requirement->key);
+		bytes_number(bytes, requirement->op);
+		bytes_number(bytes, requirement->n_values);
+		for (size_t j = 0; j < requirement->n_values; j++)
+			bytes_string(bytes, requirement->values[j]);
+	}
+}
+
+void rule_ports_put(bytes_t *bytes, const struct rule *rule)
+{
+	bytes_number(bytes, rule->any_port || rule->unknown);
+	/* other peers and ports do not count beside a literal {} */
+	if (rule->unknown)
+		return;
+	bytes_number(bytes, rule->n_ports);
+	for (size_t i = 0; i < rule->n_ports; i++) {
+		const struct port *port = &rule->ports[i];
+		const uint16_t numbers[] = {port->kind << 8 | port->protocol, port->first,
+					    port->last};
+
+		bytes_put(bytes, numbers, sizeof(numbers));
+		if (port->kind == PORT_NAME)
+			bytes_string(bytes, port->name);
+	}
+}

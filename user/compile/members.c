@@ -182,21 +182,25 @@ static void visit(struct members *m, struct part ns_part, struct part endpoint_p
 
 	if (number == INTERN_NONE)
 		return;
-	for (uint32_t i = m->first.at[number]; i; i = m->waiting.at[i - 1].next) {
-		const struct waiting *waiting = &m->waiting.at[i - 1];
+	for (uint32_t *next = &m->first.at[number]; *next;) {
+		const struct waiting *waiting = &m->waiting.at[*next - 1];
 		const struct matcher *matcher = &m->c->matchers.at[waiting->matcher];
 		const struct clause *clause = &m->c->clauses.at[waiting->clause];
 		bool lists;
 
 		if (!budget_charge(m->c, matcher->owner, BUDGET_STEPS,
-				   matcher->negative ? matcher->steps : clause_steps(clause)))
+				   matcher->negative ? matcher->steps : clause_steps(clause))) {
+			/* else it would cost a look for each of the other endpoints */
+			*next = waiting->next;
 			continue;
+		}
 		if (matcher->negative)
 			lists = !matcher_matches(m->c, waiting->matcher, ns, endpoint);
 		else
 			lists = clause_matches(clause, ns, endpoint);
 		if (lists)
 			array_push(listed, waiting->matcher);
+		next = &m->waiting.at[*next - 1].next;
 	}
 }
 

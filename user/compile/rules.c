@@ -19,26 +19,12 @@ struct context {
 	uint32_t unit; /* 1 + number of the unit; 0: none */
 };
 
-static void put_selector(bytes_t *bytes, const struct selector *selector)
-{
-	bytes_number(bytes, selector->n);
-	for (size_t i = 0; i < selector->n; i++) {
-		const struct requirement *requirement = &selector->at[i];
-
-		bytes_string(bytes, requirement->key);
-		bytes_number(bytes, requirement->op);
-		bytes_number(bytes, requirement->n_values);
-		for (size_t j = 0; j < requirement->n_values; j++)
-			bytes_string(bytes, requirement->values[j]);
-	}
-}
-
 static void put_clause(bytes_t *bytes, const struct clause *clause)
 {
 	bytes_number(bytes, clause->kind);
 	bytes_string(bytes, clause->ns);
-	put_selector(bytes, &clause->namespaces);
-	put_selector(bytes, &clause->pods);
+	selector_put(bytes, &clause->namespaces);
+	selector_put(bytes, &clause->pods);
 	bytes_put(bytes, &clause->cidr, sizeof(clause->cidr));
 	bytes_number(bytes, clause->n_except);
 	bytes_put(bytes, clause->except, clause->n_except * sizeof(*clause->except));
@@ -269,24 +255,6 @@ static void add_peer_clauses(struct compiler *c, const struct policy_object *pol
 	array_push(clauses, clause);
 }
 
-static void put_ports(bytes_t *bytes, const struct rule *rule)
-{
-	bytes_number(bytes, rule->any_port || rule->unknown);
-	/* other peers and ports do not count beside a literal {} */
-	if (rule->unknown)
-		return;
-	bytes_number(bytes, rule->n_ports);
-	for (size_t i = 0; i < rule->n_ports; i++) {
-		const struct port *port = &rule->ports[i];
-		const uint16_t numbers[] = {port->kind << 8 | port->protocol, port->first,
-					    port->last};
-
-		bytes_put(bytes, numbers, sizeof(numbers));
-		if (port->kind == PORT_NAME)
-			bytes_string(bytes, port->name);
-	}
-}
-
 /* Returns a key of all inputs of the rule's decisions and name. */
 static struct policy_key rule_key(struct compiler *c, const struct plain_rule *plain)
 {
@@ -310,7 +278,7 @@ static struct policy_key rule_key(struct compiler *c, const struct plain_rule *p
 	if (plain->common)
 		bytes_put(&bytes, &c->matchers.at[plain->common - 1].key, sizeof(key));
 	bytes_number(&bytes, plain->common != 0);
-	put_ports(&bytes, plain->rule);
+	rule_ports_put(&bytes, plain->rule);
 	if (policy->audit)
 		bytes_string(&bytes, "audit");
 	key = bytes_key(&bytes);

@@ -205,6 +205,16 @@ struct policy_object *cluster_add_policy(struct cluster *cluster)
 			  sizeof(*cluster->policies));
 }
 
+void cluster_remove_unaddressed(struct cluster *cluster)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < cluster->n_endpoints; i++)
+		if (cluster->endpoints[i].n_addresses)
+			cluster->endpoints[kept++] = cluster->endpoints[i];
+	cluster->n_endpoints = kept;
+}
+
 static int namespace_order(const void *a, const void *b)
 {
 	const struct namespace *left = a, *right = b;

@@ -268,6 +268,9 @@ struct endpoint *cluster_add_host_pod(struct cluster *cluster);
 struct endpoint *cluster_add_expected(struct cluster *cluster);
 struct policy_object *cluster_add_policy(struct cluster *cluster);
 
+/* Removes the endpoints that have no address left, before cluster_finish(). */
+void cluster_remove_unaddressed(struct cluster *cluster);
+
 /*
  * Completes the cluster after the last input: declares namespaces that are only used, adds each
  * one's name label, and sorts. Refuses an object given twice, and two living endpoints with one

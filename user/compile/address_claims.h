@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which object has an address that several objects of the API server name.
+ *
+ * A node may write the status of its own Pods and of its own Node object, and nobody checks the
+ * addresses there. So an object does not get an address that another object has:
+ *
+ *   An address of a Node object is no Pod's, unless the last policy gives the address to a Pod that
+ *   still names it, or to another Pod of the same node.
+ *   Of the Pods of several nodes, those of the node that has the address in the last policy keep
+ * it; if the last policy has no such node, those of the node whose Pod is the oldest. Of several
+ * Pods of one node, a Pod that is not being deleted goes before one that is, and a newer Pod before
+ * an older one: a node uses an address again after its former Pod. Of Pods of the same second, the
+ * one that has the address in the last policy keeps it; else the first by namespace and name.
+ *
+ * An address that a Pod without a UID names is left as it is: no API server has accepted that Pod,
+ * and cluster_finish() refuses what a person has written twice.
+ */
+#ifndef BULKHEAD_COMPILE_ADDRESS_CLAIMS_H
+#define BULKHEAD_COMPILE_ADDRESS_CLAIMS_H
+
+#include "policy/policy.h"
+
+/* An object that names an address which another object names too. */
+struct contested {
+	const char *kind; /* "Pod" or "Node" */
+	const char *ns, *name; /* @ns NULL: a Node */
+	struct where where;
+	const char *field; /* that names the address */
+	const char *why; /* why it does not get the address; NULL: it gets it, or its end is near */
+};
+
+/* Gives each address of @cluster to one object, before cluster_finish(), and removes the address
+ * from the others, and Pods that have none left. @base: the last policy; NULL: none. Calls @found
+ * for each object and address that is contested. */
+void address_claims_resolve(struct cluster *cluster, const struct policy *base,
+			    void (*found)(void *data, const struct contested *contested),
+			    void *data);
+
+/* Returns true if a Node of the policy has the address. */
+bool address_claims_is_node(const struct policy *policy, const struct address *address);
+
+#endif
