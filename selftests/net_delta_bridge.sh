@@ -141,6 +141,24 @@ for at in $(net_places 1 8); do
 	guards "killed at call $at"
 	net_check "without endpoints again" without
 done
+# Refused at any change of state, it leaves the bridge and its other ports as they were.
+net_check "count the calls of endpoint add again" calls
+mapfile -t places < <(net_places 1 100)
+about_interfaces >"$NET_TMP/about"
+refuse_add() { # CALL
+	net_fault state "$1" 12 endpoint add -f "$here/db.ini" >"$NET_TMP/fault" 2>&1
+	case $? in
+	0) without ;; # the call was made after the commit
+	3) refusals=$((refusals + 1)) && about_interfaces | diff "$NET_TMP/about" - ;;
+	*) cat "$NET_TMP/fault" && false ;;
+	esac
+}
+refusals=0
+for at in "${places[@]}"; do
+	net_check "refused at call $at: the interfaces' entries are as before" refuse_add "$at"
+done
+net_check "endpoint add was refused at more than one call" test $refusals -gt 1
+leaves_be "endpoint add was refused"
 net_check "an audited load without endpoints" again 0 --audit
 net_check "endpoint add of the first endpoint, audited" net_bulkhead endpoint add -f "$here/db.ini"
 net_check "endpoint add makes the entries that an audited load makes" as_loaded one --audit

@@ -157,13 +157,23 @@ is_swapped "$(net_ip db)" "$(net_ip web)" "$late4"
 is_swapped "$(net_ip6 db)" "$(net_ip6 web)" "$late6"
 step back "late and web swap their addresses back"
 is_late_by_both "swapped back"
+# On the node's side, all pods' interfaces of this test have one MAC, but for this one.
+own_mac=02:00:00:00:02:09
+net_check "the node has a MAC of its own on the way to extra" ip -n "$NET-node" link set veth-extra address $own_mac
+net_neighbour extra eth0 $own_mac 169.254.1.1 fe80::1
+has_own_mac() {
+	"$NET_HELPERS/entries" "$NET_PIN" macs | grep "^${own_mac//:/}01"
+}
+net_check "without an endpoint that MAC is nobody's" eval '! has_own_mac'
 step part "another endpoint of this node gets one of late's addresses"
+net_check "with an endpoint that MAC is the node's" has_own_mac
 is_late "by one address" "$(net_ip db)" "$late4"
 net_denied late tcp "$(net_ip6 db)" 443 "late sends nothing from the address that another endpoint has"
 net_allowed extra tcp "$(net_ip db)" 80 "the other endpoint reaches db at its port"
 net_denied extra tcp "$(net_ip db)" 443 "the other endpoint does not reach another port"
 net_check "the other endpoint's interface goes" ip -n "$NET-node" link del veth-extra
 step whole "late gets its address back from an endpoint that goes"
+net_check "without the endpoint that MAC is nobody's again" eval '! has_own_mac'
 is_late_by_both "with both addresses again"
 net_check "late's interface goes" ip -n "$NET-node" link del veth-late
 step away "an endpoint of another node gets late's addresses"

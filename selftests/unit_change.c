@@ -115,16 +115,22 @@ static void init_local(struct local *local, const struct policy *policy)
 }
 
 /* Plans the change from the image to a policy. */
-static void plan_load(struct world *world, const struct policy *policy, struct change *change)
+static void plan_with(struct world *world, const struct policy *policy, enum planner_wrong wrong,
+		      struct change *change)
 {
 	CLEANUP(planner_free) struct planner plan = {};
 	CLEANUP(local_free) struct local local = {};
-	const struct wanted wanted = {policy, 0, &local, &world->image, WRONG_REFUSE};
+	const struct wanted wanted = {policy, 0, &local, &world->image, wrong};
 
 	init_local(&local, policy);
 	assert_int_equal(compare_maps(&world->handle, &wanted, change, &plan), 0);
 	assert_int_equal(segment_entries_collect(&plan, NULL), 0);
 	world->handle.blob.ports_end = plan.ports_end;
+}
+
+static void plan_load(struct world *world, const struct policy *policy, struct change *change)
+{
+	plan_with(world, policy, WRONG_REFUSE, change);
 }
 
 static void simulate(struct world *world, const struct change *change, size_t steps)
@@ -393,6 +399,58 @@ static void a_load_over_another(void **state)
 	simulate(world, &change, n_change_order);
 	set_policy(world, world->policies[1]);
 	assert_nothing_left(world, world->policies[1]);
+}
+
+/* Gives the segment of an address, and its own pairs, to nobody. */
+static void damage_segment(struct world *world, const char *text)
+{
+	struct table *segments = &world->image.map[MAP_segments];
+	struct bh_segment segment, *there;
+	uint32_t variation;
+
+	assert_true(find_place(world, text, &segment, &variation));
+	for (size_t i = 0; i < segments->n; i++) {
+		there = table_value(segments, i);
+		if (there->id == segment.id)
+			there->own[0] = there->own[1] = there->common[0] = there->common[1] = 0;
+	}
+}
+
+/* A segment is not as the active policy says. A load of that policy puts it right, and so does the
+ * next one after a load that was killed at any step. */
+static void a_load_that_corrects(void **state)
+{
+	struct world *world = *state;
+	struct policy *active = world->policies[0];
+	CLEANUP(cleanup_free) char *right = NULL;
+	CLEANUP(change_free) struct change change;
+
+	damage_segment(world, "10.1.0.5");
+	change_init(&change, "load");
+	plan_with(world, active, WRONG_CORRECT, &change);
+	assert_true(change.commits);
+	kill_everywhere(world, &change, active, true);
+	for (size_t end = n_change_order + 1; end-- > 0;) {
+		CLEANUP(change_free) struct change again;
+		CLEANUP(cleanup_free) char *found = NULL;
+		struct world there = *world;
+
+		change_init(&again, "load");
+		if (!differs(&change, end))
+			continue;
+		there.handle.seen = &there.image;
+		copy_image(&world->image, &there.image);
+		simulate(&there, &change, end);
+		repair(&there);
+		plan_with(&there, active, WRONG_CORRECT, &again);
+		simulate(&there, &again, n_change_order);
+		assert_nothing_left(&there, active);
+		found = meaning(&there);
+		if (!right)
+			right = strdup(found);
+		assert_string_equal(found, right);
+		image_free(&there.image);
+	}
 }
 
 /* Staging assigns no endpoint: activating it changes only assignments. */
@@ -1220,6 +1278,7 @@ int main(void)
 		cmocka_unit_test(the_order),
 		WORLD_TEST(a_load_twice),
 		WORLD_TEST(a_load_over_another),
+		WORLD_TEST(a_load_that_corrects),
 		WORLD_TEST(a_stage),
 		WORLD_TEST(an_endpoint_that_comes),
 		WORLD_TEST(it_takes_nobodys_place),

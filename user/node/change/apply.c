@@ -290,19 +290,14 @@ static void undo_attach(struct applier *applier, bool others)
 	}
 }
 
-/* Turns uplinks back, and gives endpoints' interfaces their addresses back. Interfaces that were to
- * become endpoints' are turned back by the repair that follows. */
+/* Gives interfaces the roles, and endpoints' interfaces the addresses, that they had. */
 static void undo_roles(struct applier *applier)
 {
 	const struct table *turns = &applier->change->turn;
 
-	for (size_t i = 0; i < turns->n; i++) {
-		const struct change_role *turn = table_value(turns, i);
-
-		if (turn->from.flags & (BH_IFACE_UPLINK | BH_IFACE_ENDPOINT))
-			attach_set_role(applier->handle, *(uint32_t *)table_key(turns, i),
-					&turn->from);
-	}
+	for (size_t i = 0; i < turns->n; i++)
+		attach_set_role(applier->handle, *(uint32_t *)table_key(turns, i),
+				&((const struct change_role *)table_value(turns, i))->from);
 }
 
 static void undo_step(struct applier *applier, const struct change_step *step)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <net/if.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "maps/link_local.h"
@@ -37,6 +38,7 @@ void own_interfaces_free(struct own_interfaces *own)
 	table_free(&own->free);
 	table_free(&own->left);
 	table_free(&own->added);
+	free(own->link_locals);
 }
 
 /* Reads the maps about interfaces. Their size follows the number of endpoints on this node. */
@@ -158,7 +160,8 @@ static bool any_endpoint(const struct own_interfaces *own, bool then,
 			return true;
 	}
 	for (size_t i = 0; then && i < want->n; i++)
-		if (visit(own, *(uint32_t *)table_key(want, i), table_value(want, i), what))
+		if (endpoint_del_has_endpoint(table_value(want, i)) &&
+		    visit(own, *(uint32_t *)table_key(want, i), table_value(want, i), what))
 			return true;
 	return false;
 }
@@ -191,19 +194,6 @@ static bool has_mac(const struct own_interfaces *own, uint32_t ifindex,
 		!memcmp(link.mac, what, sizeof(link.mac)));
 }
 
-static int forget_node_mac(struct own_interfaces *own, const struct bh_iface *iface)
-{
-	struct table *deleted = &own->change->maps[MAP_macs].deleted;
-	struct bh_mac_key key = {.kind = BH_MAC_NODE};
-	const struct bh_mac *there;
-
-	memcpy(key.mac, iface->node_mac, sizeof(key.mac));
-	there = table_find(&own->have.map[MAP_macs], &key);
-	if (!there || table_seek(deleted, &key) || any_endpoint(own, true, has_mac, key.mac))
-		return 0;
-	return table_add(deleted, &key, there);
-}
-
 /* A link-local address of the node, and a bridge. */
 struct own_link {
 	uint32_t bridge;
@@ -222,29 +212,36 @@ static bool is_on_link(const struct own_interfaces *own, uint32_t ifindex,
 		link->address->ifindex == iface->via);
 }
 
-/* Forgets the link-local addresses on a bridge that the node has no more: the port that leaves the
- * bridge, or its endpoint, may have had one. */
-static int forget_link_locals(struct own_interfaces *own, const struct bh_iface *iface)
+/* Returns true if a link-local address is the node's on the way to an endpoint, once the delta is
+ * active. */
+static bool has_link_local(const struct own_interfaces *own, const struct bh_link_local_key *key)
 {
-	const struct table *have = &own->have.map[MAP_link_locals];
-	struct table *deleted = &own->change->maps[MAP_link_locals].deleted;
-	SCOPED_FREE struct link_local *there = NULL;
-	size_t n = 0;
-	int error = iface->bridge ? rtnl_link_locals(own->handle->rtnl, &there, &n) : 0;
+	for (size_t i = 0; i < own->n_link_locals; i++) {
+		const struct own_link link = {key->link, &own->link_locals[i]};
 
-	for (size_t i = 0; !error && iface->bridge && i < have->n; i++) {
-		const struct bh_link_local_key *key = table_key(have, i);
-		bool stays = key->link != iface->bridge || table_seek(deleted, key);
-
-		for (size_t j = 0; !stays && j < n; j++) {
-			const struct own_link link = {iface->bridge, &there[j]};
-
-			stays = !memcmp(&there[j].address, &key->addr, sizeof(key->addr)) &&
-				any_endpoint(own, true, is_on_link, &link);
-		}
-		error = stays ? 0 : table_add(deleted, key, table_value(have, i));
+		if (!memcmp(&link.address->address, &key->addr, sizeof(key->addr)) &&
+		    any_endpoint(own, true, is_on_link, &link))
+			return true;
 	}
-	return error;
+	return false;
+}
+
+/* Returns true if a MAC or link-local address of the node was on the way to an endpoint that leaves
+ * its interface. */
+static bool was_on_way(const struct own_interfaces *own, enum node_map_id map, const void *key)
+{
+	const struct bh_mac_key *mac = key;
+	const struct bh_link_local_key *address = key;
+
+	for (size_t i = 0; i < own->left.n; i++) {
+		const struct bh_iface *iface =
+			table_find(&own->have.map[MAP_ifaces], table_key(&own->left, i));
+
+		if (iface && (map == MAP_macs ? !memcmp(iface->node_mac, mac->mac, sizeof(mac->mac))
+					      : iface->bridge && iface->bridge == address->link))
+			return true;
+	}
+	return false;
 }
 
 /* Adds the interfaces that endpoints and uplinks will have. */
@@ -313,18 +310,25 @@ static bool is_about_any(const struct table *ifindexes, enum node_map_id map, co
 	return false;
 }
 
-/* Returns true if an entry is about an added endpoint's interface, or with `others` about any that
- * may differ. */
+/* Returns true if an entry may differ: an entry about an interface that an endpoint leaves or gets,
+ * and with `others` any entry about interfaces beside the endpoints'. */
 static bool is_concerned(const void *what, const void *key, const void *value)
 {
 	const struct own_map *map = what;
 	const struct own_interfaces *own = map->own;
 
-	if (is_about_any(&own->added, map->map, key, value))
+	if (is_about_any(&own->added, map->map, key, value) ||
+	    is_about_any(&own->left, map->map, key, value))
 		return true;
-	return own->others &&
-	       (map->map == MAP_ifaces || map->map == MAP_link_locals ||
-		is_node_mac(map->map, key) || is_about_any(&own->left, map->map, key, value));
+	if (map->map == MAP_ifaces)
+		return own->others || table_seek(&own->left, key);
+	if (map->map != MAP_link_locals && !is_node_mac(map->map, key))
+		return false;
+	return own->others ||
+	       (was_on_way(own, map->map, key) &&
+		!(map->map == MAP_macs
+			  ? any_endpoint(own, true, has_mac, ((const struct bh_mac_key *)key)->mac)
+			  : has_link_local(own, key)));
 }
 
 /* Makes new interfaces carry programs. */
@@ -397,20 +401,21 @@ static bool changes_others(const struct own_interfaces *own)
 	return false;
 }
 
-/* Takes an interface from its endpoint: the interface stays guarded until it is gone. */
-static int plan_left(struct own_interfaces *own, uint32_t ifindex)
+/* Finds what stays of an interface that an endpoint leaves: it is quarantined until it is gone. */
+static int find_left(struct own_interfaces *own, const uint32_t *ifindex)
 {
-	const struct bh_iface *iface = table_find(&own->have.map[MAP_ifaces], &ifindex);
+	const struct bh_iface *iface = table_find(&own->have.map[MAP_ifaces], ifindex);
+	struct bh_iface closed;
 	int error = 0;
 
-	if (!table_seek(&own->added, &ifindex))
-		error = iface ? endpoint_del_interface(own->handle, ifindex, true, own->change)
-			      : COMPARE_ALL;
-	if (!error && iface)
-		error = forget_node_mac(own, iface);
-	if (!error && iface)
-		error = forget_link_locals(own, iface);
-	return error;
+	if (!iface)
+		return table_seek(&own->added, ifindex) ? 0 : COMPARE_ALL;
+	if (iface->bridge && !own->link_locals)
+		error = rtnl_link_locals(own->handle->rtnl, &own->link_locals, &own->n_link_locals);
+	if (error || table_seek(&own->added, ifindex) || !is_there(*ifindex))
+		return error;
+	closed = endpoint_del_has_endpoint(iface) ? endpoint_del_seal(iface) : *iface;
+	return table_add(&own->want.map[MAP_ifaces], ifindex, &closed);
 }
 
 int own_interfaces_finish(struct own_interfaces *own)
@@ -420,10 +425,8 @@ int own_interfaces_finish(struct own_interfaces *own)
 	sort_wanted(own);
 	if (!error && changes_others(own))
 		error = find_others(own);
-	sort_wanted(own);
-	if (!error)
-		error = plan_wanted(own);
 	for (size_t i = 0; !error && !own->others && i < own->left.n; i++)
-		error = plan_left(own, *(uint32_t *)table_key(&own->left, i));
-	return error;
+		error = find_left(own, table_key(&own->left, i));
+	sort_wanted(own);
+	return error ? error : plan_wanted(own);
 }

@@ -24,6 +24,9 @@ struct own_interfaces {
 	struct table free; /* the entries of `have` for interfaces that have no endpoint */
 	struct table left; /* indexes of interfaces that endpoints leave, unless one is added */
 	struct table added; /* indexes of the interfaces of added endpoints */
+	/* the node's link-local addresses, read once endpoints left interfaces */
+	struct link_local *link_locals;
+	size_t n_link_locals;
 	bool known; /* `have` is read */
 	bool others; /* interfaces beside the endpoints' may differ, too */
 };
