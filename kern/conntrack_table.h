@@ -2,7 +2,7 @@
 /*
  * The table of connections (maps/conntrack.h): search, insertion, replacement and removal. To
  * insert, a program makes a free slot busy by compare-and-swap of its tag, fills it, and stores the
- * connection's tag. To remove or replace a connection, it makes the connection's slot busy in the
+ * connection's tag: first a proposed one (BH_CT_PROPOSED), so that a key is inserted once. To remove or replace a connection, it makes the connection's slot busy in the
  * same way, so that one program only subtracts the connection from its share.
  */
 #ifndef BULKHEAD_KERN_CONNTRACK_TABLE_H
