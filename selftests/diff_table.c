@@ -333,7 +333,8 @@ static bool no(const char *because)
 	return false;
 }
 
-/* @before: what the shares may have counted, too; NULL: nothing else. */
+/* @before: what the shares may have counted, too, while another packet was under way; NULL: none
+ * was. */
 static bool may_be_gone(const struct world *w, const struct world *before, uint32_t payer,
 			const struct talk *talk, const struct talk *other)
 {
@@ -388,7 +389,7 @@ static bool opens(struct world *w, const struct world *before, const struct pack
 	for (int i = 0; i < result->n_gone; i++) {
 		struct talk *other = &w->talk[result->gone[i]];
 
-		if (room && !(before && !has_room(before, payer, 0)))
+		if (!before && room)
 			return no("a connection is replaced though there is room");
 		if (!may_be_gone(w, before, payer, talk, other))
 			return false;
@@ -410,7 +411,7 @@ static bool opens(struct world *w, const struct world *before, const struct pack
 		return no("the packet of a new connection is dropped");
 	/* The other packet may have removed what is gone, or its own former connection. */
 	if (!result->n_gone && !beyond &&
-	    !(before && has_room(before, payer, EIGHTH + change.n + 1)))
+	    !(before && has_room(before, payer, EIGHTH + change.n + 2)))
 		return no("a connection is added beyond the room");
 	talk->there = true;
 	talk->by_server = packet->back;
@@ -687,8 +688,8 @@ static bool hear_one(const struct packet *packet, struct result *result,
 /* How the second packet of an order may have met what the first one has done. */
 enum order {
 	STRICT,
-	/* It counted the shares before the first one changed them: a program looks for room, and adds
-	 * a connection afterwards. */
+	/* It counted the shares, and saw the slots, before the first one changed them or meanwhile: a
+	 * program looks for room, and adds a connection afterwards. */
 	STALE,
 	/* Both are calls of the same connection, and neither has found the other's entry. Both take a
 	 * place, and one gives its place back. The entry that stays has not noticed the packet that
