@@ -18,9 +18,9 @@
  *   connection_deny() a plain store of the state
  *
  * Three changes pass: table_fill() without the next incarnation, table_seize() without its swaps,
- * and gc_free() without its second look. Between look and swap are few instructions there, which two
- * busy CPUs seldom meet in; and what becomes of an entry between them may become of it before the
- * first look as well, since a packet keeps the entry that it has found.
+ * and gc_free() without its second look. Between look and swap are few instructions there, which
+ * two busy CPUs seldom meet in; and what becomes of an entry between them may become of it before
+ * the first look as well, since a packet keeps the entry that it has found.
  */
 #include <stdatomic.h>
 #include <stdio.h>
