@@ -674,10 +674,12 @@ BPF_GLOBAL __u32 table_yields(__u32 *tag, struct bh_ct_slot *slot, const struct 
 
 /* Leaves one entry of a key that several slots have. @place: of the entry that is proposed; @wins:
  * TABLE_WINS or 0. Returns true if that entry yields. */
-static __always_inline __u32 table_contend(const struct table_key *key, __u32 place, __u32 wins)
+BPF_GLOBAL __u32 table_contend(const struct table_key *key, __u32 place, __u32 wins)
 {
 	__u32 yields = 0;
 
+	if (!key)
+		return 0;
 	for (__u32 i = 0; i < 2 * BH_CT_SLOTS; i++) {
 		__u32 index = table_index(key, i / BH_CT_SLOTS), n = i % BH_CT_SLOTS;
 		__u32 at = index * BH_CT_SLOTS + n + 1;
@@ -692,15 +694,12 @@ static __always_inline __u32 table_contend(const struct table_key *key, __u32 pl
 	return yields;
 }
 
-/*
- * Makes the filled entry at a place known. Two CPUs that have not found a key may both insert it:
- * the first one's entry stays. Each stores its tag as a proposed one, and looks for the other's;
- * then it makes its own tag the final one, unless the other has freed the slot meanwhile.
- */
-BPF_GLOBAL int table_commit(const struct table_key *key, __u32 place, __u32 wins)
+/* Stores the proposed tag of the filled entry at a place. Returns true if another slot may have the
+ * same key. */
+BPF_GLOBAL __u32 table_propose(const struct table_key *key, __u32 place)
 {
 	struct bh_ct_bucket *first, *second, *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
-	__u32 i = (place - 1) % BH_CT_SLOTS, final, others;
+	__u32 i = (place - 1) % BH_CT_SLOTS, final;
 
 	if (!key || !bucket)
 		return 0;
@@ -711,12 +710,40 @@ BPF_GLOBAL int table_commit(const struct table_key *key, __u32 place, __u32 wins
 	second = table_bucket(bh_ct_second(key->hash, ct_buckets));
 	if (!first || !second)
 		return 0;
-	others = table_others(first, final) + table_others(second, final);
-	if (likely(others == 2 * BH_CT_SLOTS - 1) || !table_contend(key, place, wins))
+	return table_others(first, final) + table_others(second, final) < 2 * BH_CT_SLOTS - 1;
+}
+
+/* Stores the final tag of the entry, or frees the entry if it @yields, unless another program has
+ * done so. */
+BPF_GLOBAL int table_confirm(const struct table_key *key, __u32 place, __u32 yields)
+{
+	struct bh_ct_bucket *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
+	__u32 i = (place - 1) % BH_CT_SLOTS, final;
+
+	if (!key || !bucket)
+		return 0;
+	SETTLE(bucket);
+	final = bh_ct_slot_tag(key->hash);
+	if (!yields)
 		__sync_val_compare_and_swap(&bucket->tag[i], BH_CT_PROPOSED(final), final);
 	else if (table_hold(&bucket->tag[i], BH_CT_PROPOSED(final)))
 		table_free(&bucket->tag[i], &bucket->slot[i].ct);
 	return 0;
+}
+
+/*
+ * Makes the filled entry at a place known. Two CPUs that have not found a key may both insert it:
+ * the first one's entry stays. Each stores its tag as a proposed one, and looks for the other's;
+ * then it makes its own tag the final one, unless the other has freed the slot meanwhile. The steps
+ * are functions of their own, one after the other, for the stack.
+ */
+static __always_inline void table_commit(const struct table_key *key, __u32 place, __u32 wins)
+{
+	__u32 yields = 0;
+
+	if (unlikely(table_propose(key, place)))
+		yields = table_contend(key, place, wins);
+	table_confirm(key, place, yields);
 }
 
 /* Stores the key and the state of a claimed slot's connection. table_commit() makes it known. */
