@@ -248,6 +248,19 @@ static void ack_at_both(void)
 	}
 }
 
+/* An ACK that ends a handshake and that the network has doubled. */
+static void two_acks(void)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		open_tcp();
+		set_side(0, FROM_A, ACK);
+		set_side(1, FROM_A, ACK);
+		at_once();
+		expect("both ACKs pass", i, sides[0].passed && sides[1].passed);
+		counted(i);
+	}
+}
+
 /* An answer of UDP, and the next question. */
 static void answer_and_question(void)
 {
@@ -598,6 +611,7 @@ static void slots_being_filled(void)
 static const struct packet_sequence sequences[] = {
 	{"an ACK and a RST that end one handshake", ack_and_reset},
 	{"an ACK at both of its hooks", ack_at_both},
+	{"one ACK twice", two_acks},
 	{"the FINs of both ends", two_fins},
 	{"one SYN twice", two_syns},
 	{"an ACK and the data after it, of ports that are used again", ack_and_data},
