@@ -2,8 +2,9 @@
 /*
  * The table of connections (maps/conntrack.h): search, insertion, replacement and removal. To
  * insert, a program makes a free slot busy by compare-and-swap of its tag, fills it, and stores the
- * connection's tag. To remove or replace a connection, it makes the connection's slot busy in the
- * same way, so that one program only subtracts the connection from its share.
+ * connection's tag: first a proposed one (BH_CT_PROPOSED), so that a key is inserted once. To
+ * remove or replace a connection, it makes the connection's slot busy in the same way, so that one
+ * program only subtracts the connection from its share.
  */
 #ifndef BULKHEAD_KERN_CONNTRACK_TABLE_H
 #define BULKHEAD_KERN_CONNTRACK_TABLE_H
@@ -364,8 +365,8 @@ static __always_inline __u32 table_cost(const struct bh_ct_slot *slot, __u32 now
 
 /*
  * Returns the connection of a bucket that costs least to lose, of those of @payer's and of others'
- * surplus but for @except's (TABLE_ALL: but for all others'): its cost in the upper half and its place, as table_at() returns it, in
- * the lower half. From TABLE_KEPT on: none can be replaced.
+ * surplus but for @except's (TABLE_ALL: but for all others'): its cost in the upper half and its
+ * place, as table_at() returns it, in the lower half. From TABLE_KEPT on: none can be replaced.
  */
 BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
 {
@@ -384,8 +385,8 @@ BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
 
 		if (READ_ONCE(bucket->tag[i]) < BH_CT_TAKEN)
 			continue;
-		if (whose != payer && (whose == except || except == TABLE_ALL ||
-				       !(slot->ct.payer & BH_CT_SURPLUS)))
+		if (whose != payer &&
+		    (whose == except || except == TABLE_ALL || !(slot->ct.payer & BH_CT_SURPLUS)))
 			continue;
 		cost = table_cost(slot, now);
 		if (cost >= READ_ONCE(least.cost))
@@ -557,9 +558,9 @@ static __always_inline __u32 table_random(void)
  * connection which can be replaced. An eighth of the table is left for this case, so that a
  * connection which has just begun is not replaced while a free slot is at hand. Of a connection
  * that could not be seized, the garbage collector may have freed the slot. If others do not yield,
- * the last attempt is among the payer's own connections. Where the garbage collector has just passed,
- * both buckets may have free slots only: then a connection of another bucket makes room. Returns the
- * slot's place; 0: there is none.
+ * the last attempt is among the payer's own connections. Where the garbage collector has just
+ * passed, both buckets may have free slots only: then a connection of another bucket makes room.
+ * Returns the slot's place; 0: there is none.
  */
 static __always_inline __u32 table_replace(const struct table_key *key, struct bh_share *own,
 					   __u32 payer)
@@ -633,7 +634,9 @@ static __always_inline __u32 table_others(const struct bh_ct_bucket *bucket, __u
 
 #pragma unroll
 	for (int i = 0; i < BH_CT_SLOTS; i++)
-		others += (((READ_ONCE(bucket->tag[i]) ^ tag) & BH_CT_TAG_OF_KEY) + 0xffffffffull) >> 32;
+		others +=
+			(((READ_ONCE(bucket->tag[i]) ^ tag) & BH_CT_TAG_OF_KEY) + 0xffffffffull) >>
+			32;
 	return others;
 }
 
@@ -671,10 +674,12 @@ BPF_GLOBAL __u32 table_yields(__u32 *tag, struct bh_ct_slot *slot, const struct 
 
 /* Leaves one entry of a key that several slots have. @place: of the entry that is proposed; @wins:
  * TABLE_WINS or 0. Returns true if that entry yields. */
-static __always_inline __u32 table_contend(const struct table_key *key, __u32 place, __u32 wins)
+BPF_GLOBAL __u32 table_contend(const struct table_key *key, __u32 place, __u32 wins)
 {
 	__u32 yields = 0;
 
+	if (!key)
+		return 0;
 	for (__u32 i = 0; i < 2 * BH_CT_SLOTS; i++) {
 		__u32 index = table_index(key, i / BH_CT_SLOTS), n = i % BH_CT_SLOTS;
 		__u32 at = index * BH_CT_SLOTS + n + 1;
@@ -689,15 +694,12 @@ static __always_inline __u32 table_contend(const struct table_key *key, __u32 pl
 	return yields;
 }
 
-/*
- * Makes the filled entry at a place known. Two CPUs that have not found a key may both insert it:
- * the first one's entry stays. Each stores its tag as a proposed one, and looks for the other's;
- * then it makes its own tag the final one, unless the other has freed the slot meanwhile.
- */
-BPF_GLOBAL int table_commit(const struct table_key *key, __u32 place, __u32 wins)
+/* Stores the proposed tag of the filled entry at a place. Returns true if another slot may have the
+ * same key. */
+BPF_GLOBAL __u32 table_propose(const struct table_key *key, __u32 place)
 {
 	struct bh_ct_bucket *first, *second, *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
-	__u32 i = (place - 1) % BH_CT_SLOTS, final, others;
+	__u32 i = (place - 1) % BH_CT_SLOTS, final;
 
 	if (!key || !bucket)
 		return 0;
@@ -708,12 +710,40 @@ BPF_GLOBAL int table_commit(const struct table_key *key, __u32 place, __u32 wins
 	second = table_bucket(bh_ct_second(key->hash, ct_buckets));
 	if (!first || !second)
 		return 0;
-	others = table_others(first, final) + table_others(second, final);
-	if (likely(others == 2 * BH_CT_SLOTS - 1) || !table_contend(key, place, wins))
+	return table_others(first, final) + table_others(second, final) < 2 * BH_CT_SLOTS - 1;
+}
+
+/* Stores the final tag of the entry, or frees the entry if it @yields, unless another program has
+ * done so. */
+BPF_GLOBAL int table_confirm(const struct table_key *key, __u32 place, __u32 yields)
+{
+	struct bh_ct_bucket *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
+	__u32 i = (place - 1) % BH_CT_SLOTS, final;
+
+	if (!key || !bucket)
+		return 0;
+	SETTLE(bucket);
+	final = bh_ct_slot_tag(key->hash);
+	if (!yields)
 		__sync_val_compare_and_swap(&bucket->tag[i], BH_CT_PROPOSED(final), final);
 	else if (table_hold(&bucket->tag[i], BH_CT_PROPOSED(final)))
 		table_free(&bucket->tag[i], &bucket->slot[i].ct);
 	return 0;
+}
+
+/*
+ * Makes the filled entry at a place known. Two CPUs that have not found a key may both insert it:
+ * the first one's entry stays. Each stores its tag as a proposed one, and looks for the other's;
+ * then it makes its own tag the final one, unless the other has freed the slot meanwhile. The steps
+ * are functions of their own, one after the other, for the stack.
+ */
+static __always_inline void table_commit(const struct table_key *key, __u32 place, __u32 wins)
+{
+	__u32 yields = 0;
+
+	if (unlikely(table_propose(key, place)))
+		yields = table_contend(key, place, wins);
+	table_confirm(key, place, yields);
 }
 
 /* Stores the key and the state of a claimed slot's connection. table_commit() makes it known. */
@@ -724,8 +754,7 @@ static __always_inline void table_fill(__u32 place, const struct table_key *key,
 	if (!slot)
 		return;
 	slot->key = key->key;
-	WRITE_ONCE(slot->ct.state,
-		   ((slot->ct.state & ~BH_CT_STATE) + BH_CT_INCARNATION) | state);
+	WRITE_ONCE(slot->ct.state, ((slot->ct.state & ~BH_CT_STATE) + BH_CT_INCARNATION) | state);
 }
 
 #endif

@@ -229,8 +229,8 @@ _Static_assert(sizeof(struct bh_ct_slot) == 104, "struct bh_ct_slot");
  * connection. */
 enum { BH_CT_FREE, BH_CT_BUSY = 2, BH_CT_TAKEN = 4 };
 
-/* For a moment, a new connection's tag is a proposed one, which no lookup finds: another program may
- * be inserting a connection of the same key. It is neither BH_CT_FREE nor BH_CT_BUSY. */
+/* For a moment, a new connection's tag is a proposed one, which no lookup finds: another program
+ * may be inserting a connection of the same key. It is neither BH_CT_FREE nor BH_CT_BUSY. */
 #define BH_CT_PROPOSED(tag) (((tag) & ~BH_CT_TAKEN) | 1)
 /* the bits that a connection's tag and its proposed tag have in common */
 #define BH_CT_TAG_OF_KEY (~(BH_CT_TAKEN | 1u))

@@ -15,12 +15,14 @@
  *            one holder, however many endpoints it has.
  *
  * A new connection that finds the surplus used up replaces the entry whose loss costs least
- * (conntrack.h), of its two buckets: an entry of its own share; surplus of a holder that holds
- * more, or as much if it is not in use; or surplus of its own holder, if that was one question and
- * its answer. An endpoint below its floor replaces anybody's surplus, and anybody replaces surplus
- * that is closed, or was not answered for `unanswered-stay`. If its two buckets have no such entry,
- * but a free slot, an entry of another bucket, at random, makes room. A connection is refused only
- * if its buckets have neither, or if three other buckets have no such entry.
+ * (conntrack.h), of the first of its two buckets that has one: an entry of its own share; surplus
+ * of a holder that holds more, or as much if it is not in use; or surplus of its own holder, if
+ * that was one question and its answer. An endpoint below its floor replaces anybody's surplus, and
+ * anybody replaces surplus that is closed, or was not answered for `unanswered-stay`. If its two
+ * buckets have no such entry, but a free slot, an entry of another bucket, at random, makes room. A
+ * connection is refused only if its buckets have no entry of its own share that can be replaced,
+ * and the three of others whose loss costs least do not yield; or if three other buckets have no
+ * such entry.
  *
  * These maps have one entry for an endpoint's interface and one for a namespace, made at the first
  * connection. The command frees the entries of endpoints that are gone. If there is no place, the

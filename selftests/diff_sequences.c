@@ -10,8 +10,8 @@
  *
  * In half of the sequences, two CPUs send some of the frames at one moment. Then the model must
  * allow all verdicts in one order of the hooks that both frames pass, and what it remembers
- * afterwards is that of any such order: from then on, the trial has several models, and leaves those
- * that a later verdict contradicts.
+ * afterwards is that of any such order: from then on, the trial has several models, and leaves
+ * those that a later verdict contradicts.
  *
  * SEED=n runs only that sequence; SEQUENCES=n runs n sequences, from SEED or from BULKHEAD_SEED's.
  * BULKHEAD_FULL=1 runs 100,000.
@@ -175,8 +175,8 @@ static bool hear(struct trial *trial, const struct frame *frame, int nth)
 	}
 	trial->frames++;
 	trial->words[said]++;
-	snprintf(but, sizeof(but), " (%s)%s",
-		 trial->to ? sequence_node_reason(trial->node) : "", n ? "" : words[said]);
+	snprintf(but, sizeof(but), " (%s)%s", trial->to ? sequence_node_reason(trial->node) : "",
+		 n ? "" : words[said]);
 	print_verdict(trial, frame, nth, but);
 	trial->n_models = n ? n : trial->n_models;
 	return n;
@@ -323,8 +323,8 @@ static bool is_pair(const struct trial *trial, const struct sequence *sequence, 
 {
 	const struct step *step = &sequence->steps[nth];
 
-	if (!step->together || nth + 1 == sequence->n || step[1].kind != SEND ||
-	    !trial->two_cpus || trial->n_models > MODELS_MAX / 4)
+	if (!step->together || nth + 1 == sequence->n || step[1].kind != SEND || !trial->two_cpus ||
+	    trial->n_models > MODELS_MAX / 4)
 		return false;
 	find_way(trial, &step[0], &pair[0]);
 	find_way(trial, &step[1], &pair[1]);

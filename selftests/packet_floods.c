@@ -72,8 +72,11 @@ static void flood_once(void)
 	const struct party node = {.host = HOST_NODE}, pod = {HOST_C, flooded % endpoints};
 	uint16_t own = FIRST_PORT + flooded / endpoints % PORTS;
 	const struct party outside = {HOST_WORLD, 1 + flooded % 1000};
-	const struct packet_spec datagram = {
-		.version = version, .protocol = IPPROTO_UDP, .sport = own, .dport = 9, .payload = 16};
+	const struct packet_spec datagram = {.version = version,
+					     .protocol = IPPROTO_UDP,
+					     .sport = own,
+					     .dport = 9,
+					     .payload = 16};
 
 	flooded++;
 	if (inward)
@@ -194,10 +197,16 @@ static void hundred_flooding(void)
 /* A question of UDP from a port of its own, and the answer. */
 static bool asks(const struct party *from, const struct party *to, uint16_t own)
 {
-	const struct packet_spec question = {
-		.version = version, .protocol = IPPROTO_UDP, .sport = own, .dport = 53, .payload = 16};
-	const struct packet_spec answer = {
-		.version = version, .protocol = IPPROTO_UDP, .sport = 53, .dport = own, .payload = 16};
+	const struct packet_spec question = {.version = version,
+					     .protocol = IPPROTO_UDP,
+					     .sport = own,
+					     .dport = 53,
+					     .payload = 16};
+	const struct packet_spec answer = {.version = version,
+					   .protocol = IPPROTO_UDP,
+					   .sport = 53,
+					   .dport = own,
+					   .payload = 16};
 
 	return party_sends(from, to, question) && party_sends(to, from, answer);
 }

@@ -17,9 +17,10 @@
  *   connection_word() a plain store in place of the compare-and-swap; no look whose the entry is
  *   connection_deny() a plain store of the state
  *
- * Three changes pass: table_commit() without the next incarnation, table_seize() without its
- * swaps, and gc_free() without its second look. Between look and swap are few instructions there,
- * which two busy CPUs seldom meet in.
+ * Three changes pass: table_fill() without the next incarnation, table_seize() without its swaps,
+ * and gc_free() without its second look. Between look and swap are few instructions there, which
+ * two busy CPUs seldom meet in; and what becomes of an entry between them may become of it before
+ * the first look as well, since a packet keeps the entry that it has found.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -243,6 +244,19 @@ static void ack_at_both(void)
 		expect("the connection is open", i, !packet_node_half_open());
 		expect("its RST counts", i,
 		       run(TO_B, reset) && packet_node_states(IPPROTO_TCP) & BH_CT_RST);
+		counted(i);
+	}
+}
+
+/* An ACK that ends a handshake and that the network has doubled. */
+static void two_acks(void)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		open_tcp();
+		set_side(0, FROM_A, ACK);
+		set_side(1, FROM_A, ACK);
+		at_once();
+		expect("both ACKs pass", i, sides[0].passed && sides[1].passed);
 		counted(i);
 	}
 }
@@ -597,6 +611,7 @@ static void slots_being_filled(void)
 static const struct packet_sequence sequences[] = {
 	{"an ACK and a RST that end one handshake", ack_and_reset},
 	{"an ACK at both of its hooks", ack_at_both},
+	{"one ACK twice", two_acks},
 	{"the FINs of both ends", two_fins},
 	{"one SYN twice", two_syns},
 	{"an ACK and the data after it, of ports that are used again", ack_and_data},

@@ -67,8 +67,7 @@ void two_cpus_run(void (*function)(unsigned int which))
 {
 	pthread_t thread;
 
-	if (!rounds &&
-	    (sem_init(&wakes, 0, 0) || pthread_create(&thread, NULL, other_cpu, NULL))) {
+	if (!rounds && (sem_init(&wakes, 0, 0) || pthread_create(&thread, NULL, other_cpu, NULL))) {
 		perror("pthread_create");
 		exit(1);
 	}
