@@ -406,8 +406,8 @@ static void shared(FILE *to, bool closed)
 	end_policy(to);
 }
 
-/* What 10,000 rules ask of 2,000 pods is more than a namespace's steps: the policy pays for its own,
- * and the namespace for what the policy may have. */
+/* What 10,000 rules ask of 2,000 pods is more than a namespace's steps: the policy pays for its
+ * own, and the namespace for what the policy may have. */
 static void steps_beside_small(FILE *to, bool closed)
 {
 	put_pods(to, 2000, 0);

@@ -251,12 +251,14 @@ static void take_admin(struct objects *objects, const char *type, const char *ui
 {
 	char text[600];
 
-	snprintf(text, sizeof(text),
-		 "{\"apiVersion\":\"policy.networking.k8s.io/v1alpha1\",\"kind\":"
-		 "\"AdminNetworkPolicy\",\"metadata\":{\"name\":\"guard\",\"uid\":\"%s\"},\"spec\":{"
-		 "\"priority\":1,\"subject\":{%s},\"ingress\":[{\"name\":\"none\",\"action\":\"Deny\","
-		 "\"from\":[{\"namespaces\":{}}]}]}}",
-		 uid, subject);
+	snprintf(
+		text, sizeof(text),
+		"{\"apiVersion\":\"policy.networking.k8s.io/v1alpha1\",\"kind\":"
+		"\"AdminNetworkPolicy\",\"metadata\":{\"name\":\"guard\",\"uid\":\"%s\"},\"spec\":{"
+		"\"priority\":1,\"subject\":{%s},\"ingress\":[{\"name\":\"none\",\"action\":"
+		"\"Deny\","
+		"\"from\":[{\"namespaces\":{}}]}]}}",
+		uid, subject);
 	take(objects, type, text);
 }
 

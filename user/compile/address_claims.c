@@ -260,7 +260,8 @@ static void remove_lost(const struct claim *claims, size_t n)
 }
 
 void address_claims_resolve(struct cluster *cluster, const struct policy *base,
-		    void (*found)(void *data, const struct contested *contested), void *data)
+			    void (*found)(void *data, const struct contested *contested),
+			    void *data)
 {
 	struct claim *claims = check_memory(calloc(count_claims(cluster) + 1, sizeof(*claims)));
 	const size_t n = list_claims(cluster, claims);

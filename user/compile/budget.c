@@ -114,8 +114,8 @@ static void copy_policy(struct budgets *b, uint32_t i)
 
 	*policy = b->given->policies[i];
 	for (int direction = INGRESS; direction <= EGRESS; direction++) {
-		struct rule *rules = distinct_rules(policy->rules[direction],
-						    &policy->n_rules[direction]);
+		struct rule *rules =
+			distinct_rules(policy->rules[direction], &policy->n_rules[direction]);
 
 		if (!rules)
 			continue;

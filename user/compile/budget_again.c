@@ -10,64 +10,18 @@
 
 #define AGAIN_MAX 32
 
-static void put_selector(bytes_t *bytes, const struct selector *selector)
-{
-	bytes_number(bytes, selector->n);
-	for (size_t i = 0; i < selector->n; i++) {
-		bytes_string(bytes, selector->at[i].key);
-		bytes_number(bytes, selector->at[i].op);
-		bytes_number(bytes, selector->at[i].n_values);
-		for (size_t k = 0; k < selector->at[i].n_values; k++)
-			bytes_string(bytes, selector->at[i].values[k]);
-	}
-}
-
-static void put_peer(bytes_t *bytes, const struct peer *peer)
-{
-	bytes_number(bytes, peer->scope);
-	put_selector(bytes, &peer->namespaces);
-	put_selector(bytes, &peer->pods);
-	put_selector(bytes, &peer->nodes);
-	bytes_number(bytes, peer->n_keys);
-	for (size_t i = 0; i < peer->n_keys; i++)
-		bytes_string(bytes, peer->keys[i]);
-	bytes_put(bytes, &peer->cidr, sizeof(peer->cidr));
-	bytes_number(bytes, peer->n_except);
-	bytes_put(bytes, peer->except, peer->n_except * sizeof(*peer->except));
-}
-
-static void put_port(bytes_t *bytes, const struct port *port)
-{
-	bytes_number(bytes, port->kind << 8 | port->protocol);
-	bytes_number(bytes, (uint32_t)port->first << 16 | port->last);
-	bytes_string(bytes, port->name);
-}
-
-static void put_rule(bytes_t *bytes, const struct rule *rule)
-{
-	bytes_string(bytes, rule->name);
-	bytes_number(bytes,
-		     rule->action << 3 | rule->unknown << 2 | rule->any_peer << 1 | rule->any_port);
-	bytes_number(bytes, rule->n_peers);
-	for (size_t i = 0; i < rule->n_peers; i++)
-		put_peer(bytes, &rule->peers[i]);
-	bytes_number(bytes, rule->n_ports);
-	for (size_t i = 0; i < rule->n_ports; i++)
-		put_port(bytes, &rule->ports[i]);
-}
-
 static void put_policy(bytes_t *bytes, const struct policy_object *policy)
 {
 	bytes_string(bytes, policy->name);
 	bytes_number(bytes, (uint32_t)policy->audit << 16 | policy->kind << 8 | policy->tier);
 	bytes_number(bytes, policy->priority);
-	put_selector(bytes, &policy->namespaces);
-	put_selector(bytes, &policy->pods);
+	selector_put(bytes, &policy->namespaces);
+	selector_put(bytes, &policy->pods);
 	for (int direction = INGRESS; direction <= EGRESS; direction++) {
 		bytes_number(bytes, policy->applies[direction] << 1 | policy->isolates[direction]);
 		bytes_number(bytes, policy->n_rules[direction]);
 		for (size_t i = 0; i < policy->n_rules[direction]; i++)
-			put_rule(bytes, &policy->rules[direction][i]);
+			rule_put(bytes, &policy->rules[direction][i]);
 	}
 }
 

@@ -234,9 +234,10 @@ struct policy_key bytes_key(const bytes_t *bytes);
 
 /* Appends "namespace/name" or "name", with its NUL. */
 void policy_name_put(bytes_t *bytes, const struct policy_object *policy);
-/* Add what selectors, and the ports of rules, are equal by. */
+/* Add what selectors, the ports of rules, and rules without regard to their place, are equal by. */
 void selector_put(bytes_t *bytes, const struct selector *selector);
 void rule_ports_put(bytes_t *bytes, const struct rule *rule);
+void rule_put(bytes_t *bytes, const struct rule *rule);
 
 /* compile.c */
 void compiler_name_rules(struct compiler *c); /* gives the rules their IDs */

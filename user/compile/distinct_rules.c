@@ -3,32 +3,6 @@
 
 #include "compile/compiler.h"
 
-static void put_peer(bytes_t *bytes, const struct peer *peer)
-{
-	bytes_number(bytes, peer->scope);
-	selector_put(bytes, &peer->namespaces);
-	selector_put(bytes, &peer->pods);
-	selector_put(bytes, &peer->nodes);
-	bytes_number(bytes, peer->n_keys);
-	for (size_t i = 0; i < peer->n_keys; i++)
-		bytes_string(bytes, peer->keys[i]);
-	bytes_put(bytes, &peer->cidr, sizeof(peer->cidr));
-	bytes_number(bytes, peer->n_except);
-	bytes_put(bytes, peer->except, peer->n_except * sizeof(*peer->except));
-}
-
-static void put_rule(bytes_t *bytes, const struct rule *rule)
-{
-	bytes_string(bytes, rule->name);
-	bytes_number(bytes, rule->action);
-	bytes_number(bytes, rule->unknown);
-	bytes_number(bytes, rule->any_peer);
-	bytes_number(bytes, rule->n_peers);
-	for (size_t i = 0; i < rule->n_peers; i++)
-		put_peer(bytes, &rule->peers[i]);
-	rule_ports_put(bytes, rule);
-}
-
 struct rule *distinct_rules(const struct rule *rules, size_t *n)
 {
 	struct rule *distinct = NULL;
@@ -38,7 +12,7 @@ struct rule *distinct_rules(const struct rule *rules, size_t *n)
 
 	for (size_t i = 0; *n > 1 && i < *n; i++) {
 		bytes.n = 0;
-		put_rule(&bytes, &rules[i]);
+		rule_put(&bytes, &rules[i]);
 		intern_add(&seen, bytes.at, bytes.n, &fresh);
 		if (!fresh && !distinct) {
 			distinct = grow_zeroed(*n, sizeof(*distinct));

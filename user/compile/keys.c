@@ -53,3 +53,29 @@ void rule_ports_put(bytes_t *bytes, const struct rule *rule)
 			bytes_string(bytes, port->name);
 	}
 }
+
+static void put_peer(bytes_t *bytes, const struct peer *peer)
+{
+	bytes_number(bytes, peer->scope);
+	selector_put(bytes, &peer->namespaces);
+	selector_put(bytes, &peer->pods);
+	selector_put(bytes, &peer->nodes);
+	bytes_number(bytes, peer->n_keys);
+	for (size_t i = 0; i < peer->n_keys; i++)
+		bytes_string(bytes, peer->keys[i]);
+	bytes_put(bytes, &peer->cidr, sizeof(peer->cidr));
+	bytes_number(bytes, peer->n_except);
+	bytes_put(bytes, peer->except, peer->n_except * sizeof(*peer->except));
+}
+
+void rule_put(bytes_t *bytes, const struct rule *rule)
+{
+	bytes_string(bytes, rule->name);
+	bytes_number(bytes, rule->action);
+	bytes_number(bytes, rule->unknown);
+	bytes_number(bytes, rule->any_peer);
+	bytes_number(bytes, rule->n_peers);
+	for (size_t i = 0; i < rule->n_peers; i++)
+		put_peer(bytes, &rule->peers[i]);
+	rule_ports_put(bytes, rule);
+}
