@@ -156,7 +156,7 @@ static int load_delta(struct own_node *node, const struct delta *delta, bool sta
 	const struct lazy_policy *base = NULL;
 	struct node_change change;
 	struct node_handle *handle = NULL;
-	int error = node->loaded && !options.audit ? 0 : -EOPNOTSUPP;
+	int error = node->loaded ? 0 : -EOPNOTSUPP;
 
 	if (!error)
 		error = node_open(&options, false, diag, &handle);

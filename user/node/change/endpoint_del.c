@@ -100,7 +100,6 @@ static int go(uint32_t ifindex, const struct bh_iface *iface, struct change *cha
 
 /* An interface whose entries of a map go. */
 struct going {
-	const struct table *late; /* the entries that the change replaces */
 	enum node_map_id map;
 	uint32_t ifindex;
 };
@@ -109,15 +108,14 @@ static bool goes(const void *what, const void *key, const void *value)
 {
 	const struct going *going = what;
 
-	return endpoint_del_is_about(going->map, key, value, going->ifindex) &&
-	       !table_seek(going->late, key);
+	return endpoint_del_is_about(going->map, key, value, going->ifindex);
 }
 
 /* Makes @change delete the entries of a map about an interface. */
 static int gather(struct node_handle *handle, enum node_map_id map, uint32_t ifindex,
 		  struct change *change)
 {
-	const struct going going = {&change->maps[map].late, map, ifindex};
+	const struct going going = {map, ifindex};
 	CLEANUP(table_free) struct table found = {};
 	int error;
 

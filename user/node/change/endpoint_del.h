@@ -49,8 +49,7 @@ bool endpoint_del_is_about(enum node_map_id map, const void *key, const void *va
 
 /* Takes an endpoint's interface from the endpoint. From then on the interface is guarded as a way
  * out of the node, or as a port of its bridge; with @closed it is quarantined, so that it reaches
- * no pod. If the interface is gone, removes all entries about it. Leaves the entries that @change
- * replaces: they are another interface's then. */
+ * no pod. If the interface is gone, removes all entries about it. */
 int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, bool closed,
 			   struct change *change);
 

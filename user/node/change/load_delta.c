@@ -34,8 +34,8 @@ static bool wants_more_prefixes(const struct node_handle *handle)
 	const struct node_options *options = handle->options;
 
 	return (options->name && strcmp(options->name, handle->blob.node)) || options->n_uplinks ||
-	       options->n_resolvers || options->n_settings || options->audit || options->dry_run ||
-	       handle->blob.flags;
+	       options->n_resolvers || options->n_settings || options->dry_run ||
+	       options->audit != node_audits(handle);
 }
 
 static int check_node(const struct planner *plan)
@@ -121,7 +121,8 @@ static int find_staged(struct planner *plan, struct pinned_staged *staged)
 
 	if (error || !staged->generation)
 		return error;
-	if (staged->checksum != plan->delta->header.checksum || staged->flags)
+	if (staged->checksum != plan->delta->header.checksum ||
+	    staged->flags != plan->handle->blob.flags)
 		return COMPARE_ALL;
 	plan->ports_end = staged->ports_end;
 	plan->staged = staged->slots;
@@ -150,6 +151,7 @@ static struct bh_blob header_of(const struct planner *plan, const struct delta *
 		.policy = plan->delta->header.generation,
 		.local_next = handle->blob.local_next,
 		.ports_end = plan->ports_end,
+		.flags = handle->blob.flags,
 	};
 
 	strcpy(header.node, handle->blob.node);
