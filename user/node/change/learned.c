@@ -77,8 +77,3 @@ int learned_plan(struct planner *plan)
 		error = compare(plan, MAP_domains);
 	return error ? error : compare(plan, MAP_by_domain);
 }
-
-bool learned_wants(const struct planner *plan, enum node_map_id map, const void *key)
-{
-	return table_find(map == MAP_domains ? &plan->names : &plan->learned, key);
-}
