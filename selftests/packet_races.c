@@ -32,9 +32,8 @@
 
 #define ROUNDS 250
 #define STREAM 10000 /* steps of each CPU */
-#define PART                                                                                \
-	1000 /* of them, before the table is emptied: connections in use are never replaced \
-	      */
+/* of them, before the table is emptied: connections in use are never replaced */
+#define PART 1000
 #define SKEW 64 /* the most turns of an empty loop that one CPU is late */
 
 #define PACKET(...)          \
