@@ -4,7 +4,7 @@
 
 #include "maps/domain.h"
 #include "node/change/learned.h"
-#include "node/kernel/domains.h"
+#include "node/kernel/domain_maps.h"
 
 static struct table *wanted(struct planner *plan, enum node_map_id map)
 {

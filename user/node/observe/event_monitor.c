@@ -14,7 +14,7 @@
 #include "node/observe/event_filter.h"
 #include "node/observe/event_monitor.h"
 #include "node/kernel/pins.h"
-#include "node/kernel/domains.h"
+#include "node/kernel/domain_maps.h"
 #include "node/kernel/event_reader.h"
 #include "node/kernel/last_drops.h"
 #include "node/kernel/pinned.h"
