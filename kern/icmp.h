@@ -5,7 +5,7 @@
 #define BULKHEAD_KERN_ICMP_H
 
 #include "connection_again.h"
-#include "ask.h"
+#include "ask_kernel.h"
 
 #define ICMP_QUOTE 8 /* where the quoted packet begins */
 

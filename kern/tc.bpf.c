@@ -8,7 +8,7 @@
  */
 #include "build.h"
 #include "skb.h"
-#include "ask.h"
+#include "ask_kernel.h"
 #include "audit.h"
 #include "confine.h"
 #include "datagram.h"
@@ -76,7 +76,7 @@ static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 	int reason = tc_once(p);
 
 	/* An evaluation may need an answer of the kernel first, another key, or the names that an
-	 * endpoint has learned (ask.h). A packet is evaluated four times at most. */
+	 * endpoint has learned (ask_kernel.h). A packet is evaluated four times at most. */
 	if (likely(reason < BH_REASONS))
 		return reason;
 	ask_again(skb, p, reason);

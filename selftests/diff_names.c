@@ -34,7 +34,7 @@
 #include "input/input.h"
 #include "maps/conntrack.h"
 #include "maps/dns.h"
-#include "node/kernel/domains.h"
+#include "node/kernel/domain_maps.h"
 #include "node/kernel/program.h"
 #include "node/node.h"
 #include "selftests/lib/dns_make.h"

@@ -31,9 +31,8 @@
 
 #define ROUNDS 250
 #define STREAM 10000 /* steps of each CPU */
-#define PART                                                                                \
-	1000 /* of them, before the table is emptied: connections in use are never replaced \
-	      */
+/* of them, before the table is emptied: connections in use are never replaced */
+#define PART 1000
 
 #define PACKET(...)          \
 	(struct packet_spec) \

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
@@ -17,8 +18,11 @@
 #include "policy/delta.h"
 #include "input/input.h"
 #include "maps/added.h"
+#include "maps/allow_source.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
+#include "maps/link_local.h"
+#include "maps/mac.h"
 #include "maps/pair.h"
 #include "maps/prefix.h"
 #include "maps/segment.h"
@@ -1269,6 +1273,29 @@ static void the_order(void **state)
 		    deleted[MAP_endpoints] < deleted[MAP_segments]);
 }
 
+/* An entry that stays after its interface would be the next interface's that has the number. */
+static void entries_go_with_their_interface(void **state)
+{
+	const struct bh_mac_key mac = {.kind = BH_MAC_ENDPOINT},
+				other = {.kind = BH_MAC_ENDPOINT + 1};
+	const struct bh_mac at = {.ifindex = 7};
+	const struct bh_allow_source_key source = {.ifindex = htonl(7)};
+	const struct bh_link_local_key link = {.link = 7};
+
+	(void)state;
+	assert_true(endpoint_del_is_about(MAP_macs, &mac, &at, 7));
+	assert_false(endpoint_del_is_about(MAP_macs, &mac, &at, 8));
+	assert_false(endpoint_del_is_about(MAP_macs, &other, &at, 7));
+	assert_true(endpoint_del_is_about(MAP_allow_source, &source, NULL, 7));
+	assert_false(endpoint_del_is_about(MAP_allow_source, &source, NULL, 8));
+	assert_true(endpoint_del_is_about(MAP_link_locals, &link, NULL, 7));
+	assert_false(endpoint_del_is_about(MAP_link_locals, &link, NULL, 8));
+	for (enum node_map_id map = 0; map < N_NODE_MAPS; map++)
+		assert_int_equal(endpoint_del_deletes(map), map == MAP_macs ||
+								    map == MAP_allow_source ||
+								    map == MAP_link_locals);
+}
+
 #define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 
 int main(void)
@@ -1276,6 +1303,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps_of_each_map),
 		cmocka_unit_test(the_order),
+		cmocka_unit_test(entries_go_with_their_interface),
 		WORLD_TEST(a_load_twice),
 		WORLD_TEST(a_load_over_another),
 		WORLD_TEST(a_load_that_corrects),

@@ -103,8 +103,9 @@ struct step {
 	uint8_t flags; /* TCP */
 	uint8_t number, acknowledged; /* TCP: index of the sender's number, and of the receiver's */
 	uint16_t payload;
-	uint8_t icmp; /* enum icmp_kind; ERROR quotes a packet of the remaining fields, from
-			 the destination to `about` */
+	/* enum icmp_kind; ERROR quotes a packet of the remaining fields, from the destination to
+	 * `about` */
+	uint8_t icmp;
 	struct place about;
 	uint8_t quoted; /* protocol */
 	uint16_t quoted_sport, quoted_dport;

@@ -30,9 +30,8 @@ static const char *const formats[] = {"yaml", "json", "ini"};
 #define N_WORKLOADS 5
 #define N_SCALES 4
 #define N_FORMATS 3
-#define TRIES                                                                         \
-	3 /* attempts at the phases other than the whole compile, which are short and \
-	   * easily disturbed */
+/* attempts at the phases other than the whole compile, which are short and easily disturbed */
+#define TRIES 3
 
 enum phase { READ, COMPILE, WRITE, PHASES };
 

@@ -5,8 +5,8 @@
  * then for one connection. A macro here replaces each step in programs that do not go so far.
  * The step stands above the number of the hook, and is known at compile time.
  */
-#pragma clang diagnostic ignored "-Wunused-function" /* functions that only the whole path calls \
-						      */
+/* Only the whole path calls some functions. */
+#pragma clang diagnostic ignored "-Wunused-function"
 
 #include "skb.h"
 #include "event_records.h"

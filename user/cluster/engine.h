@@ -104,8 +104,9 @@ struct engine {
 struct least {
 	uint32_t policy, endpoint; /* UINT32_MAX: no node counts */
 	uint32_t nodes; /* nodes that the rollout waits for */
-	const char *behind; /* a node that has yet to install the newest policy, or, once endpoints
-			       may be in it, to activate it; NULL: none */
+	/* a node that has yet to install the newest policy, or, once endpoints may be in it, to
+	 * activate it; NULL: none */
+	const char *behind;
 	uint32_t n_behind;
 	/* a node of the cluster that reported once, and for which the rollout does not wait; NULL:
 	 * none */

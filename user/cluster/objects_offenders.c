@@ -9,9 +9,8 @@
 
 #define PAUSE_FIRST 1000 /* ms */
 #define PAUSE_MAX 300000
-#define SHARE                                                                                     \
-	10 /* after a compile that evaluates, none evaluates for so many times as long as it took \
-	      \ */
+/* after a compile that evaluates, none evaluates for so many times as long as it took */
+#define SHARE 10
 /* ms: so long after it was evaluated, a namespace whose policies have not changed is evaluated
  * anew, since other objects count too; and one that is within its budgets is forgotten. */
 #define AGAIN_MS 600000

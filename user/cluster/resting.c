@@ -21,11 +21,13 @@
 
 struct entry {
 	struct left_address left;
-	uint32_t wanted; /* the newest generation when the engine knew that the address has left: an
-			    older one may still give it to the former Pod; 0: not known yet */
+	/* the newest generation when the engine knew that the address has left: an older one may
+	 * still give it to the former Pod; 0: not known yet */
+	uint32_t wanted;
 	uint32_t checked; /* the generation that was looked at last; 0: none */
-	uint32_t clear; /* the first generation active here, from `wanted` on, since which the
-			   former Pod does not have the address; 0: none */
+	/* the first generation active here, from `wanted` on, since which the former Pod does
+	 * not have the address; 0: none */
+	uint32_t clear;
 	uint64_t seen; /* ms: since when the follower knows of it; 0: not yet */
 	bool late; /* it has rested for RESTING_LATE_MS */
 	uint64_t told; /* ms: since when the API server has the statement; 0: it has not */

@@ -100,73 +100,32 @@ static void emit_event_side(struct emit *emit, const char *key, const struct eve
 {
 	if (!side)
 		return emit_text(emit, key, NULL);
+	if (*side->name)
+		emit_say(emit, "%s (", side->name);
 	emit_object(emit, key);
 	emit_name(emit, "name", side->name);
 	emit_text(emit, "address", side->address);
 	emit_number(emit, "port", side->port);
 	if (side->n_domains) {
 		emit_array(emit, "domain_names");
-		for (size_t i = 0; i < side->n_domains; i++)
+		for (size_t i = 0; i < side->n_domains; i++) {
+			emit_say(emit, "%s%s%s", i ? ", " : "name:", side->domains[i],
+				 i + 1 < side->n_domains ? "" : " (");
 			emit_text(emit, NULL, side->domains[i]);
+		}
 		emit_end(emit);
 	}
 	emit_end(emit);
+	emit_say(emit, side->port && strchr(side->address, ':') ? "[%s]" : "%s", side->address);
+	if (side->port)
+		emit_say(emit, ":%u", side->port);
+	if (*side->name || side->n_domains)
+		emit_say(emit, ")");
 }
 
 static struct emit emit_of(const struct event_printer *printer)
 {
 	return (struct emit){.json = printer->json, .pretty = printer->pretty, .to = printer->to};
-}
-
-/* @service: "": the flow is to no Service. */
-static void print_json(const struct event_printer *printer, const struct policy *policy,
-		       const struct bh_event *event, const struct event_side sides[2],
-		       const char *service)
-{
-	struct emit emit = emit_of(printer);
-	bool parsed = !(event->flags & BH_EVENT_NO_PACKET);
-	char text[FLOW_TEXT], time[TIME_TEXT], iface[IF_NAMESIZE], reason[REASON_NAME];
-
-	emit_object(&emit, NULL);
-	emit_text(&emit, "time", print_time(event->time, time));
-	emit_text(&emit, "verdict", verdict_text(event));
-	emit_text(&emit, "reason_name", reason_name(event->reason, reason));
-	emit_text(&emit, "reason", reason_text(event));
-	emit_text(&emit, "hook", hooks[event->hook]);
-	emit_text(&emit, "interface", if_indextoname(event->ifindex, iface));
-	emit_event_side(&emit, "source", parsed ? &sides[0] : NULL);
-	emit_event_side(&emit, "destination", parsed ? &sides[1] : NULL);
-	emit_text(&emit, "port", parsed ? protocol_text(event, text) : NULL);
-	emit_name(&emit, "service", service);
-	emit_bool(&emit, "reply", event->flags & BH_EVENT_REPLY);
-	for (int d = EGRESS; d >= INGRESS; d--) {
-		struct decision said = monitor_decision(printer->monitor, policy, event, d);
-
-		emit_decision(&emit, direction_name(d), policy, &said);
-	}
-	emit_number(&emit, "generation", event->generation);
-	emit_number(&emit, "length", event->length);
-	if (printer->node) {
-		emit_text(&emit, "node", printer->node);
-		emit_number(&emit, "count", printer->count);
-	}
-	emit_end(&emit);
-}
-
-static void print_side(FILE *to, const struct event_side *side)
-{
-	bool colon = side->port && strchr(side->address, ':');
-
-	if (*side->name)
-		fprintf(to, "%s (", side->name);
-	for (size_t i = 0; i < side->n_domains; i++)
-		fprintf(to, "%s%s%s", i ? ", " : "name:", side->domains[i],
-			i + 1 < side->n_domains ? "" : " (");
-	fprintf(to, colon ? "[%s]" : "%s", side->address);
-	if (side->port)
-		fprintf(to, ":%u", side->port);
-	if (*side->name || side->n_domains)
-		fputc(')', to);
 }
 
 /* Prints the verdict, in colours if standard output is a terminal. */
@@ -244,39 +203,61 @@ static void print_brief(const struct event_printer *printer, const struct policy
 	free(line);
 }
 
-static void print_text(const struct event_printer *printer, const struct policy *policy,
+/* @service: "": the flow is to no Service. */
+static void emit_event(const struct event_printer *printer, const struct policy *policy,
 		       const struct bh_event *event, const struct event_side sides[2],
 		       const char *service, uint64_t more)
 {
-	FILE *to = printer->to;
-	char text[DECISION_TEXT], time[TIME_TEXT], iface[IF_NAMESIZE] = "?";
+	struct emit emit = emit_of(printer);
+	const bool parsed = !(event->flags & BH_EVENT_NO_PACKET);
+	char text[DECISION_TEXT], flow[FLOW_TEXT], reason[REASON_NAME], name[IF_NAMESIZE];
+	const char *iface = if_indextoname(event->ifindex, name);
 
-	fprintf(to, "%s ", print_time(event->time, time));
-	print_verdict(to, event);
-	if (!(event->flags & BH_EVENT_NO_PACKET)) {
-		print_side(to, &sides[0]);
-		fprintf(to, " -> ");
-		print_side(to, &sides[1]);
-		fprintf(to, " %s%s ", protocol_text(event, text),
-			event->flags & BH_EVENT_REPLY ? " reply" : "");
-		if (*service)
-			fprintf(to, "by service %s ", service);
-	}
-	if_indextoname(event->ifindex, iface);
-	fprintf(to, "%s (%s): %s", hooks[event->hook], iface, reason_text(event));
+	print_time(event->time, text);
+	emit_say(&emit, "%s ", text);
+	if (!emit.json)
+		print_verdict(emit.to, event);
+	emit_object(&emit, NULL);
+	emit_text(&emit, "time", text);
+	emit_text(&emit, "verdict", verdict_text(event));
+	emit_text(&emit, "reason_name", reason_name(event->reason, reason));
+	emit_text(&emit, "reason", reason_text(event));
+	emit_text(&emit, "hook", hooks[event->hook]);
+	emit_text(&emit, "interface", iface);
+	emit_event_side(&emit, "source", parsed ? &sides[0] : NULL);
+	if (parsed)
+		emit_say(&emit, " -> ");
+	emit_event_side(&emit, "destination", parsed ? &sides[1] : NULL);
+	emit_text(&emit, "port", parsed ? protocol_text(event, flow) : NULL);
+	emit_name(&emit, "service", service);
+	emit_bool(&emit, "reply", event->flags & BH_EVENT_REPLY);
+	if (parsed)
+		emit_say(&emit, " %s%s ", protocol_text(event, flow),
+			 event->flags & BH_EVENT_REPLY ? " reply" : "");
+	if (parsed && *service)
+		emit_say(&emit, "by service %s ", service);
+	emit_say(&emit, "%s (%s): %s", hooks[event->hook], iface ? iface : "?", reason_text(event));
 	for (int d = EGRESS; d >= INGRESS; d--) {
 		struct decision said = monitor_decision(printer->monitor, policy, event, d);
 
+		emit_decision(&emit, direction_name(d), policy, &said);
 		if (!said.subject)
 			continue;
-		fprintf(to, "; %s: %s", direction_name(d),
-			decision_print(policy, &said, text, sizeof(text)));
+		emit_say(&emit, "; %s: %s", direction_name(d),
+			 decision_print(policy, &said, text, sizeof(text)));
 		if (said.isolated)
-			fprintf(to, ", %s", decision_why(policy, &said, text, sizeof(text)));
+			emit_say(&emit, ", %s", decision_why(policy, &said, text, sizeof(text)));
 	}
 	if (more)
-		fprintf(to, "; %" PRIu64 " more", more);
-	fputc('\n', to);
+		emit_say(&emit, "; %" PRIu64 " more", more);
+	emit_say(&emit, "\n");
+	emit_number(&emit, "generation", event->generation);
+	emit_number(&emit, "length", event->length);
+	if (printer->node) {
+		emit_text(&emit, "node", printer->node);
+		emit_number(&emit, "count", printer->count);
+	}
+	emit_end(&emit);
 }
 
 void event_print(const struct event_printer *printer, const struct bh_event *event, uint64_t more)
@@ -291,12 +272,10 @@ void event_print(const struct event_printer *printer, const struct bh_event *eve
 	sides[1].port = ntohs(event->destination_port);
 	if (!monitor_service(printer->monitor, policy, event, service))
 		*service = '\0';
-	if (printer->json)
-		print_json(printer, policy, event, sides, service);
-	else if (printer->brief)
+	if (printer->brief && !printer->json)
 		print_brief(printer, policy, event, sides, service, more);
 	else
-		print_text(printer, policy, event, sides, service, more);
+		emit_event(printer, policy, event, sides, service, more);
 }
 
 void event_print_left_out(const struct event_printer *printer, const struct monitor_left_out *left)

@@ -37,8 +37,8 @@ struct svg_unit {
 };
 
 struct cell {
-	uint32_t reach, open; /* pairs of kinds with an allowed port; of these, those that no
-				  policy restricts */
+	/* pairs of kinds with an allowed port; of these, those that no policy restricts */
+	uint32_t reach, open;
 	char *ports; /* of the last pair */
 };
 

@@ -8,8 +8,8 @@
 struct monitor_cluster {
 	const char *kubeconfig; /* as for api_open() */
 	const struct watched *watched;
-	uint64_t since; /* seconds: print the lines of that time, and end; 0: print those from now
-			   on */
+	/* seconds: print the lines of that time, and end; 0: print those from now on */
+	uint64_t since;
 	uint64_t seconds; /* end after so many; 0: never */
 	uint64_t left; /* lines that are still to be printed */
 	bool json, pretty;

@@ -57,62 +57,116 @@ static uint32_t segment_of(const struct policy *policy, const struct policy_endp
 	return segment == POLICY_NOWHERE ? 0 : policy->segments[segment].id;
 }
 
-#define PODS_MAX 4 /* endpoints printed for an interface; further endpoints are counted */
+static bool is_uplink(const struct node_iface *iface)
+{
+	return iface->flags & BH_IFACE_UPLINK;
+}
 
-static void print_pods(const struct node_status *status, uint32_t ifindex)
+static void emit_endpoint(struct emit *emit, const struct policy *policy, uint32_t at)
+{
+	emit_text(emit, "namespace", endpoint_ns(policy, at));
+	emit_text(emit, "name", policy_string(policy, policy->endpoints[at].name));
+}
+
+#define PODS_MAX 4 /* endpoints that text names for an interface; further endpoints are counted */
+
+static void emit_pods(struct emit *emit, const struct node_status *status, uint32_t ifindex)
 {
 	const struct policy *policy = status->policy;
 	size_t n = 0;
 
+	emit_array(emit, "pods");
 	for (size_t i = 0; i < status->n_pods; i++) {
-		uint32_t at = status->pods[i].endpoint, segment;
+		const uint32_t at = status->pods[i].endpoint;
+		uint32_t segment;
 
-		if (status->pods[i].ifindex != ifindex || n++ >= PODS_MAX)
+		if (status->pods[i].ifindex != ifindex || (n++ >= PODS_MAX && !emit->json))
 			continue;
 		segment = segment_of(policy, &policy->endpoints[at]);
-		printf("%s%s/%s ", n == 1 ? ": " : ", ", endpoint_ns(policy, at),
-		       policy_string(policy, policy->endpoints[at].name));
+		emit_say(emit, "%s%s/%s ", n == 1 ? ": " : ", ", endpoint_ns(policy, at),
+			 policy_string(policy, policy->endpoints[at].name));
 		if (segment)
-			printf("in segment %u", segment);
+			emit_say(emit, "in segment %u", segment);
 		else
-			printf("isolated, in no segment");
+			emit_say(emit, "isolated, in no segment");
+		emit_object(emit, NULL);
+		emit_endpoint(emit, policy, at);
+		emit_number(emit, "segment", segment);
+		emit_end(emit);
 	}
 	if (n > PODS_MAX)
-		printf(" and %zu more", n - PODS_MAX);
+		emit_say(emit, " and %zu more", n - PODS_MAX);
+	emit_end(emit);
 }
 
-static void print_iface(const struct node_status *status, const struct node_iface *iface)
+/* Adds the interface's role and the hooks that it has. */
+static void emit_hooks(struct emit *emit, const struct node_iface *iface)
 {
-	printf("  %-15s ", iface_name(iface));
-	if (iface->flags & BH_IFACE_UPLINK)
-		printf("uplink, xdp %s%s%s%s, egress %s", xdp_names[iface->xdp],
-		       is_single(iface) ? ", single program" : "",
-		       iface->ingress ? ", tc ingress " : "",
-		       iface->ingress ? hook_names[iface->ingress] : "", hook_names[iface->egress]);
-	else if (iface->flags & BH_IFACE_PORT)
-		printf("bridge port, tc ingress %s, egress %s", hook_names[iface->ingress],
-		       hook_names[iface->egress]);
-	else if (iface->flags & BH_IFACE_OTHER)
-		printf("way out, tc egress %s", hook_names[iface->egress]);
-	else
-		printf("endpoint, tc ingress %s, egress %s", hook_names[iface->ingress],
-		       hook_names[iface->egress]);
-	printf("%s", iface->flags & BH_IFACE_AUDIT ? ", audited only" : "");
-	printf("%s", iface->quarantined ? ", quarantined: it has no endpoint" : "");
-	print_pods(status, iface->ifindex);
-	if (!iface->guarded)
-		printf(": %sNOT GUARDED%s", paint_on(PAINT_BAD), paint_off());
-	putchar('\n');
+	const char *xdp = xdp_names[iface->xdp];
+	const char *ingress = hook_names[iface->ingress], *egress = hook_names[iface->egress];
+
+	if (is_uplink(iface)) {
+		emit_say(emit, "uplink, xdp %s%s%s%s, egress %s", xdp,
+			 is_single(iface) ? ", single program" : "",
+			 iface->ingress ? ", tc ingress " : "", iface->ingress ? ingress : "",
+			 egress);
+		emit_text(emit, "role", "uplink");
+		emit_text(emit, "xdp", xdp);
+		emit_bool(emit, "dispatched", iface->dispatched);
+	} else if (iface->flags & BH_IFACE_PORT) {
+		emit_say(emit, "bridge port, tc ingress %s, egress %s", ingress, egress);
+		emit_text(emit, "role", "port");
+	} else if (iface->flags & BH_IFACE_OTHER) {
+		emit_say(emit, "way out, tc egress %s", egress);
+		emit_text(emit, "role", "other");
+	} else {
+		emit_say(emit, "endpoint, tc ingress %s, egress %s", ingress, egress);
+		emit_text(emit, "role", "endpoint");
+	}
+	emit_text(emit, "ingress", ingress);
+	emit_text(emit, "egress", egress);
 }
 
-static void print_map(const struct node_map *map)
+static void emit_iface(struct emit *emit, const struct node_status *status,
+		       const struct node_iface *iface)
+{
+	emit_object(emit, NULL);
+	emit_say(emit, "  %-15s ", iface_name(iface));
+	emit_text(emit, "name", iface->name);
+	emit_number(emit, "ifindex", iface->ifindex);
+	emit_hooks(emit, iface);
+	emit_say(emit, "%s", iface->flags & BH_IFACE_AUDIT ? ", audited only" : "");
+	emit_bool(emit, "audit", iface->flags & BH_IFACE_AUDIT);
+	emit_name(emit, "before", iface->before);
+	emit_bool(emit, "orphan", iface->orphan);
+	emit_bool(emit, "guarded", iface->guarded);
+	emit_say(emit, "%s", iface->quarantined ? ", quarantined: it has no endpoint" : "");
+	emit_bool(emit, "quarantined", iface->quarantined);
+	emit_pods(emit, status, iface->ifindex);
+	if (!iface->guarded)
+		emit_say(emit, ": %sNOT GUARDED%s", paint_on(PAINT_BAD), paint_off());
+	emit_say(emit, "\n");
+	emit_end(emit);
+}
+
+static double fullness(const struct node_map *map)
+{
+	return map->max ? 100.0 * map->used / map->max : 0;
+}
+
+static void emit_map(struct emit *emit, const struct node_map *map)
 {
 	char used[AMOUNT_TEXT], max[AMOUNT_TEXT];
 	bool full = map->used > map->max / 10 * 9;
 
-	printf("  %-15s %10s of %-8s %s%3.0f %%%s\n", map->name, amount_print(map->used, used),
-	       amount_print(map->max, max), paint_on(full ? PAINT_BAD : PAINT_NONE),
-	       map->max ? 100.0 * map->used / map->max : 0, paint_off());
+	emit_say(emit, "  %-15s %10s of %-8s %s%3.0f %%%s\n", map->name,
+		 amount_print(map->used, used), amount_print(map->max, max),
+		 paint_on(full ? PAINT_BAD : PAINT_NONE), fullness(map), paint_off());
+	emit_object(emit, NULL);
+	emit_text(emit, "name", map->name);
+	emit_number(emit, "used", map->used);
+	emit_number(emit, "max", map->max);
+	emit_end(emit);
 }
 
 /* The report of --check, one problem a line. */
@@ -274,95 +328,151 @@ static const char *age_print(uint32_t loaded, char text[AMOUNT_TEXT])
 	return text;
 }
 
-#define RECENT_MAX 6 /* endpoints that are named without -v */
+#define RECENT_MAX 6 /* endpoints that text names without -v */
 
 /* Names the endpoints with drops in the last minute, the latest first. */
-static void print_recent(const struct node_status *status, bool verbose)
+static void emit_recent(struct emit *emit, const struct node_status *status, bool verbose)
 {
-	if (!status->n_recent)
-		return;
-	printf("%sdrops in the last minute%s:", paint_on(PAINT_WARN), paint_off());
-	for (size_t i = 0; i < status->n_recent && (verbose || i < RECENT_MAX); i++) {
+	if (status->n_recent)
+		emit_say(emit, "%sdrops in the last minute%s:", paint_on(PAINT_WARN), paint_off());
+	emit_array(emit, "recent_drops");
+	for (size_t i = 0; i < status->n_recent; i++) {
 		const struct node_recent *recent = &status->recent[i];
 
-		printf("%s %s (%" PRIu64 ")", i ? "," : "",
-		       *recent->endpoint ? recent->endpoint : recent->name, recent->drops);
+		if (verbose || i < RECENT_MAX)
+			emit_say(emit, "%s %s (%" PRIu64 ")", i ? "," : "",
+				 *recent->endpoint ? recent->endpoint : recent->name,
+				 recent->drops);
+		emit_object(emit, NULL);
+		emit_text(emit, "name", recent->name);
+		emit_name(emit, "endpoint", recent->endpoint);
+		emit_number(emit, "drops", recent->drops);
+		emit_end(emit);
 	}
+	emit_end(emit);
 	if (!verbose && status->n_recent > RECENT_MAX)
-		printf(" and %zu more", status->n_recent - RECENT_MAX);
-	puts("; `monitor --since 1m` prints them");
+		emit_say(emit, " and %zu more", status->n_recent - RECENT_MAX);
+	if (status->n_recent)
+		emit_say(emit, "; `monitor --since 1m` prints them\n");
 }
 
-static void print_summary(const struct node_status *status)
+static void emit_generations(struct emit *emit, const char *key,
+			     const struct node_generations *generations)
 {
-	const struct policy *policy = status->policy;
+	emit_object(emit, key);
+	emit_number(emit, "desired", generations->desired);
+	emit_number(emit, "installed", generations->installed);
+	emit_number(emit, "active", generations->active);
+	emit_number(emit, "oldest", generations->oldest);
+	emit_end(emit);
+}
+
+/* Says how many interfaces are guarded: endpoints' and uplinks. */
+static void emit_counts(struct emit *emit, const struct node_status *status)
+{
 	size_t endpoints = 0, uplinks = 0;
-	char age[AMOUNT_TEXT];
 
 	for (size_t i = 0; i < status->n_ifaces; i++) {
 		const struct node_iface *iface = &status->ifaces[i];
 
 		endpoints +=
 			iface->flags & BH_IFACE_ENDPOINT && iface->guarded && !iface->quarantined;
-		uplinks += iface->flags & BH_IFACE_UPLINK && iface->guarded;
+		uplinks += is_uplink(iface) && iface->guarded;
 	}
-	printf("%sgeneration %" PRIu64 " is active on %s%s: policy %u of lineage %016" PRIx64
-	       ", loaded %s ago%s%s\n",
-	       paint_on(PAINT_BOLD), status->generation, status->node, paint_off(),
-	       policy->generation, policy->lineage, age_print(status->loaded, age),
-	       *status->loaded_by ? " by " : "", status->loaded_by);
-	if (status->staged)
-		printf("policy %u is staged\n", status->policy_generation.installed);
-	printf("%u policies, ", status->policies);
-	if (status->policies_audited)
-		printf("%s%u of them audited only%s, ", paint_on(PAINT_WARN),
-		       status->policies_audited, paint_off());
-	printf("%zu endpoints guarded, %u isolated at ingress, %u at egress, ", endpoints,
-	       status->isolated[INGRESS], status->isolated[EGRESS]);
+	emit_say(emit, "%zu endpoints guarded, %u isolated at ingress, %u at egress, ", endpoints,
+		 status->isolated[INGRESS], status->isolated[EGRESS]);
 	if (status->audited)
-		printf("%s%u in audit%s, ", paint_on(PAINT_WARN), status->audited, paint_off());
-	printf("%zu uplinks\n", uplinks);
+		emit_say(emit, "%s%u in audit%s, ", paint_on(PAINT_WARN), status->audited,
+			 paint_off());
+	emit_say(emit, "%zu uplinks\n", uplinks);
+	emit_object(emit, "isolated");
+	emit_number(emit, "ingress", status->isolated[INGRESS]);
+	emit_number(emit, "egress", status->isolated[EGRESS]);
+	emit_end(emit);
+	emit_number(emit, "audited", status->audited);
 }
 
-#define IFACES_MAX 11 /* interfaces printed without -v; unguarded ones always are */
-#define MAPS_MAX 4 /* maps printed without -v */
-
-static bool is_uplink(const struct node_iface *iface)
+static void emit_policy(struct emit *emit, const struct node_status *status)
 {
-	return iface->flags & BH_IFACE_UPLINK;
+	const struct policy *policy = status->policy;
+	char age[AMOUNT_TEXT];
+
+	emit_say(emit,
+		 "%sgeneration %" PRIu64 " is active on %s%s: policy %u of lineage %016" PRIx64
+		 ", loaded %s ago%s%s\n",
+		 paint_on(PAINT_BOLD), status->generation, status->node, paint_off(),
+		 policy->generation, policy->lineage, age_print(status->loaded, age),
+		 *status->loaded_by ? " by " : "", status->loaded_by);
+	if (status->staged)
+		emit_say(emit, "policy %u is staged\n", status->policy_generation.installed);
+	emit_text(emit, "node", status->node);
+	emit_number(emit, "abi", status->abi);
+	emit_number(emit, "generation", status->generation);
+	emit_number(emit, "loaded", status->loaded);
+	emit_name(emit, "loaded_by", status->loaded_by);
+	emit_say(emit, "%u policies, ", status->policies);
+	emit_number(emit, "policies", status->policies);
+	if (status->policies_audited)
+		emit_say(emit, "%s%u of them audited only%s, ", paint_on(PAINT_WARN),
+			 status->policies_audited, paint_off());
+	emit_counts(emit, status);
+	emit_number(emit, "policies_audited", status->policies_audited);
+	emit_bool(emit, "elsewhere", status->elsewhere);
+	emit_number(emit, "ipsec", status->ipsec);
+	emit_bool(emit, "own_programs", status->own_programs);
+	emit_generations(emit, "policy_generation", &status->policy_generation);
+	emit_generations(emit, "endpoint_generation", &status->endpoint_generation);
 }
 
-/* Prints the uplinks first. */
-static void print_ifaces(const struct node_status *status, bool verbose)
+#define IFACES_MAX 11 /* interfaces in text without -v; unguarded ones always are */
+#define MAPS_MAX 4 /* maps in text without -v */
+
+/* Text has the uplinks first, and with interfaces in another network namespace none. */
+static void say_ifaces(struct emit *emit, const struct node_status *status, bool verbose)
 {
 	size_t shown = 0, more = 0;
 
 	if (status->elsewhere)
 		return;
-	puts("interfaces:");
+	emit_say(emit, "interfaces:\n");
 	for (size_t i = 0; i < 2 * status->n_ifaces; i++) {
 		const struct node_iface *iface = &status->ifaces[i % status->n_ifaces];
 
 		if (is_uplink(iface) != (i < status->n_ifaces))
 			continue;
 		if (verbose || shown < IFACES_MAX || !iface->guarded) {
-			print_iface(status, iface);
+			emit_iface(emit, status, iface);
 			shown++;
 		} else {
 			more++;
 		}
 	}
 	if (more)
-		printf("  and %zu more, all guarded (-v)\n", more);
+		emit_say(emit, "  and %zu more, all guarded (-v)\n", more);
 	if (status->ipsec)
-		printf("outgoing IPsec policies: %u; an endpoint with egress policy calls no "
-		       "Service whose backends policy tells apart\n",
-		       status->ipsec);
+		emit_say(emit,
+			 "outgoing IPsec policies: %u; an endpoint with egress policy calls no "
+			 "Service whose backends policy tells apart\n",
+			 status->ipsec);
 }
 
-static double fullness(const struct node_map *map)
+static void emit_ifaces(struct emit *emit, const struct node_status *status, bool verbose)
 {
-	return map->max ? 100.0 * map->used / map->max : 0;
+	if (!emit->json) {
+		say_ifaces(emit, status, verbose);
+		return;
+	}
+	emit_array(emit, "interfaces");
+	for (size_t i = 0; i < status->n_ifaces; i++)
+		emit_iface(emit, status, &status->ifaces[i]);
+	emit_end(emit);
+	emit_array(emit, "unguarded");
+	for (size_t i = 0; i < status->n_unguarded; i++) {
+		emit_object(emit, NULL);
+		emit_endpoint(emit, status->policy, status->unguarded[i]);
+		emit_end(emit);
+	}
+	emit_end(emit);
 }
 
 static int compare_fullness(const void *a, const void *b)
@@ -372,17 +482,21 @@ static int compare_fullness(const void *a, const void *b)
 	return first < second ? 1 : -(first > second);
 }
 
-/* Prints the fullest maps, with @verbose all in their own order. */
-static void print_maps(const struct node_status *status, bool verbose)
+/* Text has the fullest maps, with @verbose all in their own order. */
+static void emit_maps(struct emit *emit, const struct node_status *status, bool verbose)
 {
-	puts("maps:");
-	if (!verbose)
+	const bool all = emit->json || verbose;
+
+	emit_say(emit, "maps:\n");
+	emit_array(emit, "maps");
+	if (!all)
 		qsort(status->maps, status->n_maps, sizeof(*status->maps), compare_fullness);
-	for (size_t i = 0; i < status->n_maps && (verbose || i < MAPS_MAX); i++)
-		print_map(&status->maps[i]);
-	if (!verbose && status->n_maps > MAPS_MAX)
-		printf("  and %zu more, at most %.0f %% full (-v)\n", status->n_maps - MAPS_MAX,
-		       fullness(&status->maps[MAPS_MAX]));
+	for (size_t i = 0; i < status->n_maps && (all || i < MAPS_MAX); i++)
+		emit_map(emit, &status->maps[i]);
+	if (!all && status->n_maps > MAPS_MAX)
+		emit_say(emit, "  and %zu more, at most %.0f %% full (-v)\n",
+			 status->n_maps - MAPS_MAX, fullness(&status->maps[MAPS_MAX]));
+	emit_end(emit);
 }
 
 #define SHARES_MAX 5 /* holders of connections in text */
@@ -453,149 +567,27 @@ static void emit_events(struct emit *emit, const struct node_status *status)
 	emit_end(emit);
 }
 
-static void print(const struct node_status *status, const char *state, bool verbose,
-		  struct emit *emit)
+/* Text tells the problems first, and of a node without a policy no more. */
+static void emit_status(struct emit *emit, const struct node_status *status, const char *state,
+			bool verbose)
 {
-	find_problems(status, state, &(struct problems){.emit = emit});
-	print_summary(status);
-	print_recent(status, verbose);
-	print_ifaces(status, verbose);
-	print_maps(status, verbose);
-	emit_connections(emit, status);
-	emit_events(emit, status);
-}
-
-static void json_endpoint(struct emit *emit, const struct policy *policy, uint32_t at)
-{
-	emit_text(emit, "namespace", endpoint_ns(policy, at));
-	emit_text(emit, "name", policy_string(policy, policy->endpoints[at].name));
-}
-
-static void json_pods(struct emit *emit, const struct node_status *status, uint32_t ifindex)
-{
-	emit_array(emit, "pods");
-	for (size_t i = 0; i < status->n_pods; i++) {
-		const uint32_t at = status->pods[i].endpoint;
-
-		if (status->pods[i].ifindex != ifindex)
-			continue;
-		emit_object(emit, NULL);
-		json_endpoint(emit, status->policy, at);
-		emit_number(emit, "segment",
-			    segment_of(status->policy, &status->policy->endpoints[at]));
-		emit_end(emit);
+	if (!emit->json) {
+		find_problems(status, state, &(struct problems){.emit = emit});
+		if (!status->policy)
+			return;
 	}
-	emit_end(emit);
-}
-
-static void json_iface(struct emit *emit, const struct node_status *status,
-		       const struct node_iface *iface)
-{
-	const char *role = iface->flags & BH_IFACE_UPLINK  ? "uplink"
-			   : iface->flags & BH_IFACE_PORT  ? "port"
-			   : iface->flags & BH_IFACE_OTHER ? "other"
-							   : "endpoint";
-
-	emit_object(emit, NULL);
-	emit_text(emit, "name", iface->name);
-	emit_number(emit, "ifindex", iface->ifindex);
-	emit_text(emit, "role", role);
-	if (is_uplink(iface)) {
-		emit_text(emit, "xdp", xdp_names[iface->xdp]);
-		emit_bool(emit, "dispatched", iface->dispatched);
-	}
-	emit_text(emit, "ingress", hook_names[iface->ingress]);
-	emit_text(emit, "egress", hook_names[iface->egress]);
-	emit_bool(emit, "audit", iface->flags & BH_IFACE_AUDIT);
-	emit_name(emit, "before", iface->before);
-	emit_bool(emit, "orphan", iface->orphan);
-	emit_bool(emit, "guarded", iface->guarded);
-	emit_bool(emit, "quarantined", iface->quarantined);
-	json_pods(emit, status, iface->ifindex);
-	emit_end(emit);
-}
-
-static void json_generations(struct emit *emit, const char *key,
-			     const struct node_generations *generations)
-{
-	emit_object(emit, key);
-	emit_number(emit, "desired", generations->desired);
-	emit_number(emit, "installed", generations->installed);
-	emit_number(emit, "active", generations->active);
-	emit_number(emit, "oldest", generations->oldest);
-	emit_end(emit);
-}
-
-static void json_policy(struct emit *emit, const struct node_status *status)
-{
-	emit_text(emit, "node", status->node);
-	emit_number(emit, "abi", status->abi);
-	emit_number(emit, "generation", status->generation);
-	emit_number(emit, "loaded", status->loaded);
-	emit_name(emit, "loaded_by", status->loaded_by);
-	emit_number(emit, "policies", status->policies);
-	emit_object(emit, "isolated");
-	emit_number(emit, "ingress", status->isolated[INGRESS]);
-	emit_number(emit, "egress", status->isolated[EGRESS]);
-	emit_end(emit);
-	emit_number(emit, "audited", status->audited);
-	emit_number(emit, "policies_audited", status->policies_audited);
-	emit_bool(emit, "elsewhere", status->elsewhere);
-	emit_number(emit, "ipsec", status->ipsec);
-	emit_bool(emit, "own_programs", status->own_programs);
-	json_generations(emit, "policy_generation", &status->policy_generation);
-	json_generations(emit, "endpoint_generation", &status->endpoint_generation);
-}
-
-static void json_maps(struct emit *emit, const struct node_status *status)
-{
-	emit_array(emit, "maps");
-	for (size_t i = 0; i < status->n_maps; i++) {
-		emit_object(emit, NULL);
-		emit_text(emit, "name", status->maps[i].name);
-		emit_number(emit, "used", status->maps[i].used);
-		emit_number(emit, "max", status->maps[i].max);
-		emit_end(emit);
-	}
-	emit_end(emit);
-}
-
-static void json_recent(struct emit *emit, const struct node_status *status)
-{
-	emit_array(emit, "recent_drops");
-	for (size_t i = 0; i < status->n_recent; i++) {
-		emit_object(emit, NULL);
-		emit_text(emit, "name", status->recent[i].name);
-		emit_name(emit, "endpoint", status->recent[i].endpoint);
-		emit_number(emit, "drops", status->recent[i].drops);
-		emit_end(emit);
-	}
-	emit_end(emit);
-}
-
-/* JSON has all records in their own order, and text a choice in another order, so only the last
- * parts are stated once. */
-static void print_json(const struct node_status *status, struct emit *emit)
-{
 	emit_object(emit, NULL);
 	emit_bool(emit, "loaded", status->policy);
 	if (status->policy)
-		json_policy(emit, status);
-	emit_array(emit, "interfaces");
-	for (size_t i = 0; i < status->n_ifaces; i++)
-		json_iface(emit, status, &status->ifaces[i]);
-	emit_end(emit);
-	emit_array(emit, "unguarded");
-	for (size_t i = 0; i < status->n_unguarded; i++) {
-		emit_object(emit, NULL);
-		json_endpoint(emit, status->policy, status->unguarded[i]);
-		emit_end(emit);
-	}
-	emit_end(emit);
-	json_maps(emit, status);
+		emit_policy(emit, status);
+	if (!emit->json)
+		emit_recent(emit, status, verbose);
+	emit_ifaces(emit, status, verbose);
+	emit_maps(emit, status, verbose);
 	emit_connections(emit, status);
 	emit_events(emit, status);
-	json_recent(emit, status);
+	if (emit->json)
+		emit_recent(emit, status, verbose);
 	emit_end(emit);
 }
 
@@ -679,12 +671,8 @@ static int run(struct call *call)
 	error = node_status(pin, &diag, &status);
 	if (!error && only_check)
 		answer = check(&emit, &status, pin, state, &diag);
-	else if (!error && call->json)
-		print_json(&status, &emit);
-	else if (!error && status.policy)
-		print(&status, state, verbose, &emit);
 	else if (!error)
-		find_problems(&status, state, &(struct problems){.emit = &emit});
+		emit_status(&emit, &status, state, verbose);
 	node_status_free(&status);
 	return error ? status_of(error) : answer;
 }

@@ -139,6 +139,7 @@ enum peer_scope {
 	PEER_NODES, /* addresses of the nodes that `nodes` selects */
 	PEER_CIDR, /* addresses in `cidr` and in none of `except` */
 	PEER_DOMAINS, /* addresses that the subject has learned by a domain name of `keys` */
+	PEER_LAST = PEER_DOMAINS
 };
 
 struct peer {

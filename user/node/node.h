@@ -231,8 +231,9 @@ struct node_endpoint_set {
 	size_t n_ports;
 	const struct address *addresses;
 	size_t n_addresses;
-	bool if_elsewhere; /* changes nothing if a policy brought the endpoint, and has it where
-			      these labels and ports belong */
+	/* changes nothing if a policy brought the endpoint, and has it where these labels and
+	 * ports belong */
+	bool if_elsewhere;
 };
 int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set *set,
 		      bool *isolated);
@@ -322,8 +323,9 @@ struct node_iface {
 	/* another's program that runs before ours, and may let packets pass; "": none */
 	char before[32];
 	bool guarded; /* the interface exists and has all programs that it should have */
-	bool orphan; /* has a program of Bulkhead whose pins are gone: it evaluates packets still,
-			and the next load or unload removes it */
+	/* has a program of Bulkhead whose pins are gone: it evaluates packets still, and the
+	 * next load or unload removes it */
+	bool orphan;
 	bool late; /* the interface has come up since the last load, and has no hook */
 	bool quarantined; /* guarded as an endpoint's, and no endpoint has it */
 	bool overtaken; /* others' programs run before our filters, and may let packets pass */
@@ -377,8 +379,9 @@ struct node_map {
 };
 
 struct node_status {
-	struct policy *policy; /* active; NULL: none, and of the other members only `ifaces` means
-				  anything: the interfaces with an orphan */
+	/* active; NULL: none, and of the other members only `ifaces` means anything: the
+	 * interfaces with an orphan */
+	struct policy *policy;
 	char node[256]; /* name of this node in the policy */
 	uint32_t abi;
 	/* the programs are of this command's build; false: the next load replaces them */

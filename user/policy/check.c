@@ -260,7 +260,7 @@ static const char *check_given_peer(struct check *check, size_t i)
 	const struct policy *policy = check->policy;
 	const struct policy_given_peer *peer = &policy->given_peers[i];
 
-	if (peer->scope > PEER_DOMAINS)
+	if (peer->scope > PEER_LAST)
 		return "no such scope";
 	if (!is_prefix(&peer->address, peer->length))
 		return "not a prefix";

@@ -19,8 +19,9 @@
 
 /* The place of a member in one policy. */
 struct flow_class_index {
-	uint32_t segment; /* index in policy->segments, or FLOW_CLASS_NOWHERE; FLOW_CLASS_ABSENT:
-			     the policy has no such end */
+	/* index in policy->segments, or FLOW_CLASS_NOWHERE; FLOW_CLASS_ABSENT: the policy has no
+	 * such end */
+	uint32_t segment;
 	uint32_t resolution; /* ID of the numbers that the member gives port names; 0: none */
 	/* equal for domain names that the policy does not tell apart; 0: the member is no name of
 	 * the policy */
@@ -28,8 +29,8 @@ struct flow_class_index {
 };
 
 struct flow_class_member {
-	struct flow_class_index place[FLOW_CLASSES_POLICIES]; /* FLOW_CLASS_ABSENT for policies that
-								 are not given */
+	/* FLOW_CLASS_ABSENT for policies that are not given */
+	struct flow_class_index place[FLOW_CLASSES_POLICIES];
 	bool external; /* a node, a prefix or a domain name */
 	bool is_node;
 	/* its addresses in the last policy that has it; `name` is "namespace/pod", "node NAME",

@@ -293,12 +293,10 @@ struct policy_named {
 	struct bh_ports_ref ports;
 };
 
-#define POLICY_SERVICE_HEADLESS                                   \
-	(1u << 0) /* no address: its DNS name gives the backends' \
-		   * addresses */
-#define POLICY_SERVICE_EXTERNAL_NAME                                 \
-	(1u << 1) /* an alias of another DNS name: neither addresses \
-		   * nor backends */
+/* no address: its DNS name gives the backends' addresses */
+#define POLICY_SERVICE_HEADLESS (1u << 0)
+/* an alias of another DNS name: neither addresses nor backends */
+#define POLICY_SERVICE_EXTERNAL_NAME (1u << 1)
 
 /* Sorted by namespace, name. */
 struct policy_service {
@@ -430,24 +428,25 @@ struct policy_source {
 };
 
 /* The members of a policy, lazy or not. */
-#define POLICY_MEMBERS                                                                           \
-	uint64_t lineage; /* names the lineage: a hash of its first policy */                    \
-	uint64_t parent; /* checksum of the policy that this one continues; 0: none */           \
-	uint64_t checksum; /* of the blob that holds it */                                       \
-	uint32_t generation; /* from 1 */                                                        \
-	uint32_t uplinks_n; /* [bulkhead] uplink: the first strings of `texts` */                \
-	uint32_t node; /* [bulkhead] node: string; 0: not given */                               \
-	uint32_t next_segment, next_class, next_rule, next_resolution, next_list;                \
-	POLICY_TABLES(POLICY_TABLE_FIELD)                                                        \
-	void *blob; /* holds the tables; NULL: each has memory of its own */                     \
-	struct policy_source *source; /* NULL: the whole policy is in memory */                  \
-	struct policy *compiled; /* the policy before overlay_endpoints() replaced tables, whose \
-				  * others both have; owned. NULL: it replaced none */           \
-	struct asides *asides; /* what the compile set aside (asides.h); NULL: nothing, or       \
-				* unknown. Not in any blob */                                    \
-	struct lazy_policy *plain; /* the policy as it was compiled, where this node adds        \
-				    * segments to it (extend.h); owned. NULL: it adds none.      \
-				    * A whole policy's is whole */
+#define POLICY_MEMBERS                                                                          \
+	uint64_t lineage; /* names the lineage: a hash of its first policy */                   \
+	uint64_t parent; /* checksum of the policy that this one continues; 0: none */          \
+	uint64_t checksum; /* of the blob that holds it */                                      \
+	uint32_t generation; /* from 1 */                                                       \
+	uint32_t uplinks_n; /* [bulkhead] uplink: the first strings of `texts` */               \
+	uint32_t node; /* [bulkhead] node: string; 0: not given */                              \
+	uint32_t next_segment, next_class, next_rule, next_resolution, next_list;               \
+	POLICY_TABLES(POLICY_TABLE_FIELD)                                                       \
+	void *blob; /* holds the tables; NULL: each has memory of its own */                    \
+	struct policy_source *source; /* NULL: the whole policy is in memory */                 \
+	/* the policy before overlay_endpoints() replaced tables, whose others both have;       \
+	 * owned. NULL: it replaced none */                                                     \
+	struct policy *compiled;                                                                \
+	/* what the compile set aside (asides.h); NULL: nothing, or unknown. Not in any blob */ \
+	struct asides *asides;                                                                  \
+	/* the policy as it was compiled, where this node adds segments to it (extend.h);       \
+	 * owned. NULL: it adds none. A whole policy's is whole */                              \
+	struct lazy_policy *plain;
 
 /* A policy of which only the records that were asked for are read (lazy_policy.h). */
 struct lazy_policy {

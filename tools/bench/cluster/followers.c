@@ -33,9 +33,9 @@
 #include "tools/bench/cluster/cluster.h"
 
 #define STACK (256 << 10)
-#define PAUSE_US                                                                             \
-	20000 /* between the starts of two followers: a node that joins costs the API server \
-	       * several requests, and two cores serve some 100 nodes a second */
+/* between the starts of two followers: a node that joins costs the API server several requests,
+ * and two cores serve some 100 nodes a second */
+#define PAUSE_US 20000
 #define THREADS 2000 /* followers of a process: each has some four open files */
 
 struct simulated {

@@ -42,8 +42,9 @@ struct local;
 struct change {
 	const char *name; /* the change's name, for dry runs */
 	bool commits; /* the change commits to the next generation */
-	bool commits_again; /* the change commits again after `late`, so that flows evaluated since
-			       the commit are evaluated again */
+	/* the change commits again after `late`, so that flows evaluated since the commit are
+	 * evaluated again */
+	bool commits_again;
 	struct change_map maps[N_NODE_MAPS];
 	/* Keys are indexes of interfaces. */
 	struct table attach; /* interfaces that lack programs, with their flags */
@@ -56,8 +57,8 @@ struct change {
 	struct table cleared; /* for a dry run: interfaces that carry programs */
 	bool remove_folder;
 	bool anew; /* fill the pin folder with new programs, and maps of `room` */
-	bool advance; /* another's program runs before ours: replace the programs, so that ours are
-			 first */
+	/* another's program runs before ours: replace the programs, so that ours are first */
+	bool advance;
 	bool replace; /* replace the active programs by this command's, and maps as `room` says */
 	struct capacity capacity;
 	bool finish; /* complete the replacement that a killed command began */

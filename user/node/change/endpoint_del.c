@@ -15,35 +15,29 @@
 #include "node/change/active.h"
 #include "node/change/record.h"
 
-bool endpoint_del_is_about(enum node_map_id map, const void *key, const void *value,
+bool endpoint_del_is_about(enum node_map_id map, const void *entry_key, const void *entry_value,
 			   uint32_t ifindex)
 {
-	switch (map) {
-	case MAP_macs:
-		return ((const struct bh_mac_key *)key)->kind == BH_MAC_ENDPOINT &&
-		       ((const struct bh_mac *)value)->ifindex == ifindex;
-	case MAP_allow_source:
-		return ntohl(((const struct bh_allow_source_key *)key)->ifindex) == ifindex;
-	case MAP_link_locals:
-		return ((const struct bh_link_local_key *)key)->link == ifindex;
-	case MAP_ifaces:
-	case MAP_tunnels:
-	case MAP_resolvers:
-	case MAP_endpoints:
-	case MAP_added:
-	case MAP_prefixes:
-	case MAP_segments:
-	case MAP_pairs:
-	case MAP_ports:
-	case MAP_named:
-	case MAP_variations:
-	case MAP_domains:
-	case MAP_by_domain:
-	case MAP_services:
-	case N_NODE_MAPS:
-		break;
+#define IFACE_MAP(name, key_type, value_type, entry, about) \
+	if (map == MAP_##name) {                            \
+		const key_type *key = entry_key;            \
+		const value_type *value = entry_value;      \
+                                                            \
+		(void)value;                                \
+		return ifindex && (about) == ifindex;       \
 	}
+#include "maps/maps.def"
 	return false;
+}
+
+bool endpoint_del_deletes(enum node_map_id map)
+{
+	static const bool deletes[N_NODE_MAPS] = {
+#define IFACE_MAP(name, ...) [MAP_##name] = true,
+#include "maps/maps.def"
+	};
+
+	return deletes[map];
 }
 
 bool endpoint_del_is_sealed(const struct bh_iface *iface)
@@ -152,11 +146,9 @@ int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, bool cl
 	if (stays &&
 	    (iface.flags & (BH_IFACE_PORT | BH_IFACE_OTHER) || endpoint_del_is_sealed(&iface)))
 		return 0;
-	error = gather(handle, MAP_macs, ifindex, change);
-	if (!error)
-		error = gather(handle, MAP_allow_source, ifindex, change);
-	if (!error)
-		error = gather(handle, MAP_link_locals, ifindex, change);
+	for (enum node_map_id map = 0; !error && map < N_NODE_MAPS; map++)
+		if (endpoint_del_deletes(map))
+			error = gather(handle, map, ifindex, change);
 	if (!error)
 		error = !stays	 ? go(ifindex, &iface, change)
 			: closed ? quarantine(ifindex, &iface, change)

@@ -47,6 +47,9 @@ struct bh_iface endpoint_del_seal(const struct bh_iface *iface);
 bool endpoint_del_is_about(enum node_map_id map, const void *key, const void *value,
 			   uint32_t ifindex);
 
+/* Returns true if a map's entries about an interface are deleted with the interface. */
+bool endpoint_del_deletes(enum node_map_id map);
+
 /* Takes an endpoint's interface from the endpoint. From then on the interface is guarded as a way
  * out of the node, or as a port of its bridge; with @closed it is quarantined, so that it reaches
  * no pod. If the interface is gone, removes all entries about it. */

@@ -4,7 +4,7 @@
 
 #include "maps/domain.h"
 #include "node/change/learned.h"
-#include "node/kernel/domains.h"
+#include "node/kernel/domain_maps.h"
 
 static struct table *wanted(struct planner *plan, enum node_map_id map)
 {
@@ -76,9 +76,4 @@ int learned_plan(struct planner *plan)
 	if (!error)
 		error = compare(plan, MAP_domains);
 	return error ? error : compare(plan, MAP_by_domain);
-}
-
-bool learned_wants(const struct planner *plan, enum node_map_id map, const void *key)
-{
-	return table_find(map == MAP_domains ? &plan->names : &plan->learned, key);
 }

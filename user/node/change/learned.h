@@ -12,7 +12,4 @@
  * be called once segments have their slots. Returns as planner.h says. */
 int learned_plan(struct planner *plan);
 
-/* Returns true if the new policy has the entry of `domains` or `by_domain`. */
-bool learned_wants(const struct planner *plan, enum node_map_id map, const void *key);
-
 #endif

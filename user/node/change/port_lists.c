@@ -390,33 +390,16 @@ size_t port_lists_used(const struct image *image, enum node_map_id map)
 	CLEANUP(index_free) struct port_lists_index index = {};
 	size_t n = 0;
 
-	switch (map) {
-	case MAP_segments:
+	if (map == MAP_segments) {
 		for (size_t slot = 1; slot < table->n; slot++)
 			n += ((struct bh_segment *)table_value(table, slot))->id != 0;
 		return n;
-	case MAP_ports:
+	}
+	if (map == MAP_ports) {
 		if (!index_init(&index, image, 0))
 			for (size_t i = 0; i < index.n_intervals; i++)
 				n += index.used[i];
 		return n;
-	case MAP_ifaces:
-	case MAP_macs:
-	case MAP_allow_source:
-	case MAP_link_locals:
-	case MAP_tunnels:
-	case MAP_resolvers:
-	case MAP_endpoints:
-	case MAP_added:
-	case MAP_prefixes:
-	case MAP_pairs:
-	case MAP_named:
-	case MAP_variations:
-	case MAP_domains:
-	case MAP_by_domain:
-	case MAP_services:
-	case N_NODE_MAPS:
-		break;
 	}
 	return table->n;
 }

@@ -542,70 +542,65 @@ static uint32_t id_of(const struct planner *plan, uint32_t id)
 	return planner_other_id(plan->ids, id);
 }
 
-static bool wants_pair(const struct planner *plan, const struct bh_pair_key *key)
+static bool wants_pairs(const struct planner *plan, const void *key, const void *value)
 {
-	const struct policy_pair pair = {.subject = id_of(plan, key->subject),
-					 .peer = id_of(plan, key->peer)};
+	const struct bh_pair_key *at = key;
+	const struct policy_pair pair = {.subject = id_of(plan, at->subject),
+					 .peer = id_of(plan, at->peer)};
 
+	(void)value;
 	return has_pair(plan->new, &pair);
 }
 
-static bool wants_named(const struct planner *plan, const struct bh_named_key *key)
+static bool wants_named(const struct planner *plan, const void *key, const void *value)
 {
-	const struct policy_named named = {.list = id_of(plan, key->list),
-					   .resolution = id_of(plan, key->resolution)};
+	const struct bh_named_key *at = key;
+	const struct policy_named named = {.list = id_of(plan, at->list),
+					   .resolution = id_of(plan, at->resolution)};
 
+	(void)value;
 	return has_named(plan->new, &named);
 }
 
-static bool wants_variation(const struct planner *plan, const struct bh_variation_key *key)
+static bool wants_variations(const struct planner *plan, const void *key, const void *value)
 {
-	const struct member segment = member_of(plan->new, id_of(plan, key->segment));
+	const struct bh_variation_key *at = key;
+	const struct member segment = member_of(plan->new, id_of(plan, at->segment));
 
-	return has_variation(&segment, key->variation);
+	(void)value;
+	return has_variation(&segment, at->variation);
 }
 
-static bool wants_segment(const struct planner *plan, uint32_t slot,
-			  const struct bh_segment *segment)
+static bool wants_domains(const struct planner *plan, const void *key, const void *value)
 {
+	(void)value;
+	return table_find(&plan->names, key);
+}
+
+static bool wants_by_domain(const struct planner *plan, const void *key, const void *value)
+{
+	(void)value;
+	return table_find(&plan->learned, key);
+}
+
+static bool wants_segments(const struct planner *plan, const void *key, const void *value)
+{
+	const struct bh_segment *segment = value;
 	const struct member member = member_of(plan->new, id_of(plan, segment->id));
 
-	return is_live(&member) && plan->slots[member.index] == slot;
+	return is_live(&member) && plan->slots[member.index] == *(const uint32_t *)key;
 }
 
-static bool wants(const struct planner *plan, enum node_map_id map, const void *key,
-		  const void *value)
-{
-	if (!plan)
-		return false;
-	switch (map) {
-	case MAP_pairs:
-		return wants_pair(plan, key);
-	case MAP_named:
-		return wants_named(plan, key);
-	case MAP_variations:
-		return wants_variation(plan, key);
-	case MAP_segments:
-		return wants_segment(plan, *(const uint32_t *)key, value);
-	case MAP_domains:
-	case MAP_by_domain:
-		return learned_wants(plan, map, key);
-	case MAP_ifaces:
-	case MAP_macs:
-	case MAP_allow_source:
-	case MAP_link_locals:
-	case MAP_tunnels:
-	case MAP_resolvers:
-	case MAP_endpoints:
-	case MAP_added:
-	case MAP_prefixes:
-	case MAP_ports: /* segment_entries_collect() does not ask */
-	case MAP_services:
-	case N_NODE_MAPS:
-		break;
-	}
-	return false;
-}
+/* Say if the policy has an entry; NULL: segment_entries_collect() does not ask about the map. */
+static bool (*const wants[N_NODE_MAPS])(const struct planner *plan, const void *key,
+					const void *value) = {
+#define WANTS_ADDRESS(name)
+#define WANTS_SLOTS(name)
+#define WANTS_LAYOUT(name) [MAP_##name] = wants_##name,
+#define POLICY_MAP(name, key, value, entry, kind, room) WANTS_##kind(name)
+#include "maps/maps.def"
+	[MAP_segments] = wants_segments,
+};
 
 static int collect_map(struct planner *plan, const struct planner *later, enum node_map_id map)
 {
@@ -621,7 +616,7 @@ static int collect_map(struct planner *plan, const struct planner *later, enum n
 		const void *key = slots ? &slot : table_key(have, i);
 
 		if ((slots && (!slot || !((const struct bh_segment *)value)->id)) ||
-		    wants(plan, map, key, value) || wants(later, map, key, value))
+		    wants[map](plan, key, value) || (later && wants[map](later, key, value)))
 			continue;
 		error = table_add(deleted, key, slots ? &none : value);
 	}
@@ -633,7 +628,7 @@ int segment_entries_collect(struct planner *plan, struct planner *later)
 	int error = 0;
 
 	for (enum node_map_id map = 0; !error && map < N_NODE_MAPS; map++)
-		if (segment_entries_has(map) && map != MAP_ports)
+		if (wants[map])
 			error = collect_map(plan, later, map);
 	return error ? node_fail(plan->handle, error, "cannot find what the old policy left") : 0;
 }

@@ -38,8 +38,8 @@ struct attached {
 		before; /* ID of another's program that a TCX link runs before ours; 0: none does */
 	uint32_t
 		orphan; /* mark of a program of Bulkhead whose pins are gone (orphans.h); 0: none */
-	bool overtaken; /* TCX links, or filters of others, run before our filters, and may end the
-			 * run */
+	/* TCX links, or filters of others, run before our filters, and may end the run */
+	bool overtaken;
 };
 
 /* Reads the programs that the interface carries. @flags, here and below, are BH_IFACE_*. Does not

@@ -17,9 +17,8 @@ struct node_handle;
 struct table;
 
 #define CONNECTIONS "ct" /* pin names */
-#define CONNECTIONS_FORMER                                                    \
-	"ct_former" /* of a table that grows, until the new one has all of it \
-		     */
+/* of a table that grows, until the new one has all of it */
+#define CONNECTIONS_FORMER "ct_former"
 
 struct connections {
 	struct bh_ct_bucket *buckets;

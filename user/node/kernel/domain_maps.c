@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "node/kernel/domains.h"
+#include "node/kernel/domain_maps.h"
 #include "node/kernel/settings.h"
 
 static void absorb_label(struct bh_domain_hash *hash, const char *label, size_t length)

@@ -3,21 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "maps/added.h"
-#include "maps/allow_source.h"
-#include "maps/dns.h"
-#include "maps/domain.h"
-#include "maps/endpoint.h"
-#include "maps/iface.h"
-#include "maps/link_local.h"
-#include "maps/mac.h"
-#include "maps/pair.h"
-#include "maps/ports.h"
-#include "maps/prefix.h"
-#include "maps/segment.h"
-#include "maps/service.h"
-#include "maps/tunnel.h"
-#include "maps/variation.h"
+#include "maps/maps.def"
 #include "model/search.h"
 #include "node/kernel/maps.h"
 

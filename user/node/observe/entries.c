@@ -12,6 +12,7 @@
 #include "node/change/active.h"
 #include "node/change/compare_maps.h"
 #include "node/change/dry_run.h"
+#include "node/change/endpoint_del.h"
 #include "node/change/segment_entries.h"
 #include "node/change/local_entries.h"
 #include "node/kernel/attach.h"
@@ -96,33 +97,19 @@ static bool iface_is_known(const struct entry_search *search, const uint32_t *if
 static bool is_fine(const struct entry_search *search, enum node_map_id map, const void *key,
 		    const void *value, enum node_fault fault)
 {
-	switch (map) {
-	case MAP_ports: /* the entries that refer to a list are named */
-	case MAP_added: /* the endpoints that were added count as they are */
+	if (map == MAP_ports) /* the entries that refer to a list are named */
 		return true;
-	case MAP_ifaces:
+	if (map == MAP_added) /* the endpoints that were added count as they are */
+		return true;
+	if (map == MAP_ifaces)
 		return iface_is_known(search, key, fault);
-	case MAP_macs:
-	case MAP_allow_source:
-	case MAP_link_locals:
+	if (endpoint_del_deletes(map))
 		return search->gone && fault == NODE_ENTRY_SURPLUS;
-	case MAP_resolvers: /* another container may have another resolv.conf */
+	if (map == MAP_resolvers) /* another container may have another resolv.conf */
 		return search->told ||
 		       ((const struct bh_resolver *)value)->flags & BH_RESOLVER_NODE;
-	case MAP_endpoints:
+	if (map == MAP_endpoints)
 		return endpoint_is_gone(search, key);
-	case MAP_tunnels:
-	case MAP_prefixes:
-	case MAP_segments:
-	case MAP_pairs:
-	case MAP_named:
-	case MAP_variations:
-	case MAP_domains:
-	case MAP_by_domain:
-	case MAP_services:
-	case N_NODE_MAPS:
-		break;
-	}
 	return false;
 }
 

@@ -14,7 +14,7 @@
 #include "node/observe/event_filter.h"
 #include "node/observe/event_monitor.h"
 #include "node/kernel/pins.h"
-#include "node/kernel/domains.h"
+#include "node/kernel/domain_maps.h"
 #include "node/kernel/event_reader.h"
 #include "node/kernel/last_drops.h"
 #include "node/kernel/pinned.h"
@@ -45,8 +45,8 @@ struct monitor {
 	struct table local; /* by address: struct bh_endpoint of this node's endpoints */
 	uint32_t local_at; /* generation; 0: not read yet */
 	struct nfct_handle *conntrack; /* the kernel's; NULL: not asked yet */
-	int added, endpoints, segments, learned; /* fds of the maps that say which endpoints are
-						    active; opened again at each generation */
+	/* fds of the maps that say which endpoints are active; opened again at each generation */
+	int added, endpoints, segments, learned;
 	struct event_names now, before; /* events of a generation may still come after its end */
 	/* The arguments of the monitor_read() in progress. */
 	int (*visit)(void *data, const struct bh_event *event);

@@ -11,7 +11,7 @@
 #include "maps/prefix.h"
 #include "maps/segment.h"
 #include "maps/variation.h"
-#include "node/kernel/domains.h"
+#include "node/kernel/domain_maps.h"
 #include "node/kernel/program.h"
 #include "maps/conntrack.h"
 #include "node/kernel/attach.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Domain names as the maps have them (maps/domain.h). */
-#ifndef BULKHEAD_NODE_DOMAINS_H
-#define BULKHEAD_NODE_DOMAINS_H
+#ifndef BULKHEAD_NODE_DOMAIN_MAPS_H
+#define BULKHEAD_NODE_DOMAIN_MAPS_H
 
 #include "maps/dns.h"
 #include "maps/domain.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Finds out what an evaluation asked for (the internal reasons of ends.h), before the packet
  * is evaluated again. */
-#ifndef BULKHEAD_KERN_ASK_H
-#define BULKHEAD_KERN_ASK_H
+#ifndef BULKHEAD_KERN_ASK_KERNEL_H
+#define BULKHEAD_KERN_ASK_KERNEL_H
 
 #include "connection.h"
 #include "domain.h"
