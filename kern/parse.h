@@ -448,21 +448,31 @@ BPF_GLOBAL int parse_extensions(hook_context *ctx, struct packet *p)
 	return BH_DROP_EXTENSION;
 }
 
-/* Reads the transport header behind extension headers, wherever in the frame it is. */
+/* Reads the transport header behind extension headers, wherever in the frame it is. 6.1 wants to see
+ * a constant size. */
 BPF_GLOBAL int parse_extended(hook_context *ctx, struct packet *p)
 {
 	struct tcphdr header = {}; /* the longest */
-	__u32 size;
+	__u32 length, size;
+	long error;
 
 	if (!p)
 		return BH_DROP_TRUNCATED;
-	size = READ_ONCE(p->l4_length);
-	if (size > sizeof(header))
+	length = READ_ONCE(p->l4_length);
+	if (length >= sizeof(header)) {
 		size = sizeof(header);
-	SETTLE(size);
-	if (size && hook_load(ctx, p->l4, &header, size))
-		return BH_DROP_TRUNCATED;
-	return parse_transport(p, &header, (void *)&header + size);
+		error = hook_load(ctx, p->l4, &header, sizeof(header));
+	} else if (length >= sizeof(struct sctp_header)) {
+		size = sizeof(struct sctp_header);
+		error = hook_load(ctx, p->l4, &header, sizeof(struct sctp_header));
+	} else if (length >= sizeof(struct udphdr)) {
+		size = sizeof(struct udphdr);
+		error = hook_load(ctx, p->l4, &header, sizeof(struct udphdr));
+	} else {
+		size = error = 0;
+	}
+	return error ? BH_DROP_TRUNCATED
+		     : parse_transport(p, &header, (void *)&header + size);
 }
 
 static __always_inline bool parse_is_extension(__u8 protocol)

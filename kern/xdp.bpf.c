@@ -19,7 +19,7 @@ struct xdp_headers {
 BPF_GLOBAL int xdp_parse_copy(struct xdp_md *md, struct packet *p, struct xdp_headers *copy,
 			      __u32 bare)
 {
-	__u32 size = hook_length(md);
+	__u64 size = hook_length(md); /* 64 bits: the verifier loses a bound with a conversion */
 	void *data = copy;
 
 	if (!p || !copy)
@@ -27,7 +27,7 @@ BPF_GLOBAL int xdp_parse_copy(struct xdp_md *md, struct packet *p, struct xdp_he
 	if (size > sizeof(*copy))
 		size = sizeof(*copy);
 	SETTLE(size);
-	if (!size || hook_load(md, 0, copy, size))
+	if (size < sizeof(struct ethernet_header) || hook_load(md, 0, copy, size))
 		return BH_DROP_TRUNCATED;
 	return bare ? parse_bare(md, p, data, data + size) : parse_frame(md, p, data, data + size);
 }

@@ -691,6 +691,7 @@ static int verdict_of(int program, uint32_t ifindex, const void *frame, size_t l
 	struct __sk_buff skb = {.ifindex = ifindex, .ingress_ifindex = ingress};
 	struct xdp_md md = {.data_end = first_buffer};
 	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = length, .repeat = 1);
+	int error;
 
 	if (ifindex) {
 		run.ctx_in = &skb;
@@ -699,11 +700,16 @@ static int verdict_of(int program, uint32_t ifindex, const void *frame, size_t l
 		run.ctx_in = &md;
 		run.ctx_size_in = sizeof(md);
 	}
-	if (bpf_prog_test_run_opts(program, &run)) {
-		if (errno == EINVAL)
-			return -1;
-		fail("BPF_PROG_TEST_RUN");
+	error = bpf_prog_test_run_opts(program, &run);
+	if (error && errno == EINVAL && run.ctx_in == &md) {
+		run.ctx_in = NULL;
+		run.ctx_size_in = 0;
+		error = bpf_prog_test_run_opts(program, &run);
 	}
+	if (error && errno == EINVAL)
+		return -1;
+	if (error)
+		fail("BPF_PROG_TEST_RUN");
 	return run.retval == (ifindex ? (uint32_t)-1 /* TC_ACT_UNSPEC */ : XDP_PASS);
 }
 
