@@ -448,8 +448,8 @@ BPF_GLOBAL int parse_extensions(hook_context *ctx, struct packet *p)
 	return BH_DROP_EXTENSION;
 }
 
-/* Reads the transport header behind extension headers, wherever in the frame it is. 6.1 wants to see
- * a constant size. */
+/* Reads the transport header behind extension headers, wherever in the frame it is. 6.1 wants to
+ * see a constant size. */
 BPF_GLOBAL int parse_extended(hook_context *ctx, struct packet *p)
 {
 	struct tcphdr header = {}; /* the longest */
@@ -471,8 +471,7 @@ BPF_GLOBAL int parse_extended(hook_context *ctx, struct packet *p)
 	} else {
 		size = error = 0;
 	}
-	return error ? BH_DROP_TRUNCATED
-		     : parse_transport(p, &header, (void *)&header + size);
+	return error ? BH_DROP_TRUNCATED : parse_transport(p, &header, (void *)&header + size);
 }
 
 static __always_inline bool parse_is_extension(__u8 protocol)

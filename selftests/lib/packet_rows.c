@@ -46,8 +46,8 @@ bool packet_open(uint8_t version)
 	       packet_expect(TO_B, &datagram, VIA_PEER, BH_PASS_ESTABLISHED);
 }
 
-/* Bytes of a frame's first buffer at XDP: all, none, the Ethernet header, a part of the IP header, of
- * the transport header. */
+/* Bytes of a frame's first buffer at XDP: all, none, the Ethernet header, a part of the IP header,
+ * of the transport header. */
 static const size_t splits[] = {SIZE_MAX, 0, 14, 30, 40, 60};
 
 static bool split_expect(const struct packet_spec *spec, enum packet_via via, int reason)
@@ -57,7 +57,7 @@ static bool split_expect(const struct packet_spec *spec, enum packet_via via, in
 	for (size_t i = 0; i < sizeof(splits) / sizeof(*splits); i++) {
 		packet_node_split(splits[i]);
 		if (!packet_expect(UPLINK, spec, via, reason)) {
-			printf("# with %zd bytes in the first buffer\n", splits[i]);
+			printf("# with %zu bytes in the first buffer\n", splits[i]);
 			good = false;
 		}
 	}
