@@ -54,8 +54,12 @@
 /* Extension headers that one packet may have; a legal order has at most seven. */
 #define PARSE_EXTENSIONS 8
 
-/* How far into a frame a transport header may begin: the verifier tracks no larger offset. */
+/* How far into a frame a transport header may begin. */
 #define PARSE_FAR 0x3fff
+
+/* Not less than the offset of the network header, behind two VLAN tags, as a mask: of a frame that
+ * was copied, the verifier wants to see a bound. */
+#define PARSE_NETWORK 31
 
 /* Not struct ethhdr, which is packed: clang would read it byte by byte. */
 struct ethernet_header {
@@ -371,7 +375,7 @@ static __always_inline int parse_ipv4_header(hook_context *ctx, struct packet *p
 
 static __always_inline int parse_ipv4(hook_context *ctx, struct packet *p, void *data, void *end)
 {
-	struct iphdr *ip = data + p->l3;
+	struct iphdr *ip = data + (p->l3 & PARSE_NETWORK);
 	int reason;
 
 	if ((void *)(ip + 1) > end)
@@ -444,6 +448,32 @@ BPF_GLOBAL int parse_extensions(hook_context *ctx, struct packet *p)
 	return BH_DROP_EXTENSION;
 }
 
+/* Reads the transport header behind extension headers, wherever in the frame it is. 6.1 wants to
+ * see a constant size. */
+BPF_GLOBAL int parse_extended(hook_context *ctx, struct packet *p)
+{
+	struct tcphdr header = {}; /* the longest */
+	__u32 length, size;
+	long error;
+
+	if (!p)
+		return BH_DROP_TRUNCATED;
+	length = READ_ONCE(p->l4_length);
+	if (length >= sizeof(header)) {
+		size = sizeof(header);
+		error = hook_load(ctx, p->l4, &header, sizeof(header));
+	} else if (length >= sizeof(struct sctp_header)) {
+		size = sizeof(struct sctp_header);
+		error = hook_load(ctx, p->l4, &header, sizeof(struct sctp_header));
+	} else if (length >= sizeof(struct udphdr)) {
+		size = sizeof(struct udphdr);
+		error = hook_load(ctx, p->l4, &header, sizeof(struct udphdr));
+	} else {
+		size = error = 0;
+	}
+	return error ? BH_DROP_TRUNCATED : parse_transport(p, &header, (void *)&header + size);
+}
+
 static __always_inline bool parse_is_extension(__u8 protocol)
 {
 	return protocol == IPPROTO_HOPOPTS || protocol == IPPROTO_ROUTING ||
@@ -470,7 +500,7 @@ static __always_inline int parse_ipv6_header(hook_context *ctx, struct packet *p
 
 static __always_inline int parse_ipv6(hook_context *ctx, struct packet *p, void *data, void *end)
 {
-	struct ipv6hdr *ip = data + p->l3;
+	struct ipv6hdr *ip = data + (p->l3 & PARSE_NETWORK);
 	__be64 address[4];
 	int reason;
 
@@ -481,7 +511,8 @@ static __always_inline int parse_ipv6(hook_context *ctx, struct packet *p, void 
 	__builtin_memcpy(address, &ip->saddr, sizeof(address));
 	reason = parse_ipv6_header(ctx, p, ip);
 	if (!reason && p->class == PACKET_FLOW)
-		reason = parse_transport(p, data + (p->l4 & PARSE_FAR), end);
+		reason = unlikely(p->l4 != p->l3 + sizeof(*ip)) ? parse_extended(ctx, p)
+								: parse_transport(p, ip + 1, end);
 	parse_key6(p, address, address + 2);
 	return reason;
 }
@@ -512,10 +543,10 @@ static __always_inline int parse_ethernet(struct packet *p, void *data, void *en
 	return BH_DROP_VLAN;
 }
 
-/* Parses a frame that begins with its IP header. */
-static __always_inline int parse_without_ethernet(hook_context *ctx, struct packet *p)
+/* Parses a frame that begins with its IP header. @data: the frame, or a copy of its first
+ * bytes. */
+static __always_inline int parse_bare(hook_context *ctx, struct packet *p, void *data, void *end)
 {
-	void *data = hook_data(ctx), *end = hook_end(ctx);
 	struct iphdr *ip = data;
 
 	p->length = hook_length(ctx);
@@ -527,9 +558,14 @@ static __always_inline int parse_without_ethernet(hook_context *ctx, struct pack
 	return ip->version == 6 ? parse_ipv6(ctx, p, data, end) : BH_DROP_IP;
 }
 
-static __always_inline int parse_packet(hook_context *ctx, struct packet *p)
+static __always_inline int parse_without_ethernet(hook_context *ctx, struct packet *p)
 {
-	void *data = hook_data(ctx), *end = hook_end(ctx);
+	return parse_bare(ctx, p, hook_data(ctx), hook_end(ctx));
+}
+
+/* Parses a frame. @data: the frame, or a copy of its first bytes. */
+static __always_inline int parse_frame(hook_context *ctx, struct packet *p, void *data, void *end)
+{
 	__be16 type;
 	int reason;
 
@@ -549,6 +585,19 @@ static __always_inline int parse_packet(hook_context *ctx, struct packet *p)
 	    p->class == PACKET_FLOW)
 		parse_icmp_kind(p);
 	return reason;
+}
+
+static __always_inline int parse_packet(hook_context *ctx, struct packet *p)
+{
+	return parse_frame(ctx, p, hook_data(ctx), hook_end(ctx));
+}
+
+/* Forgets what was parsed of a frame whose headers were not all in reach. */
+static __always_inline void parse_begins_again(struct packet *p)
+{
+	p->class = PACKET_FLOW;
+	p->flags = 0;
+	p->fragment_at = 0;
 }
 
 #endif

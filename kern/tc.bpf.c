@@ -44,9 +44,7 @@ static __noinline bool tc_pulls(struct __sk_buff *skb, struct packet *p)
 	if (hook_end(skb) - hook_data(skb) >= skb->len ||
 	    bpf_skb_pull_data(skb, want < skb->len ? want : skb->len))
 		return false;
-	p->class = PACKET_FLOW;
-	p->flags = 0;
-	p->fragment_at = 0;
+	parse_begins_again(p);
 	return true;
 }
 

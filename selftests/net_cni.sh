@@ -538,6 +538,19 @@ umount "$CNI_STATE/ptp:g1:eth0"
 net_check "GC removes attachments that are not valid" lists_not "^shop/g[13] "
 net_check "GC keeps a valid attachment" lists "^shop/g2 "
 net_check "GC keeps another network's attachment" lists "^shop/g4 "
+# Damaged records: of an attachment that is not valid, of a valid one, and of another network's.
+cp "$CNI_STATE/ptp:g2:eth0" "$NET_TMP/g2" && cp "$CNI_STATE/other:g4:eth0" "$NET_TMP/g4"
+for record in ptp:g9:eth0 ptp:g2:eth0 other:g4:eth0; do
+	echo '{"network": ' >"$CNI_STATE/$record"
+done
+net_check "GC reports the damaged record of an attachment that is not valid" answers '"code":5,' gc "$valid"
+net_check "GC names that damaged record" grep -q "$CNI_STATE/ptp:g9:eth0 is damaged" "$NET_TMP/cni.err"
+net_check "GC keeps that damaged record" test -e "$CNI_STATE/ptp:g9:eth0"
+net_check "GC says nothing of damaged records that are valid or another network's" \
+	net_is "$(grep -c "is damaged" "$NET_TMP/cni.err")" 1
+rm "$CNI_STATE/ptp:g9:eth0"
+net_check "GC has no error once the file is removed" gc "$valid"
+cp "$NET_TMP/g2" "$CNI_STATE/ptp:g2:eth0" && cp "$NET_TMP/g4" "$CNI_STATE/other:g4:eth0"
 net_check "GC again, with nothing in the way" gc "$valid"
 net_check "GC has removed the last attachment" test ! -e "$CNI_STATE/ptp:g1:eth0"
 CNI_VERSION=1.0.0

@@ -140,10 +140,13 @@ traffic 443 80 "without the tunnel"
 # Any byte of the kept file that is changed or missing is noticed.
 cp "$kept" "$NET_TMP/whole"
 size=$(stat -c %s "$kept")
+change_byte() { # FILE OFFSET
+	printf '%b' "\\0$(printf %o $(($(od -An -v -t u1 -j "$2" -N 1 "$1") ^ 1)))" |
+		dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
 damage() { # OFFSET
-	cp "$NET_TMP/whole" "$kept"
-	printf '\x%02x' $(($(od -An -v -t u1 -j "$1" -N 1 "$kept") ^ 1)) |
-		dd of="$kept" bs=1 seek="$1" conv=notrunc 2>/dev/null
+	cp "$NET_TMP/whole" "$kept" && change_byte "$kept" "$1" &&
+		net_is "$(cmp -l "$NET_TMP/whole" "$kept" | wc -l)" 1 || return
 	net_ends 2 "load the policy again" restore && nothing_active
 }
 restart
@@ -160,6 +163,51 @@ sed 's/^audit=no/audit=on/' "$NET_TMP/whole" >"$kept"
 net_check "a kept file with a changed option is refused" net_ends 2 "checksum" restore
 net_check "load replaces the damaged file" load "$NET_TMP/next.ini"
 net_check "status --check has no problem after that load" is_fine
+
+# A damaged delta: the policy that it changes is whole, but older than the one that was active.
+compile() { "$BULKHEAD" compile -o "$@" >/dev/null; }
+net_check "compile a policy" compile "$NET_TMP/base.bhp" "$NET_TMP/policy.ini"
+net_check "compile a delta of it" compile "$NET_TMP/next.bhd" --base "$NET_TMP/base.bhp" --delta "$NET_TMP/next.ini"
+net_check "load the policy" load "$NET_TMP/base.bhp"
+net_check "a folder is in the way of the next file again" mkdir "$state/policy.new"
+net_check "load the same policy as another node, which cannot be kept" net_ends 0 "cannot be kept in" \
+	load --force -n worker-2 "$NET_TMP/base.bhp"
+net_check "status --check says that the kept load is another node's" \
+	net_ends 1 "policy was loaded with other options" is_fine
+net_check "the next file has room once more" rmdir "$state/policy.new"
+net_check "load the policy as this node" load --force "$NET_TMP/base.bhp"
+net_check "status --check has no problem as this node" is_fine
+net_check "load the delta" load "$NET_TMP/next.bhd"
+delta=$state/policy.delta
+net_check "load keeps the delta beside the policy" cp "$delta" "$NET_TMP/delta"
+cp "$kept" "$NET_TMP/whole"
+net_check "status --check has no problem with the delta" is_fine
+head -c 20 "$NET_TMP/delta" >"$delta"
+net_check "status --check says that the node could not start with the damaged delta" \
+	net_ends 1 "cannot be read at the node's next start" is_fine
+restart
+delta_is_named() {
+	net_ends 2 "$delta: .*remove this file" restore && nothing_active && cmp "$kept" "$NET_TMP/whole"
+}
+size=$(stat -c %s "$NET_TMP/delta")
+for at in 0 8 $((size / 2)) $((size - 1)); do
+	cp "$NET_TMP/delta" "$delta" && change_byte "$delta" "$at"
+	net_check "byte $at of the delta damaged: restore names the delta, and nothing is active" delta_is_named
+done
+for length in 0 20 $((size / 2)) $((size - 1)); do
+	head -c "$length" "$NET_TMP/delta" >"$delta"
+	net_check "the delta cut to $length bytes: restore names the delta, and nothing is active" delta_is_named
+done
+net_check "the delta is removed" rm "$delta"
+net_check "restore without the delta" restore
+traffic 80 443 "restored without its delta"
+restart
+cp "$NET_TMP/delta" "$delta"
+net_check "restore with the whole delta" restore
+traffic 443 80 "restored with its delta"
+net_check "a load replaces policy and delta" load "$NET_TMP/policy.ini"
+net_check "no delta is kept beside the new policy" test ! -e "$delta"
+net_check "load what is kept on a full disk later" load "$NET_TMP/next.ini"
 
 # A full disk.
 mount -t tmpfs -o size=64k,mode=700 state "$state" || exit 1

@@ -677,22 +677,39 @@ static void see_counters(struct packet_result *result)
 	memcpy(counters, now, sizeof(now));
 }
 
+static size_t first_buffer = SIZE_MAX;
+
+void packet_node_split(size_t bytes)
+{
+	first_buffer = bytes;
+}
+
 /* @ifindex: 0 at XDP. */
 static int verdict_of(int program, uint32_t ifindex, const void *frame, size_t length,
 		      uint32_t ingress)
 {
 	struct __sk_buff skb = {.ifindex = ifindex, .ingress_ifindex = ingress};
+	struct xdp_md md = {.data_end = first_buffer};
 	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = length, .repeat = 1);
+	int error;
 
 	if (ifindex) {
 		run.ctx_in = &skb;
 		run.ctx_size_in = sizeof(skb);
+	} else if (first_buffer < length) {
+		run.ctx_in = &md;
+		run.ctx_size_in = sizeof(md);
 	}
-	if (bpf_prog_test_run_opts(program, &run)) {
-		if (errno == EINVAL)
-			return -1;
+	error = bpf_prog_test_run_opts(program, &run);
+	if (error && errno == EINVAL && run.ctx_in == &md) {
+		run.ctx_in = NULL;
+		run.ctx_size_in = 0;
+		error = bpf_prog_test_run_opts(program, &run);
+	}
+	if (error && errno == EINVAL)
+		return -1;
+	if (error)
 		fail("BPF_PROG_TEST_RUN");
-	}
 	return run.retval == (ifindex ? (uint32_t)-1 /* TC_ACT_UNSPEC */ : XDP_PASS);
 }
 

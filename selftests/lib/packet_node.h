@@ -78,6 +78,11 @@ struct packet_result packet_node_run_frame(enum packet_hook hook, const void *fr
 /* Returns 1 if the frame passes, 0 if it is dropped, -1 if the kernel refuses it for a test run. */
 int packet_node_verdict(enum packet_hook hook, const void *frame, size_t length, uint32_t ingress);
 
+/* From now on the first buffer of a frame at XDP has so many bytes, as drivers leave it: mlx5
+ * leaves it empty. SIZE_MAX: all. A kernel that refuses this in a test run gets the frame as one
+ * buffer. */
+void packet_node_split(size_t bytes);
+
 /* The same at an endpoint's interface, by its number. @to: the endpoint receives the frame. */
 int packet_node_verdict_at(bool to, uint32_t ifindex, const void *frame, size_t length,
 			   uint32_t ingress);

@@ -46,6 +46,25 @@ bool packet_open(uint8_t version)
 	       packet_expect(TO_B, &datagram, VIA_PEER, BH_PASS_ESTABLISHED);
 }
 
+/* Bytes of a frame's first buffer at XDP: all, none, the Ethernet header, a part of the IP header,
+ * of the transport header. */
+static const size_t splits[] = {SIZE_MAX, 0, 14, 30, 40, 60};
+
+static bool split_expect(const struct packet_spec *spec, enum packet_via via, int reason)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < sizeof(splits) / sizeof(*splits); i++) {
+		packet_node_split(splits[i]);
+		if (!packet_expect(UPLINK, spec, via, reason)) {
+			printf("# with %zu bytes in the first buffer\n", splits[i]);
+			good = false;
+		}
+	}
+	packet_node_split(SIZE_MAX);
+	return good;
+}
+
 static bool row_passes(const struct packet_row *row, uint8_t version, bool (*before)(uint8_t))
 {
 	struct packet_spec spec = row->packet;
@@ -57,9 +76,12 @@ static bool row_passes(const struct packet_row *row, uint8_t version, bool (*bef
 		for (int twice = 0; twice < 2; twice++) {
 			packet_node_forget();
 			good &= !before || before(version);
-			good &= packet_expect(row->at[i].hook, &spec, row->via, row->at[i].reason);
 			if (row->at[i].hook == UPLINK)
-				good &= packet_expect(UPLINK_TC, &spec, row->via,
+				good &= split_expect(&spec, row->via, row->at[i].reason) &
+					packet_expect(UPLINK_TC, &spec, row->via,
+						      row->at[i].reason);
+			else
+				good &= packet_expect(row->at[i].hook, &spec, row->via,
 						      row->at[i].reason);
 		}
 	}

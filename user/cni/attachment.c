@@ -121,6 +121,14 @@ static int read_file(const char *path, struct attachment *attachment)
 	return error;
 }
 
+int attachment_fail(struct cni_call *call, const char *path)
+{
+	return cni_fail(call, CNI_ERROR_IO,
+			"%s is damaged: the pod stays guarded; remove the file once its interface "
+			"is gone",
+			path);
+}
+
 int attachment_read(struct cni_call *call, struct attachment *attachment)
 {
 	char path[PATH_MAX];
@@ -129,10 +137,7 @@ int attachment_read(struct cni_call *call, struct attachment *attachment)
 	if (!error)
 		error = read_file(path, attachment);
 	if (error == -EILSEQ)
-		cni_fail(call, CNI_ERROR_IO,
-			 "%s is damaged: the pod stays guarded; remove the file once its "
-			 "interface is gone",
-			 path);
+		attachment_fail(call, path);
 	else if (error && error != -ENOENT)
 		cni_fail(call, CNI_ERROR_IO, "cannot read from %s: %s", call->state,
 			 strerror(-error));
@@ -192,8 +197,9 @@ int attachment_remove(const struct cni_call *call, const struct attachment *atta
 	return !error && unlink(path) && errno != ENOENT ? -errno : error;
 }
 
-int attachment_each(const char *state, int (*visit)(void *data, struct attachment *attachment),
-		    void *data)
+/* Calls @visit, or @damaged with the path, for each record. */
+static int each(const char *state, int (*visit)(void *data, struct attachment *attachment),
+		void (*damaged)(void *data, const char *path), void *data)
 {
 	DIR *folder = opendir(state);
 	const struct dirent *entry;
@@ -204,15 +210,31 @@ int attachment_each(const char *state, int (*visit)(void *data, struct attachmen
 	while (!status && (entry = readdir(folder))) {
 		CLEANUP(attachment_free) struct attachment attachment = {};
 		char path[PATH_MAX];
+		int error;
 
 		if (*entry->d_name == '.' || snprintf(path, sizeof(path), "%s/%s", state,
 						      entry->d_name) >= (int)sizeof(path))
 			continue;
-		if (!read_file(path, &attachment))
+		error = read_file(path, &attachment);
+		if (!error && visit)
 			status = visit(data, &attachment);
+		else if (error == -EILSEQ && damaged)
+			damaged(data, path);
 	}
 	closedir(folder);
 	return status;
+}
+
+int attachment_each(const char *state, int (*visit)(void *data, struct attachment *attachment),
+		    void *data)
+{
+	return each(state, visit, NULL, data);
+}
+
+int attachment_each_damaged(const char *state, void (*visit)(void *data, const char *path),
+			    void *data)
+{
+	return each(state, NULL, visit, data);
 }
 
 /* Returns true if another interface has the number of the attachment's by now. */

@@ -30,9 +30,17 @@ int attachment_write(const struct cni_call *call, const struct attachment *attac
 int attachment_remove(const struct cni_call *call, const struct attachment *attachment);
 
 /* Calls @visit for each record. Stops if @visit returns non-zero, and returns that; or
- * -errno. Without the folder nothing is attached. Skips records that cannot be read. */
+ * -errno. Without the folder nothing is attached. Skips records that cannot be read:
+ * attachment_each_damaged() tells them. */
 int attachment_each(const char *state, int (*visit)(void *data, struct attachment *attachment),
 		    void *data);
+
+/* Calls @visit for each damaged record, with the file's path. Returns 0 or -errno. */
+int attachment_each_damaged(const char *state, void (*visit)(void *data, const char *path),
+			    void *data);
+
+/* Fails the call, since the record in the file @path is damaged. Returns the code. */
+int attachment_fail(struct cni_call *call, const char *path);
 
 /*
  * Takes the interface's endpoint out of force and removes the record. An endpoint or interface

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* DEL and GC. It is no error if an attachment, endpoint or interface is gone already. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cni/attachment.h"
@@ -46,6 +47,16 @@ static bool is_valid(const struct cni_collection *collection, const struct attac
 	return false;
 }
 
+/* Counts an attachment for which the call has failed, and lets the call go on. */
+static void count_failed(struct cni_collection *collection)
+{
+	struct cni_call *call = collection->call;
+
+	collection->failed++;
+	collection->code = TAKE(call->code, 0);
+	diag_warn(&call->diag, NULL, NULL, "%s", call->message);
+}
+
 static int collect(void *data, struct attachment *attachment)
 {
 	struct cni_collection *collection = data;
@@ -53,14 +64,27 @@ static int collect(void *data, struct attachment *attachment)
 
 	if (strcmp(attachment->network, call->network) || is_valid(collection, attachment))
 		return 0;
-	if (left_leave(call, attachment) || attachment_end(call, attachment)) {
-		collection->failed++;
-		collection->code = TAKE(call->code, 0);
-		diag_warn(&call->diag, NULL, NULL, "%s", call->message);
-	} else {
+	if (left_leave(call, attachment) || attachment_end(call, attachment))
+		count_failed(collection);
+	else
 		collection->gone++;
-	}
 	return 0;
+}
+
+/* Tells a damaged record of the network, by the names that its file has. */
+static void tell_damaged(void *data, const char *path)
+{
+	struct cni_collection *collection = data;
+	struct cni_call *call = collection->call;
+	const char *file = path + strlen(call->state) + 1;
+	struct attachment attachment;
+
+	if (sscanf(file, "%127[^:]:%127[^:]:%15s", attachment.network, attachment.container,
+		   attachment.ifname) != 3 ||
+	    strcmp(attachment.network, call->network) || is_valid(collection, &attachment))
+		return;
+	attachment_fail(call, path);
+	count_failed(collection);
 }
 
 int cni_gc(struct cni_call *call)
@@ -72,6 +96,8 @@ int cni_gc(struct cni_call *call)
 	if (!collection.valid)
 		return cni_fail(call, CNI_ERROR_CONFIG, VALID " is missing, or no list");
 	error = attachment_each(call->state, collect, &collection);
+	if (!error)
+		error = attachment_each_damaged(call->state, tell_damaged, &collection);
 	snprintf(call->about, sizeof(call->about), "%zu attachments collected", collection.gone);
 	if (error)
 		return cni_fail(call, CNI_ERROR_IO, "cannot read %s: %s", call->state,

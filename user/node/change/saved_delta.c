@@ -113,28 +113,38 @@ void saved_save_delta(const char *dir, const char *pin, const struct node_option
 	policy_free(policy);
 }
 
-/* If a delta lies beside the file @path, from which *policy was read, replaces *policy by the
+/* Says why the policy without its delta is not taken in its place, and how to take it. */
+static int refuse(const char *path, struct diag *diag, int error)
+{
+	diag_error(diag, &(struct where){path, 0}, NULL,
+		   "the policy beside it is older without it, and may allow what was denied since: "
+		   "load the policy again, or remove this file to begin with the older one");
+	return error;
+}
+
+/* If a delta lies beside the file of @kept, from which *policy was read, replaces *policy by the
  * policy that the delta makes of it. Returns 0 or -errno, reported. */
-static int apply_delta(const char *path, struct diag *diag, struct policy **policy)
+static int apply_delta(const struct saved *kept, struct diag *diag, struct policy **policy)
 {
 	CLEANUP(cleanup_delta) struct delta *delta = NULL;
-	const char *end = strrchr(path, '/');
-	char folder[PATH_MAX];
+	const int folder = strlen(kept->path) - strlen(SAVED_FILE);
+	char path[PATH_MAX + sizeof(SAVED_DELTA)];
 	SCOPED_FD int dir = -1;
 	struct policy *whole;
 	int error;
 
-	snprintf(folder, sizeof(folder), "%.*s", end ? (int)(end - path) + 1 : 1, end ? path : ".");
-	dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%.*s.", folder, kept->path);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%.*s" SAVED_DELTA, folder, kept->path);
 	error = dir < 0 ? -errno : read_change(dir, path, diag, &delta);
 	/* a delta of another policy is no longer valid */
 	if (error == -ENOENT || (!error && delta->header.base != (*policy)->checksum))
 		return 0;
 	if (!error)
-		error = delta_apply(delta, policy_lazy(*policy), path, &(struct where){path, 0},
-				    diag, &whole);
+		error = delta_apply(delta, policy_lazy(*policy), kept->path,
+				    &(struct where){path, 0}, diag, &whole);
 	if (error)
-		return error;
+		return error == -ENOMEM ? error : refuse(path, diag, error);
 	policy_free(*policy);
 	*policy = whole;
 	return 0;
@@ -152,5 +162,5 @@ int saved_policy(const struct saved *kept, struct diag *diag, struct policy **po
 	error = blob_read(bytes, size, &(struct where){kept->path, 0}, diag, policy);
 	if (error)
 		free(bytes);
-	return error ? error : apply_delta(kept->path, diag, policy);
+	return error ? error : apply_delta(kept, diag, policy);
 }
