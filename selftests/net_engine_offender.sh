@@ -73,4 +73,20 @@ done
 net_check "nothing is set aside any more" api_await is_aside 0
 net_check "an Event says that the corrected policy counts" api_await api_said Accepted "within its budgets"
 net_check "an Event says that the corrected policy is active" api_await api_said Active '"name":"big"'
+
+# PolicyStatus names the first object that is refused, even if as many are refused as before.
+names() { # POLICY
+	api_get $API_STATUS status.conditions.2.message | grep -q "^NetworkPolicy evil/$1 is refused: "
+}
+refuse() { # POLICY
+	api POST $evil '{"metadata": {"name": "'"$1"'"}, "spec": {"podSelector": {}, "ingress": [{"from": [
+		{"ipBlock": {"cidr": "010.0.0.0/8"}}]}]}}' >/dev/null
+}
+refuse first
+net_check "PolicyStatus names the policy that is refused" api_await names first
+kill -STOP "${API_PID[engine-one]}"
+api DELETE $evil/first >/dev/null
+refuse second
+kill -CONT "${API_PID[engine-one]}"
+net_check "PolicyStatus names the policy that is refused in its place" api_await names second
 net_end

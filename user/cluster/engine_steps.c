@@ -349,7 +349,7 @@ static bool rolled_out(const struct engine *engine)
 	return engine->status.endpoint == engine->status.policy;
 }
 
-/* Returns true if PolicyStatus is up to date. */
+/* Returns true if the numbers of PolicyStatus are up to date. */
 static bool is_observed(const struct engine *engine, const struct least *least, bool complete)
 {
 	return engine->written[0] == (least->nodes ? least->policy : 0) &&
@@ -376,6 +376,7 @@ static struct json_object *observed_object(struct engine *engine, const struct l
 static bool write_observed(struct engine *engine, const struct least *least)
 {
 	const bool complete = rolled_out(engine) && !least->behind;
+	const bool same = is_observed(engine, least, complete);
 	struct api_request request = {
 		.method = "PATCH",
 		.path = STORE_POLICY_STATUS "/global/status",
@@ -383,9 +384,10 @@ static bool write_observed(struct engine *engine, const struct least *least)
 		.data = engine,
 	};
 
-	if (is_observed(engine, least, complete))
+	if (same && engine_faults_written(engine))
 		return false;
-	if (!complete) {
+	/* whoever writes an object may change what a message says as often as they like */
+	if (!complete || same) {
 		uint64_t due = engine->observed + OBSERVE_MS + least->nodes * OBSERVE_NODE_MS;
 		uint64_t now = api_now();
 
