@@ -41,6 +41,7 @@ struct report {
 	enum mark marked; /* the node's status has this mark */
 	bool is_back; /* MARK_SILENT: the heartbeat has changed since */
 	struct json_object *status; /* the node's; NULL: none */
+	char *version; /* resourceVersion of the object with `status`; NULL: no memory */
 };
 
 #define REPORT_LACKS_ANY UINT32_MAX /* `lacks` where another engine has marked the node */
@@ -140,8 +141,9 @@ void engine_read_marks(struct engine *engine);
 void engine_wants_more(struct engine *engine, uint32_t policy, uint32_t endpoint);
 /* Counts nodes out that make no progress, and counts nodes in that have caught up. */
 void engine_check_progress(struct engine *engine);
-/* Marks a node whose status has another mark than it should. Returns true if a step has begun. */
-bool engine_mark(struct engine *engine);
+/* Marks a node whose status has another mark than it should. @only: with this mark alone; MARK_NONE:
+ * with any, or with none. Returns true if a step has begun. */
+bool engine_mark(struct engine *engine, enum mark only);
 
 /* Returns true if the condition ObjectsAccepted, as written, names the objects as they are now. */
 bool engine_faults_written(struct engine *engine);

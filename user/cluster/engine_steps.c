@@ -556,6 +556,7 @@ static bool is_synced(const struct engine *engine)
 static void step(struct engine *engine)
 {
 	struct least least;
+	uint64_t next;
 
 	if (engine->busy || !lease_held(engine->lease) || !is_synced(engine))
 		return;
@@ -566,17 +567,23 @@ static void step(struct engine *engine)
 	if (has_to_fetch(engine))
 		return fetch(engine);
 	engine_check_progress(engine);
+	/* The store says that no rollout waits for a node before one goes on without it. An attempt
+	 * that fails holds no rollout up. */
+	if (engine_mark(engine, MARK_NO_PROGRESS))
+		return;
 	least = engine_least(engine);
 	count_rollout(engine, &least);
 	if (!rolled_out(engine) && !least.silent && least.policy >= engine->status.policy)
 		return activate(engine);
 	if ((rolled_out(engine) || engine->lost) && engine->due && compile(engine))
 		return;
-	if (write_observed(engine, &least) || engine_mark(engine) || collect(engine, &least))
+	if (write_observed(engine, &least) || engine_mark(engine, MARK_NONE) || collect(engine, &least))
 		return;
 	/* A node that falls silent stops counting without an event. */
-	if (least.next != UINT64_MAX)
-		api_timer_set(engine->api, &engine->wait, least.next - api_now() + 1);
+	next = engine->mark_at > api_now() && engine->mark_at < least.next ? engine->mark_at
+									    : least.next;
+	if (next != UINT64_MAX)
+		api_timer_set(engine->api, &engine->wait, next - api_now() + 1);
 }
 
 /* Watches */
