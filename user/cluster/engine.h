@@ -141,8 +141,8 @@ void engine_read_marks(struct engine *engine);
 void engine_wants_more(struct engine *engine, uint32_t policy, uint32_t endpoint);
 /* Counts nodes out that make no progress, and counts nodes in that have caught up. */
 void engine_check_progress(struct engine *engine);
-/* Marks a node whose status has another mark than it should. @only: with this mark alone; MARK_NONE:
- * with any, or with none. Returns true if a step has begun. */
+/* Marks a node whose status has another mark than it should. @only: with this mark alone;
+ * MARK_NONE: with any, or with none. Returns true if a step has begun. */
 bool engine_mark(struct engine *engine, enum mark only);
 
 /* Returns true if the condition ObjectsAccepted, as written, names the objects as they are now. */

@@ -239,8 +239,8 @@ void engine_read_marks(struct engine *engine)
 	}
 }
 
-/* Returns when a mark may be tried again. After a conflict, the watch brings the status that crossed
- * the mark. */
+/* Returns when a mark may be tried again. After a conflict, the watch brings the status that
+ * crossed the mark. */
 static uint64_t mark_again(const struct api_answer *answer)
 {
 	return api_now() + (answer->status == 409 ? MARK_CONFLICT_MS : MARK_RETRY_MS);

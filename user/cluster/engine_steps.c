@@ -577,11 +577,12 @@ static void step(struct engine *engine)
 		return activate(engine);
 	if ((rolled_out(engine) || engine->lost) && engine->due && compile(engine))
 		return;
-	if (write_observed(engine, &least) || engine_mark(engine, MARK_NONE) || collect(engine, &least))
+	if (write_observed(engine, &least) || engine_mark(engine, MARK_NONE) ||
+	    collect(engine, &least))
 		return;
 	/* A node that falls silent stops counting without an event. */
 	next = engine->mark_at > api_now() && engine->mark_at < least.next ? engine->mark_at
-									    : least.next;
+									   : least.next;
 	if (next != UINT64_MAX)
 		api_timer_set(engine->api, &engine->wait, next - api_now() + 1);
 }

@@ -304,7 +304,8 @@ static int begin(struct follower *follower)
 	return follower->status_watch ? 0 : -ENOMEM;
 }
 
-/* Begins all that a follower does. An error is told where `kubectl get nodepolicystatus` shows it. */
+/* Begins all that a follower does. An error is told where `kubectl get nodepolicystatus` shows it.
+ */
 static int start(struct follower *follower, const struct serve_options *serve, int stop)
 {
 	struct diag *diag = follower->diag;

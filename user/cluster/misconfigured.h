@@ -10,9 +10,9 @@
 /* The reason of the condition Ready. */
 #define MISCONFIGURED "Misconfigured"
 
-/* Writes the condition Ready=False with @why into the node's status, and leaves the node's heartbeat
- * and its other conditions as they are. Runs the API's loop until that is written, the server fails
- * an attempt, or @stop can be read. */
+/* Writes the condition Ready=False with @why into the node's status, and leaves the node's
+ * heartbeat and its other conditions as they are. Runs the API's loop until that is written, the
+ * server fails an attempt, or @stop can be read. */
 void misconfigured_tell(struct api *api, const char *node, const char *why, int stop);
 
 #endif
