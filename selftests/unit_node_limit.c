@@ -420,6 +420,20 @@ static void mark_that_crosses_a_report(void **state)
 	end();
 }
 
+/* A node whose follower said why it ends is silent, and keeps what it said. */
+static void silence_of_one_that_is_misconfigured(void **state)
+{
+	(void)state;
+	begin_wanting();
+	report(8, 8, "Misconfigured");
+	now += 100000;
+	assert_false(marks());
+	report(8, 8, "AsWanted");
+	now += 100000;
+	assert_true(marks());
+	end();
+}
+
 /* A node whose last change failed is not called well when it is back. */
 static void silence_of_one_that_failed(void **state)
 {
@@ -497,6 +511,7 @@ int main(void)
 		cmocka_unit_test(mark_refused),
 		cmocka_unit_test(silence),
 		cmocka_unit_test(mark_that_crosses_a_report),
+		cmocka_unit_test(silence_of_one_that_is_misconfigured),
 		cmocka_unit_test(silence_of_one_that_failed),
 		cmocka_unit_test(silence_under_another_engine),
 		cmocka_unit_test(silence_that_is_not_written),
