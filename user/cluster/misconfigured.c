@@ -8,12 +8,12 @@
 
 #define ANSWER_SECONDS 5
 
-struct words {
+struct last_words {
 	struct api *api;
 	const char *node, *why;
 };
 
-static void patch(struct words *words, struct json_object *conditions, api_done *done)
+static void patch(struct last_words *words, struct json_object *conditions, api_done *done)
 {
 	struct json_object *object = json_object_new_object(), *status = json_object_new_object();
 	char path[320];
@@ -36,7 +36,7 @@ static void patch(struct words *words, struct json_object *conditions, api_done 
 
 static void told(void *data, const struct api_answer *answer)
 {
-	struct words *words = data;
+	struct last_words *words = data;
 
 	(void)answer;
 	api_stop(words->api);
@@ -46,14 +46,14 @@ static void asked(void *data, const struct api_answer *answer);
 
 static void made(void *data, const struct api_answer *answer)
 {
-	struct words *words = data;
+	struct last_words *words = data;
 
 	if (answer->error)
 		return api_stop(words->api);
 	patch(words, NULL, asked);
 }
 
-static void make(struct words *words)
+static void make(struct last_words *words)
 {
 	struct json_object *object = store_object("NodePolicyStatus", words->node, NULL);
 	const struct api_request request = {.method = "POST",
@@ -71,7 +71,7 @@ static void make(struct words *words)
 /* A follower may not read its status, but the answer to a patch has the whole object. */
 static void asked(void *data, const struct api_answer *answer)
 {
-	struct words *words = data;
+	struct last_words *words = data;
 	struct json_object *before = api_get(answer->body, "status.conditions");
 	struct json_object *conditions;
 	const struct condition ready = {
@@ -89,7 +89,7 @@ static void asked(void *data, const struct api_answer *answer)
 
 void misconfigured_tell(struct api *api, const char *node, const char *why, int stop)
 {
-	struct words words = {.api = api, .node = node, .why = why};
+	struct last_words words = {.api = api, .node = node, .why = why};
 
 	patch(&words, NULL, asked);
 	api_run(api, stop);
