@@ -65,8 +65,15 @@ change
 # what the node says to have goes up and down
 stays_at $((before - 1)) "$before" "$before" "$before"
 net_check "a change waits for the node that makes no progress" api_await api_waits
+late() { # while worker-1 reports
+	installs
+	ready False
+}
+api PUT /test/fail "500 PUT $API_STATUS" >/dev/null # endpoints may not follow yet
+net_check "the node's status says that it is not ready before the rollout goes on" api_await late
+net_check "the rollout has not gone on" api_waits
+api PUT /test/fail 0 >/dev/null
 net_check "the rollout goes on without the node" api_await rolls_out "$before"
-net_check "the node's status says that it is not ready" api_await ready False
 net_check "the condition names node and policy" eval \
 	'api_get $API_NODE/worker-2 status.conditions.0.message | grep -q "worker-2 lacks policy $((before + 1))"'
 net_check "PolicyStatus names the node" api_await said_of_nodes "no rollout waits for node worker-2, until it has policy"

@@ -73,4 +73,26 @@ done
 net_check "nothing is set aside any more" api_await is_aside 0
 net_check "an Event says that the corrected policy counts" api_await api_said Accepted "within its budgets"
 net_check "an Event says that the corrected policy is active" api_await api_said Active '"name":"big"'
+
+# PolicyStatus names the object that is refused, even if as many are refused as before. A policy that is refused stays
+# as it was last accepted, so that no rollout renews PolicyStatus.
+names() { # POLICY
+	api_get $API_STATUS status.conditions.2.message | grep -q "^NetworkPolicy evil/$1 is refused: "
+}
+write() { # POLICY CIDR: the server takes any
+	api PUT "$evil/$1" '{"metadata": {"name": "'"$1"'"}, "spec": {"podSelector": {}, "ingress": [{"from": [
+		{"ipBlock": {"cidr": "'"$2"'"}}]}]}}' >/dev/null
+}
+for name in first second; do
+	api POST $evil '{"metadata": {"name": "'"$name"'"}, "spec": {}}' >/dev/null
+	write $name 10.0.0.0/8
+	net_check "the engine reads policy $name" api_await api_said Active '"name":"'$name'"'
+done
+write first 010.0.0.0/8
+net_check "PolicyStatus names the policy that is refused" api_await names first
+kill -STOP "${API_PID[engine-one]}"
+write first 10.0.0.0/8
+write second 010.0.0.0/8
+kill -CONT "${API_PID[engine-one]}"
+net_check "PolicyStatus names the policy that is refused in its place" api_await names second
 net_end

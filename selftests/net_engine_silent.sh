@@ -52,4 +52,34 @@ net_check "another engine rolls a change out" rolls_on
 net_check "the node's silence was written once" net_is "$(version)" "$written"
 api_follower worker-1
 net_check "the node is ready when its follower is back" api_await ready True AsWanted
+
+# The engine's mark crosses a report of a node. A worker-3 is silent for the engine, which hears no node.
+says() { # STATUS HEARTBEAT: worker-3 reports the condition AddressesFree; no rollout waits for it
+	api PATCH $API_NODE/worker-3/status '{"status": {"latestPolicyGeneration": 999999, "latestEndpointGeneration": 999999,
+		"heartbeat": "'"$2"'", "conditions": [{"type": "Ready", "status": "True", "reason": "AsWanted", "message": "ok"},
+		{"type": "AddressesFree", "status": "'"$1"'", "reason": "Test", "message": "text"}]}}' >/dev/null
+}
+marks() { # of worker-3, and its reports
+	api GET "/test/count?nodepolicystatuses/worker-3/status"
+}
+is_marked() { # COUNT: more marks than so many
+	[ "$(marks)" -gt "$1" ]
+}
+free() {
+	api_get $API_NODE/worker-3 status.conditions.1.status
+}
+silent() {
+	[ "$(api_get $API_NODE/worker-3 status.conditions.0.reason)" = Silent ]
+}
+api_node worker-3
+net_check "another node reports" says True first
+net_check "a change is rolled out, so the engine has read the report" rolls_on
+api PUT /test/hold "nodepolicystatuses?" >/dev/null
+net_check "a report that the engine does not hear" says False second
+before=$(marks)
+net_check "the engine marks the node" api_await is_marked "$before"
+net_check "the node's later condition stays" net_is "$(free)" False
+api PUT /test/hold "" >/dev/null
+net_check "the node is marked silent once the engine has read its status" api_await silent
+net_check "the node's later condition stays beside the mark" net_is "$(free)" False
 net_end

@@ -40,6 +40,7 @@ bool objects_have_node(const struct objects *objects, const char *name)
 static struct json_object *mark;
 static const struct api_answer *answer; /* to marks */
 static const struct api_answer taken = {.status = 200};
+static const struct api_answer conflict = {.status = 409, .error = "changed"};
 static const struct api_answer forbidden = {.status = 403, .error = "forbidden"};
 
 int api_send(struct api *api, const struct api_request *request)
@@ -188,7 +189,7 @@ static bool beats_for(uint64_t ms, uint32_t policy, uint32_t endpoint, const cha
 	for (; now < end_at; now += 1000) {
 		report(policy, endpoint, reason);
 		engine_check_progress(&engine);
-		while (engine_mark(&engine))
+		while (engine_mark(&engine, MARK_NONE))
 			;
 	}
 	return counts();
@@ -329,10 +330,11 @@ static void tells(unsigned int heartbeat, const char *failed)
 	char *text;
 
 	assert_true(asprintf(&text,
-			     "{\"status\":{\"latestPolicyGeneration\":8,"
+			     "{\"metadata\":{\"resourceVersion\":\"beat %u\"},"
+			     "\"status\":{\"latestPolicyGeneration\":8,"
 			     "\"latestEndpointGeneration\":8,\"heartbeat\":\"beat %u\","
 			     "\"message\":\"%s\"}}",
-			     heartbeat, failed) > 0);
+			     heartbeat, heartbeat, failed) > 0);
 	object = json_tokener_parse(text);
 	json_object_object_add(api_get(object, "status"), "conditions",
 			       json_object_get(api_get(mark, "status.conditions")));
@@ -346,7 +348,7 @@ static bool marks(void)
 {
 	const struct json_object *last = mark;
 
-	while (engine_mark(&engine))
+	while (engine_mark(&engine, MARK_NONE))
 		;
 	return mark != last;
 }
@@ -390,6 +392,45 @@ static void silence(void **state)
 	assert_non_null(strstr(marked(), "the last change succeeded"));
 	tells(2, "ok");
 	assert_false(marks());
+	end();
+}
+
+/* A mark has the version of the status that it changes. After a conflict the next one waits until
+ * the watch has told of the status that crossed it. */
+static void mark_that_crosses_a_report(void **state)
+{
+	struct json_object *stored;
+
+	(void)state;
+	begin_silence();
+	stored = json_object_get(mark);
+	assert_non_null(strstr(marked(), "\"resourceVersion\": \"beat 1\""));
+	tells(2, "ok");
+	answer = &conflict;
+	assert_true(marks());
+	json_object_put(mark);
+	mark = stored;
+	answer = &taken;
+	now += 999;
+	tells(3, "ok");
+	assert_false(marks());
+	now += 1;
+	assert_true(marks());
+	assert_non_null(strstr(marked(), "\"resourceVersion\": \"beat 3\""));
+	end();
+}
+
+/* A node whose follower said why it ends is silent, and keeps what it said. */
+static void silence_of_one_that_is_misconfigured(void **state)
+{
+	(void)state;
+	begin_wanting();
+	report(8, 8, "Misconfigured");
+	now += 100000;
+	assert_false(marks());
+	report(8, 8, "AsWanted");
+	now += 100000;
+	assert_true(marks());
 	end();
 }
 
@@ -449,7 +490,7 @@ static void mark_refused(void **state)
 	begin_wanting();
 	answer = &forbidden;
 	assert_false(beats_for(62000, 7, 6, NULL));
-	assert_false(engine_mark(&engine));
+	assert_false(engine_mark(&engine, MARK_NONE));
 	assert_false(counts());
 	end();
 }
@@ -469,6 +510,8 @@ int main(void)
 		cmocka_unit_test(mark_while_another_leads),
 		cmocka_unit_test(mark_refused),
 		cmocka_unit_test(silence),
+		cmocka_unit_test(mark_that_crosses_a_report),
+		cmocka_unit_test(silence_of_one_that_is_misconfigured),
 		cmocka_unit_test(silence_of_one_that_failed),
 		cmocka_unit_test(silence_under_another_engine),
 		cmocka_unit_test(silence_that_is_not_written),

@@ -8,7 +8,8 @@
  *
  * PUT /test/fail with the text "STATUS PART": requests whose line has PART get STATUS from then on,
  * and streams that are open end; the text "0" ends that. PUT /test/hold with a text PART: objects
- * whose creation has PART in its line are stored, and the answers wait until the text is "". GET
+ * whose creation has PART in its line are stored, and the answers wait until the text is "", and
+ * watches whose line has PART tell nothing until then. GET
  * /test/count?PART prints how many requests had PART in their line. GET of an object with
  * ?member=A.B prints that member. Bulkhead's version `followers` is missing (404). GET of a pod's
  * log answers with the file that the pod's annotation `log` names, and with ?follow=true with what
@@ -123,6 +124,12 @@ static void set(struct json_object *object, const char *key, const char *text)
 	json_object_object_add(object, key, json_object_new_string(text));
 }
 
+/* Returns true if the answer has to wait. */
+static bool is_held(const struct request *request)
+{
+	return *held_part && strstr(request->line, held_part);
+}
+
 /* Objects */
 
 static struct change *find(const char *collection, const char *key)
@@ -206,7 +213,7 @@ static void create(struct request *request)
 	json_object_object_add(metadata, "generation", json_object_new_int(1));
 	/* a change's text is never freed */
 	text = store("ADDED", request->collection, key, object)->text;
-	while (*held_part && strstr(request->line, held_part))
+	while (is_held(request))
 		pthread_cond_wait(&changed, &lock);
 	answer(request->fd, 201, text);
 }
@@ -354,7 +361,7 @@ static void watch(struct request *request)
 
 	say(request->fd, head, sizeof(head) - 1);
 	do {
-		for (; next < n_changes; next++) {
+		for (; next < n_changes && !is_held(request); next++) {
 			struct change *change = &changes[next];
 			char *line;
 			int n;

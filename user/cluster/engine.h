@@ -41,6 +41,7 @@ struct report {
 	enum mark marked; /* the node's status has this mark */
 	bool is_back; /* MARK_SILENT: the heartbeat has changed since */
 	struct json_object *status; /* the node's; NULL: none */
+	char *version; /* resourceVersion of the object with `status`; NULL: no memory */
 };
 
 #define REPORT_LACKS_ANY UINT32_MAX /* `lacks` where another engine has marked the node */
@@ -96,6 +97,8 @@ struct engine {
 	uint64_t observed; /* ms: the last write of PolicyStatus */
 	uint64_t written[2]; /* the oldest generations of the nodes, as written into the status */
 	uint32_t written_nodes, written_refused, written_aside, written_quiet, written_late;
+	uint64_t written_faults; /* objects_faults() of the message that is written */
+	char written_message[520]; /* of the condition ObjectsAccepted */
 	uint64_t mark_at; /* ms: no node is marked before, since a mark was refused */
 	bool written_complete; /* the status says that the rollout has ended */
 	struct json_object *conditions; /* of PolicyStatus, as last seen or written; NULL: none */
@@ -139,8 +142,12 @@ void engine_read_marks(struct engine *engine);
 void engine_wants_more(struct engine *engine, uint32_t policy, uint32_t endpoint);
 /* Counts nodes out that make no progress, and counts nodes in that have caught up. */
 void engine_check_progress(struct engine *engine);
-/* Marks a node whose status has another mark than it should. Returns true if a step has begun. */
-bool engine_mark(struct engine *engine);
+/* Marks a node whose status has another mark than it should. @only: with this mark alone;
+ * MARK_NONE: with any, or with none. Returns true if a step has begun. */
+bool engine_mark(struct engine *engine, enum mark only);
+
+/* Returns true if the condition ObjectsAccepted, as written, names the objects as they are now. */
+bool engine_faults_written(struct engine *engine);
 
 /* Returns the conditions of PolicyStatus, and writes an Event for each condition that has
  * turned. */

@@ -6,11 +6,13 @@
 
 #include "cluster/condition.h"
 #include "cluster/engine.h"
+#include "cluster/misconfigured.h"
 
 /* A node that reports without progress counts for so many limits. The second time it counts for one
  * limit, until it has kept a rollout's pace. */
 #define PROGRESS_LIMITS 3
 #define MARK_RETRY_MS 30000
+#define MARK_CONFLICT_MS 1000
 #define NO_PROGRESS "NoProgress"
 #define SILENT "Silent"
 
@@ -19,6 +21,7 @@ static void free_report(struct lh_entry *entry)
 	struct report *report = lh_entry_v(entry);
 
 	free(report->heartbeat);
+	free(report->version);
 	json_object_put(report->status);
 	free(report);
 	free(lh_entry_k(entry));
@@ -115,23 +118,37 @@ void engine_wants_more(struct engine *engine, uint32_t policy, uint32_t endpoint
 	}
 }
 
+/* Returns the reason of the condition Ready; NULL: none. */
+static const char *ready_reason(struct json_object *status)
+{
+	return api_text(condition_find(api_get(status, "conditions"), "Ready"), "reason");
+}
+
 /* Returns the mark that a node's status has. */
 static enum mark mark_of(struct json_object *status)
 {
-	struct json_object *ready = condition_find(api_get(status, "conditions"), "Ready");
-	const char *reason = api_text(ready, "reason");
+	const char *reason = ready_reason(status);
 
 	if (reason && !strcmp(reason, NO_PROGRESS))
 		return MARK_NO_PROGRESS;
 	return reason && !strcmp(reason, SILENT) ? MARK_SILENT : MARK_NONE;
 }
 
+/* Returns true if the node's follower said why it ends. */
+static bool is_misconfigured(const struct report *report)
+{
+	const char *reason = ready_reason(report->status);
+
+	return reason && !strcmp(reason, MISCONFIGURED);
+}
+
 /* Returns the mark that the node's status should have. A silent node keeps its mark until it is
- * back: an engine that has just begun to lead takes each node for heard. */
+ * back: an engine that has just begun to lead takes each node for heard. A node that says itself
+ * why it is silent has none. */
 static enum mark wanted_mark(const struct engine *engine, const struct report *report)
 {
 	if (!is_heard(engine, report) || (report->marked == MARK_SILENT && !report->is_back))
-		return MARK_SILENT;
+		return is_misconfigured(report) ? MARK_NONE : MARK_SILENT;
 	return report->lacks ? MARK_NO_PROGRESS : MARK_NONE;
 }
 
@@ -173,6 +190,14 @@ static bool note_generations(struct engine *engine, struct report *report,
 	return moves;
 }
 
+static void note_version(struct report *report, struct json_object *object)
+{
+	const char *version = api_text(object, "metadata.resourceVersion");
+
+	free(report->version);
+	report->version = version ? strdup(version) : NULL;
+}
+
 bool engine_report(struct engine *engine, const char *name, struct json_object *object)
 {
 	struct report *report = report_of(engine, name);
@@ -186,6 +211,7 @@ bool engine_report(struct engine *engine, const char *name, struct json_object *
 	was = report->marked;
 	json_object_put(report->status);
 	report->status = json_object_get(api_get(object, "status"));
+	note_version(report, object);
 	report->marked = mark_of(report->status);
 	if (report->marked != was)
 		report->is_back = false;
@@ -213,13 +239,20 @@ void engine_read_marks(struct engine *engine)
 	}
 }
 
+/* Returns when a mark may be tried again. After a conflict, the watch brings the status that
+ * crossed the mark. */
+static uint64_t mark_again(const struct api_answer *answer)
+{
+	return api_now() + (answer->status == 409 ? MARK_CONFLICT_MS : MARK_RETRY_MS);
+}
+
 static void marked(void *data, const struct api_answer *answer)
 {
 	struct engine *engine = data;
 	struct lh_entry *entry;
 
 	if (answer->error && answer->status != 404) {
-		engine->mark_at = api_now() + MARK_RETRY_MS;
+		engine->mark_at = mark_again(answer);
 		for (entry = engine->nodes->head; entry; entry = entry->next) {
 			struct report *report = lh_entry_v(entry);
 
@@ -280,12 +313,14 @@ static struct condition ready_for(enum mark mark, const char *name, const struct
 }
 
 /* Writes the condition Ready into a node's status, in the place of the node's own. The node's other
- * conditions stay. Returns true if the request was sent. */
+ * conditions stay: the server refuses the mark if the status has changed since it was read. Returns
+ * true if the request was sent. */
 static bool send_mark(struct engine *engine, const char *name, struct report *report,
 		      enum mark mark)
 {
 	struct json_object *object = json_object_new_object(), *status = json_object_new_object();
 	struct json_object *conditions = json_object_new_array();
+	struct json_object *metadata = json_object_new_object();
 	struct json_object *before = api_get(report->status, "conditions");
 	struct condition ready;
 	char text[700], path[320];
@@ -297,6 +332,10 @@ static bool send_mark(struct engine *engine, const char *name, struct report *re
 	condition_keep(conditions, before);
 	json_object_object_add(status, "conditions", conditions);
 	json_object_object_add(object, "status", status);
+	json_object_object_add(object, "metadata", metadata);
+	if (report->version)
+		json_object_object_add(metadata, "resourceVersion",
+				       json_object_new_string(report->version));
 	snprintf(path, sizeof(path), STORE_NODE_STATUS "/%s/status", name);
 	report->marked = mark;
 	report->is_back = report->is_back && mark != MARK_SILENT;
@@ -305,7 +344,7 @@ static bool send_mark(struct engine *engine, const char *name, struct report *re
 	return engine->busy;
 }
 
-bool engine_mark(struct engine *engine)
+bool engine_mark(struct engine *engine, enum mark only)
 {
 	struct lh_entry *entry;
 
@@ -316,7 +355,8 @@ bool engine_mark(struct engine *engine)
 		const char *name = lh_entry_k(entry);
 		const enum mark mark = wanted_mark(engine, report);
 
-		if (report->marked != mark && objects_have_node(engine->objects, name) &&
+		if (report->marked != mark && (!only || mark == only) &&
+		    objects_have_node(engine->objects, name) &&
 		    send_mark(engine, name, report, mark))
 			return true;
 	}

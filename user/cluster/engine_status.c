@@ -2,6 +2,7 @@
 /* The conditions of PolicyStatus: how far a rollout is, which nodes are silent, which objects are
  * refused. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cluster/condition.h"
 #include "cluster/engine.h"
@@ -67,10 +68,9 @@ static struct condition heard(const struct least *least, char *message, size_t s
 	return condition;
 }
 
-/* Names one of the objects, and counts the others. */
-static struct condition accepted(const struct engine *engine, char *message, size_t size)
+/* Names one of the objects, and counts the others. @n: objects that are refused or set aside. */
+static void write_faults(const struct engine *engine, size_t n, char *message, size_t size)
 {
-	const size_t refused = engine->written_refused, n = refused + engine->written_aside;
 	char first[480];
 
 	if (!n)
@@ -81,8 +81,30 @@ static struct condition accepted(const struct engine *engine, char *message, siz
 		snprintf(message, size, "%s; and %zu more: see their Events", first, n - 1);
 	else
 		snprintf(message, size, "%s", first);
+}
+
+bool engine_faults_written(struct engine *engine)
+{
+	const size_t n = engine->written_refused + engine->written_aside;
+	char message[sizeof(engine->written_message)];
+
+	if (engine->written_faults == objects_faults(engine->objects))
+		return true;
+	write_faults(engine, n, message, sizeof(message));
+	if (strcmp(message, engine->written_message))
+		return false;
+	engine->written_faults = objects_faults(engine->objects);
+	return true;
+}
+
+static struct condition accepted(struct engine *engine)
+{
+	const size_t refused = engine->written_refused, n = refused + engine->written_aside;
+
+	engine->written_faults = objects_faults(engine->objects);
+	write_faults(engine, n, engine->written_message, sizeof(engine->written_message));
 	return (struct condition){.type = "ObjectsAccepted",
-				  .message = message,
+				  .message = engine->written_message,
 				  .holds = !n,
 				  .reason = refused ? "Refused"
 					    : n	    ? "SetAside"
@@ -92,11 +114,11 @@ static struct condition accepted(const struct engine *engine, char *message, siz
 struct json_object *engine_conditions(struct engine *engine, const struct least *least)
 {
 	struct json_object *conditions = json_object_new_array();
-	char texts[3][520];
+	char texts[2][520];
 	struct condition all[3] = {
 		rolled_out(engine, least, texts[0], sizeof(texts[0])),
 		heard(least, texts[1], sizeof(texts[1])),
-		accepted(engine, texts[2], sizeof(texts[2])),
+		accepted(engine),
 	};
 
 	for (int i = 0; i < 3; i++) {

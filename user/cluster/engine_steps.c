@@ -349,7 +349,7 @@ static bool rolled_out(const struct engine *engine)
 	return engine->status.endpoint == engine->status.policy;
 }
 
-/* Returns true if PolicyStatus is up to date. */
+/* Returns true if the numbers of PolicyStatus are up to date. */
 static bool is_observed(const struct engine *engine, const struct least *least, bool complete)
 {
 	return engine->written[0] == (least->nodes ? least->policy : 0) &&
@@ -376,6 +376,7 @@ static struct json_object *observed_object(struct engine *engine, const struct l
 static bool write_observed(struct engine *engine, const struct least *least)
 {
 	const bool complete = rolled_out(engine) && !least->behind;
+	const bool same = is_observed(engine, least, complete);
 	struct api_request request = {
 		.method = "PATCH",
 		.path = STORE_POLICY_STATUS "/global/status",
@@ -383,9 +384,10 @@ static bool write_observed(struct engine *engine, const struct least *least)
 		.data = engine,
 	};
 
-	if (is_observed(engine, least, complete))
+	if (same && engine_faults_written(engine))
 		return false;
-	if (!complete) {
+	/* whoever writes an object may change what a message says as often as they like */
+	if (!complete || same) {
 		uint64_t due = engine->observed + OBSERVE_MS + least->nodes * OBSERVE_NODE_MS;
 		uint64_t now = api_now();
 
@@ -554,6 +556,7 @@ static bool is_synced(const struct engine *engine)
 static void step(struct engine *engine)
 {
 	struct least least;
+	uint64_t next;
 
 	if (engine->busy || !lease_held(engine->lease) || !is_synced(engine))
 		return;
@@ -564,17 +567,24 @@ static void step(struct engine *engine)
 	if (has_to_fetch(engine))
 		return fetch(engine);
 	engine_check_progress(engine);
+	/* The store says that no rollout waits for a node before one goes on without it. An attempt
+	 * that fails holds no rollout up. */
+	if (engine_mark(engine, MARK_NO_PROGRESS))
+		return;
 	least = engine_least(engine);
 	count_rollout(engine, &least);
 	if (!rolled_out(engine) && !least.silent && least.policy >= engine->status.policy)
 		return activate(engine);
 	if ((rolled_out(engine) || engine->lost) && engine->due && compile(engine))
 		return;
-	if (write_observed(engine, &least) || engine_mark(engine) || collect(engine, &least))
+	if (write_observed(engine, &least) || engine_mark(engine, MARK_NONE) ||
+	    collect(engine, &least))
 		return;
 	/* A node that falls silent stops counting without an event. */
-	if (least.next != UINT64_MAX)
-		api_timer_set(engine->api, &engine->wait, least.next - api_now() + 1);
+	next = engine->mark_at > api_now() && engine->mark_at < least.next ? engine->mark_at
+									   : least.next;
+	if (next != UINT64_MAX)
+		api_timer_set(engine->api, &engine->wait, next - api_now() + 1);
 }
 
 /* Watches */

@@ -14,10 +14,12 @@
 #include <errno.h>
 #include <json-c/linkhash.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/follower.h"
+#include "cluster/misconfigured.h"
 #include "cluster/serve.h"
 
 #define MMAP_BYTES (256 << 10) /* larger blocks are mapped one by one */
@@ -302,6 +304,36 @@ static int begin(struct follower *follower)
 	return follower->status_watch ? 0 : -ENOMEM;
 }
 
+/* Begins all that a follower does. An error is told where `kubectl get nodepolicystatus` shows it.
+ */
+static int start(struct follower *follower, const struct serve_options *serve, int stop)
+{
+	struct diag *diag = follower->diag;
+	size_t size = 0;
+	char *said = NULL;
+	int error;
+
+	diag->copy = open_memstream(&said, &size);
+	error = local_node_begin(&follower->node, diag);
+	if (!error)
+		error = read_node(follower);
+	if (!error)
+		error = begin(follower);
+	if (!error)
+		error = begin_denials(follower);
+	if (!error && (serve->listen || serve->health))
+		error = serve_open(follower->api, serve, diag, &follower->serve);
+	if (diag->copy)
+		fclose(diag->copy);
+	diag->copy = NULL;
+	if (error && said && *said) {
+		said[strcspn(said, "\n")] = '\0'; /* the first error is the cause */
+		misconfigured_tell(follower->api, follower->options->node, said, stop);
+	}
+	free(said);
+	return error;
+}
+
 int follow_run(const struct follow_options *given, struct diag *diag, int stop)
 {
 	struct follow_options with_cache = *given;
@@ -325,15 +357,7 @@ int follow_run(const struct follow_options *given, struct diag *diag, int stop)
 	if (error)
 		return error;
 	with_cache.load.cache = node_cache_new();
-	error = local_node_begin(&follower.node, diag);
-	if (!error)
-		error = read_node(&follower);
-	if (!error)
-		error = begin(&follower);
-	if (!error)
-		error = begin_denials(&follower);
-	if (!error && (options->listen || options->health))
-		error = serve_open(follower.api, &serve, diag, &follower.serve);
+	error = start(&follower, &serve, stop);
 	if (!error)
 		api_run(follower.api, stop);
 	if (!error && options->once)

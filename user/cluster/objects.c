@@ -69,6 +69,7 @@ static void set_refused(struct objects *objects, struct object_state *kept,
 	free(kept->why);
 	kept->refused = why ? json_object_get(object) : NULL;
 	kept->why = why ? strdup(why) : NULL;
+	objects->faults++;
 	objects->ops.refused(objects->data, object, why);
 }
 
@@ -99,11 +100,13 @@ static void object_deleted(void *data, const char *key)
 {
 	struct collection *collection = data;
 	struct lh_entry *entry = lh_table_lookup_entry(collection->kept, key);
+	const struct object_state *kept = entry ? lh_entry_v(entry) : NULL;
 
 	if (!entry)
 		return;
-	collection->objects->refused -= !!((struct object_state *)lh_entry_v(entry))->refused;
-	collection->objects->aside -= !!((struct object_state *)lh_entry_v(entry))->aside;
+	collection->objects->refused -= !!kept->refused;
+	collection->objects->aside -= !!kept->aside;
+	collection->objects->faults += kept->refused || kept->aside;
 	objects_note(collection, key);
 	offenders_note(collection, key, NULL);
 	lh_table_delete_entry(collection->kept, entry);

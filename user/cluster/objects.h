@@ -72,6 +72,8 @@ size_t objects_aside(const struct objects *objects);
 /* Writes which object is refused or set aside, and why: the first one of the first kind that has
  * any. Returns false if no object is, or only addresses of objects are refused. */
 bool objects_first_fault(const struct objects *objects, char *text, size_t size);
+/* Returns a number that grows if objects_first_fault() may write another text. */
+uint64_t objects_faults(const struct objects *objects);
 /* Returns true if the last compile of all objects set this object aside. @object needs a kind, a
  * namespace and a name alone. */
 bool objects_is_aside(const struct objects *objects, struct json_object *object);

@@ -72,6 +72,11 @@ size_t objects_aside(const struct objects *objects)
 	return objects->aside;
 }
 
+uint64_t objects_faults(const struct objects *objects)
+{
+	return objects->faults;
+}
+
 bool objects_first_fault(const struct objects *objects, char *text, size_t size)
 {
 	for (size_t i = 0; i < N_KINDS; i++) {

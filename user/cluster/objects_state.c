@@ -68,6 +68,8 @@ void objects_set_aside(struct objects *objects, struct object_state *kept, char 
 {
 	const bool was = kept->aside;
 
+	if (was != !!why || (was && strcmp(kept->aside, why)))
+		objects->faults++;
 	free(kept->aside);
 	kept->aside = why;
 	objects->aside += !!why - was;

@@ -69,6 +69,7 @@ struct objects {
 	size_t refused;
 	struct asides *asides; /* what the last compile of all objects set aside; NULL: nothing */
 	size_t aside; /* how many kept objects these are */
+	uint64_t faults; /* for objects_faults() */
 	struct lh_table *offenders; /* namespace -> struct offender (objects_offenders.c) */
 	struct api_timer evaluate; /* for the next offender whose policies have changed */
 	uint64_t evaluate_began,

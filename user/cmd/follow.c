@@ -71,7 +71,8 @@ static int run(struct call *call)
 					.load.settings = uplinks + 2 * call->argc,
 					.load.command = "follow",
 					.load.quarantine = true,
-					.load.late = true};
+					.load.late = true,
+					.load.keep_connections = true};
 	struct diag_log log = {0};
 	struct diag diag = {.to = stderr, .log = &log};
 	char host[HOST_NAME_MAX + 1] = "";

@@ -46,6 +46,8 @@ void diag_report(struct diag *diag, enum diag_level level, const struct where *w
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	if (diag->copy && level == DIAG_ERROR)
+		diag_print(diag->copy, &(struct diag_message){level, where, field, text});
 	if (diag->log) {
 		diag_log(diag->log, diag->to, &(struct diag_message){level, where, field, text});
 		return;

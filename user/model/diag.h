@@ -29,6 +29,7 @@ struct diag_message {
 
 struct diag {
 	FILE *to; /* NULL: only count messages */
+	FILE *copy; /* gets a copy of each error that is printed; NULL: there is no copy */
 	/* Prints a message and the end of its line; NULL: diag_print(). */
 	void (*print)(FILE *to, const struct diag_message *message);
 	unsigned int notes, warnings, errors;

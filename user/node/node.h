@@ -58,6 +58,8 @@ struct node_options {
 	const char *const *settings;
 	size_t n_settings;
 	bool audit; /* load: drop nothing, count and report */
+	/* load: a table of connections that is larger than the settings say stays, with a note */
+	bool keep_connections;
 	bool no_adopt; /* first load: do not take over open connections */
 	bool rollback; /* load: allow an older generation than the active one */
 	/* load: allow another node's name, an input without objects, and taking off endpoints whose

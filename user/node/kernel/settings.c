@@ -339,11 +339,22 @@ int settings_copy(struct node_handle *handle, struct bh_xdp *xdp)
 	return error ? node_fail(handle, error, "cannot read the active settings") : 0;
 }
 
-/* Accepts a larger table of connections than @has, if there is memory for both. */
-static int grow_table(struct node_handle *handle, uint32_t has, uint32_t wants)
+/* Accepts a larger table of connections than @has, if there is memory for both: sets *@connections
+ * to its size. The owner of the options may accept that a larger table than @wants stays. */
+static int grow_table(struct node_handle *handle, uint32_t has, uint32_t wants,
+		      uint32_t *connections)
 {
-	if (wants > has)
+	if (wants > has) {
+		*connections = wants;
 		return check_memory(handle, wants);
+	}
+	if (handle->options->keep_connections) {
+		diag_note(handle->diag, NULL, "connections",
+			  "the table keeps room for %u, not %u, while it is in use: unload, then "
+			  "load with it",
+			  has, wants);
+		return 0;
+	}
 	diag_error(handle->diag, NULL, "connections",
 		   "the table has room for %u, and cannot shrink while it is in use: unload, then "
 		   "load with it",
@@ -367,8 +378,7 @@ int settings_check(struct node_handle *handle, uint32_t *connections)
 		if (*rodata_at(&rodata, setting) == in_programs(setting, value))
 			continue;
 		if (rodata_at(&rodata, setting) == (uint32_t *)&rodata.ct_capacity) {
-			error = grow_table(handle, rodata.ct_capacity, value);
-			*connections = value;
+			error = grow_table(handle, rodata.ct_capacity, value, connections);
 			continue;
 		}
 		diag_error(handle->diag, NULL, setting->name,

@@ -25,7 +25,8 @@ int settings_copy(struct node_handle *handle, struct bh_xdp *xdp);
 /*
  * Checks that the active programs have the options' settings. Only the table of connections can
  * change while they run, and only grow: sets *@connections to its new size, or to 0 if it stays.
- * Returns 0; -EINVAL, reported, if another setting differs, or memory lacks; or another -errno.
+ * With `keep_connections`, a note says that a larger table stays. Returns 0; -EINVAL, reported, if
+ * another setting differs, or memory lacks; or another -errno.
  */
 int settings_check(struct node_handle *handle, uint32_t *connections);
 
