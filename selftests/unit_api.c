@@ -24,6 +24,7 @@
 
 #define PARTS 6
 #define LIMIT_MS 20000
+#define MANY (40u << 20) /* bytes that no page may have */
 
 /* An answer: its status, then its parts, each sent by itself. HANG: the connection stays open. */
 struct exchange {
@@ -32,11 +33,33 @@ struct exchange {
 	const char *parts[PARTS];
 };
 #define HANG "\x01"
+#define SPACES "\x02" /* white space of MANY bytes */
+#define RULES "\x03" /* 500,000 rules that open everything */
 
 static void send_text(int fd, const char *text)
 {
 	if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
 		_exit(0);
+}
+
+/* The client may end the connection before it has all. */
+static void send_times(int fd, const char *text, size_t times)
+{
+	const size_t n = strlen(text);
+	char *all = malloc(n * times);
+
+	if (!all)
+		_exit(0);
+	for (size_t i = 0; i < times; i++)
+		memcpy(all + i * n, text, n);
+	for (size_t sent = 0; sent < n * times;) {
+		ssize_t some = send(fd, all + sent, n * times - sent, MSG_NOSIGNAL);
+
+		if (some < 0)
+			break;
+		sent += some;
+	}
+	free(all);
 }
 
 static void answer(int fd, const struct exchange *exchange)
@@ -54,7 +77,12 @@ static void answer(int fd, const struct exchange *exchange)
 			pause();
 			_exit(0);
 		}
-		send_text(fd, exchange->parts[i]);
+		if (!strcmp(exchange->parts[i], SPACES))
+			send_times(fd, "  ", MANY / 2);
+		else if (!strcmp(exchange->parts[i], RULES))
+			send_times(fd, "{},", 500000);
+		else
+			send_text(fd, exchange->parts[i]);
 		usleep(20000);
 	}
 }
@@ -238,6 +266,69 @@ static void test_parts(void **state)
 
 	(void)state;
 	follows(script, "synced + n/a=11 + n/a=12 - n/a + n/b=14 ");
+}
+
+/* A page of too many bytes is asked for again with fewer objects, down to one. */
+static void test_large_page(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit=500 ", "200 OK", {"{\"items\":[" OBJECT("a", "1"), SPACES}},
+		{"?limit=62 ", "200 OK", {LIST("10", "more", OBJECT("a", "1"))}},
+		{"?limit=62&continue=more", "200 OK", {SPACES}},
+		{"?limit=7 ", "200 OK", {SPACES}},
+		{"?limit=1 ", "200 OK", {LIST("10", "more", OBJECT("a", "1"))}},
+		{"?limit=1&continue=more", "200 OK", {LIST("10", "", OBJECT("b", "2"))}},
+		{"resourceVersion=10", "200 OK", {EVENT("ADDED", "d", "11"), HANG}},
+		{0},
+	};
+
+	(void)state;
+	follows(script, "+ n/a=1 + n/b=2 synced + n/d=11 ");
+}
+
+static void changed_rules(void *data, const char *key, struct json_object *object)
+{
+	struct json_object *rules = api_get(object, "spec.ingress");
+
+	say(data, json_object_is_type(rules, json_type_array) ? "*" : "!", key,
+	    json_object_is_type(rules, json_type_array) ? api_text(object, "spec.egress")
+							: json_object_get_string(rules));
+	say(data, "=", "", api_text(object, "spec.last"));
+}
+
+#define POLICY(name, version)                                                                     \
+	"{\"metadata\":{\"namespace\":\"n\",\"name\":\"" name "\",\"resourceVersion\":\"" version \
+	"\"},\"spec\":{\"egress\":\"]}\\\"\",\"podSelector\":{\"matchLabels\":{}},"               \
+	"\"ingress\":["
+#define ENDS "{}],\"last\":\"there\"}}"
+
+/* Of an object with too many values, the lists that have them are left out, in a list and in an
+ * event; json-c would take 400 MB for these. */
+static void test_large_object(void **state)
+{
+	static const struct api_watch_ops rules = {
+		.changed = changed_rules, .deleted = deleted, .synced = synced};
+	static const struct exchange script[] = {
+		{"?limit=500 ",
+		 "200 OK",
+		 {"{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" POLICY("a", "1"), RULES,
+		  ENDS "," POLICY("b", "2") ENDS "]}"}},
+		{"resourceVersion=10",
+		 "200 OK",
+		 {"{\"type\":\"ADDED\",\"object\":" POLICY("c", "11"), RULES, ENDS "}\n", HANG}},
+		{0},
+	};
+	static const char want[] = "! n/a=500001 objects and lists: too many = =there * n/b=]}\" "
+				   "= =there synced ! n/c=500001 objects and lists: too many = "
+				   "=there ";
+	struct world world = {.want = want};
+
+	(void)state;
+	begin(&world, script, "token: secret");
+	assert_non_null(api_watch(world.api, "/api/v1/pods", NULL, &rules, &world));
+	api_run(world.api, -1);
+	end(&world);
+	assert_string_equal(world.log, want);
 }
 
 static void test_stream_ends(void **state)
@@ -598,7 +689,8 @@ int main(void)
 		cmocka_unit_test(test_kubeconfig),   cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_no_tables),    cmocka_unit_test(test_columns_of_a_version),
 		cmocka_unit_test(test_stop),	     cmocka_unit_test(test_jitter),
-		cmocka_unit_test(test_sleeps),
+		cmocka_unit_test(test_sleeps),	     cmocka_unit_test(test_large_page),
+		cmocka_unit_test(test_large_object),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

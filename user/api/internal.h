@@ -46,6 +46,7 @@ struct api_transfer {
 	char *body; /* body of the request */
 	char error[CURL_ERROR_SIZE];
 	struct api_buffer received;
+	size_t most; /* bytes of the largest answer that is kept whole */
 	/* Takes the bytes of a stream that have come since the last call. Returns 0, or another
 	 * value to end the transfer. NULL: no stream; `received` keeps the whole answer. */
 	int (*part)(void *data, const char *bytes, size_t n);
@@ -59,6 +60,7 @@ struct api_transfer {
 	bool begins; /* began() is to be called */
 	bool absent; /* no server accepts connections at the address */
 	bool streams; /* the transfer is a stream: part() gets the bytes received */
+	bool excess; /* the answer has more than `most` bytes: the transfer ended there */
 	bool timed_out; /* the server sent nothing for too long */
 	struct api_transfer *next;
 };
@@ -67,6 +69,7 @@ struct api_transfer_options {
 	const char *method, *path;
 	const char *body; /* JSON text, or NULL */
 	const char *accept; /* media type of the answer; NULL: JSON */
+	size_t most; /* bytes of the answer that are taken; 0: a quarter of a GiB */
 	unsigned int seconds; /* time limit; 0: none */
 	bool anew; /* use a new connection, since an old one may hang */
 	int (*part)(void *data, const char *bytes, size_t n);

@@ -11,7 +11,7 @@
 
 /* ms: a peer that acknowledges nothing for so long is gone. */
 #define UNACKNOWLEDGED 20000
-/* Bytes of the largest answer that is kept whole. A page of a list is far smaller. */
+/* Bytes of the largest answer that is kept whole, where the caller says nothing else. */
 #define ANSWER_MAX (256u << 20)
 
 int api_buffer_add(struct api_buffer *buffer, const void *bytes, size_t n)
@@ -47,7 +47,8 @@ static size_t receive(char *bytes, size_t size, size_t n, void *data)
 	transfer->api->counts.received += n;
 	curl.easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
 	transfer->streams = transfer->part && status == 200;
-	if (buffer->n + n > ANSWER_MAX || api_buffer_add(buffer, bytes, n))
+	transfer->excess = buffer->n + n > transfer->most;
+	if (transfer->excess || api_buffer_add(buffer, bytes, n))
 		return 0;
 	return n;
 }
@@ -236,6 +237,7 @@ struct api_transfer *api_transfer_begin(struct api *api, const struct api_transf
 	if (!transfer)
 		return NULL;
 	transfer->api = api;
+	transfer->most = options->most ? options->most : ANSWER_MAX;
 	transfer->part = options->part;
 	transfer->ended = options->ended;
 	transfer->began = options->began;

@@ -10,9 +10,13 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "api/large.h"
 #include "api/loop.h"
 
+/* Objects of a page. A page of more bytes than PAGE_BYTES is asked for again with an eighth of
+ * them. */
 #define PAGE 500
+#define PAGE_BYTES (32u << 20)
 /* s: the server ends a stream after this, plus a random part of up to half of it. */
 #define STREAM_SECONDS 300
 #define LIST_SECONDS 60
@@ -41,6 +45,7 @@ struct api_watch {
 	uint32_t list; /* number of the current list */
 	char *version; /* version from which to watch; NULL: list first */
 	char *page; /* `continue` of the current list; NULL: none */
+	unsigned int limit; /* objects of a page */
 	struct api_transfer *transfer;
 	struct api_buffer line;
 	struct api_timer again;
@@ -310,7 +315,7 @@ static int take_part(void *data, const char *bytes, size_t n)
 		if (api_buffer_add(&watch->line, bytes, newline - bytes))
 			return -ENOMEM;
 		bytes = newline + 1;
-		event = json_tokener_parse(watch->line.at);
+		event = api_parse(watch->line.at, watch->line.n);
 		watch->line.n = 0;
 		error = event ? take_event(watch, event) : -EPROTO;
 		json_object_put(event);
@@ -362,33 +367,60 @@ static void stream_ended(void *data, struct api_transfer *transfer, long status)
 
 /* Lists */
 
+/* Reports the items of a page. Returns 0 or -errno. */
+static int take_items(struct api_watch *watch, struct api_items *items)
+{
+	int error = 0;
+
+	while (!error) {
+		struct json_object *item = NULL;
+
+		error = api_items_next(items, &item);
+		if (!error)
+			error = report_changed(watch, item);
+		json_object_put(item);
+	}
+	return error == -ENOENT ? 0 : error;
+}
+
 /* Returns 0 or -errno; *more: there is another page. */
-static int take_page(struct api_watch *watch, struct json_object *page, bool *more)
+static int take_rest(struct api_watch *watch, struct json_object *page, bool *more)
 {
 	struct json_object *items = api_get(page, "items");
 	const char *next = api_text(page, "metadata.continue");
-	int error = 0;
 
 	/* The items of an empty list may be null. */
 	if (items ? !json_object_is_type(items, json_type_array) : !api_get(page, "metadata"))
 		return -EPROTO;
-	for (size_t i = 0; !error && items && i < json_object_array_length(items); i++) {
-		struct json_object *item = json_object_array_get_idx(items, i);
-
-		error = report_changed(watch, item);
-	}
 	free(watch->page);
 	*more = next && *next;
 	watch->page = *more ? strdup(next) : NULL;
-	if (!error && *more && !watch->page)
-		error = -ENOMEM;
-	return error || *more ? error : take_version(watch, page);
+	if (*more && !watch->page)
+		return -ENOMEM;
+	return *more ? 0 : take_version(watch, page);
 }
 
-static void take_list(struct api_watch *watch, struct json_object *page)
+/* Parses a page item by item. Returns 0 or -errno; *more: there is another page. */
+static int take_page(struct api_watch *watch, struct api_buffer *text, bool *more)
+{
+	struct api_items items = api_items_of(text->at, text->n);
+	struct json_object *page;
+	int error = items.at ? take_items(watch, &items) : 0;
+
+	if (error)
+		return error;
+	if (items.at)
+		api_items_cut(&items);
+	page = json_tokener_parse(text->at);
+	error = take_rest(watch, page, more);
+	json_object_put(page);
+	return error;
+}
+
+static void take_list(struct api_watch *watch, struct api_buffer *page)
 {
 	bool more = false;
-	int error = take_page(watch, page, &more);
+	int error = page->n ? take_page(watch, page, &more) : -EPROTO;
 
 	if (error) {
 		complain(watch, error == -ENOMEM ? "no memory for its objects"
@@ -404,15 +436,33 @@ static void take_list(struct api_watch *watch, struct json_object *page)
 	go(watch);
 }
 
+/* Lists anew in smaller pages after one of too many bytes. Returns false if a page has one object.
+ */
+static bool ask_for_less(struct api_watch *watch)
+{
+	const bool paged = !watch->ops.cached || watch->page || watch->stale;
+
+	if (paged && watch->limit == 1)
+		return false;
+	if (paged)
+		watch->limit = watch->limit > 8 ? watch->limit / 8 : 1;
+	/* the server's cache answers with the whole list */
+	watch->stale = true;
+	list_anew(watch);
+	go(watch);
+	return true;
+}
+
 static void list_ended(void *data, struct api_transfer *transfer, long status)
 {
 	struct api_watch *watch = data;
-	struct json_object *page =
-		transfer->received.n ? json_tokener_parse(transfer->received.at) : NULL;
+	struct json_object *body;
 
 	watch->transfer = NULL;
+	if (transfer->excess && ask_for_less(watch))
+		return;
 	if (status == 200) {
-		take_list(watch, page);
+		take_list(watch, &transfer->received);
 	} else if (status == 404) {
 		answers(watch);
 		report_difference(watch); /* the collection does not exist, and so is empty */
@@ -423,13 +473,14 @@ static void list_ended(void *data, struct api_transfer *transfer, long status)
 		later(watch);
 	} else {
 		/* the server has forgotten the page's version: list from the first page again */
+		body = transfer->received.n ? json_tokener_parse(transfer->received.at) : NULL;
 		if (status == 410)
 			list_anew(watch);
 		else
-			complain(watch, api_transfer_error(transfer, status, page));
+			complain(watch, api_transfer_error(transfer, status, body));
 		later_than(watch, transfer, status);
+		json_object_put(body);
 	}
-	json_object_put(page);
 }
 
 static const char *stream_path(const struct api_watch *watch)
@@ -458,8 +509,8 @@ static char *next_path(const struct api_watch *watch)
 		page = watch->page ? curl.easy_escape(NULL, watch->page, 0) : NULL;
 		n = watch->page && !page
 			    ? -1
-			    : asprintf(&path, "%s?limit=%d%s%s%s%s", watch->path, PAGE, and, query,
-				       page ? "&continue=" : "", page ? page : "");
+			    : asprintf(&path, "%s?limit=%u%s%s%s%s", watch->path, watch->limit, and,
+				       query, page ? "&continue=" : "", page ? page : "");
 		curl.free(page);
 	}
 	return n < 0 ? NULL : path;
@@ -483,6 +534,7 @@ static void go(void *data)
 		.method = "GET",
 		.path = path,
 		.accept = accepts(watch),
+		.most = watch->version ? 0 : PAGE_BYTES,
 		.seconds = watch->version ? STREAM_SECONDS * 2 : LIST_SECONDS,
 		.anew = watch->anew,
 		.part = watch->version ? take_part : NULL,
@@ -535,6 +587,7 @@ struct api_watch *api_watch(struct api *api, const char *path, const char *query
 		return NULL;
 	*watch = (struct api_watch){
 		.api = api,
+		.limit = PAGE,
 		.path = strdup(path),
 		.query = query ? strdup(query) : NULL,
 		.ops = *ops,

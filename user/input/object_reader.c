@@ -133,7 +133,10 @@ struct tree *reader_list(struct reader *reader, const struct tree *map, const ch
 	if (!list)
 		return NULL;
 	if (list->type != TREE_LIST) {
-		reader_error(reader, list, "must be a list");
+		if (list->type == TREE_SCALAR && list->n)
+			reader_error(reader, list, "must be a list, not \"%.60s\"", list->text);
+		else
+			reader_error(reader, list, "must be a list");
 		return NULL;
 	}
 	if (list->n > max) {

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "api/large.h"
+
+#include <errno.h>
+#include <json-c/json_tokener.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* No deeper text is parsed: json-c refuses it. */
+#define DEPTH_MAX JSON_TOKENER_DEFAULT_DEPTH
+
+static bool opens(char c)
+{
+	return c == '{' || c == '[';
+}
+
+static bool closes(char c)
+{
+	return c == '}' || c == ']';
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static char *skip_space(char *at, const char *end)
+{
+	while (at < end && is_space(*at))
+		at++;
+	return at;
+}
+
+/* Returns the character after the string that begins at @at, or @end. */
+static char *skip_string(char *at, char *end)
+{
+	for (at++; at < end && *at != '"'; at++)
+		at += *at == '\\' && at + 1 < end;
+	return at < end ? at + 1 : end;
+}
+
+/* Returns the character after the value that begins at @at, or @end. */
+static char *skip_value(char *at, char *end)
+{
+	size_t depth = 0;
+
+	while (at < end) {
+		if (*at == '"') {
+			at = skip_string(at, end);
+		} else if (opens(*at)) {
+			depth++;
+			at++;
+		} else if (closes(*at) || *at == ',') {
+			if (!depth)
+				return at;
+			depth -= closes(*at++);
+		} else {
+			at++;
+			continue;
+		}
+		if (!depth)
+			return at;
+	}
+	return end;
+}
+
+static size_t count_values(char *text, char *end)
+{
+	size_t n = 0;
+
+	for (char *at = text; at < end;) {
+		if (*at == '"')
+			at = skip_string(at, end);
+		else
+			n += opens(*at++);
+	}
+	return n;
+}
+
+/* An object or list that is open. */
+struct open {
+	char *to; /* where it begins in what is written */
+	size_t values; /* objects and lists in it so far */
+};
+
+/* Writes a string in place of each list with more than @most objects and lists in it, of which no
+ * list in it has more. Returns the length that is left; @n: the text is too deep. */
+static size_t cut_lists(char *text, size_t n, size_t most)
+{
+	struct open open[DEPTH_MAX];
+	char *at = text, *to = text, *end = text + n;
+	size_t depth = 0;
+
+	while (at < end) {
+		char *from = at;
+
+		at = *at == '"' ? skip_string(at, end) : at + 1;
+		memmove(to, from, at - from);
+		to += at - from;
+		if (opens(*from)) {
+			if (depth == DEPTH_MAX)
+				return n;
+			open[depth++] = (struct open){to - 1, 0};
+		} else if (closes(*from) && depth) {
+			const struct open *closed = &open[--depth];
+			size_t values = closed->values;
+
+			if (*from == ']' && values > most) {
+				to = closed->to;
+				to += sprintf(to, "\"%zu objects and lists: too many\"", values);
+				values = 0;
+			}
+			if (depth)
+				open[depth - 1].values += values + 1;
+		}
+	}
+	*to = '\0';
+	return to - text;
+}
+
+struct json_object *api_parse(char *text, size_t n)
+{
+	size_t values = count_values(text, text + n);
+
+	for (size_t most = API_VALUES_MAX; values > API_VALUES_MAX && most; most /= 2) {
+		n = cut_lists(text, n, most);
+		values = count_values(text, text + n);
+	}
+	return values > API_VALUES_MAX ? NULL : json_tokener_parse(text);
+}
+
+struct api_items api_items_of(char *text, size_t n)
+{
+	static const char name[] = "\"items\"";
+	char *end = text + n, *at = skip_space(text, end);
+
+	if (at < end && *at == '{')
+		at++;
+	else
+		at = end;
+	while (at < end && *at != '}') {
+		char *member = skip_space(at, end), *value = skip_value(member, end);
+		bool is_items = (size_t)(value - member) == strlen(name) &&
+				!memcmp(member, name, strlen(name));
+
+		value = skip_space(value, end);
+		if (value == end || *value != ':')
+			break;
+		value = skip_space(value + 1, end);
+		if (is_items && *value == '[')
+			return (struct api_items){value + 1, value + 1, end};
+		at = skip_space(skip_value(value, end), end);
+		if (at < end && *at == ',')
+			at++;
+	}
+	return (struct api_items){NULL, NULL, end};
+}
+
+int api_items_next(struct api_items *items, struct json_object **item)
+{
+	char *at = skip_space(items->at, items->end), *after, was;
+
+	items->at = at;
+	if (*at == ']')
+		return -ENOENT;
+	after = skip_value(at, items->end);
+	if (after == items->end)
+		return -EPROTO;
+	was = *after;
+	*after = '\0';
+	*item = api_parse(at, after - at);
+	*after = was;
+	items->at = skip_space(after, items->end);
+	if (*items->at == ',')
+		items->at++;
+	return *item ? 0 : -EPROTO;
+}
+
+void api_items_cut(const struct api_items *items)
+{
+	memmove(items->first, items->at, items->end - items->at + 1);
+}

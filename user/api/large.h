@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Large answers of the API server, so that whoever may write objects cannot use up this process's
+ * memory: json-c takes some 800 bytes for each object `{}`, of which etcd takes 750,000 in one.
+ */
+#ifndef BULKHEAD_API_LARGE_H
+#define BULKHEAD_API_LARGE_H
+
+#include <json-c/json_object.h>
+
+/* The most objects and lists within one object of the API. A NetworkPolicy of 1.5 MB whose peers
+ * are all addresses has 125,000. */
+#define API_VALUES_MAX 400000
+
+/*
+ * Parses the text of an object; changes the text. If there are more than API_VALUES_MAX objects and
+ * lists in it, a string that says so stands in place of the largest lists: readers refuse it as
+ * they refuse any other string there. Returns NULL if the text is no JSON, or memory is short.
+ */
+struct json_object *api_parse(char *text, size_t n);
+
+/* The items of a list, in its text. */
+struct api_items {
+	char *at; /* where the next item begins; NULL: the text has no items */
+	char *first; /* after the list's bracket */
+	char *end; /* of the text: its NUL */
+};
+
+/* Begins with the list that the member "items" of a text is. */
+struct api_items api_items_of(char *text, size_t n);
+
+/* Sets *@item to the next item, to free; changes the text. Returns 0, -ENOENT: there is no other,
+ * or -EPROTO: it is no object. */
+int api_items_next(struct api_items *items, struct json_object **item);
+
+/* Removes the items from the text, after the last of them. */
+void api_items_cut(const struct api_items *items);
+
+#endif
