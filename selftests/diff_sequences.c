@@ -406,7 +406,7 @@ static bool fails_once(struct trial *trial, const struct sequence *sequence)
 		return false;
 	for (int i = 0; i < sequence->n; i++) {
 		pairs = is_pair(trial, sequence, i);
-		for (int n = 0; trial->to && n <= pairs; n++) {
+		for (int n = 0; trial->to && n <= (pairs ? 1 : 0); n++) {
 			fprintf(trial->to, "# %2d. ", i + n + 1);
 			sequence_print_step(trial->to, &sequence->steps[i + n]);
 		}
