@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <stdlib.h>
 #include <string.h>
 
+#include "compile/distinct_rules.h"
 #include "compile/explain.h"
 #include "model/grow.h"
 #include "policy/match.h"
@@ -86,22 +88,56 @@ static bool is_match(enum explain_outcome outcome)
 	return outcome == EXPLAIN_PASSES || outcome == EXPLAIN_ALLOWS || outcome == EXPLAIN_DENIES;
 }
 
+/* The rules of a policy in one direction, of equal ones the first: so the compiler has them. */
+struct rules {
+	const struct rule *next, *end;
+	struct rule *distinct; /* NULL: all are */
+	size_t n, passed; /* of `distinct` */
+};
+
+static struct rules rules_open(const struct policy_object *policy, enum direction direction)
+{
+	const struct rule *rules = policy->rules[direction];
+	size_t n = policy->n_rules[direction];
+	struct rules walked = {.next = rules, .end = rules + n};
+
+	walked.distinct = distinct_rules(rules, &n);
+	walked.n = n;
+	return walked;
+}
+
+/* Returns the next rule; NULL: there is no other. */
+static const struct rule *rules_next(struct rules *walked)
+{
+	if (!walked->distinct)
+		return walked->next < walked->end ? walked->next++ : NULL;
+	if (walked->passed == walked->n)
+		return NULL;
+	while (walked->next->index != walked->distinct[walked->passed].index)
+		walked->next++;
+	walked->passed++;
+	return walked->next++;
+}
+
+static void rules_close(struct rules *walked)
+{
+	free(walked->distinct);
+}
+
 /* Returns the outcome of the first rule that matches, else of the last rule. */
 static enum explain_outcome walk_until_match(struct walk *walk, const struct policy_object *policy)
 {
 	enum explain_outcome outcome = EXPLAIN_NO_PEER;
+	struct rules rules = rules_open(policy, walk->direction);
+	const struct rule *rule;
 
-	for (size_t i = 0; i < policy->n_rules[walk->direction]; i++) {
-		const struct rule *rule = &policy->rules[walk->direction][i];
-
+	while (!is_match(outcome) && (rule = rules_next(&rules))) {
 		outcome = ask_rule(walk, policy, rule);
 		add_step(walk, policy->tier, policy, rule, outcome);
-		if (!is_match(outcome))
-			continue;
-		if (outcome != EXPLAIN_PASSES)
+		if (is_match(outcome) && outcome != EXPLAIN_PASSES)
 			decide(walk, outcome == EXPLAIN_ALLOWS, policy->tier, policy, rule);
-		break;
 	}
+	rules_close(&rules);
 	return outcome;
 }
 
@@ -175,14 +211,17 @@ static enum explain_outcome ask_network_policy(const struct walk *walk,
 /* Asks every rule, since NetworkPolicies add up. The first that allows decides. */
 static void walk_allowances(struct walk *walk, const struct policy_object *policy)
 {
-	for (size_t i = 0; i < policy->n_rules[walk->direction]; i++) {
-		const struct rule *rule = &policy->rules[walk->direction][i];
+	struct rules rules = rules_open(policy, walk->direction);
+	const struct rule *rule;
+
+	while ((rule = rules_next(&rules))) {
 		enum explain_outcome outcome = ask_rule(walk, policy, rule);
 
 		add_step(walk, TIER_NETWORK_POLICY, policy, rule, outcome);
 		if (outcome == EXPLAIN_ALLOWS && !walk->said.rule)
 			decide(walk, true, TIER_NETWORK_POLICY, policy, rule);
 	}
+	rules_close(&rules);
 }
 
 /* Returns true if the subject is isolated. This tier decides then. */
