@@ -35,11 +35,11 @@
 #include "node/change/extension.h"
 #include "node/change/segment_entries.h"
 #include "node/change/load_delta.h"
-#include "node/change/record.h"
+#include "node/change/added_record.h"
 #include "node/change/repair.h"
 #include "node/change/discovery.h"
 #include "node/change/vanished.h"
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 #include "node/kernel/rtnl.h"
 
 #define NOWHERE_LINK 0x7ffffff0 /* the index of an interface that does not exist */

@@ -10,8 +10,8 @@
 #include "maps/endpoint.h"
 #include "node/change/assignment.h"
 #include "node/change/extension.h"
-#include "node/change/record.h"
-#include "node/kernel/pinned.h"
+#include "node/change/added_record.h"
+#include "node/kernel/pinned_policy.h"
 
 int added_delta_read(struct planner *plan)
 {

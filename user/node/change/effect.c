@@ -8,8 +8,8 @@
 #include "maps/iface.h"
 #include "node/change/effect.h"
 #include "node/change/endpoint_del.h"
-#include "node/change/names.h"
-#include "node/kernel/pinned.h"
+#include "node/change/object_names.h"
+#include "node/kernel/pinned_policy.h"
 
 static int names_read(const struct policy *policy, struct object_names *names)
 {

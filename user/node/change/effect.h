@@ -12,7 +12,7 @@
 /*
  * Finds the effect of a change from the active policy, which @have holds, to @policy, which has the
  * endpoints of @local. The handle owns the effect. If not all of the active policy was read
- * (pinned.h), the effect names no policies. Returns 0 or -errno, reported.
+ * (pinned_policy.h), the effect names no policies. Returns 0 or -errno, reported.
  */
 int effect_find(struct node_handle *handle, const struct policy *policy, const struct local *local,
 		const struct image *have);

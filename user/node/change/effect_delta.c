@@ -9,7 +9,7 @@
 #include "node/change/added_delta.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/isolated.h"
-#include "node/change/names.h"
+#include "node/change/object_names.h"
 
 static int compare_policies(const struct planner *plan, struct node_effect *effect)
 {

@@ -11,7 +11,7 @@
 #include "node/change/endpoint_add.h"
 #include "node/change/assignment.h"
 #include "node/change/endpoint_del.h"
-#include "node/change/record.h"
+#include "node/change/added_record.h"
 #include "node/change/service_entries.h"
 #include "node/change/slot.h"
 

@@ -7,14 +7,14 @@
 #include "policy/lazy_policy.h"
 #include "node/change/apply.h"
 #include "node/change/endpoint_add.h"
-#include "node/change/begin.h"
+#include "node/change/endpoint_begin.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/endpoint_find.h"
 #include "node/change/endpoint_set.h"
 #include "node/change/extension.h"
 #include "node/change/isolated.h"
-#include "node/change/record.h"
-#include "node/change/single.h"
+#include "node/change/added_record.h"
+#include "node/change/one_endpoint.h"
 
 /* Applies a change. Once the change is active, a failure is a warning, and 0 is returned. */
 static int apply_or_warn(struct node_handle *handle, const struct change *change, const char *ns,

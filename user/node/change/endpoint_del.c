@@ -12,8 +12,8 @@
 #include "node/change/assignment.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/endpoint_find.h"
-#include "node/change/active.h"
-#include "node/change/record.h"
+#include "node/change/active_endpoints.h"
+#include "node/change/added_record.h"
 
 bool endpoint_del_is_about(enum node_map_id map, const void *entry_key, const void *entry_value,
 			   uint32_t ifindex)

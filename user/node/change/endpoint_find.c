@@ -4,7 +4,7 @@
 
 #include "policy/lazy_policy.h"
 #include "maps/endpoint.h"
-#include "node/change/active.h"
+#include "node/change/active_endpoints.h"
 #include "node/kernel/maps.h"
 #include "node/change/endpoint_find.h"
 

@@ -4,7 +4,7 @@
 #ifndef BULKHEAD_NODE_ENDPOINT_FIND_H
 #define BULKHEAD_NODE_ENDPOINT_FIND_H
 
-#include "node/change/record.h"
+#include "node/change/added_record.h"
 
 /* Finds the active addresses of that name, with their entries. Returns 0 or -errno, not
  * reported. */

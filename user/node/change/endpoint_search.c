@@ -7,7 +7,7 @@
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "node/change/added_delta.h"
-#include "node/change/record.h"
+#include "node/change/added_record.h"
 
 static int take_endpoint(struct endpoints *endpoints, uint32_t index);
 

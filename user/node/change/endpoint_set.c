@@ -8,7 +8,7 @@
 #include "node/change/endpoint_find.h"
 #include "node/change/endpoint_set.h"
 #include "node/change/readdress.h"
-#include "node/change/record.h"
+#include "node/change/added_record.h"
 #include "node/change/service_entries.h"
 #include "node/change/slot.h"
 

@@ -10,9 +10,9 @@
 #include "policy/place.h"
 #include "maps/added.h"
 #include "node/change/segment_entries.h"
-#include "node/change/record.h"
+#include "node/change/added_record.h"
 #include "node/change/replace.h"
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 
 void extension_close(struct extension *extension)
 {

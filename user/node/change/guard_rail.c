@@ -3,10 +3,10 @@
 
 #include "maps/endpoint.h"
 #include "maps/iface.h"
-#include "node/change/active.h"
+#include "node/change/active_endpoints.h"
 #include "node/kernel/maps.h"
-#include "node/kernel/pinned.h"
-#include "node/change/record.h"
+#include "node/kernel/pinned_policy.h"
+#include "node/change/added_record.h"
 #include "node/kernel/rtnl.h"
 #include "node/change/guard_rail.h"
 

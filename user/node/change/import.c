@@ -11,7 +11,7 @@
 #include "maps/share.h"
 #include "node/change/import.h"
 #include "node/kernel/connections.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 #include "node/kernel/translated.h"
 
 struct import {

@@ -4,7 +4,7 @@
 #ifndef BULKHEAD_NODE_ISOLATED_H
 #define BULKHEAD_NODE_ISOLATED_H
 
-#include "node/change/record.h"
+#include "node/change/added_record.h"
 
 /* Sets *directions to 1 << enum direction for each; 0: no endpoint of this name is active. Opens
  * the pins anew, so that it sees what a change has just activated. Returns 0 or -errno,

@@ -20,7 +20,7 @@
 #include "node/change/resolvers.h"
 #include "node/change/guard_rail.h"
 #include "node/change/service_entries.h"
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 #include "node/kernel/rights.h"
 
 static const enum policy_moves moves[BLOB_TABLES] = {

@@ -12,7 +12,7 @@
 #include "node/change/compare_maps.h"
 #include "node/change/interfaces.h"
 #include "node/kernel/folder.h"
-#include "node/change/active.h"
+#include "node/change/active_endpoints.h"
 #include "node/change/segment_entries.h"
 #include "node/change/local_entries.h"
 #include "node/kernel/programs.h"
@@ -21,7 +21,7 @@
 #include "node/kernel/rights.h"
 #include "node/kernel/settings.h"
 #include "node/change/guard_rail.h"
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 
 struct load {
 	struct node_handle *handle;

@@ -22,7 +22,7 @@ struct local {
 	uint32_t endpoints, uplinks, ports; /* numbers of interfaces with that role in `ifaces` */
 	struct link *links; /* all interfaces of the node */
 	size_t n_links;
-	struct table kept; /* addresses of added endpoints that stay (active.h), sorted */
+	struct table kept; /* addresses of added endpoints that stay (active_endpoints.h), sorted */
 };
 
 /*

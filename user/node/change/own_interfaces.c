@@ -12,7 +12,7 @@
 #include "node/change/endpoint_del.h"
 #include "node/change/guard_rail.h"
 #include "node/change/local_entries.h"
-#include "node/change/single.h"
+#include "node/change/one_endpoint.h"
 #include "node/kernel/rtnl.h"
 
 static bool is_local(enum node_map_id map)

@@ -9,7 +9,7 @@
 #include "policy/expected.h"
 #include "maps/endpoint.h"
 #include "node/change/added_delta.h"
-#include "node/change/record.h"
+#include "node/change/added_record.h"
 
 /* Returns the index in the old policy of an endpoint that was on this node; UINT32_MAX: none. */
 static uint32_t was_here(const struct planner *plan, uint32_t index)

@@ -7,7 +7,7 @@
 #include "maps/prefix.h"
 #include "maps/segment.h"
 #include "node/change/planner.h"
-#include "node/change/record.h"
+#include "node/change/added_record.h"
 #include "node/change/slot.h"
 
 void planner_init(struct planner *plan, struct node_handle *handle, const struct policy *policy,

@@ -8,7 +8,7 @@
 #include "maps/pair.h"
 #include "maps/segment.h"
 #include "maps/variation.h"
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 
 /* Records that a search reads at a time. */
 #define STEP 1024

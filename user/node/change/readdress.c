@@ -9,7 +9,7 @@
 #include "node/change/endpoint_find.h"
 #include "node/change/assignment.h"
 #include "node/change/readdress.h"
-#include "node/change/record.h"
+#include "node/change/added_record.h"
 #include "node/change/service_entries.h"
 #include "node/change/slot.h"
 

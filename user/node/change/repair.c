@@ -9,7 +9,7 @@
 #include "node/change/endpoint_del.h"
 #include "node/change/repair.h"
 #include "node/change/service_entries.h"
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 
 /* Returns true if an interface had the address before a killed command: while its addresses change,
  * the first one is of those that it had. */

@@ -8,7 +8,7 @@
 #include "maps/rule_hit.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/connections.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/rcu.h"
 #include "node/kernel/socket_link.h"

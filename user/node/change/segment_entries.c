@@ -11,7 +11,7 @@
 #include "node/change/learned.h"
 #include "node/change/port_lists.h"
 #include "node/change/slot.h"
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 
 struct layer {
 	struct planner *plan;

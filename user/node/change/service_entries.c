@@ -13,7 +13,7 @@
 #include "maps/service.h"
 #include "model/search.h"
 #include "node/change/prefix_entries.h"
-#include "node/change/record.h"
+#include "node/change/added_record.h"
 #include "node/change/service_entries.h"
 #include "node/change/discovery.h"
 

@@ -6,7 +6,7 @@
 #include "policy/place.h"
 #include "maps/segment.h"
 #include "node/change/slot.h"
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 
 static bool slot_is_of(const struct node_handle *handle, uint32_t slot, uint32_t id)
 {

@@ -2,7 +2,7 @@
 #include "node/change/apply.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/folder.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 #include "node/kernel/rights.h"
 #include "node/kernel/rtnl.h"
 

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "node/change/endpoint_del.h"
-#include "node/change/record.h"
+#include "node/change/added_record.h"
 #include "node/change/vanished.h"
 
 /* Half of bh_ifaces: so many entries leave room for the next endpoints. */

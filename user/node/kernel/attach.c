@@ -9,7 +9,7 @@
 #include "maps/iface.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/orphans.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/rcu.h"
 #include "node/kernel/rtnl.h"

@@ -4,7 +4,7 @@
 
 #include "node/kernel/attach.h"
 #include "node/kernel/folder.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 
 /* Opens bh_ifaces, which says which qdiscs are ours. The map's pin may be gone or another
  * program's, so the map is found through the active programs. */

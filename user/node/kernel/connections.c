@@ -10,7 +10,7 @@
 #include "maps/forget.h"
 #include "node/kernel/connections.h"
 #include "node/kernel/handle.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 #include "node/kernel/program.h"
 #include "node/kernel/settings.h"
 #include "node/kernel/table.h"

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 #include "node/kernel/event_reader.h"
 
 #define SECOND UINT64_C(1000000000) /* ns */

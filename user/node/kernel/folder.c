@@ -7,7 +7,7 @@
 #include "node/kernel/attach.h"
 #include "node/kernel/connections.h"
 #include "node/kernel/folder.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 #include "node/kernel/socket_link.h"
 
 #define CONFIG "config"

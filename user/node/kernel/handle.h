@@ -99,11 +99,11 @@ struct node_handle {
 	struct mnl_socket *rtnl; /* rtnl.h */
 	struct bh_config *config; /* mapped; NULL: not pinned */
 	struct lazy_policy *policy; /* active; NULL: none; whole after pinned_read() */
-	struct pinned *pinned; /* the pin that `policy` is read from (pinned.h) */
+	struct pinned *pinned; /* the pin that `policy` is read from (pinned_policy.h) */
 	struct bh_blob blob; /* header of `policy` */
 	uint64_t domain_key[2]; /* settings_domain_key(); 0: not read yet */
 	uint64_t writes; /* map writes by this command */
-	bool begun; /* begin_once() has looked (begin.h), and no change has failed since */
+	bool begun; /* begin_once() has looked (endpoint_begin.h), and no change has failed since */
 	struct rcu rcu;
 	enum node_hook tc; /* how this command attached TC programs */
 	/* the maps in memory on which plans are made; NULL: the kernel's maps */
@@ -133,7 +133,7 @@ int node_new(const struct node_options *options, struct diag *diag, struct node_
 int node_find(struct node_handle *handle);
 
 /* As node_new() and node_find(), without the lock. Also reads the policy, with the active endpoints
- * (active.h). */
+ * (active_endpoints.h). */
 int node_look(const struct node_options *options, struct diag *diag, struct node_handle **handle);
 
 /* Puts nothing active, detaches our programs and removes every pin. The folder and its lock stay.

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "node/kernel/last_drops.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 
 void past_free(struct past *past)
 {

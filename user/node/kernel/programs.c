@@ -14,7 +14,7 @@
 #include "maps/conntrack.h"
 #include "maps/rule_hit.h"
 #include "node/kernel/connections.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/settings.h"
 #include "node/kernel/translated.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "maps/conntrack.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 #include "node/kernel/program.h"
 #include "node/kernel/settings.h"
 #include "tc.skel.h"

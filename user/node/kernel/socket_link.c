@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 
 /* Returns true if the link is in the network namespace that @ns refers to. A link whose namespace
  * is gone has no number. */

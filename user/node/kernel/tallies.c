@@ -10,7 +10,7 @@
 #include "maps/past.h"
 #include "maps/share.h"
 #include "node/kernel/connections.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 #include "node/kernel/table.h"
 #include "node/kernel/tallies.h"
 

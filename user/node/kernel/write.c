@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "maps/assign.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 #include "node/kernel/write.h"
 
 int write_table(struct node_handle *handle, const struct table *table, enum node_map_id map)

@@ -8,7 +8,7 @@
 #include "maps/segment.h"
 #include "node/kernel/maps.h"
 #include "node/change/endpoint_find.h"
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 
 static void name_member(const struct policy *policy, const struct policy_address *known,
 			struct node_member *member)

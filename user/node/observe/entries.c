@@ -9,7 +9,7 @@
 #include "maps/dns.h"
 #include "maps/endpoint.h"
 #include "maps/service.h"
-#include "node/change/active.h"
+#include "node/change/active_endpoints.h"
 #include "node/change/compare_maps.h"
 #include "node/change/dry_run.h"
 #include "node/change/endpoint_del.h"
@@ -17,7 +17,7 @@
 #include "node/change/local_entries.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/maps.h"
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 
 struct entry_search {
 	struct node_handle *handle;

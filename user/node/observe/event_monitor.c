@@ -13,11 +13,11 @@
 #include "maps/segment.h"
 #include "node/observe/event_filter.h"
 #include "node/observe/event_monitor.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 #include "node/kernel/domain_maps.h"
 #include "node/kernel/event_reader.h"
 #include "node/kernel/last_drops.h"
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 #include "node/kernel/tallies.h"
 #include "node/kernel/translated.h"
 

@@ -16,9 +16,9 @@
 #include "maps/conntrack.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/maps.h"
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 #include "node/observe/live.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 #include "node/kernel/table.h"
 
 struct live {

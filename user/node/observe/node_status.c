@@ -11,13 +11,13 @@
 #include "node/kernel/ipsec.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/mount.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 #include "node/change/port_lists.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/rights.h"
 #include "node/kernel/settings.h"
 #include "node/kernel/socket_link.h"
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 #include "node/observe/status_parts.h"
 
 #define N_CONNECTION_MAPS 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The first part of every change of one endpoint. */
-#ifndef BULKHEAD_NODE_BEGIN_H
-#define BULKHEAD_NODE_BEGIN_H
+#ifndef BULKHEAD_NODE_ENDPOINT_BEGIN_H
+#define BULKHEAD_NODE_ENDPOINT_BEGIN_H
 
 #include "maps/added.h"
 #include "node/kernel/handle.h"

@@ -9,9 +9,9 @@
 #include "maps/iface.h"
 #include "node/change/apply.h"
 #include "node/kernel/attach.h"
-#include "node/change/active.h"
+#include "node/change/active_endpoints.h"
 #include "node/change/endpoint_del.h"
-#include "node/change/record.h"
+#include "node/change/added_record.h"
 #include "node/kernel/rights.h"
 
 bool node_is_loaded(const struct node_handle *handle)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* One pinned policy: its layout in the pin (maps/blob.h), and its view, which is read as far as it
  * is needed. */
-#ifndef BULKHEAD_NODE_PINNED_VIEW_H
-#define BULKHEAD_NODE_PINNED_VIEW_H
+#ifndef BULKHEAD_NODE_PINNED_POLICY_VIEW_H
+#define BULKHEAD_NODE_PINNED_POLICY_VIEW_H
 
 #include <zstd.h>
 
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 #include "policy/delta_view.h"
 #include "policy/lazy_policy.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/active.h"
+#include "node/change/active_endpoints.h"
 #include "node/kernel/handle.h"
-#include "node/kernel/pinned.h"
+#include "node/kernel/pinned_policy.h"
 
 int node_look(const struct node_options *options, struct diag *diag, struct node_handle **handle)
 {

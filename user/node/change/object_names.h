@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Names of policy objects, to find those that one policy has and another lacks, or only audits. */
-#ifndef BULKHEAD_NODE_NAMES_H
-#define BULKHEAD_NODE_NAMES_H
+#ifndef BULKHEAD_NODE_OBJECT_NAMES_H
+#define BULKHEAD_NODE_OBJECT_NAMES_H
 
 #include "policy/lazy_policy.h"
 #include "node/node.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "node/change/names.h"
+#include "node/change/object_names.h"
 
 void names_free(struct names *names)
 {

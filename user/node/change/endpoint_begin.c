@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "node/change/apply.h"
-#include "node/change/begin.h"
+#include "node/change/endpoint_begin.h"
 #include "node/change/extension.h"
 #include "node/kernel/rights.h"
 #include "node/change/vanished.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 
 const char *const node_map_names[N_NODE_MAPS] = {
 #define NODE_MAP(name, ...) [MAP_##name] = #name,

@@ -3,8 +3,8 @@
  * The pinned policies: the active policy, the policy that a load is about to activate, and the base
  * from which either is a delta (maps/blob.h).
  */
-#ifndef BULKHEAD_NODE_PINNED_H
-#define BULKHEAD_NODE_PINNED_H
+#ifndef BULKHEAD_NODE_PINNED_POLICY_H
+#define BULKHEAD_NODE_PINNED_POLICY_H
 
 #include "node/kernel/handle.h"
 

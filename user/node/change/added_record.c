@@ -6,7 +6,7 @@
 
 #include "policy/lazy_policy.h"
 #include "node/kernel/maps.h"
-#include "node/change/record.h"
+#include "node/change/added_record.h"
 
 /* for obstack_alloc() */
 #define obstack_chunk_alloc malloc

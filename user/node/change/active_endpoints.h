@@ -3,8 +3,8 @@
  * The active endpoints: the policy's, without those that `endpoint del` removed, and with those
  * that `endpoint add` brought (maps/added.h).
  */
-#ifndef BULKHEAD_NODE_ACTIVE_H
-#define BULKHEAD_NODE_ACTIVE_H
+#ifndef BULKHEAD_NODE_ACTIVE_ENDPOINTS_H
+#define BULKHEAD_NODE_ACTIVE_ENDPOINTS_H
 
 #include "compile/update.h"
 #include "node/kernel/handle.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Records of added endpoints, as bh_added keeps them (maps/added.h). */
-#ifndef BULKHEAD_NODE_RECORD_H
-#define BULKHEAD_NODE_RECORD_H
+#ifndef BULKHEAD_NODE_ADDED_RECORD_H
+#define BULKHEAD_NODE_ADDED_RECORD_H
 
 #include "maps/added.h"
 #include "model/cluster.h"

@@ -12,7 +12,7 @@
 #include "maps/abi.h"
 #include "node/kernel/folder.h"
 #include "node/kernel/mount.h"
-#include "node/kernel/pins.h"
+#include "node/kernel/pin_folder.h"
 
 #define BPFFS "/sys/fs/bpf"
 

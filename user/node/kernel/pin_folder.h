@@ -3,8 +3,8 @@
  * The pin folder: one for a node, on a bpffs, locked by a command that changes anything active. A
  * pin's name is a map's without `bh_`, or a program's.
  */
-#ifndef BULKHEAD_NODE_PINS_H
-#define BULKHEAD_NODE_PINS_H
+#ifndef BULKHEAD_NODE_PIN_FOLDER_H
+#define BULKHEAD_NODE_PIN_FOLDER_H
 
 #include "node/kernel/handle.h"
 

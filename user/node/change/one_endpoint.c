@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "node/change/single.h"
+#include "node/change/one_endpoint.h"
 #include "policy/lazy_policy.h"
 
 /* A policy with one endpoint, for local_read_one() to find on this node. */

@@ -9,10 +9,10 @@
 #include "maps/endpoint.h"
 #include "maps/segment.h"
 #include "node/change/extension.h"
-#include "node/change/active.h"
+#include "node/change/active_endpoints.h"
 #include "node/kernel/maps.h"
-#include "node/change/record.h"
-#include "node/kernel/pinned.h"
+#include "node/change/added_record.h"
+#include "node/kernel/pinned_policy.h"
 
 /* Added endpoints, in the form that overlay_endpoints() takes. */
 struct arrivals {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Finds one endpoint on this node as a load would, by a policy with that endpoint only. */
-#ifndef BULKHEAD_NODE_SINGLE_H
-#define BULKHEAD_NODE_SINGLE_H
+#ifndef BULKHEAD_NODE_ONE_ENDPOINT_H
+#define BULKHEAD_NODE_ONE_ENDPOINT_H
 
 #include "model/cluster.h"
 #include "node/change/local_entries.h"
