@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/objects.h"
+#include "cluster/objects_state.h"
 #include "policy/blob_file.h"
 
 #define STEPS 400
@@ -22,8 +22,9 @@
 #define POLICIES 5
 #define NODES 3
 #define SERVICES 2
+#define NAMESPACES 2
 #define BASES 4
-#define SLOTS (PODS + POLICIES + NODES + SERVICES)
+#define SLOTS (PODS + POLICIES + NODES + SERVICES + NAMESPACES)
 
 static void on_change(void *data)
 {
@@ -42,7 +43,8 @@ static void on_refusal(void *data, struct json_object *object, const char *why)
 static const struct objects_ops ops = {
 	.changed = on_change, .refused = on_refusal, .two_steps = true};
 
-/* A text for a slot: a Pod, a policy, a Node or a Service, with a few words at random. */
+/* A text for a slot: a Pod, a policy, a Node, a Service or a Namespace, with a few words at random.
+ */
 static char *make_text(unsigned int slot)
 {
 	const unsigned int a = rand() % 6, b = rand() % 6, c = rand() % 3;
@@ -81,7 +83,7 @@ static char *make_text(unsigned int slot)
 			     "\"InternalIP\",\"address\":"
 			     "\"192.168.0.%u\"}]}}",
 			     slot - PODS - POLICIES, a + 1, slot);
-	else
+	else if (slot < PODS + POLICIES + NODES + SERVICES)
 		n = asprintf(&text,
 			     "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":"
 			     "\"s%u\",\"namespace\":\"n%u\"},"
@@ -90,6 +92,11 @@ static char *make_text(unsigned int slot)
 			     "\"selector\":{\"app\":\"%u\"},\"ports\":[{\"port\":%u,\"targetPort\":"
 			     "\"web\"}]}}",
 			     slot, c % 2, slot, a, b, b, 80 + a);
+	else
+		n = asprintf(&text,
+			     "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{"
+			     "\"name\":\"n%u\",\"labels\":{\"z\":\"%u\"}}}",
+			     slot % 2, c);
 	assert_true(n > 0);
 	return text;
 }
@@ -103,19 +110,26 @@ static void take(struct objects *objects, const char *type, const char *text)
 	json_object_put(object);
 }
 
-static struct policy *compile(struct objects *objects, const struct policy *base)
+/* Compiles all objects, and makes no policy from changed Pods alone. */
+static struct policy *compile_all(struct objects *objects, const struct policy *base)
 {
 	struct diag diag = {0};
 	struct policy *policy = NULL;
 	void *blob;
 	size_t size;
 
-	objects_forget(objects); /* read all that has changed, and no Pod alone */
 	if (objects_compile(objects, base, &diag, &policy))
 		return NULL;
 	assert_int_equal(blob_write(policy, &blob, &size), 0);
 	free(blob);
 	return policy;
+}
+
+/* The same of an object that may never have seen @base. */
+static struct policy *compile(struct objects *objects, const struct policy *base)
+{
+	objects_forget(objects);
+	return compile_all(objects, base);
 }
 
 /* Replaces or deletes the object of a slot. A Service's name and namespace change with the text, so
@@ -176,6 +190,68 @@ static void kept_objects_make_what_new_ones_make(void **state)
 		free(slots[k]);
 }
 
+/* After a change of a policy, all else of the last cluster is used again, unless an address is
+ * contested: so there are only two Pods and a Node. */
+static void policies_alone_make_what_all_objects_make(void **state)
+{
+	char *slots[SLOTS] = {0};
+	struct objects *kept = objects_open(NULL, &ops, NULL);
+	struct policy *base = NULL;
+	unsigned int alone = 0;
+
+	(void)state;
+	srand(2);
+	assert_non_null(kept);
+	for (unsigned int i = 0; i < 4 * STEPS; i++) {
+		static const unsigned int others[] = {0,	 PODS - 1,  SLOTS - 5, SLOTS - 4,
+						      SLOTS - 3, SLOTS - 2, SLOTS - 1};
+		const unsigned int policy_slot = PODS + rand() % POLICIES;
+		const unsigned int slot = rand() % 8 ? policy_slot : others[rand() % 7];
+		struct objects *fresh = objects_open(NULL, &ops, NULL);
+		struct policy *policy, *other;
+
+		assert_non_null(fresh);
+		change(kept, &slots[slot], slot);
+		/* a Pod that changes alone makes a policy without a compile */
+		if (slot < PODS)
+			change(kept, &slots[policy_slot], policy_slot);
+		for (unsigned int k = 0; k < SLOTS; k++)
+			if (slots[k])
+				take(fresh, "ADDED", slots[k]);
+		alone += objects_keep_all_but_policies(kept, base);
+		policy = compile_all(kept, base);
+		other = compile(fresh, base);
+		assert_int_equal(!policy, !other);
+		if (policy && other)
+			assert_true(policy->checksum == other->checksum);
+		objects_close(fresh);
+		policy_free(other);
+		if (policy) {
+			policy_free(base);
+			base = policy;
+		}
+	}
+	print_message("# %u of %u policies from changed policies alone\n", alone, 4 * STEPS);
+	assert_true(alone > STEPS / 4);
+	policy_free(base);
+	objects_close(kept);
+	for (unsigned int k = 0; k < SLOTS; k++)
+		free(slots[k]);
+}
+
+static void take_claimant(struct objects *objects, const char *name, const char *node)
+{
+	char text[600];
+
+	snprintf(text, sizeof(text),
+		 "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\","
+		 "\"namespace\":\"n\",\"uid\":\"%s\",\"creationTimestamp\":"
+		 "\"2026-01-01T00:00:00Z\"},\"spec\":{\"nodeName\":\"%s\"},\"status\":{"
+		 "\"phase\":\"Running\",\"podIPs\":[{\"ip\":\"10.0.0.1\"}]}}",
+		 name, name, node);
+	take(objects, "ADDED", text);
+}
+
 static void take_port_of(struct objects *objects, const char *type, const char *port,
 			 const char *uid)
 {
@@ -192,6 +268,31 @@ static void take_port_of(struct objects *objects, const char *type, const char *
 static void take_port(struct objects *objects, const char *type, const char *port)
 {
 	take_port_of(objects, type, port, "a");
+}
+
+/* A Pod whose address another Pod has is still refused after a policy has changed. */
+static void contested_pod_stays_refused(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	struct policy *first, *second;
+
+	(void)state;
+	assert_non_null(objects);
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n\"}}");
+	take_claimant(objects, "a", "w1");
+	take_claimant(objects, "b", "w2");
+	refusal[0] = '\0';
+	first = compile_all(objects, NULL);
+	assert_non_null(strstr(refusal, "10.0.0.1 belongs to Pod n/a"));
+	take_port(objects, "ADDED", "80");
+	second = compile_all(objects, first);
+	assert_non_null(second);
+	assert_non_null(strstr(refusal, "10.0.0.1 belongs to Pod n/a"));
+	assert_true(objects_refused(objects) == 1);
+	policy_free(first);
+	policy_free(second);
+	objects_close(objects);
 }
 
 /* A text is checked once: the one that was accepted last is accepted again, and no other is. */
@@ -331,6 +432,8 @@ int main(void)
 		cmocka_unit_test(accepted_text_is_of_the_same_object),
 		cmocka_unit_test(last_accepted_text_is_accepted_again),
 		cmocka_unit_test(kept_objects_make_what_new_ones_make),
+		cmocka_unit_test(policies_alone_make_what_all_objects_make),
+		cmocka_unit_test(contested_pod_stays_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,15 +19,6 @@
 /* So many policies in a row may be made from changed Pods alone: each leaves unused strings and
  * segments behind. */
 #define PATCHES_MAX 500
-/* Bytes: what objects->read has of former versions may grow by so much. */
-#define ROOM_TO_READ (16 << 20)
-
-/* An EndpointSlice has the same key in both versions of its API. */
-static bool is_twin(const struct objects *objects, size_t i, const char *key)
-{
-	return i && !strcmp(object_kinds[i].name, object_kinds[i - 1].name) &&
-	       lh_table_lookup_entry(objects->collections[i - 1].kept, key);
-}
 
 /* Returns true if a Service takes its backends from Pods. */
 static bool follows_pods(const struct cluster *cluster)
@@ -38,124 +29,19 @@ static bool follows_pods(const struct cluster *cluster)
 	return false;
 }
 
-/* An object, by its place in the collections. */
-struct object_place {
-	const struct object_kind *kind;
-	const char *key;
-	struct object_state *kept;
-};
-
-/* Calls @each for each object until it fails. */
-typedef int each_object(struct objects *objects, const struct object_place *at,
-			struct cluster *cluster, struct diag *diag);
-
-static int for_objects(struct objects *objects, each_object *each, struct cluster *cluster,
-		       struct diag *diag)
-{
-	struct lh_entry *entry;
-	int error = 0;
-
-	for (size_t i = 0; !error && i < N_KINDS; i++)
-		for (entry = objects->collections[i].kept->head; !error && entry;
-		     entry = entry->next) {
-			const struct object_place at = {&object_kinds[i], lh_entry_k(entry),
-							lh_entry_v(entry)};
-
-			if (!is_twin(objects, i, at.key))
-				error = each(objects, &at, cluster, diag);
-		}
-	return error;
-}
-
-static const char *text_of(const struct objects *objects, const struct object_place *at)
-{
-	return offenders_text(objects, at->kind, at->key, at->kept);
-}
-
-/* Returns true if the object's own text counts, of which what was read is kept. */
-static bool is_kept(const struct objects *objects, const struct object_place *at)
-{
-	return text_of(objects, at) == at->kept->text;
-}
-
-/* Reads an object that has changed. */
-static int read_object(struct objects *objects, const struct object_place *at,
-		       struct cluster *cluster, struct diag *diag)
-{
-	const char *text = at->kept->text;
-	int error;
-
-	if (!text || !is_kept(objects, at) || at->kept->reading == objects->reading)
-		return 0;
-	error = input_parse_json(cluster, text, strlen(text), at->key, diag);
-	at->kept->part = cluster_take(cluster);
-	at->kept->reading = error ? 0 : objects->reading;
-	return error;
-}
-
-static int add_object(struct objects *objects, const struct object_place *at,
-		      struct cluster *cluster, struct diag *diag)
-{
-	const char *text = text_of(objects, at);
-
-	if (!text)
-		return 0;
-	if (!is_kept(objects, at))
-		return input_parse_json(cluster, text, strlen(text), at->key, diag);
-	cluster_put(at->kept->part, cluster);
-	return 0;
-}
-
-static size_t bytes_read(const struct objects *objects)
-{
-	return obstack_memory_used(&objects->read->memory);
-}
-
-/* Reads the objects that have changed, or all where none is read. */
-static int read_changed(struct objects *objects, struct diag *diag)
-{
-	bool all;
-	int error;
-
-	/* most of it may be of former versions */
-	if (objects->read && bytes_read(objects) > 2 * objects->read_bytes + ROOM_TO_READ)
-		objects_forget_read(objects);
-	all = !objects->read;
-	if (all) {
-		objects->read = check_memory(malloc(sizeof(*objects->read)));
-		objects->reading++;
-		cluster_init(objects->read);
-	}
-	error = for_objects(objects, read_object, objects->read, diag);
-	if (all && !error)
-		objects->read_bytes = bytes_read(objects);
-	return error;
-}
-
-/* Reads all objects and compiles them. @contested: receives the objects that name an address which
- * another object names too. */
+/* Compiles all objects. @contested: receives the objects that name an address which another object
+ * names too. */
 static int compile_into(struct objects *objects, const struct policy *base, struct diag *diag,
 			struct lh_table *contested, struct policy **policy)
 {
-	struct cluster cluster, *former;
-	int error = read_changed(objects, diag);
+	const struct cluster *cluster;
+	int error = objects_cluster(objects, base, diag, contested, &cluster);
 
-	if (error)
-		return error;
-	former = former_open(objects, base);
-	cluster_init_from(former ? former : objects->read, &cluster);
-	error = for_objects(objects, add_object, &cluster, diag);
-	if (!error) {
-		former_add(objects, former, &cluster);
-		objects_resolve_claims(objects, &cluster, base, contested);
-		error = cluster_finish(&cluster, diag);
-	}
 	if (!error)
-		error = compile_again(&cluster, base, objects->asides, diag, policy);
-	objects->since.known = !error && !follows_pods(&cluster);
+		error = compile_again(cluster, base, objects->asides, diag, policy);
+	objects->since.known = !error && !follows_pods(cluster);
 	objects->since.patches = 0;
-	cluster_free(&cluster);
-	former_close(former);
+	objects_cluster_end(objects, error);
 	return error;
 }
 
@@ -304,6 +190,8 @@ static int patch(struct objects *objects, const struct policy *base, struct poli
 		error = policy_update(base, pods.at, pods.n, !objects->asides, policy);
 	cluster_free(&pods.cluster);
 	free(pods.at);
+	if (!error)
+		objects_forget_made(objects);
 	objects->since.patches += !error;
 	objects->patched += !error;
 	return error;
@@ -318,7 +206,7 @@ static int begin_since(struct objects *objects, const struct policy *policy)
 		return -ENOMEM;
 	lh_table_free(objects->since.pods);
 	objects->since.pods = pods;
-	objects->since.others = false;
+	objects->since.others = objects->since.rest = false;
 	objects->since.lineage = policy->lineage;
 	objects->since.generation = policy->generation;
 	return 0;
@@ -346,6 +234,7 @@ int objects_compile(struct objects *objects, const struct policy *base, struct d
 void objects_forget(struct objects *objects)
 {
 	objects->since.known = false;
+	objects_forget_made(objects);
 }
 
 uint64_t objects_patched(const struct objects *objects)

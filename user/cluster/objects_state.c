@@ -28,14 +28,6 @@ bool kind_is_pod(const struct object_kind *kind)
 	return !strcmp(kind->name, "Pod");
 }
 
-void objects_forget_read(struct objects *objects)
-{
-	if (objects->read)
-		cluster_free(objects->read);
-	free(objects->read);
-	objects->read = NULL;
-}
-
 /* Notes the object for the next compile. */
 void objects_note(const struct collection *collection, const char *key)
 {
@@ -43,6 +35,7 @@ void objects_note(const struct collection *collection, const char *key)
 	char *name;
 
 	since->others |= !kind_is_pod(collection->kind);
+	since->rest |= !kind_is_pod(collection->kind) && !collection->kind->policy;
 	if (!kind_is_pod(collection->kind) || lh_table_lookup_entry(since->pods, key))
 		return;
 	name = strdup(key);

@@ -54,6 +54,7 @@ struct since {
 	uint64_t lineage;
 	uint32_t generation;
 	bool others; /* an object other than a Pod has changed */
+	bool rest; /* an object that is neither a Pod nor a policy has changed */
 	struct lh_table *pods; /* the keys of the Pods that have changed; no values */
 	/* the keys of the Pods that wait for an address which the last policy gives to another Pod;
 	 * no values */
@@ -80,6 +81,7 @@ struct objects {
 	struct cluster *read;
 	uint64_t reading; /* how often all objects were read */
 	size_t read_bytes; /* of `read`, when all had been read */
+	struct made_cluster *made; /* of the last policy (objects_cluster.c); NULL: none */
 	struct claims *claims;
 	/* by the last compile: "KIND KEY" of the objects that name an address which another object
 	 * names too -> why the object does not get the address; NULL: it does */
@@ -100,7 +102,19 @@ void objects_free_key(struct lh_entry *entry); /* for tables of keys without val
 void objects_note(const struct collection *collection,
 		  const char *key); /* the object has changed */
 
-void objects_forget_read(struct objects *objects); /* frees objects->read */
+/* objects_cluster.c */
+/* Makes the finished cluster of all objects, which stays objects->made until
+ * objects_cluster_end(). @contested: receives the objects that name an address which another object
+ * names too. Returns 0, or -errno, reported. */
+int objects_cluster(struct objects *objects, const struct policy *base, struct diag *diag,
+		    struct lh_table *contested, const struct cluster **cluster);
+/* @error: of the compile. Keeps the cluster if a compile of other policies may make use of it. */
+void objects_cluster_end(struct objects *objects, int error);
+/* Returns true if nothing but policies has changed since @base was made, and the cluster is kept.
+ */
+bool objects_keep_all_but_policies(const struct objects *objects, const struct policy *base);
+void objects_forget_made(struct objects *objects); /* frees objects->made */
+void objects_forget_read(struct objects *objects); /* frees objects->read, and `made` */
 
 /* objects_former.c */
 /* Opens the policies of the last policy for former_add(), before the cluster that this one is

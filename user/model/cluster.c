@@ -29,6 +29,7 @@ void cluster_init(struct cluster *cluster)
 	cluster->strings = check_memory(calloc(1, sizeof(*cluster->strings)));
 	cluster->strings->n_slots = 1024;
 	cluster->strings->slots = check_memory(calloc(1024, sizeof(*cluster->strings->slots)));
+	cluster_intern(cluster, NAME_LABEL, strlen(NAME_LABEL));
 }
 
 static void *copy_memory(const void *from, size_t n, size_t size)
@@ -545,14 +546,16 @@ static void warn_of_ties(const struct cluster *cluster, struct diag *diag)
 	}
 }
 
-static void finish_policies(struct cluster *cluster, struct diag *diag)
+int cluster_finish_policies(struct cluster *cluster, struct diag *diag)
 {
-	size_t n = cluster->n_policies, size = sizeof(*cluster->policies);
+	const size_t n = cluster->n_policies, size = sizeof(*cluster->policies);
+	const unsigned int errors = diag->errors;
 
 	array_order(cluster->policies, n, size, identity_order);
 	check_policies(cluster, diag);
 	array_order(cluster->policies, n, size, policy_order);
 	warn_of_ties(cluster, diag);
+	return diag->errors == errors ? 0 : -EINVAL;
 }
 
 int cluster_finish(struct cluster *cluster, struct diag *diag)
@@ -562,7 +565,7 @@ int cluster_finish(struct cluster *cluster, struct diag *diag)
 	finish_namespaces(cluster, diag);
 	finish_nodes(cluster, diag);
 	finish_endpoints(cluster, diag);
-	finish_policies(cluster, diag);
+	cluster_finish_policies(cluster, diag);
 	services_finish(cluster, diag);
 	return diag->errors == errors ? 0 : -EINVAL;
 }

@@ -278,6 +278,9 @@ void cluster_remove_unaddressed(struct cluster *cluster);
  * address, and names both places. Returns 0, or -EINVAL with the errors reported.
  */
 int cluster_finish(struct cluster *cluster, struct diag *diag);
+/* As cluster_finish(), after other policies have taken the place of all policies of a finished
+ * cluster, whose namespaces they need. */
+int cluster_finish_policies(struct cluster *cluster, struct diag *diag);
 
 /* Look an object up, after cluster_finish(). NULL: there is none. */
 const struct namespace *cluster_namespace(const struct cluster *cluster, const char *name);

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Makes a cluster of the kept objects, for a compile. An object that has not changed is not read
+ * again, and if nothing but policies has changed, all else of the last cluster stays as it is.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/objects_state.h"
+#include "input/input.h"
+#include "model/arrays.h"
+
+/* Bytes: what objects->read has of former versions may grow by so much. */
+#define ROOM_TO_READ (16 << 20)
+
+struct made_cluster {
+	struct cluster cluster; /* in strings of objects->read, or of `former` */
+	struct cluster *former; /* NULL: none */
+	bool stays; /* for a compile after nothing but policies has changed */
+};
+
+void objects_forget_made(struct objects *objects)
+{
+	struct made_cluster *made = objects->made;
+
+	if (made) {
+		cluster_free(&made->cluster);
+		former_close(made->former);
+	}
+	free(made);
+	objects->made = NULL;
+}
+
+void objects_forget_read(struct objects *objects)
+{
+	objects_forget_made(objects);
+	if (objects->read)
+		cluster_free(objects->read);
+	free(objects->read);
+	objects->read = NULL;
+}
+
+/* An EndpointSlice has the same key in both versions of its API. */
+static bool is_twin(const struct objects *objects, size_t i, const char *key)
+{
+	return i && !strcmp(object_kinds[i].name, object_kinds[i - 1].name) &&
+	       lh_table_lookup_entry(objects->collections[i - 1].kept, key);
+}
+
+/* An object, by its place in the collections. */
+struct object_place {
+	const struct object_kind *kind;
+	const char *key;
+	struct object_state *kept;
+};
+
+/* Calls @each for each object until it fails. */
+typedef int each_object(struct objects *objects, const struct object_place *at,
+			struct cluster *cluster, struct diag *diag);
+
+static int for_kind(struct objects *objects, size_t kind, each_object *each,
+		    struct cluster *cluster, struct diag *diag)
+{
+	struct lh_entry *entry = objects->collections[kind].kept->head;
+	int error = 0;
+
+	for (; !error && entry; entry = entry->next) {
+		const struct object_place at = {&object_kinds[kind], lh_entry_k(entry),
+						lh_entry_v(entry)};
+
+		if (!is_twin(objects, kind, at.key))
+			error = each(objects, &at, cluster, diag);
+	}
+	return error;
+}
+
+static int for_objects(struct objects *objects, bool policies_only, each_object *each,
+		       struct cluster *cluster, struct diag *diag)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < N_KINDS; i++)
+		if (object_kinds[i].policy || !policies_only)
+			error = for_kind(objects, i, each, cluster, diag);
+	return error;
+}
+
+static const char *text_of(const struct objects *objects, const struct object_place *at)
+{
+	return offenders_text(objects, at->kind, at->key, at->kept);
+}
+
+/* Returns true if the object's own text counts, of which what was read is kept. */
+static bool is_kept(const struct objects *objects, const struct object_place *at)
+{
+	return text_of(objects, at) == at->kept->text;
+}
+
+/* Reads an object that has changed. */
+static int read_object(struct objects *objects, const struct object_place *at,
+		       struct cluster *cluster, struct diag *diag)
+{
+	const char *text = at->kept->text;
+	int error;
+
+	if (!text || !is_kept(objects, at) || at->kept->reading == objects->reading)
+		return 0;
+	error = input_parse_json(cluster, text, strlen(text), at->key, diag);
+	at->kept->part = cluster_take(cluster);
+	at->kept->reading = error ? 0 : objects->reading;
+	return error;
+}
+
+static int add_object(struct objects *objects, const struct object_place *at,
+		      struct cluster *cluster, struct diag *diag)
+{
+	const char *text = text_of(objects, at);
+
+	if (!text)
+		return 0;
+	if (!is_kept(objects, at))
+		return input_parse_json(cluster, text, strlen(text), at->key, diag);
+	cluster_put(at->kept->part, cluster);
+	return 0;
+}
+
+static size_t bytes_read(const struct objects *objects)
+{
+	return obstack_memory_used(&objects->read->memory);
+}
+
+/* Returns true if most of what was read may be of former versions. */
+static bool has_much_read(const struct objects *objects)
+{
+	return objects->read && bytes_read(objects) > 2 * objects->read_bytes + ROOM_TO_READ;
+}
+
+/* Reads the objects that have changed, or all if none is read. */
+static int read_changed(struct objects *objects, struct diag *diag)
+{
+	bool all;
+	int error;
+
+	if (has_much_read(objects))
+		objects_forget_read(objects);
+	all = !objects->read;
+	if (all) {
+		objects->read = check_memory(malloc(sizeof(*objects->read)));
+		objects->reading++;
+		cluster_init(objects->read);
+	}
+	error = for_objects(objects, false, read_object, objects->read, diag);
+	if (all && !error)
+		objects->read_bytes = bytes_read(objects);
+	return error;
+}
+
+/* Makes the cluster of all objects. */
+static int make_all(struct objects *objects, const struct policy *base, struct diag *diag,
+		    struct lh_table *contested)
+{
+	struct made_cluster *made;
+	size_t declared;
+	int error;
+
+	objects_forget_made(objects);
+	error = read_changed(objects, diag);
+	if (error)
+		return error;
+	made = objects->made = check_memory(calloc(1, sizeof(*made)));
+	made->former = former_open(objects, base);
+	cluster_init_from(made->former ? made->former : objects->read, &made->cluster);
+	error = for_objects(objects, false, add_object, &made->cluster, diag);
+	if (error)
+		return error;
+	former_add(objects, made->former, &made->cluster);
+	objects_resolve_claims(objects, &made->cluster, base, contested);
+	declared = made->cluster.n_namespaces;
+	error = cluster_finish(&made->cluster, diag);
+	/* who has a contested address depends on the last policy, and a namespace that is not
+	 * declared on the policies in it */
+	made->stays = !made->former && !lh_table_length(contested) &&
+		      !lh_table_length(objects->since.held) &&
+		      made->cluster.n_namespaces == declared;
+	return error;
+}
+
+bool objects_keep_all_but_policies(const struct objects *objects, const struct policy *base)
+{
+	const struct since *since = &objects->since;
+
+	return objects->made && !since->rest && !lh_table_length(since->pods) && base &&
+	       base->lineage == since->lineage && base->generation == since->generation &&
+	       !has_much_read(objects);
+}
+
+static bool has_namespaces(const struct cluster *cluster)
+{
+	for (size_t i = 0; i < cluster->n_policies; i++)
+		if (cluster->policies[i].ns_name &&
+		    !cluster_namespace(cluster, cluster->policies[i].ns_name))
+			return false;
+	return true;
+}
+
+/* Puts the policies of now into the last cluster. Returns -EAGAIN if all objects must be put. */
+static int make_policies(struct objects *objects, struct diag *diag)
+{
+	struct cluster *cluster = &objects->made->cluster;
+	int error = for_objects(objects, true, read_object, objects->read, diag);
+
+	cluster->n_policies = 0;
+	if (!error)
+		error = for_objects(objects, true, add_object, cluster, diag);
+	if (!error && !has_namespaces(cluster))
+		error = -EAGAIN;
+	return error ? error : cluster_finish_policies(cluster, diag);
+}
+
+int objects_cluster(struct objects *objects, const struct policy *base, struct diag *diag,
+		    struct lh_table *contested, const struct cluster **cluster)
+{
+	int error = -EAGAIN;
+
+	if (objects_keep_all_but_policies(objects, base))
+		error = make_policies(objects, diag);
+	if (error == -EAGAIN)
+		error = make_all(objects, base, diag, contested);
+	*cluster = objects->made ? &objects->made->cluster : NULL;
+	return error;
+}
+
+void objects_cluster_end(struct objects *objects, int error)
+{
+	if (error || !objects->made->stays)
+		objects_forget_made(objects);
+}
