@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Programs that the loader runs for writes which bpf(2) cannot make. */
-#include "base.h"
+#include "active_map.h"
 #include "build.h"
 #include "maps/added.bpf.h"
 #include "maps/assign.h"
@@ -18,7 +18,7 @@
 static int assign_service(struct bh_assign *request)
 {
 	struct bh_service_key key = request->service;
-	struct bh_service *service = bpf_map_lookup_elem(&bh_services, &key);
+	struct bh_service *service = active_lookup(&at_services, &key);
 	struct bh_service_at *at;
 
 	if (!service)
@@ -42,7 +42,7 @@ int assign(struct bh_assign *request)
 
 	if (request->which & BH_ASSIGN_SERVICE)
 		return assign_service(request);
-	endpoint = bpf_map_lookup_elem(&bh_endpoints, &addr);
+	endpoint = active_lookup(&at_endpoints, &addr);
 	if (!endpoint)
 		return -ENOENT;
 	if (request->which & BH_ASSIGN_HOST_SIDE) {

@@ -90,6 +90,7 @@ const struct change_step change_order[] = {
 	{PHASE_PREPARE, ACT_ANEW, 0, false},
 	{PHASE_PREPARE, ACT_LOAD, 0, false},
 	{PHASE_STAGE, ACT_REPLACE, 0, false},
+	{PHASE_STAGE, ACT_GROW, 0, false},
 	{PHASE_STAGE, ACT_FINISH, 0, false},
 	{PHASE_STAGE, ACT_DROP_STAGED, 0, false},
 	{PHASE_STAGE, ACT_PUT, MAP_ports, false},
@@ -162,6 +163,16 @@ static size_t count_attach(const struct change *change, bool others)
 	return n;
 }
 
+/* A first load's maps are made as large as they need to be. */
+static size_t count_grown(const struct change *change)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < N_NODE_MAPS && !change->anew; i++)
+		n += change->capacity.entries[i] != 0;
+	return n;
+}
+
 size_t change_count(const struct change *change, const struct change_step *step)
 {
 	const struct change_map *map = &change->maps[step->map];
@@ -171,6 +182,7 @@ size_t change_count(const struct change *change, const struct change_step *step)
 		[ACT_ANEW] = change->anew,
 		[ACT_LOAD] = change->replace,
 		[ACT_REPLACE] = change->replace,
+		[ACT_GROW] = count_grown(change),
 		[ACT_FINISH] = change->finish,
 		[ACT_DROP_STAGED] = change->drop_staged,
 		[ACT_PUT] = map->put.n,
@@ -326,6 +338,7 @@ static int simulate_step(const struct change *change, const struct change_step *
 	case ACT_ANEW:
 	case ACT_LOAD:
 	case ACT_REPLACE:
+	case ACT_GROW:
 	case ACT_FINISH:
 	case ACT_DROP_STAGED:
 	case ACT_ATTACH_OTHERS:

@@ -12,13 +12,13 @@
 #include "node/kernel/programs.h"
 #include "node/kernel/rcu.h"
 #include "node/kernel/socket_link.h"
+#include "node/change/grow.h"
 #include "node/change/replace.h"
 
 #define RULE_HITS "rule_hits"
-/* A map of the policy has room for so many bytes of entries beyond what it needs, at least: for
- * larger maps all programs are loaded anew. That takes up to a second of a processor, and no other
- * change goes on meanwhile. In 3 MB are 28,000 addresses, 19,000 entries of Services, or 393,000
- * intervals of ports. */
+/* A map of the policy has room for so many bytes of entries beyond what it needs, at least: a larger
+ * map costs a copy of all entries. In 3 MB are 28,000 addresses, 19,000 entries of Services, or
+ * 393,000 intervals of ports. */
 #define ROOM_BYTES (3 << 20)
 #define HASH_BYTES 64 /* what the kernel adds to each entry of a hash map, about */
 /* Maps about interfaces, and the hits of rules, which each CPU counts for itself, have room for so
@@ -97,7 +97,7 @@ static uint32_t room_of(const struct node_handle *handle, const struct change *c
 
 /* Makes the map larger. A map whose entries are of a generation needs room for two of them at the
  * next change. */
-static void grow(struct change *change, int map)
+static void make_room(struct change *change, int map)
 {
 	change->capacity.needs[map] = change->wanted[map];
 	change->capacity.entries[map] = room_for(map, change->wanted[map]);
@@ -118,9 +118,8 @@ static int find_room(struct node_handle *handle, struct change *change)
 		const size_t room = room_of(handle, change, i);
 
 		if (change->wanted[i] > (change->anew ? room : room - room / 8))
-			grow(change, i);
+			make_room(change, i);
 	}
-	change->replace |= any && !change->anew;
 	return 0;
 }
 
@@ -176,22 +175,30 @@ bool replace_has_room(struct node_handle *handle, uint32_t rules, const struct c
 	       (!read_room_for_hits(handle, &capacity) && rules <= capacity);
 }
 
-/* Fills each new map like the old one. */
-static int fill_maps(struct node_handle *handle, const struct programs *programs,
-		     const struct capacity *capacity)
+static uint32_t map_id(int map)
+{
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(map, &info, &length) ? 0 : info.id;
+}
+
+/* Fills the maps that the programs' object made in place of an older build's. */
+static int fill_maps(struct node_handle *handle, const struct programs *programs)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++) {
+		const int map = programs_map(programs, node_map_names[i]);
 		CLEANUP(table_free) struct table have = {};
 		int error;
 
-		if (!capacity->entries[i])
+		if (map < 0 || map_id(map) == map_id(handle->maps[i]))
 			continue;
 		maps_init_table(i, &have);
 		error = maps_read(handle, i, &have);
 		if (!error)
-			error = table_write(&have, programs_map(programs, node_map_names[i]));
+			error = table_write(&have, map);
 		if (error)
-			return node_fail(handle, error, "cannot copy the map %s to a larger one",
+			return node_fail(handle, error, "cannot copy the map %s",
 					 node_map_names[i]);
 		handle->writes += have.n;
 	}
@@ -322,7 +329,7 @@ int replace(struct node_handle *handle, const struct programs *programs,
 	    const struct capacity *capacity)
 {
 	CLEANUP(hits_free) struct map_hits hits = {.old = -1};
-	int error = fill_maps(handle, programs, capacity);
+	int error = fill_maps(handle, programs);
 
 	if (!error && capacity->connections)
 		error = copy_connections(handle, programs);
@@ -384,6 +391,8 @@ int replace_finish(struct node_handle *handle)
 
 	if (!error)
 		error = follow_ingress(handle);
+	if (!error)
+		error = grow_finish(handle);
 	if (!error && !are_current(handle)) {
 		error = programs_load(handle, &none, &programs);
 		if (!error)

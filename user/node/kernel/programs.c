@@ -13,6 +13,7 @@
 #include "loader.skel.h"
 #include "maps/conntrack.h"
 #include "maps/rule_hit.h"
+#include "node/kernel/active_map.h"
 #include "node/kernel/connections.h"
 #include "node/kernel/pin_folder.h"
 #include "node/kernel/programs.h"
@@ -23,13 +24,10 @@
 
 #define CONNTRACK_LOOKUP "bpf_skb_ct_lookup"
 
-/* Returns a map's pin name, which is the map's name without "bh_"; NULL: libbpf makes the map
- * (.rodata). */
+/* Returns a map's pin name; NULL: libbpf makes the map (.rodata). */
 static const char *pin_name(const struct bpf_map *map)
 {
-	const char *name = bpf_map__name(map);
-
-	return bpf_map__is_internal(map) ? NULL : name + strlen("bh_");
+	return bpf_map__is_internal(map) ? NULL : program_pin_name(bpf_map__name(map));
 }
 
 /* @defined: the size in the map's definition. */
@@ -37,8 +35,9 @@ static uint32_t room_for(const struct capacity *capacity, const char *pin, uint3
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (!strcmp(node_map_names[i], pin))
-			return capacity->first && node_map_kinds[i] == MAP_KIND_LOCAL &&
-					       capacity->entries[i] < defined
+			/* of maps that are there, grow() makes larger ones */
+			return !capacity->first || (node_map_kinds[i] == MAP_KIND_LOCAL &&
+						    capacity->entries[i] < defined)
 				       ? 0
 				       : capacity->entries[i];
 	if (!strcmp(pin, CONNECTIONS))
@@ -63,16 +62,33 @@ static int reuse_map(struct node_handle *handle, struct bpf_map *map, int fd)
 	return 0;
 }
 
+/* Returns true if the pinned map is of an older build that had no places, and its array cannot be
+ * in one: the object makes a map of the same size, and replace() copies the entries. */
+static bool cannot_be_placed(const struct bpf_map *map, int fd, uint32_t *entries)
+{
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+
+	if (!(bpf_map__map_flags(map) & BPF_F_INNER_MAP) ||
+	    bpf_obj_get_info_by_fd(fd, &info, &length))
+		return false;
+	*entries = info.max_entries;
+	return !(info.map_flags & BPF_F_INNER_MAP);
+}
+
 static int share_map(struct node_handle *handle, struct bpf_map *map)
 {
 	const char *name = pin_name(map);
 	SCOPED_FD int fd = name ? pins_get(handle, name) : -ENOENT;
+	uint32_t entries;
 
 	/* the object makes it */
 	if (fd == -ENOENT)
 		return 0;
 	if (fd < 0)
 		return node_fail(handle, fd, "cannot open %s/%s", handle->pin, name);
+	if (cannot_be_placed(map, fd, &entries))
+		return bpf_map__set_max_entries(map, entries);
 	return reuse_map(handle, map, fd);
 }
 
@@ -219,8 +235,7 @@ static int load_loader(struct node_handle *handle, const struct bh_tc *tc, struc
 	return error ? node_fail(handle, error, "cannot load the programs assign and forget") : 0;
 }
 
-/* Reports the sizes of the maps: most often the kernel had no memory for them. */
-static void print_capacity(struct node_handle *handle, const struct capacity *capacity)
+void programs_print_capacity(struct node_handle *handle, const struct capacity *capacity)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (capacity->needs[i])
@@ -244,7 +259,7 @@ int programs_load(struct node_handle *handle, const struct capacity *capacity,
 	if (!error)
 		error = load_tc(handle, programs->tc);
 	if (error)
-		print_capacity(handle, capacity);
+		programs_print_capacity(handle, capacity);
 	return error ? error : load_loader(handle, programs->tc, programs->loader);
 }
 
@@ -337,6 +352,16 @@ int programs_pin_again(struct node_handle *handle)
 		for (uint32_t k = 0; !error && k < program->n_maps; k++)
 			error = pin_again(handle, program->maps[k]);
 	}
+	for (int i = 0; !error && i < N_NODE_MAPS; i++) {
+		uint32_t id;
+
+		error = active_map_pinned(handle, i, &id);
+		if (error)
+			error = node_fail(handle, error, "cannot find the active map %s",
+					  node_map_names[i]);
+		else if (id)
+			error = pin_again(handle, id);
+	}
 	return error;
 }
 
@@ -406,15 +431,15 @@ bool programs_is_current(struct node_handle *handle, const struct program *progr
 	return true;
 }
 
-/* Finds a map that every program of ours uses: the configuration, or bh_endpoints where the
- * configuration's pin is gone. Sets handle->mark to the map's ID, or leaves 0 if neither is pinned:
+/* Finds a map that every program of ours uses: the configuration, or the place of bh_endpoints
+ * where the configuration's pin is gone. Sets handle->mark to the map's ID, or leaves 0 if neither is pinned:
  * no program is ours then. */
 static int find_mark(struct node_handle *handle)
 {
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
 	SCOPED_FD int config = pins_get(handle, "config");
-	SCOPED_FD int next = config == -ENOENT ? pins_get(handle, "endpoints") : -ENOENT;
+	SCOPED_FD int next = config == -ENOENT ? pins_get(handle, PROGRAM_PLACE "endpoints") : -ENOENT;
 	const int fd = config == -ENOENT ? next : config;
 
 	if (fd < 0)

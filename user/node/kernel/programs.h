@@ -29,6 +29,9 @@ struct programs {
  * wants one. Returns 0 or -errno, reported. */
 int programs_load(struct node_handle *handle, const struct capacity *capacity,
 		  struct programs *programs);
+
+/* Reports the sizes of the maps of @capacity: most often the kernel had no memory for them. */
+void programs_print_capacity(struct node_handle *handle, const struct capacity *capacity);
 void programs_free(struct programs *programs);
 
 /* Returns the fd of the map with this pin name; -1: there is none. It is closed with @programs. */
