@@ -8,7 +8,6 @@
 #include "maps/conntrack.bpf.h"
 #include "maps/endpoint.bpf.h"
 #include "maps/forget.h"
-#include "maps/rule_hit.bpf.h"
 #include "maps/service.bpf.h"
 
 #define ENOENT 2
@@ -51,22 +50,6 @@ int assign(struct bh_assign *request)
 	}
 	/* One 8-byte store: programs on other CPUs read the word meanwhile. */
 	*(volatile __u64 *)&endpoint->assignment[request->which & 1] = request->word;
-	return 0;
-}
-
-/*
- * Adds hits to a rule while packets count theirs: in this CPU's place, by one atomic instruction,
- * which no packet can interrupt.
- */
-SEC("syscall")
-int add_hits(struct bh_add_hits *request)
-{
-	__u32 rule = request->rule;
-	struct bh_rule_hit *hit = bpf_map_lookup_elem(&bh_rule_hits, &rule);
-
-	if (!hit)
-		return -ENOENT;
-	__sync_fetch_and_add(&hit->count, request->count);
 	return 0;
 }
 

@@ -29,28 +29,25 @@ static __always_inline bool policy_has(const struct end *subject, __u32 directio
 
 struct policy_search {
 	void *ports; /* the map */
-	__u32 at, count; /* the list */
+	__u32 at; /* an interval of the list that starts at @point or before */
+	__u32 end; /* of the list */
 	__u32 point;
-	__u32 found; /* an interval that starts at @point or before */
-	__u32 step;
-	bool broken;
+	__u32 step; /* 0 afterwards, unless an interval is not in the map */
 };
 
 /* One step of the search, for bpf_loop(): the verifier would follow each path through a plain
  * loop. */
 static long policy_search_step(__u32 i __attribute__((unused)), struct policy_search *search)
 {
-	__u32 index = search->at + search->found + search->step;
+	__u32 index = search->at + search->step;
 	struct bh_interval *interval;
 
-	if (search->found + search->step < search->count) {
+	if (index < search->end) {
 		interval = bpf_map_lookup_elem(search->ports, &index);
-		if (!interval) {
-			search->broken = true;
+		if (!interval)
 			return 1;
-		}
 		if (interval->start <= search->point)
-			search->found += search->step;
+			search->at = index;
 	}
 	search->step >>= 1;
 	return 0;
@@ -60,11 +57,11 @@ static long policy_search_step(__u32 i __attribute__((unused)), struct policy_se
  * map. */
 static __always_inline bool policy_interval(struct bh_ports_ref ports, __u32 point, __u32 *verdict)
 {
-	__u32 steps = ports.count > 256 ? BH_PORTS_STEPS : ports.count > 16 ? 8 : 4, index;
+	__u32 steps = ports.count > 256 ? BH_PORTS_STEPS : ports.count > 16 ? 8 : 4;
 	struct policy_search search = {
 		.ports = active_map(&at_ports),
 		.at = ports.at,
-		.count = ports.count,
+		.end = ports.at + ports.count,
 		.point = point,
 		.step = 1u << (steps - 1),
 	};
@@ -73,9 +70,8 @@ static __always_inline bool policy_interval(struct bh_ports_ref ports, __u32 poi
 	if (!search.ports)
 		return false;
 	bpf_loop(steps, policy_search_step, &search, 0);
-	index = ports.at + search.found;
-	interval = bpf_map_lookup_elem(search.ports, &index);
-	if (search.broken || !interval)
+	interval = bpf_map_lookup_elem(search.ports, &search.at);
+	if (search.step || !interval)
 		return false;
 	*verdict = interval->verdict;
 	return true;

@@ -5,6 +5,7 @@
 #include "policy/delta.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
+#include "maps/rule_hit.h"
 #include "maps/service.h"
 #include "node/change/change.h"
 
@@ -163,10 +164,11 @@ static size_t count_attach(const struct change *change, bool others)
 	return n;
 }
 
-/* A first load's maps are made as large as they need to be. */
+/* A first load's maps are made as large as they need to be, but for the hits of rules, of which
+ * there are as many maps as need be. */
 static size_t count_grown(const struct change *change)
 {
-	size_t n = 0;
+	size_t n = change->capacity.rules > BH_RULE_HITS;
 
 	for (int i = 0; i < N_NODE_MAPS && !change->anew; i++)
 		n += change->capacity.entries[i] != 0;

@@ -268,6 +268,9 @@ static void print_capacity(char *to, const struct capacity *capacity, enum chang
 		if (capacity->entries[i])
 			used += snprintf(to + used, DRY_RUN_NAME - used, "%s%s of %u",
 					 used ? ", " : "", node_map_names[i], capacity->entries[i]);
+	if (capacity->rules && act == ACT_GROW && used < DRY_RUN_NAME)
+		snprintf(to + used, DRY_RUN_NAME - used, "%shits of %u rules", used ? ", " : "",
+			 capacity->rules);
 	if (capacity->connections && act != ACT_GROW && used < DRY_RUN_NAME)
 		snprintf(to + used, DRY_RUN_NAME - used, "%sconnections of %u", used ? ", " : "",
 			 capacity->connections);

@@ -6,6 +6,7 @@
 #include "node/kernel/active_map.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/pin_folder.h"
+#include "node/kernel/rule_hits.h"
 
 /* The larger maps. */
 struct larger {
@@ -25,7 +26,7 @@ static int make(struct node_handle *handle, enum node_map_id map, uint32_t entri
 	int error;
 
 	maps_init_table(map, &have);
-	*fd = active_map_larger(handle, map, entries);
+	*fd = active_map_like(handle->maps[map], entries);
 	error = *fd < 0 ? *fd : maps_read(handle, map, &have);
 	if (!error)
 		error = table_write(&have, *fd);
@@ -53,8 +54,10 @@ int grow(struct node_handle *handle, const struct capacity *capacity)
 	int error = 0;
 
 	memset(&larger, -1, sizeof(larger));
+	if (capacity->rules)
+		error = rule_hits_add(handle, capacity->rules);
 	for (int i = 0; !error && i < N_NODE_MAPS; i++) {
-		if (!capacity->entries[i])
+		if (capacity->first || !capacity->entries[i])
 			continue;
 		error = make(handle, i, capacity->entries[i], &larger.fd[i]);
 		if (error) {

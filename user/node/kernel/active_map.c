@@ -40,7 +40,7 @@ int active_map_of(const struct program *ingress, enum node_map_id map, uint32_t 
 	return at < 0 || bpf_map_lookup_elem(at, &place, id) ? -errno : 0;
 }
 
-int active_map_larger(const struct node_handle *handle, enum node_map_id map, uint32_t entries)
+int active_map_like(int map, uint32_t entries)
 {
 	struct bpf_map_info like = {};
 	uint32_t length = sizeof(like);
@@ -48,7 +48,7 @@ int active_map_larger(const struct node_handle *handle, enum node_map_id map, ui
 	LIBBPF_OPTS(bpf_map_create_opts, options);
 	int fd;
 
-	if (bpf_obj_get_info_by_fd(handle->maps[map], &like, &length))
+	if (bpf_obj_get_info_by_fd(map, &like, &length))
 		return -errno;
 	options.map_flags = like.map_flags;
 	btf = like.btf_id ? bpf_btf_get_fd_by_id(like.btf_id) : -1;

@@ -14,9 +14,8 @@
 int active_map_pinned(const struct node_handle *handle, enum node_map_id map, uint32_t *id);
 int active_map_of(const struct program *ingress, enum node_map_id map, uint32_t *id);
 
-/* Makes an empty map like the one that is open, for @entries. Returns an fd or -errno, not
- * reported. */
-int active_map_larger(const struct node_handle *handle, enum node_map_id map, uint32_t entries);
+/* Makes an empty map like another one, for @entries. Returns an fd or -errno, not reported. */
+int active_map_like(int map, uint32_t entries);
 
 /* Puts a map into its place, by one store, and waits until no program reads the former one. Returns
  * 0 or -errno, not reported. */

@@ -12,8 +12,6 @@
 #include "build_id.h"
 #include "loader.skel.h"
 #include "maps/conntrack.h"
-#include "maps/rule_hit.h"
-#include "node/kernel/active_map.h"
 #include "node/kernel/connections.h"
 #include "node/kernel/pin_folder.h"
 #include "node/kernel/programs.h"
@@ -42,7 +40,7 @@ static uint32_t room_for(const struct capacity *capacity, const char *pin, uint3
 				       : capacity->entries[i];
 	if (!strcmp(pin, CONNECTIONS))
 		return capacity->connections ? BH_CT_BUCKETS(capacity->connections) : 0;
-	return strcmp(pin, "rule_hits") ? 0 : capacity->rule_hits;
+	return 0;
 }
 
 /* Reuses a pinned map. A map of the same ABI with another layout is not ours. */
@@ -62,18 +60,20 @@ static int reuse_map(struct node_handle *handle, struct bpf_map *map, int fd)
 	return 0;
 }
 
-/* Returns true if the pinned map is of an older build that had no places, and its array cannot be
- * in one: the object makes a map of the same size, and replace() copies the entries. */
+/* Returns true if the pinned array is of an older build that had no places, and cannot be in one:
+ * the object makes another, and replace() copies the entries of a policy. Hits of rules begin at 0.
+ */
 static bool cannot_be_placed(const struct bpf_map *map, int fd, uint32_t *entries)
 {
+	const bool hits = bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY;
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
 
-	if (!(bpf_map__map_flags(map) & BPF_F_INNER_MAP) ||
-	    bpf_obj_get_info_by_fd(fd, &info, &length))
+	if (bpf_obj_get_info_by_fd(fd, &info, &length))
 		return false;
-	*entries = info.max_entries;
-	return !(info.map_flags & BPF_F_INNER_MAP);
+	*entries = hits ? bpf_map__max_entries(map) : info.max_entries;
+	return *entries != info.max_entries ||
+	       bpf_map__map_flags(map) & ~info.map_flags & BPF_F_INNER_MAP;
 }
 
 static int share_map(struct node_handle *handle, struct bpf_map *map)
@@ -278,15 +278,6 @@ int programs_map(const struct programs *programs, const char *pin)
 	return map ? bpf_map__fd(map) : -1;
 }
 
-int programs_add_hits(const struct programs *programs, struct bh_add_hits *request)
-{
-	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = request, .ctx_size_in = sizeof(*request));
-
-	if (bpf_prog_test_run_opts(bpf_program__fd(programs->loader->progs.add_hits), &run))
-		return -errno;
-	return run.retval;
-}
-
 static int pin_maps(struct node_handle *handle, const struct bpf_object *object)
 {
 	struct bpf_map *map;
@@ -321,16 +312,24 @@ int programs_pin(struct node_handle *handle, const struct programs *programs)
 	return error ? error : pin_maps(handle, programs->loader->obj);
 }
 
-/* Pins the map if no pin has its name. */
+/* Pins the map, and the first map in its places, if no pin has their names. */
 static int pin_again(struct node_handle *handle, uint32_t map)
 {
+	const uint32_t first = 0;
 	char pin[BPF_OBJ_NAME_LEN];
+	uint32_t placed;
 	SCOPED_FD int fd = program_open_map(map, pin);
 	SCOPED_FD int there = fd < 0 || !*pin ? fd : pins_get(handle, pin);
 	int error;
 
 	if (fd < 0)
 		return node_fail(handle, fd, "cannot open a map of the programs");
+	if (!strncmp(pin, PROGRAM_PLACE, strlen(PROGRAM_PLACE)) &&
+	    !bpf_map_lookup_elem(fd, &first, &placed)) {
+		error = pin_again(handle, placed);
+		if (error)
+			return error;
+	}
 	if (!*pin || there != -ENOENT)
 		return 0;
 	error = pins_put(handle, pin, fd);
@@ -342,6 +341,7 @@ static int pin_again(struct node_handle *handle, uint32_t map)
 
 int programs_pin_again(struct node_handle *handle)
 {
+	const struct program *ingress = &handle->programs[PROGRAM_INGRESS];
 	int error = 0;
 
 	for (enum node_program i = 0; !error && i < N_NODE_PROGRAMS; i++) {
@@ -350,17 +350,8 @@ int programs_pin_again(struct node_handle *handle)
 		if (pins_program(handle, i, &program))
 			continue;
 		for (uint32_t k = 0; !error && k < program->n_maps; k++)
-			error = pin_again(handle, program->maps[k]);
-	}
-	for (int i = 0; !error && i < N_NODE_MAPS; i++) {
-		uint32_t id;
-
-		error = active_map_pinned(handle, i, &id);
-		if (error)
-			error = node_fail(handle, error, "cannot find the active map %s",
-					  node_map_names[i]);
-		else if (id)
-			error = pin_again(handle, id);
+			if (i == PROGRAM_INGRESS || !program_has(ingress, program->maps[k]))
+				error = pin_again(handle, program->maps[k]);
 	}
 	return error;
 }
