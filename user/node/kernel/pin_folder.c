@@ -193,18 +193,18 @@ static bool works_on(const struct program *ingress, const struct bpf_map_info *i
 	return program_has(ingress, info->id) && pin && !strcmp(pin, name);
 }
 
-/* Finds the ID of the active map; 0: @ingress does not use it. Only if no place is pinned, and
- * @ingress does not use the pinned map itself, asks the kernel for all maps of @ingress. */
+/* Finds the ID of the active map; 0: @ingress does not use it. Programs of an older build use the
+ * pinned map itself. Only if no place is pinned, asks the kernel for all maps of @ingress. */
 static int find_active(const struct node_handle *handle, const struct program *ingress,
 		       enum node_map_id map, const struct bpf_map_info *pinned, uint32_t *id)
 {
-	int error = active_map_pinned(handle, map, id);
+	int error;
 
-	if (error || *id)
-		return error;
 	*id = pinned->id;
-	return works_on(ingress, pinned, node_map_names[map]) ? 0
-							       : active_map_of(ingress, map, id);
+	if (works_on(ingress, pinned, node_map_names[map]))
+		return 0;
+	error = active_map_pinned(handle, map, id);
+	return error || *id ? error : active_map_of(ingress, map, id);
 }
 
 /* Opens the active map: the pinned one, unless a command is replacing it. */
