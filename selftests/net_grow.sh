@@ -262,7 +262,7 @@ net_check "a policy of 8,300 more rules leaves the programs and the hooks" same_
 net_check "the last rule is above the first map" test "$(last id)" -gt 8192
 net_check "the hits of that rule count" counts_last
 net_bulkhead unload && net_bulkhead load "$NET_TMP/many.ini" >"$NET_TMP/said" 2>&1
-net_check "they count after a first load of so many rules" counts_last
+net_check "the hits of the last rule count after a first load of as many rules" counts_last
 
 # A load that is killed at a change of state or gets ENOMEM from a bpf(2) (a sample, or all with CRASH=all)
 # leaves one active policy, whole. The next load, of either policy in turn, completes or removes the

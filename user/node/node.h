@@ -140,7 +140,8 @@ struct node_change {
 	uint32_t ports; /* other ports of the endpoints' bridges, which are guarded too */
 	uint32_t imported; /* connections that were taken over */
 	enum node_hook tc; /* how the load attached TC programs; NONE: it attached none */
-	/* the load replaced the programs: by this command's, or for a larger table of connections */
+	/* the load replaced the programs: by this command's, or for a larger table of connections
+	 */
 	bool replaced;
 	bool first; /* nothing was active before */
 	bool own; /* load of a delta: the delta concerns endpoints of this node */

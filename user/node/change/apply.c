@@ -11,7 +11,7 @@
 #include "node/kernel/rcu.h"
 #include "node/kernel/socket_link.h"
 #include "node/change/dry_run.h"
-#include "node/change/grow.h"
+#include "node/change/larger_maps.h"
 #include "node/change/repair.h"
 #include "node/change/replace.h"
 #include "node/kernel/pinned_policy.h"
@@ -71,7 +71,7 @@ static int act_replace(struct applier *applier)
 
 static int act_grow(struct applier *applier)
 {
-	return grow(applier->handle, &applier->change->capacity);
+	return larger_maps(applier->handle, &applier->change->capacity);
 }
 
 static int act_finish(struct applier *applier)

@@ -12,12 +12,12 @@
 #include "node/kernel/rcu.h"
 #include "node/kernel/rule_hits.h"
 #include "node/kernel/socket_link.h"
-#include "node/change/grow.h"
+#include "node/change/larger_maps.h"
 #include "node/change/replace.h"
 
-/* A map of the policy has room for so many bytes of entries beyond what it needs, at least: a larger
- * map costs a copy of all entries. In 3 MB are 28,000 addresses, 19,000 entries of Services, or
- * 393,000 intervals of ports. */
+/* A map of the policy has room for so many bytes of entries beyond what it needs, at least: a
+ * larger map costs a copy of all entries. In 3 MB are 28,000 addresses, 19,000 entries of Services,
+ * or 393,000 intervals of ports. */
 #define ROOM_BYTES (3 << 20)
 #define HASH_BYTES 64 /* what the kernel adds to each entry of a hash map, about */
 /* Maps about interfaces have room for so many more than they need, at least. */
@@ -295,7 +295,7 @@ int replace_finish(struct node_handle *handle)
 	if (!error)
 		error = follow_ingress(handle);
 	if (!error)
-		error = grow_finish(handle);
+		error = larger_maps_finish(handle);
 	if (!error && !are_current(handle)) {
 		error = programs_load(handle, &none, &programs);
 		if (!error)

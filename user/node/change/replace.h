@@ -2,8 +2,8 @@
 /*
  * Replaces the active programs by others, which use the same maps, and the table of connections by
  * a larger one. Each hook changes from the old program to the new one in one step. No other map
- * changes meanwhile, so both programs answer alike. Also plans how large maps are to be (grow.h makes
- * them larger).
+ * changes meanwhile, so both programs answer alike. Also plans how large maps are to be (grow.h
+ * makes them larger).
  *
  * The replacement counts once PROGRAM_INGRESS is pinned: the maps that this program uses are
  * active, and the other pins and the hooks follow. If a command is killed in between, the next
@@ -20,8 +20,8 @@ struct capacity replace_first_room(const struct policy *policy, const struct loc
 
 /*
  * Makes @change replace the programs, unless they are this command's own, and replace the maps that
- * lack room that @change wants, or room for the hits of @rules rules. Returns 0 or -errno, reported: -ENOSPC
- * if no map can be that large.
+ * lack room that @change wants, or room for the hits of @rules rules. Returns 0 or -errno,
+ * reported: -ENOSPC if no map can be that large.
  */
 int replace_plan(struct node_handle *handle, uint32_t rules, struct change *change);
 

@@ -60,8 +60,8 @@ static bool is_map(int fd, const char *name, int *error)
 	const char *pin = tell(fd, &info, sizeof(info), error) ? program_pin_name(info.name) : NULL;
 
 	/* the kernel cuts a long name short */
-	return pin && (!name || !strncmp(pin, name,
-					 BPF_OBJ_NAME_LEN - 1 - (pin - (const char *)info.name)));
+	return pin && (!name ||
+		       !strncmp(pin, name, BPF_OBJ_NAME_LEN - 1 - (pin - (const char *)info.name)));
 }
 
 static bool is_ours(int fd, const char *name, int *error)

@@ -33,7 +33,7 @@ static uint32_t room_for(const struct capacity *capacity, const char *pin, uint3
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (!strcmp(node_map_names[i], pin))
-			/* of maps that are there, grow() makes larger ones */
+			/* of maps that are there, larger_maps() makes larger ones */
 			return !capacity->first || (node_map_kinds[i] == MAP_KIND_LOCAL &&
 						    capacity->entries[i] < defined)
 				       ? 0
@@ -423,14 +423,15 @@ bool programs_is_current(struct node_handle *handle, const struct program *progr
 }
 
 /* Finds a map that every program of ours uses: the configuration, or the place of bh_endpoints
- * where the configuration's pin is gone. Sets handle->mark to the map's ID, or leaves 0 if neither is pinned:
- * no program is ours then. */
+ * where the configuration's pin is gone. Sets handle->mark to the map's ID, or leaves 0 if neither
+ * is pinned: no program is ours then. */
 static int find_mark(struct node_handle *handle)
 {
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
 	SCOPED_FD int config = pins_get(handle, "config");
-	SCOPED_FD int next = config == -ENOENT ? pins_get(handle, PROGRAM_PLACE "endpoints") : -ENOENT;
+	SCOPED_FD int next =
+		config == -ENOENT ? pins_get(handle, PROGRAM_PLACE "endpoints") : -ENOENT;
 	const int fd = config == -ENOENT ? next : config;
 
 	if (fd < 0)

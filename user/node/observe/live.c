@@ -241,8 +241,8 @@ int live_each(const struct live *live, const char *map,
 	return status;
 }
 
-int live_hits(const struct live *live,
-	      int (*visit)(void *data, const void *key, const void *value), void *data)
+int live_hits(const struct live *live, int (*visit)(void *data, const void *key, const void *value),
+	      void *data)
 {
 	return rule_hits_each(live->handle, visit, data);
 }

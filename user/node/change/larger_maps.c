@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "node/change/grow.h"
+#include "node/change/larger_maps.h"
 #include "node/kernel/active_map.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/pin_folder.h"
@@ -48,7 +48,7 @@ static int put(struct node_handle *handle, enum node_map_id map, uint32_t entrie
 	return pins_put_map(handle, node_map_names[map], handle->maps[map]);
 }
 
-int grow(struct node_handle *handle, const struct capacity *capacity)
+int larger_maps(struct node_handle *handle, const struct capacity *capacity)
 {
 	CLEANUP(larger_close) struct larger larger;
 	int error = 0;
@@ -72,7 +72,7 @@ int grow(struct node_handle *handle, const struct capacity *capacity)
 	return error;
 }
 
-int grow_finish(struct node_handle *handle)
+int larger_maps_finish(struct node_handle *handle)
 {
 	int error = 0;
 
