@@ -6,6 +6,7 @@
 #include "node/kernel/active_map.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/pin_folder.h"
+#include "node/kernel/rcu.h"
 #include "node/kernel/rule_hits.h"
 
 /* The larger maps. */
@@ -36,9 +37,11 @@ static int make(struct node_handle *handle, enum node_map_id map, uint32_t entri
 
 static int put(struct node_handle *handle, enum node_map_id map, uint32_t entries, int *fd)
 {
-	/* programs do not read bh_added: its pin is its place */
-	int error = map == MAP_added ? 0 : active_map_put(handle, map, *fd);
+	int error;
 
+	rcu_expedite(handle);
+	/* programs do not read bh_added: its pin is its place */
+	error = map == MAP_added ? 0 : active_map_put(handle, map, *fd);
 	if (error)
 		return node_fail(handle, error, "cannot replace the map %s by a larger one",
 				 node_map_names[map]);

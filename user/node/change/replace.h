@@ -2,8 +2,8 @@
 /*
  * Replaces the active programs by others, which use the same maps, and the table of connections by
  * a larger one. Each hook changes from the old program to the new one in one step. No other map
- * changes meanwhile, so both programs answer alike. Also plans how large maps are to be (grow.h
- * makes them larger).
+ * changes meanwhile, so both programs answer alike. Also plans how large maps are to be;
+ * larger_maps.h makes them larger.
  *
  * The replacement counts once PROGRAM_INGRESS is pinned: the maps that this program uses are
  * active, and the other pins and the hooks follow. If a command is killed in between, the next

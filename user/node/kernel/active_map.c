@@ -5,7 +5,6 @@
 
 #include "node/kernel/active_map.h"
 #include "node/kernel/pin_folder.h"
-#include "node/kernel/rcu.h"
 
 static const uint32_t place;
 
@@ -62,13 +61,12 @@ int active_map_like(int map, uint32_t entries)
 	return fd < 0 ? -errno : fd;
 }
 
-int active_map_put(struct node_handle *handle, enum node_map_id map, int fd)
+int active_map_put(const struct node_handle *handle, enum node_map_id map, int fd)
 {
 	char name[BPF_OBJ_NAME_LEN];
 	SCOPED_FD int at = pins_get(handle, place_name(map, name));
 
 	if (at < 0)
 		return at;
-	rcu_expedite(handle);
 	return bpf_map_update_elem(at, &place, &fd, BPF_ANY) ? -errno : 0;
 }

@@ -19,6 +19,6 @@ int active_map_like(int map, uint32_t entries);
 
 /* Puts a map into its place, by one store, and waits until no program reads the former one. Returns
  * 0 or -errno, not reported. */
-int active_map_put(struct node_handle *handle, enum node_map_id map, int fd);
+int active_map_put(const struct node_handle *handle, enum node_map_id map, int fd);
 
 #endif
