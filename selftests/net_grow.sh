@@ -11,9 +11,9 @@ NET_PORTS="80 443"
 net_start db web
 db4=$(net_ip db) db6=$(net_ip6 db)
 
-# db admits TCP/80, TCP/7000, UDP/1001 and UDP/1003 from web; a rule denies UDP/1002 and UDP/1004. A first load makes maps with room for tens
-# of thousands of entries, and to attach a thousand interfaces takes the kernel long: this library makes the maps for
-# three interfaces, two MACs, and a thousand entries of the policy.
+# db admits TCP/80, TCP/7000, UDP/1001 and UDP/1003 from web; a rule denies UDP/1002 and UDP/1004. A first load makes
+# maps with room for tens of thousands of entries, and to attach a thousand interfaces takes the kernel long: this
+# library makes the maps for three interfaces, two MACs, and a thousand entries of the policy.
 cat >"$NET_TMP/tight.c" <<'EOF2'
 #define _GNU_SOURCE
 #include <dlfcn.h>
