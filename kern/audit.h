@@ -33,7 +33,7 @@ static __always_inline bool audit_is_forwarded(const struct packet *p)
 	int error;
 
 	__builtin_memcpy(key.mac, p->mac_to, sizeof(key.mac));
-	mac = bpf_map_lookup_elem(&bh_macs, &key);
+	mac = active_lookup(&at_macs, &key);
 	if (mac)
 		error = endpoint_of(mac->ifindex, p->version, p->generation, &to);
 	else if (p->l4)

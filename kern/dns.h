@@ -466,7 +466,7 @@ static __noinline bool dns_is_answered(struct __sk_buff *skb, struct packet *p)
 
 	p->told = netfilter_ask(skb, p);
 	told = p->told == TOLD_REPLY ? translation_answer(p) : NULL;
-	if (!told || bpf_map_lookup_elem(&bh_resolvers, &told->backend))
+	if (!told || active_lookup(&at_resolvers, &told->backend))
 		return true;
 	dns_count(BH_DNS_BACKEND);
 	return false;

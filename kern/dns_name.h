@@ -119,7 +119,7 @@ static __always_inline void dns_match(struct bh_dns_work *work, __u64 hash)
 {
 	__u32 n = work->n_domains;
 
-	if (n >= BH_LEARNED_NAMES || !bpf_map_lookup_elem(&bh_domains, &hash))
+	if (n >= BH_LEARNED_NAMES || !active_lookup(&at_domains, &hash))
 		return;
 	n &= BH_LEARNED_NAMES - 1;
 	asm volatile("" : "+r"(n));

@@ -25,12 +25,12 @@ struct domain_search {
 static __always_inline bool domain_segment(struct domain_search *search, __u64 domain)
 {
 	struct bh_domain_key key = {.domain = domain, .class = search->class[0]};
-	struct bh_domain_segment *as = key.class ? bpf_map_lookup_elem(&bh_by_domain, &key) : NULL;
+	struct bh_domain_segment *as = key.class ? active_lookup(&at_by_domain, &key) : NULL;
 	struct bh_segment *segment;
 
 	if (!as) {
 		key.class = search->class[1];
-		as = bpf_map_lookup_elem(&bh_by_domain, &key);
+		as = active_lookup(&at_by_domain, &key);
 	}
 	if (!as)
 		return false;

@@ -46,7 +46,7 @@ BPF_GLOBAL int endpoint_resolve(const struct bh_addr *addr, __u32 generation, st
 	if (!addr || !end)
 		return BH_DROP_MAPS;
 	key.addr = *addr;
-	endpoint = bpf_map_lookup_elem(&bh_endpoints, &key.addr);
+	endpoint = active_lookup(&at_endpoints, &key.addr);
 	if (endpoint) {
 		end->assignment = bh_assignment_at(READ_ONCE(endpoint->assignment[0]),
 						   READ_ONCE(endpoint->assignment[1]), generation);
@@ -62,7 +62,7 @@ BPF_GLOBAL int endpoint_resolve(const struct bh_addr *addr, __u32 generation, st
 		__builtin_memcpy(end->mac, endpoint->mac, sizeof(end->mac));
 		return 0;
 	}
-	prefix = bpf_map_lookup_elem(&bh_prefixes, &key);
+	prefix = active_lookup(&at_prefixes, &key);
 	if (!prefix)
 		return BH_DROP_MAPS;
 	end->assignment = bh_assignment_at(READ_ONCE(prefix->assignment[0]),
@@ -75,7 +75,7 @@ BPF_GLOBAL int endpoint_resolve(const struct bh_addr *addr, __u32 generation, st
 
 static __always_inline struct bh_iface *endpoint_iface(__u32 ifindex)
 {
-	return bpf_map_lookup_elem(&bh_ifaces, &ifindex);
+	return active_lookup(&at_ifaces, &ifindex);
 }
 
 /*
@@ -92,7 +92,7 @@ static __always_inline int endpoint_node(__u32 ifindex, __u32 version, __u32 gen
 	if (!iface)
 		return BH_DROP_INTERFACE;
 	__builtin_memcpy(key.mac, iface->node_mac, sizeof(key.mac));
-	mac = bpf_map_lookup_elem(&bh_macs, &key);
+	mac = active_lookup(&at_macs, &key);
 	return mac ? endpoint_resolve(version == 4 ? &mac->ipv4 : &mac->ipv6, generation, node)
 		   : unnamed;
 }
@@ -152,7 +152,7 @@ static __always_inline bool endpoint_allows_source(__u32 ifindex, const struct b
 	struct bh_allow_source_key key = {
 		.length = 160, .ifindex = bpf_htonl(ifindex), .addr = *addr};
 
-	return bpf_map_lookup_elem(&bh_allow_source, &key);
+	return active_lookup(&at_allow_source, &key);
 }
 
 #endif

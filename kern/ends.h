@@ -45,7 +45,7 @@ static __always_inline int ends_peer_mac(const struct packet *p, bool is_sender,
 	int reason;
 
 	__builtin_memcpy(key.mac, is_sender ? p->mac_from : p->mac_to, sizeof(key.mac));
-	mac = bpf_map_lookup_elem(&bh_macs, &key);
+	mac = active_lookup(&at_macs, &key);
 	if (mac) {
 		reason = endpoint_of(mac->ifindex, p->version, p->generation, end);
 		end->flags |= END_BY_MAC;

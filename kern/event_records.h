@@ -36,11 +36,14 @@ static __always_inline void events_count(__u32 reason, __u32 length, __u32 direc
 static __always_inline void events_rule(__u32 verdict)
 {
 	__u32 rule = bh_verdict_rule(verdict);
-	struct bh_rule_hit *hit = NULL;
+	__u32 place = rule >> BH_RULE_HITS_SHIFT, index = rule & (BH_RULE_HITS - 1);
+	struct bh_rule_hit *hit;
+	void *hits;
 
-	if (rule || !bh_verdict_allow(verdict))
-		hit = bpf_map_lookup_elem(&bh_rule_hits, &rule);
-
+	if (!rule && bh_verdict_allow(verdict))
+		return;
+	hits = bpf_map_lookup_elem(&at_rule_hits, &place);
+	hit = hits ? bpf_map_lookup_elem(hits, &index) : NULL;
 	if (hit)
 		hit->count++;
 }

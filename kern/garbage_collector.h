@@ -195,10 +195,11 @@ static __noinline void gc_end(struct bh_ct_sweeper *sweeper)
 {
 	struct bh_share_total *total = share_total();
 	struct gc_sum sum = {.partial = sweeper->partial};
+	void *ifaces = active_map(&at_ifaces);
 
-	if (!total)
+	if (!total || !ifaces)
 		return;
-	bpf_for_each_map_elem(&bh_ifaces, gc_iface, &sum, 0);
+	bpf_for_each_map_elem(ifaces, gc_iface, &sum, 0);
 	sum.floor = ct_capacity / 2 / (sum.endpoints + 1);
 	WRITE_ONCE(total->floor, sum.floor);
 	WRITE_ONCE(total->capacity, ct_capacity - sum.floor * (sum.endpoints + 1));

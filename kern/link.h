@@ -31,10 +31,10 @@ static __noinline __u32 link_owner(const struct packet *p, const __u8 mac[6], __
 	struct bh_mac *known;
 
 	__builtin_memcpy(key.mac, mac, sizeof(key.mac));
-	known = bpf_map_lookup_elem(&bh_macs, &key);
+	known = active_lookup(&at_macs, &key);
 	if (!known) {
 		key.kind = BH_MAC_NODE;
-		return bpf_map_lookup_elem(&bh_macs, &key) ? LINK_NODE : 0;
+		return active_lookup(&at_macs, &key) ? LINK_NODE : 0;
 	}
 	if (known->ifindex == p->ifindex)
 		return 0;
@@ -97,7 +97,7 @@ BPF_GLOBAL __u32 link_holder(const struct packet *p, const struct bh_addr *addr)
 		return LINK_NODE;
 	key.link = link_of(p->ifindex);
 	key.addr = *addr;
-	if (bpf_map_lookup_elem(&bh_link_locals, &key))
+	if (active_lookup(&at_link_locals, &key))
 		return LINK_NODE;
 	if (link_eui64(&key.addr, mac)) {
 		if (link_is_mac_of(endpoint_iface(p->ifindex), mac))

@@ -79,7 +79,7 @@ static __always_inline bool links_is_guarded(const struct net_device *device, __
 {
 	if (BPF_CORE_READ_BITFIELD_PROBED(device, priv_flags) & LINKS_IFF_EBRIDGE)
 		return true;
-	return bpf_map_lookup_elem(&bh_ifaces, &ifindex) && links_egress(device);
+	return active_lookup(&at_ifaces, &ifindex) && links_egress(device);
 }
 
 static long links_step(__u32 i, void *data)

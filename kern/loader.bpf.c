@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Programs that the loader runs for writes which bpf(2) cannot make. */
-#include "base.h"
+#include "active_map.h"
 #include "build.h"
 #include "maps/added.bpf.h"
 #include "maps/assign.h"
@@ -8,7 +8,6 @@
 #include "maps/conntrack.bpf.h"
 #include "maps/endpoint.bpf.h"
 #include "maps/forget.h"
-#include "maps/rule_hit.bpf.h"
 #include "maps/service.bpf.h"
 
 #define ENOENT 2
@@ -18,7 +17,7 @@
 static int assign_service(struct bh_assign *request)
 {
 	struct bh_service_key key = request->service;
-	struct bh_service *service = bpf_map_lookup_elem(&bh_services, &key);
+	struct bh_service *service = active_lookup(&at_services, &key);
 	struct bh_service_at *at;
 
 	if (!service)
@@ -42,7 +41,7 @@ int assign(struct bh_assign *request)
 
 	if (request->which & BH_ASSIGN_SERVICE)
 		return assign_service(request);
-	endpoint = bpf_map_lookup_elem(&bh_endpoints, &addr);
+	endpoint = active_lookup(&at_endpoints, &addr);
 	if (!endpoint)
 		return -ENOENT;
 	if (request->which & BH_ASSIGN_HOST_SIDE) {
@@ -51,22 +50,6 @@ int assign(struct bh_assign *request)
 	}
 	/* One 8-byte store: programs on other CPUs read the word meanwhile. */
 	*(volatile __u64 *)&endpoint->assignment[request->which & 1] = request->word;
-	return 0;
-}
-
-/*
- * Adds hits to a rule while packets count theirs: in this CPU's place, by one atomic instruction,
- * which no packet can interrupt.
- */
-SEC("syscall")
-int add_hits(struct bh_add_hits *request)
-{
-	__u32 rule = request->rule;
-	struct bh_rule_hit *hit = bpf_map_lookup_elem(&bh_rule_hits, &rule);
-
-	if (!hit)
-		return -ENOENT;
-	__sync_fetch_and_add(&hit->count, request->count);
 	return 0;
 }
 

@@ -38,7 +38,7 @@ struct neighbour_option {
  * it. */
 static __noinline bool neighbour_owns(const struct packet *p, const struct bh_addr *addr)
 {
-	struct bh_endpoint *endpoint = bpf_map_lookup_elem(&bh_endpoints, addr);
+	struct bh_endpoint *endpoint = active_lookup(&at_endpoints, addr);
 
 	return (endpoint && endpoint->ifindex == p->ifindex) ||
 	       (endpoint_link_local(addr) && link_claim(p, addr)) ||
@@ -105,7 +105,7 @@ static __always_inline bool neighbour_bridged(const struct packet *p, const stru
 	if (!sender->bridge)
 		return false;
 	__builtin_memcpy(key.mac, p->mac_to, sizeof(key.mac));
-	if (bpf_map_lookup_elem(&bh_macs, &key))
+	if (active_lookup(&at_macs, &key))
 		return false;
 	if (iface)
 		return iface->bridge == sender->bridge;

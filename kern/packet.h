@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "base.h"
+#include "active_map.h"
 #include "maps/config.bpf.h"
 #include "maps/conntrack.h"
 #include "maps/counter.h"

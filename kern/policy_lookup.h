@@ -16,7 +16,7 @@ static __always_inline struct bh_segment *policy_segment(__u64 assignment)
 {
 	__u32 slot = bh_assignment_slot(assignment);
 
-	return slot ? bpf_map_lookup_elem(&bh_segments, &slot) : NULL;
+	return slot ? active_lookup(&at_segments, &slot) : NULL;
 }
 
 /* Returns true if a policy applies to @subject in that direction. */
@@ -28,28 +28,26 @@ static __always_inline bool policy_has(const struct end *subject, __u32 directio
 }
 
 struct policy_search {
-	__u32 at, count; /* the list */
+	void *ports; /* the map */
+	__u32 at; /* an interval of the list that starts at @point or before */
+	__u32 end; /* of the list */
 	__u32 point;
-	__u32 found; /* an interval that starts at @point or before */
-	__u32 step;
-	bool broken;
+	__u32 step; /* 0 afterwards, unless an interval is not in the map */
 };
 
 /* One step of the search, for bpf_loop(): the verifier would follow each path through a plain
  * loop. */
 static long policy_search_step(__u32 i __attribute__((unused)), struct policy_search *search)
 {
-	__u32 index = search->at + search->found + search->step;
+	__u32 index = search->at + search->step;
 	struct bh_interval *interval;
 
-	if (search->found + search->step < search->count) {
-		interval = bpf_map_lookup_elem(&bh_ports, &index);
-		if (!interval) {
-			search->broken = true;
+	if (index < search->end) {
+		interval = bpf_map_lookup_elem(search->ports, &index);
+		if (!interval)
 			return 1;
-		}
 		if (interval->start <= search->point)
-			search->found += search->step;
+			search->at = index;
 	}
 	search->step >>= 1;
 	return 0;
@@ -59,19 +57,21 @@ static long policy_search_step(__u32 i __attribute__((unused)), struct policy_se
  * map. */
 static __always_inline bool policy_interval(struct bh_ports_ref ports, __u32 point, __u32 *verdict)
 {
-	__u32 steps = ports.count > 256 ? BH_PORTS_STEPS : ports.count > 16 ? 8 : 4, index;
+	__u32 steps = ports.count > 256 ? BH_PORTS_STEPS : ports.count > 16 ? 8 : 4;
 	struct policy_search search = {
+		.ports = active_map(&at_ports),
 		.at = ports.at,
-		.count = ports.count,
+		.end = ports.at + ports.count,
 		.point = point,
 		.step = 1u << (steps - 1),
 	};
 	struct bh_interval *interval;
 
+	if (!search.ports)
+		return false;
 	bpf_loop(steps, policy_search_step, &search, 0);
-	index = ports.at + search.found;
-	interval = bpf_map_lookup_elem(&bh_ports, &index);
-	if (search.broken || !interval)
+	interval = bpf_map_lookup_elem(search.ports, &search.at);
+	if (search.step || !interval)
 		return false;
 	*verdict = interval->verdict;
 	return true;
@@ -88,12 +88,12 @@ static __always_inline bool policy_named(__u64 destination, struct bh_ports_ref 
 
 	if (segment && variation.variation) {
 		variation.segment = segment->id;
-		resolved = bpf_map_lookup_elem(&bh_variations, &variation);
+		resolved = active_lookup(&at_variations, &variation);
 		if (!resolved)
 			return false;
 		key.resolution = resolved->resolution;
 	}
-	named = bpf_map_lookup_elem(&bh_named, &key);
+	named = active_lookup(&at_named, &key);
 	if (!named)
 		return false;
 	*ports = named->ports;
@@ -110,14 +110,14 @@ policy_pair(const struct bh_segment *subject, const struct bh_segment *peer, __u
 	struct bh_pair *pair;
 
 	if (key.subject) {
-		pair = bpf_map_lookup_elem(&bh_pairs, &key);
+		pair = active_lookup(&at_pairs, &key);
 		if (pair)
 			return pair->ports;
 	}
 	key.subject = direction ? subject->common[1] : subject->common[0];
 	key.peer = peer->peer_common;
 	if (key.subject) {
-		pair = bpf_map_lookup_elem(&bh_pairs, &key);
+		pair = active_lookup(&at_pairs, &key);
 		if (pair)
 			return pair->ports;
 	}

@@ -11,7 +11,7 @@ static __noinline bool resolver_has(const struct packet *p, __u32 end)
 	struct bh_addr addr;
 
 	packet_address(p, end, &addr);
-	return bpf_map_lookup_elem(&bh_resolvers, &addr);
+	return active_lookup(&at_resolvers, &addr);
 }
 
 /* Returns true if that end of the packet's connection is a resolver. */

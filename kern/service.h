@@ -34,13 +34,13 @@ static __noinline struct bh_service_at *service_find(const struct packet *p, __u
 	struct bh_service *service;
 
 	packet_address(p, end, &key.addr);
-	service = bpf_map_lookup_elem(&bh_services, &key);
+	service = active_lookup(&at_services, &key);
 	if (service)
 		at = service_valid(service, p->generation);
 	if (at || !(flags & END_NODE) || !(flags & END_PORTS))
 		return at;
 	key.addr = (struct bh_addr){.word[2] = p->version == 4 ? bpf_htonl(0xffff) : 0};
-	service = bpf_map_lookup_elem(&bh_services, &key);
+	service = active_lookup(&at_services, &key);
 	return service ? service_valid(service, p->generation) : NULL;
 }
 

@@ -73,7 +73,7 @@ static __noinline __u32 socket_sender(const struct socket_packet *p, struct end 
 	if (p->version == 6 && endpoint_link_local(&p->source) &&
 	    !endpoint_link_local(&p->destination))
 		return SOCKET_SOMEBODY;
-	endpoint = bpf_map_lookup_elem(&bh_endpoints, &p->source);
+	endpoint = active_lookup(&at_endpoints, &p->source);
 	if (!endpoint || !endpoint->ifindex)
 		return 0;
 	endpoint_resolve(&p->source, p->generation, sender);

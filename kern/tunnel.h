@@ -22,7 +22,7 @@ static __noinline bool tunnel_port(__u32 port)
 {
 	struct bh_tunnel_key key = {.port = port};
 
-	return bpf_map_lookup_elem(&bh_tunnels, &key);
+	return active_lookup(&at_tunnels, &key);
 }
 
 static __always_inline bool tunnel_is(const struct packet *p)
@@ -44,7 +44,7 @@ static __always_inline bool tunnel_has(const struct bh_addr *addr)
 {
 	struct bh_tunnel_key key = {.addr = *addr};
 
-	return bpf_map_lookup_elem(&bh_tunnels, &key);
+	return active_lookup(&at_tunnels, &key);
 }
 
 /* Returns true if a packet that encapsulates another goes to a node: that of the endpoint that sent

@@ -3,6 +3,7 @@
 #define BULKHEAD_MAPS_DNS_BPF_H
 
 #include "maps/dns.h"
+#include "maps/active_map.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -11,6 +12,7 @@ struct {
 	__uint(max_entries, 1024);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } bh_resolvers SEC(".maps");
+ACTIVE_MAP(resolvers);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -3,6 +3,7 @@
 #define BULKHEAD_MAPS_DOMAIN_BPF_H
 
 #include "maps/domain.h"
+#include "maps/active_map.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -11,6 +12,7 @@ struct {
 	__uint(max_entries, 1024);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } bh_domains SEC(".maps");
+ACTIVE_MAP(domains);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -19,5 +21,6 @@ struct {
 	__uint(max_entries, 1024);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } bh_by_domain SEC(".maps");
+ACTIVE_MAP(by_domain);
 
 #endif

@@ -3,6 +3,7 @@
 #define BULKHEAD_MAPS_LINK_LOCAL_BPF_H
 
 #include "maps/link_local.h"
+#include "maps/active_map.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -11,5 +12,6 @@ struct {
 	__uint(max_entries, 4096);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } bh_link_locals SEC(".maps");
+ACTIVE_MAP(link_locals);
 
 #endif

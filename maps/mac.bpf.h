@@ -3,6 +3,7 @@
 #define BULKHEAD_MAPS_MAC_BPF_H
 
 #include "maps/mac.h"
+#include "maps/active_map.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -11,5 +12,6 @@ struct {
 	__uint(max_entries, 2048);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } bh_macs SEC(".maps");
+ACTIVE_MAP(macs);
 
 #endif

@@ -3,6 +3,7 @@
 #define BULKHEAD_MAPS_PAIR_BPF_H
 
 #include "maps/pair.h"
+#include "maps/active_map.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -10,5 +11,6 @@ struct {
 	__type(value, struct bh_pair);
 	__uint(max_entries, 1024);
 } bh_pairs SEC(".maps");
+ACTIVE_MAP(pairs);
 
 #endif

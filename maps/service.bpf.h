@@ -3,6 +3,7 @@
 #define BULKHEAD_MAPS_SERVICE_BPF_H
 
 #include "maps/service.h"
+#include "maps/active_map.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -10,5 +11,6 @@ struct {
 	__type(value, struct bh_service);
 	__uint(max_entries, 1024);
 } bh_services SEC(".maps");
+ACTIVE_MAP(services);
 
 #endif

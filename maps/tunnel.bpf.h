@@ -3,6 +3,7 @@
 #define BULKHEAD_MAPS_TUNNEL_BPF_H
 
 #include "maps/tunnel.h"
+#include "maps/active_map.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -11,5 +12,6 @@ struct {
 	__uint(max_entries, 1024);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } bh_tunnels SEC(".maps");
+ACTIVE_MAP(tunnels);
 
 #endif

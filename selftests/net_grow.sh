@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A policy that outgrows its maps gets larger ones while packets flow: connections and rule counters stay,
-# and no packet is evaluated by half a policy.
+# A policy that outgrows its maps gets larger ones while packets flow: the programs and their hooks, connections
+# and rule counters stay, and no packet is evaluated by half a policy.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/hooks.sh
@@ -9,11 +9,11 @@
 
 NET_PORTS="80 443"
 net_start db web
-db4=$(net_ip db)
+db4=$(net_ip db) db6=$(net_ip6 db)
 
-# db admits TCP/80, TCP/7000 and UDP/1001 from web; a rule denies UDP/1002. A first load makes maps with room for tens
-# of thousands of entries, and to attach a thousand interfaces takes the kernel long: this library makes the maps for
-# three interfaces, two MACs, and a thousand entries of the policy.
+# db admits TCP/80, TCP/7000, UDP/1001 and UDP/1003 from web; a rule denies UDP/1002 and UDP/1004. A first load makes
+# maps with room for tens of thousands of entries, and to attach a thousand interfaces takes the kernel long: this
+# library makes the maps for three interfaces, two MACs, and a thousand entries of the policy.
 cat >"$NET_TMP/tight.c" <<'EOF2'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ static const struct {
 } tight[] = {
 	{"bh_ifaces", 3},      {"bh_macs", 2},     {"bh_endpoints", 1028}, {"bh_prefixes", 1027},
 	{"bh_segments", 1026}, {"bh_pairs", 1024}, {"bh_ports", 1024},     {"bh_named", 1024},
-	{"bh_variations", 1024}, {"bh_services", 1024}, {"bh_rule_hits", 1025},
+	{"bh_variations", 1024}, {"bh_services", 1024},
 };
 
 long syscall(long number, long a, long b, long c, long d, long e, long f)
@@ -53,7 +53,10 @@ policy() { # COUNT: how many endpoints elsewhere, each with a policy, and blocks
 	[admin-network-policy guard]
 	priority = 10
 	subject = namespaces(kubernetes.io/metadata.name=shop)
-	ingress = never: Deny from namespaces() ports UDP/1002
+	ingress = never: Deny from namespaces() ports UDP/1002, UDP/1004
+	[network-policy shop/db-6]
+	endpoints = role=db
+	ingress = from endpoints(role=web) ports UDP/1003
 	EOF2
 	awk -v n="$1" 'BEGIN {
 		for (i = 0; i < n; i++) {
@@ -83,14 +86,13 @@ load_tight "$NET_TMP/small.ini" >"$NET_TMP/said" 2>&1
 
 sizes() { # how large the maps are, as "NAME SIZE" lines
 	net_bulkhead status -j | tr '{' '\n' | sed -n 's/.*"name":"\([a-z_0-9]*\)","used":[0-9]*,"max":\([0-9]*\).*/\1 \2/p'
-	bpftool map show pinned "$NET_PIN/rule_hits" | sed -n 's/.*max_entries \([0-9]*\).*/rule_hits \1/p'
 }
 size() { # NAME FILE
 	sed -n "s/^$1 //p" "$2"
 }
 all_grown() {
 	local name
-	for name in $grown rule_hits; do
+	for name in $grown; do
 		[ "$(size "$name" "$NET_TMP/after")" -gt "$(size "$name" "$NET_TMP/before")" ] ||
 			{ echo "$name is $(size "$name" "$NET_TMP/after")" && return 1; }
 	done
@@ -99,6 +101,25 @@ others_are_as_they_were() {
 	local name
 	for name in added ct shares; do
 		net_is "$(size "$name" "$NET_TMP/after")" "$(size "$name" "$NET_TMP/before")" || return
+	done
+}
+# The programs that are pinned, the links of hooks, and all programs that read the maps.
+programs() {
+	"$NET_HELPERS/pins" "$NET_PIN" | awk '/^(prog|link|user) / { print $1, $2, $3 }'
+}
+same_programs() { # COMMAND...: no program is replaced; the hooks stay, and new ones may be there
+	local before
+	before=$(programs)
+	"$@" && diff <(grep -v ^link <<<"$before") <(programs | grep -v ^link) &&
+		! grep -vxFf <(programs) <<<"$before"
+}
+places_agree() {
+	local name id
+	for name in $grown; do
+		id=$(bpftool -j map show pinned "$NET_PIN/$name" | sed 's/.*"id":\([0-9]*\).*/\1/')
+		net_is "$(bpftool -j map lookup pinned "$NET_PIN/at_$name" key 0 0 0 0 | grep -o '"value":[^]]*')" \
+			"$(printf '"value":["0x%02x","0x%02x","0x%02x","0x%02x"' \
+				$((id & 255)) $((id >> 8 & 255)) $((id >> 16 & 255)) $((id >> 24)))" || return
 	done
 }
 hits() { # RULE: how often it decided
@@ -124,8 +145,8 @@ net_check "a connection opens" hooks_connected
 net_bulkhead monitor >"$NET_TMP/events" 2>&1 &
 monitor=$!
 NET_SERVERS+=("$monitor")
-net_stream db recv 1001 1002
-net_stream web send "$db4" 1001 1002
+net_stream db recv 1001 1002 1003 1004
+net_stream web send "$db4" 1001 1002 "1003@$db6" "1004@$db6"
 ask_maps >"$NET_TMP/asked" &
 asker=$!
 sleep 0.3
@@ -138,14 +159,15 @@ no_room() { # FOR ARGUMENT...: endpoint add, for which that map has none
 }
 net_check "endpoint add reports that the maps have no room for its interface" no_room ifaces
 net_check "endpoint add reports that the maps have no room for its MAC" no_room ifaces --mac 02:00:00:00:09:01
-net_check "load a policy that outgrows the maps" net_ends 0 "programs were replaced" \
+net_check "a policy that outgrows the maps leaves the programs and the hooks" same_programs \
 	net_bulkhead load "$NET_TMP/large.ini"
 sizes >"$NET_TMP/after"
 touch "$NET_TMP/enough"
 wait $asker
 net_check "the maps of policy are larger afterwards" all_grown
 net_check "the other maps keep their sizes" others_are_as_they_were
-net_check "every hook uses the larger maps, and no old map is left" hooks_converged
+net_check "the programs read the maps that are pinned" places_agree
+net_check "every hook has the pinned programs" hooks_converged
 net_check "the connection goes on in the larger maps" hooks_connected
 net_check "the policy is enforced in the larger maps" hooks_enforced
 writes=$(net_writes "$NET_TMP/large.ini")
@@ -158,12 +180,17 @@ kill $monitor
 net_check "over 100 datagrams were sent meanwhile" test "$(net_count web 1001)" -gt 100
 net_check "no allowed datagram was lost" net_is "$(net_count db 1001)" "$(net_count web 1001)"
 net_check "no denied datagram arrived" net_is "$(net_count db 1002)" 0
-net_check "the rule that denies has counted each datagram" net_is "$(hits never)" "$(net_count web 1002)"
+net_check "over 100 datagrams were sent by IPv6" test "$(net_count web "1003@$db6")" -gt 100
+net_check "no allowed datagram was lost by IPv6" \
+	net_is "$(net_count db 1003)" "$(net_count web "1003@$db6")"
+net_check "no denied datagram arrived by IPv6" net_is "$(net_count db 1004)" 0
+net_check "the rule that denies has counted each datagram" net_is "$(hits never)" \
+	$(($(net_count web 1002) + $(net_count web "1004@$db6")))
 net_check "trace had the right answers meanwhile" \
 	grep -qx 'asked [1-9][0-9]* times' "$NET_TMP/asked"
 sed 's/^/# /' "$NET_TMP/asked"
 net_check "monitor had the names of both policies' rules" bash -c \
-	"! grep 'UDP/1002' '$NET_TMP/events' | grep -v 'shop/web .*shop/db .*guard/never'"
+	"! grep 'UDP/100[24]' '$NET_TMP/events' | grep -v 'shop/web .*shop/db .*guard/never'"
 net_check "trace of the maps says the same as of the input" net_is \
 	"$(net_bulkhead trace --from big/e1001 --to big/e1000 --port TCP/21000)" \
 	"$("$BULKHEAD" trace --from big/e1001 --to big/e1000 --port TCP/21000 "$NET_TMP/large.ini")"
@@ -172,7 +199,7 @@ net_check "the small policy is enforced" hooks_enforced
 
 # Entries of Services are of a generation: a change has those of two.
 services() { # COUNT PORT
-	hooks_policy
+	policy 0
 	awk -v n="$1" -v port="$2" 'BEGIN {
 		for (i = 0; i < n; i++)
 			print "[service big/s" i "]\naddress = 10.96." int(i / 200) "." i % 200 + 1 "\nport = TCP/" (i ? 80 : port)
@@ -188,7 +215,7 @@ delta() { # FROM TO: writes TO.bhp and TO.bhd
 net_check "deltas" eval 'delta small services && delta services changed'
 net_bulkhead unload && load_tight "$NET_TMP/small.bhp"
 sizes >"$NET_TMP/small"
-net_check "a delta whose Services outgrow the maps" net_ends 0 "programs were replaced" \
+net_check "a delta whose Services outgrow the maps leaves the programs and the hooks" same_programs \
 	net_bulkhead load "$NET_TMP/services.bhd"
 sizes >"$NET_TMP/before"
 net_check "the map of Services is larger" test "$(size services "$NET_TMP/before")" -gt "$(size services "$NET_TMP/small")"
@@ -202,6 +229,40 @@ sizes >"$NET_TMP/after"
 net_check "a first load's maps have room for it" cmp "$NET_TMP/before" "$NET_TMP/after"
 net_check "maps that changes read whole have few places" test "$(size ifaces "$NET_TMP/after")" -lt 2048 -a \
 	"$(size resolvers "$NET_TMP/after")" -lt 2048
+
+# A map counts the hits of 8,192 rules; rules above get further maps.
+rules() { # COUNT: of policies of 100 rules
+	policy 0
+	awk -v n="$1" 'BEGIN {
+		print "[endpoint big/e]\nnode = worker-2\nip = 10.64.0.1\nlabels = id=e"
+		for (i = 0; i < n; i++) {
+			print "[network-policy big/p" i "]\nendpoints = id=e"
+			for (k = 0; k < 100; k++)
+				print "ingress = from cidr(20." int(i / 200) "." i % 200 ".0/24) ports TCP/" k + 1000 + 100 * i
+		}
+	}'
+	[ "$1" -eq 0 ] || printf '%s\n' "[network-policy shop/last]" "endpoints = role=db" \
+		"ingress = from endpoints(role=web) ports TCP/443"
+}
+last() { # id|hits: of the rule of shop/last
+	net_bulkhead show rules -j | grep -o '"policy":"shop/last"[^}]*\|"id":[0-9]*[^}]*"policy":"shop/last"[^}]*' |
+		grep -o "\"$1\":[0-9]*" | cut -d: -f2
+}
+counts_last() {
+	local before
+	before=$(last hits)
+	net_ask web tcp "$db4" 443 "$NET_WAIT_ALLOWED" && net_ask web tcp "$db6" 443 "$NET_WAIT_ALLOWED" &&
+		net_is "$(last hits)" $((before + 2))
+}
+rules 0 >"$NET_TMP/few.ini"
+rules 83 >"$NET_TMP/many.ini"
+net_bulkhead unload && net_bulkhead load "$NET_TMP/few.ini" >"$NET_TMP/said" 2>&1
+net_check "a policy of 8,300 more rules leaves the programs and the hooks" same_programs \
+	net_bulkhead load "$NET_TMP/many.ini"
+net_check "the last rule is above the first map" test "$(last id)" -gt 8192
+net_check "the hits of that rule count" counts_last
+net_bulkhead unload && net_bulkhead load "$NET_TMP/many.ini" >"$NET_TMP/said" 2>&1
+net_check "the hits of the last rule count after a first load of as many rules" counts_last
 
 # A load that is killed at a change of state or gets ENOMEM from a bpf(2) (a sample, or all with CRASH=all)
 # leaves one active policy, whole. The next load, of either policy in turn, completes or removes the

@@ -39,7 +39,7 @@ net_check "another unload finds nothing" net_is "$(net_bulkhead unload 2>&1)" ""
 
 # Lost pins of maps that only the programs need.
 net_check "load before pins are lost" net_bulkhead load "$NET_TMP/policy.ini"
-for pin in ct counters share_total rule_hits readers; do
+for pin in ct counters share_total rule_hits readers at_endpoints at_rule_hits; do
 	[ -e "$NET_PIN/$pin" ] || continue
 	before=$(bpftool -j map show pinned "$NET_PIN/$pin" | sed 's/.*"id":\([0-9]*\).*/\1/')
 	rm "$NET_PIN/$pin"

@@ -11,7 +11,7 @@
  *   link NAME ID              the ID of the link's program
  *
  * and then a line for each program of the kernel, attached or not, that uses the folder's map
- * `endpoints`:
+ * `at_endpoints`:
  *
  *   user NAME ID BUILD        BUILD is `none` if the program has no constant `build`
  */
@@ -30,7 +30,7 @@
 #define MAPS_MAX 256
 #define CONSTANTS_MAX 4096
 
-static __u32 endpoints; /* the map's ID */
+static __u32 endpoints; /* ID of the map `at_endpoints` */
 
 /* Returns the number behind a name in what the kernel tells of a descriptor, 0 if it has no such.
  */
@@ -64,7 +64,7 @@ static void print_pin(const char *folder, const char *name)
 	if (field(fd, "map_id")) {
 		printf("map %s %llu %llu %llu\n", name, field(fd, "map_id"),
 		       field(fd, "max_entries"), field(fd, "memlock"));
-		if (!strcmp(name, "endpoints"))
+		if (!strcmp(name, "at_endpoints"))
 			endpoints = field(fd, "map_id");
 	} else if (field(fd, "link_id")) {
 		printf("link %s %llu\n", name, field(fd, "prog_id"));

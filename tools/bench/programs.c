@@ -77,7 +77,7 @@ static int share_maps(const struct place *place, struct bpf_object *object)
 		if (bpf_map__is_internal(map))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", place->pin,
-			 bpf_map__name(map) + strlen("bh_"));
+			 program_pin_name(bpf_map__name(map)));
 		fd = bpf_obj_get(path);
 		if (fd < 0)
 			return fail(path);

@@ -191,7 +191,7 @@ static int report_policies(const struct metrics *metrics)
 	int error = list_policies(&hits);
 
 	if (!error)
-		error = live_each(metrics->live, "rule_hits", add_hits, &hits);
+		error = live_hits(metrics->live, add_hits, &hits);
 	if (!error) {
 		metrics_family(metrics, "policy_decisions_total", "counter",
 			       "Connections opened or evaluated again, and packets denied, by the "

@@ -82,7 +82,7 @@ int metrics_audits(const struct metrics *metrics)
 		return 0;
 	error = list_audited(&hits);
 	if (!error)
-		error = live_each(metrics->live, "rule_hits", add_hits, &hits);
+		error = live_hits(metrics->live, add_hits, &hits);
 	if (!error)
 		metrics_family(metrics, "policy_audited_denials_total", "counter",
 			       "Connections and packets that a policy would have denied, but for "

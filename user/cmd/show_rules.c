@@ -430,7 +430,7 @@ int show_rules(const struct show *show)
 
 	if (live && !error) {
 		hits.counts = calloc(hits.n, sizeof(*hits.counts));
-		error = hits.counts ? live_each(live, "rule_hits", add_hits, &hits) : -ENOMEM;
+		error = hits.counts ? live_hits(live, add_hits, &hits) : -ENOMEM;
 		if (!error)
 			error = count_isolations(live, show->policy, &hits);
 		if (!error) {

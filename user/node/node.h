@@ -140,7 +140,9 @@ struct node_change {
 	uint32_t ports; /* other ports of the endpoints' bridges, which are guarded too */
 	uint32_t imported; /* connections that were taken over */
 	enum node_hook tc; /* how the load attached TC programs; NONE: it attached none */
-	bool replaced; /* the load replaced the programs: by this command's, or for larger maps */
+	/* the load replaced the programs: by this command's, or for a larger table of connections
+	 */
+	bool replaced;
 	bool first; /* nothing was active before */
 	bool own; /* load of a delta: the delta concerns endpoints of this node */
 	bool whole; /* load of a delta: everything was compared */

@@ -11,6 +11,7 @@
 #include "node/kernel/rcu.h"
 #include "node/kernel/socket_link.h"
 #include "node/change/dry_run.h"
+#include "node/change/larger_maps.h"
 #include "node/change/repair.h"
 #include "node/change/replace.h"
 #include "node/kernel/pinned_policy.h"
@@ -66,6 +67,11 @@ static int act_load(struct applier *applier)
 static int act_replace(struct applier *applier)
 {
 	return replace(applier->handle, &applier->programs, &applier->change->capacity);
+}
+
+static int act_grow(struct applier *applier)
+{
+	return larger_maps(applier->handle, &applier->change->capacity);
 }
 
 static int act_finish(struct applier *applier)
@@ -245,6 +251,7 @@ static int (*const acts[N_CHANGE_ACTS])(struct applier *applier) = {
 	[ACT_ANEW] = act_anew,
 	[ACT_LOAD] = act_load,
 	[ACT_REPLACE] = act_replace,
+	[ACT_GROW] = act_grow,
 	[ACT_FINISH] = act_finish,
 	[ACT_DROP_STAGED] = act_drop_staged,
 	[ACT_PUT] = act_put,
@@ -319,6 +326,7 @@ static void undo_step(struct applier *applier, const struct change_step *step)
 	case ACT_ANEW:
 	case ACT_LOAD:
 	case ACT_REPLACE:
+	case ACT_GROW:
 	case ACT_FINISH:
 	case ACT_DROP_STAGED:
 	case ACT_STORE:

@@ -5,6 +5,7 @@
 #include "policy/delta.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
+#include "maps/rule_hit.h"
 #include "maps/service.h"
 #include "node/change/change.h"
 
@@ -90,6 +91,7 @@ const struct change_step change_order[] = {
 	{PHASE_PREPARE, ACT_ANEW, 0, false},
 	{PHASE_PREPARE, ACT_LOAD, 0, false},
 	{PHASE_STAGE, ACT_REPLACE, 0, false},
+	{PHASE_STAGE, ACT_GROW, 0, false},
 	{PHASE_STAGE, ACT_FINISH, 0, false},
 	{PHASE_STAGE, ACT_DROP_STAGED, 0, false},
 	{PHASE_STAGE, ACT_PUT, MAP_ports, false},
@@ -162,6 +164,17 @@ static size_t count_attach(const struct change *change, bool others)
 	return n;
 }
 
+/* A first load's maps are made as large as they need to be, but for the hits of rules, of which
+ * there are as many maps as need be. */
+static size_t count_grown(const struct change *change)
+{
+	size_t n = change->capacity.rules > BH_RULE_HITS;
+
+	for (int i = 0; i < N_NODE_MAPS && !change->anew; i++)
+		n += change->capacity.entries[i] != 0;
+	return n;
+}
+
 size_t change_count(const struct change *change, const struct change_step *step)
 {
 	const struct change_map *map = &change->maps[step->map];
@@ -171,6 +184,7 @@ size_t change_count(const struct change *change, const struct change_step *step)
 		[ACT_ANEW] = change->anew,
 		[ACT_LOAD] = change->replace,
 		[ACT_REPLACE] = change->replace,
+		[ACT_GROW] = count_grown(change),
 		[ACT_FINISH] = change->finish,
 		[ACT_DROP_STAGED] = change->drop_staged,
 		[ACT_PUT] = map->put.n,
@@ -326,6 +340,7 @@ static int simulate_step(const struct change *change, const struct change_step *
 	case ACT_ANEW:
 	case ACT_LOAD:
 	case ACT_REPLACE:
+	case ACT_GROW:
 	case ACT_FINISH:
 	case ACT_DROP_STAGED:
 	case ACT_ATTACH_OTHERS:

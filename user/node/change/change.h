@@ -100,6 +100,7 @@ enum change_act {
 	ACT_ANEW,
 	ACT_LOAD, /* loads the new programs */
 	ACT_REPLACE,
+	ACT_GROW,
 	ACT_FINISH,
 	ACT_DROP_STAGED,
 	ACT_PUT,

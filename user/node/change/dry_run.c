@@ -28,6 +28,7 @@ static const char *const acts[N_CHANGE_ACTS] = {
 	[ACT_ANEW] = "make-folder",
 	[ACT_LOAD] = "load-programs",
 	[ACT_REPLACE] = "replace-programs",
+	[ACT_GROW] = "replace-maps",
 	[ACT_FINISH] = "finish-programs",
 	[ACT_DROP_STAGED] = "drop-staged",
 	[ACT_PUT] = "put",
@@ -238,6 +239,7 @@ static const struct table *table_of(const struct dry_run_state *r)
 	case ACT_ANEW:
 	case ACT_LOAD:
 	case ACT_REPLACE:
+	case ACT_GROW:
 	case ACT_FINISH:
 	case ACT_DROP_STAGED:
 	case ACT_IMPORT:
@@ -257,16 +259,19 @@ static bool is_of_map(enum change_act act)
 	       act == ACT_QUARANTINE || act == ACT_DELETE;
 }
 
-/* Names the maps that are made, or made larger. */
-static void print_capacity(char *to, const struct capacity *capacity)
+/* Names the maps that a step makes, or makes larger. */
+static void print_capacity(char *to, const struct capacity *capacity, enum change_act act)
 {
 	size_t used = 0;
 
-	for (int i = 0; i < N_NODE_MAPS && used < DRY_RUN_NAME; i++)
+	for (int i = 0; act != ACT_REPLACE && i < N_NODE_MAPS && used < DRY_RUN_NAME; i++)
 		if (capacity->entries[i])
 			used += snprintf(to + used, DRY_RUN_NAME - used, "%s%s of %u",
 					 used ? ", " : "", node_map_names[i], capacity->entries[i]);
-	if (capacity->connections && used < DRY_RUN_NAME)
+	if (capacity->rules && act == ACT_GROW && used < DRY_RUN_NAME)
+		snprintf(to + used, DRY_RUN_NAME - used, "%shits of %u rules", used ? ", " : "",
+			 capacity->rules);
+	if (capacity->connections && act != ACT_GROW && used < DRY_RUN_NAME)
 		snprintf(to + used, DRY_RUN_NAME - used, "%sconnections of %u", used ? ", " : "",
 			 capacity->connections);
 }
@@ -275,8 +280,8 @@ static void print_other(struct dry_run_state *r)
 {
 	const enum change_act act = r->step->act;
 
-	if (act == ACT_ANEW || act == ACT_REPLACE)
-		print_capacity(r->text, &r->change->capacity);
+	if (act == ACT_ANEW || act == ACT_REPLACE || act == ACT_GROW)
+		print_capacity(r->text, &r->change->capacity, act);
 	else if (act == ACT_PIN)
 		snprintf(r->text, DRY_RUN_NAME, "generation %u", r->change->policy.header.policy);
 	else if (act == ACT_COMMIT || act == ACT_COMMIT_AGAIN)

@@ -5,24 +5,22 @@
 #include <string.h>
 
 #include "maps/iface.h"
-#include "maps/rule_hit.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/connections.h"
 #include "node/kernel/pin_folder.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/rcu.h"
+#include "node/kernel/rule_hits.h"
 #include "node/kernel/socket_link.h"
+#include "node/change/larger_maps.h"
 #include "node/change/replace.h"
 
-#define RULE_HITS "rule_hits"
-/* A map of the policy has room for so many bytes of entries beyond what it needs, at least: for
- * larger maps all programs are loaded anew. That takes up to a second of a processor, and no other
- * change goes on meanwhile. In 3 MB are 28,000 addresses, 19,000 entries of Services, or 393,000
- * intervals of ports. */
+/* A map of the policy has room for so many bytes of entries beyond what it needs, at least: a
+ * larger map costs a copy of all entries. In 3 MB are 28,000 addresses, 19,000 entries of Services,
+ * or 393,000 intervals of ports. */
 #define ROOM_BYTES (3 << 20)
 #define HASH_BYTES 64 /* what the kernel adds to each entry of a hash map, about */
-/* Maps about interfaces, and the hits of rules, which each CPU counts for itself, have room for so
- * many more than they need, at least. */
+/* Maps about interfaces have room for so many more than they need, at least. */
 #define ROOM_PLACES 1024
 
 /* Returns the most entries that a map may have: an assignment word has only so many bits for a
@@ -60,16 +58,11 @@ static uint32_t room_for(enum node_map_id map, size_t want)
 	return room_beyond(want, least, limit_of(map));
 }
 
-static uint32_t room_for_hits(uint32_t rules)
-{
-	return room_beyond(rules, ROOM_PLACES, UINT32_MAX / 2);
-}
-
 struct capacity replace_first_room(const struct policy *policy, const struct local *local)
 {
 	struct capacity capacity = {
 		.first = true,
-		.rule_hits = room_for_hits(policy->next_rule),
+		.rules = policy->next_rule,
 		.needs =
 			{
 #define POLICY_MAP(name, key, value, entry, kind, capacity) [MAP_##name] = capacity,
@@ -97,7 +90,7 @@ static uint32_t room_of(const struct node_handle *handle, const struct change *c
 
 /* Makes the map larger. A map whose entries are of a generation needs room for two of them at the
  * next change. */
-static void grow(struct change *change, int map)
+static void make_room(struct change *change, int map)
 {
 	change->capacity.needs[map] = change->wanted[map];
 	change->capacity.entries[map] = room_for(map, change->wanted[map]);
@@ -118,46 +111,21 @@ static int find_room(struct node_handle *handle, struct change *change)
 		const size_t room = room_of(handle, change, i);
 
 		if (change->wanted[i] > (change->anew ? room : room - room / 8))
-			grow(change, i);
+			make_room(change, i);
 	}
-	change->replace |= any && !change->anew;
-	return 0;
-}
-
-/* Reads for how many rules the map of their hits has room. */
-static int read_room_for_hits(struct node_handle *handle, uint32_t *capacity)
-{
-	SCOPED_FD int hits = pins_get(handle, RULE_HITS);
-	struct bpf_map_info info = {};
-	uint32_t length = sizeof(info);
-
-	if (hits < 0 || bpf_obj_get_info_by_fd(hits, &info, &length))
-		return node_fail(handle, hits < 0 ? hits : -errno, "cannot open %s/" RULE_HITS,
-				 handle->pin);
-	*capacity = info.max_entries;
-	return 0;
-}
-
-static int find_room_for_hits(struct node_handle *handle, uint32_t rules, struct change *change)
-{
-	uint32_t capacity;
-	int error = read_room_for_hits(handle, &capacity);
-
-	if (error || rules <= capacity)
-		return error;
-	change->capacity.rule_hits = room_for_hits(rules);
-	change->replace = true;
 	return 0;
 }
 
 int replace_plan(struct node_handle *handle, uint32_t rules, struct change *change)
 {
-	bool own = false;
+	bool own = false, room = true;
 	int error = find_room(handle, change);
 
 	if (error || change->anew)
 		return error;
-	error = find_room_for_hits(handle, rules, change);
+	error = rule_hits_have_room(handle, rules, &room);
+	if (!room)
+		change->capacity.rules = rules;
 	if (!error)
 		error = programs_are_own(handle, &own);
 	change->replace |= !own || change->advance || !socket_is_attached(handle);
@@ -166,32 +134,40 @@ int replace_plan(struct node_handle *handle, uint32_t rules, struct change *chan
 
 bool replace_has_room(struct node_handle *handle, uint32_t rules, const struct change *change)
 {
-	uint32_t capacity;
+	bool room;
 
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (change->wanted[i] > handle->capacity[i])
 			return false;
 	/* the maps in memory that stand for the kernel's have no hits */
 	return rules <= handle->policy->next_rule || handle->seen ||
-	       (!read_room_for_hits(handle, &capacity) && rules <= capacity);
+	       (!rule_hits_have_room(handle, rules, &room) && room);
 }
 
-/* Fills each new map like the old one. */
-static int fill_maps(struct node_handle *handle, const struct programs *programs,
-		     const struct capacity *capacity)
+static uint32_t map_id(int map)
+{
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(map, &info, &length) ? 0 : info.id;
+}
+
+/* Fills the maps that the programs' object made in place of an older build's. */
+static int fill_maps(struct node_handle *handle, const struct programs *programs)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++) {
+		const int map = programs_map(programs, node_map_names[i]);
 		CLEANUP(table_free) struct table have = {};
 		int error;
 
-		if (!capacity->entries[i])
+		if (map < 0 || map_id(map) == map_id(handle->maps[i]))
 			continue;
 		maps_init_table(i, &have);
 		error = maps_read(handle, i, &have);
 		if (!error)
-			error = table_write(&have, programs_map(programs, node_map_names[i]));
+			error = table_write(&have, map);
 		if (error)
-			return node_fail(handle, error, "cannot copy the map %s to a larger one",
+			return node_fail(handle, error, "cannot copy the map %s",
 					 node_map_names[i]);
 		handle->writes += have.n;
 	}
@@ -213,66 +189,6 @@ static int renew_hooks(struct node_handle *handle)
 		error = attach_renew(handle, *(uint32_t *)table_key(&ifaces, i),
 				     ((struct bh_iface *)table_value(&ifaces, i))->flags);
 	return error;
-}
-
-/* The old map of rules' hits, and the values that were copied from it into the new map. */
-struct map_hits {
-	int old; /* fd; -1: the map is not replaced */
-	struct table copied; /* by rule, a value for each CPU */
-};
-
-static void hits_free(struct map_hits *hits)
-{
-	cleanup_fd(&hits->old);
-	table_free(&hits->copied);
-}
-
-static void hits_table(struct table *table)
-{
-	table_init(table, sizeof(uint32_t),
-		   sizeof(struct bh_rule_hit) * libbpf_num_possible_cpus());
-}
-
-static int copy_hits(struct node_handle *handle, const struct programs *programs,
-		     struct map_hits *hits)
-{
-	int error;
-
-	hits_table(&hits->copied);
-	hits->old = pins_get(handle, RULE_HITS);
-	error = hits->old < 0 ? hits->old : table_read(&hits->copied, hits->old);
-	if (!error)
-		error = table_write(&hits->copied, programs_map(programs, RULE_HITS));
-	return error ? node_fail(handle, error, "cannot copy the map " RULE_HITS) : 0;
-}
-
-static uint64_t sum(const struct table *hits, size_t rule)
-{
-	const struct bh_rule_hit *values = table_value(hits, rule);
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < hits->value_size / sizeof(*values); i++)
-		total += values[i].count;
-	return total;
-}
-
-/* Adds the hits that the old programs counted after the copy. No old program runs any more. */
-static int add_hits(struct node_handle *handle, const struct programs *programs,
-		    const struct map_hits *hits)
-{
-	CLEANUP(table_free) struct table now = {};
-	int error;
-
-	hits_table(&now);
-	error = table_read(&now, hits->old);
-	for (uint32_t rule = 0; !error && rule < now.n; rule++) {
-		struct bh_add_hits request = {.rule = rule,
-					      .count = sum(&now, rule) - sum(&hits->copied, rule)};
-
-		if (request.count)
-			error = programs_add_hits(programs, &request);
-	}
-	return error ? node_fail(handle, error, "cannot take over the hits of the rules") : 0;
 }
 
 /* Copies the connections into the larger table, and pins the former one until the programs of all
@@ -321,14 +237,11 @@ static int finish_connections(struct node_handle *handle)
 int replace(struct node_handle *handle, const struct programs *programs,
 	    const struct capacity *capacity)
 {
-	CLEANUP(hits_free) struct map_hits hits = {.old = -1};
-	int error = fill_maps(handle, programs, capacity);
+	int error = fill_maps(handle, programs);
 
 	if (!error && capacity->connections)
 		error = copy_connections(handle, programs);
 
-	if (!error && capacity->rule_hits)
-		error = copy_hits(handle, programs, &hits);
 	if (!error)
 		error = programs_pin(handle, programs);
 	if (!error)
@@ -337,10 +250,7 @@ int replace(struct node_handle *handle, const struct programs *programs,
 		error = renew_hooks(handle);
 	if (!error)
 		error = finish_connections(handle);
-	if (error || hits.old < 0)
-		return error;
-	error = rcu_wait(handle);
-	return error ? error : add_hits(handle, programs, &hits);
+	return error;
 }
 
 /* Pins the maps that PROGRAM_INGRESS uses. */
@@ -384,6 +294,8 @@ int replace_finish(struct node_handle *handle)
 
 	if (!error)
 		error = follow_ingress(handle);
+	if (!error)
+		error = larger_maps_finish(handle);
 	if (!error && !are_current(handle)) {
 		error = programs_load(handle, &none, &programs);
 		if (!error)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Replaces the active programs by others, or maps by larger ones. New maps are filled like the old
- * ones. New programs use them, and all other maps of the old programs. Then each hook changes from
- * the old program to the new one in one step. No map changes meanwhile, so both programs answer
- * alike.
+ * Replaces the active programs by others, which use the same maps, and the table of connections by
+ * a larger one. Each hook changes from the old program to the new one in one step. No other map
+ * changes meanwhile, so both programs answer alike. Also plans how large maps are to be;
+ * larger_maps.h makes them larger.
  *
  * The replacement counts once PROGRAM_INGRESS is pinned: the maps that this program uses are
  * active, and the other pins and the hooks follow. If a command is killed in between, the next
@@ -19,16 +19,16 @@
 struct capacity replace_first_room(const struct policy *policy, const struct local *local);
 
 /*
- * Makes @change replace the programs, unless they are this command's own and the maps have all
- * the room that @change wants, and room for @rules rules. Returns 0 or -errno, reported: -ENOSPC
- * if no map can be that large.
+ * Makes @change replace the programs, unless they are this command's own, and replace the maps that
+ * lack room that @change wants, or room for the hits of @rules rules. Returns 0 or -errno,
+ * reported: -ENOSPC if no map can be that large.
  */
 int replace_plan(struct node_handle *handle, uint32_t rules, struct change *change);
 
 /* Returns true if the maps have all the room that @change wants, and room for @rules rules. */
 bool replace_has_room(struct node_handle *handle, uint32_t rules, const struct change *change);
 
-/* Replaces the active programs by @programs, and the maps that @room names by their new maps.
+/* Replaces the active programs by @programs, and the table of connections if @capacity says so.
  * handle->maps are the new ones afterwards. Returns 0 or -errno, reported. */
 int replace(struct node_handle *handle, const struct programs *programs,
 	    const struct capacity *capacity);

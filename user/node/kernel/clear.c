@@ -2,6 +2,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 
+#include "node/kernel/active_map.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/folder.h"
 #include "node/kernel/pin_folder.h"
@@ -10,7 +11,6 @@
  * program's, so the map is found through the active programs. */
 static int open_ifaces(struct node_handle *handle)
 {
-	const char *name = node_map_names[MAP_ifaces];
 	const struct program *ingress;
 	uint32_t id;
 	int fd = -1;
@@ -18,14 +18,15 @@ static int open_ifaces(struct node_handle *handle)
 	if (handle->maps[MAP_ifaces] >= 0)
 		return 0;
 	if (!pins_program(handle, PROGRAM_INGRESS, &ingress) &&
-	    !program_find_map(ingress, name, &id) && id)
+	    !active_map_of(ingress, MAP_ifaces, &id) && id)
 		fd = bpf_map_get_fd_by_id(id);
 	if (fd < 0)
-		fd = pins_get(handle, name);
+		fd = pins_get(handle, node_map_names[MAP_ifaces]);
 	if (fd >= 0)
 		handle->maps[MAP_ifaces] = fd;
 	else if (fd != -ENOENT)
-		return node_fail(handle, fd, "cannot open %s/%s", handle->pin, name);
+		return node_fail(handle, fd, "cannot open %s/%s", handle->pin,
+				 node_map_names[MAP_ifaces]);
 	return 0;
 }
 

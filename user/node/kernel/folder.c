@@ -57,10 +57,11 @@ static bool is_map(int fd, const char *name, int *error)
 {
 	struct bpf_map_info info = {};
 
-	if (!tell(fd, &info, sizeof(info), error) || strncmp(info.name, "bh_", strlen("bh_")))
-		return false;
-	return !name ||
-	       !strncmp(info.name + strlen("bh_"), name, BPF_OBJ_NAME_LEN - 1 - strlen("bh_"));
+	const char *pin = tell(fd, &info, sizeof(info), error) ? program_pin_name(info.name) : NULL;
+
+	/* the kernel cuts a long name short */
+	return pin && (!name ||
+		       !strncmp(pin, name, BPF_OBJ_NAME_LEN - 1 - (pin - (const char *)info.name)));
 }
 
 static bool is_ours(int fd, const char *name, int *error)

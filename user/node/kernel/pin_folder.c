@@ -10,6 +10,7 @@
 #include <sys/statfs.h>
 
 #include "maps/abi.h"
+#include "node/kernel/active_map.h"
 #include "node/kernel/folder.h"
 #include "node/kernel/mount.h"
 #include "node/kernel/pin_folder.h"
@@ -169,49 +170,61 @@ static int cannot_open(const struct node_handle *handle, int error, const char *
 			 error == -ENOENT ? ": to start anew, unload and load" : "");
 }
 
-/* Replaces @fd, of a pinned map, by the map of the same name that @ingress uses. Returns -ESTALE,
- * not reported, if no command is replacing maps. */
-static int follow(const struct node_handle *handle, const struct program *ingress,
-		  enum node_map_id map, int *fd)
+/* Replaces @fd, of a pinned map, by the active map of that name. Returns -ESTALE, not reported, if
+ * no command is replacing maps. */
+static int follow(const struct node_handle *handle, enum node_map_id map, uint32_t active, int *fd,
+		  struct bpf_map_info *info)
 {
-	uint32_t id;
-	int error = program_find_map(ingress, node_map_names[map], &id);
+	int error;
 
-	if (error || !id)
-		return error ? cannot_open(handle, error, node_map_names[map]) : 0;
 	if (!node_is_busy(handle))
 		return -ESTALE;
 	close(*fd);
-	*fd = bpf_map_get_fd_by_id(id);
-	return *fd < 0 ? cannot_open(handle, -errno, node_map_names[map]) : 0;
+	*fd = bpf_map_get_fd_by_id(active);
+	error = *fd < 0 ? -errno : map_info(*fd, info);
+	return error ? cannot_open(handle, error, node_map_names[map]) : 0;
 }
 
 static bool works_on(const struct program *ingress, const struct bpf_map_info *info,
 		     const char *name)
 {
-	return program_has(ingress, info->id) && !strncmp(info->name, "bh_", strlen("bh_")) &&
-	       !strcmp(info->name + strlen("bh_"), name);
+	const char *pin = program_pin_name(info->name);
+
+	return program_has(ingress, info->id) && pin && !strcmp(pin, name);
 }
 
-/* Opens a pinned map. Only if @ingress does not use that map, asks the kernel for all maps of
- * @ingress. */
+/* Finds the ID of the active map; 0: @ingress does not use it. Programs of an older build use the
+ * pinned map itself. Only if no place is pinned, asks the kernel for all maps of @ingress. */
+static int find_active(const struct node_handle *handle, const struct program *ingress,
+		       enum node_map_id map, const struct bpf_map_info *pinned, uint32_t *id)
+{
+	int error;
+
+	*id = pinned->id;
+	if (works_on(ingress, pinned, node_map_names[map]))
+		return 0;
+	error = active_map_pinned(handle, map, id);
+	return error || *id ? error : active_map_of(ingress, map, id);
+}
+
+/* Opens the active map: the pinned one, unless a command is replacing it. */
 static int open_map(struct node_handle *handle, const struct program *ingress, enum node_map_id map)
 {
 	const char *name = node_map_names[map];
 	SCOPED_FD int fd = pins_get(handle, name);
 	struct bpf_map_info info;
+	uint32_t active = 0;
 	int error = fd < 0 ? fd : map_info(fd, &info);
 
 	if (error == -ENOENT && !node_generation(handle))
 		return 0;
+	/* only commands use bh_added, so it is no map of @ingress */
+	if (!error && map != MAP_added)
+		error = find_active(handle, ingress, map, &info, &active);
 	if (error)
 		return cannot_open(handle, error, name);
-	/* only commands use bh_added, so it is no map of @ingress */
-	if (map != MAP_added && !works_on(ingress, &info, name)) {
-		error = follow(handle, ingress, map, &fd);
-		if (!error && map_info(fd, &info))
-			error = cannot_open(handle, -errno, name);
-	}
+	if (active && active != info.id)
+		error = follow(handle, map, active, &fd, &info);
 	if (error)
 		return error;
 	cleanup_fd(&handle->maps[map]);

@@ -88,13 +88,22 @@ static int open_map(uint32_t map, struct bpf_map_info *info)
 	return fd < 0 || bpf_obj_get_info_by_fd(fd, info, &length) ? -errno : TAKE_FD(fd);
 }
 
+const char *program_pin_name(const char *name)
+{
+	if (strchr(name, '.'))
+		return NULL;
+	if (!strncmp(name, PROGRAM_PLACE, strlen(PROGRAM_PLACE)))
+		return name;
+	return strncmp(name, PROGRAM_MAP, strlen(PROGRAM_MAP)) ? NULL : name + strlen(PROGRAM_MAP);
+}
+
 int program_open_map(uint32_t map, char pin[BPF_OBJ_NAME_LEN])
 {
 	struct bpf_map_info info;
 	int fd = open_map(map, &info);
-	bool ours = !strncmp(info.name, "bh_", strlen("bh_")) && !strchr(info.name, '.');
+	const char *name = program_pin_name(info.name);
 
-	strcpy(pin, ours ? info.name + strlen("bh_") : "");
+	strcpy(pin, name ? name : "");
 	return fd;
 }
 

@@ -38,6 +38,15 @@ bool program_kernel_has(const char *function);
  * maps than ours do. */
 int program_read(int fd, struct program *program);
 
+/* The kernel's names of our maps begin so: bh_<pin name>; at_<name>, also the pin's name: the place
+ * of the active map (active_map.h). */
+#define PROGRAM_MAP "bh_"
+#define PROGRAM_PLACE "at_"
+
+/* Returns the pin name of a map of ours, by the kernel's name of the map; NULL: it is none of
+ * ours. */
+const char *program_pin_name(const char *name);
+
 /* Returns true if the program uses the map with this ID. */
 bool program_has(const struct program *program, uint32_t map);
 

@@ -12,7 +12,6 @@
 #include "build_id.h"
 #include "loader.skel.h"
 #include "maps/conntrack.h"
-#include "maps/rule_hit.h"
 #include "node/kernel/connections.h"
 #include "node/kernel/pin_folder.h"
 #include "node/kernel/programs.h"
@@ -23,13 +22,10 @@
 
 #define CONNTRACK_LOOKUP "bpf_skb_ct_lookup"
 
-/* Returns a map's pin name, which is the map's name without "bh_"; NULL: libbpf makes the map
- * (.rodata). */
+/* Returns a map's pin name; NULL: libbpf makes the map (.rodata). */
 static const char *pin_name(const struct bpf_map *map)
 {
-	const char *name = bpf_map__name(map);
-
-	return bpf_map__is_internal(map) ? NULL : name + strlen("bh_");
+	return bpf_map__is_internal(map) ? NULL : program_pin_name(bpf_map__name(map));
 }
 
 /* @defined: the size in the map's definition. */
@@ -37,13 +33,14 @@ static uint32_t room_for(const struct capacity *capacity, const char *pin, uint3
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (!strcmp(node_map_names[i], pin))
-			return capacity->first && node_map_kinds[i] == MAP_KIND_LOCAL &&
-					       capacity->entries[i] < defined
+			/* of maps that are there, larger_maps() makes larger ones */
+			return !capacity->first || (node_map_kinds[i] == MAP_KIND_LOCAL &&
+						    capacity->entries[i] < defined)
 				       ? 0
 				       : capacity->entries[i];
 	if (!strcmp(pin, CONNECTIONS))
 		return capacity->connections ? BH_CT_BUCKETS(capacity->connections) : 0;
-	return strcmp(pin, "rule_hits") ? 0 : capacity->rule_hits;
+	return 0;
 }
 
 /* Reuses a pinned map. A map of the same ABI with another layout is not ours. */
@@ -63,16 +60,35 @@ static int reuse_map(struct node_handle *handle, struct bpf_map *map, int fd)
 	return 0;
 }
 
+/* Returns true if the pinned array is of an older build that had no places, and cannot be in one:
+ * the object makes another, and replace() copies the entries of a policy. Hits of rules begin at 0.
+ */
+static bool cannot_be_placed(const struct bpf_map *map, int fd, uint32_t *entries)
+{
+	const bool hits = bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY;
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &length))
+		return false;
+	*entries = hits ? bpf_map__max_entries(map) : info.max_entries;
+	return *entries != info.max_entries ||
+	       bpf_map__map_flags(map) & ~info.map_flags & BPF_F_INNER_MAP;
+}
+
 static int share_map(struct node_handle *handle, struct bpf_map *map)
 {
 	const char *name = pin_name(map);
 	SCOPED_FD int fd = name ? pins_get(handle, name) : -ENOENT;
+	uint32_t entries;
 
 	/* the object makes it */
 	if (fd == -ENOENT)
 		return 0;
 	if (fd < 0)
 		return node_fail(handle, fd, "cannot open %s/%s", handle->pin, name);
+	if (cannot_be_placed(map, fd, &entries))
+		return bpf_map__set_max_entries(map, entries);
 	return reuse_map(handle, map, fd);
 }
 
@@ -219,8 +235,7 @@ static int load_loader(struct node_handle *handle, const struct bh_tc *tc, struc
 	return error ? node_fail(handle, error, "cannot load the programs assign and forget") : 0;
 }
 
-/* Reports the sizes of the maps: most often the kernel had no memory for them. */
-static void print_capacity(struct node_handle *handle, const struct capacity *capacity)
+void programs_print_capacity(struct node_handle *handle, const struct capacity *capacity)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (capacity->needs[i])
@@ -244,7 +259,7 @@ int programs_load(struct node_handle *handle, const struct capacity *capacity,
 	if (!error)
 		error = load_tc(handle, programs->tc);
 	if (error)
-		print_capacity(handle, capacity);
+		programs_print_capacity(handle, capacity);
 	return error ? error : load_loader(handle, programs->tc, programs->loader);
 }
 
@@ -261,15 +276,6 @@ int programs_map(const struct programs *programs, const char *pin)
 	struct bpf_map *map = find_map(programs, pin);
 
 	return map ? bpf_map__fd(map) : -1;
-}
-
-int programs_add_hits(const struct programs *programs, struct bh_add_hits *request)
-{
-	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = request, .ctx_size_in = sizeof(*request));
-
-	if (bpf_prog_test_run_opts(bpf_program__fd(programs->loader->progs.add_hits), &run))
-		return -errno;
-	return run.retval;
 }
 
 static int pin_maps(struct node_handle *handle, const struct bpf_object *object)
@@ -306,16 +312,24 @@ int programs_pin(struct node_handle *handle, const struct programs *programs)
 	return error ? error : pin_maps(handle, programs->loader->obj);
 }
 
-/* Pins the map if no pin has its name. */
+/* Pins the map, and the first map in its places, if no pin has their names. */
 static int pin_again(struct node_handle *handle, uint32_t map)
 {
+	const uint32_t first = 0;
 	char pin[BPF_OBJ_NAME_LEN];
+	uint32_t placed;
 	SCOPED_FD int fd = program_open_map(map, pin);
 	SCOPED_FD int there = fd < 0 || !*pin ? fd : pins_get(handle, pin);
 	int error;
 
 	if (fd < 0)
 		return node_fail(handle, fd, "cannot open a map of the programs");
+	if (!strncmp(pin, PROGRAM_PLACE, strlen(PROGRAM_PLACE)) &&
+	    !bpf_map_lookup_elem(fd, &first, &placed)) {
+		error = pin_again(handle, placed);
+		if (error)
+			return error;
+	}
 	if (!*pin || there != -ENOENT)
 		return 0;
 	error = pins_put(handle, pin, fd);
@@ -327,6 +341,7 @@ static int pin_again(struct node_handle *handle, uint32_t map)
 
 int programs_pin_again(struct node_handle *handle)
 {
+	const struct program *ingress = &handle->programs[PROGRAM_INGRESS];
 	int error = 0;
 
 	for (enum node_program i = 0; !error && i < N_NODE_PROGRAMS; i++) {
@@ -335,7 +350,8 @@ int programs_pin_again(struct node_handle *handle)
 		if (pins_program(handle, i, &program))
 			continue;
 		for (uint32_t k = 0; !error && k < program->n_maps; k++)
-			error = pin_again(handle, program->maps[k]);
+			if (i == PROGRAM_INGRESS || !program_has(ingress, program->maps[k]))
+				error = pin_again(handle, program->maps[k]);
 	}
 	return error;
 }
@@ -406,15 +422,16 @@ bool programs_is_current(struct node_handle *handle, const struct program *progr
 	return true;
 }
 
-/* Finds a map that every program of ours uses: the configuration, or bh_endpoints where the
- * configuration's pin is gone. Sets handle->mark to the map's ID, or leaves 0 if neither is pinned:
- * no program is ours then. */
+/* Finds a map that every program of ours uses: the configuration, or the place of bh_endpoints
+ * where the configuration's pin is gone. Sets handle->mark to the map's ID, or leaves 0 if neither
+ * is pinned: no program is ours then. */
 static int find_mark(struct node_handle *handle)
 {
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
 	SCOPED_FD int config = pins_get(handle, "config");
-	SCOPED_FD int next = config == -ENOENT ? pins_get(handle, "endpoints") : -ENOENT;
+	SCOPED_FD int next =
+		config == -ENOENT ? pins_get(handle, PROGRAM_PLACE "endpoints") : -ENOENT;
 	const int fd = config == -ENOENT ? next : config;
 
 	if (fd < 0)

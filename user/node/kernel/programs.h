@@ -12,7 +12,7 @@
 struct capacity {
 	uint32_t entries[N_NODE_MAPS];
 	size_t needs[N_NODE_MAPS]; /* entries that will be in use */
-	uint32_t rule_hits;
+	uint32_t rules; /* for which there is to be room in the maps of hits (rule_hits.h) */
 	uint32_t connections; /* of the table of connections, not its buckets */
 	bool first; /* maps about interfaces are at least as large as their definitions */
 };
@@ -29,14 +29,13 @@ struct programs {
  * wants one. Returns 0 or -errno, reported. */
 int programs_load(struct node_handle *handle, const struct capacity *capacity,
 		  struct programs *programs);
+
+/* Reports the sizes of the maps of @capacity: most often the kernel had no memory for them. */
+void programs_print_capacity(struct node_handle *handle, const struct capacity *capacity);
 void programs_free(struct programs *programs);
 
 /* Returns the fd of the map with this pin name; -1: there is none. It is closed with @programs. */
 int programs_map(const struct programs *programs, const char *pin);
-
-/* Runs the program that adds to a rule's hits. Returns 0 or -errno, not reported. */
-struct bh_add_hits;
-int programs_add_hits(const struct programs *programs, struct bh_add_hits *request);
 
 /* Pins the programs over those that are pinned, PROGRAM_INGRESS first, then the new maps.
  * Returns 0 or -errno, reported. */

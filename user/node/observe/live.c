@@ -19,6 +19,7 @@
 #include "node/kernel/pinned_policy.h"
 #include "node/observe/live.h"
 #include "node/kernel/pin_folder.h"
+#include "node/kernel/rule_hits.h"
 #include "node/kernel/table.h"
 
 struct live {
@@ -238,6 +239,12 @@ int live_each(const struct live *live, const char *map,
 		last = key;
 	}
 	return status;
+}
+
+int live_hits(const struct live *live, int (*visit)(void *data, const void *key, const void *value),
+	      void *data)
+{
+	return rule_hits_each(live->handle, visit, data);
 }
 
 int live_domain(struct live *live, const char *text, uint64_t *domain)

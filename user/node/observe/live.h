@@ -60,4 +60,8 @@ int live_cpus(void);
 int live_each(const struct live *live, const char *map,
 	      int (*visit)(void *data, const void *key, const void *value), void *data);
 
+/* As live_each(), for the hits of each rule, by its ID (maps/rule_hit.h). */
+int live_hits(const struct live *live, int (*visit)(void *data, const void *key, const void *value),
+	      void *data);
+
 #endif
