@@ -24,6 +24,7 @@
  *   table_commit()     does not look for another entry of the key
  *   tcp_complete()     drops a segment whose handshake another CPU has ended
  *   gc_free()          does not look a second time
+ *   table_seize()      does not compare the cost with that of the chosen connection
  *   connection_store() leaves a late word in an entry that another connection has got
  *
  * Two changes pass: table_fill() without the next incarnation, and table_seize() without its swaps.
@@ -664,6 +665,21 @@ static void lives_again(void)
 	counted(0);
 }
 
+/* Two programs have chosen the same connection to be replaced, and one has replaced it. */
+static void chosen_twice(void)
+{
+	empty_table();
+	run(FROM_A, SYN);
+	midway(MIDWAY_OCCUPY_NEWER, SYN);
+	expect("the one that has got the slot stays", 0, packet_node_half_open() == 1);
+	counted(0);
+	empty_table();
+	run(FROM_A, SYN);
+	midway(MIDWAY_OCCUPY_CHOSEN, SYN);
+	expect("one that was chosen goes", 0, !packet_node_half_open());
+	counted(0);
+}
+
 /* The word of the responder's end comes late: its connection has lost the slot. */
 static void late_word(void)
 {
@@ -701,6 +717,7 @@ static const struct packet_sequence sequences[] = {
 	{"one connection that two CPUs insert", inserted_twice},
 	{"an ACK whose handshake has just ended", opened_meanwhile},
 	{"a connection that goes on while it is freed", lives_again},
+	{"a slot that two CPUs choose", chosen_twice},
 	{"a word that comes late", late_word},
 };
 

@@ -126,6 +126,40 @@ int midway_free(struct __sk_buff *skb)
 	return 0;
 }
 
+/* A program has chosen the connection of a slot to be replaced. The slot has the packet's by now,
+ * which has just begun; or, if @chosen, has had it all the time. */
+static __always_inline int midway_occupy(struct __sk_buff *skb, bool chosen)
+{
+	__u64 victim = (__u64)TABLE_COST(COST_CLOSED) << 32;
+	struct bh_ct_slot *slot;
+	struct packet p;
+	__u32 at;
+
+	if (!midway_begins(skb, &p))
+		return MIDWAY_NOT;
+	at = table_at(table_key(&p));
+	slot = at ? (struct bh_ct_slot *)table_slot(at) : NULL;
+	if (!slot)
+		return MIDWAY_NOT;
+	if (chosen)
+		victim = (__u64)table_cost(slot, table_now()) << 32;
+	if (table_occupy(victim | at, p.ifindex) == TABLE_SEIZED)
+		table_vacate(at, p.ifindex);
+	return 0;
+}
+
+SEC("tc")
+int midway_occupy_chosen(struct __sk_buff *skb)
+{
+	return midway_occupy(skb, true);
+}
+
+SEC("tc")
+int midway_occupy_newer(struct __sk_buff *skb)
+{
+	return midway_occupy(skb, false);
+}
+
 /* Sets @c to the packet's connection or, if @another, to one of other interfaces, whose slot the
  * packet's connection has got since a program found it there. */
 static __always_inline void midway_connection(const struct packet *p, const struct bh_ct *ct,

@@ -964,6 +964,8 @@ static void open_midway(int programs[PACKET_MIDWAYS])
 	programs[MIDWAY_COMMIT_AT_ONCE] = bpf_program__fd(midway->progs.midway_commit_at_once);
 	programs[MIDWAY_COMPLETE] = bpf_program__fd(midway->progs.midway_complete);
 	programs[MIDWAY_FREE] = bpf_program__fd(midway->progs.midway_free);
+	programs[MIDWAY_OCCUPY_CHOSEN] = bpf_program__fd(midway->progs.midway_occupy_chosen);
+	programs[MIDWAY_OCCUPY_NEWER] = bpf_program__fd(midway->progs.midway_occupy_newer);
 	programs[MIDWAY_STORE_OWN] = bpf_program__fd(midway->progs.midway_store_own);
 	programs[MIDWAY_STORE_ANOTHERS] = bpf_program__fd(midway->progs.midway_store_anothers);
 	programs[MIDWAY_EVALUATE_ANOTHERS] =
