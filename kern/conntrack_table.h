@@ -407,8 +407,7 @@ static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __
 	__u32 tag = READ_ONCE(bucket->tag[i]), state = READ_ONCE(slot->ct.state);
 
 	if (tag < BH_CT_TAKEN || BH_CT_PAYER(slot->ct.payer) != payer ||
-	    table_cost(slot, table_now()) > cost ||
-	    !table_hold(&bucket->tag[i], tag))
+	    table_cost(slot, table_now()) > cost || !table_hold(&bucket->tag[i], tag))
 		return false;
 	if (__sync_val_compare_and_swap(&slot->ct.state, state, state | BH_CT_GONE) != state) {
 		table_publish(&bucket->tag[i], tag);

@@ -70,7 +70,8 @@ static void take(void *data, const struct left_address *left)
 	void *grown;
 
 	if (left->damaged)
-		return; /* the former pod is not known, so its address rests until the file is gone */
+		return; /* the former pod is not known, so its address rests until the file is gone
+			 */
 	grown = reallocarray(reading->now->entries, reading->now->n + 1,
 			     sizeof(*reading->now->entries));
 	if (!grown)

@@ -120,8 +120,8 @@ void left_each(const char *records, struct diag *diag,
 		struct left_address left;
 		char file[PATH_MAX];
 
-		if (*entry->d_name == '.' || snprintf(file, sizeof(file), "%s/%s", path,
-						      entry->d_name) >= (int)sizeof(file))
+		if (*entry->d_name == '.' ||
+		    snprintf(file, sizeof(file), "%s/%s", path, entry->d_name) >= (int)sizeof(file))
 			continue;
 		if (read_file(file, &left)) {
 			visit(data, &left);
