@@ -69,9 +69,9 @@ static void take(void *data, const struct left_address *left)
 	struct entry *entry;
 	void *grown;
 
+	/* The former pod is not known, so the address rests until the file is gone. */
 	if (left->damaged)
-		return; /* the former pod is not known, so its address rests until the file is gone
-			 */
+		return;
 	grown = reallocarray(reading->now->entries, reading->now->n + 1,
 			     sizeof(*reading->now->entries));
 	if (!grown)
