@@ -23,7 +23,7 @@
  * not know all that two CPUs may do at once: one in some 1,000 sequences fails, more on a busy
  * machine. Of those that were looked into, one kind was a fault of the programs (table_seize()),
  * the others the model's. Not explained yet: a RST drops if another one has just shortened the
- * life of an idle connection, and a connection is in the table twice for a moment or for good. So
+ * life of an idle connection, a connection is in the table twice, a SYN-ACK of a new one drops. So
  * no target of the Makefile sets PAIRS.
  *
  * SEED=n runs only that sequence; SEQUENCES=n runs n sequences, from SEED or from BULKHEAD_SEED's.
