@@ -75,6 +75,21 @@ static __always_inline bool connection_has(const struct packet *p, const struct 
 }
 
 /*
+ * Stores the word of an end in place of the one that was read; 0: the end had none yet. Connections
+ * that have just begun have no word of the responder's, so the store succeeds in the entry of one
+ * that has got the slot since connection_has(). Then the word is taken out again; it has the tag of
+ * the former connection, so that it has let nothing pass.
+ */
+static __always_inline void connection_store(const struct packet *p, struct bh_ct *ct,
+					     const struct connection *c, __u64 *stored, __u64 word,
+					     __u64 now)
+{
+	if (__sync_val_compare_and_swap(stored, word, now) == word && !word &&
+	    !connection_has(p, ct, c, 0))
+		__sync_val_compare_and_swap(stored, now, 0);
+}
+
+/*
  * Returns 0 or the reason for which one end denies: by its stored word or, if that is not valid and
  * this hook @evaluates for that end, by a new evaluation. Stores nothing in an entry that another
  * connection has by now. @moved: its words have the tag of other ends.
@@ -104,7 +119,7 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 	if (!moved && !connection_has(p, ct, c, word))
 		return reason;
 	if (!reason || word)
-		__sync_val_compare_and_swap(stored, word, now);
+		connection_store(p, ct, c, stored, word, now);
 	/* An end that has never allowed the connection cannot end it now. */
 	if (reason && word)
 		connection_deny(p, ct);

@@ -397,16 +397,17 @@ BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
 	return (__u64)READ_ONCE(least.cost) << 32 | place;
 }
 
-/* Makes the slot of @payer's connection busy if the connection can be replaced. Returns false if
- * the connection has changed meanwhile. */
-static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __u32 payer)
+/* Makes the slot of @payer's connection busy if the connection costs no more to lose than @cost, as
+ * table_victim() returned it. Returns false if the connection has changed meanwhile, or another one
+ * has the slot. */
+static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __u32 payer,
+					__u32 cost)
 {
 	struct bh_ct_slot *slot = &bucket->slot[i];
 	__u32 tag = READ_ONCE(bucket->tag[i]), state = READ_ONCE(slot->ct.state);
 
 	if (tag < BH_CT_TAKEN || BH_CT_PAYER(slot->ct.payer) != payer ||
-	    table_cost(slot, table_now()) >= TABLE_COST(COST_KEPT) ||
-	    !table_hold(&bucket->tag[i], tag))
+	    table_cost(slot, table_now()) > cost || !table_hold(&bucket->tag[i], tag))
 		return false;
 	if (__sync_val_compare_and_swap(&slot->ct.state, state, state | BH_CT_GONE) != state) {
 		table_publish(&bucket->tag[i], tag);
@@ -442,7 +443,7 @@ BPF_GLOBAL __u32 table_occupy(__u64 victim, __u32 payer)
 					    victim >> 32 < TABLE_COST(COST_IDLE)))
 			return whose;
 	}
-	if (!table_seize(bucket, i, whose))
+	if (!table_seize(bucket, i, whose, victim >> 32))
 		return payer;
 	if (whose == payer) {
 		/* The share has as many as before, as far beyond its floor. */

@@ -56,6 +56,9 @@ refuses() { # PATTERN COMMAND...
 	run_bulkhead "${@:2}"
 	[ $? -eq 2 ] && grep -qE -- "$1" "$tmp/err"
 }
+refuses_without() { # TEXT PATTERN COMMAND...
+	refuses "${@:2}" && ! grep -q -- "$1" "$tmp/err"
+}
 
 # Ten times what these compiles take. Without budgets, the policy below takes three times as much or more of both.
 cheaply() { # COMMAND...: with so many kB, and so many seconds of a processor
@@ -164,6 +167,8 @@ list "${honest[@]}" "$(object AdminNetworkPolicy policy.networking.k8s.io/v1alph
 	sed 's/ANP/anp/')" >"$tmp/subject.json"
 check "a dump with an admin policy whose subject cannot be read is refused" \
 	refuses 'subject.json:[0-9]+: cannot be set aside: its faults leave open what it selects' compile -o "$tmp/x" "$tmp/subject.json"
+check "the refusal names the field, and says nothing of setting the policy aside" \
+	refuses_without 'is set aside' 'subject.json:[0-9]+: spec.subject[^ ]*: ' compile -o "$tmp/x" "$tmp/subject.json"
 check "the refused dump makes no output" [ ! -e "$tmp/x" ]
 
 # A policy that is only audited stays so

@@ -20,8 +20,11 @@
  *
  * With PAIRS=1, some packets are sent two at a time, by two CPUs. Then the table must be one that
  * an order of both packets explains; enum order has the exceptions, which the test counts. It does
- * not know all that two CPUs may do at once: one in some 300 sequences fails, and nobody has found
- * out yet whether by a fault of the programs. So no target of the Makefile sets PAIRS.
+ * not know all that two CPUs may do at once: one in some 1,000 sequences fails, more on a busy
+ * machine. Of those that were looked into, one kind was a fault of the programs (table_seize()),
+ * the others the model's. Not explained yet: a RST drops if another one has just shortened the
+ * life of an idle connection, a connection is in the table twice, a SYN-ACK of a new one drops. So
+ * no target of the Makefile sets PAIRS.
  *
  * SEED=n runs only that sequence; SEQUENCES=n runs n sequences, from SEED or from BULKHEAD_SEED's.
  */
@@ -348,7 +351,8 @@ static bool may_be_gone(const struct world *w, const struct world *before, uint3
 	if (!other->place)
 		return true;
 	if (!near)
-		return has_free_slot(w, talk) && !finds_any(w, payer, talk)
+		return has_free_slot(w, talk) && (!finds_any(w, payer, talk) ||
+						  (before && !finds_any(before, payer, talk)))
 			       ? true
 			       : no("a connection of another bucket is replaced");
 	for (int i = 0; i < TALKS && !before && !meets_refusals(w, payer, talk); i++) {
@@ -364,6 +368,27 @@ static bool may_be_gone(const struct world *w, const struct world *before, uint3
 			return no("a connection that costs less to lose is left");
 	}
 	return true;
+}
+
+/* Forgets the connections that are gone, in an order in which each may be gone: one that made room
+ * in another bucket does not count any more when the next one is chosen. */
+static bool all_may_be_gone(struct world *w, const struct world *before, uint32_t payer,
+			    const struct talk *talk, const struct result *result)
+{
+	unsigned int left = (1u << result->n_gone) - 1, last;
+
+	do {
+		last = left;
+		for (int i = 0; i < result->n_gone; i++) {
+			struct talk *other = &w->talk[result->gone[i]];
+
+			if (!(left & 1u << i) || !may_be_gone(w, before, payer, talk, other))
+				continue;
+			forget(other);
+			left &= ~(1u << i);
+		}
+	} while (left && left != last);
+	return !left;
 }
 
 static uint32_t payer_of(const struct talk *talk, bool by_server)
@@ -388,15 +413,10 @@ static bool opens(struct world *w, const struct world *before, const struct pack
 	free_slot = has_free_slot(w, talk);
 	room = free_slot && has_room(w, payer, 0);
 	beyond = free_slot && has_room(w, payer, EIGHTH);
-	for (int i = 0; i < result->n_gone; i++) {
-		struct talk *other = &w->talk[result->gone[i]];
-
-		if (!before && room)
-			return no("a connection is replaced though there is room");
-		if (!may_be_gone(w, before, payer, talk, other))
-			return false;
-		forget(other);
-	}
+	if (result->n_gone && !before && room)
+		return no("a connection is replaced though there is room");
+	if (!all_may_be_gone(w, before, payer, talk, result))
+		return false;
 	if (!result->added) {
 		bool passes = !talk->tcp &&
 			      (talk->client.host == HOST_NODE || talk->server.host == HOST_NODE);

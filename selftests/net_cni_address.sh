@@ -109,4 +109,23 @@ sed -i 's/"rests":true/"rests":false/' "$CNI_DIR"/records/left/10.50.0.9_- "$CNI
 net_check "ADD of a third pod" call third ADD
 net_check "the third pod rests" owner_is third isolated
 net_check "DEL of the third pod" call third DEL
+
+# A damaged note: only its name tells which address has left which pod.
+rm -f "$CNI_DIR"/records/left/*
+note=$CNI_DIR/records/left/10.50.0.9_u-gone
+echo '{"address": ' >"$note"
+names() { # FILE COMMAND...: the command says that the file is damaged
+	: >"$NET_TMP/cni.err"
+	"${@:2}" 2>"$NET_TMP/said"
+	grep -q "$1 is damaged" "$NET_TMP/said" "$NET_TMP/cni.err"
+}
+net_check "a load of a policy that expects the pods again" load_pods 446 ""
+net_check "ADD of the next pod names the damaged note" names "$note" call next ADD
+net_check "the next pod rests beside the damaged note" owner_is next isolated
+net_check "refresh names the damaged note" names "$note" refresh
+net_check "the next pod rests after that refresh" owner_is next isolated
+rm "$note"
+echo '{"network": ' >"$CNI_STATE/one:of-nobody:pod"
+net_check "refresh names a damaged record" names "$CNI_STATE/one:of-nobody:pod" refresh
+net_check "the next pod is named once the note is removed" owner_is next segment
 net_end

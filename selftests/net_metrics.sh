@@ -76,6 +76,20 @@ net_check "the policy that decided most has a series" \
 	net_is "$(grep -c '^bulkhead_policy_decisions_total{policy="shop/db"' "$NET_TMP/metrics")" 1
 net_check "the other policies are one series" \
 	net_is "$(grep -c '^bulkhead_policy_decisions_total{policy="(others)"' "$NET_TMP/metrics")" 1
+
+# What "(others)" loses, the series of its own has: the sum over all series is the same.
+sum() { # FAMILY
+	awk -v family="bulkhead_$1{" 'index($1, family) == 1 { n += $NF } END { print n + 0 }' "$NET_TMP/metrics"
+}
+for family in dropped_packets_total policy_decisions_total; do
+	read_metrics --namespaces 0 --policies 0
+	all=$(sum $family)
+	net_check "$family: all are others" test "$all" -gt 0
+	for bound in 1 2 100; do
+		read_metrics --namespaces $bound --policies $bound
+		net_check "$family: with $bound series of their own, the sum is the same" net_is "$(sum $family)" "$all"
+	done
+done
 net_check "load another generation" net_bulkhead load --audit "$NET_TMP/policy.ini"
 read_metrics
 net_check "the generation is that of status" net_is "$(value bulkhead_generation)" \

@@ -17,10 +17,19 @@
  *   connection_word() a plain store in place of the compare-and-swap; no look whose the entry is
  *   connection_deny() a plain store of the state
  *
- * Three changes pass: table_fill() without the next incarnation, table_seize() without its swaps,
- * and gc_free() without its second look. Between look and swap are few instructions there, which
- * two busy CPUs seldom meet in; and what becomes of an entry between them may become of it before
- * the first look as well, since a packet keeps the entry that it has found.
+ * Between some looks and what follows them are so few instructions that two busy CPUs seldom meet
+ * there. The last sequences go on from such a point by a program of their own
+ * (helpers/midway.bpf.c):
+ *
+ *   table_commit()     does not look for another entry of the key
+ *   tcp_complete()     drops a segment whose handshake another CPU has ended
+ *   gc_free()          does not look a second time
+ *   table_seize()      does not compare the cost with that of the chosen connection
+ *   connection_store() leaves a late word in an entry that another connection has got
+ *
+ * Two changes pass: table_fill() without the next incarnation, and table_seize() without its swaps.
+ * What becomes of an entry between look and swap there may become of it before the first look as
+ * well, since a packet keeps the entry that it has found.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -221,6 +230,7 @@ static void two_syns(void)
 		set_side(1, FROM_A, SYN);
 		at_once();
 		expect("both SYNs pass", i, sides[0].passed && sides[1].passed);
+		expect("the table has the connection once", i, packet_node_half_open() == 1);
 		expect("the handshake goes on", i,
 		       run(TO_B, SYN) && run(FROM_B, ANSWER) && run(TO_A, ANSWER) &&
 			       run(FROM_A, ACK) && run(TO_B, ACK));
@@ -607,6 +617,87 @@ static void slots_being_filled(void)
 	       packet_node_half_open() == entries + 1);
 }
 
+/* ---- points between two instructions, at which the other CPU has acted ---- */
+
+static enum bh_reason midway(enum packet_midway point, struct packet_spec spec)
+{
+	spec.version = version;
+	return packet_node_midway(point, FROM_A, &spec);
+}
+
+/* Two CPUs have not found a connection, and each inserts it. */
+static void inserted_twice(void)
+{
+	static const enum packet_midway points[] = {MIDWAY_COMMIT_IN_TURN, MIDWAY_COMMIT_AT_ONCE};
+
+	for (int i = 0; i < 2; i++) {
+		empty_table();
+		midway(points[i], SYN);
+		expect("the table has the connection once", i, packet_node_half_open() == 1);
+		counted(i);
+	}
+}
+
+/* A second ACK ends the handshake that another CPU has ended since the ACK found it half-open. */
+static void opened_meanwhile(void)
+{
+	open_tcp();
+	expect("an ACK of another number does not end the handshake", 0,
+	       bh_reason_drops(midway(MIDWAY_COMPLETE, numbered(ACK, 1001, 99))));
+	run(FROM_A, ACK);
+	expect("the second ACK passes", 0, !bh_reason_drops(midway(MIDWAY_COMPLETE, ACK)));
+	expect("the connection is open", 0, packet_node_connections() == 1);
+	counted(0);
+}
+
+/* The garbage collector takes an entry whose time is over, and looks once more. */
+static void lives_again(void)
+{
+	open_tcp();
+	midway(MIDWAY_FREE, ACK);
+	expect("a connection that has gone on stays", 0, packet_node_half_open() == 1);
+	expect("and goes on", 0, run(FROM_A, ACK) && run(TO_B, ACK));
+	counted(0);
+	open_tcp();
+	packet_node_age(PACKET_SECONDS(1000));
+	midway(MIDWAY_FREE, ACK);
+	expect("one whose time is over is freed", 0, !packet_node_half_open());
+	counted(0);
+}
+
+/* Two programs have chosen the same connection to be replaced, and one has replaced it. */
+static void chosen_twice(void)
+{
+	empty_table();
+	run(FROM_A, SYN);
+	midway(MIDWAY_OCCUPY_NEWER, SYN);
+	expect("the one that has got the slot stays", 0, packet_node_half_open() == 1);
+	counted(0);
+	empty_table();
+	run(FROM_A, SYN);
+	midway(MIDWAY_OCCUPY_CHOSEN, SYN);
+	expect("one that was chosen goes", 0, !packet_node_half_open());
+	counted(0);
+}
+
+/* The word of the responder's end comes late: its connection has lost the slot. */
+static void late_word(void)
+{
+	empty_table();
+	run(FROM_A, SYN);
+	expect("a SYN at its sender's hook has no word of the responder's", 0,
+	       packet_node_half_open() == 1 && !packet_node_ingress_words());
+	midway(MIDWAY_STORE_ANOTHERS, SYN);
+	expect("no word stays in another connection's entry", 0, !packet_node_ingress_words());
+	midway(MIDWAY_STORE_OWN, SYN);
+	expect("a word stays in the entry of its connection", 0, packet_node_ingress_words() == 1);
+	open_tcp();
+	expect("an open connection has it", 0, packet_node_ingress_words() == 1);
+	midway(MIDWAY_EVALUATE_ANOTHERS, ACK);
+	expect("a word replaces none of another connection's", 0,
+	       packet_node_ingress_words() == 1 && !packet_node_damaged());
+}
+
 static const struct packet_sequence sequences[] = {
 	{"an ACK and a RST that end one handshake", ack_and_reset},
 	{"an ACK at both of its hooks", ack_at_both},
@@ -623,6 +714,11 @@ static const struct packet_sequence sequences[] = {
 	{"a stream of connections amid garbage collection", calls_and_collection},
 	{"words of connections that are replaced", words_and_replacements},
 	{"denials of connections that are replaced", denials_and_replacements},
+	{"one connection that two CPUs insert", inserted_twice},
+	{"an ACK whose handshake has just ended", opened_meanwhile},
+	{"a connection that goes on while it is freed", lives_again},
+	{"a slot that two CPUs choose", chosen_twice},
+	{"a word that comes late", late_word},
 };
 
 int main(void)

@@ -85,11 +85,12 @@ static void remove_note(void *data, const struct left_address *left)
 static int end(void **state)
 {
 	char *path = left_folder(records);
+	struct diag diag = {0};
 
 	(void)state;
 	resting_close(resting);
 	lh_table_free(pods);
-	left_each(records, remove_note, NULL);
+	left_each(records, &diag, remove_note, NULL);
 	rmdir(path);
 	free(path);
 	return rmdir(records);

@@ -29,6 +29,7 @@
 #include "selftests/lib/packet_node.h"
 #include "node/kernel/program.h"
 #include "collect.skel.h"
+#include "midway.skel.h"
 #include "loader.skel.h"
 #include "tc.skel.h"
 #include "xdp.skel.h"
@@ -945,6 +946,61 @@ void packet_node_sweep(void (*packet)(void))
 	if (total->sweeps == sweeps)
 		fail("the garbage collector has not passed");
 	packet_node_stop_sweeper();
+}
+
+static void open_midway(int programs[PACKET_MIDWAYS])
+{
+	struct midway *midway = midway__open();
+
+	if (!midway)
+		fail("cannot open midway.bpf.c");
+	share_maps(midway->obj);
+	midway->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
+	midway->rodata->ct_capacity = tc->rodata->ct_capacity;
+	midway->rodata->ct_buckets = n_buckets;
+	if (midway__load(midway))
+		fail("cannot load midway.bpf.c");
+	programs[MIDWAY_COMMIT_IN_TURN] = bpf_program__fd(midway->progs.midway_commit_in_turn);
+	programs[MIDWAY_COMMIT_AT_ONCE] = bpf_program__fd(midway->progs.midway_commit_at_once);
+	programs[MIDWAY_COMPLETE] = bpf_program__fd(midway->progs.midway_complete);
+	programs[MIDWAY_FREE] = bpf_program__fd(midway->progs.midway_free);
+	programs[MIDWAY_OCCUPY_CHOSEN] = bpf_program__fd(midway->progs.midway_occupy_chosen);
+	programs[MIDWAY_OCCUPY_NEWER] = bpf_program__fd(midway->progs.midway_occupy_newer);
+	programs[MIDWAY_STORE_OWN] = bpf_program__fd(midway->progs.midway_store_own);
+	programs[MIDWAY_STORE_ANOTHERS] = bpf_program__fd(midway->progs.midway_store_anothers);
+	programs[MIDWAY_EVALUATE_ANOTHERS] =
+		bpf_program__fd(midway->progs.midway_evaluate_anothers);
+}
+
+enum bh_reason packet_node_midway(enum packet_midway point, enum packet_hook hook,
+				  const struct packet_spec *spec)
+{
+	static int programs[PACKET_MIDWAYS];
+	struct __sk_buff skb = {
+		.ifindex = packet_node_ifindex(hook),
+		.ingress_ifindex = packet_node_ifindex(hook),
+	};
+	struct packet_frame frame;
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &skb, .ctx_size_in = sizeof(skb));
+
+	if (!*programs)
+		open_midway(programs);
+	packet_build(spec, &frame);
+	run.data_in = frame.bytes;
+	run.data_size_in = frame.length;
+	if (bpf_prog_test_run_opts(programs[point], &run) || run.retval >= BH_REASONS)
+		fail("midway.bpf.c");
+	return run.retval;
+}
+
+int packet_node_ingress_words(void)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++)
+		n += buckets[i / BH_CT_SLOTS].tag[i % BH_CT_SLOTS] >= BH_CT_TAKEN &&
+		     buckets[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.verdict[BH_INGRESS];
+	return n;
 }
 
 void packet_node_collect(uint32_t ahead)

@@ -201,6 +201,28 @@ void packet_node_sweep(void (*packet)(void));
  * @ahead ticks. Its clock must be stopped. */
 void packet_node_collect(uint32_t ahead);
 
+/* What a program does from a point on at which another CPU has changed the table
+ * (helpers/midway.bpf.c). */
+enum packet_midway {
+	MIDWAY_COMMIT_IN_TURN,
+	MIDWAY_COMMIT_AT_ONCE,
+	MIDWAY_COMPLETE,
+	MIDWAY_FREE,
+	MIDWAY_OCCUPY_CHOSEN,
+	MIDWAY_OCCUPY_NEWER,
+	MIDWAY_STORE_OWN,
+	MIDWAY_STORE_ANOTHERS,
+	MIDWAY_EVALUATE_ANOTHERS,
+	PACKET_MIDWAYS,
+};
+
+/* Goes on from the point with a packet that an endpoint has sent. Returns the reason, or 0. */
+enum bh_reason packet_node_midway(enum packet_midway point, enum packet_hook hook,
+				  const struct packet_spec *spec);
+
+/* Returns how many connections have a word of the responder's end. */
+int packet_node_ingress_words(void);
+
 /* Sets the floor and the room for the surplus, as the garbage collector computes them. */
 void packet_node_limit(uint32_t floor, uint32_t capacity);
 

@@ -202,6 +202,22 @@ static void end_once(struct follower *follower)
 		api_stop(follower->api);
 }
 
+/* Warns once of a policy that is newer than the cluster's: somebody has loaded it here, or the
+ * cluster's store is that of an older time. */
+static void tell_newer(struct follower *follower, uint32_t generation)
+{
+	const struct local_node_state *has = &follower->has;
+	char what[120];
+
+	if (has->active <= generation || follower->told_newer == has->active_checksum)
+		return;
+	follower->told_newer = has->active_checksum;
+	snprintf(what, sizeof(what),
+		 "policy %u is active on this node, and the cluster's is policy %u", has->active,
+		 generation);
+	follower_warn(follower, what, "the cluster's is loaded");
+}
+
 static void step(struct follower *follower)
 {
 	uint64_t have[2] = {0};
@@ -220,6 +236,8 @@ static void step(struct follower *follower)
 		return changed_node(follower, error, "activate", follower_report_spread);
 	case STEP_LOAD:
 	case STEP_STAGE:
+		if (what == STEP_LOAD)
+			tell_newer(follower, generation);
 		if (read_reported(follower, what, generation))
 			return;
 		follower->fetching = true;

@@ -35,6 +35,7 @@ struct follower {
 	bool synced, fetching;
 	bool whole; /* a delta was refused: fetch the newest whole policy and the deltas since */
 	uint32_t lacks; /* generation that cannot be made from the store; 0: none */
+	uint64_t told_newer; /* checksum of the policy that tell_newer() warned of; 0: none */
 	struct api_timer wait;
 	void (*go_on)(struct follower *follower); /* takes the next step, if there is one */
 	uint64_t changes, failed; /* for metrics */

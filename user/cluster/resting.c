@@ -66,10 +66,14 @@ static void take(void *data, const struct left_address *left)
 {
 	struct reading *reading = data;
 	const struct entry *last = find(reading->last, left);
-	void *grown = reallocarray(reading->now->entries, reading->now->n + 1,
-				   sizeof(*reading->now->entries));
 	struct entry *entry;
+	void *grown;
 
+	/* The former pod is not known, so the address rests until the file is gone. */
+	if (left->damaged)
+		return;
+	grown = reallocarray(reading->now->entries, reading->now->n + 1,
+			     sizeof(*reading->now->entries));
 	if (!grown)
 		return;
 	reading->now->entries = grown;
@@ -88,7 +92,7 @@ static void read_folder(struct resting *resting)
 
 	now.entries = NULL;
 	now.n = 0;
-	left_each(resting->options.records, take, &reading);
+	left_each(resting->options.records, resting->options.diag, take, &reading);
 	free(resting->entries);
 	resting->entries = now.entries;
 	resting->n = now.n;

@@ -71,6 +71,7 @@ static int run(struct call *call)
 					.load.settings = uplinks + 2 * call->argc,
 					.load.command = "follow",
 					.load.quarantine = true,
+					.load.rollback = true,
 					.load.late = true,
 					.load.keep_connections = true};
 	struct diag_log log = {0};

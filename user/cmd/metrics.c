@@ -23,8 +23,9 @@
 #include "maps/rule_hit.h"
 #include "version.h"
 
-/* Default of --policies and --namespaces: so many policies and namespaces have series of their
- * own. */
+/* Default of --policies and --namespaces: so many policies and namespaces have series of their own.
+ * "(others)" is the sum of the rest, and falls when one of them gets a series: a command keeps
+ * nothing from one call to the next. The sum over all series stays. */
 #define SERIES 100
 
 static void gauge(const struct metrics *metrics, const char *name, const char *help, uint64_t value)

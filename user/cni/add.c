@@ -122,7 +122,7 @@ static int choose_name(struct cni_call *call, struct node_handle *handle, struct
 	strcpy(attachment->name, attachment->pod_name);
 	if (code || !taken)
 		return code;
-	attachment_each(call->state, look_at_sandbox, &sandbox);
+	attachment_each(call->state, look_at_sandbox, NULL, &sandbox);
 	if (sandbox.has_other && strlen(attachment->pod_name) <= WHOLE_NAME)
 		snprintf(attachment->name, sizeof(attachment->name), "%.*s:%s", WHOLE_NAME,
 			 attachment->pod_name, attachment->ifname);
@@ -197,7 +197,7 @@ static int rest(struct cni_call *call, struct node_handle *handle, struct arriva
 	struct attachment *attachment = &arrival->attachment;
 	struct endpoint *endpoint = &arrival->endpoint;
 
-	if (left_arrive(call, handle, attachment) || !left_rests(call->records, attachment))
+	if (left_arrive(call, handle, attachment) || !left_rests(call, attachment))
 		return call->code;
 	attachment->source = CNI_RESTING;
 	endpoint->rests = endpoint->unknown = true;

@@ -123,10 +123,7 @@ static int read_file(const char *path, struct attachment *attachment)
 
 int attachment_fail(struct cni_call *call, const char *path)
 {
-	return cni_fail(call, CNI_ERROR_IO,
-			"%s is damaged: the pod stays guarded; remove the file once its interface "
-			"is gone",
-			path);
+	return cni_fail(call, CNI_ERROR_IO, ATTACHMENT_DAMAGED, path);
 }
 
 int attachment_read(struct cni_call *call, struct attachment *attachment)
@@ -197,9 +194,8 @@ int attachment_remove(const struct cni_call *call, const struct attachment *atta
 	return !error && unlink(path) && errno != ENOENT ? -errno : error;
 }
 
-/* Calls @visit, or @damaged with the path, for each record. */
-static int each(const char *state, int (*visit)(void *data, struct attachment *attachment),
-		void (*damaged)(void *data, const char *path), void *data)
+int attachment_each(const char *state, int (*visit)(void *data, struct attachment *attachment),
+		    void (*damaged)(void *data, const char *path), void *data)
 {
 	DIR *folder = opendir(state);
 	const struct dirent *entry;
@@ -216,25 +212,13 @@ static int each(const char *state, int (*visit)(void *data, struct attachment *a
 						      entry->d_name) >= (int)sizeof(path))
 			continue;
 		error = read_file(path, &attachment);
-		if (!error && visit)
+		if (!error)
 			status = visit(data, &attachment);
 		else if (error == -EILSEQ && damaged)
 			damaged(data, path);
 	}
 	closedir(folder);
 	return status;
-}
-
-int attachment_each(const char *state, int (*visit)(void *data, struct attachment *attachment),
-		    void *data)
-{
-	return each(state, visit, NULL, data);
-}
-
-int attachment_each_damaged(const char *state, void (*visit)(void *data, const char *path),
-			    void *data)
-{
-	return each(state, NULL, visit, data);
 }
 
 /* Returns true if another interface has the number of the attachment's by now. */
@@ -327,7 +311,7 @@ static void end_all(struct cni_call *call, struct node_handle *handle)
 {
 	CLEANUP(leavers_free) struct leavers leavers = {.network = call->network};
 
-	if (attachment_each(call->state, gather, &leavers) || leavers.n < 2 ||
+	if (attachment_each(call->state, gather, NULL, &leavers) || leavers.n < 2 ||
 	    take_off(handle, leavers.all, leavers.n))
 		return;
 	for (size_t i = 0; i < leavers.n; i++)

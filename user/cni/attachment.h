@@ -29,15 +29,15 @@ int attachment_read(struct cni_call *call, struct attachment *attachment);
 int attachment_write(const struct cni_call *call, const struct attachment *attachment);
 int attachment_remove(const struct cni_call *call, const struct attachment *attachment);
 
-/* Calls @visit for each record. Stops if @visit returns non-zero, and returns that; or
- * -errno. Without the folder nothing is attached. Skips records that cannot be read:
- * attachment_each_damaged() tells them. */
+/* Calls @visit for each record, and @damaged with the file's path for each one that is damaged;
+ * NULL: skips these. Stops if @visit returns non-zero, and returns that; or -errno. Without the
+ * folder nothing is attached. */
 int attachment_each(const char *state, int (*visit)(void *data, struct attachment *attachment),
-		    void *data);
+		    void (*damaged)(void *data, const char *path), void *data);
 
-/* Calls @visit for each damaged record, with the file's path. Returns 0 or -errno. */
-int attachment_each_damaged(const char *state, void (*visit)(void *data, const char *path),
-			    void *data);
+/* What a damaged record means. Format of its path. */
+#define ATTACHMENT_DAMAGED \
+	"%s is damaged: the pod stays guarded; remove the file once its interface is gone"
 
 /* Fails the call, since the record in the file @path is damaged. Returns the code. */
 int attachment_fail(struct cni_call *call, const char *path);

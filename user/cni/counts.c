@@ -68,6 +68,6 @@ bool cni_count(const char *state, struct cni_counts *counts)
 		return false;
 	*counts = *there;
 	memset(counts->attached, 0, sizeof(counts->attached));
-	attachment_each(folder, count_one, counts);
+	attachment_each(folder, count_one, NULL, counts);
 	return true;
 }

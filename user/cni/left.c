@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "policy/lazy_policy.h"
 #include "node/kernel/handle.h"
@@ -77,6 +78,20 @@ static bool get_text(struct json_object *object, const char *key, char *to, size
 	return text && snprintf(to, size, "%s", text) < (int)size;
 }
 
+/* Reads what the name of a damaged file tells. Returns false if it tells no address. */
+static bool read_name(const char *file, struct left_address *left)
+{
+	const char *uid = strchr(file, '_');
+	char address[ADDRESS_TEXT];
+
+	*left = (struct left_address){.rests = true, .damaged = true};
+	if (!uid || snprintf(address, sizeof(address), "%.*s", (int)(uid - file), file) >=
+			    (int)sizeof(address))
+		return false;
+	snprintf(left->uid, sizeof(left->uid), "%s", strcmp(uid, "_-") ? uid + 1 : "");
+	return !address_parse(address, &left->address);
+}
+
 static bool read_file(const char *path, struct left_address *left)
 {
 	struct json_object *object = json_object_from_file(path);
@@ -86,13 +101,14 @@ static bool read_file(const char *path, struct left_address *left)
 		    get_text(object, "name", left->name, sizeof(left->name)) &&
 		    get_text(object, "uid", left->uid, sizeof(left->uid));
 
+	left->damaged = false;
 	left->rests = json_object_get_boolean(json_object_object_get(object, "rests"));
 	json_object_put(object);
 	return good;
 }
 
-void left_each(const char *records, void (*visit)(void *data, const struct left_address *left),
-	       void *data)
+void left_each(const char *records, struct diag *diag,
+	       void (*visit)(void *data, const struct left_address *left), void *data)
 {
 	SCOPED_FREE char *path = left_folder(records);
 	DIR *folder = path ? opendir(path) : NULL;
@@ -104,10 +120,20 @@ void left_each(const char *records, void (*visit)(void *data, const struct left_
 		struct left_address left;
 		char file[PATH_MAX];
 
-		if (*entry->d_name != '.' &&
-		    snprintf(file, sizeof(file), "%s/%s", path, entry->d_name) <
-			    (int)sizeof(file) &&
-		    read_file(file, &left))
+		if (*entry->d_name == '.' ||
+		    snprintf(file, sizeof(file), "%s/%s", path, entry->d_name) >= (int)sizeof(file))
+			continue;
+		if (read_file(file, &left)) {
+			visit(data, &left);
+			continue;
+		}
+		if (access(file, F_OK))
+			continue; /* it was removed meanwhile */
+		diag_warn(diag, NULL, NULL,
+			  "%s is damaged: the next pod with the address stays isolated; remove the "
+			  "file",
+			  file);
+		if (read_name(entry->d_name, &left))
 			visit(data, &left);
 	}
 	closedir(folder);
@@ -224,10 +250,10 @@ static void look(void *data, const struct left_address *left)
 			!memcmp(&left->address, &attachment->addresses[i], sizeof(left->address));
 }
 
-bool left_rests(const char *records, const struct attachment *attachment)
+bool left_rests(struct cni_call *call, const struct attachment *attachment)
 {
 	struct left_search search = {.attachment = attachment};
 
-	left_each(records, look, &search);
+	left_each(call->records, &call->diag, look, &search);
 	return search.rests;
 }

@@ -17,6 +17,7 @@ struct left_address {
 	struct address address;
 	char ns[64], name[256], uid[64]; /* the former pod; uid "": unknown */
 	bool rests;
+	bool damaged; /* only the address and the UID are known, by the file's name */
 };
 
 /* Returns the folder's path, to free; NULL: no memory. */
@@ -26,9 +27,10 @@ char *left_folder(const char *records);
 int left_put(const char *records, const struct left_address *left);
 void left_remove(const char *records, const struct left_address *left);
 
-/* Calls @visit for each file. Files that cannot be read are skipped. */
-void left_each(const char *records, void (*visit)(void *data, const struct left_address *left),
-	       void *data);
+/* Calls @visit for each file. Warns of a file that is damaged; it is skipped if its name tells no
+ * address. */
+void left_each(const char *records, struct diag *diag,
+	       void (*visit)(void *data, const struct left_address *left), void *data);
 
 /* Notes that the attachment's addresses leave its pod. Returns 0 or a code, failed. */
 int left_leave(struct cni_call *call, const struct attachment *attachment);
@@ -42,7 +44,7 @@ int left_arrive(struct cni_call *call, struct node_handle *handle,
 void left_return(const struct cni_call *call, const struct attachment *attachment);
 
 /* Returns true if an address of the attachment rests after another pod. */
-bool left_rests(const char *records, const struct attachment *attachment);
+bool left_rests(struct cni_call *call, const struct attachment *attachment);
 
 /* Returns true if the active policy gives the address to the pod. */
 bool left_is_in_policy(struct node_handle *handle, const struct left_address *left);

@@ -52,6 +52,13 @@ static int count(void *data, struct attachment *attachment)
 	return 0;
 }
 
+static void tell_damaged(void *data, const char *path)
+{
+	struct refresh *refresh = data;
+
+	diag_warn(&refresh->call.diag, NULL, NULL, ATTACHMENT_DAMAGED, path);
+}
+
 static int look(void *data, struct attachment *attachment)
 {
 	struct refresh *refresh = data;
@@ -69,7 +76,7 @@ static int look(void *data, struct attachment *attachment)
 	/* A record does not change a pod that a policy knows by now. */
 	if (!is_wanted(refresh->options, attachment) ||
 	    node_address_owner(refresh->handle, attachment->addresses, &owner) || !owner.added ||
-	    left_rests(refresh->call.records, attachment))
+	    left_rests(&refresh->call, attachment))
 		return 0;
 	cluster_init(&cluster);
 	if (identity_find(&refresh->call, refresh->handle, &cluster, &endpoint,
@@ -92,7 +99,7 @@ int cni_refresh(const struct cni_refresh *options, struct diag *diag, uint32_t *
 			 .diag = *diag},
 	};
 	SCOPED_HANDLE struct node_handle *handle = NULL;
-	int error = attachment_each(refresh.call.state, count, &refresh);
+	int error = attachment_each(refresh.call.state, count, tell_damaged, &refresh);
 
 	*named = 0;
 	if (error || !refresh.unknown)
@@ -101,7 +108,7 @@ int cni_refresh(const struct cni_refresh *options, struct diag *diag, uint32_t *
 	if (error || !node_is_loaded(handle))
 		return error;
 	refresh.handle = handle;
-	error = attachment_each(refresh.call.state, look, &refresh);
+	error = attachment_each(refresh.call.state, look, NULL, &refresh);
 	*named = refresh.named;
 	return error ? error : refresh.error;
 }

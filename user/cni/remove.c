@@ -95,9 +95,7 @@ int cni_gc(struct cni_call *call)
 
 	if (!collection.valid)
 		return cni_fail(call, CNI_ERROR_CONFIG, VALID " is missing, or no list");
-	error = attachment_each(call->state, collect, &collection);
-	if (!error)
-		error = attachment_each_damaged(call->state, tell_damaged, &collection);
+	error = attachment_each(call->state, collect, tell_damaged, &collection);
 	snprintf(call->about, sizeof(call->about), "%zu attachments collected", collection.gone);
 	if (error)
 		return cni_fail(call, CNI_ERROR_IO, "cannot read %s: %s", call->state,

@@ -24,6 +24,11 @@ const char *aside_meaning(enum aside_way way)
 	return "is refused";
 }
 
+static bool is_network(enum policy_kind kind)
+{
+	return kind == POLICY_NETWORK || kind == POLICY_NETWORK_V1BETA1;
+}
+
 /* The members of a policy's spec that say what it selects. */
 #define MEMBERS 4
 
@@ -53,7 +58,7 @@ static bool read_part(struct reader *reader, const struct tree *spec, const char
 	for (size_t i = 0; i < MEMBERS && keys[i]; i++)
 		put_member(&part, spec, keys[i], &members[i]);
 	reader->diag = &silent;
-	if (policy->kind == POLICY_NETWORK || policy->kind == POLICY_NETWORK_V1BETA1)
+	if (is_network(policy->kind))
 		network_policy_read(reader, &part, policy);
 	else
 		admin_policy_read(reader, &part, policy);
@@ -91,15 +96,17 @@ static void isolate_network(struct reader *reader, const struct tree *spec,
 	memcpy(policy->applies, policy->isolates, sizeof(policy->applies));
 }
 
+/* What an admin policy must tell, so that it can be set aside: whom it is about, and where it
+ * stands among others. */
+static const char *const admin_subject[] = {"tier", "priority", "subject", NULL};
+
 /* Denies the policy's subject everything in the directions in which the policy has rules. */
-static bool isolate_admin(struct reader *reader, const struct tree *spec,
+static void isolate_admin(struct reader *reader, const struct tree *spec,
 			  struct policy_object *policy)
 {
-	static const char *const subject[] = {"tier", "priority", "subject", NULL};
 	static const char *const directions[] = {[INGRESS] = "ingress", [EGRESS] = "egress"};
 
-	if (!read_part(reader, spec, subject, policy))
-		return false;
+	read_part(reader, spec, admin_subject, policy);
 	for (int direction = INGRESS; direction <= EGRESS; direction++) {
 		if (!tree_get(spec, directions[direction]))
 			continue;
@@ -111,7 +118,15 @@ static bool isolate_admin(struct reader *reader, const struct tree *spec,
 							  .any_port = true,
 							  .where = policy->where};
 	}
-	return true;
+}
+
+bool aside_is_possible(struct reader *reader, const struct object *object, enum aside_way way,
+		       enum policy_kind kind)
+{
+	struct policy_object policy = {.kind = kind};
+
+	return way != ASIDE_POLICY || is_network(kind) ||
+	       read_part(reader, tree_get(object->root, "spec"), admin_subject, &policy);
 }
 
 /* Returns what object_audit() does, which has been reported already. A policy that asks for audit
@@ -131,7 +146,7 @@ static bool audit_silently(struct reader *reader, const struct object *object)
 	return audit;
 }
 
-static bool set_policy_aside(struct reader *reader, const struct object *object,
+static void set_policy_aside(struct reader *reader, const struct object *object,
 			     enum policy_kind kind)
 {
 	const struct tree *spec = tree_get(object->root, "spec");
@@ -143,10 +158,10 @@ static bool set_policy_aside(struct reader *reader, const struct object *object,
 	policy->where = reader_where(reader, object->root);
 	policy->audit = audit_silently(reader, object);
 	policy->tier = TIER_NETWORK_POLICY;
-	if (kind != POLICY_NETWORK && kind != POLICY_NETWORK_V1BETA1)
-		return isolate_admin(reader, spec, policy);
-	isolate_network(reader, spec, policy);
-	return true;
+	if (is_network(kind))
+		isolate_network(reader, spec, policy);
+	else
+		isolate_admin(reader, spec, policy);
 }
 
 struct aside_mark aside_mark(const struct cluster *cluster)
@@ -162,9 +177,7 @@ void aside_object(struct reader *reader, const struct object *object, enum polic
 	switch (object->aside) {
 	case ASIDE_POLICY:
 		cluster->n_policies = before->n_policies;
-		if (!set_policy_aside(reader, object, kind))
-			reader_error(reader, object->root,
-				     "cannot be set aside: its faults leave open what it selects");
+		set_policy_aside(reader, object, kind);
 		return;
 	case ASIDE_NAMESPACE:
 		cluster->namespaces[cluster->n_namespaces - 1].isolated = true;

@@ -156,6 +156,12 @@ static void read_kind(struct reader *reader, const struct object_reader *kind,
 		kind->read(reader, object);
 		return;
 	}
+	if (!aside_is_possible(reader, object, kind->aside, kind->policy)) {
+		kind->read(reader, object);
+		reader_error(reader, object->root,
+			     "cannot be set aside: its faults leave open what it selects");
+		return;
+	}
 	object->aside = kind->aside;
 	snprintf(text, sizeof(text), "%s %s%s%s %s", kind->name, object->ns ? object->ns : "",
 		 object->ns ? "/" : "", object->name, aside_meaning(kind->aside));

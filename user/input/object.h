@@ -33,7 +33,11 @@ struct aside_mark {
 /* aside.c: says for messages what becomes of the object. */
 const char *aside_meaning(enum aside_way way);
 struct aside_mark aside_mark(const struct cluster *cluster);
-/* Sets the last object that was read aside. Reports an error if that cannot be. */
+/* Returns true if the object can be set aside in that way. Reports nothing. An admin policy cannot
+ * if its faults leave open what it selects. @kind: of a policy. */
+bool aside_is_possible(struct reader *reader, const struct object *object, enum aside_way way,
+		       enum policy_kind kind);
+/* Sets the last object that was read aside, which is possible. */
 void aside_object(struct reader *reader, const struct object *object, enum policy_kind kind,
 		  const struct aside_mark *before);
 
