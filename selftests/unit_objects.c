@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -425,9 +426,54 @@ static void last_accepted_admin_policy_stays(void **state)
 	policy_free(base);
 }
 
+/* Takes a NetworkPolicy of so many CIDRs after the first, with a long annotation and label. */
+static void take_large(struct objects *objects, unsigned int number, const char *first,
+		       unsigned int cidrs)
+{
+	size_t size;
+	char *text;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	fprintf(to,
+		"{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{"
+		"\"name\":\"x%u\",\"namespace\":\"n\",\"annotations\":{\"long\":\"%0100000u\"},"
+		"\"labels\":{\"long\":\"%0100000u\"}},\"spec\":{\"podSelector\":{},\"ingress\":[{"
+		"\"from\":[{\"ipBlock\":{\"cidr\":\"%s\"}}",
+		number, number, number, first);
+	for (unsigned int i = 0; i < cidrs; i++)
+		fprintf(to, ",{\"ipBlock\":{\"cidr\":\"20.0.%u.%u/32\"}}", i >> 8, i & 255);
+	fprintf(to, "]}]}}");
+	fclose(to);
+	take(objects, "ADDED", text);
+	free(text);
+}
+
+/* Of a version that is refused, and of metadata that is not read, nothing large is kept. */
+static void keeps_what_is_read(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	size_t before;
+
+	(void)state;
+	assert_non_null(objects);
+	take_large(objects, 0, "010.0.0.0/8", 0);
+	before = mallinfo2().uordblks;
+	for (unsigned int i = 1; i <= 8; i++)
+		take_large(objects, i, "10.0.0.0/8", 0);
+	assert_int_equal(objects_refused(objects), 1);
+	assert_in_range(mallinfo2().uordblks - before, 0, 100000);
+	for (unsigned int i = 1; i <= 8; i++)
+		take_large(objects, 8 + i, "010.0.0.0/8", 2000);
+	assert_int_equal(objects_refused(objects), 9);
+	assert_in_range(mallinfo2().uordblks - before, 0, 100000);
+	objects_close(objects);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keeps_what_is_read),
 		cmocka_unit_test(last_accepted_admin_policy_stays),
 		cmocka_unit_test(accepted_text_is_of_the_same_object),
 		cmocka_unit_test(last_accepted_text_is_accepted_again),

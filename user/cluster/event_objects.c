@@ -298,21 +298,6 @@ void events_turned(struct events *events, const struct condition *condition)
 
 /* Active policies */
 
-/* Returns the members of an object that an Event about it needs. */
-static struct json_object *about_of(struct json_object *object)
-{
-	static const char *const members[] = {"name", "namespace", "uid"};
-	struct json_object *about = json_object_new_object(), *metadata = json_object_new_object();
-	struct json_object *from = api_get(object, "metadata");
-
-	add(about, "apiVersion", api_text(object, "apiVersion"));
-	add(about, "kind", api_text(object, "kind"));
-	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
-		add(metadata, members[i], api_text(from, members[i]));
-	json_object_object_add(about, "metadata", metadata);
-	return about;
-}
-
 /* Adds an object to an array, which holds each object once, and no more than get an Event. */
 static void note(struct json_object *array, struct json_object *about)
 {
@@ -325,7 +310,7 @@ static void note(struct json_object *array, struct json_object *about)
 
 void events_changed(struct events *events, struct json_object *policy)
 {
-	struct json_object *about = about_of(policy);
+	struct json_object *about = objects_about(policy);
 
 	note(events->changed, about);
 	json_object_put(about);

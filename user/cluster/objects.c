@@ -67,7 +67,7 @@ static void set_refused(struct objects *objects, struct object_state *kept,
 	objects->refused += !!why - !!kept->refused;
 	json_object_put(kept->refused);
 	free(kept->why);
-	kept->refused = why ? json_object_get(object) : NULL;
+	kept->refused = why ? objects_about(object) : NULL;
 	kept->why = why ? strdup(why) : NULL;
 	objects->faults++;
 	objects->ops.refused(objects->data, object, why);

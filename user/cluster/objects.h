@@ -83,6 +83,8 @@ void objects_report_refused(const struct objects *objects);
 /* Returns true if a Node of that name exists. */
 bool objects_have_node(const struct objects *objects, const char *name);
 
+/* Returns what an Event about an object needs of it: kind, version, name, namespace and UID. */
+struct json_object *objects_about(struct json_object *object);
 /* objects_pod_read() returns an object with the fields of a Pod that are read, which it shares with
  * @pod; objects_pod_text() returns these fields as JSON text, to free; NULL: no memory. */
 struct json_object *objects_pod_read(struct json_object *pod);

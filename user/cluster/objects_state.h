@@ -22,7 +22,8 @@ struct object_state {
 	uint64_t uid; /* a hash of its UID */
 	char *text; /* its text as last accepted, or the text of the policy that replaces it */
 	char *why; /* the fault of the last version, which is refused; NULL: it is accepted */
-	struct json_object *refused; /* the refused version; NULL: none */
+	/* objects_about() the refused version, which may be large; NULL: none */
+	struct json_object *refused;
 	/* it came before the first compile: an earlier engine may have seen another version */
 	bool early;
 	/* why the last compile of all objects set the policy aside; NULL: it did not */

@@ -94,38 +94,58 @@ char *objects_pod_text(struct json_object *pod)
 	return text_and_free(objects_pod_read(pod));
 }
 
-static bool is_servers(const char *name)
+/* Copies an annotation that is read: a tenant may write 256 kB of others. */
+static void copy_annotation(struct json_object *from, struct json_object *metadata, const char *key)
 {
-	return !strcmp(name, "managedFields") || !strcmp(name, "resourceVersion") ||
-	       !strcmp(name, "generation");
+	static const char *const read[] = {AUDIT_ANNOTATION, ISOLATION_ANNOTATION};
+	struct json_object *annotations = json_object_object_get(from, key), *to;
+
+	if (!json_object_is_type(annotations, json_type_object)) {
+		copy(from, metadata, key); /* refused */
+		return;
+	}
+	to = json_object_new_object();
+	for (size_t i = 0; i < sizeof(read) / sizeof(*read); i++)
+		copy(annotations, to, read[i]);
+	json_object_object_add(metadata, key, to);
 }
 
-static struct json_object *metadata_read(struct json_object *from)
+/* Copies the metadata that is read. Labels of a policy are not. */
+static struct json_object *metadata_read(const struct object_kind *kind, struct json_object *object)
 {
-	struct json_object *metadata = json_object_new_object();
+	static const char *const members[] = {"name", "namespace", "uid", NULL};
+	struct json_object *from = json_object_object_get(object, "metadata");
+	struct json_object *metadata = part_of(object, "metadata", members);
 
-	if (!json_object_is_type(from, json_type_object))
-		return metadata;
-	json_object_object_foreach(from, key, value)
-	{
-		if (!is_servers(key))
-			json_object_object_add(metadata, key, json_object_get(value));
-	}
+	if (!kind->policy)
+		copy(from, metadata, "labels");
+	copy_annotation(from, metadata, "annotations");
 	return metadata;
 }
 
-/* Copies an object without the metadata that the server writes beside it. */
-static struct json_object *object_read(struct json_object *object)
+/* Copies the members of an object, and of its metadata those that are read. */
+static struct json_object *object_read(const struct object_kind *kind, struct json_object *object)
 {
 	struct json_object *read = json_object_new_object();
 
 	json_object_object_foreach(object, key, value)
 	{
-		json_object_object_add(read, key, json_object_get(value));
+		if (strcmp(key, "status") || !kind->policy)
+			json_object_object_add(read, key, json_object_get(value));
 	}
-	json_object_object_add(read, "metadata",
-			       metadata_read(json_object_object_get(object, "metadata")));
+	json_object_object_add(read, "metadata", metadata_read(kind, object));
 	return read;
+}
+
+struct json_object *objects_about(struct json_object *object)
+{
+	static const char *const metadata[] = {"name", "namespace", "uid", NULL};
+	struct json_object *about = json_object_new_object();
+
+	copy(object, about, "apiVersion");
+	copy(object, about, "kind");
+	json_object_object_add(about, "metadata", part_of(object, "metadata", metadata));
+	return about;
 }
 
 char *objects_text(const struct object_kind *kind, struct json_object *object)
@@ -136,7 +156,7 @@ char *objects_text(const struct object_kind *kind, struct json_object *object)
 		return text_and_free(node_read(object));
 	json_object_object_add(object, "apiVersion", json_object_new_string(kind->version));
 	json_object_object_add(object, "kind", json_object_new_string(kind->name));
-	return text_and_free(object_read(object));
+	return text_and_free(object_read(kind, object));
 }
 
 int objects_check(const char *text, const char *name, char **why)
@@ -235,14 +255,10 @@ static void copy_audit(struct json_object *from, struct json_object *metadata)
 char *objects_isolating(const struct object_kind *kind, struct json_object *object,
 			const char *name)
 {
-	static const char *const metadata[] = {"name", "namespace", "uid", NULL};
 	struct json_object *spec = api_get(object, "spec");
-	struct json_object *stand_in = json_object_new_object(), *to = json_object_new_object();
+	struct json_object *stand_in = objects_about(object), *to = json_object_new_object();
 	char *text = NULL, *why = NULL;
 
-	copy(object, stand_in, "apiVersion");
-	copy(object, stand_in, "kind");
-	json_object_object_add(stand_in, "metadata", part_of(object, "metadata", metadata));
 	copy_audit(object, api_get(stand_in, "metadata"));
 	json_object_object_add(stand_in, "spec", to);
 	if (is_network(kind)) {

@@ -13,6 +13,8 @@
 
 /* Of a Namespace or a policy: only "true" turns audit on. */
 #define AUDIT_ANNOTATION "bulkhead.dev/audit"
+/* of a Namespace: isolates its pods, before NetworkPolicy was in Kubernetes */
+#define ISOLATION_ANNOTATION "net.beta.kubernetes.io/network-policy"
 
 /*
  * Reads a file, a folder or standard input ("-"). Of a folder it reads the .ini, .yaml, .yml and

@@ -15,7 +15,6 @@
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
 
-#define ISOLATION_ANNOTATION "net.beta.kubernetes.io/network-policy"
 
 static void read_namespace(struct reader *reader, const struct object *object);
 static void read_node(struct reader *reader, const struct object *object);
