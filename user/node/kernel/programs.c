@@ -42,7 +42,7 @@ static uint32_t room_for(const struct capacity *capacity, const char *pin, uint3
 				       ? 0
 				       : capacity->entries[i];
 	if (!strcmp(pin, CONNECTIONS))
-		return capacity->connections ? BH_CT_BUCKETS(capacity->connections) : 0;
+		return capacity->connections ? BH_CT_GROUPS(capacity->connections) : 0;
 	return strcmp(pin, "rule_hits") ? 0 : capacity->rule_hits;
 }
 
