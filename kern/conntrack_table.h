@@ -68,9 +68,33 @@ static __always_inline bool table_same(const struct bh_ct_slot *slot, const stru
 		 (has->word[0] ^ key->word[0]));
 }
 
+static __always_inline struct bh_ct_group *table_group(__u32 bucket)
+{
+	__u32 index = bucket / BH_CT_GROUP;
+
+	return bpf_map_lookup_elem(&bh_ct, &index);
+}
+
 static __always_inline struct bh_ct_bucket *table_bucket(__u32 index)
 {
-	return bpf_map_lookup_elem(&bh_ct, &index);
+	struct bh_ct_group *group = table_group(index);
+
+	if (!group)
+		return NULL;
+	/* no addition may move above the NULL check: the verifier refuses it there */
+	SETTLE(group);
+	return &group->bucket[index % BH_CT_GROUP];
+}
+
+/* Returns a slot of a bucket. */
+static __always_inline struct bh_ct_slot *table_slot_of(__u32 index, __u32 slot)
+{
+	struct bh_ct_group *group = table_group(index);
+
+	if (!group)
+		return NULL;
+	SETTLE(group); /* as in table_bucket() */
+	return &group->slot[index % BH_CT_GROUP][slot % BH_CT_SLOTS];
 }
 
 /* Returns the slot of the bucket that has the tag; BH_CT_SLOTS: none. */
@@ -84,13 +108,21 @@ static __always_inline __u32 table_tagged(const struct bh_ct_bucket *bucket, __u
 }
 
 /* Returns the slot of the bucket that has the key; BH_CT_SLOTS: none. */
-static __always_inline __u32 table_look(struct bh_ct_bucket *bucket, const struct table_key *key)
+static __always_inline __u32 table_look(__u32 index, const struct table_key *key)
 {
 	__u32 tag = bh_ct_slot_tag(key->hash);
+	struct bh_ct_group *group = table_group(index);
+	struct bh_ct_bucket *bucket;
+	struct bh_ct_slot *slot;
 
+	if (!group)
+		return BH_CT_SLOTS;
+	SETTLE(group); /* as in table_bucket() */
+	bucket = &group->bucket[index % BH_CT_GROUP];
+	slot = group->slot[index % BH_CT_GROUP];
 #pragma unroll
 	for (int i = 0; i < BH_CT_SLOTS; i++)
-		if (READ_ONCE(bucket->tag[i]) == tag && table_same(&bucket->slot[i], key))
+		if (READ_ONCE(bucket->tag[i]) == tag && table_same(&slot[i], key))
 			return i;
 	return BH_CT_SLOTS;
 }
@@ -104,38 +136,19 @@ static __always_inline void table_fetch(const void *at)
 	(void)*(const volatile __u32 *)at;
 }
 
-/* Does so with the tags of both buckets of a key, which a new connection needs. */
-static __always_inline void table_fetch_buckets(const struct table_key *key)
-{
-	struct bh_ct_bucket *first = table_bucket(bh_ct_first(key->hash, ct_buckets));
-	struct bh_ct_bucket *second = table_bucket(bh_ct_second(key->hash, ct_buckets));
-
-	if (first)
-		table_fetch(first->tag);
-	if (second)
-		table_fetch(second->tag);
-}
-
 /* Returns the place of a key in the table, counted in slots from 1; 0: the table does not have
  * it. */
 BPF_GLOBAL __u32 table_at(const struct table_key *key)
 {
-	struct bh_ct_bucket *bucket;
 	__u32 index, slot;
 
 	if (!key)
 		return 0;
 	index = bh_ct_first(key->hash, ct_buckets);
-	bucket = table_bucket(index);
-	if (!bucket)
-		return 0;
-	slot = table_look(bucket, key);
+	slot = table_look(index, key);
 	if (slot == BH_CT_SLOTS) {
 		index = bh_ct_second(key->hash, ct_buckets);
-		bucket = table_bucket(index);
-		if (!bucket)
-			return 0;
-		slot = table_look(bucket, key);
+		slot = table_look(index, key);
 	}
 	return slot == BH_CT_SLOTS ? 0 : index * BH_CT_SLOTS + slot + 1;
 }
@@ -143,14 +156,20 @@ BPF_GLOBAL __u32 table_at(const struct table_key *key)
 /* Returns the connection at a place. @at: what table_at() returned. */
 static __always_inline struct bh_ct *table_slot(__u32 at)
 {
-	__u32 slot = (at - 1) % BH_CT_SLOTS;
+	struct bh_ct_slot *slot = table_slot_of((at - 1) / BH_CT_SLOTS, at - 1);
+
+	return slot ? &slot->ct : NULL;
+}
+
+/* Returns the tag of the slot at a place. */
+static __always_inline __u32 *table_tag(__u32 at)
+{
 	struct bh_ct_bucket *bucket = table_bucket((at - 1) / BH_CT_SLOTS);
 
 	if (!bucket)
 		return NULL;
-	/* no addition may move above the NULL check: the verifier refuses it there */
-	SETTLE(bucket);
-	return &bucket->slot[slot].ct;
+	SETTLE(bucket); /* as in table_bucket() */
+	return &bucket->tag[(at - 1) % BH_CT_SLOTS];
 }
 
 static __always_inline struct bh_ct *table_find(const struct table_key *key)
@@ -233,16 +252,16 @@ static __always_inline void table_free(__u32 *tag, struct bh_ct *ct)
 /* Removes the entry of the key, if there is one. */
 BPF_GLOBAL int table_remove(const struct table_key *key)
 {
-	struct bh_ct_bucket *bucket;
-	__u32 at, slot;
+	struct bh_ct *ct;
+	__u32 *tag, at;
 
 	if (!key)
 		return 0;
-	at = table_at(key) - 1;
-	slot = at % BH_CT_SLOTS;
-	bucket = table_bucket(at / BH_CT_SLOTS);
-	if (bucket && table_hold(&bucket->tag[slot], bh_ct_slot_tag(key->hash)))
-		table_free(&bucket->tag[slot], &bucket->slot[slot].ct);
+	at = table_at(key);
+	ct = at ? table_slot(at) : NULL;
+	tag = at ? table_tag(at) : NULL;
+	if (ct && tag && table_hold(tag, bh_ct_slot_tag(key->hash)))
+		table_free(tag, ct);
 	return 0;
 }
 
@@ -370,7 +389,7 @@ static __always_inline __u32 table_cost(const struct bh_ct_slot *slot, __u32 now
  */
 BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
 {
-	struct bh_ct_bucket *bucket = table_bucket(index);
+	struct bh_ct_group *group = table_group(index);
 	/* The verifier follows the value of a number at a multiple of 8 bytes of the stack, and
 	 * would go through the loop once for each cost. */
 	struct {
@@ -379,12 +398,16 @@ BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
 	__u32 now = table_now(), place = 0, cost;
 
 	asm volatile("" : : "r"(&least)); /* clang keeps the pad */
-	for (int i = 0; i < BH_CT_SLOTS && bucket; i++) {
-		const struct bh_ct_slot *slot = &bucket->slot[i];
-		__u32 whose = BH_CT_PAYER(slot->ct.payer);
+	if (!group)
+		return TABLE_KEPT;
+	SETTLE(group); /* as in table_bucket() */
+	for (int i = 0; i < BH_CT_SLOTS; i++) {
+		const struct bh_ct_slot *slot = &group->slot[index % BH_CT_GROUP][i];
+		__u32 whose;
 
-		if (READ_ONCE(bucket->tag[i]) < BH_CT_TAKEN)
+		if (READ_ONCE(group->bucket[index % BH_CT_GROUP].tag[i]) < BH_CT_TAKEN)
 			continue;
+		whose = BH_CT_PAYER(slot->ct.payer);
 		if (whose != payer &&
 		    (whose == except || except == TABLE_ALL || !(slot->ct.payer & BH_CT_SURPLUS)))
 			continue;
@@ -400,17 +423,16 @@ BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
 /* Makes the slot of @payer's connection busy if the connection costs no more to lose than @cost, as
  * table_victim() returned it. Returns false if the connection has changed meanwhile, or another one
  * has the slot. */
-static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __u32 payer,
+static __always_inline bool table_seize(__u32 *tag, struct bh_ct_slot *slot, __u32 payer,
 					__u32 cost)
 {
-	struct bh_ct_slot *slot = &bucket->slot[i];
-	__u32 tag = READ_ONCE(bucket->tag[i]), state = READ_ONCE(slot->ct.state);
+	__u32 was = READ_ONCE(*tag), state = READ_ONCE(slot->ct.state);
 
-	if (tag < BH_CT_TAKEN || BH_CT_PAYER(slot->ct.payer) != payer ||
-	    table_cost(slot, table_now()) > cost || !table_hold(&bucket->tag[i], tag))
+	if (was < BH_CT_TAKEN || BH_CT_PAYER(slot->ct.payer) != payer ||
+	    table_cost(slot, table_now()) > cost || !table_hold(tag, was))
 		return false;
 	if (__sync_val_compare_and_swap(&slot->ct.state, state, state | BH_CT_GONE) != state) {
-		table_publish(&bucket->tag[i], tag);
+		table_publish(tag, was);
 		return false;
 	}
 	return true;
@@ -426,15 +448,12 @@ static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __
  */
 BPF_GLOBAL __u32 table_occupy(__u64 victim, __u32 payer)
 {
-	__u32 place = (__u32)victim, i = (place - 1) % BH_CT_SLOTS, whose;
-	struct bh_ct_bucket *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
 	struct bh_share *own = share_of(payer), *other = own;
-	struct bh_ct *ct;
+	struct bh_ct *ct = table_slot((__u32)victim);
+	__u32 *tag = table_tag((__u32)victim), whose;
 
-	if (!bucket || !own)
+	if (!ct || !tag || !own)
 		return payer;
-	SETTLE(bucket);
-	ct = &bucket->slot[i].ct;
 	whose = BH_CT_PAYER(ct->payer);
 	if (whose != payer) {
 		other = share_of(whose);
@@ -443,7 +462,7 @@ BPF_GLOBAL __u32 table_occupy(__u64 victim, __u32 payer)
 					    victim >> 32 < TABLE_COST(COST_IDLE)))
 			return whose;
 	}
-	if (!table_seize(bucket, i, whose, victim >> 32))
+	if (!table_seize(tag, (struct bh_ct_slot *)ct, whose, victim >> 32))
 		return payer;
 	if (whose == payer) {
 		/* The share has as many as before, as far beyond its floor. */
@@ -463,11 +482,8 @@ static __always_inline __u32 table_free_slot_inline(__u32 index)
 
 	for (int i = 0; i < BH_CT_SLOTS && bucket; i++)
 		if (READ_ONCE(bucket->tag[i]) == BH_CT_FREE &&
-		    table_hold(&bucket->tag[i], BH_CT_FREE)) {
-			table_fetch(&bucket->slot[i].ct);
-			table_fetch(&bucket->slot[i].key);
+		    table_hold(&bucket->tag[i], BH_CT_FREE))
 			return index * BH_CT_SLOTS + i + 1;
-		}
 	return 0;
 }
 
@@ -491,6 +507,44 @@ static __always_inline bool table_prefers_second(const struct table_key *key)
 		return false;
 	second = table_bucket(bh_ct_second(key->hash, ct_buckets));
 	return second && table_load(second) < table_load(first);
+}
+
+/* Returns a place whose slot is free, in the bucket that table_claim_free() prefers; 0: none is. It
+ * is a sum since the verifier would go through both branches of each slot. */
+static __always_inline __u32 table_free_at(const struct table_key *key)
+{
+	__u32 index = table_index(key, table_prefers_second(key)), at = 0;
+	struct bh_ct_bucket *bucket = table_bucket(index);
+
+	if (!bucket)
+		return 0;
+#pragma unroll
+	for (int i = BH_CT_SLOTS - 1; i >= 0; i--) {
+		/* all bits if the slot is free */
+		__u32 free = ((__u64)READ_ONCE(bucket->tag[i]) - 1) >> 32;
+
+		at = (at & ~free) | ((index * BH_CT_SLOTS + i + 1) & free);
+	}
+	return at;
+}
+
+/* Begins to load the slot that a new connection of the key will probably get: the packet is
+ * evaluated meanwhile. */
+BPF_GLOBAL int table_fetch_free(const struct table_key *key)
+{
+	struct bh_ct_slot *slot;
+	__u32 at;
+
+	if (!key)
+		return 0;
+	at = table_free_at(key);
+	slot = at ? (struct bh_ct_slot *)table_slot(at) : NULL;
+	if (!slot)
+		return 0;
+	table_fetch(&slot->ct);
+	table_fetch(&slot->key);
+	table_fetch((__u8 *)(slot + 1) - sizeof(__u32));
+	return 0;
 }
 
 /* Makes a free slot for the key busy, of the two buckets, and counts the connection. So both are
@@ -535,14 +589,13 @@ static __always_inline bool table_has_free(const struct table_key *key)
 /* Frees the slot that table_occupy() has seized for a connection of @payer's. */
 BPF_GLOBAL int table_vacate(__u32 place, __u32 payer)
 {
-	struct bh_ct_bucket *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
-	__u32 i = (place - 1) % BH_CT_SLOTS;
+	struct bh_ct *ct = table_slot(place);
+	__u32 *tag = table_tag(place);
 
-	if (!bucket)
+	if (!ct || !tag)
 		return 0;
-	SETTLE(bucket);
-	bucket->slot[i].ct.payer |= payer;
-	table_free(&bucket->tag[i], &bucket->slot[i].ct);
+	ct->payer |= payer;
+	table_free(tag, ct);
 	return 0;
 }
 
@@ -684,13 +737,12 @@ BPF_GLOBAL __u32 table_contend(const struct table_key *key, __u32 place, __u32 w
 	for (__u32 i = 0; i < 2 * BH_CT_SLOTS; i++) {
 		__u32 index = table_index(key, i / BH_CT_SLOTS), n = i % BH_CT_SLOTS;
 		__u32 at = index * BH_CT_SLOTS + n + 1;
-		struct bh_ct_bucket *bucket = table_bucket(index);
+		struct bh_ct_slot *slot = table_slot_of(index, n);
+		__u32 *tag = table_tag(at);
 
-		if (!bucket || at == place)
+		if (!slot || !tag || at == place)
 			continue;
-		SETTLE(bucket);
-		yields |= table_yields(&bucket->tag[n], &bucket->slot[n], key,
-				       wins | (at < place ? TABLE_LATER : 0));
+		yields |= table_yields(tag, slot, key, wins | (at < place ? TABLE_LATER : 0));
 	}
 	return yields;
 }
@@ -699,14 +751,13 @@ BPF_GLOBAL __u32 table_contend(const struct table_key *key, __u32 place, __u32 w
  * same key. */
 BPF_GLOBAL __u32 table_propose(const struct table_key *key, __u32 place)
 {
-	struct bh_ct_bucket *first, *second, *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
-	__u32 i = (place - 1) % BH_CT_SLOTS, final;
+	struct bh_ct_bucket *first, *second;
+	__u32 *tag = table_tag(place), final;
 
-	if (!key || !bucket)
+	if (!key || !tag)
 		return 0;
-	SETTLE(bucket);
 	final = bh_ct_slot_tag(key->hash);
-	__sync_lock_test_and_set(&bucket->tag[i], BH_CT_PROPOSED(final));
+	__sync_lock_test_and_set(tag, BH_CT_PROPOSED(final));
 	first = table_bucket(bh_ct_first(key->hash, ct_buckets));
 	second = table_bucket(bh_ct_second(key->hash, ct_buckets));
 	if (!first || !second)
@@ -718,17 +769,16 @@ BPF_GLOBAL __u32 table_propose(const struct table_key *key, __u32 place)
  * done so. */
 BPF_GLOBAL int table_confirm(const struct table_key *key, __u32 place, __u32 yields)
 {
-	struct bh_ct_bucket *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
-	__u32 i = (place - 1) % BH_CT_SLOTS, final;
+	__u32 *tag = table_tag(place), final;
+	struct bh_ct *ct = table_slot(place);
 
-	if (!key || !bucket)
+	if (!key || !tag || !ct)
 		return 0;
-	SETTLE(bucket);
 	final = bh_ct_slot_tag(key->hash);
 	if (!yields)
-		__sync_val_compare_and_swap(&bucket->tag[i], BH_CT_PROPOSED(final), final);
-	else if (table_hold(&bucket->tag[i], BH_CT_PROPOSED(final)))
-		table_free(&bucket->tag[i], &bucket->slot[i].ct);
+		__sync_val_compare_and_swap(tag, BH_CT_PROPOSED(final), final);
+	else if (table_hold(tag, BH_CT_PROPOSED(final)))
+		table_free(tag, ct);
 	return 0;
 }
 

@@ -117,15 +117,18 @@ BPF_GLOBAL int gc_slot(__u32 *tag, struct bh_ct_slot *slot, __u32 now, __u32 shr
 
 static long gc_bucket(__u32 i __attribute__((unused)), struct gc *gc)
 {
-	struct bh_ct_bucket *bucket = table_bucket(gc->bucket);
+	struct bh_ct_group *group = table_group(gc->bucket);
+	__u32 bucket = gc->bucket % BH_CT_GROUP;
 
-	if (!bucket) {
+	if (!group) {
 		gc->bucket = 0;
 		return 1;
 	}
+	SETTLE(group); /* as in table_bucket() */
 	for (int slot = 0; slot < BH_CT_SLOTS; slot++)
-		if (READ_ONCE(bucket->tag[slot]) >= BH_CT_TAKEN)
-			gc_slot(&bucket->tag[slot], &bucket->slot[slot], gc->now, gc->shrink);
+		if (READ_ONCE(group->bucket[bucket].tag[slot]) >= BH_CT_TAKEN)
+			gc_slot(&group->bucket[bucket].tag[slot], &group->slot[bucket][slot],
+				gc->now, gc->shrink);
 	gc->bucket++;
 	return 0;
 }

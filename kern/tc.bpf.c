@@ -252,7 +252,7 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 	if (scope_link_hashed(p, searched && path->at != FAST_PATH_UNSEARCHED))
 		searched = false;
 	if (p->tcp_flags & TCP_SYN)
-		table_fetch_buckets(table_key(p));
+		table_fetch_free(table_key(p));
 	if (!searched && !reason && p->class == PACKET_FLOW &&
 	    !(p->flags & PACKET_MORE_FRAGMENTS) &&
 	    !(p->tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST))) {

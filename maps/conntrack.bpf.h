@@ -8,8 +8,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
-	__type(value, struct bh_ct_bucket);
-	__uint(max_entries, BH_CT_BUCKETS(BH_CT_CONNECTIONS));
+	__type(value, struct bh_ct_group);
+	__uint(max_entries, BH_CT_GROUPS(BH_CT_CONNECTIONS));
 } bh_ct SEC(".maps");
 
 struct {

@@ -314,17 +314,14 @@ static int load_cluster(struct node_here *here, const struct cluster *cluster, u
 /* Without ports, the next packet of the pair would belong to the same connection. */
 static void forget(const struct node_here *here)
 {
-	static const struct bh_ct_bucket nothing;
+	static const struct bh_ct_group nothing;
+	static struct bh_ct_group group;
 	const struct bh_share_total none = {};
-	struct bh_ct_bucket bucket;
 	uint32_t zero = 0, payer;
 
-	for (uint32_t i = 0; !bpf_map_lookup_elem(here->connections, &i, &bucket); i++)
-		for (int slot = 0; slot < BH_CT_SLOTS; slot++)
-			if (bucket.tag[slot]) {
-				bpf_map_update_elem(here->connections, &i, &nothing, BPF_ANY);
-				break;
-			}
+	for (uint32_t i = 0; !bpf_map_lookup_elem(here->connections, &i, &group); i++)
+		if (memcmp(group.bucket, nothing.bucket, sizeof(group.bucket)) != 0)
+			bpf_map_update_elem(here->connections, &i, &nothing, BPF_ANY);
 	bpf_map_update_elem(here->total, &zero, &none, BPF_ANY);
 	while (!bpf_map_get_next_key(here->shares, NULL, &payer))
 		bpf_map_delete_elem(here->shares, &payer);

@@ -509,18 +509,18 @@ static bool explains(struct world *w, const struct world *before, const struct p
 static bool read_table(struct world *w)
 {
 	uint32_t n;
-	const volatile struct bh_ct_bucket *table = packet_node_table(&n);
+	struct bh_ct_group *table = packet_node_table(&n);
 
 	for (int i = 0; i < TALKS; i++)
 		w->talk[i].there = false;
 	for (uint32_t i = 0; i < n * BH_CT_SLOTS; i++) {
 		const volatile struct bh_ct_slot *slot =
-			&table[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS];
+			&bh_ct_slots(table, i / BH_CT_SLOTS)[i % BH_CT_SLOTS];
 		uint16_t port = ntohs(slot->key.port[0]);
 		struct talk *talk;
 		int initiator;
 
-		if (table[i / BH_CT_SLOTS].tag[i % BH_CT_SLOTS] < BH_CT_TAKEN)
+		if (bh_ct_bucket(table, i / BH_CT_SLOTS)->tag[i % BH_CT_SLOTS] < BH_CT_TAKEN)
 			continue;
 		port = port < FIRST_PORT ? ntohs(slot->key.port[1]) : port;
 		talk = &w->talk[port - FIRST_PORT];
@@ -893,8 +893,7 @@ static uint64_t hash_of(int nth, int holder)
 	transmit(&packet, &result);
 	read_table(&table);
 	at = table.talk[nth].place - 1;
-	memcpy(&key,
-	       (const void *)&packet_node_table(&n)[at / BH_CT_SLOTS].slot[at % BH_CT_SLOTS].key,
+	memcpy(&key, &bh_ct_slots(packet_node_table(&n), at / BH_CT_SLOTS)[at % BH_CT_SLOTS].key,
 	       sizeof(key));
 	*hash = packet_node_hash(&key);
 	return *hash;

@@ -13,7 +13,7 @@
 
 #define CPUS_MAX 512
 
-#define CONNECTIONS_SIZE (OWN_BUCKETS * sizeof(struct bh_ct_bucket))
+#define CONNECTIONS_SIZE (OWN_GROUPS * sizeof(struct bh_ct_group))
 
 static const char *const tables[OWN_TABLES] = {"ct", "share_total", "shares", "flow_cache",
 					       "counters"};

@@ -15,7 +15,8 @@
 
 #define OWN_CONNECTIONS 1024 /* of the setting `connections` */
 #define OWN_CONNECTIONS_SETTING "connections=1024"
-#define OWN_BUCKETS BH_CT_BUCKETS(OWN_CONNECTIONS)
+#define OWN_GROUPS BH_CT_GROUPS(OWN_CONNECTIONS)
+#define OWN_BUCKETS (OWN_GROUPS * BH_CT_GROUP)
 
 enum own_table { OWN_CT, OWN_SHARE_TOTAL, OWN_SHARES, OWN_FLOW_CACHE, OWN_COUNTERS, OWN_TABLES };
 
@@ -23,7 +24,7 @@ struct own_node {
 	char pin[64];
 	struct node_options options;
 	int tables[OWN_TABLES];
-	struct bh_ct_bucket *connections; /* OWN_BUCKETS, mapped; NULL: not mapped yet */
+	struct bh_ct_group *connections; /* OWN_GROUPS, mapped; NULL: not mapped yet */
 	uint64_t counted[BH_REASONS]; /* at the last local_node_reason() */
 	cpu_set_t cpus; /* that the process may use */
 	int cpu; /* that runs packets now */

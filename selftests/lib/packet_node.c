@@ -379,7 +379,7 @@ static void share_maps(const struct bpf_object *object)
 	}
 }
 
-static struct bh_ct_bucket *buckets;
+static struct bh_ct_group *table;
 static struct bh_share_total *total;
 
 /* The buckets of senders whose interfaces have numbers below 16, the way of a tally's place
@@ -387,15 +387,36 @@ static struct bh_share_total *total;
 #define FRAGMENTS (BH_FRAGMENT_NODE + BH_FRAGMENT_OUTSIDE + 20 * BH_FRAGMENT_OWN)
 static struct bh_fragments *fragments;
 
+static uint32_t *tag_at(uint32_t i)
+{
+	return &bh_ct_bucket(table, i / BH_CT_SLOTS)->tag[i % BH_CT_SLOTS];
+}
+
+static struct bh_ct_slot *slot_at(uint32_t i)
+{
+	return &bh_ct_slots(table, i / BH_CT_SLOTS)[i % BH_CT_SLOTS];
+}
+
+/* Returns the slots of the table that the programs use. */
+static uint32_t n_slots(void)
+{
+	return n_buckets * BH_CT_SLOTS;
+}
+
+static size_t table_size(void)
+{
+	return BH_CT_GROUPS(capacity) * sizeof(*table);
+}
+
 static void map_connections(void)
 {
-	buckets = mmap(NULL, n_buckets * sizeof(*buckets), PROT_READ | PROT_WRITE, MAP_SHARED,
-		       bpf_map__fd(tc->maps.bh_ct), 0);
+	table = mmap(NULL, table_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
+		     bpf_map__fd(tc->maps.bh_ct), 0);
 	total = mmap(NULL, sizeof(*total), PROT_READ | PROT_WRITE, MAP_SHARED,
 		     bpf_map__fd(tc->maps.bh_share_total), 0);
 	fragments = mmap(NULL, FRAGMENTS * sizeof(*fragments), PROT_READ | PROT_WRITE, MAP_SHARED,
 			 bpf_map__fd(tc->maps.bh_fragments), 0);
-	if (buckets == MAP_FAILED || total == MAP_FAILED || fragments == MAP_FAILED)
+	if (table == MAP_FAILED || total == MAP_FAILED || fragments == MAP_FAILED)
 		fail("cannot map the connections");
 }
 
@@ -439,7 +460,7 @@ static void make_node(bool redirect)
 	n_buckets = BH_CT_BUCKETS(capacity);
 	tc->rodata->ct_capacity = capacity;
 	tc->rodata->ct_buckets = n_buckets;
-	bpf_map__set_max_entries(tc->maps.bh_ct, n_buckets);
+	bpf_map__set_max_entries(tc->maps.bh_ct, BH_CT_GROUPS(capacity));
 	if (bh_tc__load(tc))
 		fail("cannot load tc.bpf.c");
 	map_connections();
@@ -785,7 +806,7 @@ void packet_node_void_flow_cache(void)
 
 void packet_node_forget_quietly(void)
 {
-	memset(buckets, 0, n_buckets * sizeof(*buckets));
+	memset(table, 0, table_size());
 	memset(total, 0, sizeof(*total));
 	empty("bh_shares");
 	memset(fragments, 0, FRAGMENTS * sizeof(*fragments));
@@ -809,27 +830,27 @@ static void age_fragments(uint32_t ticks)
 void packet_node_age(uint32_t ticks)
 {
 	packet_node_void_flow_cache();
-	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++)
-		buckets[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.seen -= ticks;
+	for (uint32_t i = 0; i < n_slots(); i++)
+		slot_at(i)->ct.seen -= ticks;
 	age_fragments(ticks);
 }
 
-static struct bh_ct_bucket *saved;
+static struct bh_ct_group *saved;
 static struct bh_share_total saved_total;
 
 void packet_node_save(void)
 {
-	saved = saved ? saved : calloc(n_buckets, sizeof(*saved));
+	saved = saved ? saved : malloc(table_size());
 	if (!saved)
 		fail("saved connections");
-	memcpy(saved, buckets, n_buckets * sizeof(*saved));
+	memcpy(saved, table, table_size());
 	saved_total = *total;
 }
 
 void packet_node_restore(void)
 {
 	packet_node_forget();
-	memcpy(buckets, saved, n_buckets * sizeof(*saved));
+	memcpy(table, saved, table_size());
 	*total = saved_total;
 }
 
@@ -837,10 +858,8 @@ static int count(uint32_t half)
 {
 	int n = 0;
 
-	for (uint32_t i = 0; i < n_buckets; i++)
-		for (int j = 0; j < BH_CT_SLOTS; j++)
-			n += buckets[i].tag[j] >= BH_CT_TAKEN &&
-			     (buckets[i].slot[j].ct.state & BH_CT_HALF) == half;
+	for (uint32_t i = 0; i < n_slots(); i++)
+		n += *tag_at(i) >= BH_CT_TAKEN && (slot_at(i)->ct.state & BH_CT_HALF) == half;
 	return n;
 }
 
@@ -858,9 +877,8 @@ int32_t packet_node_held(uint32_t payer)
 {
 	int32_t n = 0;
 
-	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++)
-		n += buckets[i / BH_CT_SLOTS].tag[i % BH_CT_SLOTS] >= BH_CT_TAKEN &&
-		     BH_CT_PAYER(buckets[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.payer) == payer;
+	for (uint32_t i = 0; i < n_slots(); i++)
+		n += *tag_at(i) >= BH_CT_TAKEN && BH_CT_PAYER(slot_at(i)->ct.payer) == payer;
 	return n;
 }
 
@@ -1032,17 +1050,16 @@ void packet_node_limit(uint32_t floor, uint32_t capacity)
 
 int packet_node_bucket(void)
 {
-	for (uint32_t i = 0; i < n_buckets; i++)
-		for (int j = 0; j < BH_CT_SLOTS; j++)
-			if (buckets[i].tag[j] >= BH_CT_TAKEN)
-				return i;
+	for (uint32_t i = 0; i < n_slots(); i++)
+		if (*tag_at(i) >= BH_CT_TAKEN)
+			return i / BH_CT_SLOTS;
 	return -1;
 }
 
-const volatile struct bh_ct_bucket *packet_node_table(uint32_t *n)
+struct bh_ct_group *packet_node_table(uint32_t *n)
 {
 	*n = n_buckets;
-	return buckets;
+	return table;
 }
 
 uint64_t packet_node_hash(const struct bh_ct_key *key)
@@ -1073,17 +1090,15 @@ int packet_node_damaged(void)
 {
 	int damaged = 0;
 
-	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++) {
-		const struct bh_ct_bucket *bucket = &buckets[i / BH_CT_SLOTS];
-		const volatile uint32_t *tag = &bucket->tag[i % BH_CT_SLOTS];
-		const volatile uint32_t *state = &bucket->slot[i % BH_CT_SLOTS].ct.state;
+	for (uint32_t i = 0; i < n_slots(); i++) {
+		const volatile uint32_t *tag = tag_at(i), *state = &slot_at(i)->ct.state;
 		uint32_t was = *tag, before = *state;
 		struct bh_ct_slot slot;
 
 		if (was < BH_CT_TAKEN)
 			continue;
 		__asm__ volatile("" ::: "memory");
-		memcpy(&slot, &bucket->slot[i % BH_CT_SLOTS], sizeof(slot));
+		memcpy(&slot, slot_at(i), sizeof(slot));
 		__asm__ volatile("" ::: "memory");
 		damaged += *tag == was && *state == before && is_damaged(&slot, was);
 	}
@@ -1092,8 +1107,8 @@ int packet_node_damaged(void)
 
 void packet_node_payers_unknown(void)
 {
-	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++)
-		buckets[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.payer = BH_CT_SURPLUS;
+	for (uint32_t i = 0; i < n_slots(); i++)
+		slot_at(i)->ct.payer = BH_CT_SURPLUS;
 }
 
 /* Reads the state and the ports of one connection: the state has the incarnation, and
@@ -1112,10 +1127,9 @@ uint32_t packet_node_port_states(uint16_t port)
 {
 	uint32_t states = 0;
 
-	for (uint32_t i = 0; i < n_buckets; i++)
-		for (int j = 0; j < BH_CT_SLOTS; j++)
-			if (buckets[i].tag[j] >= BH_CT_TAKEN)
-				states |= state_of_port(&buckets[i].slot[j], port);
+	for (uint32_t i = 0; i < n_slots(); i++)
+		if (*tag_at(i) >= BH_CT_TAKEN)
+			states |= state_of_port(slot_at(i), port);
 	return states;
 }
 
@@ -1128,10 +1142,8 @@ uint32_t packet_node_states(uint8_t protocol)
 {
 	uint32_t states = 0;
 
-	for (uint32_t i = 0; i < n_buckets; i++)
-		for (int j = 0; j < BH_CT_SLOTS; j++)
-			if (buckets[i].tag[j] >= BH_CT_TAKEN &&
-			    buckets[i].slot[j].key.protocol == protocol)
-				states |= buckets[i].slot[j].ct.state & BH_CT_STATE;
+	for (uint32_t i = 0; i < n_slots(); i++)
+		if (*tag_at(i) >= BH_CT_TAKEN && slot_at(i)->key.protocol == protocol)
+			states |= slot_at(i)->ct.state & BH_CT_STATE;
 	return states;
 }

@@ -162,7 +162,7 @@ int packet_node_connections(void);
 int packet_node_half_open(void);
 
 /* Returns the table, mapped, and sets *@n to the number of its buckets. */
-const volatile struct bh_ct_bucket *packet_node_table(uint32_t *n);
+struct bh_ct_group *packet_node_table(uint32_t *n);
 
 /* Returns the hash of a connection's key. */
 uint64_t packet_node_hash(const struct bh_ct_key *key);

@@ -396,7 +396,8 @@ int sequence_node_wait(struct sequence_node *node, unsigned int seconds)
 	uint32_t ticks = (uint64_t)seconds * program_jiffies_per_second() >> BH_TICK_SHIFT;
 
 	for (unsigned int i = 0; i < OWN_BUCKETS * BH_CT_SLOTS; i++)
-		node->own.connections[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.seen -= ticks;
+		bh_ct_slots(node->own.connections, i / BH_CT_SLOTS)[i % BH_CT_SLOTS].ct.seen -=
+			ticks;
 	for (unsigned int i = 0; i < FRAGMENT_BUCKETS * BH_FRAGMENT_WAYS; i++) {
 		__u64 *first =
 			&node->fragments[i / BH_FRAGMENT_WAYS].way[i % BH_FRAGMENT_WAYS].first;
@@ -429,8 +430,9 @@ static int fill(const struct sequence_node *node)
 	uint32_t zero = 0, filler = FILLER;
 
 	for (unsigned int i = 0; i < OWN_BUCKETS * BH_CT_SLOTS; i++) {
-		struct bh_ct_bucket *bucket = &node->own.connections[i / BH_CT_SLOTS];
-		struct bh_ct_slot *slot = &bucket->slot[i % BH_CT_SLOTS];
+		struct bh_ct_bucket *bucket = bh_ct_bucket(node->own.connections, i / BH_CT_SLOTS);
+		struct bh_ct_slot *slot =
+			&bh_ct_slots(node->own.connections, i / BH_CT_SLOTS)[i % BH_CT_SLOTS];
 
 		slot->key = (struct bh_ct_key){.addr = {{i, i}, {i, i}}, .protocol = IPPROTO_TCP};
 		slot->ct = (struct bh_ct){.verdict = {1, 1},

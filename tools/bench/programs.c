@@ -424,17 +424,17 @@ static int map_table(struct subject *subject)
 {
 	const struct bh_tc *tc = subject->tc;
 	struct connections table = {
-		.n = bpf_map__max_entries(tc->maps.bh_ct),
+		.groups = bpf_map__max_entries(tc->maps.bh_ct),
 		.seed = tc->rodata->ct_seed,
 	};
 
-	if (subject->table.n)
+	if (subject->table.groups)
 		return 0;
-	table.buckets = mmap(NULL, table.n * sizeof(*table.buckets), PROT_READ | PROT_WRITE,
-			     MAP_SHARED, bpf_map__fd(tc->maps.bh_ct), 0);
+	table.table = mmap(NULL, table.groups * sizeof(*table.table), PROT_READ | PROT_WRITE,
+			   MAP_SHARED, bpf_map__fd(tc->maps.bh_ct), 0);
 	table.total = mmap(NULL, sizeof(*table.total), PROT_READ | PROT_WRITE, MAP_SHARED,
 			   bpf_map__fd(tc->maps.bh_share_total), 0);
-	if (table.buckets == MAP_FAILED || table.total == MAP_FAILED)
+	if (table.table == MAP_FAILED || table.total == MAP_FAILED)
 		return fail("the table of connections");
 	subject->table = table;
 	return 0;
@@ -453,11 +453,11 @@ int subject_forget(struct subject *subject, uint16_t first)
 	struct connections *table = &subject->table;
 	int err = map_table(subject);
 
-	for (uint32_t i = 0; !err && i < table->n; i++)
+	for (uint32_t i = 0; !err && i < table->groups * BH_CT_GROUP; i++)
 		for (int slot = 0; slot < BH_CT_SLOTS; slot++)
-			if (table->buckets[i].tag[slot] >= BH_CT_TAKEN &&
-			    destination_of(&table->buckets[i].slot[slot].key) >= first)
-				table->buckets[i].tag[slot] = BH_CT_FREE;
+			if (bh_ct_bucket(table->table, i)->tag[slot] >= BH_CT_TAKEN &&
+			    destination_of(&bh_ct_slots(table->table, i)[slot].key) >= first)
+				bh_ct_bucket(table->table, i)->tag[slot] = BH_CT_FREE;
 	return err;
 }
 

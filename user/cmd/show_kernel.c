@@ -251,7 +251,7 @@ static int show_slot(void *data, const struct bh_ct_key *key, const struct bh_ct
 	return show_connection(data, &connection, ct);
 }
 
-static int show_bucket(void *data, const void *key, const void *value)
+static int show_group(void *data, const void *key, const void *value)
 {
 	(void)key;
 	return connections_each(value, show_slot, data);
@@ -288,7 +288,7 @@ int show_conntrack(const struct show *show)
 		return status_of(error);
 	emit_say(show->emit, "%s%-44s %-32s %-10s %-12s VERDICTS%s\n", paint_on(PAINT_BOLD), "FROM",
 		 "TO", "PORT", "STATE", paint_off());
-	error = show_map(show, "ct", show_bucket, &translations);
+	error = show_map(show, "ct", show_group, &translations);
 	translations_free(&translations);
 	return error;
 }

@@ -52,18 +52,18 @@ static int map_pin(struct node_handle *handle, const char *pin, size_t value, vo
 
 int connections_open(struct node_handle *handle, struct connections *connections)
 {
-	void *buckets = NULL, *total = NULL;
+	void *table = NULL, *total = NULL;
 	uint32_t one;
 	int error;
 
 	*connections = (struct connections){};
 	error = settings_seed(handle, &connections->seed);
 	if (!error)
-		error = map_pin(handle, CONNECTIONS, sizeof(struct bh_ct_bucket), &buckets,
-				&connections->n);
+		error = map_pin(handle, CONNECTIONS, sizeof(struct bh_ct_group), &table,
+				&connections->groups);
 	if (!error)
 		error = map_pin(handle, "share_total", sizeof(struct bh_share_total), &total, &one);
-	connections->buckets = buckets;
+	connections->table = table;
 	connections->total = total;
 	if (error)
 		connections_close(connections);
@@ -72,24 +72,33 @@ int connections_open(struct node_handle *handle, struct connections *connections
 
 void connections_close(struct connections *connections)
 {
-	if (connections->buckets)
-		munmap(connections->buckets, pages(sizeof(*connections->buckets) * connections->n));
+	if (connections->table)
+		munmap(connections->table,
+		       pages(sizeof(*connections->table) * connections->groups));
 	if (connections->total)
 		munmap(connections->total, pages(sizeof(*connections->total)));
 	*connections = (struct connections){};
 }
 
-static bool put(struct bh_ct_bucket *bucket, const struct bh_ct_key *key, const struct bh_ct *ct,
-		uint32_t tag)
+static uint32_t buckets_of(const struct connections *connections)
 {
+	return connections->groups * BH_CT_GROUP;
+}
+
+static bool put(const struct connections *connections, uint32_t in, const struct bh_ct_key *key,
+		const struct bh_ct *ct, uint32_t tag)
+{
+	struct bh_ct_bucket *bucket = bh_ct_bucket(connections->table, in);
+	struct bh_ct_slot *slots = bh_ct_slots(connections->table, in);
+
 	for (int i = 0; i < BH_CT_SLOTS; i++) {
 		uint32_t free = BH_CT_FREE;
 
 		if (!__atomic_compare_exchange_n(&bucket->tag[i], &free, BH_CT_BUSY, false,
 						 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			continue;
-		bucket->slot[i].key = *key;
-		bucket->slot[i].ct = *ct;
+		slots[i].key = *key;
+		slots[i].ct = *ct;
 		__atomic_store_n(&bucket->tag[i], tag, __ATOMIC_SEQ_CST);
 		return true;
 	}
@@ -118,8 +127,8 @@ int connections_add(const struct connections *connections, const struct bh_ct_ke
 					   bh_ct_bound(bh_ct_hash_tag(hash), entry.end[0].ifindex,
 						       entry.end[1].ifindex),
 					   entry.verdict[i] & BH_CT_FLAGS);
-	if (!put(&connections->buckets[bh_ct_first(hash, connections->n)], key, &entry, tag) &&
-	    !put(&connections->buckets[bh_ct_second(hash, connections->n)], key, &entry, tag))
+	if (!put(connections, bh_ct_first(hash, buckets_of(connections)), key, &entry, tag) &&
+	    !put(connections, bh_ct_second(hash, buckets_of(connections)), key, &entry, tag))
 		return -ENOSPC;
 	return 0;
 }
@@ -129,16 +138,17 @@ int connections_add(const struct connections *connections, const struct bh_ct_ke
 static struct bh_ct *find(const struct connections *connections, const struct bh_ct_key *key)
 {
 	const uint64_t hash = hash_of(connections, key);
-	const uint32_t in[] = {bh_ct_first(hash, connections->n),
-			       bh_ct_second(hash, connections->n)};
+	const uint32_t in[] = {bh_ct_first(hash, buckets_of(connections)),
+			       bh_ct_second(hash, buckets_of(connections))};
 
 	for (size_t k = 0; k < ARRAY_SIZE(in); k++) {
-		struct bh_ct_bucket *bucket = &connections->buckets[in[k]];
+		const struct bh_ct_bucket *bucket = bh_ct_bucket(connections->table, in[k]);
+		struct bh_ct_slot *slots = bh_ct_slots(connections->table, in[k]);
 
 		for (int i = 0; i < BH_CT_SLOTS; i++)
 			if (bucket->tag[i] == bh_ct_slot_tag(hash) &&
-			    !memcmp(&bucket->slot[i].key, key, sizeof(*key)))
-				return &bucket->slot[i].ct;
+			    !memcmp(&slots[i].key, key, sizeof(*key)))
+				return &slots[i].ct;
 	}
 	return NULL;
 }
@@ -181,12 +191,12 @@ static int copy_one(void *data, const struct bh_ct_key *key, const struct bh_ct 
 	return 0;
 }
 
-static int map_buckets(int fd, struct connections *connections)
+static int map_table(int fd, struct connections *connections)
 {
-	void *buckets = NULL;
-	int error = map_fd(fd, sizeof(*connections->buckets), &buckets, &connections->n);
+	void *table = NULL;
+	int error = map_fd(fd, sizeof(*connections->table), &table, &connections->groups);
 
-	connections->buckets = buckets;
+	connections->table = table;
 	return error;
 }
 
@@ -196,11 +206,11 @@ int connections_copy(struct node_handle *handle, int from, int to, uint64_t *los
 	int error = settings_seed(handle, &copy.to.seed);
 
 	if (!error)
-		error = map_buckets(from, &copy.from);
+		error = map_table(from, &copy.from);
 	if (!error)
-		error = map_buckets(to, &copy.to);
-	for (uint32_t i = 0; !error && i < copy.from.n; i++)
-		error = connections_each(&copy.from.buckets[i], copy_one, &copy);
+		error = map_table(to, &copy.to);
+	for (uint32_t i = 0; !error && i < copy.from.groups; i++)
+		error = connections_each(&copy.from.table[i], copy_one, &copy);
 	*lost = copy.lost;
 	return error;
 }
@@ -218,10 +228,11 @@ static int forget_mapped(struct node_handle *handle, struct bh_forget *forget)
 	int error = connections_open(handle, &connections);
 
 	forget->forgotten = 0;
-	for (uint32_t i = 0; !error && i < connections.n; i++)
+	for (uint32_t i = 0; !error && i < buckets_of(&connections); i++)
 		for (int j = 0; j < BH_CT_SLOTS; j++)
-			forget->forgotten += bh_forget_slot(forget, &connections.buckets[i].tag[j],
-							    &connections.buckets[i].slot[j]);
+			forget->forgotten +=
+				bh_forget_slot(forget, &bh_ct_bucket(connections.table, i)->tag[j],
+					       &bh_ct_slots(connections.table, i)[j]);
 	return error;
 }
 
@@ -252,16 +263,19 @@ int connections_forget(struct node_handle *handle, const struct table *addrs, ui
 	return error;
 }
 
-int connections_each(const struct bh_ct_bucket *bucket,
+int connections_each(const struct bh_ct_group *group,
 		     int (*visit)(void *data, const struct bh_ct_key *key, const struct bh_ct *ct),
 		     void *data)
 {
 	int status = 0;
 
-	for (int i = 0; i < BH_CT_SLOTS && !status; i++)
-		if (bucket->tag[i] >= BH_CT_TAKEN && !(bucket->slot[i].ct.state & BH_CT_GONE) &&
-		    (bucket->slot[i].ct.verdict[0] || bucket->slot[i].ct.verdict[1]))
-			status = visit(data, &bucket->slot[i].key, &bucket->slot[i].ct);
+	for (int i = 0; i < BH_CT_GROUP * BH_CT_SLOTS && !status; i++) {
+		const struct bh_ct_slot *slot = &group->slot[i / BH_CT_SLOTS][i % BH_CT_SLOTS];
+
+		if (group->bucket[i / BH_CT_SLOTS].tag[i % BH_CT_SLOTS] >= BH_CT_TAKEN &&
+		    !(slot->ct.state & BH_CT_GONE) && (slot->ct.verdict[0] || slot->ct.verdict[1]))
+			status = visit(data, &slot->key, &slot->ct);
+	}
 	return status;
 }
 
@@ -292,14 +306,13 @@ static bool is_endpoints(const void *data, const void *key, const void *value)
 static void count_entries(const struct connections *connections, struct connections_share *shares,
 			  size_t n)
 {
-	for (uint32_t i = 0; i < connections->n; i++)
+	for (uint32_t i = 0; i < buckets_of(connections); i++)
 		for (int j = 0; j < BH_CT_SLOTS; j++) {
-			struct connections_share key = {
-				.key = BH_CT_PAYER(connections->buckets[i].slot[j].ct.payer)};
-			struct connections_share *share;
+			struct connections_share key = {}, *share;
 
-			if (connections->buckets[i].tag[j] < BH_CT_TAKEN)
+			if (bh_ct_bucket(connections->table, i)->tag[j] < BH_CT_TAKEN)
 				continue;
+			key.key = BH_CT_PAYER(bh_ct_slots(connections->table, i)[j].ct.payer);
 			share = bsearch(&key, shares, n, sizeof(*shares), by_key);
 			if (share)
 				share->found++;

@@ -21,8 +21,8 @@ struct table;
 #define CONNECTIONS_FORMER "ct_former"
 
 struct connections {
-	struct bh_ct_bucket *buckets;
-	uint32_t n; /* number of buckets */
+	struct bh_ct_group *table;
+	uint32_t groups; /* in the table */
 	struct bh_share_total *total;
 	uint64_t seed;
 };
@@ -53,9 +53,9 @@ uint32_t connections_tick(void);
  * reported. */
 int connections_forget(struct node_handle *handle, const struct table *addrs, uint64_t *forgotten);
 
-/* Calls @visit for each connection in @bucket, a value of the map. Stops if @visit returns
+/* Calls @visit for each connection in @group, a value of the map. Stops if @visit returns
  * non-zero, and returns that. */
-int connections_each(const struct bh_ct_bucket *bucket,
+int connections_each(const struct bh_ct_group *group,
 		     int (*visit)(void *data, const struct bh_ct_key *key, const struct bh_ct *ct),
 		     void *data);
 

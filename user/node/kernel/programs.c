@@ -39,7 +39,7 @@ static uint32_t room_for(const struct capacity *capacity, const char *pin, uint3
 				       ? 0
 				       : capacity->entries[i];
 	if (!strcmp(pin, CONNECTIONS))
-		return capacity->connections ? BH_CT_BUCKETS(capacity->connections) : 0;
+		return capacity->connections ? BH_CT_GROUPS(capacity->connections) : 0;
 	return 0;
 }
 

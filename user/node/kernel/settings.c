@@ -270,7 +270,7 @@ static uint64_t available_memory(void)
 /* Refuses a table that is larger than the memory. */
 static int check_memory(struct node_handle *handle, uint32_t connections)
 {
-	uint64_t need = (uint64_t)BH_CT_BUCKETS(connections) * sizeof(struct bh_ct_bucket);
+	uint64_t need = (uint64_t)BH_CT_GROUPS(connections) * sizeof(struct bh_ct_group);
 	uint64_t capacity = available_memory();
 
 	if (need <= capacity)
@@ -297,8 +297,10 @@ static int apply_first(struct node_handle *handle, struct bh_tc__rodata *rodata)
 
 static int size_table(struct bh_tc *tc)
 {
-	tc->rodata->ct_buckets = BH_CT_BUCKETS(tc->rodata->ct_capacity);
-	return bpf_map__set_max_entries(tc->maps.bh_ct, tc->rodata->ct_buckets);
+	__u32 groups = BH_CT_GROUPS(tc->rodata->ct_capacity);
+
+	tc->rodata->ct_buckets = groups * BH_CT_GROUP;
+	return bpf_map__set_max_entries(tc->maps.bh_ct, groups);
 }
 
 int settings_apply(struct node_handle *handle, struct bh_tc *tc, uint32_t connections)
