@@ -50,6 +50,21 @@ net_check "no endpoint can be added at another's interface" net_fails 2 net_bulk
 	--interface veth-db
 
 net_check "delete late" net_bulkhead endpoint del shop/late
+
+# Counts the entries of bh_macs.
+macs() { bpftool -j map dump pinned "$NET_PIN/macs" | "$NET_HELPERS/json" count; }
+# The node's side of a new pair has a MAC of its own.
+net_on node ip link add veth-spare type veth peer name spare
+net_on node ip link set veth-spare up
+before=$(macs)
+net_check "add an endpoint with a MAC" net_bulkhead endpoint add shop/spare --ip 10.9.9.8 --interface veth-spare \
+	--mac 02:00:00:09:09:08
+net_check "bh_macs has its MAC and that of the node's side" net_is "$(macs)" $((before + 2))
+net_check "delete it" net_bulkhead endpoint del shop/spare
+net_check "both MACs go with it" net_is "$(macs)" "$before"
+net_on node ip link del veth-spare
+net_check "no endpoint can be added with another's MAC" net_ends 2 "shop/thief: its interface or MAC is another" \
+	net_bulkhead endpoint add shop/thief --ip "$late4" --interface veth-late --mac "$(net_mac db)"
 net_denied late tcp "$db4" 6379 "the deleted late does not reach db"
 net_allowed out tcp "$late4" 80 "anybody reaches the deleted late's address"
 net_check "late cannot be deleted twice" net_fails 2 net_bulkhead endpoint del shop/late

@@ -16,6 +16,9 @@ ingress = from endpoints(role=web) ports redis
 [network-policy shop/other]
 endpoints = role=other
 types = Ingress, Egress
+[network-policy shop/more]
+endpoints = more=no
+ingress = from endpoints(role=web) ports TCP/9
 EOF
 
 set_late() {
@@ -42,7 +45,8 @@ net_check "set other labels and no port" set_late --labels role=db,more=yes
 net_allowed web tcp "$late4" 6379 "late keeps its number of the port's name"
 net_denied web tcp "$late4" 443 "late keeps being closed at other ports"
 
-# All the while, outside sends packets that neither set of labels allows, and web a flow that both allow.
+# The two sets of labels are two segments. All the while, outside sends packets that neither set allows, and web a
+# flow that both allow.
 net_stream late recv 1443 1080
 net_stream out send "$late4" 1443
 net_stream web send "$late4" 1080
@@ -84,7 +88,7 @@ net_check "the same load again writes nothing" net_is "$(net_writes "$NET_TMP/po
 net_check "set late to a db again" set_late --labels role=db
 walk() {
 	local n=0
-	while n=$((n + 1)) && net_fault state $n kill endpoint set shop/late --labels role=db,a=$n; [ $? -eq 99 ]; do
+	while n=$((n + 1)) && net_fault state $n kill endpoint set shop/late --labels role=db,more=no,a=$n; [ $? -eq 99 ]; do
 		! net_ask out tcp "$late4" 80 $NET_WAIT_DENIED && net_ask web tcp "$late4" 80 $NET_WAIT_ALLOWED ||
 			{ echo "killed at $n" && return 1; }
 		set_late --labels role=db || return 1

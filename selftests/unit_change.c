@@ -28,8 +28,10 @@
 #include "maps/segment.h"
 #include "maps/service.h"
 #include "node/change/endpoint_add.h"
+#include "node/change/endpoint_begin.h"
 #include "node/change/compare_maps.h"
 #include "node/change/endpoint_del.h"
+#include "node/change/iface_entry.h"
 #include "node/change/endpoint_find.h"
 #include "node/change/endpoint_set.h"
 #include "node/change/extension.h"
@@ -38,7 +40,6 @@
 #include "node/change/added_record.h"
 #include "node/change/repair.h"
 #include "node/change/discovery.h"
-#include "node/change/vanished.h"
 #include "node/kernel/pinned_policy.h"
 #include "node/kernel/rtnl.h"
 
@@ -498,7 +499,6 @@ static void plan_arrival(struct world *world, struct cluster *cluster, uint32_t 
 					   &isolated),
 			 0);
 	assert_false(isolated);
-	assert_int_equal(change->attach.n, ifindex ? 1 : 0);
 }
 
 static void arrive(struct world *world, uint32_t ifindex)
@@ -522,9 +522,30 @@ static void an_endpoint_that_comes(void **state)
 
 		change_init(&change, "endpoint add");
 		plan_arrival(world, &cluster, here ? NOWHERE_LINK : 0, &change);
+		assert_int_equal(change.attach.n, here);
 		kill_everywhere(world, &change, world->policies[0], true);
 		cluster_free(&cluster);
 	}
+}
+
+/* A container runtime's interface is guarded before its pod comes. It gets the pod's addresses
+ * before the commit, so that the change waits for no grace period. */
+static void an_endpoint_at_a_guarded_interface(void **state)
+{
+	static const struct bh_iface guarded = {.flags = BH_IFACE_ENDPOINT};
+	struct world *world = *state;
+	struct table *ifaces = &world->image.map[MAP_ifaces];
+	CLEANUP(change_free) struct change change;
+	struct cluster cluster;
+
+	assert_int_equal(table_insert(ifaces, &(uint32_t){NOWHERE_LINK}, &guarded), 0);
+	change_init(&change, "endpoint add");
+	plan_arrival(world, &cluster, NOWHERE_LINK, &change);
+	assert_int_equal(change.turn.n, 1);
+	assert_int_equal(change.maps[MAP_ifaces].late.n + change.attach.n, 0);
+	assert_false(change.commits_again);
+	kill_everywhere(world, &change, world->policies[0], true);
+	cluster_free(&cluster);
 }
 
 static void it_takes_nobodys_place(void **state)
@@ -560,6 +581,30 @@ static void assert_services_left(struct world *world)
 	assert_nothing_left(world, world->policies[0]);
 }
 
+static void plan_removal(struct world *world, const struct bh_added *name, struct change *change)
+{
+	CLEANUP(own_interfaces_free) struct own_interfaces own;
+
+	own_interfaces_init(&own, &world->handle, change);
+	own.alone = true;
+	assert_int_equal(endpoint_del_plan(&own, name), 0);
+	assert_int_equal(own_interfaces_finish(&own), 0);
+}
+
+/* Plans the removal of the interfaces that are gone. */
+static void plan_vanished(struct world *world, bool patient, struct change *change)
+{
+	CLEANUP(own_interfaces_free) struct own_interfaces own;
+	CLEANUP(table_free) struct table ifaces = {};
+	bool went;
+
+	own_interfaces_init(&own, &world->handle, change);
+	own.alone = true;
+	assert_int_equal(vanished_plan(&own, NULL, patient, &ifaces, &went), 0);
+	assert_int_equal(own_interfaces_finish(&own), 0);
+	assert_int_equal(ifaces.n, 0);
+}
+
 static void an_endpoint_that_goes(void **state)
 {
 	struct world *world = *state;
@@ -568,7 +613,7 @@ static void an_endpoint_that_goes(void **state)
 
 	arrive(world, NOWHERE_LINK);
 	change_init(&change, "endpoint del");
-	assert_int_equal(endpoint_del_plan(&world->handle, &name, &change), 0);
+	plan_removal(world, &name, &change);
 	assert_int_equal(change.detach.n, 1);
 	assert_int_equal(change.forget.n, 1);
 	kill_everywhere(world, &change, world->policies[0], true);
@@ -579,14 +624,11 @@ static void an_endpoint_that_goes(void **state)
 static void an_interface_that_goes(void **state)
 {
 	struct world *world = *state;
-	CLEANUP(table_free) struct table ifaces = {};
 	CLEANUP(change_free) struct change change;
-	bool went;
 
 	arrive(world, NOWHERE_LINK);
 	change_init(&change, "interfaces that are gone");
-	assert_int_equal(vanished_plan(&world->handle, NULL, false, &change, &ifaces, &went), 0);
-	assert_int_equal(ifaces.n, 0);
+	plan_vanished(world, false, &change);
 	kill_everywhere(world, &change, world->policies[0], true);
 	simulate(world, &change, n_change_order);
 	assert_services_left(world);
@@ -596,9 +638,7 @@ static void an_interface_that_goes(void **state)
 static size_t collects(struct world *world, size_t left, bool patient)
 {
 	const struct bh_iface quarantined = {.flags = BH_IFACE_ENDPOINT};
-	CLEANUP(table_free) struct table ifaces = {};
 	CLEANUP(change_free) struct change change;
-	bool went;
 
 	for (uint32_t i = world->image.map[MAP_ifaces].n; i < left; i++)
 		assert_int_equal(table_add(&world->image.map[MAP_ifaces],
@@ -606,7 +646,7 @@ static size_t collects(struct world *world, size_t left, bool patient)
 				 0);
 	table_sort(&world->image.map[MAP_ifaces]);
 	change_init(&change, "interfaces that are gone");
-	assert_int_equal(vanished_plan(&world->handle, NULL, patient, &change, &ifaces, &went), 0);
+	plan_vanished(world, patient, &change);
 	return change.maps[MAP_ifaces].deleted.n;
 }
 
@@ -710,7 +750,7 @@ static void the_last_of_its_kind(void **state)
 	arrive_first(world, &extension);
 	extension.extended->plain = &world->policies[0]->lazy;
 	change_init(&change, "endpoint del");
-	assert_int_equal(endpoint_del_plan(&world->handle, &name, &change), 0);
+	plan_removal(world, &name, &change);
 	assert_int_equal(extension_del(&world->handle, &change), 0);
 	assert_true(change.policy.stays);
 	assert_null(change.policy.local);
@@ -1018,7 +1058,7 @@ static void kill_quarantining(struct world *world, const struct change *change, 
 			set_policy(&there, then);
 		repair(&there);
 		assert_int_equal(ifaces->n, 1);
-		assert_int_equal(endpoint_del_is_sealed(table_value(ifaces, 0)),
+		assert_int_equal(iface_entry_is_sealed(table_value(ifaces, 0)),
 				 there.handle.seen_generation != generation);
 		image_free(&there.image);
 	}
@@ -1120,7 +1160,7 @@ static void assert_is_at(struct world *world, const char *text, uint32_t ifindex
 	assert_int_equal(maps_lookup(&world->handle, MAP_endpoints, &address, &entry), 0);
 	assert_int_equal(entry.ifindex, ifindex);
 	assert_int_equal(maps_lookup(&world->handle, MAP_ifaces, &ifindex, &iface), 0);
-	assert_true(iface.flags & BH_IFACE_ENDPOINT && !endpoint_del_is_sealed(&iface));
+	assert_true(iface.flags & BH_IFACE_ENDPOINT && !iface_entry_is_sealed(&iface));
 }
 
 /* Counts the interfaces that are guarded as endpoints'. */
@@ -1283,17 +1323,17 @@ static void entries_go_with_their_interface(void **state)
 	const struct bh_link_local_key link = {.link = 7};
 
 	(void)state;
-	assert_true(endpoint_del_is_about(MAP_macs, &mac, &at, 7));
-	assert_false(endpoint_del_is_about(MAP_macs, &mac, &at, 8));
-	assert_false(endpoint_del_is_about(MAP_macs, &other, &at, 7));
-	assert_true(endpoint_del_is_about(MAP_allow_source, &source, NULL, 7));
-	assert_false(endpoint_del_is_about(MAP_allow_source, &source, NULL, 8));
-	assert_true(endpoint_del_is_about(MAP_link_locals, &link, NULL, 7));
-	assert_false(endpoint_del_is_about(MAP_link_locals, &link, NULL, 8));
+	assert_true(iface_entry_is_about(MAP_macs, &mac, &at, 7));
+	assert_false(iface_entry_is_about(MAP_macs, &mac, &at, 8));
+	assert_false(iface_entry_is_about(MAP_macs, &other, &at, 7));
+	assert_true(iface_entry_is_about(MAP_allow_source, &source, NULL, 7));
+	assert_false(iface_entry_is_about(MAP_allow_source, &source, NULL, 8));
+	assert_true(iface_entry_is_about(MAP_link_locals, &link, NULL, 7));
+	assert_false(iface_entry_is_about(MAP_link_locals, &link, NULL, 8));
 	for (enum node_map_id map = 0; map < N_NODE_MAPS; map++)
-		assert_int_equal(endpoint_del_deletes(map), map == MAP_macs ||
-								    map == MAP_allow_source ||
-								    map == MAP_link_locals);
+		assert_int_equal(iface_entry_deletes(map), map == MAP_macs ||
+								   map == MAP_allow_source ||
+								   map == MAP_link_locals);
 }
 
 #define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
@@ -1309,6 +1349,7 @@ int main(void)
 		WORLD_TEST(a_load_that_corrects),
 		WORLD_TEST(a_stage),
 		WORLD_TEST(an_endpoint_that_comes),
+		WORLD_TEST(an_endpoint_at_a_guarded_interface),
 		WORLD_TEST(it_takes_nobodys_place),
 		WORLD_TEST(an_endpoint_that_goes),
 		WORLD_TEST(an_interface_that_goes),

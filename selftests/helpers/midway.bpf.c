@@ -110,18 +110,18 @@ SEC("tc")
 int midway_free(struct __sk_buff *skb)
 {
 	struct bh_ct_bucket *bucket;
+	struct bh_ct_slot *slot;
 	struct packet p;
-	__u32 at, slot;
+	__u32 at;
 
 	if (!midway_begins(skb, &p))
 		return MIDWAY_NOT;
 	at = table_at(table_key(&p)) - 1;
-	slot = at % BH_CT_SLOTS;
 	bucket = table_bucket(at / BH_CT_SLOTS);
-	if (!bucket)
+	slot = table_slot_of(at / BH_CT_SLOTS, at);
+	if (!bucket || !slot)
 		return MIDWAY_NOT;
-	SETTLE(bucket);
-	gc_free(&bucket->tag[slot], bh_ct_slot_tag(p.hash), &bucket->slot[slot], table_now(),
+	gc_free(&bucket->tag[at % BH_CT_SLOTS], bh_ct_slot_tag(p.hash), slot, table_now(),
 		SWEEP_WHOLE);
 	return 0;
 }

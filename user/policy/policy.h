@@ -57,7 +57,6 @@ struct policy_node {
 #define POLICY_AUDIT (1u << 0)
 #define POLICY_L2 (1u << 1)
 #define POLICY_MAC (1u << 2) /* `mac` is known */
-#define POLICY_TOLD (1u << 7) /* a container runtime told `mac`; never in a file */
 #define POLICY_ISOLATED (1u << 3) /* extensions/v1beta1: the namespace isolates its endpoints */
 
 /* Sorted by namespace, name. */

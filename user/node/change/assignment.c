@@ -49,7 +49,9 @@ static uint64_t as_covering_prefix(uint64_t word)
 	return word | bh_assignment(0, 0, BH_VARIATION_COVER);
 }
 
-uint64_t assign_covering_prefix(const struct node_handle *handle, const struct bh_addr *addr)
+/* Returns the word of an endpoint that is not active: its covering prefix's. */
+static uint64_t word_of_covering_prefix(const struct node_handle *handle,
+					const struct bh_addr *addr)
 {
 	const struct bh_prefix_key key = {.length = 128, .addr = *addr};
 	uint64_t word = assign_cover_now(handle, &key);
@@ -85,7 +87,7 @@ int assign_host_side(const struct bh_addr *addr, const struct assign_word *word,
 	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
 }
 
-int assign_move(struct node_handle *handle, const struct bh_addr *addr,
+static int move(struct node_handle *handle, const struct bh_addr *addr,
 		const struct bh_endpoint *entry, uint64_t to, struct change *change)
 {
 	const struct assign_word word =
@@ -97,32 +99,40 @@ int assign_move(struct node_handle *handle, const struct bh_addr *addr,
 int assign_leave(struct node_handle *handle, const struct bh_addr *addr,
 		 const struct bh_endpoint *entry, struct change *change)
 {
-	return assign_leave_to(handle, addr, entry, assign_covering_prefix(handle, addr), change);
+	return assign_leave_to(handle, addr, entry, word_of_covering_prefix(handle, addr), change);
 }
 
 int assign_leave_to(struct node_handle *handle, const struct bh_addr *addr,
 		    const struct bh_endpoint *entry, uint64_t covering_prefix,
 		    struct change *change)
 {
-	return assign_move(
+	return move(
 		handle, addr, entry,
 		leaving(handle, entry, covering_prefix ? as_covering_prefix(covering_prefix) : 0),
 		change);
+}
+
+int assign_new(struct node_handle *handle, const struct bh_addr *addr,
+	       const struct bh_endpoint *want, bool closed, struct change *change)
+{
+	struct bh_endpoint value = *want;
+	struct assign_word store;
+
+	value.assignment[0] = closed ? 0 : word_of_covering_prefix(handle, addr);
+	if (assign_word_for(node_generation(handle) + 1, value.assignment, want->assignment[0],
+			    &store))
+		value.assignment[store.which] = store.word;
+	return table_add(&change->maps[MAP_endpoints].put, addr, &value);
 }
 
 int assign_add(struct node_handle *handle, const struct bh_addr *addr,
 	       const struct bh_endpoint *old, const struct bh_endpoint *want, struct change *change)
 {
 	const uint32_t generation = node_generation(handle) + 1;
-	struct bh_endpoint value = *want;
 	struct assign_word store;
 
-	if (!old) {
-		value.assignment[0] = assign_covering_prefix(handle, addr);
-		if (assign_word_for(generation, value.assignment, want->assignment[0], &store))
-			value.assignment[store.which] = store.word;
-		return table_add(&change->maps[MAP_endpoints].put, addr, &value);
-	}
+	if (!old)
+		return assign_new(handle, addr, want, false, change);
 	if (old->ifindex != want->ifindex || memcmp(old->mac, want->mac, sizeof(old->mac))) {
 		store = next_word(generation, old->assignment, want->assignment[0]);
 		return assign_host_side(addr, &store, want, change);

@@ -29,16 +29,11 @@ bool assign_word_for(uint32_t generation, const __u64 words[2], uint64_t to,
  * none. */
 uint64_t assign_cover_now(const struct node_handle *handle, const struct bh_prefix_key *key);
 
-/* Returns the word of an endpoint that is not active: its covering prefix's. */
-uint64_t assign_covering_prefix(const struct node_handle *handle, const struct bh_addr *addr);
-
 /*
- * assign_move() puts an endpoint of the maps into a place from the next generation on.
- * assign_leave() makes it count as its covering prefix. assign_leave_to() does the same if the
- * covering prefix moves: @cover is the covering prefix's new place. They return 0 or -ENOMEM.
+ * assign_leave() makes an endpoint of the maps count as its covering prefix from the next
+ * generation on. assign_leave_to() does the same if the covering prefix moves: @covering_prefix is
+ * its new place. They return 0 or -ENOMEM.
  */
-int assign_move(struct node_handle *handle, const struct bh_addr *addr,
-		const struct bh_endpoint *entry, uint64_t to, struct change *change);
 int assign_leave(struct node_handle *handle, const struct bh_addr *addr,
 		 const struct bh_endpoint *entry, struct change *change);
 int assign_leave_to(struct node_handle *handle, const struct bh_addr *addr,
@@ -49,6 +44,11 @@ int assign_leave_to(struct node_handle *handle, const struct bh_addr *addr,
  * generation is active, a repair takes both back. Returns 0 or -ENOMEM. */
 int assign_host_side(const struct bh_addr *addr, const struct assign_word *word,
 		     const struct bh_endpoint *want, struct change *change);
+
+/* Adds an endpoint that is as @want says (assignment[0]: its place) from the next generation on.
+ * Until then it counts as its covering prefix, or is isolated if @closed. Returns 0 or -ENOMEM. */
+int assign_new(struct node_handle *handle, const struct bh_addr *addr,
+	       const struct bh_endpoint *want, bool closed, struct change *change);
 
 /* Makes an endpoint be as @want says (assignment[0]: its place) from the next generation on. @old:
  * the endpoint's entry in the maps; NULL: none. Returns 0 or -ENOMEM. */

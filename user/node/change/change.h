@@ -45,6 +45,8 @@ struct change {
 	/* the change commits again after `late`, so that flows evaluated since the commit are
 	 * evaluated again */
 	bool commits_again;
+	/* entries of interfaces change before the commit: none of them is an active endpoint's */
+	bool early;
 	struct change_map maps[N_NODE_MAPS];
 	/* Keys are indexes of interfaces. */
 	struct table attach; /* interfaces that lack programs, with their flags */

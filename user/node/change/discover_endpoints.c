@@ -8,24 +8,19 @@
 #include "maps/iface.h"
 #include "maps/mac.h"
 #include "maps/tally.h"
-#include "node/change/endpoint_del.h"
+#include "node/change/iface_entry.h"
 #include "node/change/discovery.h"
+#include "node/change/local_pod.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/rtnl.h"
 
-static const struct address *endpoint_address(const struct policy *policy,
-					      const struct policy_endpoint *endpoint, uint32_t i)
-{
-	return &policy->addresses[policy->endpoint_addresses[endpoint->addresses.at + i]].address;
-}
-
 /* Finds the endpoint's interface by the route to any of its addresses. A default route leads
  * away from this node. */
-static int find_link(struct discovery *discovery, const struct policy_endpoint *endpoint,
+static int find_link(struct discovery *discovery, const struct endpoint *endpoint,
 		     const struct link **link)
 {
-	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
-		const struct address *address = endpoint_address(discovery->policy, endpoint, i);
+	for (size_t i = 0; i < endpoint->n_addresses; i++) {
+		const struct address *address = &endpoint->addresses[i];
 		const struct bh_iface *iface;
 		uint32_t ifindex;
 		int error = rtnl_route(discovery->handle->rtnl, address, &ifindex);
@@ -59,18 +54,17 @@ static bool has_reported_mac(struct discovery *discovery, uint32_t ifindex,
 
 /* Sets the endpoint's MAC: the MAC in the policy, else the MAC that a container runtime told when
  * it added the pod. */
-static void set_mac(struct discovery *discovery, const struct policy_endpoint *endpoint,
-		    uint32_t ifindex, struct bh_iface *iface)
+static void set_mac(struct discovery *discovery, const struct endpoint *endpoint, uint32_t ifindex,
+		    struct bh_iface *iface)
 {
 	struct bh_iface before;
 	bool told = has_reported_mac(discovery, ifindex, iface, &before);
 
-	if (!told && !(endpoint->flags & POLICY_MAC))
+	if (!told && !endpoint->has_mac)
 		return;
 	iface->flags |= BH_IFACE_MAC;
-	memcpy(iface->mac, endpoint->flags & POLICY_MAC ? endpoint->mac : before.mac,
-	       sizeof(iface->mac));
-	if (endpoint->flags & POLICY_TOLD ||
+	memcpy(iface->mac, endpoint->has_mac ? endpoint->mac : before.mac, sizeof(iface->mac));
+	if ((endpoint->attachment && endpoint->has_mac) ||
 	    (told && !memcmp(iface->mac, before.mac, sizeof(iface->mac))))
 		iface->flags |= BH_IFACE_TOLD;
 }
@@ -86,13 +80,12 @@ static int add_mac(struct local *local, const struct bh_iface *iface, uint32_t i
 	return table_add(&local->macs, &key, &value);
 }
 
-static int add_allow_source(struct local *local, const struct policy *policy,
-			    const struct policy_endpoint *endpoint, uint32_t ifindex)
+static int add_allow_source(struct local *local, const struct endpoint *endpoint, uint32_t ifindex)
 {
 	int error = 0;
 
-	for (uint32_t i = 0; !error && i < endpoint->allow_source.n; i++) {
-		const struct policy_cidr *cidr = &policy->cidrs[endpoint->allow_source.at + i];
+	for (size_t i = 0; !error && i < endpoint->n_allow_source; i++) {
+		const struct cidr *cidr = &endpoint->allow_source[i];
 		struct bh_allow_source_key key = {
 			.length = 32 + cidr->length,
 			.ifindex = htonl(ifindex),
@@ -107,7 +100,7 @@ static int add_allow_source(struct local *local, const struct policy *policy,
 
 /* Finds the interface by which the node reaches the endpoint: a bridge, or the node's own port
  * of another switch. */
-static int find_via(struct discovery *discovery, const struct policy_endpoint *endpoint,
+static int find_via(struct discovery *discovery, const struct endpoint *endpoint,
 		    const struct link *link, uint32_t *via)
 {
 	const struct link *route;
@@ -120,10 +113,9 @@ static int find_via(struct discovery *discovery, const struct policy_endpoint *e
 	return 0;
 }
 
-static int add_endpoint(struct discovery *discovery, const struct policy_endpoint *endpoint,
+static int add_endpoint(struct discovery *discovery, const struct endpoint *endpoint,
 			const struct link *link)
 {
-	const struct policy *policy = discovery->policy;
 	struct local *local = discovery->local;
 	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT,
 				 .bridge = discover_bridge(discovery, link)};
@@ -132,27 +124,21 @@ static int add_endpoint(struct discovery *discovery, const struct policy_endpoin
 	if (error)
 		return error;
 
-	if (endpoint->flags & POLICY_L2 && !iface.bridge)
+	if (endpoint->l2 && !iface.bridge)
 		diag_warn(discovery->handle->diag, NULL, NULL,
 			  "endpoint %s/%s: mode = l2 needs a bridge port; %s is none",
-			  policy_string(policy, policy->namespaces[endpoint->ns].name),
-			  policy_string(policy, endpoint->name), link->name);
-	if (endpoint->flags & POLICY_L2 || iface.bridge)
+			  endpoint->ns_name, endpoint->name, link->name);
+	if (endpoint->l2 || iface.bridge)
 		iface.flags |= BH_IFACE_L2;
 	else if (link->veth && link->elsewhere && !link->master)
 		iface.flags |= BH_IFACE_PEER;
 	memcpy(iface.node_mac, link->mac, sizeof(iface.node_mac));
-	iface.ns = bh_namespace(policy_string(policy, policy->namespaces[endpoint->ns].name));
-	if (discovery->handle->options->audit ||
-	    (endpoint->flags | policy->namespaces[endpoint->ns].flags) & POLICY_AUDIT)
+	iface.ns = bh_namespace(endpoint->ns_name);
+	if (discovery->audit || endpoint->audit)
 		iface.flags |= BH_IFACE_AUDIT;
-	if (endpoint->allow_source.n)
+	if (endpoint->n_allow_source)
 		iface.flags |= BH_IFACE_ALLOW_SOURCE;
-	for (uint32_t i = endpoint->addresses.n; i-- > 0;) {
-		const struct address *address = endpoint_address(policy, endpoint, i);
-
-		*(address_is_ipv4(address) ? &iface.ipv4 : &iface.ipv6) = bh_addr_from(address);
-	}
+	iface_entry_set_addresses(&iface, endpoint);
 	set_mac(discovery, endpoint, link->ifindex, &iface);
 	local->endpoints++;
 	error = table_add(&local->ifaces, &link->ifindex, &iface);
@@ -160,19 +146,18 @@ static int add_endpoint(struct discovery *discovery, const struct policy_endpoin
 		error = add_mac(local, &iface, link->ifindex);
 	if (!error)
 		error = discover_node_side(discovery, &iface, link->ifindex);
-	return error ? error : add_allow_source(local, policy, endpoint, link->ifindex);
+	return error ? error : add_allow_source(local, endpoint, link->ifindex);
 }
 
 /* Returns the bridge port at which an address of the endpoint is active: the route names only the
  * bridge. Returns the bridge if no such port is known. */
 static const struct link *link_is_active(struct discovery *discovery,
-					 const struct policy_endpoint *endpoint,
-					 const struct link *bridge)
+					 const struct endpoint *endpoint, const struct link *bridge)
 {
 	struct bh_endpoint entry;
 
-	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
-		const struct address *address = endpoint_address(discovery->policy, endpoint, i);
+	for (size_t i = 0; i < endpoint->n_addresses; i++) {
+		const struct address *address = &endpoint->addresses[i];
 		const struct link *link;
 
 		if (maps_lookup(discovery->handle, MAP_endpoints, address, &entry) ||
@@ -187,11 +172,12 @@ static const struct link *link_is_active(struct discovery *discovery,
 
 /* Finds the endpoint's interface. *link is NULL if it has none yet or any more: the endpoint is
  * left out. */
-static int choose_link(struct discovery *discovery, const struct policy_endpoint *endpoint,
-		       const char *ns, const char *name, const struct link **link)
+static int choose_link(struct discovery *discovery, const struct endpoint *endpoint,
+		       const struct link **link)
 {
 	struct node_handle *handle = discovery->handle;
-	const char *interface = policy_string(discovery->policy, endpoint->interface);
+	const char *ns = endpoint->ns_name, *name = endpoint->name;
+	const char *interface = endpoint->interface;
 	int error = 0;
 
 	if (endpoint->interface)
@@ -232,24 +218,21 @@ static int choose_link(struct discovery *discovery, const struct policy_endpoint
 	return 0;
 }
 
-int discover_endpoint(struct discovery *discovery, const struct policy_endpoint *endpoint,
+int discover_endpoint(struct discovery *discovery, const struct endpoint *endpoint,
 		      uint32_t *ifindex)
 {
-	const struct policy *policy = discovery->policy;
-	const char *ns = policy_string(policy, policy->namespaces[endpoint->ns].name);
-	const char *name = policy_string(policy, endpoint->name);
 	const struct link *link = NULL;
 	const struct bh_iface *taken;
-	int error = choose_link(discovery, endpoint, ns, name, &link);
+	int error = choose_link(discovery, endpoint, &link);
 
 	if (error || !link)
 		return error;
 	taken = discovery_owner(discovery, link->ifindex);
 	if (taken && !(taken->flags & (BH_IFACE_PORT | BH_IFACE_OTHER)) &&
-	    !endpoint_del_is_sealed(taken)) {
+	    !iface_entry_is_sealed(taken)) {
 		diag_error(discovery->handle->diag, NULL, NULL,
-			   "endpoint %s/%s: %s is an uplink, or another endpoint's interface", ns,
-			   name, link->name);
+			   "endpoint %s/%s: %s is an uplink, or another endpoint's interface",
+			   endpoint->ns_name, endpoint->name, link->name);
 		return -EINVAL;
 	}
 	*ifindex = link->ifindex;
@@ -275,6 +258,18 @@ static void report_missing(const struct discovery *discovery, size_t here)
 			  discovery->policy->n_endpoints, discovery->local->name);
 }
 
+/* Finds the interface of one of the policy's endpoints. */
+static int discover_one(struct discovery *discovery, size_t index)
+{
+	const struct policy *policy = discovery->policy;
+	CLEANUP(local_pod_free) struct local_pod pod;
+	int error = local_pod_read(policy_lazy(policy), &policy->endpoints[index], &pod);
+
+	return error ? node_fail(discovery->handle, error, "cannot list the node's endpoints")
+		     : discover_endpoint(discovery, &pod.endpoint,
+					 &discovery->local->ifindexes[index]);
+}
+
 int discover_endpoints(struct discovery *discovery)
 {
 	const struct policy *policy = discovery->policy;
@@ -282,13 +277,12 @@ int discover_endpoints(struct discovery *discovery)
 	int error = 0;
 
 	for (size_t i = 0; !error && i < policy->n_endpoints; i++) {
-		const struct policy_endpoint *endpoint = &policy->endpoints[i];
+		const uint32_t node = policy->endpoints[i].node;
 
-		if (!endpoint->node ||
-		    strcmp(policy_string(policy, endpoint->node), discovery->local->name))
+		if (!node || strcmp(policy_string(policy, node), discovery->local->name))
 			continue;
 		here++;
-		error = discover_endpoint(discovery, endpoint, &discovery->local->ifindexes[i]);
+		error = discover_one(discovery, i);
 	}
 	if (!error)
 		report_missing(discovery, here);

@@ -20,25 +20,22 @@ static int compare_addresses(const void *a, const void *b)
 int discover_addresses(struct discovery *discovery)
 {
 	struct local *local = discovery->local;
-	const struct policy *policy = discovery->policy;
-	const struct policy_node *node = policy_node_by_name(policy, local->name);
+	const size_t n = discovery->n_node_addresses;
 	int error = rtnl_addresses(discovery->handle->rtnl, &local->addresses, &local->n_addresses);
 
 	if (!error)
 		error = rtnl_link_locals(discovery->handle->rtnl, &discovery->link_locals,
 					 &discovery->n_link_locals);
-	if (!error && node) {
-		void *grown =
-			reallocarray(local->addresses, local->n_addresses + node->addresses.n + 1,
-				     sizeof(*local->addresses));
+	if (!error && n) {
+		void *grown = reallocarray(local->addresses, local->n_addresses + n,
+					   sizeof(*local->addresses));
 
 		if (!grown)
 			return -ENOMEM;
 		local->addresses = grown;
-		memcpy(local->addresses + local->n_addresses,
-		       policy->node_addresses + node->addresses.at,
-		       node->addresses.n * sizeof(*local->addresses));
-		local->n_addresses += node->addresses.n;
+		memcpy(local->addresses + local->n_addresses, discovery->node_addresses,
+		       n * sizeof(*local->addresses));
+		local->n_addresses += n;
 	}
 	if (!error && local->n_addresses)
 		qsort(local->addresses, local->n_addresses, sizeof(*local->addresses),
@@ -58,8 +55,6 @@ static bool is_link_local(const struct address *address)
  * has. */
 static bool node_mac_value(const struct discovery *discovery, struct bh_mac *value)
 {
-	const struct policy *policy = discovery->policy;
-	const struct policy_node *node = policy_node_by_name(policy, discovery->local->name);
 	const struct local *local = discovery->local;
 	const struct address *ipv4 = NULL, *ipv6 = NULL;
 
@@ -70,8 +65,8 @@ static bool node_mac_value(const struct discovery *discovery, struct bh_mac *val
 			continue;
 		*(address_is_ipv4(address) ? &ipv4 : &ipv6) = address;
 	}
-	for (uint32_t i = node ? node->addresses.n : 0; i-- > 0;) {
-		const struct address *address = &policy->node_addresses[node->addresses.at + i];
+	for (size_t i = discovery->n_node_addresses; i-- > 0;) {
+		const struct address *address = &discovery->node_addresses[i];
 
 		*(address_is_ipv4(address) ? &ipv4 : &ipv6) = address;
 	}

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "maps/iface.h"
-#include "node/change/endpoint_del.h"
+#include "node/change/iface_entry.h"
 #include "node/change/discovery.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/rtnl.h"
@@ -33,7 +33,7 @@ int discover_ports(struct discovery *discovery)
 	struct bh_iface iface = {.flags = BH_IFACE_PORT};
 	int error = 0;
 
-	if (discovery->handle->options->audit)
+	if (discovery->audit)
 		iface.flags |= BH_IFACE_AUDIT;
 	for (size_t i = 0; !error && i < local->n_links; i++) {
 		const struct link *port = &local->links[i];
@@ -82,7 +82,7 @@ static bool stays_guarded(const struct node_handle *handle, const struct bh_ifac
 		handle->options->quarantine && !handle->options->force && node_generation(handle);
 
 	return active->flags & BH_IFACE_ENDPOINT &&
-	       (quarantines || (!there && endpoint_del_is_sealed(active)));
+	       (quarantines || (!there && iface_entry_is_sealed(active)));
 }
 
 /* Keeps a quarantined interface until it goes, and with `quarantine` any other one that would lose
@@ -101,7 +101,7 @@ int discover_quarantined(struct discovery *discovery)
 		    maps_lookup(discovery->handle, MAP_ifaces, &ifindex, &iface) ||
 		    !stays_guarded(discovery->handle, &iface, there))
 			continue;
-		iface = endpoint_del_seal(&iface);
+		iface = iface_entry_seal(&iface);
 		if (there)
 			*there = iface;
 		else

@@ -27,7 +27,7 @@ static int add_uplink(struct discovery *discovery, uint32_t ifindex)
 	struct bh_iface iface = {.flags = BH_IFACE_UPLINK,
 				 .bridge = discover_bridge(discovery, link)};
 
-	if (discovery->handle->options->audit)
+	if (discovery->audit)
 		iface.flags |= BH_IFACE_AUDIT;
 	if (discovery_iface(discovery->local, ifindex))
 		return 0;

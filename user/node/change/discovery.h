@@ -18,11 +18,14 @@
 struct discovery {
 	struct node_handle *handle;
 	const struct policy *policy;
+	const struct address *node_addresses; /* those of this node's object */
+	size_t n_node_addresses;
 	struct local *local;
 	struct link_local *link_locals; /* the node's link-local addresses */
 	size_t n_link_locals;
 	uint32_t *ways_out; /* interfaces of the default routes */
 	size_t n_ways_out;
+	bool audit; /* the node only audits */
 	size_t absent; /* endpoints left out because they have no interface yet */
 	const struct table
 		*active; /* local_read_one(): bh_ifaces; interfaces are asked for one by one */
@@ -64,7 +67,7 @@ int discover_uplinks(struct discovery *discovery);
 /* discover_endpoints.c: the interface of each endpoint of this node. *ifindex is not set if the
  * endpoint has no interface. */
 int discover_endpoints(struct discovery *discovery);
-int discover_endpoint(struct discovery *discovery, const struct policy_endpoint *endpoint,
+int discover_endpoint(struct discovery *discovery, const struct endpoint *endpoint,
 		      uint32_t *ifindex);
 
 /* discover_ports.c: quarantined interfaces, the other ports of the endpoints' bridges, and all

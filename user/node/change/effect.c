@@ -7,7 +7,7 @@
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "node/change/effect.h"
-#include "node/change/endpoint_del.h"
+#include "node/change/iface_entry.h"
 #include "node/change/object_names.h"
 #include "node/kernel/pinned_policy.h"
 
@@ -143,7 +143,7 @@ static int compare_endpoints(struct sides *sides, struct node_effect *effect)
 	if (error || !effect->opened)
 		return -ENOMEM;
 	for (size_t i = 0; i < ifaces->n; i++)
-		effect->endpoints_before += endpoint_del_has_endpoint(table_value(ifaces, i));
+		effect->endpoints_before += iface_entry_has_endpoint(table_value(ifaces, i));
 	for (uint32_t i = 0; !error && i < new->n_endpoints; i++)
 		if (sides->local->ifindexes[i])
 			error = compare_endpoint(sides, i, effect);

@@ -7,7 +7,7 @@
 #include "maps/iface.h"
 #include "node/change/effect_delta.h"
 #include "node/change/added_delta.h"
-#include "node/change/endpoint_del.h"
+#include "node/change/iface_entry.h"
 #include "node/change/isolated.h"
 #include "node/change/object_names.h"
 
@@ -217,7 +217,7 @@ int effect_delta_find(struct planner *plan)
 	error = maps_read(handle, MAP_ifaces, &ifaces);
 	for (size_t i = 0; i < ifaces.n; i++)
 		handle->effect->endpoints_before +=
-			endpoint_del_has_endpoint(table_value(&ifaces, i));
+			iface_entry_has_endpoint(table_value(&ifaces, i));
 	if (!error)
 		error = compare_policies(plan, handle->effect);
 	if (!error && (!plan->kept || plan->own))

@@ -8,24 +8,29 @@
 #include "node/change/local_entries.h"
 
 /*
- * Makes @change put the endpoint into its segment, and guard it as @local says. Takes nothing from
- * another endpoint. Sets *isolated if the endpoint fits no active segment. Returns 0 or -errno,
- * reported.
+ * Makes @change put the endpoint into its segment, and guard it as @local says. If the endpoint is
+ * the first one of its bridge, also guards the other ports, and lets packets of endpoints come in
+ * by the bridge, before the commit. Takes nothing from another endpoint. Sets *isolated if the
+ * endpoint fits no active segment. Returns 0 or -errno, reported.
  */
 int endpoint_add_plan(struct node_handle *handle, const struct endpoint *endpoint,
 		      const struct local *local, struct change *change, bool *isolated);
 
-/*
- * Makes @change, before the commit, guard the other ports of a bridge that gets its first endpoint,
- * and let packets of endpoints come in by the bridge or another way to the endpoint. @active:
- * bh_ifaces. For any other endpoint, that is done. Returns 0 or -errno, reported.
- */
-int endpoint_add_others(struct node_handle *handle, const struct local *local,
-			const struct table *active, struct change *change);
+/* An endpoint whose addresses get places by its labels. */
+struct endpoint_placing {
+	struct node_handle *handle;
+	struct change *change;
+	const struct endpoint *endpoint;
+	/* until the commit, an address that comes is isolated: it is not its covering prefix */
+	bool closed;
+	bool *isolated; /* set if the endpoint fits no active segment */
+};
 
-/* Adds one more address of an endpoint that is at @ifindex already (0: on another node). */
-int endpoint_add_address(struct node_handle *handle, struct change *change,
-			 const struct endpoint *endpoint, const struct address *address,
-			 uint32_t ifindex, bool *isolated);
+/* Puts one address of the endpoint, with its record, into its segment from the next generation on.
+ * @old: the address's entry of bh_endpoints; NULL: none. @host_side: its interface (0: on another
+ * node) and MAC then. Returns 0 or -errno. */
+struct bh_endpoint;
+int endpoint_add_address(const struct endpoint_placing *placing, const struct address *address,
+			 const struct bh_endpoint *old, const struct bh_endpoint *host_side);
 
 #endif

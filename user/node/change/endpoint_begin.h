@@ -4,13 +4,13 @@
 #define BULKHEAD_NODE_ENDPOINT_BEGIN_H
 
 #include "maps/added.h"
-#include "node/kernel/handle.h"
-#include "node/kernel/table.h"
+#include "node/change/own_interfaces.h"
 
 struct beginning {
 	struct table ifaces; /* entries of bh_ifaces whose interfaces exist */
 	const struct bh_added *wanted; /* the endpoint that is to be removed; NULL: none */
 	bool went; /* that endpoint went with its interface */
+	struct own_interfaces own; /* the interfaces that endpoints leave */
 	bool patient; /* leaves interfaces without an endpoint to the next removal */
 };
 
@@ -27,8 +27,24 @@ int begin(struct node_handle *handle, struct beginning *beginning);
 int begin_once(struct node_handle *handle);
 
 /* As begin(), for a change that removes endpoints: @change also removes the endpoints whose
- * interfaces are gone, which saves two grace periods. */
-struct change;
+ * interfaces are gone, which saves two grace periods. The caller calls begin_finish() once all
+ * endpoints have left @beginning->own. */
 int begin_with(struct node_handle *handle, struct beginning *beginning, struct change *change);
+
+/*
+ * Makes @own leave the interfaces that are gone, and its change remove their endpoints. @ifaces
+ * gets the entries of bh_ifaces whose interfaces exist. *went: the endpoint named @wanted (NULL:
+ * none) went with its interface. @patient leaves entries of interfaces without an endpoint to the
+ * next removal, while bh_ifaces has few entries: no other entry leads to them. Returns 0 or -errno,
+ * reported.
+ */
+int vanished_plan(struct own_interfaces *own, const struct bh_added *wanted, bool patient,
+		  struct table *ifaces, bool *went);
+
+/* Plans the interfaces that endpoints left, the extension that the endpoints needed, and the room
+ * for it, and applies the change. @outcome: NULL, or as of apply(). */
+struct outcome;
+int begin_finish(struct node_handle *handle, struct beginning *beginning, struct change *change,
+		 struct outcome *outcome);
 
 #endif

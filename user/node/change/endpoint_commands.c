@@ -14,7 +14,6 @@
 #include "node/change/extension.h"
 #include "node/change/isolated.h"
 #include "node/change/added_record.h"
-#include "node/change/one_endpoint.h"
 
 /* Applies a change. Once the change is active, a failure is a warning, and 0 is returned. */
 static int apply_or_warn(struct node_handle *handle, const struct change *change, const char *ns,
@@ -31,8 +30,8 @@ static int apply_or_warn(struct node_handle *handle, const struct change *change
 	return 0;
 }
 
-/* Returns true if the endpoint is in audit: by its own flag, by the flag of its name or namespace
- * in the active policy, or because that policy was loaded with --audit. */
+/* Returns true if the endpoint is in audit by its own flag, or by the flag of its name or namespace
+ * in the active policy. */
 static bool is_audited(const struct node_handle *handle, const struct endpoint *endpoint)
 {
 	const struct lazy_policy *policy = handle->policy;
@@ -40,8 +39,8 @@ static bool is_audited(const struct node_handle *handle, const struct endpoint *
 	const struct policy_endpoint *known =
 		lazy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
 
-	return endpoint->audit || handle->blob.flags & BH_BLOB_AUDIT ||
-	       (ns && ns->flags & POLICY_AUDIT) || (known && known->flags & POLICY_AUDIT);
+	return endpoint->audit || (ns && ns->flags & POLICY_AUDIT) ||
+	       (known && known->flags & POLICY_AUDIT);
 }
 
 int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoint, bool *isolated)
@@ -50,6 +49,7 @@ int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoin
 	CLEANUP(local_free) struct local local = {};
 	CLEANUP(change_free) struct change change;
 	struct extension extension = {};
+	struct endpoint here = *endpoint;
 	int error = begin(handle, &beginning);
 
 	*isolated = false;
@@ -57,14 +57,13 @@ int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoin
 	if (!error)
 		error = endpoint_check_free(handle, endpoint);
 	if (!error)
-		error = single_local(handle, endpoint, is_audited(handle, endpoint),
-				     &beginning.ifaces, &local);
+		here.audit = is_audited(handle, endpoint);
+	if (!error)
+		error = local_read_one(handle, &here, &beginning.ifaces, &local);
 	if (!error)
 		error = extension_add(handle, endpoint, &change, &extension);
 	if (!error)
 		error = endpoint_add_plan(handle, endpoint, &local, &change, isolated);
-	if (!error)
-		error = endpoint_add_others(handle, &local, &beginning.ifaces, &change);
 	if (!error)
 		error = extension_capacity(handle, &change);
 	/* plans only: the change has what it needs */
@@ -123,26 +122,27 @@ int node_endpoint_del(struct node_handle *handle, const char *ns, const char *na
 	const struct bh_added wanted = record_name(ns, name);
 	CLEANUP(beginning_end) struct beginning beginning = {.wanted = &wanted};
 	CLEANUP(change_free) struct change change;
+	struct outcome outcome = {};
 	int error;
 
 	change_init(&change, "endpoint del");
 	error = begin_with(handle, &beginning, &change);
 	if (!error && !beginning.went)
-		error = endpoint_del_plan(handle, &wanted, &change);
+		error = endpoint_del_plan(&beginning.own, &wanted);
 	if (!error)
-		error = extension_del(handle, &change);
-	if (!error)
-		error = extension_capacity(handle, &change);
-	return error ? error
-		     : apply_or_warn(handle, &change, ns, name,
-				     "off; the next command collects what is left of it");
+		error = begin_finish(handle, &beginning, &change, &outcome);
+	if (!error || !outcome.counts)
+		return error;
+	diag_warn(handle->diag, NULL, NULL,
+		  "endpoint %s/%s is off; the next command collects what is left of it", ns, name);
+	return 0;
 }
 
 int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, size_t n)
 {
 	CLEANUP(beginning_end) struct beginning beginning = {};
 	CLEANUP(change_free) struct change change;
-	struct outcome outcome;
+	struct outcome outcome = {};
 	struct bh_added owner;
 	struct bh_iface iface;
 	int error;
@@ -151,16 +151,9 @@ int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, s
 	error = begin_with(handle, &beginning, &change);
 	for (size_t i = 0; !error && i < n; i++)
 		if (!maps_lookup(handle, MAP_ifaces, &ifindexes[i], &iface))
-			error = endpoint_del_at(handle, ifindexes[i], &iface, &change, &owner);
+			error = endpoint_del_at(&beginning.own, ifindexes[i], &iface, &owner);
 	if (!error)
-		error = extension_del(handle, &change);
-	if (!error)
-		error = extension_capacity(handle, &change);
-	if (error)
-		return error;
-	error = apply(handle, &change, &outcome);
-	if (!error)
-		error = extension_renew(handle, &change);
+		error = begin_finish(handle, &beginning, &change, &outcome);
 	if (!error || !outcome.counts)
 		return error;
 	diag_warn(handle->diag, NULL, NULL,

@@ -4,20 +4,21 @@
 
 #include "policy/lazy_policy.h"
 #include "maps/endpoint.h"
-#include "node/change/assignment.h"
+#include "node/change/endpoint_add.h"
+#include "node/change/endpoint_del.h"
 #include "node/change/endpoint_find.h"
 #include "node/change/endpoint_set.h"
-#include "node/change/readdress.h"
+#include "node/change/local_pod.h"
+#include "node/change/own_interfaces.h"
 #include "node/change/added_record.h"
-#include "node/change/service_entries.h"
 #include "node/change/slot.h"
 
 /* An active endpoint, with its new labels or ports. */
 struct resetting {
 	struct cluster cluster; /* holds the endpoint */
 	struct endpoint *endpoint; /* with its new properties */
-	struct address *addresses; /* addresses, where the endpoint comes from a policy */
-	struct cidr *allow_source;
+	struct local_pod pod; /* what the policy says of it, where it comes from a policy */
+	struct address *addresses; /* its active addresses then */
 	struct table members;
 	bool recorded; /* `endpoint add` or `endpoint set` was called for it before */
 };
@@ -26,7 +27,7 @@ static void resetting_end(struct resetting *resetting)
 {
 	cluster_free(&resetting->cluster);
 	free(resetting->addresses);
-	free(resetting->allow_source);
+	local_pod_free(&resetting->pod);
 	table_free(&resetting->members);
 }
 
@@ -37,28 +38,22 @@ static int from_policy(const struct node_handle *handle, struct resetting *reset
 	struct endpoint *endpoint = resetting->endpoint;
 	const struct policy_endpoint *known =
 		lazy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
-	const struct policy_cidr *sources;
+	int error;
 
 	if (!known)
 		return lazy_error(policy) ? lazy_error(policy) : -ENOENT;
+	error = local_pod_read(policy, known, &resetting->pod);
 	resetting->addresses = calloc(resetting->members.n, sizeof(*resetting->addresses));
-	resetting->allow_source = calloc(known->allow_source.n + 1, sizeof(struct cidr));
-	if (!resetting->addresses || !resetting->allow_source)
-		return -ENOMEM;
-	endpoint->addresses = resetting->addresses;
-	for (size_t i = 0; i < resetting->members.n; i++)
-		memcpy(&endpoint->addresses[endpoint->n_addresses++],
-		       table_key(&resetting->members, i), sizeof(*endpoint->addresses));
-	sources = lazy_read(policy, policy->cidrs + known->allow_source.at,
-			    known->allow_source.n * sizeof(*sources));
-	endpoint->allow_source = resetting->allow_source;
-	for (uint32_t i = 0; i < known->allow_source.n; i++)
-		endpoint->allow_source[endpoint->n_allow_source++] =
-			(struct cidr){sources[i].address, sources[i].length};
-	endpoint->has_mac = known->flags & POLICY_MAC;
-	memcpy(endpoint->mac, known->mac, sizeof(endpoint->mac));
-	endpoint->l2 = known->flags & POLICY_L2;
+	if (error || !resetting->addresses)
+		return error ? error : -ENOMEM;
+	*endpoint = resetting->pod.endpoint;
+	endpoint->interface = NULL;
 	endpoint->audit = known->flags & POLICY_AUDIT;
+	endpoint->addresses = resetting->addresses;
+	endpoint->n_addresses = resetting->members.n;
+	for (size_t i = 0; i < resetting->members.n; i++)
+		memcpy(&endpoint->addresses[i], table_key(&resetting->members, i),
+		       sizeof(*endpoint->addresses));
 	return 0;
 }
 
@@ -135,17 +130,65 @@ static bool is_placed(const struct node_handle *handle, const struct resetting *
 	return true;
 }
 
-static int plan_moves(struct node_handle *handle, const struct resetting *resetting,
-		      struct change *change, bool *isolated)
+/* Changes the addresses by which the interface's endpoint may send. */
+static int change_interface(const struct endpoint_placing *placing, uint32_t ifindex)
 {
-	const struct table *members = &resetting->members;
+	CLEANUP(own_interfaces_free) struct own_interfaces own;
+	int error;
+
+	own_interfaces_init(&own, placing->handle, placing->change);
+	own.alone = true;
+	error = own_interfaces_readdress(&own, ifindex, placing->endpoint);
+	return error ? error : own_interfaces_finish(&own);
+}
+
+static bool is_among(const struct endpoint *endpoint, const void *address)
+{
+	for (size_t i = 0; i < endpoint->n_addresses; i++)
+		if (!memcmp(&endpoint->addresses[i], address, sizeof(*endpoint->addresses)))
+			return true;
+	return false;
+}
+
+/* Moves the active addresses that stay into the endpoint's segment, and removes the others with
+ * their connections. Without @readdresses all stay. */
+static int plan_members(const struct endpoint_placing *placing, const struct table *members,
+			bool readdresses)
+{
 	int error = 0;
 
-	for (size_t i = 0; !error && i < members->n; i++)
-		error = readdress_keep(handle, resetting->endpoint, table_key(members, i),
-				       table_value(members, i), change, isolated);
-	change->commits = true;
+	for (size_t i = 0; !error && i < members->n; i++) {
+		const void *addr = table_key(members, i);
+		const struct bh_endpoint *entry = table_value(members, i);
+
+		error = !readdresses || is_among(placing->endpoint, addr)
+				? endpoint_add_address(placing, addr, entry, entry)
+				: endpoint_del_address(placing->handle, addr, entry,
+						       placing->change);
+	}
 	return error;
+}
+
+/* Adds the addresses that the endpoint lacks. The interface stays guarded. Packets from a new
+ * address pass its source check after the commit. */
+static int plan_new_addresses(const struct endpoint_placing *placing, const struct table *members)
+{
+	const struct bh_endpoint *entry = table_value(members, 0);
+	const struct endpoint *endpoint = placing->endpoint;
+	struct bh_endpoint host_side = {.ifindex = entry->ifindex};
+	int error = 0;
+
+	memcpy(host_side.mac, endpoint->mac, sizeof(host_side.mac));
+	for (size_t i = 0; !error && i < endpoint->n_addresses; i++) {
+		const struct address *address = &endpoint->addresses[i];
+
+		if (table_find(members, address))
+			continue;
+		error = endpoint_check_address(placing->handle, endpoint, address);
+		if (!error)
+			error = endpoint_add_address(placing, address, NULL, &host_side);
+	}
+	return error ? error : change_interface(placing, entry->ifindex);
 }
 
 /* Extends the policy, or gives up the extension that only the endpoint's former labels and ports
@@ -172,6 +215,8 @@ int endpoint_set_plan(struct node_handle *handle, const struct node_endpoint_set
 		      struct change *change, struct extension *extension, bool *isolated)
 {
 	CLEANUP(resetting_end) struct resetting resetting = {};
+	struct endpoint_placing placing = {
+		.handle = handle, .change = change, .isolated = isolated};
 	int error;
 
 	cluster_init(&resetting.cluster);
@@ -186,7 +231,9 @@ int endpoint_set_plan(struct node_handle *handle, const struct node_endpoint_set
 	error = plan_extension(handle, &resetting, change, extension);
 	if (error)
 		return error;
-	if (!set->addresses)
-		return plan_moves(handle, &resetting, change, isolated);
-	return readdress_plan(handle, resetting.endpoint, &resetting.members, change, isolated);
+	placing.endpoint = resetting.endpoint;
+	change->commits = true;
+	if (set->addresses)
+		error = plan_new_addresses(&placing, &resetting.members);
+	return error ? error : plan_members(&placing, &resetting.members, set->addresses);
 }

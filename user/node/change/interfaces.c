@@ -3,7 +3,7 @@
 #include <net/if.h>
 #include <string.h>
 
-#include "node/change/endpoint_del.h"
+#include "node/change/iface_entry.h"
 #include "node/change/interfaces.h"
 
 /* Keeps BH_IFACE_QDISC, which the loader sets for itself. */
@@ -24,8 +24,10 @@ static int change_iface(struct change *change, const void *ifindex, const struct
 {
 	const struct change_role turn = {*from, *to};
 
-	if (endpoint_del_has_endpoint(from) && endpoint_del_is_sealed(to))
+	if (iface_entry_has_endpoint(from) && iface_entry_is_sealed(to))
 		return table_add(&change->quarantine, ifindex, to);
+	if (change->early)
+		return table_add(&change->turn, ifindex, &turn);
 	if (!interfaces_change_role(from, to))
 		return change_replace_iface(change, ifindex, from, to);
 	if (from->flags & BH_IFACE_UPLINK || to->flags & BH_IFACE_ENDPOINT)

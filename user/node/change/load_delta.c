@@ -8,7 +8,7 @@
 #include "node/change/added_delta.h"
 #include "node/change/apply.h"
 #include "node/change/effect_delta.h"
-#include "node/change/endpoint_del.h"
+#include "node/change/iface_entry.h"
 #include "node/change/endpoint_entries.h"
 #include "node/change/endpoint_search.h"
 #include "node/change/extension.h"
@@ -391,7 +391,7 @@ static void count_guarded(struct node_handle *handle, struct node_change *change
 	for (size_t i = 0; i < ifaces.n; i++) {
 		const struct bh_iface *iface = table_value(&ifaces, i);
 
-		change->endpoints += endpoint_del_has_endpoint(iface);
+		change->endpoints += iface_entry_has_endpoint(iface);
 		change->uplinks += !!(iface->flags & BH_IFACE_UPLINK);
 		change->ports += !!(iface->flags & BH_IFACE_PORT);
 	}

@@ -11,7 +11,8 @@
 #include "maps/mac.h"
 #include "maps/tunnel.h"
 #include "model/nearest.h"
-#include "node/change/endpoint_del.h"
+#include "policy/lazy_policy.h"
+#include "node/change/iface_entry.h"
 #include "node/change/local_entries.h"
 #include "node/change/discovery.h"
 #include "node/kernel/maps.h"
@@ -98,16 +99,41 @@ int local_choose_name(struct node_handle *handle, const struct policy *policy, s
 	return check_known(handle, policy, local->name);
 }
 
-int local_read_one(struct node_handle *handle, const struct policy *policy,
+static const struct policy no_policy;
+
+/* Finds by which addresses the active policy knows this node. */
+static int find_node(struct discovery *discovery)
+{
+	const struct lazy_policy *active = discovery->handle->policy;
+	const struct policy_node *node = lazy_node_by_name(active, discovery->local->name);
+
+	if (!node)
+		return lazy_error(active);
+	discovery->n_node_addresses = node->addresses.n;
+	discovery->node_addresses = lazy_read(active, &active->node_addresses[node->addresses.at],
+					      node->addresses.n * sizeof(*active->node_addresses));
+	return lazy_error(active);
+}
+
+int local_read_one(struct node_handle *handle, const struct endpoint *endpoint,
 		   const struct table *active, struct local *local)
 {
 	CLEANUP(discovery_end)
 	struct discovery discovery = {
-		.handle = handle, .policy = policy, .local = local, .active = active};
-	int error = local_init(handle, policy, local);
+		.handle = handle,
+		.policy = &no_policy,
+		.local = local,
+		.active = active,
+		.audit = node_audits(handle),
+	};
+	int error = local_init(handle, &no_policy, local);
 
-	if (error)
+	if (error || (endpoint->node && strcmp(endpoint->node, handle->blob.node)))
 		return error;
+	strcpy(local->name, handle->blob.node);
+	error = find_node(&discovery);
+	if (error)
+		return node_fail(handle, error, "cannot read the node %s", local->name);
 	local->links = calloc(LINKS_OF_ONE, sizeof(*local->links));
 	error = local->links ? discover_addresses(&discovery) : -ENOMEM;
 	if (error)
@@ -116,7 +142,7 @@ int local_read_one(struct node_handle *handle, const struct policy *policy,
 	if (!error)
 		error = discover_egress(&discovery);
 	if (!error)
-		error = discover_endpoint(&discovery, policy->endpoints, &local->ifindexes[0]);
+		error = discover_endpoint(&discovery, endpoint, &local->ifindexes[0]);
 	table_sort(&local->macs);
 	table_sort(&local->allow_source);
 	table_sort(&local->link_locals);
@@ -153,10 +179,12 @@ static int read_links(struct discovery *discovery)
 
 int local_read_others(struct node_handle *handle, const struct table *ifaces, struct local *local)
 {
-	static const struct policy none;
 	CLEANUP(discovery_end)
-	struct discovery discovery = {.handle = handle, .policy = &none, .local = local};
-	int error = local_init(handle, &none, local);
+	struct discovery discovery = {.handle = handle,
+				      .policy = &no_policy,
+				      .local = local,
+				      .audit = node_audits(handle)};
+	int error = local_init(handle, &no_policy, local);
 
 	if (!error)
 		error = read_links(&discovery);
@@ -165,7 +193,7 @@ int local_read_others(struct node_handle *handle, const struct table *ifaces, st
 		struct bh_iface iface = *(struct bh_iface *)table_value(ifaces, i);
 
 		if (!(iface.flags & (BH_IFACE_ENDPOINT | BH_IFACE_UPLINK)) ||
-		    endpoint_del_is_sealed(&iface))
+		    iface_entry_is_sealed(&iface))
 			continue;
 		iface.flags &= ~BH_IFACE_VIA;
 		error = table_add(&local->ifaces, ifindex, &iface);
@@ -178,11 +206,19 @@ int local_read_others(struct node_handle *handle, const struct table *ifaces, st
 int local_read(struct node_handle *handle, const struct policy *policy, struct local *local)
 {
 	CLEANUP(discovery_end)
-	struct discovery discovery = {.handle = handle, .policy = policy, .local = local};
+	struct discovery discovery = {.handle = handle,
+				      .policy = policy,
+				      .local = local,
+				      .audit = handle->options->audit};
+	const struct policy_node *node = policy_node_by_name(policy, local->name);
 	int error = local_init(handle, policy, local);
 
 	if (error)
 		return error;
+	if (node) {
+		discovery.node_addresses = &policy->node_addresses[node->addresses.at];
+		discovery.n_node_addresses = node->addresses.n;
+	}
 	error = read_links(&discovery);
 	if (!error)
 		error = discover_tunnels(&discovery);

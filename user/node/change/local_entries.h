@@ -44,11 +44,12 @@ int local_choose_name(struct node_handle *handle, const struct policy *policy, s
 int local_read(struct node_handle *handle, const struct policy *policy, struct local *local);
 
 /*
- * As local_read(), for a policy with one endpoint of this node. @active (bh_ifaces) has the
- * interfaces of other endpoints. Reads the endpoint's own interface only, no uplinks or other
- * ports.
+ * As local_read(), for one endpoint of the active node, at ifindexes[0]. An endpoint of another
+ * node has no interface here. Reads the endpoint's own interface only, no uplinks or other ports.
+ * @active (bh_ifaces) has the interfaces of other endpoints.
  */
-int local_read_one(struct node_handle *handle, const struct policy *policy,
+struct endpoint;
+int local_read_one(struct node_handle *handle, const struct endpoint *endpoint,
 		   const struct table *active, struct local *local);
 
 /*

@@ -9,10 +9,9 @@
 #include "maps/link_local.h"
 #include "maps/mac.h"
 #include "node/change/interfaces.h"
-#include "node/change/endpoint_del.h"
+#include "node/change/iface_entry.h"
 #include "node/change/guard_rail.h"
 #include "node/change/local_entries.h"
-#include "node/change/one_endpoint.h"
 #include "node/kernel/rtnl.h"
 
 static bool is_local(enum node_map_id map)
@@ -23,11 +22,15 @@ static bool is_local(enum node_map_id map)
 void own_interfaces_init(struct own_interfaces *own, struct node_handle *handle,
 			 struct change *change)
 {
-	*own = (struct own_interfaces){.handle = handle, .change = change};
+	*own = (struct own_interfaces){
+		.handle = handle,
+		.change = change,
+		.closed = handle->options->quarantine && !handle->options->force,
+	};
 	image_init(&own->have);
 	image_init(&own->want);
 	maps_init_table(MAP_ifaces, &own->free);
-	table_init(&own->left, sizeof(uint32_t), 0);
+	table_init(&own->left, sizeof(uint32_t), sizeof(bool));
 	table_init(&own->added, sizeof(uint32_t), 0);
 }
 
@@ -53,7 +56,7 @@ static int read_interfaces(struct own_interfaces *own)
 		if (is_local(i))
 			error = maps_read(own->handle, i, &own->have.map[i]);
 	for (size_t i = 0; !error && i < ifaces->n; i++)
-		if (!endpoint_del_has_endpoint(table_value(ifaces, i)))
+		if (!iface_entry_has_endpoint(table_value(ifaces, i)))
 			error = table_add(&own->free, table_key(ifaces, i), table_value(ifaces, i));
 	own->known = !error;
 	return error ? node_fail(own->handle, error, "cannot read the interfaces of %s",
@@ -63,8 +66,9 @@ static int read_interfaces(struct own_interfaces *own)
 
 int own_interfaces_leave(struct own_interfaces *own, uint32_t ifindex)
 {
-	return !ifindex || table_seek(&own->left, &ifindex) ? 0
-							    : table_add(&own->left, &ifindex, NULL);
+	return !ifindex || table_seek(&own->left, &ifindex)
+		       ? 0
+		       : table_add(&own->left, &ifindex, &own->closed);
 }
 
 /* Returns true if a whole load would find the interface free for an endpoint. */
@@ -73,7 +77,7 @@ static bool is_free(const struct own_interfaces *own, uint32_t ifindex)
 	const struct bh_iface *old = table_find(&own->have.map[MAP_ifaces], &ifindex);
 
 	return !table_seek(&own->added, &ifindex) &&
-	       (!old || !endpoint_del_has_endpoint(old) || table_seek(&own->left, &ifindex));
+	       (!old || !iface_entry_has_endpoint(old) || table_seek(&own->left, &ifindex));
 }
 
 static bool is_node_mac(enum node_map_id map, const void *key)
@@ -113,32 +117,88 @@ static int add_entries(struct own_interfaces *own, enum node_map_id map,
 	return error;
 }
 
-int own_interfaces_add(struct own_interfaces *own, const struct endpoint *endpoint,
-		       struct bh_endpoint *want)
+/* Returns true if another endpoint, which stays, has one of these MACs (of bh_macs). */
+static bool have_mac(const struct own_interfaces *own, const struct table *macs)
 {
-	CLEANUP(local_free) struct local local = {};
-	const struct bh_iface *iface;
-	uint32_t ifindex;
-	int error = read_interfaces(own);
+	for (size_t i = 0; i < macs->n; i++) {
+		const void *key = table_key(macs, i);
+		const struct bh_mac *there = table_find(&own->have.map[MAP_macs], key);
 
-	if (!error)
-		error = single_local(own->handle, endpoint, endpoint->audit, &own->free, &local);
-	if (error)
+		if (there && !is_node_mac(MAP_macs, key) && !is_free(own, there->ifindex))
+			return true;
+	}
+	return false;
+}
+
+int own_interfaces_take(struct own_interfaces *own, const struct local *local,
+			struct bh_endpoint *want)
+{
+	const uint32_t ifindex = local->ifindexes[0];
+	const struct bh_iface *iface;
+	int error = ifindex ? read_interfaces(own) : 0;
+
+	if (error || !ifindex)
 		return error;
-	memcpy(want->mac, endpoint->mac, sizeof(want->mac));
-	ifindex = local.ifindexes[0];
-	if (!ifindex)
-		return 0;
-	if (!is_free(own, ifindex))
+	if (!is_free(own, ifindex) || have_mac(own, &local->macs))
 		return COMPARE_ALL;
-	iface = table_find(&local.ifaces, &ifindex);
+	iface = table_find(&local->ifaces, &ifindex);
 	want->ifindex = ifindex;
 	memcpy(want->mac, iface->mac, sizeof(want->mac));
 	error = table_add(&own->added, &ifindex, NULL);
 	for (int i = 0; !error && i < N_NODE_MAPS; i++)
 		if (is_local(i))
-			error = add_entries(own, i, local_table(&local, i));
+			error = add_entries(own, i, local_table(local, i));
 	return error;
+}
+
+int own_interfaces_add(struct own_interfaces *own, const struct endpoint *endpoint,
+		       struct bh_endpoint *want)
+{
+	CLEANUP(local_free) struct local local = {};
+	int error = read_interfaces(own);
+
+	if (!error)
+		error = local_read_one(own->handle, endpoint, &own->free, &local);
+	if (error)
+		return error;
+	memcpy(want->mac, endpoint->mac, sizeof(want->mac));
+	return own_interfaces_take(own, &local, want);
+}
+
+/* Makes the MAC of an endpoint stand for the endpoint's other addresses. */
+static int readdress_mac(struct own_interfaces *own, uint32_t ifindex, const struct bh_iface *iface)
+{
+	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
+	const struct bh_mac *there;
+	struct bh_mac value;
+
+	memcpy(key.mac, iface->mac, sizeof(key.mac));
+	there = iface->flags & BH_IFACE_MAC ? table_find(&own->have.map[MAP_macs], &key) : NULL;
+	if (!there || there->ifindex != ifindex)
+		return 0;
+	value = *there;
+	value.ipv4 = iface->ipv4;
+	value.ipv6 = iface->ipv6;
+	return table_add(&own->want.map[MAP_macs], &key, &value);
+}
+
+int own_interfaces_readdress(struct own_interfaces *own, uint32_t ifindex,
+			     const struct endpoint *endpoint)
+{
+	int error = ifindex ? read_interfaces(own) : 0;
+	const struct bh_iface *there;
+	struct bh_iface iface;
+
+	if (error || !ifindex)
+		return error;
+	there = table_find(&own->have.map[MAP_ifaces], &ifindex);
+	if (!there)
+		return node_fail(own->handle, -ENOENT, "%s/ifaces: interface %u", own->handle->pin,
+				 ifindex);
+	iface = *there;
+	iface_entry_set_addresses(&iface, endpoint);
+	error = table_add(&own->want.map[MAP_ifaces], &ifindex, &iface);
+	return error ? error : readdress_mac(own, ifindex, &iface);
 }
 
 /* Calls @visit for each interface that has an endpoint now, or once the delta is active (@then),
@@ -154,13 +214,13 @@ static bool any_endpoint(const struct own_interfaces *own, bool then,
 		const uint32_t *ifindex = table_key(have, i);
 		const struct bh_iface *iface = table_value(have, i);
 
-		if (endpoint_del_has_endpoint(iface) &&
+		if (iface_entry_has_endpoint(iface) &&
 		    !(then && (table_find(want, ifindex) || table_seek(&own->left, ifindex))) &&
 		    visit(own, *ifindex, iface, what))
 			return true;
 	}
 	for (size_t i = 0; then && i < want->n; i++)
-		if (endpoint_del_has_endpoint(table_value(want, i)) &&
+		if (iface_entry_has_endpoint(table_value(want, i)) &&
 		    visit(own, *(uint32_t *)table_key(want, i), table_value(want, i), what))
 			return true;
 	return false;
@@ -182,16 +242,36 @@ static bool keeps_bridge(const struct own_interfaces *own, const struct bh_iface
 							  any_endpoint(own, true, is_beside, iface);
 }
 
-/* Returns true if the node uses the MAC on the way to the endpoint of @iface. */
+/* A MAC of the node, and the last interface that led to an endpoint. */
+struct own_mac {
+	const void *mac;
+	struct link *via;
+};
+
+/* Returns true if the node uses the MAC on the way to the endpoint of @iface. The way that
+ * endpoints of one bridge share is looked up once. */
 static bool has_mac(const struct own_interfaces *own, uint32_t ifindex,
 		    const struct bh_iface *iface, const void *what)
 {
-	struct link link;
+	const struct own_mac *on_way = what;
+	struct link *via = on_way->via;
 
 	(void)ifindex;
-	return !memcmp(iface->node_mac, what, sizeof(iface->node_mac)) ||
-	       (iface->via && !rtnl_link(own->handle->rtnl, NULL, iface->via, &link) &&
-		!memcmp(link.mac, what, sizeof(link.mac)));
+	if (!memcmp(iface->node_mac, on_way->mac, sizeof(iface->node_mac)))
+		return true;
+	if (!iface->via)
+		return false;
+	if (via->ifindex != iface->via && rtnl_link(own->handle->rtnl, NULL, iface->via, via))
+		via->ifindex = 0;
+	return via->ifindex && !memcmp(via->mac, on_way->mac, sizeof(via->mac));
+}
+
+static bool any_has_mac(const struct own_interfaces *own, const struct bh_mac_key *key)
+{
+	struct link via = {};
+	const struct own_mac on_way = {key->mac, &via};
+
+	return any_endpoint(own, true, has_mac, &on_way);
 }
 
 /* A link-local address of the node, and a bridge. */
@@ -305,7 +385,7 @@ static bool is_about_any(const struct table *ifindexes, enum node_map_id map, co
 			 const void *value)
 {
 	for (size_t i = 0; i < ifindexes->n; i++)
-		if (endpoint_del_is_about(map, key, value, *(uint32_t *)table_key(ifindexes, i)))
+		if (iface_entry_is_about(map, key, value, *(uint32_t *)table_key(ifindexes, i)))
 			return true;
 	return false;
 }
@@ -326,12 +406,27 @@ static bool is_concerned(const void *what, const void *key, const void *value)
 		return false;
 	return own->others ||
 	       (was_on_way(own, map->map, key) &&
-		!(map->map == MAP_macs
-			  ? any_endpoint(own, true, has_mac, ((const struct bh_mac_key *)key)->mac)
-			  : has_link_local(own, key)));
+		!(map->map == MAP_macs ? any_has_mac(own, key) : has_link_local(own, key)));
 }
 
-/* Makes new interfaces carry programs. */
+/* Returns true if the interface is another port of an added endpoint's bridge, or the other way to
+ * that endpoint. */
+static bool is_beside_added(const struct own_interfaces *own, uint32_t ifindex,
+			    const struct bh_iface *iface)
+{
+	for (size_t i = 0; i < own->added.n; i++) {
+		const struct bh_iface *added =
+			table_find(&own->want.map[MAP_ifaces], table_key(&own->added, i));
+
+		if (ifindex == added->via || ifindex == added->bridge ||
+		    (iface->bridge && iface->bridge == added->bridge))
+			return true;
+	}
+	return false;
+}
+
+/* Makes interfaces carry programs: new ones, and those of a bridge that gets its first endpoint. A
+ * killed command may have written the entry alone. */
 static int attach_new(struct own_interfaces *own)
 {
 	const struct table *want = &own->want.map[MAP_ifaces];
@@ -339,9 +434,12 @@ static int attach_new(struct own_interfaces *own)
 
 	for (size_t i = 0; !error && i < want->n; i++) {
 		const uint32_t *ifindex = table_key(want, i);
-		const struct bh_iface *iface = table_value(want, i);
+		const struct bh_iface *iface = table_value(want, i),
+				      *there = table_find(&own->have.map[MAP_ifaces], ifindex);
 
-		if (!table_find(&own->have.map[MAP_ifaces], ifindex))
+		if (!there || (own->others && change_is_others(iface->flags) &&
+			       !memcmp(there, iface, sizeof(*iface)) &&
+			       is_beside_added(own, *ifindex, iface)))
 			error = table_add(&own->change->attach, ifindex, &iface->flags);
 	}
 	return error;
@@ -355,6 +453,7 @@ static void sort_wanted(struct own_interfaces *own)
 
 static int plan_wanted(struct own_interfaces *own)
 {
+	const bool again = own->change->commits_again;
 	int error = 0;
 
 	for (int i = 0; !error && i < N_NODE_MAPS; i++) {
@@ -364,6 +463,9 @@ static int plan_wanted(struct own_interfaces *own)
 			error = interfaces_plan_map(own->change, i, &own->have.map[i],
 						    &own->want.map[i], is_concerned, &what);
 	}
+	/* the flows of an endpoint that goes are removed, and those of others stay as they are */
+	if (own->alone)
+		own->change->commits_again = again;
 	return error ? error : attach_new(own);
 }
 
@@ -372,12 +474,6 @@ static bool is_there(uint32_t ifindex)
 	char name[IF_NAMESIZE];
 
 	return if_indextoname(ifindex, name);
-}
-
-/* Returns true if the interface that an endpoint leaves keeps a guard as long as it exists. */
-static bool is_kept_closed(const struct own_interfaces *own)
-{
-	return own->handle->options->quarantine && !own->handle->options->force;
 }
 
 /* Returns true if interfaces beside the endpoints' may differ: a bridge, or another way to
@@ -394,28 +490,32 @@ static bool changes_others(const struct own_interfaces *own)
 		const struct bh_iface *iface = table_find(have, ifindex);
 
 		if ((iface && !keeps_bridge(own, iface)) ||
-		    (!table_seek(&own->added, ifindex) && !is_kept_closed(own) &&
-		     is_there(*ifindex)))
+		    (!table_seek(&own->added, ifindex) && !own->closed && is_there(*ifindex)))
 			return true;
 	}
 	return false;
 }
 
-/* Finds what stays of an interface that an endpoint leaves: it is quarantined until it is gone. */
-static int find_left(struct own_interfaces *own, const uint32_t *ifindex)
+/* Finds what stays, until it is gone, of an interface that an endpoint leaves. */
+static int find_left(struct own_interfaces *own, const uint32_t *ifindex, bool closed)
 {
 	const struct bh_iface *iface = table_find(&own->have.map[MAP_ifaces], ifindex);
-	struct bh_iface closed;
+	struct bh_iface stays;
 	int error = 0;
 
 	if (!iface)
-		return table_seek(&own->added, ifindex) ? 0 : COMPARE_ALL;
+		return own->alone || table_seek(&own->added, ifindex) ? 0 : COMPARE_ALL;
 	if (iface->bridge && !own->link_locals)
 		error = rtnl_link_locals(own->handle->rtnl, &own->link_locals, &own->n_link_locals);
-	if (error || table_seek(&own->added, ifindex) || !is_there(*ifindex))
-		return error;
-	closed = endpoint_del_has_endpoint(iface) ? endpoint_del_seal(iface) : *iface;
-	return table_add(&own->want.map[MAP_ifaces], ifindex, &closed);
+	if (error)
+		return node_fail(own->handle, error, "cannot list the node's addresses");
+	if (table_seek(&own->added, ifindex) || !is_there(*ifindex))
+		return 0;
+	if (!(iface->flags & BH_IFACE_ENDPOINT) || iface_entry_is_sealed(iface))
+		stays = *iface;
+	else
+		stays = closed ? iface_entry_seal(iface) : iface_entry_nobodys(own->handle, iface);
+	return table_add(&own->want.map[MAP_ifaces], ifindex, &stays);
 }
 
 int own_interfaces_finish(struct own_interfaces *own)
@@ -423,10 +523,11 @@ int own_interfaces_finish(struct own_interfaces *own)
 	int error = own->left.n ? read_interfaces(own) : 0;
 
 	sort_wanted(own);
-	if (!error && changes_others(own))
+	if (!error && !own->alone && changes_others(own))
 		error = find_others(own);
 	for (size_t i = 0; !error && !own->others && i < own->left.n; i++)
-		error = find_left(own, table_key(&own->left, i));
+		error = find_left(own, table_key(&own->left, i),
+				  *(bool *)table_value(&own->left, i));
 	sort_wanted(own);
 	return error ? error : plan_wanted(own);
 }

@@ -10,6 +10,7 @@
 #include "maps/endpoint.h"
 #include "node/change/added_delta.h"
 #include "node/change/added_record.h"
+#include "node/change/local_pod.h"
 
 /* Returns the index in the old policy of an endpoint that was on this node; UINT32_MAX: none. */
 static uint32_t was_here(const struct planner *plan, uint32_t index)
@@ -96,78 +97,30 @@ static int leave(struct endpoints *endpoints, uint32_t index)
 	return error ? error : check_addresses(plan, delta_endpoint(plan->new, index));
 }
 
-/* An endpoint of the policy, as a node looks for it. */
-struct local_pod {
-	struct endpoint endpoint;
-	struct address *addresses;
-	struct cidr *sources;
-};
-
-static void local_pod_free(struct local_pod *pod)
+/* Leaves out the addresses that an added endpoint keeps. */
+static void leave_kept(const struct planner *plan, struct endpoint *endpoint)
 {
-	free(pod->addresses);
-	free(pod->sources);
-}
+	size_t n = 0;
 
-/* Fills in the addresses, but those that an added endpoint keeps, and the allowed sources. */
-static int fill_pod(const struct planner *plan, const struct policy_endpoint *record,
-		    struct local_pod *pod)
-{
-	const struct lazy_policy *new = plan->new;
-
-	pod->addresses = calloc(record->addresses.n + 1, sizeof(*pod->addresses));
-	pod->sources = calloc(record->allow_source.n + 1, sizeof(*pod->sources));
-	if (!pod->addresses || !pod->sources)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < record->addresses.n; i++) {
-		const struct address *address = &delta_address_of(new, record, i)->address;
-
-		if (!added_delta_kept(plan, address))
-			pod->addresses[pod->endpoint.n_addresses++] = *address;
-	}
-	for (uint32_t i = 0; i < record->allow_source.n; i++) {
-		const struct policy_cidr *cidr =
-			lazy_read(new, &new->cidrs[record->allow_source.at + i], sizeof(*cidr));
-
-		pod->sources[i] = (struct cidr){cidr->address, cidr->length};
-	}
-	pod->endpoint.addresses = pod->addresses;
-	pod->endpoint.allow_source = pod->sources;
-	pod->endpoint.n_allow_source = record->allow_source.n;
-	return 0;
-}
-
-static int make_pod(const struct planner *plan, const struct policy_endpoint *record,
-		    const struct bh_added *name, struct local_pod *pod)
-{
-	const struct lazy_policy *new = plan->new;
-	const struct policy_namespace *ns =
-		lazy_read(new, &new->namespaces[record->ns], sizeof(*ns));
-
-	pod->endpoint = (struct endpoint){
-		.ns_name = name->ns,
-		.name = name->name,
-		.interface = record->interface ? lazy_read_string(new, record->interface) : NULL,
-		.has_mac = record->flags & POLICY_MAC,
-		.l2 = record->flags & POLICY_L2,
-		.audit = (record->flags | ns->flags) & POLICY_AUDIT,
-	};
-	memcpy(pod->endpoint.mac, record->mac, sizeof(record->mac));
-	return fill_pod(plan, record, pod);
+	for (size_t i = 0; i < endpoint->n_addresses; i++)
+		if (!added_delta_kept(plan, &endpoint->addresses[i]))
+			endpoint->addresses[n++] = endpoint->addresses[i];
+	endpoint->n_addresses = n;
 }
 
 /* Finds the interface of an endpoint that comes or changes. */
 static int plan_own(struct endpoints *endpoints, uint32_t index, struct bh_endpoint *want)
 {
 	struct planner *plan = endpoints->plan;
-	CLEANUP(local_pod_free) struct local_pod pod = {};
-	const struct policy_endpoint *record = delta_endpoint(plan->new, index);
-	const struct bh_added name = planner_name(plan->new, record);
-	const int error = make_pod(plan, record, &name, &pod);
+	CLEANUP(local_pod_free) struct local_pod pod;
+	const int error = local_pod_read(plan->new, delta_endpoint(plan->new, index), &pod);
 
-	if (error || !pod.endpoint.n_addresses)
+	if (error)
 		return error;
-	return own_interfaces_add(&endpoints->interfaces, &pod.endpoint, want);
+	leave_kept(plan, &pod.endpoint);
+	return pod.endpoint.n_addresses
+		       ? own_interfaces_add(&endpoints->interfaces, &pod.endpoint, want)
+		       : 0;
 }
 
 /* Plans the interface of an added endpoint that stays, for what the new policy says of its

@@ -10,7 +10,7 @@
 #include "node/change/apply.h"
 #include "node/kernel/attach.h"
 #include "node/change/active_endpoints.h"
-#include "node/change/endpoint_del.h"
+#include "node/change/iface_entry.h"
 #include "node/change/added_record.h"
 #include "node/kernel/rights.h"
 
@@ -59,7 +59,7 @@ static bool has_endpoint(struct node_handle *handle, uint32_t ifindex)
 	struct bh_iface iface;
 
 	return !maps_lookup(handle, MAP_ifaces, &ifindex, &iface) &&
-	       endpoint_del_has_endpoint(&iface);
+	       iface_entry_has_endpoint(&iface);
 }
 
 int node_quarantine(struct node_handle *handle, uint32_t ifindex)
@@ -89,7 +89,7 @@ int node_unguard(struct node_handle *handle, uint32_t ifindex)
 	if (handle->maps[MAP_ifaces] < 0 || if_indextoname(ifindex, name))
 		return 0;
 	known = !maps_lookup(handle, MAP_ifaces, &ifindex, &iface);
-	if (known && !endpoint_del_is_sealed(&iface))
+	if (known && !iface_entry_is_sealed(&iface))
 		return 0;
 	error = table_add(&change.detach, &ifindex, NULL);
 	if (!error && known)

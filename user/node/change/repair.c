@@ -7,6 +7,8 @@
 #include "node/change/assignment.h"
 #include "node/change/segment_entries.h"
 #include "node/change/endpoint_del.h"
+#include "node/change/iface_entry.h"
+#include "node/change/own_interfaces.h"
 #include "node/change/repair.h"
 #include "node/change/service_entries.h"
 #include "node/kernel/pinned_policy.h"
@@ -42,7 +44,7 @@ static void find_home(const struct table *ifaces, const struct bh_addr *addr,
 		const uint32_t ifindex = *(uint32_t *)table_key(ifaces, i);
 		const struct bh_iface *iface = table_value(ifaces, i);
 
-		if (!endpoint_del_has_endpoint(iface) ||
+		if (!iface_entry_has_endpoint(iface) ||
 		    (ifindex == now ? endpoint->ifindex != now : !had(iface, addr, policy)))
 			continue;
 		endpoint->ifindex = ifindex;
@@ -115,7 +117,7 @@ static bool is_leaving(const struct node_handle *handle, const struct image *hav
 {
 	const struct bh_iface *iface = table_find(&have->map[MAP_ifaces], &endpoint->ifindex);
 
-	return iface && endpoint_del_is_sealed(iface) &&
+	return iface && iface_entry_is_sealed(iface) &&
 	       !bh_assignment_slot(bh_assignment_at(
 		       endpoint->assignment[0], endpoint->assignment[1], node_generation(handle)));
 }
@@ -129,10 +131,10 @@ static bool has_endpoint(const struct table *endpoints, uint32_t ifindex)
 }
 
 /* Removes interfaces that guard no endpoint. Keeps interfaces that another endpoint has by now. */
-static int repair_ifaces(struct node_handle *handle, const struct table *ifaces,
-			 const struct table *stay, const struct table *deleted,
-			 struct change *change)
+static int repair_ifaces(struct own_interfaces *own, const struct table *ifaces,
+			 const struct table *stay, const struct table *deleted)
 {
+	const bool closed = own->closed;
 	int error = 0;
 
 	for (size_t i = 0; i < deleted->n; i++) {
@@ -145,14 +147,14 @@ static int repair_ifaces(struct node_handle *handle, const struct table *ifaces,
 		const uint32_t *ifindex = table_key(ifaces, i);
 		const struct bh_iface *iface = table_value(ifaces, i);
 
-		if (iface->flags & BH_IFACE_ENDPOINT && !has_endpoint(stay, *ifindex) &&
-		    !has_endpoint(deleted, *ifindex))
-			/* a container runtime's pod was quarantined before its ADD, too */
-			error = endpoint_del_interface(handle, *ifindex,
-						       handle->options->quarantine ||
-							       iface->flags & BH_IFACE_TOLD,
-						       change);
+		if (!(iface->flags & BH_IFACE_ENDPOINT) || has_endpoint(stay, *ifindex) ||
+		    has_endpoint(deleted, *ifindex))
+			continue;
+		/* a container runtime's pod was quarantined before its ADD, too */
+		own->closed = closed || iface->flags & BH_IFACE_TOLD;
+		error = own_interfaces_leave(own, *ifindex);
 	}
+	own->closed = closed;
 	return error;
 }
 
@@ -203,15 +205,20 @@ static int repair_endpoints(struct node_handle *handle, const struct image *have
 			    const struct policy *policy, struct change *change)
 {
 	CLEANUP(table_free) struct table stay = {}, deleted = {};
+	CLEANUP(own_interfaces_free) struct own_interfaces own;
 	int error = 0;
 
+	own_interfaces_init(&own, handle, change);
+	own.alone = true;
 	maps_init_table(MAP_endpoints, &stay);
 	maps_init_table(MAP_endpoints, &deleted);
 	for (size_t i = 0; !error && i < have->map[MAP_endpoints].n; i++)
 		error = repair_one(handle, have, policy, i, &stay, &deleted, change);
 	if (!error)
-		error = repair_ifaces(handle, &have->map[MAP_ifaces], &stay, &deleted, change);
-	return error ? error : endpoint_del_members(handle, &deleted, change);
+		error = repair_ifaces(&own, &have->map[MAP_ifaces], &stay, &deleted);
+	if (!error)
+		error = endpoint_del_members(&own, &deleted);
+	return error ? error : own_interfaces_finish(&own);
 }
 
 static int repair_prefixes(struct node_handle *handle, const struct table *prefixes,

@@ -12,7 +12,7 @@
 #include "node/change/active_endpoints.h"
 #include "node/change/compare_maps.h"
 #include "node/change/dry_run.h"
-#include "node/change/endpoint_del.h"
+#include "node/change/iface_entry.h"
 #include "node/change/segment_entries.h"
 #include "node/change/local_entries.h"
 #include "node/kernel/attach.h"
@@ -103,7 +103,7 @@ static bool is_fine(const struct entry_search *search, enum node_map_id map, con
 		return true;
 	if (map == MAP_ifaces)
 		return iface_is_known(search, key, fault);
-	if (endpoint_del_deletes(map))
+	if (iface_entry_deletes(map))
 		return search->gone && fault == NODE_ENTRY_SURPLUS;
 	if (map == MAP_resolvers) /* another container may have another resolv.conf */
 		return search->told ||

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "maps/iface.h"
-#include "node/change/endpoint_del.h"
+#include "node/change/iface_entry.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/rtnl.h"
 #include "node/observe/status_parts.h"
@@ -50,7 +50,7 @@ int status_read_ifaces(struct node_handle *handle, const struct table *ifaces,
 		if (!if_indextoname(iface->ifindex, iface->name))
 			iface->name[0] = '\0';
 		/* a deleted pod's interface, which no longer exists */
-		if (!*iface->name && endpoint_del_is_sealed(entry))
+		if (!*iface->name && iface_entry_is_sealed(entry))
 			continue;
 		error = attach_read(handle, iface->ifindex, iface->flags, &attached);
 		if (error)
@@ -60,7 +60,7 @@ int status_read_ifaces(struct node_handle *handle, const struct table *ifaces,
 		iface->xdp = attached.xdp;
 		iface->dispatched = attached.dispatched;
 		iface->orphan = attached.orphan;
-		iface->quarantined = endpoint_del_is_sealed(entry);
+		iface->quarantined = iface_entry_is_sealed(entry);
 		iface->overtaken = attached.overtaken;
 		iface->guarded = iface->name[0] && attach_is_complete(&attached, iface->flags);
 		if (attached.before)

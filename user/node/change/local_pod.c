@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "node/change/local_pod.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void local_pod_free(struct local_pod *pod)
+{
+	free(pod->addresses);
+	free(pod->sources);
+}
+
+static int read_lists(const struct lazy_policy *policy, const struct policy_endpoint *record,
+		      struct local_pod *pod)
+{
+	const uint32_t *numbers =
+		lazy_read(policy, &policy->endpoint_addresses[record->addresses.at],
+			  record->addresses.n * sizeof(*numbers));
+	const struct policy_cidr *cidrs = lazy_read(policy, &policy->cidrs[record->allow_source.at],
+						    record->allow_source.n * sizeof(*cidrs));
+
+	pod->addresses = calloc(record->addresses.n + 1, sizeof(*pod->addresses));
+	pod->sources = calloc(record->allow_source.n + 1, sizeof(*pod->sources));
+	if (!pod->addresses || !pod->sources)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < record->addresses.n; i++) {
+		const struct policy_address *address =
+			lazy_read(policy, &policy->addresses[numbers[i]], sizeof(*address));
+
+		pod->addresses[i] = address->address;
+	}
+	for (uint32_t i = 0; i < record->allow_source.n; i++)
+		pod->sources[i] = (struct cidr){cidrs[i].address, cidrs[i].length};
+	return lazy_error(policy);
+}
+
+int local_pod_read(const struct lazy_policy *policy, const struct policy_endpoint *record,
+		   struct local_pod *pod)
+{
+	const struct policy_namespace *ns =
+		lazy_read(policy, &policy->namespaces[record->ns], sizeof(*ns));
+	int error;
+
+	*pod = (struct local_pod){};
+	error = read_lists(policy, record, pod);
+	pod->endpoint = (struct endpoint){
+		.ns_name = lazy_read_string(policy, ns->name),
+		.name = lazy_read_string(policy, record->name),
+		.interface = record->interface ? lazy_read_string(policy, record->interface) : NULL,
+		.has_mac = record->flags & POLICY_MAC,
+		.l2 = record->flags & POLICY_L2,
+		.audit = (record->flags | ns->flags) & POLICY_AUDIT,
+		.addresses = pod->addresses,
+		.n_addresses = record->addresses.n,
+		.allow_source = pod->sources,
+		.n_allow_source = record->allow_source.n,
+	};
+	memcpy(pod->endpoint.mac, record->mac, sizeof(record->mac));
+	return error;
+}
