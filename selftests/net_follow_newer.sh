@@ -40,8 +40,8 @@ cluster=$(active)
 spec=$(api GET $API_STATUS | jq -c '{spec}')
 db_at PUT /db 443
 net_check "the follower loads the next policy" api_await only_open 443 80
-net_check "its rollout ends" api_await settled
-net_check "its generation is higher" test "$(active)" -gt "$cluster"
+net_check "the next rollout ends" api_await settled
+net_check "the generation of the next policy is higher" test "$(active)" -gt "$cluster"
 api_end engine-one KILL
 put_back() {
 	api PATCH $API_STATUS "$spec" >/dev/null

@@ -296,6 +296,58 @@ static void contested_pod_stays_refused(void **state)
 	objects_close(objects);
 }
 
+/* Takes a policy of @rules rules `{}`. Returns true if it is accepted. */
+static bool take_rules(struct objects *objects, const char *ns, unsigned int name,
+		       unsigned int rules)
+{
+	char *text = calloc(400 + 3 * rules, 1), *to = text;
+
+	assert_non_null(text);
+	to += sprintf(to,
+		      "{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\","
+		      "\"metadata\":{\"name\":\"x%u\",\"namespace\":\"%s\",\"uid\":\"%u\"},"
+		      "\"spec\":{\"podSelector\":{},\"ingress\":[{}",
+		      name, ns, name);
+	for (unsigned int i = 1; i < rules; i++)
+		to += sprintf(to, ",{}");
+	strcpy(to, "]}}");
+	refusal[0] = '\0';
+	take(objects, "ADDED", text);
+	free(text);
+	return !*refusal;
+}
+
+/* What the policies of a namespace take of memory is bounded; one that finds no room isolates. */
+static void namespace_takes_no_more_memory_than_its_part(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	unsigned int accepted = 0;
+	struct policy *policy;
+
+	(void)state;
+	assert_non_null(objects);
+	while (accepted < 100 && take_rules(objects, "a", accepted, 50000))
+		accepted++;
+	assert_in_range(accepted, 2, 50);
+	assert_non_null(strstr(refusal, "the limit of a namespace is 65536 KiB"));
+	assert_true(objects_refused(objects) == 1);
+	assert_true(take_rules(objects, "b", 0, 50000));
+	assert_true(take_rules(objects, "a", 200, 1));
+	/* it is refused for as long as it is not written again */
+	take(objects, "DELETED",
+	     "{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\","
+	     "\"metadata\":{\"name\":\"x0\",\"namespace\":\"a\",\"uid\":\"0\"}}");
+	assert_true(objects_refused(objects) == 1);
+	assert_true(take_rules(objects, "a", accepted, 50000));
+	assert_true(objects_refused(objects) == 0);
+	/* the larger version finds no room, and the accepted one counts */
+	assert_false(take_rules(objects, "a", accepted, 120000));
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	policy_free(policy);
+	objects_close(objects);
+}
+
 /* A text is checked once: the one that was accepted last is accepted again, and no other is. */
 static void last_accepted_text_is_accepted_again(void **state)
 {
@@ -480,6 +532,7 @@ int main(void)
 		cmocka_unit_test(kept_objects_make_what_new_ones_make),
 		cmocka_unit_test(policies_alone_make_what_all_objects_make),
 		cmocka_unit_test(contested_pod_stays_refused),
+		cmocka_unit_test(namespace_takes_no_more_memory_than_its_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1016,8 +1016,8 @@ int packet_node_ingress_words(void)
 	int n = 0;
 
 	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++)
-		n += buckets[i / BH_CT_SLOTS].tag[i % BH_CT_SLOTS] >= BH_CT_TAKEN &&
-		     buckets[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.verdict[BH_INGRESS];
+		n += bh_ct_bucket(table, i / BH_CT_SLOTS)->tag[i % BH_CT_SLOTS] >= BH_CT_TAKEN &&
+		     bh_ct_slots(table, i / BH_CT_SLOTS)[i % BH_CT_SLOTS].ct.verdict[BH_INGRESS];
 	return n;
 }
 

@@ -11,6 +11,7 @@
 
 #include "policy/asides.h"
 #include "input/input.h"
+#include "model/arrays.h"
 
 static void free_state(struct lh_entry *entry)
 {
@@ -143,12 +144,50 @@ static char *with_warning(char *why)
 	return text;
 }
 
+/* Returns the bytes that the NetworkPolicies of the key's namespace take, without this one. */
+static size_t bytes_beside(const struct collection *collection, const char *key)
+{
+	const size_t length = strcspn(key, "/") + 1;
+	struct lh_entry *entry = collection->kept->head;
+	size_t bytes = 0;
+
+	for (; entry; entry = entry->next) {
+		const struct object_state *kept = lh_entry_v(entry);
+
+		if (!strncmp(lh_entry_k(entry), key, length) && strcmp(lh_entry_k(entry), key))
+			bytes += kept->bytes;
+	}
+	return bytes;
+}
+
+/* Returns why the engine has no room for a NetworkPolicy of so many bytes; NULL: it has. */
+static char *no_room(const struct collection *collection, const char *key, const char *name,
+		     size_t bytes)
+{
+	size_t beside;
+	char *why = NULL;
+
+	if (!strchr(key, '/') || !collection->kind->policy || bytes < UNSEEN_BYTES)
+		return NULL;
+	beside = bytes_beside(collection, key);
+	if (beside + bytes > NAMESPACE_BYTES &&
+	    asprintf(
+		    &why,
+		    "%s: spec: takes %zu KiB of the engine's memory, and the other policies of its "
+		    "namespace %zu; the limit of a namespace is %u KiB: make these smaller, then "
+		    "write this one again",
+		    name, bytes >> 10, beside >> 10, NAMESPACE_BYTES >> 10) < 0)
+		why = check_memory(NULL);
+	return why;
+}
+
 static void object_changed(void *data, const char *key, struct json_object *object)
 {
 	struct collection *collection = data;
 	struct objects *objects = collection->objects;
 	char *text = objects_text(collection->kind, object), *why = NULL, name[320];
 	struct object_state *kept = begin_change(collection, key, object);
+	size_t bytes = kept ? kept->bytes : 0;
 	bool accepted, same;
 
 	if (!text || !kept) {
@@ -158,8 +197,11 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	snprintf(name, sizeof(name), "%s %s", collection->kind->name, key);
 	/* most updates of an object change nothing that is read */
 	accepted = kept->text && !strcmp(kept->text, text);
-	if (!accepted && objects_check(text, name, &why)) {
+	if (!accepted && !objects_check(text, name, &why, &bytes))
+		why = no_room(collection, key, name, bytes);
+	if (why) {
 		free(text);
+		bytes = kept->text ? kept->bytes : 0;
 		text = kept->text ? strdup(kept->text)
 		       : collection->kind->policy
 			       ? objects_isolating(collection->kind, object, name)
@@ -176,6 +218,7 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	free(kept->text);
 	free(kept->stand_in);
 	kept->text = text;
+	kept->bytes = bytes;
 	kept->reading = 0;
 	kept->stand_in = text && collection->kind->policy && strlen(text) >= UNSEEN_BYTES
 				 ? objects_isolating(collection->kind, object, name)

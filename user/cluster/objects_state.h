@@ -23,6 +23,7 @@ struct object_state {
 	char *text; /* its text as last accepted, or the text of the policy that replaces it */
 	char *why; /* the fault of the last version, which is refused; NULL: it is accepted */
 	/* objects_about() the refused version, which may be large; NULL: none */
+	size_t bytes; /* that the text takes, with what is read of it; 0: `text` is a stand-in */
 	struct json_object *refused;
 	/* it came before the first compile: an earlier engine may have seen another version */
 	bool early;
@@ -96,6 +97,8 @@ struct objects {
 bool kind_is_pod(const struct object_kind *kind);
 /* Reports that the object is set aside, or no longer is. */
 void objects_report_aside(const struct objects *objects, const struct object_state *kept);
+/* The NetworkPolicies of a namespace take so many bytes of the engine's memory, at most. */
+#define NAMESPACE_BYTES (64u << 20)
 #define UNSEEN_BYTES 16384 /* a policy of so many bytes is large */
 
 /* objects.c */
@@ -143,7 +146,7 @@ void contested_report(const struct objects *objects); /* as objects_report_refus
 char *objects_text(const struct object_kind *kind, struct json_object *object);
 /* Reads one object without the others. Returns 0; -EINVAL with the fault in *@why, to free; or
  * -ENOMEM. */
-int objects_check(const char *text, const char *name, char **why);
+int objects_check(const char *text, const char *name, char **why, size_t *bytes);
 /* Returns the text of a policy that isolates what a policy selects, or all pods of its
  * namespace if the selector itself is wrong. NULL: no such policy can be made. */
 char *objects_isolating(const struct object_kind *kind, struct json_object *object,

@@ -159,7 +159,14 @@ char *objects_text(const struct object_kind *kind, struct json_object *object)
 	return text_and_free(object_read(kind, object));
 }
 
-int objects_check(const char *text, const char *name, char **why)
+/* Returns the bytes that the text of an object takes, with what was read of it. */
+static size_t bytes_of(const char *text, struct cluster *cluster)
+{
+	return strlen(text) + obstack_memory_used(&cluster->memory) -
+	       obstack_room(&cluster->memory);
+}
+
+int objects_check(const char *text, const char *name, char **why, size_t *bytes)
 {
 	struct cluster cluster;
 	struct diag diag = {0};
@@ -174,6 +181,8 @@ int objects_check(const char *text, const char *name, char **why)
 	error = input_parse_json(&cluster, text, strlen(text), name, &diag);
 	if (!error)
 		error = cluster_finish(&cluster, &diag);
+	if (bytes)
+		*bytes = bytes_of(text, &cluster);
 	cluster_free(&cluster);
 	fclose(diag.to);
 	if (!error) {
@@ -268,14 +277,14 @@ char *objects_isolating(const struct object_kind *kind, struct json_object *obje
 		isolate_admin(to, spec);
 	}
 	text = strdup(json_object_to_json_string_ext(stand_in, JSON_C_TO_STRING_PLAIN));
-	if (text && objects_check(text, name, &why) && is_network(kind)) {
+	if (text && objects_check(text, name, &why, NULL) && is_network(kind)) {
 		json_object_object_add(to, "podSelector", json_object_new_object());
 		free(text);
 		text = strdup(json_object_to_json_string_ext(stand_in, JSON_C_TO_STRING_PLAIN));
 		free(why);
 		why = NULL;
 	}
-	if (text && objects_check(text, name, &why)) {
+	if (text && objects_check(text, name, &why, NULL)) {
 		free(text);
 		text = NULL;
 	}

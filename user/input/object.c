@@ -15,7 +15,6 @@
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
 
-
 static void read_namespace(struct reader *reader, const struct object *object);
 static void read_node(struct reader *reader, const struct object *object);
 static void read_pod(struct reader *reader, const struct object *object);
