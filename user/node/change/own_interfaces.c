@@ -459,9 +459,14 @@ static int plan_wanted(struct own_interfaces *own)
 	for (int i = 0; !error && i < N_NODE_MAPS; i++) {
 		const struct own_map what = {own, i};
 
-		if (is_local(i))
-			error = interfaces_plan_map(own->change, i, &own->have.map[i],
-						    &own->want.map[i], is_concerned, &what);
+		if (!is_local(i))
+			continue;
+		error = interfaces_plan_map(own->change, i, &own->have.map[i], &own->want.map[i],
+					    is_concerned, &what);
+		/* a command is refused where a map has no room, as for the endpoint's addresses,
+		 * of which nobody counts the entries; a load makes room */
+		if (own->alone || own->change->early)
+			own->change->wanted[i] = 0;
 	}
 	/* the flows of an endpoint that goes are removed, and those of others stay as they are */
 	if (own->alone)
