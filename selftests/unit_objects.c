@@ -317,7 +317,7 @@ static bool take_rules(struct objects *objects, const char *ns, unsigned int nam
 	return !*refusal;
 }
 
-/* What the policies of a namespace take of memory is bounded; one that finds no room isolates. */
+/* The policies of a namespace have a bound of memory. One that finds no room isolates. */
 static void namespace_takes_no_more_memory_than_its_part(void **state)
 {
 	struct objects *objects = objects_open(NULL, &ops, NULL);

@@ -36,6 +36,12 @@ static __always_inline bool midway_begins(struct __sk_buff *skb, struct packet *
 	return true;
 }
 
+/* Returns the packet's connection. NULL: the packet cannot be parsed, or has none. */
+static __always_inline struct bh_ct *midway_finds(struct __sk_buff *skb, struct packet *p)
+{
+	return midway_begins(skb, p) ? ct_find(p) : NULL;
+}
+
 /* Claims and fills a slot, as a program does that has not found the packet's connection. */
 static __always_inline __u32 midway_fill(const struct packet *p)
 {
@@ -98,9 +104,7 @@ int midway_complete(struct __sk_buff *skb)
 	struct packet p;
 	struct bh_ct *ct;
 
-	if (!midway_begins(skb, &p))
-		return MIDWAY_NOT;
-	ct = ct_find(&p);
+	ct = midway_finds(skb, &p);
 	return ct ? tcp_complete(&p, ct) : MIDWAY_NOT;
 }
 
@@ -178,9 +182,7 @@ static __always_inline int midway_store(struct __sk_buff *skb, bool another)
 	struct packet p;
 	struct bh_ct *ct;
 
-	if (!midway_begins(skb, &p))
-		return MIDWAY_NOT;
-	ct = ct_find(&p);
+	ct = midway_finds(skb, &p);
 	if (!ct)
 		return MIDWAY_NOT;
 	midway_connection(&p, ct, &c, another);
@@ -209,9 +211,7 @@ int midway_evaluate_anothers(struct __sk_buff *skb)
 	struct packet p;
 	struct bh_ct *ct;
 
-	if (!midway_begins(skb, &p))
-		return MIDWAY_NOT;
-	ct = ct_find(&p);
+	ct = midway_finds(skb, &p);
 	if (!ct)
 		return MIDWAY_NOT;
 	midway_connection(&p, ct, &c, true);

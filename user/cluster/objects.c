@@ -188,7 +188,7 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	char *text = objects_text(collection->kind, object), *why = NULL, name[320];
 	struct object_state *kept = begin_change(collection, key, object);
 	size_t bytes = kept ? kept->bytes : 0;
-	bool accepted, same;
+	bool accepted, refused, same;
 
 	if (!text || !kept) {
 		free(text);
@@ -197,9 +197,12 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	snprintf(name, sizeof(name), "%s %s", collection->kind->name, key);
 	/* most updates of an object change nothing that is read */
 	accepted = kept->text && !strcmp(kept->text, text);
-	if (!accepted && !objects_check(text, name, &why, &bytes))
+	refused = !accepted && objects_check(text, name, &why, &bytes);
+	if (!accepted && !refused) {
 		why = no_room(collection, key, name, bytes);
-	if (why) {
+		refused = why;
+	}
+	if (refused) {
 		free(text);
 		bytes = kept->text ? kept->bytes : 0;
 		text = kept->text ? strdup(kept->text)

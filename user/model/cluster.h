@@ -278,8 +278,8 @@ void cluster_remove_unaddressed(struct cluster *cluster);
  * address, and names both places. Returns 0, or -EINVAL with the errors reported.
  */
 int cluster_finish(struct cluster *cluster, struct diag *diag);
-/* As cluster_finish(), after other policies have taken the place of all policies of a finished
- * cluster, whose namespaces they need. */
+/* Finishes the policies of a finished cluster after others have replaced all of them. The cluster
+ * must have their namespaces. Returns as cluster_finish() does. */
 int cluster_finish_policies(struct cluster *cluster, struct diag *diag);
 
 /* Look an object up, after cluster_finish(). NULL: there is none. */
