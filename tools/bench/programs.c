@@ -12,6 +12,7 @@
 #include <linux/tcp.h>
 #include <linux/udp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,22 @@ int floor_open(struct floor **out)
 	floor->skeleton = bench_floor__open_and_load();
 	if (!floor->skeleton)
 		return fail("the floor's programs");
+	*out = floor;
+	return 0;
+}
+
+int floor_open_beside(const struct floor *other, struct floor **out)
+{
+	struct floor *floor = calloc(1, sizeof(*floor));
+	struct bench_floor *f;
+
+	if (!floor)
+		return -ENOMEM;
+	f = floor->skeleton = bench_floor__open();
+	if (!f || bpf_map__reuse_fd(f->maps.flows4, bpf_map__fd(other->skeleton->maps.flows4)) ||
+	    bpf_map__reuse_fd(f->maps.flows6, bpf_map__fd(other->skeleton->maps.flows6)) ||
+	    bench_floor__load(f))
+		return fail("the floor's programs of another CPU");
 	*out = floor;
 	return 0;
 }
@@ -415,6 +432,81 @@ int probe_run(struct floor *floor, struct subject *subject, const struct probe *
 	if (probe->go_on)
 		subject->reached[probe->ipv6] = floor->skeleton->bss->rotation;
 	return err ? err : check(subject, probe, verdict, before);
+}
+
+/* ---- two CPUs at once ---- */
+
+struct runner {
+	struct floor *floor;
+	struct subject *subject;
+	const struct probe *probe;
+	cpu_set_t cpu;
+	pthread_barrier_t *start;
+	pthread_t thread;
+	double ns;
+	int err;
+};
+
+static void *run_at_once(void *context)
+{
+	struct runner *r = context;
+	int fd = program_fd(r->floor, r->subject, r->probe);
+	struct frame frame;
+	uint32_t verdict;
+
+	frame_make(&frame, r->probe);
+	fd = rotate_through(r->floor, r->subject, r->probe, &frame, fd);
+	r->err = fd < 0 ? fd : place_enter(r->subject->place);
+	if (!r->err && sched_setaffinity(0, sizeof(r->cpu), &r->cpu))
+		r->err = fail("a CPU for each probe");
+	pthread_barrier_wait(r->start);
+	if (!r->err)
+		r->err = run_tc(fd, r->subject->place, r->probe, &frame, &verdict, &r->ns);
+	return NULL;
+}
+
+/* Gives each runner a CPU that this process may use. */
+static int give_cpus(struct runner runners[2])
+{
+	cpu_set_t usable;
+	int given = 0;
+
+	if (sched_getaffinity(0, sizeof(usable), &usable))
+		return fail("the CPUs of this process");
+	for (int cpu = 0; cpu < CPU_SETSIZE && given < 2; cpu++)
+		if (CPU_ISSET(cpu, &usable))
+			CPU_SET(cpu, &runners[given++].cpu);
+	return given < 2 ? -ENOTSUP : 0;
+}
+
+int probe_run_both(struct floor *const floors[2], struct subject *subject,
+		   const struct probe probes[2], double *ns)
+{
+	uint64_t before = subject_counted(subject, probes[0].reason);
+	struct probe both = probes[0];
+	struct runner runners[2] = {0};
+	pthread_barrier_t start;
+	int err = give_cpus(runners);
+
+	if (err)
+		return err;
+	pthread_barrier_init(&start, NULL, 2);
+	for (int i = 0; i < 2; i++) {
+		runners[i].floor = floors[i];
+		runners[i].subject = subject;
+		runners[i].probe = &probes[i];
+		runners[i].start = &start;
+		if (pthread_create(&runners[i].thread, NULL, run_at_once, &runners[i]))
+			abort();
+	}
+	for (int i = 0; i < 2; i++) {
+		pthread_join(runners[i].thread, NULL);
+		err = err ? err : runners[i].err;
+	}
+	pthread_barrier_destroy(&start);
+	*ns = (runners[0].ns + runners[1].ns) / 2;
+	both.repeat += probes[1].repeat;
+	return err ? err : check(subject, &both, FLOOR_TC_DONE, before);
 }
 
 /* ---- connections ---- */

@@ -46,6 +46,8 @@ struct subject; /* a place, with Bulkhead's programs for it */
 struct floor; /* the programs that are the floor, and those that rotate flows */
 
 int floor_open(struct floor **floor);
+/* The same on the tables of @other: what another CPU runs at once. */
+int floor_open_beside(const struct floor *other, struct floor **floor);
 int subject_open(const struct place *place, struct subject **subject);
 
 #define PROBE_SYN 0x02
@@ -76,6 +78,12 @@ struct probe {
 /* Runs the probe. Returns 0 and nanoseconds a packet, or -errno, reported, also where the
  * verdict on any packet was not the expected one. */
 int probe_run(struct floor *floor, struct subject *subject, const struct probe *probe, double *ns);
+
+/* Runs two probes at once, that rotate through flows without `go_on`, each on a CPU of its own.
+ * @floors: one made beside the other one. Returns 0 and the mean of their nanoseconds a packet, or
+ * -ENOTSUP, not reported, if this process may use one CPU only; else as probe_run(). */
+int probe_run_both(struct floor *const floors[2], struct subject *subject,
+		   const struct probe probes[2], double *ns);
 
 /* Returns the number of packets that the programs counted by that reason. */
 uint64_t subject_counted(const struct subject *subject, uint32_t reason);

@@ -22,6 +22,7 @@
 enum row {
 	NEW,
 	REPLACING,
+	REPLACING_BOTH,
 	SYN,
 	SYN_ACK,
 	ACK,
@@ -41,6 +42,7 @@ static const struct {
 } rows[ROWS] = {
 	[NEW] = {"a new UDP flow", "floor", 1.25},
 	[REPLACING] = {"a new UDP flow that replaces one", "floor", 1.25},
+	[REPLACING_BOTH] = {"the same on two CPUs at once", "floor on two", 1.25},
 	[SYN] = {"SYN", "floor", 0},
 	[SYN_ACK] = {"SYN-ACK", "floor", 0},
 	[ACK] = {"ACK", "floor", 0},
@@ -57,7 +59,7 @@ struct steady {
 	struct bench *bench;
 	struct place place;
 	struct subject *subject;
-	struct floor *floor;
+	struct floor *floor, *floor_beside;
 	bool ipv6;
 	struct figure *ours[2][ROWS], *rival[2][ROWS], *refused;
 };
@@ -178,26 +180,71 @@ static int opening(struct steady *s, unsigned int round)
 	return err ? err : run(s, &floor, &ns);
 }
 
+/* In the floor's tables, whose flows any ports may have, these are new when opening() has sent its
+ * flows. */
+#define FLOOR_STAY (STAY + 8)
+#define FLOOR_STAY_BOTH (STAY + 16)
+
+/* Measures new flows on two CPUs at once. */
+static int compare_both(struct steady *s, unsigned int round)
+{
+	struct floor *const floors[2] = {s->floor, s->floor_beside};
+	struct probe ours[2], floor[2];
+	double ns[2];
+	int err = 0;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		ours[i] = new_flows(s, PROGRAM_TO, 2 * round + i);
+		ours[i].reason = BH_PASS_NEW;
+		floor[i] = new_flows(s, PROGRAM_TRACK, 2 * round + i);
+		floor[i].first += FLOOR_STAY_BOTH - STAY;
+	}
+	for (unsigned int i = 0; i < 2 && !err; i++)
+		err = (round + i) % 2 ? probe_run_both(floors, s->subject, ours, &ns[0])
+				      : probe_run_both(floors, s->subject, floor, &ns[1]);
+	if (!err)
+		sample(s, REPLACING_BOTH, ns[0], ns[1]);
+	return err == -ENOTSUP ? 0 : err;
+}
+
+/* Fills an endpoint's share with flows that nobody has answered, but for those of one port. */
+static int fill_share(struct steady *s, uint16_t but)
+{
+	double ns;
+	int err = subject_forget(s->subject, STAY);
+
+	for (unsigned int i = 0; i < 8 && !err; i++) {
+		struct probe fill = new_flows(s, PROGRAM_TO, i);
+
+		fill.reason = BH_PASS_NEW;
+		if (fill.first != but)
+			err = run(s, &fill, &ns);
+	}
+	return err;
+}
+
 /* Measures new flows of an endpoint whose share is used up: each replaces an answered or unanswered
  * one. */
 static int replacing(struct steady *s, unsigned int round)
 {
 	struct probe ours = new_flows(s, PROGRAM_TO, round);
 	struct probe floor = new_flows(s, PROGRAM_TRACK, round);
-	int err = subject_forget(s->subject, STAY);
+	int err = fill_share(s, ours.first);
 
-	/* fills the share with flows that nobody has answered */
 	ours.reason = BH_PASS_NEW;
-	for (unsigned int i = 0; i < 8 && !err; i++) {
-		struct probe fill = ours;
-		double ns;
-
-		fill.first = STAY + i;
-		fill.begin = NEW_FLOWS - ours.begin; /* other sources than the measured ones */
-		err = run(s, &fill, &ns);
-	}
+	floor.first += FLOOR_STAY - STAY;
 	err = err ? err : subject_limit(s->subject, true);
 	err = err ? err : compare(s, REPLACING, &ours, &floor, round);
+	subject_limit(s->subject, false);
+	return err;
+}
+
+static int replacing_both(struct steady *s, unsigned int round)
+{
+	int err = fill_share(s, STAY + round % 8);
+
+	err = err ? err : subject_limit(s->subject, true);
+	err = err ? err : compare_both(s, round);
 	subject_limit(s->subject, false);
 	return err ? err : subject_forget(s->subject, STAY);
 }
@@ -320,7 +367,8 @@ static int one_round(struct steady *s, unsigned int round)
 	err = err ? err : leaving(s, round);
 	err = err ? err : handshakes(s, round);
 	err = err ? err : opening(s, round);
-	return err ? err : replacing(s, round);
+	err = err ? err : replacing(s, round);
+	return err ? err : replacing_both(s, round);
 }
 
 /* Adds a Service with the backend pod-0 to the policies of @path. */
@@ -344,6 +392,7 @@ static int prepare(struct steady *s)
 
 	err = err ? err : add_service(path);
 	err = err ? err : floor_open(&s->floor);
+	err = err ? err : floor_open_beside(s->floor, &s->floor_beside);
 	err = err ? err : place_make(s->bench, 0, &s->place);
 	err = err ? err : place_load(&s->place, path, NULL);
 	err = err ? err : subject_open(&s->place, &s->subject);
