@@ -124,6 +124,8 @@ int subject_open(const struct place *place, struct subject **out)
 	/* All flows are one endpoint's, so its share is the whole table. */
 	subject->tc->rodata->ct_capacity = 1 << 30;
 	subject->xdp->rodata->event_rate = UINT32_MAX;
+	/* Programs of a node ask the kernel's conntrack, which the load has made ready. */
+	subject->tc->rodata->kernel_conntrack = program_kernel_has("bpf_skb_ct_lookup");
 	subject->tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	subject->tc->rodata->kern_ctx = subject->steps->rodata->kern_ctx =
 		program_kernel_has("bpf_cast_to_kern_ctx");

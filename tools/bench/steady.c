@@ -28,6 +28,7 @@ enum row {
 	ACK,
 	HANDSHAKE,
 	DENIED,
+	DENIED_AWAY,
 	TO_POD,
 	FROM_POD,
 	SERVICE,
@@ -48,6 +49,7 @@ static const struct {
 	[ACK] = {"ACK", "floor", 0},
 	[HANDSHAKE] = {"SYN, SYN-ACK and ACK", "floor", 1.1},
 	[DENIED] = {"denied, to a reader", "floor, hot", 2.5},
+	[DENIED_AWAY] = {"denied, from another node", "floor, hot", 2.5},
 	[TO_POD] = {"100,000 flows in rotation, to the pod", "floor", 1.2},
 	[FROM_POD] = {"100,000 flows in rotation, from the pod", "floor", 1.2},
 	[SERVICE] = {"hot, from the pod to a Service", "to its backend", 1.1},
@@ -297,13 +299,18 @@ static int handshakes(struct steady *s, unsigned int round)
 	return err;
 }
 
+/* Measures denied packets. Of those from an endpoint of this node the kernel's conntrack is asked,
+ * since the node may have translated them (kern/doubt.h). */
 static int denied(struct steady *s, unsigned int round)
 {
 	struct probe ours = one_flow(s, PROGRAM_TO), floor = one_flow(s, PROGRAM_TRACK);
+	int err;
 
 	ours.first = 999;
 	ours.reason = BH_DROP_INGRESS;
-	return compare(s, DENIED, &ours, &floor, round);
+	err = compare(s, DENIED, &ours, &floor, round);
+	ours.elsewhere = true;
+	return err ? err : compare(s, DENIED_AWAY, &ours, &floor, round);
 }
 
 /* Sends a question of the flow, its answer, and another question: so the flow is a stream. */
