@@ -738,14 +738,18 @@ enum {
  * has replaced is gone. */
 static bool replace_twice(struct world *then, const struct packet *packet, struct result *result)
 {
-	struct world twin = *then;
+	struct world twin = *then, uncounted = *then;
 
 	if (!result->passed)
 		return false;
-	twin.talk[packet->talk] = world.talk[packet->talk];
+	uncounted.talk[packet->talk] = twin.talk[packet->talk] = world.talk[packet->talk];
 	result->added = true;
-	if (result->n_gone && !opens(&twin, &world, packet, result))
-		return false;
+	/* It has counted the first call's entry, or has not. */
+	if (result->n_gone && !opens(&twin, then, packet, result)) {
+		twin = uncounted;
+		if (!opens(&twin, &world, packet, result))
+			return false;
+	}
 	for (int i = 0; i < result->n_gone; i++)
 		then->talk[result->gone[i]] = twin.talk[result->gone[i]];
 	return true;
