@@ -84,13 +84,14 @@ static __always_inline void audit_counted(struct __sk_buff *skb, const struct pa
 		skb->tc_index = AUDIT_COUNTED;
 }
 
-static __always_inline bool audit_was_counted(struct __sk_buff *skb)
+/* Returns true if the hook of @sender, an endpoint in audit, has counted the packet. */
+static __always_inline bool audit_was_counted(struct __sk_buff *skb, __u32 sender)
 {
 	struct bh_iface *iface;
 
 	if (likely(skb->tc_index != AUDIT_COUNTED))
 		return false;
-	iface = endpoint_iface(skb->ingress_ifindex);
+	iface = endpoint_iface(sender);
 	return iface && iface->flags & BH_IFACE_AUDIT;
 }
 

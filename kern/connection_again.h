@@ -35,17 +35,18 @@ static __always_inline void connection_touch_datagram(const struct packet *p, st
 		    ct_sender(p, READ_ONCE(ct->verdict[BH_EGRESS])));
 }
 
-/* Updates age and state of a live entry by a packet. */
+/* Updates age and state of a live entry by a packet: first the age, since the new state may have a
+ * shorter timeout (table_lapsed()). */
 static __always_inline void connection_touch(const struct packet *p, struct bh_ct *ct)
 {
 	if (p->class != PACKET_FLOW)
 		return;
+	if (READ_ONCE(ct->seen) != p->now)
+		WRITE_ONCE(ct->seen, p->now);
 	if (p->protocol == IPPROTO_TCP)
 		connection_touch_tcp(p, ct);
 	else
 		connection_touch_datagram(p, ct);
-	if (READ_ONCE(ct->seen) != p->now)
-		WRITE_ONCE(ct->seen, p->now);
 }
 
 /* Notes in the entry that policy now denies a connection that it allowed before. */
@@ -216,6 +217,9 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct conne
 	} else if (c->found.by_hook && !BH_CT_IS_HOOK(p->key.scope)) {
 		away = connection_to_client(p, c);
 	}
+	/* If another connection has the slot by now, nothing is stored there (connection_word()),
+	 * and no entry of this hook's own is wanted. */
+	moved = moved && ct_is_of(p, ct);
 	if (moved && connection_is_others(p, ct, c))
 		return CONNECTION_OF_OTHERS;
 	flow_cache_forget(p);
@@ -226,8 +230,7 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct conne
 	    !(c->found.flags & BH_CACHED_NODE))
 		return BH_DROP_CLAIM;
 	/* A change of policy has added, removed or moved an endpoint: both ends are evaluated
-	 * again. Or another connection has the slot by now. */
-	moved = moved && ct_is_of(p, ct);
+	 * again. */
 	if (moved) {
 		ct->end[0] = *connection_at(c, 0);
 		ct->end[1] = *connection_at(c, 1);

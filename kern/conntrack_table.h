@@ -319,10 +319,13 @@ static __always_inline __s32 table_silent(const struct bh_ct *ct, __u32 now)
 	return now - READ_ONCE(ct->seen);
 }
 
-/* Returns true if a connection has timed out. */
+/* Returns true if a connection has timed out. A packet stores the age before the state, so the
+ * state is read first: a shorter timeout is compared with an age as new as the state. */
 static __always_inline bool table_lapsed(const struct bh_ct *ct, __u8 protocol, __u32 now)
 {
-	return table_silent(ct, now) > (__s32)table_timeout(protocol, READ_ONCE(ct->state));
+	__s32 timeout = table_timeout(protocol, READ_ONCE(ct->state));
+
+	return table_silent(ct, now) > timeout;
 }
 
 /* The costs of losing a connection, from the least on. Cost and time of silence are one number:

@@ -310,6 +310,13 @@ int tc_uplink(struct __sk_buff *skb)
 	return uplink_passes(skb, &p, iface, reason) ? TC_PASS : TC_DROP;
 }
 
+/* Returns true if the hook of an endpoint in audit has counted the packet, which does not show the
+ * endpoint: the node has made it again of fragments. Not inline, for the stack. */
+static __noinline bool tc_was_counted(struct __sk_buff *skb, const struct packet *p)
+{
+	return audit_was_counted(skb, fragment_sender(p));
+}
+
 /* Handles a packet at the host egress hook that is not of an open, allowed connection of the
  * addresses that it has now. */
 static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_path *path,
@@ -332,6 +339,8 @@ static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_pa
 	} else {
 		if (unlikely(p->class == PACKET_NEIGHBOUR) && !neighbour_on_link(p, p->ingress))
 			tc_as_flow(p);
+		if (unlikely(skb->tc_index == AUDIT_COUNTED) && tc_was_counted(skb, p))
+			return TC_PASS;
 		if (tunnel_leaves(skb, p))
 			reason = BH_DROP_TUNNEL;
 		else
@@ -355,7 +364,7 @@ int tc_leave(struct __sk_buff *skb)
 	    !(path.word & BH_CT_SERVICE))
 		return TC_PASS;
 	path.generation = packet_generation();
-	if (audit_was_counted(skb))
+	if (audit_was_counted(skb, skb->ingress_ifindex))
 		return TC_PASS;
 	return path.generation ? tc_leaves(skb, &path, &p, bare) : TC_PASS;
 }

@@ -77,30 +77,60 @@ static __noinline void tcp_contest(const struct packet *p, struct bh_ct *ct)
 	ct_state(p, ct, BH_CT_CONTESTED, 0);
 }
 
-/* Evaluates a SYN without ACK as a new connection, even if the ports have an entry. A copy of a SYN
- * that has made an entry uses that entry. */
-static __noinline int tcp_open(struct packet *p)
+/* Searches the table once more, if another CPU may have changed it since the first search. Not
+ * inline, for the stack. */
+static __noinline struct bh_ct *tcp_find_again(struct packet *p)
 {
-	struct bh_ct *ct, *copy;
-	struct connection c;
+	p->found = false;
+	return ct_find(p);
+}
+
+/* Returns the entry that a copy of the SYN has made: that of the ports, or a waiting one. */
+static __always_inline struct bh_ct *tcp_find_copy(struct packet *p, struct bh_ct *ct)
+{
+	if (tcp_is_copy(p, ct))
+		return ct;
+	ct = ct_find_waiting(p);
+	return ct && tcp_is_copy(p, ct) ? ct : NULL;
+}
+
+/* Opens a connection by a SYN whose ports have an entry, unless the entry is a copy's. */
+static __always_inline int tcp_open_beside(struct packet *p, struct connection *c, struct bh_ct *ct)
+{
+	struct bh_ct *copy = tcp_is_copy(p, ct) ? ct : NULL;
 	int reason;
 
-	if (connection_closed(p, &c))
-		return connection_without_entry(p, &c);
-	ct = ct_find(p);
-	if (!ct)
-		return tcp_open_new(p, &c, false);
-	copy = tcp_is_copy(p, ct) ? ct : ct_find_waiting(p);
-	if (copy && tcp_is_copy(p, copy)) {
-		c.flags = READ_ONCE(copy->verdict[BH_EGRESS]) & BH_CT_NODE;
-		return connection_go_on(p, copy, &c);
+	if (!copy) {
+		/* The entry may have lost its slot since it was found, or a copy may fill it anew:
+		 * then the SYN has nothing to wait for. */
+		ct = tcp_find_again(p);
+		if (!ct)
+			return tcp_open_new(p, c, false);
+		copy = tcp_find_copy(p, ct);
 	}
-	reason = tcp_open_new(p, &c, true);
+	if (copy) {
+		c->flags = READ_ONCE(copy->verdict[BH_EGRESS]) & BH_CT_NODE;
+		return connection_go_on(p, copy, c);
+	}
+	reason = tcp_open_new(p, c, true);
 	if (!bh_reason_drops(reason)) {
 		flow_cache_forget(p);
 		tcp_contest(p, ct);
 	}
 	return reason;
+}
+
+/* Evaluates a SYN without ACK as a new connection, even if the ports have an entry. A copy of a SYN
+ * that has made an entry uses that entry. */
+static __noinline int tcp_open(struct packet *p)
+{
+	struct bh_ct *ct;
+	struct connection c;
+
+	if (connection_closed(p, &c))
+		return connection_without_entry(p, &c);
+	ct = ct_find(p);
+	return ct ? tcp_open_beside(p, &c, ct) : tcp_open_new(p, &c, false);
 }
 
 /* Returns true if the packet is the responder's SYN-ACK for the SYN of the entry. */
@@ -110,10 +140,11 @@ static __always_inline bool tcp_answers(const struct packet *p, const struct bh_
 	       tcp_acknowledges(p, ct);
 }
 
-/* Notes the SYN-ACK that an end has sent. @tag: of the connection's words. */
+/* Notes the SYN-ACK that an end has sent. @tag: of the connection's words. An end that has a number
+ * by now has sent another SYN-ACK, or is the initiator of a connection that has got the slot. */
 static __always_inline void tcp_answered(struct bh_ct *ct, __u32 tag, __u32 from, __u32 sequence)
 {
-	if (!(READ_ONCE(ct->state) & BH_CT_ANSWERED))
+	if (!tcp_number(ct, from))
 		tcp_set_number(ct, from, sequence);
 	WRITE_ONCE(ct->answer, sequence);
 	ct_change(ct, tag, BH_CT_ANSWERED, 0);
@@ -276,14 +307,6 @@ static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 	return tcp_replace(p, waiting) ? reason : BH_DROP_SHARE;
 }
 
-/* Finds the connection of a segment for which neither a connection nor a waiting one was found:
- * between the two searches, another CPU may have put the waiting one in its place. Not inline, for
- * the stack. */
-static __noinline struct bh_ct *tcp_find_late(struct packet *p)
-{
-	return ct_find(p);
-}
-
 /* Evaluates a segment without SYN that is, to the kernel, of another call than the entry's. It
  * opens nothing. */
 static __noinline int tcp_of_another(struct packet *p)
@@ -308,8 +331,8 @@ BPF_GLOBAL int tcp_packet(struct packet *p)
 	reason = !ct || READ_ONCE(ct->state) & BH_CT_CONTESTED ? tcp_contested(p, ct) : 0;
 	if (reason)
 		return reason;
-	if (!ct)
-		ct = tcp_find_late(p);
+	if (!ct) /* or another CPU has just put the waiting one in its place */
+		ct = tcp_find_again(p);
 	if (!ct)
 		return BH_DROP_NO_CONNECTION;
 	if (unlikely(p->told) && connection_is_anothers(p, READ_ONCE(ct->verdict[BH_EGRESS])))

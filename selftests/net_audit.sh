@@ -189,6 +189,25 @@ pass opens a connection that policy allows: 1, $udp"
 	done
 done
 
+echo "# IPv6 fragments that the node makes again, which lose the interface by which they came in"
+net_on node nft -f - <<EOF2 || exit 1
+table inet track {
+	chain forward { type filter hook forward priority filter; ct state new accept; }
+}
+EOF2
+uneven() { # FROM ID
+	net_frame "$1" -n 3 eth0 "$(net_mac "$1")" 02:00:00:00:02:01 uneven "$(net_ip6 "$1")" "$(net_ip6 out)" 9 "$2"
+}
+net_nobody out "$(net_ip6 trial)" "$(net_ip6 job)"
+net_check "each fragment of an audited source counts once" net_moves "audit 1 $by_egress
+audit 2 $by_first" uneven trial 11
+net_check "each fragment of its enforced twin is dropped once" net_moves "drop 1 $by_egress
+drop 2 $by_first" uneven job 12
+for pod in trial job; do
+	ip -n "$NET-out" route del blackhole "$(net_ip6 $pod)"
+done
+net_check "the node tracks no more" net_on node nft delete table inet track
+
 # Opens a connection that stays open across loads. TCP doubles the time before each retransmission, so
 # alive() waits longer where packets were dropped, and goes_on() longer still.
 hold() { # FROM TO ADDRESS PORT

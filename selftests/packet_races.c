@@ -23,6 +23,10 @@
  *
  *   table_commit()     does not look for another entry of the key
  *   tcp_complete()     drops a segment whose handshake another CPU has ended
+ *   tcp_open_beside()  does not search the table again
+ *   connection_go_on() does not look whether another connection has the slot
+ *   tcp_answered()     stores the number of an end that has one
+ *   connection_touch() stores the state before the age
  *   gc_free()          does not look a second time
  *   table_seize()      does not compare the cost with that of the chosen connection
  *   connection_store() leaves a late word in an entry that another connection has got
@@ -650,6 +654,62 @@ static void opened_meanwhile(void)
 	counted(0);
 }
 
+/* A SYN finds the entry of its copy, which loses its slot then. */
+static void lost_beside_copy(void)
+{
+	empty_table();
+	run(FROM_A, SYN);
+	expect("the SYN passes", 0, !bh_reason_drops(midway(MIDWAY_OPEN_BESIDE_LOST, SYN)));
+	expect("a further copy passes", 0, run(FROM_A, SYN));
+	expect("the copies have one entry", 0, packet_node_half_open() == 1);
+	expect("a SYN of another number passes", 0, run(FROM_A, numbered(SYN, 90000, 0)));
+	expect("it waits beside that entry", 0, packet_node_half_open() == 2);
+	counted(0);
+}
+
+/* A packet has found its entry, whose slot another connection has got. */
+static void lost_when_found(void)
+{
+	open_tcp();
+	run(FROM_A, ACK);
+	expect("the packet passes without an entry of its hook's own", 0,
+	       !bh_reason_drops(midway(MIDWAY_AGAIN_ANOTHERS, ACK)));
+	counted(0);
+}
+
+/* A SYN-ACK is noted late: its connection has lost the slot to one that begins. */
+static void late_answer(void)
+{
+	empty_table();
+	run(FROM_A, SYN);
+	run(TO_B, SYN);
+	midway(MIDWAY_ANSWER_ANOTHERS, SYN);
+	expect("the other connection's handshake goes on", 0,
+	       run(FROM_B, ANSWER) && run(TO_A, ANSWER) && run(FROM_A, ACK) && run(TO_B, ACK));
+	expect("and opens the connection", 0, packet_node_connections() == 1);
+	counted(0);
+}
+
+/* Another CPU finds a connection that was idle for longer than one that was reset lives, while a
+ * RST of the connection is noted. */
+static void reset_while_idle(void)
+{
+	struct packet_spec reset = ACK;
+
+	reset.flags = TCP_R;
+	open_tcp();
+	run(FROM_A, ACK);
+	run(TO_B, ACK);
+	packet_node_age(PACKET_SECONDS(600));
+	expect("the connection lives at each moment", 0,
+	       !bh_reason_drops(midway(MIDWAY_TOUCH, reset)));
+	expect("the RST is noted", 0, packet_node_states(IPPROTO_TCP) & BH_CT_RST);
+	expect("a further RST passes", 0, run(TO_B, reset));
+	packet_node_age(PACKET_SECONDS(600));
+	expect("a connection that has timed out is found to have", 0,
+	       bh_reason_drops(midway(MIDWAY_TOUCH, reset)));
+}
+
 /* The garbage collector takes an entry whose time is over, and looks once more. */
 static void lives_again(void)
 {
@@ -716,6 +776,10 @@ static const struct packet_sequence sequences[] = {
 	{"denials of connections that are replaced", denials_and_replacements},
 	{"one connection that two CPUs insert", inserted_twice},
 	{"an ACK whose handshake has just ended", opened_meanwhile},
+	{"a SYN whose copy's entry has just gone", lost_beside_copy},
+	{"a packet whose entry has just gone", lost_when_found},
+	{"a SYN-ACK that comes late", late_answer},
+	{"an idle connection whose RST another CPU notes", reset_while_idle},
 	{"a connection that goes on while it is freed", lives_again},
 	{"a slot that two CPUs choose", chosen_twice},
 	{"a word that comes late", late_word},

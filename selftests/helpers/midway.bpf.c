@@ -10,6 +10,22 @@
 #include "skb.h"
 #include "ask_kernel.h"
 #include "garbage_collector.h"
+#include "connection_new.h"
+#include "flow_cache.h"
+
+/* Before each store of connection_again.h, looks whether another CPU would find that the connection
+ * has timed out. */
+static bool midway_lapsed;
+#undef WRITE_ONCE
+#define WRITE_ONCE(x, value)                                            \
+	({                                                              \
+		midway_lapsed |= table_lapsed(ct, p->protocol, p->now); \
+		*(volatile __typeof__(x) *)&(x) = (value);              \
+	})
+#include "connection_again.h"
+#undef WRITE_ONCE
+#define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
+
 #include "tcp.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -106,6 +122,75 @@ int midway_complete(struct __sk_buff *skb)
 
 	ct = midway_finds(skb, &p);
 	return ct ? tcp_complete(&p, ct) : MIDWAY_NOT;
+}
+
+/* A SYN has found the entry that a copy of it has made, and another CPU has given the entry's slot
+ * to another connection. Returns the reason. */
+SEC("tc")
+int midway_open_beside_lost(struct __sk_buff *skb)
+{
+	struct connection c;
+	struct packet p;
+	struct bh_ct *ct;
+
+	ct = midway_finds(skb, &p);
+	if (!ct || connection_closed(&p, &c))
+		return MIDWAY_NOT;
+	table_remove(table_key(&p));
+	ct->number[0] = ct->number[1] = 0;
+	return tcp_open_beside(&p, &c, ct);
+}
+
+/* A program has found the packet's entry. The slot has a connection of other addresses and
+ * interfaces by now. Returns the reason, or that to drop if the hook wants an entry of its own. */
+SEC("tc")
+int midway_again_anothers(struct __sk_buff *skb)
+{
+	struct packet p;
+	struct bh_ct *ct;
+	int reason;
+
+	ct = midway_finds(skb, &p);
+	if (!ct)
+		return MIDWAY_NOT;
+	ct->verdict[BH_EGRESS] ^= ~BH_CT_FLAGS;
+	ct->end[0].ifindex++;
+	ct->end[1].ifindex++;
+	reason = connection_again(&p, ct);
+	return reason == CONNECTION_OF_OTHERS ? BH_DROP_NO_CONNECTION : reason;
+}
+
+/* A program has found the entry that a SYN-ACK answers. The slot has the packet's connection by
+ * now, whose initiator has the place of the end that answers. */
+SEC("tc")
+int midway_answer_anothers(struct __sk_buff *skb)
+{
+	struct packet p;
+	struct bh_ct *ct;
+
+	ct = midway_finds(skb, &p);
+	if (!ct)
+		return MIDWAY_NOT;
+	tcp_answered(ct, ~ct_bound(&p, ct->end) & ~BH_CT_FLAGS, p.from, p.sequence + 99999);
+	return 0;
+}
+
+/* Notes the packet in its connection's entry. Returns 0 if the connection has not timed out at any
+ * moment of that. */
+SEC("tc")
+int midway_touch(struct __sk_buff *skb)
+{
+	struct packet p;
+	struct bh_ct *ct;
+
+	if (!midway_begins(skb, &p))
+		return MIDWAY_NOT;
+	ct = ct_lookup(&p);
+	if (!ct)
+		return MIDWAY_NOT;
+	midway_lapsed = false;
+	connection_touch(&p, ct);
+	return midway_lapsed ? BH_DROP_NO_CONNECTION : 0;
 }
 
 /* The garbage collector has found that the time of a connection was over, and the connection has

@@ -981,6 +981,10 @@ static void open_midway(int programs[PACKET_MIDWAYS])
 	programs[MIDWAY_COMMIT_IN_TURN] = bpf_program__fd(midway->progs.midway_commit_in_turn);
 	programs[MIDWAY_COMMIT_AT_ONCE] = bpf_program__fd(midway->progs.midway_commit_at_once);
 	programs[MIDWAY_COMPLETE] = bpf_program__fd(midway->progs.midway_complete);
+	programs[MIDWAY_OPEN_BESIDE_LOST] = bpf_program__fd(midway->progs.midway_open_beside_lost);
+	programs[MIDWAY_AGAIN_ANOTHERS] = bpf_program__fd(midway->progs.midway_again_anothers);
+	programs[MIDWAY_ANSWER_ANOTHERS] = bpf_program__fd(midway->progs.midway_answer_anothers);
+	programs[MIDWAY_TOUCH] = bpf_program__fd(midway->progs.midway_touch);
 	programs[MIDWAY_FREE] = bpf_program__fd(midway->progs.midway_free);
 	programs[MIDWAY_OCCUPY_CHOSEN] = bpf_program__fd(midway->progs.midway_occupy_chosen);
 	programs[MIDWAY_OCCUPY_NEWER] = bpf_program__fd(midway->progs.midway_occupy_newer);
