@@ -23,9 +23,9 @@ pods() { # PORT
 }
 pods 1001 >"$NET_TMP/0.ini"
 pods 1002 >"$NET_TMP/1.ini"
-# 10,000 addresses with a port, of more than 25 blocks that are read at a time.
+# 30,000 addresses with a port, of some 40 blocks that are read at a time.
 # shellcheck disable=SC2046 # numbers
-service shop many "10.96.0.1,$(seq -f 198.51.100.%g -s , 1 199)" $(seq 2001 2050) >"$NET_TMP/services.json"
+service shop many "10.96.0.1,$(seq -f 198.51.100.%g -s , 1 199)" $(seq 2001 2150) >"$NET_TMP/services.json"
 service kube-system kube-dnz 10.96.0.10 53 >"$NET_TMP/other.json"
 service kube-system kube-dns 10.96.0.10 53 >"$NET_TMP/dns.json"
 
@@ -72,7 +72,7 @@ resolves() { # ADDRESS, in bytes
 }
 dns='"0xff","0xff","0x0a","0x60","0x00","0x0a"'
 
-net_check "compile a policy with 10,000 addresses of Services, and two deltas" made
+net_check "compile a policy with 30,000 addresses of Services, and two deltas" made
 net_check "load the policy before" net_bulkhead load -n here "$NET_TMP/0.bhp"
 net_allowed web tcp "$db4" 1001 "the port of the policy before passes"
 net_denied web tcp "$db4" 1002 "another port is denied"
