@@ -10,11 +10,14 @@ net_start db web
 db4=$(net_ip db) db6=$(net_ip6 db)
 
 service() { # NAMESPACE NAME ADDRESSES PORT...
+	local port ports=
+	for port in "${@:4}"; do
+		ports+=",{\"name\":\"p$port\",\"protocol\":\"UDP\",\"port\":$port}"
+	done
 	printf '{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"%s","name":"%s"},"spec":{"clusterIP":"%s",' \
 		"$1" "$2" "${3%%,*}"
 	printf '"clusterIPs":["%s"],"externalIPs":[%s],"ports":[%s]}}\n' "${3%%,*}" \
-		"$(cut -s -d , -f 2- <<<"$3" | sed 's/[^,][^,]*/"&"/g')" \
-		"$(printf '{"name":"p%d","protocol":"UDP","port":%d},' $(printf '%s %s ' $(printf '%s\n' "${@:4}" | sed 'p')) | sed 's/,$//')"
+		"$(cut -s -d , -f 2- <<<"$3" | sed 's/[^,][^,]*/"&"/g')" "${ports#,}"
 }
 pods() { # PORT
 	printf '[endpoint shop/db]\nip = %s,%s\nlabels = role=db\nnode = here\n' "$db4" "$db6"
