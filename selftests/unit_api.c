@@ -34,7 +34,8 @@ struct exchange {
 };
 #define HANG "\x01"
 #define SPACES "\x02" /* white space of MANY bytes */
-#define RULES "\x03" /* 500,000 rules that open everything */
+#define RULES "\x03" /* 250,000 rules of two objects each */
+#define EMPTY "\x04" /* 500,000 rules that open everything */
 
 static void send_text(int fd, const char *text)
 {
@@ -80,6 +81,8 @@ static void answer(int fd, const struct exchange *exchange)
 		if (!strcmp(exchange->parts[i], SPACES))
 			send_times(fd, "  ", MANY / 2);
 		else if (!strcmp(exchange->parts[i], RULES))
+			send_times(fd, "{\"a\":{}},", 250000);
+		else if (!strcmp(exchange->parts[i], EMPTY))
 			send_times(fd, "{},", 500000);
 		else
 			send_text(fd, exchange->parts[i]);
@@ -321,6 +324,46 @@ static void test_large_object(void **state)
 	static const char want[] = "! n/a=500001 objects and lists: too many = =there * n/b=]}\" "
 				   "= =there synced ! n/c=500001 objects and lists: too many = "
 				   "=there ";
+	struct world world = {.want = want};
+
+	(void)state;
+	begin(&world, script, "token: secret");
+	assert_non_null(api_watch(world.api, "/api/v1/pods", NULL, &rules, &world));
+	api_run(world.api, -1);
+	end(&world);
+	assert_string_equal(world.log, want);
+}
+
+static void changed_count(void *data, const char *key, struct json_object *object)
+{
+	struct json_object *rules = api_get(object, "spec.ingress"), *text;
+	char n[20];
+
+	snprintf(n, sizeof(n), "%zu", json_object_array_length(rules));
+	say(data, "*", key, n);
+	for (size_t i = 0; i < json_object_array_length(rules); i++)
+		if ((text = api_get(json_object_array_get_idx(rules, i), "a")))
+			say(data, "=", "", json_object_get_string(text));
+}
+
+/* Of an object with many values, repeated items {} are left out, and nothing else; json-c would
+ * take 400 MB for these. */
+static void test_repeats(void **state)
+{
+	static const struct api_watch_ops rules = {
+		.changed = changed_count, .deleted = deleted, .synced = synced};
+	static const struct exchange script[] = {
+		{"?limit=500 ",
+		 "200 OK",
+		 {"{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" POLICY("a", "1"), EMPTY,
+		  "{\"a\":\",{},{},\"},{\"a\":{}},{\"a\":[{},{}]},{},[]," ENDS
+		  "," POLICY("b", "2") "{},{}," ENDS "]}"}},
+		{"resourceVersion=10",
+		 "200 OK",
+		 {"{\"type\":\"ADDED\",\"object\":" POLICY("c", "11"), EMPTY, ENDS "}\n", HANG}},
+		{0},
+	};
+	static const char want[] = "* n/a=7 = =,{},{}, = ={ } = =[ { } ] * n/b=3 synced * n/c=1 ";
 	struct world world = {.want = want};
 
 	(void)state;
@@ -690,7 +733,7 @@ int main(void)
 		cmocka_unit_test(test_no_tables),    cmocka_unit_test(test_columns_of_a_version),
 		cmocka_unit_test(test_stop),	     cmocka_unit_test(test_jitter),
 		cmocka_unit_test(test_sleeps),	     cmocka_unit_test(test_large_page),
-		cmocka_unit_test(test_large_object),
+		cmocka_unit_test(test_large_object), cmocka_unit_test(test_repeats),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

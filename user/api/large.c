@@ -10,6 +10,9 @@
 /* No deeper text is parsed: json-c refuses it. */
 #define DEPTH_MAX JSON_TOKENER_DEFAULT_DEPTH
 
+/* Of an object with more objects and lists, repeated items {} are left out. */
+#define REPEATS_MAX 10000
+
 static bool opens(char c)
 {
 	return c == '{' || c == '[';
@@ -119,10 +122,47 @@ static size_t cut_lists(char *text, size_t n, size_t most)
 	return to - text;
 }
 
+/* Returns true if @at, after an item of a list, is another item {}. */
+static bool is_empty_item(const char *at, const char *end)
+{
+	return end - at > 3 && !memcmp(at, ",{}", 3) && (at[3] == ',' || at[3] == ']');
+}
+
+/* Returns true if what is written ends with an item {} of a list: after the colon of a member is
+ * none. */
+static bool ends_with_empty_item(const char *text, const char *to)
+{
+	return to - text > 2 && !memcmp(to - 2, "{}", 2) && (to[-3] == '[' || to[-3] == ',');
+}
+
+/* Leaves out each item {} that follows another one. Returns the length that is left. */
+static size_t cut_repeats(char *text, size_t n)
+{
+	char *at = text, *to = text, *end = text + n;
+
+	while (at < end) {
+		char *from = at;
+
+		if (is_empty_item(at, end) && ends_with_empty_item(text, to)) {
+			at += 3;
+			continue;
+		}
+		at = *at == '"' ? skip_string(at, end) : at + 1;
+		memmove(to, from, at - from);
+		to += at - from;
+	}
+	*to = '\0';
+	return to - text;
+}
+
 struct json_object *api_parse(char *text, size_t n)
 {
 	size_t values = count_values(text, text + n);
 
+	if (values > REPEATS_MAX) {
+		n = cut_repeats(text, n);
+		values = count_values(text, text + n);
+	}
 	for (size_t most = API_VALUES_MAX; values > API_VALUES_MAX && most; most /= 2) {
 		n = cut_lists(text, n, most);
 		values = count_values(text, text + n);

@@ -42,8 +42,7 @@ static int add_said(struct discovery *discovery, struct table *table)
 	return error;
 }
 
-/* Returns the Service kube-system/kube-dns; NULL: there is none. */
-static const struct policy_service *find_dns(const struct lazy_policy *policy)
+uint32_t discover_dns_place(const struct lazy_policy *policy)
 {
 	const struct policy_service *services =
 		lazy_read(policy, policy->services, policy->n_services * sizeof(*services));
@@ -51,8 +50,8 @@ static const struct policy_service *find_dns(const struct lazy_policy *policy)
 	for (size_t i = 0; i < policy->n_services; i++)
 		if (!strcmp(lazy_read_string(policy, services[i].name), "kube-dns") &&
 		    !strcmp(lazy_read_string(policy, services[i].ns), "kube-system"))
-			return &services[i];
-	return NULL;
+			return i;
+	return UINT32_MAX;
 }
 
 /* Adds the Service's own addresses. A node port has none. */
@@ -75,9 +74,9 @@ static int add_frontends(const struct lazy_policy *policy, const struct policy_s
 
 int discover_dns_service(const struct lazy_policy *policy, struct table *table)
 {
-	const struct policy_service *service = find_dns(policy);
+	const uint32_t place = discover_dns_place(policy);
 
-	return service ? add_frontends(policy, service, table) : 0;
+	return place == UINT32_MAX ? 0 : add_frontends(policy, &policy->services[place], table);
 }
 
 /* Returns true if it is a cluster's own address of a Service, and a resolver's. Anybody's Service

@@ -52,6 +52,9 @@ int discover_node_side(struct discovery *discovery, const struct bh_iface *iface
  * itself has, and discover_resolver_backends() at last the backends of each Service whose own
  * address is there; their errors are not reported. */
 int discover_resolvers(struct discovery *discovery);
+/* Returns the place of the Service kube-system/kube-dns among the policy's; UINT32_MAX: there is
+ * none. */
+uint32_t discover_dns_place(const struct lazy_policy *policy);
 int discover_dns_service(const struct lazy_policy *policy, struct table *table);
 int discover_node_resolvers(const struct discovery *discovery, struct table *table);
 int discover_resolver_backends(const struct lazy_policy *policy, struct table *table);

@@ -2,6 +2,7 @@
 #include "node/change/port_lists.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -315,27 +316,36 @@ int port_lists_expect(struct port_lists *places, struct bh_ports_ref ref,
 	return 0;
 }
 
-bool port_lists_agree(const struct port_lists *places, struct bh_ports_ref ref,
-		      struct bh_ports_ref there)
+/* Returns true if the maps have the list at that place. */
+static bool has_list(const struct planner *plan, struct bh_ports_ref ref, uint32_t at)
 {
-	const struct planner *plan = places->plan;
-	const struct bh_interval *intervals;
-	struct bh_interval interval;
+	const size_t size = ref.count * sizeof(struct bh_interval);
+	const void *intervals = lazy_read(plan->new, plan->new->intervals + ref.at, size);
+	SCOPED_FREE void *there = malloc(size);
+
+	return there && !maps_lookup_range(plan->handle, MAP_ports, at, ref.count, there) &&
+	       !memcmp(there, intervals, size);
+}
+
+bool port_lists_agree(struct port_lists *places, struct bh_ports_ref ref, struct bh_ports_ref there)
+{
+	struct bh_ports_ref *placed;
 
 	if (!port_lists_is_list(ref))
 		return there.count == ref.count &&
-		       there.at ==
-			       (ref.count == BH_PORTS_NAMED ? planner_id(plan, ref.at) : ref.at);
-	intervals =
-		lazy_read(plan->new, plan->new->intervals + ref.at, ref.count * sizeof(*intervals));
-	for (uint32_t i = 0; there.count == ref.count && i < ref.count; i++) {
-		const uint32_t at = there.at + i;
-
-		if (maps_lookup(plan->handle, MAP_ports, &at, &interval) ||
-		    memcmp(&interval, &intervals[i], sizeof(interval)))
-			return false;
-	}
-	return there.count == ref.count;
+		       there.at == (ref.count == BH_PORTS_NAMED ? planner_id(places->plan, ref.at)
+								: ref.at);
+	placed = &places->placed[ref.at];
+	if (there.count != ref.count)
+		return false;
+	/* the segments of a namespace often refer to the same long list */
+	if (placed->count == ref.count && placed->at == there.at)
+		return true;
+	if (!has_list(places->plan, ref, there.at))
+		return false;
+	if (placed->count != ref.count)
+		*placed = there;
+	return true;
 }
 
 uint32_t port_lists_end(const struct port_lists *places)

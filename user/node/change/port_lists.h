@@ -49,8 +49,9 @@ int port_lists_put(struct port_lists *places, struct bh_ports_ref ref, struct bh
 int port_lists_expect(struct port_lists *places, struct bh_ports_ref ref,
 		      struct bh_ports_ref *placed);
 
-/* Returns true if a reference of the maps says what one of the new policy says. */
-bool port_lists_agree(const struct port_lists *places, struct bh_ports_ref ref,
+/* Returns true if a reference of the maps says what one of the new policy says. A list is compared
+ * once with each place. */
+bool port_lists_agree(struct port_lists *places, struct bh_ports_ref ref,
 		      struct bh_ports_ref there);
 
 /* Returns the first entry above 0 behind all lists. */

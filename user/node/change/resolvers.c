@@ -53,11 +53,27 @@ static int add_others(const struct planner *plan, struct table *want)
 	return error;
 }
 
+/* Returns true if the delta leaves all Services as they are, so that their addresses, which may be
+ * many, need not be read. A Service's record stays the same if only its name changes. */
+static bool keeps_services(const struct planner *plan)
+{
+	static const enum blob_table tables[] = {BLOB_TABLE_services, BLOB_TABLE_service_ports,
+						 BLOB_TABLE_backends, BLOB_TABLE_frontends};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		if (!delta_is_final(planner_table(plan, tables[i])))
+			return false;
+	return discover_dns_place(plan->old) == discover_dns_place(plan->new);
+}
+
 int resolvers_plan(struct planner *plan)
 {
 	CLEANUP(table_free) struct table have = {}, want = {};
 	bool said, others = false;
 	int error;
+
+	if (keeps_services(plan))
+		return 0;
 
 	maps_init_table(MAP_resolvers, &have);
 	maps_init_table(MAP_resolvers, &want);

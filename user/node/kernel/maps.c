@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "maps/maps.def"
@@ -96,6 +97,35 @@ int maps_lookup(const struct node_handle *handle, enum node_map_id map, const vo
 		return -ENOENT;
 	memcpy(value, found, sizes[map].value);
 	return 0;
+}
+
+static int range_in_memory(const struct table *table, uint32_t at, uint32_t n, void *values)
+{
+	if (at > table->n || n > table->n - at)
+		return -ENOENT;
+	for (uint32_t i = 0; i < n; i++)
+		memcpy((unsigned char *)values + (size_t)i * table->value_size,
+		       table_value(table, at + i), table->value_size);
+	return 0;
+}
+
+int maps_lookup_range(const struct node_handle *handle, enum node_map_id map, uint32_t at,
+		      uint32_t n, void *values)
+{
+	uint32_t before = at - 1, next, found = n;
+	SCOPED_FREE uint32_t *keys = NULL;
+
+	if (handle->seen)
+		return range_in_memory(&handle->seen->map[map], at, n, values);
+	keys = calloc(n, sizeof(*keys));
+	if (!keys)
+		return -ENOMEM;
+	if (bpf_map_lookup_batch(handle->maps[map], at ? &before : NULL, &next, keys, values,
+				 &found, NULL) &&
+	    errno != ENOENT)
+		return -errno;
+	/* behind its end, the kernel begins an array anew */
+	return found == n && *keys == at ? 0 : -ENOENT;
 }
 
 int maps_read(const struct node_handle *handle, enum node_map_id map, struct table *table)

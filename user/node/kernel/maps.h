@@ -29,6 +29,11 @@ int image_read(struct node_handle *handle, struct image *image);
 int maps_lookup(const struct node_handle *handle, enum node_map_id map, const void *key,
 		void *value);
 
+/* Copies @n values of an array, from index @at on, to @values: in one call of the kernel. Returns
+ * 0; -ENOENT: the array ends before; or another -errno, not reported. */
+int maps_lookup_range(const struct node_handle *handle, enum node_map_id map, uint32_t at,
+		      uint32_t n, void *values);
+
 /* Replace a table's entries by a map's, or by those for which @is_wanted returns true. Return 0
  * or -errno, not reported. */
 int maps_read(const struct node_handle *handle, enum node_map_id map, struct table *table);
