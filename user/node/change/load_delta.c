@@ -172,8 +172,6 @@ static int plan_parts(struct planner *plan)
 		error = endpoints_begin(&endpoints);
 	if (!error)
 		error = segment_entries_plan(plan);
-	if (!error && plan->drops)
-		error = segment_entries_drop_extension(plan);
 	if (!error)
 		error = added_delta_place(plan);
 	if (!error)
