@@ -7,7 +7,6 @@
 #include "policy/delta_view.h"
 #include "node/change/added_delta.h"
 #include "node/change/apply.h"
-#include "node/change/effect_delta.h"
 #include "node/change/iface_entry.h"
 #include "node/change/endpoint_entries.h"
 #include "node/change/endpoint_search.h"
@@ -207,8 +206,11 @@ static int plan_view(struct planner *plan, bool stages)
 		return error;
 	plan->new = new;
 	error = plan_parts(plan);
-	if (!error && !stages && may_open(plan))
-		error = effect_delta_find(plan);
+	if (!error && !stages && may_open(plan)) {
+		error = effect_find(plan);
+		if (error)
+			node_fail(plan->handle, error, "cannot compare with the active policy");
+	}
 	if (lazy_error(new))
 		error = lazy_error(new);
 	plan->new = NULL;
