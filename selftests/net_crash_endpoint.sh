@@ -92,25 +92,14 @@ places() { # all|state|bpf STEP BEFORE AFTER COMMAND BACK
 	net_places "$2" $SAMPLE
 }
 
-# Kills a command at its Nth system call, or at its last one if it makes fewer this time: it also deletes
-# the tallies of addresses that are gone, whose number follows the packets of earlier probes.
-kill_at() { # N COMMAND AGAIN: what makes the command possible again once it has run to its end
-	local n=$1
-	# shellcheck disable=SC2086
-	until net_fault "$CRASH" "$n" kill $2 >"$NET_TMP/fault" 2>&1; [ $? -eq 99 ]; do
-		[ "$(wc -l <"$NET_TMP/calls")" -lt "$n" ] || { echo "not killed at $n" && return 1; }
-		n=$(wc -l <"$NET_TMP/calls")
-		$3 || return 1
-	done
-}
-
 # Kills a command at each of these system calls; at last runs it to its end.
 walk() { # BEFORE AFTER COMMAND BACK
 	local at n state
 	: >"$NET_TMP/states"
 	mapfile -t at < <(places "$CRASH" $KILL_STEP "$@")
 	for n in "${at[@]}"; do
-		kill_at "$n" "$3" "net_bulkhead $4" || return 1
+		# shellcheck disable=SC2086
+		net_kill_at "$CRASH" "$n" "net_bulkhead $4" $3 || return 1
 		is_one_of "$1" "$2" || { echo "killed at $n: $(tail -n 1 "$NET_TMP/calls")" && return 1; }
 		echo "$state" >>"$NET_TMP/states"
 		mend "$@" || { echo "killed at $n" && return 1; }
@@ -163,7 +152,8 @@ nothing_left() {
 
 # Kills an add just before its commit, then kills the command that repairs it at each of its system calls.
 half() {
-	kill_at "$last" "$(web add)" "net_bulkhead $(web del)"
+	# shellcheck disable=SC2046
+	net_kill_at "$CRASH" "$last" "net_bulkhead $(web del)" $(web add)
 }
 walk_repair() {
 	local at n last
@@ -173,8 +163,7 @@ walk_repair() {
 	net_fault "$CRASH" 0 kill endpoint del shop/nobody >"$NET_TMP/fault" 2>&1
 	mapfile -t at < <(net_places $KILL_STEP $SAMPLE)
 	for n in "${at[@]}"; do
-		half && kill_at "$n" "endpoint del shop/nobody" half ||
-			{ cat "$NET_TMP/fault" && return 1; }
+		half && net_kill_at "$CRASH" "$n" half endpoint del shop/nobody || return
 		is_one_of nobody || { echo "killed at $n: $(tail -n 1 "$NET_TMP/calls")" && return 1; }
 		mend nobody web "$(web add)" "$(web del)" || { echo "killed at $n" && return 1; }
 	done
