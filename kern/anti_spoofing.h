@@ -69,7 +69,7 @@ static __always_inline bool source_mac_fits(const struct packet *p, const struct
 }
 
 /* Checks, after spoofing_check(), that the MAC and the link-local address of the sender are not
- * another's on its link. Not part of spoofing_check(), since the stack below ends_resolve()
+ * another's on its link. Not part of spoofing_check(), since the stack below owner_resolve()
  * has no room. */
 BPF_GLOBAL int spoofing_link(const struct packet *p)
 {

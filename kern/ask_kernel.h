@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Finds out what an evaluation asked for (the internal reasons of ends.h), before the packet
- * is evaluated again. */
+/* Finds out what an evaluation asked for (the internal reasons of address_owner.h), before the
+ * packet is evaluated again. */
 #ifndef BULKHEAD_KERN_ASK_KERNEL_H
 #define BULKHEAD_KERN_ASK_KERNEL_H
 

@@ -2,7 +2,7 @@
 /*
  * Finds a connection in its original direction, as one of its packets shows it: its ends, and the
  * verdicts of their policies at the active generation. Functions return an enum bh_reason, or an
- * internal reason of ends.h.
+ * internal reason of address_owner.h.
  */
 #ifndef BULKHEAD_KERN_CONNECTION_H
 #define BULKHEAD_KERN_CONNECTION_H
@@ -60,17 +60,17 @@ BPF_GLOBAL int connection_lookup(const struct packet *p, __u32 initiator, struct
 
 	if (!p || !found)
 		return 0;
-	*found = (struct bh_cached){.reason = ends_resolve(p, initiator, &ends)};
+	*found = (struct bh_cached){.reason = owner_resolve(p, initiator, &ends)};
 	if (!found->reason)
 		found->reason = spoofing_link(p);
 	if (!found->reason && unlikely(p->key.scope && p->version == 6))
-		found->reason = ends_links(p, initiator, &ends);
+		found->reason = owner_links(p, initiator, &ends);
 	if (found->reason)
 		return 0;
 	policy_ask_both(p, &ends, policy_point(p, initiator), found);
 	if (found->denied[BH_EGRESS])
 		policy_mark_names(&ends.end[BH_EGRESS], found);
-	if (ends_from_node(p, &ends.end[BH_EGRESS]))
+	if (owner_from_node(p, &ends.end[BH_EGRESS]))
 		found->flags |= BH_CACHED_NODE;
 	if (ends.end[BH_INGRESS].flags & END_SERVICES)
 		found->flags |= BH_CACHED_SERVICE;
@@ -85,12 +85,12 @@ BPF_GLOBAL int connection_lookup(const struct packet *p, __u32 initiator, struct
 		found->flags |= BH_CACHED_TO_NODE;
 	found->by_mac = !!((ends.end[0].flags | ends.end[1].flags) & END_BY_MAC);
 	found->by_hook = !!((ends.end[0].flags | ends.end[1].flags) & END_BY_HOOK);
-	ends_copy(&ends.end[0], &found->end[0]);
-	ends_copy(&ends.end[1], &found->end[1]);
+	owner_copy(&ends.end[0], &found->end[0]);
+	owner_copy(&ends.end[1], &found->end[1]);
 	if (found->flags & (BH_CACHED_MASK | BH_CACHED_TO_NODE))
 		policy_mark_node(found);
 	if (ends.end[BH_INGRESS].ifindex && !spoofing_mac_known(ends.end[BH_INGRESS].mac))
-		ends_learns(&found->end[BH_INGRESS]);
+		owner_learns(&found->end[BH_INGRESS]);
 	if (found->end[BH_EGRESS].proven & END_OF_NODE)
 		policy_mark_isolated(p,
 				     (p->hook == BH_HOOK_FROM_ENDPOINT) == (p->from == initiator)

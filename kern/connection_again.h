@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Evaluates a packet whose connection has an entry: by the entry's words, or anew after a change of
- * policy. Functions return an enum bh_reason, or an internal reason of ends.h.
+ * policy. Functions return an enum bh_reason, or an internal reason of address_owner.h.
  */
 #ifndef BULKHEAD_KERN_CONNECTION_AGAIN_H
 #define BULKHEAD_KERN_CONNECTION_AGAIN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Evaluates a packet that no entry lets pass, and writes the entry of the connection that the
- * packet opens. Functions return an enum bh_reason, or an internal reason of ends.h.
+ * packet opens. Functions return an enum bh_reason, or an internal reason of address_owner.h.
  */
 #ifndef BULKHEAD_KERN_CONNECTION_NEW_H
 #define BULKHEAD_KERN_CONNECTION_NEW_H

@@ -189,7 +189,7 @@ BPF_GLOBAL int host_egress_look(const struct packet *p, struct bh_cached *found)
 	policy_ask(p, &ends, policy_point(p, p->from), BH_EGRESS, found);
 	if (found->denied[BH_EGRESS])
 		policy_mark_names(&ends.end[BH_EGRESS], found);
-	ends_copy(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
+	owner_copy(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
 	found->by_hook = host_egress_hides(p, ends.end[BH_EGRESS].ifindex);
 	return 0;
 }

@@ -65,7 +65,7 @@ BPF_GLOBAL int nat_unmasquerade(const struct packet *p, __u32 initiator, struct 
 			return 0;
 	}
 	if (!found->reason)
-		found->reason = ends_here(p, !initiator, &ends.end[BH_INGRESS]);
+		found->reason = owner_here(p, !initiator, &ends.end[BH_INGRESS]);
 	if (found->reason)
 		return 0;
 	policy_unasked(found);
@@ -73,7 +73,7 @@ BPF_GLOBAL int nat_unmasquerade(const struct packet *p, __u32 initiator, struct 
 	/* A TCP reply opens no connection, and shows only the node's address: unless the kernel
 	 * told the true initiator, the node stays the end. */
 	if (p->told > TOLD_NOTHING || p->protocol != IPPROTO_TCP)
-		ends_copy(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
+		owner_copy(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
 	return 0;
 }
 
@@ -127,7 +127,7 @@ BPF_GLOBAL int nat_service(const struct packet *p, __u32 initiator, struct bh_ca
 	}
 	policy_unasked(found);
 	found->end[BH_INGRESS] = (struct bh_ct_end){};
-	found->reason = ends_here(p, initiator, &ends.end[BH_EGRESS]);
+	found->reason = owner_here(p, initiator, &ends.end[BH_EGRESS]);
 	if ((at && at->flags & BH_SERVICE_CLOSED) ||
 	    (ends.end[BH_INGRESS].flags & END_NODE &&
 	     nat_is_untold(p, policy_segment(ends.end[BH_EGRESS].assignment))))
@@ -171,7 +171,7 @@ BPF_GLOBAL int nat_service_node(const struct packet *p, __u32 initiator, struct 
 	}
 	if (found->reason || !(ends.end[BH_INGRESS].flags & END_NODE))
 		return 0;
-	found->reason = ends_here(p, initiator, &ends.end[BH_EGRESS]);
+	found->reason = owner_here(p, initiator, &ends.end[BH_EGRESS]);
 	policy_ask(p, &ends, point, BH_EGRESS, found);
 	if (!policy_denied(found, BH_EGRESS))
 		policy_unasked(found);
@@ -200,7 +200,7 @@ BPF_GLOBAL int nat_is_local(const struct packet *p, __u32 initiator, struct bh_c
 					 &ends.end[BH_INGRESS]);
 	if (found->reason || ends.end[BH_INGRESS].flags)
 		return 0;
-	found->reason = ends_here(p, initiator, &ends.end[BH_EGRESS]);
+	found->reason = owner_here(p, initiator, &ends.end[BH_EGRESS]);
 	if (found->reason || !policy_has(&ends.end[BH_EGRESS], BH_EGRESS))
 		return 0;
 	found->end[BH_INGRESS].proven = (__u16)p->now | 1;
@@ -215,7 +215,7 @@ BPF_GLOBAL int nat_is_local(const struct packet *p, __u32 initiator, struct bh_c
 	found->flags |= BH_CACHED_TO_NODE;
 	policy_mark_node(found);
 	policy_mark_isolated(p, &ends.end[BH_EGRESS], found);
-	found->reason = ends_node(p, &ends.end[BH_INGRESS]);
+	found->reason = owner_node(p, &ends.end[BH_INGRESS]);
 	ends.end[BH_INGRESS].flags |= END_NODE;
 	policy_ask(p, &ends, policy_point(p, initiator), BH_EGRESS, found);
 	return 0;

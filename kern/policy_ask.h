@@ -5,7 +5,7 @@
 #ifndef BULKHEAD_KERN_POLICY_ASK_H
 #define BULKHEAD_KERN_POLICY_ASK_H
 
-#include "ends.h"
+#include "address_owner.h"
 #include "policy_lookup.h"
 
 static __always_inline __u32 policy_point(const struct packet *p, __u32 initiator)

@@ -15,11 +15,6 @@ net_start db web
 net_old_and_new
 old=$NET_TMP/old.ini new=$NET_TMP/new.ini
 
-# Runs a command and kills it at its Nth change of state.
-kill_at() { # N SUBCOMMAND ARGUMENT...
-	net_fault "$CRASH" "$1" kill "${@:2}" >"$NET_TMP/faulted" 2>&1
-	[ $? -eq 99 ] || { echo "not killed at $1" && cat "$NET_TMP/faulted" && false; }
-}
 # Prints the numbers of the system calls at which to kill a command.
 places() { # STEP COUNT PREPARE SUBCOMMAND ARGUMENT...
 	{ $3 && net_fault "$CRASH" 0 kill "${@:4}"; } >"$NET_TMP/faulted" 2>&1 ||
@@ -32,14 +27,16 @@ walked() { # NAME WALK ARGUMENT...
 	echo "# killed at $(xargs <"$NET_TMP/places")"
 }
 
+load_from() {
+	net_bulkhead load --rollback "$from" && $prepare
+}
 # Kills a load over old at each of these system calls, and repairs by a load of old.
 walk_load() { # PREPARE OLD ARGUMENT...: what it is a load of
-	local at n state
+	local at n state prepare=$1 from=$2
 	: >"$NET_TMP/states"
 	mapfile -t at < <(places $STEP $SAMPLE "$1" load "${@:3}")
-	net_bulkhead load --rollback "$2" || return
 	for n in "${at[@]}"; do
-		$1 && kill_at "$n" load "${@:3}" || return 1
+		load_from && net_kill_at "$CRASH" "$n" load_from load "${@:3}" || return 1
 		state=$(net_active)
 		[ "$state" = old ] || [ "$state" = new ] ||
 			{ echo "killed at $n: $state is active" && return 1; }
@@ -74,7 +71,7 @@ unload_all() {
 walk_ends() { # load_all|unload_all: how to get to where it begins; SUBCOMMAND ARGUMENT...
 	local n=0 turn=0 state repairs=(load_all unload_all)
 	for n in $(places $ENDS_STEP $ENDS_SAMPLE "$1" "${@:2}"); do
-		$1 && kill_at "$n" "${@:2}" || return
+		$1 && net_kill_at "$CRASH" "$n" "$1" "${@:2}" || return
 		state=$(net_active)
 		[ "$state" = both ] || [ "$state" = old ] ||
 			{ echo "killed at $n: $state is active" && return 1; }

@@ -99,8 +99,7 @@ walk() { # BEFORE AFTER COMMAND BACK
 	mapfile -t at < <(places "$CRASH" $KILL_STEP "$@")
 	for n in "${at[@]}"; do
 		# shellcheck disable=SC2086
-		net_fault "$CRASH" "$n" kill $3 >"$NET_TMP/fault" 2>&1
-		[ $? -eq 99 ] || { echo "not killed at $n" && return 1; }
+		net_kill_at "$CRASH" "$n" "net_bulkhead $4" $3 || return 1
 		is_one_of "$1" "$2" || { echo "killed at $n: $(tail -n 1 "$NET_TMP/calls")" && return 1; }
 		echo "$state" >>"$NET_TMP/states"
 		mend "$@" || { echo "killed at $n" && return 1; }
@@ -154,8 +153,7 @@ nothing_left() {
 # Kills an add just before its commit, then kills the command that repairs it at each of its system calls.
 half() {
 	# shellcheck disable=SC2046
-	net_fault "$CRASH" "$last" kill $(web add) >"$NET_TMP/fault" 2>&1
-	[ $? -eq 99 ]
+	net_kill_at "$CRASH" "$last" "net_bulkhead $(web del)" $(web add)
 }
 walk_repair() {
 	local at n last
@@ -165,9 +163,7 @@ walk_repair() {
 	net_fault "$CRASH" 0 kill endpoint del shop/nobody >"$NET_TMP/fault" 2>&1
 	mapfile -t at < <(net_places $KILL_STEP $SAMPLE)
 	for n in "${at[@]}"; do
-		half || { cat "$NET_TMP/fault" && return 1; }
-		net_fault "$CRASH" "$n" kill endpoint del shop/nobody >"$NET_TMP/fault" 2>&1
-		[ $? -eq 99 ] || { echo "not killed at $n" && return 1; }
+		half && net_kill_at "$CRASH" "$n" half endpoint del shop/nobody || return
 		is_one_of nobody || { echo "killed at $n: $(tail -n 1 "$NET_TMP/calls")" && return 1; }
 		mend nobody web "$(web add)" "$(web del)" || { echo "killed at $n" && return 1; }
 	done

@@ -178,7 +178,17 @@ is_late_by_both "with both addresses again"
 net_check "late's interface goes" ip -n "$NET-node" link del veth-late
 step away "an endpoint of another node gets late's addresses"
 net_plug late
-step home "late gets its addresses back from another node's endpoint"
+isolated() { # FILE: the counts of isolated endpoints that its load says
+	load -j "$here/$1" | tr -d ' \n' | grep -o '"isolated":{[^}]*}'
+}
+comes_home() {
+	isolated home.bhd >"$NET_TMP/isolated" && test -e "$NET_PIN/blob_base"
+}
+back="late gets its addresses back from another node's endpoint"
+net_check "a delta: $back" comes_home
+net_check "$back: a load of the whole policy has nothing to change" whole_changes_nothing home
+net_check "$back: the delta's load counted the isolated endpoints as a load of the whole policy does" \
+	net_is "$(cat "$NET_TMP/isolated")" "$(isolated home.bhp)"
 is_late_by_both "home again"
 net_plug extra
 

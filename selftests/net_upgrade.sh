@@ -119,17 +119,13 @@ net_check "the policy is enforced after the refusal" hooks_enforced
 STEP=3 SAMPLE=4
 [ -z "${BULKHEAD_SMALL:-}" ] || STEP=11 SAMPLE=1
 [ -z "${CRASH:-}" ] || STEP=1
-kill_second() { # N
-	BULKHEAD=$NET_TMP/second net_fault state "$1" kill load "$NET_TMP/policy.ini" >"$NET_TMP/killed" 2>&1
-}
 walk() {
 	local at n turn=first
-	kill_second 0 || return
+	BULKHEAD=$NET_TMP/second net_fault state 0 kill load "$NET_TMP/policy.ini" >"$NET_TMP/killed" 2>&1 || return
 	mapfile -t at < <(net_places $STEP $SAMPLE)
 	for n in "${at[@]}"; do
-		load first >"$NET_TMP/out" || return
-		kill_second "$n"
-		[ $? -eq 99 ] || { echo "not killed at $n" && cat "$NET_TMP/killed" && return 1; }
+		load first >"$NET_TMP/out" && BULKHEAD=$NET_TMP/second \
+			net_kill_at state "$n" "load first" load "$NET_TMP/policy.ini" || return
 		hooks_enforced || { echo "killed at $n" && return 1; }
 		net_bulkhead status >"$NET_TMP/out" || { echo "killed at $n: no status" && return 1; }
 		grep -q "another build" "$NET_TMP/out" && seen="$seen second" || seen="$seen first"

@@ -109,8 +109,7 @@ walk() { # BEGIN OTHER COMMAND...
 		return
 	for n in "${places[@]}"; do
 		i=$((i + 1))
-		$1 && net_fault state "$n" kill "${@:3}"
-		[ $? -eq 99 ] || return
+		$1 && net_kill_at state "$n" "$1" "${@:3}" || return
 		is_tidy >/dev/null || left=$((left + 1))
 		# shellcheck disable=SC2086
 		mend $i $2 || { echo "killed at $n" && return 1; }

@@ -623,6 +623,19 @@ net_fault() { # state|bpf|all N kill|ERRNO SUBCOMMAND ARGUMENT...
 		"$BULKHEAD" "$4" --pin "$NET_PIN" "${@:5}"
 }
 
+# Kills the node's command at the Nth of these system calls, or at its last one if it makes fewer this time: a
+# command also deletes the tallies of addresses that are gone, and their number follows the packets of earlier
+# probes. AGAIN makes the command possible again once it has run to its end.
+net_kill_at() { # state|bpf|all N AGAIN SUBCOMMAND ARGUMENT...
+	local n=$2
+	until net_fault "$1" "$n" kill "${@:4}" >"$NET_TMP/fault" 2>&1; [ $? -eq 99 ]; do
+		[ "$(wc -l <"$NET_TMP/calls")" -lt "$n" ] ||
+			{ echo "not killed at $n" && cat "$NET_TMP/fault" && return 1; }
+		n=$(wc -l <"$NET_TMP/calls")
+		$3 || return
+	done
+}
+
 # Prints a sample of standard input's lines: the first, the last, and of the others each STEPth with
 # BULKHEAD_FULL=1, else about COUNT, selected by BULKHEAD_SEED.
 net_sample() { # STEP COUNT

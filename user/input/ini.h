@@ -94,7 +94,7 @@
 #ifndef BULKHEAD_INPUT_INI_H
 #define BULKHEAD_INPUT_INI_H
 
-#include "input/object_reader.h"
+#include "input/tree_reader.h"
 
 int ini_read(struct reader *reader, const char *text, size_t size);
 

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_INPUT_INI_SECTION_H
 #define BULKHEAD_INPUT_INI_SECTION_H
 
-#include "input/object_reader.h"
+#include "input/tree_reader.h"
 
 struct section_entry {
 	const char *key;

@@ -4,7 +4,7 @@
 #define BULKHEAD_INPUT_OBJECT_H
 
 #include "input/input.h"
-#include "input/object_reader.h"
+#include "input/tree_reader.h"
 
 /* What an object of an API server becomes that cannot be used (aside.c). */
 enum aside_way {

@@ -87,29 +87,23 @@ int assign_host_side(const struct bh_addr *addr, const struct assign_word *word,
 	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
 }
 
-static int move(struct node_handle *handle, const struct bh_addr *addr,
-		const struct bh_endpoint *entry, uint64_t to, struct change *change)
+int assign_delete(struct node_handle *handle, const struct bh_addr *addr,
+		  const struct bh_endpoint *entry, struct change *change)
 {
+	return assign_delete_to(handle, addr, entry, word_of_covering_prefix(handle, addr), change);
+}
+
+int assign_delete_to(struct node_handle *handle, const struct bh_addr *addr,
+		     const struct bh_endpoint *entry, uint64_t covering_prefix,
+		     struct change *change)
+{
+	const uint64_t to =
+		leaving(handle, entry, covering_prefix ? as_covering_prefix(covering_prefix) : 0);
 	const struct assign_word word =
 		next_word(node_generation(handle) + 1, entry->assignment, to);
+	int error = add_word(change, addr, &word);
 
-	return add_word(change, addr, &word);
-}
-
-int assign_leave(struct node_handle *handle, const struct bh_addr *addr,
-		 const struct bh_endpoint *entry, struct change *change)
-{
-	return assign_leave_to(handle, addr, entry, word_of_covering_prefix(handle, addr), change);
-}
-
-int assign_leave_to(struct node_handle *handle, const struct bh_addr *addr,
-		    const struct bh_endpoint *entry, uint64_t covering_prefix,
-		    struct change *change)
-{
-	return move(
-		handle, addr, entry,
-		leaving(handle, entry, covering_prefix ? as_covering_prefix(covering_prefix) : 0),
-		change);
+	return error ? error : table_add(&change->maps[MAP_endpoints].deleted, addr, entry);
 }
 
 int assign_new(struct node_handle *handle, const struct bh_addr *addr,

@@ -30,15 +30,15 @@ bool assign_word_for(uint32_t generation, const __u64 words[2], uint64_t to,
 uint64_t assign_cover_now(const struct node_handle *handle, const struct bh_prefix_key *key);
 
 /*
- * assign_leave() makes an endpoint of the maps count as its covering prefix from the next
- * generation on. assign_leave_to() does the same if the covering prefix moves: @covering_prefix is
- * its new place. They return 0 or -ENOMEM.
+ * assign_delete() deletes an endpoint of the maps, which counts as its covering prefix from the
+ * next generation on. assign_delete_to() does the same if the covering prefix moves:
+ * @covering_prefix is its new place. They return 0 or -ENOMEM.
  */
-int assign_leave(struct node_handle *handle, const struct bh_addr *addr,
-		 const struct bh_endpoint *entry, struct change *change);
-int assign_leave_to(struct node_handle *handle, const struct bh_addr *addr,
-		    const struct bh_endpoint *entry, uint64_t covering_prefix,
-		    struct change *change);
+int assign_delete(struct node_handle *handle, const struct bh_addr *addr,
+		  const struct bh_endpoint *entry, struct change *change);
+int assign_delete_to(struct node_handle *handle, const struct bh_addr *addr,
+		     const struct bh_endpoint *entry, uint64_t covering_prefix,
+		     struct change *change);
 
 /* Stores a word of an endpoint, and with it the interface and MAC of @want. Until the word's
  * generation is active, a repair takes both back. Returns 0 or -ENOMEM. */

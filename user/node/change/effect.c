@@ -7,168 +7,276 @@
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "node/change/effect.h"
+#include "node/change/added_delta.h"
 #include "node/change/iface_entry.h"
+#include "node/change/isolated.h"
 #include "node/change/object_names.h"
 #include "node/kernel/pinned_policy.h"
 
-static int names_read(const struct policy *policy, struct object_names *names)
+/* Returns the active policy, to compare with; NULL: there is none, or not all of it can be read. */
+static const struct lazy_policy *active_of(const struct planner *plan)
 {
-	int error = 0;
+	return plan->delta || pinned_whole(plan->handle) ? plan->handle->policy : NULL;
+}
 
-	for (uint32_t i = 0; !error && i < policy->n_given; i++)
-		error = object_names_add(names, policy_lazy(policy), i);
-	object_names_sort(names);
+struct object_sides {
+	struct object_names before, after;
+};
+
+static void object_sides_free(struct object_sides *sides)
+{
+	object_names_free(&sides->before);
+	object_names_free(&sides->after);
+}
+
+static int add_before(void *sides, const struct lazy_policy *policy, uint32_t index)
+{
+	return object_names_add(&((struct object_sides *)sides)->before, policy, index);
+}
+
+static int add_after(void *sides, const struct lazy_policy *policy, uint32_t index)
+{
+	return object_names_add(&((struct object_sides *)sides)->after, policy, index);
+}
+
+static int compare_policies(struct planner *plan, struct node_effect *effect)
+{
+	const struct lazy_policy *old = active_of(plan), *new = plan->new;
+	CLEANUP(object_sides_free) struct object_sides sides = {};
+	int error;
+
+	effect->policies = new->n_given;
+	effect->policies_before = old ? old->n_given : new->n_given;
+	for (size_t i = 0; !plan->delta && i < new->n_given; i++)
+		effect->policies_audited += !!(new->given[i].flags &POLICY_AUDIT);
+	if (!plan->delta && (!old || old->checksum == new->checksum))
+		return 0;
+	error = planner_walk(plan, BLOB_TABLE_given, add_after, add_before, &sides);
+	for (uint32_t i = 0; !error && !plan->delta && i < old->n_given; i++)
+		error = add_before(&sides, old, i);
+	object_names_sort(&sides.before);
+	object_names_sort(&sides.after);
+	return error ? error : object_names_compare(&sides.before, &sides.after, effect);
+}
+
+/* Both policies' isolations, which are read for the first endpoint that needs them: of a large
+ * cluster they are many. */
+struct both {
+	struct isolations before, after;
+	bool read;
+};
+
+static int read_both(const struct planner *plan, struct both *both)
+{
+	const struct lazy_policy *old = active_of(plan);
+	int error = both->read || !old ? 0 : isolations_make(&both->before, old);
+
+	if (!error && !both->read)
+		error = isolations_make(&both->after, plan->new);
+	both->read = true;
 	return error;
 }
 
-static int compare_policies(const struct policy *old, const struct policy *new,
-			    struct node_effect *effect)
+static void both_free(struct both *both)
 {
-	CLEANUP(object_names_free) struct object_names before = {}, after = {};
-	int error = 0;
+	isolations_free(&both->before);
+	isolations_free(&both->after);
+}
 
-	effect->policies = effect->policies_before = new->n_given;
-	for (size_t i = 0; i < new->n_given; i++)
-		if (new->given[i].flags & POLICY_AUDIT)
-			effect->policies_audited++;
-	if (!old || old->checksum == new->checksum)
+/* Finds the directions in which the active policy isolates an endpoint of this node that has the
+ * address; 0: none has it. */
+static int find_before(const struct planner *plan, const struct both *both,
+		       const struct address *address, uint8_t *directions)
+{
+	struct bh_endpoint entry;
+
+	*directions = 0;
+	if (!active_of(plan) || maps_lookup(plan->handle, MAP_endpoints, address, &entry) ||
+	    !entry.ifindex)
 		return 0;
-	effect->policies_before = old->n_given;
-	error = names_read(old, &before);
-	if (!error)
-		error = names_read(new, &after);
-	return error ? error : object_names_compare(&before, &after, effect);
+	return isolated_at(plan->handle, &both->before, address, directions);
 }
 
-/* Both sides of a comparison of this node's endpoints. */
-struct sides {
-	const struct node_handle *handle;
-	const struct policy *old, *new;
-	struct isolations before, after;
-	const struct image *have;
-	const struct local *local;
-};
-
-static void sides_free(struct sides *sides)
+/* Finds the segment that the new policy has for an address; NULL: none. *known: an endpoint of the
+ * policy or a record has the address. */
+static int find_after(const struct planner *plan, const struct address *address,
+		      const struct policy_segment **segment, bool *known)
 {
-	isolations_free(&sides->before);
-	isolations_free(&sides->after);
+	const struct bh_added *record = added_delta_kept(plan, address);
+	const struct policy_address *found = record ? NULL : lazy_address_find(plan->new, address);
+	struct placement placement = {.segment = POLICY_NOWHERE};
+	int error = record ? added_delta_find(plan, record, address, &placement) : 0;
+
+	if (found)
+		placement.segment = found->segment;
+	*known = record || found;
+	*segment = error || placement.segment == POLICY_NOWHERE
+			   ? NULL
+			   : delta_segment(plan->new, placement.segment);
+	return error && error != -ENOENT ? error : lazy_error(plan->new);
 }
 
-/* Returns the directions in which the active policy isolates an endpoint of this node that has
- * @address; 0: it is none. */
-static uint8_t isolated_before(const struct sides *sides, const struct address *address)
-{
-	const struct bh_endpoint *entry = table_find(&sides->have->map[MAP_endpoints], address);
-	const struct table *segments = &sides->have->map[MAP_segments];
-	const struct policy_segment *segment = NULL;
-	uint32_t slot;
-	uint64_t word;
-
-	if (!entry || !entry->ifindex || !sides->old)
-		return 0;
-	word = bh_assignment_at(entry->assignment[0], entry->assignment[1],
-				node_generation(sides->handle));
-	if (bh_assignment_is_cover(word))
-		return 0;
-	slot = bh_assignment_slot(word);
-	if (slot && slot < segments->n)
-		segment = policy_segment_by_id(
-			sides->old, ((struct bh_segment *)table_value(segments, slot))->id ^
-					    sides->handle->blob.ids);
-	return isolations_of(&sides->before, segment);
-}
-
-static uint8_t isolated_after(const struct sides *sides, const struct policy_address *address)
-{
-	return isolations_of(&sides->after, address->segment == POLICY_NOWHERE
-						    ? NULL
-						    : &sides->new->segments[address->segment]);
-}
-
-static bool is_audited(const struct table *ifaces, uint32_t ifindex)
-{
-	const struct bh_iface *iface = table_find(ifaces, &ifindex);
-
-	return iface && iface->flags & BH_IFACE_AUDIT;
-}
-
-static int open_endpoint(const struct policy *policy, const struct policy_endpoint *endpoint,
+static int open_endpoint(const struct planner *plan, const struct address *address,
 			 struct node_opened opened, struct node_effect *effect)
 {
-	if (asprintf(&opened.name, "%s/%s",
-		     policy_string(policy, policy->namespaces[endpoint->ns].name),
-		     policy_string(policy, endpoint->name)) < 0)
+	const struct bh_added *record = added_delta_kept(plan, address);
+	const struct policy_address *found = lazy_address_find(plan->new, address);
+	struct bh_added owner;
+
+	if ((!opened.directions && !opened.audited) || !(record || found))
+		return 0;
+	owner = record ? *record
+		       : planner_name(plan->new, delta_endpoint(plan->new, found->endpoint));
+	if (asprintf(&opened.name, "%s/%s", owner.ns, owner.name) < 0)
 		return -ENOMEM;
 	effect->opened[effect->n_opened++] = opened;
 	return 0;
 }
 
-static int compare_endpoint(const struct sides *sides, uint32_t i, struct node_effect *effect)
+/* Returns true if both policies isolate the same endpoints, but for those that move to another
+ * segment. */
+static bool keeps_isolations(const struct planner *plan)
 {
-	const struct policy *new = sides->new;
-	const struct policy_endpoint *endpoint = &new->endpoints[i];
-	const uint32_t ifindex = sides->local->ifindexes[i];
-	const struct bh_iface *old = table_find(&sides->have->map[MAP_ifaces], &ifindex);
-	const bool audited = is_audited(&sides->local->ifaces, ifindex);
-	struct node_opened opened = {};
-	uint8_t after = 0;
+	const struct delta_table *tables = plan->delta ? plan->delta->tables : NULL;
 
-	for (uint32_t k = 0; k < endpoint->addresses.n; k++) {
-		const struct policy_address *address =
-			&new->addresses[new->endpoint_addresses[endpoint->addresses.at + k]];
-		const uint8_t now = isolated_after(sides, address);
+	return tables && delta_is_final(&tables[BLOB_TABLE_isolations]) &&
+	       delta_is_final(&tables[BLOB_TABLE_matchers]);
+}
 
-		opened.directions |= isolated_before(sides, &address->address) & ~now;
-		after |= now;
+/* Returns true if the policy has the endpoint of @iface in the segment in which it was, and that
+ * segment has the members that it had. */
+static bool stays(const struct planner *plan, const struct bh_iface *iface)
+{
+	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
+	const struct bh_addr none = {};
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
+		const struct policy_address *found;
+		struct address address;
+
+		if (!memcmp(addrs[i], &none, sizeof(none)))
+			continue;
+		memcpy(&address, addrs[i], sizeof(address));
+		found = lazy_address_find(plan->new, &address);
+		if (!found || added_delta_kept(plan, &address) ||
+		    planner_is_fresh(plan, BLOB_TABLE_addresses, found - plan->new->addresses) ||
+		    planner_is_fresh(plan, BLOB_TABLE_segments, found->segment))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* Compares the endpoint of an interface. @was: the interface's entry before; NULL: none. */
+static int compare_endpoint(const struct planner *plan, const struct bh_iface *was,
+			    const struct bh_iface *iface, const struct both *both,
+			    struct node_effect *effect)
+{
+	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
+	const bool audited = iface->flags & BH_IFACE_AUDIT;
+	struct node_opened opened = {.audited = audited && was && was->flags & BH_IFACE_ENDPOINT &&
+						!(was->flags & BH_IFACE_AUDIT)};
+	struct address address, first = {};
+	uint8_t before, after = 0;
+	bool any = false;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(addrs); i++) {
+		const struct policy_segment *segment;
+		bool known = false;
+
+		memcpy(&address, addrs[i], sizeof(address));
+		error = find_before(plan, both, &address, &before);
+		if (!error)
+			error = find_after(plan, &address, &segment, &known);
+		if (error || !known)
+			continue;
+		if (!any)
+			first = address;
+		any = true;
+		after |= isolations_of(&both->after, segment);
+		opened.directions |= before & ~isolations_of(&both->after, segment);
 	}
 	for (enum direction d = INGRESS; d <= EGRESS; d++)
 		effect->isolated[d] += after >> d & 1;
 	effect->audited += audited;
-	opened.audited =
-		audited && old && old->flags & BH_IFACE_ENDPOINT && !(old->flags & BH_IFACE_AUDIT);
-	return opened.directions || opened.audited ? open_endpoint(new, endpoint, opened, effect)
-						   : 0;
+	return error ? error : open_endpoint(plan, &first, opened, effect);
 }
 
-static int compare_endpoints(struct sides *sides, struct node_effect *effect)
+/* Lists the interfaces as they are once the change is active. */
+static int list_then(const struct change *change, const struct table *have, struct table *then)
 {
-	const struct policy *new = sides->new;
-	const struct table *ifaces = &sides->have->map[MAP_ifaces];
-	int error = isolations_make(&sides->after, policy_lazy(new));
+	const struct change_map *map = &change->maps[MAP_ifaces];
+	int error = 0;
 
-	if (!error && sides->old)
-		error = isolations_make(&sides->before, policy_lazy(sides->old));
-	effect->opened = calloc(new->n_endpoints + 1, sizeof(*effect->opened));
-	if (error || !effect->opened)
-		return -ENOMEM;
-	for (size_t i = 0; i < ifaces->n; i++)
-		effect->endpoints_before += iface_entry_has_endpoint(table_value(ifaces, i));
-	for (uint32_t i = 0; !error && i < new->n_endpoints; i++)
-		if (sides->local->ifindexes[i])
-			error = compare_endpoint(sides, i, effect);
+	for (size_t i = 0; !error && i < have->n; i++) {
+		const void *ifindex = table_key(have, i), *entry = table_seek(&map->late, ifindex);
+		const struct change_role *turn = table_seek(&change->turn, ifindex);
+
+		if (!turn)
+			turn = table_seek(&change->late_role, ifindex);
+		if (!entry)
+			entry = table_seek(&change->quarantine, ifindex);
+		if (!entry)
+			entry = turn ? &turn->to : table_value(have, i);
+		if (!table_seek(&map->deleted, ifindex))
+			error = table_add(then, ifindex, entry);
+	}
+	for (size_t i = 0; !error && i < map->put.n; i++)
+		error = table_add(then, table_key(&map->put, i), table_value(&map->put, i));
 	return error;
 }
 
-int effect_find(struct node_handle *handle, const struct policy *policy, const struct local *local,
-		const struct image *have)
+static int compare_endpoints(const struct planner *plan, const struct table *have,
+			     struct node_effect *effect)
 {
-	CLEANUP(sides_free)
-	struct sides sides = {.handle = handle,
-			      .old = pinned_whole(handle),
-			      .new = policy,
-			      .have = have,
-			      .local = local};
+	CLEANUP(both_free) struct both both = {};
+	CLEANUP(table_free) struct table then = {};
+	/* a follower tells whom a change opens, and no numbers */
+	const bool few = plan->handle->options->quarantine && keeps_isolations(plan);
+	int error;
+
+	maps_init_table(MAP_ifaces, &then);
+	error = list_then(plan->change, have, &then);
+	effect->opened = calloc(then.n + 1, sizeof(*effect->opened));
+	if (error || !effect->opened)
+		return -ENOMEM;
+	effect->counted = !few;
+	for (size_t i = 0; !error && i < then.n; i++) {
+		const struct bh_iface *iface = table_value(&then, i);
+		const struct bh_iface *was = table_find(have, table_key(&then, i));
+
+		if (!iface_entry_has_endpoint(iface) ||
+		    (few && was && was->flags == iface->flags && stays(plan, iface)))
+			continue;
+		error = read_both(plan, &both);
+		if (!error)
+			error = compare_endpoint(plan, was, iface, &both, effect);
+	}
+	return error ? error : lazy_error(plan->new);
+}
+
+int effect_find(struct planner *plan)
+{
+	CLEANUP(table_free) struct table ifaces = {};
+	struct node_handle *handle = plan->handle;
 	int error;
 
 	node_effect_free(handle->effect);
 	handle->effect = calloc(1, sizeof(*handle->effect));
-	error = handle->effect ? compare_policies(sides.old, policy, handle->effect) : -ENOMEM;
+	if (!handle->effect)
+		return -ENOMEM;
+	maps_init_table(MAP_ifaces, &ifaces);
+	error = maps_read(handle, MAP_ifaces, &ifaces);
+	for (size_t i = 0; i < ifaces.n; i++)
+		handle->effect->endpoints_before +=
+			iface_entry_has_endpoint(table_value(&ifaces, i));
 	if (!error)
-		handle->effect->counted = true;
-	if (!error)
-		error = compare_endpoints(&sides, handle->effect);
-	return error ? node_fail(handle, error, "cannot compare with the active policy") : 0;
+		error = compare_policies(plan, handle->effect);
+	if (!error && (!plan->kept || plan->own))
+		error = compare_endpoints(plan, &ifaces, handle->effect);
+	return error;
 }
 
 void effect_warn(const struct node_handle *handle)

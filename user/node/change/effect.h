@@ -6,16 +6,16 @@
 #ifndef BULKHEAD_NODE_EFFECT_H
 #define BULKHEAD_NODE_EFFECT_H
 
-#include "node/change/local_entries.h"
-#include "node/kernel/maps.h"
+#include "node/change/planner.h"
 
 /*
- * Finds the effect of a change from the active policy, which @have holds, to @policy, which has the
- * endpoints of @local. The handle owns the effect. If not all of the active policy was read
- * (pinned_policy.h), the effect names no policies. Returns 0 or -errno, reported.
+ * Finds the effect of a planned load. The handle owns the effect. With a delta, reads the policies
+ * that the delta names, and this node's endpoints and the isolations of all policies only if such
+ * an endpoint may move to another segment; a follower only if the endpoint may be isolated
+ * otherwise. Of a whole policy, if not all of the active policy was read (pinned_policy.h), the
+ * effect names no policies. Returns as planner.h says.
  */
-int effect_find(struct node_handle *handle, const struct policy *policy, const struct local *local,
-		const struct image *have);
+int effect_find(struct planner *plan);
 
 /* Warns of each policy and endpoint that the handle's effect opens. */
 void effect_warn(const struct node_handle *handle);

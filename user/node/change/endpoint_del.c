@@ -39,12 +39,10 @@ int endpoint_del_address(struct node_handle *handle, const struct bh_addr *addr,
 			 const struct bh_endpoint *entry, struct change *change)
 {
 	/* the address counts as its covering prefix from the next generation on */
-	int error = assign_leave(handle, addr, entry, change);
+	int error = assign_delete(handle, addr, entry, change);
 
 	if (!error)
 		error = forget(handle, addr, change);
-	if (!error)
-		error = table_add(&change->maps[MAP_endpoints].deleted, addr, entry);
 	return error ? failed(handle, error) : 0;
 }
 

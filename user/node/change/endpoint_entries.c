@@ -17,6 +17,7 @@ void endpoints_init(struct endpoints *endpoints, struct planner *plan)
 	endpoints->plan = plan;
 	table_init(&endpoints->addresses, sizeof(uint32_t), 0);
 	table_init(&endpoints->own, sizeof(uint32_t), sizeof(struct bh_endpoint));
+	maps_init_table(MAP_endpoints, &endpoints->gone);
 	own_interfaces_init(&endpoints->interfaces, plan->handle, plan->change);
 }
 
@@ -24,6 +25,7 @@ void endpoints_free(struct endpoints *endpoints)
 {
 	table_free(&endpoints->addresses);
 	table_free(&endpoints->own);
+	table_free(&endpoints->gone);
 	own_interfaces_free(&endpoints->interfaces);
 }
 
@@ -128,15 +130,13 @@ static int plan_deleted(struct endpoints *endpoints, uint32_t deleted)
 	struct planner *plan = endpoints->plan;
 	const struct policy_address *from = delta_address(plan->old, deleted);
 	struct bh_endpoint entry;
-	struct bh_addr addr;
 	int error = table_add(&plan->concerned, &from->address, NULL);
 
 	if (!error)
 		error = find_deleted(plan, from, &entry);
 	if (error)
 		return error == -ENOENT ? 0 : error;
-	memcpy(&addr, &from->address, sizeof(addr));
-	error = table_add(&plan->change->maps[MAP_endpoints].deleted, &addr, &entry);
+	error = table_add(&endpoints->gone, &from->address, &entry);
 	return error ? error : own_interfaces_leave(&endpoints->interfaces, entry.ifindex);
 }
 
@@ -151,22 +151,22 @@ static int plan_all_deleted(struct endpoints *endpoints)
 	return error;
 }
 
-/* Makes an endpoint that goes count as its covering prefix, which may move to another segment. */
-static int plan_leave(struct planner *plan, const struct bh_addr *addr,
-		      const struct bh_endpoint *entry)
+/* Deletes an endpoint, which counts as its covering prefix: that may move to another segment. */
+static int delete_address(struct planner *plan, const struct bh_addr *addr,
+			  const struct bh_endpoint *entry)
 {
 	struct address address;
 	uint32_t segment, slot;
 	int error;
 
 	if (!prefixes_may_move(plan))
-		return assign_leave(plan->handle, addr, entry, plan->change);
+		return assign_delete(plan->handle, addr, entry, plan->change);
 	memcpy(&address, addr, sizeof(address));
 	segment = policy_prefix_find(planner_outside(plan), &address) - plan->outside.segments;
 	error = planner_slot(plan, segment, &slot);
 	return error ? error
-		     : assign_leave_to(plan->handle, addr, entry, bh_assignment(0, slot, 0),
-				       plan->change);
+		     : assign_delete_to(plan->handle, addr, entry, bh_assignment(0, slot, 0),
+					plan->change);
 }
 
 /* Everything: all addresses of the policy and of the maps */
@@ -191,20 +191,14 @@ static int compare_address(struct planner *plan, const struct policy_address *to
 static int compare_gone(struct planner *plan)
 {
 	const struct table *have = &plan->have->map[MAP_endpoints];
-	struct table *deleted = &plan->change->maps[MAP_endpoints].deleted;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < have->n; i++) {
-		const struct bh_addr *addr = table_key(have, i);
-		const struct bh_endpoint *entry = table_value(have, i);
 		struct address address;
 
-		memcpy(&address, addr, sizeof(address));
-		if (lazy_address_find(plan->new, &address))
-			continue;
-		error = plan_leave(plan, addr, entry);
-		if (!error)
-			error = table_add(deleted, addr, entry);
+		memcpy(&address, table_key(have, i), sizeof(address));
+		if (!lazy_address_find(plan->new, &address))
+			error = delete_address(plan, table_key(have, i), table_value(have, i));
 	}
 	return error;
 }
@@ -238,14 +232,14 @@ int endpoints_place(struct endpoints *endpoints)
 {
 	struct planner *plan = endpoints->plan;
 	const struct table *addresses = &endpoints->addresses;
-	const struct table *deleted = &plan->change->maps[MAP_endpoints].deleted;
+	const struct table *gone = &endpoints->gone;
 	size_t there;
 	int error = 0;
 
 	if (!plan->delta)
 		error = compare_all(plan);
-	for (size_t i = 0; plan->delta && !error && i < deleted->n; i++)
-		error = plan_leave(plan, table_key(deleted, i), table_value(deleted, i));
+	for (size_t i = 0; !error && i < gone->n; i++)
+		error = delete_address(plan, table_key(gone, i), table_value(gone, i));
 	for (size_t i = 0; !error && i < addresses->n; i++) {
 		const uint32_t index = *(uint32_t *)table_key(addresses, i);
 

@@ -18,6 +18,7 @@ struct endpoints {
 	/* by index in the new policy: entries of this node's endpoints that come or change
 	 * otherwise than by their segment */
 	struct table own;
+	struct table gone; /* entries of bh_endpoints that the delta deletes */
 	struct own_interfaces interfaces;
 };
 

@@ -7,7 +7,6 @@
 #include "policy/delta_view.h"
 #include "node/change/added_delta.h"
 #include "node/change/apply.h"
-#include "node/change/effect_delta.h"
 #include "node/change/iface_entry.h"
 #include "node/change/endpoint_entries.h"
 #include "node/change/endpoint_search.h"
@@ -172,8 +171,6 @@ static int plan_parts(struct planner *plan)
 		error = endpoints_begin(&endpoints);
 	if (!error)
 		error = segment_entries_plan(plan);
-	if (!error && plan->drops)
-		error = segment_entries_drop_extension(plan);
 	if (!error)
 		error = added_delta_place(plan);
 	if (!error)
@@ -209,8 +206,11 @@ static int plan_view(struct planner *plan, bool stages)
 		return error;
 	plan->new = new;
 	error = plan_parts(plan);
-	if (!error && !stages && may_open(plan))
-		error = effect_delta_find(plan);
+	if (!error && !stages && may_open(plan)) {
+		error = effect_find(plan);
+		if (error)
+			node_fail(plan->handle, error, "cannot compare with the active policy");
+	}
 	if (lazy_error(new))
 		error = lazy_error(new);
 	plan->new = NULL;

@@ -396,7 +396,7 @@ int node_load(struct node_handle *handle, const struct policy *policy, struct no
 	if (!error)
 		error = plan_on_maps(&load);
 	if (!error)
-		error = effect_find(handle, &load.policy, &load.local, &load.have);
+		error = planner_compare(&load.plan, effect_find);
 	if (error)
 		return error;
 	local_warn(handle, &load.local);

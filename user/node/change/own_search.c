@@ -38,16 +38,15 @@ static int leave_record(struct endpoints *endpoints, const struct address *addre
 			const struct bh_added *record)
 {
 	struct planner *plan = endpoints->plan;
-	struct change_map *maps = plan->change->maps;
 	struct bh_endpoint entry;
-	int error = table_add(&maps[MAP_added].deleted, address, record);
+	int error = table_add(&plan->change->maps[MAP_added].deleted, address, record);
 
 	if (!error)
 		error = leave_address(endpoints, address);
 	if (error || lazy_address_find(plan->new, address) ||
 	    maps_lookup(plan->handle, MAP_endpoints, address, &entry))
 		return error;
-	error = table_add(&maps[MAP_endpoints].deleted, address, &entry);
+	error = table_add(&endpoints->gone, address, &entry);
 	return error ? error : table_add(&plan->concerned, address, NULL);
 }
 

@@ -9,6 +9,8 @@
 #include "node/change/planner.h"
 #include "node/change/added_record.h"
 #include "node/change/slot.h"
+#include "node/kernel/pinned_policy.h"
+#include "policy/references.h"
 
 void planner_init(struct planner *plan, struct node_handle *handle, const struct policy *policy,
 		  uint32_t ids, struct image *have, struct change *change)
@@ -59,6 +61,40 @@ int planner_compare(struct planner *plan, int (*part)(struct planner *plan))
 		       ? node_fail(handle, error, "cannot compare the policy with the maps of %s",
 				   handle->pin)
 		       : error;
+}
+
+/* Calls @visit for the records of the extension that goes. */
+static int walk_extension(const struct planner *plan, enum blob_table table, planner_visit *visit,
+			  void *what)
+{
+	const struct delta_table *gone = &pinned_local(plan->handle)->tables[table];
+	int error = 0;
+
+	for (uint32_t i = delta_next_new(gone, 0); !error && i < gone->n;
+	     i = delta_next_new(gone, i + 1))
+		error = visit(what, plan->handle->policy, i);
+	return error;
+}
+
+int planner_walk(struct planner *plan, enum blob_table table, planner_visit *visit_new,
+		 planner_visit *visit_old, void *what)
+{
+	const struct delta_table *of = plan->delta ? &plan->delta->tables[table] : NULL;
+	const size_t n = lazy_table_count(plan->new, table);
+	int error = 0;
+
+	for (uint32_t i = of ? delta_next_new(of, 0) : 0; !error && i < n;
+	     i = of ? delta_next_new(of, i + 1) : i + 1) {
+		const uint32_t before = of ? delta_origin(of, i) : UINT32_MAX;
+
+		error = visit_new(what, plan->new, i);
+		if (!error && before != UINT32_MAX)
+			error = visit_old(what, plan->old, before);
+	}
+	for (uint32_t i = of ? delta_next_deleted(of, 0) : 0; !error && of && i < of->n_base;
+	     i = delta_next_deleted(of, i + 1))
+		error = visit_old(what, plan->old, i);
+	return error || !plan->drops ? error : walk_extension(plan, table, visit_old, what);
 }
 
 int planner_differs(struct planner *plan, enum node_map_id map, const void *key)

@@ -89,32 +89,17 @@ static inline uint32_t planner_id(const struct planner *plan, uint32_t id)
 	return planner_other_id(plan->ids, id);
 }
 
-/* Returns the first record of the new policy, from @record on, that may differ; the number of
- * records: there is none. */
-static inline uint32_t planner_next(const struct planner *plan, enum blob_table table,
-				    uint32_t record)
-{
-	return plan->delta ? delta_next_new(&plan->delta->tables[table], record) : record;
-}
+/* Plans one record of a policy. Returns 0 or -errno. */
+typedef int planner_visit(void *what, const struct lazy_policy *policy, uint32_t record);
 
-/* With a delta, returns the record of the old policy that had the place of a fresh record;
- * UINT32_MAX: none had. */
-static inline uint32_t planner_before(const struct planner *plan, enum blob_table table,
-				      uint32_t record)
-{
-	return plan->delta ? delta_origin(&plan->delta->tables[table], record) : UINT32_MAX;
-}
-
-/* With a delta, returns the first record of the old policy, from @record on, that has no place in
- * the new one; UINT32_MAX: there is none. */
-static inline uint32_t planner_next_gone(const struct planner *plan, enum blob_table table,
-					 uint32_t record)
-{
-	const struct delta_table *of = plan->delta ? &plan->delta->tables[table] : NULL;
-	const uint32_t deleted = of ? delta_next_deleted(of, record) : UINT32_MAX;
-
-	return of && deleted < of->n_base ? deleted : UINT32_MAX;
-}
+/*
+ * Calls @visit_new for each record of the new policy that may differ. With a delta, also calls
+ * @visit_old for each record that the new policy may lack: those of the old policy that the delta
+ * deletes or replaces, and those of the node's extension if it goes. Stops at the first error, and
+ * returns it.
+ */
+int planner_walk(struct planner *plan, enum blob_table table, planner_visit *visit_new,
+		 planner_visit *visit_old, void *what);
 
 /* Returns true if a record of the new policy may differ from all of the old policy's. */
 static inline bool planner_is_fresh(const struct planner *plan, enum blob_table table,

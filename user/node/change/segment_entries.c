@@ -49,137 +49,96 @@ static int plan_deleted(struct layer *layer, enum node_map_id map, const void *k
 	return table_add(deleted, key, value);
 }
 
-/* Pairs */
+/* Pairs, and lists that depend on the numbers of port names: two IDs lead to a port list */
 
-static struct bh_pair_key pair_key(const struct planner *plan, const struct policy_pair *pair)
+struct ports_entry {
+	uint32_t ids[2];
+	struct bh_ports_ref ports;
+};
+_Static_assert(sizeof(struct bh_pair_key) == sizeof(uint32_t[2]), "key of bh_pairs");
+_Static_assert(sizeof(struct bh_named_key) == sizeof(uint32_t[2]), "key of bh_named");
+_Static_assert(sizeof(struct bh_pair) == sizeof(struct bh_ports_ref), "value of bh_pairs");
+_Static_assert(sizeof(struct bh_named) == sizeof(struct bh_ports_ref), "value of bh_named");
+
+static size_t n_entries(const struct lazy_policy *policy, enum node_map_id map)
 {
-	return (struct bh_pair_key){planner_id(plan, pair->subject), planner_id(plan, pair->peer)};
+	return map == MAP_pairs ? policy->n_pairs : policy->n_named;
 }
 
-static const struct policy_pair *pair_at(const struct lazy_policy *policy, size_t i)
+static struct ports_entry entry_at(const struct lazy_policy *policy, enum node_map_id map, size_t i)
 {
-	return lazy_read(policy, &policy->pairs[i], sizeof(*policy->pairs));
+	const struct policy_pair *pair;
+	const struct policy_named *named;
+
+	if (map == MAP_pairs) {
+		pair = lazy_read(policy, &policy->pairs[i], sizeof(*pair));
+		return (struct ports_entry){{pair->subject, pair->peer}, pair->ports};
+	}
+	named = lazy_read(policy, &policy->named[i], sizeof(*named));
+	return (struct ports_entry){{named->list, named->resolution}, named->ports};
 }
 
-static bool pair_is_before(const struct policy_pair *a, const struct policy_pair *b)
+static bool is_before(const uint32_t a[2], const uint32_t b[2])
 {
-	return a->subject != b->subject ? a->subject < b->subject : a->peer < b->peer;
+	return a[0] != b[0] ? a[0] < b[0] : a[1] < b[1];
 }
 
-static bool has_pair(const struct lazy_policy *policy, const struct policy_pair *pair)
+static bool has_entry(const struct lazy_policy *policy, enum node_map_id map, const uint32_t ids[2])
 {
-	const size_t at = SEARCH(policy->n_pairs, i, pair_is_before(pair_at(policy, i), pair));
+	const size_t n = n_entries(policy, map);
+	const size_t at = SEARCH(n, i, is_before(entry_at(policy, map, i).ids, ids));
 
-	return at < policy->n_pairs && !pair_is_before(pair, pair_at(policy, at));
+	return at < n && !is_before(ids, entry_at(policy, map, at).ids);
 }
 
-static int plan_pair(struct layer *layer, const struct policy_pair *pair)
+static int plan_entry(struct layer *layer, enum node_map_id map, uint32_t record)
 {
-	const struct bh_pair_key key = pair_key(layer->plan, pair);
-	struct bh_pair value;
-	int error = look_up(layer, MAP_pairs, &key, &value);
+	struct planner *plan = layer->plan;
+	const struct ports_entry entry = entry_at(plan->new, map, record);
+	const uint32_t key[2] = {planner_id(plan, entry.ids[0]), planner_id(plan, entry.ids[1])};
+	struct bh_ports_ref value;
+	int error = look_up(layer, map, key, &value);
 
-	if (!error && port_lists_agree(&layer->places, pair->ports, value.ports))
+	if (!error && port_lists_agree(&layer->places, entry.ports, value))
 		return 0;
 	if (!error)
-		error = planner_differs(layer->plan, MAP_pairs, &key);
+		error = planner_differs(plan, map, key);
 	if (error != -ENOENT)
 		return error;
-	error = port_lists_put(&layer->places, pair->ports, &value.ports);
-	return error ? error : table_add(&layer->plan->change->maps[MAP_pairs].put, &key, &value);
+	error = port_lists_put(&layer->places, entry.ports, &value);
+	return error ? error : table_add(&plan->change->maps[map].put, key, &value);
 }
 
-static int plan_pair_deleted(struct layer *layer, const struct policy_pair *pair)
-{
-	const struct bh_pair_key key = pair_key(layer->plan, pair);
-
-	return has_pair(layer->plan->new, pair) ? 0 : plan_deleted(layer, MAP_pairs, &key);
-}
-
-static int plan_pairs(struct layer *layer)
+static int plan_old_entry(struct layer *layer, const struct lazy_policy *policy,
+			  enum node_map_id map, uint32_t record)
 {
 	const struct planner *plan = layer->plan;
-	int error = 0;
+	const struct ports_entry entry = entry_at(policy, map, record);
+	const uint32_t key[2] = {planner_id(plan, entry.ids[0]), planner_id(plan, entry.ids[1])};
 
-	for (uint32_t i = planner_next(plan, BLOB_TABLE_pairs, 0); !error && i < plan->new->n_pairs;
-	     i = planner_next(plan, BLOB_TABLE_pairs, i + 1)) {
-		const uint32_t before = planner_before(plan, BLOB_TABLE_pairs, i);
-
-		error = plan_pair(layer, pair_at(plan->new, i));
-		if (!error && before != UINT32_MAX)
-			error = plan_pair_deleted(layer, pair_at(plan->old, before));
-	}
-	for (uint32_t i = planner_next_gone(plan, BLOB_TABLE_pairs, 0); !error && i < UINT32_MAX;
-	     i = planner_next_gone(plan, BLOB_TABLE_pairs, i + 1))
-		error = plan_pair_deleted(layer, pair_at(plan->old, i));
-	return error;
+	return has_entry(plan->new, map, entry.ids) ? 0 : plan_deleted(layer, map, key);
 }
 
-/* Lists that depend on the numbers of port names */
-
-static struct bh_named_key named_key(const struct planner *plan, const struct policy_named *named)
+static int plan_pair(void *layer, const struct lazy_policy *policy, uint32_t record)
 {
-	return (struct bh_named_key){planner_id(plan, named->list),
-				     planner_id(plan, named->resolution)};
+	(void)policy;
+	return plan_entry(layer, MAP_pairs, record);
 }
 
-static const struct policy_named *named_at(const struct lazy_policy *policy, size_t i)
+static int plan_old_pair(void *layer, const struct lazy_policy *policy, uint32_t record)
 {
-	return lazy_read(policy, &policy->named[i], sizeof(*policy->named));
+	return plan_old_entry(layer, policy, MAP_pairs, record);
 }
 
-static bool named_is_before(const struct policy_named *a, const struct policy_named *b)
+static int plan_named(void *layer, const struct lazy_policy *policy, uint32_t record)
 {
-	return a->list != b->list ? a->list < b->list : a->resolution < b->resolution;
+	(void)policy;
+	return plan_entry(layer, MAP_named, record);
 }
 
-static bool has_named(const struct lazy_policy *policy, const struct policy_named *named)
+static int plan_old_named(void *layer, const struct lazy_policy *policy, uint32_t record)
 {
-	const size_t at = SEARCH(policy->n_named, i, named_is_before(named_at(policy, i), named));
-
-	return at < policy->n_named && !named_is_before(named, named_at(policy, at));
-}
-
-static int plan_named(struct layer *layer, const struct policy_named *named)
-{
-	const struct bh_named_key key = named_key(layer->plan, named);
-	struct bh_named value;
-	int error = look_up(layer, MAP_named, &key, &value);
-
-	if (!error && port_lists_agree(&layer->places, named->ports, value.ports))
-		return 0;
-	if (!error)
-		error = planner_differs(layer->plan, MAP_named, &key);
-	if (error != -ENOENT)
-		return error;
-	error = port_lists_put(&layer->places, named->ports, &value.ports);
-	return error ? error : table_add(&layer->plan->change->maps[MAP_named].put, &key, &value);
-}
-
-static int plan_named_deleted(struct layer *layer, const struct policy_named *named)
-{
-	const struct bh_named_key key = named_key(layer->plan, named);
-
-	return has_named(layer->plan->new, named) ? 0 : plan_deleted(layer, MAP_named, &key);
-}
-
-static int plan_names(struct layer *layer)
-{
-	const struct planner *plan = layer->plan;
-	int error = 0;
-
-	for (uint32_t i = planner_next(plan, BLOB_TABLE_named, 0); !error && i < plan->new->n_named;
-	     i = planner_next(plan, BLOB_TABLE_named, i + 1)) {
-		const uint32_t before = planner_before(plan, BLOB_TABLE_named, i);
-
-		error = plan_named(layer, named_at(plan->new, i));
-		if (!error && before != UINT32_MAX)
-			error = plan_named_deleted(layer, named_at(plan->old, before));
-	}
-	for (uint32_t i = planner_next_gone(plan, BLOB_TABLE_named, 0); !error && i < UINT32_MAX;
-	     i = planner_next_gone(plan, BLOB_TABLE_named, i + 1))
-		error = plan_named_deleted(layer, named_at(plan->old, i));
-	return error;
+	return plan_old_entry(layer, policy, MAP_named, record);
 }
 
 /* Segments */
@@ -348,96 +307,69 @@ static int put_segment(struct layer *layer, const struct member *to)
 }
 
 /* Finds the slot in which the maps have a segment. Returns 0, or -ENOENT: they lack it. */
-static int slot_there(struct layer *layer, const struct member *from, const struct member *to,
-		      uint32_t *slot)
+static int slot_there(struct layer *layer, const struct member *to, uint32_t *slot)
 {
 	struct planner *plan = layer->plan;
+	const struct member from = member_of(plan->old, to->segment->id);
 
 	*slot = 0;
 	/* a staged policy has no extension yet */
 	if (plan->staged && to->segment->id < BH_IDS_LOCAL)
 		*slot = plan->staged[to->index];
-	else if (plan->delta && is_live(from))
-		*slot = pinned_slot(plan->handle, from->index);
+	else if (plan->delta && is_live(&from))
+		*slot = pinned_slot(plan->handle, from.index);
 	/* no segment that is new in a delta is in the maps, unless it is staged */
 	else if (plan->delta)
 		return -ENOENT;
 	return planner_find_segment(plan, to->segment->id, slot);
 }
 
-/* Plans a segment of the new policy. @from: the old policy's segment of the same ID. A segment that
- * is put right gets another slot, so that its endpoints move to it at the commit. */
-static int plan_segment(struct layer *layer, const struct member *from, const struct member *to)
+/* Plans a segment of the new policy. A segment that is put right gets another slot, so that its
+ * endpoints move to it at the commit. */
+static int plan_segment(void *what, const struct lazy_policy *policy, uint32_t index)
 {
+	struct layer *layer = what;
 	struct planner *plan = layer->plan;
+	const struct member to = {policy, delta_segment(policy, index), index};
 	uint32_t slot;
-	int error = slot_there(layer, from, to, &slot);
+	int error = is_live(&to) ? slot_there(layer, &to, &slot) : 0;
 
-	if (!error && !is_there(layer, to->segment, slot))
+	if (error && error != -ENOENT)
+		return error;
+	if (!is_live(&to))
+		return 0;
+	if (!error && !is_there(layer, to.segment, slot))
 		error = planner_differs(plan, MAP_segments, &slot);
 	if (error == -ENOENT) {
-		error = put_segment(layer, to);
+		error = put_segment(layer, &to);
 	} else if (!error) {
-		plan->slots[to->index] = slot;
+		plan->slots[index] = slot;
 		change_want(plan->change, MAP_segments, (size_t)slot + 1);
 	}
-	if (!error)
-		error = put_variations(layer, to);
-	return error || !is_live(from) ? error : take_variations(layer, from, to);
+	return error ? error : put_variations(layer, &to);
 }
 
-/* Plans a segment that the old policy has, and that the new one lacks or has deleted. */
-static int plan_segment_deleted(struct layer *layer, const struct member *from)
+/* Plans what the old policy has of a segment, and the new one lacks: the segment, or variations of
+ * it. */
+static int plan_old_segment(void *what, const struct lazy_policy *policy, uint32_t index)
 {
-	const struct member to = member_of(layer->plan->new, from->segment->id);
+	struct layer *layer = what;
+	const struct member from = {policy, delta_segment(policy, index), index};
+	const struct member to = member_of(layer->plan->new, from.segment->id);
 	const struct bh_segment none = {};
 	uint32_t slot;
 	int error;
 
-	if (is_live(&to) || !is_live(from))
+	if (!is_live(&from))
 		return 0;
-	slot = pinned_slot(layer->plan->handle, from->index);
-	error = planner_find_segment(layer->plan, from->segment->id, &slot);
+	if (is_live(&to))
+		return take_variations(layer, &from, &to);
+	slot = pinned_slot(layer->plan->handle, index);
+	error = planner_find_segment(layer->plan, from.segment->id, &slot);
 	if (error)
 		return error == -ENOENT ? 0 : error;
 	error = table_add(&layer->plan->change->maps[MAP_segments].deleted, &slot, &none);
-	return error ? error : take_variations(layer, from, &to);
-}
-
-/* Plans a segment of the old policy. The new policy plans those that it has. */
-static int plan_old_segment(struct layer *layer, uint32_t index)
-{
-	const struct lazy_policy *old = layer->plan->old;
-	const struct member from = {old, delta_segment(old, index), index};
-
-	return lazy_segment_by_id(layer->plan->new, from.segment->id)
-		       ? 0
-		       : plan_segment_deleted(layer, &from);
-}
-
-static int plan_segments(struct layer *layer)
-{
-	const struct planner *plan = layer->plan;
-	const uint32_t n = plan->new->n_segments;
-	int error = 0;
-
-	for (uint32_t i = planner_next(plan, BLOB_TABLE_segments, 0); !error && i < n;
-	     i = planner_next(plan, BLOB_TABLE_segments, i + 1)) {
-		const struct member to = {plan->new, delta_segment(plan->new, i), i};
-		const struct member from = member_of(plan->old, to.segment->id);
-		const uint32_t before = planner_before(plan, BLOB_TABLE_segments, i);
-
-		if (is_live(&to))
-			error = plan_segment(layer, &from, &to);
-		else if (is_live(&from))
-			error = plan_segment_deleted(layer, &from);
-		if (!error && before != UINT32_MAX)
-			error = plan_old_segment(layer, before);
-	}
-	for (uint32_t i = planner_next_gone(plan, BLOB_TABLE_segments, 0); !error && i < UINT32_MAX;
-	     i = planner_next_gone(plan, BLOB_TABLE_segments, i + 1))
-		error = plan_old_segment(layer, i);
-	return error;
+	return error ? error : take_variations(layer, &from, &to);
 }
 
 /* Gives each segment that stays the slot that it has. */
@@ -476,11 +408,12 @@ int segment_entries_plan(struct planner *plan)
 	if (!error)
 		error = port_lists_init(&layer.places, plan);
 	if (!error)
-		error = plan_segments(&layer);
+		error = planner_walk(plan, BLOB_TABLE_segments, plan_segment, plan_old_segment,
+				     &layer);
 	if (!error)
-		error = plan_pairs(&layer);
+		error = planner_walk(plan, BLOB_TABLE_pairs, plan_pair, plan_old_pair, &layer);
 	if (!error)
-		error = plan_names(&layer);
+		error = planner_walk(plan, BLOB_TABLE_named, plan_named, plan_old_named, &layer);
 	if (!error)
 		error = learned_plan(plan);
 	if (error)
@@ -506,34 +439,6 @@ int segment_entries_staged(struct node_handle *handle, struct image *have, struc
 	return planner_compare(later, segment_entries_plan);
 }
 
-int segment_entries_drop_extension(struct planner *plan)
-{
-	struct layer layer = {.plan = plan};
-	const struct delta_table *tables = pinned_local(plan->handle)->tables;
-	const struct lazy_policy *extended = plan->handle->policy;
-	const struct delta_table *segments = &tables[BLOB_TABLE_segments];
-	const struct delta_table *pairs = &tables[BLOB_TABLE_pairs];
-	const struct delta_table *named = &tables[BLOB_TABLE_named];
-	int error = 0;
-	uint32_t i;
-
-	for (i = delta_next_new(segments, 0); !error && i < segments->n;
-	     i = delta_next_new(segments, i + 1)) {
-		const struct member from = {extended, delta_segment(extended, i), i};
-		const struct member to = member_of(plan->new, from.segment->id);
-
-		if (is_live(&from) && is_live(&to))
-			error = take_variations(&layer, &from, &to);
-		else
-			error = plan_segment_deleted(&layer, &from);
-	}
-	for (i = delta_next_new(pairs, 0); !error && i < pairs->n; i = delta_next_new(pairs, i + 1))
-		error = plan_pair_deleted(&layer, pair_at(extended, i));
-	for (i = delta_next_new(named, 0); !error && i < named->n; i = delta_next_new(named, i + 1))
-		error = plan_named_deleted(&layer, named_at(extended, i));
-	return error;
-}
-
 /* What the old policies left in the maps */
 
 /* Returns the policy's ID of an ID in the maps. */
@@ -545,21 +450,19 @@ static uint32_t id_of(const struct planner *plan, uint32_t id)
 static bool wants_pairs(const struct planner *plan, const void *key, const void *value)
 {
 	const struct bh_pair_key *at = key;
-	const struct policy_pair pair = {.subject = id_of(plan, at->subject),
-					 .peer = id_of(plan, at->peer)};
 
 	(void)value;
-	return has_pair(plan->new, &pair);
+	return has_entry(plan->new, MAP_pairs,
+			 (uint32_t[]){id_of(plan, at->subject), id_of(plan, at->peer)});
 }
 
 static bool wants_named(const struct planner *plan, const void *key, const void *value)
 {
 	const struct bh_named_key *at = key;
-	const struct policy_named named = {.list = id_of(plan, at->list),
-					   .resolution = id_of(plan, at->resolution)};
 
 	(void)value;
-	return has_named(plan->new, &named);
+	return has_entry(plan->new, MAP_named,
+			 (uint32_t[]){id_of(plan, at->list), id_of(plan, at->resolution)});
 }
 
 static bool wants_variations(const struct planner *plan, const void *key, const void *value)

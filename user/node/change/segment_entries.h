@@ -13,8 +13,7 @@
  * Makes @plan->change put the entries that the maps lack, with the room for them, and sets
  * @plan->slots and @plan->ports_end. With a delta, also deletes the entries that the new policy
  * lacks. Returns 0 or -errno: -EINVAL, reported, if the maps have other entries than the policy,
- * and
- * @plan->wrong refuses these.
+ * and @plan->wrong refuses these.
  */
 int segment_entries_plan(struct planner *plan);
 
@@ -22,10 +21,6 @@ int segment_entries_plan(struct planner *plan);
  * *staged NULL: none is staged. Returns 0 or -errno, reported. */
 int segment_entries_staged(struct node_handle *handle, struct image *have, struct policy **staged,
 			   struct change *change, struct planner *later);
-
-/* Deletes the entries of the node's extension of the old policy that the new policy lacks. Returns
- * 0 or -errno. */
-int segment_entries_drop_extension(struct planner *plan);
 
 /* Without a delta: deletes the entries of the maps that neither policy has. @later: the planner of
  * the staged policy after its segment_entries_plan(), or NULL. Returns 0 or -errno, reported. */

@@ -379,40 +379,28 @@ static int plan_deleted(struct services *services, const struct bh_service_key *
 		       : delete_entry(key, old, node_generation(plan->handle) + 1, plan->change);
 }
 
-/* Plans the keys of a frontend that the old policy has. */
-static int plan_gone_frontend(struct services *services, uint32_t index)
+static int note_frontend(void *what, const struct lazy_policy *policy, uint32_t index)
 {
-	const struct lazy_policy *old = services->plan->old;
-	const struct policy_frontend *deleted =
-		lazy_read(old, &old->frontends[index], sizeof(*deleted));
-	struct bh_service_key key = key_of(deleted, false);
-	int error = plan_deleted(services, &key);
+	const struct services *services = what;
 
-	if (error || !frontend_is_node_port(deleted))
-		return error;
-	key = key_of(deleted, true);
-	return plan_deleted(services, &key);
+	(void)policy;
+	services->moved[index] = true;
+	return 0;
 }
 
-/* Finds the frontends that come or change, and removes the keys of those that are gone. */
-static int find_moved(struct services *services)
+/* Plans the keys of a frontend that the old policy has. */
+static int plan_old_frontend(void *what, const struct lazy_policy *policy, uint32_t index)
 {
-	const struct planner *plan = services->plan;
-	const struct delta_table *table = &plan->delta->tables[BLOB_TABLE_frontends];
-	int error = 0;
-	uint32_t i;
+	struct services *services = what;
+	const struct policy_frontend *frontend =
+		lazy_read(policy, &policy->frontends[index], sizeof(*frontend));
+	struct bh_service_key key = key_of(frontend, false);
+	int error = plan_deleted(services, &key);
 
-	for (i = delta_next_new(table, 0); !error && i < table->n;
-	     i = delta_next_new(table, i + 1)) {
-		const uint32_t before = delta_origin(table, i);
-
-		services->moved[i] = true;
-		error = before == UINT32_MAX ? 0 : plan_gone_frontend(services, before);
-	}
-	for (i = delta_next_deleted(table, 0); !error && i < table->n_base;
-	     i = delta_next_deleted(table, i + 1))
-		error = plan_gone_frontend(services, i);
-	return error;
+	if (error || !frontend_is_node_port(frontend))
+		return error;
+	key = key_of(frontend, true);
+	return plan_deleted(services, &key);
 }
 
 /* Removes the keys of the maps that no frontend has. */
@@ -433,7 +421,7 @@ static int plan_frontends(struct services *services)
 
 	for (size_t i = 0, n; !error && i < n_frontends; i += n) {
 		const struct policy_frontend *frontends = &services->frontends[i];
-		bool differs = !services->plan->delta;
+		bool differs = false;
 
 		for (n = 1; i + n < n_frontends && !compare_frontends(frontends, frontends + n);)
 			n++;
@@ -488,7 +476,10 @@ static int plan_services(struct planner *plan)
 		return error;
 	services.frontends = lazy_read(policy, policy->frontends,
 				       policy->n_frontends * sizeof(*policy->frontends));
-	error = plan->delta ? find_moved(&services) : compare_keys(&services);
+	error = planner_walk(plan, BLOB_TABLE_frontends, note_frontend, plan_old_frontend,
+			     &services);
+	if (!error && !plan->delta)
+		error = compare_keys(&services);
 	return error ? error : plan_frontends(&services);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "input/object_reader.h"
+#include "input/tree_reader.h"
 
 #include <limits.h>
 #include <netinet/in.h>

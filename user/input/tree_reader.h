@@ -4,8 +4,8 @@
  * a fault with its line and path and go on, so that one run reports many. After any fault the
  * cluster is not used.
  */
-#ifndef BULKHEAD_INPUT_OBJECT_READER_H
-#define BULKHEAD_INPUT_OBJECT_READER_H
+#ifndef BULKHEAD_INPUT_TREE_READER_H
+#define BULKHEAD_INPUT_TREE_READER_H
 
 #include "input/tree.h"
 #include "model/cluster.h"

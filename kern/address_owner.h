@@ -3,8 +3,8 @@
  * Finds the owners of a packet's two addresses: an endpoint, the node, or neither; and checks that
  * the sender may use its address. Functions return an enum bh_reason, or an internal reason.
  */
-#ifndef BULKHEAD_KERN_ENDS_H
-#define BULKHEAD_KERN_ENDS_H
+#ifndef BULKHEAD_KERN_ADDRESS_OWNER_H
+#define BULKHEAD_KERN_ADDRESS_OWNER_H
 
 #include "anti_spoofing.h"
 #include "conntrack.h"
@@ -37,8 +37,8 @@ struct ends {
 /* Identifies a peer on a bridge or with a link-local address by its MAC, if no map knows its
  * address. On a bridge the node's MAC does not identify the node, which forwards packets that come
  * to its MAC. */
-static __always_inline int ends_peer_mac(const struct packet *p, bool is_sender, bool bridged,
-					 struct end *end)
+static __always_inline int owner_peer_mac(const struct packet *p, bool is_sender, bool bridged,
+					  struct end *end)
 {
 	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
 	struct bh_mac *mac;
@@ -60,7 +60,7 @@ static __always_inline int ends_peer_mac(const struct packet *p, bool is_sender,
 
 /* Takes the endpoint of this hook's interface for the owner of an address that is link-local, a
  * group's or unknown. */
-static __always_inline int ends_own(const struct packet *p, struct end *end)
+static __always_inline int owner_by_hook(const struct packet *p, struct end *end)
 {
 	int reason = endpoint_of(p->ifindex, p->version, p->generation, end);
 
@@ -72,8 +72,8 @@ static __always_inline int ends_own(const struct packet *p, struct end *end)
 	return reason;
 }
 
-static __always_inline int ends_peer(const struct packet *p, const struct bh_addr *addr,
-				     bool is_sender, struct end *end)
+static __always_inline int owner_peer(const struct packet *p, const struct bh_addr *addr,
+				      bool is_sender, struct end *end)
 {
 	struct bh_iface *iface = endpoint_iface(p->ifindex);
 	bool bridged, link_local = endpoint_link_local(addr);
@@ -81,22 +81,22 @@ static __always_inline int ends_peer(const struct packet *p, const struct bh_add
 	if (!iface)
 		return BH_DROP_INTERFACE;
 	bridged = iface->flags & BH_IFACE_L2 && !(link_local && is_sender && !p->ingress);
-	return bridged || link_local ? ends_peer_mac(p, is_sender, bridged, end) : 0;
+	return bridged || link_local ? owner_peer_mac(p, is_sender, bridged, end) : 0;
 }
 
 /* Handles an address at this hook's end that is not the endpoint's. If the address is another
  * endpoint's, or the node's (a bridge takes a frame for the node to any MAC), the key stands for
  * that owner's connection at all other hooks, and this hook needs a key of its own. */
-static __always_inline int ends_foreign(const struct packet *p, struct end *own)
+static __always_inline int owner_foreign(const struct packet *p, struct end *own)
 {
 	if (own->flags & (END_ENDPOINT | END_NODE) && !BH_CT_IS_HOOK(p->key.scope))
 		return CONNECTION_OF_OTHERS;
-	return ends_own(p, own);
+	return owner_by_hook(p, own);
 }
 
 /* Finds the owners of the packet's two addresses, and checks that the sender may use the source
  * address. */
-BPF_GLOBAL int ends_resolve(const struct packet *p, __u32 initiator, struct ends *ends)
+BPF_GLOBAL int owner_resolve(const struct packet *p, __u32 initiator, struct ends *ends)
 {
 	struct end *own, *peer;
 	const struct bh_addr *addr;
@@ -116,7 +116,7 @@ BPF_GLOBAL int ends_resolve(const struct packet *p, __u32 initiator, struct ends
 		if (sending)
 			reason = spoofing_check(p, own);
 		if (!reason && own->ifindex != p->ifindex)
-			reason = ends_foreign(p, own);
+			reason = owner_foreign(p, own);
 	}
 	if (reason)
 		return reason;
@@ -124,7 +124,7 @@ BPF_GLOBAL int ends_resolve(const struct packet *p, __u32 initiator, struct ends
 	reason = endpoint_resolve(addr, p->generation, peer);
 	services = sending ? 0 : peer->flags & END_SERVICES;
 	if (!reason && !(peer->flags & END_ENDPOINT))
-		reason = ends_peer(p, addr, !sending, peer);
+		reason = owner_peer(p, addr, !sending, peer);
 	/* The reply of a neighbour on the bridge, which the bridge has translated back. */
 	peer->flags |= services;
 	if (!reason && !sending)
@@ -134,7 +134,7 @@ BPF_GLOBAL int ends_resolve(const struct packet *p, __u32 initiator, struct ends
 
 /* Returns true if the node sent the packet: the node made it, with one of its addresses, or the
  * endpoint sent it and the node put its own address into it. */
-static __always_inline bool ends_from_node(const struct packet *p, const struct end *source)
+static __always_inline bool owner_from_node(const struct packet *p, const struct end *source)
 {
 	if (p->hook == BH_HOOK_TO_ENDPOINT && p->local == LOCAL_HERE)
 		return !(source->flags & END_ENDPOINT);
@@ -142,15 +142,15 @@ static __always_inline bool ends_from_node(const struct packet *p, const struct 
 	       (!p->ingress || p->ingress == p->ifindex);
 }
 
-static __always_inline void ends_copy(const struct end *end, struct bh_ct_end *as)
+static __always_inline void owner_copy(const struct end *end, struct bh_ct_end *as)
 {
 	as->ifindex = end->ifindex;
 	__builtin_memcpy(as->mac, end->mac, sizeof(as->mac));
 }
 
-/* Finds the endpoint of this hook as ends_resolve() does. It is isolated while it is added or
+/* Finds the endpoint of this hook as owner_resolve() does. It is isolated while it is added or
  * deleted. */
-static __noinline int ends_here(const struct packet *p, __u32 end, struct end *own)
+static __noinline int owner_here(const struct packet *p, __u32 end, struct end *own)
 {
 	if (endpoint_resolve(packet_address_at(p, end), p->generation, own))
 		return BH_DROP_MAPS;
@@ -166,7 +166,7 @@ static __noinline int ends_here(const struct packet *p, __u32 end, struct end *o
 }
 
 /* Identifies a peer by the link-local address that it holds, whatever the frame's MAC is. */
-static __always_inline int ends_holder(const struct packet *p, __u32 holder, struct end *peer)
+static __always_inline int owner_holder(const struct packet *p, __u32 holder, struct end *peer)
 {
 	struct bh_iface *iface = endpoint_iface(holder);
 	int reason;
@@ -180,14 +180,14 @@ static __always_inline int ends_holder(const struct packet *p, __u32 holder, str
 
 /* Finds the node for policy. A node without a name stays what its address is. Not inline, for the
  * stack. */
-static __noinline int ends_node(const struct packet *p, struct end *node)
+static __noinline int owner_node(const struct packet *p, struct end *node)
 {
 	return endpoint_node(p->ifindex, p->version, p->generation, 0, node);
 }
 
-/* Finds the owners of link-local addresses, after ends_resolve() and spoofing_link(). Not
+/* Finds the owners of link-local addresses, after owner_resolve() and spoofing_link(). Not
  * inline, for the stack. */
-static __noinline int ends_links(const struct packet *p, __u32 initiator, struct ends *ends)
+static __noinline int owner_links(const struct packet *p, __u32 initiator, struct ends *ends)
 {
 	__u32 own_end = p->hook == BH_HOOK_FROM_ENDPOINT ? p->from : !p->from, holder;
 	const struct bh_addr *addr = packet_address_at(p, own_end);
@@ -202,17 +202,17 @@ static __noinline int ends_links(const struct packet *p, __u32 initiator, struct
 		return 0;
 	holder = link_holder(p, addr);
 	if (holder && holder != LINK_NODE)
-		return ends_holder(p, holder, peer);
+		return owner_holder(p, holder, peer);
 	if (!holder && !(peer->flags & END_NODE))
 		return 0;
-	reason = ends_node(p, peer);
+	reason = owner_node(p, peer);
 	peer->flags |= END_NODE;
 	return reason;
 }
 
 /* Notes that any MAC is right in the first packet of an endpoint whose MAC is not known
  * (anti_spoofing.h), unless the endpoint is on a bridge. Not inline, for the stack. */
-static __noinline void ends_learns(struct bh_ct_end *end)
+static __noinline void owner_learns(struct bh_ct_end *end)
 {
 	__u32 changes = packet_changes();
 	struct bh_iface *iface = endpoint_iface(end->ifindex);
