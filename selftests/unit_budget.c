@@ -991,7 +991,8 @@ static void many_tenants(FILE *to, bool closed)
 		snprintf(ns, sizeof(ns), "t%u", i / 205);
 		fprintf(to,
 			"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"x-%u\","
-			"\"namespace\":\"%s\",\"labels\":{\"app\":\"x\"}},\"spec\":{\"containers\":[{"
+			"\"namespace\":\"%s\",\"labels\":{\"app\":\"x\"}},\"spec\":{\"containers\":"
+			"[{"
 			"\"ports\":[{\"name\":\"http\",\"containerPort\":%u}]}]},\"status\":{"
 			"\"podIP\":\"10.2.%u.%u\"}}\n",
 			i, ns, 1000 + i, i >> 8, i & 255);
@@ -1000,18 +1001,20 @@ static void many_tenants(FILE *to, bool closed)
 		    "\"namespace\":\"good\",\"labels\":{\"app\":\"x\"}},\"spec\":{\"containers\":[{"
 		    "\"ports\":[{\"name\":\"http\",\"containerPort\":60000}]}]},\"status\":{"
 		    "\"podIP\":\"10.3.0.1\"}}\n");
-	fprintf(to, "{\"apiVersion\":\"policy.networking.k8s.io/v1alpha2\",\"kind\":"
-		    "\"ClusterNetworkPolicy\",\"metadata\":{\"name\":\"names\"},\"spec\":{"
-		    "\"tier\":\"Admin\",\"priority\":1,\"subject\":{\"pods\":{\"namespaceSelector\":{},"
-		    "\"podSelector\":{\"matchLabels\":{\"app\":\"x\"}}}},"
-		    "\"ingress\":[{\"action\":\"Accept\",\"from\":[{\"namespaces\":{}}],"
-		    "\"protocols\":[{\"destinationNamedPort\":\"http\"}]},"
-		    "{\"action\":\"Deny\",\"from\":[{\"namespaces\":{}}]}]}}\n");
+	fprintf(to,
+		"{\"apiVersion\":\"policy.networking.k8s.io/v1alpha2\",\"kind\":"
+		"\"ClusterNetworkPolicy\",\"metadata\":{\"name\":\"names\"},\"spec\":{"
+		"\"tier\":\"Admin\",\"priority\":1,\"subject\":{\"pods\":{\"namespaceSelector\":{},"
+		"\"podSelector\":{\"matchLabels\":{\"app\":\"x\"}}}},"
+		"\"ingress\":[{\"action\":\"Accept\",\"from\":[{\"namespaces\":{}}],"
+		"\"protocols\":[{\"destinationNamedPort\":\"http\"}]},"
+		"{\"action\":\"Deny\",\"from\":[{\"namespaces\":{}}]}]}}\n");
 	put_closed(to, "none", "");
 }
 
 /* Forty namespaces, each within its budget, number their ports in more ways than a segment may
- * have: those with most of them lose their names, in one pass, and a namespace with few does not. */
+ * have: those with most of them lose their names, in one pass, and a namespace with few does not.
+ */
 static void shares_variations(void **state)
 {
 	static const struct row row = {.put = many_tenants};

@@ -543,8 +543,7 @@ static void fit_variations(struct budgets *b, const struct budget_use *uses, siz
 
 	for (size_t i = 0; i < n; i++) {
 		if (!i || uses[i].ns != uses[i - 1].ns)
-			array_push(&shares,
-				   ((struct budget_share){&b->namespaces[uses[i].ns], 1}));
+			array_push(&shares, ((struct budget_share){&b->namespaces[uses[i].ns], 1}));
 		else if (compare_uses(&uses[i], &uses[i - 1]))
 			shares.at[shares.n - 1].n++;
 	}
