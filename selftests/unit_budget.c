@@ -967,18 +967,19 @@ static void leaves_numbers_to_expected_pods(void **state)
 
 	(void)state;
 	compile(&world, &row, false, "", NULL);
-	for (size_t i = 0; i < world.policy->n_resolutions; i++) {
-		const struct policy_range ports = world.policy->resolutions[i].ports;
+	for (size_t i = 0; i < world.policy->n_variations; i++) {
+		const struct policy_resolution *at = world.policy->resolutions;
+		uint16_t port;
 
-		for (uint32_t k = 0; k < ports.n; k++) {
-			const uint16_t port = world.policy->named_ports[ports.at + k].port;
-
-			of_good += port == 50000;
-			n += port >= 1000 && port < 4000;
-		}
+		while (at->id != world.policy->variations[i].resolution)
+			at++;
+		port = at->ports.n ? world.policy->named_ports[at->ports.at].port : 0;
+		of_good += port == 50000;
+		n += port >= 1000 && port < 4000;
 	}
-	assert_int_equal(of_good, 1);
-	assert_int_equal(n, 64);
+	/* in each segment that their addresses may be in */
+	assert_in_range(of_good, 1, 8);
+	assert_int_equal(n, 64 * of_good);
 	end(&world);
 }
 
