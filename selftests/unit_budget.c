@@ -612,9 +612,8 @@ static const struct row {
 	{"one policy's port lists", lists, "big", "port lists or more, the limit is 65536"},
 	{"one policy's pairs", pairs, "big", "pairs of segments or more, the limit is 524288"},
 	{"a namespace's variations", variations, NULL,
-	 "its namespace needs 4095 variations of port names in one segment or more, the limit of "
-	 "one "
-	 "is 4094"},
+	 "its namespace needs 257 variations of port names in one segment or more, the limit of "
+	 "one is 256"},
 	{"a namespace's port intervals", namespace_intervals, NULL,
 	 "port intervals or more, the limit of one is 1048576"},
 };
@@ -934,6 +933,107 @@ static void takes_no_others_along(void **state)
 	end(&world);
 }
 
+/* A pod without an address yet. */
+static void put_expected(FILE *to, const char *ns, unsigned int n, unsigned int port)
+{
+	fprintf(to,
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"new-%u\","
+		"\"namespace\":\"%s\"},\"spec\":{\"nodeName\":\"w\",\"containers\":[{\"ports\":[{"
+		"\"name\":\"http\",\"containerPort\":%u}]}]}}\n",
+		n, ns, port);
+}
+
+static void many_expected(FILE *to, bool closed)
+{
+	(void)closed;
+	for (unsigned int i = 0; i < 3000; i++)
+		put_expected(to, "evil", i, 1000 + i);
+	put_expected(to, "good", 0, 50000);
+	fprintf(to, "{\"apiVersion\":\"policy.networking.k8s.io/v1alpha2\",\"kind\":"
+		    "\"ClusterNetworkPolicy\",\"metadata\":{\"name\":\"names\"},\"spec\":{"
+		    "\"tier\":\"Admin\",\"priority\":1,\"subject\":{\"namespaces\":{}},"
+		    "\"ingress\":[{\"action\":\"Accept\",\"from\":[{\"namespaces\":{}}],"
+		    "\"protocols\":[{\"destinationNamedPort\":\"http\"}]}]}}\n");
+	put_closed(to, "none", "");
+}
+
+/* Pods without an address number their ports in many ways: those of another namespace, in the same
+ * segment, have their numbers in advance still. */
+static void leaves_numbers_to_expected_pods(void **state)
+{
+	static const struct row row = {.put = many_expected};
+	struct world world = {0};
+	size_t n = 0, of_good = 0;
+
+	(void)state;
+	compile(&world, &row, false, "", NULL);
+	for (size_t i = 0; i < world.policy->n_variations; i++) {
+		const struct policy_resolution *at = world.policy->resolutions;
+		uint16_t port;
+
+		while (at->id != world.policy->variations[i].resolution)
+			at++;
+		port = at->ports.n ? world.policy->named_ports[at->ports.at].port : 0;
+		of_good += port == 50000;
+		n += port >= 1000 && port < 4000;
+	}
+	/* in each segment that their addresses may be in */
+	assert_in_range(of_good, 1, 8);
+	assert_int_equal(n, 64 * of_good);
+	end(&world);
+}
+
+static void many_tenants(FILE *to, bool closed)
+{
+	char ns[16];
+
+	(void)closed;
+	for (unsigned int i = 0; i < 8200; i++) {
+		snprintf(ns, sizeof(ns), "t%u", i / 205);
+		fprintf(to,
+			"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"x-%u\","
+			"\"namespace\":\"%s\",\"labels\":{\"app\":\"x\"}},\"spec\":{\"containers\":"
+			"[{"
+			"\"ports\":[{\"name\":\"http\",\"containerPort\":%u}]}]},\"status\":{"
+			"\"podIP\":\"10.2.%u.%u\"}}\n",
+			i, ns, 1000 + i, i >> 8, i & 255);
+	}
+	fprintf(to, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"y\","
+		    "\"namespace\":\"good\",\"labels\":{\"app\":\"x\"}},\"spec\":{\"containers\":[{"
+		    "\"ports\":[{\"name\":\"http\",\"containerPort\":60000}]}]},\"status\":{"
+		    "\"podIP\":\"10.3.0.1\"}}\n");
+	fprintf(to,
+		"{\"apiVersion\":\"policy.networking.k8s.io/v1alpha2\",\"kind\":"
+		"\"ClusterNetworkPolicy\",\"metadata\":{\"name\":\"names\"},\"spec\":{"
+		"\"tier\":\"Admin\",\"priority\":1,\"subject\":{\"pods\":{\"namespaceSelector\":{},"
+		"\"podSelector\":{\"matchLabels\":{\"app\":\"x\"}}}},"
+		"\"ingress\":[{\"action\":\"Accept\",\"from\":[{\"namespaces\":{}}],"
+		"\"protocols\":[{\"destinationNamedPort\":\"http\"}]},"
+		"{\"action\":\"Deny\",\"from\":[{\"namespaces\":{}}]}]}}\n");
+	put_closed(to, "none", "");
+}
+
+/* Forty namespaces, each within its budget, number their ports in more ways than a segment may
+ * have: those with most of them lose their names, in one pass, and a namespace with few does not.
+ */
+static void shares_variations(void **state)
+{
+	static const struct row row = {.put = many_tenants};
+	struct world world = {0};
+	size_t n = 0;
+
+	(void)state;
+	compile(&world, &row, false, "", NULL);
+	for (size_t i = 0; i < world.policy->asides->n; i++) {
+		assert_string_not_equal(world.policy->asides->at[i].name, "good");
+		n += !strcmp(world.policy->asides->at[i].kind, "Namespace");
+	}
+	assert_int_equal(n, 21);
+	assert_true(allows(world.policy, "10.0.0.2", "10.3.0.1", "TCP/60000"));
+	assert_false(allows(world.policy, "10.0.0.2", "10.3.0.1", "TCP/60001"));
+	end(&world);
+}
+
 static void many_names(FILE *to, bool closed)
 {
 	(void)closed;
@@ -1206,6 +1306,8 @@ int main(void)
 		cmocka_unit_test(costly_services_are_set_aside),
 		cmocka_unit_test(honest_policies_are_kept),
 		cmocka_unit_test(outlives_variations),
+		cmocka_unit_test(leaves_numbers_to_expected_pods),
+		cmocka_unit_test(shares_variations),
 	};
 
 	for (size_t i = 0; i < N_ROWS; i++)

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compile/compile.h"
@@ -214,12 +216,56 @@ static void rules_by_names(void **state)
 	}
 }
 
+/* So many policies of 100,000 addresses each, beside one of one address. */
+static void look_at_large(unsigned int n, struct found *found)
+{
+	size_t size;
+	char *text;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	fprintf(to, "[endpoint big/db]\nip = 10.0.0.1\n[network-policy big/a]\n"
+		    "ingress = from cidr(20.0.0.0/8)\n");
+	for (unsigned int i = 0; i < n; i++) {
+		fprintf(to, "[network-policy big/p%u]\nendpoints = role=none\n", i);
+		for (unsigned int k = 0; k < 100000; k++)
+			fprintf(to, "ingress = from cidr(20.%u.%u.%u/32)\n", k >> 16, k >> 8 & 255,
+				k & 255);
+	}
+	fclose(to);
+	look(text, found);
+	free(text);
+}
+
+/* An engine keeps 64 MiB of a namespace: lint says beforehand that there is more, and where. */
+static void says_what_finds_no_room(void **state)
+{
+	const struct lint_finding *finding;
+	struct found found;
+
+	(void)state;
+	look_at_large(1, &found);
+	assert_null(find(&found, "over-budget", "big/a"));
+	for (size_t i = 0; i < found.findings.n; i++)
+		assert_null(strstr(found.findings.at[i].text, "of an engine's memory"));
+	found_free(&found);
+	look_at_large(2, &found);
+	finding = NULL;
+	for (size_t i = 0; i < found.findings.n; i++)
+		if (strstr(found.findings.at[i].text, "of an engine's memory"))
+			finding = &found.findings.at[i];
+	assert_non_null(finding);
+	assert_string_equal(finding->check, "over-budget");
+	assert_string_equal(finding->object, "big/p0");
+	assert_non_null(strstr(finding->text, "the limit is 65536"));
+	found_free(&found);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_check),
-		cmocka_unit_test(nothing),
-		cmocka_unit_test(flow_classes_of_suffixes),
+		cmocka_unit_test(each_check),	  cmocka_unit_test(says_what_finds_no_room),
+		cmocka_unit_test(nothing),	  cmocka_unit_test(flow_classes_of_suffixes),
 		cmocka_unit_test(rules_by_names),
 	};
 

@@ -17,6 +17,8 @@
 
 #include "cluster/objects_state.h"
 #include "policy/blob_file.h"
+#include "policy/evaluate.h"
+#include "policy/flow.h"
 
 #define STEPS 400
 #define PODS 12
@@ -348,6 +350,282 @@ static void namespace_takes_no_more_memory_than_its_part(void **state)
 	objects_close(objects);
 }
 
+/* Writes an object of about @size bytes that nothing drops. */
+typedef void put_large(FILE *to, unsigned int name, size_t size);
+
+static void begin_large(FILE *to, const char *kind, const char *version, const char *ns,
+			unsigned int name)
+{
+	fprintf(to,
+		"{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"x%u\","
+		"\"namespace\":\"%s\",\"uid\":\"%u\"",
+		version, kind, name, ns, name);
+}
+
+static void put_labels(FILE *to, size_t size)
+{
+	fprintf(to, "{\"app\":\"a\"");
+	for (unsigned int i = 0; i < size / 70; i++)
+		fprintf(to, ",\"l%u\":\"%060u\"", i, i);
+	fprintf(to, "}");
+}
+
+static const char *large_ns = "a";
+
+static void put_service(FILE *to, unsigned int name, size_t size)
+{
+	begin_large(to, "Service", "v1", large_ns, name);
+	fprintf(to,
+		"},\"spec\":{\"clusterIP\":\"10.%u.%u.%u\",\"externalIPs\":[\"192.0.2.1\"],"
+		"\"ports\":[{\"port\":80}],\"selector\":",
+		strcmp(large_ns, "a") ? 97 : 96, name >> 8, name & 255);
+	put_labels(to, size);
+	fprintf(to, "}}");
+}
+
+static void put_slice(FILE *to, unsigned int name, size_t size)
+{
+	begin_large(to, "EndpointSlice", "discovery.k8s.io/v1", large_ns, name);
+	fprintf(to, ",\"labels\":{\"kubernetes.io/service-name\":\"s\"}},\"addressType\":\"IPv4\","
+		    "\"ports\":[{\"port\":80}],\"endpoints\":[");
+	for (unsigned int i = 0; i < 1000; i++) {
+		fprintf(to, "%s{\"addresses\":[", i ? "," : "");
+		for (unsigned int k = 0; k < 1 + size / 20000; k++)
+			fprintf(to, "%s\"10.1.%u.%u\"", k ? "," : "", i >> 8, i & 255);
+		fprintf(to, "]}");
+	}
+	fprintf(to, "]}");
+}
+
+static void put_new_pod(FILE *to, unsigned int name, size_t size)
+{
+	begin_large(to, "Pod", "v1", large_ns, name);
+	fprintf(to, ",\"labels\":");
+	put_labels(to, size < 14000 ? size : 14000);
+	fprintf(to, "},\"spec\":{\"nodeName\":\"w\"}}");
+}
+
+/* Takes an object. Returns true if it is accepted. */
+static bool take_kind(struct objects *objects, const char *type, put_large *put, unsigned int name,
+		      size_t size)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *to = open_memstream(&text, &n);
+
+	assert_non_null(to);
+	put(to, name, size);
+	fclose(to);
+	refusal[0] = '\0';
+	take(objects, type, text);
+	free(text);
+	return !*refusal;
+}
+
+/* Whatever a tenant may write has a bound together. What is small always finds room. */
+static void all_kinds_take_no_more_memory_than_their_part(void **state)
+{
+	static const struct {
+		put_large *put;
+		size_t size;
+	} kinds[] = {{put_service, 900000}, {put_slice, 900000}, {put_new_pod, 14000}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		struct objects *objects = objects_open(NULL, &ops, NULL);
+		unsigned int n = 0;
+
+		assert_non_null(objects);
+		large_ns = "a";
+		while (n < 5000 && take_kind(objects, "ADDED", kinds[i].put, n, kinds[i].size))
+			n++;
+		print_message("# %u of the kind are accepted\n", n);
+		assert_in_range(n, 5, 4999);
+		assert_non_null(strstr(refusal, "the limit of a namespace is 65536 KiB"));
+		/* so has another kind */
+		assert_false(take_rules(objects, "a", 0, 50000));
+		assert_true(take_rules(objects, "a", 1, 1));
+		assert_true(take_kind(objects, "ADDED", put_service, 6000, 10));
+		large_ns = "b";
+		assert_true(take_kind(objects, "ADDED", kinds[i].put, n, kinds[i].size));
+		large_ns = "a";
+		assert_false(take_kind(objects, "MODIFIED", kinds[i].put, n, kinds[i].size));
+		take_kind(objects, "DELETED", kinds[i].put, 0, 10);
+		assert_true(take_kind(objects, "MODIFIED", kinds[i].put, n, kinds[i].size));
+		assert_true(objects_refused(objects) == 1);
+		objects_close(objects);
+	}
+}
+
+/* All namespaces have a bound together. A namespace with little finds room all the same. */
+static void all_namespaces_take_no_more_memory_than_their_part(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	unsigned int n = 0;
+	char ns[16];
+
+	(void)state;
+	assert_non_null(objects);
+	do
+		snprintf(ns, sizeof(ns), "n%u", n / 4);
+	while (n < 200 && take_rules(objects, ns, n, 50000) && n++ < 200);
+	print_message("# %u policies are accepted\n", n);
+	assert_in_range(n, 16, 100);
+	assert_non_null(strstr(refusal, "while those of all namespaces take more than 262144"));
+	assert_true(take_rules(objects, "other", 0, 10000));
+	assert_true(take_rules(objects, ns, 1000, 10));
+	objects_close(objects);
+}
+
+/* Returns how many frontends have the address, and counts their backends. */
+static size_t frontends_at(const struct policy *policy, const char *text, size_t *backends)
+{
+	struct address address;
+	size_t n = 0;
+
+	assert_int_equal(address_parse(text, &address), 0);
+	*backends = 0;
+	for (size_t i = 0; i < policy->n_frontends; i++) {
+		const struct policy_frontend *at = &policy->frontends[i];
+
+		if (memcmp(&at->address, &address, sizeof(address)))
+			continue;
+		n++;
+		*backends += policy->service_ports[at->service_port].backends.n;
+	}
+	return n;
+}
+
+/* A Service that finds no room keeps its addresses, which have no backends: else they would be
+ * any addresses, which a policy may allow by a CIDR. */
+static void service_without_room_translates_nothing(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	struct policy *policy;
+	size_t backends;
+
+	(void)state;
+	assert_non_null(objects);
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"namespace\":"
+	     "\"a\",\"labels\":{\"app\":\"a\"}},\"spec\":{\"nodeName\":\"w\"},\"status\":{"
+	     "\"podIP\":"
+	     "\"10.0.0.1\"}}");
+	large_ns = "a";
+	for (unsigned int i = 0; take_rules(objects, "a", i, 50000);)
+		i++;
+	/* of one label: it is small, and translates */
+	assert_true(take_kind(objects, "ADDED", put_service, 1, 10));
+	assert_true(take_kind(objects, "ADDED", put_service, 2, 10));
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	assert_int_equal(frontends_at(policy, "10.96.0.1", &backends), 1);
+	assert_int_equal(backends, 1);
+	policy_free(policy);
+	assert_false(take_kind(objects, "MODIFIED", put_service, 1, 12000000));
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	assert_int_equal(frontends_at(policy, "10.96.0.1", &backends), 1);
+	assert_int_equal(backends, 0);
+	assert_int_equal(frontends_at(policy, "10.96.0.2", &backends), 1);
+	assert_int_equal(backends, 1);
+	policy_free(policy);
+	assert_true(take_kind(objects, "MODIFIED", put_service, 1, 10));
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	frontends_at(policy, "10.96.0.1", &backends);
+	assert_int_equal(backends, 1);
+	policy_free(policy);
+	objects_close(objects);
+}
+
+static void take_pod(struct objects *objects, unsigned int number, size_t size, const char *more)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *to = open_memstream(&text, &n);
+
+	assert_non_null(to);
+	begin_large(to, "Pod", "v1", "a", number);
+	fprintf(to, ",\"labels\":");
+	put_labels(to, size);
+	fprintf(to,
+		"},\"spec\":{\"nodeName\":\"w\",\"containers\":[{\"ports\":[{\"name\":\"web\","
+		"\"containerPort\":80}%s]}]},\"status\":{\"podIP\":\"10.0.0.%u\"}}",
+		more, number);
+	fclose(to);
+	refusal[0] = '\0';
+	take(objects, "ADDED", text);
+	free(text);
+}
+
+static bool allows(const struct policy *policy, const char *from, const char *to)
+{
+	struct evaluate_source source = evaluate_policy(policy);
+	struct decision egress, ingress;
+	struct flow flow = {0};
+	char why[FLOW_TEXT];
+
+	assert_int_equal(address_parse(from, &flow.source), 0);
+	assert_int_equal(address_parse(to, &flow.destination), 0);
+	assert_int_equal(port_parse("TCP/80", &flow, why), 0);
+	return evaluate_flow(&source, policy, &flow, &egress, &ingress);
+}
+
+/* A Pod with too many labels is isolated, and nobody is let to it or from it, though one policy
+ * allows all Pods without a label, and an administrator allows all. */
+static void pod_with_too_many_labels_is_closed(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	struct policy *policy, *next;
+
+	(void)state;
+	assert_non_null(objects);
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{"
+	     "\"name\":\"x\",\"namespace\":\"a\"},\"spec\":{\"podSelector\":{},\"ingress\":[{"
+	     "\"from\":[{"
+	     "\"podSelector\":{\"matchExpressions\":[{\"key\":\"bad\",\"operator\":"
+	     "\"DoesNotExist\"}]}}"
+	     "]}]}}");
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"policy.networking.k8s.io/"
+	     "v1alpha1\",\"kind\":\"AdminNetworkPolicy\","
+	     "\"metadata\":{\"name\":\"a\"},\"spec\":{\"priority\":0,\"subject\":{\"namespaces\":{}"
+	     "},"
+	     "\"ingress\":[{\"action\":\"Allow\",\"from\":[{\"namespaces\":{}}]}],"
+	     "\"egress\":[{\"action\":\"Allow\",\"to\":[{\"namespaces\":{}}]}]}}");
+	take_pod(objects, 1, 10, "");
+	take_pod(objects, 2, 10, "");
+	take_pod(objects, 3, 10000, "");
+	assert_false(*refusal);
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	assert_true(allows(policy, "10.0.0.1", "10.0.0.2"));
+	assert_true(allows(policy, "10.0.0.1", "10.0.0.3"));
+	/* it grows, and nothing but a Pod has changed */
+	take_pod(objects, 2, 20000, "");
+	assert_non_null(strstr(refusal, "more than 16384 bytes"));
+	assert_true(objects_refused(objects) == 1);
+	next = compile_all(objects, policy);
+	assert_non_null(next);
+	assert_false(allows(next, "10.0.0.1", "10.0.0.2"));
+	assert_false(allows(next, "10.0.0.2", "10.0.0.1"));
+	assert_false(allows(next, "10.0.0.2", "198.51.100.1"));
+	assert_false(allows(next, "198.51.100.1", "10.0.0.2"));
+	assert_true(allows(next, "10.0.0.1", "10.0.0.3"));
+	assert_true(allows(next, "10.0.0.1", "198.51.100.1"));
+	policy_free(policy);
+	take_pod(objects, 2, 10, "");
+	assert_true(objects_refused(objects) == 0);
+	policy = compile_all(objects, next);
+	assert_non_null(policy);
+	assert_true(allows(policy, "10.0.0.1", "10.0.0.2"));
+	policy_free(policy);
+	policy_free(next);
+	objects_close(objects);
+}
+
 /* A text is checked once: the one that was accepted last is accepted again, and no other is. */
 static void last_accepted_text_is_accepted_again(void **state)
 {
@@ -533,6 +811,10 @@ int main(void)
 		cmocka_unit_test(policies_alone_make_what_all_objects_make),
 		cmocka_unit_test(contested_pod_stays_refused),
 		cmocka_unit_test(namespace_takes_no_more_memory_than_its_part),
+		cmocka_unit_test(all_kinds_take_no_more_memory_than_their_part),
+		cmocka_unit_test(all_namespaces_take_no_more_memory_than_their_part),
+		cmocka_unit_test(service_without_room_translates_nothing),
+		cmocka_unit_test(pod_with_too_many_labels_is_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,6 +81,23 @@ static size_t count_values(char *text, char *end)
 	return n;
 }
 
+size_t api_object_length(char *text, size_t n)
+{
+	char *at = text, *end = text + n;
+	size_t depth = 0;
+
+	while (at < end) {
+		if (*at == '"') {
+			at = skip_string(at, end);
+			continue;
+		}
+		depth += opens(*at);
+		if (closes(*at++) && depth && !--depth)
+			return at - text;
+	}
+	return 0;
+}
+
 /* An object or list that is open. */
 struct open {
 	char *to; /* where it begins in what is written */

@@ -8,9 +8,9 @@
 
 #include <json-c/json_object.h>
 
-/* The most objects and lists within one object of the API. A NetworkPolicy of 1.5 MB whose peers
- * are all addresses has 125,000. */
-#define API_VALUES_MAX 400000
+/* The most objects and lists within one object of the API: json-c takes 160 MB for these. A
+ * NetworkPolicy of 1.5 MB whose peers are all addresses has 125,000. */
+#define API_VALUES_MAX 200000
 
 /*
  * Parses the text of an object; changes the text. If there are many objects and lists in it, an
@@ -21,6 +21,11 @@
  * memory is short.
  */
 struct json_object *api_parse(char *text, size_t n);
+
+/* Returns the length of the object that a text begins with; 0: the text ends before the object
+ * does.
+ */
+size_t api_object_length(char *text, size_t n);
 
 /* The items of a list, in its text. */
 struct api_items {

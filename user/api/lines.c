@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/internal.h"
+#include "api/large.h"
 
 struct api_lines {
 	struct api *api;
@@ -43,7 +44,7 @@ static void ended(void *data, struct api_transfer *transfer, long status)
 {
 	struct api_lines *lines = data;
 	struct json_object *body = status != 200 && transfer->received.n
-					   ? json_tokener_parse(transfer->received.at)
+					   ? api_parse(transfer->received.at, transfer->received.n)
 					   : NULL;
 
 	lines->transfer = NULL;

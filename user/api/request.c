@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "api/large.h"
 #include "api/loop.h"
 
 #define REQUEST_SECONDS 30
@@ -17,8 +18,9 @@ struct pending {
 static void request_ended(void *data, struct api_transfer *transfer, long status)
 {
 	struct pending *pending = data;
-	struct json_object *body =
-		transfer->received.n ? json_tokener_parse(transfer->received.at) : NULL;
+	struct json_object *body = transfer->received.n
+					   ? api_parse(transfer->received.at, transfer->received.n)
+					   : NULL;
 	struct api_answer answer = {
 		.status = status,
 		.error = api_transfer_error(transfer, status, body),

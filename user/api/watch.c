@@ -356,8 +356,9 @@ static void stream_ended(void *data, struct api_transfer *transfer, long status)
 	} else if (status == 404 && wants_table(watch) && watch->ops.columns_path) {
 		watch->whole = true;
 	} else {
-		struct json_object *body =
-			transfer->received.n ? json_tokener_parse(transfer->received.at) : NULL;
+		struct json_object *body = transfer->received.n ? api_parse(transfer->received.at,
+									    transfer->received.n)
+								: NULL;
 
 		complain(watch, api_transfer_error(transfer, status, body));
 		json_object_put(body);
@@ -411,7 +412,7 @@ static int take_page(struct api_watch *watch, struct api_buffer *text, bool *mor
 		return error;
 	if (items.at)
 		api_items_cut(&items);
-	page = json_tokener_parse(text->at);
+	page = api_parse(text->at, strlen(text->at));
 	error = take_rest(watch, page, more);
 	json_object_put(page);
 	return error;
@@ -473,7 +474,8 @@ static void list_ended(void *data, struct api_transfer *transfer, long status)
 		later(watch);
 	} else {
 		/* the server has forgotten the page's version: list from the first page again */
-		body = transfer->received.n ? json_tokener_parse(transfer->received.at) : NULL;
+		body = transfer->received.n ? api_parse(transfer->received.at, transfer->received.n)
+					    : NULL;
 		if (status == 410)
 			list_anew(watch);
 		else

@@ -45,10 +45,11 @@ static bool is_followed(const struct follower *follower, struct json_object *pod
 	return false;
 }
 
-/* Returns true if the pod is to be an endpoint now. */
+/* Returns true if the pod, as it is kept, is to be an endpoint now. One that is closed stays
+ * isolated until the policy has it. */
 static bool counts(const struct follower *follower, struct json_object *pod)
 {
-	return is_running(pod) && follower->has.active &&
+	return is_running(pod) && follower->has.active && !objects_pod_is_closed(pod) &&
 	       !resting_keeps_off(follower->resting, pod) && !is_followed(follower, pod);
 }
 
@@ -101,6 +102,17 @@ static void name_pod(struct follower *follower, struct json_object *pod)
 		follower_set_message(follower, error, "a pod that the CNI plugin brought");
 }
 
+/* Removes the record of a pod. */
+static void unname_pod(struct follower *follower, const char *key)
+{
+	const char *slash = strchr(key, '/');
+	char ns[256];
+
+	snprintf(ns, sizeof(ns), "%.*s", slash ? (int)(slash - key) : 0, key);
+	if (slash && follower->options->records)
+		records_remove(follower->options->records, ns, slash + 1);
+}
+
 /* Names all pods that the CNI plugin attached without a name, if their names are known by now.
  */
 static void name_pods(struct follower *follower)
@@ -134,44 +146,49 @@ void follower_look_at_addresses(void *data)
 	follower_put_pods(follower);
 }
 
+/* @pod: as it is kept. */
 static void take_pod(struct follower *follower, const char *key, struct json_object *pod)
 {
 	struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
 	char *name;
 
-	name_pod(follower, pod);
+	if (objects_pod_is_closed(pod))
+		unname_pod(follower, key);
+	else
+		name_pod(follower, pod);
 	if (is_running(pod))
 		put_pod(follower, pod);
 	else
 		drop_pod(follower, has_own_address(pod) || !entry ? pod : lh_entry_v(entry));
 	if (entry) {
 		json_object_put(lh_entry_v(entry));
-		lh_entry_set_val(entry, objects_pod_read(pod));
+		lh_entry_set_val(entry, json_object_get(pod));
 		return;
 	}
 	name = strdup(key);
-	if (!name || lh_table_insert(follower->pods, name, objects_pod_read(pod)))
+	if (!name || lh_table_insert(follower->pods, name, json_object_get(pod))) {
 		free(name);
+		json_object_put(pod);
+	}
 }
 
 static void pod_changed(void *data, const char *key, struct json_object *pod)
 {
-	take_pod(data, key, pod);
+	struct json_object *read = objects_pod_read(pod);
+
+	take_pod(data, key, read);
+	json_object_put(read);
 	follower_look_at_addresses(data);
 }
 
 static void pod_deleted(void *data, const char *key)
 {
 	struct follower *follower = data;
-	const char *slash = strchr(key, '/');
 	struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
-	char ns[256];
 
-	if (!slash || !entry)
+	if (!entry)
 		return;
-	snprintf(ns, sizeof(ns), "%.*s", (int)(slash - key), key);
-	if (follower->options->records)
-		records_remove(follower->options->records, ns, slash + 1);
+	unname_pod(follower, key);
 	drop_pod(follower, lh_entry_v(entry));
 	lh_table_delete_entry(follower->pods, entry);
 	follower_look_at_addresses(follower);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "policy/asides.h"
 #include "input/input.h"
@@ -17,6 +16,7 @@ static void free_state(struct lh_entry *entry)
 {
 	struct object_state *kept = lh_entry_v(entry);
 
+	free(kept->uid);
 	free(kept->text);
 	free(kept->why);
 	free(kept->aside);
@@ -24,11 +24,6 @@ static void free_state(struct lh_entry *entry)
 	free(kept->closed);
 	json_object_put(kept->refused);
 	free(kept);
-	free(lh_entry_k(entry));
-}
-
-void objects_free_key(struct lh_entry *entry)
-{
 	free(lh_entry_k(entry));
 }
 
@@ -90,11 +85,15 @@ void objects_report_refused(const struct objects *objects)
 	objects_report_asides(objects);
 }
 
-static uint64_t uid_of(struct json_object *object)
+/* Notes whether the object is a Pod that is isolated by its label. */
+static void set_closed_pod(struct objects *objects, struct object_state *kept, bool closed)
 {
-	const char *uid = api_text(object, "metadata.uid");
+	const size_t before = objects->closed_pods;
 
-	return uid ? XXH3_64bits(uid, strlen(uid)) : 0;
+	objects->closed_pods += closed - kept->closed_pod;
+	kept->closed_pod = closed;
+	/* the policy that isolates these Pods comes, or goes */
+	objects->since.others |= !before != !objects->closed_pods;
 }
 
 static void object_deleted(void *data, const char *key)
@@ -108,6 +107,9 @@ static void object_deleted(void *data, const char *key)
 	collection->objects->refused -= !!kept->refused;
 	collection->objects->aside -= !!kept->aside;
 	collection->objects->faults += kept->refused || kept->aside;
+	set_closed_pod(collection->objects, lh_entry_v(entry), false);
+	room_want(collection->objects, lh_entry_v(entry), 0);
+	room_set(collection->objects, key, lh_entry_v(entry), 0);
 	objects_note(collection, key);
 	offenders_note(collection, key, NULL);
 	lh_table_delete_entry(collection->kept, entry);
@@ -119,14 +121,14 @@ static void object_deleted(void *data, const char *key)
 static struct object_state *begin_change(struct collection *collection, const char *key,
 					 struct json_object *object)
 {
-	const uint64_t uid = uid_of(object);
+	const char *uid = api_text(object, "metadata.uid");
 	struct object_state *kept = state_of(collection, key);
 
-	if (kept && kept->uid != uid)
+	if (kept && strcmp(kept->uid ? kept->uid : "", uid ? uid : ""))
 		object_deleted(collection, key);
 	kept = keep(collection, key);
-	if (kept)
-		kept->uid = uid;
+	if (kept && uid && !kept->uid)
+		kept->uid = check_memory(strdup(uid));
 	return kept;
 }
 
@@ -144,39 +146,59 @@ static char *with_warning(char *why)
 	return text;
 }
 
-/* Returns the bytes that the NetworkPolicies of the key's namespace take, without this one. */
-static size_t bytes_beside(const struct collection *collection, const char *key)
+/* Returns what counts in place of a refused version, to free. *@bytes: what it takes. */
+static char *in_place_of(const struct object_kind *kind, const struct object_state *kept,
+			 struct json_object *object, const char *name, size_t *bytes)
 {
-	const size_t length = strcspn(key, "/") + 1;
-	struct lh_entry *entry = collection->kept->head;
-	size_t bytes = 0;
+	const bool no_room = kept->wants;
 
-	for (; entry; entry = entry->next) {
-		const struct object_state *kept = lh_entry_v(entry);
-
-		if (!strncmp(lh_entry_k(entry), key, length) && strcmp(lh_entry_k(entry), key))
-			bytes += kept->bytes;
-	}
-	return bytes;
+	*bytes = 0;
+	/* the former version would have other addresses, or labels */
+	if (no_room && kind->part == PART_SERVICE)
+		return objects_closed_service(object, name);
+	if (no_room && kind->part == PART_POD)
+		return NULL;
+	if (!kept->text)
+		return kind->policy ? objects_isolating(kind, object, name) : NULL;
+	*bytes = kept->bytes;
+	return strdup(kept->text);
 }
 
-/* Returns why the engine has no room for a NetworkPolicy of so many bytes; NULL: it has. */
-static char *no_room(const struct collection *collection, const char *key, const char *name,
-		     size_t bytes)
+/* Returns why the text is refused, to free; NULL: it is accepted, and takes @bytes. */
+static char *check(struct collection *collection, const char *key, struct object_state *kept,
+		   const char *text, const char *name, size_t *bytes)
 {
-	size_t beside;
+	struct objects *objects = collection->objects;
 	char *why = NULL;
 
-	if (!strchr(key, '/') || !collection->kind->policy || bytes < UNSEEN_BYTES)
+	room_want(objects, kept, 0);
+	/* most updates of an object change nothing that is read */
+	if (kept->text && !strcmp(kept->text, text)) {
+		*bytes = kept->bytes;
 		return NULL;
-	beside = bytes_beside(collection, key);
-	if (beside + bytes > NAMESPACE_BYTES &&
-	    asprintf(
+	}
+	if (objects_check(text, name, &why, bytes))
+		return why ? why : check_memory(strdup("no memory"));
+	why = room_lacks(objects, key, name, kept, *bytes);
+	if (why)
+		room_want(objects, kept, *bytes);
+	return why;
+}
+
+/* Returns why a Pod is isolated that has the label of such Pods; NULL: it has not. */
+static char *why_closed(const struct object_kind *kind, const char *text, const char *name)
+{
+	/* JSON text may have a backslash before a slash, and json-c writes one */
+	static const char label[] = "\"bulkhead.dev\\/closed\":";
+	char *why = NULL;
+
+	if (kind->part != PART_POD || !strstr(text, label))
+		return NULL;
+	if (asprintf(
 		    &why,
-		    "%s: spec: takes %zu KiB of the engine's memory, and the other policies of its "
-		    "namespace %zu; the limit of a namespace is %u KiB: make these smaller, then "
-		    "write this one again",
-		    name, bytes >> 10, beside >> 10, NAMESPACE_BYTES >> 10) < 0)
+		    "%s: metadata.labels: it is isolated: its labels and port names take more than "
+		    "%u bytes, or it has the label " CLOSED_LABEL,
+		    name, POD_BYTES) < 0)
 		why = check_memory(NULL);
 	return why;
 }
@@ -185,35 +207,32 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 {
 	struct collection *collection = data;
 	struct objects *objects = collection->objects;
-	char *text = objects_text(collection->kind, object), *why = NULL, name[320];
+	const struct object_kind *kind = collection->kind;
+	char *text = objects_text(kind, object), *why, name[320];
 	struct object_state *kept = begin_change(collection, key, object);
-	size_t bytes = kept ? kept->bytes : 0;
-	bool accepted, refused, same;
+	size_t bytes = 0;
+	bool same;
 
 	if (!text || !kept) {
 		free(text);
 		return;
 	}
-	snprintf(name, sizeof(name), "%s %s", collection->kind->name, key);
-	/* most updates of an object change nothing that is read */
-	accepted = kept->text && !strcmp(kept->text, text);
-	refused = !accepted && objects_check(text, name, &why, &bytes);
-	if (!accepted && !refused) {
-		why = no_room(collection, key, name, bytes);
-		refused = why;
-	}
-	if (refused) {
+	snprintf(name, sizeof(name), "%s %s", kind->name, key);
+	why = check(collection, key, kept, text, name, &bytes);
+	if (why) {
 		free(text);
-		bytes = kept->text ? kept->bytes : 0;
-		text = kept->text ? strdup(kept->text)
-		       : collection->kind->policy
-			       ? objects_isolating(collection->kind, object, name)
-			       : NULL;
-		if (!text && collection->kind->policy)
+		text = in_place_of(kind, kept, object, name, &bytes);
+		if (!text)
+			set_closed_pod(objects, kept, false);
+		if (!text && kind->policy)
 			why = with_warning(why);
+	} else {
+		why = why_closed(kind, text, name);
+		set_closed_pod(objects, kept, why);
 	}
 	set_refused(objects, kept, object, why);
 	free(why);
+	room_set(objects, key, kept, bytes);
 	if (kept->text && text && !strcmp(kept->text, text)) {
 		free(text);
 		return;
@@ -221,14 +240,12 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	free(kept->text);
 	free(kept->stand_in);
 	kept->text = text;
-	kept->bytes = bytes;
 	kept->reading = 0;
-	kept->stand_in = text && collection->kind->policy && strlen(text) >= UNSEEN_BYTES
-				 ? objects_isolating(collection->kind, object, name)
+	kept->stand_in = text && kind->policy && strlen(text) >= UNSEEN_BYTES
+				 ? objects_isolating(kind, object, name)
 				 : NULL;
 	same = offenders_note(collection, key, kept);
-	if (objects->ops.accepted && collection->kind->policy && collection->synced &&
-	    !kept->refused)
+	if (objects->ops.accepted && kind->policy && collection->synced && !kept->refused)
 		objects->ops.accepted(objects->data, object);
 	if (same)
 		return;
@@ -264,7 +281,7 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 	objects->since.held = lh_kchar_table_new(16, objects_free_key);
 	objects->claims = claims_open();
 	if (!objects->since.pods || !objects->since.held || !objects->claims ||
-	    offenders_open(objects)) {
+	    offenders_open(objects) || room_open(objects, object_changed)) {
 		objects_close(objects);
 		return NULL;
 	}
@@ -303,6 +320,7 @@ void objects_close(struct objects *objects)
 	claims_close(objects->claims);
 	objects_forget_read(objects);
 	offenders_close(objects);
+	room_close(objects);
 	asides_free(objects->asides);
 	free(objects);
 }

@@ -29,7 +29,7 @@ static void set_aside(struct objects *objects, const struct object_kind *kind, c
 		return;
 	if (aside && asprintf(&why, "%s: %s", aside->effect, aside->why) < 0)
 		why = NULL;
-	objects_set_aside(objects, kept, why);
+	objects_set_aside(objects, kind, key, kept, why);
 	offenders_set(objects, kind, key, kept, aside && aside->nameless);
 	/* once it is compiled itself again, its budgets are checked anew */
 	if (aside && kept->closed)
@@ -63,7 +63,8 @@ void objects_report_asides(const struct objects *objects)
 
 		for (; entry; entry = entry->next)
 			if (((struct object_state *)lh_entry_v(entry))->aside)
-				objects_report_aside(objects, lh_entry_v(entry));
+				objects_report_aside(objects, &object_kinds[i], lh_entry_k(entry),
+						     lh_entry_v(entry));
 	}
 }
 

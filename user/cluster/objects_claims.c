@@ -56,15 +56,16 @@ static void tell(const struct objects *objects, const char *name, const char *wh
 		const size_t length = strlen(object_kinds[i].name);
 		struct lh_entry *entry = NULL;
 		const struct object_state *kept;
-		struct json_object *object;
+		struct json_object *about;
 
 		if (!strncmp(name, object_kinds[i].name, length) && name[length] == ' ')
 			entry = lh_table_lookup_entry(objects->collections[i].kept, key);
 		kept = entry ? lh_entry_v(entry) : NULL;
-		object = kept && kept->text ? json_tokener_parse(kept->text) : NULL;
-		if (object)
-			objects->ops.refused(objects->data, object, why);
-		json_object_put(object);
+		if (!kept || !kept->text)
+			continue;
+		about = objects_about_kept(&object_kinds[i], key, kept);
+		objects->ops.refused(objects->data, about, why);
+		json_object_put(about);
 	}
 }
 

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "cluster/objects_state.h"
+#define obstack_chunk_alloc malloc
+#define obstack_chunk_free free
+
 #include "input/input.h"
 #include "model/arrays.h"
 
@@ -156,6 +159,33 @@ static int read_changed(struct objects *objects, struct diag *diag)
 	return error;
 }
 
+/* Adds the policy that denies everything to and from the Pods that have the label of closed ones.
+ * It comes before all others, since no DNS name begins so. */
+static void add_isolation(const struct objects *objects, struct cluster *cluster)
+{
+	static struct rule deny = {
+		.name = "closed", .action = ACTION_DENY, .any_peer = true, .any_port = true};
+	static const char name[] = "(closed pods)", label[] = CLOSED_LABEL;
+	struct requirement *requirement;
+	struct policy_object *policy;
+
+	if (!objects->closed_pods)
+		return;
+	requirement = obstack_alloc(&cluster->memory, sizeof(*requirement));
+	*requirement = (struct requirement){.key = cluster_intern(cluster, label, strlen(label)),
+					    .op = SELECTOR_EXISTS};
+	policy = cluster_add_policy(cluster);
+	*policy = (struct policy_object){
+		.kind = POLICY_ADMIN,
+		.tier = TIER_ADMIN,
+		.name = cluster_intern(cluster, name, strlen(name)),
+		.pods = {requirement, 1},
+		.applies = {true, true},
+		.rules = {&deny, &deny},
+		.n_rules = {1, 1},
+	};
+}
+
 /* Makes the cluster of all objects. */
 static int make_all(struct objects *objects, const struct policy *base, struct diag *diag,
 		    struct lh_table *contested)
@@ -175,6 +205,7 @@ static int make_all(struct objects *objects, const struct policy *base, struct d
 	if (error)
 		return error;
 	former_add(objects, made->former, &made->cluster);
+	add_isolation(objects, &made->cluster);
 	objects_resolve_claims(objects, &made->cluster, base, contested);
 	declared = made->cluster.n_namespaces;
 	error = cluster_finish(&made->cluster, diag);
@@ -213,6 +244,7 @@ static int make_policies(struct objects *objects, struct diag *diag)
 	cluster->n_policies = 0;
 	if (!error)
 		error = for_objects(objects, true, add_object, cluster, diag);
+	add_isolation(objects, cluster);
 	if (!error && !has_namespaces(cluster))
 		error = -EAGAIN;
 	return error ? error : cluster_finish_policies(cluster, diag);

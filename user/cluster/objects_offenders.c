@@ -104,10 +104,12 @@ static void wait_for_next(struct objects *objects)
 		api_timer_set(objects->api, &objects->evaluate, first > now ? first - now : 0);
 }
 
-/* Makes the policy that isolates in the place of one that is set aside. */
+/* Makes the policy that isolates in the place of one that is set aside. A large one without a
+ * stand-in has none: it was tried when the policy came. */
 static void close_policy(const struct object_kind *kind, const char *key, struct object_state *kept)
 {
-	struct json_object *object = kept->stand_in ? NULL : json_tokener_parse(kept->text);
+	const bool large = strlen(kept->text) >= UNSEEN_BYTES;
+	struct json_object *object = large ? NULL : json_tokener_parse(kept->text);
 
 	free(kept->closed);
 	kept->closed = object		? objects_isolating(kind, object, key)
@@ -129,7 +131,7 @@ static void close_unseen(struct collection *collection, const char *key, struct 
 		     "isolates what it selects: its namespace was over a budget, and is looked at "
 		     "again within %llu s",
 		     (unsigned long long)(due > now ? due - now : 0) / 1000 + 1) >= 0)
-		objects_set_aside(collection->objects, kept, why);
+		objects_set_aside(collection->objects, collection->kind, key, kept, why);
 }
 
 bool offenders_note(struct collection *collection, const char *key, struct object_state *kept)

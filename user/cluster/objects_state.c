@@ -6,26 +6,32 @@
 #include <string.h>
 
 const struct object_kind object_kinds[N_KINDS] = {
-	{"Namespace", "v1", "/api/v1/namespaces", false},
-	{"Node", "v1", "/api/v1/nodes", false},
-	{"Pod", "v1", "/api/v1/pods", false},
-	{"Service", "v1", "/api/v1/services", false},
-	{"EndpointSlice", "discovery.k8s.io/v1", "/apis/discovery.k8s.io/v1/endpointslices", false},
+	{"Namespace", "v1", "/api/v1/namespaces", PART_LABELLED, false},
+	{"Node", "v1", "/api/v1/nodes", PART_NODE, false},
+	{"Pod", "v1", "/api/v1/pods", PART_POD, false},
+	{"Service", "v1", "/api/v1/services", PART_SERVICE, false},
+	{"EndpointSlice", "discovery.k8s.io/v1", "/apis/discovery.k8s.io/v1/endpointslices",
+	 PART_SLICE, false},
 	{"EndpointSlice", "discovery.k8s.io/v1beta1",
-	 "/apis/discovery.k8s.io/v1beta1/endpointslices", false},
+	 "/apis/discovery.k8s.io/v1beta1/endpointslices", PART_SLICE, false},
 	{"NetworkPolicy", "networking.k8s.io/v1", "/apis/networking.k8s.io/v1/networkpolicies",
-	 true},
+	 PART_POLICY, true},
 	{"AdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1",
-	 "/apis/policy.networking.k8s.io/v1alpha1/adminnetworkpolicies", true},
+	 "/apis/policy.networking.k8s.io/v1alpha1/adminnetworkpolicies", PART_POLICY, true},
 	{"BaselineAdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1",
-	 "/apis/policy.networking.k8s.io/v1alpha1/baselineadminnetworkpolicies", true},
+	 "/apis/policy.networking.k8s.io/v1alpha1/baselineadminnetworkpolicies", PART_POLICY, true},
 	{"ClusterNetworkPolicy", "policy.networking.k8s.io/v1alpha2",
-	 "/apis/policy.networking.k8s.io/v1alpha2/clusternetworkpolicies", true},
+	 "/apis/policy.networking.k8s.io/v1alpha2/clusternetworkpolicies", PART_POLICY, true},
 };
+
+void objects_free_key(struct lh_entry *entry)
+{
+	free(lh_entry_k(entry));
+}
 
 bool kind_is_pod(const struct object_kind *kind)
 {
-	return !strcmp(kind->name, "Pod");
+	return kind->part == PART_POD;
 }
 
 /* Notes the object for the next compile. */
@@ -45,19 +51,38 @@ void objects_note(const struct collection *collection, const char *key)
 	}
 }
 
-void objects_report_aside(const struct objects *objects, const struct object_state *kept)
+struct json_object *objects_about_kept(const struct object_kind *kind, const char *key,
+				       const struct object_state *kept)
 {
-	const char *text = kept->stand_in ? kept->stand_in : kept->text;
-	struct json_object *object = text ? json_tokener_parse(text) : NULL;
+	const char *slash = strchr(key, '/');
+	struct json_object *about = json_object_new_object(), *metadata = json_object_new_object();
 
-	if (object && objects->ops.aside)
-		objects->ops.aside(objects->data, object, kept->aside);
-	json_object_put(object);
+	json_object_object_add(about, "apiVersion", json_object_new_string(kind->version));
+	json_object_object_add(about, "kind", json_object_new_string(kind->name));
+	json_object_object_add(about, "metadata", metadata);
+	json_object_object_add(metadata, "name", json_object_new_string(slash ? slash + 1 : key));
+	if (slash)
+		json_object_object_add(metadata, "namespace",
+				       json_object_new_string_len(key, slash - key));
+	if (kept->uid)
+		json_object_object_add(metadata, "uid", json_object_new_string(kept->uid));
+	return about;
+}
+
+void objects_report_aside(const struct objects *objects, const struct object_kind *kind,
+			  const char *key, const struct object_state *kept)
+{
+	struct json_object *about = objects_about_kept(kind, key, kept);
+
+	if (objects->ops.aside)
+		objects->ops.aside(objects->data, about, kept->aside);
+	json_object_put(about);
 }
 
 /* Reports the object only if it becomes set aside, or is no longer: the figures in the reason
  * change with the cluster. */
-void objects_set_aside(struct objects *objects, struct object_state *kept, char *why)
+void objects_set_aside(struct objects *objects, const struct object_kind *kind, const char *key,
+		       struct object_state *kept, char *why)
 {
 	const bool was = kept->aside;
 
@@ -67,5 +92,5 @@ void objects_set_aside(struct objects *objects, struct object_state *kept, char 
 	kept->aside = why;
 	objects->aside += !!why - was;
 	if (was != !!why)
-		objects_report_aside(objects, kept);
+		objects_report_aside(objects, kind, key, kept);
 }

@@ -9,8 +9,12 @@
 #include "cluster/claims.h"
 #include "cluster/objects.h"
 
+/* What is kept of an object. */
+enum object_part { PART_LABELLED, PART_NODE, PART_POD, PART_SERVICE, PART_SLICE, PART_POLICY };
+
 struct object_kind {
 	const char *name, *version, *path;
+	enum object_part part;
 	bool policy;
 };
 
@@ -19,12 +23,17 @@ extern const struct object_kind object_kinds[N_KINDS];
 
 /* The kept members of an object. */
 struct object_state {
-	uint64_t uid; /* a hash of its UID */
-	char *text; /* its text as last accepted, or the text of the policy that replaces it */
+	char *uid; /* NULL: the object has none */
+	/* its text as last accepted, or the text of what stands in for it; NULL: it counts for
+	 * nothing */
+	char *text;
 	char *why; /* the fault of the last version, which is refused; NULL: it is accepted */
-	/* objects_about() the refused version, which may be large; NULL: none */
-	size_t bytes; /* that the text takes, with what is read of it; 0: `text` is a stand-in */
-	struct json_object *refused;
+	size_t bytes; /* that count for its namespace; 0: none, or `text` is a stand-in */
+	/* bytes for which the namespace had no room, so that the last version is refused; 0: it is
+	 * not, or for something else */
+	size_t wants;
+	struct json_object *refused; /* objects_about() the refused version; NULL: none */
+	bool closed_pod; /* a Pod with too many labels (objects_pod_is_closed()) */
 	/* it came before the first compile: an earlier engine may have seen another version */
 	bool early;
 	/* why the last compile of all objects set the policy aside; NULL: it did not */
@@ -47,6 +56,18 @@ struct collection {
 	struct api_watch *watch;
 	struct lh_table *kept; /* key -> struct kept */
 	bool synced;
+};
+
+/* The memory that objects take, by namespace (objects_room.c). */
+struct room {
+	struct lh_table *namespaces; /* name -> bytes */
+	size_t bytes; /* of all namespaces */
+	size_t waiting; /* objects that found no room */
+	struct api_timer look; /* for an object that finds room now */
+	unsigned int backoff; /* ms: of requests without an answer */
+	char *asked; /* key of the object that is asked for; NULL: none */
+	struct collection *asked_of;
+	void (*take)(void *collection, const char *key, struct json_object *object);
 };
 
 /* The changes since a policy was compiled. */
@@ -89,22 +110,44 @@ struct objects {
 	 * names too -> why the object does not get the address; NULL: it does */
 	struct lh_table *contested;
 	size_t lost; /* how many of these do not get the address */
+	struct room room;
+	size_t closed_pods;
 	uint64_t patched; /* policies that were made from changed Pods alone */
 	struct collection collections[N_KINDS];
 };
 
 /* objects_state.c */
 bool kind_is_pod(const struct object_kind *kind);
+void objects_free_key(struct lh_entry *entry); /* for tables of keys without values */
 /* Reports that the object is set aside, or no longer is. */
-void objects_report_aside(const struct objects *objects, const struct object_state *kept);
-/* The NetworkPolicies of a namespace take so many bytes of the engine's memory, at most. */
-#define NAMESPACE_BYTES (64u << 20)
+void objects_report_aside(const struct objects *objects, const struct object_kind *kind,
+			  const char *key, const struct object_state *kept);
+/* Returns objects_about() an object that is kept. */
+struct json_object *objects_about_kept(const struct object_kind *kind, const char *key,
+				       const struct object_state *kept);
 #define UNSEEN_BYTES 16384 /* a policy of so many bytes is large */
+#define POD_BYTES 16384 /* what is read of a Pod may have so many bytes as text */
 
 /* objects.c */
-void objects_free_key(struct lh_entry *entry); /* for tables of keys without values */
 void objects_note(const struct collection *collection,
 		  const char *key); /* the object has changed */
+
+/*
+ * objects_room.c: what the objects of a namespace take of the engine's memory
+ * (model/cluster_bytes.h). A Service, EndpointSlice, NetworkPolicy or Pod without an address that
+ * finds no room is refused. When there is room for it again, it is asked for again: one object a
+ * second at most, whatever a tenant does.
+ */
+int room_open(struct objects *objects,
+	      void (*take)(void *collection, const char *key, struct json_object *object));
+void room_close(struct objects *objects);
+/* Counts @bytes for the namespace of the key in place of those that the object took. */
+void room_set(struct objects *objects, const char *key, struct object_state *kept, size_t bytes);
+/* Returns why there is no room for so many bytes, to free; NULL: there is. @name: for messages. */
+char *room_lacks(const struct objects *objects, const char *key, const char *name,
+		 const struct object_state *kept, size_t bytes);
+/* The object waits for room for so many bytes; 0: it does not wait. */
+void room_want(struct objects *objects, struct object_state *kept, size_t bytes);
 
 /* objects_cluster.c */
 /* Makes the finished cluster of all objects, which stays objects->made until
@@ -151,6 +194,9 @@ int objects_check(const char *text, const char *name, char **why, size_t *bytes)
  * namespace if the selector itself is wrong. NULL: no such policy can be made. */
 char *objects_isolating(const struct object_kind *kind, struct json_object *object,
 			const char *name);
+/* Returns the text of a Service that has the addresses of a refused one and no backends. NULL: no
+ * such Service can be made. */
+char *objects_closed_service(struct json_object *service, const char *name);
 
 /*
  * objects_offenders.c: namespaces of which a NetworkPolicy was over a budget. It costs much to find
@@ -181,7 +227,8 @@ void offenders_end(struct objects *objects); /* the compile has succeeded */
 /* objects_aside.c: keeps what a compile of all objects set aside (NULL: nothing), and reports each
  * change. */
 struct asides;
-void objects_set_aside(struct objects *objects, struct object_state *kept,
+void objects_set_aside(struct objects *objects, const struct object_kind *kind, const char *key,
+		       struct object_state *kept,
 		       /* owns @why; NULL: not aside */
 		       char *why);
 void objects_note_asides(struct objects *objects, struct asides *asides);

@@ -7,6 +7,7 @@
 
 #include "cluster/objects_state.h"
 #include "input/input.h"
+#include "model/cluster_bytes.h"
 
 static void copy(struct json_object *from, struct json_object *to, const char *key)
 {
@@ -14,6 +15,44 @@ static void copy(struct json_object *from, struct json_object *to, const char *k
 
 	if (member)
 		json_object_object_add(to, key, json_object_get(member));
+}
+
+static struct json_object *part_of_object(struct json_object *from, const char *const *members)
+{
+	struct json_object *to = json_object_new_object();
+
+	for (; *members; members++)
+		copy(from, to, *members);
+	return to;
+}
+
+static struct json_object *part_of(struct json_object *object, const char *key,
+				   const char *const *members)
+{
+	return part_of_object(json_object_object_get(object, key), members);
+}
+
+/* Copies the ports that have names: no rule is about the others. */
+static void copy_named_ports(struct json_object *from, struct json_object *to)
+{
+	struct json_object *list = json_object_object_get(from, "ports"), *named;
+
+	if (!json_object_is_type(list, json_type_array)) {
+		copy(from, to, "ports"); /* refused */
+		return;
+	}
+	named = json_object_new_array();
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *port = json_object_array_get_idx(list, i);
+
+		if (!json_object_is_type(port, json_type_object) ||
+		    json_object_object_get(port, "name"))
+			json_object_array_add(named, json_object_get(port));
+	}
+	if (json_object_array_length(named))
+		json_object_object_add(to, "ports", named);
+	else
+		json_object_put(named);
 }
 
 static void copy_ports(struct json_object *from, struct json_object *to, const char *key)
@@ -26,22 +65,52 @@ static void copy_ports(struct json_object *from, struct json_object *to, const c
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
 		struct json_object *container = json_object_new_object();
 
-		copy(json_object_array_get_idx(list, i), container, "ports");
+		copy_named_ports(json_object_array_get_idx(list, i), container);
 		copy(json_object_array_get_idx(list, i), container, "restartPolicy");
 		json_object_array_add(copied, container);
 	}
 	json_object_object_add(to, key, copied);
 }
 
-static struct json_object *part_of(struct json_object *object, const char *key,
-				   const char *const *members)
+/* Copies of a Pod's conditions whether it is ready: the others are not read, and change often. */
+static void copy_readiness(struct json_object *from, struct json_object *to)
 {
-	struct json_object *from = json_object_object_get(object, key);
-	struct json_object *to = json_object_new_object();
+	static const char *const members[] = {"type", "status", NULL};
+	struct json_object *list = json_object_object_get(from, "conditions"), *copied;
 
-	for (; *members; members++)
-		copy(from, to, *members);
-	return to;
+	if (!json_object_is_type(list, json_type_array)) {
+		copy(from, to, "conditions"); /* refused */
+		return;
+	}
+	copied = json_object_new_array();
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *condition = json_object_array_get_idx(list, i);
+		const char *type = api_text(condition, "type");
+
+		if (type && !strcmp(type, "Ready"))
+			json_object_array_add(copied, part_of_object(condition, members));
+	}
+	json_object_object_add(to, "conditions", copied);
+}
+
+/* Puts a mark in place of the labels and port names, if they are so many that no person wrote them.
+ */
+static void close_large_pod(struct json_object *read)
+{
+	struct json_object *metadata = json_object_object_get(read, "metadata"), *labels;
+
+	if (strlen(json_object_to_json_string_ext(read, JSON_C_TO_STRING_PLAIN)) <= POD_BYTES)
+		return;
+	labels = json_object_new_object();
+	json_object_object_add(labels, CLOSED_LABEL, json_object_new_string(""));
+	json_object_object_add(metadata, "labels", labels);
+	json_object_object_del(json_object_object_get(read, "spec"), "containers");
+	json_object_object_del(json_object_object_get(read, "spec"), "initContainers");
+}
+
+bool objects_pod_is_closed(struct json_object *read)
+{
+	return json_object_object_get(api_get(read, "metadata.labels"), CLOSED_LABEL);
 }
 
 /* Copies the fields of a Pod that are read. Pods are most of a cluster, and most of a Pod is not
@@ -52,7 +121,7 @@ struct json_object *objects_pod_read(struct json_object *pod)
 					       "labels", "deletionTimestamp", "creationTimestamp",
 					       NULL};
 	static const char *const spec[] = {"nodeName", "hostNetwork", NULL};
-	static const char *const status[] = {"phase", "podIP", "podIPs", "conditions", NULL};
+	static const char *const status[] = {"phase", "podIP", "podIPs", NULL};
 	struct json_object *read = json_object_new_object();
 	struct json_object *from = json_object_object_get(pod, "spec"), *to;
 
@@ -63,7 +132,10 @@ struct json_object *objects_pod_read(struct json_object *pod)
 	copy_ports(from, to, "containers");
 	copy_ports(from, to, "initContainers");
 	json_object_object_add(read, "spec", to);
-	json_object_object_add(read, "status", part_of(pod, "status", status));
+	to = part_of(pod, "status", status);
+	copy_readiness(json_object_object_get(pod, "status"), to);
+	json_object_object_add(read, "status", to);
+	close_large_pod(read);
 	return read;
 }
 
@@ -110,17 +182,60 @@ static void copy_annotation(struct json_object *from, struct json_object *metada
 	json_object_object_add(metadata, key, to);
 }
 
-/* Copies the metadata that is read. Labels of a policy are not. */
+/* Copies the label that says whose an EndpointSlice is. */
+static void copy_service_name(struct json_object *from, struct json_object *metadata)
+{
+	static const char *const read[] = {"kubernetes.io/service-name", NULL};
+	struct json_object *labels = json_object_object_get(from, "labels");
+
+	if (json_object_is_type(labels, json_type_object))
+		json_object_object_add(metadata, "labels", part_of_object(labels, read));
+	else
+		copy(from, metadata, "labels"); /* refused */
+}
+
+/* Copies the metadata that is read: no labels of a policy or Service. */
 static struct json_object *metadata_read(const struct object_kind *kind, struct json_object *object)
 {
 	static const char *const members[] = {"name", "namespace", "uid", NULL};
 	struct json_object *from = json_object_object_get(object, "metadata");
 	struct json_object *metadata = part_of(object, "metadata", members);
 
-	if (!kind->policy)
+	if (kind->part == PART_SLICE)
+		copy_service_name(from, metadata);
+	else if (kind->part == PART_LABELLED)
 		copy(from, metadata, "labels");
 	copy_annotation(from, metadata, "annotations");
 	return metadata;
+}
+
+/* Copies the endpoints of an EndpointSlice, without members that the reader knows and does not
+ * read. */
+static struct json_object *endpoints_read(struct json_object *list)
+{
+	static const char *const unread[] = {"hostname", "targetRef", "deprecatedTopology", "zone",
+					     "hints"};
+	struct json_object *read;
+
+	if (!json_object_is_type(list, json_type_array))
+		return json_object_get(list);
+	read = json_object_new_array();
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *from = json_object_array_get_idx(list, i);
+		struct json_object *to = from;
+
+		if (json_object_is_type(from, json_type_object)) {
+			to = json_object_new_object();
+			json_object_object_foreach(from, key, value)
+				json_object_object_add(to, key, json_object_get(value));
+			for (size_t k = 0; k < sizeof(unread) / sizeof(*unread); k++)
+				json_object_object_del(to, unread[k]);
+		} else {
+			json_object_get(to);
+		}
+		json_object_array_add(read, to);
+	}
+	return read;
 }
 
 /* Copies the members of an object, and of its metadata those that are read. */
@@ -134,6 +249,9 @@ static struct json_object *object_read(const struct object_kind *kind, struct js
 			json_object_object_add(read, key, json_object_get(value));
 	}
 	json_object_object_add(read, "metadata", metadata_read(kind, object));
+	if (kind->part == PART_SLICE)
+		json_object_object_add(read, "endpoints",
+				       endpoints_read(json_object_object_get(object, "endpoints")));
 	return read;
 }
 
@@ -148,22 +266,39 @@ struct json_object *objects_about(struct json_object *object)
 	return about;
 }
 
+/* A Pod that has ended makes no endpoint, whatever labels it has. */
+static struct json_object *pod_read(struct json_object *pod)
+{
+	struct json_object *read = objects_pod_read(pod);
+	const char *phase = api_text(read, "status.phase");
+
+	if (phase && (!strcmp(phase, "Succeeded") || !strcmp(phase, "Failed")))
+		json_object_object_del(json_object_object_get(read, "metadata"), "labels");
+	return read;
+}
+
 char *objects_text(const struct object_kind *kind, struct json_object *object)
 {
-	if (kind_is_pod(kind))
-		return objects_pod_text(object);
-	if (!strcmp(kind->name, "Node"))
+	if (kind->part == PART_POD)
+		return text_and_free(pod_read(object));
+	if (kind->part == PART_NODE)
 		return text_and_free(node_read(object));
 	json_object_object_add(object, "apiVersion", json_object_new_string(kind->version));
 	json_object_object_add(object, "kind", json_object_new_string(kind->name));
 	return text_and_free(object_read(kind, object));
 }
 
-/* Returns the bytes that the text of an object takes, with what was read of it. */
-static size_t bytes_of(const char *text, struct cluster *cluster)
+/* Returns the bytes that count for the namespace of the one object in @cluster. Nodes have room for
+ * a number of Pods, so that a Pod with an address does not count. */
+static size_t bytes_of(const struct cluster *cluster)
 {
-	return strlen(text) + obstack_memory_used(&cluster->memory) -
-	       obstack_room(&cluster->memory);
+	if (cluster->n_policies)
+		return policy_bytes(cluster->policies);
+	if (cluster->n_services)
+		return service_bytes(cluster->services);
+	if (cluster->n_slices)
+		return slice_bytes(cluster->slices);
+	return cluster->n_expected ? pod_bytes(cluster->expected) : 0;
 }
 
 int objects_check(const char *text, const char *name, char **why, size_t *bytes)
@@ -182,7 +317,7 @@ int objects_check(const char *text, const char *name, char **why, size_t *bytes)
 	if (!error)
 		error = cluster_finish(&cluster, &diag);
 	if (bytes)
-		*bytes = bytes_of(text, &cluster);
+		*bytes = error ? 0 : bytes_of(&cluster);
 	cluster_free(&cluster);
 	fclose(diag.to);
 	if (!error) {
@@ -290,5 +425,48 @@ char *objects_isolating(const struct object_kind *kind, struct json_object *obje
 	}
 	free(why);
 	json_object_put(stand_in);
+	return text;
+}
+
+/* The addresses beyond the cluster's own that a closed Service keeps. */
+#define CLOSED_ADDRESSES 64
+
+static void copy_first(struct json_object *from, struct json_object *to, const char *key,
+		       size_t most)
+{
+	struct json_object *list = api_get(from, key), *first;
+
+	if (!json_object_is_type(list, json_type_array))
+		return;
+	first = json_object_new_array();
+	for (size_t i = 0; i < json_object_array_length(list) && i < most; i++)
+		json_object_array_add(first, json_object_get(json_object_array_get_idx(list, i)));
+	json_object_object_add(to, key, first);
+}
+
+char *objects_closed_service(struct json_object *service, const char *name)
+{
+	static const char *const members[] = {"type", "clusterIP", "clusterIPs", NULL};
+	struct json_object *closed = objects_about(service), *spec = api_get(service, "spec");
+	struct json_object *to = part_of(service, "spec", members), *balancer, *status;
+	char *text, *why = NULL;
+
+	copy_first(spec, to, "externalIPs", CLOSED_ADDRESSES);
+	/* by its name no EndpointSlice has the port, so it has no backends */
+	json_object_object_add(to, "ports",
+			       json_tokener_parse("[{\"name\":\"refused\",\"port\":1}]"));
+	json_object_object_add(closed, "spec", to);
+	status = json_object_new_object();
+	balancer = json_object_new_object();
+	copy_first(api_get(service, "status.loadBalancer"), balancer, "ingress", CLOSED_ADDRESSES);
+	json_object_object_add(status, "loadBalancer", balancer);
+	json_object_object_add(closed, "status", status);
+	text = strdup(json_object_to_json_string_ext(closed, JSON_C_TO_STRING_PLAIN));
+	if (text && objects_check(text, name, &why, NULL)) {
+		free(text);
+		text = NULL;
+	}
+	free(why);
+	json_object_put(closed);
 	return text;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/large.h"
 #include "cluster/objects.h"
 
 #define PART 65536 /* bytes that are read at once */
@@ -13,10 +14,10 @@ struct replay {
 	const char *name;
 	struct diag *diag;
 	struct objects *objects;
-	struct json_tokener *tokener;
+	char *bytes; /* that are read and not taken yet: part of an event */
+	size_t n;
 	size_t events; /* events that have been read */
 	size_t taken; /* of these, the events about objects of a kind that is read */
-	bool in_event; /* the bytes so far end inside an event */
 };
 
 static void on_change(void *data)
@@ -71,52 +72,64 @@ static int take(struct replay *replay, struct json_object *event)
 	return 0;
 }
 
-/* Skips white space between events. Returns true if bytes are left. */
-static bool skip_space(const struct replay *replay, const char **bytes, size_t *n)
+/* Takes the event that @text begins with. *@length: what it takes; 0: more must come. */
+static int take_event(struct replay *replay, char *text, size_t n, size_t *length)
 {
-	while (!replay->in_event && *n && strchr(" \t\r\n", **bytes)) {
-		++*bytes;
-		--*n;
-	}
-	return *n;
+	struct json_object *event;
+	char after;
+	int error;
+
+	if (*text != '{')
+		return fail(replay, "is no JSON object");
+	*length = api_object_length(text, n);
+	if (!*length)
+		return 0;
+	after = text[*length];
+	text[*length] = '\0';
+	event = api_parse(text, *length);
+	error = event ? take(replay, event) : fail(replay, "is not JSON");
+	json_object_put(event);
+	text[*length] = after;
+	return error;
 }
 
-/* Takes the events that are whole by the end of @bytes. */
-static int take_part(struct replay *replay, const char *bytes, size_t n)
+/* Takes the events that are whole by now. */
+static int take_events(struct replay *replay)
 {
+	size_t at = 0, length = 1;
 	int error = 0;
 
-	while (!error && skip_space(replay, &bytes, &n)) {
-		struct json_object *event = json_tokener_parse_ex(replay->tokener, bytes, n);
-		enum json_tokener_error state = json_tokener_get_error(replay->tokener);
-		size_t read = json_tokener_get_parse_end(replay->tokener);
-
-		replay->in_event = state == json_tokener_continue;
-		if (replay->in_event)
-			return 0;
-		if (state != json_tokener_success)
-			return fail(replay, json_tokener_error_desc(state));
-		error = take(replay, event);
-		json_object_put(event);
-		bytes += read;
-		n -= read;
-		json_tokener_reset(replay->tokener);
+	while (!error && length) {
+		at += strspn(replay->bytes + at, " \t\r\n");
+		if (at == replay->n)
+			break;
+		error = take_event(replay, replay->bytes + at, replay->n - at, &length);
+		at += error ? 0 : length;
 	}
+	replay->n -= at;
+	memmove(replay->bytes, replay->bytes + at, replay->n + 1);
 	return error;
 }
 
 static int take_all(struct replay *replay, FILE *from)
 {
-	char *bytes = malloc(PART);
-	int error = bytes ? 0 : -ENOMEM;
-	size_t n;
+	int error = 0;
+	size_t n = 1;
 
-	while (!error && (n = fread(bytes, 1, PART, from)))
-		error = take_part(replay, bytes, n);
-	free(bytes);
+	while (!error && n) {
+		char *bytes = realloc(replay->bytes, replay->n + PART + 1);
+
+		if (!bytes)
+			return -ENOMEM;
+		replay->bytes = bytes;
+		n = fread(bytes + replay->n, 1, PART, from);
+		replay->n += n;
+		bytes[replay->n] = '\0';
+		error = take_events(replay);
+	}
 	if (!error && ferror(from))
 		error = -EIO;
-	if (!error && replay->in_event)
+	if (!error && replay->n)
 		return fail(replay, "ends in the middle");
 	return error;
 }
@@ -130,8 +143,8 @@ int replay_compile(FILE *from, const char *name, const struct policy *base, stru
 	int error;
 
 	replay.objects = objects_open(NULL, &ops, &replay);
-	replay.tokener = json_tokener_new();
-	error = replay.objects && replay.tokener ? take_all(&replay, from) : -ENOMEM;
+	error = replay.objects ? take_all(&replay, from) : -ENOMEM;
+	free(replay.bytes);
 	if (!error && !replay.taken) {
 		diag_report(diag, DIAG_ERROR, NULL, NULL,
 			    "%s: no event about an object that is read", name);
@@ -140,7 +153,5 @@ int replay_compile(FILE *from, const char *name, const struct policy *base, stru
 	if (!error)
 		error = objects_compile(replay.objects, base, diag, policy);
 	objects_close(replay.objects);
-	if (replay.tokener)
-		json_tokener_free(replay.tokener);
 	return error;
 }

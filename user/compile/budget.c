@@ -28,8 +28,8 @@ const struct budget_limit budget_limits[BUDGETS] = {
 	[BUDGET_PREFIXES] = {"CIDRs", 1 << 16, 1 << 17, sizeof(struct policy_prefix)},
 	[BUDGET_SEGMENTS] = {"segments of addresses", 1 << 12, 1 << 14,
 			     sizeof(struct policy_segment)},
-	[BUDGET_VARIATIONS] = {"variations of port names in one segment", NO_LIMIT,
-			       BH_VARIATION_MAX, sizeof(struct policy_variation)},
+	[BUDGET_VARIATIONS] = {"variations of port names in one segment", NO_LIMIT, 1 << 8,
+			       sizeof(struct policy_variation)},
 	[BUDGET_LISTS] = {"port lists", 1 << 16, 1 << 18, sizeof(struct policy_class)},
 	[BUDGET_INTERVALS] = {"port intervals", 1 << 18, 1 << 20, sizeof(struct bh_interval)},
 	[BUDGET_PAIRS] = {"pairs of segments", 1 << 19, 1 << 21, sizeof(struct policy_pair)},
@@ -516,27 +516,60 @@ static int compare_uses(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct budget_use));
 }
 
+/* A namespace's part of the variations of a segment. */
+struct budget_share {
+	struct account *account;
+	size_t n;
+};
+
+/* Those that are over a budget first, then those with most. */
+static int compare_shares(const void *a, const void *b)
+{
+	const struct budget_share *x = a, *y = b;
+
+	if (x->account->over != y->account->over)
+		return x->account->over ? -1 : 1;
+	if (x->n != y->n)
+		return x->n > y->n ? -1 : 1;
+	return x->account < y->account ? -1 : x->account > y->account;
+}
+
+/* The namespaces together have more variations than a segment may have: puts those with most over
+ * their budget, until the rest fits. */
+static void fit_variations(struct budgets *b, const struct budget_use *uses, size_t n, size_t n_all)
+{
+	ARRAY(struct budget_share) shares = {0};
+	size_t left = n_all;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!i || uses[i].ns != uses[i - 1].ns)
+			array_push(&shares, ((struct budget_share){&b->namespaces[uses[i].ns], 1}));
+		else if (compare_uses(&uses[i], &uses[i - 1]))
+			shares.at[shares.n - 1].n++;
+	}
+	array_sort(&shares, compare_shares);
+	for (size_t i = 0; i < shares.n && left > BH_VARIATION_MAX; i++) {
+		/* does nothing to a namespace that is over a budget */
+		put_over(b, shares.at[i].account,
+			 "pods of one segment number their ports in %zu ways, the limit is %u, and "
+			 "its namespace has more of them than others",
+			 n_all, BH_VARIATION_MAX);
+		left -= left < shares.at[i].n ? left : shares.at[i].n;
+	}
+	array_free(&shares);
+}
+
 static void charge_segment(struct compiler *c, const struct budget_use *uses, size_t n)
 {
 	struct budgets *b = c->budgets;
-	const size_t n_all = c->segments.at[uses->segment].resolutions.n;
-	struct account *most = NULL;
 
 	for (size_t i = 0; i < n; i++) {
-		struct account *account = &b->namespaces[uses[i].ns];
-
 		if (!i || uses[i].ns != uses[i - 1].ns)
-			account->spent[BUDGET_VARIATIONS] = 0;
+			b->namespaces[uses[i].ns].spent[BUDGET_VARIATIONS] = 0;
 		if (!i || compare_uses(&uses[i], &uses[i - 1]))
 			spend_namespace(b, uses[i].ns, BUDGET_VARIATIONS, 1);
-		if (!most || account->spent[BUDGET_VARIATIONS] > most->spent[BUDGET_VARIATIONS])
-			most = account;
 	}
-	if (most && n_all > BH_VARIATION_MAX)
-		put_over(b, most,
-			 "pods of one segment number their ports in %zu ways, the limit is %u, and "
-			 "its namespace has more of them than any other",
-			 n_all, BH_VARIATION_MAX);
+	fit_variations(b, uses, n, c->segments.at[uses->segment].resolutions.n);
 	for (size_t i = 0; i < n; i++)
 		b->namespaces[uses[i].ns].nameless |= b->namespaces[uses[i].ns].over;
 }

@@ -431,6 +431,7 @@ static int look(void *data)
 		memory_exhausted();
 	lint_policies(lint);
 	lint_services(lint);
+	lint_room(lint);
 	return 0;
 }
 

@@ -37,6 +37,9 @@ struct members {
  * values: a clause that would wait under more pairs of them waits under the endpoint's parts alone.
  */
 #define PAIRS_MAX 64
+/* A requirement of more values waits under its key: to look at it costs an endpoint with the key a
+ * binary search, and each value to wait under 200 bytes. */
+#define VALUES_MAX 64
 
 static const struct part no_part;
 
@@ -73,9 +76,15 @@ static const struct requirement *choose(const struct selector *selector)
 	return chosen;
 }
 
+/* Returns true if the requirement waits under each of its values. */
+static bool is_by_value(const struct requirement *requirement)
+{
+	return requirement->n_values && requirement->n_values <= VALUES_MAX;
+}
+
 static size_t part_count(const struct requirement *requirement)
 {
-	return requirement && requirement->n_values ? requirement->n_values : 1;
+	return requirement && is_by_value(requirement) ? requirement->n_values : 1;
 }
 
 static struct part part_at(const struct requirement *requirement, size_t i)
@@ -83,7 +92,7 @@ static struct part part_at(const struct requirement *requirement, size_t i)
 	if (!requirement)
 		return no_part;
 	return (struct part){requirement->key,
-			     requirement->n_values ? requirement->values[i] : NULL};
+			     is_by_value(requirement) ? requirement->values[i] : NULL};
 }
 
 static void add_clause(struct members *m, uint32_t matcher, uint32_t number)

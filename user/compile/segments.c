@@ -444,11 +444,13 @@ static void sort_resolutions(struct compiler *c)
 /* The expected pods of a namespace get at most so many new segments, and of a segment so many
  * variations. A pod without them gets them when it has its address. */
 #define EXPECTED_SEGMENTS 8192
-#define EXPECTED_VARIATIONS (BH_VARIATION_MAX / 4)
+#define EXPECTED_OF_NAMESPACE 64
+/* the expected pods of all namespaces get at most so many variations of a segment */
+#define EXPECTED_VARIATIONS (BH_VARIATION_MAX / 2)
 
 /* A resolution of an expected pod in a segment. */
 struct foreseen {
-	uint32_t segment, resolution;
+	uint32_t segment, ns, resolution;
 };
 
 typedef ARRAY(struct foreseen) foreseen_t;
@@ -497,7 +499,8 @@ static void place_expected(struct compiler *c, const struct endpoint *endpoint,
 		uint32_t resolution = find_resolution(c, &c->segments.at[segment], endpoint);
 
 		if (resolution)
-			array_push(foreseen, ((struct foreseen){segment, resolution}));
+			array_push(foreseen,
+				   ((struct foreseen){segment, endpoint->ns, resolution}));
 	}
 }
 
@@ -510,9 +513,38 @@ static int compare_foreseen(const void *a, const void *b)
 	return x->resolution < y->resolution ? -1 : x->resolution > y->resolution;
 }
 
+static int compare_by_namespace(const void *a, const void *b)
+{
+	const struct foreseen *x = a, *y = b;
+
+	if (x->segment == y->segment && x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return compare_foreseen(a, b);
+}
+
+/* Leaves each namespace its part of a segment's variations. */
+static void keep_shares(foreseen_t *foreseen)
+{
+	size_t kept = 0, n = 0;
+
+	array_sort(foreseen, compare_by_namespace);
+	for (size_t i = 0; i < foreseen->n; i++) {
+		const struct foreseen at = foreseen->at[i];
+		const struct foreseen *last = kept ? &foreseen->at[kept - 1] : NULL;
+
+		if (last && !compare_by_namespace(last, &at))
+			continue;
+		n = last && last->segment == at.segment && last->ns == at.ns ? n + 1 : 1;
+		if (n <= EXPECTED_OF_NAMESPACE)
+			foreseen->at[kept++] = at;
+	}
+	foreseen->n = kept;
+}
+
 /* Gives the segments the variations of expected pods, behind those that endpoints need. */
 static void add_foreseen(struct compiler *c, foreseen_t *foreseen)
 {
+	keep_shares(foreseen);
 	array_sort(foreseen, compare_foreseen);
 	for (size_t i = 0, end; i < foreseen->n; i = end) {
 		numbers_t *resolutions = &c->segments.at[foreseen->at[i].segment].resolutions;

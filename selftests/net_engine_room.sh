@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The objects of a namespace have room in the engine's memory. A policy and a Service that find none are refused, with
+# an Event; they are asked for again, and count, when other objects of the namespace are gone, and not before.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+# shellcheck source=selftests/lib/api.sh
+. "$(dirname "$0")/lib/api.sh"
+
+API_SECONDS=${SECS:-60}
+net_start
+api_start
+evil=/apis/networking.k8s.io/v1/namespaces/evil/networkpolicies
+services=/api/v1/namespaces/evil/services
+rules() { # COUNT: rules that allow all
+	seq "$1" | sed 's/.*/{}/' | paste -sd,
+}
+policy() { # NAME COUNT: writes it to a file
+	echo '{"metadata": {"name": "'"$1"'"}, "spec": {"podSelector": {}, "ingress": ['"$(rules "$2")"']}}' >"$NET_TMP/$1"
+}
+service() { # NAME COUNT: of labels of its selector
+	echo '{"metadata": {"name": "'"$1"'"}, "spec": {"clusterIP": "10.96.0.9", "ports": [{"port": 80}], "selector": {'"$(
+		seq "$2" | sed 's/.*/"l&": "'"$(printf '%060d' 0)"'"/' | paste -sd,
+	)"'}}}' >"$NET_TMP/$1"
+}
+metric() { # NAME: of the engine
+	net_on node curl -s --max-time 10 http://127.0.0.1:9465/metrics | awk -v name="bulkhead_$1" '$1 == name { print $2 }'
+}
+is_refused() { # COUNT
+	[ "$(metric engine_objects_refused)" = "$1" ]
+}
+
+api_node worker-1
+api_obeys worker-1
+api_engine one --node-limit 20 --listen 127.0.0.1:9465
+net_check "the engine rolls out" api_await api_rolled_out 0
+for ((i = 1; i <= 12; i++)); do # nine of them fill the namespace
+	policy "p$i" 50000
+	api POST $evil "@$NET_TMP/p$i" >/dev/null
+done
+net_check "an Event says that the last of the large policies found no room" \
+	api_await api_said Refused "NetworkPolicy evil.*/p12: it takes .*the limit of a namespace is 65536 KiB"
+service large 40000
+net_check "a Service with a large selector" api POST $services "@$NET_TMP/large"
+net_check "an Event says that the Service found no room" api_await api_said Refused "Service evil.*/large: it takes"
+policy small 3
+net_check "a small policy finds room" api POST $evil "@$NET_TMP/small"
+net_check "an Event says that the small policy is active" api_await api_said Active '"name":"small"'
+refused=$(metric engine_objects_refused)
+sleep 2
+net_check "$refused objects stay refused while there is no room" is_refused "$refused"
+for ((i = 1; i <= 8; i++)); do
+	api DELETE "$evil/p$i" >/dev/null
+done
+net_check "what is left finds room without being written again" api_await is_refused 0
+net_check "an Event says that the last of the large policies counts" api_await api_said Accepted '"name":"p12"'
+net_check "an Event says that the Service counts" api_await api_said Accepted '"name":"large"'
+net_end
