@@ -13,7 +13,7 @@ api_start
 evil=/apis/networking.k8s.io/v1/namespaces/evil/networkpolicies
 services=/api/v1/namespaces/evil/services
 rules() { # COUNT: rules that allow all
-	seq "$1" | sed 's/.*/{}/' | paste -sd,
+	seq "$1" | sed 's/.*/{"from": []}/' | paste -sd,
 }
 policy() { # NAME COUNT: writes it to a file
 	echo '{"metadata": {"name": "'"$1"'"}, "spec": {"podSelector": {}, "ingress": ['"$(rules "$2")"']}}' >"$NET_TMP/$1"

@@ -129,6 +129,8 @@ static struct object_state *begin_change(struct collection *collection, const ch
 	kept = keep(collection, key);
 	if (kept && uid && !kept->uid)
 		kept->uid = check_memory(strdup(uid));
+	if (kept)
+		kept->asked = false;
 	return kept;
 }
 

@@ -117,19 +117,21 @@ static bool find_waiting(struct objects *objects)
 		struct lh_entry *entry = collection->kept->head;
 
 		for (; entry; entry = entry->next) {
-			const struct object_state *kept = lh_entry_v(entry);
+			struct object_state *kept = lh_entry_v(entry);
 
 			if (!kept->wants || !fits(room, lh_entry_k(entry), kept, kept->wants))
 				continue;
 			room->asked = strdup(lh_entry_k(entry));
 			room->asked_of = collection;
+			kept->asked = true;
 			return room->asked;
 		}
 	}
 	return false;
 }
 
-/* The object may have been deleted since it was asked for: a watch tells that. */
+/* The watch may have told of a newer version since the object was asked for, or of its end: then
+ * the answer does not count. */
 static void on_answer(void *data, const struct api_answer *answer)
 {
 	struct objects *objects = data;
@@ -145,9 +147,9 @@ static void on_answer(void *data, const struct api_answer *answer)
 	else
 		room->backoff = 0;
 	/* refused: it waits until it is written again */
-	if (kept && answer->status && answer->status < 500 && answer->status != 429)
+	if (kept && kept->asked && answer->status && answer->status < 500 && answer->status != 429)
 		room_want(objects, kept, 0);
-	if (kept && object && uid && kept->uid && !strcmp(uid, kept->uid))
+	if (kept && kept->asked && object && uid && kept->uid && !strcmp(uid, kept->uid))
 		room->take(room->asked_of, room->asked, object);
 	free(room->asked);
 	room->asked = NULL;
