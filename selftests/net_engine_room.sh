@@ -52,7 +52,7 @@ net_check "$refused objects stay refused while there is no room" is_refused "$re
 for ((i = 1; i <= 8; i++)); do
 	api DELETE "$evil/p$i" >/dev/null
 done
-net_check "what is left finds room without being written again" api_await is_refused 0
+net_check "the other large objects find room without being written again" api_await is_refused 0
 net_check "an Event says that the last of the large policies counts" api_await api_said Accepted '"name":"p12"'
 net_check "an Event says that the Service counts" api_await api_said Accepted '"name":"large"'
 net_end

@@ -33,7 +33,8 @@ struct object_state {
 	 * not, or for something else */
 	size_t wants;
 	struct json_object *refused; /* objects_about() the refused version; NULL: none */
-	bool asked; /* for want of room it is asked for again, and no other version has come since */
+	/* for want of room it is asked for again, and no other version has come since */
+	bool asked;
 	bool closed_pod; /* a Pod with too many labels (objects_pod_is_closed()) */
 	/* it came before the first compile: an earlier engine may have seen another version */
 	bool early;

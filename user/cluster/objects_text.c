@@ -209,32 +209,35 @@ static struct json_object *metadata_read(const struct object_kind *kind, struct 
 	return metadata;
 }
 
-/* Copies the endpoints of an EndpointSlice, without members that the reader knows and does not
- * read. */
-static struct json_object *endpoints_read(struct json_object *list)
+/* Copies an endpoint of an EndpointSlice, without members that the reader knows and does not read.
+ */
+static struct json_object *endpoint_read(struct json_object *from)
 {
 	static const char *const unread[] = {"hostname", "targetRef", "deprecatedTopology", "zone",
 					     "hints"};
+	struct json_object *to;
+
+	if (!json_object_is_type(from, json_type_object))
+		return json_object_get(from);
+	to = json_object_new_object();
+	json_object_object_foreach(from, key, value)
+	{
+		json_object_object_add(to, key, json_object_get(value));
+	}
+	for (size_t i = 0; i < sizeof(unread) / sizeof(*unread); i++)
+		json_object_object_del(to, unread[i]);
+	return to;
+}
+
+static struct json_object *endpoints_read(struct json_object *list)
+{
 	struct json_object *read;
 
 	if (!json_object_is_type(list, json_type_array))
 		return json_object_get(list);
 	read = json_object_new_array();
-	for (size_t i = 0; i < json_object_array_length(list); i++) {
-		struct json_object *from = json_object_array_get_idx(list, i);
-		struct json_object *to = from;
-
-		if (json_object_is_type(from, json_type_object)) {
-			to = json_object_new_object();
-			json_object_object_foreach(from, key, value)
-				json_object_object_add(to, key, json_object_get(value));
-			for (size_t k = 0; k < sizeof(unread) / sizeof(*unread); k++)
-				json_object_object_del(to, unread[k]);
-		} else {
-			json_object_get(to);
-		}
-		json_object_array_add(read, to);
-	}
+	for (size_t i = 0; i < json_object_array_length(list); i++)
+		json_object_array_add(read, endpoint_read(json_object_array_get_idx(list, i)));
 	return read;
 }
 

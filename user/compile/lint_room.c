@@ -8,68 +8,68 @@
 #include "model/cluster_bytes.h"
 
 /* What the objects of a namespace take, and the largest of them. */
-struct room {
+struct namespace_sum {
 	size_t bytes, most;
 	const char *name;
 	const struct where *where;
 };
 
-static void count(struct room *rooms, const struct lint *lint, const char *ns, const char *name,
-		  const struct where *where, size_t bytes)
+static void count(struct namespace_sum *sums, const struct lint *lint, const char *ns,
+		  const char *name, const struct where *where, size_t bytes)
 {
-	struct room *room;
+	struct namespace_sum *sum;
 
 	if (!ns)
 		return;
-	room = &rooms[cluster_namespace(lint->cluster, ns) - lint->cluster->namespaces];
-	room->bytes += bytes;
-	if (bytes <= room->most)
+	sum = &sums[cluster_namespace(lint->cluster, ns) - lint->cluster->namespaces];
+	sum->bytes += bytes;
+	if (bytes <= sum->most)
 		return;
-	room->most = bytes;
-	room->name = name;
-	room->where = where;
+	sum->most = bytes;
+	sum->name = name;
+	sum->where = where;
 }
 
-static void count_all(struct room *rooms, const struct lint *lint)
+static void count_all(struct namespace_sum *sums, const struct lint *lint)
 {
 	const struct cluster *cluster = lint->cluster;
 
 	for (size_t i = 0; i < cluster->n_policies; i++) {
 		const struct policy_object *at = &cluster->policies[i];
 
-		count(rooms, lint, at->ns_name, at->name, &at->where, policy_bytes(at));
+		count(sums, lint, at->ns_name, at->name, &at->where, policy_bytes(at));
 	}
 	for (size_t i = 0; i < cluster->n_services; i++) {
 		const struct service *at = &cluster->services[i];
 
-		count(rooms, lint, at->ns_name, at->name, &at->where, service_bytes(at));
+		count(sums, lint, at->ns_name, at->name, &at->where, service_bytes(at));
 	}
 	for (size_t i = 0; i < cluster->n_slices; i++) {
 		const struct slice *at = &cluster->slices[i];
 
-		count(rooms, lint, at->ns_name, at->name, &at->where, slice_bytes(at));
+		count(sums, lint, at->ns_name, at->name, &at->where, slice_bytes(at));
 	}
 }
 
 void lint_room(struct lint *lint)
 {
 	const struct cluster *cluster = lint->cluster;
-	struct room *rooms = grow_zeroed(cluster->n_namespaces, sizeof(*rooms));
+	struct namespace_sum *sums = grow_zeroed(cluster->n_namespaces, sizeof(*sums));
 	char name[600];
 
-	count_all(rooms, lint);
+	count_all(sums, lint);
 	for (size_t i = 0; i < cluster->n_namespaces; i++) {
-		const struct room *room = &rooms[i];
+		const struct namespace_sum *sum = &sums[i];
 
-		if (room->bytes <= NAMESPACE_BYTES)
+		if (sum->bytes <= NAMESPACE_BYTES)
 			continue;
-		snprintf(name, sizeof(name), "%s/%s", cluster->namespaces[i].name, room->name);
+		snprintf(name, sizeof(name), "%s/%s", cluster->namespaces[i].name, sum->name);
 		lint_find(
-			lint, "over-budget", room->where, name,
+			lint, "over-budget", sum->where, name,
 			"the objects of its namespace take %zu KiB of an engine's memory, and the "
 			"limit is %u: the engine refuses what finds no room; this one takes most, "
 			"%zu KiB",
-			room->bytes >> 10, NAMESPACE_BYTES >> 10, room->most >> 10);
+			sum->bytes >> 10, NAMESPACE_BYTES >> 10, sum->most >> 10);
 	}
-	free(rooms);
+	free(sums);
 }
