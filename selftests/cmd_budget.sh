@@ -137,7 +137,8 @@ where='spec.ingress\[0\].from\[0\].ipBlock.cidr: '
 list "${honest[@]}" "$(policy evil octal "$octal" "$uid")" >"$tmp/dump.json"
 list "${honest[@]}" "$(policy evil octal "$octal")" >"$tmp/hand.json"
 list "${honest[@]}" "$(object Service v1 evil lb "$spaced")" >"$tmp/spaced.json"
-list "${honest[@]}" "$(object Service v1 evil out "$external" "$uid")" >"$tmp/service.json"
+list "${honest[@]}" "$(object Service v1 evil out "$external" "$uid")" \
+	"$(policy evil range '"podSelector": {}, "policyTypes": ["Egress"], "egress": [{"to": [{"ipBlock": {"cidr": "172.16.0.0/16"}}]}]')" >"$tmp/service.json"
 list "${honest[@]}" "$(policy evil both "\"policyTypes\": [\"Egress\"], \"egress\": [{\"to\": 1}], ${octal%%, \"ingress\"*}" "$uid")" >"$tmp/egress.json"
 list "${honest[@]}" "$(object AdminNetworkPolicy policy.networking.k8s.io/v1alpha1 '' ANP \
 	'"priority": 1, "subject": {"namespaces": {"matchLabels": {"kubernetes.io/metadata.name": "evil"}}}, "ingress": [{"action": "Allow", "from": [{"novel": {}}]}]' "$uid" |
@@ -152,8 +153,10 @@ check "--strict refuses the dump" refuses "dump.json:[0-9]+: ${where}\"010" comp
 check "the same policy without a UID is refused" refuses "hand.json:[0-9]+: ${where}\"010" compile -o "$tmp/x" "$tmp/hand.json"
 check "the refused file makes no output" [ ! -e "$tmp/x" ]
 check "a source range with white space is taken" run_bulkhead compile --strict -o "$tmp/spaced.bhp" "$tmp/spaced.json"
-check "a Service that cannot be used is left out with a warning" \
-	warns 'spec.externalIPs\[0\]: warning: .*Service evil/out is left out' compile -o "$tmp/service.bhp" "$tmp/service.json"
+check "a Service that cannot be used keeps its addresses, with a warning" \
+	warns 'spec.externalIPs\[0\]: warning: .*Service evil/out keeps its addresses, without backends' compile -o "$tmp/service.bhp" "$tmp/service.json"
+check "the address of the Service stands for no backend, though a CIDR has it" traces "$tmp/service.bhp" evil/a 172.16.0.8 deny
+check "the CIDR allows an address beside that of the Service" traces "$tmp/service.bhp" evil/a 172.16.0.9 allow
 check "other policies count beside the Service" honest_counts "$tmp/service.bhp"
 check "a policy of egress that cannot be used compiles" warns 'evil/both is set aside' compile -o "$tmp/egress.bhp" "$tmp/egress.json"
 check "the policy of egress isolates egress" traces "$tmp/egress.bhp" evil/a good/web deny

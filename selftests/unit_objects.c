@@ -539,6 +539,50 @@ static void service_without_room_translates_nothing(void **state)
 	objects_close(objects);
 }
 
+static void put_faulty_service(FILE *to, unsigned int name, size_t externals)
+{
+	begin_large(to, "Service", "v1", large_ns, name);
+	fprintf(to,
+		"},\"spec\":{\"clusterIP\":\"10.96.0.%u\",\"externalIPs\":[\"192.0.2.1\"%s],"
+		"\"ports\":[{\"port\":\"eighty\"}],\"selector\":{\"l0\":\"\"}}}",
+		name, externals > 1 ? ",\"192.0.2.9\"" : "");
+}
+
+/* A Service that is refused for a fault has its addresses without backends, unless a former version
+ * had the same addresses. */
+static void faulty_service_translates_nothing(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	struct policy *policy;
+	size_t backends;
+
+	(void)state;
+	assert_non_null(objects);
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"namespace\":"
+	     "\"a\",\"labels\":{\"app\":\"a\"}},\"spec\":{\"nodeName\":\"w\"},\"status\":{"
+	     "\"podIP\":"
+	     "\"10.0.0.1\"}}");
+	large_ns = "a";
+	assert_false(take_kind(objects, "ADDED", put_faulty_service, 1, 1));
+	assert_true(take_kind(objects, "ADDED", put_service, 2, 10));
+	assert_false(take_kind(objects, "MODIFIED", put_faulty_service, 2, 1));
+	assert_true(take_kind(objects, "ADDED", put_service, 3, 10));
+	assert_false(take_kind(objects, "MODIFIED", put_faulty_service, 3, 2));
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	assert_int_equal(frontends_at(policy, "10.96.0.1", &backends), 1);
+	assert_int_equal(backends, 0);
+	assert_int_equal(frontends_at(policy, "10.96.0.2", &backends), 1);
+	assert_int_equal(backends, 1);
+	assert_int_equal(frontends_at(policy, "10.96.0.3", &backends), 1);
+	assert_int_equal(backends, 0);
+	assert_int_equal(frontends_at(policy, "192.0.2.9", &backends), 1);
+	assert_int_equal(backends, 0);
+	policy_free(policy);
+	objects_close(objects);
+}
+
 static void take_pod(struct objects *objects, unsigned int number, size_t size, const char *more)
 {
 	char *text = NULL;
@@ -814,6 +858,7 @@ int main(void)
 		cmocka_unit_test(all_kinds_take_no_more_memory_than_their_part),
 		cmocka_unit_test(all_namespaces_take_no_more_memory_than_their_part),
 		cmocka_unit_test(service_without_room_translates_nothing),
+		cmocka_unit_test(faulty_service_translates_nothing),
 		cmocka_unit_test(pod_with_too_many_labels_is_closed),
 	};
 

@@ -148,22 +148,45 @@ static char *with_warning(char *why)
 	return text;
 }
 
+/* Returns what counts in place of a refused Service, to free. It has the addresses of the refused
+ * version: left out, they would be addresses outside, which a CIDR may allow. Only if the former
+ * version has the same ones does it count. */
+static char *in_place_of_service(const struct object_state *kept, struct json_object *service,
+				 const char *name)
+{
+	char *closed = objects_closed_service(service, name), *was = NULL;
+	struct json_object *former;
+
+	if (kept->wants || !kept->text)
+		return closed;
+	former = json_tokener_parse(kept->text);
+	was = former ? objects_closed_service(former, name) : NULL;
+	json_object_put(former);
+	if (closed && was && strcmp(closed, was)) {
+		free(was);
+		return closed;
+	}
+	free(was);
+	free(closed);
+	return strdup(kept->text);
+}
+
 /* Returns what counts in place of a refused version, to free. *@bytes: what it takes. */
 static char *in_place_of(const struct object_kind *kind, const struct object_state *kept,
 			 struct json_object *object, const char *name, size_t *bytes)
 {
-	const bool no_room = kept->wants;
+	char *text;
 
-	*bytes = 0;
-	/* the former version would have other addresses, or labels */
-	if (no_room && kind->part == PART_SERVICE)
-		return objects_closed_service(object, name);
-	if (no_room && kind->part == PART_POD)
-		return NULL;
-	if (!kept->text)
-		return kind->policy ? objects_isolating(kind, object, name) : NULL;
-	*bytes = kept->bytes;
-	return strdup(kept->text);
+	if (kind->part == PART_SERVICE)
+		text = in_place_of_service(kept, object, name);
+	else if (kind->part == PART_POD && kept->wants)
+		text = NULL; /* the former version would have other addresses, or labels */
+	else if (kept->text)
+		text = strdup(kept->text);
+	else
+		text = kind->policy ? objects_isolating(kind, object, name) : NULL;
+	*bytes = text && kept->text && !strcmp(text, kept->text) ? kept->bytes : 0;
+	return text;
 }
 
 /* Returns why the text is refused, to free; NULL: it is accepted, and takes @bytes. */

@@ -782,7 +782,7 @@ struct asides *budgets_asides(const struct compiler *c)
 	for (size_t i = 0; i < b->given->n_services; i++) {
 		const struct service *service = &b->services[i];
 
-		if (service->closed)
+		if (b->service_why[i])
 			*add_aside(&asides, most) =
 				(struct aside){.ns = copy_text(service->ns_name),
 					       .name = copy_text(service->name),

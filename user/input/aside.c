@@ -2,8 +2,8 @@
 /*
  * Objects that an API server accepts and Bulkhead cannot use. The reader has read such an object as
  * far as it can, and has warned of the faults. Here the object is set aside: a policy isolates what
- * it selects, in the directions that it names; a Namespace isolates its pods; a Service or
- * EndpointSlice is left out.
+ * it selects, in the directions that it names; a Namespace isolates its pods; a Service keeps its
+ * addresses without backends; an EndpointSlice is left out.
  */
 #include <string.h>
 
@@ -16,6 +16,8 @@ const char *aside_meaning(enum aside_way way)
 		return "is set aside, and isolates what it selects";
 	case ASIDE_NAMESPACE:
 		return "isolates its pods";
+	case ASIDE_SERVICE:
+		return "keeps its addresses, without backends";
 	case ASIDE_LEFT_OUT:
 		return "is left out";
 	case ASIDE_NEVER:
@@ -44,28 +46,44 @@ static void put_member(struct tree *to, const struct tree *from, const char *key
 	tree_append(to, member);
 }
 
+/* Silences the reader while what has been reported already is read again. */
+struct silence {
+	struct diag silent, *diag;
+	unsigned int faults;
+};
+
+static void silence_begin(struct reader *reader, struct silence *silence)
+{
+	*silence = (struct silence){.diag = reader->diag, .faults = reader->faults};
+	reader->aside = "";
+	reader->diag = &silence->silent;
+}
+
+static void silence_end(struct reader *reader, const struct silence *silence)
+{
+	reader->diag = silence->diag;
+	reader->aside = NULL;
+	reader->faults = silence->faults;
+}
+
 /* Reads only the members of the spec in @keys. Returns false if they have a fault, which is not
  * reported again. */
 static bool read_part(struct reader *reader, const struct tree *spec, const char *const *keys,
 		      struct policy_object *policy)
 {
 	struct tree members[MEMBERS], part = {.type = TREE_MAP};
-	struct diag silent = {0}, *diag = reader->diag;
-	const unsigned int faults = reader->faults;
+	struct silence silence;
 	bool right;
 
-	reader->aside = "";
 	for (size_t i = 0; i < MEMBERS && keys[i]; i++)
 		put_member(&part, spec, keys[i], &members[i]);
-	reader->diag = &silent;
+	silence_begin(reader, &silence);
 	if (is_network(policy->kind))
 		network_policy_read(reader, &part, policy);
 	else
 		admin_policy_read(reader, &part, policy);
-	reader->diag = diag;
-	reader->aside = NULL;
-	right = reader->faults == faults;
-	reader->faults = faults;
+	right = reader->faults == silence.faults;
+	silence_end(reader, &silence);
 	return right;
 }
 
@@ -129,21 +147,25 @@ bool aside_is_possible(struct reader *reader, const struct object *object, enum 
 	       read_part(reader, tree_get(object->root, "spec"), admin_subject, &policy);
 }
 
-/* Returns what object_audit() does, which has been reported already. A policy that asks for audit
- * in another word is enforced. */
+/* Returns what object_audit() does. A policy that asks for audit in another word is enforced. */
 static bool audit_silently(struct reader *reader, const struct object *object)
 {
-	struct diag silent = {0}, *diag = reader->diag;
-	const unsigned int faults = reader->faults;
+	struct silence silence;
 	bool audit;
 
-	reader->aside = "";
-	reader->diag = &silent;
+	silence_begin(reader, &silence);
 	audit = object_audit(reader, object);
-	reader->diag = diag;
-	reader->aside = NULL;
-	reader->faults = faults;
+	silence_end(reader, &silence);
 	return audit;
+}
+
+static void set_service_aside(struct reader *reader, const struct object *object)
+{
+	struct silence silence;
+
+	silence_begin(reader, &silence);
+	service_read_closed(reader, object);
+	silence_end(reader, &silence);
 }
 
 static void set_policy_aside(struct reader *reader, const struct object *object,
@@ -183,8 +205,11 @@ void aside_object(struct reader *reader, const struct object *object, enum polic
 		cluster->namespaces[cluster->n_namespaces - 1].isolated = true;
 		cluster->namespaces[cluster->n_namespaces - 1].audit = false;
 		return;
-	case ASIDE_LEFT_OUT:
+	case ASIDE_SERVICE:
 		cluster->n_services = before->n_services;
+		set_service_aside(reader, object);
+		return;
+	case ASIDE_LEFT_OUT:
 		cluster->n_slices = before->n_slices;
 		return;
 	case ASIDE_NEVER:

@@ -55,7 +55,7 @@ static const struct object_reader {
 	{"Namespace", "v1", false, read_namespace, ASIDE_NAMESPACE, 0},
 	{"Node", "v1", false, read_node, ASIDE_NEVER, 0},
 	{"Pod", "v1", true, read_pod, ASIDE_NEVER, 0},
-	{"Service", "v1", true, service_read, ASIDE_LEFT_OUT, 0},
+	{"Service", "v1", true, service_read, ASIDE_SERVICE, 0},
 	{"EndpointSlice", "discovery.k8s.io/v1", true, slice_read, ASIDE_LEFT_OUT, 0},
 	{"EndpointSlice", "discovery.k8s.io/v1beta1", true, slice_v1beta1_read, ASIDE_LEFT_OUT, 0},
 	{"NetworkPolicy", "networking.k8s.io/v1", true, read_network, ASIDE_POLICY, POLICY_NETWORK},

@@ -11,6 +11,7 @@ enum aside_way {
 	ASIDE_NEVER, /* it is refused */
 	ASIDE_POLICY, /* a policy that isolates what the object selects */
 	ASIDE_NAMESPACE, /* a namespace that isolates its pods */
+	ASIDE_SERVICE, /* a Service whose addresses have no backends */
 	ASIDE_LEFT_OUT,
 };
 
@@ -55,6 +56,9 @@ bool object_audit(struct reader *reader, const struct object *object);
 void object_read_ports(struct reader *reader, const struct tree *spec, struct endpoint *endpoint);
 
 void service_read(struct reader *reader, const struct object *object);
+/* Adds a Service with those of its addresses that can be read, without backends: left out, they
+ * would be addresses outside, which a CIDR may allow. */
+void service_read_closed(struct reader *reader, const struct object *object);
 void slice_read(struct reader *reader, const struct object *object);
 void slice_v1beta1_read(struct reader *reader, const struct object *object);
 /* Returns the name of port @port of a Service or EndpointSlice, interned; NULL: it has none. */

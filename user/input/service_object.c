@@ -3,6 +3,7 @@
 #include "model/cluster_service.h"
 
 #include <limits.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -368,6 +369,23 @@ static void read_spec(struct reader *reader, const struct tree *spec, const stru
 	}
 	read_external_addresses(reader, spec, status, service);
 	read_ports(reader, spec, type == TYPE_NODE_PORT || type == TYPE_LOAD_BALANCER, service);
+}
+
+void service_read_closed(struct reader *reader, const struct object *object)
+{
+	const struct tree *spec = tree_get(object->root, "spec");
+	const struct tree *status = tree_get(object->root, "status");
+	struct service *service = cluster_add_service(reader->cluster);
+
+	service->ns_name = object->ns;
+	service->name = object->name;
+	service->where = reader_where(reader, object->root);
+	service->closed = true;
+	read_cluster_addresses(reader, spec, service);
+	read_external_addresses(reader, spec, status, service);
+	reader_array(reader, service->ports, 1);
+	*service->ports = (struct service_port){.protocol = IPPROTO_TCP, .port = 1, .target = 1};
+	service->n_ports = 1;
 }
 
 void service_read(struct reader *reader, const struct object *object)
