@@ -612,8 +612,8 @@ static const struct row {
 	{"one policy's port lists", lists, "big", "port lists or more, the limit is 65536"},
 	{"one policy's pairs", pairs, "big", "pairs of segments or more, the limit is 524288"},
 	{"a namespace's variations", variations, NULL,
-	 "its namespace needs 257 variations of port names in one segment or more, the limit of "
-	 "one is 256"},
+	 "its namespace needs 2049 variations of port names in one segment or more, the limit of "
+	 "one is 2048"},
 	{"a namespace's port intervals", namespace_intervals, NULL,
 	 "port intervals or more, the limit of one is 1048576"},
 };

@@ -28,7 +28,7 @@ const struct budget_limit budget_limits[BUDGETS] = {
 	[BUDGET_PREFIXES] = {"CIDRs", 1 << 16, 1 << 17, sizeof(struct policy_prefix)},
 	[BUDGET_SEGMENTS] = {"segments of addresses", 1 << 12, 1 << 14,
 			     sizeof(struct policy_segment)},
-	[BUDGET_VARIATIONS] = {"variations of port names in one segment", NO_LIMIT, 1 << 8,
+	[BUDGET_VARIATIONS] = {"variations of port names in one segment", NO_LIMIT, 1 << 11,
 			       sizeof(struct policy_variation)},
 	[BUDGET_LISTS] = {"port lists", 1 << 16, 1 << 18, sizeof(struct policy_class)},
 	[BUDGET_INTERVALS] = {"port intervals", 1 << 18, 1 << 20, sizeof(struct bh_interval)},
