@@ -87,15 +87,15 @@ net_check "PolicyStatus names one and counts the other" api_await status_says \
 net_check "a Service within its budget" api POST /api/v1/namespaces/shop/services \
 	'{"metadata": {"name": "narrow"}, "spec": {"clusterIP": "10.96.0.8", "ports": [{"port": 80}]}}'
 
-# 4200 Pods number one port name each in its own way.
+# 2100 Pods number one port name each in its own way.
 net_check "a Namespace" api POST /api/v1/namespaces '{"metadata": {"name": "crowd"}}'
-seq 4200 | awk '{ printf "{\"metadata\": {\"name\": \"p%d\"}, \"spec\": {\"nodeName\": \"worker-1\", \"containers\": [{\"name\": \"main\", \"ports\": [{\"name\": \"http\", \"containerPort\": %d}]}]}, \"status\": {\"phase\": \"Running\", \"podIP\": \"10.77.%d.%d\"}}\n", $1, $1, $1 / 250, $1 % 250 + 1 }' |
+seq 2100 | awk '{ printf "{\"metadata\": {\"name\": \"p%d\"}, \"spec\": {\"nodeName\": \"worker-1\", \"containers\": [{\"name\": \"main\", \"ports\": [{\"name\": \"http\", \"containerPort\": %d}]}]}, \"status\": {\"phase\": \"Running\", \"podIP\": \"10.77.%d.%d\"}}\n", $1, $1, $1 / 250, $1 % 250 + 1 }' |
 	requests /api/v1/namespaces/crowd/pods >"$NET_TMP/crowd"
-net_check "4200 Pods of the Namespace" net_on node curl -s -f -Z -K "$NET_TMP/crowd"
+net_check "2100 Pods of the Namespace" net_on node curl -s -f -Z -K "$NET_TMP/crowd"
 net_check "a policy that names the Pods' port" api POST /apis/networking.k8s.io/v1/namespaces/crowd/networkpolicies \
 	'{"metadata": {"name": "http"}, "spec": {"podSelector": {}, "ingress": [{"ports": [{"port": "http"}]}]}}'
 net_check "an Event says that the Namespace is over its budget, the figure and the limit" api_await api_said SetAside \
-	'"set aside, and its pods have no named ports: its namespace needs 4095 variations of port names in one segment or more, the limit of one is 4094".*"kind":"Namespace","name":"crowd"'
+	'"set aside, and its pods have no named ports: its namespace needs 2049 variations of port names in one segment or more, the limit of one is 2048".*"kind":"Namespace","name":"crowd"'
 net_check "no Event is about the Service within its budget" eval '! api_said . "\"kind\":\"Service\",\"name\":\"narrow\""'
 
 before=$(api_wanted)
