@@ -496,6 +496,16 @@ static size_t frontends_at(const struct policy *policy, const char *text, size_t
 	return n;
 }
 
+/* Adds the Pod that Services of put_service() select. */
+static void take_backend(struct objects *objects)
+{
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"namespace\":"
+	     "\"a\",\"labels\":{\"app\":\"a\"}},\"spec\":{\"nodeName\":\"w\"},\"status\":{"
+	     "\"podIP\":"
+	     "\"10.0.0.1\"}}");
+}
+
 /* A Service that finds no room keeps its addresses, which have no backends: else they would be
  * any addresses, which a policy may allow by a CIDR. */
 static void service_without_room_translates_nothing(void **state)
@@ -506,11 +516,7 @@ static void service_without_room_translates_nothing(void **state)
 
 	(void)state;
 	assert_non_null(objects);
-	take(objects, "ADDED",
-	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"namespace\":"
-	     "\"a\",\"labels\":{\"app\":\"a\"}},\"spec\":{\"nodeName\":\"w\"},\"status\":{"
-	     "\"podIP\":"
-	     "\"10.0.0.1\"}}");
+	take_backend(objects);
 	large_ns = "a";
 	for (unsigned int i = 0; take_rules(objects, "a", i, 50000);)
 		i++;
@@ -558,11 +564,7 @@ static void faulty_service_translates_nothing(void **state)
 
 	(void)state;
 	assert_non_null(objects);
-	take(objects, "ADDED",
-	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"namespace\":"
-	     "\"a\",\"labels\":{\"app\":\"a\"}},\"spec\":{\"nodeName\":\"w\"},\"status\":{"
-	     "\"podIP\":"
-	     "\"10.0.0.1\"}}");
+	take_backend(objects);
 	large_ns = "a";
 	assert_false(take_kind(objects, "ADDED", put_faulty_service, 1, 1));
 	assert_true(take_kind(objects, "ADDED", put_service, 2, 10));
