@@ -420,7 +420,8 @@ static bool opens(struct world *w, const struct world *before, const struct pack
 			return no("the packet of a refused connection passes");
 		if (!before && (room || beyond))
 			return no("a connection is refused though there is room");
-		/* What it has removed in other buckets has cost attempts. */
+		/* Each connection that it has removed from another bucket has cost it an attempt.
+		 */
 		if (!before && !result->n_gone && finds_any(w, payer, talk))
 			return no("a connection is refused though it may replace another one");
 		return true;

@@ -79,7 +79,7 @@ struct probe {
  * verdict on any packet was not the expected one. */
 int probe_run(struct floor *floor, struct subject *subject, const struct probe *probe, double *ns);
 
-/* Runs two probes at once, that rotate through flows without `go_on`, each on a CPU of its own.
+/* Runs two probes at once, each on a CPU of its own. Both rotate through flows, without `go_on`.
  * @floors: one made beside the other one. Returns 0 and the mean of their nanoseconds a packet, or
  * -ENOTSUP, not reported, if this process may use one CPU only; else as probe_run(). */
 int probe_run_both(struct floor *const floors[2], struct subject *subject,

@@ -8,11 +8,12 @@
 #include <string.h>
 
 #include "cluster/objects_state.h"
-#define obstack_chunk_alloc malloc
-#define obstack_chunk_free free
-
 #include "input/input.h"
 #include "model/arrays.h"
+
+/* for obstack_alloc() */
+#define obstack_chunk_alloc malloc
+#define obstack_chunk_free free
 
 /* Bytes: what objects->read has of former versions may grow by so much. */
 #define ROOM_TO_READ (16 << 20)

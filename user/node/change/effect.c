@@ -48,7 +48,8 @@ static int compare_policies(struct planner *plan, struct node_effect *effect)
 	effect->policies = new->n_given;
 	effect->policies_before = old ? old->n_given : new->n_given;
 	for (size_t i = 0; !plan->delta && i < new->n_given; i++)
-		effect->policies_audited += !!(new->given[i].flags &POLICY_AUDIT);
+		if (new->given[i].flags & POLICY_AUDIT)
+			effect->policies_audited++;
 	if (!plan->delta && (!old || old->checksum == new->checksum))
 		return 0;
 	error = planner_walk(plan, BLOB_TABLE_given, add_after, add_before, &sides);
