@@ -392,6 +392,14 @@ check_run $? "a command says how many warnings it did not print"
 [ $? -eq 3 ] && grep -q 'cannot write standard output' "$tmp/err"
 check_run $? "a full disk is no success"
 
+# Each system call counts, and those of a longer name are as many.
+for name in a "$(printf %0200d 0)"; do
+	"$(dirname "$BULKHEAD")/selftests/helpers/fault" "$tmp/${#name}.calls" all 0 kill "$BULKHEAD" compile "/none/$name" 2>"$tmp/err"
+	grep -q "/none/$name" "$tmp/err"
+	check_run $? "a name of ${#name} characters is in the message"
+done
+same "a message is one system call, whatever its length" "$tmp/1.calls" "$tmp/200.calls"
+
 # Runs the README's kubectl commands against a cluster that serves more kinds than they name.
 mkdir "$tmp/bin"
 cat >"$tmp/bin/kubectl" <<'EOF'

@@ -169,6 +169,9 @@ int main(int argc, char **argv)
 {
 	struct arguments arguments = {.argc = argc, .argv = argv};
 
+	/* A message is one write(2), so that those of two commands do not mix in one log. */
+	setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
+
 	/* Out of memory must not look like a denial. */
 	if (memory_guarded(run_guarded, &arguments)) {
 		command_error("there is not enough memory");
