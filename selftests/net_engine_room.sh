@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The objects of a namespace have room in the engine's memory. A policy and a Service that find none are refused, with
-# an Event; they are asked for again, and count, when other objects of the namespace are gone, and not before.
+# an Event; they are asked for again, and count, when other objects of the namespace are gone, and not before. A large
+# policy that is written again and again is read in its turns, and its last version counts.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
@@ -55,4 +56,23 @@ done
 net_check "the other large objects find room without being written again" api_await is_refused 0
 net_check "an Event says that the last of the large policies counts" api_await api_said Accepted '"name":"p12"'
 net_check "an Event says that the Service counts" api_await api_said Accepted '"name":"large"'
+
+version() { # MATCH-LABELS: of the large policy p12
+	sed "s/\"podSelector\": {}/\"podSelector\": {\"matchLabels\": {$1}}/" "$NET_TMP/p12" >"$NET_TMP/version"
+	api PUT $evil/p12 "@$NET_TMP/version" >/dev/null
+}
+versions() { # COUNT, and one that is refused
+	local i
+	for ((i = 0; i < $1; i++)); do
+		version "\"version\": \"$i\"" || return
+	done
+	version '"the last": ""'
+}
+has_waited() {
+	[ "$(metric api_waited_total)" -gt "$waited" ]
+}
+waited=$(metric api_waited_total)
+net_check "a large policy is written thirty times" versions 30
+net_check "some versions waited for their turn" has_waited
+net_check "the last version counts" api_await api_said Refused 'p12.*the last'
 net_end

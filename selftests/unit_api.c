@@ -20,9 +20,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "api/internal.h"
+#include "api/loop.h"
 
-#define PARTS 6
+#define PARTS 32
 #define LIMIT_MS 20000
 #define MANY (40u << 20) /* bytes that no page may have */
 
@@ -36,6 +36,7 @@ struct exchange {
 #define SPACES "\x02" /* white space of MANY bytes */
 #define RULES "\x03" /* 250,000 rules of two objects each */
 #define EMPTY "\x04" /* 500,000 rules that open everything */
+#define FILLS "\x05" /* as many characters as a large object has */
 
 static void send_text(int fd, const char *text)
 {
@@ -84,6 +85,8 @@ static void answer(int fd, const struct exchange *exchange)
 			send_times(fd, "{\"a\":{}},", 250000);
 		else if (!strcmp(exchange->parts[i], EMPTY))
 			send_times(fd, "{},", 500000);
+		else if (!strcmp(exchange->parts[i], FILLS))
+			send_times(fd, "x", TURN_BYTES);
 		else
 			send_text(fd, exchange->parts[i]);
 		usleep(20000);
@@ -107,6 +110,15 @@ static void read_request(int fd, char *request, size_t size)
 	request[n] = '\0';
 }
 
+/* Returns true if the answer does not end: another process gives it then. */
+static bool hangs(const struct exchange *exchange)
+{
+	for (int i = 0; i < PARTS && exchange->parts[i]; i++)
+		if (!strcmp(exchange->parts[i], HANG))
+			return true;
+	return false;
+}
+
 static void serve(int listener, const struct exchange *script)
 {
 	static char request[65536];
@@ -123,7 +135,10 @@ static void serve(int listener, const struct exchange *script)
 			fprintf(stderr, "# not %s: %.200s\n", script->request, request);
 			_exit(1);
 		}
-		answer(fd, script);
+		if (!hangs(script) || !fork()) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			answer(fd, script);
+		}
 		close(fd);
 	}
 	pause();
@@ -332,6 +347,153 @@ static void test_large_object(void **state)
 	api_run(world.api, -1);
 	end(&world);
 	assert_string_equal(world.log, want);
+}
+
+#define OBJECT_OF(ns, name, version)                               \
+	"{\"metadata\":{\"namespace\":\"" ns "\",\"name\":\"" name \
+	"\",\"resourceVersion\":\"" version "\"}}"
+#define WRITTEN(type, ns, name, version)                                                      \
+	"{\"type\":\"" type "\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"name\":\"" name  \
+	"\",\"namespace\":\"" ns "\",\"resourceVersion\":\"" version "\",\"annotations\":\"", \
+		FILLS, "\"}}}\n"
+#define ASKED(ns, name) "GET /api/v1/namespaces/" ns "/pods?fieldSelector=metadata.name%3D" name " "
+
+static void next_turn_now(struct world *world)
+{
+	world->api->turns.next = 0;
+	world->api->turns.rest = 0;
+	api_timer_set(world->api, &world->api->turns.timer, 0);
+}
+
+static void changed_in_turns(void *data, const char *key, struct json_object *object)
+{
+	changed(data, key, object);
+	if (strstr(key, "/small"))
+		next_turn_now(data);
+}
+
+/* Begins to watch. Only the first large object is taken at once: the others wait. */
+static void watch_in_turns(struct world *world, const struct exchange *script,
+			   const struct api_watch_ops *in_turns)
+{
+	begin(world, script, "token: secret");
+	world->api->turns.rest = LIMIT_MS * 10;
+	assert_non_null(api_watch(world->api, "/api/v1/pods", NULL, in_turns, world));
+}
+
+/* Of a large object that is written again and again its newest version counts, in its turn; a small
+ * object does not wait for it; namespaces take turns; and what the server does not answer is asked
+ * again. */
+static void test_turns(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit=500 ", "200 OK", {LIST("10", "", "")}},
+		{"resourceVersion=10",
+		 "200 OK",
+		 {WRITTEN("ADDED", "n", "a", "11"), WRITTEN("MODIFIED", "n", "a", "12"),
+		  WRITTEN("ADDED", "m", "b", "13"), WRITTEN("MODIFIED", "n", "a", "14"),
+		  WRITTEN("ADDED", "n", "c", "15"), EVENT("ADDED", "small", "16"), HANG}},
+		{ASKED("n", "a"), "500 Internal Server Error", {"{}"}},
+		{ASKED("n", "a"), "200 OK", {LIST("17", "", OBJECT("a", "14"))}},
+		{ASKED("m", "b"), "200 OK", {LIST("17", "", OBJECT_OF("m", "b", "13"))}},
+		{ASKED("n", "c"), "200 OK", {LIST("17", "", OBJECT("c", "15"))}},
+		{0},
+	};
+	static const struct api_watch_ops in_turns = {
+		.changed = changed_in_turns, .deleted = deleted, .synced = synced, .turns = true};
+	static const char want[] = "synced + n/a=11 + n/small=16 + n/a=14 + m/b=13 + n/c=15 ";
+	struct world world = {.want = want};
+
+	(void)state;
+	watch_in_turns(&world, script, &in_turns);
+	api_run(world.api, -1);
+	end(&world);
+	assert_string_equal(world.log, want);
+}
+
+/* In an ordered collection the changes of a namespace follow each other: one that replaces an
+ * object by another has never neither. An answer of which the watch has not told yet does not
+ * count. */
+static void test_ordered(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit=500 ", "200 OK", {LIST("10", "", "")}},
+		{"resourceVersion=10",
+		 "200 OK",
+		 {WRITTEN("ADDED", "n", "a", "11"), WRITTEN("ADDED", "n", "new", "12"),
+		  EVENT("ADDED", "q", "13") EVENT("DELETED", "a", "14"),
+		  WRITTEN("MODIFIED", "n", "new", "15"), EVENT("ADDED", "last", "16"),
+		  "{\"type\":\"ADDED\",\"object\":" OBJECT_OF("m", "small", "17") "}\n", HANG}},
+		{ASKED("n", "q"), "200 OK", {LIST("19", "", OBJECT("q", "18"))}},
+		{ASKED("n", "new"), "200 OK", {LIST("19", "", OBJECT("new", "15"))}},
+		{ASKED("n", "last"), "200 OK", {LIST("19", "", OBJECT("last", "16"))}},
+		{0},
+	};
+	static const struct api_watch_ops in_turns = {.changed = changed_in_turns,
+						      .deleted = deleted,
+						      .synced = synced,
+						      .turns = true,
+						      .ordered = true};
+	static const char want[] = "synced + n/a=11 + m/small=17 - n/a + n/new=15 + n/last=16 ";
+	struct world world = {.want = want};
+
+	(void)state;
+	watch_in_turns(&world, script, &in_turns);
+	api_run(world.api, -1);
+	end(&world);
+	assert_string_equal(world.log, want);
+}
+
+/* Asks for the first object that waits, and the watch tells of it before the answer comes. */
+static void changed_overtakes(void *data, const char *key, struct json_object *object)
+{
+	struct world *world = data;
+	struct api_turns *turns = &world->api->turns;
+
+	changed(data, key, object);
+	if (strcmp(key, "n/small") != 0)
+		return;
+	next_turn_now(world);
+	api_timer_stop(world->api, &turns->timer);
+	turns->timer.run(turns->timer.data);
+	api_turns_forget(world->api, world->api->watches, "n/b");
+}
+
+/* An object that waits, and of which the watch tells in a smaller version or its end, has no turn;
+ * nor does an answer count that the watch has overtaken; an object that is gone is not reported. */
+static void test_overtaken(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit=500 ", "200 OK", {LIST("10", "", "")}},
+		{"resourceVersion=10",
+		 "200 OK",
+		 {WRITTEN("ADDED", "n", "a", "11"), WRITTEN("MODIFIED", "n", "a", "12"),
+		  WRITTEN("DELETED", "n", "a", "13"), WRITTEN("ADDED", "n", "a", "14"),
+		  EVENT("MODIFIED", "a", "15"), WRITTEN("ADDED", "n", "d", "16"),
+		  WRITTEN("DELETED", "n", "d", "16"), WRITTEN("ADDED", "n", "b", "16"),
+		  WRITTEN("ADDED", "n", "gone", "17") EVENT("ADDED", "small", "18"), HANG}},
+		{ASKED("n", "b"), "200 OK", {LIST("19", "", OBJECT("b", "16"))}},
+		{ASKED("n", "gone"), "200 OK", {"{\"metadata\":{},\"items\":null}"}},
+		{0},
+	};
+	static const char want[] = "synced + n/a=11 - n/a + n/a=15 + n/small=18 ";
+	static const struct api_watch_ops in_turns = {
+		.changed = changed_overtakes, .deleted = deleted, .synced = synced, .turns = true};
+	struct world world = {.want = "all"};
+
+	(void)state;
+	watch_in_turns(&world, script, &in_turns);
+	do {
+		struct api_timer soon = {.run = too_late, .data = &world};
+
+		api_timer_set(world.api, &soon, 10);
+		api_run(world.api, -1);
+		api_timer_stop(world.api, &soon);
+	} while (world.limit.due && (strlen(world.log) < strlen(want) || world.api->turns.first ||
+				     world.api->turns.asked));
+	assert_string_equal(world.log, want);
+	assert_true(world.limit.due);
+	end(&world);
 }
 
 static void changed_count(void *data, const char *key, struct json_object *object)
@@ -734,6 +896,8 @@ int main(void)
 		cmocka_unit_test(test_stop),	     cmocka_unit_test(test_jitter),
 		cmocka_unit_test(test_sleeps),	     cmocka_unit_test(test_large_page),
 		cmocka_unit_test(test_large_object), cmocka_unit_test(test_repeats),
+		cmocka_unit_test(test_turns),	     cmocka_unit_test(test_overtaken),
+		cmocka_unit_test(test_ordered),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

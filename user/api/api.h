@@ -84,6 +84,10 @@ struct api_watch_ops {
 	/* list from the server's cache, which finds a node's pods without reading all pods; newer
 	 * changes come as events */
 	bool cached;
+	/* whoever may write in one namespace may write these objects: large ones come in turns, and
+	 * make others wait for a quarter of the time at most (turns.h) */
+	bool turns;
+	bool ordered; /* of the changes of one namespace, none passes one that waits */
 	/* Names of printer columns, ended by NULL: events have only these columns, as "cells.NAME"
 	 * beside the object's name, and are much smaller. A list, or a server that lacks one of the
 	 * columns, gives whole objects. NULL: whole objects always. */
@@ -102,6 +106,10 @@ struct api_watch *api_watch(struct api *api, const char *path, const char *query
 /* Ends a watch; its callbacks are not called any more. Must not be called by the watch's own
  * callbacks. NULL is fine. */
 void api_unwatch(struct api_watch *watch);
+
+/* Asks for an object again, and reports it even if it has not changed. It waits for its turn as a
+ * large one does. Returns 0 or -ENOMEM. */
+int api_watch_again(struct api_watch *watch, const char *key);
 
 /* A pause after a failure if no server accepts connections, at most: ms. */
 #define API_ABSENT_MS 500
@@ -171,6 +179,7 @@ void api_stop(struct api *api);
 struct api_counts {
 	uint64_t requests, failed; /* `failed`: no answer, or a status of 500 and above */
 	uint64_t lists, events; /* lists and events of watches */
+	uint64_t waited; /* objects that waited for a turn (turns.h) */
 	uint64_t sent, received; /* bytes of bodies */
 };
 const struct api_counts *api_counts(const struct api *api);

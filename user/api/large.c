@@ -187,10 +187,11 @@ struct json_object *api_parse(char *text, size_t n)
 	return values > API_VALUES_MAX ? NULL : json_tokener_parse(text);
 }
 
-struct api_items api_items_of(char *text, size_t n)
+/* Returns the value of a member of the object that a text begins with, or NULL. @name: as in the
+ * text, with its quotes. */
+static char *member_of(char *text, char *end, const char *name)
 {
-	static const char name[] = "\"items\"";
-	char *end = text + n, *at = skip_space(text, end);
+	char *at = skip_space(text, end);
 
 	if (at < end && *at == '{')
 		at++;
@@ -198,20 +199,68 @@ struct api_items api_items_of(char *text, size_t n)
 		at = end;
 	while (at < end && *at != '}') {
 		char *member = skip_space(at, end), *value = skip_value(member, end);
-		bool is_items = (size_t)(value - member) == strlen(name) &&
-				!memcmp(member, name, strlen(name));
+		bool is_it = (size_t)(value - member) == strlen(name) &&
+			     !memcmp(member, name, strlen(name));
 
 		value = skip_space(value, end);
 		if (value == end || *value != ':')
 			break;
 		value = skip_space(value + 1, end);
-		if (is_items && *value == '[')
-			return (struct api_items){value + 1, value + 1, end};
+		if (is_it)
+			return value < end ? value : NULL;
 		at = skip_space(skip_value(value, end), end);
 		if (at < end && *at == ',')
 			at++;
 	}
-	return (struct api_items){NULL, NULL, end};
+	return NULL;
+}
+
+/* Copies a string without escapes that is the member of an object. Returns its length; 0: there is
+ * none, or it has @size characters and more. */
+static size_t copy_member(char *text, char *end, const char *name, char *to, size_t size)
+{
+	char *from = text ? member_of(text, end, name) : NULL;
+	size_t n;
+
+	if (!from || *from != '"')
+		return 0;
+	n = skip_string(from, end) - from;
+	if (n <= 2 || n - 2 >= size || from[n - 1] != '"' || memchr(from, '\\', n))
+		return 0;
+	memcpy(to, from + 1, n - 2);
+	to[n - 2] = '\0';
+	return n - 2;
+}
+
+bool api_version_of(char *object, char *end, char version[API_VERSION_MAX])
+{
+	return copy_member(member_of(object, end, "\"metadata\""), end, "\"resourceVersion\"",
+			   version, API_VERSION_MAX);
+}
+
+bool api_event_about(char *text, size_t n, struct api_event *event)
+{
+	char *end = text + n, *object = member_of(text, end, "\"object\"");
+	char *metadata = object ? member_of(object, end, "\"metadata\"") : NULL;
+	size_t ns;
+
+	if (!copy_member(text, end, "\"type\"", event->type, sizeof(event->type)) || !object ||
+	    !api_version_of(object, end, event->version))
+		return false;
+	/* a slash stands between namespace and name */
+	ns = copy_member(metadata, end, "\"namespace\"", event->key, sizeof(event->key) - 1);
+	event->key[ns] = '/';
+	return ns && copy_member(metadata, end, "\"name\"", event->key + ns + 1,
+				 sizeof(event->key) - ns - 1);
+}
+
+struct api_items api_items_of(char *text, size_t n)
+{
+	char *end = text + n, *list = member_of(text, end, "\"items\"");
+
+	if (!list || *list != '[')
+		return (struct api_items){NULL, NULL, end};
+	return (struct api_items){list + 1, list + 1, end};
 }
 
 int api_items_next(struct api_items *items, struct json_object **item)

@@ -7,6 +7,7 @@
 #define BULKHEAD_API_LARGE_H
 
 #include <json-c/json_object.h>
+#include <stdbool.h>
 
 /* The most objects and lists within one object of the API: json-c takes 160 MB for these. A
  * NetworkPolicy of 1.5 MB whose peers are all addresses has 125,000. */
@@ -26,6 +27,21 @@ struct json_object *api_parse(char *text, size_t n);
  * does.
  */
 size_t api_object_length(char *text, size_t n);
+
+#define API_VERSION_MAX 64 /* characters of a resourceVersion, and a NUL */
+
+/* What a watch event is about. */
+struct api_event {
+	char type[16];
+	char key[512]; /* "namespace/name" */
+	char version[API_VERSION_MAX]; /* resourceVersion */
+};
+
+/* Reads of the text of a watch event what it is about, without parsing the whole. Returns false if
+ * it is about no object of a namespace, or not written as an API server writes it. */
+bool api_event_about(char *text, size_t n, struct api_event *event);
+/* Reads the resourceVersion of an object's text alike. Returns false if there is none. */
+bool api_version_of(char *object, char *end, char version[API_VERSION_MAX]);
 
 /* The items of a list, in its text. */
 struct api_items {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The client's state, for the files of api/. Lowest first: transfer.c, loop.c, watch.c, request.c.
- */
+/* The client's state, for the files of api/. Lowest first: transfer.c, loop.c, turns.c, watch.c,
+ * request.c. */
 #ifndef BULKHEAD_API_LOOP_H
 #define BULKHEAD_API_LOOP_H
 
 #include "api/internal.h"
+#include "api/turns.h"
 
 struct api {
 	struct api_config config;
@@ -13,6 +14,7 @@ struct api {
 	struct api_transfer *transfers;
 	struct api_timer *timers;
 	struct api_watch *watches;
+	struct api_turns turns;
 	struct api_counts counts;
 	bool stopped;
 	int fd; /* -1: none */

@@ -76,6 +76,7 @@ int api_open(const char *kubeconfig, struct diag *diag, struct api **opened)
 	if (!error) {
 		api->diag = diag;
 		api->fd = -1;
+		api_turns_open(api);
 		api->multi = curl.multi_init();
 		error = api->multi ? 0 : -ENOMEM;
 	}

@@ -64,6 +64,7 @@ struct api_watch {
 	/* events have whole objects until the next list: the server lacks a column, or the API
 	 * version that has the columns */
 	bool whole;
+	bool in_turn; /* what is reported is the answer to a turn's request */
 	struct api_watch *next;
 };
 
@@ -179,6 +180,13 @@ static uint64_t version_of(struct json_object *object)
 	return version ? XXH3_64bits(version, strlen(version)) : 0;
 }
 
+static void report(struct api_watch *watch, const char *key, struct json_object *object)
+{
+	if (!watch->in_turn)
+		api_turns_forget(watch->api, watch, key);
+	watch->ops.changed(watch->data, key, object);
+}
+
 /* Returns 0 or -ENOMEM. */
 static int report_changed(struct api_watch *watch, struct json_object *object)
 {
@@ -192,7 +200,7 @@ static int report_changed(struct api_watch *watch, struct json_object *object)
 	if (known) {
 		known->list = watch->list;
 		if (known->version != version || !version)
-			watch->ops.changed(watch->data, key, object);
+			report(watch, key, object);
 		known->version = version;
 		free(key);
 		return 0;
@@ -204,7 +212,7 @@ static int report_changed(struct api_watch *watch, struct json_object *object)
 		return -ENOMEM;
 	}
 	*known = (struct known){version, watch->list};
-	watch->ops.changed(watch->data, key, object);
+	report(watch, key, object);
 	return 0;
 }
 
@@ -218,6 +226,16 @@ static void report_deleted(struct api_watch *watch, struct lh_entry *entry)
 	free(key);
 }
 
+/* The object is gone, which the watch may not have known. */
+static void object_gone(struct api_watch *watch, const char *key)
+{
+	struct lh_entry *entry = lh_table_lookup_entry(watch->known, key);
+
+	api_turns_forget(watch->api, watch, key);
+	if (entry)
+		report_deleted(watch, entry);
+}
+
 /* Reports the objects that were missing in the list that has just ended: they are gone. */
 static void report_difference(struct api_watch *watch)
 {
@@ -225,15 +243,15 @@ static void report_difference(struct api_watch *watch)
 
 	for (entry = watch->known->head; entry; entry = next) {
 		next = entry->next;
-		if (((struct known *)lh_entry_v(entry))->list != watch->list)
+		if (((struct known *)lh_entry_v(entry))->list != watch->list) {
+			api_turns_forget(watch->api, watch, lh_entry_k(entry));
 			report_deleted(watch, entry);
+		}
 	}
 	if (!watch->since)
 		watch->since = api_now();
 	watch->ops.synced(watch->data);
 }
-
-/* Streams */
 
 static int take_version(struct api_watch *watch, struct json_object *object)
 {
@@ -247,23 +265,107 @@ static int take_version(struct api_watch *watch, struct json_object *object)
 	return 0;
 }
 
+/* Turns */
+
+static char *object_path(const struct api_watch *watch, const char *key)
+{
+	const char *slash = strrchr(watch->path, '/'), *name = strchr(key, '/') + 1;
+	char *path;
+
+	if (asprintf(&path, "%.*s/namespaces/%.*s%s?fieldSelector=metadata.name%%3D%s",
+		     (int)(slash - watch->path), watch->path, (int)(name - 1 - key), key, slash,
+		     name) < 0)
+		return NULL;
+	return path;
+}
+
+/* Reports the items of a list. Returns 0 or -errno. */
+static int take_items(struct api_watch *watch, struct api_items *items)
+{
+	int error = 0;
+
+	while (!error) {
+		struct json_object *item = NULL;
+
+		error = api_items_next(items, &item);
+		if (!error)
+			error = report_changed(watch, item);
+		json_object_put(item);
+	}
+	return error == -ENOENT ? 0 : error;
+}
+
+/* Returns true if the text is a list without items, which may be null. */
+static bool is_empty_list(struct api_buffer *text)
+{
+	struct json_object *list = text->n ? api_parse(text->at, text->n) : NULL;
+	const bool empty = api_get(list, "metadata") && !api_get(list, "items");
+
+	json_object_put(list);
+	return empty;
+}
+
+/* The object may be gone: then the stream tells so. */
+static int take_answer(struct api_watch *watch, const char *key, const char *version,
+		       struct api_buffer *answer)
+{
+	struct api_items items = api_items_of(answer->at, answer->n);
+	struct lh_entry *entry = lh_table_lookup_entry(watch->known, key);
+	char has[API_VERSION_MAX];
+	int error;
+
+	if (!items.at)
+		return is_empty_list(answer) ? 0 : -EPROTO;
+	if (*version && api_version_of(items.at, items.end, has) && strcmp(has, version) != 0)
+		return 0;
+	if (entry)
+		((struct known *)lh_entry_v(entry))->version = 0;
+	watch->in_turn = true;
+	error = take_items(watch, &items);
+	watch->in_turn = false;
+	return error;
+}
+
+static int let_wait(struct api_watch *watch, const struct api_turn *turn)
+{
+	static const struct api_turn_ops turn_ops = {
+		.path = object_path, .take = take_answer, .gone = object_gone};
+
+	return api_turns_add(watch->api, watch, &turn_ops, turn);
+}
+
+int api_watch_again(struct api_watch *watch, const char *key)
+{
+	return let_wait(watch, &(struct api_turn){key, "", false});
+}
+
+/* Streams */
+
+/* Returns true if the change of an object has to wait, since an earlier one of its namespace does.
+ */
+static bool is_behind(const struct api_watch *watch, const char *key)
+{
+	return watch->ops.ordered && strchr(key, '/') && api_turns_wait(watch->api, watch, key);
+}
+
 static int take_object(struct api_watch *watch, const char *type, struct json_object *object)
 {
-	struct lh_entry *entry;
+	const bool gone = !strcmp(type, "DELETED");
 	char *key;
 	int error = take_version(watch, object);
 
 	if (error || !strcmp(type, "BOOKMARK"))
 		return error;
 	watch->api->counts.events++;
-	if (strcmp(type, "DELETED"))
-		return report_changed(watch, object);
 	key = key_of(object);
-	entry = key ? lh_table_lookup_entry(watch->known, key) : NULL;
+	if (key && is_behind(watch, key))
+		error = let_wait(watch, &(struct api_turn){key, watch->version, gone});
+	else if (!gone)
+		error = report_changed(watch, object);
+	else if (key)
+		object_gone(watch, key);
 	free(key);
-	if (entry)
-		report_deleted(watch, entry);
-	return 0;
+	return error;
 }
 
 static bool is_table(struct json_object *object)
@@ -301,6 +403,40 @@ static int take_event(struct api_watch *watch, struct json_object *event)
 						      : take_object(watch, type, object);
 }
 
+/* Parses an event. */
+static int take_line(struct api_watch *watch)
+{
+	struct json_object *event = api_parse(watch->line.at, watch->line.n);
+	int error = event ? take_event(watch, event) : -EPROTO;
+
+	json_object_put(event);
+	return error;
+}
+
+/* Takes a large event, or lets its object wait for a turn. The watch's version stays then: a stream
+ * that begins anew may tell of the object again, which changes nothing. */
+static int take_large(struct api_watch *watch)
+{
+	const uint64_t began = api_now();
+	struct api_event about;
+	bool gone;
+	int error;
+
+	if (!api_event_about(watch->line.at, watch->line.n, &about))
+		return take_line(watch);
+	gone = !strcmp(about.type, "DELETED");
+	if (is_behind(watch, about.key) || (!gone && !api_turns_free(watch->api)))
+		return let_wait(watch, &(struct api_turn){about.key, about.version, gone});
+	if (gone) {
+		watch->api->counts.events++;
+		object_gone(watch, about.key);
+		return 0;
+	}
+	error = take_line(watch);
+	api_turns_took(watch->api, began);
+	return error;
+}
+
 /* Splits a stream into events: each event is a line. A line may come in several parts, and a part
  * may hold several lines. */
 static int take_part(void *data, const char *bytes, size_t n)
@@ -310,15 +446,12 @@ static int take_part(void *data, const char *bytes, size_t n)
 	int error = 0;
 
 	while (!error && (newline = memchr(bytes, '\n', end - bytes))) {
-		struct json_object *event;
-
 		if (api_buffer_add(&watch->line, bytes, newline - bytes))
 			return -ENOMEM;
 		bytes = newline + 1;
-		event = api_parse(watch->line.at, watch->line.n);
+		error = watch->ops.turns && watch->line.n >= TURN_BYTES ? take_large(watch)
+									: take_line(watch);
 		watch->line.n = 0;
-		error = event ? take_event(watch, event) : -EPROTO;
-		json_object_put(event);
 		if (!error)
 			good(watch);
 	}
@@ -367,22 +500,6 @@ static void stream_ended(void *data, struct api_transfer *transfer, long status)
 }
 
 /* Lists */
-
-/* Reports the items of a page. Returns 0 or -errno. */
-static int take_items(struct api_watch *watch, struct api_items *items)
-{
-	int error = 0;
-
-	while (!error) {
-		struct json_object *item = NULL;
-
-		error = api_items_next(items, &item);
-		if (!error)
-			error = report_changed(watch, item);
-		json_object_put(item);
-	}
-	return error == -ENOENT ? 0 : error;
-}
 
 /* Returns 0 or -errno; *more: there is another page. */
 static int take_rest(struct api_watch *watch, struct json_object *page, bool *more)
@@ -618,6 +735,7 @@ void api_unwatch(struct api_watch *watch)
 		at = &(*at)->next;
 	*at = watch->next;
 	api_timer_stop(watch->api, &watch->again);
+	api_turns_close(watch->api, watch);
 	if (watch->transfer)
 		api_transfer_end(watch->transfer);
 	if (watch->known)

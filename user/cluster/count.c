@@ -48,6 +48,9 @@ void count_api(FILE *to, const struct api *api)
 		  "Requests without an answer, or with a status of 500 and above.", counts->failed);
 	count_put(to, "api_lists_total", "Lists of watched collections.", counts->lists);
 	count_put(to, "api_watch_events_total", "Events of watches.", counts->events);
+	count_put(to, "api_waited_total",
+		  "Large objects that waited for their turn, and objects for room.",
+		  counts->waited);
 	count_put(to, "api_sent_bytes_total", "Bodies of requests.", counts->sent);
 	count_put(to, "api_received_bytes_total", "Bodies of answers and of watches.",
 		  counts->received);

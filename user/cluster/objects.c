@@ -129,8 +129,6 @@ static struct object_state *begin_change(struct collection *collection, const ch
 	kept = keep(collection, key);
 	if (kept && uid && !kept->uid)
 		kept->uid = check_memory(strdup(uid));
-	if (kept)
-		kept->asked = false;
 	return kept;
 }
 
@@ -290,10 +288,11 @@ static void collection_synced(void *data)
 
 struct objects *objects_open(struct api *api, const struct objects_ops *ops, void *data)
 {
-	static const struct api_watch_ops watch_ops = {
+	struct api_watch_ops watch_ops = {
 		.changed = object_changed,
 		.deleted = object_deleted,
 		.synced = collection_synced,
+		.turns = true,
 	};
 	struct objects *objects = calloc(1, sizeof(*objects));
 
@@ -306,7 +305,7 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 	objects->since.held = lh_kchar_table_new(16, objects_free_key);
 	objects->claims = claims_open();
 	if (!objects->since.pods || !objects->since.held || !objects->claims ||
-	    offenders_open(objects) || room_open(objects, object_changed)) {
+	    offenders_open(objects) || room_open(objects)) {
 		objects_close(objects);
 		return NULL;
 	}
@@ -316,6 +315,7 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 		collection->objects = objects;
 		collection->kind = &object_kinds[i];
 		collection->kept = lh_kchar_table_new(64, free_state);
+		watch_ops.ordered = collection->kind->policy;
 		if (api)
 			collection->watch =
 				api_watch(api, object_kinds[i].path, NULL, &watch_ops, collection);

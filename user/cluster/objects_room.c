@@ -10,7 +10,6 @@
 #include "model/cluster_bytes.h"
 
 #define LOOK_MS 1000 /* between objects that are asked for again */
-#define LOOK_MAX 30000 /* ms: between requests without an answer */
 
 /* The bytes of a namespace are the value of its entry. */
 
@@ -54,12 +53,12 @@ static bool fits(const struct room *room, const char *key, const struct object_s
 	       (sum <= PART_BYTES || room->bytes - kept->bytes + bytes <= ROOM_BYTES);
 }
 
-static void look_soon(struct objects *objects, unsigned int ms)
+static void look_soon(struct objects *objects)
 {
 	struct room *room = &objects->room;
 
-	if (objects->api && room->waiting && !room->asked && !room->look.due)
-		api_timer_set(objects->api, &room->look, ms);
+	if (objects->api && room->waiting && !room->look.due)
+		api_timer_set(objects->api, &room->look, LOOK_MS);
 }
 
 void room_set(struct objects *objects, const char *key, struct object_state *kept, size_t bytes)
@@ -73,7 +72,7 @@ void room_set(struct objects *objects, const char *key, struct object_state *kep
 	room->bytes += bytes - before;
 	kept->bytes = bytes;
 	if (bytes < before)
-		look_soon(objects, LOOK_MS);
+		look_soon(objects);
 }
 
 void room_want(struct objects *objects, struct object_state *kept, size_t bytes)
@@ -107,86 +106,40 @@ char *room_lacks(const struct objects *objects, const char *key, const char *nam
 
 /* Objects that wait */
 
-/* Finds an object that waits and finds room now. */
-static bool find_waiting(struct objects *objects)
+/* Returns an object that waits and finds room now. *@of: its collection. */
+static struct lh_entry *find_waiting(struct objects *objects, struct collection **of)
 {
-	struct room *room = &objects->room;
-
 	for (size_t i = 0; i < N_KINDS; i++) {
-		struct collection *collection = &objects->collections[i];
-		struct lh_entry *entry = collection->kept->head;
+		struct lh_entry *entry = objects->collections[i].kept->head;
 
+		*of = &objects->collections[i];
 		for (; entry; entry = entry->next) {
-			struct object_state *kept = lh_entry_v(entry);
+			const struct object_state *kept = lh_entry_v(entry);
 
-			if (!kept->wants || !fits(room, lh_entry_k(entry), kept, kept->wants))
-				continue;
-			room->asked = strdup(lh_entry_k(entry));
-			room->asked_of = collection;
-			kept->asked = true;
-			return room->asked;
+			if (kept->wants &&
+			    fits(&objects->room, lh_entry_k(entry), kept, kept->wants))
+				return entry;
 		}
 	}
-	return false;
+	return NULL;
 }
 
-/* The watch may have told of a newer version since the object was asked for, or of its end: then
- * the answer does not count. */
-static void on_answer(void *data, const struct api_answer *answer)
-{
-	struct objects *objects = data;
-	struct room *room = &objects->room;
-	struct lh_entry *entry = lh_table_lookup_entry(room->asked_of->kept, room->asked);
-	struct json_object *object = json_object_array_get_idx(api_get(answer->body, "items"), 0);
-	struct object_state *kept = entry ? lh_entry_v(entry) : NULL;
-	const char *uid = api_text(object, "metadata.uid");
-	unsigned int pause = LOOK_MS;
-
-	if (!answer->status || answer->status >= 500 || answer->status == 429)
-		pause = api_backoff(&room->backoff, LOOK_MS, LOOK_MAX);
-	else
-		room->backoff = 0;
-	/* refused: it waits until it is written again */
-	if (kept && kept->asked && answer->status && answer->status < 500 && answer->status != 429)
-		room_want(objects, kept, 0);
-	if (kept && kept->asked && object && uid && kept->uid && !strcmp(uid, kept->uid))
-		room->take(room->asked_of, room->asked, object);
-	free(room->asked);
-	room->asked = NULL;
-	look_soon(objects, pause);
-}
-
-/* Asks for the object by a list of one: the engine may list, and not get. */
+/* Asks for one object: when it comes, it finds room, or waits again. */
 static void look(void *data)
 {
 	struct objects *objects = data;
-	struct room *room = &objects->room;
-	struct api_request request = {.method = "GET", .done = on_answer, .data = objects};
-	const char *path, *slash, *name;
-	char *text;
+	struct collection *collection;
+	struct lh_entry *entry = find_waiting(objects, &collection);
 
-	if (room->asked || !find_waiting(objects))
+	if (!entry)
 		return;
-	path = room->asked_of->kind->path;
-	slash = strrchr(path, '/');
-	name = strchr(room->asked, '/') + 1;
-	if (asprintf(&text, "%.*s/namespaces/%.*s%s?fieldSelector=metadata.name%%3D%s",
-		     (int)(slash - path), path, (int)(name - 1 - room->asked), room->asked, slash,
-		     name) < 0)
-		text = NULL;
-	request.path = text;
-	if (!text || api_send(objects->api, &request)) {
-		free(room->asked);
-		room->asked = NULL;
-		look_soon(objects, LOOK_MAX);
-	}
-	free(text);
+	if (!api_watch_again(collection->watch, lh_entry_k(entry)))
+		room_want(objects, lh_entry_v(entry), 0);
+	look_soon(objects);
 }
 
-int room_open(struct objects *objects,
-	      void (*take)(void *data, const char *key, struct json_object *object))
+int room_open(struct objects *objects)
 {
-	objects->room.take = take;
 	objects->room.look = (struct api_timer){.run = look, .data = objects};
 	objects->room.namespaces = lh_kchar_table_new(64, objects_free_key);
 	return objects->room.namespaces ? 0 : -ENOMEM;
@@ -198,5 +151,4 @@ void room_close(struct objects *objects)
 		api_timer_stop(objects->api, &objects->room.look);
 	if (objects->room.namespaces)
 		lh_table_free(objects->room.namespaces);
-	free(objects->room.asked);
 }

@@ -33,8 +33,6 @@ struct object_state {
 	 * not, or for something else */
 	size_t wants;
 	struct json_object *refused; /* objects_about() the refused version; NULL: none */
-	/* for want of room it is asked for again, and no other version has come since */
-	bool asked;
 	bool closed_pod; /* a Pod with too many labels (objects_pod_is_closed()) */
 	/* it came before the first compile: an earlier engine may have seen another version */
 	bool early;
@@ -66,10 +64,6 @@ struct room {
 	size_t bytes; /* of all namespaces */
 	size_t waiting; /* objects that found no room */
 	struct api_timer look; /* for an object that finds room now */
-	unsigned int backoff; /* ms: of requests without an answer */
-	char *asked; /* key of the object that is asked for; NULL: none */
-	struct collection *asked_of;
-	void (*take)(void *collection, const char *key, struct json_object *object);
 };
 
 /* The changes since a policy was compiled. */
@@ -140,8 +134,7 @@ void objects_note(const struct collection *collection,
  * finds no room is refused. When there is room for it again, it is asked for again: one object a
  * second at most, whatever a tenant does.
  */
-int room_open(struct objects *objects,
-	      void (*take)(void *collection, const char *key, struct json_object *object));
+int room_open(struct objects *objects); /* 0 or -ENOMEM */
 void room_close(struct objects *objects);
 /* Counts @bytes for the namespace of the key in place of those that the object took. */
 void room_set(struct objects *objects, const char *key, struct object_state *kept, size_t bytes);
