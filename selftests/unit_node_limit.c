@@ -290,6 +290,41 @@ static void second_time(void **state)
 	end();
 }
 
+/* A node that needs more than a limit for each of several changes in a row has one limit, until it
+ * has been quicker for some steps. */
+static void slow_each_time(void **state)
+{
+	(void)state;
+	begin_wanting();
+	for (uint32_t policy = 8; policy < 11; policy++) {
+		wants(policy, policy - 1);
+		assert_true(beats_for(30000, policy - 1, policy - 1, NULL));
+		assert_true(beats_for(1000, policy, policy - 1, NULL));
+		wants(policy, policy);
+		assert_true(beats_for(1000, policy, policy, NULL));
+	}
+	wants(11, 10);
+	assert_true(beats_for(19000, 10, 10, NULL));
+	assert_true(beats_for(1000, 11, 10, NULL));
+	wants(11, 11);
+	assert_true(beats_for(30000, 11, 10, NULL));
+	assert_true(beats_for(1000, 11, 11, NULL));
+	wants(12, 11);
+	assert_false(beats_for(22000, 11, 11, NULL));
+	/* it catches up, and is quick again */
+	assert_true(beats_for(1000, 12, 12, "NoProgress"));
+	wants(12, 12);
+	for (uint32_t policy = 13; policy < 18; policy++) {
+		wants(policy, policy - 1);
+		assert_true(beats_for(1000, policy, policy - 1, NULL));
+		wants(policy, policy);
+		assert_true(beats_for(1000, policy, policy, NULL));
+	}
+	wants(18, 17);
+	assert_true(beats_for(59000, 17, 17, NULL));
+	end();
+}
+
 /* An engine that begins to lead takes over what the last one found out. */
 static void mark_of_another_engine(void **state)
 {
@@ -506,6 +541,7 @@ int main(void)
 		cmocka_unit_test(no_activation),
 		cmocka_unit_test(idle_or_back),
 		cmocka_unit_test(second_time),
+		cmocka_unit_test(slow_each_time),
 		cmocka_unit_test(mark_of_another_engine),
 		cmocka_unit_test(mark_while_another_leads),
 		cmocka_unit_test(mark_refused),

@@ -38,6 +38,9 @@ struct report {
 	/* above 0: the node made no progress once before, and has not kept a rollout's pace
 	 * since */
 	uint8_t again;
+	/* grows by two with each step of a rollout that took the node more than a limit, and falls
+	 * by one with each other */
+	uint8_t slow;
 	enum mark marked; /* the node's status has this mark */
 	bool is_back; /* MARK_SILENT: the heartbeat has changed since */
 	struct json_object *status; /* the node's; NULL: none */

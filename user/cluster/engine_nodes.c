@@ -11,6 +11,10 @@
 /* A node that reports without progress counts for so many limits. The second time it counts for one
  * limit, until it has kept a rollout's pace. */
 #define PROGRESS_LIMITS 3
+/* A node with so much `slow` counts for one limit, too: else it would make every change of the
+ * cluster wait for almost three. */
+#define SLOW_LIMIT 4
+#define SLOW_MAX 6
 #define MARK_RETRY_MS 30000
 #define MARK_CONFLICT_MS 1000
 #define NO_PROGRESS "NoProgress"
@@ -90,7 +94,8 @@ static bool is_heard(const struct engine *engine, const struct report *report)
  * wanted. */
 static uint64_t overdue(const struct engine *engine, const struct report *report)
 {
-	const uint64_t limit = node_limit(engine) * (report->again ? 1 : PROGRESS_LIMITS);
+	const bool one = report->again || report->slow >= SLOW_LIMIT;
+	const uint64_t limit = node_limit(engine) * (one ? 1 : PROGRESS_LIMITS);
 	uint64_t since = UINT64_MAX;
 
 	if (report->policy < engine->status.policy)
@@ -152,6 +157,17 @@ static enum mark wanted_mark(const struct engine *engine, const struct report *r
 	return report->lacks ? MARK_NO_PROGRESS : MARK_NONE;
 }
 
+/* A step of a rollout ends at the node, which was waited for since @since. */
+static void note_pace(const struct engine *engine, struct report *report, uint64_t since)
+{
+	if (report->lacks)
+		return;
+	if (listens_or(engine, since) + node_limit(engine) < api_now())
+		report->slow = report->slow + 2 < SLOW_MAX ? report->slow + 2 : SLOW_MAX;
+	else if (report->slow)
+		report->slow--;
+}
+
 /* Renews the time from which the node has to make progress. Progress leads to what is wanted, or to
  * more than the node ever had: what it has may go up and down. A node that was silent, and is back
  * without what is wanted, has three limits once, until it has what is wanted. */
@@ -163,6 +179,10 @@ static void note_progress(const struct engine *engine, struct report *report, ui
 	const bool late = back && report->seen && !(has_policy && has_endpoint);
 	const bool renews = back && !(late && report->returned);
 
+	if (!back && has_policy && report->policy < engine->status.policy)
+		note_pace(engine, report, report->policy_since);
+	if (!back && has_endpoint && report->endpoint < engine->status.endpoint)
+		note_pace(engine, report, report->endpoint_since);
 	if (renews || policy > report->most[0] || (has_policy && policy != report->policy))
 		report->policy_since = api_now();
 	if (renews || endpoint > report->most[1] || (has_endpoint && endpoint != report->endpoint))

@@ -16,7 +16,9 @@
  * wanted, counts no more, so that it does not hold up all others. Its status then has the condition
  * Ready=False with the reason NoProgress. It counts again once its endpoints are in the policy that
  * it lacked, or in a later one. The status of a silent node has Ready=Unknown with the reason
- * Silent, until its heartbeat changes.
+ * Silent, until its heartbeat changes. A node that is slow each time, so that steps of one rollout
+ * after another take it more than a limit, has one limit in place of three until it has been
+ * quicker: else each change of the whole cluster would wait for almost three limits.
  *
  * Why the barrier may go on without a node, silent or late:
  *   A node evaluates both ends of a packet by its own tables, and no other node writes these.
