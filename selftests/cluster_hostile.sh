@@ -38,27 +38,29 @@ api() { # METHOD PATH [BODY-FILE]
 		-H "Content-Type: application/json" ${3:+--data-binary "@$3"} "$SERVER$2" >/dev/null
 }
 
-# Tenants. Their Pods are on a node without a follower.
-tenant_pod() { # TENANT POD NUMBER [STATUS]
-	printf '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p%d","namespace":"t-%d","labels":{"app":"p%d"}},' "$2" "$1" "$2"
-	printf '"spec":{"nodeName":"worker-9","containers":[{"name":"main","image":"none","ports":[{"name":"http","containerPort":8080}]}]}%s}' \
-		"${4:+,\"status\":{\"phase\":\"Running\",\"podIP\":\"10.$((100 + $3 / 60000)).$(($3 / 250 % 240)).$(($3 % 250 + 1))\"\}}"
-}
+# Tenants, each with its Pods and a policy. The Pods are on a node without a follower. One process writes all requests: a
+# process for each takes minutes.
 tenants() {
-	local i j n=0
-	for ((i = 0; i < TENANTS; i++)); do
-		request POST /api/v1/namespaces '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"t-'$i'"}}' >&3
-		for ((j = 0; j < PODS; j++)); do
-			n=$((n + 1))
-			request POST "/api/v1/namespaces/t-$i/pods" "$(tenant_pod $i $j $n)" >&4
-			request PUT "/api/v1/namespaces/t-$i/pods/p$j/status" "$(tenant_pod $i $j $n status)" >&5
-		done
-		request POST "$policies/t-$i/networkpolicies" '{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy",
-"metadata":{"name":"p","namespace":"t-'$i'"},"spec":{"podSelector":{"matchLabels":{"app":"p0"}},"ingress":[{"from":[
-{"podSelector":{"matchLabels":{"app":"p1"}}}],"ports":[{"port":'$((8000 + i % 100))'}]}]}}' | tr -d '\n' |
-			sed 's/next\(request\)/next\n\1/; s/\(url\|header\|cacert\|output\|data\) = /\n&/g' >&6
-		echo >&6
-	done 3>"$NET_TMP/namespaces" 4>"$NET_TMP/pods" 5>"$NET_TMP/statuses" 6>"$NET_TMP/policies"
+	awk -v tenants="$TENANTS" -v pods="$PODS" -v server="$SERVER" -v head="$(head_of_requests)" -v to="$NET_TMP" '
+		function request(file, method, path, body) {
+			gsub(/"/, "\\\"", body)
+			printf "next\nrequest = %s\nurl = \"%s%s\"\n%s\ndata = \"%s\"\n", method, server, path, head, body >(to "/" file)
+		}
+		function pod(i, j, status) {
+			return sprintf("{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p%d\",\"namespace\":\"t-%d\",\"labels\":{\"app\":\"p%d\"}},\"spec\":{\"nodeName\":\"worker-9\",\"containers\":[{\"name\":\"main\",\"image\":\"none\",\"ports\":[{\"name\":\"http\",\"containerPort\":8080}]}]}%s}", j, i, j, status)
+		}
+		BEGIN {
+			for (i = 0; i < tenants; i++) {
+				ns = "/api/v1/namespaces/t-" i
+				request("namespaces", "POST", "/api/v1/namespaces", sprintf("{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"t-%d\"}}", i))
+				for (j = 0; j < pods; j++) {
+					n++
+					request("pods", "POST", ns "/pods", pod(i, j, ""))
+					request("statuses", "PUT", ns "/pods/p" j "/status", pod(i, j, sprintf(",\"status\":{\"phase\":\"Running\",\"podIP\":\"10.%d.%d.%d\"}", 100 + int(n / 60000), int(n / 250) % 240, n % 250 + 1)))
+				}
+				request("policies", "POST", "/apis/networking.k8s.io/v1/namespaces/t-" i "/networkpolicies", sprintf("{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{\"name\":\"p\",\"namespace\":\"t-%d\"},\"spec\":{\"podSelector\":{\"matchLabels\":{\"app\":\"p0\"}},\"ingress\":[{\"from\":[{\"podSelector\":{\"matchLabels\":{\"app\":\"p1\"}}}],\"ports\":[{\"port\":%d}]}]}}", i, 8000 + i % 100))
+			}
+		}'
 	send "$NET_TMP/namespaces" && send "$NET_TMP/pods" && send "$NET_TMP/statuses" && send "$NET_TMP/policies"
 }
 are_there() { # KIND COUNT
