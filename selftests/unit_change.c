@@ -41,6 +41,7 @@
 #include "node/change/repair.h"
 #include "node/change/discovery.h"
 #include "node/kernel/pinned_policy.h"
+#include "node/kernel/pinned_policy_view.h"
 #include "node/kernel/rtnl.h"
 
 #define NOWHERE_LINK 0x7ffffff0 /* the index of an interface that does not exist */
@@ -82,6 +83,8 @@ struct world {
 	struct local local;
 	struct policy *policies[2];
 	struct cluster clusters[2];
+	struct bh_blob pin;
+	struct pinned pinned; /* the active policy, once it has an extension */
 };
 
 static void parse(struct world *world, const char *text, struct cluster *cluster)
@@ -173,6 +176,7 @@ static int world_teardown(void **state)
 	struct world *world = *state;
 
 	image_free(&world->image);
+	delta_free(world->pinned.local);
 	for (size_t i = 0; i < 2; i++) {
 		policy_free(world->policies[i]);
 		cluster_free(&world->clusters[i]);
@@ -678,12 +682,12 @@ static void an_endpoint_that_changes(void **state)
 	kill_everywhere(world, &change, world->policies[0], true);
 }
 
+#define FIRST_OF_ITS_KIND "[endpoint shop/new]\nip = 10.9.0.1\nnode = two\nlabels = role=first\n"
+
 /* Plans the addition of an endpoint whose labels no active segment has. */
-static void plan_first(struct world *world, struct cluster *cluster, struct change *change,
-		       struct extension *extension)
+static void plan_first(struct world *world, const char *text, struct cluster *cluster,
+		       struct change *change, struct extension *extension)
 {
-	static const char text[] = "[endpoint shop/new]\nip = 10.9.0.1\nnode = two\n"
-				   "labels = role=first\n";
 	CLEANUP(local_free) struct local local = {};
 	bool isolated = false;
 
@@ -707,10 +711,13 @@ static void arrive_first(struct world *world, struct extension *extension)
 	struct cluster cluster;
 
 	change_init(&change, "endpoint add");
-	plan_first(world, &cluster, &change, extension);
+	plan_first(world, FIRST_OF_ITS_KIND, &cluster, &change, extension);
 	simulate(world, &change, n_change_order);
 	world->handle.blob = change.policy.header;
 	world->handle.blob.local = change.policy.local->size;
+	world->pinned = (struct pinned){.header = &world->pin, .local = change.policy.local};
+	world->handle.pinned = &world->pinned;
+	change.policy.local = NULL;
 	cluster_free(&cluster);
 }
 
@@ -731,7 +738,7 @@ static void the_first_of_its_kind(void **state)
 
 	needs_pins();
 	change_init(&change, "endpoint add");
-	plan_first(world, &cluster, &change, &extension);
+	plan_first(world, FIRST_OF_ITS_KIND, &cluster, &change, &extension);
 	extended = extension.extended;
 	set_policy(world, world->policies[0]);
 	kill_everywhere(world, &change, extended, true);
@@ -1021,6 +1028,67 @@ static void kill_delta(struct world *world, const struct delta_step *step)
 	set_policy(world, made.to);
 	if (step->whose == ELSEWHERE)
 		assert_nothing_left(world, made.to);
+	successor_end(world, &made);
+}
+
+/* The segment that the node made for the first endpoint keeps its slot as the node makes another
+ * one, so that the first endpoint stays where it is. */
+static void another_first_of_its_kind(void **state)
+{
+	struct world *world = *state;
+	CLEANUP(extension_close) struct extension first = {}, second = {};
+	CLEANUP(change_free) struct change change;
+	struct cluster cluster;
+	struct successor made;
+
+	needs_pins();
+	successor_begin(world, "", "", 0, &made);
+	arrive_first(world, &first);
+	first.extended->plain = &made.from->lazy;
+	change_init(&change, "endpoint add");
+	plan_first(world, "[endpoint shop/next]\nip = 10.9.0.2\nnode = two\nlabels = role=none\n",
+		   &cluster, &change, &second);
+	assert_int_equal(change.maps[MAP_segments].deleted.n, 0);
+	assert_int_equal(change.maps[MAP_endpoints].store.n, 0);
+	set_policy(world, first.extended);
+	kill_at_each_step(world, &change, second.extended, true);
+	first.extended->plain = NULL;
+	cluster_free(&cluster);
+	successor_end(world, &made);
+}
+
+/* A delta brings the first pod of the kind for which the node has a segment: the node's own segment
+ * goes, and its endpoint moves to the policy's. */
+static void a_delta_drops_the_extension(void **state)
+{
+	static const enum node_map_id own[] = {MAP_segments, MAP_pairs};
+	struct world *world = *state;
+	CLEANUP(extension_close) struct extension extension = {};
+	CLEANUP(change_free) struct change change;
+	struct bh_segment before, after;
+	struct successor made;
+	uint32_t variation;
+	bool of_this_node = true;
+
+	needs_pins();
+	successor_begin(world, "", FIRST_POD, 0, &made);
+	arrive_first(world, &extension);
+	extension.extended->plain = &made.from->lazy;
+	assert_true(find_place(world, "10.9.0.1", &before, &variation));
+	change_init(&change, "load");
+	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &change, &of_this_node),
+			 0);
+	assert_false(of_this_node);
+	assert_null(change.policy.local);
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		assert_int_equal(change.maps[own[i]].deleted.n, 1);
+	kill_everywhere(world, &change, made.to, true);
+	simulate(world, &change, n_change_order);
+	assert_true(find_place(world, "10.9.0.1", &after, &variation));
+	assert_int_not_equal(before.id, after.id);
+	assert_true(find_place(world, "10.1.0.8", &before, &variation));
+	assert_int_equal(before.id, after.id);
+	extension.extended->plain = NULL;
 	successor_end(world, &made);
 }
 
@@ -1359,6 +1427,8 @@ int main(void)
 		WORLD_TEST(the_last_of_its_kind),
 		WORLD_TEST(its_label_changes),
 		WORLD_TEST(a_delta),
+		WORLD_TEST(another_first_of_its_kind),
+		WORLD_TEST(a_delta_drops_the_extension),
 		WORLD_TEST(a_delta_leaves_an_interface),
 		WORLD_TEST(a_delta_moves_off_an_interface),
 		WORLD_TEST(a_load_moves_between_interfaces),

@@ -95,39 +95,6 @@ static int extend(struct node_handle *handle, const struct policy *policy,
 	return 0;
 }
 
-/* Reads the maps that a layout compares. */
-static int read_layout(struct node_handle *handle, struct image *have)
-{
-	int error = 0;
-
-	for (int i = 0; !error && i < N_NODE_MAPS; i++)
-		if (node_map_kinds[i] == MAP_KIND_LAYOUT || node_map_kinds[i] == MAP_KIND_SLOTS)
-			error = maps_read(handle, i, &have->map[i]);
-	return error ? node_fail(handle, error, "cannot read the maps of %s", handle->pin) : 0;
-}
-
-/* Lays the whole policy out for the maps, and collects the entries that no segment needs any
- * more. */
-static int lay_out(struct node_handle *handle, const struct policy *policy, struct change *change)
-{
-	CLEANUP(planner_free) struct planner plan = {};
-	CLEANUP(image_free) struct image have;
-	int error;
-
-	image_init(&have);
-	planner_init(&plan, handle, policy, handle->blob.ids, &have, change);
-	error = read_layout(handle, &have);
-	if (error)
-		return error;
-	error = planner_compare(&plan, segment_entries_plan);
-	if (!error)
-		error = segment_entries_collect(&plan, NULL);
-	if (!error)
-		change->policy.slots = TAKE_PTR(plan.slots);
-	change->policy.header.ports_end = plan.ports_end;
-	return error;
-}
-
 static int plan_pin(struct node_handle *handle, const struct policy *policy, struct change *change)
 {
 	const struct policy *plain = policy_plain(pinned_whole(handle));
@@ -142,12 +109,34 @@ static int plan_pin(struct node_handle *handle, const struct policy *policy, str
 		pin->header.local_next = extend_next(policy);
 		error = extend_delta(plain, policy, &pin->local);
 	}
-	if (!error && !handle->blob.base)
+	if (!error)
 		error = extend_delta(plain, plain, &pin->nothing);
-	pin->delta = pin->nothing;
+	pin->delta = handle->blob.base ? NULL : pin->nothing;
 	pin->stays = true;
 	change->commits = change->complete = true;
 	return error ? node_fail(handle, error, "cannot write the policy down") : 0;
+}
+
+/* Plans the records that the extension adds, and those that only the extension before had. Port
+ * lists are found by their content (planner.ports_end 0), so that a new one fills a gap: endpoints
+ * of their own kind may come and go often. */
+static int plan_segments(struct node_handle *handle, const struct policy *policy,
+			 struct change *change)
+{
+	CLEANUP(planner_free) struct planner plan = {};
+	int error;
+
+	planner_init(&plan, handle, policy, handle->blob.ids, NULL, change);
+	plan.delta = change->policy.local ? change->policy.local : change->policy.nothing;
+	plan.old = lazy_plain(handle->policy);
+	plan.drops = pinned_local(handle);
+	error = segment_entries_plan(&plan);
+	change->policy.slots = TAKE_PTR(plan.slots);
+	change->policy.header.ports_end = plan.ports_end;
+	return error && error != -EINVAL
+		       ? node_fail(handle, error, "cannot compare the policy with the maps of %s",
+				   handle->pin)
+		       : error;
 }
 
 /* Makes the change put @policy, with or without an extension, in place of the active policy. */
@@ -155,9 +144,7 @@ static int plan(struct node_handle *handle, const struct policy *policy, struct 
 {
 	int error = plan_pin(handle, policy, change);
 
-	if (error)
-		return error;
-	return lay_out(handle, policy, change);
+	return error ? error : plan_segments(handle, policy, change);
 }
 
 static void report_unknown(const struct node_handle *handle, const struct endpoint *endpoint)

@@ -2,10 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "maps/assign.h"
-#include "maps/endpoint.h"
-#include "maps/prefix.h"
-#include "maps/segment.h"
 #include "node/change/planner.h"
 #include "node/change/added_record.h"
 #include "node/change/slot.h"
@@ -110,99 +106,9 @@ int planner_differs(struct planner *plan, enum node_map_id map, const void *key)
 	return -EINVAL;
 }
 
-static bool is_in(const struct planner *plan, uint32_t slot, uint32_t id)
-{
-	struct bh_segment segment;
-
-	return slot && !maps_lookup(plan->handle, MAP_segments, &slot, &segment) &&
-	       segment.id == id;
-}
-
-static int add_used(struct table *used, const __u64 assignment[2], uint32_t generation)
-{
-	const uint32_t slot =
-		bh_assignment_slot(bh_assignment_at(assignment[0], assignment[1], generation));
-
-	return table_add(used, &slot, NULL);
-}
-
-/* Lists the slots in which addresses are at the active generation. */
-static int read_used(struct node_handle *handle, struct table *used)
-{
-	CLEANUP(table_free) struct table endpoints = {}, prefixes = {};
-	const uint32_t generation = node_generation(handle);
-	int error;
-
-	maps_init_table(MAP_endpoints, &endpoints);
-	maps_init_table(MAP_prefixes, &prefixes);
-	table_init(used, sizeof(uint32_t), 0);
-	error = maps_read(handle, MAP_endpoints, &endpoints);
-	if (!error)
-		error = maps_read(handle, MAP_prefixes, &prefixes);
-	for (size_t i = 0; !error && i < endpoints.n; i++) {
-		const struct bh_endpoint *endpoint = table_value(&endpoints, i);
-
-		error = add_used(used, endpoint->assignment, generation);
-	}
-	for (size_t i = 0; !error && i < prefixes.n; i++) {
-		const struct bh_prefix *prefix = table_value(&prefixes, i);
-
-		error = add_used(used, prefix->assignment, generation);
-	}
-	table_sort(used);
-	return error;
-}
-
-/* A load that was killed while it put a segment right left the segment in two slots. Chooses the
- * one in which addresses are. */
-static int choose_slot(struct planner *plan, uint32_t *slot, uint32_t *next)
-{
-	CLEANUP(table_free) struct table used = {};
-	const int error = read_used(plan->handle, &used);
-
-	if (!error && table_find(&used, next))
-		*slot = *next;
-	*next = *slot;
-	return error;
-}
-
-static int read_segments(struct planner *plan)
-{
-	CLEANUP(table_free) struct table segments = {};
-	int error;
-
-	maps_init_table(MAP_segments, &segments);
-	table_init(&plan->by_id, sizeof(uint32_t), sizeof(uint32_t));
-	error = maps_read(plan->handle, MAP_segments, &segments);
-	for (uint32_t slot = 0; !error && slot < segments.n; slot++) {
-		const struct bh_segment *segment = table_value(&segments, slot);
-
-		if (segment->id)
-			error = table_add(&plan->by_id, &segment->id, &slot);
-	}
-	table_sort(&plan->by_id);
-	for (size_t i = 1; !error && i < plan->by_id.n; i++)
-		if (!memcmp(table_key(&plan->by_id, i - 1), table_key(&plan->by_id, i),
-			    plan->by_id.key_size))
-			error = choose_slot(plan, table_value(&plan->by_id, i - 1),
-					    table_value(&plan->by_id, i));
-	return error;
-}
-
 int planner_find_segment(struct planner *plan, uint32_t id, uint32_t *slot)
 {
-	const uint32_t key = planner_id(plan, id), *found;
-	int error = 0;
-
-	if (is_in(plan, *slot, key))
-		return 0;
-	if (!plan->by_id.n)
-		error = read_segments(plan);
-	found = error ? NULL : table_find(&plan->by_id, &key);
-	if (!found)
-		return error ? error : -ENOENT;
-	*slot = *found;
-	return 0;
+	return slot_find(plan->handle, plan->change, &plan->by_id, planner_id(plan, id), slot);
 }
 
 int planner_slot(struct planner *plan, uint32_t segment, uint32_t *slot)
@@ -210,7 +116,7 @@ int planner_slot(struct planner *plan, uint32_t segment, uint32_t *slot)
 	*slot = plan->slots[segment];
 	if (!plan->delta)
 		return 0;
-	if (slot_find(plan->handle, plan->change, delta_segment(plan->new, segment)->id, slot))
+	if (planner_find_segment(plan, delta_segment(plan->new, segment)->id, slot))
 		return COMPARE_ALL;
 	plan->slots[segment] = *slot;
 	return 0;

@@ -310,17 +310,20 @@ static int put_segment(struct layer *layer, const struct member *to)
 static int slot_there(struct layer *layer, const struct member *to, uint32_t *slot)
 {
 	struct planner *plan = layer->plan;
-	const struct member from = member_of(plan->old, to->segment->id);
 
 	*slot = 0;
 	/* a staged policy has no extension yet */
-	if (plan->staged && to->segment->id < BH_IDS_LOCAL)
+	if (plan->staged && to->segment->id < BH_IDS_LOCAL) {
 		*slot = plan->staged[to->index];
-	else if (plan->delta && is_live(&from))
+	} else if (plan->delta) {
+		/* the active policy, with the extension: the new one may have the same segments */
+		const struct member from = member_of(plan->handle->policy, to->segment->id);
+
+		/* no other segment that is new in a delta is in the maps, unless it is staged */
+		if (!is_live(&from))
+			return -ENOENT;
 		*slot = pinned_slot(plan->handle, from.index);
-	/* no segment that is new in a delta is in the maps, unless it is staged */
-	else if (plan->delta)
-		return -ENOENT;
+	}
 	return planner_find_segment(plan, to->segment->id, slot);
 }
 
