@@ -293,9 +293,28 @@ static void copy_image(const struct image *from, struct image *to)
 					 0);
 }
 
+/* The maps have as many entries as the policy: planners of loads and of deltas ask the same function
+ * which entries stay. */
+static void assert_same_numbers(const struct world *world, const struct policy *policy)
+{
+	const struct table *segments = &world->image.map[MAP_segments];
+	size_t active = 0, there = 0;
+
+	for (size_t i = 0; i < policy->n_segments; i++)
+		active += !policy->segments[i].delete_generation;
+	for (size_t i = 0; i < segments->n; i++)
+		there += ((struct bh_segment *)table_value(segments, i))->id != 0;
+	assert_int_equal(there, active);
+	assert_int_equal(world->image.map[MAP_pairs].n, policy->n_pairs);
+	assert_int_equal(world->image.map[MAP_named].n, policy->n_named);
+	assert_int_equal(world->image.map[MAP_variations].n, policy->n_variations);
+}
+
 static void assert_nothing_left(struct world *world, const struct policy *policy)
 {
 	CLEANUP(change_free) struct change change;
+
+	assert_same_numbers(world, policy);
 
 	change_init(&change, "again");
 	plan_load(world, policy, &change);

@@ -13,42 +13,6 @@
 #include "node/change/slot.h"
 #include "node/kernel/pinned_policy.h"
 
-struct layer {
-	struct planner *plan;
-	struct port_lists places;
-	bool *used; /* by slot: a segment has the slot */
-	size_t n_used;
-	uint32_t next_slot; /* the slots below this one are not free */
-};
-
-static void layer_end(struct layer *layer)
-{
-	port_lists_free(&layer->places);
-	free(layer->used);
-}
-
-static int look_up(const struct layer *layer, enum node_map_id map, const void *key, void *value)
-{
-	return maps_lookup(layer->plan->handle, map, key, value);
-}
-
-/* Deletes an entry after the commit, once. */
-static int plan_deleted(struct layer *layer, enum node_map_id map, const void *key)
-{
-	struct table *deleted = &layer->plan->change->maps[map].deleted;
-	unsigned char value[sizeof(struct bh_segment)];
-	int error;
-
-	/* the node's extension and the delta may delete the same entry */
-	for (size_t i = 0; layer->plan->handle->blob.local && i < deleted->n; i++)
-		if (!memcmp(table_key(deleted, i), key, deleted->key_size))
-			return 0;
-	error = look_up(layer, map, key, value);
-	if (error)
-		return error == -ENOENT ? 0 : error;
-	return table_add(deleted, key, value);
-}
-
 /* Pairs, and lists that depend on the numbers of port names: two IDs lead to a port list */
 
 struct ports_entry {
@@ -91,57 +55,7 @@ static bool has_entry(const struct lazy_policy *policy, enum node_map_id map, co
 	return at < n && !is_before(ids, entry_at(policy, map, at).ids);
 }
 
-static int plan_entry(struct layer *layer, enum node_map_id map, uint32_t record)
-{
-	struct planner *plan = layer->plan;
-	const struct ports_entry entry = entry_at(plan->new, map, record);
-	const uint32_t key[2] = {planner_id(plan, entry.ids[0]), planner_id(plan, entry.ids[1])};
-	struct bh_ports_ref value;
-	int error = look_up(layer, map, key, &value);
-
-	if (!error && port_lists_agree(&layer->places, entry.ports, value))
-		return 0;
-	if (!error)
-		error = planner_differs(plan, map, key);
-	if (error != -ENOENT)
-		return error;
-	error = port_lists_put(&layer->places, entry.ports, &value);
-	return error ? error : table_add(&plan->change->maps[map].put, key, &value);
-}
-
-static int plan_old_entry(struct layer *layer, const struct lazy_policy *policy,
-			  enum node_map_id map, uint32_t record)
-{
-	const struct planner *plan = layer->plan;
-	const struct ports_entry entry = entry_at(policy, map, record);
-	const uint32_t key[2] = {planner_id(plan, entry.ids[0]), planner_id(plan, entry.ids[1])};
-
-	return has_entry(plan->new, map, entry.ids) ? 0 : plan_deleted(layer, map, key);
-}
-
-static int plan_pair(void *layer, const struct lazy_policy *policy, uint32_t record)
-{
-	(void)policy;
-	return plan_entry(layer, MAP_pairs, record);
-}
-
-static int plan_old_pair(void *layer, const struct lazy_policy *policy, uint32_t record)
-{
-	return plan_old_entry(layer, policy, MAP_pairs, record);
-}
-
-static int plan_named(void *layer, const struct lazy_policy *policy, uint32_t record)
-{
-	(void)policy;
-	return plan_entry(layer, MAP_named, record);
-}
-
-static int plan_old_named(void *layer, const struct lazy_policy *policy, uint32_t record)
-{
-	return plan_old_entry(layer, policy, MAP_named, record);
-}
-
-/* Segments */
+/* Segments, each with its variations */
 
 /* A segment of the old policy or of the new one. */
 struct member {
@@ -184,6 +98,141 @@ static bool has_variation(const struct member *member, uint32_t id)
 	return false;
 }
 
+/* The entries of the maps that a policy has */
+
+/* Returns the policy's ID of an ID in the maps. */
+static uint32_t id_of(const struct planner *plan, uint32_t id)
+{
+	return planner_other_id(plan->ids, id);
+}
+
+static bool wants_entry(const struct planner *plan, enum node_map_id map, const uint32_t *ids)
+{
+	return has_entry(plan->new, map, (uint32_t[]){id_of(plan, ids[0]), id_of(plan, ids[1])});
+}
+
+static bool wants_pairs(const struct planner *plan, const void *key, const void *value)
+{
+	(void)value;
+	return wants_entry(plan, MAP_pairs, key);
+}
+
+static bool wants_named(const struct planner *plan, const void *key, const void *value)
+{
+	(void)value;
+	return wants_entry(plan, MAP_named, key);
+}
+
+static bool wants_variations(const struct planner *plan, const void *key, const void *value)
+{
+	const struct bh_variation_key *at = key;
+	const struct member segment = member_of(plan->new, id_of(plan, at->segment));
+
+	(void)value;
+	return has_variation(&segment, at->variation);
+}
+
+static bool wants_domains(const struct planner *plan, const void *key, const void *value)
+{
+	(void)value;
+	return table_find(&plan->names, key);
+}
+
+static bool wants_by_domain(const struct planner *plan, const void *key, const void *value)
+{
+	(void)value;
+	return table_find(&plan->learned, key);
+}
+
+static bool wants_segments(const struct planner *plan, const void *key, const void *value)
+{
+	const struct bh_segment *segment = value;
+	const struct member member = member_of(plan->new, id_of(plan, segment->id));
+
+	return is_live(&member) && plan->slots[member.index] == *(const uint32_t *)key;
+}
+
+/* Say if the policy has an entry; NULL: segment_entries_collect() does not ask about the map. */
+static bool (*const wants[N_NODE_MAPS])(const struct planner *plan, const void *key,
+					const void *value) = {
+#define WANTS_ADDRESS(name)
+#define WANTS_SLOTS(name)
+#define WANTS_LAYOUT(name) [MAP_##name] = wants_##name,
+#define POLICY_MAP(name, key, value, entry, kind, room) WANTS_##kind(name)
+#include "maps/maps.def"
+	[MAP_segments] = wants_segments,
+};
+
+/* The plan */
+
+struct layer {
+	struct planner *plan;
+	enum node_map_id map; /* of the records that are walked */
+	struct port_lists places;
+	bool *used; /* by slot: a segment has the slot */
+	size_t n_used;
+	uint32_t next_slot; /* the slots below this one are not free */
+};
+
+static void layer_end(struct layer *layer)
+{
+	port_lists_free(&layer->places);
+	free(layer->used);
+}
+
+static int look_up(const struct layer *layer, enum node_map_id map, const void *key, void *value)
+{
+	return maps_lookup(layer->plan->handle, map, key, value);
+}
+
+/* Deletes an entry of the old policy after the commit, once, unless the new policy has it. */
+static int plan_deleted(struct layer *layer, enum node_map_id map, const void *key)
+{
+	struct table *deleted = &layer->plan->change->maps[map].deleted;
+	unsigned char value[sizeof(struct bh_segment)];
+	int error;
+
+	if (wants[map](layer->plan, key, NULL))
+		return 0;
+	/* the node's extension and the delta may delete the same entry */
+	for (size_t i = 0; layer->plan->handle->blob.local && i < deleted->n; i++)
+		if (!memcmp(table_key(deleted, i), key, deleted->key_size))
+			return 0;
+	error = look_up(layer, map, key, value);
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	return table_add(deleted, key, value);
+}
+
+static int plan_entry(void *what, const struct lazy_policy *policy, uint32_t record)
+{
+	struct layer *layer = what;
+	struct planner *plan = layer->plan;
+	const struct ports_entry entry = entry_at(policy, layer->map, record);
+	const uint32_t key[2] = {planner_id(plan, entry.ids[0]), planner_id(plan, entry.ids[1])};
+	struct bh_ports_ref value;
+	int error = look_up(layer, layer->map, key, &value);
+
+	if (!error && port_lists_agree(&layer->places, entry.ports, value))
+		return 0;
+	if (!error)
+		error = planner_differs(plan, layer->map, key);
+	if (error != -ENOENT)
+		return error;
+	error = port_lists_put(&layer->places, entry.ports, &value);
+	return error ? error : table_add(&plan->change->maps[layer->map].put, key, &value);
+}
+
+static int plan_old_entry(void *what, const struct lazy_policy *policy, uint32_t record)
+{
+	struct layer *layer = what;
+	const struct ports_entry entry = entry_at(policy, layer->map, record);
+	const uint32_t key[2] = {planner_id(layer->plan, entry.ids[0]),
+				 planner_id(layer->plan, entry.ids[1])};
+
+	return plan_deleted(layer, layer->map, key);
+}
+
 static int put_variations(struct layer *layer, const struct member *to)
 {
 	const struct policy_variation *variations = variations_of(to->policy, to->segment);
@@ -206,7 +255,7 @@ static int put_variations(struct layer *layer, const struct member *to)
 	return error;
 }
 
-static int take_variations(struct layer *layer, const struct member *from, const struct member *to)
+static int take_variations(struct layer *layer, const struct member *from)
 {
 	const struct policy_variation *variations = variations_of(from->policy, from->segment);
 	int error = 0;
@@ -215,8 +264,7 @@ static int take_variations(struct layer *layer, const struct member *from, const
 		const struct bh_variation_key key = {planner_id(layer->plan, from->segment->id),
 						     variations[i].id};
 
-		if (!has_variation(to, variations[i].id))
-			error = plan_deleted(layer, MAP_variations, &key);
+		error = plan_deleted(layer, MAP_variations, &key);
 	}
 	return error;
 }
@@ -360,19 +408,15 @@ static int plan_old_segment(void *what, const struct lazy_policy *policy, uint32
 	const struct member from = {policy, delta_segment(policy, index), index};
 	const struct member to = member_of(layer->plan->new, from.segment->id);
 	const struct bh_segment none = {};
-	uint32_t slot;
-	int error;
+	uint32_t slot = pinned_slot(layer->plan->handle, index);
+	int error = is_live(&from) ? take_variations(layer, &from) : 0;
 
-	if (!is_live(&from))
-		return 0;
-	if (is_live(&to))
-		return take_variations(layer, &from, &to);
-	slot = pinned_slot(layer->plan->handle, index);
+	if (error || !is_live(&from) || is_live(&to))
+		return error;
 	error = planner_find_segment(layer->plan, from.segment->id, &slot);
 	if (error)
 		return error == -ENOENT ? 0 : error;
-	error = table_add(&layer->plan->change->maps[MAP_segments].deleted, &slot, &none);
-	return error ? error : take_variations(layer, &from, &to);
+	return table_add(&layer->plan->change->maps[MAP_segments].deleted, &slot, &none);
 }
 
 /* Gives each segment that stays the slot that it has. */
@@ -402,6 +446,18 @@ static void plan_capacity(const struct planner *plan, enum node_map_id map, size
 		    (plan->have ? plan->have->map[map].n : n) + plan->change->maps[map].put.n);
 }
 
+/* The tables whose records have entries in these maps. The entries of a segment that are in
+ * MAP_variations are planned with it. */
+static const struct {
+	enum blob_table table;
+	enum node_map_id map;
+	planner_visit *plan, *plan_old;
+} records[] = {
+	{BLOB_TABLE_segments, MAP_segments, plan_segment, plan_old_segment},
+	{BLOB_TABLE_pairs, MAP_pairs, plan_entry, plan_old_entry},
+	{BLOB_TABLE_named, MAP_named, plan_entry, plan_old_entry},
+};
+
 int segment_entries_plan(struct planner *plan)
 {
 	CLEANUP(layer_end) struct layer layer = {.plan = plan};
@@ -410,13 +466,11 @@ int segment_entries_plan(struct planner *plan)
 
 	if (!error)
 		error = port_lists_init(&layer.places, plan);
-	if (!error)
-		error = planner_walk(plan, BLOB_TABLE_segments, plan_segment, plan_old_segment,
+	for (size_t i = 0; !error && i < ARRAY_SIZE(records); i++) {
+		layer.map = records[i].map;
+		error = planner_walk(plan, records[i].table, records[i].plan, records[i].plan_old,
 				     &layer);
-	if (!error)
-		error = planner_walk(plan, BLOB_TABLE_pairs, plan_pair, plan_old_pair, &layer);
-	if (!error)
-		error = planner_walk(plan, BLOB_TABLE_named, plan_named, plan_old_named, &layer);
+	}
 	if (!error)
 		error = learned_plan(plan);
 	if (error)
@@ -443,70 +497,6 @@ int segment_entries_staged(struct node_handle *handle, struct image *have, struc
 }
 
 /* What the old policies left in the maps */
-
-/* Returns the policy's ID of an ID in the maps. */
-static uint32_t id_of(const struct planner *plan, uint32_t id)
-{
-	return planner_other_id(plan->ids, id);
-}
-
-static bool wants_pairs(const struct planner *plan, const void *key, const void *value)
-{
-	const struct bh_pair_key *at = key;
-
-	(void)value;
-	return has_entry(plan->new, MAP_pairs,
-			 (uint32_t[]){id_of(plan, at->subject), id_of(plan, at->peer)});
-}
-
-static bool wants_named(const struct planner *plan, const void *key, const void *value)
-{
-	const struct bh_named_key *at = key;
-
-	(void)value;
-	return has_entry(plan->new, MAP_named,
-			 (uint32_t[]){id_of(plan, at->list), id_of(plan, at->resolution)});
-}
-
-static bool wants_variations(const struct planner *plan, const void *key, const void *value)
-{
-	const struct bh_variation_key *at = key;
-	const struct member segment = member_of(plan->new, id_of(plan, at->segment));
-
-	(void)value;
-	return has_variation(&segment, at->variation);
-}
-
-static bool wants_domains(const struct planner *plan, const void *key, const void *value)
-{
-	(void)value;
-	return table_find(&plan->names, key);
-}
-
-static bool wants_by_domain(const struct planner *plan, const void *key, const void *value)
-{
-	(void)value;
-	return table_find(&plan->learned, key);
-}
-
-static bool wants_segments(const struct planner *plan, const void *key, const void *value)
-{
-	const struct bh_segment *segment = value;
-	const struct member member = member_of(plan->new, id_of(plan, segment->id));
-
-	return is_live(&member) && plan->slots[member.index] == *(const uint32_t *)key;
-}
-
-/* Say if the policy has an entry; NULL: segment_entries_collect() does not ask about the map. */
-static bool (*const wants[N_NODE_MAPS])(const struct planner *plan, const void *key,
-					const void *value) = {
-#define WANTS_ADDRESS(name)
-#define WANTS_SLOTS(name)
-#define WANTS_LAYOUT(name) [MAP_##name] = wants_##name,
-#define POLICY_MAP(name, key, value, entry, kind, room) WANTS_##kind(name)
-#include "maps/maps.def"
-	[MAP_segments] = wants_segments,
-};
 
 static int collect_map(struct planner *plan, const struct planner *later, enum node_map_id map)
 {
