@@ -293,8 +293,8 @@ static void copy_image(const struct image *from, struct image *to)
 					 0);
 }
 
-/* The maps have as many entries as the policy: planners of loads and of deltas ask the same function
- * which entries stay. */
+/* The maps have as many entries as the policy: planners of loads and of deltas ask the same
+ * function which entries stay. */
 static void assert_same_numbers(const struct world *world, const struct policy *policy)
 {
 	const struct table *segments = &world->image.map[MAP_segments];

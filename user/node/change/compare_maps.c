@@ -2,8 +2,9 @@
 #include "node/change/compare_maps.h"
 #include "node/change/endpoint_entries.h"
 #include "node/change/interfaces.h"
-#include "node/change/segment_entries.h"
 #include "node/change/prefix_entries.h"
+#include "node/change/resolvers.h"
+#include "node/change/segment_entries.h"
 #include "node/change/service_entries.h"
 
 static bool needs_commit(const struct change *change)
@@ -18,18 +19,24 @@ static bool needs_commit(const struct change *change)
 	       maps[MAP_services].store.n;
 }
 
-/* Compares all records of the policy with all entries of the maps. */
-static int compare_policy(struct planner *plan)
+int plan_parts(struct planner *plan)
 {
 	CLEANUP(endpoints_free) struct endpoints endpoints;
-	int error = segment_entries_plan(plan);
+	int error;
 
 	endpoints_init(&endpoints, plan);
+	error = endpoints_begin(&endpoints);
+	if (!error)
+		error = segment_entries_plan(plan);
 	if (!error)
 		error = endpoints_place(&endpoints);
 	if (!error)
 		error = prefixes_plan(plan);
-	return error ? error : services_plan(plan);
+	if (!error)
+		error = services_plan(plan);
+	if (!error)
+		error = plan->delta ? resolvers_plan(plan) : interfaces_plan(plan);
+	return error;
 }
 
 int compare_maps(struct node_handle *handle, const struct wanted *wanted, struct change *change,
@@ -40,9 +47,7 @@ int compare_maps(struct node_handle *handle, const struct wanted *wanted, struct
 	planner_init(plan, handle, wanted->policy, wanted->ids, wanted->have, change);
 	plan->local = wanted->local;
 	plan->wrong = wanted->wrong;
-	error = planner_compare(plan, compare_policy);
-	if (!error)
-		error = interfaces_plan(plan);
+	error = planner_compare(plan, plan_parts);
 	change->commits = needs_commit(change);
 	return error;
 }

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The difference between the entries of the maps and the entries that a policy wants on this
- * node. */
+/*
+ * The planner of loads: each part plans the entries that the policy's records have in its maps
+ * (planner.h). A delta passes through the same parts as a whole policy, with fewer records.
+ */
 #ifndef BULKHEAD_NODE_COMPARE_MAPS_H
 #define BULKHEAD_NODE_COMPARE_MAPS_H
 
 #include "node/change/planner.h"
+
+/* Plans all parts in their order: what an entry refers to has its place before. Returns as
+ * planner.h says. */
+int plan_parts(struct planner *plan);
 
 struct wanted {
 	const struct policy *policy; /* the part that goes into the maps */

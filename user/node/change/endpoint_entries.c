@@ -7,8 +7,6 @@
 #include "maps/endpoint.h"
 #include "node/change/added_delta.h"
 #include "node/change/assignment.h"
-#include "node/change/own_search.h"
-#include "node/change/endpoint_search.h"
 #include "node/change/prefix_entries.h"
 #include "node/change/discovery.h"
 
@@ -29,23 +27,31 @@ void endpoints_free(struct endpoints *endpoints)
 	own_interfaces_free(&endpoints->interfaces);
 }
 
-/* Addresses of the new policy that the delta concerns: each gets its segment */
+/* Addresses of the new policy: each gets its segment */
 
-/* Returns the entry of an endpoint that is another node's, or that keeps its interface, which the
- * maps' entry has. An endpoint of this node has the MAC of its interface, which a container runtime
- * may have told. */
+/* Returns the entry of an endpoint, without its place. A delta comes here for another node's
+ * endpoint, or for one that keeps its interface, which the maps' entry has. An endpoint of this
+ * node has the MAC of its interface, which a container runtime may have told. */
 static struct bh_endpoint host_side(const struct planner *plan, const struct policy_address *to,
 				    const struct bh_endpoint *entry)
 {
 	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, to->endpoint);
+	const __u8 *mac = endpoint->flags & POLICY_MAC ? endpoint->mac : NULL;
+	const struct bh_iface *iface = NULL;
 	struct bh_endpoint want = {};
 
-	if (planner_is_here(plan, plan->new, to->endpoint))
+	if (plan->local) {
+		want.ifindex = plan->local->ifindexes[to->endpoint];
+		if (want.ifindex)
+			iface = discovery_iface(plan->local, want.ifindex);
+		if (iface && iface->flags & BH_IFACE_MAC)
+			mac = iface->mac;
+	} else if (entry->ifindex && planner_is_here(plan, plan->new, to->endpoint)) {
 		want.ifindex = entry->ifindex;
-	if (want.ifindex)
-		memcpy(want.mac, entry->mac, sizeof(want.mac));
-	else if (endpoint->flags & POLICY_MAC)
-		memcpy(want.mac, endpoint->mac, sizeof(want.mac));
+		mac = entry->mac;
+	}
+	if (mac)
+		memcpy(want.mac, mac, sizeof(want.mac));
 	return want;
 }
 
@@ -64,26 +70,52 @@ static int place_address(struct planner *plan, const struct policy_address *to,
 	return assign_add(plan->handle, &addr, old, want, plan->change);
 }
 
+/* Returns true if the maps have an address that neither the old policy nor a record has. */
+static bool is_unknown(const struct planner *plan, uint32_t index, const struct address *address)
+{
+	const struct delta_table *addresses = planner_table(plan, BLOB_TABLE_addresses);
+
+	return delta_origin(addresses, index) == UINT32_MAX && !table_find(&plan->added, address);
+}
+
 static int plan_address(struct endpoints *endpoints, uint32_t index)
 {
 	struct planner *plan = endpoints->plan;
 	const struct policy_address *to = delta_address(plan->new, index);
 	const struct bh_endpoint *own = table_find(&endpoints->own, &to->endpoint);
-	const uint32_t before = delta_origin(planner_table(plan, BLOB_TABLE_addresses), index);
 	struct bh_endpoint entry = {}, want;
 	int error = maps_lookup(plan->handle, MAP_endpoints, &to->address, &entry);
 	const bool there = !error;
 
-	if (added_delta_kept(plan, &to->address))
+	if (plan->delta && added_delta_kept(plan, &to->address))
 		return 0;
-	/* neither the old policy nor a record has the address that the maps have */
-	if ((error && error != -ENOENT) ||
-	    (!own && there && before == UINT32_MAX && !table_find(&plan->added, &to->address)))
+	if (error && error != -ENOENT)
+		return plan->delta ? COMPARE_ALL : error;
+	if (plan->delta && !own && there && is_unknown(plan, index, &to->address))
 		return COMPARE_ALL;
 	want = own ? *own : host_side(plan, to, &entry);
 	error = place_address(plan, to, there ? &entry : NULL, &want);
+	if (error || !plan->delta)
+		return error;
 	plan->own |= planner_is_here(plan, plan->new, to->endpoint);
-	return error ? error : table_add(&plan->concerned, &to->address, NULL);
+	return table_add(&plan->concerned, &to->address, NULL);
+}
+
+/* Plans the listed addresses, without a delta all of them. */
+static int plan_addresses(struct endpoints *endpoints)
+{
+	const struct table *listed = &endpoints->addresses;
+	const struct planner *plan = endpoints->plan;
+	const size_t n = plan->delta ? listed->n : plan->new->n_addresses;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < n; i++) {
+		const uint32_t *index = plan->delta ? table_key(listed, i) : NULL;
+
+		if (!index || !i || *index != *(uint32_t *)table_key(listed, i - 1))
+			error = plan_address(endpoints, index ? *index : i);
+	}
+	return error;
 }
 
 /* Leaves the interface of an endpoint of this node whose address another endpoint gets, or that
@@ -107,7 +139,7 @@ static int leave_address(struct endpoints *endpoints, uint32_t index)
 		       : own_interfaces_leave(&endpoints->interfaces, entry.ifindex);
 }
 
-/* Addresses that the new policy lacks: endpoints and addresses that go */
+/* Addresses that the new policy lacks */
 
 /* Returns -ENOENT if no entry goes with the address: `endpoint del` took its endpoint off already,
  * or a record has the address, and says whether its entry stays. */
@@ -169,27 +201,10 @@ static int delete_address(struct planner *plan, const struct bh_addr *addr,
 					plan->change);
 }
 
-/* Everything: all addresses of the policy and of the maps */
-
-static int compare_address(struct planner *plan, const struct policy_address *to)
+/* Without a delta, lists the addresses that no endpoint of the policy has. */
+static int find_gone(struct endpoints *endpoints)
 {
-	const struct policy_endpoint *endpoint = &plan->new->endpoints[to->endpoint];
-	struct bh_endpoint entry, want = {.ifindex = plan->local->ifindexes[to->endpoint]};
-	const struct bh_iface *iface =
-		want.ifindex ? discovery_iface(plan->local, want.ifindex) : NULL;
-	const int error = maps_lookup(plan->handle, MAP_endpoints, &to->address, &entry);
-
-	if (iface && iface->flags & BH_IFACE_MAC)
-		memcpy(want.mac, iface->mac, sizeof(want.mac));
-	else if (endpoint->flags & POLICY_MAC)
-		memcpy(want.mac, endpoint->mac, sizeof(want.mac));
-	return error && error != -ENOENT ? error
-					 : place_address(plan, to, error ? NULL : &entry, &want);
-}
-
-/* Deletes the addresses that no endpoint of the policy has. */
-static int compare_gone(struct planner *plan)
-{
+	const struct planner *plan = endpoints->plan;
 	const struct table *have = &plan->have->map[MAP_endpoints];
 	int error = 0;
 
@@ -198,13 +213,14 @@ static int compare_gone(struct planner *plan)
 
 		memcpy(&address, table_key(have, i), sizeof(address));
 		if (!lazy_address_find(plan->new, &address))
-			error = delete_address(plan, table_key(have, i), table_value(have, i));
+			error = table_add(&endpoints->gone, table_key(have, i),
+					  table_value(have, i));
 	}
 	return error;
 }
 
-/* Deletes the records of added endpoints that do not stay: the policy has them, or they are
- * gone. */
+/* Without a delta, deletes the records of added endpoints that do not stay: the policy has them, or
+ * they are gone. */
 static int compare_added(struct planner *plan)
 {
 	const struct table *added = &plan->have->map[MAP_added];
@@ -217,35 +233,20 @@ static int compare_added(struct planner *plan)
 	return error;
 }
 
-static int compare_all(struct planner *plan)
-{
-	int error = 0;
-
-	for (size_t i = 0; !error && i < plan->new->n_addresses; i++)
-		error = compare_address(plan, &plan->new->addresses[i]);
-	if (!error)
-		error = compare_gone(plan);
-	return error ? error : compare_added(plan);
-}
-
 int endpoints_place(struct endpoints *endpoints)
 {
 	struct planner *plan = endpoints->plan;
-	const struct table *addresses = &endpoints->addresses;
 	const struct table *gone = &endpoints->gone;
+	int error = plan->delta ? added_delta_place(plan) : compare_added(plan);
 	size_t there;
-	int error = 0;
 
-	if (!plan->delta)
-		error = compare_all(plan);
+	if (!error && !plan->delta)
+		error = find_gone(endpoints);
 	for (size_t i = 0; !error && i < gone->n; i++)
 		error = delete_address(plan, table_key(gone, i), table_value(gone, i));
-	for (size_t i = 0; !error && i < addresses->n; i++) {
-		const uint32_t index = *(uint32_t *)table_key(addresses, i);
-
-		if (!i || index != *(uint32_t *)table_key(addresses, i - 1))
-			error = plan_address(endpoints, index);
-	}
+	if (!error)
+		error = plan_addresses(endpoints);
+	table_sort(&plan->concerned);
 	there = plan->delta ? plan->delta->tables[BLOB_TABLE_addresses].n + plan->added.n
 			    : plan->have->map[MAP_endpoints].n;
 	change_want(plan->change, MAP_endpoints, there + plan->change->maps[MAP_endpoints].put.n);
@@ -254,8 +255,16 @@ int endpoints_place(struct endpoints *endpoints)
 
 int endpoints_begin(struct endpoints *endpoints)
 {
-	int error = plan_all_deleted(endpoints);
+	struct planner *plan = endpoints->plan;
+	int error;
 
+	if (!plan->delta)
+		return 0;
+	error = endpoints_search(endpoints);
+	if (!error)
+		error = added_delta_local(plan);
+	if (!error)
+		error = plan_all_deleted(endpoints);
 	for (size_t i = 0; !error && i < endpoints->addresses.n; i++)
 		error = leave_address(endpoints, *(uint32_t *)table_key(&endpoints->addresses, i));
 	return error ? error : endpoints_find_own(endpoints);

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/endpoint_search.h"
-
+/* Finds the endpoints and addresses that a delta concerns, and the interfaces of this node's
+ * endpoints among them. */
 #include <errno.h>
+#include <net/if.h>
 #include <string.h>
 
+#include "policy/expected.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "node/change/added_delta.h"
 #include "node/change/added_record.h"
+#include "node/change/endpoint_entries.h"
+#include "node/change/local_pod.h"
+
+/* Whom the delta concerns */
 
 static int take_endpoint(struct endpoints *endpoints, uint32_t index);
 
@@ -188,4 +194,202 @@ int endpoints_search(struct endpoints *endpoints)
 	table_sort(&endpoints->own);
 	table_sort(&endpoints->plan->taken);
 	return error;
+}
+
+/* Where this node's endpoints among them are, before the delta and after */
+
+/* Returns the index in the old policy of an endpoint that was on this node; UINT32_MAX: none. */
+static uint32_t was_here(const struct planner *plan, uint32_t index)
+{
+	const uint32_t before = delta_origin(planner_table(plan, BLOB_TABLE_endpoints), index);
+
+	return before != UINT32_MAX && planner_is_here(plan, plan->old, before) ? before
+										: UINT32_MAX;
+}
+
+/* Leaves the interface at which the maps have an address; if they lack it, `endpoint del` took its
+ * endpoint off. */
+static int leave_address(struct endpoints *endpoints, const struct address *address)
+{
+	struct bh_endpoint entry;
+	const int error = maps_lookup(endpoints->plan->handle, MAP_endpoints, address, &entry);
+
+	if (error)
+		return error == -ENOENT ? 0 : COMPARE_ALL;
+	return own_interfaces_leave(&endpoints->interfaces, entry.ifindex);
+}
+
+/* Deletes a record that the policy takes over, with the address if the policy lacks it. */
+static int leave_record(struct endpoints *endpoints, const struct address *address,
+			const struct bh_added *record)
+{
+	struct planner *plan = endpoints->plan;
+	struct bh_endpoint entry;
+	int error = table_add(&plan->change->maps[MAP_added].deleted, address, record);
+
+	if (!error)
+		error = leave_address(endpoints, address);
+	if (error || lazy_address_find(plan->new, address) ||
+	    maps_lookup(plan->handle, MAP_endpoints, address, &entry))
+		return error;
+	error = table_add(&endpoints->gone, address, &entry);
+	return error ? error : table_add(&plan->concerned, address, NULL);
+}
+
+/* Finds the interfaces at which the maps have the endpoint @old of the old policy. An added
+ * endpoint that has one of its addresses leaves, or keeps, its own interface. */
+static int leave_known(struct endpoints *endpoints, const struct policy_endpoint *old)
+{
+	struct planner *plan = endpoints->plan;
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < old->addresses.n; i++) {
+		const struct address *address = &delta_address_of(plan->old, old, i)->address;
+
+		if (!table_find(&plan->added, address))
+			error = leave_address(endpoints, address);
+	}
+	return error;
+}
+
+/* Checks that no entry of the maps has an address of an endpoint of this node unless a policy's
+ * endpoint or an added one has it. */
+static int check_addresses(struct planner *plan, const struct policy_endpoint *endpoint)
+{
+	const struct delta_table *addresses = planner_table(plan, BLOB_TABLE_addresses);
+
+	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
+		const struct policy_address *address = delta_address_of(plan->new, endpoint, i);
+		struct bh_endpoint entry;
+
+		if (!table_find(&plan->added, &address->address) &&
+		    delta_origin(addresses, address - plan->new->addresses) == UINT32_MAX &&
+		    maps_lookup(plan->handle, MAP_endpoints, &address->address, &entry) != -ENOENT)
+			return COMPARE_ALL;
+	}
+	return 0;
+}
+
+/* Finds where the endpoint is before the delta. */
+static int leave(struct endpoints *endpoints, uint32_t index)
+{
+	struct planner *plan = endpoints->plan;
+	const uint32_t was = was_here(plan, index);
+	int error = 0;
+
+	if (was != UINT32_MAX)
+		error = leave_known(endpoints, delta_endpoint(plan->old, was));
+	return error ? error : check_addresses(plan, delta_endpoint(plan->new, index));
+}
+
+/* Leaves out the addresses that an added endpoint keeps. */
+static void leave_kept(const struct planner *plan, struct endpoint *endpoint)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < endpoint->n_addresses; i++)
+		if (!added_delta_kept(plan, &endpoint->addresses[i]))
+			endpoint->addresses[n++] = endpoint->addresses[i];
+	endpoint->n_addresses = n;
+}
+
+/* Finds the interface of an endpoint that comes or changes. */
+static int plan_own(struct endpoints *endpoints, uint32_t index, struct bh_endpoint *want)
+{
+	struct planner *plan = endpoints->plan;
+	CLEANUP(local_pod_free) struct local_pod pod;
+	const int error = local_pod_read(plan->new, delta_endpoint(plan->new, index), &pod);
+
+	if (error)
+		return error;
+	leave_kept(plan, &pod.endpoint);
+	return pod.endpoint.n_addresses
+		       ? own_interfaces_add(&endpoints->interfaces, &pod.endpoint, want)
+		       : 0;
+}
+
+/* Plans the interface of an added endpoint that stays, for what the new policy says of its
+ * namespace and of the pod that it expects by its name: whether they are audited, and where the pod
+ * may send from. @address: the first one of the endpoint. */
+static int plan_added(struct endpoints *endpoints, const struct address *address,
+		      struct endpoint *endpoint)
+{
+	struct planner *plan = endpoints->plan;
+	const struct lazy_policy *new = plan->new;
+	const struct policy_namespace *ns = lazy_namespace_by_name(new, endpoint->ns_name);
+	struct bh_endpoint entry, want = {};
+	char interface[IF_NAMESIZE];
+	int error;
+
+	if (maps_lookup(plan->handle, MAP_endpoints, address, &entry) ||
+	    !if_indextoname(entry.ifindex, interface))
+		return 0;
+	endpoint->node = plan->handle->blob.node;
+	endpoint->interface = interface;
+	endpoint->audit |= ns && ns->flags & POLICY_AUDIT;
+	plan->own = true;
+	error = own_interfaces_leave(&endpoints->interfaces, entry.ifindex);
+	return error ? error : own_interfaces_add(&endpoints->interfaces, endpoint, &want);
+}
+
+static int plan_all_added(struct endpoints *endpoints)
+{
+	struct planner *plan = endpoints->plan;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < plan->added.n; i++) {
+		CLEANUP(cluster_free) struct cluster cluster;
+		const struct address *address = table_key(&plan->added, i);
+		const struct bh_added *record = table_value(&plan->added, i);
+		struct endpoint *endpoint;
+
+		cluster_init(&cluster);
+		if (table_find(&plan->taken, address) || !added_delta_changes(plan, record))
+			continue;
+		error = record_read(record, &cluster, &endpoint);
+		if (error || !endpoint->n_addresses ||
+		    memcmp(&endpoint->addresses[0], address, sizeof(*address)))
+			continue;
+		expected_find(plan->new, &cluster, endpoint);
+		error = plan_added(endpoints, address, endpoint);
+	}
+	return error;
+}
+
+/* Returns true if this node's object keeps its addresses, for which the node's MACs stand. */
+static bool keeps_node(const struct planner *plan)
+{
+	const char *name = plan->handle->blob.node;
+	const struct policy_node *old, *new;
+	size_t size;
+
+	if (delta_is_final(planner_table(plan, BLOB_TABLE_nodes)) &&
+	    delta_is_final(planner_table(plan, BLOB_TABLE_node_addresses)))
+		return true;
+	old = lazy_node_by_name(plan->old, name);
+	new = lazy_node_by_name(plan->new, name);
+	if (!old || !new || old->addresses.n != new->addresses.n)
+		return !old && !new;
+	size = old->addresses.n * sizeof(*plan->old->node_addresses);
+	return !memcmp(lazy_read(plan->old, &plan->old->node_addresses[old->addresses.at], size),
+		       lazy_read(plan->new, &plan->new->node_addresses[new->addresses.at], size),
+		       size);
+}
+
+int endpoints_find_own(struct endpoints *endpoints)
+{
+	struct planner *plan = endpoints->plan;
+	const struct table *own = &endpoints->own, *taken = &plan->taken;
+	int error = keeps_node(plan) ? 0 : COMPARE_ALL;
+
+	plan->own |= own->n > 0 || taken->n > 0;
+	for (size_t i = 0; !error && i < taken->n; i++)
+		error = leave_record(endpoints, table_key(taken, i), table_value(taken, i));
+	for (size_t i = 0; !error && i < own->n; i++)
+		error = leave(endpoints, *(uint32_t *)table_key(own, i));
+	for (size_t i = 0; !error && i < own->n; i++)
+		error = plan_own(endpoints, *(uint32_t *)table_key(own, i), table_value(own, i));
+	if (!error)
+		error = plan_all_added(endpoints);
+	return error ? error : own_interfaces_finish(&endpoints->interfaces);
 }

@@ -113,11 +113,9 @@ int interfaces_plan(struct planner *plan)
 {
 	int error = check_roles(plan);
 
-	if (error)
-		return error;
 	for (int i = 0; !error && i < N_NODE_MAPS; i++)
 		if (node_map_kinds[i] == MAP_KIND_LOCAL)
 			error = interfaces_plan_map(plan->change, i, &plan->have->map[i],
 						    local_table(plan->local, i), NULL, NULL);
-	return error ? node_fail(plan->handle, error, "cannot compare the interfaces") : 0;
+	return error;
 }

@@ -13,7 +13,7 @@ static inline bool interfaces_change_role(const struct bh_iface *from, const str
 }
 
 /* Compares all entries of these maps with those of @plan->local. Does not check which interfaces
- * lack programs. Returns 0 or -errno, reported. */
+ * lack programs. Returns 0 or -errno: -EINVAL reported. */
 int interfaces_plan(struct planner *plan);
 
 /* Plans one of these maps: makes @change bring its entries from @have to @want, whose entries keep

@@ -7,18 +7,14 @@
 #include "policy/delta_view.h"
 #include "node/change/added_delta.h"
 #include "node/change/apply.h"
+#include "node/change/compare_maps.h"
 #include "node/change/iface_entry.h"
-#include "node/change/endpoint_entries.h"
-#include "node/change/endpoint_search.h"
 #include "node/change/extension.h"
 #include "node/change/effect.h"
 #include "node/change/segment_entries.h"
 #include "node/change/load_delta.h"
-#include "node/change/prefix_entries.h"
 #include "node/change/replace.h"
-#include "node/change/resolvers.h"
 #include "node/change/guard_rail.h"
-#include "node/change/service_entries.h"
 #include "node/kernel/pinned_policy.h"
 #include "node/kernel/rights.h"
 
@@ -157,34 +153,6 @@ static struct bh_blob header_of(const struct planner *plan, const struct delta *
 	return header;
 }
 
-/* Plans the parts of a delta in their order. */
-static int plan_parts(struct planner *plan)
-{
-	CLEANUP(endpoints_free) struct endpoints endpoints;
-	int error;
-
-	endpoints_init(&endpoints, plan);
-	error = endpoints_search(&endpoints);
-	if (!error)
-		error = added_delta_local(plan);
-	if (!error)
-		error = endpoints_begin(&endpoints);
-	if (!error)
-		error = segment_entries_plan(plan);
-	if (!error)
-		error = added_delta_place(plan);
-	if (!error)
-		error = endpoints_place(&endpoints);
-	table_sort(&plan->concerned);
-	if (!error)
-		error = prefixes_plan(plan);
-	if (!error)
-		error = services_plan(plan);
-	if (!error)
-		error = resolvers_plan(plan);
-	return error ? error : plan_room(plan);
-}
-
 /* Returns true if the load is to say whom it opens. A follower logs what a change of policy opens,
  * or of an endpoint's audit. Pods that come and go open nothing that their cluster does not know.
  */
@@ -206,6 +174,8 @@ static int plan_view(struct planner *plan, bool stages)
 		return error;
 	plan->new = new;
 	error = plan_parts(plan);
+	if (!error)
+		error = plan_room(plan);
 	if (!error && !stages && may_open(plan)) {
 		error = effect_find(plan);
 		if (error)
