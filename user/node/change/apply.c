@@ -23,7 +23,9 @@ struct applier {
 	const struct change *change;
 	struct programs programs; /* the new programs */
 	struct outcome outcome;
-	enum node_map_id map; /* map of the current step */
+	/* of the current step: its map, and its change_table() */
+	enum node_map_id map;
+	const struct table *table;
 };
 
 static void applier_end(struct applier *applier)
@@ -86,15 +88,14 @@ static int act_drop_staged(struct applier *applier)
 	return pinned_drop_staged(applier->handle);
 }
 
-static int act_put(struct applier *applier)
+static int act_write(struct applier *applier)
 {
-	return write_table(applier->handle, &applier->change->maps[applier->map].put, applier->map);
+	return write_table(applier->handle, applier->table, applier->map);
 }
 
 static int act_store(struct applier *applier)
 {
-	return write_stores(applier->handle, &applier->change->maps[applier->map].store,
-			    applier->map);
+	return write_stores(applier->handle, applier->table, applier->map);
 }
 
 /* Accepts that a pod's interface is gone meanwhile. The next command removes the entries about the
@@ -111,8 +112,9 @@ static int attached(struct applier *applier, uint32_t ifindex, uint32_t flags, i
 	return 0;
 }
 
-static int set_roles(struct applier *applier, const struct table *turns)
+static int act_set_roles(struct applier *applier)
 {
+	const struct table *turns = applier->table;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < turns->n; i++) {
@@ -125,40 +127,19 @@ static int set_roles(struct applier *applier, const struct table *turns)
 	return error;
 }
 
-static int act_set_role(struct applier *applier)
+static int act_attach(struct applier *applier)
 {
-	return set_roles(applier, &applier->change->turn);
-}
-
-static int act_set_role_late(struct applier *applier)
-{
-	return set_roles(applier, &applier->change->late_role);
-}
-
-static int attach_all(struct applier *applier, bool others)
-{
-	const struct table *attach = &applier->change->attach;
+	const struct table *attach = applier->table;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < attach->n; i++) {
 		const uint32_t ifindex = *(uint32_t *)table_key(attach, i);
 		const uint32_t flags = *(uint32_t *)table_value(attach, i);
 
-		if (change_is_others(flags) == others)
-			error = attached(applier, ifindex, flags,
-					 attach_add(applier->handle, ifindex, flags));
+		error = attached(applier, ifindex, flags,
+				 attach_add(applier->handle, ifindex, flags));
 	}
 	return error;
-}
-
-static int act_attach_others(struct applier *applier)
-{
-	return attach_all(applier, true);
-}
-
-static int act_attach(struct applier *applier)
-{
-	return attach_all(applier, false);
 }
 
 static int act_import(struct applier *applier)
@@ -184,36 +165,22 @@ static int act_commit(struct applier *applier)
 	return 0;
 }
 
-static int act_record(struct applier *applier)
-{
-	return write_table(applier->handle, &applier->change->maps[applier->map].late,
-			   applier->map);
-}
-
 /* The kernel reuses a replaced hash element for the next key, so no program may still read it. */
 static int act_replace_late(struct applier *applier)
 {
-	const struct table *late = &applier->change->maps[applier->map].late;
 	int error = 0;
 
-	for (size_t i = 0; !error && i < late->n; i++) {
-		error = write_one(applier->handle, late, i, applier->map);
+	for (size_t i = 0; !error && i < applier->table->n; i++) {
+		error = write_one(applier->handle, applier->table, i, applier->map);
 		if (!error)
 			error = rcu_wait(applier->handle);
 	}
 	return error;
 }
 
-/* Needs no grace period: a program that still reads the reused element finds the entry of a
- * quarantined interface there, and drops. */
-static int act_quarantine(struct applier *applier)
-{
-	return write_table(applier->handle, &applier->change->quarantine, MAP_ifaces);
-}
-
 static int act_detach(struct applier *applier)
 {
-	const struct table *detach = &applier->change->detach;
+	const struct table *detach = applier->table;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < detach->n; i++)
@@ -224,17 +191,16 @@ static int act_detach(struct applier *applier)
 /* An array's entry is emptied, not deleted. */
 static int act_delete(struct applier *applier)
 {
-	const struct table *deleted = &applier->change->maps[applier->map].deleted;
-
-	return applier->map == MAP_segments ? write_table(applier->handle, deleted, applier->map)
-					    : write_delete(applier->handle, deleted, applier->map);
+	return applier->map == MAP_segments
+		       ? act_write(applier)
+		       : write_delete(applier->handle, applier->table, applier->map);
 }
 
 /* Removes the address' connections, so that its next owner inherits none. */
 static int act_forget(struct applier *applier)
 {
 	uint64_t forgotten;
-	int error = connections_forget(applier->handle, &applier->change->forget, &forgotten);
+	int error = connections_forget(applier->handle, applier->table, &forgotten);
 
 	return error ? node_fail(applier->handle, error, "cannot forget an endpoint's connections")
 		     : 0;
@@ -254,19 +220,21 @@ static int (*const acts[N_CHANGE_ACTS])(struct applier *applier) = {
 	[ACT_GROW] = act_grow,
 	[ACT_FINISH] = act_finish,
 	[ACT_DROP_STAGED] = act_drop_staged,
-	[ACT_PUT] = act_put,
+	[ACT_PUT] = act_write,
 	[ACT_STORE] = act_store,
-	[ACT_SET_ROLE] = act_set_role,
-	[ACT_ATTACH_OTHERS] = act_attach_others,
+	[ACT_SET_ROLE] = act_set_roles,
+	[ACT_ATTACH_OTHERS] = act_attach,
 	[ACT_ATTACH] = act_attach,
 	[ACT_IMPORT] = act_import,
 	[ACT_PIN] = act_pin,
 	[ACT_COMMIT] = act_commit,
-	[ACT_RECORD] = act_record,
-	[ACT_QUARANTINE] = act_quarantine,
+	[ACT_RECORD] = act_write,
+	/* Needs no grace period: a program that still reads the reused element finds the entry of a
+	 * quarantined interface there, and drops. */
+	[ACT_QUARANTINE] = act_write,
 	[ACT_DETACH] = act_detach,
 	[ACT_REPLACE_LATE] = act_replace_late,
-	[ACT_SET_ROLE_LATE] = act_set_role_late,
+	[ACT_SET_ROLE_LATE] = act_set_roles,
 	[ACT_DELETE] = act_delete,
 	[ACT_COMMIT_AGAIN] = act_commit,
 	[ACT_FORGET] = act_forget,
@@ -284,24 +252,19 @@ static bool is_new(const struct applier *applier, uint32_t ifindex)
 }
 
 /* Detaches the programs from interfaces that carried none before. */
-static void undo_attach(struct applier *applier, bool others)
+static void undo_attach(struct applier *applier, const struct table *attach)
 {
-	const struct table *attach = &applier->change->attach;
-
 	for (size_t i = 0; i < attach->n; i++) {
 		const uint32_t ifindex = *(uint32_t *)table_key(attach, i);
-		const uint32_t flags = *(uint32_t *)table_value(attach, i);
 
-		if (change_is_others(flags) == others && is_new(applier, ifindex))
+		if (is_new(applier, ifindex))
 			attach_remove(applier->handle, ifindex);
 	}
 }
 
 /* Gives interfaces the roles, and endpoints' interfaces the addresses, that they had. */
-static void undo_roles(struct applier *applier)
+static void undo_roles(struct applier *applier, const struct table *turns)
 {
-	const struct table *turns = &applier->change->turn;
-
 	for (size_t i = 0; i < turns->n; i++)
 		attach_set_role(applier->handle, *(uint32_t *)table_key(turns, i),
 				&((const struct change_role *)table_value(turns, i))->from);
@@ -309,17 +272,18 @@ static void undo_roles(struct applier *applier)
 
 static void undo_step(struct applier *applier, const struct change_step *step)
 {
+	const struct table *table = change_table(applier->change, step);
+
 	switch (step->act) {
 	case ACT_ATTACH:
 	case ACT_ATTACH_OTHERS:
-		undo_attach(applier, step->act == ACT_ATTACH_OTHERS);
+		undo_attach(applier, table);
 		break;
 	case ACT_SET_ROLE:
-		undo_roles(applier);
+		undo_roles(applier, table);
 		break;
 	case ACT_PUT:
-		table_delete(&applier->change->maps[step->map].put,
-			     applier->handle->maps[step->map]);
+		table_delete(table, applier->handle->maps[step->map]);
 		break;
 	case ACT_CLEAR:
 	case ACT_REMOVE_FOLDER:
@@ -392,6 +356,7 @@ static int take_step(struct applier *applier, size_t i, bool *waited)
 		error = rcu_wait(handle);
 	}
 	applier->map = step->map;
+	applier->table = change_table(applier->change, step);
 	return error ? error : acts[step->act](applier);
 }
 

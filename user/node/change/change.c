@@ -22,6 +22,7 @@ void change_init(struct change *change, const char *name)
 		table_init(&map->wrong, map->put.key_size, 0);
 	}
 	table_init(&change->attach, sizeof(uint32_t), sizeof(uint32_t));
+	table_init(&change->attach_others, sizeof(uint32_t), sizeof(uint32_t));
 	table_init(&change->turn, sizeof(uint32_t), sizeof(struct change_role));
 	table_init(&change->late_role, sizeof(uint32_t), sizeof(struct change_role));
 	table_init(&change->detach, sizeof(uint32_t), 0);
@@ -40,6 +41,7 @@ void change_free(struct change *change)
 		table_free(&change->maps[i].wrong);
 	}
 	table_free(&change->attach);
+	table_free(&change->attach_others);
 	table_free(&change->turn);
 	table_free(&change->late_role);
 	table_free(&change->detach);
@@ -56,6 +58,12 @@ void change_want(struct change *change, enum node_map_id map, size_t entries)
 {
 	if (entries > change->wanted[map])
 		change->wanted[map] = entries;
+}
+
+int change_attach(struct change *change, const uint32_t *ifindex, uint32_t flags)
+{
+	return table_add(change_is_others(flags) ? &change->attach_others : &change->attach,
+			 ifindex, &flags);
 }
 
 static bool is_none(const struct bh_addr *addr)
@@ -155,15 +163,6 @@ const struct change_step change_order[] = {
 
 const size_t n_change_order = ARRAY_SIZE(change_order);
 
-static size_t count_attach(const struct change *change, bool others)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < change->attach.n; i++)
-		n += change_is_others(*(uint32_t *)table_value(&change->attach, i)) == others;
-	return n;
-}
-
 /* A first load's maps are made as large as they need to be, but for the hits of rules, of which
  * there are as many maps as need be. */
 static size_t count_grown(const struct change *change)
@@ -175,9 +174,30 @@ static size_t count_grown(const struct change *change)
 	return n;
 }
 
-size_t change_count(const struct change *change, const struct change_step *step)
+const struct table *change_table(const struct change *change, const struct change_step *step)
 {
 	const struct change_map *map = &change->maps[step->map];
+	const struct table *const tables[N_CHANGE_ACTS] = {
+		[ACT_PUT] = &map->put,
+		[ACT_STORE] = &map->store,
+		[ACT_SET_ROLE] = &change->turn,
+		[ACT_ATTACH_OTHERS] = &change->attach_others,
+		[ACT_ATTACH] = &change->attach,
+		[ACT_RECORD] = &map->late,
+		[ACT_QUARANTINE] = &change->quarantine,
+		[ACT_DETACH] = &change->detach,
+		[ACT_REPLACE_LATE] = &map->late,
+		[ACT_SET_ROLE_LATE] = &change->late_role,
+		[ACT_DELETE] = &map->deleted,
+		[ACT_FORGET] = &change->forget,
+	};
+
+	return tables[step->act];
+}
+
+size_t change_count(const struct change *change, const struct change_step *step)
+{
+	const struct table *table = change_table(change, step);
 	const size_t counts[N_CHANGE_ACTS] = {
 		[ACT_CLEAR] = change->clear,
 		[ACT_REMOVE_FOLDER] = change->remove_folder,
@@ -187,26 +207,14 @@ size_t change_count(const struct change *change, const struct change_step *step)
 		[ACT_GROW] = count_grown(change),
 		[ACT_FINISH] = change->finish,
 		[ACT_DROP_STAGED] = change->drop_staged,
-		[ACT_PUT] = map->put.n,
-		[ACT_STORE] = map->store.n,
-		[ACT_SET_ROLE] = change->turn.n,
-		[ACT_ATTACH_OTHERS] = count_attach(change, true),
-		[ACT_ATTACH] = count_attach(change, false),
 		[ACT_IMPORT] = change->import != NULL,
 		[ACT_PIN] = change->policy.header.length != 0,
 		[ACT_COMMIT] = change->commits,
-		[ACT_RECORD] = map->late.n,
-		[ACT_QUARANTINE] = change->quarantine.n,
-		[ACT_DETACH] = change->detach.n,
-		[ACT_REPLACE_LATE] = map->late.n,
-		[ACT_SET_ROLE_LATE] = change->late_role.n,
-		[ACT_DELETE] = map->deleted.n,
 		[ACT_COMMIT_AGAIN] = change->commits_again,
-		[ACT_FORGET] = change->forget.n,
 		[ACT_COMPLETE] = change->complete,
 	};
 
-	return counts[step->act];
+	return table ? table->n : counts[step->act];
 }
 
 bool change_is_empty(const struct change *change)
@@ -310,27 +318,24 @@ static int simulate_role(struct image *image, const struct table *turn)
 static int simulate_step(const struct change *change, const struct change_step *step,
 			 struct image *image, uint32_t *generation)
 {
-	const struct change_map *map = &change->maps[step->map];
+	const struct table *table = change_table(change, step);
 	struct table *there = &image->map[step->map];
 
 	switch (step->act) {
 	case ACT_PUT:
-		return simulate_put(there, &map->put, step->map);
+	case ACT_RECORD:
+	case ACT_QUARANTINE:
+	case ACT_REPLACE_LATE:
+		return simulate_put(there, table, step->map);
 	case ACT_STORE:
-		for (size_t i = 0; i < map->store.n; i++)
-			simulate_store(image, table_value(&map->store, i));
+		for (size_t i = 0; i < table->n; i++)
+			simulate_store(image, table_value(table, i));
 		return 0;
 	case ACT_SET_ROLE:
-		return simulate_role(image, &change->turn);
 	case ACT_SET_ROLE_LATE:
-		return simulate_role(image, &change->late_role);
-	case ACT_RECORD:
-	case ACT_REPLACE_LATE:
-		return simulate_put(there, &map->late, step->map);
-	case ACT_QUARANTINE:
-		return simulate_put(there, &change->quarantine, step->map);
+		return simulate_role(image, table);
 	case ACT_DELETE:
-		return simulate_delete(there, &map->deleted, step->map);
+		return simulate_delete(there, table, step->map);
 	case ACT_COMMIT:
 	case ACT_COMMIT_AGAIN:
 		++*generation;

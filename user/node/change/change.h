@@ -49,7 +49,8 @@ struct change {
 	bool early;
 	struct change_map maps[N_NODE_MAPS];
 	/* Keys are indexes of interfaces. */
-	struct table attach; /* interfaces that lack programs, with their flags */
+	/* interfaces that lack programs, with their flags: endpoints' and uplinks, and others */
+	struct table attach, attach_others;
 	struct table turn, late_role; /* values are struct change_role */
 	struct table detach; /* without values */
 	struct table quarantine; /* interfaces that lose their endpoints, with their new entries */
@@ -80,6 +81,9 @@ void change_free(struct change *change);
 
 /* Asks for room in a map. The largest of several requests counts. */
 void change_want(struct change *change, enum node_map_id map, size_t entries);
+
+/* Attaches programs to an interface whose entry has these flags. */
+int change_attach(struct change *change, const uint32_t *ifindex, uint32_t flags);
 
 /*
  * Replaces an interface's entry after the commit. If the endpoint's addresses change, the entry
@@ -136,6 +140,9 @@ struct change_step {
 
 extern const struct change_step change_order[];
 extern const size_t n_change_order;
+
+/* Returns the table whose keys a step concerns, and whose values it writes; NULL: none. */
+const struct table *change_table(const struct change *change, const struct change_step *step);
 
 /* Returns the number of entries or interfaces that a step concerns, else 1; 0: the step is
  * skipped. */

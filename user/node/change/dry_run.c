@@ -55,7 +55,6 @@ struct dry_run_state {
 	const struct node_handle *handle;
 	const struct change *change;
 	const struct change_step *step;
-	struct table others; /* for ACT_ATTACH and ACT_ATTACH_OTHERS: the interfaces of that step */
 	char text[DRY_RUN_NAME];
 };
 
@@ -207,50 +206,7 @@ void dry_run_name(char to[DRY_RUN_NAME], enum node_map_id map, const void *key)
 /* Returns the table whose keys name a step's items; NULL: no table does. */
 static const struct table *table_of(const struct dry_run_state *r)
 {
-	const struct change *change = r->change;
-	const struct change_map *map = &change->maps[r->step->map];
-
-	switch (r->step->act) {
-	case ACT_PUT:
-		return &map->put;
-	case ACT_STORE:
-		return &map->store;
-	case ACT_RECORD:
-	case ACT_REPLACE_LATE:
-		return &map->late;
-	case ACT_QUARANTINE:
-		return &change->quarantine;
-	case ACT_DELETE:
-		return &map->deleted;
-	case ACT_SET_ROLE:
-		return &change->turn;
-	case ACT_SET_ROLE_LATE:
-		return &change->late_role;
-	case ACT_ATTACH:
-	case ACT_ATTACH_OTHERS:
-		return &r->others;
-	case ACT_DETACH:
-		return &change->detach;
-	case ACT_CLEAR:
-		return &change->cleared;
-	case ACT_FORGET:
-		return &change->forget;
-	case ACT_REMOVE_FOLDER:
-	case ACT_ANEW:
-	case ACT_LOAD:
-	case ACT_REPLACE:
-	case ACT_GROW:
-	case ACT_FINISH:
-	case ACT_DROP_STAGED:
-	case ACT_IMPORT:
-	case ACT_PIN:
-	case ACT_COMMIT:
-	case ACT_COMMIT_AGAIN:
-	case ACT_COMPLETE:
-	case N_CHANGE_ACTS:
-		break;
-	}
-	return NULL;
+	return r->step->act == ACT_CLEAR ? &r->change->cleared : change_table(r->change, r->step);
 }
 
 static bool is_of_map(enum change_act act)
@@ -313,8 +269,8 @@ const char *node_step_item(const struct node_step *step, size_t i)
 	return r->text;
 }
 
-static int tell(struct node_handle *handle, const struct change *change,
-		const struct change_step *step)
+static void tell(struct node_handle *handle, const struct change *change,
+		 const struct change_step *step)
 {
 	struct dry_run_state r = {.handle = handle, .change = change, .step = step};
 	struct node_step told = {.change = change->name,
@@ -322,20 +278,11 @@ static int tell(struct node_handle *handle, const struct change *change,
 				 .act = acts[step->act],
 				 .map = is_of_map(step->act) ? node_map_names[step->map] : NULL,
 				 .of = &r};
-	const struct table *table;
-	int error = 0;
+	const struct table *table = table_of(&r);
 
-	table_init(&r.others, sizeof(uint32_t), 0);
-	for (size_t i = 0; !error && i < change->attach.n; i++)
-		if (change_is_others(*(uint32_t *)table_value(&change->attach, i)) ==
-		    (step->act == ACT_ATTACH_OTHERS))
-			error = table_add(&r.others, table_key(&change->attach, i), NULL);
-	table = table_of(&r);
 	told.n = table ? table->n : 1;
-	if (!error && told.n)
+	if (told.n)
 		handle->options->dry_run(handle->options->rehearse_data, &told);
-	table_free(&r.others);
-	return error;
 }
 
 static int see(struct node_handle *handle)
@@ -357,13 +304,12 @@ static int see(struct node_handle *handle)
 
 int dry_run(struct node_handle *handle, const struct change *change)
 {
-	int error = 0;
+	int error;
 
-	for (size_t i = 0; !error && i < n_change_order; i++)
+	for (size_t i = 0; i < n_change_order; i++)
 		if (change_count(change, &change_order[i]))
-			error = tell(handle, change, &change_order[i]);
-	if (!error)
-		error = see(handle);
+			tell(handle, change, &change_order[i]);
+	error = see(handle);
 	if (!error)
 		error = change_simulate(change, handle->seen, &handle->seen_generation,
 					n_change_order);

@@ -127,7 +127,7 @@ static int find_unguarded_interfaces(struct load *load)
 		if (!error && !(old && interfaces_change_role(old, iface)) &&
 		    (load->change.anew || attached.stale || attached.excess || attached.orphan ||
 		     !attach_is_complete(&attached, iface->flags)))
-			error = table_add(&load->change.attach, ifindex, &iface->flags);
+			error = change_attach(&load->change, ifindex, iface->flags);
 	}
 	return error;
 }

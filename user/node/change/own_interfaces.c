@@ -440,7 +440,7 @@ static int attach_new(struct own_interfaces *own)
 		if (!there || (own->others && change_is_others(iface->flags) &&
 			       !memcmp(there, iface, sizeof(*iface)) &&
 			       is_beside_added(own, *ifindex, iface)))
-			error = table_add(&own->change->attach, ifindex, &iface->flags);
+			error = change_attach(own->change, ifindex, iface->flags);
 	}
 	return error;
 }

@@ -46,7 +46,7 @@ static int plan_quarantine(struct node_handle *handle, uint32_t ifindex, struct 
 	if (known && change_is_others(turn.from.flags)) {
 		error = table_add(&change->turn, &ifindex, &turn);
 	} else {
-		error = table_add(&change->attach, &ifindex, &turn.to.flags);
+		error = change_attach(change, &ifindex, turn.to.flags);
 		if (!error && !known)
 			error = table_add(&change->maps[MAP_ifaces].put, &ifindex, &turn.to);
 	}
