@@ -34,6 +34,10 @@ static void same_endpoint(const struct endpoint *a, const struct endpoint *b)
 	assert_memory_equal(a->mac, b->mac, sizeof(a->mac));
 	assert_int_equal(a->l2, b->l2);
 	assert_int_equal(a->audit, b->audit);
+	assert_int_equal(a->unknown, b->unknown);
+	assert_int_equal(a->rests, b->rests);
+	assert_string_equal(a->uid, b->uid);
+	assert_string_equal(a->attachment, b->attachment);
 	assert_int_equal(a->n_addresses, b->n_addresses);
 	assert_memory_equal(a->addresses, b->addresses, a->n_addresses * sizeof(*a->addresses));
 	assert_int_equal(a->labels.n, b->labels.n);
@@ -70,6 +74,9 @@ static void all_of_it(void **state)
 	(void)state;
 	read_ini(&in, whole);
 	cluster_init(&out);
+	in.endpoints[0].uid = "00-1";
+	in.endpoints[0].attachment = "0c:eth0";
+	in.endpoints[0].unknown = in.endpoints[0].rests = true;
 	assert_int_equal(record_write(&in.endpoints[0], &record), 0);
 	assert_int_equal(record_read(&record, &out, &read), 0);
 	same_endpoint(&in.endpoints[0], read);
@@ -95,8 +102,8 @@ static void too_much(void **state)
 
 static void damaged(void **state)
 {
-	static const char *const fields[] = {"nothing=1", "ip=10.1.0.x", "port=redis",
-					     "label=a",	  "mac=02",	 "bare"};
+	static const char *const fields[] = {"nothing=1", "ip=10.1.0.x", "port=redis", "label=a",
+					     "mac=02",	  "bare",	 "mode=l3",    "audit=no"};
 	struct bh_added record;
 	struct endpoint *read;
 	struct cluster out;

@@ -27,6 +27,22 @@ bool record_is_of(const struct bh_added *record, const struct bh_added *name)
 	       !strncmp(record->name, name->name, sizeof(record->name));
 }
 
+/* The fields that stand for one text or flag of an endpoint. */
+static const struct single {
+	const char *name;
+	size_t at; /* in struct endpoint: a bool, or a text that may be NULL */
+	const char *flag; /* the field's value if the bool is true; NULL: a text */
+} singles[] = {
+	{"node", offsetof(struct endpoint, node), NULL},
+	{"interface", offsetof(struct endpoint, interface), NULL},
+	{"mode", offsetof(struct endpoint, l2), "l2"},
+	{"audit", offsetof(struct endpoint, audit), "yes"},
+	{"uid", offsetof(struct endpoint, uid), NULL},
+	{"attachment", offsetof(struct endpoint, attachment), NULL},
+	{"unknown", offsetof(struct endpoint, unknown), "yes"},
+	{"rests", offsetof(struct endpoint, rests), "yes"},
+};
+
 /* Writes fields one behind the other. @left 0: a field did not fit. */
 struct record_writer {
 	char *at;
@@ -51,6 +67,20 @@ put(struct record_writer *writer, const char *format, ...)
 	writer->left -= length + 1;
 }
 
+static void put_single(struct record_writer *writer, const struct endpoint *endpoint,
+		       const struct single *single)
+{
+	const void *at = (const char *)endpoint + single->at;
+	const char *value = NULL;
+
+	if (!single->flag)
+		value = *(const char *const *)at;
+	else if (*(const bool *)at)
+		value = single->flag;
+	if (value)
+		put(writer, "%s=%s", single->name, value);
+}
+
 int record_write(const struct endpoint *endpoint, struct bh_added *record)
 {
 	struct record_writer writer = {record->fields, sizeof(record->fields)};
@@ -68,25 +98,11 @@ int record_write(const struct endpoint *endpoint, struct bh_added *record)
 		    endpoint->ports[i].port);
 	for (size_t i = 0; i < endpoint->n_allow_source; i++)
 		put(&writer, "source=%s", cidr_print(&endpoint->allow_source[i], text));
-	if (endpoint->node)
-		put(&writer, "node=%s", endpoint->node);
-	if (endpoint->interface)
-		put(&writer, "interface=%s", endpoint->interface);
 	if (endpoint->has_mac)
 		put(&writer, "mac=%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
 		    mac[4], mac[5]);
-	if (endpoint->l2)
-		put(&writer, "mode=l2");
-	if (endpoint->audit)
-		put(&writer, "audit=yes");
-	if (endpoint->uid)
-		put(&writer, "uid=%s", endpoint->uid);
-	if (endpoint->attachment)
-		put(&writer, "attachment=%s", endpoint->attachment);
-	if (endpoint->unknown)
-		put(&writer, "unknown=yes");
-	if (endpoint->rests)
-		put(&writer, "rests=yes");
+	for (size_t i = 0; i < ARRAY_SIZE(singles); i++)
+		put_single(&writer, endpoint, &singles[i]);
 	if (!writer.left)
 		return -E2BIG;
 	*writer.at = '\0';
@@ -151,18 +167,6 @@ static int read_source(struct record_reader *reader, const char *value)
 	return cidr_parse(value, &endpoint->allow_source[endpoint->n_allow_source++]);
 }
 
-static int read_node(struct record_reader *reader, const char *value)
-{
-	reader->endpoint->node = intern(reader, value);
-	return 0;
-}
-
-static int read_interface(struct record_reader *reader, const char *value)
-{
-	reader->endpoint->interface = intern(reader, value);
-	return 0;
-}
-
 static int read_mac(struct record_reader *reader, const char *value)
 {
 	uint8_t *mac = reader->endpoint->mac;
@@ -174,69 +178,47 @@ static int read_mac(struct record_reader *reader, const char *value)
 		       : -EINVAL;
 }
 
-static int read_mode(struct record_reader *reader, const char *value)
+static int read_single(struct record_reader *reader, const struct single *single, const char *value)
 {
-	reader->endpoint->l2 = true;
-	return strcmp(value, "l2");
-}
+	void *at = (char *)reader->endpoint + single->at;
 
-static int read_audit(struct record_reader *reader, const char *value)
-{
-	reader->endpoint->audit = true;
-	return strcmp(value, "yes");
-}
-
-static int read_uid(struct record_reader *reader, const char *value)
-{
-	reader->endpoint->uid = intern(reader, value);
-	return 0;
-}
-
-static int read_attachment(struct record_reader *reader, const char *value)
-{
-	reader->endpoint->attachment = intern(reader, value);
-	return 0;
-}
-
-static int read_unknown(struct record_reader *reader, const char *value)
-{
-	reader->endpoint->unknown = true;
-	return strcmp(value, "yes");
-}
-
-static int read_rests(struct record_reader *reader, const char *value)
-{
-	reader->endpoint->rests = true;
-	return strcmp(value, "yes");
+	if (single->flag)
+		*(bool *)at = true;
+	else
+		*(const char **)at = intern(reader, value);
+	return single->flag ? strcmp(value, single->flag) : 0;
 }
 
 static const struct {
 	const char *name;
 	int (*read)(struct record_reader *reader, const char *value);
 } fields[] = {
-	{"ip", read_ip},
-	{"label", read_label},
-	{"port", read_port},
-	{"source", read_source},
-	{"node", read_node},
-	{"interface", read_interface},
-	{"mac", read_mac},
-	{"mode", read_mode},
-	{"audit", read_audit},
-	{"uid", read_uid},
-	{"attachment", read_attachment},
-	{"unknown", read_unknown},
-	{"rests", read_rests},
+	{"ip", read_ip},	 {"label", read_label}, {"port", read_port},
+	{"source", read_source}, {"mac", read_mac},
 };
+
+/* Returns the value of a field of that name; NULL: it has another name. */
+static const char *value_of(const char *field, const char *name)
+{
+	const size_t length = strlen(name);
+
+	return !strncmp(field, name, length) && field[length] == '=' ? field + length + 1 : NULL;
+}
 
 static int read_field(struct record_reader *reader, const char *field)
 {
-	const char *equals = strchr(field, '=');
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		const char *value = value_of(field, fields[i].name);
 
-	for (size_t i = 0; equals && i < ARRAY_SIZE(fields); i++)
-		if (!strncmp(field, fields[i].name, equals - field) &&
-		    !fields[i].name[equals - field])
-			return fields[i].read(reader, equals + 1);
+		if (value)
+			return fields[i].read(reader, value);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(singles); i++) {
+		const char *value = value_of(field, singles[i].name);
+
+		if (value)
+			return read_single(reader, &singles[i], value);
+	}
 	return -EINVAL;
 }
 
