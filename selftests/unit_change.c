@@ -1076,6 +1076,30 @@ static void another_first_of_its_kind(void **state)
 	successor_end(world, &made);
 }
 
+/* Deltas before left gaps, and bh_ports is full up to its end: a new list fills a gap. */
+static void a_delta_fills_a_gap(void **state)
+{
+	enum { FULL = 32 };
+	struct world *world = *state;
+	CLEANUP(change_free) struct change change;
+	const struct table *put = &change.maps[MAP_ports].put;
+	struct successor made;
+	bool own;
+
+	needs_pins();
+	successor_begin(world, FIRST_POD, FIRST_POD FIRST_POLICY, 0, &made);
+	world->handle.capacity[MAP_ports] = world->handle.blob.ports_end = FULL;
+	change_init(&change, "load");
+	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &change, &own), 0);
+	assert_true(put->n > 0);
+	for (size_t i = 0; i < put->n; i++)
+		assert_true(*(uint32_t *)table_key(put, i) < FULL);
+	assert_true(change.policy.header.ports_end < FULL);
+	assert_true(change.wanted[MAP_ports] <= FULL);
+	kill_everywhere(world, &change, made.to, false);
+	successor_end(world, &made);
+}
+
 /* A delta brings the first pod of the kind for which the node has a segment: the node's own segment
  * goes, and its endpoint moves to the policy's. */
 static void a_delta_drops_the_extension(void **state)
@@ -1447,6 +1471,7 @@ int main(void)
 		WORLD_TEST(its_label_changes),
 		WORLD_TEST(a_delta),
 		WORLD_TEST(another_first_of_its_kind),
+		WORLD_TEST(a_delta_fills_a_gap),
 		WORLD_TEST(a_delta_drops_the_extension),
 		WORLD_TEST(a_delta_leaves_an_interface),
 		WORLD_TEST(a_delta_moves_off_an_interface),

@@ -364,6 +364,15 @@ static int read_lists(const struct planner *plan, struct image *image)
 	return error;
 }
 
+/* Returns true if lists may go behind all others: the lists of a delta, while the map has room for
+ * them there. Each delta leaves the gaps of the lists that it deletes. */
+static bool has_room_behind(const struct planner *plan)
+{
+	return plan->delta && plan->ports_end &&
+	       plan->delta->tables[BLOB_TABLE_intervals].n_fresh + (size_t)plan->ports_end <=
+		       plan->handle->capacity[MAP_ports];
+}
+
 int port_lists_init(struct port_lists *places, struct planner *plan)
 {
 	const size_t n = plan->new->n_intervals;
@@ -376,7 +385,7 @@ int port_lists_init(struct port_lists *places, struct planner *plan)
 				      .end = plan->ports_end};
 	if (!places->placed)
 		return -ENOMEM;
-	if (!plan->have && plan->ports_end)
+	if (has_room_behind(plan))
 		return 0;
 	places->index = calloc(1, sizeof(*places->index));
 	if (!places->index)

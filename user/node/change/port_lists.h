@@ -2,7 +2,8 @@
 /*
  * The places of a policy's port lists in bh_ports. A list that the maps have keeps its place. For a
  * load of a whole policy, it is found by its content, and a new list fills a gap; for a delta, it
- * is found at an entry of the old policy that leads to it, and a new list goes behind all others.
+ * is found at an entry of the old policy that leads to it, and a new list goes behind all others,
+ * until the map is full: then the delta fills gaps, too.
  */
 #ifndef BULKHEAD_NODE_PORT_LISTS_H
 #define BULKHEAD_NODE_PORT_LISTS_H
