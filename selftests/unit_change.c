@@ -35,7 +35,7 @@
 #include "node/change/endpoint_find.h"
 #include "node/change/endpoint_set.h"
 #include "node/change/extension.h"
-#include "node/change/segment_entries.h"
+#include "node/change/planner_parts.h"
 #include "node/change/load_delta.h"
 #include "node/change/added_record.h"
 #include "node/change/repair.h"
@@ -1082,7 +1082,7 @@ static void a_delta_fills_a_gap(void **state)
 	enum { FULL = 32 };
 	struct world *world = *state;
 	CLEANUP(change_free) struct change change;
-	const struct table *put = &change.maps[MAP_ports].put;
+	const struct table *put;
 	struct successor made;
 	bool own;
 
@@ -1091,6 +1091,7 @@ static void a_delta_fills_a_gap(void **state)
 	world->handle.capacity[MAP_ports] = world->handle.blob.ports_end = FULL;
 	change_init(&change, "load");
 	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &change, &own), 0);
+	put = &change.maps[MAP_ports].put;
 	assert_true(put->n > 0);
 	for (size_t i = 0; i < put->n; i++)
 		assert_true(*(uint32_t *)table_key(put, i) < FULL);

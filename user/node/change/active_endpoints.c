@@ -380,3 +380,14 @@ bool active_owner(const struct node_handle *handle, const struct address *addres
 			     lazy_read_string(policy, endpoint->name));
 	return true;
 }
+
+bool active_owner_at(const struct node_handle *handle, uint32_t ifindex, const struct bh_addr *addr,
+		     struct bh_added *owner)
+{
+	struct bh_endpoint entry;
+	struct address address;
+
+	memcpy(&address, addr, sizeof(address));
+	return !maps_lookup(handle, MAP_endpoints, &address, &entry) && entry.ifindex == ifindex &&
+	       active_owner(handle, &address, owner);
+}

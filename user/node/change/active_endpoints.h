@@ -37,4 +37,9 @@ struct bh_added;
 bool active_owner(const struct node_handle *handle, const struct address *address,
 		  struct bh_added *owner);
 
+/* As active_owner(), if the address is active at that interface. */
+struct bh_addr;
+bool active_owner_at(const struct node_handle *handle, uint32_t ifindex, const struct bh_addr *addr,
+		     struct bh_added *owner);
+
 #endif

@@ -33,16 +33,6 @@ bool assign_word_for(uint32_t generation, const __u64 words[2], uint64_t to,
 	return true;
 }
 
-uint64_t assign_cover_now(const struct node_handle *handle, const struct bh_prefix_key *key)
-{
-	struct bh_prefix covering_prefix;
-
-	if (maps_lookup(handle, MAP_prefixes, key, &covering_prefix))
-		return 0;
-	return bh_assignment_at(covering_prefix.assignment[0], covering_prefix.assignment[1],
-				node_generation(handle));
-}
-
 /* Returns the word with the variation that marks an endpoint as counting as its covering prefix. */
 static uint64_t as_covering_prefix(uint64_t word)
 {
@@ -54,8 +44,13 @@ static uint64_t word_of_covering_prefix(const struct node_handle *handle,
 					const struct bh_addr *addr)
 {
 	const struct bh_prefix_key key = {.length = 128, .addr = *addr};
-	uint64_t word = assign_cover_now(handle, &key);
+	struct bh_prefix prefix;
+	uint64_t word;
 
+	if (maps_lookup(handle, MAP_prefixes, &key, &prefix))
+		return 0;
+	word = bh_assignment_at(prefix.assignment[0], prefix.assignment[1],
+				node_generation(handle));
 	return word ? as_covering_prefix(word) : 0;
 }
 

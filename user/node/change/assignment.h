@@ -9,7 +9,6 @@
 
 #include "node/change/change.h"
 
-struct bh_prefix_key;
 struct bh_endpoint;
 
 /* A word to store into an entry of the maps, in place of assignment[which]. */
@@ -24,10 +23,6 @@ struct assign_word {
  */
 bool assign_word_for(uint32_t generation, const __u64 words[2], uint64_t to,
 		     struct assign_word *store);
-
-/* Returns the active word of a prefix that the maps lack: its covering prefix's word; 0: it has
- * none. */
-uint64_t assign_cover_now(const struct node_handle *handle, const struct bh_prefix_key *key);
 
 /*
  * assign_delete() deletes an endpoint of the maps, which counts as its covering prefix from the

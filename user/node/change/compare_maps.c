@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "node/change/compare_maps.h"
 #include "node/change/endpoint_entries.h"
-#include "node/change/interfaces.h"
-#include "node/change/prefix_entries.h"
-#include "node/change/resolvers.h"
-#include "node/change/segment_entries.h"
-#include "node/change/service_entries.h"
+#include "node/change/planner_parts.h"
 
 static bool needs_commit(const struct change *change)
 {

@@ -8,7 +8,7 @@
 #include "node/change/endpoint_add.h"
 #include "node/change/own_interfaces.h"
 #include "node/change/planner.h"
-#include "node/change/service_entries.h"
+#include "node/change/planner_parts.h"
 #include "node/change/slot.h"
 
 /* The record of an address that stays is written after the commit: a command that is killed before

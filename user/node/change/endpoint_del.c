@@ -80,19 +80,6 @@ int endpoint_del_plan(struct own_interfaces *own, const struct bh_added *name)
 	return endpoint_del_members(own, &members);
 }
 
-/* Finds the endpoint that has the address. Returns true if the address is active at the
- * interface. */
-static bool find_owner(struct node_handle *handle, uint32_t ifindex, const struct bh_addr *addr,
-		       struct bh_added *owner)
-{
-	struct bh_endpoint entry;
-	struct address address;
-
-	memcpy(&address, addr, sizeof(address));
-	return !maps_lookup(handle, MAP_endpoints, &address, &entry) && entry.ifindex == ifindex &&
-	       active_owner(handle, &address, owner);
-}
-
 /* Removes the endpoint's addresses at this interface. Another sandbox of the same pod may have the
  * same name at another interface. */
 static int del_members_at(struct own_interfaces *own, uint32_t ifindex, const struct bh_added *name)
@@ -119,7 +106,7 @@ int endpoint_del_at(struct own_interfaces *own, uint32_t ifindex, const struct b
 
 	*owner = (struct bh_added){};
 	for (size_t i = 0; !error && i < ARRAY_SIZE(addrs); i++) {
-		if (!find_owner(own->handle, ifindex, addrs[i], &name) ||
+		if (!active_owner_at(own->handle, ifindex, addrs[i], &name) ||
 		    (*owner->name && record_is_of(&name, owner)))
 			continue;
 		*owner = name;

@@ -7,7 +7,7 @@
 #include "maps/endpoint.h"
 #include "node/change/added_delta.h"
 #include "node/change/assignment.h"
-#include "node/change/prefix_entries.h"
+#include "node/change/planner_parts.h"
 #include "node/change/discovery.h"
 
 void endpoints_init(struct endpoints *endpoints, struct planner *plan)

@@ -9,7 +9,7 @@
 #include "policy/lazy_policy.h"
 #include "policy/place.h"
 #include "maps/added.h"
-#include "node/change/segment_entries.h"
+#include "node/change/planner_parts.h"
 #include "node/change/added_record.h"
 #include "node/change/replace.h"
 #include "node/kernel/pinned_policy.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 
-#include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "node/change/active_endpoints.h"
 #include "node/kernel/maps.h"
@@ -51,24 +50,6 @@ static const struct link *find_link(const struct local *local, uint32_t ifindex)
 	return NULL;
 }
 
-/* Finds the endpoint that has the interface. Returns false if none is known. */
-static bool find_owner(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface,
-		       struct bh_added *owner)
-{
-	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
-	struct bh_endpoint entry;
-
-	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
-		struct address address;
-
-		memcpy(&address, addrs[i], sizeof(address));
-		if (!maps_lookup(handle, MAP_endpoints, &address, &entry) &&
-		    entry.ifindex == ifindex && active_owner(handle, &address, owner))
-			return true;
-	}
-	return false;
-}
-
 /* Returns true if the interface exists, is guarded as an endpoint's, and would lose that guard by
  * the load. */
 static bool loses_guard(const struct table *ifaces, size_t i, const struct local *local)
@@ -87,7 +68,8 @@ static void report_loss(struct node_handle *handle, uint32_t ifindex, const stru
 	const bool force = handle->options->force;
 	struct bh_added owner = {};
 
-	if (find_owner(handle, ifindex, iface, &owner))
+	if (active_owner_at(handle, ifindex, &iface->ipv4, &owner) ||
+	    active_owner_at(handle, ifindex, &iface->ipv6, &owner))
 		diag_report(handle->diag, force ? DIAG_WARNING : DIAG_ERROR, NULL, NULL,
 			    "endpoint %s/%s %s taken off, and its interface %s is there", owner.ns,
 			    owner.name, force ? "is" : "would be", name);

@@ -48,14 +48,6 @@ static bool is_link_local(const struct address *address)
 	return byte[0] == 0xfe && (byte[1] & 0xc0) == 0x80;
 }
 
-static bool is_node(const struct import *import, const struct address *address)
-{
-	for (size_t i = 0; i < import->local->n_addresses; i++)
-		if (!memcmp(&import->local->addresses[i], address, sizeof(*address)))
-			return true;
-	return false;
-}
-
 /* Returns which end of the key the source is (maps/conntrack.h). */
 static uint32_t source_end(const struct tuple *tuple)
 {
@@ -144,7 +136,7 @@ static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void 
 	tuples_read(ct, &before, &after);
 	if (!is_open(ct, before.protocol))
 		return NFCT_CB_CONTINUE;
-	flags = is_node(import, &before.source) ? BH_CT_NODE : 0;
+	flags = local_has_address(import->local, &before.source) ? BH_CT_NODE : 0;
 	if (is_endpoint(import, &before.source) || is_endpoint(import, &before.destination)) {
 		import->error = add_entry(import, &before, flags);
 		import->imported++;
@@ -152,7 +144,7 @@ static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void 
 	/* A packet from an endpoint to itself by way of a Service comes back with the node's
 	 * address. */
 	if (!memcmp(&before.source, &after.destination, sizeof(before.source)) &&
-	    is_node(import, &after.source))
+	    local_has_address(import->local, &after.source))
 		flags = BH_CT_NODE;
 	if (!import->error && memcmp(&before, &after, sizeof(before)) &&
 	    (is_endpoint(import, &after.source) || is_endpoint(import, &after.destination))) {

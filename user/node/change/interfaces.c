@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "node/change/iface_entry.h"
-#include "node/change/interfaces.h"
+#include "node/change/planner_parts.h"
 
 /* Keeps BH_IFACE_QDISC, which the loader sets for itself. */
 static void keep_flags(void *want, const void *have)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "maps/domain.h"
-#include "node/change/learned.h"
+#include "node/change/planner_parts.h"
 #include "node/kernel/domain_maps.h"
 
 static struct table *wanted(struct planner *plan, enum node_map_id map)

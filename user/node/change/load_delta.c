@@ -11,7 +11,7 @@
 #include "node/change/iface_entry.h"
 #include "node/change/extension.h"
 #include "node/change/effect.h"
-#include "node/change/segment_entries.h"
+#include "node/change/planner_parts.h"
 #include "node/change/load_delta.h"
 #include "node/change/replace.h"
 #include "node/change/guard_rail.h"

@@ -32,6 +32,12 @@ static int local_init(struct node_handle *handle, const struct policy *policy, s
 	return local->ifindexes ? 0 : node_fail(handle, -ENOMEM, "cannot look at this node");
 }
 
+static void sort_entries(struct local *local)
+{
+#define LOCAL_MAP(name, ...) table_sort(&local->name);
+#include "maps/maps.def"
+}
+
 /* Returns the node's name from the options or the policy; NULL: neither has one. */
 static const char *said_name(const struct node_handle *handle, const struct policy *policy)
 {
@@ -143,9 +149,7 @@ int local_read_one(struct node_handle *handle, const struct endpoint *endpoint,
 		error = discover_egress(&discovery);
 	if (!error)
 		error = discover_endpoint(&discovery, endpoint, &local->ifindexes[0]);
-	table_sort(&local->macs);
-	table_sort(&local->allow_source);
-	table_sort(&local->link_locals);
+	sort_entries(local);
 	return error;
 }
 
@@ -159,10 +163,7 @@ static int read_others(struct discovery *discovery)
 		error = discover_ports(discovery);
 	if (!error)
 		error = discover_others(discovery);
-	table_sort(&local->ifaces);
-	table_sort(&local->macs);
-	table_sort(&local->allow_source);
-	table_sort(&local->link_locals);
+	sort_entries(local);
 	return error;
 }
 

@@ -8,7 +8,7 @@
 
 #include "maps/link_local.h"
 #include "maps/mac.h"
-#include "node/change/interfaces.h"
+#include "node/change/planner_parts.h"
 #include "node/change/iface_entry.h"
 #include "node/change/guard_rail.h"
 #include "node/change/local_entries.h"

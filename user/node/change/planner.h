@@ -23,7 +23,7 @@
  */
 #define COMPARE_ALL (-EOPNOTSUPP)
 
-/* What becomes of an active entry that must not change while it is active (segment_entries.h), and
+/* What becomes of an active entry that must not change while it is active (planner_parts.h), and
  * that is not as the policy says. */
 enum planner_wrong {
 	WRONG_REFUSE, /* the policy is another one than the active: nothing is planned */

@@ -7,7 +7,7 @@
 #include "maps/prefix.h"
 #include "maps/tunnel.h"
 #include "node/change/assignment.h"
-#include "node/change/prefix_entries.h"
+#include "node/change/planner_parts.h"
 #include "node/change/discovery.h"
 
 /* All prefixes of the new policy and of the maps. */
@@ -256,21 +256,23 @@ static const struct bh_prefix *covering_prefix_then(const struct prefixes *prefi
 	return NULL;
 }
 
-static int plan_added_prefix(struct prefixes *prefixes, const struct bh_prefix_key *key,
-			     const struct bh_prefix *want)
+/* Makes a prefix be as @want says (assignment[0]: its place) from the next generation on. */
+static int plan_prefix(struct prefixes *prefixes, const struct bh_prefix_key *key,
+		       const struct bh_prefix *want)
 {
 	struct change_map *map = &prefixes->plan->change->maps[MAP_prefixes];
 	const struct bh_prefix *old = table_find(&prefixes->have, key);
-	struct bh_prefix value = {.assignment = {assign_cover_now(prefixes->plan->handle, key)}};
-	struct bh_prefix covering_prefix = {};
+	struct bh_prefix value = {}, covering_prefix = {};
 	struct assign_word store;
 	uint32_t now;
 	bool moves;
 
 	if (old)
 		value = *old;
-	else
-		maps_lookup(prefixes->plan->handle, MAP_prefixes, key, &covering_prefix);
+	else if (!maps_lookup(prefixes->plan->handle, MAP_prefixes, key, &covering_prefix))
+		value.assignment[0] =
+			bh_assignment_at(covering_prefix.assignment[0],
+					 covering_prefix.assignment[1], prefixes->generation - 1);
 	now = services_now(prefixes->plan->handle, old ? old : &covering_prefix);
 	moves = assign_word_for(prefixes->generation, value.assignment, want->assignment[0],
 				&store);
@@ -282,47 +284,32 @@ static int plan_added_prefix(struct prefixes *prefixes, const struct bh_prefix_k
 	return table_add(&map->put, key, &value);
 }
 
+/* Deletes a prefix, which counts as its covering prefix from the next generation on. */
 static int plan_deleted_prefix(struct prefixes *prefixes, const struct bh_prefix_key *key,
 			       const struct bh_prefix *old)
 {
 	const struct bh_prefix *covering_prefix = covering_prefix_then(prefixes, key);
-	const uint32_t now = services_now(prefixes->plan->handle, old);
-	const uint32_t then = covering_prefix ? covering_prefix->flags & BH_PREFIX_SERVICES : 0;
-	struct change_map *map = &prefixes->plan->change->maps[MAP_prefixes];
-	struct bh_prefix value = *old;
-	struct assign_word store;
-	int error = 0;
-	bool moves;
+	struct bh_prefix then = {.flags = old->flags & BH_PREFIX_NODE};
+	int error;
 
-	moves = assign_word_for(prefixes->generation, value.assignment,
-				covering_prefix ? covering_prefix->assignment[0] : 0, &store);
-	if (moves)
-		value.assignment[store.which] = store.word;
-	if (moves || now != then) {
-		update_prefix(prefixes->generation, now, (old->flags & BH_PREFIX_NODE) | then,
-			      &value);
-		error = table_add(&map->put, key, &value);
+	if (covering_prefix) {
+		then.assignment[0] = covering_prefix->assignment[0];
+		then.flags |= covering_prefix->flags & BH_PREFIX_SERVICES;
 	}
-	return error ? error : table_add(&map->deleted, key, old);
-}
-
-static int plan_added_prefixes(struct prefixes *prefixes)
-{
-	const struct table *want = &prefixes->want;
-	int error = 0;
-
-	for (size_t i = 0; !error && i < want->n; i++)
-		error = plan_added_prefix(prefixes, table_key(want, i), table_value(want, i));
-	return error;
+	error = plan_prefix(prefixes, key, &then);
+	return error ? error
+		     : table_add(&prefixes->plan->change->maps[MAP_prefixes].deleted, key, old);
 }
 
 static int compare_prefixes(struct prefixes *prefixes)
 {
-	const struct table *have = &prefixes->have;
-	int error = plan_added_prefixes(prefixes);
+	const struct table *have = &prefixes->have, *want = &prefixes->want;
+	int error = 0;
 
+	for (size_t i = 0; !error && i < want->n; i++)
+		error = plan_prefix(prefixes, table_key(want, i), table_value(want, i));
 	for (size_t i = 0; !error && i < have->n; i++)
-		if (!table_find(&prefixes->want, table_key(have, i)))
+		if (!table_find(want, table_key(have, i)))
 			error = plan_deleted_prefix(prefixes, table_key(have, i),
 						    table_value(have, i));
 	return error;

@@ -5,12 +5,11 @@
 #include "maps/endpoint.h"
 #include "maps/prefix.h"
 #include "node/change/assignment.h"
-#include "node/change/segment_entries.h"
+#include "node/change/planner_parts.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/iface_entry.h"
 #include "node/change/own_interfaces.h"
 #include "node/change/repair.h"
-#include "node/change/service_entries.h"
 #include "node/kernel/pinned_policy.h"
 
 /* Returns true if an interface had the address before a killed command: while its addresses change,

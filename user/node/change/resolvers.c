@@ -2,9 +2,8 @@
 #include <stdlib.h>
 
 #include "maps/dns.h"
-#include "node/change/resolvers.h"
+#include "node/change/planner_parts.h"
 #include "node/change/discovery.h"
-#include "node/change/interfaces.h"
 
 /* Returns the flags of all resolvers together. */
 static uint32_t flags_of(const struct table *resolvers)

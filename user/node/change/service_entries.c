@@ -12,9 +12,8 @@
 #include "maps/prefix.h"
 #include "maps/service.h"
 #include "model/search.h"
-#include "node/change/prefix_entries.h"
+#include "node/change/planner_parts.h"
 #include "node/change/added_record.h"
-#include "node/change/service_entries.h"
 #include "node/change/discovery.h"
 
 /* Returns true if both say the same. Their generations may differ. */

@@ -13,7 +13,7 @@
 #include "node/change/compare_maps.h"
 #include "node/change/dry_run.h"
 #include "node/change/iface_entry.h"
-#include "node/change/segment_entries.h"
+#include "node/change/planner_parts.h"
 #include "node/change/local_entries.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/maps.h"
