@@ -190,8 +190,8 @@ static bool find_owner(struct node_handle *handle, struct left_address *left, ui
 
 	if (!found)
 		return false;
-	owner = lazy_read(policy, &policy->endpoints[found->endpoint], sizeof(*owner));
-	ns = lazy_read(policy, &policy->namespaces[owner->ns], sizeof(*ns));
+	owner = LAZY_ONE(policy, endpoints, found->endpoint);
+	ns = LAZY_ONE(policy, namespaces, owner->ns);
 	snprintf(left->ns, sizeof(left->ns), "%s", lazy_read_string(policy, ns->name));
 	snprintf(left->name, sizeof(left->name), "%s", lazy_read_string(policy, owner->name));
 	memcpy(uid, owner->uid, sizeof(owner->uid));

@@ -13,8 +13,7 @@ static const char *text(const struct lazy_policy *policy, struct cluster *cluste
 static const char *label_text(const struct lazy_policy *policy, struct cluster *cluster,
 			      uint32_t at)
 {
-	return text(policy, cluster,
-		    *(uint32_t *)lazy_read(policy, &policy->texts[at], sizeof(uint32_t)));
+	return text(policy, cluster, *LAZY_ONE(policy, texts, at));
 }
 
 static void fill_labels(const struct lazy_policy *policy, struct cluster *cluster,
@@ -33,8 +32,7 @@ static void fill_ports(const struct lazy_policy *policy, struct cluster *cluster
 	endpoint->n_ports = range.n;
 	endpoint->ports = obstack_alloc(&cluster->memory, (range.n + 1) * sizeof(*endpoint->ports));
 	for (uint32_t i = 0; i < range.n; i++) {
-		const struct policy_named_port *port =
-			lazy_read(policy, &policy->named_ports[range.at + i], sizeof(*port));
+		const struct policy_named_port *port = LAZY_ONE(policy, named_ports, range.at + i);
 
 		endpoint->ports[i] = (struct named_port){text(policy, cluster, port->name),
 							 port->protocol, port->port};
@@ -48,8 +46,7 @@ static void fill_sources(const struct lazy_policy *policy, struct cluster *clust
 	endpoint->allow_source =
 		obstack_alloc(&cluster->memory, (range.n + 1) * sizeof(*endpoint->allow_source));
 	for (uint32_t i = 0; i < range.n; i++) {
-		const struct policy_cidr *cidr =
-			lazy_read(policy, &policy->cidrs[range.at + i], sizeof(*cidr));
+		const struct policy_cidr *cidr = LAZY_ONE(policy, cidrs, range.at + i);
 
 		endpoint->allow_source[i] = (struct cidr){cidr->address, cidr->length};
 	}

@@ -12,10 +12,6 @@ struct given_reading {
 	struct cluster *cluster;
 };
 
-#define READ(reading, table, at, n)                                   \
-	lazy_read((reading)->policy, (reading)->policy->table + (at), \
-		  (n) * sizeof(*(reading)->policy->table))
-
 static void *capacity(const struct given_reading *r, size_t n, size_t size)
 {
 	void *memory = obstack_alloc(&r->cluster->memory, (n + 1) * size);
@@ -33,7 +29,7 @@ const char *given_string(const struct lazy_policy *policy, struct cluster *clust
 
 static const char *text_at(const struct given_reading *r, uint32_t at)
 {
-	const uint32_t *string = READ(r, texts, at, 1);
+	const uint32_t *string = LAZY_ONE(r->policy, texts, at);
 
 	return given_string(r->policy, r->cluster, *string);
 }
@@ -65,7 +61,8 @@ static const char **read_texts(const struct given_reading *r, struct policy_rang
 
 static struct selector read_selector(const struct given_reading *r, struct policy_range range)
 {
-	const struct policy_requirement *records = READ(r, requirements, range.at, range.n);
+	const struct policy_requirement *records =
+		LAZY_SOME(r->policy, requirements, range.at, range.n);
 	struct requirement *at = capacity(r, range.n, sizeof(*at));
 
 	for (uint32_t i = 0; i < range.n; i++)
@@ -79,7 +76,7 @@ static struct selector read_selector(const struct given_reading *r, struct polic
 
 static struct cidr *read_cidrs(const struct given_reading *r, struct policy_range range)
 {
-	const struct policy_cidr *records = READ(r, cidrs, range.at, range.n);
+	const struct policy_cidr *records = LAZY_SOME(r->policy, cidrs, range.at, range.n);
 	struct cidr *cidrs = capacity(r, range.n, sizeof(*cidrs));
 
 	for (uint32_t i = 0; i < range.n; i++)
@@ -89,7 +86,8 @@ static struct cidr *read_cidrs(const struct given_reading *r, struct policy_rang
 
 static struct peer *read_peers(const struct given_reading *r, struct policy_range range)
 {
-	const struct policy_given_peer *records = READ(r, given_peers, range.at, range.n);
+	const struct policy_given_peer *records =
+		LAZY_SOME(r->policy, given_peers, range.at, range.n);
 	struct peer *peers = capacity(r, range.n, sizeof(*peers));
 
 	for (uint32_t i = 0; i < range.n; i++)
@@ -107,7 +105,8 @@ static struct peer *read_peers(const struct given_reading *r, struct policy_rang
 
 static struct port *read_ports(const struct given_reading *r, struct policy_range range)
 {
-	const struct policy_given_port *records = READ(r, given_ports, range.at, range.n);
+	const struct policy_given_port *records =
+		LAZY_SOME(r->policy, given_ports, range.at, range.n);
 	struct port *ports = capacity(r, range.n, sizeof(*ports));
 
 	for (uint32_t i = 0; i < range.n; i++) {
@@ -123,7 +122,8 @@ static struct port *read_ports(const struct given_reading *r, struct policy_rang
 
 static struct rule *read_rules(const struct given_reading *r, struct policy_range range)
 {
-	const struct policy_given_rule *records = READ(r, given_rules, range.at, range.n);
+	const struct policy_given_rule *records =
+		LAZY_SOME(r->policy, given_rules, range.at, range.n);
 	struct rule *rules = capacity(r, range.n, sizeof(*rules));
 
 	for (uint32_t i = 0; i < range.n; i++) {
@@ -184,7 +184,8 @@ static void fill_node(const struct given_reading *r, const struct policy_node *r
 	fill_labels(r, record->labels, &node->labels);
 	node->addresses = capacity(r, record->addresses.n, sizeof(*node->addresses));
 	node->n_addresses = record->addresses.n;
-	memcpy(node->addresses, READ(r, node_addresses, record->addresses.at, record->addresses.n),
+	memcpy(node->addresses,
+	       LAZY_SOME(r->policy, node_addresses, record->addresses.at, record->addresses.n),
 	       record->addresses.n * sizeof(*node->addresses));
 }
 
@@ -193,9 +194,9 @@ void given_fill(const struct lazy_policy *policy, struct cluster *cluster)
 	const struct given_reading r = {policy, cluster};
 
 	for (size_t i = 0; i < policy->n_namespaces; i++)
-		fill_namespace(&r, READ(&r, namespaces, i, 1));
+		fill_namespace(&r, LAZY_ONE(r.policy, namespaces, i));
 	for (size_t i = 0; i < policy->n_nodes; i++)
-		fill_node(&r, READ(&r, nodes, i, 1));
+		fill_node(&r, LAZY_ONE(r.policy, nodes, i));
 	for (size_t i = 0; i < policy->n_given; i++)
-		fill_policy(&r, READ(&r, given, i, 1));
+		fill_policy(&r, LAZY_ONE(r.policy, given, i));
 }

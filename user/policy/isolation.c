@@ -37,8 +37,7 @@ const char *isolation_directions(uint8_t directions)
 
 int isolations_make(struct isolations *isolations, const struct lazy_policy *policy)
 {
-	const struct policy_isolation *all = lazy_read(
-		policy, policy->isolations, policy->n_isolations * sizeof(*policy->isolations));
+	const struct policy_isolation *all = LAZY_ALL(policy, isolations);
 
 	*isolations = (struct isolations){
 		.policy = policy,
@@ -48,8 +47,7 @@ int isolations_make(struct isolations *isolations, const struct lazy_policy *pol
 	if (!isolations->by_matcher || !isolations->negative)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < policy->n_isolations && !lazy_error(policy); i++) {
-		const struct policy_matcher *matcher =
-			lazy_read(policy, &policy->matchers[all[i].matcher], sizeof(*matcher));
+		const struct policy_matcher *matcher = LAZY_ONE(policy, matchers, all[i].matcher);
 
 		if (all[i].flags & POLICY_AUDIT)
 			continue;

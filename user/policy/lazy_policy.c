@@ -26,8 +26,7 @@ const char *lazy_matcher_namespace(const struct lazy_policy *policy,
 				   const struct policy_matcher *matcher)
 {
 	const struct policy_clause *clauses =
-		lazy_read(policy, policy->clauses + matcher->clauses.at,
-			  matcher->clauses.n * sizeof(*clauses));
+		LAZY_SOME(policy, clauses, matcher->clauses.at, matcher->clauses.n);
 	const char *ns = "";
 
 	for (uint32_t i = 0; i < matcher->clauses.n; i++) {
@@ -169,8 +168,7 @@ const struct policy_expected *lazy_expected_by_name(const struct lazy_policy *po
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct policy_expected *pod =
-			lazy_read(policy, &policy->expected[middle], sizeof(*pod));
+		const struct policy_expected *pod = LAZY_ONE(policy, expected, middle);
 		int order = strcmp(ns, lazy_read_string(policy, pod->ns));
 
 		if (!order)
@@ -202,13 +200,11 @@ void lazy_read_outside(const struct lazy_policy *policy, struct policy *outside)
 		.service_cidrs = policy->service_cidrs,
 		.n_service_cidrs = policy->n_service_cidrs,
 	};
-	lazy_read(policy, policy->prefixes, policy->n_prefixes * sizeof(*policy->prefixes));
-	lazy_read(policy, policy->nodes, policy->n_nodes * sizeof(*policy->nodes));
-	lazy_read(policy, policy->node_addresses,
-		  policy->n_node_addresses * sizeof(*policy->node_addresses));
-	lazy_read(policy, policy->frontends, policy->n_frontends * sizeof(*policy->frontends));
-	lazy_read(policy, policy->service_cidrs,
-		  policy->n_service_cidrs * sizeof(*policy->service_cidrs));
+	LAZY_ALL(policy, prefixes);
+	LAZY_ALL(policy, nodes);
+	LAZY_ALL(policy, node_addresses);
+	LAZY_ALL(policy, frontends);
+	LAZY_ALL(policy, service_cidrs);
 	for (size_t i = 0; i < policy->n_nodes; i++)
 		lazy_read_string(policy, policy->nodes[i].name);
 }

@@ -29,6 +29,13 @@ static inline const void *lazy_read(const struct lazy_policy *policy, const void
 	return at;
 }
 
+/* Return n records of a table from the one at @at on, one record, and all, read if needed. */
+#define LAZY_SOME(policy, table, at, n)                                                  \
+	((const __typeof__(*(policy)->table) *)lazy_read(policy, (policy)->table + (at), \
+							 (n) * sizeof(*(policy)->table)))
+#define LAZY_ONE(policy, table, at) LAZY_SOME(policy, table, at, 1)
+#define LAZY_ALL(policy, table) LAZY_SOME(policy, table, 0, (policy)->n_##table)
+
 const char *lazy_read_string(const struct lazy_policy *policy, uint32_t string);
 
 /* Returns -errno if a part that was asked for could not be read, reported; else 0. */
@@ -53,6 +60,16 @@ const struct policy_segment *lazy_segment_by_id(const struct lazy_policy *policy
 /* NULL: no pod of that name is expected. */
 const struct policy_expected *lazy_expected_by_name(const struct lazy_policy *policy,
 						    const char *ns, const char *name);
+
+/* Returns an endpoint's address. @i: its number among the endpoint's. */
+static inline const struct policy_address *lazy_address_of(const struct lazy_policy *policy,
+							   const struct policy_endpoint *endpoint,
+							   uint32_t i)
+{
+	const uint32_t *index = LAZY_ONE(policy, endpoint_addresses, endpoint->addresses.at + i);
+
+	return LAZY_ONE(policy, addresses, *index);
+}
 
 /*
  * Sets @outside to a policy that has the tables about addresses of no endpoint alone: prefixes,

@@ -21,10 +21,10 @@ struct candidate {
 };
 
 /* requirements_at(policy, i) and so on return a record of a table, read if needed. */
-#define RECORD(type, name)                                                          \
-	static const type *name##_at(const struct lazy_policy *policy, size_t at)   \
-	{                                                                           \
-		return lazy_read(policy, policy->name + at, sizeof(*policy->name)); \
+#define RECORD(type, name)                                                        \
+	static const type *name##_at(const struct lazy_policy *policy, size_t at) \
+	{                                                                         \
+		return LAZY_ONE(policy, name, at);                                \
 	}
 RECORD(uint32_t, texts)
 RECORD(struct policy_cidr, cidrs)
@@ -349,10 +349,8 @@ static int place_as_policy(const struct lazy_policy *policy, const struct endpoi
 
 	for (uint32_t i = 0; known && i < known->addresses.n; i++) {
 		const uint32_t *number =
-			lazy_read(policy, &policy->endpoint_addresses[known->addresses.at + i],
-				  sizeof(*number));
-		const struct policy_address *one =
-			lazy_read(policy, &policy->addresses[*number], sizeof(*one));
+			LAZY_ONE(policy, endpoint_addresses, known->addresses.at + i);
+		const struct policy_address *one = LAZY_ONE(policy, addresses, *number);
 
 		if (address_is_ipv4(&one->address) == address_is_ipv4(address))
 			return place_like(policy, endpoint, one, address, placement);

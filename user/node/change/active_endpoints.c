@@ -374,8 +374,8 @@ bool active_owner(const struct node_handle *handle, const struct address *addres
 	known = lazy_address_find(policy, address);
 	if (!known)
 		return false;
-	endpoint = lazy_read(policy, &policy->endpoints[known->endpoint], sizeof(*endpoint));
-	ns = lazy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
+	endpoint = LAZY_ONE(policy, endpoints, known->endpoint);
+	ns = LAZY_ONE(policy, namespaces, endpoint->ns);
 	*owner = record_name(lazy_read_string(policy, ns->name),
 			     lazy_read_string(policy, endpoint->name));
 	return true;

@@ -54,7 +54,7 @@ static bool changes_pod(const struct planner *plan, const struct bh_added *name)
 		return true;
 	for (uint32_t i = 0; i < pod->addresses.n; i++)
 		if (planner_is_fresh(plan, BLOB_TABLE_addresses,
-				     delta_address_of(new, pod, i) - new->addresses))
+				     lazy_address_of(new, pod, i) - new->addresses))
 			return true;
 	return false;
 }

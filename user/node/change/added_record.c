@@ -270,10 +270,8 @@ int record_read(const struct bh_added *record, struct cluster *cluster, struct e
 static bool is_anothers(const struct lazy_policy *policy, const struct policy_address *address,
 			const struct endpoint *endpoint)
 {
-	const struct policy_endpoint *owner = lazy_read(
-		policy, &policy->endpoints[address->endpoint], sizeof(struct policy_endpoint));
-	const struct policy_namespace *ns =
-		lazy_read(policy, &policy->namespaces[owner->ns], sizeof(*ns));
+	const struct policy_endpoint *owner = LAZY_ONE(policy, endpoints, address->endpoint);
+	const struct policy_namespace *ns = LAZY_ONE(policy, namespaces, owner->ns);
 	const char *name = lazy_read_string(policy, owner->name);
 	const size_t length = strcspn(endpoint->name, ":");
 	uint32_t uid[2];

@@ -44,8 +44,7 @@ static int add_said(struct discovery *discovery, struct table *table)
 
 uint32_t discover_dns_place(const struct lazy_policy *policy)
 {
-	const struct policy_service *services =
-		lazy_read(policy, policy->services, policy->n_services * sizeof(*services));
+	const struct policy_service *services = LAZY_ALL(policy, services);
 
 	for (size_t i = 0; i < policy->n_services; i++)
 		if (!strcmp(lazy_read_string(policy, services[i].name), "kube-dns") &&
@@ -58,8 +57,7 @@ uint32_t discover_dns_place(const struct lazy_policy *policy)
 static int add_frontends(const struct lazy_policy *policy, const struct policy_service *service,
 			 struct table *table)
 {
-	const struct policy_frontend *frontends =
-		lazy_read(policy, policy->frontends, policy->n_frontends * sizeof(*frontends));
+	const struct policy_frontend *frontends = LAZY_ALL(policy, frontends);
 	int error = 0;
 
 	for (size_t i = 0; !error && i < policy->n_frontends; i++) {
@@ -96,10 +94,9 @@ static bool is_resolvers(const struct policy_frontend *frontend, const struct ta
 static int add_backends(const struct lazy_policy *policy, uint32_t service_port,
 			struct table *table)
 {
-	const struct policy_service_port *port =
-		lazy_read(policy, policy->service_ports + service_port, sizeof(*port));
-	const struct policy_backend *backends = lazy_read(
-		policy, policy->backends + port->backends.at, port->backends.n * sizeof(*backends));
+	const struct policy_service_port *port = LAZY_ONE(policy, service_ports, service_port);
+	const struct policy_backend *backends =
+		LAZY_SOME(policy, backends, port->backends.at, port->backends.n);
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < port->backends.n; i++)
@@ -109,8 +106,7 @@ static int add_backends(const struct lazy_policy *policy, uint32_t service_port,
 
 int discover_resolver_backends(const struct lazy_policy *policy, struct table *table)
 {
-	const struct policy_frontend *frontends =
-		lazy_read(policy, policy->frontends, policy->n_frontends * sizeof(*frontends));
+	const struct policy_frontend *frontends = LAZY_ALL(policy, frontends);
 	int error = 0;
 
 	for (size_t i = 0; !error && i < policy->n_frontends; i++)

@@ -113,7 +113,7 @@ static int find_after(const struct planner *plan, const struct address *address,
 	*known = record || found;
 	*segment = error || placement.segment == POLICY_NOWHERE
 			   ? NULL
-			   : delta_segment(plan->new, placement.segment);
+			   : LAZY_ONE(plan->new, segments, placement.segment);
 	return error && error != -ENOENT ? error : lazy_error(plan->new);
 }
 
@@ -127,7 +127,7 @@ static int open_endpoint(const struct planner *plan, const struct address *addre
 	if ((!opened.directions && !opened.audited) || !(record || found))
 		return 0;
 	owner = record ? *record
-		       : planner_name(plan->new, delta_endpoint(plan->new, found->endpoint));
+		       : planner_name(plan->new, LAZY_ONE(plan->new, endpoints, found->endpoint));
 	if (asprintf(&opened.name, "%s/%s", owner.ns, owner.name) < 0)
 		return -ENOMEM;
 	effect->opened[effect->n_opened++] = opened;

@@ -35,7 +35,7 @@ void endpoints_free(struct endpoints *endpoints)
 static struct bh_endpoint host_side(const struct planner *plan, const struct policy_address *to,
 				    const struct bh_endpoint *entry)
 {
-	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, to->endpoint);
+	const struct policy_endpoint *endpoint = LAZY_ONE(plan->new, endpoints, to->endpoint);
 	const __u8 *mac = endpoint->flags & POLICY_MAC ? endpoint->mac : NULL;
 	const struct bh_iface *iface = NULL;
 	struct bh_endpoint want = {};
@@ -81,7 +81,7 @@ static bool is_unknown(const struct planner *plan, uint32_t index, const struct 
 static int plan_address(struct endpoints *endpoints, uint32_t index)
 {
 	struct planner *plan = endpoints->plan;
-	const struct policy_address *to = delta_address(plan->new, index);
+	const struct policy_address *to = LAZY_ONE(plan->new, addresses, index);
 	const struct bh_endpoint *own = table_find(&endpoints->own, &to->endpoint);
 	struct bh_endpoint entry = {}, want;
 	int error = maps_lookup(plan->handle, MAP_endpoints, &to->address, &entry);
@@ -123,12 +123,12 @@ static int plan_addresses(struct endpoints *endpoints)
 static int leave_address(struct endpoints *endpoints, uint32_t index)
 {
 	struct planner *plan = endpoints->plan;
-	const struct policy_address *to = delta_address(plan->new, index);
+	const struct policy_address *to = LAZY_ONE(plan->new, addresses, index);
 	const uint32_t before = delta_origin(planner_table(plan, BLOB_TABLE_addresses), index);
 	struct bh_endpoint entry;
 
 	if (before == UINT32_MAX ||
-	    !planner_is_here(plan, plan->old, delta_address(plan->old, before)->endpoint) ||
+	    !planner_is_here(plan, plan->old, LAZY_ONE(plan->old, addresses, before)->endpoint) ||
 	    (planner_owner_before(plan, index) == to->endpoint &&
 	     planner_is_here(plan, plan->new, to->endpoint)) ||
 	    table_find(&plan->added, &to->address))
@@ -160,7 +160,7 @@ static int find_deleted(struct planner *plan, const struct policy_address *from,
 static int plan_deleted(struct endpoints *endpoints, uint32_t deleted)
 {
 	struct planner *plan = endpoints->plan;
-	const struct policy_address *from = delta_address(plan->old, deleted);
+	const struct policy_address *from = LAZY_ONE(plan->old, addresses, deleted);
 	struct bh_endpoint entry;
 	int error = table_add(&plan->concerned, &from->address, NULL);
 

@@ -40,11 +40,7 @@ int endpoint_find(struct node_handle *handle, const struct bh_added *name, struc
 	for (size_t i = 0; !error && i < added.n; i++)
 		error = add_if_there(handle, table_key(&added, i), members);
 	for (uint32_t i = 0; !error && known && i < known->addresses.n; i++) {
-		const uint32_t *number =
-			lazy_read(policy, &policy->endpoint_addresses[known->addresses.at + i],
-				  sizeof(*number));
-		const struct policy_address *address =
-			lazy_read(policy, &policy->addresses[*number], sizeof(*address));
+		const struct policy_address *address = lazy_address_of(policy, known, i);
 
 		/* the address may have been given to another endpoint by `endpoint add` */
 		error = maps_lookup(handle, MAP_added, &address->address, &other);

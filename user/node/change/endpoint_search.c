@@ -51,7 +51,7 @@ static bool has_address(const struct planner *plan, const struct policy_endpoint
 			const struct address *address)
 {
 	for (uint32_t i = 0; i < endpoint->addresses.n; i++)
-		if (!memcmp(&delta_address_of(plan->new, endpoint, i)->address, address,
+		if (!memcmp(&lazy_address_of(plan->new, endpoint, i)->address, address,
 			    sizeof(*address)))
 			return true;
 	return false;
@@ -63,7 +63,7 @@ static int take_records(struct endpoints *endpoints, uint32_t index)
 {
 	struct planner *plan = endpoints->plan;
 	const struct table *added = &plan->added;
-	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, index);
+	const struct policy_endpoint *endpoint = LAZY_ONE(plan->new, endpoints, index);
 	struct bh_added name = {};
 	int error = 0;
 
@@ -89,7 +89,7 @@ static int take_records(struct endpoints *endpoints, uint32_t index)
 static int take_endpoint(struct endpoints *endpoints, uint32_t index)
 {
 	struct planner *plan = endpoints->plan;
-	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, index);
+	const struct policy_endpoint *endpoint = LAZY_ONE(plan->new, endpoints, index);
 	const struct bh_endpoint nothing = {};
 	int error = 0;
 
@@ -99,7 +99,7 @@ static int take_endpoint(struct endpoints *endpoints, uint32_t index)
 		error = table_add(&endpoints->own, &index, &nothing);
 	for (uint32_t i = 0; !error && i < endpoint->addresses.n; i++) {
 		const uint32_t address =
-			delta_address_of(plan->new, endpoint, i) - plan->new->addresses;
+			lazy_address_of(plan->new, endpoint, i) - plan->new->addresses;
 
 		error = table_add(&endpoints->addresses, &address, NULL);
 	}
@@ -110,7 +110,7 @@ static int take_endpoint(struct endpoints *endpoints, uint32_t index)
  * may be as it was if it loses another address; or anew, after `endpoint del`. */
 static bool comes_to(const struct planner *plan, uint32_t address)
 {
-	const struct policy_address *to = delta_address(plan->new, address);
+	const struct policy_address *to = LAZY_ONE(plan->new, addresses, address);
 	struct bh_endpoint entry;
 
 	return planner_is_here(plan, plan->new, to->endpoint) &&
@@ -127,7 +127,7 @@ static int take_addresses(struct endpoints *endpoints)
 
 	for (uint32_t i = delta_next_new(addresses, 0); !error && i < addresses->n;
 	     i = delta_next_new(addresses, i + 1)) {
-		const uint32_t endpoint = delta_address(plan->new, i)->endpoint;
+		const uint32_t endpoint = LAZY_ONE(plan->new, addresses, i)->endpoint;
 
 		error = table_add(&endpoints->addresses, &i, NULL);
 		if (!error)
@@ -152,7 +152,7 @@ static int take_source(struct endpoints *endpoints, const struct bh_iface *iface
 		found = lazy_address_find(plan->new, &address);
 		if (!found)
 			continue;
-		sources = delta_endpoint(plan->new, found->endpoint)->allow_source;
+		sources = LAZY_ONE(plan->new, endpoints, found->endpoint)->allow_source;
 		if (delta_next_new(planner_table(plan, BLOB_TABLE_cidrs), sources.at) <
 		    sources.at + sources.n)
 			return take_endpoint(endpoints, found->endpoint);
@@ -244,7 +244,7 @@ static int leave_known(struct endpoints *endpoints, const struct policy_endpoint
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < old->addresses.n; i++) {
-		const struct address *address = &delta_address_of(plan->old, old, i)->address;
+		const struct address *address = &lazy_address_of(plan->old, old, i)->address;
 
 		if (!table_find(&plan->added, address))
 			error = leave_address(endpoints, address);
@@ -259,7 +259,7 @@ static int check_addresses(struct planner *plan, const struct policy_endpoint *e
 	const struct delta_table *addresses = planner_table(plan, BLOB_TABLE_addresses);
 
 	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
-		const struct policy_address *address = delta_address_of(plan->new, endpoint, i);
+		const struct policy_address *address = lazy_address_of(plan->new, endpoint, i);
 		struct bh_endpoint entry;
 
 		if (!table_find(&plan->added, &address->address) &&
@@ -278,8 +278,8 @@ static int leave(struct endpoints *endpoints, uint32_t index)
 	int error = 0;
 
 	if (was != UINT32_MAX)
-		error = leave_known(endpoints, delta_endpoint(plan->old, was));
-	return error ? error : check_addresses(plan, delta_endpoint(plan->new, index));
+		error = leave_known(endpoints, LAZY_ONE(plan->old, endpoints, was));
+	return error ? error : check_addresses(plan, LAZY_ONE(plan->new, endpoints, index));
 }
 
 /* Leaves out the addresses that an added endpoint keeps. */
@@ -298,7 +298,7 @@ static int plan_own(struct endpoints *endpoints, uint32_t index, struct bh_endpo
 {
 	struct planner *plan = endpoints->plan;
 	CLEANUP(local_pod_free) struct local_pod pod;
-	const int error = local_pod_read(plan->new, delta_endpoint(plan->new, index), &pod);
+	const int error = local_pod_read(plan->new, LAZY_ONE(plan->new, endpoints, index), &pod);
 
 	if (error)
 		return error;
@@ -361,7 +361,6 @@ static bool keeps_node(const struct planner *plan)
 {
 	const char *name = plan->handle->blob.node;
 	const struct policy_node *old, *new;
-	size_t size;
 
 	if (delta_is_final(planner_table(plan, BLOB_TABLE_nodes)) &&
 	    delta_is_final(planner_table(plan, BLOB_TABLE_node_addresses)))
@@ -370,10 +369,9 @@ static bool keeps_node(const struct planner *plan)
 	new = lazy_node_by_name(plan->new, name);
 	if (!old || !new || old->addresses.n != new->addresses.n)
 		return !old && !new;
-	size = old->addresses.n * sizeof(*plan->old->node_addresses);
-	return !memcmp(lazy_read(plan->old, &plan->old->node_addresses[old->addresses.at], size),
-		       lazy_read(plan->new, &plan->new->node_addresses[new->addresses.at], size),
-		       size);
+	return !memcmp(LAZY_SOME(plan->old, node_addresses, old->addresses.at, old->addresses.n),
+		       LAZY_SOME(plan->new, node_addresses, new->addresses.at, new->addresses.n),
+		       old->addresses.n * sizeof(struct address));
 }
 
 int endpoints_find_own(struct endpoints *endpoints)

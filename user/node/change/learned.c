@@ -17,7 +17,7 @@ static int want(struct planner *plan, const struct policy_domain *domain, uint32
 	const struct lazy_policy *policy = plan->new;
 	struct bh_domain_key key = {.class = planner_id(plan, domain->class)};
 	struct bh_domain_segment value = {
-		.id = planner_id(plan, delta_segment(policy, domain->segment)->id)};
+		.id = planner_id(plan, LAZY_ONE(policy, segments, domain->segment)->id)};
 	struct bh_domain name;
 	int error = planner_slot(plan, domain->segment, &value.slot);
 
@@ -59,8 +59,7 @@ static int compare(struct planner *plan, enum node_map_id map)
 int learned_plan(struct planner *plan)
 {
 	const struct lazy_policy *policy = plan->new;
-	const struct policy_domain *domains =
-		lazy_read(policy, policy->domains, policy->n_domains * sizeof(*domains));
+	const struct policy_domain *domains = LAZY_ALL(policy, domains);
 	uint32_t last = 0;
 	int error = 0;
 

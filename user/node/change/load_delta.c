@@ -69,7 +69,7 @@ static bool moves_segments(const struct planner *plan)
 		return true;
 	for (uint32_t i = delta_next_deleted(table, 0); i < table->n_base;
 	     i = delta_next_deleted(table, i + 1))
-		if (!delta_segment(plan->old, i)->delete_generation)
+		if (!LAZY_ONE(plan->old, segments, i)->delete_generation)
 			return true;
 	return false;
 }

@@ -116,8 +116,8 @@ static int find_node(struct discovery *discovery)
 	if (!node)
 		return lazy_error(active);
 	discovery->n_node_addresses = node->addresses.n;
-	discovery->node_addresses = lazy_read(active, &active->node_addresses[node->addresses.at],
-					      node->addresses.n * sizeof(*active->node_addresses));
+	discovery->node_addresses =
+		LAZY_SOME(active, node_addresses, node->addresses.at, node->addresses.n);
 	return lazy_error(active);
 }
 

@@ -14,22 +14,15 @@ void local_pod_free(struct local_pod *pod)
 static int read_lists(const struct lazy_policy *policy, const struct policy_endpoint *record,
 		      struct local_pod *pod)
 {
-	const uint32_t *numbers =
-		lazy_read(policy, &policy->endpoint_addresses[record->addresses.at],
-			  record->addresses.n * sizeof(*numbers));
-	const struct policy_cidr *cidrs = lazy_read(policy, &policy->cidrs[record->allow_source.at],
-						    record->allow_source.n * sizeof(*cidrs));
+	const struct policy_cidr *cidrs =
+		LAZY_SOME(policy, cidrs, record->allow_source.at, record->allow_source.n);
 
 	pod->addresses = calloc(record->addresses.n + 1, sizeof(*pod->addresses));
 	pod->sources = calloc(record->allow_source.n + 1, sizeof(*pod->sources));
 	if (!pod->addresses || !pod->sources)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < record->addresses.n; i++) {
-		const struct policy_address *address =
-			lazy_read(policy, &policy->addresses[numbers[i]], sizeof(*address));
-
-		pod->addresses[i] = address->address;
-	}
+	for (uint32_t i = 0; i < record->addresses.n; i++)
+		pod->addresses[i] = lazy_address_of(policy, record, i)->address;
 	for (uint32_t i = 0; i < record->allow_source.n; i++)
 		pod->sources[i] = (struct cidr){cidrs[i].address, cidrs[i].length};
 	return lazy_error(policy);
@@ -38,8 +31,7 @@ static int read_lists(const struct lazy_policy *policy, const struct policy_endp
 int local_pod_read(const struct lazy_policy *policy, const struct policy_endpoint *record,
 		   struct local_pod *pod)
 {
-	const struct policy_namespace *ns =
-		lazy_read(policy, &policy->namespaces[record->ns], sizeof(*ns));
+	const struct policy_namespace *ns = LAZY_ONE(policy, namespaces, record->ns);
 	int error;
 
 	*pod = (struct local_pod){};

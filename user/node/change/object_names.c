@@ -37,7 +37,7 @@ static int add(struct names *names, const char *ns, const char *name, uint8_t ki
 
 int object_names_add(struct object_names *names, const struct lazy_policy *policy, uint32_t index)
 {
-	const struct policy_given *given = lazy_read(policy, &policy->given[index], sizeof(*given));
+	const struct policy_given *given = LAZY_ONE(policy, given, index);
 	const char *ns = lazy_read_string(policy, given->ns);
 	const char *name = lazy_read_string(policy, given->name);
 	int error = lazy_error(policy);

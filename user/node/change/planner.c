@@ -116,7 +116,7 @@ int planner_slot(struct planner *plan, uint32_t segment, uint32_t *slot)
 	*slot = plan->slots[segment];
 	if (!plan->delta)
 		return 0;
-	if (planner_find_segment(plan, delta_segment(plan->new, segment)->id, slot))
+	if (planner_find_segment(plan, LAZY_ONE(plan->new, segments, segment)->id, slot))
 		return COMPARE_ALL;
 	plan->slots[segment] = *slot;
 	return 0;
@@ -125,7 +125,7 @@ int planner_slot(struct planner *plan, uint32_t segment, uint32_t *slot)
 bool planner_is_here(const struct planner *plan, const struct lazy_policy *policy,
 		     uint32_t endpoint)
 {
-	const struct policy_endpoint *record = delta_endpoint(policy, endpoint);
+	const struct policy_endpoint *record = LAZY_ONE(policy, endpoints, endpoint);
 
 	return record->node &&
 	       !strcmp(lazy_read_string(policy, record->node), plan->handle->blob.node);
@@ -137,14 +137,13 @@ uint32_t planner_owner_before(const struct planner *plan, uint32_t address)
 
 	return before == UINT32_MAX ? UINT32_MAX
 				    : delta_place(plan->delta, BLOB_TABLE_endpoints,
-						  delta_address(plan->old, before)->endpoint);
+						  LAZY_ONE(plan->old, addresses, before)->endpoint);
 }
 
 struct bh_added planner_name(const struct lazy_policy *policy,
 			     const struct policy_endpoint *endpoint)
 {
-	const struct policy_namespace *ns =
-		lazy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
+	const struct policy_namespace *ns = LAZY_ONE(policy, namespaces, endpoint->ns);
 
 	return record_name(lazy_read_string(policy, ns->name),
 			   lazy_read_string(policy, endpoint->name));

@@ -138,33 +138,4 @@ uint32_t planner_owner_before(const struct planner *plan, uint32_t address);
 struct bh_added planner_name(const struct lazy_policy *policy,
 			     const struct policy_endpoint *endpoint);
 
-static inline const struct policy_endpoint *delta_endpoint(const struct lazy_policy *policy,
-							   uint32_t index)
-{
-	return lazy_read(policy, &policy->endpoints[index], sizeof(struct policy_endpoint));
-}
-
-static inline const struct policy_address *delta_address(const struct lazy_policy *policy,
-							 uint32_t index)
-{
-	return lazy_read(policy, &policy->addresses[index], sizeof(struct policy_address));
-}
-
-static inline const struct policy_segment *delta_segment(const struct lazy_policy *policy,
-							 uint32_t index)
-{
-	return lazy_read(policy, &policy->segments[index], sizeof(struct policy_segment));
-}
-
-/* Returns an endpoint's address. @i: its number among the endpoint's. */
-static inline const struct policy_address *delta_address_of(const struct lazy_policy *policy,
-							    const struct policy_endpoint *endpoint,
-							    uint32_t i)
-{
-	return delta_address(
-		policy, *(const uint32_t *)lazy_read(
-				policy, &policy->endpoint_addresses[endpoint->addresses.at + i],
-				sizeof(uint32_t)));
-}
-
 #endif

@@ -186,8 +186,7 @@ static bool seek_in_pairs(const struct port_lists *places, struct sought *sought
 static bool seek_in_named(const struct port_lists *places, struct sought *sought)
 {
 	const struct lazy_policy *old = places->plan->old;
-	const struct policy_named *named =
-		lazy_read(old, old->named, old->n_named * sizeof(*named));
+	const struct policy_named *named = LAZY_ALL(old, named);
 	struct bh_named there;
 
 	for (size_t i = 0; i < old->n_named; i++)
@@ -208,7 +207,7 @@ static bool seek_in_segments(const struct port_lists *places, struct sought *sou
 	struct bh_segment there;
 
 	for (uint32_t i = 0; i < plan->old->n_segments; i++) {
-		const struct policy_segment *segment = delta_segment(plan->old, i);
+		const struct policy_segment *segment = LAZY_ONE(plan->old, segments, i);
 		const uint32_t slot = pinned_slot(plan->handle, i);
 
 		for (int k = 0; !segment->delete_generation && k < 4; k++)
@@ -246,8 +245,7 @@ static bool find_list(const struct port_lists *places, struct bh_ports_ref ref,
 static int write_list(const struct port_lists *places, struct bh_ports_ref ref, uint32_t at)
 {
 	const struct planner *plan = places->plan;
-	const struct bh_interval *intervals =
-		lazy_read(plan->new, plan->new->intervals + ref.at, ref.count * sizeof(*intervals));
+	const struct bh_interval *intervals = LAZY_SOME(plan->new, intervals, ref.at, ref.count);
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < ref.count; i++) {
@@ -263,8 +261,7 @@ static int put_by_content(struct port_lists *places, struct bh_ports_ref ref,
 {
 	struct port_lists_index *index = places->index;
 	const struct lazy_policy *new = places->plan->new;
-	const struct bh_interval *intervals =
-		lazy_read(new, new->intervals + ref.at, ref.count * sizeof(*intervals));
+	const struct bh_interval *intervals = LAZY_SOME(new, intervals, ref.at, ref.count);
 	const struct port_lists_list *found = index_find(index, intervals, ref.count);
 
 	placed->at = found ? found->at : free_run(index, ref.count);

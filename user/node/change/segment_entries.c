@@ -34,10 +34,10 @@ static struct ports_entry entry_at(const struct lazy_policy *policy, enum node_m
 	const struct policy_named *named;
 
 	if (map == MAP_pairs) {
-		pair = lazy_read(policy, &policy->pairs[i], sizeof(*pair));
+		pair = LAZY_ONE(policy, pairs, i);
 		return (struct ports_entry){{pair->subject, pair->peer}, pair->ports};
 	}
-	named = lazy_read(policy, &policy->named[i], sizeof(*named));
+	named = LAZY_ONE(policy, named, i);
 	return (struct ports_entry){{named->list, named->resolution}, named->ports};
 }
 
@@ -80,8 +80,7 @@ static struct member member_of(const struct lazy_policy *policy, uint32_t id)
 static const struct policy_variation *variations_of(const struct lazy_policy *policy,
 						    const struct policy_segment *segment)
 {
-	return lazy_read(policy, policy->variations + segment->variations.at,
-			 segment->variations.n * sizeof(struct policy_variation));
+	return LAZY_SOME(policy, variations, segment->variations.at, segment->variations.n);
 }
 
 static bool has_variation(const struct member *member, uint32_t id)
@@ -380,7 +379,7 @@ static int plan_segment(void *what, const struct lazy_policy *policy, uint32_t i
 {
 	struct layer *layer = what;
 	struct planner *plan = layer->plan;
-	const struct member to = {policy, delta_segment(policy, index), index};
+	const struct member to = {policy, LAZY_ONE(policy, segments, index), index};
 	uint32_t slot;
 	int error = is_live(&to) ? slot_there(layer, &to, &slot) : 0;
 
@@ -404,7 +403,7 @@ static int plan_segment(void *what, const struct lazy_policy *policy, uint32_t i
 static int plan_old_segment(void *what, const struct lazy_policy *policy, uint32_t index)
 {
 	struct layer *layer = what;
-	const struct member from = {policy, delta_segment(policy, index), index};
+	const struct member from = {policy, LAZY_ONE(policy, segments, index), index};
 	const struct member to = member_of(layer->plan->new, from.segment->id);
 	const struct bh_segment none = {};
 	uint32_t slot = pinned_slot(layer->plan->handle, index);

@@ -112,7 +112,7 @@ static bool is_changed(const struct services *services, uint32_t index)
 			return true;
 	if (!plan->taken.n)
 		return false;
-	service = lazy_read(plan->new, &plan->new->services[port->service], sizeof(*service));
+	service = LAZY_ONE(plan->new, services, port->service);
 	return has_taken(plan, lazy_read_string(plan->new, service->ns));
 }
 
@@ -125,9 +125,8 @@ struct backend {
 
 static bool is_audited(const struct planner *plan, const struct policy_address *address)
 {
-	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, address->endpoint);
-	const struct policy_namespace *ns =
-		lazy_read(plan->new, &plan->new->namespaces[endpoint->ns], sizeof(*ns));
+	const struct policy_endpoint *endpoint = LAZY_ONE(plan->new, endpoints, address->endpoint);
+	const struct policy_namespace *ns = LAZY_ONE(plan->new, namespaces, endpoint->ns);
 
 	return (endpoint->flags | ns->flags) & POLICY_AUDIT;
 }
@@ -391,8 +390,7 @@ static int note_frontend(void *what, const struct lazy_policy *policy, uint32_t 
 static int plan_old_frontend(void *what, const struct lazy_policy *policy, uint32_t index)
 {
 	struct services *services = what;
-	const struct policy_frontend *frontend =
-		lazy_read(policy, &policy->frontends[index], sizeof(*frontend));
+	const struct policy_frontend *frontend = LAZY_ONE(policy, frontends, index);
 	struct bh_service_key key = key_of(frontend, false);
 	int error = plan_deleted(services, &key);
 
@@ -467,14 +465,11 @@ static int plan_services(struct planner *plan)
 	};
 	int error = services.changed && services.moved ? 0 : -ENOMEM;
 
-	services.ports = lazy_read(policy, policy->service_ports,
-				   policy->n_service_ports * sizeof(*policy->service_ports));
-	services.backends =
-		lazy_read(policy, policy->backends, policy->n_backends * sizeof(*policy->backends));
+	services.ports = LAZY_ALL(policy, service_ports);
+	services.backends = LAZY_ALL(policy, backends);
 	if (error || !find_changed(&services))
 		return error;
-	services.frontends = lazy_read(policy, policy->frontends,
-				       policy->n_frontends * sizeof(*policy->frontends));
+	services.frontends = LAZY_ALL(policy, frontends);
 	error = planner_walk(plan, BLOB_TABLE_frontends, note_frontend, plan_old_frontend,
 			     &services);
 	if (!error && !plan->delta)
@@ -518,9 +513,8 @@ static bool may_lead_to(const struct lazy_policy *policy, const struct policy_fr
 			const char *ns, bool ipv4)
 {
 	const struct policy_service_port *port =
-		lazy_read(policy, &policy->service_ports[frontend->service_port], sizeof(*port));
-	const struct policy_service *service =
-		lazy_read(policy, &policy->services[port->service], sizeof(*service));
+		LAZY_ONE(policy, service_ports, frontend->service_port);
+	const struct policy_service *service = LAZY_ONE(policy, services, port->service);
 
 	return (frontend_is_node_port(frontend) || address_is_ipv4(&frontend->address) == ipv4) &&
 	       !strcmp(lazy_read_string(policy, service->ns), ns);
@@ -553,8 +547,7 @@ int services_may_have(const struct node_handle *handle, const char *ns, bool ipv
 		      struct change *change)
 {
 	const struct lazy_policy *policy = handle->policy;
-	const struct policy_frontend *frontends =
-		lazy_read(policy, policy->frontends, policy->n_frontends * sizeof(*frontends));
+	const struct policy_frontend *frontends = LAZY_ALL(policy, frontends);
 	int error = 0;
 
 	for (size_t i = 0; !error && i < policy->n_frontends; i++) {

@@ -114,8 +114,7 @@ static int find_of(const struct node_handle *handle, const struct change *change
 		   uint32_t *slot)
 {
 	CLEANUP(table_free) struct table by_id = {};
-	const struct policy_segment *record =
-		lazy_read(handle->policy, &handle->policy->segments[segment], sizeof(*record));
+	const struct policy_segment *record = LAZY_ONE(handle->policy, segments, segment);
 
 	*slot = change->policy.slots ? change->policy.slots[segment] : pinned_slot(handle, segment);
 	return slot_find(handle, change, &by_id, record->id ^ handle->blob.ids, slot);
