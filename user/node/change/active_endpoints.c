@@ -366,19 +366,13 @@ bool active_owner(const struct node_handle *handle, const struct address *addres
 {
 	const struct lazy_policy *policy = handle->policy;
 	const struct policy_address *known;
-	const struct policy_endpoint *endpoint;
-	const struct policy_namespace *ns;
 
 	if (!maps_lookup(handle, MAP_added, address, owner))
 		return true;
 	known = lazy_address_find(policy, address);
-	if (!known)
-		return false;
-	endpoint = LAZY_ONE(policy, endpoints, known->endpoint);
-	ns = LAZY_ONE(policy, namespaces, endpoint->ns);
-	*owner = record_name(lazy_read_string(policy, ns->name),
-			     lazy_read_string(policy, endpoint->name));
-	return true;
+	if (known)
+		*owner = record_name_of(policy, LAZY_ONE(policy, endpoints, known->endpoint));
+	return known;
 }
 
 bool active_owner_at(const struct node_handle *handle, uint32_t ifindex, const struct bh_addr *addr,

@@ -21,6 +21,15 @@ struct bh_added record_name(const char *ns, const char *name)
 	return record;
 }
 
+struct bh_added record_name_of(const struct lazy_policy *policy,
+			       const struct policy_endpoint *endpoint)
+{
+	const struct policy_namespace *ns = LAZY_ONE(policy, namespaces, endpoint->ns);
+
+	return record_name(lazy_read_string(policy, ns->name),
+			   lazy_read_string(policy, endpoint->name));
+}
+
 bool record_is_of(const struct bh_added *record, const struct bh_added *name)
 {
 	return !strncmp(record->ns, name->ns, sizeof(record->ns)) &&

@@ -10,6 +10,11 @@
 
 /* Returns a record with nothing but a name. */
 struct bh_added record_name(const char *ns, const char *name);
+/* As record_name(), with the name of an endpoint of a policy. */
+struct lazy_policy;
+struct policy_endpoint;
+struct bh_added record_name_of(const struct lazy_policy *policy,
+			       const struct policy_endpoint *endpoint);
 bool record_is_of(const struct bh_added *record, const struct bh_added *name);
 
 /* Returns 0, or -E2BIG if labels, ports and addresses do not fit. */
@@ -27,7 +32,6 @@ int record_read(const struct bh_added *record, struct cluster *cluster, struct e
  * one of its addresses. For a pod that a container runtime added, the name does not count: the
  * policy's pod of that name may be another pod. Nor does an address that the policy gives to
  * another pod: the interface on this node is right. */
-struct lazy_policy;
 bool record_is_known(const struct lazy_policy *policy, const struct endpoint *endpoint);
 
 /*

@@ -8,6 +8,7 @@
 #include "maps/iface.h"
 #include "node/change/effect.h"
 #include "node/change/added_delta.h"
+#include "node/change/added_record.h"
 #include "node/change/iface_entry.h"
 #include "node/change/isolated.h"
 #include "node/change/object_names.h"
@@ -127,7 +128,7 @@ static int open_endpoint(const struct planner *plan, const struct address *addre
 	if ((!opened.directions && !opened.audited) || !(record || found))
 		return 0;
 	owner = record ? *record
-		       : planner_name(plan->new, LAZY_ONE(plan->new, endpoints, found->endpoint));
+		       : record_name_of(plan->new, LAZY_ONE(plan->new, endpoints, found->endpoint));
 	if (asprintf(&opened.name, "%s/%s", owner.ns, owner.name) < 0)
 		return -ENOMEM;
 	effect->opened[effect->n_opened++] = opened;

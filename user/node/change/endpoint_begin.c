@@ -91,6 +91,15 @@ int begin_with(struct node_handle *handle, struct beginning *beginning, struct c
 				     &beginning->ifaces, &beginning->went);
 }
 
+int endpoint_apply(struct node_handle *handle, struct change *change, struct outcome *outcome)
+{
+	int error = extension_capacity(handle, change);
+
+	if (!error)
+		error = apply(handle, change, outcome);
+	return error ? error : extension_renew(handle, change);
+}
+
 int begin_finish(struct node_handle *handle, struct beginning *beginning, struct change *change,
 		 struct outcome *outcome)
 {
@@ -98,11 +107,7 @@ int begin_finish(struct node_handle *handle, struct beginning *beginning, struct
 
 	if (!error)
 		error = extension_del(handle, change);
-	if (!error)
-		error = extension_capacity(handle, change);
-	if (!error)
-		error = apply(handle, change, outcome);
-	return error ? error : extension_renew(handle, change);
+	return error ? error : endpoint_apply(handle, change, outcome);
 }
 
 int begin(struct node_handle *handle, struct beginning *beginning)

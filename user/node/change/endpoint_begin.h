@@ -41,9 +41,13 @@ int begin_with(struct node_handle *handle, struct beginning *beginning, struct c
 int vanished_plan(struct own_interfaces *own, const struct bh_added *wanted, bool patient,
 		  struct table *ifaces, bool *went);
 
-/* Plans the interfaces that endpoints left, the extension that the endpoints needed, and the room
- * for it, and applies the change. @outcome: NULL, or as of apply(). */
+/* Makes the room that the extension needs, which @change may change, and applies @change. @outcome:
+ * NULL, or as of apply(). */
 struct outcome;
+int endpoint_apply(struct node_handle *handle, struct change *change, struct outcome *outcome);
+
+/* Plans the interfaces that endpoints left and the extension that the endpoints needed, and applies
+ * the change as endpoint_apply() does. */
 int begin_finish(struct node_handle *handle, struct beginning *beginning, struct change *change,
 		 struct outcome *outcome);
 

@@ -16,14 +16,12 @@
 #include "node/change/added_record.h"
 
 /* Applies a change. Once the change is active, a failure is a warning, and 0 is returned. */
-static int apply_or_warn(struct node_handle *handle, const struct change *change, const char *ns,
+static int apply_or_warn(struct node_handle *handle, struct change *change, const char *ns,
 			 const char *name, const char *what)
 {
-	struct outcome outcome;
-	int error = apply(handle, change, &outcome);
+	struct outcome outcome = {};
+	int error = endpoint_apply(handle, change, &outcome);
 
-	if (!error)
-		error = extension_renew(handle, change);
 	if (!error || !outcome.counts)
 		return error;
 	diag_warn(handle->diag, NULL, NULL, "endpoint %s/%s is %s", ns, name, what);
@@ -64,8 +62,6 @@ int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoin
 		error = extension_add(handle, endpoint, &change, &extension);
 	if (!error)
 		error = endpoint_add_plan(handle, endpoint, &local, &change, isolated);
-	if (!error)
-		error = extension_capacity(handle, &change);
 	/* plans only: the change has what it needs */
 	extension_close(&extension);
 	return error ? error
@@ -100,8 +96,6 @@ int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set
 	change_init(&change, "endpoint set");
 	if (!error)
 		error = endpoint_set_plan(handle, set, &change, &extension, isolated);
-	if (!error)
-		error = extension_capacity(handle, &change);
 	/* plans only: the change has what it needs */
 	extension_close(&extension);
 	/* reads all isolations, so only if anything changes */

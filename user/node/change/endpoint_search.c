@@ -68,7 +68,7 @@ static int take_records(struct endpoints *endpoints, uint32_t index)
 	int error = 0;
 
 	if (added->n)
-		name = planner_name(plan->new, endpoint);
+		name = record_name_of(plan->new, endpoint);
 	for (size_t i = 0; !error && i < added->n; i++) {
 		const struct address *address = table_key(added, i);
 		const struct bh_added *record = table_value(added, i);

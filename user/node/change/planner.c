@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "node/change/planner.h"
-#include "node/change/added_record.h"
 #include "node/change/slot.h"
 #include "node/kernel/pinned_policy.h"
 #include "policy/references.h"
@@ -138,13 +137,4 @@ uint32_t planner_owner_before(const struct planner *plan, uint32_t address)
 	return before == UINT32_MAX ? UINT32_MAX
 				    : delta_place(plan->delta, BLOB_TABLE_endpoints,
 						  LAZY_ONE(plan->old, addresses, before)->endpoint);
-}
-
-struct bh_added planner_name(const struct lazy_policy *policy,
-			     const struct policy_endpoint *endpoint)
-{
-	const struct policy_namespace *ns = LAZY_ONE(policy, namespaces, endpoint->ns);
-
-	return record_name(lazy_read_string(policy, ns->name),
-			   lazy_read_string(policy, endpoint->name));
 }

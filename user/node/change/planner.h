@@ -134,8 +134,4 @@ bool planner_is_here(const struct planner *plan, const struct lazy_policy *polic
  * new one; UINT32_MAX: the old policy lacks the address, or the new one lacks that endpoint. */
 uint32_t planner_owner_before(const struct planner *plan, uint32_t address);
 
-/* Returns the name of an endpoint of a policy, as a record of an added one has it. */
-struct bh_added planner_name(const struct lazy_policy *policy,
-			     const struct policy_endpoint *endpoint);
-
 #endif
