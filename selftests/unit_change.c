@@ -1416,6 +1416,10 @@ static void the_order(void **state)
 			deleted[step->map] = i;
 		if (step->act == ACT_COMMIT)
 			flip = i;
+		/* apply.c undoes these acts */
+		if (step->undone)
+			assert_true(step->act == ACT_PUT || step->act == ACT_SET_ROLE ||
+				    step->act == ACT_ATTACH || step->act == ACT_ATTACH_OTHERS);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(deep); i++)
 		assert_true(put[deep[i]] < put[MAP_segments]);

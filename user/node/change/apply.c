@@ -270,45 +270,23 @@ static void undo_roles(struct applier *applier, const struct table *turns)
 				&((const struct change_role *)table_value(turns, i))->from);
 }
 
+static void undo_put(struct applier *applier, const struct table *put)
+{
+	table_delete(put, applier->handle->maps[applier->map]);
+}
+
+/* Of the steps that change_order marks as undone. */
+static void (*const undos[N_CHANGE_ACTS])(struct applier *applier, const struct table *table) = {
+	[ACT_PUT] = undo_put,
+	[ACT_SET_ROLE] = undo_roles,
+	[ACT_ATTACH_OTHERS] = undo_attach,
+	[ACT_ATTACH] = undo_attach,
+};
+
 static void undo_step(struct applier *applier, const struct change_step *step)
 {
-	const struct table *table = change_table(applier->change, step);
-
-	switch (step->act) {
-	case ACT_ATTACH:
-	case ACT_ATTACH_OTHERS:
-		undo_attach(applier, table);
-		break;
-	case ACT_SET_ROLE:
-		undo_roles(applier, table);
-		break;
-	case ACT_PUT:
-		table_delete(table, applier->handle->maps[step->map]);
-		break;
-	case ACT_CLEAR:
-	case ACT_REMOVE_FOLDER:
-	case ACT_ANEW:
-	case ACT_LOAD:
-	case ACT_REPLACE:
-	case ACT_GROW:
-	case ACT_FINISH:
-	case ACT_DROP_STAGED:
-	case ACT_STORE:
-	case ACT_IMPORT:
-	case ACT_PIN:
-	case ACT_COMMIT:
-	case ACT_RECORD:
-	case ACT_QUARANTINE:
-	case ACT_DETACH:
-	case ACT_REPLACE_LATE:
-	case ACT_SET_ROLE_LATE:
-	case ACT_DELETE:
-	case ACT_COMMIT_AGAIN:
-	case ACT_FORGET:
-	case ACT_COMPLETE:
-	case N_CHANGE_ACTS:
-		break;
-	}
+	applier->map = step->map;
+	undos[step->act](applier, change_table(applier->change, step));
 }
 
 /* Undoes the steps that the table marks, the last one first. A repair undoes the others. */

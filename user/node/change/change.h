@@ -100,34 +100,37 @@ enum change_phase {
 	PHASE_COLLECT, /* after a grace period; the next command can complete this phase */
 };
 
-enum change_act {
-	ACT_CLEAR,
-	ACT_REMOVE_FOLDER,
-	ACT_ANEW,
-	ACT_LOAD, /* loads the new programs */
-	ACT_REPLACE,
-	ACT_GROW,
-	ACT_FINISH,
-	ACT_DROP_STAGED,
-	ACT_PUT,
-	ACT_STORE,
-	ACT_SET_ROLE,
-	ACT_ATTACH_OTHERS,
-	ACT_ATTACH,
-	ACT_IMPORT,
-	ACT_PIN,
-	ACT_COMMIT,
-	ACT_RECORD, /* writes entries that no program reads */
-	ACT_QUARANTINE,
-	ACT_DETACH,
-	ACT_REPLACE_LATE,
-	ACT_SET_ROLE_LATE,
-	ACT_DELETE,
-	ACT_COMMIT_AGAIN,
-	ACT_FORGET,
-	ACT_COMPLETE,
-	N_CHANGE_ACTS
-};
+/* The acts of steps, each with its word in dry runs. */
+#define CHANGE_ACTS(ACT)                                                 \
+	ACT(CLEAR, "clear")                                              \
+	ACT(REMOVE_FOLDER, "remove-folder")                              \
+	ACT(ANEW, "make-folder")                                         \
+	ACT(LOAD, "load-programs") /* loads the new programs */          \
+	ACT(REPLACE, "replace-programs")                                 \
+	ACT(GROW, "replace-maps")                                        \
+	ACT(FINISH, "finish-programs")                                   \
+	ACT(DROP_STAGED, "drop-staged")                                  \
+	ACT(PUT, "put")                                                  \
+	ACT(STORE, "store")                                              \
+	ACT(SET_ROLE, "turn")                                            \
+	ACT(ATTACH_OTHERS, "attach")                                     \
+	ACT(ATTACH, "attach")                                            \
+	ACT(IMPORT, "adopt-connections")                                 \
+	ACT(PIN, "pin-policy")                                           \
+	ACT(COMMIT, "flip")                                              \
+	ACT(RECORD, "record") /* writes entries that no program reads */ \
+	ACT(QUARANTINE, "replace")                                       \
+	ACT(DETACH, "detach")                                            \
+	ACT(REPLACE_LATE, "replace")                                     \
+	ACT(SET_ROLE_LATE, "turn")                                       \
+	ACT(DELETE, "delete")                                            \
+	ACT(COMMIT_AGAIN, "flip")                                        \
+	ACT(FORGET, "forget-connections")                                \
+	ACT(COMPLETE, "settle-policies")
+
+#define CHANGE_ACT(name, word) ACT_##name,
+enum change_act { CHANGE_ACTS(CHANGE_ACT) N_CHANGE_ACTS };
+#undef CHANGE_ACT
 
 struct change_step {
 	enum change_phase phase;

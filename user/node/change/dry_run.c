@@ -23,31 +23,9 @@ static const char *const phases[] = {
 };
 
 static const char *const acts[N_CHANGE_ACTS] = {
-	[ACT_CLEAR] = "clear",
-	[ACT_REMOVE_FOLDER] = "remove-folder",
-	[ACT_ANEW] = "make-folder",
-	[ACT_LOAD] = "load-programs",
-	[ACT_REPLACE] = "replace-programs",
-	[ACT_GROW] = "replace-maps",
-	[ACT_FINISH] = "finish-programs",
-	[ACT_DROP_STAGED] = "drop-staged",
-	[ACT_PUT] = "put",
-	[ACT_STORE] = "store",
-	[ACT_SET_ROLE] = "turn",
-	[ACT_ATTACH_OTHERS] = "attach",
-	[ACT_ATTACH] = "attach",
-	[ACT_IMPORT] = "adopt-connections",
-	[ACT_PIN] = "pin-policy",
-	[ACT_COMMIT] = "flip",
-	[ACT_RECORD] = "record",
-	[ACT_QUARANTINE] = "replace",
-	[ACT_DETACH] = "detach",
-	[ACT_REPLACE_LATE] = "replace",
-	[ACT_SET_ROLE_LATE] = "turn",
-	[ACT_DELETE] = "delete",
-	[ACT_COMMIT_AGAIN] = "flip",
-	[ACT_FORGET] = "forget-connections",
-	[ACT_COMPLETE] = "settle-policies",
+#define WORD(name, word) [ACT_##name] = word,
+	CHANGE_ACTS(WORD)
+#undef WORD
 };
 
 /* The state that node_step_item() reads. */
