@@ -128,10 +128,12 @@ static void plan_with(struct world *world, const struct policy *policy, enum pla
 {
 	CLEANUP(planner_free) struct planner plan = {};
 	CLEANUP(local_free) struct local local = {};
-	const struct wanted wanted = {policy, 0, &local, &world->image, wrong};
 
 	init_local(&local, policy);
-	assert_int_equal(compare_maps(&world->handle, &wanted, change, &plan), 0);
+	planner_init(&plan, &world->handle, policy, 0, &world->image, change);
+	plan.local = &local;
+	plan.wrong = wrong;
+	assert_int_equal(compare_maps(&plan), 0);
 	assert_int_equal(segment_entries_collect(&plan, NULL), 0);
 	world->handle.blob.ports_end = plan.ports_end;
 }
@@ -1236,7 +1238,6 @@ static void plan_load_at(struct world *world, const struct policy *policy, const
 {
 	CLEANUP(planner_free) struct planner plan = {};
 	CLEANUP(local_free) struct local local = {};
-	const struct wanted wanted = {policy, 0, &local, &world->image, WRONG_REFUSE};
 
 	init_local(&local, policy);
 	for (size_t i = 0; i < policy->n_endpoints; i++) {
@@ -1256,7 +1257,9 @@ static void plan_load_at(struct world *world, const struct policy *policy, const
 		assert_int_equal(table_add(&local.ifaces, at++, &iface), 0);
 	}
 	table_sort(&local.ifaces);
-	assert_int_equal(compare_maps(&world->handle, &wanted, change, &plan), 0);
+	planner_init(&plan, &world->handle, policy, 0, &world->image, change);
+	plan.local = &local;
+	assert_int_equal(compare_maps(&plan), 0);
 	assert_int_equal(segment_entries_collect(&plan, NULL), 0);
 	world->handle.blob.ports_end = plan.ports_end;
 }

@@ -35,15 +35,10 @@ int plan_parts(struct planner *plan)
 	return error;
 }
 
-int compare_maps(struct node_handle *handle, const struct wanted *wanted, struct change *change,
-		 struct planner *plan)
+int compare_maps(struct planner *plan)
 {
-	int error;
+	const int error = planner_compare(plan, plan_parts);
 
-	planner_init(plan, handle, wanted->policy, wanted->ids, wanted->have, change);
-	plan->local = wanted->local;
-	plan->wrong = wanted->wrong;
-	error = planner_compare(plan, plan_parts);
-	change->commits = needs_commit(change);
+	plan->change->commits = needs_commit(plan->change);
 	return error;
 }

@@ -12,20 +12,12 @@
  * planner.h says. */
 int plan_parts(struct planner *plan);
 
-struct wanted {
-	const struct policy *policy; /* the part that goes into the maps */
-	uint32_t ids; /* bh_blob.ids */
-	const struct local *local;
-	struct image *have;
-	enum planner_wrong wrong;
-};
-
 /*
- * Makes @change bring the maps to @wanted, with the room for it, except for deleting the entries
- * that only the old policy needs (segment_entries_collect()). Makes @plan on the way. Does not
- * check which interfaces lack programs. Returns 0 or -errno, reported.
+ * Makes @plan->change bring the maps to the whole policy that @plan has from planner_init(), on the
+ * node that is @plan->local, except for deleting the entries that only the old policy needs
+ * (segment_entries_collect()). Does not check which interfaces lack programs. Returns 0 or -errno,
+ * reported.
  */
-int compare_maps(struct node_handle *handle, const struct wanted *wanted, struct change *change,
-		 struct planner *plan);
+int compare_maps(struct planner *plan);
 
 #endif

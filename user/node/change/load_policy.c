@@ -150,15 +150,12 @@ static int load_plan(struct load *load)
 {
 	struct node_handle *handle = load->handle;
 	struct change *change = &load->change;
-	const struct wanted wanted = {
-		&load->policy,
-		load->header.ids,
-		&load->local,
-		&load->have,
-		is_active(load) ? WRONG_CORRECT : WRONG_REFUSE,
-	};
-	int error = compare_maps(handle, &wanted, change, &load->plan);
+	int error;
 
+	planner_init(&load->plan, handle, &load->policy, load->header.ids, &load->have, change);
+	load->plan.local = &load->local;
+	load->plan.wrong = is_active(load) ? WRONG_CORRECT : WRONG_REFUSE;
+	error = compare_maps(&load->plan);
 	if (!error)
 		error = find_unguarded_interfaces(load);
 	change->commits |= load->new_policy;

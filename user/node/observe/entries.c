@@ -222,12 +222,6 @@ static int compare(struct entry_search *search)
 {
 	struct node_handle *handle = search->handle;
 	const struct table *resolvers = &search->have.map[MAP_resolvers];
-	struct wanted wanted = {
-		.ids = handle->blob.ids,
-		.local = &search->local,
-		.have = &search->have,
-		.wrong = WRONG_LIST,
-	};
 	int error = image_read(handle, &search->have);
 
 	table_init(&search->local.kept, sizeof(struct bh_addr), 0);
@@ -238,9 +232,13 @@ static int compare(struct entry_search *search)
 		error = active_expect(handle, &search->local.kept, &search->moved);
 	if (!error)
 		error = read_local(search);
-	wanted.policy = pinned_whole(handle);
-	if (!error)
-		error = compare_maps(handle, &wanted, &search->change, &search->plan);
+	if (error)
+		return error;
+	planner_init(&search->plan, handle, pinned_whole(handle), handle->blob.ids, &search->have,
+		     &search->change);
+	search->plan.local = &search->local;
+	search->plan.wrong = WRONG_LIST;
+	error = compare_maps(&search->plan);
 	if (!error)
 		error = segment_entries_staged(handle, &search->have, &search->staged,
 					       &search->of_staged, &search->later);
