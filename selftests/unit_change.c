@@ -709,13 +709,14 @@ static void an_endpoint_that_changes(void **state)
 static void plan_first(struct world *world, const char *text, struct cluster *cluster,
 		       struct change *change, struct extension *extension)
 {
+	const struct table none = {};
 	CLEANUP(local_free) struct local local = {};
 	bool isolated = false;
 
 	parse(world, text, cluster);
 	init_local(&local, pinned_whole(&world->handle));
-	assert_int_equal(extension_add(&world->handle, &cluster->endpoints[0], change, extension),
-			 0);
+	assert_int_equal(
+		extension_set(&world->handle, &cluster->endpoints[0], &none, change, extension), 0);
 	assert_non_null(extension->extended);
 	assert_int_equal(endpoint_add_plan(&world->handle, &cluster->endpoints[0], &local, change,
 					   &isolated),

@@ -25,17 +25,21 @@ const struct link *discovery_link_by_name(const struct discovery *discovery, con
 	return ask_for_link(discovery, name, 0);
 }
 
-const struct link *discovery_link(const struct discovery *discovery, uint32_t ifindex)
+const struct link *local_link(const struct local *local, uint32_t ifindex)
 {
-	const struct local *local = discovery->local;
-
 	for (size_t i = 0; i < local->n_links; i++)
 		if (local->links[i].ifindex == ifindex)
 			return &local->links[i];
-	return ifindex ? ask_for_link(discovery, NULL, ifindex) : NULL;
+	return NULL;
 }
 
-/* Returns NULL if the interface gets no programs so far. */
+const struct link *discovery_link(const struct discovery *discovery, uint32_t ifindex)
+{
+	const struct link *link = local_link(discovery->local, ifindex);
+
+	return link || !ifindex ? link : ask_for_link(discovery, NULL, ifindex);
+}
+
 struct bh_iface *discovery_iface(const struct local *local, uint32_t ifindex)
 {
 	for (size_t i = 0; i < local->ifaces.n; i++)
@@ -44,7 +48,6 @@ struct bh_iface *discovery_iface(const struct local *local, uint32_t ifindex)
 	return NULL;
 }
 
-/* As discovery_iface(). While one endpoint is added, it also looks among the active interfaces. */
 const struct bh_iface *discovery_owner(const struct discovery *discovery, uint32_t ifindex)
 {
 	const struct bh_iface *iface = discovery_iface(discovery->local, ifindex);

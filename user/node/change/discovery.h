@@ -31,7 +31,9 @@ struct discovery {
 		*active; /* local_read_one(): bh_ifaces; interfaces are asked for one by one */
 };
 
-/* discovery.c: the interface of that name or number; NULL: there is none. */
+/* discovery.c: the interface of that name or number; NULL: there is none. local_link() looks only
+ * among the interfaces that are known already. */
+const struct link *local_link(const struct local *local, uint32_t ifindex);
 const struct link *discovery_link_by_name(const struct discovery *discovery, const char *name);
 const struct link *discovery_link(const struct discovery *discovery, uint32_t ifindex);
 /* Returns the interface's entry as planned so far; NULL: the interface gets no programs so far. */

@@ -47,6 +47,7 @@ int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoin
 	CLEANUP(local_free) struct local local = {};
 	CLEANUP(change_free) struct change change;
 	struct extension extension = {};
+	const struct table none = {};
 	struct endpoint here = *endpoint;
 	int error = begin(handle, &beginning);
 
@@ -59,7 +60,7 @@ int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoin
 	if (!error)
 		error = local_read_one(handle, &here, &beginning.ifaces, &local);
 	if (!error)
-		error = extension_add(handle, endpoint, &change, &extension);
+		error = extension_set(handle, endpoint, &none, &change, &extension);
 	if (!error)
 		error = endpoint_add_plan(handle, endpoint, &local, &change, isolated);
 	/* plans only: the change has what it needs */

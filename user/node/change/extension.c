@@ -210,14 +210,13 @@ static int remake(struct node_handle *handle, const struct endpoint *endpoint,
 	return error;
 }
 
-int extension_add(struct node_handle *handle, const struct endpoint *endpoint,
-		  struct change *change, struct extension *extension)
+/* Extends the policy by an endpoint that fits none of its segments. */
+static int add(struct node_handle *handle, const struct endpoint *endpoint, struct change *change,
+	       struct extension *extension)
 {
 	const struct table none = {};
 	int error;
 
-	if (!fits_none(handle->policy, endpoint))
-		return 0;
 	if (!extend_can(handle->policy, endpoint)) {
 		report_unknown(handle, endpoint);
 		return 0;
@@ -259,7 +258,7 @@ int extension_set(struct node_handle *handle, const struct endpoint *endpoint,
 	int error = 0;
 
 	if (endpoint && fits_none(handle->policy, endpoint))
-		return extension_add(handle, endpoint, change, extension);
+		return add(handle, endpoint, change, extension);
 	if (!extension_is_for(handle, before) || is_staged(handle, &error))
 		return error;
 	return error ? error : remake(handle, endpoint, before, change, extension);

@@ -20,13 +20,11 @@ struct extension {
 /* Gives handle->policy back. */
 void extension_close(struct extension *extension);
 
-/* Makes @change extend the active policy, if @endpoint has labels that fit none of its segments.
- * Otherwise does nothing. Returns 0 or -errno, reported. */
-int extension_add(struct node_handle *handle, const struct endpoint *endpoint,
-		  struct change *change, struct extension *extension);
-
-/* As extension_add(), for an endpoint that changes. @before: the endpoint's former records. The
- * part of the extension that only those records needed goes. */
+/*
+ * Makes @change extend the active policy, if @endpoint has labels that fit none of its segments.
+ * Otherwise the part of the extension goes that only the endpoint's former records @before needed,
+ * of which an endpoint that is added has none. Returns 0 or -errno, reported.
+ */
 int extension_set(struct node_handle *handle, const struct endpoint *endpoint,
 		  const struct table *before, struct change *change, struct extension *extension);
 

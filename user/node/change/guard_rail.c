@@ -3,6 +3,7 @@
 
 #include "maps/iface.h"
 #include "node/change/active_endpoints.h"
+#include "node/change/discovery.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/pinned_policy.h"
 #include "node/change/added_record.h"
@@ -42,14 +43,6 @@ int guard_rail_check_count(struct node_handle *handle, size_t n, uint64_t checks
 	return -EINVAL;
 }
 
-static const struct link *find_link(const struct local *local, uint32_t ifindex)
-{
-	for (size_t i = 0; i < local->n_links; i++)
-		if (local->links[i].ifindex == ifindex)
-			return &local->links[i];
-	return NULL;
-}
-
 /* Returns true if the interface exists, is guarded as an endpoint's, and would lose that guard by
  * the load. */
 static bool loses_guard(const struct table *ifaces, size_t i, const struct local *local)
@@ -58,7 +51,7 @@ static bool loses_guard(const struct table *ifaces, size_t i, const struct local
 	const struct bh_iface *then = table_find(&local->ifaces, table_key(ifaces, i));
 
 	return iface->flags & BH_IFACE_ENDPOINT && !(then && then->flags & BH_IFACE_ENDPOINT) &&
-	       find_link(local, *(uint32_t *)table_key(ifaces, i));
+	       local_link(local, *(uint32_t *)table_key(ifaces, i));
 }
 
 /* Reports an endpoint that loses its guard: an error, or with `force` a warning. */
@@ -91,7 +84,7 @@ int guard_rail_check_guard(struct node_handle *handle, const struct table *iface
 		if (!loses_guard(ifaces, i, local))
 			continue;
 		n++;
-		report_loss(handle, ifindex, iface, find_link(local, ifindex)->name);
+		report_loss(handle, ifindex, iface, local_link(local, ifindex)->name);
 	}
 	if (!n || handle->options->force)
 		return 0;
