@@ -36,20 +36,33 @@
 #include "selftests/helpers/lib/helper.h"
 
 #define MAX_SOCKETS 64
+#define MAX_CALLERS 128 /* TCP connections that `serve` holds at once */
 static const char question[] = "?", answer[] = "!";
 
-static void answer_tcp(int fd)
+/* Accepts a connection into a free place; if there is none, in place of another. A client has as
+ * much time for its byte as it likes, since a busy machine takes seconds. */
+static void welcome(struct pollfd *callers, int listener)
+{
+	static unsigned int next;
+	int at = 0;
+
+	while (at < MAX_CALLERS && callers[at].fd >= 0)
+		at++;
+	if (at == MAX_CALLERS) {
+		at = next++ % MAX_CALLERS;
+		close(callers[at].fd);
+	}
+	callers[at] = (struct pollfd){accept4(listener, NULL, NULL, SOCK_CLOEXEC), POLLIN, 0};
+}
+
+static void answer_tcp(struct pollfd *caller)
 {
 	char byte;
-	int connection = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-	struct timeval wait = {.tv_sec = 1};
 
-	if (connection < 0)
-		return;
-	setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-	if (recv(connection, &byte, 1, 0) == 1)
-		send(connection, answer, 1, MSG_NOSIGNAL);
-	close(connection);
+	if (recv(caller->fd, &byte, 1, 0) == 1)
+		send(caller->fd, answer, 1, MSG_NOSIGNAL);
+	close(caller->fd);
+	caller->fd = -1;
 }
 
 static void answer_udp(int fd)
@@ -60,30 +73,43 @@ static void answer_udp(int fd)
 		helper_answer(fd, &question, answer, 1);
 }
 
-static _Noreturn void serve(char **ports, int n)
+/* Fills @fds with the listeners, TCP and UDP in turn. Returns how many. */
+static int listen_all(struct pollfd *fds, char **ports, int n)
 {
-	struct pollfd fds[MAX_SOCKETS];
 	int count = 0;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (int i = 0; i < n && count + 2 <= MAX_SOCKETS; i++) {
 		uint16_t port = atoi(ports[i]);
 
 		fds[count++] = (struct pollfd){helper_listen(SOCK_STREAM, port), POLLIN, 0};
 		fds[count++] = (struct pollfd){helper_listen(SOCK_DGRAM, port), POLLIN, 0};
 	}
+	return count;
+}
+
+static _Noreturn void serve(char **ports, int n)
+{
+	struct pollfd fds[MAX_SOCKETS + MAX_CALLERS];
+	const int listeners = listen_all(fds, ports, n);
+	struct pollfd *callers = fds + listeners;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int i = 0; i < MAX_CALLERS; i++)
+		callers[i] = (struct pollfd){-1, POLLIN, 0};
 	helper_ready();
 	for (;;) {
-		if (poll(fds, count, -1) < 0 && errno != EINTR)
+		if (poll(fds, listeners + MAX_CALLERS, -1) < 0 && errno != EINTR)
 			helper_die("poll");
-		/* TCP and UDP take turns in the array. */
-		for (int i = 0; i < count; i++) {
+		for (int i = 0; i < MAX_CALLERS; i++)
+			if (callers[i].fd >= 0 && callers[i].revents)
+				answer_tcp(&callers[i]);
+		for (int i = 0; i < listeners; i++) {
 			if (!(fds[i].revents & POLLIN))
 				continue;
 			if (i % 2)
 				answer_udp(fds[i].fd);
 			else
-				answer_tcp(fds[i].fd);
+				welcome(callers, fds[i].fd);
 		}
 	}
 }
