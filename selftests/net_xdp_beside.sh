@@ -100,4 +100,18 @@ net_check "unload" net_bulkhead unload
 net_check "xdp-filter stays on the uplink" on_uplink xdp_dispatcher
 net_denied out tcp "$db4" 6379 "xdp-filter drops its port after unload"
 net_allowed out tcp "$db4" 443 "our program drops nothing after unload"
+
+# The dispatcher of a generic program is generic, too: there ours cannot be native.
+net_check "xdp-filter leaves the uplink" net_on node xdp-filter unload eth0
+net_check "xdp-filter is generic" net_on node xdp-filter load -m skb -p allow -f tcp,udp eth0
+net_on node xdp-filter port -m dst -p tcp 6379 || exit 1
+net_check "load beside the generic xdp-filter" net_ends 0 "XDP, generic" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "the uplink carries our program beside the generic one" on_uplink xdp_uplink
+net_check "the uplink carries the generic xdp-filter" on_uplink xdpfilt_alw_all
+net_allowed out tcp "$db4" 80 "a port that both allow is open in generic mode"
+net_denied out tcp "$db4" 443 "ours drops what the policy denies in generic mode"
+net_denied out tcp "$db4" 6379 "the generic xdp-filter drops its port"
+net_check "unload beside the generic xdp-filter" net_bulkhead unload
+net_denied out tcp "$db4" 6379 "the generic xdp-filter drops its port after unload"
+net_allowed out tcp "$db4" 443 "our program drops nothing in generic mode after unload"
 net_end
