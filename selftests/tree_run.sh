@@ -92,6 +92,10 @@ check "a line may set several variables" said 1 "shell BULKHEAD_SEED=9 COUNT=2"
 check "a line with BULKHEAD_FULL=1 is left out" said 0 "shell BULKHEAD_SEED=8 COUNT="
 check "a whole run passes" run BULKHEAD_FULL=1
 check "a whole run has the line with BULKHEAD_FULL=1" said 1 "shell BULKHEAD_SEED=8 COUNT="
+check "a run on a slow machine passes" run BULKHEAD_SMALL=1
+check "a slow machine repeats no kept line" said 0 "shell BULKHEAD_SEED=9 COUNT=2"
+check "a whole run on a slow machine passes" run BULKHEAD_SMALL=1 BULKHEAD_FULL=1
+check "a whole run on a slow machine repeats the kept lines" said 1 "shell BULKHEAD_SEED=9 COUNT=2"
 begin
 check "a whole run with a random seed fails with its test" eval '! run BULKHEAD_SEED=random BULKHEAD_FULL=1 FAIL=1'
 check "a whole run keeps a test with BULKHEAD_FULL=1" \
