@@ -37,8 +37,8 @@ TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
 TESTS     := $(TEST_SRCS:%.c=$(O)/%)
 QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
 # What takes longest is begun first.
-LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 tree_lint net_upgrade net_cni_killed net_errors net_grow spec_packets \
-	net_cni net_crash net_bridge_port net_limits net_crash_endpoint net_load)
+LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 tree_lint net_names_conformance net_delta_bridge spec_packets net_errors \
+	net_engine_offender net_upgrade net_cni net_gso net_bridge_port net_cni_killed cmd_deploy net_engine_silent)
 SCRIPTS   := $(filter $(wildcard selftests/*.sh),$(LONGEST)) \
 	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_% selftests/cluster_% selftests/cni_% selftests/e2e_% selftests/package_%,$(wildcard selftests/*.sh))))
 CNI       := $(sort $(wildcard selftests/cni_*.sh selftests/net_cni*.sh))
