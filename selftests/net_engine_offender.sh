@@ -21,7 +21,7 @@ policy() { # NAME COUNT FIRST-BYTE: writes it to a file
 	echo '{"metadata": {"name": "'"$1"'"}, "spec": {"podSelector": {}, "ingress": ['"$(rules "$2" "$3")"']}}' >"$NET_TMP/$1"
 }
 metric() { # NAME: of the engine
-	net_on node curl -s --max-time 10 http://127.0.0.1:9465/metrics | awk -v name="bulkhead_$1" '$1 == name { print $2 }'
+	net_on node "$NET_HELPERS/http" GET 9465 /metrics | awk -v name="bulkhead_$1" '$1 == name { print $2 }'
 }
 is_aside() { # COUNT
 	[ "$(metric engine_objects_aside)" = "$1" ]

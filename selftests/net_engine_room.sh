@@ -25,7 +25,7 @@ service() { # NAME COUNT: of labels of its selector
 	)"'}}}' >"$NET_TMP/$1"
 }
 metric() { # NAME: of the engine
-	net_on node curl -s --max-time 10 http://127.0.0.1:9465/metrics | awk -v name="bulkhead_$1" '$1 == name { print $2 }'
+	net_on node "$NET_HELPERS/http" GET 9465 /metrics | awk -v name="bulkhead_$1" '$1 == name { print $2 }'
 }
 is_refused() { # COUNT
 	[ "$(metric engine_objects_refused)" = "$1" ]

@@ -22,7 +22,7 @@ lines() { # PATTERN: how many lines of the follower's log have it
 	grep -cE -- "^\{.*$1" "$LOG"
 }
 metric() { # POLICY DIRECTION: the denied packets
-	net_on node curl -s --max-time 10 http://127.0.0.1:9464/metrics |
+	net_on node "$NET_HELPERS/http" GET 9464 /metrics |
 		sed -n "s|^bulkhead_follow_denied_packets_total{policy=\"$1\",direction=\"$2\"} ||p"
 }
 sends() { # FROM TO PORT TIMES
@@ -142,7 +142,7 @@ scan() { # sends to one more port; the pod's denials are more than are reported
 	unreported
 }
 unreported() {
-	[ "$(net_on node curl -s --max-time 10 http://127.0.0.1:9464/metrics |
+	[ "$(net_on node "$NET_HELPERS/http" GET 9464 /metrics |
 		sed -n 's/^bulkhead_follow_denied_packets_unreported_total //p')" -gt 0 ]
 }
 net_check "a scan ends in a metric" api_await scan

@@ -29,7 +29,7 @@ api_start() {
 }
 
 api() { # METHOD PATH [BODY]: prints the answer; fails where the status is 400 and above
-	net_on node curl -s -f --max-time 10 -X "$1" ${3:+-d "$3"} "http://127.0.0.1:$API_PORT$2"
+	net_on node "$NET_HELPERS/http" "$1" "$API_PORT" "$2" ${3:+"$3"} 2>/dev/null
 }
 
 # Prints a member of an object: "spec.holderIdentity".
@@ -96,7 +96,7 @@ api_await() { # COMMAND...
 	local end=$((SECONDS + API_SECONDS))
 	until "$@"; do
 		[ $SECONDS -lt $end ] || return
-		sleep 0.1
+		net_pause 0.1
 	done
 }
 
@@ -114,7 +114,7 @@ api_obeys() { # NODE
 	while :; do
 		wanted=$(api_wanted)
 		[ "$wanted" = " " ] || api_report "$1" "${wanted% *}" "${wanted#* }"
-		sleep 0.1
+		net_pause 0.1
 	done &
 	NET_SERVERS+=($!)
 }
