@@ -70,8 +70,11 @@ BPF_GLOBAL int doubt_local_call(struct __sk_buff *skb, struct packet *p)
 	iface = endpoint_iface(p->ingress);
 	if (!iface || !(iface->flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA)))
 		return 0;
-	if (!p->told)
+	if (!p->told) {
+		if (netfilter_is_as_called(skb, p))
+			return 0;
 		p->told = netfilter_ask(skb, p);
+	}
 	return doubt_call(p);
 }
 

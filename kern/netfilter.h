@@ -6,6 +6,9 @@
 #ifndef BULKHEAD_KERN_NETFILTER_H
 #define BULKHEAD_KERN_NETFILTER_H
 
+#include <bpf/bpf_core_read.h>
+
+#include "checksum.h"
 #include "parse.h"
 #include "translation.h"
 
@@ -42,6 +45,10 @@ struct nf_conntrack_tuple_hash {
 
 struct nf_conn {
 	struct nf_conntrack_tuple_hash tuplehash[2]; /* of the original direction, and of replies */
+};
+
+struct sk_buff___conntrack {
+	unsigned long _nfct; /* address of the packet's struct nf_conn, and NETFILTER_INFO */
 };
 
 #pragma clang attribute pop
@@ -107,6 +114,49 @@ static __always_inline struct nf_conn *netfilter_find(struct __sk_buff *skb, con
 	tuple.ipv6.sport = from ? p->key.port[1] : p->key.port[0];
 	tuple.ipv6.dport = from ? p->key.port[0] : p->key.port[1];
 	return bpf_skb_ct_lookup(skb, &tuple, sizeof(tuple.ipv6), options, sizeof(*options));
+}
+
+#define NETFILTER_INFO 7ul /* bits of _nfct: the packet's part in the connection */
+
+/* Returns the entry that conntrack has found for the packet itself; NULL: conntrack has not seen
+ * it, or is not to track it. */
+static __always_inline struct nf_conn *netfilter_own(struct __sk_buff *ctx)
+{
+	struct sk_buff___conntrack *skb = (void *)ctx;
+	unsigned long nfct = 0;
+
+	if (!bpf_core_field_exists(skb->_nfct))
+		return NULL;
+	if (kern_ctx) {
+		skb = bpf_cast_to_kern_ctx(ctx);
+		nfct = skb->_nfct;
+	} else {
+		bpf_core_read(&nfct, sizeof(nfct), &skb->_nfct);
+	}
+	return (void *)(nfct & ~NETFILTER_INFO);
+}
+
+/*
+ * Returns true if the initiator of the packet's connection called the very address and port to
+ * which the packet goes, by the packet's own entry: so the node has not translated a call. Costs
+ * less than netfilter_ask(). False also for a reply, and if the packet has no entry.
+ */
+static __always_inline bool netfilter_is_as_called(struct __sk_buff *skb, const struct packet *p)
+{
+	const struct bh_addr *to = packet_address_at(p, !p->from);
+	const struct nf_conn *ct = netfilter_own(skb);
+	union nf_inet_addr at = {};
+	struct bh_addr called;
+	__be16 port = 0;
+
+	if (!ct)
+		return false;
+	bpf_core_read(&port, sizeof(port), &ct->tuplehash[0].tuple.dst.u.all);
+	bpf_core_read(&at, sizeof(at), &ct->tuplehash[0].tuple.dst.u3);
+	netfilter_address(&called, &at, p->version == 4);
+	return port == packet_port(p, !p->from) && called.word[3] == to->word[3] &&
+	       called.word[2] == to->word[2] && called.word[1] == to->word[1] &&
+	       called.word[0] == to->word[0];
 }
 
 /* Writes the kernel's answer to bh_translation. Returns the value for the packet's `told`. */

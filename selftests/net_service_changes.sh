@@ -64,6 +64,29 @@ net_check "no policy: open connections by each Service" service_hold 1 11 5 6
 moves "no policy" bad out
 load "load" "db, far"
 moves "policy" silent silent
+
+# A denied backend that the kernel has chosen for a socket which is open to an allowed one: it gets no question,
+# but what it sends has the form of an answer, and the kernel translates it as one.
+answers_unasked() { # BACKEND 4|6
+	local port
+	port=$(net_on web ss -Huna | awk -v to="$(service_address 1 "$2")" \
+		'{ gsub(/[][]/, "") } $5 == to ":80" { sub(".*:", "", $4); print $4 }')
+	net_frame "$1" -s 8080 eth0 "$(net_mac "$1")" 02:00:00:00:02:01 udp "$(service_at "$1" "$2")" \
+		"$(service_at web "$2")" "$port"
+}
+for backend in bad:silent:"drop 1 denied by the source's policy" db:db:"pass 1 of an allowed connection"; do
+	IFS=: read -r backend answer expected <<<"$backend"
+	service_leads 1 "$backend" 8080
+	service_forget udp 1
+	wait=$NET_WAIT_ALLOWED
+	[ "$answer" != silent ] || wait=$NET_WAIT_DENIED
+	net_check "$backend behind an open socket: $answer" net_is "$(service_held 1 udp "$wait")" "$answer"
+	for family in 4 6; do
+		net_check "$backend behind an open socket, unasked over IPv$family: $expected" \
+			net_moves "$expected" answers_unasked "$backend" $family
+	done
+done
+
 net_check "open connections to backends that policy denies have stopped" \
 	net_is "$(service_held 5 $NET_WAIT_DENIED) $(service_held 6 $NET_WAIT_DENIED)" "silent silent"
 service_leads 11 bad 8080
