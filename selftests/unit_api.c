@@ -368,7 +368,13 @@ static void next_turn_now(struct world *world)
 
 static void changed_in_turns(void *data, const char *key, struct json_object *object)
 {
+	struct world *world = data;
+
 	changed(data, key, object);
+	/* to ask for an object again changes nothing of what the watch has told: its end, if it is
+	 * `a` */
+	if (!strcmp(key, "m/small"))
+		assert_int_equal(api_watch_again(world->api->watches, "n/a"), 0);
 	if (strstr(key, "/small"))
 		next_turn_now(data);
 }
@@ -410,6 +416,49 @@ static void test_turns(void **state)
 	api_run(world.api, -1);
 	end(&world);
 	assert_string_equal(world.log, want);
+}
+
+static void changed_asks(void *data, const char *key, struct json_object *object)
+{
+	struct world *world = data;
+
+	changed(data, key, object);
+	if (strcmp(key, "m/small") != 0)
+		return;
+	world->api->turns.timer.run(world->api->turns.timer.data);
+}
+
+/* A watch that ends while one of its objects is asked for, and others wait, leaves nothing. */
+static void test_ends_in_turn(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit=500 ", "200 OK", {LIST("10", "", "")}},
+		{"resourceVersion=10",
+		 "200 OK",
+		 {WRITTEN("ADDED", "n", "a", "11"), WRITTEN("ADDED", "n", "b", "12"),
+		  EVENT("DELETED", "a", "13"),
+		  "{\"type\":\"ADDED\",\"object\":" OBJECT_OF("m", "small", "17") "}\n", HANG}},
+		{ASKED("n", "b"), "200 OK", {HANG}},
+		{0},
+	};
+	static const struct api_watch_ops in_turns = {.changed = changed_asks,
+						      .deleted = deleted,
+						      .synced = synced,
+						      .turns = true,
+						      .ordered = true};
+	static const char want[] = "synced + n/a=11 + m/small=17 ";
+	struct world world = {.want = want};
+
+	(void)state;
+	watch_in_turns(&world, script, &in_turns);
+	api_run(world.api, -1);
+	assert_string_equal(world.log, want);
+	assert_non_null(world.api->turns.asked);
+	assert_non_null(world.api->turns.first);
+	api_unwatch(world.api->watches);
+	assert_null(world.api->turns.asked);
+	assert_null(world.api->turns.first);
+	end(&world);
 }
 
 /* In an ordered collection the changes of a namespace follow each other: one that replaces an
@@ -898,7 +947,7 @@ int main(void)
 		cmocka_unit_test(test_sleeps),	     cmocka_unit_test(test_large_page),
 		cmocka_unit_test(test_large_object), cmocka_unit_test(test_repeats),
 		cmocka_unit_test(test_turns),	     cmocka_unit_test(test_overtaken),
-		cmocka_unit_test(test_ordered),
+		cmocka_unit_test(test_ordered),	     cmocka_unit_test(test_ends_in_turn),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -50,7 +50,7 @@ static void insert(struct api_turns *turns, struct turn *turn)
 	*after = turn;
 }
 
-static void delete (struct turn **at)
+static void free_turn(struct turn **at)
 {
 	struct turn *turn = *at;
 
@@ -154,6 +154,7 @@ static void begin_turn(void *data)
 	if (!turn)
 		return;
 	api->turns.first = turn->next;
+	turn->next = NULL;
 	if (!turn->gone) {
 		ask(api, turn);
 		return;
@@ -190,14 +191,27 @@ static void drop(struct api *api, const struct api_watch *watch, const char *key
 	while (*at && (*at == but || !is_about(*at, watch, key)))
 		at = &(*at)->next;
 	if (*at)
-		delete (at);
+		free_turn(at);
+}
+
+static bool waits(const struct api *api, const struct api_watch *watch, const char *key)
+{
+	const struct turn *turn = api->turns.first;
+
+	while (turn && !is_about(turn, watch, key))
+		turn = turn->next;
+	return turn;
 }
 
 int api_turns_add(struct api *api, struct api_watch *watch, const struct api_turn_ops *ops,
 		  const struct api_turn *change)
 {
-	struct turn *turn = malloc(sizeof(*turn) + strlen(change->key) + 1);
+	struct turn *turn;
 
+	/* what the watch has told, as an end, is not to be forgotten for a mere question */
+	if (!*change->version && waits(api, watch, change->key))
+		return 0;
+	turn = malloc(sizeof(*turn) + strlen(change->key) + 1);
 	if (!turn)
 		return -ENOMEM;
 	turn->watch = watch;
@@ -240,12 +254,12 @@ void api_turns_close(struct api *api, const struct api_watch *watch)
 
 	while (*at)
 		if ((*at)->watch == watch)
-			delete (at);
+			free_turn(at);
 		else
 			at = &(*at)->next;
 	if (turns->asked && turns->asked->watch == watch) {
 		api_transfer_end(turns->transfer);
-		delete (&turns->asked);
+		free_turn(&turns->asked);
 		next_turn(api, 0);
 	}
 	if (!turns->first)
