@@ -24,7 +24,7 @@ static bool is_same(const struct delta_extension *e, enum blob_table table, size
 
 static void put_new(struct delta_extension *e, enum blob_table table, size_t i)
 {
-	delta_maker_new(&e->maker, i, table_record(e->extended, table, i));
+	delta_maker_new(&e->maker, i, 1, table_record(e->extended, table, i));
 }
 
 static void put_table(struct delta_extension *e, enum blob_table table)

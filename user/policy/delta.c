@@ -346,16 +346,6 @@ uint32_t delta_origin(const struct delta_table *table, uint32_t record)
 	return table->runs[i].from + record - table->runs[i].to;
 }
 
-static uint32_t later(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint32_t sooner(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Copies records of one run, with the fresh records among them. */
 static int copy_run(const struct delta *delta, const struct lazy_policy *base,
 		    enum blob_table number, const struct delta_run *run, uint32_t from,
@@ -389,19 +379,19 @@ int delta_records(const struct delta *delta, const struct lazy_policy *base, enu
 	for (uint32_t i = delta_first_run(table, from);
 	     !error && i < table->n_runs && table->runs[i].to < end; i++) {
 		const struct delta_run *run = &table->runs[i];
-		const uint32_t first = later(run->to, from);
+		const uint32_t first = later_place(run->to, from);
 
-		error = copy_run(delta, base, number, run, first, sooner(run->to + run->n, end),
+		error = copy_run(delta, base, number, run, first, sooner_place(run->to + run->n, end),
 				 to + (first - from) * size);
 	}
 	for (uint32_t i = delta_first_new(table, from);
 	     i < table->n_fresh && table->fresh[i].at < end; i++) {
 		const struct delta_fresh *fresh = &table->fresh[i];
-		const uint32_t first = later(fresh->at, from);
+		const uint32_t first = later_place(fresh->at, from);
 
 		memcpy(to + (first - from) * size,
 		       table->records + (fresh->before + first - fresh->at) * size,
-		       (sooner(fresh->at + fresh->n, end) - first) * size);
+		       (sooner_place(fresh->at + fresh->n, end) - first) * size);
 	}
 	return error;
 }

@@ -124,6 +124,17 @@ int delta_records(const struct delta *delta, const struct lazy_policy *base, enu
 /* Bytes of the longest record of a policy. */
 #define DELTA_RECORD_MAX 128
 
+/* Of two places in a table. */
+static inline uint32_t later_place(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline uint32_t sooner_place(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Return the first run, or fresh range, that ends behind a record. */
 uint32_t delta_first_run(const struct delta_table *table, uint32_t record);
 uint32_t delta_first_new(const struct delta_table *table, uint32_t record);

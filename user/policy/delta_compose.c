@@ -24,8 +24,8 @@ static void compose_runs(struct composer *c, enum blob_table number)
 		for (uint32_t k = delta_first_run(first, run->from);
 		     k < first->n_runs && first->runs[k].to < end; k++) {
 			const struct delta_run *under = &first->runs[k];
-			const uint32_t from = under->to > run->from ? under->to : run->from;
-			const uint32_t to = under->to + under->n < end ? under->to + under->n : end;
+			const uint32_t from = later_place(under->to, run->from);
+			const uint32_t to = sooner_place(under->to + under->n, end);
 
 			delta_maker_run(&c->maker, run->to + from - run->from,
 					under->from + from - under->to, to - from);
@@ -33,16 +33,33 @@ static void compose_runs(struct composer *c, enum blob_table number)
 	}
 }
 
-struct fresh_record {
-	uint32_t at;
-	/* a record of the second delta, or one of the first whose references are to be changed */
-	const unsigned char *record;
-	bool moves;
+/* Fresh records of the first delta that the second keeps, by their place in the composed policy. */
+struct carried {
+	uint32_t at, n;
+	const unsigned char *records;
 };
 
-typedef ARRAY(struct fresh_record) fresh_records_t;
+typedef ARRAY(struct carried) carried_t;
 
-static void list_carried(const struct composer *c, enum blob_table number, fresh_records_t *list)
+/* Lists records from @at to before @end but those in whose place the second delta has its own. */
+static void list_between(const struct delta_table *second, struct carried range, size_t size,
+			 carried_t *list)
+{
+	const uint32_t end = range.at + range.n;
+	uint32_t at = range.at;
+
+	for (uint32_t i = delta_first_new(second, at); at < end; i++) {
+		const bool more = i < second->n_fresh;
+		const uint32_t until = more ? sooner_place(second->fresh[i].at, end) : end;
+
+		if (at < until)
+			array_push(list, ((struct carried){at, until - at,
+							   range.records + (at - range.at) * size}));
+		at = more ? second->fresh[i].at + second->fresh[i].n : end;
+	}
+}
+
+static void list_carried(const struct composer *c, enum blob_table number, carried_t *list)
 {
 	const struct delta_table *first = &c->first->tables[number];
 	const struct delta_table *second = &c->second->tables[number];
@@ -50,56 +67,60 @@ static void list_carried(const struct composer *c, enum blob_table number, fresh
 
 	for (uint32_t i = 0; i < second->n_runs; i++) {
 		const struct delta_run *run = &second->runs[i];
-		const uint32_t end = run->from + run->n;
 
 		for (uint32_t k = delta_first_new(first, run->from);
-		     k < first->n_fresh && first->fresh[k].at < end; k++) {
+		     k < first->n_fresh && first->fresh[k].at < run->from + run->n; k++) {
 			const struct delta_fresh *fresh = &first->fresh[k];
+			const uint32_t from = later_place(fresh->at, run->from);
+			const uint32_t end = sooner_place(fresh->at + fresh->n, run->from + run->n);
 
-			for (uint32_t j = 0; j < fresh->n; j++)
-				if (fresh->at + j >= run->from && fresh->at + j < end &&
-				    !delta_is_new(second, run->to + fresh->at + j - run->from))
-					array_push(
-						list,
-						((struct fresh_record){
-							run->to + fresh->at + j - run->from,
-							first->records + (fresh->before + j) * size,
-							true}));
+			list_between(second,
+				     (struct carried){run->to + from - run->from, end - from,
+						      first->records +
+							      (fresh->before + from - fresh->at) *
+								      size},
+				     size, list);
 		}
 	}
 }
 
-static int compare_records(const void *a, const void *b)
+/* The carried records refer to records of the policy in between, which may have other places now. */
+static void put_carried(struct composer *c, enum blob_table number, const struct carried *range)
 {
-	const struct fresh_record *x = a, *y = b;
+	const struct references own = references_of(number);
+	const size_t size = table_layouts[number].size;
+	unsigned char record[DELTA_RECORD_MAX] __attribute__((aligned(8)));
 
-	return x->at < y->at ? -1 : x->at > y->at;
+	if (!own.n) {
+		delta_maker_new(&c->maker, range->at, range->n, range->records);
+		return;
+	}
+	for (uint32_t i = 0; i < range->n; i++) {
+		memcpy(record, range->records + i * size, size);
+		references_move(&own, record, delta_place, c->second);
+		delta_maker_new(&c->maker, range->at + i, 1, record);
+	}
 }
 
 static void compose_new(struct composer *c, enum blob_table number)
 {
 	const struct delta_table *second = &c->second->tables[number];
-	const struct references own = references_of(number);
 	const size_t size = table_layouts[number].size;
-	unsigned char record[DELTA_RECORD_MAX] __attribute__((aligned(8)));
-	fresh_records_t list = {0};
+	carried_t carried = {0};
+	size_t next = 0;
 
-	list_carried(c, number, &list);
-	for (uint32_t i = 0; i < second->n_fresh; i++)
-		for (uint32_t j = 0; j < second->fresh[i].n; j++)
-			array_push(&list,
-				   ((struct fresh_record){
-					   second->fresh[i].at + j,
-					   second->records + (second->fresh[i].before + j) * size,
-					   false}));
-	array_sort(&list, compare_records);
-	for (size_t i = 0; i < list.n; i++) {
-		memcpy(record, list.at[i].record, size);
-		if (list.at[i].moves)
-			references_move(&own, record, delta_place, c->second);
-		delta_maker_new(&c->maker, list.at[i].at, record);
+	list_carried(c, number, &carried);
+	for (uint32_t i = 0; i < second->n_fresh; i++) {
+		const struct delta_fresh *fresh = &second->fresh[i];
+
+		while (next < carried.n && carried.at[next].at < fresh->at)
+			put_carried(c, number, &carried.at[next++]);
+		delta_maker_new(&c->maker, fresh->at, fresh->n,
+				second->records + fresh->before * size);
 	}
-	array_free(&list);
+	while (next < carried.n)
+		put_carried(c, number, &carried.at[next++]);
+	array_free(&carried);
 }
 
 static int compose(void *data)

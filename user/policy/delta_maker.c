@@ -59,14 +59,14 @@ static void put_range(struct delta_maker *maker)
 	maker->range = (struct delta_fresh){.before = directory->n_records};
 }
 
-void delta_maker_new(struct delta_maker *maker, uint32_t at, const void *record)
+void delta_maker_new(struct delta_maker *maker, uint32_t at, uint32_t n, const void *records)
 {
 	if (maker->range.n && maker->range.at + maker->range.n != at)
 		put_range(maker);
 	if (!maker->range.n)
 		maker->range.at = at;
-	maker->range.n++;
-	bytes_put(&maker->records, record, table_layouts[maker->table].size);
+	maker->range.n += n;
+	bytes_put(&maker->records, records, n * table_layouts[maker->table].size);
 }
 
 void delta_maker_table_end(struct delta_maker *maker)

@@ -21,9 +21,9 @@ void delta_maker_close(struct delta_maker *maker);
 
 void delta_maker_table(struct delta_maker *maker, enum blob_table table, uint32_t n,
 		       uint32_t n_base);
-/* All runs of a table come before its fresh records. */
+/* All runs of a table come before its fresh records. @records: of @n fresh ones from @at on. */
 void delta_maker_run(struct delta_maker *maker, uint32_t to, uint32_t from, uint32_t n);
-void delta_maker_new(struct delta_maker *maker, uint32_t at, const void *record);
+void delta_maker_new(struct delta_maker *maker, uint32_t at, uint32_t n, const void *records);
 void delta_maker_table_end(struct delta_maker *maker);
 
 /* Returns the payload, to be freed. */

@@ -69,7 +69,7 @@ static void put_record(struct rebaser *r, enum blob_table number, uint32_t from,
 		r->fits && has_place(r, number, from, to) && references_move(&own, copy, place, r);
 	if (number == BLOB_TABLE_segments && from >= r->local->tables[number].n_base)
 		segment->create_generation = r->change->header.generation;
-	delta_maker_new(&r->maker, to, copy);
+	delta_maker_new(&r->maker, to, 1, copy);
 }
 
 static void put_new(struct rebaser *r, enum blob_table number)

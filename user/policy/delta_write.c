@@ -349,9 +349,13 @@ static void put_changed(struct writer *w, enum blob_table table, const struct re
 	    !memcmp(table_record(w->base, table, from), table_record(w->policy, table, i),
 		    n * table_layouts[table].size))
 		return;
+	if (from == NONE) {
+		delta_maker_new(&w->maker, i, n, table_record(w->policy, table, i));
+		return;
+	}
 	for (uint32_t k = 0; k < n; k++)
-		if (from == NONE || !is_as_in_base(w, table, own, i + k, from + k))
-			delta_maker_new(&w->maker, i + k, table_record(w->policy, table, i + k));
+		if (!is_as_in_base(w, table, own, i + k, from + k))
+			delta_maker_new(&w->maker, i + k, 1, table_record(w->policy, table, i + k));
 }
 
 static void put_table(struct writer *w, enum blob_table table)
