@@ -112,20 +112,8 @@ static int range_in_memory(const struct table *table, uint32_t at, uint32_t n, v
 int maps_lookup_range(const struct node_handle *handle, enum node_map_id map, uint32_t at,
 		      uint32_t n, void *values)
 {
-	uint32_t before = at - 1, next, found = n;
-	SCOPED_FREE uint32_t *keys = NULL;
-
-	if (handle->seen)
-		return range_in_memory(&handle->seen->map[map], at, n, values);
-	keys = calloc(n, sizeof(*keys));
-	if (!keys)
-		return -ENOMEM;
-	if (bpf_map_lookup_batch(handle->maps[map], at ? &before : NULL, &next, keys, values,
-				 &found, NULL) &&
-	    errno != ENOENT)
-		return -errno;
-	/* behind its end, the kernel begins an array anew */
-	return found == n && *keys == at ? 0 : -ENOENT;
+	return handle->seen ? range_in_memory(&handle->seen->map[map], at, n, values)
+			    : table_read_range(handle->maps[map], at, n, sizes[map].value, values);
 }
 
 int maps_read(const struct node_handle *handle, enum node_map_id map, struct table *table)

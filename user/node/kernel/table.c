@@ -147,15 +147,38 @@ int table_read(struct table *table, int map)
 	return table_read_some(table, map, NULL, NULL);
 }
 
-struct bytes {
+/* An array as it lies in the kernel's memory. */
+struct array {
 	unsigned char *at;
-	size_t n;
+	size_t size; /* bytes */
 };
 
-static void bytes_unmap(struct bytes *bytes)
+static void array_unmap(struct array *array)
 {
-	if (bytes->at)
-		munmap(bytes->at, bytes->n);
+	if (array->at)
+		munmap(array->at, array->size);
+}
+
+/* @protection: as of mmap(2). */
+static int array_map(int map, const struct bpf_map_info *info, int protection, struct array *array)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	const size_t size = info->max_entries * round_up(info->value_size);
+	void *at;
+
+	array->size = (size + page - 1) & ~(page - 1);
+	at = mmap(NULL, array->size, protection, MAP_SHARED, map, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	array->at = at;
+	return 0;
+}
+
+static int read_info(int map, struct bpf_map_info *info)
+{
+	uint32_t length = sizeof(*info);
+
+	return bpf_obj_get_info_by_fd(map, info, &length) ? -errno : 0;
 }
 
 static bool is_zero(const unsigned char *at, size_t n)
@@ -163,29 +186,58 @@ static bool is_zero(const unsigned char *at, size_t n)
 	return !*at && !memcmp(at, at + 1, n - 1);
 }
 
-/* Reads an array as it lies in the kernel's memory. */
 static int read_array(struct table *table, int map, const struct bpf_map_info *info,
 		      table_filter *is_wanted, const void *what)
 {
-	const size_t size = round_up(info->value_size), page = sysconf(_SC_PAGESIZE);
-	CLEANUP(bytes_unmap)
-	struct bytes bytes = {.n = (info->max_entries * size + page - 1) & ~(page - 1)};
-	void *at = mmap(NULL, bytes.n, PROT_READ, MAP_SHARED, map, 0);
+	const size_t size = round_up(info->value_size);
+	CLEANUP(array_unmap) struct array array = {};
 	uint32_t n = info->max_entries;
-	int error = 0;
+	int error = array_map(map, info, PROT_READ, &array);
 
-	if (at == MAP_FAILED)
-		return -errno;
-	bytes.at = at;
-	while (n && is_zero(bytes.at + (n - 1) * size, info->value_size))
+	if (error)
+		return error;
+	while (n && is_zero(array.at + (n - 1) * size, info->value_size))
 		n--;
 	table->n = 0;
 	for (uint32_t i = 0; !error && i < n; i++) {
-		const void *value = bytes.at + i * size;
+		const void *value = array.at + i * size;
 
 		if (!is_wanted || is_wanted(what, &i, value))
 			error = table_add(table, &i, value);
 	}
+	return error;
+}
+
+static int write_array(const struct table *table, int map, const struct bpf_map_info *info)
+{
+	const size_t size = round_up(info->value_size);
+	CLEANUP(array_unmap) struct array array = {};
+	int error = array_map(map, info, PROT_READ | PROT_WRITE, &array);
+
+	for (size_t i = 0; !error && i < table->n; i++) {
+		const uint32_t index = *(const uint32_t *)table_key(table, i);
+
+		if (index < info->max_entries)
+			memcpy(array.at + index * size, table_value(table, i), table->value_size);
+		else
+			error = -E2BIG;
+	}
+	return error;
+}
+
+int table_read_range(int map, uint32_t at, uint32_t n, size_t value_size, void *values)
+{
+	CLEANUP(array_unmap) struct array array = {};
+	struct bpf_map_info info = {};
+	int error = read_info(map, &info);
+
+	if (!error && (round_up(info.value_size) != value_size || at > info.max_entries ||
+		       n > info.max_entries - at))
+		error = -ENOENT;
+	if (!error)
+		error = array_map(map, &info, PROT_READ, &array);
+	if (!error)
+		memcpy(values, array.at + at * value_size, n * value_size);
 	return error;
 }
 
@@ -222,25 +274,34 @@ static int read_batch(struct table *table, int map, const struct bpf_map_info *i
 int table_read_some(struct table *table, int map, table_filter *is_wanted, const void *what)
 {
 	struct bpf_map_info info = {};
-	uint32_t length = sizeof(info);
+	int error = read_info(map, &info);
 
-	if (bpf_obj_get_info_by_fd(map, &info, &length))
-		return -errno;
+	if (error)
+		return error;
 	if (info.key_size != table->key_size || table_value_size(&info) != table->value_size)
 		return -EILSEQ;
 	return info.map_flags & BPF_F_MMAPABLE ? read_array(table, map, &info, is_wanted, what)
 					       : read_batch(table, map, &info, is_wanted, what);
 }
 
+/* From so many entries on, an array is written as it lies in memory: bpf(2) takes a microsecond for
+ * each entry, and as long as ten to map the array. */
+#define MANY 64
+
 int table_write(const struct table *table, int map)
 {
 	SCOPED_FREE void *keys = NULL, *values = NULL;
+	struct bpf_map_info info = {};
 	uint32_t n = table->n;
 	int error;
 
 	if (!n)
 		return 0;
-	error = split(table, &keys, &values);
+	error = n < MANY ? 0 : read_info(map, &info);
+	if (!error && info.map_flags & BPF_F_MMAPABLE && info.value_size == table->value_size)
+		return write_array(table, map, &info);
+	if (!error)
+		error = split(table, &keys, &values);
 	if (error)
 		return error;
 	return bpf_map_update_batch(map, keys, values, &n, NULL) ? -errno : 0;

@@ -49,6 +49,10 @@ int table_read(struct table *table, int map);
 typedef bool table_filter(const void *what, const void *key, const void *value);
 int table_read_some(struct table *table, int map, table_filter *is_wanted, const void *what);
 
+/* Reads @n values of an array that can be mapped. @value_size: a multiple of 8 bytes. Returns 0;
+ * -ENOENT: the array has no such range; or another -errno. */
+int table_read_range(int map, uint32_t at, uint32_t n, size_t value_size, void *values);
+
 /* Write every entry to a map, or delete every key that the map has. Return 0 or -errno. */
 int table_write(const struct table *table, int map);
 int table_delete(const struct table *table, int map);
