@@ -52,7 +52,7 @@ static int load(struct node_handle *handle, const char *path, struct diag *diag,
 			error = delta_check_base(delta, node_policy_head(handle), "active", &where,
 						 diag);
 		free(bytes);
-		return error ? error : node_load_delta(handle, delta, change);
+		return error ? error : node_load_delta(handle, delta, change, NULL);
 	}
 	error = blob_read(bytes, size, &where, diag, &policy);
 	if (!error)

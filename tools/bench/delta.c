@@ -266,7 +266,7 @@ static int take_step(const struct place *place, unsigned int step, struct policy
 	err = err || !*policy ? err : delta_make(*policy, next, &delta);
 	err = err ? err : node_open(&place->options, true, &diag, &host);
 	if (!err)
-		err = delta ? node_load_delta(host, delta, &change)
+		err = delta ? node_load_delta(host, delta, &change, NULL)
 			    : node_load(host, next, &change);
 	node_close(host);
 	delta_free(delta);

@@ -154,6 +154,7 @@ static int load_delta(struct own_node *node, const struct delta *delta, bool sta
 {
 	const struct node_options options = for_delta(node);
 	const struct lazy_policy *base = NULL;
+	struct policy *whole = NULL;
 	struct node_change change;
 	struct node_handle *handle = NULL;
 	int error = node->loaded ? 0 : -EOPNOTSUPP;
@@ -166,13 +167,14 @@ static int load_delta(struct own_node *node, const struct delta *delta, bool sta
 		error = -EOPNOTSUPP;
 	if (!error)
 		error = stage ? node_stage_delta(handle, delta, false, &change)
-			      : node_load_delta(handle, delta, &change);
+			      : node_load_delta(handle, delta, &change, &whole);
 	if (!error && !stage)
 		log_change(node, &change, false, diag);
 	node_close(handle);
 	if (!error && !stage)
 		saved_save_delta(saved_dir(options.pin, NULL), options.pin, node->options, &change,
-				 delta, diag);
+				 delta, whole, diag);
+	policy_free(whole);
 	if (!error)
 		node->own = !stage && change.own;
 	return error;

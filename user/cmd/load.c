@@ -82,13 +82,15 @@ static int read_delta(const struct call *call, const struct request *request,
 static int load_delta(const struct call *call, struct request *request, struct node_handle *handle,
 		      const struct delta *delta, struct diag *diag)
 {
+	struct policy *whole = NULL;
 	struct node_change change;
 	int error = request->stage ? node_stage_delta(handle, delta, true, &change)
-				   : node_load_delta(handle, delta, &change);
+				   : node_load_delta(handle, delta, &change, &whole);
 
 	if (!error && !request->stage)
 		saved_save_delta(request->state, request->node.pin, &request->node, &change, delta,
-				 diag);
+				 whole, diag);
+	policy_free(whole);
 	if (!error && !request->stage && request->node.audit)
 		report_audit(request, diag);
 	if (!error)

@@ -151,12 +151,12 @@ static int act_import(struct applier *applier)
 static int act_pin(struct applier *applier)
 {
 	const struct change_policy *policy = &applier->change->policy;
+	const void *blob = policy->whole ? policy->whole->blob : policy->bytes;
 
-	if (!policy->bytes)
+	if (!blob)
 		return pinned_write_delta(applier->handle, &policy->header, policy->delta,
 					  policy->local, policy->slots);
-	return pinned_write(applier->handle, &policy->header, policy->bytes, policy->local,
-			    policy->slots);
+	return pinned_write(applier->handle, &policy->header, blob, policy->local, policy->slots);
 }
 
 static int act_commit(struct applier *applier)

@@ -49,6 +49,7 @@ void change_free(struct change *change)
 	table_free(&change->cleared);
 	table_free(&change->forget);
 	free(change->policy.bytes);
+	policy_free(change->policy.whole);
 	free(change->policy.slots);
 	delta_free(change->policy.local);
 	delta_free(change->policy.nothing);

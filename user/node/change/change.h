@@ -29,8 +29,10 @@ struct delta;
 /* The policy that is pinned. */
 struct change_policy {
 	struct bh_blob header; /* length 0: no policy is pinned */
+	/* the blob, owned; or the policy whose blob is pinned, owned; or both NULL */
 	void *bytes;
-	const struct delta *delta; /* the delta from the active policy, pinned if `bytes` is NULL */
+	struct policy *whole;
+	const struct delta *delta; /* the delta from the active policy, pinned if both are NULL */
 	uint32_t *slots; /* by index of the policy's segments */
 	struct delta *local; /* the node's extension of the policy; owned; NULL: none */
 	bool stays; /* the policy stays, and `local` changes: `delta` is NULL or changes nothing */

@@ -215,24 +215,6 @@ static int make_whole(struct node_handle *handle, const struct delta *delta, str
 				   policy);
 }
 
-/* Makes the change pin the whole policy, since the pinned delta would be too large with this one.
- * The maps do not depend on how the policy is pinned. */
-static int pin_whole(struct node_handle *handle, const struct delta *delta,
-		     struct change_policy *pin)
-{
-	struct policy *policy = NULL;
-	size_t size;
-	int error = make_whole(handle, delta, &policy);
-
-	if (!error) {
-		error = blob_write(policy, &pin->bytes, &size);
-		if (error)
-			node_fail(handle, error, "cannot lay out the policy");
-	}
-	policy_free(policy);
-	return error;
-}
-
 /* The node's extension of the policy that a delta makes, and the delta to the extended policy. */
 struct extended {
 	struct delta *local, *joined; /* NULL: the policy is not extended */
@@ -334,7 +316,8 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, bool 
 	/* a staged policy is written down again when it is activated */
 	if (error || stages || pinned_takes_delta(handle, delta))
 		return error;
-	return pin_whole(handle, delta, &change->policy);
+	/* The maps do not depend on how the policy is pinned. */
+	return make_whole(handle, delta, &change->policy.whole);
 }
 
 /* A whole load repairs what a killed command left. */
@@ -386,7 +369,7 @@ static int apply_or_warn(struct node_handle *handle, const struct change *change
 static int take_all(struct node_handle *handle, const struct delta *delta,
 		    int (*take)(struct node_handle *handle, const struct policy *policy,
 				struct node_change *result),
-		    struct node_change *result)
+		    struct node_change *result, struct policy **whole)
 {
 	struct policy *policy = NULL;
 	int error = make_whole(handle, delta, &policy);
@@ -395,12 +378,14 @@ static int take_all(struct node_handle *handle, const struct delta *delta,
 		error = take(handle, policy, result);
 	if (!error)
 		result->own = result->whole = true;
+	if (!error && whole)
+		*whole = TAKE_PTR(policy);
 	policy_free(policy);
 	return error;
 }
 
 int node_load_delta(struct node_handle *handle, const struct delta *delta,
-		    struct node_change *result)
+		    struct node_change *result, struct policy **whole)
 {
 	CLEANUP(change_free) struct change change;
 	int error = rights_to_change(handle);
@@ -412,7 +397,7 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
 	if (!error)
 		error = plan_idle(handle, delta, false, &change, &result->own);
 	if (error == COMPARE_ALL)
-		return take_all(handle, delta, node_load, result);
+		return take_all(handle, delta, node_load, result, whole);
 	if (error)
 		return error;
 	effect_warn(handle);
@@ -420,6 +405,8 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
 	error = apply_or_warn(handle, &change);
 	if (error)
 		return error;
+	if (whole)
+		*whole = TAKE_PTR(change.policy.whole);
 	count_guarded(handle, result);
 	result->generation = node_generation(handle);
 	result->map_writes = handle->writes;
@@ -463,7 +450,7 @@ int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool
 	if (!error)
 		error = plan_idle(handle, delta, true, &whole, &result->own);
 	if (error == COMPARE_ALL)
-		return take_all(handle, delta, node_stage, result);
+		return take_all(handle, delta, node_stage, result, NULL);
 	if (error)
 		return error;
 	if (always || !segment_entries_is_there(&whole)) {

@@ -188,9 +188,12 @@ static bool is_saved(int dir, const struct iovec *parts, size_t n)
 {
 	SCOPED_FD int fd = openat(dir, SAVED_FILE, O_RDONLY | O_CLOEXEC);
 	SCOPED_FREE char *text = NULL;
+	char line[FIRST_LINE];
 	size_t size, at = 0;
 
-	if (fd < 0 || text_load(fd, &text, &size))
+	/* the first line has the checksum: reads all of the file only to see that it is not damaged */
+	if (fd < 0 || pread(fd, line, FIRST_LINE, 0) != FIRST_LINE ||
+	    memcmp(line, parts[0].iov_base, FIRST_LINE) || text_load(fd, &text, &size))
 		return false;
 	for (size_t i = 0; i < n; at += parts[i++].iov_len)
 		if (size - at < parts[i].iov_len ||

@@ -53,13 +53,14 @@ void saved_save(const char *dir, const struct node_options *options,
 
 /*
  * Keeps the policy that node_load_delta() has activated: as a delta (SAVED_DELTA) beside the whole
- * policy that is kept, while the delta is small; else as a whole, read from the pins under @pin.
+ * policy that is kept, while the delta is small; else as a whole: @whole, or read from the pins under
+ * @pin if @whole is NULL.
  */
 #define SAVED_DELTA "policy.delta"
 struct delta;
 void saved_save_delta(const char *dir, const char *pin, const struct node_options *options,
 		      const struct node_change *change, const struct delta *delta,
-		      struct diag *diag);
+		      const struct policy *whole, struct diag *diag);
 
 /* saved_open_dir() opens a folder and locks it. saved_replace() replaces a file of the folder in
  * one step: a machine that stops meanwhile has the old file or the new one. Both return -errno, not

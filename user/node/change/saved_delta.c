@@ -99,7 +99,7 @@ static int save(const char *dir, const struct delta *delta)
 
 void saved_save_delta(const char *dir, const char *pin, const struct node_options *options,
 		      const struct node_change *change, const struct delta *delta,
-		      struct diag *diag)
+		      const struct policy *whole, struct diag *diag)
 {
 	struct policy *policy = NULL;
 	/* the load of a whole policy may have had other options */
@@ -107,6 +107,10 @@ void saved_save_delta(const char *dir, const char *pin, const struct node_option
 
 	if (!error)
 		return;
+	if (whole) {
+		saved_save(dir, options, change, whole, diag);
+		return;
+	}
 	error = node_policy_active(pin, diag, &policy);
 	if (!error && policy)
 		saved_save(dir, options, change, overlay_compiled(policy), diag);

@@ -46,7 +46,7 @@ static int create_store(struct node_handle *handle, size_t pages)
 	return fd;
 }
 
-/* The content of a stored policy before compression. */
+/* What is to be pinned. */
 struct content {
 	unsigned char *bytes;
 	size_t size;
@@ -55,19 +55,6 @@ struct content {
 static void content_free(struct content *content)
 {
 	free(content->bytes);
-}
-
-static int make_content(const struct bh_blob *header, const void *blob, const uint32_t *slots,
-			struct content *content)
-{
-	content->size = pinned_content_size(header);
-	content->bytes = calloc(1, content->size);
-	if (!content->bytes)
-		return -ENOMEM;
-	memcpy(content->bytes, blob, header->length);
-	memcpy(content->bytes + pinned_slots_at(header->length), slots,
-	       header->segments * sizeof(*slots));
-	return 0;
 }
 
 /* Prints the name of the user who logged in, which sudo does not change; else of the process's.
@@ -109,31 +96,57 @@ static struct bh_blob stamped(const struct node_handle *handle, const struct bh_
 	return header;
 }
 
+static void free_context(ZSTD_CCtx **context)
+{
+	ZSTD_freeCCtx(*context);
+}
+
+/* Returns @n bytes of the content, the blob and the slots, from @at on. Most blocks are the blob's as
+ * they lie; the others are put together in @room. */
+static const void *content_at(const struct bh_blob *header, const unsigned char *blob,
+			      const uint32_t *slots, size_t at, size_t n, unsigned char *room)
+{
+	const size_t slots_at = pinned_slots_at(header->length), end = at + n;
+	const size_t from = at > slots_at ? at : slots_at;
+
+	if (end <= header->length)
+		return blob + at;
+	memset(room, 0, n);
+	if (at < header->length)
+		memcpy(room, blob + at, header->length - at);
+	if (from < end)
+		memcpy(room + from - at, (const unsigned char *)slots + from - slots_at, end - from);
+	return room;
+}
+
 /* Makes the header, records and blocks of the pages. */
-static int compress(const struct bh_blob *given, const struct content *content,
+static int compress(const struct bh_blob *given, const void *blob, const uint32_t *slots,
 		    struct content *packed)
 {
-	const size_t blocks = pinned_blocks(content->size);
+	const size_t total = pinned_content_size(given), blocks = pinned_blocks(total);
+	const size_t bound = ZSTD_compressBound(BH_BLOB_BLOCK);
+	unsigned char room[BH_BLOB_BLOCK];
+	CLEANUP(free_context) ZSTD_CCtx *context = ZSTD_createCCtx();
 	struct bh_blob *header;
 	struct bh_blob_block *block;
 	size_t size;
 
 	packed->size = sizeof(*header) + blocks * sizeof(*block);
-	packed->bytes = calloc(1, packed->size + blocks * ZSTD_compressBound(BH_BLOB_BLOCK));
-	if (!packed->bytes)
+	packed->bytes = malloc(packed->size + blocks * bound);
+	if (!packed->bytes || !context)
 		return -ENOMEM;
+	memset(packed->bytes, 0, packed->size);
 	header = (struct bh_blob *)packed->bytes;
 	*header = *given;
 	header->blocks = blocks;
 	block = (struct bh_blob_block *)(header + 1);
-	for (size_t at = 0; at < content->size; at += BH_BLOB_BLOCK, block++) {
-		size_t left = content->size - at;
+	for (size_t at = 0; at < total; at += BH_BLOB_BLOCK, block++) {
+		const size_t n = total - at < BH_BLOB_BLOCK ? total - at : BH_BLOB_BLOCK;
 
 		block->at = packed->size;
-		size = ZSTD_compress(packed->bytes + block->at, ZSTD_compressBound(BH_BLOB_BLOCK),
-				     content->bytes + at,
-				     left < BH_BLOB_BLOCK ? left : BH_BLOB_BLOCK,
-				     COMPRESSION_LEVEL);
+		size = ZSTD_compressCCtx(context, packed->bytes + block->at, bound,
+					 content_at(given, blob, slots, at, n, room), n,
+					 COMPRESSION_LEVEL);
 		if (ZSTD_isError(size))
 			return -ENOMEM;
 		block->size = size;
@@ -203,12 +216,10 @@ bool pinned_has_local(const struct node_handle *handle, const struct delta *loca
 int pinned_write(struct node_handle *handle, const struct bh_blob *header, const void *blob,
 		 const struct delta *local, const uint32_t *slots)
 {
-	CLEANUP(content_free) struct content content = {}, packed = {};
+	CLEANUP(content_free) struct content packed = {};
 	const struct bh_blob stamp = stamped(handle, header);
-	int error = make_content(header, blob, slots, &content);
+	int error = compress(&stamp, blob, slots, &packed);
 
-	if (!error)
-		error = compress(&stamp, &content, &packed);
 	if (!error)
 		error = finish_pages(&packed, local);
 	return error ? node_fail(handle, error, "cannot lay out the policy")
