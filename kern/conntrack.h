@@ -98,18 +98,12 @@ static __noinline struct bh_ct *ct_find_waiting(struct packet *p)
 
 #define CT_TRIES 4
 
-/* Reads the state of a connection in order with what is read of it before and after. */
-static __always_inline __u32 ct_read_state(struct bh_ct *ct)
-{
-	return ordered_stores ? READ_ONCE(ct->state) : __sync_fetch_and_or(&ct->state, 0);
-}
-
 /* Tries once what ct_change() does. Sets *@cleared. Returns false if another CPU has changed the
  * state meanwhile. */
 static __always_inline bool ct_change_once(struct bh_ct *ct, __u32 tag, __u32 set, __u32 clear,
 					   __u32 *cleared)
 {
-	__u32 state = ct_read_state(ct);
+	__u32 state = table_state(ct);
 	__u32 next = (state & ~clear) | set;
 
 	*cleared = 0;

@@ -234,10 +234,32 @@ static __always_inline struct bh_share *table_uncount(const struct bh_ct *ct)
 	return share;
 }
 
+/* Reads the state of a connection in order with what is read of it before and after. */
+static __always_inline __u32 table_state(const struct bh_ct *ct)
+{
+	return ordered_stores ? READ_ONCE(ct->state)
+			      : __sync_fetch_and_or((__u32 *)&ct->state, 0);
+}
+
 /* Makes a slot busy if it still has the tag. */
 static __always_inline bool table_hold(__u32 *tag, __u32 was)
 {
 	return __sync_val_compare_and_swap(tag, was, BH_CT_BUSY) == was;
+}
+
+/*
+ * Ends a connection of which this program has read the state, then the tag, and makes its slot
+ * busy. Returns false if the state has changed meanwhile, or another program ends the connection.
+ * Every search finds a connection until it has ended: if the slot of one that lives were busy for a
+ * moment, a packet of it would be dropped, or open it a second time. Between the two swaps the slot
+ * may get another connection only of the same key: this one ends at once, as if the garbage
+ * collector had passed.
+ */
+static __always_inline bool table_end(__u32 *tag, __u32 was, struct bh_ct *ct, __u32 state)
+{
+	return was & BH_CT_TAKEN && !(state & BH_CT_GONE) &&
+	       __sync_val_compare_and_swap(&ct->state, state, state | BH_CT_GONE) == state &&
+	       table_hold(tag, was);
 }
 
 /* Frees a slot that this program has made busy. A program that changes the state of the former
@@ -323,7 +345,7 @@ static __always_inline __s32 table_silent(const struct bh_ct *ct, __u32 now)
  * state is read first: a shorter timeout is compared with an age as new as the state. */
 static __always_inline bool table_lapsed(const struct bh_ct *ct, __u8 protocol, __u32 now)
 {
-	__s32 timeout = table_timeout(protocol, READ_ONCE(ct->state));
+	__s32 timeout = table_timeout(protocol, table_state(ct));
 
 	return table_silent(ct, now) > timeout;
 }
@@ -365,15 +387,14 @@ static __always_inline __u32 table_cost_of(__u32 state, __u32 payer, __s32 silen
 	return silent > (__s32)((__u32)timeout / 4) ? COST_IDLE : COST_KEPT;
 }
 
-/* Returns TABLE_COST() of a connection, and TABLE_AGE less the ticks of silence. */
-static __always_inline __u32 table_cost(const struct bh_ct_slot *slot, __u32 now)
+/* Returns TABLE_COST() of a connection with that state, and TABLE_AGE less the ticks of silence. */
+static __always_inline __u32 table_cost(const struct bh_ct_slot *slot, __u32 state, __u32 now)
 {
 	__u32 cost;
 	__s32 silent;
 
 	silent = table_silent(&slot->ct, now);
-	cost = table_cost_of(READ_ONCE(slot->ct.state), slot->ct.payer, silent,
-			     &slot->key.protocol);
+	cost = table_cost_of(state, slot->ct.payer, silent, &slot->key.protocol);
 	if (silent < 0)
 		silent = 0;
 	return TABLE_COST(cost) +
@@ -408,13 +429,14 @@ BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
 		const struct bh_ct_slot *slot = &group->slot[index % BH_CT_GROUP][i];
 		__u32 whose;
 
-		if (READ_ONCE(group->bucket[index % BH_CT_GROUP].tag[i]) < BH_CT_TAKEN)
+		/* nor one that is being inserted: its tag is a proposed one */
+		if (!(READ_ONCE(group->bucket[index % BH_CT_GROUP].tag[i]) & BH_CT_TAKEN))
 			continue;
 		whose = BH_CT_PAYER(slot->ct.payer);
 		if (whose != payer &&
 		    (whose == except || except == TABLE_ALL || !(slot->ct.payer & BH_CT_SURPLUS)))
 			continue;
-		cost = table_cost(slot, now);
+		cost = table_cost(slot, READ_ONCE(slot->ct.state), now);
 		if (cost >= READ_ONCE(least.cost))
 			continue;
 		WRITE_ONCE(least.cost, cost);
@@ -423,22 +445,17 @@ BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
 	return (__u64)READ_ONCE(least.cost) << 32 | place;
 }
 
-/* Makes the slot of @payer's connection busy if the connection costs no more to lose than @cost, as
- * table_victim() returned it. Returns false if the connection has changed meanwhile, or another one
- * has the slot. */
+/* Ends @payer's connection in a slot if it costs no more to lose than @cost, as table_victim()
+ * returned it, and makes the slot busy. Returns false if the connection has changed meanwhile, or
+ * another one has the slot. */
 static __always_inline bool table_seize(__u32 *tag, struct bh_ct_slot *slot, __u32 payer,
 					__u32 cost)
 {
-	__u32 was = READ_ONCE(*tag), state = READ_ONCE(slot->ct.state);
+	__u32 state = table_state(&slot->ct), was = READ_ONCE(*tag);
 
-	if (was < BH_CT_TAKEN || BH_CT_PAYER(slot->ct.payer) != payer ||
-	    table_cost(slot, table_now()) > cost || !table_hold(tag, was))
-		return false;
-	if (__sync_val_compare_and_swap(&slot->ct.state, state, state | BH_CT_GONE) != state) {
-		table_publish(tag, was);
-		return false;
-	}
-	return true;
+	return BH_CT_PAYER(slot->ct.payer) == payer &&
+	       table_cost(slot, state, table_now()) <= cost &&
+	       table_end(tag, was, &slot->ct, state);
 }
 
 /* No payer has this number. 0 would not do: a slot's payer is 0 while another program fills it. */

@@ -63,9 +63,9 @@ static __always_inline bool gc_is_unused_surplus(const struct bh_ct *ct, __u32 s
 	return share && !share_is_below(share, share_floor() + 1);
 }
 
-static __always_inline bool gc_is_over(const struct bh_ct_slot *slot, __u32 now, __u32 shrink)
+static __always_inline bool gc_is_over(const struct bh_ct_slot *slot, __u32 state, __u32 now,
+				       __u32 shrink)
 {
-	__u32 state = READ_ONCE(slot->ct.state);
 	__u32 timeout = table_timeout(slot->key.protocol, state);
 
 	if (shrink < SWEEP_WHOLE && gc_is_unused_surplus(&slot->ct, state))
@@ -76,17 +76,13 @@ static __always_inline bool gc_is_over(const struct bh_ct_slot *slot, __u32 now,
 
 /* Frees a slot whose time was over. Meanwhile the connection may have gone on, or another one of
  * the same addresses and ports may have the slot, and so the tag. */
-static __always_inline void gc_free(__u32 *tag, __u32 was, struct bh_ct_slot *slot, __u32 now,
-				    __u32 shrink)
+static __always_inline void gc_free(__u32 *tag, struct bh_ct_slot *slot, __u32 now, __u32 shrink)
 {
+	__u32 state = table_state(&slot->ct), was = READ_ONCE(*tag);
 	struct bh_share *share;
 
-	if (!table_hold(tag, was))
+	if (!gc_is_over(slot, state, now, shrink) || !table_end(tag, was, &slot->ct, state))
 		return;
-	if (!gc_is_over(slot, now, shrink)) {
-		table_publish(tag, was);
-		return;
-	}
 	/* This change is in the sweep's own count, too. */
 	share = share_of(BH_CT_PAYER(slot->ct.payer));
 	if (share)
@@ -98,15 +94,11 @@ static __always_inline void gc_free(__u32 *tag, __u32 was, struct bh_ct_slot *sl
 BPF_GLOBAL int gc_slot(__u32 *tag, struct bh_ct_slot *slot, __u32 now, __u32 shrink)
 {
 	struct bh_share *share;
-	__u32 was;
 
 	if (!tag || !slot)
 		return 0;
-	was = READ_ONCE(*tag);
-	if (was < BH_CT_TAKEN)
-		return 0;
-	if (gc_is_over(slot, now, shrink)) {
-		gc_free(tag, was, slot, now, shrink);
+	if (gc_is_over(slot, READ_ONCE(slot->ct.state), now, shrink)) {
+		gc_free(tag, slot, now, shrink);
 		return 0;
 	}
 	share = share_get(BH_CT_PAYER(slot->ct.payer));
@@ -126,7 +118,7 @@ static long gc_bucket(__u32 i __attribute__((unused)), struct gc *gc)
 	}
 	SETTLE(group); /* as in table_bucket() */
 	for (int slot = 0; slot < BH_CT_SLOTS; slot++)
-		if (READ_ONCE(group->bucket[bucket].tag[slot]) >= BH_CT_TAKEN)
+		if (READ_ONCE(group->bucket[bucket].tag[slot]) & BH_CT_TAKEN)
 			gc_slot(&group->bucket[bucket].tag[slot], &group->slot[bucket][slot],
 				gc->now, gc->shrink);
 	gc->bucket++;

@@ -226,9 +226,9 @@ static __always_inline bool tcp_is_last_hook(const struct packet *p, const struc
 }
 
 /* Returns true if the connection is half-open now, whatever the CPU has read of it before. */
-static __always_inline bool tcp_is_half(struct bh_ct *ct)
+static __always_inline bool tcp_is_half(const struct bh_ct *ct)
 {
-	return ct_read_state(ct) & BH_CT_HALF;
+	return table_state(ct) & BH_CT_HALF;
 }
 
 /* Evaluates a segment without SYN of a half-open connection. A RST that refuses the connection

@@ -28,12 +28,14 @@
  *   tcp_answered()     stores the number of an end that has one
  *   connection_touch() stores the state before the age
  *   gc_free()          does not look a second time
+ *   gc_free(), table_seize()  make the slot busy before they know that the connection has ended
+ *   gc_slot(), table_victim() take a proposed tag for that of a connection
  *   table_seize()      does not compare the cost with that of the chosen connection
  *   connection_store() leaves a late word in an entry that another connection has got
  *
- * Two changes pass: table_fill() without the next incarnation, and table_seize() without its swaps.
- * What becomes of an entry between look and swap there may become of it before the first look as
- * well, since a packet keeps the entry that it has found.
+ * One change passes: table_fill() without the next incarnation. What becomes of an entry between
+ * look and swap then may become of it before the first look as well, since a packet keeps the entry
+ * that it has found.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -725,6 +727,32 @@ static void lives_again(void)
 	counted(0);
 }
 
+/* A connection goes on while one CPU frees or replaces it. The other CPU's packets find it at each
+ * moment: else one would be dropped, or insert it a second time. */
+static void found_at_each_moment(void)
+{
+	static const enum packet_midway points[] = {MIDWAY_FREE_AMID_PACKETS,
+						    MIDWAY_OCCUPY_AMID_PACKETS};
+
+	for (int i = 0; i < 2; i++) {
+		open_tcp();
+		expect("each packet finds the connection", i,
+		       !bh_reason_drops(midway(points[i], ACK)));
+		expect("the table has it, open", i, packet_node_connections() == 1);
+		expect("it goes on", i, run(FROM_A, ACK) && run(TO_B, ACK));
+		counted(i);
+	}
+}
+
+static void inserted_amid_others(void)
+{
+	empty_table();
+	expect("others leave a connection alone that is being inserted", 0,
+	       !bh_reason_drops(midway(MIDWAY_INSERT_AMID_OTHERS, SYN)));
+	expect("the table has it", 0, packet_node_half_open() == 1);
+	counted(0);
+}
+
 /* Two programs have chosen the same connection to be replaced, and one has replaced it. */
 static void chosen_twice(void)
 {
@@ -781,6 +809,8 @@ static const struct packet_sequence sequences[] = {
 	{"a SYN-ACK that comes late", late_answer},
 	{"an idle connection whose RST another CPU notes", reset_while_idle},
 	{"a connection that goes on while it is freed", lives_again},
+	{"packets of a connection that is to be freed or replaced", found_at_each_moment},
+	{"a connection that is being inserted", inserted_amid_others},
 	{"a slot that two CPUs choose", chosen_twice},
 	{"a word that comes late", late_word},
 };

@@ -8,8 +8,29 @@
 
 #include "build.h"
 #include "skb.h"
-#include "ask_kernel.h"
+#include "share.h"
+
+/* Before each swap and each store of these two files, another CPU handles a packet of
+ * midway_watched(). */
+BPF_GLOBAL int midway_packet(void);
+#undef WRITE_ONCE
+#define WRITE_ONCE(x, value)                             \
+	({                                               \
+		midway_packet();                         \
+		*(volatile __typeof__(x) *)&(x) = (value); \
+	})
+#define __sync_val_compare_and_swap(at, was, now)          \
+	({                                                 \
+		midway_packet();                           \
+		__sync_val_compare_and_swap(at, was, now); \
+	})
+#include "conntrack_table.h"
 #include "garbage_collector.h"
+#undef __sync_val_compare_and_swap
+#undef WRITE_ONCE
+#define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
+
+#include "ask_kernel.h"
 #include "connection_new.h"
 #include "flow_cache.h"
 
@@ -56,6 +77,37 @@ static __always_inline bool midway_begins(struct __sk_buff *skb, struct packet *
 static __always_inline struct bh_ct *midway_finds(struct __sk_buff *skb, struct packet *p)
 {
 	return midway_begins(skb, p) ? ct_find(p) : NULL;
+}
+
+static struct table_key midway_key; /* of the watched connection */
+static bool midway_watches, midway_missed;
+
+/* From now on, another CPU's packets open the connection of the key and look for it. */
+static __always_inline void midway_watch(const struct packet *p)
+{
+	midway_key.key = p->key;
+	midway_key.hash = p->hash;
+	midway_missed = false;
+	midway_watches = true;
+}
+
+/* Returns 0 if each of these packets has found the connection. */
+static __always_inline int midway_watched(void)
+{
+	midway_watches = false;
+	return midway_missed ? BH_DROP_NO_CONNECTION : 0;
+}
+
+BPF_GLOBAL int midway_packet(void)
+{
+	struct bh_ct *ct = midway_watches ? table_find(&midway_key) : NULL;
+
+	midway_missed |= midway_watches && !ct;
+	if (!ct)
+		return 0;
+	ct->seen = table_now();
+	__sync_fetch_and_and(&ct->state, ~BH_CT_HALF);
+	return 0;
 }
 
 /* Claims and fills a slot, as a program does that has not found the packet's connection. */
@@ -193,26 +245,94 @@ int midway_touch(struct __sk_buff *skb)
 	return midway_lapsed ? BH_DROP_NO_CONNECTION : 0;
 }
 
+/* Sets *@tag and *@slot to those of the packet's connection. Returns its place; 0: there is none. */
+static __always_inline __u32 midway_slot(struct __sk_buff *skb, struct packet *p, __u32 **tag,
+					 struct bh_ct_slot **slot)
+{
+	__u32 at;
+
+	if (!midway_begins(skb, p))
+		return 0;
+	at = table_at(table_key(p));
+	*tag = at ? table_tag(at) : NULL;
+	*slot = at ? (struct bh_ct_slot *)table_slot(at) : NULL;
+	return *tag && *slot ? at : 0;
+}
+
 /* The garbage collector has found that the time of a connection was over, and the connection has
  * gone on. */
 SEC("tc")
 int midway_free(struct __sk_buff *skb)
 {
-	struct bh_ct_bucket *bucket;
 	struct bh_ct_slot *slot;
 	struct packet p;
-	__u32 at;
+	__u32 *tag;
+
+	if (!midway_slot(skb, &p, &tag, &slot))
+		return MIDWAY_NOT;
+	gc_free(tag, slot, table_now(), SWEEP_WHOLE);
+	return 0;
+}
+
+#define MIDWAY_AHEAD SECONDS(1000) /* half-open connections are over then, and open ones are not */
+
+/* The garbage collector finds that the time of a half-open connection is over, and the connection
+ * goes on at each moment from then on. Returns 0 if each of its packets finds it. */
+SEC("tc")
+int midway_free_amid_packets(struct __sk_buff *skb)
+{
+	struct bh_ct_slot *slot;
+	struct packet p;
+	__u32 *tag;
+
+	if (!midway_slot(skb, &p, &tag, &slot))
+		return MIDWAY_NOT;
+	midway_watch(&p);
+	gc_slot(tag, slot, table_now() + MIDWAY_AHEAD, SWEEP_WHOLE);
+	return midway_watched();
+}
+
+/* The same of a connection that is chosen to be replaced. */
+SEC("tc")
+int midway_occupy_amid_packets(struct __sk_buff *skb)
+{
+	struct bh_ct_slot *slot;
+	struct packet p;
+	__u32 *tag, at;
+	__u64 victim;
+
+	at = midway_slot(skb, &p, &tag, &slot);
+	if (!at)
+		return MIDWAY_NOT;
+	victim = (__u64)table_cost(slot, slot->ct.state, table_now()) << 32;
+	midway_watch(&p);
+	if (table_occupy(victim | at, p.ifindex) == TABLE_SEIZED)
+		table_vacate(at, p.ifindex);
+	return midway_watched();
+}
+
+/* A program is inserting a connection, and others look for one to replace, or to collect. Returns 0
+ * if they leave it alone. */
+SEC("tc")
+int midway_insert_amid_others(struct __sk_buff *skb)
+{
+	struct bh_ct_slot *slot;
+	struct packet p;
+	__u32 place, *tag;
+	__u64 victim;
 
 	if (!midway_begins(skb, &p))
 		return MIDWAY_NOT;
-	at = table_at(table_key(&p)) - 1;
-	bucket = table_bucket(at / BH_CT_SLOTS);
-	slot = table_slot_of(at / BH_CT_SLOTS, at);
-	if (!bucket || !slot)
+	place = midway_fill(&p);
+	slot = place ? (struct bh_ct_slot *)table_slot(place) : NULL;
+	tag = place ? table_tag(place) : NULL;
+	if (!slot || !tag)
 		return MIDWAY_NOT;
-	gc_free(&bucket->tag[at % BH_CT_SLOTS], bh_ct_slot_tag(p.hash), slot, table_now(),
-		SWEEP_WHOLE);
-	return 0;
+	table_propose(table_key(&p), place);
+	victim = table_victim((place - 1) / BH_CT_SLOTS, p.ifindex, TABLE_ALL);
+	gc_slot(tag, slot, table_now() + MIDWAY_AHEAD, SWEEP_WHOLE);
+	table_confirm(table_key(&p), place, 0);
+	return victim < TABLE_KEPT ? BH_DROP_NO_CONNECTION : 0;
 }
 
 /* A program has chosen the connection of a slot to be replaced. The slot has the packet's by now,
@@ -222,16 +342,13 @@ static __always_inline int midway_occupy(struct __sk_buff *skb, bool chosen)
 	__u64 victim = (__u64)TABLE_COST(COST_CLOSED) << 32;
 	struct bh_ct_slot *slot;
 	struct packet p;
-	__u32 at;
+	__u32 *tag, at;
 
-	if (!midway_begins(skb, &p))
-		return MIDWAY_NOT;
-	at = table_at(table_key(&p));
-	slot = at ? (struct bh_ct_slot *)table_slot(at) : NULL;
-	if (!slot)
+	at = midway_slot(skb, &p, &tag, &slot);
+	if (!at)
 		return MIDWAY_NOT;
 	if (chosen)
-		victim = (__u64)table_cost(slot, table_now()) << 32;
+		victim = (__u64)table_cost(slot, slot->ct.state, table_now()) << 32;
 	if (table_occupy(victim | at, p.ifindex) == TABLE_SEIZED)
 		table_vacate(at, p.ifindex);
 	return 0;

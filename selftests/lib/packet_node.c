@@ -986,6 +986,12 @@ static void open_midway(int programs[PACKET_MIDWAYS])
 	programs[MIDWAY_ANSWER_ANOTHERS] = bpf_program__fd(midway->progs.midway_answer_anothers);
 	programs[MIDWAY_TOUCH] = bpf_program__fd(midway->progs.midway_touch);
 	programs[MIDWAY_FREE] = bpf_program__fd(midway->progs.midway_free);
+	programs[MIDWAY_FREE_AMID_PACKETS] =
+		bpf_program__fd(midway->progs.midway_free_amid_packets);
+	programs[MIDWAY_OCCUPY_AMID_PACKETS] =
+		bpf_program__fd(midway->progs.midway_occupy_amid_packets);
+	programs[MIDWAY_INSERT_AMID_OTHERS] =
+		bpf_program__fd(midway->progs.midway_insert_amid_others);
 	programs[MIDWAY_OCCUPY_CHOSEN] = bpf_program__fd(midway->progs.midway_occupy_chosen);
 	programs[MIDWAY_OCCUPY_NEWER] = bpf_program__fd(midway->progs.midway_occupy_newer);
 	programs[MIDWAY_STORE_OWN] = bpf_program__fd(midway->progs.midway_store_own);
