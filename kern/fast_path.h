@@ -25,7 +25,6 @@ _Static_assert(sizeof(struct fast_path_capacity) <= sizeof(struct packet) &&
 	       "struct fast_path_room");
 
 #define FAST_PATH_UNSEARCHED (~0u) /* no lookup of the connection has been made */
-#define FAST_PATH_SHAKES (~1u) /* the packet passes as the next one of its handshake */
 
 struct fast_path {
 	hook_context *ctx;
@@ -38,8 +37,9 @@ struct fast_path {
 	__u64 word; /* the initiator's connection word */
 	__u32 from; /* which end of the key sent the packet */
 	/* place in the table of the connection, open or not; 0: the table has none; or
-	 * FAST_PATH_* */
+	 * FAST_PATH_UNSEARCHED */
 	__u32 at;
+	bool begins; /* both ends allow `ct`, and it is not open yet */
 };
 
 /* Returns true if the packet is a SYN-ACK. */
@@ -77,21 +77,6 @@ static __always_inline bool fast_path_transport(struct fast_path *p, const void 
 	return own >= (int)sizeof(*tcp) && own <= length;
 }
 
-/* Returns true if the packet is one of the first of a connection that both ends allow
- * (handshake.h). A call to a Service may have got another backend, and is evaluated again. */
-static __always_inline bool fast_path_shakes(struct fast_path *p, struct bh_ct *ct,
-					     const struct ct_sight *at, __u8 protocol)
-{
-	struct handshake_segment *segment = &((struct fast_path_capacity *)p->key)->segment;
-
-	if ((protocol == IPPROTO_TCP && p->hook == BH_HOOK_LEAVE) ||
-	    (p->word & BH_CT_SERVICE && p->hook == BH_HOOK_FROM_ENDPOINT))
-		return false;
-	segment->at = *at;
-	segment->initiates = !!(p->word & BH_CT_INITIATOR) == at->from;
-	return handshake_packet(ct, segment, p->word, protocol);
-}
-
 /* Returns true if both ends allow the entry's connection, which is open, and the packet is at the
  * interface of its end. @want: the word of an end that allows the connection. */
 static __always_inline bool fast_path_allowed(struct fast_path *p, struct bh_ct *ct, __u64 want,
@@ -101,8 +86,7 @@ static __always_inline bool fast_path_allowed(struct fast_path *p, struct bh_ct 
 	if (!ct_allowed(ct, want, &p->word))
 		return false;
 	if (unlikely(fast_path_answers(p, protocol) || READ_ONCE(ct->state) & BH_CT_STATE)) {
-		if (fast_path_shakes(p, ct, at, protocol))
-			p->at = FAST_PATH_SHAKES;
+		p->begins = true;
 		return false;
 	}
 	if (!ct_ends_match(ct->end, p->word, at) || !ct_alive(ct, protocol, ct_now()))
@@ -267,6 +251,7 @@ static __always_inline bool fast_path_packet(struct fast_path *p)
 	const struct ethernet_header *eth;
 
 	p->at = FAST_PATH_UNSEARCHED;
+	p->begins = false;
 	p->generation = packet_generation();
 	p->data = hook_data(p->ctx);
 	p->end = hook_end(p->ctx);
@@ -276,6 +261,22 @@ static __always_inline bool fast_path_packet(struct fast_path *p)
 	if (eth->type == bpf_htons(ETH_P_IP))
 		return fast_path_ipv4(p, (void *)(eth + 1));
 	return eth->type == bpf_htons(ETH_P_IPV6) && fast_path_ipv6(p, (void *)(eth + 1));
+}
+
+/* Returns true if a packet that fast_path_packet() did not take is the next one of its connection's
+ * first ones (handshake.h). A call to a Service may have got another backend, and is evaluated
+ * again. */
+static __always_inline bool fast_path_shakes(struct fast_path *p)
+{
+	struct handshake_segment *segment = &((struct fast_path_capacity *)p->key)->segment;
+	__u8 protocol = p->key->key6.protocol;
+
+	if (!p->begins || (protocol == IPPROTO_TCP && p->hook == BH_HOOK_LEAVE) ||
+	    (p->word & BH_CT_SERVICE && p->hook == BH_HOOK_FROM_ENDPOINT))
+		return false;
+	segment->at = fast_path_sight(p, p->from);
+	segment->initiates = !!(p->word & BH_CT_INITIATOR) == p->from;
+	return handshake_packet(p->ct, segment, p->word, protocol);
 }
 
 /* Returns true if fast_path_packet() has looked for the connection of this packet, which is parsed

@@ -92,8 +92,9 @@ static __always_inline bool handshake_datagram(struct bh_ct *ct,
 
 /* Returns true if the packet is the next one of its connection's first ones. Then updates the
  * entry. */
-static __noinline bool handshake_packet(struct bh_ct *ct, const struct handshake_segment *segment,
-					__u64 word, __u8 protocol)
+static __always_inline bool handshake_packet(struct bh_ct *ct,
+					     const struct handshake_segment *segment, __u64 word,
+					     __u8 protocol)
 {
 	if (protocol == IPPROTO_UDP)
 		return handshake_datagram(ct, segment, word);

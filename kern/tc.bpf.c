@@ -270,7 +270,7 @@ static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
 
 	if (likely(fast_path_packet(&path)) && !tc_may_change_backend(skb, hook, path.word))
 		return tc_open(skb, hook, path.ct, path.word, path.from);
-	if (path.at == FAST_PATH_SHAKES)
+	if (fast_path_shakes(&path))
 		return tc_pass_handshake(skb, hook, path.word);
 	return tc_whole(skb, &path, &p);
 }
@@ -360,7 +360,7 @@ int tc_leave(struct __sk_buff *skb)
 	if (host_egress_is_foreign(skb))
 		return TC_PASS;
 	bare = host_egress_has_no_ethernet(skb);
-	if (!bare && likely(fast_path_packet(&path) || path.at == FAST_PATH_SHAKES) &&
+	if (!bare && likely(fast_path_packet(&path) || fast_path_shakes(&path)) &&
 	    !(path.word & BH_CT_SERVICE))
 		return TC_PASS;
 	path.generation = packet_generation();
