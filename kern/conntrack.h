@@ -161,7 +161,8 @@ static __always_inline __u32 ct_sender(const struct packet *p, __u64 word)
 /*
  * Updates the state of a connection without a handshake by a packet of @sender: BH_CT_HALF until
  * the responder answers, then BH_CT_ONCE until the initiator sends again. @state: READ_ONCE(ct->
- * state).
+ * state). No entry that has timed out comes here (ct_find()): what either end sends then opens a
+ * connection of its own, which nobody has answered yet.
  */
 static __always_inline void ct_exchange(struct bh_ct *ct, __u32 tag, __u32 state, __u32 sender)
 {
