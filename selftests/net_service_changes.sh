@@ -87,6 +87,19 @@ for backend in bad:silent:"drop 1 denied by the source's policy" db:db:"pass 1 o
 	done
 done
 
+# An open TCP connection whose backend the kernel chooses anew: its segments are judged by the backend to which they
+# go now. That backend does not know the connection, and refuses what arrives.
+net_check "open connections by another Service" service_hold 3
+for backend in worse:silent db:db out:refused; do
+	IFS=: read -r backend answer <<<"$backend"
+	wait=$NET_WAIT_ALLOWED
+	[ "$answer" != silent ] || wait=$NET_WAIT_DENIED
+	service_leads 3 "${backend/out/far}" 8080
+	service_forget tcp 3
+	net_check "$backend behind an open TCP connection to db: $answer" \
+		net_is "$(service_held 3 tcp "$wait")" "$answer"
+done
+
 net_check "open connections to backends that policy denies have stopped" \
 	net_is "$(service_held 5 $NET_WAIT_DENIED) $(service_held 6 $NET_WAIT_DENIED)" "silent silent"
 service_leads 11 bad 8080
