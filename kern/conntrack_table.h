@@ -237,8 +237,7 @@ static __always_inline struct bh_share *table_uncount(const struct bh_ct *ct)
 /* Reads the state of a connection in order with what is read of it before and after. */
 static __always_inline __u32 table_state(const struct bh_ct *ct)
 {
-	return ordered_stores ? READ_ONCE(ct->state)
-			      : __sync_fetch_and_or((__u32 *)&ct->state, 0);
+	return ordered_stores ? READ_ONCE(ct->state) : __sync_fetch_and_or((__u32 *)&ct->state, 0);
 }
 
 /* Makes a slot busy if it still has the tag. */

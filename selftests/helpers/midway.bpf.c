@@ -14,9 +14,9 @@
  * midway_watched(). */
 BPF_GLOBAL int midway_packet(void);
 #undef WRITE_ONCE
-#define WRITE_ONCE(x, value)                             \
-	({                                               \
-		midway_packet();                         \
+#define WRITE_ONCE(x, value)                               \
+	({                                                 \
+		midway_packet();                           \
 		*(volatile __typeof__(x) *)&(x) = (value); \
 	})
 #define __sync_val_compare_and_swap(at, was, now)          \
@@ -245,7 +245,8 @@ int midway_touch(struct __sk_buff *skb)
 	return midway_lapsed ? BH_DROP_NO_CONNECTION : 0;
 }
 
-/* Sets *@tag and *@slot to those of the packet's connection. Returns its place; 0: there is none. */
+/* Sets *@tag and *@slot to those of the packet's connection. Returns its place; 0: there is none.
+ */
 static __always_inline __u32 midway_slot(struct __sk_buff *skb, struct packet *p, __u32 **tag,
 					 struct bh_ct_slot **slot)
 {
@@ -274,7 +275,8 @@ int midway_free(struct __sk_buff *skb)
 	return 0;
 }
 
-#define MIDWAY_AHEAD SECONDS(1000) /* half-open connections are over then, and open ones are not */
+#define MIDWAY_AHEAD SECONDS(1000) /* half-open connections are over then, and open ones are not \
+				    */
 
 /* The garbage collector finds that the time of a half-open connection is over, and the connection
  * goes on at each moment from then on. Returns 0 if each of its packets finds it. */
