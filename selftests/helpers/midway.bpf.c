@@ -275,8 +275,8 @@ int midway_free(struct __sk_buff *skb)
 	return 0;
 }
 
-#define MIDWAY_AHEAD SECONDS(1000) /* half-open connections are over then, and open ones are not \
-				    */
+/* Half-open connections are over then, and open ones of TCP are not. */
+#define MIDWAY_AHEAD SECONDS(1000)
 
 /* The garbage collector finds that the time of a half-open connection is over, and the connection
  * goes on at each moment from then on. Returns 0 if each of its packets finds it. */
