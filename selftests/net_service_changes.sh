@@ -87,7 +87,7 @@ for backend in bad:silent:"drop 1 denied by the source's policy" db:db:"pass 1 o
 	done
 done
 
-# An open TCP connection whose backend the kernel chooses anew: its segments are judged by the backend to which they
+# An open TCP connection whose backend the kernel chooses anew: its segments are evaluated by the backend to which they
 # go now. That backend does not know the connection, and refuses what arrives.
 net_check "open connections by another Service" service_hold 3
 for backend in worse:silent db:db out:refused; do
