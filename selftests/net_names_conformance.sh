@@ -125,8 +125,9 @@ dnsmasq_at() { # HOST ADDRESS...
 }
 
 origins() {
-	zone | grep -v cluster.local | awk '$3 == "A" { print $4 "/32" } $3 == "AAAA" { print $4 "/128 nodad" }' | sort -u |
-		sed "s/^/addr add /; s/\$/ dev lo/" | ip -n "$NET-out" -batch -
+	awk '/cluster\.local/ || had[$4]++ { next }
+		$3 == "A" { print "addr add " $4 "/32 dev lo" }
+		$3 == "AAAA" { print "addr add " $4 "/128 nodad dev lo" }' "$NET_TMP/zone" | ip -n "$NET-out" -batch -
 }
 
 build_clients() {
@@ -144,7 +145,10 @@ build_clients() {
 		go build -o "$NET_TMP/resolve-go" "$top/selftests/helpers/resolve.go" || exit 1
 }
 
-service_start web peer dns masq blind db db2 shut
+# Each group of rows is about its own answers: it has a pod that has asked for nothing before.
+mapfile -t CALLERS < <(printf 'web-%d\n' {1..20})
+PEERS=(peer-1 peer-2)
+service_start dns masq blind db db2 shut "${CALLERS[@]}" "${PEERS[@]}"
 service_leads 53/53 dns 53 && service_leads 54/53 masq 53 || exit 1
 ip -n "$NET-node" link add nodelocal type veth peer name nodelocal0
 ip -n "$NET-node" link set nodelocal0 up
@@ -162,7 +166,9 @@ dnsmasq_at out $ROGUE # nobody has configured it
 # ---- the policy ----
 
 policy() { # [NAME...]: further names
-	local name
+	local name asking
+	printf -v asking ', %s' "${CALLERS[@]}" "${PEERS[@]}"
+	asking=${asking#, }
 	cat <<-EOF2
 	apiVersion: policy.networking.k8s.io/v1alpha2
 	kind: ClusterNetworkPolicy
@@ -173,7 +179,7 @@ policy() { # [NAME...]: further names
 	  subject:
 	    pods:
 	      namespaceSelector: {}
-	      podSelector: {matchExpressions: [{key: role, operator: In, values: [web, peer]}]}
+	      podSelector: {matchExpressions: [{key: role, operator: In, values: [$asking]}]}
 	  egress:
 	  - name: dns
 	    action: Accept
@@ -236,7 +242,7 @@ policy() { # [NAME...]: further names
 	  podSelector: {matchLabels: {role: shut}}
 	  policyTypes: [Ingress]
 	  ingress:
-	  - from: [podSelector: {matchLabels: {role: peer}}]
+	  - from: [podSelector: {matchLabels: {role: ${PEERS[0]}}}]
 	EOF2
 }
 
@@ -257,11 +263,8 @@ apply() { # [NAME...]
 # Resolves and connects, by one resolver, which a resolv.conf of the caller's own names. Prints each address
 # and what became of it.
 look_up() { # POD CLIENT RESOLVER NAME WAIT PORT [4|6]
-	cat >"$NET_TMP/resolv.conf" <<-EOF2
-	nameserver $3
-	search shop.svc.cluster.local svc.cluster.local cluster.local
-	options ndots:5 timeout:2 attempts:4${OPTION:+ $OPTION}
-	EOF2
+	printf '%s\n' "nameserver $3" "search shop.svc.cluster.local svc.cluster.local cluster.local" \
+		"options ndots:5 timeout:2 attempts:4${OPTION:+ $OPTION}" >"$NET_TMP/resolv.conf"
 	# shellcheck disable=SC2016
 	net_on "$1" timeout 60 unshare --mount sh -c 'mount --bind "$1/resolv.conf" /etc/resolv.conf &&
 		exec "$1/resolve-$2" "$3" "$4" "$5" $6' sh "$NET_TMP" "$2" "$4" "${6:-443}" "$5" "${7:-}" |
@@ -289,62 +292,64 @@ misses() { # POD CLIENT RESOLVER NAME ADDRESS...
 }
 
 of() { # NAME TYPE: its addresses
-	zone | awk -v name="$1" -v type="$2" '$1 == name && $3 == type { print $4 }'
+	awk -v name="$1" -v type="$2" '$1 == name && $3 == type { print $4 }' "$NET_TMP/zone"
 }
 
-# Whatever a pod has learned before is gone: each row is about its own answer.
-afresh() { # [NAME...]
-	[ -n "$OPEN" ] && return
-	net_bulkhead unload >/dev/null 2>&1
-	net_check "a first load" apply "$@"
+# Sets `web` to the next pod that has asked for nothing.
+caller=0
+afresh() {
+	[ -z "$OPEN" ] || { web=${CALLERS[0]} && return; }
+	caller=$((caller + 1))
+	[ $caller -lt ${#CALLERS[@]} ] || { echo "# too few callers" && exit 1; }
+	web=${CALLERS[caller]}
 }
 
 # The rows of the proposal's text that one client and one resolver answer.
 names() { # CLIENT RESOLVER
 	local client=$1 by=$2
 	afresh
-	reaches web "$client" "$by" api.example.org 198.18.0.1 fd98::1
-	reaches web "$client" "$by" ONLY4.eXample.ORG 198.18.0.2
-	reaches web "$client" "$by" only6.example.org. fd98::2
-	reaches web "$client" "$by" a.svc.example.org 198.18.0.3
-	reaches web "$client" "$by" b.A.svc.example.org 198.18.0.4 fd98::4
-	reaches web "$client" "$by" chain.example.org 198.18.0.10 fd98::10
-	misses web "$client" "$by" svc.example.org 198.18.0.5
-	misses web "$client" "$by" mysvc.example.org 198.18.0.6
-	misses web "$client" "$by" other.example.org 198.18.0.7 fd98::7
-	misses web "$client" "$by" www.api.example.org 198.18.0.8
+	reaches "$web" "$client" "$by" api.example.org 198.18.0.1 fd98::1
+	reaches "$web" "$client" "$by" ONLY4.eXample.ORG 198.18.0.2
+	reaches "$web" "$client" "$by" only6.example.org. fd98::2
+	reaches "$web" "$client" "$by" a.svc.example.org 198.18.0.3
+	reaches "$web" "$client" "$by" b.A.svc.example.org 198.18.0.4 fd98::4
+	reaches "$web" "$client" "$by" chain.example.org 198.18.0.10 fd98::10
+	misses "$web" "$client" "$by" svc.example.org 198.18.0.5
+	misses "$web" "$client" "$by" mysvc.example.org 198.18.0.6
+	misses "$web" "$client" "$by" other.example.org 198.18.0.7 fd98::7
+	misses "$web" "$client" "$by" www.api.example.org 198.18.0.8
 	# whose owner could give the address of the permitted name as he likes
-	misses web "$client" "$by" evil.example.com 198.18.0.11
-	reaches web "$client" "$by" target.example.org 198.18.0.11
+	misses "$web" "$client" "$by" evil.example.com 198.18.0.11
+	reaches "$web" "$client" "$by" target.example.org 198.18.0.11
 }
 
 # Pods by the names that Kubernetes gives them: headless Services, and pods. The other pod's ingress decides, too.
 pods() { # CLIENT RESOLVER
 	local client=$1 by=$2
 	afresh
-	reaches web "$client" "$by" heads.shop.svc.cluster.local. "$(net_ip db)" "$(net_ip db2)" "$(net_ip6 db)" \
+	reaches "$web" "$client" "$by" heads.shop.svc.cluster.local. "$(net_ip db)" "$(net_ip db2)" "$(net_ip6 db)" \
 		"$(net_ip6 db2)"
-	reaches web "$client" "$by" heads.shop.svc "$(net_ip db)" "$(net_ip db2)" "$(net_ip6 db)" "$(net_ip6 db2)"
-	reaches web "$client" "$by" "$(net_ip db | tr . -).shop.pod.cluster.local." "$(net_ip db)"
-	misses web "$client" "$by" other.shop.svc.cluster.local. "$(net_ip blind)"
-	misses web "$client" "$by" shut.shop.svc.cluster.local. "$(net_ip shut)"
-	reaches peer "$client" "$by" shut.shop.svc.cluster.local. "$(net_ip shut)"
+	reaches "$web" "$client" "$by" heads.shop.svc "$(net_ip db)" "$(net_ip db2)" "$(net_ip6 db)" "$(net_ip6 db2)"
+	reaches "$web" "$client" "$by" "$(net_ip db | tr . -).shop.pod.cluster.local." "$(net_ip db)"
+	misses "$web" "$client" "$by" other.shop.svc.cluster.local. "$(net_ip blind)"
+	misses "$web" "$client" "$by" shut.shop.svc.cluster.local. "$(net_ip shut)"
+	reaches "${PEERS[0]}" "$client" "$by" shut.shop.svc.cluster.local. "$(net_ip shut)"
 }
 
 # An answer teaches the pod that asked, for the ports of the rule, and no other.
 scope() {
 	afresh
-	[ -n "$OPEN" ] || net_denied web tcp 198.18.0.2 443 "an address before its name was asked for"
-	reaches web glibc $UNBOUND only4.example.org 198.18.0.2
-	net_allowed web tcp 198.18.0.2 443 "the address by itself once its name was asked for"
-	[ -n "$OPEN" ] || net_denied web tcp 198.18.0.2 80 "another port of the address"
-	[ -n "$OPEN" ] || net_denied peer tcp 198.18.0.2 443 "a pod that has not asked"
-	reaches peer glibc $UNBOUND only4.example.org 198.18.0.2
-	net_allowed peer tcp 198.18.0.2 443 "the pod once it has asked"
+	[ -n "$OPEN" ] || net_denied "$web" tcp 198.18.0.2 443 "an address before its name was asked for"
+	reaches "$web" glibc $UNBOUND only4.example.org 198.18.0.2
+	net_allowed "$web" tcp 198.18.0.2 443 "the address by itself once its name was asked for"
+	[ -n "$OPEN" ] || net_denied "$web" tcp 198.18.0.2 80 "another port of the address"
+	[ -n "$OPEN" ] || net_denied "${PEERS[1]}" tcp 198.18.0.2 443 "a pod that has not asked"
+	reaches "${PEERS[1]}" glibc $UNBOUND only4.example.org 198.18.0.2
+	net_allowed "${PEERS[1]}" tcp 198.18.0.2 443 "the pod once it has asked"
 	afresh
-	misses web glibc $ROGUE api.example.org 198.18.0.1 fd98::1
-	reaches web glibc $UNBOUND api.example.org 198.18.0.1 fd98::1
-	reaches web glibc $UNBOUND6 only4.example.org 198.18.0.2
+	misses "$web" glibc $ROGUE api.example.org 198.18.0.1 fd98::1
+	reaches "$web" glibc $UNBOUND api.example.org 198.18.0.1 fd98::1
+	reaches "$web" glibc $UNBOUND6 only4.example.org 198.18.0.2
 }
 
 ask() { # POD RESOLVER NAME ARGUMENT...: prints the addresses
@@ -360,7 +365,7 @@ asks() { # NAME POD RESOLVER NAME ARGUMENT...: all addresses come
 last() { # NAME: an answer's whole length counts
 	local address
 	for address in 1 28 29 73 74 100; do
-		net_allowed web tcp 198.18.1.$address 443 "$1: address $address of 100"
+		net_allowed "$web" tcp 198.18.1.$address 443 "$1: address $address of 100"
 	done
 }
 
@@ -368,32 +373,32 @@ last() { # NAME: an answer's whole length counts
 sizes() {
 	afresh
 	# shellcheck disable=SC2046
-	reaches web glibc $UNBOUND hundred.example.org $(of hundred.example.org A) $(of hundred.example.org AAAA)
+	reaches "$web" glibc $UNBOUND hundred.example.org $(of hundred.example.org A) $(of hundred.example.org AAAA)
 	last "TCP after truncation, glibc"
 	# in one packet: of an answer in fragments, the first one teaches
-	for pod in web dns masq; do
+	for pod in "${CALLERS[@]}" dns masq; do
 		ip -n "$NET-node" link set "veth-$pod" mtu 9000
 		ip -n "$NET-$pod" link set eth0 mtu 9000
 	done
 	afresh
-	asks "UDP of 4,096" web $UNBOUND hundred.example.org A +bufsize=4096 +ignore
+	asks "UDP of 4,096" "$web" $UNBOUND hundred.example.org A +bufsize=4096 +ignore
 	last "UDP of 4,096"
 	afresh
-	asks "UDP of 4,096 by dnsmasq" web $DNSMASQ hundred.example.org A +bufsize=4096 +ignore
+	asks "UDP of 4,096 by dnsmasq" "$web" $DNSMASQ hundred.example.org A +bufsize=4096 +ignore
 	last "UDP of 4,096 by dnsmasq"
 	afresh
-	asks "UDP of 1,232" web $UNBOUND sixty.example.org A +bufsize=1232 +ignore
-	net_allowed web tcp 198.18.3.60 443 "UDP of 1,232: the last address"
+	asks "UDP of 1,232" "$web" $UNBOUND sixty.example.org A +bufsize=1232 +ignore
+	net_allowed "$web" tcp 198.18.3.60 443 "UDP of 1,232: the last address"
 	afresh
-	asks "TCP at once" web $UNBOUND hundred.example.org A +tcp
+	asks "TCP at once" "$web" $UNBOUND hundred.example.org A +tcp
 	last "TCP at once"
 	afresh
-	OPTION=use-vc reaches web glibc $UNBOUND api.example.org 198.18.0.1 fd98::1
+	OPTION=use-vc reaches "$web" glibc $UNBOUND api.example.org 198.18.0.1 fd98::1
 	afresh
-	OPTION=edns0 reaches web glibc $UNBOUND api.example.org 198.18.0.1 fd98::1
+	OPTION=edns0 reaches "$web" glibc $UNBOUND api.example.org 198.18.0.1 fd98::1
 	# the resolver asks eight times, and answers once with the whole chain
 	afresh
-	reaches web glibc $UNBOUND hop.example.org 198.18.0.9
+	reaches "$web" glibc $UNBOUND hop.example.org 198.18.0.9
 }
 
 until_denied() { # POD ADDRESS PORT
@@ -408,27 +413,28 @@ until_denied() { # POD ADDRESS PORT
 # Each answer has two of six addresses for 5 s: the next ones open and the last ones close, for new connections.
 turns() {
 	local first second i
-	afresh late.example.org
-	first=$(ask web $UNBOUND turn.example.org)
+	afresh
+	net_check "a load of a policy with one name more" apply late.example.org
+	first=$(ask "$web" $UNBOUND turn.example.org)
 	net_check "two addresses at a time" net_is "$(echo "$first" | wc -l)" 2
 	first=${first%%$'\n'*}
-	net_allowed web tcp "$first" 443 "an address of the first answer"
-	net_check "a connection to that address" net_hold web out "$first" 7443 1
+	net_allowed "$web" tcp "$first" 443 "an address of the first answer"
+	net_check "a connection to that address" net_hold "$web" out "$first" 7443 1
 	for ((i = 0; i < 60; i++)); do
-		second=$(ask web $UNBOUND turn.example.org)
+		second=$(ask "$web" $UNBOUND turn.example.org)
 		[[ $second != *"$first"* ]] && break
 		sleep 0.5
 	done
 	second=${second%%$'\n'*}
-	net_allowed web tcp "$second" 443 "an address of a later answer"
-	net_check "the first answer's time ends" until_denied web "$first" 443
+	net_allowed "$web" tcp "$second" 443 "an address of a later answer"
+	net_check "the first answer's time ends" until_denied "$web" "$first" 443
 	net_check "a connection to an address whose time is over goes on" net_is "$(net_alive 7443)" 1
 	net_check "a load of the same policy" apply late.example.org
 	net_check "the connection goes on after a load of the same policy" net_is "$(net_alive 7443)" 1
-	reaches web glibc $UNBOUND late.example.org 198.18.0.12
+	reaches "$web" glibc $UNBOUND late.example.org 198.18.0.12
 	net_check "a load of a policy without a name" apply
-	net_denied web tcp 198.18.0.12 443 "the name that is no longer there"
-	reaches web glibc $UNBOUND api.example.org 198.18.0.1 fd98::1
+	net_denied "$web" tcp 198.18.0.12 443 "the name that is no longer there"
+	reaches "$web" glibc $UNBOUND api.example.org 198.18.0.1 fd98::1
 }
 
 no_dns() {
@@ -443,6 +449,7 @@ pods glibc $UNBOUND
 scope
 no_dns
 OPEN=
+net_check "a first load" apply
 for client in $CLIENTS; do
 	names "$client" $UNBOUND
 done
@@ -456,5 +463,5 @@ no_dns
 sizes
 turns
 net_check "unload" net_bulkhead unload
-net_allowed web tcp 198.18.0.7 443 "everything after the unload"
+net_allowed "$web" tcp 198.18.0.7 443 "everything after the unload"
 net_end
