@@ -113,15 +113,6 @@ same_programs() { # COMMAND...: no program is replaced; the hooks stay, and new 
 	"$@" && diff <(grep -v ^link <<<"$before") <(programs | grep -v ^link) &&
 		! grep -vxFf <(programs) <<<"$before"
 }
-places_agree() {
-	local name id
-	for name in $grown; do
-		id=$(bpftool -j map show pinned "$NET_PIN/$name" | sed 's/.*"id":\([0-9]*\).*/\1/')
-		net_is "$(bpftool -j map lookup pinned "$NET_PIN/at_$name" key 0 0 0 0 | grep -o '"value":[^]]*')" \
-			"$(printf '"value":["0x%02x","0x%02x","0x%02x","0x%02x"' \
-				$((id & 255)) $((id >> 8 & 255)) $((id >> 16 & 255)) $((id >> 24)))" || return
-	done
-}
 hits() { # RULE: how often it decided
 	# the table for people rounds what is over 10,000
 	net_bulkhead show rules -j | grep -o "\"policy\":\"guard\",\"rule\":\"$1\"[^}]*" | grep -o '"hits":[0-9]*' | cut -d: -f2
@@ -166,7 +157,7 @@ touch "$NET_TMP/enough"
 wait $asker
 net_check "the maps of policy are larger afterwards" all_grown
 net_check "the other maps keep their sizes" others_are_as_they_were
-net_check "the programs read the maps that are pinned" places_agree
+net_check "the programs read the maps that are pinned" hooks_placed
 net_check "every hook has the pinned programs" hooks_converged
 net_check "the connection goes on in the larger maps" hooks_connected
 net_check "the policy is enforced in the larger maps" hooks_enforced

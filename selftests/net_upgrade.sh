@@ -35,9 +35,9 @@ done
 }
 net_check "the other build's programs differ" bash -c \
 	"[ -e '$BUILDS/second.bpf.o' ] && ! cmp '$BUILDS/second.bpf.o' '$(dirname "$BULKHEAD")/kern/tc.bpf.o'"
-ln -s "$BUILDS"/{second,foreign} "$NET_TMP"
+ln -s "$BUILDS"/{second,foreign,direct} "$NET_TMP"
 ln -s "$BULKHEAD" "$NET_TMP/first"
-load() { # first|second|foreign [OPTION...]
+load() { # first|second|foreign|direct [OPTION...]
 	local command=$1
 	shift
 	BULKHEAD=$NET_TMP/$command net_bulkhead load "$@" "$NET_TMP/policy.ini"
@@ -148,6 +148,39 @@ net_check "no allowed datagram was lost during the kills" \
 	net_is "$(net_count db 1001)" "$(net_count web 1001)"
 net_check "no denied datagram arrived during the kills" net_is "$(net_count db 1002)" 0
 net_check "unload" net_bulkhead unload
+
+# Programs of a build before at_<name> look the maps up directly, and the pins have no such places. This build's load makes
+# them, and puts maps there that can be replaced: arrays in place of those of a fixed size.
+map_flags() { # PIN
+	bpftool -j map show pinned "$NET_PIN/$1" | sed 's/.*"flags":\([0-9]*\).*/\1/'
+}
+many_ports() { # prints the policy with more port intervals than the maps were made for
+	sed '/^ingress/s/$/, TCP\/1100/' "$NET_TMP/policy.ini"
+	printf '[network-policy shop/web]\nendpoints = role=web\ningress = ports '
+	seq -f 'TCP/%g,' 2000 2 59998 | tr '\n' '\t' | sed 's/\t/\n\t/g'
+	echo TCP/60000
+}
+hooks_disconnect
+net_check "the build that knows no places loads" load direct
+net_check "the pins have no places" eval '! ls "$NET_PIN" | grep ^at_'
+net_check "the pinned arrays cannot be in a place" eval '[ $(($(map_flags ports) & 0x1000)) -eq 0 ]'
+hooks_connect
+net_check "a connection opens, without places" hooks_connected
+net_check "the policy is enforced without places" hooks_enforced
+net_check "this build's load replaces the programs that know no places" net_ends 0 "programs were replaced" load first
+net_check "every hook has this build's programs in their place" hooks_converged
+net_check "each place has the pinned map" hooks_placed
+net_check "the connection goes on by places" hooks_connected
+net_check "the policy is enforced by places" hooks_enforced
+net_check "the same load again, with places, writes nothing" net_ends 0 '^0 map writes' load first -v
+net_check "status --check has no problem with the places" net_bulkhead status --check
+before=$(hooks_pinned tc_from_endpoint)
+many_ports >"$NET_TMP/many.ini"
+net_check "a policy that outgrows a map is loaded" net_bulkhead load "$NET_TMP/many.ini"
+net_check "that load keeps the programs" net_is "$(hooks_pinned tc_from_endpoint)" "$before"
+net_check "each place has the larger map" hooks_placed
+net_check "the connection goes on by the larger maps" hooks_connected
+net_check "unload the places" net_bulkhead unload
 
 # What a pod has learned by domain names belongs to no build.
 for n in 1 2; do

@@ -1,29 +1,55 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Makes two other builds of the command for net_upgrade: DIR/second, with one more instruction in each
-# program (its TC programs are DIR/second.bpf.o), and DIR/foreign, with another BH_ABI as well.
+# Makes other builds of the command for net_upgrade: DIR/second, with one more instruction in each program (its TC
+# programs are DIR/second.bpf.o); DIR/foreign, with another BH_ABI; and DIR/direct, whose programs look maps up directly,
+# as those of builds before maps/active_map.bpf.h did.
 # Usage: selftests/lib/builds.sh DIR
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 tree=$1/tree
 rm -rf "$1"
-mkdir -p "$tree"
-cp -a "$top"/{Makefile,VERSION,kern,maps,user} "$tree"
-# make compiles only what the edits below change: the copy has the objects of the tree, with their times.
-if [ -e "$top/build/bulkhead" ]; then
-	mkdir "$tree/build"
-	cp -a "$top"/build/{kern,gen,user} "$tree/build"
-fi
 
-build() { # NAME
-	make -s -C "$tree" -j2 all
-	cp "$tree/build/bulkhead" "$1"
+# A copy of the tree with its objects, and their times: make compiles only what is edited.
+begin() {
+	rm -rf "$tree"
+	mkdir -p "$tree/build"
+	cp -a "$top"/{Makefile,VERSION,kern,maps,user} "$tree"
+	[ ! -e "$top/build/bulkhead" ] || cp -a "$top"/build/{kern,gen,user} "$tree/build"
 }
+build() { # NAME [ARGUMENT...]: of make
+	make -s -C "$tree" -j2 CFLAGS=-O0 "${@:2}" all
+	cp "$tree/build/bulkhead" "$top_of/$1"
+}
+top_of=$1
+
+begin
 more='bpf_get_smp_processor_id();'
 sed -i "s/^\treturn tc_hook(skb, /\t$more\n&/" "$tree/kern/tc.bpf.c"
 sed -i "s/^\tif (!p.generation)$/\t$more\n&/" "$tree"/kern/{tc,xdp}.bpf.c
-build "$1/second"
+build second
 cp "$tree/build/kern/tc.bpf.o" "$1/second.bpf.o"
+
+# Only files that name the number are compiled.
+begin
 sed -i 's/^#define BH_ABI .*/#define BH_ABI 99/' "$tree/maps/abi.h"
-build "$1/foreign"
+grep -rlZ --include='*.c' '\bBH_ABI\b' "$tree/user" | while IFS= read -rd '' file; do
+	file=build/${file#"$tree/"}
+	rm -f "$tree/${file%.c}.o"
+done
+build foreign -o maps/abi.h
+
+# at_<name> is the map itself, whose size is fixed.
+begin
+sed -i 's/^#define ACTIVE_MAPS(name, places).*/#define ACTIVE_MAPS(name, places) _Static_assert(1, #name)/
+	/^\t.*\\$/d; /^\t} at_/d' "$tree/maps/active_map.bpf.h"
+sed -nE 's/^ACTIVE_MAPS?\(([a-z_]+).*/#define at_\1 bh_\1/p' "$tree"/maps/*.bpf.h >"$tree/direct.h"
+cat "$tree/direct.h" >>"$tree/maps/active_map.bpf.h"
+sed -i 's/ | BPF_F_INNER_MAP//' "$tree"/maps/*.bpf.h
+sed -i 's/return bpf_map_lookup_elem(at, &active_place);/return at;/' "$tree/kern/active_map.h"
+sed -i 's/, place = rule >> BH_RULE_HITS_SHIFT//; s/__u32 place = rule >> BH_RULE_HITS_SHIFT, index/__u32 index/
+	s/hits = bpf_map_lookup_elem(&at_rule_hits, &place);/hits = \&bh_rule_hits;/' "$tree/kern/event_records.h"
+# the command asks for no place either
+sed -i '/^int rule_hits_have_room/,/^}/s/^\t\*room = .*/\t*room = true;\n\treturn 0;/
+	/^int rule_hits_add/,/^{/s/^{/{\n\treturn 0;/' "$tree/user/node/kernel/rule_hits.c"
+build direct
 rm -rf "$tree"

@@ -87,6 +87,20 @@ hooks_converged() {
 	net_is ${#HOOKS_OURS[@]} $((6 + ${#HOOKS_XDP[@]})) && hooks_uplink_converged
 }
 
+# True if each map's place, the array at_<name>, has the map that is pinned as <name>.
+hooks_placed() {
+	local at name id n=0
+	for at in "$NET_PIN"/at_*; do
+		name=${at##*/at_}
+		id=$(bpftool -j map show pinned "$NET_PIN/$name" | sed 's/.*"id":\([0-9]*\).*/\1/')
+		net_is "$name $(bpftool -j map lookup pinned "$at" key 0 0 0 0 | grep -o '"value":[^]]*')" \
+			"$name $(printf '"value":["0x%02x","0x%02x","0x%02x","0x%02x"' \
+				$((id & 255)) $((id >> 8 & 255)) $((id >> 16 & 255)) $((id >> 24)))" || return
+		n=$((n + 1))
+	done
+	[ $n -gt 10 ] || { echo "$n places" && return 1; }
+}
+
 # Opens a TCP connection from web to db; hooks_connected sends over that connection.
 hooks_connect() {
 	rm -f "$NET_TMP/keep"
