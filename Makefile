@@ -126,6 +126,9 @@ $(O)/selftests/%: $(O)/selftests/%.o $(TEST_LIB_OBJS) $(ROOM_LIBS)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LINK_HARDEN) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group -lcmocka $(LIBS)
 
+# Counts the passes of a compile.
+$(O)/selftests/unit_budget: private LDFLAGS += -Wl,--wrap=budgets_apply
+
 # The packet tests that share a node are one test.
 ROW_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/rows/*.c)))
 $(O)/selftests/packet_rows: $(ROW_OBJS)
