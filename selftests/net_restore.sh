@@ -7,9 +7,9 @@
 
 net_start db web
 state=$NET_TMP/state kept=$NET_TMP/state/policy
-policy() { # PORT
+policy() { # PORT [HEAD]
 	cat <<-EOF2
-	$(net_head)
+	${2:-}
 	$(net_endpoint db)
 	$(net_endpoint web "interface = veth-web")
 	[network-policy shop/db]
@@ -17,6 +17,7 @@ policy() { # PORT
 	ingress = from endpoints(role=web) ports TCP/$1
 	EOF2
 }
+# Without the node's name: the first load gives it.
 policy 80 >"$NET_TMP/policy.ini"
 policy 443 >"$NET_TMP/next.ini"
 
@@ -50,12 +51,12 @@ net_check "without a state folder nothing is restored" net_ends 0 "no load is ke
 net_check "with an empty state folder nothing is restored" eval 'mkdir -m 700 "$state" && net_ends 0 "no load" restore'
 net_check "nothing is active after these restores" nothing_active
 net_check "a load with --pin and without --state keeps nothing" eval \
-	'net_bulkhead load "$NET_TMP/policy.ini" && [ ! -e "$kept" ]'
+	'net_bulkhead load -n worker-1 "$NET_TMP/policy.ini" && [ ! -e "$kept" ]'
 net_check "status --check with a state folder reports that no load is kept" net_ends 1 "no load is kept in" is_fine
 net_check "--restore with --pin needs --state" net_ends 2 "needs --state" net_bulkhead load --restore
 net_check "unload" net_bulkhead unload
 
-net_check "load" load --uplink eth0 --set connections=5000 "$NET_TMP/policy.ini"
+net_check "load" load -n worker-1 --uplink eth0 --set connections=5000 "$NET_TMP/policy.ini"
 net_check "load keeps the policy, for root alone" net_is "$(stat -c '%a %U' "$kept")" "600 root"
 net_check "the state folder is for root alone" net_is "$(stat -c '%a' "$state")" 700
 net_check "status --check has no problem" is_fine
@@ -80,7 +81,11 @@ net_check "restore has the settings of the first load" \
 	grep -q '"name":"ct","used":[0-9]*,"max":5000' <(net_bulkhead status -j)
 net_check "status --check has no problem after the restore" is_fine
 
-net_check "load another policy, audited" load --audit "$NET_TMP/next.ini"
+net_check "a load without the node's name, after a restart, guards that node" net_ends 0 "2 endpoints guarded" \
+	load --audit "$NET_TMP/next.ini"
+net_check "the kept load has the name" grep -qa '^node=worker-1' "$kept"
+policy 80 "$(net_head)" >"$NET_TMP/policy.ini"
+policy 443 "$(net_head)" >"$NET_TMP/next.ini"
 net_check "the new load is kept in place of the old one" grep -qa '^audit=yes' "$kept"
 net_check "the kept load has no uplink, as the new load named none" eval '! grep -qa "^uplink=" "$kept"'
 net_check "the kept load has the first load's settings" grep -qa '^set=connections=5000' "$kept"
