@@ -9,7 +9,8 @@
  *   a newer policy is to be installed: stage it
  *
  * The follower reports each step. It reads from the maps which policies the node has: at its start,
- * after each step, and at each heartbeat, since another command may load or unload.
+ * after a step that fails, and at each heartbeat, since another command may load or unload. A step
+ * that succeeds says what the node has then.
  */
 #include <errno.h>
 #include <json-c/linkhash.h>
@@ -68,7 +69,7 @@ static void changed_node(struct follower *follower, int error, const char *what,
 	follower_set_message(follower, error, what);
 	follower->changes++;
 	follower->failed += !!error;
-	if (error || read_node(follower))
+	if (error)
 		return later(follower);
 	if (follower->node.own)
 		follower_put_pods(follower);
@@ -128,11 +129,12 @@ static int change_policy(struct follower *follower, enum step what, uint32_t gen
 	int error;
 
 	if (what == STEP_ACTIVATE)
-		error = local_node_activate(&follower->node, generation, follower->diag);
+		error = local_node_activate(&follower->node, generation, follower->diag,
+					    &follower->has);
 	else if (what == STEP_LOAD)
-		error = local_node_load(&follower->node, chain, follower->diag);
+		error = local_node_load(&follower->node, chain, follower->diag, &follower->has);
 	else
-		error = local_node_stage(&follower->node, chain, follower->diag);
+		error = local_node_stage(&follower->node, chain, follower->diag, &follower->has);
 	if (!error)
 		histogram_add(&follower->took[what], (api_now() - began) * 1000);
 	return error;

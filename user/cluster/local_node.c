@@ -147,13 +147,29 @@ static struct node_options for_delta(const struct own_node *node)
 	return options;
 }
 
-/* Puts @delta active, or installs its segments. Returns -EOPNOTSUPP, not reported, if only the
- * whole policy can be loaded. */
+/* Returns what a node has that has just taken @delta from @base. So the node is not opened once more
+ * to read it: that takes as long as to stage a small delta. */
+static struct local_node_state after_delta(const struct lazy_policy *base,
+					   const struct delta *delta, bool stage)
+{
+	const struct delta_header *header = &delta->header;
+
+	return (struct local_node_state){
+		.installed = header->generation,
+		.installed_checksum = header->checksum,
+		.active = stage ? base->generation : header->generation,
+		.active_checksum = stage ? base->checksum : header->checksum,
+	};
+}
+
+/* Puts @delta active, or installs its segments. Returns 0 and sets @state; -EOPNOTSUPP, not
+ * reported, if only the whole policy can be loaded; or another -errno. */
 static int load_delta(struct own_node *node, const struct delta *delta, bool stage,
-		      struct diag *diag)
+		      struct diag *diag, struct local_node_state *state)
 {
 	const struct node_options options = for_delta(node);
 	const struct lazy_policy *base = NULL;
+	struct local_node_state after;
 	struct policy *whole = NULL;
 	struct node_change change;
 	struct node_handle *handle = NULL;
@@ -166,6 +182,8 @@ static int load_delta(struct own_node *node, const struct delta *delta, bool sta
 	if (!error && (!base || base->checksum != delta->header.base))
 		error = -EOPNOTSUPP;
 	if (!error)
+		after = after_delta(base, delta, stage);
+	if (!error)
 		error = stage ? node_stage_delta(handle, delta, false, &change)
 			      : node_load_delta(handle, delta, &change, &whole);
 	if (!error && !stage)
@@ -175,18 +193,21 @@ static int load_delta(struct own_node *node, const struct delta *delta, bool sta
 		saved_save_delta(saved_dir(options.pin, NULL), options.pin, node->options, &change,
 				 delta, whole, diag);
 	policy_free(whole);
-	if (!error)
+	if (!error) {
 		node->own = !stage && change.own;
+		*state = after;
+	}
 	return error;
 }
 
 /* Takes the chain as a delta. Returns false if that fails: the caller then tries the whole policy,
  * and so reports faults. */
 static bool take_delta(struct own_node *node, const struct store_chain *chain, bool stage,
-		       struct diag *diag)
+		       struct diag *diag, struct local_node_state *state)
 {
 	struct delta *delta = NULL;
-	bool taken = !store_chain_delta(chain, &delta) && !load_delta(node, delta, stage, diag);
+	bool taken =
+		!store_chain_delta(chain, &delta) && !load_delta(node, delta, stage, diag, state);
 
 	if (taken)
 		release(node);
@@ -197,14 +218,27 @@ static bool take_delta(struct own_node *node, const struct store_chain *chain, b
 	return taken;
 }
 
-int local_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag)
+static int take(struct own_node *node, struct store_chain *chain, bool stage, struct diag *diag,
+		struct local_node_state *state)
 {
-	return take_delta(node, chain, false, diag) ? 0 : install(node, chain, false, diag);
+	int error;
+
+	if (take_delta(node, chain, stage, diag, state))
+		return 0;
+	error = install(node, chain, stage, diag);
+	return error ? error : local_node_read(node, diag, state);
 }
 
-int local_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag)
+int local_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag,
+		    struct local_node_state *state)
 {
-	return take_delta(node, chain, true, diag) ? 0 : install(node, chain, true, diag);
+	return take(node, chain, false, diag, state);
+}
+
+int local_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag,
+		     struct local_node_state *state)
+{
+	return take(node, chain, true, diag, state);
 }
 
 static int activate_whole(struct own_node *node, uint32_t generation, struct diag *diag)
@@ -238,16 +272,20 @@ static int activate_whole(struct own_node *node, uint32_t generation, struct dia
 	return error;
 }
 
-int local_node_activate(struct own_node *node, uint32_t generation, struct diag *diag)
+int local_node_activate(struct own_node *node, uint32_t generation, struct diag *diag,
+			struct local_node_state *state)
 {
 	int error = -EOPNOTSUPP;
 
 	if (node->held && node->held->header.generation == generation)
-		error = load_delta(node, node->held, false, diag);
-	if (error)
-		error = activate_whole(node, generation, diag);
+		error = load_delta(node, node->held, false, diag, state);
+	if (!error) {
+		release(node);
+		return 0;
+	}
+	error = activate_whole(node, generation, diag);
 	release(node);
-	return error;
+	return error ? error : local_node_read(node, diag, state);
 }
 
 /* Reads the Pod's text as one endpoint. Returns 0; -ENOENT: the Pod makes no endpoint; or another

@@ -118,32 +118,32 @@ static int install(const struct store_chain *chain)
 	return 0;
 }
 
-int local_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag)
+int local_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag,
+		    struct local_node_state *state)
 {
 	int error = install(chain);
 
-	(void)node;
-	(void)diag;
-	if (!error)
-		activate(own->has.installed, own->has.installed_checksum);
-	return error;
+	if (error)
+		return error;
+	activate(own->has.installed, own->has.installed_checksum);
+	return local_node_read(node, diag, state);
 }
 
-int local_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag)
+int local_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag,
+		     struct local_node_state *state)
 {
-	(void)node;
-	(void)diag;
-	return install(chain);
+	int error = install(chain);
+
+	return error ? error : local_node_read(node, diag, state);
 }
 
-int local_node_activate(struct own_node *node, uint32_t generation, struct diag *diag)
+int local_node_activate(struct own_node *node, uint32_t generation, struct diag *diag,
+			struct local_node_state *state)
 {
-	(void)node;
-	(void)diag;
 	if (own->has.installed != generation)
 		return -ENOENT;
 	activate(generation, own->has.installed_checksum);
-	return 0;
+	return local_node_read(node, diag, state);
 }
 
 int local_node_pods(const struct node_options *options, struct json_object *const *pods, size_t n,
