@@ -261,12 +261,104 @@ static void says_what_finds_no_room(void **state)
 	found_free(&found);
 }
 
+/* Counts the findings about room of objects of a namespace, or of all namespaces; *@text: the last
+ * one's. */
+static size_t count_room(const struct found *found, const char *ns, const char **text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < found->findings.n; i++) {
+		const struct lint_finding *at = &found->findings.at[i];
+
+		if (!strstr(at->text, "of an engine's memory") ||
+		    (ns && strncmp(at->object, ns, strlen(ns))))
+			continue;
+		*text = at->text;
+		n++;
+	}
+	return n;
+}
+
+#define MIB_LABELS 2400 /* so many of these labels take 1.003 MiB */
+
+/* Looks at Pods, one in each namespace, of which pod @i has @labels[@i] labels. All labels are the
+ * same few bytes. */
+static void look_at_pods(const char *text, const size_t *labels, struct found *found)
+{
+	static struct label same[70 * MIB_LABELS];
+	struct labels before[8];
+	struct cluster *cluster = &found->cluster;
+	struct endpoint *pods;
+	size_t n;
+
+	look(text, found);
+	lint_free(&found->findings);
+	found->findings = (struct lint_findings){0};
+	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
+		same[i] = (struct label){"app", "database"};
+	pods = cluster->n_expected ? cluster->expected : cluster->endpoints;
+	n = cluster->n_expected ? cluster->n_expected : cluster->n_endpoints;
+	for (size_t i = 0; i < n; i++) {
+		before[i] = pods[i].labels;
+		pods[i].labels.at = same;
+		pods[i].labels.n = labels[i];
+	}
+	assert_int_equal(lint(cluster, found->policy, list, &found->findings), 0);
+	for (size_t i = 0; i < n; i++)
+		pods[i].labels = before[i];
+}
+
+/* A Pod without an address counts for its namespace, and one with an address does not. */
+static void pods_without_addresses_count(void **state)
+{
+	const size_t labels[] = {66 * MIB_LABELS};
+	const char *said = NULL;
+	struct found found;
+
+	(void)state;
+	look_at_pods("[endpoint big/waits]\nnode = worker-1\n", labels, &found);
+	assert_int_equal(count_room(&found, "big/waits", &said), 1);
+	assert_non_null(strstr(said, "the limit is 65536: the engine refuses"));
+	found_free(&found);
+	look_at_pods("[endpoint big/runs]\nnode = worker-1\nip = 10.0.0.1\n", labels, &found);
+	assert_int_equal(count_room(&found, NULL, &said), 0);
+	found_free(&found);
+}
+
+/* While the objects of all namespaces take more than 256 MiB, none gets more than 4. */
+static void all_namespaces_have_a_limit(void **state)
+{
+	static const char pods[] = "[endpoint a/waits]\nnode = worker-1\n"
+				   "[endpoint b/waits]\nnode = worker-1\n"
+				   "[endpoint c/waits]\nnode = worker-1\n"
+				   "[endpoint d/waits]\nnode = worker-1\n"
+				   "[endpoint e/waits]\nnode = worker-1\n"
+				   "[endpoint f/waits]\nnode = worker-1\n";
+	size_t labels[] = {55 * MIB_LABELS, 55 * MIB_LABELS, 55 * MIB_LABELS,
+			   55 * MIB_LABELS, 55 * MIB_LABELS, 3 * MIB_LABELS};
+	const char *said = NULL;
+	struct found found;
+
+	(void)state;
+	look_at_pods(pods, labels, &found);
+	assert_int_equal(count_room(&found, NULL, &said), 5);
+	assert_int_equal(count_room(&found, "f/", &said), 0);
+	assert_non_null(strstr(said, "the limit is 4096 while those of all namespaces take more "
+				     "than 262144, and they take "));
+	found_free(&found);
+	labels[0] = 30 * MIB_LABELS;
+	look_at_pods(pods, labels, &found);
+	assert_int_equal(count_room(&found, NULL, &said), 0);
+	found_free(&found);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_check),	  cmocka_unit_test(says_what_finds_no_room),
 		cmocka_unit_test(nothing),	  cmocka_unit_test(flow_classes_of_suffixes),
-		cmocka_unit_test(rules_by_names),
+		cmocka_unit_test(rules_by_names), cmocka_unit_test(pods_without_addresses_count),
+		cmocka_unit_test(all_namespaces_have_a_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,8 @@ void lint_service_block(struct lint *lint, const struct peer *peer, const struct
 			const char *name);
 void lint_services(struct lint *lint);
 
-/* lint_room.c: finds namespaces whose objects take more memory than an engine has for them. */
+/* lint_room.c: finds namespaces whose objects take more memory than an engine has for them, or for
+ * those of all namespaces. */
 void lint_room(struct lint *lint);
 
 #endif
