@@ -55,9 +55,15 @@ struct counts {
 	/* finished rollouts, and their time, each from the first change of its batch on */
 	uint64_t rollouts, rollout_time;
 	struct histogram compile_took, rollout_took;
-	/* start of the current rollout; 0: this engine began none that is running */
-	uint64_t rollout_since;
+	/* the last rollouts that this engine began, each in the place of its generation */
+	struct rollout {
+		uint32_t generation;
+		uint64_t since; /* 0: it has ended */
+	} begun[4];
 };
+
+/* Returns the place of a rollout: one that begins, and up to two before it that have not ended. */
+#define ROLLOUT_PLACE(counts, generation) (&(counts)->begun[(generation) % 4])
 
 struct engine {
 	const struct engine_options *options;
@@ -75,7 +81,9 @@ struct engine {
 	bool status_synced, nodes_synced, generations_synced;
 	/* the policy that status.policy names; NULL: not fetched, or there is none */
 	struct policy *policy;
-	struct policy *next; /* the policy that is being published */
+	/* the policy that is being published, or is and waits for the rollout before it; NULL: none
+	 */
+	struct policy *next;
 	char *next_delta; /* the delta that leads to `next`, for PolicyStatus; NULL: none */
 	struct store_since since, next_since; /* of `policy` and `next` */
 	bool verify; /* a node cannot make the policy from the store: fetch the policy */
@@ -89,6 +97,8 @@ struct engine {
 	/* Ends a step whose request is answered, and begins the next. */
 	api_done *step_done;
 	bool busy; /* a step is running */
+	/* the newest policy in which more than Pods has changed */
+	uint32_t policies_in;
 	bool dirty; /* objects have changed since the last compile */
 	uint64_t dirty_since; /* ms */
 	uint64_t changed; /* ms: when an object last changed */

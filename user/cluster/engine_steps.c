@@ -28,6 +28,9 @@
 #define HEAP_PAD (4 << 20)
 #define HEAP_TRIM (64 << 20)
 #define HEAP_BLOCK (32 << 20) /* larger blocks are mapped one by one */
+/* With so many objects in the store, one is deleted while a rollout waits for nodes, too: under
+ * changes that never end, one rollout follows another. */
+#define COLLECT_SOON 300
 /* After a report, the next step waits 1 ms for each so many nodes: it looks at each node. */
 #define REPORTS_NODES 250
 
@@ -177,11 +180,34 @@ static void refuse_next(struct engine *engine)
 	objects_forget(engine->objects);
 }
 
+/* Returns true if nodes were told to move their endpoints to the newest policy. If so, a further
+ * rollout may begin. */
+static bool rolled_out(const struct engine *engine)
+{
+	return engine->status.endpoint == engine->status.policy;
+}
+
+/*
+ * Returns true if the next policy may be compiled. While nodes install a policy, the next one is
+ * compiled and published if only Pods have changed, so that it can be installed as soon as
+ * endpoints may be in this one: a Pod that has just got its address waits for two requests to the
+ * API server in place of four. Any other change may take long to compile, and would hold up the
+ * policy that is being installed.
+ */
+static bool may_compile(const struct engine *engine)
+{
+	if (!engine->due || engine->next)
+		return false;
+	return rolled_out(engine) || engine->lost ||
+	       objects_only_pods(engine->objects, engine->policy);
+}
+
 /* Returns true if a step has begun. */
 static bool compile(struct engine *engine)
 {
 	struct policy *policy = NULL;
 	const uint64_t began = api_now(), since = engine->dirty_since;
+	const bool only_pods = objects_only_pods(engine->objects, engine->policy);
 	int error;
 
 	/* An address that passes to another Pod makes the objects change again at once. */
@@ -195,7 +221,10 @@ static bool compile(struct engine *engine)
 		    NULL);
 		return false;
 	}
-	events_compiled(engine->events, engine->objects);
+	if (!only_pods) {
+		events_compiled(engine->events, engine->objects);
+		engine->policies_in = policy->generation;
+	}
 	if (engine->policy && policy->generation == engine->policy->generation) {
 		policy_free(policy);
 		return false;
@@ -209,7 +238,8 @@ static bool compile(struct engine *engine)
 		refuse_next(engine);
 		return false;
 	}
-	engine->counts.rollout_since = since;
+	*ROLLOUT_PLACE(&engine->counts, policy->generation) =
+		(struct rollout){policy->generation, since};
 	engine->busy = true;
 	if (error) {
 		drop_next(engine);
@@ -258,6 +288,8 @@ static void status_written(void *data, const struct api_answer *answer)
 
 	engine->busy = false;
 	if (answer->error) {
+		/* the policy that was to be installed may not be */
+		engine->due = engine->dirty = true;
 		/* 409: another engine wrote it; the watch will bring the new status */
 		if (answer->status != 409)
 			return retry_later(engine, "PolicyStatus cannot be written", answer->error);
@@ -289,10 +321,9 @@ static void write_status(struct engine *engine, struct store_status spec)
 	json_object_put(request.body);
 }
 
-static void install(struct engine *engine)
+/* Nodes are to install the published policy. */
+static void install(struct engine *engine, struct store_status spec)
 {
-	struct store_status spec = engine->status;
-
 	spec.policy = engine->next->generation;
 	spec.checksum = engine->next->checksum;
 	spec.delta = engine->lost ? NULL : engine->next_delta;
@@ -304,30 +335,43 @@ static void install(struct engine *engine)
 	write_status(engine, spec);
 }
 
+/* Endpoints may be in the policy that nodes have installed. If the next one is published, nodes
+ * install it after that, by the same write. */
 static void activate(struct engine *engine)
 {
 	struct store_status spec = engine->status;
 
 	spec.endpoint = spec.policy;
 	spec.delta = NULL;
-	write_status(engine, spec);
+	if (engine->next)
+		install(engine, spec);
+	else
+		write_status(engine, spec);
+}
+
+static void end_rollout(struct counts *counts, struct rollout *rollout)
+{
+	const uint64_t took = api_now() - rollout->since;
+
+	counts->rollouts++;
+	counts->rollout_time += took;
+	histogram_add(&counts->rollout_took, took * 1000);
+	rollout->since = 0;
 }
 
 /* Counts a rollout as finished once all live nodes have moved their endpoints. */
-static void count_rollout(struct engine *engine, const struct least *least)
+static void count_rollouts(struct engine *engine, const struct least *least)
 {
 	struct counts *counts = &engine->counts;
+	const uint32_t endpoint = engine->status.endpoint;
 
-	if (engine->status.endpoint != engine->status.policy || !least->nodes ||
-	    least->endpoint < engine->status.endpoint)
+	if (!endpoint || !least->nodes || least->endpoint < endpoint)
 		return;
-	events_active(engine->events, engine->status.endpoint, least->nodes);
-	if (!counts->rollout_since)
-		return;
-	counts->rollouts++;
-	counts->rollout_time += api_now() - counts->rollout_since;
-	histogram_add(&counts->rollout_took, (api_now() - counts->rollout_since) * 1000);
-	counts->rollout_since = 0;
+	if (endpoint >= engine->policies_in)
+		events_active(engine->events, endpoint, least->nodes);
+	for (size_t i = 0; i < sizeof(counts->begun) / sizeof(*counts->begun); i++)
+		if (counts->begun[i].since && counts->begun[i].generation <= endpoint)
+			end_rollout(counts, &counts->begun[i]);
 }
 
 /* Status and collection: the last steps, when nothing else is left to do */
@@ -340,13 +384,6 @@ static void step_done(void *data, const struct api_answer *answer)
 	if (answer->error && answer->status != 404 && answer->status != 409)
 		return retry_later(engine, "the store cannot be written", answer->error);
 	step(engine);
-}
-
-/* Returns true if nodes were told to move their endpoints to the newest policy. If so, a further
- * rollout may begin. */
-static bool rolled_out(const struct engine *engine)
-{
-	return engine->status.endpoint == engine->status.policy;
 }
 
 /* Returns true if the numbers of PolicyStatus are up to date. */
@@ -422,7 +459,10 @@ static bool collect(struct engine *engine, const struct least *least)
 	struct api_request request = {
 		.method = "DELETE", .path = path, .done = step_done, .data = engine};
 
-	if (!engine->policy || !rolled_out(engine))
+	/* deltas lead from the newest whole policy to all that is wanted */
+	if (!engine->policy || oldest > engine->status.endpoint)
+		return false;
+	if (!rolled_out(engine) && lh_table_length(engine->generations) < COLLECT_SOON)
 		return false;
 	if (least->nodes && least->endpoint < oldest)
 		oldest = least->endpoint;
@@ -530,6 +570,9 @@ static void fetch(struct engine *engine)
 	static const uint64_t have[2]; /* nothing: the stored policy has to be whole */
 	const uint32_t generation = engine->adopts ? engine->adopts : engine->status.policy;
 
+	if (engine->next)
+		drop_next(engine);
+
 	engine->busy = true;
 	engine->verify = false;
 	if (!store_fetch(engine->api, generation, have, fetched, engine))
@@ -562,8 +605,8 @@ static void step(struct engine *engine)
 		return;
 	if (!engine->status.version || must_write_limit(engine))
 		return write_status(engine, engine->status);
-	if (engine->next)
-		return install(engine);
+	if (engine->next && (rolled_out(engine) || engine->lost))
+		return install(engine, engine->status);
 	if (has_to_fetch(engine))
 		return fetch(engine);
 	engine_check_progress(engine);
@@ -572,10 +615,10 @@ static void step(struct engine *engine)
 	if (engine_mark(engine, MARK_NO_PROGRESS))
 		return;
 	least = engine_least(engine);
-	count_rollout(engine, &least);
+	count_rollouts(engine, &least);
 	if (!rolled_out(engine) && !least.silent && least.policy >= engine->status.policy)
 		return activate(engine);
-	if ((rolled_out(engine) || engine->lost) && engine->due && compile(engine))
+	if (may_compile(engine) && compile(engine))
 		return;
 	if (write_observed(engine, &least) || engine_mark(engine, MARK_NONE) ||
 	    collect(engine, &least))

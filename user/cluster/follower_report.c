@@ -262,6 +262,8 @@ void follower_report(struct follower *follower)
 	request.body = report_object(follower);
 	follower->sent[0] = follower->has.installed;
 	follower->sent[1] = follower->has.active;
+	/* the next one follows the answer */
+	api_timer_stop(follower->api, &follower->heartbeat);
 	follower->reporting = !api_send(follower->api, &request);
 	if (!follower->reporting)
 		report_later(follower, NULL);

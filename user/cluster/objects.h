@@ -62,6 +62,8 @@ bool objects_synced(const struct objects *objects);
 int objects_compile(struct objects *objects, const struct policy *base, struct diag *diag,
 		    struct policy **policy);
 void objects_forget(struct objects *objects);
+/* Returns true if objects_compile() may read changed Pods alone, which is quick. */
+bool objects_only_pods(const struct objects *objects, const struct policy *base);
 /* how many policies were made from changed Pods alone */
 uint64_t objects_patched(const struct objects *objects);
 

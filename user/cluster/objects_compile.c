@@ -163,6 +163,11 @@ static bool can_patch(const struct objects *objects, const struct policy *base)
 	       !is_contested(objects);
 }
 
+bool objects_only_pods(const struct objects *objects, const struct policy *base)
+{
+	return can_patch(objects, base) && !lh_table_length(objects->since.held);
+}
+
 /* Returns true if a Pod names an address of a Node. */
 static bool names_node(const struct policy *base, const struct cluster *pods)
 {

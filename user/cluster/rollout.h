@@ -12,6 +12,12 @@
  * means the nodes whose heartbeat has changed within the last `node_seconds`, by the engine's
  * own clock. PolicyStatus tells the nodes this limit.
  *
+ * If nothing but Pods has changed, the engine publishes the next policy while nodes install this one.
+ * It then sets desiredEndpointGeneration to this one and desiredPolicyGeneration to the next by one
+ * write. A node moves its endpoints before it installs a policy (next_step() in follower.c), so a
+ * report that the next policy is installed says that endpoints are in this one, as it would after two
+ * writes.
+ *
  * A node whose heartbeat goes on, and which for three limits comes no nearer to the policy that is
  * wanted, counts no more, so that it does not hold up all others. Its status then has the condition
  * Ready=False with the reason NoProgress. It counts again once its endpoints are in the policy that
@@ -28,7 +34,7 @@
  *   So on no node is an endpoint in a segment that the node lacks. The node that does not count
  *   evaluates an older policy, as it would if it were cut off.
  *   A node that comes back never mixes two generations: it loads, or has staged, the whole policy
- *   that endpoints may be in, and activates that policy by one store (next_step() in follow.c).
+ *   that endpoints may be in, and activates that policy by one store (next_step() in follower.c).
  *   Only then does it count, so the barrier never takes a report of an older policy for one of the
  *   wanted policy, and the next rollout waits for the node as for all others.
  * If no node counts, nothing goes on.
