@@ -355,9 +355,12 @@ static void all_namespaces_have_a_limit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_check),	  cmocka_unit_test(says_what_finds_no_room),
-		cmocka_unit_test(nothing),	  cmocka_unit_test(flow_classes_of_suffixes),
-		cmocka_unit_test(rules_by_names), cmocka_unit_test(pods_without_addresses_count),
+		cmocka_unit_test(each_check),
+		cmocka_unit_test(says_what_finds_no_room),
+		cmocka_unit_test(nothing),
+		cmocka_unit_test(flow_classes_of_suffixes),
+		cmocka_unit_test(rules_by_names),
+		cmocka_unit_test(pods_without_addresses_count),
 		cmocka_unit_test(all_namespaces_have_a_limit),
 	};
 

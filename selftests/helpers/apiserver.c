@@ -9,12 +9,12 @@
  * PUT /test/fail with the text "STATUS PART": requests whose line has PART get STATUS from then on,
  * and streams that are open end; the text "0" ends that. PUT /test/hold with a text PART: objects
  * whose creation has PART in its line are stored, and the answers wait until the text is "", and
- * watches whose line has PART tell nothing until then. GET /test/count?PART prints how many requests
- * had PART in their line, with _ for a blank. GET of an object with ?member=A.B prints that member.
- * Bulkhead's version `followers` is missing (404). GET of a pod's log answers with the file that the
- * pod's annotation `log` names, and with ?follow=true with what is written there until the client
- * goes away; tailLines=0 begins at its end, sinceSeconds=N at its first line of JSON with a "time"
- * that is no older.
+ * watches whose line has PART tell nothing until then. GET /test/count?PART prints how many
+ * requests had PART in their line, with _ for a blank. GET of an object with ?member=A.B prints
+ * that member. Bulkhead's version `followers` is missing (404). GET of a pod's log answers with the
+ * file that the pod's annotation `log` names, and with ?follow=true with what is written there
+ * until the client goes away; tailLines=0 begins at its end, sinceSeconds=N at its first line of
+ * JSON with a "time" that is no older.
  */
 #include <arpa/inet.h>
 #include <errno.h>

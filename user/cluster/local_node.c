@@ -147,8 +147,8 @@ static struct node_options for_delta(const struct own_node *node)
 	return options;
 }
 
-/* Returns what a node has that has just taken @delta from @base. So the node is not opened once more
- * to read it: that takes as long as to stage a small delta. */
+/* Returns what a node has that has just taken @delta from @base. So the node is not opened once
+ * more to read it: that takes as long as to stage a small delta. */
 static struct local_node_state after_delta(const struct lazy_policy *base,
 					   const struct delta *delta, bool stage)
 {

@@ -12,11 +12,11 @@
  * means the nodes whose heartbeat has changed within the last `node_seconds`, by the engine's
  * own clock. PolicyStatus tells the nodes this limit.
  *
- * If nothing but Pods has changed, the engine publishes the next policy while nodes install this one.
- * It then sets desiredEndpointGeneration to this one and desiredPolicyGeneration to the next by one
- * write. A node moves its endpoints before it installs a policy (next_step() in follower.c), so a
- * report that the next policy is installed says that endpoints are in this one, as it would after two
- * writes.
+ * If nothing but Pods has changed, the engine publishes the next policy while nodes install this
+ * one. It then sets desiredEndpointGeneration to this one and desiredPolicyGeneration to the next
+ * by one write. A node moves its endpoints before it installs a policy (next_step() in follower.c),
+ * so a report that the next policy is installed says that endpoints are in this one, as it would
+ * after two writes.
  *
  * A node whose heartbeat goes on, and which for three limits comes no nearer to the policy that is
  * wanted, counts no more, so that it does not hold up all others. Its status then has the condition

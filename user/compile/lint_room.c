@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Finds namespaces whose objects take more of the engine's memory than a namespace may have, alone or
- * beside those of all others. */
+/* Finds namespaces whose objects take more of the engine's memory than a namespace may have, alone
+ * or beside those of all others. */
 #include "compile/lint_part.h"
 
 #include <stdio.h>
