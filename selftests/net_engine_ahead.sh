@@ -61,15 +61,15 @@ before=$(writes)
 api_change
 api_report worker-1 $((at + 1)) "$at"
 net_check "a change of a policy follows" api_await wants $((at + 2)) $((at + 1))
-net_check "it is a write of its own" net_is "$(($(writes) - before))" 2
-net_check "and is rolled out" api_await follows $((at + 1))
+net_check "the change of a policy is a write of its own" net_is "$(($(writes) - before))" 2
+net_check "the change of a policy is rolled out" api_await follows $((at + 1))
 
 before=$(writes)
 api PUT /test/fail "500 PUT $API_STATUS" >/dev/null
 at=$(api_wanted)
 api_change
 net_check "PolicyStatus cannot be written" api_await wrote $((before + 1))
-net_check "it is as it was" net_is "$(api_wanted)" "$at"
+net_check "PolicyStatus stays as it was" net_is "$(api_wanted)" "$at"
 api PUT /test/fail "0" >/dev/null
 net_check "the change is rolled out when it can" api_await follows "${at% *}"
 net_end
