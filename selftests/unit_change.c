@@ -73,7 +73,7 @@ static const char *const texts[] = {
 /* Addresses to probe: endpoints of both policies, an added one, and others. */
 static const char *const probes[] = {"10.1.0.5", "fd00:1::5", "10.1.0.6",  "10.1.0.7",
 				     "10.1.0.8", "fd00:1::8", "192.0.2.9", "198.51.100.7",
-				     "10.9.0.1", "9.9.9.9"};
+				     "10.9.0.1", "9.9.9.9",   "10.96.5.1"};
 
 struct world {
 	struct image image;
@@ -241,6 +241,20 @@ static void tell_pair(const struct world *world, FILE *to, const struct bh_segme
 	}
 }
 
+/* Tells if an address that is no endpoint's is a Service's. */
+static void tell_prefix(const struct world *world, FILE *to, const char *text)
+{
+	struct bh_prefix_key key = {.length = 128};
+	struct bh_prefix prefix;
+	struct address address;
+
+	assert_int_equal(address_parse(text, &address), 0);
+	memcpy(&key.addr, &address, sizeof(key.addr));
+	if (!maps_lookup(&world->handle, MAP_prefixes, &key, &prefix))
+		fprintf(to, "%s is %u\n", text,
+			bh_prefix_flags(prefix.flags, prefix.turn, world->handle.seen_generation));
+}
+
 /* Lists the Services. */
 static void tell_services(const struct world *world, FILE *to)
 {
@@ -270,6 +284,7 @@ static char *meaning(const struct world *world)
 		struct bh_segment subject = {}, peer = {};
 		uint32_t variation;
 
+		tell_prefix(world, to, probes[i]);
 		if (!find_place(world, probes[i], &subject, &variation)) {
 			fprintf(to, "%s is in none\n", probes[i]);
 			continue;
@@ -835,6 +850,7 @@ static void its_label_changes(void **state)
 #define OTHER_POD_ON(node)                                                                 \
 	"[endpoint shop/other]\nnode = " node "\ninterface = lo\nip = 10.1.0.7\nlabels = " \
 	"role=web\n"
+#define FAR_POD "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n"
 #define OWN_POD_ON_TWO "[endpoint shop/own]\nnode = two\nip = 10.1.0.7\nlabels = role=web\n"
 #define OWN_POD_NOWHERE "[endpoint shop/own]\nnode = one\nip = 10.1.0.7\nlabels = role=web\n"
 #define OWN_POD_ELSEWHERE OWN_POD_AT("gone", "10.1.0.7", "07")
@@ -854,6 +870,10 @@ static void its_label_changes(void **state)
 	"[network-policy shop/cidr]\nendpoints = role=db\n" \
 	"ingress = from cidr(192.0.2.0/24) ports TCP/443\n" \
 	"ingress = from cidr(10.0.0.0/8) ports TCP/80\n"
+#define SERVICE_CIDR "[bulkhead]\nservice-cidr = 10.96.0.0/16\n"
+#define CIDR_OF_SERVICES                                    \
+	"[network-policy shop/cidr]\nendpoints = role=db\n" \
+	"ingress = from cidr(10.96.5.0/24) ports TCP/443\n"
 #define SECOND_SERVICE                                                               \
 	"[node far]\nip = 198.51.100.7\n"                                            \
 	"[service shop/first]\naddress = 10.96.0.2, fd96::2\nport = TCP/80 to sql\n" \
@@ -870,14 +890,10 @@ static const struct delta_step {
 	} whose;
 	bool segments; /* it brings some */
 } delta_steps[] = {
-	{"another node's comes", "",
-	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n", ELSEWHERE, false},
-	{"another node's moves",
-	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n",
+	{"another node's comes", "", FAR_POD, ELSEWHERE, false},
+	{"another node's moves", FAR_POD,
 	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=db\n", ELSEWHERE, false},
-	{"another node's goes",
-	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n", "", ELSEWHERE,
-	 false},
+	{"another node's goes", FAR_POD, "", ELSEWHERE, false},
 	{"this node's comes", "", OWN_POD, OWN_COMES, false},
 	{"this node's goes", OWN_POD, "", OWN_GOES, false},
 	{"this node's moves to another interface", OWN_POD_ELSEWHERE, OWN_POD, OWN_MOVES, false},
@@ -1152,6 +1168,69 @@ static void a_delta(void **state)
 	rtnl_close(&world->handle.rtnl);
 }
 
+/* A CIDR's addresses are Services' as long as the Services' network is around it, from the commit
+ * on, too. A killed load may leave the CIDR's prefix, which the next load deletes. */
+static void a_delta_takes_a_prefix_of_services(void **state)
+{
+	struct world *world = *state;
+	CLEANUP(change_free) struct change change;
+	struct successor made;
+	bool own;
+
+	needs_pins();
+	successor_begin(world, SERVICE_CIDR CIDR_OF_SERVICES, SERVICE_CIDR, 0, &made);
+	change_init(&change, "load");
+	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &change, &own), 0);
+	assert_int_equal(change.maps[MAP_prefixes].deleted.n, 1);
+	kill_everywhere(world, &change, made.to, true);
+	successor_end(world, &made);
+}
+
+/* A delta brings an endpoint to an address of which the maps have an entry. An entry that neither
+ * the policy nor a record has is a leftover: the whole policy is compared then. */
+static void a_delta_meets_an_entry(void **state)
+{
+	static const struct {
+		const char *pod, *address;
+		bool there, recorded;
+		int error;
+	} rows[] = {
+		{FAR_POD, "10.1.0.6", false, false, 0},
+		{FAR_POD, "10.1.0.6", true, false, COMPARE_ALL},
+		{FAR_POD, "10.1.0.6", true, true, 0},
+		{OWN_POD, "10.1.0.7", false, false, 0},
+		{OWN_POD, "10.1.0.7", true, false, COMPARE_ALL},
+		{OWN_POD, "10.1.0.7", true, true, 0},
+	};
+	const struct bh_endpoint entry = {.assignment = {bh_assignment(0, 1, 0)}};
+	struct world *world = *state;
+
+	needs_pins();
+	world->handle.rtnl = rtnl_open();
+	assert_non_null(world->handle.rtnl);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct bh_added record = {};
+		struct table *map = world->image.map;
+		CLEANUP(change_free) struct change change;
+		struct successor made;
+		struct address address;
+		bool own;
+
+		print_message("# %s\n", rows[i].address);
+		successor_begin(world, "", rows[i].pod, 0, &made);
+		assert_int_equal(address_parse(rows[i].address, &address), 0);
+		if (rows[i].there)
+			assert_int_equal(table_insert(&map[MAP_endpoints], &address, &entry), 0);
+		if (rows[i].recorded)
+			assert_int_equal(table_insert(&map[MAP_added], &address, &record), 0);
+		change_init(&change, "load");
+		assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &change, &own),
+				 rows[i].error);
+		successor_end(world, &made);
+	}
+	rtnl_close(&world->handle.rtnl);
+}
+
 /* Kills a change that takes the only endpoint of this node after each step: its interface stays
  * guarded, and is quarantined once the change is active. */
 static void kill_quarantining(struct world *world, const struct change *change, struct policy *then)
@@ -1295,7 +1374,6 @@ static size_t count_guarded(const struct world *world)
 #define MOVING_POD MOVING_POD_AS("web")
 #define SECOND_OWN_POD \
 	"[endpoint shop/second]\nnode = one\nip = 10.1.0.9, fd00:1::9\nlabels = role=web\n"
-#define FAR_POD "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n"
 
 /* Endpoints of this node with their interfaces before and after a whole load. */
 static const struct move {
@@ -1482,6 +1560,8 @@ int main(void)
 		WORLD_TEST(another_first_of_its_kind),
 		WORLD_TEST(a_delta_fills_a_gap),
 		WORLD_TEST(a_delta_drops_the_extension),
+		WORLD_TEST(a_delta_takes_a_prefix_of_services),
+		WORLD_TEST(a_delta_meets_an_entry),
 		WORLD_TEST(a_delta_leaves_an_interface),
 		WORLD_TEST(a_delta_moves_off_an_interface),
 		WORLD_TEST(a_load_moves_between_interfaces),
