@@ -119,7 +119,7 @@ static void init_local(struct local *local, const struct policy *policy)
 	maps_init_table(MAP_link_locals, &local->link_locals);
 	maps_init_table(MAP_tunnels, &local->tunnels);
 	assert_int_equal(discover_nodes(policy, &local->tunnels), 0);
-	table_init(&local->kept, sizeof(struct bh_addr), 0);
+	maps_init_table(MAP_endpoints, &local->kept);
 }
 
 /* Plans the change from the image to a policy. */
@@ -1231,6 +1231,64 @@ static void a_delta_meets_an_entry(void **state)
 	rtnl_close(&world->handle.rtnl);
 }
 
+/* Returns the entry of an address. */
+static struct bh_endpoint *entry_of(struct world *world, const char *text)
+{
+	struct address address;
+
+	assert_int_equal(address_parse(text, &address), 0);
+	return table_find(&world->image.map[MAP_endpoints], &address);
+}
+
+/* Gives an address of the policy to the sandbox of another pod, which is where @like is. */
+static void give_to_sandbox(struct world *world, const char *text, const char *like)
+{
+	struct label label = {"role", "web"};
+	struct address address;
+	const struct endpoint sandbox = {.ns_name = "shop",
+					 .name = "late",
+					 .attachment = "container:eth0",
+					 .labels = {&label, 1},
+					 .addresses = &address,
+					 .n_addresses = 1};
+	struct bh_added record;
+
+	assert_int_equal(address_parse(text, &address), 0);
+	assert_int_equal(record_write(&sandbox, &record), 0);
+	assert_int_equal(table_insert(&world->image.map[MAP_added], &address, &record), 0);
+	entry_of(world, text)->assignment[0] = entry_of(world, like)->assignment[0];
+}
+
+/* A delta brings a Service. A backend whose address a sandbox on this node has counts as that
+ * sandbox: the policy is late. */
+static void a_delta_counts_a_sandbox(void **state)
+{
+	static const char service[] = "[service shop/db]\naddress = 10.96.0.9\n"
+				      "port = TCP/81 to 5432\nbackends = endpoints(role=db)\n";
+	struct world *world = *state;
+
+	needs_pins();
+	for (int sandbox = 0; sandbox < 2; sandbox++) {
+		CLEANUP(change_free) struct change change;
+		const struct table *put;
+		struct successor made;
+		bool own;
+
+		successor_begin(world, "", service, 0, &made);
+		if (sandbox)
+			give_to_sandbox(world, "10.1.0.5", "10.2.0.6");
+		change_init(&change, "load");
+		assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &change, &own),
+				 0);
+		put = &change.maps[MAP_services].put;
+		assert_int_equal(put->n, 1);
+		assert_int_equal(((struct bh_service *)table_value(put, 0))->at[0].backend,
+				 (uint32_t)entry_of(world, sandbox ? "10.2.0.6" : "10.1.0.5")
+					 ->assignment[0]);
+		successor_end(world, &made);
+	}
+}
+
 /* Kills a change that takes the only endpoint of this node after each step: its interface stays
  * guarded, and is quarantined once the change is active. */
 static void kill_quarantining(struct world *world, const struct change *change, struct policy *then)
@@ -1562,6 +1620,7 @@ int main(void)
 		WORLD_TEST(a_delta_drops_the_extension),
 		WORLD_TEST(a_delta_takes_a_prefix_of_services),
 		WORLD_TEST(a_delta_meets_an_entry),
+		WORLD_TEST(a_delta_counts_a_sandbox),
 		WORLD_TEST(a_delta_leaves_an_interface),
 		WORLD_TEST(a_delta_moves_off_an_interface),
 		WORLD_TEST(a_load_moves_between_interfaces),

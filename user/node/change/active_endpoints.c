@@ -5,7 +5,6 @@
 
 #include "policy/expected.h"
 #include "policy/lazy_policy.h"
-#include "policy/place.h"
 #include "maps/endpoint.h"
 #include "maps/segment.h"
 #include "node/change/extension.h"
@@ -30,33 +29,25 @@ static void arrivals_free(struct arrivals *arrivals)
 	cluster_free(&arrivals->cluster);
 }
 
-/* @policy as in record_read_all(). */
-static int arrivals_read(struct node_handle *handle, const struct policy *policy,
-			 struct arrivals *arrivals)
+static int fail_listing(struct node_handle *handle)
+{
+	return node_fail(handle, -ENOMEM, "cannot list the endpoints of %s", handle->pin);
+}
+
+static int arrivals_read(struct node_handle *handle, struct arrivals *arrivals)
 {
 	size_t n = 1;
 	int error;
 
 	cluster_init(&arrivals->cluster);
-	error = record_read_all(handle, policy, &arrivals->cluster);
+	error = record_read_all(handle, NULL, &arrivals->cluster);
 	if (error)
 		return error;
 	for (size_t i = 0; i < arrivals->cluster.n_endpoints; i++)
 		n += arrivals->cluster.endpoints[i].n_addresses;
 	arrivals->came = calloc(n, sizeof(*arrivals->came));
 	arrivals->addresses = calloc(n, sizeof(*arrivals->addresses));
-	return arrivals->came && arrivals->addresses
-		       ? 0
-		       : node_fail(handle, -ENOMEM, "cannot list the endpoints of %s", handle->pin);
-}
-
-static void arrive(struct arrivals *arrivals, const struct endpoint *endpoint,
-		   const struct policy_address *addresses)
-{
-	size_t n = arrivals->addresses + arrivals->n_addresses - addresses;
-
-	if (n)
-		arrivals->came[arrivals->n++] = (struct update_endpoint){endpoint, addresses, n};
+	return arrivals->came && arrivals->addresses ? 0 : fail_listing(handle);
 }
 
 /* The active maps, for a reader without the lock. */
@@ -123,23 +114,21 @@ static void add_active(const struct active_lookup *look, struct arrivals *arriva
 		       const struct endpoint *endpoint)
 {
 	struct policy_address *first = arrivals->addresses + arrivals->n_addresses;
+	size_t n = 0;
 
 	for (size_t i = 0; i < endpoint->n_addresses; i++) {
 		uint64_t word = word_of(look, &endpoint->addresses[i]);
 
 		if (word)
-			arrivals->addresses[arrivals->n_addresses++] = (struct policy_address){
+			first[n++] = (struct policy_address){
 				.address = endpoint->addresses[i],
 				.segment = segment_of(look, word),
 				.variation = bh_assignment_variation(word),
 			};
 	}
-	arrive(arrivals, endpoint, first);
-}
-
-static int fail_listing(struct node_handle *handle)
-{
-	return node_fail(handle, -ENOMEM, "cannot list the endpoints of %s", handle->pin);
+	arrivals->n_addresses += n;
+	if (n)
+		arrivals->came[arrivals->n++] = (struct update_endpoint){endpoint, first, n};
 }
 
 /* Returns true if the policy's endpoint of that name keeps an address. */
@@ -176,18 +165,6 @@ static void rename_duplicates(const struct policy *policy, const bool *deleted,
 	}
 }
 
-/* Overlays the policy with what has arrived. @deleted NULL: there was no memory for it. */
-static int overlay(struct node_handle *handle, struct policy *policy, const bool *deleted,
-		   struct arrivals *arrivals)
-{
-	if (!deleted)
-		return fail_listing(handle);
-	rename_duplicates(policy, deleted, &arrivals->cluster);
-	return overlay_endpoints(policy, deleted, arrivals->came, arrivals->n)
-		       ? fail_listing(handle)
-		       : 0;
-}
-
 /* Overlays the active policy with what has arrived, without the addresses that were taken off. */
 static int overlay_active(const struct active_lookup *look, struct arrivals *arrivals,
 			  bool *differs)
@@ -196,19 +173,26 @@ static int overlay_active(const struct active_lookup *look, struct arrivals *arr
 	struct policy *policy = pinned_whole(handle);
 	SCOPED_FREE bool *deleted = calloc(policy->n_addresses + 1, sizeof(*deleted));
 
+	if (!deleted)
+		return fail_listing(handle);
 	*differs = arrivals->n;
-	for (size_t i = 0; deleted && i < policy->n_addresses; i++) {
+	for (size_t i = 0; i < policy->n_addresses; i++) {
 		deleted[i] = is_gone(look, &policy->addresses[i].address);
 		*differs |= deleted[i];
 	}
-	return *differs || !deleted ? overlay(handle, policy, deleted, arrivals) : 0;
+	if (!*differs)
+		return 0;
+	rename_duplicates(policy, deleted, &arrivals->cluster);
+	return overlay_endpoints(policy, deleted, arrivals->came, arrivals->n)
+		       ? fail_listing(handle)
+		       : 0;
 }
 
 int active_look(struct node_handle *handle)
 {
 	CLEANUP(look_end) struct active_lookup look = {.handle = handle};
 	CLEANUP(arrivals_free) struct arrivals arrivals = {};
-	int error = arrivals_read(handle, NULL, &arrivals);
+	int error = arrivals_read(handle, &arrivals);
 	bool differs;
 
 	if (!error)
@@ -226,138 +210,95 @@ int active_look(struct node_handle *handle)
 }
 
 /* Returns true if an added endpoint is still active: an endpoint of this node goes with its
- * interface. @name: that interface's name; "": the endpoint is on another node. */
+ * interface. *ifindex 0: the endpoint is on another node. */
 static bool is_still_active(const struct node_handle *handle, const struct endpoint *endpoint,
-			    char name[IF_NAMESIZE])
+			    char name[IF_NAMESIZE], uint32_t *ifindex)
 {
 	struct bh_endpoint entry;
 
-	*name = '\0';
-	for (size_t i = 0; i < endpoint->n_addresses; i++)
-		if (!maps_lookup(handle, MAP_endpoints, &endpoint->addresses[i], &entry) &&
-		    (!entry.ifindex || if_indextoname(entry.ifindex, name)))
+	for (size_t i = 0; i < endpoint->n_addresses; i++) {
+		if (maps_lookup(handle, MAP_endpoints, &endpoint->addresses[i], &entry))
+			continue;
+		*ifindex = entry.ifindex;
+		if (!entry.ifindex || if_indextoname(entry.ifindex, name))
 			return true;
+	}
 	return false;
 }
 
-/* Places the endpoint's addresses. Each may fit a segment or none. */
-static int place(struct node_handle *handle, const struct policy *policy, struct arrivals *arrivals,
-		 const struct endpoint *endpoint)
+bool active_added(const struct node_handle *handle, const struct lazy_policy *policy,
+		  const char *node, struct cluster *cluster, struct endpoint *endpoint,
+		  uint32_t *ifindex)
 {
-	struct policy_address *first = arrivals->addresses + arrivals->n_addresses;
+	char interface[IF_NAMESIZE];
 
-	for (size_t i = 0; i < endpoint->n_addresses; i++) {
-		struct placement placement = {.segment = POLICY_NOWHERE};
-		int error = policy_place(policy_lazy(policy), endpoint, &endpoint->addresses[i],
-					 &placement);
-
-		if (error && error != -ENOENT)
-			return node_fail(handle, error, "cannot place %s/%s", endpoint->ns_name,
-					 endpoint->name);
-		arrivals->addresses[arrivals->n_addresses++] =
-			(struct policy_address){.address = endpoint->addresses[i],
-						.segment = placement.segment,
-						.variation = placement.variation};
+	if (!is_still_active(handle, endpoint, interface, ifindex))
+		return false;
+	if (*ifindex) {
+		endpoint->node = node;
+		endpoint->interface = cluster_intern(cluster, interface, strlen(interface));
 	}
-	arrive(arrivals, endpoint, first);
-	return 0;
+	expected_find(policy, cluster, endpoint);
+	endpoint->audit = record_is_audited(policy, endpoint);
+	return true;
 }
 
-/* Keeps the arrivals whose interfaces exist. @node: this node's name. */
-static void keep_present(struct node_handle *handle, const struct policy *policy, const char *node,
-			 struct cluster *cluster)
+/* Keeps the endpoints whose interfaces exist, and lists their addresses. */
+static int keep_present(struct node_handle *handle, const struct policy *policy,
+			struct local *local, struct cluster *staying)
 {
+	const struct bh_endpoint nothing = {};
 	size_t n = 0;
+	int error = 0;
 
-	for (size_t i = 0; i < cluster->n_endpoints; i++) {
-		struct endpoint *endpoint = &cluster->endpoints[i];
-		char interface[IF_NAMESIZE];
+	for (size_t i = 0; !error && i < staying->n_endpoints; i++) {
+		struct endpoint *endpoint = &staying->endpoints[i];
+		uint32_t ifindex;
 
-		if (!is_still_active(handle, endpoint, interface)) {
+		if (!active_added(handle, policy_lazy(policy), local->name, staying, endpoint,
+				  &ifindex)) {
 			diag_note(handle->diag, NULL, NULL,
 				  "endpoint %s/%s is off: its interface is gone", endpoint->ns_name,
 				  endpoint->name);
 			continue;
 		}
-		if (*interface) {
-			endpoint->node = node;
-			endpoint->interface = cluster_intern(cluster, interface, strlen(interface));
-		}
-		expected_find(policy_lazy(policy), cluster, endpoint);
-		cluster->endpoints[n++] = *endpoint;
-	}
-	cluster->n_endpoints = n;
-}
-
-static int keep(struct node_handle *handle, const struct policy *policy, struct arrivals *arrivals,
-		struct table *kept)
-{
-	int error = 0;
-
-	for (size_t i = 0; !error && i < arrivals->cluster.n_endpoints; i++) {
-		const struct endpoint *endpoint = &arrivals->cluster.endpoints[i];
-
-		error = place(handle, policy, arrivals, endpoint);
 		for (size_t j = 0; !error && j < endpoint->n_addresses; j++)
-			error = table_add(kept, &endpoint->addresses[j], NULL);
+			error = table_add(&local->kept, &endpoint->addresses[j], &nothing);
+		staying->endpoints[n++] = *endpoint;
 	}
-	table_sort(kept);
-	return error;
+	staying->n_endpoints = n;
+	table_sort(&local->kept);
+	return error ? fail_listing(handle) : 0;
 }
 
-int active_expect(struct node_handle *handle, struct table *kept, bool *differs)
+int active_expect(struct node_handle *handle, struct local *local, struct cluster *staying,
+		  bool *differs)
 {
 	CLEANUP(look_end) struct active_lookup look = {.handle = handle};
-	CLEANUP(arrivals_free) struct arrivals arrivals = {};
-	const struct policy *policy = pinned_whole(handle);
-	int error = arrivals_read(handle, NULL, &arrivals);
+	struct arrivals none = {};
+	int error = record_read_all(handle, NULL, staying);
 
 	if (!error)
 		error = look_read(&look);
-	if (error)
-		return error;
-	keep_present(handle, policy, handle->blob.node, &arrivals.cluster);
-	error = keep(handle, policy, &arrivals, kept);
-	return error ? error : overlay_active(&look, &arrivals, differs);
+	if (!error)
+		error = keep_present(handle, pinned_whole(handle), local, staying);
+	if (!error)
+		error = overlay_active(&look, &none, differs);
+	*differs |= staying->n_endpoints > 0;
+	return error;
 }
 
-/* Marks the policy's addresses that arrivals have: the interface of a sandbox on this node is
- * right, and the policy is late. NULL: no memory. */
-static bool *find_taken(const struct policy *policy, const struct arrivals *arrivals)
+int active_keep(struct node_handle *handle, struct policy *policy, struct local *local,
+		struct cluster *staying, struct policy **extended, struct delta **delta)
 {
-	bool *taken = calloc(policy->n_addresses + 1, sizeof(*taken));
+	int error = record_read_all(handle, policy, staying);
 
-	for (size_t i = 0; taken && i < arrivals->n; i++)
-		for (size_t k = 0; k < arrivals->came[i].n_addresses; k++) {
-			const struct policy_address *found = policy_address_find(
-				policy, &arrivals->came[i].addresses[k].address);
-
-			if (found)
-				taken[found - policy->addresses] = true;
-		}
-	return taken;
-}
-
-int active_keep(struct node_handle *handle, struct policy *policy, const char *node,
-		struct table *kept, struct policy **extended, struct delta **delta)
-{
-	CLEANUP(arrivals_free) struct arrivals arrivals = {};
-	int error = arrivals_read(handle, policy, &arrivals);
-
-	if (error)
-		return error;
-	keep_present(handle, policy, node, &arrivals.cluster);
-	if (extended)
-		error = extension_load(handle, policy, &arrivals.cluster, extended, delta);
+	if (!error)
+		error = keep_present(handle, policy, local, staying);
+	if (!error && extended)
+		error = extension_load(handle, policy, staying, extended, delta);
 	if (!error && extended && *extended)
 		*policy = **extended;
-	if (!error)
-		error = keep(handle, policy, &arrivals, kept);
-	if (!error && arrivals.n) {
-		SCOPED_FREE bool *taken = find_taken(policy, &arrivals);
-
-		error = overlay(handle, policy, taken, &arrivals);
-	}
 	return error;
 }
 

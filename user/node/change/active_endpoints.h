@@ -7,6 +7,7 @@
 #define BULKHEAD_NODE_ACTIVE_ENDPOINTS_H
 
 #include "compile/update.h"
+#include "node/change/local_entries.h"
 #include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
@@ -14,22 +15,29 @@
  * Returns 0 or -errno, reported. */
 int active_look(struct node_handle *handle);
 
-/* As active_look(), but with the added endpoints in the segments that the policy has for them, not
- * in those of the maps. Leaves out those whose interfaces are gone. Puts the addresses of added
- * endpoints into @kept. *differs: endpoints were added or deleted. */
-int active_expect(struct node_handle *handle, struct table *kept, bool *differs);
+/* Fills in an added endpoint, in memory of @cluster's, by what @policy expects of a pod of its name
+ * (expected.h) and by the interface that it has on this node, @node. *ifindex 0: it is on another
+ * node. Returns false if its interface is gone. */
+bool active_added(const struct node_handle *handle, const struct lazy_policy *policy,
+		  const char *node, struct cluster *cluster, struct endpoint *endpoint,
+		  uint32_t *ifindex);
 
 /*
- * Adds to @policy, which is about to be loaded, the added endpoints that @policy does not know and
- * whose interfaces exist, each in its segment of @policy. Puts their addresses into @kept. @node:
- * this node's name. overlay_free() takes them out again. If an endpoint needs a segment that
- * @policy lacks, *@policy becomes the extended policy, whose memory *@extended holds, and *@delta
- * says what the extension adds (extension.h); @extended NULL: such an endpoint is isolated. Returns
- * 0 or -errno, reported.
+ * Lists the added endpoints that stay beside @policy, which is about to be loaded: @policy does not
+ * know them, and their interfaces exist. @staying gets the endpoints, and @local->kept their
+ * addresses. If an endpoint needs a segment that @policy lacks, *@policy becomes the extended
+ * policy, whose memory *@extended holds, and *@delta says what the extension adds (extension.h);
+ * @extended NULL: such an endpoint is isolated. Returns 0 or -errno, reported.
  */
 struct delta;
-int active_keep(struct node_handle *handle, struct policy *policy, const char *node,
-		struct table *kept, struct policy **extended, struct delta **delta);
+int active_keep(struct node_handle *handle, struct policy *policy, struct local *local,
+		struct cluster *staying, struct policy **extended, struct delta **delta);
+
+/* As active_keep() for the active policy, which is read in full, and which loses the addresses that
+ * are not active. Also lists added endpoints that the policy knows. *differs: endpoints were added
+ * or deleted. */
+int active_expect(struct node_handle *handle, struct local *local, struct cluster *staying,
+		  bool *differs);
 
 /* Finds the namespace and name of the endpoint that has an address of bh_endpoints. Returns false
  * if no endpoint is known to have the address. */

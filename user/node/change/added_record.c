@@ -306,6 +306,13 @@ bool record_is_known(const struct lazy_policy *policy, const struct endpoint *en
 	       lazy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
 }
 
+bool record_is_audited(const struct lazy_policy *policy, const struct endpoint *endpoint)
+{
+	const struct policy_namespace *ns = lazy_namespace_by_name(policy, endpoint->ns_name);
+
+	return endpoint->audit || (ns && ns->flags & POLICY_AUDIT);
+}
+
 static int read_one(const struct table *added, size_t i, const struct policy *policy,
 		    struct cluster *cluster)
 {

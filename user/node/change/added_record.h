@@ -34,6 +34,9 @@ int record_read(const struct bh_added *record, struct cluster *cluster, struct e
  * another pod: the interface on this node is right. */
 bool record_is_known(const struct lazy_policy *policy, const struct endpoint *endpoint);
 
+/* Returns true if an added endpoint is audited: by its record, or by @policy's namespace. */
+bool record_is_audited(const struct lazy_policy *policy, const struct endpoint *endpoint);
+
 /*
  * Adds the endpoints of bh_added to @cluster, each once. Leaves out an endpoint that
  * record_is_known() to @policy (NULL: none is left out). Returns 0 or -errno, reported.

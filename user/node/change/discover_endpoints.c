@@ -258,16 +258,41 @@ static void report_missing(const struct discovery *discovery, size_t here)
 			  discovery->policy->n_endpoints, discovery->local->name);
 }
 
-/* Finds the interface of one of the policy's endpoints. */
-static int discover_one(struct discovery *discovery, size_t index)
+/* Finds the interface of one of the policy's endpoints. *here counts it, unless added endpoints
+ * have all of its addresses. */
+static int discover_one(struct discovery *discovery, size_t index, size_t *here)
 {
+	static const struct table none;
 	const struct policy *policy = discovery->policy;
 	CLEANUP(local_pod_free) struct local_pod pod;
 	int error = local_pod_read(policy_lazy(policy), &policy->endpoints[index], &pod);
 
-	return error ? node_fail(discovery->handle, error, "cannot list the node's endpoints")
-		     : discover_endpoint(discovery, &pod.endpoint,
-					 &discovery->local->ifindexes[index]);
+	if (error)
+		return node_fail(discovery->handle, error, "cannot list the node's endpoints");
+	local_pod_leave_out(&pod, &discovery->local->kept, &none);
+	if (!pod.endpoint.n_addresses)
+		return 0;
+	++*here;
+	return discover_endpoint(discovery, &pod.endpoint, &discovery->local->ifindexes[index]);
+}
+
+/* Finds the interface of an added endpoint, and makes the entries of its addresses. */
+static int discover_added(struct discovery *discovery, const struct endpoint *endpoint,
+			  size_t *here)
+{
+	struct local *local = discovery->local;
+	struct bh_endpoint side;
+	uint32_t ifindex = 0;
+	int error = 0;
+
+	if (endpoint->node && !strcmp(endpoint->node, local->name)) {
+		++*here;
+		error = discover_endpoint(discovery, endpoint, &ifindex);
+	}
+	side = local_host_side(local, ifindex, endpoint->has_mac ? endpoint->mac : NULL);
+	for (size_t i = 0; i < endpoint->n_addresses; i++)
+		*(struct bh_endpoint *)table_find(&local->kept, &endpoint->addresses[i]) = side;
+	return error;
 }
 
 int discover_endpoints(struct discovery *discovery)
@@ -281,9 +306,10 @@ int discover_endpoints(struct discovery *discovery)
 
 		if (!node || strcmp(policy_string(policy, node), discovery->local->name))
 			continue;
-		here++;
-		error = discover_one(discovery, i);
+		error = discover_one(discovery, i, &here);
 	}
+	for (size_t i = 0; !error && i < discovery->added->n_endpoints; i++)
+		error = discover_added(discovery, &discovery->added->endpoints[i], &here);
 	if (!error)
 		report_missing(discovery, here);
 	return error;

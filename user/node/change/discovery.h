@@ -18,6 +18,7 @@
 struct discovery {
 	struct node_handle *handle;
 	const struct policy *policy;
+	const struct cluster *added; /* the added endpoints that stay */
 	const struct address *node_addresses; /* those of this node's object */
 	size_t n_node_addresses;
 	struct local *local;
@@ -69,7 +70,8 @@ int discover_egress(struct discovery *discovery);
 bool discovery_is_egress(const struct discovery *discovery, uint32_t ifindex);
 int discover_uplinks(struct discovery *discovery);
 
-/* discover_endpoints.c: the interface of each endpoint of this node. *ifindex is not set if the
+/* discover_endpoints.c: the interface of each endpoint of this node, and for added endpoints the
+ * entries of `kept`. *ifindex is not set if the
  * endpoint has no interface. */
 int discover_endpoints(struct discovery *discovery);
 int discover_endpoint(struct discovery *discovery, const struct endpoint *endpoint,

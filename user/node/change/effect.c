@@ -7,7 +7,7 @@
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "node/change/effect.h"
-#include "node/change/added_delta.h"
+#include "node/change/added_endpoints.h"
 #include "node/change/added_record.h"
 #include "node/change/iface_entry.h"
 #include "node/change/isolated.h"
@@ -104,10 +104,10 @@ static int find_before(const struct planner *plan, const struct both *both,
 static int find_after(const struct planner *plan, const struct address *address,
 		      const struct policy_segment **segment, bool *known)
 {
-	const struct bh_added *record = added_delta_kept(plan, address);
+	const struct bh_added *record = added_kept(plan, address);
 	const struct policy_address *found = record ? NULL : lazy_address_find(plan->new, address);
 	struct placement placement = {.segment = POLICY_NOWHERE};
-	int error = record ? added_delta_find(plan, record, address, &placement) : 0;
+	int error = record ? added_find(plan, record, address, &placement) : 0;
 
 	if (found)
 		placement.segment = found->segment;
@@ -121,7 +121,7 @@ static int find_after(const struct planner *plan, const struct address *address,
 static int open_endpoint(const struct planner *plan, const struct address *address,
 			 struct node_opened opened, struct node_effect *effect)
 {
-	const struct bh_added *record = added_delta_kept(plan, address);
+	const struct bh_added *record = added_kept(plan, address);
 	const struct policy_address *found = lazy_address_find(plan->new, address);
 	struct bh_added owner;
 
@@ -161,7 +161,7 @@ static bool stays(const struct planner *plan, const struct bh_iface *iface)
 			continue;
 		memcpy(&address, addrs[i], sizeof(address));
 		found = lazy_address_find(plan->new, &address);
-		if (!found || added_delta_kept(plan, &address) ||
+		if (!found || added_kept(plan, &address) ||
 		    planner_is_fresh(plan, BLOB_TABLE_addresses, found - plan->new->addresses) ||
 		    planner_is_fresh(plan, BLOB_TABLE_segments, found->segment))
 			return false;

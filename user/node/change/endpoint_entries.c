@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "maps/endpoint.h"
-#include "node/change/added_delta.h"
+#include "node/change/added_endpoints.h"
 #include "node/change/assignment.h"
 #include "node/change/planner_parts.h"
-#include "node/change/discovery.h"
 
 void endpoints_init(struct endpoints *endpoints, struct planner *plan)
 {
@@ -37,16 +36,11 @@ static struct bh_endpoint host_side(const struct planner *plan, const struct pol
 {
 	const struct policy_endpoint *endpoint = LAZY_ONE(plan->new, endpoints, to->endpoint);
 	const __u8 *mac = endpoint->flags & POLICY_MAC ? endpoint->mac : NULL;
-	const struct bh_iface *iface = NULL;
 	struct bh_endpoint want = {};
 
-	if (plan->local) {
-		want.ifindex = plan->local->ifindexes[to->endpoint];
-		if (want.ifindex)
-			iface = discovery_iface(plan->local, want.ifindex);
-		if (iface && iface->flags & BH_IFACE_MAC)
-			mac = iface->mac;
-	} else if (entry->ifindex && planner_is_here(plan, plan->new, to->endpoint)) {
+	if (plan->local)
+		return local_host_side(plan->local, plan->local->ifindexes[to->endpoint], mac);
+	if (entry->ifindex && planner_is_here(plan, plan->new, to->endpoint)) {
 		want.ifindex = entry->ifindex;
 		mac = entry->mac;
 	}
@@ -87,7 +81,7 @@ static int plan_address(struct endpoints *endpoints, uint32_t index)
 	int error = maps_lookup(plan->handle, MAP_endpoints, &to->address, &entry);
 	const bool there = !error;
 
-	if (plan->delta && added_delta_kept(plan, &to->address))
+	if (added_kept(plan, &to->address))
 		return 0;
 	if (error && error != -ENOENT)
 		return plan->delta ? COMPARE_ALL : error;
@@ -201,7 +195,7 @@ static int delete_address(struct planner *plan, const struct bh_addr *addr,
 					plan->change);
 }
 
-/* Without a delta, lists the addresses that no endpoint of the policy has. */
+/* Without a delta, lists the addresses that neither the policy nor an added endpoint has. */
 static int find_gone(struct endpoints *endpoints)
 {
 	const struct planner *plan = endpoints->plan;
@@ -212,24 +206,10 @@ static int find_gone(struct endpoints *endpoints)
 		struct address address;
 
 		memcpy(&address, table_key(have, i), sizeof(address));
-		if (!lazy_address_find(plan->new, &address))
+		if (!lazy_address_find(plan->new, &address) && !added_kept(plan, &address))
 			error = table_add(&endpoints->gone, table_key(have, i),
 					  table_value(have, i));
 	}
-	return error;
-}
-
-/* Without a delta, deletes the records of added endpoints that do not stay: the policy has them, or
- * they are gone. */
-static int compare_added(struct planner *plan)
-{
-	const struct table *added = &plan->have->map[MAP_added];
-	int error = 0;
-
-	for (size_t i = 0; !error && i < added->n; i++)
-		if (!table_find(&plan->local->kept, table_key(added, i)))
-			error = table_add(&plan->change->maps[MAP_added].deleted,
-					  table_key(added, i), table_value(added, i));
 	return error;
 }
 
@@ -237,7 +217,7 @@ int endpoints_place(struct endpoints *endpoints)
 {
 	struct planner *plan = endpoints->plan;
 	const struct table *gone = &endpoints->gone;
-	int error = plan->delta ? added_delta_place(plan) : compare_added(plan);
+	int error = added_place(plan);
 	size_t there;
 
 	if (!error && !plan->delta)
@@ -256,13 +236,13 @@ int endpoints_place(struct endpoints *endpoints)
 int endpoints_begin(struct endpoints *endpoints)
 {
 	struct planner *plan = endpoints->plan;
-	int error;
+	int error = added_read(plan);
 
-	if (!plan->delta)
-		return 0;
+	if (error || !plan->delta)
+		return error;
 	error = endpoints_search(endpoints);
 	if (!error)
-		error = added_delta_local(plan);
+		error = added_local(plan);
 	if (!error)
 		error = plan_all_deleted(endpoints);
 	for (size_t i = 0; !error && i < endpoints->addresses.n; i++)

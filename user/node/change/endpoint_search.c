@@ -2,13 +2,12 @@
 /* Finds the endpoints and addresses that a delta concerns, and the interfaces of this node's
  * endpoints among them. */
 #include <errno.h>
-#include <net/if.h>
 #include <string.h>
 
-#include "policy/expected.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
-#include "node/change/added_delta.h"
+#include "node/change/active_endpoints.h"
+#include "node/change/added_endpoints.h"
 #include "node/change/added_record.h"
 #include "node/change/endpoint_entries.h"
 #include "node/change/local_pod.h"
@@ -77,7 +76,7 @@ static int take_records(struct endpoints *endpoints, uint32_t index)
 		if (table_seek(&plan->taken, address) ||
 		    !(record_is_of(record, &name) || has_address(plan, endpoint, address)))
 			continue;
-		error = added_delta_knows(plan, record, &known);
+		error = added_knows(plan, record, &known);
 		if (!error && known)
 			error = take_record(endpoints, record);
 	}
@@ -219,16 +218,14 @@ static int leave_address(struct endpoints *endpoints, const struct address *addr
 	return own_interfaces_leave(&endpoints->interfaces, entry.ifindex);
 }
 
-/* Deletes a record that the policy takes over, with the address if the policy lacks it. */
-static int leave_record(struct endpoints *endpoints, const struct address *address,
-			const struct bh_added *record)
+/* Leaves the interface of an added endpoint that the policy takes over. Deletes the address if the
+ * policy lacks it. */
+static int leave_taken(struct endpoints *endpoints, const struct address *address)
 {
 	struct planner *plan = endpoints->plan;
 	struct bh_endpoint entry;
-	int error = table_add(&plan->change->maps[MAP_added].deleted, address, record);
+	int error = leave_address(endpoints, address);
 
-	if (!error)
-		error = leave_address(endpoints, address);
 	if (error || lazy_address_find(plan->new, address) ||
 	    maps_lookup(plan->handle, MAP_endpoints, address, &entry))
 		return error;
@@ -282,17 +279,6 @@ static int leave(struct endpoints *endpoints, uint32_t index)
 	return error ? error : check_addresses(plan, LAZY_ONE(plan->new, endpoints, index));
 }
 
-/* Leaves out the addresses that an added endpoint keeps. */
-static void leave_kept(const struct planner *plan, struct endpoint *endpoint)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < endpoint->n_addresses; i++)
-		if (!added_delta_kept(plan, &endpoint->addresses[i]))
-			endpoint->addresses[n++] = endpoint->addresses[i];
-	endpoint->n_addresses = n;
-}
-
 /* Finds the interface of an endpoint that comes or changes. */
 static int plan_own(struct endpoints *endpoints, uint32_t index, struct bh_endpoint *want)
 {
@@ -302,56 +288,42 @@ static int plan_own(struct endpoints *endpoints, uint32_t index, struct bh_endpo
 
 	if (error)
 		return error;
-	leave_kept(plan, &pod.endpoint);
+	local_pod_leave_out(&pod, &plan->added, &plan->taken);
 	return pod.endpoint.n_addresses
 		       ? own_interfaces_add(&endpoints->interfaces, &pod.endpoint, want)
 		       : 0;
 }
 
-/* Plans the interface of an added endpoint that stays, for what the new policy says of its
- * namespace and of the pod that it expects by its name: whether they are audited, and where the pod
- * may send from. @address: the first one of the endpoint. */
-static int plan_added(struct endpoints *endpoints, const struct address *address,
-		      struct endpoint *endpoint)
-{
-	struct planner *plan = endpoints->plan;
-	const struct lazy_policy *new = plan->new;
-	const struct policy_namespace *ns = lazy_namespace_by_name(new, endpoint->ns_name);
-	struct bh_endpoint entry, want = {};
-	char interface[IF_NAMESIZE];
-	int error;
-
-	if (maps_lookup(plan->handle, MAP_endpoints, address, &entry) ||
-	    !if_indextoname(entry.ifindex, interface))
-		return 0;
-	endpoint->node = plan->handle->blob.node;
-	endpoint->interface = interface;
-	endpoint->audit |= ns && ns->flags & POLICY_AUDIT;
-	plan->own = true;
-	error = own_interfaces_leave(&endpoints->interfaces, entry.ifindex);
-	return error ? error : own_interfaces_add(&endpoints->interfaces, endpoint, &want);
-}
-
+/* Plans the interfaces of added endpoints that stay, for what the new policy says of their
+ * namespaces and of the pods that it expects by their names: whether they are audited, and where
+ * the pods may send from. */
 static int plan_all_added(struct endpoints *endpoints)
 {
 	struct planner *plan = endpoints->plan;
+	const char *node = plan->handle->blob.node;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < plan->added.n; i++) {
 		CLEANUP(cluster_free) struct cluster cluster;
 		const struct address *address = table_key(&plan->added, i);
 		const struct bh_added *record = table_value(&plan->added, i);
+		struct bh_endpoint want = {};
 		struct endpoint *endpoint;
+		uint32_t ifindex;
 
 		cluster_init(&cluster);
-		if (table_find(&plan->taken, address) || !added_delta_changes(plan, record))
+		if (table_find(&plan->taken, address) || !added_changes(plan, record))
 			continue;
 		error = record_read(record, &cluster, &endpoint);
 		if (error || !endpoint->n_addresses ||
-		    memcmp(&endpoint->addresses[0], address, sizeof(*address)))
+		    memcmp(&endpoint->addresses[0], address, sizeof(*address)) ||
+		    !active_added(plan->handle, plan->new, node, &cluster, endpoint, &ifindex) ||
+		    !ifindex)
 			continue;
-		expected_find(plan->new, &cluster, endpoint);
-		error = plan_added(endpoints, address, endpoint);
+		plan->own = true;
+		error = own_interfaces_leave(&endpoints->interfaces, ifindex);
+		if (!error)
+			error = own_interfaces_add(&endpoints->interfaces, endpoint, &want);
 	}
 	return error;
 }
@@ -382,7 +354,7 @@ int endpoints_find_own(struct endpoints *endpoints)
 
 	plan->own |= own->n > 0 || taken->n > 0;
 	for (size_t i = 0; !error && i < taken->n; i++)
-		error = leave_record(endpoints, table_key(taken, i), table_value(taken, i));
+		error = leave_taken(endpoints, table_key(taken, i));
 	for (size_t i = 0; !error && i < own->n; i++)
 		error = leave(endpoints, *(uint32_t *)table_key(own, i));
 	for (size_t i = 0; !error && i < own->n; i++)

@@ -5,7 +5,7 @@
 #include "compile/extend.h"
 #include "policy/blob_file.h"
 #include "policy/delta_view.h"
-#include "node/change/added_delta.h"
+#include "node/change/added_endpoints.h"
 #include "node/change/apply.h"
 #include "node/change/compare_maps.h"
 #include "node/change/iface_entry.h"
@@ -198,8 +198,6 @@ static int plan_all(struct planner *plan, bool stages)
 		error = check_tables(plan);
 	if (!error)
 		error = find_staged(plan, &staged);
-	if (!error)
-		error = added_delta_read(plan);
 	return error ? error : plan_view(plan, stages);
 }
 
@@ -279,8 +277,6 @@ static int plan_with(struct node_handle *handle, const struct delta *delta,
 	int error;
 
 	plan.extension = TAKE_PTR(extended->local);
-	maps_init_table(MAP_added, &plan.added);
-	maps_init_table(MAP_added, &plan.taken);
 	table_init(&plan.concerned, sizeof(struct address), 0);
 	error = plan_all(&plan, stages);
 	if (error)

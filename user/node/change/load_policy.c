@@ -34,6 +34,7 @@ struct load {
 	struct bh_blob staged; /* header of the same policy where it is staged */
 	bool new_policy; /* the policy is not the active one */
 	struct local local;
+	struct cluster staying; /* added endpoints that the policy does not know */
 	struct image have;
 	struct planner plan;
 	struct change change;
@@ -44,10 +45,10 @@ static void load_end(struct load *load)
 {
 	free(load->bytes);
 	local_free(&load->local);
+	cluster_free(&load->staying);
 	image_free(&load->have);
 	planner_free(&load->plan);
 	change_free(&load->change);
-	overlay_free(&load->policy);
 	policy_free(load->extended);
 	delta_free(load->added);
 }
@@ -248,19 +249,18 @@ static int check_order(const struct load *load)
 	return -EINVAL;
 }
 
-/* Reads the interfaces of this node for the policy, and for endpoints added to the active
- * policy. */
+/* Reads the interfaces of this node for the policy, and for the added endpoints that stay. */
 static int read_local(struct load *load)
 {
 	struct node_handle *handle = load->handle;
 	struct local *local = &load->local;
 	int error = local_choose_name(handle, &load->policy, local);
 
-	table_init(&local->kept, sizeof(struct bh_addr), 0);
+	maps_init_table(MAP_endpoints, &local->kept);
 	if (!error && node_generation(handle))
-		error = active_keep(handle, &load->policy, local->name, &local->kept,
+		error = active_keep(handle, &load->policy, local, &load->staying,
 				    load->stage ? NULL : &load->extended, &load->added);
-	return error ? error : local_read(handle, &load->policy, local);
+	return error ? error : local_read(handle, &load->policy, &load->staying, local);
 }
 
 /* Checks that no endpoint loses its guard. Runs before anything changes, and before a staged policy
@@ -352,6 +352,7 @@ static int load_begin(struct load *load, const struct policy *policy, const char
 	int error;
 
 	image_init(&load->have);
+	cluster_init(&load->staying);
 	change_init(&load->change, name);
 	error = prepare(load, policy);
 	return error ? error : read_maps(load);

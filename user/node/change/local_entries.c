@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "maps/dns.h"
+#include "maps/endpoint.h"
 #include "maps/allow_source.h"
 #include "maps/iface.h"
 #include "maps/link_local.h"
@@ -204,11 +205,13 @@ int local_read_others(struct node_handle *handle, const struct table *ifaces, st
 	return error ? error : read_others(&discovery);
 }
 
-int local_read(struct node_handle *handle, const struct policy *policy, struct local *local)
+int local_read(struct node_handle *handle, const struct policy *policy, const struct cluster *added,
+	       struct local *local)
 {
 	CLEANUP(discovery_end)
 	struct discovery discovery = {.handle = handle,
 				      .policy = policy,
+				      .added = added,
 				      .local = local,
 				      .audit = handle->options->audit};
 	const struct policy_node *node = policy_node_by_name(policy, local->name);
@@ -250,6 +253,18 @@ bool local_has_address(const struct local *local, const struct address *address)
 		if (!memcmp(&local->addresses[i], address, sizeof(*address)))
 			return true;
 	return false;
+}
+
+struct bh_endpoint local_host_side(const struct local *local, uint32_t ifindex, const uint8_t *mac)
+{
+	const struct bh_iface *iface = ifindex ? discovery_iface(local, ifindex) : NULL;
+	struct bh_endpoint side = {.ifindex = ifindex};
+
+	if (iface && iface->flags & BH_IFACE_MAC)
+		mac = iface->mac;
+	if (mac)
+		memcpy(side.mac, mac, sizeof(side.mac));
+	return side;
 }
 
 bool local_is_beside(const struct bh_iface *iface, const struct bh_iface *other)

@@ -22,7 +22,9 @@ struct local {
 	uint32_t endpoints, uplinks, ports; /* numbers of interfaces with that role in `ifaces` */
 	struct link *links; /* all interfaces of the node */
 	size_t n_links;
-	struct table kept; /* addresses of added endpoints that stay (active_endpoints.h), sorted */
+	/* By address of the added endpoints that stay (active_endpoints.h), sorted: their entries of
+	 * bh_endpoints, without places. */
+	struct table kept;
 };
 
 /*
@@ -34,14 +36,17 @@ struct local {
 int local_choose_name(struct node_handle *handle, const struct policy *policy, struct local *local);
 
 /*
- * Reads the rest, once the name is chosen. @policy includes added endpoints
- * that stay. An interface that an input or option names must exist (-ENODEV).
+ * Reads the rest, once the name is chosen and @local->kept has the addresses of
+ * @added, the added endpoints that stay. An address that such an endpoint has
+ * is not another's, whatever @policy says. An interface that an input or option names must exist (-ENODEV).
  * An endpoint of this node without a named interface, and with no route or
  * only a default route to its address, has no network now: it is left out with
  * a warning. With `boot`, missing interfaces are left out too. Returns 0 or
  * -errno, reported.
  */
-int local_read(struct node_handle *handle, const struct policy *policy, struct local *local);
+struct cluster;
+int local_read(struct node_handle *handle, const struct policy *policy, const struct cluster *added,
+	       struct local *local);
 
 /*
  * As local_read(), for one endpoint of the active node, at ifindexes[0]. An endpoint of another
@@ -66,6 +71,12 @@ bool local_has_address(const struct local *local, const struct address *address)
 /* Returns true if the endpoint of an interface is behind the same bridge, and the same other way to
  * it, as that of another interface. */
 bool local_is_beside(const struct bh_iface *iface, const struct bh_iface *other);
+
+/* Returns the entry of an endpoint at an interface (0: none), without its place. @mac: the
+ * endpoint's own; NULL: none. The interface's MAC, which a container runtime may have told, comes
+ * first. */
+struct bh_endpoint;
+struct bh_endpoint local_host_side(const struct local *local, uint32_t ifindex, const uint8_t *mac);
 
 /* Returns the wanted entries of a map of MAP_KIND_LOCAL. */
 const struct table *local_table(const struct local *local, enum node_map_id map);

@@ -51,3 +51,13 @@ int local_pod_read(const struct lazy_policy *policy, const struct policy_endpoin
 	memcpy(pod->endpoint.mac, record->mac, sizeof(record->mac));
 	return error;
 }
+
+void local_pod_leave_out(struct local_pod *pod, const struct table *others, const struct table *but)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < pod->endpoint.n_addresses; i++)
+		if (!table_find(others, &pod->addresses[i]) || table_find(but, &pod->addresses[i]))
+			pod->addresses[n++] = pod->addresses[i];
+	pod->endpoint.n_addresses = n;
+}

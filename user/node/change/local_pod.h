@@ -4,6 +4,7 @@
 #define BULKHEAD_NODE_LOCAL_POD_H
 
 #include "model/cluster.h"
+#include "node/kernel/table.h"
 #include "policy/lazy_policy.h"
 
 struct local_pod {
@@ -17,5 +18,9 @@ struct local_pod {
 int local_pod_read(const struct lazy_policy *policy, const struct policy_endpoint *record,
 		   struct local_pod *pod);
 void local_pod_free(struct local_pod *pod);
+
+/* Leaves out the addresses that are keys of @others and not of @but. */
+void local_pod_leave_out(struct local_pod *pod, const struct table *others,
+			 const struct table *but);
 
 #endif

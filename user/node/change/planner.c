@@ -19,6 +19,7 @@ void planner_init(struct planner *plan, struct node_handle *handle, const struct
 		.outside_read = true,
 		.change = change,
 	};
+	table_init(&plan->concerned, sizeof(struct address), 0);
 }
 
 void planner_free(struct planner *plan)
@@ -27,6 +28,7 @@ void planner_free(struct planner *plan)
 	free(plan->slots);
 	table_free(&plan->added);
 	table_free(&plan->taken);
+	table_free(&plan->placed);
 	table_free(&plan->concerned);
 	table_free(&plan->names);
 	table_free(&plan->learned);

@@ -53,7 +53,10 @@ struct planner {
 	const uint32_t *staged; /* with a delta: the slots of @new if it is staged, else NULL */
 	uint32_t ports_end; /* of bh_blob */
 	struct table added; /* bh_added */
-	struct table taken; /* of these, the records of endpoints that the policy takes over */
+	/* of these, the records that go: the policy takes their endpoints over, or they are gone */
+	struct table taken;
+	/* by address of added endpoints that stay and may get other places: their words then */
+	struct table placed;
 	struct table concerned; /* addresses that come, move or go */
 	bool own; /* the delta concerns endpoints of this node */
 	struct policy outside; /* of @new, by planner_outside() */

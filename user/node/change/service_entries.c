@@ -13,6 +13,7 @@
 #include "maps/service.h"
 #include "model/search.h"
 #include "node/change/planner_parts.h"
+#include "node/change/added_endpoints.h"
 #include "node/change/added_record.h"
 #include "node/change/discovery.h"
 
@@ -131,39 +132,22 @@ static bool is_audited(const struct planner *plan, const struct policy_address *
 	return (endpoint->flags | ns->flags) & POLICY_AUDIT;
 }
 
-/* Returns the word that an endpoint's address has once the change is active. */
-static uint64_t word_then(const struct planner *plan, const struct address *address,
-			  const struct bh_endpoint *entry)
-{
-	const struct table *store = &plan->change->maps[MAP_endpoints].store;
-
-	for (size_t i = 0; i < store->n; i++) {
-		const struct bh_assign *request = table_value(store, i);
-
-		if (request->which < 2 && !memcmp(table_key(store, i), address, sizeof(*address)))
-			return request->word;
-	}
-	return bh_assignment_at(entry->assignment[0], entry->assignment[1],
-				node_generation(plan->handle));
-}
-
-/* Finds an endpoint that `endpoint add` brought and the policy does not have. */
+/* Finds an added endpoint that stays. */
 static int find_added(const struct planner *plan, const struct address *address,
 		      const struct bh_added *added, struct backend *at)
 {
-	const struct policy_namespace *ns = lazy_namespace_by_name(plan->new, added->ns);
 	CLEANUP(cluster_free) struct cluster cluster;
-	struct bh_endpoint entry;
 	struct endpoint *endpoint;
-	int error = maps_lookup(plan->handle, MAP_endpoints, address, &entry);
+	uint64_t word;
+	int error = added_word(plan, address, &word);
 
 	cluster_init(&cluster);
 	if (!error)
 		error = record_read(added, &cluster, &endpoint);
 	if (error)
 		return error;
-	at->word = word_then(plan, address, &entry);
-	at->audited = endpoint->audit || (ns && ns->flags & POLICY_AUDIT);
+	at->word = word;
+	at->audited = record_is_audited(plan->new, endpoint);
 	return 0;
 }
 
@@ -181,14 +165,16 @@ static bool is_own(const struct planner *plan, const struct address *address)
 
 static int find_backend(struct planner *plan, const struct address *address, struct backend *at)
 {
-	const struct policy_address *found = lazy_address_find(plan->new, address);
-	const struct bh_added *added = found ? NULL : table_find(&plan->added, address);
-	uint32_t segment = found ? found->segment : 0, slot = 0;
+	const struct bh_added *added = added_kept(plan, address);
+	const struct policy_address *found;
+	uint32_t segment, slot = 0;
 	int error = 0;
 
 	*at = (struct backend){};
 	if (added)
 		return find_added(plan, address, added, at);
+	found = lazy_address_find(plan->new, address);
+	segment = found ? found->segment : 0;
 	if (!found) {
 		at->own = is_own(plan, address);
 		segment =

@@ -23,6 +23,7 @@ struct entry_search {
 	struct node_handle *handle;
 	struct image have;
 	struct local local;
+	struct cluster staying; /* added endpoints */
 	struct planner plan, later;
 	struct policy *staged;
 	struct change change; /* what a load of the active policy changes */
@@ -37,6 +38,7 @@ struct entry_search {
 static void search_end(struct entry_search *search)
 {
 	local_free(&search->local);
+	cluster_free(&search->staying);
 	planner_free(&search->plan);
 	planner_free(&search->later);
 	policy_free(search->staged);
@@ -213,7 +215,7 @@ static int read_local(struct entry_search *search)
 	handle->options = &options;
 	error = local_choose_name(handle, pinned_whole(handle), &search->local);
 	if (!error)
-		error = local_read(handle, pinned_whole(handle), &search->local);
+		error = local_read(handle, pinned_whole(handle), &search->staying, &search->local);
 	handle->options = before;
 	return error;
 }
@@ -224,12 +226,12 @@ static int compare(struct entry_search *search)
 	const struct table *resolvers = &search->have.map[MAP_resolvers];
 	int error = image_read(handle, &search->have);
 
-	table_init(&search->local.kept, sizeof(struct bh_addr), 0);
+	maps_init_table(MAP_endpoints, &search->local.kept);
 	for (size_t i = 0; i < resolvers->n; i++)
 		search->told |=
 			((struct bh_resolver *)table_value(resolvers, i))->flags & BH_RESOLVER_SAID;
 	if (!error)
-		error = active_expect(handle, &search->local.kept, &search->moved);
+		error = active_expect(handle, &search->local, &search->staying, &search->moved);
 	if (!error)
 		error = read_local(search);
 	if (error)
@@ -264,6 +266,7 @@ int node_compare(const char *pin, struct diag *diag, node_found *found, void *da
 
 	search.handle = handle;
 	image_init(&search.have);
+	cluster_init(&search.staying);
 	change_init(&search.change, "status --check");
 	change_init(&search.of_staged, "status --check");
 	if (!error && handle)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/added_delta.h"
+#include "node/change/added_endpoints.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,15 +13,24 @@
 #include "node/change/added_record.h"
 #include "node/kernel/pinned_policy.h"
 
-int added_delta_read(struct planner *plan)
+int added_read(struct planner *plan)
 {
-	int error = maps_read(plan->handle, MAP_added, &plan->added);
+	const struct table *added = &plan->added;
+	int error;
 
-	return error ? node_fail(plan->handle, error, "cannot read %s/added", plan->handle->pin)
-		     : 0;
+	maps_init_table(MAP_added, &plan->added);
+	maps_init_table(MAP_added, &plan->taken);
+	table_init(&plan->placed, sizeof(struct address), sizeof(uint64_t));
+	error = maps_read(plan->handle, MAP_added, &plan->added);
+	if (error)
+		return node_fail(plan->handle, error, "cannot read %s/added", plan->handle->pin);
+	for (size_t i = 0; !error && plan->local && i < added->n; i++)
+		if (!table_find(&plan->local->kept, table_key(added, i)))
+			error = table_add(&plan->taken, table_key(added, i), table_value(added, i));
+	return error;
 }
 
-int added_delta_knows(const struct planner *plan, const struct bh_added *record, bool *known)
+int added_knows(const struct planner *plan, const struct bh_added *record, bool *known)
 {
 	CLEANUP(cluster_free) struct cluster cluster;
 	struct endpoint *endpoint;
@@ -36,7 +45,7 @@ int added_delta_knows(const struct planner *plan, const struct bh_added *record,
 	return 0;
 }
 
-const struct bh_added *added_delta_kept(const struct planner *plan, const struct address *address)
+const struct bh_added *added_kept(const struct planner *plan, const struct address *address)
 {
 	return table_find(&plan->taken, address) ? NULL : table_find(&plan->added, address);
 }
@@ -59,7 +68,7 @@ static bool changes_pod(const struct planner *plan, const struct bh_added *name)
 	return false;
 }
 
-bool added_delta_changes(const struct planner *plan, const struct bh_added *added)
+bool added_changes(const struct planner *plan, const struct bh_added *added)
 {
 	const struct lazy_policy *old = plan->old, *new = plan->new;
 	const struct policy_namespace *ns = lazy_namespace_by_name(new, added->ns);
@@ -82,7 +91,7 @@ static bool may_move(const struct planner *plan, const struct address *address,
 		     const struct bh_added *added)
 {
 	return !table_find(&plan->taken, address) &&
-	       (!plan->kept || plan->drops || added_delta_changes(plan, added));
+	       (!plan->delta || !plan->kept || plan->drops || added_changes(plan, added));
 }
 
 /* Lists the endpoints for which the node has to extend the new policy. */
@@ -99,7 +108,7 @@ static int find_needy(struct planner *plan)
 	return !error && plan->needy->n_endpoints ? COMPARE_ALL : error;
 }
 
-int added_delta_local(struct planner *plan)
+int added_local(struct planner *plan)
 {
 	const struct delta *local = pinned_local(plan->handle);
 	int error = 0;
@@ -115,8 +124,8 @@ int added_delta_local(struct planner *plan)
 	return plan->needy ? find_needy(plan) : 0;
 }
 
-int added_delta_find(const struct planner *plan, const struct bh_added *added,
-		     const struct address *address, struct placement *placement)
+int added_find(const struct planner *plan, const struct bh_added *added,
+	       const struct address *address, struct placement *placement)
 {
 	CLEANUP(cluster_free) struct cluster cluster;
 	struct endpoint *endpoint;
@@ -131,7 +140,7 @@ int added_delta_find(const struct planner *plan, const struct bh_added *added,
 }
 
 /* Moves an address of an added endpoint from where the maps have it to where the new policy places
- * it. Without a segment it is isolated. */
+ * it. Without a segment it is isolated. A delta leaves the endpoint's interface as it is. */
 static int place_anew(struct planner *plan, const struct address *address,
 		      const struct bh_added *added)
 {
@@ -139,26 +148,32 @@ static int place_anew(struct planner *plan, const struct address *address,
 	struct bh_endpoint entry, want;
 	struct bh_addr addr;
 	uint32_t slot = 0;
-	int error = added_delta_find(plan, added, address, &placement);
+	int error = added_find(plan, added, address, &placement);
 
 	if (!error)
 		error = planner_slot(plan, placement.segment, &slot);
 	if (error && error != -ENOENT)
 		return error;
 	error = maps_lookup(plan->handle, MAP_endpoints, address, &entry);
-	if (error)
+	if (error && (error != -ENOENT || plan->delta))
 		return error == -ENOENT ? 0 : error;
-	want = entry;
+	want = plan->local ? *(struct bh_endpoint *)table_find(&plan->local->kept, address) : entry;
 	want.assignment[0] = bh_assignment(0, slot, placement.variation);
 	memcpy(&addr, address, sizeof(addr));
-	error = assign_add(plan->handle, &addr, &entry, &want, plan->change);
+	error = assign_add(plan->handle, &addr, error ? NULL : &entry, &want, plan->change);
+	if (!error)
+		error = table_add(&plan->placed, address, &want.assignment[0]);
 	return error ? error : table_add(&plan->concerned, address, NULL);
 }
 
-int added_delta_place(struct planner *plan)
+int added_place(struct planner *plan)
 {
+	const struct table *taken = &plan->taken;
 	int error = 0;
 
+	for (size_t i = 0; !error && i < taken->n; i++)
+		error = table_add(&plan->change->maps[MAP_added].deleted, table_key(taken, i),
+				  table_value(taken, i));
 	for (size_t i = 0; !error && i < plan->added.n; i++) {
 		const struct address *address = table_key(&plan->added, i);
 		const struct bh_added *added = table_value(&plan->added, i);
@@ -166,5 +181,19 @@ int added_delta_place(struct planner *plan)
 		if (may_move(plan, address, added))
 			error = place_anew(plan, address, added);
 	}
+	return error;
+}
+
+int added_word(const struct planner *plan, const struct address *address, uint64_t *word)
+{
+	const uint64_t *placed = table_find(&plan->placed, address);
+	struct bh_endpoint entry;
+	int error = placed ? 0 : maps_lookup(plan->handle, MAP_endpoints, address, &entry);
+
+	if (placed)
+		*word = *placed;
+	else if (!error)
+		*word = bh_assignment_at(entry.assignment[0], entry.assignment[1],
+					 node_generation(plan->handle));
 	return error;
 }
