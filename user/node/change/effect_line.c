@@ -14,6 +14,14 @@ const char *node_directions_name(uint8_t directions)
 	return directions & 1u << INGRESS ? "ingress" : "egress";
 }
 
+static void print_names(FILE *to, char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n && i < NAMES_MAX; i++)
+		fprintf(to, "%s %s", i ? "," : "", names[i]);
+	if (n > NAMES_MAX)
+		fprintf(to, " and %zu more", n - NAMES_MAX);
+}
+
 static void print_policies(FILE *to, const struct node_effect *effect)
 {
 	fprintf(to, " %u policies", effect->policies);
@@ -23,10 +31,7 @@ static void print_policies(FILE *to, const struct node_effect *effect)
 			fprintf(to, "+%zu%s", effect->n_added, effect->n_deleted ? " " : "");
 		if (effect->n_deleted)
 			fprintf(to, "-%zu:", effect->n_deleted);
-		for (size_t i = 0; i < effect->n_deleted && i < NAMES_MAX; i++)
-			fprintf(to, "%s %s", i ? "," : "", effect->deleted[i]);
-		if (effect->n_deleted > NAMES_MAX)
-			fprintf(to, " and %zu more", effect->n_deleted - NAMES_MAX);
+		print_names(to, effect->deleted, effect->n_deleted);
 		fprintf(to, ")");
 	}
 	fprintf(to, ",");
@@ -80,10 +85,7 @@ static void print_audits(FILE *to, const struct node_effect *effect)
 	if (!effect->n_audits)
 		return;
 	fprintf(to, ", %zu policies newly audited:", effect->n_audits);
-	for (size_t i = 0; i < effect->n_audits && i < NAMES_MAX; i++)
-		fprintf(to, "%s %s", i ? "," : "", effect->audits[i]);
-	if (effect->n_audits > NAMES_MAX)
-		fprintf(to, " and %zu more", effect->n_audits - NAMES_MAX);
+	print_names(to, effect->audits, effect->n_audits);
 }
 
 void node_change_print(FILE *to, const struct node_change *change)

@@ -221,7 +221,8 @@ static bool seek_in_segments(const struct port_lists *places, struct sought *sou
 }
 
 /* Finds the list in the maps, by an entry of the old policy that refers to the same list. Returns
- * false if the old policy lacks the list or the maps disagree. */
+ * false if the old policy lacks the list or the maps disagree. To read all lists of the maps, as a
+ * whole load does, takes several times as long as all else of a delta beside 20,000 pairs. */
 static bool find_list(const struct port_lists *places, struct bh_ports_ref ref,
 		      struct bh_ports_ref *placed)
 {

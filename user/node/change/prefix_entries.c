@@ -369,7 +369,6 @@ static int find_own(struct prefixes *prefixes)
  * they are. */
 static int plan_nodes(struct planner *plan)
 {
-	struct change_map *map = &plan->change->maps[MAP_tunnels];
 	CLEANUP(table_free) struct table have = {}, want = {};
 	int error;
 
@@ -381,12 +380,8 @@ static int plan_nodes(struct planner *plan)
 			error = table_add(&want, table_key(&have, i), table_value(&have, i));
 	if (!error)
 		error = discover_nodes(planner_outside(plan), &want);
-	if (!error)
-		error = table_without(&want, &have, &map->put);
-	if (!error)
-		error = table_without(&have, &want, &map->deleted);
-	change_want(plan->change, MAP_tunnels, have.n + map->put.n);
-	return error;
+	return error ? error
+		     : interfaces_plan_map(plan->change, MAP_tunnels, &have, &want, NULL, NULL);
 }
 
 int prefixes_plan(struct planner *plan)
