@@ -122,14 +122,21 @@ static void init_local(struct local *local, const struct policy *policy)
 	maps_init_table(MAP_endpoints, &local->kept);
 }
 
-/* Plans the change from the image to a policy. */
+/* Plans the change from the image to a policy. @kept: the address of an added endpoint of another
+ * node that stays; NULL: none stays. */
 static void plan_with(struct world *world, const struct policy *policy, enum planner_wrong wrong,
-		      struct change *change)
+		      const char *kept, struct change *change)
 {
+	const struct bh_endpoint elsewhere = {};
+	struct address address;
 	CLEANUP(planner_free) struct planner plan = {};
 	CLEANUP(local_free) struct local local = {};
 
 	init_local(&local, policy);
+	if (kept) {
+		assert_int_equal(address_parse(kept, &address), 0);
+		assert_int_equal(table_add(&local.kept, &address, &elsewhere), 0);
+	}
 	planner_init(&plan, &world->handle, policy, 0, &world->image, change);
 	plan.local = &local;
 	plan.wrong = wrong;
@@ -140,7 +147,7 @@ static void plan_with(struct world *world, const struct policy *policy, enum pla
 
 static void plan_load(struct world *world, const struct policy *policy, struct change *change)
 {
-	plan_with(world, policy, WRONG_REFUSE, change);
+	plan_with(world, policy, WRONG_REFUSE, NULL, change);
 }
 
 static void simulate(struct world *world, const struct change *change, size_t steps)
@@ -210,6 +217,15 @@ static bool find_place(const struct world *world, const char *text, struct bh_se
 	slot = bh_assignment_slot(word);
 	*variation = bh_assignment_is_cover(word) ? 0 : bh_assignment_variation(word);
 	return slot && !maps_lookup(handle, MAP_segments, &slot, segment) && segment->id;
+}
+
+/* Returns the entry of an address. */
+static struct bh_endpoint *entry_of(struct world *world, const char *text)
+{
+	struct address address;
+
+	assert_int_equal(address_parse(text, &address), 0);
+	return table_find(&world->image.map[MAP_endpoints], &address);
 }
 
 static void tell_ports(const struct world *world, FILE *to, struct bh_ports_ref ref)
@@ -472,7 +488,7 @@ static void a_load_that_corrects(void **state)
 
 	damage_segment(world, "10.1.0.5");
 	change_init(&change, "load");
-	plan_with(world, active, WRONG_CORRECT, &change);
+	plan_with(world, active, WRONG_CORRECT, NULL, &change);
 	assert_true(change.commits);
 	kill_everywhere(world, &change, active, true);
 	for (size_t end = n_change_order + 1; end-- > 0;) {
@@ -487,7 +503,7 @@ static void a_load_that_corrects(void **state)
 		copy_image(&world->image, &there.image);
 		simulate(&there, &change, end);
 		repair(&there);
-		plan_with(&there, active, WRONG_CORRECT, &again);
+		plan_with(&there, active, WRONG_CORRECT, NULL, &again);
 		simulate(&there, &again, n_change_order);
 		assert_nothing_left(&there, active);
 		found = meaning(&there);
@@ -870,6 +886,9 @@ static void its_label_changes(void **state)
 	"[network-policy shop/cidr]\nendpoints = role=db\n" \
 	"ingress = from cidr(192.0.2.0/24) ports TCP/443\n" \
 	"ingress = from cidr(10.0.0.0/8) ports TCP/80\n"
+#define WEB_POLICY                                          \
+	"[network-policy shop/web]\nendpoints = role=web\n" \
+	"ingress = from endpoints(role=db) ports TCP/8080\n"
 #define SERVICE_CIDR "[bulkhead]\nservice-cidr = 10.96.0.0/16\n"
 #define CIDR_OF_SERVICES                                    \
 	"[network-policy shop/cidr]\nendpoints = role=db\n" \
@@ -1231,15 +1250,6 @@ static void a_delta_meets_an_entry(void **state)
 	rtnl_close(&world->handle.rtnl);
 }
 
-/* Returns the entry of an address. */
-static struct bh_endpoint *entry_of(struct world *world, const char *text)
-{
-	struct address address;
-
-	assert_int_equal(address_parse(text, &address), 0);
-	return table_find(&world->image.map[MAP_endpoints], &address);
-}
-
 /* Gives an address of the policy to the sandbox of another pod, which is where @like is. */
 static void give_to_sandbox(struct world *world, const char *text, const char *like)
 {
@@ -1257,6 +1267,40 @@ static void give_to_sandbox(struct world *world, const char *text, const char *l
 	assert_int_equal(record_write(&sandbox, &record), 0);
 	assert_int_equal(table_insert(&world->image.map[MAP_added], &address, &record), 0);
 	entry_of(world, text)->assignment[0] = entry_of(world, like)->assignment[0];
+}
+
+/* A load of another policy moves an added endpoint that stays to its segment of that policy, as the
+ * policy's own pods of these labels, and deletes one that does not stay. */
+static void a_load_beside_an_added_endpoint(void **state)
+{
+	struct world *world = *state;
+	struct successor made;
+
+	successor_begin(world, "", WEB_POLICY, 0, &made);
+	arrive(world, 0);
+	for (int stays = 0; stays < 2; stays++) {
+		CLEANUP(change_free) struct change change;
+		struct bh_segment before, after, like;
+		struct world there = *world;
+		uint32_t variation;
+
+		change_init(&change, "load");
+		there.handle.seen = &there.image;
+		copy_image(&world->image, &there.image);
+		assert_true(find_place(&there, "10.9.0.1", &before, &variation));
+		plan_with(&there, made.to, WRONG_REFUSE, stays ? "10.9.0.1" : NULL, &change);
+		kill_everywhere(&there, &change, made.to, true);
+		simulate(&there, &change, n_change_order);
+		assert_int_equal(there.image.map[MAP_added].n, stays);
+		assert_int_equal(entry_of(&there, "10.9.0.1") != NULL, stays);
+		assert_true(find_place(&there, "10.2.0.6", &like, &variation));
+		assert_int_not_equal(like.id, before.id);
+		assert_int_equal(find_place(&there, "10.9.0.1", &after, &variation) &&
+					 after.id == like.id,
+				 stays);
+		image_free(&there.image);
+	}
+	successor_end(world, &made);
 }
 
 /* A delta brings a Service. A backend whose address a sandbox on this node has counts as that
@@ -1605,6 +1649,7 @@ int main(void)
 		WORLD_TEST(a_load_that_corrects),
 		WORLD_TEST(a_stage),
 		WORLD_TEST(an_endpoint_that_comes),
+		WORLD_TEST(a_load_beside_an_added_endpoint),
 		WORLD_TEST(an_endpoint_at_a_guarded_interface),
 		WORLD_TEST(it_takes_nobodys_place),
 		WORLD_TEST(an_endpoint_that_goes),

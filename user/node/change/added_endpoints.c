@@ -91,7 +91,7 @@ static bool may_move(const struct planner *plan, const struct address *address,
 		     const struct bh_added *added)
 {
 	return !table_find(&plan->taken, address) &&
-	       (!plan->delta || !plan->kept || plan->drops || added_changes(plan, added));
+	       (!plan->kept || plan->drops || added_changes(plan, added));
 }
 
 /* Lists the endpoints for which the node has to extend the new policy. */
