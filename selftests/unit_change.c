@@ -1253,12 +1253,10 @@ static void a_delta_meets_an_entry(void **state)
 /* Gives an address of the policy to the sandbox of another pod, which is where @like is. */
 static void give_to_sandbox(struct world *world, const char *text, const char *like)
 {
-	struct label label = {"role", "web"};
 	struct address address;
 	const struct endpoint sandbox = {.ns_name = "shop",
 					 .name = "late",
 					 .attachment = "container:eth0",
-					 .labels = {&label, 1},
 					 .addresses = &address,
 					 .n_addresses = 1};
 	struct bh_added record;

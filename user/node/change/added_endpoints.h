@@ -19,8 +19,8 @@ int added_read(struct planner *plan);
  * -errno, reported. */
 int added_knows(const struct planner *plan, const struct bh_added *record, bool *known);
 
-/* With a delta, returns true if it changes what the policy says of the record's namespace, or of the pod
- * that it has or expects by the record's name. */
+/* With a delta, returns true if it changes what the policy says of the record's namespace, or of
+ * the pod that it has or expects by the record's name. */
 bool added_changes(const struct planner *plan, const struct bh_added *added);
 
 /* Returns the record of the added endpoint that has an address and keeps it; NULL: there is none.
@@ -30,9 +30,10 @@ const struct bh_added *added_kept(const struct planner *plan, const struct addre
 /* Finds the place that the new policy has for an address of an added endpoint. Returns 0, and else
  * as policy_place() and record_read(). */
 int added_find(const struct planner *plan, const struct bh_added *added,
-		     const struct address *address, struct placement *placement);
+	       const struct address *address, struct placement *placement);
 
-/* With a delta, sets @plan->extension and @plan->drops, and lists @plan->needy, once @plan->taken is known. */
+/* With a delta, sets @plan->extension and @plan->drops, and lists @plan->needy, once @plan->taken
+ * is known. */
 int added_local(struct planner *plan);
 
 /* Moves the added endpoints that stay to the segments that the new policy has for them, and deletes

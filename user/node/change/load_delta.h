@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Plans the load of a delta: which records differ is known, and no other entry of the maps is read.
- * The parts are those of every load (planner.h), and added_endpoints.h and own_interfaces.h for this
- * node's endpoints.
+ * The parts are those of every load (planner.h), and added_endpoints.h and own_interfaces.h for
+ * this node's endpoints.
  */
 #ifndef BULKHEAD_NODE_LOAD_DELTA_H
 #define BULKHEAD_NODE_LOAD_DELTA_H

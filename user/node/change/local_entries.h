@@ -22,8 +22,8 @@ struct local {
 	uint32_t endpoints, uplinks, ports; /* numbers of interfaces with that role in `ifaces` */
 	struct link *links; /* all interfaces of the node */
 	size_t n_links;
-	/* By address of the added endpoints that stay (active_endpoints.h), sorted: their entries of
-	 * bh_endpoints, without places. */
+	/* By address of the added endpoints that stay (active_endpoints.h), sorted: their entries
+	 * of bh_endpoints, without places. */
 	struct table kept;
 };
 
@@ -36,13 +36,12 @@ struct local {
 int local_choose_name(struct node_handle *handle, const struct policy *policy, struct local *local);
 
 /*
- * Reads the rest, once the name is chosen and @local->kept has the addresses of
- * @added, the added endpoints that stay. An address that such an endpoint has
- * is not another's, whatever @policy says. An interface that an input or option names must exist (-ENODEV).
- * An endpoint of this node without a named interface, and with no route or
- * only a default route to its address, has no network now: it is left out with
- * a warning. With `boot`, missing interfaces are left out too. Returns 0 or
- * -errno, reported.
+ * Reads the rest, once the name is chosen and @local->kept has the addresses of @added, the added
+ * endpoints that stay. An address that such an endpoint has is not another's, whatever @policy
+ * says. An interface that an input or option names must exist (-ENODEV). An endpoint of this node
+ * without a named interface, and with no route or only a default route to its address, has no
+ * network now: it is left out with a warning. With `boot`, missing interfaces are left out too.
+ * Returns 0 or -errno, reported.
  */
 struct cluster;
 int local_read(struct node_handle *handle, const struct policy *policy, const struct cluster *added,
