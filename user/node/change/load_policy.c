@@ -41,6 +41,14 @@ struct load {
 	struct outcome outcome;
 };
 
+static void load_init(struct load *load, struct node_handle *handle, const char *name)
+{
+	*load = (struct load){.handle = handle};
+	cluster_init(&load->staying);
+	image_init(&load->have);
+	change_init(&load->change, name);
+}
+
 static void load_end(struct load *load)
 {
 	free(load->bytes);
@@ -347,14 +355,10 @@ static int read_maps(struct load *load)
 	return load->change.anew ? 0 : image_read(load->handle, &load->have);
 }
 
-static int load_begin(struct load *load, const struct policy *policy, const char *name)
+static int load_begin(struct load *load, const struct policy *policy)
 {
-	int error;
+	const int error = prepare(load, policy);
 
-	image_init(&load->have);
-	cluster_init(&load->staying);
-	change_init(&load->change, name);
-	error = prepare(load, policy);
 	return error ? error : read_maps(load);
 }
 
@@ -383,11 +387,12 @@ static void read_old(struct node_handle *handle, const struct policy *new)
 
 int node_load(struct node_handle *handle, const struct policy *policy, struct node_change *change)
 {
-	CLEANUP(load_end) struct load load = {.handle = handle};
+	CLEANUP(load_end) struct load load;
 	int error;
 
+	load_init(&load, handle, "load");
 	read_old(handle, policy);
-	error = load_begin(&load, policy, "load");
+	error = load_begin(&load, policy);
 	if (!error && node_generation(handle) && !handle->options->dry_run)
 		error = programs_pin_again(handle);
 	if (!error)
@@ -439,15 +444,17 @@ static int stage(struct load *load)
 
 int node_stage(struct node_handle *handle, const struct policy *policy, struct node_change *change)
 {
-	CLEANUP(load_end) struct load load = {.handle = handle, .stage = true};
+	CLEANUP(load_end) struct load load;
 	int error;
 
+	load_init(&load, handle, "load --stage");
+	load.stage = true;
 	if (!handle->policy) {
 		diag_error(handle->diag, NULL, NULL,
 			   "no policy is active: load a first one before another is staged");
 		return -EINVAL;
 	}
-	error = load_begin(&load, policy, "load --stage");
+	error = load_begin(&load, policy);
 	if (!error)
 		error = stage(&load);
 	if (error)
