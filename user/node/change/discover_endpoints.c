@@ -289,7 +289,7 @@ static int discover_added(struct discovery *discovery, const struct endpoint *en
 		++*here;
 		error = discover_endpoint(discovery, endpoint, &ifindex);
 	}
-	side = local_host_side(local, ifindex, endpoint->has_mac ? endpoint->mac : NULL);
+	side = discovery_host_side(local, ifindex, endpoint->has_mac ? endpoint->mac : NULL);
 	for (size_t i = 0; i < endpoint->n_addresses; i++)
 		*(struct bh_endpoint *)table_find(&local->kept, &endpoint->addresses[i]) = side;
 	return error;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <string.h>
 
+#include "maps/endpoint.h"
 #include "node/change/discovery.h"
 #include "node/kernel/rtnl.h"
 
@@ -53,6 +54,19 @@ const struct bh_iface *discovery_owner(const struct discovery *discovery, uint32
 	const struct bh_iface *iface = discovery_iface(discovery->local, ifindex);
 
 	return iface || !discovery->active ? iface : table_find(discovery->active, &ifindex);
+}
+
+struct bh_endpoint discovery_host_side(const struct local *local, uint32_t ifindex,
+				       const uint8_t *mac)
+{
+	const struct bh_iface *iface = ifindex ? discovery_iface(local, ifindex) : NULL;
+	struct bh_endpoint side = {.ifindex = ifindex};
+
+	if (iface && iface->flags & BH_IFACE_MAC)
+		mac = iface->mac;
+	if (mac)
+		memcpy(side.mac, mac, sizeof(side.mac));
+	return side;
 }
 
 uint32_t discover_bridge(const struct discovery *discovery, const struct link *link)

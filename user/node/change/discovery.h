@@ -41,6 +41,12 @@ const struct link *discovery_link(const struct discovery *discovery, uint32_t if
 struct bh_iface *discovery_iface(const struct local *local, uint32_t ifindex);
 /* As discovery_iface(). While one endpoint is added, it also looks among the active interfaces. */
 const struct bh_iface *discovery_owner(const struct discovery *discovery, uint32_t ifindex);
+/* Returns the entry of an endpoint at an interface (0: none), without its place. @mac: the
+ * endpoint's own; NULL: none. The interface's MAC, which a container runtime may have told, comes
+ * first. */
+struct bh_endpoint;
+struct bh_endpoint discovery_host_side(const struct local *local, uint32_t ifindex,
+				       const uint8_t *mac);
 /* Returns the bridge that the interface is a port of; 0: none. */
 uint32_t discover_bridge(const struct discovery *discovery, const struct link *link);
 

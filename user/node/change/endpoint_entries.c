@@ -8,6 +8,7 @@
 #include "node/change/added_endpoints.h"
 #include "node/change/assignment.h"
 #include "node/change/planner_parts.h"
+#include "node/change/discovery.h"
 
 void endpoints_init(struct endpoints *endpoints, struct planner *plan)
 {
@@ -39,7 +40,7 @@ static struct bh_endpoint host_side(const struct planner *plan, const struct pol
 	struct bh_endpoint want = {};
 
 	if (plan->local)
-		return local_host_side(plan->local, plan->local->ifindexes[to->endpoint], mac);
+		return discovery_host_side(plan->local, plan->local->ifindexes[to->endpoint], mac);
 	if (entry->ifindex && planner_is_here(plan, plan->new, to->endpoint)) {
 		want.ifindex = entry->ifindex;
 		mac = entry->mac;

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "maps/dns.h"
-#include "maps/endpoint.h"
 #include "maps/allow_source.h"
 #include "maps/iface.h"
 #include "maps/link_local.h"
@@ -253,18 +252,6 @@ bool local_has_address(const struct local *local, const struct address *address)
 		if (!memcmp(&local->addresses[i], address, sizeof(*address)))
 			return true;
 	return false;
-}
-
-struct bh_endpoint local_host_side(const struct local *local, uint32_t ifindex, const uint8_t *mac)
-{
-	const struct bh_iface *iface = ifindex ? discovery_iface(local, ifindex) : NULL;
-	struct bh_endpoint side = {.ifindex = ifindex};
-
-	if (iface && iface->flags & BH_IFACE_MAC)
-		mac = iface->mac;
-	if (mac)
-		memcpy(side.mac, mac, sizeof(side.mac));
-	return side;
 }
 
 bool local_is_beside(const struct bh_iface *iface, const struct bh_iface *other)

@@ -71,12 +71,6 @@ bool local_has_address(const struct local *local, const struct address *address)
  * it, as that of another interface. */
 bool local_is_beside(const struct bh_iface *iface, const struct bh_iface *other);
 
-/* Returns the entry of an endpoint at an interface (0: none), without its place. @mac: the
- * endpoint's own; NULL: none. The interface's MAC, which a container runtime may have told, comes
- * first. */
-struct bh_endpoint;
-struct bh_endpoint local_host_side(const struct local *local, uint32_t ifindex, const uint8_t *mac);
-
 /* Returns the wanted entries of a map of MAP_KIND_LOCAL. */
 const struct table *local_table(const struct local *local, enum node_map_id map);
 
