@@ -171,9 +171,9 @@ int node_check_settings(struct node_handle *handle, bool *grow);
  * staged. delta_check_base() must have accepted @delta. The time is in proportion to the delta:
  * node_load_delta() reads no endpoint that the delta does not name, and of this node's interfaces
  * only those whose endpoints come or go. If more may differ than the delta names (OPERATING.md
- * lists the cases), everything is compared, as node_load() does. Returns as node_load() does. *whole:
- * the policy that is active now, to be freed, if the load had to make all of it; else it stays as it
- * was. @whole may be NULL.
+ * lists the cases), everything is compared, as node_load() does. Returns as node_load() does.
+ * *whole: the policy that is active now, to be freed, if the load had to make all of it; else it
+ * stays as it was. @whole may be NULL.
  *
  * node_stage_delta() installs the segments of @delta that are not in the maps, as node_stage()
  * does. If the maps have all segments already, it pins the policy as staged only with @always.

@@ -381,8 +381,8 @@ int delta_records(const struct delta *delta, const struct lazy_policy *base, enu
 		const struct delta_run *run = &table->runs[i];
 		const uint32_t first = later_place(run->to, from);
 
-		error = copy_run(delta, base, number, run, first, sooner_place(run->to + run->n, end),
-				 to + (first - from) * size);
+		error = copy_run(delta, base, number, run, first,
+				 sooner_place(run->to + run->n, end), to + (first - from) * size);
 	}
 	for (uint32_t i = delta_first_new(table, from);
 	     i < table->n_fresh && table->fresh[i].at < end; i++) {

@@ -53,8 +53,9 @@ static void list_between(const struct delta_table *second, struct carried range,
 		const uint32_t until = more ? sooner_place(second->fresh[i].at, end) : end;
 
 		if (at < until)
-			array_push(list, ((struct carried){at, until - at,
-							   range.records + (at - range.at) * size}));
+			array_push(list,
+				   ((struct carried){at, until - at,
+						     range.records + (at - range.at) * size}));
 		at = more ? second->fresh[i].at + second->fresh[i].n : end;
 	}
 }
@@ -74,17 +75,18 @@ static void list_carried(const struct composer *c, enum blob_table number, carri
 			const uint32_t from = later_place(fresh->at, run->from);
 			const uint32_t end = sooner_place(fresh->at + fresh->n, run->from + run->n);
 
-			list_between(second,
-				     (struct carried){run->to + from - run->from, end - from,
-						      first->records +
-							      (fresh->before + from - fresh->at) *
-								      size},
-				     size, list);
+			list_between(
+				second,
+				(struct carried){run->to + from - run->from, end - from,
+						 first->records +
+							 (fresh->before + from - fresh->at) * size},
+				size, list);
 		}
 	}
 }
 
-/* The carried records refer to records of the policy in between, which may have other places now. */
+/* The carried records refer to records of the policy in between, which may have other places now.
+ */
 static void put_carried(struct composer *c, enum blob_table number, const struct carried *range)
 {
 	const struct references own = references_of(number);

@@ -191,7 +191,8 @@ static bool is_saved(int dir, const struct iovec *parts, size_t n)
 	char line[FIRST_LINE];
 	size_t size, at = 0;
 
-	/* the first line has the checksum: reads all of the file only to see that it is not damaged */
+	/* the first line has the checksum: reads all of the file only to see that it is not damaged
+	 */
 	if (fd < 0 || pread(fd, line, FIRST_LINE, 0) != FIRST_LINE ||
 	    memcmp(line, parts[0].iov_base, FIRST_LINE) || text_load(fd, &text, &size))
 		return false;

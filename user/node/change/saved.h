@@ -53,7 +53,8 @@ void saved_save(const char *dir, const struct node_options *options,
 
 /*
  * Keeps the policy that node_load_delta() has activated: as a delta (SAVED_DELTA) beside the whole
- * policy that is kept, while the delta is small; else as a whole: @whole, or read from the pins under
+ * policy that is kept, while the delta is small; else as a whole: @whole, or read from the pins
+ * under
  * @pin if @whole is NULL.
  */
 #define SAVED_DELTA "policy.delta"

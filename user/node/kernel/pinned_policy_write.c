@@ -101,8 +101,8 @@ static void free_context(ZSTD_CCtx **context)
 	ZSTD_freeCCtx(*context);
 }
 
-/* Returns @n bytes of the content, the blob and the slots, from @at on. Most blocks are the blob's as
- * they lie; the others are put together in @room. */
+/* Returns @n bytes of the content, the blob and the slots, from @at on. Most blocks are the blob's
+ * as they lie; the others are put together in @room. */
 static const void *content_at(const struct bh_blob *header, const unsigned char *blob,
 			      const uint32_t *slots, size_t at, size_t n, unsigned char *room)
 {
@@ -115,7 +115,8 @@ static const void *content_at(const struct bh_blob *header, const unsigned char 
 	if (at < header->length)
 		memcpy(room, blob + at, header->length - at);
 	if (from < end)
-		memcpy(room + from - at, (const unsigned char *)slots + from - slots_at, end - from);
+		memcpy(room + from - at, (const unsigned char *)slots + from - slots_at,
+		       end - from);
 	return room;
 }
 
