@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The tests that need a kernel, on Debian 12's 6.1 in an emulated machine. Every run: each program's load, all rows of
 # packets and events, random packets, redirection, sequences through the node's translation, SCTP among them, and TC
-# filters in place of TCX (net_policy). In turn, by BULKHEAD_TURN: one of the packet tests that depend on the kernel
+# filters in place of TCX (net_policy). In turn, by BULKHEAD_SEED: one of the packet tests that depend on the kernel
 # least, and one test of libxdp's dispatcher, tunnels, and IPsec with real ESP. With BULKHEAD_FULL=1: every packet and
 # namespace test, in two machines. This test reports their subtests, each with its test's name before it.
 # BULKHEAD_SMALL=1 tells the tests that the machine is about twenty times slower: fewer packets, the same cases. Each
@@ -11,7 +11,7 @@
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 export BULKHEAD=${BULKHEAD:-$top/build/bulkhead} BULKHEAD_SMALL=1 FLIPS=10 KILLS=4
-export BULKHEAD_SEED=${BULKHEAD_SEED:-1} BULKHEAD_TURN=${BULKHEAD_TURN:-1}
+export BULKHEAD_SEED=${BULKHEAD_SEED:-1}
 build=$(dirname "$BULKHEAD")
 
 skip() {
@@ -45,7 +45,7 @@ elif [ -n "${BULKHEAD_FULL:-}" ]; then
 	mapfile -t -O ${#tests[@]} tests < <(printf '%s\n' \
 		"${alike[@]}" "${long[@]}" "${always[@]}" "${differing[@]}" "${others[@]}")
 else
-	tests+=("${alike[BULKHEAD_TURN % ${#alike[@]}]}" "${always[@]}" "${differing[BULKHEAD_TURN % ${#differing[@]}]}")
+	tests+=("${alike[BULKHEAD_SEED % ${#alike[@]}]}" "${always[@]}" "${differing[BULKHEAD_SEED % ${#differing[@]}]}")
 fi
 
 # Compiles net_upgrade's other builds here, not in the slow machine.

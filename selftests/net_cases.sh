@@ -3,7 +3,7 @@
 # The generated cases of NetworkPolicy (lib/cases.h) on real packets: nine pods and a host outside probe one another
 # by TCP, UDP and, if the kernel has SCTP sockets, SCTP, over IPv4 and IPv6, in each state of each case. Exactly
 # those flows pass that the oracle allows. Each state replaces the last one. A run has every 16th case, selected by
-# BULKHEAD_TURN; BULKHEAD_FULL=1 has all.
+# BULKHEAD_SEED; BULKHEAD_FULL=1 has all.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -16,7 +16,7 @@ cases=$(dirname "$BULKHEAD")/selftests/spec_cases
 NET_PORTS=7000 # of the listeners that nobody asks
 net_start "${pods[@]}"
 mkdir "$NET_TMP/cases"
-net_check "the cases are written" "$cases" "$NET_TMP/cases" "${BULKHEAD_TURN:-1}" $OF
+net_check "the cases are written" "$cases" "$NET_TMP/cases" "${BULKHEAD_SEED:-1}" $OF
 
 hosts=()
 for pod in "${pods[@]}"; do

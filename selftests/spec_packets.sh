@@ -4,7 +4,7 @@
 # table, are network namespaces; the first node loads the YAML form, the others the INI form. Every TCP and
 # UDP flow of expected.tsv passes before the load; after it, exactly those that the table allows. If an example has
 # names.tsv, each row is looked up and called, too. A run has
-# every third example, selected by BULKHEAD_TURN; BULKHEAD_FULL=1 has all; arguments select examples by
+# every third example, selected by BULKHEAD_SEED; BULKHEAD_FULL=1 has all; arguments select examples by
 # name.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"

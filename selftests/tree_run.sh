@@ -1,18 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The seeds and turns of selftests/run, a copy of which runs tests of this test's own: the fixed seed, a random seed, what a
+# The seeds of selftests/run, a copy of which runs tests of this test's own: the fixed seed, a random seed, what a
 # run with a random seed keeps, and the repeats of what is kept.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 
-tree=$tmp/top/selftests
+tree=$tmp/tree
 mkdir -p "$tree/corpus/parser" && cp "$top/selftests/run" "$tree/"
-unset SEED BULKHEAD_SEED BULKHEAD_TURN BULKHEAD_FULL
+unset SEED BULKHEAD_SEED BULKHEAD_FULL
 # Both fail where FAIL is set, and say with which settings they run. The second names the case that failed.
 cat >"$tree/net_shell.sh" <<'EOS'
 #!/bin/bash
 echo "# shell BULKHEAD_SEED=$BULKHEAD_SEED COUNT=${COUNT:-}"
-echo "# turn $BULKHEAD_TURN"
 [ -z "${FAIL:-}" ] && echo "ok 1 - a row" || echo "not ok 1 - a row"
 EOS
 cat >"$tree/diff_case" <<'EOS'
@@ -39,9 +38,6 @@ run() { # VARIABLE=VALUE...
 seed() { # that the last run printed
 	sed -n 's/^# BULKHEAD_SEED=\([0-9]*\) .*/\1/p' "$tmp/ran"
 }
-turn() { # of the last run
-	sed -n 's/^# BULKHEAD_SEED=[0-9]* BULKHEAD_TURN=\([0-9]*\) .*/\1/p' "$tmp/ran"
-}
 begin() { # LINE...: the lines of corpus/seeds
 	printf '%s\n' "# a comment" "$@" >"$tree/corpus/seeds"
 	rm -f "$tree/corpus/parser/"*
@@ -64,16 +60,6 @@ check "a run says its seed" test -n "$fixed"
 check "the next run has the same seed" eval 'run && is "$(seed)" "$fixed"'
 check "the seed reaches the tests" said 1 "shell BULKHEAD_SEED=$fixed COUNT="
 check "BULKHEAD_SEED=7 is the seed 7" eval 'run BULKHEAD_SEED=7 && said 1 "shell BULKHEAD_SEED=7 COUNT="'
-mkdir "$tmp/top/kern" && echo 1 >"$tmp/top/kern/hook.c"
-check "a run of other sources passes" run
-one=$(turn)
-check "the turn reaches the tests" said 1 "turn $one"
-check "the same sources have the same turn" eval 'run && is "$(turn)" "$one"'
-echo 2 >"$tmp/top/kern/hook.c"
-check "other sources have another turn" eval 'run && test "$(turn)" -ne "$one"'
-check "BULKHEAD_TURN=5 is the turn 5" eval 'run BULKHEAD_TURN=5 && said 1 "turn 5"'
-check "the turn of a seed is the seed" eval 'run BULKHEAD_SEED=7 && said 1 "turn 7"'
-check "the turn x is refused" eval '! run BULKHEAD_TURN=x && grep "BULKHEAD_TURN=x: is no number" "$tmp/ran"'
 for bad in 0 010 1x -1 1000000000 today; do
 	check "the seed $bad is refused" refuses $bad
 done
@@ -96,7 +82,6 @@ check "the next run passes" run
 check "the next run has the fixed seed" said 1 "shell BULKHEAD_SEED=$fixed COUNT="
 check "the next run repeats the kept seed" said 1 "shell BULKHEAD_SEED=$kept COUNT="
 check "the next run repeats the kept case" said 1 "case SEED=77"
-check "the next run repeats the kept seed's turn" said 1 "turn $kept"
 check "each repeat is a test of its own" grep -x "ok [0-9] - net_shell.sh BULKHEAD_SEED=$kept" "$tmp/ran"
 check "a run with failing repeats fails" eval '! run BULKHEAD_SEED=random FAIL=1'
 check "a case is not kept a second time" is "$(grep -c "SEED=77\|=$kept$" "$tree/corpus/seeds")" 2

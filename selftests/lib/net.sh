@@ -656,9 +656,9 @@ net_places() { # STEP COUNT
 	seq "${FROM:-1}" "$(wc -l <"$NET_TMP/calls")" | net_sample "$@"
 }
 
-# True for one NUMBER of N, selected by BULKHEAD_TURN; with BULKHEAD_FULL=1 always.
+# True for one NUMBER of N, selected by BULKHEAD_SEED; with BULKHEAD_FULL=1 always.
 net_turn() { # NUMBER N
-	[ -n "${BULKHEAD_FULL:-}" ] || [ $((($1 + ${BULKHEAD_TURN:-0}) % $2)) -eq 0 ]
+	[ -n "${BULKHEAD_FULL:-}" ] || [ $((($1 + ${BULKHEAD_SEED:-0}) % $2)) -eq 0 ]
 }
 
 # Opens TCP connections, all held by one process.
