@@ -57,22 +57,28 @@ net_check "the other large objects find room without being written again" api_aw
 net_check "an Event says that the last of the large policies counts" api_await api_said Accepted '"name":"p12"'
 net_check "an Event says that the Service counts" api_await api_said Accepted '"name":"large"'
 
-version() { # MATCH-LABELS: of the large policy p12
-	sed "s/\"podSelector\": {}/\"podSelector\": {\"matchLabels\": {$1}}/" "$NET_TMP/p12" >"$NET_TMP/version"
-	api PUT $evil/p12 "@$NET_TMP/version" >/dev/null
+version() { # NAME MATCH-LABELS: of a large policy
+	sed "s/\"podSelector\": {}/\"podSelector\": {\"matchLabels\": {$2}}/" "$NET_TMP/$1" >"$NET_TMP/version"
+	api PUT "$evil/$1" "@$NET_TMP/version" >/dev/null
 }
-versions() { # COUNT, and one that is refused
+versions() { # NAME COUNT
 	local i
-	for ((i = 0; i < $1; i++)); do
-		version "\"version\": \"$i\"" || return
+	for ((i = 0; i < $2; i++)); do
+		version "$1" "\"version\": \"$i\"" || return
 	done
-	version '"the last": ""'
 }
 has_waited() {
 	[ "$(metric api_waited_total)" -gt "$waited" ]
 }
+# The engine is stopped meanwhile, so that it is told of all versions at once, however slow this machine is.
+policy often 10000
+net_check "a policy of 120 KB" api POST $evil "@$NET_TMP/often"
 waited=$(metric api_waited_total)
-net_check "a large policy is written thirty times" versions 30
-net_check "some versions waited for their turn" has_waited
+kill -STOP "${API_PID[engine-one]}"
+net_check "it is written five times in a moment" versions often 5
+kill -CONT "${API_PID[engine-one]}"
+net_check "some versions waited for their turn" api_await has_waited
+net_check "a large policy is written thirty times" versions p12 30
+net_check "and once more, with a label that is refused" version p12 '"the last": ""'
 net_check "the last version counts" api_await api_said Refused 'p12.*the last'
 net_end
