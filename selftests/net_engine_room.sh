@@ -75,10 +75,10 @@ policy often 10000
 net_check "a policy of 120 KB" api POST $evil "@$NET_TMP/often"
 waited=$(metric api_waited_total)
 kill -STOP "${API_PID[engine-one]}"
-net_check "it is written five times in a moment" versions often 5
+net_check "the policy of 120 KB is written five times in a moment" versions often 5
 kill -CONT "${API_PID[engine-one]}"
 net_check "some versions waited for their turn" api_await has_waited
 net_check "a large policy is written thirty times" versions p12 30
-net_check "and once more, with a label that is refused" version p12 '"the last": ""'
+net_check "the large policy is written once more, with a label that is refused" version p12 '"the last": ""'
 net_check "the last version counts" api_await api_said Refused 'p12.*the last'
 net_end
