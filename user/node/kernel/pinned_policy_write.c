@@ -46,7 +46,7 @@ static int create_store(struct node_handle *handle, size_t pages)
 	return fd;
 }
 
-/* What is to be pinned. */
+/* The bytes of a policy that is to be pinned. */
 struct content {
 	unsigned char *bytes;
 	size_t size;
