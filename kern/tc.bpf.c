@@ -311,10 +311,17 @@ int tc_uplink(struct __sk_buff *skb)
 }
 
 /* Returns true if the hook of an endpoint in audit has counted the packet, which does not show the
- * endpoint: the node has made it again of fragments. Not inline, for the stack. */
-static __noinline bool tc_was_counted(struct __sk_buff *skb, const struct packet *p)
+ * endpoint: it came in by a bridge, the node has made it again of fragments, or masquerades its
+ * source. An endpoint that writes the mark itself hides nothing: its own hook has counted the
+ * packet if it is in audit, and has dropped what policy denies if it is not. Not inline, for the
+ * stack. */
+static __noinline bool tc_was_counted(struct __sk_buff *skb, struct packet *p)
 {
-	return audit_was_counted(skb, fragment_sender(p));
+	struct end sender = {};
+
+	if (p->class == PACKET_FLOW)
+		p->told = netfilter_ask(skb, p);
+	return host_egress_from(p, &sender) && audit_was_counted(skb, sender.ifindex);
 }
 
 /* Handles a packet at the host egress hook that is not of an open, allowed connection of the

@@ -128,6 +128,20 @@ audited "audit 1 more than two VLAN tags" -t 1 -t 2 -t 3 -t 4 eth0 $jobs $own ud
 audited "audit 1 ARP or neighbour discovery that speaks for others" eth0 $jobs $dbs \
 	arp $jobs 10.50.0.8
 
+# The node routes the bridge's frames: its hook at the interface that they leave by does not count them again, nor
+# if it masquerades their source, which then names no endpoint.
+for ends in "ip 10.50.0.3 $(net_ip out)" "ip6 fd50::3 $(net_ip6 out)"; do
+	read -r family job out <<<"$ends"
+	net_nobody out "$job" "$(net_ip node)" "$(net_ip6 node)"
+	audited "audit 1 denied by the source's policy" eth0 $jobs "$bridge" udp "$job" "$out" 9
+	net_on node nft "add table $family masked
+		add chain $family masked after { type nat hook postrouting priority srcnat; }
+		add rule $family masked after $family saddr $job counter masquerade"
+	audited "audit 1 denied by the source's policy" eth0 $jobs "$bridge" udp "$job" "$out" 10
+	net_check "$family: the node has masqueraded the frame" grep -q 'packets [1-9]' <(net_on node nft list table $family masked)
+	net_on node nft delete table $family masked
+done
+
 # stray's port as an uplink: policy applies there too, and the node's and endpoints' addresses cannot be
 # claimed.
 net_check "load with stray's port for an uplink" \
