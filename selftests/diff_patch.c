@@ -18,6 +18,7 @@
 #include "policy/evaluate.h"
 #include "selftests/lib/generate.h"
 #include "selftests/lib/ktap.h"
+#include "selftests/lib/segments_text.h"
 #include "selftests/lib/verdict_line.h"
 
 #define CLUSTERS 3000
@@ -43,6 +44,8 @@ struct world {
 
 struct run {
 	uint64_t seed, steps, flows, patched, extended, deleted, others, failures;
+	uint64_t kept,
+		alike; /* policies with the segments of the last, by the delta, by their text */
 	const char *fault;
 };
 
@@ -313,9 +316,23 @@ static struct policy *compile_fresh(const struct world *world)
 	return policy;
 }
 
+/* Returns false if the delta says that both policies have the same segments, and they do not. */
+static bool keeps_alike(struct run *run, const struct policy *base, const struct policy *policy,
+			const struct delta *delta)
+{
+	char *before = segments_text(base), *after = segments_text(policy);
+	const bool keeps = delta_keeps_segments(delta), alike = !strcmp(before, after);
+
+	free(before);
+	free(after);
+	run->kept += keeps;
+	run->alike += alike;
+	return alike || !keeps;
+}
+
 /* Returns true if the policy passes the checks of a reader, and a delta leads to it. Sets its
  * checksum. */
-static bool is_successor(const struct policy *base, struct policy *policy)
+static bool is_successor(struct run *run, const struct policy *base, struct policy *policy)
 {
 	struct diag errors = {.to = stdout};
 	struct policy *read = NULL;
@@ -329,6 +346,7 @@ static bool is_successor(const struct policy *base, struct policy *policy)
 	if (!read)
 		free(bytes);
 	policy_free(read);
+	good = good && (!delta || keeps_alike(run, base, policy, delta));
 	delta_free(delta);
 	return good;
 }
@@ -357,7 +375,8 @@ static void go_on(struct run *run, struct world *world, struct random *random)
 		policy_free(fresh);
 		return;
 	}
-	fails(run, is_successor(world->policy, next), "the policy is no successor of the last");
+	fails(run, is_successor(run, world->policy, next),
+	      "the policy is no successor of the last");
 	policy_free(world->policy);
 	world->policy = next;
 	if (fails(run, same_endpoints(fresh, next), "the endpoints differ") ||
@@ -413,14 +432,15 @@ int main(void)
 	struct run run = {.seed = seeds.first};
 	int failed;
 
-	printf("KTAP version 1\n1..4\n");
+	printf("KTAP version 1\n1..5\n");
 	for (uint64_t i = 0; i < seeds.count && run.failures < FAILURES_MAX; i++, run.seed++)
 		check_cluster(&run);
 	printf("# %" PRIu64 " clusters from seed %" PRIu64 ", %" PRIu64 " policies, %" PRIu64
 	       " of them without a compile of all objects (%" PRIu64 " with new segments, %" PRIu64
-	       " beside deleted ones), %" PRIu64 " changes of other objects, %" PRIu64 " flows\n",
+	       " beside deleted ones), %" PRIu64 " changes of other objects, %" PRIu64
+	       " flows; %" PRIu64 " of %" PRIu64 " policies that keep all segments say so\n",
 	       seeds.count, seeds.first, run.steps, run.patched, run.extended, run.deleted,
-	       run.others, run.flows);
+	       run.others, run.flows, run.kept, run.alike);
 	failed = ktap_row(1, !run.failures,
 			  "a policy that continues the last one is as one of all objects");
 	failed |= ktap_row(2, seeds.count < 10 || run.patched > seeds.count,
@@ -429,5 +449,9 @@ int main(void)
 			   "many Pods of a new kind need no compile of all objects");
 	failed |= ktap_row(4, seeds.count < 10 || run.deleted > seeds.count,
 			   "many changes of Pods after one that deleted a segment need none");
+	failed |= ktap_row(
+		5,
+		seeds.count < 10 || (run.kept > seeds.count && run.alike - run.kept < run.kept / 4),
+		"of most policies with the segments of the last one, the delta tells so");
 	return failed;
 }

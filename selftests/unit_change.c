@@ -1076,6 +1076,7 @@ static void kill_delta(struct world *world, const struct delta_step *step)
 	assert_int_equal(change.attach.n, comes || moves);
 	assert_int_equal(change.detach.n, goes || moves);
 	assert_int_equal(!segment_entries_is_there(&change), step->segments);
+	assert_false(step->segments && delta_keeps_segments(made.delta));
 	if (step->segments)
 		kill_stage(world, made.delta, made.from);
 	/* what changes of an interface alone concerns no verdict between these addresses */

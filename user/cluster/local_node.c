@@ -200,6 +200,28 @@ static int load_delta(struct own_node *node, const struct delta *delta, bool sta
 	return error;
 }
 
+/* Returns true if the maps of the node have all segments of the policy that @delta leads to, so
+ * that there is nothing to install. If another command changes the node meanwhile, activation finds
+ * another base, and loads the whole policy. */
+static bool has_segments(const struct own_node *node, const struct delta *delta,
+			 const struct local_node_state *state)
+{
+	return node->loaded && state->installed == state->active &&
+	       state->active_checksum == delta->header.base && delta_keeps_segments(delta);
+}
+
+/* Puts @delta active, or installs its segments. Returns false if that fails. */
+static bool apply_delta(struct own_node *node, const struct delta *delta, bool stage,
+			struct diag *diag, struct local_node_state *state)
+{
+	if (!stage || !has_segments(node, delta, state))
+		return !load_delta(node, delta, stage, diag, state);
+	node->own = false;
+	state->installed = delta->header.generation;
+	state->installed_checksum = delta->header.checksum;
+	return true;
+}
+
 /* Takes the chain as a delta. Returns false if that fails: the caller then tries the whole policy,
  * and so reports faults. */
 static bool take_delta(struct own_node *node, const struct store_chain *chain, bool stage,
@@ -207,7 +229,7 @@ static bool take_delta(struct own_node *node, const struct store_chain *chain, b
 {
 	struct delta *delta = NULL;
 	bool taken =
-		!store_chain_delta(chain, &delta) && !load_delta(node, delta, stage, diag, state);
+		!store_chain_delta(chain, &delta) && apply_delta(node, delta, stage, diag, state);
 
 	if (taken)
 		release(node);

@@ -20,7 +20,7 @@ struct local_node_state {
 
 struct own_node {
 	const struct node_options *options;
-	/* a staged delta that needs no entry in the maps before it is activated; NULL: none */
+	/* a staged delta, whose segments the maps have; NULL: none */
 	struct delta *held;
 	/* a whole policy was loaded with `options`, so that a delta can be loaded without them */
 	bool loaded;

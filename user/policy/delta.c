@@ -337,6 +337,40 @@ bool delta_keeps_records(const struct delta_table *table)
 	return true;
 }
 
+/* How a table may differ between two policies with the same segments. */
+enum sameness {
+	SAME_RECORDS, /* not at all; a table that is not named below */
+	MORE_OR_LESS, /* records that others refer to may be added and deleted */
+	ENDPOINTS, /* freely: it is about endpoints, their names and addresses */
+};
+
+static const enum sameness samenesses[BLOB_TABLES] = {
+	[BLOB_TABLE_strings] = ENDPOINTS,
+	[BLOB_TABLE_texts] = MORE_OR_LESS,
+	[BLOB_TABLE_numbers] = MORE_OR_LESS,
+	[BLOB_TABLE_cidrs] = MORE_OR_LESS,
+	[BLOB_TABLE_named_ports] = MORE_OR_LESS,
+	[BLOB_TABLE_endpoints] = ENDPOINTS,
+	[BLOB_TABLE_endpoint_addresses] = ENDPOINTS,
+	[BLOB_TABLE_addresses] = ENDPOINTS,
+	[BLOB_TABLE_host_pods] = ENDPOINTS,
+	[BLOB_TABLE_expected] = ENDPOINTS,
+};
+
+bool delta_keeps_segments(const struct delta *delta)
+{
+	for (enum blob_table table = 0; table < BLOB_TABLES; table++) {
+		const struct delta_table *difference = &delta->tables[table];
+		const enum sameness sameness = samenesses[table];
+
+		if (sameness == MORE_OR_LESS && !delta_keeps_records(difference))
+			return false;
+		if (sameness == SAME_RECORDS && !delta_is_final(difference))
+			return false;
+	}
+	return true;
+}
+
 uint32_t delta_origin(const struct delta_table *table, uint32_t record)
 {
 	const uint32_t i = delta_first_run(table, record);

@@ -156,6 +156,13 @@ bool delta_keeps_places(const struct delta_table *table);
 /* Returns true if no record of the base changes; records come and go. */
 bool delta_keeps_records(const struct delta_table *table);
 
+/*
+ * Returns true if both policies have the same segments, and each may do the same: only endpoints,
+ * and what is known of them, differ. So whoever has the segments of the base has those of the other
+ * policy. May return false if that holds as well.
+ */
+bool delta_keeps_segments(const struct delta *delta);
+
 /* Returns the record of the base that is at this place now, which a fresh one may replace;
  * UINT32_MAX: none. */
 uint32_t delta_origin(const struct delta_table *table, uint32_t record);
