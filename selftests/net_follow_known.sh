@@ -58,6 +58,7 @@ at=${at% *}
 job DELETE /job web
 net_check "the node has the segments of the policy without job, and says so" api_await has $((at + 1)) "$at"
 net_check "endpoints are not to be in it before worker-2 has them, too" wants $((at + 1)) "$at"
+net_check "nothing is staged for that policy" test ! -e "$NET_PIN/blob_next"
 reaches 80 443 "until endpoints may be in that policy"
 api_report worker-2 $((at + 1)) "$at"
 net_check "endpoints are in the policy without job" api_await has $((at + 1)) $((at + 1))
@@ -75,4 +76,8 @@ loaded() { # the follower has loaded a whole policy for the second time
 net_check "the follower loads the cluster's policy over that, whole" api_await loaded
 reaches 80 443 "in the cluster's policy"
 net_check "the maps are as the policy says" net_bulkhead status --check
+api_report worker-2 $((at + 2)) $((at + 2))
+API_CHANGES=1 api_change
+net_check "the node has installed a policy with another rule" api_await has $((at + 3)) $((at + 2))
+net_check "the segments of the policy with another rule are staged" test -e "$NET_PIN/blob_next"
 net_end

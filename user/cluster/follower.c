@@ -103,7 +103,7 @@ static enum step next_step(const struct follower *follower, uint32_t *generation
 	    has->active_checksum != wants->checksum)
 		return STEP_LOAD;
 	*generation = wants->policy;
-	return wants->policy > has->installed ? STEP_STAGE : STEP_NONE;
+	return wants->policy > follower_installed(follower) ? STEP_STAGE : STEP_NONE;
 }
 
 /* The policy cannot be made from the store. The follower tries a whole policy; without one it
@@ -198,7 +198,7 @@ static bool read_reported(struct follower *follower, enum step what, uint32_t ge
 static void end_once(struct follower *follower)
 {
 	if (follower->options->once && follower->pods_synced && follower->wants.policy &&
-	    follower->reported[0] == follower->has.installed &&
+	    follower->reported[0] == follower_installed(follower) &&
 	    follower->reported[1] == follower->has.active &&
 	    follower->wants.endpoint == follower->wants.policy)
 		api_stop(follower->api);
@@ -262,6 +262,8 @@ static void status_changed(void *data, const char *key, struct json_object *obje
 	if (store_status_read(object, &follower->wants))
 		return;
 	follower_report_in_time(follower);
+	if (follower->synced && follower->sent[0] != follower_installed(follower))
+		follower_report(follower);
 	follower_look_at_addresses(follower);
 	step(follower);
 }

@@ -73,6 +73,11 @@ struct follower {
 
 void follower_warn(struct follower *follower, const char *what, const char *why);
 
+/* Returns the policy that this node has installed. A policy that is staged, and that the cluster
+ * does not want any more, is none: the store may be that of an older time, and have another policy
+ * with the same generation. */
+uint32_t follower_installed(const struct follower *follower);
+
 /* Notes the error of a change, for the report and for `once`. @error 0: there is none. */
 void follower_set_message(struct follower *follower, int error, const char *what);
 

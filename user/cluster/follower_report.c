@@ -44,6 +44,18 @@ unsigned int follower_limit(const struct follower *follower)
 									: ROLLOUT_LIMIT_DEFAULT;
 }
 
+uint32_t follower_installed(const struct follower *follower)
+{
+	const struct store_status *wants = &follower->wants;
+	const struct local_node_state *has = &follower->has;
+	const bool is_wanted =
+		wants->policy > has->installed ||
+		(wants->policy == has->installed && wants->checksum == has->installed_checksum);
+
+	return follower->synced && has->installed > has->active && !is_wanted ? has->active
+									      : has->installed;
+}
+
 static unsigned int heartbeat_ms(const struct follower *follower)
 {
 	return follower_limit(follower) * 400;
@@ -156,7 +168,7 @@ static struct json_object *report_object(struct follower *follower)
 	api_forget_managers(object);
 	json_object_object_add(object, "status", status);
 	json_object_object_add(status, "latestPolicyGeneration",
-			       json_object_new_int64(follower->has.installed));
+			       json_object_new_int64(follower_installed(follower)));
 	json_object_object_add(status, "latestEndpointGeneration",
 			       json_object_new_int64(follower->has.active));
 	json_object_object_add(status, "lacksGeneration", json_object_new_int64(follower->lacks));
@@ -260,7 +272,7 @@ void follower_report(struct follower *follower)
 		return make(follower);
 	snprintf(path, sizeof(path), STORE_NODE_STATUS "/%s/status", follower->options->node);
 	request.body = report_object(follower);
-	follower->sent[0] = follower->has.installed;
+	follower->sent[0] = follower_installed(follower);
 	follower->sent[1] = follower->has.active;
 	/* the next one follows the answer */
 	api_timer_stop(follower->api, &follower->heartbeat);
