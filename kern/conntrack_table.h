@@ -154,15 +154,21 @@ BPF_GLOBAL __u32 table_at(const struct table_key *key)
 }
 
 /* Returns the connection at a place. @at: what table_at() returned. */
-static __always_inline struct bh_ct *table_slot(__u32 at)
+static __always_inline struct bh_ct *table_slot_inline(__u32 at)
 {
 	struct bh_ct_slot *slot = table_slot_of((at - 1) / BH_CT_SLOTS, at - 1);
 
 	return slot ? &slot->ct : NULL;
 }
 
-/* Returns the tag of the slot at a place. */
-static __always_inline __u32 *table_tag(__u32 at)
+/* Not inline, as endpoint_iface(). */
+static __noinline struct bh_ct *table_slot(__u32 at)
+{
+	return table_slot_inline(at);
+}
+
+/* Returns the tag of the slot at a place. Not inline, as endpoint_iface(). */
+static __noinline __u32 *table_tag(__u32 at)
 {
 	struct bh_ct_bucket *bucket = table_bucket((at - 1) / BH_CT_SLOTS);
 
@@ -207,7 +213,7 @@ static __always_inline struct bh_ct *table_find_inline(const struct table_key *k
 	WRITE_ONCE(*at, table_tag_at(key));
 	if (!READ_ONCE(*at))
 		return NULL;
-	ct = table_slot(READ_ONCE(*at));
+	ct = table_slot_inline(READ_ONCE(*at));
 	if (!ct || likely(table_same((struct bh_ct_slot *)ct, key)))
 		return ct;
 	*at = table_at(key);

@@ -23,7 +23,7 @@ static __always_inline struct bh_dns_work *dns_work(void)
 	return bpf_map_lookup_elem(&bh_dns_work, &zero);
 }
 
-static __always_inline void dns_count(__u32 result)
+static __noinline void dns_count(__u32 result)
 {
 	__u64 *count = bpf_map_lookup_elem(&bh_dns_counts, &result);
 

@@ -73,9 +73,16 @@ BPF_GLOBAL int endpoint_resolve(const struct bh_addr *addr, __u32 generation, st
 	return 0;
 }
 
-static __always_inline struct bh_iface *endpoint_iface(__u32 ifindex)
+static __always_inline struct bh_iface *endpoint_iface_inline(__u32 ifindex)
 {
 	return active_lookup(&at_ifaces, &ifindex);
+}
+
+/* Not inline: the verifier replaces each lookup by instructions of its own, and copies what it
+ * knows of the whole program as that grows. At forty places that was a fifth of a first load. */
+static __noinline struct bh_iface *endpoint_iface(__u32 ifindex)
+{
+	return endpoint_iface_inline(ifindex);
 }
 
 /*

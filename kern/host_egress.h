@@ -39,7 +39,7 @@ static __always_inline bool host_egress_is_foreign(struct __sk_buff *skb)
 
 	if (likely(!skb->ingress_ifindex))
 		return !host_egress_is_fragment(skb);
-	iface = endpoint_iface(skb->ingress_ifindex);
+	iface = endpoint_iface_inline(skb->ingress_ifindex);
 	return iface && !(iface->flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA));
 }
 

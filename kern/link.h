@@ -17,7 +17,7 @@
 /* Returns the link of an interface: its bridge, or itself. */
 static __always_inline __u32 link_of(__u32 ifindex)
 {
-	struct bh_iface *iface = endpoint_iface(ifindex);
+	struct bh_iface *iface = endpoint_iface_inline(ifindex);
 
 	return iface && iface->bridge ? iface->bridge : ifindex;
 }
@@ -38,14 +38,14 @@ static __noinline __u32 link_owner(const struct packet *p, const __u8 mac[6], __
 	}
 	if (known->ifindex == p->ifindex)
 		return 0;
-	iface = endpoint_iface(known->ifindex);
+	iface = endpoint_iface_inline(known->ifindex);
 	return iface && iface->bridge == link ? known->ifindex : 0;
 }
 
 /* Returns true if an interface is known and in audit. */
 static __always_inline bool link_audited(__u32 ifindex)
 {
-	struct bh_iface *iface = endpoint_iface(ifindex);
+	struct bh_iface *iface = endpoint_iface_inline(ifindex);
 
 	return iface && iface->flags & BH_IFACE_AUDIT;
 }
@@ -100,7 +100,7 @@ BPF_GLOBAL __u32 link_holder(const struct packet *p, const struct bh_addr *addr)
 	if (active_lookup(&at_link_locals, &key))
 		return LINK_NODE;
 	if (link_eui64(&key.addr, mac)) {
-		if (link_is_mac_of(endpoint_iface(p->ifindex), mac))
+		if (link_is_mac_of(endpoint_iface_inline(p->ifindex), mac))
 			return 0;
 		holder = link_owner(p, mac, key.link);
 	}
