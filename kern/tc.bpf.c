@@ -25,6 +25,7 @@
 #include "tcp.h"
 #include "tunnel.h"
 #include "uplink.h"
+#include "verifier.h"
 
 #define TC_PASS -1 /* TC_ACT_UNSPEC, TCX_NEXT: the next program runs */
 #define TC_DROP 2 /* TC_ACT_SHOT, TCX_DROP */
@@ -272,6 +273,7 @@ static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
 		return tc_open(skb, hook, path.ct, path.word, path.from);
 	if (fast_path_shakes(&path))
 		return tc_pass_handshake(skb, hook, path.word);
+	verifier_room();
 	return tc_whole(skb, &path, &p);
 }
 
@@ -299,6 +301,7 @@ int tc_uplink(struct __sk_buff *skb)
 	struct bh_iface *iface;
 	int reason;
 
+	verifier_room();
 	if (!p.generation)
 		return TC_PASS;
 	iface = endpoint_iface(p.ifindex);
@@ -370,6 +373,7 @@ int tc_leave(struct __sk_buff *skb)
 	if (!bare && likely(fast_path_packet(&path) || fast_path_shakes(&path)) &&
 	    !(path.word & BH_CT_SERVICE))
 		return TC_PASS;
+	verifier_room();
 	path.generation = packet_generation();
 	if (audit_was_counted(skb, skb->ingress_ifindex))
 		return TC_PASS;

@@ -4,6 +4,7 @@
 #include "build.h"
 #include "xdp.h"
 #include "uplink.h"
+#include "verifier.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -66,6 +67,7 @@ int xdp_uplink(struct xdp_md *md)
 	struct bh_iface *iface;
 	int reason;
 
+	verifier_room();
 	if (!p.generation)
 		return XDP_PASS;
 	iface = endpoint_iface(p.ifindex);
