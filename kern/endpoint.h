@@ -73,6 +73,8 @@ BPF_GLOBAL int endpoint_resolve(const struct bh_addr *addr, __u32 generation, st
 	return 0;
 }
 
+/* For each packet that leaves, and for functions behind which the stack has no room for one more.
+ */
 static __always_inline struct bh_iface *endpoint_iface_inline(__u32 ifindex)
 {
 	return active_lookup(&at_ifaces, &ifindex);

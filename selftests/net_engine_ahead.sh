@@ -15,9 +15,6 @@ pod() { # NAME ADDRESS
 	api POST /api/v1/namespaces/shop/pods '{"metadata": {"name": "'"$1"'", "labels": {"role": "db"}}, "spec": {"nodeName":
 		"worker-1"}, "status": {"phase": "Running", "podIP": "'"$2"'", "podIPs": [{"ip": "'"$2"'"}]}}' >/dev/null
 }
-wants() { # POLICY ENDPOINT
-	[ "$(api_wanted)" = "$1 $2" ]
-}
 writes() { # of PolicyStatus
 	api GET "/test/count?PUT_$API_STATUS"
 }
@@ -36,7 +33,7 @@ follows() { # worker-1 does what the cluster wants, until that is all one policy
 begins() { # a rollout of a policy, for which worker-1 is waited for; $at is the generation before
 	at=$(api_wanted)
 	at=${at% *}
-	api_change && api_await wants $((at + 1)) "$at"
+	api_change && api_await api_wants $((at + 1)) "$at"
 }
 
 pod db 10.244.0.1
@@ -48,19 +45,19 @@ net_check "a rollout waits for the node" begins
 before=$(writes)
 pod late 10.244.0.2
 net_check "the policy with another Pod is published meanwhile" api_await is_stored $((at + 2))
-net_check "nodes are not to install it yet" wants $((at + 1)) "$at"
+net_check "nodes are not to install it yet" api_wants $((at + 1)) "$at"
 api_report worker-1 $((at + 1)) "$at"
-net_check "nodes install it once endpoints may be in the one before" api_await wants $((at + 2)) $((at + 1))
+net_check "nodes install it once endpoints may be in the one before" api_await api_wants $((at + 2)) $((at + 1))
 net_check "both are one write" net_is "$(($(writes) - before))" 1
 api_report worker-1 $((at + 2)) $((at + 1))
-net_check "endpoints may be in it once it is installed" api_await wants $((at + 2)) $((at + 2))
+net_check "endpoints may be in it once it is installed" api_await api_wants $((at + 2)) $((at + 2))
 api_report worker-1 $((at + 2)) $((at + 2))
 
 net_check "another rollout waits for the node" begins
 before=$(writes)
 api_change
 api_report worker-1 $((at + 1)) "$at"
-net_check "a change of a policy follows" api_await wants $((at + 2)) $((at + 1))
+net_check "a change of a policy follows" api_await api_wants $((at + 2)) $((at + 1))
 net_check "the change of a policy is a write of its own" net_is "$(($(writes) - before))" 2
 net_check "the change of a policy is rolled out" api_await follows $((at + 1))
 

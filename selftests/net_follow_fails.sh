@@ -34,29 +34,26 @@ uplink() {
 net_check "the uplink comes" uplink
 net_check "with its uplink the follower loads" api_await eval '[ "$(api_get $API_NODE/worker-1 status.conditions.0.reason)" = AsWanted ]'
 
-has() { # POLICY ENDPOINT: the node reports these generations
-	[ "$(api_get $API_NODE/worker-1 status.latestPolicyGeneration) $(api_get $API_NODE/worker-1 status.latestEndpointGeneration)" = "$1 $2" ]
-}
 is_loaded() { # GENERATION: of the active policy
 	net_bulkhead status | grep -q ": policy $1 of lineage"
 }
-net_check "the first policy is active" api_await eval 'has 1 1 && is_loaded 1'
+net_check "the first policy is active" api_await eval 'api_has worker-1 1 1 && is_loaded 1'
 ip -n "$NET-node" link del eth9
 net_check "unload while the follower waits" net_bulkhead unload
-net_check "the follower hears of it, and reports no policy that it cannot load" api_await has 0 0
+net_check "the follower hears of it, and reports no policy that it cannot load" api_await api_has worker-1 0 0
 net_check "the uplink comes again" uplink
-net_check "the follower has loaded again" api_await eval 'has 1 1 && is_loaded 1'
+net_check "the follower has loaded again" api_await eval 'api_has worker-1 1 1 && is_loaded 1'
 
 net_check "the other node has the first policy" api_report worker-2 1 1
 net_check "a second policy" api_change
-net_check "the second policy is installed" api_await has 2 1
+net_check "the second policy is installed" api_await api_has worker-1 2 1
 net_check "unload before its activation" net_bulkhead unload
 net_check "the other node has the second policy" api_report worker-2 2 1
-net_check "the follower has loaded the second policy" api_await eval 'has 2 2 && is_loaded 2'
+net_check "the follower has loaded the second policy" api_await eval 'api_has worker-1 2 2 && is_loaded 2'
 
 net_check "unload before a policy comes" net_bulkhead unload
 net_check "a third policy" api_change
 net_check "the follower has loaded again" api_await is_loaded "[23]"
 net_check "the other node has the third policy" api_report worker-2 3 2
-net_check "the third policy is active" api_await eval 'has 3 3 && is_loaded 3'
+net_check "the third policy is active" api_await eval 'api_has worker-1 3 3 && is_loaded 3'
 net_end

@@ -13,19 +13,12 @@ net_start db web
 api_start
 api_pods worker-1 db web
 api_node worker-2
-db_at() { # METHOD PATH PORT
-	api "$1" "/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies$2" '{"metadata": {"name": "db"}, "spec": {"podSelector":
-		{"matchLabels": {"role": "db"}}, "ingress": [{"ports": [{"port": '"$3"'}]}]}}' >/dev/null
-}
 only_open() { # PORT: of the three
 	local port open
 	for port in 80 443 7000; do
 		net_bulkhead trace --from shop/web --to shop/db --port "TCP/$port" | grep -q ^allow && open+=$port
 	done
 	[ "$open" = "$1" ]
-}
-reports() { # POLICY ENDPOINTS: what this node has, as the API server knows
-	[ "$(api_get $API_NODE/worker-1 status.latestPolicyGeneration) $(api_get $API_NODE/worker-1 status.latestEndpointGeneration)" = "$*" ]
 }
 by_hand() { # PORTS: load a policy
 	{
@@ -51,28 +44,28 @@ told() {
 	grep -c "policy [0-9]* is active on this node, and the cluster's is policy" "$NET_TMP/follow-worker-1.log"
 }
 
-db_at POST "" 80
+api_db_at POST "" 80
 api_engine one --node-limit 600
 net_check "the engine rolls out" api_await api_waits
 net_check "the other node has the first policy" api_report worker-2 1 1
 api_follower worker-1
-net_check "the first policy is active" api_await eval 'reports 1 1 && only_open 80'
-net_check "the policy changes" db_at PUT /db 443
-net_check "the second policy is installed here, and the rollout waits for the other node" api_await eval 'reports 2 1 && api_waits'
+net_check "the first policy is active" api_await eval 'api_has worker-1 1 1 && only_open 80'
+net_check "the policy changes" api_db_at PUT /db 443
+net_check "the second policy is installed here, and the rollout waits for the other node" api_await eval 'api_has worker-1 2 1 && api_waits'
 enforced 80 "the rollout waits"
 net_check "a policy is loaded by hand" by_hand TCP/7000,TCP/80
 net_check "another policy is loaded by hand" by_hand TCP/7000
 net_check "the active policy is newer than the cluster's" is_newer
 enforced 7000 "loaded by hand"
 net_check "the other node has the second policy" api_report worker-2 2 1
-net_check "the cluster's policy is active" api_await eval 'reports 2 2 && only_open 443'
+net_check "the cluster's policy is active" api_await eval 'api_has worker-1 2 2 && only_open 443'
 net_check "the follower has said once that the node's policy was newer" net_is "$(told)" 1
 net_check "the node is as the cluster wants it" net_is "$(api_get $API_NODE/worker-1 status.conditions.0.reason)" AsWanted
 enforced 443 "the rollout has ended"
-net_check "the policy changes again" db_at PUT /db 80
-net_check "the third policy is installed here" api_await reports 3 2
+net_check "the policy changes again" api_db_at PUT /db 80
+net_check "the third policy is installed here" api_await api_has worker-1 3 2
 net_check "the other node has the third policy" api_report worker-2 3 2
-net_check "the third policy is active" api_await eval 'reports 3 3 && only_open 80'
+net_check "the third policy is active" api_await eval 'api_has worker-1 3 3 && only_open 80'
 enforced 80 "the next rollout has ended"
 net_check "the maps are as the policy says" net_bulkhead status --check
 net_end

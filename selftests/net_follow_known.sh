@@ -17,21 +17,6 @@ job() { # METHOD PATH ROLE
 		"worker-2"}, "status": {"phase": "Running", "podIP": "'"$(net_ip job)"'", "podIPs": [{"ip": "'"$(net_ip job)"'"},
 		{"ip": "'"$(net_ip6 job)"'"}]}}' >/dev/null
 }
-wants() { # POLICY ENDPOINT
-	[ "$(api_wanted)" = "$1 $2" ]
-}
-has() { # POLICY ENDPOINT: worker-1
-	[ "$(api_get $API_NODE/worker-1 status.latestPolicyGeneration) $(api_get $API_NODE/worker-1 status.latestEndpointGeneration)" = "$1 $2" ]
-}
-follows() { # worker-2 does what the cluster wants, until that is all one policy, newer than GENERATION
-	local wanted
-	wanted=$(api_wanted)
-	[ "$wanted" = " " ] || api_report worker-2 "${wanted% *}" "${wanted#* }"
-	api_rolled_out "$1" && has "${wanted% *}" "${wanted% *}"
-}
-wholes() { # prints how often the follower has loaded a whole policy
-	grep -c "note: generation .* is active: " "$NET_TMP/follow-worker-1.log"
-}
 reaches() { # PORT CLOSED WHEN: job
 	for address in "$(net_ip db)" "$(net_ip6 db)"; do
 		net_allowed job tcp "$address" "$1" "$3, job reaches $address, port $1"
@@ -50,34 +35,34 @@ api POST /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies '{"metadata"
 job POST "" web
 api_engine one --node-limit 3600
 api_follower worker-1
-net_check "the first policy is rolled out" api_await follows 0
+net_check "the first policy is rolled out" api_await api_both_follow 0
 reaches 80 443 "in the first policy"
 
 at=$(api_wanted)
 at=${at% *}
 job DELETE /job web
-net_check "the node has the segments of the policy without job, and says so" api_await has $((at + 1)) "$at"
-net_check "endpoints are not to be in it before worker-2 has them, too" wants $((at + 1)) "$at"
+net_check "the node has the segments of the policy without job, and says so" api_await api_has worker-1 $((at + 1)) "$at"
+net_check "endpoints are not to be in it before worker-2 has them, too" api_wants $((at + 1)) "$at"
 net_check "nothing is staged for that policy" test ! -e "$NET_PIN/blob_next"
 reaches 80 443 "until endpoints may be in that policy"
 api_report worker-2 $((at + 1)) "$at"
-net_check "endpoints are in the policy without job" api_await has $((at + 1)) $((at + 1))
+net_check "endpoints are in the policy without job" api_await api_has worker-1 $((at + 1)) $((at + 1))
 net_denied job tcp "$(net_ip db)" 80 "job does not reach db once it has ended"
 net_allowed web tcp "$(net_ip db)" 80 "web reaches db"
-net_check "no policy but the first was loaded whole" net_is "$(wholes)" 1
+net_check "no policy but the first was loaded whole" net_is "$(api_wholes)" 1
 
 job POST "" web
-net_check "the node has the segments of the policy with job" api_await has $((at + 2)) $((at + 1))
+net_check "the node has the segments of the policy with job" api_await api_has worker-1 $((at + 2)) $((at + 1))
 net_check "somebody loads a policy by hand" net_bulkhead load "$NET_TMP/hand.ini" --force
 api_report worker-2 $((at + 2)) $((at + 1))
 loaded() { # the follower has loaded a whole policy for the second time
-	[ "$(wholes)" = 2 ] && has $((at + 2)) $((at + 2))
+	[ "$(api_wholes)" = 2 ] && api_has worker-1 $((at + 2)) $((at + 2))
 }
 net_check "the follower loads the cluster's policy over that, whole" api_await loaded
 reaches 80 443 "in the cluster's policy"
 net_check "the maps are as the policy says" net_bulkhead status --check
 api_report worker-2 $((at + 2)) $((at + 2))
 API_CHANGES=1 api_change
-net_check "the node has installed a policy with another rule" api_await has $((at + 3)) $((at + 2))
+net_check "the node has installed a policy with another rule" api_await api_has worker-1 $((at + 3)) $((at + 2))
 net_check "the segments of the policy with another rule are staged" test -e "$NET_PIN/blob_next"
 net_end

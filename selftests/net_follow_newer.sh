@@ -11,10 +11,6 @@ NET_PORTS="80 443"
 net_start db web
 api_start
 api_pods worker-1 db web
-db_at() { # METHOD PATH PORT
-	api "$1" "/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies$2" '{"metadata": {"name": "db"}, "spec": {"podSelector":
-		{"matchLabels": {"role": "db"}}, "ingress": [{"ports": [{"port": '"$3"'}]}]}}' >/dev/null
-}
 active() { # prints the generation of the active policy
 	net_bulkhead status | sed -n 's/.*: policy \([0-9]*\) of lineage.*/\1/p'
 }
@@ -28,7 +24,7 @@ told() {
 	grep -c "policy [0-9]* is active on this node, and the cluster's is policy $cluster" "$NET_TMP/follow-worker-1.log"
 }
 
-db_at POST "" 80
+api_db_at POST "" 80
 api_engine one --node-limit 20
 api_follower worker-1
 net_check "the follower loads" api_await is_open 80
@@ -38,7 +34,7 @@ settled() {
 net_check "the rollout ends" api_await settled
 cluster=$(active)
 spec=$(api GET $API_STATUS | jq -c '{spec}')
-db_at PUT /db 443
+api_db_at PUT /db 443
 net_check "the follower loads the next policy" api_await only_open 443 80
 net_check "the next rollout ends" api_await settled
 net_check "the generation of the next policy is higher" test "$(active)" -gt "$cluster"

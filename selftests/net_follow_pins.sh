@@ -12,10 +12,6 @@ NET_PORTS="80 443"
 net_start db web
 api_start
 api_pods worker-1 db web
-db_at() { # METHOD PATH PORT
-	api "$1" "/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies$2" '{"metadata": {"name": "db"}, "spec": {"podSelector":
-		{"matchLabels": {"role": "db"}}, "ingress": [{"ports": [{"port": '"$3"'}]}]}}' >/dev/null
-}
 is_active() { # PORT CLOSED: by the maps, and this node is as the cluster wants it
 	[ "$(api_get $API_NODE/worker-1 status.conditions.0.reason)" = AsWanted ] &&
 		net_bulkhead trace --from shop/web --to shop/db --port "TCP/$1" | grep -q ^allow &&
@@ -61,7 +57,7 @@ layout() { # break|mend: bh_config says another version of the maps
 	bpftool map update pinned "$NET_PIN/config" key 0 0 0 0 value "${bytes[@]}"
 }
 
-db_at POST "" 80
+api_db_at POST "" 80
 api_engine one --node-limit 20
 begins
 net_check "the follower loads" api_await is_active 80 443
@@ -72,7 +68,7 @@ for how in theirs sizes layout; do
 	*) says="maps that the active programs do not work on" ;;
 	esac
 	net_check "$how: the maps are broken while the follower runs" $how break
-	net_check "$how: the policy changes" db_at PUT /db $closed
+	net_check "$how: the policy changes" api_db_at PUT /db $closed
 	net_check "$how: the follower says that it cannot use the maps, and goes on" eval 'api_await says ChangeFailed "$says" \&\& kill -0 "${API_PID[follow-worker-1]}"'
 	enforced $open $closed "$how, the follower runs"
 	api_end follow-worker-1 TERM

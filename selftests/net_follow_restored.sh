@@ -14,57 +14,38 @@ net_start db web
 api_start
 api_pods worker-1 db web
 api_node worker-2
-db_at() { # METHOD PATH PORT
-	api "$1" "/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies$2" '{"metadata": {"name": "db"}, "spec": {"podSelector":
-		{"matchLabels": {"role": "db"}}, "ingress": [{"ports": [{"port": '"$3"'}]}]}}' >/dev/null
-}
-wants() { # POLICY ENDPOINT
-	[ "$(api_wanted)" = "$1 $2" ]
-}
-has() { # POLICY ENDPOINT: worker-1
-	[ "$(api_get $API_NODE/worker-1 status.latestPolicyGeneration) $(api_get $API_NODE/worker-1 status.latestEndpointGeneration)" = "$1 $2" ]
-}
-follows() { # worker-2 does what the cluster wants, until that is all one policy, newer than GENERATION
-	local wanted
-	wanted=$(api_wanted)
-	[ "$wanted" = " " ] || api_report worker-2 "${wanted% *}" "${wanted#* }"
-	api_rolled_out "$1" && has "${wanted% *}" "${wanted% *}"
-}
 put_back() {
-	api DELETE "$GENERATIONS/g$((at + 1))" >/dev/null && api PATCH $API_STATUS "$spec" >/dev/null && wants "$at" "$at"
-}
-wholes() { # prints how often the follower has loaded a whole policy
-	grep -c "note: generation .* is active: " "$NET_TMP/follow-worker-1.log"
+	api DELETE "$GENERATIONS/g$((at + 1))" >/dev/null && api PATCH $API_STATUS "$spec" >/dev/null && api_wants "$at" "$at"
 }
 
-db_at POST "" 80
+api_db_at POST "" 80
 api_engine one --node-limit 3600
 api_follower worker-1
-net_check "the first policy is rolled out" api_await follows 0
+net_check "the first policy is rolled out" api_await api_both_follow 0
 at=$(api_wanted)
 at=${at% *}
 api_end engine-one TERM
 spec=$(api GET $API_STATUS | jq -c '{spec: (.spec + {delta: null})}')
 
 api_engine one --node-limit 3600
-db_at PUT /db 443
-net_check "the node has installed the next policy, and waits" api_await has $((at + 1)) "$at"
-net_check "endpoints are not to be in it" wants $((at + 1)) "$at"
+api_db_at PUT /db 443
+net_check "the node has installed the next policy, and waits" api_await api_has worker-1 $((at + 1)) "$at"
+net_check "endpoints are not to be in it" api_wants $((at + 1)) "$at"
 api_end engine-one TERM
 net_check "the store is put back" put_back
-net_check "the node says that it has not installed what the cluster wants" api_await has "$at" "$at"
-db_at PUT /db 7000
+net_check "the node says that it has not installed what the cluster wants" api_await api_has worker-1 "$at" "$at"
+api_db_at PUT /db 7000
 api_engine one --node-limit 3600
-net_check "another policy gets the same generation" api_await wants $((at + 1)) "$at"
-net_check "the node installs that one" api_await has $((at + 1)) "$at"
+net_check "another policy gets the same generation" api_await api_wants $((at + 1)) "$at"
+net_check "the node installs that one" api_await api_has worker-1 $((at + 1)) "$at"
 net_allowed web tcp "$(net_ip db)" 80 "port 80, until endpoints may be in the other policy"
 api_report worker-2 $((at + 1)) "$at"
-net_check "endpoints are in it" api_await has $((at + 1)) $((at + 1))
+net_check "endpoints are in it" api_await api_has worker-1 $((at + 1)) $((at + 1))
 for address in "$(net_ip db)" "$(net_ip6 db)"; do
 	net_allowed web tcp "$address" 7000 "the other policy opens port 7000 of $address"
 	net_denied web tcp "$address" 443 "the lost policy's port 443 of $address stays closed"
 	net_denied web tcp "$address" 80 "the former policy's port 80 of $address is closed"
 done
-net_check "no policy but the first was loaded whole" net_is "$(wholes)" 1
+net_check "no policy but the first was loaded whole" net_is "$(api_wholes)" 1
 net_check "the maps are as the policy says" net_bulkhead status --check
 net_end

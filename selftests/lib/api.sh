@@ -140,3 +140,32 @@ api_rolled_out() { # [GENERATION]: no rollout waits, and the wanted policy is ne
 	wanted=$(api_wanted)
 	[ "${wanted% *}" = "${wanted#* }" ] && [ "${wanted% *}" -gt "${1:-0}" ] 2>/dev/null
 }
+
+# True if nodes are to install the one policy, and endpoints may be in the other.
+api_wants() { # POLICY ENDPOINT
+	[ "$(api_wanted)" = "$1 $2" ]
+}
+
+# True if the node has reported these.
+api_has() { # NODE POLICY ENDPOINT
+	[ "$(api_get "$API_NODE/$1" status.latestPolicyGeneration) $(api_get "$API_NODE/$1" status.latestEndpointGeneration)" = "$2 $3" ]
+}
+
+# worker-2 reports what the cluster wants. True if that is one policy, newer than GENERATION, and worker-1 has it.
+api_both_follow() { # GENERATION
+	local wanted
+	wanted=$(api_wanted)
+	[ "$wanted" = " " ] || api_report worker-2 "${wanted% *}" "${wanted#* }"
+	api_rolled_out "$1" && api_has worker-1 "${wanted% *}" "${wanted% *}"
+}
+
+# Prints how often worker-1's follower has loaded a whole policy.
+api_wholes() {
+	grep -c "note: generation .* is active: " "$NET_TMP/follow-worker-1.log"
+}
+
+# A policy that opens one port of shop/db.
+api_db_at() { # METHOD PATH PORT
+	api "$1" "/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies$2" '{"metadata": {"name": "db"}, "spec": {"podSelector":
+		{"matchLabels": {"role": "db"}}, "ingress": [{"ports": [{"port": '"$3"'}]}]}}' >/dev/null
+}

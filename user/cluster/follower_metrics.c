@@ -33,7 +33,7 @@ void follower_metrics(void *data, FILE *to)
 		  since ? (api_now() - since) / 1e3 : 0);
 	count_family(to, name, "Generation of the segments, in the cluster's count.");
 	count_series(to, name, "state=\"desired\"", follower->wants.policy);
-	count_series(to, name, "state=\"installed\"", follower->has.installed);
+	count_series(to, name, "state=\"installed\"", follower_installed(follower));
 	name = "follow_endpoint_generation";
 	count_family(to, name, "Generation of the segments that endpoints are in.");
 	count_series(to, name, "state=\"desired\"", follower->wants.endpoint);
