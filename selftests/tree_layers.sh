@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The layers of user/, by the symbols of the objects that the build made: a room calls only rooms behind it in the
-# Makefile's list, so no two rooms call each other; in user/node/ observe calls change, and change calls kernel; and
-# no file calls, by whatever way, a file that calls it.
+# Makefile's list, so no two rooms call each other; so does a storey of user/node/, of which those that plan call nothing
+# that writes; and no file calls, by whatever way, a file that calls it.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 
@@ -47,6 +47,17 @@ upwards() { # LAYER...
 			exit up
 		}' "$tmp/calls"
 }
+# Prints what the planners of a change, and what they read of the node, call to write.
+writers() {
+	awk '$1 ~ "^node/(plan|local)/" &&
+		$2 ~ "^node/kernel/(write|attach|xdp_attach|dispatch|clear|folder|pinned_policy_write)$" {
+			print "# " $1 ".c calls " $3 "() of " $2 ".c"
+			writes = 1
+		}
+		END {
+			exit writes
+		}' "$tmp/calls"
+}
 # Prints the files that call each other, as tsort finds them.
 circles() {
 	cut -d' ' -f1,2 "$tmp/calls" | tsort 2>&1 >/dev/null | sed -n 's/^tsort: \([^ ]*\/[^ ]*\)$/# \1.c/p' >"$tmp/circles"
@@ -60,16 +71,22 @@ check "the build has calls between files of user/" test "$(wc -l <"$tmp/calls")"
 check "each folder of user/ is a room of the Makefile" \
 	test "$(printf '%s\n' "${rooms[@]}" | sort | xargs)" = "$(find "$top/user" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort | xargs)"
 check "rooms call only those behind them in the Makefile's list" upwards "${rooms[@]}"
-check "storeys of user/node/ call only those below them" upwards node/observe node/change node/kernel
+check "storeys of user/node/ call only those below them" upwards node/observe node/change node/plan node/local node/kernel
+check "planners of user/node/ write nothing" writers
 check "no files of user/ call each other in a circle" circles
 upwards_is_found() {
 	! upwards "$@"
+}
+write_is_found() {
+	! writers
 }
 circle_is_found() {
 	! circles
 }
 echo "model/names compile/compile compile" >>"$tmp/calls"
 check "a call from a lower room to a higher one is found" upwards_is_found "${rooms[@]}"
+echo "node/plan/repair node/kernel/write write_commit" >>"$tmp/calls"
+check "a planner that writes is found" write_is_found
 echo "compile/compile model/names name" >>"$tmp/calls"
 check "a circle of two files is found" circle_is_found
 check_end

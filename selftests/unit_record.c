@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "input/input.h"
-#include "node/change/added_record.h"
+#include "node/plan/added_record.h"
 
 static void read_ini(struct cluster *cluster, const char *text)
 {

@@ -2,21 +2,21 @@
 #include <errno.h>
 
 #include "maps/abi.h"
-#include "node/change/import.h"
 #include "node/change/apply.h"
+#include "node/change/dry_run.h"
+#include "node/change/import.h"
+#include "node/change/larger_maps.h"
+#include "node/change/replace.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/connections.h"
 #include "node/kernel/folder.h"
 #include "node/kernel/pin_folder.h"
+#include "node/kernel/pinned_policy.h"
 #include "node/kernel/rcu.h"
 #include "node/kernel/socket_link.h"
-#include "node/change/dry_run.h"
-#include "node/change/larger_maps.h"
-#include "node/change/repair.h"
-#include "node/change/replace.h"
-#include "node/kernel/pinned_policy.h"
 #include "node/kernel/tallies.h"
 #include "node/kernel/write.h"
+#include "node/plan/repair.h"
 
 struct applier {
 	struct node_handle *handle;

@@ -9,7 +9,7 @@
 #ifndef BULKHEAD_NODE_APPLY_H
 #define BULKHEAD_NODE_APPLY_H
 
-#include "node/change/change.h"
+#include "node/plan/change.h"
 
 struct outcome {
 	bool counts; /* the change is active; the next command completes what failed */

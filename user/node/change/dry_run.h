@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_NODE_DRY_RUN_H
 #define BULKHEAD_NODE_DRY_RUN_H
 
-#include "node/change/change.h"
+#include "node/plan/change.h"
 
 #define DRY_RUN_NAME 1024
 

@@ -4,13 +4,13 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "node/change/added_record.h"
 #include "node/change/apply.h"
 #include "node/change/endpoint_begin.h"
-#include "node/change/endpoint_del.h"
-#include "node/change/extension.h"
-#include "node/change/iface_entry.h"
 #include "node/kernel/rights.h"
+#include "node/local/iface_entry.h"
+#include "node/plan/added_record.h"
+#include "node/plan/endpoint_del.h"
+#include "node/plan/extension.h"
 
 void beginning_end(struct beginning *beginning)
 {

@@ -4,7 +4,7 @@
 #define BULKHEAD_NODE_ENDPOINT_BEGIN_H
 
 #include "maps/added.h"
-#include "node/change/own_interfaces.h"
+#include "node/plan/own_interfaces.h"
 
 struct beginning {
 	struct table ifaces; /* entries of bh_ifaces whose interfaces exist */

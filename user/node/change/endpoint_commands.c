@@ -6,14 +6,14 @@
 #include "policy/isolation.h"
 #include "policy/lazy_policy.h"
 #include "node/change/apply.h"
-#include "node/change/endpoint_add.h"
 #include "node/change/endpoint_begin.h"
-#include "node/change/endpoint_del.h"
-#include "node/change/endpoint_find.h"
-#include "node/change/endpoint_set.h"
-#include "node/change/extension.h"
-#include "node/change/isolated.h"
-#include "node/change/added_record.h"
+#include "node/plan/added_record.h"
+#include "node/plan/endpoint_add.h"
+#include "node/plan/endpoint_del.h"
+#include "node/plan/endpoint_find.h"
+#include "node/plan/endpoint_set.h"
+#include "node/plan/extension.h"
+#include "node/plan/isolated.h"
 
 /* Applies a change. Once the change is active, a failure is a warning, and 0 is returned. */
 static int apply_or_warn(struct node_handle *handle, struct change *change, const char *ns,

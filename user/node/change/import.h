@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_NODE_IMPORT_H
 #define BULKHEAD_NODE_IMPORT_H
 
-#include "node/change/local_entries.h"
+#include "node/local/local_entries.h"
 
 /*
  * Imports TCP, UDP and SCTP connections of this node's endpoints by ctnetlink, in their original

@@ -5,18 +5,18 @@
 #include "compile/extend.h"
 #include "policy/blob_file.h"
 #include "policy/delta_view.h"
-#include "node/change/added_endpoints.h"
 #include "node/change/apply.h"
-#include "node/change/compare_maps.h"
-#include "node/change/iface_entry.h"
-#include "node/change/extension.h"
-#include "node/change/effect.h"
-#include "node/change/planner_parts.h"
 #include "node/change/load_delta.h"
-#include "node/change/replace.h"
-#include "node/change/guard_rail.h"
 #include "node/kernel/pinned_policy.h"
 #include "node/kernel/rights.h"
+#include "node/local/iface_entry.h"
+#include "node/plan/added_endpoints.h"
+#include "node/plan/capacity.h"
+#include "node/plan/compare_maps.h"
+#include "node/plan/effect.h"
+#include "node/plan/extension.h"
+#include "node/plan/guard_rail.h"
+#include "node/plan/planner_parts.h"
 
 static const enum policy_moves moves[BLOB_TABLES] = {
 #define MOVES(type, name, moves) [BLOB_TABLE_##name] = POLICY_##moves,
@@ -129,9 +129,9 @@ static int plan_room(struct planner *plan)
 {
 	const uint32_t rules = plan->delta->header.next_rule;
 
-	return replace_has_room(plan->handle, rules, plan->change)
+	return capacity_suffices(plan->handle, rules, plan->change)
 		       ? 0
-		       : replace_plan(plan->handle, rules, plan->change);
+		       : capacity_plan(plan->handle, rules, plan->change);
 }
 
 /* @delta: what is pinned, without the node's extension. */

@@ -8,7 +8,7 @@
 #define BULKHEAD_NODE_LOAD_DELTA_H
 
 #include "policy/delta.h"
-#include "node/change/change.h"
+#include "node/plan/change.h"
 
 /* @stages: the delta is not activated yet, so its effect is not found. *own: the delta concerns
  * endpoints of this node. Returns 0; COMPARE_ALL (planner.h), not reported; or another -errno,

@@ -7,20 +7,20 @@
 #include "compile/extend.h"
 #include "maps/iface.h"
 #include "node/change/apply.h"
-#include "node/change/effect.h"
 #include "node/kernel/attach.h"
-#include "node/change/compare_maps.h"
-#include "node/change/planner_parts.h"
 #include "node/kernel/folder.h"
-#include "node/change/active_endpoints.h"
-#include "node/change/local_entries.h"
+#include "node/kernel/pinned_policy.h"
 #include "node/kernel/programs.h"
-#include "node/change/repair.h"
-#include "node/change/replace.h"
 #include "node/kernel/rights.h"
 #include "node/kernel/settings.h"
-#include "node/change/guard_rail.h"
-#include "node/kernel/pinned_policy.h"
+#include "node/local/local_entries.h"
+#include "node/plan/active_endpoints.h"
+#include "node/plan/capacity.h"
+#include "node/plan/compare_maps.h"
+#include "node/plan/effect.h"
+#include "node/plan/guard_rail.h"
+#include "node/plan/planner_parts.h"
+#include "node/plan/repair.h"
 
 struct load {
 	struct node_handle *handle;
@@ -180,7 +180,7 @@ static int load_plan(struct load *load)
 	change->complete = !change_is_empty(change);
 	if (!error && load->new_policy)
 		error = plan_policy(load);
-	return error ? error : replace_plan(handle, load->policy.next_rule, change);
+	return error ? error : capacity_plan(handle, load->policy.next_rule, change);
 }
 
 static int load_apply(struct load *load)
@@ -221,7 +221,7 @@ static int start_anew(struct load *load)
 
 	/* the folder holds the rest of an interrupted first load or unload */
 	load->change.clear = load->change.anew = true;
-	load->change.capacity = replace_first_room(&load->policy, &load->local);
+	load->change.capacity = capacity_first(&load->policy, &load->local);
 	/* a dry run makes no folder */
 	return handle->lock < 0 ? 0 : folder_check(handle);
 }
@@ -438,7 +438,7 @@ static int stage(struct load *load)
 		return error;
 	error = plan_policy(load);
 	if (!error)
-		error = replace_plan(handle, load->policy.next_rule, &load->change);
+		error = capacity_plan(handle, load->policy.next_rule, &load->change);
 	return error ? error : apply(handle, &load->change, NULL);
 }
 

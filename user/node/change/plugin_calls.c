@@ -9,10 +9,10 @@
 #include "maps/iface.h"
 #include "node/change/apply.h"
 #include "node/kernel/attach.h"
-#include "node/change/active_endpoints.h"
-#include "node/change/iface_entry.h"
-#include "node/change/added_record.h"
 #include "node/kernel/rights.h"
+#include "node/local/iface_entry.h"
+#include "node/plan/active_endpoints.h"
+#include "node/plan/added_record.h"
 
 bool node_is_loaded(const struct node_handle *handle)
 {

@@ -2,8 +2,7 @@
 /*
  * Replaces the active programs by others, which use the same maps, and the table of connections by
  * a larger one. Each hook changes from the old program to the new one in one step. No other map
- * changes meanwhile, so both programs answer alike. Also plans how large maps are to be;
- * larger_maps.h makes them larger.
+ * changes meanwhile, so both programs answer alike.
  *
  * The replacement counts once PROGRAM_INGRESS is pinned: the maps that this program uses are
  * active, and the other pins and the hooks follow. If a command is killed in between, the next
@@ -12,21 +11,7 @@
 #ifndef BULKHEAD_NODE_REPLACE_H
 #define BULKHEAD_NODE_REPLACE_H
 
-#include "node/change/change.h"
-#include "node/change/local_entries.h"
-
-/* Returns the sizes of maps for a first load. */
-struct capacity replace_first_room(const struct policy *policy, const struct local *local);
-
-/*
- * Makes @change replace the programs, unless they are this command's own, and replace the maps that
- * lack room that @change wants, or room for the hits of @rules rules. Returns 0 or -errno,
- * reported: -ENOSPC if no map can be that large.
- */
-int replace_plan(struct node_handle *handle, uint32_t rules, struct change *change);
-
-/* Returns true if the maps have all the room that @change wants, and room for @rules rules. */
-bool replace_has_room(struct node_handle *handle, uint32_t rules, const struct change *change);
+#include "node/plan/change.h"
 
 /* Replaces the active programs by @programs, and the table of connections if @capacity says so.
  * handle->maps are the new ones afterwards. Returns 0 or -errno, reported. */

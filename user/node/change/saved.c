@@ -13,8 +13,8 @@
 
 #include "policy/blob_file.h"
 #include "input/text.h"
-#include "node/kernel/handle.h"
 #include "node/change/saved.h"
+#include "node/kernel/handle.h"
 
 #define MAGIC "bulkhead-load 1 "
 #define NEW_FILE SAVED_FILE ".new"

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "node/kernel/pin_folder.h"
 #include "node/kernel/event_reader.h"
+#include "node/kernel/pin_folder.h"
 
 #define SECOND UINT64_C(1000000000) /* ns */
 

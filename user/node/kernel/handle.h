@@ -11,8 +11,8 @@
 
 #include "maps/blob.h"
 #include "maps/config.h"
-#include "node/node.h"
 #include "node/kernel/program.h"
+#include "node/node.h"
 
 #define CLEANUP(function) __attribute__((cleanup(function)))
 
@@ -131,10 +131,6 @@ int node_new(const struct node_options *options, struct diag *diag, struct node_
 /* Opens the pins: the configuration, the maps, and the active policy, without reading the policy.
  * Members without a pin stay NULL or -1. Returns 0 or -errno, reported. */
 int node_find(struct node_handle *handle);
-
-/* As node_new() and node_find(), without the lock. Also reads the policy, with the active endpoints
- * (active_endpoints.h). */
-int node_look(const struct node_options *options, struct diag *diag, struct node_handle **handle);
 
 /* Puts nothing active, detaches our programs and removes every pin. The folder and its lock stay.
  * Returns 0 or -errno, reported. */

@@ -9,10 +9,10 @@
 #include "policy/lazy_policy.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/pin_folder.h"
+#include "node/kernel/pinned_policy.h"
 #include "node/kernel/rcu.h"
 #include "node/kernel/rights.h"
 #include "node/kernel/rtnl.h"
-#include "node/kernel/pinned_policy.h"
 
 static bool debug;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 
-#include "node/kernel/pinned_policy_view.h"
 #include "node/kernel/pin_folder.h"
+#include "node/kernel/pinned_policy_view.h"
 
 bool pinned_is_there(const struct node_handle *handle)
 {

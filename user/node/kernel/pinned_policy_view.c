@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 #include <xxhash.h>
 
-#include "node/kernel/pinned_policy_view.h"
 #include "node/kernel/pin_folder.h"
+#include "node/kernel/pinned_policy_view.h"
 
 /* Bytes of a base that a node_cache keeps, at most. */
 #define CACHE_MAX (4 << 20)

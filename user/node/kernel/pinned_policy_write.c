@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "node/kernel/pinned_policy_view.h"
 #include "node/kernel/pin_folder.h"
+#include "node/kernel/pinned_policy_view.h"
 
 /* A delta of up to so many bytes is pinned, or of up to a sixteenth of the policy, if that is more.
  * After larger changes the policy is pinned whole again. */

@@ -7,8 +7,8 @@
 #include "maps/endpoint.h"
 #include "maps/segment.h"
 #include "node/kernel/maps.h"
-#include "node/change/endpoint_find.h"
 #include "node/kernel/pinned_policy.h"
+#include "node/plan/endpoint_find.h"
 
 static void name_member(const struct policy *policy, const struct policy_address *known,
 			struct node_member *member)

@@ -9,15 +9,15 @@
 #include "maps/dns.h"
 #include "maps/endpoint.h"
 #include "maps/service.h"
-#include "node/change/active_endpoints.h"
-#include "node/change/compare_maps.h"
 #include "node/change/dry_run.h"
-#include "node/change/iface_entry.h"
-#include "node/change/planner_parts.h"
-#include "node/change/local_entries.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/pinned_policy.h"
+#include "node/local/iface_entry.h"
+#include "node/local/local_entries.h"
+#include "node/plan/active_endpoints.h"
+#include "node/plan/compare_maps.h"
+#include "node/plan/planner_parts.h"
 
 struct entry_search {
 	struct node_handle *handle;

@@ -11,15 +11,15 @@
 #include "maps/dns.h"
 #include "maps/endpoint.h"
 #include "maps/segment.h"
-#include "node/observe/event_filter.h"
-#include "node/observe/event_monitor.h"
-#include "node/kernel/pin_folder.h"
 #include "node/kernel/domain_maps.h"
 #include "node/kernel/event_reader.h"
 #include "node/kernel/last_drops.h"
+#include "node/kernel/pin_folder.h"
 #include "node/kernel/pinned_policy.h"
 #include "node/kernel/tallies.h"
 #include "node/kernel/translated.h"
+#include "node/observe/event_filter.h"
+#include "node/observe/event_monitor.h"
 
 /* A policy, and the generations at which it is known to have been active. */
 struct event_names {

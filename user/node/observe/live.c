@@ -16,11 +16,12 @@
 #include "maps/conntrack.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/maps.h"
-#include "node/kernel/pinned_policy.h"
-#include "node/observe/live.h"
 #include "node/kernel/pin_folder.h"
+#include "node/kernel/pinned_policy.h"
 #include "node/kernel/rule_hits.h"
 #include "node/kernel/table.h"
+#include "node/observe/live.h"
+#include "node/plan/active_endpoints.h"
 
 struct live {
 	struct node_options options;

@@ -12,13 +12,14 @@
 #include "node/kernel/maps.h"
 #include "node/kernel/mount.h"
 #include "node/kernel/pin_folder.h"
-#include "node/change/port_lists.h"
+#include "node/kernel/pinned_policy.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/rights.h"
 #include "node/kernel/settings.h"
 #include "node/kernel/socket_link.h"
-#include "node/kernel/pinned_policy.h"
 #include "node/observe/status_parts.h"
+#include "node/plan/active_endpoints.h"
+#include "node/plan/port_lists.h"
 
 #define N_CONNECTION_MAPS 1
 

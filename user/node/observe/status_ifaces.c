@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "maps/iface.h"
-#include "node/change/iface_entry.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/rtnl.h"
+#include "node/local/iface_entry.h"
 #include "node/observe/status_parts.h"
 
 /* Adds the interfaces that have come up since the last load: they have no hook. */
