@@ -5,6 +5,7 @@
 
 #include "node/kernel/last_drops.h"
 #include "node/kernel/pin_folder.h"
+#include "node/kernel/table.h"
 
 void past_free(struct past *past)
 {
@@ -36,22 +37,22 @@ static int add_place(struct past *past, uint32_t ifindex, uint32_t place, const 
 
 int past_read(struct node_handle *handle, uint64_t since, struct past *past)
 {
-	SCOPED_FD int keys = pins_get(handle, "tally_keys");
+	SCOPED_FD int fd = pins_get(handle, "tally_keys");
 	SCOPED_FD int places = pins_get(handle, "past");
-	int error = keys < 0 ? keys : places < 0 ? places : 0;
+	struct bh_tally_key keys[BH_TALLIES];
+	int error = fd < 0 ? fd : places < 0 ? places : 0;
 
 	*past = (struct past){};
+	if (!error)
+		error = table_read_range(fd, 0, BH_TALLIES, sizeof(*keys), keys);
 	for (uint32_t place = 0; !error && place < BH_TALLIES; place++) {
-		struct bh_tally_key key;
 		struct bh_past at;
 
-		if (bpf_map_lookup_elem(keys, &place, &key))
-			return -errno;
-		if (!key.ifindex)
+		if (!keys[place].ifindex)
 			continue;
 		error = bpf_map_lookup_elem(places, &place, &at)
 				? -errno
-				: add_place(past, key.ifindex, place, &at, since);
+				: add_place(past, keys[place].ifindex, place, &at, since);
 	}
 	if (past->n)
 		qsort(past->at, past->n, sizeof(*past->at), compare_drops);

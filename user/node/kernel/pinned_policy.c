@@ -51,29 +51,51 @@ void pinned_staged_free(struct pinned_staged *staged)
 	free(staged->slots);
 }
 
+/* Reads a policy's generation and checksum. *@whole: the view of a policy that is pinned whole, to
+ * be freed. Opens the base of a delta only to see that it is there. */
+static int read_head(struct pinned *pinned, uint32_t *generation, uint64_t *checksum,
+		     struct lazy_policy **whole)
+{
+	const struct delta_header *delta =
+		(const void *)((const char *)pinned->header + pinned_delta_at(pinned->header));
+	int error;
+
+	*whole = NULL;
+	if (pinned->header->base && pinned->header->delta >= sizeof(*delta)) {
+		CLEANUP(pinned_close) struct pinned base = {};
+
+		*generation = delta->generation;
+		*checksum = delta->checksum;
+		error = pinned_open(pinned->handle, PINNED_BASE, &base);
+		return error || base.header ? error : pinned_damaged(pinned);
+	}
+	error = pinned_view_whole(pinned, whole);
+	if (error)
+		return error;
+	*generation = (*whole)->generation;
+	*checksum = (*whole)->checksum;
+	return 0;
+}
+
 int pinned_read_staged_head(struct node_handle *handle, struct pinned_staged *staged)
 {
 	CLEANUP(pinned_close) struct pinned next = {};
-	struct lazy_policy *policy = NULL;
+	struct lazy_policy *whole = NULL;
 	int error = pinned_open(handle, PINNED_NEXT, &next);
 
 	*staged = (struct pinned_staged){};
 	if (error || !pinned_is_staged(&next))
 		return error;
-	error = pinned_view(&next, &policy);
+	error = read_head(&next, &staged->generation, &staged->checksum, &whole);
 	if (error)
 		return error;
-	*staged = (struct pinned_staged){
-		.generation = policy->generation,
-		.checksum = policy->checksum,
-		.flags = next.header->flags,
-		.ports_end = next.header->ports_end,
-		.slots = calloc(next.header->segments + 1, sizeof(*staged->slots)),
-	};
+	staged->flags = next.header->flags;
+	staged->ports_end = next.header->ports_end;
+	staged->slots = calloc(next.header->segments + 1, sizeof(*staged->slots));
 	for (uint32_t i = 0; staged->slots && i < next.header->segments; i++)
 		staged->slots[i] = pinned_slot_at(&next, i);
-	error = lazy_error(policy);
-	lazy_policy_free(policy);
+	error = whole ? lazy_error(whole) : 0;
+	lazy_policy_free(whole);
 	return staged->slots ? error : node_fail(handle, -ENOMEM, "cannot read the staged policy");
 }
 
@@ -130,36 +152,11 @@ static struct pinned *pinned_of(uint32_t generation, struct pinned *next, struct
 	return current->header && current->header->generation <= generation ? current : NULL;
 }
 
-/* Reads a policy's generation and checksum. Maps the base of a delta only to see that it is there.
- */
-static int read_head(struct pinned *pinned, uint32_t *generation, uint64_t *checksum)
-{
-	const struct delta_header *delta =
-		(const void *)((const char *)pinned->header + pinned_delta_at(pinned->header));
-	struct lazy_policy *policy;
-	int error;
-
-	if (pinned->header->base && pinned->header->delta >= sizeof(*delta)) {
-		CLEANUP(pinned_close) struct pinned base = {};
-
-		*generation = delta->generation;
-		*checksum = delta->checksum;
-		error = pinned_open(pinned->handle, PINNED_BASE, &base);
-		return error || base.header ? error : pinned_damaged(pinned);
-	}
-	error = pinned_view_whole(pinned, &policy);
-	if (error)
-		return error;
-	*generation = policy->generation;
-	*checksum = policy->checksum;
-	lazy_policy_free(policy);
-	return 0;
-}
-
 int pinned_read_heads(struct node_handle *handle, struct node_heads *heads)
 {
 	CLEANUP(pinned_close) struct pinned next = {}, current = {};
 	struct pinned *active = NULL;
+	struct lazy_policy *whole = NULL;
 	int error = 0;
 
 	if (!node_generation(handle))
@@ -170,9 +167,12 @@ int pinned_read_heads(struct node_handle *handle, struct node_heads *heads)
 	if (!error)
 		active = pinned_of(node_generation(handle), &next, &current);
 	if (active)
-		error = read_head(active, &heads->active, &heads->active_checksum);
+		error = read_head(active, &heads->active, &heads->active_checksum, &whole);
+	lazy_policy_free(whole);
+	whole = NULL;
 	if (active && !error && pinned_is_staged(&next))
-		error = read_head(&next, &heads->staged, &heads->staged_checksum);
+		error = read_head(&next, &heads->staged, &heads->staged_checksum, &whole);
+	lazy_policy_free(whole);
 	return error;
 }
 

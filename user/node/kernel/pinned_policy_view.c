@@ -7,6 +7,7 @@
 
 #include "node/kernel/pin_folder.h"
 #include "node/kernel/pinned_policy_view.h"
+#include "node/kernel/table.h"
 
 /* Bytes of a base that a node_cache keeps, at most. */
 #define CACHE_MAX (4 << 20)
@@ -111,8 +112,11 @@ void pinned_close(struct pinned *pinned)
 	delta_free(pinned->delta);
 	release_base(pinned->base, pinned->base_policy);
 	pinned_free(pinned->base);
+	if (pinned->pages)
+		munmap((void *)pinned->pages, pinned->size);
 	if (pinned->header)
-		munmap((void *)pinned->header, pinned->size);
+		close(pinned->fd);
+	free(pinned->header);
 	ZSTD_freeDCtx(pinned->zstd);
 	free(pinned->known);
 	*pinned = (struct pinned){};
@@ -125,16 +129,34 @@ void pinned_free(struct pinned *pinned)
 	free(pinned);
 }
 
+/* Returns @n bytes of the pin from @at on. Maps the pin if it has not read them. Returns NULL if
+ * the pin is not that large, or cannot be mapped. */
+static const unsigned char *bytes_at(struct pinned *pinned, size_t at, size_t n)
+{
+	void *pages;
+
+	if (at > pinned->size || n > pinned->size - at)
+		return NULL;
+	if (at + n <= pinned->n_read)
+		return (const unsigned char *)pinned->header + at;
+	if (!pinned->pages) {
+		pages = mmap(NULL, pinned->size, PROT_READ, MAP_SHARED, pinned->fd, 0);
+		if (pages == MAP_FAILED)
+			return NULL;
+		pinned->pages = pages;
+	}
+	return pinned->pages + at;
+}
+
 static bool read_block(struct pinned *pinned, size_t number)
 {
 	const struct bh_blob_block *block = &pinned->blocks[number];
-	const unsigned char *at = (const unsigned char *)pinned->header + block->at;
+	const unsigned char *at = bytes_at(pinned, block->at, block->size);
 	const size_t from = number * BH_BLOB_BLOCK;
 	const size_t left = pinned_content_size(pinned->header) - from;
 	const size_t want = left < BH_BLOB_BLOCK ? left : BH_BLOB_BLOCK;
 
-	return block->at <= pinned->size && block->size <= pinned->size - block->at &&
-	       XXH3_64bits(at, block->size) == block->checksum &&
+	return at && XXH3_64bits(at, block->size) == block->checksum &&
 	       ZSTD_decompressDCtx(pinned->zstd, pinned->content + from, want, at, block->size) ==
 		       want;
 }
@@ -159,19 +181,55 @@ static void pinned_need(struct policy_source *source, const void *at, size_t siz
 	}
 }
 
-static bool is_whole(const struct pinned *pinned, const struct bpf_map_info *info)
+/* Returns the bytes of the pin to read at once: those that the header's checksum covers, and in a
+ * delta's pin the node's extension; 0: the header is damaged. */
+static size_t size_to_read(const struct bh_blob *header, size_t size)
 {
-	const struct bh_blob *header = pinned->header;
-	const size_t records = (pinned->size - sizeof(*header)) / sizeof(*pinned->blocks);
+	const size_t delta_at = pinned_delta_at(header);
+	const size_t records = (size - sizeof(*header)) / sizeof(struct bh_blob_block);
 
-	if (info->value_size != BH_BLOB_PAGE || header->length > SIZE_MAX / 2)
-		return false;
-	if (header->base ? pinned_delta_at(header) > pinned->size ||
-				   header->delta > pinned->size - pinned_delta_at(header)
-			 : header->blocks > records ||
-				   header->blocks != pinned_blocks(pinned_content_size(header)))
-		return false;
-	return header->checksum == pinned_checksum(header);
+	if (header->length > SIZE_MAX / 2)
+		return 0;
+	if (!header->base)
+		return header->blocks <= records &&
+				       header->blocks == pinned_blocks(pinned_content_size(header))
+			       ? sizeof(*header) + header->blocks * sizeof(struct bh_blob_block)
+			       : 0;
+	if (delta_at > size || header->delta > size - delta_at || header->local_at > size ||
+	    header->local > size - header->local_at)
+		return 0;
+	return header->local ? header->local_at + header->local : delta_at + header->delta;
+}
+
+/* Reads the first @n bytes of the pin, in whole pages. */
+static int read_pages(struct pinned *pinned, size_t n)
+{
+	const size_t pages = (n + BH_BLOB_PAGE - 1) / BH_BLOB_PAGE;
+	void *bytes = realloc(pinned->header, pages * BH_BLOB_PAGE);
+
+	if (!bytes)
+		return -ENOMEM;
+	pinned->header = bytes;
+	pinned->n_read = pages * BH_BLOB_PAGE;
+	return table_read_range(pinned->fd, 0, pages, BH_BLOB_PAGE, bytes);
+}
+
+static int read_header(struct pinned *pinned)
+{
+	int error = read_pages(pinned, sizeof(*pinned->header));
+	size_t n = 0;
+
+	if (!error)
+		n = size_to_read(pinned->header, pinned->size);
+	if (!error && n > pinned->n_read)
+		error = read_pages(pinned, n);
+	if (error)
+		return node_fail(pinned->handle, error, "cannot read %s/%s", pinned->handle->pin,
+				 pinned->name);
+	if (!n || pinned->header->checksum != pinned_checksum(pinned->header))
+		return pinned_damaged(pinned);
+	pinned->blocks = (const void *)(pinned->header + 1);
+	return 0;
 }
 
 int pinned_open(const struct node_handle *handle, const char *name, struct pinned *pinned)
@@ -179,7 +237,6 @@ int pinned_open(const struct node_handle *handle, const char *name, struct pinne
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
 	SCOPED_FD int fd = pins_get(handle, name);
-	void *at;
 
 	if (fd == -ENOENT)
 		return 0;
@@ -188,13 +245,14 @@ int pinned_open(const struct node_handle *handle, const char *name, struct pinne
 	if (bpf_obj_get_info_by_fd(fd, &info, &length))
 		return node_fail(handle, -errno, "cannot read %s/%s", handle->pin, name);
 	*pinned = (struct pinned){.source.need = pinned_need, .handle = handle, .name = name};
+	if (info.value_size != BH_BLOB_PAGE)
+		return pinned_damaged(pinned);
 	pinned->size = (size_t)info.max_entries * info.value_size;
-	at = mmap(NULL, pinned->size, PROT_READ, MAP_SHARED, fd, 0);
-	if (at == MAP_FAILED)
-		return node_fail(handle, -errno, "cannot map %s/%s", handle->pin, name);
-	pinned->header = at;
-	pinned->blocks = (const void *)(pinned->header + 1);
-	return is_whole(pinned, &info) ? 0 : pinned_damaged(pinned);
+	pinned->header = malloc(BH_BLOB_PAGE);
+	if (!pinned->header)
+		return node_fail(handle, -ENOMEM, "cannot read %s/%s", handle->pin, name);
+	pinned->fd = TAKE_FD(fd);
+	return read_header(pinned);
 }
 
 int pinned_view_whole(struct pinned *pinned, struct lazy_policy **policy)
@@ -261,11 +319,10 @@ static int view_change(struct pinned *pinned, struct lazy_policy **policy)
 static int read_local(struct pinned *pinned)
 {
 	const struct bh_blob *header = pinned->header;
-	const unsigned char *at = (const unsigned char *)header + header->local_at;
+	const unsigned char *at = bytes_at(pinned, header->local_at, header->local);
 	void *payload;
 
-	if (header->local_at > pinned->size || header->local > pinned->size - header->local_at ||
-	    XXH3_64bits(at, header->local) != header->local_checksum)
+	if (!at || XXH3_64bits(at, header->local) != header->local_checksum)
 		return -EINVAL;
 	payload = malloc(header->local);
 	if (!payload)

@@ -18,7 +18,12 @@ struct pinned {
 	struct policy_source source;
 	const struct node_handle *handle;
 	const char *name; /* name of the pin */
-	const struct bh_blob *header; /* the whole pin, mapped; NULL: not pinned */
+	/* owned: the header, with all that its checksum covers, and in a delta's pin with the
+	 * node's extension; NULL: not pinned */
+	struct bh_blob *header;
+	size_t n_read; /* bytes of it */
+	int fd; /* of the pin, if there is a header */
+	const unsigned char *pages; /* the whole pin, mapped; NULL: not needed so far */
 	size_t size;
 	const struct bh_blob_block *blocks;
 	unsigned char *content; /* the blob and the slots, as far as they have been read */
@@ -45,11 +50,11 @@ size_t pinned_blocks(size_t size); /* how many blocks the content has */
 size_t pinned_delta_at(const struct bh_blob *header);
 uint64_t pinned_checksum(const struct bh_blob *header);
 
-/* Maps a pin without reading its policy. @pinned->header is NULL if there is no such pin. Returns 0
+/* Opens a pin and reads its header, and not its policy. @pinned->header is NULL if there is no such pin. Returns 0
  * or -errno, reported. */
 int pinned_open(const struct node_handle *handle, const char *name, struct pinned *pinned);
 
-/* Unmaps the pin. Free its policy first. */
+/* Closes the pin. Free its policy first. */
 void pinned_close(struct pinned *pinned);
 
 /* Returns true if the pin has a staged policy. */

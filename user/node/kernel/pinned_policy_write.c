@@ -6,7 +6,6 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -157,21 +156,32 @@ static int compress(const struct bh_blob *given, const void *blob, const uint32_
 	return 0;
 }
 
+/* Writes the pages by bpf(2): most pins have few, and to map and unmap the array costs more. */
+static int fill_store(int fd, const struct content *packed, uint32_t pages)
+{
+	SCOPED_FREE uint32_t *keys = calloc(pages, sizeof(*keys));
+	SCOPED_FREE unsigned char *values = calloc(pages, BH_BLOB_PAGE);
+
+	if (!keys || !values)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < pages; i++)
+		keys[i] = i;
+	memcpy(values, packed->bytes, packed->size);
+	return bpf_map_update_batch(fd, keys, values, &pages, NULL) ? -errno : 0;
+}
+
 static int pin_store(struct node_handle *handle, const struct content *packed)
 {
 	const size_t pages = (packed->size + BH_BLOB_PAGE - 1) / BH_BLOB_PAGE;
 	SCOPED_FD int fd = create_store(handle, pages);
 	char path[PATH_MAX];
-	void *at;
 	int error;
 
 	if (fd < 0)
 		return fd;
-	at = mmap(NULL, pages * BH_BLOB_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (at == MAP_FAILED)
-		return node_fail(handle, -errno, "cannot map bh_blob");
-	memcpy(at, packed->bytes, packed->size);
-	munmap(at, pages * BH_BLOB_PAGE);
+	error = fill_store(fd, packed, pages);
+	if (error)
+		return node_fail(handle, error, "cannot write bh_blob");
 	error = pins_remove(handle, PINNED_NEXT);
 	if (error)
 		return error;

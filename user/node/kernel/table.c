@@ -225,39 +225,61 @@ static int write_array(const struct table *table, int map, const struct bpf_map_
 	return error;
 }
 
+static int copy_range(int map, const struct bpf_map_info *info, uint32_t at, uint32_t n,
+		      void *values)
+{
+	const size_t size = round_up(info->value_size);
+	CLEANUP(array_unmap) struct array array = {};
+	int error = array_map(map, info, PROT_READ, &array);
+
+	if (!error)
+		memcpy(values, array.at + at * size, n * size);
+	return error;
+}
+
+/* Up to so many entries of an array are read one by one: to map the array and to unmap it costs
+ * more, and more the larger it is. */
+#define FEW 16
+
 int table_read_range(int map, uint32_t at, uint32_t n, size_t value_size, void *values)
 {
-	CLEANUP(array_unmap) struct array array = {};
 	struct bpf_map_info info = {};
 	int error = read_info(map, &info);
 
 	if (!error && (round_up(info.value_size) != value_size || at > info.max_entries ||
 		       n > info.max_entries - at))
 		error = -ENOENT;
-	if (!error)
-		error = array_map(map, &info, PROT_READ, &array);
-	if (!error)
-		memcpy(values, array.at + at * value_size, n * value_size);
-	return error;
+	if (error || n > FEW)
+		return error ? error : copy_range(map, &info, at, n, values);
+	for (uint32_t i = at; i < at + n; i++)
+		if (bpf_map_lookup_elem(map, &i, (unsigned char *)values + (i - at) * value_size))
+			return -errno;
+	return 0;
 }
 
-/* Reads all entries in one call, so that none is missed or seen twice. */
-static int read_batch(struct table *table, int map, const struct bpf_map_info *info,
-		      table_filter *is_wanted, const void *what)
+/* Reads the entries in one call, so that none is missed or seen twice, if they are @room or
+ * fewer. Returns 0, -EAGAIN if there are more, or another -errno. */
+static int read_entries(struct table *table, int map, const struct bpf_map_info *info, uint32_t room,
+			table_filter *is_wanted, const void *what)
 {
 	uint64_t position; /* large enough for the kernel's position in any map */
 	const size_t size = table->value_size;
 	SCOPED_FREE unsigned char *next =
 		calloc(1, info->key_size > sizeof(position) ? info->key_size : sizeof(position));
-	SCOPED_FREE unsigned char *keys = malloc((size_t)info->max_entries * info->key_size);
-	SCOPED_FREE unsigned char *values = malloc(info->max_entries * size);
-	uint32_t n = info->max_entries;
+	SCOPED_FREE unsigned char *keys = malloc((size_t)room * info->key_size);
+	SCOPED_FREE unsigned char *values = malloc(room * size);
+	uint32_t n = room;
 	int error = 0;
 
 	if (!next || !keys || !values)
 		return -ENOMEM;
-	if (bpf_map_lookup_batch(map, NULL, next, keys, values, &n, NULL) && errno != ENOENT)
-		return -errno;
+	/* -ENOENT: the kernel has come to the map's end; -ENOSPC: not even a bucket has room */
+	error = bpf_map_lookup_batch(map, NULL, next, keys, values, &n, NULL) ? -errno : 0;
+	if (room < info->max_entries && (!error || error == -ENOSPC))
+		return -EAGAIN;
+	if (error && error != -ENOENT)
+		return error;
+	error = 0;
 	table->n = 0;
 	for (uint32_t i = 0; !error && i < n; i++) {
 		const void *key = keys + (size_t)i * info->key_size;
@@ -269,6 +291,22 @@ static int read_batch(struct table *table, int map, const struct bpf_map_info *i
 	if (info->type != BPF_MAP_TYPE_ARRAY && info->type != BPF_MAP_TYPE_PERCPU_ARRAY)
 		table_sort(table);
 	return error;
+}
+
+/* Most maps have far fewer entries than they can have: the first try has room for so many bytes. */
+#define FIRST_ROOM (32 << 10)
+
+static int read_batch(struct table *table, int map, const struct bpf_map_info *info,
+		      table_filter *is_wanted, const void *what)
+{
+	const uint32_t room = FIRST_ROOM / (info->key_size + table->value_size) + 1;
+	int error = -EAGAIN;
+
+	if (room < info->max_entries)
+		error = read_entries(table, map, info, room, is_wanted, what);
+	return error != -EAGAIN
+		       ? error
+		       : read_entries(table, map, info, info->max_entries, is_wanted, what);
 }
 
 int table_read_some(struct table *table, int map, table_filter *is_wanted, const void *what)
