@@ -80,7 +80,7 @@ struct icmp_header {
 struct extension_header {
 	__u8 next;
 	__u8 length; /* in 8 bytes beyond the first 8; authentication: in 4 beyond the first 8 */
-	__be16 offset; /* fragment header */
+	__be16 offset; /* fragment header; of a routing header: type, segments that are left */
 	__be32 id;
 };
 
@@ -387,6 +387,14 @@ static __always_inline int parse_ipv4(hook_context *ctx, struct packet *p, void 
 	return reason;
 }
 
+/* Returns true if a routing header leads the packet on from the address that policy sees, whatever
+ * the settings of the host there are. What leaves the node has passed its sender's hook, and the
+ * node may have put such a header before it. @header: its type, and the segments that are left. */
+static __always_inline bool parse_routes_on(const struct packet *p, __be16 header)
+{
+	return p->hook != BH_HOOK_LEAVE && bpf_ntohs(header) & 0xff;
+}
+
 /*
  * Walks the extension headers from p->l4 on. Sets p->protocol, p->l4 and p->l4_length to the header
  * after them.
@@ -421,6 +429,8 @@ BPF_GLOBAL int parse_extensions(hook_context *ctx, struct packet *p)
 		if (left < sizeof(header) || hook_load(ctx, at, &header, sizeof(header)))
 			return BH_DROP_TRUNCATED;
 		size = header.length * 8 + 8;
+		if (p->protocol == IPPROTO_ROUTING && parse_routes_on(p, header.offset))
+			return BH_DROP_SOURCE_ROUTE;
 		if (p->protocol == IPPROTO_AH) {
 			size = header.length * 4 + 8;
 		} else if (p->protocol == IPPROTO_FRAGMENT) {

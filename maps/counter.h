@@ -43,7 +43,7 @@
 	REASON(BH_DROP_TINY, "first fragment without its whole header")                 \
 	REASON(BH_DROP_OVERLAP, "fragment over its first one")                          \
 	REASON(BH_DROP_UNRELATED, "ICMP error about no connection")                     \
-	REASON(BH_DROP_SOURCE_ROUTE, "source-routed by an IPv4 option")                 \
+	REASON(BH_DROP_SOURCE_ROUTE, "source-routed")                                   \
 	REASON(BH_DROP_TUNNEL, "encapsulated, from an endpoint to a node")              \
 	REASON(BH_DROP_CHECKSUM, "checksum to be completed out of its place")           \
 	REASON(BH_DROP_UNTRANSLATED, "Service address that the node did not translate") \

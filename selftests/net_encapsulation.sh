@@ -168,9 +168,9 @@ for row in "${rows[@]}"; do
 	net_check "${row%%: *} has a drop reason of its own" net_is "$(net_moved within bad ${row#*: })" "$tunnelled"
 done
 net_check "source routes have a drop reason of their own" net_is "$(net_moved frame web -r 131:$out4 udp "$(net_ip web)" "$n4" 80)" \
-	"drop 1 source-routed by an IPv4 option"
+	"drop 1 source-routed"
 net_check "a source route to an endpoint has that reason" net_is "$(net_moved outside -r 131:"$(net_ip web)" -- udp "$out4" "$(net_ip web)" 80)" \
-	"drop 1 source-routed by an IPv4 option"
+	"drop 1 source-routed"
 
 # Similar packets that policy allows.
 for ends in "$b4 $n4" "$b6 $n6"; do

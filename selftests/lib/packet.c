@@ -221,7 +221,9 @@ static uint8_t put_extensions(struct packet_frame *frame, const struct packet_sp
 			break;
 		default:
 			put8(frame, 1); /* 16 bytes */
-			put_zeros(frame, 14);
+			put8(frame, 0);
+			put8(frame, next[i] == IPPROTO_ROUTING ? spec->segments : 0);
+			put_zeros(frame, 12);
 		}
 	}
 	return next[0];

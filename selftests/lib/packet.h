@@ -65,6 +65,7 @@ struct packet_spec {
 	uint16_t ethertype; /* 0: that of the version */
 	uint8_t options; /* IPv4 options, in 4 bytes */
 	uint8_t extensions[PACKET_EXTENSIONS]; /* IPv6 extension headers; 0 ends */
+	uint8_t segments; /* that are left, of routing headers */
 	uint8_t hop_limit; /* 0: 64 */
 	bool fragment; /* has a fragment header or fields */
 	uint16_t fragment_at; /* bytes */

@@ -201,6 +201,8 @@ static bool read_extensions(struct reading *r)
 			if (!read_fragment(r, field & 0xfff8, field & 1, r->transport.left - 8))
 				return false;
 		}
+		if (r->protocol == IPPROTO_ROUTING && get(&r->transport, 3, 1))
+			return false;
 		r->protocol = get(&r->transport, 0, 1);
 		if (!skip(&r->transport, size))
 			return false;

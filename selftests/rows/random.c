@@ -80,6 +80,7 @@ static void random_form(struct packet_spec *spec)
 	for (int i = 0, n = below(4) ? 0 : below(10); i < n; i++)
 		spec->extensions[i] = ONE_OF(EXTENSION_HOP_BY_HOP, IPPROTO_DSTOPTS, IPPROTO_ROUTING,
 					     IPPROTO_FRAGMENT, IPPROTO_AH);
+	spec->segments = !below(8);
 	if (!below(6))
 		random_fragment(spec);
 }
