@@ -10,7 +10,8 @@
 #include "flow_cache.h"
 
 /* Updates the state by a TCP segment. A RST or two FINs shorten the life of the entry; a segment
- * that cannot follow a true RST or FIN restores it. */
+ * that cannot follow a true RST, or data after both FINs, restores it. After one FIN, data may be
+ * what was lost on its way: it is sent again without the FIN. */
 static __always_inline void connection_touch_tcp(const struct packet *p, struct bh_ct *ct)
 {
 	__u32 state = READ_ONCE(ct->state), set = 0, clear = BH_CT_DENIED | BH_CT_LOOK;
@@ -21,7 +22,7 @@ static __always_inline void connection_touch_tcp(const struct packet *p, struct 
 		set = BH_CT_RST;
 	if (p->tcp_flags & TCP_FIN)
 		set |= BH_CT_FIN(p->from);
-	else if (p->payload)
+	else if (p->payload && (state & BH_CT_FINS) == BH_CT_FINS)
 		clear |= BH_CT_FIN(p->from);
 	ct_state(p, ct, set, clear);
 	if (!(state & BH_CT_HALF) && (p->tcp_flags & (TCP_ACK | TCP_RST | TCP_SYN)) == TCP_ACK)
