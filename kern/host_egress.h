@@ -61,8 +61,8 @@ static __always_inline bool host_egress_has_ports(const struct packet *p)
 	return p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP;
 }
 
-/* Returns true if the packet is a RST without data: the refusal of a call, about which the kernel
- * tells nothing any more. */
+/* Returns true if the packet is a RST without data: the refusal of a call, which conntrack has
+ * removed from its table. */
 static __always_inline bool host_egress_refuses(const struct packet *p)
 {
 	return p->protocol == IPPROTO_TCP && p->class == PACKET_FLOW && p->tcp_flags & TCP_RST &&
@@ -75,8 +75,7 @@ static __always_inline bool host_egress_is_masked(const struct packet *p, const 
 {
 	if (!translation_is_silent(p) && (p->told != TOLD_NOTHING || !host_egress_has_ports(p)))
 		return false;
-	return !((translation_is_silent(p) || host_egress_refuses(p)) &&
-		 service_find(p, p->from, node->flags));
+	return !(translation_is_silent(p) && service_find(p, p->from, node->flags));
 }
 
 /* Returns true if the packet has the node's address and came in by a bridge of endpoints, and the
@@ -254,12 +253,14 @@ static __always_inline bool host_egress_is_bound(const struct packet *p, const s
 }
 
 /* Returns true if the packet makes an entry. A SYN makes none here: its sender's own hook watches
- * the handshake, and the next packet makes the entry. Nor does an unsolicited ICMP reply. */
+ * the handshake, and the next packet makes the entry. Nor does a RST, after which nothing comes, or
+ * an unsolicited ICMP reply. */
 static __always_inline bool host_egress_is_kept(const struct packet *p, const struct connection *c)
 {
 	struct icmp_query query;
 
-	if (p->class != PACKET_FLOW || (p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_SYN) ||
+	if (p->class != PACKET_FLOW ||
+	    (p->protocol == IPPROTO_TCP && p->tcp_flags & (TCP_SYN | TCP_RST)) ||
 	    !host_egress_is_bound(p, c))
 		return false;
 	if (p->protocol != IPPROTO_ICMP && p->protocol != IPPROTO_ICMPV6)
@@ -309,17 +310,23 @@ BPF_GLOBAL int host_egress_evaluate(struct packet *p)
 	return host_egress_open(p, &c, false);
 }
 
-/* Finds the entry of the packet's connection. A SYN-ACK may belong to a SYN that waits beside the
- * former connection of the same ports. */
-static __always_inline struct bh_ct *host_egress_find(struct packet *p)
+/* Returns true if the packet may answer a SYN that waits beside the former connection of the same
+ * ports. */
+static __always_inline bool host_egress_may_answer(const struct packet *p)
 {
-	struct bh_ct *ct = p->absent ? NULL : ct_find(p), *waiting = NULL;
+	if (likely(p->protocol != IPPROTO_TCP))
+		return false;
+	return p->class == PACKET_ICMP_ERROR || p->tcp_flags & TCP_RST ||
+	       (p->tcp_flags & (TCP_SYN | TCP_ACK)) == (TCP_SYN | TCP_ACK);
+}
 
-	if (unlikely(p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_SYN &&
-		     p->tcp_flags & TCP_ACK) &&
-	    p->class == PACKET_FLOW)
-		waiting = ct_find_waiting(p);
-	return waiting ? waiting : ct;
+/* Returns true if the packet may answer such a SYN, and both ends allow its connection. The
+ * sender's own hook has updated that entry. */
+static __always_inline bool host_egress_answers(struct packet *p)
+{
+	struct bh_ct *waiting = host_egress_may_answer(p) ? ct_find_waiting(p) : NULL;
+
+	return waiting && host_egress_allowed(p, waiting);
 }
 
 /* Returns true if the packet is of a connection that has an entry and that both ends allow. */
@@ -329,7 +336,9 @@ BPF_GLOBAL int host_egress_known(struct packet *p)
 
 	if (!p)
 		return false;
-	ct = host_egress_find(p);
+	ct = p->absent ? NULL : ct_find(p);
+	if (host_egress_answers(p))
+		return true;
 	if (!ct || !host_egress_allowed(p, ct))
 		return false;
 	host_egress_touch(p, ct);
@@ -343,6 +352,8 @@ static __always_inline int host_egress_flow(struct __sk_buff *skb, struct packet
 	if (host_egress_known(p))
 		return BH_PASS_ESTABLISHED;
 	p->told = netfilter_ask(skb, p);
+	if (p->told == TOLD_NOTHING && host_egress_refuses(p))
+		p->told = netfilter_ask_removed(skb, p);
 	reason = host_egress_evaluate(p);
 	if (likely(reason != CONNECTION_ASKS_NAMES))
 		return reason;

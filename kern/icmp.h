@@ -134,13 +134,15 @@ BPF_GLOBAL int icmp_turn(struct packet *p)
 	return 0;
 }
 
-/* Evaluates the connection of the quoted packet at the active generation. Returns an enum
- * bh_reason. */
+/* Evaluates the connection of the quoted packet at the active generation. A SYN may wait beside a
+ * connection whose entry is gone by now. Returns an enum bh_reason. */
 static __always_inline int icmp_connection(struct packet *p)
 {
 	struct bh_ct *ct = ct_find(p);
 	int reason;
 
+	if (!ct && p->protocol == IPPROTO_TCP)
+		ct = ct_find_waiting(p);
 	if (!ct)
 		return BH_DROP_UNRELATED;
 	reason = connection_again(p, ct);

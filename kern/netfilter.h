@@ -116,24 +116,31 @@ static __always_inline struct nf_conn *netfilter_find(struct __sk_buff *skb, con
 	return bpf_skb_ct_lookup(skb, &tuple, sizeof(tuple.ipv6), options, sizeof(*options));
 }
 
-#define NETFILTER_INFO 7ul /* bits of _nfct: the packet's part in the connection */
+#define NETFILTER_INFO 7ul /* bits of _nfct: enum ip_conntrack_info, the packet's part */
+#define NETFILTER_REPLY 3 /* IP_CT_ESTABLISHED_REPLY; IP_CT_RELATED_REPLY follows */
 
-/* Returns the entry that conntrack has found for the packet itself; NULL: conntrack has not seen
- * it, or is not to track it. */
-static __always_inline struct nf_conn *netfilter_own(struct __sk_buff *ctx)
+/* Returns _nfct of the packet; 0: conntrack has not seen it. */
+static __always_inline unsigned long netfilter_nfct(struct __sk_buff *ctx)
 {
 	struct sk_buff___conntrack *skb = (void *)ctx;
 	unsigned long nfct = 0;
 
 	if (!bpf_core_field_exists(skb->_nfct))
-		return NULL;
+		return 0;
 	if (kern_ctx) {
 		skb = bpf_cast_to_kern_ctx(ctx);
 		nfct = skb->_nfct;
 	} else {
 		bpf_core_read(&nfct, sizeof(nfct), &skb->_nfct);
 	}
-	return (void *)(nfct & ~NETFILTER_INFO);
+	return nfct;
+}
+
+/* Returns the entry that conntrack has found for the packet itself; NULL: conntrack has not seen
+ * it, or is not to track it. */
+static __always_inline struct nf_conn *netfilter_own(struct __sk_buff *ctx)
+{
+	return (void *)(netfilter_nfct(ctx) & ~NETFILTER_INFO);
 }
 
 /*
@@ -157,6 +164,34 @@ static __always_inline bool netfilter_is_as_called(struct __sk_buff *skb, const 
 	return port == packet_port(p, !p->from) && called.word[3] == to->word[3] &&
 	       called.word[2] == to->word[2] && called.word[1] == to->word[1] &&
 	       called.word[0] == to->word[0];
+}
+
+/*
+ * Answers as netfilter_ask() does by the packet's own entry, which conntrack has removed from its
+ * table: the packet is the RST that refuses the call.
+ */
+BPF_GLOBAL int netfilter_ask_removed(struct __sk_buff *skb, const struct packet *p)
+{
+	unsigned long nfct = netfilter_nfct(skb), info = nfct & NETFILTER_INFO;
+	const struct nf_conn *ct = (void *)(nfct & ~NETFILTER_INFO);
+	struct bh_translation *told;
+	union nf_inet_addr at[3] = {};
+	__u32 zero = 0;
+
+	told = bpf_map_lookup_elem(&bh_translation, &zero);
+	if (!p || !told || !kernel_conntrack || !ct || info > NETFILTER_REPLY + 1)
+		return TOLD_NOTHING;
+	bpf_core_read(&at[0], sizeof(at[0]), &ct->tuplehash[0].tuple.src.u3);
+	bpf_core_read(&at[1], sizeof(at[1]), &ct->tuplehash[0].tuple.dst.u3);
+	bpf_core_read(&at[2], sizeof(at[2]), &ct->tuplehash[1].tuple.src.u3);
+	netfilter_address(&told->initiator, &at[0], p->version == 4);
+	netfilter_address(&told->called, &at[1], p->version == 4);
+	netfilter_address(&told->backend, &at[2], p->version == 4);
+	bpf_core_read(&told->initiator_port, sizeof(__be16), &ct->tuplehash[0].tuple.src.u.all);
+	bpf_core_read(&told->called_port, sizeof(__be16), &ct->tuplehash[0].tuple.dst.u.all);
+	bpf_core_read(&told->backend_port, sizeof(__be16), &ct->tuplehash[1].tuple.src.u.all);
+	told->packet = translation_packet(p);
+	return info < NETFILTER_REPLY ? TOLD_ORIGINAL : TOLD_REPLY;
 }
 
 /* Writes the kernel's answer to bh_translation. Returns the value for the packet's `told`. */

@@ -218,11 +218,11 @@ static __noinline int tcp_opened(const struct packet *p, struct bh_ct *ct)
 	return 0;
 }
 
-/* Returns true if no further hook of an endpoint sees the packet. */
+/* Returns true if no further hook looks for the packet's entry. What an endpoint sends to another
+ * one passes that one's hook, and what it sends to the outside the host egress hook. */
 static __always_inline bool tcp_is_last_hook(const struct packet *p, const struct bh_ct *ct)
 {
-	return p->hook == BH_HOOK_TO_ENDPOINT ||
-	       !(p->from ? ct->end[0].ifindex : ct->end[1].ifindex);
+	return p->hook == BH_HOOK_TO_ENDPOINT || READ_ONCE(ct->verdict[BH_EGRESS]) & BH_CT_NODE;
 }
 
 /* Returns true if the connection is half-open now, whatever the CPU has read of it before. */
@@ -232,7 +232,8 @@ static __always_inline bool tcp_is_half(const struct bh_ct *ct)
 }
 
 /* Evaluates a segment without SYN of a half-open connection. A RST that refuses the connection
- * frees its entry. Another CPU may have opened the connection meanwhile, and changed its
+ * frees its entry at the last hook on its way; where that is the host egress hook, the entry stays
+ * for `timeout-tcp-reset`. Another CPU may have opened the connection meanwhile, and changed its
  * numbers. */
 static __always_inline int tcp_complete(struct packet *p, struct bh_ct *ct)
 {

@@ -177,7 +177,7 @@ alternate() { # FAMILY: the node and an admitted caller behind one port of the n
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 for family in 4 6; do
 	leaves $family
-	resets $family 6500
+	resets $family 6340
 	initiator_rides $family "$(service_node $family)" "$(service_at web $family)" 6379
 	replies $family
 	outlives $family

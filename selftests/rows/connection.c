@@ -1004,6 +1004,86 @@ static void half_closed_outside(void)
 		      __builtin_popcount(packet_node_states(IPPROTO_TCP) & BH_CT_FINS), 2);
 }
 
+/* Segments of a connection from the outside to A, and A's answers. A's policy lets no packet of its
+ * own go to that port of the outside. */
+#define WORLD_CALLS(...)                                                                 \
+	PACKET(HOST_WORLD, HOST_A, .protocol = IPPROTO_TCP, .sport = 40000, .dport = 80, \
+	       __VA_ARGS__)
+#define A_ANSWERS(...)                                                                   \
+	PACKET(HOST_A, HOST_WORLD, .protocol = IPPROTO_TCP, .sport = 80, .dport = 40000, \
+	       __VA_ARGS__)
+
+/* A's refusal passes the host egress hook, too. */
+static void outside_refused(void)
+{
+	struct packet_spec refusal = A_ANSWERS(.flags = TCP_R | TCP_A, .ack = 1001);
+
+	expect(LEAVE, refusal, BH_DROP_EGRESS);
+	refusal.from = HOST_C;
+	expect(LEAVE, refusal, SILENT);
+	expect_number("connections after a RST of no connection", packet_node_connections(), 0);
+	refusal.from = HOST_A;
+	for (int i = 0; i < 2; i++) {
+		expect_via(TO_A, WORLD_CALLS(.flags = TCP_S, .seq = 1000), VIA_UPLINK,
+			   i ? ESTABLISHED : BH_PASS_NEW);
+		expect(FROM_A, refusal, ESTABLISHED);
+		expect(LEAVE, refusal, SILENT);
+	}
+	expect_via(TO_A, WORLD_CALLS(.flags = TCP_S, .seq = 2000), VIA_UPLINK, BH_PASS_NEW);
+	expect(FROM_A, A_ANSWERS(.flags = TCP_S | TCP_A, .seq = 5000, .ack = 2001), ESTABLISHED);
+	expect_via(TO_A, WORLD_CALLS(.flags = TCP_A, .seq = 2001, .ack = 5001), VIA_UPLINK,
+		   ESTABLISHED);
+	expect_number("connections", packet_node_connections(), 1);
+	packet_node_forget();
+	expect_via(TO_A, WORLD_CALLS(.flags = TCP_S, .seq = 1000), VIA_UPLINK, BH_PASS_NEW);
+	expect(FROM_A, refusal, ESTABLISHED);
+	packet_node_age(PACKET_SECONDS(11));
+	expect(FROM_A, refusal, BH_DROP_NO_CONNECTION);
+}
+
+/* The SYN has waited beside a connection whose entry has gone since. */
+static void outside_refused_later(void)
+{
+	struct packet_spec syn = WORLD_CALLS(.flags = TCP_S, .seq = 1000);
+
+	expect_via(TO_A, syn, VIA_UPLINK, BH_PASS_NEW);
+	expect(FROM_A, A_ANSWERS(.flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
+	expect_via(TO_A, WORLD_CALLS(.flags = TCP_F | TCP_A, .seq = 1001, .ack = 5001), VIA_UPLINK,
+		   ESTABLISHED);
+	expect(FROM_A, A_ANSWERS(.flags = TCP_F | TCP_A, .seq = 5001, .ack = 1002), ESTABLISHED);
+	packet_node_age(PACKET_SECONDS(100));
+	syn.seq = 9000;
+	expect_via(TO_A, syn, VIA_UPLINK, BH_PASS_NEW);
+	packet_node_age(PACKET_SECONDS(30));
+	expect(LEAVE, A_ANSWERS(.flags = TCP_A, .seq = 5002, .ack = 1002), BH_DROP_EGRESS);
+	expect(FROM_A, error_about(&syn, HOST_A), BH_PASS_RELATED);
+	expect(LEAVE, error_about(&syn, HOST_A), SILENT);
+	expect(FROM_A, A_ANSWERS(.flags = TCP_R | TCP_A, .ack = 9002 + 0x10000),
+	       BH_DROP_NO_CONNECTION);
+	expect(FROM_A, A_ANSWERS(.flags = TCP_R | TCP_A, .ack = 9001), ESTABLISHED);
+	expect(LEAVE, A_ANSWERS(.flags = TCP_R | TCP_A, .ack = 9001), SILENT);
+}
+
+/* B sends again what was lost before its FIN. */
+static void closing_with_loss(void)
+{
+	struct packet_spec lost =
+		B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1001, .payload = 100);
+
+	connect_a_to_b(80);
+	b_to_a(lost, ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 5101, .ack = 1001, .payload = 9),
+	       ESTABLISHED);
+	b_to_a(lost, ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_F | TCP_A, .seq = 1001, .ack = 5111), ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_A, .seq = 5111, .ack = 1002), ESTABLISHED);
+	packet_node_age(PACKET_SECONDS(115));
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1002, .ack = 5111), SILENT);
+	packet_node_age(PACKET_SECONDS(125));
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1002, .ack = 5111),
+	       BH_DROP_NO_CONNECTION);
+}
+
 static const struct packet_sequence sequences[] = {
 	{"a handshake, and data both ways", handshake},
 	{"a handshake with copies of every segment", handshake_again},
@@ -1014,9 +1094,12 @@ static const struct packet_sequence sequences[] = {
 	{"a second SYN, which policy denies, in a slow handshake", handshake_contested_in_vain},
 	{"a handshake with two answers", answered_twice},
 	{"a refused connection, and another attempt", handshake_refused},
+	{"an endpoint that may not call the outside refuses its call", outside_refused},
+	{"it refuses a SYN that has waited beside a connection", outside_refused_later},
 	{"both ends open at once", both_open},
 	{"a SYN is evaluated in its own direction", syn_the_other_way},
 	{"FINs end a connection, and its ports serve again", closing},
+	{"data sent again after a FIN restores no closed connection", closing_with_loss},
 	{"a RST ends one unless it goes on", reset},
 	{"a RST outside the window shortens no life", reset_forged},
 	{"a RST inside the window shortens the connection's life", reset_true},
