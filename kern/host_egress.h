@@ -16,6 +16,7 @@
 #include "icmp.h"
 #include "netfilter.h"
 #include "scope.h"
+#include "tcp.h"
 
 /* Returns true if the packet may be an IPv6 fragment that the kernel made: such a fragment has lost
  * the interface by which it came in. Other extension headers may stand before its own. */
@@ -342,6 +343,8 @@ BPF_GLOBAL int host_egress_known(struct packet *p)
 	if (!ct || !host_egress_allowed(p, ct))
 		return false;
 	host_egress_touch(p, ct);
+	if (unlikely(host_egress_refuses(p)) && tcp_is_half(ct) && tcp_ends(p, ct))
+		table_remove(table_key(p));
 	return true;
 }
 

@@ -232,8 +232,8 @@ static __always_inline bool tcp_is_half(const struct bh_ct *ct)
 }
 
 /* Evaluates a segment without SYN of a half-open connection. A RST that refuses the connection
- * frees its entry at the last hook on its way; where that is the host egress hook, the entry stays
- * for `timeout-tcp-reset`. Another CPU may have opened the connection meanwhile, and changed its
+ * frees its entry at the last hook on its way, which may be the host egress hook
+ * (host_egress_known()). Another CPU may have opened the connection meanwhile, and changed its
  * numbers. */
 static __always_inline int tcp_complete(struct packet *p, struct bh_ct *ct)
 {
