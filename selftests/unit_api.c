@@ -494,6 +494,59 @@ static void test_ordered(void **state)
 	assert_string_equal(world.log, want);
 }
 
+static void count_told(void *data, const struct api_wait *wait)
+{
+	size_t *told = data;
+
+	assert_string_equal(wait->key, "n/a");
+	*told += *wait->told;
+	*wait->told = true;
+}
+
+static void changed_meanwhile(void *data, const char *key, struct json_object *object)
+{
+	struct world *world = data;
+	size_t told = 0;
+
+	changed(data, key, object);
+	api_waits(world->api, count_told, &told);
+	assert_int_equal(told, !strcmp(key, "n/later"));
+	if (!strcmp(key, "n/small"))
+		next_turn_now(world);
+}
+
+/* An object waits on if it was asked for and has a newer version, of which the watch has yet to
+ * tell. */
+static void test_waits_on(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit=500 ", "200 OK", {LIST("10", "", "")}},
+		{"resourceVersion=10",
+		 "200 OK",
+		 {WRITTEN("ADDED", "n", "a", "11"), WRITTEN("MODIFIED", "n", "a", "12"),
+		  EVENT("ADDED", "small", "13")}},
+		{ASKED("n", "a"), "200 OK", {LIST("15", "", OBJECT("a", "15"))}},
+		{"resourceVersion=13",
+		 "200 OK",
+		 {EVENT("ADDED", "later", "14"), WRITTEN("MODIFIED", "n", "a", "15"), HANG}},
+		{0},
+	};
+	static const struct api_watch_ops in_turns = {
+		.changed = changed_meanwhile, .deleted = deleted, .synced = synced, .turns = true};
+	static const char want[] = "synced + n/a=11 + n/small=13 + n/later=14 + n/a=15 ";
+	struct world world = {.want = want};
+	size_t told = 0;
+
+	(void)state;
+	watch_in_turns(&world, script, &in_turns);
+	api_run(world.api, -1);
+	api_waits(world.api, count_told, &told);
+	assert_int_equal(told, 0);
+	assert_null(world.api->turns.missed);
+	end(&world);
+	assert_string_equal(world.log, want);
+}
+
 /* Asks for the first object that waits, and the watch tells of it before the answer comes. */
 static void changed_overtakes(void *data, const char *key, struct json_object *object)
 {
@@ -947,6 +1000,7 @@ int main(void)
 		cmocka_unit_test(test_sleeps),	     cmocka_unit_test(test_large_page),
 		cmocka_unit_test(test_large_object), cmocka_unit_test(test_repeats),
 		cmocka_unit_test(test_turns),	     cmocka_unit_test(test_overtaken),
+		cmocka_unit_test(test_waits_on),
 		cmocka_unit_test(test_ordered),	     cmocka_unit_test(test_ends_in_turn),
 	};
 

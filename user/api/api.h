@@ -23,6 +23,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "model/diag.h"
 
@@ -110,6 +111,20 @@ void api_unwatch(struct api_watch *watch);
 /* Asks for an object again, and reports it even if it has not changed. It waits for its turn as a
  * large one does. Returns 0 or -ENOMEM. */
 int api_watch_again(struct api_watch *watch, const char *key);
+
+/* An object whose last change waits for its turn. */
+struct api_wait {
+	const struct api_watch *watch;
+	const char *key, *uid; /* `uid` "": not known */
+	/* when the first change came of which none has been taken since */
+	uint64_t since; /* ms of api_now() */
+	time_t date;
+	bool *told; /* the caller's, false at first; stays until a change is taken */
+};
+typedef void api_wait_each(void *data, const struct api_wait *wait);
+/* Calls @each for every object that waits, roughly in the order of their turns: those of one
+ * namespace follow each other. */
+void api_waits(const struct api *api, api_wait_each *each, void *data);
 
 /* A pause after a failure if no server accepts connections, at most: ms. */
 #define API_ABSENT_MS 500

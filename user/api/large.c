@@ -247,6 +247,8 @@ bool api_event_about(char *text, size_t n, struct api_event *event)
 	if (!copy_member(text, end, "\"type\"", event->type, sizeof(event->type)) || !object ||
 	    !api_version_of(object, end, event->version))
 		return false;
+	if (!copy_member(metadata, end, "\"uid\"", event->uid, sizeof(event->uid)))
+		*event->uid = '\0';
 	/* a slash stands between namespace and name */
 	ns = copy_member(metadata, end, "\"namespace\"", event->key, sizeof(event->key) - 1);
 	event->key[ns] = '/';

@@ -29,12 +29,14 @@ struct json_object *api_parse(char *text, size_t n);
 size_t api_object_length(char *text, size_t n);
 
 #define API_VERSION_MAX 64 /* characters of a resourceVersion, and a NUL */
+#define API_UID_MAX 64 /* and of a UID */
 
 /* What a watch event is about. */
 struct api_event {
 	char type[16];
 	char key[512]; /* "namespace/name" */
 	char version[API_VERSION_MAX]; /* resourceVersion */
+	char uid[API_UID_MAX]; /* "": none */
 };
 
 /* Reads of the text of a watch event what it is about, without parsing the whole. Returns false if

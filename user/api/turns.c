@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "api/large.h"
 #include "api/loop.h"
@@ -20,6 +21,11 @@ struct turn {
 	struct turn *next;
 	bool gone;
 	char version[API_VERSION_MAX];
+	char uid[API_UID_MAX];
+	/* when the first change came of which none has been taken since */
+	uint64_t since; /* ms */
+	time_t date;
+	bool told; /* for api_waits() */
 	char key[];
 };
 
@@ -90,11 +96,46 @@ static void rotate(struct api_turns *turns, const struct turn *had)
 	turns->first = others;
 }
 
-static void end_turn(struct api *api, struct turn *turn, uint64_t began)
+static void begin_wait(struct turn *turn)
+{
+	turn->since = api_now();
+	turn->date = time(NULL);
+	turn->told = false;
+}
+
+static struct turn *find(struct turn *turn, const struct api_watch *watch, const char *key)
+{
+	while (turn && !is_about(turn, watch, key))
+		turn = turn->next;
+	return turn;
+}
+
+/* The object was taken: a later change of it waits since now. */
+static void was_taken(struct api_turns *turns, struct turn *turn)
+{
+	struct turn *later = find(turns->first, turn->watch, turn->key);
+
+	if (later)
+		begin_wait(later);
+	free(turn);
+}
+
+/* The object has a newer version, which was not taken. Until the watch tells of that, nothing is to
+ * be asked for, and the object goes on to wait. */
+static void was_missed(struct api_turns *turns, struct turn *turn)
+{
+	if (find(turns->first, turn->watch, turn->key)) {
+		free(turn);
+		return;
+	}
+	turn->next = turns->missed;
+	turns->missed = turn;
+}
+
+static void end_turn(struct api *api, const struct turn *turn, uint64_t began)
 {
 	api_turns_took(api, began);
 	rotate(&api->turns, turn);
-	free(turn);
 	next_turn(api, 0);
 }
 
@@ -117,12 +158,16 @@ static void turn_ended(void *data, struct api_transfer *transfer, long status)
 	turns->transfer = NULL;
 	if (!error && !turns->overtaken)
 		error = turn->ops->take(turn->watch, turn->key, turn->version, &transfer->received);
-	if (error && !turns->overtaken) {
+	if (error && error != -ESTALE && !turns->overtaken) {
 		put_back(api, turn);
 		return;
 	}
 	turns->backoff = 0;
 	end_turn(api, turn, began);
+	if (error == -ESTALE)
+		was_missed(turns, turn);
+	else
+		was_taken(turns, turn);
 }
 
 static void ask(struct api *api, struct turn *turn)
@@ -161,6 +206,7 @@ static void begin_turn(void *data)
 	}
 	turn->ops->gone(turn->watch, turn->key);
 	end_turn(api, turn, began);
+	free(turn);
 }
 
 void api_turns_open(struct api *api)
@@ -182,34 +228,37 @@ void api_turns_took(struct api *api, uint64_t began)
 	api->turns.next = now + (now - began + 1) * api->turns.rest;
 }
 
-/* Removes the object from those that wait, but for one turn (NULL: none). */
-static void drop(struct api *api, const struct api_watch *watch, const char *key,
+/* Removes the object from a list, but for one turn (NULL: none). */
+static void drop(struct turn **at, const struct api_watch *watch, const char *key,
 		 const struct turn *but)
 {
-	struct turn **at = &api->turns.first;
-
 	while (*at && (*at == but || !is_about(*at, watch, key)))
 		at = &(*at)->next;
 	if (*at)
 		free_turn(at);
 }
 
-static bool waits(const struct api *api, const struct api_watch *watch, const char *key)
+/* Returns the turn of an earlier change of the object, which has not been taken; NULL: none. */
+static const struct turn *earlier(const struct api_turns *turns, const struct api_watch *watch,
+				  const char *key)
 {
-	const struct turn *turn = api->turns.first;
+	const struct turn *turn = find(turns->first, watch, key);
 
-	while (turn && !is_about(turn, watch, key))
-		turn = turn->next;
+	if (!turn)
+		turn = find(turns->missed, watch, key);
+	if (!turn && is_about(turns->asked, watch, key) && !turns->overtaken)
+		turn = turns->asked;
 	return turn;
 }
 
 int api_turns_add(struct api *api, struct api_watch *watch, const struct api_turn_ops *ops,
 		  const struct api_turn *change)
 {
+	const struct turn *former = earlier(&api->turns, watch, change->key);
 	struct turn *turn;
 
 	/* what the watch has told, as an end, is not to be forgotten for a mere question */
-	if (!*change->version && waits(api, watch, change->key))
+	if (!*change->version && find(api->turns.first, watch, change->key))
 		return 0;
 	turn = malloc(sizeof(*turn) + strlen(change->key) + 1);
 	if (!turn)
@@ -218,10 +267,18 @@ int api_turns_add(struct api *api, struct api_watch *watch, const struct api_tur
 	turn->ops = ops;
 	turn->gone = change->gone;
 	snprintf(turn->version, sizeof(turn->version), "%s", change->version);
+	snprintf(turn->uid, sizeof(turn->uid), "%s", change->uid ? change->uid : "");
 	strcpy(turn->key, change->key);
+	begin_wait(turn);
+	if (former) {
+		turn->since = former->since;
+		turn->date = former->date;
+		turn->told = former->told;
+	}
 	/* keeps the place of its namespace */
 	insert(&api->turns, turn);
-	drop(api, watch, change->key, turn);
+	drop(&api->turns.first, watch, change->key, turn);
+	drop(&api->turns.missed, watch, change->key, NULL);
 	api->counts.waited++;
 	if (!api->turns.timer.due)
 		next_turn(api, 0);
@@ -244,19 +301,45 @@ void api_turns_forget(struct api *api, const struct api_watch *watch, const char
 {
 	if (is_about(api->turns.asked, watch, key))
 		api->turns.overtaken = true;
-	drop(api, watch, key, NULL);
+	drop(&api->turns.first, watch, key, NULL);
+	drop(&api->turns.missed, watch, key, NULL);
 }
 
-void api_turns_close(struct api *api, const struct api_watch *watch)
+/* Calls @each for the turns of a list. */
+static void each_of(struct turn *turn, api_wait_each *each, void *data)
 {
-	struct api_turns *turns = &api->turns;
-	struct turn **at = &turns->first;
+	for (; turn; turn = turn->next) {
+		const struct api_wait wait = {turn->watch, turn->key,  turn->uid,
+					      turn->since, turn->date, &turn->told};
 
+		each(data, &wait);
+	}
+}
+
+void api_waits(const struct api *api, api_wait_each *each, void *data)
+{
+	const struct api_turns *turns = &api->turns;
+
+	each_of(turns->asked, each, data);
+	each_of(turns->first, each, data);
+	each_of(turns->missed, each, data);
+}
+
+static void close_list(struct turn **at, const struct api_watch *watch)
+{
 	while (*at)
 		if ((*at)->watch == watch)
 			free_turn(at);
 		else
 			at = &(*at)->next;
+}
+
+void api_turns_close(struct api *api, const struct api_watch *watch)
+{
+	struct api_turns *turns = &api->turns;
+
+	close_list(&turns->first, watch);
+	close_list(&turns->missed, watch);
 	if (turns->asked && turns->asked->watch == watch) {
 		api_transfer_end(turns->transfer);
 		free_turn(&turns->asked);

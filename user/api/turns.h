@@ -29,6 +29,8 @@ struct turn;
 struct api_turns {
 	struct turn *first; /* objects that wait; NULL: none */
 	struct turn *asked; /* the object that is asked for; NULL: none */
+	/* objects that were asked for, and of whose newer version the watch has yet to tell */
+	struct turn *missed;
 	struct api_transfer *transfer; /* that asks for it */
 	/* the watch has told of that object meanwhile: the answer may be older, and does not count
 	 */
@@ -43,8 +45,8 @@ struct api_turns {
 struct api_turn_ops {
 	/* Returns the path of a list that has the object alone, to free; NULL: no memory. */
 	char *(*path)(const struct api_watch *watch, const char *key);
-	/* Takes the answer, unless it has another version. Returns 0, or -errno: the object is
-	 * asked for again. */
+	/* Takes the answer. Returns 0; -ESTALE: it has another version, and was not taken; or
+	 * another -errno: the object is asked for again. */
 	int (*take)(struct api_watch *watch, const char *key, const char *version,
 		    struct api_buffer *answer);
 	void (*gone)(struct api_watch *watch, const char *key);
@@ -61,6 +63,7 @@ void api_turns_took(struct api *api, uint64_t began);
 struct api_turn {
 	const char *key; /* "namespace/name" */
 	const char *version; /* resourceVersion; "": any */
+	const char *uid; /* NULL: not known */
 	bool gone; /* the object was deleted */
 };
 

@@ -317,7 +317,7 @@ static int take_answer(struct api_watch *watch, const char *key, const char *ver
 	if (!items.at)
 		return is_empty_list(answer) ? 0 : -EPROTO;
 	if (*version && api_version_of(items.at, items.end, has) && strcmp(has, version) != 0)
-		return 0;
+		return -ESTALE;
 	if (entry)
 		((struct known *)lh_entry_v(entry))->version = 0;
 	watch->in_turn = true;
@@ -336,7 +336,7 @@ static int let_wait(struct api_watch *watch, const struct api_turn *turn)
 
 int api_watch_again(struct api_watch *watch, const char *key)
 {
-	return let_wait(watch, &(struct api_turn){key, "", false});
+	return let_wait(watch, &(struct api_turn){.key = key, .version = ""});
 }
 
 /* Streams */
@@ -359,7 +359,8 @@ static int take_object(struct api_watch *watch, const char *type, struct json_ob
 	watch->api->counts.events++;
 	key = key_of(object);
 	if (key && is_behind(watch, key))
-		error = let_wait(watch, &(struct api_turn){key, watch->version, gone});
+		error = let_wait(watch, &(struct api_turn){key, watch->version,
+							   api_text(object, "metadata.uid"), gone});
 	else if (!gone)
 		error = report_changed(watch, object);
 	else if (key)
@@ -426,7 +427,8 @@ static int take_large(struct api_watch *watch)
 		return take_line(watch);
 	gone = !strcmp(about.type, "DELETED");
 	if (is_behind(watch, about.key) || (!gone && !api_turns_free(watch->api)))
-		return let_wait(watch, &(struct api_turn){about.key, about.version, gone});
+		return let_wait(watch,
+				&(struct api_turn){about.key, about.version, about.uid, gone});
 	if (gone) {
 		watch->api->counts.events++;
 		object_gone(watch, about.key);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Shared by the engine's files: steps (engine.c), nodes (engine_nodes.c), conditions
- * (engine_status.c), metrics (engine_metrics.c). */
+ * (engine_status.c), objects that wait (engine_waits.c), metrics (engine_metrics.c). */
 #ifndef BULKHEAD_CLUSTER_ENGINE_H
 #define BULKHEAD_CLUSTER_ENGINE_H
 
@@ -96,6 +96,7 @@ struct engine {
 	uint32_t adopts;
 	/* Ends a step whose request is answered, and begins the next. */
 	api_done *step_done;
+	void (*go_on)(struct engine *engine); /* takes the next step, if there is one */
 	bool busy; /* a step is running */
 	/* the newest policy in which more than Pods has changed */
 	uint32_t policies_in;
@@ -105,13 +106,15 @@ struct engine {
 	struct api_timer batch; /* ends the batch */
 	struct api_timer wait; /* ends the wait for a silent node, or until the next attempt */
 	struct api_timer soon; /* ends the wait for further reports */
+	struct api_timer look; /* for objects that wait for their turn */
 	bool due; /* `batch` has ended */
 	struct api_timer observe; /* ends the wait for the next write of the status */
 	uint64_t observed; /* ms: the last write of PolicyStatus */
 	uint64_t written[2]; /* the oldest generations of the nodes, as written into the status */
 	uint32_t written_nodes, written_refused, written_aside, written_quiet, written_late;
 	uint64_t written_faults; /* objects_faults() of the message that is written */
-	char written_message[520]; /* of the condition ObjectsAccepted */
+	char written_message[560]; /* of the condition ObjectsAccepted */
+	bool written_waits; /* which tells of objects that wait */
 	uint64_t mark_at; /* ms: no node is marked before, since a mark was refused */
 	bool written_complete; /* the status says that the rollout has ended */
 	struct json_object *conditions; /* of PolicyStatus, as last seen or written; NULL: none */
@@ -158,6 +161,18 @@ void engine_check_progress(struct engine *engine);
 /* Marks a node whose status has another mark than it should. @only: with this mark alone;
  * MARK_NONE: with any, or with none. Returns true if a step has begun. */
 bool engine_mark(struct engine *engine, enum mark only);
+
+/* Objects whose last change waits for its turn. */
+struct waits {
+	size_t n, n_late; /* `late`: for so long that somebody is told */
+	/* the one that waits longest; valid if there is one */
+	uint64_t since; /* ms */
+	time_t date;
+	char key[512];
+};
+struct waits engine_waits(const struct engine *engine);
+/* Tells of objects that wait, from now on. */
+void engine_watch_waits(struct engine *engine);
 
 /* Returns true if the condition ObjectsAccepted, as written, names the objects as they are now. */
 bool engine_faults_written(struct engine *engine);

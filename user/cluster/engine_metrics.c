@@ -36,6 +36,7 @@ void engine_metrics(void *data, FILE *to)
 {
 	const struct engine *engine = data;
 	const struct counts *counts = &engine->counts;
+	const struct waits waits = engine_waits(engine);
 
 	count_put(to, "engine_leads", "1 where this engine holds the lease, else 0.",
 		  lease_held(engine->lease));
@@ -49,6 +50,10 @@ void engine_metrics(void *data, FILE *to)
 		  "Objects over a budget: policies that isolate what they select, Services without "
 		  "backends.",
 		  objects_aside(engine->objects));
+	count_put(to, "engine_objects_waiting", "Objects whose last change waits for its turn.",
+		  waits.n);
+	count_put(to, "engine_objects_waiting_seconds", "How long the first of these has waited.",
+		  waits.n ? (api_now() - waits.since) / 1e3 : 0);
 	put_generations(engine, to);
 	count_put(to, "engine_compiles_total", "Compiles.", counts->compiles);
 	count_put(to, "engine_compiles_patched_total",

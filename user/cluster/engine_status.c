@@ -69,16 +69,22 @@ static struct condition heard(const struct least *least, char *message, size_t s
 }
 
 /* Names one of the objects, and counts the others. @n: objects that are refused or set aside. */
-static void write_faults(const struct engine *engine, size_t n, char *message, size_t size)
+static void write_faults(const struct engine *engine, size_t n, const struct waits *waits,
+			 char *message, size_t size)
 {
-	char first[480];
+	const size_t all = n + waits->n_late;
+	char first[480], date[32];
 
-	if (!n)
+	events_date(waits->date, date);
+	if (!n && waits->n_late)
+		snprintf(first, sizeof(first), "%.300s waits for its turn since %s", waits->key,
+			 date);
+	if (!all)
 		snprintf(message, size, "no object is refused");
-	else if (!objects_first_fault(engine->objects, first, sizeof(first)))
-		snprintf(message, size, "%zu objects are refused: see their Events", n);
-	else if (n > 1)
-		snprintf(message, size, "%s; and %zu more: see their Events", first, n - 1);
+	else if (n && !objects_first_fault(engine->objects, first, sizeof(first)))
+		snprintf(message, size, "%zu objects are refused: see their Events", all);
+	else if (all > 1)
+		snprintf(message, size, "%s; and %zu more: see their Events", first, all - 1);
 	else
 		snprintf(message, size, "%s", first);
 }
@@ -86,11 +92,13 @@ static void write_faults(const struct engine *engine, size_t n, char *message, s
 bool engine_faults_written(struct engine *engine)
 {
 	const size_t n = engine->written_refused + engine->written_aside;
+	const struct waits waits = engine_waits(engine);
 	char message[sizeof(engine->written_message)];
 
-	if (engine->written_faults == objects_faults(engine->objects))
+	if (engine->written_faults == objects_faults(engine->objects) && !waits.n_late &&
+	    !engine->written_waits)
 		return true;
-	write_faults(engine, n, message, sizeof(message));
+	write_faults(engine, n, &waits, message, sizeof(message));
 	if (strcmp(message, engine->written_message))
 		return false;
 	engine->written_faults = objects_faults(engine->objects);
@@ -100,15 +108,18 @@ bool engine_faults_written(struct engine *engine)
 static struct condition accepted(struct engine *engine)
 {
 	const size_t refused = engine->written_refused, n = refused + engine->written_aside;
+	const struct waits waits = engine_waits(engine);
 
 	engine->written_faults = objects_faults(engine->objects);
-	write_faults(engine, n, engine->written_message, sizeof(engine->written_message));
+	engine->written_waits = waits.n_late;
+	write_faults(engine, n, &waits, engine->written_message, sizeof(engine->written_message));
 	return (struct condition){.type = "ObjectsAccepted",
 				  .message = engine->written_message,
-				  .holds = !n,
-				  .reason = refused ? "Refused"
-					    : n	    ? "SetAside"
-						    : "AllObjects"};
+				  .holds = !n && !waits.n_late,
+				  .reason = refused	   ? "Refused"
+					    : n		   ? "SetAside"
+					    : waits.n_late ? "Waiting"
+							   : "AllObjects"};
 }
 
 struct json_object *engine_conditions(struct engine *engine, const struct least *least)

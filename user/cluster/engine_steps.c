@@ -778,6 +778,7 @@ static int begin(struct engine *engine)
 	engine->wait = (struct api_timer){.run = on_timer, .data = engine};
 	engine->observe = (struct api_timer){.run = on_timer, .data = engine};
 	engine->soon = (struct api_timer){.run = on_timer, .data = engine};
+	engine_watch_waits(engine);
 	engine->nodes = engine_reports_new();
 	engine->generations = lh_kchar_table_new(64, free_name);
 	engine->events = events_open(api, "bulkhead-engine", NULL);
@@ -845,7 +846,7 @@ static void keep_memory(void)
 
 int engine_run(const struct engine_options *options, struct diag *diag, int stop)
 {
-	struct engine engine = {.options = options, .diag = diag, .step_done = step_done};
+	struct engine engine = {.options = options, .diag = diag, .step_done = step_done, .go_on = step};
 	const struct serve_options serve = {.listen = options->listen,
 					    .health = options->health,
 					    .metrics = engine_metrics,

@@ -13,6 +13,7 @@
 
 #define SECOND_MS 1000
 #define NODE_MS 20 /* between two Events of a node, for each node of the cluster */
+#define WAIT_MS 100 /* between two Events of objects that wait for their turn */
 
 struct events {
 	struct api *api;
@@ -20,7 +21,8 @@ struct events {
 	unsigned int number; /* part of the next event's name */
 	/* References to policies that have changed since the last compile, and before. */
 	struct json_object *changed, *compiled;
-	uint64_t paid; /* for allowance_take(): Events of active policies, or of loads */
+	/* for allowance_take(): Events of active policies, or of loads; and of objects that wait */
+	uint64_t paid, paid_waits;
 };
 
 struct events *events_open(struct api *api, const char *component, const char *host)
@@ -93,7 +95,7 @@ static void write_name(struct events *events, struct json_object *about, const s
 	snprintf(name, size, "%.200s.%016lx", object, (unsigned long)hash);
 }
 
-static void print_time(time_t time, char text[32])
+void events_date(time_t time, char text[32])
 {
 	struct tm tm;
 
@@ -117,8 +119,8 @@ static struct json_object *event_of(struct events *events, struct json_object *a
 	char name[300], when[32], first[32], message[1024];
 	const time_t now = time(NULL);
 
-	print_time(now, when);
-	print_time(said->count ? said->since : now, first);
+	events_date(now, when);
+	events_date(said->count ? said->since : now, first);
 	write_name(events, about, said, now, name, sizeof(name));
 	snprintf(message, sizeof(message), "%s", said->message);
 	json_object_object_add(event, "metadata", metadata);
@@ -235,6 +237,22 @@ void events_aside(struct events *events, struct json_object *object, const char 
 	snprintf(message, sizeof(message), "%s%s", why ? "set aside, and " : "within its budgets",
 		 why ? why : "");
 	send(events, object, &said);
+}
+
+bool events_waits(struct events *events, struct json_object *object, const char *date)
+{
+	char message[320];
+	const struct said said = {.warning = true, .reason = "Waiting", .message = message};
+
+	if (!allowance_take(&events->paid_waits, api_now(), WAIT_MS, EVENTS_WAITS_BURST))
+		return false;
+	snprintf(message, sizeof(message),
+		 "its last change waits for its turn since %s, and until then the version before "
+		 "counts, if there is one: large objects, and changes of policies behind one in "
+		 "their namespace, have a quarter of the engine's time, in turns",
+		 date);
+	send(events, object, &said);
+	return true;
 }
 
 void events_denied(struct events *events, struct json_object *pod,

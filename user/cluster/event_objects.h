@@ -6,7 +6,8 @@
  *
  * Their number is bounded: an object has one Event for each reason, which is written again when the
  * reason comes again. Active policies get EVENTS_BURST Events at once and one a second; others get
- * none. A node gets EVENTS_OPENED_BURST at once, and then one in each events_share().
+ * none. A node gets EVENTS_OPENED_BURST at once, and then one in each events_share(). Objects that
+ * wait for their turn get EVENTS_WAITS_BURST at once and ten a second; others get theirs later.
  */
 #ifndef BULKHEAD_CLUSTER_EVENT_OBJECTS_H
 #define BULKHEAD_CLUSTER_EVENT_OBJECTS_H
@@ -21,6 +22,7 @@ struct events;
 
 #define EVENTS_BURST 50
 #define EVENTS_OPENED_BURST 20
+#define EVENTS_WAITS_BURST 20
 
 /* @component writes the Events; @host: the node where it runs, or NULL. Both must outlive the
  * events. NULL: no memory. */
@@ -33,6 +35,13 @@ void events_about(struct events *events, struct json_object *object, const char 
 
 /* The object is over a budget: @why says what is done with it, and why. NULL: it counts again. */
 void events_aside(struct events *events, struct json_object *object, const char *why);
+
+/* Writes a time as an Event has it: RFC 3339 in seconds. */
+void events_date(time_t time, char text[32]);
+
+/* The object waits for its turn since @date, and this was not said before. Returns false if the
+ * Event has to be written later, since others were written just now. */
+bool events_waits(struct events *events, struct json_object *object, const char *date);
 
 /* A policy object has changed. Its Event follows when a rollout ends that has this version. */
 void events_changed(struct events *events, struct json_object *policy);

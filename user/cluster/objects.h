@@ -82,6 +82,8 @@ bool objects_is_aside(const struct objects *objects, struct json_object *object)
 /* Calls ops.refused() for each object that is refused now, and ops.aside() for each that is set
  * aside. */
 void objects_report_refused(const struct objects *objects);
+/* Returns objects_about() an object that waits for its turn, to free; NULL: it is none of these. */
+struct json_object *objects_about_wait(const struct objects *objects, const struct api_wait *wait);
 /* Returns true if a Node of that name exists. */
 bool objects_have_node(const struct objects *objects, const char *name);
 

@@ -51,22 +51,48 @@ void objects_note(const struct collection *collection, const char *key)
 	}
 }
 
-struct json_object *objects_about_kept(const struct object_kind *kind, const char *key,
-				       const struct object_state *kept)
+/* @uid NULL: not known. */
+static struct json_object *about(const struct object_kind *kind, const char *key, const char *uid)
 {
 	const char *slash = strchr(key, '/');
-	struct json_object *about = json_object_new_object(), *metadata = json_object_new_object();
+	struct json_object *object = json_object_new_object(), *metadata = json_object_new_object();
 
-	json_object_object_add(about, "apiVersion", json_object_new_string(kind->version));
-	json_object_object_add(about, "kind", json_object_new_string(kind->name));
-	json_object_object_add(about, "metadata", metadata);
+	json_object_object_add(object, "apiVersion", json_object_new_string(kind->version));
+	json_object_object_add(object, "kind", json_object_new_string(kind->name));
+	json_object_object_add(object, "metadata", metadata);
 	json_object_object_add(metadata, "name", json_object_new_string(slash ? slash + 1 : key));
 	if (slash)
 		json_object_object_add(metadata, "namespace",
 				       json_object_new_string_len(key, slash - key));
-	if (kept->uid)
-		json_object_object_add(metadata, "uid", json_object_new_string(kept->uid));
-	return about;
+	if (uid)
+		json_object_object_add(metadata, "uid", json_object_new_string(uid));
+	return object;
+}
+
+struct json_object *objects_about_kept(const struct object_kind *kind, const char *key,
+				       const struct object_state *kept)
+{
+	return about(kind, key, kept->uid);
+}
+
+static struct json_object *about_waiting(const struct collection *collection,
+					 const struct api_wait *wait)
+{
+	struct lh_entry *entry = lh_table_lookup_entry(collection->kept, wait->key);
+	const struct object_state *kept = entry ? lh_entry_v(entry) : NULL;
+
+	return about(collection->kind, wait->key,
+		     *wait->uid ? wait->uid
+		     : kept	? kept->uid
+				: NULL);
+}
+
+struct json_object *objects_about_wait(const struct objects *objects, const struct api_wait *wait)
+{
+	for (size_t i = 0; i < N_KINDS; i++)
+		if (objects->collections[i].watch == wait->watch)
+			return about_waiting(&objects->collections[i], wait);
+	return NULL;
 }
 
 void objects_report_aside(const struct objects *objects, const struct object_kind *kind,
