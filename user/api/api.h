@@ -108,6 +108,9 @@ struct api_watch *api_watch(struct api *api, const char *path, const char *query
  * callbacks. NULL is fine. */
 void api_unwatch(struct api_watch *watch);
 
+/* Returns true while the watch reports what a list has: then it may go back to an older time. */
+bool api_watch_lists(const struct api_watch *watch);
+
 /* Asks for an object again, and reports it even if it has not changed. It waits for its turn as a
  * large one does. Returns 0 or -ENOMEM. */
 int api_watch_again(struct api_watch *watch, const char *key);

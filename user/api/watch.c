@@ -81,6 +81,11 @@ uint64_t api_watch_since(const struct api_watch *watch)
 	return watch->failed ? 0 : watch->since;
 }
 
+bool api_watch_lists(const struct api_watch *watch)
+{
+	return !watch->version;
+}
+
 /* Lets a watch that waits since the server gave no answer try again. */
 static void hurry(struct api_watch *watch)
 {

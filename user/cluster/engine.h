@@ -86,6 +86,7 @@ struct engine {
 	struct policy *next;
 	char *next_delta; /* the delta that leads to `next`, for PolicyStatus; NULL: none */
 	struct store_since since, next_since; /* of `policy` and `next` */
+	uint32_t fetched; /* the generation that is being fetched, or was last */
 	bool verify; /* a node cannot make the policy from the store: fetch the policy */
 	uint32_t verified; /* the generation that was fetched last because of `verify` */
 	uint64_t listens; /* ms: since when this engine leads, and nodes have its limit */

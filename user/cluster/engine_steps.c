@@ -250,12 +250,26 @@ static bool compile(struct engine *engine)
 
 /* PolicyStatus */
 
+/* Returns true if this engine knows a later version of the status: the answer to a request may
+ * overtake what the watch tells, and the other way round. Versions of one resource are numbers that
+ * grow (KEP-5504). */
+static bool is_overtaken(const struct engine *engine, struct json_object *object)
+{
+	const char *version = api_text(object, "metadata.resourceVersion");
+
+	return version && engine->status.version &&
+	       strtoull(version, NULL, 10) < strtoull(engine->status.version, NULL, 10);
+}
+
 static int read_status(struct engine *engine, struct json_object *object)
 {
 	const uint32_t limit = engine->status.limit;
 	const uint32_t policy = engine->status.policy, endpoint = engine->status.endpoint;
-	int error = store_status_read(object, &engine->status);
+	int error;
 
+	if (is_overtaken(engine, object))
+		return 0;
+	error = store_status_read(object, &engine->status);
 	if (engine->status.policy != policy || engine->status.endpoint != endpoint)
 		engine_wants_more(engine, policy, endpoint);
 	if (engine->status.limit != limit)
@@ -410,6 +424,14 @@ static struct json_object *observed_object(struct engine *engine, const struct l
 	return object;
 }
 
+/* The next write of PolicyStatus names the version that this one has made. */
+static void observed_written(void *data, const struct api_answer *answer)
+{
+	if (!answer->error)
+		read_status(data, answer->body);
+	step_done(data, answer);
+}
+
 static bool write_observed(struct engine *engine, const struct least *least)
 {
 	const bool complete = rolled_out(engine) && !least->behind;
@@ -417,7 +439,7 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	struct api_request request = {
 		.method = "PATCH",
 		.path = STORE_POLICY_STATUS "/global/status",
-		.done = step_done,
+		.done = observed_written,
 		.data = engine,
 	};
 
@@ -529,6 +551,10 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 
 	engine->busy = false;
 	engine->adopts = 0;
+	if (!adopts && engine->fetched != engine->status.policy) {
+		store_chain_free(chain);
+		return step(engine); /* nodes are to have another policy by now */
+	}
 	if (!error)
 		error = store_chain_policy(chain, NULL, engine->diag, &policy);
 	if (!error && adopts && !is_adopted(engine, policy)) {
@@ -575,6 +601,7 @@ static void fetch(struct engine *engine)
 
 	engine->busy = true;
 	engine->verify = false;
+	engine->fetched = generation;
 	if (!store_fetch(engine->api, generation, have, fetched, engine))
 		retry_later(engine, "the policy that nodes are to have cannot be read",
 			    strerror(ENOMEM));
@@ -637,6 +664,13 @@ static void status_changed(void *data, const char *key, struct json_object *obje
 	struct engine *engine = data;
 
 	if (strcmp(key, "global"))
+		return;
+	if (api_watch_lists(engine->status_watch)) {
+		/* the store may be that of an older time */
+		free(engine->status.version);
+		engine->status.version = NULL;
+	}
+	if (is_overtaken(engine, object))
 		return;
 	if (read_status(engine, object))
 		say(engine, DIAG_WARNING, "PolicyStatus", strerror(ENOMEM));
