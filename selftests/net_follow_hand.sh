@@ -40,6 +40,9 @@ enforced() { # PORT WHEN
 		fi
 	done
 }
+failed() { # how many changes of the node have failed
+	net_on node "$NET_HELPERS/http" GET 9466 /metrics | awk '$1 == "bulkhead_follow_changes_failed_total" { print $2 }'
+}
 told() {
 	grep -c "policy [0-9]* is active on this node, and the cluster's is policy" "$NET_TMP/follow-worker-1.log"
 }
@@ -48,7 +51,7 @@ api_db_at POST "" 80
 api_engine one --node-limit 600
 net_check "the engine rolls out" api_await api_waits
 net_check "the other node has the first policy" api_report worker-2 1 1
-api_follower worker-1
+api_follower worker-1 --listen 127.0.0.1:9466
 net_check "the first policy is active" api_await eval 'api_has worker-1 1 1 && only_open 80'
 net_check "the policy changes" api_db_at PUT /db 443
 net_check "the second policy is installed here, and the rollout waits for the other node" api_await eval 'api_has worker-1 2 1 && api_waits'
@@ -60,6 +63,7 @@ enforced 7000 "loaded by hand"
 net_check "the other node has the second policy" api_report worker-2 2 1
 net_check "the cluster's policy is active" api_await eval 'api_has worker-1 2 2 && only_open 443'
 net_check "the follower has said once that the node's policy was newer" net_is "$(told)" 1
+net_check "the follower has not failed: its next step followed at once" eval '! grep -q " error: " "$NET_TMP/follow-worker-1.log" && [ "$(failed)" = 0 ]'
 net_check "the node is as the cluster wants it" net_is "$(api_get $API_NODE/worker-1 status.conditions.0.reason)" AsWanted
 enforced 443 "the rollout has ended"
 net_check "the policy changes again" api_db_at PUT /db 80

@@ -43,6 +43,16 @@ int local_node_read(struct own_node *node, struct diag *diag, struct local_node_
 	return error;
 }
 
+/* Makes the policy that the held delta leads to. Returns 0; -ESTALE, not reported, if @base is not
+ * the delta's any more; or another -errno. */
+static int apply_held(const struct own_node *node, const struct policy *base, struct diag *diag,
+		      struct policy **policy)
+{
+	if (!base || base->checksum != node->held->header.base)
+		return -ESTALE;
+	return delta_apply(node->held, policy_lazy(base), "active", NULL, diag, policy);
+}
+
 /* Makes the policy that @chain leads to. A chain of deltas begins at a policy that the node has. */
 static int make(struct own_node *node, struct node_handle *handle, struct store_chain *chain,
 		struct diag *diag, struct policy **policy)
@@ -53,11 +63,14 @@ static int make(struct own_node *node, struct node_handle *handle, struct store_
 	int error = parent ? node_policy(handle, &base) : 0;
 
 	if (!error && base && base->checksum != parent && node->held)
-		error = delta_apply(node->held, policy_lazy(base), "active", NULL, diag, &other);
+		error = apply_held(node, base, diag, &other);
 	else if (!error && base && base->checksum != parent)
 		error = node_staged(handle, &other);
+	base = other ? other : base;
+	if (!error && parent && (!base || base->checksum != parent))
+		error = -ESTALE;
 	if (!error)
-		error = store_chain_policy(chain, other ? other : base, diag, policy);
+		error = store_chain_policy(chain, base, diag, policy);
 	policy_free(other);
 	return error;
 }
@@ -274,12 +287,12 @@ static int activate_whole(struct own_node *node, uint32_t generation, struct dia
 	node->own = true;
 	if (!error && handle && node->held)
 		error = node_policy(handle, &base);
-	if (!error && base)
-		error = delta_apply(node->held, policy_lazy(base), "active", NULL, diag, &staged);
-	else if (!error)
-		error = handle ? node_staged(handle, &staged) : -ENOENT;
+	if (!error && node->held)
+		error = apply_held(node, base, diag, &staged);
+	else if (!error && handle)
+		error = node_staged(handle, &staged);
 	if (!error && (!staged || staged->generation != generation))
-		error = -ENOENT;
+		error = -ESTALE;
 	if (!error)
 		error = node_load(handle, staged, &change);
 	if (!error) {

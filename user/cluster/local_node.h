@@ -47,14 +47,16 @@ int local_node_begin(struct own_node *node, struct diag *diag);
  * Puts the policy that @chain leads to active. The chain begins with a whole policy, or with a
  * delta from a policy that is active or staged here. Of a single delta, only the entries that the
  * delta changes are read and written, if the delta allows that. Returns 0 and sets @state to what
- * the node has then; -EBADMSG, reported: the policy cannot be made; or another -errno, reported.
+ * the node has then; -ESTALE, not reported: the node has other policies by now, since another
+ * command has changed it; -EBADMSG, reported: the policy cannot be made; or another -errno,
+ * reported.
  */
 int local_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag,
 		    struct local_node_state *state);
 /* As local_node_load(), but installs the policy beside the active policy. */
 int local_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag,
 		     struct local_node_state *state);
-/* Puts the staged policy active. Returns as local_node_load() does; -ENOENT if no policy of that
+/* Puts the staged policy active. Returns as local_node_load() does; -ESTALE if no policy of that
  * generation is staged. */
 int local_node_activate(struct own_node *node, uint32_t generation, struct diag *diag,
 			struct local_node_state *state);
