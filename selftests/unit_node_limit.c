@@ -269,6 +269,28 @@ static void idle_or_back(void **state)
 	end();
 }
 
+/* What is wanted counts as progress once: of two nodes that have it in turn, and lose it again, one
+ * would always hold the rollout up. */
+static void up_and_down(void **state)
+{
+	(void)state;
+	begin_wanting();
+	assert_true(beats_for(50000, 7, 6, NULL));
+	assert_true(beats_for(1000, 8, 6, NULL));
+	assert_true(beats_for(50000, 7, 6, NULL));
+	assert_true(beats_for(1000, 8, 6, NULL));
+	assert_false(beats_for(15000, 7, 6, NULL));
+	end();
+	begin_wanting();
+	wants(8, 8);
+	assert_true(beats_for(50000, 8, 7, NULL));
+	assert_true(beats_for(1000, 8, 8, NULL));
+	assert_true(beats_for(50000, 8, 7, NULL));
+	assert_true(beats_for(1000, 8, 8, NULL));
+	assert_false(beats_for(15000, 8, 7, NULL));
+	end();
+}
+
 /* The second time a node has one limit, until it has kept a rollout's pace. */
 static void second_time(void **state)
 {
@@ -540,6 +562,7 @@ int main(void)
 		cmocka_unit_test(slow_progress),
 		cmocka_unit_test(no_activation),
 		cmocka_unit_test(idle_or_back),
+		cmocka_unit_test(up_and_down),
 		cmocka_unit_test(second_time),
 		cmocka_unit_test(slow_each_time),
 		cmocka_unit_test(mark_of_another_engine),

@@ -26,6 +26,7 @@ enum mark {
 struct report {
 	uint32_t policy, endpoint;
 	uint32_t most[2]; /* the newest of each that the node ever had */
+	uint32_t had[2]; /* what was wanted of each when the node last had what is wanted */
 	bool returned; /* the node was silent, and has lacked what is wanted since it is back */
 	char *heartbeat;
 	uint64_t seen; /* ms: when the heartbeat last changed */

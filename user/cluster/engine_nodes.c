@@ -168,8 +168,8 @@ static void note_pace(const struct engine *engine, struct report *report, uint64
 		report->slow--;
 }
 
-/* Renews the time from which the node has to make progress. Progress leads to what is wanted, or to
- * more than the node ever had: what it has may go up and down. A node that was silent, and is back
+/* Renews the time from which the node has to make progress. Progress leads to what is wanted, once,
+ * or to more than the node ever had: what it has may go up and down. A node that was silent, and is back
  * without what is wanted, has three limits once, until it has what is wanted. */
 static void note_progress(const struct engine *engine, struct report *report, uint32_t policy,
 			  uint32_t endpoint, bool back)
@@ -183,10 +183,16 @@ static void note_progress(const struct engine *engine, struct report *report, ui
 		note_pace(engine, report, report->policy_since);
 	if (!back && has_endpoint && report->endpoint < engine->status.endpoint)
 		note_pace(engine, report, report->endpoint_since);
-	if (renews || policy > report->most[0] || (has_policy && policy != report->policy))
+	if (renews || policy > report->most[0] ||
+	    (has_policy && report->had[0] != engine->status.policy))
 		report->policy_since = api_now();
-	if (renews || endpoint > report->most[1] || (has_endpoint && endpoint != report->endpoint))
+	if (renews || endpoint > report->most[1] ||
+	    (has_endpoint && report->had[1] != engine->status.endpoint))
 		report->endpoint_since = api_now();
+	if (has_policy)
+		report->had[0] = engine->status.policy;
+	if (has_endpoint)
+		report->had[1] = engine->status.endpoint;
 	if (policy > report->most[0])
 		report->most[0] = policy;
 	if (endpoint > report->most[1])
