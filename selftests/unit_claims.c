@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "cluster/objects.h"
+#include "cluster/store.h"
 
 /* The engine's objects, its last policy, and its last refusal. */
 static struct objects *objects;
@@ -341,6 +342,35 @@ static void an_address_that_left_is_nobodys(void **state)
 	assert_string_equal(owner("10.0.1.1"), "db");
 }
 
+/* States @n addresses of other Pods, and then one of db. */
+static void left_behind(size_t n)
+{
+	static const char other[] = "{\"address\": \"10.9.9.9\", \"namespace\": \"shop\", "
+				    "\"name\": \"other\", \"uid\": \"uid-other\"}";
+	struct json_object *list = json_tokener_parse(LEFT("db", "10.0.1.1"));
+	struct json_object *all = json_object_new_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_object_array_add(all, json_tokener_parse(other));
+	json_object_array_add(all, json_object_get(json_object_array_get_idx(list, 0)));
+	left("n1", json_object_to_json_string(all));
+	json_object_put(list);
+	json_object_put(all);
+}
+
+static void a_node_states_so_many_addresses(void **state)
+{
+	(void)state;
+	PUT("db", "n1", 1, "10.0.1.1");
+	compile();
+	left_behind(STORE_LEFT_MAX);
+	compile();
+	assert_string_equal(owner("10.0.1.1"), "db");
+	left_behind(STORE_LEFT_MAX - 1);
+	compile();
+	assert_string_equal(owner("10.0.1.1"), "");
+}
+
 static void a_node_speaks_for_its_own_pods_alone(void **state)
 {
 	(void)state;
@@ -393,6 +423,7 @@ int main(void)
 		TEST(a_node_takes_no_pods_address),
 		TEST(others_are_patched_meanwhile),
 		TEST(an_address_that_left_is_nobodys),
+		TEST(a_node_states_so_many_addresses),
 		TEST(a_node_speaks_for_its_own_pods_alone),
 		TEST(an_address_passes_in_two_policies),
 	};

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "cluster/resting.h"
+#include "cluster/store.h"
 #include "cni/left.h"
 
 /* The clock in ms; the loop is not run. */
@@ -197,6 +198,35 @@ static void after_a_restart(void **state)
 	stated(DB);
 }
 
+static size_t n_stated(void)
+{
+	struct json_object *list = resting_statements(resting);
+	const size_t n = json_object_array_length(list);
+
+	json_object_put(list);
+	return n;
+}
+
+/* The API server takes a list of so many. The others wait until a place there is free. */
+static void as_many_as_the_resource_takes(void **state)
+{
+	const struct left_address first = address("10.1.0.0", "u-1", false);
+	char text[32];
+
+	(void)state;
+	for (unsigned int i = 0; i < STORE_LEFT_MAX; i++) {
+		snprintf(text, sizeof(text), "10.1.%u.%u", i >> 8, i & 255);
+		note_unheard(text, "u-1", false);
+	}
+	note("10.2.0.1", "u-1", false);
+	assert_int_equal(look(), RESTING_STATED);
+	assert_int_equal(n_stated(), STORE_LEFT_MAX);
+	left_remove(records, &first);
+	folder->ready(folder->data);
+	look();
+	assert_int_equal(n_stated(), STORE_LEFT_MAX);
+}
+
 /* Without a policy that lacks the address, the address rests however long. */
 static void no_rest_ends_without_a_policy(void **state)
 {
@@ -302,6 +332,7 @@ int main(void)
 		TEST(as_long_as_the_object_names_it),
 		TEST(until_the_pod_has_it_again),
 		TEST(after_a_restart),
+		TEST(as_many_as_the_resource_takes),
 		TEST(no_rest_ends_without_a_policy),
 		TEST(who_is_kept_off),
 		TEST(no_pod_is_first),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "cluster/store.h"
 #include "model/arrays.h"
 
 /* Statements */
@@ -73,6 +74,14 @@ static void *find(struct lh_table *table, const char *key)
 	return entry ? lh_entry_v(entry) : NULL;
 }
 
+/* Returns how many statements of a list count: a node must not make the engine read on and on. */
+static size_t count(struct json_object *list)
+{
+	const size_t n = list ? json_object_array_length(list) : 0;
+
+	return n < STORE_LEFT_MAX ? n : STORE_LEFT_MAX;
+}
+
 static void add_statement(struct node_claims *node, struct json_object *statement)
 {
 	const char *text = api_text(statement, "address"), *uid = api_text(statement, "uid");
@@ -96,7 +105,7 @@ static void add_node(struct claims *claims, const char *name, struct json_object
 
 	node->list = json_object_get(list);
 	node->by_uid = check_memory(lh_kchar_table_new(16, free_left));
-	for (size_t i = 0; i < json_object_array_length(list); i++)
+	for (size_t i = 0; i < count(list); i++)
 		add_statement(node, json_object_array_get_idx(list, i));
 	lh_table_insert(claims->nodes, check_memory(strdup(name)), node);
 }
@@ -104,7 +113,7 @@ static void add_node(struct claims *claims, const char *name, struct json_object
 static void tell(struct json_object *list, void (*concerns)(void *data, const char *pod),
 		 void *data)
 {
-	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+	for (size_t i = 0; i < count(list); i++) {
 		struct json_object *statement = json_object_array_get_idx(list, i);
 		const char *ns = api_text(statement, "namespace");
 		const char *name = api_text(statement, "name");

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cluster/store.h"
 #include "cni/left.h"
 #include "node/kernel/handle.h"
 
@@ -33,6 +34,7 @@ struct entry {
 	uint64_t told; /* ms: since when the API server has the statement; 0: it has not */
 	uint64_t unnamed; /* ms: since when no Pod's object names the address; 0: one does */
 	char uid[64]; /* UID of the Pod that is stated; "": none is */
+	bool listed; /* in the list of statements; another one waits for a place there */
 };
 
 struct resting {
@@ -372,9 +374,13 @@ static bool state(struct resting *resting)
 	struct json_object *list = json_object_new_array();
 	bool differs;
 
-	for (size_t i = 0; i < resting->n; i++)
-		if (is_stated(&resting->entries[i]))
-			add_statement(list, &resting->entries[i]);
+	for (size_t i = 0; i < resting->n; i++) {
+		struct entry *entry = &resting->entries[i];
+
+		entry->listed = is_stated(entry) && json_object_array_length(list) < STORE_LEFT_MAX;
+		if (entry->listed)
+			add_statement(list, entry);
+	}
 	differs = !json_object_equal(list, resting->statements);
 	json_object_put(resting->statements);
 	resting->statements = list;
@@ -419,9 +425,8 @@ void resting_told(struct resting *resting, struct json_object *statements)
 	/* If the list has changed since, the next report tells of it. */
 	if (!json_object_equal(statements, resting->statements))
 		return;
-	/* an address that was noted since the last look is not in the list */
 	for (size_t i = 0; i < resting->n; i++)
-		if (resting->entries[i].seen && !resting->entries[i].told)
+		if (resting->entries[i].listed && !resting->entries[i].told)
 			resting->entries[i].told = now;
 	look_again(resting, now);
 }

@@ -19,8 +19,8 @@
  *     status.conditions: "Ready", False with that error
  *     status.lacksGeneration: a wanted policy that the node cannot make from the store; else 0
  *     status.leftAddresses: addresses that a Pod of the node lost when its sandbox ended, while the
- *     Pod's object still names them: [{"address", "namespace", "name", "uid"}]. The engine gives no
- *     such address to that Pod
+ *     Pod's object still names them: [{"address", "namespace", "name", "uid"}], STORE_LEFT_MAX at
+ *     most. The engine gives no such address to that Pod
  *   PolicyGeneration, never changed; "g7" leads to generation 7:
  *     spec.checksum: of generation 7
  *     spec.parent: checksum of generation 6, from which "g7" is a delta (policy/delta.h); absent
@@ -35,6 +35,9 @@
 
 #include "api/api.h"
 #include "policy/policy.h"
+
+/* Addresses in status.leftAddresses: the resource takes no more, and the engine reads no more. */
+#define STORE_LEFT_MAX 1024
 
 #define STORE_GROUP "bulkhead.dev/v1alpha1"
 #define STORE_PATH "/apis/" STORE_GROUP
