@@ -217,4 +217,13 @@ net_check "PolicyStatus says that an object is refused" kubectl wait --for=condi
 net_check "thief names an address of its own" tell_address thief 10.244.3.77
 net_check "an Event of thief says that it is accepted" rollout_await 30 has_event thief accepted
 net_check "thief has its address" rollout_await 30 owner_is 10.244.3.77 shop/thief
+
+# A status is no way to make the engine read on and on.
+states() { # COUNT: addresses that have left pods of worker-3
+	printf '{"status": {"leftAddresses": [%s]}}' "$(seq "$1" |
+		sed 's/.*/{"address": "10.9.9.9", "namespace": "shop", "name": "gone", "uid": "gone-&"}/' | paste -sd,)" >"$NET_TMP/states"
+	kubectl patch nodepolicystatus worker-3 --subresource=status --type=merge --patch-file "$NET_TMP/states" 2>&1
+}
+net_check "a node may state 1024 addresses" states 1024
+net_check "the API server refuses one more" eval 'states 1025 | grep -q "leftAddresses: Too many: 1025: must have at most 1024 items"'
 net_end

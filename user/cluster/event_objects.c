@@ -13,7 +13,18 @@
 
 #define SECOND_MS 1000
 #define NODE_MS 20 /* between two Events of a node, for each node of the cluster */
+#define SENT_MAX 8 /* Events that are on their way at once */
+#define WAITING_MAX 10000 /* Events that wait for that; further ones are dropped */
 #define WAIT_MS 100 /* between two Events of objects that wait for their turn */
+
+/* An Event that is sent: written anew, or in place of an earlier one. */
+struct sent {
+	struct events *events;
+	struct sent *next;
+	struct json_object *event;
+	bool counts;
+	char path[160];
+};
 
 struct events {
 	struct api *api;
@@ -23,7 +34,16 @@ struct events {
 	struct json_object *changed, *compiled;
 	/* for allowance_take(): Events of active policies, or of loads; and of objects that wait */
 	uint64_t paid, paid_waits;
+	/* Events that wait to be sent, since so many are on their way */
+	struct sent *first, **end;
+	size_t n_waiting, n_sent;
 };
+
+static void free_sent(struct sent *sent)
+{
+	json_object_put(sent->event);
+	free(sent);
+}
 
 struct events *events_open(struct api *api, const char *component, const char *host)
 {
@@ -36,6 +56,7 @@ struct events *events_open(struct api *api, const char *component, const char *h
 	events->host = host;
 	events->changed = json_object_new_array();
 	events->compiled = json_object_new_array();
+	events->end = &events->first;
 	return events;
 }
 
@@ -43,6 +64,12 @@ void events_close(struct events *events)
 {
 	if (!events)
 		return;
+	while (events->first) {
+		struct sent *sent = events->first;
+
+		events->first = sent->next;
+		free_sent(sent);
+	}
 	json_object_put(events->changed);
 	json_object_put(events->compiled);
 	free(events);
@@ -141,24 +168,22 @@ static struct json_object *event_of(struct events *events, struct json_object *a
 	return event;
 }
 
-/* An Event that is sent: written anew, or in place of an earlier one. */
-struct sent {
-	struct api *api;
-	struct json_object *event;
-	bool counts;
-	char path[160];
-};
+static void send_next(struct events *events);
 
-static void free_sent(struct sent *sent)
+/* The Event is written, or cannot be. */
+static void end_sent(struct sent *sent)
 {
-	json_object_put(sent->event);
-	free(sent);
+	struct events *events = sent->events;
+
+	free_sent(sent);
+	events->n_sent--;
+	send_next(events);
 }
 
 static void replaced(void *data, const struct api_answer *answer)
 {
 	(void)answer;
-	free_sent(data);
+	end_sent(data);
 }
 
 /* The Event exists: says its newest message, time and count. */
@@ -183,8 +208,8 @@ static void replace(struct sent *sent)
 				       json_object_get(api_get(sent->event, "count")));
 	}
 	snprintf(path, sizeof(path), "%s/%s", sent->path, name);
-	if (api_send(sent->api, &request))
-		free_sent(sent);
+	if (api_send(sent->events->api, &request))
+		end_sent(sent);
 	json_object_put(patch);
 }
 
@@ -195,28 +220,48 @@ static void created(void *data, const struct api_answer *answer)
 	if (answer->status == 409)
 		replace(sent);
 	else
-		free_sent(sent);
+		end_sent(sent);
+}
+
+/* Sends Events that wait, while few are on their way: a tenant may bring about thousands at once. */
+static void send_next(struct events *events)
+{
+	while (events->first && events->n_sent < SENT_MAX) {
+		struct sent *sent = events->first;
+		const struct api_request request = {.method = "POST",
+						    .path = sent->path,
+						    .body = sent->event,
+						    .done = created,
+						    .data = sent};
+
+		events->first = sent->next;
+		events->end = events->first ? events->end : &events->first;
+		events->n_waiting--;
+		if (api_send(events->api, &request))
+			free_sent(sent);
+		else
+			events->n_sent++;
+	}
 }
 
 static void send(struct events *events, struct json_object *object, const struct said *said)
 {
 	const char *ns = api_text(object, "metadata.namespace");
-	struct sent *sent = malloc(sizeof(*sent));
-	struct api_request request = {.method = "POST", .done = created, .data = sent};
+	struct sent *sent;
 
-	if (!sent || !api_text(object, "metadata.name")) {
-		free(sent);
+	if (events->n_waiting == WAITING_MAX || !api_text(object, "metadata.name"))
 		return;
-	}
+	sent = malloc(sizeof(*sent));
+	if (!sent)
+		return;
 	ns = ns ? ns : "default";
-	sent->api = events->api;
-	sent->counts = said->count;
+	*sent = (struct sent){.events = events, .counts = said->count};
 	snprintf(sent->path, sizeof(sent->path), "/api/v1/namespaces/%.100s/events", ns);
 	sent->event = event_of(events, object, ns, said);
-	request.path = sent->path;
-	request.body = sent->event;
-	if (api_send(events->api, &request))
-		free_sent(sent);
+	*events->end = sent;
+	events->end = &sent->next;
+	events->n_waiting++;
+	send_next(events);
 }
 
 void events_about(struct events *events, struct json_object *object, const char *why)
