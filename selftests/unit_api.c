@@ -1000,8 +1000,8 @@ int main(void)
 		cmocka_unit_test(test_sleeps),	     cmocka_unit_test(test_large_page),
 		cmocka_unit_test(test_large_object), cmocka_unit_test(test_repeats),
 		cmocka_unit_test(test_turns),	     cmocka_unit_test(test_overtaken),
-		cmocka_unit_test(test_waits_on),
-		cmocka_unit_test(test_ordered),	     cmocka_unit_test(test_ends_in_turn),
+		cmocka_unit_test(test_waits_on),     cmocka_unit_test(test_ordered),
+		cmocka_unit_test(test_ends_in_turn),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -169,8 +169,8 @@ static void note_pace(const struct engine *engine, struct report *report, uint64
 }
 
 /* Renews the time from which the node has to make progress. Progress leads to what is wanted, once,
- * or to more than the node ever had: what it has may go up and down. A node that was silent, and is back
- * without what is wanted, has three limits once, until it has what is wanted. */
+ * or to more than the node ever had: what it has may go up and down. A node that was silent, and is
+ * back without what is wanted, has three limits once, until it has what is wanted. */
 static void note_progress(const struct engine *engine, struct report *report, uint32_t policy,
 			  uint32_t endpoint, bool back)
 {

@@ -880,7 +880,8 @@ static void keep_memory(void)
 
 int engine_run(const struct engine_options *options, struct diag *diag, int stop)
 {
-	struct engine engine = {.options = options, .diag = diag, .step_done = step_done, .go_on = step};
+	struct engine engine = {
+		.options = options, .diag = diag, .step_done = step_done, .go_on = step};
 	const struct serve_options serve = {.listen = options->listen,
 					    .health = options->health,
 					    .metrics = engine_metrics,

@@ -52,8 +52,7 @@ static void tell(void *data, const struct api_wait *wait)
 	struct json_object *about;
 	char date[32];
 
-	if (*wait->told || !is_late(wait) ||
-	    (!strncmp(teller->ns, wait->key, n) && !teller->ns[n]))
+	if (*wait->told || !is_late(wait) || (!strncmp(teller->ns, wait->key, n) && !teller->ns[n]))
 		return;
 	about = objects_about_wait(engine->objects, wait);
 	events_date(wait->date, date);

@@ -223,7 +223,8 @@ static void created(void *data, const struct api_answer *answer)
 		end_sent(sent);
 }
 
-/* Sends Events that wait, while few are on their way: a tenant may bring about thousands at once. */
+/* Sends Events that wait, while few are on their way: a tenant may bring about thousands at once.
+ */
 static void send_next(struct events *events)
 {
 	while (events->first && events->n_sent < SENT_MAX) {

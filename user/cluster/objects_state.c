@@ -81,10 +81,7 @@ static struct json_object *about_waiting(const struct collection *collection,
 	struct lh_entry *entry = lh_table_lookup_entry(collection->kept, wait->key);
 	const struct object_state *kept = entry ? lh_entry_v(entry) : NULL;
 
-	return about(collection->kind, wait->key,
-		     *wait->uid ? wait->uid
-		     : kept	? kept->uid
-				: NULL);
+	return about(collection->kind, wait->key, *wait->uid ? wait->uid : kept ? kept->uid : NULL);
 }
 
 struct json_object *objects_about_wait(const struct objects *objects, const struct api_wait *wait)
