@@ -58,7 +58,7 @@ net_check "PolicyStatus has the newest policy again" api PATCH $API_STATUS "$new
 kill -CONT "${API_PID[engine-one]}"
 net_check "the engine asks for a policy" api_await fetches
 net_check "a further change is rolled out" rolls_on
-net_check "its generation follows the last one, too" api_wants $((${wanted% *} + 1)) $((${wanted% *} + 1))
+net_check "the generation of the further change follows the last one" api_wants $((${wanted% *} + 1)) $((${wanted% *} + 1))
 net_check "the engine wrote PolicyStatus for this change only" net_is "$(writes)" $((written + 2))
 net_check "no policy was made anew" eval '! grep -q "made anew" "$NET_TMP/engine-one.log"'
 net_end
