@@ -74,7 +74,8 @@ static void look(void *data)
 	if (!lease_held(engine->lease))
 		return;
 	api_waits(engine->api, tell, &teller);
-	if (!engine_faults_written(engine))
+	/* writes the condition, if that is due */
+	if (engine_waits(engine).n_late || engine->written_waits)
 		engine->go_on(engine);
 }
 
