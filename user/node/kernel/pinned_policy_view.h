@@ -50,8 +50,8 @@ size_t pinned_blocks(size_t size); /* how many blocks the content has */
 size_t pinned_delta_at(const struct bh_blob *header);
 uint64_t pinned_checksum(const struct bh_blob *header);
 
-/* Opens a pin and reads its header, and not its policy. @pinned->header is NULL if there is no such pin. Returns 0
- * or -errno, reported. */
+/* Opens a pin and reads its header, and not its policy. @pinned->header is NULL if there is no such
+ * pin. Returns 0 or -errno, reported. */
 int pinned_open(const struct node_handle *handle, const char *name, struct pinned *pinned);
 
 /* Closes the pin. Free its policy first. */

@@ -259,8 +259,8 @@ int table_read_range(int map, uint32_t at, uint32_t n, size_t value_size, void *
 
 /* Reads the entries in one call, so that none is missed or seen twice, if they are @room or
  * fewer. Returns 0, -EAGAIN if there are more, or another -errno. */
-static int read_entries(struct table *table, int map, const struct bpf_map_info *info, uint32_t room,
-			table_filter *is_wanted, const void *what)
+static int read_entries(struct table *table, int map, const struct bpf_map_info *info,
+			uint32_t room, table_filter *is_wanted, const void *what)
 {
 	uint64_t position; /* large enough for the kernel's position in any map */
 	const size_t size = table->value_size;
