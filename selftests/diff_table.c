@@ -472,6 +472,13 @@ static void goes_on(struct talk *talk, const struct packet *packet)
 	talk->finished = talk->reset || (talk->fin[0] && talk->fin[1]);
 }
 
+/* Returns true if a packet goes to the outside: the host egress hook, which frees the entry of a
+ * call that is refused, is no part of this test. */
+static bool leaves(const struct talk *talk, const struct packet *packet)
+{
+	return (packet->back ? &talk->client : &talk->server)->host == HOST_WORLD;
+}
+
 /*
  * Returns true if the result may be that of the packet, and makes the world what it is then.
  * @before: what the shares may have counted, too.
@@ -492,7 +499,7 @@ static bool explains(struct world *w, const struct world *before, const struct p
 		return !result->passed || no("a segment that no handshake allows passes");
 	if (!result->passed)
 		return no("a packet of a connection is dropped");
-	if (packet->segment == RST && !talk->open)
+	if (packet->segment == RST && !talk->open && !leaves(talk, packet))
 		forget(talk);
 	else
 		goes_on(talk, packet);

@@ -310,12 +310,12 @@ static uint32_t state_of_tcp(void)
 	return packet_node_states(IPPROTO_TCP);
 }
 
-/* After a valid RST or FIN no segment follows; one that does restores the connection's age. */
-static int restored_after(uint8_t flags)
+/* After a valid RST no segment follows; one that does restores the connection's age. */
+static int after_rst(void)
 {
 	struct packet_spec end = ACK, data = ACK;
 
-	end.flags = flags;
+	end.flags = TCP_R | TCP_A;
 	data.payload = 8;
 	run(TO_B, ACK);
 	run(TO_B, end);
@@ -325,14 +325,22 @@ static int restored_after(uint8_t flags)
 	return state_of_tcp();
 }
 
-static int after_rst(void)
+/* Nor does data follow both FINs; then it takes its sender's back. Returns how many are left. */
+static int after_fins(void)
 {
-	return restored_after(TCP_R | TCP_A);
-}
+	struct packet_spec end = ACK, other = PACKET(TCP(B, A, 40000), .sport = 80, .seq = 5001,
+						     .ack = 1002, .flags = TCP_F | TCP_A);
+	struct packet_spec data = ACK;
 
-static int after_fin(void)
-{
-	return restored_after(TCP_F | TCP_A);
+	end.flags = TCP_F | TCP_A;
+	data.payload = 8;
+	run(TO_B, ACK);
+	run(TO_B, end);
+	run(FROM_B, other);
+	if ((state_of_tcp() & BH_CT_FINS) != BH_CT_FINS)
+		return -3;
+	run(TO_B, data);
+	return __builtin_popcount(state_of_tcp() & BH_CT_FINS);
 }
 
 /* A's hook leaves a would-be drop to B's hook, which must look up the entry. */
@@ -358,7 +366,7 @@ static void ends(void)
 {
 	within_a_jiffy("after a drop that is only audited", after_audit, NEW);
 	within_a_jiffy("after RST", after_rst, 0);
-	within_a_jiffy("after FIN", after_fin, 0);
+	within_a_jiffy("after both FINs", after_fins, 1);
 }
 
 static const struct packet_sequence sequences[] = {
