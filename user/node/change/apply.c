@@ -338,15 +338,6 @@ static int take_step(struct applier *applier, size_t i, bool *waited)
 	return error ? error : acts[step->act](applier);
 }
 
-/* Returns true if an interface may be gone with the change, or may have gone with the change that
- * it repairs: what the programs counted for it is collected. */
-static bool loses_interfaces(const struct change *change)
-{
-	const struct change_map *ifaces = &change->maps[MAP_ifaces];
-
-	return change->finish || change->quarantine.n || ifaces->deleted.n || ifaces->late.n;
-}
-
 int apply(struct node_handle *handle, const struct change *change, struct outcome *outcome)
 {
 	CLEANUP(applier_end) struct applier applier = {.handle = handle, .change = change};
@@ -362,7 +353,7 @@ int apply(struct node_handle *handle, const struct change *change, struct outcom
 		error = take_step(&applier, i, &waited);
 	if (!error && waited)
 		error = rcu_wait(handle);
-	if (!error && waited && loses_interfaces(change))
+	if (!error && waited)
 		error = tally_collect(handle);
 	if (!error && handle->config)
 		write_busy(handle, false);
