@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The table of connections: lookup, age, and the words and states of maps/conntrack.h. */
+/* Connections as the hooks use them: the age, words and states of an entry (maps/conntrack.h).
+ * conntrack_table.h has the table, and chooses which entry a new one replaces. */
 #ifndef BULKHEAD_KERN_CONNTRACK_H
 #define BULKHEAD_KERN_CONNTRACK_H
 

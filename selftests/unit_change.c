@@ -1353,7 +1353,7 @@ static void kill_quarantining(struct world *world, const struct change *change, 
 			set_policy(&there, then);
 		repair(&there);
 		assert_int_equal(ifaces->n, 1);
-		assert_int_equal(iface_entry_is_sealed(table_value(ifaces, 0)),
+		assert_int_equal(iface_entry_is_quarantined(table_value(ifaces, 0)),
 				 there.handle.seen_generation != generation);
 		image_free(&there.image);
 	}
@@ -1456,7 +1456,7 @@ static void assert_is_at(struct world *world, const char *text, uint32_t ifindex
 	assert_int_equal(maps_lookup(&world->handle, MAP_endpoints, &address, &entry), 0);
 	assert_int_equal(entry.ifindex, ifindex);
 	assert_int_equal(maps_lookup(&world->handle, MAP_ifaces, &ifindex, &iface), 0);
-	assert_true(iface.flags & BH_IFACE_ENDPOINT && !iface_entry_is_sealed(&iface));
+	assert_true(iface.flags & BH_IFACE_ENDPOINT && !iface_entry_is_quarantined(&iface));
 }
 
 /* Counts the interfaces that are guarded as endpoints'. */

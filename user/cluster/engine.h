@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Shared by the engine's files: steps (engine.c), nodes (engine_nodes.c), conditions
- * (engine_status.c), objects that wait (engine_waits.c), metrics (engine_metrics.c). */
+/* Shared by the engine's files: steps (engine_steps.c), nodes (engine_nodes.c),
+ * conditions (engine_status.c), objects that wait (engine_waits.c), metrics (engine_metrics.c). */
 #ifndef BULKHEAD_CLUSTER_ENGINE_H
 #define BULKHEAD_CLUSTER_ENGINE_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Shared by the files about objects: objects.c keeps the objects, objects_compile.c makes a policy
- * of them. */
+/* Shared by objects.c and objects_*.c; what each file has stands below its name. */
 #ifndef BULKHEAD_CLUSTER_OBJECTS_STATE_H
 #define BULKHEAD_CLUSTER_OBJECTS_STATE_H
 
@@ -113,6 +112,13 @@ struct objects {
 };
 
 /* objects_state.c */
+void objects_note(const struct collection *collection,
+		  const char *key); /* the object has changed */
+/* The object is set aside now, or no longer is. */
+void objects_set_aside(struct objects *objects, const struct object_kind *kind, const char *key,
+		       struct object_state *kept,
+		       /* owns @why; NULL: not aside */
+		       char *why);
 bool kind_is_pod(const struct object_kind *kind);
 void objects_free_key(struct lh_entry *entry); /* for tables of keys without values */
 /* Reports that the object is set aside, or no longer is. */
@@ -123,10 +129,6 @@ struct json_object *objects_about_kept(const struct object_kind *kind, const cha
 				       const struct object_state *kept);
 #define UNSEEN_BYTES 16384 /* a policy of so many bytes is large */
 #define POD_BYTES 16384 /* what is read of a Pod may have so many bytes as text */
-
-/* objects.c */
-void objects_note(const struct collection *collection,
-		  const char *key); /* the object has changed */
 
 /*
  * objects_room.c: what the objects of a namespace take of the engine's memory
@@ -222,10 +224,6 @@ void offenders_end(struct objects *objects); /* the compile has succeeded */
 /* objects_aside.c: keeps what a compile of all objects set aside (NULL: nothing), and reports each
  * change. */
 struct asides;
-void objects_set_aside(struct objects *objects, const struct object_kind *kind, const char *key,
-		       struct object_state *kept,
-		       /* owns @why; NULL: not aside */
-		       char *why);
 void objects_note_asides(struct objects *objects, struct asides *asides);
 void objects_report_asides(const struct objects *objects); /* reports what is set aside now */
 

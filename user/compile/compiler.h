@@ -239,7 +239,7 @@ void selector_put(bytes_t *bytes, const struct selector *selector);
 void rule_ports_put(bytes_t *bytes, const struct rule *rule);
 void rule_put(bytes_t *bytes, const struct rule *rule);
 
-/* compile.c */
+/* compiler.c */
 void compiler_name_rules(struct compiler *c); /* gives the rules their IDs */
 void compiler_free(struct compiler *c);
 /* Half of the slots, so that the maps hold a policy and its successor together until the commit. */

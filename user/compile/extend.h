@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Adds to a compiled policy the segments and variations of endpoints that fit none, from the
- * policies that it keeps as they were given (given.h). Verdicts are those of a compile of
+ * policies that it keeps as they were given (policy/given.h). Verdicts are those of a compile of
  * everything with these endpoints.
  *
  * On a node, comparisons take the extended policy for the same policy: checksum, parent and

@@ -6,7 +6,7 @@
 #include "input/input.h"
 #include "input/tree_reader.h"
 
-/* What an object of an API server becomes that cannot be used (aside.c). */
+/* What an object of an API server becomes that cannot be used (unusable.c). */
 enum aside_way {
 	ASIDE_NEVER, /* it is refused */
 	ASIDE_POLICY, /* a policy that isolates what the object selects */
@@ -31,7 +31,7 @@ struct aside_mark {
 	size_t n_policies, n_services, n_slices;
 };
 
-/* aside.c: says for messages what becomes of the object. */
+/* unusable.c: says for messages what becomes of the object. */
 const char *aside_meaning(enum aside_way way);
 struct aside_mark aside_mark(const struct cluster *cluster);
 /* Returns true if the object can be set aside in that way. Reports nothing. An admin policy cannot

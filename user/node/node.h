@@ -53,8 +53,8 @@ struct node_options {
 	 * kube-system/kube-dns, else those of the node's resolv.conf. */
 	const char *const *resolvers;
 	size_t n_resolvers;
-	/* First load: "NAME=NUMBER" each (settings.h). A later load must have the same, or more
-	 * connections. */
+	/* First load: "NAME=NUMBER" each (kernel/settings.h). A later load must have the same, or
+	 * more connections. */
 	const char *const *settings;
 	size_t n_settings;
 	bool audit; /* load: drop nothing, count and report */
@@ -150,7 +150,7 @@ struct node_change {
 	const struct node_effect *effect;
 };
 
-/* effect_line.c. Prints in one line, without its end, what the load changed and opened. */
+/* change/effect_line.c. Prints in one line, without its end, what the load changed and opened. */
 void node_change_print(FILE *to, const struct node_change *change);
 /* Returns "ingress", "egress", or both, for a set of 1 << enum direction. */
 const char *node_directions_name(uint8_t directions);

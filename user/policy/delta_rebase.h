@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Carries a node's extension of a policy (extend.h) over to the policy's successor. */
+/* Carries a node's extension of a policy (compile/extend.h) over to the policy's successor. */
 #ifndef BULKHEAD_POLICY_DELTA_REBASE_H
 #define BULKHEAD_POLICY_DELTA_REBASE_H
 

@@ -32,7 +32,7 @@ struct decision {
 	const char *name; /* the decision is by this domain name; NULL: by the address alone */
 };
 
-/* Where the steps of a lookup read: a policy's tables, or the active maps (node/live.h). */
+/* Where the steps of a lookup read: a policy's tables, or the active maps (node/observe/live.h). */
 struct evaluate_source {
 	const void *places; /* argument of resolve() */
 	const void *data; /* argument of the other two */

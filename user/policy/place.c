@@ -14,7 +14,7 @@ struct candidate {
 	const struct address *address;
 	const struct policy_namespace *ns; /* NULL: the policy has no namespace of that name */
 	indexes_t in, not_in; /* as in struct policy_segment */
-	/* the other address, for policy_place_like(); else NULL */
+	/* the other address, for place_like(); else NULL */
 	const struct policy_address *known;
 	struct policy_lists lists; /* lists of the segment that the other address is in */
 	bool unclear; /* those lists do not tell whether a matcher holds */

@@ -71,8 +71,8 @@ struct policy_endpoint {
 	uint32_t uid[2]; /* XXH3 of the pod's UID; 0: unknown */
 };
 
-/* In place of a segment's index: an endpoint that was added after the compile (update.h) fits no
- * segment and is isolated. Not in any blob. */
+/* In place of a segment's index: an endpoint that was added after the compile (compile/update.h)
+ * fits no segment and is isolated. Not in any blob. */
 #define POLICY_NOWHERE UINT32_MAX
 
 /* An endpoint's address, with its segment. Sorted by address. */

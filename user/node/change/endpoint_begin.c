@@ -63,7 +63,7 @@ int vanished_plan(struct own_interfaces *own, const struct bh_added *wanted, boo
 
 		if (iface->flags & BH_IFACE_UPLINK || has_interface(fd, *ifindex))
 			error = table_add(ifaces, ifindex, iface);
-		else if (!patient || all.n > FEW || !iface_entry_is_sealed(iface))
+		else if (!patient || all.n > FEW || !iface_entry_is_quarantined(iface))
 			error = leave_vanished(own, *ifindex, iface, wanted, went);
 	}
 	return error;

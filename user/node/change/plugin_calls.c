@@ -89,7 +89,7 @@ int node_unguard(struct node_handle *handle, uint32_t ifindex)
 	if (handle->maps[MAP_ifaces] < 0 || if_indextoname(ifindex, name))
 		return 0;
 	known = !maps_lookup(handle, MAP_ifaces, &ifindex, &iface);
-	if (known && !iface_entry_is_sealed(&iface))
+	if (known && !iface_entry_is_quarantined(&iface))
 		return 0;
 	error = table_add(&change.detach, &ifindex, NULL);
 	if (!error && known)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A place among the readers of events (maps/reader.h): its ring, filter and lease. A reader writes
- * its own place only, which decides about no packet. So reading is no change of the node (change.h)
- * and takes no lock.
+ * its own place only, which decides about no packet. So reading is no change of the node
+ * (plan/change.h) and takes no lock.
  */
 #ifndef BULKHEAD_NODE_EVENT_READER_H
 #define BULKHEAD_NODE_EVENT_READER_H

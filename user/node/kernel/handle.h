@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shared by the files of this folder: an open node, and ownership that ends with its scope.
+ * An open node, for the folders of node/; and ownership that ends with its scope, which cni/ and
+ * cluster/ use, too.
  */
 #ifndef BULKHEAD_NODE_HANDLE_H
 #define BULKHEAD_NODE_HANDLE_H
@@ -103,7 +104,8 @@ struct node_handle {
 	struct bh_blob blob; /* header of `policy` */
 	uint64_t domain_key[2]; /* settings_domain_key(); 0: not read yet */
 	uint64_t writes; /* map writes by this command */
-	bool begun; /* begin_once() has looked (endpoint_begin.h), and no change has failed since */
+	/* begin_once() has looked (change/endpoint_begin.h), and no change has failed since */
+	bool begun;
 	struct rcu rcu;
 	enum node_hook tc; /* how this command attached TC programs */
 	/* the maps in memory on which plans are made; NULL: the kernel's maps */
@@ -132,8 +134,8 @@ int node_new(const struct node_options *options, struct diag *diag, struct node_
  * Members without a pin stay NULL or -1. Returns 0 or -errno, reported. */
 int node_find(struct node_handle *handle);
 
-/* Puts nothing active, detaches our programs and removes every pin. The folder and its lock stay.
- * Returns 0 or -errno, reported. */
+/* clear.c. Puts nothing active, detaches our programs and removes every pin. The folder and its
+ * lock stay. Returns 0 or -errno, reported. */
 int node_clear(struct node_handle *handle);
 
 /* Returns the active generation, read once; in a dry run, the generation that the plan starts

@@ -40,8 +40,8 @@ int pins_program(struct node_handle *handle, enum node_program which,
 /*
  * Open the pins: the configuration, then the maps. A command that replaces maps moves one pin after
  * the other; until all pins are moved, the active maps are the maps that the pinned PROGRAM_INGRESS
- * uses (replace.h). Members without a pin stay NULL or -1. Return 0 or -errno, reported. Pins of
- * another ABI, and pins that are not what their names say, are refused and not changed.
+ * uses (change/replace.h). Members without a pin stay NULL or -1. Return 0 or -errno, reported.
+ * Pins of another ABI, and pins that are not what their names say, are refused and not changed.
  */
 int pins_open_config(struct node_handle *handle);
 int pins_open_maps(struct node_handle *handle);

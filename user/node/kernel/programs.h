@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The BPF programs and their maps. The first load makes and pins them. Later commands find them
- * by their pins. A load with other programs or sizes replaces them (replace.h).
+ * by their pins. A load with other programs or sizes replaces them (change/replace.h).
  */
 #ifndef BULKHEAD_NODE_PROGRAMS_H
 #define BULKHEAD_NODE_PROGRAMS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reads and collects the programs' counts for each interface (maps/tally.h, maps/share.h).
  * Collecting frees the places of interfaces that are gone. Counts decide about no packet, so
- * collecting them is no change of the node (change.h). */
+ * collecting them is no change of the node (plan/change.h). */
 #ifndef BULKHEAD_NODE_TALLIES_H
 #define BULKHEAD_NODE_TALLIES_H
 

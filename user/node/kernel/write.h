@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Writes to the maps for a change, and counts the writes. Only apply.c and the functions that it
- * calls use it. */
+/* Writes to the maps for a change, and counts the writes. Only change/apply.c and the functions
+ * that it calls use it. */
 #ifndef BULKHEAD_NODE_WRITE_H
 #define BULKHEAD_NODE_WRITE_H
 

@@ -229,7 +229,7 @@ int discover_endpoint(struct discovery *discovery, const struct endpoint *endpoi
 		return error;
 	taken = discovery_owner(discovery, link->ifindex);
 	if (taken && !(taken->flags & (BH_IFACE_PORT | BH_IFACE_OTHER)) &&
-	    !iface_entry_is_sealed(taken)) {
+	    !iface_entry_is_quarantined(taken)) {
 		diag_error(discovery->handle->diag, NULL, NULL,
 			   "endpoint %s/%s: %s is an uplink, or another endpoint's interface",
 			   endpoint->ns_name, endpoint->name, link->name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The state of one local_read() (local.h), and its steps: each adds to `local` what it finds. Steps
- * return 0 or -errno, reported, unless said otherwise.
+ * The state of one local_read() (local_entries.h), and its steps: each adds to `local` what it
+ * finds. Steps return 0 or -errno, reported, unless said otherwise.
  */
 #ifndef BULKHEAD_NODE_DISCOVERY_H
 #define BULKHEAD_NODE_DISCOVERY_H
@@ -56,6 +56,8 @@ uint32_t discover_bridge(const struct discovery *discovery, const struct link *l
 int discover_addresses(struct discovery *discovery);
 int discover_tunnels(struct discovery *discovery);
 int discover_node_side(struct discovery *discovery, const struct bh_iface *iface, uint32_t ifindex);
+/* Adds the addresses of the policy's nodes to entries of bh_tunnels. The error is not reported. */
+int discover_nodes(const struct policy *policy, struct table *table);
 /* discover_resolvers.c: the DNS servers whose answers teach. discover_dns_service() adds the
  * addresses of the Service kube-system/kube-dns, discover_node_resolvers() then those that the node
  * itself has, and discover_resolver_backends() at last the backends of each Service whose own
@@ -67,8 +69,6 @@ uint32_t discover_dns_place(const struct lazy_policy *policy);
 int discover_dns_service(const struct lazy_policy *policy, struct table *table);
 int discover_node_resolvers(const struct discovery *discovery, struct table *table);
 int discover_resolver_backends(const struct lazy_policy *policy, struct table *table);
-/* Adds the addresses of the policy's nodes to entries of bh_tunnels. The error is not reported. */
-int discover_nodes(const struct policy *policy, struct table *table);
 
 /* discover_uplinks.c: the interfaces of the default routes, and the uplinks: those that an option
  * names, else those that the policy names, else those of the default routes. */
@@ -83,10 +83,10 @@ int discover_endpoints(struct discovery *discovery);
 int discover_endpoint(struct discovery *discovery, const struct endpoint *endpoint,
 		      uint32_t *ifindex);
 
-/* discover_ports.c: quarantined interfaces, the other ports of the endpoints' bridges, and all
+/* discover_bridges.c: quarantined interfaces, the other ports of the endpoints' bridges, and all
  * other interfaces that are up. */
 int discover_quarantined(struct discovery *discovery);
-int discover_ports(struct discovery *discovery);
+int discover_bridges(struct discovery *discovery);
 int discover_others(struct discovery *discovery);
 
 static inline struct bh_addr bh_addr_from(const struct address *address)

@@ -34,7 +34,7 @@ bool iface_entry_deletes(enum node_map_id map)
 	return deletes[map];
 }
 
-bool iface_entry_is_sealed(const struct bh_iface *iface)
+bool iface_entry_is_quarantined(const struct bh_iface *iface)
 {
 	const struct bh_addr none = {};
 
@@ -44,7 +44,7 @@ bool iface_entry_is_sealed(const struct bh_iface *iface)
 
 bool iface_entry_has_endpoint(const struct bh_iface *iface)
 {
-	return iface->flags & BH_IFACE_ENDPOINT && !iface_entry_is_sealed(iface);
+	return iface->flags & BH_IFACE_ENDPOINT && !iface_entry_is_quarantined(iface);
 }
 
 void iface_entry_set_addresses(struct bh_iface *iface, const struct endpoint *endpoint)
@@ -58,7 +58,7 @@ void iface_entry_set_addresses(struct bh_iface *iface, const struct endpoint *en
 	}
 }
 
-struct bh_iface iface_entry_seal(const struct bh_iface *iface)
+struct bh_iface iface_entry_quarantine(const struct bh_iface *iface)
 {
 	return (struct bh_iface){
 		.flags = BH_IFACE_ENDPOINT | (iface->flags & (BH_IFACE_QDISC | BH_IFACE_L2)),

@@ -8,7 +8,7 @@
 
 /* Returns true if an interface is guarded as an endpoint's and has no endpoint, before `add` or
  * after `del`. */
-bool iface_entry_is_sealed(const struct bh_iface *iface);
+bool iface_entry_is_quarantined(const struct bh_iface *iface);
 
 /* Returns true if an interface is an endpoint's: a guarded one that has no endpoint is nobody's. */
 bool iface_entry_has_endpoint(const struct bh_iface *iface);
@@ -18,7 +18,7 @@ struct endpoint;
 void iface_entry_set_addresses(struct bh_iface *iface, const struct endpoint *endpoint);
 
 /* Returns the entry of an interface that stays guarded as an endpoint's and has no endpoint. */
-struct bh_iface iface_entry_seal(const struct bh_iface *iface);
+struct bh_iface iface_entry_quarantine(const struct bh_iface *iface);
 
 /* Returns true if an entry of a map about interfaces is about this interface and no other, beside
  * the interface's own entry. */

@@ -160,7 +160,7 @@ static int read_others(struct discovery *discovery)
 	int error = discover_quarantined(discovery);
 
 	if (!error)
-		error = discover_ports(discovery);
+		error = discover_bridges(discovery);
 	if (!error)
 		error = discover_others(discovery);
 	sort_entries(local);
@@ -194,7 +194,7 @@ int local_read_others(struct node_handle *handle, const struct table *ifaces, st
 		struct bh_iface iface = *(struct bh_iface *)table_value(ifaces, i);
 
 		if (!(iface.flags & (BH_IFACE_ENDPOINT | BH_IFACE_UPLINK)) ||
-		    iface_entry_is_sealed(&iface))
+		    iface_entry_is_quarantined(&iface))
 			continue;
 		iface.flags &= ~BH_IFACE_VIA;
 		error = table_add(&local->ifaces, ifindex, &iface);

@@ -22,8 +22,8 @@ struct local {
 	uint32_t endpoints, uplinks, ports; /* numbers of interfaces with that role in `ifaces` */
 	struct link *links; /* all interfaces of the node */
 	size_t n_links;
-	/* By address of the added endpoints that stay (active_endpoints.h), sorted: their entries
-	 * of bh_endpoints, without places. */
+	/* By address of the added endpoints that stay (plan/active_endpoints.h), sorted: their
+	 * entries of bh_endpoints, without places. */
 	struct table kept;
 };
 

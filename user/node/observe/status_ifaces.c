@@ -50,7 +50,7 @@ int status_read_ifaces(struct node_handle *handle, const struct table *ifaces,
 		if (!if_indextoname(iface->ifindex, iface->name))
 			iface->name[0] = '\0';
 		/* a deleted pod's interface, which no longer exists */
-		if (!*iface->name && iface_entry_is_sealed(entry))
+		if (!*iface->name && iface_entry_is_quarantined(entry))
 			continue;
 		error = attach_read(handle, iface->ifindex, iface->flags, &attached);
 		if (error)
@@ -60,7 +60,7 @@ int status_read_ifaces(struct node_handle *handle, const struct table *ifaces,
 		iface->xdp = attached.xdp;
 		iface->dispatched = attached.dispatched;
 		iface->orphan = attached.orphan;
-		iface->quarantined = iface_entry_is_sealed(entry);
+		iface->quarantined = iface_entry_is_quarantined(entry);
 		iface->overtaken = attached.overtaken;
 		iface->guarded = iface->name[0] && attach_is_complete(&attached, iface->flags);
 		if (attached.before)

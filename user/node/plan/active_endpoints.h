@@ -16,8 +16,8 @@
 int node_look(const struct node_options *options, struct diag *diag, struct node_handle **handle);
 
 /* Fills in an added endpoint, in memory of @cluster's, by what @policy expects of a pod of its name
- * (expected.h) and by the interface that it has on this node, @node. *ifindex 0: it is on another
- * node. Returns false if its interface is gone. */
+ * (policy/expected.h) and by the interface that it has on this node, @node. *ifindex 0: it is on
+ * another node. Returns false if its interface is gone. */
 bool active_added(const struct node_handle *handle, const struct lazy_policy *policy,
 		  const char *node, struct cluster *cluster, struct endpoint *endpoint,
 		  uint32_t *ifindex);

@@ -51,7 +51,7 @@ const struct bh_added *added_kept(const struct planner *plan, const struct addre
 }
 
 /* Returns true if the delta brings, changes, moves or deletes the policy's pod of that name. A
- * sandbox of the pod at another address has the place that the pod has (expected.h). */
+ * sandbox of the pod at another address has the place that the pod has (policy/expected.h). */
 static bool changes_pod(const struct planner *plan, const struct bh_added *name)
 {
 	const struct lazy_policy *new = plan->new;

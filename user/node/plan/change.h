@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A change of this node as data. Planners make a change and write nothing. Only apply.c carries a
- * change out, in the order of change_order.
+ * A change of this node as data. Planners make a change and write nothing. Only change/apply.c
+ * carries a change out, in the order of change_order.
  */
 #ifndef BULKHEAD_NODE_CHANGE_H
 #define BULKHEAD_NODE_CHANGE_H
@@ -162,7 +162,7 @@ static inline bool change_is_others(uint32_t flags)
 /* Returns true if the change does nothing. */
 bool change_is_empty(const struct change *change);
 
-/* Changes an image in memory as apply.c changes the maps, up to the step before @end. */
+/* Changes an image in memory as change/apply.c changes the maps, up to the step before @end. */
 int change_simulate(const struct change *change, struct image *image, uint32_t *generation,
 		    size_t end);
 

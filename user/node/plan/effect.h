@@ -12,8 +12,8 @@
  * Finds the effect of a planned load. The handle owns the effect. With a delta, reads the policies
  * that the delta names, and this node's endpoints and the isolations of all policies only if such
  * an endpoint may move to another segment; a follower only if the endpoint may be isolated
- * otherwise. Of a whole policy, if not all of the active policy was read (pinned_policy.h), the
- * effect names no policies. Returns as planner.h says.
+ * otherwise. Of a whole policy, if not all of the active policy was read (kernel/pinned_policy.h),
+ * the effect names no policies. Returns as planner.h says.
  */
 int effect_find(struct planner *plan);
 

@@ -10,8 +10,9 @@
 /*
  * Makes @change put the endpoint into its segment, and guard it as @local says. If the endpoint is
  * the first one of its bridge, also guards the other ports, and lets packets of endpoints come in
- * by the bridge, before the commit. Takes nothing from another endpoint. Sets *isolated if the
- * endpoint fits no active segment. Returns 0 or -errno, reported.
+ * by the bridge, before the commit. Takes nothing from another endpoint. Call extension_set()
+ * (extension.h) first: it makes a segment for labels that none has. Sets *isolated if the endpoint
+ * fits no segment even then. Returns 0 or -errno, reported.
  */
 int endpoint_add_plan(struct node_handle *handle, const struct endpoint *endpoint,
 		      const struct local *local, struct change *change, bool *isolated);

@@ -24,7 +24,7 @@ static int change_iface(struct change *change, const void *ifindex, const struct
 {
 	const struct change_role turn = {*from, *to};
 
-	if (iface_entry_has_endpoint(from) && iface_entry_is_sealed(to))
+	if (iface_entry_has_endpoint(from) && iface_entry_is_quarantined(to))
 		return table_add(&change->quarantine, ifindex, to);
 	if (change->early)
 		return table_add(&change->turn, ifindex, &turn);

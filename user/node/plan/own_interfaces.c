@@ -516,10 +516,11 @@ static int find_left(struct own_interfaces *own, const uint32_t *ifindex, bool c
 		return node_fail(own->handle, error, "cannot list the node's addresses");
 	if (table_seek(&own->added, ifindex) || !is_there(*ifindex))
 		return 0;
-	if (!(iface->flags & BH_IFACE_ENDPOINT) || iface_entry_is_sealed(iface))
+	if (!(iface->flags & BH_IFACE_ENDPOINT) || iface_entry_is_quarantined(iface))
 		stays = *iface;
 	else
-		stays = closed ? iface_entry_seal(iface) : iface_entry_nobodys(own->handle, iface);
+		stays = closed ? iface_entry_quarantine(iface)
+			       : iface_entry_nobodys(own->handle, iface);
 	return table_add(&own->want.map[MAP_ifaces], ifindex, &stays);
 }
 

@@ -17,9 +17,10 @@
 #include "node/local/local_entries.h"
 #include "node/plan/change.h"
 
-/* The maps are not as the base policy has them, which a whole load repairs. load_delta.c also
- * returns it before a part is planned: for options, for what the delta changes of the node itself
- * (name, uplinks, resolvers), and where another policy is staged, whose entries a repair deletes.
+/* The maps are not as the base policy has them, which a whole load repairs. change/load_delta.c
+ * also returns it before a part is planned: for options, for what the delta changes of the node
+ * itself (name, uplinks, resolvers), and where another policy is staged, whose entries a repair
+ * deletes.
  */
 #define COMPARE_ALL (-EOPNOTSUPP)
 

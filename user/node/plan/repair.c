@@ -116,7 +116,7 @@ static bool is_leaving(const struct node_handle *handle, const struct image *hav
 {
 	const struct bh_iface *iface = table_find(&have->map[MAP_ifaces], &endpoint->ifindex);
 
-	return iface && iface_entry_is_sealed(iface) &&
+	return iface && iface_entry_is_quarantined(iface) &&
 	       !bh_assignment_slot(bh_assignment_at(
 		       endpoint->assignment[0], endpoint->assignment[1], node_generation(handle)));
 }

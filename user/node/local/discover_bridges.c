@@ -27,7 +27,7 @@ static bool leads_inside(const struct discovery *discovery, const struct link *p
 	return !port->elsewhere && lower && (port->veth || (port->vlan && lower->bridge));
 }
 
-int discover_ports(struct discovery *discovery)
+int discover_bridges(struct discovery *discovery)
 {
 	struct local *local = discovery->local;
 	struct bh_iface iface = {.flags = BH_IFACE_PORT};
@@ -82,7 +82,7 @@ static bool stays_guarded(const struct node_handle *handle, const struct bh_ifac
 		handle->options->quarantine && !handle->options->force && node_generation(handle);
 
 	return active->flags & BH_IFACE_ENDPOINT &&
-	       (quarantines || (!there && iface_entry_is_sealed(active)));
+	       (quarantines || (!there && iface_entry_is_quarantined(active)));
 }
 
 /* Keeps a quarantined interface until it goes, and with `quarantine` any other one that would lose
@@ -101,7 +101,7 @@ int discover_quarantined(struct discovery *discovery)
 		    maps_lookup(discovery->handle, MAP_ifaces, &ifindex, &iface) ||
 		    !stays_guarded(discovery->handle, &iface, there))
 			continue;
-		iface = iface_entry_seal(&iface);
+		iface = iface_entry_quarantine(&iface);
 		if (there)
 			*there = iface;
 		else
