@@ -325,7 +325,8 @@ static int after_rst(void)
 	return state_of_tcp();
 }
 
-/* Nor does data follow both FINs; then it takes its sender's back. Returns how many are left. */
+/* After the FINs of both ends no data follows; data that does takes its sender's FIN back. Returns
+ * how many FINs are left. */
 static int after_fins(void)
 {
 	struct packet_spec end = ACK, other = PACKET(TCP(B, A, 40000), .sport = 80, .seq = 5001,

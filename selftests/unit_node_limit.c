@@ -269,8 +269,8 @@ static void idle_or_back(void **state)
 	end();
 }
 
-/* What is wanted counts as progress once: of two nodes that have it in turn, and lose it again, one
- * would always hold the rollout up. */
+/* A node makes progress once when it gets the wanted policy. If it made progress each time, two
+ * nodes that get the policy and lose it in turn would hold the rollout up for ever. */
 static void up_and_down(void **state)
 {
 	(void)state;

@@ -7,8 +7,8 @@
 #include "cluster/engine.h"
 
 #define LOOK_MS 1000
-/* Who waits so long is told. In that time 40 objects of 1 MB have their turns, so a shorter wait is
- * what a tenant sees who changes a few large policies at once: it is over before anybody looks. */
+/* The author of an object that waits longer is told. In this time 40 objects of 1 MB have their
+ * turns, so a tenant that changes a few large policies at once waits less, and needs no Event. */
 #define LATE_MS 10000
 
 static bool is_late(const struct api_wait *wait)

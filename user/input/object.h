@@ -6,7 +6,8 @@
 #include "input/input.h"
 #include "input/tree_reader.h"
 
-/* What an object of an API server becomes that cannot be used (unusable.c). */
+/* What the reader makes of an object that an API server has taken and that cannot be used
+ * (unusable.c). */
 enum aside_way {
 	ASIDE_NEVER, /* it is refused */
 	ASIDE_POLICY, /* a policy that isolates what the object selects */

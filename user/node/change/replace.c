@@ -12,7 +12,6 @@
 #include "node/kernel/pin_folder.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/rcu.h"
-#include "node/kernel/rule_hits.h"
 #include "node/kernel/socket_link.h"
 
 static uint32_t map_id(int map)
