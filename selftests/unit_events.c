@@ -9,8 +9,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "cluster/active_policies.h"
 #include "cluster/event_objects.h"
+#include "cluster/event_queue.h"
 #include "cluster/store.h"
 
 #define SECOND 1000 /* ms */
@@ -18,6 +21,13 @@
 
 static uint64_t now;
 static unsigned int sent;
+static struct api_timer *timer; /* that is set */
+/* Requests wait for answer_one(), if `slow`. */
+static bool slow;
+static struct api_request asked[64];
+static unsigned int n_asked;
+/* of the last request */
+static char last_path[200], last_message[200];
 
 /* Stand-ins for the functions of other files that the module calls */
 
@@ -26,14 +36,66 @@ uint64_t api_now(void)
 	return now;
 }
 
+void api_timer_set(struct api *api, struct api_timer *set, unsigned int ms)
+{
+	(void)api;
+	timer = set;
+	set->due = now + ms;
+}
+
+void api_timer_stop(struct api *api, struct api_timer *set)
+{
+	(void)api;
+	set->due = 0;
+	timer = NULL;
+}
+
+/* Lets time pass in steps, with the timer. */
+static void pass(unsigned int ms)
+{
+	const uint64_t end = now + ms;
+
+	while (timer && timer->due <= end) {
+		struct api_timer *due = timer;
+
+		now = due->due;
+		timer = NULL;
+		due->due = 0;
+		due->run(due->data);
+	}
+	now = end;
+}
+
+static void answer(const struct api_request *request)
+{
+	const struct api_answer created = {.status = 201};
+
+	request->done(request->data, &created);
+}
+
 int api_send(struct api *api, const struct api_request *request)
 {
-	const struct api_answer answer = {.status = 201};
-
 	(void)api;
 	sent++;
-	request->done(request->data, &answer);
+	snprintf(last_path, sizeof(last_path), "%s", request->path);
+	snprintf(last_message, sizeof(last_message), "%s", api_text(request->body, "message"));
+	if (!slow) {
+		answer(request);
+		return 0;
+	}
+	assert_true(n_asked < sizeof(asked) / sizeof(*asked));
+	asked[n_asked++] = *request;
 	return 0;
+}
+
+/* Answers the oldest request. */
+static void answer_one(void)
+{
+	const struct api_request first = asked[0];
+
+	assert_true(n_asked);
+	memmove(asked, asked + 1, --n_asked * sizeof(*asked));
+	answer(&first);
 }
 
 bool objects_is_aside(const struct objects *objects, struct json_object *object)
@@ -95,21 +157,43 @@ static void loads_that_open_pods(void **state)
 	events_close(events);
 }
 
-static void change(struct events *events, int nth)
+/* Returns a policy. */
+static struct json_object *policy_of(const char *ns, int nth)
 {
 	struct json_object *policy = json_object_new_object();
 	struct json_object *metadata = json_object_new_object();
-	char name[20];
+	char name[20], uid[100];
 
 	snprintf(name, sizeof(name), "p%d", nth);
+	snprintf(uid, sizeof(uid), "%s/p%d", ns, nth);
 	json_object_object_add(policy, "apiVersion",
 			       json_object_new_string("networking.k8s.io/v1"));
 	json_object_object_add(policy, "kind", json_object_new_string("NetworkPolicy"));
 	json_object_object_add(metadata, "name", json_object_new_string(name));
-	json_object_object_add(metadata, "namespace", json_object_new_string("shop"));
+	json_object_object_add(metadata, "namespace", json_object_new_string(ns));
+	json_object_object_add(metadata, "uid", json_object_new_string(uid));
 	json_object_object_add(policy, "metadata", metadata);
+	return policy;
+}
+
+static void change(struct events *events, const char *ns, int nth)
+{
+	struct json_object *policy = policy_of(ns, nth);
+
 	events_changed(events, policy);
 	json_object_put(policy);
+}
+
+static void change_many(struct events *events, const char *ns, int first, int n)
+{
+	for (int i = 0; i < n; i++)
+		change(events, ns, first + i);
+}
+
+static void roll_out(struct events *events, uint32_t generation)
+{
+	events_compiled(events, NULL);
+	events_active(events, generation, 3);
 }
 
 static void policies_that_become_active(void **state)
@@ -118,25 +202,143 @@ static void policies_that_become_active(void **state)
 
 	(void)state;
 	for (int rollout = 0; rollout < 10; rollout++) {
-		for (int i = 0; i < 30; i++)
-			change(events, rollout * 30 + i);
-		events_compiled(events, NULL);
-		events_active(events, rollout + 1, 3);
+		change_many(events, "shop", rollout * 30, 30);
+		roll_out(events, rollout + 1);
 	}
-	assert_int_equal(written(), EVENTS_BURST);
-	now += 5 * SECOND;
-	for (int i = 0; i < 30; i++)
-		change(events, 1000 + i);
-	events_compiled(events, NULL);
-	events_active(events, 20, 3);
+	assert_int_equal(written(), ACTIVE_TENANT_BURST);
+	/* the others come later, one a second */
+	pass(5 * SECOND);
 	assert_int_equal(written(), 5);
+	pass(HOUR);
+	assert_int_equal(written(), ACTIVE_TENANT_BURST - 5);
 	/* an object that changes often has one Event in a rollout */
-	now += HOUR;
 	for (int i = 0; i < 30; i++)
-		change(events, 7);
-	events_compiled(events, NULL);
-	events_active(events, 21, 3);
+		change(events, "shop", 7);
+	roll_out(events, 21);
 	assert_int_equal(written(), 1);
+	events_close(events);
+}
+
+/* Many namespaces change policies all the time, and one does so once. */
+static void policies_of_others(void **state)
+{
+	struct events *events = events_of(NULL);
+	char ns[20];
+
+	(void)state;
+	for (int rollout = 0; rollout < 100; rollout++) {
+		for (int busy = 0; busy < 20; busy++) {
+			snprintf(ns, sizeof(ns), "busy-%d", busy);
+			change_many(events, ns, rollout * 10, 10);
+		}
+		roll_out(events, rollout + 1);
+		pass(50);
+	}
+	change(events, "quiet", 0);
+	roll_out(events, 101);
+	pass(ACTIVE_STEP_MS);
+	assert_string_equal(last_path, "/api/v1/namespaces/quiet/events");
+	assert_string_equal(last_message, "active at generation 101 on 3 nodes");
+	events_close(events);
+}
+
+/* A policy that changed again before its Event was written has not the version that is active. */
+static void a_policy_that_changed_again(void **state)
+{
+	struct events *events = events_of(NULL);
+
+	(void)state;
+	change_many(events, "shop", 0, ACTIVE_TENANT_BURST);
+	roll_out(events, 1);
+	assert_int_equal(written(), ACTIVE_TENANT_BURST);
+	change(events, "shop", 0);
+	roll_out(events, 2);
+	change(events, "shop", 0);
+	pass(HOUR);
+	assert_int_equal(written(), 0);
+	roll_out(events, 3);
+	assert_int_equal(written(), 1);
+	assert_string_equal(last_message, "active at generation 3 on 3 nodes");
+	events_close(events);
+}
+
+static void refuse(struct events *events, const char *ns, int nth, const char *why)
+{
+	struct json_object *policy = policy_of(ns, nth);
+
+	events_about(events, policy, why);
+	json_object_put(policy);
+}
+
+/* Answers requests until one is of the namespace, whose Event was put last. Returns how many. */
+static unsigned int answers_until(const char *ns)
+{
+	char path[100];
+	unsigned int n = 0;
+
+	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/events", ns);
+	while (strcmp(last_path, path)) {
+		answer_one();
+		n++;
+	}
+	return n;
+}
+
+static void answer_all(void)
+{
+	while (n_asked)
+		answer_one();
+}
+
+/* The API server is slow, and namespaces have refused objects without end. */
+static void refused_objects_of_others(void **state)
+{
+	struct events *events = events_of(NULL);
+	char ns[20];
+
+	(void)state;
+	slow = true;
+	for (int i = 0; i < 2000; i++)
+		refuse(events, "busy", i, "no good");
+	refuse(events, "quiet", 0, "no good");
+	assert_true(answers_until("quiet") <= 2);
+	answer_all();
+	assert_true(written() <= EVENT_QUEUE_TENANT + 20);
+	for (int busy = 0; busy < 20; busy++) {
+		snprintf(ns, sizeof(ns), "busy-%d", busy);
+		for (int i = 0; i < EVENT_QUEUE_TENANT; i++)
+			refuse(events, ns, i, "no good");
+	}
+	refuse(events, "quiet", 0, "no good");
+	assert_true(answers_until("quiet") <= 21);
+	answer_all();
+	assert_true(written() <= EVENT_QUEUE_MAX + 20);
+	slow = false;
+	events_close(events);
+}
+
+/* An object that is refused again and again meanwhile has one Event, which says the last reason. */
+static void an_object_that_is_refused_often(void **state)
+{
+	struct events *events = events_of(NULL);
+	char why[20];
+
+	(void)state;
+	slow = true;
+	for (int i = 0; i < 100; i++)
+		refuse(events, "busy", i, "no good");
+	for (int i = 0; i < 100; i++) {
+		snprintf(why, sizeof(why), "reason %d", i);
+		refuse(events, "shop", 0, why);
+	}
+	answer_all();
+	assert_int_equal(written(), 101);
+	refuse(events, "shop", 0, NULL);
+	refuse(events, "shop", 0, "once more");
+	refuse(events, "shop", 0, NULL);
+	answer_all();
+	slow = false;
+	assert_int_equal(written(), 3);
 	events_close(events);
 }
 
@@ -145,6 +347,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loads_that_open_pods),
 		cmocka_unit_test(policies_that_become_active),
+		cmocka_unit_test(policies_of_others),
+		cmocka_unit_test(a_policy_that_changed_again),
+		cmocka_unit_test(refused_objects_of_others),
+		cmocka_unit_test(an_object_that_is_refused_often),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

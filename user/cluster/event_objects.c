@@ -8,21 +8,20 @@
 #include <time.h>
 #include <xxhash.h>
 
+#include "cluster/active_policies.h"
+#include "cluster/event_queue.h"
 #include "cluster/store.h"
 #include "model/allowance.h"
 
 #define SECOND_MS 1000
 #define NODE_MS 20 /* between two Events of a node, for each node of the cluster */
 #define SENT_MAX 8 /* Events that are on their way at once */
-#define WAITING_MAX 10000 /* Events that wait for that; further ones are dropped */
 #define WAIT_MS 100 /* between two Events of objects that wait for their turn */
 
-/* An Event that is sent: written anew, or in place of an earlier one. */
+/* An Event that is on its way: written anew, or in place of an earlier one. */
 struct sent {
 	struct events *events;
-	struct sent *next;
-	struct json_object *event;
-	bool counts;
+	struct queued_event *queued;
 	char path[160];
 };
 
@@ -30,18 +29,19 @@ struct events {
 	struct api *api;
 	const char *component, *host; /* the source of the Events; `host` may be NULL */
 	unsigned int number; /* part of the next event's name */
-	/* References to policies that have changed since the last compile, and before. */
-	struct json_object *changed, *compiled;
-	/* for allowance_take(): Events of active policies, or of loads; and of objects that wait */
+	struct active_policies active;
+	struct api_timer active_turn; /* for the next policy that is active */
+	/* for allowance_take(): Events of loads; and of objects that wait for their turn */
 	uint64_t paid, paid_waits;
-	/* Events that wait to be sent, since so many are on their way */
-	struct sent *first, **end;
-	size_t n_waiting, n_sent;
+	struct event_queue queue;
+	size_t n_sent;
 };
+
+static void tell_active(void *data);
 
 static void free_sent(struct sent *sent)
 {
-	json_object_put(sent->event);
+	queued_event_free(sent->queued);
 	free(sent);
 }
 
@@ -54,9 +54,8 @@ struct events *events_open(struct api *api, const char *component, const char *h
 	events->api = api;
 	events->component = component;
 	events->host = host;
-	events->changed = json_object_new_array();
-	events->compiled = json_object_new_array();
-	events->end = &events->first;
+	events->active_turn = (struct api_timer){.run = tell_active, .data = events};
+	active_policies_open(&events->active);
 	return events;
 }
 
@@ -64,14 +63,9 @@ void events_close(struct events *events)
 {
 	if (!events)
 		return;
-	while (events->first) {
-		struct sent *sent = events->first;
-
-		events->first = sent->next;
-		free_sent(sent);
-	}
-	json_object_put(events->changed);
-	json_object_put(events->compiled);
+	api_timer_stop(events->api, &events->active_turn);
+	event_queue_close(&events->queue);
+	active_policies_close(&events->active);
 	free(events);
 }
 
@@ -190,7 +184,8 @@ static void replaced(void *data, const struct api_answer *answer)
 static void replace(struct sent *sent)
 {
 	static const char *const members[] = {"message", "lastTimestamp"};
-	const char *name = api_text(sent->event, "metadata.name");
+	struct json_object *event = sent->queued->event;
+	const char *name = api_text(event, "metadata.name");
 	struct json_object *patch = json_object_new_object();
 	char path[512];
 	struct api_request request = {.method = "PATCH",
@@ -201,11 +196,10 @@ static void replace(struct sent *sent)
 				      .data = sent};
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
-		add(patch, members[i], api_text(sent->event, members[i]));
-	if (sent->counts) {
-		add(patch, "firstTimestamp", api_text(sent->event, "firstTimestamp"));
-		json_object_object_add(patch, "count",
-				       json_object_get(api_get(sent->event, "count")));
+		add(patch, members[i], api_text(event, members[i]));
+	if (sent->queued->counts) {
+		add(patch, "firstTimestamp", api_text(event, "firstTimestamp"));
+		json_object_object_add(patch, "count", json_object_get(api_get(event, "count")));
 	}
 	snprintf(path, sizeof(path), "%s/%s", sent->path, name);
 	if (api_send(sent->events->api, &request))
@@ -223,45 +217,47 @@ static void created(void *data, const struct api_answer *answer)
 		end_sent(sent);
 }
 
-/* Sends Events that wait, while few are on their way: a tenant may bring about thousands at once.
- */
+/* An Event that cannot be sent is dropped. */
+static void send_one(struct events *events, struct queued_event *queued)
+{
+	struct sent *sent = malloc(sizeof(*sent));
+	const struct api_request request = {.method = "POST",
+					    .path = sent ? sent->path : NULL,
+					    .body = queued->event,
+					    .done = created,
+					    .data = sent};
+
+	if (!sent) {
+		queued_event_free(queued);
+		return;
+	}
+	*sent = (struct sent){.events = events, .queued = queued};
+	snprintf(sent->path, sizeof(sent->path), "/api/v1/namespaces/%.100s/events",
+		 api_text(queued->event, "metadata.namespace"));
+	events->n_sent++;
+	if (!api_send(events->api, &request))
+		return;
+	events->n_sent--;
+	free_sent(sent);
+}
+
+/* Sends Events that wait, while few are on their way. */
 static void send_next(struct events *events)
 {
-	while (events->first && events->n_sent < SENT_MAX) {
-		struct sent *sent = events->first;
-		const struct api_request request = {.method = "POST",
-						    .path = sent->path,
-						    .body = sent->event,
-						    .done = created,
-						    .data = sent};
+	struct queued_event *queued;
 
-		events->first = sent->next;
-		events->end = events->first ? events->end : &events->first;
-		events->n_waiting--;
-		if (api_send(events->api, &request))
-			free_sent(sent);
-		else
-			events->n_sent++;
-	}
+	while (events->n_sent < SENT_MAX && (queued = event_queue_take(&events->queue)))
+		send_one(events, queued);
 }
 
 static void send(struct events *events, struct json_object *object, const struct said *said)
 {
 	const char *ns = api_text(object, "metadata.namespace");
-	struct sent *sent;
 
-	if (events->n_waiting == WAITING_MAX || !api_text(object, "metadata.name"))
+	if (!api_text(object, "metadata.name"))
 		return;
-	sent = malloc(sizeof(*sent));
-	if (!sent)
-		return;
-	ns = ns ? ns : "default";
-	*sent = (struct sent){.events = events, .counts = said->count};
-	snprintf(sent->path, sizeof(sent->path), "/api/v1/namespaces/%.100s/events", ns);
-	sent->event = event_of(events, object, ns, said);
-	*events->end = sent;
-	events->end = &sent->next;
-	events->n_waiting++;
+	event_queue_put(&events->queue, event_of(events, object, ns ? ns : "default", said),
+			said->count);
 	send_next(events);
 }
 
@@ -362,49 +358,36 @@ void events_turned(struct events *events, const struct condition *condition)
 
 /* Active policies */
 
-/* Adds an object to an array, which holds each object once, and no more than get an Event. */
-static void note(struct json_object *array, struct json_object *about)
-{
-	for (size_t i = 0; i < json_object_array_length(array); i++)
-		if (json_object_equal(json_object_array_get_idx(array, i), about))
-			return;
-	if (json_object_array_length(array) < EVENTS_BURST)
-		json_object_array_add(array, json_object_get(about));
-}
-
 void events_changed(struct events *events, struct json_object *policy)
 {
 	struct json_object *about = objects_about(policy);
 
-	note(events->changed, about);
+	active_policies_changed(&events->active, about);
 	json_object_put(about);
 }
 
 void events_compiled(struct events *events, const struct objects *objects)
 {
-	for (size_t i = 0; i < json_object_array_length(events->changed); i++) {
-		struct json_object *about = json_object_array_get_idx(events->changed, i);
+	active_policies_compiled(&events->active, objects);
+}
 
-		if (!objects_is_aside(objects, about))
-			note(events->compiled, about);
+static void tell_active(void *data)
+{
+	struct events *events = data;
+	struct json_object *about;
+	char message[80];
+	const struct said said = {.reason = "Active", .message = message};
+
+	while ((about = active_policies_next(&events->active, api_now(), message))) {
+		send(events, about, &said);
+		json_object_put(about);
 	}
-	json_object_put(events->changed);
-	events->changed = json_object_new_array();
+	if (active_policies_wait(&events->active) && !events->active_turn.due)
+		api_timer_set(events->api, &events->active_turn, ACTIVE_STEP_MS);
 }
 
 void events_active(struct events *events, uint32_t generation, uint32_t nodes)
 {
-	char message[80];
-	const struct said said = {.reason = "Active", .message = message};
-
-	if (!json_object_array_length(events->compiled))
-		return;
-	snprintf(message, sizeof(message), "active at generation %u on %u nodes", generation,
-		 nodes);
-	for (size_t i = 0; i < json_object_array_length(events->compiled) &&
-			   allowance_take(&events->paid, api_now(), SECOND_MS, EVENTS_BURST);
-	     i++)
-		send(events, json_object_array_get_idx(events->compiled, i), &said);
-	json_object_put(events->compiled);
-	events->compiled = json_object_new_array();
+	active_policies_active(&events->active, generation, nodes);
+	tell_active(events);
 }

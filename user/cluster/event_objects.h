@@ -4,11 +4,11 @@
  * refused objects, and about PolicyStatus; a follower's, about the pods whose packets are denied,
  * and about its node if a load has opened pods.
  *
- * Few are on their way at once, and the others wait. Their number is bounded: an object has one
- * Event for each reason, which is written again when the reason comes again. Active policies get
- * EVENTS_BURST Events at once and one a second; others get none. A node gets EVENTS_OPENED_BURST at
- * once, and then one in each events_share(). Objects that wait for their turn get
- * EVENTS_WAITS_BURST at once and ten a second; others get theirs later.
+ * Few are on their way at once, and the others wait (event_queue.h). Their number is bounded: an
+ * object has one Event for each reason, which is written again when the reason comes again. Active
+ * policies take turns (active_policies.h). A node gets EVENTS_OPENED_BURST at once, and then one in
+ * each events_share(). Objects that wait for their turn get EVENTS_WAITS_BURST at once and ten a
+ * second; others get theirs later.
  */
 #ifndef BULKHEAD_CLUSTER_EVENT_OBJECTS_H
 #define BULKHEAD_CLUSTER_EVENT_OBJECTS_H
@@ -21,7 +21,6 @@
 
 struct events;
 
-#define EVENTS_BURST 50
 #define EVENTS_OPENED_BURST 20
 #define EVENTS_WAITS_BURST 20
 
