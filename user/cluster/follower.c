@@ -34,7 +34,7 @@ static void step(struct follower *follower);
 static int read_node(struct follower *follower)
 {
 	const uint32_t had = follower->has.active;
-	const int error = local_node_read(&follower->node, follower->diag, &follower->has);
+	const int error = followed_node_read(&follower->node, follower->diag, &follower->has);
 
 	if (!error && had && !follower->has.active)
 		follower_warn(follower, "no policy is active on this node any more",
@@ -66,7 +66,7 @@ static void on_heartbeat(void *data)
  * then the step was no fault, and the next one follows at once. */
 static bool has_others(struct follower *follower)
 {
-	const struct local_node_state had = follower->has;
+	const struct followed_node_state had = follower->has;
 
 	return !read_node(follower) && memcmp(&had, &follower->has, sizeof(had)) != 0;
 }
@@ -93,7 +93,7 @@ static void changed_node(struct follower *follower, int error, const char *what,
 static enum step next_step(const struct follower *follower, uint32_t *generation)
 {
 	const struct store_status *wants = &follower->wants;
-	const struct local_node_state *has = &follower->has;
+	const struct followed_node_state *has = &follower->has;
 
 	/* If nothing is active, nothing can be staged, and loading cannot mix two policies. */
 	if (!has->active) {
@@ -140,12 +140,12 @@ static int change_policy(struct follower *follower, enum step what, uint32_t gen
 	int error;
 
 	if (what == STEP_ACTIVATE)
-		error = local_node_activate(&follower->node, generation, follower->diag,
-					    &follower->has);
+		error = followed_node_activate(&follower->node, generation, follower->diag,
+					       &follower->has);
 	else if (what == STEP_LOAD)
-		error = local_node_load(&follower->node, chain, follower->diag, &follower->has);
+		error = followed_node_load(&follower->node, chain, follower->diag, &follower->has);
 	else
-		error = local_node_stage(&follower->node, chain, follower->diag, &follower->has);
+		error = followed_node_stage(&follower->node, chain, follower->diag, &follower->has);
 	if (!error)
 		histogram_add(&follower->took[what], (api_now() - began) * 1000);
 	return error;
@@ -219,7 +219,7 @@ static void end_once(struct follower *follower)
  * cluster's store is that of an older time. */
 static void tell_newer(struct follower *follower, uint32_t generation)
 {
-	const struct local_node_state *has = &follower->has;
+	const struct followed_node_state *has = &follower->has;
 	char what[120];
 
 	if (has->active <= generation || follower->told_newer == has->active_checksum)
@@ -347,7 +347,7 @@ static int start(struct follower *follower, const struct serve_options *serve, i
 	int error;
 
 	diag->copy = open_memstream(&said, &size);
-	error = local_node_begin(&follower->node, diag);
+	error = followed_node_begin(&follower->node, diag);
 	if (!error)
 		error = read_node(follower);
 	if (!error)
@@ -404,7 +404,7 @@ int follow_run(const struct follow_options *given, struct diag *diag, int stop)
 	if (follower.pods)
 		lh_table_free(follower.pods);
 	store_status_free(&follower.wants);
-	local_node_free(&follower.node);
+	followed_node_free(&follower.node);
 	node_cache_free(with_cache.load.cache);
 	free(follower.message);
 	json_object_put(follower.conditions);

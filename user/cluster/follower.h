@@ -9,7 +9,7 @@
 #include "cluster/count.h"
 #include "cluster/denials.h"
 #include "cluster/event_objects.h"
-#include "cluster/local_node.h"
+#include "cluster/followed_node.h"
 #include "cluster/resting.h"
 #include "cluster/rollout.h"
 #include "cluster/store.h"
@@ -30,8 +30,8 @@ struct follower {
 	/* Steps */
 	struct api_watch *status_watch;
 	struct store_status wants;
-	struct own_node node;
-	struct local_node_state has;
+	struct followed_node node;
+	struct followed_node_state has;
 	bool synced, fetching;
 	bool whole; /* a delta was refused: fetch the newest whole policy and the deltas since */
 	uint32_t lacks; /* generation that cannot be made from the store; 0: none */

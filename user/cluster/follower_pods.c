@@ -55,7 +55,7 @@ static bool counts(const struct follower *follower, struct json_object *pod)
 
 static void put_all(struct follower *follower, struct json_object *const *pods, size_t n)
 {
-	int error = local_node_pods(&follower->options->load, pods, n, follower->diag);
+	int error = followed_node_pods(&follower->options->load, pods, n, follower->diag);
 
 	if (error && error != -EAGAIN)
 		follower_set_message(follower, error, "a pod");
@@ -79,7 +79,7 @@ static void drop_pod(struct follower *follower, struct json_object *pod)
 		return;
 	/* the pod as it was while it ran: a pod that has ended makes no endpoint */
 	json_object_object_del(api_get(last, "status"), "phase");
-	local_node_pod_deleted(&follower->options->load, last, &quiet);
+	followed_node_pod_deleted(&follower->options->load, last, &quiet);
 	json_object_put(last);
 }
 

@@ -47,7 +47,7 @@ unsigned int follower_limit(const struct follower *follower)
 uint32_t follower_installed(const struct follower *follower)
 {
 	const struct store_status *wants = &follower->wants;
-	const struct local_node_state *has = &follower->has;
+	const struct followed_node_state *has = &follower->has;
 	const bool is_wanted =
 		wants->policy > has->installed ||
 		(wants->policy == has->installed && wants->checksum == has->installed_checksum);

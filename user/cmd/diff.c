@@ -11,7 +11,7 @@
 #include "cmd/filter.h"
 #include "cmd/inputs.h"
 #include "cmd/json_output.h"
-#include "cmd/kindset.h"
+#include "cmd/class_set.h"
 #include "cmd/screen.h"
 #include "cmd/view.h"
 #include "policy/isolation.h"
@@ -95,16 +95,16 @@ static void report_block(struct diff_report *report, const struct diff_block *bl
 	size_t width = screen_width(), length;
 
 	report->n++;
-	kindset_print(report->set, text, from, block->from.n, width);
+	class_set_print(report->set, text, from, block->from.n, width);
 	emit_say(emit, "%s%s", paint_on(PAINT_BOLD), text->buffer->buf);
 	length = printbuf_length(text->buffer);
-	kindset_print(report->set, text, to, block->to.n, width);
+	class_set_print(report->set, text, to, block->to.n, width);
 	length += printbuf_length(text->buffer);
 	emit_say(emit, "%s-> %s%s%s\n", length + 4 > (width ? width : 100) ? "\n  " : " ",
 		 text->buffer->buf, paint_off(), block->own_node ? own_node : "");
 	emit_object(emit, NULL);
-	kindset_emit(emit, "from", &diff->kinds, from, block->from.n);
-	kindset_emit(emit, "to", &diff->kinds, to, block->to.n);
+	class_set_emit(emit, "from", &diff->kinds, from, block->from.n);
+	class_set_emit(emit, "to", &diff->kinds, to, block->to.n);
 	emit_bool(emit, "own_node", block->own_node);
 	emit_changes(report, block->changes, "  ", text);
 	emit_end(emit);
@@ -213,7 +213,7 @@ static void report_side(struct diff_report *report, enum side side, struct text 
 			report_lone(report, words[side], kind->members[k].end.name);
 	}
 	if (n) {
-		kindset_print(report->set, text, set, n, screen_width());
+		class_set_print(report->set, text, set, n, screen_width());
 		report_lone(report, words[side], text->buffer->buf);
 	}
 	free(set);
@@ -274,7 +274,7 @@ static int compare(struct diff_report *report)
 	look.from = report->meant.from;
 	look.to = report->meant.to;
 	look.either = report->meant.either;
-	report->set = kindset_open(&diff->kinds);
+	report->set = class_set_open(&diff->kinds);
 	return report->set ? diff_policies(&look, diff) : -ENOMEM;
 }
 
@@ -334,7 +334,7 @@ static int run(struct call *call)
 		status = report.n ? STATUS_NO : STATUS_OK;
 	}
 	filter_flow_classes_free(&report.meant);
-	kindset_close(report.set);
+	class_set_close(report.set);
 	diff_free(&report.diff);
 	policy_free(new);
 	view_close(&old);

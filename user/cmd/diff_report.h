@@ -12,7 +12,7 @@ struct diff_report {
 	struct diff diff;
 	const struct filter *filter;
 	struct filter_flow_classes meant;
-	struct kindset *set; /* words for the diff's kinds */
+	struct class_set *set; /* words for the diff's kinds */
 	bool pods; /* report pods, not kinds */
 	struct emit emit;
 	size_t n; /* differences so far */

@@ -10,7 +10,7 @@
 #include "cmd/command.h"
 #include "cmd/emit.h"
 #include "cmd/inputs.h"
-#include "cmd/plan.h"
+#include "cmd/dry_run_print.h"
 #include "input/input.h"
 #include "node/node.h"
 
@@ -242,13 +242,13 @@ static int run_verb(struct call *call, struct endpoint_arguments *arguments)
 	const char *name = call->n_operands > 1 ? call->operands[1] : NULL;
 	struct diag diag = command_diag();
 	struct node_handle *handle = NULL;
-	struct plan plan;
+	struct dry_run_print print;
 	int error;
 
 	check_verb(call, arguments, verb, name);
 	arguments->json = call->json;
 	if (arguments->dry_run)
-		plan_begin(&plan, call, &arguments->node);
+		dry_run_print_begin(&print, call, &arguments->node);
 	error = node_open(&arguments->node, false, &diag, &handle);
 	if (!error && !handle) {
 		command_error("nothing is loaded here");
@@ -263,7 +263,7 @@ static int run_verb(struct call *call, struct endpoint_arguments *arguments)
 	else if (!error)
 		error = list(handle, call);
 	if (arguments->dry_run)
-		plan_end(&plan, error);
+		dry_run_print_end(&print, error);
 	else if (!error && strcmp(verb, "list"))
 		report(call, arguments, handle);
 	node_close(handle);

@@ -9,7 +9,7 @@
 #include "cmd/inputs.h"
 #include "cmd/emit.h"
 #include "cmd/load_report.h"
-#include "cmd/plan.h"
+#include "cmd/dry_run_print.h"
 #include "policy/delta.h"
 #include "node/change/saved.h"
 #include "node/node.h"
@@ -130,7 +130,7 @@ static int load_whole(const struct call *call, struct request *request, struct n
 
 static int load(const struct call *call, struct request *request)
 {
-	struct plan plan;
+	struct dry_run_print print;
 	struct diag diag = command_diag();
 	struct node_change change;
 	struct node_handle *handle = NULL;
@@ -139,7 +139,7 @@ static int load(const struct call *call, struct request *request)
 	int error;
 
 	if (request->dry_run)
-		plan_begin(&plan, call, &request->node);
+		dry_run_print_begin(&print, call, &request->node);
 	error = node_open(&request->node, !request->activate, &diag, &handle);
 	/* Reads the active policy under the lock, so that the new policy succeeds the policy that
 	 * it replaces. */
@@ -150,7 +150,7 @@ static int load(const struct call *call, struct request *request)
 	else if (!error)
 		error = load_whole(call, request, handle, &diag, &change, &policy);
 	if (request->dry_run)
-		plan_end(&plan, error);
+		dry_run_print_end(&print, error);
 	else if (!error && !delta)
 		conclude(call, request, &change, policy, &diag);
 	delta_free(delta);

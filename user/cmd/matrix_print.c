@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/kindset.h"
+#include "cmd/class_set.h"
 #include "cmd/matrix.h"
 #include "cmd/screen.h"
 
@@ -200,7 +200,7 @@ static int compare_runs(const void *a, const void *b, void *rows)
 }
 
 /* Prints whom a run of equal rows reaches in one way. */
-static void print_reached(const struct reach_table *table, struct kindset *set, size_t from,
+static void print_reached(const struct reach_table *table, struct class_set *set, size_t from,
 			  enum reach reach, const char *word)
 {
 	struct text text = {printbuf_new()};
@@ -210,7 +210,7 @@ static void print_reached(const struct reach_table *table, struct kindset *set, 
 	for (size_t to = 0; to < table->kinds->n && kinds; to++)
 		if (table->column[to] && reach_at(table, from, to) == reach)
 			kinds[n++] = to;
-	kindset_print(set, &text, kinds, n, screen_width());
+	class_set_print(set, &text, kinds, n, screen_width());
 	for (size_t to = table->kinds->n; to < n_columns(table); to++)
 		if (table->column[to] && reach_at(table, from, to) == reach)
 			text_add_listed(&text, table->services[to - table->kinds->n].name);
@@ -220,14 +220,14 @@ static void print_reached(const struct reach_table *table, struct kindset *set, 
 	free(kinds);
 }
 
-static void print_alike(const struct reach_table *table, struct kindset *set, const uint32_t *rows,
-			size_t n)
+static void print_alike(const struct reach_table *table, struct class_set *set,
+			const uint32_t *rows, size_t n)
 {
 	struct text text = {printbuf_new()};
 	size_t columns = n_columns(table);
 	const char *row = table->reach + *rows * columns;
 
-	kindset_print(set, &text, rows, n, screen_width());
+	class_set_print(set, &text, rows, n, screen_width());
 	printf("%s%s%s\n", paint_on(PAINT_BOLD), text.buffer->buf, paint_off());
 	print_reached(table, set, *rows, REACH_YES, "reach");
 	print_reached(table, set, *rows, REACH_AUDIT, "reach, but for audited policies,");
@@ -260,7 +260,7 @@ static size_t list_runs(const struct reach_table *table, const uint32_t *rows, s
 /* Equal rows are printed once. */
 static int print_words(const struct reach_table *table)
 {
-	struct kindset *set = kindset_open(table->kinds);
+	struct class_set *set = class_set_open(table->kinds);
 	uint32_t *rows = calloc(table->kinds->n + 1, sizeof(*rows));
 	struct run *runs = calloc(table->kinds->n + 1, sizeof(*runs));
 	bool good = set && rows && runs;
@@ -276,7 +276,7 @@ static int print_words(const struct reach_table *table)
 	printf("\n%s\n", port_print(table->port, text));
 	for (size_t i = 0; i < n_runs; i++)
 		print_alike(table, set, rows + runs[i].at, runs[i].n);
-	kindset_close(set);
+	class_set_close(set);
 	free(rows);
 	free(runs);
 	return good ? 0 : -ENOMEM;
@@ -332,7 +332,7 @@ void matrix_emit(struct emit *emit, const struct reach_table *table, bool pods)
 		emit_array(emit, "groups");
 		for (size_t i = 0; i < table->kinds->n; i++)
 			if (table->row[i] || table->column[i])
-				kind_emit(emit, &table->kinds->at[i]);
+				flow_class_emit(emit, &table->kinds->at[i]);
 		emit_end(emit);
 	}
 	emit_array(emit, "reach");

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/plan.h"
+#include "cmd/dry_run_print.h"
 #include "cmd/signals.h"
 #include "node/change/saved.h"
 #include "node/node.h"
@@ -54,7 +54,7 @@ static int run(struct call *call)
 	const char *state = NULL;
 	struct saved_mark mark = {};
 	bool dry_run = false, stays = false;
-	struct plan plan;
+	struct dry_run_print print;
 	int option, error;
 
 	while ((option = call_option(call)) != -1) {
@@ -73,10 +73,10 @@ static int run(struct call *call)
 	if (state)
 		saved_look(state, &mark);
 	if (dry_run)
-		plan_begin(&plan, call, &node);
+		dry_run_print_begin(&print, call, &node);
 	error = node_unload(&node, &diag);
 	if (dry_run)
-		plan_end(&plan, error);
+		dry_run_print_end(&print, error);
 	else if (!error)
 		error = forget(state, &mark, &diag);
 	if (call->json && !dry_run && !error)

@@ -69,7 +69,7 @@ struct node_options {
 	/* Dry run: gets each step instead of the node; nothing is written. NULL: the steps are
 	 * taken. */
 	void (*dry_run)(void *data, const struct node_step *step);
-	void *rehearse_data;
+	void *dry_run_data;
 	bool quarantine; /* load, endpoint del: interfaces of removed endpoints stay guarded */
 	/* load: an endpoint without an interface, or behind a bridge whose port is not known, is
 	 * left out without a word: the CNI plugin brings the endpoint */

@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "cluster/rollout.h"
-#include "cluster/local_node.h"
+#include "cluster/followed_node.h"
 #include "tools/bench/cluster/cluster.h"
 
 #define STACK (256 << 10)
@@ -41,7 +41,7 @@
 struct simulated {
 	char name[32];
 	struct follow_options options;
-	struct local_node_state has;
+	struct followed_node_state has;
 	pthread_t thread;
 };
 
@@ -70,12 +70,13 @@ static uint64_t now(void)
 
 /* The node without a kernel. */
 
-void local_node_free(struct own_node *node)
+void followed_node_free(struct followed_node *node)
 {
 	(void)node;
 }
 
-int local_node_read(struct own_node *node, struct diag *diag, struct local_node_state *state)
+int followed_node_read(struct followed_node *node, struct diag *diag,
+		       struct followed_node_state *state)
 {
 	(void)node;
 	(void)diag;
@@ -83,7 +84,7 @@ int local_node_read(struct own_node *node, struct diag *diag, struct local_node_
 	return 0;
 }
 
-int local_node_begin(struct own_node *node, struct diag *diag)
+int followed_node_begin(struct followed_node *node, struct diag *diag)
 {
 	(void)node;
 	(void)diag;
@@ -118,36 +119,36 @@ static int install(const struct store_chain *chain)
 	return 0;
 }
 
-int local_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag,
-		    struct local_node_state *state)
+int followed_node_load(struct followed_node *node, struct store_chain *chain, struct diag *diag,
+		       struct followed_node_state *state)
 {
 	int error = install(chain);
 
 	if (error)
 		return error;
 	activate(own->has.installed, own->has.installed_checksum);
-	return local_node_read(node, diag, state);
+	return followed_node_read(node, diag, state);
 }
 
-int local_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag,
-		     struct local_node_state *state)
+int followed_node_stage(struct followed_node *node, struct store_chain *chain, struct diag *diag,
+			struct followed_node_state *state)
 {
 	int error = install(chain);
 
-	return error ? error : local_node_read(node, diag, state);
+	return error ? error : followed_node_read(node, diag, state);
 }
 
-int local_node_activate(struct own_node *node, uint32_t generation, struct diag *diag,
-			struct local_node_state *state)
+int followed_node_activate(struct followed_node *node, uint32_t generation, struct diag *diag,
+			   struct followed_node_state *state)
 {
 	if (own->has.installed != generation)
 		return -ENOENT;
 	activate(generation, own->has.installed_checksum);
-	return local_node_read(node, diag, state);
+	return followed_node_read(node, diag, state);
 }
 
-int local_node_pods(const struct node_options *options, struct json_object *const *pods, size_t n,
-		    struct diag *diag)
+int followed_node_pods(const struct node_options *options, struct json_object *const *pods,
+		       size_t n, struct diag *diag)
 {
 	(void)options;
 	(void)pods;
@@ -156,10 +157,10 @@ int local_node_pods(const struct node_options *options, struct json_object *cons
 	return 0;
 }
 
-int local_node_pod_deleted(const struct node_options *options, struct json_object *pod,
-			   struct diag *diag)
+int followed_node_pod_deleted(const struct node_options *options, struct json_object *pod,
+			      struct diag *diag)
 {
-	return local_node_pods(options, &pod, 1, diag);
+	return followed_node_pods(options, &pod, 1, diag);
 }
 
 /* Commands */
@@ -250,7 +251,8 @@ static void start(unsigned int n, uint32_t generation, uint64_t checksum)
 		node->options.node = node->name;
 		node->options.load.pin = node->name;
 		node->options.listen = i ? NULL : "127.0.0.1:9470";
-		node->has = (struct local_node_state){generation, generation, checksum, checksum};
+		node->has =
+			(struct followed_node_state){generation, generation, checksum, checksum};
 	}
 	for (unsigned int first = 0; first < n; first += THREADS)
 		switch (fork()) {

@@ -4,7 +4,7 @@
 #include "maps/abi.h"
 #include "node/change/apply.h"
 #include "node/change/dry_run.h"
-#include "node/change/import.h"
+#include "node/change/adopt.h"
 #include "node/change/larger_maps.h"
 #include "node/change/replace.h"
 #include "node/kernel/attach.h"
@@ -144,8 +144,8 @@ static int act_attach(struct applier *applier)
 
 static int act_import(struct applier *applier)
 {
-	return import_connections(applier->handle, applier->change->import, applier->change->local,
-				  &applier->outcome.imported);
+	return adopt_connections(applier->handle, applier->change->import, applier->change->local,
+				 &applier->outcome.imported);
 }
 
 static int act_pin(struct applier *applier)

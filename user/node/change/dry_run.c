@@ -260,7 +260,7 @@ static void tell(struct node_handle *handle, const struct change *change,
 
 	told.n = table ? table->n : 1;
 	if (told.n)
-		handle->options->dry_run(handle->options->rehearse_data, &told);
+		handle->options->dry_run(handle->options->dry_run_data, &told);
 }
 
 static int see(struct node_handle *handle)
@@ -291,5 +291,5 @@ int dry_run(struct node_handle *handle, const struct change *change)
 	if (!error)
 		error = change_simulate(change, handle->seen, &handle->seen_generation,
 					n_change_order);
-	return error ? node_fail(handle, error, "cannot rehearse") : 0;
+	return error ? node_fail(handle, error, "cannot make a dry run") : 0;
 }

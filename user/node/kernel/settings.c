@@ -18,7 +18,7 @@
 
 enum setting_unit { TIME, COUNT, RCU };
 
-/* s: adopted connections look 10 s older than they are (import.c). */
+/* s: adopted connections look 10 s older than they are (node/change/adopt.c). */
 #define MIN_IDLE 15
 
 #define LIBERAL "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "cluster/local_node.h"
+#include "cluster/followed_node.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -11,23 +11,24 @@
 #include "input/input.h"
 #include "node/change/saved.h"
 
-static void release(struct own_node *node)
+static void release(struct followed_node *node)
 {
 	delta_free(node->held);
 	node->held = NULL;
 }
 
-void local_node_free(struct own_node *node)
+void followed_node_free(struct followed_node *node)
 {
 	release(node);
 }
 
-int local_node_read(struct own_node *node, struct diag *diag, struct local_node_state *state)
+int followed_node_read(struct followed_node *node, struct diag *diag,
+		       struct followed_node_state *state)
 {
 	struct node_heads heads = {};
 	const int error = node_read_heads(node->options, diag, &heads);
 
-	*state = (struct local_node_state){
+	*state = (struct followed_node_state){
 		.active = heads.active,
 		.active_checksum = heads.active_checksum,
 		.installed = heads.staged ? heads.staged : heads.active,
@@ -45,8 +46,8 @@ int local_node_read(struct own_node *node, struct diag *diag, struct local_node_
 
 /* Makes the policy that the held delta leads to. Returns 0; -ESTALE, not reported, if @base is not
  * the delta's any more; or another -errno. */
-static int apply_held(const struct own_node *node, const struct policy *base, struct diag *diag,
-		      struct policy **policy)
+static int apply_held(const struct followed_node *node, const struct policy *base,
+		      struct diag *diag, struct policy **policy)
 {
 	if (!base || base->checksum != node->held->header.base)
 		return -ESTALE;
@@ -54,7 +55,7 @@ static int apply_held(const struct own_node *node, const struct policy *base, st
 }
 
 /* Makes the policy that @chain leads to. A chain of deltas begins at a policy that the node has. */
-static int make(struct own_node *node, struct node_handle *handle, struct store_chain *chain,
+static int make(struct followed_node *node, struct node_handle *handle, struct store_chain *chain,
 		struct diag *diag, struct policy **policy)
 {
 	const uint64_t parent = chain->items[0].parent;
@@ -77,8 +78,8 @@ static int make(struct own_node *node, struct node_handle *handle, struct store_
 
 /* Logs what a load changed, as `load` prints it, and tells whom that opens. Pods that come and go
  * are no news. */
-static void log_change(const struct own_node *node, const struct node_change *change, bool whole,
-		       struct diag *diag)
+static void log_change(const struct followed_node *node, const struct node_change *change,
+		       bool whole, struct diag *diag)
 {
 	const struct node_effect *effect = change->effect;
 	const bool news = effect && (effect->n_added || effect->n_deleted || effect->n_audits ||
@@ -97,7 +98,8 @@ static void log_change(const struct own_node *node, const struct node_change *ch
 	free(line);
 }
 
-static int install(struct own_node *node, struct store_chain *chain, bool stage, struct diag *diag)
+static int install(struct followed_node *node, struct store_chain *chain, bool stage,
+		   struct diag *diag)
 {
 	struct policy *policy = NULL;
 	struct node_change change;
@@ -124,7 +126,7 @@ static int install(struct own_node *node, struct store_chain *chain, bool stage,
 	return error;
 }
 
-int local_node_begin(struct own_node *node, struct diag *diag)
+int followed_node_begin(struct followed_node *node, struct diag *diag)
 {
 	const bool settings = node->options->n_settings;
 	const struct policy *policy = NULL;
@@ -152,7 +154,7 @@ int local_node_begin(struct own_node *node, struct diag *diag)
 /* Deltas */
 
 /* Returns the options for a delta. The load before has set the uplinks and settings. */
-static struct node_options for_delta(const struct own_node *node)
+static struct node_options for_delta(const struct followed_node *node)
 {
 	struct node_options options = *node->options;
 
@@ -162,12 +164,12 @@ static struct node_options for_delta(const struct own_node *node)
 
 /* Returns what a node has that has just taken @delta from @base. So the node is not opened once
  * more to read it: that takes as long as to stage a small delta. */
-static struct local_node_state after_delta(const struct lazy_policy *base,
-					   const struct delta *delta, bool stage)
+static struct followed_node_state after_delta(const struct lazy_policy *base,
+					      const struct delta *delta, bool stage)
 {
 	const struct delta_header *header = &delta->header;
 
-	return (struct local_node_state){
+	return (struct followed_node_state){
 		.installed = header->generation,
 		.installed_checksum = header->checksum,
 		.active = stage ? base->generation : header->generation,
@@ -177,12 +179,12 @@ static struct local_node_state after_delta(const struct lazy_policy *base,
 
 /* Puts @delta active, or installs its segments. Returns 0 and sets @state; -EOPNOTSUPP, not
  * reported, if only the whole policy can be loaded; or another -errno. */
-static int load_delta(struct own_node *node, const struct delta *delta, bool stage,
-		      struct diag *diag, struct local_node_state *state)
+static int load_delta(struct followed_node *node, const struct delta *delta, bool stage,
+		      struct diag *diag, struct followed_node_state *state)
 {
 	const struct node_options options = for_delta(node);
 	const struct lazy_policy *base = NULL;
-	struct local_node_state after;
+	struct followed_node_state after;
 	struct policy *whole = NULL;
 	struct node_change change;
 	struct node_handle *handle = NULL;
@@ -216,16 +218,16 @@ static int load_delta(struct own_node *node, const struct delta *delta, bool sta
 /* Returns true if the maps of the node have all segments of the policy that @delta leads to, so
  * that there is nothing to install. If another command changes the node meanwhile, activation finds
  * another base, and loads the whole policy. */
-static bool has_segments(const struct own_node *node, const struct delta *delta,
-			 const struct local_node_state *state)
+static bool has_segments(const struct followed_node *node, const struct delta *delta,
+			 const struct followed_node_state *state)
 {
 	return node->loaded && state->installed == state->active &&
 	       state->active_checksum == delta->header.base && delta_keeps_segments(delta);
 }
 
 /* Puts @delta active, or installs its segments. Returns false if that fails. */
-static bool apply_delta(struct own_node *node, const struct delta *delta, bool stage,
-			struct diag *diag, struct local_node_state *state)
+static bool apply_delta(struct followed_node *node, const struct delta *delta, bool stage,
+			struct diag *diag, struct followed_node_state *state)
 {
 	if (!stage || !has_segments(node, delta, state))
 		return !load_delta(node, delta, stage, diag, state);
@@ -237,8 +239,8 @@ static bool apply_delta(struct own_node *node, const struct delta *delta, bool s
 
 /* Takes the chain as a delta. Returns false if that fails: the caller then tries the whole policy,
  * and so reports faults. */
-static bool take_delta(struct own_node *node, const struct store_chain *chain, bool stage,
-		       struct diag *diag, struct local_node_state *state)
+static bool take_delta(struct followed_node *node, const struct store_chain *chain, bool stage,
+		       struct diag *diag, struct followed_node_state *state)
 {
 	struct delta *delta = NULL;
 	bool taken =
@@ -253,30 +255,30 @@ static bool take_delta(struct own_node *node, const struct store_chain *chain, b
 	return taken;
 }
 
-static int take(struct own_node *node, struct store_chain *chain, bool stage, struct diag *diag,
-		struct local_node_state *state)
+static int take(struct followed_node *node, struct store_chain *chain, bool stage,
+		struct diag *diag, struct followed_node_state *state)
 {
 	int error;
 
 	if (take_delta(node, chain, stage, diag, state))
 		return 0;
 	error = install(node, chain, stage, diag);
-	return error ? error : local_node_read(node, diag, state);
+	return error ? error : followed_node_read(node, diag, state);
 }
 
-int local_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag,
-		    struct local_node_state *state)
+int followed_node_load(struct followed_node *node, struct store_chain *chain, struct diag *diag,
+		       struct followed_node_state *state)
 {
 	return take(node, chain, false, diag, state);
 }
 
-int local_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag,
-		     struct local_node_state *state)
+int followed_node_stage(struct followed_node *node, struct store_chain *chain, struct diag *diag,
+			struct followed_node_state *state)
 {
 	return take(node, chain, true, diag, state);
 }
 
-static int activate_whole(struct own_node *node, uint32_t generation, struct diag *diag)
+static int activate_whole(struct followed_node *node, uint32_t generation, struct diag *diag)
 {
 	const struct policy *base = NULL;
 	struct policy *staged = NULL;
@@ -307,8 +309,8 @@ static int activate_whole(struct own_node *node, uint32_t generation, struct dia
 	return error;
 }
 
-int local_node_activate(struct own_node *node, uint32_t generation, struct diag *diag,
-			struct local_node_state *state)
+int followed_node_activate(struct followed_node *node, uint32_t generation, struct diag *diag,
+			   struct followed_node_state *state)
 {
 	int error = -EOPNOTSUPP;
 
@@ -320,7 +322,7 @@ int local_node_activate(struct own_node *node, uint32_t generation, struct diag 
 	}
 	error = activate_whole(node, generation, diag);
 	release(node);
-	return error ? error : local_node_read(node, diag, state);
+	return error ? error : followed_node_read(node, diag, state);
 }
 
 /* Reads the Pod's text as one endpoint. Returns 0; -ENOENT: the Pod makes no endpoint; or another
@@ -478,14 +480,14 @@ static int each_pod(const struct node_options *options, struct json_object *cons
 	return last;
 }
 
-int local_node_pods(const struct node_options *options, struct json_object *const *pods, size_t n,
-		    struct diag *diag)
+int followed_node_pods(const struct node_options *options, struct json_object *const *pods,
+		       size_t n, struct diag *diag)
 {
 	return each_pod(options, pods, n, diag, place);
 }
 
-int local_node_pod_deleted(const struct node_options *options, struct json_object *pod,
-			   struct diag *diag)
+int followed_node_pod_deleted(const struct node_options *options, struct json_object *pod,
+			      struct diag *diag)
 {
 	int error = each_pod(options, &pod, 1, diag, take_off);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* --dry-run: prints the change that a command would make, step by step. */
-#ifndef BULKHEAD_CMD_PLAN_H
-#define BULKHEAD_CMD_PLAN_H
+#ifndef BULKHEAD_CMD_DRY_RUN_PRINT_H
+#define BULKHEAD_CMD_DRY_RUN_PRINT_H
 
 #include "cmd/command.h"
 #include "cmd/emit.h"
@@ -12,16 +12,17 @@
 		id, "dry-run", NULL, "change nothing: print the steps of the change" \
 	}
 
-struct plan {
+struct dry_run_print {
 	struct emit emit;
 	const char *change; /* name of the last change printed */
 	size_t n;
 };
 
-/* Sets @options so that the node reports each step to @plan and changes nothing. */
-void plan_begin(struct plan *plan, const struct call *call, struct node_options *options);
+/* Sets @options so that the node reports each step to @print and changes nothing. */
+void dry_run_print_begin(struct dry_run_print *print, const struct call *call,
+			 struct node_options *options);
 
 /* Prints the end of the plan, unless the command failed. */
-void plan_end(struct plan *plan, int error);
+void dry_run_print_end(struct dry_run_print *print, int error);
 
 #endif

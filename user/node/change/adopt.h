@@ -3,8 +3,8 @@
  * Takes over open connections: each connection that the kernel's conntrack knows becomes an entry
  * of bh_ct, so that the first load cuts no connection that policy allows.
  */
-#ifndef BULKHEAD_NODE_IMPORT_H
-#define BULKHEAD_NODE_IMPORT_H
+#ifndef BULKHEAD_NODE_ADOPT_H
+#define BULKHEAD_NODE_ADOPT_H
 
 #include "node/local/local_entries.h"
 
@@ -15,7 +15,7 @@
  * out TCP connections that have only begun or are over. Reports where the kernel tracks no
  * connections. Returns 0 or -errno, reported.
  */
-int import_connections(struct node_handle *handle, const struct policy *policy,
-		       const struct local *local, uint32_t *imported);
+int adopt_connections(struct node_handle *handle, const struct policy *policy,
+		      const struct local *local, uint32_t *imported);
 
 #endif

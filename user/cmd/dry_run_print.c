@@ -2,18 +2,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/plan.h"
+#include "cmd/dry_run_print.h"
 
 /* Text names only so many entries of a step. */
 #define ITEMS_SHOWN 8
 
-static void say_step(struct plan *plan, const struct node_step *step)
+static void say_step(struct dry_run_print *print, const struct node_step *step)
 {
-	struct emit *emit = &plan->emit;
+	struct emit *emit = &print->emit;
 
-	if (!plan->change || strcmp(plan->change, step->change))
+	if (!print->change || strcmp(print->change, step->change))
 		emit_say(emit, "%s:\n", step->change);
-	plan->change = step->change;
+	print->change = step->change;
 	emit_say(emit, "  %-8s %s", step->phase, step->act);
 	if (step->map)
 		emit_say(emit, " %s", step->map);
@@ -23,11 +23,11 @@ static void say_step(struct plan *plan, const struct node_step *step)
 
 static void tell(void *data, const struct node_step *step)
 {
-	struct plan *plan = data;
-	struct emit *emit = &plan->emit;
+	struct dry_run_print *print = data;
+	struct emit *emit = &print->emit;
 
-	plan->n++;
-	say_step(plan, step);
+	print->n++;
+	say_step(print, step);
 	emit_object(emit, NULL);
 	emit_text(emit, "change", step->change);
 	emit_text(emit, "phase", step->phase);
@@ -47,19 +47,20 @@ static void tell(void *data, const struct node_step *step)
 	emit_say(emit, "%s\n", step->n > ITEMS_SHOWN ? ", ..." : "");
 }
 
-void plan_begin(struct plan *plan, const struct call *call, struct node_options *options)
+void dry_run_print_begin(struct dry_run_print *print, const struct call *call,
+			 struct node_options *options)
 {
-	*plan = (struct plan){.emit = emit_begin(call)};
-	emit_array(&plan->emit, NULL);
+	*print = (struct dry_run_print){.emit = emit_begin(call)};
+	emit_array(&print->emit, NULL);
 	options->dry_run = tell;
-	options->rehearse_data = plan;
+	options->dry_run_data = print;
 }
 
-void plan_end(struct plan *plan, int error)
+void dry_run_print_end(struct dry_run_print *print, int error)
 {
 	if (error)
-		return emit_drop(&plan->emit);
-	emit_end(&plan->emit);
-	if (!plan->n)
-		emit_say(&plan->emit, "there is nothing to change\n");
+		return emit_drop(&print->emit);
+	emit_end(&print->emit);
+	if (!print->n)
+		emit_say(&print->emit, "there is nothing to change\n");
 }

@@ -4,8 +4,8 @@
  * API server knows them. Each function opens the pin folder, changes the node and closes the folder
  * again, so that other commands can run in between.
  */
-#ifndef BULKHEAD_CLUSTER_LOCAL_NODE_H
-#define BULKHEAD_CLUSTER_LOCAL_NODE_H
+#ifndef BULKHEAD_CLUSTER_FOLLOWED_NODE_H
+#define BULKHEAD_CLUSTER_FOLLOWED_NODE_H
 
 #include <json-c/json.h>
 
@@ -13,12 +13,12 @@
 #include "node/node.h"
 
 /* Generations as the cluster counts them; 0: none. */
-struct local_node_state {
+struct followed_node_state {
 	uint32_t installed, active;
 	uint64_t installed_checksum, active_checksum;
 };
 
-struct own_node {
+struct followed_node {
 	const struct node_options *options;
 	/* a staged delta, whose segments the maps have; NULL: none */
 	struct delta *held;
@@ -30,10 +30,11 @@ struct own_node {
 	void (*opened)(void *data, uint64_t generation, const char *line);
 	void *data;
 };
-void local_node_free(struct own_node *node);
+void followed_node_free(struct followed_node *node);
 
 /* Returns 0 or -errno, reported. */
-int local_node_read(struct own_node *node, struct diag *diag, struct local_node_state *state);
+int followed_node_read(struct followed_node *node, struct diag *diag,
+		       struct followed_node_state *state);
 
 /*
  * Checks the options' settings. Loads the active policy again if it audits and the options do not,
@@ -41,7 +42,7 @@ int local_node_read(struct own_node *node, struct diag *diag, struct local_node_
  * the cluster's next policy before it is as they say. Returns 0 or -errno, reported: -EINVAL if a
  * setting is refused.
  */
-int local_node_begin(struct own_node *node, struct diag *diag);
+int followed_node_begin(struct followed_node *node, struct diag *diag);
 
 /*
  * Puts the policy that @chain leads to active. The chain begins with a whole policy, or with a
@@ -51,22 +52,22 @@ int local_node_begin(struct own_node *node, struct diag *diag);
  * command has changed it; -EBADMSG, reported: the policy cannot be made; or another -errno,
  * reported.
  */
-int local_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag,
-		    struct local_node_state *state);
-/* As local_node_load(), but installs the policy beside the active policy. */
-int local_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag,
-		     struct local_node_state *state);
-/* Puts the staged policy active. Returns as local_node_load() does; -ESTALE if no policy of that
+int followed_node_load(struct followed_node *node, struct store_chain *chain, struct diag *diag,
+		       struct followed_node_state *state);
+/* As followed_node_load(), but installs the policy beside the active policy. */
+int followed_node_stage(struct followed_node *node, struct store_chain *chain, struct diag *diag,
+			struct followed_node_state *state);
+/* Puts the staged policy active. Returns as followed_node_load() does; -ESTALE if no policy of that
  * generation is staged. */
-int local_node_activate(struct own_node *node, uint32_t generation, struct diag *diag,
-			struct local_node_state *state);
+int followed_node_activate(struct followed_node *node, uint32_t generation, struct diag *diag,
+			   struct followed_node_state *state);
 
 /* Adds each Pod of this node as an endpoint, or sets its labels and ports. A Pod that fails stops
  * no other one. Returns 0; -EAGAIN if nothing is active yet; or another -errno, reported. */
-int local_node_pods(const struct node_options *options, struct json_object *const *pods, size_t n,
-		    struct diag *diag);
+int followed_node_pods(const struct node_options *options, struct json_object *const *pods,
+		       size_t n, struct diag *diag);
 /* Removes a Pod that is gone or has ended. Its interface stays guarded until it is gone. */
-int local_node_pod_deleted(const struct node_options *options, struct json_object *pod,
-			   struct diag *diag);
+int followed_node_pod_deleted(const struct node_options *options, struct json_object *pod,
+			      struct diag *diag);
 
 #endif

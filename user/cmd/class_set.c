@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/kindset.h"
+#include "cmd/class_set.h"
 
 /* The numbers of pods of one namespace: in all kinds, and in the set that is printed. */
 struct tally {
@@ -12,7 +12,7 @@ struct tally {
 	size_t of_all, in_set;
 };
 
-struct kindset {
+struct class_set {
 	const struct flow_classes *kinds;
 	struct tally *at; /* sorted by namespace */
 	size_t n;
@@ -33,12 +33,12 @@ static struct tally tally_of(const struct flow_class_member *member)
 	return (struct tally){.name = member->end.name, .length = strcspn(member->end.name, "/")};
 }
 
-static struct tally *find_tally(const struct kindset *set, const struct flow_class_member *member)
+static struct tally *find_tally(const struct class_set *set, const struct flow_class_member *member)
 {
 	return &set->at[set->of_member[member - set->kinds->members]];
 }
 
-static void count_all(struct kindset *set)
+static void count_all(struct class_set *set)
 {
 	const struct flow_classes *kinds = set->kinds;
 	size_t n = 0;
@@ -69,9 +69,9 @@ static void count_all(struct kindset *set)
 	}
 }
 
-struct kindset *kindset_open(const struct flow_classes *kinds)
+struct class_set *class_set_open(const struct flow_classes *kinds)
 {
-	struct kindset *set = calloc(1, sizeof(*set));
+	struct class_set *set = calloc(1, sizeof(*set));
 
 	if (!set)
 		return NULL;
@@ -79,14 +79,14 @@ struct kindset *kindset_open(const struct flow_classes *kinds)
 	set->at = calloc(kinds->n_members + 1, sizeof(*set->at));
 	set->of_member = calloc(kinds->n_members + 1, sizeof(*set->of_member));
 	if (!set->at || !set->of_member) {
-		kindset_close(set);
+		class_set_close(set);
 		return NULL;
 	}
 	count_all(set);
 	return set;
 }
 
-void kindset_close(struct kindset *set)
+void class_set_close(struct class_set *set)
 {
 	if (!set)
 		return;
@@ -95,7 +95,7 @@ void kindset_close(struct kindset *set)
 	free(set);
 }
 
-static void count_set(struct kindset *set, const uint32_t *at, size_t n)
+static void count_set(struct class_set *set, const uint32_t *at, size_t n)
 {
 	set->in_set = 0;
 	for (size_t i = 0; i < set->n; i++)
@@ -135,7 +135,7 @@ static bool is_whole(const struct tally *tally)
 }
 
 /* Returns true if the items for whole namespaces name all members of the kind. */
-static bool is_told(const struct kindset *set, const struct flow_class *kind)
+static bool is_told(const struct class_set *set, const struct flow_class *kind)
 {
 	bool told = !kind->members->external;
 
@@ -144,7 +144,7 @@ static bool is_told(const struct kindset *set, const struct flow_class *kind)
 	return told;
 }
 
-static void add_namespaces(struct line *line, const struct kindset *set)
+static void add_namespaces(struct line *line, const struct class_set *set)
 {
 	char item[400];
 
@@ -159,7 +159,7 @@ static void add_namespaces(struct line *line, const struct kindset *set)
 	}
 }
 
-static void add_flow_classes(struct line *line, const struct kindset *set, const uint32_t *at,
+static void add_flow_classes(struct line *line, const struct class_set *set, const uint32_t *at,
 			     size_t n)
 {
 	bool all = set->of_all > 1 && set->in_set == set->of_all;
@@ -180,8 +180,8 @@ static void add_flow_classes(struct line *line, const struct kindset *set, const
 	}
 }
 
-void kindset_print(struct kindset *set, struct text *text, const uint32_t *at, size_t n,
-		   size_t width)
+void class_set_print(struct class_set *set, struct text *text, const uint32_t *at, size_t n,
+		     size_t width)
 {
 	struct line line = {.text = text, .width = width > 40 ? width - 30 : width};
 	char rest[80];
@@ -199,7 +199,7 @@ void kindset_print(struct kindset *set, struct text *text, const uint32_t *at, s
 	}
 }
 
-void kind_emit(struct emit *emit, const struct flow_class *kind)
+void flow_class_emit(struct emit *emit, const struct flow_class *kind)
 {
 	emit_object(emit, NULL);
 	emit_text(emit, "name", kind->members->end.name);
@@ -211,11 +211,11 @@ void kind_emit(struct emit *emit, const struct flow_class *kind)
 	emit_end(emit);
 }
 
-void kindset_emit(struct emit *emit, const char *key, const struct flow_classes *kinds,
-		  const uint32_t *at, size_t n)
+void class_set_emit(struct emit *emit, const char *key, const struct flow_classes *kinds,
+		    const uint32_t *at, size_t n)
 {
 	emit_array(emit, key);
 	for (size_t i = 0; i < n; i++)
-		kind_emit(emit, &kinds->at[at[i]]);
+		flow_class_emit(emit, &kinds->at[at[i]]);
 	emit_end(emit);
 }

@@ -9,7 +9,7 @@
 #include "maps/conntrack.h"
 #include "maps/iface.h"
 #include "maps/share.h"
-#include "node/change/import.h"
+#include "node/change/adopt.h"
 #include "node/kernel/connections.h"
 #include "node/kernel/pin_folder.h"
 #include "node/kernel/translated.h"
@@ -185,8 +185,8 @@ static int write_entries(struct node_handle *handle, const struct table *entries
 	return 0;
 }
 
-int import_connections(struct node_handle *handle, const struct policy *policy,
-		       const struct local *local, uint32_t *imported)
+int adopt_connections(struct node_handle *handle, const struct policy *policy,
+		      const struct local *local, uint32_t *imported)
 {
 	struct import import = {.policy = policy, .local = local, .seen = connections_tick()};
 	int error;
