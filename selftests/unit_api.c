@@ -826,6 +826,8 @@ static void test_not_there(void **state)
 {
 	static const struct exchange script[] = {
 		{"?limit", "404 Not Found", {"{\"message\":\"no such thing\"}"}},
+		{"GET /readyz ", "200 OK", {"ok"}},
+		{"?limit", "404 Not Found", {"{\"message\":\"no such thing\"}"}},
 		{0},
 	};
 

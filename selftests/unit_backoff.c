@@ -97,15 +97,19 @@ static void changed(void *data, const char *key, struct json_object *object)
 	(void)object;
 }
 
+static unsigned int n_deleted, n_synced;
+
 static void deleted(void *data, const char *key)
 {
 	(void)data;
 	(void)key;
+	n_deleted++;
 }
 
 static void synced(void *data)
 {
 	(void)data;
+	n_synced++;
 }
 
 static struct api_watch *begin(void)
@@ -266,6 +270,18 @@ static void test_stream_alone_does_not_reset(void **state)
 	end(watch);
 }
 
+/* Answers a list with 404, and what the watch then asks with a server's "ready". */
+static void lacks(void)
+{
+	answer(404, NULL);
+	assert_true(in_flight);
+	assert_string_equal(asked.path, "/readyz");
+	answer(200, "ok");
+	assert_true(in_flight);
+	assert_null(strstr(asked.path, "watch=1"));
+	answer(404, NULL);
+}
+
 /* A kind that the server does not have is asked for at the slowest pace. */
 static void test_not_there(void **state)
 {
@@ -273,6 +289,10 @@ static void test_not_there(void **state)
 
 	(void)state;
 	ask_again();
+	n_synced = 0;
+	lacks();
+	assert_int_equal(n_synced, 1);
+	assert_in_range(ask_again(), MOST, MOST * 3 / 2);
 	for (int i = 0; i < 20; i++) {
 		answer(404, NULL);
 		assert_in_range(ask_again(), MOST, MOST * 3 / 2);
@@ -421,6 +441,12 @@ static void test_forgotten_after_failures(void **state)
 	}
 }
 
+static void list_one(void)
+{
+	answer(200, "{\"metadata\":{\"resourceVersion\":\"10\"},"
+		    "\"items\":[{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"5\"}}]}");
+}
+
 /* A collection that was there may be back soon. */
 static void test_there_before(void **state)
 {
@@ -428,14 +454,61 @@ static void test_there_before(void **state)
 
 	(void)state;
 	ask_again();
-	list();
+	list_one();
 	answer(410, NULL);
 	ask_again();
-	for (unsigned int i = 1; i < 20; i++) {
+	n_deleted = 0;
+	lacks();
+	assert_int_equal(n_deleted, 1);
+	ask_again();
+	for (unsigned int i = 2; i < 20; i++) {
 		answer(404, NULL);
 		assert_in_range(ask_again(), after(i), after(i) * 3 / 2);
 	}
+	assert_int_equal(n_deleted, 1);
 	end(watch);
+}
+
+/* A server that starts lacks collections, and a proxy has none of its own: no object is gone. */
+static void test_not_ready(void **state)
+{
+	static const long statuses[] = {0, 401, 403, 404, 500, 503};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
+		struct api_watch *watch = begin();
+
+		n_deleted = n_synced = 0;
+		ask_again();
+		for (int first = 0; first < 3; first++) {
+			answer(404, NULL);
+			answer(statuses[i], NULL);
+			ask_again();
+		}
+		assert_int_equal(n_synced, 0);
+		list_one();
+		assert_int_equal(n_synced, 1);
+		answer(410, NULL);
+		ask_again();
+		for (int again = 0; again < 20; again++) {
+			answer(404, NULL);
+			answer(statuses[i], NULL);
+			assert_true(ask_again() <= MOST * 3 / 2);
+		}
+		/* ready by now, and it lists what is there */
+		answer(404, NULL);
+		answer(200, "ok");
+		list_one();
+		assert_int_equal(n_deleted, 0);
+		/* what it said then is no answer for a later list */
+		answer(410, NULL);
+		ask_again();
+		answer(404, NULL);
+		assert_string_equal(asked.path, "/readyz");
+		answer(statuses[i], NULL);
+		assert_int_equal(n_deleted, 0);
+		end(watch);
+	}
 }
 
 /* Watches that fail at the same time do not ask again at the same time. */
@@ -478,6 +551,7 @@ int main(void)
 		cmocka_unit_test(test_stream_begins),
 		cmocka_unit_test(test_forgotten_after_failures),
 		cmocka_unit_test(test_there_before),
+		cmocka_unit_test(test_not_ready),
 		cmocka_unit_test(test_jitter),
 	};
 

@@ -543,6 +543,10 @@ static void serve(struct request *request)
 		return refuse(request->fd, fail_status);
 	if (strstr(request->path, "/followers/"))
 		return refuse(request->fd, 404);
+	/* as long as it lacks something, it starts */
+	if (!strcmp(request->path, "/readyz"))
+		return fail_status == 404 ? refuse(request->fd, 500)
+					  : answer(request->fd, 200, "ok");
 	read_path(request);
 	if (!*request->collection)
 		return refuse(request->fd, 404);

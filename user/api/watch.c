@@ -56,6 +56,8 @@ struct api_watch {
 	bool unanswered; /* the fault is no answer, or a status of 500 and above; or began so */
 	unsigned int hurries; /* attempts since then that other requests' answers caused */
 	bool there; /* the server has had the collection */
+	bool missing; /* it does not exist, as the last list showed */
+	bool ready; /* the server has said that it is ready, since the last list */
 	bool too_old; /* the server has forgotten events: list again */
 	bool stale; /* the server's cache may be older than the last event: list from the store */
 	bool anew; /* use a new connection next */
@@ -556,6 +558,7 @@ static void take_list(struct api_watch *watch, struct api_buffer *page)
 	}
 	good(watch);
 	watch->there = true;
+	watch->missing = false;
 	if (!more)
 		report_difference(watch);
 	go(watch);
@@ -578,24 +581,69 @@ static bool ask_for_less(struct api_watch *watch)
 	return true;
 }
 
+/* The collection does not exist, and so is empty. */
+static void is_missing(struct api_watch *watch)
+{
+	answers(watch);
+	if (!watch->missing)
+		report_difference(watch);
+	watch->missing = true;
+	/* it may be back soon, where it was there before */
+	if (!watch->there)
+		watch->backoff = BACKOFF_MAX / 2;
+	list_anew(watch);
+	later(watch);
+}
+
+static void ready_ended(void *data, struct api_transfer *transfer, long status)
+{
+	struct api_watch *watch = data;
+
+	watch->transfer = NULL;
+	if (status == 200) {
+		watch->ready = true;
+		go(watch);
+		return;
+	}
+	complain(watch, "is not there (404), and the server does not say at /readyz that it is "
+			"ready: what it had before counts");
+	later_than(watch, transfer, status == 404 ? 503 : status);
+}
+
+/* A list of 404 says that the collection does not exist if a server says so that is ready. One that
+ * starts does not know all collections yet, and a proxy without a server may know none: whoever
+ * took that for a deletion would drop each policy. */
+static void ask_ready(struct api_watch *watch)
+{
+	const struct api_transfer_options options = {.method = "GET",
+						     .path = "/readyz",
+						     .accept = "*/*",
+						     .seconds = LIST_SECONDS,
+						     .ended = ready_ended,
+						     .data = watch};
+
+	list_anew(watch);
+	watch->transfer = api_transfer_begin(watch->api, &options);
+	if (!watch->transfer)
+		later(watch);
+}
+
 static void list_ended(void *data, struct api_transfer *transfer, long status)
 {
 	struct api_watch *watch = data;
+	const bool ready = watch->ready;
 	struct json_object *body;
 
 	watch->transfer = NULL;
+	watch->ready = false;
 	if (transfer->excess && ask_for_less(watch))
 		return;
 	if (status == 200) {
 		take_list(watch, &transfer->received);
+	} else if (status == 404 && (ready || watch->missing)) {
+		is_missing(watch);
 	} else if (status == 404) {
-		answers(watch);
-		report_difference(watch); /* the collection does not exist, and so is empty */
-		/* A server that starts may lack a collection for a moment that it had before. */
-		if (!watch->there)
-			watch->backoff = BACKOFF_MAX / 2;
-		list_anew(watch);
-		later(watch);
+		ask_ready(watch);
 	} else {
 		/* the server has forgotten the page's version: list from the first page again */
 		body = transfer->received.n ? api_parse(transfer->received.at, transfer->received.n)
