@@ -17,8 +17,10 @@ HARDEN  := -fPIE -fstack-protector-strong -fstack-clash-protection -U_FORTIFY_SO
 	$(if $(filter x86_64-%,$(MACHINE)),-fcf-protection=full) $(if $(filter aarch64-%,$(MACHINE)),-mbranch-protection=standard)
 LINK_HARDEN := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 ALL_CFLAGS = $(CFLAGS) $(HARDEN) -std=c11 -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
+# libbpf's name of the processor that the programs are for
+BPF_ARCH = -D__TARGET_ARCH_$(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(firstword $(subst -, ,$(MACHINE)))))
 # What is compiled does not depend on where: the command knows its programs by their bytes.
-BPF_CFLAGS = -O2 -g -fdebug-compilation-dir=. -target bpf -mcpu=v3 -std=gnu11 $(WARN) -I. -Ikern -I/usr/include/$(shell gcc -print-multiarch)
+BPF_CFLAGS = -O2 -g -fdebug-compilation-dir=. -target bpf -mcpu=v3 -std=gnu11 $(BPF_ARCH) $(WARN) -I. -Ikern -I/usr/include/$(shell gcc -print-multiarch)
 LIBS    := -lxdp -lbpf -lelf -lz -lmnl -lnetfilter_conntrack -lyaml -linih -ljson-c -lxxhash -lzstd -lsodium
 DEPFLAGS = -MMD -MP -MF $@.d
 

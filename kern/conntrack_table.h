@@ -222,7 +222,7 @@ static __always_inline struct bh_ct *table_find_inline(const struct table_key *k
 
 static __always_inline void table_publish(__u32 *tag, __u32 value)
 {
-	if (ordered_stores) {
+	if (ORDERED_STORES) {
 		barrier();
 		WRITE_ONCE(*tag, value);
 	} else {
@@ -243,7 +243,7 @@ static __always_inline struct bh_share *table_uncount(const struct bh_ct *ct)
 /* Reads the state of a connection in order with what is read of it before and after. */
 static __always_inline __u32 table_state(const struct bh_ct *ct)
 {
-	return ordered_stores ? READ_ONCE(ct->state) : __sync_fetch_and_or((__u32 *)&ct->state, 0);
+	return ORDERED_STORES ? READ_ONCE(ct->state) : __sync_fetch_and_or((__u32 *)&ct->state, 0);
 }
 
 /* Makes a slot busy if it still has the tag. */

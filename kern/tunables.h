@@ -42,8 +42,17 @@ const volatile __u32 redirect = 0; /* 0 or 1: the shorter way of redirect.h */
 const volatile __u32 kernel_conntrack = 0;
 const volatile __u32 ask_conntrack = 1; /* 0 or 1: `load --set ask-conntrack` */
 const volatile __u32 encapsulation = 0; /* 0 or 1: packets that tunnel.h would drop pass */
-/* 0 or 1: the processor lets no store be seen before an earlier one (x86); the loader finds out. */
-const volatile __u32 ordered_stores = 0;
+/* 1: the processor lets no store be seen before an earlier one. Known when the programs are
+ * compiled: the verifier would remove 40 branches that never run, one by one, which took 6 % of a
+ * first load. */
+#ifdef __TARGET_ARCH_x86
+#define ORDERED_STORES 1
+#else
+#define ORDERED_STORES 0
+#endif
+/* No program reads it. It has its place: a command finds the settings behind it by their offsets,
+ * in the programs of other builds, too. */
+const volatile __u32 ordered_stores = ORDERED_STORES;
 const volatile __u32 kern_ctx = 0; /* 0 or 1: the kernel has bpf_cast_to_kern_ctx(), 6.2 */
 
 /* 0 or 1: commands wait for normal grace periods (user/node/kernel/rcu.h). No program reads it: a

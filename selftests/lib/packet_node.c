@@ -455,7 +455,6 @@ static void make_node(bool redirect)
 	if (!tc)
 		fail("cannot open tc.bpf.c");
 	tc->rodata->redirect = redirect;
-	tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
 	n_buckets = BH_CT_BUCKETS(capacity);
 	tc->rodata->ct_capacity = capacity;
@@ -973,7 +972,6 @@ static void open_midway(int programs[PACKET_MIDWAYS])
 	if (!midway)
 		fail("cannot open midway.bpf.c");
 	share_maps(midway->obj);
-	midway->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	midway->rodata->ct_capacity = tc->rodata->ct_capacity;
 	midway->rodata->ct_buckets = n_buckets;
 	if (midway__load(midway))
@@ -1042,7 +1040,6 @@ void packet_node_collect(uint32_t ahead)
 		if (!collector)
 			fail("cannot open collect.bpf.c");
 		share_maps(collector->obj);
-		collector->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 		collector->rodata->ct_buckets = n_buckets;
 		if (collect__load(collector))
 			fail("cannot load collect.bpf.c");

@@ -126,7 +126,6 @@ int subject_open(const struct place *place, struct subject **out)
 	subject->xdp->rodata->event_rate = UINT32_MAX;
 	/* Programs of a node ask the kernel's conntrack, which the load has made ready. */
 	subject->tc->rodata->kernel_conntrack = program_kernel_has("bpf_skb_ct_lookup");
-	subject->tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	subject->tc->rodata->kern_ctx = subject->steps->rodata->kern_ctx =
 		program_kernel_has("bpf_cast_to_kern_ctx");
 	err = share_maps(place, subject->tc->obj);

@@ -24,13 +24,6 @@ struct build {
 	uint64_t number; /* 0: an old build without a number */
 };
 
-/* 1: this processor lets no store be seen before an earlier one. */
-#ifdef __x86_64__
-#define PROGRAM_ORDERED_STORES 1
-#else
-#define PROGRAM_ORDERED_STORES 0
-#endif
-
 /* Returns true if the kernel, or a loaded module, has a function of this name in its BTF. */
 bool program_kernel_has(const char *function);
 

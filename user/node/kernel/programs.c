@@ -195,7 +195,6 @@ static int prepare_tc(struct node_handle *handle, const struct capacity *capacit
 	/* Early at a boot the kernel may have no random numbers yet. */
 	if (getrandom(&tc->rodata->instance, sizeof(tc->rodata->instance), GRND_NONBLOCK) < 0)
 		tc->rodata->instance = (uint32_t)time(NULL) ^ (uint32_t)getpid() << 16;
-	tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
 	return 0;
 }
