@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "api/library.h"
+#include "cluster/page_cache.h"
 
 #define HEALTH_CONNECTIONS 16
 #define BIND_MS 5000 /* between attempts to use an address that another process uses */
@@ -50,7 +51,7 @@ struct pages;
 
 /* An address and its pages. */
 struct door {
-	const struct serve *serve;
+	struct serve *serve;
 	const struct pages *pages;
 };
 
@@ -64,6 +65,7 @@ struct serve {
 	bool bound; /* the health socket is this process's */
 	struct api_timer timer; /* ends idle connections */
 	struct api_timer again; /* tries the address for metrics again */
+	struct page_cache metrics;
 };
 
 /* @body is malloc'ed; the answer frees it. */
@@ -85,8 +87,9 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned int st
 	return result;
 }
 
-static char *metrics_text(const struct serve *serve)
+static char *metrics_text(void *data)
 {
+	const struct serve *serve = data;
 	char *text = NULL;
 	size_t size;
 	FILE *to = open_memstream(&text, &size);
@@ -98,7 +101,7 @@ static char *metrics_text(const struct serve *serve)
 	return text;
 }
 
-static enum MHD_Result answer_ready(const struct serve *serve, struct MHD_Connection *connection)
+static enum MHD_Result answer_ready(struct serve *serve, struct MHD_Connection *connection)
 {
 	const char *missing = serve->options.missing(serve->options.data);
 	char *text = NULL;
@@ -110,12 +113,14 @@ static enum MHD_Result answer_ready(const struct serve *serve, struct MHD_Connec
 	return answer(connection, MHD_HTTP_SERVICE_UNAVAILABLE, text);
 }
 
-static enum MHD_Result answer_metrics(const struct serve *serve, struct MHD_Connection *connection)
+static enum MHD_Result answer_metrics(struct serve *serve, struct MHD_Connection *connection)
 {
-	return answer(connection, MHD_HTTP_OK, metrics_text(serve));
+	const char *text = page_cache_get(&serve->metrics, metrics_text, serve);
+
+	return answer(connection, MHD_HTTP_OK, text ? strdup(text) : NULL);
 }
 
-static enum MHD_Result answer_alive(const struct serve *serve, struct MHD_Connection *connection)
+static enum MHD_Result answer_alive(struct serve *serve, struct MHD_Connection *connection)
 {
 	(void)serve;
 	return answer(connection, MHD_HTTP_OK, strdup("ok\n"));
@@ -124,7 +129,7 @@ static enum MHD_Result answer_alive(const struct serve *serve, struct MHD_Connec
 /* What a daemon serves. */
 struct page {
 	const char *url;
-	enum MHD_Result (*answer)(const struct serve *serve, struct MHD_Connection *connection);
+	enum MHD_Result (*answer)(struct serve *serve, struct MHD_Connection *connection);
 };
 struct pages {
 	struct page page[2];
@@ -355,5 +360,6 @@ void serve_close(struct serve *serve)
 		unlink(serve->options.health);
 	if (serve->epoll >= 0)
 		close(serve->epoll);
+	page_cache_free(&serve->metrics);
 	free(serve);
 }
