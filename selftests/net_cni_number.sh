@@ -118,6 +118,25 @@ net_denied three tcp 192.168.7.2 80 "the pod without an address reaches nothing 
 net_check "ADD of the pod with an address" call ADD three 10.60.0.3
 net_allowed three tcp 192.168.7.2 80 "the pod with an address sends what its policy allows"
 
+# A pod that comes back while the policy still has the address of its former sandbox, which another pod gets.
+cni_pod back
+plug back host4 207 107 10.60.0.8
+printf '[endpoint shop/back]\nnode = worker-1\nip = 10.60.0.9\nlabels = role=open\n' |
+	cat "$NET_TMP/policy.ini" - >"$NET_TMP/back.ini"
+net_check "load of a policy that has a pod's former address" net_bulkhead load "$NET_TMP/back.ini"
+net_check "ADD of that pod at its new address" call ADD back 10.60.0.8
+sed -i 's|TCP/80|TCP/80, TCP/8080|' "$NET_TMP/back.ini"
+net_check "load of another policy that has the former address" net_bulkhead load "$NET_TMP/back.ini"
+ip -n "$NET-node" link del host2
+plug two host2 208 108 10.60.0.9
+net_check "ADD of another pod at the former address" call ADD two 10.60.0.9
+net_check "the former address is the other pod's" lists shop/two 10.60.0.9 segment
+net_check "the pod that came back is active" lists shop/back 10.60.0.8 segment
+net_allowed back tcp 192.168.7.2 80 "the pod that came back sends what its policy allows"
+net_denied back tcp 192.168.7.2 443 "the pod that came back sends nothing else"
+net_check "DEL of the other pod" call DEL two
+net_check "DEL of the pod that came back" call DEL back
+
 # Calls that cannot be kept in a file.
 CONTAINER=$(printf '%0255d' 7)
 net_check "ADD of a container whose ID is too long for a file's name is error 7" \

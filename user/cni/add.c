@@ -136,12 +136,14 @@ static int choose_name(struct cni_call *call, struct node_handle *handle, struct
 	return code;
 }
 
-/* Takes the pod's addresses from endpoints whose interfaces are gone. */
+/* Takes the pod's addresses from endpoints whose interfaces are gone. Such an endpoint may have the
+ * name of a living one: a policy knows a pod by the addresses of its former sandbox. */
 static int free_addresses(struct cni_call *call, struct node_handle *handle,
 			  struct arrival *arrival)
 {
 	const struct attachment *attachment = &arrival->attachment;
 	char text[ADDRESS_TEXT], name[IF_NAMESIZE];
+	bool owned = false;
 
 	for (size_t i = 0; i < attachment->n_addresses; i++) {
 		struct node_owner owner;
@@ -154,10 +156,11 @@ static int free_addresses(struct cni_call *call, struct node_handle *handle,
 					"%s is %s/%s's, whose interface %s is there",
 					address_print(&attachment->addresses[i], text), owner.ns,
 					owner.name, name);
-		if (node_endpoint_del(handle, owner.ns, owner.name))
-			return cni_fail(call, CNI_ERROR_NODE, "cannot take %s/%s off", owner.ns,
-					owner.name);
+		owned = true;
 	}
+	if (owned && node_addresses_del(handle, attachment->addresses, attachment->n_addresses))
+		return cni_fail(call, CNI_ERROR_NODE, "cannot free the addresses of %s/%s",
+				attachment->pod_ns, attachment->pod_name);
 	return 0;
 }
 

@@ -252,6 +252,10 @@ int node_endpoint_del(struct node_handle *handle, const char *ns, const char *na
  * another interface stays. */
 int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, size_t n);
 
+/* Removes active addresses, in one change, and no other address of their endpoints. An address that
+ * is not active is no error. The interfaces of these addresses must be gone. */
+int node_addresses_del(struct node_handle *handle, const struct address *addresses, size_t n);
+
 /*
  * For the container runtimes' plugin. Guards the node's side of a pod's interface before the pod
  * exists: no packet passes until node_endpoint_add() has placed the pod. node_guard() takes no

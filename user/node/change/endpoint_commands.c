@@ -3,6 +3,8 @@
  * Adds, changes and removes one endpoint, at a cost that does not grow with the number of
  * endpoints: of the active policy it reads only the records that place the endpoint.
  */
+#include <errno.h>
+
 #include "policy/isolation.h"
 #include "policy/lazy_policy.h"
 #include "node/change/apply.h"
@@ -153,5 +155,45 @@ int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, s
 		return error;
 	diag_warn(handle->diag, NULL, NULL,
 		  "endpoints are off; the next command collects what is left of them");
+	return 0;
+}
+
+/* Plans to remove an address. The change may do so already, since the address' interface is gone.
+ */
+static int plan_address(struct own_interfaces *own, const struct address *address)
+{
+	CLEANUP(table_free) struct table members = {};
+	struct bh_endpoint entry;
+	int error;
+
+	maps_init_table(MAP_endpoints, &members);
+	if (table_seek(&own->change->forget, address))
+		return 0;
+	error = maps_lookup(own->handle, MAP_endpoints, address, &entry);
+	if (error == -ENOENT)
+		return 0;
+	if (!error)
+		error = table_add(&members, address, &entry);
+	return error ? node_fail(own->handle, error, "cannot look for an address")
+		     : endpoint_del_members(own, &members);
+}
+
+int node_addresses_del(struct node_handle *handle, const struct address *addresses, size_t n)
+{
+	CLEANUP(beginning_end) struct beginning beginning = {};
+	CLEANUP(change_free) struct change change;
+	struct outcome outcome = {};
+	int error;
+
+	change_init(&change, "addresses that have other owners");
+	error = begin_with(handle, &beginning, &change);
+	for (size_t i = 0; !error && i < n; i++)
+		error = plan_address(&beginning.own, &addresses[i]);
+	if (!error)
+		error = begin_finish(handle, &beginning, &change, &outcome);
+	if (!error || !outcome.counts)
+		return error;
+	diag_warn(handle->diag, NULL, NULL,
+		  "addresses are off; the next command collects what is left of them");
 	return 0;
 }
