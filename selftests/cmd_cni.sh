@@ -70,6 +70,12 @@ check "install refuses a list that is no JSON" refuses "$list: is no JSON object
 check "uninstall refuses a list that is no JSON" refuses "$list: is no JSON object" cni uninstall
 echo '{"type": "bridge"}' >"$list"
 check "install refuses a network that is no list" refuses "only a list of plugins takes one more" cni install
+original | sed 's/1\.0\.0/0.2.0/' >"$list" && cp "$list" "$tmp/was"
+check "install refuses a list of a version in which the plugin would refuse every call" \
+	refuses "$list: cniVersion: is 0.2.0; bulkhead-cni understands 0.3.0 to 1.1.0" cni install
+check "the refused install changes nothing" eval 'cmp "$list" "$tmp/was" && test ! -L "$bin/bulkhead-cni"'
+original | sed 's/"cniVersion": "1\.0\.0"/"cniVersion": "9.0.0", "cniVersions": ["0.3.1", "9.0.0"]/' >"$list"
+check "install into a list that may be used in a version that the plugin understands" cni install
 rm "$list"
 check "install refuses a folder without a list" refuses "name one" cni install
 check "install refuses a file that does not exist" refuses "No such file" cni install "$conf/no.conflist"

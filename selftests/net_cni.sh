@@ -61,7 +61,7 @@ result='"prevResult": {"cniVersion": "1.0.0", "interfaces": [], "ips": []}'
 # The specification's calls and errors.
 cni_pod db
 net_check "VERSION lists the supported versions" answers \
-	'^\{"cniVersion":"1.0.0","supportedVersions":\["0.4.0","1.0.0","1.1.0"\]\}$' \
+	'^\{"cniVersion":"1.0.0","supportedVersions":\["0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"\]\}$' \
 	ask '{"cniVersion": "1.0.0"}' CNI_COMMAND=VERSION
 plain_name() { # the program by its own name, which CNI_COMMAND makes a plugin
 	echo '{"cniVersion": "1.0.0"}' | net_on node env -i CNI_COMMAND=VERSION "$BULKHEAD" >"$NET_TMP/cni.out"
@@ -78,7 +78,7 @@ net_check "a malformed network name is error 7" cni_fails 7 \
 	ask '{"cniVersion": "1.0.0", "name": "../x"}' "${add[@]}"
 net_check "broken JSON is error 6" cni_fails 6 ask '{' "${add[@]}"
 net_check "text behind the JSON is error 6" cni_fails 6 ask '{} {}' "${add[@]}"
-for VERSION in 0.3.1 2.0.0 ''; do
+for VERSION in 0.2.0 2.0.0 ''; do
 	net_check "version '$VERSION' is error 1" cni_fails 1 ask "$(cni_own "\"cniVersion\": \"$VERSION\", \"name\": \"ptp\"")" "${add[@]}"
 done
 unset VERSION
@@ -96,7 +96,9 @@ net_check "ADD of the node's own network namespace is error 4" answers '"code":4
 	ask "$(own_config "$result")" "${add[@]}" CNI_NETNS=/proc/self/ns/net
 net_check "ADD of an interface without another side is error 101" cni_fails 101 \
 	ask "$(own_config "$result")" "${add[@]}" CNI_IFNAME=lo
-net_check "STATUS in version 1.0.0 is error 1" cni_fails 1 ask "$(own_config)" CNI_COMMAND=STATUS
+net_check "CHECK in version 0.3.1 is error 1" answers '"code":1,.*CHECK understands 0.4.0 to 1.1.0"' \
+	ask "$(VERSION=0.3.1 own_config "$result")" "${add[@]}" CNI_COMMAND=CHECK
+net_check "STATUS in version 1.0.0 is error 1" answers '"code":1,.*STATUS understands 1.1.0"' ask "$(own_config)" CNI_COMMAND=STATUS
 VERSION=1.1.0
 net_check "STATUS where nothing is loaded is error 50" cni_fails 50 ask "$(own_config)" CNI_COMMAND=STATUS
 net_check "ADD where nothing is loaded is error 11: try again" cni_fails 11 cni ptp ADD db
@@ -136,6 +138,16 @@ in_version() { # VERSION COMMAND
 	ask "$(cni_own "\"cniVersion\": \"$1\", \"name\": \"ptp\", \"prevResult\": $(cat "$NET_TMP/before")")" \
 		CNI_COMMAND="$2" CNI_CONTAINERID=version CNI_IFNAME=eth0 "CNI_NETNS=/run/netns/$NET-version"
 }
+# The lists of kind, flannel and Calico are of version 0.3.1.
+for CNI_VERSION in 0.3.0 0.3.1; do
+	cni_conf ptp "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(cni_own)"
+	net_check "ADD in version $CNI_VERSION by the whole chain" cni ptp ADD version
+	net_check "ADD in version $CNI_VERSION prints the result in that version" grep -q "\"cniVersion\":\"$CNI_VERSION\"" "$NET_TMP/cni.out"
+	net_check "ADD in version $CNI_VERSION guards both addresses" \
+		net_is "$(net_bulkhead endpoint list | grep -cE "^default/version +($(cni_address)|$(cni_address 1)) +isolated")" 2
+	net_check "DEL in version $CNI_VERSION" cni ptp DEL version
+	net_check "DEL in version $CNI_VERSION removes the endpoint" lists_not "version"
+done
 CNI_VERSION=0.4.0
 cni_conf ptp "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(cni_own)"
 CNI_VERSION=1.0.0

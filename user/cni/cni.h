@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The container runtimes' plugin (CNI 0.4.0, 1.0.0, 1.1.0). It is chained behind the plugin that
- * makes a pod's interface: it guards the interface before the pod runs, finds out who the pod
+ * The container runtimes' plugin (CNI 0.3.0 to 1.1.0). It is chained behind the plugin that makes
+ * a pod's interface: it guards the interface before the pod runs, finds out who the pod
  * is, and passes the other plugin's result on unchanged. It keeps a record of each attached
  * interface in a folder.
  */

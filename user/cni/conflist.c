@@ -74,6 +74,36 @@ static int read_list(const char *path, struct diag *diag, struct json_object **l
 	return -EINVAL;
 }
 
+/* Returns true if the plugin understands a version in which the list may be used. A list may name
+ * others beside its own. */
+static bool is_understood(struct json_object *list)
+{
+	struct json_object *others = cni_member(list, "cniVersions", json_type_array);
+	const char *version = cni_text(list, "cniVersion");
+
+	if (version && cni_knows_version(CNI_ADD, version))
+		return true;
+	for (size_t i = 0; others && i < json_object_array_length(others); i++) {
+		version = json_object_get_string(json_object_array_get_idx(others, i));
+		if (version && cni_knows_version(CNI_ADD, version))
+			return true;
+	}
+	return false;
+}
+
+/* Refuses a list in which the plugin would refuse every call. */
+static int check_version(const char *path, struct json_object *list, struct diag *diag)
+{
+	const struct where where = {.file = path};
+	const char *version = cni_text(list, "cniVersion");
+
+	if (is_understood(list))
+		return 0;
+	diag_error(diag, &where, "cniVersion", "is %s; " CNI_NAME " understands %s to %s",
+		   version ? version : "missing", cni_versions[0], cni_versions[CNI_VERSIONS - 1]);
+	return -EINVAL;
+}
+
 static int sync_text(int fd, const char *text)
 {
 	const size_t length = strlen(text);
@@ -194,6 +224,8 @@ int cni_install(const struct cni_install *install, struct diag *diag, char **pat
 	*changed = false;
 	if (!error)
 		error = read_list(*path, diag, &list, &plugins);
+	if (!error)
+		error = check_version(*path, list, diag);
 	if (!error)
 		error = link_program(install, diag, changed);
 	if (!error) {

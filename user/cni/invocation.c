@@ -180,24 +180,36 @@ static int parse_input(struct cni_call *call)
 	return code;
 }
 
+const char *const cni_versions[CNI_VERSIONS] = {"0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"};
+
+/* Index in cni_versions of the version that a command came with. */
+static const size_t first_version[CNI_COMMANDS] = {
+	[CNI_CHECK] = 2,
+	[CNI_GC] = 4,
+	[CNI_STATUS] = 4,
+};
+
+bool cni_knows_version(enum cni_command command, const char *version)
+{
+	for (size_t i = first_version[command]; i < CNI_VERSIONS; i++)
+		if (!strcmp(version, cni_versions[i]))
+			return true;
+	return false;
+}
+
 static int check_version(struct cni_call *call)
 {
-	static const char *const known[] = {"0.4.0", "1.0.0", "1.1.0"};
-	const bool new_command = call->command == CNI_GC || call->command == CNI_STATUS;
+	const size_t first = first_version[call->command];
 	const char *version = cni_text(call->config, "cniVersion");
 
-	if (call->command == CNI_VERSION) {
+	if (call->command == CNI_VERSION || (version && cni_knows_version(call->command, version)))
 		call->version = version;
+	if (call->command == CNI_VERSION || call->version)
 		return 0;
-	}
-	for (size_t i = new_command ? 2 : 0; version && i < ARRAY_SIZE(known); i++)
-		if (!strcmp(version, known[i]))
-			call->version = version;
-	if (call->version)
-		return 0;
-	return cni_fail(call, CNI_ERROR_VERSION, "cniVersion is %s: %s understands %s",
+	return cni_fail(call, CNI_ERROR_VERSION, "cniVersion is %s: %s understands %s%s%s",
 			version ? version : "missing", cni_command_names[call->command],
-			new_command ? "1.1.0" : "0.4.0, 1.0.0 and 1.1.0");
+			cni_versions[first], first < CNI_VERSIONS - 1 ? " to " : "",
+			first < CNI_VERSIONS - 1 ? cni_versions[CNI_VERSIONS - 1] : "");
 }
 
 /* Returns true if a key comes from the runtime, which puts such keys into the configuration of each

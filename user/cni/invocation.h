@@ -58,6 +58,11 @@ int cni_fail(struct cni_call *call, int code, const char *format, ...)
 void cni_stage(struct cni_call *call, const char *name);
 uint64_t cni_now(void); /* microseconds */
 
+/* The versions of the specification, the oldest first. Commands came with some of them. */
+#define CNI_VERSIONS 5
+extern const char *const cni_versions[CNI_VERSIONS];
+bool cni_knows_version(enum cni_command command, const char *version);
+
 /* Returns true if the text may name a network, a container or an interface, and so be part of a
  * file's name. */
 bool cni_is_name(const char *text);

@@ -33,7 +33,8 @@ static void print_error(struct cni_call *call)
 	struct json_object *object = json_object_new_object();
 
 	fflush(call->diag.to);
-	add_text(object, "cniVersion", call->version ? call->version : "1.1.0");
+	add_text(object, "cniVersion",
+		 call->version ? call->version : cni_versions[CNI_VERSIONS - 1]);
 	json_object_object_add(object, "code", json_object_new_int(call->code));
 	add_text(object, "msg", call->message);
 	if (call->n_said)
@@ -44,12 +45,12 @@ static void print_error(struct cni_call *call)
 
 static int print_versions(struct cni_call *call)
 {
-	static const char *const known[] = {"0.4.0", "1.0.0", "1.1.0"};
 	struct json_object *object = json_object_new_object(), *list = json_object_new_array();
 
-	add_text(object, "cniVersion", call->version ? call->version : known[2]);
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		json_object_array_add(list, json_object_new_string(known[i]));
+	add_text(object, "cniVersion",
+		 call->version ? call->version : cni_versions[CNI_VERSIONS - 1]);
+	for (size_t i = 0; i < CNI_VERSIONS; i++)
+		json_object_array_add(list, json_object_new_string(cni_versions[i]));
 	json_object_object_add(object, "supportedVersions", list);
 	print(object);
 	json_object_put(object);
