@@ -174,14 +174,19 @@ static int install(struct call *call, struct cni_request *request, struct diag *
 static int refresh(const struct call *call, const struct cni_request *request, struct diag *diag)
 {
 	struct emit emit = emit_begin(call);
-	uint32_t named;
-	int error = cni_refresh(&request->refresh, diag, &named);
+	uint32_t named, again;
+	int error = cni_again(&request->refresh, diag, &again);
 
+	if (!error)
+		error = cni_refresh(&request->refresh, diag, &named);
 	if (error)
 		return error;
+	if (again)
+		emit_say(&emit, "%u pods are active again\n", again);
 	emit_say(&emit, "%u pods have a name now\n", named);
 	emit_object(&emit, NULL);
 	emit_number(&emit, "named", named);
+	emit_number(&emit, "again", again);
 	emit_end(&emit);
 	return 0;
 }

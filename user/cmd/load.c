@@ -10,6 +10,7 @@
 #include "cmd/emit.h"
 #include "cmd/load_report.h"
 #include "cmd/dry_run_print.h"
+#include "cni/cni.h"
 #include "policy/delta.h"
 #include "node/change/saved.h"
 #include "node/node.h"
@@ -18,6 +19,7 @@ struct request {
 	struct node_options node;
 	bool verbose, stage, restore, dry_run;
 	const char *state; /* folder that keeps the load for the next boot; NULL: keep nothing */
+	const char *attached; /* folder of the CNI plugin; NULL: its pods are left alone */
 	/* generation of the staged policy to activate; NULL: load the operands */
 	const char *activate;
 	const char *const *audited; /* namespaces of --audit-namespace */
@@ -128,6 +130,21 @@ static int load_whole(const struct call *call, struct request *request, struct n
 			      : node_load(handle, *policy, change);
 }
 
+/* Puts the pods active again that the CNI plugin has attached and nothing else names: whose
+ * addresses the policy does not know. Without --pin only, or with the plugin's folder. */
+static int attach_again(const struct request *request, struct diag *diag)
+{
+	const struct cni_refresh options = {.pin = request->node.pin, .state = request->attached};
+	uint32_t n = 0;
+	int error = 0;
+
+	if (request->attached)
+		error = cni_again(&options, diag, &n);
+	if (n)
+		diag_note(diag, NULL, NULL, "%u pods of the CNI plugin are active again", n);
+	return error;
+}
+
 static int load(const struct call *call, struct request *request)
 {
 	struct dry_run_print print;
@@ -153,9 +170,11 @@ static int load(const struct call *call, struct request *request)
 		dry_run_print_end(&print, error);
 	else if (!error && !delta)
 		conclude(call, request, &change, policy, &diag);
-	delta_free(delta);
 	policy_free(policy);
 	node_close(handle);
+	if (!error && !delta && !request->dry_run)
+		error = attach_again(request, &diag);
+	delta_free(delta);
 	return status_of(error);
 }
 
@@ -202,6 +221,8 @@ static int restore(const struct call *call, const struct request *request)
 	policy_free(policy);
 	node_close(handle);
 	saved_free(&kept);
+	if (!error)
+		error = attach_again(request, &diag);
 	return nothing ? STATUS_OK : status_of(error);
 }
 
@@ -219,6 +240,7 @@ enum {
 	RESTORE_ID,
 	DRY_RUN_ID,
 	RESOLVER_ID,
+	ATTACHED_ID,
 };
 
 static const struct command_option options[] = {
@@ -251,6 +273,9 @@ static const struct command_option options[] = {
 	STATE_OPTION(STATE_ID),
 	{RESTORE_ID, "restore", NULL,
 	 "load the policy that the last load kept, unless one is active; takes no INPUT"},
+	{ATTACHED_ID, "attached", "DIR",
+	 "put the pods active again that the CNI plugin has attached by the records in DIR, its "
+	 "`state`; else by those in " CNI_STATE ", unless --pin is given"},
 	DRY_RUN_OPTION(DRY_RUN_ID),
 	{'v', "verbose", NULL,
 	 "print each policy and endpoint that changes, and the number of map writes"},
@@ -310,6 +335,9 @@ static void take_option(const struct call *call, int option, const struct lists 
 	case STATE_ID:
 		request->state = call->value;
 		break;
+	case ATTACHED_ID:
+		request->attached = call->value;
+		break;
 	case RESTORE_ID:
 		request->restore = true;
 		break;
@@ -362,6 +390,8 @@ static int run(struct call *call)
 	while ((option = call_option(call)) != -1)
 		take_option(call, option, &lists, &request);
 	request.state = saved_dir(request.node.pin, request.state);
+	if (!request.attached && saved_dir(request.node.pin, NULL))
+		request.attached = CNI_STATE;
 	check_request(call, &request);
 	status = request.restore ? restore(call, &request) : load(call, &request);
 	free(arguments);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cni/add.h"
 #include "cni/attachment.h"
 #include "cni/device.h"
 #include "cni/identity.h"
@@ -56,6 +57,7 @@ static int read_arrival(struct cni_call *call, struct arrival *arrival)
 	snprintf(attachment->ifname, sizeof(attachment->ifname), "%s", call->ifname);
 	strcpy(attachment->host_name, arrival->device.name);
 	attachment->ifindex = arrival->device.ifindex;
+	memcpy(attachment->mac, arrival->device.mac, sizeof(attachment->mac));
 	if (!code && (strcmp(attachment->network, call->network) ||
 		      strcmp(attachment->container, call->container)))
 		code = cni_fail(call, CNI_ERROR_CONFIG,
@@ -177,12 +179,13 @@ static void make_endpoint(struct arrival *arrival)
 		.addresses = attachment->addresses,
 		.n_addresses = attachment->n_addresses,
 		.interface = attachment->host_name,
-		.has_mac = true,
 		.uid = *attachment->uid ? attachment->uid : NULL,
 		.attachment = cluster_intern(cluster, key, strlen(key)),
 		.unknown = true,
 	};
-	memcpy(arrival->endpoint.mac, arrival->device.mac, sizeof(arrival->device.mac));
+	memcpy(arrival->endpoint.mac, attachment->mac, sizeof(attachment->mac));
+	arrival->endpoint.has_mac =
+		memcmp(attachment->mac, (const uint8_t[6]){}, sizeof(attachment->mac)) != 0;
 }
 
 static int remember(struct cni_call *call, const struct arrival *arrival)
@@ -238,6 +241,19 @@ static int place(struct cni_call *call, struct node_handle *handle, struct arriv
 	return code;
 }
 
+/* As place(). Without an endpoint, the interface stays closed. */
+static int place_or_close(struct cni_call *call, struct node_handle *handle,
+			  struct arrival *arrival)
+{
+	int code = place(call, handle, arrival);
+
+	/* by this entry, a load knows that the interface stays closed */
+	if ((code || !arrival->attachment.n_addresses) &&
+	    node_quarantine(handle, arrival->device.ifindex))
+		code = cni_fail(call, CNI_ERROR_NODE, "cannot guard %s", arrival->device.name);
+	return code;
+}
+
 static int add_present(struct cni_call *call, struct arrival *arrival)
 {
 	SCOPED_HANDLE struct node_handle *handle = NULL;
@@ -254,11 +270,7 @@ static int add_present(struct cni_call *call, struct arrival *arrival)
 		return cni_fail(call, CNI_ERROR_AGAIN,
 				"no policy is active: `bulkhead load` puts one there");
 	cni_stage(call, "lock");
-	code = place(call, handle, arrival);
-	/* by this entry, a load knows that the interface stays closed */
-	if ((code || !arrival->attachment.n_addresses) &&
-	    node_quarantine(handle, arrival->device.ifindex))
-		code = cni_fail(call, CNI_ERROR_NODE, "cannot guard %s", arrival->device.name);
+	code = place_or_close(call, handle, arrival);
 	arrival->writes = node_map_writes(handle);
 	return code;
 }
@@ -296,5 +308,29 @@ int cni_add(struct cni_call *call)
 		 *arrival.attachment.name ? arrival.attachment.name : arrival.attachment.pod_name,
 		 cni_source_names[arrival.attachment.source], arrival.isolated ? " isolated" : "",
 		 (unsigned long long)arrival.writes);
+	return code;
+}
+
+int add_again(struct cni_call *call, struct node_handle *handle,
+	      const struct attachment *attachment)
+{
+	CLEANUP(arrival_end) struct arrival arrival = {.attachment = *attachment};
+	const size_t size = attachment->n_addresses * sizeof(*attachment->addresses);
+	int code;
+
+	cluster_init(&arrival.cluster);
+	arrival.device.ifindex = attachment->ifindex;
+	strcpy(arrival.device.name, attachment->host_name);
+	arrival.attachment.addresses = malloc(size + 1);
+	if (!arrival.attachment.addresses)
+		return cni_fail(call, CNI_ERROR_IO, "out of memory");
+	memcpy(arrival.attachment.addresses, attachment->addresses, size);
+	code = place_or_close(call, handle, &arrival);
+	if (!code && arrival.attachment.source == CNI_UNKNOWN && attachment->source != CNI_UNKNOWN)
+		diag_warn(&call->diag, NULL, NULL,
+			  "%s/%s is isolated: nothing says what it is any more (it was named by: "
+			  "%s)",
+			  attachment->pod_ns, attachment->name,
+			  cni_source_names[attachment->source]);
 	return code;
 }

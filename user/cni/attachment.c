@@ -34,6 +34,25 @@ static void put_text(struct json_object *object, const char *key, const char *te
 	json_object_object_add(object, key, json_object_new_string(text));
 }
 
+#define MAC_FORMAT "%02hhx:%02hhx:%02hhx:%02hhx:%02hhx:%02hhx"
+
+static void put_mac(struct json_object *object, const uint8_t mac[6])
+{
+	char text[sizeof("00:00:00:00:00:00")];
+
+	snprintf(text, sizeof(text), MAC_FORMAT, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+	put_text(object, "mac", text);
+}
+
+static void get_mac(struct json_object *object, uint8_t mac[6])
+{
+	const char *text = cni_text(object, "mac");
+
+	if (!text ||
+	    sscanf(text, MAC_FORMAT, &mac[0], &mac[1], &mac[2], &mac[3], &mac[4], &mac[5]) != 6)
+		memset(mac, 0, 6);
+}
+
 static struct json_object *to_json(const struct attachment *attachment)
 {
 	struct json_object *object = json_object_new_object();
@@ -49,6 +68,7 @@ static struct json_object *to_json(const struct attachment *attachment)
 	put_text(object, "uid", attachment->uid);
 	put_text(object, "host_interface", attachment->host_name);
 	json_object_object_add(object, "ifindex", json_object_new_int64(attachment->ifindex));
+	put_mac(object, attachment->mac);
 	for (size_t i = 0; i < attachment->n_addresses; i++)
 		json_object_array_add(addresses, json_object_new_string(address_print(
 							 &attachment->addresses[i], text)));
@@ -86,6 +106,7 @@ static int from_json(struct json_object *object, struct attachment *attachment)
 	GET_TEXT(object, "uid", attachment->uid);
 	GET_TEXT(object, "host_interface", attachment->host_name);
 	attachment->ifindex = json_object_get_int64(ifindex);
+	get_mac(object, attachment->mac);
 	attachment->going = json_object_get_boolean(json_object_object_get(object, "going"));
 	for (size_t i = 0; source && i < CNI_SOURCES; i++)
 		if (!strcmp(source, cni_source_names[i]))
@@ -219,6 +240,13 @@ int attachment_each(const char *state, int (*visit)(void *data, struct attachmen
 	}
 	closedir(folder);
 	return status;
+}
+
+bool attachment_is_owner(const struct attachment *attachment, const struct node_owner *owner)
+{
+	return !strcmp(owner->ns, attachment->pod_ns) &&
+	       (!strcmp(owner->name, attachment->name) ||
+		!strcmp(owner->name, attachment->pod_name));
 }
 
 /* Returns true if another interface has the number of the attachment's by now. */

@@ -16,6 +16,7 @@ struct attachment {
 	char uid[64]; /* "": unknown */
 	char host_name[IF_NAMESIZE];
 	uint32_t ifindex; /* interface on the node */
+	uint8_t mac[6]; /* the pod's; 0: unknown, an older command wrote the record */
 	struct address *addresses;
 	size_t n_addresses;
 	enum cni_source source;
@@ -41,6 +42,10 @@ int attachment_each(const char *state, int (*visit)(void *data, struct attachmen
 
 /* Fails the call, since the record in the file @path is damaged. Returns the code. */
 int attachment_fail(struct cni_call *call, const char *path);
+
+/* Returns true if the owner of an address is the attachment's endpoint. A load may have given the
+ * endpoint the name that the policy has for it. */
+bool attachment_is_owner(const struct attachment *attachment, const struct node_owner *owner);
 
 /*
  * Takes the interface's endpoint out of force and removes the record. An endpoint or interface

@@ -31,15 +31,6 @@ static int check_device(struct cni_call *call, const struct attachment *attachme
 	return code;
 }
 
-/* Returns true if the owner is the attachment's endpoint. A load may have given the endpoint the
- * name that the policy has for it. */
-static bool is_its_name(const struct attachment *attachment, const struct node_owner *owner)
-{
-	return !strcmp(owner->ns, attachment->pod_ns) &&
-	       (!strcmp(owner->name, attachment->name) ||
-		!strcmp(owner->name, attachment->pod_name));
-}
-
 static int check_owner(struct cni_call *call, struct node_handle *handle,
 		       const struct attachment *attachment, const struct address *address)
 {
@@ -50,7 +41,7 @@ static int check_owner(struct cni_call *call, struct node_handle *handle,
 	if (node_address_owner(handle, address, &owner))
 		return cni_fail(call, CNI_ERROR_CHECK, "%s is no endpoint's: %s/%s is not active",
 				text, attachment->pod_ns, attachment->name);
-	if (!is_its_name(attachment, &owner))
+	if (!attachment_is_owner(attachment, &owner))
 		return cni_fail(call, CNI_ERROR_CHECK, "%s is %s/%s's, not %s/%s's", text, owner.ns,
 				owner.name, attachment->pod_ns, attachment->name);
 	if (owner.ifindex != attachment->ifindex)

@@ -50,6 +50,10 @@ struct cni_refresh {
 };
 int cni_refresh(const struct cni_refresh *options, struct diag *diag, uint32_t *named);
 
+/* Puts the pods active that are attached, and are not active while their interfaces are there: the
+ * policy was unloaded meanwhile, or the pins were lost. *n: so many pods. */
+int cni_again(const struct cni_refresh *options, struct diag *diag, uint32_t *n);
+
 enum cni_command { CNI_ADD, CNI_DEL, CNI_CHECK, CNI_GC, CNI_STATUS, CNI_VERSION, CNI_COMMANDS };
 extern const char *const cni_command_names[CNI_COMMANDS];
 

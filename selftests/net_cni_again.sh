@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Pods that the CNI plugin attached are under policy again once a policy is loaded after an unload, or after the
+# pins were lost: also those whose addresses the policy does not know. A pod that has gone stays off.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+# shellcheck source=selftests/lib/cni.sh
+. "$(dirname "$0")/lib/cni.sh"
+
+net_start
+cni_start
+cat >"$NET_TMP/policy.ini" <<END
+[bulkhead]
+node = worker-1
+[namespace shop]
+[endpoint shop/db]
+labels = role=db
+[endpoint shop/gone]
+labels = role=db
+[network-policy shop/db]
+endpoints = role=db
+egress = to any ports TCP/80
+END
+cni_conf ptp "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(cni_own '"trust": ["args"]')"
+load() {
+	net_bulkhead load --attached "$CNI_STATE" "$NET_TMP/policy.ini"
+}
+refresh() {
+	net_on node "$BULKHEAD" cni refresh --pin "$NET_PIN" --records "$CNI_DIR/records" --state "$CNI_STATE"
+}
+lists() { # PATTERN
+	net_bulkhead endpoint list >"$NET_TMP/list"
+	grep -qE "$1" "$NET_TMP/list" || { cat "$NET_TMP/list" && false; }
+}
+lists_not() { ! lists "$1" >/dev/null || { cat "$NET_TMP/list" && false; }; }
+is_guarded() { # WHEN
+	net_check "$1: both addresses of db are in its segment" net_is "$(net_bulkhead endpoint list | grep -cE '^shop/db +[^ ]+ +segment')" 2
+	net_allowed db tcp 192.168.7.2 80 "$1: db sends what its policy allows"
+	net_denied db tcp 192.168.7.2 443 "$1: db sends nothing else"
+	net_denied late tcp 192.168.7.2 80 "$1: the pod that nobody names is isolated"
+	net_allowed node tcp "$late" 80 "$1: the node reaches the pod that nobody names"
+	net_check "$1: CHECK of db" cni ptp CHECK db
+	net_check "$1: a load after that puts no pod active" eval '! load 2>&1 | grep "active again"'
+}
+
+for pod in db late said gone going; do
+	cni_pod $pod
+done
+net_check "load" load
+net_check "ADD of a pod that the policy names" cni_named shop/db ptp ADD db
+net_check "ADD of a pod that nobody names" cni_named shop/late ptp ADD late
+late=$(cni_address)
+CNI_ARGS="BULKHEAD_LABELS=role:db"
+net_check "ADD of a pod that the runtime names" cni_named shop/said ptp ADD said
+unset CNI_ARGS
+net_check "ADD of a pod that goes without a DEL" cni_named shop/gone ptp ADD gone
+net_check "ADD of a pod whose DEL is killed" cni_named shop/going ptp ADD going
+net_serve db late
+is_guarded "at first"
+
+net_check "unload" net_bulkhead unload
+net_allowed db tcp 192.168.7.2 443 "nothing guards db after the unload"
+ip netns del "$NET-gone"
+sed -i 's/"identity"/"going":true,"identity"/' "$CNI_STATE/ptp:going:eth0"
+# An older command wrote no MAC.
+sed -i 's/"mac":"[^"]*",//' "$CNI_STATE/ptp:late:eth0"
+net_check "a load after the unload puts three pods active again" eval 'load 2>&1 | grep "3 pods of the CNI plugin are active again"'
+is_guarded "after unload and load"
+net_check "the pod that the runtime named is isolated" lists '^shop/said +[^ ]+ +isolated'
+net_check "the pod that is gone stays off" lists_not '^shop/gone '
+net_check "the pod whose DEL was killed stays off" lists_not '^shop/going '
+net_denied going tcp 192.168.7.2 80 "the pod whose DEL was killed reaches nothing"
+
+# The pins are lost: as if bpffs had been mounted anew.
+rm -r "$NET_PIN"
+net_check "a load without the pods' records" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "without the records no pod is active" net_is "$(net_bulkhead endpoint list)" ""
+net_check "refresh puts the pods active again" eval 'refresh | grep "^3 pods are active again"'
+is_guarded "after the pins were lost"
+net_check "refresh once more puts no pod active" eval '! refresh | grep "again"'
+
+# Without --pin: the plugin's own folder. A mount namespace stands for the machine.
+net_check "unload again" net_bulkhead unload
+as_a_machine() {
+	# shellcheck disable=SC2016
+	net_on node unshare -m sh -c 'mount -t tmpfs none /run && mkdir /run/bulkhead && ln -s "$2" /run/bulkhead/cni &&
+		mount -t bpf bpf /sys/fs/bpf && "$1" load --force --state "$3" "$4" && "$1" endpoint list && "$1" unload --state "$3"' \
+		sh "$BULKHEAD" "$CNI_STATE" "$NET_TMP/kept" "$NET_TMP/policy.ini" >"$NET_TMP/list" 2>&1
+}
+net_check "a load without --pin" as_a_machine
+net_check "that load puts the pods active by the plugin's own folder" grep -qE '^shop/db +[^ ]+ +segment' "$NET_TMP/list"
+for pod in db late said going; do
+	net_check "DEL of $pod" cni ptp DEL $pod
+done
+net_end
