@@ -80,6 +80,54 @@ rm "$list"
 check "install refuses a folder without a list" refuses "name one" cni install
 check "install refuses a file that does not exist" refuses "No such file" cni install "$conf/no.conflist"
 
+# From the container image: the command and its libraries are copied to the host, all or none. /opt has the
+# image, in a mount namespace of its own; the host is a disk of its own.
+host=$tmp/host after=$tmp/after
+mkdir "$host"
+on_image() { # SIZE COMMAND...: afterwards $after lists the host's files: old, new, or the program
+	mount -t tmpfs none /opt && mkdir /opt/bulkhead && cp "$BULKHEAD" /opt/bulkhead/bulkhead && mkdir /opt/bulkhead/lib &&
+		mount -t tmpfs -o "size=$1" none "$host" && mkdir -p "$host"/{opt/{cni/bin,bulkhead/lib},etc/cni/net.d} &&
+		original >"$host/etc/cni/net.d/10-net.conflist" || return
+	echo old | tee "$host"/opt/bulkhead/{bulkhead,lib/a.so,lib/z.so} >/dev/null
+	echo new | tee /opt/bulkhead/lib/{a,z}.so >/dev/null
+	"${@:2}"
+	local status=$? file
+	for file in $(cd "$host/opt" && find . -type f -o -type l | sort); do
+		case $(head -c 4 "$host/opt/$file" | tr -d '\0') in
+		old | new) echo "$file $(cat "$host/opt/$file")" ;;
+		*) echo "$file program" ;;
+		esac
+	done >"$after"
+	return $status
+}
+image() { # SIZE COMMAND...
+	export -f on_image original copy copy_twice copy_after_kill
+	# shellcheck disable=SC2016
+	BULKHEAD=$BULKHEAD host=$host after=$after unshare -m bash -c 'on_image "$@"' image "$@"
+}
+copy() {
+	/opt/bulkhead/bulkhead cni install --root "$host"
+}
+copy_twice() {
+	copy && stat -c %i "$host"/opt/bulkhead/{bulkhead,lib/*} >"$after.inodes" &&
+		copy && stat -c %i "$host"/opt/bulkhead/{bulkhead,lib/*} | cmp - "$after.inodes"
+}
+copy_after_kill() { # of another version's copy
+	copy && echo other >"$host/opt/bulkhead/lib/a.so.new" && copy
+}
+if unshare -m true 2>"$tmp/why"; then
+	check "a copy to a host without room fails" refuses "No space left on device" image 4m copy
+	check "the failed copy leaves the former command and libraries, and no other file" is "$(cat "$after")" \
+		"$(printf './bulkhead/%s old\n' bulkhead lib/a.so lib/z.so)"
+	check "a copy after another version's that was killed" image 64m copy_after_kill
+	check "that copy leaves no file of the other version" is "$(grep -c 'a.so new$' "$after") $(wc -l <"$after")" "1 4"
+	check "a second copy to a host with room writes no file" image 64m copy_twice
+	check "the copy replaces the command and its libraries, and runtimes find the command" is "$(cat "$after")" \
+		"$(printf '%s\n' './bulkhead/bulkhead program' './bulkhead/lib/a.so new' './bulkhead/lib/z.so new' './cni/bin/bulkhead-cni program')"
+else
+	check_skip "copies from the container image" "$(cat "$tmp/why")"
+fi
+
 # A fault at each call that changes state, and at a sample of all others, selected by BULKHEAD_SEED.
 walk() { # install|uninstall kill|ERRNO
 	local prepare=with calls at

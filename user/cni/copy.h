@@ -13,8 +13,9 @@
 #define CNI_IMAGE_PROGRAM CNI_IMAGE_FOLDER "/bulkhead"
 
 /* Copies that folder below @root, where the host's root is mounted. Each file takes the place of
- * its former version in one step, so a plugin that runs is not disturbed. Returns 0; -EINVAL if
- * the command does not run from such an image; or another -errno; reported. */
+ * its former version in one step, so a plugin that runs is not disturbed, and only once all files
+ * are there: a copy that fails, as on a full disk, leaves the former version whole. Returns 0;
+ * -EINVAL if the command does not run from such an image; or another -errno; reported. */
 int cni_copy_image(const char *root, struct diag *diag);
 
 /* Removes that folder below @root again, if it is there. Returns 0 or -errno; reported. */
