@@ -64,6 +64,14 @@ cp "$BULKHEAD" "$bin/bulkhead-cni"
 check "install beside a program of the plugin's name that is no link" cni install
 check "uninstall leaves that program" eval 'cni uninstall && test -x "$bin/bulkhead-cni"'
 
+# Networks that runtimes take before the list.
+start
+check "install beside networks that come later says nothing of them" eval \
+	'echo {} >"$conf/11-later.conf" && echo {} >"$conf/1-no.network" && is "$(cni install 2>&1)" "$list has the plugin"'
+check "install warns of a network that runtimes take before the list" eval \
+	'echo {} >"$conf/05-early.conf" && cni install 2>&1 | grep -qF "$list: warning: 05-early.conf comes before it by name"'
+check "install into a list that is named says nothing of others" is "$(cni install "$list" 2>&1)" "$list already has the plugin"
+
 start
 echo '{' >"$list"
 check "install refuses a list that is no JSON" refuses "$list: is no JSON object" cni install

@@ -148,6 +148,7 @@ mount -t tmpfs -o size=4096 none "$NET_TMP/full"
 head -c 4096 /dev/zero >"$NET_TMP/full/data"
 CNI_STATE=$NET_TMP/full
 net_check "ADD where the disk of the records is full is error 5" cni_fails 5 call ADD two 10.60.0.2
+net_check "that ADD says that there is no room" grep -q "cannot write to $NET_TMP/full: No space left on device" "$NET_TMP/cni.out"
 net_check "DEL there" call DEL two
 umount "$NET_TMP/full"
 net_end

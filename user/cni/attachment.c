@@ -181,10 +181,14 @@ static int write_text(const char *path, const char *text)
 {
 	SCOPED_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	const size_t length = strlen(text);
+	ssize_t n;
 
 	if (fd < 0)
 		return -errno;
-	return write(fd, text, length) == (ssize_t)length ? 0 : -EIO;
+	n = write(fd, text, length);
+	if (n < 0)
+		return -errno;
+	return n == (ssize_t)length ? 0 : -ENOSPC;
 }
 
 int attachment_write(const struct cni_call *call, const struct attachment *attachment)

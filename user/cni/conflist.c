@@ -39,6 +39,39 @@ static char *find_first(const char *folder)
 	return path;
 }
 
+/* Runtimes also take these for networks. */
+static bool is_network(const char *name)
+{
+	const char *suffix = strrchr(name, '.');
+
+	return suffix && suffix != name &&
+	       (!strcmp(suffix, ".conf") || !strcmp(suffix, ".conflist") ||
+		!strcmp(suffix, ".json"));
+}
+
+/* Warns of a network that comes before the list by name: most runtimes take the first network. */
+static void warn_of_earlier(const char *path, const char *folder, struct diag *diag)
+{
+	const char *list = path + strlen(folder) + 1;
+	struct dirent **entries = NULL;
+	int n = scandir(folder, &entries, NULL, alphasort);
+	bool warned = false;
+
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+
+		if (!warned && is_network(name) && strcmp(name, list) < 0) {
+			diag_warn(diag, &(struct where){path, 0}, NULL,
+				  "%s comes before it by name, and a runtime that takes the first "
+				  "network does not call " CNI_NAME "; name the network's list",
+				  name);
+			warned = true;
+		}
+		free(entries[i]);
+	}
+	free(entries);
+}
+
 static int choose(const struct cni_install *install, struct diag *diag, char **path)
 {
 	const char *folder = install->folder ? install->folder : CNI_CONF_FOLDER;
@@ -107,9 +140,12 @@ static int check_version(const char *path, struct json_object *list, struct diag
 static int sync_text(int fd, const char *text)
 {
 	const size_t length = strlen(text);
+	const ssize_t n = write(fd, text, length);
 
-	if (write(fd, text, length) != (ssize_t)length)
-		return -EIO;
+	if (n < 0)
+		return -errno;
+	if (n < (ssize_t)length)
+		return -ENOSPC;
 	return fsync(fd) ? -errno : 0;
 }
 
@@ -226,6 +262,8 @@ int cni_install(const struct cni_install *install, struct diag *diag, char **pat
 		error = read_list(*path, diag, &list, &plugins);
 	if (!error)
 		error = check_version(*path, list, diag);
+	if (!error && !install->path)
+		warn_of_earlier(*path, install->folder ? install->folder : CNI_CONF_FOLDER, diag);
 	if (!error)
 		error = link_program(install, diag, changed);
 	if (!error) {
