@@ -137,6 +137,29 @@ net_denied back tcp 192.168.7.2 443 "the pod that came back sends nothing else"
 net_check "DEL of the other pod" call DEL two
 net_check "DEL of the pod that came back" call DEL back
 
+# A runtime ends a call that takes too long, and passes on what the call has written to standard error.
+coproc holder { exec flock "$NET_PIN" sh -c 'echo locked && read -r line'; }
+release() {
+	[ -z "${holder_PID:-}" ] || { echo >&"${holder[1]}" && wait "$holder_PID"; }
+}
+trap 'release; net_cleanup' EXIT # net_cleanup's unload waits for the lock
+read -r line <&"${holder[0]}"
+net_check "another process holds the lock" net_is "$line" locked
+says_whom() { # until the call has said for whom it waits
+	local tries
+	for ((tries = 0; tries < 1200; tries++)); do
+		! grep -q "^note: waits for process $holder_PID (flock), which has the lock of $NET_PIN$" "$NET_TMP/cni.err" || return 0
+		sleep 0.05
+	done
+	return 1
+}
+: >"$NET_TMP/cni.err"
+call ADD two 10.60.0.9 &
+net_check "ADD that waits for long says for which process, before it ends" says_whom
+release
+net_check "that ADD succeeds once it has the lock" wait $!
+net_check "DEL after that ADD" call DEL two
+
 # Calls that cannot be kept in a file.
 CONTAINER=$(printf '%0255d' 7)
 net_check "ADD of a container whose ID is too long for a file's name is error 7" \

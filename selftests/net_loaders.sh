@@ -66,7 +66,17 @@ waiting() { # until so many wait for the lock
 	return 1
 }
 net_check "three commands wait for the lock" waiting 3
-net_check "the waiting commands print nothing" test ! -s "$NET_TMP/said.0" -a ! -s "$NET_TMP/said.1"
+says_whom() { # until the command of this number has said for whom it waits
+	local tries
+	for ((tries = 0; tries < 1200; tries++)); do
+		! grep -qF "waits for process $holder_PID (flock), which has the lock of $NET_PIN" "$NET_TMP/said.$1" || return 0
+		sleep 0.05
+	done
+	cat "$NET_TMP/said.$1"
+	return 1
+}
+net_check "a load that waits for long says for which process" says_whom 0
+net_check "an endpoint add that waits for long says so, too" says_whom 2
 net_check "the old policy stays active meanwhile" net_is "$(net_active)" old
 release
 net_check "each of the waiting commands succeeds" all_end

@@ -299,7 +299,8 @@ static int end_one(struct cni_call *call, struct node_handle *handle,
 
 int attachment_end(struct cni_call *call, const struct attachment *attachment)
 {
-	const struct node_options options = {.pin = call->node.pin, .quarantine = true};
+	const struct node_options options = {
+		.pin = call->node.pin, .quarantine = true, .tells_at_once = true};
 	SCOPED_HANDLE struct node_handle *handle = NULL;
 
 	if (node_open(&options, false, &call->diag, &handle))
@@ -362,7 +363,8 @@ static bool is_recorded(const struct cni_call *call, const struct attachment *at
 
 int attachment_leave(struct cni_call *call, struct attachment *attachment)
 {
-	const struct node_options options = {.pin = call->node.pin, .quarantine = true};
+	const struct node_options options = {
+		.pin = call->node.pin, .quarantine = true, .tells_at_once = true};
 	SCOPED_HANDLE struct node_handle *handle = NULL;
 
 	if (left_leave(call, attachment))

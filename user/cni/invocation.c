@@ -296,6 +296,7 @@ static int read_config(struct cni_call *call)
 	call->records = CNI_RECORDS;
 	call->state = CNI_STATE;
 	call->ns = "default";
+	call->node.tells_at_once = true;
 	call->network = cni_text(call->config, "name");
 	if (!call->network || !cni_is_name(call->network))
 		return cni_fail(call, CNI_ERROR_CONFIG, "name is missing, or no network's name: %s",

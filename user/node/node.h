@@ -71,6 +71,8 @@ struct node_options {
 	void (*dry_run)(void *data, const struct node_step *step);
 	void *dry_run_data;
 	bool quarantine; /* load, endpoint del: interfaces of removed endpoints stay guarded */
+	/* A note of a long wait for the lock goes to standard error at once, not to the diag. */
+	bool tells_at_once;
 	/* load: an endpoint without an interface, or behind a bridge whose port is not known, is
 	 * left out without a word: the CNI plugin brings the endpoint */
 	bool late;
@@ -82,7 +84,8 @@ void node_debug(void);
 struct node_handle;
 
 /*
- * Waits for the lock of the pin folder and takes it. @create: makes the folder, and mounts bpffs
+ * Waits for the lock of the pin folder and takes it. Notes a wait of more than ten seconds, and who
+ * has the lock. @create: makes the folder, and mounts bpffs
  * if none is mounted. Without @create, or in a dry run, *handle is NULL if the folder does not
  * exist. The options must outlive the handle.
  */

@@ -12,6 +12,7 @@
 #include "maps/abi.h"
 #include "node/kernel/active_map.h"
 #include "node/kernel/folder.h"
+#include "node/kernel/folder_lock.h"
 #include "node/kernel/mount.h"
 #include "node/kernel/pin_folder.h"
 
@@ -67,8 +68,9 @@ int pins_lock(struct node_handle *handle, bool create)
 				   handle->pin);
 			return -EINVAL;
 		}
-		if (flock(fd, LOCK_EX))
-			return node_fail(handle, -errno, "cannot lock %s", handle->pin);
+		error = folder_lock(handle, fd);
+		if (error)
+			return node_fail(handle, error, "cannot lock %s", handle->pin);
 		/* The folder may have been removed by the command that had the lock before. */
 		if (!fstat(fd, &locked) && !stat(handle->pin, &named) &&
 		    locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
