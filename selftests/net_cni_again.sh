@@ -22,8 +22,8 @@ endpoints = role=db
 egress = to any ports TCP/80
 END
 cni_conf ptp "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(cni_own '"trust": ["args"]')"
-load() {
-	net_bulkhead load --attached "$CNI_STATE" "$NET_TMP/policy.ini"
+load() { # [INPUT]
+	net_bulkhead load --attached "$CNI_STATE" "${1:-$NET_TMP/policy.ini}"
 }
 refresh() {
 	net_on node "$BULKHEAD" cni refresh --pin "$NET_PIN" --records "$CNI_DIR/records" --state "$CNI_STATE"
@@ -78,6 +78,28 @@ net_check "without the records no pod is active" net_is "$(net_bulkhead endpoint
 net_check "refresh puts the pods active again" eval 'refresh | grep "^3 pods are active again"'
 is_guarded "after the pins were lost"
 net_check "refresh once more puts no pod active" eval '! refresh | grep "again"'
+
+# Behind a bridge no route leads to the pod's own interface. The policy knows the address by now.
+cni_conf br "$(cni_bridge cni0 '"isGateway": true,' 10.51.0.0/24)" "$(cni_own)"
+cni_pod port
+net_check "unload before a bridged pod's ADD" net_bulkhead unload
+net_check "load before a bridged pod's ADD" load
+net_check "ADD of a bridged pod" cni_named shop/gone br ADD port
+port=$(cni_address)
+sed "s/^\[endpoint shop.gone\]/&\nnode = worker-1\nip = $port/" "$NET_TMP/policy.ini" >"$NET_TMP/port.ini"
+net_check "load of a policy that knows the bridged pod's address" load "$NET_TMP/port.ini"
+net_check "unload of that policy" net_bulkhead unload
+net_check "a load without the pods' records does not know the bridged pod's interface" \
+	net_ends 3 "its route leads to the bridge cni0: give its interface" net_bulkhead load "$NET_TMP/port.ini"
+net_check "a load with the pods' records" load "$NET_TMP/port.ini"
+net_check "the bridged pod is in its segment at its interface" lists "^shop/gone +$port +segment [0-9]+ +veth"
+net_allowed port tcp 192.168.7.2 80 "the bridged pod sends what its policy allows"
+net_denied port tcp 192.168.7.2 443 "the bridged pod sends nothing else"
+net_check "CHECK of the bridged pod" cni br CHECK port
+net_check "the bridged pod takes another MAC" eval 'ip -n "$NET-port" link set eth0 address 02:00:00:00:99:99 &&
+	ip -n "$NET-node" neigh flush dev cni0'
+net_denied port tcp 192.168.7.2 80 "the bridged pod sends nothing from a MAC that the plugin has not told"
+net_check "DEL of the bridged pod" cni br DEL port
 
 # Without --pin: the plugin's own folder. A mount namespace stands for the machine.
 net_check "unload again" net_bulkhead unload

@@ -203,6 +203,8 @@ static int restore(const struct call *call, const struct request *request)
 
 	kept.options.pin = request->node.pin;
 	kept.options.no_adopt = request->node.no_adopt;
+	kept.options.attached = request->node.attached;
+	kept.options.n_attached = request->node.n_attached;
 	kept.options.boot = kept.options.force = true;
 	if (!error)
 		error = saved_policy(&kept, &diag, &policy);
@@ -374,6 +376,7 @@ static int run(struct call *call)
 	const char **arguments = calloc(call->argc, 5 * sizeof(*arguments));
 	struct lists lists = {arguments, arguments, arguments, arguments, arguments};
 	struct request request = {.node.command = "load"};
+	struct node_attached *attached = NULL;
 	int option, status;
 
 	if (!arguments)
@@ -392,8 +395,12 @@ static int run(struct call *call)
 	request.state = saved_dir(request.node.pin, request.state);
 	if (!request.attached && saved_dir(request.node.pin, NULL))
 		request.attached = CNI_STATE;
+	if (request.attached)
+		request.node.attached = attached =
+			cni_attached(request.attached, &request.node.n_attached);
 	check_request(call, &request);
 	status = request.restore ? restore(call, &request) : load(call, &request);
+	free(attached);
 	free(arguments);
 	return status;
 }

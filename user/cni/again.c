@@ -107,3 +107,38 @@ int cni_again(const struct cni_refresh *options, struct diag *diag, uint32_t *n)
 	*n = again.n;
 	return error ? error : again.error;
 }
+
+struct attached_list {
+	struct node_attached *at;
+	size_t n;
+};
+
+static int list(void *data, struct attachment *attachment)
+{
+	struct attached_list *attached = data;
+	const size_t n = attached->n + attachment->n_addresses;
+	void *at = is_there(attachment) && is_wanted(attachment)
+			   ? reallocarray(attached->at, n, sizeof(*attached->at))
+			   : NULL;
+
+	if (!at)
+		return 0;
+	attached->at = at;
+	for (size_t i = 0; i < attachment->n_addresses; i++) {
+		struct node_attached *one = &attached->at[attached->n++];
+
+		*one = (struct node_attached){.address = attachment->addresses[i],
+					      .ifindex = attachment->ifindex};
+		memcpy(one->mac, attachment->mac, sizeof(one->mac));
+	}
+	return 0;
+}
+
+struct node_attached *cni_attached(const char *state, size_t *n)
+{
+	struct attached_list attached = {};
+
+	attachment_each(state ? state : CNI_STATE, list, NULL, &attached);
+	*n = attached.n;
+	return attached.at;
+}

@@ -54,6 +54,11 @@ int cni_refresh(const struct cni_refresh *options, struct diag *diag, uint32_t *
  * policy was unloaded meanwhile, or the pins were lost. *n: so many pods. */
 int cni_again(const struct cni_refresh *options, struct diag *diag, uint32_t *n);
 
+/* Returns the addresses of the pods that are attached and whose interfaces are there, to be freed;
+ * NULL: there are none. Skips damaged records. @state NULL: CNI_STATE. */
+struct node_attached;
+struct node_attached *cni_attached(const char *state, size_t *n);
+
 enum cni_command { CNI_ADD, CNI_DEL, CNI_CHECK, CNI_GC, CNI_STATUS, CNI_VERSION, CNI_COMMANDS };
 extern const char *const cni_command_names[CNI_COMMANDS];
 

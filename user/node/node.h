@@ -40,6 +40,13 @@ struct node_cache;
 struct node_cache *node_cache_new(void); /* NULL: there is no memory */
 void node_cache_free(struct node_cache *cache);
 
+/* An address of a pod that a container runtime has attached, and the pod's interface. */
+struct node_attached {
+	struct address address;
+	uint32_t ifindex;
+	uint8_t mac[6]; /* 0: unknown */
+};
+
 struct node_options {
 	const char *pin; /* NULL: NODE_PIN */
 	struct node_cache *cache; /* NULL: nothing is kept */
@@ -71,6 +78,9 @@ struct node_options {
 	void (*dry_run)(void *data, const struct node_step *step);
 	void *dry_run_data;
 	bool quarantine; /* load, endpoint del: interfaces of removed endpoints stay guarded */
+	/* load: says where pods are that no active policy knows, whatever the routes say */
+	const struct node_attached *attached;
+	size_t n_attached;
 	/* A note of a long wait for the lock goes to standard error at once, not to the diag. */
 	bool tells_at_once;
 	/* load: an endpoint without an interface, or behind a bridge whose port is not known, is

@@ -41,6 +41,20 @@ static int find_link(struct discovery *discovery, const struct endpoint *endpoin
 	return 0;
 }
 
+/* Returns what the options say of the pod; NULL: nothing. */
+static const struct node_attached *find_attached(const struct discovery *discovery,
+						 const struct endpoint *endpoint)
+{
+	const struct node_options *options = discovery->handle->options;
+
+	for (size_t i = 0; i < options->n_attached; i++)
+		for (size_t j = 0; j < endpoint->n_addresses; j++)
+			if (!memcmp(&options->attached[i].address, &endpoint->addresses[j],
+				    sizeof(endpoint->addresses[j])))
+				return &options->attached[i];
+	return NULL;
+}
+
 /* Returns true if a container runtime has told the interface's MAC, for a pod of these
  * addresses. */
 static bool has_reported_mac(struct discovery *discovery, uint32_t ifindex,
@@ -57,9 +71,14 @@ static bool has_reported_mac(struct discovery *discovery, uint32_t ifindex,
 static void set_mac(struct discovery *discovery, const struct endpoint *endpoint, uint32_t ifindex,
 		    struct bh_iface *iface)
 {
+	const struct node_attached *attached = find_attached(discovery, endpoint);
 	struct bh_iface before;
 	bool told = has_reported_mac(discovery, ifindex, iface, &before);
 
+	if (!told && attached && attached->ifindex == ifindex) {
+		memcpy(before.mac, attached->mac, sizeof(before.mac));
+		told = memcmp(before.mac, (const uint8_t[6]){}, sizeof(before.mac)) != 0;
+	}
 	if (!told && !endpoint->has_mac)
 		return;
 	iface->flags |= BH_IFACE_MAC;
@@ -178,11 +197,14 @@ static int choose_link(struct discovery *discovery, const struct endpoint *endpo
 	struct node_handle *handle = discovery->handle;
 	const char *ns = endpoint->ns_name, *name = endpoint->name;
 	const char *interface = endpoint->interface;
+	const struct node_attached *attached = find_attached(discovery, endpoint);
 	int error = 0;
 
 	if (endpoint->interface)
 		*link = discovery_link_by_name(discovery, interface);
-	else
+	else if (attached)
+		*link = discovery_link(discovery, attached->ifindex);
+	if (!endpoint->interface && !*link)
 		error = find_link(discovery, endpoint, link);
 	if (!error && !endpoint->interface && *link && (*link)->bridge)
 		*link = link_is_active(discovery, endpoint, *link);
