@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "cluster/objects.h"
+#include "cni/cni.h"
 #include "policy/delta.h"
 #include "input/input.h"
 #include "node/change/saved.h"
+#include "node/kernel/handle.h"
 
 static void release(struct followed_node *node)
 {
@@ -98,14 +100,31 @@ static void log_change(const struct followed_node *node, const struct node_chang
 	free(line);
 }
 
+/* Puts the pods of the CNI plugin active again that nothing but its records names. */
+static int attach_again(const struct followed_node *node, struct diag *diag)
+{
+	const struct cni_refresh again = {.records = node->records, .pin = node->options->pin};
+	uint32_t n;
+	int error = cni_again(&again, diag, &n);
+
+	if (n)
+		diag_note(diag, NULL, NULL, "%u pods of the CNI plugin are active again", n);
+	return error;
+}
+
 static int install(struct followed_node *node, struct store_chain *chain, bool stage,
 		   struct diag *diag)
 {
+	struct node_options options = *node->options;
+	SCOPED_FREE struct node_attached *attached =
+		stage ? NULL : cni_attached(NULL, &options.n_attached);
 	struct policy *policy = NULL;
 	struct node_change change;
 	struct node_handle *handle = NULL;
-	int error = node_open(node->options, true, diag, &handle);
+	int error;
 
+	options.attached = attached;
+	error = node_open(&options, true, diag, &handle);
 	node->own = true;
 	if (!error)
 		error = make(node, handle, chain, diag, &policy);
@@ -123,7 +142,7 @@ static int install(struct followed_node *node, struct store_chain *chain, bool s
 	policy_free(policy);
 	node_close(handle);
 	malloc_trim(0); /* a whole policy is the most memory that a follower ever needs */
-	return error;
+	return !error && !stage && change.first ? attach_again(node, diag) : error;
 }
 
 int followed_node_begin(struct followed_node *node, struct diag *diag)

@@ -20,6 +20,7 @@ struct followed_node_state {
 
 struct followed_node {
 	const struct node_options *options;
+	const char *records; /* the CNI plugin's folder of endpoint records; NULL: the default */
 	/* a staged delta, whose segments the maps have; NULL: none */
 	struct delta *held;
 	/* a whole policy was loaded with `options`, so that a delta can be loaded without them */
