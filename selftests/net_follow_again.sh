@@ -53,4 +53,29 @@ enforced "at first"
 net_check "unload" net_bulkhead unload
 net_check "the follower loads again" api_await is_loaded
 enforced "after that"
+
+# A pod for which the plugin is not called, as after another program has written the network's list anew.
+cni_conf ptp "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(cni_own)"
+starts() { # POD: without an address first
+	api POST /api/v1/namespaces/shop/pods '{"metadata": {"name": "'"$1"'"}, "spec": {"nodeName": "worker-1"}, "status": {"phase": "Pending"}}' >/dev/null &&
+		api_await test -e "$NET_TMP/records/shop_$1.ini"
+}
+has_address() { # POD
+	api PATCH "/api/v1/namespaces/shop/pods/$1/status" '{"status": {"phase": "Running", "podIP": "'"$(cni_address)"'",
+		"podIPs": [{"ip": "'"$(cni_address)"'"}, {"ip": "'"$(cni_address 1)"'"}]}}' >/dev/null
+}
+warns() { # POD
+	api_logged follow-worker-1 warning "Pod shop/$1: was not guarded until now, since the CNI plugin was not called"
+}
+for pod in missed called; do
+	cni_pod $pod
+	net_check "the API server hears of the pod that is $pod" starts $pod
+done
+net_check "ADD of a pod without Bulkhead's plugin" eval 'RUNTIME_ONLY=ptp cni_named shop/missed ptp ADD missed && has_address missed'
+net_check "the follower warns that the plugin was not called for the pod" api_await warns missed
+net_check "the follower guards the pod" lists "^shop/missed +$(cni_address) +segment [0-9]+ +veth"
+net_check "ADD of a pod with Bulkhead's plugin" eval 'cni_named shop/called ptp ADD called && has_address called'
+# Its record comes after the follower has taken the pod before.
+net_check "the API server hears of a pod that comes later" starts later
+net_check "the follower does not warn of the pod that the plugin was called for" eval '! warns called'
 net_end

@@ -505,8 +505,22 @@ int followed_node_pods(const struct node_options *options, struct json_object *c
 	return each_pod(options, pods, n, diag, place);
 }
 
-int followed_node_pod_deleted(const struct node_options *options, struct json_object *pod,
+static int find_interface(struct node_handle *handle, const struct endpoint *endpoint)
+{
+	struct node_owner owner;
+
+	return !node_address_owner(handle, endpoint->addresses, &owner) && owner.ifindex ? 0
+											 : -ENODEV;
+}
+
+bool followed_node_has_interface(const struct node_options *options, struct json_object *pod,
 			      struct diag *diag)
+{
+	return !each_pod(options, &pod, 1, diag, find_interface);
+}
+
+int followed_node_pod_deleted(const struct node_options *options, struct json_object *pod,
+			   struct diag *diag)
 {
 	int error = each_pod(options, &pod, 1, diag, take_off);
 

@@ -67,6 +67,9 @@ int followed_node_activate(struct followed_node *node, uint32_t generation, stru
  * no other one. Returns 0; -EAGAIN if nothing is active yet; or another -errno, reported. */
 int followed_node_pods(const struct node_options *options, struct json_object *const *pods,
 		       size_t n, struct diag *diag);
+/* Returns true if the Pod's address is active, at an interface of this node. */
+bool followed_node_has_interface(const struct node_options *options, struct json_object *pod,
+			      struct diag *diag);
 /* Removes a Pod that is gone or has ended. Its interface stays guarded until it is gone. */
 int followed_node_pod_deleted(const struct node_options *options, struct json_object *pod,
 			      struct diag *diag);

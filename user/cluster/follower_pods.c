@@ -67,6 +67,23 @@ static void put_pod(struct follower *follower, struct json_object *pod)
 		put_all(follower, &pod, 1);
 }
 
+/* Puts a pod active that has got its address. If the CNI plugin was not called for the pod, says
+ * so: the pod's packets were not evaluated before. */
+static void put_started(struct follower *follower, struct json_object *pod)
+{
+	const char *ns = api_text(pod, "metadata.namespace"),
+		   *name = api_text(pod, "metadata.name");
+	const bool attached = cni_has_attached(NULL, ns, name);
+
+	put_pod(follower, pod);
+	if (!attached && counts(follower, pod) &&
+	    followed_node_has_interface(&follower->options->load, pod, follower->diag))
+		diag_warn(follower->diag, NULL, NULL,
+			  "Pod %s/%s: was not guarded until now, since the CNI plugin was not "
+			  "called; `bulkhead cni install` puts it into the network's list",
+			  ns, name);
+}
+
 /* Takes a pod off that is gone or has ended. Mostly the CNI plugin has done so before; but a late
  * event may have put the pod active again since then. */
 static void drop_pod(struct follower *follower, struct json_object *pod)
@@ -156,7 +173,9 @@ static void take_pod(struct follower *follower, const char *key, struct json_obj
 		unname_pod(follower, key);
 	else
 		name_pod(follower, pod);
-	if (is_running(pod))
+	if (is_running(pod) && entry && !has_own_address(lh_entry_v(entry)))
+		put_started(follower, pod);
+	else if (is_running(pod))
 		put_pod(follower, pod);
 	else
 		drop_pod(follower, has_own_address(pod) || !entry ? pod : lh_entry_v(entry));

@@ -142,3 +142,21 @@ struct node_attached *cni_attached(const char *state, size_t *n)
 	*n = attached.n;
 	return attached.at;
 }
+
+struct wanted_pod {
+	const char *ns, *name;
+};
+
+static int is_pod(void *data, struct attachment *attachment)
+{
+	const struct wanted_pod *pod = data;
+
+	return !strcmp(attachment->pod_ns, pod->ns) && !strcmp(attachment->pod_name, pod->name);
+}
+
+bool cni_has_attached(const char *state, const char *ns, const char *name)
+{
+	struct wanted_pod pod = {ns, name};
+
+	return attachment_each(state ? state : CNI_STATE, is_pod, NULL, &pod) > 0;
+}

@@ -54,6 +54,9 @@ int cni_refresh(const struct cni_refresh *options, struct diag *diag, uint32_t *
  * policy was unloaded meanwhile, or the pins were lost. *n: so many pods. */
 int cni_again(const struct cni_refresh *options, struct diag *diag, uint32_t *n);
 
+/* Returns true if an interface of the pod is attached. @state NULL: CNI_STATE. */
+bool cni_has_attached(const char *state, const char *ns, const char *name);
+
 /* Returns the addresses of the pods that are attached and whose interfaces are there, to be freed;
  * NULL: there are none. Skips damaged records. @state NULL: CNI_STATE. */
 struct node_attached;
