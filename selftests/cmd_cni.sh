@@ -177,4 +177,29 @@ if "$fault" "$tmp/calls" all 0 kill true 2>"$tmp/why"; then
 else
 	check_skip "install and uninstall killed anywhere" "$(cat "$tmp/why")"
 fi
+# A DEL removes a record while `cni refresh` reads the folder: each open fails in turn as that one would.
+state=$tmp/state
+mkdir "$state"
+echo '{"network": "net", "container": "c", "interface": "eth0", "namespace": "shop", "pod": "db", "name": "db",
+	"host_interface": "veth0", "ifindex": 3, "addresses": ["10.50.0.2"], "identity": "policy"}' >"$state/net:c:eth0"
+refresh() { # N: the call that fails
+	"$fault" "$tmp/calls" all "$1" 2 "$BULKHEAD" cni refresh --state "$state" --pin /sys/fs/bpf/none >"$tmp/refreshed" 2>&1
+}
+never_damaged() {
+	local at opens
+	refresh 0 || { cat "$tmp/refreshed" && return 1; }
+	mapfile -t opens < <(grep -nx 257 "$tmp/calls" | cut -d: -f1) # openat(2)
+	[ ${#opens[@]} -gt 2 ] || return
+	for at in "${opens[@]}"; do
+		refresh "$at"
+		! grep "damaged" "$tmp/refreshed" || return
+	done
+}
+if [ "$(uname -m)" = x86_64 ] && "$fault" "$tmp/calls" all 0 kill true 2>"$tmp/why"; then
+	check "a record that a DEL removes meanwhile is not damaged" never_damaged
+else
+	check_skip "a record that a DEL removes meanwhile is not damaged" "needs the numbers of x86_64's calls, and seccomp"
+fi
+echo '{"network": ' >"$state/net:c:eth0"
+check "a damaged record is named" eval '"$BULKHEAD" cni refresh --state "$state" --pin /sys/fs/bpf/none 2>&1 | grep -qF "$state/net:c:eth0 is damaged"'
 check_end

@@ -126,13 +126,14 @@ static int from_json(struct json_object *object, struct attachment *attachment)
 
 static int read_file(const char *path, struct attachment *attachment)
 {
+	SCOPED_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct json_object *object;
 	int error;
 
 	*attachment = (struct attachment){};
-	if (access(path, F_OK))
+	if (fd < 0)
 		return errno == ENAMETOOLONG ? -ENOENT : -errno; /* no file can have that name */
-	object = json_object_from_file(path);
+	object = json_object_from_fd(fd);
 	error = object ? from_json(object, attachment) : -EILSEQ;
 	json_object_put(object);
 	if (error) {
