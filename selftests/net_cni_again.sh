@@ -71,6 +71,20 @@ net_check "the pod that is gone stays off" lists_not '^shop/gone '
 net_check "the pod whose DEL was killed stays off" lists_not '^shop/going '
 net_denied going tcp 192.168.7.2 80 "the pod whose DEL was killed reaches nothing"
 
+# By hand.
+status_says() { # PATTERN
+	net_bulkhead status --check --attached "$CNI_STATE" >"$NET_TMP/said"
+	grep -q "$1" "$NET_TMP/said" || { cat "$NET_TMP/said" && false; }
+}
+open='NOT GUARDED: interface veth[^ ]* of a pod that the CNI plugin attached'
+net_check "status --check has nothing to say of attached pods" eval '! status_says "$open" >"$NET_TMP/list"'
+net_check "endpoint del says that the interface of the pod is guarded no more" \
+	net_ends 0 "endpoint shop/db is off, and its interface veth[^ ]* is guarded no more" net_bulkhead endpoint del shop/db
+net_check "status --check names the interface" status_says "$open"
+net_check "status --check names it once" net_is "$(grep -c "$open" "$NET_TMP/said")" 1
+net_check "a load after endpoint del puts the pod active again" load
+is_guarded "after endpoint del and load"
+
 # The pins are lost: as if bpffs had been mounted anew.
 rm -r "$NET_PIN"
 net_check "a load without the pods' records" net_bulkhead load "$NET_TMP/policy.ini"

@@ -145,17 +145,42 @@ static int set(struct node_handle *handle, struct endpoint_arguments *arguments,
 	return error;
 }
 
-static int del(struct node_handle *handle, const char *name)
+/* Warns of the endpoint's interfaces that stay: nothing guards them any more. */
+static void warn_of_open(const struct node_place *places, size_t n, const char *name,
+			 struct diag *diag)
+{
+	char interface[IF_NAMESIZE];
+
+	for (size_t i = 0; i < n; i++)
+		if (places[i].ifindex && !(i && places[i].ifindex == places[i - 1].ifindex) &&
+		    if_indextoname(places[i].ifindex, interface))
+			diag_warn(diag, NULL, NULL,
+				  "endpoint %s is off, and its interface %s is guarded no more",
+				  name, interface);
+}
+
+static int del(struct node_handle *handle, const struct endpoint_arguments *arguments,
+	       const char *name, struct diag *diag)
 {
 	const char *slash = name ? strchr(name, '/') : NULL;
+	struct node_place *places = NULL;
+	size_t n = 0;
 	char ns[64];
+	int error = 0;
 
 	if (!slash || (size_t)(slash - name) >= sizeof(ns)) {
 		command_error("del needs an endpoint: NAMESPACE/NAME");
 		return -EINVAL;
 	}
 	snprintf(ns, sizeof(ns), "%.*s", (int)(slash - name), name);
-	return node_endpoint_del(handle, ns, slash + 1);
+	if (node_is_loaded(handle))
+		error = node_name_places(handle, ns, slash + 1, &places, &n);
+	if (!error)
+		error = node_endpoint_del(handle, ns, slash + 1);
+	if (!error && !arguments->dry_run)
+		warn_of_open(places, n, name, diag);
+	free(places);
+	return error;
 }
 
 static int report_member(void *data, const struct node_member *member)
@@ -259,7 +284,7 @@ static int run_verb(struct call *call, struct endpoint_arguments *arguments)
 	else if (!error && !strcmp(verb, "set"))
 		error = set(handle, arguments, name, &diag);
 	else if (!error && !strcmp(verb, "del"))
-		error = del(handle, name);
+		error = del(handle, arguments, name, &diag);
 	else if (!error)
 		error = list(handle, call);
 	if (arguments->dry_run)

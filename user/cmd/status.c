@@ -12,6 +12,7 @@
 #include "cmd/command.h"
 #include "cmd/emit.h"
 #include "cmd/screen.h"
+#include "cni/cni.h"
 #include "maps/iface.h"
 #include "node/change/saved.h"
 #include "node/node.h"
@@ -226,6 +227,35 @@ static void find_unguarded(const struct node_status *status, struct problems *pr
 			policy_string(policy, policy->endpoints[status->unguarded[i]].name));
 }
 
+static bool is_endpoints(const struct node_status *status, uint32_t ifindex)
+{
+	for (size_t i = 0; i < status->n_ifaces; i++)
+		if (status->ifaces[i].ifindex == ifindex)
+			return status->ifaces[i].flags & BH_IFACE_ENDPOINT;
+	return false;
+}
+
+/* Names interfaces of pods that the CNI plugin attached and that `endpoint del` took off, or an
+ * unload. */
+static void find_attached(const struct node_status *status, const char *folder,
+			  struct problems *problems)
+{
+	char name[IF_NAMESIZE];
+	size_t n = 0;
+	struct node_attached *attached =
+		folder && !status->elsewhere ? cni_attached(folder, &n) : NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (!is_endpoints(status, attached[i].ifindex) &&
+		    !(i && attached[i].ifindex == attached[i - 1].ifindex) &&
+		    if_indextoname(attached[i].ifindex, name))
+			problem(problems,
+				"NOT GUARDED: interface %s of a pod that the CNI plugin attached: "
+				"load, or `cni refresh`",
+				name);
+	free(attached);
+}
+
 /* Names shares whose count is not that of the table's connections. The garbage collector corrects
  * them. */
 static void find_miscounted(const struct node_status *status, struct problems *problems)
@@ -267,8 +297,13 @@ static void find_saved(const struct node_status *status, const char *state,
 	saved_free(&kept);
 }
 
-/* @state: the folder that keeps loads; NULL: none. */
-static void find_problems(const struct node_status *status, const char *state,
+/* Folders of the node beside the pin folder; NULL: they say nothing of it. */
+struct folders {
+	const char *state; /* the load that is kept for the next boot */
+	const char *attached; /* the CNI plugin's */
+};
+
+static void find_problems(const struct node_status *status, const struct folders *folders,
 			  struct problems *problems)
 {
 	const struct node_generations *policy = &status->policy_generation;
@@ -307,9 +342,10 @@ static void find_problems(const struct node_status *status, const char *state,
 		problem(problems,
 			"the pins are on a bpffs of this mount namespace alone, and go with it");
 	find_unguarded(status, problems);
+	find_attached(status, folders->attached, problems);
 	find_miscounted(status, problems);
-	if (state)
-		find_saved(status, state, problems);
+	if (folders->state)
+		find_saved(status, folders->state, problems);
 }
 
 /* Prints how long ago the policy was loaded: "2 h". */
@@ -568,11 +604,11 @@ static void emit_events(struct emit *emit, const struct node_status *status)
 }
 
 /* Text tells the problems first, and of a node without a policy no more. */
-static void emit_status(struct emit *emit, const struct node_status *status, const char *state,
-			bool verbose)
+static void emit_status(struct emit *emit, const struct node_status *status,
+			const struct folders *folders, bool verbose)
 {
 	if (!emit->json) {
-		find_problems(status, state, &(struct problems){.emit = emit});
+		find_problems(status, folders, &(struct problems){.emit = emit});
 		if (!status->policy)
 			return;
 	}
@@ -614,14 +650,14 @@ static void name_entry(void *data, const char *map, const char *key, enum node_f
 
 /* Runs --check. Returns an exit status. */
 static int check(struct emit *emit, const struct node_status *status, const char *pin,
-		 const char *state, struct diag *diag)
+		 const struct folders *folders, struct diag *diag)
 {
 	struct problems problems = {.emit = emit};
 	struct wrong_entries entries = {.problems = &problems};
 	int error;
 
 	emit_array(emit, NULL);
-	find_problems(status, state, &problems);
+	find_problems(status, folders, &problems);
 	error = node_compare(pin, diag, name_entry, &entries);
 	if (entries.n > ENTRIES_MAX)
 		problem(&problems, "and %zu more entries of maps; load again",
@@ -632,7 +668,7 @@ static int check(struct emit *emit, const struct node_status *status, const char
 	return problems.n ? STATUS_NO : STATUS_OK;
 }
 
-enum { CHECK_ID = PIN_ID + 1, STATE_ID };
+enum { CHECK_ID = PIN_ID + 1, STATE_ID, ATTACHED_ID };
 
 static const struct command_option options[] = {
 	{CHECK_ID, "check", NULL,
@@ -641,6 +677,8 @@ static const struct command_option options[] = {
 	 "if there are any"},
 	PIN_OPTION,
 	STATE_OPTION(STATE_ID),
+	{ATTACHED_ID, "attached", "DIR",
+	 "the CNI plugin's records of attached pods; else " CNI_STATE ", unless --pin is given"},
 	{'v', "verbose", NULL, "print every interface and every map"},
 	{0},
 };
@@ -650,7 +688,8 @@ static int run(struct call *call)
 	struct diag diag = command_diag();
 	struct node_status status;
 	struct emit emit;
-	const char *pin = NULL, *state = NULL;
+	struct folders folders = {};
+	const char *pin = NULL;
 	bool only_check = false, verbose = false;
 	int option, error, answer = STATUS_OK;
 
@@ -660,19 +699,23 @@ static int run(struct call *call)
 		else if (option == 'v')
 			verbose = true;
 		else if (option == STATE_ID)
-			state = call->value;
+			folders.state = call->value;
+		else if (option == ATTACHED_ID)
+			folders.attached = call->value;
 		else
 			pin = call->value;
 	}
 	if (call->n_operands)
 		call_usage_error(call, "%s: status takes no operand", call->operands[0]);
-	state = saved_dir(pin, state);
+	folders.state = saved_dir(pin, folders.state);
+	if (!folders.attached && saved_dir(pin, NULL))
+		folders.attached = CNI_STATE;
 	emit = emit_begin(call);
 	error = node_status(pin, &diag, &status);
 	if (!error && only_check)
-		answer = check(&emit, &status, pin, state, &diag);
+		answer = check(&emit, &status, pin, &folders, &diag);
 	else if (!error)
-		emit_status(&emit, &status, state, verbose);
+		emit_status(&emit, &status, &folders, verbose);
 	node_status_free(&status);
 	return error ? status_of(error) : answer;
 }
