@@ -802,6 +802,42 @@ static void last_accepted_admin_policy_stays(void **state)
 	policy_free(base);
 }
 
+/* Of an admin policy with a faulty rule, what stands for it denies its subject everything in the
+ * directions in which it has rules, from outside the cluster, too. */
+static void faulty_admin_policy_denies_the_outside(void **state)
+{
+	static const char *const others[] = {"10.0.0.2", "198.51.100.1", "2001:db8::1"};
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	struct policy *policy;
+
+	(void)state;
+	assert_non_null(objects);
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"db\","
+	     "\"namespace\":\"shop\"},\"status\":{\"podIPs\":[{\"ip\":\"10.0.0.1\"},"
+	     "{\"ip\":\"2001:db8::2\"}]}}");
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"web\","
+	     "\"namespace\":\"a\"},\"status\":{\"podIP\":\"10.0.0.2\"}}");
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"policy.networking.k8s.io/v1alpha2\",\"kind\":"
+	     "\"ClusterNetworkPolicy\",\"metadata\":{\"name\":\"guard\"},\"spec\":{"
+	     "\"tier\":\"Admin\",\"priority\":1,\"subject\":{\"namespaces\":{\"matchLabels\":{"
+	     "\"kubernetes.io/metadata.name\":\"shop\"}}},\"ingress\":[{\"action\":\"Deny\","
+	     "\"from\":[{\"novel\":{}}]}]}}");
+	assert_int_equal(objects_refused(objects), 1);
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		const char *db = strchr(others[i], ':') ? "2001:db8::2" : "10.0.0.1";
+
+		assert_false(allows(policy, others[i], db));
+		assert_true(allows(policy, db, others[i]));
+	}
+	policy_free(policy);
+	objects_close(objects);
+}
+
 /* Takes a NetworkPolicy of so many CIDRs after the first, with a long annotation and label. */
 static void take_large(struct objects *objects, unsigned int number, const char *first,
 		       unsigned int cidrs)
@@ -851,6 +887,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_what_is_read),
 		cmocka_unit_test(last_accepted_admin_policy_stays),
+		cmocka_unit_test(faulty_admin_policy_denies_the_outside),
 		cmocka_unit_test(accepted_text_is_of_the_same_object),
 		cmocka_unit_test(last_accepted_text_is_accepted_again),
 		cmocka_unit_test(kept_objects_make_what_new_ones_make),

@@ -359,7 +359,9 @@ static struct json_object *named_types(struct json_object *spec)
 	return named;
 }
 
-/* Denies the policy's subject all traffic with all namespaces and addresses. */
+/* Denies the policy's subject everything in the directions in which it has rules: a Deny rule with
+ * an empty peer fails closed. A list of all peers would not do, since ingress has no peer for the
+ * outside. */
 static void isolate_admin(struct json_object *to, struct json_object *spec)
 {
 	static const char *const directions[] = {"ingress", "from", "egress", "to"};
@@ -373,11 +375,7 @@ static void isolate_admin(struct json_object *to, struct json_object *spec)
 		if (!api_get(spec, directions[i]))
 			continue;
 		rule = json_tokener_parse("{\"name\":\"refused\",\"action\":\"Deny\"}");
-		json_object_object_add(
-			rule, directions[i + 1],
-			json_tokener_parse(i ? "[{\"namespaces\":{}},{\"networks\":[\"0.0.0.0/0\","
-					       "\"::/0\"]}]"
-					     : "[{\"namespaces\":{}}]"));
+		json_object_object_add(rule, directions[i + 1], json_tokener_parse("[{}]"));
 		rules = json_object_new_array();
 		json_object_array_add(rules, rule);
 		json_object_object_add(to, directions[i], rules);
