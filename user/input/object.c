@@ -446,7 +446,9 @@ static void read_node(struct reader *reader, const struct object *object)
 	for (const struct tree *item = addresses->first; item; item = item->next) {
 		const struct tree *address = tree_get(item, "address");
 
-		if (!says(item, "type", "InternalIP") && !says(item, "type", "ExternalIP"))
+		/* GCE's cloud provider writes an empty ExternalIP of a node without one. */
+		if ((!says(item, "type", "InternalIP") && !says(item, "type", "ExternalIP")) ||
+		    says(item, "address", ""))
 			continue;
 		if (!address)
 			reader_missing(reader, item, "address");
