@@ -34,6 +34,13 @@ static size_t group_length(const char *version)
 	return slash ? slash - version : 0;
 }
 
+bool foreign_same_group(const char *a, const char *b)
+{
+	const size_t length = group_length(a);
+
+	return length == group_length(b) && !strncmp(a, b, length);
+}
+
 static bool is_of(const char *version, const char *const *groups, size_t n)
 {
 	const size_t length = group_length(version);
@@ -64,10 +71,9 @@ bool foreign_is_policy(const char *version, const char *kind)
 void foreign_try(struct nearest *nearest, const char *version, const char *kind,
 		 const char *kind_version)
 {
-	const size_t length = group_length(version);
 	const struct nearest before = *nearest;
 
-	if (length != group_length(kind_version) || strncmp(version, kind_version, length))
+	if (!foreign_same_group(version, kind_version))
 		return;
 	nearest_try(nearest, kind);
 	/* "Job" is no misspelt "Pod" */

@@ -12,6 +12,9 @@
  * its name. @version is an apiVersion: "cilium.io/v2". */
 bool foreign_is_policy(const char *version, const char *kind);
 
+/* Returns true if both apiVersions have one API group. */
+bool foreign_same_group(const char *a, const char *b);
+
 /* Tries a kind that is read: @nearest finds the kind if no more than two letters differ, and the
  * API group is the same. */
 void foreign_try(struct nearest *nearest, const char *version, const char *kind,

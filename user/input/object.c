@@ -211,6 +211,16 @@ static void skip_object(struct reader *reader, const struct tree *root, const ch
 				: ": it looks like another system's policy");
 }
 
+/* Returns true if objects of the kind's API group are read, of this kind or another. A kind of any
+ * other group only shares its name with one that is read, as Knative's Service does. */
+static bool is_of_our_group(const char *version)
+{
+	for (size_t i = 0; i < N_KINDS; i++)
+		if (foreign_same_group(version, kinds[i].version))
+			return true;
+	return false;
+}
+
 static void read_object(struct reader *reader, struct tree *root, const char *version,
 			const char *name)
 {
@@ -229,7 +239,7 @@ static void read_object(struct reader *reader, struct tree *root, const char *ve
 			read_kind(reader, kind, &object);
 		return;
 	}
-	if (known)
+	if (known && is_of_our_group(version))
 		reader_error(reader, root, "%s of apiVersion \"%.100s\" is not read", name,
 			     version);
 	else
