@@ -838,6 +838,64 @@ static void faulty_admin_policy_denies_the_outside(void **state)
 	objects_close(objects);
 }
 
+static void take_tenant(struct objects *objects, const char *type, const char *isolation,
+			const char *labels)
+{
+	char text[400];
+
+	snprintf(text, sizeof(text),
+		 "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"tenant\","
+		 "\"uid\":\"a\",\"annotations\":{\"net.beta.kubernetes.io/network-policy\":\"%s\"},"
+		 "\"labels\":{%s}}}",
+		 isolation, labels);
+	take(objects, type, text);
+}
+
+#define GUARDED "\"guarded\":\"yes\""
+
+static void check_tenant(struct objects *objects, size_t refused, bool calls, bool called)
+{
+	struct policy *policy = compile(objects, NULL);
+
+	assert_int_equal(objects_refused(objects), refused);
+	assert_non_null(policy);
+	assert_int_equal(allows(policy, "10.0.0.1", "10.0.0.2"), calls);
+	assert_int_equal(allows(policy, "10.0.0.2", "10.0.0.1"), called);
+	policy_free(policy);
+}
+
+/* A Namespace whose annotation is at fault has its labels, and isolates its pods, unless a former
+ * version had the same labels: a tenant's annotation leads past no administrator's policy. */
+static void faulty_namespace_keeps_its_labels(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+
+	(void)state;
+	assert_non_null(objects);
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\","
+	     "\"namespace\":\"tenant\"},\"status\":{\"podIP\":\"10.0.0.1\"}}");
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"db\","
+	     "\"namespace\":\"shop\"},\"status\":{\"podIP\":\"10.0.0.2\"}}");
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"policy.networking.k8s.io/v1alpha1\",\"kind\":"
+	     "\"AdminNetworkPolicy\",\"metadata\":{\"name\":\"guard\"},\"spec\":{\"priority\":1,"
+	     "\"subject\":{\"namespaces\":{\"matchLabels\":{" GUARDED "}}},\"egress\":[{"
+	     "\"action\":\"Deny\",\"to\":[{\"namespaces\":{}}]}]}}");
+	take_tenant(objects, "ADDED", "no JSON", GUARDED);
+	check_tenant(objects, 1, false, false);
+	take_tenant(objects, "MODIFIED", "{}", GUARDED);
+	check_tenant(objects, 0, false, true);
+	take_tenant(objects, "MODIFIED", "no JSON", GUARDED);
+	check_tenant(objects, 1, false, true);
+	take_tenant(objects, "MODIFIED", "{}", "");
+	check_tenant(objects, 0, true, true);
+	take_tenant(objects, "MODIFIED", "no JSON", GUARDED);
+	check_tenant(objects, 1, false, false);
+	objects_close(objects);
+}
+
 /* Takes a NetworkPolicy of so many CIDRs after the first, with a long annotation and label. */
 static void take_large(struct objects *objects, unsigned int number, const char *first,
 		       unsigned int cidrs)
@@ -888,6 +946,7 @@ int main(void)
 		cmocka_unit_test(keeps_what_is_read),
 		cmocka_unit_test(last_accepted_admin_policy_stays),
 		cmocka_unit_test(faulty_admin_policy_denies_the_outside),
+		cmocka_unit_test(faulty_namespace_keeps_its_labels),
 		cmocka_unit_test(accepted_text_is_of_the_same_object),
 		cmocka_unit_test(last_accepted_text_is_accepted_again),
 		cmocka_unit_test(kept_objects_make_what_new_ones_make),

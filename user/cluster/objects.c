@@ -146,19 +146,21 @@ static char *with_warning(char *why)
 	return text;
 }
 
-/* Returns what counts in place of a refused Service, to free. It has the addresses of the refused
- * version: left out, they would be addresses outside, which a CIDR may allow. Only if the former
- * version has the same ones does it count. */
-static char *in_place_of_service(const struct object_state *kept, struct json_object *service,
-				 const char *name)
+/* Returns what counts in place of a refused Service or Namespace, to free. It has the addresses of
+ * the refused Service: left out, they would be addresses outside, which a CIDR may allow. Or it has
+ * the labels of the refused Namespace, by which administrators' policies select. Only if the former
+ * version has the same ones does that count. @closed_of: makes what has them, and nothing else. */
+static char *in_place_of_same(const struct object_state *kept, struct json_object *object,
+			      const char *name,
+			      char *(*closed_of)(struct json_object *object, const char *name))
 {
-	char *closed = objects_closed_service(service, name), *was = NULL;
+	char *closed = closed_of(object, name), *was = NULL;
 	struct json_object *former;
 
 	if (kept->wants || !kept->text)
 		return closed;
 	former = json_tokener_parse(kept->text);
-	was = former ? objects_closed_service(former, name) : NULL;
+	was = former ? closed_of(former, name) : NULL;
 	json_object_put(former);
 	if (closed && was && strcmp(closed, was)) {
 		free(was);
@@ -176,7 +178,9 @@ static char *in_place_of(const struct object_kind *kind, const struct object_sta
 	char *text;
 
 	if (kind->part == PART_SERVICE)
-		text = in_place_of_service(kept, object, name);
+		text = in_place_of_same(kept, object, name, objects_closed_service);
+	else if (kind->part == PART_LABELLED)
+		text = in_place_of_same(kept, object, name, objects_closed_namespace);
 	else if (kind->part == PART_POD && kept->wants)
 		text = NULL; /* the former version would have other addresses, or labels */
 	else if (kept->text)

@@ -194,6 +194,9 @@ char *objects_isolating(const struct object_kind *kind, struct json_object *obje
 /* Returns the text of a Service that has the addresses of a refused one and no backends. NULL: no
  * such Service can be made. */
 char *objects_closed_service(struct json_object *service, const char *name);
+/* Returns the text of a Namespace that has the labels of a refused one and isolates its pods. NULL:
+ * no such Namespace can be made. */
+char *objects_closed_namespace(struct json_object *namespace, const char *name);
 
 /*
  * objects_offenders.c: namespaces of which a NetworkPolicy was over a budget. It costs much to find

@@ -445,12 +445,24 @@ static void copy_first(struct json_object *from, struct json_object *to, const c
 	json_object_object_add(to, key, first);
 }
 
+/* Returns the object's text, to free, and frees the object. NULL: the object is refused. */
+static char *checked_text(struct json_object *object, const char *name)
+{
+	char *text = text_and_free(object), *why = NULL;
+
+	if (text && objects_check(text, name, &why, NULL)) {
+		free(text);
+		text = NULL;
+	}
+	free(why);
+	return text;
+}
+
 char *objects_closed_service(struct json_object *service, const char *name)
 {
 	static const char *const members[] = {"type", "clusterIP", "clusterIPs", NULL};
 	struct json_object *closed = objects_about(service), *spec = api_get(service, "spec");
 	struct json_object *to = part_of(service, "spec", members), *balancer, *status;
-	char *text, *why = NULL;
 
 	copy_first(spec, to, "externalIPs", CLOSED_ADDRESSES);
 	/* by its name no EndpointSlice has the port, so it has no backends */
@@ -462,12 +474,17 @@ char *objects_closed_service(struct json_object *service, const char *name)
 	copy_first(api_get(service, "status.loadBalancer"), balancer, "ingress", CLOSED_ADDRESSES);
 	json_object_object_add(status, "loadBalancer", balancer);
 	json_object_object_add(closed, "status", status);
-	text = strdup(json_object_to_json_string_ext(closed, JSON_C_TO_STRING_PLAIN));
-	if (text && objects_check(text, name, &why, NULL)) {
-		free(text);
-		text = NULL;
-	}
-	free(why);
-	json_object_put(closed);
-	return text;
+	return checked_text(closed, name);
+}
+
+char *objects_closed_namespace(struct json_object *namespace, const char *name)
+{
+	struct json_object *closed = objects_about(namespace);
+
+	copy(api_get(namespace, "metadata"), api_get(closed, "metadata"), "labels");
+	json_object_object_add(
+		closed, "spec",
+		json_tokener_parse(
+			"{\"networkPolicy\":{\"ingress\":{\"isolation\":\"DefaultDeny\"}}}"));
+	return checked_text(closed, name);
 }
