@@ -585,6 +585,57 @@ static void faulty_service_translates_nothing(void **state)
 	objects_close(objects);
 }
 
+/* @spec: of the Service that has this name. */
+static void take_service(struct objects *objects, const char *type, const char *name,
+			 const char *spec)
+{
+	char text[500];
+
+	snprintf(text, sizeof(text),
+		 "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"%s\","
+		 "\"namespace\":\"a\",\"uid\":\"%s\"},\"spec\":{%s}}",
+		 name, name, spec);
+	take(objects, type, text);
+}
+
+/* A Service gives up its address and its node port in a version that is refused, so that its former
+ * version counts, or what stands in for it. Another Service gets them. A tenant can do both, and
+ * holds nobody's policy up with it. */
+static void faulty_service_holds_nothing_up(void **state)
+{
+	static const char *const former = "\"type\":\"LoadBalancer\",\"clusterIP\":\"10.96.0.1\","
+					  "\"ports\":[{\"port\":80,\"nodePort\":30080}]";
+	static const char *const refused[] = {
+		"\"type\":\"LoadBalancer\",\"clusterIP\":\"10.96.0.1\","
+		"\"loadBalancerSourceRanges\":[\"010.0.0.0/8\"],"
+		"\"ports\":[{\"port\":80,\"nodePort\":30081}]",
+		"\"type\":\"ExternalName\",\"externalName\":\"b.example.com\","
+		"\"externalIPs\":[\"010.0.0.1\"]",
+	};
+	static const char *const others[] = {
+		"\"type\":\"NodePort\",\"clusterIP\":\"10.96.0.2\","
+		"\"ports\":[{\"port\":80,\"nodePort\":30080}]",
+		"\"clusterIP\":\"10.96.0.1\",\"ports\":[{\"port\":81}]",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+		struct objects *objects = objects_open(NULL, &ops, NULL);
+		struct policy *policy;
+
+		assert_non_null(objects);
+		take_service(objects, "ADDED", "one", former);
+		assert_int_equal(objects_refused(objects), 0);
+		take_service(objects, "MODIFIED", "one", refused[i]);
+		assert_int_equal(objects_refused(objects), 1);
+		take_service(objects, "ADDED", "two", others[i]);
+		policy = compile(objects, NULL);
+		assert_non_null(policy);
+		policy_free(policy);
+		objects_close(objects);
+	}
+}
+
 static void take_pod(struct objects *objects, unsigned int number, size_t size, const char *more)
 {
 	char *text = NULL;
@@ -957,6 +1008,7 @@ int main(void)
 		cmocka_unit_test(all_namespaces_take_no_more_memory_than_their_part),
 		cmocka_unit_test(service_without_room_translates_nothing),
 		cmocka_unit_test(faulty_service_translates_nothing),
+		cmocka_unit_test(faulty_service_holds_nothing_up),
 		cmocka_unit_test(pod_with_too_many_labels_is_closed),
 	};
 

@@ -136,21 +136,14 @@ static bool read_metadata(struct reader *reader, const struct object_reader *kin
 	return object->ns;
 }
 
-/* Returns true if an API server has accepted the object: it alone gives UIDs. */
-static bool is_servers(const struct object *object)
-{
-	const struct tree *uid = tree_get(object->metadata, "uid");
-
-	return uid && uid->type == TREE_SCALAR && uid->n;
-}
-
 static void read_kind(struct reader *reader, const struct object_reader *kind,
 		      struct object *object)
 {
 	const struct aside_mark before = aside_mark(reader->cluster);
 	char text[700];
 
-	if (!reader->cluster->lenient || kind->aside == ASIDE_NEVER || !is_servers(object)) {
+	if (!reader->cluster->lenient || kind->aside == ASIDE_NEVER ||
+	    !object_is_accepted(object)) {
 		kind->read(reader, object);
 		return;
 	}

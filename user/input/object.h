@@ -49,6 +49,9 @@ void network_policy_read(struct reader *reader, const struct tree *spec,
 void admin_policy_read(struct reader *reader, const struct tree *spec,
 		       struct policy_object *policy);
 
+/* Returns true if an API server has accepted the object: it alone gives UIDs. */
+bool object_is_accepted(const struct object *object);
+
 /* Returns true if the annotation asks for audit. Audit passes packets that policy would drop, so
  * only its own word turns it on; another one than "true" and "false" is reported. */
 bool object_audit(struct reader *reader, const struct object *object);

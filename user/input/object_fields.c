@@ -5,6 +5,13 @@
 #include <limits.h>
 #include <string.h>
 
+bool object_is_accepted(const struct object *object)
+{
+	const struct tree *uid = tree_get(object->metadata, "uid");
+
+	return uid && uid->type == TREE_SCALAR && uid->n;
+}
+
 bool object_audit(struct reader *reader, const struct object *object)
 {
 	const struct tree *annotations = tree_get(object->metadata, "annotations"), *annotation;

@@ -380,6 +380,7 @@ void service_read_closed(struct reader *reader, const struct object *object)
 	service->ns_name = object->ns;
 	service->name = object->name;
 	service->where = reader_where(reader, object->root);
+	service->accepted = object_is_accepted(object);
 	service->closed = true;
 	read_cluster_addresses(reader, spec, service);
 	read_external_addresses(reader, spec, status, service);
@@ -430,5 +431,6 @@ void service_read(struct reader *reader, const struct object *object)
 	service->ns_name = object->ns;
 	service->name = object->name;
 	service->where = reader_where(reader, object->root);
+	service->accepted = object_is_accepted(object);
 	read_spec(reader, spec, status, service);
 }

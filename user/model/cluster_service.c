@@ -149,14 +149,15 @@ static void check_node_ports(const struct cluster *cluster, struct diag *diag)
 		const struct node_port *first = &ports[i - 1], *second = &ports[i];
 		const struct service *one = first->service, *other = second->service;
 
-		if (first->port->node_port == second->port->node_port &&
-		    first->port->protocol == second->port->protocol)
-			diag_error(diag, &other->where, NULL,
-				   "Service %s/%s has the node port %u, which is Service %s/%s's "
-				   "too (%s:%u)",
-				   other->ns_name, other->name, second->port->node_port,
-				   one->ns_name, one->name, text_of(one->where.file),
-				   one->where.line);
+		if (first->port->node_port != second->port->node_port ||
+		    first->port->protocol != second->port->protocol)
+			continue;
+		diag_report(diag, one->accepted && other->accepted ? DIAG_WARNING : DIAG_ERROR,
+			    &other->where, NULL,
+			    "Service %s/%s has the node port %u, which is Service %s/%s's "
+			    "too (%s:%u)",
+			    other->ns_name, other->name, second->port->node_port, one->ns_name,
+			    one->name, text_of(one->where.file), one->where.line);
 	}
 	free(ports);
 }

@@ -37,6 +37,7 @@ struct service {
 	/* Range of cluster.slices that belongs to this Service. cluster_finish() sets it. */
 	size_t slices, n_slices;
 	bool closed; /* the compiler: it is over a budget, and its addresses have no backends */
+	bool accepted; /* by an API server */
 	struct where where;
 };
 
@@ -72,6 +73,9 @@ struct slice *cluster_add_slice(struct cluster *cluster);
  * and name, and slices by their Service, then by name. Refuses, as the API server does, an object
  * given twice, and a cluster address or node port of two Services. Warns of an address that
  * Kubernetes lets two have, and names both.
+ *
+ * Two Services that an API server has accepted may have one cluster address or node port for a
+ * while: one has just got what the other one's next version has given up. That is a warning.
  */
 void services_finish(struct cluster *cluster, struct diag *diag);
 

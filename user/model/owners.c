@@ -210,6 +210,12 @@ static void find_clashes(struct owners *owners, const struct owner *first, size_
 	owners->n_clashes = kept;
 }
 
+/* An API server gives both to one Service at a time: only for a while two have one. */
+static enum diag_level level_of(const struct service *first, const struct service *second)
+{
+	return first->accepted && second->accepted ? DIAG_WARNING : DIAG_ERROR;
+}
+
 /* Reports the clashes of owner @i of @n that do not depend on ports: of a Pod or Node with
  * Services, and of two Services' addresses from the cluster. */
 static void check_owner(const struct owners *owners, const struct owner *first, size_t i, size_t n)
@@ -229,7 +235,8 @@ static void check_owner(const struct owners *owners, const struct owner *first, 
 			report_clash(diag, DIAG_WARNING, &first[i], second,
 				     ": at the Service's ports it stands for the Service");
 		else if (first[i].service != second->service)
-			report_clash(diag, DIAG_ERROR, &first[i], second, "");
+			report_clash(diag, level_of(first[i].service, second->service), &first[i],
+				     second, "");
 	}
 }
 
