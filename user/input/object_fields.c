@@ -34,7 +34,7 @@ static void read_named_port(struct reader *reader, const struct tree *node,
 	const struct tree *number;
 	long value;
 
-	if (!reader_map(reader, node, NULL) || !tree_get(node, "name"))
+	if (!reader_map(reader, node, NULL) || !tree_get_filled(node, "name"))
 		return;
 	number = tree_get(node, "containerPort");
 	if (!number) {
@@ -43,7 +43,7 @@ static void read_named_port(struct reader *reader, const struct tree *node,
 	}
 	port->name = reader_port_name(reader, tree_get(node, "name"));
 	if (!port->name || !reader_number(reader, number, 1, 65535, &value) ||
-	    !reader_protocol(reader, tree_get(node, "protocol"), &port->protocol))
+	    !reader_protocol(reader, tree_get_filled(node, "protocol"), &port->protocol))
 		return;
 	port->port = value;
 	endpoint->n_ports++;

@@ -31,7 +31,7 @@ static int read_word(struct reader *reader, const struct tree *node, const char 
 static bool read_local(struct reader *reader, const struct tree *spec, const char *key)
 {
 	static const char *const words[] = {"Cluster", "Local", NULL};
-	const struct tree *node = tree_get(spec, key);
+	const struct tree *node = tree_get_filled(spec, key);
 
 	return node && read_word(reader, node, words) == 1;
 }
@@ -84,11 +84,10 @@ static bool says(const struct tree *map, const char *key, const char *text)
 	return node && node->type == TREE_SCALAR && !strcmp(node->text, text);
 }
 
-/* An empty name counts as no name. */
 const char *reader_service_port(struct reader *reader, const struct tree *port)
 {
-	const struct tree *node = tree_get(port, "name");
-	const char *name = node && !says(port, "name", "") ? reader_string(reader, node) : NULL;
+	const struct tree *node = tree_get_filled(port, "name");
+	const char *name = node ? reader_string(reader, node) : NULL;
 
 	if (name && !name_syntax_is_dns_label(name))
 		reader_error(reader, node, "\"%.100s\" is " NAME_SYNTAX_SERVICE_PORT, name);
@@ -217,7 +216,7 @@ static void read_port(struct reader *reader, const struct tree *node, bool has_n
 		return;
 	port->name = reader_service_port(reader, node);
 	if (!read_port_numbers(reader, node, has_node_port, port) ||
-	    !reader_protocol(reader, tree_get(node, "protocol"), &port->protocol))
+	    !reader_protocol(reader, tree_get_filled(node, "protocol"), &port->protocol))
 		return;
 	read_target(reader, tree_get(node, "targetPort"), port);
 	for (size_t i = 0; i < service->n_ports; i++) {
@@ -277,7 +276,7 @@ static void check_affinity(struct reader *reader, const struct tree *spec)
 	static const char *const words[] = {"None", "ClientIP", NULL};
 	static const char *const fields[] = {"clientIP", NULL};
 	static const char *const client_fields[] = {"timeoutSeconds", NULL};
-	const struct tree *affinity = tree_get(spec, "sessionAffinity");
+	const struct tree *affinity = tree_get_filled(spec, "sessionAffinity");
 	const struct tree *config = tree_get(spec, "sessionAffinityConfig"), *seconds;
 	long value;
 
@@ -338,7 +337,7 @@ static enum written_type read_service_type(struct reader *reader, const struct t
 {
 	static const char *const words[] = {"ClusterIP", "NodePort", "LoadBalancer", "ExternalName",
 					    NULL};
-	const struct tree *node = tree_get(spec, "type");
+	const struct tree *node = tree_get_filled(spec, "type");
 	int type = node ? read_word(reader, node, words) : TYPE_CLUSTER_IP;
 
 	return type < 0 ? TYPE_CLUSTER_IP : (enum written_type)type;

@@ -43,6 +43,13 @@ struct tree *tree_get(const struct tree *map, const char *key)
 	return NULL;
 }
 
+struct tree *tree_get_filled(const struct tree *map, const char *key)
+{
+	struct tree *node = tree_get(map, key);
+
+	return node && node->type == TREE_SCALAR && !*node->text ? NULL : node;
+}
+
 static int key_order(const void *a, const void *b)
 {
 	const struct tree *left = *(struct tree *const *)a, *right = *(struct tree *const *)b;

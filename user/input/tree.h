@@ -63,6 +63,9 @@ void tree_append(struct tree *parent, struct tree *child);
 
 /* Returns a member of a map. NULL: it is absent or null, or @map is no map or NULL. */
 struct tree *tree_get(const struct tree *map, const char *key);
+/* As tree_get(). NULL also: it is an empty text, which the API server takes for none in a field
+ * that it sets to a default. */
+struct tree *tree_get_filled(const struct tree *map, const char *key);
 
 /* Returns the second of two equal keys of @map; NULL: all keys differ. */
 const struct tree *tree_duplicate(const struct tree *map);
