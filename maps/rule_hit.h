@@ -7,7 +7,8 @@
  * connection that opens or is evaluated again, one for each packet denied. If audited policies
  * would deny, the index is the ID of the audit record, which counts for both. Rules without a
  * map are not counted. Every rule has its own place, so no sender of packets can fill the
- * map.
+ * map. Of IDs from 131,072 on, a rule may have the place of one that a policy had long before, and
+ * count on from there.
  *
  *   bpftool map lookup pinned /sys/fs/bpf/bulkhead/rule_hits key 1 0 0 0
  */

@@ -431,6 +431,73 @@ static void what_it_makes_passes_the_check(void **state)
 	policy_free(policy);
 }
 
+#define CHURN_RULES 12000
+#define CHURN_NAMES 16
+
+/* Returns the text of a policy with many rules, to free. */
+static char *churned(unsigned int name)
+{
+	size_t size;
+	char *text;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	fprintf(to,
+		"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {namespace: a, "
+		"name: p%u}, spec: {ingress: [",
+		name);
+	for (unsigned int port = 1; port <= CHURN_RULES; port++)
+		fprintf(to, "%s{ports: [{port: %u}]}", port > 1 ? ", " : "", port);
+	fprintf(to, "]}}\n---\n");
+	fclose(to);
+	return text;
+}
+
+static uint32_t rule_of(const struct policy *policy, const char *name)
+{
+	for (size_t i = 0; i < policy->n_rules; i++)
+		if (!strcmp(policy_string(policy, policy->rules[i].policy), name))
+			return policy->rules[i].id;
+	return 0;
+}
+
+/* The check of a policy's file finds two rules that have one ID. */
+static void check_file(struct policy *policy)
+{
+	struct diag diag = {.to = NULL};
+	struct policy *read = NULL;
+	void *bytes;
+	size_t size;
+
+	assert_int_equal(blob_write(policy, &bytes, &size), 0);
+	assert_int_equal(blob_read(bytes, size, &(struct where){"test", 0}, &diag, &read), 0);
+	policy_free(read);
+}
+
+/* A policy comes again and again by a new name. The IDs of its rules do not grow for ever, since
+ * the nodes count by them; a rule that stays keeps its ID. */
+static void rules_of_new_names_use_ids_again(void **state)
+{
+	struct policy *policy = COMPILE(NULL, pods, DB_FROM(WEB));
+	const uint32_t stays = rule_of(policy, "a/db");
+
+	(void)state;
+	assert_int_not_equal(stays, 0);
+	for (unsigned int i = 0; i < CHURN_NAMES; i++) {
+		char *text = churned(i);
+		struct policy *next = COMPILE(policy, pods, DB_FROM(WEB), text);
+
+		assert_int_equal(next->n_rules, CHURN_RULES + 1);
+		assert_int_equal(rule_of(next, "a/db"), stays);
+		check_file(next);
+		policy_free(policy);
+		policy = next;
+		free(text);
+	}
+	assert_true(policy->next_rule < (1 << 17) + 2 * CHURN_RULES);
+	policy_free(policy);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -449,6 +516,7 @@ int main(void)
 		cmocka_unit_test(names_share_a_segment),
 		cmocka_unit_test(names_count_in_audits),
 		cmocka_unit_test(names_matter_where_rules_use_them),
+		cmocka_unit_test(rules_of_new_names_use_ids_again),
 		cmocka_unit_test(what_it_makes_passes_the_check),
 	};
 

@@ -2,8 +2,16 @@
 /*
  * IDs through a lineage of policies. IDs only grow. A record that the base has under the same
  * key keeps its ID. An ID that is no longer used is never used again.
+ *
+ * That of a rule or audit record may be used again, once there were many: it decides nothing, and
+ * each node counts by all IDs that ever were (maps/rule_hit.h). Who makes policies by ever new
+ * names would fill the memory of all nodes.
  */
 #include "compile/compiler.h"
+
+/* IDs of rules and audit records that are given before one is given again. Their counters take
+ * 1 MiB for each processor. */
+#define RULES_LEAST (1u << 17)
 
 struct lineage {
 	const struct policy *base;
@@ -12,6 +20,9 @@ struct lineage {
 	numbers_t class_ids, list_ids, resolution_ids, rule_ids, audit_ids, segment_ids;
 	uint32_t next_own_audit; /* 0: audit records take the IDs after the rules' */
 	uint32_t next_class, next_list, next_resolution, next_rule, next_segment;
+	/* by ID: a rule or audit record has it. NULL: no ID is given again */
+	bool *used;
+	uint32_t n_used, n_free, cursor; /* the search for free ones goes on at `cursor` */
 	bytes_t bytes;
 };
 
@@ -22,6 +33,63 @@ static void know(struct intern *keys, numbers_t *ids, const void *key, size_t si
 	intern_add(keys, key, size, &fresh);
 	if (fresh)
 		array_push(ids, id);
+}
+
+/* Notes which of the IDs are in use. */
+static void note_used(struct lineage *lineage, const numbers_t *ids)
+{
+	for (size_t i = 0; i < ids->n; i++) {
+		if (ids->at[i] >= lineage->n_used)
+			continue;
+		lineage->used[ids->at[i]] = true;
+		lineage->n_free--;
+	}
+}
+
+static void find_free(struct lineage *lineage)
+{
+	lineage->n_used = lineage->next_rule;
+	lineage->used = grow_zeroed(lineage->n_used, sizeof(*lineage->used));
+	lineage->used[0] = true;
+	lineage->n_free = lineage->n_used - 1;
+	note_used(lineage, &lineage->rule_ids);
+	note_used(lineage, &lineage->audit_ids);
+	/* seldom where the last policies have given IDs up */
+	lineage->cursor = (uint32_t)(lineage->base->generation * 0x9e3779b1u) % lineage->n_used;
+}
+
+/* Returns true if most IDs of rules are of such as were in former policies only. */
+static bool has_many_free(const struct lineage *lineage)
+{
+	return lineage->next_rule >= RULES_LEAST &&
+	       lineage->next_rule / 2 > lineage->rule_ids.n + lineage->audit_ids.n;
+}
+
+/* Gives a rule or audit record its ID. */
+static uint32_t next_rule(struct lineage *lineage)
+{
+	if (!has_many_free(lineage))
+		return lineage->next_rule++;
+	if (!lineage->used)
+		find_free(lineage);
+	if (!lineage->n_free)
+		return lineage->next_rule++;
+	while (lineage->used[lineage->cursor])
+		lineage->cursor = (lineage->cursor + 1) % lineage->n_used;
+	lineage->used[lineage->cursor] = true;
+	lineage->n_free--;
+	return lineage->cursor;
+}
+
+/* Returns the ID of the rule or audit record whose key is lineage->bytes. */
+static uint32_t rule_id_of(struct lineage *lineage, struct intern *keys, numbers_t *ids)
+{
+	bool fresh;
+	uint32_t number = intern_add(keys, lineage->bytes.at, lineage->bytes.n, &fresh);
+
+	if (fresh)
+		array_push(ids, next_rule(lineage));
+	return ids->at[number];
 }
 
 static uint32_t id_of(struct intern *keys, numbers_t *ids, uint32_t *next, const void *key,
@@ -148,8 +216,7 @@ uint32_t lineage_rule(struct lineage *lineage, const struct plain_rule *rule)
 	policy_name_put(&name, policy);
 	put_rule(&lineage->bytes, (const char *)name.at, policy->tier, policy->kind,
 		 rule->direction, rule->rule->index, rule->rule->name ? rule->rule->name : "");
-	id = id_of(&lineage->rules, &lineage->rule_ids, &lineage->next_rule, lineage->bytes.at,
-		   lineage->bytes.n);
+	id = rule_id_of(lineage, &lineage->rules, &lineage->rule_ids);
 	array_free(&name);
 	return id;
 }
@@ -158,8 +225,9 @@ uint32_t lineage_audit(struct lineage *lineage, const struct audit *audit, const
 {
 	begin_audit(&lineage->bytes, audit->decides, audit->denies);
 	bytes_put(&lineage->bytes, names->at, names->n);
-	return id_of(&lineage->audits, &lineage->audit_ids,
-		     lineage->next_own_audit ? &lineage->next_own_audit : &lineage->next_rule,
+	if (!lineage->next_own_audit)
+		return rule_id_of(lineage, &lineage->audits, &lineage->audit_ids);
+	return id_of(&lineage->audits, &lineage->audit_ids, &lineage->next_own_audit,
 		     lineage->bytes.at, lineage->bytes.n);
 }
 
@@ -223,5 +291,6 @@ void lineage_close(struct lineage *lineage)
 	array_free(&lineage->audit_ids);
 	array_free(&lineage->segment_ids);
 	array_free(&lineage->bytes);
+	free(lineage->used);
 	free(lineage);
 }
