@@ -598,6 +598,27 @@ static void take_service(struct objects *objects, const char *type, const char *
 	take(objects, type, text);
 }
 
+/* An address that cannot be read is the fault: the Service has the others. */
+static void faulty_address_leaves_the_others(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	struct policy *policy;
+	size_t backends;
+
+	(void)state;
+	assert_non_null(objects);
+	take_service(objects, "ADDED", "one",
+		     "\"clusterIP\":\"10.96.0.1\",\"externalIPs\":[\"010.0.0.1\",\"192.0.2.9\"],"
+		     "\"ports\":[{\"port\":80}]");
+	assert_int_equal(objects_refused(objects), 1);
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	assert_int_equal(frontends_at(policy, "10.96.0.1", &backends), 1);
+	assert_int_equal(frontends_at(policy, "192.0.2.9", &backends), 1);
+	policy_free(policy);
+	objects_close(objects);
+}
+
 /* A Service gives up its address and its node port in a version that is refused, so that its former
  * version counts, or what stands in for it. Another Service gets them. A tenant can do both, and
  * holds nobody's policy up with it. */
@@ -1009,6 +1030,7 @@ int main(void)
 		cmocka_unit_test(service_without_room_translates_nothing),
 		cmocka_unit_test(faulty_service_translates_nothing),
 		cmocka_unit_test(faulty_service_holds_nothing_up),
+		cmocka_unit_test(faulty_address_leaves_the_others),
 		cmocka_unit_test(pod_with_too_many_labels_is_closed),
 	};
 

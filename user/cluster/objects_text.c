@@ -432,6 +432,20 @@ char *objects_isolating(const struct object_kind *kind, struct json_object *obje
 /* The addresses beyond the cluster's own that a closed Service keeps. */
 #define CLOSED_ADDRESSES 64
 
+/* Returns true if the item of a list of addresses can be read: an address, or an entry of a load
+ * balancer that has one, or none. */
+static bool is_readable(struct json_object *item)
+{
+	const bool entry = json_object_is_type(item, json_type_object);
+	struct json_object *ip = entry ? json_object_object_get(item, "ip") : item;
+	struct address address;
+
+	return ip ? json_object_is_type(ip, json_type_string) &&
+			       !address_parse(json_object_get_string(ip), &address)
+		  : entry;
+}
+
+/* Copies the first items of a list of addresses that can be read. */
 static void copy_first(struct json_object *from, struct json_object *to, const char *key,
 		       size_t most)
 {
@@ -440,8 +454,12 @@ static void copy_first(struct json_object *from, struct json_object *to, const c
 	if (!json_object_is_type(list, json_type_array))
 		return;
 	first = json_object_new_array();
-	for (size_t i = 0; i < json_object_array_length(list) && i < most; i++)
-		json_object_array_add(first, json_object_get(json_object_array_get_idx(list, i)));
+	for (size_t i = 0; i < json_object_array_length(list) && i < most; i++) {
+		struct json_object *item = json_object_array_get_idx(list, i);
+
+		if (is_readable(item))
+			json_object_array_add(first, json_object_get(item));
+	}
 	json_object_object_add(to, key, first);
 }
 
