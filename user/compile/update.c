@@ -648,16 +648,22 @@ static int place_all(struct pod_update *p)
 	if (!policy->name)            \
 		BEGIN_TABLE(&p->u, name);
 
+/* A table without records may have no memory. */
+static bool are_equal(const void *a, const void *b, size_t n, size_t size)
+{
+	return !n || !memcmp(a, b, n * size);
+}
+
 static bool is_same(const struct pod_update *p)
 {
 	const struct policy *base = p->u.base, *policy = p->policy;
 
 	return !p->extended && !p->expects && policy->n_endpoints == base->n_endpoints &&
 	       policy->n_addresses == base->n_addresses &&
-	       !memcmp(policy->endpoints, base->endpoints,
-		       base->n_endpoints * sizeof(*base->endpoints)) &&
-	       !memcmp(policy->addresses, base->addresses,
-		       base->n_addresses * sizeof(*base->addresses));
+	       are_equal(policy->endpoints, base->endpoints, base->n_endpoints,
+			 sizeof(*base->endpoints)) &&
+	       are_equal(policy->addresses, base->addresses, base->n_addresses,
+			 sizeof(*base->addresses));
 }
 
 static void make_policy(struct pod_update *p)
