@@ -397,12 +397,26 @@ static void copy_audit(struct json_object *from, struct json_object *metadata)
 	json_object_object_add(metadata, "annotations", annotations);
 }
 
+/* Returns the object's text, to free; NULL: the object is refused. */
+static char *checked(struct json_object *object, const char *name)
+{
+	char *text = strdup(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
+	char *why = NULL;
+
+	if (text && objects_check(text, name, &why, NULL)) {
+		free(text);
+		text = NULL;
+	}
+	free(why);
+	return text;
+}
+
 char *objects_isolating(const struct object_kind *kind, struct json_object *object,
 			const char *name)
 {
 	struct json_object *spec = api_get(object, "spec");
 	struct json_object *stand_in = objects_about(object), *to = json_object_new_object();
-	char *text = NULL, *why = NULL;
+	char *text;
 
 	copy_audit(object, api_get(stand_in, "metadata"));
 	json_object_object_add(stand_in, "spec", to);
@@ -412,19 +426,11 @@ char *objects_isolating(const struct object_kind *kind, struct json_object *obje
 	} else {
 		isolate_admin(to, spec);
 	}
-	text = strdup(json_object_to_json_string_ext(stand_in, JSON_C_TO_STRING_PLAIN));
-	if (text && objects_check(text, name, &why, NULL) && is_network(kind)) {
+	text = checked(stand_in, name);
+	if (!text && is_network(kind)) {
 		json_object_object_add(to, "podSelector", json_object_new_object());
-		free(text);
-		text = strdup(json_object_to_json_string_ext(stand_in, JSON_C_TO_STRING_PLAIN));
-		free(why);
-		why = NULL;
+		text = checked(stand_in, name);
 	}
-	if (text && objects_check(text, name, &why, NULL)) {
-		free(text);
-		text = NULL;
-	}
-	free(why);
 	json_object_put(stand_in);
 	return text;
 }
@@ -463,24 +469,12 @@ static void copy_first(struct json_object *from, struct json_object *to, const c
 	json_object_object_add(to, key, first);
 }
 
-/* Returns the object's text, to free, and frees the object. NULL: the object is refused. */
-static char *checked_text(struct json_object *object, const char *name)
-{
-	char *text = text_and_free(object), *why = NULL;
-
-	if (text && objects_check(text, name, &why, NULL)) {
-		free(text);
-		text = NULL;
-	}
-	free(why);
-	return text;
-}
-
 char *objects_closed_service(struct json_object *service, const char *name)
 {
 	static const char *const members[] = {"type", "clusterIP", "clusterIPs", NULL};
 	struct json_object *closed = objects_about(service), *spec = api_get(service, "spec");
 	struct json_object *to = part_of(service, "spec", members), *balancer, *status;
+	char *text;
 
 	copy_first(spec, to, "externalIPs", CLOSED_ADDRESSES);
 	/* by its name no EndpointSlice has the port, so it has no backends */
@@ -492,17 +486,22 @@ char *objects_closed_service(struct json_object *service, const char *name)
 	copy_first(api_get(service, "status.loadBalancer"), balancer, "ingress", CLOSED_ADDRESSES);
 	json_object_object_add(status, "loadBalancer", balancer);
 	json_object_object_add(closed, "status", status);
-	return checked_text(closed, name);
+	text = checked(closed, name);
+	json_object_put(closed);
+	return text;
 }
 
 char *objects_closed_namespace(struct json_object *namespace, const char *name)
 {
 	struct json_object *closed = objects_about(namespace);
+	char *text;
 
 	copy(api_get(namespace, "metadata"), api_get(closed, "metadata"), "labels");
 	json_object_object_add(
 		closed, "spec",
 		json_tokener_parse(
 			"{\"networkPolicy\":{\"ingress\":{\"isolation\":\"DefaultDeny\"}}}"));
-	return checked_text(closed, name);
+	text = checked(closed, name);
+	json_object_put(closed);
+	return text;
 }
