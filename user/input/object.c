@@ -551,7 +551,7 @@ static void read_pod(struct reader *reader, const struct object *object)
 	read_readiness(reader, object, status, endpoint);
 	if (!spec)
 		return;
-	node = tree_get(spec, "nodeName");
+	node = tree_get_filled(spec, "nodeName");
 	endpoint->node = node ? reader_string(reader, node) : NULL;
 	object_read_ports(reader, spec, endpoint);
 }

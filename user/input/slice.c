@@ -89,7 +89,7 @@ static void read_addresses(struct reader *reader, const struct tree *node, enum 
 static void read_node_name(struct reader *reader, const struct tree *node,
 			   struct slice_endpoint *endpoint)
 {
-	const struct tree *name = tree_get(node, "nodeName"), *topology;
+	const struct tree *name = tree_get_filled(node, "nodeName"), *topology;
 
 	topology = tree_get(node, "topology");
 	if (!name && topology && reader_map(reader, topology, NULL))
