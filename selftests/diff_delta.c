@@ -37,12 +37,13 @@ struct world {
 	struct cluster now; /* owns its arrays; their records point into the other two */
 };
 
-#define COPY_ARRAY(to, from, name)                                                        \
-	do {                                                                              \
-		free((to)->name);                                                         \
-		(to)->name = malloc(((from)->n_##name + 1) * sizeof(*(to)->name));        \
-		memcpy((to)->name, (from)->name, (from)->n_##name * sizeof(*(to)->name)); \
-		(to)->n_##name = (from)->n_##name;                                        \
+#define COPY_ARRAY(to, from, name)                                                                \
+	do {                                                                                      \
+		free((to)->name);                                                                 \
+		(to)->name = malloc(((from)->n_##name + 1) * sizeof(*(to)->name));                \
+		if ((from)->n_##name)                                                             \
+			memcpy((to)->name, (from)->name, (from)->n_##name * sizeof(*(to)->name)); \
+		(to)->n_##name = (from)->n_##name;                                                \
 	} while (0)
 
 static void take_objects(struct world *world, const struct cluster *from)
