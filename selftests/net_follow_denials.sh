@@ -108,6 +108,14 @@ net_check "--port selects" selects 2 --port UDP/81
 net_check "--address selects" selects 2 --address "$(net_ip far)"
 net_check "--verdict selects" selects 0 --verdict audit
 net_check "--reason selects" selects 1 --reason egress
+# A follower looks every two seconds, and reports what it finds in no order of time.
+for port in 83 84 85; do
+	sed -n "/^{.*UDP\/81/s/\<81\>/$port/gp" "$LOG"
+done | sed '3s/"time":"2/"time":"1/' >"$NET_TMP/moment.log"
+net_check "denials of one moment, and an older one behind them, are printed" eval \
+	'follower worker-3 "$NET_TMP/moment.log" &&
+	net_is "$(cluster --since 1h -j --port UDP/83 | wc -l) $(cluster --since 1h -j --port UDP/84 | wc -l) $(cluster --since 1h -j --port UDP/85 | wc -l)" "1 1 1"'
+api DELETE /api/v1/namespaces/bulkhead-system/pods/worker-3 >/dev/null
 net_check "a log that cannot be read ends in a warning, and status 1" eval 'follower gone "$NET_TMP/none" &&
 	net_ends 1 "gone: its log cannot be read" cluster --since 1h'
 net_check "the others are printed all the same" net_is "$(cluster --since 1h -j 2>/dev/null | grep -c .)" 4
@@ -118,20 +126,33 @@ fails() { # STATUS PART
 broken() { # the reader has met the fault
 	grep -q "log cannot be read" "$NET_TMP/live.said"
 }
-cluster -j -c 2 2>"$NET_TMP/live.said" >"$NET_TMP/live" &
+cluster -j -c 3 2>"$NET_TMP/live.said" >"$NET_TMP/live" &
 watching=$!
 NET_SERVERS+=("$watching")
+requests() { # PART
+	net_on node curl -s "http://127.0.0.1:$API_PORT/test/count?$1"
+}
 asked() { # the logs are being read
-	[ "$(net_on node curl -s "http://127.0.0.1:$API_PORT/test/count?log?container=follower&follow=true&tailLines=0")" -ge 3 ]
+	[ "$(requests "log?container=follower&follow=true&tailLines=0")" -ge 3 ]
+}
+tries() { # how often the reader has asked for the first follower's log again
+	requests "pods/worker-1/log?container=follower&follow=true&sinceSeconds="
+}
+tried_again() { # TRIES: three times more
+	[ "$(tries)" -ge $(($1 + 3)) ]
 }
 net_check "--cluster follows the logs" api_await asked
 sends web "$(net_ip far)" 97 1
 net_check "a live denial is printed" api_await grep -q 'UDP/97.*"node":"worker-1"' "$NET_TMP/live"
-net_check "an API server that fails ends the streams" eval \
-	'fails "503 /log" && api_await broken && fails 0'
+net_check "an API server that fails ends the streams" eval 'fails "503 /log" && api_await broken'
+sends web "$(net_ip far)" 95 1
+net_check "the follower has a line of what is denied meanwhile" api_await eval '[ "$(lines UDP/95)" = 1 ]'
+net_check "the reader asks again and again" api_await tried_again "$(tries)"
+net_check "the API server answers again" fails 0
+net_check "a denial from before several attempts is printed" api_await grep -q UDP/95 "$NET_TMP/live"
 sends web "$(net_ip far)" 96 1
 net_check "a denial after the fault is printed, and -c ends" wait $watching
-net_check "no denial is printed twice" net_is "$(grep -oE 'UDP/[0-9]+' "$NET_TMP/live" | xargs)" "UDP/97 UDP/96"
+net_check "no denial is printed twice" net_is "$(grep -oE 'UDP/[0-9]+' "$NET_TMP/live" | xargs)" "UDP/97 UDP/95 UDP/96"
 net_check "a reader without the right ends with the server's word" eval \
 	'fails "403 /log" && net_ends 3 "log cannot be read: refused" cluster && fails 0'
 

@@ -135,6 +135,8 @@ void api_waits(const struct api *api, api_wait_each *each, void *data);
 /* An answer that is text, read line by line as it comes. */
 #define API_LINE_MAX (256u << 10) /* bytes; a longer line is left out */
 struct api_lines_ops {
+	/* The server has begun to answer with 200. NULL: not of interest. */
+	void (*began)(void *data);
 	void (*line)(void *data, const char *line); /* without its end; valid until it returns */
 	/* The answer has ended. @status 200: as it should; 0: the connection was lost. @error as in
 	 * struct api_answer. Only here may the lines be closed by their own callbacks. */

@@ -40,6 +40,13 @@ static int take_part(void *data, const char *bytes, size_t n)
 	return add(lines, bytes, end - bytes);
 }
 
+static void began(void *data)
+{
+	const struct api_lines *lines = data;
+
+	lines->ops.began(lines->data);
+}
+
 static void ended(void *data, struct api_transfer *transfer, long status)
 {
 	struct api_lines *lines = data;
@@ -61,6 +68,7 @@ struct api_lines *api_lines(struct api *api, const char *path, const struct api_
 					       .accept = "*/*",
 					       .part = take_part,
 					       .ended = ended,
+					       .began = ops->began ? began : NULL,
 					       .data = lines};
 
 	if (!lines)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "api/api.h"
 #include "cmd/side.h"
@@ -23,7 +24,9 @@
 #define AGAIN_MS 1000 /* before a log that ended is read again, at first */
 #define AGAIN_MAX 30000
 #define LOOK_MS 500 /* between looks whether anybody reads standard output */
-#define TIME_TEXT 40
+/* Denials of a log that are known again: more than a follower reports within the seconds that are
+ * read twice (cluster/denials.h). */
+#define KNOWN 64
 
 struct denials_watch {
 	struct monitor_cluster *options;
@@ -43,8 +46,10 @@ struct log {
 	struct api_lines *lines;
 	struct api_timer again;
 	unsigned int backoff;
-	uint64_t ended; /* ms: when the log ended; 0: not yet */
-	char last[TIME_TEXT]; /* time of the last denial printed or left out */
+	bool begun; /* the server has begun to answer */
+	uint64_t ended; /* ms: when the log last ended that had begun; 0: not yet */
+	uint64_t known[KNOWN]; /* hashes of the last denials; 0: none */
+	size_t n_known; /* denials so far */
 	bool late; /* the pod came after the first list: its log is read from its beginning */
 	bool failed; /* a fault was reported */
 };
@@ -207,6 +212,20 @@ static void print_text(struct json_object *line)
 	fputc('\n', stdout);
 }
 
+/* Returns true if this line was among the last: a log that is read again repeats the lines of its
+ * last seconds. Their times tell nothing: many denials have one time, and a follower reports an
+ * older one after a younger one. */
+static bool is_known(struct log *log, const char *text)
+{
+	const uint64_t hash = XXH3_64bits(text, strlen(text)) | 1;
+
+	for (size_t i = 0; i < KNOWN; i++)
+		if (log->known[i] == hash)
+			return true;
+	log->known[log->n_known++ % KNOWN] = hash;
+	return false;
+}
+
 /* A follower's log also has messages, which are no JSON. */
 static void take_line(void *data, const char *text)
 {
@@ -214,16 +233,10 @@ static void take_line(void *data, const char *text)
 	struct denials_watch *cluster = log->cluster;
 	struct monitor_cluster *options = cluster->options;
 	struct json_object *line = *text == '{' ? json_tokener_parse(text) : NULL;
-	const char *time = text_of(line, "time");
 
 	log->backoff = 0;
-	/* a log that is read again repeats the lines of its last second */
-	if (!options->left || !api_get(line, "count") || strcmp(time, log->last) <= 0) {
-		json_object_put(line);
-		return;
-	}
-	snprintf(log->last, sizeof(log->last), "%s", time);
-	if (!is_asked(options->watched, line)) {
+	if (!options->left || !api_get(line, "count") || is_known(log, text) ||
+	    !is_asked(options->watched, line)) {
 		json_object_put(line);
 		return;
 	}
@@ -261,6 +274,13 @@ static void complain(struct log *log, long status, const char *why)
 	}
 }
 
+static void log_began(void *data)
+{
+	struct log *log = data;
+
+	log->begun = true;
+}
+
 static void log_ended(void *data, long status, const char *error)
 {
 	struct log *log = data;
@@ -268,7 +288,10 @@ static void log_ended(void *data, long status, const char *error)
 
 	api_lines_close(log->lines);
 	log->lines = NULL;
-	log->ended = api_now();
+	/* an attempt that failed has read nothing of what was written since the last one */
+	if (log->begun || !log->ended)
+		log->ended = api_now();
+	log->begun = false;
 	cluster->reading--;
 	if (status != 200)
 		complain(log, status, error);
@@ -282,7 +305,8 @@ static void log_ended(void *data, long status, const char *error)
 
 static void read_log(void *data)
 {
-	static const struct api_lines_ops ops = {.line = take_line, .ended = log_ended};
+	static const struct api_lines_ops ops = {
+		.began = log_began, .line = take_line, .ended = log_ended};
 	struct log *log = data;
 	const struct monitor_cluster *options = log->cluster->options;
 	char path[512], from[64] = "&follow=true";
