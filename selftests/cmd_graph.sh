@@ -321,4 +321,7 @@ else
 	check_skip "a full disk" "needs root"
 fi
 check "a file that is no regular one is written in place" "$BULKHEAD" graph -o /dev/null "$demo"
+ln -s /proc/self/fd/1 "$tmp/stdout"
+check "a link to standard output stays one" eval '"$BULKHEAD" graph -o "$tmp/stdout" "$demo" >"$tmp/redirected" && [ -L "$tmp/stdout" ]'
+check "standard output has the picture" grep -q '^digraph' "$tmp/redirected"
 check_end

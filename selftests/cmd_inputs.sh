@@ -79,6 +79,20 @@ says "nothing is written then" 2 'bad.yaml' compile -o "$tmp/none.bhp" "$tmp/bad
 [ ! -e "$tmp/none.bhp" ]
 check_run $? "no file is left"
 says "output that cannot be written" 3 'cannot write' compile -o "$tmp/no/where.bhp" $demo
+ln -s /proc/self/fd/1 "$tmp/stdout"
+echo first >"$tmp/out"
+"$BULKHEAD" compile -o "$tmp/stdout" $demo >>"$tmp/out" 2>"$tmp/err"
+{ echo first && cat "$tmp/yaml.bhp"; } >"$tmp/want"
+same "-o of a link to standard output writes there, behind what is there" "$tmp/want" "$tmp/out"
+check "the link to standard output stays" test -L "$tmp/stdout"
+: >"$tmp/target.bhp" && ln -s target.bhp "$tmp/link.bhp"
+says "compile to a link" 0 '5 endpoints' compile -o "$tmp/link.bhp" $demo
+same "the file that the link leads to has the policy" "$tmp/yaml.bhp" "$tmp/target.bhp"
+check "the link to a file stays" test -L "$tmp/link.bhp"
+# In a container every command has the same process ID.
+check "a file that a killed command has left is in nobody's way" sh -c \
+	': >"$2/again.bhp.$$" && exec "$0" compile -o "$2/again.bhp" "$1"' "$BULKHEAD" $demo "$tmp"
+check "no part of a file is left" test -z "$(find "$tmp" -name '*.bhp.*' ! -empty)"
 says "a compiled file is the only input" 2 "must be the only input" compile "$tmp/yaml.bhp" $demo
 cp "$tmp/yaml.bhp" "$tmp/in"
 says "a compiled file from standard input" 0 '' compile -

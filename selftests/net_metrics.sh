@@ -104,6 +104,16 @@ net_check "a folder that does not exist is an error" \
 	net_is "$(net_bulkhead metrics -o "$NET_TMP/none/x" >/dev/null 2>&1; echo $?)" 3
 net_check "the file stays as it was where a write fails" grep -q '^bulkhead_loaded 1' "$file"
 
+mkfifo "$NET_TMP/pipe"
+timeout 20 cat "$NET_TMP/pipe" >"$NET_TMP/piped" &
+reader=$!
+net_check "metrics -o writes into what is no regular file, such as /dev/null" net_bulkhead metrics -o "$NET_TMP/pipe"
+net_check "the pipe is one still" test -p "$NET_TMP/pipe"
+net_check "its reader ends" wait $reader
+net_check "its reader has the metrics" grep -q '^bulkhead_loaded 1' "$NET_TMP/piped"
+ln -s collector/bulkhead.prom "$NET_TMP/link"
+net_check "metrics -o writes the file that a link leads to" eval 'net_bulkhead metrics -o "$NET_TMP/link" && [ -L "$NET_TMP/link" ]'
+
 if command -v promtool >/dev/null; then
 	net_check "promtool has nothing against it" \
 		bash -c 'promtool check metrics <"$1"' bash "$NET_TMP/metrics"

@@ -1,70 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* `bulkhead compile`: compiles inputs into one file. */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cluster/replay.h"
 #include "cmd/command.h"
 #include "cmd/inputs.h"
 #include "cmd/emit.h"
+#include "cmd/output.h"
 #include "policy/blob_file.h"
 #include "policy/delta.h"
-
-static int write_all(int fd, const char *bytes, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, bytes, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		bytes += n;
-		size -= n;
-	}
-	return 0;
-}
-
-static int write_to(const char *path, int flags, const void *bytes, size_t size)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
-	int error;
-
-	if (fd < 0)
-		return -errno;
-	error = write_all(fd, bytes, size);
-	if (close(fd) && !error)
-		error = -errno;
-	return error;
-}
-
-/* Replaces the file in one step: a reader finds the old content or the new. A path that is no
- * regular file, such as /dev/null, is written in place. */
-static int write_file(const char *path, const void *bytes, size_t size)
-{
-	char beside[PATH_MAX];
-	struct stat status;
-	int error;
-
-	if (!stat(path, &status) && !S_ISREG(status.st_mode))
-		return write_to(path, 0, bytes, size);
-	if (snprintf(beside, sizeof(beside), "%s.%d", path, getpid()) >= (int)sizeof(beside))
-		return -ENAMETOOLONG;
-	error = write_to(beside, O_EXCL, bytes, size);
-	if (error == -EEXIST)
-		return error;
-	if (!error && rename(beside, path))
-		error = -errno;
-	if (error)
-		unlink(beside);
-	return error;
-}
 
 /* Makes the bytes of the policy, or with @base of the delta from it. */
 static int make_bytes(const struct policy *base, struct policy *policy, void **bytes, size_t *size)
@@ -82,18 +30,24 @@ static int make_bytes(const struct policy *base, struct policy *policy, void **b
 	return error;
 }
 
-static int write_policy(const char *path, const struct policy *base, struct policy *policy,
+/* Returns 0 or -errno, reported. @path: NULL after the call if the bytes are in standard output. */
+static int write_policy(const char **path, const struct policy *base, struct policy *policy,
 			size_t *size)
 {
+	struct output output;
 	void *bytes;
 	int error = make_bytes(base, policy, &bytes, size);
 
-	if (error)
+	if (error) {
+		command_error("cannot write the policy: %s", strerror(-error));
 		return error;
-	if (!path)
-		error = fwrite(bytes, 1, *size, stdout) == *size ? 0 : -errno;
-	else
-		error = write_file(path, bytes, *size);
+	}
+	error = output_open(&output, *path);
+	*path = output.path;
+	if (!error) {
+		fwrite(bytes, 1, *size, output.to);
+		error = output_close(&output, 0);
+	}
 	free(bytes);
 	return error;
 }
@@ -162,6 +116,7 @@ static int compile(const struct call *call, const struct compile_request *reques
 	struct policy *base = NULL, *policy = NULL;
 	struct cluster *cluster = NULL;
 	struct inputs_base changed = {.name = request->base};
+	const char *path = request->path;
 	size_t size = 0;
 	int error = 0;
 
@@ -175,15 +130,10 @@ static int compile(const struct call *call, const struct compile_request *reques
 				       &(struct inputs_audit){0}, &diag, &policy, &cluster);
 	if (!error)
 		error = inputs_check(cluster, request->force, &diag);
-	if (!error) {
-		error = write_policy(request->path, request->delta ? base : NULL, policy, &size);
-		if (error)
-			command_error("cannot write %s: %s",
-				      request->path ? request->path : "standard output",
-				      strerror(-error));
-	}
-	if (!error && request->path)
-		report(call, request->path, policy, size);
+	if (!error)
+		error = write_policy(&path, request->delta ? base : NULL, policy, &size);
+	if (!error && path)
+		report(call, path, policy, size);
 	inputs_free_cluster(cluster);
 	policy_free(policy);
 	policy_free(base);

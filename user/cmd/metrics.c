@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "cmd/command.h"
 #include "cmd/metrics.h"
+#include "cmd/output.h"
 #include "cmd/text_buffer.h"
 #include "cmd/metrics_cni.h"
 #include "cmd/reason.h"
@@ -387,33 +387,21 @@ static int collect(const struct metrics_request *request, FILE *to)
 	return error;
 }
 
-/* Replaces the file in one step: a reader finds the old content or the new. */
-static int replace_file(const struct metrics_request *request)
+/* Returns an exit status. The collector, another user, may read the file, whatever the umask. */
+static int write_output(const struct metrics_request *request)
 {
-	char path[PATH_MAX];
-	FILE *to;
-	int fd, error;
+	struct output output;
+	int error = output_open(&output, request->output);
 
-	if (snprintf(path, sizeof(path), "%s.XXXXXX", request->output) >= (int)sizeof(path)) {
-		command_error("%s: %s", request->output, strerror(ENAMETOOLONG));
-		return STATUS_INPUT;
-	}
-	fd = mkstemp(path);
-	to = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!to) {
-		command_error("%s: %s", path, strerror(errno));
-		return STATUS_KERNEL;
-	}
-	fchmod(fd, 0644);
-	error = collect(request, to);
-	if (!error && (fflush(to) || fsync(fd) || rename(path, request->output))) {
-		error = -EIO;
-		command_error("%s: %s", request->output, strerror(errno));
-	}
-	fclose(to);
 	if (error)
-		unlink(path);
-	return status_of(error);
+		return STATUS_KERNEL;
+	if (*output.beside)
+		fchmod(fileno(output.to), 0644);
+	error = collect(request, output.to);
+	/* after a crash of the machine, too, the file is the old one or the new */
+	if (!error && *output.beside && !fflush(output.to))
+		fsync(fileno(output.to));
+	return status_of(output_close(&output, error));
 }
 
 void metrics_write(FILE *to, const char *pin)
@@ -468,7 +456,7 @@ static int run(struct call *call)
 		call_usage_error(call, "%s: metrics takes no operand", call->operands[0]);
 	if (call->json)
 		call_usage_error(call, "has no JSON form: see `show counters -j` and `status -j`");
-	return request.output ? replace_file(&request) : status_of(collect(&request, stdout));
+	return write_output(&request);
 }
 
 const struct command command_metrics = {
