@@ -83,11 +83,18 @@ net_check "describe has the Event that says since when the policy is active" api
 cat "$NET_TMP/described"
 net_check "describe begins with kubectl's description" grep -qx -e "--kubeconfig=$API_CONFIG describe networkpolicy -n shop db" \
 	"$NET_TMP/described"
+api POST /api/v1/namespaces/shop/events '{"metadata": {"name": "forged"}, "involvedObject": {"kind": "NetworkPolicy",
+	"namespace": "shop", "name": "db"}, "type": "Normal", "reason": "Active", "message": "\u001b[2Jcleared\n  Normal   Active forged"}' >/dev/null
+net_check "an Event of a tenant's cannot write to the terminal, nor a line of its own" net_ends 0 \
+	'\\x1b\[2Jcleared\\x0a  Normal   Active forged$' plugin describe shop/db
 net_check "describe of a policy without an Event says so" net_ends 0 "Events: *<none>" plugin describe shop/none
 net_check "describe needs a namespace and a policy" net_ends 2 "NAMESPACE/POLICY" plugin describe db
 net_check "describe takes no other characters than names have" net_ends 2 "NAMESPACE/POLICY" plugin describe "shop/db?x"
 ready worker-2 False
 net_check "status of a cluster whose node is not ready ends with 1" net_ends 1 "worker-2 .*False .*says why" plugin status
+api PATCH "$API_NODE/worker-2/status" '{"status": {"conditions": [{"type": "Ready", "status": "False", "message": "\u001b[2J\nworker-3"}]}}' >/dev/null
+net_check "a node's message cannot write to the terminal, nor a line of its own" net_ends 1 \
+	'worker-2 .*False *\\x1b\[2J\\x0aworker-3$' plugin status
 
 api PUT /test/fail "403 networkpolicies" >/dev/null
 net_check "a kind that the user may not list is no answer" net_ends 3 "networkpolicies" plugin trace --from shop/web --to shop/db \

@@ -132,6 +132,17 @@ static bool is_true(struct json_object *condition)
 	return !strcmp(text_of(condition, "status"), "True");
 }
 
+/* Prints a member of an object, and blanks up to @width. Tenants write Events, and each node its
+ * status: what a terminal would obey is printed as \xNN. */
+static void print_cell(struct json_object *object, const char *path, size_t width)
+{
+	const char *text = text_of(object, path);
+	const size_t n = strlen(text);
+
+	diag_print_text(stdout, text);
+	printf("%*s", n < width ? (int)(width - n) : 0, "");
+}
+
 static void print_nodes(struct json_object *nodes)
 {
 	printf("%-24s %8s %9s %-6s %s\n", "NODE", "POLICY", "ENDPOINTS", "READY", "WHY");
@@ -139,11 +150,13 @@ static void print_nodes(struct json_object *nodes)
 		struct json_object *node = json_object_array_get_idx(nodes, i);
 		struct json_object *ready = condition_of(node, "Ready");
 
-		printf("%-24s %8lld %9lld %-6s %s\n", text_of(node, "metadata.name"),
+		print_cell(node, "metadata.name", 24);
+		printf(" %8lld %9lld ",
 		       (long long)api_number(node, "status.latestPolicyGeneration"),
-		       (long long)api_number(node, "status.latestEndpointGeneration"),
-		       text_of(ready, "status"),
-		       is_true(ready) ? text_of(ready, "reason") : text_of(ready, "message"));
+		       (long long)api_number(node, "status.latestEndpointGeneration"));
+		print_cell(ready, "status", 7);
+		print_cell(ready, is_true(ready) ? "reason" : "message", 0);
+		putchar('\n');
 	}
 }
 
@@ -160,9 +173,13 @@ static void print_status(struct json_object *global, struct json_object *nodes)
 	       (long long)api_number(global, "status.oldestEndpointGeneration"));
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
 		struct json_object *condition = condition_of(global, types[i]);
+		char message[LINE + 1];
 
-		printf("%-16s %-6s %.*s\n", types[i], text_of(condition, "status"), LINE,
-		       text_of(condition, "message"));
+		printf("%-16s ", types[i]);
+		print_cell(condition, "status", 7);
+		snprintf(message, sizeof(message), "%s", text_of(condition, "message"));
+		diag_print_text(stdout, message);
+		putchar('\n');
 	}
 	print_nodes(nodes);
 }
@@ -282,8 +299,12 @@ static void print_events(struct json_object *events, const char *name)
 			printf("Events:\n  %-8s %-10s %-21s %s\n", "Type", "Reason", "Last seen",
 			       "Message");
 		any = true;
-		printf("  %-8s %-10s %-21s %s\n", text_of(event, "type"), text_of(event, "reason"),
-		       text_of(event, "lastTimestamp"), text_of(event, "message"));
+		fputs("  ", stdout);
+		print_cell(event, "type", 9);
+		print_cell(event, "reason", 11);
+		print_cell(event, "lastTimestamp", 22);
+		print_cell(event, "message", 0);
+		putchar('\n');
 	}
 	if (!any)
 		puts("Events:      <none>");
