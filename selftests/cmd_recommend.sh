@@ -57,7 +57,7 @@ event() { # VERDICT SOURCE DESTINATION PORT [REPLY]
 "$BULKHEAD" recommend --events "$tmp/seen" "$tmp/cluster.ini" >"$tmp/more.yaml" 2>"$tmp/summary"
 status=$?
 check "flows of pods make policies of groups" is "$(cat "$tmp/summary")" \
-	"2 policies for 5 flows; 0 are allowed already, 0 are left out"
+	"note: 2 policies for 5 flows; 0 are allowed already, 0 are left out"
 check "the status is 0 where the policies allow every flow" is $status 0
 
 verdict() { # SRC DST PORT [INPUT...]
@@ -87,7 +87,7 @@ check "--drops takes dropped flows" \
 	is "$(verdict front/web-1 192.0.2.3 UDP/53 "${both[@]}")" 0
 check "flows that policy allows make no policy" is "$(
 	"$BULKHEAD" recommend --events "$tmp/seen" "${both[@]}" 2>&1
-)" "0 policies for 0 flows; 5 are allowed already, 0 are left out"
+)" "note: 0 policies for 0 flows; 5 are allowed already, 0 are left out"
 
 left_out() { # EVENTS WHY
 	"$BULKHEAD" recommend --events "$1" "$tmp/cluster.ini" >"$tmp/out" 2>&1
@@ -121,6 +121,12 @@ refused() { # TEXT ARGUMENT...
 	is $? 2 && grep -F "$text" "$tmp/out"
 }
 printf '{"verdict":"audit"}\nno event\n' >"$tmp/bad"
+"$BULKHEAD" recommend -j --events "$tmp/bad" "$tmp/cluster.ini" >"$tmp/out" 2>"$tmp/err"
+check "-j: a line that is no event is refused in JSON" is "$(cat "$tmp/err")" \
+	'{"level":"error","file":"'"$tmp/bad"'","line":2,"field":null,"message":"not JSON"}'
+"$BULKHEAD" recommend -j --events "$tmp/seen" "$tmp/cluster.ini" >/dev/null 2>"$tmp/err"
+check "-j: the numbers are a message in JSON" is "$(cat "$tmp/err")" \
+	'{"level":"note","file":null,"line":null,"field":null,"message":"2 policies for 5 flows; 0 are allowed already, 0 are left out"}'
 check "a line that is no event is refused by number" refused "$tmp/bad:2: not JSON" --events "$tmp/bad" \
 	"$tmp/cluster.ini"
 check "recommend without events is refused" refused "needs --events" "$tmp/cluster.ini"

@@ -200,5 +200,7 @@ check "-j: an option's error has its message" object message 'unknown option --p
 check "-j: an error about no file has no file" object file null "${matrix[@]}" -j --from tools/none
 check "-j: an error about no file has its message" object message '--from tools/none: no end has this name or address' "${matrix[@]}" -j \
 	--from tools/none
+check "-j: an unknown reason is one message" object level error monitor -j --reason none
+check "-j: a network that is not there is a message in JSON" object level error cni install -j --conf-dir "$tmp/none"
 check "without -j an error is text" says "^$tmp/bad.yaml:6: spec.ingres: " compile -o /dev/null "$tmp/bad.yaml"
 check_end

@@ -112,4 +112,7 @@ net_check "help" net_ends 0 "kubectl bulkhead" plugin help
 net_check "version" net_ends 0 "^bulkhead $(cat "$NET_TOP/VERSION")" plugin version
 api_end apiserver KILL
 net_check "an API server that is gone is named" net_ends 3 "127.0.0.1" plugin matrix --port TCP/80
+for json in -j --json; do
+	net_check "status $json says so in JSON" net_ends 3 '^{"level":"error".*127.0.0.1.*}$' plugin status $json
+done
 net_end

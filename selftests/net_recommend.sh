@@ -34,7 +34,7 @@ net_allowed web udp "$(net_ip6 db)" 6379 "audited, web reaches db over IPv6 and 
 net_check "recommend ends" wait $watching
 net_check "recommend prints a policy for each end" \
 	net_is "$(sed 's/ for .* flows;/;/' "$NET_TMP/seen.said")" \
-	"2 policies; 0 are allowed already, 0 are left out"
+	"note: 2 policies; 0 are allowed already, 0 are left out"
 net_check "load the recommended policies without --audit" \
 	net_bulkhead load "$NET_TMP/policy.ini" "$NET_TMP/seen.yaml"
 net_allowed web tcp "$(net_ip db)" 6379 "web still reaches db"

@@ -53,6 +53,8 @@ net_check "show generation without capabilities succeeds" net_ends 0 "^active as
 net_check "show counters without capabilities succeeds" net_ends 0 "packets" with none show counters
 net_check "endpoint list without capabilities succeeds" net_ends 0 "shop/web" with none endpoint list
 net_check "monitor with CAP_BPF alone succeeds" with bpf monitor --seconds 1
+net_check "monitor -j without CAP_BPF says so in JSON alone" net_ends 3 '^{"level":"error".*CAP_BPF.*}$' with net_admin monitor -j --seconds 1
+net_check "no line of it is text" eval '! grep -v "^{" "$NET_TMP/said"'
 net_check "monitor without CAP_BPF names it" lacks CAP_BPF net_admin monitor --seconds 1
 net_check "unload with both capabilities succeeds" with $all unload
 net_check "unload leaves no pin folder" test ! -e "$NET_PIN"

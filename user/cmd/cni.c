@@ -193,7 +193,7 @@ static int refresh(const struct call *call, const struct cni_request *request, s
 
 static int run(struct call *call)
 {
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 	struct cni_request request = {};
 	const char *verb;
 

@@ -11,6 +11,7 @@
 
 #include "cluster/listing.h"
 #include "cluster/store.h"
+#include "cmd/call.h"
 #include "cmd/command.h"
 #include "cmd/emit.h"
 
@@ -72,10 +73,15 @@ static int objects_to_stdin(const struct plugin *plugin)
 	return error;
 }
 
+static bool is_one_of(const char *text, const char *first, const char *second)
+{
+	return !strcmp(text, first) || !strcmp(text, second);
+}
+
 static bool has_argument(const struct plugin *plugin, const char *first, const char *second)
 {
 	for (int i = 1; i < plugin->argc; i++)
-		if (!strcmp(plugin->argv[i], first) || !strcmp(plugin->argv[i], second))
+		if (is_one_of(plugin->argv[i], first, second))
 			return true;
 	return false;
 }
@@ -425,9 +431,11 @@ int kubectl_main(int argc, char **argv, int (*run)(int argc, char **argv))
 	plugin.argc = argc - at;
 	plugin.argv = argv + at;
 	for (int i = 1; i < plugin.argc; i++) {
-		plugin.pretty |= !strcmp(plugin.argv[i], "-p");
-		plugin.json |= plugin.pretty || !strcmp(plugin.argv[i], "-j");
+		plugin.pretty |= is_one_of(plugin.argv[i], "-p", "--pretty");
+		plugin.json |= plugin.pretty || is_one_of(plugin.argv[i], "-j", "--json");
 	}
+	if (plugin.json)
+		call_use_json(&(struct call){0});
 	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++)
 		if (!strcmp(argv[at], questions[i]))
 			return ask(&plugin);

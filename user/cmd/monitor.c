@@ -270,7 +270,7 @@ static int print_past(void *data, const struct bh_event *event)
 static int run_past(struct watch *watch, const char *pin, const struct monitor_filter *filter,
 		    const struct past_request *past)
 {
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 	const uint64_t since = past->seconds && past->seconds < watch->since / SECOND
 				       ? watch->since - past->seconds * SECOND
 				       : 0;
@@ -305,7 +305,7 @@ static uint64_t seconds_of(const struct call *call)
 
 static int run_watch(struct watch *watch, const char *pin, const struct monitor_filter *filter)
 {
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 	int status, error = monitor_open(pin, filter, &diag, &watch->printer.monitor);
 
 	if (error)

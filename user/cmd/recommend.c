@@ -123,7 +123,9 @@ static const char *take_event(struct recommend_work *work, struct json_object *e
 static int read_events(struct recommend_work *work)
 {
 	const char *path = work->request->events;
-	FILE *file = strcmp(path, "-") ? fopen(path, "r") : stdin;
+	const bool is_file = strcmp(path, "-");
+	FILE *file = is_file ? fopen(path, "r") : stdin;
+	struct diag diag = command_diag();
 	size_t capacity = 0, number = 0;
 	char *line = NULL;
 	int status = STATUS_OK;
@@ -143,8 +145,8 @@ static int read_events(struct recommend_work *work)
 		if (json_object_is_type(event, json_type_object))
 			wrong = take_event(work, event);
 		if (wrong) {
-			fprintf(stderr, "%s:%zu: %s\n", strcmp(path, "-") ? path : "stdin", number,
-				wrong);
+			diag_error(&diag, (&(struct where){is_file ? path : "stdin", number}), NULL,
+				   "%s", wrong);
 			status = STATUS_INPUT;
 		}
 		json_object_put(event);
@@ -363,6 +365,7 @@ static int check(const struct call *call, const struct recommend_work *work,
 static int print(const struct call *call, struct recommend_work *work)
 {
 	struct json_object *policies = advice_policies(work->advice);
+	struct diag diag = command_diag();
 	struct emit emit = emit_begin(call);
 	size_t n = json_object_array_length(policies);
 	size_t left_out = 0;
@@ -383,10 +386,10 @@ static int print(const struct call *call, struct recommend_work *work)
 	}
 	json_object_put(policies);
 	if (!error)
-		fprintf(stderr,
-			"%zu policies for %zu flows; %zu are allowed already, %zu are left out\n",
-			n, work->seen[ADVICE_TAKEN] + work->seen[ADVICE_KNOWN],
-			work->seen[ADVICE_ALLOWED], left_out);
+		diag_note(&diag, NULL, NULL,
+			  "%zu policies for %zu flows; %zu are allowed already, %zu are left out",
+			  n, work->seen[ADVICE_TAKEN] + work->seen[ADVICE_KNOWN],
+			  work->seen[ADVICE_ALLOWED], left_out);
 	if (error)
 		return status_of(error);
 	return left_out ? STATUS_NO : STATUS_OK;

@@ -127,16 +127,14 @@ static void add_verdict(struct watched *watched, const struct call *call)
 
 static void add_reason(struct watched *watched, const struct call *call)
 {
-	uint64_t bits = reason_bits(call->value);
-	char name[REASON_NAME];
+	const uint64_t bits = reason_bits(call->value);
+	char name[REASON_NAME], all[BH_REASONS * (REASON_NAME + 1)];
+	size_t n = 0;
 
-	if (!bits) {
-		fprintf(stderr, "reasons:");
-		for (uint32_t i = 0; i < BH_REASONS; i++)
-			fprintf(stderr, " %s", reason_name(i, name));
-		fputc('\n', stderr);
-		call_usage_error(call, "%s: no such reason", call->value);
-	}
+	for (uint32_t i = 0; !bits && i < BH_REASONS; i++)
+		n += snprintf(all + n, sizeof(all) - n, " %s", reason_name(i, name));
+	if (!bits)
+		call_usage_error(call, "%s: no such reason; there are:%s", call->value, all);
 	watched->reasons |= bits;
 }
 
