@@ -39,15 +39,33 @@ net_check "another unload finds nothing" net_is "$(net_bulkhead unload 2>&1)" ""
 
 # Lost pins of maps that only the programs need.
 net_check "load before pins are lost" net_bulkhead load "$NET_TMP/policy.ini"
-for pin in ct counters share_total rule_hits readers at_endpoints at_rule_hits; do
+checked() { # PIN: status --check names it, or says that load puts it back
+	case $1 in
+	ct | share_total | readers | tallies) net_ends 3 "load puts a missing pin back" net_bulkhead status --check ;;
+	*) net_ends 1 "^pin $1: is missing; load again" net_bulkhead status --check ;;
+	esac
+}
+for pin in ct counters share_total rule_hits readers tallies learned at_endpoints at_rule_hits; do
 	[ -e "$NET_PIN/$pin" ] || continue
 	before=$(bpftool -j map show pinned "$NET_PIN/$pin" | sed 's/.*"id":\([0-9]*\).*/\1/')
 	rm "$NET_PIN/$pin"
+	net_check "status --check has a problem without the pin $pin" checked "$pin"
+	[ "$pin" != counters ] ||
+		net_check "metrics without the pin $pin say who names it" net_ends 3 "status --check names missing pins" net_bulkhead metrics
+	[ "$pin" != tallies ] ||
+		net_check "monitor without the pin $pin says what to do" net_ends 3 "tallies: load puts a missing pin back" net_bulkhead monitor -s 1
 	net_check "load puts the pin $pin back" net_ends 0 "$pin was missing: it is put back" net_bulkhead load "$NET_TMP/policy.ini"
 	net_check "the pin $pin is the map in use" net_is "$before" \
 		"$(bpftool -j map show pinned "$NET_PIN/$pin" | sed 's/.*"id":\([0-9]*\).*/\1/')"
 	net_check "status --check has no problem with the pin $pin back" fine
 done
+mv "$NET_PIN/config" "$NET_PIN/aside"
+for command in "monitor -s 1" status; do
+	# shellcheck disable=SC2086
+	net_check "${command% -*} without the pin config does not say that nothing is loaded" net_ends 3 \
+		"cannot open $NET_PIN/config: to start anew" net_bulkhead $command
+done
+mv "$NET_PIN/aside" "$NET_PIN/config"
 net_check "unload after pins were lost" net_bulkhead unload
 
 # Two instances of Bulkhead in one network namespace: neither takes the other's program for an orphan.

@@ -380,7 +380,8 @@ static int collect(const struct metrics_request *request, FILE *to)
 	if (!error) {
 		error = report_all(&metrics);
 		if (error)
-			command_error("cannot read the maps: %s", strerror(-error));
+			command_error("cannot read the maps: %s; status --check names missing pins",
+				      strerror(-error));
 	}
 	live_close(metrics.live);
 	node_status_free(&status);

@@ -130,6 +130,10 @@ void node_effect_free(struct node_effect *effect); /* NULL is fine */
  * closed. */
 int node_new(const struct node_options *options, struct diag *diag, struct node_handle **handle);
 
+/* Opens the configuration: handle->config stays NULL where nothing is pinned. Returns 0 or -errno,
+ * reported. */
+int node_find_config(struct node_handle *handle);
+
 /* Opens the pins: the configuration, the maps, and the active policy, without reading the policy.
  * Members without a pin stay NULL or -1. Returns 0 or -errno, reported. */
 int node_find(struct node_handle *handle);

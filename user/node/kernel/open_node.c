@@ -102,22 +102,21 @@ void cleanup_handle(struct node_handle **handle)
 	node_close(*handle);
 }
 
-/* Refuses a pinned policy without a configuration: a command pins the configuration first and
- * removes it last. */
-static int check_config(const struct node_handle *handle)
+int node_find_config(struct node_handle *handle)
 {
-	if (handle->config || !pinned_is_there(handle))
-		return 0;
+	int error = pins_open_config(handle);
+
+	/* a command pins the configuration first and removes it last */
+	if (error || handle->config || !pinned_is_there(handle))
+		return error;
 	return node_fail(handle, -ENOENT, "cannot open %s/config: to start anew, unload and load",
 			 handle->pin);
 }
 
 static int find_maps(struct node_handle *handle)
 {
-	int error = pins_open_config(handle);
+	int error = node_find_config(handle);
 
-	if (!error)
-		error = check_config(handle);
 	return error ? error : pins_open_maps(handle);
 }
 

@@ -311,8 +311,9 @@ int programs_pin(struct node_handle *handle, const struct programs *programs)
 	return error ? error : pin_maps(handle, programs->loader->obj);
 }
 
-/* Pins the map, and the first map in its places, if no pin has their names. */
-static int pin_again(struct node_handle *handle, uint32_t map)
+/* Calls @visit for the map, and the first map in its places, if no pin has their names. */
+static int visit_unpinned(struct node_handle *handle, uint32_t map, program_unpinned *visit,
+			  void *data)
 {
 	const uint32_t first = 0;
 	char pin[BPF_OBJ_NAME_LEN];
@@ -325,20 +326,14 @@ static int pin_again(struct node_handle *handle, uint32_t map)
 		return node_fail(handle, fd, "cannot open a map of the programs");
 	if (!strncmp(pin, PROGRAM_PLACE, strlen(PROGRAM_PLACE)) &&
 	    !bpf_map_lookup_elem(fd, &first, &placed)) {
-		error = pin_again(handle, placed);
+		error = visit_unpinned(handle, placed, visit, data);
 		if (error)
 			return error;
 	}
-	if (!*pin || there != -ENOENT)
-		return 0;
-	error = pins_put(handle, pin, fd);
-	if (!error)
-		diag_warn(handle->diag, NULL, NULL, "the pin %s/%s was missing: it is put back",
-			  handle->pin, pin);
-	return error;
+	return *pin && there == -ENOENT ? visit(data, pin, fd) : 0;
 }
 
-int programs_pin_again(struct node_handle *handle)
+int programs_unpinned(struct node_handle *handle, program_unpinned *visit, void *data)
 {
 	const struct program *ingress = &handle->programs[PROGRAM_INGRESS];
 	int error = 0;
@@ -350,9 +345,25 @@ int programs_pin_again(struct node_handle *handle)
 			continue;
 		for (uint32_t k = 0; !error && k < program->n_maps; k++)
 			if (i == PROGRAM_INGRESS || !program_has(ingress, program->maps[k]))
-				error = pin_again(handle, program->maps[k]);
+				error = visit_unpinned(handle, program->maps[k], visit, data);
 	}
 	return error;
+}
+
+static int pin_again(void *data, const char *pin, int fd)
+{
+	struct node_handle *handle = data;
+	int error = pins_put(handle, pin, fd);
+
+	if (!error)
+		diag_warn(handle->diag, NULL, NULL, "the pin %s/%s was missing: it is put back",
+			  handle->pin, pin);
+	return error;
+}
+
+int programs_pin_again(struct node_handle *handle)
+{
+	return programs_unpinned(handle, pin_again, handle);
 }
 
 /* Returns true if the programs could ask the kernel's conntrack if they were loaded again:

@@ -41,6 +41,11 @@ int programs_map(const struct programs *programs, const char *pin);
  * Returns 0 or -errno, reported. */
 int programs_pin(struct node_handle *handle, const struct programs *programs);
 
+/* Calls @visit for each map of the pinned programs that has no pin, with the pin's name and an fd
+ * of the map, until @visit fails. Returns 0 or -errno, reported. */
+typedef int program_unpinned(void *data, const char *pin, int fd);
+int programs_unpinned(struct node_handle *handle, program_unpinned *visit, void *data);
+
 /* Pins each map of the pinned programs that has no pin, and reports it. Returns 0 or -errno,
  * reported. */
 int programs_pin_again(struct node_handle *handle);

@@ -13,6 +13,7 @@
 #include "node/kernel/attach.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/pinned_policy.h"
+#include "node/kernel/programs.h"
 #include "node/local/iface_entry.h"
 #include "node/local/local_entries.h"
 #include "node/plan/active_endpoints.h"
@@ -256,6 +257,15 @@ static void print_error(FILE *to, const struct diag_message *message)
 		diag_print(to, message);
 }
 
+static int name_unpinned(void *data, const char *pin, int fd)
+{
+	const struct entry_search *search = data;
+
+	(void)fd;
+	search->found(search->data, "pin", pin, NODE_ENTRY_MISSING);
+	return 0;
+}
+
 int node_compare(const char *pin, struct diag *diag, node_found *found, void *data)
 {
 	const struct node_options options = {.pin = pin};
@@ -274,7 +284,9 @@ int node_compare(const char *pin, struct diag *diag, node_found *found, void *da
 	if (error || !handle || !handle->policy || node_is_busy(handle) ||
 	    attach_is_elsewhere(handle))
 		return error;
-	error = compare(&search);
+	error = programs_unpinned(handle, name_unpinned, &search);
+	if (!error)
+		error = compare(&search);
 	for (enum node_map_id map = 0; !error && map < N_NODE_MAPS; map++)
 		name_map(&search, map);
 	if (!error)

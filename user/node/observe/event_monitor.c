@@ -293,11 +293,19 @@ static int begin_to_read(struct monitor *monitor, bool past)
 		diag_warn(monitor->handle->diag, NULL, NULL,
 			  "the filter names no endpoint that is active now");
 	monitor->ends_at = node_generation(monitor->handle);
-	if (error || past)
-		return error;
+	if (error)
+		return node_fail(monitor->handle, error, "cannot find the filter's endpoints");
+	if (past)
+		return 0;
 	error = open_reader(monitor);
+	if (error)
+		return error;
 	/* Events left out before now belong to an earlier reader. */
-	return error ? error : monitor_left_out(monitor, NULL, NULL, &lost);
+	error = monitor_left_out(monitor, NULL, NULL, &lost);
+	return error ? node_fail(monitor->handle, error,
+				 "cannot read %s/tallies: load puts a missing pin back",
+				 monitor->handle->pin)
+		     : 0;
 }
 
 /* @past: without a reader of new events. */
@@ -316,7 +324,7 @@ static int open_monitor(const char *pin, const struct monitor_filter *filter, bo
 	table_init(&new->left_out, sizeof(uint32_t), sizeof(struct left_out));
 	error = node_new(&new->options, diag, &new->handle);
 	if (!error)
-		error = pins_open_config(new->handle);
+		error = node_find_config(new->handle);
 	new->config = pins_map_id(new->handle, "config");
 	if (!error)
 		error = read_policy(new);

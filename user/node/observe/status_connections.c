@@ -64,7 +64,8 @@ int status_read_connections(struct node_handle *handle, struct node_status *stat
 	if (!error)
 		error = list_shares(shares, n, status);
 	if (error)
-		return node_fail(handle, error, "cannot read %s/ct", handle->pin);
+		return node_fail(handle, error, "cannot read %s/ct: load puts a missing pin back",
+				 handle->pin);
 	table->floor = connections.total->floor;
 	table->surplus = connections.total->surplus;
 	table->surplus_capacity = connections.total->capacity;

@@ -114,5 +114,9 @@ int status_read_events(struct node_handle *handle, const struct table *endpoints
 		error = tally_drops(handle, status);
 	if (!error)
 		error = list_recent(handle, endpoints, status);
-	return error ? node_fail(handle, error, "cannot read %s/tallies", handle->pin) : 0;
+	if (error)
+		return node_fail(handle, error,
+				 "cannot read %s/tallies: load puts a missing pin back",
+				 handle->pin);
+	return 0;
 }
