@@ -171,6 +171,17 @@ watch "$NET_TMP/pipe"
 exec {reader}<"$NET_TMP/pipe"
 exec {reader}<&-
 net_check "monitor ends where nobody reads its output" wait "$monitor"
+no_room() { # the output goes to a full disk
+	watch /dev/full
+	for _ in $(seq 200); do
+		kill -0 "$monitor" 2>/dev/null || break
+		net_datagram web "$db4" 9
+		sleep 0.1
+	done
+	wait "$monitor"
+	net_is $? 3 && net_is "$(cat "$NET_TMP/rest.err")" "bulkhead: cannot write standard output: No space left on device"
+}
+net_check "monitor ends where the disk is full, and says so" no_room
 watches() { # until it has printed an event
 	: >"$NET_TMP/rest"
 	watch "$NET_TMP/rest"

@@ -148,19 +148,20 @@ static bool follow_file(struct watch *watch)
 	return watch->printer.to;
 }
 
-/* Writes the buffer out. A full disk loses events and is reported once; the watch goes on. Returns
- * false if no process reads standard output any more. */
+/* Writes the buffer out. If that fails, events are lost, which is reported once: a watch that
+ * writes to a file goes on. Returns false if standard output cannot be written. */
 static bool flush(struct watch *watch)
 {
-	bool failed = fflush(watch->printer.to) || ferror(watch->printer.to);
+	const bool failed = fflush(watch->printer.to) || ferror(watch->printer.to);
 
-	if (!watch->path)
-		return !failed;
-	if (failed && !watch->failed)
+	if (failed && !watch->path)
+		command_error("cannot write standard output: %s", strerror(errno));
+	else if (failed && !watch->failed)
 		command_error("%s: %s: events are lost", watch->path, strerror(errno));
+	if (watch->path)
+		clearerr(watch->printer.to);
 	watch->failed = failed;
-	clearerr(watch->printer.to);
-	return true;
+	return !failed || watch->path;
 }
 
 /* Prints the events that wait in the ring now. Returns 0 or -errno. */
@@ -208,8 +209,9 @@ static int watch_events(struct watch *watch)
 			command_error("cannot read the events: %s", strerror(-error));
 			return STATUS_KERNEL;
 		}
-		/* main() reports that standard output could not be written. */
-		if (!flush(watch) || last || !watch->left || !wait_a_moment(watch))
+		if (!flush(watch))
+			return STATUS_KERNEL;
+		if (last || !watch->left || !wait_a_moment(watch))
 			return live ? STATUS_OK : report_end(watch->printer.monitor);
 	}
 }

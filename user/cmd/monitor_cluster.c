@@ -246,8 +246,11 @@ static void take_line(void *data, const char *text)
 		print_text(line);
 		json_object_put(line);
 	}
-	/* main() reports that standard output could not be written. */
-	if (!--options->left || fflush(stdout))
+	if (fflush(stdout)) {
+		command_error("cannot write standard output: %s", strerror(errno));
+		cluster->status = STATUS_KERNEL;
+	}
+	if (!--options->left || cluster->status == STATUS_KERNEL)
 		api_stop(cluster->api);
 }
 
