@@ -75,6 +75,12 @@ net_check "status --check reports the killed command" grep "last change: interru
 net_check "status --check reports the policy that it was to load" grep "policy .: failed to load" \
 	<(net_bulkhead status --check)
 net_check "status --check exits with 1" net_is "$(net_bulkhead status --check >/dev/null; echo $?)" 1
+# A command that holds the lock of the pin folder is at work.
+during() { # says what is active, and nothing of what is undone
+	net_ends 0 "^generation .* is active" net_on node flock "$NET_PIN" "$BULKHEAD" status --pin "$NET_PIN" &&
+		! grep -E "failed to load|not active|not collected|interrupted" "$NET_TMP/said"
+}
+net_check "status does not call undone what another command does now" during
 net_check "the next load succeeds" load
 net_check "status --check has no problem after the repair" fine
 

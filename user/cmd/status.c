@@ -297,28 +297,15 @@ static void find_saved(const struct node_status *status, const char *state,
 	saved_free(&kept);
 }
 
-/* Folders of the node beside the pin folder; NULL: they say nothing of it. */
-struct folders {
-	const char *state; /* the load that is kept for the next boot */
-	const char *attached; /* the CNI plugin's */
-};
-
-static void find_problems(const struct node_status *status, const struct folders *folders,
-			  struct problems *problems)
+/* Finds what a load has left undone. */
+static void find_undone(const struct node_status *status, struct problems *problems)
 {
 	const struct node_generations *policy = &status->policy_generation;
 	const struct node_generations *endpoint = &status->endpoint_generation;
 
-	for (size_t i = 0; i < status->n_ifaces; i++)
-		if (status->ifaces[i].orphan)
-			problem(problems,
-				"interface %s: a program of Bulkhead whose pins are gone "
-				"still evaluates packets; load or unload removes it",
-				iface_name(&status->ifaces[i]));
-	if (!status->policy) {
-		problem(problems, "nothing is loaded");
+	/* another command does it now */
+	if (status->changing)
 		return;
-	}
 	if (policy->desired != policy->installed)
 		problem(problems, "policy %u: failed to load; load it again", policy->desired);
 	else if (endpoint->desired != endpoint->active)
@@ -330,6 +317,28 @@ static void find_problems(const struct node_status *status, const struct folders
 	if (status->killed)
 		problem(problems, "last change: interrupted; the next command that changes "
 				  "anything repairs it");
+}
+
+/* Folders of the node beside the pin folder; NULL: they say nothing of it. */
+struct folders {
+	const char *state; /* the load that is kept for the next boot */
+	const char *attached; /* the CNI plugin's */
+};
+
+static void find_problems(const struct node_status *status, const struct folders *folders,
+			  struct problems *problems)
+{
+	for (size_t i = 0; i < status->n_ifaces; i++)
+		if (status->ifaces[i].orphan)
+			problem(problems,
+				"interface %s: a program of Bulkhead whose pins are gone "
+				"still evaluates packets; load or unload removes it",
+				iface_name(&status->ifaces[i]));
+	if (!status->policy) {
+		problem(problems, "nothing is loaded");
+		return;
+	}
+	find_undone(status, problems);
 	if (!status->own_programs)
 		problem(problems, "the programs are of another build: load replaces them");
 	if (!policy_knows_node(status->policy, status->node))

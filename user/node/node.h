@@ -424,6 +424,7 @@ struct node_status {
 		 * collection did not end */
 		uint32_t oldest;
 	} policy_generation, endpoint_generation;
+	bool changing; /* another command changes the maps now, or did while they were read */
 	bool killed; /* a command was killed while it changed the maps */
 	bool staged; /* the installed policy waits to be activated */
 	bool elsewhere; /* the programs are at interfaces of another network namespace */

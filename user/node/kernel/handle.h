@@ -102,6 +102,7 @@ struct node_handle {
 	struct lazy_policy *policy; /* active; NULL: none; whole after pinned_read() */
 	struct pinned *pinned; /* the pin that `policy` is read from (pinned_policy.h) */
 	struct bh_blob blob; /* header of `policy` */
+	uint32_t looked; /* bh_config.changes when node_look() began to read */
 	uint64_t domain_key[2]; /* settings_domain_key(); 0: not read yet */
 	uint64_t writes; /* map writes by this command */
 	/* begin_once() has looked (change/endpoint_begin.h), and no change has failed since */

@@ -154,7 +154,8 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	status->all_audited = handle->blob.flags & BH_BLOB_AUDIT;
 	snprintf(status->loaded_by, sizeof(status->loaded_by), "%s", handle->blob.by);
 	status->generation = node_generation(handle);
-	status->killed = node_is_busy(handle) && !pins_are_locked(handle);
+	status->changing = pins_are_locked(handle);
+	status->killed = node_is_busy(handle) && !status->changing;
 	status->elsewhere = attach_is_elsewhere(handle);
 	status->own_mount = mount_is_own(handle);
 	error = status->elsewhere ? 0 : ipsec_outgoing(&status->ipsec);
@@ -163,6 +164,7 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	status->own_sockets = socket_is_attached(handle);
 	if (!error)
 		error = read_generations(handle, status);
+	status->changing |= pins_are_locked(handle) || handle->config->changes != handle->looked;
 	if (!error)
 		error = image_read(handle, &image);
 	if (!error)

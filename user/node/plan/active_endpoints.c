@@ -215,6 +215,10 @@ int node_look(const struct node_options *options, struct diag *diag, struct node
 	int error = node_new(options, diag, handle);
 
 	if (!error)
+		error = node_find_config(*handle);
+	if (!error && (*handle)->config)
+		(*handle)->looked = (*handle)->config->changes;
+	if (!error)
 		error = node_find(*handle);
 	if (!error)
 		error = pinned_read(*handle);
