@@ -52,4 +52,15 @@ commands() { # `bulkhead COMMAND --option...` of the runbook: the command has th
 	return $bad
 }
 check "the runbook's commands and options exist" commands
+reasons() { # what the runbook quotes of `show counters` is a line of it
+	local text bad=1
+	while read -r text; do
+		bad=0
+		grep -qF "\"$text\"" "$top/maps/counter.h" || { echo "$text" && return 1; }
+	done < <(tr '\n' ' ' <"$runbook" | grep -oE '`bulkhead show counters` \(drops "[^"]*"' | cut -d'"' -f2)
+	return $bad
+}
+check "the counters that the runbook names are printed" reasons
+check "the runbook names no other counter" is \
+	"$(tr '\n' ' ' <"$runbook" | grep -oE '`bulkhead show counters` \([^d]')" ""
 check_end
