@@ -23,6 +23,10 @@ load() {
 net_check "status --check reports that nothing is loaded" wrong "nothing is loaded"
 net_check "load" load
 net_check "status --check has no problem after load" fine
+guarantees() { # no endpoint has 0 connections, nor all of them together
+	net_ends 0 "^connections: 0 of [0-9]" net_bulkhead status && ! grep -E "endpoint 0;| of 0$" "$NET_TMP/said"
+}
+net_check "status does not guarantee an endpoint 0 connections before the first packet" guarantees
 
 tail_of_link=$NET_PIN/tcx_$(net_on node cat /sys/class/net/veth-db/ifindex 2>/dev/null ||
 	ip -n "$NET-node" -o link show veth-db | sed 's/:.*//')_egress

@@ -550,10 +550,12 @@ static void emit_connections(struct emit *emit, const struct node_status *status
 {
 	const struct node_connections *table = &status->connections;
 
-	emit_say(emit,
-		 "connections: %u of %u; guaranteed to each endpoint %u; beyond that %d of %u\n",
-		 table->used, table->capacity, table->floor, table->surplus,
-		 table->surplus_capacity);
+	emit_say(emit, "connections: %u of %u", table->used, table->capacity);
+	/* the programs divide the table when the first packet comes */
+	if (table->surplus_capacity)
+		emit_say(emit, "; guaranteed to each endpoint %u; beyond that %d of %u",
+			 table->floor, table->surplus, table->surplus_capacity);
+	emit_say(emit, "\n");
 	emit_object(emit, "connections");
 	emit_number(emit, "used", table->used);
 	emit_number(emit, "max", table->capacity);
