@@ -125,8 +125,13 @@ BPF_GLOBAL int icmp_quoted(hook_context *ctx, struct packet *p)
 /* Turns the direction of @p from the quoted packet's to the error's, which goes the other way. */
 BPF_GLOBAL int icmp_turn(struct packet *p)
 {
+	__be16 port;
+
 	if (!p)
 		return 0;
+	port = p->port[0];
+	p->port[0] = p->port[1];
+	p->port[1] = port;
 	if (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6)
 		parse_icmp_kind(p);
 	p->from = !p->from;
@@ -143,8 +148,11 @@ static __always_inline int icmp_connection(struct packet *p)
 
 	if (!ct && p->protocol == IPPROTO_TCP)
 		ct = ct_find_waiting(p);
-	if (!ct)
+	if (!ct) {
+		/* its event has the port that the quoted packet was sent to */
+		p->reply = 1;
 		return BH_DROP_UNRELATED;
+	}
 	reason = connection_again(p, ct);
 	return bh_reason_drops(reason) ? reason : BH_PASS_RELATED;
 }

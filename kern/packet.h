@@ -48,7 +48,9 @@ struct packet {
 	__u16 payload; /* TCP: bytes after the TCP header */
 	__u16 l4; /* offset */
 	__u16 fragment_length; /* bytes of the datagram that are in the fragment */
-	__be16 port[2]; /* source, destination as in the header, at a multiple of 4 */
+	/* source, destination as in the header, at a multiple of 4; of an ICMP error: of the
+	 * connection, in the error's direction */
+	__be16 port[2];
 	__u8 hook; /* enum bh_hook */
 	__u8 class; /* enum packet_class */
 	__u8 version; /* 4 or 6 */

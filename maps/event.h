@@ -22,7 +22,8 @@ enum bh_hook {
 
 struct bh_event {
 	__u64 time; /* ns of CLOCK_MONOTONIC_COARSE: the last tick, 1 to 10 ms ago at most */
-	struct bh_addr source, destination; /* of the packet */
+	/* of the packet; of an ICMP error: those of the flow that it is about, in its direction */
+	struct bh_addr source, destination;
 	__be16 source_port, destination_port; /* 0: the protocol has none */
 	__u8 protocol; /* IP protocol number */
 	__u8 hook; /* enum bh_hook */

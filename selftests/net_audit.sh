@@ -68,6 +68,9 @@ net_check "one audit count for the packet, one for the ICMP error that answers i
 	net_moves "audit 2 $by_ingress" net_datagram web "$db4" 9
 net_check "at the enforced twin one drop" net_moves "drop 1 $by_ingress" net_datagram web "$cache4" 9
 net_check "a packet from outside has the same two counts" net_moves "audit 2 $by_ingress" net_datagram out "$db4" 9
+events >"$NET_TMP/events"
+net_check "the event of the ICMP error has the datagram's port at the end that has it" event \
+	'"source":{"name":"shop/db","address":"'"$db4"'","port":9}' '"destination":{"name":"shop/web"' '"port":"UDP/9"' '"reply":true'
 net_allowed out tcp "$db4" 5978 "a denied SYN from outside passes the uplink to an audited endpoint"
 net_denied out tcp "$cache4" 5978 "a denied SYN to the enforced twin does not pass"
 
@@ -93,7 +96,7 @@ net_denied trial udp "$cache4" 5978 "an enforced destination drops what an audit
 net_denied job udp "$db4" 5978 "an enforced source drops what it sends to an audited destination"
 net_allowed job udp "$db4" 7000 "an enforced source sends what its policy allows"
 
-events >"$NET_TMP/events"
+events >>"$NET_TMP/events"
 net_check "the event of an audited packet has the reason and both ends" event '"verdict":"audit"' \
 	'"source":{"name":"shop/web"' '"destination":{"name":"shop/db"' '"port":"TCP/443"' \
 	"\"reason\":\"$by_ingress\"" '"ingress":{"verdict":"deny","tier":"network-policy"'

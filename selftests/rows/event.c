@@ -167,6 +167,30 @@ static void others(uint8_t version)
 		       all->last.reason == BH_DROP_INGRESS && tells(HOST_WORLD, HOST_B, version));
 }
 
+/* An ICMP error tells of the flow that it is about, in its own direction: the ends are the quoted
+ * packet's, turned, and so are their ports. */
+static void icmp_error(uint8_t version)
+{
+	struct packet_spec quoted = {.version = version, UDP(A, B, 54)};
+	struct packet_spec error = {.version = version,
+				    .from = HOST_B,
+				    .to = HOST_A,
+				    .protocol = version == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6,
+				    .type = version == 4 ? 3 : 2,
+				    .code = version == 4 ? 4 : 0,
+				    .quoted = &quoted};
+
+	packet_node_run(FROM_B, &error, VIA_PEER);
+	look();
+	result("the event of an ICMP error has each end with its own port",
+	       all->records == 1 && tells(HOST_B, HOST_A, version) &&
+		       all->last.source_port == htons(54) &&
+		       all->last.destination_port == htons(40000));
+	result("the event of an ICMP error has the port that the quoted packet was sent to",
+	       all->last.protocol == IPPROTO_UDP && all->last.flags == BH_EVENT_REPLY &&
+		       all->last.reason == BH_DROP_UNRELATED);
+}
+
 /* Sends one packet many times. */
 static int repeat(enum packet_hook hook, const struct packet_spec *spec, int times)
 {
@@ -471,6 +495,7 @@ int packet_event(int *at)
 		allowed(version);
 		allowed(version);
 		others(version);
+		icmp_error(version);
 		filters(version);
 		names(version);
 		flood(version);
