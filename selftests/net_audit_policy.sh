@@ -87,6 +87,15 @@ net_check "the events name the audited policies" events \
 	'"verdict":"audit".*"egress":\{"verdict":"allow".*"audit":\{"verdict":"deny","tier":"admin","policy":"guard","rule":"no-https"' \
 	'"verdict":"audit".*"ingress":\{"verdict":"allow".*"audit":\{.*"policies":\["shop/db"\]' \
 	'"verdict":"drop".*"ingress":\{"verdict":"deny".*"isolated_by":\["shop/strict"\],"audit":\{.*"policies":\["shop/db"\]'
+brief() { # ARGUMENT...: the last of the events as a line of a wide terminal
+	net_on node env COLUMNS=200 "$BULKHEAD" monitor --pin "$NET_PIN" --last 1 "$@"
+}
+net_check "a terminal names the audited policy that would isolate" net_ends 0 \
+	"audit shop/web -> shop/db UDP/9.*: ingress, audited: deny network-policy shop/db$" brief --from shop/web --to shop/db --port UDP/9
+net_check "a terminal names the audited rule that would deny" net_ends 0 \
+	"audit shop/db -> shop/web UDP/443.*: egress, audited: deny admin guard/no-https$" brief --from shop/db --to shop/web --port UDP/443
+net_check "a terminal names the enforced policy where an audited one would deny, too" net_ends 0 \
+	"drop  shop/web -> shop/far UDP/9.*: ingress, isolated by shop/strict$" brief --from shop/web --to shop/far --port UDP/9
 before=$(hits "shop/db would isolate")
 net_datagram web "$(net_ip db)" 9
 net_datagram web "$(net_ip far)" 10

@@ -141,26 +141,28 @@ static void print_verdict(FILE *to, const struct bh_event *event)
 		paints ? paint_off() : "");
 }
 
-/* Prints the decision that denies, or the reason. */
+/* Prints the decision for which the packet was dropped, or would have been; else the reason. */
 static void print_cause(const struct event_printer *printer, const struct policy *policy,
 			const struct bh_event *event, FILE *to)
 {
+	const enum direction d = event->reason == BH_DROP_EGRESS ? EGRESS : INGRESS;
+	struct decision said = {};
 	char text[DECISION_TEXT];
 
-	for (int d = EGRESS; d >= INGRESS; d--) {
-		struct decision said = monitor_decision(printer->monitor, policy, event, d);
-
-		if (!said.subject || said.allow)
-			continue;
-		if (said.isolated)
-			fprintf(to, "%s, %s", direction_name(d),
-				decision_why(policy, &said, text, sizeof(text)));
-		else
-			fprintf(to, "%s %s", direction_name(d),
-				decision_print(policy, &said, text, sizeof(text)));
-		return;
-	}
-	fputs(reason_text(event), to);
+	if (event->reason == BH_DROP_EGRESS || event->reason == BH_DROP_INGRESS)
+		said = monitor_decision(printer->monitor, policy, event, d);
+	if (said.audit && said.allow)
+		fprintf(to, "%s, audited: deny %s %s", direction_name(d),
+			tier_name(said.audit_tier),
+			audit_print(policy, said.audit, text, sizeof(text)));
+	else if (!said.subject || said.allow)
+		fputs(reason_text(event), to);
+	else if (said.isolated)
+		fprintf(to, "%s, %s", direction_name(d),
+			decision_why(policy, &said, text, sizeof(text)));
+	else
+		fprintf(to, "%s %s", direction_name(d),
+			decision_print(policy, &said, text, sizeof(text)));
 }
 
 #define BRIEF_TIME 8 /* "23:59:59" of print_time() */
