@@ -514,13 +514,13 @@ static int find_interface(struct node_handle *handle, const struct endpoint *end
 }
 
 bool followed_node_has_interface(const struct node_options *options, struct json_object *pod,
-			      struct diag *diag)
+				 struct diag *diag)
 {
 	return !each_pod(options, &pod, 1, diag, find_interface);
 }
 
 int followed_node_pod_deleted(const struct node_options *options, struct json_object *pod,
-			   struct diag *diag)
+			      struct diag *diag)
 {
 	int error = each_pod(options, &pod, 1, diag, take_off);
 

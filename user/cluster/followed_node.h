@@ -69,7 +69,7 @@ int followed_node_pods(const struct node_options *options, struct json_object *c
 		       size_t n, struct diag *diag);
 /* Returns true if the Pod's address is active, at an interface of this node. */
 bool followed_node_has_interface(const struct node_options *options, struct json_object *pod,
-			      struct diag *diag);
+				 struct diag *diag);
 /* Removes a Pod that is gone or has ended. Its interface stays guarded until it is gone. */
 int followed_node_pod_deleted(const struct node_options *options, struct json_object *pod,
 			      struct diag *diag);
