@@ -9,6 +9,7 @@
 
 #include "input/object.h"
 #include "input/name_syntax.h"
+#include "model/arrays.h"
 
 /* Returns the index of the text in @words (ending in NULL); -1, reported: it is none of them. */
 static int read_word(struct reader *reader, const struct tree *node, const char *const *words)
@@ -219,25 +220,71 @@ static void read_port(struct reader *reader, const struct tree *node, bool has_n
 	    !reader_protocol(reader, tree_get_filled(node, "protocol"), &port->protocol))
 		return;
 	read_target(reader, tree_get(node, "targetPort"), port);
-	for (size_t i = 0; i < service->n_ports; i++) {
-		const struct service_port *other = &service->ports[i];
-
-		if (other->port == port->port && other->protocol == port->protocol)
-			reader_error(reader, node, "the port and protocol stand there twice");
-		if (port->name && other->name == port->name)
-			reader_error(reader, tree_get(node, "name"), "stands there twice");
-	}
 	service->n_ports++;
+}
+
+/* A port that was read, with its node. */
+struct listed_port {
+	const struct tree *node;
+	const struct service_port *port;
+};
+
+static int order_of(const struct listed_port *x, const struct listed_port *y)
+{
+	return x->node->index < y->node->index ? -1 : x->node->index > y->node->index;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	const struct listed_port *x = a, *y = b;
+
+	if (x->port->protocol != y->port->protocol)
+		return x->port->protocol < y->port->protocol ? -1 : 1;
+	if (x->port->port != y->port->port)
+		return x->port->port < y->port->port ? -1 : 1;
+	return order_of(x, y);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct listed_port *x = a, *y = b;
+	const int order =
+		strcmp(x->port->name ? x->port->name : "", y->port->name ? y->port->name : "");
+
+	return order ? order : order_of(x, y);
+}
+
+/* Reports the ports that stand there twice. A tenant's Service may have 75,000, so no step looks at
+ * all pairs. */
+static void check_twice(struct reader *reader, struct listed_port *ports, size_t n)
+{
+	array_order(ports, n, sizeof(*ports), compare_numbers);
+	for (size_t i = 1; i < n; i++)
+		if (ports[i].port->port == ports[i - 1].port->port &&
+		    ports[i].port->protocol == ports[i - 1].port->protocol)
+			reader_error(reader, ports[i].node,
+				     "the port and protocol stand there twice");
+	array_order(ports, n, sizeof(*ports), compare_names);
+	for (size_t i = 1; i < n; i++)
+		if (ports[i].port->name && ports[i].port->name == ports[i - 1].port->name)
+			reader_error(reader, tree_get(ports[i].node, "name"), "stands there twice");
 }
 
 static void read_ports(struct reader *reader, const struct tree *spec, bool has_node_port,
 		       struct service *service)
 {
 	const struct tree *list = reader_list(reader, spec, "ports", UINT_MAX);
+	struct listed_port *listed =
+		check_memory(calloc((list ? list->n : 0) + 1, sizeof(*listed)));
 
 	reader_array(reader, service->ports, list ? list->n : 0);
-	for (const struct tree *item = list ? list->first : NULL; item; item = item->next)
+	for (const struct tree *item = list ? list->first : NULL; item; item = item->next) {
+		listed[service->n_ports] =
+			(struct listed_port){item, &service->ports[service->n_ports]};
 		read_port(reader, item, has_node_port, service);
+	}
+	check_twice(reader, listed, service->n_ports);
+	free(listed);
 	if (service->type == SERVICE_ADDRESSED && (!list || !list->n))
 		reader_missing(reader, spec, "ports");
 	if (list && list->n > 1)
