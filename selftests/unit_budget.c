@@ -1276,6 +1276,60 @@ static void costly_services_are_set_aside(void **state)
 	check_costly(&pods, "it needs 401000 backends, the limit is 262144");
 }
 
+/* Services of 250 ports at each of 260 addresses: 65,250 records each, which one may have. */
+static void put_broad_services(FILE *to, unsigned int ns, unsigned int n)
+{
+	for (unsigned int s = 0; s < n; s++) {
+		fprintf(to,
+			"{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"b%"
+			"u\","
+			"\"namespace\":\"evil-%u\"},\"spec\":{\"clusterIP\":\"172.17.%u.%u\","
+			"\"externalIPs\":[",
+			s, ns, ns, s + 1);
+		for (unsigned int i = 0; i < 259; i++)
+			fprintf(to, "%s\"31.%u.%u.%u\"", i ? "," : "", 100 * ns + s, i >> 8,
+				i & 255);
+		fprintf(to, "],\"ports\":[");
+		for (unsigned int i = 1; i <= 250; i++)
+			fprintf(to, "%s{\"name\":\"p%u\",\"port\":%u}", i > 1 ? "," : "", i, i);
+		fprintf(to, "]}}\n");
+	}
+}
+
+static void broad_services(FILE *to, bool closed)
+{
+	(void)closed;
+	put_closed(to, "none", "");
+	put_broad_services(to, 0, 15);
+	put_broad_services(to, 1, 16);
+	put_broad_services(to, 2, 15);
+	put_service(to, 2, 1, 1);
+}
+
+/* Where each namespace is within its budgets, and all together are not, the Services of the one
+ * that needs most are set aside. */
+static void services_of_all_namespaces_have_a_budget(void **state)
+{
+	static const struct row row = {.put = broad_services};
+	struct world world = {0};
+
+	(void)state;
+	compile(&world, &row, false, "", NULL);
+	assert_non_null(world.policy->asides);
+	assert_int_equal(world.policy->asides->n, 16);
+	for (size_t i = 0; i < 16; i++)
+		assert_string_equal(world.policy->asides->at[i].ns, "evil-1");
+	assert_string_equal(world.policy->asides->at->why,
+			    "the Services of all namespaces need 72036072 bytes of the compiled "
+			    "policy, the limit is 67108864, and those of its namespace need most, "
+			    "25056000");
+	assert_int_equal(answer_at(&world, "172.17.0.1", 1), SERVICE_FOUND);
+	assert_int_equal(answer_at(&world, "172.17.1.1", 2), SERVICE_NO_PORT);
+	assert_int_equal(answer_at(&world, "172.17.2.1", 250), SERVICE_FOUND);
+	assert_int_equal(answer_at(&world, "172.16.0.2", 201), SERVICE_FOUND);
+	end(&world);
+}
+
 /* Four rules again and again: 400,000, or once if @closed. */
 static void equal_rules(FILE *to, bool closed)
 {
@@ -1316,6 +1370,7 @@ static const struct CMUnitTest others[] = {
 	cmocka_unit_test(stays_aside),
 	cmocka_unit_test(services_are_set_aside),
 	cmocka_unit_test(costly_services_are_set_aside),
+	cmocka_unit_test(services_of_all_namespaces_have_a_budget),
 	cmocka_unit_test(honest_policies_are_kept),
 	cmocka_unit_test(outlives_variations),
 	cmocka_unit_test(leaves_numbers_to_expected_pods),

@@ -8,9 +8,27 @@
 #include "model/search.h"
 #include "model/cluster_service.h"
 
+/*
+ * What Services of all namespaces together may bring: bytes of the compiled policy, and steps to
+ * find backends. Each is up to 20 ns of every compile, and a byte up to 2 of the engine's memory.
+ * 20,000 Services with three ports before 150,000 pods bring 30 MiB, and take 3,000,000 steps. Only
+ * what EndpointSlices say counts: of pods that a selector may select, nobody knows how many it
+ * does.
+ */
+#define CLUSTER_MOST (1u << 26)
+
 struct size {
 	uint64_t frontends, backends, steps;
+	uint64_t bytes, slice_steps; /* that count among those of all namespaces */
 };
+
+/* The Services of one namespace that are kept. */
+struct part {
+	size_t first, n;
+	uint64_t bytes, steps;
+};
+
+typedef ARRAY(struct part) parts_t;
 
 /* The backends that each port of a Service has, and the steps to find them. */
 struct found {
@@ -57,17 +75,21 @@ static struct size size_of(const struct cluster *cluster, const struct service *
 			   const struct found *pods)
 {
 	const uint64_t n_ports = service->n_ports ? service->n_ports : 1;
-	struct found found = {0};
+	const struct found sliced = count_slices(cluster, service);
+	struct found found = sliced;
+	struct size size;
 
-	if (service->n_slices)
-		found = count_slices(cluster, service);
-	else if (service->has_selector)
+	if (!service->n_slices && service->has_selector)
 		found = *pods;
-	return (struct size){
-		service->n_ports * (service->n_addresses + service->n_external + 1),
-		n_ports * found.backends,
-		n_ports * found.steps,
+	size = (struct size){
+		.frontends = service->n_ports * (service->n_addresses + service->n_external + 1),
+		.backends = n_ports * found.backends,
+		.steps = n_ports * found.steps,
+		.slice_steps = n_ports * sliced.steps,
 	};
+	size.bytes = size.frontends * sizeof(struct policy_frontend) +
+		     n_ports * sliced.backends * sizeof(struct policy_backend);
+	return size;
 }
 
 static bool fits(struct compiler *c, size_t service, enum budget budget, uint64_t n, bool is_ns)
@@ -91,11 +113,12 @@ static bool fit(struct compiler *c, size_t service, const struct size *size, boo
 	       fits(c, service, BUDGET_STEPS, size->steps, is_ns);
 }
 
-/* Checks the @n Services of one namespace, from the first on. */
-static void check_namespace(struct compiler *c, size_t first, size_t n)
+/* Checks the @n Services of one namespace, from the first on. Returns those that are kept. */
+static struct part check_namespace(struct compiler *c, size_t first, size_t n)
 {
 	const struct cluster *cluster = c->cluster;
 	const char *ns = cluster->services[first].ns_name;
+	struct part part = {first, n, 0, 0};
 	struct found pods = {0};
 	struct size all = {0};
 
@@ -109,20 +132,69 @@ static void check_namespace(struct compiler *c, size_t first, size_t n)
 		all.frontends += size.frontends;
 		all.backends += size.backends;
 		all.steps += size.steps;
+		part.bytes += size.bytes;
+		part.steps += size.slice_steps;
 	}
 	for (size_t i = first; i < first + n; i++)
-		if (!cluster->services[i].closed)
-			fit(c, i, &all, true);
+		if (!cluster->services[i].closed && !fit(c, i, &all, true))
+			part.bytes = part.steps = 0;
+	return part;
+}
+
+static uint64_t bytes_of(const struct part *part)
+{
+	return part->bytes;
+}
+
+static uint64_t steps_of(const struct part *part)
+{
+	return part->steps;
+}
+
+static void close_part(struct compiler *c, struct part *part, const char *why)
+{
+	for (size_t i = part->first; i < part->first + part->n; i++)
+		if (!c->cluster->services[i].closed)
+			budget_close_service(c, i, why);
+	part->bytes = part->steps = 0;
+}
+
+/* Sets the Services of the namespaces that need most aside, until the rest fits. */
+static void check_all(struct compiler *c, parts_t *parts, uint64_t (*units)(const struct part *),
+		      const char *what)
+{
+	for (;;) {
+		struct part *most = NULL;
+		uint64_t all = 0;
+		char why[250];
+
+		for (size_t i = 0; i < parts->n; i++) {
+			all += units(&parts->at[i]);
+			if (!most || units(&parts->at[i]) > units(most))
+				most = &parts->at[i];
+		}
+		if (all <= CLUSTER_MOST)
+			return;
+		snprintf(why, sizeof(why),
+			 "the Services of all namespaces need %" PRIu64 " %s, the limit is %u, and "
+			 "those of its namespace need most, %" PRIu64,
+			 all, what, CLUSTER_MOST, units(most));
+		close_part(c, most, why);
+	}
 }
 
 void budget_check_services(struct compiler *c)
 {
 	const struct cluster *cluster = c->cluster;
+	parts_t parts = {0};
 
 	for (size_t i = 0, n; i < cluster->n_services; i += n) {
 		for (n = 1; i + n < cluster->n_services; n++)
 			if (strcmp(cluster->services[i].ns_name, cluster->services[i + n].ns_name))
 				break;
-		check_namespace(c, i, n);
+		array_push(&parts, check_namespace(c, i, n));
 	}
+	check_all(c, &parts, bytes_of, budget_limits[BUDGET_BYTES].what);
+	check_all(c, &parts, steps_of, budget_limits[BUDGET_STEPS].what);
+	array_free(&parts);
 }
