@@ -57,7 +57,9 @@ static void add_service(struct cluster *cluster, unsigned int i)
 	service->name = name_of(cluster, 's', i);
 	service->where = (struct where){"t", 1 + i};
 	service->addresses = some_addresses(&service->n_addresses);
-	/* most have no cluster address in common with another: that is an error */
+	service->accepted = pick(2);
+	/* most have no cluster address in common with another: that is an error, unless an API
+	 * server has accepted both */
 	if (pick(4))
 		service->n_addresses = 0;
 	service->external = some_addresses(&service->n_external);
@@ -103,7 +105,8 @@ static void unmake(struct cluster *cluster)
 	}
 }
 
-/* The naive reading: each owner of an address with each later one */
+/* The naive reading: each owner of an address with each later one, but of Services that an API
+ * server has accepted, and that have one cluster address, each with the next one */
 
 enum kind { POD, NODE, SERVICE, EXTERNAL };
 
@@ -164,6 +167,8 @@ static bool share_port(const struct service *a, const struct service *b)
 static void expect_pair(FILE *to, const struct owner *first, const struct owner *second,
 			const struct address *address)
 {
+	const bool accepted = first->service && first->service->accepted && second->service &&
+			      second->service->accepted;
 	const char *level = "warning: ", *meaning = "";
 	char text[ADDRESS_TEXT];
 
@@ -173,7 +178,7 @@ static void expect_pair(FILE *to, const struct owner *first, const struct owner 
 	if (!first->service)
 		meaning = ": at the Service's ports it stands for the Service";
 	else if (second->kind == SERVICE)
-		level = "";
+		level = accepted ? level : "";
 	else if (share_port(first->service, second->service))
 		meaning = ", with a port of it: it stands for the backends of both";
 	else
@@ -196,9 +201,19 @@ static char *expected(const struct cluster *cluster)
 		struct owner owners[64];
 		size_t n = owners_of(cluster, &address, owners);
 
-		for (size_t i = 0; i < n; i++)
-			for (size_t k = i + 1; k < n; k++)
-				expect_pair(to, &owners[i], &owners[k], &address);
+		for (size_t i = 0; i < n; i++) {
+			bool told = false;
+
+			for (size_t k = i + 1; k < n; k++) {
+				const bool clash =
+					owners[i].kind == SERVICE && owners[k].kind == SERVICE;
+
+				if (!told || !clash)
+					expect_pair(to, &owners[i], &owners[k], &address);
+				told |= clash && owners[i].service->accepted &&
+					owners[k].service->accepted;
+			}
+		}
 	}
 	fclose(to);
 	return text;

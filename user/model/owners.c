@@ -172,19 +172,20 @@ static size_t list_claims(struct owners *owners, const struct owner *first, size
 }
 
 /* Lists the first clashes of the owners that have one port. So many are enough: of all ports' first
- * clashes, no later one would be printed. */
+ * clashes, no later one would be printed. External addresses come last among the claims. */
 static void list_clashes(struct owners *owners, const struct owner *first,
 			 const struct port_claim *claims, size_t n)
 {
-	size_t found = 0;
+	size_t found = 0, external = n;
 
+	while (external && first[claims[external - 1].owner].kind == OWNER_EXTERNAL)
+		external--;
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = i + 1; k < n && found < DIAG_MAX; k++) {
+		for (size_t k = i < external ? external : i + 1; k < n && found < DIAG_MAX; k++) {
 			const struct clash clash = {claims[i].owner, claims[k].owner};
 			struct clash *to;
 
-			if (first[clash.second].kind != OWNER_EXTERNAL ||
-			    first[clash.first].service == first[clash.second].service)
+			if (first[clash.first].service == first[clash.second].service)
 				continue;
 			to = array_grow((void **)&owners->clashes, &owners->n_clashes, sizeof(*to));
 			*to = clash;
@@ -231,12 +232,17 @@ static void check_owner(const struct owners *owners, const struct owner *first, 
 			return;
 		if (!second->service)
 			continue;
-		if (!first[i].service)
+		if (!first[i].service) {
 			report_clash(diag, DIAG_WARNING, &first[i], second,
 				     ": at the Service's ports it stands for the Service");
-		else if (first[i].service != second->service)
-			report_clash(diag, level_of(first[i].service, second->service), &first[i],
-				     second, "");
+		} else if (first[i].service != second->service) {
+			const enum diag_level level = level_of(first[i].service, second->service);
+
+			report_clash(diag, level, &first[i], second, "");
+			/* each with the next one: a tenant may make many that have one address */
+			if (level == DIAG_WARNING)
+				return;
+		}
 	}
 }
 
