@@ -64,6 +64,21 @@ cp "$BULKHEAD" "$bin/bulkhead-cni"
 check "install beside a program of the plugin's name that is no link" cni install
 check "uninstall leaves that program" eval 'cni uninstall && test -x "$bin/bulkhead-cni"'
 
+# All networks, as before the command is removed.
+start
+cp "$list" "$tmp/was" && cp "$list" "$conf/20-other.conflist" && echo '{' >"$conf/30-broken.conflist"
+check "install into two networks" eval 'cni install && cni install "$conf/20-other.conflist"'
+ln -sf /opt/other/bulkhead "$bin/bulkhead-cni"
+check "uninstall --all where the plugin is another program" is "$(cni uninstall --all)" "$conf already is without the plugin"
+check "that uninstall leaves the networks and the link" eval 'grep -q bulkhead-cni "$list" && test -L "$bin/bulkhead-cni"'
+check "install makes the link anew" eval 'cni install && [ "$(readlink "$bin/bulkhead-cni")" = "$(readlink -f "$BULKHEAD")" ]'
+check "uninstall --all" is "$(cni uninstall --all)" "$conf is without the plugin"
+for network in "$list" "$conf/20-other.conflist"; do
+	check "uninstall --all removes the plugin from ${network##*/}" is "$(plugins "$network") $(rest "$network")" "$(plugins "$tmp/was") $(rest "$tmp/was")"
+done
+check "uninstall --all removes the link" test ! -L "$bin/bulkhead-cni"
+check "uninstall --all takes no list" refuses "--all is for uninstall" cni uninstall --all "$list"
+
 # Networks that runtimes take before the list.
 start
 check "install beside networks that come later says nothing of them" eval \

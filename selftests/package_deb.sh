@@ -112,7 +112,13 @@ probe 443 80 "loaded after the upgrade"
 find "$root/etc/systemd" -name bulkhead-restore.service -delete # as systemctl disable does
 net_check "an upgrade keeps the restore unit disabled" eval \
 	'on_node dpkg -i /packages/new.deb && ! enabled bulkhead-restore.service'
+mkdir -p "$root/etc/cni/net.d" "$root/opt/cni/bin"
+echo '{"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge"}]}' >"$root/etc/cni/net.d/10-net.conflist"
+net_check "put the plugin into a network" inside bulkhead cni install
 net_check "remove the package" on_node dpkg -r bulkhead
+net_check "removal takes the plugin out of the network" \
+	eval '! grep -q bulkhead "$root/etc/cni/net.d/10-net.conflist" && test ! -L "$root/opt/cni/bin/bulkhead-cni"'
+rm -r "$root/etc/cni" "$root/opt/cni"
 net_check "removal takes the policy out of force" test ! -e /sys/fs/bpf/bulkhead
 net_allowed web tcp "$(net_ip db)" 80 "removal detaches every program"
 net_check "kubelet requires no missing unit" \

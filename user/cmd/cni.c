@@ -14,7 +14,7 @@
 #include "cni/copy.h"
 #include "node/node.h"
 
-enum { CONF_ID = PIN_ID + 1, BIN_ID, UNKNOWN_ID, TRUST_ID, RECORDS_ID, STATE_ID, ROOT_ID };
+enum { CONF_ID = PIN_ID + 1, BIN_ID, UNKNOWN_ID, TRUST_ID, RECORDS_ID, STATE_ID, ROOT_ID, ALL_ID };
 
 static const struct command_option options[] = {
 	{CONF_ID, "conf-dir", "DIR",
@@ -25,6 +25,8 @@ static const struct command_option options[] = {
 	{ROOT_ID, "root", "DIR",
 	 "install, uninstall, from the container image: the host's root is mounted at DIR; the "
 	 "command and its libraries are copied there"},
+	{ALL_ID, "all", NULL,
+	 "uninstall: from each network of the folder, if the plugin there is this program"},
 	{UNKNOWN_ID, "unknown", "isolate|admit",
 	 "install: a pod without a record is isolated, or has its namespace and no labels"},
 	{TRUST_ID, "trust", "annotations|args|both",
@@ -38,6 +40,7 @@ static const struct command_option options[] = {
 struct cni_request {
 	struct cni_install install;
 	struct cni_refresh refresh;
+	bool all; /* uninstall from all networks */
 	const char *root; /* where the host's root is mounted; NULL: this is the host */
 	char program[PATH_MAX];
 	char folder[PATH_MAX], bin[PATH_MAX]; /* with `root`: the host's folders */
@@ -73,6 +76,9 @@ static void read_options(struct call *call, struct cni_request *request)
 			break;
 		case ROOT_ID:
 			request->root = call->value;
+			break;
+		case ALL_ID:
+			request->all = true;
 			break;
 		case UNKNOWN_ID:
 			request->install.admit = !strcmp(call->value, "admit");
@@ -161,6 +167,13 @@ static int install(struct call *call, struct cni_request *request, struct diag *
 		return error;
 	to->program = request->program;
 	to->path = call->n_operands > 1 ? call->operands[1] : NULL;
+	if (request->all) {
+		error = cni_uninstall_all(to, diag, &changed);
+		if (!error)
+			report(call, to->folder ? to->folder : CNI_CONF_FOLDER,
+			       "is without the plugin", changed);
+		return error;
+	}
 	error = uninstall ? cni_uninstall(to, diag, &path, &changed)
 			  : cni_install(to, diag, &path, &changed);
 	if (!error && uninstall && request->root)
@@ -203,6 +216,8 @@ static int run(struct call *call)
 		return status_of(refresh(call, &request, &diag));
 	if ((strcmp(verb, "install") && strcmp(verb, "uninstall")) || call->n_operands > 2)
 		call_usage_error(call, "needs install, uninstall or refresh");
+	if (request.all && (strcmp(verb, "uninstall") || call->n_operands > 1 || request.root))
+		call_usage_error(call, "--all is for uninstall, without CONFLIST and --root");
 	return status_of(install(call, &request, &diag));
 }
 

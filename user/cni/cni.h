@@ -41,6 +41,9 @@ struct cni_install {
 };
 int cni_install(const struct cni_install *install, struct diag *diag, char **path, bool *changed);
 int cni_uninstall(const struct cni_install *install, struct diag *diag, char **path, bool *changed);
+/* Removes the plugin from all lists of the folder. Changes nothing if runtimes do not find
+ * install->program by the link: the plugin is another copy's then. */
+int cni_uninstall_all(const struct cni_install *install, struct diag *diag, bool *changed);
 
 /* Names the pods that were attached without a name, if a record or the active policy knows them
  * by now. Does not open the pin folder if no such pod is attached. */

@@ -322,27 +322,76 @@ static bool is_used(const char *folder, const char *but)
 	return used;
 }
 
-int cni_uninstall(const struct cni_install *install, struct diag *diag, char **path, bool *changed)
+/* Removes the plugin from the list. */
+static int uninstall_list(const char *path, struct diag *diag, bool *changed)
 {
 	struct json_object *list = NULL, *plugins = NULL;
-	SCOPED_FREE char *copy = NULL;
+	bool found = false;
 	size_t at;
+	int error = read_list(path, diag, &list, &plugins);
+
+	while (!error && (at = find_own(plugins)) < json_object_array_length(plugins)) {
+		json_object_array_del_idx(plugins, at, 1);
+		found = true;
+	}
+	if (found)
+		error = write_list(path, list, diag);
+	*changed |= found;
+	json_object_put(list);
+	return error;
+}
+
+int cni_uninstall(const struct cni_install *install, struct diag *diag, char **path, bool *changed)
+{
+	SCOPED_FREE char *copy = NULL;
 	int error = choose(install, diag, path);
 
 	*changed = false;
 	if (!error)
-		error = read_list(*path, diag, &list, &plugins);
-	if (!error) {
-		at = find_own(plugins);
-		if (at < json_object_array_length(plugins)) {
-			json_object_array_del_idx(plugins, at, 1);
-			error = write_list(*path, list, diag);
-			*changed = true;
-		}
-	}
-	json_object_put(list);
+		error = uninstall_list(*path, diag, changed);
 	copy = *path ? strdup(*path) : NULL;
 	if (!error && copy && !is_used(dirname(copy), *path))
 		error = unlink_program(install, diag, changed);
 	return error;
+}
+
+/* Returns true if runtimes find this program by the link. */
+static bool is_linked(const struct cni_install *install)
+{
+	char path[PATH_MAX], there[PATH_MAX];
+	ssize_t n;
+
+	if (snprintf(path, sizeof(path), "%s/" CNI_NAME, install->bin) >= (int)sizeof(path))
+		return false;
+	n = readlink(path, there, sizeof(there) - 1);
+	there[n < 0 ? 0 : n] = '\0';
+	return !strcmp(there, install->program);
+}
+
+int cni_uninstall_all(const struct cni_install *install, struct diag *diag, bool *changed)
+{
+	const char *folder = install->folder ? install->folder : CNI_CONF_FOLDER;
+	struct dirent **entries = NULL;
+	int error = 0, n;
+
+	*changed = false;
+	if (!is_linked(install))
+		return 0;
+	n = scandir(folder, &entries, NULL, alphasort);
+	for (int i = 0; i < n; i++) {
+		struct diag quiet = {};
+		struct json_object *list = NULL, *plugins = NULL;
+		char path[PATH_MAX];
+
+		/* a list that cannot be read is no list that has the plugin */
+		if (is_conflist(entries[i]->d_name) &&
+		    snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name) <
+			    (int)sizeof(path) &&
+		    !read_list(path, &quiet, &list, &plugins) && !error)
+			error = uninstall_list(path, diag, changed);
+		json_object_put(list);
+		free(entries[i]);
+	}
+	free(entries);
+	return error ? error : unlink_program(install, diag, changed);
 }
