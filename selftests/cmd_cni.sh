@@ -217,4 +217,6 @@ else
 fi
 echo '{"network": ' >"$state/net:c:eth0"
 check "a damaged record is named" eval '"$BULKHEAD" cni refresh --state "$state" --pin /sys/fs/bpf/none 2>&1 | grep -qF "$state/net:c:eth0 is damaged"'
+check "refresh of records that cannot be read says why" refuses "$list: cannot be read: Not a directory" \
+	"$BULKHEAD" cni refresh --state "$list" --pin /sys/fs/bpf/none
 check_end

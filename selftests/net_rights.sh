@@ -30,6 +30,9 @@ net_check "a load with both capabilities and no others succeeds" with $all load 
 net_allowed web tcp "$(net_ip db)" 80 "the policy is active"
 net_denied web tcp "$(net_ip db)" 443 "the active policy denies what it should"
 net_check "another load with both capabilities succeeds" with $all load "$NET_TMP/policy.ini"
+mkdir -m 700 "$NET_TMP/attached" && chown nobody "$NET_TMP/attached"
+net_check "a load that may not read the CNI plugin's records says so and succeeds" net_ends 0 "$NET_TMP/attached: warning: cannot be read" \
+	with $all load --attached "$NET_TMP/attached" "$NET_TMP/policy.ini"
 for command in "load $NET_TMP/policy.ini" "$add" "endpoint del shop/web" unload; do
 	# shellcheck disable=SC2086
 	net_check "${command%% /*} without CAP_NET_ADMIN names it" lacks CAP_NET_ADMIN sys_admin $command

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/command.h"
 #include "cmd/inputs.h"
@@ -138,7 +139,11 @@ static int attach_again(const struct request *request, struct diag *diag)
 	uint32_t n = 0;
 	int error = 0;
 
-	if (request->attached)
+	/* a load needs no right to read each file of the machine */
+	if (request->attached && access(request->attached, R_OK | X_OK) && errno == EACCES)
+		diag_warn(diag, &(struct where){request->attached, 0}, NULL,
+			  "cannot be read: pods that only the CNI plugin knows are not guarded");
+	else if (request->attached)
 		error = cni_again(&options, diag, &n);
 	if (n)
 		diag_note(diag, NULL, NULL, "%u pods of the CNI plugin are active again", n);

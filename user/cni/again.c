@@ -96,6 +96,9 @@ int cni_again(const struct cni_refresh *options, struct diag *diag, uint32_t *n)
 	int error = attachment_each(state, visit, NULL, &again);
 
 	*n = 0;
+	if (error)
+		diag_error(diag, &(struct where){state, 0}, NULL, "cannot be read: %s",
+			   strerror(-error));
 	if (error || !again.n)
 		return error;
 	again.n = 0;

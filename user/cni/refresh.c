@@ -102,6 +102,9 @@ int cni_refresh(const struct cni_refresh *options, struct diag *diag, uint32_t *
 	int error = attachment_each(refresh.call.state, count, tell_damaged, &refresh);
 
 	*named = 0;
+	if (error)
+		diag_error(diag, &(struct where){refresh.call.state, 0}, NULL, "cannot be read: %s",
+			   strerror(-error));
 	if (error || !refresh.unknown)
 		return error;
 	error = node_open(&refresh.call.node, false, diag, &handle);
