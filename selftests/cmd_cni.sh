@@ -51,6 +51,15 @@ check "the second install changes no byte of the list" cmp "$list" "$tmp/new"
 check "install with other options" cni install
 check "the install replaces Bulkhead's plugin" is "$(plugins "$list" | tail -n +3)" '{"type":"bulkhead-cni"}'
 
+check "somebody gives the plugin a log and a folder of records" \
+	sed -i 's|"bulkhead-cni"|"bulkhead-cni", "log": "/var/log/cni", "records": "/run/r"|' "$list"
+check "install with another option after that" cni install --unknown admit
+check "the install keeps the log and the folder of records" is "$(plugins "$list" | tail -n +3)" \
+	'{"log":"/var/log/cni","records":"/run/r","type":"bulkhead-cni","unknown":"admit"}'
+check "the install after that changes nothing" is "$(cni install --unknown admit)" "$list already has the plugin"
+check "uninstall of a plugin with a log" cni uninstall
+check "install once more" cni install
+
 cp "$tmp/was" "$conf/20-other.conflist"
 check "install into another network" cni install "$conf/20-other.conflist"
 check "uninstall succeeds" cni uninstall
@@ -61,7 +70,8 @@ check "uninstall once more changes nothing" is "$(cni uninstall)" "$list already
 check "uninstall from the last network" cni uninstall "$conf/20-other.conflist"
 check "the last uninstall removes the link" test ! -e "$bin/bulkhead-cni"
 cp "$BULKHEAD" "$bin/bulkhead-cni"
-check "install beside a program of the plugin's name that is no link" cni install
+check "install beside a program of the plugin's name that is no link" eval \
+	'cni install 2>"$tmp/why" && grep -qF "$bin/bulkhead-cni is no link to this program: runtimes call that file" "$tmp/why"'
 check "uninstall leaves that program" eval 'cni uninstall && test -x "$bin/bulkhead-cni"'
 
 # All networks, as before the command is removed.

@@ -224,7 +224,24 @@ static struct json_object *make_own(const struct cni_install *install)
 	return own;
 }
 
-/* Makes the link in the folder where runtimes look for plugins. Leaves a file that is no link. */
+/* Keeps the members of the plugin's former entry that no option gives, as a file for the log. */
+static void keep_others(struct json_object *own, struct json_object *former)
+{
+	static const char *const given[] = {"type", "pin", "unknown", "trust", "capabilities"};
+
+	json_object_object_foreach(former, key, value)
+	{
+		bool keep = true;
+
+		for (size_t i = 0; i < ARRAY_SIZE(given); i++)
+			keep &= strcmp(key, given[i]) != 0;
+		if (keep)
+			json_object_object_add(own, key, json_object_get(value));
+	}
+}
+
+/* Makes the link in the folder where runtimes look for plugins. A file that is no link stays, with
+ * a warning. */
 static int link_program(const struct cni_install *install, struct diag *diag, bool *changed)
 {
 	SCOPED_FREE char *path = NULL, *next = NULL;
@@ -235,8 +252,13 @@ static int link_program(const struct cni_install *install, struct diag *diag, bo
 	    asprintf(&next, "%s/." CNI_NAME ".new", install->bin) < 0)
 		return -ENOMEM;
 	n = readlink(path, there, sizeof(there) - 1);
-	if (n < 0 && errno == EINVAL)
+	if (n < 0 && errno == EINVAL) {
+		diag_warn(diag, NULL, NULL,
+			  "%s is no link to this program: runtimes call that file, of whatever "
+			  "version it is; remove it and install again",
+			  path);
 		return 0;
+	}
 	there[n < 0 ? 0 : n] = '\0';
 	if (!strcmp(there, install->program))
 		return 0;
@@ -268,6 +290,8 @@ int cni_install(const struct cni_install *install, struct diag *diag, char **pat
 		error = link_program(install, diag, changed);
 	if (!error) {
 		at = find_own(plugins);
+		if (at < json_object_array_length(plugins))
+			keep_others(own, json_object_array_get_idx(plugins, at));
 		if (at == json_object_array_length(plugins) ||
 		    !json_object_equal(json_object_array_get_idx(plugins, at), own)) {
 			json_object_array_put_idx(plugins, at, json_object_get(own));
