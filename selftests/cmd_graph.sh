@@ -304,6 +304,21 @@ else
 	check_skip "the page in a browser" "chromium is not installed"
 fi
 
+# A rule's name that would keep the page's script from its end.
+cat >"$tmp/script.yaml" <<'END'
+apiVersion: policy.networking.k8s.io/v1alpha2
+kind: ClusterNetworkPolicy
+metadata: {name: q}
+spec:
+  tier: Admin
+  priority: 3
+  subject: {namespaces: {}}
+  ingress: [{name: "a<!--<script>", action: Deny, from: [{namespaces: {}}]}]
+END
+"$BULKHEAD" graph -f html "$tmp/script.yaml" 2>/dev/null | grep -F 'q\/a' >"$tmp/script.data"
+check "the page has the rule's name" grep -qF 'q\/a\u003c!--\u003cscript>' "$tmp/script.data"
+check "no name in the page opens a comment or a script" is "$(grep -c '<' "$tmp/script.data")" 0
+
 # A full disk.
 if [ "$(id -u)" -eq 0 ] && mkdir "$tmp/full" && unshare --mount true 2>/dev/null; then
 	full() { # FORMAT: draws over an old file where nothing more fits

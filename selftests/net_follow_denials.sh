@@ -112,9 +112,14 @@ net_check "--reason selects" selects 1 --reason egress
 for port in 83 84 85; do
 	sed -n "/^{.*UDP\/81/s/\<81\>/$port/gp" "$LOG"
 done | sed '3s/"time":"2/"time":"1/' >"$NET_TMP/moment.log"
+# A policy that is enforced denies, and one that is audited would.
+sed -n '/^{.*UDP\/81/s/\<81\>/86/g; /UDP\/86/s/"isolated_by":\["shop\/db"\]/&,"audit":{"verdict":"deny","tier":"network-policy","policies":["shop\/other"]}/p' \
+	"$LOG" >>"$NET_TMP/moment.log"
 net_check "denials of one moment, and an older one behind them, are printed" eval \
 	'follower worker-3 "$NET_TMP/moment.log" &&
 	net_is "$(cluster --since 1h -j --port UDP/83 | wc -l) $(cluster --since 1h -j --port UDP/84 | wc -l) $(cluster --since 1h -j --port UDP/85 | wc -l)" "1 1 1"'
+net_check "a drop names the policy that is enforced, not one that is audited" net_ends 0 \
+	"UDP/86: .*; ingress: deny network-policy, isolated by shop/db\\(; [0-9]* packets\\)\\?$" cluster --since 1h --port UDP/86
 api DELETE /api/v1/namespaces/bulkhead-system/pods/worker-3 >/dev/null
 net_check "a log that cannot be read ends in a warning, and status 1" eval 'follower gone "$NET_TMP/none" &&
 	net_ends 1 "gone: its log cannot be read" cluster --since 1h'

@@ -205,4 +205,12 @@ if command -v prometheus-node-exporter >/dev/null && command -v prometheus >/dev
 else
 	net_result ok "Prometheus scrapes the metrics # SKIP prometheus or its node exporter is not installed"
 fi
+
+# The kernel allows quotes and backslashes in an interface's name.
+net_ips node <<'END'
+link set veth-web down
+link set veth-web name v"e\b
+END
+net_check "metrics with an interface of an odd name" read_metrics
+net_check "a label quotes the interface's name" grep -qF 'bulkhead_connections_largest{interface="v\"e\\b"} ' "$NET_TMP/metrics"
 net_end

@@ -225,13 +225,18 @@ static struct json_object *services_json(const struct policy *policy,
 	return array;
 }
 
-/* Writes JSON inside a script element, which the text "</" would end. */
+/* Writes JSON inside a script element, which "</" would end, and which "<!--" and then "<script"
+ * would keep from its end. */
 static void put_json(FILE *to, struct json_object *root)
 {
 	const char *text = json_object_to_json_string_ext(root, JSON_C_TO_STRING_PLAIN);
 
-	/* json-c writes each slash as \/, so that "</" never stands there */
-	fputs(text, to);
+	/* a "<" is in strings alone */
+	for (; *text; text++)
+		if (*text == '<')
+			fputs("\\u003c", to);
+		else
+			putc(*text, to);
 }
 
 int graph_page(FILE *to, const struct policy *const policies[], size_t n,

@@ -244,9 +244,11 @@ static void report_connections(const struct metrics *metrics)
 	      "Connections guaranteed to each endpoint, and to the node.", table->floor);
 	metrics_family(metrics, "connections_largest", "gauge",
 		       "Connections of the interface, or of the node, that has most.");
-	if (status->n_shares && status->shares[0].used > 0)
-		fprintf(metrics->to, "bulkhead_connections_largest{interface=\"%s\"} %d\n",
-			status->shares[0].name, status->shares[0].used);
+	if (status->n_shares && status->shares[0].used > 0) {
+		fputs("bulkhead_connections_largest{interface=\"", metrics->to);
+		text_put_quoted(metrics->to, status->shares[0].name);
+		fprintf(metrics->to, "\"} %d\n", status->shares[0].used);
+	}
 	metrics_family(metrics, "connections_replaced_total", "counter",
 		       "Connections that made place for another one.");
 	fprintf(metrics->to, "bulkhead_connections_replaced_total %" PRIu64 "\n", table->replaced);

@@ -162,15 +162,18 @@ static void print_list(struct json_object *array, const char *before)
 	}
 }
 
-/* Prints the rule or the policies by which an end denies; nothing if the end allows. */
+/* Prints the rule or the policies by which an end denies, or would if they were enforced; nothing
+ * if the end allows. */
 static void print_decision(struct json_object *line, const char *end)
 {
 	struct json_object *decision = api_get(line, end), *audit = api_get(decision, "audit");
 	const char *rule;
 
-	if (audit)
+	if (!strcmp(text_of(decision, "verdict"), "deny"))
+		audit = NULL;
+	else if (audit)
 		decision = audit;
-	if (strcmp(text_of(decision, "verdict"), "deny"))
+	else
 		return;
 	printf("; %s: %s", end, audit ? "audit: deny " : "deny ");
 	diag_print_text(stdout, text_of(decision, "tier"));
