@@ -21,6 +21,7 @@ load() {
 	net_bulkhead load "$NET_TMP/policy.ini"
 }
 net_check "status --check reports that nothing is loaded" wrong "nothing is loaded"
+net_check "status -j has no time of loading then" net_ends 0 '"loaded":null,' net_bulkhead status -j
 net_check "load" load
 net_check "status --check has no problem after load" fine
 guarantees() { # no endpoint has 0 connections, nor all of them together

@@ -109,7 +109,7 @@ timeout 20 cat "$NET_TMP/pipe" >"$NET_TMP/piped" &
 reader=$!
 net_check "metrics -o writes into what is no regular file, such as /dev/null" net_bulkhead metrics -o "$NET_TMP/pipe"
 net_check "the pipe is one still" test -p "$NET_TMP/pipe"
-net_check "the reader of a pipe ends" wait $reader
+net_check "the reader of the pipe ends" wait $reader
 net_check "the reader of the pipe has the metrics" grep -q '^bulkhead_loaded 1' "$NET_TMP/piped"
 ln -s collector/bulkhead.prom "$NET_TMP/link"
 net_check "metrics -o writes the file that a link leads to" eval 'net_bulkhead metrics -o "$NET_TMP/link" && [ -L "$NET_TMP/link" ]'

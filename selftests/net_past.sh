@@ -62,8 +62,8 @@ terminal() { # ARGUMENT...: of monitor, in a terminal of 80 columns
 		--pin $NET_PIN $*" /dev/null </dev/null | tr -d '\r' | sed 's/\x1b\[[0-9;]*m//g'
 }
 terminal --last 9 >"$NET_TMP/terminal"
-net_check "a terminal has names, port and cause" grep -qE \
-	'^[0-9:]{8} drop  shop/web -> shop/db UDP/9: ingress, isolated by shop/db$' "$NET_TMP/terminal"
+net_check "a terminal has the time of UTC, names, port and cause" grep -qE \
+	'^[0-9:]{8}Z drop  shop/web -> shop/db UDP/9: ingress, isolated by shop/db$' "$NET_TMP/terminal"
 net_check "no line is wider than the terminal" test "$(awk 'length > n { n = length } END { print n + 0 }' "$NET_TMP/terminal")" -le 80
 net_check "a terminal with -v has addresses" grep -qF "shop/web ($(net_ip web):" <(terminal --last 9 -v)
 

@@ -166,7 +166,7 @@ static void print_cause(const struct event_printer *printer, const struct policy
 }
 
 #define BRIEF_TIME 8 /* "23:59:59" of print_time() */
-#define BRIEF_HEAD (BRIEF_TIME + 1 + 5 + 1) /* columns before the ends: time and verdict */
+#define BRIEF_HEAD (BRIEF_TIME + 2 + 5 + 1) /* columns before the ends: time, "Z" and verdict */
 
 static const char *side_name(const struct event_side *side)
 {
@@ -196,7 +196,7 @@ static void print_brief(const struct event_printer *printer, const struct policy
 	print_cause(printer, policy, event, to);
 	fclose(to);
 	print_time(event->time, time);
-	fprintf(printer->to, "%.*s ", BRIEF_TIME, strchr(time, 'T') + 1);
+	fprintf(printer->to, "%.*sZ ", BRIEF_TIME, strchr(time, 'T') + 1);
 	print_verdict(printer->to, event);
 	if (size > capacity && capacity > 2)
 		fprintf(printer->to, "%.*s..\n", (int)capacity - 2, line);

@@ -624,9 +624,10 @@ static void emit_status(struct emit *emit, const struct node_status *status,
 			return;
 	}
 	emit_object(emit, NULL);
-	emit_bool(emit, "loaded", status->policy);
 	if (status->policy)
 		emit_policy(emit, status);
+	else
+		emit_text(emit, "loaded", NULL);
 	if (!emit->json)
 		emit_recent(emit, status, verbose);
 	emit_ifaces(emit, status, verbose);
