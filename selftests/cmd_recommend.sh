@@ -127,6 +127,16 @@ check "-j: a line that is no event is refused in JSON" is "$(cat "$tmp/err")" \
 "$BULKHEAD" recommend -j --events "$tmp/seen" "$tmp/cluster.ini" >/dev/null 2>"$tmp/err"
 check "-j: the numbers are a message in JSON" is "$(cat "$tmp/err")" \
 	'{"level":"note","file":null,"line":null,"field":null,"message":"2 policies for 5 flows; 0 are allowed already, 0 are left out"}'
+if [ "$(id -u)" -eq 0 ] && mkdir "$tmp/full" && unshare --mount true 2>/dev/null; then
+	no_room() { # the folder for temporary files is full
+		unshare --mount sh -c "mount -t tmpfs -o size=4k tmpfs '$tmp/full' && head -c 4096 /dev/zero >'$tmp/full/filler' &&
+			TMPDIR='$tmp/full' '$BULKHEAD' recommend --events '$tmp/seen' '$tmp/cluster.ini' 2>'$tmp/err'; echo \$?; ls '$tmp/full'"
+	}
+	check "a full disk is an error of the kernel, and leaves no file" is "$(no_room)" "$(printf '%s\n' 3 filler)"
+	check "a full disk is named as what it is" is "$(grep -c 'No space left on device' "$tmp/err") $(wc -l <"$tmp/err")" "1 1"
+else
+	check_skip "a full disk" "needs root"
+fi
 check "a line that is no event is refused by number" refused "$tmp/bad:2: not JSON" --events "$tmp/bad" \
 	"$tmp/cluster.ini"
 check "recommend without events is refused" refused "needs --events" "$tmp/cluster.ini"

@@ -308,24 +308,29 @@ static void print_yaml(FILE *to, struct json_object *policies)
 	}
 }
 
-/* Writes the policies to a temporary .yaml file, which the caller removes. Returns -1 if that
- * fails. */
+/* Writes the policies to a temporary .yaml file, which the caller removes. Returns 0 or -EIO,
+ * reported. */
 static int print_to_file(struct json_object *policies, char path[PATH_MAX])
 {
 	const char *folder = getenv("TMPDIR");
+	bool written = false;
 	FILE *file;
 	int fd;
 
 	snprintf(path, PATH_MAX, "%s/recommended-XXXXXX.yaml", folder ? folder : "/tmp");
 	fd = mkstemps(path, strlen(".yaml"));
 	file = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!file) {
-		command_error("%s: %s", path, strerror(errno));
-		return -1;
+	if (file) {
+		print_yaml(file, policies);
+		written = !fflush(file) && !ferror(file);
+		written &= !fclose(file);
 	}
-	print_yaml(file, policies);
-	fclose(file);
-	return 0;
+	if (written)
+		return 0;
+	command_error("cannot write %s: %s", path, strerror(errno));
+	if (fd >= 0)
+		unlink(path);
+	return -EIO;
 }
 
 /* Policies that are only audited count: what they would deny is to be allowed. */
