@@ -23,12 +23,12 @@ struct size {
 };
 
 /* The Services of one namespace that are kept. */
-struct part {
+struct services_part {
 	size_t first, n;
 	uint64_t bytes, steps;
 };
 
-typedef ARRAY(struct part) parts_t;
+typedef ARRAY(struct services_part) parts_t;
 
 /* The backends that each port of a Service has, and the steps to find them. */
 struct found {
@@ -114,11 +114,11 @@ static bool fit(struct compiler *c, size_t service, const struct size *size, boo
 }
 
 /* Checks the @n Services of one namespace, from the first on. Returns those that are kept. */
-static struct part check_namespace(struct compiler *c, size_t first, size_t n)
+static struct services_part check_namespace(struct compiler *c, size_t first, size_t n)
 {
 	const struct cluster *cluster = c->cluster;
 	const char *ns = cluster->services[first].ns_name;
-	struct part part = {first, n, 0, 0};
+	struct services_part part = {first, n, 0, 0};
 	struct found pods = {0};
 	struct size all = {0};
 
@@ -141,17 +141,17 @@ static struct part check_namespace(struct compiler *c, size_t first, size_t n)
 	return part;
 }
 
-static uint64_t bytes_of(const struct part *part)
+static uint64_t bytes_of(const struct services_part *part)
 {
 	return part->bytes;
 }
 
-static uint64_t steps_of(const struct part *part)
+static uint64_t steps_of(const struct services_part *part)
 {
 	return part->steps;
 }
 
-static void close_part(struct compiler *c, struct part *part, const char *why)
+static void close_part(struct compiler *c, struct services_part *part, const char *why)
 {
 	for (size_t i = part->first; i < part->first + part->n; i++)
 		if (!c->cluster->services[i].closed)
@@ -160,11 +160,11 @@ static void close_part(struct compiler *c, struct part *part, const char *why)
 }
 
 /* Sets the Services of the namespaces that need most aside, until the rest fits. */
-static void check_all(struct compiler *c, parts_t *parts, uint64_t (*units)(const struct part *),
-		      const char *what)
+static void check_all(struct compiler *c, parts_t *parts,
+		      uint64_t (*units)(const struct services_part *), const char *what)
 {
 	for (;;) {
-		struct part *most = NULL;
+		struct services_part *most = NULL;
 		uint64_t all = 0;
 		char why[250];
 
