@@ -23,12 +23,12 @@ struct size {
 };
 
 /* The Services of one namespace that are kept. */
-struct services_part {
+struct service_share {
 	size_t first, n;
 	uint64_t bytes, steps;
 };
 
-typedef ARRAY(struct services_part) parts_t;
+typedef ARRAY(struct service_share) service_shares_t;
 
 /* The backends that each port of a Service has, and the steps to find them. */
 struct found {
@@ -114,11 +114,11 @@ static bool fit(struct compiler *c, size_t service, const struct size *size, boo
 }
 
 /* Checks the @n Services of one namespace, from the first on. Returns those that are kept. */
-static struct services_part check_namespace(struct compiler *c, size_t first, size_t n)
+static struct service_share check_namespace(struct compiler *c, size_t first, size_t n)
 {
 	const struct cluster *cluster = c->cluster;
 	const char *ns = cluster->services[first].ns_name;
-	struct services_part part = {first, n, 0, 0};
+	struct service_share share = {first, n, 0, 0};
 	struct found pods = {0};
 	struct size all = {0};
 
@@ -132,46 +132,46 @@ static struct services_part check_namespace(struct compiler *c, size_t first, si
 		all.frontends += size.frontends;
 		all.backends += size.backends;
 		all.steps += size.steps;
-		part.bytes += size.bytes;
-		part.steps += size.slice_steps;
+		share.bytes += size.bytes;
+		share.steps += size.slice_steps;
 	}
 	for (size_t i = first; i < first + n; i++)
 		if (!cluster->services[i].closed && !fit(c, i, &all, true))
-			part.bytes = part.steps = 0;
-	return part;
+			share.bytes = share.steps = 0;
+	return share;
 }
 
-static uint64_t bytes_of(const struct services_part *part)
+static uint64_t bytes_of(const struct service_share *share)
 {
-	return part->bytes;
+	return share->bytes;
 }
 
-static uint64_t steps_of(const struct services_part *part)
+static uint64_t steps_of(const struct service_share *share)
 {
-	return part->steps;
+	return share->steps;
 }
 
-static void close_part(struct compiler *c, struct services_part *part, const char *why)
+static void close_share(struct compiler *c, struct service_share *share, const char *why)
 {
-	for (size_t i = part->first; i < part->first + part->n; i++)
+	for (size_t i = share->first; i < share->first + share->n; i++)
 		if (!c->cluster->services[i].closed)
 			budget_close_service(c, i, why);
-	part->bytes = part->steps = 0;
+	share->bytes = share->steps = 0;
 }
 
 /* Sets the Services of the namespaces that need most aside, until the rest fits. */
-static void check_all(struct compiler *c, parts_t *parts,
-		      uint64_t (*units)(const struct services_part *), const char *what)
+static void check_all(struct compiler *c, service_shares_t *shares,
+		      uint64_t (*units)(const struct service_share *), const char *what)
 {
 	for (;;) {
-		struct services_part *most = NULL;
+		struct service_share *most = NULL;
 		uint64_t all = 0;
 		char why[250];
 
-		for (size_t i = 0; i < parts->n; i++) {
-			all += units(&parts->at[i]);
-			if (!most || units(&parts->at[i]) > units(most))
-				most = &parts->at[i];
+		for (size_t i = 0; i < shares->n; i++) {
+			all += units(&shares->at[i]);
+			if (!most || units(&shares->at[i]) > units(most))
+				most = &shares->at[i];
 		}
 		if (all <= CLUSTER_MOST)
 			return;
@@ -179,22 +179,22 @@ static void check_all(struct compiler *c, parts_t *parts,
 			 "the Services of all namespaces need %" PRIu64 " %s, the limit is %u, and "
 			 "those of its namespace need most, %" PRIu64,
 			 all, what, CLUSTER_MOST, units(most));
-		close_part(c, most, why);
+		close_share(c, most, why);
 	}
 }
 
 void budget_check_services(struct compiler *c)
 {
 	const struct cluster *cluster = c->cluster;
-	parts_t parts = {0};
+	service_shares_t shares = {0};
 
 	for (size_t i = 0, n; i < cluster->n_services; i += n) {
 		for (n = 1; i + n < cluster->n_services; n++)
 			if (strcmp(cluster->services[i].ns_name, cluster->services[i + n].ns_name))
 				break;
-		array_push(&parts, check_namespace(c, i, n));
+		array_push(&shares, check_namespace(c, i, n));
 	}
-	check_all(c, &parts, bytes_of, budget_limits[BUDGET_BYTES].what);
-	check_all(c, &parts, steps_of, budget_limits[BUDGET_STEPS].what);
-	array_free(&parts);
+	check_all(c, &shares, bytes_of, budget_limits[BUDGET_BYTES].what);
+	check_all(c, &shares, steps_of, budget_limits[BUDGET_STEPS].what);
+	array_free(&shares);
 }
