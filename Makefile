@@ -371,17 +371,19 @@ $(MAN) &: $(O)/bulkhead tools/man/make $(wildcard tools/man/*.roff) $(wildcard m
 
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 UNITS   := $(patsubst tools/package/systemd/%,%,$(wildcard tools/package/systemd/bulkhead-*))
+# zsh looks in site-functions of /usr/local, and leaves those of /usr to its own package.
+ZSH_COMPLETIONS := $(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 install: all man ## install command, manual pages, completions and systemd units (PREFIX, UNITDIR, DESTDIR)
 	install -D -m 755 $(O)/bulkhead $(DESTDIR)$(PREFIX)/sbin/bulkhead
 	# A user's PATH has no sbin on Debian: trace, lint and diff need no root.
 	mkdir -p $(DESTDIR)$(PREFIX)/bin && ln -sfn ../sbin/bulkhead $(DESTDIR)$(PREFIX)/bin/bulkhead
 	ln -sfn bulkhead $(DESTDIR)$(PREFIX)/bin/kubectl-bulkhead
 	for page in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
-	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions \
+	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(ZSH_COMPLETIONS) \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	$(O)/bulkhead completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bulkhead
 	$(O)/bulkhead completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/bulkhead.fish
-	$(O)/bulkhead completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_bulkhead
+	$(O)/bulkhead completion zsh > $(DESTDIR)$(ZSH_COMPLETIONS)/_bulkhead
 	mkdir -p $(DESTDIR)$(UNITDIR)
 	for unit in $(UNITS); do \
 		sed 's|@sbin@|$(PREFIX)/sbin|' tools/package/systemd/$$unit > $(DESTDIR)$(UNITDIR)/$$unit; done

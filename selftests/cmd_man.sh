@@ -51,6 +51,14 @@ check "bash parses its completion" bash -n "$tmp/bash"
 check "zsh parses its completion" zsh -n "$tmp/zsh"
 check "zsh's completion has every command" has_all "$tmp/zsh" "${commands[@]/%/)}"
 
+zsh_looks() { # PREFIX: in the folder of zsh's completion
+	local folder
+	folder=$(make -n -C "$top" PREFIX="$1" install 2>/dev/null | sed -n 's|.* completion zsh > \(.*\)/_bulkhead$|\1|p')
+	[ -n "$folder" ] && zsh -fc 'print -l $fpath' | grep -xF "$folder"
+}
+check "zsh looks where make install puts its completion" zsh_looks /usr/local
+check "zsh looks where the package puts its completion" zsh_looks /usr
+
 "$BULKHEAD" completion fish >"$tmp/fish"
 check "fish's completion has every command" has_all "$tmp/fish" "${commands[@]/#/ -a }"
 check "fish's completion has an option of two spellings" grep -q -- '"__fish_seen_subcommand_from load" -s n -l node -x' "$tmp/fish"
