@@ -157,6 +157,15 @@ int followed_node_pods(const struct node_options *options, struct json_object *c
 	return 0;
 }
 
+bool followed_node_has_interface(const struct node_options *options, struct json_object *pod,
+				 struct diag *diag)
+{
+	(void)options;
+	(void)pod;
+	(void)diag;
+	return true;
+}
+
 int followed_node_pod_deleted(const struct node_options *options, struct json_object *pod,
 			      struct diag *diag)
 {
