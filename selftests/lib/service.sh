@@ -168,12 +168,16 @@ service_endpoints() { # [SETTING...]
 	done
 }
 
-# Probes each Service over IPv4 and IPv6, TCP and UDP.
+# Probes each Service over IPv4 and IPv6, TCP and UDP. A denied probe never has the port of an allowed one: it would be
+# a packet of that call, which is open, and may go on.
 service_allows() { # NAME FROM NUMBER...
-	service_probes net_allowed "$@"
+	service_ports "$2" 32768 46000 && service_probes net_allowed "$@"
 }
 service_denies() { # NAME FROM NUMBER...
-	service_probes net_denied "$@"
+	service_ports "$2" 46001 60999 && service_probes net_denied "$@"
+}
+service_ports() { # HOST FIRST LAST: its further sockets get these ports
+	net_on "$1" sh -c "echo $2 $3 >/proc/sys/net/ipv4/ip_local_port_range"
 }
 service_probes() { # net_allowed|net_denied NAME FROM NUMBER...
 	local family protocol number
