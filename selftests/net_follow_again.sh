@@ -75,7 +75,7 @@ net_check "ADD of a pod without Bulkhead's plugin" eval 'RUNTIME_ONLY=ptp cni_na
 net_check "the follower warns that the plugin was not called for the pod" api_await warns missed
 net_check "the follower guards the pod" lists "^shop/missed +$(cni_address) +segment [0-9]+ +veth"
 net_check "ADD of a pod with Bulkhead's plugin" eval 'cni_named shop/called ptp ADD called && has_address called'
-# Its record comes after the follower has taken the pod before.
+# The follower has taken the pod `called` by the time that it hears of a later pod.
 net_check "the API server hears of a pod that comes later" starts later
 net_check "the follower does not warn of the pod that the plugin was called for" eval '! warns called'
 net_end

@@ -43,7 +43,7 @@ static unsigned int get(struct page_cache *cache, struct book *book)
 	return text ? strtoul(text, NULL, 10) : 0;
 }
 
-/* Whoever asks without end takes a tenth of the time. */
+/* However often the page is asked for, to make it takes a tenth of the time at most. */
 static void asked_without_end(void **state)
 {
 	static const unsigned int durations[] = {0, 1, 25, 1000};

@@ -581,8 +581,8 @@ static bool ask_for_less(struct api_watch *watch)
 	return true;
 }
 
-/* The collection does not exist, and so is empty. */
-static void is_missing(struct api_watch *watch)
+/* Reports that the collection does not exist, and so is empty. */
+static void report_missing(struct api_watch *watch)
 {
 	answers(watch);
 	if (!watch->missing)
@@ -641,7 +641,7 @@ static void list_ended(void *data, struct api_transfer *transfer, long status)
 	if (status == 200) {
 		take_list(watch, &transfer->received);
 	} else if (status == 404 && (ready || watch->missing)) {
-		is_missing(watch);
+		report_missing(watch);
 	} else if (status == 404) {
 		ask_ready(watch);
 	} else {

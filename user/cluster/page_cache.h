@@ -2,7 +2,7 @@
 /*
  * Keeps a page of metrics, which anybody may ask for who reaches the port: a follower's takes 25
  * ms, since it counts connections, and its steps wait meanwhile. To make pages takes a tenth of the
- * time at most. Whoever asks more often gets the page that is there.
+ * time at most. A client that asks more often gets the last page.
  */
 #ifndef BULKHEAD_CLUSTER_PAGE_CACHE_H
 #define BULKHEAD_CLUSTER_PAGE_CACHE_H

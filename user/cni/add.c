@@ -241,7 +241,7 @@ static int place(struct cni_call *call, struct node_handle *handle, struct arriv
 	return code;
 }
 
-/* As place(). Without an endpoint, the interface stays closed. */
+/* Does what place() does. If that makes no endpoint, the interface stays closed. */
 static int place_or_close(struct cni_call *call, struct node_handle *handle,
 			  struct arrival *arrival)
 {

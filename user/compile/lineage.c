@@ -3,9 +3,9 @@
  * IDs through a lineage of policies. IDs only grow. A record that the base has under the same
  * key keeps its ID. An ID that is no longer used is never used again.
  *
- * That of a rule or audit record may be used again, once there were many: it decides nothing, and
- * each node counts by all IDs that ever were (maps/rule_hit.h). Who makes policies by ever new
- * names would fill the memory of all nodes.
+ * The ID of a rule or audit record is used again once many were given: it decides nothing, and each
+ * node has a counter for every ID that was ever given (maps/rule_hit.h). A tenant who makes
+ * policies of ever new names would fill the memory of all nodes.
  */
 #include "compile/compiler.h"
 

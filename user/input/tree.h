@@ -63,8 +63,8 @@ void tree_append(struct tree *parent, struct tree *child);
 
 /* Returns a member of a map. NULL: it is absent or null, or @map is no map or NULL. */
 struct tree *tree_get(const struct tree *map, const char *key);
-/* As tree_get(). NULL also: it is an empty text, which the API server takes for none in a field
- * that it sets to a default. */
+/* Returns the same. NULL also if the member is an empty text: the API server takes that for none in
+ * a field that has a default. */
 struct tree *tree_get_filled(const struct tree *map, const char *key);
 
 /* Returns the second of two equal keys of @map; NULL: all keys differ. */
