@@ -28,17 +28,17 @@
 #include "maps/segment.h"
 #include "maps/service.h"
 #include "node/plan/endpoint_add.h"
-#include "node/change/endpoint_begin.h"
 #include "node/plan/compare_maps.h"
+#include "node/plan/delta_plan.h"
 #include "node/plan/endpoint_del.h"
 #include "node/local/iface_entry.h"
 #include "node/plan/endpoint_find.h"
 #include "node/plan/endpoint_set.h"
 #include "node/plan/extension.h"
 #include "node/plan/planner_parts.h"
-#include "node/change/load_delta.h"
 #include "node/plan/added_record.h"
 #include "node/plan/repair.h"
+#include "node/plan/vanished.h"
 #include "node/local/discovery.h"
 #include "node/kernel/pinned_policy.h"
 #include "node/kernel/pinned_policy_view.h"
@@ -1007,8 +1007,8 @@ static void kill_stage(struct world *world, const struct delta *delta, struct po
 	bool own;
 
 	change_init(&whole, "load");
-	assert_int_equal(load_delta_plan(&world->handle, delta, true, &whole, &own), 0);
-	load_delta_plan_stage(&whole, &stage);
+	assert_int_equal(delta_plan(&world->handle, delta, true, &whole, &own), 0);
+	delta_plan_stage(&whole, &stage);
 	assert_true(segment_entries_is_there(&whole));
 	assert_false(stage.commits);
 	for (size_t end = 0; end <= n_change_order; end++) {
@@ -1071,7 +1071,7 @@ static void kill_delta(struct world *world, const struct delta_step *step)
 	print_message("# %s\n", step->name);
 	successor_begin(world, step->from, step->to, places[step->whose], &made);
 	change_init(&change, "load");
-	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &change, &own), 0);
+	assert_int_equal(delta_plan(&world->handle, made.delta, false, &change, &own), 0);
 	assert_int_equal(own, step->whose != ELSEWHERE);
 	assert_int_equal(change.attach.n, comes || moves);
 	assert_int_equal(change.detach.n, goes || moves);
@@ -1129,7 +1129,7 @@ static void a_delta_fills_a_gap(void **state)
 	successor_begin(world, FIRST_POD, FIRST_POD FIRST_POLICY, 0, &made);
 	world->handle.capacity[MAP_ports] = world->handle.blob.ports_end = FULL;
 	change_init(&change, "load");
-	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &change, &own), 0);
+	assert_int_equal(delta_plan(&world->handle, made.delta, false, &change, &own), 0);
 	put = &change.maps[MAP_ports].put;
 	assert_true(put->n > 0);
 	for (size_t i = 0; i < put->n; i++)
@@ -1159,8 +1159,7 @@ static void a_delta_drops_the_extension(void **state)
 	extension.extended->plain = &made.from->lazy;
 	assert_true(find_place(world, "10.9.0.1", &before, &variation));
 	change_init(&change, "load");
-	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &change, &of_this_node),
-			 0);
+	assert_int_equal(delta_plan(&world->handle, made.delta, false, &change, &of_this_node), 0);
 	assert_false(of_this_node);
 	assert_null(change.policy.local);
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
@@ -1200,7 +1199,7 @@ static void a_delta_takes_a_prefix_of_services(void **state)
 	needs_pins();
 	successor_begin(world, SERVICE_CIDR CIDR_OF_SERVICES, SERVICE_CIDR, 0, &made);
 	change_init(&change, "load");
-	assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &change, &own), 0);
+	assert_int_equal(delta_plan(&world->handle, made.delta, false, &change, &own), 0);
 	assert_int_equal(change.maps[MAP_prefixes].deleted.n, 1);
 	kill_everywhere(world, &change, made.to, true);
 	successor_end(world, &made);
@@ -1244,7 +1243,7 @@ static void a_delta_meets_an_entry(void **state)
 		if (rows[i].recorded)
 			assert_int_equal(table_insert(&map[MAP_added], &address, &record), 0);
 		change_init(&change, "load");
-		assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &change, &own),
+		assert_int_equal(delta_plan(&world->handle, made.delta, false, &change, &own),
 				 rows[i].error);
 		successor_end(world, &made);
 	}
@@ -1321,8 +1320,7 @@ static void a_delta_counts_a_sandbox(void **state)
 		if (sandbox)
 			give_to_sandbox(world, "10.1.0.5", "10.2.0.6");
 		change_init(&change, "load");
-		assert_int_equal(load_delta_plan(&world->handle, made.delta, false, &change, &own),
-				 0);
+		assert_int_equal(delta_plan(&world->handle, made.delta, false, &change, &own), 0);
 		put = &change.maps[MAP_services].put;
 		assert_int_equal(put->n, 1);
 		assert_int_equal(((struct bh_service *)table_value(put, 0))->at[0].backend,
@@ -1369,10 +1367,10 @@ static void leave_interface(struct world *world, const struct successor *made,
 
 	world->options.quarantine = false;
 	change_init(&open, "load");
-	assert_int_equal(load_delta_plan(&world->handle, made->delta, false, &open, &own), -EINVAL);
+	assert_int_equal(delta_plan(&world->handle, made->delta, false, &open, &own), -EINVAL);
 	world->options.quarantine = true;
 	change_init(quarantined, "load");
-	assert_int_equal(load_delta_plan(&world->handle, made->delta, false, quarantined, &own), 0);
+	assert_int_equal(delta_plan(&world->handle, made->delta, false, quarantined, &own), 0);
 	assert_true(own);
 	assert_int_equal(quarantined->detach.n, 0);
 	assert_int_equal(quarantined->quarantine.n, 1);

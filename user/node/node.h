@@ -163,7 +163,7 @@ struct node_change {
 	const struct node_effect *effect;
 };
 
-/* change/effect_line.c. Prints in one line, without its end, what the load changed and opened. */
+/* observe/effect_line.c. Prints in one line, without its end, what the load changed and opened. */
 void node_change_print(FILE *to, const struct node_change *change);
 /* Returns "ingress", "egress", or both, for a set of 1 << enum direction. */
 const char *node_directions_name(uint8_t directions);

@@ -31,16 +31,6 @@ int begin_once(struct node_handle *handle);
  * endpoints have left @beginning->own. */
 int begin_with(struct node_handle *handle, struct beginning *beginning, struct change *change);
 
-/*
- * Makes @own leave the interfaces that are gone, and its change remove their endpoints. @ifaces
- * gets the entries of bh_ifaces whose interfaces exist. *went: the endpoint named @wanted (NULL:
- * none) went with its interface. @patient leaves entries of interfaces without an endpoint to the
- * next removal, while bh_ifaces has few entries: no other entry leads to them. Returns 0 or -errno,
- * reported.
- */
-int vanished_plan(struct own_interfaces *own, const struct bh_added *wanted, bool patient,
-		  struct table *ifaces, bool *went);
-
 /* Makes the room that the extension needs, which @change may change, and applies @change. @outcome:
  * NULL, or as of apply(). */
 struct outcome;

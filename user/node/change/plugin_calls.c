@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Functions of a node for the container runtimes' plugin, beside endpoint add and del. */
+/* Changes of a node for the container runtimes' plugin, beside endpoint add and del. */
 #include <errno.h>
-#include <string.h>
 
-#include "policy/expected.h"
-#include "policy/lazy_policy.h"
-#include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "node/change/apply.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/rights.h"
 #include "node/local/iface_entry.h"
-#include "node/plan/active_endpoints.h"
-#include "node/plan/added_record.h"
-
-bool node_is_loaded(const struct node_handle *handle)
-{
-	return handle && handle->policy;
-}
 
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag)
 {
@@ -97,44 +86,4 @@ int node_unguard(struct node_handle *handle, uint32_t ifindex)
 	if (error)
 		return node_fail(handle, error, "cannot leave interface %u", ifindex);
 	return apply(handle, &change, NULL);
-}
-
-int node_address_owner(struct node_handle *handle, const struct address *address,
-		       struct node_owner *owner)
-{
-	struct bh_added name;
-	struct bh_endpoint entry;
-
-	if (!node_is_loaded(handle) || maps_lookup(handle, MAP_endpoints, address, &entry) ||
-	    !active_owner(handle, address, &name))
-		return -ENOENT;
-	*owner = (struct node_owner){.ifindex = entry.ifindex};
-	memcpy(owner->ns, name.ns, sizeof(owner->ns));
-	memcpy(owner->name, name.name, sizeof(owner->name));
-	owner->added = !maps_lookup(handle, MAP_added, address, &name);
-	return 0;
-}
-
-int node_is_guarded(struct node_handle *handle, uint32_t ifindex, bool *guarded)
-{
-	struct attached attached;
-	struct bh_iface iface;
-	int error;
-
-	*guarded = false;
-	if (!node_is_loaded(handle) || maps_lookup(handle, MAP_ifaces, &ifindex, &iface) ||
-	    !(iface.flags & BH_IFACE_ENDPOINT))
-		return 0;
-	error = attach_read(handle, ifindex, iface.flags, &attached);
-	*guarded = !error && !attached.stale && attach_is_complete(&attached, iface.flags);
-	return error;
-}
-
-int node_endpoint_known(struct node_handle *handle, struct cluster *cluster,
-			struct endpoint *endpoint, bool *known)
-{
-	const struct lazy_policy *policy = handle->policy;
-
-	*known = expected_find(policy, cluster, endpoint);
-	return lazy_error(policy);
 }

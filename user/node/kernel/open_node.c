@@ -182,3 +182,8 @@ uint64_t node_map_writes(const struct node_handle *handle)
 {
 	return handle->writes;
 }
+
+bool node_is_loaded(const struct node_handle *handle)
+{
+	return handle && handle->policy;
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 
+#include "policy/delta.h"
 #include "node/kernel/pin_folder.h"
 #include "node/kernel/pinned_policy_view.h"
 
@@ -240,4 +241,15 @@ uint32_t pinned_slot(const struct node_handle *handle, uint32_t segment)
 const struct delta *pinned_local(const struct node_handle *handle)
 {
 	return handle->pinned ? handle->pinned->local : NULL;
+}
+
+/* A delta of up to so many bytes is pinned, or of up to a sixteenth of the policy, if that is more.
+ * After larger changes the policy is pinned whole again. */
+#define DELTA_ROOM (256 << 10)
+
+bool pinned_takes_delta(const struct node_handle *handle, const struct delta *delta)
+{
+	const uint64_t capacity = handle->blob.length / 16;
+
+	return handle->blob.delta + delta->size <= (capacity > DELTA_ROOM ? capacity : DELTA_ROOM);
 }

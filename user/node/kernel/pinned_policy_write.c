@@ -13,10 +13,6 @@
 #include "node/kernel/pin_folder.h"
 #include "node/kernel/pinned_policy_view.h"
 
-/* A delta of up to so many bytes is pinned, or of up to a sixteenth of the policy, if that is more.
- * After larger changes the policy is pinned whole again. */
-#define DELTA_ROOM (256 << 10)
-
 /* Measured with large policies: a higher level takes longer and does not compress better. */
 #define COMPRESSION_LEVEL 1
 
@@ -298,13 +294,6 @@ static int lay_out_change(const struct node_handle *handle, const struct bh_blob
 	memcpy(packed->bytes + sizeof(header), slots, header.segments * sizeof(*slots));
 	memcpy(packed->bytes + pinned_delta_at(&header), payload.bytes, payload.size);
 	return 0;
-}
-
-bool pinned_takes_delta(const struct node_handle *handle, const struct delta *delta)
-{
-	const uint64_t capacity = handle->blob.length / 16;
-
-	return handle->blob.delta + delta->size <= (capacity > DELTA_ROOM ? capacity : DELTA_ROOM);
 }
 
 int pinned_write_delta(struct node_handle *handle, const struct bh_blob *header,
