@@ -32,8 +32,7 @@ static int each_family(const struct nlmsghdr *message, void *data)
 	bool found = false;
 	uint16_t id = 0;
 
-	mnl_attr_for_each(attribute, message, sizeof(struct genlmsghdr))
-	{
+	mnl_attr_for_each(attribute, message, sizeof(struct genlmsghdr)) {
 		if (mnl_attr_get_type(attribute) == CTRL_ATTR_FAMILY_NAME)
 			found = !strcmp(mnl_attr_get_str(attribute), FOU_GENL_NAME);
 		if (mnl_attr_get_type(attribute) == CTRL_ATTR_FAMILY_ID)
@@ -50,8 +49,7 @@ static int each_port(const struct nlmsghdr *message, void *data)
 	struct fou_answer *answer = data;
 	uint32_t *grown;
 
-	mnl_attr_for_each(attribute, message, sizeof(struct genlmsghdr))
-	{
+	mnl_attr_for_each(attribute, message, sizeof(struct genlmsghdr)) {
 		if (mnl_attr_get_type(attribute) != FOU_ATTR_PORT)
 			continue;
 		grown = reallocarray(answer->ports, answer->n + 1, sizeof(*grown));

@@ -17,8 +17,7 @@ static int each(const struct nlmsghdr *message, void *data)
 	const struct nlattr *attribute;
 	uint32_t *n = data;
 
-	mnl_attr_for_each(attribute, message, sizeof(uint32_t))
-	{
+	mnl_attr_for_each(attribute, message, sizeof(uint32_t)) {
 		const struct xfrmu_spdinfo *info = mnl_attr_get_payload(attribute);
 
 		if (mnl_attr_get_type(attribute) == XFRMA_SPD_INFO &&

@@ -152,8 +152,7 @@ static void read_kind(const struct nlattr *info, struct link *link)
 {
 	const struct nlattr *attribute;
 
-	mnl_attr_for_each_nested(attribute, info)
-	{
+	mnl_attr_for_each_nested(attribute, info) {
 		if (mnl_attr_get_type(attribute) != IFLA_INFO_KIND)
 			continue;
 		link->bridge = !strcmp(mnl_attr_get_str(attribute), "bridge");
@@ -166,8 +165,7 @@ static void read_xdp(const struct nlattr *xdp, struct link *link)
 {
 	const struct nlattr *attribute;
 
-	mnl_attr_for_each_nested(attribute, xdp)
-	{
+	mnl_attr_for_each_nested(attribute, xdp) {
 		if (mnl_attr_get_type(attribute) == IFLA_XDP_ATTACHED)
 			link->xdp = mnl_attr_get_u8(attribute) != XDP_ATTACHED_NONE;
 	}
@@ -185,8 +183,7 @@ static int each_link(const struct nlmsghdr *message, void *data)
 	link->up = info->ifi_flags & IFF_UP;
 	link->loopback = info->ifi_flags & IFF_LOOPBACK;
 	link->bare = info->ifi_type != ARPHRD_ETHER && !link->loopback;
-	mnl_attr_for_each(attribute, message, sizeof(*info))
-	{
+	mnl_attr_for_each(attribute, message, sizeof(*info)) {
 		if (mnl_attr_get_type(attribute) == IFLA_IFNAME)
 			strncpy(link->name, mnl_attr_get_str(attribute), IF_NAMESIZE - 1);
 		if (mnl_attr_get_type(attribute) == IFLA_MASTER)
@@ -241,8 +238,7 @@ static int each_namespace(const struct nlmsghdr *message, void *data)
 	const struct nlattr *attribute;
 	int32_t *number;
 
-	mnl_attr_for_each(attribute, message, NLMSG_ALIGN(sizeof(struct rtgenmsg)))
-	{
+	mnl_attr_for_each(attribute, message, NLMSG_ALIGN(sizeof(struct rtgenmsg))) {
 		if (mnl_attr_get_type(attribute) != NETNSA_NSID ||
 		    (int32_t)mnl_attr_get_u32(attribute) == NETNSA_NSID_NOT_ASSIGNED)
 			continue;
@@ -303,8 +299,7 @@ static bool read_address(const struct nlmsghdr *message, struct address *address
 	const struct nlattr *attribute;
 	bool found = false;
 
-	mnl_attr_for_each(attribute, message, sizeof(struct ifaddrmsg))
-	{
+	mnl_attr_for_each(attribute, message, sizeof(struct ifaddrmsg)) {
 		uint16_t type = mnl_attr_get_type(attribute);
 
 		/* on a point-to-point link, IFA_ADDRESS is the other end */
@@ -387,16 +382,14 @@ static int read_tunnel(const struct nlattr *info, void *all)
 	uint16_t port = 0;
 	int status = MNL_CB_OK;
 
-	mnl_attr_for_each_nested(attribute, info)
-	{
+	mnl_attr_for_each_nested(attribute, info) {
 		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 			if (mnl_attr_get_type(attribute) == IFLA_INFO_KIND &&
 			    !strcmp(mnl_attr_get_str(attribute), kinds[i].kind))
 				port = kinds[i].port;
 		if (mnl_attr_get_type(attribute) != IFLA_INFO_DATA || !port)
 			continue;
-		mnl_attr_for_each_nested(inner, attribute)
-		{
+		mnl_attr_for_each_nested(inner, attribute) {
 			if (mnl_attr_get_type(inner) == port)
 				status = collect_number(all, ntohs(mnl_attr_get_u16(inner)));
 		}
@@ -408,8 +401,7 @@ static int each_tunnel(const struct nlmsghdr *message, void *data)
 {
 	const struct nlattr *attribute;
 
-	mnl_attr_for_each(attribute, message, sizeof(struct ifinfomsg))
-	{
+	mnl_attr_for_each(attribute, message, sizeof(struct ifinfomsg)) {
 		if (mnl_attr_get_type(attribute) == IFLA_LINKINFO &&
 		    read_tunnel(attribute, data) == MNL_CB_ERROR)
 			return MNL_CB_ERROR;
@@ -446,8 +438,7 @@ static int each_default_route(const struct nlmsghdr *message, void *data)
 	if (route->rtm_dst_len || route->rtm_type != RTN_UNICAST ||
 	    route->rtm_table != RT_TABLE_MAIN)
 		return MNL_CB_OK;
-	mnl_attr_for_each(attribute, message, sizeof(*route))
-	{
+	mnl_attr_for_each(attribute, message, sizeof(*route)) {
 		if (mnl_attr_get_type(attribute) == RTA_OIF)
 			status = collect_number(data, mnl_attr_get_u32(attribute));
 		if (mnl_attr_get_type(attribute) == RTA_MULTIPATH)
@@ -482,11 +473,9 @@ static int each_route(const struct nlmsghdr *message, void *data)
 
 	if (route->rtm_type != RTN_UNICAST)
 		return MNL_CB_OK;
-	mnl_attr_for_each(
-		attribute, message,
-		sizeof(*route)) if (mnl_attr_get_type(attribute) ==
-				    RTA_OIF) return collect_number(data,
-								   mnl_attr_get_u32(attribute));
+	mnl_attr_for_each(attribute, message, sizeof(*route))
+		if (mnl_attr_get_type(attribute) == RTA_OIF)
+			return collect_number(data, mnl_attr_get_u32(attribute));
 	return MNL_CB_OK;
 }
 
@@ -523,17 +512,16 @@ static int each_filter(const struct nlmsghdr *message, void *data)
 	struct rtnl_filter *entry;
 	bool bpf = false;
 
-	mnl_attr_for_each(attribute, message, sizeof(*tc))
-	{
+	mnl_attr_for_each(attribute, message, sizeof(*tc)) {
 		if (mnl_attr_get_type(attribute) == TCA_KIND)
 			bpf = !strcmp(mnl_attr_get_str(attribute), "bpf");
 		if (mnl_attr_get_type(attribute) == TCA_CHAIN)
 			filter.chain = mnl_attr_get_u32(attribute);
 		if (mnl_attr_get_type(attribute) != TCA_OPTIONS || !bpf)
 			continue;
-		mnl_attr_for_each_nested(inner,
-					 attribute) if (mnl_attr_get_type(inner) == TCA_BPF_ID)
-			filter.program = mnl_attr_get_u32(inner);
+		mnl_attr_for_each_nested(inner, attribute)
+			if (mnl_attr_get_type(inner) == TCA_BPF_ID)
+				filter.program = mnl_attr_get_u32(inner);
 	}
 	/* the kernel lists chains and priorities as well as filters */
 	if (!filter.handle)
@@ -573,11 +561,10 @@ static int each_qdisc(const struct nlmsghdr *message, void *data)
 
 	if (tc->tcm_parent != TC_H_CLSACT)
 		return MNL_CB_OK;
-	mnl_attr_for_each(
-		attribute, message,
-		sizeof(*tc)) if (mnl_attr_get_type(attribute) == TCA_KIND &&
-				 !strcmp(mnl_attr_get_str(attribute),
-					 "clsact")) return collect_number(data, tc->tcm_ifindex);
+	mnl_attr_for_each(attribute, message, sizeof(*tc))
+		if (mnl_attr_get_type(attribute) == TCA_KIND &&
+		    !strcmp(mnl_attr_get_str(attribute), "clsact"))
+			return collect_number(data, tc->tcm_ifindex);
 	return MNL_CB_OK;
 }
 
