@@ -12,6 +12,7 @@
 #include "input/input.h"
 #include "node/change/saved.h"
 #include "node/kernel/handle.h"
+#include "node/observe/newcomers.h"
 
 static void release(struct followed_node *node)
 {
@@ -145,12 +146,28 @@ static int install(struct followed_node *node, struct store_chain *chain, bool s
 	return !error && !stage && change.first ? attach_again(node, diag) : error;
 }
 
+/* Loads the active policy again, and logs what that changes. */
+static int load_active(const struct followed_node *node, struct node_handle *handle,
+		       struct diag *diag)
+{
+	const struct policy *policy = NULL;
+	struct node_change change;
+	int error = node_policy(handle, &policy);
+
+	if (error || !policy)
+		return error;
+	error = node_load(handle, policy, &change);
+	if (error)
+		return error;
+	log_change(node, &change, true, diag);
+	saved_save(saved_dir(node->options->pin, NULL), node->options, &change, policy, diag);
+	return 0;
+}
+
 int followed_node_begin(struct followed_node *node, struct diag *diag)
 {
 	const bool settings = node->options->n_settings;
-	const struct policy *policy = NULL;
 	struct node_handle *handle = NULL;
-	struct node_change change;
 	bool grow = false;
 	int error = node_open(node->options, settings, diag, &handle);
 
@@ -158,15 +175,34 @@ int followed_node_begin(struct followed_node *node, struct diag *diag)
 		error = node_check_settings(handle, &grow);
 	if (!error && handle && node_policy_head(handle) &&
 	    (grow || node_audits(handle) != node->options->audit))
-		error = node_policy(handle, &policy);
-	if (!error && policy)
-		error = node_load(handle, policy, &change);
-	if (!error && policy) {
-		log_change(node, &change, true, diag);
-		saved_save(saved_dir(node->options->pin, NULL), node->options, &change, policy,
-			   diag);
-	}
+		error = load_active(node, handle, diag);
 	node_close(handle);
+	return error;
+}
+
+int followed_node_newcomers(const struct followed_node *node, struct diag *diag,
+			    struct newcomers *newcomers)
+{
+	struct node_handle *handle = NULL;
+	int error = node_open(node->options, false, diag, &handle);
+
+	*newcomers = (struct newcomers){};
+	if (!error && node_is_loaded(handle))
+		error = newcomers_read(handle, newcomers);
+	node_close(handle);
+	return error;
+}
+
+int followed_node_load_again(struct followed_node *node, struct diag *diag)
+{
+	struct node_handle *handle = NULL;
+	int error = node_open(node->options, false, diag, &handle);
+
+	if (!error && node_is_loaded(handle))
+		error = load_active(node, handle, diag);
+	node->loaded |= !error;
+	node_close(handle);
+	malloc_trim(0);
 	return error;
 }
 

@@ -45,6 +45,15 @@ int followed_node_read(struct followed_node *node, struct diag *diag,
  */
 int followed_node_begin(struct followed_node *node, struct diag *diag);
 
+/* Finds what has come up on the node since the last load (observe/newcomers.h); nothing, if no
+ * policy is active. Returns 0 or -errno, reported; newcomers_free() in any case. */
+struct newcomers;
+int followed_node_newcomers(const struct followed_node *node, struct diag *diag,
+			    struct newcomers *newcomers);
+/* Loads the active policy again, which guards what has come up. No policy may be staged. Returns 0
+ * or -errno, reported. */
+int followed_node_load_again(struct followed_node *node, struct diag *diag);
+
 /*
  * Puts the policy that @chain leads to active. The chain begins with a whole policy, or with a
  * delta from a policy that is active or staged here. Of a single delta, only the entries that the

@@ -334,6 +334,7 @@ static int begin(struct follower *follower)
 		api_watch(follower->api, STORE_POLICY_STATUS,
 			  "fieldSelector=metadata.name%3Dglobal", &status_ops, follower);
 	api_timer_set(follower->api, &follower->heartbeat, FIRST_MS);
+	follower_newcomers_begin(follower);
 	return follower->status_watch ? 0 : -ENOMEM;
 }
 
@@ -405,6 +406,7 @@ int follow_run(const struct follow_options *given, struct diag *diag, int stop)
 	api_close(follower.api);
 	if (follower.pods)
 		lh_table_free(follower.pods);
+	newcomers_free(&follower.newcomers);
 	store_status_free(&follower.wants);
 	followed_node_free(&follower.node);
 	node_cache_free(with_cache.load.cache);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A node's follower, shared by its files: follower.c takes the steps, follower_report.c reports,
- * follower_pods.c keeps this node's pods active, follower_metrics.c tells metrics and readiness.
+ * follower_pods.c keeps this node's pods active, follower_newcomers.c guards interfaces that come
+ * up, follower_metrics.c tells metrics and readiness.
  */
 #ifndef BULKHEAD_CLUSTER_FOLLOWER_H
 #define BULKHEAD_CLUSTER_FOLLOWER_H
@@ -13,6 +14,7 @@
 #include "cluster/resting.h"
 #include "cluster/rollout.h"
 #include "cluster/store.h"
+#include "node/observe/newcomers.h"
 
 #define FOLLOWER_RETRY_MS 1000
 
@@ -67,6 +69,11 @@ struct follower {
 	/* by key: the members that are read of this node's Pods, as last seen */
 	struct lh_table *pods;
 	struct resting *resting; /* NULL: no records are written */
+
+	/* Newcomers */
+	struct api_timer look;
+	struct newcomers newcomers; /* when the follower looked last */
+	unsigned int look_backoff; /* ms; 0: the last look found nothing to load for */
 };
 
 /* follower_report.c */
@@ -112,6 +119,11 @@ void follower_look_at_addresses(void *data);
 /* Returns the pod as last seen; NULL: there is none. @data: the follower; @key: its namespace and
  * name. */
 struct json_object *follower_pod(void *data, const char *key);
+
+/* follower_newcomers.c */
+
+/* Looks every few seconds from now on. */
+void follower_newcomers_begin(struct follower *follower);
 
 /* follower_metrics.c */
 

@@ -30,6 +30,7 @@
 
 #include "cluster/rollout.h"
 #include "cluster/followed_node.h"
+#include "node/observe/newcomers.h"
 #include "tools/bench/cluster/cluster.h"
 
 #define STACK (256 << 10)
@@ -145,6 +146,27 @@ int followed_node_activate(struct followed_node *node, uint32_t generation, stru
 		return -ENOENT;
 	activate(generation, own->has.installed_checksum);
 	return followed_node_read(node, diag, state);
+}
+
+int followed_node_newcomers(const struct followed_node *node, struct diag *diag,
+			    struct newcomers *newcomers)
+{
+	(void)node;
+	(void)diag;
+	*newcomers = (struct newcomers){};
+	return 0;
+}
+
+void newcomers_free(struct newcomers *newcomers)
+{
+	(void)newcomers;
+}
+
+int followed_node_load_again(struct followed_node *node, struct diag *diag)
+{
+	(void)node;
+	(void)diag;
+	return 0;
 }
 
 int followed_node_pods(const struct node_options *options, struct json_object *const *pods,

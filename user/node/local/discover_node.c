@@ -165,13 +165,11 @@ int discover_nodes(const struct policy *policy, struct table *table)
 	return error;
 }
 
-/* Reads the tunnels that the kernel has now, and the nodes that the policy has. */
-int discover_tunnels(struct discovery *discovery)
+int discover_tunnel_ports(struct node_handle *handle, struct table *table)
 {
-	struct table *table = &discovery->local->tunnels;
 	SCOPED_FREE uint32_t *devices = NULL, *others = NULL;
 	size_t n_devices = 0, n_others = 0;
-	int error = rtnl_tunnel_ports(discovery->handle->rtnl, &devices, &n_devices);
+	int error = rtnl_tunnel_ports(handle->rtnl, &devices, &n_devices);
 
 	if (!error)
 		error = fou_ports(&others, &n_others);
@@ -179,7 +177,16 @@ int discover_tunnels(struct discovery *discovery)
 		error = add_tunnels(table, devices, n_devices);
 	if (!error)
 		error = add_tunnels(table, others, n_others);
-	if (!error)
-		error = discover_nodes(discovery->policy, table);
-	return error ? node_fail(discovery->handle, error, "cannot list the tunnels") : 0;
+	return error ? node_fail(handle, error, "cannot list the tunnels") : 0;
+}
+
+int discover_tunnels(struct discovery *discovery)
+{
+	struct table *table = &discovery->local->tunnels;
+	int error = discover_tunnel_ports(discovery->handle, table);
+
+	if (error)
+		return error;
+	error = discover_nodes(discovery->policy, table);
+	return error ? node_fail(discovery->handle, error, "cannot list the nodes") : 0;
 }

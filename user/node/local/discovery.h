@@ -50,11 +50,13 @@ struct bh_endpoint discovery_host_side(const struct local *local, uint32_t ifind
 /* Returns the bridge that the interface is a port of; 0: none. */
 uint32_t discover_bridge(const struct discovery *discovery, const struct link *link);
 
-/* discover_node.c: the node's own addresses (the error is not reported), its tunnels, and, for an
- * endpoint's interface, the MACs that the node has on the way there and its link-local addresses on
- * that link. */
+/* discover_node.c: the node's own addresses (the error is not reported), the tunnels that the
+ * kernel has now with the nodes that the policy has, and, for an endpoint's interface, the MACs
+ * that the node has on the way there and its link-local addresses on that link. */
 int discover_addresses(struct discovery *discovery);
 int discover_tunnels(struct discovery *discovery);
+/* Adds the UDP ports of the kernel's tunnels to entries of bh_tunnels. */
+int discover_tunnel_ports(struct node_handle *handle, struct table *table);
 int discover_node_side(struct discovery *discovery, const struct bh_iface *iface, uint32_t ifindex);
 /* Adds the addresses of the policy's nodes to entries of bh_tunnels. The error is not reported. */
 int discover_nodes(const struct policy *policy, struct table *table);

@@ -9,16 +9,17 @@
 #include "node/kernel/attach.h"
 #include "node/kernel/rtnl.h"
 #include "node/local/iface_entry.h"
+#include "node/observe/newcomers.h"
 #include "node/observe/status_parts.h"
 
-/* Adds the interfaces that have come up since the last load: they have no hook. */
+/* Adds the interfaces that have come up since the last load. */
 static void add_newcomers(const struct table *ifaces, const struct link *links, size_t n,
 			  struct node_status *status)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct node_iface *iface = &status->ifaces[status->n_ifaces];
 
-		if (!links[i].up || links[i].loopback || table_find(ifaces, &links[i].ifindex))
+		if (!newcomers_has(ifaces, &links[i]))
 			continue;
 		iface->ifindex = links[i].ifindex;
 		iface->flags = BH_IFACE_OTHER;

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A follower guards what comes up on its node while no policy changes: a tunnel, as an overlay network makes it after
+# the first load, another interface, another default route. Nothing else makes it load again.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+# shellcheck source=selftests/lib/api.sh
+. "$(dirname "$0")/lib/api.sh"
+
+NET_PORTS="80 443"
+net_start db bad
+inside=02:00:00:00:08:01 remote=10.244.9.9
+api_start
+api_node worker-2
+api_pods worker-1 db bad
+api POST /api/v1/namespaces/shop/pods '{"metadata": {"name": "remote", "labels": {"role": "remote"}}, "spec": {"nodeName": "worker-2"},
+	"status": {"phase": "Running", "podIP": "'$remote'", "podIPs": [{"ip": "'$remote'"}]}}' >/dev/null
+api POST /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies '{"metadata": {"name": "db"}, "spec":
+	{"podSelector": {"matchLabels": {"role": "db"}}, "ingress": [{"from": [{"podSelector": {"matchLabels": {"role": "remote"}}}]}]}}' >/dev/null
+api_engine one --node-limit 20
+ip -n "$NET-node" route replace default via 192.168.7.2 metric 9
+api_run follow-worker-1 follow -n worker-1 --pin "$NET_PIN" --records "$NET_TMP/records"
+
+is_active() {
+	net_bulkhead trace --from shop/remote --to shop/db --port UDP/80 | grep -q ^allow &&
+		net_bulkhead trace --from shop/bad --to shop/db --port UDP/80 | grep -q ^deny
+}
+agrees() {
+	net_bulkhead status --check >/dev/null
+}
+loads() { # how often the follower has loaded again
+	grep -c "the active policy is loaded again" "$NET_TMP/follow-worker-1.log"
+}
+encapsulated() { # HOST MAC GATEWAY SOURCE: VXLAN to the node, and in it UDP/80 from `remote` to db
+	net_frame "$1" eth0 "$2" "$3" tunnel "$4" "$(net_ip node)" "vxlan:8472:9:$inside" $remote "$(net_ip db)" 80
+}
+of_bad() {
+	encapsulated bad "$(net_mac bad)" 02:00:00:00:02:01 "$(net_ip bad)"
+}
+of_outside() {
+	encapsulated out 02:00:00:00:07:02 02:00:00:00:07:01 "$(net_ip out)"
+}
+
+net_check "the follower loads" api_await is_active
+net_check "status --check finds nothing" api_await agrees
+ip -n "$NET-node" link add vxlan9 address $inside type vxlan id 9 dstport 8472 dev eth0
+ip -n "$NET-node" link set vxlan9 up
+net_on node sh -c 'for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 >"$f"; done'
+net_check "status --check finds the tunnel" eval '! agrees'
+net_check "the follower guards the tunnel" api_await agrees
+net_check "the follower says so" api_logged follow-worker-1 note "follow: UDP port 8472 is a tunnel's by now"
+net_check "a pod's VXLAN to the tunnel is dropped" net_moves "drop 1 encapsulated, from an endpoint to a node" of_bad
+opened() { # COMMAND...
+	net_moved "$@" | grep -q "^pass 1 opens a connection that policy allows"
+}
+net_check "another host's VXLAN to the tunnel opens what policy allows" opened of_outside
+ip -n "$NET-node" link add late type veth peer name late netns "$NET-out"
+ip -n "$NET-out" link set late up
+ip -n "$NET-node" addr add 192.168.66.1/24 dev late
+ip -n "$NET-node" link set late up
+net_check "the follower guards an interface that comes up" api_await agrees
+net_check "it names the interface" api_logged follow-worker-1 note "follow: interface late has come up"
+ip -n "$NET-node" route add default via 192.168.66.2 metric 1
+is_uplink() {
+	net_bulkhead status | grep -qE "^ *late:? .*uplink"
+}
+net_check "the interface of another default route becomes an uplink" api_await is_uplink
+net_check "the follower has loaded again once for each" net_is "$(loads)" 3
+net_end
