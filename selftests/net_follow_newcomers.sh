@@ -59,7 +59,7 @@ ip -n "$NET-out" link set late up
 ip -n "$NET-node" addr add 192.168.66.1/24 dev late
 ip -n "$NET-node" link set late up
 net_check "the follower guards an interface that comes up" api_await agrees
-net_check "it names the interface" api_logged follow-worker-1 note "follow: interface late has come up"
+net_check "the follower names the interface" api_logged follow-worker-1 note "follow: interface late has come up"
 ip -n "$NET-node" route add default via 192.168.66.2 metric 1
 is_uplink() {
 	net_bulkhead status | grep -qE "^ *late:? .*uplink"
