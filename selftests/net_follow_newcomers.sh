@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A follower guards what comes up on its node while no policy changes: a tunnel, as an overlay network makes it after
-# the first load, another interface, another default route. Nothing else makes it load again.
+# the first load, another interface, another default route, another address. Nothing else makes it load again.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
@@ -54,16 +54,21 @@ opened() { # COMMAND...
 	net_moved "$@" | grep -q "^pass 1 opens a connection that policy allows"
 }
 net_check "another host's VXLAN to the tunnel opens what policy allows" opened of_outside
+ip -n "$NET-node" addr add 192.168.7.77/32 dev eth0
+net_check "status --check finds the node's new address" eval '! agrees'
+net_check "the follower learns the node's new address" api_await agrees
+ip -n "$NET-node" addr del 192.168.7.77/32 dev eth0
+net_check "status --check finds the address that the node gave up" eval '! agrees'
+net_check "the follower learns that the node gave the address up" api_await agrees
 ip -n "$NET-node" link add late type veth peer name late netns "$NET-out"
 ip -n "$NET-out" link set late up
-ip -n "$NET-node" addr add 192.168.66.1/24 dev late
 ip -n "$NET-node" link set late up
 net_check "the follower guards an interface that comes up" api_await agrees
 net_check "the follower names the interface" api_logged follow-worker-1 note "follow: interface late has come up"
-ip -n "$NET-node" route add default via 192.168.66.2 metric 1
+ip -n "$NET-node" route add default dev late metric 1
 is_uplink() {
 	net_bulkhead status | grep -qE "^ *late:? .*uplink"
 }
 net_check "the interface of another default route becomes an uplink" api_await is_uplink
-net_check "the follower has loaded again once for each" net_is "$(loads)" 3
+net_check "the follower has loaded again once for each" net_is "$(loads)" 5
 net_end

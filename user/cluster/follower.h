@@ -73,7 +73,8 @@ struct follower {
 	/* Newcomers */
 	struct api_timer look;
 	struct newcomers newcomers; /* when the follower looked last */
-	unsigned int look_backoff; /* ms; 0: the last look found nothing to load for */
+	char loaded_for[80]; /* what the last look found to load for; "": nothing */
+	unsigned int look_backoff; /* ms; 0: not the same as the look before */
 };
 
 /* follower_report.c */

@@ -77,6 +77,36 @@ static int find_uplink(struct node_handle *handle, const struct table *ifaces,
 	return 0;
 }
 
+static int compare_addresses(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct address));
+}
+
+static int list_addresses(struct node_handle *handle, struct newcomers *newcomers)
+{
+	struct address *all = NULL;
+	size_t n = 0, kept = 0;
+	int error = rtnl_addresses(handle->rtnl, &all, &n);
+
+	if (error)
+		return node_fail(handle, error, "cannot list the node's addresses");
+	if (n)
+		qsort(all, n, sizeof(*all), compare_addresses);
+	for (size_t i = 0; i < n; i++)
+		if (!i || compare_addresses(&all[i], &all[i - 1]))
+			all[kept++] = all[i];
+	newcomers->addresses = all;
+	newcomers->n_addresses = kept;
+	return 0;
+}
+
+bool newcomers_moved(const struct newcomers *before, const struct newcomers *now)
+{
+	return before->n_addresses != now->n_addresses ||
+	       (now->n_addresses && memcmp(before->addresses, now->addresses,
+					   now->n_addresses * sizeof(*now->addresses)));
+}
+
 int newcomers_read(struct node_handle *handle, struct newcomers *newcomers)
 {
 	CLEANUP(table_free) struct table ifaces = {};
@@ -90,10 +120,13 @@ int newcomers_read(struct node_handle *handle, struct newcomers *newcomers)
 	error = find_interfaces(handle, &ifaces, newcomers);
 	if (!error)
 		error = find_tunnel(handle, newcomers);
+	if (!error)
+		error = list_addresses(handle, newcomers);
 	return error ? error : find_uplink(handle, &ifaces, newcomers);
 }
 
 void newcomers_free(struct newcomers *newcomers)
 {
 	free(newcomers->ifaces);
+	free(newcomers->addresses);
 }
