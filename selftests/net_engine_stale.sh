@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The watch of PolicyStatus is late, and then tells an engine of all that the engine has written since: the engine goes on
-# from what it has written last. And PolicyStatus goes to an older policy and back while the engine asks for the older
-# one: the engine does not write it.
+# from what it has written last. PolicyStatus goes to an older policy and back while the engine asks for the older
+# one: the engine does not write it. And PolicyStatus stays at an older policy: the engine brings the objects' policy
+# back, though no object changes.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
@@ -61,4 +62,8 @@ net_check "a further change is rolled out" rolls_on
 net_check "the generation of the further change follows the last one" api_wants $((${wanted% *} + 1)) $((${wanted% *} + 1))
 net_check "the engine wrote PolicyStatus for this change only" net_is "$(writes)" $((written + 2))
 net_check "no policy was made anew" eval '! grep -q "made anew" "$NET_TMP/engine-one.log"'
+
+wanted=$(api_wanted)
+net_check "PolicyStatus has an older policy, and no object changes" api PATCH $API_STATUS "$spec"
+net_check "endpoints are in the objects' policy again" api_await api_rolled_out $((${wanted% *} - 1))
 net_end

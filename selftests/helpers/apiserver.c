@@ -9,7 +9,10 @@
  * PUT /test/fail with the text "STATUS PART": requests whose line has PART get STATUS from then on,
  * and streams that are open end; the text "0" ends that. PUT /test/hold with a text PART: objects
  * whose creation has PART in its line are stored, and the answers wait until the text is "", and
- * watches whose line has PART tell nothing until then. GET /test/count?PART prints how many
+ * watches whose line has PART tell nothing until then. PUT /test/restore with the text VERSION puts
+ * the store back to that version, as a restored backup of etcd does: streams end, later versions
+ * count from there on, and a watch from a version that is not reached yet tells nothing. GET
+ * /test/count?PART prints how many
  * requests had PART in their line, with _ for a blank. GET of an object with ?member=A.B prints
  * that member. Bulkhead's version `followers` is missing (404). GET of a pod's log answers with the
  * file that the pod's annotation `log` names, and with ?follow=true with what is written there
@@ -53,6 +56,7 @@ static char fail_part[256];
 static int fail_status;
 static unsigned int fails; /* how often the fault has changed */
 static char held_part[256];
+static unsigned int restores; /* how often the store was put back */
 
 struct request {
 	int fd;
@@ -336,17 +340,19 @@ static void get(struct request *request)
 		answer(request->fd, 200, found->text);
 }
 
-/* Waits for further changes. Returns false if the client is gone, or a new fault ends the stream.
- */
+/* Waits for further changes. Returns false if the client is gone, or a new fault or the restore of
+ * a backup ends the stream. */
 static bool await_changes(const struct request *request, unsigned int fault)
 {
+	const unsigned int before = restores;
 	struct timespec until;
 	char byte;
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;
 	pthread_cond_timedwait(&changed, &lock, &until);
-	if (fault != fails && fail_status && strstr(request->line, fail_part))
+	if (restores != before ||
+	    (fault != fails && fail_status && strstr(request->line, fail_part)))
 		return false;
 	return recv(request->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) != 0;
 }
@@ -507,6 +513,22 @@ static bool read_request(struct request *request)
 	return true;
 }
 
+/* Puts the store back to the time of a version. */
+static void restore(size_t version)
+{
+	n_changes = version < n_changes ? version : n_changes;
+	for (size_t i = 0; i < n_changes; i++)
+		changes[i].last = false;
+	for (size_t i = n_changes; i--;) {
+		changes[i].last = strcmp(changes[i].type, "DELETED") != 0;
+		for (size_t k = i + 1; changes[i].last && k < n_changes; k++)
+			changes[i].last = strcmp(changes[k].key, changes[i].key) ||
+					  strcmp(changes[k].collection, changes[i].collection);
+	}
+	restores++;
+	pthread_cond_broadcast(&changed);
+}
+
 static void control(struct request *request)
 {
 	char said[32];
@@ -523,6 +545,10 @@ static void control(struct request *request)
 	if (!strcmp(request->path, "/test/hold")) {
 		snprintf(held_part, sizeof(held_part), "%s", request->text);
 		pthread_cond_broadcast(&changed);
+		return answer(request->fd, 200, "{}");
+	}
+	if (!strcmp(request->path, "/test/restore")) {
+		restore(strtoull(request->text, NULL, 10));
 		return answer(request->fd, 200, "{}");
 	}
 	for (char *at = request->query; (at = strchr(at, '_'));)

@@ -565,6 +565,8 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 	}
 	engine->since = (struct store_since){0};
 	objects_forget(engine->objects);
+	/* the objects may say something else: the store may be that of an older time */
+	engine->due = engine->dirty = true;
 	if (!error)
 		engine->since = store_since(chain);
 	store_chain_free(chain);
@@ -572,7 +574,6 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 		say(engine, DIAG_WARNING, "the stored policy is lost, and made anew", why);
 		error = begin_anew(engine, &policy);
 		engine->lost = !error;
-		engine->due = engine->dirty = true;
 	}
 	if (error)
 		return retry_later(engine, "the policy that nodes are to have cannot be read", why);
@@ -581,8 +582,7 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 	if (!engine->lost && policy->checksum != engine->status.checksum) {
 		struct store_status spec = engine->status;
 
-		/* somebody else has chosen the policy, and it may be of an older time */
-		engine->due = engine->dirty = true;
+		/* somebody else has chosen the policy */
 		spec.policy = policy->generation;
 		spec.checksum = policy->checksum;
 		spec.delta = NULL;
