@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ static uint64_t now = 1000;
 static struct api_timer *timer; /* the one that is set; NULL: none */
 static struct api_transfer transfer; /* the one that is in flight */
 static struct api_transfer_options asked; /* for what */
+static char asked_path[400]; /* asked.path is the watch's own */
 static bool in_flight;
 static struct diag quiet;
 static struct api client = {.diag = &quiet, .config = {.server = "https://server"}};
@@ -53,6 +55,7 @@ struct api_transfer *api_transfer_begin(struct api *api, const struct api_transf
 	(void)api;
 	assert_false(in_flight);
 	asked = *options;
+	snprintf(asked_path, sizeof(asked_path), "%s", options->path);
 	in_flight = true;
 	return &transfer;
 }
@@ -247,9 +250,69 @@ static void test_event_resets(void **state)
 	(void)state;
 	ask_again();
 	list();
-	fails(20, 503);
+	fails(5, 503);
 	event();
-	fails(20, 503);
+	fails(5, 503);
+	end(watch);
+}
+
+static bool resumes(void)
+{
+	return strstr(asked_path, "watch=1&") != NULL;
+}
+
+/* A server that was away for 10 s may have another store. */
+static void test_away_for_long(void **state)
+{
+	struct api_watch *watch = begin();
+	const uint64_t began = now;
+
+	(void)state;
+	ask_again();
+	list();
+	while (now - began < 10000) {
+		assert_true(resumes());
+		answer(0, NULL);
+		ask_again();
+	}
+	assert_false(resumes());
+	answer(0, NULL);
+	ask_again();
+	assert_false(resumes());
+	list();
+	assert_true(resumes());
+	answer(0, NULL);
+	ask_again();
+	assert_true(resumes());
+	end(watch);
+}
+
+/* A refusal is an answer: the server was there. */
+static void test_refused_for_long(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	list();
+	fails(20, 403);
+	assert_true(resumes());
+	end(watch);
+}
+
+/* What comes from the server's cache is not listed by all nodes at once. */
+static void test_cached_away_for_long(void **state)
+{
+	static const struct api_watch_ops ops = {
+		.changed = changed, .deleted = deleted, .synced = synced, .cached = true};
+	struct api_watch *watch = api_watch(&client, "/things", NULL, &ops, NULL);
+
+	(void)state;
+	assert_non_null(watch);
+	ask_again();
+	list();
+	fails(20, 0);
+	assert_true(resumes());
 	end(watch);
 }
 
@@ -275,10 +338,10 @@ static void lacks(void)
 {
 	answer(404, NULL);
 	assert_true(in_flight);
-	assert_string_equal(asked.path, "/readyz");
+	assert_string_equal(asked_path, "/readyz");
 	answer(200, "ok");
 	assert_true(in_flight);
-	assert_null(strstr(asked.path, "watch=1"));
+	assert_null(strstr(asked_path, "watch=1"));
 	answer(404, NULL);
 }
 
@@ -429,7 +492,7 @@ static void test_forgotten_after_failures(void **state)
 
 		ask_again();
 		list();
-		fails(20, 503);
+		fails(5, 503);
 		if (begins) {
 			asked.began(asked.data);
 			assert_int_not_equal(asked.part(asked.data, line, strlen(line)), 0);
@@ -504,7 +567,7 @@ static void test_not_ready(void **state)
 		answer(410, NULL);
 		ask_again();
 		answer(404, NULL);
-		assert_string_equal(asked.path, "/readyz");
+		assert_string_equal(asked_path, "/readyz");
 		answer(statuses[i], NULL);
 		assert_int_equal(n_deleted, 0);
 		end(watch);
@@ -541,6 +604,9 @@ int main(void)
 		cmocka_unit_test(test_short_streams),
 		cmocka_unit_test(test_list_resets),
 		cmocka_unit_test(test_event_resets),
+		cmocka_unit_test(test_away_for_long),
+		cmocka_unit_test(test_refused_for_long),
+		cmocka_unit_test(test_cached_away_for_long),
 		cmocka_unit_test(test_not_there),
 		cmocka_unit_test(test_stream_alone_does_not_reset),
 		cmocka_unit_test(test_another_answer),

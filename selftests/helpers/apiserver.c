@@ -9,15 +9,15 @@
  * PUT /test/fail with the text "STATUS PART": requests whose line has PART get STATUS from then on,
  * and streams that are open end; the text "0" ends that. PUT /test/hold with a text PART: objects
  * whose creation has PART in its line are stored, and the answers wait until the text is "", and
- * watches whose line has PART tell nothing until then. PUT /test/restore with the text VERSION puts
- * the store back to that version, as a restored backup of etcd does: streams end, later versions
- * count from there on, and a watch from a version that is not reached yet tells nothing. GET
- * /test/count?PART prints how many
- * requests had PART in their line, with _ for a blank. GET of an object with ?member=A.B prints
- * that member. Bulkhead's version `followers` is missing (404). GET of a pod's log answers with the
- * file that the pod's annotation `log` names, and with ?follow=true with what is written there
- * until the client goes away; tailLines=0 begins at its end, sinceSeconds=N at its first line of
- * JSON with a "time" that is no older.
+ * watches whose line has PART tell nothing until then. PUT /test/restore with the text "down
+ * VERSION" or "silent VERSION" puts the store back to that version, as a backup of etcd does: later
+ * versions count from there on, and a watch from a version that is not reached yet tells nothing;
+ * with `down` streams end. GET /test/version prints the newest version. GET /test/count?PART prints
+ * how many requests had PART in their line, with _ for a blank. GET of an object with ?member=A.B
+ * prints that member. Bulkhead's version `followers` is missing (404). GET of a pod's log answers
+ * with the file that the pod's annotation `log` names, and with ?follow=true with what is written
+ * there until the client goes away; tailLines=0 begins at its end, sinceSeconds=N at its first line
+ * of JSON with a "time" that is no older.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -514,8 +514,11 @@ static bool read_request(struct request *request)
 }
 
 /* Puts the store back to the time of a version. */
-static void restore(size_t version)
+static void restore(const char *text)
 {
+	const bool down = !strncmp(text, "down ", 5);
+	const size_t version = strtoull(strchr(text, ' ') ? strchr(text, ' ') : text, NULL, 10);
+
 	n_changes = version < n_changes ? version : n_changes;
 	for (size_t i = 0; i < n_changes; i++)
 		changes[i].last = false;
@@ -525,7 +528,7 @@ static void restore(size_t version)
 			changes[i].last = strcmp(changes[k].key, changes[i].key) ||
 					  strcmp(changes[k].collection, changes[i].collection);
 	}
-	restores++;
+	restores += down;
 	pthread_cond_broadcast(&changed);
 }
 
@@ -548,8 +551,12 @@ static void control(struct request *request)
 		return answer(request->fd, 200, "{}");
 	}
 	if (!strcmp(request->path, "/test/restore")) {
-		restore(strtoull(request->text, NULL, 10));
+		restore(request->text);
 		return answer(request->fd, 200, "{}");
+	}
+	if (!strcmp(request->path, "/test/version")) {
+		snprintf(said, sizeof(said), "%zu\n", n_changes);
+		return answer(request->fd, 200, said);
 	}
 	for (char *at = request->query; (at = strchr(at, '_'));)
 		*at = ' ';

@@ -15,7 +15,8 @@
  * server anything, and the pause is 0.5 s at most. If the server has answered any other request, a
  * watch to which it gave no answer, or a status of 500 and above, tries at once, though no sooner
  * than 0.5 s after its last attempt. A server that has forgotten earlier events works, so that the
- * list follows after 0.1 s, however many attempts have failed before.
+ * list follows after 0.1 s, however many attempts have failed before. A watch without an answer for
+ * 10 s lists again, since the server's store may be another by then (see Looks back, below).
  */
 #ifndef BULKHEAD_API_API_H
 #define BULKHEAD_API_API_H
@@ -58,6 +59,7 @@ struct api_request {
 	/* only the answer's status is needed: the body is short and not JSON, so `error` is not the
 	 * server's message */
 	bool brief;
+	bool metadata_only; /* the answer is a list of the objects' metadata only */
 	unsigned int seconds; /* seconds that the answer may take; 0: 30 */
 	api_done *done;
 	void *data;
@@ -81,6 +83,9 @@ struct api_watch_ops {
 	void (*deleted)(void *data, const char *key);
 	/* All objects of a list were reported. Called after each list. */
 	void (*synced)(void *data);
+	/* A further stream begins since the last list: the server may be another one by now. NULL:
+	 * not of interest. */
+	void (*resumed)(void *data);
 	bool metadata_only; /* ask the server for the objects' metadata only */
 	/* list from the server's cache, which finds a node's pods without reading all pods; newer
 	 * changes come as events */
@@ -110,6 +115,39 @@ void api_unwatch(struct api_watch *watch);
 
 /* Returns true while the watch reports what a list has: then it may go back to an older time. */
 bool api_watch_lists(const struct api_watch *watch);
+
+/*
+ * Looks back: a store that was put back to a backup has lower versions than a watch has seen, and
+ * the server then tells the watch nothing, until the store's versions have caught up. So a
+ * collection of few objects, which has to change with all others, is listed beside its watch: when
+ * a stream is resumed, and every LOOK_MS (look_back.c). If the list is of an older time than the
+ * watch, or differs twice from what the watch tells, all watches of the client list anew.
+ */
+struct api_mark {
+	uint64_t version; /* as a number; 0: the watch lists, or versions are no numbers */
+	uint64_t told; /* lists and events that have come */
+};
+struct api_mark api_watch_mark(const struct api_watch *watch);
+enum api_compared {
+	API_SAME, /* or nothing can be said */
+	API_DIFFERS, /* an event may be on its way */
+	API_OLDER, /* the list is of an older time than the watch */
+};
+/* Compares a list that was asked for at @mark. */
+enum api_compared api_watch_compare(const struct api_watch *watch, const struct api_mark *mark,
+				    struct json_object *list);
+/* Returns the path of the whole list, to free; NULL: no memory. */
+char *api_watch_path(const struct api_watch *watch);
+/* All watches end their streams and list. Each object is reported again, even if its version is
+ * known. */
+void api_watches_list_anew(struct api *api);
+
+struct api_look_back;
+/* @watch: set by the time of the first look. Returns NULL if memory is short. */
+struct api_look_back *api_look_back_open(struct api *api, struct diag *diag,
+					 struct api_watch *const *watch);
+void api_look_back_soon(struct api_look_back *look);
+void api_look_back_close(struct api_look_back *look); /* after api_close(); NULL is fine */
 
 /* Asks for an object again, and reports it even if it has not changed. It waits for its turn as a
  * large one does. Returns 0 or -ENOMEM. */

@@ -9,6 +9,8 @@
 
 /* Media type of an object's metadata. */
 #define API_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+/* Media type of a list of such. */
+#define API_METADATA_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 /* The shortest answer that a server gives. */
 #define API_BRIEF      \
 	"application/" \

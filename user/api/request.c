@@ -47,7 +47,9 @@ int api_send(struct api *api, const struct api_request *request)
 		.body = request->body ? json_object_to_json_string_ext(request->body,
 								       JSON_C_TO_STRING_PLAIN)
 				      : NULL,
-		.accept = request->brief ? API_BRIEF : NULL,
+		.accept = request->brief	   ? API_BRIEF
+			  : request->metadata_only ? API_METADATA_LIST
+						   : NULL,
 		.seconds = request->seconds ? request->seconds : REQUEST_SECONDS,
 		.ended = request_ended,
 		.data = pending,

@@ -26,6 +26,7 @@
 /* So many such attempts may follow a fault if the server then refuses: a server that starts does
  * not know all roles at once. */
 #define HURRIES_MAX 10
+#define OUTAGE_MS 10000 /* a watch without an answer for so long lists, and resumes no stream */
 #define SHORT_MS 1000 /* a stream that ends sooner counts as a failure */
 #define EVENT_MAX (16u << 20) /* bytes of an event; etcd takes objects of up to 1.5 MB */
 
@@ -54,6 +55,8 @@ struct api_watch {
 	uint64_t since; /* ms: when the first list ended, or when the last fault ended */
 	bool failed; /* the fault was reported */
 	bool unanswered; /* the fault is no answer, or a status of 500 and above; or began so */
+	/* ms: since when there was no answer, or a status of 500 and above; 0: not so */
+	uint64_t silent;
 	unsigned int hurries; /* attempts since then that other requests' answers caused */
 	bool there; /* the server has had the collection */
 	bool missing; /* it does not exist, as the last list showed */
@@ -67,6 +70,8 @@ struct api_watch {
 	 * version that has the columns */
 	bool whole;
 	bool in_turn; /* what is reported is the answer to a turn's request */
+	uint64_t told; /* lists and events that have come */
+	bool streamed; /* a stream has begun since the last list */
 	struct api_watch *next;
 };
 
@@ -131,6 +136,7 @@ static void answers(void *data)
 	if (watch->failed && watch->since)
 		watch->since = api_now();
 	watch->failed = watch->unanswered = watch->anew = false;
+	watch->silent = 0;
 	api_answered(watch->api);
 }
 
@@ -154,6 +160,8 @@ static void later_than(struct api_watch *watch, const struct api_transfer *trans
 	watch->anew = !status;
 	if (none)
 		watch->hurries = 0;
+	if (none && !watch->silent)
+		watch->silent = api_now();
 	watch->unanswered = none || (watch->unanswered && status != 429);
 	api_timer_set(watch->api, &watch->again,
 		      api_backoff(&watch->backoff, BACKOFF_FIRST,
@@ -165,7 +173,7 @@ static void list_anew(struct api_watch *watch)
 	free(watch->version);
 	free(watch->page);
 	watch->version = watch->page = NULL;
-	watch->whole = false;
+	watch->whole = watch->streamed = false;
 }
 
 /* Returns "namespace/name" or "name", to free; NULL: the object has no name, or memory is short. */
@@ -255,6 +263,7 @@ static void report_difference(struct api_watch *watch)
 			report_deleted(watch, entry);
 		}
 	}
+	watch->told++;
 	if (!watch->since)
 		watch->since = api_now();
 	watch->ops.synced(watch->data);
@@ -361,6 +370,7 @@ static int take_object(struct api_watch *watch, const char *type, struct json_ob
 	char *key;
 	int error = take_version(watch, object);
 
+	watch->told++;
 	if (error || !strcmp(type, "BOOKMARK"))
 		return error;
 	watch->api->counts.events++;
@@ -696,14 +706,45 @@ static const char *accepts(const struct api_watch *watch)
 		return "application/json;as=Table;g=meta.k8s.io;v=v1,application/json";
 	if (!watch->ops.metadata_only)
 		return NULL;
-	return watch->version ? API_METADATA
-			      : "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+	return watch->version ? API_METADATA : API_METADATA_LIST;
+}
+
+/* An object of another time may have the version that is known. */
+static void forget_versions(struct api_watch *watch)
+{
+	struct lh_entry *entry;
+
+	for (entry = watch->known->head; entry; entry = entry->next)
+		((struct known *)lh_entry_v(entry))->version = 0;
+}
+
+/* Makes the next request a list that reports each object again. */
+static void begin_again(struct api_watch *watch)
+{
+	forget_versions(watch);
+	list_anew(watch);
+}
+
+/* Returns true if the store may have been put back to an older time meanwhile, and have gone on
+ * from there. What comes from the server's cache is left to a look back: all nodes would list at
+ * once. */
+static bool was_away(const struct api_watch *watch)
+{
+	return watch->version && watch->silent && watch->silent + OUTAGE_MS <= api_now() &&
+	       !watch->ops.cached;
+}
+
+static char *begin_path(struct api_watch *watch)
+{
+	if (was_away(watch))
+		begin_again(watch);
+	return next_path(watch);
 }
 
 static void go(void *data)
 {
 	struct api_watch *watch = data;
-	char *path = next_path(watch);
+	char *path = begin_path(watch);
 	struct api_transfer_options options = {
 		.method = "GET",
 		.path = path,
@@ -721,6 +762,9 @@ static void go(void *data)
 		watch->list++;
 		watch->api->counts.lists++;
 	}
+	if (watch->streamed && watch->ops.resumed)
+		watch->ops.resumed(watch->data);
+	watch->streamed = watch->version;
 	json_object_put(watch->columns);
 	watch->columns = NULL;
 	watch->began = api_now();
@@ -738,6 +782,8 @@ static void restart(struct api_watch *watch)
 	watch->transfer = NULL;
 	watch->line.n = 0;
 	watch->anew = watch->unanswered = true;
+	if (!watch->silent)
+		watch->silent = api_now();
 	complain(watch, "the server hangs");
 	later(watch);
 }
@@ -749,6 +795,79 @@ void api_watches_restart(struct api *api)
 	for (struct api_watch *watch = api->watches; watch; watch = next) {
 		next = watch->next;
 		restart(watch);
+	}
+}
+
+/* Comparing a watch with a list */
+
+static uint64_t number_of(const char *version)
+{
+	return version ? strtoull(version, NULL, 10) : 0;
+}
+
+char *api_watch_path(const struct api_watch *watch)
+{
+	const bool query = watch->query && *watch->query;
+	char *path;
+
+	if (asprintf(&path, "%s%s%s", watch->path, query ? "?" : "", query ? watch->query : "") < 0)
+		return NULL;
+	return path;
+}
+
+struct api_mark api_watch_mark(const struct api_watch *watch)
+{
+	return (struct api_mark){number_of(watch->version), watch->told};
+}
+
+/* Returns true if the watch has reported this version of the object. */
+static bool is_known(const struct api_watch *watch, struct json_object *object)
+{
+	char *key = key_of(object);
+	struct lh_entry *entry = key ? lh_table_lookup_entry(watch->known, key) : NULL;
+
+	free(key);
+	return entry && ((struct known *)lh_entry_v(entry))->version == version_of(object);
+}
+
+enum api_compared api_watch_compare(const struct api_watch *watch, const struct api_mark *mark,
+				    struct json_object *list)
+{
+	struct json_object *items = api_get(list, "items");
+	const uint64_t version = number_of(api_text(list, "metadata.resourceVersion"));
+	const size_t n =
+		json_object_is_type(items, json_type_array) ? json_object_array_length(items) : 0;
+	bool same = n == (size_t)lh_table_length(watch->known);
+
+	if (!watch->version || !mark->version || !version)
+		return API_SAME;
+	if (version < mark->version)
+		return API_OLDER;
+	if (watch->told != mark->told)
+		return API_SAME;
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *item = json_object_array_get_idx(items, i);
+
+		if (is_known(watch, item))
+			continue;
+		same = false;
+		/* the watch went past that version, and did not tell of it */
+		if (number_of(api_text(item, "metadata.resourceVersion")) <= mark->version)
+			return API_OLDER;
+	}
+	return same ? API_SAME : API_DIFFERS;
+}
+
+void api_watches_list_anew(struct api *api)
+{
+	for (struct api_watch *watch = api->watches; watch; watch = watch->next) {
+		if (watch->transfer)
+			api_transfer_end(watch->transfer);
+		watch->transfer = NULL;
+		watch->line.n = 0;
+		watch->too_old = watch->missing = false;
+		begin_again(watch);
+		api_timer_set(api, &watch->again, api_jitter(BACKOFF_FIRST));
 	}
 }
 

@@ -76,6 +76,7 @@ struct engine {
 	struct serve *serve; /* NULL: metrics are not served */
 	struct counts counts;
 	struct api_watch *status_watch, *nodes_watch, *generations_watch;
+	struct api_look_back *look_back;
 	struct lh_table *nodes; /* name -> struct report */
 	struct lh_table *generations; /* names of PolicyGenerations; no values */
 	struct store_status status;

@@ -517,8 +517,9 @@ static uint32_t newest_stored(const struct engine *engine)
 }
 
 /* Starts a new lineage, after all stored generations, since the stored policy is lost. Nodes keep
- * the lost policy until the new one comes. */
-static int begin_anew(struct engine *engine, struct policy **policy)
+ * the lost policy until the new one comes. @newest: the newest generation that is known to exist.
+ */
+static int begin_anew(struct engine *engine, uint32_t newest, struct policy **policy)
 {
 	struct cluster none;
 	int error;
@@ -529,7 +530,7 @@ static int begin_anew(struct engine *engine, struct policy **policy)
 		error = compile_cluster(&none, NULL, engine->diag, policy);
 	cluster_free(&none);
 	if (!error)
-		(*policy)->generation = newest_stored(engine);
+		(*policy)->generation = newest;
 	return error;
 }
 
@@ -572,7 +573,10 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 	store_chain_free(chain);
 	if (error == -ENOENT || error == -EBADMSG) {
 		say(engine, DIAG_WARNING, "the stored policy is lost, and made anew", why);
-		error = begin_anew(engine, &policy);
+		/* the watch may not tell yet of the generation that was to be adopted */
+		error = begin_anew(engine,
+				   adopts > newest_stored(engine) ? adopts : newest_stored(engine),
+				   &policy);
 		engine->lost = !error;
 	}
 	if (error)
@@ -623,6 +627,14 @@ static bool is_synced(const struct engine *engine)
 	       objects_synced(engine->objects);
 }
 
+/* Returns true if the policy that is published is the next one of what nodes are to have. Not so in
+ * a store of an older time. */
+static bool is_next(const struct engine *engine)
+{
+	return engine->next && (engine->lost || !engine->policy ||
+				engine->policy->generation == engine->status.policy);
+}
+
 static void step(struct engine *engine)
 {
 	struct least least;
@@ -632,7 +644,7 @@ static void step(struct engine *engine)
 		return;
 	if (!engine->status.version || must_write_limit(engine))
 		return write_status(engine, engine->status);
-	if (engine->next && (rolled_out(engine) || engine->lost))
+	if (is_next(engine) && (rolled_out(engine) || engine->lost))
 		return install(engine, engine->status);
 	if (has_to_fetch(engine))
 		return fetch(engine);
@@ -669,6 +681,7 @@ static void status_changed(void *data, const char *key, struct json_object *obje
 		/* the store may be that of an older time */
 		free(engine->status.version);
 		engine->status.version = NULL;
+		engine->verified = 0;
 	}
 	if (is_overtaken(engine, object))
 		return;
@@ -697,6 +710,13 @@ static void status_synced(void *data)
 
 	engine->status_synced = true;
 	step(engine);
+}
+
+static void status_resumed(void *data)
+{
+	const struct engine *engine = data;
+
+	api_look_back_soon(engine->look_back);
 }
 
 /* A node cannot make the policy from the store: this engine tries once to make the policy. */
@@ -798,8 +818,10 @@ static int begin(struct engine *engine)
 						       .aside = object_aside,
 						       .accepted = policy_accepted,
 						       .two_steps = true};
-	static const struct api_watch_ops status_ops = {
-		.changed = status_changed, .deleted = status_deleted, .synced = status_synced};
+	static const struct api_watch_ops status_ops = {.changed = status_changed,
+							.deleted = status_deleted,
+							.synced = status_synced,
+							.resumed = status_resumed};
 	static const struct api_watch_ops node_ops = {
 		.changed = node_changed, .deleted = node_deleted, .synced = nodes_synced};
 	static const struct api_watch_ops generation_ops = {.changed = generation_changed,
@@ -816,7 +838,8 @@ static int begin(struct engine *engine)
 	engine->nodes = engine_reports_new();
 	engine->generations = lh_kchar_table_new(64, free_name);
 	engine->events = events_open(api, "bulkhead-engine", NULL);
-	if (!engine->nodes || !engine->generations || !engine->events)
+	engine->look_back = api_look_back_open(api, engine->diag, &engine->status_watch);
+	if (!engine->nodes || !engine->generations || !engine->events || !engine->look_back)
 		return -ENOMEM;
 	engine->lease = lease_open(api, engine->options->lease_namespace, "bulkhead-engine",
 				   engine->options->identity, lease_changed, engine);
@@ -905,6 +928,7 @@ int engine_run(const struct engine_options *options, struct diag *diag, int stop
 	objects_close(engine.objects);
 	events_close(engine.events);
 	api_close(engine.api);
+	api_look_back_close(engine.look_back);
 	if (engine.nodes)
 		lh_table_free(engine.nodes);
 	if (engine.generations)

@@ -285,6 +285,13 @@ static void status_deleted(void *data, const char *key)
 	(void)key; /* the active policy stays active */
 }
 
+static void status_resumed(void *data)
+{
+	const struct follower *follower = data;
+
+	api_look_back_soon(follower->look_back);
+}
+
 static void status_synced(void *data)
 {
 	struct follower *follower = data;
@@ -317,6 +324,7 @@ static int begin(struct follower *follower)
 	static const struct api_watch_ops status_ops = {.changed = status_changed,
 							.deleted = status_deleted,
 							.synced = status_synced,
+							.resumed = status_resumed,
 							.columns = store_status_columns,
 							.columns_path =
 								STORE_POLICY_STATUS_COLUMNS};
@@ -325,7 +333,9 @@ static int begin(struct follower *follower)
 	follower->heartbeat = (struct api_timer){.run = on_heartbeat, .data = follower};
 	follower->wait = (struct api_timer){.run = on_wait, .data = follower};
 	follower->events = events_open(follower->api, "bulkhead-follower", follower->options->node);
-	if (!follower->events)
+	follower->look_back =
+		api_look_back_open(follower->api, follower->diag, &follower->status_watch);
+	if (!follower->events || !follower->look_back)
 		return -ENOMEM;
 	error = follower_pods_begin(follower);
 	if (error)
@@ -404,6 +414,7 @@ int follow_run(const struct follow_options *given, struct diag *diag, int stop)
 	free(follower.opened.line);
 	resting_close(follower.resting);
 	api_close(follower.api);
+	api_look_back_close(follower.look_back);
 	if (follower.pods)
 		lh_table_free(follower.pods);
 	newcomers_free(&follower.newcomers);

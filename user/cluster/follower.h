@@ -31,6 +31,7 @@ struct follower {
 
 	/* Steps */
 	struct api_watch *status_watch;
+	struct api_look_back *look_back;
 	struct store_status wants;
 	struct followed_node node;
 	struct followed_node_state has;
