@@ -532,6 +532,23 @@ static void test_there_before(void **state)
 	end(watch);
 }
 
+/* A collection that is deleted while the watch is cut off has no stream any more. */
+static void test_gone_meanwhile(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	list_one();
+	n_deleted = 0;
+	answer(404, NULL);
+	ask_again();
+	assert_false(resumes());
+	lacks();
+	assert_int_equal(n_deleted, 1);
+	end(watch);
+}
+
 /* A server that starts lacks collections, and a proxy has none of its own: no object is gone. */
 static void test_not_ready(void **state)
 {
@@ -606,6 +623,7 @@ int main(void)
 		cmocka_unit_test(test_event_resets),
 		cmocka_unit_test(test_away_for_long),
 		cmocka_unit_test(test_refused_for_long),
+		cmocka_unit_test(test_gone_meanwhile),
 		cmocka_unit_test(test_cached_away_for_long),
 		cmocka_unit_test(test_not_there),
 		cmocka_unit_test(test_stream_alone_does_not_reset),

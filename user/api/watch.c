@@ -514,6 +514,9 @@ static void stream_ended(void *data, struct api_transfer *transfer, long status)
 
 		complain(watch, api_transfer_error(transfer, status, body));
 		json_object_put(body);
+		/* the collection was deleted while the watch was cut off, or the server starts */
+		if (status == 404)
+			list_anew(watch);
 	}
 	later_than(watch, transfer, status);
 }
