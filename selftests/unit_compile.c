@@ -15,8 +15,10 @@
 
 #include "policy/blob_file.h"
 #include "compile/compile.h"
+#include "compile/update.h"
 #include "policy/evaluate.h"
 #include "input/input.h"
+#include "maps/blob.h"
 #include "maps/segment.h"
 
 /* clang-format off */
@@ -202,6 +204,7 @@ static void order_is_no_matter(void **state)
 
 #define DB_FROM(peers) \
 	POLICY("a", "db", "podSelector: {matchLabels: {app: db}}, ingress: [{from: [" peers "]}]")
+#define DB_FROM_ALL POLICY("a", "more", "podSelector: {matchLabels: {other: x}}, ingress: [{}]")
 #define WEB "{podSelector: {matchLabels: {app: web}}}"
 
 static void unchanged_is_the_base(void **state)
@@ -309,6 +312,63 @@ static void ids_do_not_come_back(void **state)
 	assert_int_equal(again->generation, base->generation + 2);
 	policy_free(again);
 	policy_free(without);
+	policy_free(base);
+}
+
+/* The IDs of a policy's successors would be those that nodes have for segments of their own. */
+static void used_up_ids_end_the_lineage(void **state)
+{
+	struct policy *base = COMPILE(NULL, pods, DB_FROM(WEB));
+	const uint32_t *const next_ids[] = {&base->next_segment, &base->next_class,
+					    &base->next_list, &base->next_resolution};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(next_ids) / sizeof(*next_ids); i++) {
+		const uint32_t was = *next_ids[i];
+		struct policy *early, *late;
+
+		*(uint32_t *)next_ids[i] = BH_IDS_LOCAL / 2;
+		early = COMPILE(base, pods, DB_FROM(WEB), DB_FROM_ALL);
+		assert_int_equal(early->lineage, base->lineage);
+		assert_int_equal(early->parent, base->checksum);
+		*(uint32_t *)next_ids[i] = BH_IDS_LOCAL - 1000;
+		late = COMPILE(base, pods, DB_FROM(WEB), DB_FROM_ALL);
+		assert_int_not_equal(late->lineage, base->lineage);
+		assert_int_equal(late->parent, 0);
+		assert_int_equal(late->generation, base->generation + 1);
+		assert_true(late->next_segment < BH_IDS_LOCAL / 2);
+		assert_true(late->next_class < BH_IDS_LOCAL / 2);
+		assert_true(late->next_list < BH_IDS_LOCAL / 2);
+		assert_true(late->next_resolution < BH_IDS_LOCAL / 2);
+		policy_free(early);
+		policy_free(late);
+		*(uint32_t *)next_ids[i] = was;
+	}
+	policy_free(base);
+}
+
+/* A pod that fits no segment gets one without a compile: not of a lineage that ends. */
+static void used_up_ids_need_a_compile(void **state)
+{
+	struct policy *base = COMPILE(NULL, POD("a", "db", "10.0.0.3", "app: db"), DB_FROM(WEB));
+	struct policy *next;
+	struct diag diag = {0};
+	struct cluster cluster;
+	struct update_pod pod = {"a", "web", NULL};
+	static const char text[] = POD("a", "web", "10.0.0.99", "app: web");
+	const uint32_t was = base->next_segment;
+
+	(void)state;
+	cluster_init(&cluster);
+	assert_int_equal(input_parse_yaml(&cluster, text, strlen(text), "test", &diag), 0);
+	assert_int_equal(cluster_finish(&cluster, &diag), 0);
+	pod.now = cluster.endpoints;
+	assert_int_equal(policy_update(base, &pod, 1, true, &next), 0);
+	policy_free(next);
+	base->next_segment = BH_IDS_LOCAL - 1000;
+	assert_int_equal(policy_update(base, &pod, 1, true, &next), -EOPNOTSUPP);
+	base->next_segment = was;
+	cluster_free(&cluster);
 	policy_free(base);
 }
 
@@ -510,6 +570,8 @@ int main(void)
 		cmocka_unit_test(first_peer_of_a_rule_changes_no_entry),
 		cmocka_unit_test(subject_that_becomes_a_peer_is_new),
 		cmocka_unit_test(ids_do_not_come_back),
+		cmocka_unit_test(used_up_ids_end_the_lineage),
+		cmocka_unit_test(used_up_ids_need_a_compile),
 		cmocka_unit_test(variations_count_per_segment),
 		cmocka_unit_test(names_share_a_segment),
 		cmocka_unit_test(names_count_in_audits),

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "cluster/store.h"
+#include "maps/blob.h"
 #include "compile/compile.h"
 #include "input/input.h"
 
@@ -72,7 +73,7 @@ static void answer_all(void)
 /* Policies of one lineage: generation i has i pods more than the first. */
 
 #define GENERATIONS 130
-static struct policy *published[GENERATIONS + 1]; /* by generation */
+static struct policy *published[GENERATIONS + 2]; /* by generation; the last is a test's own */
 static struct store_since since;
 static char *last_delta; /* what the last publish() gave for PolicyStatus */
 
@@ -138,7 +139,7 @@ static int publish_all(void **state)
 static int free_all(void **state)
 {
 	(void)state;
-	for (unsigned int i = 1; i <= GENERATIONS; i++)
+	for (unsigned int i = 1; i <= GENERATIONS + 1; i++)
 		policy_free(published[i]);
 	json_object_put(objects);
 	free(last_delta);
@@ -367,6 +368,27 @@ static void two_engines(void **state)
 	policy_free(other);
 }
 
+/* A policy whose base has used up its IDs begins a new lineage: it is whole for who has the base.
+ */
+static void another_lineage(void **state)
+{
+	struct policy base = *published[GENERATIONS];
+	struct store_since now = since;
+	struct fetch got;
+
+	(void)state;
+	base.next_list = BH_IDS_LOCAL;
+	published[GENERATIONS + 1] = compiled(GENERATIONS + 1, &base);
+	assert_int_not_equal(published[GENERATIONS + 1]->lineage, base.lineage);
+	assert_int_equal(publish(published[GENERATIONS], published[GENERATIONS + 1], &now), 0);
+	assert_null(last_delta);
+	got = fetch(GENERATIONS + 1, published[GENERATIONS]);
+	assert_string_equal(got.said, "");
+	assert_int_equal(got.error, 0);
+	assert_int_equal(got.items, 1);
+	free(got.said);
+}
+
 /* Ways to damage an object. */
 
 static void add_to_data(struct json_object *spec)
@@ -506,6 +528,7 @@ int main(void)
 		cmocka_unit_test(too_large),
 		cmocka_unit_test(damaged_delta_in_the_status),
 		cmocka_unit_test(status_of_columns),
+		cmocka_unit_test(another_lineage),
 	};
 
 	return cmocka_run_group_tests_name("store", tests, publish_all, free_all);

@@ -175,7 +175,7 @@ static int make_delta(const struct policy *base, const struct policy *policy,
 
 	*item = (struct store_item){.generation = policy->generation, .checksum = policy->checksum};
 	snprintf(item->name, sizeof(item->name), "g%u", policy->generation);
-	if (!base)
+	if (!base || base->lineage != policy->lineage)
 		return 0;
 	error = delta_make(base, policy, &delta);
 	if (error)

@@ -120,8 +120,11 @@ static void run_steps(struct compilation *compilation)
 static void begin_again(struct compilation *compilation)
 {
 	struct compiler *c = &compilation->c;
-	const struct compiler next = {
-		.cluster = c->cluster, .base = c->base, .diag = c->diag, .budgets = c->budgets};
+	const struct compiler next = {.cluster = c->cluster,
+				      .base = c->base,
+				      .first = c->first,
+				      .diag = c->diag,
+				      .budgets = c->budgets};
 
 	policy_free(compilation->policy);
 	compilation->policy = NULL;
@@ -171,7 +174,11 @@ static void warn(struct diag *diag, const struct asides *asides)
 int compile_again(const struct cluster *cluster, const struct policy *base,
 		  const struct asides *before, struct diag *diag, struct policy **policy)
 {
-	struct compilation compilation = {.c = {.cluster = cluster, .base = base, .diag = diag},
+	const bool ends = base && lineage_is_used_up(base);
+	struct compilation compilation = {.c = {.cluster = cluster,
+						.base = ends ? NULL : base,
+						.first = base ? base->generation + 1 : 1,
+						.diag = diag},
 					  .cluster = cluster,
 					  .before = before};
 	int error;
@@ -187,6 +194,9 @@ int compile_again(const struct cluster *cluster, const struct policy *base,
 		policy_free(compilation.policy);
 	} else {
 		warn(diag, compilation.policy->asides);
+		if (ends)
+			diag_note(diag, NULL, NULL,
+				  "the IDs of the policy's lineage are used up: a new one begins");
 		*policy = compilation.policy;
 	}
 	compiler_free(&compilation.c);

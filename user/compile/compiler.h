@@ -179,6 +179,7 @@ struct need {
 struct compiler {
 	const struct cluster *cluster;
 	const struct policy *base;
+	uint32_t first; /* generation of a policy without a base */
 	struct diag *diag;
 	struct obstack memory;
 	bool too_big;
@@ -328,6 +329,9 @@ void reach_build(struct compiler *c);
 /* lineage.c: a record's ID is the base's if the base has its key, else the next free one. */
 struct lineage;
 struct lineage *lineage_open(const struct policy *base);
+/* Returns true if a successor might give IDs that nodes have for their own segments (BH_IDS_LOCAL,
+ * maps/blob.h): it begins a new lineage in place of that. */
+bool lineage_is_used_up(const struct policy *base);
 /* Makes new IDs, but those of rules, begin at @from. */
 void lineage_begin_at(struct lineage *lineage, uint32_t from);
 uint32_t lineage_class(struct lineage *lineage, const struct policy_key *key);

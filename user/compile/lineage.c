@@ -8,10 +8,14 @@
  * policies of ever new names would fill the memory of all nodes.
  */
 #include "compile/compiler.h"
+#include "maps/blob.h"
 
 /* IDs of rules and audit records that are given before one is given again. Their counters take
  * 1 MiB for each processor. */
 #define RULES_LEAST (1u << 17)
+
+/* A lineage ends so many IDs before those of nodes: no compile gives as many. */
+#define ROOM_LEAST (1u << 24)
 
 struct lineage {
 	const struct policy *base;
@@ -175,6 +179,14 @@ struct lineage *lineage_open(const struct policy *base)
 	if (base)
 		know_base(lineage, base);
 	return lineage;
+}
+
+bool lineage_is_used_up(const struct policy *base)
+{
+	static const uint32_t last = BH_IDS_LOCAL - ROOM_LEAST;
+
+	return base->next_segment > last || base->next_class > last || base->next_list > last ||
+	       base->next_resolution > last;
 }
 
 static void begin_at(uint32_t *next, uint32_t from)

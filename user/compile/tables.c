@@ -298,7 +298,7 @@ struct policy *tables_build(struct compiler *c)
 		}
 	}
 	if (!is_base)
-		finish(&t, base ? base->generation + 1 : 1);
+		finish(&t, base ? base->generation + 1 : c->first);
 	policy = t.policy;
 	if (!base) {
 		policy->lineage = lineage_of(policy);

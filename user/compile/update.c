@@ -634,7 +634,8 @@ static int place_all(struct pod_update *p)
 	job.n_expected = p->needy_expected.n;
 	if (error || (!job.n && !job.n_expected))
 		return error;
-	error = p->extends ? policy_extend(&job, &p->policy) : -EOPNOTSUPP;
+	error = p->extends && !lineage_is_used_up(p->u.base) ? policy_extend(&job, &p->policy)
+							     : -EOPNOTSUPP;
 	if (error)
 		return error;
 	p->extended = true;
