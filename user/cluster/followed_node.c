@@ -105,12 +105,8 @@ static void log_change(const struct followed_node *node, const struct node_chang
 static int attach_again(const struct followed_node *node, struct diag *diag)
 {
 	const struct cni_refresh again = {.records = node->records, .pin = node->options->pin};
-	uint32_t n;
-	int error = cni_again(&again, diag, &n);
 
-	if (n)
-		diag_note(diag, NULL, NULL, "%u pods of the CNI plugin are active again", n);
-	return error;
+	return cni_again(&again, diag, NULL);
 }
 
 static int install(struct followed_node *node, struct store_chain *chain, bool stage,

@@ -136,7 +136,6 @@ static int load_whole(const struct call *call, struct request *request, struct n
 static int attach_again(const struct request *request, struct diag *diag)
 {
 	const struct cni_refresh options = {.pin = request->node.pin, .state = request->attached};
-	uint32_t n = 0;
 	int error = 0;
 
 	/* a load needs no right to read each file of the machine */
@@ -144,9 +143,7 @@ static int attach_again(const struct request *request, struct diag *diag)
 		diag_warn(diag, &(struct where){request->attached, 0}, NULL,
 			  "cannot be read: pods that only the CNI plugin knows are not guarded");
 	else if (request->attached)
-		error = cni_again(&options, diag, &n);
-	if (n)
-		diag_note(diag, NULL, NULL, "%u pods of the CNI plugin are active again", n);
+		error = cni_again(&options, diag, NULL);
 	return error;
 }
 

@@ -87,6 +87,14 @@ static int visit(void *data, struct attachment *attachment)
 	return 0;
 }
 
+static void tell(struct diag *diag, uint32_t *n, uint32_t done)
+{
+	if (n)
+		*n = done;
+	else if (done)
+		diag_note(diag, NULL, NULL, "%u pods of the CNI plugin are active again", done);
+}
+
 int cni_again(const struct cni_refresh *options, struct diag *diag, uint32_t *n)
 {
 	const struct node_options node = {.pin = options->pin, .quarantine = true};
@@ -95,7 +103,8 @@ int cni_again(const struct cni_refresh *options, struct diag *diag, uint32_t *n)
 	SCOPED_HANDLE struct node_handle *handle = NULL;
 	int error = attachment_each(state, visit, NULL, &again);
 
-	*n = 0;
+	if (n)
+		*n = 0;
 	if (error)
 		diag_error(diag, &(struct where){state, 0}, NULL, "cannot be read: %s",
 			   strerror(-error));
@@ -107,7 +116,7 @@ int cni_again(const struct cni_refresh *options, struct diag *diag, uint32_t *n)
 		return error;
 	again.handle = handle;
 	error = attachment_each(state, visit, NULL, &again);
-	*n = again.n;
+	tell(diag, n, again.n);
 	return error ? error : again.error;
 }
 
