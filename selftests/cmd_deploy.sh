@@ -71,7 +71,7 @@ if command -v kubectl >/dev/null; then
 		>"$tmp/patch/kustomization.yaml"
 	cp -r "$deploy/older" "$deploy/base" "$tmp"
 	check "the README's patch gives the follower a setting" eval \
-		'kubectl kustomize "$tmp/patch" | grep -B8 -xF "        - --set=connections=500000" | grep -qxF "        - follow"'
+		'kubectl kustomize "$tmp/patch" | grep -B10 -xF "        - --set=connections=500000" | grep -qxF "        - follow"'
 else
 	check_skip "kubectl reads the folders" "kubectl is not installed"
 fi

@@ -348,6 +348,18 @@ static int begin(struct follower *follower)
 	return follower->status_watch ? 0 : -ENOMEM;
 }
 
+/* Begins to keep the CNI plugin in the networks, if the options ask for that. Policy is followed
+ * even if that fails. */
+static void begin_networks(struct follower *follower)
+{
+	const struct follow_options *options = follower->options;
+
+	if (options->networks && networks_open(follower->api, options->networks, options->plugins,
+					       follower->diag, &follower->networks))
+		follower_warn(follower, "networks are not watched",
+			      "a list that is written without bulkhead-cni stays so");
+}
+
 /* Begins all that a follower does. An error is told where `kubectl get nodepolicystatus` shows it.
  */
 static int start(struct follower *follower, const struct serve_options *serve, int stop)
@@ -365,6 +377,8 @@ static int start(struct follower *follower, const struct serve_options *serve, i
 		error = begin(follower);
 	if (!error)
 		error = begin_denials(follower);
+	if (!error)
+		begin_networks(follower);
 	if (!error && (serve->listen || serve->health))
 		error = serve_open(follower->api, serve, diag, &follower->serve);
 	if (diag->copy)
@@ -415,6 +429,7 @@ int follow_run(const struct follow_options *given, struct diag *diag, int stop)
 	resting_close(follower.resting);
 	api_close(follower.api);
 	api_look_back_close(follower.look_back);
+	networks_close(follower.networks);
 	if (follower.pods)
 		lh_table_free(follower.pods);
 	newcomers_free(&follower.newcomers);

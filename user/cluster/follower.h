@@ -11,6 +11,7 @@
 #include "cluster/denials.h"
 #include "cluster/event_objects.h"
 #include "cluster/followed_node.h"
+#include "cluster/networks.h"
 #include "cluster/resting.h"
 #include "cluster/rollout.h"
 #include "cluster/store.h"
@@ -28,6 +29,7 @@ struct follower {
 	struct serve *serve; /* NULL: metrics are not served */
 	struct events *events;
 	struct denials *denials; /* NULL: denials are not reported */
+	struct networks *networks; /* NULL: the CNI plugin is not kept in networks */
 
 	/* Steps */
 	struct api_watch *status_watch;

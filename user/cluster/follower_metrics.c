@@ -19,6 +19,22 @@ static void put_addresses(const struct follower *follower, FILE *to)
 	count_series(to, name, "state=\"free\"", n - resting);
 }
 
+static void put_networks(const struct follower *follower, FILE *to)
+{
+	unsigned int lacking;
+	uint64_t put_back;
+
+	if (!follower->networks)
+		return;
+	put_back = networks_count(follower->networks, &lacking);
+	count_put(to, "follow_networks_put_back_total",
+		  "Networks' lists that another program wrote without the CNI plugin, and that got "
+		  "the plugin back.",
+		  put_back);
+	count_put(to, "follow_networks_lacking",
+		  "Networks' lists that had the CNI plugin and lack it now.", lacking);
+}
+
 void follower_metrics(void *data, FILE *to)
 {
 	const struct follower *follower = data;
@@ -44,6 +60,7 @@ void follower_metrics(void *data, FILE *to)
 	count_put(to, "follow_pods", "Pods of this node that the API server has.",
 		  lh_table_length(follower->pods));
 	put_addresses(follower, to);
+	put_networks(follower, to);
 	if (follower->denials)
 		denials_metrics(follower->denials, to);
 	count_put(to, "follow_changes_total", "Policies that were loaded, staged or activated.",

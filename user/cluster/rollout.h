@@ -74,6 +74,9 @@ struct follow_options {
 	/* writes the node's metrics, before the follower's own */
 	void (*metrics)(FILE *to, const char *pin);
 	const char *records; /* folder of the CNI plugin's endpoint records; NULL: write none */
+	/* folders of the networks' lists and of the runtimes' plugins; NULL: the lists are not kept
+	 */
+	const char *networks, *plugins;
 	denials_print *denials; /* prints a denial as a line; NULL: denials are not reported */
 	bool once; /* return once the policy that the cluster wants is active here */
 };

@@ -21,6 +21,8 @@ enum {
 	LISTEN_ID,
 	HEALTH_ID,
 	DENIALS_ID,
+	CONF_ID,
+	BIN_ID,
 	AUDIT_ID,
 	RESOLVER_ID,
 	SET_ID,
@@ -38,6 +40,12 @@ static const struct command_option options[] = {
 	 "~/.kube/config"},
 	{RECORDS_ID, "records", "DIR",
 	 "where the CNI plugin finds who a pod is, else " RECORDS "; \"\": nowhere"},
+	{CONF_ID, "conf-dir", "DIR",
+	 "keep the CNI plugin in those networks of this folder in which `cni install` put it: "
+	 "another program may write a network anew"},
+	{BIN_ID, "bin-dir", "DIR",
+	 "where `cni install` put the plugin, else /opt/cni/bin; a plugin that is gone is not "
+	 "kept"},
 	{AUDIT_ID, "audit", NULL, "drop nothing: count and report packets that policy would drop"},
 	SET_OPTION(SET_ID),
 	{ONCE_ID, "once", NULL, "end when the policy that the cluster wants is active here"},
@@ -65,6 +73,7 @@ static int run(struct call *call)
 {
 	const char **uplinks = calloc(3 * call->argc, sizeof(*uplinks));
 	struct follow_options follow = {.records = RECORDS,
+					.plugins = "/opt/cni/bin",
 					.metrics = metrics_write,
 					.load.uplinks = uplinks,
 					.load.resolvers = uplinks + call->argc,
@@ -96,6 +105,10 @@ static int run(struct call *call)
 			follow.kubeconfig = call->value;
 		else if (option == RECORDS_ID)
 			follow.records = *call->value ? call->value : NULL;
+		else if (option == CONF_ID)
+			follow.networks = call->value;
+		else if (option == BIN_ID)
+			follow.plugins = call->value;
 		else if (option == LISTEN_ID)
 			follow.listen = call->value;
 		else if (option == HEALTH_ID)

@@ -54,7 +54,8 @@ struct cni_refresh {
 int cni_refresh(const struct cni_refresh *options, struct diag *diag, uint32_t *named);
 
 /* Puts the pods active that are attached, and are not active while their interfaces are there: the
- * policy was unloaded meanwhile, or the pins were lost. *n: so many pods; NULL: says it in a note. */
+ * policy was unloaded meanwhile, or the pins were lost. *n: so many pods; NULL: says it in a note.
+ */
 int cni_again(const struct cni_refresh *options, struct diag *diag, uint32_t *n);
 
 /* Returns true if an interface of the pod is attached. @state NULL: CNI_STATE. */

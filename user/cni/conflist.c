@@ -10,12 +10,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cni/conflist.h"
 #include "cni/invocation.h"
 #include "node/kernel/handle.h"
 
 #define SUFFIX ".conflist"
 
-static bool is_conflist(const char *name)
+bool conflist_is_name(const char *name)
 {
 	const size_t length = strlen(name), suffix = strlen(SUFFIX);
 
@@ -30,7 +31,7 @@ static char *find_first(const char *folder)
 	char *path = NULL;
 
 	for (int i = 0; i < n; i++) {
-		if (!path && is_conflist(entries[i]->d_name) &&
+		if (!path && conflist_is_name(entries[i]->d_name) &&
 		    asprintf(&path, "%s/%s", folder, entries[i]->d_name) < 0)
 			path = NULL;
 		free(entries[i]);
@@ -149,12 +150,19 @@ static int sync_text(int fd, const char *text)
 	return fsync(fd) ? -errno : 0;
 }
 
-/* Replaces the file, and keeps its owner and mode. */
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Replaces the file, and keeps its owner and mode. Returns 0, -EAGAIN: another program has changed
+ * the file meanwhile; or another -errno. */
 static int replace_file(const char *path, const char *text)
 {
 	SCOPED_FREE char *copy = strdup(path), *name = strdup(path), *next = NULL;
 	SCOPED_FD int fd = -1;
-	struct stat was;
+	struct stat was, now;
 	int error = 0;
 
 	if (!copy || !name || asprintf(&next, "%s/.%s.XXXXXX", dirname(copy), basename(name)) < 0)
@@ -167,6 +175,8 @@ static int replace_file(const char *path, const char *text)
 		error = -errno;
 	if (!error)
 		error = sync_text(fd, text);
+	if (!error && (stat(path, &now) || !is_same(&was, &now)))
+		error = -EAGAIN;
 	if (!error && rename(next, path))
 		error = -errno;
 	if (error)
@@ -323,6 +333,42 @@ static int unlink_program(const struct cni_install *install, struct diag *diag, 
 	return 0;
 }
 
+int conflist_entry(const char *path, struct json_object **own)
+{
+	struct json_object *list = NULL, *plugins = NULL;
+	struct diag quiet = {};
+	int error = read_list(path, &quiet, &list, &plugins);
+
+	if (!error)
+		*own = json_object_get(json_object_array_get_idx(plugins, find_own(plugins)));
+	json_object_put(list);
+	return error;
+}
+
+int conflist_put_back(const char *path, struct json_object *own, struct diag *diag)
+{
+	struct json_object *list = NULL, *plugins = NULL;
+	int error = read_list(path, diag, &list, &plugins);
+
+	if (!error)
+		error = check_version(path, list, diag);
+	if (!error && find_own(plugins) == json_object_array_length(plugins)) {
+		json_object_array_add(plugins, json_object_get(own));
+		error = write_list(path, list, diag);
+	}
+	json_object_put(list);
+	return error;
+}
+
+bool conflist_has_link(const char *bin)
+{
+	char path[PATH_MAX];
+	struct stat there;
+
+	return snprintf(path, sizeof(path), "%s/" CNI_NAME, bin) < (int)sizeof(path) &&
+	       !lstat(path, &there);
+}
+
 /* Returns true if another network's list in the folder has the plugin. */
 static bool is_used(const char *folder, const char *but)
 {
@@ -336,7 +382,7 @@ static bool is_used(const char *folder, const char *but)
 		char path[PATH_MAX];
 
 		snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
-		if (is_conflist(entries[i]->d_name) && strcmp(path, but) &&
+		if (conflist_is_name(entries[i]->d_name) && strcmp(path, but) &&
 		    !read_list(path, &quiet, &list, &plugins))
 			used |= find_own(plugins) < json_object_array_length(plugins);
 		json_object_put(list);
@@ -408,7 +454,7 @@ int cni_uninstall_all(const struct cni_install *install, struct diag *diag, bool
 		char path[PATH_MAX];
 
 		/* a list that cannot be read is no list that has the plugin */
-		if (is_conflist(entries[i]->d_name) &&
+		if (conflist_is_name(entries[i]->d_name) &&
 		    snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name) <
 			    (int)sizeof(path) &&
 		    !read_list(path, &quiet, &list, &plugins) && !error)
