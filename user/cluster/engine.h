@@ -101,13 +101,17 @@ struct engine {
 	api_done *step_done;
 	void (*go_on)(struct engine *engine); /* takes the next step, if there is one */
 	bool busy; /* a step is running */
+	unsigned int backoff; /* ms; 0: PolicyStatus was written since the last failure */
+	uint64_t retry_at; /* ms: no step before */
 	/* the newest policy in which more than Pods has changed */
 	uint32_t policies_in;
 	bool dirty; /* objects have changed since the last compile */
 	uint64_t dirty_since; /* ms */
 	uint64_t changed; /* ms: when an object last changed */
 	struct api_timer batch; /* ends the batch */
-	struct api_timer wait; /* ends the wait for a silent node, or until the next attempt */
+	struct api_timer
+		wait; /* ends the wait for a silent node, or for a status that another wrote */
+	struct api_timer retry; /* ends the wait after a failure */
 	struct api_timer soon; /* ends the wait for further reports */
 	struct api_timer look; /* for objects that wait for their turn */
 	bool due; /* `batch` has ended */

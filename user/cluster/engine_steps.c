@@ -18,7 +18,10 @@
 #define FIRST_MS 3 /* and after so long if no change came for QUIET_MS before its first one */
 #define BATCH_NODE_MS 2 /* and after FIRST_MS, and so long for each node, in any case ... */
 #define BATCH_MAX 500 /* ... at most after so long */
+/* After a failure, the next step waits for RETRY_MS, and for twice as long after each further one
+ * until PolicyStatus is written: each attempt may compile all objects. */
 #define RETRY_MS 400
+#define RETRY_MAX 10000
 #define RELEASE_MS 2000 /* an engine that ends waits so long for the answer to its last request */
 /* Time between writes of PolicyStatus while a rollout goes on: each write is an event for every
  * node. */
@@ -44,9 +47,12 @@ static void say(struct engine *engine, enum diag_level level, const char *what, 
 
 static void retry_later(struct engine *engine, const char *what, const char *why)
 {
+	const unsigned int ms = api_backoff(&engine->backoff, RETRY_MS, RETRY_MAX);
+
 	say(engine, DIAG_WARNING, what, why);
 	engine->busy = false;
-	api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS));
+	engine->retry_at = api_now() + ms;
+	api_timer_set(engine->api, &engine->retry, ms);
 }
 
 static void on_timer(void *data)
@@ -312,6 +318,7 @@ static void status_written(void *data, const struct api_answer *answer)
 	}
 	if (read_status(engine, answer->body))
 		return retry_later(engine, "PolicyStatus", strerror(ENOMEM));
+	engine->backoff = 0;
 	check_limit(engine);
 	step(engine);
 }
@@ -395,9 +402,11 @@ static void step_done(void *data, const struct api_answer *answer)
 	struct engine *engine = data;
 
 	engine->busy = false;
-	if (answer->error && answer->status != 404 && answer->status != 409)
-		return retry_later(engine, "the store cannot be written", answer->error);
-	step(engine);
+	if (!answer->error || answer->status == 404 || answer->status == 409)
+		return step(engine);
+	/* holds no rollout up */
+	say(engine, DIAG_WARNING, "the store cannot be written", answer->error);
+	api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS));
 }
 
 /* Returns true if the numbers of PolicyStatus are up to date. */
@@ -640,7 +649,8 @@ static void step(struct engine *engine)
 	struct least least;
 	uint64_t next;
 
-	if (engine->busy || !lease_held(engine->lease) || !is_synced(engine))
+	if (engine->busy || !lease_held(engine->lease) || !is_synced(engine) ||
+	    engine->retry_at > api_now())
 		return;
 	if (!engine->status.version || must_write_limit(engine))
 		return write_status(engine, engine->status);
@@ -799,6 +809,7 @@ static void lease_changed(void *data)
 	engine->policy = NULL;
 	engine->adopts = 0;
 	engine->lost = false;
+	engine->retry_at = engine->backoff = 0;
 	say(engine, DIAG_NOTE, lease_held(engine->lease) ? "leads" : "leads no longer", NULL);
 	engine->listens = api_now();
 	engine->told = 0;
@@ -832,6 +843,7 @@ static int begin(struct engine *engine)
 
 	engine->batch = (struct api_timer){.run = on_batch, .data = engine};
 	engine->wait = (struct api_timer){.run = on_timer, .data = engine};
+	engine->retry = (struct api_timer){.run = on_timer, .data = engine};
 	engine->observe = (struct api_timer){.run = on_timer, .data = engine};
 	engine->soon = (struct api_timer){.run = on_timer, .data = engine};
 	engine_watch_waits(engine);
