@@ -277,6 +277,20 @@ static void set_wanted(struct resting *resting, uint32_t wanted, uint64_t now)
 	}
 }
 
+/* Begins anew with addresses that rest until generations which the cluster has not reached: its
+ * store was put back to an older time, and has to hear of them again. */
+static void forget_future(struct resting *resting, uint32_t wanted)
+{
+	for (size_t i = 0; wanted && i < resting->n; i++) {
+		struct entry *entry = &resting->entries[i];
+
+		if (entry->wanted <= wanted && entry->clear <= wanted)
+			continue;
+		entry->wanted = entry->checked = entry->clear = 0;
+		entry->told = 0;
+	}
+}
+
 /* Looks again when set_wanted() is due, or an address may have rested for long. */
 static void look_again(struct resting *resting, uint64_t now)
 {
@@ -395,6 +409,7 @@ unsigned int resting_look(struct resting *resting, const struct resting_view *vi
 	size_t kept = 0;
 
 	catch_up(resting);
+	forget_future(resting, view->wanted);
 	set_wanted(resting, view->wanted, now);
 	if (must_read_policy(resting, view->active) &&
 	    node_open(resting->options.node, false, resting->options.diag, &handle))
