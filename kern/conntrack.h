@@ -279,6 +279,7 @@ static __always_inline bool ct_alive(struct bh_ct *ct, __u8 protocol, __u32 now)
 
 #define CT_ACKNOWLEDGED 0x10000 /* bytes by which the noted number may lag behind */
 #define CT_WINDOW 0x100000 /* bytes that may be in flight after the acknowledged one */
+#define CT_LARGEST 0x40000000 /* the largest window that TCP can scale to (RFC 7323) */
 
 /* Notes the number that an end of an open TCP connection has acknowledged, once for 64 KB, so that
  * few packets write to the entry's cache line. */
@@ -290,12 +291,26 @@ static __always_inline void ct_acknowledge(struct bh_ct *ct, __u32 end, __u32 ac
 		WRITE_ONCE(*number, acknowledged);
 }
 
-/* Returns true if the sequence number of a RST may be in its receiver's window. */
+/* Returns true if a number may be one that follows the noted number of an end; 0: none is noted. */
+static __always_inline bool ct_follows(__u32 number, __u32 noted)
+{
+	return noted && number - noted < CT_ACKNOWLEDGED + CT_WINDOW;
+}
+
+/*
+ * Returns true if a RST may be of its sender: the sequence number may be in the receiver's window.
+ * A sender that closes with more in flight than CT_WINDOW acknowledges in the RST what it has got.
+ * To guess that number is as hard as to guess one in a small window.
+ */
 static __always_inline bool ct_resets(const struct packet *p, const struct bh_ct *ct)
 {
-	__u32 number = READ_ONCE(*(p->from ? &ct->number[0] : &ct->number[1]));
+	__u32 receiver = READ_ONCE(*(p->from ? &ct->number[0] : &ct->number[1]));
+	__u32 sender = READ_ONCE(*(p->from ? &ct->number[1] : &ct->number[0]));
 
-	return number && p->sequence - number < CT_ACKNOWLEDGED + CT_WINDOW;
+	if (ct_follows(p->sequence, receiver))
+		return true;
+	return receiver && p->sequence - receiver <= CT_LARGEST && p->tcp_flags & TCP_ACK &&
+	       ct_follows(p->acknowledged, sender);
 }
 
 /*

@@ -257,10 +257,44 @@ static void reset_forged(void)
 		packet_node_forget();
 		connect_a_to_b(80);
 		b_to_a(B_SENDS(80, .flags = TCP_R, .seq = 5001 + outside[i]), ESTABLISHED);
+		a_to_b(A_SENDS(80, .flags = TCP_R | TCP_A, .seq = 1001 + outside[i],
+			       .ack = 5001 + outside[i]),
+		       ESTABLISHED);
+		packet_node_age(PACKET_SECONDS(1000));
+		talk(80, ESTABLISHED, ESTABLISHED);
+	}
+}
+
+/* Nor does one behind the window, or beyond the largest one, that acknowledges a true number. */
+static void reset_forged_acknowledged(void)
+{
+	const uint32_t outside[] = {-5000, -2, 0x40000000 + 1, 0x80000000};
+
+	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
+		packet_node_forget();
+		connect_a_to_b(80);
+		b_to_a(B_SENDS(80, .flags = TCP_R | TCP_A, .seq = 5001 + outside[i], .ack = 1001),
+		       ESTABLISHED);
 		a_to_b(A_SENDS(80, .flags = TCP_R | TCP_A, .seq = 1001 + outside[i], .ack = 5001),
 		       ESTABLISHED);
 		packet_node_age(PACKET_SECONDS(1000));
 		talk(80, ESTABLISHED, ESTABLISHED);
+	}
+}
+
+/* A server that closes while megabytes are in flight sends its RST behind them. */
+static void reset_ahead(void)
+{
+	const uint32_t ahead[] = {0x110001, 0x600000, 0x40000000};
+
+	for (size_t i = 0; i < sizeof(ahead) / sizeof(ahead[0]); i++) {
+		packet_node_forget();
+		connect_a_to_b(80);
+		b_to_a(B_SENDS(80, .flags = TCP_R | TCP_A, .seq = 5001 + ahead[i], .ack = 1021),
+		       ESTABLISHED);
+		packet_node_age(PACKET_SECONDS(11));
+		expect(TO_B, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001),
+		       BH_DROP_NO_CONNECTION);
 	}
 }
 
@@ -1101,6 +1135,9 @@ static const struct packet_sequence sequences[] = {
 	{"data sent again after a FIN restores no closed connection", closing_with_loss},
 	{"a RST ends one unless it goes on", reset},
 	{"a RST outside the window shortens no life", reset_forged},
+	{"a RST outside any window that acknowledges a true number shortens no life",
+	 reset_forged_acknowledged},
+	{"a RST behind megabytes in flight shortens the connection's life", reset_ahead},
 	{"a RST inside the window shortens the connection's life", reset_true},
 	{"forged FINs end no connection", forged_fins},
 	{"a FIN of one end to the outside closes one direction", half_closed_outside},
