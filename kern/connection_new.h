@@ -46,6 +46,8 @@ static __always_inline int connection_evaluate(struct packet *p, const struct co
 		flags |= BH_CT_SERVICE;
 	if (c->found.by_mac)
 		flags |= BH_CT_BY_MAC;
+	if (c->found.flags & BH_CACHED_TO_NODE)
+		flags |= BH_CT_TO_NODE;
 	if (connection_keeps_asking(p, c))
 		flags |= BH_CT_ASKS;
 	if (resolver_is(p, !c->initiator))

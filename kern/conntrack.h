@@ -253,8 +253,9 @@ static __always_inline bool ct_agrees(const struct bh_ct *ct, __u64 want, __u64 
 	return !(((*word ^ want) | (READ_ONCE(ct->verdict[BH_INGRESS]) ^ want)) & ~varies);
 }
 
-#define CT_VARIES \
-	((__u64)(BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL | BH_CT_SERVICE | BH_CT_BY_INGRESS))
+#define CT_VARIES                                                                                \
+	((__u64)(BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL | BH_CT_SERVICE | BH_CT_BY_INGRESS | \
+		 BH_CT_TO_NODE))
 
 /* The same for an entry that serves packets by itself: without BH_CT_ASKS. */
 static __always_inline bool ct_allowed(const struct bh_ct *ct, __u64 want, __u64 *word)

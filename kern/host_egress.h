@@ -44,6 +44,54 @@ static __always_inline bool host_egress_is_foreign(struct __sk_buff *skb)
 	return iface && !(iface->flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA));
 }
 
+/* Words of connections that never leave the node. */
+#define HOST_EGRESS_STAYS (BH_CT_LOCAL | BH_CT_NODE | BH_CT_TO_NODE)
+
+/* Returns true if the frame of an endpoint's leaves by another port of the endpoint's bridge. */
+static __noinline bool host_egress_is_bridged(__u32 ingress)
+{
+	struct bh_iface *iface = endpoint_iface(ingress);
+
+	return iface && iface->flags & BH_IFACE_ENDPOINT && iface->bridge;
+}
+
+/* Returns the owner of the destination address: the interface of an endpoint of this node, or
+ * LINK_NODE; 0: neither. */
+static __noinline __u32 host_egress_owner_of(const struct packet *p)
+{
+	struct end end = {};
+	struct bh_addr addr;
+
+	packet_address(p, !p->from, &addr);
+	if (endpoint_link_local(&addr))
+		return link_holder(p, &addr);
+	if (endpoint_resolve(&addr, p->generation, &end))
+		return 0;
+	return end.flags & END_NODE ? LINK_NODE : end.ifindex;
+}
+
+/*
+ * Returns true if an endpoint's frame leads by its MAC to a host on the bridge, and by its address
+ * to an endpoint of this node or to the node itself: policy was asked about those. A frame with the
+ * MAC of the address' owner is one that the bridge floods.
+ */
+static __noinline bool host_egress_strays(const struct packet *p)
+{
+	struct bh_mac_key key = {};
+	struct bh_mac *mac;
+	__u32 owner;
+
+	if (!host_egress_is_bridged(p->ingress))
+		return false;
+	owner = host_egress_owner_of(p);
+	if (!owner)
+		return false;
+	key.kind = owner == LINK_NODE ? BH_MAC_NODE : BH_MAC_ENDPOINT;
+	__builtin_memcpy(key.mac, p->mac_to, sizeof(key.mac));
+	mac = active_lookup(&at_macs, &key);
+	return !mac || (mac->ifindex && mac->ifindex != owner);
+}
+
 /* Returns true if the frame has no Ethernet header. A MAC may begin with the same bits as an IP
  * header, so the interface decides. */
 static __always_inline bool host_egress_has_no_ethernet(struct __sk_buff *skb)

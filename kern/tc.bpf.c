@@ -351,7 +351,9 @@ static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_pa
 			tc_as_flow(p);
 		if (unlikely(skb->tc_index == AUDIT_COUNTED) && tc_was_counted(skb, p))
 			return TC_PASS;
-		if (tunnel_leaves(skb, p))
+		if (p->version && p->class != PACKET_NEIGHBOUR && host_egress_strays(p))
+			reason = BH_DROP_ASTRAY;
+		else if (tunnel_leaves(skb, p))
 			reason = BH_DROP_TUNNEL;
 		else
 			reason =
@@ -371,7 +373,9 @@ int tc_leave(struct __sk_buff *skb)
 		return TC_PASS;
 	bare = host_egress_has_no_ethernet(skb);
 	if (!bare && likely(fast_path_packet(&path) || fast_path_shakes(&path)) &&
-	    !(path.word & BH_CT_SERVICE))
+	    !(path.word & BH_CT_SERVICE) &&
+	    (likely(!(path.word & HOST_EGRESS_STAYS)) ||
+	     !host_egress_is_bridged(skb->ingress_ifindex)))
 		return TC_PASS;
 	verifier_room();
 	path.generation = packet_generation();

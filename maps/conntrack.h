@@ -85,6 +85,7 @@ _Static_assert(sizeof(struct bh_ct_key) == 40, "struct bh_ct_key");
 #define BH_CT_DNS (1u << 7)
 #define BH_CT_SERVICE (1u << 8) /* a call to a Service: evaluated where its backend is known */
 #define BH_CT_BY_MAC (1u << 9) /* the end was identified by the frame's MAC */
+#define BH_CT_TO_NODE (1u << 10) /* the responder is this node */
 #define BH_CT_FLAGS 0xfffu
 #define BH_CT_TAG_BITS 20
 #define BH_CT_TAG_SHIFT 12

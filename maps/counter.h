@@ -46,6 +46,7 @@
 	REASON(BH_DROP_SOURCE_ROUTE, "source-routed")                                   \
 	REASON(BH_DROP_TUNNEL, "encapsulated, from an endpoint to a node")              \
 	REASON(BH_DROP_CHECKSUM, "checksum to be completed out of its place")           \
+	REASON(BH_DROP_ASTRAY, "MAC of another host than the destination address")      \
 	REASON(BH_DROP_UNTRANSLATED, "Service address that the node did not translate") \
 	REASON(BH_DROP_BACKEND, "reply of a Service whose backend is not known")        \
 	REASON(BH_DROP_UNHOOKED, "call of a Service that no hook would see leave")      \

@@ -102,6 +102,35 @@ net_allowed node tcp "fe80::ff:fe00:401%br0" 443 "the node reaches an isolated p
 net_denied stray tcp "fe80::ff:fe00:401%eth0" 443 "no other reaches an isolated pod's link-local address"
 net_allowed web tcp "fe80::ff:fe00:404%eth0" 80 "a pod without policy reaches a link-local address"
 
+# The address of a frame is one that the pod may reach, and the MAC leads to a host that is no endpoint.
+strays() { # COUNT POD POD'S-MAC MAC SOURCE DESTINATION: the drops of so many frames
+	net_moved net_frame "$2" -n "$1" eth0 "$3" "$4" udp "$5" "$6" 7000 | grep '^drop' || echo none
+}
+astray() { # NAME
+	net_check "web sends to the address of $1 by stray's MAC: astray" net_is "$(strays 3 web $webs $own "$2" "$3")" \
+		"drop 3 MAC of another host than the destination address"
+	net_check "web sends to the address of $1 by its MAC" net_is "$(strays 3 web $webs "$4" "$2" "$3")" none
+}
+for ends in "10.50.0.2 $db4 10.50.0.9 10.50.0.4" "fd50::2 $db6 fd50::9 fd50::4" \
+	"fe80::ff:fe00:402 fe80::ff:fe00:401 $node_link fe80::ff:fe00:404"; do
+	read -r web db node stray <<<"$ends"
+	astray "db, $db" "$web" "$db" $dbs
+	astray "the node, $node" "$web" "$node" "$bridge"
+	net_check "web sends to stray at $stray" net_is "$(strays 3 web $webs $own "$web" "$stray")" none
+done
+net_check "unload before a load with other settings" net_bulkhead unload
+net_check "load without questions to conntrack" net_bulkhead load --set ask-conntrack=0 "$NET_TMP/policy.ini"
+for ends in "10.50.0.2 $db4 10.50.0.9" "fd50::2 $db6 fd50::9"; do
+	read -r web db node <<<"$ends"
+	astray "db without conntrack, $db" "$web" "$db" $dbs
+	astray "the node without conntrack, $node" "$web" "$node" "$bridge"
+	# The connections are open by now.
+	astray "db in an open connection, $db" "$web" "$db" $dbs
+	astray "the node in an open connection, $node" "$web" "$node" "$bridge"
+done
+net_check "unload before a load with the former settings" net_bulkhead unload
+net_check "load with questions to conntrack" net_bulkhead load "$NET_TMP/policy.ini"
+
 # A frame of an audited pod is counted once, at the last hook on its way.
 sed '/^\[endpoint shop\/job\]/a audit = yes' "$NET_TMP/policy.ini" >"$NET_TMP/audit.ini"
 net_check "load with job only audited" net_bulkhead load "$NET_TMP/audit.ini"
