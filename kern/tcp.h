@@ -188,6 +188,15 @@ static __always_inline bool tcp_ends(const struct packet *p, const struct bh_ct 
 	       (refuses || (READ_ONCE(ct->state) & BH_CT_ANSWERED && sender == BH_EGRESS));
 }
 
+/* Returns true if the responder sends before the initiator has acknowledged its SYN-ACK. It does so
+ * if the SYN had data that it has taken (TCP Fast Open, RFC 7413), and acknowledges that data. */
+static __always_inline bool tcp_is_early(const struct packet *p, const struct bh_ct *ct)
+{
+	return READ_ONCE(ct->state) & BH_CT_ANSWERED && !(p->tcp_flags & TCP_RST) &&
+	       tcp_sender(p, ct) == BH_INGRESS && tcp_acknowledges(p, ct) &&
+	       p->acknowledged != tcp_number(ct, !p->from) + 1;
+}
+
 /* Changes the numbers of a half-open connection into those of an open one (struct bh_ct). @syn: the
  * number of the end's SYN. */
 static __always_inline void tcp_renumber(struct bh_ct *ct, __u32 from, __u32 syn,
@@ -240,7 +249,7 @@ static __always_inline int tcp_complete(struct packet *p, struct bh_ct *ct)
 	bool ends = tcp_ends(p, ct);
 	int reason;
 
-	if (!ends && tcp_is_half(ct))
+	if (!ends && !tcp_is_early(p, ct) && tcp_is_half(ct))
 		return BH_DROP_HANDSHAKE;
 	reason = connection_again(p, ct);
 	if (bh_reason_drops(reason) || !ends)
@@ -286,6 +295,7 @@ static __noinline bool tcp_replace(struct packet *p, struct bh_ct *waiting)
 static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 {
 	struct bh_ct *waiting = ct_find_waiting(p);
+	bool early;
 	int reason;
 
 	if (!waiting) {
@@ -293,7 +303,8 @@ static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 			ct_state(p, ct, 0, BH_CT_CONTESTED);
 		return 0;
 	}
-	if (!tcp_ends(p, waiting))
+	early = tcp_is_early(p, waiting);
+	if (!early && !tcp_ends(p, waiting))
 		return 0;
 	reason = connection_again(p, waiting);
 	if (reason >= BH_REASONS) /* the evaluation asks for something first */
@@ -303,7 +314,7 @@ static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 		p->enforced = false;
 		return 0;
 	}
-	if (bh_reason_drops(reason) || p->tcp_flags & TCP_RST)
+	if (bh_reason_drops(reason) || early || p->tcp_flags & TCP_RST)
 		return reason;
 	return tcp_replace(p, waiting) ? reason : BH_DROP_SHARE;
 }

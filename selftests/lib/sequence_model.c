@@ -928,7 +928,6 @@ static void complete(struct model *m, const struct step *step, const struct sigh
 	/* Any of several SYNs may have opened the connection. */
 	new.vague = new.numbers[0] & (new.numbers[0] - 1) || new.numbers[1] & (new.numbers[1] - 1);
 	new.sure &= !strays(step, sight) && !m->reading.vain;
-	new.closed[0] = false;
 	new.closed[1] = !!(step->flags & TCP_F);
 	forget(m, half);
 	old = find(m, &new.key, OPEN, new.from, new.to);
@@ -958,6 +957,8 @@ static void hear_tcp(struct model *m, const struct step *step, struct talk *talk
 	}
 	if (step->flags & TCP_R)
 		talk->refused = true;
+	if (step->flags & TCP_F && !initiator)
+		talk->closed[0] = true;
 	if (!(step->flags & TCP_S) || (initiator && !talk->crossed))
 		return;
 	if (!talk->numbers[INGRESS])

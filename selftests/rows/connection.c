@@ -127,6 +127,33 @@ static void handshake_forged(void)
 	expect_number("connections after the true ACK", packet_node_connections(), 1);
 }
 
+/* TCP Fast Open: the SYN has data, and the answer comes before the ACK. */
+static void handshake_fast_open(void)
+{
+	struct packet_spec data =
+		B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1011, .payload = 9);
+	struct packet_spec end = B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 5010, .ack = 1011);
+	struct packet_spec wrong = data;
+
+	wrong.ack = 1000;
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000, .payload = 10), BH_PASS_NEW);
+	expect(FROM_B, data, BH_DROP_HANDSHAKE);
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1011, .ack = 5001), BH_DROP_HANDSHAKE);
+	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1011), ESTABLISHED);
+	b_to_a(data, ESTABLISHED);
+	b_to_a(end, ESTABLISHED);
+	expect(FROM_B, wrong, BH_DROP_HANDSHAKE);
+	expect_number("connections before the ACK", packet_node_connections(), 0);
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1011, .ack = 5001), ESTABLISHED);
+	expect_number("connections after the ACK", packet_node_connections(), 1);
+	/* The same ports again, beside the old connection. */
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 90000, .payload = 10), BH_PASS_NEW);
+	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 8000, .ack = 90011), ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_A, .seq = 8001, .ack = 90011, .payload = 9), ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 90011, .ack = 8010), ESTABLISHED);
+	expect_number("half-open after the second ACK", packet_node_half_open(), 0);
+}
+
 /* No third host sends a segment of a handshake, and each end only its own. */
 static void handshake_of_strangers(void)
 {
@@ -1133,6 +1160,7 @@ static const struct packet_sequence sequences[] = {
 	{"a SYN is evaluated in its own direction", syn_the_other_way},
 	{"FINs end a connection, and its ports serve again", closing},
 	{"data sent again after a FIN restores no closed connection", closing_with_loss},
+	{"an answer to data in the SYN comes before the ACK", handshake_fast_open},
 	{"a RST ends one unless it goes on", reset},
 	{"a RST outside the window shortens no life", reset_forged},
 	{"a RST outside any window that acknowledges a true number shortens no life",
