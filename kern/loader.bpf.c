@@ -77,7 +77,7 @@ BPF_GLOBAL int forget_bucket(struct bh_forget *found, __u32 i)
 	SETTLE(group); /* no addition may move above the NULL check */
 	i %= BH_CT_GROUP;
 	for (int slot = 0; slot < BH_CT_SLOTS; slot++)
-		if (READ_ONCE(group->bucket[i].tag[slot]) >= BH_CT_TAKEN)
+		if (bh_ct_is_filled(READ_ONCE(group->bucket[i].tag[slot])))
 			found->forgotten += forget_slot(found, &group->bucket[i].tag[slot],
 							&group->slot[i][slot]);
 	return 0;

@@ -226,8 +226,8 @@ _Static_assert(sizeof(struct bh_ct_slot) == 104, "struct bh_ct_slot");
 
 #define BH_CT_SLOTS 8
 
-/* Tags of slots: empty; being filled or freed by one program. From BH_CT_TAKEN on: the tag of a
- * connection. */
+/* Tags of slots: empty; being filled or freed by one program. With the bit BH_CT_TAKEN: the tag of
+ * a connection. */
 enum { BH_CT_FREE, BH_CT_BUSY = 2, BH_CT_TAKEN = 4 };
 
 /* For a moment, a new connection's tag is a proposed one, which no lookup finds: another program
@@ -235,6 +235,12 @@ enum { BH_CT_FREE, BH_CT_BUSY = 2, BH_CT_TAKEN = 4 };
 #define BH_CT_PROPOSED(tag) (((tag) & ~BH_CT_TAKEN) | 1)
 /* the bits that a connection's tag and its proposed tag have in common */
 #define BH_CT_TAG_OF_KEY (~(BH_CT_TAKEN | 1u))
+
+/* Returns true if the slot of a tag has a connection, which may still be a proposed one. */
+BH_CT_INLINE _Bool bh_ct_is_filled(__u32 tag)
+{
+	return tag & (BH_CT_TAKEN | 1u);
+}
 
 struct bh_ct_bucket {
 	__u32 tag[BH_CT_SLOTS];

@@ -64,7 +64,7 @@ BH_CT_INLINE __u32 bh_forget_slot(const struct bh_forget *forget, const __u32 *t
 {
 	__u64 *word = slot->ct.verdict, egress, ingress;
 
-	if (*(const volatile __u32 *)tag < BH_CT_TAKEN || !bh_forget_has(forget, &slot->key))
+	if (!bh_ct_is_filled(*(const volatile __u32 *)tag) || !bh_forget_has(forget, &slot->key))
 		return 0;
 	egress = bh_forget_word(&word[BH_EGRESS]);
 	ingress = bh_forget_word(&word[BH_INGRESS]);

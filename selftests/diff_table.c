@@ -524,7 +524,7 @@ static bool read_table(struct world *w)
 		struct talk *talk;
 		int initiator;
 
-		if (bh_ct_bucket(table, i / BH_CT_SLOTS)->tag[i % BH_CT_SLOTS] < BH_CT_TAKEN)
+		if (!bh_ct_is_filled(bh_ct_bucket(table, i / BH_CT_SLOTS)->tag[i % BH_CT_SLOTS]))
 			continue;
 		port = port < FIRST_PORT ? ntohs(slot->key.port[1]) : port;
 		talk = &w->talk[port - FIRST_PORT];

@@ -161,9 +161,27 @@ static void hash_of_ipv6(void **state)
 	check_all(ipv6, sizeof(ipv6) / sizeof(ipv6[0]), key);
 }
 
+/* A slot that is free or busy has no connection; one whose tag is final or proposed has, whatever
+ * the hash is. */
+static void tag_of_a_filled_slot(void **state)
+{
+	static const uint64_t hashes[] = {0, 1, 2, 3, 4, 7, 8, 0x80000000, 0xffffffff};
+
+	(void)state;
+	assert_false(bh_ct_is_filled(BH_CT_FREE));
+	assert_false(bh_ct_is_filled(BH_CT_BUSY));
+	for (size_t i = 0; i < sizeof(hashes) / sizeof(hashes[0]); i++) {
+		const uint32_t tag = bh_ct_slot_tag(hashes[i]);
+
+		assert_true(bh_ct_is_filled(tag));
+		assert_true(bh_ct_is_filled(BH_CT_PROPOSED(tag)));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tag_of_a_filled_slot),
 		cmocka_unit_test(hash_of_ipv4),
 		cmocka_unit_test(hash_of_ipv6),
 	};

@@ -858,7 +858,7 @@ static int count(uint32_t half)
 	int n = 0;
 
 	for (uint32_t i = 0; i < n_slots(); i++)
-		n += *tag_at(i) >= BH_CT_TAKEN && (slot_at(i)->ct.state & BH_CT_HALF) == half;
+		n += bh_ct_is_filled(*tag_at(i)) && (slot_at(i)->ct.state & BH_CT_HALF) == half;
 	return n;
 }
 
@@ -877,7 +877,7 @@ int32_t packet_node_held(uint32_t payer)
 	int32_t n = 0;
 
 	for (uint32_t i = 0; i < n_slots(); i++)
-		n += *tag_at(i) >= BH_CT_TAKEN && BH_CT_PAYER(slot_at(i)->ct.payer) == payer;
+		n += bh_ct_is_filled(*tag_at(i)) && BH_CT_PAYER(slot_at(i)->ct.payer) == payer;
 	return n;
 }
 
@@ -1024,7 +1024,7 @@ int packet_node_ingress_words(void)
 	int n = 0;
 
 	for (uint32_t i = 0; i < n_buckets * BH_CT_SLOTS; i++)
-		n += bh_ct_bucket(table, i / BH_CT_SLOTS)->tag[i % BH_CT_SLOTS] >= BH_CT_TAKEN &&
+		n += bh_ct_is_filled(bh_ct_bucket(table, i / BH_CT_SLOTS)->tag[i % BH_CT_SLOTS]) &&
 		     bh_ct_slots(table, i / BH_CT_SLOTS)[i % BH_CT_SLOTS].ct.verdict[BH_INGRESS];
 	return n;
 }
@@ -1058,7 +1058,7 @@ void packet_node_limit(uint32_t floor, uint32_t capacity)
 int packet_node_bucket(void)
 {
 	for (uint32_t i = 0; i < n_slots(); i++)
-		if (*tag_at(i) >= BH_CT_TAKEN)
+		if (bh_ct_is_filled(*tag_at(i)))
 			return i / BH_CT_SLOTS;
 	return -1;
 }
@@ -1102,7 +1102,7 @@ int packet_node_damaged(void)
 		uint32_t was = *tag, before = *state;
 		struct bh_ct_slot slot;
 
-		if (was < BH_CT_TAKEN)
+		if (!bh_ct_is_filled(was))
 			continue;
 		__asm__ volatile("" ::: "memory");
 		memcpy(&slot, slot_at(i), sizeof(slot));
@@ -1135,7 +1135,7 @@ uint32_t packet_node_port_states(uint16_t port)
 	uint32_t states = 0;
 
 	for (uint32_t i = 0; i < n_slots(); i++)
-		if (*tag_at(i) >= BH_CT_TAKEN)
+		if (bh_ct_is_filled(*tag_at(i)))
 			states |= state_of_port(slot_at(i), port);
 	return states;
 }
@@ -1150,7 +1150,7 @@ uint32_t packet_node_states(uint8_t protocol)
 	uint32_t states = 0;
 
 	for (uint32_t i = 0; i < n_slots(); i++)
-		if (*tag_at(i) >= BH_CT_TAKEN && slot_at(i)->key.protocol == protocol)
+		if (bh_ct_is_filled(*tag_at(i)) && slot_at(i)->key.protocol == protocol)
 			states |= slot_at(i)->ct.state & BH_CT_STATE;
 	return states;
 }

@@ -548,7 +548,7 @@ int subject_forget(struct subject *subject, uint16_t first)
 
 	for (uint32_t i = 0; !err && i < table->groups * BH_CT_GROUP; i++)
 		for (int slot = 0; slot < BH_CT_SLOTS; slot++)
-			if (bh_ct_bucket(table->table, i)->tag[slot] >= BH_CT_TAKEN &&
+			if (bh_ct_is_filled(bh_ct_bucket(table->table, i)->tag[slot]) &&
 			    destination_of(&bh_ct_slots(table->table, i)[slot].key) >= first)
 				bh_ct_bucket(table->table, i)->tag[slot] = BH_CT_FREE;
 	return err;

@@ -272,7 +272,7 @@ int connections_each(const struct bh_ct_group *group,
 	for (int i = 0; i < BH_CT_GROUP * BH_CT_SLOTS && !status; i++) {
 		const struct bh_ct_slot *slot = &group->slot[i / BH_CT_SLOTS][i % BH_CT_SLOTS];
 
-		if (group->bucket[i / BH_CT_SLOTS].tag[i % BH_CT_SLOTS] >= BH_CT_TAKEN &&
+		if (bh_ct_is_filled(group->bucket[i / BH_CT_SLOTS].tag[i % BH_CT_SLOTS]) &&
 		    !(slot->ct.state & BH_CT_GONE) && (slot->ct.verdict[0] || slot->ct.verdict[1]))
 			status = visit(data, &slot->key, &slot->ct);
 	}
@@ -310,7 +310,7 @@ static void count_entries(const struct connections *connections, struct connecti
 		for (int j = 0; j < BH_CT_SLOTS; j++) {
 			struct connections_share key = {}, *share;
 
-			if (bh_ct_bucket(connections->table, i)->tag[j] < BH_CT_TAKEN)
+			if (!bh_ct_is_filled(bh_ct_bucket(connections->table, i)->tag[j]))
 				continue;
 			key.key = BH_CT_PAYER(bh_ct_slots(connections->table, i)[j].ct.payer);
 			share = bsearch(&key, shares, n, sizeof(*shares), by_key);
