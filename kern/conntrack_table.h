@@ -690,7 +690,7 @@ BPF_GLOBAL __u32 table_claim(const struct table_key *key, __u32 payer)
 	struct bh_ct *ct;
 
 	if (!key || !own)
-		return 0;
+		return share_refuses();
 	if (table_has_room(own, 0))
 		place = table_claim_free(key, own, true);
 	if (!place)

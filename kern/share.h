@@ -52,6 +52,17 @@ static __always_inline struct bh_share *share_get(__u32 key)
 	return likely(share) ? share : share_new(key);
 }
 
+/* Counts a connection that is refused since its endpoint has no share: bh_shares is full. Not
+ * inline, for the stack. */
+static __noinline int share_refuses(void)
+{
+	struct bh_share_total *total = share_total();
+
+	if (total)
+		__sync_fetch_and_add(&total->refused, 1);
+	return 0;
+}
+
 static __always_inline __u32 share_floor(void)
 {
 	struct bh_share_total *total = share_total();

@@ -25,8 +25,8 @@
  * such entry.
  *
  * These maps have one entry for an endpoint's interface and one for a namespace, made at the first
- * connection. The command frees the entries of endpoints that are gone. If there is no place, the
- * endpoint has no floor, and is refused connections once the surplus is used up.
+ * connection. The command frees the entries of endpoints that are gone. An endpoint that has found
+ * no place is refused all connections: without a share nobody could count them.
  *
  * The garbage collector counts the entries of the table as it passes. At the end of a sweep it
  * corrects a count that differs by more than the changes that packets made meanwhile, computes the
@@ -87,7 +87,8 @@ struct bh_share_total {
 	__u32 corrected; /* counts that sweeps have corrected */
 	__u32 sweeps; /* that have ended */
 	__u32 pad;
-	__u64 refused, replaced; /* of shares that the command has freed */
+	/* of shares that the command has freed; connections refused to endpoints without a share */
+	__u64 refused, replaced;
 };
 _Static_assert(sizeof(struct bh_share_total) == 40, "struct bh_share_total");
 

@@ -931,7 +931,7 @@ static uint64_t sum_of_shares(bool refused)
 
 uint64_t packet_node_refused(void)
 {
-	return sum_of_shares(true);
+	return sum_of_shares(true) + total->refused;
 }
 
 uint64_t packet_node_replaced(void)

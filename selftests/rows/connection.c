@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Connections: handshakes, replies, closing, policy changes, timeouts. */
+#include <bpf/bpf.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "maps/iface.h"
+#include "maps/share.h"
 #include "selftests/lib/packet_rows.h"
 
 #define ESTABLISHED BH_PASS_ESTABLISHED
@@ -255,6 +257,21 @@ static void closing(void)
 	       BH_DROP_NO_CONNECTION);
 	connect_a_to_b(80);
 	talk(80, ESTABLISHED, ESTABLISHED);
+}
+
+/* No place for the endpoint's share is left. */
+static void without_share(void)
+{
+	const struct bh_share other = {};
+	const int map = packet_node_map("bh_shares");
+
+	for (uint32_t key = 0x10000000; !bpf_map_update_elem(map, &key, &other, BPF_ANY);)
+		key++;
+	expect(FROM_A, A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_DROP_SHARE);
+	expect_number("connections without a share", packet_node_connections(), 0);
+	expect_number("refused connections", packet_node_refused(), 1);
+	packet_node_forget();
+	connect_a_to_b(80);
 }
 
 /* A forged RST closes nothing: the next segment restores the connection's timeout. */
@@ -1161,6 +1178,7 @@ static const struct packet_sequence sequences[] = {
 	{"FINs end a connection, and its ports serve again", closing},
 	{"data sent again after a FIN restores no closed connection", closing_with_loss},
 	{"an answer to data in the SYN comes before the ACK", handshake_fast_open},
+	{"an endpoint that has no share is refused connections", without_share},
 	{"a RST ends one unless it goes on", reset},
 	{"a RST outside the window shortens no life", reset_forged},
 	{"a RST outside any window that acknowledges a true number shortens no life",
