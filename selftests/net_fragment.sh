@@ -74,6 +74,12 @@ for pair in "$(net_ip web) $db4" "$(net_ip6 web) $db6"; do
 		"$(printf '%s\n' "drop 1 denied by the destination's policy" "$no_first")"
 done
 
+net_bulkhead monitor --last 100 >"$NET_TMP/last"
+net_check "monitor names the protocol of a later fragment, and no port" \
+	grep -q " UDP from endpoint ([^ ]*): fragment whose first was not let through" "$NET_TMP/last"
+net_check "monitor names the port of a first fragment" \
+	grep -q " UDP/7001 to endpoint ([^ ]*): denied by the destination's policy" "$NET_TMP/last"
+
 # Of an isolated pod's fragments, those to its own node pass. They take no place of another's.
 flood() { # ADDRESS NODE: more first fragments than the map has places for one
 	net_frame bad -p -n 60000 eth0 "$(net_mac bad)" $gateway first "$1" "$2" 7000 1000

@@ -10,6 +10,7 @@
 #include "cmd/side.h"
 #include "cmd/reason.h"
 #include "cmd/screen.h"
+#include "model/protocol.h"
 #include "policy/isolation.h"
 #include "maps/counter.h"
 #include "node/node.h"
@@ -85,10 +86,15 @@ static const char *reason_text(const struct bh_event *event)
 	return event->reason < BH_REASONS ? reasons[event->reason] : "unknown";
 }
 
+/* Returns "TCP/80", or "TCP" where no port is known: a later fragment has none, nor has a packet
+ * that is cut short. */
 static const char *protocol_text(const struct bh_event *event, char text[FLOW_TEXT])
 {
+	const struct protocol *protocol = protocol_by_number(event->protocol);
 	struct flow flow = {.protocol = event->protocol};
 
+	if (protocol && !event->source_port && !event->destination_port)
+		return protocol->name;
 	/* Returns the port that the client asked for: in a reply, that is the packet's source
 	 * port. */
 	flow.port =
