@@ -14,6 +14,7 @@
 #include "doubt.h"
 #include "fragment.h"
 #include "icmp.h"
+#include "local.h"
 #include "netfilter.h"
 #include "scope.h"
 #include "tcp.h"
@@ -44,6 +45,8 @@ static __always_inline bool host_egress_is_foreign(struct __sk_buff *skb)
 	return iface && !(iface->flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA));
 }
 
+#define HOST_EGRESS_NOBODY 0xfffffffeu /* in the place of an interface */
+
 /* Words of connections that never leave the node. */
 #define HOST_EGRESS_STAYS (BH_CT_LOCAL | BH_CT_NODE | BH_CT_TO_NODE)
 
@@ -55,8 +58,8 @@ static __noinline bool host_egress_is_bridged(__u32 ingress)
 	return iface && iface->flags & BH_IFACE_ENDPOINT && iface->bridge;
 }
 
-/* Returns the owner of the destination address: the interface of an endpoint of this node, or
- * LINK_NODE; 0: neither. */
+/* Returns the owner of the destination address that the maps know: the interface of an endpoint of
+ * this node, or LINK_NODE. 0: neither; HOST_EGRESS_NOBODY: nor anybody else. */
 static __noinline __u32 host_egress_owner_of(const struct packet *p)
 {
 	struct end end = {};
@@ -67,7 +70,16 @@ static __noinline __u32 host_egress_owner_of(const struct packet *p)
 		return link_holder(p, &addr);
 	if (endpoint_resolve(&addr, p->generation, &end))
 		return 0;
-	return end.flags & END_NODE ? LINK_NODE : end.ifindex;
+	if (end.ifindex)
+		return end.ifindex;
+	return end.flags & END_NODE ? LINK_NODE : end.flags ? 0 : HOST_EGRESS_NOBODY;
+}
+
+/* Returns true if the node has got the destination address after the maps were written. Not inline,
+ * for the stack. */
+static __noinline bool host_egress_is_late(struct __sk_buff *skb, const struct packet *p)
+{
+	return !packet_is_group(p) && local_called(skb, p);
 }
 
 /*
@@ -75,7 +87,7 @@ static __noinline __u32 host_egress_owner_of(const struct packet *p)
  * to an endpoint of this node or to the node itself: policy was asked about those. A frame with the
  * MAC of the address' owner is one that the bridge floods.
  */
-static __noinline bool host_egress_strays(const struct packet *p)
+static __noinline bool host_egress_strays(struct __sk_buff *skb, const struct packet *p)
 {
 	struct bh_mac_key key = {};
 	struct bh_mac *mac;
@@ -84,6 +96,8 @@ static __noinline bool host_egress_strays(const struct packet *p)
 	if (!host_egress_is_bridged(p->ingress))
 		return false;
 	owner = host_egress_owner_of(p);
+	if (owner == HOST_EGRESS_NOBODY)
+		owner = host_egress_is_late(skb, p) ? LINK_NODE : 0;
 	if (!owner)
 		return false;
 	key.kind = owner == LINK_NODE ? BH_MAC_NODE : BH_MAC_ENDPOINT;

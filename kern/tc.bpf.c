@@ -351,7 +351,7 @@ static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_pa
 			tc_as_flow(p);
 		if (unlikely(skb->tc_index == AUDIT_COUNTED) && tc_was_counted(skb, p))
 			return TC_PASS;
-		if (p->version && p->class != PACKET_NEIGHBOUR && host_egress_strays(p))
+		if (p->version && p->class != PACKET_NEIGHBOUR && host_egress_strays(skb, p))
 			reason = BH_DROP_ASTRAY;
 		else if (tunnel_leaves(skb, p))
 			reason = BH_DROP_TUNNEL;
