@@ -3,6 +3,7 @@
 #ifndef BULKHEAD_KERN_DNS_NAME_H
 #define BULKHEAD_KERN_DNS_NAME_H
 
+#include "endpoint.h"
 #include "resolver.h"
 #include "tunables.h"
 #include "maps/dns.bpf.h"
@@ -192,10 +193,14 @@ static __always_inline __u32 dns_until(const struct packet *p, const struct bh_d
 static __noinline struct bh_learner *dns_learner(__u32 ifindex)
 {
 	struct bh_learner *learner = bpf_map_lookup_elem(&bh_learners, &ifindex);
-	const struct bh_learner first = {};
+	struct bh_learner first = {};
+	struct bh_iface *iface;
 
 	if (learner)
 		return learner;
+	iface = endpoint_iface(ifindex);
+	if (iface)
+		first.addr = endpoint_no_address(&iface->ipv4) ? iface->ipv6 : iface->ipv4;
 	bpf_map_update_elem(&bh_learners, &ifindex, &first, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&bh_learners, &ifindex);
 }

@@ -161,10 +161,13 @@ struct bh_learned_at {
 _Static_assert(sizeof(struct bh_learned_at) == 16, "struct bh_learned_at");
 
 struct bh_learner {
+	/* The endpoint's first address when it began to learn: if the interface is that of another
+	 * endpoint by now, the command deletes what this one has learned. All 0: it had none. */
+	struct bh_addr addr;
 	__u32 next; /* place of the next address */
 	__u32 replaced; /* addresses that others of the same endpoint have replaced */
 };
-_Static_assert(sizeof(struct bh_learner) == 8, "struct bh_learner");
+_Static_assert(sizeof(struct bh_learner) == 24, "struct bh_learner");
 
 /* bh_dns_work: the message that a CPU reads. Pin name `dns_work`. PERCPU_ARRAY of one, private to
  * the programs. TC programs of one CPU do not interrupt one another. */

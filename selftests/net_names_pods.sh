@@ -124,6 +124,25 @@ dns_answers ttl=3000 a="$other4"
 dns_asks web other.shop.svc.cluster.local
 net_check "by the name nothing would be denied" audited 0
 
+# One load gives web's interface to another endpoint, as where the kernel gives its number to another interface.
+loads "web has its names again" "$names"
+both allowed web "$db4" "$db6" 80 "web reaches db by the name that it has learned"
+heir=10.244.9.9
+ip -n "$NET-web" addr add $heir/32 dev eth0
+ip -n "$NET-web" addr del "$web4/32" dev eth0
+ip -n "$NET-node" route add $heir dev veth-web
+net_neighbours veth-web "$(net_mac web)" $heir | net_ips node
+sed -e 's/role in (web, other)/role in (web, other, heir)/' -e 's/^\[endpoint shop\/web\]/[endpoint shop\/heir]/' \
+	-e "s/^ip = $web4, $web6/ip = $heir/" -e 's/^labels = role=web$/labels = role=heir/' "$NET_TMP/policy.ini" \
+	>"$NET_TMP/heir.ini"
+net_check "load: heir has the interface that web had" net_bulkhead load --force "$NET_TMP/heir.ini"
+net_denied web tcp "$db4" 80 "heir does not reach db by the name that web has learned"
+dns_answers ttl=3000 a="$db4"
+dns_asks web db.shop.svc.cluster.local A
+net_allowed web tcp "$db4" 80 "heir reaches db by the name that it has learned itself"
+
+ip -n "$NET-web" addr add "$web4/32" dev eth0
+ip -n "$NET-web" addr del $heir/32 dev eth0
 loads "no names"
 both denied web "$db4" "$db6" 80 "without the name the pod is closed"
 net_check "unload" net_bulkhead unload

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "maps/dns.h"
+#include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "maps/past.h"
 #include "maps/share.h"
@@ -301,27 +302,66 @@ static int collect_shares(struct node_handle *handle)
 	return error;
 }
 
-/* Returns true if the interface in a learner's key is no endpoint's. */
-static bool is_no_learner(const void *ifaces, const void *key, const void *value)
+/* Whose learned names are deleted. */
+struct gone {
+	int ifaces, endpoints; /* maps */
+	const struct table *learners; /* endpoints whose interface another endpoint has by now */
+};
+
+/* Returns true if the interface is no endpoint's. */
+static bool is_no_endpoints(const struct gone *gone, const void *ifindex)
 {
 	struct bh_iface iface;
 
-	(void)value;
-	return bpf_map_lookup_elem(*(const int *)ifaces, key, &iface) ||
+	return bpf_map_lookup_elem(gone->ifaces, ifindex, &iface) ||
 	       !(iface.flags & BH_IFACE_ENDPOINT);
 }
 
-/* As is_no_learner(), for keys of bh_learned. */
-static bool is_no_learners(const void *ifaces, const void *key, const void *value)
+/* Returns true if the endpoint at the learner's interface does not have the learner's address. */
+static bool is_anothers(const struct gone *gone, const uint32_t *ifindex,
+			const struct bh_learner *learner)
 {
-	return is_no_learner(ifaces, &((const struct bh_learned_key *)key)->ifindex, value);
+	static const struct bh_addr none;
+	struct bh_endpoint entry;
+
+	return memcmp(&learner->addr, &none, sizeof(none)) &&
+	       (bpf_map_lookup_elem(gone->endpoints, &learner->addr, &entry) ||
+		entry.ifindex != *ifindex);
+}
+
+static bool is_gone(const void *gone, const void *key, const void *value)
+{
+	return is_no_endpoints(gone, key) || is_anothers(gone, key, value);
+}
+
+/* For maps whose key begins with the interface, and whose entries tell of which connection they
+ * are: another endpoint has other connections, and its programs may have the entry by now. */
+static bool is_of_no_endpoint(const void *gone, const void *key, const void *value)
+{
+	(void)value;
+	return is_no_endpoints(gone, key);
+}
+
+/* As is_gone(), for maps whose key begins with the interface. */
+static bool is_of_gone(const void *what, const void *key, const void *value)
+{
+	const struct gone *gone = what;
+
+	(void)value;
+	return is_no_endpoints(gone, key) || table_seek(gone->learners, key);
+}
+
+/* As is_of_gone(), for keys of bh_learned. */
+static bool is_learned_of_gone(const void *gone, const void *key, const void *value)
+{
+	return is_of_gone(gone, &((const struct bh_learned_key *)key)->ifindex, value);
 }
 
 static int collect_map(struct node_handle *handle, const char *pin, struct table *left,
-		       table_filter *is_wanted)
+		       table_filter *is_wanted, const struct gone *gone)
 {
 	SCOPED_FD int fd = pins_get(handle, pin);
-	int error = fd < 0 ? fd : table_read_some(left, fd, is_wanted, &handle->maps[MAP_ifaces]);
+	int error = fd < 0 ? fd : table_read_some(left, fd, is_wanted, gone);
 
 	if (!error)
 		error = table_delete(left, fd);
@@ -329,12 +369,15 @@ static int collect_map(struct node_handle *handle, const char *pin, struct table
 	return error;
 }
 
-/* Deletes what endpoints that are gone have learned. Another endpoint may get the interface's
- * index. */
+/* Deletes what endpoints that are gone have learned. Another endpoint may have the interface's
+ * index by now, or get it. */
 static int collect_learned(struct node_handle *handle)
 {
 	CLEANUP(table_free) struct table learners = {}, learned = {}, order = {}, questions = {};
 	CLEANUP(table_free) struct table streams = {}, carries = {};
+	const struct gone gone = {.ifaces = handle->maps[MAP_ifaces],
+				  .endpoints = handle->maps[MAP_endpoints],
+				  .learners = &learners};
 	SCOPED_FD int fd = pins_get(handle, "learners");
 	int error;
 
@@ -344,21 +387,21 @@ static int collect_learned(struct node_handle *handle)
 	table_init(&questions, sizeof(struct bh_question_key), sizeof(struct bh_questions));
 	table_init(&streams, sizeof(struct bh_question_key), sizeof(struct bh_streams));
 	table_init(&carries, sizeof(struct bh_question_key), sizeof(struct bh_carry));
-	error = fd < 0 ? fd
-		       : table_read_some(&learners, fd, is_no_learner, &handle->maps[MAP_ifaces]);
+	error = fd < 0 ? fd : table_read_some(&learners, fd, is_gone, &gone);
 	if (error || !learners.n)
 		return error;
-	error = collect_map(handle, "questions", &questions, is_no_learner);
+	error = collect_map(handle, "questions", &questions, is_of_gone, &gone);
 	if (!error)
-		error = collect_map(handle, "streams", &streams, is_no_learner);
+		error = collect_map(handle, "streams", &streams, is_of_no_endpoint, &gone);
 	if (!error)
-		error = collect_map(handle, "carries", &carries, is_no_learner);
+		error = collect_map(handle, "carries", &carries, is_of_no_endpoint, &gone);
 	if (!error)
-		error = collect_map(handle, "learned", &learned, is_no_learners);
+		error = collect_map(handle, "learned", &learned, is_learned_of_gone, &gone);
 	if (!error)
-		error = collect_map(handle, "learn_order", &order, is_no_learner);
+		error = collect_map(handle, "learn_order", &order, is_of_gone, &gone);
 	if (!error)
-		error = collect_map(handle, "learners", &learners, is_no_learner);
+		error = table_delete(&learners, fd);
+	handle->writes += learners.n;
 	return error;
 }
 
