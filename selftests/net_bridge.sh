@@ -102,7 +102,9 @@ net_allowed node tcp "fe80::ff:fe00:401%br0" 443 "the node reaches an isolated p
 net_denied stray tcp "fe80::ff:fe00:401%eth0" 443 "no other reaches an isolated pod's link-local address"
 net_allowed web tcp "fe80::ff:fe00:404%eth0" 80 "a pod without policy reaches a link-local address"
 
-# The address of a frame is one that the pod may reach, and the MAC leads to a host that is no endpoint.
+# The address of a frame is one that the pod may reach, and the MAC leads to a host that is no endpoint. That host
+# forwards nothing: it would answer by errors, some of them seconds later.
+net_on stray sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0
 strays() { # COUNT POD POD'S-MAC MAC SOURCE DESTINATION: the drops of so many frames; the answers may drop, too
 	net_moved net_frame "$2" -n "$1" eth0 "$3" "$4" udp "$5" "$6" 7000 |
 		grep -E "^drop .*( policy|destination address)$" || echo none
