@@ -174,6 +174,21 @@ check "the refusal names the field, and says nothing of setting the policy aside
 	refuses_without 'is set aside' 'subject.json:[0-9]+: spec.subject[^ ]*: ' compile -o "$tmp/x" "$tmp/subject.json"
 check "the refused dump makes no output" [ ! -e "$tmp/x" ]
 
+# Of several BaselineAdminNetworkPolicies of older clusters one counts
+baseline() { # NAME NAMESPACE UID
+	object BaselineAdminNetworkPolicy policy.networking.k8s.io/v1alpha1 '' NAME \
+		"\"subject\": {\"namespaces\": {\"matchLabels\": {\"kubernetes.io/metadata.name\": \"$2\"}}}, \"ingress\": [{\"action\": \"Deny\", \"from\": [{\"namespaces\": {\"matchLabels\": {\"kubernetes.io/metadata.name\": \"evil\"}}}]}]" "${3:-}" |
+		sed "s/NAME/$1/"
+}
+list "${honest[@]}" "$(baseline another evil "$uid")" "$(baseline default good "$uid")" >"$tmp/baselines.json"
+list "${honest[@]}" "$(baseline another evil)" "$(baseline default good)" >"$tmp/written.json"
+check "a second BaselineAdminNetworkPolicy is set aside with a warning that names the one that counts" \
+	warns 'another: warning: is set aside, and isolates what it selects: .* default is it' compile -o "$tmp/baselines.bhp" "$tmp/baselines.json"
+check "the second BaselineAdminNetworkPolicy isolates what it selects" traces "$tmp/baselines.bhp" good/web evil/a deny
+check "the one named default counts" traces "$tmp/baselines.bhp" evil/a good/web deny
+check "--strict refuses the second BaselineAdminNetworkPolicy" refuses 'there can be only one' compile --strict -o "$tmp/x" "$tmp/baselines.json"
+check "a file that a person wrote is refused with two BaselineAdminNetworkPolicies" refuses 'there can be only one' compile -o "$tmp/x" "$tmp/written.json"
+
 # A policy that is only audited stays so
 audited=', "annotations": {"bulkhead.dev/audit": "true"}'
 open_() { # FILE

@@ -202,6 +202,7 @@ static int make_all(struct objects *objects, const struct policy *base, struct d
 	made = objects->made = check_memory(calloc(1, sizeof(*made)));
 	made->former = former_open(objects, base);
 	cluster_init_from(made->former ? made->former : objects->read, &made->cluster);
+	made->cluster.lenient = true;
 	error = for_objects(objects, false, add_object, &made->cluster, diag);
 	if (error)
 		return error;

@@ -64,9 +64,13 @@ void former_add(const struct objects *objects, const struct cluster *former,
 		const struct collection *collection = collection_of(objects, policy->kind);
 		struct lh_entry *entry =
 			collection ? lh_table_lookup_entry(collection->kept, policy->name) : NULL;
+		struct policy_object *added;
 
-		if (entry && is_former(lh_entry_v(entry)))
-			*cluster_add_policy(cluster) = *policy;
+		if (!entry || !is_former(lh_entry_v(entry)))
+			continue;
+		added = cluster_add_policy(cluster);
+		*added = *policy;
+		added->accepted = true;
 	}
 }
 

@@ -718,6 +718,29 @@ void budget_set_aside(struct compiler *c, uint32_t policy, const char *why, bool
 		b->nameless[b->ns_of[policy]] = true;
 }
 
+void budget_check_baseline(struct compiler *c)
+{
+	const struct budgets *b = c->budgets;
+	const struct policy_object *first = NULL;
+	char why[400];
+
+	for (uint32_t i = 0; i < b->given->n_policies; i++) {
+		const struct policy_object *policy = &b->given->policies[i];
+
+		if (policy->kind != POLICY_BASELINE_ADMIN)
+			continue;
+		if (first) {
+			snprintf(
+				why, sizeof(why),
+				"the cluster has one BaselineAdminNetworkPolicy, and %.253s is it: "
+				"use ClusterNetworkPolicies of the tier Baseline for more",
+				first->name);
+			set_aside(c->budgets, i, why);
+		}
+		first = first ? first : policy;
+	}
+}
+
 const char *budget_kind_of(const struct policy_object *policy)
 {
 	static const char *const kinds[] = {[POLICY_NETWORK] = "NetworkPolicy",

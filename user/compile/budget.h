@@ -126,6 +126,9 @@ bool budget_numbers_ports(const struct compiler *c, uint32_t ns);
 /* Sets aside what is over a budget, and opens new accounts. */
 void budgets_apply(struct compiler *c);
 
+/* Sets aside each BaselineAdminNetworkPolicy but the first: the API knows one. */
+void budget_check_baseline(struct compiler *c);
+
 /* budget_services.c: sets Services aside that are over a budget: their addresses stand for no
  * backend. */
 void budget_check_services(struct compiler *c);

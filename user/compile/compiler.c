@@ -16,7 +16,7 @@ void compiler_name_rules(struct compiler *c)
 	for (size_t i = 0; i < c->rules.n; i++) {
 		struct plain_rule *rule = &c->rules.at[i];
 
-		if (i && rule->rule == c->rules.at[i - 1].rule)
+		if (i && plain_rules_are_one(rule, rule - 1))
 			rule->id = c->rules.at[i - 1].id;
 		else
 			rule->id = lineage_rule(c->lineage, rule);
@@ -143,6 +143,7 @@ static int build(void *data)
 	obstack_init(&c->memory);
 	budgets_open(c);
 	budget_check_services(c);
+	budget_check_baseline(c);
 	again = budgets_begin(c, compilation->cluster, compilation->before);
 	c->lineage = lineage_open(c->base);
 	run_steps(compilation);

@@ -71,6 +71,13 @@ struct plain_rule {
 	enum action action;
 };
 
+/* Returns true if both are one rule of a policy, resolved in two contexts. Policies that are closed
+ * share a rule, and so do the two directions of one. */
+static inline bool plain_rules_are_one(const struct plain_rule *a, const struct plain_rule *b)
+{
+	return a->rule == b->rule && a->policy == b->policy && a->direction == b->direction;
+}
+
 /* A port name that egress rules use of a matcher's members, or of any peer. */
 struct name_use {
 	uint32_t next; /* 1 + the next of the same matcher; 0: none */

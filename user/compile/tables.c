@@ -72,7 +72,7 @@ static void put_rules(struct tables *t)
 		const struct plain_rule *rule = &c->rules.at[i];
 
 		/* A policy's rule is several plain rules if its relations were resolved. */
-		if (i && rule->rule == c->rules.at[i - 1].rule)
+		if (i && plain_rules_are_one(rule, rule - 1))
 			continue;
 		name.n = 0;
 		policy_name_put(&name, rule->policy);

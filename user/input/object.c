@@ -346,6 +346,7 @@ static void read_policy(struct reader *reader, const struct object *object, enum
 	policy->ns_name = object->ns;
 	policy->name = object->name;
 	policy->where = reader_where(reader, object->root);
+	policy->accepted = object_is_accepted(object);
 	policy->audit = object_audit(reader, object);
 	if (kind == POLICY_NETWORK || kind == POLICY_NETWORK_V1BETA1)
 		network_policy_read(reader, spec, policy);

@@ -178,6 +178,7 @@ static void set_policy_aside(struct reader *reader, const struct object *object,
 	policy->ns_name = object->ns;
 	policy->name = object->name;
 	policy->where = reader_where(reader, object->root);
+	policy->accepted = true;
 	policy->audit = audit_silently(reader, object);
 	policy->tier = TIER_NETWORK_POLICY;
 	if (is_network(kind))

@@ -500,6 +500,12 @@ static int precedence(const struct policy_object *policy)
 	return policy->kind == POLICY_BASELINE_ADMIN ? INT32_MAX : policy->priority;
 }
 
+/* The API knows only one BaselineAdminNetworkPolicy, by this name. */
+static bool is_the_baseline(const struct policy_object *policy)
+{
+	return policy->kind == POLICY_BASELINE_ADMIN && !strcmp(policy->name, "default");
+}
+
 static int policy_order(const void *a, const void *b)
 {
 	const struct policy_object *left = a, *right = b;
@@ -508,6 +514,8 @@ static int policy_order(const void *a, const void *b)
 		return left->tier < right->tier ? -1 : 1;
 	if (precedence(left) != precedence(right))
 		return precedence(left) < precedence(right) ? -1 : 1;
+	if (is_the_baseline(left) != is_the_baseline(right))
+		return is_the_baseline(left) ? -1 : 1;
 	return identity_order(a, b);
 }
 
@@ -522,7 +530,8 @@ static void check_policies(const struct cluster *cluster, struct diag *diag)
 		if (!strcmp(first->name, second->name) && first->ns_name == second->ns_name)
 			given_twice(diag, &first->where, &second->where, kind, second->ns_name,
 				    second->name);
-		else if (second->kind == POLICY_BASELINE_ADMIN)
+		else if (second->kind == POLICY_BASELINE_ADMIN &&
+			 !(cluster->lenient && first->accepted && second->accepted))
 			diag_error(diag, &second->where, NULL,
 				   "%s %s: there can be only one, and %s is given at %s:%u", kind,
 				   second->name, first->name,

@@ -197,14 +197,15 @@ struct policy_object {
 	bool applies[2]; /* by direction: the policy's rules of the direction count */
 	bool isolates[2]; /* by direction: the policy isolates its subject */
 	bool audit; /* the policy has no effect: only the flows that it would deny count */
+	bool accepted; /* an API server has it */
 	struct rule *rules[2];
 	size_t n_rules[2];
 	struct where where;
 };
 
 struct cluster {
-	/* Set before reading: an object that an API server has accepted and that cannot be used is
-	 * set aside with a warning, not refused. */
+	/* Set before reading, or before the cluster is finished: an object that an API server has
+	 * accepted and that cannot be used is set aside with a warning, not refused. */
 	bool lenient;
 	/* [bulkhead] of the INI form. The command line overrides it. */
 	const char *node; /* NULL: not said */
@@ -216,7 +217,9 @@ struct cluster {
 	size_t n_resolvers;
 
 	/* cluster_finish() sorts namespaces and nodes by name, endpoints by namespace and name,
-	 * policies in the order in which they are asked: tier, priority, kind, namespace, name. */
+	 * policies in the order in which they are asked: tier, priority, kind, namespace, name. Of
+	 * several BaselineAdminNetworkPolicies, "default" comes first, and the compiler sets the
+	 * others aside. */
 	struct namespace *namespaces;
 	size_t n_namespaces;
 	struct node *nodes;
