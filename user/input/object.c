@@ -3,6 +3,7 @@
  * lists. */
 #include "input/object.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,6 +215,40 @@ static bool is_of_our_group(const char *version)
 	return false;
 }
 
+/* Prints how kubectl names a kind of a version: "networkpolicy.v1.networking.k8s.io"; the core
+ * group has no name: "service.v1.". */
+static void print_resource(const struct object_reader *kind, char *text, size_t size)
+{
+	const char *slash = strchr(kind->version, '/');
+
+	snprintf(text, size, "%s.%s.%.*s", kind->name, slash ? slash + 1 : kind->version,
+		 slash ? (int)(slash - kind->version) : 0, kind->version);
+	for (; *text; text++)
+		*text = tolower(*text);
+}
+
+/* Refuses a version of a kind that is read in other versions, and names these. */
+static void refuse_version(struct reader *reader, const struct tree *root, const char *version,
+			   const char *name)
+{
+	char read[200] = "", resource[150] = "";
+
+	for (size_t i = 0; i < N_KINDS; i++) {
+		const size_t end = strlen(read);
+
+		if (strcmp(kinds[i].name, name) || !is_read(reader->cluster, &kinds[i]))
+			continue;
+		snprintf(read + end, sizeof(read) - end, "%s%s", end ? " and " : "",
+			 kinds[i].version);
+		if (!end)
+			print_resource(&kinds[i], resource, sizeof(resource));
+	}
+	reader_error(reader, root,
+		     "%s of apiVersion \"%.100s\" is not read, but %s; an API server that has both "
+		     "gives it by: kubectl get %s -A -o yaml",
+		     name, version, read, resource);
+}
+
 static void read_object(struct reader *reader, struct tree *root, const char *version,
 			const char *name)
 {
@@ -233,8 +268,7 @@ static void read_object(struct reader *reader, struct tree *root, const char *ve
 		return;
 	}
 	if (known && is_of_our_group(version))
-		reader_error(reader, root, "%s of apiVersion \"%.100s\" is not read", name,
-			     version);
+		refuse_version(reader, root, version, name);
 	else
 		skip_object(reader, root, version, name);
 }
