@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "policy/blob_file.h"
+#include "policy/class_grid.h"
 #include "compile/explain.h"
 #include "policy/evaluate.h"
 #include "policy/lazy_policy.h"
@@ -28,7 +29,7 @@
 #define WALKS 150 /* per cluster */
 #define FAILURES_MAX 3
 
-enum check { VERDICTS, SUCCESSOR, READ_BACK, ORDER, SAME, PLACE, EXPLAIN, SELECT, N_CHECKS };
+enum check { VERDICTS, SUCCESSOR, READ_BACK, ORDER, SAME, PLACE, EXPLAIN, SELECT, GRID, N_CHECKS };
 
 static const char *const check_names[] = {
 	[VERDICTS] = "verdict, tier and rule of every flow are the oracle's",
@@ -39,6 +40,8 @@ static const char *const check_names[] = {
 	[PLACE] = "placed by the matchers alone, each endpoint is where the compiler put it",
 	[EXPLAIN] = "walked rule by rule, each flow comes to the oracle's decisions",
 	[SELECT] = "walked by the compiled policy alone, it takes the same steps",
+	[GRID] = "the cell of each two kinds of ends says what a flow between two of their members "
+		 "does",
 };
 
 /* A line as `trace --batch` prints it; a Service's backends without its name. */
@@ -585,6 +588,74 @@ static void check_selection(struct run *run, const struct cluster *authored,
 	}
 }
 
+/* Returns what class_grid_fill() should say of two kinds, by members that are taken at random. */
+static enum grid_cell cell_of(const struct policy *policy, struct random *random,
+			      const struct flow_class *from, const struct flow_class *to,
+			      struct flow flow)
+{
+	const struct flow_class_member *a = &from->members[random_below(random, from->n)];
+	const struct flow_class_member *b = &to->members[random_below(random, to->n)];
+	struct evaluate_source source = evaluate_policy(policy);
+	struct decision egress, ingress;
+
+	if (!flow_classes_connect(from, to))
+		return GRID_NONE;
+	if (from == to || a->is_node || b->is_node || b->end.domain ||
+	    !flow_between(&a->end, &b->end, &flow))
+		return GRID_ASK;
+	if (!evaluate_flow(&source, policy, &flow, &egress, &ingress))
+		return GRID_DENY;
+	return egress.audit || ingress.audit ? GRID_AUDIT : GRID_ALLOW;
+}
+
+static bool grid_agrees(const struct policy *policy, struct random *random, const struct flow *port,
+			const struct flow_classes *kinds)
+{
+	const struct evaluate_source source = evaluate_policy(policy);
+	const size_t n = kinds->n;
+	bool *asked = malloc(n + 1);
+	const struct grid_request request = {&source, policy, port, kinds, asked, asked};
+	char *cells = calloc(n * n + 1, 1);
+	bool agree = asked && cells && (memset(asked, 1, n + 1), true) &&
+		     !class_grid_fill(&request, cells, n);
+
+	for (size_t i = 0; i < n * n && agree; i++) {
+		const struct flow_class *from = &kinds->at[i / n], *to = &kinds->at[i % n];
+		const enum grid_cell wanted = cell_of(policy, random, from, to, *port);
+
+		/* members of other IP versions say nothing of each other */
+		agree = cells[i] == (char)wanted || (wanted == GRID_ASK && cells[i] != GRID_NONE &&
+						     from != to && (from->n > 1 || to->n > 1));
+	}
+	free(asked);
+	free(cells);
+	return agree;
+}
+
+/* Compares the cells of all kinds of ends, and of all ends, at the port of a flow. */
+static void check_grid(struct run *run, const struct cluster *cluster, const struct policy *policy)
+{
+	struct random random = {run->seed ^ 0x67726964};
+	struct flow_classes kinds = {0}, each = {0};
+	struct flow_space space;
+	struct oracle_flow flow;
+	struct flow port;
+
+	flow_space_init(&space, cluster);
+	generate_flow(&space, &random, &flow);
+	flow_space_free(&space);
+	port = verdict_line_flow(&flow);
+	port.name = NULL;
+	if (flow_classes_list(&policy, 1, &kinds) || flow_classes_list_each(policy, &each) ||
+	    !grid_agrees(policy, &random, &port, &kinds) ||
+	    !grid_agrees(policy, &random, &port, &each)) {
+		printf("# SEED=%" PRIu64 ": a cell of the grid is not what a flow is\n", run->seed);
+		run->failures[GRID]++;
+	}
+	flow_classes_free(&kinds);
+	flow_classes_free(&each);
+}
+
 static bool check_walks(struct run *run, struct cluster *authored, const struct cluster *cluster)
 {
 	struct failure failure = {.check = EXPLAIN, .style = run->seed};
@@ -626,6 +697,7 @@ static bool check_objects(struct run *run, struct cluster *authored, const struc
 	} else {
 		check_places(run, &cluster, policy);
 		check_selection(run, authored, &cluster, policy);
+		check_grid(run, authored, policy);
 		whole = check_walks(run, authored, &cluster);
 	}
 	cluster_free(&cluster);

@@ -7,6 +7,7 @@
 
 #include "cmd/command.h"
 #include "cmd/matrix.h"
+#include "policy/class_grid.h"
 #include "policy/service_flow.h"
 
 /* Returns true if the Service has an address of its own, and has the port. */
@@ -151,29 +152,46 @@ static bool in_filter(const struct reach_table *table, size_t from, size_t to)
 	       (ns && !strcmp(ns, policy_string(table->view->policy, service->service->ns)));
 }
 
+/* Returns a cell that class_grid_fill() has set. */
+static enum reach reach_of(const struct reach_table *table, char cell, size_t from, size_t to)
+{
+	static const enum reach reaches[] = {[GRID_NONE] = REACH_NONE,
+					     [GRID_DENY] = REACH_NO,
+					     [GRID_ALLOW] = REACH_YES,
+					     [GRID_AUDIT] = REACH_AUDIT};
+
+	if (cell == GRID_ASK)
+		return evaluate_kinds(table, &table->kinds->at[from], &table->kinds->at[to]);
+	return reaches[(int)cell];
+}
+
 static int evaluate_all(struct reach_table *table)
 {
+	const struct grid_request request = {.source = &table->view->source,
+					     .names = table->view->policy,
+					     .port = table->port,
+					     .kinds = table->kinds,
+					     .from = table->meant->from,
+					     .to = table->meant->to};
 	size_t n = n_columns(table), rows = table->kinds->n;
+	int error;
 
 	table->reach = calloc(rows * n + 1, 1);
 	table->row = calloc(rows + n + 1, sizeof(bool));
 	table->column = table->row + rows;
 	if (!table->reach || !table->row)
 		return -ENOMEM;
-	for (size_t from = 0; from < rows; from++)
+	error = class_grid_fill(&request, table->reach, n);
+	for (size_t from = 0; from < rows && !error; from++)
 		for (size_t to = 0; to < n; to++) {
-			const struct flow_class *a = &table->kinds->at[from];
-			enum reach reach = REACH_NONE;
+			char *cell = &table->reach[from * n + to];
 
-			if (!in_filter(table, from, to))
-				continue;
-			if (to >= rows)
-				reach = evaluate_to_service(table, a, &table->services[to - rows]);
-			else if (flow_classes_connect(a, &table->kinds->at[to]))
-				reach = evaluate_kinds(table, a, &table->kinds->at[to]);
-			table->reach[from * n + to] = reach;
+			*cell = !in_filter(table, from, to) ? REACH_NONE
+				: to < rows		    ? reach_of(table, *cell, from, to)
+					    : evaluate_to_service(table, &table->kinds->at[from],
+								  &table->services[to - rows]);
 		}
-	return 0;
+	return error;
 }
 
 /* Chooses the rows and columns to print: with --namespace, those of the namespace's pods, and of

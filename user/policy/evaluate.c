@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Finds verdicts in a compiled policy by the steps of maps/segment.h. */
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,6 +49,19 @@ static bool policy_pair(const void *data, uint32_t subject, uint32_t peer,
 		return false;
 	*ports = pair->ports;
 	return true;
+}
+
+static int policy_pairs(const void *data, struct policy_pair **pairs, size_t *n)
+{
+	const struct policy *policy = data;
+
+	*pairs = reallocarray(NULL, policy->n_pairs + 1, sizeof(**pairs));
+	if (!*pairs)
+		return -ENOMEM;
+	if (policy->n_pairs)
+		memcpy(*pairs, policy->pairs, policy->n_pairs * sizeof(**pairs));
+	*n = policy->n_pairs;
+	return 0;
 }
 
 static uint32_t policy_resolution(const void *data, uint32_t segment, uint32_t variation)
@@ -111,6 +125,7 @@ struct evaluate_source evaluate_policy(const struct policy *policy)
 		.data = policy,
 		.resolve = policy_resolve,
 		.pair = policy_pair,
+		.pairs = policy_pairs,
 		.resolution = policy_resolution,
 		.named = policy_named,
 		.domain = policy_domain,
@@ -163,6 +178,15 @@ static uint32_t search(const struct evaluate_source *source, struct bh_ports_ref
 	return source->interval(source->data, ports.at + low).verdict;
 }
 
+uint32_t evaluate_list(const struct evaluate_source *source, struct bh_ports_ref ports,
+		       uint32_t resolution, uint32_t point)
+{
+	if (ports.count == BH_PORTS_NAMED &&
+	    !source->named(source->data, ports.at, resolution, &ports))
+		return bh_verdict(false, BH_TIER_DEFAULT, 0);
+	return ports.count ? search(source, ports, point) : ports.at;
+}
+
 static uint32_t evaluate_end(const struct evaluate_source *source,
 			     const struct evaluated_end *subject, const struct evaluated_end *peer,
 			     const struct evaluated_end *destination, enum direction direction,
@@ -180,14 +204,10 @@ static uint32_t evaluate_end(const struct evaluate_source *source,
 			       : deny;
 	if (!evaluate_ports(source, &subject->segment, &peer->segment, direction, &ports))
 		return bh_verdict(true, BH_TIER_DEFAULT, 0);
-	if (ports.count == BH_PORTS_NAMED) {
-		if (destination->variation)
-			resolution = source->resolution(source->data, destination->segment.id,
-							destination->variation);
-		if (!source->named(source->data, ports.at, resolution, &ports))
-			return deny;
-	}
-	return ports.count ? search(source, ports, point) : ports.at;
+	if (ports.count == BH_PORTS_NAMED && destination->variation)
+		resolution = source->resolution(source->data, destination->segment.id,
+						destination->variation);
+	return evaluate_list(source, ports, resolution, point);
 }
 
 struct decision decision_of(const struct policy *names, uint32_t verdict)

@@ -41,6 +41,8 @@ struct evaluate_source {
 	bool (*resolve)(const void *places, const struct address *address,
 			struct policy_segment *segment, uint32_t *variation);
 	bool (*pair)(const void *data, uint32_t subject, uint32_t peer, struct bh_ports_ref *ports);
+	/* Lists all pairs, to be freed. Returns 0 or -errno. */
+	int (*pairs)(const void *data, struct policy_pair **pairs, size_t *n);
 	uint32_t (*resolution)(const void *data, uint32_t segment, uint32_t variation);
 	/* Returns false if the list has no form for the resolution: the flow is denied. */
 	bool (*named)(const void *data, uint32_t list, uint32_t resolution,
@@ -79,6 +81,11 @@ bool evaluate_flow(const struct evaluate_source *source, const struct policy *na
 bool evaluate_ports(const struct evaluate_source *source, const struct policy_segment *subject,
 		    const struct policy_segment *peer, enum direction direction,
 		    struct bh_ports_ref *ports);
+
+/* Returns the verdict of a port list at a point (maps/ports.h). @resolution: of the destination's
+ * port names, if the list has names. */
+uint32_t evaluate_list(const struct evaluate_source *source, struct bh_ports_ref ports,
+		       uint32_t resolution, uint32_t point);
 
 const char *tier_name(enum tier tier);
 const char *direction_name(enum direction direction); /* "ingress", "egress" */

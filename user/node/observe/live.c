@@ -149,6 +149,43 @@ static bool live_pair(const void *data, uint32_t subject, uint32_t peer, struct 
 	return true;
 }
 
+struct live_pairs {
+	struct policy_pair *at;
+	size_t n, capacity;
+};
+
+static int note_pair(void *data, const void *key, const void *value)
+{
+	struct live_pairs *pairs = data;
+	const struct bh_pair_key *ends = key;
+	const struct bh_pair *pair = value;
+	struct policy_pair *at = pairs->at;
+
+	if (pairs->n == pairs->capacity) {
+		pairs->capacity = 2 * pairs->capacity + 1024;
+		at = reallocarray(at, pairs->capacity, sizeof(*at));
+		if (!at)
+			return -ENOMEM;
+		pairs->at = at;
+	}
+	pairs->at[pairs->n++] = (struct policy_pair){ends->subject, ends->peer, pair->ports};
+	return 0;
+}
+
+static int live_pairs(const void *data, struct policy_pair **pairs, size_t *n)
+{
+	struct live_pairs found = {0};
+	int error = live_each(data, "pairs", note_pair, &found);
+
+	if (error) {
+		free(found.at);
+		return error;
+	}
+	*pairs = found.at;
+	*n = found.n;
+	return 0;
+}
+
 static uint32_t live_resolution(const void *data, uint32_t segment, uint32_t variation)
 {
 	struct bh_variation_key key = {live_segment_id(data, segment), variation};
@@ -202,6 +239,7 @@ struct evaluate_source live_evaluate(const struct live *live)
 		.data = live,
 		.resolve = live_resolve,
 		.pair = live_pair,
+		.pairs = live_pairs,
 		.resolution = live_resolution,
 		.named = live_named,
 		.domain = live_name,

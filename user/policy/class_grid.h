@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Evaluates one port between many kinds of ends. evaluate_flow() takes some ten searches for a pair
+ * of kinds; here, a kind's row is filled with what its policy says by default, and then only the
+ * pairs that the policy has say otherwise.
+ */
+#ifndef BULKHEAD_POLICY_CLASS_GRID_H
+#define BULKHEAD_POLICY_CLASS_GRID_H
+
+#include "policy/flow_classes.h"
+
+enum grid_cell {
+	GRID_NONE, /* no flow may go so (flow_classes_connect()) */
+	/* to be evaluated by evaluate_flow(): one is a node or a domain name, or both are one */
+	GRID_ASK,
+	GRID_DENY,
+	GRID_ALLOW,
+	GRID_AUDIT, /* allowed, and policies that are only audited would deny */
+};
+
+/* What to evaluate. */
+struct grid_request {
+	const struct evaluate_source *source;
+	const struct policy *names; /* as for evaluate_flow() */
+	const struct flow *port; /* the protocol and port of the flows */
+	const struct flow_classes *kinds;
+	const bool *from, *to; /* by kind: it is asked for */
+};
+
+/* Sets cells[from * stride + to] of each two kinds that are asked for to an enum grid_cell. Returns
+ * 0, or -errno if the source cannot be read or memory is short. */
+int class_grid_fill(const struct grid_request *request, char *cells, size_t stride);
+
+#endif
