@@ -11,6 +11,9 @@
 
 #include "policy/blob_file.h"
 #include "compile/compile.h"
+#include "compile/explain.h"
+#include "compile/extend.h"
+#include "compile/selection.h"
 #include "policy/service_flow.h"
 #include "input/input.h"
 #include "maps/abi.h"
@@ -91,6 +94,51 @@ static void ask_headless(const struct policy *policy, const struct policy_servic
 	use_verdict(policy, &verdict);
 }
 
+/* Explains flows by the policies that the blob keeps as they were given. */
+static void explain(const struct policy *policy)
+{
+	struct selection *selection;
+
+	if (selection_open(policy, &selection))
+		return;
+	for (size_t i = 0; i < policy->n_addresses && i < 16; i++) {
+		const struct address *address = &policy->addresses[i].address;
+		const struct flow flows[] = {
+			{*address, nowhere, IPPROTO_TCP, 6379, NULL},
+			{*address, policy->addresses[0].address, IPPROTO_UDP, 7000, NULL},
+		};
+
+		for (int k = 0; k < 4; k++) {
+			struct explanation said;
+
+			explain_selection(selection, &flows[k / 2], k % 2, &said);
+			explanation_free(&said);
+		}
+	}
+	selection_close(selection);
+}
+
+/* Adds an endpoint that fits no segment of the blob. */
+static void extend(const struct policy *policy)
+{
+	struct label label = {"novel", "a"};
+	struct address address = nowhere;
+	struct named_port port = {"redis", IPPROTO_TCP, 6381};
+	const struct endpoint endpoint = {.ns_name = "default",
+					  .name = "novel",
+					  .labels = {&label, 1},
+					  .addresses = &address,
+					  .n_addresses = 1,
+					  .ports = &port,
+					  .n_ports = 1};
+	const struct extend job = {.policy = policy, .endpoints = &endpoint, .n = 1};
+	struct policy *extended;
+
+	if (!extend_can(policy_lazy(policy), &endpoint) || policy_extend(&job, &extended))
+		return;
+	policy_free(extended);
+}
+
 static void question(const struct policy *policy)
 {
 	for (size_t i = 0; i < policy->n_endpoints; i++) {
@@ -116,6 +164,8 @@ static void question(const struct policy *policy)
 		ask_service(policy, &policy->frontends[i]);
 	for (size_t i = 0; i < policy->n_services && i < 16; i++)
 		ask_headless(policy, &policy->services[i]);
+	explain(policy);
+	extend(policy);
 }
 
 static const char policy_text[] =
@@ -132,7 +182,11 @@ static const char policy_text[] =
 	"ports TCP/6379, UDP/7000-7010\n"
 	"egress = to namespaces(), cidr(10.0.0.0/24) ports redis\n"
 	"[admin-network-policy guard]\npriority = 10\nsubject = namespaces()\n"
-	"ingress = keep-out: Deny from namespaces(project=b)\n";
+	"ingress = keep-out: Deny from namespaces(project=b)\n"
+	"ingress = Pass from notSelf\n"
+	"egress = Allow to sameLabels(project) ports redis\n"
+	"[cluster-network-policy names]\npriority = 11\ntier = Admin\nsubject = namespaces()\n"
+	"egress = Accept to names(*.example.com), nodes()\n";
 
 static void *make_blob(size_t *size)
 {

@@ -186,7 +186,7 @@ struct corruption {
 	ROW("header: an ID", next_id, p->next_list = 0)                                         \
 	ROW("header: an ID", next_id_high, p->next_class = 0x80000001)                          \
 	ROW("header: no such node", node, p->node = p->n_strings)                               \
-	ROW("header: no such node", uplinks, p->uplinks_n = 9)                                  \
+	ROW("header: no such node", uplinks, p->uplinks_n = 13)                                 \
 	ROW("header: ::/0", world, p->n_prefixes = 0)                                           \
 	ROW("texts[7]", text, p->texts[7] = p->n_strings)                                       \
 	ROW("cidrs[0]", cidr_host_bits, p->cidrs[0].length = 96)                                \
@@ -194,7 +194,7 @@ struct corruption {
 	ROW("requirements[0]", requirement_key, p->requirements[0].key = 0)                     \
 	ROW("requirements[0]", requirement_op, p->requirements[0].op = 4)                       \
 	ROW("requirements[0]", requirement_values, p->requirements[0].values.n = 0)             \
-	ROW("requirements[0]", requirement_far, p->requirements[0].values.at = 8)               \
+	ROW("requirements[0]", requirement_far, p->requirements[0].values.at = 12)              \
 	ROW("requirements[1]", requirement_extra, p->requirements[1].values.n = 1)              \
 	ROW("clauses[0]", clause_kind, p->clauses[0].kind = 3)                                  \
 	ROW("clauses[0]", clause_ns, p->clauses[0].ns = 5000)                                   \
@@ -207,6 +207,8 @@ struct corruption {
 	ROW("namespaces[1]", ns_twice, p->namespaces[1].name = p->namespaces[0].name)           \
 	ROW("namespaces[1]", ns_flags, p->namespaces[1].flags = POLICY_L2)                      \
 	ROW("namespaces[0]", ns_labels, p->namespaces[0].labels.n = 1)                          \
+	ROW("namespaces[1]", ns_other_name, p->texts[11] = p->namespaces[0].name)               \
+	ROW("namespaces[0]", ns_no_name, p->texts[8] = p->texts[0])                             \
 	ROW("nodes[0]", node_name, p->nodes[0].name = 0)                                        \
 	ROW("nodes[0]", node_addresses, p->nodes[0].addresses.n = 3)                            \
 	ROW("isolations[0]", isolation_policy, p->isolations[0].policy = 0)                     \
@@ -246,6 +248,13 @@ struct corruption {
 	ROW("intervals[1]", interval_audit, p->intervals[1].verdict |= 1u << BH_AUDIT_SHIFT)    \
 	ROW("isolations[0]", isolation_flags, p->isolations[0].flags = 2)                       \
 	ROW("given[0]", given_flags, p->given[0].flags = 2)                                     \
+	ROW("given[0]", given_tier, p->given[0].tier = TIER_NETWORK_POLICY)                     \
+	ROW("given[0]", given_baseline, p->given[0].kind = POLICY_BASELINE_ADMIN)               \
+	ROW("given[1]", given_kind, p->given[1].tier = TIER_ADMIN)                              \
+	ROW("given[1]", given_ns, p->given[1].ns = p->given[1].name)                            \
+	ROW("given[0]", given_own_namespace, p->given_rules[2].peers.n = 1)                     \
+	ROW("given_ports[0]", given_protocol, p->given_ports[0].protocol = 1)                   \
+	ROW("given_ports[1]", given_any_protocol, p->given_ports[1].protocol = 1)               \
 	ROW("intervals[9]", interval_far, p->intervals[9].start++)                              \
 	ROW("intervals[1]", interval_no_rule, p->intervals[1].verdict += 4)                     \
 	ROW("intervals[1]", interval_action, p->intervals[1].verdict &= ~BH_VERDICT_ALLOW)      \
@@ -259,6 +268,7 @@ struct corruption {
 	ROW("resolutions[0]", resolution_ports, p->resolutions[0].ports.n = 2)                  \
 	ROW("variations[0]", variation_id, p->variations[0].id = BH_VARIATION_MAX + 1)          \
 	ROW("variations[0]", variation_resolution, p->variations[0].resolution = 2)             \
+	ROW("variations[0]", variation_of_nothing, p->variations[0].resolution = 0)             \
 	ROW("classes[1]", class_twice, p->classes[1].id = 1)                                    \
 	ROW("classes[3]", class_next, p->classes[3].id = p->next_class)                         \
 	ROW("lists[1]", list_next, p->lists[1].id = p->next_list)                               \

@@ -52,7 +52,7 @@ static struct policy_prefix prefixes[3];
 static struct policy_segment segments[7];
 static struct policy_rule rules[4];
 static struct policy_audit audits[2];
-static uint32_t texts[8], numbers[2], endpoint_addresses[4];
+static uint32_t texts[12], numbers[2], endpoint_addresses[4];
 static struct policy_cidr cidrs[2];
 static struct policy_requirement requirements[2];
 static struct policy_clause clauses[2];
@@ -112,8 +112,8 @@ static void make_endpoints(void)
 {
 	uint32_t worker = string("worker");
 
-	namespaces[0] = (struct policy_namespace){string("default"), 0, {0, 2}};
-	namespaces[1] = (struct policy_namespace){string("other"), POLICY_AUDIT, {0, 0}};
+	namespaces[0] = (struct policy_namespace){string("default"), 0, {8, 2}};
+	namespaces[1] = (struct policy_namespace){string("other"), POLICY_AUDIT, {10, 2}};
 	nodes[0] = (struct policy_node){worker, 0, {0, 2}, {0, 2}};
 	node_addresses[0] = sample_address("192.168.7.1");
 	node_addresses[1] = sample_address("fd00:7::1");
@@ -141,8 +141,12 @@ static void make_endpoints(void)
 
 static void make_matchers(void)
 {
-	memcpy(texts, (uint32_t[]){string("role"), string("db"), string("redis"), 0, 0, 0, 0, 0},
-	       sizeof(texts));
+	texts[0] = string("role");
+	texts[1] = string("db");
+	texts[2] = string("redis");
+	texts[8] = texts[10] = string(NAME_LABEL);
+	texts[9] = namespaces[0].name;
+	texts[11] = namespaces[1].name;
 	cidrs[0] = (struct policy_cidr){sample_address("10.9.0.0"), 112};
 	cidrs[1] = (struct policy_cidr){sample_address("172.17.1.0"), 120};
 	requirements[0] = (struct policy_requirement){texts[0], SELECTOR_IN, {1, 1}};
@@ -182,7 +186,7 @@ static void make_ports(void)
 	expected[0] = (struct policy_expected){.ns = namespaces[0].name,
 					       .name = string("late"),
 					       .uid = string("c0ffee1"),
-					       .labels = namespaces[0].labels};
+					       .labels = {0, 2}};
 	expected[1] = (struct policy_expected){.ns = namespaces[0].name, .name = string("later")};
 	isolations[0] =
 		(struct policy_isolation){rules[0].policy, 0, 1 << INGRESS | 1 << EGRESS, 0};

@@ -10,8 +10,6 @@
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
 
-#define NAME_LABEL "kubernetes.io/metadata.name"
-
 /* Namespaces for which the relations of one policy give the same result. */
 struct context {
 	const struct namespace *ns; /* the first of them; with `exact` the only one */

@@ -11,8 +11,6 @@
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
 
-#define NAME_LABEL "kubernetes.io/metadata.name"
-
 /* A hash table of strings: open addressing, at most half full. */
 struct interned {
 	struct {

@@ -54,6 +54,9 @@ struct cidr {
 	uint8_t length;
 };
 
+/* The label that every namespace has: its name. */
+#define NAME_LABEL "kubernetes.io/metadata.name"
+
 struct namespace
 {
 	const char *name;

@@ -173,6 +173,18 @@ static const char *check_matcher(struct check *check, size_t i)
 	return in_table(matcher->clauses, policy->n_clauses) ? NULL : "no such clauses";
 }
 
+/* Returns true if the labels of a namespace have its name, as those of each do. */
+static bool has_name_label(const struct policy *policy, const struct policy_namespace *ns)
+{
+	const uint32_t *texts = policy->texts + ns->labels.at;
+
+	for (uint32_t i = 0; i < ns->labels.n; i += 2)
+		if (!strcmp(policy_string(policy, texts[i]), NAME_LABEL))
+			return !strcmp(policy_string(policy, texts[i + 1]),
+				       policy_string(policy, ns->name));
+	return false;
+}
+
 static const char *check_namespace(struct check *check, size_t i)
 {
 	const struct policy_namespace *ns = &check->policy->namespaces[i];
@@ -185,7 +197,7 @@ static const char *check_namespace(struct check *check, size_t i)
 		return "unknown flags";
 	if (!in_table(ns->labels, check->policy->n_texts) || ns->labels.n % 2)
 		return "no such labels";
-	return NULL;
+	return has_name_label(check->policy, ns) ? NULL : "no label of its name";
 }
 
 static const char *check_node(struct check *check, size_t i)
@@ -252,6 +264,8 @@ static const char *check_given_port(struct check *check, size_t i)
 		return "no such kind";
 	if (!is_string(check, port->name) || (port->kind == PORT_NAME) != !!port->name)
 		return "a name does not fit the kind";
+	if (!protocol_by_number(port->protocol) && (port->protocol || port->kind != PORT_NAME))
+		return "no such protocol";
 	return port->first > port->last ? "ends before it begins" : NULL;
 }
 
@@ -288,6 +302,36 @@ static const char *check_given_rule(struct check *check, size_t i)
 		       : "no such peers or ports";
 }
 
+/* Returns true if a kind of policies may be of the tier. */
+static bool is_tier_of(uint8_t kind, uint8_t tier)
+{
+	switch ((enum policy_kind)kind) {
+	case POLICY_NETWORK:
+	case POLICY_NETWORK_V1BETA1:
+		return tier == TIER_NETWORK_POLICY;
+	case POLICY_ADMIN:
+		return tier == TIER_ADMIN;
+	case POLICY_CLUSTER:
+		return tier == TIER_ADMIN || tier == TIER_BASELINE;
+	case POLICY_BASELINE_ADMIN:
+		return tier == TIER_BASELINE;
+	}
+	return false;
+}
+
+/* Returns true if one of the rules has a peer of the policy's own namespace. */
+static bool has_own_namespace(const struct policy *policy, struct policy_range rules)
+{
+	for (uint32_t i = 0; i < rules.n; i++) {
+		const struct policy_range peers = policy->given_rules[rules.at + i].peers;
+
+		for (uint32_t k = 0; k < peers.n; k++)
+			if (policy->given_peers[peers.at + k].scope == PEER_NAMESPACE)
+				return true;
+	}
+	return false;
+}
+
 static const char *check_given(struct check *check, size_t i)
 {
 	const struct policy *policy = check->policy;
@@ -297,17 +341,22 @@ static const char *check_given(struct check *check, size_t i)
 	if (!is_name(check, given->name) || !is_string(check, given->ns) ||
 	    namespaced != !!given->ns)
 		return "no name";
-	if (given->kind > POLICY_BASELINE_ADMIN || given->tier > TIER_BASELINE ||
-	    given->applies >> (EGRESS + 1) || given->isolates >> (EGRESS + 1))
+	if (namespaced && !policy_namespace_by_name(policy, policy_string(policy, given->ns)))
+		return "no such namespace";
+	if (!is_tier_of(given->kind, given->tier) || given->applies >> (EGRESS + 1) ||
+	    given->isolates >> (EGRESS + 1))
 		return "no such kind, tier or directions";
 	if (given->flags & ~POLICY_AUDIT)
 		return "unknown flags";
 	if (!are_requirements(check, given->namespaces) || !are_requirements(check, given->pods))
 		return "no such requirements";
-	return in_table(given->rules[INGRESS], policy->n_given_rules) &&
-			       in_table(given->rules[EGRESS], policy->n_given_rules)
-		       ? NULL
-		       : "no such rules";
+	if (!in_table(given->rules[INGRESS], policy->n_given_rules) ||
+	    !in_table(given->rules[EGRESS], policy->n_given_rules))
+		return "no such rules";
+	return !namespaced && (has_own_namespace(policy, given->rules[INGRESS]) ||
+			       has_own_namespace(policy, given->rules[EGRESS]))
+		       ? "a peer of its own namespace, and it has none"
+		       : NULL;
 }
 
 static const char *check_isolation(struct check *check, size_t i)
@@ -409,7 +458,9 @@ static const char *check_variation(struct check *check, size_t i)
 
 	if (!variation->id || variation->id > BH_VARIATION_MAX)
 		return "ID out of range";
-	return is_resolution(check, variation->resolution) ? NULL : "no such resolution";
+	return variation->resolution && is_resolution(check, variation->resolution)
+		       ? NULL
+		       : "no such resolution";
 }
 
 static const char *check_ids(const struct policy_class *record, size_t i, uint32_t next)
