@@ -102,6 +102,14 @@ same "is taken as it is" "$tmp/yaml.bhp" "$tmp/out"
 same "a compiled file out of a pipe is taken as it is" "$tmp/yaml.bhp" "$tmp/out"
 head -c 1000 "$tmp/yaml.bhp" >"$tmp/cut.bhp"
 says "a compiled file cut short" 2 'cut.bhp' trace --batch - "$tmp/cut.bhp"
+"$BULKHEAD" compile -o "$tmp/delta.bhp" --base "$tmp/yaml.bhp" --delta $demo >/dev/null
+cp "$tmp/yaml.bhp" "$tmp/kept.bhp" && cp $demo/cluster.yaml "$tmp/kept.yaml"
+says "a base that is a delta" 2 'delta.bhp: has only changes, .*compile --base PREV -o WHOLE' compile -o "$tmp/x.bhp" --base "$tmp/delta.bhp" $demo
+says "a delta in the place of its base" 2 'is the base' compile -o "$tmp/kept.bhp" --base "$tmp/kept.bhp" --delta $demo
+same "the base is as it was" "$tmp/yaml.bhp" "$tmp/kept.bhp"
+says "an output in the place of an input" 2 'is an INPUT' compile -o "$tmp/kept.yaml" "$tmp/kept.yaml"
+same "the input is as it was" $demo/cluster.yaml "$tmp/kept.yaml"
+says "a policy in the place of its base" 0 'kept.bhp: generation' compile -o "$tmp/kept.bhp" --base "$tmp/kept.bhp" $demo
 says "a base that is no compiled file" 2 'cluster.yaml' compile --base $demo/cluster.yaml $demo
 
 trace="trace --from shop/cart --to default/db --port"

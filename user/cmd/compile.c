@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cluster/replay.h"
@@ -140,6 +141,27 @@ static int compile(const struct call *call, const struct compile_request *reques
 	return status_of(error);
 }
 
+static bool is_same_file(const char *path, const char *other)
+{
+	struct stat a, b;
+
+	return !stat(path, &a) && S_ISREG(a.st_mode) && !stat(other, &b) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* Refuses an output that would replace what it is made from: a delta is nothing without its base.
+ * A policy may replace its base. */
+static void check_output(const struct call *call, const struct compile_request *request)
+{
+	for (int i = 0; request->path && i < call->n_operands; i++)
+		if (is_same_file(request->path, call->operands[i]))
+			call_usage_error(call, "%s: is an INPUT, which the output would replace",
+					 request->path);
+	if (request->path && request->delta && is_same_file(request->path, request->base))
+		call_usage_error(call, "%s: is the base, which the delta would replace",
+				 request->path);
+}
+
 enum { EVENTS_ID = PIN_ID + 1, FORCE_ID };
 
 static const struct command_option options[] = {
@@ -179,6 +201,7 @@ static int run(struct call *call)
 				 "--delta needs --base: the policy that the delta begins from");
 	if (request.events && call->n_operands > 1)
 		call_usage_error(call, "%s: --events takes one stream", call->operands[1]);
+	check_output(call, &request);
 	if (!request.path && isatty(STDOUT_FILENO))
 		call_usage_error(call, "%s", usage_tty);
 	return compile(call, &request);

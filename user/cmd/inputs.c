@@ -236,7 +236,15 @@ int inputs_blob(const char *path, struct diag *diag, struct policy **policy)
 
 	if (error)
 		return error;
-	error = blob_read(bytes, size, &where, diag, policy);
+	if (delta_is(bytes, size)) {
+		diag_error(
+			diag, &where, NULL,
+			"has only changes, and here a policy has to be whole: make one by "
+			"compile --base PREV -o WHOLE, with the policy that they change as PREV");
+		error = -EINVAL;
+	} else {
+		error = blob_read(bytes, size, &where, diag, policy);
+	}
 	if (error)
 		free(bytes);
 	return error;
