@@ -422,6 +422,48 @@ for name in a "$(printf %0200d 0)"; do
 done
 same "a message is one system call, whatever its length" "$tmp/1.calls" "$tmp/200.calls"
 
+# diff of policies that were compiled apart, whose IDs mean other things
+world() { # NUMBER FIRST LAST [PORTS-OF-2]: pods of four apps, whose ports web are swapped by NUMBER, and a policy for some of them
+	local i
+	for i in 1 2 3 4; do
+		printf '[endpoint shop/app-%s]\nip = 10.0.0.%s\nlabels = app=%s\nport = web TCP/%s\n' "$i" "$i" "$i" $((80 + (i + $1) % 2))
+		printf '[endpoint shop/peer-%s]\nip = 10.0.1.%s\nlabels = app=%s, peer=yes\nport = web TCP/%s\n' "$i" "$i" "$i" $((80 + (i + 1 + $1) % 2))
+	done
+	for i in $(seq "$2" "$3"); do
+		printf '[network-policy shop/app-%s]\nendpoints = app=%s\ningress = from endpoints(app=%s)%s\n' "$i" "$i" "$i" \
+			"$([ "$i" -ne 2 ] || echo "${4+${4/ports=/ ports }}")"
+	done
+}
+differs() { # NAME WANTED OLD NEW: what changes between two worlds, without the rules; each is WORLD's arguments
+	# shellcheck disable=SC2086
+	world $3 >"$tmp/old.ini" && world $4 >"$tmp/new.ini"
+	for i in old new; do
+		"$BULKHEAD" compile -o "$tmp/$i.bhp" "$tmp/$i.ini" >/dev/null || return
+	done
+	"$BULKHEAD" diff "$tmp/old.bhp" "$tmp/new.bhp" | grep -vE '^ +(old|new):' >"$tmp/out"
+	printf '%s' "$2${2:+$'\n'}" >"$tmp/want"
+	same "$1" "$tmp/want" "$tmp/out"
+}
+differs "diff finds a rule that has a port now, in a policy that has the same ID" \
+	"shop/app-2 and 1 more -> shop/app-2 and 1 more
+  loses TCP/0-98
+  loses TCP/100-65535, UDP, SCTP, other" "0 1 4" "0 1 4 ports=TCP/99"
+differs "diff finds a rule that has a port now, in a policy that has the ID of another" \
+	"shop/app-2 and 1 more, shop/app-3 and 1 more, shop/app-4 and 1 more -> shop/app-1 and 1 more
+  gains all
+shop/app-2 and 1 more -> shop/app-2 and 1 more
+  loses TCP/0-98
+  loses TCP/100-65535, UDP, SCTP, other
+world -> shop/app-1 and 1 more
+  gains all" "0 1 4" "0 2 4 ports=TCP/99"
+differs "diff finds pods that swap the numbers of a port name" "shop/app-2, shop/peer-2 -> shop/app-2
+  loses TCP/80
+  gains TCP/81
+shop/app-2, shop/peer-2 -> shop/peer-2
+  gains TCP/80
+  loses TCP/81" "0 1 4 ports=web" "1 1 4 ports=web"
+differs "diff finds nothing between policies that are alike" "" "0 1 4" "0 1 4"
+
 # Runs the README's kubectl commands against a cluster that serves more kinds than they name.
 mkdir "$tmp/bin"
 cat >"$tmp/bin/kubectl" <<'EOF'

@@ -314,15 +314,65 @@ static bool compare_flows(struct run *run, const struct cluster *cluster, const 
 	return agree;
 }
 
-/* The second cluster is another random one, or the first with the second's policies. */
+/* What change_little() allocates. */
+struct little {
+	struct policy_object *policies;
+	struct endpoint *endpoints;
+	struct named_port *ports;
+};
+
+/* Changes @mixed, a copy of a cluster, a little: a policy loses a rule, another is missing, and a
+ * pod numbers its port names otherwise. */
+static struct little change_little(struct random *random, struct cluster *mixed)
+{
+	struct little little = {calloc(mixed->n_policies + 1, sizeof(*little.policies)),
+				calloc(mixed->n_endpoints + 1, sizeof(*little.endpoints)), NULL};
+
+	memcpy(little.policies, mixed->policies, mixed->n_policies * sizeof(*mixed->policies));
+	memcpy(little.endpoints, mixed->endpoints, mixed->n_endpoints * sizeof(*mixed->endpoints));
+	mixed->policies = little.policies;
+	mixed->endpoints = little.endpoints;
+	if (mixed->n_policies) {
+		struct policy_object *changed =
+			&mixed->policies[random_below(random, mixed->n_policies)];
+		const enum direction direction = random_below(random, 2);
+
+		changed->n_rules[direction] -= !!changed->n_rules[direction];
+	}
+	if (mixed->n_policies && random_chance(random, 50)) {
+		const uint32_t gone = random_below(random, mixed->n_policies);
+
+		mixed->n_policies--;
+		mixed->policies[gone] = mixed->policies[mixed->n_policies];
+	}
+	if (mixed->n_endpoints) {
+		struct endpoint *changed =
+			&mixed->endpoints[random_below(random, mixed->n_endpoints)];
+
+		little.ports = calloc(changed->n_ports + 1, sizeof(*little.ports));
+		for (size_t i = 0; i < changed->n_ports; i++) {
+			little.ports[i] = changed->ports[i];
+			little.ports[i].port = 1 + little.ports[i].port % 65535;
+		}
+		changed->ports = little.ports;
+	}
+	return little;
+}
+
+/* The second cluster is another random one, the first with the second's policies, or the first with
+ * a little change. */
 static void check_clusters(struct run *run, struct cluster clusters[SIDES])
 {
+	struct random random = {run->seed ^ 0x6c6974};
 	struct cluster mixed = clusters[OLD];
+	struct little little = {0};
 	struct diff diff = {0};
 	struct policy *policies[SIDES] = {0};
 	bool good = false;
 
-	if (run->seed & 1) {
+	if (run->seed % 3 == 1) {
+		little = change_little(&random, &mixed);
+	} else if (run->seed % 3 == 2) {
 		mixed.policies = clusters[NEW].policies;
 		mixed.n_policies = clusters[NEW].n_policies;
 	} else {
@@ -346,6 +396,9 @@ static void check_clusters(struct run *run, struct cluster clusters[SIDES])
 	diff_free(&diff);
 	policy_free(policies[OLD]);
 	policy_free(policies[NEW]);
+	free(little.policies);
+	free(little.endpoints);
+	free(little.ports);
 }
 
 int main(void)

@@ -10,6 +10,7 @@
 struct work {
 	struct diff *diff;
 	const struct diff_filter *filter;
+	struct diff_alike *alike; /* by kind */
 	struct intern lists; /* equal lists of changes get one number */
 	ARRAY(struct diff_change) found; /* changes of the current pair */
 	ARRAY(unsigned char) key;
@@ -286,12 +287,19 @@ static bool adds_nothing(const struct work *work, const struct flow_class *from,
 	return nothing;
 }
 
+static bool are_alike(const struct diff_alike *from, const struct diff_alike *to)
+{
+	return from->peer && to->peer && from->says[EGRESS] && to->says[INGRESS];
+}
+
 static void compare_flow_classes(struct work *work, uint32_t from, uint32_t to)
 {
 	const struct flow_class *a = &work->diff->kinds.at[from], *b = &work->diff->kinds.at[to];
 	struct diff_pair pair = {.from = from, .to = to, .itself = from == to && a->n == 1};
 	struct flow_classes_local own;
 
+	if (are_alike(&work->alike[from], &work->alike[to]))
+		return;
 	if (!flow_classes_connect(a, b) || !in_both(b) || !is_looked_at(work->filter, from, to) ||
 	    adds_nothing(work, a, b))
 		return;
@@ -316,6 +324,7 @@ static int make(void *data)
 {
 	struct work *work = data;
 
+	work->alike = diff_find_alike(work->diff);
 	compare_all(work);
 	diff_gather(work->diff);
 	diff_find_services(work->diff);
@@ -330,6 +339,7 @@ int diff_policies(const struct diff_filter *filter, struct diff *diff)
 	intern_free(&work.lists);
 	array_free(&work.found);
 	array_free(&work.key);
+	free(work.alike);
 	return error;
 }
 
