@@ -189,6 +189,14 @@ check "the one named default counts" traces "$tmp/baselines.bhp" evil/a good/web
 check "--strict refuses the second BaselineAdminNetworkPolicy" refuses 'there can be only one' compile --strict -o "$tmp/x" "$tmp/baselines.json"
 check "a file that a person wrote is refused with two BaselineAdminNetworkPolicies" refuses 'there can be only one' compile -o "$tmp/x" "$tmp/written.json"
 
+# trace -v walks the rules as the compile took them.
+walks() { # FILE FROM TO STEP
+	run_bulkhead trace -v --from "$2" --to "$3" --port TCP/1 "$1"
+	[ $? -eq 1 ] && ! grep -q disagreement "$tmp/err" && grep -qE -- "$4" "$tmp/out"
+}
+check "trace -v of a policy over its budget comes to the verdict" walks "$tmp/wide.json" good/web evil/a 'isolated, and no rule allows'
+check "trace -v of a second BaselineAdminNetworkPolicy comes to the verdict" walks "$tmp/baselines.json" good/web evil/a 'set-aside +denies'
+
 # A policy that is only audited stays so
 audited=', "annotations": {"bulkhead.dev/audit": "true"}'
 open_() { # FILE

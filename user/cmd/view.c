@@ -3,6 +3,7 @@
 
 #include "cmd/inputs.h"
 #include "cmd/view.h"
+#include "compile/budget.h"
 
 static int open_inputs(struct view *view, const struct call *call, struct diag *diag)
 {
@@ -12,6 +13,8 @@ static int open_inputs(struct view *view, const struct call *call, struct diag *
 	if (error)
 		return status_of(error);
 	view->policy = view->compiled;
+	if (view->cluster)
+		budget_close_objects(view->cluster, view->compiled->asides);
 	view->source = evaluate_policy(view->policy);
 	return STATUS_OK;
 }

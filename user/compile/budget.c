@@ -668,6 +668,34 @@ static void close_policy(struct policy_object *policy)
 	}
 }
 
+/* Returns true if the port names of the endpoint's namespace have no numbers. */
+static bool is_nameless(const struct asides *asides, const struct endpoint *endpoint)
+{
+	for (size_t i = 0; i < asides->n; i++) {
+		const struct aside *aside = &asides->at[i];
+
+		if (aside->nameless ? !strcmp(aside->ns, endpoint->ns_name)
+				    : !strcmp(aside->kind, "Namespace") &&
+					      !strcmp(aside->name, endpoint->ns_name))
+			return true;
+	}
+	return false;
+}
+
+void budget_close_objects(struct cluster *cluster, const struct asides *asides)
+{
+	for (size_t i = 0; asides && i < cluster->n_policies; i++) {
+		struct policy_object *policy = &cluster->policies[i];
+
+		if (asides_find(asides, budget_kind_of(policy),
+				policy->ns_name ? policy->ns_name : "", policy->name))
+			close_policy(policy);
+	}
+	for (size_t i = 0; asides && i < cluster->n_endpoints; i++)
+		if (is_nameless(asides, &cluster->endpoints[i]))
+			cluster->endpoints[i].n_ports = 0;
+}
+
 static char *copy_text(const char *text)
 {
 	char *copied = strdup(text ? text : "");

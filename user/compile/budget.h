@@ -134,6 +134,10 @@ void budget_check_baseline(struct compiler *c);
 void budget_check_services(struct compiler *c);
 void budget_close_service(struct compiler *c, size_t service, const char *why);
 
+/* Makes the objects say what a compile that has set @asides aside (NULL: nothing) took them for, to
+ * explain its verdicts by them. */
+void budget_close_objects(struct cluster *cluster, const struct asides *asides);
+
 /* Returns what has been set aside, to be freed by asides_free(). NULL: nothing. */
 struct asides *budgets_asides(const struct compiler *c);
 
