@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cluster/objects.h"
+#include "compile/extend.h"
 #include "policy/evaluate.h"
 #include "policy/flow.h"
 
@@ -293,6 +294,35 @@ static void closed_pods_have_two_rules(void **state)
 	objects_close(objects);
 }
 
+/* A node adds segments for new labels to a policy that isolates pods by their label. */
+static void closed_pods_leave_room_for_others(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, &(struct heard){0});
+	struct label label = {"app", "novel"};
+	struct address address = {.bytes = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 9}};
+	const struct endpoint endpoint = {.ns_name = "a",
+					  .name = "novel",
+					  .labels = {&label, 1},
+					  .addresses = &address,
+					  .n_addresses = 1};
+	struct extend job = {.endpoints = &endpoint, .n = 1};
+	struct policy *policy, *extended;
+	struct diag diag = {.to = stderr};
+
+	(void)state;
+	assert_non_null(objects);
+	take_labelled(objects, "x", "10.0.0.1", "");
+	take_labelled(objects, "y", "10.0.0.2", ",\"bulkhead.dev\\/closed\":\"\"");
+	take_baseline(objects, "ADDED", "default", "novel", "x");
+	assert_int_equal(objects_compile(objects, NULL, &diag, &policy), 0);
+	job.policy = policy;
+	assert_int_equal(policy_extend(&job, &extended), 0);
+	assert_int_equal(extended->n_segments, policy->n_segments + 1);
+	policy_free(extended);
+	policy_free(policy);
+	objects_close(objects);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +330,7 @@ int main(void)
 		cmocka_unit_test(other_objects_count_too),
 		cmocka_unit_test(one_baseline_counts),
 		cmocka_unit_test(closed_pods_have_two_rules),
+		cmocka_unit_test(closed_pods_leave_room_for_others),
 	};
 
 	return cmocka_run_group_tests_name("aside", tests, NULL, NULL);
