@@ -632,11 +632,14 @@ static bool grid_agrees(const struct policy *policy, struct random *random, cons
 	return agree;
 }
 
-/* Compares the cells of all kinds of ends, and of all ends, at the port of a flow. */
-static void check_grid(struct run *run, const struct cluster *cluster, const struct policy *policy)
+/* Compares the cells of all kinds of ends, and of all ends, at the port of a flow. One address is
+ * in no segment, as that of an endpoint which a node knows by its name alone. */
+static void check_grid(struct run *run, const struct cluster *cluster, const struct policy *whole)
 {
 	struct random random = {run->seed ^ 0x67726964};
 	struct flow_classes kinds = {0}, each = {0};
+	struct policy view = *whole;
+	const struct policy *policy = &view;
 	struct flow_space space;
 	struct oracle_flow flow;
 	struct flow port;
@@ -646,6 +649,10 @@ static void check_grid(struct run *run, const struct cluster *cluster, const str
 	flow_space_free(&space);
 	port = verdict_line_flow(&flow);
 	port.name = NULL;
+	view.addresses = calloc(view.n_addresses + 1, sizeof(*view.addresses));
+	memcpy(view.addresses, whole->addresses, view.n_addresses * sizeof(*view.addresses));
+	if (view.n_addresses)
+		view.addresses[random_below(&random, view.n_addresses)].segment = POLICY_NOWHERE;
 	if (flow_classes_list(&policy, 1, &kinds) || flow_classes_list_each(policy, &each) ||
 	    !grid_agrees(policy, &random, &port, &kinds) ||
 	    !grid_agrees(policy, &random, &port, &each)) {
@@ -654,6 +661,7 @@ static void check_grid(struct run *run, const struct cluster *cluster, const str
 	}
 	flow_classes_free(&kinds);
 	flow_classes_free(&each);
+	free(view.addresses);
 }
 
 static bool check_walks(struct run *run, struct cluster *authored, const struct cluster *cluster)

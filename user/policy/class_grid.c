@@ -40,7 +40,6 @@ struct grid {
 	size_t n_internal;
 	uint32_t (*of)[FAMILIES]; /* by kind: its ends */
 	grid_peers_t own, common; /* sorted */
-	ARRAY(uint32_t) unknown; /* ends */
 	struct policy_pair *pairs; /* sorted */
 	size_t n_pairs;
 	ARRAY(uint32_t) resolutions; /* IDs, each once */
@@ -147,10 +146,8 @@ static void list_ends(struct grid *grid)
 	for (uint32_t i = 0; i < grid->ends.n; i++) {
 		const struct policy_segment *segment = &grid->ends.at[i].segment;
 
-		if (!grid->ends.at[i].known) {
-			array_push(&grid->unknown, i);
+		if (!grid->ends.at[i].known)
 			continue;
-		}
 		array_push(&grid->own, ((struct grid_peer){segment->peer_own, i}));
 		array_push(&grid->common, ((struct grid_peer){segment->peer_common, i}));
 	}
@@ -228,13 +225,13 @@ static void fill_pairs(struct grid *grid, const struct grid_row *row, uint32_t c
 	}
 }
 
-/* Fills a row as evaluate_flow() evaluates an end. */
+/* Fills a row as evaluate_flow() evaluates an end. An end in no segment denies by itself, so that
+ * what others say to it does not count. */
 static void fill_row(struct grid *grid, const struct grid_row *row)
 {
 	const struct grid_end *subject = row->subject;
 	const struct policy_segment *segment = &subject->segment;
 	const enum direction direction = row->direction;
-	char unknown = 0;
 
 	if (!subject->known) {
 		memset(row->at, 0, grid->ends.n);
@@ -249,10 +246,6 @@ static void fill_row(struct grid *grid, const struct grid_row *row)
 		fill_pairs(grid, row, segment->common[direction], &grid->common);
 		fill_pairs(grid, row, segment->own[direction], &grid->own);
 	}
-	if (segment->flags & BH_SEGMENT_AUDITED(direction))
-		unknown = SAYS_ALLOW;
-	for (size_t i = 0; i < grid->unknown.n; i++)
-		row->at[grid->unknown.at[i]] = unknown;
 }
 
 /* Cells */
@@ -377,7 +370,6 @@ int class_grid_fill(const struct grid_request *request, char *cells, size_t stri
 	array_free(&grid.ends);
 	array_free(&grid.own);
 	array_free(&grid.common);
-	array_free(&grid.unknown);
 	array_free(&grid.resolutions);
 	free(grid.of);
 	free(grid.said);
