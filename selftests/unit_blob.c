@@ -189,6 +189,8 @@ struct corruption {
 	ROW("header: no such node", uplinks, p->uplinks_n = 13)                                 \
 	ROW("header: ::/0", world, p->n_prefixes = 0)                                           \
 	ROW("texts[7]", text, p->texts[7] = p->n_strings)                                       \
+	ROW("texts[0]", text_control, p->strings[p->texts[0]] = 0x1b)                           \
+	ROW("endpoints[0]", endpoint_control, p->strings[p->endpoints[0].name] = 0x7f)          \
 	ROW("cidrs[0]", cidr_host_bits, p->cidrs[0].length = 96)                                \
 	ROW("cidrs[1]", cidr_length, p->cidrs[1].length = 129)                                  \
 	ROW("requirements[0]", requirement_key, p->requirements[0].key = 0)                     \

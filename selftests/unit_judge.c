@@ -137,7 +137,7 @@ static void isolated_without_a_segment(void **state)
 static void names_are_escaped(void **state)
 {
 	struct policy policy = *sample_policy();
-	static char strings[] = "\0a\\b\0c\nd\te\x1b";
+	static char strings[] = "\0a\\b\0c\nd\te\x1b\xc2\x9b\xc3\xa9";
 	struct policy_rule rule = {.policy = 1, .name = 5, .tier = TIER_BASELINE};
 	struct decision decision = {.subject = true, .tier = TIER_BASELINE, .rule = &rule};
 	char text[DECISION_TEXT], cut[12];
@@ -145,7 +145,7 @@ static void names_are_escaped(void **state)
 	(void)state;
 	policy.strings = strings;
 	assert_string_equal(decision_print(&policy, &decision, text, sizeof(text)),
-			    "deny baseline a\\\\b/c\\nd\\te\\x1b");
+			    "deny baseline a\\\\b/c\\nd\\te\\x1b\\xc2\\x9b\xc3\xa9");
 	assert_string_equal(decision_print(&policy, &decision, cut, sizeof(cut)), "deny baseli");
 }
 

@@ -198,7 +198,7 @@ static bool truth(struct section *section, const char *key)
 /* Returns an interface's name, interned. NULL: @node is no valid name (reported). */
 static const char *interface_name(struct section *section, const struct tree *node)
 {
-	const char *name = reader_string(&section->reader, node);
+	const char *name = reader_plain(&section->reader, node);
 
 	if (!name || strlen(name) < IFNAMSIZ)
 		return name;
@@ -289,7 +289,7 @@ static void read_settings(struct section *section, const struct section_kind *ki
 		ini_section_refuse(section, section->line, NULL, "[bulkhead] has no name");
 	put(section, "node", root, "node", ini_value_string);
 	if (tree_get(root, "node")) {
-		const char *node = reader_string(&section->reader, tree_get(root, "node"));
+		const char *node = reader_plain(&section->reader, tree_get(root, "node"));
 
 		if (cluster->node && cluster->node != node)
 			ini_section_refuse(section, section->line, "node",

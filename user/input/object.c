@@ -587,6 +587,6 @@ static void read_pod(struct reader *reader, const struct object *object)
 	if (!spec)
 		return;
 	node = tree_get_filled(spec, "nodeName");
-	endpoint->node = node ? reader_string(reader, node) : NULL;
+	endpoint->node = node ? reader_plain(reader, node) : NULL;
 	object_read_ports(reader, spec, endpoint);
 }

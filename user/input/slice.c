@@ -94,7 +94,7 @@ static void read_node_name(struct reader *reader, const struct tree *node,
 	topology = tree_get(node, "topology");
 	if (!name && topology && reader_map(reader, topology, NULL))
 		name = tree_get(topology, HOSTNAME_LABEL);
-	endpoint->node = name ? reader_string(reader, name) : NULL;
+	endpoint->node = name ? reader_plain(reader, name) : NULL;
 }
 
 static void read_endpoint(struct reader *reader, const struct tree *node, enum address_type family,

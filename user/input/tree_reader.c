@@ -177,6 +177,16 @@ const char *reader_string(struct reader *reader, const struct tree *node)
 	return NULL;
 }
 
+const char *reader_plain(struct reader *reader, const struct tree *node)
+{
+	const char *text = reader_string(reader, node);
+
+	if (!text || diag_is_plain(text))
+		return text;
+	reader_error(reader, node, "has a control character");
+	return NULL;
+}
+
 bool reader_number(struct reader *reader, const struct tree *node, long min, long max, long *value)
 {
 	const char *digits;

@@ -43,6 +43,8 @@ struct diag {
 /* Prints text from an input with control characters as \xNN, ASCII's and U+0080 to U+009F, so
  * that no input steers the user's terminal. */
 void diag_print_text(FILE *to, const char *text);
+/* Returns true if the text has no such character. */
+bool diag_is_plain(const char *text);
 /* Prints the place and the field of a message, each with a colon behind it. */
 void diag_print_place(FILE *to, const struct diag_message *message);
 /* Prints a message as text. */

@@ -3,20 +3,33 @@
 
 #include <stdbool.h>
 
-void diag_print_text(FILE *to, const char *text)
+/* Returns the length of the control character that the text begins with; 0: it begins with another.
+ */
+static size_t control_length(const char *text)
 {
 	const unsigned char *byte = (const unsigned char *)text;
 
-	for (; *byte; byte++) {
-		bool beyond = byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0;
+	if (*byte < 0x20 || *byte == 0x7f)
+		return 1;
+	return byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0 ? 2 : 0;
+}
 
-		if (*byte >= 0x20 && *byte != 0x7f && !beyond) {
-			fputc(*byte, to);
-			continue;
-		}
-		fprintf(to, "\\x%02x", *byte);
-		if (beyond)
-			fprintf(to, "\\x%02x", *++byte);
+bool diag_is_plain(const char *text)
+{
+	while (*text && !control_length(text))
+		text++;
+	return !*text;
+}
+
+void diag_print_text(FILE *to, const char *text)
+{
+	while (*text) {
+		size_t n = control_length(text);
+
+		if (!n)
+			fputc(*text++, to);
+		for (; n; n--)
+			fprintf(to, "\\x%02x", (unsigned char)*text++);
 	}
 }
 

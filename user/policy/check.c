@@ -18,6 +18,7 @@
 
 struct check {
 	const struct policy *policy;
+	bool plain; /* no string has a control character, so that none is looked at again */
 	uint32_t *runs; /* by interval: the length of the ascending run that begins there */
 	size_t listed; /* addresses that the endpoints checked so far have */
 	size_t with_members; /* segments that are not deleted or external, so far */
@@ -28,9 +29,25 @@ static bool in_table(struct policy_range range, size_t n)
 	return range.at <= n && range.n <= n - range.at;
 }
 
-static bool is_string(const struct check *check, uint32_t string)
+/* Returns true if the string is there. A rule's name and a UID may have any characters. */
+static bool is_any_string(const struct check *check, uint32_t string)
 {
 	return string < check->policy->n_strings;
+}
+
+/* Returns true if the string is there, and steers no terminal on which it is printed. */
+static bool is_string(const struct check *check, uint32_t string)
+{
+	return is_any_string(check, string) &&
+	       (check->plain || diag_is_plain(policy_string(check->policy, string)));
+}
+
+static bool are_plain(const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->n_strings; i += strlen(policy->strings + i) + 1)
+		if (!diag_is_plain(policy->strings + i))
+			return false;
+	return true;
 }
 
 static bool is_name(const struct check *check, uint32_t string)
@@ -222,7 +239,7 @@ static const char *check_rule(struct check *check, size_t i)
 		return "ID out of range";
 	if (i && rule[-1].id >= rule->id)
 		return "out of order";
-	if (!is_name(check, rule->policy) || !is_string(check, rule->name))
+	if (!is_name(check, rule->policy) || !is_any_string(check, rule->name))
 		return "no name";
 	if (rule->direction > EGRESS || rule->tier > TIER_BASELINE || rule->action > ACTION_PASS ||
 	    rule->kind > POLICY_BASELINE_ADMIN)
@@ -292,7 +309,7 @@ static const char *check_given_rule(struct check *check, size_t i)
 	const struct policy_given_rule *rule = &policy->given_rules[i];
 	uint8_t known = GIVEN_NAMED | GIVEN_UNKNOWN | GIVEN_ANY_PEER | GIVEN_ANY_PORT;
 
-	if (!is_string(check, rule->name) || (rule->name && !(rule->flags & GIVEN_NAMED)))
+	if (!is_any_string(check, rule->name) || (rule->name && !(rule->flags & GIVEN_NAMED)))
 		return "no such name";
 	if (rule->action > ACTION_PASS || rule->flags & ~known || rule->pad[0] || rule->pad[1])
 		return "no such action or flags";
@@ -403,7 +420,8 @@ static const char *check_expected(struct check *check, size_t i)
 	const struct policy_expected *pod = &policy->expected[i];
 	int order = -1;
 
-	if (!is_name(check, pod->ns) || !is_name(check, pod->name) || !is_string(check, pod->uid))
+	if (!is_name(check, pod->ns) || !is_name(check, pod->name) ||
+	    !is_any_string(check, pod->uid))
 		return "no name";
 	if (pod->flags & ~POLICY_AUDIT)
 		return "no such flag";
@@ -943,6 +961,7 @@ int policy_check(const struct policy *policy, const struct where *where, struct 
 		diag_error(diag, where, "header", "%s", fault);
 		return -EINVAL;
 	}
+	check.plain = are_plain(policy);
 	error = measure_runs(&check);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks) && !error; i++) {
 		char field[48];

@@ -381,6 +381,8 @@ static void append_escaped(struct evaluated_text *text, const char *string)
 			append(text, "\\\\");
 		else if (c < ' ' || c == 0x7f)
 			append(text, "\\x%02x", c);
+		else if (c == 0xc2 && (unsigned char)string[1] - 0x80u < 0x20)
+			append(text, "\\xc2\\x%02x", (unsigned char)*++string);
 		else
 			append(text, "%c", c);
 	}
