@@ -121,7 +121,7 @@ static void explain(const struct policy *policy)
 /* Adds an endpoint that fits no segment of the blob. */
 static void extend(const struct policy *policy)
 {
-	struct label label = {"novel", "a"};
+	static struct label label = {"novel", "a"};
 	struct address address = nowhere;
 	struct named_port port = {"redis", IPPROTO_TCP, 6381};
 	const struct endpoint endpoint = {.ns_name = "default",

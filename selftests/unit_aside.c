@@ -298,7 +298,7 @@ static void closed_pods_have_two_rules(void **state)
 static void closed_pods_leave_room_for_others(void **state)
 {
 	struct objects *objects = objects_open(NULL, &ops, &(struct heard){0});
-	struct label label = {"app", "novel"};
+	static struct label label = {"app", "novel"};
 	struct address address = {.bytes = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 9}};
 	const struct endpoint endpoint = {.ns_name = "a",
 					  .name = "novel",

@@ -24,12 +24,12 @@ struct id_map {
 	size_t n;
 };
 
-enum answer { UNKNOWN, YES, NO };
+enum pairs_alike { PAIRS_UNKNOWN, PAIRS_ALIKE, PAIRS_DIFFER };
 
 struct likeness {
 	const struct policy *policy[SIDES];
 	struct id_map classes, resolutions;
-	char *pairs; /* enum answer by index of `classes`: the subject's pairs say the same */
+	char *pairs; /* enum pairs_alike by index of `classes`: the subject's pairs say the same */
 };
 
 static int compare_keys(const void *a, const void *b)
@@ -173,9 +173,9 @@ static bool same_subject(const struct likeness *l, uint32_t old, uint32_t new)
 		return false;
 	if (!old)
 		return true;
-	if (l->pairs[at] == UNKNOWN)
-		l->pairs[at] = compare_pairs(l, old, new) ? YES : NO;
-	return l->pairs[at] == YES;
+	if (l->pairs[at] == PAIRS_UNKNOWN)
+		l->pairs[at] = compare_pairs(l, old, new) ? PAIRS_ALIKE : PAIRS_DIFFER;
+	return l->pairs[at] == PAIRS_ALIKE;
 }
 
 static bool says_same(const struct likeness *l, const struct policy_segment *old,
