@@ -147,6 +147,8 @@ terminal 400 matrix --pods --port TCP/80 "$tmp/new.ini" >"$tmp/wide"
 check "a terminal of 400 columns has each row on one line" is "$(sed 's/\x1b\[[0-9;]*m//g' "$tmp/wide" | grep -c ' shop/web-0 ')" 1
 check "a terminal has colours" grep -q $'\x1b\[32m' "$tmp/wide"
 "$BULKHEAD" matrix --pods --port TCP/80 "$tmp/new.ini" >"$tmp/piped"
+COLUMNS=60 "$BULKHEAD" matrix --pods --port TCP/80 "$tmp/new.ini" >"$tmp/columns"
+check "a file has whole lines, also where a shell has exported COLUMNS" cmp "$tmp/piped" "$tmp/columns"
 check "a file has no colours" test "$(grep -c $'\x1b' "$tmp/piped")" -eq 0
 env -u COLUMNS NO_COLOR=1 TERM=xterm script -qec "$(printf '%q ' "$BULKHEAD" "${matrix[@]}")" /dev/null \
 	</dev/null >"$tmp/plain"

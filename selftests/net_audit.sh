@@ -94,7 +94,8 @@ net_allowed trial udp "$db4" 5978 "a packet between two audited ends passes"
 net_check "between two audited ends one count for each packet" net_moves "audit 2 $by_egress" net_datagram trial "$db4" 9
 net_denied trial udp "$cache4" 5978 "an enforced destination drops what an audited source sends"
 brief() { # ARGUMENT...: the last drop as a line of a wide terminal
-	net_on node env COLUMNS=200 "$BULKHEAD" monitor --pin "$NET_PIN" --last 1 "$@"
+	env -u COLUMNS NO_COLOR=1 TERM=xterm script -qec "stty cols 200; nsenter --net=/run/netns/$NET-node $BULKHEAD monitor \
+		--pin $NET_PIN --last 1 $*" /dev/null </dev/null | tr -d '\r'
 }
 net_check "a terminal names the policy that dropped, not that of the audited end" \
 	net_ends 0 "drop  lab/trial -> shop/cache UDP/5978.*: ingress, isolated by shop/stores$" brief --from lab/trial --to shop/cache

@@ -88,7 +88,8 @@ net_check "the events name the audited policies" events \
 	'"verdict":"audit".*"ingress":\{"verdict":"allow".*"audit":\{.*"policies":\["shop/db"\]' \
 	'"verdict":"drop".*"ingress":\{"verdict":"deny".*"isolated_by":\["shop/strict"\],"audit":\{.*"policies":\["shop/db"\]'
 brief() { # ARGUMENT...: the last of the events as a line of a wide terminal
-	net_on node env COLUMNS=200 "$BULKHEAD" monitor --pin "$NET_PIN" --last 1 "$@"
+	env -u COLUMNS NO_COLOR=1 TERM=xterm script -qec "stty cols 200; nsenter --net=/run/netns/$NET-node $BULKHEAD monitor \
+		--pin $NET_PIN --last 1 $*" /dev/null </dev/null | tr -d '\r'
 }
 net_check "a terminal names the audited policy that would isolate" net_ends 0 \
 	"audit shop/web -> shop/db UDP/9.*: ingress, audited: deny network-policy shop/db$" brief --from shop/web --to shop/db --port UDP/9

@@ -65,6 +65,8 @@ terminal --last 9 >"$NET_TMP/terminal"
 net_check "a terminal has the time of UTC, names, port and cause" grep -qE \
 	'^[0-9:]{8}Z drop  shop/web -> shop/db UDP/9: ingress, isolated by shop/db$' "$NET_TMP/terminal"
 net_check "no line is wider than the terminal" test "$(awk 'length > n { n = length } END { print n + 0 }' "$NET_TMP/terminal")" -le 80
+net_check "a file has whole lines, also where a shell has exported COLUMNS" net_ends 0 \
+	"drop  shop/web ($(net_ip web):.*UDP/9 .*isolated by shop/db" net_on node env COLUMNS=40 "$BULKHEAD" monitor --pin "$NET_PIN" --last 9
 net_check "a terminal with -v has addresses" grep -qF "shop/web ($(net_ip web):" <(terminal --last 9 -v)
 
 # Like packets are one record; the records of one endpoint do not displace another's.

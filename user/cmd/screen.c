@@ -14,11 +14,11 @@ size_t screen_width(void)
 	const char *columns = getenv("COLUMNS");
 	struct winsize size;
 
+	if (!isatty(STDOUT_FILENO))
+		return 0;
 	if (columns && atoi(columns) > 0)
 		return atoi(columns);
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
-		return 0;
-	return size.ws_col;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? 0 : size.ws_col;
 }
 
 static bool has_colours(void)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Returns COLUMNS, else the terminal's columns; 0: no limit, since the output is a file or a
- * pipe. */
+ * pipe: a shell may have exported COLUMNS, and what is kept is kept whole. */
 size_t screen_width(void);
 
 enum paint { PAINT_NONE, PAINT_BOLD, PAINT_GOOD, PAINT_BAD, PAINT_WARN };
