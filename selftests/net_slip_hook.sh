@@ -148,6 +148,30 @@ ip -n "$NET-node" link add late0 type veth peer name late1 && ip -n "$NET-node" 
 net_check "status names a problem first" eval 'status | sed -n 1p | grep "^NOT GUARDED: interface late0"'
 ip -n "$NET-node" link del late0
 
+# A node may lack a program at each of its endpoints.
+for i in {1..15}; do
+	net_bulkhead endpoint add "shop/more$i" --ip "10.244.9.$i" --interface "more$i" --labels role=more >"$NET_TMP/added" 2>&1 || cat "$NET_TMP/added"
+done
+for i in {1..15}; do ip -n "$NET-node" link del "more$i"; done
+for i in {1..25}; do
+	ip -n "$NET-node" link add "late$i" type veth peer name "later$i"
+	ip -n "$NET-node" link set "late$i" up
+done
+net_check "status names ten endpoints of many without an interface" net_is "$(status | grep -c '^NOT GUARDED: endpoint')" 10
+net_check "status counts the endpoints that it does not name" grep -qx 'and 5 more endpoints that are not guarded (-v)' "$NET_TMP/out"
+net_check "status names ten interfaces of many without a program" net_is "$(grep -c '^NOT GUARDED: interface' "$NET_TMP/out")" 10
+net_check "status counts the interfaces that it does not name" grep -qx 'and 15 more interfaces that are not guarded (-v)' "$NET_TMP/out"
+net_check "the list of interfaces counts those without a program" grep -qE '^  and [0-9]+ more, NOT GUARDED: [0-9]+ \(-v\)$' "$NET_TMP/out"
+net_check "status of many problems is two screens" test "$(wc -l <"$NET_TMP/out")" -le 64
+net_check "status -v names all endpoints" net_is "$(status -v | grep -c '^NOT GUARDED: endpoint')" 15
+net_check "status -v names all interfaces" net_is "$(grep -c '^NOT GUARDED: interface' "$NET_TMP/out")" 25
+net_bulkhead status --check >"$NET_TMP/out"
+net_check "status --check names all endpoints" net_is "$(grep -c '^NOT GUARDED: endpoint' "$NET_TMP/out")" 15
+net_check "status --check names all interfaces" net_is "$(grep -c '^NOT GUARDED: interface' "$NET_TMP/out")" 25
+net_check "status -j has all endpoints" net_is "$(net_bulkhead status -j | sed 's/.*"unguarded":\[//;s/\].*//' | grep -o '"name"' | wc -l)" 15
+for i in {1..25}; do ip -n "$NET-node" link del "late$i"; done
+for i in {1..15}; do net_bulkhead endpoint del "shop/more$i"; done >"$NET_TMP/added" 2>&1
+
 # Another tool's program before Bulkhead's.
 foreign=$NET_HELPERS/foreign
 if net_on node "$foreign" tcx-first veth-web "${NET_PIN}_foreign" 2>/dev/null; then

@@ -170,24 +170,58 @@ static void emit_map(struct emit *emit, const struct node_map *map)
 	emit_end(emit);
 }
 
+#define LIKE_MAX \
+	10 /* problems of one kind in text without -v and --check; further ones are counted */
+
 /* The report of --check, one problem a line. */
 struct problems {
 	struct emit *emit;
 	size_t n;
+	size_t like_max; /* the most problems of one kind that have lines */
+	size_t like; /* problems of the present kind */
 };
+
+static void print_problem(struct problems *problems, const char *format, va_list args)
+{
+	char line[1024];
+
+	vsnprintf(line, sizeof(line), format, args);
+	problems->n++;
+	emit_say(problems->emit, "%s\n", line);
+	emit_text(problems->emit, NULL, line);
+}
 
 static void __attribute__((format(printf, 2, 3)))
 problem(struct problems *problems, const char *format, ...)
 {
-	char line[1024];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
+	print_problem(problems, format, args);
 	va_end(args);
-	problems->n++;
-	emit_say(problems->emit, "%s\n", line);
-	emit_text(problems->emit, NULL, line);
+}
+
+/* Reports a problem of which a node may have as many as it has endpoints. end_like() ends the
+ * kind. */
+static void __attribute__((format(printf, 2, 3)))
+like_problem(struct problems *problems, const char *format, ...)
+{
+	va_list args;
+
+	if (problems->like++ >= problems->like_max)
+		return;
+	va_start(args, format);
+	print_problem(problems, format, args);
+	va_end(args);
+}
+
+/* @kind: what the problems are of. */
+static void end_like(struct problems *problems, const char *kind)
+{
+	if (problems->like > problems->like_max)
+		problem(problems, "and %zu more %s (-v)", problems->like - problems->like_max,
+			kind);
+	problems->like = 0;
 }
 
 /* Says why an interface is not guarded, if that is known. */
@@ -210,21 +244,23 @@ static void find_unguarded(const struct node_status *status, struct problems *pr
 		return;
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		if (!status->ifaces[i].guarded && *status->ifaces[i].name)
-			problem(problems, "NOT GUARDED: interface %s%s", status->ifaces[i].name,
-				unguarded_print(&status->ifaces[i]));
+			like_problem(problems, "NOT GUARDED: interface %s%s",
+				     status->ifaces[i].name, unguarded_print(&status->ifaces[i]));
+	end_like(problems, "interfaces that are not guarded");
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		if (*status->ifaces[i].before)
-			problem(problems,
-				"interface %s: %s runs before Bulkhead's, and may let packets "
-				"pass: load "
-				"puts Bulkhead's first",
-				iface_name(&status->ifaces[i]), status->ifaces[i].before);
+			like_problem(problems,
+				     "interface %s: %s runs before Bulkhead's, and may let packets "
+				     "pass: load puts Bulkhead's first",
+				     iface_name(&status->ifaces[i]), status->ifaces[i].before);
+	end_like(problems, "interfaces with another program before Bulkhead's");
 	if (!status->own_sockets)
 		problem(problems, "NOT GUARDED: the node's sockets: load again");
 	for (size_t i = 0; i < status->n_unguarded; i++)
-		problem(problems, "NOT GUARDED: endpoint %s/%s",
-			endpoint_ns(policy, status->unguarded[i]),
-			policy_string(policy, policy->endpoints[status->unguarded[i]].name));
+		like_problem(problems, "NOT GUARDED: endpoint %s/%s",
+			     endpoint_ns(policy, status->unguarded[i]),
+			     policy_string(policy, policy->endpoints[status->unguarded[i]].name));
+	end_like(problems, "endpoints that are not guarded");
 }
 
 static bool is_endpoints(const struct node_status *status, uint32_t ifindex)
@@ -249,10 +285,11 @@ static void find_attached(const struct node_status *status, const char *folder,
 		if (!is_endpoints(status, attached[i].ifindex) &&
 		    !(i && attached[i].ifindex == attached[i - 1].ifindex) &&
 		    if_indextoname(attached[i].ifindex, name))
-			problem(problems,
-				"NOT GUARDED: interface %s of a pod that the CNI plugin attached: "
-				"load, or `cni refresh`",
-				name);
+			like_problem(problems,
+				     "NOT GUARDED: interface %s of a pod that the CNI plugin "
+				     "attached: load, or `cni refresh`",
+				     name);
+	end_like(problems, "interfaces of pods that the CNI plugin attached");
 	free(attached);
 }
 
@@ -262,11 +299,12 @@ static void find_miscounted(const struct node_status *status, struct problems *p
 {
 	for (size_t i = 0; status->connections.counted && i < status->n_shares; i++)
 		if (status->shares[i].differs)
-			problem(problems,
-				"%s counts %d connections and the table has %u: the next sweep "
-				"corrects it",
-				status->shares[i].name, status->shares[i].used,
-				status->shares[i].found);
+			like_problem(problems,
+				     "%s counts %d connections and the table has %u: the next "
+				     "sweep corrects it",
+				     status->shares[i].name, status->shares[i].used,
+				     status->shares[i].found);
+	end_like(problems, "counts of connections that the next sweep corrects");
 }
 
 /* Checks that the load which is kept for the next boot is the active policy. */
@@ -330,10 +368,11 @@ static void find_problems(const struct node_status *status, const struct folders
 {
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		if (status->ifaces[i].orphan)
-			problem(problems,
-				"interface %s: a program of Bulkhead whose pins are gone "
-				"still evaluates packets; load or unload removes it",
-				iface_name(&status->ifaces[i]));
+			like_problem(problems,
+				     "interface %s: a program of Bulkhead whose pins are gone "
+				     "still evaluates packets; load or unload removes it",
+				     iface_name(&status->ifaces[i]));
+	end_like(problems, "interfaces with a program of Bulkhead whose pins are gone");
 	if (!status->policy) {
 		problem(problems, "nothing is loaded");
 		return;
@@ -469,13 +508,13 @@ static void emit_policy(struct emit *emit, const struct node_status *status)
 	emit_generations(emit, "endpoint_generation", &status->endpoint_generation);
 }
 
-#define IFACES_MAX 11 /* interfaces in text without -v; unguarded ones always are */
+#define IFACES_MAX 11 /* interfaces in text without -v, and as many unguarded ones beyond these */
 #define MAPS_MAX 4 /* maps in text without -v */
 
 /* Text has the uplinks first, and with interfaces in another network namespace none. */
 static void say_ifaces(struct emit *emit, const struct node_status *status, bool verbose)
 {
-	size_t shown = 0, more = 0;
+	size_t shown = 0, open = 0, more = 0, more_open = 0;
 
 	if (status->elsewhere)
 		return;
@@ -485,14 +524,19 @@ static void say_ifaces(struct emit *emit, const struct node_status *status, bool
 
 		if (is_uplink(iface) != (i < status->n_ifaces))
 			continue;
-		if (verbose || shown < IFACES_MAX || !iface->guarded) {
+		if (verbose || shown < IFACES_MAX || (!iface->guarded && open < IFACES_MAX)) {
 			emit_iface(emit, status, iface);
 			shown++;
+			open += !iface->guarded;
 		} else {
 			more++;
+			more_open += !iface->guarded;
 		}
 	}
-	if (more)
+	if (more_open)
+		emit_say(emit, "  and %zu more, %sNOT GUARDED%s: %zu (-v)\n", more,
+			 paint_on(PAINT_BAD), paint_off(), more_open);
+	else if (more)
 		emit_say(emit, "  and %zu more, all guarded (-v)\n", more);
 	if (status->ipsec)
 		emit_say(emit,
@@ -619,7 +663,9 @@ static void emit_status(struct emit *emit, const struct node_status *status,
 			const struct folders *folders, bool verbose)
 {
 	if (!emit->json) {
-		find_problems(status, folders, &(struct problems){.emit = emit});
+		find_problems(status, folders,
+			      &(struct problems){.emit = emit,
+						 .like_max = verbose ? SIZE_MAX : LIKE_MAX});
 		if (!status->policy)
 			return;
 	}
@@ -664,7 +710,7 @@ static void name_entry(void *data, const char *map, const char *key, enum node_f
 static int check(struct emit *emit, const struct node_status *status, const char *pin,
 		 const struct folders *folders, struct diag *diag)
 {
-	struct problems problems = {.emit = emit};
+	struct problems problems = {.emit = emit, .like_max = SIZE_MAX};
 	struct wrong_entries entries = {.problems = &problems};
 	int error;
 
@@ -691,7 +737,7 @@ static const struct command_option options[] = {
 	STATE_OPTION(STATE_ID),
 	{ATTACHED_ID, "attached", "DIR",
 	 "the CNI plugin's records of attached pods; else " CNI_STATE ", unless --pin is given"},
-	{'v', "verbose", NULL, "print every interface and every map"},
+	{'v', "verbose", NULL, "print every problem, every interface and every map"},
 	{0},
 };
 
