@@ -172,6 +172,8 @@ check "a mistyped command names the nearest" says 'no command `stauts`; did you 
 check "a command that is like no other names none" lacks 'did you mean' frobnicate
 check "a mistyped option names the nearest" says 'unknown option --prot; did you mean --port\?' matrix --prot TCP/80
 check "a mistyped option with a value behind = names the nearest" says 'unknown option --prot=1; did you mean --port\?' matrix --prot=1
+check "an option that takes no value and has one is named" says '^bulkhead load: --dry-run=yes: the option takes no value$' load --dry-run=yes x
+check "help help is the help" says '^usage: bulkhead \[-j\|-p\] COMMAND' help help
 check "a mistyped pod names the nearest" says 'shop/wbe-0: no end has this name or address; did you mean `shop/web-0`\?' \
 	"${matrix[@]}" --from shop/wbe-0
 check "a mistyped namespace names the nearest" says -- '--namespace shpo: there is no such namespace; did you mean `shop`' \

@@ -267,6 +267,9 @@ int call_option(struct call *call)
 			call_print_help(call->command);
 			exit(STATUS_OK);
 		case '?':
+			if (optopt && !strncmp(call->argv[optind - 1], "--", 2))
+				call_usage_error(call, "%s: the option takes no value",
+						 call->argv[optind - 1]);
 			if (optopt)
 				call_usage_error(call, "unknown option -%c", optopt);
 			unknown_option(call, call->argv[optind - 1]);

@@ -68,7 +68,7 @@ static int help(int argc, char **argv)
 {
 	const struct command *command;
 
-	if (argc < 2) {
+	if (argc < 2 || !strcmp(argv[1], "help")) {
 		print_help();
 		return STATUS_OK;
 	}
