@@ -64,7 +64,7 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo test prepush coverage clang check check-full soak check-quick analyze check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image images krew chart conformance clean distclean
+.PHONY: all help deps demo test prepush coverage clang check check-full soak check-quick analyze check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install uninstall deb image images krew chart conformance clean distclean
 
 all: $(O)/bulkhead ## build the command
 
@@ -373,21 +373,28 @@ UNITDIR ?= $(PREFIX)/lib/systemd/system
 UNITS   := $(patsubst tools/package/systemd/%,%,$(wildcard tools/package/systemd/bulkhead-*))
 # zsh looks in site-functions of /usr/local, and leaves those of /usr to its own package.
 ZSH_COMPLETIONS := $(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
+BASH_COMPLETIONS := $(PREFIX)/share/bash-completion/completions
+FISH_COMPLETIONS := $(PREFIX)/share/fish/vendor_completions.d
+# All users may read what is installed, whatever root's umask is. A user's PATH has no sbin on Debian, so bin has a link: trace,
+# lint and diff need no root.
 install: all man ## install command, manual pages, completions and systemd units (PREFIX, UNITDIR, DESTDIR)
 	install -D -m 755 $(O)/bulkhead $(DESTDIR)$(PREFIX)/sbin/bulkhead
-	# A user's PATH has no sbin on Debian: trace, lint and diff need no root.
-	mkdir -p $(DESTDIR)$(PREFIX)/bin && ln -sfn ../sbin/bulkhead $(DESTDIR)$(PREFIX)/bin/bulkhead
+	umask 022 && mkdir -p $(DESTDIR)$(PREFIX)/bin && ln -sfn ../sbin/bulkhead $(DESTDIR)$(PREFIX)/bin/bulkhead
 	ln -sfn bulkhead $(DESTDIR)$(PREFIX)/bin/kubectl-bulkhead
-	for page in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
-	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(ZSH_COMPLETIONS) \
-		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-	$(O)/bulkhead completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bulkhead
-	$(O)/bulkhead completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/bulkhead.fish
-	$(O)/bulkhead completion zsh > $(DESTDIR)$(ZSH_COMPLETIONS)/_bulkhead
-	mkdir -p $(DESTDIR)$(UNITDIR)
-	for unit in $(UNITS); do \
-		sed 's|@sbin@|$(PREFIX)/sbin|' tools/package/systemd/$$unit > $(DESTDIR)$(UNITDIR)/$$unit; done
+	for page in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page || exit; done
+	umask 022 && mkdir -p $(DESTDIR)$(BASH_COMPLETIONS) $(DESTDIR)$(FISH_COMPLETIONS) $(DESTDIR)$(ZSH_COMPLETIONS) $(DESTDIR)$(UNITDIR)
+	umask 022 && $(O)/bulkhead completion bash > $(DESTDIR)$(BASH_COMPLETIONS)/bulkhead
+	umask 022 && $(O)/bulkhead completion fish > $(DESTDIR)$(FISH_COMPLETIONS)/bulkhead.fish
+	umask 022 && $(O)/bulkhead completion zsh > $(DESTDIR)$(ZSH_COMPLETIONS)/_bulkhead
+	umask 022 && for unit in $(UNITS); do \
+		sed 's|@sbin@|$(PREFIX)/sbin|' tools/package/systemd/$$unit > $(DESTDIR)$(UNITDIR)/$$unit || exit; done
 	install -D -m 644 tools/package/systemd/bulkhead.conf $(DESTDIR)$(PREFIX)/lib/modules-load.d/bulkhead.conf
+
+# Leaves what is active: after it no command is there to change or unload that.
+uninstall: ## remove what install wrote (after: bulkhead unload, systemctl disable bulkhead-restore)
+	rm -f $(addprefix $(DESTDIR),$(addprefix $(PREFIX)/,sbin/bulkhead bin/bulkhead bin/kubectl-bulkhead \
+		$(foreach page,$(notdir $(MAN)),share/man/man$(subst .,,$(suffix $(page)))/$(page)) lib/modules-load.d/bulkhead.conf) \
+		$(BASH_COMPLETIONS)/bulkhead $(FISH_COMPLETIONS)/bulkhead.fish $(ZSH_COMPLETIONS)/_bulkhead $(addprefix $(UNITDIR)/,$(UNITS)))
 
 # What it says is of interest if it fails.
 DEB = mkdir -p $(O) && { tools/package/deb $(O)/deb >$(O)/deb.log 2>&1 || { cat $(O)/deb.log; false; }; }

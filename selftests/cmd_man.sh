@@ -59,6 +59,22 @@ zsh_looks() { # PREFIX: in the folder of zsh's completion
 check "zsh looks where make install puts its completion" zsh_looks /usr/local
 check "zsh looks where the package puts its completion" zsh_looks /usr
 
+build=$(dirname "$BULKHEAD")
+# As root with a umask that hides files installs, and as a packager does.
+installs() { # TARGET
+	(umask 077 && make -s -C "$top" O="$build" PREFIX=/usr DESTDIR="$tmp/dest" "$1")
+}
+if [ -e "$build/libcmd.a" ]; then
+	check "make install installs" installs install
+	check "every user may read what is installed" is "$(find "$tmp/dest" -mindepth 1 ! -type l ! -perm -044)" ""
+	check "every user may enter the installed folders" is "$(find "$tmp/dest" -mindepth 1 -type d ! -perm -055)" ""
+	check "every user may run the installed command" "$tmp/dest/usr/bin/bulkhead" version
+	check "make uninstall removes it" installs uninstall
+	check "make uninstall leaves no file" is "$(find "$tmp/dest" ! -type d)" ""
+else
+	check_skip "make install and uninstall" "this command is not of a build folder"
+fi
+
 "$BULKHEAD" completion fish >"$tmp/fish"
 check "fish's completion has every command" has_all "$tmp/fish" "${commands[@]/#/ -a }"
 check "fish's completion has an option of two spellings" grep -q -- '"__fish_seen_subcommand_from load" -s n -l node -x' "$tmp/fish"
