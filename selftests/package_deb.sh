@@ -58,7 +58,7 @@ for file in /usr/sbin/bulkhead /usr/bin/bulkhead /usr/share/man/man8/bulkhead.8.
 	/usr/share/man/man7/bulkhead-maps.7.gz /usr/share/bash-completion/completions/bulkhead \
 	/usr/share/zsh/vendor-completions/_bulkhead /usr/share/fish/vendor_completions.d/bulkhead.fish /lib/systemd/system/bulkhead-restore.service \
 	/lib/systemd/system/bulkhead-metrics.service /lib/systemd/system/bulkhead-metrics.timer \
-	/usr/lib/modules-load.d/bulkhead.conf; do
+	/usr/lib/modules-load.d/bulkhead.conf /usr/share/doc/bulkhead/RUNBOOK.md.gz; do
 	net_check "the package has $file" test -s "$root$file"
 done
 net_check "no placeholder is left in the units" eval '! grep -r "@sbin@" "$root/lib/systemd/system"'
@@ -100,8 +100,26 @@ net_check "the load is kept in /var/lib/bulkhead" test -s "$root/var/lib/bulkhea
 net_check "status --check has no problem" on_node bulkhead status --check
 probe 80 443 installed
 
+# Stands for systemd, where the timer of the metrics is enabled and runs: keeps what the package asks for.
+mkdir -p "$root/run/systemd/system"
+cat >"$root/usr/bin/systemctl" <<'END'
+#!/bin/sh
+echo "$*" >>/run/systemctl.log
+case $* in
+*is-enabled*) echo enabled ;;
+*show*) echo loaded ;;
+esac
+END
+chmod 755 "$root/usr/bin/systemctl"
+asked() { # PATTERN: of systemctl, since the last question
+	cat "$root/run/systemctl.log"
+	grep -qE -- "$1" "$root/run/systemctl.log"
+}
 before=$(on_node bulkhead status -j)
 net_check "upgrade the package" on_node dpkg -i /packages/new.deb
+net_check "the upgrade starts the timer of the metrics again" asked '(^| )restart .*bulkhead-metrics.timer'
+net_check "the upgrade stops no other unit" eval '! grep -E "(^| )(stop|restart) " "$root/run/systemctl.log" | grep -v bulkhead-metrics.timer'
+rm -f "$root/run/systemctl.log"
 net_check "the upgrade keeps the policy active" net_is "$(on_node bulkhead status -j)" "$before"
 net_check "the upgrade keeps the kept load" test -s "$root/var/lib/bulkhead/policy"
 net_check "the upgrade keeps the restore unit enabled" enabled bulkhead-restore.service
@@ -115,7 +133,11 @@ net_check "an upgrade keeps the restore unit disabled" eval \
 mkdir -p "$root/etc/cni/net.d" "$root/opt/cni/bin"
 echo '{"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge"}]}' >"$root/etc/cni/net.d/10-net.conflist"
 net_check "put the plugin into a network" inside bulkhead cni install
+rm -f "$root/run/systemctl.log"
 net_check "remove the package" on_node dpkg -r bulkhead
+net_check "removal stops the timer of the metrics" asked '(^| )stop .*bulkhead-metrics.timer'
+rm -r "$root/usr/bin/systemctl" "$root/run/systemctl.log" "$root/run/systemd/system"
+rmdir "$root/run/systemd" 2>/dev/null || true
 net_check "removal takes the plugin out of the network" \
 	eval '! grep -q bulkhead "$root/etc/cni/net.d/10-net.conflist" && test ! -L "$root/opt/cni/bin/bulkhead-cni"'
 rm -r "$root/etc/cni" "$root/opt/cni"
