@@ -184,6 +184,8 @@ net_check "status names the endpoint that holds most" eval 'net_bulkhead status 
 before=$(replaced noisy)
 flood "SYNs to the own node" syns
 net_check "connections of noisy beyond its share replace noisy's own" test "$(replaced noisy)" -gt "$before"
+net_check "a metric counts noisy's connections beyond its share" test \
+	"$(net_bulkhead metrics | sed -n 's/^bulkhead_connections_surplus //p')" -gt 0
 before=$(replaced db)
 flood "SYNs from outside" outside
 net_check "connections to db beyond its share replace db's own" test "$(replaced db)" -gt "$before"
@@ -237,6 +239,7 @@ done
 in_status() { # FIELD
 	net_bulkhead status -j | sed -n "s/.*\"connections\":{[^}]*\"$1\":\([0-9]*\).*/\1/p"
 }
+net_check "a metric says how many connections endpoints share" net_is "$(metric _surplus_max)" "$(in_status surplus_max)"
 for is in replaced refused; do
 	net_check "status and metrics agree how many connections were $is" net_is "$(metric _${is}_total)" "$(in_status $is)"
 done

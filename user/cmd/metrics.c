@@ -242,6 +242,12 @@ static void report_connections(const struct metrics *metrics)
 	      table->capacity);
 	gauge(metrics, "connections_floor",
 	      "Connections guaranteed to each endpoint, and to the node.", table->floor);
+	gauge(metrics, "connections_surplus",
+	      "Connections beyond what is guaranteed to their endpoints.",
+	      table->surplus > 0 ? table->surplus : 0);
+	gauge(metrics, "connections_surplus_max",
+	      "Connections beyond which each such connection replaces another.",
+	      table->surplus_capacity ? table->surplus_capacity : table->capacity);
 	metrics_family(metrics, "connections_largest", "gauge",
 		       "Connections of the interface, or of the node, that has most.");
 	if (status->n_shares && status->shares[0].used > 0) {
