@@ -153,6 +153,7 @@ net_check "status has whose events were held back" \
 	eval 'net_bulkhead status | grep -qE "^  veth-noisy +[0-9]+ noisy/noisy$"'
 net_check "metrics have whose events were held back" eval 'net_bulkhead metrics |
 	grep -qE "^bulkhead_events_suppressed_total\{interface=\"veth-loud\",endpoint=\"loud/loud\"\} [1-9]"'
+net_check "status names the process that reads" net_ends 0 "^readers of events: processes $net_reader$" net_bulkhead status
 stop "$net_reader"
 net_check "the ended reader has no place" net_is "$(readers)" 0
 net_watch "$NET_TMP/text"

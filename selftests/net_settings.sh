@@ -19,6 +19,8 @@ room() { # PIN ENTRIES
 }
 
 net_check "an unknown setting is refused" refused 2 "no setting" --set connection=5000
+net_check "a refused setting is one line, without the needs of maps" net_is "$(net_bulkhead load --set connection=5000 "$NET_TMP/policy.ini" 2>&1)" \
+	'set: there is no setting "connection"'
 net_check "a setting out of range is refused" refused 2 "from 1024 to" --set connections=12
 net_check "a setting that is not a number is refused" refused 2 "is a number" --set timeout-udp=1m
 # A machine with 100 MB left.

@@ -636,8 +636,11 @@ static void emit_events(struct emit *emit, const struct node_status *status)
 	emit_end(emit);
 	emit_number(emit, "written", status->events_written);
 	emit_number(emit, "lost", status->events_lost);
+	for (size_t i = 0; i < status->n_readers; i++)
+		emit_say(emit, "%s %u", i ? "," : "readers of events: processes",
+			 status->readers[i]);
 	if (status->n_readers)
-		emit_say(emit, "readers of events: %zu\n", status->n_readers);
+		emit_say(emit, "\n");
 	if (status->events_lost)
 		emit_say(emit, "events lost, since they were not read in time: %" PRIu64 "\n",
 			 status->events_lost);

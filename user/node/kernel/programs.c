@@ -255,8 +255,9 @@ int programs_load(struct node_handle *handle, const struct capacity *capacity,
 	if (!programs->tc || !programs->loader)
 		return node_fail(handle, -errno, "cannot open the programs");
 	error = prepare_tc(handle, capacity, programs->tc);
-	if (!error)
-		error = load_tc(handle, programs->tc);
+	if (error)
+		return error;
+	error = load_tc(handle, programs->tc);
 	if (error)
 		programs_print_capacity(handle, capacity);
 	return error ? error : load_loader(handle, programs->tc, programs->loader);
