@@ -42,6 +42,7 @@ pushed=sha256:$(printf 'ab%.0s' {1..32})
 mkdir "$tmp/bin"
 cat >"$tmp/bin/podman" <<-'END'
 	#!/bin/bash
+	[ "$1" != push ] || echo "${@: -1}" >>"$PUSHES"
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--output) : >"$2" ;;
@@ -52,8 +53,9 @@ cat >"$tmp/bin/podman" <<-'END'
 END
 printf '#!/bin/sh\necho libc.so.6\n' >"$tmp/bin/patchelf" # nobody runs what it was to change
 chmod +x "$tmp/bin/podman" "$tmp/bin/patchelf"
-check "make image with a registry" env PATH="$tmp/bin:$PATH" PUSHED="$pushed" REGISTRY=registry.example.com/x \
+check "make image with a registry" env PATH="$tmp/bin:$PATH" PUSHED="$pushed" PUSHES="$tmp/pushes" REGISTRY=registry.example.com/x \
 	"$top/tools/package/image" "$BULKHEAD" "$tmp/image"
+check "the pushed image has the tag that the chart asks for" is "$(cat "$tmp/pushes")" "registry.example.com/x/bulkhead:$version"
 check "the manifests name the pushed image by its digest" is "$(grep 'name: bulkhead,' "$tmp/image/deploy/base/kustomization.yaml")" \
 	"- {name: bulkhead, newName: registry.example.com/x/bulkhead, digest: \"$pushed\"}"
 check "remove.yaml names the pushed image by its digest, and no other" eval \
