@@ -106,6 +106,13 @@ follower=$(pod bulkhead-system follower-abc u7 192.0.2.9 | sed 's/"role": "follo
 api POST /api/v1/namespaces/bulkhead-system/pods "$follower" >/dev/null
 net_check "monitor runs in the follower's pod of the node" net_is "$(plugin monitor worker-1 --verdict drop)" \
 	"--kubeconfig=$API_CONFIG exec -n bulkhead-system -c follower follower-abc -- bulkhead monitor --verdict drop"
+net_check "--kubeconfig may stand behind the command" net_ends 1 "^policy [0-9]" net_on node env PATH="$NET_TMP/bin:$PATH" kubectl-bulkhead \
+	status --kubeconfig "$API_CONFIG"
+net_check "--kubeconfig behind the command is no argument of another program" net_is \
+	"$(net_on node env PATH="$NET_TMP/bin:$PATH" kubectl-bulkhead monitor worker-1 "--kubeconfig=$API_CONFIG" --verdict drop)" \
+	"--kubeconfig=$API_CONFIG exec -n bulkhead-system -c follower follower-abc -- bulkhead monitor --verdict drop"
+net_check "status passes over no option that would name another cluster" net_ends 2 "^bulkhead: status: --context: unknown" \
+	plugin status --context other
 net_check "monitor needs a node" net_ends 2 "which node" plugin monitor
 net_check "a node's command is refused" net_ends 2 "on a node: bulkhead unload" plugin unload
 net_check "help" net_ends 0 "kubectl bulkhead" plugin help

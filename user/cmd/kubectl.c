@@ -210,15 +210,35 @@ static void print_status_json(bool pretty, struct json_object *global, struct js
 	emit_end(&emit);
 }
 
+/* Returns false, reported, if status does not know an argument: an option that is passed over, as
+ * kubectl's --context, would answer about another cluster. */
+static bool status_knows(const struct plugin *plugin)
+{
+	for (int i = 1; i < plugin->argc; i++)
+		if (!is_one_of(plugin->argv[i], "-j", "--json") &&
+		    !is_one_of(plugin->argv[i], "-p", "--pretty")) {
+			command_error("status: %s: unknown; kubectl bulkhead [--kubeconfig FILE] "
+				      "status [-j]",
+				      plugin->argv[i]);
+			return false;
+		}
+	return true;
+}
+
 static int status(const struct plugin *plugin)
 {
 	static const char *const paths[STATUS_PATHS] = {STORE_POLICY_STATUS "/global",
 							STORE_NODE_STATUS};
 	struct json_object *documents[STATUS_PATHS], *nodes;
 	struct diag diag = command_diag();
-	int error = listing_get(plugin->kubeconfig, paths, STATUS_PATHS, &diag, documents);
+	int error;
 	bool well;
 
+	if (has_argument(plugin, "-h", "--help"))
+		return usage(stdout);
+	if (!status_knows(plugin))
+		return STATUS_INPUT;
+	error = listing_get(plugin->kubeconfig, paths, STATUS_PATHS, &diag, documents);
 	if (error)
 		return status_of(error);
 	if (!documents[0]) {
@@ -400,22 +420,49 @@ static int monitor(const struct plugin *plugin)
 	return STATUS_KERNEL;
 }
 
-/* Returns how many arguments the plugin's own options take; -1: one is wrong. */
-static int own_options(struct plugin *plugin, int argc, char **argv)
+/* Reads --kubeconfig at argv[0]. Returns how many arguments it takes; 0: there is none. */
+static int read_kubeconfig_option(struct plugin *plugin, int argc, char **argv)
 {
 	static const char option[] = "--kubeconfig";
 	const size_t length = sizeof(option) - 1;
+
+	if (!strncmp(argv[0], option, length) && argv[0][length] == '=') {
+		plugin->kubeconfig = argv[0] + length + 1;
+		return 1;
+	}
+	if (strcmp(argv[0], option) || argc < 2)
+		return 0;
+	plugin->kubeconfig = argv[1];
+	return 2;
+}
+
+/* Returns how many arguments the plugin's own options take; -1: one is wrong. */
+static int own_options(struct plugin *plugin, int argc, char **argv)
+{
 	int i = 1;
 
-	for (; i < argc && *argv[i] == '-'; i++) {
-		if (!strncmp(argv[i], option, length) && argv[i][length] == '=')
-			plugin->kubeconfig = argv[i] + length + 1;
-		else if (!strcmp(argv[i], option) && i + 1 < argc)
-			plugin->kubeconfig = argv[++i];
-		else
+	while (i < argc && *argv[i] == '-') {
+		const int n = read_kubeconfig_option(plugin, argc - i, argv + i);
+
+		if (!n)
 			return strcmp(argv[i], "-h") && strcmp(argv[i], "--help") ? -1 : argc;
+		i += n;
 	}
 	return i;
+}
+
+/* Takes --kubeconfig out of the arguments behind the command: kubectl's own options may stand
+ * there, too. */
+static void take_kubeconfig(struct plugin *plugin)
+{
+	int kept = 1, n;
+
+	for (int i = 1; i < plugin->argc; i += n ? n : 1) {
+		n = read_kubeconfig_option(plugin, plugin->argc - i, plugin->argv + i);
+		if (!n)
+			plugin->argv[kept++] = plugin->argv[i];
+	}
+	plugin->argc = kept;
 }
 
 int kubectl_main(int argc, char **argv, int (*run)(int argc, char **argv))
@@ -430,6 +477,7 @@ int kubectl_main(int argc, char **argv, int (*run)(int argc, char **argv))
 		return usage(argc > 1 ? stdout : stderr);
 	plugin.argc = argc - at;
 	plugin.argv = argv + at;
+	take_kubeconfig(&plugin);
 	for (int i = 1; i < plugin.argc; i++) {
 		plugin.pretty |= is_one_of(plugin.argv[i], "-p", "--pretty");
 		plugin.json |= plugin.pretty || is_one_of(plugin.argv[i], "-j", "--json");
