@@ -51,6 +51,9 @@ check "bash parses its completion" bash -n "$tmp/bash"
 check "zsh parses its completion" zsh -n "$tmp/zsh"
 check "zsh's completion has every command" has_all "$tmp/zsh" "${commands[@]/%/)}"
 
+check "zsh's completion knows options before a command" eval \
+	'awk "/_arguments -C/ { on = 1 } on; /1:command/ { exit }" "$tmp/zsh" | grep -F -- "{-j,--json}"'
+check "zsh's completion has the command help, and commands behind it" has_all "$tmp/zsh" "'help:" "help) _describe command names"
 zsh_looks() { # PREFIX: in the folder of zsh's completion
 	local folder
 	folder=$(make -n -C "$top" PREFIX="$1" install 2>/dev/null | sed -n 's|.* completion zsh > \(.*\)/_bulkhead$|\1|p')

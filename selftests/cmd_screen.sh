@@ -173,6 +173,14 @@ check "a command that is like no other names none" lacks 'did you mean' frobnica
 check "a mistyped option names the nearest" says 'unknown option --prot; did you mean --port\?' matrix --prot TCP/80
 check "a mistyped option with a value behind = names the nearest" says 'unknown option --prot=1; did you mean --port\?' matrix --prot=1
 check "an option that takes no value and has one is named" says '^bulkhead load: --dry-run=yes: the option takes no value$' load --dry-run=yes x
+globals() { # each option that --help lists may stand before a command
+	local option bad=0
+	for option in $("$BULKHEAD" --help | sed -n '/^options:/,/^$/p' | grep -oE -- '--[a-z]+'); do
+		"$BULKHEAD" "$option" version >/dev/null 2>&1 || { echo "$option" && bad=1; }
+	done
+	return $bad
+}
+check "each option that --help lists may stand before a command" globals
 check "help help is the help" says '^usage: bulkhead \[-j\|-p\] COMMAND' help help
 check "a mistyped pod names the nearest" says 'shop/wbe-0: no end has this name or address; did you mean `shop/web-0`\?' \
 	"${matrix[@]}" --from shop/wbe-0

@@ -238,12 +238,15 @@ static void print_zsh(void)
 		zsh_text((*command)->help);
 		printf("'\n");
 	}
-	printf("\t)\n"
-	       "\t_arguments -C '1:command:->command' '*::argument:->argument'\n"
+	printf("\t\t'help:the help of a command'\n\t)\n\t_arguments -C \\\n");
+	zsh_options(common_options);
+	printf("\t\t\t'(-V --version)'{-V,--version}'[the version]' \\\n"
+	       "\t\t\t'1:command:->command' '*::argument:->argument'\n"
 	       "\tcase $state in\n"
 	       "\tcommand) _describe command names; return ;;\n"
 	       "\tesac\n"
-	       "\tcase $words[1] in\n");
+	       "\tcase $words[1] in\n"
+	       "\thelp) _describe command names ;;\n");
 	for (const struct command *const *command = commands; *command; command++)
 		zsh_command(*command);
 	printf("\tesac\n}\n"

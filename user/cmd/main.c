@@ -8,6 +8,7 @@
 
 #include "cmd/call.h"
 #include "cmd/command.h"
+#include "cmd/inputs.h"
 #include "cmd/kubectl.h"
 #include "model/nearest.h"
 #include "model/memory.h"
@@ -105,10 +106,13 @@ static int unknown_first_option(const char *given)
 
 static int run(int argc, char **argv)
 {
-	struct option options[] = {
-		{"json", no_argument, NULL, 'j'},    {"pretty", no_argument, NULL, 'p'},
-		{"debug", no_argument, NULL, 'd'},   {"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'}, {0}};
+	struct option options[] = {{"json", no_argument, NULL, 'j'},
+				   {"pretty", no_argument, NULL, 'p'},
+				   {"debug", no_argument, NULL, 'd'},
+				   {"help", no_argument, NULL, 'h'},
+				   {"version", no_argument, NULL, 'V'},
+				   {"strict", no_argument, NULL, STRICT_ID},
+				   {0}};
 	struct call call = {.commands = commands};
 	bool version = false;
 	int id;
@@ -125,6 +129,9 @@ static int run(int argc, char **argv)
 			break;
 		case 'd':
 			node_debug();
+			break;
+		case STRICT_ID:
+			inputs_are_strict();
 			break;
 		case 'h':
 			print_help();
