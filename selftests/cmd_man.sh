@@ -67,7 +67,7 @@ build=$(dirname "$BULKHEAD")
 installs() { # TARGET
 	(umask 077 && make -s -C "$top" O="$build" PREFIX=/usr DESTDIR="$tmp/dest" "$1")
 }
-if [ -e "$build/libcmd.a" ]; then
+if make -q -C "$top" O="$build" "$build/bulkhead" 2>/dev/null; then # of this tree
 	check "make install installs" installs install
 	check "every user may read what is installed" is "$(find "$tmp/dest" -mindepth 1 ! -type l ! -perm -044)" ""
 	check "every user may enter the installed folders" is "$(find "$tmp/dest" -mindepth 1 -type d ! -perm -055)" ""
@@ -75,7 +75,7 @@ if [ -e "$build/libcmd.a" ]; then
 	check "make uninstall removes it" installs uninstall
 	check "make uninstall leaves no file" is "$(find "$tmp/dest" ! -type d)" ""
 else
-	check_skip "make install and uninstall" "this command is not of a build folder"
+	check_skip "make install and uninstall" "the command is not built of this tree"
 fi
 
 "$BULKHEAD" completion fish >"$tmp/fish"
