@@ -182,6 +182,24 @@ no_room() { # the output goes to a full disk
 	net_is $? 3 && net_is "$(cat "$NET_TMP/rest.err")" "bulkhead: cannot write standard output: No space left on device"
 }
 net_check "monitor ends where the disk is full, and says so" no_room
+no_room_for_file() { # the file is on a full disk, and events come one by one
+	nsenter --net="/run/netns/$NET-node" "$BULKHEAD" monitor --pin "$NET_PIN" -o /dev/full 2>"$NET_TMP/rest.err" &
+	monitor=$!
+	NET_SERVERS+=("$monitor")
+	for _ in $(seq 200); do
+		[ ! -s "$NET_TMP/rest.err" ] || break
+		net_datagram web "$db4" 9
+		sleep 0.1
+	done
+	for port in 11 12 13; do
+		sleep 0.3
+		net_datagram web "$db4" $port
+	done
+	sleep 0.3
+	kill "$monitor" && wait "$monitor"
+	net_is "$(cat "$NET_TMP/rest.err")" "bulkhead: /dev/full: No space left on device: events are lost"
+}
+net_check "monitor -o says once that the disk is full, and goes on" no_room_for_file
 watches() { # until it has printed an event
 	: >"$NET_TMP/rest"
 	watch "$NET_TMP/rest"

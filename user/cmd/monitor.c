@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -152,6 +153,7 @@ static bool follow_file(struct watch *watch)
  * writes to a file goes on. Returns false if standard output cannot be written. */
 static bool flush(struct watch *watch)
 {
+	const bool any = __fpending(watch->printer.to);
 	const bool failed = fflush(watch->printer.to) || ferror(watch->printer.to);
 
 	if (failed && !watch->path)
@@ -160,7 +162,9 @@ static bool flush(struct watch *watch)
 		command_error("%s: %s: events are lost", watch->path, strerror(errno));
 	if (watch->path)
 		clearerr(watch->printer.to);
-	watch->failed = failed;
+	/* a flush of nothing does not tell that the disk has room again */
+	if (any || failed)
+		watch->failed = failed;
 	return !failed || watch->path;
 }
 
