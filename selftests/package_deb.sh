@@ -134,6 +134,10 @@ mkdir -p "$root/etc/cni/net.d" "$root/opt/cni/bin"
 echo '{"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge"}]}' >"$root/etc/cni/net.d/10-net.conflist"
 net_check "put the plugin into a network" inside bulkhead cni install
 rm -f "$root/run/systemctl.log"
+net_check "a removal that cannot unload what is active is refused" net_fails 1 on_node setpriv --bounding-set=-sys_admin,-net_admin \
+	--inh-caps=-sys_admin,-net_admin dpkg -r bulkhead
+probe 443 80 "after the refused removal"
+net_check "put the plugin into the network again" inside bulkhead cni install
 net_check "remove the package" on_node dpkg -r bulkhead
 net_check "removal stops the timer of the metrics" asked '(^| )stop .*bulkhead-metrics.timer'
 rm -r "$root/usr/bin/systemctl" "$root/run/systemctl.log" "$root/run/systemd/system"
@@ -152,6 +156,9 @@ probe 80 443 "installed again"
 net_check "purge the package" on_node dpkg -P bulkhead
 net_check "the purge leaves no pin" net_is "$(find /sys/fs/bpf -mindepth 1 ! -name '*.debug' ! -name xdp)" ""
 net_allowed web tcp "$(net_ip db)" 443 "the purge leaves no program"
+net_check "install the package where nothing was loaded" on_node dpkg -i /packages/new.deb
+net_check "purge the package without rights, as in a container of CI" on_node setpriv --bounding-set=-sys_admin,-net_admin \
+	--inh-caps=-sys_admin,-net_admin dpkg -P bulkhead
 rm -rf "$root/test"
 net_check "the purge leaves no file" diff "$NET_TMP/before" <(files | grep -vE '^./policies(/|$)')
 net_end
