@@ -122,6 +122,10 @@ check "a domain name completes in one word" is \
 check "no domain name completes as a source" is "$(offered bulkhead trace --from name : a)" ""
 check "pods complete as an operand" is "$(offered bulkhead endpoint del shop/d)" shop/db
 check "a word of a list completes as an option's value" is "$(offered bulkhead cni --unknown i)" isolate
+printf '#!/bin/sh\necho "a\$(>%s)" b*\n' "$tmp/ran" >"$tmp/bin/ls" && chmod 755 "$tmp/bin/ls" # for /sys/class/net
+check "a name with a command in it completes as it is" is "$(offered bulkhead load --uplink a)" "a\$(>$tmp/ran)"
+check "completion runs no command in a name" test ! -e "$tmp/ran"
+rm "$tmp/bin/ls"
 check "a command completes" is "$(offered bulkhead tra)" trace
 check "another shell is refused" test "$("$BULKHEAD" completion tcsh >/dev/null 2>&1; echo $?)" -eq 2
 check_end

@@ -121,12 +121,13 @@ static void bash_command(const struct command *command)
 	printf("'\n\t\twords='%s'\n\t\t;;\n", command->words ? command->words : "");
 }
 
+/* compgen -W would run the commands in a name, as in an interface's $(...). */
 static void print_bash(void)
 {
 	printf("# Bash completion for bulkhead, printed by `bulkhead completion bash`.\n");
 	print_names();
 	printf("_bulkhead()\n{\n"
-	       "\tlocal command options words candidates='' i\n");
+	       "\tlocal command options words candidates='' names=() i\n");
 	print_bash_line();
 	printf("\tfor ((i = 1; i < last; i++)); do\n"
 	       "\t\t[[ ${line[i]} == -* ]] || { command=${line[i]}; break; }\n"
@@ -147,8 +148,11 @@ static void print_bash(void)
 	printf("\t\t'endpoint del' | 'endpoint set') candidates=_bulkhead_pods ;;\n"
 	       "\tesac\n"
 	       "\tif [[ -n $candidates ]]; then\n"
-	       "\t\tmapfile -t COMPREPLY < <(compgen -W \"$(eval \"$candidates\")\" -- "
-	       "\"$current\")\n"
+	       "\t\tread -r -d '' -a names < <(eval \"$candidates\")\n"
+	       "\t\tCOMPREPLY=()\n"
+	       "\t\tfor word in \"${names[@]}\"; do\n"
+	       "\t\t\t[[ $word != \"$current\"* ]] || COMPREPLY+=(\"$word\")\n"
+	       "\t\tdone\n"
 	       "\telif [[ $current == -* ]]; then\n"
 	       "\t\tmapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")\n"
 	       "\telif [[ -n $words ]] && ((last <= i + 1)); then\n"
