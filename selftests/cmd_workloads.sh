@@ -70,17 +70,20 @@ if command -v git >/dev/null; then
 			env -C "$tmp/$1/branch" PATH="$tmp/path:$PATH" CI_MERGE_REQUEST_TARGET_BRANCH_NAME=main bash -e >"$tmp/out" 2>"$tmp/err"
 	}
 	script more
-	check_run $(($? != 1)) "GitLab's example ends with 1 for a branch that opens"
+	check_run $? "GitLab's example ends with 0 for a branch that opens, which is to be read"
 	check "GitLab's example prints what the branch opens" grep -qx 'shop/backup -> shop/db' "$tmp/out"
 	script main
 	check_run $? "GitLab's example ends with 0 for a branch that changes nothing"
+	git -C "$tmp/repo" checkout -q -b broken && commit <(sed 's/podSelector/podSelectr/' "$tmp/old.yaml")
+	script broken
+	check_run $(($? == 0)) "GitLab's example fails for a branch that cannot be read"
 	actions() { # the last two lines of GitHub's example
 		sed -nE '/^# .github/,/^```/s/^    - run: (bulkhead .*)/\1/p' "$top/OPERATING.md" |
 			env -C "$tmp/checkouts" PATH="$tmp/path:$PATH" GITHUB_STEP_SUMMARY="$tmp/summary" bash -e >"$tmp/out" 2>"$tmp/err"
 	}
 	mkdir "$tmp/checkouts" && cp -r "$tmp/main/branch" "$tmp/checkouts/main" && cp -r "$tmp/more/branch" "$tmp/checkouts/branch"
 	actions
-	check_run $(($? != 1)) "GitHub's example ends with 1 for a branch that opens"
+	check_run $? "GitHub's example ends with 0 for a branch that opens, which is to be read"
 	check "GitHub's example writes what the branch opens" grep -qx 'shop/backup -> shop/db' "$tmp/summary"
 	rm -r "$tmp/checkouts/branch" && cp -r "$tmp/checkouts/main" "$tmp/checkouts/branch"
 	actions
