@@ -130,8 +130,12 @@ net_check "cni install puts the plugin onto the host" install_on install
 net_check "the network's list has the plugin" grep -q '"bulkhead-cni"' "$host/etc/cni/net.d/10-pods.conflist"
 net_check "the plugin runs there with its own libraries" eval 'plugin | grep -q supportedVersions'
 before=$(stat -c %i "$host/opt/bulkhead/bulkhead")
-net_check "cni install again, as for an upgrade" install_on install
+net_check "cni install again" install_on install
+net_check "the file stays, since it is the same" test "$before" = "$(stat -c %i "$host/opt/bulkhead/bulkhead")"
+echo older >>"$host/opt/bulkhead/bulkhead"
+net_check "cni install over another version, as for an upgrade" install_on install
 net_check "a new file replaces the old one" test "$before" != "$(stat -c %i "$host/opt/bulkhead/bulkhead")"
+net_check "the plugin of the new file runs" eval 'plugin | grep -q supportedVersions'
 net_check "no temporary file is left" net_is "$(find "$host/opt" -name '*.??????' ! -name '*.so*')" ""
 cp "$host/etc/cni/net.d/10-pods.conflist" "$host/etc/cni/net.d/20-other.conflist"
 net_check "cni uninstall" install_on uninstall
