@@ -462,6 +462,27 @@ differs "diff finds pods that swap the numbers of a port name" "shop/app-2, shop
 shop/app-2, shop/peer-2 -> shop/peer-2
   gains TCP/80
   loses TCP/81" "0 1 4 ports=web" "1 1 4 ports=web"
+# Only administrators can deny a pod its own node. The rule names no peer, as the isolation does not.
+cat >"$tmp/old.yaml" <<'END'
+{apiVersion: v1, kind: Node, metadata: {name: w1}, status: {addresses: [{type: InternalIP, address: 192.168.7.1}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: db, namespace: shop}, spec: {nodeName: w1}, status: {podIP: 10.0.0.1}}
+---
+{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: db, namespace: shop}, spec: {podSelector: {}, policyTypes: [Egress]}}
+END
+cat - "$tmp/old.yaml" >"$tmp/new.yaml" <<'END'
+{apiVersion: policy.networking.k8s.io/v1alpha1, kind: AdminNetworkPolicy, metadata: {name: guard},
+ spec: {priority: 1, subject: {namespaces: {}}, egress: [{action: Deny, to: [{}]}]}}
+---
+END
+says "diff of an administrator's rule" 1 '' diff "$tmp/old.yaml" "$tmp/new.yaml"
+cat >"$tmp/want" <<'END'
+shop/db -> node w1, each with its own node only
+  loses all
+    old: egress allow default, its own node is never isolated; ingress -
+    new: egress deny admin guard/egress[0]; ingress -
+END
+same "diff finds that a pod loses its own node, which no NetworkPolicy denies it" "$tmp/want" "$tmp/out"
 differs "diff finds nothing between policies that are alike" "" "0 1 4" "0 1 4"
 
 # Runs the README's kubectl commands against a cluster that serves more kinds than they name.

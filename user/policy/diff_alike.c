@@ -91,7 +91,16 @@ static bool same_id(const struct id_map *map, uint32_t old, uint32_t new)
 	return old && new ? at < map->n && map->to[at] == new : old == new;
 }
 
-/* Returns true if both lists allow the same, and begin their intervals at the same points. */
+/* Returns true if both verdicts say the same to each peer. What a NetworkPolicy denies, the
+ * subject's own node gets all the same. */
+static bool same_verdict(uint32_t old, uint32_t new)
+{
+	return bh_verdict_allow(old) == bh_verdict_allow(new) &&
+	       (bh_verdict_allow(old) || (bh_verdict_tier(old) == BH_TIER_NETWORK_POLICY) ==
+						 (bh_verdict_tier(new) == BH_TIER_NETWORK_POLICY));
+}
+
+/* Returns true if both lists say the same, and begin their intervals at the same points. */
 static bool same_list(const struct likeness *l, struct bh_ports_ref old, struct bh_ports_ref new)
 {
 	const struct bh_interval *a, *b;
@@ -99,12 +108,11 @@ static bool same_list(const struct likeness *l, struct bh_ports_ref old, struct 
 	if (old.count != new.count || old.count == BH_PORTS_NAMED)
 		return false;
 	if (!old.count)
-		return bh_verdict_allow(old.at) == bh_verdict_allow(new.at);
+		return same_verdict(old.at, new.at);
 	a = &l->policy[OLD]->intervals[old.at];
 	b = &l->policy[NEW]->intervals[new.at];
 	for (uint32_t i = 0; i < old.count; i++)
-		if (a[i].start != b[i].start ||
-		    bh_verdict_allow(a[i].verdict) != bh_verdict_allow(b[i].verdict))
+		if (a[i].start != b[i].start || !same_verdict(a[i].verdict, b[i].verdict))
 			return false;
 	return true;
 }
