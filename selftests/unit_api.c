@@ -17,9 +17,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "api/internal.h"
 #include "api/loop.h"
 
 #define PARTS 32
@@ -973,6 +975,91 @@ static void test_kubeconfig(void **state)
 		"is not base64");
 }
 
+/* Writes kubeconfigs into folders, and reads them as $KUBECONFIG lists them. @wanted: the server;
+ * the certificate's path, if there is one; or what the message has, if there is neither. */
+static void reads_list(const char *const files[], size_t n, const char *wanted)
+{
+	char folder[] = "/tmp/unit_api.XXXXXX", path[100], list[1000] = "", *said = NULL;
+	size_t size;
+	struct diag diag = {.to = open_memstream(&said, &size)};
+	struct api_config config;
+	int error;
+
+	assert_non_null(mkdtemp(folder));
+	for (size_t i = 0; i < n; i++) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "%s/%zu", folder, i);
+		assert_int_equal(mkdir(path, 0700), 0);
+		snprintf(path, sizeof(path), "%s/%zu/config", folder, i);
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ":" : "",
+			 path);
+		if (!files[i])
+			continue;
+		file = fopen(path, "w");
+		assert_non_null(file);
+		fputs(files[i], file);
+		assert_int_equal(fclose(file), 0);
+	}
+	setenv("KUBECONFIG", list, 1);
+	error = api_config_read(NULL, &diag, &config);
+	unsetenv("KUBECONFIG");
+	fclose(diag.to);
+	if (error)
+		assert_non_null(strstr(said, wanted));
+	else
+		assert_string_equal(
+			config.ca_file ? config.ca_file + strlen(folder) : config.server, wanted);
+	api_config_free(&config);
+	free(said);
+	for (size_t i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/%zu/config", folder, i);
+		unlink(path);
+		*strrchr(path, '/') = '\0';
+		rmdir(path);
+	}
+	rmdir(folder);
+}
+
+#define READS(wanted, ...)                             \
+	reads_list((const char *const[]){__VA_ARGS__}, \
+		   sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), wanted)
+
+#define CONTEXT(name) "contexts: [{name: " name ", context: {cluster: c, user: u}}]\n"
+#define CLUSTER(port) "clusters: [{name: c, cluster: {server: \"https://127.0.0.1:" port "\"}}]\n"
+#define USER "users: [{name: u, user: {token: t}}]\n"
+
+/* As kubectl reads a list of files: of what several have, that of the first counts. */
+static void test_kubeconfigs(void **state)
+{
+	(void)state;
+	READS("https://127.0.0.1:1", "current-context: a\n" CONTEXT("a"), CLUSTER("1"), USER);
+	READS("https://127.0.0.1:1", CLUSTER("1") USER, "current-context: a\n" CONTEXT("a"),
+	      "current-context: b\n" CONTEXT("b") CLUSTER("2") USER);
+	READS("https://127.0.0.1:2", "current-context: \"\"\n" CLUSTER("2") USER CONTEXT("a"),
+	      "current-context: a\n");
+	READS("https://127.0.0.1:1", NULL, "", "# nothing\n",
+	      "current-context: a\n" CONTEXT("a") CLUSTER("1") USER, NULL);
+	READS("/0/config: No such file", NULL, NULL);
+	READS("/1/config:2: current-context: there is no current context", CLUSTER("1"),
+	      USER "current-context: b\n", CONTEXT("a"));
+	READS("/2/config:1: users[0].user.exec: only a token", "current-context: a\n" CONTEXT("a"),
+	      CLUSTER("1"), "users: [{name: u, user: {exec: {command: aws}}}]\n", USER);
+	READS("/1/config:1: clusters[0].cluster: names no server",
+	      "current-context: a\n" CONTEXT("a"),
+	      "clusters: [{name: c, cluster: {tls-server-name: x}}]\n", CLUSTER("1"), USER);
+	READS("/0/config:2: contexts[0].context: names no user",
+	      "current-context: a\n" CONTEXT("a"), CLUSTER("1"),
+	      "users: [{name: other, user: {token: t}}]\n");
+	READS("/1/config:", "current-context: a\n" CONTEXT("a"), "clusters: [\n",
+	      CLUSTER("1") USER);
+	/* a path begins where its file is */
+	READS("/1/ca", "current-context: a\n" CONTEXT("a"),
+	      "clusters: [{name: c, cluster: {server: \"https://x\", certificate-authority: "
+	      "ca}}]\n",
+	      USER);
+}
+
 /* Clients that wait by api_jitter() do not act at once, and wait for as long as they were told. */
 static void test_jitter(void **state)
 {
@@ -992,17 +1079,29 @@ static void test_jitter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pages),	     cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_stream_ends),  cmocka_unit_test(test_too_old),
-		cmocka_unit_test(test_page_too_old), cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_not_there),    cmocka_unit_test(test_token),
-		cmocka_unit_test(test_kubeconfig),   cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_no_tables),    cmocka_unit_test(test_columns_of_a_version),
-		cmocka_unit_test(test_stop),	     cmocka_unit_test(test_jitter),
-		cmocka_unit_test(test_sleeps),	     cmocka_unit_test(test_large_page),
-		cmocka_unit_test(test_large_object), cmocka_unit_test(test_repeats),
-		cmocka_unit_test(test_turns),	     cmocka_unit_test(test_overtaken),
-		cmocka_unit_test(test_waits_on),     cmocka_unit_test(test_ordered),
+		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_stream_ends),
+		cmocka_unit_test(test_too_old),
+		cmocka_unit_test(test_page_too_old),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_not_there),
+		cmocka_unit_test(test_token),
+		cmocka_unit_test(test_kubeconfig),
+		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_kubeconfigs),
+		cmocka_unit_test(test_no_tables),
+		cmocka_unit_test(test_columns_of_a_version),
+		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_jitter),
+		cmocka_unit_test(test_sleeps),
+		cmocka_unit_test(test_large_page),
+		cmocka_unit_test(test_large_object),
+		cmocka_unit_test(test_repeats),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_overtaken),
+		cmocka_unit_test(test_waits_on),
+		cmocka_unit_test(test_ordered),
 		cmocka_unit_test(test_ends_in_turn),
 	};
 

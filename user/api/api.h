@@ -31,7 +31,8 @@
 struct api;
 
 /*
- * @kubeconfig NULL: $KUBECONFIG, else the service account if there is one, else $HOME/.kube/config.
+ * @kubeconfig NULL: $KUBECONFIG, a list as kubectl's, else the service account if there is one, else
+ * $HOME/.kube/config.
  * Does not connect yet. Returns 0; -EINVAL, reported, if the kubeconfig is wrong; -ELIBACC,
  * reported, if libcurl is missing; -ENOMEM.
  */
