@@ -57,6 +57,7 @@ sed -s '$a ---' $demo/*.yaml >"$tmp/in"
 says "compile from standard input" 0 '' compile -
 : >"$tmp/in"
 same "gives the same too" "$tmp/yaml.bhp" "$tmp/out"
+says "trace does not read flows where it reads INPUT" 2 'batch -: standard input has the INPUT; give a file' trace -b- -
 says "compile on an unchanged base" 0 'generation 1,' compile -o "$tmp/again.bhp" \
 	--base "$tmp/yaml.bhp" $demo
 same "changes nothing" "$tmp/yaml.bhp" "$tmp/again.bhp"

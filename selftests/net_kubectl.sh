@@ -55,6 +55,9 @@ net_check "graph" same 0 graph -f dot
 net_check "trace of a pod that is not there" net_ends 2 "shop/none" plugin trace --from shop/none --to shop/db --port TCP/80
 net_check "no node was asked" test ! -e "$NET_PIN"
 net_check "standard input cannot be another one" net_ends 2 "standard input" plugin trace --batch -
+for option in -b- -jb- --batch=- --bat=-; do
+	net_check "standard input cannot be another one, by $option either" net_ends 2 "standard input" plugin trace "$option"
+done
 echo "shop/web shop/db TCP/80" >"$NET_TMP/flows"
 net_check "trace --batch of a file" net_ends 0 "^allow" plugin trace --batch "$NET_TMP/flows"
 

@@ -285,3 +285,11 @@ int call_option(struct call *call)
 		}
 	}
 }
+
+bool call_reads_stdin(const struct call *call)
+{
+	for (int i = 0; i < call->n_operands; i++)
+		if (!strcmp(call->operands[i], "-"))
+			return true;
+	return false;
+}

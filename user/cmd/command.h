@@ -109,6 +109,9 @@ extern const struct command_option common_options[];
  */
 int call_option(struct call *call);
 
+/* Returns true if an operand is `-`. Call it after call_option() has returned -1. */
+bool call_reads_stdin(const struct call *call);
+
 /* Prints the message and a hint at --help, and ends the process with STATUS_INPUT. */
 void call_usage_error(const struct call *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));

@@ -94,7 +94,7 @@ static int ask(const struct plugin *plugin)
 
 	if (!argv)
 		return STATUS_KERNEL;
-	if (has_argument(plugin, "-", "--batch=-")) {
+	if (has_argument(plugin, "-", "-")) {
 		command_error("-: standard input has the cluster's objects; give a file");
 		free(argv);
 		return STATUS_INPUT;

@@ -450,9 +450,8 @@ static void check_operands(const struct call *call, const struct recommend_reque
 		call_usage_error(call, "needs --events FILE, or --seconds S to watch this node");
 	if (!call->n_operands)
 		call_usage_error(call, "needs INPUT: the cluster's objects, which have the labels");
-	for (int i = 0; i < call->n_operands; i++)
-		if (!strcmp(call->operands[i], "-"))
-			call_usage_error(call, "INPUT cannot be `-`: it is read twice");
+	if (call_reads_stdin(call))
+		call_usage_error(call, "INPUT cannot be `-`: it is read twice");
 }
 
 static int run(struct call *call)

@@ -442,6 +442,8 @@ static int run(struct call *call)
 	if (question.batch ? question.from || question.to || question.port || question.verbose
 			   : !question.from || !question.to || !question.port)
 		call_usage_error(call, "needs --from, --to and --port, or --batch");
+	if (question.batch && !strcmp(question.batch, "-") && call_reads_stdin(call))
+		call_usage_error(call, "--batch -: standard input has the INPUT; give a file");
 	return trace(call, &question);
 }
 
