@@ -65,6 +65,7 @@ verdict() { # SRC DST PORT [INPUT...]
 	echo $?
 }
 
+cp "$tmp/more.yaml" "$tmp/more.first"
 both=("$tmp/cluster.ini" "$tmp/more.yaml")
 for flow in "front/web-1 shop/db-0 TCP/6379" "front/web-2 shop/db-0 TCP/6380" \
 	"front/web-1 192.0.2.1 UDP/53"; do
@@ -137,6 +138,13 @@ if [ "$(id -u)" -eq 0 ] && mkdir "$tmp/full" && unshare --mount true 2>/dev/null
 else
 	check_skip "a full disk" "needs root"
 fi
+{ cat "$tmp/seen" && event audit 10.0.1.1 10.0.0.1 TCP/9 | head -c 90; } >"$tmp/growing"
+"$BULKHEAD" recommend --events "$tmp/growing" "$tmp/cluster.ini" >"$tmp/out" 2>"$tmp/err"
+check "the last event of a file that is being written may be cut" is "$? $(cat "$tmp/err")" \
+	"0 $tmp/growing:9: note: the last event is cut, and left out"$'\n'"$(cat "$tmp/summary")"
+check "the events before the cut one make the same policies" cmp "$tmp/more.first" "$tmp/out"
+{ event audit 10.0.1.1 10.0.0.1 TCP/9 | head -c 90 && echo && cat "$tmp/seen"; } >"$tmp/bad-first"
+check "a cut event before others is refused" refused "$tmp/bad-first:1: not JSON" --events "$tmp/bad-first" "$tmp/cluster.ini"
 check "a line that is no event is refused by number" refused "$tmp/bad:2: not JSON" --events "$tmp/bad" \
 	"$tmp/cluster.ini"
 check "recommend without events is refused" refused "needs --events" "$tmp/cluster.ini"

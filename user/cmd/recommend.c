@@ -120,6 +120,14 @@ static const char *take_event(struct recommend_work *work, struct json_object *e
 	return NULL;
 }
 
+/* Returns true if the line is the beginning of an event: the last line of a file that is being
+ * written. */
+static bool is_cut(const char *line, enum json_tokener_error error)
+{
+	return !strchr(line, '\n') && line[strspn(line, " \t")] == '{' &&
+	       (error == json_tokener_continue || error == json_tokener_error_parse_eof);
+}
+
 static int read_events(struct recommend_work *work)
 {
 	const char *path = work->request->events;
@@ -135,18 +143,22 @@ static int read_events(struct recommend_work *work)
 		return STATUS_INPUT;
 	}
 	while (!status && !work->error && getline(&line, &capacity, file) >= 0) {
+		const struct where where = {is_file ? path : "stdin", ++number};
+		enum json_tokener_error error;
 		struct json_object *event;
 		const char *wrong = "not JSON";
 
-		number++;
 		if (line[strspn(line, " \t\n")] == '\0')
 			continue;
-		event = json_tokener_parse(line);
-		if (json_object_is_type(event, json_type_object))
+		event = json_tokener_parse_verbose(line, &error);
+		if (json_object_is_type(event, json_type_object)) {
 			wrong = take_event(work, event);
+		} else if (is_cut(line, error)) {
+			diag_note(&diag, &where, NULL, "the last event is cut, and left out");
+			break;
+		}
 		if (wrong) {
-			diag_error(&diag, (&(struct where){is_file ? path : "stdin", number}), NULL,
-				   "%s", wrong);
+			diag_error(&diag, &where, NULL, "%s", wrong);
 			status = STATUS_INPUT;
 		}
 		json_object_put(event);
