@@ -184,6 +184,9 @@ list "${honest[@]}" "$(baseline another evil "$uid")" "$(baseline default good "
 list "${honest[@]}" "$(baseline another evil)" "$(baseline default good)" >"$tmp/written.json"
 check "a second BaselineAdminNetworkPolicy is set aside with a warning that names the one that counts" \
 	warns 'another: warning: is set aside, and isolates what it selects: .* default is it' compile -o "$tmp/baselines.bhp" "$tmp/baselines.json"
+run_bulkhead lint "$tmp/baselines.json"
+check "lint has a name of its own for a second BaselineAdminNetworkPolicy" is "$(grep -o '\[over-budget\]\|\[second-baseline\]' "$tmp/out")" \
+	"[second-baseline]"
 check "the second BaselineAdminNetworkPolicy isolates what it selects" traces "$tmp/baselines.bhp" good/web evil/a deny
 check "the one named default counts" traces "$tmp/baselines.bhp" evil/a good/web deny
 check "--strict refuses the second BaselineAdminNetworkPolicy" refuses 'there can be only one' compile --strict -o "$tmp/x" "$tmp/baselines.json"

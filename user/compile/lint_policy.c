@@ -310,9 +310,16 @@ static void note_deciding_rules(struct lint *lint)
 				note_ports(lint, policy->segments[i].fallback[d][external]);
 }
 
+/* Returns true if the cluster has a BaselineAdminNetworkPolicy already: the first one counts. */
+static bool is_second_baseline(const struct lint *lint, const struct policy_object *object)
+{
+	return object->kind == POLICY_BASELINE_ADMIN && object > lint->cluster->policies &&
+	       object[-1].kind == POLICY_BASELINE_ADMIN;
+}
+
 /* Finds a policy that the compile has set aside. Its rules do not count, so no other check is about
  * them. */
-static bool lint_budget(struct lint *lint, const struct policy_object *object)
+static bool lint_aside(struct lint *lint, const struct policy_object *object)
 {
 	const struct aside *aside =
 		asides_find(lint->policy->asides, budget_kind_of(object),
@@ -320,7 +327,9 @@ static bool lint_budget(struct lint *lint, const struct policy_object *object)
 	char name[FLOW_TEXT];
 
 	if (aside)
-		lint_find(lint, "over-budget", &object->where, name_of(object, INGRESS, NULL, name),
+		lint_find(lint,
+			  is_second_baseline(lint, object) ? "second-baseline" : "over-budget",
+			  &object->where, name_of(object, INGRESS, NULL, name),
 			  "is set aside, and %s: %s", aside->effect, aside->why);
 	return aside;
 }
@@ -408,7 +417,7 @@ static void lint_policies(struct lint *lint)
 		const struct policy_object *object = &lint->cluster->policies[i];
 
 		lint_subject(lint, object);
-		if (lint_budget(lint, object))
+		if (lint_aside(lint, object))
 			continue;
 		lint_types(lint, object);
 		lint_dns(lint, object);
