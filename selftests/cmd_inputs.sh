@@ -200,8 +200,9 @@ says "trace -j names the node of a hostNetwork pod" 0 '"name":"kube-system/proxy
 says "a policy with a hostNetwork pod compiles" 0 '' compile -o "$tmp/host.bhp" "$tmp/why.ini" "$tmp/host.yaml"
 says "trace by the compiled file takes the hostNetwork pod for its node" 0 'ingress  allow default: its own node' trace --from kube-system/proxy \
 	--to shop/db --port TCP/443 "$tmp/host.bhp"
-says "show rules has who isolates" 0 'both +isolated by shop/db$' show rules "$tmp/why.ini"
-says "in which direction" 0 'ingress +isolated by namespace old$' show rules "$tmp/why.ini"
+says "show rules has who isolates" 0 'both +- +isolated by shop/db$' show rules "$tmp/why.ini"
+says "in which direction" 0 'ingress +- +isolated by namespace old$' show rules "$tmp/why.ini"
+says "show rules has a word in each column of a row without a direction" 0 '^ *0 +network-policy +- +deny +isolation: ' show rules "$tmp/why.ini"
 says "a port of no protocol is none" 2 '443: lacks its protocol, TCP, UDP or SCTP; write it as TCP/443' trace --from 10.0.0.1 \
 	--to 10.0.0.2 --port 443 $demo
 says "trace wants one address family" 2 'no address family in common' trace --from 10.0.0.1 \

@@ -97,8 +97,8 @@ net_allowed web tcp "$(net_ip db)" 443 "an allowed connection opens"
 net_denied web tcp "$(net_ip db)" 80 "a denied connection does not open"
 says "the rule has a hit" ' +[1-9][0-9]*  shop/db/ingress\[1\]$' show rules
 says "a rule that decided nothing has no hit" ' +0  shop/db/ingress\[0\]$' show rules
-says "isolation is counted for the policy that isolates" 'ingress +[1-9][0-9]*  isolated by shop/db$' show rules
-says "isolation by a policy that selects others is not counted" 'ingress +0  isolated by shop/idle$' show rules
+says "isolation is counted for the policy that isolates" 'ingress +- +[1-9][0-9]*  isolated by shop/db$' show rules
+says "isolation by a policy that selects others is not counted" 'ingress +- +0  isolated by shop/idle$' show rules
 says "show rules -j has the isolation's hits" '"policy":"shop/db","ingress":true,"egress":false,"hits":[1-9]' -j show rules
 says "the denial is counted" '^drop +[1-9][0-9]* packets .*destination.s policy$' show counters
 says "show conntrack has the connection" "^shop/web \($(net_ip web):[0-9]+\) +shop/db \($(net_ip db)\) +TCP/443 .*ingress allow$" show conntrack

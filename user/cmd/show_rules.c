@@ -297,16 +297,22 @@ static int find_meant(const struct show *show, struct meant *meant)
 	return 0;
 }
 
+/* A cell of its own stands for nothing, so that each word is in its column for awk, too. */
+static const char *cell_of(const char *text)
+{
+	return *text ? text : "-";
+}
+
 static void add_row(struct columns *columns, const char *id, const char *tier,
 		    const char *direction, const char *action, const uint64_t *hits,
 		    const char *rule)
 {
 	char text[AMOUNT_TEXT];
 
-	columns_add(columns, id);
-	columns_add(columns, tier);
-	columns_add(columns, direction);
-	columns_add(columns, action);
+	columns_add(columns, cell_of(id));
+	columns_add(columns, cell_of(tier));
+	columns_add(columns, cell_of(direction));
+	columns_add(columns, cell_of(action));
 	if (hits)
 		columns_add(columns, amount_print(*hits, text));
 	columns_add(columns, rule);
