@@ -278,6 +278,46 @@ static void one_baseline_counts(void **state)
 	objects_close(objects);
 }
 
+/* A Pod that fits no segment gets one without a compile, also beside a policy that is set aside. */
+static void an_aside_costs_no_compile(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, &(struct heard){0});
+	struct flow flow = {.protocol = 6, .port = 80};
+	struct diag diag = {.to = stderr};
+	struct decision egress, ingress;
+	struct policy *base, *next;
+	struct evaluate_source source;
+	char text[DECISION_TEXT];
+
+	(void)state;
+	assert_non_null(objects);
+	take_labelled(objects, "x", "10.0.0.1", "");
+	take_labelled(objects, "y", "10.0.0.2", "");
+	take_baseline(objects, "ADDED", "default", "x", "z");
+	take_baseline(objects, "ADDED", "b", "y", "none");
+	assert_int_equal(objects_compile(objects, NULL, &diag, &base), 0);
+	take_labelled(objects, "z", "10.0.0.3", "");
+	assert_int_equal(objects_compile(objects, base, &diag, &next), 0);
+	assert_int_equal(objects_patched(objects), 1);
+	assert_int_equal(next->n_segments, base->n_segments + 1);
+	assert_int_equal(objects_aside(objects), 1);
+	source = evaluate_policy(next);
+	for (int i = 1; i <= 2; i++) {
+		static const char *const wanted[] = {NULL, "deny baseline default/ingress[0]",
+						     "deny baseline b/set-aside"};
+		char to[] = "10.0.0.0";
+
+		to[7] += i;
+		assert_int_equal(address_parse("10.0.0.3", &flow.source), 0);
+		assert_int_equal(address_parse(to, &flow.destination), 0);
+		evaluate_flow(&source, next, &flow, &egress, &ingress);
+		assert_string_equal(decision_print(next, &ingress, text, sizeof(text)), wanted[i]);
+	}
+	policy_free(base);
+	policy_free(next);
+	objects_close(objects);
+}
+
 /* The rule that isolates pods by their label is told in the direction of the flow. */
 static void closed_pods_have_two_rules(void **state)
 {
@@ -329,6 +369,7 @@ int main(void)
 		cmocka_unit_test(reports_each_change_once),
 		cmocka_unit_test(other_objects_count_too),
 		cmocka_unit_test(one_baseline_counts),
+		cmocka_unit_test(an_aside_costs_no_compile),
 		cmocka_unit_test(closed_pods_have_two_rules),
 		cmocka_unit_test(closed_pods_leave_room_for_others),
 	};

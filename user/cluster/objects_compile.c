@@ -15,6 +15,7 @@
 #include "input/input.h"
 #include "model/arrays.h"
 #include "model/cluster_service.h"
+#include "policy/asides.h"
 
 /* So many policies in a row may be made from changed Pods alone: each leaves unused strings and
  * segments behind. */
@@ -192,7 +193,8 @@ static int patch(struct objects *objects, const struct policy *base, struct poli
 	if (!error && names_node(base, &pods.cluster))
 		error = -EOPNOTSUPP;
 	if (!error)
-		error = policy_update(base, pods.at, pods.n, !objects->asides, policy);
+		error = policy_update(base, pods.at, pods.n, !asides_any_nameless(objects->asides),
+				      policy);
 	cluster_free(&pods.cluster);
 	free(pods.at);
 	if (!error)

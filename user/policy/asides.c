@@ -29,6 +29,14 @@ struct aside *asides_find(const struct asides *asides, const char *kind, const c
 	return asides ? bsearch(&key, asides->at, asides->n, sizeof(key), compare) : NULL;
 }
 
+bool asides_any_nameless(const struct asides *asides)
+{
+	for (size_t i = 0; asides && i < asides->n; i++)
+		if (asides->at[i].nameless || !strcmp(asides->at[i].kind, "Namespace"))
+			return true;
+	return false;
+}
+
 void asides_free(struct asides *asides)
 {
 	for (size_t i = 0; asides && i < asides->n; i++) {

@@ -38,6 +38,9 @@ void asides_sort(struct asides *asides); /* NULL is fine */
 struct aside *asides_find(const struct asides *asides, const char *kind, const char *ns,
 			  const char *name);
 
+/* Returns true if the port names of some namespace's pods have no numbers. NULL is fine. */
+bool asides_any_nameless(const struct asides *asides);
+
 void asides_free(struct asides *asides); /* NULL is fine */
 
 #endif
