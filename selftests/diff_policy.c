@@ -13,13 +13,14 @@
 #include <string.h>
 
 #include "policy/blob_file.h"
-#include "policy/class_grid.h"
 #include "compile/explain.h"
 #include "policy/evaluate.h"
 #include "policy/lazy_policy.h"
 #include "policy/place.h"
 #include "compile/selection.h"
+#include "policy/class_grid.h"
 #include "policy/service_flow.h"
+#include "policy/verdicts.h"
 #include "selftests/lib/generate.h"
 #include "selftests/lib/verdict_line.h"
 
@@ -588,7 +589,7 @@ static void check_selection(struct run *run, const struct cluster *authored,
 	}
 }
 
-/* Returns what class_grid_fill() should say of two kinds, by members that are taken at random. */
+/* Returns what class_grid_each() should say of two kinds, by members that are taken at random. */
 static enum grid_cell cell_of(const struct policy *policy, struct random *random,
 			      const struct flow_class *from, const struct flow_class *to,
 			      struct flow flow)
@@ -608,28 +609,76 @@ static enum grid_cell cell_of(const struct policy *policy, struct random *random
 	return egress.audit || ingress.audit ? GRID_AUDIT : GRID_ALLOW;
 }
 
-static bool grid_agrees(const struct policy *policy, struct random *random, const struct flow *port,
-			const struct flow_classes *kinds)
+/* Returns true if the policy of an end in a kind allows the other kind some port. */
+static bool allows_some(const struct policy *policy, const struct flow_class *subject,
+			const struct flow_class *peer, enum direction direction)
 {
-	const struct evaluate_source source = evaluate_policy(policy);
-	const size_t n = kinds->n;
-	bool *asked = malloc(n + 1);
-	const struct grid_request request = {&source, policy, port, kinds, asked, asked};
-	char *cells = calloc(n * n + 1, 1);
-	bool agree = asked && cells && (memset(asked, 1, n + 1), true) &&
-		     !class_grid_fill(&request, cells, n);
+	const struct flow_class_index *a = subject->members->place, *b = peer->members->place;
+	struct verdicts verdicts;
 
-	for (size_t i = 0; i < n * n && agree; i++) {
-		const struct flow_class *from = &kinds->at[i / n], *to = &kinds->at[i % n];
-		const enum grid_cell wanted = cell_of(policy, random, from, to, *port);
+	if (a->segment == FLOW_CLASS_NOWHERE || b->segment == FLOW_CLASS_NOWHERE)
+		return false;
+	verdicts = verdicts_of(policy, &policy->segments[a->segment], &policy->segments[b->segment],
+			       direction, direction == EGRESS ? b->resolution : a->resolution);
+	return verdicts_allow_any(&verdicts);
+}
+
+/* Returns what class_grid_each() should say of two kinds, at any port. */
+static enum grid_cell any_of(const struct policy *policy, const struct flow_class *from,
+			     const struct flow_class *to)
+{
+	const struct flow_class_member *a = from->members, *b = to->members;
+
+	if (!flow_classes_connect(from, to))
+		return GRID_NONE;
+	if (from == to || a->is_node || b->is_node || b->end.domain)
+		return GRID_ASK;
+	return allows_some(policy, from, to, EGRESS) && allows_some(policy, to, from, INGRESS)
+		       ? GRID_ALLOW
+		       : GRID_DENY;
+}
+
+struct grid_check {
+	const struct policy *policy;
+	struct random *random;
+	const struct flow *port; /* NULL: at any port */
+	const struct flow_classes *kinds;
+	size_t next; /* the kind that is visited next */
+};
+
+static int check_row(void *data, size_t from, const char *cells)
+{
+	struct grid_check *check = data;
+	const struct flow_classes *kinds = check->kinds;
+	const struct flow_class *a = &kinds->at[from];
+	bool agree = from == check->next++;
+
+	for (size_t to = 0; to < kinds->n && agree; to++) {
+		const struct flow_class *b = &kinds->at[to];
+		const enum grid_cell wanted =
+			check->port ? cell_of(check->policy, check->random, a, b, *check->port)
+				    : any_of(check->policy, a, b);
 
 		/* members of other IP versions say nothing of each other */
-		agree = cells[i] == (char)wanted || (wanted == GRID_ASK && cells[i] != GRID_NONE &&
-						     from != to && (from->n > 1 || to->n > 1));
+		agree = cells[to] == (char)wanted ||
+			(wanted == GRID_ASK && cells[to] != GRID_NONE && a != b &&
+			 (a->n > 1 || b->n > 1));
 	}
-	free(asked);
-	free(cells);
-	return agree;
+	return agree ? 0 : -EINVAL;
+}
+
+static bool grid_agrees(struct grid_check check)
+{
+	const struct evaluate_source source = evaluate_policy(check.policy);
+	const struct grid_request request = {
+		.source = &source,
+		.names = check.policy,
+		.point = check.port ? bh_point(check.port->protocol, check.port->port) : 0,
+		.any_port = !check.port,
+		.kinds = check.kinds,
+		.rows = 1 + random_below(check.random, check.kinds->n + 1)};
+
+	return !class_grid_each(&request, check_row, &check) && check.next == check.kinds->n;
 }
 
 /* Compares the cells of all kinds of ends, and of all ends, at the port of a flow. One address is
@@ -654,8 +703,9 @@ static void check_grid(struct run *run, const struct cluster *cluster, const str
 	if (view.n_addresses)
 		view.addresses[random_below(&random, view.n_addresses)].segment = POLICY_NOWHERE;
 	if (flow_classes_list(&policy, 1, &kinds) || flow_classes_list_each(policy, &each) ||
-	    !grid_agrees(policy, &random, &port, &kinds) ||
-	    !grid_agrees(policy, &random, &port, &each)) {
+	    !grid_agrees((struct grid_check){policy, &random, &port, &kinds, 0}) ||
+	    !grid_agrees((struct grid_check){policy, &random, &port, &each, 0}) ||
+	    !grid_agrees((struct grid_check){policy, &random, NULL, &kinds, 0})) {
 		printf("# SEED=%" PRIu64 ": a cell of the grid is not what a flow is\n", run->seed);
 		run->failures[GRID]++;
 	}

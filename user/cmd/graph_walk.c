@@ -7,6 +7,7 @@
 
 #include "cmd/side.h"
 #include "cmd/graph.h"
+#include "policy/class_grid.h"
 #include "policy/verdicts.h"
 #include "maps/segment.h"
 
@@ -131,6 +132,31 @@ static int visit_edge(struct edge_walk *walk, size_t from, size_t to)
 	return 0;
 }
 
+/* Visits a kind's edges. @cells: what class_grid_each() says of the kind to all. */
+static int visit_row(void *data, size_t from, const char *cells)
+{
+	struct edge_walk *walk = data;
+	int error = 0;
+
+	for (size_t to = 0; to < walk->kinds->n && !error; to++)
+		if (cells[to] != GRID_NONE && cells[to] != GRID_DENY)
+			error = visit_edge(walk, from, to);
+	return error;
+}
+
+/* Most kinds of a large cluster have no edge, and the grid leaves these out. */
+static int visit_edges(struct edge_walk *walk)
+{
+	const struct evaluate_source source = evaluate_policy(walk->policy);
+	const struct grid_request request = {.source = &source,
+					     .names = walk->policy,
+					     .point = walk->filter->point,
+					     .any_port = !walk->filter->has_point,
+					     .kinds = walk->kinds};
+
+	return class_grid_each(&request, visit_row, walk);
+}
+
 static bool shows_backend(const struct edge_walk *walk, const struct graph_backend *backend)
 {
 	const struct policy *policy = walk->policy;
@@ -173,10 +199,8 @@ int graph_walk(const struct policy *policy, const struct flow_classes *kinds,
 	for (size_t i = 0; i < kinds->n && !error; i++)
 		if (!filter->ns || graph_in_namespace(&kinds->at[i], filter->ns))
 			visit_node(&walk, i);
-	for (size_t i = 0; i < kinds->n && !error; i++)
-		for (size_t k = 0; k < kinds->n && !error; k++)
-			if (!kinds->at[i].members->external || !kinds->at[k].members->external)
-				error = visit_edge(&walk, i, k);
+	if (!error)
+		error = visit_edges(&walk);
 	if (!error)
 		error = visit_services(&walk);
 	free(walk.seen);

@@ -152,7 +152,7 @@ static bool in_filter(const struct reach_table *table, size_t from, size_t to)
 	       (ns && !strcmp(ns, policy_string(table->view->policy, service->service->ns)));
 }
 
-/* Returns a cell that class_grid_fill() has set. */
+/* Returns a cell of class_grid_each(). */
 static enum reach reach_of(const struct reach_table *table, char cell, size_t from, size_t to)
 {
 	static const enum reach reaches[] = {[GRID_NONE] = REACH_NONE,
@@ -165,33 +165,38 @@ static enum reach reach_of(const struct reach_table *table, char cell, size_t fr
 	return reaches[(int)cell];
 }
 
+/* @cells: what class_grid_each() says of a kind to all. */
+static int evaluate_row(void *data, size_t from, const char *cells)
+{
+	const struct reach_table *table = data;
+	const size_t n = n_columns(table), kinds = table->kinds->n;
+
+	for (size_t to = 0; to < n; to++)
+		if (in_filter(table, from, to))
+			table->reach[from * n + to] =
+				to < kinds ? reach_of(table, cells[to], from, to)
+					   : evaluate_to_service(table, &table->kinds->at[from],
+								 &table->services[to - kinds]);
+	return 0;
+}
+
 static int evaluate_all(struct reach_table *table)
 {
-	const struct grid_request request = {.source = &table->view->source,
-					     .names = table->view->policy,
-					     .port = table->port,
-					     .kinds = table->kinds,
-					     .from = table->meant->from,
-					     .to = table->meant->to};
+	const struct grid_request request = {
+		.source = &table->view->source,
+		.names = table->view->policy,
+		.point = bh_point(table->port->protocol, table->port->port),
+		.kinds = table->kinds,
+		.from = table->meant->from,
+		.to = table->meant->to};
 	size_t n = n_columns(table), rows = table->kinds->n;
-	int error;
 
 	table->reach = calloc(rows * n + 1, 1);
 	table->row = calloc(rows + n + 1, sizeof(bool));
 	table->column = table->row + rows;
 	if (!table->reach || !table->row)
 		return -ENOMEM;
-	error = class_grid_fill(&request, table->reach, n);
-	for (size_t from = 0; from < rows && !error; from++)
-		for (size_t to = 0; to < n; to++) {
-			char *cell = &table->reach[from * n + to];
-
-			*cell = !in_filter(table, from, to) ? REACH_NONE
-				: to < rows		    ? reach_of(table, *cell, from, to)
-					    : evaluate_to_service(table, &table->kinds->at[from],
-								  &table->services[to - rows]);
-		}
-	return error;
+	return class_grid_each(&request, evaluate_row, table);
 }
 
 /* Chooses the rows and columns to print: with --namespace, those of the namespace's pods, and of

@@ -12,15 +12,16 @@
 /* Columns that are filled together, before they are copied into the rows. */
 #define COLUMNS 64
 
+/* Bytes of the rows that are evaluated at once, about: all columns are filled once for them. */
+#define CELLS (32u << 20)
+
 /* What one end of a flow says. */
 #define SAYS_ALLOW 1
 #define SAYS_AUDIT 2
 
 /* The segment of a kind's addresses of one IP version, or of both. */
 struct grid_end {
-	bool known; /* false: in no segment, isolated */
-	struct policy_segment segment;
-	uint32_t variation;
+	struct evaluated_end is;
 	uint32_t resolution; /* index of grid.resolutions */
 };
 
@@ -35,7 +36,6 @@ struct grid {
 	const struct grid_request *request;
 	const struct evaluate_source *source;
 	const struct flow_classes *kinds;
-	uint32_t point;
 	ARRAY(struct grid_end) ends; /* those that are no external segment's first */
 	size_t n_internal;
 	uint32_t (*of)[FAMILIES]; /* by kind: its ends */
@@ -44,8 +44,11 @@ struct grid {
 	size_t n_pairs;
 	ARRAY(uint32_t) resolutions; /* IDs, each once */
 	char *said; /* by index of a resolution: what a list of names says, or -1 */
-	char *cells;
-	size_t stride;
+	int (*visit)(void *data, size_t from, const char *cells);
+	void *data;
+	char *cells; /* of kinds to each kind, from @first to before @end */
+	size_t first, end;
+	char *block; /* of columns or rows while they are filled */
 };
 
 /* The row that is filled: what a subject says to each end. */
@@ -68,23 +71,13 @@ static uint32_t number_of_resolution(struct grid *grid, uint32_t id)
 
 static struct grid_end find_end(struct grid *grid, const struct address *address)
 {
-	const struct evaluate_source *source = grid->source;
-	struct grid_end end = {0};
-	uint32_t resolution = 0;
+	const struct evaluated_end is = evaluate_address(grid->source, address);
 
-	end.known = source->resolve(source->places, address, &end.segment, &end.variation);
-	if (end.known && end.variation)
-		resolution = source->resolution(source->data, end.segment.id, end.variation);
-	end.resolution = number_of_resolution(grid, resolution);
-	return end;
+	return (struct grid_end){
+		is, number_of_resolution(grid, evaluate_resolution(grid->source, &is))};
 }
 
-static bool is_external(const struct grid_end *end)
-{
-	return end->known && end->segment.flags & BH_SEGMENT_EXTERNAL;
-}
-
-static bool same_end(const struct grid_end *a, const struct grid_end *b)
+static bool same_end(const struct evaluated_end *a, const struct evaluated_end *b)
 {
 	if (!a->known || !b->known)
 		return a->known == b->known;
@@ -112,9 +105,10 @@ static void add_ends(struct grid *grid, size_t number, bool external)
 		if (!kind->has[family])
 			continue;
 		end = find_end(grid, address_of(kind, family));
-		if (is_external(&end) != external)
+		if (evaluated_end_is_external(&end.is) != external)
 			continue;
-		if (family && of[IPV4] != NO_END && same_end(&grid->ends.at[of[IPV4]], &end)) {
+		if (family && of[IPV4] != NO_END &&
+		    same_end(&grid->ends.at[of[IPV4]].is, &end.is)) {
 			of[family] = of[IPV4];
 			continue;
 		}
@@ -144,9 +138,9 @@ static void list_ends(struct grid *grid)
 	for (size_t i = 0; i < n; i++)
 		add_ends(grid, i, true);
 	for (uint32_t i = 0; i < grid->ends.n; i++) {
-		const struct policy_segment *segment = &grid->ends.at[i].segment;
+		const struct policy_segment *segment = &grid->ends.at[i].is.segment;
 
-		if (!grid->ends.at[i].known)
+		if (!grid->ends.at[i].is.known)
 			continue;
 		array_push(&grid->own, ((struct grid_peer){segment->peer_own, i}));
 		array_push(&grid->common, ((struct grid_peer){segment->peer_common, i}));
@@ -158,10 +152,26 @@ static void list_ends(struct grid *grid)
 
 /* Rows */
 
+/* Returns true if the list allows some port. */
+static bool allows_any(const struct evaluate_source *source, struct bh_ports_ref ports,
+		       uint32_t resolution)
+{
+	if (ports.count == BH_PORTS_NAMED &&
+	    !source->named(source->data, ports.at, resolution, &ports))
+		return false;
+	for (uint32_t i = 0; i < ports.count; i++)
+		if (bh_verdict_allow(source->interval(source->data, ports.at + i).verdict))
+			return true;
+	return !ports.count && bh_verdict_allow(ports.at);
+}
+
 static char says(const struct grid *grid, struct bh_ports_ref ports, uint32_t resolution)
 {
-	uint32_t verdict = evaluate_list(grid->source, ports, resolution, grid->point);
+	uint32_t verdict;
 
+	if (grid->request->any_port)
+		return allows_any(grid->source, ports, resolution) ? SAYS_ALLOW : 0;
+	verdict = evaluate_list(grid->source, ports, resolution, grid->request->point);
 	return (bh_verdict_allow(verdict) ? SAYS_ALLOW : 0) |
 	       (policy_audit_of(grid->request->names, verdict) ? SAYS_AUDIT : 0);
 }
@@ -229,7 +239,7 @@ static void fill_pairs(struct grid *grid, const struct grid_row *row, uint32_t c
  * what others say to it does not count. */
 static void fill_row(struct grid *grid, const struct grid_row *row)
 {
-	const struct grid_end *subject = row->subject;
+	const struct evaluated_end *subject = &row->subject->is;
 	const struct policy_segment *segment = &subject->segment;
 	const enum direction direction = row->direction;
 
@@ -238,7 +248,7 @@ static void fill_row(struct grid *grid, const struct grid_row *row)
 		return;
 	}
 	memset(row->at, SAYS_ALLOW, grid->ends.n);
-	if (is_external(subject))
+	if (evaluated_end_is_external(subject))
 		return;
 	if (segment->flags & BH_SEGMENT_POLICY(direction)) {
 		fill(grid, row, segment->fallback[direction][0], 0, grid->n_internal);
@@ -249,6 +259,17 @@ static void fill_row(struct grid *grid, const struct grid_row *row)
 }
 
 /* Cells */
+
+static bool is_meant(const bool *kinds, size_t i)
+{
+	return !kinds || kinds[i];
+}
+
+/* Returns the cells of a kind that is evaluated now. */
+static char *row_of(const struct grid *grid, size_t from)
+{
+	return grid->cells + (from - grid->first) * grid->kinds->n;
+}
 
 /* Returns the IP version of flows between the kinds. */
 static enum family family_of(const struct flow_class *from, const struct flow_class *to)
@@ -264,8 +285,8 @@ static bool is_asked(const struct flow_class *from, const struct flow_class *to)
 	       to->members->end.domain;
 }
 
-/* Sets the cells of kinds from @first to before @end to what they say at ingress. */
-static void fill_columns(struct grid *grid, size_t first, size_t end, char *block)
+/* Sets the cells to kinds from @first to before @end to what these say at ingress. */
+static void fill_columns(struct grid *grid, size_t first, size_t end)
 {
 	const struct flow_classes *kinds = grid->kinds;
 	const size_t n = grid->ends.n;
@@ -275,37 +296,36 @@ static void fill_columns(struct grid *grid, size_t first, size_t end, char *bloc
 			const uint32_t subject = grid->of[to][family];
 			struct grid_row row = {.direction = INGRESS};
 
-			if (subject == NO_END || !grid->request->to[to])
+			if (subject == NO_END || !is_meant(grid->request->to, to))
 				continue;
 			row.subject = &grid->ends.at[subject];
-			row.at = block + ((to - first) * FAMILIES + family) * n;
+			row.at = grid->block + ((to - first) * FAMILIES + family) * n;
 			fill_row(grid, &row);
 		}
-	for (size_t from = 0; from < kinds->n; from++)
-		for (size_t to = first; to < end && grid->request->from[from]; to++) {
+	for (size_t from = grid->first; from < grid->end; from++)
+		for (size_t to = first; to < end && is_meant(grid->request->from, from); to++) {
 			const struct flow_class *a = &kinds->at[from], *b = &kinds->at[to];
 			const enum family family = family_of(a, b);
 
 			if (a->has[family] && b->has[family])
-				grid->cells[from * grid->stride + to] =
-					block[((to - first) * FAMILIES + family) * n +
-					      grid->of[from][family]];
+				row_of(grid, from)[to] =
+					grid->block[((to - first) * FAMILIES + family) * n +
+						    grid->of[from][family]];
 		}
 }
 
-/* Sets the cells of a kind by what they say at ingress, and the kind at egress. @rows: by IP
- * version. */
-static void finish_row(struct grid *grid, size_t from, char *rows)
+/* Sets the cells of a kind by what they say at ingress, and the kind at egress. */
+static void finish_row(struct grid *grid, size_t from)
 {
 	const struct flow_classes *kinds = grid->kinds;
 	const struct flow_class *a = &kinds->at[from];
-	char *cells = grid->cells + from * grid->stride;
+	char *cells = row_of(grid, from);
 
 	for (enum family family = IPV4; family < FAMILIES; family++) {
 		const struct grid_row row = {
 			.subject = &grid->ends.at[a->has[family] ? grid->of[from][family] : 0],
 			.direction = EGRESS,
-			.at = rows + family * grid->ends.n};
+			.at = grid->block + family * grid->ends.n};
 
 		if (a->has[family])
 			fill_row(grid, &row);
@@ -315,11 +335,13 @@ static void finish_row(struct grid *grid, size_t from, char *rows)
 		const enum family family = family_of(a, b);
 		char egress;
 
+		if (!is_meant(grid->request->to, to))
+			continue;
 		if (!flow_classes_connect(a, b)) {
 			cells[to] = GRID_NONE;
 			continue;
 		}
-		egress = rows[family * grid->ends.n + grid->of[to][family]];
+		egress = grid->block[family * grid->ends.n + grid->of[to][family]];
 		cells[to] = is_asked(a, b)			 ? GRID_ASK
 			    : !(cells[to] & egress & SAYS_ALLOW) ? GRID_DENY
 			    : (cells[to] | egress) & SAYS_AUDIT	 ? GRID_AUDIT
@@ -327,42 +349,49 @@ static void finish_row(struct grid *grid, size_t from, char *rows)
 	}
 }
 
-static int compare_pairs(const void *a, const void *b)
+/* Evaluates and visits the kinds from @grid->first to before @grid->end. */
+static int visit_rows(struct grid *grid)
 {
-	const struct policy_pair *x = a, *y = b;
+	const size_t n = grid->kinds->n;
+	int error = 0;
 
-	if (x->subject != y->subject)
-		return x->subject < y->subject ? -1 : 1;
-	return x->peer < y->peer ? -1 : x->peer > y->peer;
+	for (size_t to = 0; to < n; to += COLUMNS)
+		fill_columns(grid, to, to + COLUMNS < n ? to + COLUMNS : n);
+	for (size_t from = grid->first; from < grid->end && !error; from++) {
+		if (!is_meant(grid->request->from, from))
+			continue;
+		finish_row(grid, from);
+		error = grid->visit(grid->data, from, row_of(grid, from));
+	}
+	return error;
 }
 
 static int make(void *data)
 {
 	struct grid *grid = data;
-	const size_t n = grid->kinds->n;
-	char *block;
+	const size_t n = grid->kinds->n,
+		     rows = grid->request->rows ? grid->request->rows : CELLS / (n + 1) + 1;
+	int error = 0;
 
-	sort_records(grid->pairs, grid->n_pairs, sizeof(*grid->pairs), compare_pairs);
+	sort_records(grid->pairs, grid->n_pairs, sizeof(*grid->pairs), evaluate_compare_pairs);
 	list_ends(grid);
-	block = grow_zeroed(grid->ends.n, COLUMNS * FAMILIES);
-	for (size_t first = 0; first < n; first += COLUMNS)
-		fill_columns(grid, first, first + COLUMNS < n ? first + COLUMNS : n, block);
-	for (size_t from = 0; from < n; from++)
-		if (grid->request->from[from])
-			finish_row(grid, from, block);
-	free(block);
-	return 0;
+	grid->block = grow_zeroed(grid->ends.n, COLUMNS * FAMILIES);
+	grid->cells = grow_zeroed(n, rows < n ? rows : n);
+	for (; grid->first < n && !error; grid->first = grid->end) {
+		grid->end = n - grid->first < rows ? n : grid->first + rows;
+		error = visit_rows(grid);
+	}
+	return error;
 }
 
-int class_grid_fill(const struct grid_request *request, char *cells, size_t stride)
+int class_grid_each(const struct grid_request *request,
+		    int (*visit)(void *data, size_t from, const char *cells), void *data)
 {
-	const struct flow *port = request->port;
 	struct grid grid = {.request = request,
 			    .source = request->source,
 			    .kinds = request->kinds,
-			    .point = bh_point(port->protocol, port->port),
-			    .cells = cells,
-			    .stride = stride};
+			    .visit = visit,
+			    .data = data};
 	int error = grid.source->pairs(grid.source->data, &grid.pairs, &grid.n_pairs);
 
 	if (!error)
@@ -374,5 +403,7 @@ int class_grid_fill(const struct grid_request *request, char *cells, size_t stri
 	free(grid.of);
 	free(grid.said);
 	free(grid.pairs);
+	free(grid.cells);
+	free(grid.block);
 	return error;
 }

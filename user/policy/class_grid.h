@@ -22,13 +22,22 @@ enum grid_cell {
 struct grid_request {
 	const struct evaluate_source *source;
 	const struct policy *names; /* as for evaluate_flow() */
-	const struct flow *port; /* the protocol and port of the flows */
+	uint32_t point; /* protocol and port of the flows (maps/types.h) */
+	/* instead: GRID_DENY of kinds between which an end's policy denies every port, GRID_ALLOW
+	 * of others */
+	bool any_port;
 	const struct flow_classes *kinds;
-	const bool *from, *to; /* by kind: it is asked for */
+	const bool *from, *to; /* by kind: it is asked for; NULL: all are */
+	size_t rows; /* how many kinds are evaluated at once; 0: as many as take some 32 MB */
 };
 
-/* Sets cells[from * stride + to] of each two kinds that are asked for to an enum grid_cell. Returns
- * 0, or -errno if the source cannot be read or memory is short. */
-int class_grid_fill(const struct grid_request *request, char *cells, size_t stride);
+/*
+ * Calls @visit for each kind that is asked for as @from, in their order. @cells has an enum
+ * grid_cell for each kind that is asked for as `to`, and is undefined for others. Returns 0; the
+ * first value that @visit returns and is not 0; or -errno if the source cannot be read or memory is
+ * short.
+ */
+int class_grid_each(const struct grid_request *request,
+		    int (*visit)(void *data, size_t from, const char *cells), void *data);
 
 #endif

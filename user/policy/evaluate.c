@@ -28,13 +28,13 @@ static bool policy_resolve(const void *places, const struct address *address,
 	return true;
 }
 
-static int compare_pair(const void *key, const void *record)
+int evaluate_compare_pairs(const void *a, const void *b)
 {
-	const struct policy_pair *wanted = key, *pair = record;
+	const struct policy_pair *x = a, *y = b;
 
-	if (wanted->subject != pair->subject)
-		return wanted->subject < pair->subject ? -1 : 1;
-	return wanted->peer < pair->peer ? -1 : wanted->peer > pair->peer;
+	if (x->subject != y->subject)
+		return x->subject < y->subject ? -1 : 1;
+	return x->peer < y->peer ? -1 : x->peer > y->peer;
 }
 
 static bool policy_pair(const void *data, uint32_t subject, uint32_t peer,
@@ -42,8 +42,8 @@ static bool policy_pair(const void *data, uint32_t subject, uint32_t peer,
 {
 	const struct policy *policy = data;
 	struct policy_pair key = {.subject = subject, .peer = peer};
-	const struct policy_pair *pair =
-		policy_search(&key, policy->pairs, policy->n_pairs, sizeof(key), compare_pair);
+	const struct policy_pair *pair = policy_search(&key, policy->pairs, policy->n_pairs,
+						       sizeof(key), evaluate_compare_pairs);
 
 	if (!pair)
 		return false;
@@ -133,16 +133,24 @@ struct evaluate_source evaluate_policy(const struct policy *policy)
 	};
 }
 
-/* One end of a flow, with its segment. */
-struct evaluated_end {
-	bool known; /* false: an endpoint in no segment, isolated in both directions */
-	struct policy_segment segment;
-	uint32_t variation;
-};
+struct evaluated_end evaluate_address(const struct evaluate_source *source,
+				      const struct address *address)
+{
+	struct evaluated_end end = {0};
 
-static bool is_external(const struct evaluated_end *end)
+	end.known = source->resolve(source->places, address, &end.segment, &end.variation);
+	return end;
+}
+
+bool evaluated_end_is_external(const struct evaluated_end *end)
 {
 	return end->known && end->segment.flags & BH_SEGMENT_EXTERNAL;
+}
+
+uint32_t evaluate_resolution(const struct evaluate_source *source, const struct evaluated_end *end)
+{
+	return end->variation ? source->resolution(source->data, end->segment.id, end->variation)
+			      : 0;
 }
 
 bool evaluate_ports(const struct evaluate_source *source, const struct policy_segment *subject,
@@ -204,9 +212,8 @@ static uint32_t evaluate_end(const struct evaluate_source *source,
 			       : deny;
 	if (!evaluate_ports(source, &subject->segment, &peer->segment, direction, &ports))
 		return bh_verdict(true, BH_TIER_DEFAULT, 0);
-	if (ports.count == BH_PORTS_NAMED && destination->variation)
-		resolution = source->resolution(source->data, destination->segment.id,
-						destination->variation);
+	if (ports.count == BH_PORTS_NAMED)
+		resolution = evaluate_resolution(source, destination);
 	return evaluate_list(source, ports, resolution, point);
 }
 
@@ -289,25 +296,24 @@ bool evaluate_flow(const struct evaluate_source *source, const struct policy *na
 	const struct policy_address *from = policy_address_find(names, &flow->source);
 	const struct policy_address *to = policy_address_find(names, &flow->destination);
 	uint32_t point = bh_point(flow->protocol, flow->port);
-	struct evaluated_end a = {0}, b = {0};
+	const struct evaluated_end a = evaluate_address(source, &flow->source);
+	const struct evaluated_end b = evaluate_address(source, &flow->destination);
 
 	*egress = *ingress = (struct decision){.allow = true, .tier = TIER_DEFAULT};
-	a.known = source->resolve(source->places, &flow->source, &a.segment, &a.variation);
-	b.known = source->resolve(source->places, &flow->destination, &b.segment, &b.variation);
 	if (!memcmp(&flow->source, &flow->destination, sizeof(flow->source)) ||
 	    (from && to && from->endpoint == to->endpoint)) {
-		if (!is_external(&a))
+		if (!evaluated_end_is_external(&a))
 			*egress = *ingress = allow_default;
 		return true;
 	}
-	if (!is_external(&a)) {
+	if (!evaluated_end_is_external(&a)) {
 		*egress = decision_of(names, evaluate_end(source, &a, &b, &b, EGRESS, point));
 		if (is_local_node(names, from, &flow->destination))
 			*egress = towards_local_node(egress);
 		*egress = by_name(source, names, flow, &a, &b, egress);
 		decision_blame(egress, names, a.segment.id, EGRESS);
 	}
-	if (!is_external(&b)) {
+	if (!evaluated_end_is_external(&b)) {
 		*ingress = decision_of(names, evaluate_end(source, &b, &a, &b, INGRESS, point));
 		if (is_local_node(names, to, &flow->source))
 			*ingress = allow_own_node;

@@ -41,7 +41,7 @@ struct evaluate_source {
 	bool (*resolve)(const void *places, const struct address *address,
 			struct policy_segment *segment, uint32_t *variation);
 	bool (*pair)(const void *data, uint32_t subject, uint32_t peer, struct bh_ports_ref *ports);
-	/* Lists all pairs, to be freed. Returns 0 or -errno. */
+	/* Lists all pairs, in any order, to be freed. Returns 0 or -errno. */
 	int (*pairs)(const void *data, struct policy_pair **pairs, size_t *n);
 	uint32_t (*resolution)(const void *data, uint32_t segment, uint32_t variation);
 	/* Returns false if the list has no form for the resolution: the flow is denied. */
@@ -54,6 +54,22 @@ struct evaluate_source {
 	/* Returns the interval at an index of the port lists. */
 	struct bh_interval (*interval)(const void *data, uint32_t at);
 };
+
+/* Orders records of struct policy_pair as a policy has them. */
+int evaluate_compare_pairs(const void *a, const void *b);
+
+/* One end of a flow, with its segment. */
+struct evaluated_end {
+	bool known; /* false: an endpoint in no segment, isolated in both directions */
+	struct policy_segment segment;
+	uint32_t variation;
+};
+
+struct evaluated_end evaluate_address(const struct evaluate_source *source,
+				      const struct address *address);
+bool evaluated_end_is_external(const struct evaluated_end *end);
+/* Returns the ID of the numbers that the end gives port names; 0: it has none. */
+uint32_t evaluate_resolution(const struct evaluate_source *source, const struct evaluated_end *end);
 
 /* Returns the decision of a verdict word. @names has the rules' names. */
 struct decision decision_of(const struct policy *names, uint32_t verdict);
