@@ -18,8 +18,7 @@
 #include "policy/lazy_policy.h"
 #include "policy/place.h"
 #include "compile/selection.h"
-#include "policy/class_grid.h"
-#include "policy/service_flow.h"
+#include "policy/service_grid.h"
 #include "policy/verdicts.h"
 #include "selftests/lib/generate.h"
 #include "selftests/lib/verdict_line.h"
@@ -681,6 +680,61 @@ static bool grid_agrees(struct grid_check check)
 	return !class_grid_each(&request, check_row, &check) && check.next == check.kinds->n;
 }
 
+/* Returns true if what service_grid_fill() says of a kind and a Service is what each call does. */
+static bool service_cells_agree(const struct policy *policy, struct random *random,
+				const struct service_grid_request *asked, const signed char *cells)
+{
+	const struct evaluate_source source = evaluate_policy(policy);
+	bool agree = true;
+
+	for (size_t i = 0; i < asked->kinds->n * asked->n && agree; i++) {
+		const struct flow_class *kind = &asked->kinds->at[i / asked->n];
+		struct service_verdict verdict;
+		struct flow flow = *asked->port;
+
+		if (cells[i] == SERVICE_GRID_ASK)
+			continue;
+		agree = flow_between(&kind->members[random_below(random, kind->n)].end,
+				     &asked->services[i % asked->n], &flow);
+		if (!agree)
+			break;
+		evaluate_service(&source, policy, &flow, &verdict);
+		agree = verdict.answer == SERVICE_FOUND && (signed char)verdict.outcome == cells[i];
+		service_verdict_free(&verdict);
+	}
+	return agree;
+}
+
+static bool services_agree(const struct policy *policy, struct random *random,
+			   const struct flow_classes *kinds)
+{
+	const struct evaluate_source source = evaluate_policy(policy);
+	struct flow_side *sides = calloc(policy->n_services + 1, sizeof(*sides));
+	signed char *cells = calloc(kinds->n * policy->n_services + 1, 1);
+	const struct policy_service_port *any;
+	struct flow port = {0};
+	const struct service_grid_request request = {.source = &source,
+						     .names = policy,
+						     .port = &port,
+						     .kinds = kinds,
+						     .services = sides,
+						     .n = policy->n_services,
+						     .least = 1};
+	bool agree = sides && cells;
+
+	if (policy->n_service_ports) {
+		any = &policy->service_ports[random_below(random, policy->n_service_ports)];
+		port = (struct flow){.protocol = any->protocol, .port = any->port};
+	}
+	for (size_t i = 0; i < policy->n_services && agree; i++)
+		sides[i] = side_of_service(policy, &policy->services[i], NULL);
+	agree = agree && !service_grid_fill(&request, cells) &&
+		service_cells_agree(policy, random, &request, cells);
+	free(sides);
+	free(cells);
+	return agree;
+}
+
 /* Compares the cells of all kinds of ends, and of all ends, at the port of a flow. One address is
  * in no segment, as that of an endpoint which a node knows by its name alone. */
 static void check_grid(struct run *run, const struct cluster *cluster, const struct policy *whole)
@@ -705,7 +759,8 @@ static void check_grid(struct run *run, const struct cluster *cluster, const str
 	if (flow_classes_list(&policy, 1, &kinds) || flow_classes_list_each(policy, &each) ||
 	    !grid_agrees((struct grid_check){policy, &random, &port, &kinds, 0}) ||
 	    !grid_agrees((struct grid_check){policy, &random, &port, &each, 0}) ||
-	    !grid_agrees((struct grid_check){policy, &random, NULL, &kinds, 0})) {
+	    !grid_agrees((struct grid_check){policy, &random, NULL, &kinds, 0}) ||
+	    !services_agree(policy, &random, &kinds) || !services_agree(policy, &random, &each)) {
 		printf("# SEED=%" PRIu64 ": a cell of the grid is not what a flow is\n", run->seed);
 		run->failures[GRID]++;
 	}

@@ -7,8 +7,7 @@
 
 #include "cmd/command.h"
 #include "cmd/matrix.h"
-#include "policy/class_grid.h"
-#include "policy/service_flow.h"
+#include "policy/service_grid.h"
 
 /* Returns true if the Service has an address of its own, and has the port. */
 static bool serves(const struct policy *policy, const struct policy_service *service,
@@ -49,13 +48,16 @@ static int list_services(struct reach_table *table)
 	return 0;
 }
 
+#define SERVICES_LEAST 8 /* to be evaluated together */
+
+static const enum reach service_reaches[] = {[SERVICE_DENIED] = REACH_NO,
+					     [SERVICE_ALLOWED] = REACH_YES,
+					     [SERVICE_DEPENDS] = REACH_DEPENDS};
+
 static enum reach evaluate_service_from(const struct reach_table *table,
 					const struct flow_class_member *from,
 					const struct flow_side *service)
 {
-	static const enum reach reaches[] = {[SERVICE_DENIED] = REACH_NO,
-					     [SERVICE_ALLOWED] = REACH_YES,
-					     [SERVICE_DEPENDS] = REACH_DEPENDS};
 	struct service_verdict verdict;
 	struct flow flow = *table->port;
 
@@ -63,7 +65,7 @@ static enum reach evaluate_service_from(const struct reach_table *table,
 		return REACH_NONE;
 	evaluate_service(&table->view->source, table->view->policy, &flow, &verdict);
 	service_verdict_free(&verdict);
-	return reaches[verdict.outcome];
+	return service_reaches[verdict.outcome];
 }
 
 /* The caller's node may decide which backends can be chosen, so each of the caller's nodes is
@@ -169,15 +171,47 @@ static enum reach reach_of(const struct reach_table *table, char cell, size_t fr
 static int evaluate_row(void *data, size_t from, const char *cells)
 {
 	const struct reach_table *table = data;
-	const size_t n = n_columns(table), kinds = table->kinds->n;
+	char *row = table->reach + from * n_columns(table);
 
-	for (size_t to = 0; to < n; to++)
+	for (size_t to = 0; to < table->kinds->n; to++)
 		if (in_filter(table, from, to))
-			table->reach[from * n + to] =
-				to < kinds ? reach_of(table, cells[to], from, to)
-					   : evaluate_to_service(table, &table->kinds->at[from],
-								 &table->services[to - kinds]);
+			row[to] = reach_of(table, cells[to], from, to);
 	return 0;
+}
+
+/* @cells: what service_grid_fill() says. */
+static void evaluate_to_services(const struct reach_table *table, size_t from,
+				 const signed char *cells)
+{
+	const size_t kinds = table->kinds->n;
+	char *row = table->reach + from * n_columns(table);
+
+	for (size_t i = 0; i < table->n_services; i++)
+		if (in_filter(table, from, kinds + i))
+			row[kinds + i] =
+				cells[i] != SERVICE_GRID_ASK
+					? service_reaches[(int)cells[i]]
+					: evaluate_to_service(table, &table->kinds->at[from],
+							      &table->services[i]);
+}
+
+static int evaluate_services(const struct reach_table *table)
+{
+	const struct service_grid_request request = {.source = &table->view->source,
+						     .names = table->view->policy,
+						     .port = table->port,
+						     .kinds = table->kinds,
+						     .from = table->meant->from,
+						     .services = table->services,
+						     .n = table->n_services,
+						     .least = SERVICES_LEAST};
+	signed char *cells = calloc(table->kinds->n * table->n_services + 1, 1);
+	int error = cells ? service_grid_fill(&request, cells) : -ENOMEM;
+
+	for (size_t i = 0; i < table->kinds->n && !error; i++)
+		evaluate_to_services(table, i, cells + i * table->n_services);
+	free(cells);
+	return error;
 }
 
 static int evaluate_all(struct reach_table *table)
@@ -190,13 +224,15 @@ static int evaluate_all(struct reach_table *table)
 		.from = table->meant->from,
 		.to = table->meant->to};
 	size_t n = n_columns(table), rows = table->kinds->n;
+	int error;
 
 	table->reach = calloc(rows * n + 1, 1);
 	table->row = calloc(rows + n + 1, sizeof(bool));
 	table->column = table->row + rows;
 	if (!table->reach || !table->row)
 		return -ENOMEM;
-	return class_grid_each(&request, evaluate_row, table);
+	error = class_grid_each(&request, evaluate_row, table);
+	return error ? error : evaluate_services(table);
 }
 
 /* Chooses the rows and columns to print: with --namespace, those of the namespace's pods, and of

@@ -58,8 +58,6 @@ static void add_backend(struct balance *b, const struct policy_service *service,
 		.service = service, .backend = backend, .flow = *b->flow, .chosen = true};
 	added->flow.destination = backend->address;
 	added->flow.port = port;
-	added->allow =
-		evaluate_flow(b->source, b->policy, &added->flow, &added->egress, &added->ingress);
 }
 
 static void keep_local(struct balance *b, size_t first)
@@ -113,17 +111,26 @@ static void add_frontend(struct balance *b, const struct policy_frontend *fronte
 	keep_ready(b, first);
 }
 
+enum service_outcome service_outcome_of(size_t allowed, size_t n)
+{
+	if (!allowed)
+		return SERVICE_DENIED;
+	return allowed == n ? SERVICE_ALLOWED : SERVICE_DEPENDS;
+}
+
 static void conclude(struct balance *b, struct service_verdict *verdict)
 {
 	size_t n = 0, allowed = 0;
 
 	for (size_t i = 0; i < b->backends.n; i++) {
-		n += b->backends.at[i].chosen;
-		allowed += b->backends.at[i].chosen && b->backends.at[i].allow;
+		struct service_backend *at = &b->backends.at[i];
+
+		at->allow =
+			evaluate_flow(b->source, b->policy, &at->flow, &at->egress, &at->ingress);
+		n += at->chosen;
+		allowed += at->chosen && at->allow;
 	}
-	verdict->outcome = !allowed	  ? SERVICE_DENIED
-			   : allowed == n ? SERVICE_ALLOWED
-					  : SERVICE_DEPENDS;
+	verdict->outcome = service_outcome_of(allowed, n);
 	verdict->backends = b->backends.at;
 	verdict->n_backends = b->backends.n;
 }
@@ -158,6 +165,29 @@ void evaluate_service(const struct evaluate_source *source, const struct policy 
 	for (size_t i = 0; i < found.n; i++)
 		add_frontend(&b, &found.at[i]);
 	conclude(&b, verdict);
+}
+
+bool service_list_backends(const struct policy *names, const struct address *address,
+			   const struct flow *port, struct service_verdict *verdict)
+{
+	struct flow flow = *port;
+	struct balance b = {.policy = names, .flow = &flow};
+	struct service_frontends found;
+
+	*verdict = (struct service_verdict){.answer = SERVICE_NONE};
+	flow.source = flow.destination = *address;
+	if (service_find(names, NULL, address, port->protocol, port->port, &found) != SERVICE_FOUND)
+		return false;
+	for (size_t i = 0; i < found.n; i++)
+		if (found.at[i].flags & POLICY_FRONTEND_LOCAL)
+			return false;
+	for (size_t i = 0; i < found.n; i++)
+		add_frontend(&b, &found.at[i]);
+	*verdict = (struct service_verdict){.answer = SERVICE_FOUND,
+					    .service = frontend_service(names, found.at),
+					    .backends = b.backends.at,
+					    .n_backends = b.backends.n};
+	return true;
 }
 
 static bool is_there(const struct balance *b, const struct address *address)

@@ -46,6 +46,17 @@ struct service_verdict {
 void evaluate_service(const struct evaluate_source *source, const struct policy *names,
 		      const struct flow *flow, struct service_verdict *verdict);
 
+/* Returns what a Service does to a source of which so many of @n chosen backends may be reached. */
+enum service_outcome service_outcome_of(size_t allowed, size_t n);
+
+/*
+ * Lists the backends of an address and port as evaluate_service() does, without verdicts, if they
+ * and `chosen` are the same for each source of the address' IP version. Returns false, with none,
+ * if they are not, or if the address has no Service there.
+ */
+bool service_list_backends(const struct policy *names, const struct address *address,
+			   const struct flow *port, struct service_verdict *verdict);
+
 /* Evaluates a flow to a headless Service. Its name gives the backends' own addresses, so the flow's
  * port is the backend's port. */
 void evaluate_headless(const struct evaluate_source *source, const struct policy *names,
