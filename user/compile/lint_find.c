@@ -6,6 +6,7 @@
 #include "compile/lint_part.h"
 #include "policy/match.h"
 #include "model/memory.h"
+#include "model/search.h"
 
 void lint_find(struct lint *lint, const char *check, const struct where *where, const char *object,
 	       const char *format, ...)
@@ -24,8 +25,20 @@ void lint_find(struct lint *lint, const char *check, const struct where *where, 
 
 size_t lint_next_subject(const struct lint *lint, const struct policy_object *object, size_t i)
 {
-	while (i < lint->cluster->n_endpoints &&
-	       !match_subject(lint->cluster, object, &lint->cluster->endpoints[i]))
+	const struct cluster *cluster = lint->cluster;
+	const struct endpoint *endpoints = cluster->endpoints;
+	size_t end = cluster->n_endpoints;
+
+	/* endpoints are sorted by namespace */
+	if (object->ns_name) {
+		const size_t ns = SEARCH(cluster->n_namespaces, k,
+					 strcmp(cluster->namespaces[k].name, object->ns_name) < 0);
+		const size_t first = SEARCH(end, k, endpoints[k].ns < ns);
+
+		i = i > first ? i : first;
+		end = SEARCH(end, k, endpoints[k].ns <= ns);
+	}
+	while (i < end && !match_subject(cluster, object, &endpoints[i]))
 		i++;
-	return i;
+	return i < end ? i : cluster->n_endpoints;
 }

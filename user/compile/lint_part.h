@@ -10,6 +10,10 @@ struct lint {
 	const struct policy *policy;
 	const char *suffixes; /* suffix.h */
 	bool *decides; /* by index in policy->rules: the rule decides some verdict */
+	uint32_t *rules; /* indexes in policy->rules, by the policies' names */
+	/* indexes of endpoints: of neighbours with the same namespace and labels, the first */
+	uint32_t *kinds;
+	size_t n_kinds;
 	struct lint_findings *findings;
 };
 

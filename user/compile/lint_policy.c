@@ -14,6 +14,7 @@
 #include "policy/verdicts.h"
 #include "policy/match.h"
 #include "maps/segment.h"
+#include "model/search.h"
 #include "model/unknown.h"
 
 /* Returns "namespace/name" or "name", for a rule with "/ingress[0]" or the rule's own name
@@ -64,8 +65,8 @@ static bool peer_selects(const struct lint *lint, const struct policy_object *ob
 			any = selector_matches(&peer->nodes, &cluster->nodes[i].labels);
 		return any;
 	}
-	for (size_t i = 0; i < cluster->n_endpoints && !any; i++)
-		any = peer_may_match(lint, object, peer, &cluster->endpoints[i]);
+	for (size_t i = 0; i < lint->n_kinds && !any; i++)
+		any = peer_may_match(lint, object, peer, &cluster->endpoints[lint->kinds[i]]);
 	return any;
 }
 
@@ -139,20 +140,35 @@ static bool lint_matches(struct lint *lint, const struct policy_object *object,
 	return peers && ports;
 }
 
+static const char *policy_of(const struct policy *policy, uint32_t rule)
+{
+	return policy_string(policy, policy->rules[rule].policy);
+}
+
+static int compare_rules(const void *a, const void *b, void *policy)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const int order = strcmp(policy_of(policy, x), policy_of(policy, y));
+
+	return order ? order : x < y ? -1 : x > y;
+}
+
 static bool rule_decides(const struct lint *lint, const struct policy_object *object,
 			 enum direction direction, const struct rule *rule)
 {
 	const struct policy *policy = lint->policy;
+	const uint32_t *rules = lint->rules;
 	char name[FLOW_TEXT];
+	size_t i;
 
 	name_of(object, direction, NULL, name);
-	for (size_t i = 0; i < policy->n_rules; i++) {
-		const struct policy_rule *compiled = &policy->rules[i];
+	i = SEARCH(policy->n_rules, k, strcmp(policy_of(policy, rules[k]), name) < 0);
+	for (; i < policy->n_rules && !strcmp(policy_of(policy, rules[i]), name); i++) {
+		const struct policy_rule *compiled = &policy->rules[rules[i]];
 
 		if (compiled->kind == object->kind && compiled->direction == direction &&
-		    compiled->index == rule->index &&
-		    !strcmp(policy_string(policy, compiled->policy), name))
-			return lint->decides[i];
+		    compiled->index == rule->index)
+			return lint->decides[rules[i]];
 	}
 	return false;
 }
@@ -431,10 +447,38 @@ static void lint_policies(struct lint *lint)
 	}
 }
 
+static bool same_labels(const struct endpoint *a, const struct endpoint *b)
+{
+	bool same = a->ns == b->ns && a->labels.n == b->labels.n;
+
+	/* a cluster has each string once */
+	for (size_t i = 0; same && i < a->labels.n; i++)
+		same = a->labels.at[i].key == b->labels.at[i].key &&
+		       a->labels.at[i].value == b->labels.at[i].value;
+	return same;
+}
+
+static void make_indexes(struct lint *lint)
+{
+	const struct endpoint *endpoints = lint->cluster->endpoints;
+	const size_t n = lint->policy->n_rules;
+
+	lint->kinds = grow_zeroed(lint->cluster->n_endpoints, sizeof(*lint->kinds));
+	for (size_t i = 0; i < lint->cluster->n_endpoints; i++)
+		if (!i || !same_labels(&endpoints[i - 1], &endpoints[i]))
+			lint->kinds[lint->n_kinds++] = i;
+	lint->rules = grow_zeroed(n, sizeof(*lint->rules));
+	for (size_t i = 0; i < n; i++)
+		lint->rules[i] = i;
+	if (n)
+		qsort_r(lint->rules, n, sizeof(*lint->rules), compare_rules, (void *)lint->policy);
+}
+
 static int look(void *data)
 {
 	struct lint *lint = data;
 
+	make_indexes(lint);
 	lint->decides = grow_zeroed(lint->policy->n_rules, sizeof(*lint->decides));
 	if (unknown_namespaces(lint->cluster, lint_namespace, lint))
 		memory_exhausted();
@@ -452,6 +496,8 @@ int lint(const struct cluster *cluster, const struct policy *policy, const char 
 	int error = memory_guarded(look, &lint);
 
 	free(lint.decides);
+	free(lint.rules);
+	free(lint.kinds);
 	return error;
 }
 
