@@ -258,14 +258,14 @@ static void note_isolations(const struct show *show, size_t segment, enum direct
 							&policy->segments[segment], direction);
 }
 
-static void note_all(const struct show *show, struct meant *meant)
+/* @ends: room for both ends of each segment. */
+static void note_all(const struct show *show, struct meant *meant, bool *ends)
 {
 	const struct policy *policy = show->policy;
+	const size_t n = policy->n_segments;
 
-	for (size_t from = 0; from < policy->n_segments; from++) {
-		bool any = false;
-
-		for (size_t to = 0; to < policy->n_segments; to++) {
+	for (size_t from = 0; from < n; from++)
+		for (size_t to = 0; to < n; to++) {
 			const struct policy_segment *a = &policy->segments[from];
 			const struct policy_segment *b = &policy->segments[to];
 
@@ -274,26 +274,30 @@ static void note_all(const struct show *show, struct meant *meant)
 				continue;
 			note_pair(show, a, b, EGRESS, meant);
 			note_pair(show, b, a, INGRESS, meant);
-			note_isolations(show, to, INGRESS, meant);
-			any = true;
+			ends[from] = ends[n + to] = true;
 		}
-		if (any)
-			note_isolations(show, from, EGRESS, meant);
-	}
+	for (size_t i = 0; i < 2 * n; i++)
+		if (ends[i])
+			note_isolations(show, i % n, i < n ? EGRESS : INGRESS, meant);
 }
 
 static int find_meant(const struct show *show, struct meant *meant)
 {
 	const struct filter *filter = show->filter;
+	bool *ends;
 
 	*meant = (struct meant){0};
 	if (!filter->ns && !filter->from && !filter->to && !filter->n_ports)
 		return 0;
 	meant->rules = calloc(show->policy->next_rule + 1, sizeof(bool));
 	meant->isolations = calloc(show->policy->n_isolations + 1, sizeof(bool));
-	if (!meant->rules || !meant->isolations)
+	ends = calloc(2 * show->policy->n_segments + 1, sizeof(bool));
+	if (!meant->rules || !meant->isolations || !ends) {
+		free(ends);
 		return -ENOMEM;
-	note_all(show, meant);
+	}
+	note_all(show, meant, ends);
+	free(ends);
 	return 0;
 }
 
