@@ -31,10 +31,9 @@
 struct api;
 
 /*
- * @kubeconfig NULL: $KUBECONFIG, a list as kubectl's, else the service account if there is one, else
- * $HOME/.kube/config.
- * Does not connect yet. Returns 0; -EINVAL, reported, if the kubeconfig is wrong; -ELIBACC,
- * reported, if libcurl is missing; -ENOMEM.
+ * @kubeconfig NULL: $KUBECONFIG, a list as kubectl's, else the service account if there is one,
+ * else $HOME/.kube/config. Does not connect yet. Returns 0; -EINVAL, reported, if the kubeconfig is
+ * wrong; -ELIBACC, reported, if libcurl is missing; -ENOMEM.
  */
 int api_open(const char *kubeconfig, struct diag *diag, struct api **api);
 void api_close(struct api *api); /* drops all open requests and watches; NULL is fine */
