@@ -115,7 +115,7 @@ static void synced(void *data)
 	n_synced++;
 }
 
-static struct api_watch *begin(void)
+static struct api_watch *begin_at(const char *path)
 {
 	static const struct api_watch_ops ops = {
 		.changed = changed, .deleted = deleted, .synced = synced};
@@ -123,6 +123,11 @@ static struct api_watch *begin(void)
 
 	assert_non_null(watch);
 	return watch;
+}
+
+static struct api_watch *begin(void)
+{
+	return begin_at("/things");
 }
 
 static void end(struct api_watch *watch)
@@ -591,6 +596,134 @@ static void test_not_ready(void **state)
 	}
 }
 
+#define GROUP(versions) "{\"kind\":\"APIGroup\",\"versions\":[" versions "]}"
+#define VERSION(name) "{\"groupVersion\":\"g/" name "\",\"version\":\"" name "\"}"
+#define RESOURCES(name) "{\"resources\":[{\"name\":\"other\"},{\"name\":\"" name "\"}]}"
+
+/* The list is not there, the server is ready, and its group has v0, v1, which is the watch's, and
+ * v2. */
+static void lacks_version(void)
+{
+	answer(404, NULL);
+	answer(200, "ok");
+	answer(404, NULL);
+	assert_string_equal(asked_path, "/apis/g");
+	answer(200, GROUP(VERSION("v0") "," VERSION("v2") "," VERSION("v3")));
+	assert_string_equal(asked_path, "/apis/g/v0");
+	answer(200, RESOURCES("things/status"));
+	assert_string_equal(asked_path, "/apis/g/v2");
+	answer(200, RESOURCES("things"));
+	assert_string_equal(asked_path, "/apis/g/v3");
+	answer(404, NULL);
+}
+
+/* A kind that the server has in another version alone is not deleted, and was not listed. */
+static void test_other_version(void **state)
+{
+	struct api_watch *watch = begin_at("/apis/g/v1/things");
+
+	(void)state;
+	n_deleted = n_synced = 0;
+	ask_again();
+	lacks_version();
+	assert_string_equal(api_watch_unread(watch), "v2");
+	ask_again();
+	assert_int_equal(n_synced, 0);
+	list_one();
+	assert_int_equal(n_synced, 1);
+	assert_null(api_watch_unread(watch));
+	answer(404, NULL);
+	ask_again();
+	for (int again = 0; again < 3; again++) {
+		lacks_version();
+		assert_string_equal(api_watch_unread(watch), "v2");
+		assert_true(ask_again() <= MOST * 3 / 2);
+	}
+	assert_int_equal(n_deleted, 0);
+	/* the kind is gone by now */
+	answer(404, NULL);
+	answer(200, "ok");
+	answer(404, NULL);
+	answer(404, NULL);
+	assert_int_equal(n_deleted, 1);
+	assert_null(api_watch_unread(watch));
+	/* and comes back in another version */
+	ask_again();
+	answer(404, NULL);
+	answer(200, GROUP(VERSION("v2")));
+	answer(200, RESOURCES("things"));
+	assert_string_equal(api_watch_unread(watch), "v2");
+	end(watch);
+}
+
+/* A version that another watch reads has all objects: EndpointSlices are in two. */
+static void test_version_that_is_read(void **state)
+{
+	struct api_watch *other = begin_at("/apis/g/v2/things"), *watch;
+
+	(void)state;
+	ask_again();
+	list();
+	in_flight = false; /* the stream of the other goes on */
+	watch = begin_at("/apis/g/v1/things");
+	n_synced = 0;
+	ask_again();
+	lacks_version();
+	assert_int_equal(n_synced, 1);
+	assert_null(api_watch_unread(watch));
+	end(watch);
+	in_flight = true;
+	end(other);
+}
+
+/* Whoever cannot learn which versions there are takes nothing for deleted. */
+static void test_unknown_versions(void **state)
+{
+	static const struct {
+		long status;
+		const char *body;
+	} answers[] = {{0, NULL},
+		       {403, NULL},
+		       {503, NULL},
+		       {200, "<html>"},
+		       {200, "{}"},
+		       /* the version that is not there */
+		       {200, GROUP(VERSION("v1"))}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
+		struct api_watch *watch = begin_at("/apis/g/v1/things");
+
+		n_deleted = n_synced = 0;
+		ask_again();
+		answer(404, NULL);
+		answer(200, "ok");
+		answer(404, NULL);
+		answer(answers[i].status, answers[i].body);
+		if (in_flight)
+			answer(200, RESOURCES("things"));
+		assert_true(ask_again() <= MOST * 3 / 2);
+		assert_int_equal(n_synced, 0);
+		list_one();
+		assert_int_equal(n_synced, 1);
+		end(watch);
+	}
+}
+
+/* A watch may end while it asks. */
+static void test_ends_while_it_asks(void **state)
+{
+	struct api_watch *watch = begin_at("/apis/g/v1/things");
+
+	(void)state;
+	ask_again();
+	answer(404, NULL);
+	answer(200, "ok");
+	answer(404, NULL);
+	assert_string_equal(asked_path, "/apis/g");
+	end(watch);
+}
+
 /* Watches that fail at the same time do not ask again at the same time. */
 static void test_jitter(void **state)
 {
@@ -636,6 +769,10 @@ int main(void)
 		cmocka_unit_test(test_forgotten_after_failures),
 		cmocka_unit_test(test_there_before),
 		cmocka_unit_test(test_not_ready),
+		cmocka_unit_test(test_other_version),
+		cmocka_unit_test(test_version_that_is_read),
+		cmocka_unit_test(test_unknown_versions),
+		cmocka_unit_test(test_ends_while_it_asks),
 		cmocka_unit_test(test_jitter),
 	};
 

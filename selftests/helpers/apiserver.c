@@ -7,7 +7,9 @@
  *   apiserver PORT    serves until it is ended
  *
  * PUT /test/fail with the text "STATUS PART": requests whose line has PART get STATUS from then on,
- * and streams that are open end; the text "0" ends that. PUT /test/hold with a text PART: objects
+ * and streams that are open end; the text "0" ends that. PUT /test/only with the text "GROUP
+ * VERSION PLURAL": the group has that collection in that version alone (404 for others, whose
+ * streams end), and /apis says so; the text "" ends that. PUT /test/hold with a text PART: objects
  * whose creation has PART in its line are stored, and the answers wait until the text is "", and
  * watches whose line has PART tell nothing until then. PUT /test/restore with the text "down
  * VERSION" or "silent VERSION" puts the store back to that version, as a backup of etcd does: later
@@ -55,6 +57,7 @@ static size_t n_lines;
 static char fail_part[256];
 static int fail_status;
 static unsigned int fails; /* how often the fault has changed */
+static char only_group[256], only_version[64], only_plural[256];
 static char held_part[256];
 static unsigned int restores; /* how often the store was put back */
 
@@ -132,6 +135,44 @@ static void set(struct json_object *object, const char *key, const char *text)
 static bool is_held(const struct request *request)
 {
 	return *held_part && strstr(request->line, held_part);
+}
+
+/* Returns true if the request's collection is there in another version alone. */
+static bool is_elsewhere(const struct request *request)
+{
+	char version[80];
+
+	snprintf(version, sizeof(version), "/%s/", only_version);
+	return *only_group && strstr(request->path, only_group) &&
+	       strstr(request->path, only_plural) && !strstr(request->path, version);
+}
+
+static bool is_failed(const struct request *request)
+{
+	return (fail_status && strstr(request->line, fail_part)) || is_elsewhere(request);
+}
+
+/* Answers what the server has in a group, or in its version. */
+static void discover(struct request *request)
+{
+	char body[1000];
+
+	if (!*only_group || !strstr(request->path, only_group))
+		return refuse(request->fd, 404);
+	if (strstr(request->path, "/v0"))
+		return answer(request->fd, 200, "{\"resources\":[]}");
+	if (!strstr(request->path, only_version))
+		snprintf(body, sizeof(body),
+			 "{\"kind\":\"APIGroup\",\"versions\":[{\"groupVersion\":\"%s/"
+			 "v0\",\"version\":"
+			 "\"v0\"},{\"groupVersion\":\"%s/%s\",\"version\":\"%s\"}]}",
+			 only_group, only_group, only_version, only_version);
+	else
+		snprintf(body, sizeof(body),
+			 "{\"kind\":\"APIResourceList\",\"resources\":[{\"name\":\"%s\"},{\"name\":"
+			 "\"%s/status\"}]}",
+			 only_plural, only_plural);
+	answer(request->fd, 200, body);
 }
 
 /* Objects */
@@ -351,8 +392,7 @@ static bool await_changes(const struct request *request, unsigned int fault)
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;
 	pthread_cond_timedwait(&changed, &lock, &until);
-	if (restores != before ||
-	    (fault != fails && fail_status && strstr(request->line, fail_part)))
+	if (restores != before || (fault != fails && is_failed(request)))
 		return false;
 	return recv(request->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) != 0;
 }
@@ -545,6 +585,13 @@ static void control(struct request *request)
 		pthread_cond_broadcast(&changed);
 		return answer(request->fd, 200, "{}");
 	}
+	if (!strcmp(request->path, "/test/only")) {
+		*only_group = '\0';
+		sscanf(request->text, "%255s %63s %255s", only_group, only_version, only_plural);
+		fails++;
+		pthread_cond_broadcast(&changed);
+		return answer(request->fd, 200, "{}");
+	}
 	if (!strcmp(request->path, "/test/hold")) {
 		snprintf(held_part, sizeof(held_part), "%s", request->text);
 		pthread_cond_broadcast(&changed);
@@ -574,6 +621,8 @@ static void serve(struct request *request)
 	memcpy(lines[n_lines++], request->line, LINE_MAX_);
 	if (fail_status && strstr(request->line, fail_part))
 		return refuse(request->fd, fail_status);
+	if (is_elsewhere(request))
+		return refuse(request->fd, 404);
 	if (strstr(request->path, "/followers/"))
 		return refuse(request->fd, 404);
 	/* as long as it lacks something, it starts */
@@ -582,7 +631,7 @@ static void serve(struct request *request)
 					  : answer(request->fd, 200, "ok");
 	read_path(request);
 	if (!*request->collection)
-		return refuse(request->fd, 404);
+		return discover(request);
 	if (*request->method == 'P' && !json_object_is_type(request->body, json_type_object))
 		return refuse(request->fd, 400);
 	if (!strcmp(request->method, "POST"))

@@ -74,7 +74,9 @@ int api_send(struct api *api, const struct api_request *request);
  * A collection that is listed and then watched until api_unwatch(). An object's key is
  * "namespace/name" or "name". After a gap (410: the server has forgotten earlier events) the
  * collection is listed again, and the callbacks get the difference, deletions included. A
- * collection that the server does not have (404) is empty until the server has it.
+ * collection that the server does not have (404) is empty until the server has it. If the server
+ * has it in other versions alone (served.h), the objects stay as they were, and none was listed at
+ * first.
  */
 struct api_watch_ops {
 	/* An object is new or has changed. @object is valid until the callback returns;
@@ -112,6 +114,10 @@ struct api_watch *api_watch(struct api *api, const char *path, const char *query
 /* Ends a watch; its callbacks are not called any more. Must not be called by the watch's own
  * callbacks. NULL is fine. */
 void api_unwatch(struct api_watch *watch);
+
+/* Returns the versions in which alone the server has the collection, as "v1beta1, v1", where this
+ * client watches none of them; NULL: it is not so. */
+const char *api_watch_unread(const struct api_watch *watch);
 
 /* Returns true while the watch reports what a list has: then it may go back to an older time. */
 bool api_watch_lists(const struct api_watch *watch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The client's state, for the files of api/. Lowest first: transfer.c, loop.c, turns.c, watch.c,
- * request.c. */
+/* The client's state, for the files of api/. Lowest first: transfer.c, loop.c, turns.c, served.c,
+ * watch.c, request.c. */
 #ifndef BULKHEAD_API_LOOP_H
 #define BULKHEAD_API_LOOP_H
 

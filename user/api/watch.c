@@ -6,12 +6,14 @@
  */
 #include <errno.h>
 #include <json-c/linkhash.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 #include "api/large.h"
 #include "api/loop.h"
+#include "api/served.h"
 
 /* Objects of a page. A page of more bytes than PAGE_BYTES is asked for again with an eighth of
  * them. */
@@ -60,6 +62,8 @@ struct api_watch {
 	unsigned int hurries; /* attempts since then that other requests' answers caused */
 	bool there; /* the server has had the collection */
 	bool missing; /* it does not exist, as the last list showed */
+	struct api_served *served; /* asks in which versions it exists; NULL: nothing is asked */
+	char *unread; /* for api_watch_unread(); NULL: it is not so */
 	bool ready; /* the server has said that it is ready, since the last list */
 	bool too_old; /* the server has forgotten events: list again */
 	bool stale; /* the server's cache may be older than the last event: list from the store */
@@ -86,6 +90,11 @@ static void free_known(struct lh_entry *entry)
 uint64_t api_watch_since(const struct api_watch *watch)
 {
 	return watch->failed ? 0 : watch->since;
+}
+
+const char *api_watch_unread(const struct api_watch *watch)
+{
+	return watch->unread;
 }
 
 bool api_watch_lists(const struct api_watch *watch)
@@ -163,9 +172,15 @@ static void later_than(struct api_watch *watch, const struct api_transfer *trans
 	if (none && !watch->silent)
 		watch->silent = api_now();
 	watch->unanswered = none || (watch->unanswered && status != 429);
-	api_timer_set(watch->api, &watch->again,
-		      api_backoff(&watch->backoff, BACKOFF_FIRST,
-				  transfer->absent ? API_ABSENT_MS : BACKOFF_MAX));
+	api_timer_set(watch->api, &watch->again, wait);
+}
+
+static void set_unread(struct api_watch *watch, const char *versions)
+{
+	char *unread = versions ? strdup(versions) : NULL;
+
+	free(watch->unread);
+	watch->unread = unread;
 }
 
 static void list_anew(struct api_watch *watch)
@@ -570,6 +585,7 @@ static void take_list(struct api_watch *watch, struct api_buffer *page)
 		return;
 	}
 	good(watch);
+	set_unread(watch, NULL);
 	watch->there = true;
 	watch->missing = false;
 	if (!more)
@@ -598,6 +614,7 @@ static bool ask_for_less(struct api_watch *watch)
 static void report_missing(struct api_watch *watch)
 {
 	answers(watch);
+	set_unread(watch, NULL);
 	if (!watch->missing)
 		report_difference(watch);
 	watch->missing = true;
@@ -606,6 +623,66 @@ static void report_missing(struct api_watch *watch)
 		watch->backoff = BACKOFF_MAX / 2;
 	list_anew(watch);
 	later(watch);
+}
+
+/* Reports once that the server has the objects in other versions. */
+static void report_unread(struct api_watch *watch, const char *versions)
+{
+	struct where where = {watch->api->config.server, 0};
+
+	if (!watch->unread || strcmp(watch->unread, versions) != 0)
+		diag_error(watch->api->diag, &where, watch->path,
+			   "the server has this collection in %s alone, which this version of "
+			   "Bulkhead does not read: what it had before counts",
+			   versions);
+	set_unread(watch, versions);
+	watch->failed = true;
+	watch->missing = false;
+	later(watch);
+}
+
+/* Returns true if a watch of this client follows the path. */
+static bool is_watched(void *data, const char *path)
+{
+	const struct api_watch *watch = data;
+
+	for (const struct api_watch *each = watch->api->watches; each; each = each->next)
+		if (!strcmp(each->path, path))
+			return true;
+	return false;
+}
+
+static void served_known(void *data, const char *fault, const char *unread)
+{
+	struct api_watch *watch = data;
+	char text[400];
+
+	if (fault) {
+		snprintf(text, sizeof(text),
+			 "is not there (404), and the server does not say in which versions it "
+			 "is: %.200s; what it had before counts",
+			 fault);
+		complain(watch, text);
+		later(watch);
+	} else if (unread) {
+		report_unread(watch, unread);
+	} else {
+		report_missing(watch);
+	}
+	api_served_close(watch->served);
+	watch->served = NULL;
+}
+
+/* The server is ready, and lacks the collection in this version. */
+static void ask_versions(struct api_watch *watch)
+{
+	const struct api_served_ops served_ops = {is_watched, served_known, watch};
+
+	if (!api_served_has_versions(watch->path))
+		return report_missing(watch);
+	watch->served = api_served_ask(watch->api, watch->path, &served_ops);
+	if (!watch->served)
+		later(watch);
 }
 
 static void ready_ended(void *data, struct api_transfer *transfer, long status)
@@ -739,6 +816,8 @@ static bool was_away(const struct api_watch *watch)
 
 static char *begin_path(struct api_watch *watch)
 {
+	api_served_close(watch->served);
+	watch->served = NULL;
 	if (was_away(watch))
 		begin_again(watch);
 	return next_path(watch);
@@ -915,6 +994,8 @@ void api_unwatch(struct api_watch *watch)
 	api_turns_close(watch->api, watch);
 	if (watch->transfer)
 		api_transfer_end(watch->transfer);
+	api_served_close(watch->served);
+	set_unread(watch, NULL);
 	if (watch->known)
 		lh_table_free(watch->known);
 	api_buffer_free(&watch->line);

@@ -122,6 +122,7 @@ struct engine {
 	uint64_t written_faults; /* objects_faults() of the message that is written */
 	char written_message[560]; /* of the condition ObjectsAccepted */
 	bool written_waits; /* which tells of objects that wait */
+	size_t written_unread; /* and of so many kinds that cannot be read */
 	uint64_t mark_at; /* ms: no node is marked before, since a mark was refused */
 	bool written_complete; /* the status says that the rollout has ended */
 	struct json_object *conditions; /* of PolicyStatus, as last seen or written; NULL: none */

@@ -37,6 +37,7 @@ void engine_metrics(void *data, FILE *to)
 	const struct engine *engine = data;
 	const struct counts *counts = &engine->counts;
 	const struct waits waits = engine_waits(engine);
+	char unread[300];
 
 	count_put(to, "engine_leads", "1 where this engine holds the lease, else 0.",
 		  lease_held(engine->lease));
@@ -50,6 +51,10 @@ void engine_metrics(void *data, FILE *to)
 		  "Objects over a budget: policies that isolate what they select, Services without "
 		  "backends.",
 		  objects_aside(engine->objects));
+	count_put(to, "engine_kinds_unread",
+		  "Kinds that the server has in versions alone that are not read: what was read "
+		  "before counts.",
+		  objects_unread(engine->objects, unread, sizeof(unread)));
 	count_put(to, "engine_objects_waiting", "Objects whose last change waits for its turn.",
 		  waits.n);
 	count_put(to, "engine_objects_waiting_seconds", "How long the first of these has waited.",

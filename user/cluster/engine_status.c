@@ -72,16 +72,17 @@ static struct condition heard(const struct least *least, char *message, size_t s
 static void write_faults(const struct engine *engine, size_t n, const struct waits *waits,
 			 char *message, size_t size)
 {
-	const size_t all = n + waits->n_late;
 	char first[480], date[32];
+	const size_t unread = objects_unread(engine->objects, first, sizeof(first));
+	const size_t all = n + waits->n_late + unread;
 
 	events_date(waits->date, date);
-	if (!n && waits->n_late)
+	if (!n && !unread && waits->n_late)
 		snprintf(first, sizeof(first), "%.300s waits for its turn since %s", waits->key,
 			 date);
 	if (!all)
 		snprintf(message, size, "no object is refused");
-	else if (n && !objects_first_fault(engine->objects, first, sizeof(first)))
+	else if (n && !unread && !objects_first_fault(engine->objects, first, sizeof(first)))
 		snprintf(message, size, "%zu objects are refused: see their Events", all);
 	else if (all > 1)
 		snprintf(message, size, "%s; and %zu more: see their Events", first, all - 1);
@@ -93,15 +94,17 @@ bool engine_faults_written(struct engine *engine)
 {
 	const size_t n = engine->written_refused + engine->written_aside;
 	const struct waits waits = engine_waits(engine);
-	char message[sizeof(engine->written_message)];
+	char message[sizeof(engine->written_message)], text[300];
+	const size_t unread = objects_unread(engine->objects, text, sizeof(text));
 
 	if (engine->written_faults == objects_faults(engine->objects) && !waits.n_late &&
-	    !engine->written_waits)
+	    !engine->written_waits && engine->written_unread == unread)
 		return true;
 	write_faults(engine, n, &waits, message, sizeof(message));
 	if (strcmp(message, engine->written_message))
 		return false;
 	engine->written_faults = objects_faults(engine->objects);
+	engine->written_unread = unread;
 	return true;
 }
 
@@ -109,17 +112,20 @@ static struct condition accepted(struct engine *engine)
 {
 	const size_t refused = engine->written_refused, n = refused + engine->written_aside;
 	const struct waits waits = engine_waits(engine);
+	char unread[300];
 
 	engine->written_faults = objects_faults(engine->objects);
 	engine->written_waits = waits.n_late;
+	engine->written_unread = objects_unread(engine->objects, unread, sizeof(unread));
 	write_faults(engine, n, &waits, engine->written_message, sizeof(engine->written_message));
 	return (struct condition){.type = "ObjectsAccepted",
 				  .message = engine->written_message,
-				  .holds = !n && !waits.n_late,
-				  .reason = refused	   ? "Refused"
-					    : n		   ? "SetAside"
-					    : waits.n_late ? "Waiting"
-							   : "AllObjects"};
+				  .holds = !n && !waits.n_late && !engine->written_unread,
+				  .reason = engine->written_unread ? "VersionUnread"
+					    : refused		   ? "Refused"
+					    : n			   ? "SetAside"
+					    : waits.n_late	   ? "Waiting"
+								   : "AllObjects"};
 }
 
 struct json_object *engine_conditions(struct engine *engine, const struct least *least)

@@ -649,8 +649,11 @@ static void step(struct engine *engine)
 	struct least least;
 	uint64_t next;
 
-	if (engine->busy || !lease_held(engine->lease) || !is_synced(engine) ||
-	    engine->retry_at > api_now())
+	if (!is_synced(engine))
+		return;
+	/* an engine that cannot publish keeps no other from that */
+	lease_want(engine->lease);
+	if (engine->busy || !lease_held(engine->lease) || engine->retry_at > api_now())
 		return;
 	if (!engine->status.version || must_write_limit(engine))
 		return write_status(engine, engine->status);
@@ -870,9 +873,12 @@ static int begin(struct engine *engine)
 static const char *missing(void *data)
 {
 	const struct engine *engine = data;
+	static char unread[300];
 
 	if (!is_synced(engine))
-		return "the API server has not listed all objects yet";
+		return objects_unread(engine->objects, unread, sizeof(unread))
+			       ? unread
+			       : "the API server has not listed all objects yet";
 	if (!api_watch_since(engine->status_watch) || !api_watch_since(engine->nodes_watch))
 		return "the API server does not answer";
 	if (lease_held(engine->lease) && !engine->status.policy)

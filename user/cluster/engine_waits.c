@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Objects whose last change waits for its turn (api/turns.h). Their authors are told: nothing else
- * says why a change has no effect yet. */
+/* Objects whose last change waits for its turn (api/turns.h), and kinds that cannot be read. Their
+ * authors are told: nothing else says why a change has no effect yet. */
 #include <stdio.h>
 #include <string.h>
 
@@ -65,6 +65,15 @@ static void tell(void *data, const struct api_wait *wait)
 	snprintf(teller->ns, sizeof(teller->ns), "%.*s", (int)n, wait->key);
 }
 
+/* Returns true if the condition ObjectsAccepted tells of as many kinds that cannot be read as there
+ * are. */
+static bool is_unread_written(const struct engine *engine)
+{
+	char text[300];
+
+	return engine->written_unread == objects_unread(engine->objects, text, sizeof(text));
+}
+
 static void look(void *data)
 {
 	struct engine *engine = data;
@@ -75,7 +84,7 @@ static void look(void *data)
 		return;
 	api_waits(engine->api, tell, &teller);
 	/* writes the condition, if that is due */
-	if (engine_waits(engine).n_late || engine->written_waits)
+	if (engine_waits(engine).n_late || engine->written_waits || !is_unread_written(engine))
 		engine->go_on(engine);
 }
 

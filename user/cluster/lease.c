@@ -21,6 +21,7 @@ struct lease {
 	uint64_t seen; /* ms: when that version came */
 	uint64_t asked; /* ms: when the pending renewal was sent; 0: none is pending */
 	uint64_t until; /* ms: this engine holds the lease until then; 0: it does not hold it */
+	bool wanted; /* this engine may lead */
 	bool known; /* the server has said whether there is a Lease */
 	void (*released)(void *data); /* set: this engine gives the lease up */
 	void *released_data;
@@ -199,13 +200,21 @@ static void look(void *data)
 		lease->until = 0;
 		lease->changed(lease->data);
 	}
-	if (lease->asked || !lease->known || lease->released)
+	if (lease->asked || !lease->known || !lease->wanted || lease->released)
 		return;
 	if (!lease->version || !lease->holder || !*lease->holder || is_ours(lease) ||
 	    free_at <= now)
 		renew(lease);
 	else
 		api_timer_set(lease->api, &lease->timer, api_jitter(free_at - now + 1));
+}
+
+void lease_want(struct lease *lease)
+{
+	if (lease->wanted)
+		return;
+	lease->wanted = true;
+	look(lease);
 }
 
 static void lease_changed(void *data, const char *key, struct json_object *object)

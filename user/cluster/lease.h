@@ -19,6 +19,8 @@ struct lease;
 struct lease *lease_open(struct api *api, const char *ns, const char *name, const char *identity,
 			 void (*changed)(void *data), void *data);
 void lease_close(struct lease *lease); /* NULL is fine */
+/* This engine may lead from now on: it takes the lease if it can. */
+void lease_want(struct lease *lease);
 bool lease_held(const struct lease *lease);
 /* Gives the lease up, so that another engine takes it at once. From now on this engine does not
  * hold the lease, and changed() is not called. Calls done() once the server has answered, or at

@@ -392,6 +392,21 @@ bool objects_synced(const struct objects *objects)
 	return true;
 }
 
+size_t objects_unread(const struct objects *objects, char *text, size_t size)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_KINDS; i++) {
+		const struct api_watch *watch = objects->collections[i].watch;
+		const char *versions = watch ? api_watch_unread(watch) : NULL;
+
+		if (versions && !n++)
+			snprintf(text, size, "%s: the server has %.100s alone, and %s is read",
+				 object_kinds[i].name, versions, object_kinds[i].version);
+	}
+	return n;
+}
+
 size_t objects_refused(const struct objects *objects)
 {
 	return objects->refused + objects->lost;

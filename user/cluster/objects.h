@@ -64,6 +64,9 @@ int objects_compile(struct objects *objects, const struct policy *base, struct d
 void objects_forget(struct objects *objects);
 /* Returns true if objects_compile() may read changed Pods alone, which is quick. */
 bool objects_only_pods(const struct objects *objects, const struct policy *base);
+/* Returns how many kinds the server has in versions alone that are not read: what was read of them
+ * before counts. Writes which the first is, in which versions, and which one is read. */
+size_t objects_unread(const struct objects *objects, char *text, size_t size);
 /* how many policies were made from changed Pods alone */
 uint64_t objects_patched(const struct objects *objects);
 
