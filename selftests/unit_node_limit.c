@@ -552,6 +552,21 @@ static void mark_refused(void **state)
 	end();
 }
 
+/* A node that says again and again that it lacks a policy has the engine fetch one now and then. */
+static void lack_that_has_a_pause(void **state)
+{
+	(void)state;
+	begin(20, 20, 1);
+	assert_true(engine_may_fetch_for(&engine, "n"));
+	assert_false(engine_may_fetch_for(&engine, "n"));
+	assert_true(engine_may_fetch_for(&engine, "another"));
+	now += 299999;
+	assert_false(engine_may_fetch_for(&engine, "n"));
+	now++;
+	assert_true(engine_may_fetch_for(&engine, "n"));
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -574,6 +589,7 @@ int main(void)
 		cmocka_unit_test(silence_of_one_that_failed),
 		cmocka_unit_test(silence_under_another_engine),
 		cmocka_unit_test(silence_that_is_not_written),
+		cmocka_unit_test(lack_that_has_a_pause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

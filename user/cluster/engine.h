@@ -42,6 +42,8 @@ struct report {
 	/* grows by two with each step of a rollout that took the node more than a limit, and falls
 	 * by one with each other */
 	uint8_t slow;
+	uint64_t lacked; /* ms: when the engine last fetched a policy that the node lacks; 0: never
+			  */
 	enum mark marked; /* the node's status has this mark */
 	bool is_back; /* MARK_SILENT: the heartbeat has changed since */
 	struct json_object *status; /* the node's; NULL: none */
@@ -90,7 +92,9 @@ struct engine {
 	struct store_since since, next_since; /* of `policy` and `next` */
 	uint32_t fetched; /* the generation that is being fetched, or was last */
 	bool verify; /* a node cannot make the policy from the store: fetch the policy */
-	uint32_t verified; /* the generation that was fetched last because of `verify` */
+	/* the generations that were fetched last because of `verify`: one that nodes install, and
+	 * one that endpoints may be in */
+	uint32_t verified[2];
 	uint64_t listens; /* ms: since when this engine leads, and nodes have its limit */
 	uint64_t told; /* ms: when this engine wrote its limit last; 0: not since it leads */
 	bool lost; /* the stored policy is gone, and the next one replaces it */
@@ -158,6 +162,10 @@ struct least engine_least(const struct engine *engine);
 struct lh_table *engine_reports_new(void);
 /* Notes a NodePolicyStatus. Returns true if it may move a rollout: a heartbeat alone does not. */
 bool engine_report(struct engine *engine, const char *name, struct json_object *object);
+
+/* A node says that it lacks a policy. Returns true if the engine is to fetch the policy: a node
+ * that lies would have the engine fetch each one. */
+bool engine_may_fetch_for(struct engine *engine, const char *name);
 
 /* This engine begins to lead: takes over which nodes make no progress, as their statuses say. */
 void engine_read_marks(struct engine *engine);

@@ -15,6 +15,9 @@
  * cluster wait for almost three. */
 #define SLOW_LIMIT 4
 #define SLOW_MAX 6
+/* The engine fetches a policy for one node that lacks it, and not before so long for that node
+ * again: a fetch is followed by a compile of all objects. */
+#define LACKS_MS 300000
 #define MARK_RETRY_MS 30000
 #define MARK_CONFLICT_MS 1000
 #define NO_PROGRESS "NoProgress"
@@ -250,6 +253,16 @@ bool engine_report(struct engine *engine, const char *name, struct json_object *
 		report->seen = api_now();
 	}
 	return moves || report->marked != wanted_mark(engine, report);
+}
+
+bool engine_may_fetch_for(struct engine *engine, const char *name)
+{
+	struct report *report = report_of(engine, name);
+
+	if (!report || (report->lacked && report->lacked + LACKS_MS > api_now()))
+		return false;
+	report->lacked = api_now();
+	return true;
 }
 
 /* Marks */

@@ -553,6 +553,13 @@ static bool is_adopted(const struct engine *engine, const struct policy *policy)
 	       policy->generation >= newest_stored(engine);
 }
 
+/* Returns true if the policy was fetched because a node lacks it. */
+static bool is_verified(const struct engine *engine, uint32_t generation)
+{
+	return generation &&
+	       (generation == engine->verified[0] || generation == engine->verified[1]);
+}
+
 static void fetched(void *data, int error, const char *why, struct store_chain *chain)
 {
 	struct engine *engine = data;
@@ -588,8 +595,10 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 				   &policy);
 		engine->lost = !error;
 	}
-	if (error)
+	if (error) {
+		engine->verify |= is_verified(engine, engine->fetched);
 		return retry_later(engine, "the policy that nodes are to have cannot be read", why);
+	}
 	policy_free(engine->policy);
 	engine->policy = policy;
 	if (!engine->lost && policy->checksum != engine->status.checksum) {
@@ -694,7 +703,7 @@ static void status_changed(void *data, const char *key, struct json_object *obje
 		/* the store may be that of an older time */
 		free(engine->status.version);
 		engine->status.version = NULL;
-		engine->verified = 0;
+		engine->verified[0] = engine->verified[1] = 0;
 	}
 	if (is_overtaken(engine, object))
 		return;
@@ -733,12 +742,14 @@ static void status_resumed(void *data)
 }
 
 /* A node cannot make the policy from the store: this engine tries once to make the policy. */
-static void check_lacked(struct engine *engine, uint32_t generation)
+static void check_lacked(struct engine *engine, const char *node, uint32_t generation)
 {
-	if (!generation || generation == engine->verified ||
-	    (generation != engine->status.policy && generation != engine->status.endpoint))
+	const bool installs = generation == engine->status.policy;
+
+	if (!generation || (!installs && generation != engine->status.endpoint) ||
+	    is_verified(engine, generation) || !engine_may_fetch_for(engine, node))
 		return;
-	engine->verified = generation;
+	engine->verified[installs] = generation;
 	engine->verify = true;
 }
 
@@ -749,7 +760,7 @@ static void node_changed(void *data, const char *key, struct json_object *object
 	bool moves = engine_report(engine, key, object);
 
 	objects_left(engine->objects, key, api_get(object, "status.leftAddresses"));
-	check_lacked(engine, api_number(object, "status.lacksGeneration"));
+	check_lacked(engine, key, api_number(object, "status.lacksGeneration"));
 	if (moves || engine->verify)
 		step_soon(engine);
 }
