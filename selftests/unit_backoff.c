@@ -119,7 +119,7 @@ static struct api_watch *begin_at(const char *path)
 {
 	static const struct api_watch_ops ops = {
 		.changed = changed, .deleted = deleted, .synced = synced};
-	struct api_watch *watch = api_watch(&client, "/things", NULL, &ops, NULL);
+	struct api_watch *watch = api_watch(&client, path, NULL, &ops, NULL);
 
 	assert_non_null(watch);
 	return watch;
@@ -452,6 +452,23 @@ static void test_refusal_of_a_server_that_starts(void **state)
 	end(watch);
 }
 
+/* A server that says how long to stay away is not asked sooner; nor is it believed forever. */
+static void test_retry_after(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	transfer.retry_after = 7;
+	answer(429, NULL);
+	assert_in_range(ask_again(), 7000, 7000 * 3 / 2);
+	transfer.retry_after = 40000;
+	answer(503, NULL);
+	assert_in_range(ask_again(), MOST, MOST * 3 / 2);
+	transfer.retry_after = 0;
+	end(watch);
+}
+
 /* A server that is not there costs nothing: the pause is short. */
 static void test_absent_server(void **state)
 {
@@ -773,6 +790,7 @@ int main(void)
 		cmocka_unit_test(test_version_that_is_read),
 		cmocka_unit_test(test_unknown_versions),
 		cmocka_unit_test(test_ends_while_it_asks),
+		cmocka_unit_test(test_retry_after),
 		cmocka_unit_test(test_jitter),
 	};
 

@@ -64,6 +64,7 @@ struct api_transfer {
 	bool streams; /* the transfer is a stream: part() gets the bytes received */
 	bool excess; /* the answer has more than `most` bytes: the transfer ended there */
 	bool timed_out; /* the server sent nothing for too long */
+	unsigned int retry_after; /* s: the server's Retry-After; 0: none */
 	struct api_transfer *next;
 };
 

@@ -87,9 +87,12 @@ static void transfer_done(CURL *easy, CURLcode code)
 {
 	struct api_transfer *transfer = NULL;
 	long status = 0;
+	curl_off_t after = 0;
 
 	curl.easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
 	curl.easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+	curl.easy_getinfo(easy, CURLINFO_RETRY_AFTER, &after);
+	transfer->retry_after = after > 0 && after < UINT16_MAX ? after : 0;
 	transfer->timed_out = code == CURLE_OPERATION_TIMEDOUT;
 	transfer->absent = code == CURLE_COULDNT_CONNECT;
 	if (deliver(transfer))

@@ -165,7 +165,15 @@ static void later(struct api_watch *watch)
 static void later_than(struct api_watch *watch, const struct api_transfer *transfer, long status)
 {
 	const bool none = !status || status >= 500;
+	const unsigned int most = transfer->absent ? API_ABSENT_MS : BACKOFF_MAX;
+	unsigned int wait = api_backoff(&watch->backoff, BACKOFF_FIRST, most);
+	unsigned int asked = transfer->retry_after * 1000;
 
+	/* a server under load says how long to stay away, so that many clients do not come back at
+	 * once */
+	asked = asked < BACKOFF_MAX ? asked : BACKOFF_MAX;
+	if (wait < asked)
+		wait = api_jitter(asked);
 	watch->anew = !status;
 	if (none)
 		watch->hurries = 0;
@@ -731,7 +739,7 @@ static void list_ended(void *data, struct api_transfer *transfer, long status)
 	if (status == 200) {
 		take_list(watch, &transfer->received);
 	} else if (status == 404 && (ready || watch->missing)) {
-		report_missing(watch);
+		ask_versions(watch);
 	} else if (status == 404) {
 		ask_ready(watch);
 	} else {
