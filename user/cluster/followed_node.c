@@ -420,6 +420,16 @@ static bool is_owner(const struct endpoint *endpoint, const struct node_owner *o
 	       (!owner->name[length] || owner->name[length] == ':');
 }
 
+/* Returns false if the owner is known to be another Pod of that name, as a StatefulSet makes it. */
+static bool may_be_same(const struct endpoint *endpoint, const struct node_owner *owner)
+{
+	uint32_t uid[2];
+
+	policy_uid_hash(endpoint->uid, uid);
+	return !(uid[0] | uid[1]) || !(owner->uid[0] | owner->uid[1]) ||
+	       !memcmp(uid, owner->uid, sizeof(uid));
+}
+
 /* Returns how many of the Pod's addresses are active as the Pod's own. *owner: the endpoint that
  * has the last of these. */
 static size_t count_own(struct node_handle *handle, const struct endpoint *endpoint,
@@ -471,14 +481,15 @@ static int place(struct node_handle *handle, const struct endpoint *endpoint)
 }
 
 /* Takes the Pod off, by its addresses: the CNI plugin may have attached another Pod of that name by
- * now. */
+ * now, even with the same addresses. */
 static int take_off(struct node_handle *handle, const struct endpoint *endpoint)
 {
 	struct node_owner owner;
 	int error = 0;
 
-	for (size_t i = 0;
-	     !error && i < endpoint->n_addresses && count_own(handle, endpoint, &owner); i++)
+	for (size_t i = 0; !error && i < endpoint->n_addresses &&
+			   count_own(handle, endpoint, &owner) && may_be_same(endpoint, &owner);
+	     i++)
 		error = node_endpoint_del(handle, owner.ns, owner.name);
 	return error;
 }

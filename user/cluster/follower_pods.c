@@ -163,11 +163,28 @@ void follower_look_at_addresses(void *data)
 	follower_put_pods(follower);
 }
 
+/* Takes off a pod that was deleted, where another one of that name is there by now, if a watch that
+ * began anew has not told so. */
+static void drop_former(struct follower *follower, const char *key, struct json_object *pod)
+{
+	struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
+	const char *was = entry ? api_text(lh_entry_v(entry), "metadata.uid") : NULL;
+	const char *is = api_text(pod, "metadata.uid");
+
+	if (!was || !is || !strcmp(was, is))
+		return;
+	drop_pod(follower, lh_entry_v(entry));
+	lh_table_delete_entry(follower->pods, entry);
+}
+
 /* @pod: as it is kept. */
 static void take_pod(struct follower *follower, const char *key, struct json_object *pod)
 {
-	struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
+	struct lh_entry *entry;
 	char *name;
+
+	drop_former(follower, key, pod);
+	entry = lh_table_lookup_entry(follower->pods, key);
 
 	if (objects_pod_is_closed(pod))
 		unname_pod(follower, key);

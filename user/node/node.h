@@ -291,6 +291,7 @@ struct node_owner {
 	char ns[64], name[256];
 	uint32_t ifindex; /* 0: not on this node */
 	bool added; /* added by node_endpoint_add() */
+	uint32_t uid[2]; /* of the pod's UID, by policy_uid_hash(); 0: not known */
 };
 
 /* Finds the active endpoint that has an address. Returns 0; -ENOENT: no endpoint has the address;

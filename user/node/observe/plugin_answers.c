@@ -11,6 +11,18 @@
 #include "node/kernel/attach.h"
 #include "node/kernel/maps.h"
 #include "node/plan/active_endpoints.h"
+#include "node/plan/added_record.h"
+
+/* Sets the UID of an owner that is the active policy's. */
+static void set_uid(struct node_owner *owner, const struct lazy_policy *policy,
+		    const struct address *address)
+{
+	const struct policy_address *found = lazy_address_find(policy, address);
+
+	if (found)
+		memcpy(owner->uid, LAZY_ONE(policy, endpoints, found->endpoint)->uid,
+		       sizeof(owner->uid));
+}
 
 int node_address_owner(struct node_handle *handle, const struct address *address,
 		       struct node_owner *owner)
@@ -25,6 +37,10 @@ int node_address_owner(struct node_handle *handle, const struct address *address
 	memcpy(owner->ns, name.ns, sizeof(owner->ns));
 	memcpy(owner->name, name.name, sizeof(owner->name));
 	owner->added = !maps_lookup(handle, MAP_added, address, &name);
+	if (owner->added)
+		record_uid(&name, owner->uid);
+	else
+		set_uid(owner, handle->policy, address);
 	return 0;
 }
 

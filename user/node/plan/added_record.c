@@ -274,6 +274,16 @@ int record_read(const struct bh_added *record, struct cluster *cluster, struct e
 	return 0;
 }
 
+void record_uid(const struct bh_added *record, uint32_t uid[2])
+{
+	static const char name[] = "uid=";
+	const char *field = next_field(record, NULL);
+
+	while (field && *field && strncmp(field, name, strlen(name)) != 0)
+		field = next_field(record, field);
+	policy_uid_hash(field && *field ? field + strlen(name) : NULL, uid);
+}
+
 /* Returns true if an address of @policy is another pod's than the endpoint's, a pod that a
  * container runtime added. */
 static bool is_anothers(const struct lazy_policy *policy, const struct policy_address *address,

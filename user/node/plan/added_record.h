@@ -28,6 +28,9 @@ int record_make(const struct node_handle *handle, const struct endpoint *endpoin
  * endpoint. Returns 0, or -EILSEQ if the record is damaged. */
 int record_read(const struct bh_added *record, struct cluster *cluster, struct endpoint **endpoint);
 
+/* Hashes the record's UID by policy_uid_hash(): 0 if it has none. */
+void record_uid(const struct bh_added *record, uint32_t uid[2]);
+
 /* Returns true if a load of all of @policy takes an added endpoint over: @policy has its name or
  * one of its addresses. For a pod that a container runtime added, the name does not count: the
  * policy's pod of that name may be another pod. Nor does an address that the policy gives to

@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A StatefulSet's pod that is deleted comes back by its name, and may get its addresses again, before the node's follower
+# hears of the deletion: the late news takes the former pod off, and not the one that is there. By the UID it knows both.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+# shellcheck source=selftests/lib/api.sh
+. "$(dirname "$0")/lib/api.sh"
+# shellcheck source=selftests/lib/cni.sh
+. "$(dirname "$0")/lib/cni.sh"
+
+net_start db
+cni_start
+api_start
+pods=/api/v1/namespaces/shop/pods
+range() { # SUBNET ADDRESS
+	echo "[{\"subnet\": \"$1\", \"rangeStart\": \"$2\", \"rangeEnd\": \"$2\"}]"
+}
+cni_conf one "{\"type\": \"ptp\", \"ipam\": {\"type\": \"host-local\", \"dataDir\": \"$CNI_DIR/ipam\",
+	\"ranges\": [$(range 10.50.0.0/24 10.50.0.9), $(range fd50::/64 fd50::9)],
+	\"routes\": [{\"dst\": \"0.0.0.0/0\"}, {\"dst\": \"::/0\"}]}}" "$(cni_own)"
+call() { # COMMAND CONTAINER
+	CONTAINER=$2 CNI_ARGS="K8S_POD_UID=$(uid cart-0)" cni_named shop/cart-0 one "$1" "$2"
+}
+uid() { # NAME
+	api_get "$pods/$1" metadata.uid
+}
+pod() { # NAME: without an address yet
+	api POST $pods '{"metadata": {"name": "'"$1"'", "labels": {"role": "'"$1"'"}}, "spec": {"nodeName": "worker-1"}}' >/dev/null
+}
+has_addresses() { # NAME IPV4 IPV6
+	api PATCH "$pods/$1" '{"status": {"phase": "Running", "podIP": "'"$2"'", "podIPs": [{"ip": "'"$2"'"}, {"ip": "'"$3"'"}]}}' >/dev/null
+}
+is_active() { # NAME: by both addresses
+	net_bulkhead endpoint list >"$NET_TMP/list" 2>/dev/null
+	[ "$(grep -c "^shop/$1[ :]" "$NET_TMP/list")" = 2 ]
+}
+is_off() { # NAME
+	net_bulkhead endpoint list >"$NET_TMP/list" 2>/dev/null
+	! grep -q "^shop/$1[ :]" "$NET_TMP/list"
+}
+known() { # NAME: by the follower
+	[ -e "$CNI_DIR/records/shop/$1" ] || ls "$CNI_DIR/records" | grep -q "$1"
+}
+unknown() {
+	! known "$1"
+}
+holds() { # TEXT: the follower hears nothing of pods from now on; "": it hears again
+	api PUT /test/hold "$1" >/dev/null
+}
+
+net_check "a Node" eval "api POST /api/v1/nodes '{\"metadata\": {\"name\": \"worker-1\"}}' >/dev/null"
+net_check "a policy" api_change
+net_check "a pod" pod cart-0
+net_check "another pod" pod last
+api_engine one --node-limit 20
+api_run follow-worker-1 follow -n worker-1 --uplink eth0 --pin "$NET_PIN" --records "$CNI_DIR/records"
+net_check "a policy is active" api_await net_bulkhead show generation
+net_check "the follower knows the pod" api_await known cart-0
+net_check "the follower knows the other pod" api_await known last
+cni_pod former
+cni_pod next
+net_check "ADD of the pod" call ADD former
+net_check "the pod has its addresses" has_addresses cart-0 10.50.0.9 fd50::9
+net_check "the pod is active" api_await is_active cart-0
+
+former=$(uid cart-0)
+holds "fieldSelector=spec.nodeName"
+net_check "DEL of the pod" call DEL former
+net_check "the pod is deleted" eval 'api DELETE $pods/cart-0 >/dev/null'
+net_check "another pod has its name" pod cart-0
+net_check "the pods have UIDs of their own" eval '[ -n "$former" ] && [ "$(uid cart-0)" != "$former" ]'
+net_check "ADD of the next pod, with the same addresses" call ADD next
+net_check "the next pod is active" is_active cart-0
+net_check "the other pod is deleted" eval 'api DELETE $pods/last >/dev/null'
+holds ""
+net_check "the follower hears of both deletions" api_await unknown last
+net_check "the next pod is still active" is_active cart-0
+net_check "the next pod has its addresses" has_addresses cart-0 10.50.0.9 fd50::9
+guarded() {
+	is_active cart-0 && net_bulkhead metrics | grep -qx "bulkhead_endpoints_unguarded 0"
+}
+net_check "the next pod is guarded" api_await guarded
+net_check "DEL of the next pod" call DEL next
+net_check "the next pod is deleted" eval 'api DELETE $pods/cart-0 >/dev/null'
+net_check "the next pod is not active any more" api_await is_off cart-0
+
+# Without the plugin, an engine, and news of the first pod's deletion, as where a watch lists anew.
+net_check "the engine ends" api_end engine-one TERM
+net_check "a pod without the plugin" eval 'pod db && has_addresses db "$(net_ip db)" "$(net_ip6 db)"'
+net_check "the pod without the plugin is active" api_await is_active db
+asked=$(api GET "/test/count?spec.nodeName%3Dworker-1")
+api PUT /test/fail "410 fieldSelector=spec.nodeName" >/dev/null
+net_check "the pod without the plugin is deleted" eval 'api DELETE $pods/db >/dev/null'
+net_check "the next one has its name and addresses" eval 'pod db && has_addresses db "$(net_ip db)" "$(net_ip6 db)"'
+net_check "the next one is another role's" eval 'api PATCH $pods/db '\''{"metadata": {"labels": {"role": "other"}}}'\'' >/dev/null'
+listed() {
+	[ "$(api GET "/test/count?spec.nodeName%3Dworker-1")" -gt "$((asked + 2))" ]
+}
+net_check "the follower's watch is cut off" api_await listed
+api PUT /test/fail 0 >/dev/null
+other() {
+	grep -qs "role *= *other" -r "$CNI_DIR/records"
+}
+net_check "the follower lists the next one" api_await other
+net_check "the next one is active" api_await is_active db
+net_check "the next one is deleted" eval 'api DELETE $pods/db >/dev/null'
+net_check "the next one is not active any more" api_await is_off db
+
+net_end
