@@ -107,4 +107,20 @@ net_check "the next one is active" api_await is_active db
 net_check "the next one is deleted" eval 'api DELETE $pods/db >/dev/null'
 net_check "the next one is not active any more" api_await is_off db
 
+# A pod that ends, and whose second address another pod has by now.
+interface=$(ip -n "$NET-node" route get "$(net_ip db)" | sed -n 's/.* dev \([^ ]*\).*/\1/p')
+ip -n "$NET-node" route add 10.244.0.77 dev "$interface"
+net_check "a pod" eval 'pod db && has_addresses db "$(net_ip db)" "$(net_ip6 db)"'
+net_check "the pod has both addresses" api_await is_active db
+net_check "a pod that ends" eval 'pod ends && api PATCH $pods/ends '\''{"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}'\'' >/dev/null'
+net_check "its second address is the other's by now" has_addresses ends 10.244.0.77 "$(net_ip6 db)"
+net_check "the pod that ends changes once more" eval 'api PATCH $pods/ends '\''{"metadata": {"labels": {"role": "ended"}}}'\'' >/dev/null'
+ended() {
+	grep -qs "role *= *ended" -r "$CNI_DIR/records"
+}
+net_check "the follower hears of it" api_await ended
+net_check "a further pod" pod last
+net_check "the follower hears of the further pod" api_await known last
+net_check "the other pod keeps both addresses" is_active db
+net_check "the follower does not try to give one to the pod that ends" eval '! grep "is shop/db.s" "$NET_TMP/follow-worker-1.log"'
 net_end

@@ -27,10 +27,31 @@ static bool is_running(struct json_object *pod)
 	       !(phase && (!strcmp(phase, "Succeeded") || !strcmp(phase, "Failed")));
 }
 
-/* Returns true if the pod is ending, and another pod of this node has its address by now. */
+static const char *ip_at(struct json_object *list, size_t i)
+{
+	return api_text(json_object_array_get_idx(list, i), "ip");
+}
+
+static size_t count_of(struct json_object *list)
+{
+	return json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
+}
+
+/* Returns true if the pods have an address in common. */
+static bool share_address(struct json_object *a, struct json_object *b)
+{
+	struct json_object *of_a = api_get(a, "status.podIPs"), *of_b = api_get(b, "status.podIPs");
+
+	for (size_t i = 0; i < count_of(of_a); i++)
+		for (size_t k = 0; ip_at(of_a, i) && k < count_of(of_b); k++)
+			if (ip_at(of_b, k) && !strcmp(ip_at(of_a, i), ip_at(of_b, k)))
+				return true;
+	return !strcmp(api_text(a, "status.podIP"), api_text(b, "status.podIP"));
+}
+
+/* Returns true if the pod is ending, and another pod of this node has an address of it by now. */
 static bool is_followed(const struct follower *follower, struct json_object *pod)
 {
-	const char *address = api_text(pod, "status.podIP");
 	struct lh_entry *entry;
 
 	if (!api_get(pod, "metadata.deletionTimestamp"))
@@ -39,7 +60,7 @@ static bool is_followed(const struct follower *follower, struct json_object *pod
 		struct json_object *other = lh_entry_v(entry);
 
 		if (is_running(other) && !api_get(other, "metadata.deletionTimestamp") &&
-		    !strcmp(api_text(other, "status.podIP"), address))
+		    share_address(other, pod))
 			return true;
 	}
 	return false;
