@@ -71,4 +71,21 @@ is_uplink() {
 }
 net_check "the interface of another default route becomes an uplink" api_await is_uplink
 net_check "the follower has loaded again once for each" net_is "$(loads)" 5
+
+# Addresses that change all the time, as those of Services at kube-proxy's kube-ipvs0.
+for i in $(seq 250) $(seq 250); do
+	ip -n "$NET-node" addr add "10.96.0.$i/32" dev lo 2>/dev/null || ip -n "$NET-node" addr del "10.96.0.$i/32" dev lo
+	net_pause 0.5
+done 2>/dev/null &
+NET_SERVERS+=($!)
+net_pause 40
+loads=$(loads)
+ip -n "$NET-node" link add later type veth peer name later netns "$NET-out"
+ip -n "$NET-out" link set later up
+ip -n "$NET-node" link set later up
+guards_later() {
+	grep -q "follow: interface later has come up" "$NET_TMP/follow-worker-1.log"
+}
+net_check "addresses that change all the time delay no interface's guard" api_await guards_later
+net_check "the follower has loaded again for such addresses" test "$loads" -gt 5
 net_end

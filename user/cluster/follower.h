@@ -75,9 +75,15 @@ struct follower {
 
 	/* Newcomers */
 	struct api_timer look;
-	struct newcomers newcomers; /* when the follower looked last */
-	char loaded_for[80]; /* what the last look found to load for; "": nothing */
-	unsigned int look_backoff; /* ms; 0: not the same as the look before */
+	struct newcomers
+		newcomers; /* when the follower looked last; the addresses of the last load */
+	/* between loads for one thing that comes up, and between those for other addresses */
+	struct look_pause {
+		char what[80]; /* what the last load was for; "": it was long ago */
+		uint64_t until; /* ms: no load for the same before */
+		unsigned int backoff; /* ms: how long that is */
+	} come_up, moved;
+	bool load_failed; /* the last load failed, and the message says so */
 };
 
 /* follower_report.c */

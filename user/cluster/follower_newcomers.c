@@ -15,7 +15,7 @@
 #include "node/observe/newcomers.h"
 
 #define LOOK_MS 5000
-#define LOOK_MAX_MS 300000 /* while loads do not help */
+#define LOOK_MAX_MS 300000 /* between loads for the same, while these do not help */
 
 static bool has(const struct newcomers *newcomers, uint32_t ifindex)
 {
@@ -37,10 +37,6 @@ static void describe(const struct newcomers *before, const struct newcomers *now
 		snprintf(text, size, "interface %u has a default route by now", now->uplink);
 		return;
 	}
-	if (before->n_addresses && newcomers_moved(before, now)) {
-		snprintf(text, size, "the node has other addresses");
-		return;
-	}
 	for (size_t i = 0; i < now->n; i++)
 		if (has(before, now->ifaces[i].ifindex))
 			snprintf(text, size, "interface %s has come up", now->ifaces[i].name);
@@ -53,38 +49,96 @@ static bool is_idle(const struct follower *follower)
 	       !follower->fetching;
 }
 
-/* Loads if something needs that. Returns true if the load before was for the same, and so did not
- * help. */
-static bool look(struct follower *follower)
+/* Keeps what a look has found. @loaded: the active policy has these addresses now, else those of an
+ * earlier look. */
+static void keep(struct follower *follower, struct newcomers *now, bool loaded)
 {
-	struct newcomers now = {};
-	char what[sizeof(follower->loaded_for)] = "";
-	bool again;
+	struct newcomers *before = &follower->newcomers;
+	const struct newcomers had = *before;
 
-	if (!followed_node_newcomers(&follower->node, follower->diag, &now))
-		describe(&follower->newcomers, &now, what, sizeof(what));
-	newcomers_free(&follower->newcomers);
-	follower->newcomers = now;
-	again = *what && !strcmp(what, follower->loaded_for);
-	strcpy(follower->loaded_for, what);
-	if (!*what)
-		return false;
+	if (!loaded && before->n_addresses) {
+		before->addresses = now->addresses;
+		now->addresses = had.addresses;
+		now->n_addresses = had.n_addresses;
+	}
+	newcomers_free(before);
+	*before = *now;
+}
+
+/* What failed has succeeded, or is not to be done any more. */
+static void end_failure(struct follower *follower)
+{
+	if (!follower->load_failed)
+		return;
+	follower->load_failed = false;
+	follower_set_message(follower, 0, "load");
+	follower_report(follower);
+}
+
+static void load(struct follower *follower, const char *what)
+{
+	int error;
+
 	diag_note(follower->diag, NULL, NULL, "follow: %s: the active policy is loaded again",
 		  what);
-	followed_node_load_again(&follower->node, follower->diag);
-	return again;
+	error = followed_node_load_again(&follower->node, follower->diag);
+	follower->changes++;
+	if (!error)
+		return end_failure(follower);
+	follower->failed++;
+	follower->load_failed = true;
+	follower_set_message(follower, error, "load");
+	follower_report(follower);
+}
+
+/* Returns true if it is time to load for @what; "": for nothing. For the same again only after a
+ * pause that doubles: the loads before did not help, or the addresses change all the time, as those
+ * of kube-proxy's IPVS. */
+static bool is_due(struct look_pause *pause, const char *what)
+{
+	const uint64_t now = api_now();
+	const bool same = !strcmp(what, pause->what);
+
+	if (!*what && pause->until + pause->backoff < now)
+		*pause->what = '\0';
+	if (!*what || (same && pause->until > now))
+		return false;
+	if (!same)
+		pause->backoff = 0;
+	snprintf(pause->what, sizeof(pause->what), "%s", what);
+	pause->until = now + api_backoff(&pause->backoff, LOOK_MS, LOOK_MAX_MS);
+	return true;
+}
+
+/* Loads if something needs that. */
+static void look(struct follower *follower)
+{
+	struct newcomers now = {};
+	char what[sizeof(follower->come_up.what)] = "";
+	const char *other = "";
+	bool comes, moves;
+
+	if (followed_node_newcomers(&follower->node, follower->diag, &now))
+		return newcomers_free(&now);
+	describe(&follower->newcomers, &now, what, sizeof(what));
+	if (follower->newcomers.n_addresses && newcomers_moved(&follower->newcomers, &now))
+		other = "the node has other addresses";
+	comes = is_due(&follower->come_up, what);
+	moves = is_due(&follower->moved, other);
+	if (comes || moves)
+		load(follower, comes ? what : other);
+	else if (!*what && !*other)
+		end_failure(follower);
+	keep(follower, &now, (comes || moves) && !follower->load_failed);
 }
 
 static void on_look(void *data)
 {
 	struct follower *follower = data;
-	unsigned int wait = api_jitter(LOOK_MS);
 
-	if (is_idle(follower) && look(follower))
-		wait = api_backoff(&follower->look_backoff, LOOK_MS, LOOK_MAX_MS);
-	else
-		follower->look_backoff = 0;
-	api_timer_set(follower->api, &follower->look, wait);
+	if (is_idle(follower))
+		look(follower);
+	api_timer_set(follower->api, &follower->look, api_jitter(LOOK_MS));
 }
 
 void follower_newcomers_begin(struct follower *follower)
