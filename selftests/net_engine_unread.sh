@@ -46,7 +46,7 @@ closed='{"metadata": {"name": "closed"}, "spec": {"tier": "Admin", "priority": 1
 	"podSelector": {"matchLabels": {"role": "db"}}}}, "ingress": [{"name": "no-tls", "action": "Deny", "from":
 	[{"namespaces": {}}], "protocols": [{"tcp": {"destinationPort": {"number": 443}}}]}]}}'
 
-net_check "a ClusterNetworkPolicy" eval 'api POST $admin "$closed" >/dev/null'
+net_check "a ClusterNetworkPolicy" api POST $admin "$closed"
 api_engine one --listen 127.0.0.1:9470
 api_follower worker-1
 net_check "the follower guards both pods" api_await guarded
@@ -65,8 +65,8 @@ net_check "the engine leads" api_leads one
 net_check "the engine publishes nothing new" net_is "$(api_wanted)" "$wanted"
 protected "with the kind in another version"
 web='{"metadata": {"name": "web"}, "spec": {"podSelector": {"matchLabels": {"role": "web"}}, "ingress": [{"ports": [{"port": 80}]}]}}'
-net_check "another policy is rolled out" eval \
-	'api POST /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies "$web" >/dev/null && api_await api_rolled_out "${wanted% *}"'
+net_check "another policy" api POST /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies "$web"
+net_check "the other policy is rolled out" api_await api_rolled_out "${wanted% *}"
 protected "after another policy"
 listed() { # the message of a command that lists the objects
 	net_on node env KUBECONFIG="$API_CONFIG" "$NET_TMP/kubectl-bulkhead" trace --from shop/web --to shop/db --port TCP/443 2>&1
@@ -90,5 +90,5 @@ net_check "the next engine leads" api_await api_leads two
 net_check "all objects are accepted again" api_await accepted True AllObjects
 net_check "no kind is unread" net_is "$(metric engine_kinds_unread)" 0
 net_check "the last ClusterNetworkPolicy is deleted" eval 'api DELETE $admin/closed >/dev/null'
-net_check "its deletion counts" api_await net_ask web tcp "$(net_ip db)" 443 1
+net_check "the deletion of the last ClusterNetworkPolicy counts" api_await net_ask web tcp "$(net_ip db)" 443 1
 net_end

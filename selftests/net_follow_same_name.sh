@@ -40,7 +40,7 @@ is_off() { # NAME
 	! grep -q "^shop/$1[ :]" "$NET_TMP/list"
 }
 known() { # NAME: by the follower
-	[ -e "$CNI_DIR/records/shop/$1" ] || ls "$CNI_DIR/records" | grep -q "$1"
+	grep -qs "^\[endpoint shop/$1\]" -r "$CNI_DIR/records"
 }
 unknown() {
 	! known "$1"
@@ -64,12 +64,15 @@ net_check "ADD of the pod" call ADD former
 net_check "the pod has its addresses" has_addresses cart-0 10.50.0.9 fd50::9
 net_check "the pod is active" api_await is_active cart-0
 
+differ() { # TEXT TEXT
+	[ -n "$1" ] && [ -n "$2" ] && [ "$1" != "$2" ]
+}
 former=$(uid cart-0)
 holds "fieldSelector=spec.nodeName"
 net_check "DEL of the pod" call DEL former
 net_check "the pod is deleted" eval 'api DELETE $pods/cart-0 >/dev/null'
 net_check "another pod has its name" pod cart-0
-net_check "the pods have UIDs of their own" eval '[ -n "$former" ] && [ "$(uid cart-0)" != "$former" ]'
+net_check "the pods have UIDs of their own" differ "$(uid cart-0)" "$former"
 net_check "ADD of the next pod, with the same addresses" call ADD next
 net_check "the next pod is active" is_active cart-0
 net_check "the other pod is deleted" eval 'api DELETE $pods/last >/dev/null'
@@ -113,7 +116,7 @@ ip -n "$NET-node" route add 10.244.0.77 dev "$interface"
 net_check "a pod" eval 'pod db && has_addresses db "$(net_ip db)" "$(net_ip6 db)"'
 net_check "the pod has both addresses" api_await is_active db
 net_check "a pod that ends" eval 'pod ends && api PATCH $pods/ends '\''{"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}'\'' >/dev/null'
-net_check "its second address is the other's by now" has_addresses ends 10.244.0.77 "$(net_ip6 db)"
+net_check "the second address of the pod that ends is the other's" has_addresses ends 10.244.0.77 "$(net_ip6 db)"
 net_check "the pod that ends changes once more" eval 'api PATCH $pods/ends '\''{"metadata": {"labels": {"role": "ended"}}}'\'' >/dev/null'
 ended() {
 	grep -qs "role *= *ended" -r "$CNI_DIR/records"

@@ -42,8 +42,7 @@ struct report {
 	/* grows by two with each step of a rollout that took the node more than a limit, and falls
 	 * by one with each other */
 	uint8_t slow;
-	uint64_t lacked; /* ms: when the engine last fetched a policy that the node lacks; 0: never
-			  */
+	uint64_t lacked; /* ms: when the engine last fetched a policy for the node; 0: never */
 	enum mark marked; /* the node's status has this mark */
 	bool is_back; /* MARK_SILENT: the heartbeat has changed since */
 	struct json_object *status; /* the node's; NULL: none */
