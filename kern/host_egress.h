@@ -58,14 +58,14 @@ static __noinline bool host_egress_is_bridged(__u32 ingress)
 	return iface && iface->flags & BH_IFACE_ENDPOINT && iface->bridge;
 }
 
-/* Returns the owner of the destination address that the maps know: the interface of an endpoint of
- * this node, or LINK_NODE. 0: neither; HOST_EGRESS_NOBODY: nor anybody else. */
-static __noinline __u32 host_egress_owner_of(const struct packet *p)
+/* Returns the owner of the address of an end, @of, that the maps know: the interface of an endpoint
+ * of this node, or LINK_NODE. 0: neither; HOST_EGRESS_NOBODY: nor anybody else. */
+static __noinline __u32 host_egress_owner_of(const struct packet *p, __u32 of)
 {
 	struct end end = {};
 	struct bh_addr addr;
 
-	packet_address(p, !p->from, &addr);
+	packet_address(p, of, &addr);
 	if (endpoint_link_local(&addr))
 		return link_holder(p, &addr);
 	if (endpoint_resolve(&addr, p->generation, &end))
@@ -82,6 +82,24 @@ static __noinline bool host_egress_is_late(struct __sk_buff *skb, const struct p
 	return !packet_is_group(p) && local_called(skb, p);
 }
 
+/* Returns true if the frame is one that host_egress_is_bridged() would see, but for netfilter at
+ * the bridge: it has joined the endpoint's fragments, and made new ones that have lost the
+ * interface.
+ */
+static __noinline bool host_egress_is_joined(struct __sk_buff *skb, const struct packet *p)
+{
+	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
+	struct bh_iface *port = endpoint_iface(p->ifindex), *from;
+	struct bh_mac *mac;
+
+	if (!(p->flags & PACKET_FRAGMENT_HEADER) || !hook_is_lost(skb) || !port || !port->bridge)
+		return false;
+	__builtin_memcpy(key.mac, p->mac_from, sizeof(key.mac));
+	mac = active_lookup(&at_macs, &key);
+	from = endpoint_iface(mac ? mac->ifindex : host_egress_owner_of(p, p->from));
+	return from && from->flags & BH_IFACE_ENDPOINT && from->bridge == port->bridge;
+}
+
 /*
  * Returns true if an endpoint's frame leads by its MAC to a host on the bridge, and by its address
  * to an endpoint of this node or to the node itself: policy was asked about those. A frame with the
@@ -93,9 +111,9 @@ static __noinline bool host_egress_strays(struct __sk_buff *skb, const struct pa
 	struct bh_mac *mac;
 	__u32 owner;
 
-	if (!host_egress_is_bridged(p->ingress))
+	if (!host_egress_is_bridged(p->ingress) && likely(!host_egress_is_joined(skb, p)))
 		return false;
-	owner = host_egress_owner_of(p);
+	owner = host_egress_owner_of(p, !p->from);
 	if (owner == HOST_EGRESS_NOBODY)
 		owner = host_egress_is_late(skb, p) ? LINK_NODE : 0;
 	if (!owner)
