@@ -9,24 +9,25 @@
 #include "connection_new.h"
 #include "flow_cache.h"
 
-/* Updates the state by a TCP segment. A RST or two FINs shorten the life of the entry; a segment
- * that cannot follow a true RST, or data after both FINs, restores it. After one FIN, data may be
- * what was lost on its way: it is sent again without the FIN. */
+/* Updates the state by a TCP segment. A RST or two FINs shorten the life of the entry if their
+ * numbers prove their senders; a segment that cannot follow a true RST, or data after both FINs,
+ * restores it. After one FIN, data may be what was lost on its way: it is sent again without the
+ * FIN. */
 static __always_inline void connection_touch_tcp(const struct packet *p, struct bh_ct *ct)
 {
 	__u32 state = READ_ONCE(ct->state), set = 0, clear = BH_CT_DENIED | BH_CT_LOOK;
 
 	if (!(p->tcp_flags & TCP_RST))
 		clear |= BH_CT_RST;
-	else if (state & BH_CT_HALF || ct_resets(p, ct))
+	else if (state & BH_CT_HALF || ct_is_senders(p, ct))
 		set = BH_CT_RST;
-	if (p->tcp_flags & TCP_FIN)
+	if (p->tcp_flags & TCP_FIN && (state & BH_CT_HALF || ct_finishes(p, ct)))
 		set |= BH_CT_FIN(p->from);
 	else if (p->payload && (state & BH_CT_FINS) == BH_CT_FINS)
 		clear |= BH_CT_FIN(p->from);
 	ct_state(p, ct, set, clear);
 	if (!(state & BH_CT_HALF) && (p->tcp_flags & (TCP_ACK | TCP_RST | TCP_SYN)) == TCP_ACK)
-		ct_acknowledge(ct, p->from, p->acknowledged);
+		ct_acknowledge(ct, p->from, p->sequence, p->acknowledged);
 }
 
 static __always_inline void connection_touch_datagram(const struct packet *p, struct bh_ct *ct)

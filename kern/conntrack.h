@@ -281,16 +281,7 @@ static __always_inline bool ct_alive(struct bh_ct *ct, __u8 protocol, __u32 now)
 #define CT_ACKNOWLEDGED 0x10000 /* bytes by which the noted number may lag behind */
 #define CT_WINDOW 0x100000 /* bytes that may be in flight after the acknowledged one */
 #define CT_LARGEST 0x40000000 /* the largest window that TCP can scale to (RFC 7323) */
-
-/* Notes the number that an end of an open TCP connection has acknowledged, once for 64 KB, so that
- * few packets write to the entry's cache line. */
-static __always_inline void ct_acknowledge(struct bh_ct *ct, __u32 end, __u32 acknowledged)
-{
-	__u32 *number = end ? &ct->number[1] : &ct->number[0], has = READ_ONCE(*number);
-
-	if (unlikely((__s32)(acknowledged - has) >= CT_ACKNOWLEDGED || !has))
-		WRITE_ONCE(*number, acknowledged);
-}
+#define CT_BULK 0x2000000 /* bytes that the flow cache may pass in a jiffy, unnoted */
 
 /* Returns true if a number may be one that follows the noted number of an end; 0: none is noted. */
 static __always_inline bool ct_follows(__u32 number, __u32 noted)
@@ -299,19 +290,63 @@ static __always_inline bool ct_follows(__u32 number, __u32 noted)
 }
 
 /*
- * Returns true if a RST may be of its sender: the sequence number may be in the receiver's window.
- * A sender that closes with more in flight than CT_WINDOW acknowledges in the RST what it has got.
- * To guess that number is as hard as to guess one in a small window.
+ * Returns true if a segment may be its sender's, by two numbers of it and the noted numbers that
+ * they follow. The first number alone proves that where it is near. Behind megabytes in flight, or
+ * that the flow cache has passed, the second number must be near, too. Who guesses needs 4,096
+ * segments for the first condition, 16,384 for each of the others.
  */
-static __always_inline bool ct_resets(const struct packet *p, const struct bh_ct *ct)
+static __always_inline bool ct_proves(__u32 number, __u32 noted, __u32 other, __u32 other_noted)
+{
+	if (ct_follows(number, noted))
+		return true;
+	if (!noted || !other_noted)
+		return false;
+	return (number - noted <= CT_LARGEST && ct_follows(other, other_noted)) ||
+	       (number - noted < CT_BULK && other - other_noted < CT_BULK);
+}
+
+/* Notes a number that is far from the noted one, if the segment proves its sender: who could move
+ * the noted number by forged segments would know it. Not inline, for the stack. */
+static __noinline int ct_note(struct bh_ct *ct, __u32 end, __u32 sequence, __u32 acknowledged)
+{
+	__u32 *number = end ? &ct->number[1] : &ct->number[0], has = READ_ONCE(*number);
+	__u32 other = READ_ONCE(*(end ? &ct->number[0] : &ct->number[1]));
+
+	if (!has || ct_proves(acknowledged, has, sequence, other))
+		WRITE_ONCE(*number, acknowledged);
+	return 0;
+}
+
+/* Notes the number that an end of an open TCP connection has acknowledged, once for 64 KB, so that
+ * few packets write to the entry's cache line. */
+static __always_inline void ct_acknowledge(struct bh_ct *ct, __u32 end, __u32 sequence,
+					   __u32 acknowledged)
+{
+	__u32 has = READ_ONCE(*(end ? &ct->number[1] : &ct->number[0]));
+
+	if (unlikely((__s32)(acknowledged - has) >= CT_ACKNOWLEDGED || !has))
+		ct_note(ct, end, sequence, acknowledged);
+}
+
+/*
+ * Returns true if a segment of an open TCP connection that ends the connection, or its direction,
+ * may be of its sender: the sequence number may be in the receiver's window, or it is behind more
+ * in flight, and the segment acknowledges what its sender has got.
+ */
+static __always_inline bool ct_is_senders(const struct packet *p, const struct bh_ct *ct)
 {
 	__u32 receiver = READ_ONCE(*(p->from ? &ct->number[0] : &ct->number[1]));
 	__u32 sender = READ_ONCE(*(p->from ? &ct->number[1] : &ct->number[0]));
 
-	if (ct_follows(p->sequence, receiver))
-		return true;
-	return receiver && p->sequence - receiver <= CT_LARGEST && p->tcp_flags & TCP_ACK &&
-	       ct_follows(p->acknowledged, sender);
+	return ct_proves(p->sequence, receiver, p->acknowledged,
+			 p->tcp_flags & TCP_ACK ? sender : 0);
+}
+
+/* Returns true if a FIN ends its sender's direction. Of a connection that the command has imported
+ * no number may be noted yet. */
+static __always_inline bool ct_finishes(const struct packet *p, const struct bh_ct *ct)
+{
+	return ct_is_senders(p, ct) || !READ_ONCE(*(p->from ? &ct->number[0] : &ct->number[1]));
 }
 
 /*
@@ -328,7 +363,7 @@ static __always_inline struct bh_ct *ct_established(const struct packet *p, __u6
 	    !ct_alive(ct, p->protocol, p->now))
 		return NULL;
 	if (p->protocol == IPPROTO_TCP)
-		ct_acknowledge(ct, p->from, p->acknowledged);
+		ct_acknowledge(ct, p->from, p->sequence, p->acknowledged);
 	return ct;
 }
 

@@ -92,7 +92,7 @@ static __always_inline bool fast_path_allowed(struct fast_path *p, struct bh_ct 
 	if (!ct_ends_match(ct->end, p->word, at) || !ct_alive(ct, protocol, ct_now()))
 		return false;
 	if (protocol == IPPROTO_TCP)
-		ct_acknowledge(ct, p->from,
+		ct_acknowledge(ct, p->from, ((struct fast_path_capacity *)p->key)->segment.sequence,
 			       ((struct fast_path_capacity *)p->key)->segment.acknowledged);
 	return true;
 }

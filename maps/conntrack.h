@@ -207,7 +207,8 @@ struct bh_ct {
 	__u32 seen; /* tick of the last packet, or shortly before */
 	__u32 state; /* BH_CT_FIN() and so on, and the incarnation */
 	/* TCP, in the key's order. Half-open: the sequence number of that end's SYN.
-	 * Established: a number that the end has acknowledged, up to 64 KB old; 0: unknown. */
+	 * Established: a number that the end has acknowledged, up to 64 KB old, and what the flow
+	 * cache has passed since; 0: unknown. */
 	__u32 number[2];
 	/* key in bh_shares of the share that the connection counts in, and BH_CT_SURPLUS,
 	 * BH_CT_LEAVES */

@@ -302,7 +302,7 @@ static void reset_forged(void)
 		connect_a_to_b(80);
 		b_to_a(B_SENDS(80, .flags = TCP_R, .seq = 5001 + outside[i]), ESTABLISHED);
 		a_to_b(A_SENDS(80, .flags = TCP_R | TCP_A, .seq = 1001 + outside[i],
-			       .ack = 5001 + outside[i]),
+			       .ack = 5001 + 0x50000000),
 		       ESTABLISHED);
 		packet_node_age(PACKET_SECONDS(1000));
 		talk(80, ESTABLISHED, ESTABLISHED);
@@ -338,6 +338,50 @@ static void reset_ahead(void)
 		       ESTABLISHED);
 		packet_node_age(PACKET_SECONDS(11));
 		expect(TO_B, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001),
+		       BH_DROP_NO_CONNECTION);
+	}
+}
+
+/* Forged acknowledgements far ahead do not tell what a RST has to acknowledge. The flow cache,
+ * which notes none, has no tagged segment. */
+static void reset_after_forged(void)
+{
+	const uint32_t ahead[] = {0x110001, 0x2000000, 0x20000000, 0x7fffffff};
+
+	for (size_t i = 0; i < sizeof(ahead) / sizeof(ahead[0]); i++) {
+		packet_node_forget();
+		connect_a_to_b(80);
+		b_to_a(B_SENDS(80, .flags = TCP_A, .seq = 5001 + 0x60000000, .ack = 1001 + ahead[i],
+			       .vlans = 1),
+		       ESTABLISHED);
+		b_to_a(B_SENDS(80, .flags = TCP_R | TCP_A, .seq = 5001 + 0x30000000,
+			       .ack = 1001 + ahead[i]),
+		       ESTABLISHED);
+		packet_node_age(PACKET_SECONDS(1000));
+		talk(80, ESTABLISHED, ESTABLISHED);
+	}
+}
+
+/* True acknowledgements move the window by as much as the flow cache may have passed: of one
+ * direction, then of both. */
+static void reset_after_bulk(void)
+{
+	const uint32_t ahead[][2] = {{0x30000000, 0}, {0, 0x30000000}, {0x1800000, 0x1800000}};
+
+	for (size_t i = 0; i < sizeof(ahead) / sizeof(ahead[0]); i++) {
+		packet_node_forget();
+		connect_a_to_b(80);
+		b_to_a(B_SENDS(80, .flags = TCP_A, .seq = 5001 + ahead[i][1],
+			       .ack = 1001 + ahead[i][0], .vlans = 1),
+		       ESTABLISHED);
+		a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1001 + ahead[i][0],
+			       .ack = 5001 + ahead[i][1], .vlans = 1),
+		       ESTABLISHED);
+		a_to_b(A_SENDS(80, .flags = TCP_R, .seq = 1001 + ahead[i][0]), ESTABLISHED);
+		packet_node_age(PACKET_SECONDS(11));
+		expect(TO_A,
+		       B_SENDS(80, .flags = TCP_A, .seq = 5001 + ahead[i][1],
+			       .ack = 1001 + ahead[i][0]),
 		       BH_DROP_NO_CONNECTION);
 	}
 }
@@ -414,6 +458,48 @@ static void forged_fins(void)
 	talk(80, ESTABLISHED, ESTABLISHED);
 	packet_node_age(PACKET_SECONDS(1000));
 	talk(80, ESTABLISHED, ESTABLISHED);
+}
+
+/* One end has sent a FIN and waits; who is on no path of the connection sends that of the other. */
+static void forged_fin_of_one(void)
+{
+	const uint32_t outside[] = {-5000, -2, 0x110000 + 1, 0x40000000, 0x80000000};
+
+	for (size_t i = 0; i < 2 * sizeof(outside) / sizeof(outside[0]); i++) {
+		const uint32_t by = outside[i / 2];
+
+		packet_node_forget();
+		connect_a_to_b(80);
+		b_to_a(i % 2 ? B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 5001, .ack = 1001)
+			     : B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 5001 + by,
+				       .ack = 1001 + 0x50000000),
+		       ESTABLISHED);
+		a_to_b(i % 2 ? A_SENDS(80, .flags = TCP_F | TCP_A, .seq = 1001 + by,
+				       .ack = 5001 + 0x50000000)
+			     : A_SENDS(80, .flags = TCP_F | TCP_A, .seq = 1001, .ack = 5001),
+		       ESTABLISHED);
+		packet_node_age(PACKET_SECONDS(1000));
+		talk(80, ESTABLISHED, ESTABLISHED);
+	}
+}
+
+/* FINs behind megabytes in flight, or that the flow cache has passed, are true ones. */
+static void fins_ahead(void)
+{
+	const uint32_t ahead[][2] = {
+		{0x110000 - 1, 0}, {0x40000000, 0}, {0, 0x40000000}, {0x1800000, 0x1800000}};
+
+	for (size_t i = 0; i < sizeof(ahead) / sizeof(ahead[0]); i++) {
+		const uint32_t a = 1001 + ahead[i][0], b = 5001 + ahead[i][1];
+
+		packet_node_forget();
+		connect_a_to_b(80);
+		a_to_b(A_SENDS(80, .flags = TCP_F | TCP_A, .seq = a, .ack = b), ESTABLISHED);
+		b_to_a(B_SENDS(80, .flags = TCP_F | TCP_A, .seq = b, .ack = a + 1), ESTABLISHED);
+		packet_node_age(PACKET_SECONDS(125));
+		expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = a + 1, .ack = b + 1),
+		       BH_DROP_NO_CONNECTION);
+	}
 }
 
 static void idle(void)
@@ -1184,8 +1270,13 @@ static const struct packet_sequence sequences[] = {
 	{"a RST outside any window that acknowledges a true number shortens no life",
 	 reset_forged_acknowledged},
 	{"a RST behind megabytes in flight shortens the connection's life", reset_ahead},
+	{"forged acknowledgements do not tell a forged RST its number", reset_after_forged},
+	{"a RST after hundreds of megabytes shortens the connection's life", reset_after_bulk},
 	{"a RST inside the window shortens the connection's life", reset_true},
 	{"forged FINs end no connection", forged_fins},
+	{"the forged FIN of one end shortens no life after the other's true one",
+	 forged_fin_of_one},
+	{"FINs behind megabytes in flight shorten the connection's life", fins_ahead},
 	{"a FIN of one end to the outside closes one direction", half_closed_outside},
 	{"idle connections lapse", idle},
 	{"a slow handshake", handshake_slow},

@@ -34,8 +34,8 @@ static struct bh_ct step_found; /* in place of what the lookup would find */
 	(REACHES(STEP_FIND) ? (table_find_inline)(key, at) : (*(at) = 1, &step_found))
 #define ct_allowed(ct, want, word) (!REACHES(STEP_WORDS) || (ct_allowed)(ct, want, word))
 #define ct_ends_match(ct, word, at) (!REACHES(STEP_ENDS) || (ct_ends_match)(ct, word, at))
-#define ct_acknowledge(ct, end, acknowledged) \
-	(REACHES(STEP_AGE) ? (ct_acknowledge)(ct, end, acknowledged) : (void)0)
+#define ct_acknowledge(ct, end, sequence, acknowledged) \
+	(REACHES(STEP_AGE) ? (ct_acknowledge)(ct, end, sequence, acknowledged) : (void)0)
 #define ct_alive(ct, protocol, now) (!REACHES(STEP_AGE) || (ct_alive)(ct, protocol, now))
 #undef SETTLE
 #define SETTLE(x)                                   \
