@@ -17,6 +17,8 @@
 #include "tunables.h"
 #include "maps/tunnel.bpf.h"
 
+#define TUNNEL_L2TP 115 /* L2TPv3 over IP: IPPROTO_L2TP, which older headers lack */
+
 /* Returns true if nodes decapsulate what comes to a UDP port, in host byte order. */
 static __noinline bool tunnel_port(__u32 port)
 {
@@ -32,6 +34,7 @@ static __always_inline bool tunnel_is(const struct packet *p)
 	case IPPROTO_IPV6:
 	case IPPROTO_GRE:
 	case IPPROTO_MPLS:
+	case TUNNEL_L2TP:
 		return true;
 	case IPPROTO_UDP:
 		return tunnel_port(bpf_ntohs(p->port[1]));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * bh_tunnels: to whom endpoints may not encapsulate packets, in entries of two kinds. A UDP port,
- * with the address 0: the node decapsulates packets there (VXLAN, Geneve, bareudp; FOU and GUE),
- * and other nodes are taken to do so at the same port. An address, with the port 0: a Node object
- * has the address. Pin name `tunnels`. HASH. The loader writes the ports that the kernel has when
- * the loader runs, and the addresses of the policy's nodes. A miss means that no known tunnel ends
- * at the port, or that the address is no other node's.
+ * with the address 0: the node decapsulates packets there (VXLAN, Geneve, bareudp, GTP, AMT; FOU,
+ * GUE and L2TP), and other nodes are taken to do so at the same port. An address, with the port 0:
+ * a Node object has the address. Pin name `tunnels`. HASH. The loader writes the ports that the
+ * kernel has when the loader runs, and the addresses of the policy's nodes. A miss means that no
+ * known tunnel ends at the port, or that the address is no other node's.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/tunnels
  */

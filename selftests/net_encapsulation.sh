@@ -61,6 +61,17 @@ udp_port() { # PORT KIND ROW...: what `ip fou add` is to make
 udp_port 5555 "ipproto 4" "FOU: $b4 $n4 fou:5555 $remote $d4"
 udp_port 6080 gue "GUE: $b4 $n4 gue:6080 $remote $d4" "IPv6 in GUE: $b4 $n4 gue:6080 $remote6 $d6"
 udp_port 5556 "ipproto 4 -6" "FOU over IPv6: $b6 $n6 fou:5556 $remote $d4"
+# L2TPv3: a session has a number, and no address. Over UDP the tunnel's socket takes the other end's packets only.
+modprobe -qa l2tp_eth l2tp_ip gtp 2>/dev/null
+ports=()
+l2tp() { # TUNNEL SESSION ENCAPSULATION...
+	ip -n "$NET-node" l2tp add tunnel tunnel_id "$1" peer_tunnel_id "$1" local "$n4" remote "$out4" encap "${@:3}" 2>/dev/null &&
+		ip -n "$NET-node" l2tp add session name "l2tp$1" tunnel_id "$1" session_id "$2" peer_session_id "$2" &&
+		ip -n "$NET-node" link set "l2tp$1" address $inside up
+}
+l2tp 5 70 ip && rows+=("L2TP: $b4 $n4 l2tp:70:$inside $remote $d4")
+l2tp 6 71 udp udp_sport 1701 udp_dport 1701 && ports+=("L2TP 1701")
+ip -n "$NET-node" link add gtp1 type gtp role sgsn 2>/dev/null && ports+=("GTP 2152" "GTP 3386")
 for host in node out web; do
 	net_on $host sh -c 'for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 >"$f"; done
 		for f in /proc/sys/net/ipv4/conf/*/accept_source_route; do echo 1 >"$f"; done'
@@ -166,6 +177,9 @@ tunnelled="drop 1 encapsulated, from an endpoint to a node"
 for row in "${rows[@]}"; do
 	# shellcheck disable=SC2086
 	net_check "${row%%: *} has a drop reason of its own" net_is "$(net_moved within bad ${row#*: })" "$tunnelled"
+done
+for port in "${ports[@]}"; do
+	net_check "UDP to the port of the node's $port is dropped" net_is "$(net_moved frame bad udp "$b4" "$n4" "${port#* }")" "$tunnelled"
 done
 net_check "source routes have a drop reason of their own" net_is "$(net_moved frame web -r 131:$out4 udp "$(net_ip web)" "$n4" 80)" \
 	"drop 1 source-routed"

@@ -65,8 +65,9 @@
  *
  *   tunnel SOURCE DESTINATION HOW INNER-SOURCE INNER-DESTINATION PORT
  *                                         UDP within IP (HOW: ip), GRE (gre), UDP (fou:PORT),
- *                                         GUE (gue:PORT) or VXLAN
- *                                         (vxlan:PORT:VNI:INNER-TO-MAC)
+ *                                         GUE (gue:PORT), VXLAN
+ *                                         (vxlan:PORT:VNI:INNER-TO-MAC) or L2TPv3 over IP
+ *                                         (l2tp:SESSION:INNER-TO-MAC)
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -553,7 +554,14 @@ static void put_between(struct frame *inner, const char *how, uint16_t ethertype
 	uint8_t mac[6];
 	char text[18];
 
-	if (!strcmp(how, "gre")) {
+	if (sscanf(how, "l2tp:%u:%17s", &vni, text) == 2) {
+		parse_mac(text, mac);
+		put32(inner, vni);
+		put32(inner, 0); /* the sublayer */
+		put(inner, mac, 6);
+		put(inner, (uint8_t[6]){2, 0, 0, 0, 9, 9}, 6);
+		put16(inner, ethertype);
+	} else if (!strcmp(how, "gre")) {
 		put16(inner, 0);
 		put16(inner, ethertype);
 	} else if (!strncmp(how, "gue:", 4)) {
@@ -588,6 +596,8 @@ static void tunnel(struct frame *f)
 		protocol = source.v6 ? IPPROTO_IPV6 : IPPROTO_IPIP;
 	else if (!strcmp(how, "gre"))
 		protocol = IPPROTO_GRE;
+	else if (!strncmp(how, "l2tp:", 5))
+		protocol = 115;
 	source = outer[0];
 	destination = outer[1];
 	put_ip(f, &source, &destination, protocol, inner.length + (protocol == IPPROTO_UDP ? 8 : 0),

@@ -386,10 +386,11 @@ static bool opens(const struct reading *r)
 	return r->protocol != IPPROTO_TCP || (r->flags & (TCP_S | TCP_A)) == TCP_S;
 }
 
-/* IP in IP, IPv6 in IP, GRE, MPLS in IP. */
+/* IP in IP, IPv6 in IP, GRE, L2TP, MPLS in IP. */
 static bool encapsulates(const struct reading *r)
 {
-	return r->protocol == 4 || r->protocol == 41 || r->protocol == 47 || r->protocol == 137;
+	return r->protocol == 4 || r->protocol == 41 || r->protocol == 47 || r->protocol == 115 ||
+	       r->protocol == 137;
 }
 
 static bool from_a_passes(const struct reading *r)

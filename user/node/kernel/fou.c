@@ -4,6 +4,7 @@
 #include <libmnl/libmnl.h>
 #include <linux/fou.h>
 #include <linux/genetlink.h>
+#include <linux/l2tp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 #define BUFFER 32768
 
 struct fou_answer {
-	uint16_t family; /* ID of the family "fou"; 0: the kernel has none */
+	uint16_t fou, l2tp; /* IDs of the families; 0: the kernel has none */
 	uint32_t *ports;
 	size_t n;
 	bool full; /* memory is short */
@@ -29,38 +30,61 @@ static int each_family(const struct nlmsghdr *message, void *data)
 {
 	const struct nlattr *attribute;
 	struct fou_answer *answer = data;
-	bool found = false;
+	const char *name = "";
 	uint16_t id = 0;
 
 	mnl_attr_for_each(attribute, message, sizeof(struct genlmsghdr)) {
 		if (mnl_attr_get_type(attribute) == CTRL_ATTR_FAMILY_NAME)
-			found = !strcmp(mnl_attr_get_str(attribute), FOU_GENL_NAME);
+			name = mnl_attr_get_str(attribute);
 		if (mnl_attr_get_type(attribute) == CTRL_ATTR_FAMILY_ID)
 			id = mnl_attr_get_u16(attribute);
 	}
-	if (found)
-		answer->family = id;
+	if (!strcmp(name, FOU_GENL_NAME))
+		answer->fou = id;
+	if (!strcmp(name, L2TP_GENL_NAME))
+		answer->l2tp = id;
+	return MNL_CB_OK;
+}
+
+/* @port: in host byte order. */
+static int add_port(struct fou_answer *answer, uint16_t port)
+{
+	uint32_t *grown = reallocarray(answer->ports, answer->n + 1, sizeof(*grown));
+
+	if (!grown) {
+		answer->full = true;
+		return MNL_CB_ERROR;
+	}
+	answer->ports = grown;
+	grown[answer->n++] = port;
 	return MNL_CB_OK;
 }
 
 static int each_port(const struct nlmsghdr *message, void *data)
 {
 	const struct nlattr *attribute;
-	struct fou_answer *answer = data;
-	uint32_t *grown;
+	int status = MNL_CB_OK;
 
 	mnl_attr_for_each(attribute, message, sizeof(struct genlmsghdr)) {
-		if (mnl_attr_get_type(attribute) != FOU_ATTR_PORT)
-			continue;
-		grown = reallocarray(answer->ports, answer->n + 1, sizeof(*grown));
-		if (!grown) {
-			answer->full = true;
-			return MNL_CB_ERROR;
-		}
-		answer->ports = grown;
-		grown[answer->n++] = ntohs(mnl_attr_get_u16(attribute));
+		if (mnl_attr_get_type(attribute) == FOU_ATTR_PORT)
+			status = add_port(data, ntohs(mnl_attr_get_u16(attribute)));
+		if (status == MNL_CB_ERROR)
+			return status;
 	}
 	return MNL_CB_OK;
+}
+
+/* A tunnel of L2TP. One over IP has no port: kern/tunnel.h knows its protocol. */
+static int each_l2tp(const struct nlmsghdr *message, void *data)
+{
+	const struct nlattr *attribute;
+	uint16_t port = 0;
+
+	mnl_attr_for_each(attribute, message, sizeof(struct genlmsghdr)) {
+		if (mnl_attr_get_type(attribute) == L2TP_ATTR_UDP_SPORT)
+			port = mnl_attr_get_u16(attribute); /* in host byte order */
+	}
+	return port ? add_port(data, port) : MNL_CB_OK;
 }
 
 /* Gives each part of a dump to @each. */
@@ -101,8 +125,10 @@ int fou_ports(uint32_t **ports, size_t *n)
 		return errno == EPROTONOSUPPORT ? 0 : -errno;
 	/* a request for one family by its name would make the kernel load the module */
 	error = dump(socket, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, each_family, &answer);
-	if (!error && answer.family)
-		error = dump(socket, answer.family, FOU_CMD_GET, each_port, &answer);
+	if (!error && answer.fou)
+		error = dump(socket, answer.fou, FOU_CMD_GET, each_port, &answer);
+	if (!error && answer.l2tp)
+		error = dump(socket, answer.l2tp, L2TP_CMD_TUNNEL_GET, each_l2tp, &answer);
 	if (error) {
 		free(answer.ports);
 		return error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Finds the UDP ports at which the kernel decapsulates foo-over-udp and GUE (ip-fou(8)), by
- * generic netlink. */
+/* Finds the UDP ports at which the kernel decapsulates without a device that tells them: those of
+ * foo-over-udp and GUE (ip-fou(8)) and of L2TP (ip-l2tp(8)), by generic netlink. */
 #ifndef BULKHEAD_NODE_FOU_H
 #define BULKHEAD_NODE_FOU_H
 

@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>
+#include <linux/amt.h>
 #include <linux/if_link.h>
 #include <linux/net_namespace.h>
 #include <linux/pkt_cls.h>
@@ -370,31 +371,63 @@ static int collect_number(void *all, uint32_t number)
 	return MNL_CB_OK;
 }
 
+/* A kind of device that decapsulates what comes to UDP ports. */
+struct tunnel_kind {
+	const char *name;
+	uint16_t attributes[2]; /* those of its ports; 0: none */
+	uint32_t ports[2]; /* those of each such device; 0: none */
+};
+
+static const struct tunnel_kind *tunnel_kind(const char *name)
+{
+	static const struct tunnel_kind kinds[] = {
+		{"vxlan", .attributes = {IFLA_VXLAN_PORT}},
+		{"geneve", .attributes = {IFLA_GENEVE_PORT}},
+		{"bareudp", .attributes = {IFLA_BAREUDP_PORT}},
+		/* one of the two is the other side's, at which this node may be that side, too */
+		{"amt", .attributes = {IFLA_AMT_RELAY_PORT, IFLA_AMT_GATEWAY_PORT}},
+		{"gtp", .ports = {2152, 3386}}, /* 3GPP TS 29.281, 29.060 */
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strcmp(name, kinds[i].name))
+			return &kinds[i];
+	return NULL;
+}
+
+static int read_tunnel_ports(const struct nlattr *data, const struct tunnel_kind *kind, void *all)
+{
+	const struct nlattr *inner;
+	int status = MNL_CB_OK;
+
+	mnl_attr_for_each_nested(inner, data) {
+		const uint16_t type = mnl_attr_get_type(inner);
+
+		if (type && (type == kind->attributes[0] || type == kind->attributes[1]) &&
+		    status != MNL_CB_ERROR)
+			status = collect_number(all, ntohs(mnl_attr_get_u16(inner)));
+	}
+	return status;
+}
+
 static int read_tunnel(const struct nlattr *info, void *all)
 {
-	static const struct {
-		const char *kind;
-		uint16_t port; /* the attribute of the port */
-	} kinds[] = {{"vxlan", IFLA_VXLAN_PORT},
-		     {"geneve", IFLA_GENEVE_PORT},
-		     {"bareudp", IFLA_BAREUDP_PORT}};
-	const struct nlattr *attribute, *inner;
-	uint16_t port = 0;
+	const struct tunnel_kind *kind = NULL;
+	const struct nlattr *attribute;
 	int status = MNL_CB_OK;
 
 	mnl_attr_for_each_nested(attribute, info) {
-		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-			if (mnl_attr_get_type(attribute) == IFLA_INFO_KIND &&
-			    !strcmp(mnl_attr_get_str(attribute), kinds[i].kind))
-				port = kinds[i].port;
-		if (mnl_attr_get_type(attribute) != IFLA_INFO_DATA || !port)
-			continue;
-		mnl_attr_for_each_nested(inner, attribute) {
-			if (mnl_attr_get_type(inner) == port)
-				status = collect_number(all, ntohs(mnl_attr_get_u16(inner)));
-		}
+		if (mnl_attr_get_type(attribute) == IFLA_INFO_KIND)
+			kind = tunnel_kind(mnl_attr_get_str(attribute));
+		if (mnl_attr_get_type(attribute) == IFLA_INFO_DATA && kind)
+			status = read_tunnel_ports(attribute, kind, all);
+		if (status == MNL_CB_ERROR)
+			return status;
 	}
-	return status;
+	for (size_t i = 0; kind && i < 2 && kind->ports[i]; i++)
+		if (collect_number(all, kind->ports[i]) == MNL_CB_ERROR)
+			return MNL_CB_ERROR;
+	return MNL_CB_OK;
 }
 
 static int each_tunnel(const struct nlmsghdr *message, void *data)
