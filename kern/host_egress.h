@@ -100,10 +100,20 @@ static __noinline bool host_egress_is_joined(struct __sk_buff *skb, const struct
 	return from && from->flags & BH_IFACE_ENDPOINT && from->bridge == port->bridge;
 }
 
+/* Returns true if the port of a bridge leads to another interface of this node. */
+static __noinline bool host_egress_is_inside(const struct packet *p)
+{
+	struct bh_iface *port = endpoint_iface(p->ifindex);
+
+	return port && port->flags & BH_IFACE_OTHER;
+}
+
 /*
  * Returns true if an endpoint's frame leads by its MAC to a host on the bridge, and by its address
- * to an endpoint of this node or to the node itself: policy was asked about those. A frame with the
- * MAC of the address' owner is one that the bridge floods.
+ * to an endpoint of this node or to the node itself: policy was asked about those. A bridge floods
+ * a frame with the MAC of an endpoint of its own that was silent for long. It keeps those with a
+ * MAC that the node has there. It floods those with a MAC that an endpoint or the node has
+ * elsewhere, and whoever listens at a port would get them; but a port may lead there.
  */
 static __noinline bool host_egress_strays(struct __sk_buff *skb, const struct packet *p)
 {
@@ -121,7 +131,10 @@ static __noinline bool host_egress_strays(struct __sk_buff *skb, const struct pa
 	key.kind = owner == LINK_NODE ? BH_MAC_NODE : BH_MAC_ENDPOINT;
 	__builtin_memcpy(key.mac, p->mac_to, sizeof(key.mac));
 	mac = active_lookup(&at_macs, &key);
-	return !mac || (mac->ifindex && mac->ifindex != owner);
+	if (!mac || (mac->ifindex && mac->ifindex != owner))
+		return true;
+	return (owner == LINK_NODE || link_of(owner) != link_of(p->ifindex)) &&
+	       !host_egress_is_inside(p);
 }
 
 /* Returns true if the frame has no Ethernet header. A MAC may begin with the same bits as an IP

@@ -22,7 +22,7 @@ db4=10.50.0.1 db6=fd50::1 dblink=fe80::ff:fe00:401%eth0
 	net_bridged db 1
 	net_bridged web 2
 	net_bridged job 3
-	net_endpoint far
+	net_endpoint far "mac = $(net_mac far)"
 	cat <<-EOF2
 	[network-policy shop/db]
 	endpoints = role=db
@@ -126,6 +126,15 @@ for ends in "10.50.0.2 $db4 10.50.0.9 10.50.0.4" "fd50::2 $db6 fd50::9 fd50::4" 
 	astray "db, $db" "$web" "$db" $dbs
 	astray "the node, $node" "$web" "$node" "$bridge"
 	net_check "web sends to stray at $stray" net_is "$(strays 3 web $webs $own "$web" "$stray")" none
+done
+# The bridge knows no MAC of an endpoint, or of the node, that is not on it: it floods such frames to whoever listens.
+far_mac=$(net_mac far) far_side=$(ip -n "$NET-node" -o link show veth-far | grep -o 'ether [0-9a-f:]*' | cut -d' ' -f2)
+for ends in "10.50.0.2 10.50.0.9 $(net_ip far)" "fd50::2 fd50::9 $(net_ip6 far)"; do
+	read -r web node far <<<"$ends"
+	net_check "web sends to the node, $node, by the MAC that the node has at far's link: astray" \
+		net_is "$(strays 3 web $webs "$far_side" "$web" "$node")" "drop 3 MAC of another host than the destination address"
+	net_check "web sends to $far, which is not on the bridge, by far's own MAC: astray" \
+		net_is "$(strays 3 web $webs "$far_mac" "$web" "$far")" "drop 3 MAC of another host than the destination address"
 done
 # The node gets an address after the load; job may send to its node and to db alone.
 late4=10.50.0.77 late6=fd50::77
