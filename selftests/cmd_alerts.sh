@@ -7,14 +7,14 @@
 
 command -v promtool >/dev/null || { echo "1..0 # SKIP needs prometheus" && exit 4; }
 sed -n '/^spec:/,$ s/^  //p' "$top/tools/deploy/monitoring/rules.yaml" >"$tmp/rules.yaml"
-cp "$top/selftests/lib/alerts.yaml" "$tmp/"
+cp "$top"/selftests/lib/alerts{,_day}.yaml "$tmp/"
 mapfile -t alerts < <(sed -n 's/^ *- alert: //p' "$tmp/rules.yaml")
 check "there are alerts" test ${#alerts[@]} -ge 18
 check "promtool reads the rules" promtool check rules "$tmp/rules.yaml"
-check "each alert fires when it should, and not beside" promtool test rules "$tmp/alerts.yaml"
+check "each alert fires when it should, and not beside" promtool test rules "$tmp"/alerts{,_day}.yaml
 
 # All expressions are replaced by one that is never true, and by one that always is: promtool names each test that fails.
-mkdir "$tmp/other" && cp "$tmp/alerts.yaml" "$tmp/other/"
+mkdir "$tmp/other" && cp "$tmp"/alerts{,_day}.yaml "$tmp/other/"
 noticed() { # EXPRESSION
 	local alert bad=0
 	awk -v other="$1" '
@@ -22,7 +22,7 @@ noticed() { # EXPRESSION
 		/^ *expr:/ { sub(/expr:.*/, "expr: " other); print; skip = 1; next }
 		!skip { print }' "$tmp/rules.yaml" >"$tmp/other/rules.yaml"
 	promtool check rules "$tmp/other/rules.yaml" >"$tmp/said" || return
-	promtool test rules "$tmp/other/alerts.yaml" >"$tmp/said" 2>&1 && return 1
+	promtool test rules "$tmp"/other/alerts{,_day}.yaml >"$tmp/said" 2>&1 && return 1
 	for alert in "${alerts[@]}"; do
 		grep -q "alertname: *$alert," "$tmp/said" || { echo "$alert" && bad=1; }
 	done
