@@ -14,8 +14,7 @@ api_pods worker-1 db
 api_node worker-2
 api_obeys worker-2
 ready() { # STATUS REASON: of worker-1, as the columns of `kubectl get nodepolicystatus` have them
-	[ "$(api_get $API_NODE/worker-1 status.conditions.0.type) $(api_get $API_NODE/worker-1 status.conditions.0.status) $(
-		api_get $API_NODE/worker-1 status.conditions.0.reason)" = "Ready $1 $2" ]
+	[ "$(api_get $API_NODE/worker-1 status.conditions.0.type,status.conditions.0.status,status.conditions.0.reason)" = "Ready $1 $2" ]
 }
 tells() { # HEARTBEAT: the condition's message has it
 	api_get $API_NODE/worker-1 status.conditions.0.message | grep -qE \

@@ -24,7 +24,7 @@ waiting() { # COUNT
 	[ "$(metric engine_objects_waiting)" = "$1" ]
 }
 accepted() { # STATUS REASON
-	[ "$(api_get $API_STATUS status.conditions.2.status) $(api_get $API_STATUS status.conditions.2.reason)" = "$1 $2" ]
+	[ "$(api_get $API_STATUS status.conditions.2.status,status.conditions.2.reason)" = "$1 $2" ]
 }
 events() { # NAME: the Events that say that the policy waits
 	api GET /api/v1/events | sed 's/{"metadata"/\n&/g' | grep '"reason":"Waiting"' | grep -c '"name":"'"$1"'","namespace":"evil","uid"'

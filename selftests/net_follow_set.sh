@@ -41,8 +41,7 @@ net_check "a setting out of range is refused" refused "from 1024 to" connections
 net_check "a first table beyond the memory is refused, with the need and the room" \
 	refused "connections: 1000000 need [0-9]* MiB of memory, and 100 MiB are available" connections=1000000 "${small[@]}"
 misconfigured() { # PATTERN: `kubectl get nodepolicystatus` shows this
-	[ "$(api_get $API_NODE/worker-1 status.conditions.0.type) $(api_get $API_NODE/worker-1 status.conditions.0.status) $(
-		api_get $API_NODE/worker-1 status.conditions.0.reason)" = "Ready False Misconfigured" ] &&
+	[ "$(api_get $API_NODE/worker-1 status.conditions.0.type,status.conditions.0.status,status.conditions.0.reason)" = "Ready False Misconfigured" ] &&
 		api_get $API_NODE/worker-1 status.conditions.0.message | grep -q "$1"
 }
 net_check "the node's status says why the follower ends" misconfigured \

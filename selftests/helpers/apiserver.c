@@ -15,11 +15,11 @@
  * VERSION" or "silent VERSION" puts the store back to that version, as a backup of etcd does: later
  * versions count from there on, and a watch from a version that is not reached yet tells nothing;
  * with `down` streams end. GET /test/version prints the newest version. GET /test/count?PART prints
- * how many requests had PART in their line, with _ for a blank. GET of an object with ?member=A.B
- * prints that member. Bulkhead's version `followers` is missing (404). GET of a pod's log answers
- * with the file that the pod's annotation `log` names, and with ?follow=true with what is written
- * there until the client goes away; tailLines=0 begins at its end, sinceSeconds=N at its first line
- * of JSON with a "time" that is no older.
+ * how many requests had PART in their line, with _ for a blank. GET of an object with
+ * ?member=A.B,C prints these members in one line. Bulkhead's version `followers` is missing (404).
+ * GET of a pod's log answers with the file that the pod's annotation `log` names, and with
+ * ?follow=true with what is written there until the client goes away; tailLines=0 begins at its
+ * end, sinceSeconds=N at its first line of JSON with a "time" that is no older.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -352,18 +352,37 @@ static void list(struct request *request)
 	free(text);
 }
 
-/* Answers with a member of an object. In an array it is the item with the number. */
-static void get_member(struct request *request, struct json_object *object)
+/* Follows the names of PATH. In an array the name is an item's number. */
+static struct json_object *member_at(struct json_object *object, char *path)
 {
-	char path[256], *save = NULL, text[4096];
+	char *save = NULL;
 
-	snprintf(path, sizeof(path), "%s", strstr(request->query, "member=") + strlen("member="));
 	for (char *part = strtok_r(path, ".", &save); part; part = strtok_r(NULL, ".", &save))
 		object = json_object_is_type(object, json_type_array)
 				 ? json_object_array_get_idx(object, strtoul(part, NULL, 10))
 				 : at(object, part);
-	snprintf(text, sizeof(text), "%s\n", object ? json_object_get_string(object) : "");
+	return object;
+}
+
+/* Answers with members of an object in one line, a blank between each and the next. */
+static void get_members(struct request *request, struct json_object *object)
+{
+	char paths[256], *save = NULL, *text = NULL;
+	const char *blank = "";
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	snprintf(paths, sizeof(paths), "%s", strstr(request->query, "member=") + strlen("member="));
+	for (char *path = strtok_r(paths, ",", &save); path; path = strtok_r(NULL, ",", &save)) {
+		struct json_object *member = member_at(object, path);
+
+		fprintf(to, "%s%s", blank, member ? json_object_get_string(member) : "");
+		blank = " ";
+	}
+	fputc('\n', to);
+	fclose(to);
 	answer(request->fd, 200, text);
+	free(text);
 }
 
 static void get(struct request *request)
@@ -376,7 +395,7 @@ static void get(struct request *request)
 	if (!found)
 		refuse(request->fd, 404);
 	else if (strstr(request->query, "member="))
-		get_member(request, found->object);
+		get_members(request, found->object);
 	else
 		answer(request->fd, 200, found->text);
 }

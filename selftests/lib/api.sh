@@ -32,8 +32,8 @@ api() { # METHOD PATH [BODY]: prints the answer; fails where the status is 400 a
 	net_on node "$NET_HELPERS/http" "$1" "$API_PORT" "$2" ${3:+"$3"} 2>/dev/null
 }
 
-# Prints a member of an object: "spec.holderIdentity".
-api_get() { # PATH MEMBER
+# Prints members of an object in one line: "spec.holderIdentity,metadata.name". Each request is two processes.
+api_get() { # PATH MEMBER[,MEMBER]...
 	api GET "$1?member=$2"
 }
 
@@ -65,7 +65,7 @@ api_node() { # NAME
 # PolicyStatus lacks the generation of endpoints until the first policy is installed: then ENDPOINT is empty.
 api_report() { # NODE POLICY [ENDPOINT]
 	api PATCH "$API_NODE/$1/status" '{"status": {"latestPolicyGeneration": '"${2:-0}"', "latestEndpointGeneration": '"${3:-0}"',
-		"heartbeat": "'"$(date +%s.%N)"'"}}' >/dev/null
+		"heartbeat": "'"$EPOCHREALTIME"'"}}' >/dev/null
 }
 
 api_pods() { # NODE POD...
@@ -90,13 +90,15 @@ api_change() {
 	fi
 }
 
-# Waits until the command succeeds, for $API_SECONDS at most.
-API_SECONDS=40
+# Waits until the command succeeds, for $API_SECONDS at most. It asks ever more rarely: what takes a minute would
+# else keep a processor busy for ten seconds.
+API_SECONDS=120
 api_await() { # COMMAND...
-	local end=$((SECONDS + API_SECONDS))
+	local end=$((SECONDS + API_SECONDS)) tries=0
 	until "$@"; do
 		[ $SECONDS -lt $end ] || return
-		net_pause 0.1
+		net_pause 0.$((tries < 20 ? 1 : tries < 40 ? 2 : 5))
+		tries=$((tries + 1))
 	done
 }
 
@@ -106,15 +108,18 @@ api_leads() { # NAME
 
 # Prints the generation that nodes are to install, and the one that endpoints may be in.
 api_wanted() {
-	echo "$(api_get $API_STATUS spec.desiredPolicyGeneration) $(api_get $API_STATUS spec.desiredEndpointGeneration)"
+	api_get $API_STATUS spec.desiredPolicyGeneration,spec.desiredEndpointGeneration || echo " "
 }
 
+# The node reports each change, and a heartbeat each second or so.
 api_obeys() { # NODE
-	local wanted
+	local wanted reported='' round=0
 	while :; do
 		wanted=$(api_wanted)
-		[ "$wanted" = " " ] || api_report "$1" "${wanted% *}" "${wanted#* }"
-		net_pause 0.1
+		if [ "$wanted" != " " ] && { [ "$wanted" != "$reported" ] || [ $((round++ % 5)) -eq 0 ]; }; then
+			api_report "$1" "${wanted% *}" "${wanted#* }" && reported=$wanted
+		fi
+		net_pause 0.2
 	done &
 	NET_SERVERS+=($!)
 }
@@ -148,7 +153,7 @@ api_wants() { # POLICY ENDPOINT
 
 # True if the node has reported these.
 api_has() { # NODE POLICY ENDPOINT
-	[ "$(api_get "$API_NODE/$1" status.latestPolicyGeneration) $(api_get "$API_NODE/$1" status.latestEndpointGeneration)" = "$2 $3" ]
+	[ "$(api_get "$API_NODE/$1" status.latestPolicyGeneration,status.latestEndpointGeneration)" = "$2 $3" ]
 }
 
 # worker-2 reports what the cluster wants. True if that is one policy, newer than GENERATION, and worker-1 has it.
