@@ -4,18 +4,21 @@
  *
  *   first SECONDS/1000 ALLOWED DENIED ADDRESS...
  *
- * For so long, and for 20 s more at most until it has heard something, it sends to both ports of
- * each address, and counts what it gets at both; SIGTERM ends that. Then it prints "sent N allowed
- * N denied N after N ms", the last three of what it heard: the last when it first heard something
- * allowed.
+ * For so long, and for 20 s more at most until it has heard something and its own packets have left
+ * the host, it sends to both ports of each address, and counts what it gets at both; SIGTERM ends
+ * that. Then it prints "sent N allowed N denied N after N ms", the last three of what it heard: the
+ * last when it first heard something allowed.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <linux/sockios.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -66,10 +69,23 @@ static void send_to(int fd, const char *address, int port, unsigned long *sent)
 	*sent += sendto(fd, "?", 1, 0, (struct sockaddr *)&to, sizeof(to)) == 1;
 }
 
+/* Packets wait in the host while it asks for its neighbour's MAC. To be called some time after the
+ * last of them was sent: what is sent to a neighbour without an answer waits anew. */
+static bool all_have_left(const int *fds)
+{
+	int waiting[2] = {0};
+
+	for (int i = 0; i < 2; i++)
+		if (ioctl(fds[i], SIOCOUTQ, &waiting[i]))
+			helper_die("SIOCOUTQ");
+	return !waiting[0] && !waiting[1];
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long sent = 0, heard[2] = {0};
 	int ports[2], fds[2];
+	bool left = false;
 	long began, until, first = -1;
 
 	if (argc < 5) {
@@ -85,11 +101,12 @@ int main(int argc, char **argv)
 		fds[i] = listen_at(ports[i]);
 	}
 	while (!helper_stopped &&
-	       milliseconds() < until + (heard[0] + heard[1] ? 0 : PATIENCE_MS)) {
+	       milliseconds() < until + (left && heard[0] + heard[1] ? 0 : PATIENCE_MS)) {
 		for (int i = 0; i < 2; i++)
 			for (int j = 4; j < argc; j++)
 				send_to(fds[i], argv[j], ports[i], &sent);
 		poll(NULL, 0, 1);
+		left = all_have_left(fds);
 		heard[0] += drain(fds[0]);
 		heard[1] += drain(fds[1]);
 		if (first < 0 && heard[0])
