@@ -38,9 +38,13 @@ GEN   := $(SKELS) $(O)/gen/build_id.h $(O)/gen/version.h $(O)/gen/graph_html.h
 TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
 TESTS     := $(TEST_SRCS:%.c=$(O)/%)
 QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
-# What takes longest is begun first.
-LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 tree_lint net_names_conformance net_delta_bridge spec_packets net_errors \
-	net_engine_offender net_upgrade net_cni net_gso net_bridge_port net_cni_killed cmd_deploy net_engine_silent)
+# What takes longest is begun first, by the clock: many of these wait for most of their time, and leave the processors to
+# others. The last tests are short ones.
+LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 tree_lint net_upgrade net_engine_silent net_cni net_cni_killed net_gateway \
+	net_errors net_engine_late net_share net_engine_offender net_follow_denials net_follow_networks net_service spec_packets \
+	net_engine_lease net_engine_restored net_delta_bridge net_names_conformance net_service_ways net_delta_policy \
+	net_follow_newcomers net_readers net_reset net_service_masked net_service_changes net_delta_sandbox net_connections_grow \
+	net_first cmd_inputs net_delta_node net_gso net_busy net_delta_own net_names_attack)
 SCRIPTS   := $(filter $(wildcard selftests/*.sh),$(LONGEST)) \
 	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_% selftests/cluster_% selftests/cni_% selftests/e2e_% selftests/package_%,$(wildcard selftests/*.sh))))
 CNI       := $(sort $(wildcard selftests/cni_*.sh selftests/net_cni*.sh))
