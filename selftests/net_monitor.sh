@@ -37,7 +37,7 @@ hits() { # RULE: of the rule so named at its end
 }
 
 isolation() { # how often no rule allowed
-	net_bulkhead show rules | awk '$1 == 0 { print $4 }'
+	net_bulkhead show rules | awk '$1 == 0 { print $5 }'
 }
 
 net_check "monitor fails where nothing is loaded" net_fails 2 net_bulkhead monitor
