@@ -63,7 +63,7 @@ check "zsh looks where make install puts its completion" zsh_looks /usr/local
 check "zsh looks where the package puts its completion" zsh_looks /usr
 
 build=$(dirname "$BULKHEAD")
-# As root with a umask that hides files installs, and as a packager does.
+# Root installs with a umask that hides files, and a packager installs into a folder.
 installs() { # TARGET
 	(umask 077 && make -s -C "$top" O="$build" PREFIX=/usr DESTDIR="$tmp/dest" "$1")
 }

@@ -314,7 +314,7 @@ static bool compare_flows(struct run *run, const struct cluster *cluster, const 
 	return agree;
 }
 
-/* What change_little() allocates. */
+/* The texts that change_little() allocates. */
 struct little {
 	struct policy_object *policies;
 	struct endpoint *endpoints;

@@ -1029,7 +1029,7 @@ static void reads_list(const char *const files[], size_t n, const char *wanted)
 #define CLUSTER(port) "clusters: [{name: c, cluster: {server: \"https://127.0.0.1:" port "\"}}]\n"
 #define USER "users: [{name: u, user: {token: t}}]\n"
 
-/* As kubectl reads a list of files: of what several have, that of the first counts. */
+/* A list of files is read as kubectl reads it: the first file that has a name counts. */
 static void test_kubeconfigs(void **state)
 {
 	(void)state;

@@ -305,7 +305,7 @@ static void test_refused_for_long(void **state)
 	end(watch);
 }
 
-/* What comes from the server's cache is not listed by all nodes at once. */
+/* A watch that the server's cache serves lists nothing: all nodes would list at once. */
 static void test_cached_away_for_long(void **state)
 {
 	static const struct api_watch_ops ops = {
@@ -693,7 +693,7 @@ static void test_version_that_is_read(void **state)
 	end(other);
 }
 
-/* Whoever cannot learn which versions there are takes nothing for deleted. */
+/* A client that cannot learn which versions there are takes nothing for deleted. */
 static void test_unknown_versions(void **state)
 {
 	static const struct {

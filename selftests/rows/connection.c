@@ -309,7 +309,7 @@ static void reset_forged(void)
 	}
 }
 
-/* Nor does one behind the window, or beyond the largest one, that acknowledges a true number. */
+/* A RST outside the largest window ends nothing, though it acknowledges a true number. */
 static void reset_forged_acknowledged(void)
 {
 	const uint32_t outside[] = {-5000, -2, 0x40000000 + 1, 0x80000000};

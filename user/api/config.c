@@ -274,7 +274,7 @@ static bool read_root(void *data, struct tree *root)
 	return false;
 }
 
-/* As kubectl does, passes over a file of the list that is missing or empty. */
+/* Skips a file of the list that is missing or empty, as kubectl does. */
 static void read_one(struct config_reading *reading, const char *path)
 {
 	struct tree_maker maker = {.memory = &reading->memory, .diag = reading->diag, .file = path};

@@ -104,7 +104,7 @@ static int take_version(struct api_served *served, struct json_object *body)
 
 static void ask_next(struct api_served *served);
 
-/* What the server lacks (404) has no version, or is a version that has gone meanwhile. */
+/* A group that the server lacks (404) has no version, or that version has gone meanwhile. */
 static void answered(void *data, struct api_transfer *transfer, long status)
 {
 	struct api_served *served = data;

@@ -65,7 +65,7 @@ static void keep(struct follower *follower, struct newcomers *now, bool loaded)
 	*before = *now;
 }
 
-/* What failed has succeeded, or is not to be done any more. */
+/* Reports that the load that failed has succeeded by now, or is no longer needed. */
 static void end_failure(struct follower *follower)
 {
 	if (!follower->load_failed)

@@ -9,8 +9,8 @@
 /* After a change in the folder: whoever writes a list may not be done, and `cni uninstall` removes
  * its link after it has changed the list. */
 #define SETTLE_MS 500
-/* So many lists get the plugin back in so long: two programs that both want their own way do not
- * write without end. */
+/* At most MOST lists get the plugin back in MINUTE_MS: two programs that disagree do not write
+ * without end. */
 #define MOST 4
 #define MINUTE_MS 60000
 

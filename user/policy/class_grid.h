@@ -18,7 +18,7 @@ enum grid_cell {
 	GRID_AUDIT, /* allowed, and policies that are only audited would deny */
 };
 
-/* What to evaluate. */
+/* Says which flows class_grid_fill() evaluates. */
 struct grid_request {
 	const struct evaluate_source *source;
 	const struct policy *names; /* as for evaluate_flow() */

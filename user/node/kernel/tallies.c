@@ -302,7 +302,7 @@ static int collect_shares(struct node_handle *handle)
 	return error;
 }
 
-/* Whose learned names are deleted. */
+/* The endpoints whose learned names are deleted. */
 struct gone {
 	int ifaces, endpoints; /* maps */
 	const struct table *learners; /* endpoints whose interface another endpoint has by now */
@@ -342,7 +342,7 @@ static bool is_of_no_endpoint(const void *gone, const void *key, const void *val
 	return is_no_endpoints(gone, key);
 }
 
-/* As is_gone(), for maps whose key begins with the interface. */
+/* Returns true as is_gone() does, of a map whose key begins with the interface. */
 static bool is_of_gone(const void *what, const void *key, const void *value)
 {
 	const struct gone *gone = what;
@@ -351,7 +351,7 @@ static bool is_of_gone(const void *what, const void *key, const void *value)
 	return is_no_endpoints(gone, key) || table_seek(gone->learners, key);
 }
 
-/* As is_of_gone(), for keys of bh_learned. */
+/* Returns true as is_of_gone() does, of a key of bh_learned. */
 static bool is_learned_of_gone(const void *gone, const void *key, const void *value)
 {
 	return is_of_gone(gone, &((const struct bh_learned_key *)key)->ifindex, value);
