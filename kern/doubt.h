@@ -45,7 +45,7 @@ static __always_inline void doubt_entry(struct table_key *key)
 }
 
 /* Marks the entries of the caller whose packet is dropped: that of the connection, and that of a
- * SYN which waits beside it. */
+ * SYN which waits beside it. Returns true if the node has translated the called address. */
 BPF_GLOBAL int doubt_call(const struct packet *p)
 {
 	struct table_key key;
@@ -55,10 +55,10 @@ BPF_GLOBAL int doubt_call(const struct packet *p)
 	flow_cache_void(&key.key, p->version == 4);
 	doubt_entry(&key);
 	if (p->protocol != IPPROTO_TCP)
-		return 0;
+		return true;
 	key.key.kind = BH_CT_WAITING;
 	doubt_entry(&key);
-	return 0;
+	return true;
 }
 
 BPF_GLOBAL int doubt_local_call(struct __sk_buff *skb, struct packet *p)
@@ -79,12 +79,11 @@ BPF_GLOBAL int doubt_local_call(struct __sk_buff *skb, struct packet *p)
 }
 
 /* Marks the entries of the caller whose packet the hook of an endpoint drops, if the caller is
- * another endpoint of this node. */
-static __always_inline void doubt_at_endpoint(struct __sk_buff *skb, struct packet *p)
+ * another endpoint of this node. Returns true if the node has translated the called address. */
+static __always_inline bool doubt_at_endpoint(struct __sk_buff *skb, struct packet *p)
 {
-	if (kernel_conntrack && p->hook == BH_HOOK_TO_ENDPOINT && p->class == PACKET_FLOW &&
-	    p->ingress)
-		doubt_local_call(skb, p);
+	return kernel_conntrack && p->hook == BH_HOOK_TO_ENDPOINT && p->class == PACKET_FLOW &&
+	       p->ingress && doubt_local_call(skb, p);
 }
 
 #endif

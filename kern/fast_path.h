@@ -4,7 +4,8 @@
  * packets without VLAN tag, IP option, fragment or extension header, whose headers are in the
  * linear part and whose lengths agree, and no TCP segment that opens or closes. Most packets are
  * such, and need no struct packet. Nor do the first packets of a connection that both ends allow
- * (handshake.h). All other packets go to parse.h.
+ * (handshake.h), and those of a flow that policy has just denied (denial.h). All other packets go
+ * to parse.h.
  */
 #ifndef BULKHEAD_KERN_FAST_PATH_H
 #define BULKHEAD_KERN_FAST_PATH_H
@@ -24,7 +25,10 @@ _Static_assert(sizeof(struct fast_path_capacity) <= sizeof(struct packet) &&
 		       sizeof(union flow_cache_key) == sizeof(struct bh_ct_key),
 	       "struct fast_path_room");
 
-#define FAST_PATH_UNSEARCHED (~0u) /* no lookup of the connection has been made */
+/* No lookup of the connection has been made: nor is there a key, or the packet is a SYN of an
+ * endpoint's hook, whose key has its hash. */
+#define FAST_PATH_UNSEARCHED (~0u)
+#define FAST_PATH_SYN (~0u - 1)
 
 struct fast_path {
 	hook_context *ctx;
@@ -37,9 +41,10 @@ struct fast_path {
 	__u64 word; /* the initiator's connection word */
 	__u32 from; /* which end of the key sent the packet */
 	/* place in the table of the connection, open or not; 0: the table has none; or
-	 * FAST_PATH_UNSEARCHED */
+	 * FAST_PATH_UNSEARCHED, FAST_PATH_SYN */
 	__u32 at;
 	bool begins; /* both ends allow `ct`, and it is not open yet */
+	bool opens; /* a SYN: no connection of the table lets it pass */
 };
 
 /* Returns true if the packet is a SYN-ACK. */
@@ -49,9 +54,9 @@ static __always_inline bool fast_path_answers(const struct fast_path *p, __u8 pr
 	       unlikely(((struct fast_path_capacity *)p->key)->segment.answers);
 }
 
-/* Returns true if the transport header is one of TCP that neither opens nor closes or is a SYN-ACK,
- * or of UDP, and its length is at most @length, the one that the IP header gives. The caller has
- * checked that @l4 has the bytes of a UDP header. */
+/* Returns true if the transport header is one of TCP that does not close, or of UDP, and its length
+ * is at most @length, the one that the IP header gives. At the host egress hook no TCP segment with
+ * SYN is such. The caller has checked that @l4 has the bytes of a UDP header. */
 static __always_inline bool fast_path_transport(struct fast_path *p, const void *l4, __u8 protocol,
 						int length)
 {
@@ -68,8 +73,10 @@ static __always_inline bool fast_path_transport(struct fast_path *p, const void 
 	if (protocol != IPPROTO_TCP || (void *)(tcp + 1) > p->end)
 		return false;
 	flags = ((__u8 *)tcp)[13] & (TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK);
-	if (flags != TCP_ACK && (flags != (TCP_SYN | TCP_ACK) || p->hook == BH_HOOK_LEAVE))
+	if (flags != TCP_ACK &&
+	    (!(flags & TCP_SYN) || flags & (TCP_FIN | TCP_RST) || p->hook == BH_HOOK_LEAVE))
 		return false;
+	p->opens = flags == TCP_SYN;
 	capacity->segment.answers = flags != TCP_ACK;
 	capacity->segment.sequence = bpf_ntohl(tcp->seq);
 	own = tcp->doff * 4;
@@ -123,8 +130,9 @@ static __always_inline bool fast_path_cached(struct fast_path *p, bool ipv4, __u
 	struct bh_flow_cache_found *found;
 	__u64 *key;
 
-	found = redirect || fast_path_answers(p, protocol) ? NULL
-							   : flow_cache_slot(p->key, ipv4, &key);
+	found = redirect || unlikely(p->opens) || fast_path_answers(p, protocol)
+			? NULL
+			: flow_cache_slot(p->key, ipv4, &key);
 	p->word = found ? flow_cache_serves(found, key, p->key, FLOW_CACHE_WORDS(ipv4),
 					    p->generation, &at)
 			: 0;
@@ -138,6 +146,11 @@ static __always_inline bool fast_path_open(struct fast_path *p, __u8 protocol, _
 	struct bh_ct *ct;
 	__u64 want;
 
+	if (unlikely(p->opens)) {
+		table_hash((void *)p->key);
+		p->at = FAST_PATH_SYN;
+		return false;
+	}
 	ct = fast_path_lookup(p, &want);
 	return ct && fast_path_allowed(p, ct, want, &at, protocol);
 }
@@ -251,7 +264,7 @@ static __always_inline bool fast_path_packet(struct fast_path *p)
 	const struct ethernet_header *eth;
 
 	p->at = FAST_PATH_UNSEARCHED;
-	p->begins = false;
+	p->begins = p->opens = false;
 	p->generation = packet_generation();
 	p->data = hook_data(p->ctx);
 	p->end = hook_end(p->ctx);
@@ -279,9 +292,14 @@ static __always_inline bool fast_path_shakes(struct fast_path *p)
 	return handshake_packet(p->ct, segment, p->word, protocol);
 }
 
-/* Returns true if fast_path_packet() has looked for the connection of this packet, which is parsed
- * now. */
-static __always_inline bool fast_path_searched(const struct packet *p)
+/* Returns true if fast_path_packet() has looked for the connection of the packet. */
+static __always_inline bool fast_path_has_searched(const struct fast_path *p)
+{
+	return p->at < FAST_PATH_SYN;
+}
+
+/* Returns true if the packet, which is parsed now, has the form that the fast path takes. */
+static __always_inline bool fast_path_takes(const struct packet *p)
 {
 	return p->l3 == ETH_HLEN && p->l4 == p->l3 + (p->version == 4 ? 20 : 40) &&
 	       (p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP);

@@ -43,6 +43,8 @@ struct packet {
 		__u32 fragment_id; /* of a fragment */
 		/* if `found`: place of the connection in the table, as table_at() returns it */
 		__u32 at;
+		/* else, at an endpoint's hook: packet_changes(), before the evaluation */
+		__u32 changes;
 	};
 	__u16 l4_length; /* bytes after the IP headers */
 	__u16 payload; /* TCP: bytes after the TCP header */

@@ -10,40 +10,36 @@
 /* Of the word EVENT_PORTS: destination port, protocol, reason and BH_EVENT_AUDIT. */
 #define PAST_ALIKE (0xffffull << 16 | 0xffull << 32 | 0xffull << 48 | (__u64)BH_EVENT_AUDIT << 56)
 
-/* Returns true if the packet is like that of the last record. @words: events_identify(). */
-static __always_inline bool past_matches(const struct bh_event *last, const struct packet *p,
-					 const __u64 *words)
+/* Returns true if the packet is like that of the last record. */
+static __always_inline bool past_matches(const struct bh_event *last, const struct bh_event *event)
 {
-	const __u64 *had = (const __u64 *)&last->source;
+	const __u64 *had = (const __u64 *)&last->source, *words = (const __u64 *)&event->source;
 
 	return !((had[0] ^ words[0]) | (had[1] ^ words[1]) | (had[2] ^ words[2]) |
 		 (had[3] ^ words[3]) | ((had[EVENT_PORTS] ^ words[EVENT_PORTS]) & PAST_ALIKE) |
-		 (last->ifindex ^ p->ifindex));
+		 (last->ifindex ^ event->ifindex));
 }
 
-/* Keeps the packet among the last drops of the endpoint at @place. @said: EVENTS_SAID(). */
-static __always_inline void past_add(const struct packet *p, __u32 said, __u32 place)
+/* Keeps the packet among the last drops of the endpoint at @place. */
+static __always_inline void past_add(const struct bh_event *event, __u32 place)
 {
 	struct bh_past *past = bpf_map_lookup_elem(&bh_past, &place);
-	__u64 now, words[EVENT_VERDICTS];
 	struct bh_event *drop;
 
 	if (!past)
 		return;
-	now = reader_now();
-	events_identify(words, p, said);
 	drop = &past->drops[(READ_ONCE(past->next) - 1) & (BH_PAST_DROPS - 1)];
-	if (past_matches(drop, p, words)) {
+	if (past_matches(drop, event)) {
 		drop->more++;
-		WRITE_ONCE(drop->time, now);
+		WRITE_ONCE(drop->time, event->time);
 		return;
 	}
 	drop = &past->drops[__sync_fetch_and_add(&past->next, 1) & (BH_PAST_DROPS - 1)];
 	WRITE_ONCE(drop->time, 0);
 	barrier();
-	events_fill(drop, p, words);
+	events_copy(drop, event);
 	barrier();
-	WRITE_ONCE(drop->time, now);
+	WRITE_ONCE(drop->time, event->time);
 }
 
 #endif

@@ -4,6 +4,7 @@
 #define BULKHEAD_KERN_READER_H
 
 #include "packet.h"
+#include "maps/event.h"
 #include "maps/reader.bpf.h"
 
 static __always_inline struct bh_readers *reader_all(void)
@@ -13,12 +14,12 @@ static __always_inline struct bh_readers *reader_all(void)
 	return bpf_map_lookup_elem(&bh_readers, &zero);
 }
 
-/* Returns true if there is a reader. */
-static __always_inline bool reader_any(void)
+/* Returns the readers; NULL: there is none. */
+static __always_inline struct bh_readers *reader_any(void)
 {
 	struct bh_readers *readers = reader_all();
 
-	return readers && unlikely(READ_ONCE(readers->active));
+	return readers && unlikely(READ_ONCE(readers->active)) ? readers : NULL;
 }
 
 /* Returns the time of a record. The clock of records advances once a jiffy, and to read it costs
@@ -72,16 +73,16 @@ static __always_inline bool reader_in_block(const struct bh_block *block,
 
 /* Returns the BH_END_* that the map of the reader at @place has for the packet's source or
  * destination. */
-static __noinline __u32 reader_names(const struct packet *p, __u32 place, bool source)
+static __noinline __u32 reader_names(const struct bh_event *event, __u32 place, bool source)
 {
 	void *ends = bpf_map_lookup_elem(&bh_reader_ends, &place);
 	struct bh_addr key;
 	__u8 *found;
 
-	if (p->hook == (source ? BH_HOOK_FROM_ENDPOINT : BH_HOOK_TO_ENDPOINT))
-		key = bh_end_iface(p->ifindex);
-	else if (p->version)
-		packet_address(p, source ? p->from : !p->from, &key);
+	if (event->hook == (source ? BH_HOOK_FROM_ENDPOINT : BH_HOOK_TO_ENDPOINT))
+		key = bh_end_iface(event->ifindex);
+	else if (!(event->flags & BH_EVENT_NO_PACKET))
+		key = source ? event->source : event->destination;
 	else
 		return 0;
 	found = ends ? bpf_map_lookup_elem(ends, &key) : NULL;
@@ -89,13 +90,12 @@ static __noinline __u32 reader_names(const struct packet *p, __u32 place, bool s
 }
 
 /* Returns the BH_END_* whose address block contains that address of the packet. */
-static __noinline __u32 reader_blocks(const struct bh_filter *filter, const struct packet *p)
+static __noinline __u32 reader_blocks(const struct bh_filter *filter, const struct bh_event *event)
 {
-	const struct bh_addr *source = packet_address_at(p, p->from);
-	const struct bh_addr *destination = packet_address_at(p, !p->from);
+	const struct bh_addr *source = &event->source, *destination = &event->destination;
 	__u32 ends = 0;
 
-	if (!p->version)
+	if (event->flags & BH_EVENT_NO_PACKET)
 		return 0;
 	if (filter->blocks & BH_END_EITHER && (reader_in_block(&filter->block[0], source) ||
 					       reader_in_block(&filter->block[0], destination)))
@@ -108,34 +108,36 @@ static __noinline __u32 reader_blocks(const struct bh_filter *filter, const stru
 }
 
 static __always_inline bool reader_matches_ends(const struct bh_filter *filter,
-						const struct packet *p, __u32 place)
+						const struct bh_event *event, __u32 place)
 {
 	__u32 asked = filter->blocks | filter->named, have, source, destination;
 
 	if (!asked)
 		return true;
-	have = filter->blocks ? reader_blocks(filter, p) : 0;
+	have = filter->blocks ? reader_blocks(filter, event) : 0;
 	if (filter->named) {
-		source = reader_names(p, place, true);
-		destination = reader_names(p, place, false);
+		source = reader_names(event, place, true);
+		destination = reader_names(event, place, false);
 		have |= (source & (BH_END_EITHER | BH_END_SOURCE)) |
 			(destination & (BH_END_EITHER | BH_END_DESTINATION));
 	}
 	return (have & asked) == asked;
 }
 
-static __always_inline bool reader_matches(const struct bh_filter *filter, const struct packet *p,
-					   __u32 reason, bool audit, __u32 place)
+static __always_inline bool reader_matches(const struct bh_filter *filter,
+					   const struct bh_event *event, __u32 place)
 {
-	__u64 reasons = audit ? filter->reasons[1] : filter->reasons[0];
+	__u64 reasons = event->flags & BH_EVENT_AUDIT ? filter->reasons[1] : filter->reasons[0];
+	__be16 called =
+		event->flags & BH_EVENT_REPLY ? event->source_port : event->destination_port;
 
-	if (!(reasons >> (reason & 63) & 1))
+	if (!(reasons >> (event->reason & 63) & 1))
 		return false;
-	if (filter->flags & BH_FILTER_PROTOCOL && filter->protocol != p->protocol)
+	if (filter->flags & BH_FILTER_PROTOCOL && filter->protocol != event->protocol)
 		return false;
-	if (filter->flags & BH_FILTER_PORT && filter->port != (p->reply ? p->port[0] : p->port[1]))
+	if (filter->flags & BH_FILTER_PORT && filter->port != called)
 		return false;
-	return reader_matches_ends(filter, p, place);
+	return reader_matches_ends(filter, event, place);
 }
 
 #endif

@@ -61,12 +61,19 @@ static __always_inline struct bh_tally *tally_at(__u32 place)
 	return bpf_map_lookup_elem(&bh_tallies, &place);
 }
 
-/* Returns true if the place is that of an endpoint's interface. */
-static __always_inline bool tally_is_endpoints(__u32 place)
+/* Returns the place of an interface if it is an endpoint's; else BH_TALLIES. */
+static __always_inline __u32 tally_place_of_endpoint(__u32 ifindex)
 {
+	__u32 place = TALLY_PLACE(ifindex, 0);
 	struct bh_tally_key *key = bpf_map_lookup_elem(&bh_tally_keys, &place);
 
-	return key && READ_ONCE(key->ns) > BH_NAMESPACE_NONE;
+	if (!key)
+		return BH_TALLIES;
+	if (unlikely(READ_ONCE(key->ifindex) != ifindex)) {
+		place = tally_search(ifindex);
+		key = bpf_map_lookup_elem(&bh_tally_keys, &place);
+	}
+	return key && READ_ONCE(key->ns) > BH_NAMESPACE_NONE ? place : BH_TALLIES;
 }
 
 /* Pays for a record from the budget. Returns false if the credit does not suffice. */

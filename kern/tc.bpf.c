@@ -12,6 +12,7 @@
 #include "audit.h"
 #include "confine.h"
 #include "datagram.h"
+#include "denial.h"
 #include "dns.h"
 #include "doubt.h"
 #include "fragment.h"
@@ -140,7 +141,8 @@ static __always_inline int tc_finish(struct __sk_buff *skb, struct packet *p, __
 {
 	if (bh_reason_drops(reason)) {
 		if (!audit_here(p)) {
-			doubt_at_endpoint(skb, p);
+			if (!doubt_at_endpoint(skb, p) && p->enforced)
+				denial_keep(skb, p, reason);
 			events_drop(p, reason, false, 0);
 			return TC_DROP;
 		}
@@ -224,11 +226,11 @@ static __noinline int tc_pass_open(struct __sk_buff *skb, struct packet *p)
 static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_path *path,
 				    struct packet *p)
 {
-	bool searched = path->at != FAST_PATH_UNSEARCHED;
+	bool searched = fast_path_has_searched(path), hashed = path->at != FAST_PATH_UNSEARCHED;
 	int reason, verdict;
 
 	*p = (struct packet){
-		.hash = searched ? table_key(p)->hash : 0, /* of the fast path */
+		.hash = hashed ? table_key(p)->hash : 0, /* of the fast path */
 		.hook = path->hook,
 		.generation = path->generation,
 		.now = ct_now(),
@@ -236,11 +238,12 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 		.ingress = skb->ingress_ifindex,
 		.absent = !path->at,
 		.found = searched && path->at,
-		.at = path->at,
+		.at = searched && path->at ? path->at : packet_changes(),
 		.audit = audit_handed_on(skb, path->hook),
 	};
 	reason = tc_parse(skb, p);
-	searched = !reason && fast_path_searched(p);
+	searched = !reason && fast_path_takes(p);
+	hashed = hashed && searched;
 	if (unlikely(reason == BH_DROP_TRUNCATED))
 		reason = tc_pull(skb, p);
 	if (unlikely(p->flags & PACKET_FRAGMENT_HEADER) && hook_is_lost(skb))
@@ -250,7 +253,7 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 		reason = BH_DROP_CHECKSUM;
 	if (!reason && unlikely(confine_breaks(skb, p)))
 		reason = BH_DROP_SENDER;
-	if (scope_link_hashed(p, searched && path->at != FAST_PATH_UNSEARCHED))
+	if (scope_link_hashed(p, hashed))
 		searched = false;
 	if (p->tcp_flags & TCP_SYN)
 		table_fetch_free(table_key(p));
@@ -273,6 +276,8 @@ static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
 		return tc_open(skb, hook, path.ct, path.word, path.from);
 	if (fast_path_shakes(&path))
 		return tc_pass_handshake(skb, hook, path.word);
+	if (denial_may_be_known(&path) && denial_repeats(skb, table_key(&p), hook, path.generation))
+		return TC_DROP;
 	verifier_room();
 	return tc_whole(skb, &path, &p);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef BULKHEAD_MAPS_LAST_BPF_H
-#define BULKHEAD_MAPS_LAST_BPF_H
+#ifndef BULKHEAD_MAPS_FLOW_CACHE_BPF_H
+#define BULKHEAD_MAPS_FLOW_CACHE_BPF_H
 
 #include "maps/flow_cache.h"
 

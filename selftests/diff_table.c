@@ -876,7 +876,7 @@ static bool send_some(uint64_t seed, int step, bool together)
 		if (is_lapsing(&world.talk[pair[i].talk]))
 			return true;
 	table = world;
-	packet_node_void_flow_cache();
+	packet_node_void_caches();
 	if (together)
 		two_cpus_run(transmit_of_pair);
 	else

@@ -24,7 +24,7 @@ command -v qemu-system-x86_64 >/dev/null || skip "needs qemu-system-x86"
 "$top/tools/vm-kernel" "$build/vm" || skip "no kernel to run"
 
 # Caches, races and time are maps and programs, alike on every kernel: 6.1 shows them in turn.
-alike=(packet_busy packet_floods packet_flow_cache packet_races packet_verdict_cache)
+alike=(packet_busy packet_denial packet_floods packet_flow_cache packet_races packet_verdict_cache)
 mapfile -t tests < <(cd "$top/selftests" && printf '%s\n' diff_{packets,translation}.c packet_*.c |
 	sed 's/\.c$//' | grep -vxF "$(printf '%s\n' "${alike[@]}")" | sed "s|^|$build/selftests/|")
 alike=("${alike[@]/#/$build/selftests/}")

@@ -17,6 +17,7 @@
 #include "maps/endpoint.h"
 #include "maps/fragment.h"
 #include "maps/iface.h"
+#include "maps/denial.h"
 #include "maps/flow_cache.h"
 #include "maps/link_local.h"
 #include "maps/mac.h"
@@ -794,13 +795,15 @@ struct packet_result packet_node_run(enum packet_hook hook, const struct packet_
 	return packet_node_run_frame(hook, frame.bytes, frame.length, ingress_of(hook, spec, via));
 }
 
-void packet_node_void_flow_cache(void)
+void packet_node_void_caches(void)
 {
-	static struct bh_flow_cache nothing[MAX_CPUS];
+	static const struct bh_flow_cache nothing[MAX_CPUS];
+	static const struct bh_denials none[MAX_CPUS];
 	uint32_t zero = 0;
 
-	if (bpf_map_update_elem(packet_node_map("bh_flow_cache"), &zero, nothing, BPF_ANY))
-		fail("bh_flow_cache");
+	if (bpf_map_update_elem(packet_node_map("bh_flow_cache"), &zero, nothing, BPF_ANY) ||
+	    bpf_map_update_elem(packet_node_map("bh_denials"), &zero, none, BPF_ANY))
+		fail("bh_flow_cache, bh_denials");
 }
 
 void packet_node_forget_quietly(void)
@@ -814,7 +817,7 @@ void packet_node_forget_quietly(void)
 void packet_node_forget(void)
 {
 	packet_node_forget_quietly();
-	packet_node_void_flow_cache();
+	packet_node_void_caches();
 }
 
 static void age_fragments(uint32_t ticks)
@@ -828,7 +831,7 @@ static void age_fragments(uint32_t ticks)
 
 void packet_node_age(uint32_t ticks)
 {
-	packet_node_void_flow_cache();
+	packet_node_void_caches();
 	for (uint32_t i = 0; i < n_slots(); i++)
 		slot_at(i)->ct.seen -= ticks;
 	age_fragments(ticks);

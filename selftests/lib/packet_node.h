@@ -104,11 +104,12 @@ void packet_node_crowd_assign(uint32_t n, uint32_t slot, uint64_t ns);
 /* Forgets connections and fragments. */
 void packet_node_forget(void);
 
-/* Forgets connections only, without clearing the flow cache. */
+/* Forgets connections only, without packet_node_void_caches(). */
 void packet_node_forget_quietly(void);
 
-/* Clears the flow caches, which would serve the next packet without its entry. */
-void packet_node_void_flow_cache(void);
+/* Clears the flow caches and the records of denials, which would serve the next packet without its
+ * entry, or without an evaluation. */
+void packet_node_void_caches(void);
 
 /* Saves the few open connections; restores exactly these. */
 void packet_node_save(void);

@@ -33,9 +33,9 @@ static double map_bytes(int fd)
  * counters. */
 static bool has_fixed_size(const char *name)
 {
-	static const char *const names[] = {"ct",	"share",    "fragment",
-					    "tallies",	"dropped",  "readers",
-					    "counters", "verdicts", "flow_cache"};
+	static const char *const names[] = {"ct",	  "share",   "fragment", "tallies",
+					    "dropped",	  "readers", "counters", "verdicts",
+					    "flow_cache", "denials"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strncmp(name, names[i], strlen(names[i])) == 0)

@@ -29,6 +29,7 @@ enum row {
 	HANDSHAKE,
 	DENIED,
 	DENIED_AWAY,
+	DENIED_EACH,
 	TO_POD,
 	FROM_POD,
 	SERVICE,
@@ -50,6 +51,7 @@ static const struct {
 	[HANDSHAKE] = {"SYN, SYN-ACK and ACK", "floor", 1.1},
 	[DENIED] = {"denied, to a reader", "floor, hot", 2.5},
 	[DENIED_AWAY] = {"denied, from another node", "floor, hot", 2.5},
+	[DENIED_EACH] = {"the same, each of another flow", "floor, hot", 0},
 	[TO_POD] = {"100,000 flows in rotation, to the pod", "floor", 1.2},
 	[FROM_POD] = {"100,000 flows in rotation, from the pod", "floor", 1.2},
 	[SERVICE] = {"hot, from the pod to a Service", "to its backend", 1.1},
@@ -299,8 +301,9 @@ static int handshakes(struct steady *s, unsigned int round)
 	return err;
 }
 
-/* Measures denied packets. Of those from an endpoint of this node the kernel's conntrack is asked,
- * since the node may have translated them (kern/doubt.h). */
+/* Measures denied packets: of one flow, whose second packet serves the others (kern/denial.h), and
+ * of flows that differ in the source port, each evaluated. Of a flow from an endpoint of this node
+ * the kernel's conntrack is asked, since the node may have translated it (kern/doubt.h). */
 static int denied(struct steady *s, unsigned int round)
 {
 	struct probe ours = one_flow(s, PROGRAM_TO), floor = one_flow(s, PROGRAM_TRACK);
@@ -310,7 +313,10 @@ static int denied(struct steady *s, unsigned int round)
 	ours.reason = BH_DROP_INGRESS;
 	err = compare(s, DENIED, &ours, &floor, round);
 	ours.elsewhere = true;
-	return err ? err : compare(s, DENIED_AWAY, &ours, &floor, round);
+	err = err ? err : compare(s, DENIED_AWAY, &ours, &floor, round);
+	ours.rotate = true;
+	ours.ports = 1;
+	return err ? err : compare(s, DENIED_EACH, &ours, &floor, round);
 }
 
 /* Sends a question of the flow, its answer, and another question: so the flow is a stream. */

@@ -78,13 +78,15 @@ static __always_inline int drop_step(struct __sk_buff *skb, bool keeps, bool is_
 {
 	struct packet p = {.hook = BH_HOOK_TO_ENDPOINT, .ifindex = skb->ifindex};
 	__u32 place = tally_place(p.ifindex); /* a drop's counters need it, too */
+	struct bh_event event = {};
 
 	if (parse_packet(skb, &p))
 		return FLOOR_FAILED;
 	if (is_new)
 		p.port[1] = (__be16)bpf_get_prandom_u32();
+	events_fill(&event, &p, BH_DROP_INGRESS, false);
 	if (keeps)
-		past_add(&p, EVENTS_SAID(BH_DROP_INGRESS, false), place);
+		past_add(&event, place);
 	return FLOOR_TC_DONE;
 }
 

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Drops the next packets of a flow that policy has just denied (maps/denial.h). */
+#ifndef BULKHEAD_KERN_DENIAL_H
+#define BULKHEAD_KERN_DENIAL_H
+
+#include "event_records.h"
+#include "fast_path.h"
+#include "netfilter.h"
+#include "maps/denial.bpf.h"
+
+static __always_inline struct bh_denial *denial_slot(__u64 hash)
+{
+	__u32 zero = 0;
+	struct bh_denials *denials = bpf_map_lookup_elem(&bh_denials, &zero);
+
+	if (!denials)
+		return NULL;
+	SETTLE(denials);
+	return &denials->slot[hash & ((1u << BH_DENIAL_BITS) - 1)];
+}
+
+/* Returns what a slot has whose last denied flow is this one, now. */
+static __always_inline __u64 denial_seen(__u64 hash)
+{
+	return hash + bpf_jiffies64();
+}
+
+/* Returns a number that stands for the packet's entry of the kernel's conntrack, at the hook behind
+ * the node's translation. The entry's address is no one's to see. */
+static __always_inline __u64 denial_tracked(struct __sk_buff *skb, __u32 hook)
+{
+	return hook == BH_HOOK_TO_ENDPOINT ? netfilter_nfct(skb) ^ ct_seed : 0;
+}
+
+static __always_inline bool denial_differs(const struct bh_denial *denial,
+					   const struct table_key *key)
+{
+	const __u64 *has = (const __u64 *)&denial->key;
+
+	return (has[4] ^ key->word[4]) | (has[3] ^ key->word[3]) | (has[1] ^ key->word[1]) |
+	       (has[2] ^ key->word[2]) | (has[0] ^ key->word[0]);
+}
+
+/* Returns true if the packet may be a flow's that policy has just denied: it would open a
+ * connection, and the fast path has its key and hash. */
+static __always_inline bool denial_may_be_known(const struct fast_path *path)
+{
+	return path->at == FAST_PATH_SYN || (!path->at && path->key->key6.protocol == IPPROTO_UDP);
+}
+
+/* Returns the slot of the packet's denial. NULL: evaluate the packet. */
+static __always_inline struct bh_denial *
+denial_find(struct __sk_buff *skb, const struct table_key *key, __u32 hook, __u32 generation)
+{
+	const struct ethernet_header *eth = hook_data(skb);
+	struct bh_denial *denial;
+	__u32 sequence;
+	__u64 differs;
+
+	denial = denial_slot(key->hash);
+	if (!denial || denial->seen != denial_seen(key->hash) || (void *)(eth + 1) > hook_end(skb))
+		return NULL;
+	sequence = READ_ONCE(denial->sequence);
+	barrier();
+	differs = (denial->jiffy ^ bpf_jiffies64()) | (denial->mac[0] ^ *(__u64 *)eth->to) |
+		  (denial->mac[1] ^ *(__u64 *)eth->from) | (denial->event.generation ^ generation) |
+		  (denial->event.ifindex ^ skb->ifindex) |
+		  (denial->ingress ^ skb->ingress_ifindex) | (denial->event.hook ^ hook) |
+		  (sequence & 1);
+	if (differs || denial_differs(denial, key) || denial->changes != packet_changes() ||
+	    denial->tracked != denial_tracked(skb, hook))
+		return NULL;
+	barrier();
+	return READ_ONCE(denial->sequence) == sequence ? denial : NULL;
+}
+
+/* Counts and reports the packet if policy has just denied another one like it. Returns true if so.
+ */
+BPF_GLOBAL int denial_repeats(struct __sk_buff *skb, const struct table_key *key, __u32 hook,
+			      __u32 generation)
+{
+	struct bh_denial *denial = key ? denial_find(skb, key, hook, generation) : NULL;
+
+	if (!denial)
+		return false;
+	*events_length(&denial->event) = skb->len;
+	if (denial->event.verdict[BH_EGRESS])
+		events_rule(denial->event.verdict[BH_EGRESS]);
+	if (denial->event.verdict[BH_INGRESS])
+		events_rule(denial->event.verdict[BH_INGRESS]);
+	events_record(&denial->event, skb->ingress_ifindex, skb->ifindex);
+	return true;
+}
+
+/* Returns true if the next packet like this one is denied for the same reason: policy's answer is
+ * about the packet's own addresses, and no connection that exists was asked. */
+static __always_inline bool denial_lasts(const struct packet *p, __u32 reason)
+{
+	if (!p->enforced || p->audit || p->class != PACKET_FLOW || p->flags || p->key.scope ||
+	    p->reply || p->links || p->local || p->named || !fast_path_takes(p))
+		return false;
+	if (p->protocol == IPPROTO_TCP
+		    ? (p->tcp_flags & (TCP_SYN | TCP_ACK | TCP_FIN | TCP_RST)) != TCP_SYN
+		    : !p->absent)
+		return false;
+	return (reason == BH_DROP_EGRESS && p->verdict[BH_EGRESS]) ||
+	       (reason == BH_DROP_INGRESS && p->verdict[BH_INGRESS]);
+}
+
+/* Keeps the packet's denial, if it lasts and is the second one of its flow within the jiffy. Of
+ * most flows of a flood from many ports there is no second one. */
+BPF_GLOBAL int denial_keep(struct __sk_buff *skb, const struct packet *p, __u32 reason)
+{
+	const struct ethernet_header *eth = hook_data(skb);
+	struct bh_denial *denial;
+	__u32 sequence;
+	__u64 seen;
+
+	denial = p ? denial_slot(p->hash) : NULL;
+	if (!denial)
+		return 0;
+	seen = denial_seen(p->hash);
+	if (denial->seen != seen) {
+		denial->seen = seen;
+		return 0;
+	}
+	sequence = READ_ONCE(denial->sequence);
+	if (sequence & 1 || p->changes & 1 || !denial_lasts(p, reason) ||
+	    (void *)(eth + 1) > hook_end(skb))
+		return 0;
+	WRITE_ONCE(denial->sequence, sequence + 1);
+	barrier();
+	denial->key = p->key;
+	denial->jiffy = bpf_jiffies64();
+	denial->mac[0] = *(__u64 *)eth->to;
+	denial->mac[1] = *(__u64 *)eth->from;
+	denial->tracked = denial_tracked(skb, p->hook);
+	denial->changes = p->changes;
+	denial->ingress = p->ingress;
+	events_fill(&denial->event, p, reason, false);
+	barrier();
+	WRITE_ONCE(denial->sequence, sequence + 2);
+	return 0;
+}
+
+#endif
