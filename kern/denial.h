@@ -41,6 +41,20 @@ static __always_inline bool denial_differs(const struct bh_denial *denial,
 	       (has[2] ^ key->word[2]) | (has[0] ^ key->word[0]);
 }
 
+/* Returns true if the packet's source is not the record's. The key has both ends, whoever sends. */
+static __always_inline bool denial_is_reversed(const struct bh_denial *denial,
+					       const struct ethernet_header *eth, const void *end)
+{
+	const __u64 *source = (const __u64 *)&denial->event.source, *from;
+	const struct ipv6hdr *ip = (const void *)(eth + 1);
+	const struct iphdr *ip4 = (const void *)ip;
+
+	if (eth->type == bpf_htons(ETH_P_IP))
+		return (void *)(ip4 + 1) > end || ip4->saddr != denial->event.source.word[3];
+	from = (const void *)&ip->saddr;
+	return (void *)(ip + 1) > end || (from[0] ^ source[0]) | (from[1] ^ source[1]);
+}
+
 /* Returns true if the packet may be a flow's that policy has just denied: it would open a
  * connection, and the fast path has its key and hash. */
 static __always_inline bool denial_may_be_known(const struct fast_path *path)
@@ -67,8 +81,8 @@ denial_find(struct __sk_buff *skb, const struct table_key *key, __u32 hook, __u3
 		  (denial->event.ifindex ^ skb->ifindex) |
 		  (denial->ingress ^ skb->ingress_ifindex) | (denial->event.hook ^ hook) |
 		  (sequence & 1);
-	if (differs || denial_differs(denial, key) || denial->changes != packet_changes() ||
-	    denial->tracked != denial_tracked(skb, hook))
+	if (differs || denial_differs(denial, key) || denial_is_reversed(denial, eth, hook_end(skb)) ||
+	    denial->changes != packet_changes() || denial->tracked != denial_tracked(skb, hook))
 		return NULL;
 	barrier();
 	return READ_ONCE(denial->sequence) == sequence ? denial : NULL;

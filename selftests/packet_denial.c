@@ -185,6 +185,7 @@ static const struct {
 	{"the kernel's connection", offsetof(struct bh_denial, tracked)},
 	{"a change of the maps", offsetof(struct bh_denial, changes)},
 	{"the interface by which it came", offsetof(struct bh_denial, ingress)},
+	{"the source", offsetof(struct bh_denial, event.source.word[3])},
 	{"a record that is being written", offsetof(struct bh_denial, sequence)},
 	{"the generation", offsetof(struct bh_denial, event.generation)},
 	{"the interface", offsetof(struct bh_denial, event.ifindex)},
@@ -240,6 +241,15 @@ static int an_answer(void)
 	return run(TO_B, PACKET(UDP(A, B, 700)));
 }
 
+/* A packet from the other end, by the same MACs and ports. The node routes both to B. */
+static int of_the_other_end(void)
+{
+	int reason = denied_twice(TO_B, PACKET(TCP(WORLD, OFFICE, 80), .sport = 6379));
+
+	expect("before", reason, BH_DROP_INGRESS);
+	return run(TO_B, PACKET(TCP(OFFICE, WORLD, 6379), .sport = 80));
+}
+
 /* The command has changed the maps, and the packet is allowed now. */
 static int after_a_change(void)
 {
@@ -256,6 +266,7 @@ static void others(void)
 {
 	within_a_jiffy("from another MAC", of_another_mac, BH_DROP_MAC);
 	within_a_jiffy("an answer", an_answer, BH_PASS_ESTABLISHED);
+	within_a_jiffy("from the other end", of_the_other_end, BH_PASS_NEW);
 	/* A change voids the witness's record, too: enough attempts are within a jiffy. */
 	for (int i = 0; i < 50 && good; i++) {
 		packet_node_forget();
