@@ -81,8 +81,9 @@ denial_find(struct __sk_buff *skb, const struct table_key *key, __u32 hook, __u3
 		  (denial->event.ifindex ^ skb->ifindex) |
 		  (denial->ingress ^ skb->ingress_ifindex) | (denial->event.hook ^ hook) |
 		  (sequence & 1);
-	if (differs || denial_differs(denial, key) || denial_is_reversed(denial, eth, hook_end(skb)) ||
-	    denial->changes != packet_changes() || denial->tracked != denial_tracked(skb, hook))
+	if (differs || denial_differs(denial, key) ||
+	    denial_is_reversed(denial, eth, hook_end(skb)) || denial->changes != packet_changes() ||
+	    denial->tracked != denial_tracked(skb, hook))
 		return NULL;
 	barrier();
 	return READ_ONCE(denial->sequence) == sequence ? denial : NULL;
