@@ -25,24 +25,19 @@ static __always_inline struct bh_readers *reader_any(void)
 /* Returns the time of a record. The clock of records advances once a jiffy, and to read it costs
  * more than most of a record. If another program of this CPU interrupts, the jiffy stored last is
  * the older one, and is not this one any more. */
-static __always_inline __u64 reader_time(struct bh_written *written)
+static __always_inline __u64 reader_now(void)
 {
 	__u64 jiffy = bpf_jiffies64();
+	__u32 zero = 0;
+	struct bh_written *written = bpf_map_lookup_elem(&bh_written, &zero);
 
+	if (!written)
+		return 0;
 	if (READ_ONCE(written->jiffy) != jiffy) {
 		WRITE_ONCE(written->time, bpf_ktime_get_coarse_ns());
 		WRITE_ONCE(written->jiffy, jiffy);
 	}
 	return READ_ONCE(written->time);
-}
-
-/* Returns the same without a reader. */
-static __always_inline __u64 reader_now(void)
-{
-	__u32 zero = 0;
-	struct bh_written *written = bpf_map_lookup_elem(&bh_written, &zero);
-
-	return written ? reader_time(written) : 0;
 }
 
 /* Returns true if the reader is late: its ring is more than half full. */

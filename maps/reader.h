@@ -8,8 +8,8 @@
  * RINGBUF for each place. Pin name `rings`. ARRAY_OF_MAPS, index the place. bh_reader_ends: for
  * each place, the endpoints that its filter names. Pin name `reader_ends`. ARRAY_OF_MAPS, index
  * the place, of HASHes: key struct bh_addr, value BH_END_*. bh_written: for each
- * place, the records written there, for all its readers so far, and the time of the last one. Pin
- * name `written`. PERCPU_ARRAY, index the place.
+ * place, the records written there, for all its readers so far; place 0 also has the time of the
+ * last record, of whatever reader or none. Pin name `written`. PERCPU_ARRAY, index the place.
  *
  * A reader takes a place by exchanging an expired `lease` for one in the future. It makes its
  * maps and puts them at that place, which waits for all running programs; then it writes the
@@ -78,8 +78,8 @@ _Static_assert(sizeof(struct bh_readers) == 8 + 144 * BH_READERS, "struct bh_rea
 
 struct bh_written {
 	__u64 records;
-	/* CLOCK_MONOTONIC as the programs read it in that jiffy. The clock of a record advances
-	 * once a jiffy, so other records of the jiffy take the time from here. */
+	/* Of place 0: CLOCK_MONOTONIC as the programs read it in that jiffy. The clock of a record
+	 * advances once a jiffy, so other records of the jiffy take the time from here. */
 	__u64 jiffy, time;
 };
 _Static_assert(sizeof(struct bh_written) == 24, "struct bh_written");

@@ -281,7 +281,7 @@ static void flood(uint8_t version)
 }
 
 /* Returns true if two readers got the same record. Each reader has its own copy of the clock, which
- * may be a jiffy behind the other's (reader_time()). */
+ * may be a jiffy behind the other's (reader_now()). */
 static bool same_record(const struct bh_event *a, const struct bh_event *b)
 {
 	return !memcmp(&a->source, &b->source, sizeof(*a) - offsetof(struct bh_event, source));
