@@ -7,9 +7,9 @@
  *
  * A slot serves within the jiffy of the evaluation (1 to 10 ms), at the same generation and step of
  * bh_config.changes, for packets with the same key, source, interfaces, MACs and entry of the
- * kernel's conntrack, and while the table of connections has no entry of the key. It has only what policy
- * denies to a packet that would open a connection: nothing that a domain name, the kernel's routes
- * or a Service's backend decides.
+ * kernel's conntrack, and while the table of connections has no entry of the key. It has only what
+ * policy denies to a packet that would open a connection: nothing that a domain name, the kernel's
+ * routes or a Service's backend decides.
  *
  * Senders of denied packets fill the slots, and a flow replaces another one of the same slot. A
  * flow that loses its slot costs two evaluations.
