@@ -108,11 +108,13 @@ BPF_GLOBAL int denial_repeats(struct __sk_buff *skb, const struct table_key *key
 }
 
 /* Returns true if the next packet like this one is denied for the same reason: policy's answer is
- * about the packet's own addresses, and no connection that exists was asked. */
+ * about the packet's own addresses, and no connection that exists, of the table or of the kernel's
+ * conntrack, has told whom the packet is from or goes to. */
 static __always_inline bool denial_lasts(const struct packet *p, __u32 reason)
 {
 	if (!p->enforced || p->audit || p->class != PACKET_FLOW || p->flags || p->key.scope ||
-	    p->reply || p->links || p->local || p->named || p->told > TOLD_NOTHING || !fast_path_takes(p))
+	    p->reply || p->links || p->local || p->named || p->told > TOLD_NOTHING ||
+	    !fast_path_takes(p))
 		return false;
 	if (p->protocol == IPPROTO_TCP
 		    ? (p->tcp_flags & (TCP_SYN | TCP_ACK | TCP_FIN | TCP_RST)) != TCP_SYN
