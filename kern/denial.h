@@ -19,8 +19,8 @@ static __always_inline struct bh_denial *denial_slot(__u64 hash)
 	return &denials->slot[hash & ((1u << BH_DENIAL_BITS) - 1)];
 }
 
-/* Returns what a slot has whose last denied flow is this one, now. */
-static __always_inline __u64 denial_seen(__u64 hash)
+/* Returns the stamp of a flow that is denied now, by its key's hash. */
+static __always_inline __u64 denial_stamp(__u64 hash)
 {
 	return hash + bpf_jiffies64();
 }
@@ -72,13 +72,12 @@ denial_find(struct __sk_buff *skb, const struct table_key *key, __u32 hook, __u3
 	__u64 differs;
 
 	denial = denial_slot(key->hash);
-	if (!denial || denial->seen != denial_seen(key->hash) || (void *)(eth + 1) > hook_end(skb))
+	if (!denial || denial->kept != denial_stamp(key->hash) || (void *)(eth + 1) > hook_end(skb))
 		return NULL;
 	sequence = READ_ONCE(denial->sequence);
 	barrier();
-	differs = (denial->jiffy ^ bpf_jiffies64()) | (denial->mac[0] ^ *(__u64 *)eth->to) |
-		  (denial->mac[1] ^ *(__u64 *)eth->from) | (denial->event.generation ^ generation) |
-		  (denial->event.ifindex ^ skb->ifindex) |
+	differs = (denial->mac[0] ^ *(__u64 *)eth->to) | (denial->mac[1] ^ *(__u64 *)eth->from) |
+		  (denial->event.generation ^ generation) | (denial->event.ifindex ^ skb->ifindex) |
 		  (denial->ingress ^ skb->ingress_ifindex) | (denial->event.hook ^ hook) |
 		  (sequence & 1);
 	if (differs || denial_differs(denial, key) ||
@@ -131,14 +130,14 @@ BPF_GLOBAL int denial_keep(struct __sk_buff *skb, const struct packet *p, __u32 
 	const struct ethernet_header *eth = hook_data(skb);
 	struct bh_denial *denial;
 	__u32 sequence;
-	__u64 seen;
+	__u64 stamp;
 
 	denial = p ? denial_slot(p->hash) : NULL;
 	if (!denial)
 		return 0;
-	seen = denial_seen(p->hash);
-	if (denial->seen != seen) {
-		denial->seen = seen;
+	stamp = denial_stamp(p->hash);
+	if (denial->seen != stamp) {
+		denial->seen = stamp;
 		return 0;
 	}
 	sequence = READ_ONCE(denial->sequence);
@@ -148,7 +147,7 @@ BPF_GLOBAL int denial_keep(struct __sk_buff *skb, const struct packet *p, __u32 
 	WRITE_ONCE(denial->sequence, sequence + 1);
 	barrier();
 	denial->key = p->key;
-	denial->jiffy = bpf_jiffies64();
+	denial->kept = stamp;
 	denial->mac[0] = *(__u64 *)eth->to;
 	denial->mac[1] = *(__u64 *)eth->from;
 	denial->tracked = denial_tracked(skb, p->hook);

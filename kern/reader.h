@@ -128,6 +128,8 @@ static __always_inline bool reader_matches(const struct bh_filter *filter,
 
 	if (!(reasons >> (event->reason & 63) & 1))
 		return false;
+	if (likely(!(filter->flags | filter->blocks | filter->named)))
+		return true;
 	if (filter->flags & BH_FILTER_PROTOCOL && filter->protocol != event->protocol)
 		return false;
 	if (filter->flags & BH_FILTER_PORT && filter->port != called)

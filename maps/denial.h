@@ -25,9 +25,10 @@
 #define BH_DENIAL_BITS 6 /* bits of the key's hash that are the index */
 
 struct bh_denial {
-	__u64 seen; /* the key's hash and the jiffy, added, of the last flow denied in this slot */
+	/* Stamps: a key's hash and the jiffy, added. Of the last flow denied in this slot: */
+	__u64 seen;
+	__u64 kept; /* of the flow that has left the record; 0: the slot is void */
 	struct bh_ct_key key;
-	__u64 jiffy; /* jiffy of the evaluation; 0: the slot is void */
 	/* two MACs of six bytes and parts of what is beside them, as kern/denial.h reads a frame */
 	__u64 mac[2];
 	__u64 tracked; /* stands for the packet's entry of the kernel's conntrack */

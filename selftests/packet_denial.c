@@ -84,7 +84,7 @@ static int records(void (*change)(struct bh_denial *denial))
 	for (int i = 0; i < SLOTS; i++) {
 		struct bh_denial *denial = &denials[cpu].slot[i];
 
-		if (!denial->jiffy)
+		if (!denial->kept)
 			continue;
 		n++;
 		if (change)
@@ -177,7 +177,7 @@ static const struct {
 	{"the higher address's port", offsetof(struct bh_denial, key.port[1])},
 	{"the protocol", offsetof(struct bh_denial, key.protocol)},
 	{"the scope", offsetof(struct bh_denial, key.scope)},
-	{"the jiffy", offsetof(struct bh_denial, jiffy)},
+	{"the hash and the jiffy", offsetof(struct bh_denial, kept)},
 	{"the destination's MAC, first byte", offsetof(struct bh_denial, mac[0])},
 	{"the destination's MAC, last byte", offsetof(struct bh_denial, mac[0]) + 5},
 	{"the source's MAC, first byte", offsetof(struct bh_denial, mac[1])},
@@ -377,7 +377,7 @@ static struct figures figures[3];
 /* Makes a record one of an earlier jiffy, so that the next packet is evaluated. */
 static void outdate(struct bh_denial *denial)
 {
-	denial->jiffy -= denial->event.reason == MARK ? 0 : 1;
+	denial->kept -= denial->event.reason == MARK ? 0 : 1;
 }
 
 /* Sends a packet like the last drop, which is evaluated, and one that a record serves. That record
