@@ -15,15 +15,16 @@ static const struct {
 	bool kernel; /* no INPUT: only the maps have it */
 	int filters; /* the options that choose a part: BY_... */
 	int (*show)(const struct show *show);
+	bool index; /* it needs show.index */
 } objects[] = {
-	{"segments", false, BY_ALL, show_segments},
-	{"endpoints", false, BY_NAMESPACE, show_endpoints},
-	{"pairs", false, BY_ALL, show_pairs},
-	{"rules", false, BY_ALL, show_rules},
-	{"generation", false, 0, show_generation},
-	{"conntrack", true, BY_ALL, show_conntrack},
-	{"counters", true, 0, show_counters},
-	{"names", true, BY_NAMESPACE, show_names},
+	{"segments", false, BY_ALL, show_segments, true},
+	{"endpoints", false, BY_NAMESPACE, show_endpoints, false},
+	{"pairs", false, BY_ALL, show_pairs, true},
+	{"rules", false, BY_ALL, show_rules, false},
+	{"generation", false, 0, show_generation, false},
+	{"conntrack", true, BY_ALL, show_conntrack, false},
+	{"counters", true, 0, show_counters, false},
+	{"names", true, BY_NAMESPACE, show_names, false},
 };
 
 #define N_OBJECTS (sizeof(objects) / sizeof(*objects))
@@ -115,7 +116,8 @@ static int run(struct call *call)
 {
 	struct filter filter = {0};
 	struct emit emit;
-	struct show show = {.emit = &emit, .filter = &filter};
+	struct segment_index index = {0};
+	struct show show = {.emit = &emit, .filter = &filter, .index = &index};
 	const char *pin = NULL;
 	struct view view;
 	int option, status;
@@ -140,12 +142,15 @@ static int run(struct call *call)
 	show.view = &view;
 	show.policy = view.policy;
 	status = status_of(choose_segments(&show));
+	if (!status && objects[i].index)
+		status = status_of(segment_index_make(&index, view.policy));
 	if (!status)
 		status = objects[i].show(&show);
 	emit_drop(&emit); /* after an error */
 	free(show.from);
 	free(show.to);
 	free(show.either);
+	segment_index_free(&index);
 	view_close(&view);
 	return status;
 }

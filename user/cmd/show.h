@@ -9,6 +9,7 @@
 
 #include "cmd/emit.h"
 #include "cmd/filter.h"
+#include "cmd/segment_index.h"
 #include "policy/sides.h"
 #include "cmd/text_buffer.h"
 #include "cmd/view.h"
@@ -18,6 +19,7 @@ struct show {
 	const struct view *view;
 	const struct policy *policy; /* the view's */
 	const struct filter *filter;
+	const struct segment_index *index; /* for show_segments() and show_pairs() */
 	/* By index of the policy's segments: the segment has an end that --from, --to or
 	 * --namespace selects. NULL: the option is not given. */
 	bool *from, *to, *either;

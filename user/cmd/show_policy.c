@@ -89,49 +89,35 @@ struct pair_ends {
 /* Lists the segments that a pair's subject ID stands for, and the direction. */
 static void list_subjects(const struct show *show, uint32_t id, struct pair_ends *ends)
 {
-	const struct policy *policy = show->policy;
+	const struct index_entries found = index_find(&show->index->subjects, id);
 
-	for (size_t i = 0; i < policy->n_segments; i++) {
-		const struct policy_segment *segment = &policy->segments[i];
+	for (size_t i = 0; i < found.n; i++) {
+		const uint32_t at = found.at[i].number / 2;
+		const struct policy_segment *segment = &show->policy->segments[at];
 
-		for (enum direction d = INGRESS; d <= EGRESS && !segment->delete_generation; d++) {
-			if (segment->own[d] != id && segment->common[d] != id)
-				continue;
-			ends->direction = d;
-			ends->common = segment->common[d] == id;
-			ends->subject_meant |= show_has(d == INGRESS ? show->to : show->from, i);
-			ends->either |= show_has(show->either, i);
-			json_object_array_add(ends->subjects, json_object_new_uint64(segment->id));
-		}
+		ends->direction = found.at[i].number % 2;
+		ends->common = segment->common[ends->direction] == id;
+		ends->subject_meant |=
+			show_has(ends->direction == INGRESS ? show->to : show->from, at);
+		ends->either |= show_has(show->either, at);
+		json_object_array_add(ends->subjects, json_object_new_uint64(segment->id));
 	}
 }
 
 static void list_peers(const struct show *show, uint32_t id, struct pair_ends *ends)
 {
-	const struct policy *policy = show->policy;
+	const struct index_entries found =
+		index_find(ends->common ? &show->index->common : &show->index->own, id);
 	const bool *meant = ends->direction == INGRESS ? show->from : show->to;
 
-	for (size_t i = 0; i < policy->n_segments; i++) {
-		const struct policy_segment *segment = &policy->segments[i];
+	for (size_t i = 0; i < found.n; i++) {
+		const uint32_t at = found.at[i].number;
 
-		if (segment->delete_generation ||
-		    (ends->common ? segment->peer_common : segment->peer_own) != id)
-			continue;
-		ends->peer_meant |= show_has(meant, i);
-		ends->either |= show_has(show->either, i);
-		json_object_array_add(ends->peers, json_object_new_uint64(segment->id));
+		ends->peer_meant |= show_has(meant, at);
+		ends->either |= show_has(show->either, at);
+		json_object_array_add(ends->peers,
+				      json_object_new_uint64(show->policy->segments[at].id));
 	}
-}
-
-static struct verdicts pair_verdicts(const struct policy *policy, struct bh_ports_ref ports)
-{
-	struct verdicts verdicts = {.n = 1, .all.verdict = ports.at};
-
-	if (ports.count) {
-		verdicts.at = &policy->intervals[ports.at];
-		verdicts.n = ports.count;
-	}
-	return verdicts;
 }
 
 /* A list that uses port names has a form for each variation of its destinations, so --port never
@@ -142,7 +128,7 @@ static bool pair_has_port(const struct show *show, struct bh_ports_ref ports)
 
 	if (ports.count == BH_PORTS_NAMED)
 		return true;
-	verdicts = pair_verdicts(show->policy, ports);
+	verdicts = verdicts_of_list(show->policy, ports);
 	return show_has_port(show, &verdicts);
 }
 
@@ -180,7 +166,7 @@ static void show_pair_ports(struct emit *emit, const struct policy *policy,
 		emit_number(emit, "named_list", ports.at);
 		return;
 	}
-	verdicts = pair_verdicts(policy, ports);
+	verdicts = verdicts_of_list(policy, ports);
 	array = json_object_new_array();
 	verdicts_each_allowed(&verdicts, json_append_visit, array);
 	text_join(text, array);

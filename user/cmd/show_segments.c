@@ -44,26 +44,22 @@ static void list_matchers(const struct show *show, const char *key, const char *
 /* Lists endpoints by name, each once although it may have several addresses, then prefixes. */
 static void list_members(const struct show *show, uint32_t segment, struct text *text)
 {
+	const struct index_entries members = index_find(&show->index->members, segment);
 	struct titled_list listing = listing_begin(show->emit, "members", "members");
 	const struct policy *policy = show->policy;
 
-	for (size_t i = 0; i < policy->n_endpoints; i++) {
-		struct policy_range addresses = policy->endpoints[i].addresses;
-		bool member = false;
+	for (size_t i = 0; i < members.n; i++) {
+		const uint32_t at = members.at[i].number;
 
-		for (uint32_t k = 0; k < addresses.n; k++)
-			member |= policy->addresses[policy->endpoint_addresses[addresses.at + k]]
-					  .segment == segment;
-		if (!member)
-			continue;
-		show_endpoint_name(text, policy, &policy->endpoints[i]);
-		listing_add(&listing, text->buffer->buf);
-	}
-	for (size_t i = 0; i < policy->n_prefixes; i++) {
-		if (policy->prefixes[i].segment != segment)
-			continue;
-		text_clear(text);
-		prefix_print(text, &policy->prefixes[i].address, policy->prefixes[i].length);
+		if (at < policy->n_endpoints) {
+			show_endpoint_name(text, policy, &policy->endpoints[at]);
+		} else {
+			const struct policy_prefix *prefix =
+				&policy->prefixes[at - policy->n_endpoints];
+
+			text_clear(text);
+			prefix_print(text, &prefix->address, prefix->length);
+		}
 		listing_add(&listing, text->buffer->buf);
 	}
 	emit_end(show->emit);
@@ -115,6 +111,7 @@ static void show_reach(const struct show *show, const struct policy_segment *sub
 	const bool *meant = direction == INGRESS ? show->from : show->to;
 	const char *name = direction_name(direction), *title = name;
 	struct emit *emit = show->emit;
+	size_t n;
 
 	if (!(subject->flags & BH_SEGMENT_POLICY(direction))) {
 		emit_say(emit, "  %-9s free\n", name);
@@ -122,10 +119,14 @@ static void show_reach(const struct show *show, const struct policy_segment *sub
 		return;
 	}
 	emit_array(emit, name);
-	for (size_t i = 0; i < policy->n_segments; i++)
-		if (policy_segment_is_peer(&policy->segments[i]) && show_has(meant, i))
-			show_reachable(show, subject, &policy->segments[i], direction, &title,
+	n = segment_index_peers(show->index, policy, subject, direction);
+	for (size_t i = 0; i < n; i++) {
+		const uint32_t at = show->index->peers[i];
+
+		if (policy_segment_is_peer(&policy->segments[at]) && show_has(meant, at))
+			show_reachable(show, subject, &policy->segments[at], direction, &title,
 				       text);
+	}
 	if (title == name)
 		emit_say(emit, "  %-9s %s\n", name,
 			 part ? "none that the filter selects" : "isolated");

@@ -4,28 +4,30 @@
 #include "policy/verdicts.h"
 #include "model/protocol.h"
 
+struct verdicts verdicts_of_list(const struct policy *policy, struct bh_ports_ref ports)
+{
+	struct verdicts verdicts = {.n = 1, .all.verdict = ports.at};
+
+	if (ports.count) {
+		verdicts.at = &policy->intervals[ports.at];
+		verdicts.n = ports.count;
+	}
+	return verdicts;
+}
+
 struct verdicts verdicts_of(const struct policy *policy, const struct policy_segment *subject,
 			    const struct policy_segment *peer, enum direction direction,
 			    uint32_t resolution)
 {
 	struct evaluate_source source = evaluate_policy(policy);
-	struct verdicts verdicts = {.n = 1};
 	struct bh_ports_ref ports;
 
-	if (!evaluate_ports(&source, subject, peer, direction, &ports)) {
-		verdicts.all.verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
-		return verdicts;
-	}
+	if (!evaluate_ports(&source, subject, peer, direction, &ports))
+		ports = (struct bh_ports_ref){bh_verdict(true, BH_TIER_DEFAULT, 0), 0};
 	if (ports.count == BH_PORTS_NAMED &&
 	    !source.named(source.data, ports.at, resolution, &ports))
 		ports = (struct bh_ports_ref){bh_verdict(false, BH_TIER_DEFAULT, 0), 0};
-	if (!ports.count) {
-		verdicts.all.verdict = ports.at;
-		return verdicts;
-	}
-	verdicts.at = &policy->intervals[ports.at];
-	verdicts.n = ports.count;
-	return verdicts;
+	return verdicts_of_list(policy, ports);
 }
 
 bool verdicts_allow_any(const struct verdicts *verdicts)

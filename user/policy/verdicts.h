@@ -15,6 +15,9 @@ struct verdicts {
 	struct bh_interval all;
 };
 
+/* Returns a port list that uses no port names. */
+struct verdicts verdicts_of_list(const struct policy *policy, struct bh_ports_ref ports);
+
 /*
  * Returns the port list of @subject's policy for @peer in @direction, if the destination
  * numbers its port names by @resolution.
