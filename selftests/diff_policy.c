@@ -680,28 +680,41 @@ static bool grid_agrees(struct grid_check check)
 	return !class_grid_each(&request, check_row, &check) && check.next == check.kinds->n;
 }
 
-/* Returns true if what service_grid_fill() says of a kind and a Service is what each call does. */
-static bool service_cells_agree(const struct policy *policy, struct random *random,
-				const struct service_grid_request *asked, const signed char *cells)
+/* Returns what service_grid_fill() may say of a kind and a Service: what each call does that
+ * counts. SERVICE_GRID_ASK: some have no IP version in common. */
+static signed char service_cell_of(const struct policy *policy, const struct flow_class *kind,
+				   const struct flow_side *service, const struct flow *port)
 {
 	const struct evaluate_source source = evaluate_policy(policy);
+	signed char cell = SERVICE_GRID_ASK;
+
+	for (size_t i = 0; i < kind->n; i++) {
+		struct service_verdict verdict;
+		struct flow flow = *port;
+
+		if (!service_grid_counts(kind, i))
+			continue;
+		if (!flow_between(&kind->members[i].end, service, &flow))
+			return SERVICE_GRID_ASK;
+		evaluate_service(&source, policy, &flow, &verdict);
+		service_verdict_free(&verdict);
+		if (verdict.answer != SERVICE_FOUND)
+			return SERVICE_GRID_ASK;
+		cell = !i || cell == (signed char)verdict.outcome ? (signed char)verdict.outcome
+								  : (signed char)SERVICE_DEPENDS;
+	}
+	return cell;
+}
+
+static bool service_cells_agree(const struct policy *policy,
+				const struct service_grid_request *asked, const signed char *cells)
+{
 	bool agree = true;
 
-	for (size_t i = 0; i < asked->kinds->n * asked->n && agree; i++) {
-		const struct flow_class *kind = &asked->kinds->at[i / asked->n];
-		struct service_verdict verdict;
-		struct flow flow = *asked->port;
-
-		if (cells[i] == SERVICE_GRID_ASK)
-			continue;
-		agree = flow_between(&kind->members[random_below(random, kind->n)].end,
-				     &asked->services[i % asked->n], &flow);
-		if (!agree)
-			break;
-		evaluate_service(&source, policy, &flow, &verdict);
-		agree = verdict.answer == SERVICE_FOUND && (signed char)verdict.outcome == cells[i];
-		service_verdict_free(&verdict);
-	}
+	for (size_t i = 0; i < asked->kinds->n * asked->n && agree; i++)
+		agree = cells[i] == SERVICE_GRID_ASK ||
+			cells[i] == service_cell_of(policy, &asked->kinds->at[i / asked->n],
+						    &asked->services[i % asked->n], asked->port);
 	return agree;
 }
 
@@ -718,8 +731,7 @@ static bool services_agree(const struct policy *policy, struct random *random,
 						     .port = &port,
 						     .kinds = kinds,
 						     .services = sides,
-						     .n = policy->n_services,
-						     .least = 1};
+						     .n = policy->n_services};
 	bool agree = sides && cells;
 
 	if (policy->n_service_ports) {
@@ -729,7 +741,7 @@ static bool services_agree(const struct policy *policy, struct random *random,
 	for (size_t i = 0; i < policy->n_services && agree; i++)
 		sides[i] = side_of_service(policy, &policy->services[i], NULL);
 	agree = agree && !service_grid_fill(&request, cells) &&
-		service_cells_agree(policy, random, &request, cells);
+		service_cells_agree(policy, &request, cells);
 	free(sides);
 	free(cells);
 	return agree;

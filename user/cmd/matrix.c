@@ -48,8 +48,6 @@ static int list_services(struct reach_table *table)
 	return 0;
 }
 
-#define SERVICES_LEAST 8 /* to be evaluated together */
-
 static const enum reach service_reaches[] = {[SERVICE_DENIED] = REACH_NO,
 					     [SERVICE_ALLOWED] = REACH_YES,
 					     [SERVICE_DEPENDS] = REACH_DEPENDS};
@@ -68,8 +66,8 @@ static enum reach evaluate_service_from(const struct reach_table *table,
 	return service_reaches[verdict.outcome];
 }
 
-/* The caller's node may decide which backends can be chosen, so each of the caller's nodes is
- * asked. */
+/* The caller's node may decide which backends can be chosen, so each of the callers' nodes
+ * counts. */
 static enum reach evaluate_to_service(const struct reach_table *table,
 				      const struct flow_class *from,
 				      const struct flow_side *service)
@@ -77,12 +75,11 @@ static enum reach evaluate_to_service(const struct reach_table *table,
 	enum reach reach = evaluate_service_from(table, from->members, service);
 
 	for (size_t i = 1; i < from->n; i++) {
-		const struct flow_class_member *member = &from->members[i];
 		enum reach other;
 
-		if (!strcmp(member->node[0], member[-1].node[0]))
+		if (!service_grid_counts(from, i))
 			continue;
-		other = evaluate_service_from(table, member, service);
+		other = evaluate_service_from(table, &from->members[i], service);
 		if (reach == REACH_NONE)
 			reach = other;
 		else if (other != REACH_NONE && other != reach)
@@ -203,8 +200,7 @@ static int evaluate_services(const struct reach_table *table)
 						     .kinds = table->kinds,
 						     .from = table->meant->from,
 						     .services = table->services,
-						     .n = table->n_services,
-						     .least = SERVICES_LEAST};
+						     .n = table->n_services};
 	signed char *cells = calloc(table->kinds->n * table->n_services + 1, 1);
 	int error = cells ? service_grid_fill(&request, cells) : -ENOMEM;
 

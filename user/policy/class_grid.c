@@ -279,10 +279,12 @@ static enum family family_of(const struct flow_class *from, const struct flow_cl
 	return from->has[first] && to->has[first] ? first : !first;
 }
 
-static bool is_asked(const struct flow_class *from, const struct flow_class *to)
+static bool is_asked(const struct grid *grid, const struct flow_class *from,
+		     const struct flow_class *to)
 {
-	return from == to || from->members->is_node || to->members->is_node ||
-	       to->members->end.domain;
+	const bool near = from == to || from->members->is_node || to->members->is_node;
+
+	return to->members->end.domain || (near && !grid->request->strangers);
 }
 
 /* Sets the cells to kinds from @first to before @end to what these say at ingress. */
@@ -342,7 +344,7 @@ static void finish_row(struct grid *grid, size_t from)
 			continue;
 		}
 		egress = grid->block[family * grid->ends.n + grid->of[to][family]];
-		cells[to] = is_asked(a, b)			 ? GRID_ASK
+		cells[to] = is_asked(grid, a, b)		 ? GRID_ASK
 			    : !(cells[to] & egress & SAYS_ALLOW) ? GRID_DENY
 			    : (cells[to] | egress) & SAYS_AUDIT	 ? GRID_AUDIT
 								 : GRID_ALLOW;

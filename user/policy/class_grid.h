@@ -11,7 +11,8 @@
 
 enum grid_cell {
 	GRID_NONE, /* no flow may go so (flow_classes_connect()) */
-	/* to be evaluated by evaluate_flow(): one is a node or a domain name, or both are one */
+	/* to be evaluated by evaluate_flow(): one is a domain name; without `strangers`, one is a
+	 * node, or both are one */
 	GRID_ASK,
 	GRID_DENY,
 	GRID_ALLOW,
@@ -28,6 +29,9 @@ struct grid_request {
 	bool any_port;
 	const struct flow_classes *kinds;
 	const bool *from, *to; /* by kind: it is asked for; NULL: all are */
+	/* evaluate a kind to itself as two of its members, and a node as another node's endpoints
+	 * see it */
+	bool strangers;
 	size_t rows; /* how many kinds are evaluated at once; 0: as many as take some 32 MB */
 };
 

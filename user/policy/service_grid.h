@@ -7,6 +7,8 @@
 #ifndef BULKHEAD_POLICY_SERVICE_GRID_H
 #define BULKHEAD_POLICY_SERVICE_GRID_H
 
+#include <string.h>
+
 #include "policy/class_grid.h"
 #include "policy/service_flow.h"
 
@@ -18,15 +20,25 @@ struct service_grid_request {
 	const bool *from; /* by kind: it is asked for; NULL: all are */
 	const struct flow_side *services;
 	size_t n; /* number of Services */
-	size_t least; /* a grid for fewer Services costs more than it saves */
 };
 
-/* To be evaluated by evaluate_service(): nodes are among the ends, the caller is of a backend's
- * kind, its node matters, or too few Services have such backends. */
+/* To be evaluated by evaluate_service(): nodes or addresses outside are among the backends, the
+ * caller's node decides which are chosen, too few backends are alike, or a node has another end's
+ * address. */
 #define SERVICE_GRID_ASK (-1)
 
-/* Sets cells[from * request->n + service] of each kind that is asked for to an enum
- * service_outcome, or to SERVICE_GRID_ASK. Returns as class_grid_each(). */
+/* Returns true if a member's call counts for its kind: it is the first, or on another node than the
+ * one before it. */
+static inline bool service_grid_counts(const struct flow_class *kind, size_t member)
+{
+	return !member || strcmp(kind->members[member].node[0], kind->members[member - 1].node[0]);
+}
+
+/*
+ * Sets cells[from * request->n + service] of each kind that is asked for to an enum
+ * service_outcome, or to SERVICE_GRID_ASK. Where calls that count have different outcomes, the
+ * kind's is SERVICE_DEPENDS. Returns as class_grid_each().
+ */
 int service_grid_fill(const struct service_grid_request *request, signed char *cells);
 
 #endif
