@@ -246,4 +246,23 @@ says "a service-cidr over pods is warned of" 0 \
 	'warning: service-cidr 10.1.0.0/16 holds 10.1.0.5, the address of Pod shop/db-0' \
 	compile -o "$tmp/x.bhp" "$tmp/world.ini" "$tmp/again.ini"
 
+cat >"$tmp/alone.yaml" <<'END'
+apiVersion: v1
+kind: Namespace
+metadata: {name: other}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: s, namespace: alone}
+spec: {clusterIP: 10.96.0.1, ports: [{port: 80}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: s-1, namespace: alone, labels: {kubernetes.io/service-name: s}}
+addressType: IPv4
+ports: [{port: 80, protocol: TCP}]
+endpoints: [{addresses: [10.1.0.5]}]
+END
+prints "lint reads a Service of a namespace that has neither pods nor policies" 0 lint "$tmp/alone.yaml" </dev/null
+
 check_end

@@ -4,72 +4,82 @@
 #include "compile/lint_part.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "model/cluster_bytes.h"
 
-/* What the objects of a namespace take, and the largest of them. */
-struct namespace_sum {
-	size_t bytes, most;
-	const char *name;
+/* What an object takes, or the objects of a namespace, of which this is the largest. */
+struct room {
+	const char *ns, *name;
 	const struct where *where;
+	size_t bytes, most;
 };
 
-static void count(struct namespace_sum *sums, const struct lint *lint, const char *ns,
-		  const char *name, const struct where *where, size_t bytes)
-{
-	struct namespace_sum *sum;
+typedef ARRAY(struct room) rooms_t;
 
-	if (!ns)
-		return;
-	sum = &sums[cluster_namespace(lint->cluster, ns) - lint->cluster->namespaces];
-	sum->bytes += bytes;
-	if (bytes <= sum->most)
-		return;
-	sum->most = bytes;
-	sum->name = name;
-	sum->where = where;
+static void count(rooms_t *rooms, const char *ns, const char *name, const struct where *where,
+		  size_t bytes)
+{
+	if (ns)
+		array_push(rooms, ((struct room){ns, name, where, bytes, bytes}));
 }
 
-static void count_all(struct namespace_sum *sums, const struct lint *lint)
+static void count_all(rooms_t *rooms, const struct cluster *cluster)
 {
-	const struct cluster *cluster = lint->cluster;
-
 	for (size_t i = 0; i < cluster->n_policies; i++) {
 		const struct policy_object *at = &cluster->policies[i];
 
-		count(sums, lint, at->ns_name, at->name, &at->where, policy_bytes(at));
+		count(rooms, at->ns_name, at->name, &at->where, policy_bytes(at));
 	}
 	for (size_t i = 0; i < cluster->n_services; i++) {
 		const struct service *at = &cluster->services[i];
 
-		count(sums, lint, at->ns_name, at->name, &at->where, service_bytes(at));
+		count(rooms, at->ns_name, at->name, &at->where, service_bytes(at));
 	}
 	for (size_t i = 0; i < cluster->n_slices; i++) {
 		const struct slice *at = &cluster->slices[i];
 
-		count(sums, lint, at->ns_name, at->name, &at->where, slice_bytes(at));
+		count(rooms, at->ns_name, at->name, &at->where, slice_bytes(at));
 	}
 	/* Pods with an address do not count: nodes have room for a number of Pods */
 	for (size_t i = 0; i < cluster->n_expected; i++) {
 		const struct endpoint *at = &cluster->expected[i];
 
-		count(sums, lint, at->ns_name, at->name, &at->where, pod_bytes(at));
+		count(rooms, at->ns_name, at->name, &at->where, pod_bytes(at));
 	}
 }
 
-static size_t sum_all(const struct namespace_sum *sums, size_t n)
+static int compare_namespaces(const void *a, const void *b)
 {
-	size_t all = 0;
+	return strcmp(((const struct room *)a)->ns, ((const struct room *)b)->ns);
+}
 
-	for (size_t i = 0; i < n; i++)
-		all += sums[i].bytes;
+/* Makes one record of each namespace's, and returns what all take. A namespace of which no input
+ * has the Namespace, a Pod or a policy is none of the cluster's. */
+static size_t sum(rooms_t *rooms)
+{
+	size_t n = 0, all = 0;
+
+	array_sort(rooms, compare_namespaces);
+	for (size_t i = 0; i < rooms->n; i++) {
+		struct room *at = &rooms->at[i], *ns = n ? &rooms->at[n - 1] : NULL;
+
+		all += at->bytes;
+		if (!ns || compare_namespaces(ns, at)) {
+			rooms->at[n++] = *at;
+			continue;
+		}
+		at->bytes += ns->bytes;
+		*ns = at->most > ns->most
+			      ? *at
+			      : (struct room){ns->ns, ns->name, ns->where, at->bytes, ns->most};
+	}
+	rooms->n = n;
 	return all;
 }
 
 /* @all: what the objects of all namespaces take. */
-static void find_over(struct lint *lint, const char *ns, const struct namespace_sum *sum,
-		      size_t all)
+static void find_over(struct lint *lint, const struct room *sum, size_t all)
 {
 	const bool alone = sum->bytes > NAMESPACE_BYTES;
 	char name[600], beside[160] = "";
@@ -80,7 +90,7 @@ static void find_over(struct lint *lint, const char *ns, const struct namespace_
 		snprintf(beside, sizeof(beside),
 			 " while those of all namespaces take more than %u, and they take %zu",
 			 ROOM_BYTES >> 10, all >> 10);
-	snprintf(name, sizeof(name), "%s/%s", ns, sum->name);
+	snprintf(name, sizeof(name), "%s/%s", sum->ns, sum->name);
 	lint_find(lint, "over-budget", sum->where, name,
 		  "the objects of its namespace take %zu KiB of an engine's memory, and the "
 		  "limit is %u%s: the engine refuses what finds no room; this one takes most, "
@@ -91,13 +101,12 @@ static void find_over(struct lint *lint, const char *ns, const struct namespace_
 
 void lint_room(struct lint *lint)
 {
-	const struct cluster *cluster = lint->cluster;
-	struct namespace_sum *sums = grow_zeroed(cluster->n_namespaces, sizeof(*sums));
+	rooms_t rooms = {0};
 	size_t all;
 
-	count_all(sums, lint);
-	all = sum_all(sums, cluster->n_namespaces);
-	for (size_t i = 0; i < cluster->n_namespaces; i++)
-		find_over(lint, cluster->namespaces[i].name, &sums[i], all);
-	free(sums);
+	count_all(&rooms, lint->cluster);
+	all = sum(&rooms);
+	for (size_t i = 0; i < rooms.n; i++)
+		find_over(lint, &rooms.at[i], all);
+	array_free(&rooms);
 }
