@@ -2,6 +2,7 @@
 /* Finds the differences between the Services of two policies. */
 #include <string.h>
 
+#include "model/search.h"
 #include "policy/diff_part.h"
 
 static const struct policy_service *counterpart(const struct policy *other,
@@ -10,6 +11,14 @@ static const struct policy_service *counterpart(const struct policy *other,
 {
 	return service_by_name(other, policy_string(policy, service->ns),
 			       policy_string(policy, service->name));
+}
+
+/* Orders the backends of a port as the policy has them. */
+static int compare_backends(const struct policy_backend *a, const struct policy_backend *b)
+{
+	const int order = memcmp(&a->address, &b->address, sizeof(a->address));
+
+	return order ? order : a->port - b->port;
 }
 
 static const struct policy_service_port *find_port(const struct policy *policy,
@@ -35,14 +44,11 @@ static bool serves(const struct policy_backend *backend)
 static bool has_backend(const struct policy *policy, const struct policy_service_port *port,
 			const struct policy_backend *like)
 {
-	for (uint32_t i = 0; port && i < port->backends.n; i++) {
-		const struct policy_backend *backend = &policy->backends[port->backends.at + i];
+	const struct policy_backend *backends = policy->backends + port->backends.at;
+	const size_t n = port->backends.n,
+		     i = SEARCH(n, k, compare_backends(&backends[k], like) < 0);
 
-		if (backend->port == like->port && backend->flags == like->flags &&
-		    !memcmp(&backend->address, &like->address, sizeof(like->address)))
-			return true;
-	}
-	return false;
+	return i < n && !compare_backends(&backends[i], like) && backends[i].flags == like->flags;
 }
 
 /* Finds ports and backends that the Service has in one policy and lacks in the other. */
@@ -76,14 +82,13 @@ static void compare_ports(struct diff *diff, enum side side, const struct policy
 static bool has_frontend(const struct policy *policy, const struct policy_service *service,
 			 const struct policy_frontend *like)
 {
-	for (size_t i = 0; i < policy->n_frontends; i++) {
-		const struct policy_frontend *frontend = &policy->frontends[i];
+	struct service_frontends found;
 
-		if (frontend_service(policy, frontend) == service && frontend->port == like->port &&
-		    frontend->protocol == like->protocol &&
-		    !memcmp(&frontend->address, &like->address, sizeof(like->address)))
+	if (!service_frontends_find(policy, &like->address, like->protocol, like->port, &found))
+		return false;
+	for (size_t i = 0; i < found.n; i++)
+		if (frontend_service(policy, &found.at[i]) == service)
 			return true;
-	}
 	return false;
 }
 

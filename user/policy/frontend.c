@@ -41,8 +41,8 @@ struct service_frontends service_frontends_at(const struct policy *policy, size_
 	return (struct service_frontends){first, n};
 }
 
-static bool find_at(const struct policy *policy, const struct address *address, uint8_t protocol,
-		    uint16_t port, struct service_frontends *found)
+bool service_frontends_find(const struct policy *policy, const struct address *address,
+			    uint8_t protocol, uint16_t port, struct service_frontends *found)
 {
 	size_t at = lower_bound(policy, address, protocol, port);
 
@@ -94,10 +94,10 @@ enum service_answer service_find(const struct policy *policy, const char *node,
 	 * address. */
 	if (!memcmp(address, &any, sizeof(any)))
 		return SERVICE_NONE;
-	if (find_at(policy, address, protocol, port, found))
+	if (service_frontends_find(policy, address, protocol, port, found))
 		return SERVICE_FOUND;
 	if (node && is_nodes(policy, policy_node_by_name(policy, node), address) &&
-	    find_at(policy, &any, protocol, port, found))
+	    service_frontends_find(policy, &any, protocol, port, found))
 		return SERVICE_FOUND;
 	first = lower_bound(policy, address, 0, 0);
 	at = &policy->frontends[first];
@@ -121,7 +121,8 @@ const struct policy_service *service_called(const struct policy *policy,
 	if (!policy->n_frontends)
 		return NULL;
 	answer = service_find(policy, NULL, address, protocol, port, &found);
-	if (answer == SERVICE_NONE && find_at(policy, &any, protocol, port, &found) &&
+	if (answer == SERVICE_NONE &&
+	    service_frontends_find(policy, &any, protocol, port, &found) &&
 	    is_a_node(policy, address))
 		answer = SERVICE_FOUND;
 	return answer == SERVICE_FOUND || answer == SERVICE_NO_PORT

@@ -44,6 +44,11 @@ const struct policy_service *service_called(const struct policy *policy,
 /* Returns the frontends from policy->frontends[@i] on that have its address, protocol and port. */
 struct service_frontends service_frontends_at(const struct policy *policy, size_t i);
 
+/* Finds the frontends of an address (0 (::): node ports), protocol and port. Returns false, with
+ * none, if there are none. */
+bool service_frontends_find(const struct policy *policy, const struct address *address,
+			    uint8_t protocol, uint16_t port, struct service_frontends *found);
+
 static inline bool frontend_is_node_port(const struct policy_frontend *frontend)
 {
 	static const struct address any;

@@ -305,8 +305,7 @@ struct policy_service {
 	uint32_t pad;
 };
 
-/* A port of a Service, in host byte order. In the order of the Services, then sorted by
- * protocol, port. */
+/* A port of a Service, in host byte order. In the order of the Services, then as given. */
 struct policy_service_port {
 	uint32_t service; /* index */
 	uint16_t port;

@@ -190,12 +190,48 @@ bool service_list_backends(const struct policy *names, const struct address *add
 	return true;
 }
 
-static bool is_there(const struct balance *b, const struct address *address)
+typedef ARRAY(const struct policy_backend *) backends_t;
+
+static int compare_addresses(const void *a, const void *b)
 {
-	for (size_t i = 0; i < b->backends.n; i++)
-		if (!memcmp(&b->backends.at[i].backend->address, address, sizeof(*address)))
-			return true;
-	return false;
+	const struct policy_backend *x = *(const struct policy_backend *const *)a;
+	const struct policy_backend *y = *(const struct policy_backend *const *)b;
+	const int order = memcmp(&x->address, &y->address, sizeof(x->address));
+
+	if (order)
+		return order;
+	return x < y ? -1 : x > y;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct policy_backend *x = *(const struct policy_backend *const *)a;
+	const struct policy_backend *y = *(const struct policy_backend *const *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Lists the first backend of each address, in the policy's order. */
+static backends_t list_first(const struct policy *policy, const struct policy_service *service)
+{
+	backends_t list = {0};
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < service->ports.n; i++) {
+		const struct policy_range *range =
+			&policy->service_ports[service->ports.at + i].backends;
+
+		for (uint32_t j = 0; j < range->n; j++)
+			array_push(&list, &policy->backends[range->at + j]);
+	}
+	array_sort(&list, compare_addresses);
+	for (size_t i = 0; i < list.n; i++)
+		if (!n ||
+		    memcmp(&list.at[n - 1]->address, &list.at[i]->address, sizeof(struct address)))
+			list.at[n++] = list.at[i];
+	list.n = n;
+	array_sort(&list, compare_places);
+	return list;
 }
 
 void evaluate_headless(const struct evaluate_source *source, const struct policy *names,
@@ -203,18 +239,11 @@ void evaluate_headless(const struct evaluate_source *source, const struct policy
 		       struct service_verdict *verdict)
 {
 	struct balance b = start(source, names, flow);
+	backends_t list = list_first(names, service);
 
-	for (uint32_t i = 0; i < service->ports.n; i++) {
-		const struct policy_range *range =
-			&names->service_ports[service->ports.at + i].backends;
-
-		for (uint32_t j = 0; j < range->n; j++) {
-			const struct policy_backend *backend = &names->backends[range->at + j];
-
-			if (!is_there(&b, &backend->address))
-				add_backend(&b, service, backend, flow->port);
-		}
-	}
+	for (size_t i = 0; i < list.n; i++)
+		add_backend(&b, service, list.at[i], flow->port);
+	array_free(&list);
 	/* a headless name gives the ready backends only */
 	for (size_t i = 0; i < b.backends.n; i++)
 		b.backends.at[i].chosen = has_flags(&b.backends.at[i], POLICY_BACKEND_READY);
