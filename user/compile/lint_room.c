@@ -9,77 +9,78 @@
 #include "model/cluster_bytes.h"
 
 /* What an object takes, or the objects of a namespace, of which this is the largest. */
-struct room {
+struct namespace_size {
 	const char *ns, *name;
 	const struct where *where;
 	size_t bytes, most;
 };
 
-typedef ARRAY(struct room) rooms_t;
+typedef ARRAY(struct namespace_size) sizes_t;
 
-static void count(rooms_t *rooms, const char *ns, const char *name, const struct where *where,
+static void count(sizes_t *sizes, const char *ns, const char *name, const struct where *where,
 		  size_t bytes)
 {
 	if (ns)
-		array_push(rooms, ((struct room){ns, name, where, bytes, bytes}));
+		array_push(sizes, ((struct namespace_size){ns, name, where, bytes, bytes}));
 }
 
-static void count_all(rooms_t *rooms, const struct cluster *cluster)
+static void count_all(sizes_t *sizes, const struct cluster *cluster)
 {
 	for (size_t i = 0; i < cluster->n_policies; i++) {
 		const struct policy_object *at = &cluster->policies[i];
 
-		count(rooms, at->ns_name, at->name, &at->where, policy_bytes(at));
+		count(sizes, at->ns_name, at->name, &at->where, policy_bytes(at));
 	}
 	for (size_t i = 0; i < cluster->n_services; i++) {
 		const struct service *at = &cluster->services[i];
 
-		count(rooms, at->ns_name, at->name, &at->where, service_bytes(at));
+		count(sizes, at->ns_name, at->name, &at->where, service_bytes(at));
 	}
 	for (size_t i = 0; i < cluster->n_slices; i++) {
 		const struct slice *at = &cluster->slices[i];
 
-		count(rooms, at->ns_name, at->name, &at->where, slice_bytes(at));
+		count(sizes, at->ns_name, at->name, &at->where, slice_bytes(at));
 	}
 	/* Pods with an address do not count: nodes have room for a number of Pods */
 	for (size_t i = 0; i < cluster->n_expected; i++) {
 		const struct endpoint *at = &cluster->expected[i];
 
-		count(rooms, at->ns_name, at->name, &at->where, pod_bytes(at));
+		count(sizes, at->ns_name, at->name, &at->where, pod_bytes(at));
 	}
 }
 
 static int compare_namespaces(const void *a, const void *b)
 {
-	return strcmp(((const struct room *)a)->ns, ((const struct room *)b)->ns);
+	return strcmp(((const struct namespace_size *)a)->ns,
+		      ((const struct namespace_size *)b)->ns);
 }
 
 /* Makes one record of each namespace's, and returns what all take. A namespace of which no input
  * has the Namespace, a Pod or a policy is none of the cluster's. */
-static size_t sum(rooms_t *rooms)
+static size_t sum(sizes_t *sizes)
 {
 	size_t n = 0, all = 0;
 
-	array_sort(rooms, compare_namespaces);
-	for (size_t i = 0; i < rooms->n; i++) {
-		struct room *at = &rooms->at[i], *ns = n ? &rooms->at[n - 1] : NULL;
+	array_sort(sizes, compare_namespaces);
+	for (size_t i = 0; i < sizes->n; i++) {
+		struct namespace_size *at = &sizes->at[i], *ns = n ? &sizes->at[n - 1] : NULL;
 
 		all += at->bytes;
 		if (!ns || compare_namespaces(ns, at)) {
-			rooms->at[n++] = *at;
+			sizes->at[n++] = *at;
 			continue;
 		}
 		at->bytes += ns->bytes;
-		*ns = at->most > ns->most
-			      ? *at
-			      : (struct room){ns->ns, ns->name, ns->where, at->bytes, ns->most};
+		*ns = at->most > ns->most ? *at
+					  : (struct namespace_size){ns->ns, ns->name, ns->where,
+								    at->bytes, ns->most};
 	}
-	rooms->n = n;
+	sizes->n = n;
 	return all;
 }
 
 /* @all: what the objects of all namespaces take. */
-static void find_over(struct lint *lint, const struct room *sum, size_t all)
+static void find_over(struct lint *lint, const struct namespace_size *sum, size_t all)
 {
 	const bool alone = sum->bytes > NAMESPACE_BYTES;
 	char name[600], beside[160] = "";
@@ -101,12 +102,12 @@ static void find_over(struct lint *lint, const struct room *sum, size_t all)
 
 void lint_room(struct lint *lint)
 {
-	rooms_t rooms = {0};
+	sizes_t sizes = {0};
 	size_t all;
 
-	count_all(&rooms, lint->cluster);
-	all = sum(&rooms);
-	for (size_t i = 0; i < rooms.n; i++)
-		find_over(lint, &rooms.at[i], all);
-	array_free(&rooms);
+	count_all(&sizes, lint->cluster);
+	all = sum(&sizes);
+	for (size_t i = 0; i < sizes.n; i++)
+		find_over(lint, &sizes.at[i], all);
+	array_free(&sizes);
 }
