@@ -25,6 +25,8 @@ struct ring_reader {
 	uint64_t lost; /* the place's count before this reader came */
 	int rings, ends; /* fds of the maps of rings and of ends */
 	struct ring_buffer *ring;
+	ring_buffer_sample_fn take; /* gets the records, with @data */
+	void *data;
 	bool named; /* the filter names ends */
 };
 
@@ -83,6 +85,27 @@ static bool renew(struct ring_reader *reader)
 	return true;
 }
 
+/* Renews the lease if it ends soon. Returns -ESTALE if another reader has the place. */
+static int keep_place(struct ring_reader *reader)
+{
+	if (reader->lease >= now() + RENEW_BEFORE)
+		return 0;
+	if (!renew(reader))
+		return -ESTALE;
+	set_active(reader, true); /* an event may have found the lease expired */
+	return 0;
+}
+
+/* One call of ring_buffer__consume() takes records for as long as new ones come, so that the lease
+ * may end meanwhile. */
+static int take_record(void *data, void *record, size_t size)
+{
+	struct ring_reader *reader = data;
+	const int error = keep_place(reader);
+
+	return error ? error : reader->take(reader->data, record, size);
+}
+
 static int take_place(struct ring_reader *reader)
 {
 	for (uint32_t i = 0; i < BH_READERS; i++) {
@@ -117,14 +140,14 @@ static int fail(const struct ring_reader *reader, int error, const char *what)
 
 /* Puts a new ring at the place. The kernel waits until running programs, which may write to the old
  * ring, have ended. */
-static int make_ring(struct ring_reader *reader, ring_buffer_sample_fn take, void *data)
+static int make_ring(struct ring_reader *reader)
 {
 	SCOPED_FD int fd =
 		bpf_map_create(BPF_MAP_TYPE_RINGBUF, "bh_ring", 0, 0, BH_RING_BYTES, NULL);
 
 	if (fd < 0)
 		return fail(reader, -errno, "a ring for the events");
-	reader->ring = ring_buffer__new(fd, take, data, NULL);
+	reader->ring = ring_buffer__new(fd, take_record, reader, NULL);
 	if (!reader->ring || bpf_map_update_elem(reader->rings, &reader->place, &fd, BPF_ANY))
 		return fail(reader, -errno, "a ring for the events");
 	return 0;
@@ -184,12 +207,14 @@ int reader_open(struct node_handle *handle, const struct bh_filter *filter,
 		return -ENOMEM;
 	new->handle = handle;
 	new->named = filter->named;
+	new->take = take;
+	new->data = data;
 	new->rings = new->ends = -1;
 	error = open_maps(new);
 	if (!error)
 		error = take_place(new);
 	if (!error)
-		error = make_ring(new, take, data);
+		error = make_ring(new);
 	if (!error)
 		error = reader_rename(new, ends);
 	if (error)
@@ -219,12 +244,9 @@ void reader_close(struct ring_reader *reader)
 
 int reader_consume(struct ring_reader *reader)
 {
-	if (reader->lease < now() + RENEW_BEFORE) {
-		if (!renew(reader))
-			return -ESTALE;
-		set_active(reader, true); /* an event may have found the lease expired */
-	}
-	return ring_buffer__consume(reader->ring);
+	const int error = keep_place(reader);
+
+	return error ? error : ring_buffer__consume(reader->ring);
 }
 
 uint32_t reader_place(const struct ring_reader *reader)
