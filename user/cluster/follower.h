@@ -75,6 +75,7 @@ struct follower {
 
 	/* Newcomers */
 	struct api_timer look;
+	bool look_late; /* a look was due while a policy was staged */
 	struct newcomers
 		newcomers; /* when the follower looked last; the addresses of the last load */
 	/* between loads for one thing that comes up, and between those for other addresses */
@@ -134,6 +135,10 @@ struct json_object *follower_pod(void *data, const char *key);
 
 /* Looks every few seconds from now on. */
 void follower_newcomers_begin(struct follower *follower);
+
+/* Looks now if a look was due while a policy was staged. Between two steps; in a rollout without
+ * end, the next policy is staged as soon as the last is active. */
+void follower_newcomers_catch_up(struct follower *follower);
 
 /* follower_metrics.c */
 

@@ -3,7 +3,8 @@
  * Guards what comes up on the node without a change of policy: the tunnel that an overlay network
  * makes after the first load, another uplink, another default route; and learns the addresses that
  * the node gets and gives up. The follower looks every few seconds, and loads the active policy
- * again if it finds something.
+ * again if it finds something. That removes what is staged, for which other nodes may count on this
+ * one by now: a look that falls due meanwhile waits until the policy is active.
  *
  * A pod's interface is there for a moment before the CNI plugin adds the pod: an interface is
  * loaded for only if the look before found it, too.
@@ -136,9 +137,16 @@ static void on_look(void *data)
 {
 	struct follower *follower = data;
 
-	if (is_idle(follower))
+	follower->look_late = !is_idle(follower);
+	if (!follower->look_late)
 		look(follower);
 	api_timer_set(follower->api, &follower->look, api_jitter(LOOK_MS));
+}
+
+void follower_newcomers_catch_up(struct follower *follower)
+{
+	if (follower->look_late)
+		on_look(follower);
 }
 
 void follower_newcomers_begin(struct follower *follower)
