@@ -10,7 +10,6 @@
 #include "cni/cni.h"
 #include "policy/delta.h"
 #include "input/input.h"
-#include "node/change/saved.h"
 #include "node/kernel/handle.h"
 #include "node/observe/newcomers.h"
 
@@ -133,8 +132,7 @@ static int install(struct followed_node *node, struct store_chain *chain, bool s
 	if (!error && !stage) {
 		node->loaded = true;
 		log_change(node, &change, true, diag);
-		saved_save(saved_dir(node->options->pin, NULL), node->options, &change, policy,
-			   diag);
+		saves_policy(&node->saves, node->options, &change, policy, diag);
 	}
 	policy_free(policy);
 	node_close(handle);
@@ -143,7 +141,7 @@ static int install(struct followed_node *node, struct store_chain *chain, bool s
 }
 
 /* Loads the active policy again, and logs what that changes. */
-static int load_active(const struct followed_node *node, struct node_handle *handle,
+static int load_active(struct followed_node *node, struct node_handle *handle,
 		       struct diag *diag)
 {
 	const struct policy *policy = NULL;
@@ -156,7 +154,7 @@ static int load_active(const struct followed_node *node, struct node_handle *han
 	if (error)
 		return error;
 	log_change(node, &change, true, diag);
-	saved_save(saved_dir(node->options->pin, NULL), node->options, &change, policy, diag);
+	saves_policy(&node->saves, node->options, &change, policy, diag);
 	return 0;
 }
 
@@ -165,8 +163,10 @@ int followed_node_begin(struct followed_node *node, struct diag *diag)
 	const bool settings = node->options->n_settings;
 	struct node_handle *handle = NULL;
 	bool grow = false;
-	int error = node_open(node->options, settings, diag, &handle);
+	int error;
 
+	saves_begin(&node->saves, node->options);
+	error = node_open(node->options, settings, diag, &handle);
 	if (!error && settings)
 		error = node_check_settings(handle, &grow);
 	if (!error && handle && node_policy_head(handle) &&
@@ -256,8 +256,7 @@ static int load_delta(struct followed_node *node, const struct delta *delta, boo
 		log_change(node, &change, false, diag);
 	node_close(handle);
 	if (!error && !stage)
-		saved_save_delta(saved_dir(options.pin, NULL), options.pin, node->options, &change,
-				 delta, whole, diag);
+		saves_delta(&node->saves, node->options, &change, delta, whole, diag);
 	policy_free(whole);
 	if (!error) {
 		node->own = !stage && change.own;
@@ -351,8 +350,7 @@ static int activate_whole(struct followed_node *node, uint32_t generation, struc
 	if (!error) {
 		node->loaded = true;
 		log_change(node, &change, true, diag);
-		saved_save(saved_dir(node->options->pin, NULL), node->options, &change, staged,
-			   diag);
+		saves_policy(&node->saves, node->options, &change, staged, diag);
 	}
 	policy_free(staged);
 	node_close(handle);

@@ -9,6 +9,7 @@
 
 #include <json-c/json.h>
 
+#include "cluster/saves.h"
 #include "cluster/store.h"
 #include "node/node.h"
 
@@ -25,6 +26,7 @@ struct followed_node {
 	struct delta *held;
 	/* a whole policy was loaded with `options`, so that a delta can be loaded without them */
 	bool loaded;
+	struct saves saves;
 	bool own; /* the last change may have moved endpoints of this node */
 	/* Called after a change that has opened pods of this node, or audits them from now on.
 	 * @line: node_change_print()'s. NULL: not called. */

@@ -58,8 +58,11 @@ static void on_wait(void *data)
 /* Another command may have changed the node. The answer to the report leads to the next step. */
 static void on_heartbeat(void *data)
 {
-	read_node(data);
-	follower_report(data);
+	struct follower *follower = data;
+
+	read_node(follower);
+	saves_again(&follower->node.saves, &follower->options->load, follower->diag);
+	follower_report(follower);
 }
 
 /* Reads the node again after a step that found other policies there. Returns true if it has others:
@@ -401,6 +404,8 @@ int follow_run(const struct follow_options *given, struct diag *diag, int stop)
 				    .diag = diag,
 				    .go_on = step,
 				    .node = {.options = &options->load,
+					     .saves.dir = saved_dir(options->load.pin,
+								    options->state),
 					     .records = options->records,
 					     .opened = follower_opened,
 					     .data = &follower}};

@@ -142,15 +142,33 @@ static struct condition addresses_free(const struct follower *follower, char *te
 				  .message = text};
 }
 
+/* @text: room for the message. */
+static struct condition policy_saved(const struct saves *saves, char *text, size_t size)
+{
+	if (saves->error)
+		snprintf(text, size,
+			 "the node would start with an older policy or none: %s: %s", saves->dir,
+			 strerror(-saves->error));
+	else
+		snprintf(text, size, "the node would start with the active policy");
+	return (struct condition){.type = "PolicySaved",
+				  .holds = !saves->error,
+				  .reason = saves->error ? "CannotBeSaved" : "ActivePolicy",
+				  .message = text};
+}
+
 /* A report has the conditions only if one has changed: the server keeps the last ones. */
 static void add_conditions(struct follower *follower, struct json_object *status)
 {
 	struct json_object *conditions = json_object_new_array();
-	char text[200];
-	const struct condition all[] = {ready(follower),
-					addresses_free(follower, text, sizeof(text))};
+	const struct saves *saves = &follower->node.saves;
+	char addresses[200], saved[200];
+	const struct condition all[] = {
+		ready(follower), addresses_free(follower, addresses, sizeof(addresses)),
+		policy_saved(saves, saved, sizeof(saved))};
 
-	for (int i = 0; i < 2; i++)
+	/* the last one only where something is saved */
+	for (size_t i = 0; i < ARRAY_SIZE(all) - !saves->dir; i++)
 		condition_add(conditions, follower->conditions, &all[i]);
 	if (!json_object_equal(conditions, follower->conditions))
 		follower->told = false;

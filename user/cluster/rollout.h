@@ -69,6 +69,7 @@ struct follow_options {
 	const char *kubeconfig;
 	const char *node; /* this node's name in the cluster */
 	struct node_options load; /* pin folder, uplinks, settings */
+	const char *state; /* as for saved_dir() */
 	const char *listen; /* address for metrics, as for serve_open(); NULL: serve none */
 	const char *health; /* Unix socket for `bulkhead probe`; NULL: none */
 	/* writes the node's metrics, before the follower's own */

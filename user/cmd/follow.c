@@ -11,6 +11,7 @@
 #include "cmd/metrics.h"
 #include "cmd/signals.h"
 #include "model/diag_log.h"
+#include "node/change/saved.h"
 
 #define RECORDS "/run/bulkhead/endpoints.d"
 
@@ -26,6 +27,7 @@ enum {
 	AUDIT_ID,
 	RESOLVER_ID,
 	SET_ID,
+	STATE_ID,
 };
 
 static const struct command_option options[] = {
@@ -35,6 +37,7 @@ static const struct command_option options[] = {
 	 "a DNS server whose answers teach domain names (repeatable); else the Service "
 	 "kube-system/kube-dns, else those of the node's resolv.conf"},
 	PIN_OPTION,
+	STATE_OPTION(STATE_ID),
 	{KUBECONFIG_ID, "kubeconfig", "FILE",
 	 "the file that says where the API server is; else $KUBECONFIG, a pod's service account, "
 	 "~/.kube/config"},
@@ -101,6 +104,8 @@ static int run(struct call *call)
 			uplinks[2 * call->argc + follow.load.n_settings++] = call->value;
 		else if (option == PIN_ID)
 			follow.load.pin = call->value;
+		else if (option == STATE_ID)
+			follow.state = call->value;
 		else if (option == KUBECONFIG_ID)
 			follow.kubeconfig = call->value;
 		else if (option == RECORDS_ID)

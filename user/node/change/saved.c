@@ -266,8 +266,8 @@ static const char **all_settings(const struct node_options *last, const struct n
 	return all;
 }
 
-void saved_save(const char *dir, const struct node_options *options,
-		const struct node_change *change, const struct policy *policy, struct diag *diag)
+int saved_save(const char *dir, const struct node_options *options,
+	       const struct node_change *change, const struct policy *policy, struct diag *diag)
 {
 	struct node_options now = *options;
 	struct diag silent = {};
@@ -275,7 +275,7 @@ void saved_save(const char *dir, const struct node_options *options,
 	int error;
 
 	if (!dir)
-		return;
+		return 0;
 	if (!change->first && saved_read(dir, &silent, &before))
 		before.options.n_settings = 0;
 	now.name = change->node;
@@ -287,6 +287,7 @@ void saved_save(const char *dir, const struct node_options *options,
 			  "the policy is active, but cannot be kept in %s (%s): the node would "
 			  "start with the policy that was kept before",
 			  dir, strerror(-error));
+	return error;
 }
 
 void saved_look(const char *dir, struct saved_mark *mark)

@@ -46,22 +46,22 @@ int saved_policy(const struct saved *kept, struct diag *diag, struct policy **po
 /*
  * Keeps the options and the policy of a node_load() in one step. Does not write the file again if
  * it has the same content. Makes the folder. A failure is a warning: the policy is active, and the
- * file keeps the load before. @dir NULL: keeps nothing.
+ * file keeps the load before. Returns 0 or that -errno. @dir NULL: keeps nothing.
  */
-void saved_save(const char *dir, const struct node_options *options,
+int saved_save(const char *dir, const struct node_options *options,
 		const struct node_change *change, const struct policy *policy, struct diag *diag);
 
 /*
  * Keeps the policy that node_load_delta() has activated: as a delta (SAVED_DELTA) beside the whole
  * policy that is kept, while the delta is small; else as a whole: @whole, or read from the pins
  * under
- * @pin if @whole is NULL.
+ * @pin if @whole is NULL. Returns as saved_save().
  */
 #define SAVED_DELTA "policy.delta"
 struct delta;
-void saved_save_delta(const char *dir, const char *pin, const struct node_options *options,
-		      const struct node_change *change, const struct delta *delta,
-		      const struct policy *whole, struct diag *diag);
+int saved_save_delta(const char *dir, const char *pin, const struct node_options *options,
+		     const struct node_change *change, const struct delta *delta,
+		     const struct policy *whole, struct diag *diag);
 
 /* saved_open_dir() opens a folder and locks it. saved_replace() replaces a file of the folder in
  * one step: a machine that stops meanwhile has the old file or the new one. Both return -errno, not

@@ -97,24 +97,23 @@ static int save(const char *dir, const struct delta *delta)
 	return error ? error : saved_replace(fd, SAVED_DELTA, &part, 1);
 }
 
-void saved_save_delta(const char *dir, const char *pin, const struct node_options *options,
-		      const struct node_change *change, const struct delta *delta,
-		      const struct policy *whole, struct diag *diag)
+int saved_save_delta(const char *dir, const char *pin, const struct node_options *options,
+		     const struct node_change *change, const struct delta *delta,
+		     const struct policy *whole, struct diag *diag)
 {
 	struct policy *policy = NULL;
 	/* the load of a whole policy may have had other options */
 	int error = !dir ? 0 : change->whole ? -ENOENT : save(dir, delta);
 
 	if (!error)
-		return;
-	if (whole) {
-		saved_save(dir, options, change, whole, diag);
-		return;
-	}
+		return 0;
+	if (whole)
+		return saved_save(dir, options, change, whole, diag);
 	error = node_policy_active(pin, diag, &policy);
 	if (!error && policy)
-		saved_save(dir, options, change, overlay_compiled(policy), diag);
+		error = saved_save(dir, options, change, overlay_compiled(policy), diag);
 	policy_free(policy);
+	return error;
 }
 
 /* Says why the policy without its delta is not taken in its place, and how to take it. */
