@@ -126,4 +126,42 @@ net_check "a further pod" pod last
 net_check "the follower hears of the further pod" api_await known last
 net_check "the other pod keeps both addresses" is_active db
 net_check "the follower does not try to give one to the pod that ends" eval '! grep "is shop/db.s" "$NET_TMP/follow-worker-1.log"'
+
+# A pod that gets the addresses of one that is ending, and is still active, with no further event of its own.
+message() {
+	api_get $API_NODE/worker-1 status.message
+}
+refuses() { # NAME
+	grep -q "error: endpoint shop/$1: " "$NET_TMP/follow-worker-1.log"
+}
+pod_at() { # NAME IPV4 IPV6
+	pod "$1" && has_addresses "$@"
+}
+ends() { # NAME
+	api PATCH "$pods/$1" '{"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}' >/dev/null
+}
+follows_ending() { # HOLDER NEXT
+	net_check "$1 has addresses" pod_at "$1" 10.244.0.78 fd00:78::1
+	net_check "$1 is active" api_await is_active "$1"
+	net_check "$1 is ending" ends "$1"
+	net_check "$2 has the addresses of $1" pod_at "$2" 10.244.0.78 fd00:78::1
+	net_check "the follower refuses $2 while $1 is active" api_await refuses "$2"
+	net_check "$2 is not active" is_off "$2"
+}
+is_ready() {
+	[ "$(message)" = ok ]
+}
+ip -n "$NET-node" route add 10.244.0.78 dev "$interface"
+ip -n "$NET-node" -6 route add fd00:78::1 dev "$interface"
+net_check "ends and db are deleted" eval 'api DELETE $pods/ends >/dev/null && api DELETE $pods/db >/dev/null'
+net_check "db is not active any more" api_await is_off db
+follows_ending first second
+net_check "first is deleted" eval 'api DELETE $pods/first >/dev/null'
+net_check "second is active once first has gone" api_await is_active second
+net_check "the node's status has no error any more" api_await is_ready
+net_check "second is deleted" eval 'api DELETE $pods/second >/dev/null'
+net_check "second is not active any more" api_await is_off second
+follows_ending third fourth
+net_check "third has ended" eval 'api PATCH $pods/third '\''{"status": {"phase": "Succeeded"}}'\'' >/dev/null'
+net_check "fourth is active once third has ended" api_await is_active fourth
 net_end

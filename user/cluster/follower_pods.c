@@ -12,6 +12,8 @@
 #include "cluster/records.h"
 #include "cni/cni.h"
 
+#define REFUSED "a pod" /* begins the message of a pod that cannot be put active */
+
 static bool has_own_address(struct json_object *pod)
 {
 	return api_text(pod, "status.podIP") &&
@@ -78,14 +80,31 @@ static void put_all(struct follower *follower, struct json_object *const *pods, 
 {
 	int error = followed_node_pods(&follower->options->load, pods, n, follower->diag);
 
-	if (error && error != -EAGAIN)
-		follower_set_message(follower, error, "a pod");
+	if (!error || error == -EAGAIN)
+		return;
+	follower_set_message(follower, error, REFUSED);
+	follower->pod_refused = true;
 }
 
 static void put_pod(struct follower *follower, struct json_object *pod)
 {
 	if (counts(follower, pod))
 		put_all(follower, &pod, 1);
+}
+
+/* A pod has gone, or has ended: puts all pods active again if one was refused before. The address
+ * of that one may have been the other's until now. */
+static void put_refused(struct follower *follower)
+{
+	if (!follower->pod_refused)
+		return;
+	follower->pod_refused = false;
+	follower_put_pods(follower);
+	if (follower->pod_refused || !follower->message ||
+	    strncmp(follower->message, REFUSED ":", strlen(REFUSED ":")))
+		return;
+	follower_set_message(follower, 0, REFUSED);
+	follower_report(follower);
 }
 
 /* Puts a pod active that has got its address. If the CNI plugin was not called for the pod, says
@@ -234,6 +253,8 @@ static void pod_changed(void *data, const char *key, struct json_object *pod)
 	struct json_object *read = objects_pod_read(pod);
 
 	take_pod(data, key, read);
+	if (!is_running(read))
+		put_refused(data);
 	json_object_put(read);
 	follower_look_at_addresses(data);
 }
@@ -248,6 +269,7 @@ static void pod_deleted(void *data, const char *key)
 	unname_pod(follower, key);
 	drop_pod(follower, lh_entry_v(entry));
 	lh_table_delete_entry(follower->pods, entry);
+	put_refused(follower);
 	follower_look_at_addresses(follower);
 }
 
