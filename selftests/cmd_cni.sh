@@ -82,10 +82,12 @@ ln -sf /opt/other/bulkhead "$bin/bulkhead-cni"
 check "uninstall --all where the plugin is another program" is "$(cni uninstall --all)" "$conf already is without the plugin"
 check "that uninstall leaves the networks and the link" eval 'grep -q bulkhead-cni "$list" && test -L "$bin/bulkhead-cni"'
 check "install makes the link anew" eval 'cni install && [ "$(readlink "$bin/bulkhead-cni")" = "$(readlink -f "$BULKHEAD")" ]'
+touch "$conf/.10-net.conflist.bulkhead-kept" "$conf/.gone.conflist.bulkhead-kept"
 check "uninstall --all" is "$(cni uninstall --all)" "$conf is without the plugin"
 for network in "$list" "$conf/20-other.conflist"; do
 	check "uninstall --all removes the plugin from ${network##*/}" is "$(plugins "$network") $(rest "$network")" "$(plugins "$tmp/was") $(rest "$tmp/was")"
 done
+check "uninstall --all removes what a follower has kept" eval '! ls -A "$conf" | grep kept'
 check "uninstall --all removes the link" test ! -L "$bin/bulkhead-cni"
 check "uninstall --all takes no list" refuses "--all is for uninstall" cni uninstall --all "$list"
 

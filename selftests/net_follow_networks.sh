@@ -49,6 +49,10 @@ api_engine one
 api_follower worker-1 --conf-dir "$net" --bin-dir "$bin" --listen 127.0.0.1:9464
 net_check "the follower follows" api_await api_rolled_out 0
 net_check "the node has the policy" api_await api_has worker-1 1 1
+kept() { # FILE
+	[ -e "$net/.${1##*/}.bulkhead-kept" ]
+}
+net_check "the follower keeps the entry" api_await kept "$list"
 in_place 1440
 net_check "the plugin is back after the list was written in place" api_await has "$list" "$FULL"
 net_check "the plugin has the options that it had" net_is "$(entry)" "$own"
@@ -66,9 +70,11 @@ in_place 1420
 net_check "the plugin is back once the list is whole" api_await has "$list" "$FULL"
 
 net_check "the plugin is uninstalled" cni uninstall
+net_check "no entry is kept" eval '! kept "$list"'
 net_pause 1.5
 net_check "the plugin stays uninstalled" has "$list" "flannel portmap"
 net_check "the plugin is installed again" cni install --pin "$NET_PIN" --unknown admit
+net_check "the follower keeps the entry again" api_await kept "$list"
 in_place 1410
 net_check "the plugin is back after it was installed again" api_await has "$list" "$FULL"
 in_place 1400
@@ -78,4 +84,29 @@ net_check "the list stays after four times in a minute" has "$list" "flannel por
 API_SECONDS=100
 net_check "the plugin is back when the minute is over" api_await has "$list" "$FULL"
 net_check "the metric tells of no list" metric lacking 0
+
+follow() {
+	api_follower worker-1 --conf-dir "$net" --bin-dir "$bin" --listen 127.0.0.1:9464
+}
+counts() { # the follower has looked at the lists
+	net_on node "$NET_HELPERS/http" GET 9464 /metrics >/dev/null 2>&1
+}
+api_end follow-worker-1 TERM
+in_place 1390
+follow
+net_check "the plugin is back in a list that was written while no follower ran" api_await has "$list" "$FULL"
+net_check "that plugin has the options that it had" net_is "$(entry)" "$own"
+net_check "a list that never had the plugin stays at the start" has "$other" "flannel portmap"
+net_check "the plugin is installed into the other list" cni install --pin "$NET_PIN" "$other"
+net_check "the follower keeps the other list's entry" api_await kept "$other"
+net_check "the plugin is uninstalled from the other list" cni uninstall "$other"
+net_pause 1.5
+net_check "the other list stays without the plugin while the follower runs" has "$other" "flannel portmap"
+api_end follow-worker-1 TERM
+follow
+net_check "a further follower runs" api_await counts
+net_check "the other list stays without the plugin at the start" has "$other" "flannel portmap"
+net_check "the first list still has the plugin" has "$list" "$FULL"
+net_check "the plugin is uninstalled from the last list" cni uninstall "$list"
+net_check "nothing is kept beside the lists" net_is "$(ls -A "$net")" "$(basename -a "$list" "$other")"
 net_end

@@ -76,6 +76,7 @@ int networks_open(struct api *api, const char *folder, const char *bin, struct d
 	networks->reader = (struct api_reader){
 		.fd = kept_lists_fd(networks->lists), .ready = on_change, .data = networks};
 	api_reader_add(api, &networks->reader);
+	look(networks);
 	*opened = networks;
 	return 0;
 }

@@ -392,6 +392,14 @@ static bool is_used(const char *folder, const char *but)
 	return used;
 }
 
+static void forget(const char *path)
+{
+	SCOPED_FREE char *copy = strdup(path), *name = strdup(path);
+
+	if (copy && name)
+		conflist_forget(dirname(copy), basename(name));
+}
+
 /* Removes the plugin from the list. */
 static int uninstall_list(const char *path, struct diag *diag, bool *changed)
 {
@@ -406,6 +414,8 @@ static int uninstall_list(const char *path, struct diag *diag, bool *changed)
 	}
 	if (found)
 		error = write_list(path, list, diag);
+	if (!error)
+		forget(path);
 	*changed |= found;
 	json_object_put(list);
 	return error;
@@ -414,15 +424,18 @@ static int uninstall_list(const char *path, struct diag *diag, bool *changed)
 int cni_uninstall(const struct cni_install *install, struct diag *diag, char **path, bool *changed)
 {
 	SCOPED_FREE char *copy = NULL;
+	const char *folder;
 	int error = choose(install, diag, path);
 
 	*changed = false;
 	if (!error)
 		error = uninstall_list(*path, diag, changed);
 	copy = *path ? strdup(*path) : NULL;
-	if (!error && copy && !is_used(dirname(copy), *path))
-		error = unlink_program(install, diag, changed);
-	return error;
+	folder = copy ? dirname(copy) : NULL;
+	if (error || !folder || is_used(folder, *path))
+		return error;
+	conflist_forget_all(folder);
+	return unlink_program(install, diag, changed);
 }
 
 /* Returns true if runtimes find this program by the link. */
@@ -463,5 +476,8 @@ int cni_uninstall_all(const struct cni_install *install, struct diag *diag, bool
 		free(entries[i]);
 	}
 	free(entries);
-	return error ? error : unlink_program(install, diag, changed);
+	if (error)
+		return error;
+	conflist_forget_all(folder);
+	return unlink_program(install, diag, changed);
 }

@@ -12,18 +12,11 @@
 
 #include "cni/conflist.h"
 
-/* A list in which the plugin is, or was. */
-struct kept_list {
-	char *name;
-	struct json_object *own; /* the plugin's entry, as last seen */
-};
-
 struct kept_lists {
 	const char *folder, *bin;
 	struct diag *diag;
 	int fd;
-	struct kept_list *at;
-	size_t n;
+	bool warned; /* that an entry cannot be kept */
 };
 
 int kept_lists_fd(const struct kept_lists *lists)
@@ -41,33 +34,15 @@ bool kept_lists_drain(struct kept_lists *lists)
 	return any;
 }
 
-static struct kept_list *find(const struct kept_lists *lists, const char *name)
+static void keep(struct kept_lists *lists, const char *name, struct json_object *own)
 {
-	for (size_t i = 0; i < lists->n; i++)
-		if (!strcmp(lists->at[i].name, name))
-			return &lists->at[i];
-	return NULL;
-}
+	const int error = conflist_keep(lists->folder, name, own);
 
-/* Takes @own over. */
-static void remember(struct kept_lists *lists, const char *name, struct json_object *own)
-{
-	struct kept_list *kept = find(lists, name);
-	char *copy = kept ? NULL : strdup(name);
-	void *grown = copy ? reallocarray(lists->at, lists->n + 1, sizeof(*lists->at)) : NULL;
-
-	if (kept) {
-		json_object_put(kept->own);
-		kept->own = own;
-		return;
-	}
-	if (!grown) {
-		json_object_put(own);
-		free(copy);
-		return;
-	}
-	lists->at = grown;
-	lists->at[lists->n++] = (struct kept_list){copy, own};
+	if (error && !lists->warned)
+		diag_warn(lists->diag, &(struct where){lists->folder, 0}, NULL,
+			  "cannot be written, so bulkhead-cni cannot be put back into %s: %s", name,
+			  strerror(-error));
+	lists->warned = error;
 }
 
 static int path_of(const struct kept_lists *lists, const char *name, char path[PATH_MAX])
@@ -76,25 +51,27 @@ static int path_of(const struct kept_lists *lists, const char *name, char path[P
 										 : -ENAMETOOLONG;
 }
 
-/* Returns true if the list had the plugin, and lacks it. What cannot be read is being written. */
-static bool is_lacking(struct kept_lists *lists, const char *name)
+/* Returns the entry that the list had, to be put, if it lacks the plugin; NULL: it does not. What
+ * cannot be read is being written. */
+static struct json_object *find_lacking(struct kept_lists *lists, const char *name)
 {
 	struct json_object *own = NULL;
 	char path[PATH_MAX];
 
 	if (path_of(lists, name, path) || conflist_entry(path, &own))
-		return false;
-	if (own)
-		remember(lists, name, own);
-	return !own && find(lists, name);
+		return NULL;
+	if (!own)
+		return conflist_kept(lists->folder, name);
+	keep(lists, name, own);
+	json_object_put(own);
+	return NULL;
 }
 
-static bool put_back(struct kept_lists *lists, const char *name)
+static bool put_back(struct kept_lists *lists, const char *name, struct json_object *own)
 {
 	char path[PATH_MAX];
 
-	if (path_of(lists, name, path) ||
-	    conflist_put_back(path, find(lists, name)->own, lists->diag))
+	if (path_of(lists, name, path) || conflist_put_back(path, own, lists->diag))
 		return false;
 	diag_warn(lists->diag, &(struct where){path, 0}, NULL,
 		  "was written anew without bulkhead-cni, which is put back; pods that started "
@@ -113,12 +90,14 @@ unsigned int kept_lists_look(struct kept_lists *lists, unsigned int most, unsign
 	for (int i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 
-		if (conflist_is_name(name) && is_lacking(lists, name)) {
-			if (done < most && put_back(lists, name))
-				done++;
-			else
-				++*lacking;
-		}
+		struct json_object *own =
+			conflist_is_name(name) ? find_lacking(lists, name) : NULL;
+
+		if (own && done < most && put_back(lists, name, own))
+			done++;
+		else
+			*lacking += !!own;
+		json_object_put(own);
 		free(entries[i]);
 	}
 	free(entries);
@@ -129,7 +108,6 @@ int kept_lists_open(const char *folder, const char *bin, struct diag *diag,
 		    struct kept_lists **opened)
 {
 	struct kept_lists *lists = calloc(1, sizeof(*lists));
-	unsigned int lacking;
 	int error = 0;
 
 	if (!lists)
@@ -145,7 +123,6 @@ int kept_lists_open(const char *folder, const char *bin, struct diag *diag,
 		kept_lists_close(lists);
 		return error;
 	}
-	kept_lists_look(lists, 0, &lacking);
 	*opened = lists;
 	return 0;
 }
@@ -156,10 +133,5 @@ void kept_lists_close(struct kept_lists *lists)
 		return;
 	if (lists->fd >= 0)
 		close(lists->fd);
-	for (size_t i = 0; i < lists->n; i++) {
-		json_object_put(lists->at[i].own);
-		free(lists->at[i].name);
-	}
-	free(lists->at);
 	free(lists);
 }

@@ -2,9 +2,10 @@
 /*
  * Keeps the plugin in the networks' lists in which it has been. A network's own program may write
  * its list anew, as at its start or update, and knows nothing of the plugin: pods that start then
- * are not guarded. A list gets the very entry back that it had. A list that never had the plugin
- * stays as it is, and so do all once the link is gone by which runtimes find the plugin: then
- * somebody has uninstalled it.
+ * are not guarded. A list gets the very entry back that it had, also if it was written while no
+ * follower ran: the entry is kept in a file beside the list. A list that never had the plugin stays
+ * as it is; so does one that `cni uninstall` changed, which removes that file, and so do all once
+ * the link is gone by which runtimes find the plugin.
  */
 #ifndef BULKHEAD_CNI_KEPT_LISTS_H
 #define BULKHEAD_CNI_KEPT_LISTS_H
