@@ -141,8 +141,7 @@ static int install(struct followed_node *node, struct store_chain *chain, bool s
 }
 
 /* Loads the active policy again, and logs what that changes. */
-static int load_active(struct followed_node *node, struct node_handle *handle,
-		       struct diag *diag)
+static int load_active(struct followed_node *node, struct node_handle *handle, struct diag *diag)
 {
 	const struct policy *policy = NULL;
 	struct node_change change;

@@ -400,15 +400,15 @@ int follow_run(const struct follow_options *given, struct diag *diag, int stop)
 {
 	struct follow_options with_cache = *given;
 	const struct follow_options *const options = &with_cache;
-	struct follower follower = {.options = options,
-				    .diag = diag,
-				    .go_on = step,
-				    .node = {.options = &options->load,
-					     .saves.dir = saved_dir(options->load.pin,
-								    options->state),
-					     .records = options->records,
-					     .opened = follower_opened,
-					     .data = &follower}};
+	struct follower follower = {
+		.options = options,
+		.diag = diag,
+		.go_on = step,
+		.node = {.options = &options->load,
+			 .saves.dir = saved_dir(options->load.pin, options->state),
+			 .records = options->records,
+			 .opened = follower_opened,
+			 .data = &follower}};
 	const struct serve_options serve = {.listen = options->listen,
 					    .health = options->health,
 					    .metrics = follower_metrics,

@@ -72,7 +72,8 @@ struct follower {
 	/* by key: the members that are read of this node's Pods, as last seen */
 	struct lh_table *pods;
 	struct resting *resting; /* NULL: no records are written */
-	bool pod_refused; /* a pod could not be put active: it is tried again when another one goes */
+	/* a pod could not be put active: it is tried again when another one goes */
+	bool pod_refused;
 
 	/* Newcomers */
 	struct api_timer look;

@@ -146,9 +146,8 @@ static struct condition addresses_free(const struct follower *follower, char *te
 static struct condition policy_saved(const struct saves *saves, char *text, size_t size)
 {
 	if (saves->error)
-		snprintf(text, size,
-			 "the node would start with an older policy or none: %s: %s", saves->dir,
-			 strerror(-saves->error));
+		snprintf(text, size, "the node would start with an older policy or none: %s: %s",
+			 saves->dir, strerror(-saves->error));
 	else
 		snprintf(text, size, "the node would start with the active policy");
 	return (struct condition){.type = "PolicySaved",
@@ -163,9 +162,9 @@ static void add_conditions(struct follower *follower, struct json_object *status
 	struct json_object *conditions = json_object_new_array();
 	const struct saves *saves = &follower->node.saves;
 	char addresses[200], saved[200];
-	const struct condition all[] = {
-		ready(follower), addresses_free(follower, addresses, sizeof(addresses)),
-		policy_saved(saves, saved, sizeof(saved))};
+	const struct condition all[] = {ready(follower),
+					addresses_free(follower, addresses, sizeof(addresses)),
+					policy_saved(saves, saved, sizeof(saved))};
 
 	/* the last one only where something is saved */
 	for (size_t i = 0; i < ARRAY_SIZE(all) - !saves->dir; i++)

@@ -16,7 +16,7 @@ struct saves {
 /* Compares the file with the policy that is active at the follower's start. */
 void saves_begin(struct saves *saves, const struct node_options *options);
 
-/* As saved_save() and saved_save_delta(). Warns of the first failure only, until a save succeeds. */
+/* As saved_save() and saved_save_delta(). Reports only the first failure of several. */
 void saves_policy(struct saves *saves, const struct node_options *options,
 		  const struct node_change *change, const struct policy *policy, struct diag *diag);
 void saves_delta(struct saves *saves, const struct node_options *options,

@@ -90,8 +90,7 @@ unsigned int kept_lists_look(struct kept_lists *lists, unsigned int most, unsign
 	for (int i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 
-		struct json_object *own =
-			conflist_is_name(name) ? find_lacking(lists, name) : NULL;
+		struct json_object *own = conflist_is_name(name) ? find_lacking(lists, name) : NULL;
 
 		if (own && done < most && put_back(lists, name, own))
 			done++;

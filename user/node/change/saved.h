@@ -49,7 +49,7 @@ int saved_policy(const struct saved *kept, struct diag *diag, struct policy **po
  * file keeps the load before. Returns 0 or that -errno. @dir NULL: keeps nothing.
  */
 int saved_save(const char *dir, const struct node_options *options,
-		const struct node_change *change, const struct policy *policy, struct diag *diag);
+	       const struct node_change *change, const struct policy *policy, struct diag *diag);
 
 /*
  * Keeps the policy that node_load_delta() has activated: as a delta (SAVED_DELTA) beside the whole
