@@ -54,6 +54,10 @@ protected "at first"
 net_check "all objects are accepted" api_await accepted True AllObjects
 
 wanted=$(api_wanted)
+net_check "the server names a version that it lacks" has_only absent
+net_check "the engine asks for that version, and asks again" api_await asked_since GET_/apis/$group/absent 1
+net_check "the engine publishes nothing without the kind" net_is "$(api_wanted)" "$wanted"
+protected "while the server names a version that it lacks"
 net_check "the server has the kind in another version" has_only v1beta1
 net_check "the engine's log says so" api_await api_logged engine-one error \
 	".*$admin: the server has this collection in v1beta1 alone, which this version of Bulkhead does not read"

@@ -152,12 +152,15 @@ static bool is_failed(const struct request *request)
 	return (fail_status && strstr(request->line, fail_part)) || is_elsewhere(request);
 }
 
-/* Answers what the server has in a group, or in its version. */
+/* Answers what the server has in a group, or in its version. The group names the version "absent",
+ * and the server lacks it. */
 static void discover(struct request *request)
 {
 	char body[1000];
 
 	if (!*only_group || !strstr(request->path, only_group))
+		return refuse(request->fd, 404);
+	if (strstr(request->path, "/absent"))
 		return refuse(request->fd, 404);
 	if (strstr(request->path, "/v0"))
 		return answer(request->fd, 200, "{\"resources\":[]}");

@@ -87,7 +87,7 @@ static int take_group(struct api_served *served, struct json_object *body)
 {
 	struct json_object *versions = api_get(body, "versions");
 
-	if (!json_object_is_type(versions, json_type_array))
+	if (!json_object_is_type(versions, json_type_array) || !json_object_array_length(versions))
 		return -EPROTO;
 	served->versions = json_object_get(versions);
 	return 0;
@@ -104,21 +104,20 @@ static int take_version(struct api_served *served, struct json_object *body)
 
 static void ask_next(struct api_served *served);
 
-/* A group that the server lacks (404) has no version, or that version has gone meanwhile. */
+/* A group that the server lacks (404) has no version. That a version of the group is missing tells
+ * nothing: the server is about to change. */
 static void answered(void *data, struct api_transfer *transfer, long status)
 {
 	struct api_served *served = data;
 	struct json_object *body = transfer->received.n
 					   ? api_parse(transfer->received.at, transfer->received.n)
 					   : NULL;
-	const bool known = status == 200 || status == 404;
+	const bool known = status == 200 || (status == 404 && !served->versions);
 	const char *fault = known ? NULL : api_transfer_error(transfer, status, body);
 	int error = 0;
 
 	served->transfer = NULL;
-	if (status == 404 && served->versions)
-		served->next++;
-	else if (status == 200)
+	if (status == 200)
 		error = served->versions ? take_version(served, body) : take_group(served, body);
 	if (error)
 		fault = error == -ENOMEM   ? "no memory"
