@@ -631,7 +631,7 @@ static void lacks_version(void)
 	assert_string_equal(asked_path, "/apis/g/v2");
 	answer(200, RESOURCES("things"));
 	assert_string_equal(asked_path, "/apis/g/v3");
-	answer(404, NULL);
+	answer(200, RESOURCES("nothing"));
 }
 
 /* A kind that the server has in another version alone is not deleted, and was not listed. */
@@ -704,6 +704,7 @@ static void test_unknown_versions(void **state)
 		       {503, NULL},
 		       {200, "<html>"},
 		       {200, "{}"},
+		       {200, GROUP("")},
 		       /* the version that is not there */
 		       {200, GROUP(VERSION("v1"))}};
 
@@ -725,6 +726,32 @@ static void test_unknown_versions(void **state)
 		assert_int_equal(n_synced, 1);
 		end(watch);
 	}
+}
+
+/* A group may name a version that its server lacks: then nothing is known, whatever the others
+ * have. */
+static void test_version_that_is_named_only(void **state)
+{
+	struct api_watch *watch = begin_at("/apis/g/v1/things");
+
+	(void)state;
+	n_deleted = n_synced = 0;
+	ask_again();
+	list_one();
+	n_synced = 0;
+	answer(404, NULL);
+	ask_again();
+	for (int again = 0; again < 3; again++) {
+		answer(404, NULL);
+		answer(200, "ok");
+		answer(404, NULL);
+		answer(200, GROUP(VERSION("v2")));
+		assert_string_equal(asked_path, "/apis/g/v2");
+		answer(404, NULL);
+		assert_true(ask_again() <= MOST * 3 / 2);
+		assert_int_equal(n_deleted, 0);
+	}
+	end(watch);
 }
 
 /* A watch may end while it asks. */
@@ -789,6 +816,7 @@ int main(void)
 		cmocka_unit_test(test_other_version),
 		cmocka_unit_test(test_version_that_is_read),
 		cmocka_unit_test(test_unknown_versions),
+		cmocka_unit_test(test_version_that_is_named_only),
 		cmocka_unit_test(test_ends_while_it_asks),
 		cmocka_unit_test(test_retry_after),
 		cmocka_unit_test(test_jitter),

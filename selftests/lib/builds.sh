@@ -47,7 +47,7 @@ cat "$tree/direct.h" >>"$tree/maps/active_map.bpf.h"
 sed -i 's/ | BPF_F_INNER_MAP//' "$tree"/maps/*.bpf.h
 sed -i 's/return bpf_map_lookup_elem(at, &active_place);/return at;/' "$tree/kern/active_map.h"
 sed -i 's/, place = rule >> BH_RULE_HITS_SHIFT//; s/__u32 place = rule >> BH_RULE_HITS_SHIFT, index/__u32 index/
-	s/hits = bpf_map_lookup_elem(&at_rule_hits, &place);/hits = \&bh_rule_hits;/' "$tree/kern/event_records.h"
+	s/likely(!place)/true/; s/hits = bpf_map_lookup_elem(&at_rule_hits, &place);/hits = NULL;/' "$tree/kern/event_records.h"
 # the command asks for no place either
 sed -i '/^int rule_hits_have_room/,/^}/s/^\t\*room = .*/\t*room = true;\n\treturn 0;/
 	/^int rule_hits_add/,/^{/s/^{/{\n\treturn 0;/' "$tree/user/node/kernel/rule_hits.c"

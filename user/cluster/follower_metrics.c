@@ -67,10 +67,9 @@ void follower_metrics(void *data, FILE *to)
 		  follower->changes);
 	count_put(to, "follow_changes_failed_total",
 		  "Policies that failed to be loaded, staged or activated.", follower->failed);
-	if (follower->node.saves.dir)
-		count_put(to, "follow_policy_saved",
-			  "1 if the node would start with the active policy, else 0.",
-			  !follower->node.saves.error);
+	count_put(to, "follow_policy_saved",
+		  "1 if the node would start with the active policy, or saves none; else 0.",
+		  !follower->node.saves.error);
 	count_histogram(to, "follow_load_seconds", "Time that loading a policy took.",
 			&follower->took[STEP_LOAD]);
 	count_histogram(to, "follow_stage_seconds", "Time that installing a policy took.",
