@@ -25,10 +25,10 @@
  *  - An endpoint that comes: conversations with its address may go on or stop.
  *  - TCP: a second SYN or SYN-ACK with another number may count beside the first one. Of two SYNs
  *    that crossed, either may have opened the connection, and it is open what both ends may send. A
- *    RST outside the window may pass, without effect. So may segments after a RST or both FINs,
- *    between the end of the shorter life and that of the longer one, and the last segments of a
- *    connection that a new handshake has replaced. A RST may end the open connection, or the SYN
- *    that waits beside it.
+ *    RST outside the window may pass; it may end the connection if it acknowledges, else it has no
+ *    effect. Segments may pass after a RST or both FINs, between the end of the shorter life and
+ *    that of the longer one, and so may the last segments of a connection that a new handshake has
+ *    replaced. A RST may end the open connection, or the SYN that waits beside it.
  *  - ICMP: a reply to no request, where policy allows it in its own direction; an error of a third
  *    party about a live conversation. An error that an end lets through may be that end's consent
  *    to the conversation.
@@ -949,7 +949,10 @@ static void hear_tcp(struct model *m, const struct step *step, struct talk *talk
 		/* An end that acknowledges a number that was never sent moves the window there. */
 		if (step->flags & TCP_A && step->acknowledged == WRONG_NUMBER)
 			talk->vague = true;
-		if (step->flags & TCP_R && talk->vague)
+		/* A RST outside the window may end the connection by what it acknowledges. */
+		if (step->flags & TCP_R &&
+		    (talk->vague || (step->flags & TCP_A && step->acknowledged != WRONG_NUMBER &&
+				     step->number != talk->first[initiator])))
 			talk->sure = false;
 		if (step->flags & TCP_R && step->number == talk->first[initiator])
 			talk->closed[0] = talk->closed[1] = true;
