@@ -26,7 +26,7 @@ static __always_inline __u64 denial_stamp(__u64 hash)
 }
 
 /* Returns a number that stands for the packet's entry of the kernel's conntrack, at the hook behind
- * the node's translation. The entry's address is no one's to see. */
+ * the node's translation. The map does not show the entry's address. */
 static __always_inline __u64 denial_tracked(struct __sk_buff *skb, __u32 hook)
 {
 	return hook == BH_HOOK_TO_ENDPOINT ? netfilter_nfct(skb) ^ ct_seed : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * bh_denials: the packets that policy has denied last. Pin name `denials`. PERCPU_ARRAY of one.
- * Only the programs write it. Who floods sends the same packet again. So the second denied packet
+ * Only the programs write it. A flood sends the same packet again. So the second denied packet
  * of a flow within a jiffy leaves its record, which serves the next ones without an evaluation:
  * each counts, and is reported, as that one was. A slot's index is bits of the key's hash.
  *

@@ -6,7 +6,6 @@
  * BULKHEAD_SEED repeats a run.
  */
 #include <bpf/bpf.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -310,23 +309,12 @@ static const struct packet_sequence sequences[] = {
 	{"random packets count the same with the records of denied ones and without", same},
 };
 
-/* The records are per CPU. */
-static void stay(void)
-{
-	cpu_set_t one;
-
-	cpu = sched_getcpu();
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	sched_setaffinity(0, sizeof(one), &one);
-}
-
 int main(void)
 {
 	const char *seed = getenv("BULKHEAD_SEED");
 
 	state = 0x9e3779b97f4a7c15 + (seed ? strtoull(seed, NULL, 0) : 0);
-	stay();
+	cpu = packet_node_stay();
 	return packet_sequences(sequences, sizeof(sequences) / sizeof(sequences[0]), &version,
 				&good);
 }

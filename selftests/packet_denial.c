@@ -9,7 +9,6 @@
  * serves it, the jiffy is the same; if not, the case is repeated.
  */
 #include <bpf/bpf.h>
-#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -421,20 +420,9 @@ static const struct packet_sequence sequences[] = {
 	{"a packet that a record serves counts as one that is evaluated", counts_each},
 };
 
-/* The records are per CPU. */
-static void stay(void)
-{
-	cpu_set_t one;
-
-	cpu = sched_getcpu();
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	sched_setaffinity(0, sizeof(one), &one);
-}
-
 int main(void)
 {
-	stay();
+	cpu = packet_node_stay();
 	return packet_sequences(sequences, sizeof(sequences) / sizeof(sequences[0]), &version,
 				&good);
 }

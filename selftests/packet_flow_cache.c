@@ -10,7 +10,6 @@
  * jiffy is the same; if not, the case is repeated.
  */
 #include <bpf/bpf.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -379,19 +378,9 @@ static const struct packet_sequence sequences[] = {
 	{"the flow cache serves no packet after RST, FIN or an audit", ends},
 };
 
-/* The cache is per CPU. */
-static void stay(void)
-{
-	cpu_set_t cpu;
-
-	CPU_ZERO(&cpu);
-	CPU_SET(sched_getcpu(), &cpu);
-	sched_setaffinity(0, sizeof(cpu), &cpu);
-}
-
 int main(void)
 {
-	stay();
+	packet_node_stay();
 	return packet_sequences(sequences, sizeof(sequences) / sizeof(sequences[0]), &version,
 				&good);
 }

@@ -806,6 +806,18 @@ void packet_node_void_caches(void)
 		fail("bh_flow_cache, bh_denials");
 }
 
+int packet_node_stay(void)
+{
+	const int cpu = sched_getcpu();
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		fail("sched_setaffinity");
+	return cpu;
+}
+
 void packet_node_forget_quietly(void)
 {
 	memset(table, 0, table_size());

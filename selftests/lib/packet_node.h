@@ -111,6 +111,9 @@ void packet_node_forget_quietly(void);
  * entry, or without an evaluation. */
 void packet_node_void_caches(void);
 
+/* Keeps the test on the CPU where it is, since the caches are per CPU. Returns that CPU. */
+int packet_node_stay(void);
+
 /* Saves the few open connections; restores exactly these. */
 void packet_node_save(void);
 void packet_node_restore(void);
