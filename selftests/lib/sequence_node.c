@@ -422,7 +422,9 @@ static int stop_sweeper(const struct sequence_node *node)
 		       : 0;
 }
 
-/* Fills every slot with a closed connection that never times out. */
+/* Fills every slot with a closed connection that is older than any that a sequence closes, and so
+ * is replaced before it: whichever buckets the hash chooses, the programs forget none of the
+ * sequence's. */
 static int fill(const struct sequence_node *node)
 {
 	const struct bh_share_total total = {.surplus = 1 << 20, .capacity = 1};
@@ -437,7 +439,6 @@ static int fill(const struct sequence_node *node)
 		slot->key = (struct bh_ct_key){.addr = {{i, i}, {i, i}}, .protocol = IPPROTO_TCP};
 		slot->ct = (struct bh_ct){.verdict = {1, 1},
 					  .state = BH_CT_RST,
-					  .seen = ~0u >> 2,
 					  .payer = FILLER | BH_CT_SURPLUS};
 		bucket->tag[i % BH_CT_SLOTS] = BH_CT_TAKEN;
 	}
