@@ -36,10 +36,11 @@ GEN   := $(SKELS) $(O)/gen/build_id.h $(O)/gen/version.h $(O)/gen/graph_html.h
 # selftests/: every <area>_<case>.c is a test, or a build error. `check` runs the scripts too,
 # but for those that need a Kubernetes: `check-kube`, `check-cluster` and `check-e2e` build one.
 TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
-TESTS     := $(TEST_SRCS:%.c=$(O)/%)
+# What takes longest is begun first, by the clock, of the scripts and of the programs: many of these wait for most of
+# their time, and leave the processors to others. The last tests are short ones.
+LONGER    := $(patsubst %,$(O)/selftests/%,diff_sequences diff_table diff_delta unit_budget packet_rows diff_policy diff_packets)
+TESTS     := $(LONGER) $(filter-out $(LONGER),$(TEST_SRCS:%.c=$(O)/%))
 QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
-# What takes longest is begun first, by the clock: many of these wait for most of their time, and leave the processors to
-# others. The last tests are short ones.
 LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 tree_lint net_upgrade net_engine_silent net_cni net_cni_killed net_gateway \
 	net_errors net_engine_late net_share net_engine_offender net_follow_denials net_follow_networks net_service spec_packets \
 	net_engine_lease net_engine_restored net_delta_bridge net_names_conformance net_service_ways net_delta_policy \
