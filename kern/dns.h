@@ -344,30 +344,40 @@ static __always_inline bool dns_matters(struct bh_dns_work *work)
 	return work->type == DNS_TYPE_A || work->type == DNS_TYPE_AAAA;
 }
 
-/* Handles one message that the endpoint sends. */
-static __noinline void dns_message_sent(const struct packet *p, struct bh_dns_work *work)
+/* Handles the message in dns_work(), which the endpoint sends. Global: the verifier checks it once,
+ * not for a datagram and for a segment. */
+BPF_GLOBAL int dns_message_sent(const struct packet *p)
 {
-	const struct dns_header *header = (void *)work->bytes;
+	struct bh_dns_work *work = dns_work(); /* an argument may be no map's key */
+	const struct dns_header *header;
 
+	if (!p || !work)
+		return 0;
+	header = (void *)work->bytes;
 	if (dns_matters(work) && !(header->flags[0] & (DNS_ANSWER | DNS_OPCODE)))
 		dns_ask(p, work);
+	return 0;
 }
 
-/* Handles one message that the endpoint receives. @part: its end is in another packet, or is not
+/* The same of a message that the endpoint receives. @part: its end is in another packet, or is not
  * read. Then the whole records of its begin count, as in a message that the resolver has cut. */
-static __noinline void dns_message_received(const struct packet *p, struct bh_dns_work *work,
-					    bool part)
+BPF_GLOBAL int dns_message_received(const struct packet *p, __u32 part)
 {
-	const struct dns_header *header = (void *)work->bytes;
+	struct bh_dns_work *work = dns_work();
+	const struct dns_header *header;
 
+	if (!p || !work)
+		return 0;
+	header = (void *)work->bytes;
 	if (!dns_matters(work) || !(header->flags[0] & DNS_ANSWER))
-		return;
+		return 0;
 	if (!dns_was_asked(p, work))
 		dns_count(BH_DNS_UNASKED);
 	else if (header->flags[0] & DNS_OPCODE || header->flags[1] & DNS_ERROR)
 		dns_count(BH_DNS_ERROR);
 	else
 		dns_read(p, work, part);
+	return 0;
 }
 
 /* Handle one message of a TCP segment, for bpf_loop(). */
@@ -377,7 +387,7 @@ static long dns_one_sent(__u32 i __attribute__((unused)), struct dns_segment *se
 
 	if (!work || !dns_next(segment, work))
 		return 1;
-	dns_message_sent(segment->p, work);
+	dns_message_sent(segment->p);
 	return 0;
 }
 
@@ -387,7 +397,7 @@ static long dns_one_received(__u32 i __attribute__((unused)), struct dns_segment
 
 	if (!work || !dns_next(segment, work))
 		return 1;
-	dns_message_received(segment->p, work, segment->part);
+	dns_message_received(segment->p, segment->part);
 	return 0;
 }
 
@@ -439,9 +449,9 @@ static __always_inline int dns_packet(struct __sk_buff *skb, const struct packet
 	length = p->l4_length - sizeof(struct udphdr);
 	part = dns_loaded(work, length, dns_load(skb, p->l4 + sizeof(struct udphdr), work, length));
 	if (sent)
-		dns_message_sent(p, work);
+		dns_message_sent(p);
 	else
-		dns_message_received(p, work, part || p->flags & PACKET_MORE_FRAGMENTS);
+		dns_message_received(p, part || p->flags & PACKET_MORE_FRAGMENTS);
 	return 0;
 }
 
