@@ -92,19 +92,26 @@ static __always_inline void connection_store(const struct packet *p, struct bh_c
 		__sync_val_compare_and_swap(stored, now, 0);
 }
 
+enum {
+	WORD_EVALUATES = 1, /* this hook evaluates for the end, if its stored word is not valid */
+	WORD_MOVED = 2, /* the words have the tag of other ends */
+};
+
 /*
- * Returns 0 or the reason for which one end denies: by its stored word or, if that is not valid and
- * this hook @evaluates for that end, by a new evaluation. Stores nothing in an entry that another
- * connection has by now. @moved: its words have the tag of other ends.
+ * Returns 0 or the reason for which one end denies: by its stored word or, if that is not valid, by
+ * a new evaluation. Stores nothing in an entry that another connection has by now. @how:
+ * WORD_EVALUATES, WORD_MOVED. Global: the verifier checks it once, not for each end.
  */
-static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
-					   const struct connection *c, __u32 role, bool evaluates,
-					   bool moved)
+BPF_GLOBAL int connection_word(struct packet *p, struct bh_ct *ct, const struct connection *c,
+			       __u32 role, __u32 how)
 {
-	__u64 *stored = role ? &ct->verdict[1] : &ct->verdict[0];
-	__u64 word = READ_ONCE(*stored), now = 0;
+	__u64 *stored, word, now = 0;
 	int reason;
 
+	if (!p || !ct || !c)
+		return BH_DROP_MAPS;
+	stored = role ? &ct->verdict[1] : &ct->verdict[0];
+	word = READ_ONCE(*stored);
 	if ((!(word & BH_CT_ASKS) || connection_is_own(p, c)) &&
 	    (word & ~(__u64)BH_CT_FLAGS) == bh_ct_word(p->generation, connection_tag(p, c), 0)) {
 		reason = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
@@ -116,10 +123,10 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 			packet_audited(p, reason);
 		return 0;
 	}
-	if (!evaluates)
+	if (!(how & WORD_EVALUATES))
 		return 0;
 	reason = connection_evaluate(p, c, role, &now);
-	if (!moved && !connection_has(p, ct, c, word))
+	if (!(how & WORD_MOVED) && !connection_has(p, ct, c, word))
 		return reason;
 	if (!reason || word)
 		connection_store(p, ct, c, stored, word, now);
@@ -140,7 +147,9 @@ static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
 		p->hook != BH_HOOK_FROM_ENDPOINT || role == sender || !c->found.end[role].ifindex;
 
 	*whole &= evaluates;
-	return connection_word(p, ct, c, role, (evaluates || moved) && role != away, moved);
+	return connection_word(p, ct, c, role,
+			       ((evaluates || moved) && role != away ? WORD_EVALUATES : 0) |
+				       (moved ? WORD_MOVED : 0));
 }
 
 /*

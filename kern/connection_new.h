@@ -33,13 +33,18 @@ static __always_inline bool connection_keeps_asking(const struct packet *p,
 	return kernel_conntrack && p->protocol == IPPROTO_UDP && connection_is_nodes(c);
 }
 
-/* Evaluates one end. Returns 0 or the reason to drop, and sets the connection word. */
-static __always_inline int connection_evaluate(struct packet *p, const struct connection *c,
-					       __u32 role, __u64 *word)
+/* Evaluates one end. Returns 0 or the reason to drop, and sets the connection word. Global: the
+ * verifier checks it once, not for each end of each way to open a connection. */
+BPF_GLOBAL int connection_evaluate(struct packet *p, const struct connection *c, __u32 role,
+				   __u64 *word)
 {
-	__u32 flags = c->flags | BH_CT_ALLOW | (c->initiator ? BH_CT_INITIATOR : 0);
+	__u32 flags;
 	int reason = 0;
 
+	if (!p || !c || !word)
+		return BH_DROP_MAPS;
+	role &= 1;
+	flags = c->flags | BH_CT_ALLOW | (c->initiator ? BH_CT_INITIATOR : 0);
 	if (c->found.end[0].ifindex && c->found.end[1].ifindex)
 		flags |= BH_CT_LOCAL;
 	if (c->found.flags & BH_CACHED_SERVICE)

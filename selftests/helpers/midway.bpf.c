@@ -419,5 +419,5 @@ int midway_evaluate_anothers(struct __sk_buff *skb)
 	if (!ct)
 		return MIDWAY_NOT;
 	midway_connection(&p, ct, &c, true);
-	return connection_word(&p, ct, &c, BH_INGRESS, true, false);
+	return connection_word(&p, ct, &c, BH_INGRESS, WORD_EVALUATES);
 }
