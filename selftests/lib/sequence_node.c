@@ -437,9 +437,8 @@ static int fill(const struct sequence_node *node)
 			&bh_ct_slots(node->own.connections, i / BH_CT_SLOTS)[i % BH_CT_SLOTS];
 
 		slot->key = (struct bh_ct_key){.addr = {{i, i}, {i, i}}, .protocol = IPPROTO_TCP};
-		slot->ct = (struct bh_ct){.verdict = {1, 1},
-					  .state = BH_CT_RST,
-					  .payer = FILLER | BH_CT_SURPLUS};
+		slot->ct = (struct bh_ct){
+			.verdict = {1, 1}, .state = BH_CT_RST, .payer = FILLER | BH_CT_SURPLUS};
 		bucket->tag[i % BH_CT_SLOTS] = BH_CT_TAKEN;
 	}
 	if (bpf_map_update_elem(node->own.tables[OWN_SHARES], &filler, &share, BPF_ANY) ||
