@@ -30,8 +30,8 @@ void planner_free(struct planner *plan)
 	table_free(&plan->taken);
 	table_free(&plan->placed);
 	table_free(&plan->concerned);
-	table_free(&plan->names);
-	table_free(&plan->learned);
+	table_free(&plan->domains);
+	table_free(&plan->by_domain);
 	table_free(&plan->by_id);
 }
 

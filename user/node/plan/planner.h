@@ -62,7 +62,7 @@ struct planner {
 	bool own; /* the delta concerns endpoints of this node */
 	struct policy outside; /* of @new, by planner_outside() */
 	bool outside_read;
-	struct table names, learned; /* the entries of domains and by_domain that @new has */
+	struct table domains, by_domain; /* the entries of these maps that @new has */
 	struct table by_id; /* the slots of the segments in the maps; empty: not read yet */
 	enum planner_wrong wrong;
 	struct change *change;

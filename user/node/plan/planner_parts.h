@@ -42,12 +42,12 @@ bool segment_entries_deletes(const struct change *change);
 bool segment_entries_is_there(const struct change *change);
 
 /*
- * learned.c: the hash of each domain name, and the segments as which subjects are evaluated by it
- * (maps/domain.h). All names of a policy are compared: they are few. Sets @plan->learned too, and
- * with a delta also deletes the entries that the new policy lacks. segment_entries_plan() calls it
- * once segments have their slots.
+ * domain_entries.c: the entries of bh_domains and bh_by_domain (maps/domain.h), which it keeps in
+ * @plan->domains and @plan->by_domain, too. All names of a policy are compared: they are few. With
+ * a delta, also deletes the entries that the new policy lacks. segment_entries_plan() calls it once
+ * segments have their slots.
  */
-int learned_plan(struct planner *plan);
+int domain_entries_plan(struct planner *plan);
 
 /*
  * prefix_entries.c: the entries of bh_prefixes, which are the policy's CIDRs, this node's addresses

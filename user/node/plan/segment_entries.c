@@ -133,13 +133,13 @@ static bool wants_variations(const struct planner *plan, const void *key, const 
 static bool wants_domains(const struct planner *plan, const void *key, const void *value)
 {
 	(void)value;
-	return table_find(&plan->names, key);
+	return table_find(&plan->domains, key);
 }
 
 static bool wants_by_domain(const struct planner *plan, const void *key, const void *value)
 {
 	(void)value;
-	return table_find(&plan->learned, key);
+	return table_find(&plan->by_domain, key);
 }
 
 static bool wants_segments(const struct planner *plan, const void *key, const void *value)
@@ -470,7 +470,7 @@ int segment_entries_plan(struct planner *plan)
 				     &layer);
 	}
 	if (!error)
-		error = learned_plan(plan);
+		error = domain_entries_plan(plan);
 	if (error)
 		return error;
 	plan_capacity(plan, MAP_pairs, now ? now->n_pairs : 0);

@@ -8,7 +8,7 @@
 
 static struct table *wanted(struct planner *plan, enum node_map_id map)
 {
-	return map == MAP_domains ? &plan->names : &plan->learned;
+	return map == MAP_domains ? &plan->domains : &plan->by_domain;
 }
 
 /* Adds the entries of one record of the policy. *last: the name of the record before. */
@@ -25,9 +25,9 @@ static int want(struct planner *plan, const struct policy_domain *domain, uint32
 		error = domains_hash(plan->handle, lazy_read_string(policy, domain->name),
 				     &key.domain, &name);
 	if (!error && (!*last || strcmp(policy->strings + *last, policy->strings + domain->name)))
-		error = table_add(&plan->names, &key.domain, &name);
+		error = table_add(&plan->domains, &key.domain, &name);
 	*last = domain->name;
-	return error ? error : table_add(&plan->learned, &key, &value);
+	return error ? error : table_add(&plan->by_domain, &key, &value);
 }
 
 /* Compares a map with the entries that the policy has. */
@@ -56,22 +56,22 @@ static int compare(struct planner *plan, enum node_map_id map)
 	return error;
 }
 
-int learned_plan(struct planner *plan)
+int domain_entries_plan(struct planner *plan)
 {
 	const struct lazy_policy *policy = plan->new;
 	const struct policy_domain *domains = LAZY_ALL(policy, domains);
 	uint32_t last = 0;
 	int error = 0;
 
-	maps_init_table(MAP_domains, &plan->names);
-	maps_init_table(MAP_by_domain, &plan->learned);
+	maps_init_table(MAP_domains, &plan->domains);
+	maps_init_table(MAP_by_domain, &plan->by_domain);
 	/* the extension that goes may have entries, too */
 	if (plan->delta && delta_is_final(&plan->delta->tables[BLOB_TABLE_domains]) && !plan->drops)
 		return 0;
 	for (size_t i = 0; !error && i < policy->n_domains; i++)
 		error = want(plan, &domains[i], &last);
-	table_sort(&plan->names);
-	table_sort(&plan->learned);
+	table_sort(&plan->domains);
+	table_sort(&plan->by_domain);
 	if (!error)
 		error = compare(plan, MAP_domains);
 	return error ? error : compare(plan, MAP_by_domain);
