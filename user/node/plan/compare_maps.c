@@ -27,9 +27,9 @@ int plan_parts(struct planner *plan)
 	if (!error)
 		error = endpoints_place(&endpoints);
 	if (!error)
-		error = prefixes_plan(plan);
+		error = prefix_entries_plan(plan);
 	if (!error)
-		error = services_plan(plan);
+		error = service_entries_plan(plan);
 	if (!error)
 		error = plan->delta ? resolvers_plan(plan) : interfaces_plan(plan);
 	return error;

@@ -35,8 +35,8 @@ int endpoint_add_address(const struct endpoint_placing *placing, const struct ad
 	int error = slot_place(handle, change, endpoint, address, &place, placing->isolated);
 
 	if (!error)
-		error = services_may_have(handle, endpoint->ns_name, address_is_ipv4(address),
-					  place, change);
+		error = service_entries_mark_differing(handle, endpoint->ns_name,
+						       address_is_ipv4(address), place, change);
 	if (error)
 		return error;
 	memcpy(&addr, address, sizeof(addr));

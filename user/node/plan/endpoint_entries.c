@@ -186,7 +186,7 @@ static int delete_address(struct planner *plan, const struct bh_addr *addr,
 	uint32_t segment, slot;
 	int error;
 
-	if (!prefixes_may_move(plan))
+	if (!prefix_entries_may_move(plan))
 		return assign_delete(plan->handle, addr, entry, plan->change);
 	memcpy(&address, addr, sizeof(address));
 	segment = policy_prefix_find(planner_outside(plan), &address) - plan->outside.segments;

@@ -55,30 +55,31 @@ int domain_entries_plan(struct planner *plan);
  * the policy's prefixes are compared with those of the maps; with a delta, the node's own addresses
  * are those of the last load.
  */
-int prefixes_plan(struct planner *plan);
+int prefix_entries_plan(struct planner *plan);
 
 /* Returns true if an address that is no endpoint's may move to another segment. */
-bool prefixes_may_move(const struct planner *plan);
+bool prefix_entries_may_move(const struct planner *plan);
 
 /*
- * service_entries.c: the entries of bh_services (maps/service.h). A key that comes, changes or goes
- * gets an entry that counts from the next generation on, so nothing changes before the commit.
- * Plans the entries of Services that the new policy brings, changes or takes, or whose backends'
- * places it changes. Reads all of the policy's Services, but only the endpoints that are such
- * backends.
+ * service_entries.c: the entries of bh_services (maps/service.h). A key that is added, changed or
+ * deleted gets an entry that counts from the next generation on, so nothing changes before the
+ * commit. Plans the entries of Services that the new policy adds, changes or deletes, or whose
+ * backends are in another segment by it. Reads all of the policy's Services, but only the endpoints
+ * that are such backends.
  */
-int services_plan(struct planner *plan);
+int service_entries_plan(struct planner *plan);
 
-/* To be called for an endpoint that is added or gets other labels, with its assignment word @place.
- * Services of the endpoint's namespace may lead to it from now on. If the endpoint's place differs
- * from that of a Service's backends, @change makes the Service's entry say that its backends
- * differ: calls are then evaluated at the backend alone. Returns 0 or -ENOMEM. */
-int services_may_have(const struct node_handle *handle, const char *ns, bool ipv4, uint64_t place,
-		      struct change *change);
+/* For an endpoint that is added or gets other labels, with its assignment word @place: finds the
+ * Services of its namespace that may lead to it from now on. If the word differs from that of such
+ * a Service's backends, @change makes the Service's entry say that the backends differ: calls are
+ * then evaluated at the backend alone. Returns 0 or -ENOMEM. */
+int service_entries_mark_differing(const struct node_handle *handle, const char *ns, bool ipv4,
+				   uint64_t place, struct change *change);
 
 /* Makes @change clear the values that a killed command stored for a generation that never came, and
  * delete the entries that are not active. @have: the map. Returns 0 or -ENOMEM. */
-int services_repair(struct node_handle *handle, const struct table *have, struct change *change);
+int service_entries_repair(struct node_handle *handle, const struct table *have,
+			   struct change *change);
 
 /* resolvers.c: the resolvers (maps/dns.h) of a delta that changes the Service of the cluster's DNS,
  * or a resolver's backends. */

@@ -327,7 +327,7 @@ static size_t new_prefixes(const struct prefixes *prefixes)
 	return n;
 }
 
-bool prefixes_may_move(const struct planner *plan)
+bool prefix_entries_may_move(const struct planner *plan)
 {
 	const struct delta_table *tables = plan->delta ? plan->delta->tables : NULL;
 
@@ -339,7 +339,7 @@ bool prefixes_may_move(const struct planner *plan)
 /* Returns true if a prefix may differ, or Services' addresses, which are prefixes in the maps. */
 static bool may_differ(const struct planner *plan)
 {
-	return prefixes_may_move(plan) ||
+	return prefix_entries_may_move(plan) ||
 	       !delta_is_final(&plan->delta->tables[BLOB_TABLE_frontends]) ||
 	       !delta_is_final(&plan->delta->tables[BLOB_TABLE_service_cidrs]);
 }
@@ -384,7 +384,7 @@ static int plan_nodes(struct planner *plan)
 		     : interfaces_plan_map(plan->change, MAP_tunnels, &have, &want, NULL, NULL);
 }
 
-int prefixes_plan(struct planner *plan)
+int prefix_entries_plan(struct planner *plan)
 {
 	CLEANUP(prefixes_free)
 	struct prefixes prefixes = {
@@ -402,7 +402,7 @@ int prefixes_plan(struct planner *plan)
 		error = want_prefixes(&prefixes);
 	if (!error)
 		error = compare_prefixes(&prefixes);
-	if (!error && !plan->local && prefixes_may_move(plan))
+	if (!error && !plan->local && prefix_entries_may_move(plan))
 		error = plan_nodes(plan);
 	change_want(plan->change, MAP_prefixes, prefixes.have.n + new_prefixes(&prefixes));
 	return error;

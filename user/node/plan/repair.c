@@ -253,7 +253,7 @@ static int repair_assignments(struct node_handle *handle, const struct image *ha
 	if (!error)
 		error = repair_endpoints(handle, have, policy, change);
 	if (!error)
-		error = services_repair(handle, &have->map[MAP_services], change);
+		error = service_entries_repair(handle, &have->map[MAP_services], change);
 	return error ? node_fail(handle, error, "cannot clear up after a killed command") : 0;
 }
 

@@ -97,7 +97,7 @@ static bool has_moved(const struct services *services, uint32_t index)
 
 	return planner_is_fresh(plan, BLOB_TABLE_backends, index) ||
 	       table_find(&plan->concerned, address) ||
-	       (prefixes_may_move(plan) && !lazy_address_find(plan->new, address));
+	       (prefix_entries_may_move(plan) && !lazy_address_find(plan->new, address));
 }
 
 static bool is_changed(const struct services *services, uint32_t index)
@@ -437,7 +437,7 @@ static bool may_differ(const struct planner *plan)
 	return !tables || !delta_is_final(&tables[BLOB_TABLE_frontends]) ||
 	       !delta_is_final(&tables[BLOB_TABLE_service_ports]) ||
 	       !delta_is_final(&tables[BLOB_TABLE_backends]) || plan->concerned.n ||
-	       plan->taken.n || prefixes_may_move(plan);
+	       plan->taken.n || prefix_entries_may_move(plan);
 }
 
 static int plan_services(struct planner *plan)
@@ -463,7 +463,7 @@ static int plan_services(struct planner *plan)
 	return error ? error : plan_frontends(&services);
 }
 
-int services_plan(struct planner *plan)
+int service_entries_plan(struct planner *plan)
 {
 	int error = may_differ(plan) ? plan_services(plan) : 0;
 
@@ -473,7 +473,8 @@ int services_plan(struct planner *plan)
 	return error;
 }
 
-int services_repair(struct node_handle *handle, const struct table *have, struct change *change)
+int service_entries_repair(struct node_handle *handle, const struct table *have,
+			   struct change *change)
 {
 	const uint32_t generation = node_generation(handle);
 	const struct bh_service_at nothing = {};
@@ -529,8 +530,8 @@ static int differ(const struct node_handle *handle, const struct bh_service_key 
 	return add_store(change, key, valid, &at, node_generation(handle) + 1);
 }
 
-int services_may_have(const struct node_handle *handle, const char *ns, bool ipv4, uint64_t place,
-		      struct change *change)
+int service_entries_mark_differing(const struct node_handle *handle, const char *ns, bool ipv4,
+				   uint64_t place, struct change *change)
 {
 	const struct lazy_policy *policy = handle->policy;
 	const struct policy_frontend *frontends = LAZY_ALL(policy, frontends);
