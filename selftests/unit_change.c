@@ -531,7 +531,7 @@ static void a_stage(void **state)
 	assert_string_equal(after, before);
 	change_init(&load, "load --activate");
 	plan_load(world, world->policies[1], &load);
-	assert_true(segment_entries_is_there(&load));
+	assert_false(segment_entries_puts(&load));
 	kill_everywhere(world, &load, world->policies[1], false);
 }
 
@@ -1009,7 +1009,7 @@ static void kill_stage(struct world *world, const struct delta *delta, struct po
 	change_init(&whole, "load");
 	assert_int_equal(delta_plan(&world->handle, delta, true, &whole, &own), 0);
 	delta_plan_stage(&whole, &stage);
-	assert_true(segment_entries_is_there(&whole));
+	assert_false(segment_entries_puts(&whole));
 	assert_false(stage.commits);
 	for (size_t end = 0; end <= n_change_order; end++) {
 		struct world there = *world;
@@ -1075,7 +1075,7 @@ static void kill_delta(struct world *world, const struct delta_step *step)
 	assert_int_equal(own, step->whose != ELSEWHERE);
 	assert_int_equal(change.attach.n, comes || moves);
 	assert_int_equal(change.detach.n, goes || moves);
-	assert_int_equal(!segment_entries_is_there(&change), step->segments);
+	assert_int_equal(segment_entries_puts(&change), step->segments);
 	assert_false(step->segments && delta_keeps_segments(made.delta));
 	if (step->segments)
 		kill_stage(world, made.delta, made.from);

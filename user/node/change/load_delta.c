@@ -125,7 +125,7 @@ int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool
 		return take_all(handle, delta, node_stage, result, NULL);
 	if (error)
 		return error;
-	if (always || !segment_entries_is_there(&whole)) {
+	if (always || segment_entries_puts(&whole)) {
 		delta_plan_stage(&whole, &stage);
 		apply_desired(handle, delta->header.generation, handle->policy->generation);
 		error = apply(handle, &stage, NULL);

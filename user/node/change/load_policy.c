@@ -421,7 +421,7 @@ static bool is_staged(const struct load *load)
 {
 	return load->staged.generation && load->staged.flags == load->header.flags &&
 	       !strcmp(load->staged.node, load->header.node) &&
-	       segment_entries_is_there(&load->change);
+	       !segment_entries_puts(&load->change);
 }
 
 static int stage(struct load *load)

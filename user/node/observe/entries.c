@@ -243,8 +243,8 @@ static int compare(struct entry_search *search)
 	search->plan.wrong = WRONG_LIST;
 	error = compare_maps(&search->plan);
 	if (!error)
-		error = segment_entries_staged(handle, &search->have, &search->staged,
-					       &search->of_staged, &search->later);
+		error = segment_entries_plan_staged(handle, &search->have, &search->staged,
+						    &search->of_staged, &search->later);
 	return error ? error
 		     : segment_entries_collect(&search->plan,
 					       search->staged ? &search->later : NULL);

@@ -9,7 +9,7 @@ static bool needs_commit(const struct change *change)
 
 	/* a new tunnel, or a part of the policy that was not there or wrong: connections are
 	 * evaluated again */
-	return !segment_entries_is_there(change) || maps[MAP_tunnels].put.n ||
+	return segment_entries_puts(change) || maps[MAP_tunnels].put.n ||
 	       maps[MAP_prefixes].put.n || maps[MAP_endpoints].put.n ||
 	       maps[MAP_endpoints].store.n || maps[MAP_services].put.n ||
 	       maps[MAP_services].store.n;

@@ -316,7 +316,7 @@ void delta_plan_stage(struct change *whole, struct change *stage)
 {
 	change_init(stage, "load --stage");
 	for (int i = 0; i < N_NODE_MAPS; i++)
-		if (segment_entries_has(i)) {
+		if (segment_entries_has_map(i)) {
 			const struct table put = stage->maps[i].put;
 
 			stage->maps[i].put = whole->maps[i].put;

@@ -23,23 +23,25 @@
  */
 int segment_entries_plan(struct planner *plan);
 
-/* Plans the staged policy, to be freed, into @change, which is not to be applied: its entries stay.
- * *staged NULL: none is staged. Returns 0 or -errno, reported. */
-int segment_entries_staged(struct node_handle *handle, struct image *have, struct policy **staged,
-			   struct change *change, struct planner *later);
+/* Plans the entries of the staged policy into @change, which is not to be applied: they stay.
+ * *staged: the policy, to be freed; NULL: none is staged. *later: its planner. Returns 0 or -errno,
+ * reported. */
+int segment_entries_plan_staged(struct node_handle *handle, struct image *have,
+				struct policy **staged, struct change *change,
+				struct planner *later);
 
 /* Without a delta: deletes the entries of the maps that neither policy has. @later: the planner of
  * the staged policy after its segment_entries_plan(), or NULL. Returns 0 or -errno, reported. */
 int segment_entries_collect(struct planner *plan, struct planner *later);
 
 /* Returns true if a map is one of those whose entries never change while they are active. */
-bool segment_entries_has(enum node_map_id map);
+bool segment_entries_has_map(enum node_map_id map);
 
 /* Returns true if @change deletes entries of these maps. */
 bool segment_entries_deletes(const struct change *change);
 
-/* Returns true if @change puts nothing into these maps: the layout is complete there. */
-bool segment_entries_is_there(const struct change *change);
+/* Returns true if @change puts entries into these maps, which lack a part of the policy then. */
+bool segment_entries_puts(const struct change *change);
 
 /*
  * domain_entries.c: the entries of bh_domains and bh_by_domain (maps/domain.h), which it keeps in

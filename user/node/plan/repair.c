@@ -272,8 +272,8 @@ static int plan(struct node_handle *handle, bool keep_staged, struct image *have
 	plan.wrong = WRONG_LIST;
 	error = planner_compare(&plan, segment_entries_plan);
 	if (!error && keep_staged)
-		error = segment_entries_staged(handle, have, &staged, &unused, &later);
-	if (!error && !segment_entries_is_there(change)) {
+		error = segment_entries_plan_staged(handle, have, &staged, &unused, &later);
+	if (!error && segment_entries_puts(change)) {
 		diag_error(handle->diag, NULL, NULL,
 			   "%s: the maps lack parts of the active policy: to start anew, unload "
 			   "and load",

@@ -481,8 +481,9 @@ int segment_entries_plan(struct planner *plan)
 	return 0;
 }
 
-int segment_entries_staged(struct node_handle *handle, struct image *have, struct policy **staged,
-			   struct change *change, struct planner *later)
+int segment_entries_plan_staged(struct node_handle *handle, struct image *have,
+				struct policy **staged, struct change *change,
+				struct planner *later)
 {
 	struct bh_blob header;
 	int error = pinned_read_staged(handle, &header, staged);
@@ -527,7 +528,7 @@ int segment_entries_collect(struct planner *plan, struct planner *later)
 	return error ? node_fail(plan->handle, error, "cannot find what the old policy left") : 0;
 }
 
-bool segment_entries_has(enum node_map_id map)
+bool segment_entries_has_map(enum node_map_id map)
 {
 	return node_map_kinds[map] == MAP_KIND_LAYOUT || node_map_kinds[map] == MAP_KIND_SLOTS;
 }
@@ -535,15 +536,15 @@ bool segment_entries_has(enum node_map_id map)
 bool segment_entries_deletes(const struct change *change)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
-		if (segment_entries_has(i) && change->maps[i].deleted.n)
+		if (segment_entries_has_map(i) && change->maps[i].deleted.n)
 			return true;
 	return false;
 }
 
-bool segment_entries_is_there(const struct change *change)
+bool segment_entries_puts(const struct change *change)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
-		if (segment_entries_has(i) && change->maps[i].put.n)
-			return false;
-	return true;
+		if (segment_entries_has_map(i) && change->maps[i].put.n)
+			return true;
+	return false;
 }
