@@ -148,22 +148,22 @@ struct sought {
 	struct bh_ports_ref found;
 };
 
-static bool is_it(const struct bh_ports_ref *ref, const struct sought *sought)
+static bool is_sought(const struct bh_ports_ref *ref, const struct sought *sought)
 {
 	return ref->at == sought->ref.at && ref->count == sought->ref.count;
 }
 
-/* Takes the place that an entry of the maps refers to. Returns true if the entry has the list's
- * length. */
-static bool take_list(struct sought *sought, const struct bh_ports_ref *there)
+/* Notes the list that an entry of the maps refers to as the one that is sought. Returns true if it
+ * has the length. */
+static bool note_found(struct sought *sought, const struct bh_ports_ref *there)
 {
 	sought->found = *there;
 	return there->count == sought->ref.count;
 }
 
-static bool seek_in_pairs(const struct port_lists *places, struct sought *sought)
+static bool seek_in_pairs(const struct port_lists *lists, struct sought *sought)
 {
-	const struct lazy_policy *old = places->plan->old;
+	const struct lazy_policy *old = lists->plan->old;
 	const struct policy_pair *pairs = old->pairs;
 	struct bh_pair there;
 
@@ -172,38 +172,38 @@ static bool seek_in_pairs(const struct port_lists *places, struct sought *sought
 
 		if (i % STEP == 0)
 			lazy_read(old, &pairs[i], (left < STEP ? left : STEP) * sizeof(*pairs));
-		if (is_it(&pairs[i].ports, sought)) {
-			const struct bh_pair_key key = {planner_id(places->plan, pairs[i].subject),
-							planner_id(places->plan, pairs[i].peer)};
+		if (is_sought(&pairs[i].ports, sought)) {
+			const struct bh_pair_key key = {planner_id(lists->plan, pairs[i].subject),
+							planner_id(lists->plan, pairs[i].peer)};
 
-			return !maps_lookup(places->plan->handle, MAP_pairs, &key, &there) &&
-			       take_list(sought, &there.ports);
+			return !maps_lookup(lists->plan->handle, MAP_pairs, &key, &there) &&
+			       note_found(sought, &there.ports);
 		}
 	}
 	return false;
 }
 
-static bool seek_in_named(const struct port_lists *places, struct sought *sought)
+static bool seek_in_named(const struct port_lists *lists, struct sought *sought)
 {
-	const struct lazy_policy *old = places->plan->old;
+	const struct lazy_policy *old = lists->plan->old;
 	const struct policy_named *named = LAZY_ALL(old, named);
 	struct bh_named there;
 
 	for (size_t i = 0; i < old->n_named; i++)
-		if (is_it(&named[i].ports, sought)) {
+		if (is_sought(&named[i].ports, sought)) {
 			const struct bh_named_key key = {
-				planner_id(places->plan, named[i].list),
-				planner_id(places->plan, named[i].resolution)};
+				planner_id(lists->plan, named[i].list),
+				planner_id(lists->plan, named[i].resolution)};
 
-			return !maps_lookup(places->plan->handle, MAP_named, &key, &there) &&
-			       take_list(sought, &there.ports);
+			return !maps_lookup(lists->plan->handle, MAP_named, &key, &there) &&
+			       note_found(sought, &there.ports);
 		}
 	return false;
 }
 
-static bool seek_in_segments(const struct port_lists *places, struct sought *sought)
+static bool seek_in_segments(const struct port_lists *lists, struct sought *sought)
 {
-	const struct planner *plan = places->plan;
+	const struct planner *plan = lists->plan;
 	struct bh_segment there;
 
 	for (uint32_t i = 0; i < plan->old->n_segments; i++) {
@@ -211,11 +211,11 @@ static bool seek_in_segments(const struct port_lists *places, struct sought *sou
 		const uint32_t slot = pinned_slot(plan->handle, i);
 
 		for (int k = 0; !segment->delete_generation && k < 4; k++)
-			if (is_it(&segment->fallback[k / 2][k % 2], sought))
-				return !maps_lookup(places->plan->handle, MAP_segments, &slot,
+			if (is_sought(&segment->fallback[k / 2][k % 2], sought))
+				return !maps_lookup(lists->plan->handle, MAP_segments, &slot,
 						    &there) &&
-				       there.id == planner_id(places->plan, segment->id) &&
-				       take_list(sought, &there.fallback[k / 2][k % 2]);
+				       there.id == planner_id(lists->plan, segment->id) &&
+				       note_found(sought, &there.fallback[k / 2][k % 2]);
 	}
 	return false;
 }
@@ -223,18 +223,18 @@ static bool seek_in_segments(const struct port_lists *places, struct sought *sou
 /* Finds the list in the maps, by an entry of the old policy that refers to the same list. Returns
  * false if the old policy lacks the list or the maps disagree. To read all lists of the maps, as a
  * whole load does, takes several times as long as all else of a delta beside 20,000 pairs. */
-static bool find_list(const struct port_lists *places, struct bh_ports_ref ref,
+static bool find_list(const struct port_lists *lists, struct bh_ports_ref ref,
 		      struct bh_ports_ref *placed)
 {
-	const struct delta_table *intervals = &places->plan->delta->tables[BLOB_TABLE_intervals];
+	const struct delta_table *intervals = &lists->plan->delta->tables[BLOB_TABLE_intervals];
 	const uint32_t last = ref.count - 1;
 	struct sought sought = {.ref = {delta_origin(intervals, ref.at), ref.count}};
 
 	if (sought.ref.at == UINT32_MAX ||
 	    delta_origin(intervals, ref.at + last) != sought.ref.at + last ||
 	    delta_next_new(intervals, ref.at) <= ref.at + last ||
-	    !(seek_in_pairs(places, &sought) || seek_in_named(places, &sought) ||
-	      seek_in_segments(places, &sought)))
+	    !(seek_in_pairs(lists, &sought) || seek_in_named(lists, &sought) ||
+	      seek_in_segments(lists, &sought)))
 		return false;
 	*placed = sought.found;
 	return true;
@@ -243,9 +243,9 @@ static bool find_list(const struct port_lists *places, struct bh_ports_ref ref,
 /* New lists */
 
 /* Makes the change write a list at a place that is free. */
-static int write_list(const struct port_lists *places, struct bh_ports_ref ref, uint32_t at)
+static int write_list(const struct port_lists *lists, struct bh_ports_ref ref, uint32_t at)
 {
-	const struct planner *plan = places->plan;
+	const struct planner *plan = lists->plan;
 	const struct bh_interval *intervals = LAZY_SOME(plan->new, intervals, ref.at, ref.count);
 	int error = 0;
 
@@ -257,11 +257,11 @@ static int write_list(const struct port_lists *places, struct bh_ports_ref ref, 
 	return error;
 }
 
-static int put_by_content(struct port_lists *places, struct bh_ports_ref ref,
+static int put_by_content(struct port_lists *lists, struct bh_ports_ref ref,
 			  struct bh_ports_ref *placed)
 {
-	struct port_lists_index *index = places->index;
-	const struct lazy_policy *new = places->plan->new;
+	struct port_lists_index *index = lists->index;
+	const struct lazy_policy *new = lists->plan->new;
 	const struct bh_interval *intervals = LAZY_SOME(new, intervals, ref.at, ref.count);
 	const struct port_lists_list *found = index_find(index, intervals, ref.count);
 
@@ -269,48 +269,47 @@ static int put_by_content(struct port_lists *places, struct bh_ports_ref ref,
 	if (!found && placed->at == index->n_intervals)
 		return -ENOSPC;
 	memset(index->used + placed->at, true, ref.count);
-	return found ? 0 : write_list(places, ref, placed->at);
+	return found ? 0 : write_list(lists, ref, placed->at);
 }
 
 /* Puts the list behind all others, unless the old policy has it. */
-static int put_behind(struct port_lists *places, struct bh_ports_ref ref,
+static int put_behind(struct port_lists *lists, struct bh_ports_ref ref,
 		      struct bh_ports_ref *placed)
 {
-	if (find_list(places, ref, placed))
+	if (find_list(lists, ref, placed))
 		return 0;
-	*placed = (struct bh_ports_ref){places->end, ref.count};
-	places->end += ref.count;
-	return write_list(places, ref, placed->at);
+	*placed = (struct bh_ports_ref){lists->end, ref.count};
+	lists->end += ref.count;
+	return write_list(lists, ref, placed->at);
 }
 
-int port_lists_put(struct port_lists *places, struct bh_ports_ref ref, struct bh_ports_ref *placed)
+int port_lists_put(struct port_lists *lists, struct bh_ports_ref ref, struct bh_ports_ref *placed)
 {
 	int error;
 
 	*placed = ref;
 	if (ref.count == BH_PORTS_NAMED)
-		placed->at = planner_id(places->plan, ref.at);
+		placed->at = planner_id(lists->plan, ref.at);
 	if (!port_lists_is_list(ref))
 		return 0;
-	if (places->placed[ref.at].count == ref.count) {
-		*placed = places->placed[ref.at];
+	if (lists->placed[ref.at].count == ref.count) {
+		*placed = lists->placed[ref.at];
 		return 0;
 	}
-	error = places->index ? put_by_content(places, ref, placed)
-			      : put_behind(places, ref, placed);
+	error = lists->index ? put_by_content(lists, ref, placed) : put_behind(lists, ref, placed);
 	if (!error)
-		places->placed[ref.at] = *placed;
+		lists->placed[ref.at] = *placed;
 	return error;
 }
 
-int port_lists_expect(struct port_lists *places, struct bh_ports_ref ref,
+int port_lists_expect(struct port_lists *lists, struct bh_ports_ref ref,
 		      struct bh_ports_ref *placed)
 {
 	*placed = ref;
 	if (port_lists_is_list(ref))
 		placed->at = 0;
 	else if (ref.count == BH_PORTS_NAMED)
-		placed->at = planner_id(places->plan, ref.at);
+		placed->at = planner_id(lists->plan, ref.at);
 	return 0;
 }
 
@@ -325,30 +324,30 @@ static bool has_list(const struct planner *plan, struct bh_ports_ref ref, uint32
 	       !memcmp(there, intervals, size);
 }
 
-bool port_lists_agree(struct port_lists *places, struct bh_ports_ref ref, struct bh_ports_ref there)
+bool port_lists_agree(struct port_lists *lists, struct bh_ports_ref ref, struct bh_ports_ref there)
 {
 	struct bh_ports_ref *placed;
 
 	if (!port_lists_is_list(ref))
 		return there.count == ref.count &&
-		       there.at == (ref.count == BH_PORTS_NAMED ? planner_id(places->plan, ref.at)
+		       there.at == (ref.count == BH_PORTS_NAMED ? planner_id(lists->plan, ref.at)
 								: ref.at);
-	placed = &places->placed[ref.at];
+	placed = &lists->placed[ref.at];
 	if (there.count != ref.count)
 		return false;
 	/* the segments of a namespace often refer to the same long list */
 	if (placed->count == ref.count && placed->at == there.at)
 		return true;
-	if (!has_list(places->plan, ref, there.at))
+	if (!has_list(lists->plan, ref, there.at))
 		return false;
 	if (placed->count != ref.count)
 		*placed = there;
 	return true;
 }
 
-uint32_t port_lists_end(const struct port_lists *places)
+uint32_t port_lists_end(const struct port_lists *lists)
 {
-	return places->index ? index_end(places->index) : places->end;
+	return lists->index ? index_end(lists->index) : lists->end;
 }
 
 /* Reads the maps that have lists, or refer to them. */
@@ -371,34 +370,34 @@ static bool has_room_behind(const struct planner *plan)
 		       plan->handle->capacity[MAP_ports];
 }
 
-int port_lists_init(struct port_lists *places, struct planner *plan)
+int port_lists_init(struct port_lists *lists, struct planner *plan)
 {
 	const size_t n = plan->new->n_intervals;
 	CLEANUP(image_free) struct image image;
 	int error = 0;
 
 	image_init(&image);
-	*places = (struct port_lists){.plan = plan,
-				      .placed = calloc(n + 1, sizeof(*places->placed)),
-				      .end = plan->ports_end};
-	if (!places->placed)
+	*lists = (struct port_lists){.plan = plan,
+				     .placed = calloc(n + 1, sizeof(*lists->placed)),
+				     .end = plan->ports_end};
+	if (!lists->placed)
 		return -ENOMEM;
 	if (has_room_behind(plan))
 		return 0;
-	places->index = calloc(1, sizeof(*places->index));
-	if (!places->index)
+	lists->index = calloc(1, sizeof(*lists->index));
+	if (!lists->index)
 		return -ENOMEM;
 	if (!plan->have)
 		error = read_lists(plan, &image);
-	return error ? error : index_init(places->index, plan->have ? plan->have : &image, n);
+	return error ? error : index_init(lists->index, plan->have ? plan->have : &image, n);
 }
 
-void port_lists_free(struct port_lists *places)
+void port_lists_free(struct port_lists *lists)
 {
-	if (places->index)
-		index_free(places->index);
-	free(places->index);
-	free(places->placed);
+	if (lists->index)
+		index_free(lists->index);
+	free(lists->index);
+	free(lists->placed);
 }
 
 size_t port_lists_used(const struct image *image, enum node_map_id map)

@@ -30,8 +30,8 @@ struct port_lists {
 };
 
 /* Returns 0 or -errno. */
-int port_lists_init(struct port_lists *places, struct planner *plan);
-void port_lists_free(struct port_lists *places);
+int port_lists_init(struct port_lists *lists, struct planner *plan);
+void port_lists_free(struct port_lists *lists);
 
 /* Returns true if a reference is to a list in bh_ports. */
 static inline bool port_lists_is_list(struct bh_ports_ref ref)
@@ -44,19 +44,18 @@ static inline bool port_lists_is_list(struct bh_ports_ref ref)
  * port_lists_expect() is for entries that the maps have already: of a list it gives the length
  * only, and leaves `at` 0. Both return 0 or -errno.
  */
-typedef int port_lists_find(struct port_lists *places, struct bh_ports_ref ref,
+typedef int port_lists_find(struct port_lists *lists, struct bh_ports_ref ref,
 			    struct bh_ports_ref *placed);
-int port_lists_put(struct port_lists *places, struct bh_ports_ref ref, struct bh_ports_ref *placed);
-int port_lists_expect(struct port_lists *places, struct bh_ports_ref ref,
+int port_lists_put(struct port_lists *lists, struct bh_ports_ref ref, struct bh_ports_ref *placed);
+int port_lists_expect(struct port_lists *lists, struct bh_ports_ref ref,
 		      struct bh_ports_ref *placed);
 
 /* Returns true if a reference of the maps says what one of the new policy says. A list is compared
  * once with each place. */
-bool port_lists_agree(struct port_lists *places, struct bh_ports_ref ref,
-		      struct bh_ports_ref there);
+bool port_lists_agree(struct port_lists *lists, struct bh_ports_ref ref, struct bh_ports_ref there);
 
 /* Returns the first entry above 0 behind all lists. */
-uint32_t port_lists_end(const struct port_lists *places);
+uint32_t port_lists_end(const struct port_lists *lists);
 
 /* Returns the number of entries in use. In an array, an entry is in use if another entry refers to
  * it, or if it has an ID. */
