@@ -163,40 +163,41 @@ static bool (*const wants[N_NODE_MAPS])(const struct planner *plan, const void *
 
 /* The plan */
 
-struct layer {
+struct segment_entries {
 	struct planner *plan;
 	enum node_map_id map; /* of the records that are walked */
-	struct port_lists places;
+	struct port_lists ports;
 	bool *used; /* by slot: a segment has the slot */
 	size_t n_used;
 	uint32_t next_slot; /* the slots below this one are not free */
 };
 
-static void layer_end(struct layer *layer)
+static void entries_free(struct segment_entries *entries)
 {
-	port_lists_free(&layer->places);
-	free(layer->used);
+	port_lists_free(&entries->ports);
+	free(entries->used);
 }
 
-static int look_up(const struct layer *layer, enum node_map_id map, const void *key, void *value)
+static int look_up(const struct segment_entries *entries, enum node_map_id map, const void *key,
+		   void *value)
 {
-	return maps_lookup(layer->plan->handle, map, key, value);
+	return maps_lookup(entries->plan->handle, map, key, value);
 }
 
 /* Deletes an entry of the old policy after the commit, once, unless the new policy has it. */
-static int plan_deleted(struct layer *layer, enum node_map_id map, const void *key)
+static int plan_deleted(struct segment_entries *entries, enum node_map_id map, const void *key)
 {
-	struct table *deleted = &layer->plan->change->maps[map].deleted;
+	struct table *deleted = &entries->plan->change->maps[map].deleted;
 	unsigned char value[sizeof(struct bh_segment)];
 	int error;
 
-	if (wants[map](layer->plan, key, NULL))
+	if (wants[map](entries->plan, key, NULL))
 		return 0;
 	/* the node's extension and the delta may delete the same entry */
-	for (size_t i = 0; layer->plan->handle->blob.local && i < deleted->n; i++)
+	for (size_t i = 0; entries->plan->handle->blob.local && i < deleted->n; i++)
 		if (!memcmp(table_key(deleted, i), key, deleted->key_size))
 			return 0;
-	error = look_up(layer, map, key, value);
+	error = look_up(entries, map, key, value);
 	if (error)
 		return error == -ENOENT ? 0 : error;
 	return table_add(deleted, key, value);
@@ -204,74 +205,74 @@ static int plan_deleted(struct layer *layer, enum node_map_id map, const void *k
 
 static int plan_entry(void *what, const struct lazy_policy *policy, uint32_t record)
 {
-	struct layer *layer = what;
-	struct planner *plan = layer->plan;
-	const struct ports_entry entry = entry_at(policy, layer->map, record);
+	struct segment_entries *entries = what;
+	struct planner *plan = entries->plan;
+	const struct ports_entry entry = entry_at(policy, entries->map, record);
 	const uint32_t key[2] = {planner_id(plan, entry.ids[0]), planner_id(plan, entry.ids[1])};
 	struct bh_ports_ref value;
-	int error = look_up(layer, layer->map, key, &value);
+	int error = look_up(entries, entries->map, key, &value);
 
-	if (!error && port_lists_agree(&layer->places, entry.ports, value))
+	if (!error && port_lists_agree(&entries->ports, entry.ports, value))
 		return 0;
 	if (!error)
-		error = planner_differs(plan, layer->map, key);
+		error = planner_differs(plan, entries->map, key);
 	if (error != -ENOENT)
 		return error;
-	error = port_lists_put(&layer->places, entry.ports, &value);
-	return error ? error : table_add(&plan->change->maps[layer->map].put, key, &value);
+	error = port_lists_put(&entries->ports, entry.ports, &value);
+	return error ? error : table_add(&plan->change->maps[entries->map].put, key, &value);
 }
 
 static int plan_old_entry(void *what, const struct lazy_policy *policy, uint32_t record)
 {
-	struct layer *layer = what;
-	const struct ports_entry entry = entry_at(policy, layer->map, record);
-	const uint32_t key[2] = {planner_id(layer->plan, entry.ids[0]),
-				 planner_id(layer->plan, entry.ids[1])};
+	struct segment_entries *entries = what;
+	const struct ports_entry entry = entry_at(policy, entries->map, record);
+	const uint32_t key[2] = {planner_id(entries->plan, entry.ids[0]),
+				 planner_id(entries->plan, entry.ids[1])};
 
-	return plan_deleted(layer, layer->map, key);
+	return plan_deleted(entries, entries->map, key);
 }
 
-static int put_variations(struct layer *layer, const struct member *to)
+static int put_variations(struct segment_entries *entries, const struct member *to)
 {
 	const struct policy_variation *variations = variations_of(to->policy, to->segment);
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < to->segment->variations.n; i++) {
-		const struct bh_variation_key key = {planner_id(layer->plan, to->segment->id),
+		const struct bh_variation_key key = {planner_id(entries->plan, to->segment->id),
 						     variations[i].id};
 		const struct bh_variation value = {
-			planner_id(layer->plan, variations[i].resolution)};
+			planner_id(entries->plan, variations[i].resolution)};
 		struct bh_variation there;
 
-		error = look_up(layer, MAP_variations, &key, &there);
+		error = look_up(entries, MAP_variations, &key, &there);
 		if (!error && there.resolution != value.resolution)
-			error = planner_differs(layer->plan, MAP_variations, &key);
+			error = planner_differs(entries->plan, MAP_variations, &key);
 		if (error == -ENOENT)
-			error = table_add(&layer->plan->change->maps[MAP_variations].put, &key,
+			error = table_add(&entries->plan->change->maps[MAP_variations].put, &key,
 					  &value);
 	}
 	return error;
 }
 
-static int take_variations(struct layer *layer, const struct member *from)
+static int delete_variations(struct segment_entries *entries, const struct member *from)
 {
 	const struct policy_variation *variations = variations_of(from->policy, from->segment);
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < from->segment->variations.n; i++) {
-		const struct bh_variation_key key = {planner_id(layer->plan, from->segment->id),
+		const struct bh_variation_key key = {planner_id(entries->plan, from->segment->id),
 						     variations[i].id};
 
-		error = plan_deleted(layer, MAP_variations, &key);
+		error = plan_deleted(entries, MAP_variations, &key);
 	}
 	return error;
 }
 
-/* Makes a segment's entry. @place finds the references to port lists. */
-static int make_entry(struct layer *layer, const struct policy_segment *segment,
-		      port_lists_find *place, struct bh_segment *value)
+/* Makes a segment's entry. @find finds the references to port lists. */
+static int make_entry(struct segment_entries *entries, const struct policy_segment *segment,
+		      port_lists_find *find, struct bh_segment *value)
 {
-	const struct planner *plan = layer->plan;
+	const struct planner *plan = entries->plan;
 	int error = 0;
 
 	*value = (struct bh_segment){
@@ -284,24 +285,25 @@ static int make_entry(struct layer *layer, const struct policy_segment *segment,
 		value->own[direction] = planner_id(plan, segment->own[direction]);
 		value->common[direction] = planner_id(plan, segment->common[direction]);
 		for (int external = 0; !error && external < 2; external++)
-			error = place(&layer->places, segment->fallback[direction][external],
-				      &value->fallback[direction][external]);
+			error = find(&entries->ports, segment->fallback[direction][external],
+				     &value->fallback[direction][external]);
 	}
 	return error;
 }
 
 /* Returns true if the slot has the segment as the policy wants it. */
-static bool is_there(struct layer *layer, const struct policy_segment *segment, uint32_t slot)
+static bool is_there(struct segment_entries *entries, const struct policy_segment *segment,
+		     uint32_t slot)
 {
 	struct bh_segment want, there;
 
-	if (look_up(layer, MAP_segments, &slot, &there))
+	if (look_up(entries, MAP_segments, &slot, &there))
 		return false;
-	make_entry(layer, segment, port_lists_expect, &want);
+	make_entry(entries, segment, port_lists_expect, &want);
 	for (int k = 0; k < 4; k++) {
 		struct bh_ports_ref *ports = &there.fallback[k / 2][k % 2];
 
-		if (!port_lists_agree(&layer->places, segment->fallback[k / 2][k % 2], *ports))
+		if (!port_lists_agree(&entries->ports, segment->fallback[k / 2][k % 2], *ports))
 			return false;
 		if (port_lists_is_list(*ports))
 			ports->at = 0;
@@ -310,52 +312,52 @@ static bool is_there(struct layer *layer, const struct policy_segment *segment, 
 }
 
 /* Finds a slot without a segment. A segment that is about to be collected still has its slot. */
-static int find_slot(struct layer *layer, uint32_t *slot)
+static int find_slot(struct segment_entries *entries, uint32_t *slot)
 {
-	const struct planner *plan = layer->plan;
+	const struct planner *plan = entries->plan;
 	struct bh_segment there;
 
-	for (uint32_t i = 0; !layer->next_slot && i < plan->n_slots; i++)
-		layer->n_used =
-			plan->slots[i] >= layer->n_used ? plan->slots[i] + 1 : layer->n_used;
-	if (!layer->used)
-		layer->used = calloc(layer->n_used + 1, sizeof(*layer->used));
-	if (!layer->used)
+	for (uint32_t i = 0; !entries->next_slot && i < plan->n_slots; i++)
+		entries->n_used =
+			plan->slots[i] >= entries->n_used ? plan->slots[i] + 1 : entries->n_used;
+	if (!entries->used)
+		entries->used = calloc(entries->n_used + 1, sizeof(*entries->used));
+	if (!entries->used)
 		return -ENOMEM;
-	for (uint32_t i = 0; !layer->next_slot && i < plan->n_slots; i++)
-		layer->used[plan->slots[i]] = true;
-	for (*slot = layer->next_slot ? layer->next_slot : 1;; (*slot)++) {
-		const bool used = *slot < layer->n_used && layer->used[*slot];
-		int error = used ? 0 : look_up(layer, MAP_segments, slot, &there);
+	for (uint32_t i = 0; !entries->next_slot && i < plan->n_slots; i++)
+		entries->used[plan->slots[i]] = true;
+	for (*slot = entries->next_slot ? entries->next_slot : 1;; (*slot)++) {
+		const bool used = *slot < entries->n_used && entries->used[*slot];
+		int error = used ? 0 : look_up(entries, MAP_segments, slot, &there);
 
 		if (error && error != -ENOENT)
 			return error;
 		if (!used && (error || !there.id)) {
-			layer->next_slot = *slot + 1;
+			entries->next_slot = *slot + 1;
 			return 0;
 		}
 	}
 }
 
 /* Puts a segment that the maps lack. */
-static int put_segment(struct layer *layer, const struct member *to)
+static int put_segment(struct segment_entries *entries, const struct member *to)
 {
-	struct planner *plan = layer->plan;
+	struct planner *plan = entries->plan;
 	uint32_t *slot = &plan->slots[to->index];
 	struct bh_segment value;
-	int error = find_slot(layer, slot);
+	int error = find_slot(entries, slot);
 
 	if (!error)
-		error = make_entry(layer, to->segment, port_lists_put, &value);
+		error = make_entry(entries, to->segment, port_lists_put, &value);
 	if (!error)
 		change_want(plan->change, MAP_segments, (size_t)*slot + 1);
 	return error ? error : table_add(&plan->change->maps[MAP_segments].put, slot, &value);
 }
 
 /* Finds the slot in which the maps have a segment. Returns 0, or -ENOENT: they lack it. */
-static int slot_there(struct layer *layer, const struct member *to, uint32_t *slot)
+static int slot_there(struct segment_entries *entries, const struct member *to, uint32_t *slot)
 {
-	struct planner *plan = layer->plan;
+	struct planner *plan = entries->plan;
 
 	*slot = 0;
 	/* a staged policy has no extension yet */
@@ -377,44 +379,44 @@ static int slot_there(struct layer *layer, const struct member *to, uint32_t *sl
  * endpoints move to it at the commit. */
 static int plan_segment(void *what, const struct lazy_policy *policy, uint32_t index)
 {
-	struct layer *layer = what;
-	struct planner *plan = layer->plan;
+	struct segment_entries *entries = what;
+	struct planner *plan = entries->plan;
 	const struct member to = {policy, LAZY_ONE(policy, segments, index), index};
 	uint32_t slot;
-	int error = is_live(&to) ? slot_there(layer, &to, &slot) : 0;
+	int error = is_live(&to) ? slot_there(entries, &to, &slot) : 0;
 
 	if (error && error != -ENOENT)
 		return error;
 	if (!is_live(&to))
 		return 0;
-	if (!error && !is_there(layer, to.segment, slot))
+	if (!error && !is_there(entries, to.segment, slot))
 		error = planner_differs(plan, MAP_segments, &slot);
 	if (error == -ENOENT) {
-		error = put_segment(layer, &to);
+		error = put_segment(entries, &to);
 	} else if (!error) {
 		plan->slots[index] = slot;
 		change_want(plan->change, MAP_segments, (size_t)slot + 1);
 	}
-	return error ? error : put_variations(layer, &to);
+	return error ? error : put_variations(entries, &to);
 }
 
 /* Plans what the old policy has of a segment, and the new one lacks: the segment, or variations of
  * it. */
 static int plan_old_segment(void *what, const struct lazy_policy *policy, uint32_t index)
 {
-	struct layer *layer = what;
+	struct segment_entries *entries = what;
 	const struct member from = {policy, LAZY_ONE(policy, segments, index), index};
-	const struct member to = member_of(layer->plan->new, from.segment->id);
+	const struct member to = member_of(entries->plan->new, from.segment->id);
 	const struct bh_segment none = {};
-	uint32_t slot = pinned_slot(layer->plan->handle, index);
-	int error = is_live(&from) ? take_variations(layer, &from) : 0;
+	uint32_t slot = pinned_slot(entries->plan->handle, index);
+	int error = is_live(&from) ? delete_variations(entries, &from) : 0;
 
 	if (error || !is_live(&from) || is_live(&to))
 		return error;
-	error = planner_find_segment(layer->plan, from.segment->id, &slot);
+	error = planner_find_segment(entries->plan, from.segment->id, &slot);
 	if (error)
 		return error == -ENOENT ? 0 : error;
-	return table_add(&layer->plan->change->maps[MAP_segments].deleted, &slot, &none);
+	return table_add(&entries->plan->change->maps[MAP_segments].deleted, &slot, &none);
 }
 
 /* Gives each segment that stays the slot that it has. */
@@ -458,16 +460,16 @@ static const struct {
 
 int segment_entries_plan(struct planner *plan)
 {
-	CLEANUP(layer_end) struct layer layer = {.plan = plan};
+	CLEANUP(entries_free) struct segment_entries entries = {.plan = plan};
 	const struct lazy_policy *now = plan->handle->policy;
 	int error = keep_slots(plan);
 
 	if (!error)
-		error = port_lists_init(&layer.places, plan);
+		error = port_lists_init(&entries.ports, plan);
 	for (size_t i = 0; !error && i < ARRAY_SIZE(records); i++) {
-		layer.map = records[i].map;
+		entries.map = records[i].map;
 		error = planner_walk(plan, records[i].table, records[i].plan, records[i].plan_old,
-				     &layer);
+				     &entries);
 	}
 	if (!error)
 		error = domain_entries_plan(plan);
@@ -476,7 +478,7 @@ int segment_entries_plan(struct planner *plan)
 	plan_capacity(plan, MAP_pairs, now ? now->n_pairs : 0);
 	plan_capacity(plan, MAP_named, now ? now->n_named : 0);
 	plan_capacity(plan, MAP_variations, now ? now->n_variations : 0);
-	plan->ports_end = port_lists_end(&layer.places);
+	plan->ports_end = port_lists_end(&entries.ports);
 	change_want(plan->change, MAP_ports, plan->ports_end);
 	return 0;
 }
