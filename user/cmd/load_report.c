@@ -13,8 +13,8 @@ static void say_active(struct emit *emit, enum load_kind kind, const struct node
 		emit_say(emit, "endpoint generation %u is active\n", change->endpoint_generation);
 	node_change_print(emit->to, change);
 	emit_say(emit, "\n");
-	if (change->imported)
-		emit_say(emit, "%u open connections taken over\n", change->imported);
+	if (change->adopted)
+		emit_say(emit, "%u open connections taken over\n", change->adopted);
 	if (change->replaced)
 		emit_say(emit, "the programs were replaced\n");
 }
@@ -89,7 +89,7 @@ void load_report(const struct call *call, enum load_kind kind, bool verbose,
 	emit_number(&emit, "endpoints", change->endpoints);
 	emit_number(&emit, "uplinks", change->uplinks);
 	emit_number(&emit, "ports", change->ports);
-	emit_number(&emit, "adopted", change->imported);
+	emit_number(&emit, "adopted", change->adopted);
 	emit_bool(&emit, "programs_replaced", change->replaced);
 	emit_number(&emit, "map_writes", change->map_writes);
 	if (verbose)

@@ -151,7 +151,7 @@ struct node_change {
 	uint32_t endpoints; /* guarded on this node */
 	uint32_t uplinks;
 	uint32_t ports; /* other ports of the endpoints' bridges, which are guarded too */
-	uint32_t imported; /* connections that were taken over */
+	uint32_t adopted; /* connections that were taken over */
 	enum node_hook tc; /* how the load attached TC programs; NONE: it attached none */
 	/* the load replaced the programs: by this command's, or for a larger table of connections
 	 */

@@ -14,27 +14,27 @@
 #include "node/kernel/pin_folder.h"
 #include "node/kernel/translated.h"
 
-struct import {
+struct adoption {
 	const struct policy *policy;
 	const struct local *local;
 	struct table found;
 	uint32_t seen; /* tick for the entries */
 	size_t known; /* connections that the kernel's conntrack reported */
-	uint32_t imported;
+	uint32_t adopted;
 	int error;
 };
 
 /* Returns the interface of the endpoint with that address; 0: no endpoint of this node has it. */
-static uint32_t endpoint_at(const struct import *import, const struct address *address)
+static uint32_t endpoint_at(const struct adoption *adoption, const struct address *address)
 {
-	const struct policy_address *found = policy_address_find(import->policy, address);
+	const struct policy_address *found = policy_address_find(adoption->policy, address);
 
-	return found ? import->local->ifindexes[found->endpoint] : 0;
+	return found ? adoption->local->ifindexes[found->endpoint] : 0;
 }
 
-static bool is_endpoint(const struct import *import, const struct address *address)
+static bool is_endpoint(const struct adoption *adoption, const struct address *address)
 {
-	return endpoint_at(import, address) != 0;
+	return endpoint_at(adoption, address) != 0;
 }
 
 static bool is_link_local(const struct address *address)
@@ -71,38 +71,38 @@ static uint32_t source_end(const struct tuple *tuple)
 
 /* Returns the link that a link-local address belongs to: the interface's bridge, else the
  * interface. */
-static uint32_t link_of(const struct import *import, uint32_t ifindex)
+static uint32_t link_of(const struct adoption *adoption, uint32_t ifindex)
 {
-	const struct bh_iface *iface = table_find(&import->local->ifaces, &ifindex);
+	const struct bh_iface *iface = table_find(&adoption->local->ifaces, &ifindex);
 
 	return iface && iface->bridge ? iface->bridge : ifindex;
 }
 
-static uint16_t scope_of(const struct import *import, const struct tuple *tuple)
+static uint16_t scope_of(const struct adoption *adoption, const struct tuple *tuple)
 {
-	uint32_t ifindex = endpoint_at(import, &tuple->source);
+	uint32_t ifindex = endpoint_at(adoption, &tuple->source);
 
 	if (!is_link_local(&tuple->source) && !is_link_local(&tuple->destination))
 		return 0;
 	return BH_CT_LINK(
-		link_of(import, ifindex ? ifindex : endpoint_at(import, &tuple->destination)));
+		link_of(adoption, ifindex ? ifindex : endpoint_at(adoption, &tuple->destination)));
 }
 
 /* Returns whose share the connection counts in, as the programs do (maps/share.h). */
-static uint32_t payer_of(const struct import *import, const struct tuple *tuple, uint32_t flags)
+static uint32_t payer_of(const struct adoption *adoption, const struct tuple *tuple, uint32_t flags)
 {
-	uint32_t ifindex = endpoint_at(import, &tuple->source);
+	uint32_t ifindex = endpoint_at(adoption, &tuple->source);
 
 	if (ifindex)
 		return ifindex;
-	return flags & BH_CT_NODE ? BH_SHARE_NODE : endpoint_at(import, &tuple->destination);
+	return flags & BH_CT_NODE ? BH_SHARE_NODE : endpoint_at(adoption, &tuple->destination);
 }
 
-static int add_entry(struct import *import, const struct tuple *tuple, uint32_t flags)
+static int add_entry(struct adoption *adoption, const struct tuple *tuple, uint32_t flags)
 {
 	uint32_t end = source_end(tuple);
-	struct bh_ct value = {.seen = import->seen, .payer = payer_of(import, tuple, flags)};
-	struct bh_ct_key key = {.protocol = tuple->protocol, .scope = scope_of(import, tuple)};
+	struct bh_ct value = {.seen = adoption->seen, .payer = payer_of(adoption, tuple, flags)};
+	struct bh_ct_key key = {.protocol = tuple->protocol, .scope = scope_of(adoption, tuple)};
 
 	/* A word of generation 0, like those of packets that passed before anything was active. */
 	flags |= BH_CT_ALLOW | (end ? BH_CT_INITIATOR : 0);
@@ -111,7 +111,7 @@ static int add_entry(struct import *import, const struct tuple *tuple, uint32_t 
 	key.port[end] = tuple->source_port;
 	key.port[!end] = tuple->destination_port;
 	value.verdict[0] = value.verdict[1] = bh_ct_word(0, 0, flags);
-	return table_add(&import->found, &key, &value);
+	return table_add(&adoption->found, &key, &value);
 }
 
 static bool is_open(const struct nf_conntrack *ct, uint8_t protocol)
@@ -127,48 +127,48 @@ static bool is_open(const struct nf_conntrack *ct, uint8_t protocol)
 
 static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void *data)
 {
-	struct import *import = data;
+	struct adoption *adoption = data;
 	struct tuple before, after;
 	uint32_t flags;
 
 	(void)type;
-	import->known++;
+	adoption->known++;
 	tuples_read(ct, &before, &after);
 	if (!is_open(ct, before.protocol))
 		return NFCT_CB_CONTINUE;
-	flags = local_has_address(import->local, &before.source) ? BH_CT_NODE : 0;
-	if (is_endpoint(import, &before.source) || is_endpoint(import, &before.destination)) {
-		import->error = add_entry(import, &before, flags);
-		import->imported++;
+	flags = local_has_address(adoption->local, &before.source) ? BH_CT_NODE : 0;
+	if (is_endpoint(adoption, &before.source) || is_endpoint(adoption, &before.destination)) {
+		adoption->error = add_entry(adoption, &before, flags);
+		adoption->adopted++;
 	}
 	/* A packet from an endpoint to itself by way of a Service comes back with the node's
 	 * address. */
 	if (!memcmp(&before.source, &after.destination, sizeof(before.source)) &&
-	    local_has_address(import->local, &after.source))
+	    local_has_address(adoption->local, &after.source))
 		flags = BH_CT_NODE;
-	if (!import->error && memcmp(&before, &after, sizeof(before)) &&
-	    (is_endpoint(import, &after.source) || is_endpoint(import, &after.destination))) {
-		import->error = add_entry(import, &after, flags);
-		import->imported += !is_endpoint(import, &before.source) &&
-				    !is_endpoint(import, &before.destination);
+	if (!adoption->error && memcmp(&before, &after, sizeof(before)) &&
+	    (is_endpoint(adoption, &after.source) || is_endpoint(adoption, &after.destination))) {
+		adoption->error = add_entry(adoption, &after, flags);
+		adoption->adopted += !is_endpoint(adoption, &before.source) &&
+				     !is_endpoint(adoption, &before.destination);
 	}
-	return import->error ? NFCT_CB_FAILURE : NFCT_CB_CONTINUE;
+	return adoption->error ? NFCT_CB_FAILURE : NFCT_CB_CONTINUE;
 }
 
 /* Returns 0 also if the kernel tracks no connections. */
-static int read_connections(struct import *import)
+static int read_connections(struct adoption *adoption)
 {
 	struct nfct_handle *handle = nfct_open(CONNTRACK, 0);
 	uint32_t families[] = {AF_INET, AF_INET6};
 
 	if (!handle)
 		return 0;
-	nfct_callback_register(handle, NFCT_T_ALL, visit, import);
-	for (size_t i = 0; i < ARRAY_SIZE(families) && !import->error; i++)
-		if (nfct_query(handle, NFCT_Q_DUMP, &families[i]) && !import->known)
+	nfct_callback_register(handle, NFCT_T_ALL, visit, adoption);
+	for (size_t i = 0; i < ARRAY_SIZE(families) && !adoption->error; i++)
+		if (nfct_query(handle, NFCT_Q_DUMP, &families[i]) && !adoption->known)
 			break;
 	nfct_close(handle);
-	return import->error;
+	return adoption->error;
 }
 
 /* Leaves out entries for which the table has no room: the programs treat them as unknown. */
@@ -186,24 +186,24 @@ static int write_entries(struct node_handle *handle, const struct table *entries
 }
 
 int adopt_connections(struct node_handle *handle, const struct policy *policy,
-		      const struct local *local, uint32_t *imported)
+		      const struct local *local, uint32_t *adopted)
 {
-	struct import import = {.policy = policy, .local = local, .seen = connections_tick()};
+	struct adoption adoption = {.policy = policy, .local = local, .seen = connections_tick()};
 	int error;
 
-	table_init(&import.found, sizeof(struct bh_ct_key), sizeof(struct bh_ct));
-	error = read_connections(&import);
+	table_init(&adoption.found, sizeof(struct bh_ct_key), sizeof(struct bh_ct));
+	error = read_connections(&adoption);
 	if (error)
 		node_fail(handle, error, "cannot read the kernel's connections");
-	if (!error && !import.known)
+	if (!error && !adoption.known)
 		diag_note(
 			handle->diag, NULL, NULL,
 			"the kernel's conntrack knows no connection here: TCP connections that are "
 			"open will have to reconnect");
 	if (!error)
-		error = write_entries(handle, &import.found);
+		error = write_entries(handle, &adoption.found);
 	if (!error)
-		*imported = import.imported;
-	table_free(&import.found);
+		*adopted = adoption.adopted;
+	table_free(&adoption.found);
 	return error;
 }

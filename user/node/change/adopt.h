@@ -9,13 +9,13 @@
 #include "node/local/local_entries.h"
 
 /*
- * Imports TCP, UDP and SCTP connections of this node's endpoints by ctnetlink, in their original
+ * Adopts TCP, UDP and SCTP connections of this node's endpoints by ctnetlink, in their original
  * direction. A connection with translated addresses gets an entry for each of its two tuples. The
  * new entries are not evaluated yet: policy evaluates each connection at its next packet. Leaves
  * out TCP connections that have only begun or are over. Reports where the kernel tracks no
  * connections. Returns 0 or -errno, reported.
  */
 int adopt_connections(struct node_handle *handle, const struct policy *policy,
-		      const struct local *local, uint32_t *imported);
+		      const struct local *local, uint32_t *adopted);
 
 #endif

@@ -142,10 +142,10 @@ static int act_attach(struct applier *applier)
 	return error;
 }
 
-static int act_import(struct applier *applier)
+static int act_adopt(struct applier *applier)
 {
-	return adopt_connections(applier->handle, applier->change->import, applier->change->local,
-				 &applier->outcome.imported);
+	return adopt_connections(applier->handle, applier->change->adopt, applier->change->local,
+				 &applier->outcome.adopted);
 }
 
 static int act_pin(struct applier *applier)
@@ -225,7 +225,7 @@ static int (*const acts[N_CHANGE_ACTS])(struct applier *applier) = {
 	[ACT_SET_ROLE] = act_set_roles,
 	[ACT_ATTACH_OTHERS] = act_attach,
 	[ACT_ATTACH] = act_attach,
-	[ACT_IMPORT] = act_import,
+	[ACT_ADOPT] = act_adopt,
 	[ACT_PIN] = act_pin,
 	[ACT_COMMIT] = act_commit,
 	[ACT_RECORD] = act_write,

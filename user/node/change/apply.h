@@ -14,7 +14,7 @@
 struct outcome {
 	bool counts; /* the change is active; the next command completes what failed */
 	enum change_act failed; /* the step that failed */
-	uint32_t imported; /* number of connections taken over */
+	uint32_t adopted; /* number of connections taken over */
 	uint32_t lost; /* number of interfaces that were gone when their turn came */
 };
 

@@ -170,7 +170,7 @@ static int load_plan(struct load *load)
 	change->commits |= load->new_policy;
 	change->may_go = true;
 	if (change->anew && !handle->options->no_adopt) {
-		change->import = &load->policy;
+		change->adopt = &load->policy;
 		change->local = &load->local;
 	}
 	if (!error)
@@ -338,7 +338,7 @@ static struct node_change load_change(const struct load *load, uint32_t endpoint
 		.endpoints = load->local.endpoints,
 		.uplinks = load->local.uplinks,
 		.ports = load->local.ports,
-		.imported = load->outcome.imported,
+		.adopted = load->outcome.adopted,
 		.replaced = load->change.replace,
 		.tc = load->handle->tc,
 		.first = load->change.anew,

@@ -125,7 +125,7 @@ const struct change_step change_order[] = {
 	{PHASE_STAGE, ACT_PUT, MAP_resolvers, true},
 	{PHASE_STAGE, ACT_ATTACH_OTHERS, 0, true},
 	{PHASE_STAGE, ACT_ATTACH, 0, true},
-	{PHASE_STAGE, ACT_IMPORT, 0, false},
+	{PHASE_STAGE, ACT_ADOPT, 0, false},
 	{PHASE_STAGE, ACT_PIN, 0, false},
 	{PHASE_COMMIT, ACT_COMMIT, 0, false},
 	{PHASE_COMMIT, ACT_RECORD, MAP_added, false},
@@ -200,18 +200,12 @@ size_t change_count(const struct change *change, const struct change_step *step)
 {
 	const struct table *table = change_table(change, step);
 	const size_t counts[N_CHANGE_ACTS] = {
-		[ACT_CLEAR] = change->clear,
-		[ACT_REMOVE_FOLDER] = change->remove_folder,
-		[ACT_ANEW] = change->anew,
-		[ACT_LOAD] = change->replace,
-		[ACT_REPLACE] = change->replace,
-		[ACT_GROW] = count_grown(change),
-		[ACT_FINISH] = change->finish,
-		[ACT_DROP_STAGED] = change->drop_staged,
-		[ACT_IMPORT] = change->import != NULL,
-		[ACT_PIN] = change->policy.header.length != 0,
-		[ACT_COMMIT] = change->commits,
-		[ACT_COMMIT_AGAIN] = change->commits_again,
+		[ACT_CLEAR] = change->clear,	     [ACT_REMOVE_FOLDER] = change->remove_folder,
+		[ACT_ANEW] = change->anew,	     [ACT_LOAD] = change->replace,
+		[ACT_REPLACE] = change->replace,     [ACT_GROW] = count_grown(change),
+		[ACT_FINISH] = change->finish,	     [ACT_DROP_STAGED] = change->drop_staged,
+		[ACT_ADOPT] = change->adopt != NULL, [ACT_PIN] = change->policy.header.length != 0,
+		[ACT_COMMIT] = change->commits,	     [ACT_COMMIT_AGAIN] = change->commits_again,
 		[ACT_COMPLETE] = change->complete,
 	};
 
@@ -351,7 +345,7 @@ static int simulate_step(const struct change *change, const struct change_step *
 	case ACT_DROP_STAGED:
 	case ACT_ATTACH_OTHERS:
 	case ACT_ATTACH:
-	case ACT_IMPORT:
+	case ACT_ADOPT:
 	case ACT_PIN:
 	case ACT_DETACH:
 	case ACT_FORGET:

@@ -71,7 +71,7 @@ struct change {
 	struct change_policy policy;
 	bool complete; /* remove the pins of policies that are neither active nor staged */
 	/* take over connections of this policy's endpoints; NULL: of none */
-	const struct policy *import;
+	const struct policy *adopt;
 	const struct local *local; /* where those endpoints are */
 	uint32_t desired_policy,
 		desired_endpoint; /* replaced: the policies' generations that this load wants */
@@ -117,7 +117,7 @@ enum change_phase {
 	ACT(SET_ROLE, "turn")                                            \
 	ACT(ATTACH_OTHERS, "attach")                                     \
 	ACT(ATTACH, "attach")                                            \
-	ACT(IMPORT, "adopt-connections")                                 \
+	ACT(ADOPT, "adopt-connections")                                  \
 	ACT(PIN, "pin-policy")                                           \
 	ACT(COMMIT, "flip")                                              \
 	ACT(RECORD, "record") /* writes entries that no program reads */ \
