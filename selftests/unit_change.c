@@ -597,7 +597,7 @@ static void an_endpoint_at_a_guarded_interface(void **state)
 	assert_int_equal(table_insert(ifaces, &(uint32_t){NOWHERE_LINK}, &guarded), 0);
 	change_init(&change, "endpoint add");
 	plan_arrival(world, &cluster, NOWHERE_LINK, &change);
-	assert_int_equal(change.turn.n, 1);
+	assert_int_equal(change.role.n, 1);
 	assert_int_equal(change.maps[MAP_ifaces].late.n + change.attach.n, 0);
 	assert_false(change.commits_again);
 	kill_everywhere(world, &change, world->policies[0], true);

@@ -114,15 +114,15 @@ static int attached(struct applier *applier, uint32_t ifindex, uint32_t flags, i
 
 static int act_set_roles(struct applier *applier)
 {
-	const struct table *turns = applier->table;
+	const struct table *roles = applier->table;
 	int error = 0;
 
-	for (size_t i = 0; !error && i < turns->n; i++) {
-		const struct change_role *turn = table_value(turns, i);
-		const uint32_t ifindex = *(uint32_t *)table_key(turns, i);
+	for (size_t i = 0; !error && i < roles->n; i++) {
+		const struct change_role *role = table_value(roles, i);
+		const uint32_t ifindex = *(uint32_t *)table_key(roles, i);
 
-		error = attached(applier, ifindex, turn->to.flags,
-				 attach_set_role(applier->handle, ifindex, &turn->to));
+		error = attached(applier, ifindex, role->to.flags,
+				 attach_set_role(applier->handle, ifindex, &role->to));
 	}
 	return error;
 }
@@ -263,11 +263,11 @@ static void undo_attach(struct applier *applier, const struct table *attach)
 }
 
 /* Gives interfaces the roles, and endpoints' interfaces the addresses, that they had. */
-static void undo_roles(struct applier *applier, const struct table *turns)
+static void undo_roles(struct applier *applier, const struct table *roles)
 {
-	for (size_t i = 0; i < turns->n; i++)
-		attach_set_role(applier->handle, *(uint32_t *)table_key(turns, i),
-				&((const struct change_role *)table_value(turns, i))->from);
+	for (size_t i = 0; i < roles->n; i++)
+		attach_set_role(applier->handle, *(uint32_t *)table_key(roles, i),
+				&((const struct change_role *)table_value(roles, i))->from);
 }
 
 static void undo_put(struct applier *applier, const struct table *put)

@@ -131,7 +131,7 @@ static int find_unguarded_interfaces(struct load *load)
 				  "stays, and a TC program guards the uplink",
 				  if_indextoname(*ifindex, name) ? name : "?");
 		find_before(load, *ifindex, &attached);
-		/* an interface that turns gets its programs together with its entry */
+		/* an interface that gets a role gets its programs together with its entry */
 		if (!error && !(old && interfaces_change_role(old, iface)) &&
 		    (load->change.anew || attached.stale || attached.excess || attached.orphan ||
 		     !attach_is_complete(&attached, iface->flags)))

@@ -28,16 +28,16 @@ int node_guard(const struct node_options *options, uint32_t ifindex, struct diag
 /* Plans to guard an interface as an endpoint's although no endpoint has it. */
 static int plan_quarantine(struct node_handle *handle, uint32_t ifindex, struct change *change)
 {
-	struct change_role turn = {.to = {.flags = BH_IFACE_ENDPOINT}};
-	const bool known = !maps_lookup(handle, MAP_ifaces, &ifindex, &turn.from);
+	struct change_role role = {.to = {.flags = BH_IFACE_ENDPOINT}};
+	const bool known = !maps_lookup(handle, MAP_ifaces, &ifindex, &role.from);
 	int error;
 
-	if (known && change_is_others(turn.from.flags)) {
-		error = table_add(&change->turn, &ifindex, &turn);
+	if (known && change_is_others(role.from.flags)) {
+		error = table_add(&change->role, &ifindex, &role);
 	} else {
-		error = change_attach(change, &ifindex, turn.to.flags);
+		error = change_attach(change, &ifindex, role.to.flags);
 		if (!error && !known)
-			error = table_add(&change->maps[MAP_ifaces].put, &ifindex, &turn.to);
+			error = table_add(&change->maps[MAP_ifaces].put, &ifindex, &role.to);
 	}
 	return error ? node_fail(handle, error, "cannot guard interface %u", ifindex) : 0;
 }

@@ -179,7 +179,7 @@ static void name_roles(struct entry_search *search)
 {
 	const struct change *change = &search->change;
 
-	name_all(search, MAP_ifaces, &change->turn, &change->maps[MAP_ifaces].late,
+	name_all(search, MAP_ifaces, &change->role, &change->maps[MAP_ifaces].late,
 		 NODE_ENTRY_DIFFERENT);
 	name_all(search, MAP_ifaces, &change->late_role, NULL, NODE_ENTRY_DIFFERENT);
 }

@@ -23,7 +23,7 @@ void change_init(struct change *change, const char *name)
 	}
 	table_init(&change->attach, sizeof(uint32_t), sizeof(uint32_t));
 	table_init(&change->attach_others, sizeof(uint32_t), sizeof(uint32_t));
-	table_init(&change->turn, sizeof(uint32_t), sizeof(struct change_role));
+	table_init(&change->role, sizeof(uint32_t), sizeof(struct change_role));
 	table_init(&change->late_role, sizeof(uint32_t), sizeof(struct change_role));
 	table_init(&change->detach, sizeof(uint32_t), 0);
 	table_init(&change->quarantine, sizeof(uint32_t), sizeof(struct bh_iface));
@@ -42,7 +42,7 @@ void change_free(struct change *change)
 	}
 	table_free(&change->attach);
 	table_free(&change->attach_others);
-	table_free(&change->turn);
+	table_free(&change->role);
 	table_free(&change->late_role);
 	table_free(&change->detach);
 	table_free(&change->quarantine);
@@ -75,16 +75,16 @@ static bool is_none(const struct bh_addr *addr)
 int change_replace_iface(struct change *change, const uint32_t *ifindex,
 			 const struct bh_iface *from, const struct bh_iface *to)
 {
-	struct change_role turn = {*from, *from};
+	struct change_role role = {*from, *from};
 	int error = 0;
 
-	turn.to.ipv4 = is_none(&from->ipv4) ? from->ipv6 : from->ipv4;
-	turn.to.ipv6 = is_none(&to->ipv6) ? to->ipv4 : to->ipv6;
-	if (from->flags & to->flags & BH_IFACE_ENDPOINT && !is_none(&turn.to.ipv4) &&
-	    !is_none(&turn.to.ipv6) &&
+	role.to.ipv4 = is_none(&from->ipv4) ? from->ipv6 : from->ipv4;
+	role.to.ipv6 = is_none(&to->ipv6) ? to->ipv4 : to->ipv6;
+	if (from->flags & to->flags & BH_IFACE_ENDPOINT && !is_none(&role.to.ipv4) &&
+	    !is_none(&role.to.ipv6) &&
 	    (memcmp(&from->ipv4, &to->ipv4, sizeof(to->ipv4)) ||
 	     memcmp(&from->ipv6, &to->ipv6, sizeof(to->ipv6))))
-		error = table_add(&change->turn, ifindex, &turn);
+		error = table_add(&change->role, ifindex, &role);
 	return error ? error : table_add(&change->maps[MAP_ifaces].late, ifindex, to);
 }
 
@@ -181,7 +181,7 @@ const struct table *change_table(const struct change *change, const struct chang
 	const struct table *const tables[N_CHANGE_ACTS] = {
 		[ACT_PUT] = &map->put,
 		[ACT_STORE] = &map->store,
-		[ACT_SET_ROLE] = &change->turn,
+		[ACT_SET_ROLE] = &change->role,
 		[ACT_ATTACH_OTHERS] = &change->attach_others,
 		[ACT_ATTACH] = &change->attach,
 		[ACT_RECORD] = &map->late,
@@ -298,15 +298,15 @@ static void simulate_store(struct image *image, const struct bh_assign *request)
 	}
 }
 
-static int simulate_role(struct image *image, const struct table *turn)
+static int simulate_role(struct image *image, const struct table *role)
 {
 	CLEANUP(table_free) struct table put = {};
 	int error = 0;
 
 	maps_init_table(MAP_ifaces, &put);
-	for (size_t i = 0; !error && i < turn->n; i++)
-		error = table_add(&put, table_key(turn, i),
-				  &((struct change_role *)table_value(turn, i))->to);
+	for (size_t i = 0; !error && i < role->n; i++)
+		error = table_add(&put, table_key(role, i),
+				  &((struct change_role *)table_value(role, i))->to);
 	return error ? error : simulate_put(&image->map[MAP_ifaces], &put, MAP_ifaces);
 }
 

@@ -53,7 +53,8 @@ struct change {
 	/* Keys are indexes of interfaces. */
 	/* interfaces that lack programs, with their flags: endpoints' and uplinks, and others */
 	struct table attach, attach_others;
-	struct table turn, late_role; /* values are struct change_role */
+	/* interfaces that get another role before the commit, and after it: struct change_role */
+	struct table role, late_role;
 	struct table detach; /* without values */
 	struct table quarantine; /* interfaces that lose their endpoints, with their new entries */
 	struct table forget; /* addresses whose connections are removed; without values */

@@ -214,14 +214,14 @@ static int list_then(const struct change *change, const struct table *have, stru
 
 	for (size_t i = 0; !error && i < have->n; i++) {
 		const void *ifindex = table_key(have, i), *entry = table_seek(&map->late, ifindex);
-		const struct change_role *turn = table_seek(&change->turn, ifindex);
+		const struct change_role *role = table_seek(&change->role, ifindex);
 
-		if (!turn)
-			turn = table_seek(&change->late_role, ifindex);
+		if (!role)
+			role = table_seek(&change->late_role, ifindex);
 		if (!entry)
 			entry = table_seek(&change->quarantine, ifindex);
 		if (!entry)
-			entry = turn ? &turn->to : table_value(have, i);
+			entry = role ? &role->to : table_value(have, i);
 		if (!table_seek(&map->deleted, ifindex))
 			error = table_add(then, ifindex, entry);
 	}

@@ -22,17 +22,17 @@ static void keep_flags(void *want, const void *have)
 static int change_iface(struct change *change, const void *ifindex, const struct bh_iface *from,
 			const struct bh_iface *to)
 {
-	const struct change_role turn = {*from, *to};
+	const struct change_role role = {*from, *to};
 
 	if (iface_entry_has_endpoint(from) && iface_entry_is_quarantined(to))
 		return table_add(&change->quarantine, ifindex, to);
 	if (change->early)
-		return table_add(&change->turn, ifindex, &turn);
+		return table_add(&change->role, ifindex, &role);
 	if (!interfaces_change_role(from, to))
 		return change_replace_iface(change, ifindex, from, to);
 	if (from->flags & BH_IFACE_UPLINK || to->flags & BH_IFACE_ENDPOINT)
-		return table_add(&change->turn, ifindex, &turn);
-	return table_add(&change->late_role, ifindex, &turn);
+		return table_add(&change->role, ifindex, &role);
+	return table_add(&change->late_role, ifindex, &role);
 }
 
 /* @old: the active entry; NULL: none. */
