@@ -348,7 +348,7 @@ bool budget_charge_namespace(struct compiler *c, const uint32_t *rules, size_t n
 }
 
 /* Charges a list of rules: each policy with the sum of what its rules cost, and the namespace with
- * the sum of those that are within their budgets; neither with more than @most. */
+ * the sum of those that are within their budgets; neither with more than @cost->most. */
 static bool charge_list(struct compiler *c, const uint32_t *rules, size_t n, enum budget budget,
 			const struct cost *cost)
 {

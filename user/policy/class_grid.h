@@ -19,7 +19,7 @@ enum grid_cell {
 	GRID_AUDIT, /* allowed, and policies that are only audited would deny */
 };
 
-/* Says which flows class_grid_fill() evaluates. */
+/* Says which flows class_grid_each() evaluates. */
 struct grid_request {
 	const struct evaluate_source *source;
 	const struct policy *names; /* as for evaluate_flow() */

@@ -4,7 +4,7 @@
  * give the whole policy, byte for byte.
  *
  * For each table the delta has runs, which are consecutive records that the base has as well,
- * and fresh records, which it holds. Records that a run's records refer to (delta_fields) may
+ * and fresh records, which it holds. Records that a run's records refer to (references.h) may
  * have another place in their table now: references follow the runs of that table. A fresh
  * record replaces one of a run at the same place.
  *

@@ -25,8 +25,8 @@ struct programs {
 	struct bh_loader *loader;
 };
 
-/* Loads this command's programs. They use the pinned maps, and new ones if there is no pin or @room
- * wants one. Returns 0 or -errno, reported. */
+/* Loads this command's programs. They use the pinned maps, and new ones if there is no pin or
+ * @capacity wants one. Returns 0 or -errno, reported. */
 int programs_load(struct node_handle *handle, const struct capacity *capacity,
 		  struct programs *programs);
 

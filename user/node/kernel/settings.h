@@ -30,8 +30,8 @@ int settings_copy(struct node_handle *handle, struct bh_xdp *xdp);
  */
 int settings_check(struct node_handle *handle, uint32_t *connections);
 
-/* Sets *room to the number of connections that the pinned programs hold. Returns 0 or -errno, not
- * reported. */
+/* Sets *capacity to the number of connections for which the pinned programs' table has room.
+ * Returns 0 or -errno, not reported. */
 int settings_connections(struct node_handle *handle, uint32_t *capacity);
 
 /* Returns true if the setting `rcu` is normal, or cannot be read. Before the first load has pinned

@@ -57,7 +57,7 @@ struct capacity capacity_first(const struct policy *policy, const struct local *
 		.rules = policy->next_rule,
 		.needs =
 			{
-#define POLICY_MAP(name, key, value, entry, kind, capacity) [MAP_##name] = capacity,
+#define POLICY_MAP(name, key, value, entry, kind, needs) [MAP_##name] = needs,
 #include "maps/maps.def"
 			},
 	};

@@ -62,10 +62,10 @@ struct change {
 	bool clear; /* put no active policy, detach all programs, empty the pin folder */
 	struct table cleared; /* for a dry run: interfaces that carry programs */
 	bool remove_folder;
-	bool anew; /* fill the pin folder with new programs, and maps of `room` */
+	bool anew; /* fill the pin folder with new programs, and maps of `capacity` */
 	/* another's program runs before ours: replace the programs, so that ours are first */
 	bool advance;
-	bool replace; /* replace the active programs by this command's, and maps as `room` says */
+	bool replace; /* replace the active programs by this command's, maps as `capacity` says */
 	struct capacity capacity;
 	bool finish; /* complete the replacement that a killed command began */
 	bool drop_staged; /* forget the staged policy */
@@ -74,8 +74,8 @@ struct change {
 	/* take over connections of this policy's endpoints; NULL: of none */
 	const struct policy *adopt;
 	const struct local *local; /* where those endpoints are */
-	uint32_t desired_policy,
-		desired_endpoint; /* replaced: the policies' generations that this load wants */
+	/* the policies' generations that this load wants, for a pin folder that `anew` makes */
+	uint32_t desired_policy, desired_endpoint;
 	bool may_go; /* the interface of an endpoint may be gone, which is no error */
 };
 

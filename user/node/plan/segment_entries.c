@@ -156,7 +156,7 @@ static bool (*const wants[N_NODE_MAPS])(const struct planner *plan, const void *
 #define WANTS_ADDRESS(name)
 #define WANTS_SLOTS(name)
 #define WANTS_LAYOUT(name) [MAP_##name] = wants_##name,
-#define POLICY_MAP(name, key, value, entry, kind, room) WANTS_##kind(name)
+#define POLICY_MAP(name, key, value, entry, kind, needs) WANTS_##kind(name)
 #include "maps/maps.def"
 	[MAP_segments] = wants_segments,
 };
