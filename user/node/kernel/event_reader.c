@@ -153,7 +153,7 @@ static int make_ring(struct ring_reader *reader)
 	return 0;
 }
 
-int reader_rename(struct ring_reader *reader, const struct table *ends)
+int reader_set_ends(struct ring_reader *reader, const struct table *ends)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
 	SCOPED_FD int fd = -1;
@@ -216,7 +216,7 @@ int reader_open(struct node_handle *handle, const struct bh_filter *filter,
 	if (!error)
 		error = make_ring(new);
 	if (!error)
-		error = reader_rename(new, ends);
+		error = reader_set_ends(new, ends);
 	if (error)
 		return error;
 	begin(new, filter);

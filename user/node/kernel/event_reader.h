@@ -27,8 +27,8 @@ int reader_open(struct node_handle *handle, const struct bh_filter *filter,
 		struct ring_reader **reader);
 void reader_close(struct ring_reader *reader);
 
-/* Makes the filter name other ends. Returns 0 or -errno, reported. */
-int reader_rename(struct ring_reader *reader, const struct table *ends);
+/* Replaces the ends that the filter names. Returns 0 or -errno, reported. */
+int reader_set_ends(struct ring_reader *reader, const struct table *ends);
 
 /*
  * Renews the lease, and gives @take the records in the ring, as ring_buffer__consume() does.

@@ -256,7 +256,7 @@ static int follow_ends(struct monitor *monitor)
 		return 0;
 	error = find_ends(monitor, &ends);
 	if (!error && !same_ends(&ends, &monitor->ends))
-		error = reader_rename(monitor->reader, &ends);
+		error = reader_set_ends(monitor->reader, &ends);
 	if (error)
 		return error;
 	table_free(&monitor->ends);
