@@ -98,9 +98,9 @@ static int act_store(struct applier *applier)
 	return write_stores(applier->handle, applier->table, applier->map);
 }
 
-/* Accepts that a pod's interface is gone meanwhile. The next command removes the entries about the
- * pod, as if the interface had gone after the load. */
-static int attached(struct applier *applier, uint32_t ifindex, uint32_t flags, int error)
+/* Returns @error, but 0 if it says that a pod's interface is gone meanwhile, as it may be. The next
+ * command removes the entries about the pod, as if the interface had gone after the load. */
+static int accept_gone(struct applier *applier, uint32_t ifindex, uint32_t flags, int error)
 {
 	if (error != -ENODEV)
 		return error;
@@ -121,8 +121,8 @@ static int act_set_roles(struct applier *applier)
 		const struct change_role *role = table_value(roles, i);
 		const uint32_t ifindex = *(uint32_t *)table_key(roles, i);
 
-		error = attached(applier, ifindex, role->to.flags,
-				 attach_set_role(applier->handle, ifindex, &role->to));
+		error = accept_gone(applier, ifindex, role->to.flags,
+				    attach_set_role(applier->handle, ifindex, &role->to));
 	}
 	return error;
 }
@@ -136,8 +136,8 @@ static int act_attach(struct applier *applier)
 		const uint32_t ifindex = *(uint32_t *)table_key(attach, i);
 		const uint32_t flags = *(uint32_t *)table_value(attach, i);
 
-		error = attached(applier, ifindex, flags,
-				 attach_add(applier->handle, ifindex, flags));
+		error = accept_gone(applier, ifindex, flags,
+				    attach_add(applier->handle, ifindex, flags));
 	}
 	return error;
 }

@@ -271,13 +271,13 @@ static uint64_t available_memory(void)
 static int check_memory(struct node_handle *handle, uint32_t connections)
 {
 	uint64_t need = (uint64_t)BH_CT_GROUPS(connections) * sizeof(struct bh_ct_group);
-	uint64_t capacity = available_memory();
+	uint64_t available = available_memory();
 
-	if (need <= capacity)
+	if (need <= available)
 		return 0;
 	diag_error(handle->diag, NULL, "connections",
 		   "%u need %llu MiB of memory, and %llu MiB are available", connections,
-		   (unsigned long long)(need >> 20), (unsigned long long)(capacity >> 20));
+		   (unsigned long long)(need >> 20), (unsigned long long)(available >> 20));
 	return -EINVAL;
 }
 

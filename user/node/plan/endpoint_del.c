@@ -13,7 +13,8 @@
 #include "node/plan/own_interfaces.h"
 
 /* Deletes the record of an address that is not active any more. */
-static int note_leave(struct node_handle *handle, const struct bh_addr *addr, struct change *change)
+static int delete_record(struct node_handle *handle, const struct bh_addr *addr,
+			 struct change *change)
 {
 	struct change_map *map = &change->maps[MAP_added];
 	struct bh_added there = {};
@@ -27,7 +28,7 @@ static int forget(struct node_handle *handle, const struct bh_addr *addr, struct
 {
 	int error = table_add(&change->forget, addr, NULL);
 
-	return error ? error : note_leave(handle, addr, change);
+	return error ? error : delete_record(handle, addr, change);
 }
 
 static int failed(struct node_handle *handle, int error)
