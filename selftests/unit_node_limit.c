@@ -94,18 +94,18 @@ static void end(void)
 /* Checks that the node counts until @ms, and no longer, and when the engine looks again. */
 static void counts_until(uint64_t ms)
 {
-	struct least least;
+	struct barrier barrier;
 
 	now = ms - 1;
-	least = engine_least(&engine);
-	assert_int_equal(least.nodes, 1);
-	assert_int_equal(least.policy, 7);
-	assert_int_equal(least.next, ms);
+	barrier = engine_barrier(&engine);
+	assert_int_equal(barrier.nodes, 1);
+	assert_int_equal(barrier.policy, 7);
+	assert_int_equal(barrier.next, ms);
 	now = ms;
-	least = engine_least(&engine);
-	assert_int_equal(least.nodes, 0);
-	assert_true(least.silent);
-	assert_string_equal(least.quiet, "n");
+	barrier = engine_barrier(&engine);
+	assert_int_equal(barrier.nodes, 0);
+	assert_true(barrier.silent);
+	assert_string_equal(barrier.quiet, "n");
 }
 
 static void limit_that_nodes_know(void **state)
@@ -175,10 +175,10 @@ static void wants(uint32_t policy, uint32_t endpoint)
 /* Returns true if the node counts. */
 static bool counts(void)
 {
-	const struct least least = engine_least(&engine);
+	const struct barrier barrier = engine_barrier(&engine);
 
-	assert_int_equal(least.nodes + least.n_late, 1);
-	return least.nodes;
+	assert_int_equal(barrier.nodes + barrier.n_late, 1);
+	return barrier.nodes;
 }
 
 /* Heartbeats go on for so many ms. Returns true if the node counts at the end. */
@@ -219,8 +219,8 @@ static void no_progress(void **state)
 	assert_false(beats_for(2000, 7, 6, NULL));
 	assert_non_null(strstr(marked(), "\"False\""));
 	assert_non_null(strstr(marked(), "node n lacks policy 8: it has installed 7"));
-	assert_true(engine_least(&engine).silent);
-	assert_int_equal(engine_least(&engine).late_lacks, 8);
+	assert_true(engine_barrier(&engine).silent);
+	assert_int_equal(engine_barrier(&engine).late_lacks, 8);
 	/* what the node lacked is installed, and is not active: that is not enough */
 	wants(8, 8);
 	assert_false(beats_for(5000, 8, 7, "NoProgress"));

@@ -131,8 +131,10 @@ struct engine {
 	struct json_object *conditions; /* of PolicyStatus, as last seen or written; NULL: none */
 };
 
-struct least {
-	uint32_t policy, endpoint; /* UINT32_MAX: no node counts */
+/* How far the nodes are for which the rollout waits (rollout.h). */
+struct barrier {
+	/* the oldest generations that one of them has; UINT32_MAX: no node counts */
+	uint32_t policy, endpoint;
 	uint32_t nodes; /* nodes that the rollout waits for */
 	/* a node that has yet to install the newest policy, or, once endpoints may be in it, to
 	 * activate it; NULL: none */
@@ -142,8 +144,8 @@ struct least {
 	 * none */
 	const char *quiet;
 	uint32_t n_quiet;
-	/* a node of the cluster that reports without progress, and for which the rollout does not
-	 * wait; NULL: none */
+	/* a node of the cluster that reports without progress (engine_check_progress()), and for
+	 * which the rollout does not wait; NULL: none */
 	const char *late;
 	uint32_t n_late;
 	uint32_t late_lacks; /* the policy that `late` lacks */
@@ -153,9 +155,8 @@ struct least {
 	uint64_t next;
 };
 
-/* Returns the oldest generations of the nodes for which the rollout waits, and which nodes are late
- * or silent. */
-struct least engine_least(const struct engine *engine);
+/* Returns how far the nodes are for which the rollout waits, and which nodes are late or silent. */
+struct barrier engine_barrier(const struct engine *engine);
 
 /* Returns the table of reports; NULL: no memory. */
 struct lh_table *engine_reports_new(void);
@@ -194,7 +195,7 @@ bool engine_faults_written(struct engine *engine);
 
 /* Returns the conditions of PolicyStatus, and writes an Event for each condition that has
  * turned. */
-struct json_object *engine_conditions(struct engine *engine, const struct least *least);
+struct json_object *engine_conditions(struct engine *engine, const struct barrier *barrier);
 
 /* Writes the metrics. @data: the engine. */
 void engine_metrics(void *data, FILE *to);

@@ -14,20 +14,20 @@ static void put_generation(FILE *to, const char *name, const char *help, uint32_
 
 static void put_generations(const struct engine *engine, FILE *to)
 {
-	struct least least = engine_least(engine);
+	struct barrier barrier = engine_barrier(engine);
 
 	put_generation(to, "engine_policy_generation",
 		       "Generation of the segments that nodes are to install, and the oldest that "
 		       "a node has, where one counts.",
-		       engine->status.policy, least.nodes ? &least.policy : NULL);
+		       engine->status.policy, barrier.nodes ? &barrier.policy : NULL);
 	put_generation(to, "engine_endpoint_generation",
 		       "Generation of the segments that endpoints may be in, and the oldest that a "
 		       "node has, where one counts.",
-		       engine->status.endpoint, least.nodes ? &least.endpoint : NULL);
-	count_put(to, "engine_nodes", "Nodes that the rollout waits for.", least.nodes);
+		       engine->status.endpoint, barrier.nodes ? &barrier.endpoint : NULL);
+	count_put(to, "engine_nodes", "Nodes that the rollout waits for.", barrier.nodes);
 	count_put(to, "engine_nodes_late",
 		  "Nodes that report without progress, and for which the rollout does not wait.",
-		  least.n_late);
+		  barrier.n_late);
 	count_put(to, "engine_nodes_reported", "Nodes that have a NodePolicyStatus.",
 		  lh_table_length(engine->nodes));
 }

@@ -446,33 +446,34 @@ void engine_check_progress(struct engine *engine)
 	}
 }
 
-static void count(const struct engine *engine, const char *name, const struct report *report,
-		  struct least *least)
+/* Adds a node for which the rollout waits. */
+static void count_node(const struct engine *engine, const char *name, const struct report *report,
+		       struct barrier *barrier)
 {
 	const uint64_t silent = heard(engine, report) + node_limit(engine);
 	const uint64_t late = overdue(engine, report);
 	const struct store_status *status = &engine->status;
 	const bool installing = status->endpoint < status->policy;
 
-	least->nodes++;
-	if (report->policy < least->policy)
-		least->policy = report->policy;
-	if (report->endpoint < least->endpoint)
-		least->endpoint = report->endpoint;
+	barrier->nodes++;
+	if (report->policy < barrier->policy)
+		barrier->policy = report->policy;
+	if (report->endpoint < barrier->endpoint)
+		barrier->endpoint = report->endpoint;
 	if ((installing ? report->policy : report->endpoint) < status->policy) {
-		least->behind = name;
-		least->n_behind++;
+		barrier->behind = name;
+		barrier->n_behind++;
 	}
-	if (silent < least->next)
-		least->next = silent;
-	if (late < least->next)
-		least->next = late;
+	if (silent < barrier->next)
+		barrier->next = silent;
+	if (late < barrier->next)
+		barrier->next = late;
 }
 
 /* The rollout waits for the nodes that are alive and in the cluster. */
-struct least engine_least(const struct engine *engine)
+struct barrier engine_barrier(const struct engine *engine)
 {
-	struct least least = {.policy = UINT32_MAX, .endpoint = UINT32_MAX, .next = UINT64_MAX};
+	struct barrier barrier = {.policy = UINT32_MAX, .endpoint = UINT32_MAX, .next = UINT64_MAX};
 	struct lh_entry *entry;
 
 	for (entry = engine->nodes->head; entry; entry = entry->next) {
@@ -482,16 +483,16 @@ struct least engine_least(const struct engine *engine)
 		if (!objects_have_node(engine->objects, name))
 			continue;
 		if (is_heard(engine, report) && report->lacks) {
-			least.late = name;
-			least.late_lacks = report->lacks;
-			least.n_late++;
+			barrier.late = name;
+			barrier.late_lacks = report->lacks;
+			barrier.n_late++;
 		} else if (is_heard(engine, report)) {
-			count(engine, name, report, &least);
+			count_node(engine, name, report, &barrier);
 		} else {
-			least.quiet = name;
-			least.n_quiet++;
+			barrier.quiet = name;
+			barrier.n_quiet++;
 		}
 	}
-	least.silent = !least.nodes && lh_table_length(engine->nodes);
-	return least;
+	barrier.silent = !barrier.nodes && lh_table_length(engine->nodes);
+	return barrier;
 }

@@ -17,53 +17,53 @@ static void write_nodes(char *text, size_t size, const char *node, uint32_t n)
 }
 
 /* The message is short: it is a printer column, which every node gets with each event. */
-static struct condition rolled_out(const struct engine *engine, const struct least *least,
+static struct condition rolled_out(const struct engine *engine, const struct barrier *barrier,
 				   char *message, size_t size)
 {
 	const struct store_status *status = &engine->status;
 	struct condition condition = {.type = "RolledOut", .message = message};
 	char nodes[200] = "";
 
-	if (least->behind)
-		write_nodes(nodes, sizeof(nodes), least->behind, least->n_behind);
-	if (!least->nodes) {
+	if (barrier->behind)
+		write_nodes(nodes, sizeof(nodes), barrier->behind, barrier->n_behind);
+	if (!barrier->nodes) {
 		condition.reason = "NoNode";
 		snprintf(message, size, "no node reports");
 	} else if (status->endpoint < status->policy) {
 		condition.reason = "Installing";
 		snprintf(message, size, "not installed on %s",
-			 least->behind ? nodes : "all nodes, as last seen");
-	} else if (least->behind) {
+			 barrier->behind ? nodes : "all nodes, as last seen");
+	} else if (barrier->behind) {
 		condition.reason = "Activating";
 		snprintf(message, size, "not active on %s", nodes);
 	} else {
 		condition.reason = "AllNodes";
 		condition.holds = true;
-		snprintf(message, size, "on all %u nodes", least->nodes);
+		snprintf(message, size, "on all %u nodes", barrier->nodes);
 	}
 	return condition;
 }
 
-static struct condition heard(const struct least *least, char *message, size_t size)
+static struct condition heard(const struct barrier *barrier, char *message, size_t size)
 {
 	struct condition condition = {.type = "NodesHeard", .message = message};
 	char nodes[200];
 
-	if (!least->n_quiet && least->n_late) {
+	if (!barrier->n_quiet && barrier->n_late) {
 		condition.reason = "NoProgress";
-		write_nodes(nodes, sizeof(nodes), least->late, least->n_late);
+		write_nodes(nodes, sizeof(nodes), barrier->late, barrier->n_late);
 		snprintf(message, size, "no rollout waits for %s, until it has policy %u", nodes,
-			 least->late_lacks);
+			 barrier->late_lacks);
 		return condition;
 	}
-	if (!least->n_quiet) {
+	if (!barrier->n_quiet) {
 		condition.reason = "AllNodes";
 		condition.holds = true;
-		snprintf(message, size, "%u nodes report", least->nodes);
+		snprintf(message, size, "%u nodes report", barrier->nodes);
 		return condition;
 	}
 	condition.reason = "Silent";
-	write_nodes(nodes, sizeof(nodes), least->quiet, least->n_quiet);
+	write_nodes(nodes, sizeof(nodes), barrier->quiet, barrier->n_quiet);
 	snprintf(message, size, "no rollout waits for %s, until a heartbeat comes", nodes);
 	return condition;
 }
@@ -128,13 +128,13 @@ static struct condition accepted(struct engine *engine)
 								   : "AllObjects"};
 }
 
-struct json_object *engine_conditions(struct engine *engine, const struct least *least)
+struct json_object *engine_conditions(struct engine *engine, const struct barrier *barrier)
 {
 	struct json_object *conditions = json_object_new_array();
 	char texts[2][520];
 	struct condition all[3] = {
-		rolled_out(engine, least, texts[0], sizeof(texts[0])),
-		heard(least, texts[1], sizeof(texts[1])),
+		rolled_out(engine, barrier, texts[0], sizeof(texts[0])),
+		heard(barrier, texts[1], sizeof(texts[1])),
 		accepted(engine),
 	};
 

@@ -381,15 +381,15 @@ static void end_rollout(struct counts *counts, struct rollout *rollout)
 }
 
 /* Counts a rollout as finished once all live nodes have moved their endpoints. */
-static void count_rollouts(struct engine *engine, const struct least *least)
+static void count_rollouts(struct engine *engine, const struct barrier *barrier)
 {
 	struct counts *counts = &engine->counts;
 	const uint32_t endpoint = engine->status.endpoint;
 
-	if (!endpoint || !least->nodes || least->endpoint < endpoint)
+	if (!endpoint || !barrier->nodes || barrier->endpoint < endpoint)
 		return;
 	if (endpoint >= engine->policies_in)
-		events_active(engine->events, endpoint, least->nodes);
+		events_active(engine->events, endpoint, barrier->nodes);
 	for (size_t i = 0; i < sizeof(counts->begun) / sizeof(*counts->begun); i++)
 		if (counts->begun[i].since && counts->begun[i].generation <= endpoint)
 			end_rollout(counts, &counts->begun[i]);
@@ -410,17 +410,18 @@ static void step_done(void *data, const struct api_answer *answer)
 }
 
 /* Returns true if the numbers of PolicyStatus are up to date. */
-static bool is_observed(const struct engine *engine, const struct least *least, bool complete)
+static bool is_observed(const struct engine *engine, const struct barrier *barrier, bool complete)
 {
-	return engine->written[0] == (least->nodes ? least->policy : 0) &&
-	       engine->written[1] == (least->nodes ? least->endpoint : 0) &&
-	       engine->written_nodes == least->nodes && engine->written_quiet == least->n_quiet &&
-	       engine->written_late == least->n_late && engine->written_complete == complete &&
+	return engine->written[0] == (barrier->nodes ? barrier->policy : 0) &&
+	       engine->written[1] == (barrier->nodes ? barrier->endpoint : 0) &&
+	       engine->written_nodes == barrier->nodes &&
+	       engine->written_quiet == barrier->n_quiet &&
+	       engine->written_late == barrier->n_late && engine->written_complete == complete &&
 	       engine->written_refused == objects_refused(engine->objects) &&
 	       engine->written_aside == objects_aside(engine->objects);
 }
 
-static struct json_object *observed_object(struct engine *engine, const struct least *least)
+static struct json_object *observed_object(struct engine *engine, const struct barrier *barrier)
 {
 	struct json_object *object = json_object_new_object(), *status = json_object_new_object();
 
@@ -429,7 +430,7 @@ static struct json_object *observed_object(struct engine *engine, const struct l
 	store_add_number(status, "oldestEndpointGeneration", engine->written[1]);
 	store_add_number(status, "nodes", engine->written_nodes);
 	store_add_number(status, "refusedObjects", engine->written_refused);
-	json_object_object_add(status, "conditions", engine_conditions(engine, least));
+	json_object_object_add(status, "conditions", engine_conditions(engine, barrier));
 	return object;
 }
 
@@ -441,10 +442,10 @@ static void observed_written(void *data, const struct api_answer *answer)
 	step_done(data, answer);
 }
 
-static bool write_observed(struct engine *engine, const struct least *least)
+static bool write_observed(struct engine *engine, const struct barrier *barrier)
 {
-	const bool complete = rolled_out(engine) && !least->behind;
-	const bool same = is_observed(engine, least, complete);
+	const bool complete = rolled_out(engine) && !barrier->behind;
+	const bool same = is_observed(engine, barrier, complete);
 	struct api_request request = {
 		.method = "PATCH",
 		.path = STORE_POLICY_STATUS "/global/status",
@@ -456,7 +457,7 @@ static bool write_observed(struct engine *engine, const struct least *least)
 		return false;
 	/* whoever writes an object may change what a message says as often as they like */
 	if (!complete || same) {
-		uint64_t due = engine->observed + OBSERVE_MS + least->nodes * OBSERVE_NODE_MS;
+		uint64_t due = engine->observed + OBSERVE_MS + barrier->nodes * OBSERVE_NODE_MS;
 		uint64_t now = api_now();
 
 		if (due > now) {
@@ -465,15 +466,15 @@ static bool write_observed(struct engine *engine, const struct least *least)
 		}
 	}
 	engine->observed = api_now();
-	engine->written[0] = least->nodes ? least->policy : 0;
-	engine->written[1] = least->nodes ? least->endpoint : 0;
-	engine->written_nodes = least->nodes;
-	engine->written_quiet = least->n_quiet;
-	engine->written_late = least->n_late;
+	engine->written[0] = barrier->nodes ? barrier->policy : 0;
+	engine->written[1] = barrier->nodes ? barrier->endpoint : 0;
+	engine->written_nodes = barrier->nodes;
+	engine->written_quiet = barrier->n_quiet;
+	engine->written_late = barrier->n_late;
 	engine->written_complete = complete;
 	engine->written_refused = objects_refused(engine->objects);
 	engine->written_aside = objects_aside(engine->objects);
-	request.body = observed_object(engine, least);
+	request.body = observed_object(engine, barrier);
 	engine->busy = !api_send(engine->api, &request);
 	json_object_put(request.body);
 	return engine->busy;
@@ -482,7 +483,7 @@ static bool write_observed(struct engine *engine, const struct least *least)
 /* Deletes one PolicyGeneration that no node can need any more: it is older than the newest whole
  * policy, and older than the policies that the nodes' endpoints are in. Returns true if a step has
  * begun. */
-static bool collect(struct engine *engine, const struct least *least)
+static bool collect(struct engine *engine, const struct barrier *barrier)
 {
 	uint32_t oldest = store_generation_of(engine->since.whole);
 	struct lh_entry *entry;
@@ -495,8 +496,8 @@ static bool collect(struct engine *engine, const struct least *least)
 		return false;
 	if (!rolled_out(engine) && lh_table_length(engine->generations) < COLLECT_SOON)
 		return false;
-	if (least->nodes && least->endpoint < oldest)
-		oldest = least->endpoint;
+	if (barrier->nodes && barrier->endpoint < oldest)
+		oldest = barrier->endpoint;
 	for (entry = engine->generations->head; entry; entry = entry->next) {
 		const char *name = lh_entry_k(entry);
 
@@ -655,7 +656,7 @@ static bool is_next(const struct engine *engine)
 
 static void step(struct engine *engine)
 {
-	struct least least;
+	struct barrier barrier;
 	uint64_t next;
 
 	if (!is_synced(engine))
@@ -675,18 +676,18 @@ static void step(struct engine *engine)
 	 * that fails holds no rollout up. */
 	if (engine_mark(engine, MARK_NO_PROGRESS))
 		return;
-	least = engine_least(engine);
-	count_rollouts(engine, &least);
-	if (!rolled_out(engine) && !least.silent && least.policy >= engine->status.policy)
+	barrier = engine_barrier(engine);
+	count_rollouts(engine, &barrier);
+	if (!rolled_out(engine) && !barrier.silent && barrier.policy >= engine->status.policy)
 		return activate(engine);
 	if (may_compile(engine) && compile(engine))
 		return;
-	if (write_observed(engine, &least) || engine_mark(engine, MARK_NONE) ||
-	    collect(engine, &least))
+	if (write_observed(engine, &barrier) || engine_mark(engine, MARK_NONE) ||
+	    collect(engine, &barrier))
 		return;
 	/* A node that falls silent stops counting without an event. */
-	next = engine->mark_at > api_now() && engine->mark_at < least.next ? engine->mark_at
-									   : least.next;
+	next = engine->mark_at > api_now() && engine->mark_at < barrier.next ? engine->mark_at
+									     : barrier.next;
 	if (next != UINT64_MAX)
 		api_timer_set(engine->api, &engine->wait, next - api_now() + 1);
 }
