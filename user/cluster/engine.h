@@ -121,7 +121,7 @@ struct engine {
 	struct api_timer observe; /* ends the wait for the next write of the status */
 	uint64_t observed; /* ms: the last write of PolicyStatus */
 	uint64_t written[2]; /* the oldest generations of the nodes, as written into the status */
-	uint32_t written_nodes, written_refused, written_aside, written_quiet, written_late;
+	uint32_t written_nodes, written_refused, written_aside, written_silent, written_late;
 	uint64_t written_faults; /* objects_faults() of the message that is written */
 	char written_message[560]; /* of the condition ObjectsAccepted */
 	bool written_waits; /* which tells of objects that wait */
@@ -140,16 +140,16 @@ struct barrier {
 	 * activate it; NULL: none */
 	const char *behind;
 	uint32_t n_behind;
-	/* a node of the cluster that reported once, and for which the rollout does not wait; NULL:
-	 * none */
-	const char *quiet;
-	uint32_t n_quiet;
+	/* a node of the cluster that reported once and is silent, and for which the rollout does
+	 * not wait; NULL: none */
+	const char *silent;
+	uint32_t n_silent;
 	/* a node of the cluster that reports without progress (engine_check_progress()), and for
 	 * which the rollout does not wait; NULL: none */
 	const char *late;
 	uint32_t n_late;
 	uint32_t late_lacks; /* the policy that `late` lacks */
-	bool silent; /* there are nodes, and none counts: the rollout stops */
+	bool none_counts; /* there are nodes, and none counts: the rollout stops */
 	/* ms: when the first of the nodes will have been silent, or without progress, for too
 	 * long */
 	uint64_t next;

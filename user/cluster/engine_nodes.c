@@ -489,10 +489,10 @@ struct barrier engine_barrier(const struct engine *engine)
 		} else if (is_heard(engine, report)) {
 			count_node(engine, name, report, &barrier);
 		} else {
-			barrier.quiet = name;
-			barrier.n_quiet++;
+			barrier.silent = name;
+			barrier.n_silent++;
 		}
 	}
-	barrier.silent = !barrier.nodes && lh_table_length(engine->nodes);
+	barrier.none_counts = !barrier.nodes && lh_table_length(engine->nodes);
 	return barrier;
 }

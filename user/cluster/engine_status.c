@@ -49,21 +49,21 @@ static struct condition heard(const struct barrier *barrier, char *message, size
 	struct condition condition = {.type = "NodesHeard", .message = message};
 	char nodes[200];
 
-	if (!barrier->n_quiet && barrier->n_late) {
+	if (!barrier->n_silent && barrier->n_late) {
 		condition.reason = "NoProgress";
 		write_nodes(nodes, sizeof(nodes), barrier->late, barrier->n_late);
 		snprintf(message, size, "no rollout waits for %s, until it has policy %u", nodes,
 			 barrier->late_lacks);
 		return condition;
 	}
-	if (!barrier->n_quiet) {
+	if (!barrier->n_silent) {
 		condition.reason = "AllNodes";
 		condition.holds = true;
 		snprintf(message, size, "%u nodes report", barrier->nodes);
 		return condition;
 	}
 	condition.reason = "Silent";
-	write_nodes(nodes, sizeof(nodes), barrier->quiet, barrier->n_quiet);
+	write_nodes(nodes, sizeof(nodes), barrier->silent, barrier->n_silent);
 	snprintf(message, size, "no rollout waits for %s, until a heartbeat comes", nodes);
 	return condition;
 }

@@ -415,7 +415,7 @@ static bool is_observed(const struct engine *engine, const struct barrier *barri
 	return engine->written[0] == (barrier->nodes ? barrier->policy : 0) &&
 	       engine->written[1] == (barrier->nodes ? barrier->endpoint : 0) &&
 	       engine->written_nodes == barrier->nodes &&
-	       engine->written_quiet == barrier->n_quiet &&
+	       engine->written_silent == barrier->n_silent &&
 	       engine->written_late == barrier->n_late && engine->written_complete == complete &&
 	       engine->written_refused == objects_refused(engine->objects) &&
 	       engine->written_aside == objects_aside(engine->objects);
@@ -469,7 +469,7 @@ static bool write_observed(struct engine *engine, const struct barrier *barrier)
 	engine->written[0] = barrier->nodes ? barrier->policy : 0;
 	engine->written[1] = barrier->nodes ? barrier->endpoint : 0;
 	engine->written_nodes = barrier->nodes;
-	engine->written_quiet = barrier->n_quiet;
+	engine->written_silent = barrier->n_silent;
 	engine->written_late = barrier->n_late;
 	engine->written_complete = complete;
 	engine->written_refused = objects_refused(engine->objects);
@@ -678,7 +678,7 @@ static void step(struct engine *engine)
 		return;
 	barrier = engine_barrier(engine);
 	count_rollouts(engine, &barrier);
-	if (!rolled_out(engine) && !barrier.silent && barrier.policy >= engine->status.policy)
+	if (!rolled_out(engine) && !barrier.none_counts && barrier.policy >= engine->status.policy)
 		return activate(engine);
 	if (may_compile(engine) && compile(engine))
 		return;
