@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "cmd/command.h"
+#include "cmd/event_options.h"
 #include "cmd/event_print.h"
 #include "cmd/monitor_cluster.h"
 #include "cmd/repeats.h"
 #include "cmd/screen.h"
-#include "cmd/watched.h"
 #include "node/observe/event_monitor.h"
 #include "node/node.h"
 
@@ -27,7 +27,7 @@
 
 struct watch {
 	struct event_printer printer;
-	const struct watched *watched;
+	const struct event_options *selected;
 	const char *path; /* the output file; NULL: standard output */
 	bool failed; /* a write failed, which is reported once */
 	/* ns of CLOCK_MONOTONIC_COARSE: the first and last moment of events to print */
@@ -72,7 +72,7 @@ static int print_event(void *data, const struct bh_event *event)
 		return 0;
 	if (event->time > watch->until || !watch->left)
 		return 1;
-	if (!watched_has(watch->watched, event))
+	if (!event_options_match(watch->selected, event))
 		return 0;
 	if (watch->repeats && !repeats_is_first(watch->repeats, event, now()))
 		return 0;
@@ -253,7 +253,7 @@ static const struct command_option options[] = {
 	 "that time"},
 	{KUBECONFIG_ID, "kubeconfig", "FILE",
 	 "with --cluster: the file that says where the API server is; else as for follow"},
-	WATCHED_OPTIONS,
+	EVENT_OPTIONS,
 	PIN_OPTION,
 	{0},
 };
@@ -268,7 +268,7 @@ static int print_past(void *data, const struct bh_event *event)
 {
 	const struct watch *watch = data;
 
-	if (watched_has(watch->watched, event))
+	if (event_options_match(watch->selected, event))
 		event_print(&watch->printer, event, event->more);
 	return ferror(watch->printer.to);
 }
@@ -329,7 +329,7 @@ static int run_cluster(struct call *call, const struct watch *watch,
 		       const struct past_request *past, const char *kubeconfig)
 {
 	struct monitor_cluster options = {.kubeconfig = kubeconfig,
-					  .watched = watch->watched,
+					  .selected = watch->selected,
 					  .left = watch->left,
 					  .json = call->json,
 					  .pretty = call->pretty};
@@ -356,7 +356,7 @@ static int run(struct call *call)
 	struct watch watch = {.since = now(), .until = UINT64_MAX, .left = UINT64_MAX};
 	static struct repeats repeats;
 	struct past_request past = {.last = UINT64_MAX};
-	struct watched watched = {};
+	struct event_options selected = {};
 	const char *pin = NULL, *kubeconfig = NULL;
 	bool each = false, cluster = false, verbose = false;
 	int option, status;
@@ -396,7 +396,7 @@ static int run(struct call *call)
 			pin = call->value;
 			break;
 		default:
-			watched_option(&watched, call, option);
+			event_option(&selected, call, option);
 		}
 	}
 	if (call->n_operands)
@@ -406,16 +406,16 @@ static int run(struct call *call)
 	if (past.asked && (watch.path || watch.left != UINT64_MAX || watch.until != UINT64_MAX))
 		call_usage_error(call, "--last and --since print what is kept, and end: leave -o, "
 				       "-c and -s");
-	watched_finish(&watched, call);
-	watch.watched = &watched;
+	event_options_finish(&selected, call);
+	watch.selected = &selected;
 	if (cluster)
 		return run_cluster(call, &watch, &past, kubeconfig);
 	if (kubeconfig)
 		call_usage_error(call, "--kubeconfig is of use with --cluster alone");
 	watch.printer = printer_of(call, watch.path, verbose);
 	watch.repeats = each || watch.printer.json ? NULL : &repeats;
-	status = past.asked ? run_past(&watch, pin, &watched.filter, &past)
-			    : run_watch(&watch, pin, &watched.filter);
+	status = past.asked ? run_past(&watch, pin, &selected.filter, &past)
+			    : run_watch(&watch, pin, &selected.filter);
 	if (watch.path && watch.printer.to)
 		fclose(watch.printer.to);
 	return status;

@@ -116,20 +116,21 @@ static struct bh_event event_of(struct json_object *line)
 }
 
 /* Returns true if the options ask for this line. */
-static bool is_asked(const struct watched *watched, struct json_object *line)
+static bool is_asked(const struct event_options *selected, struct json_object *line)
 {
 	const struct bh_event event = event_of(line);
-	struct bh_filter filter = watched->filter.kernel;
+	struct bh_filter filter = selected->filter.kernel;
 	struct table ends;
 	bool asked;
 
-	for (size_t i = 0; i < watched->filter.n_ends; i++)
-		filter.named |= watched->filter.ends[i].as;
+	for (size_t i = 0; i < selected->filter.n_ends; i++)
+		filter.named |= selected->filter.ends[i].as;
 	table_init(&ends, sizeof(struct bh_addr), sizeof(uint8_t));
-	asked = !add_end(&watched->filter, text_of(line, "source.name"), &event.source, &ends) &&
-		!add_end(&watched->filter, text_of(line, "destination.name"), &event.destination,
+	asked = !add_end(&selected->filter, text_of(line, "source.name"), &event.source, &ends) &&
+		!add_end(&selected->filter, text_of(line, "destination.name"), &event.destination,
 			 &ends) &&
-		event_filter_matches(&filter, &ends, &event) && watched_has(watched, &event);
+		event_filter_matches(&filter, &ends, &event) &&
+		event_options_match(selected, &event);
 	table_free(&ends);
 	return asked;
 }
@@ -239,7 +240,7 @@ static void take_line(void *data, const char *text)
 
 	log->backoff = 0;
 	if (!options->left || !api_get(line, "count") || is_known(log, text) ||
-	    !is_asked(options->watched, line)) {
+	    !is_asked(options->selected, line)) {
 		json_object_put(line);
 		return;
 	}

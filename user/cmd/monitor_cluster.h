@@ -3,11 +3,11 @@
 #ifndef BULKHEAD_CMD_MONITOR_CLUSTER_H
 #define BULKHEAD_CMD_MONITOR_CLUSTER_H
 
-#include "cmd/watched.h"
+#include "cmd/event_options.h"
 
 struct monitor_cluster {
 	const char *kubeconfig; /* as for api_open() */
-	const struct watched *watched;
+	const struct event_options *selected;
 	/* seconds: print the lines of that time, and end; 0: print those from now on */
 	uint64_t since;
 	uint64_t seconds; /* end after so many; 0: never */
