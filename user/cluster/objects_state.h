@@ -8,6 +8,8 @@
 #include "cluster/claims.h"
 #include "cluster/objects.h"
 
+struct asides;
+
 /* What is kept of an object. */
 enum object_part { PART_LABELLED, PART_NODE, PART_POD, PART_SERVICE, PART_SLICE, PART_POLICY };
 
@@ -226,7 +228,6 @@ void offenders_end(struct objects *objects); /* the compile has succeeded */
 
 /* objects_aside.c: keeps what a compile of all objects set aside (NULL: nothing), and reports each
  * change. */
-struct asides;
 void objects_note_asides(struct objects *objects, struct asides *asides);
 void objects_report_asides(const struct objects *objects); /* reports what is set aside now */
 

@@ -36,6 +36,8 @@
 #include "api/api.h"
 #include "policy/policy.h"
 
+struct delta;
+
 /* Addresses in status.leftAddresses: the resource takes no more, and the engine reads no more. */
 #define STORE_LEFT_MAX 1024
 
@@ -102,7 +104,6 @@ int store_chain_policy(struct store_chain *chain, const struct policy *base, str
 
 /* Reads a chain of one delta. Returns 0 and a delta to free; -ENOENT: the chain is no single delta;
  * -EBADMSG, not reported: the delta is damaged; or -ENOMEM. */
-struct delta;
 int store_chain_delta(const struct store_chain *chain, struct delta **delta);
 
 /* The newest whole policy in the store, and the deltas since. */

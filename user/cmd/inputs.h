@@ -5,6 +5,8 @@
 
 #include "policy/policy.h"
 
+struct delta;
+
 /*
  * Reads files, folders and standard input ("-") into an empty @cluster and finishes it. Returns
  * 0; -EINVAL if an input is bad or cannot be read, or -ENOMEM. Reports errors. Free the
@@ -56,7 +58,6 @@ void inputs_free_cluster(struct cluster *cluster); /* NULL is fine */
 
 /* Reads a delta and checks it against @base, the active policy. *delta is to be freed; NULL: the
  * operands are not one delta. Returns as inputs_policy() does. */
-struct delta;
 int inputs_delta(char *const *paths, int n, const struct lazy_policy *base, struct diag *diag,
 		 struct delta **delta);
 

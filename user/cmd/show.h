@@ -14,6 +14,8 @@
 #include "cmd/text_buffer.h"
 #include "cmd/view.h"
 
+struct verdicts;
+
 struct show {
 	struct emit *emit;
 	const struct view *view;
@@ -32,7 +34,6 @@ static inline bool show_has(const bool *set, size_t segment)
 }
 
 /* Returns true if the list allows a port that --port names, or if there is no --port. */
-struct verdicts;
 bool show_has_port(const struct show *show, const struct verdicts *verdicts);
 
 /* Sets @text to "namespace/name". */

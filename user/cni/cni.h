@@ -14,6 +14,8 @@
 #include "model/histogram.h"
 #include "model/diag.h"
 
+struct node_attached;
+
 #define CNI_NAME "bulkhead-cni" /* the program's name, and `type` in a configuration */
 #define CNI_CONF_FOLDER "/etc/cni/net.d"
 #define CNI_RECORDS "/run/bulkhead/endpoints.d"
@@ -63,7 +65,6 @@ bool cni_has_attached(const char *state, const char *ns, const char *name);
 
 /* Returns the addresses of the pods that are attached and whose interfaces are there, to be freed;
  * NULL: there are none. Skips damaged records. @state NULL: CNI_STATE. */
-struct node_attached;
 struct node_attached *cni_attached(const char *state, size_t *n);
 
 enum cni_command { CNI_ADD, CNI_DEL, CNI_CHECK, CNI_GC, CNI_STATUS, CNI_VERSION, CNI_COMMANDS };

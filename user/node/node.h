@@ -15,6 +15,8 @@
 
 #include "policy/policy.h"
 
+struct delta;
+
 #define NODE_PIN "/sys/fs/bpf/bulkhead"
 
 /* One step of a change. */
@@ -191,7 +193,6 @@ int node_check_settings(struct node_handle *handle, bool *grow);
  * node_stage_delta() installs the segments of @delta that are not in the maps, as node_stage()
  * does. If the maps have all segments already, it pins the policy as staged only with @always.
  */
-struct delta;
 int node_load_delta(struct node_handle *handle, const struct delta *delta,
 		    struct node_change *change, struct policy **whole);
 int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool always,

@@ -6,6 +6,8 @@
 #include "maps/added.h"
 #include "node/plan/own_interfaces.h"
 
+struct outcome;
+
 struct beginning {
 	struct table ifaces; /* entries of bh_ifaces whose interfaces exist */
 	const struct bh_added *wanted; /* the endpoint that is to be removed; NULL: none */
@@ -33,7 +35,6 @@ int begin_with(struct node_handle *handle, struct beginning *beginning, struct c
 
 /* Makes the room that the extension needs, which @change may change, and applies @change. @outcome:
  * NULL, or as of apply(). */
-struct outcome;
 int endpoint_apply(struct node_handle *handle, struct change *change, struct outcome *outcome);
 
 /* Plans the interfaces that endpoints left and the extension that the endpoints needed, and applies

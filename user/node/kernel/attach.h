@@ -18,6 +18,8 @@
 
 #include "node/kernel/handle.h"
 
+struct bh_iface;
+
 /* The type of a TCX link in linux/bpf.h of 6.6, which Debian 12's lacks. */
 #define LINK_TCX 11
 
@@ -71,7 +73,6 @@ int attach_add(struct node_handle *handle, uint32_t ifindex, uint32_t flags);
  * program of ours is at its ingress all the time. Waits for running programs. Returns as
  * attach_add() does.
  */
-struct bh_iface;
 int attach_set_role(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface);
 
 /*

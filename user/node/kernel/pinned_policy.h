@@ -8,6 +8,8 @@
 
 #include "node/kernel/handle.h"
 
+struct delta;
+
 /* Returns true if anything is pinned. */
 bool pinned_is_there(const struct node_handle *handle);
 
@@ -57,7 +59,6 @@ int pinned_drop_staged(struct node_handle *handle);
 
 /* Pins a blob as the policy that is active from @header->generation on, with the slots of its
  * segments. @local: the node's extension of the policy (compile/extend.h); NULL: none. */
-struct delta;
 int pinned_write(struct node_handle *handle, const struct bh_blob *header, const void *blob,
 		 const struct delta *local, const uint32_t *slots);
 /* Returns the node's extension of the active policy; NULL: none. */

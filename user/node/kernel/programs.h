@@ -8,6 +8,10 @@
 
 #include "node/kernel/handle.h"
 
+struct bh_tc;
+struct bh_loader;
+struct bpf_object;
+
 /* Sizes, in entries, of maps that are to be made; 0: the pinned map stays. */
 struct capacity {
 	uint32_t entries[N_NODE_MAPS];
@@ -18,8 +22,6 @@ struct capacity {
 };
 
 /* Loaded programs, with maps that are pinned or new. */
-struct bh_tc;
-struct bh_loader;
 struct programs {
 	struct bh_tc *tc;
 	struct bh_loader *loader;
@@ -52,7 +54,6 @@ int programs_pin_again(struct node_handle *handle);
 
 /* Makes each map of @object reuse the pinned map of the same name, if one is pinned. Returns 0
  * or -errno, reported. */
-struct bpf_object;
 int programs_share_maps(struct node_handle *handle, struct bpf_object *object);
 
 /* Returns true if the pinned programs are of this command's build. Returns 0 or -errno,

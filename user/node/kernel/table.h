@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct bpf_map_info;
+
 struct table {
 	uint32_t key_size, value_size; /* bytes */
 	size_t n, capacity;
@@ -38,7 +40,6 @@ void *table_seek(const struct table *table, const void *key);
 int table_without(const struct table *table, const struct table *other, struct table *rest);
 
 /* Returns the bytes of a map's value in bpf(2); of a per-CPU map, all CPUs' together. */
-struct bpf_map_info;
 size_t table_value_size(const struct bpf_map_info *info);
 
 /* Replaces a table's entries by a map's: sorted by key, of an array by index. An array that can be

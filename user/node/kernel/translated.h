@@ -11,6 +11,8 @@
 
 #include "model/cluster.h"
 
+struct nfct_handle;
+
 struct tuple {
 	struct address source, destination;
 	__be16 source_port, destination_port;
@@ -46,7 +48,6 @@ const struct translation *translations_after(const struct translations *translat
 /* Asks the kernel for one connection by its tuple `after`. Returns false if there is no such
  * connection. *handle (of nfct_open()) is opened if it is NULL, and kept for the next
  * question. */
-struct nfct_handle;
 bool translation_ask(struct nfct_handle **handle, const struct tuple *after, struct tuple *before);
 void translation_close(struct nfct_handle *handle); /* NULL is fine */
 

@@ -12,6 +12,8 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
+struct bh_tc;
+
 /* This thread is one of them. */
 #define VERIFY_THREADS 3
 
@@ -21,7 +23,6 @@ int verify_register(void);
 
 /* Loads the maps of @tc and all of its programs. @log_level: as the kernel's; what it writes goes
  * to standard error. *made: the maps are made. Returns 0 or -errno, not reported. */
-struct bh_tc;
 int verify_load(struct bh_tc *tc, __u32 log_level, bool *made);
 
 #endif

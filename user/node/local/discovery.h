@@ -12,6 +12,8 @@
 #include "node/kernel/rtnl.h"
 #include "node/local/local_entries.h"
 
+struct bh_endpoint;
+
 /* Room for the interfaces by which one endpoint can be reached. */
 #define LINKS_OF_ONE 64
 
@@ -44,7 +46,6 @@ const struct bh_iface *discovery_owner(const struct discovery *discovery, uint32
 /* Returns the entry of an endpoint at an interface (0: none), without its place. @mac: the
  * endpoint's own; NULL: none. The interface's MAC, which a container runtime may have told, comes
  * first. */
-struct bh_endpoint;
 struct bh_endpoint discovery_host_side(const struct local *local, uint32_t ifindex,
 				       const uint8_t *mac);
 /* Returns the bridge that the interface is a port of; 0: none. */

@@ -6,6 +6,8 @@
 #include "maps/iface.h"
 #include "node/kernel/maps.h"
 
+struct endpoint;
+
 /* Returns true if an interface is guarded as an endpoint's and has no endpoint, before `add` or
  * after `del`. */
 bool iface_entry_is_quarantined(const struct bh_iface *iface);
@@ -14,7 +16,6 @@ bool iface_entry_is_quarantined(const struct bh_iface *iface);
 bool iface_entry_has_endpoint(const struct bh_iface *iface);
 
 /* Sets the endpoint's first address of each IP version. */
-struct endpoint;
 void iface_entry_set_addresses(struct bh_iface *iface, const struct endpoint *endpoint);
 
 /* Returns the entry of an interface that stays guarded as an endpoint's and has no endpoint. */

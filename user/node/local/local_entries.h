@@ -10,6 +10,9 @@
 #include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
+struct cluster;
+struct endpoint;
+
 struct local {
 	char name[sizeof(((struct bh_blob *)NULL)->node)];
 	struct address *addresses; /* the node's own, sorted; an address may stand twice */
@@ -43,7 +46,6 @@ int local_choose_name(struct node_handle *handle, const struct policy *policy, s
  * network now: it is left out with a warning. With `boot`, missing interfaces are left out too.
  * Returns 0 or -errno, reported.
  */
-struct cluster;
 int local_read(struct node_handle *handle, const struct policy *policy, const struct cluster *added,
 	       struct local *local);
 
@@ -52,7 +54,6 @@ int local_read(struct node_handle *handle, const struct policy *policy, const st
  * node has no interface here. Reads the endpoint's own interface only, no uplinks or other ports.
  * @active (bh_ifaces) has the interfaces of other endpoints.
  */
-struct endpoint;
 int local_read_one(struct node_handle *handle, const struct endpoint *endpoint,
 		   const struct table *active, struct local *local);
 

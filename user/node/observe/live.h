@@ -11,6 +11,7 @@
 #include "policy/evaluate.h"
 
 struct live;
+struct bh_learned;
 
 /* @pin NULL: NODE_PIN. *live is NULL if nothing is loaded. Returns 0 or -errno, reported. */
 int live_open(const char *pin, struct diag *diag, struct live **live);
@@ -41,7 +42,6 @@ int live_domain(struct live *live, const char *text, uint64_t *domain);
 uint32_t live_ifindex(const struct live *live, const struct address *address);
 /* Reads what the endpoint at an interface has learned of an address (maps/dns.h). Returns false if
  * that is nothing. */
-struct bh_learned;
 bool live_learned(const struct live *live, uint32_t ifindex, const struct address *address,
 		  struct bh_learned *learned);
 

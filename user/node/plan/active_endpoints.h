@@ -11,6 +11,10 @@
 #include "node/kernel/table.h"
 #include "node/local/local_entries.h"
 
+struct delta;
+struct bh_added;
+struct bh_addr;
+
 /* Opens a node to read it, without the lock: as node_new() and node_find(), with the policy in full
  * and the active endpoints. Returns 0 or -errno, reported. */
 int node_look(const struct node_options *options, struct diag *diag, struct node_handle **handle);
@@ -29,7 +33,6 @@ bool active_added(const struct node_handle *handle, const struct lazy_policy *po
  * policy, whose memory *@extended holds, and *@delta says what the extension adds (extension.h);
  * @extended NULL: such an endpoint is isolated. Returns 0 or -errno, reported.
  */
-struct delta;
 int active_keep(struct node_handle *handle, struct policy *policy, struct local *local,
 		struct cluster *staying, struct policy **extended, struct delta **delta);
 
@@ -41,12 +44,10 @@ int active_expect(struct node_handle *handle, struct local *local, struct cluste
 
 /* Finds the namespace and name of the endpoint that has an address of bh_endpoints. Returns false
  * if no endpoint is known to have the address. */
-struct bh_added;
 bool active_owner(const struct node_handle *handle, const struct address *address,
 		  struct bh_added *owner);
 
 /* As active_owner(), if the address is active at that interface. */
-struct bh_addr;
 bool active_owner_at(const struct node_handle *handle, uint32_t ifindex, const struct bh_addr *addr,
 		     struct bh_added *owner);
 

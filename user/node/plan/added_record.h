@@ -8,11 +8,12 @@
 #include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
+struct lazy_policy;
+struct policy_endpoint;
+
 /* Returns a record with nothing but a name. */
 struct bh_added record_name(const char *ns, const char *name);
 /* As record_name(), with the name of an endpoint of a policy. */
-struct lazy_policy;
-struct policy_endpoint;
 struct bh_added record_name_of(const struct lazy_policy *policy,
 			       const struct policy_endpoint *endpoint);
 bool record_is_of(const struct bh_added *record, const struct bh_added *name);

@@ -7,6 +7,8 @@
 #include "node/local/local_entries.h"
 #include "node/plan/change.h"
 
+struct bh_endpoint;
+
 /*
  * Makes @change put the endpoint into its segment, and guard it as @local says. If the endpoint is
  * the first one of its bridge, also guards the other ports, and lets packets of endpoints come in
@@ -30,7 +32,6 @@ struct endpoint_placing {
 /* Puts one address of the endpoint, with its record, into its segment from the next generation on.
  * @old: the address's entry of bh_endpoints; NULL: none. @host_side: its interface (0: on another
  * node) and MAC then. Returns 0 or -errno. */
-struct bh_endpoint;
 int endpoint_add_address(const struct endpoint_placing *placing, const struct address *address,
 			 const struct bh_endpoint *old, const struct bh_endpoint *host_side);
 

@@ -6,6 +6,8 @@
 
 #include "node/plan/added_record.h"
 
+struct isolations;
+
 /* Sets *directions to 1 << enum direction for each; 0: no endpoint of this name is active. Opens
  * the pins anew, so that it sees what a change has just activated. Returns 0 or -errno,
  * reported. */
@@ -14,7 +16,6 @@ int isolated_read(const struct node_handle *handle, const struct bh_added *name,
 
 /* As isolated_read(), for an active address, by the isolations of handle->policy. Returns 0 or
  * -errno, not reported. */
-struct isolations;
 int isolated_at(const struct node_handle *handle, const struct isolations *isolations,
 		const struct address *address, uint8_t *directions);
 
