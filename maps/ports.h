@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_ports: the port lists, one after another. Pin name `ports`. ARRAY. A list is `count`
- * intervals, sorted by `start`. The first starts at 0. Each reaches to the start of the next,
- * the last to the end of the number line (types.h). A binary search of at most BH_PORTS_STEPS
- * steps finds the interval that decides.
+ * bh_ports: the port lists, one after another. Pin name `ports`. ARRAY. Pairs and segments refer to
+ * a list by struct bh_ports_ref (types.h): `count` intervals, sorted by `start`. The first begins
+ * at 0. Each reaches to the next one, the last to the end of the number line. A binary search of at
+ * most BH_PORTS_STEPS steps finds the interval that decides.
  *
  * bh_named: the port lists that named lists become, by list ID and the destination's resolution
  * of port names. Pin name `named`. HASH. Resolution 0 gives no name a number. The loader alone
@@ -22,8 +22,8 @@ struct bh_interval {
 };
 _Static_assert(sizeof(struct bh_interval) == 8, "struct bh_interval");
 
-/* The most intervals of a list; the compiler refuses more. */
 #define BH_PORTS_STEPS 17
+/* The most intervals of a list; the compiler refuses more. */
 #define BH_PORTS_MAX ((1u << BH_PORTS_STEPS) - 1)
 
 struct bh_named_key {
