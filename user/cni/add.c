@@ -203,7 +203,7 @@ static int rest(struct cni_call *call, struct node_handle *handle, struct arriva
 	struct attachment *attachment = &arrival->attachment;
 	struct endpoint *endpoint = &arrival->endpoint;
 
-	if (left_arrive(call, handle, attachment) || !left_rests(call, attachment))
+	if (left_note_reused(call, handle, attachment) || !left_rests(call, attachment))
 		return call->code;
 	attachment->source = CNI_RESTING;
 	endpoint->rests = endpoint->unknown = true;
@@ -302,7 +302,7 @@ int cni_add(struct cni_call *call)
 	if (code)
 		undo(call, &arrival);
 	else
-		left_return(call, &arrival.attachment);
+		left_forget(call, &arrival.attachment);
 	snprintf(call->about, sizeof(call->about), "%s/%s identity=%s%s, %llu writes",
 		 arrival.attachment.pod_ns,
 		 *arrival.attachment.name ? arrival.attachment.name : arrival.attachment.pod_name,

@@ -362,13 +362,13 @@ static bool is_recorded(const struct cni_call *call, const struct attachment *at
 	       !access(path, F_OK);
 }
 
-int attachment_leave(struct cni_call *call, struct attachment *attachment)
+int attachment_end_batch(struct cni_call *call, struct attachment *attachment)
 {
 	const struct node_options options = {
 		.pin = call->node.pin, .quarantine = true, .tells_at_once = true};
 	SCOPED_HANDLE struct node_handle *handle = NULL;
 
-	if (left_leave(call, attachment))
+	if (left_note(call, attachment))
 		return call->code;
 	attachment->going = true;
 	/* if that fails, this DEL removes its own attachment only */

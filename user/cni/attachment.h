@@ -48,7 +48,7 @@ int attachment_fail(struct cni_call *call, const char *path);
 bool attachment_is_owner(const struct attachment *attachment, const struct node_owner *owner);
 
 /*
- * Takes the interface's endpoint out of force and removes the record. An endpoint or interface
+ * Removes the interface's endpoint, with its connections, and the record. An endpoint or interface
  * that is gone, or belongs to another pod by now, is no error. As long as the interface exists it
  * stays guarded, without an endpoint. Returns 0 or a code, failed.
  */
@@ -56,6 +56,6 @@ int attachment_end(struct cni_call *call, const struct attachment *attachment);
 
 /* As attachment_end(), for a DEL. The DEL that gets the lock first also removes the attachments
  * that other DELs wait to remove, since a change waits two grace periods whatever its size. */
-int attachment_leave(struct cni_call *call, struct attachment *attachment);
+int attachment_end_batch(struct cni_call *call, struct attachment *attachment);
 
 #endif

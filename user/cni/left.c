@@ -158,7 +158,7 @@ static int noted(struct cni_call *call, int error)
 		       : 0;
 }
 
-int left_leave(struct cni_call *call, const struct attachment *attachment)
+int left_note(struct cni_call *call, const struct attachment *attachment)
 {
 	int code = 0;
 
@@ -170,7 +170,7 @@ int left_leave(struct cni_call *call, const struct attachment *attachment)
 	return code;
 }
 
-void left_return(const struct cni_call *call, const struct attachment *attachment)
+void left_forget(const struct cni_call *call, const struct attachment *attachment)
 {
 	for (size_t i = 0; *attachment->uid && i < attachment->n_addresses; i++) {
 		const struct left_address left = left_of(attachment, i);
@@ -217,8 +217,8 @@ bool left_is_in_policy(struct node_handle *handle, const struct left_address *le
 	return find_owner(handle, &owner, uid) && is_pod(left, &owner, uid);
 }
 
-int left_arrive(struct cni_call *call, struct node_handle *handle,
-		const struct attachment *attachment)
+int left_note_reused(struct cni_call *call, struct node_handle *handle,
+		     const struct attachment *attachment)
 {
 	int code = 0;
 

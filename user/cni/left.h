@@ -32,16 +32,16 @@ void left_remove(const char *records, const struct left_address *left);
 void left_each(const char *records, struct diag *diag,
 	       void (*visit)(void *data, const struct left_address *left), void *data);
 
-/* Notes that the attachment's addresses leave its pod. Returns 0 or a code, failed. */
-int left_leave(struct cni_call *call, const struct attachment *attachment);
+/* Notes that the attachment's addresses have left its pod. Returns 0 or a code, failed. */
+int left_note(struct cni_call *call, const struct attachment *attachment);
 
 /* Notes the addresses of @attachment that the active policy gives to another pod. Returns 0 or a
  * code, failed. */
-int left_arrive(struct cni_call *call, struct node_handle *handle,
-		const struct attachment *attachment);
+int left_note_reused(struct cni_call *call, struct node_handle *handle,
+		     const struct attachment *attachment);
 
 /* Forgets that addresses of the attachment have left its own pod. */
-void left_return(const struct cni_call *call, const struct attachment *attachment);
+void left_forget(const struct cni_call *call, const struct attachment *attachment);
 
 /* Returns true if an address of the attachment rests after another pod. */
 bool left_rests(struct cni_call *call, const struct attachment *attachment);

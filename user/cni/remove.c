@@ -23,7 +23,7 @@ int cni_del(struct cni_call *call)
 		return call->code;
 	snprintf(call->about, sizeof(call->about), "%s/%s", attachment.pod_ns,
 		 *attachment.name ? attachment.name : attachment.pod_name);
-	return attachment_leave(call, &attachment);
+	return attachment_end_batch(call, &attachment);
 }
 
 struct cni_collection {
@@ -64,7 +64,7 @@ static int collect(void *data, struct attachment *attachment)
 
 	if (strcmp(attachment->network, call->network) || is_valid(collection, attachment))
 		return 0;
-	if (left_leave(call, attachment) || attachment_end(call, attachment))
+	if (left_note(call, attachment) || attachment_end(call, attachment))
 		count_failed(collection);
 	else
 		collection->gone++;
