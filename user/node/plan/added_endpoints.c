@@ -19,14 +19,15 @@ int added_read(struct planner *plan)
 	int error;
 
 	maps_init_table(MAP_added, &plan->added);
-	maps_init_table(MAP_added, &plan->taken);
-	table_init(&plan->placed, sizeof(struct address), sizeof(uint64_t));
+	maps_init_table(MAP_added, &plan->added_gone);
+	table_init(&plan->added_words, sizeof(struct address), sizeof(uint64_t));
 	error = maps_read(plan->handle, MAP_added, &plan->added);
 	if (error)
 		return node_fail(plan->handle, error, "cannot read %s/added", plan->handle->pin);
 	for (size_t i = 0; !error && plan->local && i < added->n; i++)
 		if (!table_find(&plan->local->kept, table_key(added, i)))
-			error = table_add(&plan->taken, table_key(added, i), table_value(added, i));
+			error = table_add(&plan->added_gone, table_key(added, i),
+					  table_value(added, i));
 	return error;
 }
 
@@ -47,7 +48,7 @@ int added_knows(const struct planner *plan, const struct bh_added *record, bool 
 
 const struct bh_added *added_kept(const struct planner *plan, const struct address *address)
 {
-	return table_find(&plan->taken, address) ? NULL : table_find(&plan->added, address);
+	return table_find(&plan->added_gone, address) ? NULL : table_find(&plan->added, address);
 }
 
 /* Returns true if the delta brings, changes, moves or deletes the policy's pod of that name. A
@@ -90,8 +91,8 @@ bool added_changes(const struct planner *plan, const struct bh_added *added)
 static bool may_move(const struct planner *plan, const struct address *address,
 		     const struct bh_added *added)
 {
-	return !table_find(&plan->taken, address) &&
-	       (!plan->kept || plan->drops || added_changes(plan, added));
+	return !table_find(&plan->added_gone, address) &&
+	       (!plan->keeps_segments || plan->extension_ends || added_changes(plan, added));
 }
 
 /* Lists the endpoints for which the node has to extend the new policy. */
@@ -104,7 +105,7 @@ static int find_needy(struct planner *plan)
 		any = may_move(plan, table_key(&plan->added, i), table_value(&plan->added, i));
 	if (!any)
 		return 0;
-	error = extension_needy(plan->handle, plan->new, &plan->taken, plan->needy);
+	error = extension_needy(plan->handle, plan->new, &plan->added_gone, plan->needy);
 	return !error && plan->needy->n_endpoints ? COMPARE_ALL : error;
 }
 
@@ -113,12 +114,12 @@ int added_local(struct planner *plan)
 	const struct delta *local = pinned_local(plan->handle);
 	int error = 0;
 
-	plan->drops = local && (plan->extension || !plan->kept ||
-				extension_is_for(plan->handle, &plan->taken));
-	if (local && !plan->drops)
+	plan->extension_ends = local && (plan->extension || !plan->keeps_segments ||
+					 extension_is_for(plan->handle, &plan->added_gone));
+	if (local && !plan->extension_ends)
 		error = delta_rebase(local, plan->delta, &plan->extension);
 	if (error == -EOPNOTSUPP)
-		plan->drops = true;
+		plan->extension_ends = true;
 	else if (error)
 		return node_fail(plan->handle, error, "cannot write the policy down");
 	return plan->needy ? find_needy(plan) : 0;
@@ -162,18 +163,18 @@ static int place_anew(struct planner *plan, const struct address *address,
 	memcpy(&addr, address, sizeof(addr));
 	error = assign_add(plan->handle, &addr, error ? NULL : &entry, &want, plan->change);
 	if (!error)
-		error = table_add(&plan->placed, address, &want.assignment[0]);
+		error = table_add(&plan->added_words, address, &want.assignment[0]);
 	return error ? error : table_add(&plan->concerned, address, NULL);
 }
 
 int added_place(struct planner *plan)
 {
-	const struct table *taken = &plan->taken;
+	const struct table *gone = &plan->added_gone;
 	int error = 0;
 
-	for (size_t i = 0; !error && i < taken->n; i++)
-		error = table_add(&plan->change->maps[MAP_added].deleted, table_key(taken, i),
-				  table_value(taken, i));
+	for (size_t i = 0; !error && i < gone->n; i++)
+		error = table_add(&plan->change->maps[MAP_added].deleted, table_key(gone, i),
+				  table_value(gone, i));
 	for (size_t i = 0; !error && i < plan->added.n; i++) {
 		const struct address *address = table_key(&plan->added, i);
 		const struct bh_added *added = table_value(&plan->added, i);
@@ -186,7 +187,7 @@ int added_place(struct planner *plan)
 
 int added_word(const struct planner *plan, const struct address *address, uint64_t *word)
 {
-	const uint64_t *placed = table_find(&plan->placed, address);
+	const uint64_t *placed = table_find(&plan->added_words, address);
 	struct bh_endpoint entry;
 	int error = placed ? 0 : maps_lookup(plan->handle, MAP_endpoints, address, &entry);
 

@@ -11,8 +11,8 @@
 #include "policy/place.h"
 #include "node/plan/planner.h"
 
-/* Reads the records of added endpoints into @plan->added. Without a delta, sets @plan->taken, too:
- * the records of endpoints that @plan->local does not keep. */
+/* Reads the records of added endpoints into @plan->added. Without a delta, sets @plan->added_gone,
+ * too: the records of endpoints that @plan->local does not keep. */
 int added_read(struct planner *plan);
 
 /* With a delta, finds whether the new policy takes the endpoint of a record over. Returns 0 or
@@ -24,7 +24,7 @@ int added_knows(const struct planner *plan, const struct bh_added *record, bool 
 bool added_changes(const struct planner *plan, const struct bh_added *added);
 
 /* Returns the record of the added endpoint that has an address and keeps it; NULL: there is none.
- * @plan->taken is known. */
+ * @plan->added_gone is known. */
 const struct bh_added *added_kept(const struct planner *plan, const struct address *address);
 
 /* Finds the place that the new policy has for an address of an added endpoint. Returns 0, and else
@@ -32,8 +32,8 @@ const struct bh_added *added_kept(const struct planner *plan, const struct addre
 int added_find(const struct planner *plan, const struct bh_added *added,
 	       const struct address *address, struct placement *placement);
 
-/* With a delta, sets @plan->extension and @plan->drops, and lists @plan->needy, once @plan->taken
- * is known. */
+/* With a delta, sets @plan->extension and @plan->extension_ends, and lists @plan->needy, once
+ * @plan->added_gone is known. */
 int added_local(struct planner *plan);
 
 /* Moves the added endpoints that stay to the segments that the new policy has for them, and deletes

@@ -101,7 +101,7 @@ static int check_tables(struct planner *plan)
 		return COMPARE_ALL;
 	if (!keeps_uplinks(plan))
 		return COMPARE_ALL;
-	plan->kept = keeps_segments(plan);
+	plan->keeps_segments = keeps_segments(plan);
 	return 0;
 }
 
@@ -155,7 +155,7 @@ static struct bh_blob header_of(const struct planner *plan, const struct delta *
  */
 static bool may_open(const struct planner *plan)
 {
-	return !plan->handle->options->quarantine || !plan->kept ||
+	return !plan->handle->options->quarantine || !plan->keeps_segments ||
 	       plan->change->maps[MAP_ifaces].late.n;
 }
 
@@ -284,7 +284,7 @@ static int plan_with(struct node_handle *handle, const struct delta *delta,
 	change->policy.slots = TAKE_PTR(plan.slots);
 	change->policy.local = TAKE_PTR(plan.extension);
 	change->commits = change->complete = change->may_go = true;
-	*own = plan.own;
+	*own = plan.concerns_node;
 	return 0;
 }
 

@@ -66,7 +66,8 @@ int domain_entries_plan(struct planner *plan)
 	maps_init_table(MAP_domains, &plan->domains);
 	maps_init_table(MAP_by_domain, &plan->by_domain);
 	/* the extension that goes may have entries, too */
-	if (plan->delta && delta_is_final(&plan->delta->tables[BLOB_TABLE_domains]) && !plan->drops)
+	if (plan->delta && delta_is_final(&plan->delta->tables[BLOB_TABLE_domains]) &&
+	    !plan->extension_ends)
 		return 0;
 	for (size_t i = 0; !error && i < policy->n_domains; i++)
 		error = want(plan, &domains[i], &last);

@@ -276,7 +276,7 @@ int effect_find(struct planner *plan)
 			iface_entry_has_endpoint(table_value(&ifaces, i));
 	if (!error)
 		error = compare_policies(plan, handle->effect);
-	if (!error && (!plan->kept || plan->own))
+	if (!error && (!plan->keeps_segments || plan->concerns_node))
 		error = compare_endpoints(plan, &ifaces, handle->effect);
 	return error;
 }

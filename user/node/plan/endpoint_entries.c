@@ -92,7 +92,7 @@ static int plan_address(struct endpoints *endpoints, uint32_t index)
 	error = place_address(plan, to, there ? &entry : NULL, &want);
 	if (error || !plan->delta)
 		return error;
-	plan->own |= planner_is_here(plan, plan->new, to->endpoint);
+	plan->concerns_node |= planner_is_here(plan, plan->new, to->endpoint);
 	return table_add(&plan->concerned, &to->address, NULL);
 }
 
@@ -128,7 +128,7 @@ static int leave_address(struct endpoints *endpoints, uint32_t index)
 	     planner_is_here(plan, plan->new, to->endpoint)) ||
 	    table_find(&plan->added, &to->address))
 		return 0;
-	plan->own = true;
+	plan->concerns_node = true;
 	return maps_lookup(plan->handle, MAP_endpoints, &to->address, &entry)
 		       ? 0
 		       : own_interfaces_leave(&endpoints->interfaces, entry.ifindex);
@@ -148,7 +148,7 @@ static int find_deleted(struct planner *plan, const struct policy_address *from,
 
 	if (error && error != -ENOENT)
 		return COMPARE_ALL;
-	plan->own |= here;
+	plan->concerns_node |= here;
 	return !error && entry->ifindex && !here ? COMPARE_ALL : error;
 }
 

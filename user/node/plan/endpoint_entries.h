@@ -36,7 +36,7 @@ int endpoints_place(struct endpoints *endpoints);
  * endpoint_search.c. endpoints_search() lists the addresses that are new or changed, and those of
  * endpoints that are new or changed; and this node's endpoints that come, also after
  * `endpoint del`, or change otherwise than by their segment: in their own records, their addresses,
- * or the CIDRs that they may send from. It sets plan->taken, and lists the endpoints that have
+ * or the CIDRs that they may send from. It sets plan->added_gone, and lists the endpoints that have
  * records there. endpoints_find_own() plans the interfaces of `own`, and fills in their entries.
  * Both return as planner.h says.
  */

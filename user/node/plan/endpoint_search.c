@@ -30,7 +30,8 @@ static int take_record(struct endpoints *endpoints, const struct bh_added *recor
 
 	for (size_t i = 0; !error && i < added->n; i++)
 		if (record_is_of(table_value(added, i), record))
-			error = table_add(&plan->taken, table_key(added, i), table_value(added, i));
+			error = table_add(&plan->added_gone, table_key(added, i),
+					  table_value(added, i));
 	if (!error)
 		error = take_owner(endpoints,
 				   lazy_endpoint_by_name(plan->new, record->ns, record->name));
@@ -73,7 +74,7 @@ static int take_records(struct endpoints *endpoints, uint32_t index)
 		const struct bh_added *record = table_value(added, i);
 		bool known = false;
 
-		if (table_seek(&plan->taken, address) ||
+		if (table_seek(&plan->added_gone, address) ||
 		    !(record_is_of(record, &name) || has_address(plan, endpoint, address)))
 			continue;
 		error = added_knows(plan, record, &known);
@@ -191,7 +192,7 @@ int endpoints_search(struct endpoints *endpoints)
 		error = take_sources(endpoints);
 	table_sort(&endpoints->addresses);
 	table_sort(&endpoints->own);
-	table_sort(&endpoints->plan->taken);
+	table_sort(&endpoints->plan->added_gone);
 	return error;
 }
 
@@ -220,7 +221,7 @@ static int leave_address(struct endpoints *endpoints, const struct address *addr
 
 /* Leaves the interface of an added endpoint that the policy takes over. Deletes the address if the
  * policy lacks it. */
-static int leave_taken(struct endpoints *endpoints, const struct address *address)
+static int leave_gone(struct endpoints *endpoints, const struct address *address)
 {
 	struct planner *plan = endpoints->plan;
 	struct bh_endpoint entry;
@@ -288,7 +289,7 @@ static int plan_own(struct endpoints *endpoints, uint32_t index, struct bh_endpo
 
 	if (error)
 		return error;
-	local_pod_leave_out(&pod, &plan->added, &plan->taken);
+	local_pod_leave_out(&pod, &plan->added, &plan->added_gone);
 	return pod.endpoint.n_addresses
 		       ? own_interfaces_add(&endpoints->interfaces, &pod.endpoint, want)
 		       : 0;
@@ -312,7 +313,7 @@ static int plan_all_added(struct endpoints *endpoints)
 		uint32_t ifindex;
 
 		cluster_init(&cluster);
-		if (table_find(&plan->taken, address) || !added_changes(plan, record))
+		if (table_find(&plan->added_gone, address) || !added_changes(plan, record))
 			continue;
 		error = record_read(record, &cluster, &endpoint);
 		if (error || !endpoint->n_addresses ||
@@ -320,7 +321,7 @@ static int plan_all_added(struct endpoints *endpoints)
 		    !active_added(plan->handle, plan->new, node, &cluster, endpoint, &ifindex) ||
 		    !ifindex)
 			continue;
-		plan->own = true;
+		plan->concerns_node = true;
 		error = own_interfaces_leave(&endpoints->interfaces, ifindex);
 		if (!error)
 			error = own_interfaces_add(&endpoints->interfaces, endpoint, &want);
@@ -349,12 +350,12 @@ static bool keeps_node(const struct planner *plan)
 int endpoints_find_own(struct endpoints *endpoints)
 {
 	struct planner *plan = endpoints->plan;
-	const struct table *own = &endpoints->own, *taken = &plan->taken;
+	const struct table *own = &endpoints->own, *gone = &plan->added_gone;
 	int error = keeps_node(plan) ? 0 : COMPARE_ALL;
 
-	plan->own |= own->n > 0 || taken->n > 0;
-	for (size_t i = 0; !error && i < taken->n; i++)
-		error = leave_taken(endpoints, table_key(taken, i));
+	plan->concerns_node |= own->n > 0 || gone->n > 0;
+	for (size_t i = 0; !error && i < gone->n; i++)
+		error = leave_gone(endpoints, table_key(gone, i));
 	for (size_t i = 0; !error && i < own->n; i++)
 		error = leave(endpoints, *(uint32_t *)table_key(own, i));
 	for (size_t i = 0; !error && i < own->n; i++)

@@ -129,7 +129,7 @@ static int plan_segments(struct node_handle *handle, const struct policy *policy
 	planner_init(&plan, handle, policy, handle->blob.ids, NULL, change);
 	plan.delta = change->policy.local ? change->policy.local : change->policy.nothing;
 	plan.old = lazy_plain(handle->policy);
-	plan.drops = pinned_local(handle);
+	plan.extension_ends = pinned_local(handle);
 	error = segment_entries_plan(&plan);
 	change->policy.slots = TAKE_PTR(plan.slots);
 	change->policy.header.ports_end = plan.ports_end;
@@ -290,9 +290,9 @@ int extension_renew(struct node_handle *handle, const struct change *change)
 }
 
 int extension_needy(struct node_handle *handle, const struct lazy_policy *policy,
-		    const struct table *taken, struct cluster *needy)
+		    const struct table *gone, struct cluster *needy)
 {
-	const int error = read_others(handle, NULL, taken, needy);
+	const int error = read_others(handle, NULL, gone, needy);
 
 	for (size_t i = 0; !error && i < needy->n_endpoints; i++)
 		expected_find(policy, needy, &needy->endpoints[i]);

@@ -42,9 +42,9 @@ int extension_capacity(struct node_handle *handle, struct change *change);
 int extension_renew(struct node_handle *handle, const struct change *change);
 
 /* Lists the added endpoints for which @policy, the next one, needs an extension, but for those
- * whose records are in @taken. Returns 0 or -errno, reported. */
+ * whose records are in @gone. Returns 0 or -errno, reported. */
 int extension_needy(struct node_handle *handle, const struct lazy_policy *policy,
-		    const struct table *taken, struct cluster *needy);
+		    const struct table *gone, struct cluster *needy);
 
 /*
  * Extends @policy, which is about to be loaded and has its checksum, for the @endpoints that need

@@ -27,8 +27,8 @@ void planner_free(struct planner *plan)
 	delta_free(plan->extension);
 	free(plan->slots);
 	table_free(&plan->added);
-	table_free(&plan->taken);
-	table_free(&plan->placed);
+	table_free(&plan->added_gone);
+	table_free(&plan->added_words);
 	table_free(&plan->concerned);
 	table_free(&plan->domains);
 	table_free(&plan->by_domain);
@@ -91,7 +91,9 @@ int planner_walk(struct planner *plan, enum blob_table table, planner_visit *vis
 	for (uint32_t i = of ? delta_next_deleted(of, 0) : 0; !error && of && i < of->n_base;
 	     i = delta_next_deleted(of, i + 1))
 		error = visit_old(what, plan->old, i);
-	return error || !plan->drops ? error : walk_extension(plan, table, visit_old, what);
+	if (!error && plan->extension_ends)
+		error = walk_extension(plan, table, visit_old, what);
+	return error;
 }
 
 int planner_differs(struct planner *plan, enum node_map_id map, const void *key)

@@ -42,9 +42,9 @@ struct planner {
 	const struct local *local; /* this node; NULL with a delta, which leaves it as it is */
 	struct image *have; /* the maps as a whole; NULL with a delta */
 	/* all segments, and the matchers that place endpoints in them, stay as they are */
-	bool kept;
+	bool keeps_segments;
 	struct delta *extension; /* the node's extension of @new; owned; NULL: none */
-	bool drops; /* with a delta: the extension that the node has goes */
+	bool extension_ends; /* with a delta: the extension that the node has is deleted */
 	/* added endpoints for which the node is to make an extension are listed here, and
 	 * COMPARE_ALL is returned; NULL: such endpoints are isolated */
 	struct cluster *needy;
@@ -54,12 +54,14 @@ struct planner {
 	const uint32_t *staged; /* with a delta: the slots of @new if it is staged, else NULL */
 	uint32_t ports_end; /* of bh_blob */
 	struct table added; /* bh_added */
-	/* of these, the records that go: the policy takes their endpoints over, or they are gone */
-	struct table taken;
-	/* by address of added endpoints that stay and may get other places: their words then */
-	struct table placed;
+	/* of these, the records to delete: the policy takes their endpoints over, or they are gone
+	 */
+	struct table added_gone;
+	/* by address of added endpoints that stay and may move to other segments: their assignment
+	 * words then */
+	struct table added_words;
 	struct table concerned; /* addresses that come, move or go */
-	bool own; /* the delta concerns endpoints of this node */
+	bool concerns_node; /* the delta concerns endpoints of this node */
 	struct policy outside; /* of @new, by planner_outside() */
 	bool outside_read;
 	struct table domains, by_domain; /* the entries of these maps that @new has */

@@ -81,10 +81,10 @@ static void services_free(struct services *services)
 	free(services->moved);
 }
 
-static bool has_taken(const struct planner *plan, const char *ns)
+static bool has_gone(const struct planner *plan, const char *ns)
 {
-	for (size_t i = 0; i < plan->taken.n; i++)
-		if (!strcmp(((struct bh_added *)table_value(&plan->taken, i))->ns, ns))
+	for (size_t i = 0; i < plan->added_gone.n; i++)
+		if (!strcmp(((struct bh_added *)table_value(&plan->added_gone, i))->ns, ns))
 			return true;
 	return false;
 }
@@ -111,10 +111,10 @@ static bool is_changed(const struct services *services, uint32_t index)
 	for (uint32_t i = port->backends.at; i < port->backends.at + port->backends.n; i++)
 		if (has_moved(services, i))
 			return true;
-	if (!plan->taken.n)
+	if (!plan->added_gone.n)
 		return false;
 	service = LAZY_ONE(plan->new, services, port->service);
-	return has_taken(plan, lazy_read_string(plan->new, service->ns));
+	return has_gone(plan, lazy_read_string(plan->new, service->ns));
 }
 
 /* Where a backend is. */
@@ -437,7 +437,7 @@ static bool may_differ(const struct planner *plan)
 	return !tables || !delta_is_final(&tables[BLOB_TABLE_frontends]) ||
 	       !delta_is_final(&tables[BLOB_TABLE_service_ports]) ||
 	       !delta_is_final(&tables[BLOB_TABLE_backends]) || plan->concerned.n ||
-	       plan->taken.n || prefix_entries_may_move(plan);
+	       plan->added_gone.n || prefix_entries_may_move(plan);
 }
 
 static int plan_services(struct planner *plan)
