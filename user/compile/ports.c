@@ -104,12 +104,30 @@ static void list_rules(const struct compiler *c, uint32_t isolation, const uint3
 	array_free(&kept);
 }
 
+/* A list of compiler.rule_lists: who isolates the subject, and the rules that can decide. */
+struct rule_list {
+	uint32_t isolation; /* as isolation_of() returns it */
+	const uint32_t *rules;
+	size_t n;
+};
+
+static struct rule_list rule_list_of(const struct compiler *c, uint32_t number)
+{
+	struct rule_list list;
+	const uint32_t *at = intern_set(&c->rule_lists, number, &list.n);
+
+	list.isolation = at[0];
+	list.rules = at + 1;
+	list.n--;
+	return list;
+}
+
 const uint32_t *ports_rules(const struct compiler *c, uint32_t verdicts, size_t *n)
 {
-	const uint32_t *at = intern_set(&c->rule_lists, c->verdicts.at[verdicts].rules, n);
+	const struct rule_list list = rule_list_of(c, c->verdicts.at[verdicts].rules);
 
-	--*n;
-	return at + 1;
+	*n = list.n;
+	return list.rules;
 }
 
 bool resolution_next(const struct compiler *c, uint32_t resolution, size_t *offset,
@@ -366,35 +384,35 @@ const struct bh_interval *ports_intervals(const struct compiler *c, size_t *n)
 
 /* Counts the spans that each rule may have; a port name may stand for each port of the
  * resolution. */
-static void count_spans(const struct compiler *c, const uint32_t *rules, size_t n,
-			uint32_t resolution, numbers_t *spans)
+static void count_spans(const struct compiler *c, const struct rule_list *list, uint32_t resolution,
+			numbers_t *spans)
 {
 	size_t size;
 
 	intern_bytes(&c->resolutions, resolution, &size);
-	for (size_t i = 0; i < n; i++) {
-		const struct plain_rule *rule = &c->rules.at[rules[i]];
+	for (size_t i = 0; i < list->n; i++) {
+		const struct plain_rule *rule = &c->rules.at[list->rules[i]];
 		const size_t n_ports = rule->any_port ? 1 : rule->rule->n_ports;
 
 		array_push(spans, n_ports * (rule->named ? 1 + size / 16 : 1));
 	}
 }
 
-static void find_ruling(const struct compiler *c, const uint32_t *rules, size_t n,
-			uint32_t resolution, struct ruling *ruling)
+static void find_ruling(const struct compiler *c, const struct rule_list *list, uint32_t resolution,
+			struct ruling *ruling)
 {
 	spans_t admin = {0}, lower = {0};
 
-	for (size_t i = 1; i < n; i++) {
-		const struct plain_rule *rule = &c->rules.at[rules[i]];
+	for (size_t i = 0; i < list->n; i++) {
+		const struct plain_rule *rule = &c->rules.at[list->rules[i]];
 		const enum tier tier = rule->policy->tier;
 
 		if (!counts(&ruling->view, rule))
 			continue;
 		if (tier == TIER_ADMIN)
-			add_spans(c, rules[i], resolution, &admin);
+			add_spans(c, list->rules[i], resolution, &admin);
 		else if (ruling->view.isolated == (tier == TIER_NETWORK_POLICY))
-			add_spans(c, rules[i], resolution, &lower);
+			add_spans(c, list->rules[i], resolution, &lower);
 	}
 	first_rules(&admin, &ruling->admin);
 	first_rules(&lower, &ruling->lower);
@@ -408,42 +426,41 @@ static void ruling_free(struct ruling *ruling)
 	array_free(&ruling->lower);
 }
 
-static void find_intervals(struct compiler *c, const uint32_t *rules, size_t n, uint32_t resolution,
+static void find_intervals(struct compiler *c, const struct rule_list *list, uint32_t resolution,
 			   intervals_t *intervals)
 {
-	struct ruling enforced = {.view = enforced_view(rules[0])};
-	struct ruling whole = {.view = whole_view(rules[0])};
-	const bool audited = is_audited(c, rules[0], rules + 1, n - 1);
+	struct ruling enforced = {.view = enforced_view(list->isolation)};
+	struct ruling whole = {.view = whole_view(list->isolation)};
+	const bool audited = is_audited(c, list->isolation, list->rules, list->n);
 
-	find_ruling(c, rules, n, resolution, &enforced);
+	find_ruling(c, list, resolution, &enforced);
 	if (audited)
-		find_ruling(c, rules, n, resolution, &whole);
-	overlay(c, rules[0], &enforced, audited ? &whole : NULL, intervals);
+		find_ruling(c, list, resolution, &whole);
+	overlay(c, list->isolation, &enforced, audited ? &whole : NULL, intervals);
 	ruling_free(&enforced);
 	ruling_free(&whole);
 }
 
 struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32_t resolution)
 {
-	size_t n;
 	const size_t before = c->interval_lists.entries.n;
-	const uint32_t *rules = intern_set(&c->rule_lists, rule_list, &n);
+	const struct rule_list list = rule_list_of(c, rule_list);
 	intervals_t intervals = {0};
 	struct bh_ports_ref ports = {0};
 	numbers_t spans = {0};
 
-	count_spans(c, rules + 1, n - 1, resolution, &spans);
-	if (!budget_charge_spans(c, rules + 1, spans.at, n - 1, BUDGET_STEPS, UINT64_MAX)) {
+	count_spans(c, &list, resolution, &spans);
+	if (!budget_charge_spans(c, list.rules, spans.at, list.n, BUDGET_STEPS, UINT64_MAX)) {
 		array_free(&spans);
 		return ports;
 	}
-	find_intervals(c, rules, n, resolution, &intervals);
+	find_intervals(c, &list, resolution, &intervals);
 	if (intervals.n > BH_PORTS_MAX && !c->too_big &&
-	    !budget_shorten_list(c, rules + 1, spans.at, n - 1, intervals.n))
-		refuse_intervals(c, rules[1], intervals.n);
+	    !budget_shorten_list(c, list.rules, spans.at, list.n, intervals.n))
+		refuse_intervals(c, list.rules[0], intervals.n);
 	ports = add_intervals(c, &intervals);
 	if (c->interval_lists.entries.n > before)
-		budget_charge_spans(c, rules + 1, spans.at, n - 1, BUDGET_INTERVALS, intervals.n);
+		budget_charge_spans(c, list.rules, spans.at, list.n, BUDGET_INTERVALS, intervals.n);
 	array_free(&spans);
 	array_free(&intervals);
 	return ports;
@@ -451,15 +468,14 @@ struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32
 
 struct policy_key ports_list_key(struct compiler *c, uint32_t rule_list)
 {
-	size_t n;
-	const uint32_t *rules = intern_set(&c->rule_lists, rule_list, &n);
+	const struct rule_list list = rule_list_of(c, rule_list);
 	bytes_t bytes = {0};
 	struct policy_key key;
 
-	bytes_number(&bytes, isolation_enforced(rules[0]));
-	for (size_t i = 1; i < n; i++)
-		bytes_put(&bytes, &c->rules.at[rules[i]].key, sizeof(key));
-	isolation_put(c, &bytes, rules[0]);
+	bytes_number(&bytes, isolation_enforced(list.isolation));
+	for (size_t i = 0; i < list.n; i++)
+		bytes_put(&bytes, &c->rules.at[list.rules[i]].key, sizeof(key));
+	isolation_put(c, &bytes, list.isolation);
 	key = bytes_key(&bytes);
 	array_free(&bytes);
 	return key;
