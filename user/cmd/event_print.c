@@ -86,8 +86,8 @@ static const char *reason_text(const struct bh_event *event)
 	return event->reason < BH_REASONS ? reasons[event->reason] : "unknown";
 }
 
-/* Returns "TCP/80", or "TCP" where no port is known: a later fragment has none, nor has a packet
- * that is cut short. */
+/* Returns "TCP/80", or "TCP" if no port is known: a later fragment has none, nor has a packet that
+ * is cut short. */
 static const char *protocol_text(const struct bh_event *event, char text[FLOW_TEXT])
 {
 	const struct protocol *protocol = protocol_by_number(event->protocol);
@@ -95,8 +95,7 @@ static const char *protocol_text(const struct bh_event *event, char text[FLOW_TE
 
 	if (protocol && !event->source_port && !event->destination_port)
 		return protocol->name;
-	/* Returns the port that the client asked for: in a reply, that is the packet's source
-	 * port. */
+	/* the port that the client asked for: in a reply, the packet's source port */
 	flow.port =
 		ntohs(event->flags & BH_EVENT_REPLY ? event->source_port : event->destination_port);
 	return port_print(&flow, text);
