@@ -14,7 +14,7 @@
 #include "maps/conntrack.h"
 #include "maps/counter.h"
 #include "node/kernel/connections.h"
-#include "node/kernel/translated.h"
+#include "node/kernel/translations.h"
 
 /* The state of a walk that prints a map's entries. */
 struct connection_listing {

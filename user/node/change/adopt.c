@@ -12,7 +12,7 @@
 #include "node/change/adopt.h"
 #include "node/kernel/connections.h"
 #include "node/kernel/pin_folder.h"
-#include "node/kernel/translated.h"
+#include "node/kernel/translations.h"
 
 struct adoption {
 	const struct policy *policy;

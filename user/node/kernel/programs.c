@@ -16,7 +16,7 @@
 #include "node/kernel/pin_folder.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/settings.h"
-#include "node/kernel/translated.h"
+#include "node/kernel/translations.h"
 #include "node/kernel/verify.h"
 #include "tc.skel.h"
 

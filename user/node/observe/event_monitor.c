@@ -17,7 +17,7 @@
 #include "node/kernel/pin_folder.h"
 #include "node/kernel/pinned_policy.h"
 #include "node/kernel/tallies.h"
-#include "node/kernel/translated.h"
+#include "node/kernel/translations.h"
 #include "node/observe/event_filter.h"
 #include "node/observe/event_monitor.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/kernel/translated.h"
+#include "node/kernel/translations.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -4,8 +4,8 @@
  * translates their addresses, and after. By these, the event of a packet to a backend leads to the
  * Service that the packet was sent to.
  */
-#ifndef BULKHEAD_NODE_TRANSLATED_H
-#define BULKHEAD_NODE_TRANSLATED_H
+#ifndef BULKHEAD_NODE_TRANSLATIONS_H
+#define BULKHEAD_NODE_TRANSLATIONS_H
 
 #include <linux/types.h>
 
