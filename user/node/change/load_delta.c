@@ -58,16 +58,16 @@ static int apply_or_warn(struct node_handle *handle, const struct change *change
 }
 
 /* Loads or stages the policy that the delta makes, with everything compared. */
-static int take_all(struct node_handle *handle, const struct delta *delta,
-		    int (*take)(struct node_handle *handle, const struct policy *policy,
-				struct node_change *result),
-		    struct node_change *result, struct policy **whole)
+static int compare_all(struct node_handle *handle, const struct delta *delta,
+		       int (*load)(struct node_handle *handle, const struct policy *policy,
+				   struct node_change *result),
+		       struct node_change *result, struct policy **whole)
 {
 	struct policy *policy = NULL;
 	int error = delta_make_whole(handle, delta, &policy);
 
 	if (!error)
-		error = take(handle, policy, result);
+		error = load(handle, policy, result);
 	if (!error)
 		result->own = result->whole = true;
 	if (!error && whole)
@@ -89,7 +89,7 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
 	if (!error)
 		error = plan_idle(handle, delta, false, &change, &result->own);
 	if (error == COMPARE_ALL)
-		return take_all(handle, delta, node_load, result, whole);
+		return compare_all(handle, delta, node_load, result, whole);
 	if (error)
 		return error;
 	effect_warn(handle);
@@ -122,7 +122,7 @@ int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool
 	if (!error)
 		error = plan_idle(handle, delta, true, &whole, &result->own);
 	if (error == COMPARE_ALL)
-		return take_all(handle, delta, node_stage, result, NULL);
+		return compare_all(handle, delta, node_stage, result, NULL);
 	if (error)
 		return error;
 	if (always || segment_entries_puts(&whole)) {
