@@ -7,8 +7,8 @@
  * garbage collector rests, so that each new connection beyond a full table replaces another one.
  *
  * Time advances by a tick after the connections of a tick: every entry becomes so much older. Table
- * and rates are a 64th of the usual ones, for 100 s; with BULKHEAD_FULL=1 they are the usual ones,
- * for 600 s. BUSY_SECONDS=n simulates n seconds.
+ * and rates are a 64th of the usual ones, and questions of UDP take 100 s; with BULKHEAD_FULL=1
+ * they are the usual ones, and all take 600 s. BUSY_SECONDS=n simulates n seconds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 #include "selftests/lib/packet_rows.h"
 
 #define SCALE 64
-#define SECONDS 100
-#define SECONDS_FULL 600
+#define SECONDS 600
+#define SECONDS_UDP 100
 #define TICK_MS (4 << BH_TICK_SHIFT) /* at CONFIG_HZ=250 */
 #define FLIGHT_MS 50 /* from one packet of a connection to its next one */
 #define ENDPOINTS 4 /* of this node, as packet_node.h has it */
@@ -74,7 +74,7 @@ static const struct step udp_steps[] = {
 
 static uint8_t version;
 static bool good;
-static uint32_t scale = SCALE, seconds = SECONDS;
+static uint32_t scale = SCALE, seconds[] = {SECONDS, SECONDS_UDP}; /* of TCP, of UDP */
 
 static void expect(const char *what, uint64_t nth, bool holds)
 {
@@ -165,7 +165,8 @@ static void busy(const struct kind *kind)
 	size_t udp = LENGTH(udp_steps) / (kind->again ? 1 : 2);
 	uint32_t in_tick = kind->rate / scale * TICK_MS / 1000;
 	uint32_t in_flight = kind->rate / scale * FLIGHT_MS / 1000;
-	uint64_t nth = 0, all = (uint64_t)kind->rate / scale * seconds, tick = in_tick;
+	uint32_t lasts = seconds[kind->udp != 0];
+	uint64_t nth = 0, all = (uint64_t)kind->rate / scale * lasts, tick = in_tick;
 
 	begin(kind);
 	exchange(kind, tcp_steps, HANDSHAKE, true, IDLE_PEER, 0, IDLE);
@@ -181,7 +182,7 @@ static void busy(const struct kind *kind)
 	       packet_node_replaced() + BH_CT_CONNECTIONS / scale >= all);
 	expect("each connection counts once in its share", nth, !packet_node_miscounted());
 	printf("# %llu connections in %u s, %llu of them in place of another one; table of %u\n",
-	       (unsigned long long)nth, seconds, (unsigned long long)packet_node_replaced(),
+	       (unsigned long long)nth, lasts, (unsigned long long)packet_node_replaced(),
 	       BH_CT_CONNECTIONS / scale);
 }
 
@@ -244,10 +245,10 @@ int main(void)
 {
 	if (getenv("BULKHEAD_FULL")) {
 		scale = 1;
-		seconds = SECONDS_FULL;
+		seconds[1] = SECONDS;
 	}
 	if (getenv("BUSY_SECONDS"))
-		seconds = atoi(getenv("BUSY_SECONDS"));
+		seconds[0] = seconds[1] = atoi(getenv("BUSY_SECONDS"));
 	packet_node_room(BH_CT_CONNECTIONS / scale);
 	return packet_sequences(sequences, LENGTH(sequences), &version, &good);
 }
