@@ -16,6 +16,7 @@
  *   gc_free()         the slot is made busy by a plain store
  *   connection_word() a plain store in place of the compare-and-swap; no look whose the entry is
  *   connection_deny() a plain store of the state
+ *   bh_forget_slot()  does not look at the tag once more; looks at the key instead
  *
  * Between some looks and what follows them are so few instructions that two busy CPUs seldom meet
  * there. The last sequences go on from such a point by a program of their own
@@ -41,6 +42,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "maps/forget.h"
 #include "selftests/lib/packet_rows.h"
 #include "selftests/lib/two_cpus.h"
 
@@ -602,6 +604,84 @@ static void denials_and_replacements(void)
 	evaluations(SLOT_CLOSED);
 }
 
+/* ---- endpoints that are deleted ---- */
+
+static struct bh_forget gone; /* B's address; `forgotten` as the program counts */
+static uint32_t gone_bucket;
+
+/* Returns how many connections of the bucket that have nothing to do with B are void. */
+static unsigned int voided(void)
+{
+	struct bh_ct_group *table = packet_node_table(&(uint32_t){0});
+	unsigned int n = 0;
+
+	for (int i = 0; i < BH_CT_SLOTS; i++) {
+		const volatile uint32_t *tag = &bh_ct_bucket(table, gone_bucket)->tag[i];
+		const struct bh_ct_slot *slot = &bh_ct_slots(table, gone_bucket)[i];
+		uint32_t was = *tag;
+		const volatile __u64 *word = &slot->ct.verdict[BH_EGRESS];
+		bool is_void = !*word && !bh_forget_has(&gone, &slot->key);
+
+		__asm__ volatile("" ::: "memory");
+		n += bh_ct_is_filled(was) && is_void && *tag == was;
+	}
+	return n;
+}
+
+/* CPU 0 asks B and somebody else in turn, and each question takes a slot of the bucket. CPU 1 voids
+ * the connections of B meanwhile, as the command does. */
+static void ask_and_forget(unsigned int which)
+{
+	struct bh_ct_group *table = packet_node_table(&(uint32_t){0});
+
+	for (unsigned int i = 0; !which && i < STREAM; i++) {
+		ask(&streams[0].packets[0], ports[0][i % PORTS]);
+		ask(&streams[0].packets[1], ports[1][i % PORTS]);
+	}
+	if (!which)
+		atomic_store(&sending, false);
+	while (which && atomic_load(&sending)) {
+		for (int i = 0; i < BH_CT_SLOTS; i++)
+			gone.forgotten +=
+				bh_forget_slot(&gone, &bh_ct_bucket(table, gone_bucket)->tag[i],
+					       &bh_ct_slots(table, gone_bucket)[i]);
+		streams[1].errors += voided();
+	}
+}
+
+static void forgotten_and_replaced(void)
+{
+	struct side *question = &streams[0].packets[0], *other = &streams[0].packets[1];
+	const struct bh_ct_key *key;
+	struct bh_addr own;
+
+	empty_table();
+	set_packet(other, FROM_A, PACKET(UDP(A, REMOTE, 53)));
+	set_packet(question, TO_B, QUESTION);
+	ask(question, 1024);
+	gone_bucket = packet_node_bucket();
+	/* the address of this key that the next one does not have */
+	key = &bh_ct_slots(packet_node_table(&(uint32_t){0}), gone_bucket)[0].key;
+	memcpy(gone.addr, key->addr, sizeof(key->addr));
+	find_ports(question, 1024, gone_bucket, ports[0]);
+	find_ports(other, UNANSWERED, gone_bucket, ports[1]);
+	memcpy(&own, &gone.addr[0], sizeof(own));
+	if (bh_forget_is(key, &own))
+		gone.addr[0] = gone.addr[1];
+	for (int i = 1; i < BH_FORGET_ADDRESSES; i++)
+		gone.addr[i] = gone.addr[0];
+	gone.forgotten = 0;
+	for (int i = 0; i < STREAM; i += PART) {
+		packet_node_forget();
+		packet_node_limit(BH_CT_SLOTS, 1);
+		atomic_store(&sending, true);
+		two_cpus_run(ask_and_forget);
+		counted(i);
+	}
+	expect("connections of B are voided", STREAM, gone.forgotten > 0);
+	expect_no_slip("nobody else's connection is void");
+}
+
 /* A program may read the payer of a slot while another program fills the slot: such a slot is not
  * this program's. */
 static void slots_being_filled(void)
@@ -798,6 +878,7 @@ static const struct packet_sequence sequences[] = {
 	{"streams of connections in one bucket", calls_in_one_bucket},
 	{"one stream of connections twice", one_call_twice},
 	{"a stream of replacements in a full table", replacements},
+	{"connections of a deleted endpoint that are replaced", forgotten_and_replaced},
 	{"slots that another program is filling", slots_being_filled},
 	{"a stream of connections amid garbage collection", calls_and_collection},
 	{"words of connections that are replaced", words_and_replacements},
