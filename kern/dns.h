@@ -71,8 +71,7 @@ static __noinline void dns_ask(const struct packet *p, struct bh_dns_work *work)
 	struct bh_questions *bucket = bpf_map_lookup_elem(&bh_questions, &key);
 	struct bh_question *at;
 
-	if (!bucket) {
-		dns_learner(p->ifindex);
+	if (!bucket && dns_learner(p->ifindex)) {
 		bpf_map_update_elem(&bh_questions, &key, &work->none, BPF_NOEXIST);
 		bucket = bpf_map_lookup_elem(&bh_questions, &key);
 	}

@@ -227,4 +227,24 @@ net_check "load after that" net_bulkhead load "$NET_TMP/policy.ini"
 net_allowed web tcp $kept 80 "the address that web has learned stays open over the load after the kills"
 again
 net_check "each node, and each time that it begins, has a key of its own" test "$(keys)" != "$first"
+
+echo "# an endpoint for which there is no place among those that learn"
+entries() { # MAP
+	bpftool -j map dump pinned "$NET_PIN/$1" | jq length
+}
+# Each place of `learners` that is free gets an interface that is not there.
+fill_learners() {
+	seq 1000001 1001024 | while read -r n; do
+		echo "map update pinned $NET_PIN/learners key $((n & 255)) $((n >> 8 & 255)) $((n >> 16)) 0 value$(printf ' 0%.0s' {1..24})"
+	done | bpftool batch file - >"$NET_TMP/learners" 2>&1
+	net_is "$(entries learners)" 1024
+}
+net_check "web asks, and has a place" net_on web "$DNS" ask udp "$far4" first.svc.example.org
+net_check "all places of those that learn are taken" fill_learners
+before=$(entries questions) learned=$(entries learned) full=$(count full)
+net_check "a pod of the bridge without a place asks" asks left 10.50.0.3
+net_check "its question is counted as one without room" test "$(count full)" -gt "$full"
+net_check "its question takes no room of those that have a place" net_is "$(entries questions)" "$before"
+net_check "web asks again" net_on web "$DNS" ask udp "$far4" more.svc.example.org
+net_check "web, which has a place, learns another address" net_is "$(entries learned)" $((learned + 1))
 net_end
