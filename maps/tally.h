@@ -9,7 +9,8 @@
  * interfaces, so no endpoint can take another's place. The command frees the places of endpoints
  * that are gone. bh_tallies: the drops and budgets. Pin name `tallies`. PERCPU_ARRAY, index the
  * place. bh_dropped: drops of endpoints that are gone, by namespace. Pin name `dropped`. HASH, key
- * bh_namespace() or BH_NAMESPACE_NONE. Only the command writes it.
+ * bh_namespace(), BH_NAMESPACE_NONE or BH_NAMESPACE_OTHERS. Only the command writes it. When it is
+ * full, namespaces without an entry count in that of BH_NAMESPACE_OTHERS.
  *
  * An event counts against the budget of the endpoint that caused it: the one whose interface the
  * packet came in by. An event of a packet from elsewhere counts against the inward budget of the
@@ -60,6 +61,7 @@ struct bh_dropped {
 };
 _Static_assert(sizeof(struct bh_dropped) == 32, "struct bh_dropped");
 
+#define BH_NAMESPACE_OTHERS 0 /* of bh_dropped: all namespaces without an entry */
 #define BH_NAMESPACE_NONE 1 /* the interface is no endpoint's */
 
 /* Returns a namespace's number: FNV-1a of its name, but neither 0 nor BH_NAMESPACE_NONE. */

@@ -206,6 +206,23 @@ else
 	net_result ok "Prometheus scrapes the metrics # SKIP prometheus or its node exporter is not installed"
 fi
 
+echo "# 4,096 namespaces whose endpoints are gone"
+fill_dropped() { # each free entry gets a namespace that is not there
+	seq 1000001 1004096 | while read -r n; do
+		echo "map update pinned $NET_PIN/dropped key $((n & 255)) $((n >> 8 & 255)) $((n >> 16)) 0 0 0 0 1 value$(printf ' 0%.0s' {1..32})"
+	done | bpftool batch file - >"$NET_TMP/filled" 2>&1
+	net_is "$(bpftool -j map dump pinned "$NET_PIN/dropped" | jq length)" 4096
+}
+net_denied web tcp "$(net_ip db)" 82 "db drops a packet"
+net_check "the map of dropped packets by namespace is full" fill_dropped
+read_metrics
+all=$(sum dropped_packets_total)
+net_check "an endpoint that has dropped packets is deleted all the same" net_bulkhead endpoint del shop/db
+net_check "so is another one" net_bulkhead endpoint del shop/web
+read_metrics
+net_check "their dropped packets count on" net_is "$(sum dropped_packets_total)" "$all"
+net_check "the policy is loaded anew" net_bulkhead load "$NET_TMP/policy.ini"
+
 # The kernel allows quotes and backslashes in an interface's name.
 net_ips node <<'END'
 link set veth-web down

@@ -171,26 +171,61 @@ static int delete_last_drops(struct node_handle *handle, uint32_t place)
 	return bpf_map_update_elem(fd, &place, &none, BPF_ANY) ? -errno : 0;
 }
 
+/* Adds drops to an entry of bh_dropped. Returns -E2BIG if it has no room for the entry. */
+static int add_dropped(int dropped, __u64 ns, const struct bh_tally *sum)
+{
+	struct bh_dropped kept = {};
+
+	bpf_map_lookup_elem(dropped, &ns, &kept);
+	for (int direction = 0; direction < 2; direction++) {
+		kept.packets[direction] += sum->packets[direction];
+		kept.bytes[direction] += sum->bytes[direction];
+	}
+	return bpf_map_update_elem(dropped, &ns, &kept, BPF_ANY) ? -errno : 0;
+}
+
+/* Makes the first entry that of all namespaces without one. */
+static int make_others(int dropped)
+{
+	const __u64 others = BH_NAMESPACE_OTHERS;
+	struct bh_dropped kept;
+	__u64 ns;
+
+	if (bpf_map_get_next_key(dropped, NULL, &ns) || bpf_map_lookup_elem(dropped, &ns, &kept) ||
+	    bpf_map_delete_elem(dropped, &ns) ||
+	    bpf_map_update_elem(dropped, &others, &kept, BPF_ANY))
+		return -errno;
+	return 0;
+}
+
+/* The same; if bh_dropped is full, to the entry of all namespaces without one. */
+static int keep_dropped(int dropped, __u64 ns, const struct bh_tally *sum)
+{
+	int error = add_dropped(dropped, ns, sum);
+
+	if (error == -E2BIG)
+		error = add_dropped(dropped, BH_NAMESPACE_OTHERS, sum);
+	if (error != -E2BIG)
+		return error;
+	error = make_others(dropped);
+	return error ? error : add_dropped(dropped, BH_NAMESPACE_OTHERS, sum);
+}
+
 /* Frees a place, once its drops are in bh_dropped. */
 static int give_back(struct node_handle *handle, const struct tallies *tallies, int dropped,
 		     uint32_t place)
 {
 	const __u64 ns = tallies->keys[place].ns;
-	struct bh_dropped kept = {};
 	struct bh_tally sum;
 	int error = sum_up(tallies, place, &sum);
 
+	if (!error)
+		error = keep_dropped(dropped, ns, &sum);
 	if (error)
 		return error;
-	bpf_map_lookup_elem(dropped, &ns, &kept);
-	for (int direction = 0; direction < 2; direction++) {
-		kept.packets[direction] += sum.packets[direction];
-		kept.bytes[direction] += sum.bytes[direction];
-	}
 	memset(tallies->values, 0, tallies->cpus * sizeof(*tallies->values));
 	handle->writes += 3;
-	if (bpf_map_update_elem(dropped, &ns, &kept, BPF_ANY) ||
-	    bpf_map_update_elem(tallies->fd, &place, tallies->values, BPF_ANY))
+	if (bpf_map_update_elem(tallies->fd, &place, tallies->values, BPF_ANY))
 		return -errno;
 	error = delete_last_drops(handle, place);
 	if (error)
