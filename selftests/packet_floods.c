@@ -2,9 +2,10 @@
 /*
  * Floods of many endpoints at once: eighteen flooded ones, nine and a hundred flooding ones. A
  * flood is four times what the table holds. Amid it everybody connects. The floor holds for the
- * node and for a bystander: each of their attempts succeeds, and what they open lives on. The flood
- * has used up the floors of its endpoints, so their attempts, and those of their clients, may be
- * refused: one that holds more than all others needs an entry of its own among sixteen slots.
+ * node and for a bystander: each of their attempts succeeds, and what they open lives on. So does
+ * what was open to the flood's endpoints. The flood has used up their floors, so their attempts,
+ * and those of their clients, may be refused: one that holds more than all others needs an entry of
+ * its own among sixteen slots.
  *
  * The flood shortens no timeout within a floor. A namespace is one holder: the flood of a hundred
  * endpoints of one namespace leaves to a holder of less what it has once asked and been answered.
@@ -128,7 +129,7 @@ static void everybody_connects(void)
 		expect("a client outside connects to it", nth, connects_at_last(&client, &pod, 80));
 		expect("it connects to the node", nth, connects_at_last(&pod, &node, 80));
 		expect("it connects outside, unless policy denies that", nth,
-		       connects_at_last(&pod, &client, 80) == inward);
+		       inward ? connects_at_last(&pod, &client, 80) : !connects(&pod, &client, 80));
 	}
 }
 
@@ -152,10 +153,34 @@ static uint32_t begin(uint32_t n, bool to_crowd, uint64_t ns)
 	return floor;
 }
 
+static uint16_t opened[CROWD]; /* before the flood, by endpoint: the client's port */
+
+static void each_opens(void)
+{
+	for (uint32_t nth = 0; nth < endpoints; nth++) {
+		const struct party pod = {HOST_C, nth};
+
+		expect("a client outside connects to it before the flood", nth,
+		       connects(&client, &pod, 80));
+		opened[nth] = port;
+	}
+}
+
+static void each_lives(void)
+{
+	for (uint32_t nth = 0; nth < endpoints; nth++) {
+		const struct party pod = {HOST_C, nth};
+
+		expect("what the client has opened to it lives", nth,
+		       talks(&client, &pod, opened[nth], 80));
+	}
+}
+
 static void floods(uint32_t n, bool to_crowd)
 {
 	uint32_t floor = begin(n, to_crowd, 0), first;
 
+	each_opens();
 	flood(FLOOD / 2);
 	first = port + 1;
 	for (uint32_t i = 0; i < floor / 2; i++) {
@@ -171,6 +196,7 @@ static void floods(uint32_t n, bool to_crowd)
 		expect("what a bystander has opened lives", i,
 		       talks(&a, &b, first + 2 * i + 1, 80));
 	}
+	each_lives();
 	expect("few packets of the flood are refused", 0,
 	       packet_node_refused() < flooded / REFUSED);
 	expect("each connection counts once in its share", 0, !packet_node_miscounted());
