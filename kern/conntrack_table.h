@@ -364,8 +364,8 @@ enum {
 	COST_UNANSWERED,
 	COST_ONCE, /* one question and one answer; or an entry that saves an evaluation */
 	COST_YOUNG, /* unanswered, for less than unanswered_stay */
-	/* for a quarter of the timeout; of UDP, for a quarter of `timeout-udp`: its loss costs
-	 * less, and two questions from a forged address make a stream */
+	/* for a quarter of the timeout; of UDP, for unanswered_stay: its loss costs less, and two
+	 * questions from a forged address make a stream */
 	COST_IDLE,
 	COST_KEPT, /* in use, or denied: not to be replaced */
 };
@@ -388,7 +388,7 @@ static __always_inline __u32 table_cost_of(__u32 state, __u32 payer, __s32 silen
 	if (silent > timeout)
 		return COST_CLOSED;
 	if (*protocol == IPPROTO_UDP)
-		timeout = timeout_udp;
+		return silent >= (__s32)unanswered_stay ? COST_IDLE : COST_KEPT;
 	return silent > (__s32)((__u32)timeout / 4) ? COST_IDLE : COST_KEPT;
 }
 

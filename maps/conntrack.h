@@ -9,7 +9,7 @@
  * A kernel timer (bh_ct_sweeper) frees connections that have timed out. When an endpoint's share
  * is used up (share.h), its next connection replaces the entry whose loss costs least. The order
  * is: closed; unanswered for `unanswered-stay`; one question and one answer; unanswered for less
- * than that; idle for a quarter of the timeout (of UDP, of `timeout-udp`). Among equals the one
+ * than that; idle for a quarter of the timeout (UDP: for `unanswered-stay`). Among equals the one
  * that was silent longest goes first. A connection in use is never replaced, nor is one that policy
  * denies.
  *

@@ -190,7 +190,9 @@ static enum worth worth_at(const struct talk *talk, uint32_t silent)
 		return ONCE;
 	if (silent > limit(talk))
 		return CLOSED;
-	return silent > (talk->tcp ? LIMIT_TCP : LIMIT_UDP) / 4 ? IDLE : IN_USE;
+	if (!talk->tcp)
+		return silent >= STAY ? IDLE : IN_USE;
+	return silent > LIMIT_TCP / 4 ? IDLE : IN_USE;
 }
 
 /* The least that its loss may cost, and the most: some ticks may have passed by now. */

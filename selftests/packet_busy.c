@@ -42,7 +42,7 @@ static const struct kind kinds[] = {
 	{20000, HOST_A, TO_A, FROM_A, 80, 0, false, false},
 	{50000, HOST_C, TO_C, FROM_C, 80, 53, true, false},
 	{50000, HOST_A, TO_A, FROM_A, 80, 53, false, false},
-	{5000, HOST_C, TO_C, FROM_C, 80, 53, true, true},
+	{30000, HOST_C, TO_C, FROM_C, 80, 53, true, true},
 };
 
 /* A packet of an exchange. */
@@ -237,7 +237,7 @@ static const struct packet_sequence sequences[] = {
 	{"20,000 TCP connections a second from a pod, none refused", tcp_from_pod},
 	{"50,000 questions of UDP a second to a pod, none lost", udp_to_pod},
 	{"50,000 questions of UDP a second from a pod, none lost", udp_from_pod},
-	{"5,000 a second that ask a pod twice by UDP, none lost", udp_asked_twice},
+	{"30,000 a second that ask a pod twice by UDP, none lost", udp_asked_twice},
 	{"a flood is refused no free slot for want of an entry to replace", free_buckets},
 };
 
