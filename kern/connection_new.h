@@ -186,12 +186,14 @@ static __always_inline int connection_without_entry(struct packet *p, const stru
 }
 
 /* Returns the share that a connection counts in: the initiator's if that is an endpoint or the
- * node, else the responder's. */
-static __always_inline __u32 connection_share(const struct connection *c)
+ * node, else the responder's. What an endpoint sends to itself by a Service has the node's address,
+ * and does not count in the node's share, whose floor the endpoint could fill by it. */
+static __always_inline __u32 connection_share(const struct packet *p, const struct connection *c)
 {
 	if (c->found.end[BH_EGRESS].ifindex)
 		return c->found.end[BH_EGRESS].ifindex;
-	return c->flags & BH_CT_NODE ? BH_SHARE_NODE : c->found.end[BH_INGRESS].ifindex;
+	return c->flags & BH_CT_NODE && !p->ingress ? BH_SHARE_NODE
+						    : c->found.end[BH_INGRESS].ifindex;
 }
 
 /* Returns the fate of a new connection for which the table has no room. Datagrams to and from the
@@ -249,7 +251,7 @@ BPF_GLOBAL int connection_fill(const struct packet *p, const struct connection *
 static __always_inline bool connection_insert(const struct packet *p, const struct connection *c,
 					      const struct words *words, __u32 state, __u32 flags)
 {
-	__u32 place = ct_claim(p, connection_share(c) | flags);
+	__u32 place = ct_claim(p, connection_share(p, c) | flags);
 
 	if (!place)
 		return false;

@@ -7,7 +7,8 @@
  * is held.
  *
  * A connection counts for the endpoint that opened it; one that the node opened, for the node; one
- * from outside, for the endpoint that it was opened to. A share is a guarantee and no limit:
+ * from outside, for the endpoint that it was opened to. That of an endpoint to itself by a Service,
+ * which has the node's address, counts for the endpoint. A share is a guarantee and no limit:
  *
  *   floor    Half of the table's connections are divided by the number of endpoints and the node.
  *            Nobody else can take these places.

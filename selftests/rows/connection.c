@@ -274,6 +274,22 @@ static void without_share(void)
 	connect_a_to_b(80);
 }
 
+/* What an endpoint sends to itself by a Service comes back with the node's address. */
+static void share_of_own_call(void)
+{
+	struct packet_spec call = PACKET(HOST_NODE, HOST_B, .protocol = IPPROTO_TCP, .sport = 1,
+					 .dport = 9000, .flags = TCP_S, .seq = 1000);
+
+	expect_via(TO_B, call, VIA_OWN, BH_PASS_NEW);
+	expect_number("connections in the node's share", packet_node_held(BH_SHARE_NODE), 0);
+	expect_number("connections in the endpoint's share",
+		      packet_node_held(packet_node_ifindex(TO_B)), 1);
+	call.sport = 2;
+	expect(TO_B, call, BH_PASS_NEW);
+	expect_number("connections in the node's share after its own call",
+		      packet_node_held(BH_SHARE_NODE), 1);
+}
+
 /* A forged RST closes nothing: the next segment restores the connection's timeout. */
 static void reset(void)
 {
@@ -1265,6 +1281,7 @@ static const struct packet_sequence sequences[] = {
 	{"data sent again after a FIN restores no closed connection", closing_with_loss},
 	{"an answer to data in the SYN comes before the ACK", handshake_fast_open},
 	{"an endpoint that has no share is refused connections", without_share},
+	{"an endpoint's call of itself by a Service counts in its own share", share_of_own_call},
 	{"a RST ends one unless it goes on", reset},
 	{"a RST outside the window shortens no life", reset_forged},
 	{"a RST outside any window that acknowledges a true number shortens no life",
