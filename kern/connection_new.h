@@ -196,16 +196,6 @@ static __always_inline __u32 connection_share(const struct packet *p, const stru
 						    : c->found.end[BH_INGRESS].ifindex;
 }
 
-/* Returns the fate of a new connection for which the table has no room. Datagrams to and from the
- * node pass without an entry, each evaluated by itself; all else drops. */
-static __always_inline int connection_without(const struct packet *p, const struct connection *c)
-{
-	return p->protocol != IPPROTO_TCP &&
-			       (c->flags & BH_CT_NODE || c->found.flags & BH_CACHED_TO_NODE)
-		       ? BH_PASS_NEW
-		       : BH_DROP_SHARE;
-}
-
 struct words {
 	__u64 word[2]; /* by enum bh_direction */
 };

@@ -49,9 +49,10 @@ static __noinline int flow_insert(struct packet *p, const struct connection *c)
 		return reason;
 	if (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6)
 		query = icmp_query(p->protocol, p->type);
-	/* An unsolicited reply opens no connection. */
-	if ((!query.type || query.asks) && !connection_insert(p, c, &words, BH_CT_HALF, 0))
-		return connection_without(p, c);
+	/* An unsolicited reply opens no connection. Where the table has no room, policy evaluates
+	 * each datagram by itself, and the answer as a call of its sender's. */
+	if (!query.type || query.asks)
+		connection_insert(p, c, &words, BH_CT_HALF, 0);
 	return reason;
 }
 

@@ -58,7 +58,7 @@ static __noinline int tcp_open_new(struct packet *p, const struct connection *c,
 	if (waits)
 		ct_wait(p, true);
 	if (!packet_is_group(p) && !connection_insert(p, c, &words, BH_CT_HALF, 0))
-		reason = connection_without(p, c);
+		reason = BH_DROP_SHARE;
 	if (waits)
 		ct_wait(p, false);
 	return reason;

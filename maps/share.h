@@ -27,7 +27,8 @@
  *
  * These maps have one entry for an endpoint's interface and one for a namespace, made at the first
  * connection. The command frees the entries of endpoints that are gone. An endpoint that has found
- * no place is refused all connections: without a share nobody could count them.
+ * no place is refused all connections: without a share nobody could count them. A refused call of
+ * TCP drops; datagrams pass, and policy evaluates each by itself.
  *
  * The garbage collector counts the entries of the table as it passes. At the end of a sweep it
  * corrects a count that differs by more than the changes that packets made meanwhile, computes the

@@ -415,11 +415,9 @@ static bool opens(struct world *w, const struct world *before, const struct pack
 	if (!all_may_be_gone(w, before, payer, talk, result))
 		return false;
 	if (!result->added) {
-		bool passes = !talk->tcp &&
-			      (talk->client.host == HOST_NODE || talk->server.host == HOST_NODE);
-
-		if (result->passed != passes)
-			return no("the packet of a refused connection passes");
+		if (result->passed == talk->tcp)
+			return no(talk->tcp ? "the SYN of a refused connection passes"
+					    : "a datagram that finds no room is dropped");
 		if (!before && (room || beyond))
 			return no("a connection is refused though there is room");
 		/* Each connection that it has removed from another bucket has cost it an attempt.

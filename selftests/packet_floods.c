@@ -256,6 +256,25 @@ static void one_namespace(void)
 	expect("each connection counts once in its share", 0, !packet_node_miscounted());
 }
 
+/* Forged addresses ask twice, and so use up the surplus with streams, none of which is idle yet. */
+static void streams_of_forged(void)
+{
+	const struct party pod = {.host = HOST_C};
+	struct party outside = {.host = HOST_WORLD};
+
+	begin(1, true, 0);
+	for (uint32_t i = 0; i < 2 * ROOM; i++) {
+		outside.nth = 1 + i % 1000;
+		asks(&outside, &pod, FIRST_PORT + i / 1000);
+		asks(&outside, &pod, FIRST_PORT + i / 1000);
+	}
+	expect("the table has refused some a place", 0, packet_node_refused() > 0);
+	for (uint32_t i = 0; i < TRIES; i++)
+		expect("a client outside asks, and is answered", i, asks(&client, &pod, 100 + i));
+	expect("no stream has made place", 0, !packet_node_replaced());
+	expect("each connection counts once in its share", 0, !packet_node_miscounted());
+}
+
 static void flood_ten(void)
 {
 	flood(10);
@@ -285,6 +304,7 @@ static const struct packet_sequence sequences[] = {
 	{"datagrams of nine isolated endpoints to their node: everybody connects", nine_flooding},
 	{"datagrams of a hundred isolated endpoints: everybody connects", hundred_flooding},
 	{"a hundred endpoints of one namespace are one holder", one_namespace},
+	{"datagrams pass also where the table has no room for them", streams_of_forged},
 	{"a flood shortens no timeout within a floor", timeouts_within_the_floor},
 };
 
