@@ -10,9 +10,8 @@
 #include "flow_cache.h"
 
 /* Updates the state by a TCP segment. A RST or two FINs shorten the life of the entry if their
- * numbers prove their senders; a segment that cannot follow a true RST, or data after both FINs,
- * restores it. After one FIN, data may be what was lost on its way: it is sent again without the
- * FIN. */
+ * numbers prove their senders; a segment that cannot follow a true RST, or data behind the FIN
+ * after both FINs, restores it. */
 static __always_inline void connection_touch_tcp(const struct packet *p, struct bh_ct *ct)
 {
 	__u32 state = READ_ONCE(ct->state), set = 0, clear = BH_CT_DENIED | BH_CT_LOOK;
@@ -21,10 +20,13 @@ static __always_inline void connection_touch_tcp(const struct packet *p, struct 
 		clear |= BH_CT_RST;
 	else if (state & BH_CT_HALF || ct_is_senders(p, ct))
 		set = BH_CT_RST;
-	if (p->tcp_flags & TCP_FIN && (state & BH_CT_HALF || ct_finishes(p, ct)))
+	if (p->tcp_flags & TCP_FIN && (state & BH_CT_HALF || ct_finishes(p, ct))) {
 		set |= BH_CT_FIN(p->from);
-	else if (p->payload && (state & BH_CT_FINS) == BH_CT_FINS)
+		if (state & BH_CT_FIN(!p->from) && !(state & BH_CT_HALF))
+			ct_note_ends(p, ct);
+	} else if ((state & BH_CT_FINS) == BH_CT_FINS && ct_goes_on(p, ct)) {
 		clear |= BH_CT_FIN(p->from);
+	}
 	ct_state(p, ct, set, clear);
 	if (!(state & BH_CT_HALF) && (p->tcp_flags & (TCP_ACK | TCP_RST | TCP_SYN)) == TCP_ACK)
 		ct_acknowledge(ct, p->from, p->sequence, p->acknowledged);

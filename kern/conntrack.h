@@ -349,6 +349,30 @@ static __always_inline bool ct_finishes(const struct packet *p, const struct bh_
 	return ct_is_senders(p, ct) || !READ_ONCE(*(p->from ? &ct->number[0] : &ct->number[1]));
 }
 
+/* Notes up to where both directions go, by the FIN that closes the second one: what the FIN ends,
+ * and what its sender has got. Not inline, for the stack. */
+static __noinline int ct_note_ends(const struct packet *p, struct bh_ct *ct)
+{
+	__u32 *receiver = p->from ? &ct->number[0] : &ct->number[1];
+	__u32 *sender = p->from ? &ct->number[1] : &ct->number[0];
+	__u32 end = p->sequence + p->payload + 1;
+
+	if (ct_follows(end, READ_ONCE(*receiver)))
+		WRITE_ONCE(*receiver, end);
+	if (ct_follows(p->acknowledged, READ_ONCE(*sender)))
+		WRITE_ONCE(*sender, p->acknowledged);
+	return 0;
+}
+
+/* Returns true if a segment of a connection that both FINs have closed has data behind its sender's
+ * FIN. What was before may come once more. */
+static __always_inline bool ct_goes_on(const struct packet *p, const struct bh_ct *ct)
+{
+	__u32 closed = READ_ONCE(*(p->from ? &ct->number[0] : &ct->number[1]));
+
+	return p->payload && (!closed || (__s32)(p->sequence + p->payload - closed) > 0);
+}
+
 /*
  * Finds the open connection of a packet if both ends allow it at the active generation. Returns
  * NULL in all other cases.

@@ -456,11 +456,8 @@ static void goes_on(struct talk *talk, const struct packet *packet)
 		talk->synack = true;
 		break;
 	case ACK:
-		talk->open = true;
-		break;
 	case DATA:
 		talk->open = true;
-		talk->fin[packet->back] = false;
 		break;
 	case FIN:
 		talk->open = talk->fin[packet->back] = true;
@@ -600,10 +597,11 @@ static void transmit(const struct packet *packet, struct result *result)
 	static const struct {
 		uint8_t flags;
 		uint16_t payload;
-	} segments[] = {[SYN] = {TCP_S, 0},	    [SYN_ACK] = {TCP_S | TCP_A, 0},
-			[ACK] = {TCP_A, 0},	    [DATA] = {TCP_P | TCP_A, 10},
-			[FIN] = {TCP_F | TCP_A, 0}, [RST] = {TCP_R | TCP_A, 0},
-			[DATAGRAM] = {0, 16}};
+		uint32_t behind; /* the first byte */
+	} segments[] = {[SYN] = {TCP_S, 0, 0},		[SYN_ACK] = {TCP_S | TCP_A, 0, 0},
+			[ACK] = {TCP_A, 0, 0},		[DATA] = {TCP_P | TCP_A, 10, 0},
+			[FIN] = {TCP_F | TCP_A, 0, 10}, [RST] = {TCP_R | TCP_A, 0, 11},
+			[DATAGRAM] = {0, 16, 0}};
 	const struct talk *talk = &world.talk[packet->talk];
 	uint16_t service = talk->tcp ? 80 : 53;
 	bool opens = packet->segment == SYN || packet->segment == SYN_ACK;
@@ -614,7 +612,7 @@ static void transmit(const struct packet *packet, struct result *result)
 		.dport = packet->back ? talk->port : service,
 		.flags = segments[packet->segment].flags,
 		.payload = segments[packet->segment].payload,
-		.seq = (packet->back ? 5000 : 1000) + !opens,
+		.seq = (packet->back ? 5000 : 1000) + !opens + segments[packet->segment].behind,
 		.ack = packet->segment == SYN ? 0
 		       : packet->back	      ? 1001
 					      : 5001,
@@ -659,7 +657,7 @@ static struct packet choose(void)
 		packet.segment = random_chance(&dice, 90) ? ACK : RST;
 	} else if (talk->fin[packet.back] || random_chance(&dice, 60)) {
 		packet.back = talk->fin[packet.back] ? !packet.back : packet.back;
-		packet.segment = DATA;
+		packet.segment = talk->fin[packet.back] ? ACK : DATA;
 	} else {
 		packet.segment = random_chance(&dice, 70) ? FIN : RST;
 	}

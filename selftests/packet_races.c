@@ -48,6 +48,7 @@
 
 #define ROUNDS 250
 #define STREAM 10000 /* steps of each CPU */
+#define DATA 10 /* bytes of a segment */
 /* of them, before the table is emptied: connections in use are never replaced */
 #define PART 1000
 
@@ -319,17 +320,26 @@ static void empty_table(void)
 	packet_node_forget();
 }
 
+/* Gives a segment the sequence number that is @behind the first one. */
+static void set_sequence(struct side *side, uint32_t first, uint32_t behind)
+{
+	const uint32_t number = htonl(first + behind);
+
+	memcpy(side->frame.bytes + side->frame.l4 + 4, &number, sizeof(number));
+}
+
 static void toggle_bit(unsigned int which)
 {
 	struct stream *stream = &streams[which];
 
 	for (unsigned int i = 0; i < STREAM; i++) {
+		set_sequence(&stream->packets[i % 2], which ? 5001 : 1001, i / 2 * DATA);
 		transmit(&stream->packets[i % 2]);
 		stream->errors += !(i % 2) && !(packet_node_states(IPPROTO_TCP) & stream->bit);
 	}
 }
 
-/* The FIN of an end sets the end's bit, and a segment with data clears the bit if both are set. */
+/* The FIN of an end sets the end's bit, and data behind it clear the bit if both are set. */
 static void fin_and_data(void)
 {
 	struct packet_spec fins[] = {ACK, ANSWER}, data[] = {ACK, ANSWER};
@@ -342,7 +352,7 @@ static void fin_and_data(void)
 	for (int i = 0; i < 2; i++) {
 		fins[i].flags = TCP_F | TCP_A;
 		data[i].flags = TCP_A;
-		data[i].payload = 10;
+		data[i].payload = DATA;
 		set_packet(&streams[i].packets[0], i ? TO_A : TO_B, fins[i]);
 		set_packet(&streams[i].packets[1], i ? TO_A : TO_B, data[i]);
 		noted = packet_node_states(IPPROTO_TCP) & BH_CT_FINS;

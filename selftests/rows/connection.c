@@ -1263,6 +1263,53 @@ static void closing_with_loss(void)
 	       BH_DROP_NO_CONNECTION);
 }
 
+static void expect_closed(uint32_t a, uint32_t b)
+{
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = a, .ack = b), ESTABLISHED);
+	expect_number("closed directions",
+		      __builtin_popcount(packet_node_states(IPPROTO_TCP) & BH_CT_FINS), 2);
+	packet_node_age(PACKET_SECONDS(125));
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = a, .ack = b), BH_DROP_NO_CONNECTION);
+}
+
+/* A copy of what B has got comes after both FINs: its acknowledgement was late. Then B sends after
+ * its FIN what was lost, which A has closed before. */
+static void closed_before_a_copy(void)
+{
+	struct packet_spec copy =
+		A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001, .payload = 100);
+	struct packet_spec lost =
+		B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1002, .payload = 100);
+
+	connect_a_to_b(80);
+	a_to_b(copy, ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_F | TCP_A, .seq = 1101, .ack = 5001), ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 5001, .ack = 1102), ESTABLISHED);
+	a_to_b(copy, ESTABLISHED);
+	expect_closed(1102, 5002);
+	connect_a_to_b(80);
+	a_to_b(A_SENDS(80, .flags = TCP_F | TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
+	b_to_a(lost, ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 5101, .ack = 1002, .payload = 9),
+	       ESTABLISHED);
+	b_to_a(lost, ESTABLISHED);
+	expect_closed(1002, 5111);
+}
+
+/* Who has guessed the numbers of both FINs closes no connection that goes on behind them. */
+static void forged_fins_passed(void)
+{
+	connect_a_to_b(80);
+	a_to_b(A_SENDS(80, .flags = TCP_F | TCP_A, .seq = 0x1001, .ack = 5001), ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 0x5001, .ack = 0x90000000), ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 0x1001, .ack = 5001, .payload = 10), ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_A, .seq = 0x5001, .ack = 0x100b, .payload = 10),
+	       ESTABLISHED);
+	packet_node_age(PACKET_SECONDS(1000));
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 0x100b, .ack = 0x500b, .payload = 10),
+	       ESTABLISHED);
+}
+
 static const struct packet_sequence sequences[] = {
 	{"a handshake, and data both ways", handshake},
 	{"a handshake with copies of every segment", handshake_again},
@@ -1279,6 +1326,8 @@ static const struct packet_sequence sequences[] = {
 	{"a SYN is evaluated in its own direction", syn_the_other_way},
 	{"FINs end a connection, and its ports serve again", closing},
 	{"data sent again after a FIN restores no closed connection", closing_with_loss},
+	{"a copy of data before both FINs restores no closed connection", closed_before_a_copy},
+	{"data behind forged FINs restores the connection", forged_fins_passed},
 	{"an answer to data in the SYN comes before the ACK", handshake_fast_open},
 	{"an endpoint that has no share is refused connections", without_share},
 	{"an endpoint's call of itself by a Service counts in its own share", share_of_own_call},
