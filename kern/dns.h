@@ -466,14 +466,18 @@ BPF_GLOBAL int dns_packet_received(struct __sk_buff *skb, const struct packet *p
 	return dns_packet(skb, p, false);
 }
 
-/* Returns true if it is a resolver who has answered, where the node translates the address that the
- * endpoint called: anybody's Service may have a resolver's address (externalIPs), and lead to any
- * server. */
+/* Returns true if it is a resolver who has answered, where the node translates: anybody's Service
+ * may have a resolver's address (externalIPs), and lead to any server; and where a resolver has an
+ * address of the node, whoever calls the endpoint may have it behind masquerading. */
 static __noinline bool dns_is_answered(struct __sk_buff *skb, struct packet *p)
 {
 	struct bh_translation *told;
 
 	p->told = netfilter_ask(skb, p);
+	if (p->told == TOLD_ORIGINAL) {
+		dns_count(BH_DNS_UNASKED);
+		return false;
+	}
 	told = p->told == TOLD_REPLY ? translation_answer(p) : NULL;
 	if (!told || active_lookup(&at_resolvers, &told->backend))
 		return true;
