@@ -148,6 +148,9 @@ says "show generation has the generation" '^active as generation [1-9]' show gen
 
 says "endpoint add -j has isolation and map writes" '^\{"isolated":true,"map_writes":[1-9][0-9]*\}$' -j endpoint add lab/late --ip 10.9.0.2
 says "endpoint del -j has isolation and map writes" '^\{"isolated":false,"map_writes":[1-9][0-9]*\}$' -j endpoint del lab/late
+net_check "load another policy" net_bulkhead load "$NET_TMP/next.ini"
+net_check "load the first policy's file again" net_bulkhead load --rollback "$NET_TMP/policy.bhp"
+net_check "trace -v explains ports by name after a rollback" explains_same TCP/443
 net_check "unload" net_bulkhead unload
 debug() { # PATTERN ARGUMENT...
 	local pattern=$1

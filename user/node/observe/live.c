@@ -186,18 +186,26 @@ static int live_pairs(const void *data, struct policy_pair **pairs, size_t *n)
 	return 0;
 }
 
+/* Returns a resolution's ID in the other form, of the policy or of the maps; 0 stays 0. */
+static uint32_t other_resolution(const struct live *live, uint32_t id)
+{
+	return id ? id ^ live->handle->blob.ids : 0;
+}
+
 static uint32_t live_resolution(const void *data, uint32_t segment, uint32_t variation)
 {
 	struct bh_variation_key key = {live_segment_id(data, segment), variation};
 	struct bh_variation value;
 
-	return look_up(data, MAP_variations, &key, &value) ? value.resolution : 0;
+	return look_up(data, MAP_variations, &key, &value)
+		       ? other_resolution(data, value.resolution)
+		       : 0;
 }
 
 static bool live_named(const void *data, uint32_t list, uint32_t resolution,
 		       struct bh_ports_ref *ports)
 {
-	struct bh_named_key key = {list, resolution};
+	struct bh_named_key key = {list, other_resolution(data, resolution)};
 	struct bh_named value;
 
 	if (!look_up(data, MAP_named, &key, &value))
