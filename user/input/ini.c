@@ -73,6 +73,14 @@ static void end_section(struct ini *ini)
 	obstack_init(&section->memory);
 }
 
+/* Returns true if @text, which is behind a section's name, is more than a comment. inih skips it. */
+static bool follows_header(const char *text)
+{
+	const char *at = text + strspn(text, " \t\v\f\r");
+
+	return *at && (*at != ';' || at == text);
+}
+
 /* Keeps the whole name of a section. inih keeps 49 bytes of it. */
 static void begin_section(struct ini *ini, const char *line)
 {
@@ -83,6 +91,9 @@ static void begin_section(struct ini *ini, const char *line)
 		end--;
 	if (!end || end[strspn(end, " \t")] != ']')
 		return; /* inih refuses the line */
+	if (follows_header(strchr(line, ']') + 1))
+		ini_section_refuse(&ini->section, ini->line, NULL,
+				   "text stands behind the section's name; begin another line");
 	ini->section.header = obstack_copy0(&ini->section.memory, start, end - start);
 	ini->section.line = ini->line;
 }
