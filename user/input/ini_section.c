@@ -3,10 +3,12 @@
 #include "input/ini_section.h"
 
 #include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "input/object.h"
 #include "input/ini_value.h"
+#include "model/nearest.h"
 #include "model/search.h"
 #include "model/cluster_service.h"
 
@@ -619,6 +621,18 @@ static bool is_repeatable(const char *key)
 	return !strcmp(key, "ingress") || !strcmp(key, "egress") || !strcmp(key, "port");
 }
 
+static void refuse_key(struct section *section, const struct section_entry *entry,
+		       const struct section_kind *kind)
+{
+	struct nearest nearest = {.word = entry->key};
+	char like[NEAREST_TEXT];
+
+	for (const char *const *key = kind->keys; *key; key++)
+		nearest_try(&nearest, *key);
+	diag_error(section->reader.diag, &(struct where){section->reader.file, entry->line},
+		   entry->key, "unknown key in this section%s", nearest_print(&nearest, like));
+}
+
 /* Returns true if every key belongs to the section and stands there no more often than it may. */
 static bool check_keys(struct section *section, const struct section_kind *kind)
 {
@@ -631,8 +645,7 @@ static bool check_keys(struct section *section, const struct section_kind *kind)
 		while (*key && strcmp(*key, entry->key))
 			key++;
 		if (!*key)
-			ini_section_refuse(section, entry->line, entry->key,
-					   "unknown key in this section");
+			refuse_key(section, entry, kind);
 		else if (!is_repeatable(entry->key) && find(section, entry->key) != entry)
 			ini_section_refuse(section, entry->line, entry->key,
 					   "the key is given twice");
@@ -641,6 +654,19 @@ static bool check_keys(struct section *section, const struct section_kind *kind)
 		good = false;
 	}
 	return good;
+}
+
+/* @length: of the kind's name in the header. */
+static void refuse_kind(struct section *section, size_t length)
+{
+	char name[64], like[NEAREST_TEXT];
+	struct nearest nearest = {.word = name};
+
+	snprintf(name, sizeof(name), "%.*s", (int)length, section->header);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		nearest_try(&nearest, kinds[i].name);
+	diag_error(section->reader.diag, &(struct where){section->reader.file, section->line}, NULL,
+		   "there is no kind of section \"%s\"%s", name, nearest_print(&nearest, like));
 }
 
 void ini_section_read(struct section *section)
@@ -658,5 +684,5 @@ void ini_section_read(struct section *section)
 			kind->read(section, kind, name);
 		return;
 	}
-	ini_section_refuse(section, section->line, NULL, "there is no such kind of section");
+	refuse_kind(section, length);
 }

@@ -26,6 +26,15 @@ static void fail(struct value *value, const char *format, ...)
 	value->failed = true;
 }
 
+/* Reports that @expected is missing at the place that is reached. */
+static void fail_here(struct value *value, const char *expected)
+{
+	if (*value->at)
+		fail(value, "expected %s before \"%.40s\"", expected, value->at);
+	else
+		fail(value, "expected %s at the end", expected);
+}
+
 static struct tree *add(struct value *value, enum tree_type type, struct tree *parent,
 			const char *key)
 {
@@ -85,9 +94,11 @@ static bool take(struct value *value, char c)
 
 static bool expect(struct value *value, char c)
 {
+	const char expected[] = {'"', c, '"', '\0'};
+
 	if (take(value, c))
 		return true;
-	fail(value, "expected \"%c\" before \"%.40s\"", c, value->at);
+	fail_here(value, expected);
 	return false;
 }
 
@@ -150,10 +161,7 @@ static bool word(struct value *value, struct tree *parent, const char *key)
 	size_t length = word_length(value);
 
 	if (!length) {
-		fail(value,
-		     *value->at ? "expected a word before \"%.40s\""
-				: "expected a word at the end%s",
-		     value->at);
+		fail_here(value, "a word");
 		return false;
 	}
 	add_scalar(value, SCALAR_STRING, parent, key, value->at, length);
@@ -467,11 +475,9 @@ static void read_namespaces(struct value *value, enum policy_kind kind, struct t
 	if (take_word(value, "namespaces"))
 		selector_in_parentheses(value, parent, key);
 	else if (!is_admin(kind) || !read_related(value, parent))
-		fail(value, "expected %s before \"%.40s\"",
-		     is_admin(kind) ? "namespaces(), self, not-self, same-labels() or "
-				      "not-same-labels()"
-				    : "namespaces()",
-		     value->at);
+		fail_here(value, is_admin(kind) ? "namespaces(), self, not-self, same-labels() or "
+						  "not-same-labels()"
+						: "namespaces()");
 }
 
 /* Reads the rest of a peer that begins with the word `endpoints`. */
@@ -579,10 +585,7 @@ static bool split_port(struct value *value, struct written_port *port)
 	else if (protocol_by_name(text, length, false))
 		name = length;
 	if (!length || (slash && !protocol_by_name(text, name, false))) {
-		fail(value,
-		     "expected a port such as TCP/80, UDP/7000-7010, SCTP or http, "
-		     "before \"%.40s\"",
-		     text);
+		fail_here(value, "a port such as TCP/80, UDP/7000-7010, SCTP or http");
 		return false;
 	}
 	memcpy(port->protocol, text, name);
@@ -719,7 +722,8 @@ void ini_value_rule(struct value *value, enum policy_kind kind, enum direction d
 	if (ports)
 		read_ports(value, kind, rule);
 	if (!peers && !ports && !value->failed)
-		fail(value, "expected %s PEERS or ports PORTS before \"%.40s\"", key, value->at);
+		fail_here(value, !strcmp(key, "from") ? "from PEERS or ports PORTS"
+						      : "to PEERS or ports PORTS");
 	expect_end(value);
 }
 
@@ -732,6 +736,6 @@ void ini_value_subject(struct value *value, struct tree *parent, const char *key
 	else if (take_word(value, "namespaces"))
 		selector_in_parentheses(value, subject, "namespaces");
 	else
-		fail(value, "expected namespaces() or endpoints() before \"%.40s\"", value->at);
+		fail_here(value, "namespaces() or endpoints()");
 	expect_end(value);
 }

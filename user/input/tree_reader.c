@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "input/name_syntax.h"
+#include "model/nearest.h"
 #include "model/protocol.h"
 
 struct where reader_where(const struct reader *reader, const struct tree *node)
@@ -108,6 +109,17 @@ static bool is_any(const char *text, const char *const *words)
 	return false;
 }
 
+static void refuse_field(struct reader *reader, const struct tree *member,
+			 const char *const *fields)
+{
+	struct nearest nearest = {.word = member->key};
+	char like[NEAREST_TEXT];
+
+	for (; !diag_full(reader->diag) && *fields; fields++)
+		nearest_try(&nearest, *fields);
+	reader_error(reader, member, "unknown field%s", nearest_print(&nearest, like));
+}
+
 bool reader_map(struct reader *reader, const struct tree *node, const char *const *fields)
 {
 	bool known = true;
@@ -119,7 +131,7 @@ bool reader_map(struct reader *reader, const struct tree *node, const char *cons
 	for (const struct tree *member = node->first; fields && member; member = member->next) {
 		if (is_any(member->key, fields))
 			continue;
-		reader_error(reader, member, "unknown field");
+		refuse_field(reader, member, fields);
 		known = false;
 	}
 	return known;
