@@ -49,6 +49,19 @@ net_check "no endpoint can be added with the name of the policy's db" net_ends 2
 net_check "no endpoint can be added at another's interface" net_fails 2 net_bulkhead endpoint add shop/thief --ip 10.9.9.9 \
 	--interface veth-db
 
+# Slips: what has no effect is refused.
+net_check "endpoint del with labels is refused" net_ends 2 'del removes the endpoint.*`endpoint set` changes one' \
+	net_bulkhead endpoint del shop/late --labels role=web
+net_check "endpoint del of two endpoints is refused" net_ends 2 "shop/late: one endpoint at a time" \
+	net_bulkhead endpoint del shop/web shop/late
+net_check "endpoint list of one endpoint is refused" net_ends 2 "list takes no endpoint" net_bulkhead endpoint list shop/late
+net_check "the refused commands delete no endpoint" net_is "$(net_bulkhead endpoint list | cut -d' ' -f1 | sort -u | tr '\n' ' ')" \
+	"shop/db shop/late shop/web "
+net_check "endpoint add without an address is refused" net_ends 2 "add needs --ip" net_bulkhead endpoint add shop/thief --labels a=b
+printf '[endpoint shop/thief]\nip = 10.9.9.9\n[network-policy shop/thief]\nendpoints =\n' >"$NET_TMP/thief.ini"
+net_check "endpoint add of a file that has a policy is refused" net_ends 2 "the input has policies: load them" \
+	net_bulkhead endpoint add --file "$NET_TMP/thief.ini"
+
 net_check "delete late" net_bulkhead endpoint del shop/late
 
 # Counts the entries of bh_macs.

@@ -97,6 +97,9 @@ static int add(struct node_handle *handle, struct endpoint_arguments *arguments,
 		command_error("add takes one endpoint with an address; the input has %zu",
 			      cluster.n_endpoints);
 		error = -EINVAL;
+	} else if (!error && cluster.n_policies) {
+		command_error("add takes an endpoint alone; the input has policies: load them");
+		error = -EINVAL;
 	}
 	if (!error) {
 		endpoint = &cluster.endpoints[0];
@@ -230,12 +233,29 @@ static void note_flag(struct endpoint_arguments *arguments, int option, const ch
 	fprintf(arguments->to_ini, "%s = %s\n", ini_key(option), value);
 }
 
+/* An option or operand that has no effect would be a slip: `del --labels` is meant as `set`. */
+static void check_idle(const struct call *call, const struct endpoint_arguments *arguments,
+		       const char *verb, const char *name)
+{
+	const bool describes = arguments->labels || arguments->ports || arguments->addresses ||
+			       arguments->others || arguments->file;
+
+	if (call->n_operands > 2)
+		call_usage_error(call, "%s: one endpoint at a time", call->operands[2]);
+	if (!strcmp(verb, "list") && (name || describes || arguments->dry_run))
+		call_usage_error(call, "list takes no endpoint, and no option of add, set or del");
+	if (!strcmp(verb, "del") && describes)
+		call_usage_error(call, "del removes the endpoint, and takes no option that "
+				       "describes it; `endpoint set` changes one");
+}
+
 static void check_verb(const struct call *call, const struct endpoint_arguments *arguments,
 		       const char *verb, const char *name)
 {
 	if (strcmp(verb, "add") && strcmp(verb, "set") && strcmp(verb, "del") &&
 	    strcmp(verb, "list"))
 		call_usage_error(call, "needs add, set, del or list");
+	check_idle(call, arguments, verb, name);
 	if (!strcmp(verb, "set") &&
 	    (!name || arguments->others || arguments->file ||
 	     !(arguments->labels || arguments->ports || arguments->addresses)))
@@ -244,8 +264,8 @@ static void check_verb(const struct call *call, const struct endpoint_arguments 
 			"set needs NAMESPACE/NAME and --labels, --named-port, --ip or several");
 	if (!strcmp(verb, "add") && !name == !arguments->file)
 		call_usage_error(call, "add needs NAMESPACE/NAME and options, or --file");
-	if (!strcmp(verb, "list") && arguments->dry_run)
-		call_usage_error(call, "--dry-run needs add, set or del");
+	if (!strcmp(verb, "add") && name && !arguments->addresses)
+		call_usage_error(call, "add needs --ip");
 }
 
 static void report(const struct call *call, const struct endpoint_arguments *arguments,
