@@ -101,6 +101,13 @@ check "install into a list that is named says nothing of others" is "$(cni insta
 
 start
 echo '{' >"$list"
+ln -s "$BULKHEAD" "$tmp/bulkhead-cni"
+add_fails() { # TEXT: ADD with standard input as its configuration
+	CNI_COMMAND=ADD CNI_CONTAINERID=c CNI_NETNS=/proc/self/ns/net CNI_IFNAME=eth0 CNI_PATH=/ "$tmp/bulkhead-cni" >"$tmp/why"
+	is $? 1 && { grep -qF -- "no JSON object: $1\"" "$tmp/why" || { cat "$tmp/why" && false; }; }
+}
+check "the plugin says that its configuration is empty or ends early" add_fails "it is empty, or ends in the middle" <<<'{'
+check "the plugin says that its configuration is a list" add_fails "it is another value" <<<'[]'
 check "install refuses a list that is no JSON" refuses "$list: is no JSON object" cni install
 check "uninstall refuses a list that is no JSON" refuses "$list: is no JSON object" cni uninstall
 echo '{"type": "bridge"}' >"$list"

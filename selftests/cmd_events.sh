@@ -102,6 +102,8 @@ refuses() { # TEXT: with exit status 2 and these words
 check "an empty stream is refused" refuses "no event" </dev/null
 check "a stream that ends within an event is refused" refuses "ends in the middle" < <(head -c 500 "$tmp/stream")
 check "an unknown type of event is refused" refuses "event 1: type" <<<'{"type": "ERROR", "object": {}}'
+check "an error of the API server is refused with what the server says" refuses "event 1: type: ERROR: the API server ended the watch: too old" \
+	<<<'{"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "code": 410, "message": "too old"}}'
 check "a stream that is no JSON is refused" refuses "event 1: " <<<'apiVersion: v1'
 check "the refused streams write no file" test ! -e "$tmp/none.bhp"
 check_end

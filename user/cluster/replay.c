@@ -2,6 +2,7 @@
 #include "cluster/replay.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,8 +59,16 @@ static int take(struct replay *replay, struct json_object *event)
 	static const char *const types[] = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"};
 	const char *type = api_text(event, "type");
 	struct json_object *object = api_get(event, "object");
+	char why[300];
 	size_t i = 0;
 
+	if (type && !strcmp(type, "ERROR")) {
+		const char *message = api_text(object, "message");
+
+		snprintf(why, sizeof(why), "type: ERROR: the API server ended the watch: %s",
+			 message ? message : "it does not say why");
+		return fail(replay, why);
+	}
 	while (type && i < 4 && strcmp(types[i], type))
 		i++;
 	if (!type || i == 4)

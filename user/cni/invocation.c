@@ -161,6 +161,14 @@ static int read_input(struct cni_call *call, char **text, size_t *size)
 	return 0;
 }
 
+/* Says why the text is no object. */
+static const char *why_no_object(enum json_tokener_error error)
+{
+	if (error == json_tokener_continue)
+		return "it is empty, or ends in the middle";
+	return error ? json_tokener_error_desc(error) : "it is another value";
+}
+
 static int parse_input(struct cni_call *call)
 {
 	struct json_tokener *tokener = json_tokener_new_ex(DEPTH_MAX);
@@ -174,7 +182,7 @@ static int parse_input(struct cni_call *call)
 		if (!call->config || !json_object_is_type(call->config, json_type_object))
 			code = cni_fail(call, CNI_ERROR_DECODE,
 					"the configuration is no JSON object: %s",
-					json_tokener_error_desc(json_tokener_get_error(tokener)));
+					why_no_object(json_tokener_get_error(tokener)));
 	}
 	json_tokener_free(tokener);
 	return code;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "maps/conntrack.h"
+#include "model/nearest.h"
 #include "node/kernel/pin_folder.h"
 #include "node/kernel/program.h"
 #include "node/kernel/settings.h"
@@ -95,6 +96,30 @@ static bool parse_value(const struct setting *setting, const char *text, uint32_
 	return !*end && number >= setting->min && number <= setting->max;
 }
 
+static void refuse_value(struct node_handle *handle, const struct setting *setting,
+			 const char *value)
+{
+	if (setting->unit == RCU)
+		diag_error(handle->diag, NULL, setting->name, "must be %s or %s, not \"%.40s\"",
+			   rcu_words[0], rcu_words[1], value);
+	else
+		diag_error(handle->diag, NULL, setting->name, "must be %u to %u%s, not \"%.40s\"",
+			   setting->min, setting->max, setting->unit == TIME ? " (seconds)" : "",
+			   value);
+}
+
+static void refuse_name(struct node_handle *handle, const char *text, size_t length)
+{
+	char name[64], like[NEAREST_TEXT];
+	struct nearest nearest = {.word = name};
+
+	snprintf(name, sizeof(name), "%.*s", (int)length, text);
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
+		nearest_try(&nearest, settings[i].name);
+	diag_error(handle->diag, NULL, "set", "there is no setting \"%s\"%s", name,
+		   nearest_print(&nearest, like));
+}
+
 /* Parses "NAME=NUMBER", or "rcu=WORD". */
 static const struct setting *parse(struct node_handle *handle, const char *text, uint32_t *value)
 {
@@ -107,15 +132,10 @@ static const struct setting *parse(struct node_handle *handle, const char *text,
 			continue;
 		if (text[length] && parse_value(setting, text + length + 1, value))
 			return setting;
-		if (setting->unit == RCU)
-			diag_error(handle->diag, NULL, setting->name, "is %s or %s", rcu_words[0],
-				   rcu_words[1]);
-		else
-			diag_error(handle->diag, NULL, setting->name, "is a number from %u to %u",
-				   setting->min, setting->max);
+		refuse_value(handle, setting, text + length + !!text[length]);
 		return NULL;
 	}
-	diag_error(handle->diag, NULL, "set", "there is no setting \"%.*s\"", (int)length, text);
+	refuse_name(handle, text, length);
 	return NULL;
 }
 
