@@ -205,6 +205,12 @@ says "in which direction" 0 'ingress +- +isolated by namespace old$' show rules 
 says "show rules has a word in each column of a row without a direction" 0 '^ *0 +network-policy +- +deny +isolation: ' show rules "$tmp/why.ini"
 says "a port of no protocol is none" 2 '443: lacks its protocol, TCP, UDP or SCTP; write it as TCP/443' trace --from 10.0.0.1 \
 	--to 10.0.0.2 --port 443 $demo
+for name in "trace --from 10.0.0.1 --to 10.0.0.2" matrix "graph -f svg" "show rules"; do
+	# shellcheck disable=SC2086
+	run_bulkhead $name --port 80 $demo
+	grep -q '^note: 80 is read as the number of an IP protocol; .*, as TCP/80$' "$tmp/err"
+	check_run $? "${name%% *} notes that a number alone is a protocol's"
+done
 says "trace wants one address family" 2 'no address family in common' trace --from 10.0.0.1 \
 	--to fd00::1 --port TCP/1 $demo
 

@@ -6,6 +6,18 @@
 
 #include "cmd/filter.h"
 #include "model/nearest.h"
+#include "model/protocol.h"
+
+void filter_note_number(const char *port)
+{
+	struct diag diag = command_diag();
+
+	if (*port >= '0' && *port <= '9')
+		diag_note(&diag, NULL, NULL,
+			  "%s is read as the number of an IP protocol; a port is written "
+			  "with " PROTOCOL_NAMES ", as TCP/%s",
+			  port, port);
+}
 
 /* Parses "TCP/80,UDP/53". Ends the process if the value is malformed. */
 static void take_ports(const struct call *call, struct filter *filter)
@@ -18,6 +30,7 @@ static void take_ports(const struct call *call, struct filter *filter)
 			call_usage_error(call, "at most %d ports at once", FILTER_PORTS);
 		if (port_parse(port, &filter->ports[filter->n_ports++], why))
 			call_usage_error(call, "%s", why);
+		filter_note_number(port);
 	}
 	if (!filter->n_ports)
 		call_usage_error(call, "--port is empty: name a port, as TCP/80");

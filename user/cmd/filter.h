@@ -29,6 +29,9 @@ enum { FILTER_NAMESPACE_ID = PIN_ID + 100 };
 	}
 /* clang-format on */
 
+/* Notes that a port without a protocol, which port_parse() took, is the number of a protocol. */
+void filter_note_number(const char *port);
+
 /* Takes one of the options above. Returns false if @option is another option. Ends the process at a
  * bad value. */
 bool filter_option(const struct call *call, int option, struct filter *filter);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/filter.h"
 #include "cmd/side.h"
 #include "cmd/graph.h"
 #include "cmd/inputs.h"
@@ -60,6 +61,7 @@ static void take_port(const struct call *call, struct graph_request *request)
 
 	if (port_parse(call->value, &flow, why))
 		call_usage_error(call, "%s", why);
+	filter_note_number(call->value);
 	request->filter.point = bh_point(flow.protocol, flow.port);
 	request->filter.has_point = true;
 }

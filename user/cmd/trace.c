@@ -8,6 +8,7 @@
 #include "cmd/command.h"
 #include "cmd/emit.h"
 #include "cmd/explain_print.h"
+#include "cmd/filter.h"
 #include "cmd/side.h"
 #include "cmd/trace_name.h"
 #include "cmd/trace_service.h"
@@ -278,10 +279,7 @@ static int trace_one(const struct call *call, struct view *view, const char *fro
 	}
 	note_host(&answer.from);
 	note_host(&answer.to);
-	if (*port >= '0' && *port <= '9')
-		command_error("%s is read as the number of an IP protocol; a port is written "
-			      "with " PROTOCOL_NAMES ", as TCP/%s",
-			      port, port);
+	filter_note_number(port);
 	if (verbose)
 		status = explain_answer(view, &answer);
 	emit_answer(&emit, view, &answer);
