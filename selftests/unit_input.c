@@ -170,7 +170,8 @@ static void folders(void **state)
 	put("in/folder.yaml/a.yaml", "[");
 	expect("in", 0,
 	       "in/1.json:2: note: Event (v1) is skipped\n"
-	       "in/2.yaml:5: note: Secret (v1) is skipped\n",
+	       "in/2.yaml:5: note: Secret (v1) is skipped\n"
+	       "in/folder.yaml: note: a folder in a folder is not read; give it as an INPUT\n",
 	       A "namespace b kubernetes.io/metadata.name=b\n"
 		 "namespace c kubernetes.io/metadata.name=c\n");
 	/* One bad file fails the input, and the other files' errors are printed as well. */
@@ -180,8 +181,16 @@ static void folders(void **state)
 	       "in/0.yaml:1: must be a map of fields\n"
 	       "in/1.json:2: note: Event (v1) is skipped\n"
 	       "in/2.yaml:5: note: Secret (v1) is skipped\n"
-	       "in/9.yaml:1: must be a map of fields\n",
+	       "in/9.yaml:1: must be a map of fields\n"
+	       "in/folder.yaml: note: a folder in a folder is not read; give it as an INPUT\n",
 	       NULL);
+	assert_int_equal(mkdir("outer", 0755), 0);
+	assert_int_equal(mkdir("outer/inner", 0755), 0);
+	assert_int_equal(symlink("nothing", "outer/link"), 0);
+	expect("outer", 0,
+	       "outer/inner: note: a folder in a folder is not read; give it as an INPUT\n"
+	       "outer: note: there is no .ini, .yaml, .yml or .json file in it\n",
+	       "");
 }
 
 static void several_inputs(void **state)

@@ -14,7 +14,6 @@
 #include "cmd/trace_service.h"
 #include "cmd/trace_tables.h"
 #include "cmd/view.h"
-#include "model/protocol.h"
 #include "policy/isolation.h"
 
 struct answer {

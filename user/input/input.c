@@ -215,11 +215,9 @@ static int read_file(struct cluster *cluster, const char *path, struct diag *dia
 	return err;
 }
 
-static int is_input(const struct dirent *entry)
+static int is_visible(const struct dirent *entry)
 {
-	enum format format;
-
-	return entry->d_name[0] != '.' && format_of_name(entry->d_name, &format);
+	return entry->d_name[0] != '.';
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -227,32 +225,46 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* Reads a folder's entry of that name. *@files counts those that are read. */
+static int read_entry(struct cluster *cluster, const char *path, const char *name, size_t *files,
+		      struct diag *diag)
+{
+	enum format format;
+	const bool is_input = format_of_name(name, &format);
+	char file[PATH_MAX];
+	struct stat status;
+
+	if (snprintf(file, sizeof(file), "%s/%s", path, name) >= (int)sizeof(file))
+		return fail(path, -ENAMETOOLONG, diag);
+	if (stat(file, &status))
+		return is_input ? fail(file, -errno, diag) : 0;
+	if (S_ISDIR(status.st_mode)) {
+		diag_note(diag, &(struct where){file, 0}, NULL,
+			  "a folder in a folder is not read; give it as an INPUT");
+		return 0;
+	}
+	*files += is_input;
+	return is_input ? read_file(cluster, file, diag) : 0;
+}
+
 static int read_folder(struct cluster *cluster, const char *path, struct diag *diag)
 {
 	struct dirent **entries;
-	int n = scandir(path, &entries, is_input, by_name), result = 0;
+	int n = scandir(path, &entries, is_visible, by_name), result = 0;
+	size_t files = 0;
 
 	if (n < 0)
 		return fail(path, -errno, diag);
-	if (!n)
-		diag_note(diag, &(struct where){path, 0}, NULL,
-			  "there is no .ini, .yaml, .yml or .json file in it");
 	for (int i = 0; i < n; i++) {
-		char file[PATH_MAX];
-		struct stat status;
-		int err = 0;
+		int err = read_entry(cluster, path, entries[i]->d_name, &files, diag);
 
-		if (snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name) >=
-		    (int)sizeof(file))
-			err = fail(path, -ENAMETOOLONG, diag);
-		else if (stat(file, &status))
-			err = fail(file, -errno, diag);
-		else if (!S_ISDIR(status.st_mode))
-			err = read_file(cluster, file, diag);
 		result = result ? result : err;
 		free(entries[i]);
 	}
 	free(entries);
+	if (!files && !result)
+		diag_note(diag, &(struct where){path, 0}, NULL,
+			  "there is no .ini, .yaml, .yml or .json file in it");
 	return result;
 }
 
