@@ -83,6 +83,16 @@ net_allowed web tcp "$db4" 80 "web reaches db again"
 net_denied web tcp "$db4" 443 "web reaches no other port"
 net_check "the same load again writes nothing" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
 
+# The policy is pinned as a delta then, which the change reads as a whole.
+net_check "set late to labels that no segment has" set_late --labels role=free
+net_check "set late to a web again" set_late --labels role=web
+net_check "set the policy's web to labels that no segment has" net_bulkhead endpoint set shop/web --labels role=none
+net_check "web has a segment of this node's own" net_ends 0 "^shop/web  $(net_ip web)  segment 1073741[0-9]*  veth-web  added" \
+	net_bulkhead endpoint list
+net_denied web tcp "$db4" 80 "web, of another role, does not reach db"
+net_check "load after the second set of web" net_bulkhead load "$NET_TMP/policy.ini"
+net_allowed web tcp "$db4" 80 "web reaches db after that load"
+
 # Killed at any change of state, the command leaves the old or the new labels, and the next command
 # succeeds.
 net_check "set late to a db again" set_late --labels role=db

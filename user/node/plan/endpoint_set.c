@@ -32,12 +32,13 @@ static void resetting_end(struct resetting *resetting)
 }
 
 /* Takes the policy's records of the endpoint. */
-static int from_policy(const struct node_handle *handle, struct resetting *resetting)
+static int from_policy(const struct node_handle *handle, const struct node_endpoint_set *set,
+		       struct resetting *resetting)
 {
 	const struct lazy_policy *policy = handle->policy;
 	struct endpoint *endpoint = resetting->endpoint;
 	const struct policy_endpoint *known =
-		lazy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
+		lazy_endpoint_by_name(policy, set->ns, set->name);
 	int error;
 
 	if (!known)
@@ -47,6 +48,9 @@ static int from_policy(const struct node_handle *handle, struct resetting *reset
 	if (error || !resetting->addresses)
 		return error ? error : -ENOMEM;
 	*endpoint = resetting->pod.endpoint;
+	/* The policy's strings go when an extension has all of it read. */
+	endpoint->ns_name = set->ns;
+	endpoint->name = set->name;
 	endpoint->interface = NULL;
 	endpoint->audit = known->flags & POLICY_AUDIT;
 	endpoint->addresses = resetting->addresses;
@@ -63,7 +67,6 @@ static int read_resetting(struct node_handle *handle, const struct node_endpoint
 			  struct resetting *resetting)
 {
 	struct bh_added record;
-	struct endpoint *endpoint;
 	int error;
 
 	resetting->recorded =
@@ -78,10 +81,8 @@ static int read_resetting(struct node_handle *handle, const struct node_endpoint
 			   set->ns, set->name);
 		return -EINVAL;
 	}
-	endpoint = resetting->endpoint = cluster_add_endpoint(&resetting->cluster);
-	endpoint->ns_name = set->ns;
-	endpoint->name = set->name;
-	error = from_policy(handle, resetting);
+	resetting->endpoint = cluster_add_endpoint(&resetting->cluster);
+	error = from_policy(handle, set, resetting);
 	return error ? node_fail(handle, error, "cannot change %s/%s", set->ns, set->name) : 0;
 }
 
