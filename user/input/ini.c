@@ -73,7 +73,7 @@ static void end_section(struct ini *ini)
 	obstack_init(&section->memory);
 }
 
-/* Returns true if @text, which is behind a section's name, is more than a comment. inih skips it. */
+/* Returns true if @text, which is behind a section's name, is more than a comment. */
 static bool follows_header(const char *text)
 {
 	const char *at = text + strspn(text, " \t\v\f\r");

@@ -37,8 +37,7 @@ static int from_policy(const struct node_handle *handle, const struct node_endpo
 {
 	const struct lazy_policy *policy = handle->policy;
 	struct endpoint *endpoint = resetting->endpoint;
-	const struct policy_endpoint *known =
-		lazy_endpoint_by_name(policy, set->ns, set->name);
+	const struct policy_endpoint *known = lazy_endpoint_by_name(policy, set->ns, set->name);
 	int error;
 
 	if (!known)
