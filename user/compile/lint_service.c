@@ -86,7 +86,7 @@ static bool are_alike(const struct policy *policy, const struct policy_service_p
 		struct service_place place = backend_place(policy, &backends[i]);
 
 		if (place.segment != first.segment || place.variation != first.variation ||
-		    backends[i].port != backends->port || place.is_node)
+		    backends[i].port != backends->port || place.is_node || first.is_node)
 			return false;
 	}
 	return true;
