@@ -199,6 +199,27 @@ says "lint: backends whose policies differ" 1 \
 	'shop/db: TCP/6379: shop/web reaches the backend shop/db-0 and not shop/db-1, .*\[backends-differ\]' \
 	lint "$tmp/world.ini"
 silent "lint: not those that are alike" 'shop/one.*backends-differ' lint "$tmp/world.ini"
+cat >"$tmp/contested.ini" <<'END'
+[node w1]
+ip = 10.1.0.4
+[endpoint shop/web]
+ip = 10.1.0.4
+[endpoint shop/db-0]
+node = w1
+ip = 10.1.0.5
+[endpoint shop/db-1]
+ip = 10.1.0.6
+[service shop/db]
+address = 10.96.0.10
+port = TCP/6379
+backends = 10.1.0.5, 10.1.0.6 to 6380
+[network-policy shop/closed]
+endpoints =
+types = Ingress
+END
+says "lint: a caller with the address of one backend's node reaches that backend alone" 1 \
+	'shop/db: TCP/6379: shop/web reaches the backend shop/db-0 and not shop/db-1, .*\[backends-differ\]' \
+	lint "$tmp/contested.ini"
 rule() { # CIDR
 	printf '[network-policy shop/more]\nendpoints = role=db\ntypes = Egress\n'
 	printf 'egress = to cidr(%s)\n' "$1"

@@ -54,4 +54,32 @@ seq 0 3999 | awk 'BEGIN {
 	{ printf "[endpoint a/p%d]\nlabels = app=x\nnode = w%d\nip = 10.0.%d.%d\n", $1, $1 % 40, $1 / 256, $1 % 256 }' >"$tmp/own.ini"
 check "matrix evaluates eight Services before 4,000 pods of one kind in less than four seconds of a processor" \
 	cheaply matrix -j --port TCP/80 "$tmp/own.ini"
+
+# A Service of 200 ports before 500 pods, each of a group of its own with a policy of its own: one allows a port
+ports=$(seq 1000 1199 | sed 's/.*/{"name": "n&", "port": &, "protocol": "TCP"}/' | paste -sd,)
+seq 0 499 | awk -v ports="$ports" 'BEGIN {
+		print "{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [{\"apiVersion\": \"v1\", \"kind\": \"Service\","
+		print "\"metadata\": {\"name\": \"s\", \"namespace\": \"a\"}, \"spec\": {\"clusterIP\": \"10.96.0.1\", \"ports\": [" ports "]}}"
+		print ", {\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"web\", \"namespace\": \"a\"}, \"status\": {\"podIP\": \"10.1.0.1\"}}"
+	}
+	{
+		ip = "10.0." int($1 / 250) "." $1 % 250 + 1
+		meta = "\"metadata\": {\"name\": \"p" $1 "\", \"namespace\": \"a\""
+		label = "{\"app\": \"x" $1 "\"}"
+		print ", {\"apiVersion\": \"v1\", \"kind\": \"Pod\", " meta ", \"labels\": " label "}, \"status\": {\"podIP\": \"" ip "\"}}"
+		print ", {\"apiVersion\": \"networking.k8s.io/v1\", \"kind\": \"NetworkPolicy\", " meta "},"
+		print "\"spec\": {\"podSelector\": {\"matchLabels\": " label "}, \"ingress\": [" ($1 ? "" : "{\"ports\": [{\"port\": 1100}]}") "]}}"
+		addresses = addresses comma "{\"addresses\": [\"" ip "\"]}"
+		comma = ","
+	}
+	END {
+		print ", {\"apiVersion\": \"discovery.k8s.io/v1\", \"kind\": \"EndpointSlice\", \"addressType\": \"IPv4\","
+		print "\"metadata\": {\"name\": \"s-1\", \"namespace\": \"a\", \"labels\": {\"kubernetes.io/service-name\": \"s\"}},"
+		print "\"ports\": [" ports "], \"endpoints\": [" addresses "]}]}"
+	}' >"$tmp/ports.json"
+check "lint compares 500 backends of 500 groups at 200 ports in less than four seconds of a processor" \
+	cheaply lint "$tmp/ports.json"
+check "lint finds the one port at which a caller reaches one of 500 backends" \
+	is "$(grep -o '[^ ]*: [^ ]*: a/web reaches the backend a/p0 and not a/p[0-9]*' "$tmp/out")" \
+	"a/s: TCP/1100: a/web reaches the backend a/p0 and not a/p1"
 check_end

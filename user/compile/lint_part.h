@@ -32,10 +32,11 @@ bool lint_has_names(const struct rule *rule);
 void lint_names(struct lint *lint, const struct policy_object *object, const struct rule *rule,
 		const char *name);
 
-/* lint_service.c: finds a CIDR of the rule @name that seems meant for addresses of Services, and
- * Services of which callers reach one backend and not another. */
+/* lint_service.c: finds a CIDR of the rule @name that seems meant for addresses of Services. */
 void lint_service_block(struct lint *lint, const struct peer *peer, const struct where *where,
 			const char *name);
+
+/* lint_backends.c: finds Services of which callers reach one backend and not another. */
 void lint_services(struct lint *lint);
 
 /* lint_room.c: finds namespaces whose objects take more memory than an engine has for them, or for

@@ -78,8 +78,7 @@ static int compare_addresses(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct address));
 }
 
-/* Returns true if a node has an endpoint's address, or two nodes have one. */
-static bool are_contested(const struct policy *policy)
+bool service_grid_contested(const struct policy *policy)
 {
 	const size_t n = policy->n_node_addresses, size = sizeof(struct address);
 	struct address *sorted = grow_zeroed(n, size);
@@ -325,7 +324,7 @@ static int make(void *data)
 	int error = 0;
 
 	memset(grid->cells, SERVICE_GRID_ASK, n * grid->request->n);
-	if (are_contested(grid->request->names))
+	if (service_grid_contested(grid->request->names))
 		return 0;
 	grid->seen = grow_zeroed(n, sizeof(*grid->seen));
 	grid->to = grow_zeroed(n, sizeof(*grid->to));

@@ -34,6 +34,9 @@ static inline bool service_grid_counts(const struct flow_class *kind, size_t mem
 	return !member || strcmp(kind->members[member].node[0], kind->members[member - 1].node[0]);
 }
 
+/* Returns true if a node has an endpoint's address, or two nodes have one. */
+bool service_grid_contested(const struct policy *policy);
+
 /*
  * Sets cells[from * request->n + service] of each kind that is asked for to an enum
  * service_outcome, or to SERVICE_GRID_ASK. Where calls that count have different outcomes, the
