@@ -15,6 +15,7 @@
 #include "maps/rule_hit.h"
 #include "maps/tally.h"
 #include "selftests/lib/packet_rows.h"
+#include "selftests/lib/random.h"
 
 #define WALKS 500 /* of each IP version */
 #define STEPS 100
@@ -25,18 +26,14 @@
 static uint8_t version;
 static bool good;
 static int cpu;
-static uint64_t state;
+static struct random dice;
 
 static uint32_t below(uint32_t limit)
 {
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (state >> 11) % limit;
+	return random_below(&dice, limit);
 }
 
-#define ONE_OF(...) \
-	((const int[]){__VA_ARGS__}[below(sizeof((const int[]){__VA_ARGS__}) / sizeof(int))])
+#define ONE_OF(...) RANDOM_ONE_OF(&dice, __VA_ARGS__)
 
 struct sent {
 	enum packet_hook hook;
@@ -313,7 +310,7 @@ int main(void)
 {
 	const char *seed = getenv("BULKHEAD_SEED");
 
-	state = 0x9e3779b97f4a7c15 + (seed ? strtoull(seed, NULL, 0) : 0);
+	dice.state = seed ? strtoull(seed, NULL, 0) : 0;
 	cpu = packet_node_stay();
 	return packet_sequences(sequences, sizeof(sequences) / sizeof(sequences[0]), &version,
 				&good);

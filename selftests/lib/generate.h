@@ -12,14 +12,7 @@
 #include "policy/policy.h"
 #include "model/cluster.h"
 #include "selftests/lib/oracle.h"
-
-struct random {
-	uint64_t state;
-};
-
-uint64_t random_next(struct random *random);
-uint32_t random_below(struct random *random, uint32_t limit); /* 0 to limit - 1 */
-bool random_chance(struct random *random, uint32_t percent);
+#include "selftests/lib/random.h"
 
 /*
  * A cluster has at most this many pods; pod-N has one or more of 10.0.0.N, fd00::N and

@@ -1,35 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "selftests/lib/translation_steps.h"
+#include "selftests/lib/random.h"
 #include "selftests/lib/shrink.h"
 
 #include <netinet/in.h>
 #include <string.h>
 
-struct dice {
-	uint64_t state;
-};
-
-/* splitmix64 */
-static uint64_t next(struct dice *dice)
+static bool once_in(struct random *dice, unsigned int n)
 {
-	uint64_t z = dice->state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
+	return !random_below(dice, n);
 }
 
-static unsigned int below(struct dice *dice, unsigned int n)
-{
-	return next(dice) % n;
-}
-
-static bool once_in(struct dice *dice, unsigned int n)
-{
-	return !below(dice, n);
-}
-
-static void generate_policies(struct policies *policies, struct dice *dice)
+static void generate_policies(struct policies *policies, struct random *dice)
 {
 	for (unsigned int pod = 0; pod < PODS; pod++)
 		for (int direction = 0; direction < 2; direction++) {
@@ -37,7 +19,7 @@ static void generate_policies(struct policies *policies, struct dice *dice)
 
 			rules->isolates = !once_in(dice, 3);
 			rules->one_port = once_in(dice, 4);
-			rules->peers = next(dice) & next(dice) & ((1u << ACTORS) - 1);
+			rules->peers = random_next(dice) & random_next(dice) & ((1u << ACTORS) - 1);
 		}
 }
 
@@ -48,9 +30,9 @@ struct cast {
 };
 
 /* A port that a Service has: an answer of its backend then looks like a call of the backend. */
-static uint16_t port_of_service(unsigned int service, struct dice *dice)
+static uint16_t port_of_service(unsigned int service, struct random *dice)
 {
-	switch (below(dice, 3)) {
+	switch (random_below(dice, 3)) {
 	case 0:
 		return PORT_OPEN;
 	case 1:
@@ -59,20 +41,20 @@ static uint16_t port_of_service(unsigned int service, struct dice *dice)
 	return PORT_KEPT + service;
 }
 
-static void generate_call(struct step *step, const struct cast *cast, struct dice *dice)
+static void generate_call(struct step *step, const struct cast *cast, struct random *dice)
 {
-	step->actor = cast->actors[below(dice, 4)];
-	step->port = once_in(dice, 3) ? below(dice, CALLER_PORTS) : 0;
+	step->actor = cast->actors[random_below(dice, 4)];
+	step->port = once_in(dice, 3) ? random_below(dice, CALLER_PORTS) : 0;
 	if (once_in(dice, 12))
 		step->from_port = port_of_service(cast->service, dice);
-	step->target = below(dice, TARGETS);
-	step->to = once_in(dice, 4) ? below(dice, SERVICES) : cast->service;
+	step->target = random_below(dice, TARGETS);
+	step->to = once_in(dice, 4) ? random_below(dice, SERVICES) : cast->service;
 	if (step->target == DIRECT) {
-		step->to = cast->actors[below(dice, 4)];
+		step->to = cast->actors[random_below(dice, 4)];
 		step->other_port = once_in(dice, 5);
 	}
 	if (cast->protocol != IPPROTO_UDP && once_in(dice, 8))
-		step->segment = below(dice, SEGMENTS);
+		step->segment = random_below(dice, SEGMENTS);
 	if (step->target == DIRECT && (step->to == step->actor || step->to == NODE ||
 				       (is_outside(step->to) && is_outside(step->actor))))
 		step->target = MASKED;
@@ -81,10 +63,10 @@ static void generate_call(struct step *step, const struct cast *cast, struct dic
 }
 
 /* More than half of the segments are the next ones of a connection that opens. */
-static void generate_segment(struct step *step, unsigned int count, struct dice *dice)
+static void generate_segment(struct step *step, unsigned int count, struct random *dice)
 {
 	if (once_in(dice, 3))
-		step->segment = below(dice, SEGMENTS);
+		step->segment = random_below(dice, SEGMENTS);
 	else if (step->kind == REPLY)
 		step->segment = count ? ACK : SYN_ACK;
 	else
@@ -92,18 +74,18 @@ static void generate_segment(struct step *step, unsigned int count, struct dice 
 }
 
 static void generate_step(struct step *step, struct cast *cast, uint8_t counts[STEPS_MAX],
-			  struct dice *dice)
+			  struct random *dice)
 {
 	static const uint8_t kinds[] = {CALL,  CALL,   CALL,   CALL,   AGAIN,  AGAIN,
 					AGAIN, AGAIN,  REPLY,  REPLY,  REPLY,  REPLY,
 					REPLY, ASTRAY, ASTRAY, FORGET, FORGET, LOSE};
 
 	*step = (struct step){
-		.kind = cast->ids ? kinds[below(dice, sizeof(kinds))] : CALL,
+		.kind = cast->ids ? kinds[random_below(dice, sizeof(kinds))] : CALL,
 		.version = cast->version,
 		.protocol = cast->protocol,
-		.mode = below(dice, MODES),
-		.backend = below(dice, BACKENDS),
+		.mode = random_below(dice, MODES),
+		.backend = random_below(dice, BACKENDS),
 	};
 	if (step->kind == FORGET || step->kind == LOSE)
 		return;
@@ -113,8 +95,8 @@ static void generate_step(struct step *step, struct cast *cast, uint8_t counts[S
 		return;
 	}
 	/* The later calls are the more interesting ones. */
-	step->id = once_in(dice, 3) ? below(dice, cast->ids) : cast->ids - 1u;
-	step->actor = cast->actors[below(dice, 4)];
+	step->id = once_in(dice, 3) ? random_below(dice, cast->ids) : cast->ids - 1u;
+	step->actor = cast->actors[random_below(dice, 4)];
 	generate_segment(step, counts[step->id], dice);
 	counts[step->id] += step->kind == REPLY;
 }
@@ -123,7 +105,7 @@ void translation_generate(struct sequence *sequence, uint64_t seed)
 {
 	static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDP,
 					    IPPROTO_SCTP};
-	struct dice dice = {seed / GROUP};
+	struct random dice = {seed / GROUP};
 	uint8_t counts[STEPS_MAX] = {};
 	struct cast cast = {};
 
@@ -132,16 +114,16 @@ void translation_generate(struct sequence *sequence, uint64_t seed)
 	generate_policies(&sequence->policies[1], &dice);
 	dice.state = seed * 0xd1342543de82ef95ull;
 	cast.version = once_in(&dice, 2) ? 4 : 6;
-	cast.protocol = protocols[below(&dice, sizeof(protocols))];
-	cast.service = below(&dice, SERVICES);
+	cast.protocol = protocols[random_below(&dice, sizeof(protocols))];
+	cast.service = random_below(&dice, SERVICES);
 	for (int i = 0; i < 4; i++)
-		cast.actors[i] = below(&dice, ACTORS);
-	sequence->n = 5 + below(&dice, STEPS_MAX - 5);
+		cast.actors[i] = random_below(&dice, ACTORS);
+	sequence->n = 5 + random_below(&dice, STEPS_MAX - 5);
 	for (int i = 0; i < sequence->n; i++)
 		generate_step(&sequence->steps[i], &cast, counts, &dice);
 	/* A change of policy costs two loads. */
 	if (once_in(&dice, GROUP))
-		sequence->steps[1 + below(&dice, sequence->n - 1)].kind = FLIP;
+		sequence->steps[1 + random_below(&dice, sequence->n - 1)].kind = FLIP;
 }
 
 /* ---- text ---- */

@@ -11,6 +11,7 @@
 
 #include "selftests/lib/packet_reading.h"
 #include "selftests/lib/packet_rows.h"
+#include "selftests/lib/random.h"
 
 #define FRAMES 5000000
 #define FRAMES_OPEN 1000000 /* slower: most pass, and the connections are restored */
@@ -18,18 +19,14 @@
 #define FRAMES_SMALL 20000
 #define DIFFERENCES 5 /* to print */
 
-static uint64_t state;
+static struct random dice;
 
 static uint32_t below(uint32_t limit)
 {
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (state >> 11) % limit;
+	return random_below(&dice, limit);
 }
 
-#define ONE_OF(...) \
-	((const int[]){__VA_ARGS__}[below(sizeof((const int[]){__VA_ARGS__}) / sizeof(int))])
+#define ONE_OF(...) RANDOM_ONE_OF(&dice, __VA_ARGS__)
 
 static void random_ports(struct packet_spec *spec)
 {
@@ -186,7 +183,7 @@ static uint32_t compare(enum packet_hook hook, bool open, uint32_t frames, uint3
 	*passed = 0;
 	open ? packet_node_restore() : packet_node_forget();
 	for (uint32_t i = 0; i < frames; i++) {
-		uint64_t seed = state;
+		uint64_t seed = dice.state;
 		uint32_t ingress = hook == FROM_A ? ways[0] : ways[below(7)];
 		int verdict;
 
@@ -229,9 +226,9 @@ int packet_random(int *number)
 		return 1;
 	}
 	packet_node_save();
-	state = seed ? strtoull(seed, NULL, 0) : 1;
-	printf("# BULKHEAD_SEED=%llu\n", (unsigned long long)state);
-	state = state << 20 | 1;
+	dice.state = seed ? strtoull(seed, NULL, 0) : 1;
+	printf("# BULKHEAD_SEED=%llu\n", (unsigned long long)dice.state);
+	dice.state <<= 20; /* seeds that follow one another share no state */
 	for (int i = 0; i < 6; i++) {
 		frames = runs[i].frames;
 		if (getenv("BULKHEAD_SMALL"))
