@@ -52,8 +52,9 @@ cni_conf() { # NETWORK PLUGIN...
 		>"$CNI_DIR/net.d/$network.conflist"
 }
 
+# Without detection of duplicate addresses, for which ptp and bridge wait two seconds.
 cni_pod() { # POD
-	ip netns add "$NET-$1" && ip -n "$NET-$1" link set lo up
+	ip netns add "$NET-$1" && net_on "$1" sh -c "$NET_NO_DAD; exec ip link set lo up"
 }
 
 # $CONTAINER is the container's ID; the default is the pod's name.

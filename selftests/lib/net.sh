@@ -154,16 +154,18 @@ net_cleanup() {
 	rm -rf "$NET_TMP"
 }
 
-# Duplicate address detection is off, so that addresses work at once.
+# Turns duplicate address detection off in a network namespace, so that addresses work at once.
+# shellcheck disable=SC2016
+NET_NO_DAD='for f in /proc/sys/net/ipv6/conf/*/accept_dad; do echo 0 >"$f"; done'
+
 net_host() { # HOST...
 	local host
 	printf "netns add $NET-%s\n" "$@" | ip -batch - || exit 1
 	for host; do
-		# shellcheck disable=SC2016
-		net_on "$host" sh -c 'for f in /proc/sys/net/ipv6/conf/*/accept_dad; do echo 0 >"$f"; done
+		net_on "$host" sh -c "$NET_NO_DAD
 			echo 1 >/proc/sys/net/ipv4/ip_forward
 			echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
-			exec ip link set lo up'
+			exec ip link set lo up"
 	done
 }
 
