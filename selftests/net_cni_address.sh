@@ -34,12 +34,7 @@ policy() { # PORT [STATUS-OF-FORMER]
 	spec: {podSelector: {matchLabels: {role: next}}, ingress: [{ports: [{port: 80}]}]}
 	END
 }
-range() { # SUBNET ADDRESS
-	echo "[{\"subnet\": \"$1\", \"rangeStart\": \"$2\", \"rangeEnd\": \"$2\"}]"
-}
-cni_conf one "{\"type\": \"ptp\", \"ipam\": {\"type\": \"host-local\", \"dataDir\": \"$CNI_DIR/ipam\",
-	\"ranges\": [$(range 10.50.0.0/24 10.50.0.9), $(range fd50::/64 fd50::9)],
-	\"routes\": [{\"dst\": \"0.0.0.0/0\"}, {\"dst\": \"::/0\"}]}}" "$(cni_own)"
+cni_conf one "$(cni_ptp 10.50.0.0/24=10.50.0.9 fd50::/64=fd50::9)" "$(cni_own)"
 call() { # NAME COMMAND
 	CONTAINER=of-$1 CNI_ARGS="K8S_POD_UID=u-$1" cni_named "shop/$1" one "$2" pod
 }

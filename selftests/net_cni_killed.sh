@@ -31,12 +31,7 @@ ingress = from any ports UDP/80
 egress = to any ports UDP/80
 EOF
 # The network has one address of each IP version, so that each pod gets the former one's.
-range() { # SUBNET ADDRESS
-	echo "[{\"subnet\": \"$1\", \"rangeStart\": \"$2\", \"rangeEnd\": \"$2\"}]"
-}
-cni_conf one "{\"type\": \"ptp\", \"ipam\": {\"type\": \"host-local\", \"dataDir\": \"$CNI_DIR/ipam\",
-	\"ranges\": [$(range 10.50.0.0/24 10.50.0.9), $(range fd50::/64 fd50::9)],
-	\"routes\": [{\"dst\": \"0.0.0.0/0\"}, {\"dst\": \"::/0\"}]}}" "$(cni_own)"
+cni_conf one "$(cni_ptp 10.50.0.0/24=10.50.0.9 fd50::/64=fd50::9)" "$(cni_own)"
 cni_conf two "$(cni_ptp 10.52.0.0/24)" "$(cni_own)"
 PORTS="80 443 5978"
 

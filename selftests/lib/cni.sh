@@ -25,20 +25,21 @@ cni_own() { # [MEMBERS]
 		\"records\": \"$CNI_DIR/records\"${1:+, $1}}"
 }
 
-cni_ipam() { # SUBNET...
-	local subnet ranges=
+cni_ipam() { # SUBNET[=ADDRESS]...: of the subnet, this address alone
+	local subnet only ranges=
 	for subnet; do
-		ranges="$ranges${ranges:+, }[{\"subnet\": \"$subnet\"}]"
+		IFS='=' read -r subnet only <<<"$subnet"
+		ranges="$ranges${ranges:+, }[{\"subnet\": \"$subnet\"${only:+, \"rangeStart\": \"$only\", \"rangeEnd\": \"$only\"}}]"
 	done
 	echo "\"ipam\": {\"type\": \"host-local\", \"dataDir\": \"$CNI_DIR/ipam\", \"ranges\": [$ranges],
 		\"routes\": [{\"dst\": \"0.0.0.0/0\"}, {\"dst\": \"::/0\"}]}"
 }
 
-cni_ptp() { # SUBNET...
+cni_ptp() { # SUBNET[=ADDRESS]...
 	echo "{\"type\": \"ptp\", $(cni_ipam "$@")}"
 }
 
-cni_bridge() { # NAME MEMBERS SUBNET...
+cni_bridge() { # NAME MEMBERS SUBNET[=ADDRESS]...
 	echo "{\"type\": \"bridge\", \"bridge\": \"$1\", $2 $(cni_ipam "${@:3}")}"
 }
 
