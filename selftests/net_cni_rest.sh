@@ -2,18 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A pod is gone while a policy that gives it its address is still being installed: another node is slow. The address
 # rests, and with it the next pod that has it, until every node has a policy without the former pod.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
-# shellcheck source=selftests/lib/cni.sh
-. "$(dirname "$0")/lib/cni.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
+# shellcheck source=selftests/lib/cni.sh
+. "$(dirname "$0")/lib/cni.sh"
 
 net_start
 cni_start
-cni_conf one "{\"type\": \"ptp\", \"ipam\": {\"type\": \"host-local\", \"dataDir\": \"$CNI_DIR/ipam\",
-	\"ranges\": [[{\"subnet\": \"10.50.0.0/24\", \"rangeStart\": \"10.50.0.9\", \"rangeEnd\": \"10.50.0.9\"}]],
-	\"routes\": [{\"dst\": \"0.0.0.0/0\"}]}}" "$(cni_own)"
+cni_conf one "$(cni_ptp 10.50.0.0/24=10.50.0.9)" "$(cni_own)"
 pods=/api/v1/namespaces/shop/pods
 pod() { # NAME
 	api POST $pods '{"metadata": {"name": "'"$1"'", "labels": {"role": "'"$1"'"}},

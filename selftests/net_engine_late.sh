@@ -3,14 +3,11 @@
 # A node that heartbeats and never installs holds a rollout up for three limits, and no longer: its status says
 # what it lacks, the next rollouts and the next engine do not wait for it, and it counts again once it has put the
 # policy active.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
 API_SECONDS=200
-net_start
-api_start
+api_world
 
 # Until the test ends, worker-2 reports a line of its file each second, one after another.
 reports() {
@@ -26,14 +23,8 @@ reports() {
 stays_at() { # POLICY ENDPOINT [POLICY ENDPOINT]
 	printf '%s %s\n' "$@" >"$NET_TMP/next" && mv "$NET_TMP/next" "$NET_TMP/worker-2"
 }
-# The node worker-1 does what the cluster wants.
-installs() {
-	local wanted
-	wanted=$(api_wanted)
-	api_report worker-1 "${wanted% *}" "${wanted#* }"
-}
 rolls_out() { # after GENERATION, with worker-1 alone
-	installs
+	api_installs worker-1
 	api_rolled_out "$1"
 }
 ready() { # STATUS: of worker-2
@@ -43,7 +34,7 @@ said_of_nodes() { # TEXT: a message of PolicyStatus
 	api_get $API_STATUS status.conditions | grep -q -- "$1"
 }
 change() { # $before is the generation before
-	before=$(api_wanted | cut -d ' ' -f 1)
+	before=$(api_generation)
 	api_change
 }
 
@@ -66,13 +57,13 @@ change
 stays_at $((before - 1)) "$before" "$before" "$before"
 net_check "a change waits for the node that makes no progress" api_await api_waits
 late() { # while worker-1 reports
-	installs
+	api_installs worker-1
 	ready False
 }
-api PUT /test/fail "500 PUT $API_STATUS" >/dev/null # endpoints may not follow yet
+api_fails 500 PUT $API_STATUS # endpoints may not follow yet
 net_check "the node's status says that it is not ready before the rollout goes on" api_await late
 net_check "the rollout has not gone on" api_waits
-api PUT /test/fail 0 >/dev/null
+api_fails
 net_check "the rollout goes on without the node" api_await rolls_out "$before"
 net_check "the condition names node and policy" eval \
 	'api_get $API_NODE/worker-2 status.conditions.0.message | grep -q "worker-2 lacks policy $((before + 1))"'
@@ -99,7 +90,7 @@ stays_at "${wanted% *}" "${wanted#* }"
 net_check "the node that has caught up is ready" api_await ready True
 change
 net_check "the next rollout begins" api_await api_waits
-installs
+api_installs worker-1
 net_check "the next rollout waits for the node" api_await said_of_nodes "not installed on node worker-2"
 net_check "endpoints have not moved without the node" api_waits
 stays_at $((before + 1)) "$before"

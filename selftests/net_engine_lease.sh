@@ -2,22 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # An engine that is told to end gives its lease up, and another engine leads at once. An engine that is killed
 # keeps the lease until the lease runs out.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
-net_start
-api_start
+api_world
 holder() {
 	api_get $API_LEASE spec.holderIdentity
 }
-watches() { # of leases, so far
-	api GET "/test/count?leases?watch=1"
-}
-watches_more() { # than COUNT
-	[ "$(watches)" -gt "$1" ]
-}
+WATCHES="leases?watch=1"
 api_engine one
 net_check "the first engine leads" api_await api_leads one
 api_node worker-1
@@ -30,7 +22,7 @@ change_waits() {
 }
 net_check "the first engine rolls a policy out" api_await change_waits
 api_engine two
-net_check "the second engine waits for the lease" api_await watches_more 1
+net_check "the second engine waits for the lease" api_await api_counts "$WATCHES" 1
 api_end engine-one TERM
 net_check "an engine that ends leaves the lease to nobody or to the next" eval '! api_leads one'
 began=$(date +%s%N)
@@ -39,9 +31,7 @@ echo "# after $((($(date +%s%N) - began) / 1000000)) ms"
 net_check "the engine says that it gives the lease up" grep -q "gives the lease up" "$NET_TMP/engine-one.log"
 before=$(api_wanted)
 installs() { # worker-1 installs what is wanted
-	local wanted
-	wanted=$(api_wanted)
-	api_report worker-1 "${wanted% *}" "${wanted#* }" && api_rolled_out "${before#* }"
+	api_installs worker-1 && api_rolled_out "${before#* }"
 }
 net_check "the second engine goes on with the rollout" api_await installs
 api_end engine-two TERM
@@ -59,34 +49,26 @@ net_check "the fourth engine gives the lease up, too" net_is "$(holder)" ""
 
 # An engine loses the lease while it publishes a policy, and leads again after another engine has gone on.
 api_obeys worker-1
-rolls_on() {
-	before=$(api_wanted)
-	api_change
-	api_await api_rolled_out "${before% *}"
-}
-exists() {
-	api GET "/apis/bulkhead.dev/v1alpha1/policygenerations/g$next" >/dev/null
-}
 api_engine six
-net_check "the sixth engine rolls a policy out" rolls_on
-seen=$(watches)
+net_check "the sixth engine rolls a policy out" api_rolls
+seen=$(api_count "$WATCHES")
 api_engine seven
-net_check "the seventh engine waits for the lease" api_await watches_more "$seen"
-next=$((${before% *} + 2))
-net_check "the server's answer waits" api PUT /test/hold "POST /apis/bulkhead.dev/v1alpha1/policygenerations"
+net_check "the seventh engine waits for the lease" api_await api_counts "$WATCHES" "$seen"
+next=$(($(api_generation) + 1))
+net_check "the server's answer waits" api_holds "POST $API_GENERATIONS"
 api_change
-net_check "the next policy is stored" api_await exists
+net_check "the next policy is stored" api_await api_stored "$next"
 kill -STOP "${API_PID[engine-six]}"
-net_check "the server answers" api PUT /test/hold ""
+net_check "the server answers" api_holds ""
 net_check "the seventh engine leads" api_await api_leads seven
 net_check "the seventh engine goes on from the stored policy" api_await api_rolled_out $((next - 1))
-net_check "the seventh engine rolls a policy out" rolls_on
+net_check "the seventh engine rolls a policy out" api_rolls
 kill -CONT "${API_PID[engine-six]}"
 net_check "the sixth engine says that it leads no longer" api_await grep -q "leads no longer" "$NET_TMP/engine-six.log"
-high=$(api_wanted)
+high=$(api_generation)
 api_end engine-seven TERM
 net_check "the sixth engine leads again" api_await api_leads six
-net_check "the sixth engine goes on from there" rolls_on
+net_check "the sixth engine goes on from there" api_rolls
 # Prints the generations that nodes were to install, in the order of time.
 history() {
 	net_on node curl -s -N --max-time 2 \
@@ -102,16 +84,16 @@ api_end engine-six TERM
 net_check "PolicyStatus is deleted" api DELETE $API_STATUS
 api_engine eight
 net_check "the eighth engine rolls the policy out" api_await api_rolled_out 0
-net_check "a policy is made" rolls_on
+net_check "a policy is made" api_rolls
 net_check "the engine takes none of the stored policies for its own" grep -q \
 	"another policy has the next generation" "$NET_TMP/engine-eight.log"
-net_check "the policy comes after all stored ones" test "$(api_wanted | cut -d ' ' -f 1)" -gt "${high% *}"
+net_check "the policy comes after all stored ones" test "$(api_generation)" -gt "$high"
 api_end engine-eight TERM
 
 # The answer to a renewal was lost: the stored Lease is newer than the engine's, and its watch does not come back.
 api_engine nine
 net_check "the ninth engine leads" api_await api_leads nine
-net_check "the server has no watches of leases" api PUT /test/fail "503 leases?watch"
+net_check "the server has no watches of leases" api_fails 503 "leases?watch"
 net_check "the Lease changes" api PATCH $API_LEASE '{"metadata": {"annotations": {"a": "b"}}}'
 net_check "the engine's renewal is refused" api_await grep -q "leads no longer" "$NET_TMP/engine-nine.log"
 leads_again() {

@@ -2,37 +2,29 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A namespace has many refused policies when an engine begins to lead. The engine tells of each by an Event, few at a time: all
 # at once they would take its memory, and the API server's time.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
 MANY=300
-net_start
-api_start
-policies=/apis/networking.k8s.io/v1/namespaces/evil/networkpolicies
+api_world
+policies=${API_POLICIES/shop/evil}
 for ((i = 0; i < MANY; i++)); do
 	printf 'next\nrequest = POST\nurl = "http://127.0.0.1:%s%s"\ndata = "%s"\noutput = /dev/null\n' "$API_PORT" $policies \
 		'{\"metadata\": {\"name\": \"p'$i'\"}, \"spec\": {\"podSelector\": {}, \"ingress\": [{\"from\": [{\"ipBlock\": {\"cidr\": \"10.0.0.0/99\"}}]}]}}'
 done | tail -n +2 >"$NET_TMP/many"
 net_check "$MANY policies that Bulkhead refuses" net_on node curl -s -f -Z -K "$NET_TMP/many"
-sent() { # how many Events about them were sent
-	api GET "/test/count?POST_/api/v1/namespaces/evil/events"
-}
+SENT=POST_/api/v1/namespaces/evil/events
 events() { # how many there are
 	api GET /api/v1/namespaces/evil/events | grep -o '"reason":"Refused"' | wc -l
 }
 
-api_node worker-1
-api_obeys worker-1
-api PUT /test/hold evil/events >/dev/null # the answers wait
-api_engine one --node-limit 20
-net_check "the engine rolls out" api_await api_rolled_out 0
-before=$(api_wanted)
+api_holds evil/events # the answers wait
+api_begin
+before=$(api_generation)
 net_check "another namespace's policy changes" api_change
-net_check "the engine rolls the change out" api_await api_rolled_out "${before% *}"
-net_check "the engine sends an Event" api_await eval '[ "$(sent)" -ge 1 ]'
-net_check "the engine sends few Events at a time: $(sent)" test "$(sent)" -le 8
-api PUT /test/hold "" >/dev/null
+net_check "the engine rolls the change out" api_await api_rolled_out "$before"
+net_check "the engine sends an Event" api_await api_counts "$SENT" 0
+net_check "the engine sends few Events at a time: $(api_count "$SENT")" test "$(api_count "$SENT")" -le 8
+api_holds ""
 net_check "each policy has an Event" api_await eval '[ "$(events)" = $MANY ]'
 net_end

@@ -3,31 +3,14 @@
 # The API server's store is put back to a backup: objects are those of an older time, versions count from there on, and a
 # watch from a later version tells nothing. Engine and follower notice that, at once where the streams end, and within a
 # minute or so where they stay open. Then the node has the policy of the objects that there are.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
 NET_PORTS="80 443 7000"
 API_SECONDS=${SECS:-150}
-net_start db web
-api_start
-api_pods worker-1 db web
+api_world db web
 restores() { # HOW VERSION
 	api PUT /test/restore "$1 $2" >/dev/null
-}
-version() {
-	api GET /test/version
-}
-follows() { # the node's endpoints are in the policy that the cluster wants, which is newer than the one that is wanted now
-	local before
-	before=$(api_wanted)
-	"$@" && api_await followed "${before% *}"
-}
-followed() { # GENERATION
-	local wanted
-	wanted=$(api_wanted)
-	api_rolled_out "$1" && api_has worker-1 "${wanted% *}" "${wanted% *}"
 }
 opens() { # PORT: alone
 	local port
@@ -49,23 +32,22 @@ is_open() { # PORT
 
 api_engine one --node-limit 20
 api_follower worker-1
-net_check "a policy opens port 80" follows api_db_at POST "" 80
-backup=$(version)
-net_check "a later policy opens port 443" follows api_db_at PUT /db 443
-net_check "a further pod is there" api POST /api/v1/namespaces/shop/pods '{"metadata": {"name": "late"},
-	"spec": {"nodeName": "worker-3"}, "status": {"phase": "Running", "podIP": "10.9.9.9"}}'
-net_check "a still later policy opens port 7000" follows api_db_at PUT /db 7000
+net_check "a policy opens port 80" api_follows api_opens POST db 80
+backup=$(api GET /test/version)
+net_check "a later policy opens port 443" api_follows api_opens PUT db 443
+net_check "a further pod is there" api_pod worker-3 late late 10.9.9.9
+net_check "a still later policy opens port 7000" api_follows api_opens PUT db 7000
 opens 7000 "before the restore"
 
 net_check "the backup is restored while the API server is down" restores down "$backup"
 net_check "engine and follower notice" api_await noticed 1
 net_check "the node has the backup's policy" api_await is_open 80
 opens 80 "after the restore"
-net_check "a policy after the restore opens port 443" follows api_db_at PUT /db 443
+net_check "a policy after the restore opens port 443" api_follows api_opens PUT db 443
 opens 443 "a policy of the new time"
 
-backup=$(version)
-net_check "a later policy opens port 7000" follows api_db_at PUT /db 7000
+backup=$(api GET /test/version)
+net_check "a later policy opens port 7000" api_follows api_opens PUT db 7000
 touches() { # COUNT: so many versions of an object that nobody watches
 	local i
 	api POST /api/v1/namespaces/shop/configmaps '{"metadata": {"name": "x"}}' >/dev/null
@@ -74,12 +56,12 @@ touches() { # COUNT: so many versions of an object that nobody watches
 	done
 }
 net_check "the store's versions go on" touches 200
-net_check "a watch hears of them" follows api_db_at PUT /db 7001
+net_check "a watch hears of them" api_follows api_opens PUT db 7001
 net_check "the backup is restored and no stream ends" restores silent "$backup"
 net_check "engine and follower notice, though their watches tell nothing" api_await noticed 2
 net_check "the node has the silent backup's policy" api_await is_open 443
 opens 443 "after the silent restore"
-net_check "a policy after the silent restore opens port 80" follows api_db_at PUT /db 80
+net_check "a policy after the silent restore opens port 80" api_follows api_opens PUT db 80
 opens 80 "a policy of the newest time"
 net_check "the maps are as the policy says" net_bulkhead status --check
 net_end

@@ -3,15 +3,12 @@
 # The objects of a namespace have room in the engine's memory. A policy and a Service that find none are refused, with
 # an Event; they are asked for again, and count, when other objects of the namespace are gone, and not before. A large
 # policy that is written again and again is read in its turns, and its last version counts.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
 API_SECONDS=${SECS:-60}
-net_start
-api_start
-evil=/apis/networking.k8s.io/v1/namespaces/evil/networkpolicies
+api_world
+evil=${API_POLICIES/shop/evil}
 services=/api/v1/namespaces/evil/services
 rules() { # COUNT: rules that allow all
 	seq "$1" | sed 's/.*/{"from": []}/' | paste -sd,
@@ -24,17 +21,8 @@ service() { # NAME COUNT: of labels of its selector
 		seq "$2" | sed 's/.*/"l&": "'"$(printf '%060d' 0)"'"/' | paste -sd,
 	)"'}}}' >"$NET_TMP/$1"
 }
-metric() { # NAME: of the engine
-	net_on node "$NET_HELPERS/http" GET 9465 /metrics | awk -v name="bulkhead_$1" '$1 == name { print $2 }'
-}
-is_refused() { # COUNT
-	[ "$(metric engine_objects_refused)" = "$1" ]
-}
 
-api_node worker-1
-api_obeys worker-1
-api_engine one --node-limit 20 --listen 127.0.0.1:9465
-net_check "the engine rolls out" api_await api_rolled_out 0
+api_begin --listen 127.0.0.1:9465
 for ((i = 1; i <= 12; i++)); do # nine of them fill the namespace
 	policy "p$i" 50000
 	api POST $evil "@$NET_TMP/p$i" >/dev/null
@@ -47,13 +35,13 @@ net_check "an Event says that the Service found no room" api_await api_said Refu
 policy small 3
 net_check "a small policy finds room" api POST $evil "@$NET_TMP/small"
 net_check "an Event says that the small policy is active" api_await api_said Active '"name":"small"'
-refused=$(metric engine_objects_refused)
+refused=$(api_metric 9465 engine_objects_refused)
 sleep 2
-net_check "$refused objects stay refused while there is no room" is_refused "$refused"
+net_check "$refused objects stay refused while there is no room" api_metric_is 9465 engine_objects_refused "$refused"
 for ((i = 1; i <= 8; i++)); do
 	api DELETE "$evil/p$i" >/dev/null
 done
-net_check "the other large objects find room without being written again" api_await is_refused 0
+net_check "the other large objects find room without being written again" api_await api_metric_is 9465 engine_objects_refused 0
 net_check "an Event says that the last of the large policies counts" api_await api_said Accepted '"name":"p12"'
 net_check "an Event says that the Service counts" api_await api_said Accepted '"name":"large"'
 
@@ -68,12 +56,12 @@ versions() { # NAME COUNT
 	done
 }
 has_waited() {
-	[ "$(metric api_waited_total)" -gt "$waited" ]
+	[ "$(api_metric 9465 api_waited_total)" -gt "$waited" ]
 }
 # The engine is stopped meanwhile, so that it is told of all versions at once, however slow this machine is.
 policy often 10000
 net_check "a policy of 120 KB" api POST $evil "@$NET_TMP/often"
-waited=$(metric api_waited_total)
+waited=$(api_metric 9465 api_waited_total)
 kill -STOP "${API_PID[engine-one]}"
 net_check "the policy of 120 KB is written five times in a moment" versions often 5
 kill -CONT "${API_PID[engine-one]}"

@@ -4,63 +4,40 @@
 # from what it has written last. PolicyStatus goes to an older policy and back while the engine asks for the older
 # one: the engine does not write it. And PolicyStatus stays at an older policy: the engine brings the objects' policy
 # back, though no object changes.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
 net_start
 API_SECONDS=${SECS:-40}
 api_start
-rolls_on() { # a change
-	local before
-	before=$(api_wanted)
-	api_change && api_await api_rolled_out "${before% *}"
-}
-count() { # PATTERN: requests so far
-	api GET "/test/count?$1"
-}
-generations() { # how often the engine asked for a policy of the store
-	count "GET_/apis/bulkhead.dev/v1alpha1/policygenerations/"
-}
-writes() { # how often PolicyStatus was written
-	count "PUT_/apis/bulkhead.dev/v1alpha1/policystatuses/global_"
-}
-late() { # HELD: PolicyStatus's watch tells nothing; "": it tells all that it has not
-	api PUT /test/hold "$1" >/dev/null
-}
 
-api_node worker-1
-api_obeys worker-1
-api_engine one --node-limit 20
-net_check "the engine rolls out" api_await api_rolled_out 0
-net_check "a change is rolled out" rolls_on
-late "/policystatuses?watch"
+FETCHES=GET_$API_GENERATIONS/
+WRITES=PUT_${API_STATUS}_
+api_begin
+net_check "a change is rolled out" api_rolls
+api_holds "/policystatuses?watch"
 for i in 1 2 3 4; do
-	net_check "change $i is rolled out while the watch is late" rolls_on
+	net_check "change $i is rolled out while the watch is late" api_rolls
 done
-wanted=$(api_wanted) fetched=$(generations) written=$(writes)
-late ""
-net_check "a change is rolled out when the watch has told all" rolls_on
+wanted=$(api_wanted) fetched=$(api_count "$FETCHES") written=$(api_count "$WRITES")
+api_holds ""
+net_check "a change is rolled out when the watch has told all" api_rolls
 net_check "the next generation follows the last one" api_wants $((${wanted% *} + 1)) $((${wanted% *} + 1))
-net_check "the engine asked for no policy of the store" net_is "$(generations)" "$fetched"
-net_check "the engine wrote PolicyStatus twice: to install, and to activate" net_is "$(writes)" $((written + 2))
+net_check "the engine asked for no policy of the store" net_is "$(api_count "$FETCHES")" "$fetched"
+net_check "the engine wrote PolicyStatus twice: to install, and to activate" net_is "$(api_count "$WRITES")" $((written + 2))
 
 spec=$(api GET $API_STATUS | jq -c '{spec}')
-net_check "another change is rolled out" rolls_on
+net_check "another change is rolled out" api_rolls
 newest=$(api GET $API_STATUS | jq -c '{spec}')
-wanted=$(api_wanted) fetched=$(generations) written=$(writes)
-fetches() {
-	[ "$(generations)" -gt "$fetched" ]
-}
+wanted=$(api_wanted) fetched=$(api_count "$FETCHES") written=$(api_count "$WRITES")
 net_check "the engine stands still" kill -STOP "${API_PID[engine-one]}"
 net_check "PolicyStatus has an older policy" api PATCH $API_STATUS "$spec"
 net_check "PolicyStatus has the newest policy again" api PATCH $API_STATUS "$newest"
 kill -CONT "${API_PID[engine-one]}"
-net_check "the engine asks for a policy" api_await fetches
-net_check "a further change is rolled out" rolls_on
+net_check "the engine asks for a policy" api_await api_counts "$FETCHES" "$fetched"
+net_check "a further change is rolled out" api_rolls
 net_check "the generation of the further change follows the last one" api_wants $((${wanted% *} + 1)) $((${wanted% *} + 1))
-net_check "the engine wrote PolicyStatus for this change only" net_is "$(writes)" $((written + 2))
+net_check "the engine wrote PolicyStatus for this change only" net_is "$(api_count "$WRITES")" $((written + 2))
 net_check "no policy was made anew" eval '! grep -q "made anew" "$NET_TMP/engine-one.log"'
 
 wanted=$(api_wanted)

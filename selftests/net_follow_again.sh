@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A follower loads again what another command unloaded, and with the policy come the pods that the CNI plugin attached:
 # behind a bridge, where no route leads to a pod's own interface, and pods that no policy names.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 # shellcheck source=selftests/lib/cni.sh
@@ -37,10 +35,9 @@ for pod in db late; do
 done
 late=$(cni_address)
 net_serve db late
-net_check "the API server hears of a policy" api POST /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies \
+net_check "the API server hears of a policy" api POST $API_POLICIES \
 	'{"metadata": {"name": "db"}, "spec": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"], "egress": [{"ports": [{"port": 80}]}]}}'
-net_check "the API server hears of db" api POST /api/v1/namespaces/shop/pods '{"metadata": {"name": "db", "labels": {"role": "db"}},
-	"spec": {"nodeName": "worker-1"}, "status": {"phase": "Running", "podIP": "'"$db"'", "podIPs": [{"ip": "'"$db"'"}, {"ip": "'"$db6"'"}]}}'
+net_check "the API server hears of db" api_pod worker-1 db db "$db" "$db6"
 enforced() { # WHEN
 	net_check "$1: db is in its segment, at its interface" api_await lists "^shop/db +$db +segment [0-9]+ +veth"
 	net_allowed db tcp 192.168.7.2 80 "$1: db sends what its policy allows"
@@ -57,11 +54,11 @@ enforced "after that"
 # A pod for which the plugin is not called, as after another program has written the network's list anew.
 cni_conf ptp "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(cni_own)"
 starts() { # POD: without an address first
-	api POST /api/v1/namespaces/shop/pods '{"metadata": {"name": "'"$1"'"}, "spec": {"nodeName": "worker-1"}, "status": {"phase": "Pending"}}' >/dev/null &&
+	api POST $API_PODS '{"metadata": {"name": "'"$1"'"}, "spec": {"nodeName": "worker-1"}, "status": {"phase": "Pending"}}' >/dev/null &&
 		api_await test -e "$NET_TMP/records/shop_$1.ini"
 }
 has_address() { # POD
-	api PATCH "/api/v1/namespaces/shop/pods/$1/status" '{"status": {"phase": "Running", "podIP": "'"$(cni_address)"'",
+	api PATCH "$API_PODS/$1/status" '{"status": {"phase": "Running", "podIP": "'"$(cni_address)"'",
 		"podIPs": [{"ip": "'"$(cni_address)"'"}, {"ip": "'"$(cni_address 1)"'"}]}}' >/dev/null
 }
 warns() { # POD

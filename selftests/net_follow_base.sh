@@ -2,37 +2,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A follower keeps what it has read of the pinned base for its next change. If the base is another one by then, it reads
 # that.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
 NET_PORTS="80 443"
 net_start db web
 api_start
-policies=/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies
 api_pods worker-1 db web
-db_at() { # METHOD PATH PORT
-	api "$1" "$policies$2" '{"metadata": {"name": "db"}, "spec": {"podSelector": {"matchLabels": {"role": "db"}},
-		"ingress": [{"ports": [{"port": '"$3"'}]}]}}' >/dev/null
-}
-is_open() { # PORT
-	net_bulkhead trace --from shop/web --to shop/db --port "TCP/$1" | grep -q ^allow
-}
 base() { # the ID of the map that has the base; nothing: the policy is pinned whole
 	[ ! -e "$NET_PIN/blob_base" ] || bpftool -j map show pinned "$NET_PIN/blob_base" | grep -oE '"id":[0-9]+'
 }
 moved() { # FROM TO: the policy of db opens TO in place of FROM
-	db_at PUT /db "$2" && api_await is_open "$2" && ! is_open "$1"
-}
-agrees() { # what the maps have is what the policy says
-	net_bulkhead status --check
+	api_opens PUT db "$2" && api_await api_traces allow web db "$2" && api_traces deny web db "$1"
 }
 
-db_at POST "" 80
+api_opens POST db 80
 api_engine one
 api_follower worker-1
-net_check "the follower loads" api_await is_open 80
+net_check "the follower loads" api_await api_traces allow web db 80
 for turn in 80:443 443:80 80:443; do
 	net_check "port ${turn#*:} in place of ${turn%:*}" moved "${turn%:*}" "${turn#*:}"
 done
@@ -47,10 +34,9 @@ net_denied web tcp "$(net_ip db)" 80 "port 80"
 	seq -s, 1001 2 41001 | sed 's/[0-9]\+/{"port": &}/g' | tr -d '\n'
 	printf ']}]}}'
 } >"$NET_TMP/many"
-net_check "a large policy comes" eval 'api POST $policies @"$NET_TMP/many" >/dev/null'
+net_check "a large policy comes" eval 'api POST $API_POLICIES @"$NET_TMP/many" >/dev/null'
 many_there() {
-	net_bulkhead trace --from shop/db --to shop/web --port TCP/1003 | grep -q ^allow &&
-		! net_bulkhead trace --from shop/db --to shop/web --port TCP/1004 | grep -q ^allow
+	api_traces allow db web 1003 && api_traces deny db web 1004
 }
 net_check "the large policy is active" api_await many_there
 for turn in 443:80 80:443 443:80; do
@@ -60,17 +46,14 @@ second=$(base)
 net_check "the base is another one" test -n "$second" -a "$second" != "$first"
 net_allowed web tcp "$(net_ip db)" 80 "port 80 beside the large policy"
 net_denied web tcp "$(net_ip db)" 443 "port 443 beside the large policy"
-net_check "the maps are as the policy says" agrees
+net_check "the maps are as the policy says" net_bulkhead status --check
 
-api DELETE $policies/many >/dev/null
-gone() {
-	net_bulkhead trace --from shop/db --to shop/web --port TCP/1004 | grep -q ^allow
-}
-net_check "the large policy goes" api_await gone
+api DELETE $API_POLICIES/many >/dev/null
+net_check "the large policy goes" api_await api_traces allow db web 1004
 for turn in 80:443 443:80; do
 	net_check "without it, port ${turn#*:} in place of ${turn%:*}" moved "${turn%:*}" "${turn#*:}"
 done
 net_allowed web tcp "$(net_ip db)" 80 "port 80 at last"
 net_denied web tcp "$(net_ip db)" 443 "port 443 at last"
-net_check "the maps are as the policy says at last" agrees
+net_check "the maps are as the policy says at last" net_bulkhead status --check
 net_end

@@ -2,54 +2,37 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # `follow --denials`: what policy denies is an Event on the pod, with the policy's name, a line of JSON and a metric by
 # policy. `monitor --cluster` reads the lines of all followers through the API server. Events and lines are bounded.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
 net_start db web far
 api_start
-pod() { # NAME NAMESPACE
-	printf '{"metadata": {"name": "%s", "namespace": "%s", "labels": {"role": "%s"}}, "spec": {"nodeName": "worker-1"},
-		"status": {"phase": "Running", "podIPs": [{"ip": "%s"}, {"ip": "%s"}], "podIP": "%s"}}' "$1" "$2" "$1" \
-		"$(net_ip "$1")" "$(net_ip6 "$1")" "$(net_ip "$1")"
-}
 events() { # PATTERN: how many Events have it
-	api GET /api/v1/events | sed 's/{"metadata"/\n&/g; s|\\/|/|g' | grep -cE -- "$1"
+	api_events '[^"]*' | grep -cE -- "$1"
 }
+DENIED='follow_denied_packets_total{policy="shop/db",direction="ingress"}'
 LOG=$NET_TMP/follow-worker-1.log
 lines() { # PATTERN: how many lines of the follower's log have it
 	grep -cE -- "^\{.*$1" "$LOG"
-}
-metric() { # POLICY DIRECTION: the denied packets
-	net_on node "$NET_HELPERS/http" GET 9464 /metrics |
-		sed -n "s|^bulkhead_follow_denied_packets_total{policy=\"$1\",direction=\"$2\"} ||p"
 }
 sends() { # FROM TO PORT TIMES
 	local i
 	for ((i = 0; i < $4; i++)); do net_datagram "$1" "$2" "$3"; done
 }
 
-api POST /api/v1/nodes '{"metadata": {"name": "worker-1"}}' >/dev/null
 for ns in shop away; do
 	api POST /api/v1/namespaces '{"metadata": {"name": "'$ns'"}}' >/dev/null
 done
-api POST /api/v1/namespaces/shop/pods "$(pod db shop)" >/dev/null
-api POST /api/v1/namespaces/shop/pods "$(pod web shop)" >/dev/null
-api POST /api/v1/namespaces/away/pods "$(pod far away)" >/dev/null
-policies=/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies
-api POST $policies '{"metadata": {"name": "db"}, "spec": {"podSelector": {"matchLabels": {"role": "db"}},
+api_pods worker-1 db web
+API_PODS=/api/v1/namespaces/away/pods api_pod worker-1 far far "$(net_ip far)" "$(net_ip6 far)"
+api POST $API_POLICIES '{"metadata": {"name": "db"}, "spec": {"podSelector": {"matchLabels": {"role": "db"}},
 	"ingress": [{"ports": [{"port": 80, "protocol": "UDP"}]}]}}' >/dev/null
-api POST $policies '{"metadata": {"name": "web"}, "spec": {"podSelector": {"matchLabels": {"role": "web"}},
+api POST $API_POLICIES '{"metadata": {"name": "web"}, "spec": {"podSelector": {"matchLabels": {"role": "web"}},
 	"policyTypes": ["Egress"], "egress": [{"ports": [{"port": 80, "protocol": "UDP"}, {"port": 81, "protocol": "UDP"},
 	{"port": 82, "protocol": "UDP"}]}]}}' >/dev/null
-guarded() {
-	[ "$(net_bulkhead endpoint list 2>/dev/null | grep -cE '^(shop|away)/')" = 6 ] &&
-		net_bulkhead metrics | grep -qx "bulkhead_endpoints_unguarded 0"
-}
 api_engine one
 api_follower worker-1 --denials --listen 127.0.0.1:9464
-net_check "the follower guards the pods" api_await guarded
+net_check "the follower guards the pods" api_await api_guarded 3
 
 sends web "$(net_ip db)" 81 3
 net_check "an Event says what is denied at ingress, from whom, and by which policy" api_await eval \
@@ -58,10 +41,10 @@ net_check "the Event is about the pod, and a warning" net_is \
 	"$(events '"type":"Warning","reason":"Denied".*"involvedObject":\{"apiVersion":"v1","kind":"Pod","name":"db","namespace":"shop","uid":"[0-9a-f-]*"\},"source":\{"component":"bulkhead-follower","host":"worker-1"\}')" 1
 net_check "the log has a line of JSON with node and policy" net_is \
 	"$(lines '"name":"shop/web".*"UDP/81".*"isolated_by":\["shop/db"\].*"node":"worker-1","count":[1-9]')" 1
-net_check "a metric counts the policy's denials" api_await eval '[ "$(metric shop/db ingress)" -ge 3 ]'
+net_check "a metric counts the policy's denials" api_await eval '[ "$(api_metric 9464 "$DENIED")" -ge 3 ]'
 
 sends web "$(net_ip6 db)" 81 3
-net_check "the metric counts the packets over IPv6, too" api_await eval '[ "$(metric shop/db ingress)" -ge 6 ]'
+net_check "the metric counts the packets over IPv6, too" api_await eval '[ "$(api_metric 9464 "$DENIED")" -ge 6 ]'
 net_check "packets of the same peer and port make no second Event" net_is "$(events 'UDP/81')" 1
 net_check "packets of the same peer and port make no second line" net_is "$(lines 'UDP/81')" 1
 
@@ -125,41 +108,27 @@ net_check "a log that cannot be read ends in a warning, and status 1" eval 'foll
 	net_ends 1 "gone: its log cannot be read" cluster --since 1h'
 net_check "the others are printed all the same" net_is "$(cluster --since 1h -j 2>/dev/null | grep -c .)" 4
 net_check "--cluster refuses --last" net_ends 2 "leave -o and --last" cluster --last 1
-fails() { # STATUS PART
-	net_on node curl -s -X PUT -d "$*" "http://127.0.0.1:$API_PORT/test/fail" >/dev/null
-}
 broken() { # the reader has met the fault
 	grep -q "log cannot be read" "$NET_TMP/live.said"
 }
 cluster -j -c 3 2>"$NET_TMP/live.said" >"$NET_TMP/live" &
 watching=$!
 NET_SERVERS+=("$watching")
-requests() { # PART
-	net_on node curl -s "http://127.0.0.1:$API_PORT/test/count?$1"
-}
-asked() { # the logs are being read
-	[ "$(requests "log?container=follower&follow=true&tailLines=0")" -ge 3 ]
-}
-tries() { # how often the reader has asked for the first follower's log again
-	requests "pods/worker-1/log?container=follower&follow=true&sinceSeconds="
-}
-tried_again() { # TRIES: three times more
-	[ "$(tries)" -ge $(($1 + 3)) ]
-}
-net_check "--cluster follows the logs" api_await asked
+AGAIN="pods/worker-1/log?container=follower&follow=true&sinceSeconds=" # the reader asks for the first log again
+net_check "--cluster follows the logs" api_await api_counts "log?container=follower&follow=true&tailLines=0" 2
 sends web "$(net_ip far)" 97 1
 net_check "a live denial is printed" api_await grep -q 'UDP/97.*"node":"worker-1"' "$NET_TMP/live"
-net_check "an API server that fails ends the streams" eval 'fails "503 /log" && api_await broken'
+net_check "an API server that fails ends the streams" eval 'api_fails 503 /log && api_await broken'
 sends web "$(net_ip far)" 95 1
 net_check "the follower has a line of what is denied meanwhile" api_await eval '[ "$(lines UDP/95)" = 1 ]'
-net_check "the reader asks again and again" api_await tried_again "$(tries)"
-net_check "the API server answers again" fails 0
+net_check "the reader asks again and again" api_await api_counts "$AGAIN" $(($(api_count "$AGAIN") + 2))
+net_check "the API server answers again" api_fails
 net_check "a denial from before several attempts is printed" api_await grep -q UDP/95 "$NET_TMP/live"
 sends web "$(net_ip far)" 96 1
 net_check "a denial after the fault is printed, and -c ends" wait $watching
 net_check "no denial is printed twice" net_is "$(grep -oE 'UDP/[0-9]+' "$NET_TMP/live" | xargs)" "UDP/97 UDP/95 UDP/96"
 net_check "a reader without the right ends with the server's word" eval \
-	'fails "403 /log" && net_ends 3 "log cannot be read: refused" cluster && fails 0'
+	'api_fails 403 /log && net_ends 3 "log cannot be read: refused" cluster && api_fails'
 
 # A pod that scans: the pod's Events are bounded, and another pod's denial is still reported.
 PROBED=0
@@ -168,8 +137,7 @@ scan() { # sends to one more port; the pod's denials are more than are reported
 	unreported
 }
 unreported() {
-	[ "$(net_on node "$NET_HELPERS/http" GET 9464 /metrics |
-		sed -n 's/^bulkhead_follow_denied_packets_unreported_total //p')" -gt 0 ]
+	[ "$(api_metric 9464 follow_denied_packets_unreported_total)" -gt 0 ]
 }
 net_check "a scan ends in a metric" api_await scan
 net_check "a scan makes some Events, and no flood" eval '[ "$(events UDP/20)" -gt 2 ] && [ "$(events "\"name\":\"db\"")" -le 16 ]'
@@ -177,7 +145,7 @@ sends web "$(net_ip far)" 98 1
 net_check "another pod's denial is reported after the scan" api_await eval '[ "$(events UDP/98)" = 1 ]'
 
 patched() { # an Event of db was written again
-	[ "$(net_on node curl -s "http://127.0.0.1:$API_PORT/test/count?/api/v1/namespaces/shop/events/db.")" -gt 0 ]
+	api_counts /api/v1/namespaces/shop/events/db. 0
 }
 net_check "no Event is written again within ten minutes" eval '! patched'
 before=$(events 'UDP/81')

@@ -3,20 +3,16 @@
 # While a rollout waits for another node, somebody loads a policy by hand on a follower's node: its generation is higher
 # than what the cluster wants. The next step of the rollout brings the cluster's policy back; the follower says so once, and
 # the rollouts go on.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
 NET_PORTS="80 443 7000"
-net_start db web
-api_start
-api_pods worker-1 db web
+api_world db web
 api_node worker-2
 only_open() { # PORT: of the three
 	local port open
 	for port in 80 443 7000; do
-		net_bulkhead trace --from shop/web --to shop/db --port "TCP/$port" | grep -q ^allow && open+=$port
+		api_traces allow web db "$port" && open+=$port
 	done
 	[ "$open" = "$1" ]
 }
@@ -28,7 +24,7 @@ by_hand() { # PORTS: load a policy
 	net_bulkhead load --force "$NET_TMP/hand.ini"
 }
 is_newer() { # the active policy is newer than what the cluster wants
-	[ "$(net_bulkhead status | sed -n "s/.*: policy \([0-9]*\) of lineage.*/\1/p")" -gt 2 ] && net_is "$(api_wanted)" "2 1"
+	[ "$(api_active)" -gt 2 ] && net_is "$(api_wanted)" "2 1"
 }
 enforced() { # PORT WHEN
 	local port
@@ -40,20 +36,17 @@ enforced() { # PORT WHEN
 		fi
 	done
 }
-failed() { # how many changes of the node have failed
-	net_on node "$NET_HELPERS/http" GET 9466 /metrics | awk '$1 == "bulkhead_follow_changes_failed_total" { print $2 }'
-}
 told() {
 	grep -c "policy [0-9]* is active on this node, and the cluster's is policy" "$NET_TMP/follow-worker-1.log"
 }
 
-api_db_at POST "" 80
+api_opens POST db 80
 api_engine one --node-limit 600
 net_check "the engine rolls out" api_await api_waits
 net_check "the other node has the first policy" api_report worker-2 1 1
 api_follower worker-1 --listen 127.0.0.1:9466
 net_check "the first policy is active" api_await eval 'api_has worker-1 1 1 && only_open 80'
-net_check "the policy changes" api_db_at PUT /db 443
+net_check "the policy changes" api_opens PUT db 443
 net_check "the second policy is installed here, and the rollout waits for the other node" api_await eval 'api_has worker-1 2 1 && api_waits'
 enforced 80 "the rollout waits"
 net_check "a policy is loaded by hand" by_hand TCP/7000,TCP/80
@@ -63,10 +56,10 @@ enforced 7000 "loaded by hand"
 net_check "the other node has the second policy" api_report worker-2 2 1
 net_check "the cluster's policy is active" api_await eval 'api_has worker-1 2 2 && only_open 443'
 net_check "the follower has said once that the node's policy was newer" net_is "$(told)" 1
-net_check "the follower has not failed: its next step followed at once" eval '! grep -q " error: " "$NET_TMP/follow-worker-1.log" && [ "$(failed)" = 0 ]'
-net_check "the node is as the cluster wants it" net_is "$(api_get $API_NODE/worker-1 status.conditions.0.reason)" AsWanted
+net_check "the follower has not failed: its next step followed at once" eval '! grep -q " error: " "$NET_TMP/follow-worker-1.log" && [ "$(api_metric 9466 follow_changes_failed_total)" = 0 ]'
+net_check "the node is as the cluster wants it" api_ready worker-1 True AsWanted
 enforced 443 "the rollout has ended"
-net_check "the policy changes again" api_db_at PUT /db 80
+net_check "the policy changes again" api_opens PUT db 80
 net_check "the third policy is installed here" api_await api_has worker-1 3 2
 net_check "the other node has the third policy" api_report worker-2 3 2
 net_check "the third policy is active" api_await eval 'api_has worker-1 3 3 && only_open 80'

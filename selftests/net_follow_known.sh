@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A Pod of a known kind comes or ends: the node has all segments of that policy, says so at once, and changes its maps once
 # endpoints may be in the policy. If somebody loads another policy in between, the follower loads the cluster's whole.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
@@ -12,19 +10,15 @@ net_start db web job
 api_start
 api_pods worker-1 db web
 api_node worker-2
-job() { # METHOD PATH ROLE
-	api "$1" "/api/v1/namespaces/shop/pods$2" '{"metadata": {"name": "job", "labels": {"role": "'"$3"'"}}, "spec": {"nodeName":
-		"worker-2"}, "status": {"phase": "Running", "podIP": "'"$(net_ip job)"'", "podIPs": [{"ip": "'"$(net_ip job)"'"},
-		{"ip": "'"$(net_ip6 job)"'"}]}}' >/dev/null
+comes() { # job, of the role web
+	api_pod worker-2 job web "$(net_ip job)" "$(net_ip6 job)"
 }
 reaches() { # PORT CLOSED WHEN: job
-	for address in "$(net_ip db)" "$(net_ip6 db)"; do
-		net_allowed job tcp "$address" "$1" "$3, job reaches $address, port $1"
-		net_denied job tcp "$address" "$2" "$3, job does not reach $address, port $2"
-	done
+	net_both allowed job db "$1" "$3, job reaches @, port $1"
+	net_both denied job db "$2" "$3, job does not reach @, port $2"
 }
 
-api POST /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies '{"metadata": {"name": "db"}, "spec": {"podSelector":
+api POST $API_POLICIES '{"metadata": {"name": "db"}, "spec": {"podSelector":
 	{"matchLabels": {"role": "db"}}, "ingress": [{"from": [{"podSelector": {"matchLabels": {"role": "web"}}}],
 	"ports": [{"port": 80}]}]}}' >/dev/null
 {
@@ -32,15 +26,14 @@ api POST /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies '{"metadata"
 	net_endpoint db
 	net_endpoint web
 } >"$NET_TMP/hand.ini"
-job POST "" web
+comes
 api_engine one --node-limit 3600
 api_follower worker-1
-net_check "the first policy is rolled out" api_await api_both_follow 0
+net_check "the first policy is rolled out" api_await api_both_followed 0
 reaches 80 443 "in the first policy"
 
-at=$(api_wanted)
-at=${at% *}
-job DELETE /job web
+at=$(api_generation)
+api DELETE $API_PODS/job >/dev/null
 net_check "the node has the segments of the policy without job, and says so" api_await api_has worker-1 $((at + 1)) "$at"
 net_check "endpoints are not to be in it before worker-2 has them, too" api_wants $((at + 1)) "$at"
 net_check "nothing is staged for that policy" test ! -e "$NET_PIN/blob_next"
@@ -51,7 +44,7 @@ net_denied job tcp "$(net_ip db)" 80 "job does not reach db once it has ended"
 net_allowed web tcp "$(net_ip db)" 80 "web reaches db"
 net_check "no policy but the first was loaded whole" net_is "$(api_wholes)" 1
 
-job POST "" web
+comes
 net_check "the node has the segments of the policy with job" api_await api_has worker-1 $((at + 2)) $((at + 1))
 net_check "somebody loads a policy by hand" net_bulkhead load "$NET_TMP/hand.ini" --force
 api_report worker-2 $((at + 2)) $((at + 1))

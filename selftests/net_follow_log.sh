@@ -1,20 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # What each change of policy opens on a node is in its follower's log, in load's line, and in an Event on the Node.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
 NET_PORTS="80 443"
 net_start db web
 api_start
-policies=/apis/networking.k8s.io/v1/namespaces/shop/networkpolicies
 api_pods worker-1 db web
-policy() { # NAME
-	api POST $policies '{"metadata": {"name": "'"$1"'"}, "spec": {"podSelector": {"matchLabels": {"role": "'"$1"'"}},
-		"ingress": [{"ports": [{"port": 80}]}]}}' >/dev/null
-}
 says() { # PATTERN
 	grep -qE -- "$1" "$NET_TMP/follow-worker-1.log"
 }
@@ -22,27 +15,23 @@ log_has() { # PATTERN
 	api_await says "$1" || { sed 's/^/# /' "$NET_TMP/follow-worker-1.log" && false; }
 }
 events() { # PATTERN: how many Events that a follower wrote about its node have it
-	api GET /api/v1/events | sed 's/{"metadata"/\n&/g; s|\\/|/|g' | grep '"reason":"Opened"' | grep -cE -- "$1"
+	api_events Opened | grep -cE -- "$1"
 }
 has_event() { # PATTERN
 	[ "$(events "$1")" = 1 ]
 }
-policy db
-policy web
+api_opens POST db 80
+api_opens POST web 80
 api_engine one
 api_follower worker-1
 net_check "the log has the first load" log_has 'generation [0-9]+ is active: 2 policies, 2 endpoints guarded'
 net_denied web tcp "$(net_ip db)" 443 "db is isolated"
 # A whole load has a line in the log; a delta that adds no policy and takes none away has none.
-at_443() {
-	net_bulkhead trace --from shop/web --to shop/db --port TCP/443 | grep -q ^allow
-}
-api PUT $policies/db '{"metadata": {"name": "db"}, "spec": {"podSelector": {"matchLabels": {"role": "db"}},
-	"ingress": [{"ports": [{"port": 443}]}]}}' >/dev/null
-net_check "a change of a policy that selects a pod of this node is active" api_await at_443
+api_opens PUT db 443
+net_check "a change of a policy that selects a pod of this node is active" api_await api_traces allow web db 443
 net_check "the change came as a delta" net_is "$(grep -c 'is active' "$NET_TMP/follow-worker-1.log")" 1
 net_check "the pods that the policy has in their places have no record" net_is "$(net_bulkhead endpoint list | grep -c added)" 0
-api DELETE $policies/db >/dev/null
+api DELETE $API_POLICIES/db >/dev/null
 net_check "the log says which policy is gone, and whom that opens" log_has \
 	': 1 policies \(-1: shop/db\), 2 endpoints guarded.*, 1 isolated no longer: shop/db \(ingress\)$'
 net_check "the log warns of the endpoint" log_has 'warning: endpoint shop/db is isolated no longer at ingress'
@@ -53,33 +42,30 @@ net_check "an Event has the line" api_await has_event \
 	'"message":"generation [0-9]+ is active: 1 policies \(-1: shop/db\), 2 endpoints guarded.*, 1 isolated no longer: shop/db \(ingress\)"'
 net_check "the Event is a warning of the follower about its node" has_event \
 	'"namespace":"default".*"type":"Warning",.*"kind":"Node","name":"worker-1","uid":"worker-1"\},"source":\{"component":"bulkhead-follower","host":"worker-1"\}'
-policy db
+api_opens POST db 80
 net_check "the log says that a policy is new" log_has ': 2 policies \(\+1\), 2 endpoints guarded'
 net_denied web tcp "$(net_ip db)" 443 "db is isolated again"
 net_check "a load that isolates makes no Event" net_is "$(events .)" 1
-api DELETE $policies/web >/dev/null
+api DELETE $API_POLICIES/web >/dev/null
 net_check "another load that opens a pod has an Event of its own" api_await has_event ', 1 isolated no longer: shop/web'
 net_check "the former Event stays" has_event 'isolated no longer: shop/db'
 # A follower that begins anew stages its first change as a whole policy.
 api_end follow-worker-1 TERM
 api_follower worker-1
-api DELETE $policies/db >/dev/null
+api DELETE $API_POLICIES/db >/dev/null
 net_check "the log says that the last policy is gone, and whom that opens" log_has \
 	': 0 policies \(-1: shop/db\), 2 endpoints guarded.*, 1 isolated no longer: shop/db \(ingress\)$'
 net_check "the load without a policy has its Event" api_await has_event '0 policies \(-1: shop/db\)'
 # The server takes no report of a follower that begins to audit.
-fails() { # STATUS PART
-	net_on node curl -s -X PUT -d "$*" "http://127.0.0.1:$API_PORT/test/fail" >/dev/null
-}
 audits() {
 	api_end follow-worker-1 TERM
-	fails 503 worker-1/status
+	api_fails 503 worker-1/status
 	api_follower worker-1 --audit
 	log_has 'newly audited: shop/db, shop/web$'
 }
 net_check "a follower begins to audit" audits
 net_check "the Event waits for the report" net_is "$(events .)" 3
-fails 0
+api_fails
 net_check "the Event follows the report" api_await has_event 'newly audited: shop/db, shop/web"'
 net_check "status says that the follower loaded" grep -qE ' ago by [a-z0-9 _-]+ with follow$' <(net_bulkhead status)
 net_end

@@ -2,14 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A network's own program writes its list anew, and leaves the CNI plugin out: the follower puts the plugin back as it was,
 # a few times in a minute. A list that never had the plugin stays as it is, and so does one that `cni uninstall` changed.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
-net_start db
-api_start
-api_pods worker-1 db
+api_world db
 net=$NET_TMP/net.d bin=$NET_TMP/bin list=$NET_TMP/net.d/10-flannel.conflist other=$NET_TMP/net.d/20-other.conflist
 mkdir "$net" "$bin"
 plain() { # MTU: the list as the network's program writes it
@@ -30,14 +26,14 @@ by_rename() { # MTU
 entry() {
 	jq -c '.plugins[-1]' "$list"
 }
-metric() { # NAME VALUE
-	net_on node "$NET_HELPERS/http" GET 9464 /metrics | grep -qx "bulkhead_follow_networks_$1 $2"
-}
 cni() { # VERB ARGUMENT...
 	"$BULKHEAD" cni "$1" --conf-dir "$net" --bin-dir "$bin" "${@:2}" >/dev/null
 }
 logged() { # PATTERN
 	grep -q "$1" "$NET_TMP/follow-worker-1.log"
+}
+follow() {
+	api_follower worker-1 --conf-dir "$net" --bin-dir "$bin" --listen 127.0.0.1:9464
 }
 FULL="flannel portmap bulkhead-cni"
 
@@ -46,7 +42,7 @@ plain 1400 >"$other"
 net_check "the plugin is installed" cni install --pin "$NET_PIN" --unknown admit
 own=$(entry)
 api_engine one
-api_follower worker-1 --conf-dir "$net" --bin-dir "$bin" --listen 127.0.0.1:9464
+follow
 net_check "the follower follows" api_await api_rolled_out 0
 net_check "the node has the policy" api_await api_has worker-1 1 1
 kept() { # FILE
@@ -61,7 +57,7 @@ net_check "the follower says so" logged "10-flannel.conflist: was written anew w
 by_rename 1430
 net_check "the plugin is back after the list was renamed into its place" api_await has "$list" "$FULL"
 net_check "a list that never had the plugin stays" has "$other" "flannel portmap"
-net_check "the metric counts both" api_await metric put_back_total 2
+net_check "the metric counts both" api_await api_metric_is 9464 follow_networks_put_back_total 2
 
 plain 1420 | head -c 60 >"$list"
 net_pause 1
@@ -79,15 +75,12 @@ in_place 1410
 net_check "the plugin is back after it was installed again" api_await has "$list" "$FULL"
 in_place 1400
 net_check "the follower says that it waits" api_await logged "gets it back in a minute"
-net_check "the metric tells of the list" metric lacking 1
+net_check "the metric tells of the list" api_await api_metric_is 9464 follow_networks_lacking 1
 net_check "the list stays after four times in a minute" has "$list" "flannel portmap"
 API_SECONDS=100
 net_check "the plugin is back when the minute is over" api_await has "$list" "$FULL"
-net_check "the metric tells of no list" metric lacking 0
+net_check "the metric tells of no list" api_await api_metric_is 9464 follow_networks_lacking 0
 
-follow() {
-	api_follower worker-1 --conf-dir "$net" --bin-dir "$bin" --listen 127.0.0.1:9464
-}
 counts() { # the follower has looked at the lists
 	net_on node "$NET_HELPERS/http" GET 9464 /metrics >/dev/null 2>&1
 }

@@ -2,20 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A follower guards what comes up on its node while no policy changes: a tunnel, as an overlay network makes it after
 # the first load, another interface, another default route, another address. Nothing else makes it load again.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
 NET_PORTS="80 443"
-net_start db bad
+api_world db bad
 inside=02:00:00:00:08:01 remote=10.244.9.9
-api_start
 api_node worker-2
-api_pods worker-1 db bad
-api POST /api/v1/namespaces/shop/pods '{"metadata": {"name": "remote", "labels": {"role": "remote"}}, "spec": {"nodeName": "worker-2"},
-	"status": {"phase": "Running", "podIP": "'$remote'", "podIPs": [{"ip": "'$remote'"}]}}' >/dev/null
-api POST /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies '{"metadata": {"name": "db"}, "spec":
+api_pod worker-2 remote remote $remote
+api POST $API_POLICIES '{"metadata": {"name": "db"}, "spec":
 	{"podSelector": {"matchLabels": {"role": "db"}}, "ingress": [{"from": [{"podSelector": {"matchLabels": {"role": "remote"}}}]}]}}' >/dev/null
 api_engine one --node-limit 20
 ip -n "$NET-node" route replace default via 192.168.7.2 metric 9

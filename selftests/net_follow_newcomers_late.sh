@@ -2,27 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # In a rollout that never rests, a node has the next policy staged as soon as the last is active. Its follower still
 # guards a tunnel that comes up meanwhile.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
-net_start db
-api_start
+api_world db
 api_node worker-2
-api_pods worker-1 db
 pods=0
 pod() { # another Pod of worker-2
-	local address=10.244.9.$((++pods))
-	api POST /api/v1/namespaces/shop/pods '{"metadata": {"name": "far-'$pods'", "labels": {"role": "far"}}, "spec": {"nodeName":
-		"worker-2"}, "status": {"phase": "Running", "podIP": "'$address'", "podIPs": [{"ip": "'$address'"}]}}' >/dev/null
-}
-is_stored() { # GENERATION
-	[ "$(api_get "/apis/bulkhead.dev/v1alpha1/policygenerations/g$1" metadata.name)" = "g$1" ]
+	api_pod worker-2 far-$((++pods)) far 10.244.9.$pods
 }
 # Endpoints may be in the policy that is staged; worker-1 activates it, and stages the next.
 goes_on() {
-	pod && api_await is_stored $((at + 2)) || return
+	pod && api_await api_stored $((at + 2)) || return
 	api_report worker-2 $((at + 1)) "$at"
 	api_await api_wants $((at + 2)) $((at + 1)) || return
 	api_report worker-2 $((at + 1)) $((at + 1))
@@ -36,10 +27,9 @@ agrees() {
 api_change
 api_engine one --node-limit 3600
 api_follower worker-1
-net_check "the nodes have a policy" api_await api_both_follow 0
+net_check "the nodes have a policy" api_await api_both_followed 0
 net_check "status --check finds nothing" api_await agrees
-at=$(api_wanted)
-at=${at% *}
+at=$(api_generation)
 pod
 net_check "worker-1 has the next policy staged" api_await api_has worker-1 $((at + 1)) "$at"
 ip -n "$NET-node" link add vxlan9 type vxlan id 9 dstport 8472 dev eth0

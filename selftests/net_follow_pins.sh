@@ -3,26 +3,20 @@
 # A follower finds wrong maps in its pin folder: of another layout, another program's, or of other sizes under a name of
 # ours. It changes nothing, the active policy stays enforced, and the node's status says why. One that runs goes on; one
 # that begins ends with status 3. Once the maps are as they were, a follower loads what the cluster wants.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
 NET_PORTS="80 443"
-net_start db web
-api_start
-api_pods worker-1 db web
+api_world db web
 is_active() { # PORT CLOSED: by the maps, and this node is as the cluster wants it
-	[ "$(api_get $API_NODE/worker-1 status.conditions.0.reason)" = AsWanted ] &&
-		net_bulkhead trace --from shop/web --to shop/db --port "TCP/$1" | grep -q ^allow &&
-		! net_bulkhead trace --from shop/web --to shop/db --port "TCP/$2" | grep -q ^allow
+	api_ready worker-1 True AsWanted && api_traces allow web db "$1" && api_traces deny web db "$2"
 }
 enforced() { # PORT CLOSED WHEN
 	net_allowed web tcp "$(net_ip db)" "$1" "port $1 passes $3"
 	net_denied web tcp "$(net_ip db)" "$2" "port $2 is denied $3"
 }
 says() { # REASON PATTERN: the node's status has the reason, the follower's log the pattern
-	[ "$(api_get $API_NODE/worker-1 status.conditions.0.reason)" = "$1" ] && api_logged follow-worker-1 error ".*$2"
+	api_ready worker-1 False "$1" && api_logged follow-worker-1 error ".*$2"
 }
 begins() {
 	: >"$NET_TMP/follow-worker-1.log"
@@ -57,7 +51,7 @@ layout() { # break|mend: bh_config says another version of the maps
 	bpftool map update pinned "$NET_PIN/config" key 0 0 0 0 value "${bytes[@]}"
 }
 
-api_db_at POST "" 80
+api_opens POST db 80
 api_engine one --node-limit 20
 begins
 net_check "the follower loads" api_await is_active 80 443
@@ -68,7 +62,7 @@ for how in theirs sizes layout; do
 	*) says="maps that the active programs do not work on" ;;
 	esac
 	net_check "$how: the maps are broken while the follower runs" $how break
-	net_check "$how: the policy changes" api_db_at PUT /db $closed
+	net_check "$how: the policy changes" api_opens PUT db $closed
 	net_check "$how: the follower says that it cannot use the maps, and goes on" eval 'api_await says ChangeFailed "$says" \&\& kill -0 "${API_PID[follow-worker-1]}"'
 	enforced $open $closed "$how, the follower runs"
 	api_end follow-worker-1 TERM

@@ -2,14 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # An address rests until a generation that is being installed, and the API server's store is put back to a backup, whose
 # generations are lower: the rest ends with the policies of the new time, and does not wait until they are as many.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
-net_start db
-api_start
-api_pods worker-1 db
+api_world db
 api_node worker-2
 rests() {
 	grep -qs '"rests": *true' "$NET_TMP"/records/left/*
@@ -17,21 +13,16 @@ rests() {
 stated() {
 	[ "$(api_get $API_NODE/worker-1 status.leftAddresses.0.address)" = 10.9.9.9 ]
 }
-follows() { # a change, which both nodes have then
-	local before
-	before=$(api_wanted)
-	api_change && api_await api_both_follow "${before% *}"
-}
 noticed() {
 	[ "$(cat "$NET_TMP"/*.log | grep -c "all objects are listed anew")" -ge 2 ]
 }
 api_engine one --node-limit 3600
 api_follower worker-1
-net_check "the first policy is rolled out" api_await api_both_follow 0
-net_check "a change is rolled out before the backup" follows
+net_check "the first policy is rolled out" api_await api_both_followed 0
+net_check "a change is rolled out before the backup" api_both_follow
 backup=$(api GET /test/version)
 for i in 1 2 3; do
-	net_check "change $i is rolled out" follows
+	net_check "change $i is rolled out" api_both_follow
 done
 net_check "a further change" api_change
 net_check "a rollout waits for the other node" api_await api_waits
@@ -42,11 +33,9 @@ net_pause 1
 net_check "the address rests while the rollout waits" rests
 net_check "the backup is restored" api PUT /test/restore "down $backup"
 net_check "engine and follower notice" api_await noticed
-net_check "a change after the restore is rolled out" follows
+net_check "a change after the restore is rolled out" api_both_follow
 freed() { # the other node reports what the cluster wants
-	local wanted
-	wanted=$(api_wanted)
-	api_report worker-2 "${wanted% *}" "${wanted#* }"
+	api_installs worker-2
 	! rests
 }
 net_check "the address rests no longer" api_await freed

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A StatefulSet's pod that is deleted comes back by its name, and may get its addresses again, before the node's follower
 # hears of the deletion: the late news takes the former pod off, and not the one that is there. By the UID it knows both.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 # shellcheck source=selftests/lib/cni.sh
@@ -12,24 +10,18 @@
 net_start db
 cni_start
 api_start
-pods=/api/v1/namespaces/shop/pods
-range() { # SUBNET ADDRESS
-	echo "[{\"subnet\": \"$1\", \"rangeStart\": \"$2\", \"rangeEnd\": \"$2\"}]"
-}
-cni_conf one "{\"type\": \"ptp\", \"ipam\": {\"type\": \"host-local\", \"dataDir\": \"$CNI_DIR/ipam\",
-	\"ranges\": [$(range 10.50.0.0/24 10.50.0.9), $(range fd50::/64 fd50::9)],
-	\"routes\": [{\"dst\": \"0.0.0.0/0\"}, {\"dst\": \"::/0\"}]}}" "$(cni_own)"
+cni_conf one "$(cni_ptp 10.50.0.0/24=10.50.0.9 fd50::/64=fd50::9)" "$(cni_own)"
 call() { # COMMAND CONTAINER
 	CONTAINER=$2 CNI_ARGS="K8S_POD_UID=$(uid cart-0)" cni_named shop/cart-0 one "$1" "$2"
 }
 uid() { # NAME
-	api_get "$pods/$1" metadata.uid
+	api_get "$API_PODS/$1" metadata.uid
 }
 pod() { # NAME: without an address yet
-	api POST $pods '{"metadata": {"name": "'"$1"'", "labels": {"role": "'"$1"'"}}, "spec": {"nodeName": "worker-1"}}' >/dev/null
+	api POST $API_PODS '{"metadata": {"name": "'"$1"'", "labels": {"role": "'"$1"'"}}, "spec": {"nodeName": "worker-1"}}' >/dev/null
 }
 has_addresses() { # NAME IPV4 IPV6
-	api PATCH "$pods/$1" '{"status": {"phase": "Running", "podIP": "'"$2"'", "podIPs": [{"ip": "'"$2"'"}, {"ip": "'"$3"'"}]}}' >/dev/null
+	api PATCH "$API_PODS/$1" '{"status": {"phase": "Running", "podIP": "'"$2"'", "podIPs": [{"ip": "'"$2"'"}, {"ip": "'"$3"'"}]}}' >/dev/null
 }
 is_active() { # NAME: by both addresses
 	net_bulkhead endpoint list >"$NET_TMP/list" 2>/dev/null
@@ -44,9 +36,6 @@ known() { # NAME: by the follower
 }
 unknown() {
 	! known "$1"
-}
-holds() { # TEXT: the follower hears nothing of pods from now on; "": it hears again
-	api PUT /test/hold "$1" >/dev/null
 }
 
 net_check "a Node" eval "api POST /api/v1/nodes '{\"metadata\": {\"name\": \"worker-1\"}}' >/dev/null"
@@ -64,19 +53,17 @@ net_check "ADD of the pod" call ADD former
 net_check "the pod has its addresses" has_addresses cart-0 10.50.0.9 fd50::9
 net_check "the pod is active" api_await is_active cart-0
 
-differ() { # TEXT TEXT
-	[ -n "$1" ] && [ -n "$2" ] && [ "$1" != "$2" ]
-}
 former=$(uid cart-0)
-holds "fieldSelector=spec.nodeName"
+api_holds "fieldSelector=spec.nodeName"
 net_check "DEL of the pod" call DEL former
-net_check "the pod is deleted" eval 'api DELETE $pods/cart-0 >/dev/null'
+net_check "the pod is deleted" api DELETE $API_PODS/cart-0
 net_check "another pod has its name" pod cart-0
-net_check "the pods have UIDs of their own" differ "$(uid cart-0)" "$former"
+latter=$(uid cart-0)
+net_check "the pods have UIDs of their own" test -n "$former" -a -n "$latter" -a "$latter" != "$former"
 net_check "ADD of the next pod, with the same addresses" call ADD next
 net_check "the next pod is active" is_active cart-0
-net_check "the other pod is deleted" eval 'api DELETE $pods/last >/dev/null'
-holds ""
+net_check "the other pod is deleted" api DELETE $API_PODS/last
+api_holds ""
 net_check "the follower hears of both deletions" api_await unknown last
 net_check "the next pod is still active" is_active cart-0
 net_check "the next pod has its addresses" has_addresses cart-0 10.50.0.9 fd50::9
@@ -85,29 +72,27 @@ guarded() {
 }
 net_check "the next pod is guarded" api_await guarded
 net_check "DEL of the next pod" call DEL next
-net_check "the next pod is deleted" eval 'api DELETE $pods/cart-0 >/dev/null'
+net_check "the next pod is deleted" api DELETE $API_PODS/cart-0
 net_check "the next pod is not active any more" api_await is_off cart-0
 
 # Without the plugin, an engine, and news of the first pod's deletion, as where a watch lists anew.
 net_check "the engine ends" api_end engine-one TERM
 net_check "a pod without the plugin" eval 'pod db && has_addresses db "$(net_ip db)" "$(net_ip6 db)"'
 net_check "the pod without the plugin is active" api_await is_active db
-asked=$(api GET "/test/count?spec.nodeName%3Dworker-1")
-api PUT /test/fail "410 fieldSelector=spec.nodeName" >/dev/null
-net_check "the pod without the plugin is deleted" eval 'api DELETE $pods/db >/dev/null'
+LISTS=spec.nodeName%3Dworker-1
+asked=$(api_count $LISTS)
+api_fails 410 fieldSelector=spec.nodeName
+net_check "the pod without the plugin is deleted" api DELETE $API_PODS/db
 net_check "the next one has its name and addresses" eval 'pod db && has_addresses db "$(net_ip db)" "$(net_ip6 db)"'
-net_check "the next one is another role's" eval 'api PATCH $pods/db '\''{"metadata": {"labels": {"role": "other"}}}'\'' >/dev/null'
-listed() {
-	[ "$(api GET "/test/count?spec.nodeName%3Dworker-1")" -gt "$((asked + 2))" ]
-}
-net_check "the follower's watch is cut off" api_await listed
-api PUT /test/fail 0 >/dev/null
+net_check "the next one is another role's" eval 'api PATCH $API_PODS/db '\''{"metadata": {"labels": {"role": "other"}}}'\'' >/dev/null'
+net_check "the follower's watch is cut off" api_await api_counts $LISTS $((asked + 2))
+api_fails
 other() {
 	grep -qs "role *= *other" -r "$CNI_DIR/records"
 }
 net_check "the follower lists the next one" api_await other
 net_check "the next one is active" api_await is_active db
-net_check "the next one is deleted" eval 'api DELETE $pods/db >/dev/null'
+net_check "the next one is deleted" api DELETE $API_PODS/db
 net_check "the next one is not active any more" api_await is_off db
 
 # A pod that ends, and whose second address another pod has by now.
@@ -115,9 +100,9 @@ interface=$(ip -n "$NET-node" route get "$(net_ip db)" | sed -n 's/.* dev \([^ ]
 ip -n "$NET-node" route add 10.244.0.77 dev "$interface"
 net_check "a pod" eval 'pod db && has_addresses db "$(net_ip db)" "$(net_ip6 db)"'
 net_check "the pod has both addresses" api_await is_active db
-net_check "a pod that ends" eval 'pod ends && api PATCH $pods/ends '\''{"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}'\'' >/dev/null'
+net_check "a pod that ends" eval 'pod ends && api PATCH $API_PODS/ends '\''{"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}'\'' >/dev/null'
 net_check "the second address of the pod that ends is the other's" has_addresses ends 10.244.0.77 "$(net_ip6 db)"
-net_check "the pod that ends changes once more" eval 'api PATCH $pods/ends '\''{"metadata": {"labels": {"role": "ended"}}}'\'' >/dev/null'
+net_check "the pod that ends changes once more" eval 'api PATCH $API_PODS/ends '\''{"metadata": {"labels": {"role": "ended"}}}'\'' >/dev/null'
 ended() {
 	grep -qs "role *= *ended" -r "$CNI_DIR/records"
 }
@@ -138,7 +123,7 @@ pod_at() { # NAME IPV4 IPV6
 	pod "$1" && has_addresses "$@"
 }
 ends() { # NAME
-	api PATCH "$pods/$1" '{"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}' >/dev/null
+	api PATCH "$API_PODS/$1" '{"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}' >/dev/null
 }
 follows_ending() { # HOLDER NEXT
 	net_check "$1 has addresses" pod_at "$1" 10.244.0.78 fd00:78::1
@@ -153,15 +138,15 @@ is_ready() {
 }
 ip -n "$NET-node" route add 10.244.0.78 dev "$interface"
 ip -n "$NET-node" -6 route add fd00:78::1 dev "$interface"
-net_check "ends and db are deleted" eval 'api DELETE $pods/ends >/dev/null && api DELETE $pods/db >/dev/null'
+net_check "ends and db are deleted" eval 'api DELETE $API_PODS/ends >/dev/null && api DELETE $API_PODS/db >/dev/null'
 net_check "db is not active any more" api_await is_off db
 follows_ending first second
-net_check "first is deleted" eval 'api DELETE $pods/first >/dev/null'
+net_check "first is deleted" api DELETE $API_PODS/first
 net_check "second is active once first has gone" api_await is_active second
 net_check "the node's status has no error any more" api_await is_ready
-net_check "second is deleted" eval 'api DELETE $pods/second >/dev/null'
+net_check "second is deleted" api DELETE $API_PODS/second
 net_check "second is not active any more" api_await is_off second
 follows_ending third fourth
-net_check "third has ended" eval 'api PATCH $pods/third '\''{"status": {"phase": "Succeeded"}}'\'' >/dev/null'
+net_check "third has ended" eval 'api PATCH $API_PODS/third '\''{"status": {"phase": "Succeeded"}}'\'' >/dev/null'
 net_check "fourth is active once third has ended" api_await is_active fourth
 net_end

@@ -3,26 +3,17 @@
 # `follow --set NAME=VALUE` sizes the table of connections. A follower that begins with another value makes the table
 # larger at once, and open connections live on. A value that is refused ends the follower, which says why; the policy and
 # the table stay. A table that is larger than the value stays, too, and the follower goes on.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
 NET_PORTS="80 443"
 IDLE=20
-net_start db web
-api_start
-api_pods worker-1 db web
-api POST /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies '{"metadata": {"name": "db"}, "spec":
-	{"podSelector": {"matchLabels": {"role": "db"}}, "ingress": [{"ports": [{"port": 80}, {"port": 5001}]}]}}' >/dev/null
+api_world db web
+api_opens POST db 80 5001
 api_engine one
 
 room() { # for how many connections the table has room
 	net_bulkhead status -j | sed -n 's/.*"connections":{[^}]*"max":\([0-9]*\).*/\1/p'
-}
-guarded() { # both pods
-	[ "$(net_bulkhead endpoint list 2>/dev/null | grep -c '^shop/')" = 4 ] &&
-		net_bulkhead metrics | grep -qx "bulkhead_endpoints_unguarded 0"
 }
 enforced() { # WHEN
 	net_allowed web tcp "$(net_ip db)" 80 "$1: web reaches db at 80"
@@ -41,7 +32,7 @@ net_check "a setting out of range is refused" refused "from 1024 to" connections
 net_check "a first table beyond the memory is refused, with the need and the room" \
 	refused "connections: 1000000 need [0-9]* MiB of memory, and 100 MiB are available" connections=1000000 "${small[@]}"
 misconfigured() { # PATTERN: `kubectl get nodepolicystatus` shows this
-	[ "$(api_get $API_NODE/worker-1 status.conditions.0.type,status.conditions.0.status,status.conditions.0.reason)" = "Ready False Misconfigured" ] &&
+	api_ready worker-1 False Misconfigured &&
 		api_get $API_NODE/worker-1 status.conditions.0.message | grep -q "$1"
 }
 net_check "the node's status says why the follower ends" misconfigured \
@@ -49,12 +40,9 @@ net_check "the node's status says why the follower ends" misconfigured \
 net_check "the node has not reported a heartbeat" net_is "$(api_get $API_NODE/worker-1 status.heartbeat)" ""
 net_check "the refused values load nothing" test ! -e "$NET_PIN/config"
 api_follower worker-1 --set connections=5000 --set timeout-udp=20
-net_check "a follower with a size guards both pods" api_await guarded
+net_check "a follower with a size guards both pods" api_await api_guarded 2
 net_check "the table has that size" net_is "$(room)" 5000
-ready() {
-	[ "$(api_get $API_NODE/worker-1 status.conditions.0.reason)" = AsWanted ]
-}
-net_check "the node's status is the follower's again" api_await ready
+net_check "the node's status is the follower's again" api_await api_ready worker-1 True AsWanted
 enforced "with 5000"
 
 net_check "$IDLE connections open" net_hold web db "$(net_ip db)" 5001 $IDLE
@@ -87,8 +75,7 @@ keeps() { # NUMBER: how often at least the follower has said so
 }
 api_follower worker-1 --set connections=4000
 net_check "a follower with a smaller size says that the table keeps its own" api_await keeps 1
-api PUT /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies/db '{"metadata": {"name": "db"}, "spec":
-	{"podSelector": {"matchLabels": {"role": "db"}}, "ingress": [{"ports": [{"port": 80}, {"port": 81}]}]}}' >/dev/null
+api_opens PUT db 80 81
 api_engine two
 net_check "the follower with a smaller size loads the next policy" api_await api_rolled_out 1
 net_check "the follower has said again that the table keeps its size" keeps 2

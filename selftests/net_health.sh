@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Engine and follower say whether they run and are ready, at a socket of their own. Idle connections of one client
 # keep no other client from the metrics. Watches go on as soon as the API server answers anything.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
@@ -81,16 +79,13 @@ net_check "the engine is live meanwhile" probe live engine
 kill "${NET_SERVERS[@]: -2}"
 
 # The server ends all watches and refuses them, and answers the rest.
-fails() { # STATUS PART
-	api PUT /test/fail "$*"
-}
-net_check "the server has no watches" fails 503 watch=1
+net_check "the server has no watches" api_fails 503 watch=1
 net_check "a follower whose watches fail is not ready" api_await lacks follow "the API server does not answer"
 net_check "an engine whose watches fail is not ready" api_await lacks engine "the API server does not answer"
 net_check "a follower whose watches fail is live" probe live follow
 sleep 12
 began=$(date +%s%N)
-net_check "the server has watches" fails 0
+net_check "the server has watches" api_fails
 net_check "the engine is ready again" api_await is_ready engine
 echo "# after $((($(date +%s%N) - began) / 1000000)) ms"
 net_check "the follower is ready again" api_await is_ready follow
@@ -116,8 +111,8 @@ nsenter --net="/run/netns/$NET-node" "$BULKHEAD" unload --stay --pin "$NET_PIN" 
 stays=$!
 NET_SERVERS+=("$stays")
 net_check "unload --stay takes the policy off" api_await test ! -d "$NET_PIN"
-ends_well() {
-	kill -0 "$stays" && kill -TERM "$stays" && wait "$stays"
+ends_well() { # once it waits for signals, which it has blocked by then
+	api_await grep -q '^SigBlk:.*[4-7c-f]...$' "/proc/$stays/status" && kill -TERM "$stays" && wait "$stays"
 }
 net_check "unload --stay runs until SIGTERM" ends_well
 net_end

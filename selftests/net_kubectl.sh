@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # kubectl's plugin: the command by the name kubectl-bulkhead answers from the objects of an API server as the command does
 # from a file of them, says how far the cluster is, and reads a node's events through the follower's pod.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
@@ -69,9 +67,7 @@ ready() { # NODE
 	api PATCH "$API_NODE/$1/status" '{"status": {"conditions": [{"type": "Ready", "status": "'"$2"'", "reason": "R", "message": "says why"}]}}' >/dev/null
 }
 reported() {
-	local wanted
-	wanted=$(api_wanted)
-	api_report worker-2 "${wanted% *}" "${wanted#* }" && ready worker-2 True && plugin status >"$NET_TMP/status"
+	api_installs worker-2 && ready worker-2 True && plugin status >"$NET_TMP/status"
 }
 net_check "status of a cluster that is rolled out ends with 0" api_await reported
 net_check "status names the node" grep -qE "^worker-2 +[0-9]+ +[0-9]+ True" "$NET_TMP/status"
@@ -99,10 +95,10 @@ api PATCH "$API_NODE/worker-2/status" '{"status": {"conditions": [{"type": "Read
 net_check "a node's message cannot write to the terminal, nor a line of its own" net_ends 1 \
 	'worker-2 .*False *\\x1b\[2J\\x0aworker-3$' plugin status
 
-api PUT /test/fail "403 networkpolicies" >/dev/null
+api_fails 403 networkpolicies
 net_check "a kind that the user may not list is no answer" net_ends 3 "networkpolicies" plugin trace --from shop/web --to shop/db \
 	--port TCP/443
-api PUT /test/fail 0 >/dev/null
+api_fails
 
 net_check "monitor of a node without a follower" net_ends 2 "no follower runs on node worker-1" plugin monitor worker-1
 follower=$(pod bulkhead-system follower-abc u7 192.0.2.9 | sed 's/"role": "follower-abc"/"app": "bulkhead-follower"/')

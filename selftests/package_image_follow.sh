@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The follower of the container image guards an uplink by native XDP: the image has what libxdp reads to attach a program.
 # The image's files run in a root of their own, without a container runtime.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
@@ -23,8 +21,7 @@ chmod +x "$NET_TMP/image_command"
 
 api_start
 api_pods worker-1 db web
-api POST /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies '{"metadata": {"name": "db"}, "spec":
-	{"podSelector": {"matchLabels": {"role": "db"}}, "ingress": [{"ports": [{"port": 80}]}]}}' >/dev/null
+api_opens POST db 80
 api_engine one
 guards() { # PATTERN: the hook of the uplink
 	net_bulkhead status 2>/dev/null | grep -qE "^ *eth0 +uplink, $1"
@@ -37,10 +34,8 @@ image_follows() { # PATTERN
 	api_await guards "$1" && api_await denies || { cat "$NET_TMP/follow-worker-1.log" && net_bulkhead status && false; }
 }
 net_check "the image's follower guards the uplink by native XDP" image_follows "xdp native"
-for address in "$(net_ip db)" "$(net_ip6 db)"; do
-	net_allowed out tcp "$address" 80 "a client outside reaches $address at 80"
-	net_denied out tcp "$address" 443 "a client outside does not reach $address at 443"
-done
+net_both allowed out db 80 "a client outside reaches @ at 80"
+net_both denied out db 443 "a client outside does not reach @ at 443"
 api_end follow-worker-1 TERM
 net_check "the image's own command unloads" net_on node "$NET_TMP/image_command" unload --pin "$NET_PIN"
 net_allowed out tcp "$(net_ip db)" 443 "after unload nothing is denied"

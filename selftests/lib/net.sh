@@ -472,6 +472,14 @@ net_denied() { # FROM tcp|udp ADDRESS PORT NAME [SOURCE]
 	fi
 }
 
+# The same of a pod's addresses of both IP versions, over TCP. In NAME, @ stands for the address.
+net_both() { # allowed|denied FROM POD PORT NAME
+	local address
+	for address in "$(net_ip "$3")" "$(net_ip6 "$3")"; do
+		"net_$1" "$2" tcp "$address" "$4" "${5//@/$address}"
+	done
+}
+
 # Sends or receives steady UDP in the background, counted until net_stream_end; see the helper `stream`.
 net_stream() { # HOST ARGUMENT...
 	local host=$1
