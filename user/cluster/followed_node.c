@@ -8,6 +8,7 @@
 
 #include "cluster/objects.h"
 #include "cni/cni.h"
+#include "compile/extend.h"
 #include "policy/delta.h"
 #include "input/input.h"
 #include "node/kernel/handle.h"
@@ -188,16 +189,46 @@ int followed_node_newcomers(const struct followed_node *node, struct diag *diag,
 	return error;
 }
 
-int followed_node_load_again(struct followed_node *node, struct diag *diag)
+/* Loads the active policy again. *staged: what that has removed; NULL: nothing was staged. */
+static int load_alone(struct followed_node *node, struct diag *diag, struct policy **staged)
 {
 	struct node_handle *handle = NULL;
 	int error = node_open(node->options, false, diag, &handle);
 
-	if (!error && node_is_loaded(handle))
+	if (!error && node_is_loaded(handle)) {
+		/* one that is damaged, which is reported, is fetched again */
+		if (node_staged(handle, staged))
+			*staged = NULL;
 		error = load_active(node, handle, diag);
+	}
 	node->loaded |= !error;
 	node_close(handle);
+	return error;
+}
+
+/* A failure is reported, and no other error: the follower finds that the policy is not staged. */
+static void stage_again(const struct followed_node *node, const struct policy *staged,
+			struct diag *diag)
+{
+	struct node_handle *handle = NULL;
+	struct node_change change;
+
+	if (!node_open(node->options, false, diag, &handle) && node_is_loaded(handle))
+		node_stage(handle, staged, &change);
+	node_close(handle);
+}
+
+int followed_node_load_again(struct followed_node *node, struct diag *diag,
+			     struct followed_node_state *state)
+{
+	struct policy *staged = NULL;
+	const int error = load_alone(node, diag, &staged);
+
+	if (!error && staged)
+		stage_again(node, staged, diag);
+	policy_free(staged);
 	malloc_trim(0);
+	followed_node_read(node, diag, state);
 	return error;
 }
 
@@ -391,7 +422,8 @@ static int read_pod(struct json_object *pod, struct diag *diag, struct cluster *
 /* Sets labels and ports. @name: the endpoint's name, which the CNI plugin may have made longer. An
  * endpoint that the policy has in its place stays the policy's: a delta that concerns an endpoint
  * that was set can be loaded only as a whole. */
-static int set_pod(struct node_handle *handle, const struct endpoint *endpoint, const char *name)
+static int set_pod(struct node_handle *handle, const struct endpoint *endpoint, const char *name,
+		   bool *isolated)
 {
 	struct node_endpoint_set set = {
 		.ns = endpoint->ns_name,
@@ -401,9 +433,8 @@ static int set_pod(struct node_handle *handle, const struct endpoint *endpoint, 
 		.n_ports = endpoint->n_ports,
 		.if_elsewhere = true,
 	};
-	bool isolated;
 
-	return node_endpoint_set(handle, &set, &isolated);
+	return node_endpoint_set(handle, &set, isolated);
 }
 
 /* Returns true if the owner is the Pod's endpoint. Its name may be POD:CONTAINER:IFNAME: so the CNI
@@ -460,30 +491,39 @@ static int visit(void *data, const struct node_member *member)
 	return 0;
 }
 
-static int place(struct node_handle *handle, const struct endpoint *endpoint)
+static int place_pod(struct node_handle *handle, const struct endpoint *endpoint, bool *isolated)
 {
 	struct search search = {.endpoint = endpoint};
 	struct node_owner owner;
-	bool isolated;
 	int error;
 
 	/* The CNI plugin may know more addresses than the Pod's status has. */
 	if (count_own(handle, endpoint, &owner) == endpoint->n_addresses)
-		return set_pod(handle, endpoint, owner.name);
+		return set_pod(handle, endpoint, owner.name, isolated);
 	error = node_endpoint_each(handle, visit, &search);
 	/* a Pod of the same name came back with other addresses */
 	if (!error && search.found)
 		error = node_endpoint_del(handle, endpoint->ns_name, endpoint->name);
-	return error ? error : node_endpoint_add(handle, endpoint, &isolated);
+	return error ? error : node_endpoint_add(handle, endpoint, isolated);
+}
+
+static int place(struct node_handle *handle, const struct endpoint *endpoint, bool *waits)
+{
+	bool isolated = false;
+	const int error = place_pod(handle, endpoint, &isolated);
+
+	*waits |= !error && isolated && extend_can(node_policy_head(handle), endpoint);
+	return error;
 }
 
 /* Takes the Pod off, by its addresses: the CNI plugin may have attached another Pod of that name by
  * now, even with the same addresses. */
-static int take_off(struct node_handle *handle, const struct endpoint *endpoint)
+static int take_off(struct node_handle *handle, const struct endpoint *endpoint, bool *waits)
 {
 	struct node_owner owner;
 	int error = 0;
 
+	(void)waits;
 	for (size_t i = 0; !error && i < endpoint->n_addresses &&
 			   count_own(handle, endpoint, &owner) && may_be_same(endpoint, &owner);
 	     i++)
@@ -491,12 +531,13 @@ static int take_off(struct node_handle *handle, const struct endpoint *endpoint)
 	return error;
 }
 
-typedef int pod_act(struct node_handle *handle, const struct endpoint *endpoint);
+/* Sets *waits if the endpoint waits for a segment. */
+typedef int pod_act(struct node_handle *handle, const struct endpoint *endpoint, bool *waits);
 
 /* Calls @act for a Pod. Returns as @act does; -EAGAIN: nothing is active; -ENOENT: the Pod makes no
  * endpoint; or another -errno. */
 static int act_on(struct node_handle *handle, struct json_object *pod, struct diag *diag,
-		  pod_act *act)
+		  pod_act *act, bool *waits)
 {
 	struct cluster cluster;
 	int error;
@@ -506,7 +547,7 @@ static int act_on(struct node_handle *handle, struct json_object *pod, struct di
 	cluster_init(&cluster);
 	error = read_pod(pod, diag, &cluster);
 	if (!error)
-		error = act(handle, cluster.endpoints);
+		error = act(handle, cluster.endpoints, waits);
 	cluster_free(&cluster);
 	return error;
 }
@@ -515,7 +556,7 @@ static int act_on(struct node_handle *handle, struct json_object *pod, struct di
  * to an error: with a hundred of them, the opening is most of the time. Returns 0, or the last
  * error, as act_on() does. */
 static int each_pod(const struct node_options *options, struct json_object *const *pods, size_t n,
-		    struct diag *diag, pod_act *act)
+		    struct diag *diag, pod_act *act, bool *waits)
 {
 	/* A Pod that is added has an interface, whatever a load may leave to the CNI plugin. */
 	struct node_options own = *options;
@@ -528,7 +569,7 @@ static int each_pod(const struct node_options *options, struct json_object *cons
 		int error = handle ? 0 : node_open(&own, false, diag, &handle);
 
 		if (!error)
-			error = act_on(handle, pods[i], diag, act);
+			error = act_on(handle, pods[i], diag, act, waits);
 		if (!error || error == -ENOENT)
 			continue;
 		last = error;
@@ -540,15 +581,17 @@ static int each_pod(const struct node_options *options, struct json_object *cons
 }
 
 int followed_node_pods(const struct node_options *options, struct json_object *const *pods,
-		       size_t n, struct diag *diag)
+		       size_t n, struct diag *diag, bool *waits)
 {
-	return each_pod(options, pods, n, diag, place);
+	*waits = false;
+	return each_pod(options, pods, n, diag, place, waits);
 }
 
-static int find_interface(struct node_handle *handle, const struct endpoint *endpoint)
+static int find_interface(struct node_handle *handle, const struct endpoint *endpoint, bool *waits)
 {
 	struct node_owner owner;
 
+	(void)waits;
 	return !node_address_owner(handle, endpoint->addresses, &owner) && owner.ifindex ? 0
 											 : -ENODEV;
 }
@@ -556,13 +599,16 @@ static int find_interface(struct node_handle *handle, const struct endpoint *end
 bool followed_node_has_interface(const struct node_options *options, struct json_object *pod,
 				 struct diag *diag)
 {
-	return !each_pod(options, &pod, 1, diag, find_interface);
+	bool waits;
+
+	return !each_pod(options, &pod, 1, diag, find_interface, &waits);
 }
 
 int followed_node_pod_deleted(const struct node_options *options, struct json_object *pod,
 			      struct diag *diag)
 {
-	int error = each_pod(options, &pod, 1, diag, take_off);
+	bool waits;
+	int error = each_pod(options, &pod, 1, diag, take_off, &waits);
 
 	return error == -EAGAIN ? 0 : error;
 }

@@ -52,9 +52,10 @@ int followed_node_begin(struct followed_node *node, struct diag *diag);
 struct newcomers;
 int followed_node_newcomers(const struct followed_node *node, struct diag *diag,
 			    struct newcomers *newcomers);
-/* Loads the active policy again, which guards what has come up. No policy may be staged. Returns 0
- * or -errno, reported. */
-int followed_node_load_again(struct followed_node *node, struct diag *diag);
+/* Loads the active policy again, which guards what has come up. A policy that is staged is staged
+ * again. Returns 0 or -errno, reported. Sets @state in any case. */
+int followed_node_load_again(struct followed_node *node, struct diag *diag,
+			     struct followed_node_state *state);
 
 /*
  * Puts the policy that @chain leads to active. The chain begins with a whole policy, or with a
@@ -75,9 +76,10 @@ int followed_node_activate(struct followed_node *node, uint32_t generation, stru
 			   struct followed_node_state *state);
 
 /* Adds each Pod of this node as an endpoint, or sets its labels and ports. A Pod that fails stops
- * no other one. Returns 0; -EAGAIN if nothing is active yet; or another -errno, reported. */
+ * no other one. *waits: one is isolated, since its labels fit no segment and a policy is staged.
+ * Returns 0; -EAGAIN if nothing is active yet; or another -errno, reported. */
 int followed_node_pods(const struct node_options *options, struct json_object *const *pods,
-		       size_t n, struct diag *diag);
+		       size_t n, struct diag *diag, bool *waits);
 /* Returns true if the Pod's address is active, at an interface of this node. */
 bool followed_node_has_interface(const struct node_options *options, struct json_object *pod,
 				 struct diag *diag);

@@ -89,7 +89,6 @@ static void changed_node(struct follower *follower, int error, const char *what,
 		follower_put_pods(follower);
 	follower_look_at_addresses(follower);
 	tell(follower);
-	follower_newcomers_catch_up(follower);
 	step(follower);
 }
 

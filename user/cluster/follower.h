@@ -77,7 +77,6 @@ struct follower {
 
 	/* Newcomers */
 	struct api_timer look;
-	bool look_late; /* a look was due while a policy was staged */
 	struct newcomers
 		newcomers; /* when the follower looked last; the addresses of the last load */
 	/* between loads for one thing that comes up, and between those for other addresses */
@@ -87,6 +86,11 @@ struct follower {
 		unsigned int backoff; /* ms: how long that is */
 	} come_up, moved;
 	bool load_failed; /* the last load failed, and the message says so */
+	/* loads for pods that wait for a segment; when it did so last; the policy that is active
+	 * for the last pod of these */
+	struct api_timer segments;
+	uint64_t segments_made;
+	uint32_t waits_in;
 };
 
 /* follower_report.c */
@@ -138,9 +142,9 @@ struct json_object *follower_pod(void *data, const char *key);
 /* Looks every few seconds from now on. */
 void follower_newcomers_begin(struct follower *follower);
 
-/* Looks now if a look was due while a policy was staged. Between two steps; in a rollout without
- * end, the next policy is staged as soon as the last is active. */
-void follower_newcomers_catch_up(struct follower *follower);
+/* A pod waits for a segment, since a policy is staged: if that stays so, gives the pod its segment
+ * after a second. */
+void follower_pod_waits(struct follower *follower);
 
 /* follower_metrics.c */
 

@@ -3,8 +3,12 @@
  * Guards what comes up on the node without a change of policy: the tunnel that an overlay network
  * makes after the first load, another uplink, another default route; and learns the addresses that
  * the node gets and gives up. The follower looks every few seconds, and loads the active policy
- * again if it finds something. That removes what is staged, for which other nodes may count on this
- * one by now: a look that falls due meanwhile waits until the policy is active.
+ * again if it finds something. It does so while a policy is staged, too, which may be for long: the
+ * rollout waits for a slow node, or there is no engine. That policy is staged again, since other
+ * nodes may count on it.
+ *
+ * A pod whose labels fit no segment gets its own at once, but not while a policy is staged: it is
+ * isolated until that is active. If that takes long, a load makes the segment.
  *
  * A pod's interface is there for a moment before the CNI plugin adds the pod: an interface is
  * loaded for only if the look before found it, too.
@@ -16,6 +20,7 @@
 #include "node/observe/newcomers.h"
 
 #define LOOK_MS 5000
+#define SEGMENT_MS 1000 /* a rollout that nothing holds up is over by then */
 #define LOOK_MAX_MS 300000 /* between loads for the same, while these do not help */
 
 static bool has(const struct newcomers *newcomers, uint32_t ifindex)
@@ -41,13 +46,6 @@ static void describe(const struct newcomers *before, const struct newcomers *now
 	for (size_t i = 0; i < now->n; i++)
 		if (has(before, now->ifaces[i].ifindex))
 			snprintf(text, size, "interface %s has come up", now->ifaces[i].name);
-}
-
-/* Returns true if no step is under way: a load of the active policy removes what is staged. */
-static bool is_idle(const struct follower *follower)
-{
-	return follower->has.active && follower->has.installed == follower->has.active &&
-	       !follower->fetching;
 }
 
 /* Keeps what a look has found. @loaded: the active policy has these addresses now, else those of an
@@ -82,7 +80,7 @@ static void load(struct follower *follower, const char *what)
 
 	diag_note(follower->diag, NULL, NULL, "follow: %s: the active policy is loaded again",
 		  what);
-	error = followed_node_load_again(&follower->node, follower->diag);
+	error = followed_node_load_again(&follower->node, follower->diag, &follower->has);
 	follower->changes++;
 	if (!error)
 		return end_failure(follower);
@@ -137,20 +135,35 @@ static void on_look(void *data)
 {
 	struct follower *follower = data;
 
-	follower->look_late = !is_idle(follower);
-	if (!follower->look_late)
-		look(follower);
+	look(follower);
 	api_timer_set(follower->api, &follower->look, api_jitter(LOOK_MS));
 }
 
-void follower_newcomers_catch_up(struct follower *follower)
+static void on_segments(void *data)
 {
-	if (follower->look_late)
-		on_look(follower);
+	struct follower *follower = data;
+
+	/* an activation has made the segments */
+	if (follower->waits_in != follower->has.active ||
+	    follower->has.installed == follower->has.active)
+		return;
+	follower->segments_made = api_now();
+	load(follower, "a pod waits for its segment while a policy is staged");
+}
+
+void follower_pod_waits(struct follower *follower)
+{
+	const uint64_t now = api_now(), next = follower->segments_made + LOOK_MS;
+
+	follower->waits_in = follower->has.active;
+	if (!follower->segments.due)
+		api_timer_set(follower->api, &follower->segments,
+			      next > now + SEGMENT_MS ? next - now : SEGMENT_MS);
 }
 
 void follower_newcomers_begin(struct follower *follower)
 {
 	follower->look = (struct api_timer){.run = on_look, .data = follower};
+	follower->segments = (struct api_timer){.run = on_segments, .data = follower};
 	api_timer_set(follower->api, &follower->look, api_jitter(LOOK_MS));
 }

@@ -78,8 +78,11 @@ static bool counts(const struct follower *follower, struct json_object *pod)
 
 static void put_all(struct follower *follower, struct json_object *const *pods, size_t n)
 {
-	int error = followed_node_pods(&follower->options->load, pods, n, follower->diag);
+	bool waits;
+	int error = followed_node_pods(&follower->options->load, pods, n, follower->diag, &waits);
 
+	if (waits)
+		follower_pod_waits(follower);
 	if (!error || error == -EAGAIN)
 		return;
 	follower_set_message(follower, error, REFUSED);
