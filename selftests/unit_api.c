@@ -205,13 +205,14 @@ static void write_config(struct world *world, int port, const char *user)
 	assert_int_equal(fclose(file), 0);
 }
 
+static struct diag quiet;
+
 static void begin(struct world *world, const struct exchange *script, const char *user)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET,
 				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t length = sizeof(address);
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	static struct diag quiet;
 
 	quiet = (struct diag){0};
 	assert_int_equal(bind(listener, (void *)&address, length), 0);
@@ -716,6 +717,120 @@ static void test_errors(void **state)
 	follows(script, "+ n/a=1 synced + n/b=11 ");
 }
 
+/* Follows as follows() does. Returns the messages without their places, to be freed. */
+static char *complaints(const struct exchange *script, const char *want)
+{
+	struct world world = {.want = want};
+	char *text = NULL, *to;
+	size_t size;
+
+	begin(&world, script, "token: secret");
+	quiet.to = open_memstream(&text, &size);
+	assert_non_null(api_watch(world.api, "/api/v1/pods", NULL, &ops, &world));
+	api_run(world.api, -1);
+	end(&world);
+	fclose(quiet.to);
+	quiet.to = NULL;
+	assert_string_equal(world.log, want);
+	to = text;
+	for (const char *line = text; *line; line += strspn(line, "\n")) {
+		const size_t n = strcspn(line, "\n") + 1;
+		const char *place = strstr(line, "/api/v1/pods: ");
+
+		assert_non_null(place);
+		place += strlen("/api/v1/pods: ");
+		memmove(to, place, line + n - place);
+		to += line + n - place;
+		line += n - 1;
+	}
+	*to = '\0';
+	return text;
+}
+
+/* Each kind of fault is reported once, and numbers make no kind. */
+static void test_kinds_of_faults(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit", "401 Unauthorized", {"{\"message\":\"Unauthorized\"}"}},
+		{"?limit", "403 Forbidden", {"{\"message\":\"pods is forbidden\"}"}},
+		{"?limit", "401 Unauthorized", {"{\"message\":\"Unauthorized\"}"}},
+		{"?limit", "500 Error", {"{\"message\":\"no leader after 7 ms\"}"}},
+		{"?limit", "500 Error", {"{\"message\":\"no leader after 12 ms\"}"}},
+		{"?limit", "429 Many", {"slow down"}},
+		{"?limit", "200 OK", {"{\"items\":7}"}},
+		{"?limit", "200 OK", {LIST("10", "", OBJECT("a", "1"))}},
+		{"resourceVersion=10", "200 OK", {"nonsense\n"}},
+		{"resourceVersion=10",
+		 "200 OK",
+		 {"{\"type\":\"ERROR\",\"object\":{\"code\":500,\"message\":\"too slow\"}}\n"}},
+		{"resourceVersion=10", "200 OK", {EVENT("ADDED", "b", "11"), HANG}},
+		{0},
+	};
+	char *said;
+
+	(void)state;
+	said = complaints(script, "+ n/a=1 synced + n/b=11 ");
+	assert_string_equal(
+		said, "warning: Unauthorized (401)\n"
+		      "warning: pods is forbidden (403)\n"
+		      "warning: no leader after 7 ms (500)\n"
+		      "warning: the server refuses (429)\n"
+		      "warning: answers with something else than a list\n"
+		      "note: answers again\n"
+		      "warning: streams something else than events, or a larger one than there are\n"
+		      "note: answers again\n"
+		      "warning: the stream ends with an error: too slow\n"
+		      "note: answers again\n");
+	free(said);
+}
+
+#define FORGETS                                                        \
+	{"?limit", "200 OK", {LIST("10", "", OBJECT("a", "1"))}},      \
+	{                                                              \
+		"resourceVersion=10", "410 Gone", {"{\"message\":\"old\"}"} \
+	}
+
+/* A server that forgets at once what it has listed is asked for ever fewer lists. */
+static void test_forgets(void **state)
+{
+	static const struct exchange script[] = {
+		FORGETS, FORGETS, FORGETS, FORGETS, FORGETS,
+		{"?limit", "200 OK", {LIST("11", "", OBJECT("a", "1"))}},
+		{"resourceVersion=11", "200 OK", {EVENT("ADDED", "b", "12")}},
+		{"resourceVersion=12", "410 Gone", {"{}"}},
+		{"?limit", "200 OK", {LIST("13", "", "")}},
+		{0},
+	};
+	char *said;
+
+	(void)state;
+	said = complaints(script, "+ n/a=1 synced synced synced synced synced synced + n/b=12 "
+				  "- n/a - n/b synced ");
+	assert_string_equal(said, "warning: forgets at once what it has listed (410)\n"
+				  "note: answers again\n");
+	free(said);
+}
+
+/* A proxy that ends each stream at once is named. */
+static void test_short_streams(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit", "200 OK", {LIST("10", "", OBJECT("a", "1"))}},
+		{"resourceVersion=10", "200 OK", {0}},
+		{"resourceVersion=10", "200 OK", {0}},
+		{"resourceVersion=10", "200 OK", {0}},
+		{"resourceVersion=10", "200 OK", {0}},
+		{"resourceVersion=10", "200 OK", {EVENT("ADDED", "b", "11"), HANG}},
+		{0},
+	};
+	char *said;
+
+	(void)state;
+	said = complaints(script, "+ n/a=1 synced + n/b=11 ");
+	assert_string_equal(said, "warning: the server ends each stream at once\n");
+	free(said);
+}
+
 /* Events as Tables. */
 
 #define TABLE(type, version, columns, cells)                                             \
@@ -1085,6 +1200,9 @@ int main(void)
 		cmocka_unit_test(test_too_old),
 		cmocka_unit_test(test_page_too_old),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_kinds_of_faults),
+		cmocka_unit_test(test_forgets),
+		cmocka_unit_test(test_short_streams),
 		cmocka_unit_test(test_not_there),
 		cmocka_unit_test(test_token),
 		cmocka_unit_test(test_kubeconfig),

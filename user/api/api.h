@@ -9,14 +9,15 @@
  *
  * A fault of the server (it ends a stream, hangs, answers nonsense or a status of 500 and above)
  * is never an error for the caller: a watch starts again after 0.1 s at first and 30 s at most,
- * plus a random part of that. A fault is logged once.
+ * plus a random part of that. Each kind of fault is logged once, until the server answers.
  *
  * A watch waits no longer than is of use. If no server accepts connections, an attempt costs no
  * server anything, and the pause is 0.5 s at most. If the server has answered any other request, a
  * watch to which it gave no answer, or a status of 500 and above, tries at once, though no sooner
  * than 0.5 s after its last attempt. A server that has forgotten earlier events works, so that the
- * list follows after 0.1 s, however many attempts have failed before. A watch without an answer for
- * 10 s lists again, since the server's store may be another by then (see Looks back, below).
+ * list follows after 0.1 s, however many attempts have failed before; but if it forgets what it has
+ * just listed, ever later. A watch without an answer for 10 s lists again, since the server's store
+ * may be another by then (see Looks back, below).
  */
 #ifndef BULKHEAD_API_API_H
 #define BULKHEAD_API_API_H

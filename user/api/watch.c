@@ -30,6 +30,9 @@
 #define HURRIES_MAX 10
 #define OUTAGE_MS 10000 /* a watch without an answer for so long lists, and resumes no stream */
 #define SHORT_MS 1000 /* a stream that ends sooner counts as a failure */
+#define UNUSUAL_MS 800 /* such a pause is reported where no server that works makes it as long */
+#define NO_MEMORY "no memory for its objects"
+#define FAULTS_MAX 8 /* kinds of a fault that are reported until the server answers */
 #define EVENT_MAX (16u << 20) /* bytes of an event; etcd takes objects of up to 1.5 MB */
 
 /* The known members of an object. */
@@ -55,7 +58,10 @@ struct api_watch {
 	unsigned int backoff; /* ms; 0: the last attempt succeeded */
 	uint64_t began; /* ms: when the transfer began */
 	uint64_t since; /* ms: when the first list ended, or when the last fault ended */
-	bool failed; /* the fault was reported */
+	bool failed; /* there is a fault, which was reported */
+	uint64_t faults[FAULTS_MAX]; /* the kinds that were reported since it began */
+	size_t n_faults;
+	char said[160]; /* what is wrong with the stream; "": nothing */
 	bool unanswered; /* the fault is no answer, or a status of 500 and above; or began so */
 	/* ms: since when there was no answer, or a status of 500 and above; 0: not so */
 	uint64_t silent;
@@ -66,6 +72,8 @@ struct api_watch {
 	char *unread; /* for api_watch_unread(); NULL: it is not so */
 	bool ready; /* the server has said that it is ready, since the last list */
 	bool too_old; /* the server has forgotten events: list again */
+	/* ms: as `backoff`, between lists that no event has followed */
+	unsigned int forgets;
 	bool stale; /* the server's cache may be older than the last event: list from the store */
 	bool anew; /* use a new connection next */
 	/* column definitions of a stream of Tables; NULL: not received yet */
@@ -123,13 +131,40 @@ void api_answered(struct api *api)
 		hurry(watch);
 }
 
-/* Reports a fault once, until the next success. */
-static void complain(struct api_watch *watch, const char *what)
+/* Returns the kind of a fault: times, ports and versions in its message make no other. */
+static uint64_t kind_of(const char *what)
+{
+	uint64_t kind = 14695981039346656037u; /* FNV-1a */
+
+	for (; *what; what++)
+		if (*what < '0' || *what > '9')
+			kind = (kind ^ (unsigned char)*what) * 1099511628211u;
+	return kind;
+}
+
+/* Returns true if no fault of that kind was reported since the last success. */
+static bool is_news(struct api_watch *watch, uint64_t kind)
+{
+	for (size_t i = 0; i < watch->n_faults; i++)
+		if (watch->faults[i] == kind)
+			return false;
+	if (watch->n_faults == FAULTS_MAX)
+		return false;
+	watch->faults[watch->n_faults++] = kind;
+	return true;
+}
+
+/* Reports each kind of fault once, until the next success. @status: of the answer; 0: it says
+ * nothing more. */
+static void complain(struct api_watch *watch, long status, const char *what)
 {
 	struct where where = {watch->api->config.server, 0};
+	char code[16] = "";
 
-	if (!watch->failed)
-		diag_warn(watch->api->diag, &where, watch->path, "%s", what);
+	if (status)
+		snprintf(code, sizeof(code), " (%ld)", status);
+	if (is_news(watch, kind_of(what) + status))
+		diag_warn(watch->api->diag, &where, watch->path, "%s%s", what, code);
 	watch->failed = true;
 }
 
@@ -145,6 +180,7 @@ static void answers(void *data)
 	if (watch->failed && watch->since)
 		watch->since = api_now();
 	watch->failed = watch->unanswered = watch->anew = false;
+	watch->n_faults = 0;
 	watch->silent = 0;
 	api_answered(watch->api);
 }
@@ -180,6 +216,8 @@ static void later_than(struct api_watch *watch, const struct api_transfer *trans
 	if (none && !watch->silent)
 		watch->silent = api_now();
 	watch->unanswered = none || (watch->unanswered && status != 429);
+	if (status == 410)
+		watch->forgets = watch->backoff;
 	api_timer_set(watch->api, &watch->again, wait);
 }
 
@@ -438,6 +476,8 @@ static int take_event(struct api_watch *watch, struct json_object *event)
 		return -EPROTO;
 	if (!strcmp(type, "ERROR")) {
 		watch->too_old = api_number(object, "code") == 410;
+		snprintf(watch->said, sizeof(watch->said), "the stream ends with an error: %.100s",
+			 api_text(object, "message") ? api_text(object, "message") : "");
 		return -EPROTO;
 	}
 	return watch->ops.columns && is_table(object) ? take_table(watch, type, object)
@@ -488,23 +528,56 @@ static int take_part(void *data, const char *bytes, size_t n)
 	int error = 0;
 
 	while (!error && (newline = memchr(bytes, '\n', end - bytes))) {
-		if (api_buffer_add(&watch->line, bytes, newline - bytes))
-			return -ENOMEM;
+		error = api_buffer_add(&watch->line, bytes, newline - bytes);
 		bytes = newline + 1;
-		error = watch->ops.turns && watch->line.n >= TURN_BYTES ? take_large(watch)
-									: take_line(watch);
+		if (!error)
+			error = watch->ops.turns && watch->line.n >= TURN_BYTES ? take_large(watch)
+										: take_line(watch);
 		watch->line.n = 0;
 		if (!error)
 			good(watch);
+		if (!error)
+			watch->forgets = 0;
 	}
 	if (!error && watch->line.n + (end - bytes) > EVENT_MAX)
 		error = -EPROTO;
+	if (error && !*watch->said)
+		snprintf(watch->said, sizeof(watch->said), "%s",
+			 error == -ENOMEM ? NO_MEMORY
+					  : "streams something else than events, or a larger one "
+					    "than there are");
 	return error ? error : api_buffer_add(&watch->line, bytes, end - bytes);
 }
 
 static bool wants_table(const struct api_watch *watch)
 {
 	return watch->version && watch->ops.columns && !watch->whole;
+}
+
+/* The server ends each stream after a while. */
+static void end_stream(struct api_watch *watch)
+{
+	struct where where = {watch->api->config.server, 0};
+
+	if (api_now() - watch->began >= SHORT_MS) {
+		watch->forgets = 0;
+		api_timer_set(watch->api, &watch->again, api_jitter(BACKOFF_FIRST / 4));
+		return;
+	}
+	later(watch);
+	if (watch->backoff == UNUSUAL_MS)
+		diag_warn(watch->api->diag, &where, watch->path, "the server ends each stream at once");
+}
+
+/* The server has forgotten events, and works: earlier failures are over. A server that forgets what
+ * it has just listed is asked for ever fewer lists. */
+static void forgets(struct api_watch *watch)
+{
+	watch->too_old = false;
+	watch->backoff = watch->forgets;
+	if (watch->forgets == UNUSUAL_MS)
+		complain(watch, 410, "forgets at once what it has listed");
+	list_anew(watch);
 }
 
 static void stream_ended(void *data, struct api_transfer *transfer, long status)
@@ -514,20 +587,14 @@ static void stream_ended(void *data, struct api_transfer *transfer, long status)
 	watch->transfer = NULL;
 	watch->line.n = 0;
 	if (status == 200) {
-		/* the server ends each stream after a while */
-		if (api_now() - watch->began < SHORT_MS)
-			later(watch);
-		else
-			api_timer_set(watch->api, &watch->again, api_jitter(BACKOFF_FIRST / 4));
+		end_stream(watch);
 		return;
 	}
 	if (status == 410 || watch->too_old) {
 		status = 410;
-		watch->too_old = false;
+		forgets(watch);
+		/* the server's cache may be as old */
 		watch->stale = true;
-		/* The server works: earlier failures are over. */
-		watch->backoff = 0;
-		list_anew(watch);
 	} else if (status == 404 && wants_table(watch) && watch->ops.columns_path) {
 		watch->whole = true;
 	} else {
@@ -535,7 +602,8 @@ static void stream_ended(void *data, struct api_transfer *transfer, long status)
 									    transfer->received.n)
 								: NULL;
 
-		complain(watch, api_transfer_error(transfer, status, body));
+		complain(watch, status,
+			 *watch->said ? watch->said : api_transfer_error(transfer, status, body));
 		json_object_put(body);
 		/* the collection was deleted while the watch was cut off, or the server starts */
 		if (status == 404)
@@ -586,8 +654,8 @@ static void take_list(struct api_watch *watch, struct api_buffer *page)
 	int error = page->n ? take_page(watch, page, &more) : -EPROTO;
 
 	if (error) {
-		complain(watch, error == -ENOMEM ? "no memory for its objects"
-						 : "answers with something else than a list");
+		complain(watch, 0,
+			 error == -ENOMEM ? NO_MEMORY : "answers with something else than a list");
 		list_anew(watch);
 		later(watch);
 		return;
@@ -670,7 +738,7 @@ static void served_known(void *data, const char *fault, const char *unread)
 			 "is not there (404), and the server does not say in which versions it "
 			 "is: %.200s; what it had before counts",
 			 fault);
-		complain(watch, text);
+		complain(watch, 0, text);
 		later(watch);
 	} else if (unread) {
 		report_unread(watch, unread);
@@ -703,7 +771,7 @@ static void ready_ended(void *data, struct api_transfer *transfer, long status)
 		go(watch);
 		return;
 	}
-	complain(watch, "is not there (404), and the server does not say at /readyz that it is "
+	complain(watch, 0, "is not there (404), and the server does not say at /readyz that it is "
 			"ready: what it had before counts");
 	later_than(watch, transfer, status == 404 ? 503 : status);
 }
@@ -747,9 +815,9 @@ static void list_ended(void *data, struct api_transfer *transfer, long status)
 		body = transfer->received.n ? api_parse(transfer->received.at, transfer->received.n)
 					    : NULL;
 		if (status == 410)
-			list_anew(watch);
+			forgets(watch);
 		else
-			complain(watch, api_transfer_error(transfer, status, body));
+			complain(watch, status, api_transfer_error(transfer, status, body));
 		later_than(watch, transfer, status);
 		json_object_put(body);
 	}
@@ -857,6 +925,7 @@ static void go(void *data)
 	watch->streamed = watch->version;
 	json_object_put(watch->columns);
 	watch->columns = NULL;
+	*watch->said = '\0';
 	watch->began = api_now();
 	watch->transfer = path ? api_transfer_begin(watch->api, &options) : NULL;
 	free(path);
@@ -874,7 +943,7 @@ static void restart(struct api_watch *watch)
 	watch->anew = watch->unanswered = true;
 	if (!watch->silent)
 		watch->silent = api_now();
-	complain(watch, "the server hangs");
+	complain(watch, 0, "the server hangs");
 	later(watch);
 }
 
