@@ -65,6 +65,12 @@ audits() {
 }
 net_check "a follower begins to audit" audits
 net_check "the Event waits for the report" net_is "$(events .)" 3
+unwritten() { # TIMES
+	[ "$(grep -c "this node's status cannot be written: " "$NET_TMP/follow-worker-1.log")" = "$1" ]
+}
+net_check "the log says that the report fails" api_await unwritten 1
+api_fails 403 worker-1/status
+net_check "the log says that the report fails in another way" api_await unwritten 2
 api_fails
 net_check "the Event follows the report" api_await has_event 'newly audited: shop/db, shop/web"'
 net_check "status says that the follower loaded" grep -qE ' ago by [a-z0-9 _-]+ with follow$' <(net_bulkhead status)

@@ -2,13 +2,15 @@
 /*
  * fault LOG WHICH N WHAT COMMAND...
  *
- * Runs a command and injects a fault at the Nth system call that counts, from 1 (0: no fault):
+ * Runs a command and injects a fault at the Nth system call that counts, from 1 (0: no fault). N may
+ * be a path instead, with a slash: then each call fails that counts while the file exists.
  *   kill       SIGKILL before it is made
  *   NUMBER     it is not made and fails with that errno
  * WHICH of them count:
  *   state      those that change state: bpf(2) that writes, pins, attaches or runs a program,
  *              netlink, and changes of folders
  *   bpf        every bpf(2)
+ *   generic    socket(2) of generic netlink
  *   all        every one
  * LOG gets a line for each that counted, up to the fault: its number, or "bpf" and the number of
  * its command.
@@ -18,6 +20,7 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
@@ -32,6 +35,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,8 +45,9 @@
 #define KILLED 99
 
 struct fault {
-	bool bpf_only, all;
+	bool bpf_only, generic, all;
 	long at;
+	const char *file; /* NULL: the fault is at a number */
 	int error; /* 0: kill */
 	FILE *log;
 };
@@ -76,6 +81,9 @@ static bool changes_state(const struct seccomp_data *call)
 
 static bool counts(const struct fault *fault, const struct seccomp_data *call)
 {
+	if (fault->generic)
+		return call->nr == SYS_socket && call->args[0] == AF_NETLINK &&
+		       call->args[2] == NETLINK_GENERIC;
 	return fault->all || (fault->bpf_only ? call->nr == SYS_bpf : changes_state(call));
 }
 
@@ -135,7 +143,10 @@ static bool answer(const struct fault *fault, int listener, pid_t child, long *c
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call))
 		return errno == EINTR || errno == ENOENT;
 	response.id = call.id;
-	if (counts(fault, &call.data) && (!fault->at || *count < fault->at)) {
+	if (fault->file && counts(fault, &call.data) && !access(fault->file, F_OK)) {
+		response.flags = 0;
+		response.error = -fault->error;
+	} else if (counts(fault, &call.data) && (!fault->at || *count < fault->at)) {
 		write_down(fault->log, &call.data);
 		++*count;
 		if (*count == fault->at && !fault->error) {
@@ -181,7 +192,7 @@ int main(int argc, char **argv)
 	struct fault fault = {};
 
 	if (argc < 6) {
-		fprintf(stderr, "usage: fault LOG state|bpf|all N kill|ERRNO COMMAND...\n");
+		fprintf(stderr, "usage: fault LOG state|bpf|generic|all N|FILE kill|ERRNO COMMAND...\n");
 		return 2;
 	}
 	fault.log = fopen(argv[1], "we");
@@ -189,7 +200,9 @@ int main(int argc, char **argv)
 		helper_die(argv[1]);
 	fault.all = !strcmp(argv[2], "all");
 	fault.bpf_only = !strcmp(argv[2], "bpf");
+	fault.generic = !strcmp(argv[2], "generic");
 	fault.at = atol(argv[3]);
+	fault.file = strchr(argv[3], '/') ? argv[3] : NULL;
 	fault.error = atoi(argv[4]);
 	return run(&fault, argv + 5);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "api/faults.h"
 #include "api/large.h"
 #include "api/loop.h"
 #include "api/served.h"
@@ -32,7 +33,6 @@
 #define SHORT_MS 1000 /* a stream that ends sooner counts as a failure */
 #define UNUSUAL_MS 800 /* such a pause is reported where no server that works makes it as long */
 #define NO_MEMORY "no memory for its objects"
-#define FAULTS_MAX 8 /* kinds of a fault that are reported until the server answers */
 #define EVENT_MAX (16u << 20) /* bytes of an event; etcd takes objects of up to 1.5 MB */
 
 /* The known members of an object. */
@@ -59,8 +59,7 @@ struct api_watch {
 	uint64_t began; /* ms: when the transfer began */
 	uint64_t since; /* ms: when the first list ended, or when the last fault ended */
 	bool failed; /* there is a fault, which was reported */
-	uint64_t faults[FAULTS_MAX]; /* the kinds that were reported since it began */
-	size_t n_faults;
+	struct api_faults faults; /* since it began */
 	char said[160]; /* what is wrong with the stream; "": nothing */
 	bool unanswered; /* the fault is no answer, or a status of 500 and above; or began so */
 	/* ms: since when there was no answer, or a status of 500 and above; 0: not so */
@@ -131,29 +130,6 @@ void api_answered(struct api *api)
 		hurry(watch);
 }
 
-/* Returns the kind of a fault: times, ports and versions in its message make no other. */
-static uint64_t kind_of(const char *what)
-{
-	uint64_t kind = 14695981039346656037u; /* FNV-1a */
-
-	for (; *what; what++)
-		if (*what < '0' || *what > '9')
-			kind = (kind ^ (unsigned char)*what) * 1099511628211u;
-	return kind;
-}
-
-/* Returns true if no fault of that kind was reported since the last success. */
-static bool is_news(struct api_watch *watch, uint64_t kind)
-{
-	for (size_t i = 0; i < watch->n_faults; i++)
-		if (watch->faults[i] == kind)
-			return false;
-	if (watch->n_faults == FAULTS_MAX)
-		return false;
-	watch->faults[watch->n_faults++] = kind;
-	return true;
-}
-
 /* Reports each kind of fault once, until the next success. @status: of the answer; 0: it says
  * nothing more. */
 static void complain(struct api_watch *watch, long status, const char *what)
@@ -163,7 +139,7 @@ static void complain(struct api_watch *watch, long status, const char *what)
 
 	if (status)
 		snprintf(code, sizeof(code), " (%ld)", status);
-	if (is_news(watch, kind_of(what) + status))
+	if (api_faults_add(&watch->faults, status, what))
 		diag_warn(watch->api->diag, &where, watch->path, "%s%s", what, code);
 	watch->failed = true;
 }
@@ -180,7 +156,7 @@ static void answers(void *data)
 	if (watch->failed && watch->since)
 		watch->since = api_now();
 	watch->failed = watch->unanswered = watch->anew = false;
-	watch->n_faults = 0;
+	watch->faults.n = 0;
 	watch->silent = 0;
 	api_answered(watch->api);
 }

@@ -7,6 +7,7 @@
 #ifndef BULKHEAD_CLUSTER_FOLLOWER_H
 #define BULKHEAD_CLUSTER_FOLLOWER_H
 
+#include "api/faults.h"
 #include "cluster/count.h"
 #include "cluster/denials.h"
 #include "cluster/event_objects.h"
@@ -56,7 +57,7 @@ struct follower {
 	struct api_timer heartbeat;
 	bool exists; /* this node's NodePolicyStatus exists */
 	bool reporting, report_again; /* a report is being sent; another must follow */
-	bool report_failed;
+	struct api_faults report_faults;
 	bool asks_why; /* the next report's answer says why the last one was refused */
 	unsigned int report_backoff; /* ms; 0: the last report succeeded */
 	/* generations in the last report that was sent, and in the last that arrived */
@@ -77,6 +78,7 @@ struct follower {
 
 	/* Newcomers */
 	struct api_timer look;
+	int look_error; /* the error of the last look */
 	struct newcomers
 		newcomers; /* when the follower looked last; the addresses of the last load */
 	/* between loads for one thing that comes up, and between those for other addresses */

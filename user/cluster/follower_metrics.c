@@ -67,6 +67,9 @@ void follower_metrics(void *data, FILE *to)
 		  follower->changes);
 	count_put(to, "follow_changes_failed_total",
 		  "Policies that failed to be loaded, staged or activated.", follower->failed);
+	count_put(to, "follow_interfaces_known",
+		  "1 while the follower finds what comes up on the node; 0 if it cannot look.",
+		  !follower->look_error);
 	count_put(to, "follow_policy_saved",
 		  "1 if the node would start with the active policy, or saves none; else 0.",
 		  !follower->node.saves.error);

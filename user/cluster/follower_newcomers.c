@@ -109,6 +109,22 @@ static bool is_due(struct look_pause *pause, const char *what)
 	return true;
 }
 
+/* Finds what has come up. An error is logged if the look before had none, and reported. */
+static int find(struct follower *follower, struct newcomers *now)
+{
+	struct diag silent = {};
+	const int had = follower->look_error;
+
+	follower->look_error = followed_node_newcomers(&follower->node,
+						       had ? &silent : follower->diag, now);
+	if (had && !follower->look_error)
+		diag_note(follower->diag, NULL, NULL,
+			  "follow: what comes up on the node is found again");
+	if (had != follower->look_error)
+		follower_report(follower);
+	return follower->look_error;
+}
+
 /* Loads if something needs that. */
 static void look(struct follower *follower)
 {
@@ -117,7 +133,7 @@ static void look(struct follower *follower)
 	const char *other = "";
 	bool comes, moves;
 
-	if (followed_node_newcomers(&follower->node, follower->diag, &now))
+	if (find(follower, &now))
 		return newcomers_free(&now);
 	describe(&follower->newcomers, &now, what, sizeof(what));
 	if (follower->newcomers.n_addresses && newcomers_moved(&follower->newcomers, &now))

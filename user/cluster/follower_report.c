@@ -28,12 +28,13 @@ void follower_warn(struct follower *follower, const char *what, const char *why)
 	diag_report(follower->diag, DIAG_WARNING, NULL, NULL, "follow: %s: %s", what, why);
 }
 
-/* Warns of the first failed report only, until a report succeeds again. */
-static void warn_report(struct follower *follower, const char *why)
+/* Warns of each kind of failure once, until a report succeeds again. */
+static void warn_report(struct follower *follower, const struct api_answer *answer)
 {
-	if (why && !follower->report_failed)
-		follower_warn(follower, "this node's status cannot be written", why);
-	follower->report_failed = why;
+	if (!answer->error)
+		follower->report_faults = (struct api_faults){};
+	else if (api_faults_add(&follower->report_faults, answer->status, answer->error))
+		follower_warn(follower, "this node's status cannot be written", answer->error);
 }
 
 unsigned int follower_limit(const struct follower *follower)
@@ -156,14 +157,32 @@ static struct condition policy_saved(const struct saves *saves, char *text, size
 				  .message = text};
 }
 
+/* @text: room for the message. */
+static struct condition interfaces_known(int error, char *text, size_t size)
+{
+	if (error)
+		snprintf(text, size,
+			 "interfaces, tunnels and addresses that come are not found, so that they "
+			 "are not guarded: %s",
+			 strerror(-error));
+	else
+		snprintf(text, size, "what comes up on the node is found");
+	return (struct condition){.type = "InterfacesKnown",
+				  .holds = !error,
+				  .reason = error ? "CannotBeListed" : "Listed",
+				  .message = text};
+}
+
 /* A report has the conditions only if one has changed: the server keeps the last ones. */
 static void add_conditions(struct follower *follower, struct json_object *status)
 {
 	struct json_object *conditions = json_object_new_array();
 	const struct saves *saves = &follower->node.saves;
-	char addresses[200], saved[200];
+	char addresses[200], interfaces[200], saved[200];
 	const struct condition all[] = {ready(follower),
 					addresses_free(follower, addresses, sizeof(addresses)),
+					interfaces_known(follower->look_error, interfaces,
+							 sizeof(interfaces)),
 					policy_saved(saves, saved, sizeof(saved))};
 
 	/* the last one only where something is saved */
@@ -212,7 +231,7 @@ static void made(void *data, const struct api_answer *answer)
 	follower->exists = !answer->error || answer->status == 409;
 	if (follower->exists)
 		return follower_report(follower);
-	warn_report(follower, answer->error);
+	warn_report(follower, answer);
 	report_later(follower, answer);
 }
 
@@ -253,7 +272,7 @@ static void reported(void *data, const struct api_answer *answer)
 		return follower_report(follower);
 	}
 	follower->asks_why = false;
-	warn_report(follower, answer->error);
+	warn_report(follower, answer);
 	if (answer->error)
 		return report_later(follower, answer);
 	follower->report_backoff = 0;
