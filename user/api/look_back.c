@@ -6,8 +6,10 @@
 
 /* A watch is compared with a list after so long, and up to half as long more. */
 #define LOOK_MS 40000
-/* If the list differs, and the watch does not tell of it for so long, the watch is silent. */
-#define DOUBT_MS 5000
+/* If the list differs, and the watch does not tell of it for so long, the watch is silent. The list
+ * comes from the store, and the watch from a cache, which a server under load may keep some seconds
+ * behind: a client that listed all objects then would load the server more. */
+#define DOUBT_MS 30000
 
 struct api_look_back {
 	struct api *api;
