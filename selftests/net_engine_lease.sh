@@ -100,4 +100,19 @@ leads_again() {
 	[ "$(grep -c "engine: leads$" "$NET_TMP/engine-nine.log")" = 2 ]
 }
 net_check "the engine reads the Lease, and leads again without the watch" api_await leads_again
+api_end engine-nine TERM
+api PUT /test/fail 0 >/dev/null
+
+# A server under load: the watch tells of each renewal when the next one has been answered.
+api_engine ten
+net_check "the tenth engine leads" api_await api_leads ten
+net_check "the watch of the Lease is one version behind" api PUT /test/lag "leases?watch"
+renewals() {
+	api GET "/test/count?PUT_$API_LEASE"
+}
+renewed() { # TIMES
+	[ "$(renewals)" -ge "$1" ]
+}
+net_check "the engine renews its lease four times" api_await renewed $(($(renewals) + 4))
+net_check "the engine led all the time" net_fails 1 grep "leads no longer" "$NET_TMP/engine-ten.log"
 net_end

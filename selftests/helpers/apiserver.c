@@ -11,7 +11,8 @@
  * VERSION PLURAL": the group has that collection in that version alone (404 for others, whose
  * streams end), and /apis says so; the text "" ends that. PUT /test/hold with a text PART: objects
  * whose creation has PART in its line are stored, and the answers wait until the text is "", and
- * watches whose line has PART tell nothing until then. PUT /test/restore with the text "down
+ * watches whose line has PART tell nothing until then. PUT /test/lag with a text PART: watches whose
+ * line has PART tell of no object's newest version until the text is "". PUT /test/restore with the text "down
  * VERSION" or "silent VERSION" puts the store back to that version, as a backup of etcd does: later
  * versions count from there on, and a watch from a version that is not reached yet tells nothing;
  * with `down` streams end. GET /test/version prints the newest version. GET /test/count?PART prints
@@ -58,7 +59,7 @@ static char fail_part[256];
 static int fail_status;
 static unsigned int fails; /* how often the fault has changed */
 static char only_group[256], only_version[64], only_plural[256];
-static char held_part[256];
+static char held_part[256], lag_part[256];
 static unsigned int restores; /* how often the store was put back */
 
 struct request {
@@ -135,6 +136,12 @@ static void set(struct json_object *object, const char *key, const char *text)
 static bool is_held(const struct request *request)
 {
 	return *held_part && strstr(request->line, held_part);
+}
+
+/* Returns true if the watch is behind, and does not tell of the change yet. */
+static bool is_late(const struct request *request, const struct change *change)
+{
+	return *lag_part && strstr(request->line, lag_part) && change->last;
 }
 
 /* Returns true if the request's collection is there in another version alone. */
@@ -436,6 +443,8 @@ static void watch(struct request *request)
 
 			if (!is_asked(request, change))
 				continue;
+			if (is_late(request, change))
+				break;
 			n = asprintf(&line, "{\"type\":\"%s\",\"object\":%s}\n", change->type,
 				     change->text);
 			say(request->fd, line, n);
@@ -616,6 +625,11 @@ static void control(struct request *request)
 	}
 	if (!strcmp(request->path, "/test/hold")) {
 		snprintf(held_part, sizeof(held_part), "%s", request->text);
+		pthread_cond_broadcast(&changed);
+		return answer(request->fd, 200, "{}");
+	}
+	if (!strcmp(request->path, "/test/lag")) {
+		snprintf(lag_part, sizeof(lag_part), "%s", request->text);
 		pthread_cond_broadcast(&changed);
 		return answer(request->fd, 200, "{}");
 	}

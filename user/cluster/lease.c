@@ -217,11 +217,23 @@ void lease_want(struct lease *lease)
 	look(lease);
 }
 
+/* Returns true if this engine knows a later version, by the answer to a request: the watch of a
+ * server under load may be behind. A list may be of an older time, and counts. */
+static bool is_overtaken(const struct lease *lease, struct json_object *object)
+{
+	const char *version = api_text(object, "metadata.resourceVersion");
+
+	return version && lease->version && !api_watch_lists(lease->watch) &&
+	       strtoull(version, NULL, 10) < strtoull(lease->version, NULL, 10);
+}
+
 static void lease_changed(void *data, const char *key, struct json_object *object)
 {
 	struct lease *lease = data;
 
 	(void)key;
+	if (is_overtaken(lease, object))
+		return;
 	see(lease, object);
 	if (!is_ours(lease) && lease->until) {
 		lease->until = 0;
