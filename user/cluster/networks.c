@@ -30,7 +30,9 @@ static void on_change(void *data)
 {
 	struct networks *networks = data;
 
-	if (kept_lists_drain(networks->lists) && !networks->timer.due)
+	const uint64_t due = networks->timer.due;
+
+	if (kept_lists_drain(networks->lists) && (!due || due > api_now() + SETTLE_MS))
 		api_timer_set(networks->api, &networks->timer, SETTLE_MS);
 }
 
@@ -48,9 +50,9 @@ static void look(void *data)
 	done = kept_lists_look(networks->lists, MOST - networks->within, &networks->lacking);
 	networks->within += done;
 	networks->put_back += done;
-	if (!networks->lacking)
+	if (!networks->lacking && kept_lists_are_kept(networks->lists))
 		return;
-	if (!lacked)
+	if (networks->lacking && !lacked)
 		diag_warn(networks->diag, NULL, NULL,
 			  "follow: a network lacks bulkhead-cni, and gets it back in a minute: "
 			  "another "

@@ -16,7 +16,7 @@ struct kept_lists {
 	const char *folder, *bin;
 	struct diag *diag;
 	int fd;
-	bool warned; /* that an entry cannot be kept */
+	bool unkept; /* the last look could not keep an entry */
 };
 
 int kept_lists_fd(const struct kept_lists *lists)
@@ -26,23 +26,33 @@ int kept_lists_fd(const struct kept_lists *lists)
 
 bool kept_lists_drain(struct kept_lists *lists)
 {
-	char events[4096];
+	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
 	bool any = false;
+	ssize_t n;
 
-	while (read(lists->fd, events, sizeof(events)) > 0)
-		any = true;
+	while ((n = read(lists->fd, events, sizeof(events))) > 0)
+		for (ssize_t at = 0; at < n;) {
+			const struct inotify_event *event = (void *)(events + at);
+
+			/* without a name some events were lost; others are of this process's own
+			 * files */
+			any |= !event->len || conflist_is_name(event->name);
+			at += sizeof(*event) + event->len;
+		}
 	return any;
 }
 
-static void keep(struct kept_lists *lists, const char *name, struct json_object *own)
+/* @warned: that an entry cannot be kept. Returns true if it is kept. */
+static bool keep(const struct kept_lists *lists, const char *name, struct json_object *own,
+		 bool warned)
 {
 	const int error = conflist_keep(lists->folder, name, own);
 
-	if (error && !lists->warned)
+	if (error && !warned)
 		diag_warn(lists->diag, &(struct where){lists->folder, 0}, NULL,
 			  "cannot be written, so bulkhead-cni cannot be put back into %s: %s", name,
 			  strerror(-error));
-	lists->warned = error;
+	return !error;
 }
 
 static int path_of(const struct kept_lists *lists, const char *name, char path[PATH_MAX])
@@ -53,7 +63,7 @@ static int path_of(const struct kept_lists *lists, const char *name, char path[P
 
 /* Returns the entry that the list had, to be put, if it lacks the plugin; NULL: it does not. What
  * cannot be read is being written. */
-static struct json_object *find_lacking(struct kept_lists *lists, const char *name)
+static struct json_object *find_lacking(struct kept_lists *lists, const char *name, bool warned)
 {
 	struct json_object *own = NULL;
 	char path[PATH_MAX];
@@ -62,7 +72,7 @@ static struct json_object *find_lacking(struct kept_lists *lists, const char *na
 		return NULL;
 	if (!own)
 		return conflist_kept(lists->folder, name);
-	keep(lists, name, own);
+	lists->unkept |= !keep(lists, name, own, warned || lists->unkept);
 	json_object_put(own);
 	return NULL;
 }
@@ -81,16 +91,19 @@ static bool put_back(struct kept_lists *lists, const char *name, struct json_obj
 
 unsigned int kept_lists_look(struct kept_lists *lists, unsigned int most, unsigned int *lacking)
 {
+	const bool warned = lists->unkept;
 	struct dirent **entries = NULL;
 	unsigned int done = 0;
 	int n;
 
 	*lacking = 0;
+	lists->unkept = false;
 	n = conflist_has_link(lists->bin) ? scandir(lists->folder, &entries, NULL, alphasort) : 0;
 	for (int i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 
-		struct json_object *own = conflist_is_name(name) ? find_lacking(lists, name) : NULL;
+		struct json_object *own =
+			conflist_is_name(name) ? find_lacking(lists, name, warned) : NULL;
 
 		if (own && done < most && put_back(lists, name, own))
 			done++;
@@ -101,6 +114,11 @@ unsigned int kept_lists_look(struct kept_lists *lists, unsigned int most, unsign
 	}
 	free(entries);
 	return done;
+}
+
+bool kept_lists_are_kept(const struct kept_lists *lists)
+{
+	return !lists->unkept;
 }
 
 int kept_lists_open(const char *folder, const char *bin, struct diag *diag,

@@ -22,11 +22,14 @@ void kept_lists_close(struct kept_lists *lists); /* NULL is fine */
 /* Can be read if the folder has changed; kept_lists_look() reads it. */
 int kept_lists_fd(const struct kept_lists *lists);
 
-/* Forgets what has changed in the folder so far. Returns true if anything has. */
+/* Forgets what has changed in the folder so far. Returns true if a list has. */
 bool kept_lists_drain(struct kept_lists *lists);
 
 /* Puts the plugin back into @most lists at most. Returns into how many, and warns of each.
  * *lacking: how many lists lack it still. */
 unsigned int kept_lists_look(struct kept_lists *lists, unsigned int most, unsigned int *lacking);
+
+/* Returns false if the last look could not keep an entry, which it has warned of. */
+bool kept_lists_are_kept(const struct kept_lists *lists);
 
 #endif
