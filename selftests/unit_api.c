@@ -771,30 +771,38 @@ static void test_kinds_of_faults(void **state)
 	(void)state;
 	said = complaints(script, "+ n/a=1 synced + n/b=11 ");
 	assert_string_equal(
-		said, "warning: Unauthorized (401)\n"
-		      "warning: pods is forbidden (403)\n"
-		      "warning: no leader after 7 ms (500)\n"
-		      "warning: the server refuses (429)\n"
-		      "warning: answers with something else than a list\n"
-		      "note: answers again\n"
-		      "warning: streams something else than events, or a larger one than there are\n"
-		      "note: answers again\n"
-		      "warning: the stream ends with an error: too slow\n"
-		      "note: answers again\n");
+		said,
+		"warning: Unauthorized (401)\n"
+		"warning: pods is forbidden (403)\n"
+		"warning: no leader after 7 ms (500)\n"
+		"warning: the server refuses (429)\n"
+		"warning: answers with something else than a list\n"
+		"note: answers again\n"
+		"warning: streams something else than events, or a larger one than there are\n"
+		"note: answers again\n"
+		"warning: the stream ends with an error: too slow\n"
+		"note: answers again\n");
 	free(said);
 }
 
-#define FORGETS                                                        \
-	{"?limit", "200 OK", {LIST("10", "", OBJECT("a", "1"))}},      \
-	{                                                              \
-		"resourceVersion=10", "410 Gone", {"{\"message\":\"old\"}"} \
+#define FORGETS                                                   \
+	{"?limit", "200 OK", {LIST("10", "", OBJECT("a", "1"))}}, \
+	{                                                         \
+		"resourceVersion=10", "410 Gone",                 \
+		{                                                 \
+			"{\"message\":\"old\"}"                   \
+		}                                                 \
 	}
 
 /* A server that forgets at once what it has listed is asked for ever fewer lists. */
 static void test_forgets(void **state)
 {
 	static const struct exchange script[] = {
-		FORGETS, FORGETS, FORGETS, FORGETS, FORGETS,
+		FORGETS,
+		FORGETS,
+		FORGETS,
+		FORGETS,
+		FORGETS,
 		{"?limit", "200 OK", {LIST("11", "", OBJECT("a", "1"))}},
 		{"resourceVersion=11", "200 OK", {EVENT("ADDED", "b", "12")}},
 		{"resourceVersion=12", "410 Gone", {"{}"}},

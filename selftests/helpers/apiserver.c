@@ -11,16 +11,16 @@
  * VERSION PLURAL": the group has that collection in that version alone (404 for others, whose
  * streams end), and /apis says so; the text "" ends that. PUT /test/hold with a text PART: objects
  * whose creation has PART in its line are stored, and the answers wait until the text is "", and
- * watches whose line has PART tell nothing until then. PUT /test/lag with a text PART: watches whose
- * line has PART tell of no object's newest version until the text is "". PUT /test/restore with the text "down
- * VERSION" or "silent VERSION" puts the store back to that version, as a backup of etcd does: later
- * versions count from there on, and a watch from a version that is not reached yet tells nothing;
- * with `down` streams end. GET /test/version prints the newest version. GET /test/count?PART prints
- * how many requests had PART in their line, with _ for a blank. GET of an object with
- * ?member=A.B,C prints these members in one line. Bulkhead's version `followers` is missing (404).
- * GET of a pod's log answers with the file that the pod's annotation `log` names, and with
- * ?follow=true with what is written there until the client goes away; tailLines=0 begins at its
- * end, sinceSeconds=N at its first line of JSON with a "time" that is no older.
+ * watches whose line has PART tell nothing until then. PUT /test/lag with a text PART: watches
+ * whose line has PART tell of no object's newest version until the text is "". PUT /test/restore
+ * with the text "down VERSION" or "silent VERSION" puts the store back to that version, as a backup
+ * of etcd does: later versions count from there on, and a watch from a version that is not reached
+ * yet tells nothing; with `down` streams end. GET /test/version prints the newest version. GET
+ * /test/count?PART prints how many requests had PART in their line, with _ for a blank. GET of an
+ * object with ?member=A.B,C prints these members in one line. Bulkhead's version `followers` is
+ * missing (404). GET of a pod's log answers with the file that the pod's annotation `log` names,
+ * and with ?follow=true with what is written there until the client goes away; tailLines=0 begins
+ * at its end, sinceSeconds=N at its first line of JSON with a "time" that is no older.
  */
 #include <arpa/inet.h>
 #include <errno.h>

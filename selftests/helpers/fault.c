@@ -2,8 +2,7 @@
 /*
  * fault LOG WHICH N WHAT COMMAND...
  *
- * Runs a command and injects a fault at the Nth system call that counts, from 1 (0: no fault). N may
- * be a path instead, with a slash: then each call fails that counts while the file exists.
+ * Runs a command and injects a fault at the Nth system call that counts, from 1 (0: no fault):
  *   kill       SIGKILL before it is made
  *   NUMBER     it is not made and fails with that errno
  * WHICH of them count:
@@ -12,6 +11,7 @@
  *   bpf        every bpf(2)
  *   generic    socket(2) of generic netlink
  *   all        every one
+ * N may be a path instead, with a slash: each call fails that counts while the file exists.
  * LOG gets a line for each that counted, up to the fault: its number, or "bpf" and the number of
  * its command.
  *
@@ -192,7 +192,8 @@ int main(int argc, char **argv)
 	struct fault fault = {};
 
 	if (argc < 6) {
-		fprintf(stderr, "usage: fault LOG state|bpf|generic|all N|FILE kill|ERRNO COMMAND...\n");
+		fprintf(stderr,
+			"usage: fault LOG state|bpf|generic|all N|FILE kill|ERRNO COMMAND...\n");
 		return 2;
 	}
 	fault.log = fopen(argv[1], "we");

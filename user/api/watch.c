@@ -542,7 +542,8 @@ static void end_stream(struct api_watch *watch)
 	}
 	later(watch);
 	if (watch->backoff == UNUSUAL_MS)
-		diag_warn(watch->api->diag, &where, watch->path, "the server ends each stream at once");
+		diag_warn(watch->api->diag, &where, watch->path,
+			  "the server ends each stream at once");
 }
 
 /* The server has forgotten events, and works: earlier failures are over. A server that forgets what
@@ -747,8 +748,9 @@ static void ready_ended(void *data, struct api_transfer *transfer, long status)
 		go(watch);
 		return;
 	}
-	complain(watch, 0, "is not there (404), and the server does not say at /readyz that it is "
-			"ready: what it had before counts");
+	complain(watch, 0,
+		 "is not there (404), and the server does not say at /readyz that it is "
+		 "ready: what it had before counts");
 	later_than(watch, transfer, status == 404 ? 503 : status);
 }
 

@@ -115,8 +115,8 @@ static int find(struct follower *follower, struct newcomers *now)
 	struct diag silent = {};
 	const int had = follower->look_error;
 
-	follower->look_error = followed_node_newcomers(&follower->node,
-						       had ? &silent : follower->diag, now);
+	follower->look_error =
+		followed_node_newcomers(&follower->node, had ? &silent : follower->diag, now);
 	if (had && !follower->look_error)
 		diag_note(follower->diag, NULL, NULL,
 			  "follow: what comes up on the node is found again");

@@ -179,11 +179,10 @@ static void add_conditions(struct follower *follower, struct json_object *status
 	struct json_object *conditions = json_object_new_array();
 	const struct saves *saves = &follower->node.saves;
 	char addresses[200], interfaces[200], saved[200];
-	const struct condition all[] = {ready(follower),
-					addresses_free(follower, addresses, sizeof(addresses)),
-					interfaces_known(follower->look_error, interfaces,
-							 sizeof(interfaces)),
-					policy_saved(saves, saved, sizeof(saved))};
+	const struct condition all[] = {
+		ready(follower), addresses_free(follower, addresses, sizeof(addresses)),
+		interfaces_known(follower->look_error, interfaces, sizeof(interfaces)),
+		policy_saved(saves, saved, sizeof(saved))};
 
 	/* the last one only where something is saved */
 	for (size_t i = 0; i < ARRAY_SIZE(all) - !saves->dir; i++)
