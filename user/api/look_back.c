@@ -20,6 +20,7 @@ struct api_look_back {
 	bool asks; /* a list is on its way */
 	bool doubts; /* the last list differed */
 	uint64_t doubted; /* what the watch had told then */
+	uint64_t since; /* ms: when a list differed first, with no more told */
 };
 
 static void go_back(struct api_look_back *look, const char *why)
@@ -36,14 +37,16 @@ static void looked(void *data, const struct api_answer *answer)
 	const enum api_compared compared =
 		answer->error ? API_SAME
 			      : api_watch_compare(*look->watch, &look->mark, answer->body);
-	const bool silent = look->doubts && look->doubted == look->mark.told;
+	const bool same = look->doubts && look->doubted == look->mark.told;
 
 	look->asks = false;
+	if (!same)
+		look->since = api_now();
 	look->doubts = compared == API_DIFFERS;
 	look->doubted = look->mark.told;
 	if (compared == API_OLDER)
 		go_back(look, "the store was put back to an older time");
-	else if (look->doubts && silent)
+	else if (look->doubts && look->since + DOUBT_MS <= api_now())
 		go_back(look, "a watch tells nothing");
 	api_timer_set(look->api, &look->timer, look->doubts ? DOUBT_MS : api_jitter(LOOK_MS));
 }
