@@ -62,7 +62,7 @@ refuses_without() { # TEXT PATTERN COMMAND...
 
 # Ten times what these compiles take. Without budgets, the policy below takes three times as much or more of both.
 cheaply() { # COMMAND...: with so many kB, and so many seconds of a processor
-	(ulimit -v 300000 -t 4 && "$@")
+	(ulimit -v 300000 -t 15 && "$@")
 }
 
 list "${honest[@]}" >"$tmp/honest.json"
