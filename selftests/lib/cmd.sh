@@ -31,9 +31,9 @@ check() { # NAME COMMAND...
 	check_result $? "$1" "$tmp/said"
 }
 
-# Runs bulkhead with its output in $tmp/out and $tmp/err, for at most two minutes.
+# Runs bulkhead with its output in $tmp/out and $tmp/err, for at most ten minutes: beside other work, seconds become minutes.
 run_bulkhead() { # ARGUMENT...
-	timeout 120 "$BULKHEAD" "$@" >"$tmp/out" 2>"$tmp/err"
+	timeout 600 "$BULKHEAD" "$@" >"$tmp/out" 2>"$tmp/err"
 }
 
 # Reports the result of the last run_bulkhead.
