@@ -6,7 +6,6 @@
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
-API_SECONDS=${SECS:-60}
 api_world
 evil=${API_POLICIES/shop/evil}
 services=/api/v1/namespaces/evil/services

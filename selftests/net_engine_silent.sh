@@ -5,7 +5,6 @@
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
-API_SECONDS=120
 api_world db
 api_node worker-2
 api_obeys worker-2

@@ -6,7 +6,6 @@
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
-API_SECONDS=${SECS:-60}
 api_world
 evil=${API_POLICIES/shop/evil}
 policy() { # NAME LABEL: a policy of 120 KB, in a file

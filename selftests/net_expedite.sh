@@ -180,7 +180,7 @@ net_check "a read-only file is no error" both
 net_check "a read-only file stays at 0" is_normal
 MODE=rw
 run unload
-net_check "rcu has two words" net_ends 2 "rcu: is expedited or normal" run load --set rcu=fast "$NET_TMP/policy.ini"
+net_check "rcu has two words" net_ends 2 "rcu: must be expedited or normal" run load --set rcu=fast "$NET_TMP/policy.ini"
 net_check "load with rcu=normal" run load --set rcu=normal "$NET_TMP/policy.ini"
 net_check "rcu=normal: the commands after the load keep 0, too" stays_normal
 net_check "rcu=normal: a later load agrees" run load --set rcu=normal "$NET_TMP/policy.ini"

@@ -28,7 +28,7 @@ sed 's/^MemAvailable:.*/MemAvailable: 102400 kB/' /proc/meminfo >"$NET_TMP/memin
 small=(unshare --mount sh -c 'mount --bind "$0" /proc/meminfo && exec "$@"' "$NET_TMP/meminfo")
 
 net_check "an unknown setting is refused" refused "no setting" connection=5000
-net_check "a setting out of range is refused" refused "from 1024 to" connections=12
+net_check "a setting out of range is refused" refused "must be 1024 to" connections=12
 net_check "a first table beyond the memory is refused, with the need and the room" \
 	refused "connections: 1000000 need [0-9]* MiB of memory, and 100 MiB are available" connections=1000000 "${small[@]}"
 misconfigured() { # PATTERN: `kubectl get nodepolicystatus` shows this

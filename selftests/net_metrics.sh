@@ -218,7 +218,7 @@ net_check "the map of dropped packets by namespace is full" fill_dropped
 read_metrics
 all=$(sum dropped_packets_total)
 net_check "an endpoint that has dropped packets is deleted all the same" net_bulkhead endpoint del shop/db
-net_check "so is another one" net_bulkhead endpoint del shop/web
+net_check "another one is deleted, too" net_bulkhead endpoint del shop/web
 read_metrics
 net_check "their dropped packets count on" net_is "$(sum dropped_packets_total)" "$all"
 net_check "the policy is loaded anew" net_bulkhead load "$NET_TMP/policy.ini"

@@ -243,8 +243,8 @@ net_check "web asks, and has a place" net_on web "$DNS" ask udp "$far4" first.sv
 net_check "all places of those that learn are taken" fill_learners
 before=$(entries questions) learned=$(entries learned) full=$(count full)
 net_check "a pod of the bridge without a place asks" asks left 10.50.0.3
-net_check "its question is counted as one without room" test "$(count full)" -gt "$full"
-net_check "its question takes no room of those that have a place" net_is "$(entries questions)" "$before"
+net_check "the question of a pod without a place is counted as one without room" test "$(count full)" -gt "$full"
+net_check "the question of a pod without a place takes no room of those that have one" net_is "$(entries questions)" "$before"
 net_check "web asks again" net_on web "$DNS" ask udp "$far4" more.svc.example.org
 net_check "web, which has a place, learns another address" net_is "$(entries learned)" $((learned + 1))
 net_end

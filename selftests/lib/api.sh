@@ -135,7 +135,7 @@ api_counts() { # PART COUNT: they were more than COUNT
 
 # Waits until the command succeeds, for $API_SECONDS at most. It asks ever more rarely: what takes a minute would
 # else keep a processor busy for ten seconds.
-API_SECONDS=120
+API_SECONDS=240
 api_await() { # COMMAND...
 	local end=$((SECONDS + API_SECONDS)) tries=0
 	until "$@"; do

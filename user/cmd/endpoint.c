@@ -233,7 +233,7 @@ static void note_flag(struct endpoint_arguments *arguments, int option, const ch
 	fprintf(arguments->to_ini, "%s = %s\n", ini_key(option), value);
 }
 
-/* An option or operand that has no effect would be a slip: `del --labels` is meant as `set`. */
+/* An option or operand that has no effect would be a mistake: `del --labels` is meant as `set`. */
 static void check_idle(const struct call *call, const struct endpoint_arguments *arguments,
 		       const char *verb, const char *name)
 {
