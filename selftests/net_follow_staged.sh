@@ -2,36 +2,29 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A policy stays staged on a node while no engine leads. Meanwhile the node's follower guards what comes up, and gives
 # a pod of new labels its segment. The policy stays staged for the engine's return.
-# shellcheck source=selftests/lib/net.sh
-. "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
 net_start db web
 api_start
-api_node worker-2
 api_pods worker-1 db
+api_node worker-2
 agrees() {
 	net_bulkhead status --check >/dev/null
 }
 staged() { # prints the generation that is staged
 	net_bulkhead status -j | jq .policy_generation.installed
 }
-starts() { # POD
-	api POST /api/v1/namespaces/shop/pods '{"metadata": {"name": "'"$1"'", "labels": {"role": "'"$1"'"}}, "spec": {"nodeName": "worker-1"},
-		"status": {"phase": "Running", "podIP": "'"$(net_ip "$1")"'", "podIPs": [{"ip": "'"$(net_ip "$1")"'"}]}}' >/dev/null
-}
 has_segment() { # POD
 	net_bulkhead endpoint list | grep "^shop/$1 " | grep -vq isolated
 }
 
-api_db_at POST "" 80
+api_opens POST db 80
 api_engine one --node-limit 3600
 api_follower worker-1
-net_check "the nodes have a policy" api_await api_both_follow 0
-at=$(api_wanted)
-at=${at% *}
-api_db_at PUT /db 443
+net_check "the nodes have a policy" api_await api_both_followed 0
+at=$(api_generation)
+api_opens PUT db 443
 net_check "worker-1 has the next policy staged" api_await api_has worker-1 $((at + 1)) "$at"
 api_end engine-one KILL
 net_check "status --check finds nothing" api_await agrees
@@ -43,11 +36,10 @@ net_check "the follower says so" api_logged follow-worker-1 note "follow: UDP po
 net_check "the node still has the next policy staged" net_is "$(staged)" $((at + 1))
 net_check "worker-1 still reports the next policy staged" api_has worker-1 $((at + 1)) "$at"
 
-net_check "a pod of new labels starts" starts web
+net_check "a pod of new labels starts" api_pod worker-1 web web "$(net_ip web)"
 net_check "the pod has a segment while no engine leads" api_await has_segment web
 net_check "the node still has the next policy staged beside the pod" net_is "$(staged)" $((at + 1))
 
 api_engine two --node-limit 3600
-api_report worker-2 $((at + 1)) "$at"
-net_check "the rollout ends when an engine is back" api_await api_both_follow "$at"
+net_check "the rollout ends when an engine is back" api_await api_both_followed "$at"
 net_end
