@@ -88,10 +88,11 @@ struct follower {
 		unsigned int backoff; /* ms: how long that is */
 	} come_up, moved;
 	bool load_failed; /* the last load failed, and the message says so */
-	/* loads for pods that wait for a segment; when it did so last; the policy that is active
-	 * for the last pod of these */
+	/* loads for pods that wait for a segment; when the next may begin; ms that it waits after
+	 * one that fails, 0: none failed; the policy that is active for the last of these pods */
 	struct api_timer segments;
-	uint64_t segments_made;
+	uint64_t segments_next;
+	unsigned int segments_backoff;
 	uint32_t waits_in;
 };
 
@@ -147,6 +148,10 @@ void follower_newcomers_begin(struct follower *follower);
 /* A pod waits for a segment, since a policy is staged: if that stays so, gives the pod its segment
  * after a second. */
 void follower_pod_waits(struct follower *follower);
+
+/* Returns when the next load for a pod's segment may begin. @began: when the last one did; @now:
+ * when it ended. In ms. */
+uint64_t follower_segments_next(uint64_t began, uint64_t now);
 
 /* follower_metrics.c */
 

@@ -21,6 +21,9 @@
 
 #define LOOK_MS 5000
 #define SEGMENT_MS 1000 /* a rollout that nothing holds up is over by then */
+/* Loads for segments take no more than one part in so many of the time: whoever makes pods of ever
+ * new labels must not keep the node busy. */
+#define SEGMENT_SHARE 20
 #define LOOK_MAX_MS 300000 /* between loads for the same, while these do not help */
 
 static bool has(const struct newcomers *newcomers, uint32_t ifindex)
@@ -74,20 +77,35 @@ static void end_failure(struct follower *follower)
 	follower_report(follower);
 }
 
-static void load(struct follower *follower, const char *what)
+static int load_again(struct follower *follower)
 {
-	int error;
+	int error = followed_node_load_again(&follower->node, follower->diag, &follower->has);
 
-	diag_note(follower->diag, NULL, NULL, "follow: %s: the active policy is loaded again",
-		  what);
-	error = followed_node_load_again(&follower->node, follower->diag, &follower->has);
 	follower->changes++;
-	if (!error)
-		return end_failure(follower);
+	if (!error) {
+		end_failure(follower);
+		return 0;
+	}
 	follower->failed++;
 	follower->load_failed = true;
 	follower_set_message(follower, error, "load");
 	follower_report(follower);
+	return error;
+}
+
+/* Loads. If the node has other policies then, as where the staged one could not be staged again,
+ * takes the next step. */
+static int load(struct follower *follower, const char *what)
+{
+	const struct followed_node_state had = follower->has;
+	int error;
+
+	diag_note(follower->diag, NULL, NULL, "follow: %s: the active policy is loaded again",
+		  what);
+	error = load_again(follower);
+	if (memcmp(&had, &follower->has, sizeof(had)) != 0)
+		follower->go_on(follower);
+	return error;
 }
 
 /* Returns true if it is time to load for @what; "": for nothing. For the same again only after a
@@ -142,7 +160,7 @@ static void look(struct follower *follower)
 	moves = is_due(&follower->moved, other);
 	if (comes || moves)
 		load(follower, comes ? what : other);
-	else if (!*what && !*other)
+	else if (!*what && !*other && !follower->segments.due)
 		end_failure(follower);
 	keep(follower, &now, (comes || moves) && !follower->load_failed);
 }
@@ -155,26 +173,46 @@ static void on_look(void *data)
 	api_timer_set(follower->api, &follower->look, api_jitter(LOOK_MS));
 }
 
+uint64_t follower_segments_next(uint64_t began, uint64_t now)
+{
+	const uint64_t pause = (now - began) * SEGMENT_SHARE;
+
+	return now + (pause > LOOK_MS ? pause : LOOK_MS);
+}
+
+static void wait_for_segments(struct follower *follower)
+{
+	const uint64_t now = api_now(), next = follower->segments_next;
+
+	api_timer_set(follower->api, &follower->segments,
+		      next > now + SEGMENT_MS ? next - now : SEGMENT_MS);
+}
+
 static void on_segments(void *data)
 {
 	struct follower *follower = data;
+	const uint64_t began = api_now();
+	int error;
 
 	/* an activation has made the segments */
 	if (follower->waits_in != follower->has.active ||
 	    follower->has.installed == follower->has.active)
 		return;
-	follower->segments_made = api_now();
-	load(follower, "a pod waits for its segment while a policy is staged");
+	error = load(follower, "a pod waits for its segment while a policy is staged");
+	if (!error)
+		follower->segments_backoff = 0;
+	follower->segments_next =
+		error ? api_now() + api_backoff(&follower->segments_backoff, LOOK_MS, LOOK_MAX_MS)
+		      : follower_segments_next(began, api_now());
+	if (error || follower->segments.due)
+		wait_for_segments(follower);
 }
 
 void follower_pod_waits(struct follower *follower)
 {
-	const uint64_t now = api_now(), next = follower->segments_made + LOOK_MS;
-
 	follower->waits_in = follower->has.active;
 	if (!follower->segments.due)
-		api_timer_set(follower->api, &follower->segments,
-			      next > now + SEGMENT_MS ? next - now : SEGMENT_MS);
+		wait_for_segments(follower);
 }
 
 void follower_newcomers_begin(struct follower *follower)
