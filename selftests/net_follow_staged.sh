@@ -40,6 +40,12 @@ net_check "a pod of new labels starts" api_pod worker-1 web web "$(net_ip web)"
 net_check "the pod has a segment while no engine leads" api_await has_segment web
 net_check "the node still has the next policy staged beside the pod" net_is "$(staged)" $((at + 1))
 
+# as a load does that is killed
+rm "$NET_PIN/blob_next"
+ip -n "$NET-node" link add vxlan10 type vxlan id 10 dstport 8473 dev eth0
+ip -n "$NET-node" link set vxlan10 up
+net_check "the follower stages the policy again that a killed load has removed" api_await test -e "$NET_PIN/blob_next"
+
 api_engine two --node-limit 3600
 net_check "the rollout ends when an engine is back" api_await api_both_followed "$at"
 net_end

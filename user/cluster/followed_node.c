@@ -25,6 +25,19 @@ void followed_node_free(struct followed_node *node)
 	release(node);
 }
 
+/* Returns true if the node still has the base of the held delta, and its segments. Another command
+ * may have removed what was staged. */
+static bool has_held(struct followed_node *node, const struct node_heads *heads)
+{
+	const struct delta_header *held = &node->held->header;
+
+	if (heads->staged && heads->staged_checksum == held->checksum)
+		node->held_pinned = true;
+	else if (heads->staged || node->held_pinned)
+		return false;
+	return held->base == heads->active_checksum;
+}
+
 int followed_node_read(struct followed_node *node, struct diag *diag,
 		       struct followed_node_state *state)
 {
@@ -37,8 +50,7 @@ int followed_node_read(struct followed_node *node, struct diag *diag,
 		.installed = heads.staged ? heads.staged : heads.active,
 		.installed_checksum = heads.staged ? heads.staged_checksum : heads.active_checksum,
 	};
-	if (node->held && ((heads.staged && heads.staged_checksum != node->held->header.checksum) ||
-			   node->held->header.base != state->active_checksum))
+	if (node->held && !has_held(node, &heads))
 		release(node);
 	if (node->held) {
 		state->installed = node->held->header.generation;
@@ -206,7 +218,7 @@ static int load_alone(struct followed_node *node, struct diag *diag, struct poli
 	return error;
 }
 
-/* A failure is reported, and no other error: the follower finds that the policy is not staged. */
+/* A failure is reported, and is no error: the follower finds that the policy is not staged. */
 static void stage_again(const struct followed_node *node, const struct policy *staged,
 			struct diag *diag)
 {
@@ -224,7 +236,8 @@ int followed_node_load_again(struct followed_node *node, struct diag *diag,
 	struct policy *staged = NULL;
 	const int error = load_alone(node, diag, &staged);
 
-	if (!error && staged)
+	/* a load that fails may have removed it before */
+	if (staged)
 		stage_again(node, staged, diag);
 	policy_free(staged);
 	malloc_trim(0);
@@ -290,6 +303,7 @@ static int load_delta(struct followed_node *node, const struct delta *delta, boo
 	policy_free(whole);
 	if (!error) {
 		node->own = !stage && change.own;
+		node->held_pinned = change.staged;
 		*state = after;
 	}
 	return error;
@@ -311,7 +325,7 @@ static bool apply_delta(struct followed_node *node, const struct delta *delta, b
 {
 	if (!stage || !has_segments(node, delta, state))
 		return !load_delta(node, delta, stage, diag, state);
-	node->own = false;
+	node->own = node->held_pinned = false;
 	state->installed = delta->header.generation;
 	state->installed_checksum = delta->header.checksum;
 	return true;

@@ -161,6 +161,8 @@ struct node_change {
 	bool first; /* nothing was active before */
 	bool own; /* load of a delta: the delta concerns endpoints of this node */
 	bool whole; /* load of a delta: everything was compared */
+	/* `load --stage` has pinned the policy; false: the maps had its segments */
+	bool staged;
 	/* valid until node_close() or the next load; NULL: not known */
 	const struct node_effect *effect;
 };

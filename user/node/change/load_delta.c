@@ -129,6 +129,7 @@ int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool
 		delta_plan_stage(&whole, &stage);
 		apply_desired(handle, delta->header.generation, handle->policy->generation);
 		error = apply(handle, &stage, NULL);
+		result->staged = true;
 	}
 	result->generation = node_generation(handle);
 	result->map_writes = handle->writes;

@@ -462,5 +462,6 @@ int node_stage(struct node_handle *handle, const struct policy *policy, struct n
 	if (error)
 		return error;
 	*change = load_change(&load, handle->policy->generation);
+	change->staged = load.new_policy;
 	return 0;
 }
