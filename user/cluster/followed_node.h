@@ -24,8 +24,8 @@ struct followed_node {
 	const char *records; /* the CNI plugin's folder of endpoint records; NULL: the default */
 	/* a staged delta, whose segments the maps have; NULL: none */
 	struct delta *held;
-	bool held_pinned; /* the maps have these segments only while the policy is pinned as staged
-			   */
+	/* the maps have these segments only while the policy is pinned as staged */
+	bool held_pinned;
 	/* a whole policy was loaded with `options`, so that a delta can be loaded without them */
 	bool loaded;
 	struct saves saves;
