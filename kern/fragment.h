@@ -158,6 +158,13 @@ static __noinline __u64 fragment_find(const struct packet *p)
 	return way < BH_FRAGMENT_WAYS ? READ_ONCE(bucket->way[way].first) : 0;
 }
 
+/* Returns true if the first fragment was noted too long ago. It may be noted a little after @now:
+ * by another CPU, whose packet began later. */
+static __always_inline bool fragment_is_late(__u64 first, __u32 now)
+{
+	return (__s32)(now - (__u32)(first >> 32)) > (__s32)timeout_fragment;
+}
+
 /* Returns an enum bh_reason. */
 static __always_inline int fragment_follow(struct packet *p)
 {
@@ -167,7 +174,7 @@ static __always_inline int fragment_follow(struct packet *p)
 	if (reason)
 		return reason;
 	first = fragment_find(p);
-	if (!first || p->now - (__u32)(first >> 32) > timeout_fragment)
+	if (!first || fragment_is_late(first, p->now))
 		return BH_DROP_NO_FIRST;
 	if (p->fragment_at < (__u16)first)
 		return BH_DROP_OVERLAP;

@@ -878,6 +878,15 @@ static void fragments(void)
 	expect(FROM_A, fragment(A_UDP(53), 128, false), BH_DROP_NO_FIRST);
 }
 
+/* Two CPUs handle fragments of one datagram: the one with the later fragment began a tick before
+ * the other one, and finds what that has noted. */
+static void fragments_at_once(void)
+{
+	a_to_b(fragment(A_UDP(53), 0, true), BH_PASS_NEW);
+	packet_node_age(-1);
+	a_to_b(fragment(A_UDP(53), 64, true), BH_PASS_FRAGMENT);
+}
+
 static void fragments_denied(void)
 {
 	expect(FROM_A, fragment(A_UDP(550), 0, true), SILENT);
@@ -1363,6 +1372,7 @@ static const struct packet_sequence sequences[] = {
 	{"connections of others", poisoned},
 	{"connections of the node", of_the_node},
 	{"fragments", fragments},
+	{"fragments at two CPUs at once", fragments_at_once},
 	{"fragments of a denied first", fragments_denied},
 	{"ICMP errors about connections", icmp_errors},
 	{"ICMP errors about a denied datagram", icmp_error_early},
