@@ -35,6 +35,9 @@ BPF_GLOBAL int ask_again(struct __sk_buff *skb, struct packet *p, int reason)
 		break;
 	default:
 		scope_hook(p);
+		/* of the entry, and of the end that is its initiator: the peer, maybe */
+		p->lives = false;
+		p->named = 0;
 		if (p->told) /* the answer was about the former key */
 			p->told = netfilter_ask(skb, p);
 	}

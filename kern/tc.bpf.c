@@ -91,6 +91,10 @@ static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 	reason = tc_once(p);
 	if (likely(reason < BH_REASONS))
 		return reason;
+	/* Policy's answer by the address holds if names would have to be asked again. Nothing else
+	 * is asked for here. */
+	if (!p->named)
+		p->named = NAMED_NOT;
 	return p->protocol == IPPROTO_TCP ? BH_DROP_NO_CONNECTION : datagram_open(p);
 }
 

@@ -769,6 +769,14 @@ static void lost_when_found(void)
 	counted(0);
 }
 
+/* An entry is found to be of others, after names have been asked for the flow that it stands for.
+ */
+static void named_for_others(void)
+{
+	expect("what names allow does not count for a key of the hook's own", 0,
+	       !bh_reason_drops(midway(MIDWAY_ASK_OF_OTHERS, ACK)));
+}
+
 /* A SYN-ACK is noted late: its connection has lost the slot to one that begins. */
 static void late_answer(void)
 {
@@ -897,6 +905,7 @@ static const struct packet_sequence sequences[] = {
 	{"an ACK whose handshake has just ended", opened_meanwhile},
 	{"a SYN whose copy's entry has just gone", lost_beside_copy},
 	{"a packet whose entry has just gone", lost_when_found},
+	{"names that are asked for a connection of others", named_for_others},
 	{"a SYN-ACK that comes late", late_answer},
 	{"an idle connection whose RST another CPU notes", reset_while_idle},
 	{"a connection that goes on while it is freed", lives_again},

@@ -212,6 +212,22 @@ int midway_again_anothers(struct __sk_buff *skb)
 	return reason == CONNECTION_OF_OTHERS ? BH_DROP_NO_CONNECTION : reason;
 }
 
+/* Names have allowed what the end that the entry calls the initiator would open, and the entry is
+ * found to be of others. Returns 0 if that counts no more for a key of the hook's own, under which
+ * the packet's sender is the initiator. */
+SEC("tc")
+int midway_ask_of_others(struct __sk_buff *skb)
+{
+	struct packet p;
+
+	if (!midway_begins(skb, &p))
+		return MIDWAY_NOT;
+	p.named = NAMED_ALLOWS;
+	p.lives = true;
+	ask_again(skb, &p, CONNECTION_OF_OTHERS);
+	return p.named || p.lives ? BH_DROP_EGRESS : 0;
+}
+
 /* A program has found the entry that a SYN-ACK answers. The slot has the packet's connection by
  * now, whose initiator has the place of the end that answers. */
 SEC("tc")
