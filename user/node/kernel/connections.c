@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -85,8 +86,10 @@ static uint32_t buckets_of(const struct connections *connections)
 	return connections->groups * BH_CT_GROUP;
 }
 
-static bool put(const struct connections *connections, uint32_t in, const struct bh_ct_key *key,
-		const struct bh_ct *ct, uint32_t tag)
+/* Fills a free slot of a bucket, and stores the tag as a proposed one, as a program does. Returns
+ * where that tag is; NULL: no slot is free. */
+static uint32_t *put(const struct connections *connections, uint32_t in,
+		     const struct bh_ct_key *key, const struct bh_ct *ct, uint32_t tag)
 {
 	struct bh_ct_bucket *bucket = bh_ct_bucket(connections->table, in);
 	struct bh_ct_slot *slots = bh_ct_slots(connections->table, in);
@@ -99,10 +102,10 @@ static bool put(const struct connections *connections, uint32_t in, const struct
 			continue;
 		slots[i].key = *key;
 		slots[i].ct = *ct;
-		__atomic_store_n(&bucket->tag[i], tag, __ATOMIC_SEQ_CST);
-		return true;
+		__atomic_store_n(&bucket->tag[i], BH_CT_PROPOSED(tag), __ATOMIC_SEQ_CST);
+		return &bucket->tag[i];
 	}
-	return false;
+	return NULL;
 }
 
 static uint64_t hash_of(const struct connections *connections, const struct bh_ct_key *key)
@@ -113,12 +116,38 @@ static uint64_t hash_of(const struct connections *connections, const struct bh_c
 	return bh_ct_hash(connections->seed, word);
 }
 
+/* Returns true if a bucket has the key in another slot than @own's. Another proposed tag is a
+ * program's, which makes it the final one, or frees the slot, in a moment. */
+static bool has_another(const struct connections *connections, uint32_t in,
+			const struct bh_ct_key *key, uint32_t tag, const uint32_t *own)
+{
+	struct bh_ct_bucket *bucket = bh_ct_bucket(connections->table, in);
+	struct bh_ct_slot *slots = bh_ct_slots(connections->table, in);
+
+	for (int i = 0; i < BH_CT_SLOTS; i++) {
+		uint32_t *at = &bucket->tag[i];
+
+		if (at == own)
+			continue;
+		while (__atomic_load_n(at, __ATOMIC_SEQ_CST) == BH_CT_PROPOSED(tag))
+			sched_yield();
+		if (__atomic_load_n(at, __ATOMIC_SEQ_CST) == tag &&
+		    !memcmp(&slots[i].key, key, sizeof(*key)))
+			return true;
+	}
+	return false;
+}
+
 int connections_add(const struct connections *connections, const struct bh_ct_key *key,
 		    const struct bh_ct *ct)
 {
 	uint64_t hash = hash_of(connections, key);
 	uint32_t tag = bh_ct_slot_tag(hash);
+	const uint32_t in[] = {bh_ct_first(hash, buckets_of(connections)),
+			       bh_ct_second(hash, buckets_of(connections))};
+	uint32_t proposed = BH_CT_PROPOSED(tag), *own;
 	struct bh_ct entry = *ct;
+	bool yields;
 
 	for (int i = 0; i < 2; i++)
 		if (entry.verdict[i])
@@ -127,9 +156,16 @@ int connections_add(const struct connections *connections, const struct bh_ct_ke
 					   bh_ct_bound(bh_ct_hash_tag(hash), entry.end[0].ifindex,
 						       entry.end[1].ifindex),
 					   entry.verdict[i] & BH_CT_FLAGS);
-	if (!put(connections, bh_ct_first(hash, buckets_of(connections)), key, &entry, tag) &&
-	    !put(connections, bh_ct_second(hash, buckets_of(connections)), key, &entry, tag))
+	own = put(connections, in[0], key, &entry, tag);
+	if (!own)
+		own = put(connections, in[1], key, &entry, tag);
+	if (!own)
 		return -ENOSPC;
+	yields = has_another(connections, in[0], key, tag, own) ||
+		 has_another(connections, in[1], key, tag, own);
+	/* unless a program has freed the slot, whose entry came before */
+	__atomic_compare_exchange_n(own, &proposed, yields ? BH_CT_FREE : tag, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	return 0;
 }
 

@@ -31,8 +31,9 @@ struct connections {
 int connections_open(struct node_handle *handle, struct connections *connections);
 void connections_close(struct connections *connections);
 
-/* Adds a connection. The garbage collector counts it in the share of ct->payer. Returns 0, or
- * -ENOSPC if both its buckets are full. */
+/* Adds a connection, unless the table has it or a program adds it at the moment: that one stays.
+ * The garbage collector counts it in the share of ct->payer. Returns 0, or -ENOSPC if both its
+ * buckets are full. */
 int connections_add(const struct connections *connections, const struct bh_ct_key *key,
 		    const struct bh_ct *ct);
 
