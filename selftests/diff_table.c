@@ -102,7 +102,7 @@ struct result {
 static uint8_t version;
 static struct world world;
 static struct random dice;
-static uint64_t packets, replaced, refused, orders[4]; /* by enum order */
+static uint64_t packets, replaced, refused, orders[5]; /* by enum order */
 static const char *why; /* no order explains the last result */
 
 /* ---- holders ---- */
@@ -719,6 +719,9 @@ enum order {
 	/* It counted the shares, and saw the slots, before the first one changed them or meanwhile:
 	 * a program looks for room, and adds a connection afterwards. */
 	STALE,
+	/* The same, and it saw the first one's connection with the new age and the old state: a
+	 * connection that was idle, and that a RST closes, is in use for that moment. */
+	RENEWED,
 	/* Both are calls of the same connection, and neither has found the other's entry. Both take
 	 * a place, and one gives its place back. The entry that stays has not noticed the packet
 	 * that went the other way. */
@@ -776,6 +779,11 @@ static bool hear_order(int first, unsigned int set, unsigned int fate, enum orde
 			return false;
 		before.talk[pair[first].talk].there = true;
 		before.talk[pair[first].talk].payer = payer_of(own, pair[!first].back);
+	}
+	if (order == RENEWED) {
+		if (!lives(own))
+			return false;
+		before.talk[pair[first].talk].silent = 0;
 	}
 	for (int i = 0; i < 2; i++) {
 		int which = i ? !first : first;
@@ -993,8 +1001,9 @@ int main(void)
 	       " connections replaced, %" PRIu64 " SYNs refused\n",
 	       n, packets, replaced, refused);
 	printf("# %" PRIu64 " pairs of packets at one moment, %" PRIu64
-	       " more by counts of before, %" PRIu64 " more of one call twice, %" PRIu64
-	       " more whose entry the other removed\n1..1\n",
-	       orders[STRICT], orders[STALE], orders[CALLED_TWICE], orders[FOUND_BEFORE]);
+	       " more by counts of before, %" PRIu64 " more by an age before its state, %" PRIu64
+	       " more of one call twice, %" PRIu64 " more whose entry the other removed\n1..1\n",
+	       orders[STRICT], orders[STALE], orders[RENEWED], orders[CALLED_TWICE],
+	       orders[FOUND_BEFORE]);
 	return !good;
 }
