@@ -350,16 +350,17 @@ static __always_inline bool ct_finishes(const struct packet *p, const struct bh_
 }
 
 /* Notes up to where both directions go, by the FIN that closes the second one: what the FIN ends,
- * and what its sender has got. Not inline, for the stack. */
+ * and what its sender has got. Each must be near what is noted: data before an end that somebody
+ * has guessed would not restore the connection. Not inline, for the stack. */
 static __noinline int ct_note_ends(const struct packet *p, struct bh_ct *ct)
 {
 	__u32 *receiver = p->from ? &ct->number[0] : &ct->number[1];
 	__u32 *sender = p->from ? &ct->number[1] : &ct->number[0];
 	__u32 end = p->sequence + p->payload + 1;
 
-	if (ct_follows(end, READ_ONCE(*receiver)))
+	if (end - READ_ONCE(*receiver) < 2 * CT_ACKNOWLEDGED)
 		WRITE_ONCE(*receiver, end);
-	if (ct_follows(p->acknowledged, READ_ONCE(*sender)))
+	if (p->acknowledged - READ_ONCE(*sender) < 2 * CT_ACKNOWLEDGED)
 		WRITE_ONCE(*sender, p->acknowledged);
 	return 0;
 }

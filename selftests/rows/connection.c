@@ -1319,6 +1319,17 @@ static void forged_fins_passed(void)
 	       ESTABLISHED);
 }
 
+/* The numbers that he has guessed are far behind those of the connection's next data. */
+static void forged_fins_ahead(void)
+{
+	connect_a_to_b(80);
+	a_to_b(A_SENDS(80, .flags = TCP_F | TCP_A, .seq = 0x80000, .ack = 5001), ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 0x80000, .ack = 0x80000), ESTABLISHED);
+	talk(80, ESTABLISHED, ESTABLISHED);
+	packet_node_age(PACKET_SECONDS(1000));
+	talk(80, ESTABLISHED, ESTABLISHED);
+}
+
 static const struct packet_sequence sequences[] = {
 	{"a handshake, and data both ways", handshake},
 	{"a handshake with copies of every segment", handshake_again},
@@ -1337,6 +1348,7 @@ static const struct packet_sequence sequences[] = {
 	{"data sent again after a FIN restores no closed connection", closing_with_loss},
 	{"a copy of data before both FINs restores no closed connection", closed_before_a_copy},
 	{"data behind forged FINs restores the connection", forged_fins_passed},
+	{"data before forged FINs that are far ahead restores the connection", forged_fins_ahead},
 	{"an answer to data in the SYN comes before the ACK", handshake_fast_open},
 	{"an endpoint that has no share is refused connections", without_share},
 	{"an endpoint's call of itself by a Service counts in its own share", share_of_own_call},
