@@ -195,6 +195,11 @@ net_plug extra
 net_check "a delta that moves late off an interface that is there is refused" \
 	net_ends 2 "shop/late would be taken off" load "$here/off.bhd"
 is_late_by_both "after the refusal"
+policy "$(late "$both" "mac = $(net_mac late)")" "$(net_endpoint_at extra worker-1 10.9.9.9 "interface = lo")" >"$here/lo.ini"
+net_check "compile a delta with an endpoint at the loopback" \
+	compile --base "$here/home.bhp" --delta -o "$here/lo.bhd" "$here/lo.ini"
+net_check "a delta with an endpoint at the loopback is refused" \
+	net_ends 2 "^endpoint shop/extra: lo is the node's loopback" load --force "$here/lo.bhd"
 
 # A follower's endpoint moves between two interfaces that are there.
 for name in here over back-again; do

@@ -61,12 +61,12 @@ net_check "endpoint add without an address is refused" net_ends 2 "add needs --i
 printf '[endpoint shop/thief]\nip = 10.9.9.9\n[network-policy shop/thief]\nendpoints =\n' >"$NET_TMP/thief.ini"
 net_check "endpoint add of a file that has a policy is refused" net_ends 2 "the input has policies: load them" \
 	net_bulkhead endpoint add --file "$NET_TMP/thief.ini"
-net_check "no endpoint can be added at the loopback" net_ends 2 "^lo is the node's loopback" net_bulkhead endpoint add shop/thief \
+net_check "no endpoint can be added at the loopback" net_ends 2 "lo is the node's loopback" net_bulkhead endpoint add shop/thief \
 	--ip 10.9.9.9 --interface lo
 sed 's/^\[endpoint shop\/web\]/&\ninterface = lo/' "$NET_TMP/policy.ini" >"$NET_TMP/loopback.ini"
-net_check "no policy can be loaded with an endpoint at the loopback" net_ends 2 "^lo is the node's loopback" \
+net_check "no policy can be loaded with an endpoint at the loopback" net_ends 2 "^endpoint shop/web: lo is the node's loopback" \
 	net_bulkhead load --force "$NET_TMP/loopback.ini"
-net_check "no policy can be loaded with the loopback as an uplink" net_ends 2 "^lo is the node's loopback" \
+net_check "no policy can be loaded with the loopback as an uplink" net_ends 2 "^uplink lo: this is the node's loopback" \
 	net_bulkhead load --uplink lo "$NET_TMP/policy.ini"
 
 net_check "delete late" net_bulkhead endpoint del shop/late

@@ -15,7 +15,6 @@
 #include "node/plan/endpoint_find.h"
 #include "node/plan/endpoint_set.h"
 #include "node/plan/extension.h"
-#include "node/plan/guard_rail.h"
 #include "node/plan/isolated.h"
 
 /* Applies a change. Once the change is active, a failure is a warning, and 0 is returned. */
@@ -62,8 +61,6 @@ int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoin
 		here.audit = is_audited(handle, endpoint);
 	if (!error)
 		error = local_read_one(handle, &here, &beginning.ifaces, &local);
-	if (!error)
-		error = guard_rail_check_loopback(handle, &local);
 	if (!error)
 		error = extension_set(handle, endpoint, &none, &change, &extension);
 	if (!error)

@@ -317,8 +317,6 @@ static int prepare(struct load *load, const struct policy *policy)
 		error = apply_repair(handle);
 	if (!error)
 		error = read_local(load);
-	if (!error)
-		error = guard_rail_check_loopback(handle, &load->local);
 	if (error)
 		return error;
 	if (!node_generation(handle))

@@ -249,6 +249,13 @@ int discover_endpoint(struct discovery *discovery, const struct endpoint *endpoi
 
 	if (error || !link)
 		return error;
+	if (link->loopback) {
+		diag_error(discovery->handle->diag, NULL, NULL,
+			   "endpoint %s/%s: %s is the node's loopback, where its own connections "
+			   "would drop; name another interface",
+			   endpoint->ns_name, endpoint->name, link->name);
+		return -EINVAL;
+	}
 	taken = discovery_owner(discovery, link->ifindex);
 	if (taken && !(taken->flags & (BH_IFACE_PORT | BH_IFACE_OTHER)) &&
 	    !iface_entry_is_quarantined(taken)) {

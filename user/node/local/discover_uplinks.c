@@ -29,7 +29,8 @@ static int add_uplink(struct discovery *discovery, uint32_t ifindex)
 
 	if (discovery->audit)
 		iface.flags |= BH_IFACE_AUDIT;
-	if (discovery_iface(discovery->local, ifindex))
+	/* a default route may lead to the loopback */
+	if ((link && link->loopback) || discovery_iface(discovery->local, ifindex))
 		return 0;
 	if (link && link->bare)
 		iface.flags |= BH_IFACE_BARE;
@@ -41,6 +42,13 @@ static int add_uplink_by_name(struct discovery *discovery, const char *name)
 {
 	const struct link *link = discovery_link_by_name(discovery, name);
 
+	if (link && link->loopback) {
+		diag_error(discovery->handle->diag, NULL, NULL,
+			   "uplink %s: this is the node's loopback, where its own connections would "
+			   "drop; name another interface",
+			   name);
+		return -EINVAL;
+	}
 	if (link)
 		return add_uplink(discovery, link->ifindex);
 	if (!discovery->handle->options->boot)

@@ -95,22 +95,3 @@ int guard_rail_check_guard(struct node_handle *handle, const struct table *iface
 		n, guarded);
 	return -EINVAL;
 }
-
-int guard_rail_check_loopback(const struct node_handle *handle, const struct local *local)
-{
-	for (size_t i = 0; i < local->ifaces.n; i++) {
-		const struct bh_iface *iface = table_value(&local->ifaces, i);
-		const struct link *link =
-			local_link(local, *(uint32_t *)table_key(&local->ifaces, i));
-
-		if (!(iface->flags & (BH_IFACE_ENDPOINT | BH_IFACE_UPLINK)) || !link ||
-		    !link->loopback)
-			continue;
-		diag_error(handle->diag, NULL, NULL,
-			   "%s is the node's loopback, and neither an uplink nor an endpoint's "
-			   "interface; name another one",
-			   link->name);
-		return -EINVAL;
-	}
-	return 0;
-}

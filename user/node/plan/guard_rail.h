@@ -24,8 +24,4 @@ int guard_rail_check_count(struct node_handle *handle, size_t n, uint64_t checks
 int guard_rail_check_guard(struct node_handle *handle, const struct table *ifaces,
 			   const struct local *local);
 
-/* Refuses the loopback as an endpoint's interface or an uplink, also with `force`: the node's own
- * connections would drop there. Returns 0 or -EINVAL, reported. */
-int guard_rail_check_loopback(const struct node_handle *handle, const struct local *local);
-
 #endif
