@@ -56,6 +56,12 @@ sed '/^\[endpoint shop\/web/,/^labels/d' "$NET_TMP/policy.ini" >"$NET_TMP/withou
 net_check "an input without web is refused" refused "shop/web would be taken off" "$NET_TMP/without.ini"
 net_check "the message names web only" net_is "$(grep -c 'would be taken off' "$NET_TMP/said")" 1
 net_check "staging the input without web is refused" refused "shop/web would be taken off" --stage "$NET_TMP/without.ini"
+is_wanted() { # the active policy is the one that is wanted
+	net_ends 0 "^generation .* is active" net_bulkhead status && ! grep "failed to load" "$NET_TMP/said"
+}
+net_check "a refused load leaves the active policy wanted" is_wanted
+net_check "a load with the loopback as uplink is refused" refused "uplink lo: this is the node's loopback" --uplink lo "$NET_TMP/policy.ini"
+net_check "a load refused for an interface leaves the active policy wanted" is_wanted
 still 2
 
 add() {

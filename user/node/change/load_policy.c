@@ -202,7 +202,7 @@ static int load_apply(struct load *load)
 	return 0;
 }
 
-/* Notes the generations that the load wants, whether the load succeeds or not. */
+/* Notes the generations that the load wants, whether the load then succeeds or not. */
 static void note_wanted_generations(struct load *load)
 {
 	struct node_handle *handle = load->handle;
@@ -286,6 +286,25 @@ static int check_guard(struct load *load)
 	return guard_rail_check_guard(handle, &ifaces, &load->local);
 }
 
+/* Looks at this node, and refuses what the load must not change. */
+static int examine(struct load *load)
+{
+	struct node_handle *handle = load->handle;
+	int error = 0;
+
+	if (node_generation(handle) && node_is_busy(handle))
+		error = apply_repair(handle);
+	if (!error)
+		error = read_local(load);
+	if (error)
+		return error;
+	if (!node_generation(handle))
+		return start_anew(load);
+	error = settings_check(handle, &load->change.capacity.connections);
+	load->change.replace |= load->change.capacity.connections;
+	return error ? error : check_guard(load);
+}
+
 static int prepare(struct load *load, const struct policy *policy)
 {
 	struct node_handle *handle = load->handle;
@@ -312,20 +331,11 @@ static int prepare(struct load *load, const struct policy *policy)
 			   handle->pin);
 		return -EINVAL;
 	}
-	note_wanted_generations(load);
-	if (node_generation(handle) && node_is_busy(handle))
-		error = apply_repair(handle);
-	if (!error)
-		error = read_local(load);
-	if (error)
-		return error;
-	if (!node_generation(handle))
-		return start_anew(load);
-	error = settings_check(handle, &load->change.capacity.connections);
-	load->change.replace |= load->change.capacity.connections;
-	if (!error)
-		error = check_guard(load);
-	return error ? error : drop_other_staged(load);
+	error = examine(load);
+	/* A refused load changes nothing, while one that fails is to be loaded again. */
+	if (error != -EINVAL)
+		note_wanted_generations(load);
+	return error || !node_generation(handle) ? error : drop_other_staged(load);
 }
 
 static struct node_change load_change(const struct load *load, uint32_t endpoint_generation)
