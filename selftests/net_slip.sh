@@ -104,6 +104,15 @@ net_denied late tcp "$db4" 443 "late is guarded as the input says"
 net_check "endpoint list has no added endpoint" net_is "$(net_bulkhead endpoint list | grep -c added)" 0
 net_check "a snapshot from before late is refused now" refused "shop/late would be taken off" \
 	"$NET_TMP/policy.ini"
+"$BULKHEAD" compile "$NET_TMP/late.ini" -o "$NET_TMP/late.bhp" >/dev/null
+"$BULKHEAD" compile --base "$NET_TMP/late.bhp" "$NET_TMP/policy.ini" -o "$NET_TMP/policy.bhp" >/dev/null
+net_check "load the compiled input that has late" net_bulkhead load --rollback "$NET_TMP/late.bhp"
+net_check "a follower's load of that snapshot puts late's interface into quarantine" \
+	net_is "$(net_on node "$NET_HELPERS/quarantine" "$NET_PIN" "$NET_TMP/policy.bhp")" whole
+net_check "an input without web is refused beside the quarantined interface" refused "shop/web would be taken off" "$NET_TMP/without.ini"
+net_check "the quarantined interface counts as no endpoint" \
+	grep -q "1 of 2 endpoints would not be guarded any more" "$NET_TMP/said"
+net_check "load the input that has late again" net_bulkhead load "$NET_TMP/late.ini"
 net_check "load --force of that snapshot" net_bulkhead load --force "$NET_TMP/policy.ini"
 net_allowed out tcp "$late4" 443 "late is off"
 net_check "add late again" add

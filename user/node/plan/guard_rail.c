@@ -6,6 +6,7 @@
 #include "node/kernel/pinned_policy.h"
 #include "node/kernel/rtnl.h"
 #include "node/local/discovery.h"
+#include "node/local/iface_entry.h"
 #include "node/plan/active_endpoints.h"
 #include "node/plan/added_record.h"
 #include "node/plan/guard_rail.h"
@@ -80,8 +81,11 @@ int guard_rail_check_guard(struct node_handle *handle, const struct table *iface
 		const uint32_t ifindex = *(uint32_t *)table_key(ifaces, i);
 		const struct bh_iface *iface = table_value(ifaces, i);
 
-		guarded += !!(iface->flags & BH_IFACE_ENDPOINT);
-		if (!loses_guard(ifaces, i, local))
+		const bool loses = loses_guard(ifaces, i, local);
+
+		/* a quarantined interface has no endpoint */
+		guarded += loses || iface_entry_has_endpoint(iface);
+		if (!loses)
 			continue;
 		n++;
 		report_loss(handle, ifindex, iface, local_link(local, ifindex)->name);
