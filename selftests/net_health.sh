@@ -107,12 +107,26 @@ net_check "an engine replaces the socket of a killed one" api_await is_ready two
 # remove.yaml's pod takes the policy off, and stays until it is told to end.
 api_end follow-worker-1 TERM
 net_check "a policy is active" test -d "$NET_PIN"
-nsenter --net="/run/netns/$NET-node" "$BULKHEAD" unload --stay --pin "$NET_PIN" &
-stays=$!
-NET_SERVERS+=("$stays")
-net_check "unload --stay takes the policy off" api_await test ! -d "$NET_PIN"
-ends_well() { # once it waits for signals, which it has blocked by then
-	api_await grep -q '^SigBlk:.*[4-7c-f]...$' "/proc/$stays/status" && kill -TERM "$stays" && wait "$stays"
+unload_stay() {
+	nsenter --net="/run/netns/$NET-node" "$BULKHEAD" unload --stay --pin "$NET_PIN" {held}<&- &
+	stays=$!
+	NET_SERVERS+=("$stays")
 }
+blocks() { # SIGTERM is blocked: the process waits for it, and does not end by it
+	api_await grep -q '^SigBlk:.*[4-7c-f]...$' "/proc/$stays/status"
+}
+ends_well() {
+	blocks && kill -TERM "$stays" && wait "$stays"
+}
+exec {held}<"$NET_PIN"
+flock "$held"
+unload_stay
+net_check "unload --stay blocks SIGTERM before it unloads" blocks
+kill -TERM "$stays"
+exec {held}<&-
+wait "$stays"
+net_check "SIGTERM during the unload ends unload --stay well" net_is $? 0
+net_check "the unload that got SIGTERM has taken the policy off" test ! -d "$NET_PIN"
+unload_stay
 net_check "unload --stay runs until SIGTERM" ends_well
 net_end

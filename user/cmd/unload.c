@@ -35,13 +35,11 @@ static int forget(const char *state, const struct saved_mark *mark, struct diag 
 	return error;
 }
 
-/* Waits for a signal that ends the process. */
-static int stay(void)
+/* Waits for a signal that ends the process. @signals: as signals_open() returns it. */
+static int stay(int signals)
 {
-	struct pollfd stop = {.fd = signals_open(), .events = POLLIN};
+	struct pollfd stop = {.fd = signals, .events = POLLIN};
 
-	if (stop.fd < 0)
-		return STATUS_KERNEL;
 	while (poll(&stop, 1, -1) <= 0)
 		;
 	return STATUS_OK;
@@ -55,7 +53,7 @@ static int run(struct call *call)
 	struct saved_mark mark = {};
 	bool dry_run = false, stays = false;
 	struct dry_run_print print;
-	int option, error;
+	int option, error, signals = -1;
 
 	while ((option = call_option(call)) != -1) {
 		if (option == STATE_ID)
@@ -74,6 +72,11 @@ static int run(struct call *call)
 		saved_look(state, &mark);
 	if (dry_run)
 		dry_run_print_begin(&print, call, &node);
+	/* a signal that comes meanwhile ends the process afterwards */
+	if (stays && !dry_run)
+		signals = signals_open();
+	if (stays && !dry_run && signals < 0)
+		return STATUS_KERNEL;
 	error = node_unload(&node, &diag);
 	if (dry_run)
 		dry_run_print_end(&print, error);
@@ -81,7 +84,7 @@ static int run(struct call *call)
 		error = forget(state, &mark, &diag);
 	if (call->json && !dry_run && !error)
 		printf("{\"unloaded\":true}\n");
-	return stays && !error && !dry_run ? stay() : status_of(error);
+	return signals >= 0 && !error ? stay(signals) : status_of(error);
 }
 
 const struct command command_unload = {
