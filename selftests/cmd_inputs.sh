@@ -76,6 +76,11 @@ for name in text empty; do
 	says "lint does not read what is named .bhp and is $name" 2 "$name.bhp: not a compiled policy as its name says" \
 		lint "$tmp/$name.bhp"
 done
+gzip <"$tmp/yaml.bhp" >"$tmp/gzip.bhp"
+says "a compressed file that is named .bhp" 2 'gzip.bhp: not a compiled policy as its name says; it is compressed; gunzip it$' \
+	show segments "$tmp/gzip.bhp"
+mkdir "$tmp/folder.bhp"
+says "a folder that is named .bhp" 2 'folder.bhp: not a compiled policy as its name says; it is a folder$' lint "$tmp/folder.bhp"
 says "nothing is written then" 2 'bad.yaml' compile -o "$tmp/none.bhp" "$tmp/bad.yaml"
 [ ! -e "$tmp/none.bhp" ]
 check_run $? "no file is left"

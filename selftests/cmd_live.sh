@@ -124,7 +124,7 @@ net_check "show endpoints has the interface" grep -E "^shop/db .* veth-db +$(net
 net_check "show endpoints -j has the interface" grep -E '"name":"shop/db",.*"interface":"veth-db"' \
 	<(net_bulkhead show endpoints -j)
 net_check "an unknown namespace is refused" refuses 'did you mean `shop`?' show conntrack --namespace shpo
-net_check "a filter that cannot apply is refused" refuses 'take no filter' show counters --port TCP/80
+net_check "a filter that cannot apply is refused" refuses 'counters: takes no filter' show counters --port TCP/80
 says "rules between two ends: isolation" 'isolated by shop/db$' show rules --from shop/web --to shop/db
 never "at one port not those of another" 'ingress.0' show rules --from shop/web --port TCP/443
 says "--port has the rule of that port" 'ingress.1.$' show rules --from shop/web --port TCP/443

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/inputs.h"
@@ -82,6 +83,22 @@ static bool is_delta(const char *path)
 	return begins(path, delta_is);
 }
 
+static bool is_gzip(const void *start, size_t size)
+{
+	return size >= 2 && !memcmp(start, "\x1f\x8b", 2);
+}
+
+/* Returns what a file is that is no compiled policy. */
+static const char *other_kind(const char *path)
+{
+	struct stat status;
+
+	if (!stat(path, &status) && S_ISDIR(status.st_mode))
+		return "it is a folder";
+	return begins(path, is_gzip) ? "it is compressed; gunzip it"
+				     : "the file is empty, cut or text";
+}
+
 /* Refuses a file named .bhp that is no compiled policy. Read as text, an empty file would be a
  * policy without rules. */
 static int check_name(const char *path, struct diag *diag)
@@ -91,7 +108,7 @@ static int check_name(const char *path, struct diag *diag)
 	if (!end || strcmp(end, ".bhp") || access(path, F_OK) || is_blob(path) || is_delta(path))
 		return 0;
 	diag_error(diag, &(struct where){path, 0}, NULL,
-		   "not a compiled policy as its name says; the file is empty, cut or text");
+		   "not a compiled policy as its name says; %s", other_kind(path));
 	return -EINVAL;
 }
 

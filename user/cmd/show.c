@@ -37,9 +37,8 @@ static void check_filter(const struct call *call, const struct filter *filter, s
 		    (filter->n_ports ? BY_PORT : 0);
 
 	if (given & ~objects[object].filters)
-		call_usage_error(call, "%s %s", objects[object].name,
-				 objects[object].filters ? "take no filter but --namespace"
-							 : "take no filter");
+		call_usage_error(call, "%s: takes no filter%s", objects[object].name,
+				 objects[object].filters ? " but --namespace" : "");
 }
 
 /* Adds the segments as which those of the set are evaluated by domain names. */
