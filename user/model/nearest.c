@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +13,13 @@ static size_t smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Returns the number of letters by which two words differ (Damerau and Levenshtein). */
+static bool same(char a, char b)
+{
+	return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* Returns the number of letters by which two words differ (Damerau and Levenshtein), without regard
+ * to their case. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t rows[3][LETTERS + 1], n = smaller(strlen(a), LETTERS),
@@ -26,8 +34,8 @@ static size_t distance(const char *a, const char *b)
 		now[0] = i;
 		for (size_t k = 1; k <= m; k++) {
 			now[k] = smaller(smaller(last[k], now[k - 1]) + 1,
-					 last[k - 1] + (a[i - 1] != b[k - 1]));
-			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
+					 last[k - 1] + !same(a[i - 1], b[k - 1]));
+			if (i > 1 && k > 1 && same(a[i - 1], b[k - 2]) && same(a[i - 2], b[k - 1]))
 				now[k] = smaller(now[k], before[k - 2] + 1);
 		}
 		before = last;
