@@ -104,6 +104,12 @@ check "a stream that ends within an event is refused" refuses "ends in the middl
 check "an unknown type of event is refused" refuses "event 1: type" <<<'{"type": "ERROR", "object": {}}'
 check "an error of the API server is refused with what the server says" refuses "event 1: type: ERROR: the API server ended the watch: too old" \
 	<<<'{"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "code": 410, "message": "too old"}}'
+check "a stream with a byte order mark compiles" compiled marked < <(printf '\xef\xbb\xbf' && cat "$tmp/stream")
+check "the stream with a byte order mark compiles to the same bytes" cmp "$tmp/added.bhp" "$tmp/marked.bhp"
+endless() { # an event that begins a string, and never ends it
+	printf '{"type": "' && yes a
+}
+check "an event without an end is refused" refuses "event 1: has more than 16 MiB" < <(endless 2>/dev/null)
 check "a stream that is no JSON is refused" refuses "event 1: " <<<'apiVersion: v1'
 check "the refused streams write no file" test ! -e "$tmp/none.bhp"
 check_end

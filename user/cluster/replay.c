@@ -8,8 +8,10 @@
 
 #include "api/large.h"
 #include "cluster/objects.h"
+#include "input/text.h"
 
 #define PART 65536 /* bytes that are read at once */
+#define EVENT_MAX (16 << 20) /* bytes of one event; a store keeps objects of 1.5 MiB */
 
 struct replay {
 	const char *name;
@@ -17,6 +19,7 @@ struct replay {
 	struct objects *objects;
 	char *bytes; /* that are read and not taken yet: part of an event */
 	size_t n;
+	bool begun; /* the first bytes have been read */
 	size_t events; /* events that have been read */
 	size_t taken; /* of these, the events about objects of a kind that is read */
 };
@@ -120,6 +123,18 @@ static int take_events(struct replay *replay)
 	return error;
 }
 
+/* Skips the byte order mark that the stream may begin with. */
+static void skip_mark(struct replay *replay)
+{
+	const size_t length = strlen(TEXT_BOM);
+
+	replay->begun = true;
+	if (strncmp(replay->bytes, TEXT_BOM, length))
+		return;
+	replay->n -= length;
+	memmove(replay->bytes, replay->bytes + length, replay->n + 1);
+}
+
 static int take_all(struct replay *replay, FILE *from)
 {
 	int error = 0;
@@ -134,7 +149,11 @@ static int take_all(struct replay *replay, FILE *from)
 		n = fread(bytes + replay->n, 1, PART, from);
 		replay->n += n;
 		bytes[replay->n] = '\0';
+		if (!replay->begun)
+			skip_mark(replay);
 		error = take_events(replay);
+		if (!error && replay->n > EVENT_MAX)
+			return fail(replay, "has more than 16 MiB, the most of one event");
 	}
 	if (!error && ferror(from))
 		error = -EIO;
