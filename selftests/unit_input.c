@@ -135,6 +135,12 @@ static void by_content(void **state)
 	}
 	put("input", "#");
 	expect("input", 0, "input: note: there are no objects in it\n", "");
+	put("input", "apiVersion: v1\nkind: List\nitems: []\n");
+	expect("input", 0, "input: note: there are no objects in it\n", "");
+	put("input", "{\"apiVersion\": \"v1\", \"kind\": \"PodList\"}\n");
+	expect("input", 0, "input: note: there are no objects in it\n", "");
+	put("input", "apiVersion: v1\nkind: SecretList\nitems: []\n");
+	expect("input", 0, "input:1: note: SecretList (v1) is skipped\n", "");
 }
 
 static void standard_input(void **state)

@@ -18,22 +18,16 @@
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
 
-struct document_reader {
-	struct reader *reader;
-	bool any;
-};
-
 static bool take_object(void *data, struct tree *root)
 {
-	struct document_reader *documents = data;
+	struct reader *reader = data;
 
-	documents->any = true;
-	object_read(documents->reader, root);
-	return !diag_full(documents->reader->diag);
+	object_read(reader, root);
+	return !diag_full(reader->diag);
 }
 
 static int read_json_documents(struct tree_maker *maker, const char *text, const char *end,
-			       struct document_reader *documents)
+			       struct reader *reader)
 {
 	void *bottom = obstack_alloc(maker->memory, 1);
 	unsigned int line = 1;
@@ -46,7 +40,7 @@ static int read_json_documents(struct tree_maker *maker, const char *text, const
 		if (!text)
 			return -EINVAL;
 		if (root)
-			more = take_object(documents, root);
+			more = take_object(reader, root);
 		obstack_free(maker->memory, bottom);
 		bottom = obstack_alloc(maker->memory, 1);
 	}
@@ -57,18 +51,18 @@ enum format { FORMAT_YAML, FORMAT_JSON, FORMAT_INI };
 
 static int parse_trees(struct reader *reader, enum format format, const char *text, size_t size)
 {
-	struct document_reader documents = {.reader = reader};
+	const unsigned int errors = reader->diag->errors;
 	struct obstack memory;
 	struct tree_maker maker = {&memory, reader->diag, reader->file, .defers = true};
 	int err;
 
 	obstack_begin(&memory, 1 << 16);
 	if (format == FORMAT_JSON)
-		err = read_json_documents(&maker, text, text + size, &documents);
+		err = read_json_documents(&maker, text, text + size, reader);
 	else
-		err = yaml_read(&maker, text, size, take_object, &documents);
+		err = yaml_read(&maker, text, size, take_object, reader);
 	obstack_free(&memory, NULL);
-	if (!err && !documents.any)
+	if (!err && !reader->n_objects && reader->diag->errors == errors)
 		diag_note(reader->diag, &(struct where){reader->file, 0}, NULL,
 			  "there are no objects in it");
 	return err;

@@ -255,6 +255,7 @@ static void read_object(struct reader *reader, struct tree *root, const char *ve
 	struct object object = {.root = root};
 	bool known = false;
 
+	reader->n_objects++;
 	for (size_t i = 0; i < N_KINDS; i++) {
 		const struct object_reader *kind = &kinds[i];
 

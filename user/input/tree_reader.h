@@ -18,6 +18,7 @@ struct reader {
 	 * errors. */
 	const char *aside;
 	unsigned int faults; /* in that object */
+	size_t n_objects; /* that have been read or skipped; a list is none */
 	/* Returns the input's own name of the field on @line, for inputs whose fields have other
 	 * names than the tree. Messages append the path below a field of `spec` to it. A NULL
 	 * function, or a NULL name: messages use the tree's path. */
