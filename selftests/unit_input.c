@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "input/input.h"
+#include "input/text.h"
 #include "selftests/lib/dump.h"
 
 #define NS(name) "apiVersion: v1\nkind: Namespace\nmetadata: {name: " name "}\n"
@@ -161,6 +162,39 @@ static void standard_input(void **state)
 	close(fd);
 }
 
+/* Reads a pipe of @n bytes, of which @most are allowed. */
+static int load_pipe(size_t n, size_t most)
+{
+	char bytes[10] = "", *text = NULL;
+	size_t size = 0;
+	int ends[2], error;
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], bytes, n), n);
+	close(ends[1]);
+	error = text_load(ends[0], most, &text, &size);
+	assert_int_equal(size, error ? 0 : n);
+	close(ends[0]);
+	free(text);
+	return error;
+}
+
+static void too_large(void **state)
+{
+	int fd;
+
+	(void)state;
+	assert_int_equal(load_pipe(9, 9), 0);
+	assert_int_equal(load_pipe(10, 9), -EFBIG);
+	put("input", "");
+	assert_int_equal(truncate("input", TEXT_MAX + 1), 0);
+	expect("input", -EFBIG, "input: has more than 4 GiB, the most of an input\n", NULL);
+	fd = open("/dev/zero", O_RDONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(text_load(fd, 1 << 20, &(char *){NULL}, &(size_t){0}), -EFBIG);
+	close(fd);
+}
+
 static void folders(void **state)
 {
 	(void)state;
@@ -233,6 +267,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(by_suffix, enter, leave),
 		cmocka_unit_test_setup_teardown(by_content, enter, leave),
 		cmocka_unit_test_setup_teardown(standard_input, enter, leave),
+		cmocka_unit_test_setup_teardown(too_large, enter, leave),
 		cmocka_unit_test_setup_teardown(folders, enter, leave),
 		cmocka_unit_test_setup_teardown(several_inputs, enter, leave),
 		cmocka_unit_test_setup_teardown(unreadable, enter, leave),

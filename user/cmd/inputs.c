@@ -37,6 +37,19 @@ static int keep_stdin(const char *text, size_t size)
 	return fd;
 }
 
+/* Replaces standard input by a file that is too large. Who reads on where reading ended would take
+ * the rest for an input. */
+static int refuse_stdin(void)
+{
+	int fd = memfd_create("stdin", MFD_CLOEXEC);
+
+	if (fd >= 0 && (ftruncate(fd, TEXT_MAX + 1) || dup2(fd, STDIN_FILENO) < 0)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 /* Copies standard input into memory, so that it can be read twice. A pipe can only be read once. */
 static int open_stdin(void)
 {
@@ -46,7 +59,9 @@ static int open_stdin(void)
 
 	if (lseek(STDIN_FILENO, 0, SEEK_CUR) >= 0)
 		return dup(STDIN_FILENO);
-	errno = -text_load(STDIN_FILENO, &text, &size);
+	errno = -text_load(STDIN_FILENO, TEXT_MAX, &text, &size);
+	if (errno == EFBIG)
+		return refuse_stdin();
 	if (errno)
 		return -1;
 	fd = keep_stdin(text, size);
@@ -194,12 +209,12 @@ static int read_bytes(const char *path, struct diag *diag, char **bytes, size_t 
 {
 	const struct where where = where_of(path);
 	int fd = open_input(path);
-	int error = fd < 0 ? -errno : text_load(fd, bytes, size);
+	int error = fd < 0 ? -errno : text_load(fd, TEXT_MAX, bytes, size);
 
 	if (fd >= 0)
 		close(fd);
 	if (error)
-		diag_error(diag, &where, NULL, "%s", strerror(-error));
+		diag_error(diag, &where, NULL, "%s", text_error(error));
 	return input_error(error);
 }
 

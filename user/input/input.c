@@ -176,7 +176,7 @@ static bool format_of_name(const char *name, enum format *format)
 
 static int fail(const char *path, int err, struct diag *diag)
 {
-	diag_error(diag, &(struct where){path, 0}, NULL, "%s", strerror(-err));
+	diag_error(diag, &(struct where){path, 0}, NULL, "%s", text_error(err));
 	return err;
 }
 
@@ -188,7 +188,7 @@ static int read_stream(struct cluster *cluster, int fd, const char *path, struct
 	char *text;
 	int err;
 
-	err = text_load(fd, &text, &size);
+	err = text_load(fd, TEXT_MAX, &text, &size);
 	if (err)
 		return fail(name, err, diag);
 	if (!format_of_name(path, &format))

@@ -2,43 +2,63 @@
 #include "input/text.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-int text_load(int fd, char **text, size_t *size)
+/* Returns true if it is known, before it is read, that the file has more than @most bytes. */
+static bool is_larger(int fd, size_t most)
 {
-	size_t capacity = 1 << 16, used = 0;
-	char *buffer = malloc(capacity);
+	struct stat status;
+
+	return !fstat(fd, &status) && S_ISREG(status.st_mode) && (size_t)status.st_size > most;
+}
+
+/* Reads what there is into a buffer that grows. Returns 0 or -errno. */
+static int read_all(int fd, size_t most, char **buffer, size_t *used)
+{
+	size_t capacity = 0;
 	ssize_t n = 1;
 
-	while (buffer && n) {
-		char *grown = buffer;
+	while (n) {
+		if (*used > most)
+			return -EFBIG;
+		if (*used == capacity) {
+			char *grown = realloc(*buffer, capacity = capacity ? 2 * capacity : 1 << 16);
 
-		if (used == capacity) {
-			capacity *= 2;
-			grown = realloc(buffer, capacity);
+			if (!grown)
+				return -ENOMEM;
+			*buffer = grown;
 		}
-		if (!grown)
-			free(buffer);
-		buffer = grown;
-		n = buffer ? read(fd, buffer + used, capacity - used) : 0;
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			int err = -errno;
-
-			free(buffer);
-			return err;
-		}
-		used += n;
+		n = read(fd, *buffer + *used, capacity - *used);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		*used += n > 0 ? n : 0;
 	}
-	if (!buffer)
-		return -ENOMEM;
+	return 0;
+}
+
+int text_load(int fd, size_t most, char **text, size_t *size)
+{
+	char *buffer = NULL;
+	size_t used = 0;
+	int error = is_larger(fd, most) ? -EFBIG : read_all(fd, most, &buffer, &used);
+
+	if (error) {
+		free(buffer);
+		return error;
+	}
 	*text = buffer;
 	*size = used;
 	return 0;
+}
+
+const char *text_error(int error)
+{
+	return error == -EFBIG ? "has more than 4 GiB, the most of an input" : strerror(-error);
 }
 
 /* Returns the length of the UTF-8 sequence that begins at @at. 0: none does, or it is overlong,

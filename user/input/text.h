@@ -9,8 +9,15 @@
 
 #define TEXT_BOM "\xef\xbb\xbf"
 
-/* Reads @fd to its end into memory to free. Returns 0 or -errno. */
-int text_load(int fd, char **text, size_t *size);
+/* The most bytes of an input: a stream may have no end. */
+#define TEXT_MAX ((size_t)4 << 30)
+
+/* Reads @fd to its end into memory to free. Returns 0 or -errno: -EFBIG if there are more than
+ * @most bytes. */
+int text_load(int fd, size_t most, char **text, size_t *size);
+
+/* Returns the message for an error of text_load() by TEXT_MAX, or of open(). */
+const char *text_error(int error);
 
 /* Skips a byte order mark and checks the text. Returns 0; or -EINVAL, with the line of the first
  * byte that is NUL or not UTF-8 reported. */

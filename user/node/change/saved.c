@@ -118,7 +118,7 @@ int saved_read(const char *dir, struct diag *diag, struct saved *kept)
 	if (snprintf(kept->path, sizeof(kept->path), "%s/%s", dir, SAVED_FILE) >= PATH_MAX)
 		return -ENAMETOOLONG;
 	fd = open(kept->path, O_RDONLY | O_CLOEXEC);
-	error = fd < 0 ? -errno : text_load(fd, &kept->text, &kept->size);
+	error = fd < 0 ? -errno : text_load(fd, TEXT_MAX, &kept->text, &kept->size);
 	if (error == -ENOENT)
 		return error;
 	if (error) {
@@ -194,7 +194,7 @@ static bool is_saved(int dir, const struct iovec *parts, size_t n)
 	/* the first line has the checksum: reads all of the file only to see that it is not damaged
 	 */
 	if (fd < 0 || pread(fd, line, FIRST_LINE, 0) != FIRST_LINE ||
-	    memcmp(line, parts[0].iov_base, FIRST_LINE) || text_load(fd, &text, &size))
+	    memcmp(line, parts[0].iov_base, FIRST_LINE) || text_load(fd, TEXT_MAX, &text, &size))
 		return false;
 	for (size_t i = 0; i < n; at += parts[i++].iov_len)
 		if (size - at < parts[i].iov_len ||

@@ -30,7 +30,7 @@ static int read_change(int dir, const char *path, struct diag *diag, struct delt
 	SCOPED_FD int fd = openat(dir, SAVED_DELTA, O_RDONLY | O_CLOEXEC);
 	SCOPED_FREE char *bytes = NULL;
 	size_t size;
-	int error = fd < 0 ? -errno : text_load(fd, &bytes, &size);
+	int error = fd < 0 ? -errno : text_load(fd, TEXT_MAX, &bytes, &size);
 
 	return error ? error : delta_read(bytes, size, &(struct where){path, 0}, diag, delta);
 }
