@@ -24,6 +24,16 @@ net_check "a refused setting is one line, without the needs of maps" net_is "$(n
 net_check "a setting out of range is refused" refused 2 'connections: must be 1024 to 67108864, not "12"$' --set connections=12
 net_check "a setting without a value is refused" refused 2 'rcu: must be expedited or normal, not ""$' --set rcu
 net_check "a setting that is not a number is refused" refused 2 'timeout-udp: must be 1 to 1048576 (seconds), not "1m"$' --set timeout-udp=1m
+documented() { # each range of OPERATING.md is the one that a refusal names
+	local name default range none
+	while IFS='|' read -r none name default range none; do
+		name=${name//[\` ]/} range=${range//[ ,]/}
+		case $range in 01) range=0to1 ;; expeditednormal) range=expeditedornormal ;; esac
+		net_bulkhead load --set "$name=?" "$NET_TMP/policy.ini" 2>&1 | tr -d ' ' |
+			grep -q "^$name:mustbe$range\((seconds)\)\?,not" || { echo "# $name $range"; return 1; }
+	done < <(sed -n '/^| name | default | range/,/^$/p' OPERATING.md | grep '^| `')
+}
+net_check "OPERATING.md has the range of each setting" documented
 # A machine with 100 MB left.
 small() {
 	sed 's/^MemAvailable:.*/MemAvailable: 102400 kB/' /proc/meminfo >"$NET_TMP/meminfo" || return
