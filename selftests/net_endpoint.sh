@@ -61,6 +61,14 @@ net_check "endpoint add without an address is refused" net_ends 2 "add needs --i
 printf '[endpoint shop/thief]\nip = 10.9.9.9\n[network-policy shop/thief]\nendpoints =\n' >"$NET_TMP/thief.ini"
 net_check "endpoint add of a file that has a policy is refused" net_ends 2 "the input has policies: load them" \
 	net_bulkhead endpoint add --file "$NET_TMP/thief.ini"
+names() { # FIELD OPTION VALUE: a refusal of the option names it, and no line
+	net_ends 2 "^$1: " net_bulkhead endpoint add "${THIEF:-shop/thief}" --ip "${IP:-10.9.9.9}" ${2:+"$2" "$3"}
+}
+net_check "a refused label names --labels" names --labels --labels a=b,a=c
+net_check "a refused MAC names --mac" names --mac --mac 01:02:03:04:05:06
+net_check "a refused port names --named-port" names --named-port --named-port http
+IP=none net_check "a refused address names --ip" names --ip
+THIEF=thief net_check "a refused name names the operand" names NAMESPACE/NAME
 net_check "no endpoint can be added at the loopback" net_ends 2 "lo is the node's loopback" net_bulkhead endpoint add shop/thief \
 	--ip 10.9.9.9 --interface lo
 sed 's/^\[endpoint shop\/web\]/&\ninterface = lo/' "$NET_TMP/policy.ini" >"$NET_TMP/loopback.ini"

@@ -61,20 +61,53 @@ static const char *ini_key(int option)
 	}
 }
 
+/* Prints a message about the entries that the options make. It names the option, or an operand; the
+ * entry's line would mean nothing to the user. */
+static void print_about_option(FILE *to, const struct diag_message *message)
+{
+	struct diag_message about = *message;
+	char field[100] = "NAMESPACE/NAME";
+
+	about.where = NULL;
+	about.field = field;
+	for (int option = NODE_ID; message->field && option <= PORT_ID; option++) {
+		const char *key = ini_key(option);
+
+		if (strncmp(message->field, key, strlen(key)))
+			continue;
+		snprintf(field, sizeof(field), "--%s%s", option == PORT_ID ? "named-" : "",
+			 message->field);
+	}
+	command_diag().print(to, &about);
+}
+
+/* Reads the endpoint of that name from the entries that the options make. */
+static int read_options(const struct endpoint_arguments *arguments, const char *name,
+			struct cluster *cluster, struct diag *diag)
+{
+	void (*print)(FILE *to, const struct diag_message *message) = diag->print;
+	char *ini = NULL;
+	int error;
+
+	if (asprintf(&ini, "[endpoint %s]\n%s", name, arguments->ini) < 0)
+		return -ENOMEM;
+	diag->print = print_about_option;
+	error = input_parse_ini(cluster, ini, strlen(ini), "the command line", diag);
+	if (!error)
+		error = cluster_finish(cluster, diag);
+	diag->print = print;
+	free(ini);
+	return error;
+}
+
 static int read_endpoint(const struct endpoint_arguments *arguments, const char *name,
 			 struct cluster *cluster, struct diag *diag)
 {
-	char *paths[] = {(char *)arguments->file}, *ini = NULL;
-	int error;
+	char *paths[] = {(char *)arguments->file};
 
 	cluster_init(cluster);
-	if (arguments->file)
-		return inputs_cluster(paths, 1, cluster, diag);
-	if (asprintf(&ini, "[endpoint %s]\n%s", name, arguments->ini) < 0)
-		return -ENOMEM;
-	error = input_parse_ini(cluster, ini, strlen(ini), "the command line", diag);
-	free(ini);
-	return error ? error : cluster_finish(cluster, diag);
+	return arguments->file ? inputs_cluster(paths, 1, cluster, diag)
+			       : read_options(arguments, name, cluster, diag);
 }
 
 static void report_isolated(struct endpoint_arguments *arguments, const char *ns, const char *name)
