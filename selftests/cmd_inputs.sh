@@ -65,6 +65,25 @@ says "compile on a base" 0 'generation 2,' compile -o "$tmp/next.bhp" --base "$t
 	policies/test-network-policy/yaml
 printf '[endpoint a/x]\nip = 10.0.0.1\nlabel = role=db\n' >"$tmp/typo.ini"
 says "an endpoint's key that is none" 2 'typo.ini:3: label: unknown key in this section' compile "$tmp/typo.ini"
+printf '[endpoint a/x]\nip = 10.0.0.1, 127.0.0.1\n' >"$tmp/loopback.ini"
+says "an endpoint of an address that no pod can have" 2 'loopback.ini:2: ip: must not be an unspecified, loopback,' \
+	compile "$tmp/loopback.ini"
+pod() { # NAME ADDRESS [UID]
+	printf '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "%s", "namespace": "shop"%s}, "status": {"podIP": "%s"}}' \
+		"$1" "${3:+, \"uid\": \"$3\"}" "$2"
+}
+printf '{"apiVersion": "v1", "kind": "List", "items": [%s, %s]}\n' "$(pod odd 127.0.0.1 u1)" "$(pod good 10.0.0.1 u2)" >"$tmp/pods.json"
+told() { # PATTERN COMMAND...: it succeeds with that message
+	run_bulkhead "${@:2}" && grep -q -- "$1" "$tmp/err"
+}
+check "a dump with a Pod of such an address warns of it" told 'Pod shop/odd is left without it' compile -o "$tmp/pods.bhp" "$tmp/pods.json"
+check "the dump has one endpoint" is "$("$BULKHEAD" show endpoints "$tmp/pods.bhp" | grep -c shop/)" 1
+says "a dump with a Pod of such an address is refused with --strict" 2 'podIP: must not be' --strict compile "$tmp/pods.json"
+for object in "$(pod odd 127.0.0.1 u1)" "$(pod good 10.0.0.1 u2)"; do
+	echo "{\"type\": \"ADDED\", \"object\": $object}"
+done >"$tmp/pods.events"
+check "the engine's way refuses the Pod" told 'refused: Pod shop/odd.*podIP: must not be' compile --events -o "$tmp/pods.bhp" "$tmp/pods.events"
+check "the engine's way has the other Pod" is "$("$BULKHEAD" show endpoints "$tmp/pods.bhp" | grep -c shop/good)" 1
 says "a file that is not there" 2 'nowhere.yaml: No such file' compile "$tmp/nowhere.yaml"
 echo 'kind: [' >"$tmp/bad.yaml"
 says "YAML that does not parse" 2 'bad.yaml:[0-9]+: ' compile "$tmp/bad.yaml"

@@ -496,22 +496,23 @@ static void read_node(struct reader *reader, const struct object *object)
 	}
 }
 
-static void read_pod_addresses(struct reader *reader, const struct tree *status,
-			       struct endpoint *endpoint)
+/* @object: NULL for a pod that has its node's addresses. */
+static void read_pod_addresses(struct reader *reader, const struct object *object,
+			       const struct tree *status, struct endpoint *endpoint)
 {
 	const struct tree *one = tree_get(status, "podIP");
 	const struct tree *list = reader_list(reader, status, "podIPs", UINT_MAX);
 
 	reader_array(reader, endpoint->addresses, 1 + (list ? list->n : 0));
-	if (one && reader_address(reader, one, endpoint->addresses))
+	if (one && object_read_address(reader, object, one, endpoint->addresses))
 		endpoint->n_addresses++;
 	for (const struct tree *item = list ? list->first : NULL; item; item = item->next) {
 		const struct tree *address = tree_get(item, "ip");
 
 		if (!address)
 			reader_missing(reader, item, "ip");
-		else if (reader_address(reader, address,
-					&endpoint->addresses[endpoint->n_addresses]))
+		else if (object_read_address(reader, object, address,
+					     &endpoint->addresses[endpoint->n_addresses]))
 			endpoint->n_addresses++;
 	}
 }
@@ -583,7 +584,7 @@ static void read_pod(struct reader *reader, const struct object *object)
 	endpoint->created = scalar(reader, tree_get(object->metadata, "creationTimestamp"));
 	reader_labels(reader, tree_get(object->metadata, "labels"), &endpoint->labels);
 	if (has_address(status))
-		read_pod_addresses(reader, status, endpoint);
+		read_pod_addresses(reader, on_host ? NULL : object, status, endpoint);
 	read_readiness(reader, object, status, endpoint);
 	if (!spec)
 		return;

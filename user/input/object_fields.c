@@ -89,3 +89,40 @@ void object_read_ports(struct reader *reader, const struct tree *spec, struct en
 	read_container_ports(reader, containers, endpoint);
 	read_container_ports(reader, init, endpoint);
 }
+
+/* Returns true if no pod can have the address. */
+static bool is_no_pods(const struct address *address)
+{
+	static const struct cidr others[] = {
+		{{{[10] = 0xff, [11] = 0xff}}, 128}, /* 0.0.0.0 */
+		{{{[10] = 0xff, [11] = 0xff, [12] = 127}}, 104}, /* 127.0.0.0/8 */
+		{{{[10] = 0xff, [11] = 0xff, [12] = 224}}, 100}, /* 224.0.0.0/4 */
+		{{{[10] = 0xff, [11] = 0xff, [12] = 255, [13] = 255, [14] = 255, [15] = 255}},
+		 128},
+		{{{0}}, 127}, /* :: and ::1 */
+		{{{0xff}}, 8}, /* ff00::/8 */
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (cidr_contains(&others[i], address))
+			return true;
+	return false;
+}
+
+bool object_read_address(struct reader *reader, const struct object *object,
+			 const struct tree *node, struct address *address)
+{
+	static const char why[] =
+		"must not be an unspecified, loopback, multicast or broadcast address";
+
+	if (!reader_address(reader, node, address))
+		return false;
+	if (!object || !is_no_pods(address))
+		return true;
+	if (reader->cluster->lenient && object_is_accepted(object))
+		reader_warn(reader, node, "%s; Pod %s/%s is left without it", why, object->ns,
+			    object->name);
+	else
+		reader_error(reader, node, "%s", why);
+	return false;
+}
