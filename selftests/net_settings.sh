@@ -25,8 +25,8 @@ net_check "a setting out of range is refused" refused 2 'connections: must be 10
 net_check "a setting without a value is refused" refused 2 'rcu: must be expedited or normal, not ""$' --set rcu
 net_check "a setting that is not a number is refused" refused 2 'timeout-udp: must be 1 to 1048576 (seconds), not "1m"$' --set timeout-udp=1m
 documented() { # each range of OPERATING.md is the one that a refusal names
-	local name default range none
-	while IFS='|' read -r none name default range none; do
+	local name range
+	while IFS='|' read -r _ name _ range _; do
 		name=${name//[\` ]/} range=${range//[ ,]/}
 		case $range in 01) range=0to1 ;; expeditednormal) range=expeditedornormal ;; esac
 		net_bulkhead load --set "$name=?" "$NET_TMP/policy.ini" 2>&1 | tr -d ' ' |

@@ -85,7 +85,7 @@ static void print_about_option(FILE *to, const struct diag_message *message)
 static int read_options(const struct endpoint_arguments *arguments, const char *name,
 			struct cluster *cluster, struct diag *diag)
 {
-	void (*print)(FILE *to, const struct diag_message *message) = diag->print;
+	const struct diag before = *diag;
 	char *ini = NULL;
 	int error;
 
@@ -95,7 +95,7 @@ static int read_options(const struct endpoint_arguments *arguments, const char *
 	error = input_parse_ini(cluster, ini, strlen(ini), "the command line", diag);
 	if (!error)
 		error = cluster_finish(cluster, diag);
-	diag->print = print;
+	diag->print = before.print;
 	free(ini);
 	return error;
 }

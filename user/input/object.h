@@ -56,8 +56,9 @@ bool object_is_accepted(const struct object *object);
  * only its own word turns it on; another one than "true" and "false" is reported. */
 bool object_audit(struct reader *reader, const struct object *object);
 
-/* Reads an address of a pod (@object), or with NULL of any object. Returns false, reported, for one that no pod can have; a Pod that an
- * API server has taken is left without that address, with a warning. */
+/* Reads an address of a pod (@object), or with NULL of any object. Returns false, reported, for one
+ * that no pod can have; a Pod that an API server has taken is left without that address, with a
+ * warning. */
 bool object_read_address(struct reader *reader, const struct object *object,
 			 const struct tree *node, struct address *address);
 /* Reads the ports of a pod's containers. */

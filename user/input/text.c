@@ -27,8 +27,10 @@ static int read_all(int fd, size_t most, char **buffer, size_t *used)
 		if (*used > most)
 			return -EFBIG;
 		if (*used == capacity) {
-			char *grown = realloc(*buffer, capacity = capacity ? 2 * capacity : 1 << 16);
+			char *grown;
 
+			capacity = capacity ? 2 * capacity : 1 << 16;
+			grown = realloc(*buffer, capacity);
 			if (!grown)
 				return -ENOMEM;
 			*buffer = grown;

@@ -44,8 +44,8 @@ static int add_uplink_by_name(struct discovery *discovery, const char *name)
 
 	if (link && link->loopback) {
 		diag_error(discovery->handle->diag, NULL, NULL,
-			   "uplink %s: this is the node's loopback, where its own connections would "
-			   "drop; name another interface",
+			   "uplink %s: this is the node's loopback, where the node's own "
+			   "connections would drop; name another interface",
 			   name);
 		return -EINVAL;
 	}
