@@ -166,6 +166,72 @@ net_check "without the program, too, no connection of late is left" none_known
 net_check "the next load puts the program back" net_ends 0 "programs were replaced" \
 	net_bulkhead load "$NET_TMP/policy.ini"
 net_check "the program is pinned again" test -e "$NET_PIN/forget"
+
+# A load gives late's address to another sandbox, at once or by another load between: by a whole policy, or by a delta.
+# Or the former sandbox is another node's.
+late_is() { # NAME NODE LINE...
+	net_db_and_web
+	[ "$1" = nobody ] || net_endpoint_at "shop/$1" "$2" "$late4, $late6" "${@:3}"
+	cat <<-EOF2
+	[network-policy shop/closed]
+	endpoints = role=closed
+	types = Ingress
+	EOF2
+}
+late_is former worker-1 >"$NET_TMP/former.ini"
+late_is former worker-2 >"$NET_TMP/distant.ini"
+late_is nobody >"$NET_TMP/nobody.ini"
+late_is next worker-1 "labels = role=closed" >"$NET_TMP/next.ini"
+declare -A CALL_IN CALL_OUT
+calls() { # PEER PORT: late opens UDP to the peer over IPv4 and IPv6
+	local family name in out said
+	for family in "" 6; do
+		name=$NET_TMP/$1$family-$2
+		mkfifo "$name.in" "$name.out"
+		"$NET_HELPERS/pair" "/run/netns/$NET-late" "/run/netns/$NET-$1" talk "$(net_ip$family "$1")" "$2" udp \
+			<>"$name.in" >"$name.out" 2>&1 &
+		NET_SERVERS+=($!)
+		exec {out}<"$name.out" {in}>"$name.in"
+		CALL_IN[$1$family]=$in CALL_OUT[$1$family]=$out
+		read -r -t 60 -u "$out" said
+		net_is "$said" ready || return
+	done
+}
+called() { # there|back arrived|lost: over all of these
+	local name said wait=$NET_WAIT_ALLOWED
+	[ "$2" = arrived ] || wait=$NET_WAIT_DENIED
+	for name in "${!CALL_IN[@]}"; do
+		echo "$1 $wait" >&"${CALL_IN[$name]}"
+		read -r -t 60 -u "${CALL_OUT[$name]}" said
+		[ "$said" = "$2" ] || { echo "$name $1: $said" && return 1; }
+	done
+}
+by_delta() { # FROM TO
+	"$BULKHEAD" compile -o "$NET_TMP/$1.bhp" "$NET_TMP/$1.ini" &&
+		net_bulkhead load "$NET_TMP/$1.bhp" &&
+		"$BULKHEAD" compile --base "$NET_TMP/$1.bhp" --delta -o "$NET_TMP/$2.bhd" "$NET_TMP/$2.ini"
+}
+port=7010
+for how in whole between delta distant; do
+	port=$((port + 10)) former=former
+	[ $how != distant ] || former=distant
+	net_check "$how: late is the former pod's" net_bulkhead load --force "$NET_TMP/$former.ini"
+	[ $how != delta ] || net_check "compile the delta" by_delta former next
+	net_check "$how: the former pod calls the outside" calls out $port
+	net_check "$how: the former pod calls db" calls db $((port + 5))
+	net_check "$how: both are answered" called back arrived
+	net_check "$how: the former pod's interface is deleted" ip -n "$NET-node" link del veth-late
+	[ $how != between ] || net_check "a load without late" net_bulkhead load "$NET_TMP/nobody.ini"
+	net_plug late
+	if [ $how = delta ]; then
+		net_check "$how: late is the next pod's" net_bulkhead load "$NET_TMP/next.bhd"
+	else
+		net_check "$how: late is the next pod's" net_bulkhead load "$NET_TMP/next.ini"
+	fi
+	net_check "$how: no peer of the former pod reaches the next one, which lets nobody in" called back lost
+	net_check "$how: the next pod calls the same peers" called there arrived
+	net_check "$how: it gets their answers" called back arrived
+done
 net_check "unload" net_bulkhead unload
 
 net_end

@@ -82,6 +82,12 @@ int assign_host_side(const struct bh_addr *addr, const struct assign_word *word,
 	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
 }
 
+int assign_forget(const struct bh_addr *addr, const struct bh_endpoint *entry, uint32_t ifindex,
+		  struct change *change)
+{
+	return entry->ifindex != ifindex ? table_add(&change->forget, addr, NULL) : 0;
+}
+
 int assign_delete(struct node_handle *handle, const struct bh_addr *addr,
 		  const struct bh_endpoint *entry, struct change *change)
 {
@@ -119,12 +125,14 @@ int assign_add(struct node_handle *handle, const struct bh_addr *addr,
 {
 	const uint32_t generation = node_generation(handle) + 1;
 	struct assign_word store;
+	int error;
 
 	if (!old)
 		return assign_new(handle, addr, want, false, change);
 	if (old->ifindex != want->ifindex || memcmp(old->mac, want->mac, sizeof(old->mac))) {
 		store = next_word(generation, old->assignment, want->assignment[0]);
-		return assign_host_side(addr, &store, want, change);
+		error = assign_forget(addr, old, want->ifindex, change);
+		return error ? error : assign_host_side(addr, &store, want, change);
 	}
 	return assign_word_for(generation, old->assignment, want->assignment[0], &store)
 		       ? add_word(change, addr, &store)

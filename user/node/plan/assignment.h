@@ -35,6 +35,12 @@ int assign_delete_to(struct node_handle *handle, const struct bh_addr *addr,
 		     const struct bh_endpoint *entry, uint64_t covering_prefix,
 		     struct change *change);
 
+/* Forgets the connections of an endpoint's address if the address gets another interface: then its
+ * next owner inherits none. @entry: the address's entry in the maps; @ifindex: 0: none of this
+ * node. Returns 0 or -ENOMEM. */
+int assign_forget(const struct bh_addr *addr, const struct bh_endpoint *entry, uint32_t ifindex,
+		  struct change *change);
+
 /* Stores a word of an endpoint, and with it the interface and MAC of @want. Until the word's
  * generation is active, a repair takes both back. Returns 0 or -ENOMEM. */
 int assign_host_side(const struct bh_addr *addr, const struct assign_word *word,
@@ -46,7 +52,8 @@ int assign_new(struct node_handle *handle, const struct bh_addr *addr,
 	       const struct bh_endpoint *want, bool closed, struct change *change);
 
 /* Makes an endpoint be as @want says (assignment[0]: its place) from the next generation on. @old:
- * the endpoint's entry in the maps; NULL: none. Returns 0 or -ENOMEM. */
+ * the endpoint's entry in the maps; NULL: none. If the interface is another one, the address
+ * belongs to another sandbox, and its connections are forgotten. Returns 0 or -ENOMEM. */
 int assign_add(struct node_handle *handle, const struct bh_addr *addr,
 	       const struct bh_endpoint *old, const struct bh_endpoint *want,
 	       struct change *change);

@@ -184,8 +184,10 @@ static int delete_address(struct planner *plan, const struct bh_addr *addr,
 {
 	struct address address;
 	uint32_t segment, slot;
-	int error;
+	int error = assign_forget(addr, entry, 0, plan->change);
 
+	if (error)
+		return error;
 	if (!prefix_entries_may_move(plan))
 		return assign_delete(plan->handle, addr, entry, plan->change);
 	memcpy(&address, addr, sizeof(address));
