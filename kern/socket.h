@@ -115,8 +115,9 @@ static __noinline bool socket_denied(const struct socket_packet *p, const struct
 }
 
 /* Returns true if the datagram answers the node: it is of a connection that the node has opened and
- * both ends allow. The kernel looks for its socket at the node, so the packet is not the reply to
- * another caller behind the node's address. TCP answers have a socket of their own, for which this
+ * both ends allow. One of a caller whom the node has masqueraded, which may be the endpoint itself,
+ * counts in the endpoint's share (connection_share()): once the kernel has forgotten such a call,
+ * its reply finds a socket of the node. TCP answers have a socket of their own, for which this
  * program does not run. */
 static __noinline bool socket_answers(const struct socket_packet *p)
 {
@@ -127,7 +128,7 @@ static __noinline bool socket_answers(const struct socket_packet *p)
 
 	table_hash(&key);
 	ct = table_find(&key);
-	return ct &&
+	return ct && BH_CT_PAYER(ct->payer) == BH_SHARE_NODE &&
 	       ct_agrees(ct, bh_ct_word(p->generation, bh_ct_hash_tag(key.hash), BH_CT_ALLOW),
 			 CT_VARIES | BH_CT_ASKS, &word) &&
 	       !!(word & BH_CT_INITIATOR) != from && !(READ_ONCE(ct->state) & BH_CT_DENIED);

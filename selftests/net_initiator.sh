@@ -8,15 +8,17 @@
 . "$(dirname "$0")/lib/initiator.sh"
 
 NET_PORTS="80 6379 7000"
-service_start db web shut
+service_start db web shut mute
 service_leads 1 db 6379
 service_leads 2 web 6379
+service_leads 3 mute 6379
+service_loops mute
 service_leads 7 far 7000
 service_leads 8 worse 7000
 
 initiator_count out db web shut || exit 1
 
-# web may call far; db and shut are isolated. web admits 172.17.0.0/24 and fd17:0::/64.
+# web may call far; db and shut are isolated. web admits 172.17.0.0/24 and fd17:0::/64. mute is denied the node.
 {
 	service_endpoints
 	net_node_object
@@ -30,6 +32,10 @@ initiator_count out db web shut || exit 1
 	[network-policy shop/isolated]
 	endpoints = role in (db, shut)
 	types = Ingress, Egress
+	[admin-network-policy nodes]
+	priority = 5
+	subject = endpoints(role=mute in namespaces())
+	egress = Deny to nodes()
 	EOF2
 } | awk '/^\[node worker-1\]/ && seen++ { skip = 1 } /^\[/ && !/worker-1\]/ { skip = 0 } !skip' \
 	>"$NET_TMP/policy.ini"
@@ -174,8 +180,41 @@ alternate() { # FAMILY: the node and an admitted caller behind one port of the n
 	initiator_binds node "32768 60999"
 }
 
+# A pod that is denied the node sends to the port by which the node has masqueraded a caller, once the node's conntrack
+# has forgotten the call: the datagram would find the node's own socket.
+heard() { # POD FAMILY SOURCE-PORT PORT: whether the node's socket answers what the pod sends there
+	initiator_from "$1" "$3" udp "$(service_at "$1" "$2")" "$(service_node "$2")" "$4"
+	sleep 0.1
+	net_on node conntrack -L -f "ipv$2" -p udp --orig-src "$(service_at "$1" "$2")" --orig-port-dst "$4" 2>/dev/null |
+		grep -cv UNREPLIED
+}
+sockets() { # FAMILY
+	local to caller called
+	to=$(service_node "$1")
+	initiator_binds out 6590
+	initiator_binds mute 6590
+	for caller in mute out; do
+		called="$(service_address 3 "$1") 80"
+		[ $caller = mute ] || called="$to 30003"
+		initiator_forget
+		# shellcheck disable=SC2086
+		net_allowed $caller udp $called "IPv$1: $caller reaches mute by a Service, masqueraded"
+		initiator_forget
+		net_check "IPv$1: mute, which is denied the node, does not reach the node's socket by the port of $caller" \
+			net_is "$(heard mute "$1" 6379 6590)" 0
+		initiator_forget
+		net_check "IPv$1: db reaches it" net_is "$(heard db "$1" 6300 6590)" 1
+	done
+	initiator_binds node 6591
+	net_allowed node free "$(service_at mute "$1")" 6379 "IPv$1: mute answers a socket of the node that is not connected"
+	initiator_binds node "32768 60999"
+	initiator_binds out "32768 60999"
+}
+
+net_server node "$NET_TMP/node.6590" "$NET_PROBE" serve 6590
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 for family in 4 6; do
+	sockets $family
 	leaves $family
 	resets $family 6340
 	initiator_rides $family "$(service_node $family)" "$(service_at web $family)" 6379
