@@ -212,7 +212,16 @@ sockets() { # FAMILY
 }
 
 net_server node "$NET_TMP/node.6590" "$NET_PROBE" serve 6590
+initiator_binds mute 6590
+for family in 4 6; do
+	net_allowed mute udp "$(service_address 3 $family)" 80 "IPv$family: mute reaches itself before there is a policy"
+done
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+for family in 4 6; do
+	initiator_forget
+	net_check "IPv$family: mute does not reach the node's socket by a call of itself that load has adopted" \
+		net_is "$(heard mute $family 6379 6590)" 0
+done
 for family in 4 6; do
 	sockets $family
 	leaves $family

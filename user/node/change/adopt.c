@@ -88,20 +88,23 @@ static uint16_t scope_of(const struct adoption *adoption, const struct tuple *tu
 		link_of(adoption, ifindex ? ifindex : endpoint_at(adoption, &tuple->destination)));
 }
 
-/* Returns whose share the connection counts in, as the programs do (maps/share.h). */
-static uint32_t payer_of(const struct adoption *adoption, const struct tuple *tuple, uint32_t flags)
+/* Returns whose share the connection counts in, as the programs do (maps/share.h). @nodes: the node
+ * opened it. */
+static uint32_t payer_of(const struct adoption *adoption, const struct tuple *tuple, bool nodes)
 {
 	uint32_t ifindex = endpoint_at(adoption, &tuple->source);
 
 	if (ifindex)
 		return ifindex;
-	return flags & BH_CT_NODE ? BH_SHARE_NODE : endpoint_at(adoption, &tuple->destination);
+	return nodes ? BH_SHARE_NODE : endpoint_at(adoption, &tuple->destination);
 }
 
-static int add_entry(struct adoption *adoption, const struct tuple *tuple, uint32_t flags)
+/* @nodes: as of payer_of(); @flags: BH_CT_NODE if the connection is always let in. */
+static int add_entry(struct adoption *adoption, const struct tuple *tuple, bool nodes,
+		     uint32_t flags)
 {
 	uint32_t end = source_end(tuple);
-	struct bh_ct value = {.seen = adoption->seen, .payer = payer_of(adoption, tuple, flags)};
+	struct bh_ct value = {.seen = adoption->seen, .payer = payer_of(adoption, tuple, nodes)};
 	struct bh_ct_key key = {.protocol = tuple->protocol, .scope = scope_of(adoption, tuple)};
 
 	/* A word of generation 0, like those of packets that passed before anything was active. */
@@ -130,15 +133,17 @@ static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void 
 	struct adoption *adoption = data;
 	struct tuple before, after;
 	uint32_t flags;
+	bool nodes;
 
 	(void)type;
 	adoption->known++;
 	tuples_read(ct, &before, &after);
 	if (!is_open(ct, before.protocol))
 		return NFCT_CB_CONTINUE;
-	flags = local_has_address(adoption->local, &before.source) ? BH_CT_NODE : 0;
+	nodes = local_has_address(adoption->local, &before.source);
+	flags = nodes ? BH_CT_NODE : 0;
 	if (is_endpoint(adoption, &before.source) || is_endpoint(adoption, &before.destination)) {
-		adoption->error = add_entry(adoption, &before, flags);
+		adoption->error = add_entry(adoption, &before, nodes, flags);
 		adoption->adopted++;
 	}
 	/* A packet from an endpoint to itself by way of a Service comes back with the node's
@@ -148,7 +153,7 @@ static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void 
 		flags = BH_CT_NODE;
 	if (!adoption->error && memcmp(&before, &after, sizeof(before)) &&
 	    (is_endpoint(adoption, &after.source) || is_endpoint(adoption, &after.destination))) {
-		adoption->error = add_entry(adoption, &after, flags);
+		adoption->error = add_entry(adoption, &after, nodes, flags);
 		adoption->adopted += !is_endpoint(adoption, &before.source) &&
 				     !is_endpoint(adoption, &before.destination);
 	}
