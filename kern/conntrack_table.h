@@ -367,7 +367,7 @@ enum {
 	/* for a quarter of the timeout; of UDP, for unanswered_stay: its loss costs less, and two
 	 * questions from a forged address make a stream */
 	COST_IDLE,
-	COST_KEPT, /* in use, or denied: not to be replaced */
+	COST_KEPT, /* in use, or answered and denied by now: not to be replaced */
 };
 
 /* @protocol: read only if the cost depends on it, since it is in another cache line. */
@@ -376,7 +376,9 @@ static __always_inline __u32 table_cost_of(__u32 state, __u32 payer, __s32 silen
 {
 	__s32 timeout;
 
-	if (state & BH_CT_DENIED)
+	/* The responder of an unanswered one has sent nothing that could open it the other way
+	 * round, and the initiator's address may be forged. */
+	if (state & BH_CT_DENIED && !(state & BH_CT_HALF))
 		return silent > (__s32)timeout_denied ? COST_CLOSED : COST_KEPT;
 	if (state & BH_CT_RST || (state & BH_CT_FINS) == BH_CT_FINS)
 		return COST_CLOSED;

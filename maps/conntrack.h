@@ -10,8 +10,8 @@
  * is used up (share.h), its next connection replaces the entry whose loss costs least. The order
  * is: closed; unanswered for `unanswered-stay`; one question and one answer; unanswered for less
  * than that; idle for a quarter of the timeout (UDP: for `unanswered-stay`). Among equals the one
- * that was silent longest goes first. A connection in use is never replaced, nor is one that policy
- * denies.
+ * that was silent longest goes first. A connection in use is never replaced, nor is one that was
+ * answered and that policy denies by now.
  *
  * Endpoints, the node and whoever calls them may fill the table. Who fills it loses entries of the
  * share that its connections count in; nobody loses those below another's floor.

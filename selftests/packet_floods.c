@@ -92,18 +92,25 @@ static void flood(uint32_t packets)
 		flood_once();
 }
 
-/* Opens a connection from a port of its own, amid the flood, and sends data both ways. */
-static bool connects(const struct party *from, const struct party *to, uint16_t called)
+/* Opens a connection from a port of its own, amid so many packets of the flood, and sends data both
+ * ways. */
+static bool connects_amid(const struct party *from, const struct party *to, uint16_t called,
+			  uint32_t packets)
 {
 	port++;
 	if (!party_sends(from, to, segment(port, called, TCP_S, 1000, 0, 0)))
 		return false;
-	flood(FLIGHT);
+	flood(packets);
 	if (!party_sends(to, from, segment(called, port, TCP_S | TCP_A, 5000, 1001, 0)))
 		return false;
-	flood(FLIGHT);
+	flood(packets);
 	return party_sends(from, to, segment(port, called, TCP_A, 1001, 5001, 0)) &&
 	       talks(from, to, port, called);
+}
+
+static bool connects(const struct party *from, const struct party *to, uint16_t called)
+{
+	return connects_amid(from, to, called, FLIGHT);
 }
 
 static bool connects_at_last(const struct party *from, const struct party *to, uint16_t called)
@@ -275,6 +282,41 @@ static void streams_of_forged(void)
 	expect("each connection counts once in its share", 0, !packet_node_miscounted());
 }
 
+/* Sends the nth datagram of forged addresses to an endpoint. Returns true if it passes. */
+static bool forged_asks(uint32_t nth)
+{
+	const struct party pod = {.host = HOST_C}, outside = {HOST_WORLD, 1 + nth % 1000};
+
+	return party_sends(&outside, &pod,
+			   (struct packet_spec){.version = version,
+						.protocol = IPPROTO_UDP,
+						.sport = FIRST_PORT + nth / 1000,
+						.dport = 53,
+						.payload = 16});
+}
+
+/* Forged addresses have used up the surplus with questions that nobody has answered, when policy
+ * begins to deny them, and they go on. */
+static void denied_of_forged(void)
+{
+	const uint32_t beyond = 4 * begin(1, true, 0);
+	uint32_t denied = 0;
+
+	for (uint32_t i = 0; i < 2 * ROOM; i++)
+		forged_asks(i);
+	packet_node_crowd_assign(1, SLOT_CLOSED, 0);
+	packet_node_set_generation(2);
+	for (uint32_t i = 0; i < 2 * ROOM; i++)
+		denied += !forged_asks(i);
+	expect("policy denies the flood", 0, denied == 2 * ROOM);
+	packet_node_age(PACKET_SECONDS(3));
+	for (uint32_t i = 0; i < beyond; i++)
+		expect("a bystander connects, beyond its floor, too", i,
+		       connects_amid(&a, &b, 80, 0));
+	expect("each connection counts once in its share", 0, !packet_node_miscounted());
+	packet_node_set_generation(1);
+}
+
 static void flood_ten(void)
 {
 	flood(10);
@@ -305,6 +347,7 @@ static const struct packet_sequence sequences[] = {
 	{"datagrams of a hundred isolated endpoints: everybody connects", hundred_flooding},
 	{"a hundred endpoints of one namespace are one holder", one_namespace},
 	{"datagrams pass also where the table has no room for them", streams_of_forged},
+	{"a flood that policy denies by now makes place for others", denied_of_forged},
 	{"a flood shortens no timeout within a floor", timeouts_within_the_floor},
 };
 
