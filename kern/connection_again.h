@@ -22,8 +22,8 @@ static __always_inline void connection_touch_tcp(const struct packet *p, struct 
 		set = BH_CT_RST;
 	if (p->tcp_flags & TCP_FIN && (state & BH_CT_HALF || ct_finishes(p, ct))) {
 		set |= BH_CT_FIN(p->from);
-		if (state & BH_CT_FIN(!p->from) && !(state & BH_CT_HALF))
-			ct_note_ends(p, ct);
+		if (!(state & BH_CT_HALF))
+			ct_note_ends(p, ct, state);
 	} else if ((state & BH_CT_FINS) == BH_CT_FINS && ct_goes_on(p, ct)) {
 		clear |= BH_CT_FIN(p->from);
 	}

@@ -349,19 +349,33 @@ static __always_inline bool ct_finishes(const struct packet *p, const struct bh_
 	return ct_is_senders(p, ct) || !READ_ONCE(*(p->from ? &ct->number[0] : &ct->number[1]));
 }
 
-/* Notes up to where both directions go, by the FIN that closes the second one: what the FIN ends,
- * and what its sender has got. Each must be near what is noted: data before an end that somebody
- * has guessed would not restore the connection. Not inline, for the stack. */
-static __noinline int ct_note_ends(const struct packet *p, struct bh_ct *ct)
+/*
+ * Notes up to where both directions go: by the first FIN what that ends; by the one that closes the
+ * second direction what that ends, and the later of what its sender has got and what the first one
+ * has ended. Each must be near what is noted: data before an end that somebody has guessed would
+ * not restore the connection. @state: of before the FIN. Global: the verifier checks it once, not
+ * for each way to an entry.
+ */
+BPF_GLOBAL int ct_note_ends(const struct packet *p, struct bh_ct *ct, __u32 state)
 {
-	__u32 *receiver = p->from ? &ct->number[0] : &ct->number[1];
-	__u32 *sender = p->from ? &ct->number[1] : &ct->number[0];
-	__u32 end = p->sequence + p->payload + 1;
+	__u32 *receiver, *sender, end, first;
 
+	if (!p || !ct)
+		return 0;
+	receiver = p->from ? &ct->number[0] : &ct->number[1];
+	sender = p->from ? &ct->number[1] : &ct->number[0];
+	end = p->sequence + p->payload + 1;
+	first = READ_ONCE(ct->answer);
+	if (!(state & BH_CT_FIN(!p->from))) {
+		WRITE_ONCE(ct->answer, end);
+		return 0;
+	}
 	if (end - READ_ONCE(*receiver) < 2 * CT_ACKNOWLEDGED)
 		WRITE_ONCE(*receiver, end);
 	if (p->acknowledged - READ_ONCE(*sender) < 2 * CT_ACKNOWLEDGED)
 		WRITE_ONCE(*sender, p->acknowledged);
+	if (!(state & BH_CT_FIN(p->from)) && first - READ_ONCE(*sender) < 2 * CT_ACKNOWLEDGED)
+		WRITE_ONCE(*sender, first);
 	return 0;
 }
 

@@ -214,7 +214,7 @@ struct bh_ct {
 	 * BH_CT_LEAVES */
 	__u32 payer;
 	/* TCP, half-open: the sequence number of the responder's last SYN-ACK, which may differ
-	 * from its first; 0: unknown. */
+	 * from its first; 0: unknown. After one FIN: the number behind it. */
 	__u32 answer;
 };
 _Static_assert(sizeof(struct bh_ct) == 64, "struct bh_ct");

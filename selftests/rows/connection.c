@@ -1305,6 +1305,31 @@ static void closed_before_a_copy(void)
 	expect_closed(1002, 5111);
 }
 
+/* Both ends close at once, each before it has got what the other sent last. Then that comes again.
+ */
+static void closed_at_once(void)
+{
+	struct packet_spec of_a =
+		A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001, .payload = 100);
+	struct packet_spec of_b =
+		B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1001, .payload = 100);
+
+	connect_a_to_b(80);
+	a_to_b(of_a, ESTABLISHED);
+	b_to_a(of_b, ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_F | TCP_A, .seq = 1101, .ack = 5001), ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 5101, .ack = 1001), ESTABLISHED);
+	a_to_b(of_a, ESTABLISHED);
+	b_to_a(of_b, ESTABLISHED);
+	expect_closed(1102, 5102);
+	connect_a_to_b(80);
+	a_to_b(A_SENDS(80, .flags = TCP_F | TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 5001, .ack = 1001), ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1002, .ack = 5001, .payload = 100), ESTABLISHED);
+	expect_number("A's data behind its FIN restore its direction",
+		      __builtin_popcount(packet_node_states(IPPROTO_TCP) & BH_CT_FINS), 1);
+}
+
 /* Who has guessed the numbers of both FINs closes no connection that goes on behind them. */
 static void forged_fins_passed(void)
 {
@@ -1347,6 +1372,7 @@ static const struct packet_sequence sequences[] = {
 	{"FINs end a connection, and its ports serve again", closing},
 	{"data sent again after a FIN restores no closed connection", closing_with_loss},
 	{"a copy of data before both FINs restores no closed connection", closed_before_a_copy},
+	{"data sent again after FINs that cross restores no closed connection", closed_at_once},
 	{"data behind forged FINs restores the connection", forged_fins_passed},
 	{"data before forged FINs that are far ahead restores the connection", forged_fins_ahead},
 	{"an answer to data in the SYN comes before the ACK", handshake_fast_open},
