@@ -123,4 +123,37 @@ rm "$note"
 echo '{"network": ' >"$CNI_STATE/one:of-nobody:pod"
 net_check "refresh names a damaged record" names "$CNI_STATE/one:of-nobody:pod" refresh
 net_check "the next pod is named once the note is removed" owner_is next segment
+net_check "DEL of the named pod" call next DEL
+
+# The former owner is a pod that the plugin has not attached, nor has any policy it.
+rm -r "$CNI_DIR/records/left"
+cni_conf plain "$(cni_ptp 10.50.0.0/24=10.50.0.9 fd50::/64=fd50::9)"
+cni_conf other "$(cni_ptp 10.51.0.0/24=10.51.0.9 fd51::/64=fd51::9)" "$(cni_own)"
+cni_pod peer
+says() { # there|back arrived|lost: over the former owner's connection to the peer
+	local said wait=$NET_WAIT_ALLOWED
+	[ "$2" = arrived ] || wait=$NET_WAIT_DENIED
+	echo "$1 $wait" >&"$ask"
+	read -r -t 60 -u "$hear" said
+	net_is "$said" "$2"
+}
+CONTAINER=of-third CNI_ARGS="K8S_POD_UID=u-third" net_check "ADD of a peer" cni_named shop/third other ADD peer
+for family in 4 6; do
+	[ $family = 4 ] && peer=10.51.0.9 || peer=fd51::9
+	net_check "IPv$family: ADD of a pod without the plugin" cni plain ADD pod
+	mkfifo "$NET_TMP/ask$family" "$NET_TMP/hear$family"
+	"$NET_HELPERS/pair" "/run/netns/$NET-pod" "/run/netns/$NET-peer" talk $peer 7009 udp \
+		<>"$NET_TMP/ask$family" >"$NET_TMP/hear$family" 2>&1 &
+	NET_SERVERS+=($!)
+	exec {hear}<"$NET_TMP/hear$family" {ask}>"$NET_TMP/ask$family"
+	read -r -t 60 -u "$hear" said
+	net_check "IPv$family: that pod calls the peer" net_is "$said" ready
+	net_check "IPv$family: the peer answers" says back arrived
+	net_check "IPv$family: DEL of that pod" cni plain DEL pod
+	net_check "IPv$family: ADD of the next pod" call next ADD
+	net_check "IPv$family: the peer does not reach the next pod by the former one's connection" says back lost
+	net_check "IPv$family: the next pod calls the peer" says there arrived
+	net_check "IPv$family: the peer answers the next pod" says back arrived
+	net_check "IPv$family: DEL of the next pod" call next DEL
+done
 net_end

@@ -261,6 +261,7 @@ static int add_present(struct cni_call *call, struct arrival *arrival)
 
 	/* While other endpoints make room for the pod, their interfaces stay guarded. */
 	call->node.quarantine = true;
+	call->node.sandbox_is_new = true;
 	cni_stage(call, "ask");
 	arrival->guarded = !node_guard(&call->node, arrival->device.ifindex, &call->diag);
 	cni_stage(call, "guard");

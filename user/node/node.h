@@ -80,6 +80,7 @@ struct node_options {
 	void (*dry_run)(void *data, const struct node_step *step);
 	void *dry_run_data;
 	bool quarantine; /* load, endpoint del: interfaces of removed endpoints stay guarded */
+	bool sandbox_is_new; /* endpoint add: it has opened nothing, nor has anybody to it */
 	/* load: says where pods are that no active policy knows, whatever the routes say */
 	const struct node_attached *attached;
 	size_t n_attached;

@@ -46,6 +46,13 @@ int endpoint_add_address(const struct endpoint_placing *placing, const struct ad
 	return error ? error : add_record(placing, address, old);
 }
 
+/* Forgets the connections of an address's former owner, whom no map may have had. */
+static int forget_former(const struct node_handle *handle, const struct address *address,
+			 struct change *change)
+{
+	return handle->options->sandbox_is_new ? table_add(&change->forget, address, NULL) : 0;
+}
+
 /* Plans the endpoint's interface, and what changes beside it. */
 static int add_interface(struct node_handle *handle, const struct endpoint *endpoint,
 			 const struct local *local, struct change *change, struct bh_endpoint *want)
@@ -78,8 +85,11 @@ int endpoint_add_plan(struct node_handle *handle, const struct endpoint *endpoin
 	struct bh_endpoint host_side = {};
 	int error = add_interface(handle, endpoint, local, change, &host_side);
 
-	for (size_t i = 0; !error && i < endpoint->n_addresses; i++)
+	for (size_t i = 0; !error && i < endpoint->n_addresses; i++) {
 		error = endpoint_add_address(&placing, &endpoint->addresses[i], NULL, &host_side);
+		if (!error)
+			error = forget_former(handle, &endpoint->addresses[i], change);
+	}
 	change->commits = !error;
 	return error;
 }
