@@ -49,7 +49,7 @@ else
 fi
 
 # Compiles net_upgrade's other builds here, not in the slow machine.
-export BUILDS=$build/vm/builds
+export BUILDS=$top/build/builds
 if [[ ${tests[*]} == */net_upgrade.sh* ]]; then
 	"$top/selftests/lib/builds.sh" "$BUILDS" || exit
 fi

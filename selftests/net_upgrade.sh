@@ -30,7 +30,7 @@ done
 # A second build, and one with another BH_ABI. BUILDS=DIR holds both already: an emulated machine does not
 # compile.
 [ -n "${BUILDS:-}" ] || {
-	BUILDS=$NET_TMP/builds
+	BUILDS=$NET_TOP/build/builds
 	net_check "make two other builds" "$NET_TOP/selftests/lib/builds.sh" "$BUILDS"
 }
 net_check "the other build's programs differ" bash -c \

@@ -3,11 +3,33 @@
 # Makes other builds of the command for net_upgrade: DIR/second, with one more instruction in each program (its TC
 # programs are DIR/second.bpf.o); DIR/foreign, with another BH_ABI; and DIR/direct, whose programs look maps up directly,
 # as those of builds before maps/active_map.bpf.h did.
+# DIR/made_of has a checksum of all that the builds are made of: while that is the same, they stay as they are.
 # Usage: selftests/lib/builds.sh DIR
-set -eu
+set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 tree=$1/tree
-rm -rf "$1"
+PATH=$PATH:/usr/sbin # has bpftool
+
+# The sources, this script, the tools that build, and the headers and libraries of other packages.
+made_of() {
+	local clang=${CLANG:-clang} libraries
+	libraries=$(dpkg-query -W 'lib*-dev' 'linux-libc-dev*')
+	{
+		printf '%s\n' "$clang" "${BPFTOOL:-}" "$libraries"
+		gcc --version
+		"${BPFTOOL:-bpftool}" version
+		"$clang" --version
+		(cd "$top" && find Makefile VERSION kern maps user selftests/lib/builds.sh -type f -print0 | sort -z | xargs -0 sha256sum)
+	} | sha256sum
+}
+
+# One at a time: two tests may ask for them.
+mkdir -p "$1"
+exec {lock}>"$1/lock"
+flock "$lock"
+made=$(made_of)
+[ "$made" != "$(cat "$1/made_of" 2>/dev/null)" ] || exit 0
+rm -rf "$1"/{made_of,tree}
 
 # A copy of the tree with its objects, and their times: make compiles only what is edited.
 begin() {
@@ -53,3 +75,4 @@ sed -i '/^int rule_hits_have_room/,/^}/s/^\t\*room = .*/\t*room = true;\n\tretur
 	/^int rule_hits_add/,/^{/s/^{/{\n\treturn 0;/' "$tree/user/node/kernel/rule_hits.c"
 build direct
 rm -rf "$tree"
+echo "$made" >"$1/made_of"
