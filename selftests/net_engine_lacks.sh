@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A node that cannot make a policy from the store says so, and the engine fetches the policy to see. A node that says so of
-# each policy has one fetched, and no further one: a fetch is followed by a compile of all objects.
+# each policy has one fetched, and no further one: a fetch is followed by a compile of all objects. If the store is damaged,
+# the policy is made anew each time.
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
@@ -33,4 +34,16 @@ done
 net_check "the engine has fetched nothing for it" net_is "$(api_count "$FETCHES")" "$before"
 net_check "another node lacks the policy" lacks worker-1
 net_check "the engine fetches for the other node" api_await api_counts "$FETCHES" "$before"
+
+# Each time that a node is right, the engine makes the policy anew: a second damage soon after the first keeps no node.
+api_node worker-3
+api_obeys worker-3
+for i in 1 2; do
+	net_check "a change is rolled out before damage $i" api_rolls
+	net_check "damage $i: the newest delta has another parent" api PATCH "$API_GENERATIONS/g$(api_generation)" \
+		'{"spec": {"parent": "0123456789abcdef"}}'
+	at=$(api_generation)
+	net_check "a node lacks the policy after damage $i" lacks worker-3
+	net_check "the policy is made anew after damage $i" api_await api_rolled_out "$at"
+done
 net_end

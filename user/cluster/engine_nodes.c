@@ -265,6 +265,14 @@ bool engine_may_fetch_for(struct engine *engine, const char *name)
 	return true;
 }
 
+void engine_forget_lacks(struct engine *engine)
+{
+	struct lh_entry *entry;
+
+	for (entry = engine->nodes->head; entry; entry = entry->next)
+		((struct report *)lh_entry_v(entry))->lacked = 0;
+}
+
 /* Marks */
 
 void engine_read_marks(struct engine *engine)

@@ -590,6 +590,8 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 	store_chain_free(chain);
 	if (error == -ENOENT || error == -EBADMSG) {
 		say(engine, DIAG_WARNING, "the stored policy is lost, and made anew", why);
+		if (is_verified(engine, engine->fetched)) /* the node was right */
+			engine_forget_lacks(engine);
 		/* the watch may not tell yet of the generation that was to be adopted */
 		error = begin_anew(engine,
 				   adopts > newest_stored(engine) ? adopts : newest_stored(engine),
