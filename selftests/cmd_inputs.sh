@@ -43,6 +43,32 @@ says "unknown option" 2 'unknown option --frob' trace --frob
 says "unknown letter" 2 'unknown option -x' trace -x
 says "option before the subcommand" 2 'option --frob: unknown here; a command.s options follow its name' --frob trace
 says "option without its value" 2 'needs a value' matrix --port
+while read -r words; do
+	# shellcheck disable=SC2086 # the words of a command
+	says "the refusal of a value names the option: $words" 2 "^bulkhead ${words%% *}: --${words##* --}: [a-z]" $words
+done <<'END'
+cni install --unknown pass
+cni install --trust labels
+diff --port TCP
+engine --node-limit 19
+graph --format png
+graph --port TCP
+matrix --port TCP
+metrics --namespaces x
+metrics --policies x
+monitor --address x
+monitor --count 0
+monitor --endpoint x
+monitor --from x
+monitor --last 0
+monitor --namespace a/b
+monitor --port TCP
+monitor --reason x
+monitor --seconds x
+monitor --since 5x
+monitor --verdict x
+recommend --seconds x
+END
 says "missing options" 2 'needs --from' trace --from 10.0.0.1 $demo
 says "-j before the subcommand" 0 '^\[\{"port"' -j matrix --port TCP/80 $demo
 says "-j after the operands" 0 '^\[\{"port"' matrix --port TCP/80 $demo -j
@@ -84,6 +110,8 @@ for object in "$(pod odd 127.0.0.1 u1)" "$(pod good 10.0.0.1 u2)"; do
 done >"$tmp/pods.events"
 check "the engine's way refuses the Pod" told 'refused: Pod shop/odd.*podIP: must not be' compile --events -o "$tmp/pods.bhp" "$tmp/pods.events"
 check "the engine's way has the other Pod" is "$("$BULKHEAD" show endpoints "$tmp/pods.bhp" | grep -c shop/good)" 1
+says "a folder in place of events" 2 "^$tmp: Is a directory" compile --events "$tmp"
+says "a folder in place of flows" 2 "^bulkhead: $tmp: Is a directory" trace --batch "$tmp" $demo
 says "a file that is not there" 2 'nowhere.yaml: No such file' compile "$tmp/nowhere.yaml"
 echo 'kind: [' >"$tmp/bad.yaml"
 says "YAML that does not parse" 2 'bad.yaml:[0-9]+: ' compile "$tmp/bad.yaml"

@@ -26,6 +26,9 @@ net_check "the refused load unmounts its bpffs" apart "$bare ! bulkhead load \$p
 net_check "a load in a PID namespace without a bpffs is refused" net_ends 2 "on a bpffs of this mount namespace alone" \
 	net_on node unshare --mount --pid --fork --mount-proc bash -c \
 	"$bare '$BULKHEAD' load --state $NET_TMP/state $NET_TMP/policy.ini"
+net_check "a load on another file system is refused" net_ends 2 "folder/of/pins is not on a bpffs" net_on node \
+	"$BULKHEAD" load --pin "$NET_TMP/folder/of/pins" "$NET_TMP/policy.ini"
+net_check "the refused load makes no folder" test ! -e "$NET_TMP/folder"
 net_check "no program is left of the refused loads" net_is "$(net_on node ip link show | grep -c xdp)" 0
 net_allowed out tcp "$(net_ip db)" 443 "nothing is guarded after the refusals"
 net_check "load --force on a bpffs of its own warns" apart "$fresh bulkhead load --force \$policy 2>&1 |

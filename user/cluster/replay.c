@@ -135,6 +135,12 @@ static void skip_mark(struct replay *replay)
 	memmove(replay->bytes, replay->bytes + length, replay->n + 1);
 }
 
+static int unreadable(const struct replay *replay)
+{
+	diag_report(replay->diag, DIAG_ERROR, NULL, NULL, "%s: %s", replay->name, strerror(errno));
+	return -EINVAL;
+}
+
 static int take_all(struct replay *replay, FILE *from)
 {
 	int error = 0;
@@ -147,6 +153,8 @@ static int take_all(struct replay *replay, FILE *from)
 			return -ENOMEM;
 		replay->bytes = bytes;
 		n = fread(bytes + replay->n, 1, PART, from);
+		if (ferror(from))
+			return unreadable(replay);
 		replay->n += n;
 		bytes[replay->n] = '\0';
 		if (!replay->begun)
@@ -155,8 +163,6 @@ static int take_all(struct replay *replay, FILE *from)
 		if (!error && replay->n > EVENT_MAX)
 			return fail(replay, "has more than 16 MiB, the most of one event");
 	}
-	if (!error && ferror(from))
-		error = -EIO;
 	if (!error && replay->n)
 		return fail(replay, "ends in the middle");
 	return error;

@@ -224,6 +224,21 @@ void call_usage_error(const struct call *call, const char *format, ...)
 	exit(STATUS_INPUT);
 }
 
+void call_value_error(const struct call *call, const char *format, ...)
+{
+	const struct command_option *option = call->command->options;
+	char *text;
+	va_list args;
+
+	while (option->id != call->option)
+		option++;
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	call_usage_error(call, "--%s %s: %s", option->name, call->value, text ? text : "");
+}
+
 static void try_options(struct nearest *nearest, const struct command_option *options)
 {
 	for (; options && options->name; options++)
@@ -280,6 +295,7 @@ int call_option(struct call *call)
 			call->n_operands = call->argc - optind;
 			return -1;
 		default:
+			call->option = id;
 			call->value = optarg;
 			return id;
 		}

@@ -58,7 +58,7 @@ static const char *trusted(const struct call *call)
 	if (!strcmp(call->value, "args"))
 		return "[\"args\"]";
 	if (strcmp(call->value, "both"))
-		call_usage_error(call, "--trust is annotations, args or both");
+		call_value_error(call, "not one of annotations, args and both");
 	return "[\"annotations\", \"args\"]";
 }
 
@@ -83,7 +83,7 @@ static void read_options(struct call *call, struct cni_request *request)
 		case UNKNOWN_ID:
 			request->install.admit = !strcmp(call->value, "admit");
 			if (!request->install.admit && strcmp(call->value, "isolate"))
-				call_usage_error(call, "--unknown is isolate or admit");
+				call_value_error(call, "neither isolate nor admit");
 			break;
 		case TRUST_ID:
 			request->install.trust = trusted(call);

@@ -57,7 +57,8 @@ struct call {
 	char **operands; /* the operands, once call_option() has returned -1 */
 	int n_operands;
 	char *value; /* value of the option that call_option() returned last */
-	int argc; /* from here on: private to call_option() */
+	int option; /* that option's id; from here on: private to call_option() */
+	int argc;
 	char **argv;
 };
 
@@ -114,6 +115,11 @@ bool call_reads_stdin(const struct call *call);
 
 /* Prints the message and a hint at --help, and ends the process with STATUS_INPUT. */
 void call_usage_error(const struct call *call, const char *format, ...)
+	__attribute__((format(printf, 2, 3), noreturn));
+
+/* As call_usage_error(), about the value of the option that call_option() returned last: the option
+ * and the value come before the message. */
+void call_value_error(const struct call *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 
 /* Prints `bulkhead: MESSAGE` to stderr, with -j as a JSON object like the objects of

@@ -104,8 +104,6 @@ static int events_policy(const char *path, const struct policy *base, struct dia
 		return -EINVAL;
 	}
 	error = replay_compile(from, is_stdin ? "standard input" : path, base, diag, policy);
-	if (error == -EIO)
-		command_error("%s: %s", path, strerror(EIO));
 	if (!is_stdin)
 		fclose(from);
 	return error;

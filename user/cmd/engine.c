@@ -35,8 +35,8 @@ static unsigned int node_limit(const struct call *call)
 	unsigned long limit = strtoul(call->value, &end, 10);
 
 	if (*end || limit < ROLLOUT_LIMIT_MIN || limit > ROLLOUT_LIMIT_MAX)
-		call_usage_error(call, "--node-limit %s: %d to %d seconds", call->value,
-				 ROLLOUT_LIMIT_MIN, ROLLOUT_LIMIT_MAX);
+		call_value_error(call, "not a number of seconds from %d to %d", ROLLOUT_LIMIT_MIN,
+				 ROLLOUT_LIMIT_MAX);
 	return limit;
 }
 

@@ -24,7 +24,7 @@ static void add_block(struct event_options *selected, const struct call *call,
 	struct address all, mask;
 
 	if (filter->blocks & as)
-		call_usage_error(call, "%s: only one address for each end", call->value);
+		call_value_error(call, "only one address for each end");
 	memset(&all, 0xff, sizeof(all));
 	mask = address_mask(&all, cidr->length);
 	memcpy(&block->mask, &mask, sizeof(block->mask));
@@ -40,13 +40,13 @@ static void add_name(struct event_options *selected, const struct call *call, bo
 	char *text, *slash;
 
 	if (n == EVENT_OPTION_ENDS)
-		call_usage_error(call, "%s: more than %d names", call->value, EVENT_OPTION_ENDS);
+		call_value_error(call, "more than %d names", EVENT_OPTION_ENDS);
 	text = selected->names[n];
 	if (snprintf(text, MONITOR_NAME, "%s", call->value) >= MONITOR_NAME || !*text)
-		call_usage_error(call, "%s: no name", call->value);
+		call_value_error(call, "no name");
 	slash = strchr(text, '/');
 	if (whole ? !!slash : !slash || !slash[1])
-		call_usage_error(call, "%s: neither %s", call->value,
+		call_value_error(call, "neither %s",
 				 whole ? "a namespace nor part of one"
 				       : "namespace/name nor an address");
 	if (slash)
@@ -76,7 +76,7 @@ static void add_address(struct event_options *selected, const struct call *call)
 	struct cidr cidr;
 
 	if (!block_parse(call->value, &cidr))
-		call_usage_error(call, "%s: not an address or a CIDR", call->value);
+		call_value_error(call, "not an address or a CIDR");
 	add_block(selected, call, &cidr, BH_END_EITHER);
 }
 
@@ -97,7 +97,7 @@ static void set_port(struct event_options *selected, const struct call *call)
 	char why[FLOW_TEXT];
 
 	if (filter->flags)
-		call_usage_error(call, "%s: only one port", call->value);
+		call_value_error(call, "only one port");
 	selected->any_port = any_port_parse(call->value, &flow.port);
 	if (selected->any_port) {
 		filter->flags = BH_FILTER_PORT;
@@ -105,7 +105,7 @@ static void set_port(struct event_options *selected, const struct call *call)
 		return;
 	}
 	if (port_parse(call->value, &flow, why))
-		call_usage_error(call, "%s", why);
+		call_usage_error(call, "--port %s", why);
 	filter->flags = BH_FILTER_PROTOCOL;
 	filter->protocol = flow.protocol;
 	if (protocol_by_number(flow.protocol)) {
@@ -123,7 +123,7 @@ static void add_verdict(struct event_options *selected, const struct call *call)
 	else if (!strcmp(call->value, "audit"))
 		selected->audit = true;
 	else
-		call_usage_error(call, "%s: neither pass, drop nor audit", call->value);
+		call_value_error(call, "neither pass, drop nor audit");
 }
 
 static void add_reason(struct event_options *selected, const struct call *call)
@@ -135,7 +135,7 @@ static void add_reason(struct event_options *selected, const struct call *call)
 	for (uint32_t i = 0; !bits && i < BH_REASONS; i++)
 		n += snprintf(all + n, sizeof(all) - n, " %s", reason_name(i, name));
 	if (!bits)
-		call_usage_error(call, "%s: no such reason; there are:%s", call->value, all);
+		call_value_error(call, "no such reason; there are:%s", all);
 	selected->reasons |= bits;
 }
 

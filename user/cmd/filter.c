@@ -27,9 +27,9 @@ static void take_ports(const struct call *call, struct filter *filter)
 	for (char *rest, *port = strtok_r(call->value, ",", &rest); port;
 	     port = strtok_r(NULL, ",", &rest)) {
 		if (filter->n_ports == FILTER_PORTS)
-			call_usage_error(call, "at most %d ports at once", FILTER_PORTS);
+			call_usage_error(call, "--port has more than %d ports", FILTER_PORTS);
 		if (port_parse(port, &filter->ports[filter->n_ports++], why))
-			call_usage_error(call, "%s", why);
+			call_usage_error(call, "--port %s", why);
 		filter_note_number(port);
 	}
 	if (!filter->n_ports)

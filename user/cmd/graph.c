@@ -51,7 +51,7 @@ static void take_format(const struct call *call, struct graph_request *request)
 		request->format = i;
 		return;
 	}
-	call_usage_error(call, "--format %s: not one of dot, svg and html", call->value);
+	call_value_error(call, "not one of dot, svg and html");
 }
 
 static void take_port(const struct call *call, struct graph_request *request)
@@ -60,7 +60,7 @@ static void take_port(const struct call *call, struct graph_request *request)
 	struct flow flow;
 
 	if (port_parse(call->value, &flow, why))
-		call_usage_error(call, "%s", why);
+		call_usage_error(call, "--port %s", why);
 	filter_note_number(call->value);
 	request->filter.point = bh_point(flow.protocol, flow.port);
 	request->filter.has_point = true;

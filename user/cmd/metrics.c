@@ -440,7 +440,7 @@ static size_t number(const struct call *call)
 	unsigned long value = strtoul(call->value, &end, 10);
 
 	if (*end || *call->value < '0' || *call->value > '9' || value > 100000)
-		call_usage_error(call, "%s: not a number from 0 to 100000", call->value);
+		call_value_error(call, "not a number from 0 to 100000");
 	return value;
 }
 

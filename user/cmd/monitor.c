@@ -228,7 +228,7 @@ static uint64_t number(const struct call *call, uint64_t max)
 	errno = 0;
 	value = strtoull(call->value, &end, 10);
 	if (errno || *end || *call->value < '0' || *call->value > '9' || !value || value > max)
-		call_usage_error(call, "%s: not a number from 1 to %" PRIu64, call->value, max);
+		call_value_error(call, "not a number from 1 to %" PRIu64, max);
 	return value;
 }
 
@@ -305,7 +305,7 @@ static uint64_t seconds_of(const struct call *call)
 	const char *unit = *end && !end[1] ? strchr(units, *end) : NULL;
 
 	if (*call->value < '0' || *call->value > '9' || !n || n > UINT32_MAX || !unit)
-		call_usage_error(call, "%s: not a time as 30s, 5m, 2h or 1d", call->value);
+		call_value_error(call, "not a time as 30s, 5m, 2h or 1d");
 	return n * seconds[unit - units];
 }
 

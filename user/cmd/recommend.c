@@ -452,7 +452,7 @@ static unsigned long seconds(const struct call *call)
 	unsigned long value = strtoul(call->value, &end, 10);
 
 	if (*end || !value || value > 7 * 86400 || *call->value == '-')
-		call_usage_error(call, "%s: not a number of seconds from 1 to 604800", call->value);
+		call_value_error(call, "not a number of seconds from 1 to 604800");
 	return value;
 }
 

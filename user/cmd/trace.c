@@ -333,7 +333,8 @@ static void emit_error(struct emit *emit, const char *why)
 	emit_end(emit);
 }
 
-static int trace_lines(const struct call *call, const struct view *view, FILE *file)
+static int trace_lines(const struct call *call, const struct view *view, FILE *file,
+		       const char *path)
 {
 	struct emit emit = emit_begin(call);
 	int status = STATUS_OK;
@@ -354,7 +355,7 @@ static int trace_lines(const struct call *call, const struct view *view, FILE *f
 		}
 	}
 	if (ferror(file)) {
-		command_error("cannot read the flows: %s", strerror(errno));
+		command_error("%s: %s", path, strerror(errno));
 		status = STATUS_INPUT;
 	}
 	free(line);
@@ -371,7 +372,7 @@ static int trace_batch(const struct call *call, const struct view *view, const c
 		command_error("%s: %s", path, strerror(errno));
 		return STATUS_INPUT;
 	}
-	status = trace_lines(call, view, file);
+	status = trace_lines(call, view, file, path);
 	if (file != stdin)
 		fclose(file);
 	return status;

@@ -2,6 +2,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/file.h>
@@ -18,6 +19,29 @@
 
 #define BPFFS "/sys/fs/bpf"
 
+static int refuse_folder(const struct node_handle *handle)
+{
+	diag_error(handle->diag, NULL, NULL, "%s is not on a bpffs: choose a folder below " BPFFS,
+		   handle->pin);
+	return -EINVAL;
+}
+
+/* Fails where the folder, or the nearest one above it that exists, is not on a bpffs. */
+static int check_folder(const struct node_handle *handle)
+{
+	char path[PATH_MAX];
+	const char *folder = path;
+	struct statfs fs;
+
+	snprintf(path, sizeof(path), "%s", handle->pin);
+	while (statfs(folder, &fs)) {
+		if (errno != ENOENT)
+			return node_fail(handle, -errno, "cannot look at %s", folder);
+		folder = dirname(path);
+	}
+	return fs.f_type == BPF_FS_MAGIC ? 0 : refuse_folder(handle);
+}
+
 /* Mounts bpffs and makes the folder if they are missing. */
 static int make_folder(const struct node_handle *handle)
 {
@@ -26,6 +50,8 @@ static int make_folder(const struct node_handle *handle)
 	bool made;
 	int error = mount_bpffs(handle, &made);
 
+	if (!error)
+		error = check_folder(handle);
 	if (error)
 		return error;
 	snprintf(path, sizeof(path), "%s", handle->pin);
@@ -62,12 +88,8 @@ int pins_lock(struct node_handle *handle, bool create)
 			return node_fail(handle, -errno, "cannot open %s", handle->pin);
 		if (fstatfs(fd, &fs))
 			return node_fail(handle, -errno, "cannot look at %s", handle->pin);
-		if (fs.f_type != BPF_FS_MAGIC) {
-			diag_error(handle->diag, NULL, NULL,
-				   "%s is not on a bpffs: choose a folder below " BPFFS,
-				   handle->pin);
-			return -EINVAL;
-		}
+		if (fs.f_type != BPF_FS_MAGIC)
+			return refuse_folder(handle);
 		error = folder_lock(handle, fd);
 		if (error)
 			return node_fail(handle, error, "cannot lock %s", handle->pin);
