@@ -63,4 +63,13 @@ reasons() { # what the runbook quotes of `show counters` is a line of it
 check "the counters that the runbook names are printed" reasons
 check "the runbook names no other counter" is \
 	"$(tr '\n' ' ' <"$runbook" | grep -oE '`bulkhead show counters` \([^d]')" ""
+metrics() { # of all documents: the source has each. Those of the plugin have their prefix from one place.
+	local name bad=1
+	for name in $(cat "$top"/*.md "$top"/*/README.md "$top"/*/*/README.md | grep -oE '(^|[^-a-z])bulkhead_[a-z_]+' | grep -oE 'bulkhead_.*' | sort -u); do
+		name=${name#bulkhead_} name=${name#cni_} bad=0
+		grep -rqE "\"(bulkhead_|cni_)?${name%_bucket}\\\\?[\"{]" "$top/user" || { echo "$name" && return 1; }
+	done
+	return $bad
+}
+check "the metrics that documents name are exported" metrics
 check_end

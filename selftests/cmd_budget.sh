@@ -220,4 +220,18 @@ check "the engine's way leaves it audited" open_ "$tmp/audited.bhp"
 events "${honest[@]}" "$(policy evil octal "$octal" "$uid${audited/true/yes}")" >"$tmp/events"
 run_bulkhead compile --events -o "$tmp/audited.bhp" "$tmp/events"
 check "one that asks for audit in another word is enforced" closed "$tmp/audited.bhp"
+# The rows of OPERATING.md, in the order of the compiler's table.
+of_code() {
+	sed -nE 's/^\t\[BUDGET_[A-Z]+\] = \{"[^"]*", ([^,]*), ([^,]*),.*/\1,\2/p' "$top/user/compile/budget.c" |
+		while IFS=, read -r policy namespace; do
+			[ "$policy" = NO_LIMIT ] && policy=- || policy=$((policy))
+			echo "$policy $((namespace))"
+		done
+}
+of_operating() {
+	sed -n '/^| counted | a policy or Service/,/^$/s/^| \([^|]*\) | \([^|]*\) | \([^|]*\) |.*/\2 \3/p' "$top/OPERATING.md" |
+		sed -E 's/,//g; s/([0-9]+) MiB/\1 * 1048576/g' | tail -n +3 |
+		sed -E 's/([0-9]+) \* 1048576 ([0-9]+) \* 1048576/echo $((\1 << 20)) $((\2 << 20))/e'
+}
+check "OPERATING.md has the compiler's budgets" diff <(of_code) <(of_operating)
 check_end

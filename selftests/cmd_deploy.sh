@@ -77,4 +77,13 @@ if command -v kubectl >/dev/null; then
 else
 	check_skip "kubectl reads the folders" "kubectl is not installed"
 fi
+# The words of the code about conditions and Events, and those of the README's tables.
+of_code() {
+	cat "$top"/user/cluster/*.[ch] | tr -s '\n\t ' ' ' | grep -oE '\.(type|reason) = [^,;]*' | grep -oE '"[A-Z][A-Za-z]+"'
+	grep -hoE '^#define [A-Z_]+ "[A-Z][A-Za-z]+"$' "$top"/user/cluster/*.[ch] | grep -o '".*"'
+}
+of_readme() {
+	sed -n '/^| of | condition/,/^$/p; /^| reason | on/,/^$/p' "$deploy/README.md" | grep -oE '`[A-Za-z]+`'
+}
+check "tools/deploy/README.md has each condition and each reason" diff <(of_code | tr -d '"' | sort -u) <(of_readme | tr -d '\`' | sort -u)
 check_end

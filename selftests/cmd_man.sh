@@ -24,6 +24,8 @@ done
 
 mapfile -t commands < <("$BULKHEAD" help |
 	awk '/^commands:/ { on = 1; next } !NF { on = 0 } on && /^  [a-z]/ { print $1 }')
+listed=$(sed -n '/^## The command/,/^Exit status/p' "$top/README.md" | grep '^| `' | cut -d'|' -f2 | grep -oE '`[a-z]+' | tr -d '`' | sort -u)
+check "README.md has every command, and no other" is "$listed" "$(printf '%s\n' "${commands[@]}" | sort)"
 check "bulkhead(8) has every command" has_all "$tmp/bulkhead.8.txt" "${commands[@]/#/   }"
 sed -e 's/‐/-/g' -e 's/−/-/g' "$tmp/bulkhead.8.txt" >"$tmp/plain"
 for command in "${commands[@]}"; do
