@@ -52,6 +52,8 @@ net_denied late tcp "$(net_ip db)" 80 "the deleted endpoint does not reach db"
 net_check "trace without capabilities succeeds" \
 	net_ends 0 "^allow" with none trace --from shop/web --to shop/db --port TCP/80
 net_check "matrix without capabilities succeeds" net_ends 0 "shop/db" with none matrix --port TCP/80
+net_check "graph without capabilities succeeds" net_ends 0 "shop/db" with none graph
+net_check "diff with the active policy without capabilities succeeds" with none diff "$NET_TMP/policy.ini"
 net_check "show generation without capabilities succeeds" net_ends 0 "^active as generation" with none show generation
 net_check "show counters without capabilities succeeds" net_ends 0 "packets" with none show counters
 net_check "endpoint list without capabilities succeeds" net_ends 0 "shop/web" with none endpoint list
