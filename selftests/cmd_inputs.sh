@@ -397,6 +397,12 @@ subject = namespaces()
 ingress = Pass from namespaces()
 EOF
 says "lint of policies that are fine" 0 '' lint $demo
+for kind in NetworkPolcy Ingress; do
+	printf "apiVersion: networking.k8s.io/v1\nkind: %s\nmetadata: {name: n, namespace: shop}\n" $kind >"$tmp/$kind.yaml"
+done
+says "lint of a policy of a misspelt kind" 1 '' lint $demo "$tmp/NetworkPolcy.yaml"
+says "lint of a kind that is no policy of connections" 0 '' lint $demo "$tmp/Ingress.yaml"
+says "load --activate with --stage" 2 'takes neither INPUT nor --stage' load --stage --activate 3
 [ ! -s "$tmp/out" ]
 check_run $? "prints nothing"
 lints() { # CHECK LINE OBJECT

@@ -368,7 +368,9 @@ static void check_request(const struct call *call, const struct request *request
 		call_usage_error(call, "--restore with --pin needs --state FOLDER");
 	if (request->activate &&
 	    (call->n_operands || request->stage || request->n_audited || request->n_policies))
-		call_usage_error(call, "--activate takes no INPUT: it activates the staged policy");
+		call_usage_error(call,
+				 "--activate takes neither INPUT nor --stage, --audit-namespace "
+				 "and --audit-policy: it activates the staged policy");
 	if (!call->n_operands && !request->activate && !request->restore)
 		call_usage_error(call, "needs an INPUT to load");
 }
