@@ -166,7 +166,8 @@ bool engine_report(struct engine *engine, const char *name, struct json_object *
 /* A node says that it lacks a policy. Returns true if the engine is to fetch the policy: a node
  * that lies would have the engine fetch each one. */
 bool engine_may_fetch_for(struct engine *engine, const char *name);
-/* Notes that the store was damaged, as a node had said: the engine may fetch for each node again. */
+/* Notes that the store was damaged, as a node had said: the engine may fetch for each node again.
+ */
 void engine_forget_lacks(struct engine *engine);
 
 /* This engine begins to lead: takes over which nodes make no progress, as their statuses say. */
