@@ -177,8 +177,8 @@ static void busy(const struct kind *kind)
 			packet_node_age(1);
 	}
 	exchange(kind, data_steps, LENGTH(data_steps), true, IDLE_PEER, 0, IDLE);
-	/* Streams are in use for unanswered-stay: of some 100,000, one finds no entry that it may
-	 * replace, and its datagrams pass without an entry. */
+	/* Streams are in use for unanswered-stay: of some 280,000, one finds no entry that it may
+	 * replace. Its datagrams pass without an entry, which exchange() has checked. */
 	expect("no connection was refused a place", nth,
 	       packet_node_refused() <= (kind->again ? nth / 10000 : 0));
 	expect("connections have replaced others", nth,

@@ -117,8 +117,8 @@ bool call_reads_stdin(const struct call *call);
 void call_usage_error(const struct call *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 
-/* As call_usage_error(), about the value of the option that call_option() returned last: the option
- * and the value come before the message. */
+/* Ends the process as call_usage_error() does. Writes the option that call_option() returned last,
+ * and its value, before the message. */
 void call_value_error(const struct call *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 

@@ -26,7 +26,7 @@ static int refuse_folder(const struct node_handle *handle)
 	return -EINVAL;
 }
 
-/* Fails where the folder, or the nearest one above it that exists, is not on a bpffs. */
+/* Fails if the folder, or the nearest one above it that exists, is not on a bpffs. */
 static int check_folder(const struct node_handle *handle)
 {
 	char path[PATH_MAX];
