@@ -203,7 +203,7 @@ static void requirements(FILE *to, bool closed)
 {
 	put_pods(to, 2000, 0);
 	begin_policy(to, "big", "");
-	for (unsigned int i = 0; !closed && i < 5000; i++)
+	for (unsigned int i = 0; !closed && i < 9000; i++)
 		fprintf(to, "%s{\"key\":\"k%u\",\"operator\":\"DoesNotExist\"}",
 			i ? ","
 			  : "{\"from\":[{\"podSelector\":{\"matchExpressions\":[{\"key\":"
@@ -361,12 +361,15 @@ static void namespace_segments(FILE *to, bool closed)
 	put_many(to, closed, 5, some_segments);
 }
 
-/* 13 MB: 120 bytes for each peer. */
+#define LONG_WORD "a-word-of-sixty-characters-which-is-near-the-longest-that-is"
+
+/* 14 MB: 400 bytes for each peer, most of them for its words, which are no steps. */
 static void some_bytes(FILE *to, unsigned int i)
 {
 	begin_policy(to, name_of(i), "");
-	for (unsigned int k = 0; k < 110000; k++)
-		fprintf(to, k ? ",{\"podSelector\":{}}" : "{\"from\":[{\"podSelector\":{}}");
+	for (unsigned int k = 0; k < 34000; k++)
+		fprintf(to, "%s{\"podSelector\":{\"matchLabels\":{\"%s\":\"%s\"}}}",
+			k ? "," : "{\"from\":[", LONG_WORD, LONG_WORD);
 	fprintf(to, "]}");
 	end_policy(to);
 }
@@ -557,6 +560,29 @@ static void cluster_sizes(FILE *to, bool closed)
 	tenant = "evil";
 }
 
+/* @n ports one by one, all of which follow one another: one span, but each is read. */
+static void put_consecutive(FILE *to, const char *name, unsigned int n)
+{
+	begin_policy(to, name, "");
+	for (unsigned int i = 0; i < n; i++)
+		fprintf(to, "%s{\"port\":%u}", i ? "," : "{\"ports\":[", 1 + i % 65535);
+	fprintf(to, "]}");
+	end_policy(to);
+}
+
+/* Each namespace is within its budget. */
+static void cluster_steps(FILE *to, bool closed)
+{
+	for (unsigned int i = 0; i < 6; i++) {
+		tenant = i < 4 ? others_name("also", i / 2) : "evil";
+		if (i >= 4 && closed)
+			put_closed(to, name_of(i), "");
+		else
+			put_consecutive(to, name_of(i), i < 4 ? 190000 : 240000);
+	}
+	tenant = "evil";
+}
+
 /* Each of four policies has 61 lists of 4,000 intervals of 8 bytes; those of evil are longer. */
 static void cluster_bytes(FILE *to, bool closed)
 {
@@ -593,16 +619,17 @@ static const struct row {
 	{"one policy's CIDRs, of which another policy has one", shared, "big",
 	 "needs 65537 CIDRs or more, the limit is 65536"},
 	{"one policy's steps beside a small policy", steps_beside_small, "big",
-	 "steps of the compiler or more, the limit is 8388608"},
+	 "steps of the compiler or more, the limit is 16777216"},
 	{"one policy's bytes", bytes, "big",
 	 "of the compiled policy or more, the limit is 16777216"},
 	{"one policy's values of a label", values, "big",
 	 "of the compiled policy or more, the limit is 16777216"},
-	{"one policy's steps", steps, "big", "steps of the compiler or more, the limit is 8388608"},
+	{"one policy's steps", steps, "big",
+	 "steps of the compiler or more, the limit is 16777216"},
 	{"one policy's requirements", requirements, "big",
-	 "steps of the compiler or more, the limit is 8388608"},
+	 "steps of the compiler or more, the limit is 16777216"},
 	{"one policy's exclusions", exclusions, "big",
-	 "steps of the compiler or more, the limit is 8388608"},
+	 "steps of the compiler or more, the limit is 16777216"},
 	{"one policy's port names for any peer", names_of_any, "big",
 	 "of the compiled policy or more, the limit is 16777216"},
 	{"one policy's port names for all pods", names_of_all, "big",
@@ -636,6 +663,8 @@ static const struct row large[] = {
 	 "steps of the compiler or more, the limit of one is 33554432"},
 	{"all namespaces' own sizes", cluster_sizes, NULL,
 	 "bytes of the compiled policy or more, the limit is 67108864, and none needs more"},
+	{"all namespaces' steps", cluster_steps, NULL,
+	 "steps of the compiler or more, the limit is 67108864, and none needs more"},
 	{"all namespaces' bytes", cluster_bytes, NULL,
 	 "bytes of the compiled policy or more, the limit is 67108864, and none needs more"},
 };
@@ -826,6 +855,38 @@ static void honest_policies_are_kept(void **state)
 	assert_null(world.policy->asides);
 	assert_true(allows(world.policy, "10.0.0.2", "10.1.117.48", "TCP/1"));
 	assert_false(allows(world.policy, "10.0.0.2", "10.1.117.48", "TCP/2"));
+	end(&world);
+}
+
+/* Ports one by one cost each of 600 lists no more than their range does. */
+static void one_by_one(FILE *to, bool closed)
+{
+	(void)closed;
+	begin_policy(to, "range", "");
+	for (unsigned int i = 0; i < 16000; i++)
+		fprintf(to, "%s{\"port\":%u}", i ? "," : "{\"ports\":[", 16000 - i);
+	fprintf(to, "]}");
+	for (unsigned int i = 0; i < 600; i++)
+		fprintf(to,
+			",{\"from\":[{\"ipBlock\":{\"cidr\":\"40.0.%u.%u/32\"}}],"
+			"\"ports\":[{\"port\":%u}]}",
+			i >> 8, i & 255, 20000 + 2 * i);
+	end_policy(to);
+}
+
+static void single_ports_are_a_range(void **state)
+{
+	static const struct row row = {.put = one_by_one};
+	struct world world = {0};
+
+	(void)state;
+	compile(&world, &row, false, "", NULL);
+	assert_null(world.policy->asides);
+	assert_true(allows(world.policy, "10.0.0.2", "10.1.117.48", "TCP/1"));
+	assert_true(allows(world.policy, "10.0.0.2", "10.1.117.48", "TCP/16000"));
+	assert_false(allows(world.policy, "10.0.0.2", "10.1.117.48", "TCP/16001"));
+	assert_true(allows(world.policy, "40.0.2.87", "10.1.117.48", "TCP/21198"));
+	assert_false(allows(world.policy, "40.0.2.87", "10.1.117.48", "TCP/21196"));
 	end(&world);
 }
 
@@ -1272,7 +1333,7 @@ static void costly_services_are_set_aside(void **state)
 	static const struct row slices = {.put = costly_services}, pods = {.put = costly_pods};
 
 	(void)state;
-	check_costly(&slices, "it needs 30300000 steps of the compiler, the limit is 8388608");
+	check_costly(&slices, "it needs 30300000 steps of the compiler, the limit is 16777216");
 	check_costly(&pods, "it needs 401000 backends, the limit is 262144");
 }
 
@@ -1372,6 +1433,7 @@ static const struct CMUnitTest others[] = {
 	cmocka_unit_test(costly_services_are_set_aside),
 	cmocka_unit_test(services_of_all_namespaces_have_a_budget),
 	cmocka_unit_test(honest_policies_are_kept),
+	cmocka_unit_test(single_ports_are_a_range),
 	cmocka_unit_test(outlives_variations),
 	cmocka_unit_test(leaves_numbers_to_expected_pods),
 	cmocka_unit_test(shares_variations),

@@ -23,6 +23,14 @@
  */
 #define CLUSTER_BYTES (1u << 26)
 
+/*
+ * Steps that NetworkPolicies of all namespaces may take beyond OWN_STEPS of each namespace: 0.7 s.
+ * Without this limit those who may write in many namespaces could make each compile take longer
+ * than the engine's lease lasts, each namespace within its budget.
+ */
+#define CLUSTER_STEPS (1u << 26)
+#define OWN_STEPS (1u << 20)
+
 /* OPERATING.md says why each limit is what it is. */
 const struct budget_limit budget_limits[BUDGETS] = {
 	[BUDGET_PREFIXES] = {"CIDRs", 1 << 16, 1 << 17, sizeof(struct policy_prefix)},
@@ -33,8 +41,8 @@ const struct budget_limit budget_limits[BUDGETS] = {
 	[BUDGET_LISTS] = {"port lists", 1 << 16, 1 << 18, sizeof(struct policy_class)},
 	[BUDGET_INTERVALS] = {"port intervals", 1 << 18, 1 << 20, sizeof(struct bh_interval)},
 	[BUDGET_PAIRS] = {"pairs of segments", 1 << 19, 1 << 21, sizeof(struct policy_pair)},
-	[BUDGET_BYTES] = {"bytes of the compiled policy", 1 << 24, 3 << 24, 1},
-	[BUDGET_STEPS] = {"steps of the compiler", 1 << 23, 1 << 25, 0},
+	[BUDGET_BYTES] = {"bytes of the compiled policy", 1 << 24, 3 << 24, 1, CLUSTER_BYTES, 0},
+	[BUDGET_STEPS] = {"steps of the compiler", 1 << 24, 1 << 25, 0, CLUSTER_STEPS, OWN_STEPS},
 	[BUDGET_FRONTENDS] = {"addresses and ports", 1 << 16, 1 << 20, 0},
 	[BUDGET_BACKENDS] = {"backends", 1 << 18, 1 << 20, 0},
 };
@@ -61,7 +69,8 @@ struct budgets {
 	uint32_t *ns_of; /* by policy: its namespace; NOBODY: an administrator's policy */
 	struct account *objects; /* by policy */
 	struct account *namespaces;
-	uint64_t bytes; /* of namespaces that are within their budgets */
+	/* what namespaces that are within their budgets need together, where that has a limit */
+	uint64_t together[BUDGETS];
 	/* what accounts over a budget have charged: all steps, and the namespaces' bytes */
 	uint64_t wasted, wasted_bytes;
 	bool sized; /* each policy has been charged its own size */
@@ -89,7 +98,8 @@ static void open_accounts(struct budgets *b)
 	b->namespaces = grow_zeroed(n_ns, sizeof(*b->namespaces));
 	b->marks = grow_zeroed(n + n_ns, sizeof(*b->marks));
 	b->any_over = b->stopped = b->sized = false;
-	b->bytes = b->wasted = b->wasted_bytes = b->n_regions = 0;
+	memset(b->together, 0, sizeof(b->together));
+	b->wasted = b->wasted_bytes = b->n_regions = 0;
 	b->regions = (struct intern){0};
 	for (size_t i = 0; i < n_ns; i++)
 		b->namespaces[i].is_namespace = true;
@@ -182,6 +192,15 @@ static uint32_t number_of(const struct compiler *c, const struct policy_object *
 	return policy ? policy - c->cluster->policies : NOBODY;
 }
 
+/* Returns what a namespace needs of the budget that all of them have together. */
+static uint64_t needs_together(const struct account *account, enum budget budget)
+{
+	const struct budget_limit *limits = &budget_limits[budget];
+	const uint64_t spent = account->spent[budget];
+
+	return limits->cluster && spent > limits->own ? spent - limits->own : 0;
+}
+
 static void put_over(struct budgets *b, struct account *account, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -199,10 +218,10 @@ static void put_over(struct budgets *b, struct account *account, const char *for
 		memory_exhausted();
 	account->over = b->any_over = true;
 	b->wasted += account->spent[BUDGET_STEPS];
-	if (account->is_namespace) {
-		b->bytes -= account->spent[BUDGET_BYTES];
+	for (int i = 0; account->is_namespace && i < BUDGETS; i++)
+		b->together[i] -= needs_together(account, i);
+	if (account->is_namespace)
 		b->wasted_bytes += account->spent[BUDGET_BYTES];
-	}
 	b->stopped |= b->wasted > WASTE_MAX || b->wasted_bytes > CLUSTER_BYTES;
 }
 
@@ -238,31 +257,36 @@ static struct account *most_of(const struct budgets *b, enum budget budget)
 	return most;
 }
 
-/* Puts the namespaces with most bytes over their budget, until the rest fits. */
-static void fit_cluster(struct budgets *b)
+/* Puts the namespaces that need most over their budget, until the rest fits. */
+static void fit_cluster(struct budgets *b, enum budget budget)
 {
-	const uint64_t bytes = b->bytes;
+	const struct budget_limit *limits = &budget_limits[budget];
+	const uint64_t together = b->together[budget];
+	char beyond[64] = "";
 
-	while (b->sized && b->bytes > CLUSTER_BYTES) {
-		struct account *most = most_of(b, BUDGET_BYTES);
+	if (limits->own)
+		snprintf(beyond, sizeof(beyond), ", beyond %u of each,", limits->own);
+	while (b->sized && b->together[budget] > limits->cluster) {
+		struct account *most = most_of(b, budget);
 
 		put_over(b, most,
-			 "its namespace needs %" PRIu64 " and all together %" PRIu64
+			 "its namespace needs %" PRIu64 " and all together%s %" PRIu64
 			 " %s or more, the limit is %u, and none needs more",
-			 most->spent[BUDGET_BYTES], bytes, budget_limits[BUDGET_BYTES].what,
-			 CLUSTER_BYTES);
+			 most->spent[budget], beyond, together, limits->what, limits->cluster);
 	}
 }
 
 static void add(struct budgets *b, struct account *account, enum budget budget, uint64_t n)
 {
+	const uint64_t before = needs_together(account, budget);
+
 	if (account->over)
 		return;
 	account->spent[budget] += n;
-	if (account->is_namespace && budget == BUDGET_BYTES)
-		b->bytes += n;
+	if (account->is_namespace)
+		b->together[budget] += needs_together(account, budget) - before;
 	check(b, account, budget);
-	fit_cluster(b);
+	fit_cluster(b, budget);
 }
 
 /* Returns false if the account is over a budget. */
@@ -325,7 +349,8 @@ void budget_sizes_known(struct compiler *c)
 	if (!c->budgets)
 		return;
 	c->budgets->sized = true;
-	fit_cluster(c->budgets);
+	fit_cluster(c->budgets, BUDGET_BYTES);
+	fit_cluster(c->budgets, BUDGET_STEPS);
 }
 
 /* Returns the namespace that pays for a list of rules: the only one that has NetworkPolicies in it.

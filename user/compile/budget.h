@@ -43,6 +43,8 @@ struct budget_limit {
 	const char *what; /* "port intervals" */
 	uint32_t object, ns; /* UINT32_MAX: there is no limit */
 	uint32_t bytes; /* one unit is charged as so many bytes too */
+	/* what all namespaces may need together, of what each needs beyond @own; 0: no limit */
+	uint32_t cluster, own;
 };
 
 extern const struct budget_limit budget_limits[BUDGETS];

@@ -9,6 +9,7 @@
  *   segments.c  equal lists → segments, their classes as subject and as peer
  *   domains.c   subjects × their domain names → the segments of subjects that have learned an
  *               address by a name
+ *   spans.c     a rule's ports → spans of points
  *   ports.c     matching rules → one verdict a port
  *   audit.c     what policies that are only audited would deny
  *   reach.c     subjects × peers → the pairs that differ from the fallback
@@ -67,8 +68,11 @@ struct plain_rule {
 	/* 1 + the rule as it is for a destination that was learned by a name of it; 0: it has no
 	 * names */
 	uint32_t by_name;
-	bool any_peer, any_port, named;
+	bool any_peer, any_port;
 	enum action action;
+	const struct span *spans; /* of its ports (spans.h); of any_port: none */
+	uint32_t n_spans;
+	uint32_t n_names; /* ports that are names; of any_port: 0 */
 };
 
 /* Returns true if both are one rule of a policy, resolved in two contexts. Policies that are closed

@@ -5,10 +5,10 @@
  * order, Pass or isolation.
  */
 #include "compile/budget.h"
+#include "compile/spans.h"
 
 #include <netinet/in.h>
 
-#define POINTS (BH_POINT_OTHER + 1)
 #define NO_RULE UINT32_MAX
 
 /* The points from `start` to the next step's start. `rule` is the first in order that holds for
@@ -17,12 +17,7 @@ struct port_step {
 	uint32_t start, rule;
 };
 
-struct span {
-	uint32_t first, last, rule;
-};
-
 typedef ARRAY(struct port_step) steps_t;
-typedef ARRAY(struct span) spans_t;
 typedef ARRAY(struct bh_interval) intervals_t;
 
 /* The policies that a question is about: all, or all but those that are only audited. */
@@ -173,52 +168,12 @@ static void add_spans(const struct compiler *c, uint32_t rule, uint32_t resoluti
 		array_push(spans, ((struct span){0, POINTS - 1, rule}));
 		return;
 	}
-	for (size_t i = 0; i < plain->rule->n_ports; i++) {
-		const struct port *port = &plain->rule->ports[i];
-		uint32_t base = bh_point(port->protocol, 0);
-
-		if (port->kind == PORT_NAME)
-			add_named_spans(c, rule, port, resolution, spans);
-		else if (port->kind == PORT_PROTOCOL)
-			array_push(spans, ((struct span){base, base + 0xffff, rule}));
-		else
-			array_push(spans,
-				   ((struct span){base + port->first, base + port->last, rule}));
-	}
-}
-
-#define DIGIT_BITS 9
-#define DIGITS (1 << DIGIT_BITS)
-_Static_assert(POINTS <= 1 << (2 * DIGIT_BITS), "two digits number a point");
-
-/* Copies the spans to @to, in the order of one digit of their first points; those with the same
- * digit stay in their order. */
-static void order_by_digit(const struct span *from, size_t n, unsigned int shift, struct span *to)
-{
-	uint32_t ends[DIGITS + 1] = {0};
-
-	for (size_t i = 0; i < n; i++)
-		ends[(from[i].first >> shift) % DIGITS + 1]++;
-	for (size_t i = 1; i < DIGITS; i++)
-		ends[i] += ends[i - 1];
-	for (size_t i = 0; i < n; i++)
-		to[ends[(from[i].first >> shift) % DIGITS]++] = from[i];
-}
-
-/* Sorts the spans by their first points. A tenant may list 32,768 ports in any order. */
-static void sort_spans(spans_t *spans)
-{
-	spans_t other = {0};
-	size_t i = 1;
-
-	while (i < spans->n && spans->at[i - 1].first <= spans->at[i].first)
-		i++;
-	if (i >= spans->n)
-		return;
-	array_reserve(&other, spans->n);
-	order_by_digit(spans->at, spans->n, 0, other.at);
-	order_by_digit(other.at, spans->n, DIGIT_BITS, spans->at);
-	array_free(&other);
+	for (size_t i = 0; i < plain->n_spans; i++)
+		array_push(spans,
+			   ((struct span){plain->spans[i].first, plain->spans[i].last, rule}));
+	for (size_t i = 0; plain->n_names && i < plain->rule->n_ports; i++)
+		if (plain->rule->ports[i].kind == PORT_NAME)
+			add_named_spans(c, rule, &plain->rule->ports[i], resolution, spans);
 }
 
 static void heap_push(spans_t *heap, struct span span)
@@ -250,6 +205,12 @@ static void heap_pop(spans_t *heap)
 		heap->at[i] = last;
 }
 
+/* Returns true if the first of the open spans decides wherever @span might. */
+static bool is_hidden(const spans_t *open, const struct span *span)
+{
+	return open->n && open->at[0].rule < span->rule && open->at[0].last >= span->last;
+}
+
 /* Finds the first rule in order at each point: a sweep over the spans, with the open ones in a
  * heap. */
 static void first_rules(spans_t *spans, steps_t *steps)
@@ -257,14 +218,15 @@ static void first_rules(spans_t *spans, steps_t *steps)
 	spans_t open = {0};
 	size_t next = 0;
 
-	sort_spans(spans);
+	spans_sort(spans);
 	for (uint32_t start = 0; start < POINTS;) {
 		uint32_t rule, end;
 
-		while (next < spans->n && spans->at[next].first == start)
-			heap_push(&open, spans->at[next++]);
 		while (open.n && open.at[0].last < start)
 			heap_pop(&open);
+		for (; next < spans->n && spans->at[next].first == start; next++)
+			if (!is_hidden(&open, &spans->at[next]))
+				heap_push(&open, spans->at[next]);
 		rule = open.n ? open.at[0].rule : NO_RULE;
 		if (!steps->n || steps->at[steps->n - 1].rule != rule)
 			array_push(steps, ((struct port_step){start, rule}));
@@ -382,8 +344,8 @@ const struct bh_interval *ports_intervals(const struct compiler *c, size_t *n)
 	return (const void *)c->interval_lists.bytes.at;
 }
 
-/* Counts the spans that each rule may have; a port name may stand for each port of the
- * resolution. */
+/* Counts the spans that each rule may have, and the ports that are looked through for names; a port
+ * name may stand for each port of the resolution. */
 static void count_spans(const struct compiler *c, const struct rule_list *list, uint32_t resolution,
 			numbers_t *spans)
 {
@@ -392,9 +354,11 @@ static void count_spans(const struct compiler *c, const struct rule_list *list, 
 	intern_bytes(&c->resolutions, resolution, &size);
 	for (size_t i = 0; i < list->n; i++) {
 		const struct plain_rule *rule = &c->rules.at[list->rules[i]];
-		const size_t n_ports = rule->any_port ? 1 : rule->rule->n_ports;
+		size_t n = rule->any_port ? 1 : rule->n_spans;
 
-		array_push(spans, n_ports * (rule->named ? 1 + size / 16 : 1));
+		if (rule->n_names)
+			n += rule->rule->n_ports + rule->n_names * (size / 16);
+		array_push(spans, n);
 	}
 }
 
@@ -503,7 +467,7 @@ uint32_t ports_collapse(struct compiler *c, uint32_t isolation, const uint32_t *
 		struct verdict_list list = {.rules = number};
 
 		for (size_t i = 1; i < kept.n; i++)
-			named |= c->rules.at[kept.at[i]].named;
+			named |= c->rules.at[kept.at[i]].n_names > 0;
 		if (named)
 			list.ports = (struct bh_ports_ref){named_list(c, number), BH_PORTS_NAMED};
 		else

@@ -6,6 +6,7 @@
  * ordinary selector.
  */
 #include "compile/budget.h"
+#include "compile/spans.h"
 
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
@@ -284,12 +285,13 @@ static struct policy_key rule_key(struct compiler *c, const struct plain_rule *p
 	return key;
 }
 
-static bool has_named_port(const struct rule *rule)
+static uint32_t count_names(const struct rule *rule)
 {
+	uint32_t n = 0;
+
 	for (size_t i = 0; i < rule->n_ports; i++)
-		if (rule->ports[i].kind == PORT_NAME)
-			return true;
-	return false;
+		n += rule->ports[i].kind == PORT_NAME;
+	return n;
 }
 
 /* Notes the port names that an egress rule uses of a matcher's members; UINT32_MAX: of any peer.
@@ -397,14 +399,15 @@ static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 		match_peers(c, &plain, context);
 	if (!plain.any_peer && !plain.own && !plain.common)
 		return INTERN_NONE;
-	plain.named = !plain.any_port && has_named_port(rule);
+	plain.n_names = plain.any_port ? 0 : count_names(rule);
 	plain.key = rule_key(c, &plain);
 	/* if the relations give the same result in several contexts, there is one rule */
 	number = intern_add(&c->rule_keys, &plain.key, sizeof(plain.key), &fresh);
 	if (!fresh)
 		return number;
-	if (plain.named && direction == EGRESS)
+	if (plain.n_names && direction == EGRESS)
 		add_peer_names(c, &plain);
+	spans_of_rule(c, &plain);
 	array_push(&c->rules, plain);
 	if (plain.common && c->matchers.at[plain.common - 1].domains)
 		add_rule_by_name(c, number);
@@ -550,19 +553,27 @@ static size_t port_bytes(const struct port *port)
 	return sizeof(struct policy_given_port) + (port->name ? strlen(port->name) + 1 : 0);
 }
 
+/* Steps that a policy, and each of these in it, takes beside what other files charge: 1.3 us for a
+ * policy, rule or peer, 0.6 us for a port, measured, a step being 10 ns. */
+#define POLICY_STEPS 128
+#define RULE_STEPS 128
+#define PEER_STEPS 128
+#define PORT_STEPS 64
+
 /* Charges the policy its own size. */
 static void charge_size(struct compiler *c, const struct policy_object *policy)
 {
 	size_t bytes = sizeof(struct policy_given) + 2 * (strlen(policy->name) + 1) +
 		       selector_bytes(&policy->namespaces) + selector_bytes(&policy->pods);
-	size_t steps = 1;
+	size_t steps = POLICY_STEPS;
 
 	for (int direction = INGRESS; direction <= EGRESS; direction++)
 		for (size_t i = 0; i < policy->n_rules[direction]; i++) {
 			const struct rule *rule = &policy->rules[direction][i];
 
 			bytes += sizeof(struct policy_rule) + sizeof(struct policy_given_rule);
-			steps += 1 + rule->n_ports + rule->n_peers;
+			steps += RULE_STEPS + PEER_STEPS * rule->n_peers +
+				 PORT_STEPS * rule->n_ports;
 			for (size_t k = 0; k < rule->n_peers; k++)
 				bytes += peer_bytes(&rule->peers[k]);
 			for (size_t k = 0; k < rule->n_ports; k++)

@@ -264,7 +264,7 @@ static uint32_t find_names(struct compiler *c, const uint32_t *listed, size_t n,
 		for (size_t j = 0; j < rules->n; j++) {
 			const struct plain_rule *rule = &c->rules.at[rules->at[j]];
 
-			if (rule->named && charge_names(c, rule->policy, rule->rule->n_ports))
+			if (rule->n_names && charge_names(c, rule->policy, rule->rule->n_ports))
 				add_rule_names(c, rule->rule, &names);
 		}
 	}
