@@ -390,6 +390,15 @@ static void some_steps(FILE *to, unsigned int i)
 	end_policy(to);
 }
 
+/* To find out that a million rules are one takes time, too. */
+static void repeats(FILE *to, bool closed)
+{
+	begin_policy(to, "big", "");
+	for (unsigned int i = 0; !closed && i < 1400000; i++)
+		fprintf(to, i ? ",{}" : "{}");
+	end_policy(to);
+}
+
 static void namespace_steps(FILE *to, bool closed)
 {
 	put_pods(to, 2000, 0);
@@ -625,6 +634,8 @@ static const struct row {
 	{"one policy's values of a label", values, "big",
 	 "of the compiled policy or more, the limit is 16777216"},
 	{"one policy's steps", steps, "big",
+	 "steps of the compiler or more, the limit is 16777216"},
+	{"one policy's equal rules", repeats, "big",
 	 "steps of the compiler or more, the limit is 16777216"},
 	{"one policy's requirements", requirements, "big",
 	 "steps of the compiler or more, the limit is 16777216"},

@@ -134,6 +134,19 @@ static void copy_policy(struct budgets *b, uint32_t i)
 	}
 }
 
+uint64_t budget_repeats(const struct compiler *c, const struct policy_object *policy)
+{
+	const struct budgets *b = c->budgets;
+	const uint32_t number = policy - c->cluster->policies;
+	const struct policy_object *given;
+
+	if (!b || b->aside[number])
+		return 0;
+	given = &b->given->policies[number];
+	return given->n_rules[INGRESS] + given->n_rules[EGRESS] - policy->n_rules[INGRESS] -
+	       policy->n_rules[EGRESS];
+}
+
 void budgets_open(struct compiler *c)
 {
 	const struct cluster *cluster = c->cluster;

@@ -61,6 +61,8 @@ const char *budget_kind_of(const struct policy_object *policy);
  * policies budgets_apply() can replace. */
 void budgets_open(struct compiler *c);
 void budgets_close(struct budgets *budgets); /* NULL is fine */
+/* Returns how many rules of the policy were left out, since they are equal to others of it. */
+uint64_t budget_repeats(const struct compiler *c, const struct policy_object *policy);
 
 /* Charges @n units to the policy and its namespace. Returns false if one of them is over a budget:
  * the work is to be left out, since its result will not be used. The namespace does not pay for a

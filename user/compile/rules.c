@@ -554,9 +554,11 @@ static size_t port_bytes(const struct port *port)
 }
 
 /* Steps that a policy, and each of these in it, takes beside what other files charge: 1.3 us for a
- * policy, rule or peer, 0.6 us for a port, measured, a step being 10 ns. */
+ * policy, rule or peer, 0.6 us for a port, 0.1 us for a rule that is equal to another, measured, a
+ * step being 10 ns. */
 #define POLICY_STEPS 128
 #define RULE_STEPS 128
+#define REPEAT_STEPS 12
 #define PEER_STEPS 128
 #define PORT_STEPS 64
 
@@ -565,7 +567,7 @@ static void charge_size(struct compiler *c, const struct policy_object *policy)
 {
 	size_t bytes = sizeof(struct policy_given) + 2 * (strlen(policy->name) + 1) +
 		       selector_bytes(&policy->namespaces) + selector_bytes(&policy->pods);
-	size_t steps = POLICY_STEPS;
+	size_t steps = POLICY_STEPS + REPEAT_STEPS * budget_repeats(c, policy);
 
 	for (int direction = INGRESS; direction <= EGRESS; direction++)
 		for (size_t i = 0; i < policy->n_rules[direction]; i++) {
