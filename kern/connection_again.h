@@ -189,12 +189,27 @@ static __always_inline bool connection_moved(const struct bh_ct *ct, const struc
 	       ct->end[1].ifindex != connection_at(c, 1)->ifindex;
 }
 
-/* Returns true if an entry with other interfaces is another connection's: it was evaluated at the
- * active generation, or an end was identified by MAC or hook. Else the endpoint has moved. */
+/* Returns true if the entry was made for an endpoint at another interface than the end has now: the
+ * address belongs to another sandbox, which inherits no connection, even while the command has not
+ * yet forgotten those of the former one. */
+static __always_inline bool connection_has_former(const struct bh_ct *ct,
+						  const struct connection *c)
+{
+	__u32 first = ct->end[0].ifindex, second = ct->end[1].ifindex;
+
+	return (first && first != connection_at(c, 0)->ifindex) ||
+	       (second && second != connection_at(c, 1)->ifindex);
+}
+
+/* Returns true if an entry with other interfaces is another connection's: it is of an address's
+ * former owner, it was evaluated at the active generation, or an end was identified by MAC or hook.
+ * Else an address has become an endpoint's. */
 static __always_inline bool connection_is_others(const struct packet *p, const struct bh_ct *ct,
 						 const struct connection *c)
 {
 	if (c->found.by_mac || c->found.by_hook || READ_ONCE(ct->verdict[BH_EGRESS]) & BH_CT_BY_MAC)
+		return true;
+	if (connection_has_former(ct, c))
 		return true;
 	return p->generation && (bh_ct_generation(READ_ONCE(ct->verdict[0])) == p->generation ||
 				 bh_ct_generation(READ_ONCE(ct->verdict[1])) == p->generation);
@@ -242,8 +257,7 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct conne
 	if (p->hook == BH_HOOK_TO_ENDPOINT && !p->reply && c->flags &&
 	    !(c->found.flags & BH_CACHED_NODE))
 		return BH_DROP_CLAIM;
-	/* A change of policy has added, removed or moved an endpoint: both ends are evaluated
-	 * again. */
+	/* A change of policy has added an endpoint: both ends are evaluated again. */
 	if (moved) {
 		ct->end[0] = *connection_at(c, 0);
 		ct->end[1] = *connection_at(c, 1);

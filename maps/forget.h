@@ -54,20 +54,16 @@ BH_CT_INLINE __u64 bh_forget_word(__u64 *word)
 }
 
 /*
- * Voids the connection of a slot if one of its ends has one of the addresses: no packet finds the
- * connection any more, and the garbage collector frees it. The words are read between two looks at
- * the tag: a program that fills the slot anew stores the words of the other connection before its
- * key, and makes the slot busy before both. If the slot has another connection by the time of the
- * swap, its word is another one. Returns the number of connections.
+ * Voids the connection of a slot, whose tag was @was before the caller read the key: no packet
+ * finds the connection any more, and the garbage collector frees it. The words are read between two
+ * looks at the tag: a program that fills the slot anew stores the words of the other connection
+ * before its key, and makes the slot busy before both. If the slot has another connection by the
+ * time of the swap, its word is another one. Returns the number of connections.
  */
-BH_CT_INLINE __u32 bh_forget_slot(const struct bh_forget *forget, const __u32 *tag,
-				  struct bh_ct_slot *slot)
+BH_CT_INLINE __u32 bh_forget_void(const __u32 *tag, __u32 was, struct bh_ct_slot *slot)
 {
-	__u32 was = *(const volatile __u32 *)tag;
 	__u64 *word = slot->ct.verdict, egress, ingress;
 
-	if (!bh_ct_is_filled(was) || !bh_forget_has(forget, &slot->key))
-		return 0;
 	egress = bh_forget_word(&word[BH_EGRESS]);
 	ingress = bh_forget_word(&word[BH_INGRESS]);
 	/* a proposed tag may have become the final one */
@@ -76,6 +72,17 @@ BH_CT_INLINE __u32 bh_forget_slot(const struct bh_forget *forget, const __u32 *t
 		return 0;
 	__sync_val_compare_and_swap(&word[BH_INGRESS], ingress, 0);
 	return 1;
+}
+
+/* Voids the connection of a slot if one of its ends has one of the addresses. */
+BH_CT_INLINE __u32 bh_forget_slot(const struct bh_forget *forget, const __u32 *tag,
+				  struct bh_ct_slot *slot)
+{
+	__u32 was = *(const volatile __u32 *)tag;
+
+	if (!bh_ct_is_filled(was) || !bh_forget_has(forget, &slot->key))
+		return 0;
+	return bh_forget_void(tag, was, slot);
 }
 
 #endif

@@ -232,6 +232,68 @@ for how in whole between delta distant; do
 	net_check "$how: the next pod calls the same peers" called there arrived
 	net_check "$how: it gets their answers" called back arrived
 done
+
+# The same loads, killed after the commit and before they forget connections. A former pod of this node keeps its
+# interface: what its connections were made for shows that they are not the next pod's. Of one of another node nothing
+# shows that, and the next command forgets.
+net_check "a load without late" net_bulkhead load --force "$NET_TMP/nobody.ini"
+forget_call() { # the number of the call that forgets, the last program that a load runs
+	grep -n '^bpf 10$' "$NET_TMP/calls" | tail -n 1 | cut -d : -f 1
+}
+plug_again() { # the pod gets a second interface, and the node's routes lead there
+	net_ips node <<-EOF2 || return
+	$(net_links veth-again 02:00:00:00:02:01 late eth1 02:00:00:00:01:7f)
+	$(net_neighbours veth-again 02:00:00:00:01:7f "$late4" "$late6")
+	route replace $late4 dev veth-again
+	route replace $late6 dev veth-again
+	EOF2
+	net_ips late <<-EOF2
+	link set eth1 up
+	neigh replace 169.254.1.1 dev eth1 lladdr 02:00:00:00:02:01 nud permanent
+	neigh replace fe80::1 dev eth1 lladdr 02:00:00:00:02:01 nud permanent
+	route replace default via 169.254.1.1 dev eth1 onlink
+	route replace default via fe80::1 dev eth1 onlink
+	EOF2
+}
+next_comes() { # moved|distant
+	[ "$1" = moved ] || { ip -n "$NET-node" link del veth-late && net_plug late && return; }
+	plug_again
+}
+late_as_before() {
+	ip -n "$NET-node" link del veth-again 2>/dev/null
+	ip -n "$NET-node" link del veth-late
+	net_plug late
+}
+for how in moved distant; do
+	former=former
+	[ $how = moved ] || former=distant
+	for at in 0 forget; do
+		port=$((port + 10))
+		net_check "$how: late is the former pod's" net_bulkhead load --force "$NET_TMP/$former.ini"
+		net_check "$how: the former pod calls the outside" calls out $port
+		net_check "$how: the former pod calls db" calls db $((port + 5))
+		net_check "$how: both are answered" called back arrived
+		net_check "$how: the next pod's interface is there" next_comes $how
+		if [ $at = 0 ]; then
+			net_check "$how: late is the next pod's" net_fault state 0 kill load --force "$NET_TMP/next.ini"
+			net_check "$how: no peer of the former pod reaches the next one" called back lost
+			forget=$(forget_call)
+		else
+			net_check "$how: a load is killed before it forgets" net_kill_at state "$forget" false \
+				load --force "$NET_TMP/next.ini"
+			net_check "$how: the killed load has activated its policy" \
+				eval 'net_bulkhead show segments | grep -q closed'
+			[ $how = distant ] ||
+				net_check "$how: after the kill no peer of the former pod reaches the next one" \
+					called back lost
+			net_check "$how: the next command repairs" net_bulkhead load --force "$NET_TMP/next.ini"
+			net_check "$how: after the repair no peer of the former pod reaches the next one" called back lost
+		fi
+		net_check "$how: the next pod calls the same peers" called there arrived
+		net_check "$how: it gets their answers" called back arrived
+		net_check "$how: late has its first interface again" late_as_before
+	done
+done
 net_check "unload" net_bulkhead unload
 
 net_end

@@ -196,14 +196,28 @@ static int act_delete(struct applier *applier)
 		       : write_delete(applier->handle, applier->table, applier->map);
 }
 
+static int check_forgotten(struct applier *applier, int error)
+{
+	return error ? node_fail(applier->handle, error, "cannot forget an endpoint's connections")
+		     : 0;
+}
+
 /* Removes the address' connections, so that its next owner inherits none. */
 static int act_forget(struct applier *applier)
 {
 	uint64_t forgotten;
-	int error = connections_forget(applier->handle, applier->table, &forgotten);
 
-	return error ? node_fail(applier->handle, error, "cannot forget an endpoint's connections")
-		     : 0;
+	return check_forgotten(applier, connections_forget(applier->handle, applier->table,
+							   &forgotten));
+}
+
+/* Does so for a command that was killed before it did, and spares the next owner's own. */
+static int act_forget_former(struct applier *applier)
+{
+	uint64_t forgotten;
+
+	return check_forgotten(applier, connections_forget_former(applier->handle, applier->table,
+								  &forgotten));
 }
 
 static int act_complete(struct applier *applier)
@@ -238,6 +252,7 @@ static int (*const acts[N_CHANGE_ACTS])(struct applier *applier) = {
 	[ACT_DELETE] = act_delete,
 	[ACT_COMMIT_AGAIN] = act_commit,
 	[ACT_FORGET] = act_forget,
+	[ACT_FORGET_FORMER] = act_forget_former,
 	[ACT_COMPLETE] = act_complete,
 };
 

@@ -236,7 +236,7 @@ const char *node_step_item(const struct node_step *step, size_t i)
 		print_other(r);
 	else if (is_of_map(act))
 		dry_run_name(r->text, r->step->map, table_key(table, i));
-	else if (act == ACT_FORGET)
+	else if (act == ACT_FORGET || act == ACT_FORGET_FORMER)
 		snprintf(r->text, DRY_RUN_NAME, "%s", address_text(table_key(table, i), text));
 	else if (act == ACT_SET_ROLE || act == ACT_SET_ROLE_LATE)
 		snprintf(r->text, DRY_RUN_NAME, "%s: %s",

@@ -299,6 +299,42 @@ int connections_forget(struct node_handle *handle, const struct table *addrs, ui
 	return error;
 }
 
+/* Returns true if an end of the connection has one of the addresses, and another interface. */
+static bool is_former(const struct table *at, const volatile struct bh_ct_slot *slot)
+{
+	bool former = false;
+
+	for (int end = 0; end < 2; end++) {
+		const __be64 address[] = {slot->key.addr[end][0], slot->key.addr[end][1]};
+		const uint32_t *ifindex = table_find(at, address);
+
+		former |= ifindex && *ifindex != slot->ct.end[end].ifindex;
+	}
+	return former && bh_ct_generation(slot->ct.verdict[BH_EGRESS]);
+}
+
+static uint32_t forget_former(const struct table *at, const uint32_t *tag, struct bh_ct_slot *slot)
+{
+	const uint32_t was = __atomic_load_n(tag, __ATOMIC_SEQ_CST);
+
+	return bh_ct_is_filled(was) && is_former(at, slot) ? bh_forget_void(tag, was, slot) : 0;
+}
+
+int connections_forget_former(struct node_handle *handle, const struct table *at,
+			      uint64_t *forgotten)
+{
+	CLEANUP(connections_close) struct connections connections = {};
+	int error = at->n ? connections_open(handle, &connections) : 0;
+
+	*forgotten = 0;
+	for (uint32_t i = 0; !error && i < buckets_of(&connections); i++)
+		for (int j = 0; j < BH_CT_SLOTS; j++)
+			*forgotten +=
+				forget_former(at, &bh_ct_bucket(connections.table, i)->tag[j],
+					      &bh_ct_slots(connections.table, i)[j]);
+	return error;
+}
+
 int connections_each(const struct bh_ct_group *group,
 		     int (*visit)(void *data, const struct bh_ct_key *key, const struct bh_ct *ct),
 		     void *data)

@@ -54,6 +54,13 @@ uint32_t connections_tick(void);
  * reported. */
 int connections_forget(struct node_handle *handle, const struct table *addrs, uint64_t *forgotten);
 
+/* Voids those connections of addresses that were made for another interface than the address has
+ * now, but for those that a first load has adopted and no packet has used since. @at: sorted; its
+ * keys are the addresses, its values the interfaces, of type uint32_t. Sets *forgotten and returns
+ * as connections_forget() does. */
+int connections_forget_former(struct node_handle *handle, const struct table *at,
+			      uint64_t *forgotten);
+
 /* Calls @visit for each connection in @group, a value of the map. Stops if @visit returns
  * non-zero, and returns that. */
 int connections_each(const struct bh_ct_group *group,

@@ -29,6 +29,7 @@ void change_init(struct change *change, const char *name)
 	table_init(&change->quarantine, sizeof(uint32_t), sizeof(struct bh_iface));
 	table_init(&change->cleared, sizeof(uint32_t), 0);
 	table_init(&change->forget, sizeof(struct bh_addr), 0);
+	table_init(&change->forget_former, sizeof(struct bh_addr), sizeof(uint32_t));
 }
 
 void change_free(struct change *change)
@@ -48,6 +49,7 @@ void change_free(struct change *change)
 	table_free(&change->quarantine);
 	table_free(&change->cleared);
 	table_free(&change->forget);
+	table_free(&change->forget_former);
 	free(change->policy.bytes);
 	policy_free(change->policy.whole);
 	free(change->policy.slots);
@@ -103,6 +105,8 @@ const struct change_step change_order[] = {
 	{PHASE_STAGE, ACT_GROW, 0, false},
 	{PHASE_STAGE, ACT_FINISH, 0, false},
 	{PHASE_STAGE, ACT_DROP_STAGED, 0, false},
+	/* a repair's, before its commit: after that, another repair would not know the addresses */
+	{PHASE_STAGE, ACT_FORGET_FORMER, 0, false},
 	{PHASE_STAGE, ACT_PUT, MAP_ports, false},
 	{PHASE_STAGE, ACT_PUT, MAP_named, false},
 	{PHASE_STAGE, ACT_PUT, MAP_variations, false},
@@ -191,6 +195,7 @@ const struct table *change_table(const struct change *change, const struct chang
 		[ACT_SET_ROLE_LATE] = &change->late_role,
 		[ACT_DELETE] = &map->deleted,
 		[ACT_FORGET] = &change->forget,
+		[ACT_FORGET_FORMER] = &change->forget_former,
 	};
 
 	return tables[step->act];
@@ -348,6 +353,7 @@ static int simulate_step(const struct change *change, const struct change_step *
 	case ACT_ADOPT:
 	case ACT_PIN:
 	case ACT_DETACH:
+	case ACT_FORGET_FORMER:
 	case ACT_FORGET:
 	case ACT_COMPLETE:
 	case N_CHANGE_ACTS:

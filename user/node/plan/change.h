@@ -58,6 +58,9 @@ struct change {
 	struct table detach; /* without values */
 	struct table quarantine; /* interfaces that lose their endpoints, with their new entries */
 	struct table forget; /* addresses whose connections are removed; without values */
+	/* addresses with their interfaces (uint32_t): connections that they had at other interfaces
+	 * are removed */
+	struct table forget_former;
 	size_t wanted[N_NODE_MAPS]; /* entries for which each map needs room */
 	bool clear; /* put no active policy, detach all programs, empty the pin folder */
 	struct table cleared; /* for a dry run: interfaces that carry programs */
@@ -113,6 +116,7 @@ enum change_phase {
 	ACT(GROW, "replace-maps")                                        \
 	ACT(FINISH, "finish-programs")                                   \
 	ACT(DROP_STAGED, "drop-staged")                                  \
+	ACT(FORGET_FORMER, "forget-connections")                         \
 	ACT(PUT, "put")                                                  \
 	ACT(STORE, "store")                                              \
 	ACT(SET_ROLE, "turn")                                            \

@@ -177,6 +177,23 @@ static bool has_connections_of_its_own(const struct node_handle *handle,
 	       bh_assignment_generation(endpoint->assignment[1]) <= generation;
 }
 
+/*
+ * Forgets the connections that an endpoint's address had at another interface, as a killed command
+ * that gave the endpoint the address may not have done. That command committed once or twice, and
+ * the endpoint's word is of its first generation.
+ */
+static int forget_former(const struct node_handle *handle, const struct bh_addr *addr,
+			 const struct bh_endpoint *endpoint, struct change *change)
+{
+	const uint32_t generation = node_generation(handle);
+	const uint64_t word = bh_assignment_at(endpoint->assignment[0], endpoint->assignment[1],
+					       generation);
+
+	return endpoint->ifindex && bh_assignment_generation(word) + 1 >= generation
+		       ? table_add(&change->forget_former, addr, &endpoint->ifindex)
+		       : 0;
+}
+
 /* Decides for one endpoint: it stays, goes with its connections, or goes without them. */
 static int repair_one(struct node_handle *handle, const struct image *have,
 		      const struct policy *policy, size_t i, struct table *stay,
@@ -193,8 +210,10 @@ static int repair_one(struct node_handle *handle, const struct image *have,
 	known = policy_address_find(policy, &address) || table_find(&have->map[MAP_added], addr);
 	if (error)
 		return error;
-	if (is_active(handle, &endpoint, known) && !is_leaving(handle, have, &endpoint))
-		return table_add(stay, addr, &endpoint);
+	if (is_active(handle, &endpoint, known) && !is_leaving(handle, have, &endpoint)) {
+		error = forget_former(handle, addr, &endpoint, change);
+		return error ? error : table_add(stay, addr, &endpoint);
+	}
 	return has_connections_of_its_own(handle, &endpoint)
 		       ? table_add(deleted, addr, &endpoint)
 		       : drop_endpoint(have, addr, &endpoint, change);
@@ -213,6 +232,7 @@ static int repair_endpoints(struct node_handle *handle, const struct image *have
 	maps_init_table(MAP_endpoints, &deleted);
 	for (size_t i = 0; !error && i < have->map[MAP_endpoints].n; i++)
 		error = repair_one(handle, have, policy, i, &stay, &deleted, change);
+	table_sort(&change->forget_former);
 	if (!error)
 		error = repair_ifaces(&own, &have->map[MAP_ifaces], &stay, &deleted);
 	if (!error)
