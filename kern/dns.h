@@ -413,7 +413,8 @@ static __always_inline void dns_tcp(struct __sk_buff *skb, const struct packet *
 	};
 
 	if (p->tcp_flags & TCP_SYN) {
-		dns_stream_begin(p, work);
+		if (dns_stream_begins(p))
+			dns_stream_begin(p, work);
 		segment.sequence++;
 	}
 	if (!segment.length)
@@ -423,6 +424,8 @@ static __always_inline void dns_tcp(struct __sk_buff *skb, const struct packet *
 		dns_count(BH_DNS_STREAM);
 		return;
 	}
+	if (dns_segment_is_far(&segment))
+		return;
 	WRITE_ONCE(segment.stream->seen, p->now);
 	if (sent)
 		bpf_loop(DNS_MESSAGES, dns_one_sent, &segment, 0);

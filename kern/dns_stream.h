@@ -96,6 +96,13 @@ static __noinline struct bh_stream *dns_stream_at(const struct packet *p, struct
 	return &bucket->way[at];
 }
 
+/* Returns true if a SYN begins a stream: the endpoint's own, or the SYN-ACK that acknowledges it.
+ * Anybody may forge another one of an open connection's addresses and ports. */
+static __always_inline bool dns_stream_begins(const struct packet *p)
+{
+	return p->hook == BH_HOOK_FROM_ENDPOINT || p->flags & PACKET_ANSWERS;
+}
+
 /* Notes a connection, whose SYN this is. In a full bucket it replaces the one that was silent for
  * the longest time. */
 static __noinline void dns_stream_begin(const struct packet *p, struct bh_dns_work *work)
@@ -298,12 +305,36 @@ static __always_inline bool dns_next_ends(struct dns_segment *segment, struct bh
 
 /* A segment before this one is lost, or comes later, and the message that it begins with is not
  * known. Returns false. */
-static __noinline bool dns_next_waits(const struct dns_segment *segment)
+static __always_inline bool dns_next_waits(void)
 {
 	dns_count(BH_DNS_STREAM);
-	if (segment->sequence - segment->begin > DNS_GAP)
-		WRITE_ONCE(segment->stream->flow, 0);
 	return false;
+}
+
+/* Returns true if a segment follows what its receiver has acknowledged: so it is no forged one. */
+static __noinline bool dns_segment_follows(const struct packet *p)
+{
+	const struct bh_ct *ct = p->found ? table_slot(p->at) : ct_lookup(p);
+
+	return ct && ct_is_of(p, ct) &&
+	       ct_follows(p->sequence, READ_ONCE(*(p->from ? &ct->number[0] : &ct->number[1])));
+}
+
+/*
+ * Returns true if the segment is so far behind the stream's message that more is missing than may
+ * come late. If it is its sender's, the messages of the connection are not found any more, and the
+ * stream ends.
+ */
+static __always_inline bool dns_segment_is_far(const struct dns_segment *segment)
+{
+	const __u32 ahead = segment->sequence - READ_ONCE(segment->stream->begin);
+
+	if ((__s32)ahead <= (__s32)DNS_GAP)
+		return false;
+	dns_count(BH_DNS_STREAM);
+	if (dns_segment_follows(segment->p))
+		WRITE_ONCE(segment->stream->flow, 0);
+	return true;
 }
 
 /* Goes on with a message that is in several segments. Returns true if the message is in
@@ -316,7 +347,7 @@ static __noinline bool dns_next_carried(struct dns_segment *segment, struct bh_d
 	__u32 missing, length, has;
 
 	if (!carry)
-		return !begins && dns_next_waits(segment);
+		return !begins && dns_next_waits();
 	missing = carry->begin + carry->filled - segment->sequence;
 	if ((__s32)missing >= 0) {
 		if (missing >= segment->length || !dns_carry_add(segment, carry, work, missing)) {
@@ -325,7 +356,7 @@ static __noinline bool dns_next_carried(struct dns_segment *segment, struct bh_d
 		}
 	} else if (carry->filled < DNS_PREFIX) {
 		dns_carry_leave(carry, flow);
-		return dns_next_waits(segment);
+		return dns_next_waits();
 	} else {
 		/* a segment is lost: the records of the message's begin count */
 		dns_copy(work->bytes, carry->bytes, carry->filled - DNS_PREFIX);

@@ -23,6 +23,7 @@ enum packet_class {
 
 #define PACKET_MORE_FRAGMENTS (1u << 0)
 #define PACKET_FRAGMENT_HEADER (1u << 1) /* IPv6 */
+#define PACKET_ANSWERS (1u << 2) /* the SYN-ACK of a half-open connection, evaluated */
 
 struct packet {
 	struct bh_ct_key key;

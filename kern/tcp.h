@@ -154,8 +154,10 @@ static __always_inline int tcp_answer_half(struct packet *p, struct bh_ct *ct)
 {
 	int reason = connection_again(p, ct);
 
-	if (!bh_reason_drops(reason))
-		tcp_answered(ct, ct_bound(p, ct->end), p->from, p->sequence);
+	if (bh_reason_drops(reason))
+		return reason;
+	tcp_answered(ct, ct_bound(p, ct->end), p->from, p->sequence);
+	p->flags |= PACKET_ANSWERS;
 	return reason;
 }
 

@@ -166,6 +166,38 @@ dns_answers many=200 a=172.18.0.3 pieces=700
 net_check "web gets 201 addresses in segments of 700 bytes" net_on web "$DNS" ask tcp "$out4" api.example.com
 net_allowed web tcp 172.18.0.3 80 "the last of 201 addresses in segments is open"
 
+# Segments of the resolver's address that follow nothing of the connection, whoever sends them.
+question='\0\041\0\001\001\0\0\001\0\0\0\0\0\0\003api\007example\003com\0\0\001\0\001'
+mkfifo "$NET_TMP/later.in" "$NET_TMP/later.out"
+exec {ask}<>"$NET_TMP/later.in" {hear}<>"$NET_TMP/later.out"
+connects() { # web's connection, by which it asks later; sets $port, web's
+	local said
+	nsenter --net="/run/netns/$NET-web" bash -c "exec 3<>/dev/tcp/$out4/53 && echo ready && read -r &&
+		printf '$question' >&3 && head -c 49 <&3 | wc -c" <"$NET_TMP/later.in" >"$NET_TMP/later.out" &
+	NET_SERVERS+=($!)
+	read -r -t 60 -u "$hear" said
+	port=$(net_on web ss -Htn state established dst "$out4" dport = :53 | awk '{ sub(".*:", "", $3); print $3 }')
+	net_is "$said" ready
+}
+asks_by_it() {
+	local said
+	echo >&"$ask"
+	read -r -t 60 -u "$hear" said
+	net_is "$said" 49
+}
+dns_answers a=172.18.0.2
+for forged in "tcp 12" "tcp 2" "data 10"; do
+	again
+	net_check "web connects to the resolver" connects
+	for number in 11111111 91111111; do
+		# shellcheck disable=SC2086
+		net_check "a forged segment: $forged $number" net_frame out -s 53 eth0 $OUTSIDE 02:00:00:00:07:01 \
+			${forged% *} "$out4" "$(net_ip web)" "$port" ${forged#* } $number
+	done
+	net_check "web asks by that connection" asks_by_it
+	net_allowed web tcp 172.18.0.2 80 "after forged segments ($forged), the answer opens the address"
+done
+
 # Each of web's carries gets the word that says whose it is: 2 while another CPU has it.
 carries() { # WORD
 	local bucket key
