@@ -9,12 +9,13 @@
 #include "connection_new.h"
 #include "flow_cache.h"
 
-/* Updates the state by a TCP segment. A RST or two FINs shorten the life of the entry if their
+/* Updates the state, which was @state, by a TCP segment. A RST or two FINs shorten the life of the entry if their
  * numbers prove their senders; a segment that cannot follow a true RST, or data behind the FIN
  * after both FINs, restores it. */
-static __always_inline void connection_touch_tcp(const struct packet *p, struct bh_ct *ct)
+static __always_inline void connection_touch_tcp(const struct packet *p, struct bh_ct *ct,
+						 __u32 state)
 {
-	__u32 state = READ_ONCE(ct->state), set = 0, clear = BH_CT_DENIED | BH_CT_LOOK;
+	__u32 set = 0, clear = BH_CT_DENIED | BH_CT_LOOK;
 
 	if (!(p->tcp_flags & TCP_RST))
 		clear |= BH_CT_RST;
@@ -22,12 +23,15 @@ static __always_inline void connection_touch_tcp(const struct packet *p, struct 
 		set = BH_CT_RST;
 	if (p->tcp_flags & TCP_FIN && (state & BH_CT_HALF || ct_finishes(p, ct))) {
 		set |= BH_CT_FIN(p->from);
-		if (!(state & BH_CT_HALF))
+		/* before the state says that both directions are closed (ct_goes_on()) */
+		if (!(state & BH_CT_HALF) && state & BH_CT_FIN(!p->from))
 			ct_note_ends(p, ct, state);
 	} else if ((state & BH_CT_FINS) == BH_CT_FINS && ct_goes_on(p, ct)) {
 		clear |= BH_CT_FIN(p->from);
 	}
 	ct_state(p, ct, set, clear);
+	if (!(state & BH_CT_HALF) && set & BH_CT_FINS)
+		ct_note_ends(p, ct, state);
 	if (!(state & BH_CT_HALF) && (p->tcp_flags & (TCP_ACK | TCP_RST | TCP_SYN)) == TCP_ACK)
 		ct_acknowledge(ct, p->from, p->sequence, p->acknowledged);
 }
@@ -48,7 +52,7 @@ static __always_inline void connection_touch(const struct packet *p, struct bh_c
 	if (READ_ONCE(ct->seen) != p->now)
 		WRITE_ONCE(ct->seen, p->now);
 	if (p->protocol == IPPROTO_TCP)
-		connection_touch_tcp(p, ct);
+		connection_touch_tcp(p, ct, READ_ONCE(ct->state));
 	else
 		connection_touch_datagram(p, ct);
 }

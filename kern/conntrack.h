@@ -349,33 +349,59 @@ static __always_inline bool ct_finishes(const struct packet *p, const struct bh_
 	return ct_is_senders(p, ct) || !READ_ONCE(*(p->from ? &ct->number[0] : &ct->number[1]));
 }
 
+/* Moves a noted number on to one that is near. Another CPU may move it on at the same time: the
+ * later number stays. */
+static __always_inline void ct_move_on(__u32 *number, __u32 to)
+{
+#pragma unroll
+	for (int i = 0; i < CT_TRIES; i++) {
+		__u32 was = READ_ONCE(*number);
+
+		if (to - was - 1 >= 2 * CT_ACKNOWLEDGED ||
+		    __sync_val_compare_and_swap(number, was, to) == was)
+			return;
+	}
+}
+
+/* Returns true if the end that receives the packet has sent its FIN. No other access of this
+ * program moves past this read. */
+static __always_inline bool ct_other_finished(const struct packet *p, struct bh_ct *ct)
+{
+	return __sync_fetch_and_or(&ct->state, 0) & BH_CT_FIN(!p->from);
+}
+
 /*
  * Notes up to where both directions go: by the first FIN what that ends; by the one that closes the
  * second direction what that ends, and the later of what its sender has got and what the first one
  * has ended. Each must be near what is noted: data before an end that somebody has guessed would
  * not restore the connection. @state: of before the FIN. Global: the verifier checks it once, not
  * for each way to an entry.
+ *
+ * Two CPUs may handle both FINs at once. Called again once the FIN's bit is set, either program
+ * finds the other's bit, or stores what its FIN ends before the other one reads that. Who finds the
+ * other's bit notes what its own FIN ends.
  */
 BPF_GLOBAL int ct_note_ends(const struct packet *p, struct bh_ct *ct, __u32 state)
 {
 	__u32 *receiver, *sender, end, first;
+	bool is_first;
 
 	if (!p || !ct)
 		return 0;
 	receiver = p->from ? &ct->number[0] : &ct->number[1];
 	sender = p->from ? &ct->number[1] : &ct->number[0];
 	end = p->sequence + p->payload + 1;
-	first = READ_ONCE(ct->answer);
-	if (!(state & BH_CT_FIN(!p->from))) {
-		WRITE_ONCE(ct->answer, end);
-		return 0;
+	is_first = !ct_other_finished(p, ct);
+	if (is_first) {
+		__sync_lock_test_and_set(&ct->answer, end);
+		if (!ct_other_finished(p, ct))
+			return 0;
 	}
-	if (end - READ_ONCE(*receiver) < 2 * CT_ACKNOWLEDGED)
-		WRITE_ONCE(*receiver, end);
-	if (p->acknowledged - READ_ONCE(*sender) < 2 * CT_ACKNOWLEDGED)
-		WRITE_ONCE(*sender, p->acknowledged);
-	if (!(state & BH_CT_FIN(p->from)) && first - READ_ONCE(*sender) < 2 * CT_ACKNOWLEDGED)
-		WRITE_ONCE(*sender, first);
+	first = READ_ONCE(ct->answer);
+	ct_move_on(receiver, end);
+	ct_move_on(sender, p->acknowledged);
+	if (!is_first && !(state & BH_CT_FIN(p->from)))
+		ct_move_on(sender, first);
 	return 0;
 }
 

@@ -28,6 +28,7 @@
  *   connection_go_on() does not look whether another connection has the slot
  *   tcp_answered()     stores the number of an end that has one
  *   connection_touch() stores the state before the age
+ *   ct_note_ends()     decides by the state of before the FIN which of two FINs came first
  *   gc_free()          does not look a second time
  *   gc_free(), table_seize()  make the slot busy before they know that the connection has ended
  *   gc_slot(), table_victim() take a proposed tag for that of a connection
@@ -159,11 +160,18 @@ static void ack_and_reset(void)
 	}
 }
 
+/* Returns true if the table has a connection that both FINs have closed. */
+static bool both_closed(void)
+{
+	return (packet_node_states(IPPROTO_TCP) & BH_CT_FINS) == BH_CT_FINS;
+}
+
 static void two_fins(void)
 {
 	struct packet_spec mine = ACK, theirs = ANSWER;
 
 	mine.flags = theirs.flags = TCP_F | TCP_A;
+	mine.payload = theirs.payload = DATA;
 	theirs.seq = 5001;
 	for (int i = 0; i < ROUNDS; i++) {
 		open_tcp();
@@ -173,8 +181,11 @@ static void two_fins(void)
 		set_side(1, TO_A, theirs);
 		at_once();
 		expect("both FINs pass", i, sides[0].passed && sides[1].passed);
-		expect("both FINs are noted", i,
-		       (packet_node_states(IPPROTO_TCP) & BH_CT_FINS) == BH_CT_FINS);
+		expect("both FINs are noted", i, both_closed());
+		mine.flags = theirs.flags = TCP_A;
+		expect("data before the FINs come once more", i, run(TO_B, mine) && run(TO_A, theirs));
+		expect("and restore nothing", i, both_closed());
+		mine.flags = theirs.flags = TCP_F | TCP_A;
 		counted(i);
 	}
 }
@@ -810,6 +821,30 @@ static void reset_while_idle(void)
 	       bh_reason_drops(midway(MIDWAY_TOUCH, reset)));
 }
 
+/* A FIN whose program has read the state before the other end's FIN came. */
+static void fins_that_cross(void)
+{
+	struct packet_spec mine = ACK, theirs = ANSWER;
+
+	mine.payload = theirs.payload = DATA;
+	theirs.seq = 5001;
+	open_tcp();
+	run(FROM_A, ACK);
+	run(TO_B, ACK);
+	theirs.flags = mine.flags = TCP_F | TCP_A;
+	run(FROM_B, theirs);
+	run(TO_A, theirs);
+	midway(MIDWAY_FIN_CROSSES, mine);
+	expect("both FINs are noted", 0, both_closed());
+	theirs.flags = mine.flags = TCP_A;
+	expect("A's data before its FIN come once more", 0, run(TO_B, mine));
+	expect("and restore nothing", 0, both_closed());
+	expect("B's data before its FIN come once more", 0, run(TO_A, theirs));
+	expect("and restore nothing", 0, both_closed());
+	mine.seq += DATA;
+	expect("data behind a FIN restore the connection", 0, run(TO_B, mine) && !both_closed());
+}
+
 /* The garbage collector takes an entry whose time is over, and looks once more. */
 static void lives_again(void)
 {
@@ -908,6 +943,7 @@ static const struct packet_sequence sequences[] = {
 	{"names that are asked for a connection of others", named_for_others},
 	{"a SYN-ACK that comes late", late_answer},
 	{"an idle connection whose RST another CPU notes", reset_while_idle},
+	{"FINs that cross", fins_that_cross},
 	{"a connection that goes on while it is freed", lives_again},
 	{"packets of a connection that is to be freed or replaced", found_at_each_moment},
 	{"a connection that is being inserted", inserted_amid_others},

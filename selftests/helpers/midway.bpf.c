@@ -261,6 +261,21 @@ int midway_touch(struct __sk_buff *skb)
 	return midway_lapsed ? BH_DROP_NO_CONNECTION : 0;
 }
 
+/* The packet's FIN is noted by a program that has read the state before the other end's FIN came,
+ * which another CPU has noted since. */
+SEC("tc")
+int midway_fin_crosses(struct __sk_buff *skb)
+{
+	struct packet p;
+	struct bh_ct *ct;
+
+	ct = midway_finds(skb, &p);
+	if (!ct)
+		return MIDWAY_NOT;
+	connection_touch_tcp(&p, ct, READ_ONCE(ct->state) & ~BH_CT_FINS);
+	return 0;
+}
+
 /* Sets *@tag and *@slot to those of the packet's connection. Returns its place; 0: there is none.
  */
 static __always_inline __u32 midway_slot(struct __sk_buff *skb, struct packet *p, __u32 **tag,
