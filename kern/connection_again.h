@@ -73,14 +73,24 @@ static __always_inline bool connection_is_own(const struct packet *p, const stru
 	return (p->hook == BH_HOOK_FROM_ENDPOINT) == (p->from == c->initiator);
 }
 
+enum {
+	WORD_EVALUATES = 1, /* this hook evaluates for the end, if its stored word is not valid */
+	/* the words have the tag of other ends, which is in the bits of a word's tag */
+	WORD_MOVED = 2,
+};
+
 /* Returns true if the entry is still the connection's, though its slot may be given to another one
- * at any time. @word: that of an end, as it was read; 0: that end has none yet. */
+ * at any time. @word: that of an end, as it was read; 0: that end has none yet. @how: WORD_MOVED
+ * with the connection's former tag, or 0. */
 static __always_inline bool connection_has(const struct packet *p, const struct bh_ct *ct,
-					   const struct connection *c, __u64 word)
+					   const struct connection *c, __u64 word, __u32 how)
 {
+	__u32 tag;
+
 	if (!word)
 		word = READ_ONCE(ct->verdict[BH_EGRESS]);
-	return ((__u32)word & ~BH_CT_FLAGS) == connection_tag(p, c);
+	tag = (__u32)word & ~BH_CT_FLAGS;
+	return tag == connection_tag(p, c) || (how & WORD_MOVED && tag == (how & ~BH_CT_FLAGS));
 }
 
 /*
@@ -94,14 +104,9 @@ static __always_inline void connection_store(const struct packet *p, struct bh_c
 					     __u64 now)
 {
 	if (__sync_val_compare_and_swap(stored, word, now) == word && !word &&
-	    !connection_has(p, ct, c, 0))
+	    !connection_has(p, ct, c, 0, 0))
 		__sync_val_compare_and_swap(stored, now, 0);
 }
-
-enum {
-	WORD_EVALUATES = 1, /* this hook evaluates for the end, if its stored word is not valid */
-	WORD_MOVED = 2, /* the words have the tag of other ends */
-};
 
 /*
  * Returns 0 or the reason for which one end denies: by its stored word or, if that is not valid, by
@@ -132,7 +137,7 @@ BPF_GLOBAL int connection_word(struct packet *p, struct bh_ct *ct, const struct 
 	if (!(how & WORD_EVALUATES))
 		return 0;
 	reason = connection_evaluate(p, c, role, &now);
-	if (!(how & WORD_MOVED) && !connection_has(p, ct, c, word))
+	if (!connection_has(p, ct, c, word, how))
 		return reason;
 	if (!reason || word)
 		connection_store(p, ct, c, stored, word, now);
@@ -143,9 +148,10 @@ BPF_GLOBAL int connection_word(struct packet *p, struct bh_ct *ct, const struct 
 }
 
 /* Like connection_word(), for an end that may be evaluated at its own hook only: then *@whole
- * becomes false. @away: the role that never is evaluated at this hook. */
+ * becomes false. @moved: WORD_MOVED with the former tag, or 0; @away: the role that never is
+ * evaluated at this hook. */
 static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
-					   const struct connection *c, __u32 role, bool moved,
+					   const struct connection *c, __u32 role, __u32 moved,
 					   __u32 away, bool *whole)
 {
 	__u32 sender = p->reply ? BH_INGRESS : BH_EGRESS;
@@ -154,8 +160,7 @@ static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
 
 	*whole &= evaluates;
 	return connection_word(p, ct, c, role,
-			       ((evaluates || moved) && role != away ? WORD_EVALUATES : 0) |
-				       (moved ? WORD_MOVED : 0));
+			       ((evaluates || moved) && role != away ? WORD_EVALUATES : 0) | moved);
 }
 
 /*
@@ -219,6 +224,39 @@ static __always_inline bool connection_is_others(const struct packet *p, const s
 				 bh_ct_generation(READ_ONCE(ct->verdict[1])) == p->generation);
 }
 
+/* Gives an end of the entry the interface of the endpoint that its address has become. @state: of
+ * the entry, read before the entry was found to be the packet's. If another connection has got the
+ * slot since, takes the interface out again: it may be in that one's entry. */
+static __always_inline void connection_move_end(struct bh_ct *ct, struct bh_ct_end *end,
+						const struct bh_ct_end *now, __u32 state)
+{
+	if (!now->ifindex || __sync_val_compare_and_swap(&end->ifindex, 0, now->ifindex))
+		return;
+	if ((table_state(ct) ^ state) & ~(BH_CT_STATE & ~BH_CT_GONE)) {
+		__sync_val_compare_and_swap(&end->ifindex, now->ifindex, 0);
+		return;
+	}
+	__builtin_memcpy(end->mac, now->mac, sizeof(end->mac));
+	end->proven = 0;
+}
+
+/* Does so for both ends. Returns WORD_MOVED, with the tag that the connection's words had. */
+BPF_GLOBAL __u32 connection_move(const struct packet *p, struct bh_ct *ct,
+				 const struct connection *c, __u32 state)
+{
+	__u32 tag;
+
+	if (!p || !ct || !c)
+		return 0;
+	tag = ct_bound(p, ct->end);
+	/* An entry that is being freed has nothing to move. */
+	if (!(state & BH_CT_GONE)) {
+		connection_move_end(ct, &ct->end[0], connection_at(c, 0), state);
+		connection_move_end(ct, &ct->end[1], connection_at(c, 1), state);
+	}
+	return tag | WORD_MOVED;
+}
+
 /*
  * Evaluates an ICMP error about a connection that the responder's hook has not let in yet. Of such
  * a connection only the initiator's packets were sent. The error changes nothing in the entry: its
@@ -233,11 +271,13 @@ static __always_inline int connection_early_error(struct packet *p, const struct
 BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct connection *c)
 {
 	__u32 away = CONNECTION_NO_GATEWAY;
+	__u32 state, words = 0;
 	bool whole = true, opens, moved;
 	int reason;
 
 	if (!p || !ct || !c)
 		return BH_DROP_MAPS;
+	state = table_state(ct);
 	p->lives = READ_ONCE(ct->verdict[BH_EGRESS]) & BH_CT_ALLOW;
 	reason = connection_name(p, c);
 	if (reason)
@@ -262,15 +302,12 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, struct conne
 	    !(c->found.flags & BH_CACHED_NODE))
 		return BH_DROP_CLAIM;
 	/* A change of policy has added an endpoint: both ends are evaluated again. */
-	if (moved) {
-		ct->end[0] = *connection_at(c, 0);
-		ct->end[1] = *connection_at(c, 1);
-		ct->end[0].proven = ct->end[1].proven = 0;
-	}
+	if (moved)
+		words = connection_move(p, ct, c, state);
 	/* Written out: the verifier of 6.1 refuses a loop around these calls ("back-edge"). */
-	reason = connection_side(p, ct, c, BH_EGRESS, moved, away, &whole);
+	reason = connection_side(p, ct, c, BH_EGRESS, words, away, &whole);
 	if (!reason)
-		reason = connection_side(p, ct, c, BH_INGRESS, moved, away, &whole);
+		reason = connection_side(p, ct, c, BH_INGRESS, words, away, &whole);
 	if (event_rate && (reason || (whole && (opens || p->audit))))
 		connection_recall(p, c);
 	if (reason)

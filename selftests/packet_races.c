@@ -26,6 +26,7 @@
  *   tcp_complete()     drops a segment whose handshake another CPU has ended
  *   tcp_open_beside()  does not search the table again
  *   connection_go_on() does not look whether another connection has the slot
+ *   connection_move()  does not look once more
  *   tcp_answered()     stores the number of an end that has one
  *   connection_touch() stores the state before the age
  *   ct_note_ends()     decides by the state of before the FIN which of two FINs came first
@@ -917,6 +918,18 @@ static void late_word(void)
 	midway(MIDWAY_EVALUATE_ANOTHERS, ACK);
 	expect("a word replaces none of another connection's", 0,
 	       packet_node_ingress_words() == 1 && !packet_node_damaged());
+	midway(MIDWAY_EVALUATE_MOVED, ACK);
+	expect("nor does that of a connection that has moved", 0,
+	       packet_node_ingress_words() == 1 && !packet_node_damaged());
+}
+
+/* The interfaces of a connection whose end has become an endpoint's come late. */
+static void late_interface(void)
+{
+	open_tcp();
+	expect("the entry gets the interface, and no other connection's does", 0,
+	       !bh_reason_drops(midway(MIDWAY_MOVE, ACK)));
+	expect("the connection goes on", 0, run(FROM_A, ACK) && run(TO_B, ACK));
 }
 
 static const struct packet_sequence sequences[] = {
@@ -949,6 +962,7 @@ static const struct packet_sequence sequences[] = {
 	{"a connection that is being inserted", inserted_amid_others},
 	{"a slot that two CPUs choose", chosen_twice},
 	{"a word that comes late", late_word},
+	{"an interface that comes late", late_interface},
 };
 
 int main(void)

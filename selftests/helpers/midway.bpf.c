@@ -452,3 +452,51 @@ int midway_evaluate_anothers(struct __sk_buff *skb)
 	midway_connection(&p, ct, &c, true);
 	return connection_word(&p, ct, &c, BH_INGRESS, WORD_EVALUATES);
 }
+
+/* The same of a connection that has moved, whose words had another tag before. */
+SEC("tc")
+int midway_evaluate_moved(struct __sk_buff *skb)
+{
+	struct connection c;
+	struct packet p;
+	struct bh_ct *ct;
+	__u32 former;
+
+	ct = midway_finds(skb, &p);
+	if (!ct)
+		return MIDWAY_NOT;
+	midway_connection(&p, ct, &c, true);
+	former = ct_bound(&p, ct->end) ^ 1 << BH_CT_TAG_SHIFT;
+	return connection_word(&p, ct, &c, BH_INGRESS, WORD_EVALUATES | WORD_MOVED | former);
+}
+
+/* An end of the packet's connection has become an endpoint's, and a program has found the entry.
+ * Returns 0 if the entry gets the endpoint's interface, unless another connection has got the slot
+ * since, or it is being freed. */
+SEC("tc")
+int midway_move(struct __sk_buff *skb)
+{
+	struct connection c;
+	struct packet p;
+	struct bh_ct *ct;
+	__u32 ifindex, state;
+	bool moved;
+
+	ct = midway_finds(skb, &p);
+	if (!ct)
+		return MIDWAY_NOT;
+	midway_connection(&p, ct, &c, false);
+	state = table_state(ct);
+	ifindex = ct->end[0].ifindex;
+	ct->end[0].ifindex = 0;
+	connection_move(&p, ct, &c, state - BH_CT_INCARNATION);
+	moved = ct->end[0].ifindex;
+	connection_move(&p, ct, &c, state | BH_CT_GONE);
+	moved |= ct->end[0].ifindex;
+	__sync_fetch_and_or(&ct->state, BH_CT_GONE);
+	connection_move(&p, ct, &c, state);
+	moved |= ct->end[0].ifindex;
+	__sync_fetch_and_and(&ct->state, ~BH_CT_GONE);
+	connection_move(&p, ct, &c, state);
+	return moved || ct->end[0].ifindex != ifindex ? BH_DROP_NO_CONNECTION : 0;
+}

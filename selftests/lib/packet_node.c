@@ -1013,6 +1013,8 @@ static void open_midway(int programs[PACKET_MIDWAYS])
 	programs[MIDWAY_STORE_ANOTHERS] = bpf_program__fd(midway->progs.midway_store_anothers);
 	programs[MIDWAY_EVALUATE_ANOTHERS] =
 		bpf_program__fd(midway->progs.midway_evaluate_anothers);
+	programs[MIDWAY_EVALUATE_MOVED] = bpf_program__fd(midway->progs.midway_evaluate_moved);
+	programs[MIDWAY_MOVE] = bpf_program__fd(midway->progs.midway_move);
 }
 
 enum bh_reason packet_node_midway(enum packet_midway point, enum packet_hook hook,
