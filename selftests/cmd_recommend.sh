@@ -101,6 +101,44 @@ check "a protocol that no rule can name is left out" left_out "$tmp/icmp" "can n
 event audit 10.0.1.3 10.0.0.1 TCP/6379 >"$tmp/bare"
 check "a pod that no label sets apart is left out" left_out "$tmp/bare" "no label sets an end apart"
 
+# The late answer of a server whose egress is isolated: the question has no entry any more.
+answer() { # SERVER SERVER-PORT CLIENT CLIENT-PORT
+	event audit "$1" "$3" "UDP/$4" | sed "s/\"port\":40000}/\"port\":$2}/"
+}
+recommended() { # EVENTS SOURCE DESTINATION PORT...: verdicts with the policies that it recommends
+	"$BULKHEAD" recommend --events "$1" "$tmp/cluster.ini" >"$tmp/answers.yaml" 2>"$tmp/answers.said"
+	verdict "${@:2}" "$tmp/cluster.ini" "$tmp/answers.yaml"
+}
+{
+	event audit 10.0.1.1 10.0.0.1 UDP/53
+	answer 10.0.0.1 53 10.0.1.1 40000
+} >"$tmp/answers"
+check "a late answer to a call that was seen is no call" \
+	is "$(recommended "$tmp/answers" shop/db-0 front/web-1 UDP/40000)" 1
+check "it is named" grep -q "left out: a late answer to a call that is allowed: 10.0.0.1 to 10.0.1.1 UDP/40000" \
+	"$tmp/answers.said"
+check "the call is recommended" is "$(recommended "$tmp/answers" front/web-1 shop/db-0 UDP/53)" 0
+answer 10.0.0.1 53 10.0.1.1 40000 >"$tmp/answers"
+check "without a call that is allowed, the same packet is a call" \
+	is "$(recommended "$tmp/answers" shop/db-0 front/web-1 UDP/40000)" 0
+{
+	event audit 10.0.1.1 10.0.0.1 UDP/53
+	answer 10.0.0.1 5300 10.0.1.1 40000
+	answer 10.0.0.1 53 10.0.1.1 53
+} >"$tmp/answers"
+check "from another port it is a call" is "$(recommended "$tmp/answers" shop/db-0 front/web-1 UDP/40000)" 0
+check "to a port that no client gets it is a call" is "$(recommended "$tmp/answers" shop/db-0 front/web-1 UDP/53)" 0
+
+# What was not denied by policy is no flow that a policy could allow.
+reason() { # REASON
+	event audit 10.0.0.1 10.0.1.1 TCP/40000 | sed "s/,\"source\"/,\"reason\":\"$1\"&/"
+}
+reason "TCP segment of no connection" >"$tmp/answers"
+check "a segment of no connection opens nothing" \
+	is "$(recommended "$tmp/answers" shop/db-0 front/web-1 TCP/40000)" 1
+reason "denied by the source's policy" >"$tmp/answers"
+check "what policy denied does" is "$(recommended "$tmp/answers" shop/db-0 front/web-1 TCP/40000)" 0
+
 # A flow to an address that the pod has learned by a domain name: the name takes the address' place.
 named() { # ADDRESS NAME...
 	event audit 10.0.1.1 "$1" TCP/443 | sed "s|\"destination\": *{|&\"domain_names\":[$2],|"

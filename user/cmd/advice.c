@@ -193,14 +193,21 @@ static bool is_nameless(const struct advice *advice, const struct group *group)
 	return false;
 }
 
+static bool has_want(const struct advice *advice, const struct want *want)
+{
+	for (size_t i = 0; i < advice->n_wants; i++)
+		if (!memcmp(&advice->wants[i], want, sizeof(*want)))
+			return true;
+	return false;
+}
+
 /* Returns ADVICE_TAKEN, ADVICE_KNOWN or -ENOMEM. */
 static int add_want(struct advice *advice, const struct want *want)
 {
 	void *wants = advice->wants;
 
-	for (size_t i = 0; i < advice->n_wants; i++)
-		if (!memcmp(&advice->wants[i], want, sizeof(*want)))
-			return ADVICE_KNOWN;
+	if (has_want(advice, want))
+		return ADVICE_KNOWN;
 	if (!grow(&wants, advice->n_wants, sizeof(*advice->wants)))
 		return -ENOMEM;
 	advice->wants = wants;
@@ -224,7 +231,47 @@ static int add_flow(struct advice *advice, const struct flow *flow)
 	return 0;
 }
 
-int advice_add(struct advice *advice, const struct flow *flow)
+/* Returns true if policy allows the flow, or will with the new policies. */
+static bool is_allowed(struct advice *advice, const struct flow *flow)
+{
+	struct evaluate_source source = evaluate_policy(advice->policy);
+	struct decision said[2];
+	uint32_t group[2];
+
+	if (evaluate_flow(&source, advice->policy, flow, &said[EGRESS], &said[INGRESS]))
+		return true;
+	group[EGRESS] = group_of(advice, &flow->source, NULL);
+	group[INGRESS] = group_of(advice, &flow->destination, NULL);
+	for (enum direction d = INGRESS; d <= EGRESS; d++) {
+		const struct want want = {group[d], group[!d], d,
+					  bh_point(flow->protocol, flow->port)};
+
+		if (said[d].subject && !said[d].allow && !has_want(advice, &want))
+			return false;
+	}
+	return true;
+}
+
+#define FIRST_DYNAMIC_PORT 32768 /* Linux' ip_local_port_range; who calls has a port from here on */
+
+/*
+ * Returns true if the flow is an answer of a server of UDP that came after the table of connections
+ * had lost the question: then policy evaluates the answer as a call of the server's. A server has a
+ * fixed port, its client one that the kernel has chosen.
+ */
+static bool is_answer(struct advice *advice, const struct flow *flow, uint16_t source_port)
+{
+	const struct flow call = {.source = flow->destination,
+				  .destination = flow->source,
+				  .protocol = flow->protocol,
+				  .port = source_port};
+
+	return flow->protocol == IPPROTO_UDP && !flow->name && source_port &&
+	       source_port < FIRST_DYNAMIC_PORT && flow->port >= FIRST_DYNAMIC_PORT &&
+	       is_allowed(advice, &call);
+}
+
+int advice_add(struct advice *advice, const struct flow *flow, uint16_t source_port)
 {
 	struct evaluate_source source = evaluate_policy(advice->policy);
 	struct decision said[2];
@@ -233,6 +280,8 @@ int advice_add(struct advice *advice, const struct flow *flow)
 
 	if (evaluate_flow(&source, advice->policy, flow, &said[EGRESS], &said[INGRESS]))
 		return ADVICE_ALLOWED;
+	if (is_answer(advice, flow, source_port))
+		return ADVICE_ANSWER;
 	if (!is_isolation(&said[EGRESS]) || !is_isolation(&said[INGRESS]))
 		return ADVICE_HIGHER;
 	if (!protocol_by_number(flow->protocol))

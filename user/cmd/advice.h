@@ -28,11 +28,13 @@ enum advice_answer {
 	ADVICE_HIGHER, /* a rule of the cluster's administrator denies the flow */
 	ADVICE_PROTOCOL, /* a NetworkPolicy cannot name the flow's protocol */
 	ADVICE_NAMELESS, /* an end's labels do not set it apart from its namespace */
+	ADVICE_ANSWER, /* a late answer to a call that policy or the new policies allow */
+	N_ADVICE_ANSWERS
 };
 
 /* Takes a flow that was seen into account, by its domain name if it has one, which the cluster has
- * interned. Returns one of the above, or -ENOMEM. */
-int advice_add(struct advice *advice, const struct flow *flow);
+ * interned. @source_port: 0: not known. Returns one of the above, or -ENOMEM. */
+int advice_add(struct advice *advice, const struct flow *flow, uint16_t source_port);
 
 /* Returns the policies as a JSON array of API objects, which the caller frees by
  * json_object_put(). */

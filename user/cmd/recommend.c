@@ -36,20 +36,23 @@ struct recommend_work {
 	struct policy *policy;
 	struct advice *advice;
 	struct monitor *monitor; /* NULL: the events are a file's */
-	size_t seen[ADVICE_NAMELESS + 1]; /* flows by the answer of advice_add() */
+	size_t seen[N_ADVICE_ANSWERS]; /* flows by the answer of advice_add() */
 	int error;
 };
+
+static const char *const reasons[BH_REASONS] = BH_REASON_TEXTS;
 
 static const char *const answers[] = {
 	[ADVICE_HIGHER] = "an Admin or Baseline rule denies",
 	[ADVICE_PROTOCOL] = "no NetworkPolicy can name the protocol of",
 	[ADVICE_NAMELESS] = "no label sets an end apart from its namespace:",
+	[ADVICE_ANSWER] = "a late answer to a call that is allowed:",
 };
 
-static void take_flow(struct recommend_work *work, const struct flow *flow)
+static void take_flow(struct recommend_work *work, const struct flow *flow, uint16_t source_port)
 {
 	char from[ADDRESS_TEXT], to[ADDRESS_TEXT], port[FLOW_TEXT];
-	int answer = advice_add(work->advice, flow);
+	int answer = advice_add(work->advice, flow, source_port);
 
 	if (answer < 0) {
 		work->error = answer;
@@ -92,6 +95,27 @@ static const char *name_of(const struct recommend_work *work, struct json_object
 	return keep_name(work, best);
 }
 
+/* Returns true if policy was the reason. What was dropped, or would have been, for another one is
+ * no flow that a policy could allow: of a TCP segment of no connection nobody knows who called. */
+static bool is_denial(enum bh_reason reason)
+{
+	return reason == BH_DROP_EGRESS || reason == BH_DROP_INGRESS;
+}
+
+static bool is_denial_text(const char *reason)
+{
+	return !reason || !strcmp(reason, reasons[BH_DROP_EGRESS]) ||
+	       !strcmp(reason, reasons[BH_DROP_INGRESS]);
+}
+
+/* Returns the port of an end; 0: the event has none. */
+static uint16_t port_of(struct json_object *end)
+{
+	struct json_object *port;
+
+	return json_object_object_get_ex(end, "port", &port) ? json_object_get_int(port) : 0;
+}
+
 /* Takes one event of `monitor -j` into account. Returns NULL, or the fault of the line. */
 static const char *take_event(struct recommend_work *work, struct json_object *event)
 {
@@ -105,6 +129,8 @@ static const char *take_event(struct recommend_work *work, struct json_object *e
 		return "no verdict: not an event of `monitor -j`";
 	if (strcmp(verdict, "audit") && !(work->request->drops && !strcmp(verdict, "drop")))
 		return NULL;
+	if (!is_denial_text(json_get_text(event, "reason")))
+		return NULL;
 	if (!json_object_object_get_ex(event, "source", &source) || !source ||
 	    !json_object_object_get_ex(event, "destination", &destination) || !destination || !port)
 		return NULL; /* the packet has no IP addresses */
@@ -116,7 +142,7 @@ static const char *take_event(struct recommend_work *work, struct json_object *e
 	/* A reply needs no policy: policy allows replies with the flow that they belong to. */
 	flow.name = name_of(work, destination);
 	if (!json_object_object_get_ex(event, "reply", &reply) || !json_object_get_boolean(reply))
-		take_flow(work, &flow);
+		take_flow(work, &flow, port_of(source));
 	return NULL;
 }
 
@@ -183,7 +209,7 @@ static int take_live(void *data, const struct bh_event *event)
 	struct flow flow = {.protocol = event->protocol, .port = ntohs(event->destination_port)};
 
 	if (event->flags & (BH_EVENT_NO_PACKET | BH_EVENT_REPLY) ||
-	    !(audit || (work->request->drops && bh_reason_drops(event->reason))))
+	    !(audit || work->request->drops) || !is_denial(event->reason))
 		return 0;
 	memcpy(&flow.source, &event->source, sizeof(flow.source));
 	memcpy(&flow.destination, &event->destination, sizeof(flow.destination));
@@ -192,7 +218,7 @@ static int take_live(void *data, const struct bh_event *event)
 	for (size_t i = 0; i < n; i++)
 		best = better(best, names[i]);
 	flow.name = keep_name(work, best);
-	take_flow(work, &flow);
+	take_flow(work, &flow, ntohs(event->source_port));
 	return work->error;
 }
 
@@ -388,7 +414,7 @@ static int print(const struct call *call, struct recommend_work *work)
 	size_t left_out = 0;
 	int error = 0;
 
-	for (int answer = ADVICE_HIGHER; answer <= ADVICE_NAMELESS; answer++)
+	for (int answer = ADVICE_HIGHER; answer < N_ADVICE_ANSWERS; answer++)
 		left_out += work->seen[answer];
 	if (n)
 		error = check(call, work, policies);
