@@ -350,17 +350,20 @@ static __always_inline bool ct_finishes(const struct packet *p, const struct bh_
 }
 
 /* Moves a noted number on to one that is near. Another CPU may move it on at the same time: the
- * later number stays. */
-static __always_inline void ct_move_on(__u32 *number, __u32 to)
+ * later number stays. Global, as ct_note_ends(). */
+BPF_GLOBAL int ct_move_on(__u32 *number, __u32 to)
 {
+	if (!number)
+		return 0;
 #pragma unroll
 	for (int i = 0; i < CT_TRIES; i++) {
 		__u32 was = READ_ONCE(*number);
 
 		if (to - was - 1 >= 2 * CT_ACKNOWLEDGED ||
 		    __sync_val_compare_and_swap(number, was, to) == was)
-			return;
+			return 0;
 	}
+	return 0;
 }
 
 /* Returns true if the end that receives the packet has sent its FIN. No other access of this
