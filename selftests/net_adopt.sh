@@ -14,7 +14,11 @@ $(net_endpoint web)
 $(net_endpoint other/vault)
 [network-policy shop/db]
 endpoints = role=db
+types = Ingress, Egress
 ingress = from endpoints(role=web), cidr(192.168.7.2/32)
+[network-policy other/vault]
+endpoints = role=vault
+types = Ingress
 EOF
 
 declare -A asks hears
@@ -49,6 +53,27 @@ expect() { # NAME WORD TEXT
 	fi
 }
 
+# Opens UDP from a pod or from outside, which is asked by its name: talks[NAME] and said[NAME] are the pipes.
+declare -A talks said
+talk() { # NAME FROM TO ADDRESS PORT
+	local in out line
+	mkfifo "$NET_TMP/$1.in" "$NET_TMP/$1.out"
+	"$NET_HELPERS/pair" "/run/netns/$NET-$2" "/run/netns/$NET-$3" talk "$4" "$5" udp \
+		<>"$NET_TMP/$1.in" >"$NET_TMP/$1.out" 2>&1 &
+	NET_SERVERS+=($!)
+	exec {out}<"$NET_TMP/$1.out" {in}>"$NET_TMP/$1.in"
+	talks[$1]=$in said[$1]=$out
+	read -r -t 60 -u "$out" line
+	net_is "$line" ready
+}
+says() { # NAME there|back arrived|lost
+	local line wait=$NET_WAIT_ALLOWED
+	[ "$3" = arrived ] || wait=$NET_WAIT_DENIED
+	echo "$2 $wait" >&"${talks[$1]}"
+	read -r -t 60 -u "${said[$1]}" line
+	net_is "$line" "$3"
+}
+
 open_all() { # FIRST-PORT
 	hold "web-$1" web "$(net_ip db)" "$1" "$1"
 	hold "web6-$1" web "$(net_ip6 db)" $(($1 + 1)) $(($1 + 1))
@@ -76,8 +101,22 @@ table inet t {
 }
 EOF2
 
+# Of whom a call by UDP was, the kernel does not know: a pod that had the address before may have made it.
 open_all 9000
+for family in "" 6; do
+	net_check "vault calls the outside by UDP$family" talk vault$family vault out "$(net_ip$family out)" 9500
+	net_check "the outside calls db by UDP$family" talk out$family out db "$(net_ip$family db)" 9500
+	for name in vault$family out$family; do
+		net_check "before load, the answer to $name comes" says $name back arrived
+	done
+done
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+for family in "" 6; do
+	net_check "the callee of an isolated pod's address does not reach the pod, UDP$family" says vault$family back lost
+	net_check "the pod's next packet passes, UDP$family" says vault$family there arrived
+	net_check "and so does the answer, UDP$family" says vault$family back arrived
+done
+net_check "an isolated pod answers a call that came before the load" says out back arrived
 expect web-9000 answered "a connection that policy allows goes on"
 expect web6-9000 answered "a connection that policy allows goes on over IPv6"
 expect out-9000 answered "a translated connection that policy allows goes on"

@@ -128,6 +128,17 @@ static bool is_open(const struct nf_conntrack *ct, uint8_t protocol)
 	return protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP;
 }
 
+/*
+ * Returns true if the connection may belong to the pod that has its initiator's address now. The
+ * kernel also remembers calls of a pod that had the address before, whose callee may send at any
+ * time. To a TCP segment without SYN the next pod answers by a RST, but a datagram reaches it, past
+ * its ingress policy. The pod's own next datagram opens such a connection anew.
+ */
+static bool may_live(const struct adoption *adoption, const struct tuple *before)
+{
+	return before->protocol == IPPROTO_TCP || !is_endpoint(adoption, &before->source);
+}
+
 static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void *data)
 {
 	struct adoption *adoption = data;
@@ -138,7 +149,7 @@ static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void 
 	(void)type;
 	adoption->known++;
 	tuples_read(ct, &before, &after);
-	if (!is_open(ct, before.protocol))
+	if (!is_open(ct, before.protocol) || !may_live(adoption, &before))
 		return NFCT_CB_CONTINUE;
 	nodes = local_has_address(adoption->local, &before.source);
 	flags = nodes ? BH_CT_NODE : 0;
