@@ -39,14 +39,46 @@ static __always_inline bool flow_is_of(const struct packet *p, const struct bh_c
 	return ct_sender(p, word) == BH_EGRESS || READ_ONCE(ct->verdict[BH_INGRESS]);
 }
 
+/*
+ * Evaluates the node as the receiver of what an endpoint sends to a group, and policy has passed.
+ * At the other end of a link that is no bridge nobody else hears it, and the node has no receiver's
+ * hook. Returns 0 or BH_DROP_EGRESS. Global, for the stack.
+ */
+BPF_GLOBAL int flow_to_group(struct packet *p)
+{
+	struct end sender = {}, node = {};
+	struct bh_iface *iface;
+	__u32 verdict;
+
+	if (!p || p->hook != BH_HOOK_FROM_ENDPOINT || !p->generation)
+		return 0;
+	iface = endpoint_iface(p->ifindex);
+	if (!iface || iface->flags & BH_IFACE_L2 ||
+	    endpoint_of(p->ifindex, p->version, p->generation, &sender) ||
+	    !policy_has(&sender, BH_EGRESS) ||
+	    endpoint_node(p->ifindex, p->version, p->generation, BH_DROP_INTERFACE, &node) ||
+	    !policy_denies_node(&sender, &node, policy_point(p, p->from), &verdict))
+		return 0;
+	p->verdict[BH_EGRESS] = verdict;
+	events_rule(verdict);
+	if (iface->flags & BH_IFACE_AUDIT) {
+		packet_audited(p, BH_DROP_EGRESS);
+		return 0;
+	}
+	p->enforced = true;
+	return BH_DROP_EGRESS;
+}
+
 static __noinline int flow_insert(struct packet *p, const struct connection *c)
 {
 	struct icmp_query query = {};
 	struct words words;
 	int reason = connection_new(p, c, &words);
 
-	if (bh_reason_drops(reason) || packet_is_group(p))
+	if (bh_reason_drops(reason))
 		return reason;
+	if (packet_is_group(p))
+		return flow_to_group(p) ? BH_DROP_EGRESS : reason;
 	if (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6)
 		query = icmp_query(p->protocol, p->type);
 	/* An unsolicited reply opens no connection. Where the table has no room, policy evaluates

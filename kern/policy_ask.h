@@ -29,6 +29,20 @@ static __always_inline bool policy_node_exempt(int reason, __u32 verdict)
 		bh_verdict_tier(verdict) != BH_TIER_BASELINE);
 }
 
+/* Returns true if an Admin or Baseline rule denies an endpoint its own node, or a map lacks what
+ * another refers to. Sets *@verdict. */
+static __always_inline bool policy_denies_node(const struct end *sender, const struct end *node,
+					       __u32 point, __u32 *verdict)
+{
+	int reason;
+
+	*verdict = 0;
+	reason = policy_verdict(sender, node, BH_EGRESS, point, verdict);
+	if (reason || bh_verdict_allow(*verdict))
+		return reason == BH_DROP_MAPS;
+	return !policy_node_exempt(BH_DROP_EGRESS, *verdict);
+}
+
 /* Returns true if policy denies an end the connection, and does not only audit: the policies that
  * would deny are enforced. The end itself may be in audit. */
 static __always_inline bool policy_denied(const struct bh_cached *found, __u32 role)

@@ -84,12 +84,9 @@ static __noinline __u32 socket_sender(const struct socket_packet *p, struct end 
 static __always_inline bool socket_refuses(const struct socket_packet *p, const struct end *sender,
 					   const struct end *node)
 {
-	__u32 verdict = 0;
-	int reason = policy_verdict(sender, node, BH_EGRESS, p->point, &verdict);
+	__u32 verdict;
 
-	if (reason || bh_verdict_allow(verdict))
-		return reason == BH_DROP_MAPS;
-	return !policy_node_exempt(BH_DROP_EGRESS, verdict);
+	return policy_denies_node(sender, node, p->point, &verdict);
 }
 
 /* Finds the node as policy knows it by the endpoint's interface. */

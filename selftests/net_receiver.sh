@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib/net.sh"
 
 NET_PORTS="80 7000"
-net_start open shut x y
+net_start open shut x y z
 RECEIVERS="before job after"
 
 # The bridge floods in port order: `before` and `after` are isolated, on either side of `job`. `lan` is no
@@ -35,7 +35,7 @@ host=02:00:00:00:02:01 node_link=fe80::ff:fe00:201 x_link=fe80::ff:fe00:103
 	net_bridged web 2
 	net_bridged job 3
 	net_bridged after 4
-	for pod in open shut x y; do
+	for pod in open shut x y z; do
 		net_endpoint $pod
 		[ $pod != open ] || echo "allow-source = 10.99.0.1/32, fd99::1/128"
 	done
@@ -62,6 +62,10 @@ host=02:00:00:00:02:01 node_link=fe80::ff:fe00:201 x_link=fe80::ff:fe00:103
 	priority = 11
 	subject = endpoints(role=y in namespaces())
 	egress = Deny to nodes()
+	[admin-network-policy port]
+	priority = 12
+	subject = endpoints(role=z in namespaces())
+	egress = Deny to nodes() ports UDP/7777
 	EOF
 } >"$NET_TMP/policy.ini"
 
@@ -176,6 +180,25 @@ sed 's/priority = 10/priority = 9/' "$NET_TMP/policy.ini" >"$NET_TMP/other.ini"
 net_check "load another policy" net_bulkhead load "$NET_TMP/other.ini"
 net_check "y, first after the commit, does not reach the node" net_is "$(by y 7001)" "$denied"
 net_check "x's connection goes on after the commit" passes "$(by x 7001 -n 10)"
+
+# What a pod sends to a group reaches its node, which has no hook of a receiver: the pod's own hook asks whether an Admin
+# rule denies the node.
+to_all() { # POD PORT KIND
+	local mac to own
+	read -r mac to own <<<"$(group "$3")"
+	own=$(net_ip "$1")
+	[ "$3" != ipv6 ] || own=$(net_ip6 "$1")
+	net_moved net_frame "$1" eth0 "$(net_mac "$1")" "$mac" udp "$own" "$to" "$2"
+}
+net_stream node recv 7777 7778
+for kind in $groups; do
+	net_check "x sends $kind to the node" passes "$(to_all x 7777 "$kind")"
+	net_check "z, which may not call that port of the node, does not by $kind" net_is "$(to_all z 7777 "$kind")" "$denied"
+	net_check "z sends $kind to another port" passes "$(to_all z 7778 "$kind")"
+done
+sleep 0.1
+net_stream_end
+net_check "the node has got what these two sent" net_is "$(net_count node 7777) $(net_count node 7778)" "3 3"
 
 # A packet from the unspecified address belongs to its own link as well.
 asks() { # POD: for one
