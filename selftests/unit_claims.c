@@ -112,6 +112,16 @@ static void put_node(const char *name, const char *ip, const char *more)
 	take("MODIFIED", text);
 }
 
+static void drop_node(const char *name)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "{\"apiVersion\": \"v1\", \"kind\": \"Node\", \"metadata\": {\"name\": \"%s\"}}",
+		 name);
+	take("DELETED", text);
+}
+
 static void compile_once(void)
 {
 	struct diag diag = {.to = stdout};
@@ -232,6 +242,56 @@ static void a_node_uses_its_address_again(void **state)
 	compile();
 	assert_string_equal(owner("10.0.1.1"), "later");
 	assert_int_equal(objects_refused(objects), 2);
+}
+
+/* The address is nobody's for one policy, in which an older Pod of another node waits for it. */
+static void nobody_takes_an_address_that_passes(void **state)
+{
+	(void)state;
+	PUT("former", "n1", 5, "10.0.1.1", .ip6 = "fd00::1");
+	compile();
+	PUT("thief", "n2", 1, "10.0.1.1", .ip6 = "fd00::66");
+	put_node("n3", "192.168.0.3", "fd00::1");
+	compile();
+	assert_string_equal(owner("10.0.1.1"), "former");
+	PUT("former", "n1", 5, "10.0.1.1", .ip6 = "fd00::1", .terminating = true);
+	PUT("next", "n1", 6, "10.0.1.1", .ip6 = "fd00::1");
+	compile();
+	assert_string_equal(owner("10.0.1.1"), "next");
+	assert_string_equal(owner("fd00::1"), "next");
+	assert_int_equal(policy->n_node_addresses, 1);
+}
+
+/* A finalizer keeps a Pod whose node has gone, and another node uses the address. */
+static void a_pod_ends_with_its_node(void **state)
+{
+	(void)state;
+	put_node("n1", "192.168.0.1", NULL);
+	put_node("n2", "192.168.0.2", NULL);
+	PUT("db", "n1", 1, "10.0.1.1");
+	PUT("web", "n1", 1, "10.0.1.2");
+	compile();
+	drop_node("n1");
+	PUT("db", "n1", 1, "10.0.1.1", .terminating = true);
+	compile();
+	assert_string_equal(owner("10.0.1.1"), "db"); /* no object but its own names it */
+	PUT("next", "n2", 2, "10.0.1.1");
+	PUT("other", "n2", 2, "10.0.1.2");
+	compile();
+	assert_string_equal(owner("10.0.1.1"), "next");
+	/* nobody deletes web: its node's object may be gone by mistake */
+	assert_string_equal(owner("10.0.1.2"), "web");
+	assert_int_equal(objects_refused(objects), 1);
+	assert_int_equal(strncmp(refused, "other: ", 7), 0);
+	objects_close(objects); /* another engine, and no policy */
+	objects = open_objects();
+	policy_free(policy);
+	policy = NULL;
+	put_node("n2", "192.168.0.2", NULL);
+	PUT("db", "n1", 1, "10.0.1.1", .terminating = true);
+	PUT("next", "n2", 2, "10.0.1.1");
+	compile();
+	assert_string_equal(owner("10.0.1.1"), "next");
 }
 
 /* Of Pods of one node and one second, whichever the API server lists first. */
@@ -418,6 +478,8 @@ int main(void)
 		TEST(a_new_engine_knows_by_the_last_policy),
 		TEST(without_a_last_policy_the_older_pod_has_the_address),
 		TEST(a_node_uses_its_address_again),
+		TEST(nobody_takes_an_address_that_passes),
+		TEST(a_pod_ends_with_its_node),
 		TEST(pods_of_one_second_do_not_take_turns),
 		TEST(an_address_of_a_node_is_no_pods),
 		TEST(a_node_takes_no_pods_address),

@@ -195,7 +195,9 @@ static bool is_anothers(const struct policy *base, const struct endpoint *pod,
 }
 
 void claims_pass(struct cluster *cluster, const struct policy *base,
-		 void (*held)(void *data, const char *pod), void *data)
+		 void (*held)(void *data, const char *pod, const char *node,
+			      const struct address *address),
+		 void *data)
 {
 	for (size_t i = 0; i < cluster->n_endpoints; i++) {
 		struct endpoint *pod = &cluster->endpoints[i];
@@ -203,13 +205,16 @@ void claims_pass(struct cluster *cluster, const struct policy *base,
 		char key[512];
 
 		pod->n_addresses = 0;
-		for (size_t k = 0; k < n; k++)
-			if (!is_anothers(base, pod, &pod->addresses[k]))
-				pod->addresses[pod->n_addresses++] = pod->addresses[k];
-		if (pod->n_addresses == n)
-			continue;
-		snprintf(key, sizeof(key), "%s/%s", pod->ns_name, pod->name);
-		held(data, key);
+		for (size_t k = 0; k < n; k++) {
+			const struct address address = pod->addresses[k];
+
+			if (!is_anothers(base, pod, &address)) {
+				pod->addresses[pod->n_addresses++] = address;
+				continue;
+			}
+			snprintf(key, sizeof(key), "%s/%s", pod->ns_name, pod->name);
+			held(data, key, pod->node, &address);
+		}
 	}
 	cluster_remove_unaddressed(cluster);
 }

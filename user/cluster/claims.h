@@ -25,8 +25,11 @@ void claims_note(struct claims *claims, const char *node, struct json_object *le
 void claims_leave(const struct claims *claims, struct cluster *cluster);
 
 /* Removes from the Pods of @cluster, before cluster_finish(), each address that @base gives to
- * another Pod. Calls @held with "NAMESPACE/NAME" of each Pod that waits so for an address. */
+ * another Pod. Calls @held with "NAMESPACE/NAME" of each Pod that waits so for an address, and
+ * with its node and that address. */
 void claims_pass(struct cluster *cluster, const struct policy *base,
-		 void (*held)(void *data, const char *pod), void *data);
+		 void (*held)(void *data, const char *pod, const char *node,
+			      const struct address *address),
+		 void *data);
 
 #endif

@@ -344,6 +344,7 @@ void objects_close(struct objects *objects)
 		lh_table_free(objects->since.pods);
 	if (objects->since.held)
 		lh_table_free(objects->since.held);
+	objects_free_passing(&objects->since);
 	if (objects->contested)
 		lh_table_free(objects->contested);
 	claims_close(objects->claims);

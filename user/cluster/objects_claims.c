@@ -119,26 +119,60 @@ void objects_left(struct objects *objects, const char *node, struct json_object 
 
 /* Addresses that pass from one Pod to another */
 
-static void hold(void *data, const char *pod)
+static void hold(void *data, const char *pod, const char *node, const struct address *address)
 {
-	struct lh_table *held = data;
+	struct since *since = data;
+	struct passing *passing;
 
-	if (!lh_table_lookup_entry(held, pod))
-		lh_table_insert(held, check_memory(strdup(pod)), NULL);
+	if (!lh_table_lookup_entry(since->held, pod))
+		lh_table_insert(since->held, check_memory(strdup(pod)), NULL);
+	passing = array_grow((void **)&since->passing, &since->n_passing, sizeof(*passing));
+	*passing = (struct passing){*address, check_memory(strdup(node ? node : ""))};
+}
+
+static void free_passing(struct passing **passing, size_t *n)
+{
+	for (size_t i = 0; i < *n; i++)
+		free((*passing)[i].node);
+	free(*passing);
+	*passing = NULL;
+	*n = 0;
+}
+
+void objects_free_passing(struct since *since)
+{
+	free_passing(&since->passing, &since->n_passing);
+	free_passing(&since->passed, &since->n_passed);
+}
+
+void objects_keep_passing(struct since *since)
+{
+	free_passing(&since->passed, &since->n_passed);
+	since->passed = since->passing;
+	since->n_passed = since->n_passing;
+	since->passing = NULL;
+	since->n_passing = 0;
 }
 
 void objects_resolve_claims(struct objects *objects, struct cluster *cluster,
 			    const struct policy *base, struct lh_table *contested)
 {
-	struct lh_table *held = objects->since.held;
+	struct since *since = &objects->since;
+	struct lh_table *held = since->held;
+	struct former_owners former = {.base = base};
 
+	if (since_is(since, base)) {
+		former.passing = since->passed;
+		former.n_passing = since->n_passed;
+	}
+	free_passing(&since->passing, &since->n_passing);
 	while (held->head)
 		lh_table_delete_entry(held, held->head);
 	claims_leave(objects->claims, cluster);
 	if (contested)
-		address_claims_resolve(cluster, base, add, contested);
+		address_claims_resolve(cluster, &former, add, contested);
 	if (objects->ops.two_steps && base)
-		claims_pass(cluster, base, hold, held);
+		claims_pass(cluster, base, hold, since);
 }
 
 void objects_note_held(struct objects *objects)

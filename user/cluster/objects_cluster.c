@@ -223,9 +223,8 @@ bool objects_keep_all_but_policies(const struct objects *objects, const struct p
 {
 	const struct since *since = &objects->since;
 
-	return objects->made && !since->rest && !lh_table_length(since->pods) && base &&
-	       base->lineage == since->lineage && base->generation == since->generation &&
-	       !has_much_read(objects);
+	return objects->made && !since->rest && !lh_table_length(since->pods) &&
+	       since_is(since, base) && !has_much_read(objects);
 }
 
 static bool has_namespaces(const struct cluster *cluster)

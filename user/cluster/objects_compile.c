@@ -159,9 +159,8 @@ static bool can_patch(const struct objects *objects, const struct policy *base)
 {
 	const struct since *since = &objects->since;
 
-	return since->known && !since->others && base && base->lineage == since->lineage &&
-	       base->generation == since->generation && since->patches < PATCHES_MAX &&
-	       !is_contested(objects);
+	return since->known && !since->others && since_is(since, base) &&
+	       since->patches < PATCHES_MAX && !is_contested(objects);
 }
 
 bool objects_only_pods(const struct objects *objects, const struct policy *base)
@@ -233,8 +232,10 @@ int objects_compile(struct objects *objects, const struct policy *base, struct d
 	}
 	if (error || begin_since(objects, *policy))
 		objects->since.known = false;
-	if (!error)
+	if (!error) {
+		objects_keep_passing(&objects->since);
 		objects_note_held(objects);
+	}
 	return error;
 }
 

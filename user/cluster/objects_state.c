@@ -24,6 +24,11 @@ const struct object_kind object_kinds[N_KINDS] = {
 	 "/apis/policy.networking.k8s.io/v1alpha2/clusternetworkpolicies", PART_POLICY, true},
 };
 
+bool since_is(const struct since *since, const struct policy *base)
+{
+	return base && base->lineage == since->lineage && base->generation == since->generation;
+}
+
 void objects_free_key(struct lh_entry *entry)
 {
 	free(lh_entry_k(entry));

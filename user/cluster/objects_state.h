@@ -79,6 +79,10 @@ struct since {
 	/* the keys of the Pods that wait for an address which the last policy gives to another Pod;
 	 * no values */
 	struct lh_table *held;
+	/* the addresses for which these wait; and those for which Pods waited when the policy above
+	 * was made, so that they are nobody's in it */
+	struct passing *passing, *passed;
+	size_t n_passing, n_passed;
 	/* policies made from changed Pods since the last compile of all objects */
 	unsigned int patches;
 };
@@ -114,6 +118,8 @@ struct objects {
 };
 
 /* objects_state.c */
+/* Returns true if the changes are those since this policy (NULL: none). */
+bool since_is(const struct since *since, const struct policy *base);
 void objects_note(const struct collection *collection,
 		  const char *key); /* the object has changed */
 /* The object is set aside now, or no longer is. */
@@ -178,6 +184,9 @@ void objects_resolve_claims(struct objects *objects, struct cluster *cluster,
 			    const struct policy *base, struct lh_table *contested);
 /* Notes the Pods that wait for an address, for the next compile. */
 void objects_note_held(struct objects *objects);
+/* The policy that objects_resolve_claims() was called for is made. */
+void objects_keep_passing(struct since *since);
+void objects_free_passing(struct since *since);
 struct lh_table *contested_new(void);
 /* Calls ops.refused() for each object that differs from the last compile, and keeps @table. */
 void contested_set(struct objects *objects, struct lh_table *table);

@@ -14,6 +14,12 @@ struct claim {
 	bool lost;
 };
 
+/* The names of all Node objects, in order. */
+struct node_names {
+	const char **at;
+	size_t n;
+};
+
 /* The objects that name one address. */
 struct contest {
 	struct claim *at;
@@ -21,6 +27,8 @@ struct contest {
 	const struct policy *base;
 	const struct policy_endpoint
 		*owner; /* the address's owner in the last policy; NULL: none */
+	const char *node; /* the owner's, or that of the Pod to which it passes; NULL: none */
+	const struct node_names *nodes;
 };
 
 static int claim_order(const void *a, const void *b)
@@ -68,6 +76,31 @@ static bool same_node(const char *a, const char *b)
 	return a && b && *a && !strcmp(a, b);
 }
 
+static int name_order(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static struct node_names names_of(const struct cluster *cluster)
+{
+	struct node_names names = {check_memory(calloc(cluster->n_nodes + 1, sizeof(*names.at))),
+				   cluster->n_nodes};
+
+	for (size_t i = 0; i < names.n; i++)
+		names.at[i] = cluster->nodes[i].name;
+	array_order(names.at, names.n, sizeof(*names.at), name_order);
+	return names;
+}
+
+/* Returns true if the Pod has ended with its node, though its object is still there. */
+static bool has_ended(const struct contest *contest, const struct endpoint *pod)
+{
+	const struct node_names *nodes = contest->nodes;
+
+	return pod->terminating && pod->node && nodes->n &&
+	       !bsearch(&pod->node, nodes->at, nodes->n, sizeof(*nodes->at), name_order);
+}
+
 static bool is_owner(const struct contest *contest, const struct endpoint *pod)
 {
 	const struct policy_endpoint *owner = contest->owner;
@@ -77,13 +110,12 @@ static bool is_owner(const struct contest *contest, const struct endpoint *pod)
 	       !strcmp(pod->ns_name, policy_string(base, base->namespaces[owner->ns].name));
 }
 
-/* Returns true if the Pod, or another Pod of its node, has the address in the last policy. */
+/* Returns true if the Pod, or another Pod of its node, has the address in the last policy, or the
+ * address passes to a Pod of its node. */
 static bool is_incumbent(const struct contest *contest, const struct endpoint *pod)
 {
-	const struct policy_endpoint *owner = contest->owner;
-
-	return owner && (same_node(pod->node, policy_string(contest->base, owner->node)) ||
-			 is_owner(contest, pod));
+	return !has_ended(contest, pod) &&
+	       (same_node(pod->node, contest->node) || is_owner(contest, pod));
 }
 
 static const char *made(const struct endpoint *pod)
@@ -115,15 +147,19 @@ static bool precedes(const struct contest *contest, const struct endpoint *a,
 	return compare_names(a, b) < 0;
 }
 
-/* Returns true if Pod @a is older than Pod @b. */
-static bool is_older(const struct endpoint *a, const struct endpoint *b)
+/* Returns true if Pod @a goes before Pod @b, of which neither or both are incumbents: the older one,
+ * unless it has ended. */
+static bool is_first(const struct contest *contest, const struct endpoint *a,
+		     const struct endpoint *b)
 {
 	const int order = strcmp(made(a), made(b));
 
+	if (has_ended(contest, a) != has_ended(contest, b))
+		return has_ended(contest, b);
 	return order ? order < 0 : compare_names(a, b) < 0;
 }
 
-/* Returns the oldest Pod of the node that has the address; NULL: no Pod names the address. */
+/* Returns the first Pod of the node that has the address; NULL: no Pod names the address. */
 static const struct endpoint *find_first(const struct contest *contest)
 {
 	const struct endpoint *first = NULL;
@@ -133,7 +169,7 @@ static const struct endpoint *find_first(const struct contest *contest)
 
 		if (pod && (!first || (is_incumbent(contest, pod) != is_incumbent(contest, first)
 					       ? is_incumbent(contest, pod)
-					       : is_older(pod, first))))
+					       : is_first(contest, pod, first))))
 			first = pod;
 	}
 	return first;
@@ -174,11 +210,13 @@ static void write_why(const struct claim *loser, const struct claim *winner, cha
 			 winner->pod->node ? winner->pod->node : "(none)");
 }
 
-/* Returns true if the loser is ending, and its node uses the address again: that is no fault. */
-static bool is_followed(const struct claim *loser, const struct claim *winner)
+/* Returns true if the loser is ending, and its node uses the address again, or the loser has ended:
+ * that is no fault. */
+static bool is_followed(const struct contest *contest, const struct claim *loser,
+			const struct claim *winner)
 {
 	return loser->pod && loser->pod->terminating && winner->pod &&
-	       same_node(loser->pod->node, winner->pod->node);
+	       (same_node(loser->pod->node, winner->pod->node) || has_ended(contest, loser->pod));
 }
 
 static struct contested of_pod(const struct endpoint *pod)
@@ -210,7 +248,7 @@ static void decide(const struct contest *contest,
 
 		/* Two Nodes may have one address: nothing is anybody's but a Node's. */
 		claim->lost = claim != winner && !(claim->node && winner->node);
-		if (claim->lost && !is_followed(claim, winner)) {
+		if (claim->lost && !is_followed(contest, claim, winner)) {
 			write_why(claim, winner, why, sizeof(why));
 			contested.why = why;
 		}
@@ -259,27 +297,49 @@ static void remove_lost(const struct claim *claims, size_t n)
 	}
 }
 
-void address_claims_resolve(struct cluster *cluster, const struct policy *base,
+static const char *node_of_passing(const struct former_owners *former,
+				   const struct address *address)
+{
+	for (size_t i = 0; i < former->n_passing; i++)
+		if (!memcmp(&former->passing[i].address, address, sizeof(*address)))
+			return former->passing[i].node;
+	return NULL;
+}
+
+/* Finds who has the address in the last policy. */
+static void find_owner(struct contest *contest, const struct former_owners *former)
+{
+	const struct policy *base = former->base;
+	const struct address *address = &contest->at->address;
+	const struct policy_address *owned = base ? policy_address_find(base, address) : NULL;
+
+	contest->base = base;
+	contest->owner = owned ? &base->endpoints[owned->endpoint] : NULL;
+	contest->node = contest->owner ? policy_string(base, contest->owner->node)
+				       : node_of_passing(former, address);
+}
+
+void address_claims_resolve(struct cluster *cluster, const struct former_owners *former,
 			    void (*found)(void *data, const struct contested *contested),
 			    void *data)
 {
 	struct claim *claims = check_memory(calloc(count_claims(cluster) + 1, sizeof(*claims)));
 	const size_t n = list_claims(cluster, claims);
+	const struct node_names nodes = names_of(cluster);
 
 	array_order(claims, n, sizeof(*claims), claim_order);
 	for (size_t at = 0, run; at < n; at += run) {
-		struct contest contest = {.at = claims + at, .base = base};
-		const struct policy_address *owned;
+		struct contest contest = {.at = claims + at, .nodes = &nodes};
 
 		run = contest.n = run_of(claims + at, n - at);
 		if (run < 2 || !has_accepted_pods(claims + at, run))
 			continue;
-		owned = base ? policy_address_find(base, &claims[at].address) : NULL;
-		contest.owner = owned ? &base->endpoints[owned->endpoint] : NULL;
+		find_owner(&contest, former);
 		decide(&contest, found, data);
 	}
 	remove_lost(claims, n);
 	free(claims);
+	free(nodes.at);
 	cluster_remove_unaddressed(cluster);
 }
 

@@ -12,6 +12,12 @@
  * Pods of one node, a Pod that is not being deleted goes before one that is, and a newer Pod before
  * an older one: a node uses an address again after its former Pod. Of Pods of the same second, the
  * one that has the address in the last policy keeps it; else the first by namespace and name.
+ *   A Pod that is being deleted, and whose node has no Node object any more while others have one,
+ * has ended: no kubelet is left to say so, and a finalizer may keep the Pod for ever. It gets no
+ * address that another object names.
+ *   An address that passes from one Pod to another is nobody's in the last policy. It counts as one
+ * that the last policy gives to a Pod of the node to which it passes: else any object that names
+ * the address, and was refused so far, would get it now.
  *
  * An address that a Pod without a UID names is left as it is: no API server has accepted that Pod,
  * and cluster_finish() refuses what a person has written twice.
@@ -30,10 +36,23 @@ struct contested {
 	const char *why; /* why it does not get the address; NULL: it gets it, or its end is near */
 };
 
+/* An address that passes to a Pod of this node. */
+struct passing {
+	struct address address;
+	char *node;
+};
+
+/* The last policy, and the addresses that are nobody's there since they pass. */
+struct former_owners {
+	const struct policy *base; /* NULL: none */
+	const struct passing *passing;
+	size_t n_passing;
+};
+
 /* Gives each address of @cluster to one object, before cluster_finish(), and removes the address
- * from the others, and Pods that have none left. @base: the last policy; NULL: none. Calls @found
- * for each object and address that is contested. */
-void address_claims_resolve(struct cluster *cluster, const struct policy *base,
+ * from the others, and Pods that have none left. Calls @found for each object and address that is
+ * contested. */
+void address_claims_resolve(struct cluster *cluster, const struct former_owners *former,
 			    void (*found)(void *data, const struct contested *contested),
 			    void *data);
 
