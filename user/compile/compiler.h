@@ -256,6 +256,10 @@ void compiler_name_rules(struct compiler *c); /* gives the rules their IDs */
 void compiler_free(struct compiler *c);
 /* Half of the slots, so that the maps hold a policy and its successor together until the commit. */
 #define SEGMENTS_MAX (BH_SLOT_MAX / 2)
+/* The expected pods of a namespace get at most so many new segments in advance: whoever may make pods
+ * that never get an address must not multiply what the policies of others need. A pod without its
+ * segment gets it when it has its address. */
+#define EXPECTED_SEGMENTS 256
 
 /* rules.c */
 void rules_build(struct compiler *c);

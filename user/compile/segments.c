@@ -441,9 +441,8 @@ static void sort_resolutions(struct compiler *c)
 
 /* An expected pod gets segments in advance for at most so many kinds of regions. */
 #define EXPECTED_SETS 16
-/* The expected pods of a namespace get at most so many new segments, and of a segment so many
- * variations. A pod without them gets them when it has its address. */
-#define EXPECTED_SEGMENTS 8192
+/* The expected pods of a namespace get at most so many variations of a segment. A pod without one
+ * gets it when it has its address. */
 #define EXPECTED_OF_NAMESPACE 64
 /* the expected pods of all namespaces get at most so many variations of a segment */
 #define EXPECTED_VARIATIONS (BH_VARIATION_MAX / 2)

@@ -593,7 +593,24 @@ static int place_pod(struct pod_update *p, const struct endpoint *now)
 	return error;
 }
 
-/* Finds the places of pods in the base, and the pods that fit none of its segments. */
+/* Returns how many pods of the namespace were expected, or are and have no segment yet. */
+static size_t count_expected(const struct pod_update *p, const char *ns)
+{
+	const struct policy *base = p->u.base;
+	const size_t from =
+		SEARCH(base->n_expected, i,
+		       strcmp(policy_string(base, base->expected[i].ns), ns) < 0);
+	const size_t to = SEARCH(base->n_expected, i,
+				 strcmp(policy_string(base, base->expected[i].ns), ns) <= 0);
+	size_t n = to - from;
+
+	for (size_t i = p->needy_expected.n; i && p->needy_expected.at[i - 1].ns_name == ns; i--)
+		n++;
+	return n;
+}
+
+/* Finds the places of pods in the base, and the pods that fit none of its segments, but for expected
+ * ones that get no segment in advance. */
 static int place_pods(struct pod_update *p)
 {
 	int error = 0;
@@ -609,7 +626,8 @@ static int place_pods(struct pod_update *p)
 					       change->pod->now);
 		if (error == -ENOENT && is_endpoint(change))
 			array_push(&p->needy, *change->pod->now);
-		else if (error == -ENOENT)
+		else if (error == -ENOENT && !p->extended &&
+			 count_expected(p, change->pod->now->ns_name) < EXPECTED_SEGMENTS)
 			array_push(&p->needy_expected, *change->pod->now);
 		if (error == -ENOENT)
 			error = 0;
@@ -640,7 +658,7 @@ static int place_all(struct pod_update *p)
 		return error;
 	p->extended = true;
 	error = place_pods(p);
-	return p->needy.n || p->needy_expected.n ? -EOPNOTSUPP : error;
+	return p->needy.n ? -EOPNOTSUPP : error;
 }
 
 /* The policy */
