@@ -1015,6 +1015,60 @@ static void keeps_what_is_read(void **state)
 	objects_close(objects);
 }
 
+static void take_node(struct objects *objects, unsigned int n_addresses, unsigned int n_labels)
+{
+	char *text;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	fputs("{\"apiVersion\": \"v1\", \"kind\": \"Node\", \"metadata\": {\"name\": \"w1\", "
+	      "\"uid\": \"u\", \"labels\": {",
+	      to);
+	for (unsigned int i = 0; i < n_labels; i++)
+		fprintf(to, "%s\"l%u\": \"%050u\"", i ? ", " : "", i, i);
+	fputs("}}, \"status\": {\"addresses\": [", to);
+	for (unsigned int i = 0; i < n_addresses; i++)
+		fprintf(to, "%s{\"type\": \"InternalIP\", \"address\": \"192.168.%u.1\"}",
+			i ? ", " : "", i);
+	fputs("]}}", to);
+	fclose(to);
+	take(objects, "MODIFIED", text);
+	free(text);
+}
+
+/* A kubelet may write any number of addresses into its Node, and each change goes to all nodes. */
+static void large_node_keeps_its_last_addresses(void **state)
+{
+	static const struct {
+		unsigned int addresses, labels, kept;
+		const char *why;
+	} steps[] = {
+		{65, 0, 0, "it has 65 addresses, the limit is 64"},
+		{64, 200, 64, NULL},
+		{2, 0, 2, NULL},
+		{65, 0, 2, "it has 65 addresses, the limit is 64"},
+		{3, 2000, 2, "bytes, the limit is 65536"},
+		{3, 0, 3, NULL},
+	};
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+
+	(void)state;
+	assert_non_null(objects);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		struct policy *policy;
+
+		take_node(objects, steps[i].addresses, steps[i].labels);
+		policy = compile(objects, NULL);
+		assert_non_null(policy);
+		assert_int_equal(policy->n_node_addresses, steps[i].kept);
+		assert_int_equal(objects_refused(objects), !!steps[i].why);
+		assert_true(!steps[i].why || strstr(refusal, steps[i].why));
+		assert_true(objects_have_node(objects, "w1"));
+		policy_free(policy);
+	}
+	objects_close(objects);
+}
+
 /* A Pod without an address, with those of ten labels that @number has as bits. */
 static void take_waiting(struct objects *objects, unsigned int number)
 {
@@ -1102,6 +1156,7 @@ int main(void)
 		cmocka_unit_test(faulty_service_holds_nothing_up),
 		cmocka_unit_test(faulty_address_leaves_the_others),
 		cmocka_unit_test(pod_with_too_many_labels_is_closed),
+		cmocka_unit_test(large_node_keeps_its_last_addresses),
 		cmocka_unit_test(waiting_pods_multiply_no_policy_of_others),
 	};
 

@@ -212,6 +212,32 @@ static char *check(struct collection *collection, const char *key, struct object
 	return why;
 }
 
+/* Returns why a Node is refused that has more than any node has, to free; NULL: it is not. Each
+ * change of its addresses goes to all nodes, and its kubelet may write what and as often as it
+ * likes. */
+static char *why_large(const struct object_kind *kind, struct json_object *object,
+		       const char *text, const char *name)
+{
+	struct json_object *addresses = api_get(object, "status.addresses");
+	const size_t n = json_object_is_type(addresses, json_type_array)
+				 ? json_object_array_length(addresses)
+				 : 0;
+	char *why = NULL;
+
+	if (kind->part != PART_NODE)
+		return NULL;
+	if (n > NODE_ADDRESSES &&
+	    asprintf(&why, "%s: status.addresses: it has %zu addresses, the limit is %u", name, n,
+		     NODE_ADDRESSES) < 0)
+		why = check_memory(NULL);
+	if (!why && strlen(text) > NODE_BYTES &&
+	    asprintf(&why,
+		     "%s: metadata.labels: labels and addresses take %zu bytes, the limit is %u",
+		     name, strlen(text), NODE_BYTES) < 0)
+		why = check_memory(NULL);
+	return why;
+}
+
 /* Returns why a Pod is isolated that has the label of such Pods; NULL: it has not. */
 static char *why_closed(const struct object_kind *kind, const char *text, const char *name)
 {
@@ -245,7 +271,9 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 		return;
 	}
 	snprintf(name, sizeof(name), "%s %s", kind->name, key);
-	why = check(collection, key, kept, text, name, &bytes);
+	why = why_large(kind, object, text, name);
+	if (!why)
+		why = check(collection, key, kept, text, name, &bytes);
 	if (why) {
 		free(text);
 		text = in_place_of(kind, kept, object, name, &bytes);

@@ -137,6 +137,8 @@ struct json_object *objects_about_kept(const struct object_kind *kind, const cha
 				       const struct object_state *kept);
 #define UNSEEN_BYTES 16384 /* a policy of so many bytes is large */
 #define POD_BYTES 16384 /* what is read of a Pod may have so many bytes as text */
+#define NODE_BYTES 65536 /* and what is read of a Node */
+#define NODE_ADDRESSES 64 /* a Node's, at most */
 
 /*
  * objects_room.c: what the objects of a namespace take of the engine's memory
