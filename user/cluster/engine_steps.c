@@ -118,6 +118,9 @@ static void object_refused(void *data, struct json_object *object, const char *w
 		say(engine, DIAG_WARNING, "an object is refused", why);
 	if (lease_held(engine->lease))
 		events_about(engine->events, object, why);
+	/* PolicyStatus tells of it, also where its last accepted version goes on and nothing is
+	 * compiled */
+	step_soon(engine);
 }
 
 static void object_aside(void *data, struct json_object *object, const char *why)
@@ -409,16 +412,22 @@ static void step_done(void *data, const struct api_answer *answer)
 	api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS));
 }
 
-/* Returns true if the numbers of PolicyStatus are up to date. */
+/* Returns true if PolicyStatus tells of the nodes as they are. */
 static bool is_observed(const struct engine *engine, const struct barrier *barrier, bool complete)
 {
 	return engine->written[0] == (barrier->nodes ? barrier->policy : 0) &&
 	       engine->written[1] == (barrier->nodes ? barrier->endpoint : 0) &&
 	       engine->written_nodes == barrier->nodes &&
 	       engine->written_silent == barrier->n_silent &&
-	       engine->written_late == barrier->n_late && engine->written_complete == complete &&
-	       engine->written_refused == objects_refused(engine->objects) &&
-	       engine->written_aside == objects_aside(engine->objects);
+	       engine->written_late == barrier->n_late && engine->written_complete == complete;
+}
+
+/* Returns true if PolicyStatus tells of the objects as they are. */
+static bool are_faults_observed(struct engine *engine)
+{
+	return engine->written_refused == objects_refused(engine->objects) &&
+	       engine->written_aside == objects_aside(engine->objects) &&
+	       engine_faults_written(engine);
 }
 
 static struct json_object *observed_object(struct engine *engine, const struct barrier *barrier)
@@ -453,9 +462,9 @@ static bool write_observed(struct engine *engine, const struct barrier *barrier)
 		.data = engine,
 	};
 
-	if (same && engine_faults_written(engine))
+	if (same && are_faults_observed(engine))
 		return false;
-	/* whoever writes an object may change what a message says as often as they like */
+	/* whoever writes an object may have it refused and accepted as often as they like */
 	if (!complete || same) {
 		uint64_t due = engine->observed + OBSERVE_MS + barrier->nodes * OBSERVE_NODE_MS;
 		uint64_t now = api_now();
