@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A node whose follower stands still, or is killed, is not called ready: the engine writes since when it is silent, once,
-# and a further engine leaves that as it is. When the node is back, its status is what it says.
+# and a further engine leaves that as it is. When the node is back, its status is what it says. A rollout waits for a node whose
+# status somebody deletes, until the node has made another one, or has been silent for too long.
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
@@ -63,4 +64,35 @@ net_check "the node's later condition stays" net_is "$(free)" False
 api_holds ""
 net_check "the node is marked silent once the engine has read its status" api_await silent
 net_check "the node's later condition stays beside the mark" net_is "$(free)" False
+
+# A worker-4 has installed nothing since its status was deleted.
+reports() { # POLICY ENDPOINT: worker-4, which makes a status if there is none
+	api GET $API_NODE/worker-4 >/dev/null || api POST $API_NODE '{"metadata": {"name": "worker-4"}}' >/dev/null
+	api_report worker-4 "$1" "$2"
+}
+follows() { # worker-4 reports what is wanted
+	reports $(api_wanted)
+}
+begins() { # a rollout that waits
+	local before
+	before=$(api_generation)
+	api_change && api_await eval '[ "$(api_generation)" -gt '"$before"' ]' && sleep 2 && api_waits
+}
+ends() {
+	follows && api_rolled_out 0
+}
+api_node worker-4
+net_check "a further node reports" follows
+net_check "a rollout waits for the further node" begins
+net_check "the rollout ends with the report of the further node" api_await ends
+net_check "the status of the further node is deleted" api DELETE $API_NODE/worker-4
+sleep 1
+net_check "the next rollout waits for the further node" begins
+net_check "the rollout ends once the node has made a status" api_await ends
+net_check "the status of the further node is deleted again" api DELETE $API_NODE/worker-4
+net_check "a change is rolled out when the further node is silent" api_rolls
+net_check "the further node reports again" follows
+net_check "a rollout waits for the further node again" begins
+net_check "the status of the further node, and its Node, are deleted" eval 'api DELETE $API_NODE/worker-4 && api DELETE /api/v1/nodes/worker-4'
+net_check "the rollout ends without the node" api_await api_rolled_out 0
 net_end

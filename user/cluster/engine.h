@@ -47,6 +47,7 @@ struct report {
 	bool is_back; /* MARK_SILENT: the heartbeat has changed since */
 	struct json_object *status; /* the node's; NULL: none */
 	char *version; /* resourceVersion of the object with `status`; NULL: no memory */
+	bool deleted; /* that object is deleted; the node counts until it is silent */
 };
 
 #define REPORT_LACKS_ANY UINT32_MAX /* `lacks` where another engine has marked the node */
@@ -162,6 +163,10 @@ struct barrier engine_barrier(const struct engine *engine);
 struct lh_table *engine_reports_new(void);
 /* Notes a NodePolicyStatus. Returns true if it may move a rollout: a heartbeat alone does not. */
 bool engine_report(struct engine *engine, const char *name, struct json_object *object);
+
+/* A NodePolicyStatus is deleted. While the Node is there, its follower goes on, and makes another
+ * with its next report: until then, the node counts as it did. */
+void engine_report_deleted(struct engine *engine, const char *name);
 
 /* A node says that it lacks a policy. Returns true if the engine is to fetch the policy: a node
  * that lies would have the engine fetch each one. */

@@ -240,6 +240,7 @@ bool engine_report(struct engine *engine, const char *name, struct json_object *
 	was = report->marked;
 	json_object_put(report->status);
 	report->status = json_object_get(api_get(object, "status"));
+	report->deleted = false;
 	note_version(report, object);
 	report->marked = mark_of(report->status);
 	if (report->marked != was)
@@ -253,6 +254,24 @@ bool engine_report(struct engine *engine, const char *name, struct json_object *
 		report->seen = api_now();
 	}
 	return moves || report->marked != wanted_mark(engine, report);
+}
+
+/* Forgets a node whose status is deleted. */
+static void forget(struct engine *engine, const char *name)
+{
+	objects_left(engine->objects, name, NULL);
+	lh_table_delete(engine->nodes, name);
+}
+
+void engine_report_deleted(struct engine *engine, const char *name)
+{
+	struct lh_entry *entry = lh_table_lookup_entry(engine->nodes, name);
+
+	if (!entry)
+		return;
+	((struct report *)lh_entry_v(entry))->deleted = true;
+	if (!objects_have_node(engine->objects, name))
+		forget(engine, name);
 }
 
 bool engine_may_fetch_for(struct engine *engine, const char *name)
@@ -402,7 +421,7 @@ bool engine_mark(struct engine *engine, enum mark only)
 		const char *name = lh_entry_k(entry);
 		const enum mark mark = wanted_mark(engine, report);
 
-		if (report->marked != mark && (!only || mark == only) &&
+		if (report->marked != mark && (!only || mark == only) && !report->deleted &&
 		    objects_have_node(engine->objects, name) &&
 		    send_mark(engine, name, report, mark))
 			return true;
@@ -443,13 +462,17 @@ static void say_counts(const struct engine *engine, const char *name, const stru
 
 void engine_check_progress(struct engine *engine)
 {
-	struct lh_entry *entry;
+	struct lh_entry *entry, *next;
 
-	for (entry = engine->nodes->head; entry; entry = entry->next) {
+	for (entry = engine->nodes->head; entry; entry = next) {
 		struct report *report = lh_entry_v(entry);
 		const char *name = lh_entry_k(entry);
+		const bool known = objects_have_node(engine->objects, name);
 
-		if (objects_have_node(engine->objects, name) && check_node(engine, report))
+		next = entry->next;
+		if (report->deleted && (!known || !is_heard(engine, report)))
+			forget(engine, name);
+		else if (known && check_node(engine, report))
 			say_counts(engine, name, report);
 	}
 }

@@ -781,8 +781,7 @@ static void node_deleted(void *data, const char *key)
 {
 	struct engine *engine = data;
 
-	lh_table_delete(engine->nodes, key);
-	objects_left(engine->objects, key, NULL);
+	engine_report_deleted(engine, key);
 	step_soon(engine);
 }
 
