@@ -3,7 +3,7 @@
 # The watch of PolicyStatus is late, and then tells an engine of all that the engine has written since: the engine goes on
 # from what it has written last. PolicyStatus goes to an older policy and back while the engine asks for the older
 # one: the engine does not write it. And PolicyStatus stays at an older policy: the engine brings the objects' policy
-# back, though no object changes.
+# back, though no object changes. So it does if somebody writes a policy there that never was.
 # shellcheck source=selftests/lib/api.sh
 . "$(dirname "$0")/lib/api.sh"
 
@@ -43,4 +43,24 @@ net_check "no policy was made anew" eval '! grep -q "made anew" "$NET_TMP/engine
 wanted=$(api_wanted)
 net_check "PolicyStatus has an older policy, and no object changes" api PATCH $API_STATUS "$spec"
 net_check "endpoints are in the objects' policy again" api_await api_rolled_out $((${wanted% *} - 1))
+
+follows() { # GENERATION: a policy soon after that one is rolled out
+	api_rolled_out "$1" && [ "$(api_generation)" -lt $(($1 + 10)) ]
+}
+for number in 4294967295 4294967290 3000000000 -5; do
+	wanted=$(api_generation)
+	net_check "somebody writes $number as the wanted policy" api PATCH $API_STATUS '{"spec": {"desiredPolicyGeneration": '$number'}}'
+	net_check "a policy that follows the last one is rolled out" api_await follows "$wanted"
+	net_check "a change is rolled out" api_rolls
+done
+net_check "somebody writes 99 as the policy of endpoints" api PATCH $API_STATUS '{"spec": {"desiredEndpointGeneration": 99}}'
+net_check "endpoints are in a policy that is" api_await follows "$wanted"
+is_whole() { # PolicyStatus has the checksum of a stored policy, and no delta that leads to none
+	[ "$(api_get $API_STATUS spec.checksum)" = "$(api_get "$API_GENERATIONS/g$(api_generation)" spec.checksum)" ] &&
+		[ "$(api_get $API_STATUS spec.delta)" != x ]
+}
+net_check "PolicyStatus has the policy's checksum" is_whole
+net_check "somebody writes another checksum, and a delta" api PATCH $API_STATUS '{"spec": {"checksum": "x", "delta": "x"}}'
+net_check "PolicyStatus has the policy's checksum again" api_await is_whole
+net_check "a change is rolled out" api_rolls
 net_end

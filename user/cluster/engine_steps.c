@@ -521,10 +521,12 @@ static bool collect(struct engine *engine, const struct barrier *barrier)
 
 /* Fetching the policy that the store says is to be installed */
 
-/* Returns the newest generation that the store has. */
+/* Returns the newest generation that the store has. One that was never made does not count: after
+ * the last number, 0 would be next, which is no policy to any node. */
 static uint32_t newest_stored(const struct engine *engine)
 {
-	uint32_t newest = engine->status.policy;
+	uint32_t newest =
+		engine->status.policy <= STORE_GENERATION_MAX ? engine->status.policy : 0;
 	struct lh_entry *entry;
 
 	for (entry = engine->generations->head; entry; entry = entry->next) {
@@ -648,7 +650,8 @@ static bool has_to_fetch(const struct engine *engine)
 		return true;
 	return engine->status.policy &&
 	       (!engine->policy || engine->verify ||
-		(!engine->lost && engine->policy->generation != engine->status.policy));
+		(!engine->lost && (engine->policy->generation != engine->status.policy ||
+				   engine->policy->checksum != engine->status.checksum)));
 }
 
 static bool is_synced(const struct engine *engine)
