@@ -81,8 +81,12 @@ begins() { # a rollout that waits
 ends() {
 	follows && api_rolled_out 0
 }
+counts() { # PolicyStatus tells of so many nodes: all but worker-3, which is silent
+	[ "$(api_get $API_STATUS status.nodes)" = 3 ]
+}
 api_node worker-4
 net_check "a further node reports" follows
+net_check "the further node counts" api_await counts
 net_check "a rollout waits for the further node" begins
 net_check "the rollout ends with the report of the further node" api_await ends
 net_check "the status of the further node is deleted" api DELETE $API_NODE/worker-4
@@ -92,6 +96,7 @@ net_check "the rollout ends once the node has made a status" api_await ends
 net_check "the status of the further node is deleted again" api DELETE $API_NODE/worker-4
 net_check "a change is rolled out when the further node is silent" api_rolls
 net_check "the further node reports again" follows
+net_check "the further node counts again" api_await counts
 net_check "a rollout waits for the further node again" begins
 net_check "the status of the further node, and its Node, are deleted" eval 'api DELETE $API_NODE/worker-4 && api DELETE /api/v1/nodes/worker-4'
 net_check "the rollout ends without the node" api_await api_rolled_out 0

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cluster/follower.h"
@@ -23,6 +24,8 @@ static struct loads {
 	uint64_t takes; /* ms */
 	int error;
 	bool removes; /* the policy that was staged is not staged after the load */
+	bool flaps; /* each look finds an interface that the look before found, too, and a new one */
+	uint32_t looks;
 	unsigned int n;
 	uint64_t ms; /* in all */
 	unsigned int steps, reports;
@@ -60,6 +63,17 @@ int followed_node_newcomers(const struct followed_node *node, struct diag *diag,
 	(void)node;
 	(void)diag;
 	*newcomers = (struct newcomers){};
+	loads.looks++;
+	if (!loads.flaps)
+		return 0;
+	newcomers->ifaces = calloc(2, sizeof(*newcomers->ifaces));
+	assert_non_null(newcomers->ifaces);
+	for (newcomers->n = 0; newcomers->n < 2; newcomers->n++) {
+		struct newcomer *newcomer = &newcomers->ifaces[newcomers->n];
+
+		newcomer->ifindex = loads.looks + newcomers->n;
+		snprintf(newcomer->name, sizeof(newcomer->name), "v%u", newcomer->ifindex);
+	}
 	return 0;
 }
 
@@ -176,6 +190,35 @@ static void the_next_step_follows_a_load_after_which_nothing_is_staged(void **st
 	assert_int_equal(loads.steps, 1);
 }
 
+/* An interface that comes and goes under a new name each time must not keep the node busy. */
+static void loads_for_interfaces_of_ever_new_names_take_a_twentieth_of_the_time(void **state)
+{
+	struct follower follower = start();
+	const uint64_t began = now;
+
+	(void)state;
+	loads.flaps = true;
+	loads.takes = 6000;
+	while (now < began + HOUR)
+		run(&follower.look, &follower);
+	assert_true(loads.n > 10);
+	assert_true((loads.ms - loads.takes) * 20 <= now - began);
+	newcomers_free(&follower.newcomers);
+}
+
+static void quick_loads_for_interfaces_follow_each_look(void **state)
+{
+	struct follower follower = start();
+
+	(void)state;
+	loads.flaps = true;
+	loads.takes = 20;
+	while (loads.looks < 21)
+		run(&follower.look, &follower);
+	assert_int_equal(loads.n, 20);
+	newcomers_free(&follower.newcomers);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +226,9 @@ int main(void)
 		cmocka_unit_test(a_pod_waits_a_second_at_first_and_five_for_the_next_load),
 		cmocka_unit_test(a_load_for_a_segment_that_fails_is_tried_again_until_one_succeeds),
 		cmocka_unit_test(no_load_follows_once_nothing_is_staged),
+		cmocka_unit_test(
+			loads_for_interfaces_of_ever_new_names_take_a_twentieth_of_the_time),
+		cmocka_unit_test(quick_loads_for_interfaces_follow_each_look),
 		cmocka_unit_test(the_next_step_follows_a_load_after_which_nothing_is_staged),
 	};
 

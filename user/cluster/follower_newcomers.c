@@ -21,9 +21,10 @@
 
 #define LOOK_MS 5000
 #define SEGMENT_MS 1000 /* a rollout that nothing holds up is over by then */
-/* Loads for segments take no more than one part in so many of the time: whoever makes pods of ever
- * new labels must not keep the node busy. */
-#define SEGMENT_SHARE 20
+/* Loads for segments, and those for what comes up, take no more than one part in so many of the
+ * time each: whoever makes pods of ever new labels, or interfaces of ever new names, must not keep
+ * the node busy. */
+#define LOAD_SHARE 20
 #define LOOK_MAX_MS 300000 /* between loads for the same, while these do not help */
 
 static bool has(const struct newcomers *newcomers, uint32_t ifindex)
@@ -149,6 +150,8 @@ static void look(struct follower *follower)
 	struct newcomers now = {};
 	char what[sizeof(follower->come_up.what)] = "";
 	const char *other = "";
+	const uint64_t began = api_now();
+	const bool may = began >= follower->look_next;
 	bool comes, moves;
 
 	if (find(follower, &now))
@@ -156,12 +159,14 @@ static void look(struct follower *follower)
 	describe(&follower->newcomers, &now, what, sizeof(what));
 	if (follower->newcomers.n_addresses && newcomers_moved(&follower->newcomers, &now))
 		other = "the node has other addresses";
-	comes = is_due(&follower->come_up, what);
-	moves = is_due(&follower->moved, other);
-	if (comes || moves)
+	comes = (may || !*what) && is_due(&follower->come_up, what);
+	moves = (may || !*other) && is_due(&follower->moved, other);
+	if (comes || moves) {
 		load(follower, comes ? what : other);
-	else if (!*what && !*other && !follower->segments.due)
+		follower->look_next = api_now() + (api_now() - began) * LOAD_SHARE;
+	} else if (!*what && !*other && !follower->segments.due) {
 		end_failure(follower);
+	}
 	keep(follower, &now, (comes || moves) && !follower->load_failed);
 }
 
@@ -175,7 +180,7 @@ static void on_look(void *data)
 
 uint64_t follower_segments_next(uint64_t began, uint64_t now)
 {
-	const uint64_t pause = (now - began) * SEGMENT_SHARE;
+	const uint64_t pause = (now - began) * LOAD_SHARE;
 
 	return now + (pause > LOOK_MS ? pause : LOOK_MS);
 }
