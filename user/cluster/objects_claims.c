@@ -99,22 +99,44 @@ void contested_set(struct objects *objects, struct lh_table *table)
 		lh_table_free(last);
 }
 
-/* Notes a Pod of which a node has spoken, for the next compile. */
+/* A node that speaks of Pods. */
+struct speaker {
+	struct objects *objects;
+	char node[300]; /* as its Pods' texts name it */
+};
+
+/* Notes a Pod for the next compile if it is one of @node; NULL: of any. */
+static void note_pod(struct objects *objects, const char *pod, const char *node)
+{
+	for (size_t i = 0; i < N_KINDS; i++) {
+		const struct lh_entry *entry =
+			kind_is_pod(&object_kinds[i])
+				? lh_table_lookup_entry(objects->collections[i].kept, pod)
+				: NULL;
+		const struct object_state *kept = entry ? lh_entry_v(entry) : NULL;
+
+		if (!kept || (node && !(kept->text && strstr(kept->text, node))))
+			continue;
+		objects_note(&objects->collections[i], pod);
+		objects->ops.changed(objects->data);
+	}
+}
+
+/* What a node says of other nodes' Pods does not count, and costs no compile: it may say so of
+ * thousands, again and again. */
 static void concerns(void *data, const char *pod)
 {
-	struct objects *objects = data;
+	const struct speaker *speaker = data;
 
-	for (size_t i = 0; i < N_KINDS; i++)
-		if (kind_is_pod(&object_kinds[i]) &&
-		    lh_table_lookup_entry(objects->collections[i].kept, pod)) {
-			objects_note(&objects->collections[i], pod);
-			objects->ops.changed(objects->data);
-		}
+	note_pod(speaker->objects, pod, speaker->node);
 }
 
 void objects_left(struct objects *objects, const char *node, struct json_object *left)
 {
-	claims_note(objects->claims, node, left, concerns, objects);
+	struct speaker speaker = {.objects = objects};
+
+	snprintf(speaker.node, sizeof(speaker.node), "\"nodeName\":\"%s\"", node);
+	claims_note(objects->claims, node, left, concerns, &speaker);
 }
 
 /* Addresses that pass from one Pod to another */
@@ -180,5 +202,5 @@ void objects_note_held(struct objects *objects)
 	struct lh_entry *entry;
 
 	for (entry = objects->since.held->head; entry; entry = entry->next)
-		concerns(objects, lh_entry_k(entry));
+		note_pod(objects, lh_entry_k(entry), NULL);
 }
