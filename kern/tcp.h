@@ -309,6 +309,8 @@ static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 	if (!early && !tcp_ends(p, waiting))
 		return 0;
 	reason = connection_again(p, waiting);
+	if (reason == CONNECTION_OF_OTHERS && ct) /* a frame to another MAC has left that SYN */
+		return 0;
 	if (reason >= BH_REASONS) /* the evaluation asks for something first */
 		return reason;
 	/* A waiting connection that policy denies does not affect the other one. */

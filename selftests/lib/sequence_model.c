@@ -431,6 +431,11 @@ static enum word flow_word(struct model *m, const struct step *step, const struc
 	m->reading.how = BEGINS;
 	if (is_group(&step->destination)) {
 		m->reading.how = EVALUATED;
+		/* on a link that is no bridge, the node is the receiver */
+		if (sight->hook == HOOK_FROM && !is_on_bridge(step->from)) {
+			new.peers = PEER(NODE);
+			own = both(own, ends_word(m, sight, &new));
+		}
 		return own;
 	}
 	talk = find(m, &key, FLOW, from, to);
