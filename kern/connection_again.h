@@ -9,9 +9,9 @@
 #include "connection_new.h"
 #include "flow_cache.h"
 
-/* Updates the state, which was @state, by a TCP segment. A RST or two FINs shorten the life of the entry if their
- * numbers prove their senders; a segment that cannot follow a true RST, or data behind the FIN
- * after both FINs, restores it. */
+/* Updates the state, which was @state, by a TCP segment. A RST or two FINs shorten the life of the
+ * entry if their numbers prove their senders; a segment that cannot follow a true RST, or data
+ * behind the FIN after both FINs, restores it. */
 static __always_inline void connection_touch_tcp(const struct packet *p, struct bh_ct *ct,
 						 __u32 state)
 {

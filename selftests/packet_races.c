@@ -184,7 +184,8 @@ static void two_fins(void)
 		expect("both FINs pass", i, sides[0].passed && sides[1].passed);
 		expect("both FINs are noted", i, both_closed());
 		mine.flags = theirs.flags = TCP_A;
-		expect("data before the FINs come once more", i, run(TO_B, mine) && run(TO_A, theirs));
+		expect("data before the FINs come once more", i,
+		       run(TO_B, mine) && run(TO_A, theirs));
 		expect("and restore nothing", i, both_closed());
 		mine.flags = theirs.flags = TCP_F | TCP_A;
 		counted(i);

@@ -207,8 +207,8 @@ static int act_forget(struct applier *applier)
 {
 	uint64_t forgotten;
 
-	return check_forgotten(applier, connections_forget(applier->handle, applier->table,
-							   &forgotten));
+	return check_forgotten(applier,
+			       connections_forget(applier->handle, applier->table, &forgotten));
 }
 
 /* Does so for a command that was killed before it did, and spares the next owner's own. */
@@ -216,8 +216,8 @@ static int act_forget_former(struct applier *applier)
 {
 	uint64_t forgotten;
 
-	return check_forgotten(applier, connections_forget_former(applier->handle, applier->table,
-								  &forgotten));
+	return check_forgotten(
+		applier, connections_forget_former(applier->handle, applier->table, &forgotten));
 }
 
 static int act_complete(struct applier *applier)

@@ -329,9 +329,8 @@ int connections_forget_former(struct node_handle *handle, const struct table *at
 	*forgotten = 0;
 	for (uint32_t i = 0; !error && i < buckets_of(&connections); i++)
 		for (int j = 0; j < BH_CT_SLOTS; j++)
-			*forgotten +=
-				forget_former(at, &bh_ct_bucket(connections.table, i)->tag[j],
-					      &bh_ct_slots(connections.table, i)[j]);
+			*forgotten += forget_former(at, &bh_ct_bucket(connections.table, i)->tag[j],
+						    &bh_ct_slots(connections.table, i)[j]);
 	return error;
 }
 

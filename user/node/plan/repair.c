@@ -186,8 +186,8 @@ static int forget_former(const struct node_handle *handle, const struct bh_addr 
 			 const struct bh_endpoint *endpoint, struct change *change)
 {
 	const uint32_t generation = node_generation(handle);
-	const uint64_t word = bh_assignment_at(endpoint->assignment[0], endpoint->assignment[1],
-					       generation);
+	const uint64_t word =
+		bh_assignment_at(endpoint->assignment[0], endpoint->assignment[1], generation);
 
 	return endpoint->ifindex && bh_assignment_generation(word) + 1 >= generation
 		       ? table_add(&change->forget_former, addr, &endpoint->ifindex)
