@@ -252,8 +252,7 @@ static bool is_allowed(struct advice *advice, const struct flow *flow)
 	return true;
 }
 
-#define FIRST_DYNAMIC_PORT 32768 /* Linux' ip_local_port_range; who calls has a port from here on \
-				  */
+#define FIRST_DYNAMIC_PORT 32768 /* of Linux' ip_local_port_range: clients' ports */
 
 /*
  * Returns true if the flow is an answer of a server of UDP that came after the table of connections
