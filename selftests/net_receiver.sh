@@ -65,7 +65,7 @@ host=02:00:00:00:02:01 node_link=fe80::ff:fe00:201 x_link=fe80::ff:fe00:103
 	[admin-network-policy port]
 	priority = 12
 	subject = endpoints(role=z in namespaces())
-	egress = Deny to nodes() ports UDP/7777
+	egress = Deny to nodes() ports UDP/67, UDP/7777
 	EOF
 } >"$NET_TMP/policy.ini"
 
@@ -190,15 +190,21 @@ to_all() { # POD PORT KIND
 	[ "$3" != ipv6 ] || own=$(net_ip6 "$1")
 	net_moved net_frame "$1" eth0 "$(net_mac "$1")" "$mac" udp "$own" "$to" "$2"
 }
-net_stream node recv 7777 7778
+net_stream node recv 67 7777 7778
 for kind in $groups; do
 	net_check "x sends $kind to the node" passes "$(to_all x 7777 "$kind")"
 	net_check "z, which may not call that port of the node, does not by $kind" net_is "$(to_all z 7777 "$kind")" "$denied"
 	net_check "z sends $kind to another port" passes "$(to_all z 7778 "$kind")"
 done
+to_zero() { # POD: what the kernel takes for a broadcast as well
+	net_moved net_frame "$1" -s 68 eth0 "$(net_mac "$1")" $host udp 0.0.0.0 0.0.0.0 67
+}
+net_check "x sends from and to the unspecified address" passes "$(to_zero x)"
+net_check "z, which may not call that port of the node, does not by that address" net_is "$(to_zero z)" "$denied"
 sleep 0.1
 net_stream_end
-net_check "the node has got what these two sent" net_is "$(net_count node 7777) $(net_count node 7778)" "3 3"
+net_check "the node has got what these two sent" \
+	net_is "$(net_count node 7777) $(net_count node 7778) $(net_count node 67)" "3 3 1"
 
 # A packet from the unspecified address belongs to its own link as well.
 asks() { # POD: for one
