@@ -46,10 +46,10 @@ toggles() { # TIMES
 net_check "a policy is rolled out" api_rolls cidr POST 10.0.0.0/8
 wanted=$(api_wanted)
 sleep 5 # nothing is left of the rollout that would lead to another look
-net_check "its next version is one that the engine refuses" cidr PUT 010.0.0.0/8
+net_check "the next version of the policy is one that the engine refuses" cidr PUT 010.0.0.0/8
 net_check "PolicyStatus says so" api_await api_accepted False Refused
 sleep 5
-net_check "its next version is as the one before" cidr PUT 10.0.0.0/8
+net_check "the version after it is as the one before" cidr PUT 10.0.0.0/8
 net_check "PolicyStatus says so" api_await api_accepted True AllObjects
 net_check "no other policy is wanted" net_is "$(api_wanted)" "$wanted"
 before=$(api_count "$WRITES") began=$SECONDS

@@ -71,7 +71,9 @@ reports() { # POLICY ENDPOINT: worker-4, which makes a status if there is none
 	api_report worker-4 "$1" "$2"
 }
 follows() { # worker-4 reports what is wanted
-	reports $(api_wanted)
+	local wanted
+	wanted=$(api_wanted)
+	reports "${wanted% *}" "${wanted#* }"
 }
 begins() { # a rollout that waits
 	local before

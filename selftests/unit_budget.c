@@ -612,6 +612,39 @@ static void cluster_bytes(FILE *to, bool closed)
 	tenant = "evil";
 }
 
+#define WIDE 140
+
+/* Each pod of another namespace lets all addresses in, at a port of its own: each CIDR of others is
+ * a pair with each of these policies. */
+static void cuts(FILE *to, bool closed)
+{
+	for (unsigned int i = 0; i < 4; i++) {
+		char name[] = {'e', '0' + i, '\0'};
+
+		begin_policy(to, name, "");
+		for (unsigned int k = 0; !closed && k < 4000; k++)
+			fprintf(to, "%s{\"from\":[{\"ipBlock\":{\"cidr\":\"%u.0.%u.%u/32\"}}]}",
+				k ? "," : "", 30 + i, k >> 8, k & 255);
+		end_policy(to);
+	}
+	tenant = "wide";
+	put_namespace(to, tenant);
+	for (unsigned int i = 0; i < WIDE; i++) {
+		char name[16], selector[64];
+
+		snprintf(name, sizeof(name), "w%u", i);
+		snprintf(selector, sizeof(selector), "\"matchLabels\":{\"n\":\"%u\"}", 1000 + i);
+		put_pod(to, tenant, "x", 1000 + i, 1000);
+		begin_policy(to, name, selector);
+		fprintf(to,
+			"{\"from\":[{\"ipBlock\":{\"cidr\":\"0.0.0.0/"
+			"0\"}}],\"ports\":[{\"port\":%u}]}",
+			1000 + i);
+		end_policy(to);
+	}
+	tenant = "evil";
+}
+
 static const struct row {
 	const char *name;
 	void (*put)(FILE *to, bool closed);
@@ -667,6 +700,8 @@ static const struct row large[] = {
 	{"a namespace's port lists", namespace_lists, NULL,
 	 "its namespace needs 262145 port lists or more, the limit of one is 262144"},
 	{"a namespace's pairs", namespace_pairs, NULL,
+	 "its namespace needs 2097153 pairs of segments or more, the limit of one is 2097152"},
+	{"a namespace's CIDRs in wide CIDRs of another", cuts, NULL,
 	 "its namespace needs 2097153 pairs of segments or more, the limit of one is 2097152"},
 	{"a namespace's bytes", namespace_bytes, NULL,
 	 "of the compiled policy or more, the limit of one is 50331648"},

@@ -24,7 +24,8 @@ static struct loads {
 	uint64_t takes; /* ms */
 	int error;
 	bool removes; /* the policy that was staged is not staged after the load */
-	bool flaps; /* each look finds an interface that the look before found, too, and a new one */
+	/* each look finds an interface that the look before found, too, and a new one */
+	bool flaps;
 	uint32_t looks;
 	unsigned int n;
 	uint64_t ms; /* in all */

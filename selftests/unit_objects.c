@@ -1103,14 +1103,17 @@ static void waiting_pods_multiply_no_policy_of_others(void **state)
 		snprintf(text, sizeof(text),
 			 "{\"apiVersion\": \"networking.k8s.io/v1\", \"kind\": \"NetworkPolicy\", "
 			 "\"metadata\": {\"name\": \"p%u\", \"namespace\": \"shop\"}, \"spec\": "
-			 "{\"podSelector\": {}, \"ingress\": [{\"from\": [{\"namespaceSelector\": {}, "
-			 "\"podSelector\": {\"matchExpressions\": [{\"key\": \"team%u\", \"operator\": "
+			 "{\"podSelector\": {}, \"ingress\": [{\"from\": [{\"namespaceSelector\": "
+			 "{}, "
+			 "\"podSelector\": {\"matchExpressions\": [{\"key\": \"team%u\", "
+			 "\"operator\": "
 			 "\"Exists\"}]}}], \"ports\": [{\"port\": %u}]}]}}",
 			 i, i, 80 + i);
 		take(objects, "ADDED", text);
 	}
 	take(objects, "ADDED",
-	     "{\"apiVersion\": \"v1\", \"kind\": \"Namespace\", \"metadata\": {\"name\": \"evil\"}}");
+	     "{\"apiVersion\": \"v1\", \"kind\": \"Namespace\", \"metadata\": {\"name\": "
+	     "\"evil\"}}");
 	take_waiting(objects, 0);
 	policy = compile_all(objects, NULL);
 	assert_non_null(policy);

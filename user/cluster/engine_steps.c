@@ -525,8 +525,7 @@ static bool collect(struct engine *engine, const struct barrier *barrier)
  * the last number, 0 would be next, which is no policy to any node. */
 static uint32_t newest_stored(const struct engine *engine)
 {
-	uint32_t newest =
-		engine->status.policy <= STORE_GENERATION_MAX ? engine->status.policy : 0;
+	uint32_t newest = engine->status.policy <= STORE_GENERATION_MAX ? engine->status.policy : 0;
 	struct lh_entry *entry;
 
 	for (entry = engine->generations->head; entry; entry = entry->next) {

@@ -87,7 +87,7 @@ struct follower {
 		uint64_t until; /* ms: no load for the same before */
 		unsigned int backoff; /* ms: how long that is */
 	} come_up, moved;
-	uint64_t look_next; /* ms: no load for anything of these before */
+	uint64_t look_next; /* ms: no load for anything that comes up before */
 	bool load_failed; /* the last load failed, and the message says so */
 	/* loads for pods that wait for a segment; when the next may begin; ms that it waits after
 	 * one that fails, 0: none failed; the policy that is active for the last of these pods */

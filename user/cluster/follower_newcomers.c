@@ -160,13 +160,13 @@ static void look(struct follower *follower)
 	if (follower->newcomers.n_addresses && newcomers_moved(&follower->newcomers, &now))
 		other = "the node has other addresses";
 	comes = (may || !*what) && is_due(&follower->come_up, what);
-	moves = (may || !*other) && is_due(&follower->moved, other);
-	if (comes || moves) {
+	moves = is_due(&follower->moved, other);
+	if (comes || moves)
 		load(follower, comes ? what : other);
-		follower->look_next = api_now() + (api_now() - began) * LOAD_SHARE;
-	} else if (!*what && !*other && !follower->segments.due) {
+	else if (!*what && !*other && !follower->segments.due)
 		end_failure(follower);
-	}
+	if (comes)
+		follower->look_next = api_now() + (api_now() - began) * LOAD_SHARE;
 	keep(follower, &now, (comes || moves) && !follower->load_failed);
 }
 

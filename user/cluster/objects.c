@@ -215,8 +215,8 @@ static char *check(struct collection *collection, const char *key, struct object
 /* Returns why a Node is refused that has more than any node has, to free; NULL: it is not. Each
  * change of its addresses goes to all nodes, and its kubelet may write what and as often as it
  * likes. */
-static char *why_large(const struct object_kind *kind, struct json_object *object,
-		       const char *text, const char *name)
+static char *why_large(const struct object_kind *kind, struct json_object *object, const char *text,
+		       const char *name)
 {
 	struct json_object *addresses = api_get(object, "status.addresses");
 	const size_t n = json_object_is_type(addresses, json_type_array)

@@ -75,8 +75,8 @@ void store_status_free(struct store_status *status);
  * version is stored by now. NULL: no memory. */
 struct json_object *store_status_object(const struct store_status *status);
 
-/* A policy of a later generation was never made, at a change each second for 68 years: somebody wrote
- * that number by hand. */
+/* A policy of a later generation was never made, at a change each second for 68 years: somebody
+ * wrote that number by hand. */
 #define STORE_GENERATION_MAX INT32_MAX
 
 #define STORE_NAME 48 /* bytes of a PolicyGeneration's name, at most */

@@ -181,7 +181,8 @@ static int read_cluster(void *data)
 	if (error)
 		return error;
 	/* No policy before this one counts: all nodes that load these objects decide alike. */
-	address_claims_resolve(reading->cluster, &(struct former_owners){0}, report_contested, diag);
+	address_claims_resolve(reading->cluster, &(struct former_owners){0}, report_contested,
+			       diag);
 	error = cluster_finish(reading->cluster, diag);
 	return diag->errors == errors ? error : -EINVAL;
 }

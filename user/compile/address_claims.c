@@ -147,8 +147,8 @@ static bool precedes(const struct contest *contest, const struct endpoint *a,
 	return compare_names(a, b) < 0;
 }
 
-/* Returns true if Pod @a goes before Pod @b, of which neither or both are incumbents: the older one,
- * unless it has ended. */
+/* Returns true if Pod @a goes before Pod @b, of which neither or both are incumbents: the older
+ * one, unless it has ended. */
 static bool is_first(const struct contest *contest, const struct endpoint *a,
 		     const struct endpoint *b)
 {

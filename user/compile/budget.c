@@ -441,6 +441,68 @@ void budget_charge_matchers(struct compiler *c, const uint32_t *matchers, size_t
 
 /* Regions */
 
+static uint32_t owner_of(const struct compiler *c, uint32_t matcher)
+{
+	return number_of(c, c->matchers.at[matcher].owner);
+}
+
+static uint32_t owner_ns_of(const struct compiler *c, uint32_t matcher)
+{
+	const uint32_t policy = owner_of(c, matcher);
+
+	return policy == NOBODY ? NOBODY : c->budgets->ns_of[policy];
+}
+
+static bool has_matcher(const struct compiler *c, const uint32_t *rules, size_t n, uint32_t matcher)
+{
+	for (size_t i = 0; i < n; i++)
+		if (c->rules.at[rules[i]].common == matcher + 1)
+			return true;
+	return false;
+}
+
+/* Returns the first namespace that has one of the edges; NOBODY: none has. */
+static uint32_t ns_of_edges(const struct compiler *c, uint32_t edges)
+{
+	size_t n;
+	const uint32_t *at = intern_set(&c->sets, edges, &n);
+	uint32_t ns = NOBODY;
+
+	for (size_t i = 0; i < n && ns == NOBODY; i++)
+		ns = owner_ns_of(c, at[i]);
+	return ns;
+}
+
+static bool has_edge(const struct compiler *c, const uint32_t *rules, size_t n, uint32_t edges)
+{
+	size_t n_edges;
+	const uint32_t *at = intern_set(&c->sets, edges, &n_edges);
+
+	for (size_t i = 0; i < n_edges; i++)
+		if (has_matcher(c, rules, n, at[i]))
+			return true;
+	return false;
+}
+
+bool budget_charge_pair(struct compiler *c, const uint32_t *rules, size_t n, uint32_t edges)
+{
+	uint32_t payer;
+
+	if (!c->budgets || edges == INTERN_NONE || has_edge(c, rules, n, edges))
+		return budget_charge_once(c, rules, n, BUDGET_PAIRS);
+	payer = ns_of_edges(c, edges);
+	if (payer == NOBODY || payer == payer_of(c, rules, n))
+		return budget_charge_once(c, rules, n, BUDGET_PAIRS);
+	return spend_namespace(c->budgets, payer, BUDGET_PAIRS, 1);
+}
+
+bool budget_keeps_edges(const struct compiler *c, uint32_t edges)
+{
+	const uint32_t ns = c->budgets && edges != INTERN_NONE ? ns_of_edges(c, edges) : NOBODY;
+
+	return ns == NOBODY || !c->budgets->namespaces[ns].over;
+}
+
 /* Returns true if no region before has the same matchers of the account. */
 static bool is_new_set(struct compiler *c, uint32_t account, const uint32_t *clauses, size_t n,
 		       const uint32_t *matcher_of)
@@ -472,18 +534,6 @@ static void mark_owner(struct budgets *b, uint32_t policy)
 	if (*of_ns != b->n_regions)
 		spend_namespace(b, ns, BUDGET_PREFIXES, 1);
 	*of_policy = *of_ns = b->n_regions;
-}
-
-static uint32_t owner_of(const struct compiler *c, uint32_t matcher)
-{
-	return number_of(c, c->matchers.at[matcher].owner);
-}
-
-static uint32_t owner_ns_of(const struct compiler *c, uint32_t matcher)
-{
-	const uint32_t policy = owner_of(c, matcher);
-
-	return policy == NOBODY ? NOBODY : c->budgets->ns_of[policy];
 }
 
 /* Charges each account whose clauses hold in the region. Those of one policy stand next to each

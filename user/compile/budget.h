@@ -83,6 +83,13 @@ bool budget_charge_rules(struct compiler *c, const uint32_t *rules, size_t n, en
  * budget_charge(). */
 bool budget_charge_once(struct compiler *c, const uint32_t *rules, size_t n, enum budget budget);
 
+/* Charges a pair with a class of addresses that a region with these edges has brought about: as
+ * budget_charge_once() if one of the rules has an edge of it. Else the namespace pays whose CIDR it
+ * is: a wide CIDR of one namespace is a pair with each CIDR of others. */
+bool budget_charge_pair(struct compiler *c, const uint32_t *rules, size_t n, uint32_t edges);
+/* Returns false if that namespace is over a budget. */
+bool budget_keeps_edges(const struct compiler *c, uint32_t edges);
+
 /* Charges each policy of the rules for the intervals that its @spans (by rule) may begin, but at
  * most @most, and the namespace for all, but at most @most. Returns as budget_charge(). */
 bool budget_charge_spans(struct compiler *c, const uint32_t *rules, const uint32_t *spans, size_t n,

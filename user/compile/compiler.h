@@ -104,6 +104,7 @@ struct region {
 	struct cidr cidr;
 	uint32_t parent; /* the region around it; of ::/0: itself */
 	uint32_t listed; /* set of matchers that list it */
+	uint32_t edges; /* set of matchers that have its CIDR; INTERN_NONE: nobody pays for it */
 	uint32_t segment;
 };
 
@@ -121,6 +122,7 @@ struct peer_class {
 	struct policy_key key;
 	uint32_t common; /* of an `own` class: the common class that it refines, or INTERN_NONE */
 	bool external;
+	uint32_t edges; /* of the first region of the class; INTERN_NONE: it has none */
 	uint32_t resolutions; /* set */
 	uint32_t id;
 };
@@ -256,9 +258,9 @@ void compiler_name_rules(struct compiler *c); /* gives the rules their IDs */
 void compiler_free(struct compiler *c);
 /* Half of the slots, so that the maps hold a policy and its successor together until the commit. */
 #define SEGMENTS_MAX (BH_SLOT_MAX / 2)
-/* The expected pods of a namespace get at most so many new segments in advance: whoever may make pods
- * that never get an address must not multiply what the policies of others need. A pod without its
- * segment gets it when it has its address. */
+/* The expected pods of a namespace get at most so many new segments in advance: whoever may make
+ * pods that never get an address must not multiply what the policies of others need. A pod without
+ * its segment gets it when it has its address. */
 #define EXPECTED_SEGMENTS 256
 
 /* rules.c */

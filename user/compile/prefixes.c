@@ -119,16 +119,27 @@ static bool keep_edges(const struct compiler *c, struct edge *edges, size_t *n,
 	return kept;
 }
 
-static void charge_region(struct compiler *c, const numbers_t *clauses, const uint32_t *matcher_of,
-			  const struct edge *edges, size_t n)
+/* Charges a region. Returns the set of matchers that it begins with; INTERN_NONE: nobody is
+ * charged.
+ */
+static uint32_t charge_region(struct compiler *c, const numbers_t *clauses,
+			      const uint32_t *matcher_of, const struct edge *edges, size_t n)
 {
 	numbers_t begun = {0};
+	uint32_t set;
 
-	for (size_t i = 0; c->budgets && i < n; i++)
+	if (!c->budgets)
+		return INTERN_NONE;
+	for (size_t i = 0; i < n; i++)
 		if (edges[i].clause != UINT32_MAX)
 			array_push(&begun, edges[i].clause);
 	budget_charge_region(c, clauses, matcher_of, begun.at, begun.n);
+	for (size_t i = 0; i < begun.n; i++)
+		begun.at[i] = matcher_of[begun.at[i]];
+	numbers_sort(&begun);
+	set = intern_add(&c->sets, begun.at, begun.n * sizeof(*begun.at), NULL);
 	array_free(&begun);
+	return set;
 }
 
 void regions_build(struct compiler *c)
@@ -159,7 +170,7 @@ void regions_build(struct compiler *c)
 		}
 		region.parent = parent;
 		region_clauses(i ? &held.at[parent] : &none, &edges.at[i], n, &clauses);
-		charge_region(c, &clauses, matcher_of, &edges.at[i], n);
+		region.edges = charge_region(c, &clauses, matcher_of, &edges.at[i], n);
 		region.listed = list_matchers(c, &clauses, matcher_of);
 		parent = c->regions.n;
 		array_push(&c->regions, region);

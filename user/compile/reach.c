@@ -135,11 +135,14 @@ static void add_pair(struct reach_builder *r, const struct subject *subject,
 	struct compiler *c = r->c;
 	const struct peer_class *class = &c->peers.at[touches->peer];
 	numbers_t rules = {0};
+	bool kept;
 
 	for (size_t i = 0; i < n; i++)
 		array_push(&rules, touches[i].rule);
-	budget_charge_once(c, rules.at, rules.n, BUDGET_PAIRS);
+	kept = budget_charge_pair(c, rules.at, rules.n, class->edges);
 	array_free(&rules);
+	if (!kept)
+		return;
 	tables_pair(c, subject->id, class->id, verdicts);
 	tables_need(c, verdicts,
 		    subject->direction == INGRESS ? subject->resolutions : class->resolutions);
@@ -187,7 +190,7 @@ static uint32_t evaluate_common(struct compiler *c, const struct subject *subjec
 }
 
 /* Finds every (peer class, rule) in which a matcher of the rule lists the class, grouped by
- * peer. Leaves out the rules of policies that are over a budget. */
+ * peer. Leaves out the rules and the CIDRs of policies that are over a budget. */
 static void find_touches(const struct reach_builder *r, const struct subject *subject, bool own,
 			 touches_t *touches)
 {
@@ -208,7 +211,8 @@ static void find_touches(const struct reach_builder *r, const struct subject *su
 			    : !budget_charge_namespace(c, rules, n, BUDGET_STEPS, classes->n))
 			continue;
 		for (size_t j = 0; j < classes->n; j++)
-			array_push(touches, ((struct touch){classes->at[j], rules[i]}));
+			if (budget_keeps_edges(c, c->peers.at[classes->at[j]].edges))
+				array_push(touches, ((struct touch){classes->at[j], rules[i]}));
 	}
 	array_sort(touches, compare_touches);
 }
@@ -222,10 +226,31 @@ static size_t same_peer(const touches_t *touches, size_t i)
 	return n;
 }
 
+/* The last peer of a subject, and what was found about it. */
+struct reached {
+	const struct touch *touches;
+	size_t n;
+	bool external;
+	uint32_t verdicts;
+};
+
+/* Returns true if the same rules list both peers. A wide CIDR lists thousands of peers alike. */
+static bool is_alike(const struct reached *last, const struct touch *touches, size_t n,
+		     bool external)
+{
+	if (last->n != n || last->external != external)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (last->touches[i].rule != touches[i].rule)
+			return false;
+	return true;
+}
+
 static void reach_common(struct reach_builder *r, struct subject *subject)
 {
 	struct compiler *c = r->c;
 	touches_t touches = {0};
+	struct reached last = {0};
 
 	for (int external = 0; external <= 1; external++) {
 		uint32_t destinations = subject->resolutions;
@@ -245,7 +270,10 @@ static void reach_common(struct reach_builder *r, struct subject *subject)
 		bool external = c->peers.at[peer].external;
 
 		n = same_peer(&touches, i);
-		verdicts = evaluate_common(c, subject, &touches.at[i], n, external);
+		verdicts = is_alike(&last, &touches.at[i], n, external)
+				   ? last.verdicts
+				   : evaluate_common(c, subject, &touches.at[i], n, external);
+		last = (struct reached){&touches.at[i], n, external, verdicts};
 		subject->left_out |= verdicts == INTERN_NONE;
 		if (subject->left_out)
 			break;

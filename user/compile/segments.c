@@ -104,6 +104,7 @@ static uint32_t add_peer(struct compiler *c, const uint32_t *listed, size_t n, b
 			put_matchers(c, &bytes, numbers.at + 1, numbers.n - 1);
 			array_push(&c->peers, ((struct peer_class){.key = bytes_key(&bytes),
 								   .common = INTERN_NONE,
+								   .edges = INTERN_NONE,
 								   .external = external}));
 		}
 	}
@@ -607,6 +608,19 @@ static void place_endpoints(struct compiler *c, struct members *members)
 	array_free(&listed);
 }
 
+/* Notes whose CIDRs have brought the classes of addresses about. */
+static void note_edges(struct compiler *c)
+{
+	for (uint32_t i = 0; i < c->regions.n; i++) {
+		const struct region *region = &c->regions.at[i];
+		const uint32_t number = c->segments.at[region->segment].peer_common;
+		struct peer_class *peer = number == INTERN_NONE ? NULL : &c->peers.at[number];
+
+		if (peer && peer->edges == INTERN_NONE)
+			peer->edges = region->edges;
+	}
+}
+
 void segments_place(struct compiler *c)
 {
 	struct members *members = members_open(c);
@@ -616,5 +630,6 @@ void segments_place(struct compiler *c)
 	expected_build(c, members);
 	for (uint32_t i = 0; i < c->regions.n; i++)
 		c->regions.at[i].segment = segments_add(c, c->regions.at[i].listed, true);
+	note_edges(c);
 	members_close(members);
 }

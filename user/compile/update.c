@@ -597,9 +597,8 @@ static int place_pod(struct pod_update *p, const struct endpoint *now)
 static size_t count_expected(const struct pod_update *p, const char *ns)
 {
 	const struct policy *base = p->u.base;
-	const size_t from =
-		SEARCH(base->n_expected, i,
-		       strcmp(policy_string(base, base->expected[i].ns), ns) < 0);
+	const size_t from = SEARCH(base->n_expected, i,
+				   strcmp(policy_string(base, base->expected[i].ns), ns) < 0);
 	const size_t to = SEARCH(base->n_expected, i,
 				 strcmp(policy_string(base, base->expected[i].ns), ns) <= 0);
 	size_t n = to - from;
@@ -609,8 +608,8 @@ static size_t count_expected(const struct pod_update *p, const char *ns)
 	return n;
 }
 
-/* Finds the places of pods in the base, and the pods that fit none of its segments, but for expected
- * ones that get no segment in advance. */
+/* Finds the places of pods in the base, and the pods that fit none of its segments, but for
+ * expected ones that get no segment in advance. */
 static int place_pods(struct pod_update *p)
 {
 	int error = 0;
