@@ -50,7 +50,7 @@ BPF_GLOBAL int flow_to_group(struct packet *p)
 	struct bh_iface *iface;
 	__u32 verdict;
 
-	if (!p || p->hook != BH_HOOK_FROM_ENDPOINT || !p->generation)
+	if (!p || p->hook != BH_HOOK_FROM_ENDPOINT || !p->generation || !packet_has_group(p))
 		return 0;
 	iface = endpoint_iface(p->ifindex);
 	if (!iface || iface->flags & BH_IFACE_L2 ||

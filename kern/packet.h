@@ -123,14 +123,20 @@ static __always_inline void packet_audited(struct packet *p, int reason)
 		p->audit = reason;
 }
 
-/* Returns true if the packet goes to a group (multicast, broadcast). The hook of each receiver
- * evaluates it alone, and no host can answer from a group address. A packet to 0.0.0.0 is a
- * broadcast to the kernel, if it is from there as well. */
-static __always_inline bool packet_is_group(const struct packet *p)
+/* Returns true if the packet's address is a group's. A packet to 0.0.0.0 is a broadcast to the
+ * kernel, if it is from there as well. */
+static __always_inline bool packet_has_group(const struct packet *p)
 {
 	const __u8 *to = (const __u8 *)(p->from ? p->key.addr[0] : p->key.addr[1]);
 
-	return p->mac_to[0] & 1 || (p->version == 4 ? !to[12] || to[12] >= 224 : to[0] == 255);
+	return p->version == 4 ? !to[12] || to[12] >= 224 : to[0] == 255;
+}
+
+/* Returns true if the packet goes to a group (multicast, broadcast). The hook of each receiver
+ * evaluates it alone, and no host can answer from a group address. */
+static __always_inline bool packet_is_group(const struct packet *p)
+{
+	return p->mac_to[0] & 1 || packet_has_group(p);
 }
 
 /* Returns the active generation. Each packet reads it once. */

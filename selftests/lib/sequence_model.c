@@ -7,7 +7,7 @@
  * A frame of a live conversation is evaluated in the direction in which the conversation began. Any
  * other frame is evaluated in its own direction. Only a SYN begins a TCP conversation, and each SYN
  * is evaluated in its own direction. A frame to a group is evaluated by each receiver's policy, and
- * begins no conversation. An actor in audit counts as one whose policy allows everything, malformed
+ * begins no conversation; that of a routed pod is one to its node, too. An actor in audit counts as one whose policy allows everything, malformed
  * frames and forged addresses included.
  *
  * If the specification is silent, the model allows both results (MAY):
@@ -421,6 +421,15 @@ static enum word unless_forgotten(const struct model *m, const struct talk *talk
 
 /* ---- what is not TCP ---- */
 
+/* Returns true if a frame to a group comes to the node, which has no hook, and nobody else, and
+ * policy denies the node. */
+static bool reaches_denied_node(const struct model *m, const struct step *step,
+				const struct sight *sight)
+{
+	return sight->hook == HOOK_FROM && !is_on_bridge(step->from) &&
+	       !allows(m, sender(m, step), EGRESS, NODE, step->protocol, step->dport);
+}
+
 static enum word flow_word(struct model *m, const struct step *step, const struct sight *sight)
 {
 	unsigned int from = sender(m, step), to = addressee(step, sight);
@@ -431,12 +440,7 @@ static enum word flow_word(struct model *m, const struct step *step, const struc
 	m->reading.how = BEGINS;
 	if (is_group(&step->destination)) {
 		m->reading.how = EVALUATED;
-		/* on a link that is no bridge, the node is the receiver */
-		if (sight->hook == HOOK_FROM && !is_on_bridge(step->from)) {
-			new.peers = PEER(NODE);
-			own = both(own, ends_word(m, sight, &new));
-		}
-		return own;
+		return reaches_denied_node(m, step, sight) ? MUST_DROP : own;
 	}
 	talk = find(m, &key, FLOW, from, to);
 	if (talk && talk->from == from) {
