@@ -612,37 +612,55 @@ static void cluster_bytes(FILE *to, bool closed)
 	tenant = "evil";
 }
 
-#define WIDE 140
-
-/* Each pod of another namespace lets all addresses in, at a port of its own: each CIDR of others is
- * a pair with each of these policies. */
-static void cuts(FILE *to, bool closed)
+/* So many pods of another namespace let all addresses in, each at a port of its own: each CIDR of
+ * others is a pair with each of these policies. */
+static void put_open(FILE *to, unsigned int n)
 {
-	for (unsigned int i = 0; i < 4; i++) {
-		char name[] = {'e', '0' + i, '\0'};
-
-		begin_policy(to, name, "");
-		for (unsigned int k = 0; !closed && k < 4000; k++)
-			fprintf(to, "%s{\"from\":[{\"ipBlock\":{\"cidr\":\"%u.0.%u.%u/32\"}}]}",
-				k ? "," : "", 30 + i, k >> 8, k & 255);
-		end_policy(to);
-	}
 	tenant = "wide";
 	put_namespace(to, tenant);
-	for (unsigned int i = 0; i < WIDE; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		char name[16], selector[64];
 
 		snprintf(name, sizeof(name), "w%u", i);
-		snprintf(selector, sizeof(selector), "\"matchLabels\":{\"n\":\"%u\"}", 1000 + i);
-		put_pod(to, tenant, "x", 1000 + i, 1000);
+		snprintf(selector, sizeof(selector), "\"matchLabels\":{\"n\":\"%u\"}", 9000 + i);
+		put_pod(to, tenant, "x", 9000 + i, 1000);
 		begin_policy(to, name, selector);
 		fprintf(to,
-			"{\"from\":[{\"ipBlock\":{\"cidr\":\"0.0.0.0/"
-			"0\"}}],\"ports\":[{\"port\":%u}]}",
+			"{\"from\":[{\"ipBlock\":{\"cidr\":\"0.0.0.0/0\"}}],\"ports\":[{"
+			"\"port\":%u}]}",
 			1000 + i);
 		end_policy(to);
 	}
 	tenant = "evil";
+}
+
+/* 4,000 addresses from NET.FIRST on, each in a rule of its own. */
+static void put_addresses(FILE *to, const char *name, unsigned int net, unsigned int first,
+			  bool closed)
+{
+	begin_policy(to, name, "");
+	for (unsigned int i = first; !closed && i < first + 4000; i++)
+		fprintf(to, "%s{\"from\":[{\"ipBlock\":{\"cidr\":\"%u.0.%u.%u/32\"}}]}",
+			i == first ? "" : ",", net, i >> 8, i & 255);
+	end_policy(to);
+}
+
+static void cuts(FILE *to, bool closed)
+{
+	put_addresses(to, "a", 30, 0, closed);
+	put_addresses(to, "b", 31, 0, closed);
+	put_addresses(to, "c", 32, 0, closed);
+	put_addresses(to, "d", 33, 0, closed);
+	put_open(to, 140);
+}
+
+static void cuts_pods(FILE *to, bool closed)
+{
+	put_namespace(to, "many");
+	for (unsigned int i = 0; i < 4000; i++)
+		put_pod(to, "many", "x", 2000 + i, 1000);
+	put_addresses(to, "pods", 10, 2000, closed);
+	put_open(to, 540);
 }
 
 static const struct row {
@@ -702,6 +720,8 @@ static const struct row large[] = {
 	{"a namespace's pairs", namespace_pairs, NULL,
 	 "its namespace needs 2097153 pairs of segments or more, the limit of one is 2097152"},
 	{"a namespace's CIDRs in wide CIDRs of another", cuts, NULL,
+	 "its namespace needs 2097153 pairs of segments or more, the limit of one is 2097152"},
+	{"a namespace's CIDRs of pods in wide CIDRs of another", cuts_pods, NULL,
 	 "its namespace needs 2097153 pairs of segments or more, the limit of one is 2097152"},
 	{"a namespace's bytes", namespace_bytes, NULL,
 	 "of the compiled policy or more, the limit of one is 50331648"},

@@ -417,16 +417,33 @@ static uint32_t find_resolution(struct compiler *c, const struct segment *segmen
 	return number;
 }
 
+/* Notes whose CIDRs have brought about the class of peers that a segment of the region is in. */
+static void note_edges(struct compiler *c, uint32_t region, uint32_t segment)
+{
+	const uint32_t number = c->segments.at[segment].peer_common;
+	struct peer_class *peer = number == INTERN_NONE ? NULL : &c->peers.at[number];
+
+	if (peer && peer->edges == INTERN_NONE)
+		peer->edges = c->regions.at[region].edges;
+}
+
+/* Endpoints in a region of so few addresses are told apart by its CIDR; in a wider one, rather by
+ * what administrators' rules select. */
+#define NARROW_BITS 120 /* of IPv4: 24 */
+
 static void place_endpoint(struct compiler *c, uint32_t number, const numbers_t *listed)
 {
 	const struct endpoint *endpoint = &c->cluster->endpoints[number];
 
 	for (size_t i = 0; i < endpoint->n_addresses; i++) {
 		const struct address *address = &endpoint->addresses[i];
-		uint32_t set = combine(c, listed, regions_find(c, address));
+		uint32_t region = regions_find(c, address);
+		uint32_t set = combine(c, listed, region);
 		uint32_t segment = segments_add(c, set, false);
 		uint32_t resolution = find_resolution(c, &c->segments.at[segment], endpoint);
 
+		if (c->regions.at[region].cidr.length >= NARROW_BITS)
+			note_edges(c, region, segment);
 		if (resolution)
 			array_push(&c->segments.at[segment].resolutions, resolution);
 		array_push(&c->addresses,
@@ -608,19 +625,6 @@ static void place_endpoints(struct compiler *c, struct members *members)
 	array_free(&listed);
 }
 
-/* Notes whose CIDRs have brought the classes of addresses about. */
-static void note_edges(struct compiler *c)
-{
-	for (uint32_t i = 0; i < c->regions.n; i++) {
-		const struct region *region = &c->regions.at[i];
-		const uint32_t number = c->segments.at[region->segment].peer_common;
-		struct peer_class *peer = number == INTERN_NONE ? NULL : &c->peers.at[number];
-
-		if (peer && peer->edges == INTERN_NONE)
-			peer->edges = region->edges;
-	}
-}
-
 void segments_place(struct compiler *c)
 {
 	struct members *members = members_open(c);
@@ -628,8 +632,9 @@ void segments_place(struct compiler *c)
 	place_endpoints(c, members);
 	sort_resolutions(c);
 	expected_build(c, members);
-	for (uint32_t i = 0; i < c->regions.n; i++)
+	for (uint32_t i = 0; i < c->regions.n; i++) {
 		c->regions.at[i].segment = segments_add(c, c->regions.at[i].listed, true);
-	note_edges(c);
+		note_edges(c, i, c->regions.at[i].segment);
+	}
 	members_close(members);
 }
