@@ -7,8 +7,8 @@
  * A frame of a live conversation is evaluated in the direction in which the conversation began. Any
  * other frame is evaluated in its own direction. Only a SYN begins a TCP conversation, and each SYN
  * is evaluated in its own direction. A frame to a group is evaluated by each receiver's policy, and
- * begins no conversation; that of a routed pod is one to its node, too. An actor in audit counts as one whose policy allows everything, malformed
- * frames and forged addresses included.
+ * begins no conversation; that of a routed pod is one to its node, too. An actor in audit counts as
+ * one whose policy allows everything, malformed frames and forged addresses included.
  *
  * If the specification is silent, the model allows both results (MAY):
  *  - The hook of the sender may drop a frame early that the hook of the receiver would drop.

@@ -33,18 +33,18 @@
 
 /* OPERATING.md says why each limit is what it is. */
 const struct budget_limit budget_limits[BUDGETS] = {
-	[BUDGET_PREFIXES] = {"CIDRs", 1 << 16, 1 << 17, sizeof(struct policy_prefix)},
+	[BUDGET_PREFIXES] = {"CIDRs", 1 << 16, 1 << 17, sizeof(struct policy_prefix), 0, 0},
 	[BUDGET_SEGMENTS] = {"segments of addresses", 1 << 12, 1 << 14,
-			     sizeof(struct policy_segment)},
+			     sizeof(struct policy_segment), 0, 0},
 	[BUDGET_VARIATIONS] = {"variations of port names in one segment", NO_LIMIT, 1 << 11,
-			       sizeof(struct policy_variation)},
-	[BUDGET_LISTS] = {"port lists", 1 << 16, 1 << 18, sizeof(struct policy_class)},
-	[BUDGET_INTERVALS] = {"port intervals", 1 << 18, 1 << 20, sizeof(struct bh_interval)},
-	[BUDGET_PAIRS] = {"pairs of segments", 1 << 19, 1 << 21, sizeof(struct policy_pair)},
+			       sizeof(struct policy_variation), 0, 0},
+	[BUDGET_LISTS] = {"port lists", 1 << 16, 1 << 18, sizeof(struct policy_class), 0, 0},
+	[BUDGET_INTERVALS] = {"port intervals", 1 << 18, 1 << 20, sizeof(struct bh_interval), 0, 0},
+	[BUDGET_PAIRS] = {"pairs of segments", 1 << 19, 1 << 21, sizeof(struct policy_pair), 0, 0},
 	[BUDGET_BYTES] = {"bytes of the compiled policy", 1 << 24, 3 << 24, 1, CLUSTER_BYTES, 0},
 	[BUDGET_STEPS] = {"steps of the compiler", 1 << 24, 1 << 25, 0, CLUSTER_STEPS, OWN_STEPS},
-	[BUDGET_FRONTENDS] = {"addresses and ports", 1 << 16, 1 << 20, 0},
-	[BUDGET_BACKENDS] = {"backends", 1 << 18, 1 << 20, 0},
+	[BUDGET_FRONTENDS] = {"addresses and ports", 1 << 16, 1 << 20, 0, 0, 0},
+	[BUDGET_BACKENDS] = {"backends", 1 << 18, 1 << 20, 0, 0, 0},
 };
 
 struct account {
