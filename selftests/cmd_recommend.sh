@@ -115,7 +115,7 @@ recommended() { # EVENTS SOURCE DESTINATION PORT...: verdicts with the policies 
 } >"$tmp/answers"
 check "a late answer to a call that was seen is no call" \
 	is "$(recommended "$tmp/answers" shop/db-0 front/web-1 UDP/40000)" 1
-check "it is named" grep -q "left out: a late answer to a call that is allowed: 10.0.0.1 to 10.0.1.1 UDP/40000" \
+check "a late answer is named" grep -q "left out: a late answer to a call that is allowed: 10.0.0.1 to 10.0.1.1 UDP/40000" \
 	"$tmp/answers.said"
 check "the call is recommended" is "$(recommended "$tmp/answers" front/web-1 shop/db-0 UDP/53)" 0
 answer 10.0.0.1 53 10.0.1.1 40000 >"$tmp/answers"
@@ -137,7 +137,7 @@ reason "TCP segment of no connection" >"$tmp/answers"
 check "a segment of no connection opens nothing" \
 	is "$(recommended "$tmp/answers" shop/db-0 front/web-1 TCP/40000)" 1
 reason "denied by the source's policy" >"$tmp/answers"
-check "what policy denied does" is "$(recommended "$tmp/answers" shop/db-0 front/web-1 TCP/40000)" 0
+check "a segment that policy denied makes a rule" is "$(recommended "$tmp/answers" shop/db-0 front/web-1 TCP/40000)" 0
 
 # A flow to an address that the pod has learned by a domain name: the name takes the address' place.
 named() { # ADDRESS NAME...

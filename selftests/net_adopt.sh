@@ -114,7 +114,7 @@ net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 for family in "" 6; do
 	net_check "the callee of an isolated pod's address does not reach the pod, UDP$family" says vault$family back lost
 	net_check "the pod's next packet passes, UDP$family" says vault$family there arrived
-	net_check "and so does the answer, UDP$family" says vault$family back arrived
+	net_check "the answer to the pod's next packet passes, UDP$family" says vault$family back arrived
 done
 net_check "an isolated pod answers a call that came before the load" says out back arrived
 expect web-9000 answered "a connection that policy allows goes on"
