@@ -161,6 +161,16 @@ static __always_inline int tcp_answer_half(struct packet *p, struct bh_ct *ct)
 	return reason;
 }
 
+/* Returns the open connection of a SYN-ACK that was found in neither place, or in one of a SYN that
+ * waits no more: another CPU ends the handshake, and puts the connection into its place
+ * (tcp_replace()). NULL: there is none. */
+static __always_inline struct bh_ct *tcp_opened_meanwhile(struct packet *p, struct bh_ct *waiting)
+{
+	if (waiting)
+		return READ_ONCE(waiting->state) & BH_CT_HALF ? NULL : waiting;
+	return tcp_find_again(p);
+}
+
 /* Evaluates a SYN-ACK: that of a half-open connection, or a late copy of that of an open one. */
 static __always_inline int tcp_answer(struct packet *p, struct bh_ct *ct)
 {
@@ -171,6 +181,8 @@ static __always_inline int tcp_answer(struct packet *p, struct bh_ct *ct)
 	waiting = !ct || READ_ONCE(ct->state) & BH_CT_CONTESTED ? ct_find_waiting(p) : NULL;
 	if (waiting && tcp_answers(p, waiting))
 		return tcp_answer_half(p, waiting);
+	if (!ct)
+		ct = tcp_opened_meanwhile(p, waiting);
 	if (!ct)
 		return BH_DROP_NO_CONNECTION;
 	if (READ_ONCE(ct->state) & BH_CT_HALF)

@@ -29,6 +29,7 @@
  *   connection_move()  does not look once more
  *   tcp_answered()     stores the number of an end that has one
  *   connection_touch() stores the state before the age
+ *   tcp_answer()       drops a copy whose handshake another CPU ends
  *   ct_note_ends()     decides by the state of before the FIN which of two FINs came first
  *   gc_free()          does not look a second time
  *   gc_free(), table_seize()  make the slot busy before they know that the connection has ended
@@ -823,6 +824,17 @@ static void reset_while_idle(void)
 	       bh_reason_drops(midway(MIDWAY_TOUCH, reset)));
 }
 
+/* A copy of a SYN-ACK comes while the ACK ends the handshake, of ports that are used again. */
+static void answer_while_opened(void)
+{
+	struct packet_spec answer = numbered(ANSWER, 70000, 90001);
+
+	answer.version = version;
+	open_again();
+	expect("the copy passes", 0,
+	       !bh_reason_drops(packet_node_midway(MIDWAY_ANSWER_OPENED, FROM_B, &answer)));
+}
+
 /* A FIN whose program has read the state before the other end's FIN came. */
 static void fins_that_cross(void)
 {
@@ -957,6 +969,7 @@ static const struct packet_sequence sequences[] = {
 	{"names that are asked for a connection of others", named_for_others},
 	{"a SYN-ACK that comes late", late_answer},
 	{"an idle connection whose RST another CPU notes", reset_while_idle},
+	{"a SYN-ACK while its handshake ends", answer_while_opened},
 	{"FINs that cross", fins_that_cross},
 	{"a connection that goes on while it is freed", lives_again},
 	{"packets of a connection that is to be freed or replaced", found_at_each_moment},

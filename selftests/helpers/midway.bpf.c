@@ -261,6 +261,23 @@ int midway_touch(struct __sk_buff *skb)
 	return midway_lapsed ? BH_DROP_NO_CONNECTION : 0;
 }
 
+/* A copy of a SYN-ACK has found no connection of its ports: another CPU ends the handshake of the
+ * SYN that waits, and puts its connection there. Returns the reason. */
+SEC("tc")
+int midway_answer_opened(struct __sk_buff *skb)
+{
+	struct packet p;
+	struct bh_ct *waiting;
+
+	if (!midway_begins(skb, &p))
+		return MIDWAY_NOT;
+	waiting = ct_find_waiting(&p);
+	if (!waiting)
+		return MIDWAY_NOT;
+	__sync_fetch_and_and(&waiting->state, ~BH_CT_HALF);
+	return tcp_answer(&p, NULL);
+}
+
 /* The packet's FIN is noted by a program that has read the state before the other end's FIN came,
  * which another CPU has noted since. */
 SEC("tc")

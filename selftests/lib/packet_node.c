@@ -999,6 +999,7 @@ static void open_midway(int programs[PACKET_MIDWAYS])
 	programs[MIDWAY_ASK_OF_OTHERS] = bpf_program__fd(midway->progs.midway_ask_of_others);
 	programs[MIDWAY_ANSWER_ANOTHERS] = bpf_program__fd(midway->progs.midway_answer_anothers);
 	programs[MIDWAY_TOUCH] = bpf_program__fd(midway->progs.midway_touch);
+	programs[MIDWAY_ANSWER_OPENED] = bpf_program__fd(midway->progs.midway_answer_opened);
 	programs[MIDWAY_FIN_CROSSES] = bpf_program__fd(midway->progs.midway_fin_crosses);
 	programs[MIDWAY_FREE] = bpf_program__fd(midway->progs.midway_free);
 	programs[MIDWAY_FREE_AMID_PACKETS] =
