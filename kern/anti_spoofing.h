@@ -9,7 +9,7 @@
 #define DHCP_SERVER 67
 #define DHCP_CLIENT 68
 
-static __always_inline bool source_mac_is(const struct packet *p, const __u8 mac[6])
+static __always_inline bool spoofing_mac_is(const struct packet *p, const __u8 mac[6])
 {
 	const __u8 *from = p->mac_from;
 
@@ -29,17 +29,17 @@ static __always_inline bool spoofing_asks_dhcp(const struct packet *p)
 	       p->port[0] == bpf_htons(DHCP_CLIENT) && p->port[1] == bpf_htons(DHCP_SERVER);
 }
 
-static __noinline int source_exception(const struct packet *p, const struct end *source)
+static __noinline int spoofing_exception(const struct packet *p, const struct end *source)
 {
 	struct bh_iface *iface = endpoint_iface(p->ifindex);
 	struct bh_addr addr;
 
 	if (!iface)
 		return BH_DROP_INTERFACE;
-	if (iface->flags & BH_IFACE_MAC && !source_mac_is(p, iface->mac))
+	if (iface->flags & BH_IFACE_MAC && !spoofing_mac_is(p, iface->mac))
 		return BH_DROP_MAC;
 	if (source->ifindex == p->ifindex)
-		return spoofing_mac_known(source->mac) && !source_mac_is(p, source->mac)
+		return spoofing_mac_known(source->mac) && !spoofing_mac_is(p, source->mac)
 			       ? BH_DROP_MAC
 			       : 0;
 	packet_address(p, p->from, &addr);
@@ -54,17 +54,17 @@ static __noinline int source_exception(const struct packet *p, const struct end 
  * @source: the owner of the address. */
 static __always_inline int spoofing_check(const struct packet *p, const struct end *source)
 {
-	if (likely(source->ifindex == p->ifindex && source_mac_is(p, source->mac)))
+	if (likely(source->ifindex == p->ifindex && spoofing_mac_is(p, source->mac)))
 		return 0;
-	return source_exception(p, source);
+	return spoofing_exception(p, source);
 }
 
 /* Returns true if the endpoint's packet has the endpoint's own MAC. If the endpoint's MAC is not
  * known, every MAC counts as its own but those of others on its bridge. */
-static __always_inline bool source_mac_fits(const struct packet *p, const struct bh_iface *iface)
+static __always_inline bool spoofing_mac_fits(const struct packet *p, const struct bh_iface *iface)
 {
 	if (iface->flags & BH_IFACE_MAC)
-		return source_mac_is(p, iface->mac);
+		return spoofing_mac_is(p, iface->mac);
 	return !iface->bridge || !link_owner(p, p->mac_from, iface->bridge);
 }
 
@@ -81,7 +81,7 @@ BPF_GLOBAL int spoofing_link(const struct packet *p)
 	iface = endpoint_iface(p->ifindex);
 	if (!iface)
 		return BH_DROP_INTERFACE;
-	if (!source_mac_fits(p, iface))
+	if (!spoofing_mac_fits(p, iface))
 		return BH_DROP_MAC;
 	packet_address(p, p->from, &addr);
 	return endpoint_link_local(&addr) && link_has_owner(p, &addr) ? BH_DROP_SOURCE : 0;

@@ -14,7 +14,7 @@
 /* Asks the kernel's conntrack, its routes, or its list of interfaces (and the conntrack if an
  * interface has no hook). For CONNECTION_OF_OTHERS, gives the packet a key of this hook's own and
  * asks for nothing. */
-BPF_GLOBAL int ask_again(struct __sk_buff *skb, struct packet *p, int reason)
+BPF_GLOBAL int ask_kernel(struct __sk_buff *skb, struct packet *p, int reason)
 {
 	if (!p)
 		return 0;

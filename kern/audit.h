@@ -44,7 +44,7 @@ static __always_inline bool audit_is_forwarded(const struct packet *p)
 }
 
 /* Returns true if the destination's hook counts the packet. If so, hands it @p->audit. */
-static __noinline bool audit_leave(struct __sk_buff *skb, const struct packet *p)
+static __noinline bool audit_hand_on(struct __sk_buff *skb, const struct packet *p)
 {
 	struct bh_ct *ct;
 
@@ -57,17 +57,17 @@ static __noinline bool audit_leave(struct __sk_buff *skb, const struct packet *p
 		flow_cache_forget(p);
 		ct_state(p, ct, BH_CT_LOOK, 0);
 	}
-	skb->tc_index = AUDIT_LEFT | p->audit;
+	skb->tc_index = AUDIT_HANDED_ON | p->audit;
 	return true;
 }
 
 /* Returns the reason that the first hook handed on to this one; 0: none. */
 static __always_inline __u8 audit_handed_on(struct __sk_buff *skb, __u32 hook)
 {
-	__u32 left = skb->tc_index, reason = left & AUDIT_REASON;
+	__u32 mark = skb->tc_index, reason = mark & AUDIT_REASON;
 	struct bh_iface *iface;
 
-	if (likely((left & ~AUDIT_REASON) != AUDIT_LEFT) || hook != BH_HOOK_TO_ENDPOINT)
+	if (likely((mark & ~AUDIT_REASON) != AUDIT_HANDED_ON) || hook != BH_HOOK_TO_ENDPOINT)
 		return 0;
 	skb->tc_index = 0; /* the endpoint may forward the packet */
 	iface = endpoint_iface(skb->ingress_ifindex);

@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_KERN_AUDIT_MARK_H
 #define BULKHEAD_KERN_AUDIT_MARK_H
 
-#define AUDIT_LEFT 0xb400u /* with the reason: the next hook counts the packet */
+#define AUDIT_HANDED_ON 0xb400u /* with the reason: the next hook counts the packet */
 #define AUDIT_COUNTED 0xb500u /* the sender's hook has counted the packet */
 #define AUDIT_REASON 0xffu /* mask of the reason */
 

@@ -67,7 +67,7 @@ static __always_inline void connection_deny(const struct packet *p, struct bh_ct
 }
 
 /* Returns true if the endpoint at this hook is the initiator: nobody else is behind its address,
- * and conntrack has said who opened the connection before the entry is used (flow_is_of()). */
+ * and conntrack has said who opened the connection before the entry is used (datagram_is_of()). */
 static __always_inline bool connection_is_own(const struct packet *p, const struct connection *c)
 {
 	return (p->hook == BH_HOOK_FROM_ENDPOINT) == (p->from == c->initiator);

@@ -10,7 +10,7 @@
 
 /* Returns true if an SCTP packet, from behind an address of the node, would be a reply to a call of
  * the node: the kernel cannot be asked whose the packet is, and the node has not made it. */
-static __always_inline bool flow_is_untold(const struct packet *p, __u64 word)
+static __always_inline bool datagram_is_untold(const struct packet *p, __u64 word)
 {
 	return p->protocol == IPPROTO_SCTP && p->hook == BH_HOOK_TO_ENDPOINT &&
 	       ct_sender(p, word) == BH_INGRESS && p->ingress && p->ingress != p->ifindex;
@@ -18,7 +18,7 @@ static __always_inline bool flow_is_untold(const struct packet *p, __u64 word)
 
 /* Returns true if the node itself sends what another caller has sent by the same port of the node,
  * or the node returns to the endpoint what that has sent to a Service. */
-static __always_inline bool flow_is_nodes(const struct packet *p, __u64 word)
+static __always_inline bool datagram_is_nodes(const struct packet *p, __u64 word)
 {
 	return p->hook == BH_HOOK_TO_ENDPOINT && (!p->ingress || p->ingress == p->ifindex) &&
 	       !(word & BH_CT_NODE) && ct_sender(p, word) == BH_EGRESS;
@@ -28,11 +28,11 @@ static __always_inline bool flow_is_nodes(const struct packet *p, __u64 word)
  * the other end as the initiator, or another initiator than the node. For the responder's packets
  * it is so only after the responder's policy has allowed it: else a denied initiator could keep the
  * responder from opening a connection of its own. */
-static __always_inline bool flow_is_of(const struct packet *p, const struct bh_ct *ct)
+static __always_inline bool datagram_is_of(const struct packet *p, const struct bh_ct *ct)
 {
 	__u64 word = READ_ONCE(ct->verdict[BH_EGRESS]);
 
-	if (word & BH_CT_ASKS && (flow_is_untold(p, word) || flow_is_nodes(p, word)))
+	if (word & BH_CT_ASKS && (datagram_is_untold(p, word) || datagram_is_nodes(p, word)))
 		return false;
 	if (connection_is_anothers(p, word))
 		return false;
@@ -44,7 +44,7 @@ static __always_inline bool flow_is_of(const struct packet *p, const struct bh_c
  * At the other end of a link that is no bridge nobody else hears it, and the node has no receiver's
  * hook. Returns 0 or BH_DROP_EGRESS. Global, for the stack.
  */
-BPF_GLOBAL int flow_to_group(struct packet *p)
+BPF_GLOBAL int datagram_to_group(struct packet *p)
 {
 	struct end sender = {}, node = {};
 	struct bh_iface *iface;
@@ -69,7 +69,7 @@ BPF_GLOBAL int flow_to_group(struct packet *p)
 	return BH_DROP_EGRESS;
 }
 
-static __noinline int flow_insert(struct packet *p, const struct connection *c)
+static __noinline int datagram_insert(struct packet *p, const struct connection *c)
 {
 	struct icmp_query query = {};
 	struct words words;
@@ -78,7 +78,7 @@ static __noinline int flow_insert(struct packet *p, const struct connection *c)
 	if (bh_reason_drops(reason))
 		return reason;
 	if (packet_is_group(p))
-		return flow_to_group(p) ? BH_DROP_EGRESS : reason;
+		return datagram_to_group(p) ? BH_DROP_EGRESS : reason;
 	if (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6)
 		query = icmp_query(p->protocol, p->type);
 	/* An unsolicited reply opens no connection. Where the table has no room, policy evaluates
@@ -94,14 +94,14 @@ BPF_GLOBAL int datagram_open(struct packet *p)
 
 	if (!p)
 		return BH_DROP_MAPS;
-	return connection_closed(p, &c) ? connection_without_entry(p, &c) : flow_insert(p, &c);
+	return connection_closed(p, &c) ? connection_without_entry(p, &c) : datagram_insert(p, &c);
 }
 
 static __always_inline int datagram_packet(struct packet *p)
 {
 	struct bh_ct *ct = p->absent ? NULL : ct_find(p);
 
-	return ct && flow_is_of(p, ct) ? connection_again(p, ct) : datagram_open(p);
+	return ct && datagram_is_of(p, ct) ? connection_again(p, ct) : datagram_open(p);
 }
 
 #endif

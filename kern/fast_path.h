@@ -14,16 +14,16 @@
 #include "flow_cache.h"
 #include "handshake.h"
 
-struct fast_path_capacity {
+struct fast_path_scratch {
 	struct table_key key;
 	struct handshake_segment segment; /* TCP */
 };
 
 /* tc_hook() has it in the bytes of its struct packet. */
-_Static_assert(sizeof(struct fast_path_capacity) <= sizeof(struct packet) &&
-		       offsetof(struct fast_path_capacity, key) == 0 &&
+_Static_assert(sizeof(struct fast_path_scratch) <= sizeof(struct packet) &&
+		       offsetof(struct fast_path_scratch, key) == 0 &&
 		       sizeof(union flow_cache_key) == sizeof(struct bh_ct_key),
-	       "struct fast_path_room");
+	       "struct fast_path_scratch");
 
 /* No lookup of the connection has been made: nor is there a key, or the packet is a SYN of an
  * endpoint's hook, whose key has its hash. */
@@ -32,7 +32,7 @@ _Static_assert(sizeof(struct fast_path_capacity) <= sizeof(struct packet) &&
 
 struct fast_path {
 	hook_context *ctx;
-	union flow_cache_key *key; /* points to the key of a struct fast_path_capacity */
+	union flow_cache_key *key; /* points to the key of a struct fast_path_scratch */
 	void *data, *end;
 	__u32 hook; /* enum bh_hook */
 	__u32 generation; /* read once */
@@ -51,7 +51,7 @@ struct fast_path {
 static __always_inline bool fast_path_answers(const struct fast_path *p, __u8 protocol)
 {
 	return protocol == IPPROTO_TCP &&
-	       unlikely(((struct fast_path_capacity *)p->key)->segment.answers);
+	       unlikely(((struct fast_path_scratch *)p->key)->segment.answers);
 }
 
 /* Returns true if the transport header is one of TCP that does not close, or of UDP, and its length
@@ -60,7 +60,7 @@ static __always_inline bool fast_path_answers(const struct fast_path *p, __u8 pr
 static __always_inline bool fast_path_transport(struct fast_path *p, const void *l4, __u8 protocol,
 						int length)
 {
-	struct fast_path_capacity *capacity = (void *)p->key;
+	struct fast_path_scratch *scratch = (void *)p->key;
 	const struct udphdr *udp = l4;
 	const struct tcphdr *tcp = l4;
 	__u32 flags;
@@ -77,10 +77,10 @@ static __always_inline bool fast_path_transport(struct fast_path *p, const void 
 	    (!(flags & TCP_SYN) || flags & (TCP_FIN | TCP_RST) || p->hook == BH_HOOK_LEAVE))
 		return false;
 	p->opens = flags == TCP_SYN;
-	capacity->segment.answers = flags != TCP_ACK;
-	capacity->segment.sequence = bpf_ntohl(tcp->seq);
+	scratch->segment.answers = flags != TCP_ACK;
+	scratch->segment.sequence = bpf_ntohl(tcp->seq);
 	own = tcp->doff * 4;
-	capacity->segment.acknowledged = bpf_ntohl(tcp->ack_seq);
+	scratch->segment.acknowledged = bpf_ntohl(tcp->ack_seq);
 	return own >= (int)sizeof(*tcp) && own <= length;
 }
 
@@ -99,8 +99,8 @@ static __always_inline bool fast_path_allowed(struct fast_path *p, struct bh_ct 
 	if (!ct_ends_match(ct->end, p->word, at) || !ct_alive(ct, protocol, ct_now()))
 		return false;
 	if (protocol == IPPROTO_TCP)
-		ct_acknowledge(ct, p->from, ((struct fast_path_capacity *)p->key)->segment.sequence,
-			       ((struct fast_path_capacity *)p->key)->segment.acknowledged);
+		ct_acknowledge(ct, p->from, ((struct fast_path_scratch *)p->key)->segment.sequence,
+			       ((struct fast_path_scratch *)p->key)->segment.acknowledged);
 	return true;
 }
 
@@ -212,10 +212,10 @@ static __always_inline bool fast_path_ipv4(struct fast_path *p, const struct iph
 		return false;
 	if (ip->saddr < ip->daddr)
 		return fast_path_find4(p, ip->saddr, ip->daddr,
-				       parse_after(*(const __u32 *)l4, ip->protocol, false), 0);
+				       parse_last_word(*(const __u32 *)l4, ip->protocol, false), 0);
 	return ip->saddr > ip->daddr &&
 	       fast_path_find4(p, ip->daddr, ip->saddr,
-			       parse_after(*(const __u32 *)l4, ip->protocol, true), 1);
+			       parse_last_word(*(const __u32 *)l4, ip->protocol, true), 1);
 }
 
 static __always_inline bool fast_path_find6(struct fast_path *p, const __be64 lower[2],
@@ -251,10 +251,10 @@ static __always_inline bool fast_path_ipv6(struct fast_path *p, const struct ipv
 	if (source[0] < destination[0] ||
 	    (source[0] == destination[0] && source[1] < destination[1]))
 		return fast_path_find6(p, source, destination,
-				       parse_after(*(const __u32 *)l4, ip->nexthdr, false), 0);
+				       parse_last_word(*(const __u32 *)l4, ip->nexthdr, false), 0);
 	return (source[0] != destination[0] || source[1] != destination[1]) &&
 	       fast_path_find6(p, destination, source,
-			       parse_after(*(const __u32 *)l4, ip->nexthdr, true), 1);
+			       parse_last_word(*(const __u32 *)l4, ip->nexthdr, true), 1);
 }
 
 /* Returns true if the packet is of an open connection that both ends allow at the active
@@ -281,7 +281,7 @@ static __always_inline bool fast_path_packet(struct fast_path *p)
  * again. */
 static __always_inline bool fast_path_shakes(struct fast_path *p)
 {
-	struct handshake_segment *segment = &((struct fast_path_capacity *)p->key)->segment;
+	struct handshake_segment *segment = &((struct fast_path_scratch *)p->key)->segment;
 	__u8 protocol = p->key->key6.protocol;
 
 	if (!p->begins || (protocol == IPPROTO_TCP && p->hook == BH_HOOK_LEAVE) ||

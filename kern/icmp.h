@@ -167,11 +167,11 @@ static __always_inline int icmp_error(hook_context *ctx, struct packet *p)
 	icmp_turn(p);
 	reason = icmp_connection(p);
 	if (unlikely(reason >= BH_REASONS)) {
-		ask_again(ctx, p, reason);
+		ask_kernel(ctx, p, reason);
 		reason = icmp_connection(p);
 	}
 	if (unlikely(reason >= BH_REASONS)) {
-		ask_again(ctx, p, reason);
+		ask_kernel(ctx, p, reason);
 		reason = icmp_connection(p);
 	}
 	return reason >= BH_REASONS ? BH_DROP_UNRELATED : reason;

@@ -16,7 +16,7 @@
 #define NEIGHBOUR_TARGET_MAC 2
 
 /* Internal reason: the packet is not the link's own. Policy decides, as about other ICMPv6. */
-#define NEIGHBOUR_JUDGED BH_REASONS
+#define NEIGHBOUR_IS_FLOW BH_REASONS
 
 struct neighbour_arp {
 	__be16 hardware, protocol;
@@ -52,7 +52,7 @@ static __always_inline int neighbour_frame(const struct packet *p)
 
 	if (!iface)
 		return BH_DROP_INTERFACE;
-	return source_mac_fits(p, iface) ? 0 : BH_DROP_MAC;
+	return spoofing_mac_fits(p, iface) ? 0 : BH_DROP_MAC;
 }
 
 /* Returns true if only a router may send the message. The node is the endpoints' only router. */
@@ -168,7 +168,7 @@ BPF_GLOBAL int neighbour_arp(hook_context *ctx, struct packet *p)
 	if (reason)
 		return reason;
 	__builtin_memcpy(&sender.word[3], arp.sender, 4);
-	if (!source_mac_is(p, arp.sender_mac) ||
+	if (!spoofing_mac_is(p, arp.sender_mac) ||
 	    (sender.word[3] && !neighbour_owns(p, &sender))) /* 0: a probe */
 		return BH_DROP_NEIGHBOUR;
 	return BH_PASS_NEIGHBOUR;
@@ -187,7 +187,7 @@ static __always_inline bool neighbour_options(hook_context *ctx, const struct pa
 		if (hook_load(ctx, at, &option, sizeof(option)) || !option.length)
 			return false;
 		if ((option.type == NEIGHBOUR_SOURCE_MAC || option.type == NEIGHBOUR_TARGET_MAC) &&
-		    !source_mac_is(p, option.mac))
+		    !spoofing_mac_is(p, option.mac))
 			return false;
 		at += option.length * 8;
 	}
@@ -234,7 +234,7 @@ static __always_inline int neighbour_sent(hook_context *ctx, struct packet *p)
 				 : BH_DROP_SOURCE;
 	if (reason != BH_PASS_NEIGHBOUR || neighbour_on_link(p, p->ifindex))
 		return reason;
-	return NEIGHBOUR_JUDGED;
+	return NEIGHBOUR_IS_FLOW;
 }
 
 /* Returns true for MLD to an endpoint that a router may have forwarded: its hop limit of 1 does not
@@ -246,7 +246,7 @@ static __always_inline bool neighbour_came_far(const struct packet *p)
 		!neighbour_is_link_local(p, packet_address_at(p, !p->from)));
 }
 
-/* Returns an enum bh_reason, or NEIGHBOUR_JUDGED. */
+/* Returns an enum bh_reason, or NEIGHBOUR_IS_FLOW. */
 BPF_GLOBAL int neighbour_packet(hook_context *ctx, struct packet *p)
 {
 	__u8 code;
@@ -263,7 +263,7 @@ BPF_GLOBAL int neighbour_packet(hook_context *ctx, struct packet *p)
 		return BH_DROP_TRANSPORT;
 	if (p->hook == BH_HOOK_FROM_ENDPOINT)
 		return neighbour_sent(ctx, p);
-	return neighbour_came_far(p) ? NEIGHBOUR_JUDGED : neighbour_arrives(p);
+	return neighbour_came_far(p) ? NEIGHBOUR_IS_FLOW : neighbour_arrives(p);
 }
 
 #endif

@@ -96,8 +96,8 @@ _Static_assert(offsetof(struct bh_ct_key, port) == 32 &&
 		       offsetof(struct bh_ct_key, protocol) == 36 &&
 		       offsetof(struct bh_ct_key, kind) == 37 &&
 		       offsetof(struct bh_ct_key, scope) == 38,
-	       "parse_after() is the key's last word");
-static __always_inline __u64 parse_after(__u32 ports, __u8 protocol, bool swapped)
+	       "parse_last_word() is the key's last word");
+static __always_inline __u64 parse_last_word(__u32 ports, __u8 protocol, bool swapped)
 {
 	if (swapped)
 		ports = ports << 16 | ports >> 16;
@@ -118,7 +118,7 @@ static __always_inline void parse_key(struct packet *p, __be64 s0, __be64 s1, __
 	p->key.addr[0][1] = from ? d1 : s1;
 	p->key.addr[1][0] = from ? s0 : d0;
 	p->key.addr[1][1] = from ? s1 : d1;
-	*(__u64 *)p->key.port = parse_after(*(__u32 *)p->port, p->protocol, from);
+	*(__u64 *)p->key.port = parse_last_word(*(__u32 *)p->port, p->protocol, from);
 }
 
 static __always_inline void parse_key4(struct packet *p, __be32 source, __be32 destination)
@@ -555,7 +555,8 @@ static __always_inline int parse_ethernet(struct packet *p, void *data, void *en
 
 /* Parses a frame that begins with its IP header. @data: the frame, or a copy of its first
  * bytes. */
-static __always_inline int parse_bare(hook_context *ctx, struct packet *p, void *data, void *end)
+static __always_inline int parse_bare_frame(hook_context *ctx, struct packet *p, void *data,
+					    void *end)
 {
 	struct iphdr *ip = data;
 
@@ -568,9 +569,9 @@ static __always_inline int parse_bare(hook_context *ctx, struct packet *p, void 
 	return ip->version == 6 ? parse_ipv6(ctx, p, data, end) : BH_DROP_IP;
 }
 
-static __always_inline int parse_without_ethernet(hook_context *ctx, struct packet *p)
+static __always_inline int parse_bare_packet(hook_context *ctx, struct packet *p)
 {
-	return parse_bare(ctx, p, hook_data(ctx), hook_end(ctx));
+	return parse_bare_frame(ctx, p, hook_data(ctx), hook_end(ctx));
 }
 
 /* Parses a frame. @data: the frame, or a copy of its first bytes. */

@@ -58,7 +58,7 @@ BPF_GLOBAL int tc_parse(struct __sk_buff *skb, struct packet *p)
 
 BPF_GLOBAL int tc_parse_bare(struct __sk_buff *skb, struct packet *p)
 {
-	return p ? parse_without_ethernet(skb, p) : BH_DROP_TRUNCATED;
+	return p ? parse_bare_packet(skb, p) : BH_DROP_TRUNCATED;
 }
 
 static __noinline int tc_pull(struct __sk_buff *skb, struct packet *p)
@@ -66,29 +66,29 @@ static __noinline int tc_pull(struct __sk_buff *skb, struct packet *p)
 	return tc_pulls(skb, p) ? tc_parse(skb, p) : BH_DROP_TRUNCATED;
 }
 
-static __always_inline int tc_once(struct packet *p)
+static __always_inline int tc_flow_once(struct packet *p)
 {
 	return p->protocol == IPPROTO_TCP ? tcp_packet(p) : datagram_packet(p);
 }
 
 static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 {
-	int reason = tc_once(p);
+	int reason = tc_flow_once(p);
 
 	/* An evaluation may need an answer of the kernel first, another key, or the names that an
 	 * endpoint has learned (ask_kernel.h). A packet is evaluated four times at most. */
 	if (likely(reason < BH_REASONS))
 		return reason;
-	ask_again(skb, p, reason);
-	reason = tc_once(p);
+	ask_kernel(skb, p, reason);
+	reason = tc_flow_once(p);
 	if (likely(reason < BH_REASONS))
 		return reason;
-	ask_again(skb, p, reason);
-	reason = tc_once(p);
+	ask_kernel(skb, p, reason);
+	reason = tc_flow_once(p);
 	if (likely(reason < BH_REASONS))
 		return reason;
-	ask_again(skb, p, reason);
-	reason = tc_once(p);
+	ask_kernel(skb, p, reason);
+	reason = tc_flow_once(p);
 	if (likely(reason < BH_REASONS))
 		return reason;
 	/* Policy's answer by the address holds if names would have to be asked again. Nothing else
@@ -112,7 +112,7 @@ static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 
 	if (unlikely(p->class == PACKET_NEIGHBOUR)) {
 		reason = neighbour_packet(skb, p);
-		if (reason != NEIGHBOUR_JUDGED)
+		if (reason != NEIGHBOUR_IS_FLOW)
 			return reason;
 		tc_as_flow(p);
 	}
@@ -151,7 +151,7 @@ static __always_inline int tc_finish(struct __sk_buff *skb, struct packet *p, __
 			return TC_DROP;
 		}
 		packet_audited(p, reason);
-		p->uncounted = audit_leave(skb, p);
+		p->uncounted = audit_hand_on(skb, p);
 	}
 	confine_mark(skb, p);
 	if (p->uncounted)
@@ -168,8 +168,8 @@ static __always_inline int tc_finish(struct __sk_buff *skb, struct packet *p, __
 }
 
 /* Evaluates a packet that is not of an open, allowed connection. @hook: a constant. */
-static __always_inline int tc_slow_path(struct __sk_buff *skb, struct packet *p, __u32 hook,
-					int reason)
+static __always_inline int tc_evaluate(struct __sk_buff *skb, struct packet *p, __u32 hook,
+				       int reason)
 {
 	gc_begins();
 	if (!reason)
@@ -184,8 +184,8 @@ static __always_inline int tc_slow_path(struct __sk_buff *skb, struct packet *p,
 
 /* Passes a packet of an open connection. @from: the end of the key that sent it; @word: the
  * initiator's connection word. */
-static __always_inline int tc_open(struct __sk_buff *skb, __u32 hook, struct bh_ct *ct, __u64 word,
-				   __u32 from)
+static __always_inline int tc_pass_open(struct __sk_buff *skb, __u32 hook, struct bh_ct *ct,
+					__u64 word, __u32 from)
 {
 	if (word & BH_CT_LOCAL && hook == BH_HOOK_FROM_ENDPOINT)
 		return redirect ? redirect_packet(skb, ct, from) : TC_PASS;
@@ -216,19 +216,19 @@ static __always_inline bool tc_may_change_backend(struct __sk_buff *skb, __u32 h
 
 /* Passes a packet of an open connection that has a form which the fast path does not take. Else
  * returns TC_UNKNOWN. */
-static __noinline int tc_pass_open(struct __sk_buff *skb, struct packet *p)
+static __noinline int tc_pass_parsed(struct __sk_buff *skb, struct packet *p)
 {
 	__u64 word;
 	struct bh_ct *ct = ct_established(p, &word);
 
 	if (!ct || tc_may_change_backend(skb, p->hook, word))
 		return TC_UNKNOWN;
-	return tc_open(skb, p->hook, ct, word, p->from);
+	return tc_pass_open(skb, p->hook, ct, word, p->from);
 }
 
 /* Handles a packet that the fast path did not pass. */
-static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_path *path,
-				    struct packet *p)
+static __always_inline int tc_slow_path(struct __sk_buff *skb, const struct fast_path *path,
+					struct packet *p)
 {
 	bool searched = fast_path_has_searched(path), hashed = path->at != FAST_PATH_UNSEARCHED;
 	int reason, verdict;
@@ -264,11 +264,11 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 	if (!searched && !reason && p->class == PACKET_FLOW &&
 	    !(p->flags & PACKET_MORE_FRAGMENTS) &&
 	    !(p->tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST))) {
-		verdict = tc_pass_open(skb, p);
+		verdict = tc_pass_parsed(skb, p);
 		if (verdict != TC_UNKNOWN)
 			return verdict;
 	}
-	return tc_slow_path(skb, p, path->hook, reason);
+	return tc_evaluate(skb, p, path->hook, reason);
 }
 
 static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
@@ -277,13 +277,13 @@ static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
 	struct fast_path path = {.ctx = skb, .hook = hook, .key = (void *)&p};
 
 	if (likely(fast_path_packet(&path)) && !tc_may_change_backend(skb, hook, path.word))
-		return tc_open(skb, hook, path.ct, path.word, path.from);
+		return tc_pass_open(skb, hook, path.ct, path.word, path.from);
 	if (fast_path_shakes(&path))
 		return tc_pass_handshake(skb, hook, path.word);
 	if (denial_may_be_known(&path) && denial_repeats(skb, table_key(&p), hook, path.generation))
 		return TC_DROP;
 	verifier_room();
-	return tc_whole(skb, &path, &p);
+	return tc_slow_path(skb, &path, &p);
 }
 
 SEC("tc")
@@ -350,7 +350,7 @@ static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_pa
 		.ifindex = skb->ifindex,
 		.ingress = skb->ingress_ifindex,
 	};
-	reason = bare ? parse_without_ethernet(skb, p) : parse_packet(skb, p);
+	reason = bare ? parse_bare_packet(skb, p) : parse_packet(skb, p);
 	if (unlikely(reason == BH_DROP_TRUNCATED) && tc_pulls(skb, p))
 		reason = bare ? tc_parse_bare(skb, p) : tc_parse(skb, p);
 	if (reason) {

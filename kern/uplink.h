@@ -25,7 +25,7 @@ static __always_inline bool uplink_is_bare(const struct bh_iface *iface)
 static __always_inline int uplink_parse(hook_context *ctx, struct packet *p,
 					const struct bh_iface *iface)
 {
-	return uplink_is_bare(iface) ? parse_without_ethernet(ctx, p) : parse_packet(ctx, p);
+	return uplink_is_bare(iface) ? parse_bare_packet(ctx, p) : parse_packet(ctx, p);
 }
 
 static __always_inline void uplink_ask(const struct packet *p, const struct end *source,

@@ -30,7 +30,8 @@ BPF_GLOBAL int xdp_parse_copy(struct xdp_md *md, struct packet *p, struct xdp_he
 	SETTLE(size);
 	if (size < sizeof(struct ethernet_header) || hook_load(md, 0, copy, size))
 		return BH_DROP_TRUNCATED;
-	return bare ? parse_bare(md, p, data, data + size) : parse_frame(md, p, data, data + size);
+	return bare ? parse_bare_frame(md, p, data, data + size)
+		    : parse_frame(md, p, data, data + size);
 }
 
 /*

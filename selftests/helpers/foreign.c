@@ -82,7 +82,7 @@ static int load_index(void)
 	const struct bpf_insn index[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K,
 		 .dst_reg = BPF_REG_2,
-		 .imm = AUDIT_LEFT | BH_DROP_EGRESS},
+		 .imm = AUDIT_HANDED_ON | BH_DROP_EGRESS},
 		{.code = BPF_STX | BPF_MEM | BPF_W,
 		 .dst_reg = BPF_REG_1,
 		 .src_reg = BPF_REG_2,

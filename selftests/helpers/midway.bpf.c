@@ -224,7 +224,7 @@ int midway_ask_of_others(struct __sk_buff *skb)
 		return MIDWAY_NOT;
 	p.named = NAMED_ALLOWS;
 	p.lives = true;
-	ask_again(skb, &p, CONNECTION_OF_OTHERS);
+	ask_kernel(skb, &p, CONNECTION_OF_OTHERS);
 	return p.named || p.lives ? BH_DROP_EGRESS : 0;
 }
 

@@ -50,7 +50,7 @@ static struct bh_ct step_found; /* in place of what the lookup would find */
 	SEC("tc")                                                                       \
 	int step_##name(struct __sk_buff *skb)                                          \
 	{                                                                               \
-		struct fast_path_capacity capacity;                                     \
+		struct fast_path_scratch capacity;                                      \
 		struct fast_path path = {                                               \
 			.ctx = skb,                                                     \
 			.hook = BH_HOOK_TO_ENDPOINT | (step),                           \
