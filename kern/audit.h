@@ -87,12 +87,7 @@ static __always_inline void audit_counted(struct __sk_buff *skb, const struct pa
 /* Returns true if the hook of @sender, an endpoint in audit, has counted the packet. */
 static __always_inline bool audit_was_counted(struct __sk_buff *skb, __u32 sender)
 {
-	struct bh_iface *iface;
-
-	if (likely(skb->tc_index != AUDIT_COUNTED))
-		return false;
-	iface = endpoint_iface(sender);
-	return iface && iface->flags & BH_IFACE_AUDIT;
+	return unlikely(skb->tc_index == AUDIT_COUNTED) && endpoint_in_audit(sender);
 }
 
 #endif

@@ -87,6 +87,14 @@ static __noinline struct bh_iface *endpoint_iface(__u32 ifindex)
 	return endpoint_iface_inline(ifindex);
 }
 
+/* Returns true if an interface is known and in audit. Not inline, as endpoint_iface(). */
+static __noinline bool endpoint_in_audit(__u32 ifindex)
+{
+	struct bh_iface *iface = endpoint_iface_inline(ifindex);
+
+	return iface && iface->flags & BH_IFACE_AUDIT;
+}
+
 /*
  * Finds the node for policy, by the addresses that its Node object names: those of the node's MAC
  * at an endpoint's interface. Returns 0 or a reason. @unnamed: what to return if no map has them.

@@ -500,7 +500,7 @@ static __noinline bool host_egress_audited(const struct packet *p)
 
 	if (iface && iface->flags & BH_IFACE_ENDPOINT)
 		return iface->flags & BH_IFACE_AUDIT;
-	return host_egress_from(p, &sender) && policy_audited(sender.ifindex);
+	return host_egress_from(p, &sender) && endpoint_in_audit(sender.ifindex);
 }
 
 /* Counts and reports drops, and connections that open by a Service's address. Returns true if the

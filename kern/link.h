@@ -42,14 +42,6 @@ static __noinline __u32 link_owner(const struct packet *p, const __u8 mac[6], __
 	return iface && iface->bridge == link ? known->ifindex : 0;
 }
 
-/* Returns true if an interface is known and in audit. */
-static __always_inline bool link_audited(__u32 ifindex)
-{
-	struct bh_iface *iface = endpoint_iface_inline(ifindex);
-
-	return iface && iface->flags & BH_IFACE_AUDIT;
-}
-
 /* Returns true if the packet has the MAC of another owner on its bridge that is not in audit. */
 BPF_GLOBAL int link_hijacks(const struct packet *p, __u32 bridge)
 {
@@ -58,7 +50,7 @@ BPF_GLOBAL int link_hijacks(const struct packet *p, __u32 bridge)
 	if (!p || !bridge)
 		return false;
 	owner = link_owner(p, p->mac_from, bridge);
-	return owner && !link_audited(owner);
+	return owner && !endpoint_in_audit(owner);
 }
 
 /* Finds the MAC of which a link-local address was made. Returns false if it is of another form. */

@@ -13,13 +13,6 @@ static __always_inline __u32 policy_point(const struct packet *p, __u32 initiato
 	return bh_point(p->protocol, bpf_ntohs(packet_port(p, !initiator)));
 }
 
-static __noinline bool policy_audited(__u32 ifindex)
-{
-	struct bh_iface *iface = endpoint_iface(ifindex);
-
-	return iface && iface->flags & BH_IFACE_AUDIT;
-}
-
 /* Returns true if an endpoint reaches its own node despite this answer of its policy: only Admin
  * and Baseline rules can deny that. */
 static __always_inline bool policy_node_exempt(int reason, __u32 verdict)
@@ -82,7 +75,7 @@ static __noinline int policy_note(struct bh_cached *found, __u32 role, int reaso
 		audited = true;
 	}
 	found->flags |= role ? BH_CACHED_SAY(1) : BH_CACHED_SAY(0);
-	if (audited || (reason && policy_audited(ifindex)))
+	if (audited || (reason && endpoint_in_audit(ifindex)))
 		found->flags |= role ? BH_CACHED_AUDIT(1) : BH_CACHED_AUDIT(0);
 	if (role)
 		found->denied[1] = reason;

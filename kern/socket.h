@@ -131,13 +131,6 @@ static __noinline bool socket_answers(const struct socket_packet *p)
 	       !!(word & BH_CT_INITIATOR) != from && !(READ_ONCE(ct->state) & BH_CT_DENIED);
 }
 
-static __always_inline bool socket_audited(__u32 ifindex)
-{
-	struct bh_iface *iface = endpoint_iface(ifindex);
-
-	return iface && iface->flags & BH_IFACE_AUDIT;
-}
-
 static __always_inline bool socket_tunnels(const struct socket_packet *p)
 {
 	return !encapsulation && p->protocol == IPPROTO_UDP && tunnel_port(bpf_ntohs(p->port[1]));
@@ -176,7 +169,7 @@ static __always_inline bool socket_drops(struct bpf_sk_lookup *ctx)
 	reason = socket_evaluate(&p);
 	if (likely(!reason))
 		return false;
-	audit = socket_audited(p.ingress);
+	audit = endpoint_in_audit(p.ingress);
 	if (!audit || reason == BH_DROP_TUNNEL)
 		events_count(reason, 0, BH_EGRESS, audit);
 	return !audit;

@@ -51,15 +51,15 @@ static __noinline bool uplink_claims(const struct packet *p, __u32 bridge, bool 
 
 	packet_address(p, p->from, &addr);
 	if (!endpoint_resolve(&addr, p->generation, source) && spoofing_claim_outside(p, source) &&
-	    !(enforced && link_audited(source->ifindex)))
+	    !(enforced && endpoint_in_audit(source->ifindex)))
 		return true;
 	if (!bridge)
 		return false;
 	owner = link_owner(p, p->mac_from, bridge);
-	if (owner && !(enforced && link_audited(owner)))
+	if (owner && !(enforced && endpoint_in_audit(owner)))
 		return true;
 	owner = endpoint_link_local(&addr) ? link_holder(p, &addr) : 0;
-	return owner && !(enforced && link_audited(owner));
+	return owner && !(enforced && endpoint_in_audit(owner));
 }
 
 /* Finds the verdict in the maps. Asks policy for a @syn only. @bridge: the bridge of which the
@@ -79,9 +79,9 @@ BPF_GLOBAL int uplink_look(const struct packet *p, __u32 syn, __u32 bridge, stru
 	/* The hook of a destination in audit finds the same, counts and reports it. But a forged
 	 * source may be an enforced endpoint, to which an endpoint in audit would reply: that drops
 	 * here. */
-	if (destination.ifindex && link_audited(destination.ifindex)) {
+	if (destination.ifindex && endpoint_in_audit(destination.ifindex)) {
 		found->flags = BH_CACHED_AUDIT(BH_INGRESS);
-		if (!link_audited(p->ifindex) && uplink_claims(p, bridge, true, &source))
+		if (!endpoint_in_audit(p->ifindex) && uplink_claims(p, bridge, true, &source))
 			found->reason = BH_DROP_CLAIM;
 		return 0;
 	}
