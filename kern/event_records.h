@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Counters, rule hits and the event of a packet that was evaluated. */
+/* Counters, rule hits, the event of a packet that was evaluated, and the last drops. */
 #ifndef BULKHEAD_KERN_EVENT_RECORDS_H
 #define BULKHEAD_KERN_EVENT_RECORDS_H
 
@@ -8,6 +8,7 @@
 #include "tally.h"
 #include "tunables.h"
 #include "maps/counter.bpf.h"
+#include "maps/past.bpf.h"
 #include "maps/rule_hit.bpf.h"
 
 /* Returns the direction in which the endpoint of the hook sees the packet. */
@@ -115,8 +116,42 @@ static __always_inline void events_copy(struct bh_event *to, const struct bh_eve
 		copy[i] = words[i];
 }
 
-/* It keeps records as events_fill() makes them. */
-#include "past.h"
+/* Of the word EVENT_PORTS: destination port, protocol, reason and BH_EVENT_AUDIT. */
+#define EVENT_ALIKE (0xffffull << 16 | 0xffull << 32 | 0xffull << 48 | (__u64)BH_EVENT_AUDIT << 56)
+
+/* Returns true if the packet is like that of the last record. */
+static __always_inline bool events_are_alike(const struct bh_event *last,
+					     const struct bh_event *event)
+{
+	const __u64 *had = (const __u64 *)&last->source, *words = (const __u64 *)&event->source;
+
+	return !((had[0] ^ words[0]) | (had[1] ^ words[1]) | (had[2] ^ words[2]) |
+		 (had[3] ^ words[3]) | ((had[EVENT_PORTS] ^ words[EVENT_PORTS]) & EVENT_ALIKE) |
+		 (last->ifindex ^ event->ifindex));
+}
+
+/* Keeps the packet among the last drops of the endpoint at @place (maps/past.h). They need no
+ * reader. */
+static __always_inline void events_keep(const struct bh_event *event, __u32 place)
+{
+	struct bh_past *past = bpf_map_lookup_elem(&bh_past, &place);
+	struct bh_event *drop;
+
+	if (!past)
+		return;
+	drop = &past->drops[(READ_ONCE(past->next) - 1) & (BH_PAST_DROPS - 1)];
+	if (events_are_alike(drop, event)) {
+		drop->more++;
+		WRITE_ONCE(drop->time, event->time);
+		return;
+	}
+	drop = &past->drops[__sync_fetch_and_add(&past->next, 1) & (BH_PAST_DROPS - 1)];
+	WRITE_ONCE(drop->time, 0);
+	barrier();
+	events_copy(drop, event);
+	barrier();
+	WRITE_ONCE(drop->time, event->time);
+}
 
 /*
  * Writes a record for the reader at @place, if its filter matches and @budget allows the record.
@@ -233,7 +268,7 @@ BPF_GLOBAL int events_record(const struct bh_event *event, __u32 ingress, __u32 
 	}
 	if (tally && events_isolated(event, direction))
 		tally->isolated[direction]++;
-	past_add(event, place);
+	events_keep(event, place);
 	readers = reader_any();
 	if (readers)
 		events_write_all(event, ingress, place, tally, readers);

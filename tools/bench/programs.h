@@ -23,7 +23,7 @@ enum bench_program {
 	PROGRAM_STEP_AGE,
 	PROGRAM_STEP_COUNT,
 	PROGRAM_STEP_LAST,
-	PROGRAM_DROP_PARSE, /* a drop without and with its record (kern/past.h): steps.bpf.c */
+	PROGRAM_DROP_PARSE, /* a drop without and with its record (events_keep()): steps.bpf.c */
 	PROGRAM_DROP_LIKE,
 	PROGRAM_DROP_PARSE_NEW,
 	PROGRAM_DROP_NEW,

@@ -72,8 +72,8 @@ STEP_PROGRAM(age, STEP_AGE)
 STEP_PROGRAM(count, STEP_COUNT)
 STEP_PROGRAM(last, STEP_LAST)
 
-/* Of a drop: the packet that is parsed, and then kept among the last drops (kern/past.h), as a new
- * record or as one more like the last. */
+/* Of a drop: the packet that is parsed, and then kept among the last drops (events_keep()), as a
+ * new record or as one more like the last. */
 static __always_inline int drop_step(struct __sk_buff *skb, bool keeps, bool is_new)
 {
 	struct packet p = {.hook = BH_HOOK_TO_ENDPOINT, .ifindex = skb->ifindex};
@@ -86,7 +86,7 @@ static __always_inline int drop_step(struct __sk_buff *skb, bool keeps, bool is_
 		p.port[1] = (__be16)bpf_get_prandom_u32();
 	events_fill(&event, &p, BH_DROP_INGRESS, false);
 	if (keeps)
-		past_add(&event, place);
+		events_keep(&event, place);
 	return FLOOR_TC_DONE;
 }
 
