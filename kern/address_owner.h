@@ -11,22 +11,16 @@
 #include "link.h"
 #include "verdict_cache.h"
 
-/* Internal reason: the entry is of other ends than the packet's at this hook. Evaluate again by a
- * key of this hook's own. */
-#define CONNECTION_OF_OTHERS BH_REASONS
-
-/* Internal reason: ask the kernel's conntrack about the packet (netfilter.h), then evaluate
- * again. */
-#define CONNECTION_ASKS (BH_REASONS + 1)
-
-/* Internal reason: ask the kernel's routes whether the destination is the node's (local.h), then
- * evaluate again. */
-#define CONNECTION_ASKS_ROUTE (BH_REASONS + 2)
-
-/* Internal reason: find out whether every interface is guarded (links.h), then evaluate again. */
-#define CONNECTION_ASKS_LINKS (BH_REASONS + 3)
-/* Internal reason: ask whether a domain name allows the flow (domain.h), then evaluate again. */
-#define CONNECTION_ASKS_NAMES (BH_REASONS + 4)
+/* Internal reasons: what ask_kernel.h is to find out before the packet is evaluated again. */
+enum {
+	/* nothing, but give the packet a key of this hook's own: the entry is of other ends than
+	 * the packet's here */
+	CONNECTION_OF_OTHERS = BH_REASONS,
+	CONNECTION_ASKS, /* what the kernel's conntrack says of the packet */
+	CONNECTION_ASKS_ROUTE, /* if the destination is the node's by the kernel's routes */
+	CONNECTION_ASKS_LINKS, /* if every interface is guarded */
+	CONNECTION_ASKS_NAMES, /* if a domain name allows the flow */
+};
 _Static_assert(CONNECTION_ASKS_NAMES < 64, "bh_cached.reason");
 
 /* By enum bh_direction: [BH_EGRESS] is the initiator. */

@@ -77,18 +77,13 @@ static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 
 	/* An evaluation may need an answer of the kernel first, another key, or the names that an
 	 * endpoint has learned (ask_kernel.h). A packet is evaluated four times at most. */
-	if (likely(reason < BH_REASONS))
-		return reason;
-	ask_kernel(skb, p, reason);
-	reason = tc_flow_once(p);
-	if (likely(reason < BH_REASONS))
-		return reason;
-	ask_kernel(skb, p, reason);
-	reason = tc_flow_once(p);
-	if (likely(reason < BH_REASONS))
-		return reason;
-	ask_kernel(skb, p, reason);
-	reason = tc_flow_once(p);
+#pragma unroll
+	for (int asked = 0; asked < 3; asked++) {
+		if (likely(reason < BH_REASONS))
+			return reason;
+		ask_kernel(skb, p, reason);
+		reason = tc_flow_once(p);
+	}
 	if (likely(reason < BH_REASONS))
 		return reason;
 	/* Policy's answer by the address holds if names would have to be asked again. Nothing else
