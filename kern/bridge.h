@@ -49,8 +49,7 @@ static __noinline int bridge_discovery(hook_context *ctx, const struct packet *p
 	if (p->type == ICMP6_ROUTER_ADVERTISEMENT && endpoint_link_local(&source))
 		link_claim(p, &source);
 	if (p->type != ICMP6_NEIGHBOUR_ADVERTISEMENT &&
-	    (p->type != ICMP6_NEIGHBOUR_SOLICITATION ||
-	     source.word[0] | source.word[1] | source.word[2] | source.word[3]))
+	    (p->type != ICMP6_NEIGHBOUR_SOLICITATION || !endpoint_no_address(&source)))
 		return 0;
 	return hook_load(ctx, p->l4 + 8, &target, sizeof(target)) ? 0
 								  : bridge_speaks_for(p, &target);

@@ -43,21 +43,20 @@ static __always_inline bool claim_is_among(const struct bh_claimer *claimer,
 }
 
 /* Notes an interface's claim, and deletes its oldest one if it has too many. */
-static __noinline int claim_note(__u32 ifindex, const struct bh_link_local_key *key)
+static __noinline void claim_note(__u32 ifindex, const struct bh_link_local_key *key)
 {
 	struct bh_claimer *claimer = claim_claimer(ifindex);
 	struct bh_link_local_key oldest = {.link = key->link};
 	struct bh_addr *place;
 
 	if (!claimer)
-		return 0;
+		return;
 	place = &claimer->addr[__sync_fetch_and_add(&claimer->claims, 1) & (BH_CLAIMS - 1)];
 	oldest.addr = *place;
 	*place = key->addr;
 	if (claim_holder(&oldest, BH_IFACE_ROLES) == ifindex &&
 	    !claim_is_among(claimer, &oldest.addr))
 		bpf_map_delete_elem(&bh_claims, &oldest);
-	return 0;
 }
 
 /* Claims an address, which no other interface has, for an interface. Returns true if the address is

@@ -209,19 +209,17 @@ static __always_inline __u32 events_cause(const struct bh_event *event, __u32 in
 
 /* Writes the record for each reader. @place: that of the interface that the packet is about;
  * @tally: what tally_at() returns for it. */
-static __always_inline int events_write_all(const struct bh_event *event, __u32 ingress,
-					    __u32 place, struct bh_tally *tally,
-					    struct bh_readers *readers)
+static __always_inline void events_write_all(const struct bh_event *event, __u32 ingress,
+					     __u32 place, struct bh_tally *tally,
+					     struct bh_readers *readers)
 {
 	__u32 role, cause = events_cause(event, ingress, place, &role);
 	__u64 active;
 
 	if (cause != place)
 		tally = tally_at(cause);
-	if (!event_rate)
-		return 0;
-	if (tally && !tally_samples(role ? &tally->sample[1] : &tally->sample[0]))
-		return 0;
+	if (!event_rate || (tally && !tally_samples(role ? &tally->sample[1] : &tally->sample[0])))
+		return;
 	active = READ_ONCE(readers->active);
 	for (__u32 i = 0; i < BH_READERS && active; i++, active >>= 1) {
 		struct bh_budget *budget = NULL;
@@ -231,7 +229,6 @@ static __always_inline int events_write_all(const struct bh_event *event, __u32 
 		if (active & 1)
 			events_tell(event, &readers->reader[i], budget, i);
 	}
-	return 0;
 }
 
 /* Returns true if isolation denies the packet: the policy of the end at this hook has no rule that
@@ -297,7 +294,8 @@ BPF_GLOBAL int events_open(const struct packet *p)
 		return 0;
 	place = tally_place(p->ifindex);
 	events_fill(&event, p, BH_PASS_NEW, false);
-	return events_write_all(&event, p->ingress, place, tally_at(place), readers);
+	events_write_all(&event, p->ingress, place, tally_at(place), readers);
+	return 0;
 }
 
 /* Reports a connection that opens. */

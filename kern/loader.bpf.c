@@ -23,13 +23,13 @@ static int assign_service(struct bh_assign *request)
 	if (!service)
 		return -ENOENT;
 	at = request->which & 1 ? &service->at[1] : &service->at[0];
-	*(volatile __u32 *)&at->from = 0;
+	WRITE_ONCE(at->from, 0);
 	at->flags = request->at.flags;
 	at->backend = request->at.backend;
 	at->point = request->at.point;
 	at->own = request->at.own;
 	at->own_point = request->at.own_point;
-	*(volatile __u32 *)&at->from = request->at.from;
+	WRITE_ONCE(at->from, request->at.from);
 	return 0;
 }
 
@@ -49,7 +49,7 @@ int assign(struct bh_assign *request)
 		__builtin_memcpy(endpoint->mac, request->mac, sizeof(endpoint->mac));
 	}
 	/* One 8-byte store: programs on other CPUs read the word meanwhile. */
-	*(volatile __u64 *)&endpoint->assignment[request->which & 1] = request->word;
+	WRITE_ONCE(endpoint->assignment[request->which & 1], request->word);
 	return 0;
 }
 

@@ -43,14 +43,15 @@ static __always_inline bool local_is_loopback(const struct packet *p, const stru
 	return !(addr->word[0] | addr->word[1] | addr->word[2]) && addr->word[3] == bpf_htonl(1);
 }
 
-/* At the receiver's hook: whether the node made the packet, with an address that it got after the
- * maps were written. A node does not send from a group's, a broadcast or a loopback address. */
+/* Returns true if the node made the packet, which is at its receiver's hook, with an address that
+ * the node got after the maps were written. A node does not send from a group's, a broadcast or a
+ * loopback address. */
 BPF_GLOBAL int local_sent(struct __sk_buff *skb, const struct packet *p)
 {
 	struct end end = {};
 	struct bh_addr addr;
 
-	if (!p || p->hook != BH_HOOK_TO_ENDPOINT || p->ingress)
+	if (!p)
 		return false;
 	packet_address(p, p->from, &addr);
 	return !endpoint_resolve(&addr, p->generation, &end) && !end.flags &&
@@ -59,8 +60,8 @@ BPF_GLOBAL int local_sent(struct __sk_buff *skb, const struct packet *p)
 }
 
 /*
- * At the sender's hook: whether the packet goes to the node. The kernel gives one answer for the
- * node's addresses and for those without a route. A destination without a route may get one later,
+ * Returns true if the packet goes to the node. The kernel gives one answer for the node's addresses
+ * and for those without a route. A destination without a route may get one later,
  * so if a far address has no route either, the answer is no. It is also no for a loopback address.
  */
 static __always_inline bool local_called(struct __sk_buff *skb, const struct packet *p)

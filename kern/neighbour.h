@@ -198,7 +198,7 @@ static __always_inline bool neighbour_options(hook_context *ctx, const struct pa
 static __always_inline int neighbour_evaluate(hook_context *ctx, struct packet *p,
 					      const struct bh_addr *source)
 {
-	bool unspecified = !(source->word[0] | source->word[1] | source->word[2] | source->word[3]);
+	bool unspecified = endpoint_no_address(source);
 	struct bh_addr target;
 
 	if (neighbour_routes(p))

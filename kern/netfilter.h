@@ -109,10 +109,10 @@ static __always_inline struct nf_conn *netfilter_find(struct __sk_buff *skb, con
 		return bpf_skb_ct_lookup(skb, &tuple, sizeof(tuple.ipv4), options,
 					 sizeof(*options));
 	}
-	__builtin_memcpy(tuple.ipv6.saddr, from ? p->key.addr[1] : p->key.addr[0], 16);
-	__builtin_memcpy(tuple.ipv6.daddr, from ? p->key.addr[0] : p->key.addr[1], 16);
-	tuple.ipv6.sport = from ? p->key.port[1] : p->key.port[0];
-	tuple.ipv6.dport = from ? p->key.port[0] : p->key.port[1];
+	__builtin_memcpy(tuple.ipv6.saddr, packet_address_at(p, from), 16);
+	__builtin_memcpy(tuple.ipv6.daddr, packet_address_at(p, !from), 16);
+	tuple.ipv6.sport = packet_port(p, from);
+	tuple.ipv6.dport = packet_port(p, !from);
 	return bpf_skb_ct_lookup(skb, &tuple, sizeof(tuple.ipv6), options, sizeof(*options));
 }
 

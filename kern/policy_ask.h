@@ -59,8 +59,8 @@ static __always_inline int policy_to_node(int reason, __u32 *verdict)
 
 /* Notes the answer of one end's policy. @to_node: the other end is the node. Not inline, for the
  * stack. */
-static __noinline int policy_note(struct bh_cached *found, __u32 role, int reason, __u32 ifindex,
-				  __u32 to_node)
+static __noinline void policy_note(struct bh_cached *found, __u32 role, int reason, __u32 ifindex,
+				   __u32 to_node)
 {
 	__u32 *verdict = role ? &found->verdict[1] : &found->verdict[0];
 	bool audited = false;
@@ -81,7 +81,6 @@ static __noinline int policy_note(struct bh_cached *found, __u32 role, int reaso
 		found->denied[1] = reason;
 	else
 		found->denied[0] = reason;
-	return 0;
 }
 
 /* Asks the policy of one end, if that is an endpoint of this node and the other end is not the same

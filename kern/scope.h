@@ -4,7 +4,7 @@
 #define BULKHEAD_KERN_SCOPE_H
 
 #include "conntrack.h"
-#include "endpoint.h"
+#include "link.h"
 
 static __always_inline bool scope_link_local4(__be32 addr)
 {
@@ -38,12 +38,8 @@ static __always_inline void scope_set(struct packet *p, __u16 scope)
 
 BPF_GLOBAL int scope_by_link(struct packet *p)
 {
-	struct bh_iface *iface;
-
-	if (!p)
-		return 0;
-	iface = endpoint_iface(p->ifindex);
-	scope_set(p, BH_CT_LINK(iface && iface->bridge ? iface->bridge : p->ifindex));
+	if (p)
+		scope_set(p, BH_CT_LINK(link_of(p->ifindex)));
 	return 0;
 }
 

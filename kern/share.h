@@ -72,7 +72,7 @@ static __always_inline __u32 share_floor(void)
 
 /* Changes the surplus of a share, of its holder and of all. @count: BH_SHARE_ADD or BH_SHARE_SUB.
  * The garbage collector adds a holder that the command has freed a moment ago. */
-static __noinline int share_surplus(const struct bh_share *share, __u64 count)
+static __noinline void share_surplus(const struct bh_share *share, __u64 count)
 {
 	struct bh_share_total *total = share_total();
 	struct bh_share *holder = share_of(share->holder);
@@ -81,7 +81,6 @@ static __noinline int share_surplus(const struct bh_share *share, __u64 count)
 		__sync_fetch_and_add(&total->surplus, (__s32)count);
 	if (holder)
 		__sync_fetch_and_add(&holder->count, count);
-	return 0;
 }
 
 /* Counts another connection. Returns BH_CT_SURPLUS if it is beyond the floor, else 0. */

@@ -106,9 +106,7 @@ static __always_inline int uplink_evaluate(struct packet *p, int reason, __u32 b
 		verdict_cache_keep(p, changes, about, &found);
 	}
 	*owner = found.end[BH_INGRESS].ifindex;
-	if (found.flags & BH_CACHED_AUDIT(BH_INGRESS))
-		return found.reason;
-	if (found.reason || !*owner)
+	if (found.reason || !*owner || found.flags & BH_CACHED_AUDIT(BH_INGRESS))
 		return found.reason;
 	if (!syn)
 		return reason;
