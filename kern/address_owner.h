@@ -9,7 +9,6 @@
 #include "anti_spoofing.h"
 #include "conntrack.h"
 #include "link.h"
-#include "verdict_cache.h"
 
 /* Internal reasons: what ask_kernel.h is to find out before the packet is evaluated again. */
 enum {

@@ -3,8 +3,9 @@
 #ifndef BULKHEAD_KERN_ANTI_SPOOFING_H
 #define BULKHEAD_KERN_ANTI_SPOOFING_H
 
+#include <linux/in.h>
+
 #include "link.h"
-#include "parse.h"
 
 #define DHCP_SERVER 67
 #define DHCP_CLIENT 68

@@ -4,7 +4,7 @@
 #ifndef BULKHEAD_KERN_ASK_KERNEL_H
 #define BULKHEAD_KERN_ASK_KERNEL_H
 
-#include "connection.h"
+#include "address_owner.h"
 #include "domain.h"
 #include "links.h"
 #include "local.h"

@@ -11,6 +11,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "parse.h"
+#include "skb.h"
 #include "tunables.h"
 
 #define CHECKSUM_PARTIAL 3
@@ -23,8 +24,6 @@ struct sk_buff {
 	__u16 csum_offset; /* offset from csum_start */
 	unsigned char *head, *data;
 } __attribute__((preserve_access_index));
-
-extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
 
 /* Where the kernel will complete a packet's checksum. */
 struct checksum {

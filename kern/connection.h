@@ -9,6 +9,7 @@
 
 #include "nat.h"
 #include "resolver.h"
+#include "verdict_cache.h"
 
 /* A connection in its original direction, as found from one of its packets. */
 struct connection {

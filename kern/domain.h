@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_KERN_DOMAIN_H
 #define BULKHEAD_KERN_DOMAIN_H
 
-#include "connection.h"
+#include "policy_ask.h"
 #include "maps/dns.bpf.h"
 #include "maps/domain.bpf.h"
 

@@ -13,8 +13,9 @@
 
 #include <bpf/bpf_core_read.h>
 
-#include "checksum.h"
 #include "endpoint.h"
+#include "skb.h"
+#include "tunables.h"
 
 #define LINKS_IFF_UP 1
 #define LINKS_IFF_LOOPBACK 8

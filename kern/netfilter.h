@@ -8,8 +8,7 @@
 
 #include <bpf/bpf_core_read.h>
 
-#include "checksum.h"
-#include "parse.h"
+#include "skb.h"
 #include "translation.h"
 
 /* The members of the kernel's types that are read here; the loader relocates their offsets (CO-

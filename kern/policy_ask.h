@@ -7,6 +7,7 @@
 
 #include "address_owner.h"
 #include "policy_lookup.h"
+#include "maps/verdict_cache.h"
 
 static __always_inline __u32 policy_point(const struct packet *p, __u32 initiator)
 {

@@ -12,8 +12,6 @@
 #ifndef BULKHEAD_KERN_REDIRECT_H
 #define BULKHEAD_KERN_REDIRECT_H
 
-#include <linux/if_ether.h>
-
 #include "conntrack.h"
 #include "event_records.h"
 #include "anti_spoofing.h"

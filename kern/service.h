@@ -8,7 +8,6 @@
 #define BULKHEAD_KERN_SERVICE_H
 
 #include "endpoint.h"
-#include "translation.h"
 #include "maps/service.bpf.h"
 
 /* Stands for the interface of a backend whose policy counts, wherever the backend is. */

@@ -7,6 +7,9 @@
 
 typedef struct __sk_buff hook_context;
 
+/* Of kernels with `kern_ctx` (tunables.h). */
+extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
+
 static __always_inline void *hook_data(hook_context *ctx)
 {
 	return (void *)(long)ctx->data;

@@ -14,7 +14,7 @@
 #ifndef BULKHEAD_KERN_SOCKET_H
 #define BULKHEAD_KERN_SOCKET_H
 
-#include "connection.h"
+#include "policy_ask.h"
 #include "tunnel.h"
 
 #define SOCKET_SOMEBODY 0xffffffffu /* in the place of an endpoint's interface */

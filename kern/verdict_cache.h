@@ -6,7 +6,6 @@
 
 #include "packet.h"
 #include "maps/verdict_cache.bpf.h"
-#include "maps/config.bpf.h"
 
 /* Returns packet_changes(); odd: nothing is cached. */
 static __always_inline __u32 verdict_cache_changes(const struct packet *p)

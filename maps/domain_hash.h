@@ -11,7 +11,6 @@
 #include "maps/types.h"
 
 #define BH_DOMAIN_LABEL 63 /* the most bytes of a label */
-#define BH_DOMAIN_LABELS 127 /* the most labels of a name */
 #define BH_DOMAIN_NAME 255 /* the most bytes of a name as DNS writes it, with its last zero */
 
 #define BH_DOMAIN_EXACT 0xf1u /* finalizes the hash of a name */
