@@ -84,8 +84,8 @@ static __always_inline __u32 checksum_of(__u8 protocol)
 	return 0;
 }
 
-/* Returns true if the kernel will write a checksum outside of the transport header. @l4: offset of
- * that header; 0: there is none. */
+/* Returns true if the kernel will write a checksum outside of the packet's own transport header.
+ * @l4: offset of that header; 0: there is none. */
 BPF_GLOBAL int checksum_misplaced(struct __sk_buff *ctx, __u32 l4, __u32 protocol)
 {
 	struct checksum c = {};
@@ -99,7 +99,7 @@ BPF_GLOBAL int checksum_misplaced(struct __sk_buff *ctx, __u32 l4, __u32 protoco
 	return !(c.encapsulated && l4 && c.start >= l4 + 8 && c.at >= c.start);
 }
 
-/* Returns true if the kernel will write a checksum outside of the packet's own transport header. */
+/* The same, without a call for most packets. */
 static __always_inline bool checksum_is_outside(struct __sk_buff *ctx, __u32 l4, __u32 protocol)
 {
 	struct sk_buff *skb;

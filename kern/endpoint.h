@@ -120,8 +120,8 @@ static __always_inline bool endpoint_no_address(const struct bh_addr *addr)
 }
 
 /*
- * The endpoint at an interface, by the address of that IP version in bh_ifaces. While an endpoint
- * gets other addresses, one of the two in bh_ifaces may not be active: then by the other one.
+ * Finds the endpoint at an interface, by the address of that IP version in bh_ifaces. While the
+ * endpoint gets other addresses, one of the two there may not be active: then by the other one.
  * Returns 0 or a reason; the endpoint is active if end->ifindex is the interface.
  */
 BPF_GLOBAL int endpoint_of(__u32 ifindex, __u32 version, __u32 generation, struct end *end)

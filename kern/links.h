@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Finds out whether the node's packets show their addresses and ports to a program where they leave
- * the node. Else an endpoint would reach a Service's backend unjudged. Two things hide them:
+ * the node. Else an endpoint would reach a Service's backend without a verdict. Two things hide
+ * them:
  *
  * - an interface that came up after `load`, and has no program at its egress. The list is the
  * kernel's own; it is walked once for each change, which the kernel counts;
@@ -145,7 +146,7 @@ static __always_inline bool links_are_still_guarded(struct __sk_buff *skb)
 	return READ_ONCE(links_known) == (LINKS_SHOW | net->dev_base_seq);
 }
 
-/* Returns whether every packet shows its addresses to a program where it leaves the node. If the
+/* Returns true if every packet shows its addresses to a program where it leaves the node. If the
  * list changes during the walk, its count does, too. */
 BPF_GLOBAL int links_are_guarded(struct __sk_buff *skb)
 {

@@ -149,7 +149,7 @@ BPF_GLOBAL int nat_service(const struct packet *p, __u32 initiator, struct bh_ca
 /*
  * Evaluates a call to a Service that may end at this node itself, where no hook is: the Service's
  * address, or a backend's, is the node's. The caller's policy may deny it by `nodes` or `networks`.
- * If policy does not deny it, the call counts as unjudged: the hook where the backend's address
+ * If policy does not deny it, the call has no verdict here: the hook where the backend's address
  * shows evaluates and counts it.
  */
 BPF_GLOBAL int nat_service_node(const struct packet *p, __u32 initiator, struct bh_cached *found)

@@ -2,7 +2,8 @@
 /*
  * Services. A packet to a Service's address is evaluated by the backend that the kernel chooses, at
  * the first hook where it has the backend's address: the backend's own, or the host egress hook
- * (host_egress.h). At the caller's hook it passes unjudged, unless policy allows no backend.
+ * (host_egress.h). At the caller's hook it passes without a verdict, unless policy allows no
+ * backend.
  */
 #ifndef BULKHEAD_KERN_SERVICE_H
 #define BULKHEAD_KERN_SERVICE_H

@@ -23,8 +23,8 @@
 
 #define BH_FLOW_CACHE_BITS 6
 
-/* Returns a slot's index. @mix: all words of an IPv4 key added up; of an IPv6 key, the words
- * without the prefixes. The golden ratio spreads consecutive ports. */
+/* Returns a slot's index. @mix: the words of a key by XOR, of an IPv6 key without the prefixes. The
+ * golden ratio spreads consecutive ports. */
 BH_CT_INLINE __u32 bh_flow_cache_index(__u64 mix)
 {
 	return mix * 0x9e3779b97f4a7c15ull >> (64 - BH_FLOW_CACHE_BITS);

@@ -31,7 +31,7 @@
 struct bh_iface {
 	__u32 flags;
 	__u8 mac[6]; /* of the endpoint's side */
-	__u8 node_mac[6]; /* of the node's side, with BH_IFACE_PEER */
+	__u8 node_mac[6]; /* of the node's side, if this is an endpoint's */
 	/* The endpoint's first address of each IP version; all 0: none. While the endpoint's
 	 * addresses change, `ipv4` is one that it had and `ipv6` one that it gets, each of
 	 * either version. */
