@@ -226,6 +226,7 @@ static __always_inline int tc_slow_path(struct __sk_buff *skb, const struct fast
 					struct packet *p)
 {
 	bool searched = fast_path_has_searched(path), hashed = path->at != FAST_PATH_UNSEARCHED;
+	bool plain; /* the packet is as the fast path takes it, so that path's answers hold */
 	int reason, verdict;
 
 	*p = (struct packet){
@@ -241,8 +242,8 @@ static __always_inline int tc_slow_path(struct __sk_buff *skb, const struct fast
 		.audit = audit_handed_on(skb, path->hook),
 	};
 	reason = tc_parse(skb, p);
-	searched = !reason && fast_path_takes(p);
-	hashed = hashed && searched;
+	plain = !reason && fast_path_takes(p);
+	hashed = hashed && plain;
 	if (unlikely(reason == BH_DROP_TRUNCATED))
 		reason = tc_pull(skb, p);
 	if (unlikely(p->flags & PACKET_FRAGMENT_HEADER) && hook_is_lost(skb))
@@ -253,11 +254,10 @@ static __always_inline int tc_slow_path(struct __sk_buff *skb, const struct fast
 	if (!reason && unlikely(confine_breaks(skb, p)))
 		reason = BH_DROP_SENDER;
 	if (scope_link_hashed(p, hashed))
-		searched = false;
+		plain = false;
 	if (p->tcp_flags & TCP_SYN)
 		table_fetch_free(table_key(p));
-	if (!searched && !reason && p->class == PACKET_FLOW &&
-	    !(p->flags & PACKET_MORE_FRAGMENTS) &&
+	if (!plain && !reason && p->class == PACKET_FLOW && !(p->flags & PACKET_MORE_FRAGMENTS) &&
 	    !(p->tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST))) {
 		verdict = tc_pass_parsed(skb, p);
 		if (verdict != TC_UNKNOWN)
