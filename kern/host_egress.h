@@ -150,26 +150,20 @@ static __always_inline bool host_egress_has_no_ethernet(struct __sk_buff *skb)
 	return iface && iface->flags & BH_IFACE_BARE;
 }
 
-static __always_inline bool host_egress_has_ports(const struct packet *p)
-{
-	return p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP;
-}
-
 /* Returns true if the packet is a RST without data: the refusal of a call, which conntrack has
  * removed from its table. */
 static __always_inline bool host_egress_refuses(const struct packet *p)
 {
-	return p->protocol == IPPROTO_TCP && p->class == PACKET_FLOW && p->tcp_flags & TCP_RST &&
-	       !p->payload;
+	return p->tcp_flags & TCP_RST && !p->payload;
 }
 
 /* Returns true if the node's address may be masquerading about which the kernel tells nothing, and
  * not that of a Service which replies from the node's address. */
 static __always_inline bool host_egress_is_masked(const struct packet *p, const struct end *node)
 {
-	if (!translation_is_silent(p) && (p->told != TOLD_NOTHING || !host_egress_has_ports(p)))
-		return false;
-	return !(translation_is_silent(p) && service_find(p, p->from, node->flags));
+	if (translation_is_silent(p))
+		return !service_find(p, p->from, node->flags);
+	return p->told == TOLD_NOTHING && translation_is_tracked(p);
 }
 
 /* Returns true if the packet has the node's address and came in by a bridge of endpoints, and the
@@ -291,16 +285,14 @@ BPF_GLOBAL int host_egress_look(const struct packet *p, struct bh_cached *found)
  * translates by. Then no former answer of the kernel is about it. */
 static __always_inline bool host_egress_may_open(const struct packet *p)
 {
-	return p->protocol == IPPROTO_TCP && p->class == PACKET_FLOW &&
-	       ((p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN || p->tcp_flags & TCP_RST);
+	return parse_is_syn(p) || p->tcp_flags & TCP_RST;
 }
 
 /* Returns true if the segment opens a connection of the responder's own: by a Service an endpoint
  * may call who has called it, from the same port. */
 static __always_inline bool host_egress_calls_back(const struct packet *p, __u64 word)
 {
-	return p->protocol == IPPROTO_TCP && p->class == PACKET_FLOW &&
-	       (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && ct_sender(p, word) == BH_INGRESS;
+	return parse_is_syn(p) && ct_sender(p, word) == BH_INGRESS;
 }
 
 /* Returns true if the entry is of a connection that both ends allow. */
@@ -322,8 +314,7 @@ static __always_inline bool host_egress_allowed(const struct packet *p, const st
 static __always_inline void host_egress_touch(const struct packet *p, struct bh_ct *ct)
 {
 	connection_touch(p, ct);
-	if (p->class == PACKET_FLOW && p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_FIN &&
-	    READ_ONCE(ct->payer) & BH_CT_LEAVES)
+	if (p->tcp_flags & TCP_FIN && READ_ONCE(ct->payer) & BH_CT_LEAVES)
 		ct_state(p, ct, BH_CT_FINS, 0);
 }
 
@@ -353,8 +344,7 @@ static __always_inline bool host_egress_is_kept(const struct packet *p, const st
 {
 	struct icmp_query query;
 
-	if (p->class != PACKET_FLOW ||
-	    (p->protocol == IPPROTO_TCP && p->tcp_flags & (TCP_SYN | TCP_RST)) ||
+	if (p->class != PACKET_FLOW || p->tcp_flags & (TCP_SYN | TCP_RST) ||
 	    !host_egress_is_bound(p, c))
 		return false;
 	if (p->protocol != IPPROTO_ICMP && p->protocol != IPPROTO_ICMPV6)

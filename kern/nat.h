@@ -14,8 +14,7 @@
 
 static __always_inline bool nat_can_ask(const struct packet *p)
 {
-	return kernel_conntrack && !p->told &&
-	       (p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP);
+	return kernel_conntrack && !p->told && translation_is_tracked(p);
 }
 
 /* Finds the owner of an end's address before or after the node's translation. @which: the end.

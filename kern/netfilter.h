@@ -201,7 +201,7 @@ BPF_GLOBAL int netfilter_ask(struct __sk_buff *skb, const struct packet *p)
 	__u32 zero = 0, from;
 	struct nf_conn *ct;
 
-	if (!p || !kernel_conntrack || (p->protocol != IPPROTO_TCP && p->protocol != IPPROTO_UDP))
+	if (!p || !kernel_conntrack || !translation_is_tracked(p))
 		return TOLD_NOTHING;
 	told = bpf_map_lookup_elem(&bh_translation, &zero);
 	if (!told)

@@ -59,7 +59,7 @@ struct packet {
 	__u8 version; /* 4 or 6 */
 	__u8 protocol;
 	__u8 from; /* the end of the key that sent the packet */
-	__u8 tcp_flags;
+	__u8 tcp_flags; /* 0 unless this is a TCP segment, whose header was read */
 	__u8 type; /* ICMP type */
 	__u8 hop_limit;
 	__u8 flags; /* PACKET_* */

@@ -165,6 +165,12 @@ static __always_inline int parse_tcp(struct packet *p, void *l4, void *end)
 	return 0;
 }
 
+/* Returns true if the packet is a SYN without ACK. */
+static __always_inline bool parse_is_syn(const struct packet *p)
+{
+	return (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+}
+
 static __always_inline int parse_udp(struct packet *p, void *l4, void *end)
 {
 	struct udphdr *udp = l4;

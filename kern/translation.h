@@ -16,12 +16,17 @@
 #define TOLD_ORIGINAL 2 /* the packet is the initiator's */
 #define TOLD_REPLY 3
 
+/* Returns true if conntrack has the packet's protocol, where it can be asked. */
+static __always_inline bool translation_is_tracked(const struct packet *p)
+{
+	return p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP;
+}
+
 /* Returns true if the node may translate the packet, but the kernel's conntrack cannot be asked
  * about it. */
 static __always_inline bool translation_is_silent(const struct packet *p)
 {
-	return p->protocol == IPPROTO_SCTP ||
-	       (!kernel_conntrack && (p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP));
+	return p->protocol == IPPROTO_SCTP || (!kernel_conntrack && translation_is_tracked(p));
 }
 
 /* Returns an identifier of the packet. A packet that interrupts this one on the CPU has another, so

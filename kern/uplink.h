@@ -95,8 +95,7 @@ BPF_GLOBAL int uplink_look(const struct packet *p, __u32 syn, __u32 bridge, stru
 /* Returns 0 or the reason to drop. @reason: what the parser returned. */
 static __always_inline int uplink_evaluate(struct packet *p, int reason, __u32 bridge, __u32 *owner)
 {
-	bool syn = p->hook == BH_HOOK_UPLINK && !reason && p->class == PACKET_FLOW &&
-		   p->protocol == IPPROTO_TCP && (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+	bool syn = p->hook == BH_HOOK_UPLINK && !reason && parse_is_syn(p);
 	__u32 about = syn ? BH_POINT_TCP + bpf_ntohs(p->port[1]) : BH_POINT_OTHER;
 	__u32 changes = verdict_cache_changes(p);
 	struct bh_cached found;
