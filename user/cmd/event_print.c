@@ -183,7 +183,7 @@ static void print_brief(const struct event_printer *printer, const struct policy
 			const struct bh_event *event, const struct event_side sides[2],
 			const char *service, uint64_t more)
 {
-	const size_t capacity = printer->brief > BRIEF_HEAD ? printer->brief - BRIEF_HEAD : 1;
+	const size_t columns = printer->brief > BRIEF_HEAD ? printer->brief - BRIEF_HEAD : 1;
 	char text[FLOW_TEXT], time[TIME_TEXT], *line = NULL;
 	size_t size = 0;
 	FILE *to = open_memstream(&line, &size);
@@ -203,8 +203,8 @@ static void print_brief(const struct event_printer *printer, const struct policy
 	print_time(event->time, time);
 	fprintf(printer->to, "%.*sZ ", BRIEF_TIME, strchr(time, 'T') + 1);
 	print_verdict(printer->to, event);
-	if (size > capacity && capacity > 2)
-		fprintf(printer->to, "%.*s..\n", (int)capacity - 2, line);
+	if (size > columns && columns > 2)
+		fprintf(printer->to, "%.*s..\n", (int)columns - 2, line);
 	else
 		fprintf(printer->to, "%s\n", line);
 	free(line);

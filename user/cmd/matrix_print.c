@@ -60,7 +60,7 @@ struct matrix_layout {
 
 static struct matrix_layout lay_out(const struct reach_table *table)
 {
-	size_t screen = screen_width(), n = n_columns(table), shown = 0, capacity;
+	size_t screen = screen_width(), n = n_columns(table), shown = 0, width;
 	struct matrix_layout layout = {.digits = 1, .name = 4};
 	char text[NAME_MAX_WIDTH + 1];
 
@@ -74,12 +74,12 @@ static struct matrix_layout lay_out(const struct reach_table *table)
 	layout.at_once = n;
 	if (!screen)
 		return layout;
-	capacity = screen > (size_t)(layout.digits + layout.name + 12)
-			   ? screen - layout.digits - layout.name - 2
-			   : 10;
-	layout.tight = 2 * shown > capacity;
-	if (layout.tight && shown + shown / 5 > capacity)
-		layout.at_once = capacity * 5 / 6;
+	width = screen > (size_t)(layout.digits + layout.name + 12)
+			? screen - layout.digits - layout.name - 2
+			: 10;
+	layout.tight = 2 * shown > width;
+	if (layout.tight && shown + shown / 5 > width)
+		layout.at_once = width * 5 / 6;
 	return layout;
 }
 

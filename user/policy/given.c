@@ -12,7 +12,7 @@ struct given_reading {
 	struct cluster *cluster;
 };
 
-static void *capacity(const struct given_reading *r, size_t n, size_t size)
+static void *allocate(const struct given_reading *r, size_t n, size_t size)
 {
 	void *memory = obstack_alloc(&r->cluster->memory, (n + 1) * size);
 
@@ -38,7 +38,7 @@ static void fill_labels(const struct given_reading *r, struct policy_range range
 			struct labels *labels)
 {
 	labels->n = range.n / 2;
-	labels->at = capacity(r, labels->n, sizeof(*labels->at));
+	labels->at = allocate(r, labels->n, sizeof(*labels->at));
 	for (size_t i = 0; i < labels->n; i++)
 		labels->at[i] = (struct label){text_at(r, range.at + 2 * i),
 					       text_at(r, range.at + 2 * i + 1)};
@@ -52,7 +52,7 @@ void given_labels(const struct lazy_policy *policy, struct cluster *cluster,
 
 static const char **read_texts(const struct given_reading *r, struct policy_range range)
 {
-	const char **texts = capacity(r, range.n, sizeof(*texts));
+	const char **texts = allocate(r, range.n, sizeof(*texts));
 
 	for (uint32_t i = 0; i < range.n; i++)
 		texts[i] = text_at(r, range.at + i);
@@ -63,7 +63,7 @@ static struct selector read_selector(const struct given_reading *r, struct polic
 {
 	const struct policy_requirement *records =
 		LAZY_SOME(r->policy, requirements, range.at, range.n);
-	struct requirement *at = capacity(r, range.n, sizeof(*at));
+	struct requirement *at = allocate(r, range.n, sizeof(*at));
 
 	for (uint32_t i = 0; i < range.n; i++)
 		at[i] = (struct requirement){
@@ -77,7 +77,7 @@ static struct selector read_selector(const struct given_reading *r, struct polic
 static struct cidr *read_cidrs(const struct given_reading *r, struct policy_range range)
 {
 	const struct policy_cidr *records = LAZY_SOME(r->policy, cidrs, range.at, range.n);
-	struct cidr *cidrs = capacity(r, range.n, sizeof(*cidrs));
+	struct cidr *cidrs = allocate(r, range.n, sizeof(*cidrs));
 
 	for (uint32_t i = 0; i < range.n; i++)
 		cidrs[i] = (struct cidr){records[i].address, records[i].length};
@@ -88,7 +88,7 @@ static struct peer *read_peers(const struct given_reading *r, struct policy_rang
 {
 	const struct policy_given_peer *records =
 		LAZY_SOME(r->policy, given_peers, range.at, range.n);
-	struct peer *peers = capacity(r, range.n, sizeof(*peers));
+	struct peer *peers = allocate(r, range.n, sizeof(*peers));
 
 	for (uint32_t i = 0; i < range.n; i++)
 		peers[i] = (struct peer){.scope = records[i].scope,
@@ -107,7 +107,7 @@ static struct port *read_ports(const struct given_reading *r, struct policy_rang
 {
 	const struct policy_given_port *records =
 		LAZY_SOME(r->policy, given_ports, range.at, range.n);
-	struct port *ports = capacity(r, range.n, sizeof(*ports));
+	struct port *ports = allocate(r, range.n, sizeof(*ports));
 
 	for (uint32_t i = 0; i < range.n; i++) {
 		ports[i] = (struct port){.kind = records[i].kind,
@@ -124,7 +124,7 @@ static struct rule *read_rules(const struct given_reading *r, struct policy_rang
 {
 	const struct policy_given_rule *records =
 		LAZY_SOME(r->policy, given_rules, range.at, range.n);
-	struct rule *rules = capacity(r, range.n, sizeof(*rules));
+	struct rule *rules = allocate(r, range.n, sizeof(*rules));
 
 	for (uint32_t i = 0; i < range.n; i++) {
 		const struct policy_given_rule *record = &records[i];
@@ -182,7 +182,7 @@ static void fill_node(const struct given_reading *r, const struct policy_node *r
 
 	node->name = given_string(r->policy, r->cluster, record->name);
 	fill_labels(r, record->labels, &node->labels);
-	node->addresses = capacity(r, record->addresses.n, sizeof(*node->addresses));
+	node->addresses = allocate(r, record->addresses.n, sizeof(*node->addresses));
 	node->n_addresses = record->addresses.n;
 	memcpy(node->addresses,
 	       LAZY_SOME(r->policy, node_addresses, record->addresses.at, record->addresses.n),
