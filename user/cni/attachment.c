@@ -29,11 +29,6 @@ static int make_path(const char *state, const char *network, const char *contain
 	return length >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-static void put_text(struct json_object *object, const char *key, const char *text)
-{
-	json_object_object_add(object, key, json_object_new_string(text));
-}
-
 #define MAC_FORMAT "%02hhx:%02hhx:%02hhx:%02hhx:%02hhx:%02hhx"
 
 static void put_mac(struct json_object *object, const uint8_t mac[6])
@@ -41,7 +36,7 @@ static void put_mac(struct json_object *object, const uint8_t mac[6])
 	char text[sizeof("00:00:00:00:00:00")];
 
 	snprintf(text, sizeof(text), MAC_FORMAT, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
-	put_text(object, "mac", text);
+	cni_put_text(object, "mac", text);
 }
 
 static void get_mac(struct json_object *object, uint8_t mac[6])
@@ -59,21 +54,21 @@ static struct json_object *to_json(const struct attachment *attachment)
 	struct json_object *addresses = json_object_new_array();
 	char text[ADDRESS_TEXT];
 
-	put_text(object, "network", attachment->network);
-	put_text(object, "container", attachment->container);
-	put_text(object, "interface", attachment->ifname);
-	put_text(object, "namespace", attachment->pod_ns);
-	put_text(object, "pod", attachment->pod_name);
-	put_text(object, "name", attachment->name);
-	put_text(object, "uid", attachment->uid);
-	put_text(object, "host_interface", attachment->host_name);
+	cni_put_text(object, "network", attachment->network);
+	cni_put_text(object, "container", attachment->container);
+	cni_put_text(object, "interface", attachment->ifname);
+	cni_put_text(object, "namespace", attachment->pod_ns);
+	cni_put_text(object, "pod", attachment->pod_name);
+	cni_put_text(object, "name", attachment->name);
+	cni_put_text(object, "uid", attachment->uid);
+	cni_put_text(object, "host_interface", attachment->host_name);
 	json_object_object_add(object, "ifindex", json_object_new_int64(attachment->ifindex));
 	put_mac(object, attachment->mac);
 	for (size_t i = 0; i < attachment->n_addresses; i++)
 		json_object_array_add(addresses, json_object_new_string(address_print(
 							 &attachment->addresses[i], text)));
 	json_object_object_add(object, "addresses", addresses);
-	put_text(object, "identity", cni_source_names[attachment->source]);
+	cni_put_text(object, "identity", cni_source_names[attachment->source]);
 	if (attachment->going)
 		json_object_object_add(object, "going", json_object_new_boolean(true));
 	return object;

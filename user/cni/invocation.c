@@ -80,6 +80,11 @@ const char *cni_text(struct json_object *object, const char *key)
 	return member ? json_object_get_string(member) : NULL;
 }
 
+void cni_put_text(struct json_object *object, const char *key, const char *text)
+{
+	json_object_object_add(object, key, json_object_new_string(text));
+}
+
 char *cni_argument(const struct cni_call *call, const char *key)
 {
 	const size_t length = strlen(key);

@@ -73,6 +73,7 @@ char *cni_argument(const struct cni_call *call, const char *key);
 
 /* Returns a member that is a string; NULL: there is none. */
 const char *cni_text(struct json_object *object, const char *key);
+void cni_put_text(struct json_object *object, const char *key, const char *text);
 struct json_object *cni_member(struct json_object *object, const char *key, enum json_type type);
 
 /* The commands. They return 0 or a code, failed. */

@@ -28,20 +28,15 @@ static int make_path(const char *records, const struct left_address *left, const
 	return length >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-static void put_text(struct json_object *object, const char *key, const char *text)
-{
-	json_object_object_add(object, key, json_object_new_string(text));
-}
-
 static struct json_object *to_json(const struct left_address *left)
 {
 	struct json_object *object = json_object_new_object();
 	char text[ADDRESS_TEXT];
 
-	put_text(object, "address", address_print(&left->address, text));
-	put_text(object, "namespace", left->ns);
-	put_text(object, "name", left->name);
-	put_text(object, "uid", left->uid);
+	cni_put_text(object, "address", address_print(&left->address, text));
+	cni_put_text(object, "namespace", left->ns);
+	cni_put_text(object, "name", left->name);
+	cni_put_text(object, "uid", left->uid);
 	json_object_object_add(object, "rests", json_object_new_boolean(left->rests));
 	return object;
 }

@@ -23,22 +23,17 @@ static void print(struct json_object *object)
 							    JSON_C_TO_STRING_NOSLASHESCAPE));
 }
 
-static void add_text(struct json_object *object, const char *key, const char *text)
-{
-	json_object_object_add(object, key, json_object_new_string(text));
-}
-
 static void print_error(struct cni_call *call)
 {
 	struct json_object *object = json_object_new_object();
 
 	fflush(call->diag.to);
-	add_text(object, "cniVersion",
-		 call->version ? call->version : cni_versions[CNI_VERSIONS - 1]);
+	cni_put_text(object, "cniVersion",
+		     call->version ? call->version : cni_versions[CNI_VERSIONS - 1]);
 	json_object_object_add(object, "code", json_object_new_int(call->code));
-	add_text(object, "msg", call->message);
+	cni_put_text(object, "msg", call->message);
 	if (call->n_said)
-		add_text(object, "details", call->said);
+		cni_put_text(object, "details", call->said);
 	print(object);
 	json_object_put(object);
 }
@@ -47,8 +42,8 @@ static int print_versions(struct cni_call *call)
 {
 	struct json_object *object = json_object_new_object(), *list = json_object_new_array();
 
-	add_text(object, "cniVersion",
-		 call->version ? call->version : cni_versions[CNI_VERSIONS - 1]);
+	cni_put_text(object, "cniVersion",
+		     call->version ? call->version : cni_versions[CNI_VERSIONS - 1]);
 	for (size_t i = 0; i < CNI_VERSIONS; i++)
 		json_object_array_add(list, json_object_new_string(cni_versions[i]));
 	json_object_object_add(object, "supportedVersions", list);
