@@ -173,7 +173,7 @@ static bool names_node(const struct policy *base, const struct cluster *pods)
 {
 	for (size_t i = 0; i < pods->n_endpoints; i++)
 		for (size_t k = 0; k < pods->endpoints[i].n_addresses; k++)
-			if (address_claims_is_node(base, &pods->endpoints[i].addresses[k]))
+			if (policy_has_node(base, &pods->endpoints[i].addresses[k]))
 				return true;
 	return false;
 }

@@ -182,7 +182,7 @@ static const struct claim *find_winner(const struct contest *contest)
 	const struct claim *winner = NULL;
 
 	if (!first || !is_incumbent(contest, first) ||
-	    address_claims_is_node(contest->base, &contest->at->address))
+	    policy_has_node(contest->base, &contest->at->address))
 		for (size_t i = 0; i < contest->n; i++)
 			if (contest->at[i].node)
 				return &contest->at[i];
@@ -341,12 +341,4 @@ void address_claims_resolve(struct cluster *cluster, const struct former_owners 
 	free(claims);
 	free(nodes.at);
 	cluster_remove_unaddressed(cluster);
-}
-
-bool address_claims_is_node(const struct policy *policy, const struct address *address)
-{
-	for (size_t i = 0; i < policy->n_node_addresses; i++)
-		if (!memcmp(&policy->node_addresses[i], address, sizeof(*address)))
-			return true;
-	return false;
 }

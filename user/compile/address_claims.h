@@ -56,7 +56,4 @@ void address_claims_resolve(struct cluster *cluster, const struct former_owners 
 			    void (*found)(void *data, const struct contested *contested),
 			    void *data);
 
-/* Returns true if a Node of the policy has the address. */
-bool address_claims_is_node(const struct policy *policy, const struct address *address);
-
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compile/tables.h"
+#include "policy/evaluate.h"
 
 /* Returns a port list of the compiler's as a record refers to it. All of these lists are put last,
  * except beside those of `begun`. */
@@ -81,15 +82,6 @@ static void put_classes(struct tables *t)
 	table_sort(t, classes, compare_classes);
 }
 
-static int compare_pairs(const void *a, const void *b)
-{
-	const struct policy_pair *x = a, *y = b;
-
-	if (x->subject != y->subject)
-		return x->subject < y->subject ? -1 : 1;
-	return x->peer < y->peer ? -1 : x->peer > y->peer;
-}
-
 static void put_pairs(struct tables *t)
 {
 	struct compiler *c = t->c;
@@ -97,13 +89,13 @@ static void put_pairs(struct tables *t)
 	for (size_t i = 0; i < c->pairs.n; i++) {
 		const struct pair *pair = &c->pairs.at[i];
 
-		if (!table_begun(t, pairs, compare_pairs, pair->subject, pair->peer, {0}))
+		if (!table_begun(t, pairs, evaluate_compare_pairs, pair->subject, pair->peer, {0}))
 			table_push(t, pairs,
 				   ((struct policy_pair){
 					   pair->subject, pair->peer,
 					   tables_ports(t, c->verdicts.at[pair->verdicts].ports)}));
 	}
-	table_sort(t, pairs, compare_pairs);
+	table_sort(t, pairs, evaluate_compare_pairs);
 }
 
 static int compare_named(const void *a, const void *b)

@@ -281,11 +281,6 @@ static uint32_t find_names(struct compiler *c, const uint32_t *listed, size_t n,
 	return set;
 }
 
-static int compare_strings(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void put_peer(const struct compiler *c, bytes_t *bytes, uint32_t peer)
 {
 	bytes_number(bytes, peer != INTERN_NONE);
@@ -317,7 +312,7 @@ static struct policy_key segment_key(struct compiler *c, const struct segment *s
 	}
 	for (size_t i = 0; i < n; i++)
 		strings[i] = intern_bytes(&c->port_names, names[i], &(size_t){0});
-	qsort(strings, n, sizeof(*strings), compare_strings);
+	n = texts_sort(strings, n);
 	for (size_t i = 0; i < n; i++)
 		bytes_string(&bytes, strings[i]);
 	key = bytes_key(&bytes);

@@ -74,14 +74,6 @@ static bool is_in_cidrs(const struct policy *policy, const struct address *addre
 	return false;
 }
 
-static bool is_a_node(const struct policy *policy, const struct address *address)
-{
-	for (size_t i = 0; i < policy->n_node_addresses; i++)
-		if (!memcmp(&policy->node_addresses[i], address, sizeof(*address)))
-			return true;
-	return false;
-}
-
 enum service_answer service_find(const struct policy *policy, const char *node,
 				 const struct address *address, uint8_t protocol, uint16_t port,
 				 struct service_frontends *found)
@@ -105,7 +97,7 @@ enum service_answer service_find(const struct policy *policy, const char *node,
 	if (first < policy->n_frontends && !memcmp(&at->address, address, sizeof(*address)))
 		return at->flags & POLICY_FRONTEND_SHARED ? SERVICE_NONE : SERVICE_NO_PORT;
 	if (is_in_cidrs(policy, address) && !policy_address_find(policy, address) &&
-	    !is_a_node(policy, address))
+	    !policy_has_node(policy, address))
 		return SERVICE_UNKNOWN;
 	return SERVICE_NONE;
 }
@@ -123,7 +115,7 @@ const struct policy_service *service_called(const struct policy *policy,
 	answer = service_find(policy, NULL, address, protocol, port, &found);
 	if (answer == SERVICE_NONE &&
 	    service_frontends_find(policy, &any, protocol, port, &found) &&
-	    is_a_node(policy, address))
+	    policy_has_node(policy, address))
 		answer = SERVICE_FOUND;
 	return answer == SERVICE_FOUND || answer == SERVICE_NO_PORT
 		       ? frontend_service(policy, found.at)
@@ -145,7 +137,7 @@ struct service_place backend_place(const struct policy *policy,
 		return place;
 	}
 	place.segment = policy_prefix_find(policy, &backend->address);
-	place.is_node = is_a_node(policy, &backend->address);
+	place.is_node = policy_has_node(policy, &backend->address);
 	return place;
 }
 

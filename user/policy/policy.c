@@ -324,6 +324,14 @@ const struct policy_endpoint *policy_endpoint_by_name(const struct policy *polic
 	return lazy_endpoint_by_name(policy_lazy(policy), ns, name);
 }
 
+bool policy_has_node(const struct policy *policy, const struct address *address)
+{
+	for (size_t i = 0; i < policy->n_node_addresses; i++)
+		if (!memcmp(&policy->node_addresses[i], address, sizeof(*address)))
+			return true;
+	return false;
+}
+
 const struct policy_address *policy_address_find(const struct policy *policy,
 						 const struct address *address)
 {

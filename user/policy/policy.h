@@ -555,6 +555,8 @@ const struct policy_endpoint *policy_endpoint_by_name(const struct policy *polic
 						      const char *name);
 const struct policy_address *policy_address_find(const struct policy *policy,
 						 const struct address *address);
+/* Returns true if a Node of the policy has the address. */
+bool policy_has_node(const struct policy *policy, const struct address *address);
 /* Sets @hash to policy_endpoint.uid of a pod's UID (NULL: unknown). */
 void policy_uid_hash(const char *uid, uint32_t hash[2]);
 /* NULL: there is no hostNetwork pod "namespace/name". */
