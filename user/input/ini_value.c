@@ -414,11 +414,6 @@ static bool is_admin(enum policy_kind kind)
 	return kind == POLICY_ADMIN || kind == POLICY_BASELINE_ADMIN;
 }
 
-static bool is_namespaced(enum policy_kind kind)
-{
-	return kind == POLICY_NETWORK || kind == POLICY_NETWORK_V1BETA1;
-}
-
 /* Reads a selector in parentheses. */
 static void selector_in_parentheses(struct value *value, struct tree *parent, const char *key)
 {
@@ -483,14 +478,15 @@ static void read_namespaces(struct value *value, enum policy_kind kind, struct t
 /* Reads the rest of a peer that begins with the word `endpoints`. */
 static void read_endpoints(struct value *value, enum policy_kind kind, struct tree *peer)
 {
-	struct tree *parent = is_namespaced(kind) ? peer : ini_value_map(value, peer, "pods");
+	struct tree *parent =
+		policy_kind_is_network(kind) ? peer : ini_value_map(value, peer, "pods");
 
 	if (!expect(value, '('))
 		return;
 	read_selector(value, parent, "podSelector");
 	if (!value->failed && take_word(value, "in"))
 		read_namespaces(value, kind, parent, "namespaceSelector");
-	else if (!is_namespaced(kind))
+	else if (!policy_kind_is_network(kind))
 		ini_value_map(value, parent, "namespaceSelector");
 	expect(value, ')');
 }
@@ -502,7 +498,7 @@ static void read_cidr(struct value *value, enum policy_kind kind, struct tree *p
 
 	if (!expect(value, '('))
 		return;
-	if (!is_namespaced(kind)) {
+	if (!policy_kind_is_network(kind)) {
 		word(value, ini_value_list(value, peer, "networks"), NULL);
 		if (next_is(value, "except"))
 			fail(value, "except is for network-policy only");
@@ -528,13 +524,13 @@ static void read_peer(struct value *value, enum policy_kind kind, struct tree *p
 		read_endpoints(value, kind, peer);
 	else if (take_word(value, "cidr"))
 		read_cidr(value, kind, peer);
-	else if (!is_namespaced(kind) && take_word(value, "nodes"))
+	else if (!policy_kind_is_network(kind) && take_word(value, "nodes"))
 		selector_in_parentheses(value, peer, "nodes");
-	else if (!is_namespaced(kind) && take_word(value, "names"))
+	else if (!policy_kind_is_network(kind) && take_word(value, "names"))
 		read_keys(value, peer, "domainNames");
 	else
 		read_namespaces(value, kind, peer,
-				is_namespaced(kind) ? "namespaceSelector" : "namespaces");
+				policy_kind_is_network(kind) ? "namespaceSelector" : "namespaces");
 }
 
 /* Reads `any`, which leaves the field out, or `none`, which leaves the list empty. Returns true if
@@ -558,7 +554,7 @@ static void read_peers(struct value *value, enum policy_kind kind, struct tree *
 {
 	struct tree *peers;
 
-	if (is_namespaced(kind) && read_any_or_none(value, kind, rule, key))
+	if (policy_kind_is_network(kind) && read_any_or_none(value, kind, rule, key))
 		return;
 	peers = ini_value_list(value, rule, key);
 	do {
@@ -658,7 +654,7 @@ static void read_port(struct value *value, enum policy_kind kind, struct tree *p
 
 	if (!split_port(value, &port))
 		return;
-	if (is_namespaced(kind)) {
+	if (policy_kind_is_network(kind)) {
 		put_network_port(value, &port, map);
 	} else if (port.text && !port.is_number) {
 		if (*port.protocol)
@@ -713,7 +709,7 @@ void ini_value_rule(struct value *value, enum policy_kind kind, enum direction d
 	struct tree *rule = ini_value_map(value, rules, NULL);
 	bool peers, ports;
 
-	if (!is_namespaced(kind))
+	if (!policy_kind_is_network(kind))
 		read_action(value, rule);
 	peers = !value->failed && take_word(value, key);
 	if (peers)

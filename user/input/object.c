@@ -85,13 +85,6 @@ static bool is_read(const struct cluster *cluster, const struct object_reader *k
 	return kind->read != workload_read || cluster->workloads;
 }
 
-static bool says(const struct tree *map, const char *key, const char *text)
-{
-	const struct tree *node = tree_get(map, key);
-
-	return node && node->type == TREE_SCALAR && !strcmp(node->text, text);
-}
-
 static const char *read_name(struct reader *reader, const struct object *object, const char *key,
 			     bool (*is_valid)(const char *), const char *otherwise)
 {
@@ -129,7 +122,7 @@ static bool read_metadata(struct reader *reader, const struct object_reader *kin
 	if (!object->name || !kind->namespaced)
 		return object->name;
 	ns = tree_get(object->metadata, "namespace");
-	if (says(object->metadata, "namespace", ""))
+	if (tree_says(object->metadata, "namespace", ""))
 		ns = NULL;
 	object->ns = ns ? read_name(reader, object, "namespace", name_syntax_is_dns_label,
 				    NAME_SYNTAX_DNS_LABEL)
@@ -383,7 +376,7 @@ static void read_policy(struct reader *reader, const struct object *object, enum
 	policy->where = reader_where(reader, object->root);
 	policy->accepted = object_is_accepted(object);
 	policy->audit = object_audit(reader, object);
-	if (kind == POLICY_NETWORK || kind == POLICY_NETWORK_V1BETA1)
+	if (policy_kind_is_network(kind))
 		network_policy_read(reader, spec, policy);
 	else
 		admin_policy_read(reader, spec, policy);
@@ -486,8 +479,9 @@ static void read_node(struct reader *reader, const struct object *object)
 		const struct tree *address = tree_get(item, "address");
 
 		/* GCE's cloud provider writes an empty ExternalIP of a node without one. */
-		if ((!says(item, "type", "InternalIP") && !says(item, "type", "ExternalIP")) ||
-		    says(item, "address", ""))
+		if ((!tree_says(item, "type", "InternalIP") &&
+		     !tree_says(item, "type", "ExternalIP")) ||
+		    tree_says(item, "address", ""))
 			continue;
 		if (!address)
 			reader_missing(reader, item, "address");
@@ -520,7 +514,7 @@ static void read_pod_addresses(struct reader *reader, const struct object *objec
 /* Returns true if the pod has ended. Such a pod is left out. */
 static bool is_over(const struct tree *status)
 {
-	return says(status, "phase", "Succeeded") || says(status, "phase", "Failed");
+	return tree_says(status, "phase", "Succeeded") || tree_says(status, "phase", "Failed");
 }
 
 static bool has_address(const struct tree *status)
@@ -528,7 +522,7 @@ static bool has_address(const struct tree *status)
 	const struct tree *address = tree_get(status, "podIP"),
 			  *addresses = tree_get(status, "podIPs");
 
-	return (address && !says(status, "podIP", "")) || (addresses && addresses->n);
+	return (address && !tree_says(status, "podIP", "")) || (addresses && addresses->n);
 }
 
 static struct endpoint *add_pod(struct cluster *cluster, bool on_host, bool addressed)
@@ -545,8 +539,8 @@ static void read_readiness(struct reader *reader, const struct object *object,
 	const struct tree *list = reader_list(reader, status, "conditions", UINT_MAX);
 
 	for (const struct tree *item = list ? list->first : NULL; item; item = item->next)
-		if (says(item, "type", "Ready"))
-			endpoint->not_ready = !says(item, "status", "True");
+		if (tree_says(item, "type", "Ready"))
+			endpoint->not_ready = !tree_says(item, "status", "True");
 	endpoint->terminating = tree_get(object->metadata, "deletionTimestamp");
 }
 

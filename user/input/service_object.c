@@ -78,13 +78,6 @@ static size_t read_addresses(struct reader *reader, const struct tree *list,
 	return n;
 }
 
-static bool says(const struct tree *map, const char *key, const char *text)
-{
-	const struct tree *node = tree_get(map, key);
-
-	return node && node->type == TREE_SCALAR && !strcmp(node->text, text);
-}
-
 const char *reader_service_port(struct reader *reader, const struct tree *port)
 {
 	const struct tree *node = tree_get_filled(port, "name");
@@ -145,7 +138,7 @@ static void read_load_balancer(struct reader *reader, const struct tree *status,
 	for (const struct tree *item = list ? list->first : NULL; item; item = item->next) {
 		const struct tree *ip = tree_get(item, "ip");
 
-		if (!ip || says(item, "ip", "") || says(item, "ipMode", "Proxy"))
+		if (!ip || tree_says(item, "ip", "") || tree_says(item, "ipMode", "Proxy"))
 			continue;
 		if (reader_unicast(reader, ip, &service->external[service->n_external]))
 			service->n_external++;
@@ -289,7 +282,7 @@ static void read_ports(struct reader *reader, const struct tree *spec, bool has_
 		reader_missing(reader, spec, "ports");
 	if (list && list->n > 1)
 		for (const struct tree *item = list->first; item; item = item->next)
-			if (!tree_get(item, "name") || says(item, "name", ""))
+			if (!tree_get(item, "name") || tree_says(item, "name", ""))
 				reader_missing(reader, item, "name");
 }
 

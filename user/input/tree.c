@@ -45,9 +45,14 @@ struct tree *tree_get(const struct tree *map, const char *key)
 
 struct tree *tree_get_filled(const struct tree *map, const char *key)
 {
-	struct tree *node = tree_get(map, key);
+	return tree_says(map, key, "") ? NULL : tree_get(map, key);
+}
 
-	return node && node->type == TREE_SCALAR && !*node->text ? NULL : node;
+bool tree_says(const struct tree *map, const char *key, const char *text)
+{
+	const struct tree *node = tree_get(map, key);
+
+	return node && node->type == TREE_SCALAR && !strcmp(node->text, text);
 }
 
 static int key_order(const void *a, const void *b)

@@ -67,6 +67,9 @@ struct tree *tree_get(const struct tree *map, const char *key);
  * a field that has a default. */
 struct tree *tree_get_filled(const struct tree *map, const char *key);
 
+/* Returns true if a member of a map is that text. */
+bool tree_says(const struct tree *map, const char *key, const char *text);
+
 /* Returns the second of two equal keys of @map; NULL: all keys differ. */
 const struct tree *tree_duplicate(const struct tree *map);
 

@@ -101,14 +101,6 @@ void *reader_alloc(struct reader *reader, size_t n, size_t size)
 	return n ? memset(obstack_alloc(&reader->cluster->memory, n * size), 0, n * size) : NULL;
 }
 
-static bool is_any(const char *text, const char *const *words)
-{
-	for (; *words; words++)
-		if (!strcmp(text, *words))
-			return true;
-	return false;
-}
-
 static void refuse_field(struct reader *reader, const struct tree *member,
 			 const char *const *fields)
 {
@@ -129,7 +121,7 @@ bool reader_map(struct reader *reader, const struct tree *node, const char *cons
 		return false;
 	}
 	for (const struct tree *member = node->first; fields && member; member = member->next) {
-		if (is_any(member->key, fields))
+		if (texts_have(fields, member->key))
 			continue;
 		refuse_field(reader, member, fields);
 		known = false;

@@ -26,11 +26,6 @@ const char *aside_meaning(enum aside_way way)
 	return "is refused";
 }
 
-static bool is_network(enum policy_kind kind)
-{
-	return kind == POLICY_NETWORK || kind == POLICY_NETWORK_V1BETA1;
-}
-
 /* The members of a policy's spec that say what it selects. */
 #define MEMBERS 4
 
@@ -78,7 +73,7 @@ static bool read_part(struct reader *reader, const struct tree *spec, const char
 	for (size_t i = 0; i < MEMBERS && keys[i]; i++)
 		put_member(&part, spec, keys[i], &members[i]);
 	silence_begin(reader, &silence);
-	if (is_network(policy->kind))
+	if (policy_kind_is_network(policy->kind))
 		network_policy_read(reader, &part, policy);
 	else
 		admin_policy_read(reader, &part, policy);
@@ -143,7 +138,7 @@ bool aside_is_possible(struct reader *reader, const struct object *object, enum 
 {
 	struct policy_object policy = {.kind = kind};
 
-	return way != ASIDE_POLICY || is_network(kind) ||
+	return way != ASIDE_POLICY || policy_kind_is_network(kind) ||
 	       read_part(reader, tree_get(object->root, "spec"), admin_subject, &policy);
 }
 
@@ -181,7 +176,7 @@ static void set_policy_aside(struct reader *reader, const struct object *object,
 	policy->accepted = true;
 	policy->audit = audit_silently(reader, object);
 	policy->tier = TIER_NETWORK_POLICY;
-	if (is_network(kind))
+	if (policy_kind_is_network(kind))
 		isolate_network(reader, spec, policy);
 	else
 		isolate_admin(reader, spec, policy);

@@ -9,6 +9,7 @@
 #include <yaml.h>
 
 #include "input/tree.h"
+#include "model/cluster.h"
 #include "model/memory.h"
 
 struct anchor {
@@ -84,14 +85,6 @@ static int next(struct yaml *yaml)
 		      tab_indents(yaml, line) ? "a tab in the indentation" : yaml->parser.problem);
 }
 
-static bool is_one_of(const char *text, const char *const *words)
-{
-	for (; *words; words++)
-		if (!strcmp(text, *words))
-			return true;
-	return false;
-}
-
 /* Returns true if the text begins like a number and has no character that a number cannot have.
  * Such text is no string unless it is quoted. */
 static bool looks_like_number(const char *text)
@@ -101,7 +94,7 @@ static bool looks_like_number(const char *text)
 	size_t n;
 	char *end;
 
-	if (is_one_of(digits, words))
+	if (texts_have(words, digits))
 		return true;
 	if (*digits == '.' ? !(digits[1] >= '0' && digits[1] <= '9')
 			   : !(*digits >= '0' && *digits <= '9'))
@@ -128,9 +121,9 @@ static enum scalar_type resolve(const char *text)
 	/* A short cut: nearly all scalars are strings, and their first character shows it. */
 	if (!strchr("~nNtTfFyYoO+-.0123456789", *text))
 		return SCALAR_STRING;
-	if (is_one_of(text, nulls))
+	if (texts_have(nulls, text))
 		return SCALAR_NULL;
-	if (is_one_of(text, bools))
+	if (texts_have(bools, text))
 		return SCALAR_BOOL;
 	return looks_like_number(text) ? SCALAR_NUMBER : SCALAR_STRING;
 }

@@ -131,6 +131,11 @@ enum policy_kind {
 	POLICY_BASELINE_ADMIN, /* BaselineAdminNetworkPolicy */
 };
 
+static inline bool policy_kind_is_network(enum policy_kind kind)
+{
+	return kind <= POLICY_NETWORK_V1BETA1;
+}
+
 enum peer_scope {
 	PEER_NAMESPACE, /* endpoints of the policy's own namespace that `pods` selects */
 	PEER_NAMESPACES, /* ... of the namespaces that `namespaces` selects */
@@ -295,6 +300,7 @@ const struct namespace *cluster_namespace(const struct cluster *cluster, const c
 void labels_sort(struct labels *labels);
 void selector_sort(struct selector *selector);
 size_t texts_sort(const char **texts, size_t n); /* returns how many differ: each stays once */
+bool texts_have(const char *const *texts, const char *text); /* @texts end with NULL */
 
 /* Matches labels as Kubernetes defines it: NotIn and DoesNotExist match if the key is
  * missing. */

@@ -81,6 +81,14 @@ static int text_order(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+bool texts_have(const char *const *texts, const char *text)
+{
+	for (; *texts; texts++)
+		if (!strcmp(text, *texts))
+			return true;
+	return false;
+}
+
 size_t texts_sort(const char **texts, size_t n)
 {
 	size_t kept = 0;

@@ -353,7 +353,7 @@ static const char *check_given(struct check *check, size_t i)
 {
 	const struct policy *policy = check->policy;
 	const struct policy_given *given = &policy->given[i];
-	bool namespaced = given->kind <= POLICY_NETWORK_V1BETA1;
+	bool namespaced = policy_kind_is_network(given->kind);
 
 	if (!is_name(check, given->name) || !is_string(check, given->ns) ||
 	    namespaced != !!given->ns)

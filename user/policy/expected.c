@@ -2,18 +2,12 @@
 #include <string.h>
 
 #include "policy/expected.h"
-
-static const char *text(const struct lazy_policy *policy, struct cluster *cluster, uint32_t string)
-{
-	const char *text = lazy_read_string(policy, string);
-
-	return cluster_intern(cluster, text, strlen(text));
-}
+#include "policy/given.h"
 
 static const char *label_text(const struct lazy_policy *policy, struct cluster *cluster,
 			      uint32_t at)
 {
-	return text(policy, cluster, *LAZY_ONE(policy, texts, at));
+	return given_string(policy, cluster, *LAZY_ONE(policy, texts, at));
 }
 
 static void fill_labels(const struct lazy_policy *policy, struct cluster *cluster,
@@ -34,7 +28,7 @@ static void fill_ports(const struct lazy_policy *policy, struct cluster *cluster
 	for (uint32_t i = 0; i < range.n; i++) {
 		const struct policy_named_port *port = LAZY_ONE(policy, named_ports, range.at + i);
 
-		endpoint->ports[i] = (struct named_port){text(policy, cluster, port->name),
+		endpoint->ports[i] = (struct named_port){given_string(policy, cluster, port->name),
 							 port->protocol, port->port};
 	}
 }
