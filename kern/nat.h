@@ -200,7 +200,7 @@ BPF_GLOBAL int nat_is_local(const struct packet *p, __u32 initiator, struct bh_c
 	if (found->reason || ends.end[BH_INGRESS].flags)
 		return 0;
 	found->reason = owner_here(p, initiator, &ends.end[BH_EGRESS]);
-	if (found->reason || !policy_has(&ends.end[BH_EGRESS], BH_EGRESS))
+	if (found->reason || !policy_has_egress(&ends.end[BH_EGRESS]))
 		return 0;
 	found->end[BH_INGRESS].proven = (__u16)p->now | 1;
 	if (!p->local)

@@ -19,12 +19,12 @@ static __always_inline struct bh_segment *policy_segment(__u64 assignment)
 	return slot ? active_lookup(&at_segments, &slot) : NULL;
 }
 
-/* Returns true if a policy applies to @subject in that direction. */
-static __always_inline bool policy_has(const struct end *subject, __u32 direction)
+/* Returns true if an egress policy applies to @subject. */
+static __always_inline bool policy_has_egress(const struct end *subject)
 {
 	struct bh_segment *segment = policy_segment(subject->assignment);
 
-	return segment && segment->flags & BH_SEGMENT_POLICY(direction & 1);
+	return segment && segment->flags & BH_SEGMENT_POLICY(BH_EGRESS);
 }
 
 struct policy_search {
