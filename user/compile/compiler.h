@@ -13,7 +13,7 @@
  *   ports.c     matching rules → one verdict a port
  *   audit.c     what policies that are only audited would deny
  *   reach.c     subjects × peers → the pairs that differ from the fallback
- *   tables.c    segments and pairs → the tables of struct policy
+ *   tables.c    segments and pairs → the tables of struct policy, with the files *_put.c
  *   services.c  Services, EndpointSlices and endpoints → the Services' tables
  *   lineage.c   IDs: the base's for records that it had, new ones for others
  *   budget.c    what each policy and namespace brings, and the limits
