@@ -187,7 +187,7 @@ static __noinline int owner_links(const struct packet *p, __u32 initiator, struc
 	struct end *peer;
 	int reason;
 
-	if (endpoint_link_local(addr) && !BH_CT_IS_HOOK(p->key.scope) && link_has_owner(p, addr))
+	if (endpoint_link_local(addr) && !BH_CT_IS_HOOK(p->key.scope) && link_holder(p, addr))
 		return CONNECTION_OF_OTHERS;
 	addr = packet_address_at(p, !own_end);
 	peer = own_end == initiator ? &ends->end[0] : &ends->end[1];

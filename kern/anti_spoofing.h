@@ -85,7 +85,7 @@ BPF_GLOBAL int spoofing_link(const struct packet *p)
 	if (!spoofing_mac_fits(p, iface))
 		return BH_DROP_MAC;
 	packet_address(p, p->from, &addr);
-	return endpoint_link_local(&addr) && link_has_owner(p, &addr) ? BH_DROP_SOURCE : 0;
+	return endpoint_link_local(&addr) && link_holder(p, &addr) ? BH_DROP_SOURCE : 0;
 }
 
 /*

@@ -10,13 +10,13 @@
 
 #include "neighbour.h"
 
-static __noinline int bridge_speaks_for(const struct packet *p, const struct bh_addr *addr)
+static __noinline int bridge_check_speaker(const struct packet *p, const struct bh_addr *addr)
 {
 	struct end end = {};
 
 	if (!endpoint_resolve(addr, p->generation, &end) && spoofing_claim_outside(p, &end))
 		return BH_DROP_NEIGHBOUR;
-	return endpoint_link_local(addr) && link_has_owner(p, addr) ? BH_DROP_NEIGHBOUR : 0;
+	return endpoint_link_local(addr) && link_holder(p, addr) ? BH_DROP_NEIGHBOUR : 0;
 }
 
 static __noinline int bridge_arp(hook_context *ctx, const struct packet *p)
@@ -29,7 +29,7 @@ static __noinline int bridge_arp(hook_context *ctx, const struct packet *p)
 	    arp.hardware_length != 6 || arp.protocol_length != 4)
 		return 0;
 	__builtin_memcpy(&sender.word[3], arp.sender, 4);
-	return sender.word[3] ? bridge_speaks_for(p, &sender) : 0; /* 0: a probe */
+	return sender.word[3] ? bridge_check_speaker(p, &sender) : 0; /* 0: a probe */
 }
 
 /*
@@ -51,8 +51,9 @@ static __noinline int bridge_discovery(hook_context *ctx, const struct packet *p
 	if (p->type != ICMP6_NEIGHBOUR_ADVERTISEMENT &&
 	    (p->type != ICMP6_NEIGHBOUR_SOLICITATION || !endpoint_no_address(&source)))
 		return 0;
-	return hook_load(ctx, p->l4 + 8, &target, sizeof(target)) ? 0
-								  : bridge_speaks_for(p, &target);
+	return hook_load(ctx, p->l4 + 8, &target, sizeof(target))
+		       ? 0
+		       : bridge_check_speaker(p, &target);
 }
 
 /* Returns true if the header behind the extension headers could not be read, and may be neighbour

@@ -158,8 +158,8 @@ static __always_inline void events_keep(const struct bh_event *event, __u32 plac
  * The second half of a ring is for endpoints that have spent less than half of their budget, so
  * that a late reader gets the few events of one endpoint in spite of the many of others.
  */
-BPF_GLOBAL int events_tell(const struct bh_event *event, struct bh_reader *reader,
-			   struct bh_budget *budget, __u32 place)
+BPF_GLOBAL int events_write_one(const struct bh_event *event, struct bh_reader *reader,
+				struct bh_budget *budget, __u32 place)
 {
 	struct bh_written *written;
 	void *ring;
@@ -227,7 +227,7 @@ static __always_inline void events_write_all(const struct bh_event *event, __u32
 		if (tally)
 			budget = role ? &tally->budget[1][i] : &tally->budget[0][i];
 		if (active & 1)
-			events_tell(event, &readers->reader[i], budget, i);
+			events_write_one(event, &readers->reader[i], budget, i);
 	}
 }
 

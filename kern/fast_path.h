@@ -47,11 +47,15 @@ struct fast_path {
 	bool opens; /* a SYN: no connection of the table lets it pass */
 };
 
+static __always_inline struct handshake_segment *fast_path_segment(const struct fast_path *p)
+{
+	return &((struct fast_path_scratch *)p->key)->segment;
+}
+
 /* Returns true if the packet is a SYN-ACK. */
 static __always_inline bool fast_path_answers(const struct fast_path *p, __u8 protocol)
 {
-	return protocol == IPPROTO_TCP &&
-	       unlikely(((struct fast_path_scratch *)p->key)->segment.answers);
+	return protocol == IPPROTO_TCP && unlikely(fast_path_segment(p)->answers);
 }
 
 /* Returns true if the transport header is one of TCP that does not close, or of UDP, and its length
@@ -60,7 +64,7 @@ static __always_inline bool fast_path_answers(const struct fast_path *p, __u8 pr
 static __always_inline bool fast_path_transport(struct fast_path *p, const void *l4, __u8 protocol,
 						int length)
 {
-	struct fast_path_scratch *scratch = (void *)p->key;
+	struct handshake_segment *segment = fast_path_segment(p);
 	const struct udphdr *udp = l4;
 	const struct tcphdr *tcp = l4;
 	__u32 flags;
@@ -77,10 +81,10 @@ static __always_inline bool fast_path_transport(struct fast_path *p, const void 
 	    (!(flags & TCP_SYN) || flags & (TCP_FIN | TCP_RST) || p->hook == BH_HOOK_LEAVE))
 		return false;
 	p->opens = flags == TCP_SYN;
-	scratch->segment.answers = flags != TCP_ACK;
-	scratch->segment.sequence = bpf_ntohl(tcp->seq);
+	segment->answers = flags != TCP_ACK;
+	segment->sequence = bpf_ntohl(tcp->seq);
 	own = tcp->doff * 4;
-	scratch->segment.acknowledged = bpf_ntohl(tcp->ack_seq);
+	segment->acknowledged = bpf_ntohl(tcp->ack_seq);
 	return own >= (int)sizeof(*tcp) && own <= length;
 }
 
@@ -99,8 +103,8 @@ static __always_inline bool fast_path_allowed(struct fast_path *p, struct bh_ct 
 	if (!ct_ends_match(ct->end, p->word, at) || !ct_alive(ct, protocol, ct_now()))
 		return false;
 	if (protocol == IPPROTO_TCP)
-		ct_acknowledge(ct, p->from, ((struct fast_path_scratch *)p->key)->segment.sequence,
-			       ((struct fast_path_scratch *)p->key)->segment.acknowledged);
+		ct_acknowledge(ct, p->from, fast_path_segment(p)->sequence,
+			       fast_path_segment(p)->acknowledged);
 	return true;
 }
 
@@ -281,7 +285,7 @@ static __always_inline bool fast_path_packet(struct fast_path *p)
  * again. */
 static __always_inline bool fast_path_shakes(struct fast_path *p)
 {
-	struct handshake_segment *segment = &((struct fast_path_scratch *)p->key)->segment;
+	struct handshake_segment *segment = fast_path_segment(p);
 	__u8 protocol = p->key->key6.protocol;
 
 	if (!p->begins || (protocol == IPPROTO_TCP && p->hook == BH_HOOK_LEAVE) ||

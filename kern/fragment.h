@@ -123,7 +123,7 @@ static __noinline void fragment_remember(const struct packet *p)
 
 /* Checks the source of a later fragment as that of a first one: a bridge learns the MAC of each. A
  * packet at the host egress hook has passed its sender's own hook. */
-BPF_GLOBAL int fragment_claim(const struct packet *p)
+BPF_GLOBAL int fragment_check_source(const struct packet *p)
 {
 	struct end source = {}, other = {};
 	struct bh_addr addr;
@@ -168,7 +168,7 @@ static __always_inline bool fragment_is_late(__u64 first, __u32 now)
 /* Returns an enum bh_reason. */
 static __always_inline int fragment_follow(struct packet *p)
 {
-	int reason = fragment_claim(p);
+	int reason = fragment_check_source(p);
 	__u64 first;
 
 	if (reason)

@@ -179,8 +179,8 @@ static __noinline bool host_egress_is_nobodys(const struct packet *p, const stru
 
 /* Finds the endpoint of this node that has an address, or may send from it. Returns false if there
  * is none. */
-static __noinline bool host_egress_sender(const struct packet *p, struct bh_addr *addr,
-					  struct end *end)
+static __noinline bool host_egress_find_endpoint(const struct packet *p, struct bh_addr *addr,
+						 struct end *end)
 {
 	struct bh_iface *iface;
 
@@ -201,13 +201,13 @@ static __noinline bool host_egress_sender(const struct packet *p, struct bh_addr
 
 /* Finds the sender of the packet: by its source before the node's translation if the kernel told
  * that, else by the present one. */
-static __always_inline bool host_egress_from(const struct packet *p, struct end *sender)
+static __always_inline bool host_egress_find_sender(const struct packet *p, struct end *sender)
 {
 	struct bh_addr addr;
 
 	if (!translation_address(p, p->from, p->from, &addr))
 		packet_address(p, p->from, &addr);
-	return host_egress_sender(p, &addr, sender);
+	return host_egress_find_endpoint(p, &addr, sender);
 }
 
 /* Returns true if the packet's present source address is not that of its sender, so that only the
@@ -262,7 +262,7 @@ BPF_GLOBAL int host_egress_look(const struct packet *p, struct bh_cached *found)
 	if (!p || !found)
 		return BH_DROP_MAPS;
 	*found = (struct bh_cached){};
-	if (!host_egress_from(p, &ends.end[BH_EGRESS]))
+	if (!host_egress_find_sender(p, &ends.end[BH_EGRESS]))
 		return host_egress_is_nobodys(p, &ends.end[BH_EGRESS]) ? BH_DROP_SENDER
 								       : HOST_EGRESS_PASSES;
 	packet_address(p, !p->from, &addr);
@@ -319,7 +319,7 @@ static __always_inline void host_egress_touch(const struct packet *p, struct bh_
 }
 
 /* Returns the endpoint's interface by which the packet came in; 0: it came in by another one. */
-static __always_inline __u32 host_egress_owner(const struct packet *p)
+static __always_inline __u32 host_egress_endpoint(const struct packet *p)
 {
 	struct bh_iface *iface = endpoint_iface(p->ingress);
 
@@ -333,7 +333,7 @@ static __always_inline bool host_egress_is_bound(const struct packet *p, const s
 {
 	if (!c->flags)
 		return true;
-	return p->ingress == connection_at(c, p->from)->ifindex && host_egress_owner(p) &&
+	return p->ingress == connection_at(c, p->from)->ifindex && host_egress_endpoint(p) &&
 	       !(p->reply && p->protocol == IPPROTO_UDP);
 }
 
@@ -413,7 +413,8 @@ static __always_inline bool host_egress_answers(struct packet *p)
 	return waiting && host_egress_allowed(p, waiting);
 }
 
-/* Returns true if the packet is of a connection that has an entry and that both ends allow. */
+/* Returns true if the packet is of a connection that has an entry and that both ends allow. If so,
+ * updates the entry, or removes that of a call which the packet refuses. */
 BPF_GLOBAL int host_egress_known(struct packet *p)
 {
 	struct bh_ct *ct;
@@ -454,7 +455,7 @@ static __noinline bool host_egress_may_be_endpoints(const struct packet *p)
 	struct end sender = {};
 
 	return (iface && iface->flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA)) ||
-	       host_egress_from(p, &sender);
+	       host_egress_find_sender(p, &sender);
 }
 
 static __always_inline int host_egress_class(struct __sk_buff *skb, struct packet *p)
@@ -473,7 +474,7 @@ static __always_inline int host_egress_class(struct __sk_buff *skb, struct packe
 	case PACKET_ICMP_ERROR:
 		if (!host_egress_may_be_endpoints(p))
 			return BH_PASS_OPEN;
-		reason = icmp_quoted(skb, p);
+		reason = icmp_read_quoted(skb, p);
 		if (reason)
 			return reason;
 		icmp_turn(p);
@@ -490,7 +491,7 @@ static __noinline bool host_egress_audited(const struct packet *p)
 
 	if (iface && iface->flags & BH_IFACE_ENDPOINT)
 		return iface->flags & BH_IFACE_AUDIT;
-	return host_egress_from(p, &sender) && endpoint_in_audit(sender.ifindex);
+	return host_egress_find_sender(p, &sender) && endpoint_in_audit(sender.ifindex);
 }
 
 /* Counts and reports drops, and connections that open by a Service's address. Returns true if the
@@ -509,7 +510,7 @@ static __noinline bool host_egress_finish(struct packet *p, int reason)
 		audit = audit || host_egress_audited(p);
 		if (!audit)
 			doubt_call(p);
-		events_drop(p, reason, audit, host_egress_owner(p));
+		events_drop(p, reason, audit, host_egress_endpoint(p));
 		return audit;
 	}
 	if (reason == BH_PASS_NEW && p->told == TOLD_ORIGINAL)

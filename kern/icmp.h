@@ -92,7 +92,7 @@ static __always_inline int icmp_quoted_ipv6(hook_context *ctx, struct packet *p)
 }
 
 /* Checks the source of the error itself. */
-static __noinline int icmp_source(const struct packet *p)
+static __noinline int icmp_check_source(const struct packet *p)
 {
 	struct end source = {};
 	struct bh_addr addr;
@@ -110,13 +110,13 @@ static __noinline int icmp_source(const struct packet *p)
 }
 
 /* Fills @p with the quoted packet. Returns 0 or the reason to drop the error. */
-BPF_GLOBAL int icmp_quoted(hook_context *ctx, struct packet *p)
+BPF_GLOBAL int icmp_read_quoted(hook_context *ctx, struct packet *p)
 {
 	int reason;
 
 	if (!p)
 		return BH_DROP_MAPS;
-	reason = icmp_source(p);
+	reason = icmp_check_source(p);
 	if (reason)
 		return reason;
 	return p->version == 4 ? icmp_quoted_ipv4(ctx, p) : icmp_quoted_ipv6(ctx, p);
@@ -160,7 +160,7 @@ static __always_inline int icmp_connection(struct packet *p)
 /* Returns an enum bh_reason. */
 static __always_inline int icmp_error(hook_context *ctx, struct packet *p)
 {
-	int reason = icmp_quoted(ctx, p);
+	int reason = icmp_read_quoted(ctx, p);
 
 	if (reason)
 		return reason;

@@ -120,9 +120,4 @@ BPF_GLOBAL int link_claim(const struct packet *p, const struct bh_addr *addr)
 	return claim_add(p->ifindex, &key);
 }
 
-static __always_inline bool link_has_owner(const struct packet *p, const struct bh_addr *addr)
-{
-	return link_holder(p, addr);
-}
-
 #endif

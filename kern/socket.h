@@ -101,8 +101,7 @@ static __noinline bool socket_denied(const struct socket_packet *p, const struct
 {
 	struct end node = {};
 
-	if (!policy_has_egress(sender) ||
-	    endpoint_resolve(&p->destination, p->generation, &node))
+	if (!policy_has_egress(sender) || endpoint_resolve(&p->destination, p->generation, &node))
 		return false;
 	if (socket_refuses(p, sender, &node))
 		return true;

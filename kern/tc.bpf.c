@@ -328,7 +328,7 @@ static __noinline bool tc_was_counted(struct __sk_buff *skb, struct packet *p)
 
 	if (p->class == PACKET_FLOW)
 		p->told = netfilter_ask(skb, p);
-	return host_egress_from(p, &sender) && audit_was_counted(skb, sender.ifindex);
+	return host_egress_find_sender(p, &sender) && audit_was_counted(skb, sender.ifindex);
 }
 
 /* Handles a packet at the host egress hook that is not of an open, allowed connection of the

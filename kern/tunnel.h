@@ -86,7 +86,7 @@ static __noinline bool tunnel_leaves(struct __sk_buff *skb, struct packet *p)
 	if (!tunnel_has(&addr))
 		return false;
 	p->told = netfilter_ask(skb, p);
-	leaves = host_egress_from(p, &sender);
+	leaves = host_egress_find_sender(p, &sender);
 	p->told = 0;
 	return leaves;
 }
