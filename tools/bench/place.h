@@ -2,7 +2,7 @@
 /*
  * A node of the benchmark: a network namespace with the node's sides of two pods' interfaces,
  * bench0 and bench1, and a policy of the generator's workload "node" active. Namespaces end with
- * the process; bench_clean() removes the pins.
+ * the process; main.c removes the pins.
  */
 #ifndef BULKHEAD_TOOLS_BENCH_PLACE_H
 #define BULKHEAD_TOOLS_BENCH_PLACE_H
