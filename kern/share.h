@@ -19,7 +19,7 @@ static __always_inline struct bh_share *share_of(__u32 key)
 	return bpf_map_lookup_elem(&bh_shares, &key);
 }
 
-/* Not on the stack, whose 512 bytes share_surplus() would exceed. */
+/* Not on the stack, where share_new() has another share. */
 static const struct bh_share share_none;
 
 /* Returns the share of a holder. The command may have freed it a moment ago. */
