@@ -50,11 +50,11 @@ static struct bh_ct step_found; /* in place of what the lookup would find */
 	SEC("tc")                                                                       \
 	int step_##name(struct __sk_buff *skb)                                          \
 	{                                                                               \
-		struct fast_path_scratch capacity;                                      \
+		struct fast_path_scratch scratch;                                       \
 		struct fast_path path = {                                               \
 			.ctx = skb,                                                     \
 			.hook = BH_HOOK_TO_ENDPOINT | (step),                           \
-			.key = (void *)&capacity,                                       \
+			.key = (void *)&scratch,                                        \
 		};                                                                      \
                                                                                         \
 		if (!fast_path_packet(&path))                                           \
