@@ -55,7 +55,7 @@ BPF_GLOBAL int datagram_to_group(struct packet *p)
 	iface = endpoint_iface(p->ifindex);
 	if (!iface || iface->flags & BH_IFACE_L2 ||
 	    endpoint_of(p->ifindex, p->version, p->generation, &sender) ||
-	    !policy_has(&sender, BH_EGRESS) ||
+	    !policy_has_egress(&sender) ||
 	    endpoint_node(p->ifindex, p->version, p->generation, BH_DROP_INTERFACE, &node) ||
 	    !policy_denies_node(&sender, &node, policy_point(p, p->from), &verdict))
 		return 0;

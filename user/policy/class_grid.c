@@ -43,7 +43,7 @@ struct grid {
 	struct policy_pair *pairs; /* sorted */
 	size_t n_pairs;
 	ARRAY(uint32_t) resolutions; /* IDs, each once */
-	char *said; /* by index of a resolution: what a list of names says, or -1 */
+	int8_t *said; /* by index of a resolution: what a list of names says, or -1 */
 	int (*visit)(void *data, size_t from, const char *cells);
 	void *data;
 	char *cells; /* of kinds to each kind, from @first to before @end */
@@ -187,7 +187,7 @@ static void say(struct grid *grid, const struct grid_row *row, struct bh_ports_r
 		uint32_t end)
 {
 	const uint32_t resolution = grid->ends.at[end].resolution;
-	char *said = &grid->said[resolution];
+	int8_t *said = &grid->said[resolution];
 
 	if (*said < 0)
 		*said = says(grid, ports, grid->resolutions.at[resolution]);
