@@ -649,9 +649,7 @@ static void cuts(FILE *to, bool closed)
 {
 	put_addresses(to, "a", 30, 0, closed);
 	put_addresses(to, "b", 31, 0, closed);
-	put_addresses(to, "c", 32, 0, closed);
-	put_addresses(to, "d", 33, 0, closed);
-	put_open(to, 140);
+	put_open(to, 290);
 }
 
 static void cuts_pods(FILE *to, bool closed)
