@@ -81,7 +81,8 @@ void spans_of_rule(struct compiler *c, struct plain_rule *plain)
 			array_push(&spans, span_of(&plain->rule->ports[i]));
 	spans_sort(&spans);
 	join(&spans);
-	plain->spans = obstack_copy(&c->memory, spans.at, spans.n * sizeof(*spans.at));
 	plain->n_spans = spans.n;
+	if (spans.n)
+		plain->spans = obstack_copy(&c->memory, spans.at, spans.n * sizeof(*spans.at));
 	array_free(&spans);
 }
