@@ -64,6 +64,10 @@ net_check "load of a policy that expects the pods" load_pods 443 ""
 net_check "ADD of the former pod" call former ADD
 net_check "the former pod has its addresses" owner_is former segment
 net_check "load of a policy that has the former pod's addresses" load_pods 443
+net_check "DEL of the former pod, which comes again" call former DEL
+net_check "ADD of the former pod again" call former ADD
+net_check "the former pod has its addresses again" owner_is former segment
+net_check "status --check finds the entries of a pod as the policy has it" eval '! net_bulkhead status --check | grep ^endpoints'
 net_check "DEL of the former pod" call former DEL
 
 # No follower runs here.

@@ -91,10 +91,13 @@ static uint64_t word_of(const struct active_lookup *look, const struct address *
 	return bh_assignment_is_cover(word) ? 0 : word;
 }
 
-/* Returns true if an address of the policy was taken off. */
-static bool is_gone(const struct active_lookup *look, const struct address *address)
+/* Returns true if an address of the policy was taken off, or is one of the arrivals'. Without
+ * arrivals the policy keeps an address that was added: a sandbox whose labels nobody has told has
+ * the place that the policy gives the pod. */
+static bool is_gone(const struct active_lookup *look, const struct arrivals *arrivals,
+		    const struct address *address)
 {
-	return table_find(&look->added, address) || !word_of(look, address);
+	return (arrivals->n && table_find(&look->added, address)) || !word_of(look, address);
 }
 
 static uint32_t segment_of(const struct active_lookup *look, uint64_t word)
@@ -177,7 +180,7 @@ static int overlay_active(const struct active_lookup *look, struct arrivals *arr
 		return fail_listing(handle);
 	*differs = arrivals->n;
 	for (size_t i = 0; i < policy->n_addresses; i++) {
-		deleted[i] = is_gone(look, &policy->addresses[i].address);
+		deleted[i] = is_gone(look, arrivals, &policy->addresses[i].address);
 		*differs |= deleted[i];
 	}
 	if (!*differs)
