@@ -20,8 +20,8 @@ emulated() { # PROGRAM ARGUMENT...
 }
 check "the command is cross-compiled" cross all
 check "the command is arm64's" eval 'readelf -h "$arm/bulkhead" | grep -q "Machine: *AArch64"'
-check "the programs for the kernel are the same" \
-	cmp "$arm/gen/build_id.h" "$build/gen/build_id.h"
+# They have barriers that x86 does without (kern/tunables.h).
+check "the programs for the kernel are arm64's" eval '! cmp "$arm/gen/build_id.h" "$build/gen/build_id.h"'
 check "the cross-compiled command runs" is "$(emulated "$arm/bulkhead" --version)" "$("$BULKHEAD" --version)"
 
 compiled=0 differ=
