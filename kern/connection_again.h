@@ -212,7 +212,7 @@ static __always_inline bool connection_has_former(const struct bh_ct *ct,
 
 /* Returns true if an entry with other interfaces is another connection's: it is of an address's
  * former owner, it was evaluated at the active generation, or an end was identified by MAC or hook.
- * Else an address has become an endpoint's. */
+ * If it is none of these, one of its addresses has become an endpoint's. */
 static __always_inline bool connection_is_others(const struct packet *p, const struct bh_ct *ct,
 						 const struct connection *c)
 {

@@ -129,7 +129,7 @@ check "without a call that is allowed, the same packet is a call" \
 check "from another port it is a call" is "$(recommended "$tmp/answers" shop/db-0 front/web-1 UDP/40000)" 0
 check "to a port that no client gets it is a call" is "$(recommended "$tmp/answers" shop/db-0 front/web-1 UDP/53)" 0
 
-# What was not denied by policy is no flow that a policy could allow.
+# No policy allows a packet that was dropped for another reason than policy: `recommend` skips its event.
 reason() { # REASON
 	event audit 10.0.0.1 10.0.1.1 TCP/40000 | sed "s/,\"source\"/,\"reason\":\"$1\"&/"
 }

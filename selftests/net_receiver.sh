@@ -181,7 +181,7 @@ net_check "load another policy" net_bulkhead load "$NET_TMP/other.ini"
 net_check "y, first after the commit, does not reach the node" net_is "$(by y 7001)" "$denied"
 net_check "x's connection goes on after the commit" passes "$(by x 7001 -n 10)"
 
-# What a pod sends to a group reaches its node, which has no hook of a receiver: the pod's own hook asks whether an Admin
+# A pod's packet to a group reaches its node, and the node has no receiver's hook: the pod's own hook asks whether an Admin
 # rule denies the node.
 to_all() { # POD PORT KIND
 	local mac to own

@@ -612,8 +612,8 @@ static void cluster_bytes(FILE *to, bool closed)
 	tenant = "evil";
 }
 
-/* So many pods of another namespace let all addresses in, each at a port of its own: each CIDR of
- * others is a pair with each of these policies. */
+/* Puts a namespace with @n pods, each with a policy that lets all addresses in at a port of the
+ * pod's own. Each CIDR of another namespace is a pair with each of these policies. */
 static void put_open(FILE *to, unsigned int n)
 {
 	tenant = "wide";
@@ -634,7 +634,8 @@ static void put_open(FILE *to, unsigned int n)
 	tenant = "evil";
 }
 
-/* 4,000 addresses from NET.FIRST on, each in a rule of its own. */
+/* Puts a policy of 4,000 rules, each with one CIDR of one address, of the network @net.0.0.0/8 from
+ * the host number @first on. */
 static void put_addresses(FILE *to, const char *name, unsigned int net, unsigned int first,
 			  bool closed)
 {

@@ -122,8 +122,8 @@ static void note_pod(struct objects *objects, const char *pod, const char *node)
 	}
 }
 
-/* What a node says of other nodes' Pods does not count, and costs no compile: it may say so of
- * thousands, again and again. */
+/* The engine ignores what a node reports of other nodes' Pods, and compiles nothing for it: a node
+ * that lies may report thousands, again and again. */
 static void concerns(void *data, const char *pod)
 {
 	const struct speaker *speaker = data;
