@@ -5,13 +5,12 @@
  * only.
  */
 #include <errno.h>
-#include <json-c/linkhash.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "api/faults.h"
+#include "api/known.h"
 #include "api/large.h"
 #include "api/loop.h"
 #include "api/served.h"
@@ -35,20 +34,12 @@
 #define NO_MEMORY "no memory for its objects"
 #define EVENT_MAX (16u << 20) /* bytes of an event; etcd takes objects of up to 1.5 MB */
 
-/* The known members of an object. */
-struct known {
-	uint64_t version; /* a hash of its resourceVersion */
-	/* number of the last list that had the object, or that had ended when the object came */
-	uint32_t list;
-};
-
 struct api_watch {
 	struct api *api;
 	char *path, *query;
 	struct api_watch_ops ops;
 	void *data;
-	struct lh_table *known; /* key -> struct known */
-	uint32_t list; /* number of the current list */
+	struct api_known known;
 	char *version; /* version from which to watch; NULL: list first */
 	char *page; /* `continue` of the current list; NULL: none */
 	unsigned int limit; /* objects of a page */
@@ -87,12 +78,6 @@ struct api_watch {
 };
 
 static void go(void *data);
-
-static void free_known(struct lh_entry *entry)
-{
-	free(lh_entry_k(entry));
-	free(lh_entry_v(entry));
-}
 
 uint64_t api_watch_since(const struct api_watch *watch)
 {
@@ -225,13 +210,6 @@ static char *key_of(struct json_object *object)
 	return key;
 }
 
-static uint64_t version_of(struct json_object *object)
-{
-	const char *version = api_text(object, "metadata.resourceVersion");
-
-	return version ? XXH3_64bits(version, strlen(version)) : 0;
-}
-
 static void report(struct api_watch *watch, const char *key, struct json_object *object)
 {
 	if (!watch->in_turn)
@@ -243,63 +221,37 @@ static void report(struct api_watch *watch, const char *key, struct json_object 
 static int report_changed(struct api_watch *watch, struct json_object *object)
 {
 	char *key = key_of(object);
-	struct lh_entry *entry = key ? lh_table_lookup_entry(watch->known, key) : NULL;
-	struct known *known = entry ? lh_entry_v(entry) : NULL;
-	uint64_t version = version_of(object);
+	int is_new;
 
 	if (!key)
 		return api_text(object, "metadata.name") ? -ENOMEM : 0;
-	if (known) {
-		known->list = watch->list;
-		if (known->version != version || !version)
-			report(watch, key, object);
-		known->version = version;
-		free(key);
-		return 0;
-	}
-	known = malloc(sizeof(*known));
-	if (!known || lh_table_insert(watch->known, key, known)) {
-		free(known);
-		free(key);
-		return -ENOMEM;
-	}
-	*known = (struct known){version, watch->list};
-	report(watch, key, object);
-	return 0;
-}
-
-static void report_deleted(struct api_watch *watch, struct lh_entry *entry)
-{
-	char *key = strdup(lh_entry_k(entry));
-
-	lh_table_delete_entry(watch->known, entry);
-	if (key)
-		watch->ops.deleted(watch->data, key);
+	is_new = api_known_put(&watch->known, key, api_text(object, "metadata.resourceVersion"));
+	if (is_new > 0)
+		report(watch, key, object);
 	free(key);
+	return is_new < 0 ? is_new : 0;
 }
 
 /* The object is gone, which the watch may not have known. */
 static void object_gone(struct api_watch *watch, const char *key)
 {
-	struct lh_entry *entry = lh_table_lookup_entry(watch->known, key);
+	api_turns_forget(watch->api, watch, key);
+	if (api_known_delete(&watch->known, key))
+		watch->ops.deleted(watch->data, key);
+}
+
+static void report_missed(void *data, const char *key)
+{
+	struct api_watch *watch = data;
 
 	api_turns_forget(watch->api, watch, key);
-	if (entry)
-		report_deleted(watch, entry);
+	watch->ops.deleted(watch->data, key);
 }
 
 /* Reports the objects that were missing in the list that has just ended: they are gone. */
 static void report_difference(struct api_watch *watch)
 {
-	struct lh_entry *entry, *next;
-
-	for (entry = watch->known->head; entry; entry = next) {
-		next = entry->next;
-		if (((struct known *)lh_entry_v(entry))->list != watch->list) {
-			api_turns_forget(watch->api, watch, lh_entry_k(entry));
-			report_deleted(watch, entry);
-		}
-	}
+	api_known_end(&watch->known, report_missed, watch);
 	watch->told++;
 	if (!watch->since)
 		watch->since = api_now();
@@ -363,7 +315,6 @@ static int take_answer(struct api_watch *watch, const char *key, const char *ver
 		       struct api_buffer *answer)
 {
 	struct api_items items = api_items_of(answer->at, answer->n);
-	struct lh_entry *entry = lh_table_lookup_entry(watch->known, key);
 	char has[API_VERSION_MAX];
 	int error;
 
@@ -371,8 +322,7 @@ static int take_answer(struct api_watch *watch, const char *key, const char *ver
 		return is_empty_list(answer) ? 0 : -EPROTO;
 	if (*version && api_version_of(items.at, items.end, has) && strcmp(has, version) != 0)
 		return -ESTALE;
-	if (entry)
-		((struct known *)lh_entry_v(entry))->version = 0;
+	api_known_doubt(&watch->known, key);
 	watch->in_turn = true;
 	error = take_items(watch, &items);
 	watch->in_turn = false;
@@ -843,19 +793,10 @@ static const char *accepts(const struct api_watch *watch)
 	return watch->version ? API_METADATA : API_METADATA_LIST;
 }
 
-/* An object of another time may have the version that is known. */
-static void forget_versions(struct api_watch *watch)
-{
-	struct lh_entry *entry;
-
-	for (entry = watch->known->head; entry; entry = entry->next)
-		((struct known *)lh_entry_v(entry))->version = 0;
-}
-
 /* Makes the next request a list that reports each object again. */
 static void begin_again(struct api_watch *watch)
 {
-	forget_versions(watch);
+	api_known_doubt_all(&watch->known);
 	list_anew(watch);
 }
 
@@ -895,7 +836,7 @@ static void go(void *data)
 	};
 
 	if (!watch->version && !watch->page) {
-		watch->list++;
+		api_known_begin(&watch->known);
 		watch->api->counts.lists++;
 	}
 	if (watch->streamed && watch->ops.resumed)
@@ -961,10 +902,11 @@ struct api_mark api_watch_mark(const struct api_watch *watch)
 static bool is_known(const struct api_watch *watch, struct json_object *object)
 {
 	char *key = key_of(object);
-	struct lh_entry *entry = key ? lh_table_lookup_entry(watch->known, key) : NULL;
+	const bool known = key && api_known_has(&watch->known, key,
+						api_text(object, "metadata.resourceVersion"));
 
 	free(key);
-	return entry && ((struct known *)lh_entry_v(entry))->version == version_of(object);
+	return known;
 }
 
 enum api_compared api_watch_compare(const struct api_watch *watch, const struct api_mark *mark,
@@ -974,7 +916,7 @@ enum api_compared api_watch_compare(const struct api_watch *watch, const struct 
 	const uint64_t version = number_of(api_text(list, "metadata.resourceVersion"));
 	const size_t n =
 		json_object_is_type(items, json_type_array) ? json_object_array_length(items) : 0;
-	bool same = n == (size_t)lh_table_length(watch->known);
+	bool same = n == api_known_count(&watch->known);
 
 	if (!watch->version || !mark->version || !version)
 		return API_SAME;
@@ -1022,12 +964,11 @@ struct api_watch *api_watch(struct api *api, const char *path, const char *query
 		.query = query ? strdup(query) : NULL,
 		.ops = *ops,
 		.data = data,
-		.known = lh_kchar_table_new(64, free_known),
 		.again = {.run = go, .data = watch},
 		.next = api->watches,
 	};
 	api->watches = watch;
-	if (!watch->path || !watch->query != !query || !watch->known) {
+	if (!watch->path || !watch->query != !query || api_known_open(&watch->known)) {
 		api_unwatch(watch);
 		return NULL;
 	}
@@ -1051,8 +992,7 @@ void api_unwatch(struct api_watch *watch)
 		api_transfer_end(watch->transfer);
 	api_served_close(watch->served);
 	set_unread(watch, NULL);
-	if (watch->known)
-		lh_table_free(watch->known);
+	api_known_close(&watch->known);
 	api_buffer_free(&watch->line);
 	json_object_put(watch->columns);
 	list_anew(watch);
