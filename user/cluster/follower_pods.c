@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/followed_pods.h"
 #include "cluster/follower.h"
 #include "cluster/objects.h"
 #include "cluster/records.h"
@@ -79,7 +80,7 @@ static bool counts(const struct follower *follower, struct json_object *pod)
 static void put_all(struct follower *follower, struct json_object *const *pods, size_t n)
 {
 	bool waits;
-	int error = followed_node_pods(&follower->options->load, pods, n, follower->diag, &waits);
+	int error = followed_pods_place(&follower->options->load, pods, n, follower->diag, &waits);
 
 	if (waits)
 		follower_pod_waits(follower);
@@ -120,7 +121,7 @@ static void put_started(struct follower *follower, struct json_object *pod)
 
 	put_pod(follower, pod);
 	if (!attached && counts(follower, pod) &&
-	    followed_node_has_interface(&follower->options->load, pod, follower->diag))
+	    followed_pod_has_interface(&follower->options->load, pod, follower->diag))
 		diag_warn(follower->diag, NULL, NULL,
 			  "Pod %s/%s: was not guarded until now, since the CNI plugin was not "
 			  "called; `bulkhead cni install` puts it into the network's list",
@@ -139,7 +140,7 @@ static void drop_pod(struct follower *follower, struct json_object *pod)
 		return;
 	/* the pod as it was while it ran: a pod that has ended makes no endpoint */
 	json_object_object_del(api_get(last, "status"), "phase");
-	followed_node_pod_deleted(&follower->options->load, last, &quiet);
+	followed_pod_delete(&follower->options->load, last, &quiet);
 	json_object_put(last);
 }
 

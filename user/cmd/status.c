@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* `bulkhead status`: the active policy, the interfaces that enforce it, and how full the maps
  * are. */
-#include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +10,7 @@
 #include "cmd/command.h"
 #include "cmd/emit.h"
 #include "cmd/screen.h"
+#include "cmd/status_problems.h"
 #include "cni/cni.h"
 #include "maps/iface.h"
 #include "node/change/saved.h"
@@ -30,22 +29,12 @@ static const char *const xdp_names[] = {
 	[NODE_XDP_TAKEN] = "taken by another program",
 };
 
-static const char *iface_name(const struct node_iface *iface)
-{
-	return iface->name[0] ? iface->name : "(gone)";
-}
-
 /* Returns true if XDP programs of others cannot run beside Bulkhead's, since libxdp made no
  * dispatcher. */
 static bool is_single(const struct node_iface *iface)
 {
 	return (iface->xdp == NODE_XDP_NATIVE || iface->xdp == NODE_XDP_GENERIC) &&
 	       !iface->dispatched;
-}
-
-static const char *endpoint_ns(const struct policy *policy, uint32_t i)
-{
-	return policy_string(policy, policy->namespaces[policy->endpoints[i].ns].name);
 }
 
 /* Returns the segment of the endpoint's first address; 0: the endpoint is in none, and so
@@ -65,7 +54,7 @@ static bool is_uplink(const struct node_iface *iface)
 
 static void emit_endpoint(struct emit *emit, const struct policy *policy, uint32_t at)
 {
-	emit_text(emit, "namespace", endpoint_ns(policy, at));
+	emit_text(emit, "namespace", status_endpoint_ns(policy, at));
 	emit_text(emit, "name", policy_string(policy, policy->endpoints[at].name));
 }
 
@@ -84,7 +73,7 @@ static void emit_pods(struct emit *emit, const struct node_status *status, uint3
 		if (status->pods[i].ifindex != ifindex || (n++ >= PODS_MAX && !emit->json))
 			continue;
 		segment = segment_of(policy, &policy->endpoints[at]);
-		emit_say(emit, "%s%s/%s ", n == 1 ? ": " : ", ", endpoint_ns(policy, at),
+		emit_say(emit, "%s%s/%s ", n == 1 ? ": " : ", ", status_endpoint_ns(policy, at),
 			 policy_string(policy, policy->endpoints[at].name));
 		if (segment)
 			emit_say(emit, "in segment %u", segment);
@@ -132,7 +121,7 @@ static void emit_iface(struct emit *emit, const struct node_status *status,
 		       const struct node_iface *iface)
 {
 	emit_object(emit, NULL);
-	emit_say(emit, "  %-15s ", iface_name(iface));
+	emit_say(emit, "  %-15s ", status_iface_name(iface));
 	emit_text(emit, "name", iface->name);
 	emit_number(emit, "ifindex", iface->ifindex);
 	emit_hooks(emit, iface);
@@ -168,232 +157,6 @@ static void emit_map(struct emit *emit, const struct node_map *map)
 	emit_number(emit, "used", map->used);
 	emit_number(emit, "max", map->max);
 	emit_end(emit);
-}
-
-#define LIKE_MAX \
-	10 /* problems of one kind in text without -v and --check; further ones are counted */
-
-/* The report of --check, one problem a line. */
-struct problems {
-	struct emit *emit;
-	size_t n;
-	size_t like_max; /* the most problems of one kind that have lines */
-	size_t like; /* problems of the present kind */
-};
-
-static void print_problem(struct problems *problems, const char *format, va_list args)
-{
-	char line[1024];
-
-	vsnprintf(line, sizeof(line), format, args);
-	problems->n++;
-	emit_say(problems->emit, "%s\n", line);
-	emit_text(problems->emit, NULL, line);
-}
-
-static void __attribute__((format(printf, 2, 3)))
-problem(struct problems *problems, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	print_problem(problems, format, args);
-	va_end(args);
-}
-
-/* Reports a problem of which a node may have as many as it has endpoints. end_like() ends the
- * kind. */
-static void __attribute__((format(printf, 2, 3)))
-like_problem(struct problems *problems, const char *format, ...)
-{
-	va_list args;
-
-	if (problems->like++ >= problems->like_max)
-		return;
-	va_start(args, format);
-	print_problem(problems, format, args);
-	va_end(args);
-}
-
-/* @kind: what the problems are of. */
-static void end_like(struct problems *problems, const char *kind)
-{
-	if (problems->like > problems->like_max)
-		problem(problems, "and %zu more %s (-v)", problems->like - problems->like_max,
-			kind);
-	problems->like = 0;
-}
-
-/* Says why an interface is not guarded, if that is known. */
-static const char *unguarded_print(const struct node_iface *iface)
-{
-	if (iface->late)
-		return ", which has come up since the last load: load again";
-	if (iface->overtaken)
-		return ", where others' programs run before Bulkhead's, and may let packets pass: "
-		       "load puts Bulkhead's first";
-	return "";
-}
-
-static void find_unguarded(const struct node_status *status, struct problems *problems)
-{
-	const struct policy *policy = status->policy;
-
-	/* the interfaces are another network namespace's */
-	if (status->elsewhere)
-		return;
-	for (size_t i = 0; i < status->n_ifaces; i++)
-		if (!status->ifaces[i].guarded && *status->ifaces[i].name)
-			like_problem(problems, "NOT GUARDED: interface %s%s",
-				     status->ifaces[i].name, unguarded_print(&status->ifaces[i]));
-	end_like(problems, "interfaces that are not guarded");
-	for (size_t i = 0; i < status->n_ifaces; i++)
-		if (*status->ifaces[i].before)
-			like_problem(problems,
-				     "interface %s: %s runs before Bulkhead's, and may let packets "
-				     "pass: load puts Bulkhead's first",
-				     iface_name(&status->ifaces[i]), status->ifaces[i].before);
-	end_like(problems, "interfaces with another program before Bulkhead's");
-	if (!status->own_sockets)
-		problem(problems, "NOT GUARDED: the node's sockets: load again");
-	for (size_t i = 0; i < status->n_unguarded; i++)
-		like_problem(problems, "NOT GUARDED: endpoint %s/%s",
-			     endpoint_ns(policy, status->unguarded[i]),
-			     policy_string(policy, policy->endpoints[status->unguarded[i]].name));
-	end_like(problems, "endpoints that are not guarded");
-}
-
-static bool is_endpoints(const struct node_status *status, uint32_t ifindex)
-{
-	for (size_t i = 0; i < status->n_ifaces; i++)
-		if (status->ifaces[i].ifindex == ifindex)
-			return status->ifaces[i].flags & BH_IFACE_ENDPOINT;
-	return false;
-}
-
-/* Names interfaces of pods that the CNI plugin attached and that `endpoint del` took off, or an
- * unload. */
-static void find_attached(const struct node_status *status, const char *folder,
-			  struct problems *problems)
-{
-	char name[IF_NAMESIZE];
-	size_t n = 0;
-	struct node_attached *attached =
-		folder && !status->elsewhere ? cni_attached(folder, &n) : NULL;
-
-	for (size_t i = 0; i < n; i++)
-		if (!is_endpoints(status, attached[i].ifindex) &&
-		    !(i && attached[i].ifindex == attached[i - 1].ifindex) &&
-		    if_indextoname(attached[i].ifindex, name))
-			like_problem(problems,
-				     "NOT GUARDED: interface %s of a pod that the CNI plugin "
-				     "attached: load, or `cni refresh`",
-				     name);
-	end_like(problems, "interfaces of pods that the CNI plugin attached");
-	free(attached);
-}
-
-/* Names shares whose count is not that of the table's connections. The garbage collector corrects
- * them. */
-static void find_miscounted(const struct node_status *status, struct problems *problems)
-{
-	for (size_t i = 0; status->connections.counted && i < status->n_shares; i++)
-		if (status->shares[i].differs)
-			like_problem(problems,
-				     "%s counts %d connections and the table has %u: the next "
-				     "sweep corrects it",
-				     status->shares[i].name, status->shares[i].used,
-				     status->shares[i].found);
-	end_like(problems, "counts of connections that the next sweep corrects");
-}
-
-/* Checks that the load which is kept for the next boot is the active policy. */
-static void find_saved(const struct node_status *status, const char *state,
-		       struct problems *problems)
-{
-	struct diag silent = {};
-	struct policy *policy = NULL;
-	struct saved kept;
-	int error = saved_read(state, &silent, &kept);
-
-	if (!error)
-		error = saved_policy(&kept, &silent, &policy);
-	if (error == -ENOENT)
-		problem(problems, "no load is kept in %s for the node's next start: load again",
-			state);
-	else if (error)
-		problem(problems, "%s cannot be read at the node's next start: load again",
-			kept.path);
-	else if (policy->checksum != status->policy->checksum)
-		problem(problems, "%s is not the active policy: load again", kept.path);
-	else if (kept.options.audit != status->all_audited ||
-		 (kept.options.name && strcmp(kept.options.name, status->node)))
-		problem(problems,
-			"%s was loaded with other options than the active policy: load again",
-			kept.path);
-	policy_free(policy);
-	saved_free(&kept);
-}
-
-/* Finds what a load has left undone. */
-static void find_undone(const struct node_status *status, struct problems *problems)
-{
-	const struct node_generations *policy = &status->policy_generation;
-	const struct node_generations *endpoint = &status->endpoint_generation;
-
-	/* another command does it now */
-	if (status->changing)
-		return;
-	if (policy->desired != policy->installed)
-		problem(problems, "policy %u: failed to load; load it again", policy->desired);
-	else if (endpoint->desired != endpoint->active)
-		problem(problems, "policy %u: loaded, but not active; load it again",
-			endpoint->desired);
-	if (policy->oldest != policy->active)
-		problem(problems, "policy %u: not collected yet; the next load does it",
-			policy->oldest);
-	if (status->killed)
-		problem(problems, "last change: interrupted; the next command that changes "
-				  "anything repairs it");
-}
-
-/* Folders of the node beside the pin folder; NULL: they say nothing of it. */
-struct folders {
-	const char *state; /* the load that is kept for the next boot */
-	const char *attached; /* the CNI plugin's */
-};
-
-static void find_problems(const struct node_status *status, const struct folders *folders,
-			  struct problems *problems)
-{
-	for (size_t i = 0; i < status->n_ifaces; i++)
-		if (status->ifaces[i].orphan)
-			like_problem(problems,
-				     "interface %s: a program of Bulkhead whose pins are gone "
-				     "still evaluates packets; load or unload removes it",
-				     iface_name(&status->ifaces[i]));
-	end_like(problems, "interfaces with a program of Bulkhead whose pins are gone");
-	if (!status->policy) {
-		problem(problems, "nothing is loaded");
-		return;
-	}
-	find_undone(status, problems);
-	if (!status->own_programs)
-		problem(problems, "the programs are of another build: load replaces them");
-	if (!policy_knows_node(status->policy, status->node))
-		problem(problems, "no object of the policy is on a node named \"%s\": load -n NODE",
-			status->node);
-	if (status->elsewhere)
-		problem(problems, "the policy is active in another network namespace than this, "
-				  "and so are its interfaces");
-	if (status->own_mount)
-		problem(problems,
-			"the pins are on a bpffs of this mount namespace alone, and go with it");
-	find_unguarded(status, problems);
-	find_attached(status, folders->attached, problems);
-	find_miscounted(status, problems);
-	if (folders->state)
-		find_saved(status, folders->state, problems);
 }
 
 /* Prints how long ago the policy was loaded: "2 h". */
@@ -661,12 +424,14 @@ static void emit_events(struct emit *emit, const struct node_status *status)
 	emit_end(emit);
 }
 
+#define LIKE_MAX 10 /* problems of one kind in text without -v and --check; others are counted */
+
 /* Text tells the problems first, and of a node without a policy no more. */
 static void emit_status(struct emit *emit, const struct node_status *status,
-			const struct folders *folders, bool verbose)
+			const struct status_folders *folders, bool verbose)
 {
 	if (!emit->json) {
-		find_problems(status, folders,
+		problems_find(status, folders,
 			      &(struct problems){.emit = emit,
 						 .like_max = verbose ? SIZE_MAX : LIKE_MAX});
 		if (!status->policy)
@@ -706,23 +471,23 @@ static void name_entry(void *data, const char *map, const char *key, enum node_f
 	struct wrong_entries *entries = data;
 
 	if (entries->n++ < ENTRIES_MAX)
-		problem(entries->problems, "%s %s: %s; load again", map, key, texts[fault]);
+		problem_add(entries->problems, "%s %s: %s; load again", map, key, texts[fault]);
 }
 
 /* Runs --check. Returns an exit status. */
 static int check(struct emit *emit, const struct node_status *status, const char *pin,
-		 const struct folders *folders, struct diag *diag)
+		 const struct status_folders *folders, struct diag *diag)
 {
 	struct problems problems = {.emit = emit, .like_max = SIZE_MAX};
 	struct wrong_entries entries = {.problems = &problems};
 	int error;
 
 	emit_array(emit, NULL);
-	find_problems(status, folders, &problems);
+	problems_find(status, folders, &problems);
 	error = node_compare(pin, diag, name_entry, &entries);
 	if (entries.n > ENTRIES_MAX)
-		problem(&problems, "and %zu more entries of maps; load again",
-			entries.n - ENTRIES_MAX);
+		problem_add(&problems, "and %zu more entries of maps; load again",
+			    entries.n - ENTRIES_MAX);
 	emit_end(emit);
 	if (error)
 		return status_of(error);
@@ -749,7 +514,7 @@ static int run(struct call *call)
 	struct diag diag = command_diag();
 	struct node_status status;
 	struct emit emit;
-	struct folders folders = {};
+	struct status_folders folders = {};
 	const char *pin = NULL;
 	bool only_check = false, verbose = false;
 	int option, error, answer = STATUS_OK;

@@ -30,6 +30,7 @@
 
 #include "cluster/rollout.h"
 #include "cluster/followed_node.h"
+#include "cluster/followed_pods.h"
 #include "node/observe/newcomers.h"
 #include "tools/bench/cluster/cluster.h"
 
@@ -175,8 +176,8 @@ int followed_node_load_again(struct followed_node *node, struct diag *diag,
 	return followed_node_read(node, diag, state);
 }
 
-int followed_node_pods(const struct node_options *options, struct json_object *const *pods,
-		       size_t n, struct diag *diag, bool *waits)
+int followed_pods_place(const struct node_options *options, struct json_object *const *pods,
+			size_t n, struct diag *diag, bool *waits)
 {
 	(void)options;
 	(void)pods;
@@ -186,8 +187,8 @@ int followed_node_pods(const struct node_options *options, struct json_object *c
 	return 0;
 }
 
-bool followed_node_has_interface(const struct node_options *options, struct json_object *pod,
-				 struct diag *diag)
+bool followed_pod_has_interface(const struct node_options *options, struct json_object *pod,
+				struct diag *diag)
 {
 	(void)options;
 	(void)pod;
@@ -195,8 +196,8 @@ bool followed_node_has_interface(const struct node_options *options, struct json
 	return true;
 }
 
-int followed_node_pod_deleted(const struct node_options *options, struct json_object *pod,
-			      struct diag *diag)
+int followed_pod_delete(const struct node_options *options, struct json_object *pod,
+			struct diag *diag)
 {
 	(void)options;
 	(void)pod;
