@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "input/object.h"
+#include "input/ini_rule.h"
 #include "input/ini_value.h"
 #include "model/nearest.h"
 #include "model/search.h"
@@ -138,22 +139,22 @@ static struct tree *make_object(struct section *section, const struct section_ki
 				const char *name)
 {
 	struct value value = value_of_header(section);
-	struct tree *root = ini_value_map(&value, NULL, NULL), *metadata;
+	struct tree *root = ini_add_map(&value, NULL, NULL), *metadata;
 	const char *slash = kind->namespaced ? strchr(name, '/') : NULL;
 
-	ini_value_text(&value, root, "apiVersion", kind->version);
-	ini_value_text(&value, root, "kind", kind->kind);
-	metadata = ini_value_map(&value, root, "metadata");
+	ini_add_text(&value, root, "apiVersion", kind->version);
+	ini_add_text(&value, root, "kind", kind->kind);
+	metadata = ini_add_map(&value, root, "metadata");
 	if (slash && slash > name) {
 		const char *ns = obstack_copy0(&section->memory, name, slash - name);
 
-		ini_value_text(&value, metadata, "namespace", ns);
+		ini_add_text(&value, metadata, "namespace", ns);
 		name = slash + 1;
 	} else if (kind->namespaced) {
 		ini_section_refuse(section, section->line, NULL,
 				   "the section's name must be NAMESPACE/NAME");
 	}
-	ini_value_text(&value, metadata, "name", name);
+	ini_add_text(&value, metadata, "name", name);
 	return root;
 }
 
@@ -162,7 +163,7 @@ static struct tree *map_of(struct section *section, struct tree *root, const cha
 	struct value value = value_of_header(section);
 	struct tree *map = tree_get(root, key);
 
-	return map ? map : ini_value_map(&value, root, key);
+	return map ? map : ini_add_map(&value, root, key);
 }
 
 /* Reads the entry @key, if there is one, into @parent as @field. */
@@ -284,7 +285,7 @@ static void read_settings(struct section *section, const struct section_kind *ki
 {
 	struct value value = value_of_header(section);
 	struct cluster *cluster = section->reader.cluster;
-	struct tree *root = ini_value_map(&value, NULL, NULL);
+	struct tree *root = ini_add_map(&value, NULL, NULL);
 
 	(void)kind;
 	if (*name)
@@ -333,7 +334,7 @@ static void read_node(struct section *section, const struct section_kind *kind, 
 		ini_value_words(&value, list, "addresses", "address");
 		for (struct tree *item = tree_get(list, "addresses")->first; item;
 		     item = item->next)
-			ini_value_text(&value, item, "type", "InternalIP");
+			ini_add_text(&value, item, "type", "InternalIP");
 	}
 	read_object(section, root);
 }
@@ -389,7 +390,7 @@ static void read_allow_source(struct section *section, struct tree *root, struct
 static void read_link(struct section *section, struct endpoint *endpoint)
 {
 	struct value value = value_of_header(section);
-	struct tree *root = ini_value_map(&value, NULL, NULL);
+	struct tree *root = ini_add_map(&value, NULL, NULL);
 	const char *mac = text_of(section, root, "mac"), *mode = text_of(section, root, "mode");
 
 	put(section, "interface", root, "interface", ini_value_string);
@@ -411,8 +412,8 @@ static void put_ports(struct section *section, struct tree *spec)
 {
 	struct value value = value_of_header(section);
 	struct tree *container =
-		ini_value_map(&value, ini_value_list(&value, spec, "containers"), NULL);
-	struct tree *ports = ini_value_list(&value, container, "ports");
+		ini_add_map(&value, ini_add_list(&value, spec, "containers"), NULL);
+	struct tree *ports = ini_add_list(&value, container, "ports");
 
 	for (size_t i = 0; i < section->n_entries; i++) {
 		if (strcmp(section->entries[i].key, "port"))
@@ -454,7 +455,7 @@ static void read_endpoint(struct section *section, const struct section_kind *ki
 	put_ports(section, spec);
 	if (truth(section, "host-network")) {
 		value = value_of_header(section);
-		ini_value_true(&value, spec, "hostNetwork");
+		ini_add_true(&value, spec, "hostNetwork");
 	}
 	if (ip) {
 		value = value_of(section, ip);
@@ -475,7 +476,7 @@ static void put_words(struct value *value, struct tree *parent, const char *key)
 static void put_service_ports(struct section *section, struct tree *spec)
 {
 	struct value value = value_of_header(section);
-	struct tree *ports = ini_value_list(&value, spec, "ports");
+	struct tree *ports = ini_add_list(&value, spec, "ports");
 
 	for (size_t i = 0; i < section->n_entries; i++) {
 		if (strcmp(section->entries[i].key, "port"))
@@ -486,7 +487,7 @@ static void put_service_ports(struct section *section, struct tree *spec)
 	/* A port of every node makes the Service one of type NodePort. */
 	for (const struct tree *port = ports->first; port; port = port->next)
 		if (tree_get(port, "nodePort") && !tree_get(spec, "type"))
-			ini_value_text(&value, spec, "type", "NodePort");
+			ini_add_text(&value, spec, "type", "NodePort");
 }
 
 /* Writes the Service's ports into a backend's slice. @node is the backend's own port number, if it
@@ -547,14 +548,14 @@ static void read_service(struct section *section, const struct section_kind *kin
 {
 	struct tree *root = make_object(section, kind, name), *spec = map_of(section, root, "spec");
 	struct value value = value_of_header(section);
-	struct tree *given = ini_value_map(&value, NULL, NULL), *selector;
+	struct tree *given = ini_add_map(&value, NULL, NULL), *selector;
 	struct cluster *cluster = section->reader.cluster;
 	size_t before = cluster->n_services;
 	const struct tree *backends;
 
 	put(section, "address", spec, "clusterIPs", put_words);
 	if (!find(section, "address"))
-		ini_value_text(&value, spec, "clusterIP", "None");
+		ini_add_text(&value, spec, "clusterIP", "None");
 	if (find(section, "external-address") && !find(section, "address"))
 		ini_section_refuse(section, find(section, "external-address")->line,
 				   "external-address", "is not served without an address");
@@ -586,8 +587,8 @@ static void put_rules(struct section *section, const struct section_kind *kind, 
 			continue;
 		value = value_of(section, &section->entries[i]);
 		if (!rules)
-			rules = ini_value_list(&value, spec, key);
-		ini_value_rule(&value, kind->policy, direction, rules);
+			rules = ini_add_list(&value, spec, key);
+		ini_read_rule(&value, kind->policy, direction, rules);
 	}
 }
 
@@ -596,8 +597,8 @@ static void put_annotation(struct section *section, struct tree *root, const cha
 {
 	struct value value = value_of_header(section);
 
-	ini_value_text(&value, map_of(section, map_of(section, root, "metadata"), "annotations"),
-		       key, text);
+	ini_add_text(&value, map_of(section, map_of(section, root, "metadata"), "annotations"), key,
+		     text);
 }
 
 static void read_policy(struct section *section, const struct section_kind *kind, const char *name)
@@ -608,7 +609,7 @@ static void read_policy(struct section *section, const struct section_kind *kind
 	put(section, "types", spec, "policyTypes", put_words);
 	put(section, "tier", spec, "tier", ini_value_string);
 	put(section, "priority", spec, "priority", ini_value_number);
-	put(section, "subject", spec, "subject", ini_value_subject);
+	put(section, "subject", spec, "subject", ini_read_subject);
 	put_rules(section, kind, spec, INGRESS);
 	put_rules(section, kind, spec, EGRESS);
 	if (truth(section, "audit"))

@@ -125,7 +125,7 @@ int input_parse_selector(struct cluster *cluster, const char *text, const struct
 	struct tree *root;
 
 	obstack_init(&memory);
-	root = ini_value_map(&value, NULL, NULL);
+	root = ini_add_map(&value, NULL, NULL);
 	ini_value_selector(&value, root, "selector");
 	*selector = (struct selector){0};
 	if (diag->errors == errors)
