@@ -958,7 +958,6 @@ static bool run_sequence(uint64_t seed, void *data)
 	memset(&world, 0, sizeof(world));
 	for (int i = 0; i < TALKS; i++)
 		make_talk(i);
-	packet_node_stop_sweeper();
 	packet_node_forget();
 	world.floor = random_below(&dice, 4);
 	world.capacity = 1 + random_below(&dice, ROOM);

@@ -149,13 +149,10 @@ static void exchange(const struct kind *kind, const struct step *steps, size_t n
 }
 
 /* Half of the table is for the floors, as the garbage collector computes them. */
-static void begin(const struct kind *kind)
+static void begin(void)
 {
 	uint32_t capacity = BH_CT_CONNECTIONS / scale, floor = capacity / 2 / (ENDPOINTS + 1);
 
-	exchange(kind, tcp_steps, HANDSHAKE, true, IDLE_PEER, 0,
-		 1); /* starts the garbage collector */
-	packet_node_stop_sweeper();
 	packet_node_forget();
 	packet_node_limit(floor, capacity - floor * (ENDPOINTS + 1));
 }
@@ -168,7 +165,7 @@ static void busy(const struct kind *kind)
 	uint32_t lasts = seconds[kind->udp != 0];
 	uint64_t nth = 0, all = (uint64_t)kind->rate / scale * lasts, tick = in_tick;
 
-	begin(kind);
+	begin();
 	exchange(kind, tcp_steps, HANDSHAKE, true, IDLE_PEER, 0, IDLE);
 	while (nth < all && good) {
 		exchange(kind, kind->udp ? udp_steps : tcp_steps,
@@ -223,7 +220,7 @@ static void free_buckets(void)
 	const uint32_t capacity = BH_CT_CONNECTIONS / scale, flood = 5 * capacity;
 	struct form syn;
 
-	begin(&kinds[0]);
+	begin();
 	packet_node_limit(0, capacity / 4);
 	make_form(&kinds[0], &tcp_steps[0], true, &syn);
 	for (uint32_t nth = 0; nth < flood; nth++)

@@ -153,8 +153,6 @@ static uint32_t begin(uint32_t n, bool to_crowd, uint64_t ns)
 	flooded = 0;
 	port = 10000;
 	packet_node_crowd_assign(n, inward ? SLOT_C : SLOT_MUTE, ns);
-	flood(1); /* starts the garbage collector */
-	packet_node_stop_sweeper();
 	packet_node_forget();
 	packet_node_limit(floor, ROOM - floor * (ENDPOINTS + CROWD + 1));
 	return floor;

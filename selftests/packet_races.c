@@ -134,7 +134,6 @@ static void counted(int round)
 
 static void open_tcp(void)
 {
-	packet_node_stop_sweeper();
 	packet_node_forget();
 	run(FROM_A, SYN);
 	run(TO_B, SYN);
@@ -247,7 +246,6 @@ static void ack_and_data(void)
 static void two_syns(void)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		packet_node_stop_sweeper();
 		packet_node_forget();
 		set_side(0, FROM_A, SYN);
 		set_side(1, FROM_A, SYN);
@@ -297,7 +295,6 @@ static void two_acks(void)
 static void answer_and_question(void)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		packet_node_stop_sweeper();
 		packet_node_forget();
 		run(FROM_A, QUESTION);
 		run(TO_B, QUESTION);
@@ -325,13 +322,6 @@ static void expect_no_slip(const char *what)
 	expect(what, streams[0].errors + streams[1].errors,
 	       !streams[0].errors && !streams[1].errors);
 	streams[0].errors = streams[1].errors = 0;
-}
-
-static void empty_table(void)
-{
-	run(FROM_A, QUESTION); /* starts the garbage collector */
-	packet_node_stop_sweeper();
-	packet_node_forget();
 }
 
 /* Gives a segment the sequence number that is @behind the first one. */
@@ -419,7 +409,7 @@ static void calls_in_one_bucket(void)
 	int bucket = -1;
 	uint16_t port;
 
-	empty_table();
+	packet_node_forget();
 	packet_node_limit(0, 128);
 	port = port_in(30000, &bucket);
 	set_call(&streams[0], port);
@@ -432,7 +422,7 @@ static void calls_in_one_bucket(void)
 
 static void one_call_twice(void)
 {
-	empty_table();
+	packet_node_forget();
 	packet_node_limit(0, 128);
 	set_call(&streams[0], 30000);
 	set_call(&streams[1], 30000);
@@ -499,7 +489,7 @@ static struct side *ports_of_one_bucket(void)
 	struct side *question = &streams[0].packets[0];
 	int bucket;
 
-	empty_table();
+	packet_node_forget();
 	set_packet(question, TO_B, QUESTION);
 	ask(question, 1024);
 	bucket = packet_node_bucket();
@@ -598,7 +588,7 @@ static void evaluations(uint32_t slot)
 	struct side *question = &streams[0].packets[0], *other = &streams[1].packets[0];
 	int bucket;
 
-	empty_table();
+	packet_node_forget();
 	packet_node_assign(HOST_B, GENERATIONS + 1, slot);
 	set_packet(question, TO_B, QUESTION);
 	set_packet(other, FROM_A, PACKET(UDP(A, REMOTE, 53)));
@@ -679,7 +669,7 @@ static void forgotten_and_replaced(void)
 	const struct bh_ct_key *key;
 	struct bh_addr own;
 
-	empty_table();
+	packet_node_forget();
 	set_packet(other, FROM_A, PACKET(UDP(A, REMOTE, 53)));
 	set_packet(question, TO_B, QUESTION);
 	ask(question, 1024);
@@ -741,7 +731,7 @@ static void inserted_twice(void)
 	static const enum packet_midway points[] = {MIDWAY_COMMIT_IN_TURN, MIDWAY_COMMIT_AT_ONCE};
 
 	for (int i = 0; i < 2; i++) {
-		empty_table();
+		packet_node_forget();
 		midway(points[i], SYN);
 		expect("the table has the connection once", i, packet_node_half_open() == 1);
 		counted(i);
@@ -763,7 +753,7 @@ static void opened_meanwhile(void)
 /* A SYN finds the entry of its copy, which loses its slot then. */
 static void lost_beside_copy(void)
 {
-	empty_table();
+	packet_node_forget();
 	run(FROM_A, SYN);
 	expect("the SYN passes", 0, !bh_reason_drops(midway(MIDWAY_OPEN_BESIDE_LOST, SYN)));
 	expect("a further copy passes", 0, run(FROM_A, SYN));
@@ -794,7 +784,7 @@ static void named_for_others(void)
 /* A SYN-ACK is noted late: its connection has lost the slot to one that begins. */
 static void late_answer(void)
 {
-	empty_table();
+	packet_node_forget();
 	run(FROM_A, SYN);
 	run(TO_B, SYN);
 	midway(MIDWAY_ANSWER_ANOTHERS, SYN);
@@ -893,7 +883,7 @@ static void found_at_each_moment(void)
 
 static void inserted_amid_others(void)
 {
-	empty_table();
+	packet_node_forget();
 	expect("others leave a connection alone that is being inserted", 0,
 	       !bh_reason_drops(midway(MIDWAY_INSERT_AMID_OTHERS, SYN)));
 	expect("the table has it", 0, packet_node_half_open() == 1);
@@ -903,12 +893,12 @@ static void inserted_amid_others(void)
 /* Two programs have chosen the same connection to be replaced, and one has replaced it. */
 static void chosen_twice(void)
 {
-	empty_table();
+	packet_node_forget();
 	run(FROM_A, SYN);
 	midway(MIDWAY_OCCUPY_NEWER, SYN);
 	expect("the one that has got the slot stays", 0, packet_node_half_open() == 1);
 	counted(0);
-	empty_table();
+	packet_node_forget();
 	run(FROM_A, SYN);
 	midway(MIDWAY_OCCUPY_CHOSEN, SYN);
 	expect("one that was chosen goes", 0, !packet_node_half_open());
@@ -918,7 +908,7 @@ static void chosen_twice(void)
 /* The word of the responder's end comes late: its connection has lost the slot. */
 static void late_word(void)
 {
-	empty_table();
+	packet_node_forget();
 	run(FROM_A, SYN);
 	expect("a SYN at its sender's hook has no word of the responder's", 0,
 	       packet_node_half_open() == 1 && !packet_node_ingress_words());

@@ -441,6 +441,20 @@ static void read_counters(struct count sums[BH_REASONS])
 	}
 }
 
+/*
+ * Stops the garbage collector: the programs start no timer while `owner` is theirs, and a write to
+ * the map cancels the one that runs. A test writes to the whole table, and a collector that looked
+ * at that moment would find an entry half written, and free it.
+ */
+static void stop_sweeper(void)
+{
+	const struct bh_ct_sweeper stopped = {.owner = tc->rodata->instance + 1ull};
+	uint32_t zero = 0;
+
+	if (bpf_map_update_elem(packet_node_map("bh_ct_sweeper"), &zero, &stopped, BPF_ANY))
+		fail("bh_ct_sweeper");
+}
+
 static void make_node(bool redirect)
 {
 	if (geteuid()) {
@@ -464,6 +478,7 @@ static void make_node(bool redirect)
 	if (bh_tc__load(tc))
 		fail("cannot load tc.bpf.c");
 	map_connections();
+	stop_sweeper();
 	xdp = bh_xdp__open();
 	if (!xdp)
 		fail("cannot open xdp.bpf.c");
@@ -954,18 +969,6 @@ uint64_t packet_node_replaced(void)
 	return sum_of_shares(false);
 }
 
-/* A write to the map cancels the timer, and the programs start none while `owner` is theirs. */
-void packet_node_stop_sweeper(void)
-{
-	int map = packet_node_map("bh_ct_sweeper");
-	struct bh_ct_sweeper sweeper;
-	uint32_t zero = 0;
-
-	if (bpf_map_lookup_elem(map, &zero, &sweeper) ||
-	    bpf_map_update_elem(map, &zero, &sweeper, BPF_ANY))
-		fail("bh_ct_sweeper");
-}
-
 void packet_node_sweep(void (*packet)(void))
 {
 	const struct bh_ct_sweeper anew = {};
@@ -977,7 +980,7 @@ void packet_node_sweep(void (*packet)(void))
 		usleep(SWEEP_US);
 	if (total->sweeps == sweeps)
 		fail("the garbage collector has not passed");
-	packet_node_stop_sweeper();
+	stop_sweeper();
 }
 
 static void open_midway(int programs[PACKET_MIDWAYS])

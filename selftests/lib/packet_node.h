@@ -193,16 +193,12 @@ int packet_node_miscounted(void);
 uint64_t packet_node_refused(void);
 uint64_t packet_node_replaced(void);
 
-/* Stops the garbage collector that the first packet has started, which would count a table that a
- * test empties. */
-void packet_node_stop_sweeper(void);
-
 /* Lets the garbage collector pass once over the table: some seven seconds. @packet sends a packet
- * of a connection, which starts it. */
+ * of a connection, which starts it. At all other times it is stopped. */
 void packet_node_sweep(void (*packet)(void));
 
 /* Lets the garbage collector pass once over the table, on this CPU, and free what will be over in
- * @ahead ticks. Its clock must be stopped. */
+ * @ahead ticks. */
 void packet_node_collect(uint32_t ahead);
 
 /* What a program does from a point on at which another CPU has changed the table
