@@ -261,7 +261,8 @@ static void one_namespace(void)
 	expect("each connection counts once in its share", 0, !packet_node_miscounted());
 }
 
-/* Forged addresses ask twice, and so use up the surplus with streams, none of which is idle yet. */
+/* Forged addresses ask twice, and so use up the surplus with streams, none of which is idle yet,
+ * however long the test takes. */
 static void streams_of_forged(void)
 {
 	const struct party pod = {.host = HOST_C};
@@ -272,6 +273,7 @@ static void streams_of_forged(void)
 		outside.nth = 1 + i % 1000;
 		asks(&outside, &pod, FIRST_PORT + i / 1000);
 		asks(&outside, &pod, FIRST_PORT + i / 1000);
+		packet_node_age(-PACKET_SECONDS(60));
 	}
 	expect("the table has refused some a place", 0, packet_node_refused() > 0);
 	for (uint32_t i = 0; i < TRIES; i++)
@@ -320,17 +322,19 @@ static void flood_ten(void)
 	flood(10);
 }
 
-/* The garbage collector passes while the surplus is full. */
+/* The garbage collector passes while the surplus is full. The bystander's SYNs still have more time
+ * than its pass takes on a busy machine. */
 static void timeouts_within_the_floor(void)
 {
 	const uint32_t own = begin(18, true, 0) / 2;
 	int all;
 
 	for (uint32_t i = 0; i < own; i++)
-		expect("a bystander asks, and is answered", i, asks(&a, &b, FIRST_PORT + i));
+		expect("a bystander's SYN passes", i,
+		       party_sends(&a, &b, segment(FIRST_PORT + i, 80, TCP_S, 1000, 0, 0)));
 	flood(FLOOD);
 	all = packet_node_half_open();
-	packet_node_age(PACKET_SECONDS(15));
+	packet_node_age(PACKET_SECONDS(30));
 	packet_node_sweep(flood_ten);
 	expect("the garbage collector frees of the flood, which is not yet 75 s old", 0,
 	       packet_node_half_open() < all - all / 20);

@@ -847,16 +847,16 @@ void packet_node_forget(void)
 	packet_node_void_caches();
 }
 
-static void age_fragments(uint32_t ticks)
+static void age_fragments(int32_t ticks)
 {
 	for (uint32_t i = 0; i < FRAGMENTS * BH_FRAGMENT_WAYS; i++) {
 		__u64 *first = &fragments[i / BH_FRAGMENT_WAYS].way[i % BH_FRAGMENT_WAYS].first;
 
-		*first -= *first ? (uint64_t)ticks << 32 : 0;
+		*first -= *first ? (uint64_t)(uint32_t)ticks << 32 : 0;
 	}
 }
 
-void packet_node_age(uint32_t ticks)
+void packet_node_age(int32_t ticks)
 {
 	packet_node_void_caches();
 	for (uint32_t i = 0; i < n_slots(); i++)

@@ -156,10 +156,10 @@ void packet_node_flag(enum packet_hook hook, uint32_t flags, bool set);
 /* Makes an interface a port of a bridge; 0: of none. */
 void packet_node_bridge(enum packet_hook hook, uint32_t bridge);
 
-#define PACKET_SECONDS(n) ((n)*250u >> BH_TICK_SHIFT) /* in ticks, as the programs count them */
+#define PACKET_SECONDS(n) ((n)*250 >> BH_TICK_SHIFT) /* in ticks, as the programs count them */
 
-/* Ages all connections and fragments by a number of ticks. */
-void packet_node_age(uint32_t ticks);
+/* Ages all connections and fragments by a number of ticks; a negative one makes them newer. */
+void packet_node_age(int32_t ticks);
 
 /* The number of entries that are no half-open ones, and of those that are. */
 int packet_node_connections(void);

@@ -299,7 +299,7 @@ static void reset(void)
 	packet_node_age(PACKET_SECONDS(1000));
 	talk(80, ESTABLISHED, ESTABLISHED);
 	b_to_a(B_SENDS(80, .flags = TCP_R, .seq = 5001), ESTABLISHED);
-	packet_node_age(PACKET_SECONDS(9));
+	packet_node_age(PACKET_SECONDS(5));
 	talk(80, ESTABLISHED, ESTABLISHED);
 	b_to_a(B_SENDS(80, .flags = TCP_R, .seq = 5001), ESTABLISHED);
 	packet_node_age(PACKET_SECONDS(11));
@@ -586,9 +586,9 @@ static void udp_replies(void)
 static void udp_once(void)
 {
 	a_to_b(A_UDP(53), BH_PASS_NEW);
-	packet_node_age(PACKET_SECONDS(29));
+	packet_node_age(PACKET_SECONDS(20));
 	b_to_a(B_UDP(53), ESTABLISHED);
-	packet_node_age(PACKET_SECONDS(29));
+	packet_node_age(PACKET_SECONDS(20));
 	b_to_a(B_UDP(53), ESTABLISHED);
 	packet_node_age(PACKET_SECONDS(31));
 	b_to_a(B_UDP(53), BH_PASS_NEW);
