@@ -322,8 +322,8 @@ static void flood_ten(void)
 	flood(10);
 }
 
-/* The garbage collector passes while the surplus is full. The bystander's SYNs still have more time
- * than its pass takes on a busy machine. */
+/* The garbage collector passes while the surplus is full. The bystander's SYNs are older than the
+ * flood's, and have 45 s left for its pass. */
 static void timeouts_within_the_floor(void)
 {
 	const uint32_t own = begin(18, true, 0) / 2;
@@ -332,9 +332,10 @@ static void timeouts_within_the_floor(void)
 	for (uint32_t i = 0; i < own; i++)
 		expect("a bystander's SYN passes", i,
 		       party_sends(&a, &b, segment(FIRST_PORT + i, 80, TCP_S, 1000, 0, 0)));
+	packet_node_age(PACKET_SECONDS(10));
 	flood(FLOOD);
 	all = packet_node_half_open();
-	packet_node_age(PACKET_SECONDS(30));
+	packet_node_age(PACKET_SECONDS(20));
 	packet_node_sweep(flood_ten);
 	expect("the garbage collector frees of the flood, which is not yet 75 s old", 0,
 	       packet_node_half_open() < all - all / 20);
