@@ -541,6 +541,16 @@ static void read_path(struct request *request)
 	request->log = request->status && !strcmp(parts[first + 2], "log");
 }
 
+/* As an API server does, takes objects that are deeper than json-c's readers take by default. */
+static struct json_object *parse(const char *text, size_t length)
+{
+	struct json_tokener *tokener = json_tokener_new_ex(10000);
+	struct json_object *object = json_tokener_parse_ex(tokener, text, length);
+
+	json_tokener_free(tokener);
+	return object;
+}
+
 /* Reads the request's line, headers and body. */
 static bool read_request(struct request *request)
 {
@@ -578,7 +588,7 @@ static bool read_request(struct request *request)
 		*query = '\0';
 		snprintf(request->query, sizeof(request->query), "%s", query + 1);
 	}
-	request->body = length ? json_tokener_parse(text + head) : NULL;
+	request->body = length ? parse(text + head, length) : NULL;
 	request->text = strdup(text + head);
 	free(text);
 	return true;

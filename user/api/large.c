@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* No deeper text is parsed: json-c refuses it. */
-#define DEPTH_MAX JSON_TOKENER_DEFAULT_DEPTH
+/* Objects and lists within one another that are parsed. json-c takes one more, and the value in it.
+ */
+#define DEPTH_MAX (JSON_TOKENER_DEFAULT_DEPTH - 2)
 
 /* Of an object with more objects and lists, repeated items {} are left out. */
 #define REPEATS_MAX 10000
@@ -68,17 +69,33 @@ static char *skip_value(char *at, char *end)
 	return end;
 }
 
-static size_t count_values(char *text, char *end)
+/* What costs a parser. */
+struct shape {
+	size_t values; /* objects and lists */
+	size_t depth; /* of them within one another */
+};
+
+static struct shape measure(char *text, char *end)
 {
-	size_t n = 0;
+	struct shape shape = {0};
+	size_t depth = 0;
 
 	for (char *at = text; at < end;) {
-		if (*at == '"')
+		if (*at == '"') {
 			at = skip_string(at, end);
-		else
-			n += opens(*at++);
+			continue;
+		}
+		if (opens(*at)) {
+			shape.values++;
+			depth++;
+		} else if (closes(*at) && depth) {
+			depth--;
+		}
+		if (depth > shape.depth)
+			shape.depth = depth;
+		at++;
 	}
-	return n;
+	return shape;
 }
 
 size_t api_object_length(char *text, size_t n)
@@ -105,7 +122,7 @@ struct open {
 };
 
 /* Writes a string in place of each list with more than @most objects and lists in it, of which no
- * list in it has more. Returns the length that is left; @n: the text is too deep. */
+ * list in it has more. The text is no deeper than DEPTH_MAX. Returns the length that is left. */
 static size_t cut_lists(char *text, size_t n, size_t most)
 {
 	struct open open[DEPTH_MAX];
@@ -119,8 +136,6 @@ static size_t cut_lists(char *text, size_t n, size_t most)
 		memmove(to, from, at - from);
 		to += at - from;
 		if (opens(*from)) {
-			if (depth == DEPTH_MAX)
-				return n;
 			open[depth++] = (struct open){to - 1, 0};
 		} else if (closes(*from) && depth) {
 			const struct open *closed = &open[--depth];
@@ -172,19 +187,49 @@ static size_t cut_repeats(char *text, size_t n)
 	return to - text;
 }
 
+/* Writes an empty string in place of each object and list within DEPTH_MAX others. Returns the
+ * length that is left. */
+static size_t cut_deep(char *text, size_t n)
+{
+	char *at = text, *to = text, *end = text + n;
+	size_t depth = 0;
+
+	while (at < end) {
+		char *from = at;
+
+		if (opens(*at) && depth == DEPTH_MAX) {
+			at = skip_value(at, end);
+			*to++ = '"';
+			*to++ = '"';
+			continue;
+		}
+		depth += opens(*at);
+		depth -= closes(*at) && depth;
+		at = *at == '"' ? skip_string(at, end) : at + 1;
+		memmove(to, from, at - from);
+		to += at - from;
+	}
+	*to = '\0';
+	return to - text;
+}
+
 struct json_object *api_parse(char *text, size_t n)
 {
-	size_t values = count_values(text, text + n);
+	struct shape shape = measure(text, text + n);
 
-	if (values > REPEATS_MAX) {
+	if (shape.depth > DEPTH_MAX) {
+		n = cut_deep(text, n);
+		shape = measure(text, text + n);
+	}
+	if (shape.values > REPEATS_MAX) {
 		n = cut_repeats(text, n);
-		values = count_values(text, text + n);
+		shape = measure(text, text + n);
 	}
-	for (size_t most = API_VALUES_MAX; values > API_VALUES_MAX && most; most /= 2) {
+	for (size_t most = API_VALUES_MAX; shape.values > API_VALUES_MAX && most; most /= 2) {
 		n = cut_lists(text, n, most);
-		values = count_values(text, text + n);
+		shape = measure(text, text + n);
 	}
-	return values > API_VALUES_MAX ? NULL : json_tokener_parse(text);
+	return shape.values > API_VALUES_MAX ? NULL : json_tokener_parse(text);
 }
 
 /* Returns the value of a member of the object that a text begins with, or NULL. @name: as in the

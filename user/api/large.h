@@ -14,12 +14,13 @@
 #define API_VALUES_MAX 200000
 
 /*
- * Parses the text of an object; changes the text. If there are many objects and lists in it, an
- * item {} that follows another one in a list is left out: in no list that is read here does the
- * second one say more, and json-c takes a second for those that a policy may have. If there are
- * still more than API_VALUES_MAX, a string that says so stands in place of the largest lists:
- * readers refuse it as they refuse any other string there. Returns NULL if the text is no JSON, or
- * memory is short.
+ * Parses the text of an object; changes the text. What is nested deeper than json-c reads, as a
+ * tenant's list of managed fields may be, is an empty string. If there are many objects and lists
+ * in it, an item {} that follows another one in a list is left out: in no list that is read here
+ * does the second one say more, and json-c takes a second for those that a policy may have. If
+ * there are still more than API_VALUES_MAX, a string that says so stands in place of the largest
+ * lists: readers refuse it as they refuse any other string there. Returns NULL if the text is no
+ * JSON, or memory is short.
  */
 struct json_object *api_parse(char *text, size_t n);
 
