@@ -21,7 +21,7 @@
 
 static uint64_t now;
 static unsigned int sent;
-static struct api_timer *timer; /* that is set */
+static struct api_timer *timers[4]; /* those that are set; NULL: a free place */
 /* Requests wait for answer_one(), if `slow`. */
 static bool slow;
 static struct api_request asked[64];
@@ -36,31 +36,50 @@ uint64_t api_now(void)
 	return now;
 }
 
-void api_timer_set(struct api *api, struct api_timer *set, unsigned int ms)
+static struct api_timer **place_of(const struct api_timer *timer)
 {
-	(void)api;
-	timer = set;
-	set->due = now + ms;
+	for (size_t i = 0; i < sizeof(timers) / sizeof(*timers); i++)
+		if (timers[i] == timer)
+			return &timers[i];
+	return NULL;
 }
 
 void api_timer_stop(struct api *api, struct api_timer *set)
 {
+	struct api_timer **place = place_of(set);
+
 	(void)api;
 	set->due = 0;
-	timer = NULL;
+	if (place)
+		*place = NULL;
 }
 
-/* Lets time pass in steps, with the timer. */
+void api_timer_set(struct api *api, struct api_timer *set, unsigned int ms)
+{
+	api_timer_stop(api, set);
+	*place_of(NULL) = set;
+	set->due = now + ms;
+}
+
+static struct api_timer *next_timer(void)
+{
+	struct api_timer *next = NULL;
+
+	for (size_t i = 0; i < sizeof(timers) / sizeof(*timers); i++)
+		if (timers[i] && (!next || timers[i]->due < next->due))
+			next = timers[i];
+	return next;
+}
+
+/* Lets time pass in steps, with the timers. */
 static void pass(unsigned int ms)
 {
 	const uint64_t end = now + ms;
+	struct api_timer *due;
 
-	while (timer && timer->due <= end) {
-		struct api_timer *due = timer;
-
+	while ((due = next_timer()) && due->due <= end) {
 		now = due->due;
-		timer = NULL;
-		due->due = 0;
+		api_timer_stop(NULL, due);
 		due->run(due->data);
 	}
 	now = end;
@@ -165,12 +184,13 @@ static struct json_object *policy_of(const char *ns, int nth)
 	char name[20], uid[100];
 
 	snprintf(name, sizeof(name), "p%d", nth);
-	snprintf(uid, sizeof(uid), "%s/p%d", ns, nth);
+	snprintf(uid, sizeof(uid), "%s/p%d", ns ? ns : "", nth);
 	json_object_object_add(policy, "apiVersion",
 			       json_object_new_string("networking.k8s.io/v1"));
 	json_object_object_add(policy, "kind", json_object_new_string("NetworkPolicy"));
 	json_object_object_add(metadata, "name", json_object_new_string(name));
-	json_object_object_add(metadata, "namespace", json_object_new_string(ns));
+	if (ns)
+		json_object_object_add(metadata, "namespace", json_object_new_string(ns));
 	json_object_object_add(metadata, "uid", json_object_new_string(uid));
 	json_object_object_add(policy, "metadata", metadata);
 	return policy;
@@ -294,6 +314,7 @@ static void answer_all(void)
 static void refused_objects_of_others(void **state)
 {
 	struct events *events = events_of(NULL);
+	unsigned int n;
 	char ns[20];
 
 	(void)state;
@@ -303,7 +324,7 @@ static void refused_objects_of_others(void **state)
 	refuse(events, "quiet", 0, "no good");
 	assert_true(answers_until("quiet") <= 2);
 	answer_all();
-	assert_true(written() <= EVENT_QUEUE_TENANT + 20);
+	assert_int_equal(written(), EVENT_QUEUE_BURST + 1);
 	for (int busy = 0; busy < 20; busy++) {
 		snprintf(ns, sizeof(ns), "busy-%d", busy);
 		for (int i = 0; i < EVENT_QUEUE_TENANT; i++)
@@ -312,8 +333,46 @@ static void refused_objects_of_others(void **state)
 	refuse(events, "quiet", 0, "no good");
 	assert_true(answers_until("quiet") <= 21);
 	answer_all();
-	assert_true(written() <= EVENT_QUEUE_MAX + 20);
 	slow = false;
+	pass(HOUR);
+	n = written();
+	assert_true(n <= EVENT_QUEUE_MAX + 20 * EVENT_QUEUE_BURST);
+	assert_int_equal(events_counts(events).waiting, 0);
+	assert_int_equal(events_counts(events).held_back,
+			 2001 - EVENT_QUEUE_BURST - 1 + 20 * EVENT_QUEUE_TENANT + 1 - n);
+	events_close(events);
+}
+
+/* One namespace writes refused objects and changes one again and again. It gets a burst, and then
+ * one Event a second. Another's Events, and those of cluster-scoped objects, are written at once.
+ */
+static void refused_objects_without_end(void **state)
+{
+	struct events *events = events_of(NULL);
+
+	(void)state;
+	for (int second = 0; second < 600; second++) {
+		for (int i = 0; i < 50; i++)
+			refuse(events, "busy", 1 + 50 * second + i, "no good");
+		refuse(events, "busy", 0, "not the last reason");
+		refuse(events, "busy", 0, NULL);
+		pass(SECOND);
+	}
+	assert_in_range(written(), EVENT_QUEUE_BURST + 590, EVENT_QUEUE_BURST + 601);
+	assert_true(events_counts(events).held_back > 600 * 50 - 2000);
+	refuse(events, "quiet", 0, "no good");
+	assert_int_equal(written(), 1);
+	for (int i = 0; i < 2 * EVENT_QUEUE_BURST; i++)
+		refuse(events, NULL, i, "no good");
+	assert_int_equal(written(), 2 * EVENT_QUEUE_BURST);
+	/* What is said last of an object is written as soon as its namespace's turn comes. */
+	refuse(events, "busy", 0, "the last reason");
+	pass(HOUR);
+	assert_int_equal(events_counts(events).waiting, 0);
+	written();
+	refuse(events, "busy", 0, "the very last reason");
+	assert_int_equal(written(), 1);
+	assert_string_equal(last_message, "the very last reason");
 	events_close(events);
 }
 
@@ -333,6 +392,7 @@ static void an_object_that_is_refused_often(void **state)
 	}
 	answer_all();
 	assert_int_equal(written(), 101);
+	assert_int_equal(events_counts(events).held_back, 99);
 	refuse(events, "shop", 0, NULL);
 	refuse(events, "shop", 0, "once more");
 	refuse(events, "shop", 0, NULL);
@@ -350,6 +410,7 @@ int main(void)
 		cmocka_unit_test(policies_of_others),
 		cmocka_unit_test(a_policy_that_changed_again),
 		cmocka_unit_test(refused_objects_of_others),
+		cmocka_unit_test(refused_objects_without_end),
 		cmocka_unit_test(an_object_that_is_refused_often),
 	};
 

@@ -38,6 +38,18 @@ void count_histogram(FILE *to, const char *name, const char *help,
 	histogram_write(to, name, NULL, histogram);
 }
 
+void count_events(FILE *to, struct event_counts counts)
+{
+	count_put(to, "events_waiting",
+		  "Kubernetes Events that wait to be written: a namespace gets 100 at once, and "
+		  "then one a second.",
+		  counts.waiting);
+	count_put(to, "events_held_back_total",
+		  "Kubernetes Events that were never written: a newer one of the same object and "
+		  "reason came while they waited, or too many waited.",
+		  counts.held_back);
+}
+
 void count_api(FILE *to, const struct api *api)
 {
 	const struct api_counts *counts = api_counts(api);

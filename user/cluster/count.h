@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "api/api.h"
+#include "cluster/event_objects.h"
 #include "model/histogram.h"
 
 /* Writes the metric "bulkhead_NAME" with one series: a counter if the name ends in _total, else
@@ -20,6 +21,9 @@ void count_series(FILE *to, const char *name, const char *labels, double value);
 /* Writes the metric "bulkhead_NAME" as a histogram without labels. */
 void count_histogram(FILE *to, const char *name, const char *help,
 		     const struct histogram *histogram);
+
+/* Writes counts of the Events that this process makes. */
+void count_events(FILE *to, struct event_counts counts);
 
 /* Writes counts of the traffic with the API server, and this process' use of the machine. */
 void count_api(FILE *to, const struct api *api);

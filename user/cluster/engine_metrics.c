@@ -78,6 +78,7 @@ void engine_metrics(void *data, FILE *to)
 		to, "engine_rollout_seconds",
 		"Time from the first change of a batch until every node which counts has it.",
 		&counts->rollout_took);
+	count_events(to, events_counts(engine->events));
 	count_api(to, engine->api);
 	count_process(to);
 }

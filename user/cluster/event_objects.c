@@ -34,10 +34,12 @@ struct events {
 	/* for allowance_take(): Events of loads; and of objects that wait for their turn */
 	uint64_t paid, paid_waits;
 	struct event_queue queue;
+	struct api_timer next; /* for an Event that waits for its namespace's allowance */
 	size_t n_sent;
 };
 
 static void tell_active(void *data);
+static void on_next(void *data);
 
 static void free_sent(struct sent *sent)
 {
@@ -55,6 +57,7 @@ struct events *events_open(struct api *api, const char *component, const char *h
 	events->component = component;
 	events->host = host;
 	events->active_turn = (struct api_timer){.run = tell_active, .data = events};
+	events->next = (struct api_timer){.run = on_next, .data = events};
 	active_policies_open(&events->active);
 	return events;
 }
@@ -64,6 +67,7 @@ void events_close(struct events *events)
 	if (!events)
 		return;
 	api_timer_stop(events->api, &events->active_turn);
+	api_timer_stop(events->api, &events->next);
 	event_queue_close(&events->queue);
 	active_policies_close(&events->active);
 	free(events);
@@ -245,9 +249,23 @@ static void send_one(struct events *events, struct queued_event *queued)
 static void send_next(struct events *events)
 {
 	struct queued_event *queued;
+	unsigned int wait = 0;
 
-	while (events->n_sent < SENT_MAX && (queued = event_queue_take(&events->queue)))
+	while (events->n_sent < SENT_MAX &&
+	       (queued = event_queue_take(&events->queue, api_now(), &wait)))
 		send_one(events, queued);
+	if (wait && !events->next.due)
+		api_timer_set(events->api, &events->next, wait);
+}
+
+static void on_next(void *data)
+{
+	send_next(data);
+}
+
+struct event_counts events_counts(const struct events *events)
+{
+	return (struct event_counts){events->queue.n, events->queue.held_back};
 }
 
 static void send(struct events *events, struct json_object *object, const struct said *said)

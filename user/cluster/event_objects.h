@@ -29,6 +29,12 @@ struct events;
 struct events *events_open(struct api *api, const char *component, const char *host);
 void events_close(struct events *events); /* NULL is fine */
 
+struct event_counts {
+	size_t waiting;
+	uint64_t held_back; /* see struct event_queue */
+};
+struct event_counts events_counts(const struct events *events);
+
 /* @why: what is wrong with the object; NULL: it is accepted now. An Event that cannot be written
  * is dropped. */
 void events_about(struct events *events, struct json_object *object, const char *why);

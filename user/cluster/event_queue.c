@@ -4,12 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A namespace that has Events here. */
+#include "model/allowance.h"
+
+/* A namespace that has Events here, or had so many that its next ones may have to wait. */
 struct event_tenant {
 	struct event_tenant *next;
 	struct queued_event *first, **end;
 	size_t n;
-	char ns[];
+	uint64_t paid; /* for allowance_take() */
+	char ns[]; /* "": the objects of no namespace */
 };
 
 void queued_event_free(struct queued_event *event)
@@ -53,26 +56,41 @@ static void append(struct event_queue *queue, struct event_tenant *tenant,
 	queue->n++;
 }
 
-/* Removes the first Event of the namespace whose turn it is. The namespace comes last then, or goes
- * if it has none left. */
-static struct queued_event *take_first(struct event_queue *queue)
+#define ALLOWANCE_MS (EVENT_QUEUE_BURST * EVENT_QUEUE_STEP_MS)
+
+/* Returns the time in ms until the namespace may send one more Event. */
+static unsigned int wait_of(const struct event_tenant *tenant, uint64_t now)
 {
-	struct event_tenant *tenant = queue->first, **end;
+	const uint64_t next = tenant->paid + EVENT_QUEUE_STEP_MS;
+
+	return *tenant->ns && next > now + ALLOWANCE_MS ? next - now - ALLOWANCE_MS : 0;
+}
+
+/* Returns true if the namespace has no Event here, and all of its allowance. */
+static bool is_idle(const struct event_tenant *tenant, uint64_t now)
+{
+	return !tenant->first && tenant->paid <= now;
+}
+
+/* Removes the first Event of the namespace, which comes last then. */
+static struct queued_event *take_first(struct event_queue *queue, struct event_tenant **at,
+				       uint64_t now)
+{
+	struct event_tenant *tenant = *at;
 	struct queued_event *event = tenant->first;
 
+	allowance_take(&tenant->paid, now, EVENT_QUEUE_STEP_MS, EVENT_QUEUE_BURST);
 	tenant->first = event->next;
+	if (!tenant->first)
+		tenant->end = &tenant->first;
 	event->next = NULL;
 	tenant->n--;
 	queue->n--;
-	queue->first = tenant->next;
+	*at = tenant->next;
 	tenant->next = NULL;
-	if (!tenant->first) {
-		free(tenant);
-		return event;
-	}
-	for (end = &queue->first; *end; end = &(*end)->next)
-		;
-	*end = tenant;
+	while (*at)
+		at = &(*at)->next;
+	*at = tenant;
 	return event;
 }
 
@@ -85,7 +103,7 @@ static bool drop_one(struct event_queue *queue)
 	for (struct event_tenant *tenant = most; tenant; tenant = tenant->next)
 		if (tenant->n > most->n)
 			most = tenant;
-	if (most->n == 1)
+	if (most->n <= 1)
 		return false;
 	for (last = &most->first; (*last)->next; last = &(*last)->next)
 		;
@@ -94,6 +112,7 @@ static bool drop_one(struct event_queue *queue)
 	most->end = last;
 	most->n--;
 	queue->n--;
+	queue->held_back++;
 	return true;
 }
 
@@ -127,7 +146,8 @@ static bool add(struct event_queue *queue, const char *ns, const struct queued_e
 
 void event_queue_put(struct event_queue *queue, struct json_object *event, bool counts)
 {
-	const char *ns = api_text(event, "metadata.namespace");
+	const char *about = api_text(event, "involvedObject.namespace");
+	const char *ns = about ? about : "";
 	const struct queued_event new = {
 		.event = event, .name = api_text(event, "metadata.name"), .counts = counts};
 	const struct event_tenant *tenant = *find(queue, ns);
@@ -138,20 +158,48 @@ void event_queue_put(struct event_queue *queue, struct json_object *event, bool 
 		earlier->event = event;
 		earlier->name = new.name;
 		earlier->counts = counts;
+		queue->held_back++;
 	} else if ((tenant && tenant->n == EVENT_QUEUE_TENANT) || !add(queue, ns, &new)) {
 		json_object_put(event);
+		queue->held_back++;
 	}
 }
 
-struct queued_event *event_queue_take(struct event_queue *queue)
+struct queued_event *event_queue_take(struct event_queue *queue, uint64_t now, unsigned int *wait)
 {
-	return queue->first ? take_first(queue) : NULL;
+	struct event_tenant **at = &queue->first;
+
+	*wait = 0;
+	while (*at) {
+		struct event_tenant *tenant = *at;
+		const unsigned int own = wait_of(tenant, now);
+
+		if (tenant->first && !own)
+			return take_first(queue, at, now);
+		if (tenant->first && (!*wait || own < *wait))
+			*wait = own;
+		if (is_idle(tenant, now)) {
+			*at = tenant->next;
+			free(tenant);
+		} else {
+			at = &tenant->next;
+		}
+	}
+	return NULL;
 }
 
 void event_queue_close(struct event_queue *queue)
 {
-	struct queued_event *event;
+	struct event_tenant *tenant;
 
-	while ((event = event_queue_take(queue)))
-		queued_event_free(event);
+	while ((tenant = queue->first)) {
+		struct queued_event *event;
+
+		while ((event = tenant->first)) {
+			tenant->first = event->next;
+			queued_event_free(event);
+		}
+		queue->first = tenant->next;
+		free(tenant);
+	}
 }

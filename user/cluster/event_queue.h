@@ -3,7 +3,9 @@
  * Events that wait to be sent. Whoever may write in one namespace may bring about thousands at
  * once, so the namespaces take turns: however many Events of one wait, one of another is sent next.
  * Of too many in one namespace the newest is dropped; of too many in all, the newest of the
- * namespace that has most.
+ * namespace that has most. A namespace gets EVENT_QUEUE_BURST at once, and then one in each
+ * EVENT_QUEUE_STEP_MS: its others wait, and of one object and reason the newest takes the place of
+ * the one that waits. The objects of no namespace are not a tenant's, and have no limit.
  */
 #ifndef BULKHEAD_CLUSTER_EVENT_QUEUE_H
 #define BULKHEAD_CLUSTER_EVENT_QUEUE_H
@@ -15,6 +17,8 @@
 
 #define EVENT_QUEUE_TENANT 1000 /* Events of a namespace that wait */
 #define EVENT_QUEUE_MAX 10000 /* of all namespaces */
+#define EVENT_QUEUE_BURST 100
+#define EVENT_QUEUE_STEP_MS 1000
 
 struct queued_event {
 	struct queued_event *next;
@@ -26,8 +30,11 @@ struct queued_event {
 struct event_tenant;
 
 struct event_queue {
-	struct event_tenant *first; /* whose turn is next; NULL: no Event waits */
+	struct event_tenant *first; /* whose turn is next */
 	size_t n;
+	/* Events that were never sent: a newer one of their object and reason came meanwhile, or
+	 * too many waited */
+	uint64_t held_back;
 };
 
 /* Puts an Event, which has a name and a namespace, behind the others of its namespace, or in the
@@ -35,8 +42,9 @@ struct event_queue {
  * there is no memory. */
 void event_queue_put(struct event_queue *queue, struct json_object *event, bool counts);
 
-/* Returns the next Event for queued_event_free(); NULL: none waits. */
-struct queued_event *event_queue_take(struct event_queue *queue);
+/* Returns the next Event for queued_event_free(). NULL: none may be sent at @now (ms); sets @wait
+ * to the ms until one may, 0 if none waits. */
+struct queued_event *event_queue_take(struct event_queue *queue, uint64_t now, unsigned int *wait);
 
 void queued_event_free(struct queued_event *event);
 void event_queue_close(struct event_queue *queue);

@@ -80,6 +80,7 @@ void follower_metrics(void *data, FILE *to)
 	count_histogram(to, "follow_activate_seconds",
 			"Time that moving the endpoints to an installed policy took.",
 			&follower->took[STEP_ACTIVATE]);
+	count_events(to, events_counts(follower->events));
 	count_api(to, follower->api);
 	count_process(to);
 }
