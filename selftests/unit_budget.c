@@ -1030,6 +1030,116 @@ static void stays_aside(void **state)
 	}
 }
 
+/* Strangers' kinds of pods */
+
+#define WIDE_RULES 16
+#define WIDE_POLICIES 60
+#define WIDE_LABELS (WIDE_RULES * WIDE_POLICIES)
+
+/* A pod with those of the labels for which @has says so, of a set of kinds. */
+static void put_kind(FILE *to, const char *ns, const char *address, unsigned int kind,
+		     bool (*has)(unsigned int kind, unsigned int label))
+{
+	fprintf(to,
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"k%u\","
+		"\"namespace\":"
+		"\"%s\",\"labels\":{\"kind\":\"%u\"",
+		kind, ns, kind);
+	for (unsigned int i = 0; i < WIDE_LABELS; i++)
+		if (has(kind, i))
+			fprintf(to, ",\"l%u\":\"\"", i);
+	fprintf(to, "}},\"spec\":{\"nodeName\":\"w\"},\"status\":{\"podIP\":\"%s.%u.%u\"}}\n",
+		address, kind >> 8, kind & 255);
+}
+
+static bool has_one(unsigned int kind, unsigned int label)
+{
+	return kind == label;
+}
+
+/* One half, another one of each kind. */
+static bool has_half(unsigned int kind, unsigned int label)
+{
+	return (kind * 2654435761u ^ label * 2246822519u) * 3266489917u >> 31;
+}
+
+/* A namespace whose policies let in pods of all namespaces by their labels: few of its own and of a
+ * friend, and those of the namespace evil, which has pods of 1,100 kinds. */
+static void put_wide_selectors(FILE *to, bool strangers)
+{
+	put_namespace(to, "wide");
+	put_namespace(to, "friend");
+	for (unsigned int i = 0; i < 20; i++) {
+		put_kind(to, "wide", "10.2", i, has_one);
+		put_kind(to, "friend", "10.3", i, has_one);
+	}
+	tenant = "wide";
+	for (unsigned int i = 0; i < WIDE_POLICIES; i++) {
+		char name[20];
+
+		snprintf(name, sizeof(name), "p%u", i);
+		begin_policy(to, name, "");
+		for (unsigned int k = 0; k < WIDE_RULES; k++)
+			fprintf(to,
+				"%s{\"from\":[{\"namespaceSelector\":{},\"podSelector\":{"
+				"\"matchExpressions\":[{\"key\":\"l%u\",\"operator\":\"Exists\"}]}}"
+				"],"
+				"\"ports\":[{\"port\":%u}]}",
+				k ? "," : "", i * WIDE_RULES + k, 1000 + 2 * (i * WIDE_RULES + k));
+		end_policy(to);
+	}
+	tenant = "evil";
+	for (unsigned int i = 0; strangers && i < 1100; i++)
+		put_kind(to, "evil", "10.4", i, has_half);
+}
+
+static void check_wide(const struct policy *policy)
+{
+	assert_true(allows(policy, "10.2.0.3", "10.2.0.1", "TCP/1006"));
+	assert_false(allows(policy, "10.2.0.3", "10.2.0.1", "TCP/1008"));
+	assert_true(allows(policy, "10.3.0.3", "10.2.0.1", "TCP/1006"));
+	assert_false(allows(policy, "10.3.0.3", "10.2.0.1", "TCP/1008"));
+	assert_true(allows(policy, "10.3.0.3", "10.4.0.1", "TCP/1"));
+}
+
+/* Pods of one namespace multiply what another's policies cost. These policies go on, but they match
+ * no pods of that namespace. */
+static void strangers_set_no_policy_aside(void **state)
+{
+	static const struct row row = {.put = put_wide_selectors};
+	struct world alone = {0}, beside = {0}, again = {0};
+	const struct asides *asides;
+
+	(void)state;
+	compile(&alone, &row, false, "", NULL);
+	assert_null(alone.policy->asides);
+	check_wide(alone.policy);
+	compile(&beside, &row, true, "", NULL);
+	asides = beside.policy->asides;
+	assert_non_null(asides);
+	assert_int_equal(asides->n, 1);
+	assert_string_equal(asides->at[0].kind, "Namespace");
+	assert_string_equal(asides->at[0].name, "wide");
+	assert_int_equal(asides->at[0].n_left_out, 1);
+	assert_string_equal(asides->at[0].left_out[0], "evil");
+	assert_true(ends_with(asides->at[0].why, ", most of it for pods of evil"));
+	check_wide(beside.policy);
+	for (unsigned int i = 0; i < WIDE_LABELS; i++) {
+		char port[20];
+
+		snprintf(port, sizeof(port), "TCP/%u", 1000 + 2 * i);
+		assert_false(allows(beside.policy, "10.4.0.1", "10.2.0.1", port));
+	}
+	compile_after(&again, &row, true, "", asides);
+	assert_int_equal(again.policy->asides->again, 1);
+	assert_string_equal(again.policy->asides->at[0].why, asides->at[0].why);
+	assert_int_equal(again.size, beside.size);
+	assert_memory_equal(again.bytes, beside.bytes, again.size);
+	end(&alone);
+	end(&beside);
+	end(&again);
+}
+
 static void many_ports(FILE *to, bool closed)
 {
 	(void)closed;
@@ -1499,6 +1609,7 @@ static const struct CMUnitTest others[] = {
 	cmocka_unit_test(has_fewer_segments),
 	cmocka_unit_test(takes_no_others_along),
 	cmocka_unit_test(pays_for_no_others_names),
+	cmocka_unit_test(strangers_set_no_policy_aside),
 	cmocka_unit_test(stays_aside),
 	cmocka_unit_test(services_are_set_aside),
 	cmocka_unit_test(costly_services_are_set_aside),

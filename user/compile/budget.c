@@ -5,11 +5,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "compile/budget_strangers.h"
 #include "compile/distinct_rules.h"
 #include "model/cluster_service.h"
 
+/* for obstack_alloc() */
+#define obstack_chunk_alloc malloc
+#define obstack_chunk_free free
+
 #define NO_LIMIT UINT32_MAX
 #define NOBODY UINT32_MAX
+#define NAMED_MAX 3 /* namespaces that a reason names */
 
 /* Work that is left out costs a pass: so many steps of accounts over their budget end the pass. */
 #define WASTE_MAX (128u << 20)
@@ -51,6 +57,7 @@ struct account {
 	bool is_namespace;
 	bool nameless; /* over by variations: its pods' port names get no numbers */
 	bool over;
+	enum budget over_by; /* valid with `over` */
 	uint64_t spent[BUDGETS];
 	char *why; /* over: the budget, the figure and the limit */
 };
@@ -66,6 +73,11 @@ struct budgets {
 	char **why; /* by policy that is aside */
 	bool *nameless; /* by namespace: its pods' port names have no number */
 	char **ns_why; /* by namespace that is nameless; NULL: policies of it say why */
+	/* by namespace: those whose pods its policies do not match, and why */
+	numbers_t *left_out;
+	char **left_out_why;
+	struct obstack memory; /* holds the rules in place of such policies' */
+	struct strangers strangers;
 	uint32_t *ns_of; /* by policy: its namespace; NOBODY: an administrator's policy */
 	struct account *objects; /* by policy */
 	struct account *namespaces;
@@ -115,6 +127,7 @@ static void close_accounts(struct budgets *b)
 	free(b->namespaces);
 	free(b->marks);
 	intern_free(&b->regions);
+	strangers_free(&b->strangers);
 }
 
 /* Copies a policy, with equal rules once. */
@@ -163,6 +176,9 @@ void budgets_open(struct compiler *c)
 	b->why = grow_zeroed(cluster->n_policies, sizeof(*b->why));
 	b->nameless = grow_zeroed(cluster->n_namespaces, sizeof(*b->nameless));
 	b->ns_why = grow_zeroed(cluster->n_namespaces, sizeof(*b->ns_why));
+	b->left_out = grow_zeroed(cluster->n_namespaces, sizeof(*b->left_out));
+	b->left_out_why = grow_zeroed(cluster->n_namespaces, sizeof(*b->left_out_why));
+	obstack_init(&b->memory);
 	b->ns_of = grow_zeroed(cluster->n_policies, sizeof(*b->ns_of));
 	for (size_t i = 0; i < cluster->n_policies; i++) {
 		const char *ns = cluster->policies[i].ns_name;
@@ -192,9 +208,15 @@ void budgets_close(struct budgets *b)
 	array_free(&b->rules);
 	free(b->aside);
 	free(b->why);
-	for (size_t i = 0; i < b->given->n_namespaces; i++)
+	for (size_t i = 0; i < b->given->n_namespaces; i++) {
 		free(b->ns_why[i]);
+		free(b->left_out_why[i]);
+		array_free(&b->left_out[i]);
+	}
 	free(b->ns_why);
+	free(b->left_out_why);
+	free(b->left_out);
+	obstack_free(&b->memory, NULL);
 	free(b->nameless);
 	free(b->ns_of);
 	free(b);
@@ -214,10 +236,11 @@ static uint64_t needs_together(const struct account *account, enum budget budget
 	return limits->cluster && spent > limits->own ? spent - limits->own : 0;
 }
 
-static void put_over(struct budgets *b, struct account *account, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+static void put_over(struct budgets *b, struct account *account, enum budget budget,
+		     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-static void put_over(struct budgets *b, struct account *account, const char *format, ...)
+static void put_over(struct budgets *b, struct account *account, enum budget budget,
+		     const char *format, ...)
 {
 	va_list args;
 
@@ -230,6 +253,7 @@ static void put_over(struct budgets *b, struct account *account, const char *for
 	if (!account->why)
 		memory_exhausted();
 	account->over = b->any_over = true;
+	account->over_by = budget;
 	b->wasted += account->spent[BUDGET_STEPS];
 	for (int i = 0; account->is_namespace && i < BUDGETS; i++)
 		b->together[i] -= needs_together(account, i);
@@ -247,11 +271,11 @@ static void check(struct budgets *b, struct account *account, enum budget budget
 	if (account->spent[budget] <= limit || limit == NO_LIMIT)
 		return;
 	if (account->is_namespace)
-		put_over(b, account,
+		put_over(b, account, budget,
 			 "its namespace needs %" PRIu64 " %s or more, the limit of one is %u",
 			 account->spent[budget], limits->what, limit);
 	else
-		put_over(b, account, "it needs %" PRIu64 " %s or more, the limit is %u",
+		put_over(b, account, budget, "it needs %" PRIu64 " %s or more, the limit is %u",
 			 account->spent[budget], limits->what, limit);
 }
 
@@ -282,11 +306,26 @@ static void fit_cluster(struct budgets *b, enum budget budget)
 	while (b->sized && b->together[budget] > limits->cluster) {
 		struct account *most = most_of(b, budget);
 
-		put_over(b, most,
+		put_over(b, most, budget,
 			 "its namespace needs %" PRIu64 " and all together%s %" PRIu64
 			 " %s or more, the limit is %u, and none needs more",
 			 most->spent[budget], beyond, together, limits->what, limits->cluster);
 	}
+}
+
+/* Returns the number of an account: of a policy, then of a namespace. */
+static uint32_t account_number(const struct budgets *b, const struct account *account)
+{
+	if (account->is_namespace)
+		return b->given->n_policies + (account - b->namespaces);
+	return account - b->objects;
+}
+
+static uint32_t account_ns(const struct budgets *b, const struct account *account)
+{
+	if (account->is_namespace)
+		return account - b->namespaces;
+	return b->ns_of[account - b->objects];
 }
 
 static void add(struct budgets *b, struct account *account, enum budget budget, uint64_t n)
@@ -296,6 +335,9 @@ static void add(struct budgets *b, struct account *account, enum budget budget, 
 	if (account->over)
 		return;
 	account->spent[budget] += n;
+	if (b->strangers.n_now)
+		strangers_note(&b->strangers, account_number(b, account), account_ns(b, account),
+			       budget, n);
 	if (account->is_namespace)
 		b->together[budget] += needs_together(account, budget) - before;
 	check(b, account, budget);
@@ -337,6 +379,14 @@ bool budget_charge(struct compiler *c, const struct policy_object *policy, enum 
 		return true;
 	return spend_object(b, number, budget, n) &&
 	       spend_namespace(b, b->ns_of[number], budget, n);
+}
+
+void budget_strangers(struct compiler *c, const uint32_t *ns, size_t n)
+{
+	if (!c->budgets)
+		return;
+	c->budgets->strangers.now = ns;
+	c->budgets->strangers.n_now = n;
 }
 
 bool budget_is_kept(const struct compiler *c, const struct policy_object *policy)
@@ -583,7 +633,7 @@ bool budget_fewer_segments(struct compiler *c)
 	struct account *most;
 
 	while (left > SEGMENTS_MAX && (most = most_of(b, BUDGET_PREFIXES))) {
-		put_over(b, most,
+		put_over(b, most, BUDGET_PREFIXES,
 			 "the cluster needs %zu segments, the limit is %u, and its namespace has "
 			 "more CIDRs than others, %" PRIu64,
 			 c->segments.n, SEGMENTS_MAX, most->spent[BUDGET_PREFIXES]);
@@ -638,7 +688,7 @@ static void fit_variations(struct budgets *b, const struct budget_use *uses, siz
 	array_sort(&shares, compare_shares);
 	for (size_t i = 0; i < shares.n && left > BH_VARIATION_MAX; i++) {
 		/* does nothing to a namespace that is over a budget */
-		put_over(b, shares.at[i].account,
+		put_over(b, shares.at[i].account, BUDGET_VARIATIONS,
 			 "pods of one segment number their ports in %zu ways, the limit is %u, and "
 			 "its namespace has more of them than others",
 			 n_all, BH_VARIATION_MAX);
@@ -729,7 +779,7 @@ bool budget_shorten_list(struct compiler *c, const uint32_t *rules, const uint32
 	for (size_t i = 0; i < parts.n && left > BH_PORTS_MAX; i++) {
 		const struct budget_part *part = &parts.at[i];
 
-		put_over(b, &b->objects[part->policy],
+		put_over(b, &b->objects[part->policy], BUDGET_PREFIXES,
 			 "with the policies that select the same pods it needs %zu port intervals "
 			 "in one list, the limit is %u, and it has more ports than they",
 			 n_intervals, BH_PORTS_MAX);
@@ -762,12 +812,18 @@ static bool is_nameless(const struct asides *asides, const struct endpoint *endp
 	for (size_t i = 0; i < asides->n; i++) {
 		const struct aside *aside = &asides->at[i];
 
-		if (aside->nameless ? !strcmp(aside->ns, endpoint->ns_name)
-				    : !strcmp(aside->kind, "Namespace") &&
-					      !strcmp(aside->name, endpoint->ns_name))
+		if (aside->nameless && !strcmp(asides_namespace(aside), endpoint->ns_name))
 			return true;
 	}
 	return false;
+}
+
+/* @aside: of the policy's Namespace; NULL: nothing of it is set aside. */
+static void rewrite(struct policy_object *policy, const struct aside *aside, struct obstack *memory)
+{
+	if (aside && aside->n_left_out)
+		strangers_rewrite(policy, (const char *const *)aside->left_out, aside->n_left_out,
+				  memory);
 }
 
 void budget_close_objects(struct cluster *cluster, const struct asides *asides)
@@ -778,6 +834,9 @@ void budget_close_objects(struct cluster *cluster, const struct asides *asides)
 		if (asides_find(asides, budget_kind_of(policy),
 				policy->ns_name ? policy->ns_name : "", policy->name))
 			close_policy(policy);
+		else if (policy->ns_name)
+			rewrite(policy, asides_find(asides, "Namespace", "", policy->ns_name),
+				&cluster->memory);
 	}
 	for (size_t i = 0; asides && i < cluster->n_endpoints; i++)
 		if (is_nameless(asides, &cluster->endpoints[i]))
@@ -802,19 +861,98 @@ static void set_aside(struct budgets *b, uint32_t policy, const char *why)
 	close_policy(&b->policies[policy]);
 }
 
+/* Returns the names of the namespaces that are left out, in memory of @b's. */
+static const char **left_out_names(struct budgets *b, uint32_t ns)
+{
+	const numbers_t *left_out = &b->left_out[ns];
+	const char **names = obstack_alloc(&b->memory, (left_out->n + 1) * sizeof(*names));
+
+	for (size_t i = 0; i < left_out->n; i++)
+		names[i] = b->given->namespaces[left_out->at[i]].name;
+	return names;
+}
+
+/* Says why namespaces are left out, and names three. */
+static char *why_left_out(const char *why, const char *const *names, size_t n)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		memory_exhausted();
+	fprintf(to, "%s, most of it for pods of ", why);
+	for (size_t i = 0; i < n && i < NAMED_MAX; i++)
+		fprintf(to, "%s%s", i ? ", " : "", names[i]);
+	if (n > NAMED_MAX)
+		fprintf(to, " and %zu more", n - NAMED_MAX);
+	if (fclose(to))
+		memory_exhausted();
+	return text;
+}
+
+/* Lets the policies of a namespace match no pods of those that are left out. Takes @why. */
+static void leave_out(struct budgets *b, uint32_t ns, char *why)
+{
+	const char **names = left_out_names(b, ns);
+
+	free(b->left_out_why[ns]);
+	b->left_out_why[ns] = why;
+	for (uint32_t i = 0; i < b->given->n_policies; i++) {
+		if (b->ns_of[i] != ns || b->aside[i])
+			continue;
+		copy_policy(b, i);
+		strangers_rewrite(&b->policies[i], names, b->left_out[ns].n, &b->memory);
+	}
+}
+
+/* Returns true if strangers have put the account over its budget. They are left out then. */
+static bool spare(struct budgets *b, const struct account *account)
+{
+	const uint32_t ns = account_ns(b, account);
+
+	return account->over && ns != NOBODY &&
+	       strangers_leave_out(&b->strangers, account_number(b, account), account->over_by,
+				   account->spent[account->over_by], &b->left_out[ns]);
+}
+
+/* Returns by namespace what strangers have put over its budget, to be freed; NULL: nothing. */
+static const struct account **spare_namespaces(struct budgets *b)
+{
+	const struct account **spared = grow_zeroed(b->given->n_namespaces, sizeof(*spared));
+
+	for (uint32_t i = 0; i < b->given->n_policies; i++)
+		if (spare(b, &b->objects[i]))
+			spared[b->ns_of[i]] = &b->objects[i];
+	for (uint32_t i = 0; i < b->given->n_namespaces; i++) {
+		if (spare(b, &b->namespaces[i]))
+			spared[i] = &b->namespaces[i];
+		if (!spared[i])
+			continue;
+		numbers_sort(&b->left_out[i]);
+		leave_out(b, i,
+			  why_left_out(spared[i]->why, left_out_names(b, i), b->left_out[i].n));
+	}
+	return spared;
+}
+
 void budgets_apply(struct compiler *c)
 {
 	struct budgets *b = c->budgets;
+	const struct account **spared = spare_namespaces(b);
 
 	for (uint32_t i = 0; i < b->given->n_policies; i++) {
 		const struct account *ns =
 			b->ns_of[i] == NOBODY ? NULL : &b->namespaces[b->ns_of[i]];
 
+		if (ns && spared[b->ns_of[i]])
+			continue;
 		if (ns && ns->over)
 			set_aside(b, i, ns->why);
 		else if (b->objects[i].over)
 			set_aside(b, i, b->objects[i].why);
 	}
+	free(spared);
 	for (size_t i = 0; i < b->given->n_namespaces; i++) {
 		if (!b->namespaces[i].nameless || b->nameless[i])
 			continue;
@@ -823,6 +961,22 @@ void budgets_apply(struct compiler *c)
 	}
 	close_accounts(b);
 	open_accounts(b);
+}
+
+void budget_leave_out(struct compiler *c, uint32_t ns, const struct aside *aside)
+{
+	struct budgets *b = c->budgets;
+
+	for (size_t i = 0; i < aside->n_left_out; i++) {
+		const struct namespace *found = cluster_namespace(b->given, aside->left_out[i]);
+
+		if (found)
+			array_push(&b->left_out[ns], found - b->given->namespaces);
+	}
+	if (!b->left_out[ns].n)
+		return;
+	numbers_sort(&b->left_out[ns]);
+	leave_out(b, ns, copy_text(aside->why));
 }
 
 void budget_set_aside(struct compiler *c, uint32_t policy, const char *why, bool nameless)
@@ -885,9 +1039,38 @@ static struct aside *add_aside(struct asides **asides, size_t most)
 	return &(*asides)->at[(*asides)->n++];
 }
 
+/* Adds the Namespaces whose policies do not match the pods of some others. */
+static void add_left_out(struct budgets *b, struct asides **asides, size_t most)
+{
+	for (uint32_t i = 0; i < b->given->n_namespaces; i++) {
+		const struct namespace *ns = &b->given->namespaces[i];
+		const size_t n = b->left_out[i].n;
+		const char **names;
+		struct aside *aside;
+
+		if (!n)
+			continue;
+		names = left_out_names(b, i);
+		aside = add_aside(asides, most);
+		*aside = (struct aside){.stays = true,
+					.ns = copy_text(NULL),
+					.name = copy_text(ns->name),
+					.why = copy_text(b->left_out_why[i]),
+					.effect = "its NetworkPolicies match no pods of some "
+						  "other namespaces",
+					.kind = "Namespace",
+					.nameless = b->nameless[i],
+					.left_out = grow_zeroed(n, sizeof(*aside->left_out)),
+					.n_left_out = n,
+					.where = ns->where};
+		for (size_t k = 0; k < n; k++)
+			aside->left_out[k] = copy_text(names[k]);
+	}
+}
+
 struct asides *budgets_asides(const struct compiler *c)
 {
-	const struct budgets *b = c->budgets;
+	struct budgets *b = c->budgets;
 	const size_t most = b->given->n_policies + b->given->n_namespaces + b->given->n_services;
 	struct asides *asides = NULL;
 
@@ -909,15 +1092,17 @@ struct asides *budgets_asides(const struct compiler *c)
 	for (size_t i = 0; i < b->given->n_namespaces; i++) {
 		const struct namespace *ns = &b->given->namespaces[i];
 
-		if (b->ns_why[i])
+		if (b->ns_why[i] && !b->left_out[i].n)
 			*add_aside(&asides, most) =
 				(struct aside){.ns = copy_text(NULL),
 					       .name = copy_text(ns->name),
 					       .why = copy_text(b->ns_why[i]),
 					       .effect = "its pods have no named ports",
 					       .kind = "Namespace",
+					       .nameless = true,
 					       .where = ns->where};
 	}
+	add_left_out(b, &asides, most);
 	for (size_t i = 0; i < b->given->n_services; i++) {
 		const struct service *service = &b->services[i];
 

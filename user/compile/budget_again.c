@@ -53,12 +53,31 @@ void budget_note_keys(const struct cluster *cluster, struct asides *asides, unsi
 
 		if (!aside->stays)
 			continue;
-		if (i && aside[-1].stays && !strcmp(aside[-1].ns, aside->ns)) {
+		if (i && aside[-1].stays &&
+		    !strcmp(asides_namespace(&aside[-1]), asides_namespace(aside))) {
 			memcpy(aside->key, aside[-1].key, sizeof(aside->key));
 			continue;
 		}
-		key = key_of(cluster, aside->ns);
+		key = key_of(cluster, asides_namespace(aside));
 		memcpy(aside->key, key.word, sizeof(aside->key));
+	}
+}
+
+/* Leaves out what the last compile left out. */
+static void begin_left_out(struct compiler *c, const struct cluster *given,
+			   const struct asides *before)
+{
+	for (size_t i = 0; i < before->n; i++) {
+		const struct aside *aside = &before->at[i];
+		const struct namespace *ns =
+			aside->n_left_out ? cluster_namespace(given, aside->name) : NULL;
+		struct policy_key key;
+
+		if (!ns)
+			continue;
+		key = key_of(given, aside->name);
+		if (!memcmp(key.word, aside->key, sizeof(aside->key)))
+			budget_leave_out(c, ns - given->namespaces, aside);
 	}
 }
 
@@ -70,6 +89,7 @@ unsigned int budgets_begin(struct compiler *c, const struct cluster *given,
 
 	if (!before || before->again >= AGAIN_MAX)
 		return 0;
+	begin_left_out(c, given, before);
 	for (uint32_t i = 0; i < given->n_policies; i++) {
 		const struct policy_object *policy = &given->policies[i];
 		const char *ns = policy->ns_name ? policy->ns_name : "";

@@ -118,8 +118,12 @@ struct segment {
 	numbers_t resolutions; /* ascending, without 0 */
 };
 
+#define PEER_NAMESPACES_MAX 4
+
 struct peer_class {
 	struct policy_key key;
+	uint32_t ns[PEER_NAMESPACES_MAX]; /* namespaces of its endpoints: the first ones */
+	uint32_t n_ns;
 	uint32_t common; /* of an `own` class: the common class that it refines, or INTERN_NONE */
 	bool external;
 	uint32_t edges; /* of the first region of the class; INTERN_NONE: it has none */

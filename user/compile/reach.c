@@ -189,6 +189,12 @@ static uint32_t evaluate_common(struct compiler *c, const struct subject *subjec
 	return verdicts;
 }
 
+/* What follows is charged for the pods of a class of peers. */
+static void charge_for(struct compiler *c, uint32_t peer)
+{
+	budget_strangers(c, c->peers.at[peer].ns, c->peers.at[peer].n_ns);
+}
+
 /* Finds every (peer class, rule) in which a matcher of the rule lists the class, grouped by
  * peer. Leaves out the rules and the CIDRs of policies that are over a budget. */
 static void find_touches(const struct reach_builder *r, const struct subject *subject, bool own,
@@ -269,6 +275,7 @@ static void reach_common(struct reach_builder *r, struct subject *subject)
 		uint32_t peer = touches.at[i].peer, verdicts;
 		bool external = c->peers.at[peer].external;
 
+		charge_for(c, peer);
 		n = same_peer(&touches, i);
 		verdicts = is_alike(&last, &touches.at[i], n, external)
 				   ? last.verdicts
@@ -283,6 +290,7 @@ static void reach_common(struct reach_builder *r, struct subject *subject)
 		subject->n_pairs++;
 		add_pair(r, subject, &touches.at[i], n, verdicts);
 	}
+	budget_strangers(c, NULL, 0);
 	array_free(&touches);
 }
 
@@ -335,6 +343,7 @@ static void reach_own(struct reach_builder *r, struct subject *subject)
 	for (size_t i = 0, n; i < touches.n; i += n) {
 		uint32_t peer = touches.at[i].peer, base, verdicts;
 
+		charge_for(c, peer);
 		n = same_peer(&touches, i);
 		base = common_verdicts(c, common, c->peers.at[peer].common);
 		verdicts = evaluate_own(c, subject, base, &touches.at[i], n);
@@ -343,6 +352,7 @@ static void reach_own(struct reach_builder *r, struct subject *subject)
 		if (!same_ports(c, verdicts, base))
 			add_pair(r, subject, &touches.at[i], n, verdicts);
 	}
+	budget_strangers(c, NULL, 0);
 	array_free(&touches);
 }
 

@@ -422,6 +422,29 @@ static void note_edges(struct compiler *c, uint32_t region, uint32_t segment)
 		peer->edges = c->regions.at[region].edges;
 }
 
+/* Notes a namespace of the endpoints in a class of peers. */
+static void note_ns(struct compiler *c, uint32_t number, uint32_t ns)
+{
+	struct peer_class *peer = number == INTERN_NONE ? NULL : &c->peers.at[number];
+
+	for (uint32_t i = 0; peer && i < peer->n_ns; i++)
+		if (peer->ns[i] == ns)
+			return;
+	if (peer && peer->n_ns < PEER_NAMESPACES_MAX)
+		peer->ns[peer->n_ns++] = ns;
+}
+
+/* Adds the segment of an endpoint. */
+static uint32_t add_of(struct compiler *c, const struct endpoint *endpoint, const numbers_t *listed,
+		       uint32_t region)
+{
+	const uint32_t segment = segments_add(c, combine(c, listed, region), false);
+
+	note_ns(c, c->segments.at[segment].peer_own, endpoint->ns);
+	note_ns(c, c->segments.at[segment].peer_common, endpoint->ns);
+	return segment;
+}
+
 /* Endpoints in a region of so few addresses are told apart by its CIDR; in a wider one, rather by
  * what administrators' rules select. */
 #define NARROW_BITS 120 /* of IPv4: 24 */
@@ -433,8 +456,7 @@ static void place_endpoint(struct compiler *c, uint32_t number, const numbers_t 
 	for (size_t i = 0; i < endpoint->n_addresses; i++) {
 		const struct address *address = &endpoint->addresses[i];
 		uint32_t region = regions_find(c, address);
-		uint32_t set = combine(c, listed, region);
-		uint32_t segment = segments_add(c, set, false);
+		uint32_t segment = add_of(c, endpoint, listed, region);
 		uint32_t resolution = find_resolution(c, &c->segments.at[segment], endpoint);
 
 		if (c->regions.at[region].cidr.length >= NARROW_BITS)
@@ -507,7 +529,7 @@ static void place_expected(struct compiler *c, const struct endpoint *endpoint,
 			   const numbers_t *listed, const numbers_t *regions, foreseen_t *foreseen)
 {
 	for (size_t i = 0; i < regions->n; i++) {
-		uint32_t segment = segments_add(c, combine(c, listed, regions->at[i]), false);
+		uint32_t segment = add_of(c, endpoint, listed, regions->at[i]);
 		uint32_t resolution = find_resolution(c, &c->segments.at[segment], endpoint);
 
 		if (resolution)
@@ -591,9 +613,11 @@ static void expected_build(struct compiler *c, struct members *members)
 		    c->segments.n >= SEGMENTS_MAX / 2)
 			continue;
 		listed.n = 0;
+		budget_strangers(c, &pod->ns, 1);
 		members_list(members, pod, &listed);
 		place_expected(c, pod, &listed, &regions, &foreseen);
 	}
+	budget_strangers(c, NULL, 0);
 	add_foreseen(c, &foreseen);
 	array_free(&listed);
 	array_free(&regions);
@@ -614,9 +638,11 @@ static void place_endpoints(struct compiler *c, struct members *members)
 
 	for (uint32_t i = 0; i < c->cluster->n_endpoints; i++) {
 		listed.n = 0;
+		budget_strangers(c, &c->cluster->endpoints[i].ns, 1);
 		members_list(members, &c->cluster->endpoints[i], &listed);
 		place_endpoint(c, i, &listed);
 	}
+	budget_strangers(c, NULL, 0);
 	array_free(&listed);
 }
 

@@ -29,10 +29,15 @@ struct aside *asides_find(const struct asides *asides, const char *kind, const c
 	return asides ? bsearch(&key, asides->at, asides->n, sizeof(key), compare) : NULL;
 }
 
+const char *asides_namespace(const struct aside *aside)
+{
+	return strcmp(aside->kind, "Namespace") ? aside->ns : aside->name;
+}
+
 bool asides_any_nameless(const struct asides *asides)
 {
 	for (size_t i = 0; asides && i < asides->n; i++)
-		if (asides->at[i].nameless || !strcmp(asides->at[i].kind, "Namespace"))
+		if (asides->at[i].nameless)
 			return true;
 	return false;
 }
@@ -43,6 +48,9 @@ void asides_free(struct asides *asides)
 		free(asides->at[i].ns);
 		free(asides->at[i].name);
 		free(asides->at[i].why);
+		for (size_t k = 0; k < asides->at[i].n_left_out; k++)
+			free(asides->at[i].left_out[k]);
+		free(asides->at[i].left_out);
 	}
 	if (asides)
 		free(asides->at);

@@ -10,16 +10,19 @@
 #include "model/diag.h"
 
 /* A policy that isolates what it selects, without its rules; a Namespace whose pods have no named
- * ports; or a Service without backends. */
+ * ports, or whose NetworkPolicies match no pods of some other namespaces; or a Service without
+ * backends. */
 struct aside {
-	/* a policy that stays aside in the next compile, unless its namespace's policies have
-	 * changed */
+	/* a policy that stays aside in the next compile, or a Namespace with `left_out`, unless the
+	 * namespace's policies have changed */
 	bool stays;
 	char *ns, *name; /* ns "": an administrator's policy */
 	char *why; /* "its 300000 port intervals are over the limit of 262144 ..." */
 	const char *effect; /* "isolates what it selects" */
 	const char *kind; /* "NetworkPolicy" */
 	bool nameless; /* the port names of its namespace's pods have no numbers */
+	char **left_out; /* of a Namespace: pods of these do not count for its NetworkPolicies */
+	size_t n_left_out;
 	uint64_t key[2]; /* of all policies of its namespace */
 	struct where where; /* valid as long as the cluster that was compiled */
 };
@@ -37,6 +40,9 @@ void asides_sort(struct asides *asides); /* NULL is fine */
  * none. */
 struct aside *asides_find(const struct asides *asides, const char *kind, const char *ns,
 			  const char *name);
+
+/* Returns the namespace that an object belongs to, or is; "": none. */
+const char *asides_namespace(const struct aside *aside);
 
 /* Returns true if the port names of some namespace's pods have no numbers. NULL is fine. */
 bool asides_any_nameless(const struct asides *asides);
