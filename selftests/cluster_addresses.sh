@@ -65,7 +65,7 @@ tell_address() { # POD ADDRESS [ADDRESS6]
 		kubectl replace --raw "/api/v1/namespaces/shop/pods/$1/status" -f - >/dev/null
 }
 recorded() { # POD: the follower has heard of the pod
-	[ -e "$NET_TMP/records-worker-1/shop_$1.ini" ]
+	[ -e "$NET_TMP/records-worker-1/shop_$1.json" ]
 }
 # The pod sends to db by IPv4 and IPv6 each millisecond, until net_stream_end. db lets web in at UDP/7080, job
 # at 7090, and every address at 7070.

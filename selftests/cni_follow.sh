@@ -165,5 +165,5 @@ net_check "follow raises no alarm about pods that come or go" net_is "$(alarms)"
 net_check "nothing is attached" net_is "$(ls /run/bulkhead/cni)" ""
 # A record goes with the Pod's object, which kubelet lets go later than the pod's network. The folder of addresses that
 # have left pods stays.
-net_check "no record stays" await 240 eval '[ -z "$(find /run/bulkhead/endpoints.d -name "*.ini")" ]'
+net_check "no record stays" await 240 eval '[ -z "$(find /run/bulkhead/endpoints.d -name "*.json")" ]'
 net_end

@@ -2,77 +2,60 @@
 #include "cluster/records.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "api/api.h"
+
+#define NAME_BYTES 180 /* of a pod's name in its file's name: that has no more than 255 bytes */
 
 /* Returns the path of a record, to free. No namespace has an underscore in its name, so paths
  * differ. */
 static char *path_of(const char *folder, const char *ns, const char *name, const char *suffix)
 {
-	char *path;
+	const size_t length = strlen(name);
+	char *path, hash[sizeof("_0123456789abcdef")] = "";
 
-	return asprintf(&path, "%s/%s_%s.ini%s", folder, ns, name, suffix) < 0 ? NULL : path;
+	if (length > NAME_BYTES)
+		snprintf(hash, sizeof(hash), "_%016" PRIx64, (uint64_t)XXH3_64bits(name, length));
+	return asprintf(&path, "%s/%s_%.*s%s.json%s", folder, ns,
+			*hash ? NAME_BYTES - 17 : NAME_BYTES, name, hash, suffix) < 0
+		       ? NULL
+		       : path;
 }
 
-static void put_labels(FILE *file, struct json_object *labels)
+static void copy(struct json_object *from, struct json_object *to, const char *key)
 {
-	const char *begin = "labels = ";
+	struct json_object *member = json_object_object_get(from, key);
 
-	if (!json_object_is_type(labels, json_type_object))
-		return;
-	json_object_object_foreach(labels, key, value)
-	{
-		fprintf(file, "%s%s=%s", begin, key, json_object_get_string(value));
-		begin = ",\n\t"; /* a line of INI has less than 200 bytes */
-	}
-	if (json_object_object_length(labels))
-		fputc('\n', file);
+	if (member)
+		json_object_object_add(to, key, json_object_get(member));
 }
 
-static void put_ports(FILE *file, struct json_object *containers)
+/* Writes a Pod without an address or node: it is expected, wherever it comes up. */
+static int write_record(const char *path, struct json_object *pod)
 {
-	size_t n = json_object_is_type(containers, json_type_array)
-			   ? json_object_array_length(containers)
-			   : 0;
-
-	for (size_t i = 0; i < n; i++) {
-		struct json_object *ports =
-			api_get(json_object_array_get_idx(containers, i), "ports");
-		size_t count = json_object_is_type(ports, json_type_array)
-				       ? json_object_array_length(ports)
-				       : 0;
-
-		for (size_t k = 0; k < count; k++) {
-			struct json_object *port = json_object_array_get_idx(ports, k);
-			const char *name = api_text(port, "name");
-			const char *protocol = api_text(port, "protocol");
-
-			if (name)
-				fprintf(file, "port = %s %s/%d\n", name,
-					protocol ? protocol : "TCP",
-					(int)api_number(port, "containerPort"));
-		}
-	}
-}
-
-static int write_record(const char *path, struct json_object *pod, const char *ns, const char *name)
-{
+	struct json_object *record = json_object_new_object(), *spec = json_object_new_object();
 	FILE *file = fopen(path, "we");
-	const char *uid = api_text(pod, "metadata.uid");
+	int error = file ? 0 : -errno;
 
-	if (!file)
-		return -errno;
-	fprintf(file, "[endpoint %s/%s]\n", ns, name);
-	if (uid)
-		fprintf(file, "uid = %s\n", uid);
-	put_labels(file, api_get(pod, "metadata.labels"));
-	put_ports(file, api_get(pod, "spec.containers"));
-	return fclose(file) ? -errno : 0;
+	copy(pod, record, "apiVersion");
+	copy(pod, record, "kind");
+	copy(pod, record, "metadata");
+	copy(api_get(pod, "spec"), spec, "containers");
+	copy(api_get(pod, "spec"), spec, "initContainers");
+	json_object_object_add(record, "spec", spec);
+	if (file)
+		fputs(json_object_to_json_string_ext(record, JSON_C_TO_STRING_PLAIN), file);
+	if (file && fclose(file))
+		error = -errno;
+	json_object_put(record);
+	return error;
 }
 
 int records_put(const char *folder, struct json_object *pod, struct diag *diag)
@@ -91,7 +74,7 @@ int records_put(const char *folder, struct json_object *pod, struct diag *diag)
 	if (!path || !part)
 		error = -ENOMEM;
 	if (!error)
-		error = write_record(part, pod, ns, name);
+		error = write_record(part, pod);
 	if (!error && rename(part, path))
 		error = -errno;
 	if (error)

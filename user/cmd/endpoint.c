@@ -12,6 +12,7 @@
 #include "cmd/inputs.h"
 #include "cmd/dry_run_print.h"
 #include "input/input.h"
+#include "model/memory.h"
 #include "node/node.h"
 
 /* The options that describe an endpoint. Each becomes an entry of an INI section. */
@@ -34,9 +35,8 @@ static const struct command_option options[] = {
 
 struct endpoint_arguments {
 	const char *file;
-	char *ini; /* the INI entries that the options make */
-	size_t size;
-	FILE *to_ini;
+	struct input_entry *entries; /* the INI entries that the options make */
+	size_t n_entries;
 	bool verbose, dry_run;
 	bool json, isolated; /* -j is given; the endpoint fits no segment and so is isolated */
 	bool labels, ports, addresses, others; /* which options were given */
@@ -86,17 +86,18 @@ static int read_options(const struct endpoint_arguments *arguments, const char *
 			struct cluster *cluster, struct diag *diag)
 {
 	const struct diag before = *diag;
-	char *ini = NULL;
+	char *header = NULL;
 	int error;
 
-	if (asprintf(&ini, "[endpoint %s]\n%s", name, arguments->ini) < 0)
+	if (asprintf(&header, "endpoint %s", name) < 0)
 		return -ENOMEM;
 	diag->print = print_about_option;
-	error = input_parse_ini(cluster, ini, strlen(ini), "the command line", diag);
+	error = input_read_section(cluster, header, arguments->entries, arguments->n_entries,
+				   "the command line", diag);
 	if (!error)
 		error = cluster_finish(cluster, diag);
 	diag->print = before.print;
-	free(ini);
+	free(header);
 	return error;
 }
 
@@ -145,6 +146,15 @@ static int add(struct node_handle *handle, struct endpoint_arguments *arguments,
 	return error;
 }
 
+static void add_entry(struct endpoint_arguments *arguments, const char *key, const char *text)
+{
+	arguments->entries = reallocarray(arguments->entries, arguments->n_entries + 1,
+					  sizeof(*arguments->entries));
+	if (!arguments->entries)
+		memory_exhausted();
+	arguments->entries[arguments->n_entries++] = (struct input_entry){key, text};
+}
+
 /* Reads the options as an INI section. A section needs an address, so set() adds one if no
  * option gives one. */
 static int set(struct node_handle *handle, struct endpoint_arguments *arguments, const char *name,
@@ -154,13 +164,10 @@ static int set(struct node_handle *handle, struct endpoint_arguments *arguments,
 	const struct endpoint *endpoint;
 	struct cluster cluster;
 	bool isolated;
-	char *ini = arguments->ini;
 	int error;
 
-	if (asprintf(&arguments->ini, "%s%s", arguments->addresses ? "" : "ip = 192.0.2.1\n", ini) <
-	    0)
-		return -ENOMEM;
-	free(ini);
+	if (!arguments->addresses)
+		add_entry(arguments, "ip", "192.0.2.1");
 	error = read_endpoint(arguments, name, &cluster, diag);
 	if (!error) {
 		endpoint = &cluster.endpoints[0];
@@ -263,7 +270,7 @@ static void note_flag(struct endpoint_arguments *arguments, int option, const ch
 	arguments->ports |= option == PORT_ID;
 	arguments->addresses |= option == IP_ID;
 	arguments->others |= option != LABELS_ID && option != PORT_ID && option != IP_ID;
-	fprintf(arguments->to_ini, "%s = %s\n", ini_key(option), value);
+	add_entry(arguments, ini_key(option), value);
 }
 
 /* An option or operand that has no effect would be a mistake: `del --labels` is meant as `set`. */
@@ -353,9 +360,6 @@ static int run(struct call *call)
 	struct endpoint_arguments arguments = {0};
 	int option, status;
 
-	arguments.to_ini = open_memstream(&arguments.ini, &arguments.size);
-	if (!arguments.to_ini)
-		return status_of(-ENOMEM);
 	while ((option = call_option(call)) != -1) {
 		if (option == PIN_ID)
 			arguments.node.pin = call->value;
@@ -370,9 +374,8 @@ static int run(struct call *call)
 		else
 			note_flag(&arguments, option, call->value);
 	}
-	fclose(arguments.to_ini);
 	status = run_verb(call, &arguments);
-	free(arguments.ini);
+	free(arguments.entries);
 	return status;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,7 +114,8 @@ static bool is_record(const struct dirent *entry)
 {
 	const char *suffix = strrchr(entry->d_name, '.');
 
-	return *entry->d_name != '.' && suffix && !strcmp(suffix, ".ini");
+	return *entry->d_name != '.' && suffix &&
+	       (!strcmp(suffix, ".ini") || !strcmp(suffix, ".json"));
 }
 
 static bool by_record(struct cni_call *call, struct cluster *cluster, struct endpoint *endpoint)
@@ -141,50 +143,27 @@ static bool by_record(struct cni_call *call, struct cluster *cluster, struct end
 	return found == 1;
 }
 
-/* Writes a line for each part between commas, since a line of INI is short. */
-static void put_line(FILE *to, const char *key, const char *value)
-{
-	fprintf(to, "%s = ", key);
-	for (; *value; value++)
-		fputs(*value == ',' ? ",\n\t" : (char[]){*value, '\0'}, to);
-	fputc('\n', to);
-}
-
-static bool is_one_line(const char *text)
-{
-	while (*text && (unsigned char)*text >= ' ')
-		text++;
-	return !*text;
-}
-
-/* Reads the texts as entries of an endpoint's section. */
+/* Reads the texts as entries of an endpoint's section. Faulty texts leave the pod unknown: without
+ * its labels, it would count as a pod that has none. */
 static bool by_texts(struct cni_call *call, const char *const texts[], const char *from,
 		     struct cluster *cluster, struct endpoint *endpoint)
 {
+	struct input_entry entries[ARRAY_SIZE(sayings)];
+	SCOPED_FREE char *header = NULL;
+	size_t n = 0, found = 0;
 	struct cluster said;
-	char *ini = NULL;
-	size_t size, found = 0;
-	FILE *to;
 
-	/* without the labels, the pod would count as a pod that has no labels */
-	for (size_t i = 0; i < ARRAY_SIZE(sayings); i++)
-		if (texts[i] && !is_one_line(texts[i]))
-			return false;
-	to = open_memstream(&ini, &size);
-	if (!to)
+	if (asprintf(&header, "endpoint %s/%.*s", endpoint->ns_name,
+		     (int)strcspn(endpoint->name, ":"), endpoint->name) < 0)
 		return false;
-	fprintf(to, "[endpoint %s/%.*s]\n", endpoint->ns_name, (int)strcspn(endpoint->name, ":"),
-		endpoint->name);
 	for (size_t i = 0; i < ARRAY_SIZE(sayings); i++)
 		if (texts[i])
-			put_line(to, sayings[i].key, texts[i]);
-	fclose(to);
+			entries[n++] = (struct input_entry){sayings[i].key, texts[i]};
 	cluster_init(&said);
-	if (!input_parse_ini(&said, ini, size, from, &call->diag) &&
+	if (!input_read_section(&said, header, entries, n, from, &call->diag) &&
 	    !cluster_finish(&said, &call->diag))
 		found = look(cluster, said.expected, said.n_expected, endpoint);
 	cluster_free(&said);
-	free(ini);
 	return found;
 }
 

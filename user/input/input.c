@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "input/ini.h"
+#include "input/ini_section.h"
 #include "input/object.h"
 #include "input/text.h"
 #include "input/ini_value.h"
@@ -100,6 +101,39 @@ int input_parse_ini(struct cluster *cluster, const char *text, size_t size, cons
 		    struct diag *diag)
 {
 	return parse(cluster, FORMAT_INI, text, size, name, diag);
+}
+
+static int check_text(const struct section *section, const char *text, struct diag *diag)
+{
+	size_t size = strlen(text);
+
+	return text_check(&text, &size, &(struct where){section->reader.file, 0}, diag);
+}
+
+int input_read_section(struct cluster *cluster, const char *header,
+		       const struct input_entry *entries, size_t n, const char *name,
+		       struct diag *diag)
+{
+	struct section section = {.reader = {.cluster = cluster,
+					     .diag = diag,
+					     .file = cluster_intern(cluster, name, strlen(name)),
+					     .field = ini_section_field},
+				  .header = header,
+				  .line = 1,
+				  .n_entries = n};
+	const unsigned int errors = diag->errors;
+	int error = check_text(&section, header, diag);
+
+	obstack_init(&section.memory);
+	section.entries = obstack_alloc(&section.memory, n * sizeof(*section.entries));
+	for (size_t i = 0; !error && i < n; i++) {
+		section.entries[i] = (struct section_entry){entries[i].key, entries[i].text, i + 2};
+		error = check_text(&section, entries[i].text, diag);
+	}
+	if (!error)
+		ini_section_read(&section);
+	obstack_free(&section.memory, NULL);
+	return diag->errors == errors ? error : -EINVAL;
 }
 
 /* Names no field: the user typed the selector itself. */

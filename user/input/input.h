@@ -32,6 +32,17 @@ int input_parse_json(struct cluster *cluster, const char *text, size_t size, con
 int input_parse_ini(struct cluster *cluster, const char *text, size_t size, const char *name,
 		    struct diag *diag);
 
+/* An entry of an INI section: the text may be of any length. */
+struct input_entry {
+	const char *key, *text;
+};
+
+/* Reads one section of the INI form that no file holds, and so no line of 200 bytes cuts. @header:
+ * "endpoint NAMESPACE/NAME". @name stands for the file in messages. */
+int input_read_section(struct cluster *cluster, const char *header,
+		       const struct input_entry *entries, size_t n, const char *name,
+		       struct diag *diag);
+
 /* Parses a selector as `kubectl -l` takes it: "app=web, tier in (a, b), !old". Empty text
  * selects everything. @where is for messages only. */
 int input_parse_selector(struct cluster *cluster, const char *text, const struct where *where,
