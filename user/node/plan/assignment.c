@@ -85,7 +85,13 @@ int assign_host_side(const struct bh_addr *addr, const struct assign_word *word,
 int assign_forget(const struct bh_addr *addr, const struct bh_endpoint *entry, uint32_t ifindex,
 		  struct change *change)
 {
-	return entry->ifindex != ifindex ? table_add(&change->forget, addr, NULL) : 0;
+	int error = 0;
+
+	if (entry->ifindex == ifindex)
+		return 0;
+	if (!entry->ifindex)
+		error = table_insert(&change->forget_former, addr, &ifindex);
+	return error ? error : table_add(&change->forget, addr, NULL);
 }
 
 int assign_delete(struct node_handle *handle, const struct bh_addr *addr,

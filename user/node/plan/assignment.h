@@ -35,9 +35,13 @@ int assign_delete_to(struct node_handle *handle, const struct bh_addr *addr,
 		     const struct bh_endpoint *entry, uint64_t covering_prefix,
 		     struct change *change);
 
-/* Forgets the connections of an endpoint's address if the address gets another interface: then its
- * next owner inherits none. @entry: the address's entry in the maps; @ifindex: 0: none of this
- * node. Returns 0 or -ENOMEM. */
+/*
+ * Forgets the connections of an endpoint's address if the address gets another interface: then its
+ * next owner inherits none. If the former owner is of another node, its connections are forgotten
+ * before the commit, too: the programs do not tell them from those of an address that was nobody's,
+ * which go on, so they would be the next owner's if the command were killed after the commit.
+ * @entry: the address's entry in the maps; @ifindex: 0: none of this node. Returns 0 or -ENOMEM.
+ */
 int assign_forget(const struct bh_addr *addr, const struct bh_endpoint *entry, uint32_t ifindex,
 		  struct change *change);
 

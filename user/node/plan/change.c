@@ -105,7 +105,9 @@ const struct change_step change_order[] = {
 	{PHASE_STAGE, ACT_GROW, 0, false},
 	{PHASE_STAGE, ACT_FINISH, 0, false},
 	{PHASE_STAGE, ACT_DROP_STAGED, 0, false},
-	/* a repair's, before its commit: after that, another repair would not know the addresses */
+	/* before the commit: after that of a repair, another repair would not know the addresses;
+	 * after that of a load, connections of another node's pod would be the next pod's until the
+	 * load forgets them */
 	{PHASE_STAGE, ACT_FORGET_FORMER, 0, false},
 	{PHASE_STAGE, ACT_PUT, MAP_ports, false},
 	{PHASE_STAGE, ACT_PUT, MAP_named, false},

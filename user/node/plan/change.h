@@ -58,8 +58,8 @@ struct change {
 	struct table detach; /* without values */
 	struct table quarantine; /* interfaces that lose their endpoints, with their new entries */
 	struct table forget; /* addresses whose connections are removed; without values */
-	/* addresses with their interfaces (uint32_t): connections that they had at other interfaces
-	 * are removed */
+	/* addresses with their interfaces (uint32_t), sorted: connections that they had at other
+	 * interfaces are removed before the commit */
 	struct table forget_former;
 	size_t wanted[N_NODE_MAPS]; /* entries for which each map needs room */
 	bool clear; /* put no active policy, detach all programs, empty the pin folder */
