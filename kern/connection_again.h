@@ -200,7 +200,11 @@ static __always_inline bool connection_moved(const struct bh_ct *ct, const struc
 
 /* Returns true if the entry was made for an endpoint at another interface than the end has now: the
  * address belongs to another sandbox, which inherits no connection, even while the command has not
- * yet forgotten those of the former one. */
+ * yet forgotten those of the former one. An end on another node has no interface, and nothing shows
+ * that the address is another pod's by now: policy evaluates the connection by the labels of that
+ * one, in the original direction. So who was called may still answer an address that its egress
+ * policy does not let it call. The node of that address has no entry, and evaluates the answer as a
+ * call. */
 static __always_inline bool connection_has_former(const struct bh_ct *ct,
 						  const struct connection *c)
 {
