@@ -42,15 +42,15 @@ net_serve db
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini" "$NET_TMP/policy.yaml"
 
 # By `endpoint add` and `endpoint set`.
-net_check "add a pod with the longest name and 30 of the longest labels" \
-	net_bulkhead endpoint add "$pod_ns/$pod_name" --ip "$(net_ip late)" --labels "$(labels 30)"
+net_check "add a pod with the longest name and 8 of the longest labels" \
+	net_bulkhead endpoint add "$pod_ns/$pod_name" --ip "$(net_ip late)" --labels "$(labels 8)"
 net_check "add its twin without the label" net_bulkhead endpoint add "$pod_ns/twin" --ip "$(net_ip other)" --labels role=none
 net_allowed late tcp "$db" 80 "the pod reaches db by its label"
 net_denied other tcp "$db" 80 "its twin does not"
 net_check "a load keeps the pod's labels" net_bulkhead load "$NET_TMP/policy.ini" "$NET_TMP/policy.yaml"
 net_allowed late tcp "$db" 80 "after the load, the pod reaches db"
 net_denied other tcp "$db" 80 "after the load, its twin does not"
-net_check "set gives the twin the labels" net_bulkhead endpoint set "$pod_ns/twin" --labels "$(labels 31)"
+net_check "set gives the twin the labels" net_bulkhead endpoint set "$pod_ns/twin" --labels "$(labels 9)"
 net_check "set gives the pod another label" net_bulkhead endpoint set "$pod_ns/$pod_name" --labels role=none
 net_allowed other tcp "$db" 80 "the twin reaches db by its new label"
 net_denied late tcp "$db" 80 "the pod does not without the label"
@@ -73,17 +73,34 @@ reaches() { # WAY
 	net_check "DEL leaves nothing of the pod, by $1" net_is "$(net_bulkhead endpoint list | grep -c "^$pod_ns/")" 0
 }
 cni_pod pod
-net_check "ADD of the pod whose labels nothing says" add '' "$(labels 30)" ''
+net_check "ADD of the pod whose labels nothing says" add '' "$(labels 8)" ''
 net_check "without labels the pod is isolated" lists "$pod_name" "[0-9.]+ +isolated"
 net_denied pod tcp "$db" 80 "the isolated pod does not reach db"
 net_check "DEL of the isolated pod" cni ptp DEL pod
-net_check "ADD by annotations" add '"annotations"' "$(labels 30)" ''
+net_check "ADD by annotations" add '"annotations"' "$(labels 8)" ''
 reaches annotations
-net_check "ADD by arguments" add '"args"' '' "$(labels 30 | tr = :)"
+net_check "ADD by arguments" add '"args"' '' "$(labels 8 | tr '=' ':')"
 reaches arguments
-labels 30 | tr , '\n' | sed 's/\(.*\)=\(.*\)/"\1": "\2"/' | paste -sd, >"$NET_TMP/labels"
+labels 8 | tr , '\n' | sed 's/\(.*\)=\(.*\)/"\1": "\2"/' | paste -sd, >"$NET_TMP/labels"
 echo "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"namespace\": \"$pod_ns\", \"name\": \"$pod_name\",
 	\"labels\": {$(cat "$NET_TMP/labels")}}}" >"$CNI_DIR/records/1.json"
 net_check "ADD by a record" add '' '' ''
 reaches "a record"
+
+# More than the record of an added endpoint has room for.
+rm "$CNI_DIR/records/1.json"
+net_check "ADD by annotations of 11 kB" add '"annotations"' "$(labels 30)" ''
+net_check "the pod is isolated" lists "$pod_name" "[0-9.]+ +isolated"
+pod=$(cni_address)
+net_denied pod tcp "$db" 80 "the isolated pod does not reach db"
+labels 30 | tr , '\n' | sed 's/\(.*\)=\(.*\)/"\1": "\2"/' | paste -sd, >"$NET_TMP/labels"
+cat >"$NET_TMP/pod.yaml" <<EOF
+{apiVersion: v1, kind: Pod, metadata: {namespace: $pod_ns, name: $pod_name, labels: {$(cat "$NET_TMP/labels")}},
+  spec: {nodeName: worker-1}, status: {podIP: $pod}}
+EOF
+net_check "load a policy that has the pod" net_bulkhead load "$NET_TMP/policy.ini" "$NET_TMP/policy.yaml" "$NET_TMP/pod.yaml"
+net_check "the pod has the policy's segment" lists "$pod_name" "$pod +segment"
+net_allowed pod tcp "$db" 80 "the pod reaches db by its label"
+net_check "endpoint add of labels of 11 kB is refused" net_ends 2 "take more than 3776 bytes" \
+	net_bulkhead endpoint add "$pod_ns/other" --ip "$(net_ip other)" --labels "$(labels 30)"
 net_end

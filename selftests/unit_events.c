@@ -184,12 +184,12 @@ static struct json_object *policy_of(const char *ns, int nth)
 	char name[20], uid[100];
 
 	snprintf(name, sizeof(name), "p%d", nth);
-	snprintf(uid, sizeof(uid), "%s/p%d", ns ? ns : "", nth);
+	snprintf(uid, sizeof(uid), "%s/p%d", ns, nth);
 	json_object_object_add(policy, "apiVersion",
 			       json_object_new_string("networking.k8s.io/v1"));
 	json_object_object_add(policy, "kind", json_object_new_string("NetworkPolicy"));
 	json_object_object_add(metadata, "name", json_object_new_string(name));
-	if (ns)
+	if (*ns)
 		json_object_object_add(metadata, "namespace", json_object_new_string(ns));
 	json_object_object_add(metadata, "uid", json_object_new_string(uid));
 	json_object_object_add(policy, "metadata", metadata);
@@ -363,7 +363,7 @@ static void refused_objects_without_end(void **state)
 	refuse(events, "quiet", 0, "no good");
 	assert_int_equal(written(), 1);
 	for (int i = 0; i < 2 * EVENT_QUEUE_BURST; i++)
-		refuse(events, NULL, i, "no good");
+		refuse(events, "", i, "no good");
 	assert_int_equal(written(), 2 * EVENT_QUEUE_BURST);
 	/* What is said last of an object is written as soon as its namespace's turn comes. */
 	refuse(events, "busy", 0, "the last reason");

@@ -197,6 +197,30 @@ static int remember(struct cni_call *call, const struct arrival *arrival)
 		     : 0;
 }
 
+/* Forgets who the pod is: it is isolated until a policy has it. */
+static void forget_identity(struct endpoint *endpoint)
+{
+	endpoint->unknown = true;
+	endpoint->as_policy = NULL;
+	endpoint->labels.n = endpoint->n_ports = endpoint->n_allow_source = 0;
+}
+
+/* Isolates the pod if its record has no room for its labels: without them, it would count as a pod
+ * that has none. The policy of a cluster has the pod soon. */
+static void check_room(struct cni_call *call, struct arrival *arrival)
+{
+	struct endpoint *endpoint = &arrival->endpoint;
+
+	if (node_endpoint_fits(endpoint))
+		return;
+	arrival->attachment.source = CNI_UNKNOWN;
+	forget_identity(endpoint);
+	diag_warn(&call->diag, NULL, NULL,
+		  "%s/%s is isolated until a policy has it: its labels and ports take too many "
+		  "bytes for its record",
+		  endpoint->ns_name, endpoint->name);
+}
+
 /* Isolates the pod if one of its addresses rests after another pod. */
 static int rest(struct cni_call *call, struct node_handle *handle, struct arrival *arrival)
 {
@@ -206,9 +230,8 @@ static int rest(struct cni_call *call, struct node_handle *handle, struct arriva
 	if (left_note_reused(call, handle, attachment) || !left_rests(call, attachment))
 		return call->code;
 	attachment->source = CNI_RESTING;
-	endpoint->rests = endpoint->unknown = true;
-	endpoint->as_policy = NULL;
-	endpoint->labels.n = endpoint->n_ports = 0;
+	endpoint->rests = true;
+	forget_identity(endpoint);
 	return 0;
 }
 
@@ -230,8 +253,10 @@ static int place(struct cni_call *call, struct node_handle *handle, struct arriv
 	code = identity_find(call, handle, &arrival->cluster, &arrival->endpoint,
 			     &arrival->attachment.source);
 	cni_stage(call, "identity");
-	if (!code)
+	if (!code) {
+		check_room(call, arrival);
 		code = rest(call, handle, arrival);
+	}
 	if (!code)
 		code = remember(call, arrival);
 	if (!code && arrival->endpoint.n_addresses &&

@@ -44,7 +44,7 @@ static bool has(const numbers_t *numbers, uint32_t number)
 }
 
 /* A namespace, and how much it has brought. */
-struct part {
+struct stranger_part {
 	uint32_t ns;
 	uint64_t spent;
 };
@@ -52,7 +52,7 @@ struct part {
 /* The largest first. */
 static int compare_parts(const void *a, const void *b)
 {
-	const struct part *x = a, *y = b;
+	const struct stranger_part *x = a, *y = b;
 
 	if (x->spent != y->spent)
 		return x->spent > y->spent ? -1 : 1;
@@ -62,7 +62,7 @@ static int compare_parts(const void *a, const void *b)
 bool strangers_leave_out(const struct strangers *strangers, uint32_t account, enum budget budget,
 			 uint64_t spent, numbers_t *left_out)
 {
-	ARRAY(struct part) parts = {0};
+	ARRAY(struct stranger_part) parts = {0};
 	uint64_t left = 0;
 	bool much;
 
@@ -71,7 +71,7 @@ bool strangers_leave_out(const struct strangers *strangers, uint32_t account, en
 
 		if (stranger->account != account || has(left_out, stranger->ns))
 			continue;
-		array_push(&parts, ((struct part){stranger->ns, stranger->spent[budget]}));
+		array_push(&parts, ((struct stranger_part){stranger->ns, stranger->spent[budget]}));
 		left += stranger->spent[budget];
 	}
 	array_sort(&parts, compare_parts);

@@ -307,6 +307,9 @@ int node_address_owner(struct node_handle *handle, const struct address *address
  * reported. */
 int node_is_guarded(struct node_handle *handle, uint32_t ifindex, bool *guarded);
 
+/* Returns true if the record of an added endpoint has room for its labels and ports. */
+bool node_endpoint_fits(const struct endpoint *endpoint);
+
 /* Fills in what the active policy knows of a pod by the @endpoint's name and UID. *known: the
  * policy knows the pod. */
 int node_endpoint_known(struct node_handle *handle, struct cluster *cluster,

@@ -67,3 +67,10 @@ int node_endpoint_known(struct node_handle *handle, struct cluster *cluster,
 	*known = expected_find(policy, cluster, endpoint);
 	return lazy_error(policy);
 }
+
+bool node_endpoint_fits(const struct endpoint *endpoint)
+{
+	struct bh_added record;
+
+	return !record_write(endpoint, &record);
+}
