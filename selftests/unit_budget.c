@@ -1107,7 +1107,7 @@ static void check_wide(const struct policy *policy)
 static void strangers_set_no_policy_aside(void **state)
 {
 	static const struct row row = {.put = put_wide_selectors};
-	struct world alone = {0}, beside = {0}, again = {0};
+	struct world alone = {0}, beside = {0}, again = {0}, later = {0}, last = {0};
 	const struct asides *asides;
 
 	(void)state;
@@ -1135,9 +1135,19 @@ static void strangers_set_no_policy_aside(void **state)
 	assert_string_equal(again.policy->asides->at[0].why, asides->at[0].why);
 	assert_int_equal(again.size, beside.size);
 	assert_memory_equal(again.bytes, beside.bytes, again.size);
+	/* so it is for some compiles, also without these pods */
+	compile_after(&later, &row, false, "", again.policy->asides);
+	assert_int_equal(later.policy->asides->again, 2);
+	assert_int_equal(later.policy->asides->at[0].n_left_out, 1);
+	later.policy->asides->again = 1000;
+	compile_after(&last, &row, false, "", later.policy->asides);
+	assert_null(last.policy->asides);
+	check_wide(last.policy);
 	end(&alone);
 	end(&beside);
 	end(&again);
+	end(&later);
+	end(&last);
 }
 
 static void many_ports(FILE *to, bool closed)

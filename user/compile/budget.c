@@ -1052,8 +1052,7 @@ static void add_left_out(struct budgets *b, struct asides **asides, size_t most)
 			continue;
 		names = left_out_names(b, i);
 		aside = add_aside(asides, most);
-		*aside = (struct aside){.stays = true,
-					.ns = copy_text(NULL),
+		*aside = (struct aside){.ns = copy_text(NULL),
 					.name = copy_text(ns->name),
 					.why = copy_text(b->left_out_why[i]),
 					.effect = "its NetworkPolicies match no pods of some "

@@ -53,17 +53,17 @@ void budget_note_keys(const struct cluster *cluster, struct asides *asides, unsi
 
 		if (!aside->stays)
 			continue;
-		if (i && aside[-1].stays &&
-		    !strcmp(asides_namespace(&aside[-1]), asides_namespace(aside))) {
+		if (i && aside[-1].stays && !strcmp(aside[-1].ns, aside->ns)) {
 			memcpy(aside->key, aside[-1].key, sizeof(aside->key));
 			continue;
 		}
-		key = key_of(cluster, asides_namespace(aside));
+		key = key_of(cluster, aside->ns);
 		memcpy(aside->key, key.word, sizeof(aside->key));
 	}
 }
 
-/* Leaves out what the last compile left out. */
+/* Leaves out what the last compile left out, whatever the policies are now: whoever changes one all
+ * the time must not make each compile take another pass. */
 static void begin_left_out(struct compiler *c, const struct cluster *given,
 			   const struct asides *before)
 {
@@ -71,12 +71,8 @@ static void begin_left_out(struct compiler *c, const struct cluster *given,
 		const struct aside *aside = &before->at[i];
 		const struct namespace *ns =
 			aside->n_left_out ? cluster_namespace(given, aside->name) : NULL;
-		struct policy_key key;
 
-		if (!ns)
-			continue;
-		key = key_of(given, aside->name);
-		if (!memcmp(key.word, aside->key, sizeof(aside->key)))
+		if (ns)
 			budget_leave_out(c, ns - given->namespaces, aside);
 	}
 }

@@ -13,8 +13,8 @@
  * ports, or whose NetworkPolicies match no pods of some other namespaces; or a Service without
  * backends. */
 struct aside {
-	/* a policy that stays aside in the next compile, or a Namespace with `left_out`, unless the
-	 * namespace's policies have changed */
+	/* a policy that stays aside in the next compile, unless its namespace's policies have
+	 * changed */
 	bool stays;
 	char *ns, *name; /* ns "": an administrator's policy */
 	char *why; /* "its 300000 port intervals are over the limit of 262144 ..." */
