@@ -112,8 +112,12 @@ unload_stay() {
 	stays=$!
 	NET_SERVERS+=("$stays")
 }
-blocks() { # SIGTERM is blocked: the process waits for it, and does not end by it
-	api_await grep -q '^SigBlk:.*[4-7c-f]...$' "/proc/$stays/status"
+# SIGTERM is blocked: the process waits for it, and does not end by it. The shell that becomes the command blocks it, too.
+is_blocked() {
+	[ "/proc/$stays/exe" -ef "$BULKHEAD" ] && grep -q '^SigBlk:.*[4-7c-f]...$' "/proc/$stays/status"
+}
+blocks() {
+	api_await is_blocked
 }
 ends_well() {
 	blocks && kill -TERM "$stays" && wait "$stays"
