@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A cluster of many namespaces of which 18 are hostile: they write policies over every budget, large ones within all
+# A cluster of many namespaces of which 19 are hostile: they write policies over every budget, large ones within all
 # budgets, Services with common addresses, objects that Bulkhead cannot use, and hold idle connections; each of these acts
 # once, in an order that the seed draws, and then at random. What is over a budget is set aside, closed, what is not counts,
 # and all other namespaces' changes go on; prints how long these take.
@@ -15,7 +15,7 @@ CLUSTER_NODES="worker-1 worker-2 worker-3"
 . "$(dirname "$0")/lib/changes.sh"
 TENANTS=${TENANTS:-1000} PODS=${PODS:-5} CHANGES=${CHANGES:-60} ACT_SECONDS=${ACT_SECONDS:-3}
 # The first time, each act is of a tenant of its own, that no other act touches. Later ones are of the ten others.
-ACTS=(services wide three mapped tcp passing rules idle)
+ACTS=(services wide three mapped tcp passing rules deep idle)
 OTHERS=10
 HOSTILE=$((${#ACTS[@]} + OTHERS))
 RANDOM=${BULKHEAD_SEED:-1}
@@ -76,7 +76,7 @@ policy() { # NAME SPEC
 		"$1" "$2"
 }
 weapons() {
-	local protocol
+	local protocol fields
 	for protocol in TCP UDP SCTP; do
 		policy "${protocol,,}" '{"podSelector":{},"ingress":[{"ports":['"$(ports $protocol)"']}]}' >"$NET_TMP/weapon-${protocol,,}"
 	done
@@ -85,6 +85,10 @@ weapons() {
 		>"$NET_TMP/weapon-wide"
 	policy rules '{"podSelector":{},"ingress":['"$(yes '{}' | head -n 320000 | paste -sd,)"']}' >"$NET_TMP/weapon-rules"
 	policy mapped '{"podSelector":{},"ingress":[{"from":[{"ipBlock":{"cidr":"::ffff:10.0.0.0/104"}}]}]}' >"$NET_TMP/weapon-mapped"
+	# fields within one another, deeper than readers of JSON take
+	fields=$(yes '{"f:x":' | head -n 3000 | tr -d '\n'){}$(yes '}' | head -n 3000 | tr -d '\n')
+	policy deep '{"podSelector":{},"policyTypes":["Ingress"]}' | sed 's/"annotations"/"managedFields":[{"manager":"x","operation":"Update",
+		"apiVersion":"networking.k8s.io\/v1","fieldsType":"FieldsV1","fieldsV1":'"$fields"'}],&/' >"$NET_TMP/weapon-deep"
 }
 strike() { # NAMESPACE WEAPON: creates or replaces the policy
 	sed "s/MOMENT/$EPOCHREALTIME/" "$NET_TMP/weapon-$2" >"$NET_TMP/striking"
@@ -130,7 +134,7 @@ own_tenant() { # ACT: whose tenant
 act() { # ACT NAMESPACE
 	case $1 in
 	services) crowd_of_services "$2" ;;
-	wide | mapped | tcp) strike "$2" "$1" ;;
+	wide | mapped | tcp | deep) strike "$2" "$1" ;;
 	three) strike "$2" tcp && strike "$2" udp && strike "$2" sctp ;;
 	passing) passes "$2" wide SetAside ;;
 	rules) passes "$2" rules Active ;;
@@ -255,7 +259,7 @@ net_check "all nodes have what the cluster wants" rollout_await 120 rollout_is_s
 
 # What became of each act, in the tenant that no other act touches.
 wide=$(own_tenant wide) three=$(own_tenant three) mapped=$(own_tenant mapped) tcp=$(own_tenant tcp)
-passing=$(own_tenant passing) rules=$(own_tenant rules) services=$(own_tenant services)
+passing=$(own_tenant passing) rules=$(own_tenant rules) services=$(own_tenant services) deep=$(own_tenant deep)
 net_check "the policy of 900 long lists isolates" rollout_await 120 closed "$wide"
 net_check "the Pods of other tenants are not isolated" eval '! closed t-0'
 net_check "an Event says why the policy of 900 long lists is set aside" \
@@ -271,6 +275,9 @@ net_check "the policy of 32,768 ports opens no other" closed "$tcp"
 net_check "a policy that came and went was set aside" said "$passing" wide SetAside 'isolates what it selects'
 net_check "the policy that went isolates no more" rollout_await 120 is_open "$passing" 2
 net_check "a policy of 320,000 empty rules was active" said "$rules" rules Active 'active at generation'
+net_check "the API server keeps 3,000 fields within one another" eval \
+	'[ "$(kubectl get networkpolicy -n $deep deep --show-managed-fields -o json | grep -o f:x | wc -l)" -ge 3000 ]'
+net_check "the policy with 3,000 fields within one another isolates" closed "$deep"
 net_check "200 Services with common addresses are there" \
 	test "$(kubectl get services -n "$services" -o name | grep -c .)" -eq 200
 net_check "nothing that is within all budgets was set aside" eval \

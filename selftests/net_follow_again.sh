@@ -55,7 +55,7 @@ enforced "after that"
 cni_conf ptp "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(cni_own)"
 starts() { # POD: without an address first
 	api POST $API_PODS '{"metadata": {"name": "'"$1"'"}, "spec": {"nodeName": "worker-1"}, "status": {"phase": "Pending"}}' >/dev/null &&
-		api_await test -e "$NET_TMP/records/shop_$1.ini"
+		api_await test -e "$NET_TMP/records/shop_$1.json"
 }
 has_address() { # POD
 	api PATCH "$API_PODS/$1/status" '{"status": {"phase": "Running", "podIP": "'"$(cni_address)"'",

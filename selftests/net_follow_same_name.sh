@@ -32,7 +32,7 @@ is_off() { # NAME
 	! grep -q "^shop/$1[ :]" "$NET_TMP/list"
 }
 known() { # NAME: by the follower
-	grep -qs "^\[endpoint shop/$1\]" -r "$CNI_DIR/records"
+	test -e "$CNI_DIR/records/shop_$1.json"
 }
 unknown() {
 	! known "$1"
@@ -88,7 +88,7 @@ net_check "the next one is another role's" eval 'api PATCH $API_PODS/db '\''{"me
 net_check "the follower's watch is cut off" api_await api_counts $LISTS $((asked + 2))
 api_fails
 other() {
-	grep -qs "role *= *other" -r "$CNI_DIR/records"
+	grep -qs '"role":"other"' -r "$CNI_DIR/records"
 }
 net_check "the follower lists the next one" api_await other
 net_check "the next one is active" api_await is_active db
@@ -104,7 +104,7 @@ net_check "a pod that ends" eval 'pod ends && api PATCH $API_PODS/ends '\''{"met
 net_check "the second address of the pod that ends is the other's" has_addresses ends 10.244.0.77 "$(net_ip6 db)"
 net_check "the pod that ends changes once more" eval 'api PATCH $API_PODS/ends '\''{"metadata": {"labels": {"role": "ended"}}}'\'' >/dev/null'
 ended() {
-	grep -qs "role *= *ended" -r "$CNI_DIR/records"
+	grep -qs '"role":"ended"' -r "$CNI_DIR/records"
 }
 net_check "the follower hears of it" api_await ended
 net_check "a further pod" pod last

@@ -317,6 +317,38 @@ static void no_report_is_first(void **state)
 	json_object_put(next);
 }
 
+static unsigned int look_at(uint32_t wanted)
+{
+	const struct resting_view view = {.pods = pods, .wanted = wanted};
+
+	return resting_look(resting, &view);
+}
+
+static void tell(void)
+{
+	struct json_object *list = resting_statements(resting);
+
+	resting_told(resting, list);
+	json_object_put(list);
+}
+
+/* The report that has told the restored server of the address may come before the node hears of the
+ * older generation: it has to tell once more. */
+static void told_again_after_a_restore(void **state)
+{
+	(void)state;
+	note("10.0.0.1", "u-1", true);
+	assert_int_equal(look_at(9), RESTING_STATED);
+	tell();
+	now += 1000;
+	assert_int_equal(look_at(9), 0);
+	assert_int_equal(look_at(9), 0);
+	assert_int_equal(look_at(4), RESTING_STATED);
+	tell();
+	now += 1000;
+	assert_int_equal(look_at(4), 0);
+}
+
 static void no_look_is_first(void **state)
 {
 	(void)state;
@@ -337,6 +369,7 @@ int main(void)
 		TEST(who_is_kept_off),
 		TEST(no_pod_is_first),
 		TEST(no_report_is_first),
+		TEST(told_again_after_a_restore),
 		TEST(no_look_is_first),
 	};
 

@@ -278,9 +278,12 @@ static void set_wanted(struct resting *resting, uint32_t wanted, uint64_t now)
 }
 
 /* Begins anew with addresses that rest until generations which the cluster has not reached: its
- * store was put back to an older time, and has to hear of them again. */
-static void forget_future(struct resting *resting, uint32_t wanted)
+ * store was put back to an older time, and has to hear of them again, also if a report has told it
+ * of them just before. Returns true if there are any. */
+static bool forget_future(struct resting *resting, uint32_t wanted)
 {
+	bool any = false;
+
 	for (size_t i = 0; wanted && i < resting->n; i++) {
 		struct entry *entry = &resting->entries[i];
 
@@ -288,7 +291,9 @@ static void forget_future(struct resting *resting, uint32_t wanted)
 			continue;
 		entry->wanted = entry->checked = entry->clear = 0;
 		entry->told = 0;
+		any = true;
 	}
+	return any;
 }
 
 /* Looks again when set_wanted() is due, or an address may have rested for long. */
@@ -409,7 +414,8 @@ unsigned int resting_look(struct resting *resting, const struct resting_view *vi
 	size_t kept = 0;
 
 	catch_up(resting);
-	forget_future(resting, view->wanted);
+	if (forget_future(resting, view->wanted))
+		news |= RESTING_STATED;
 	set_wanted(resting, view->wanted, now);
 	if (must_read_policy(resting, view->active) &&
 	    node_open(resting->options.node, false, resting->options.diag, &handle))

@@ -38,7 +38,9 @@ struct resting_view {
 	uint32_t oldest; /* the oldest that a node which counts has active; 0: unknown */
 };
 enum resting_news {
-	RESTING_STATED = 1, /* resting_statements() or resting_late() has changed */
+	/* resting_statements() or resting_late() has changed, or the API server has to hear of the
+	 * statements again */
+	RESTING_STATED = 1,
 	RESTING_OVER = 2, /* an address rests no longer: cni_refresh() names its next Pod */
 };
 /* Looks at the addresses again. Returns RESTING_* bits. */
