@@ -16,8 +16,8 @@
  *   tables.c    segments and pairs → the tables of struct policy, with the files *_put.c
  *   services.c  Services, EndpointSlices and endpoints → the Services' tables
  *   lineage.c   IDs: the base's for records that it had, new ones for others
- *   budget.c    what each policy and namespace brings (budget_accounts.c), the limits, and what is set
- *               aside beyond them (budget_aside.c)
+ *   budget.c    what each policy and namespace brings (budget_accounts.c), the limits, and what is
+ *               set aside beyond them (budget_aside.c)
  *
  * extend.c takes the same way to add segments to a compiled policy.
  *
