@@ -222,7 +222,7 @@ run_bulkhead compile --events -o "$tmp/audited.bhp" "$tmp/events"
 check "one that asks for audit in another word is enforced" closed "$tmp/audited.bhp"
 # The rows of OPERATING.md, in the order of the compiler's table.
 of_code() {
-	sed -nE 's/^\t\[BUDGET_[A-Z]+\] = \{"[^"]*", ([^,]*), ([^,]*),.*/\1,\2/p' "$top/user/compile/budget.c" |
+	sed -nE 's/^\t\[BUDGET_[A-Z]+\] = \{"[^"]*", ([^,]*), ([^,]*),.*/\1,\2/p' "$top/user/compile/budget_accounts.c" |
 		while IFS=, read -r policy namespace; do
 			[ "$policy" = NO_LIMIT ] && policy=- || policy=$((policy))
 			echo "$policy $((namespace))"
