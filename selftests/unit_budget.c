@@ -1063,8 +1063,9 @@ static bool has_half(unsigned int kind, unsigned int label)
 	return (kind * 2654435761u ^ label * 2246822519u) * 3266489917u >> 31;
 }
 
-/* A namespace whose policies let in pods of all namespaces by their labels: few of its own and of a
- * friend, and those of the namespace evil, which has pods of 1,100 kinds. */
+/* Writes the namespace "wide", whose policies let in pods of all namespaces by their labels, and a
+ * few pods of "wide" and of "friend". @strangers: also the namespace "evil", with pods of 1,100
+ * kinds. */
 static void put_wide_selectors(FILE *to, bool strangers)
 {
 	put_namespace(to, "wide");

@@ -365,7 +365,7 @@ static void refused_objects_without_end(void **state)
 	for (int i = 0; i < 2 * EVENT_QUEUE_BURST; i++)
 		refuse(events, "", i, "no good");
 	assert_int_equal(written(), 2 * EVENT_QUEUE_BURST);
-	/* What is said last of an object is written as soon as its namespace's turn comes. */
+	/* The queue writes the last Event of an object when its namespace's turn comes. */
 	refuse(events, "busy", 0, "the last reason");
 	pass(HOUR);
 	assert_int_equal(events_counts(events).waiting, 0);

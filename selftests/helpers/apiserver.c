@@ -541,7 +541,8 @@ static void read_path(struct request *request)
 	request->log = request->status && !strcmp(parts[first + 2], "log");
 }
 
-/* As an API server does, takes objects that are deeper than json-c's readers take by default. */
+/* Parses an object that may be nested 10,000 deep, as an API server does. json-c refuses more than
+ * 32 unless it is told otherwise. */
 static struct json_object *parse(const char *text, size_t length)
 {
 	struct json_tokener *tokener = json_tokener_new_ex(10000);

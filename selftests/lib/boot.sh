@@ -129,8 +129,8 @@ outside() {
 	systemctl stop outside
 	journalctl -b -u outside -o cat | grep '^sent' | tail -n 1
 }
-# Only the bridge that podman makes after the restore may be named, its address, and the node's MACs, which stand for the
-# first address that the node has: the bridge's by now.
+# Returns true if status --check names nothing but the bridge that podman has made since the restore: its interface, its
+# address, and the node's MACs, whose entry has the node's first address, which is the bridge's by now.
 well_but_bridge() {
 	bulkhead status --check >"$tmp/problems"
 	! grep -vE "^NOT GUARDED: interface cni-podman0, which has come up since the last load|^prefixes 10\.88\.|^macs .* of the node: is not" "$tmp/problems"

@@ -69,7 +69,7 @@ static char *skip_value(char *at, char *end)
 	return end;
 }
 
-/* What costs a parser. */
+/* How much of a text json-c makes memory for, and how deep the text is nested. */
 struct shape {
 	size_t values; /* objects and lists */
 	size_t depth; /* of them within one another */

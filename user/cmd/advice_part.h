@@ -40,8 +40,9 @@ struct advice {
 /* Returns the next label from *i on that tells workloads apart; NULL: there are no more. */
 const struct label *advice_next_label(const struct endpoint *endpoint, size_t *i);
 bool advice_same_workload(const struct endpoint *a, const struct endpoint *b);
-/* Returns the group that has the address, or if that is no endpoint's the @name by which it was
- * learned, and makes the group; ADVICE_NO_GROUP: memory is short. */
+/* Finds the group of the address, or makes it: that of the endpoint with the address; without one,
+ * that of the domain @name by which the address was learned; without a name (NULL), that of the
+ * address. Returns its index; ADVICE_NO_GROUP: memory is short. */
 uint32_t advice_group_of(struct advice *advice, const struct address *address, const char *name);
 
 #endif

@@ -61,11 +61,11 @@ const char *budget_kind_of(const struct policy_object *policy);
  * policies budgets_apply() can replace. */
 void budgets_open(struct compiler *c);
 void budgets_close(struct budgets *budgets); /* NULL is fine */
-/* What is charged from now on is for pods of these namespaces (budget_strangers.h); 0: of none.
- * @ns stays valid until the next call. */
+/* Tells the accounts that each charge until the next call is for pods of these namespaces
+ * (budget_strangers.h); 0: of none. @ns stays valid so long. */
 void budget_strangers(struct compiler *c, const uint32_t *ns, size_t n);
-/* What @aside says that the NetworkPolicies of a Namespace do not match, they do not match in this
- * compile either. */
+/* Lets the NetworkPolicies of a namespace match no pods of the namespaces that @aside leaves out.
+ */
 void budget_leave_out(struct compiler *c, uint32_t ns, const struct aside *aside);
 /* Returns how many rules of the policy were left out, since they are equal to others of it. */
 uint64_t budget_repeats(const struct compiler *c, const struct policy_object *policy);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What pods of other namespaces cost the policies of one. A policy that selects pods of all
- * namespaces is evaluated for each kind of pod that it tells apart, and whoever may start pods may
- * give them any labels: so strangers multiply what the policy costs. The policy's namespace pays
- * for the kinds, since it wrote the selectors. If it is over a budget and strangers have brought a
- * quarter of that, its policies are not set aside: they match no pods of these namespaces any more.
- * That closes nothing but what these pods and the policies' own would say to each other, whoever of
- * the two is to blame.
+ * Counts how much of one namespace's budget the pods of other namespaces use up. A policy that
+ * selects pods of all namespaces is evaluated for each kind of pod that it tells apart, and whoever
+ * may start pods may give them any labels: so strangers multiply what the policy costs. The
+ * policy's namespace pays for the kinds, since it wrote the selectors. If it is over a budget and
+ * strangers have brought a quarter of that, its policies are not set aside: they match no pods of
+ * these namespaces any more. That closes only the flows between these pods and the pods that the
+ * policies select.
  */
-#ifndef BULKHEAD_BUDGET_STRANGERS_H
-#define BULKHEAD_BUDGET_STRANGERS_H
+#ifndef BULKHEAD_COMPILE_BUDGET_STRANGERS_H
+#define BULKHEAD_COMPILE_BUDGET_STRANGERS_H
 
 #include "compile/budget.h"
 
-/* What one account has been charged for pods of one namespace. */
+/* The charges of one account for pods of one namespace. */
 struct stranger {
 	uint32_t account, ns;
 	uint64_t spent[BUDGETS];

@@ -189,7 +189,7 @@ static uint32_t evaluate_common(struct compiler *c, const struct subject *subjec
 	return verdicts;
 }
 
-/* What follows is charged for the pods of a class of peers. */
+/* Tells the accounts that the next charges are for the pods of a class of peers. */
 static void charge_for(struct compiler *c, uint32_t peer)
 {
 	budget_strangers(c, c->peers.at[peer].ns, c->peers.at[peer].n_ns);
