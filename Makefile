@@ -363,11 +363,11 @@ bench: ## speed and scale (ONLY=compile|...: that part, ROUNDS=7)
 		if [ -x tools/bench/$$part.sh ]; then ROUNDS=$(ROUNDS) tools/bench/$$part.sh $(O); else ROUNDS=$(ROUNDS) $(O)/bench/bench $$part $(O); fi || exit; \
 	done
 
-analyze: ## clang's analyzer, gcc -fanalyzer and cppcheck over user/, sparse over kern/ (minutes)
+analyze: ## clang's analyzer, gcc -fanalyzer and cppcheck over user/ and selftests/, sparse over kern/ (minutes)
 	@tools/deps $@
 	@tools/analyze $(O)/analyze
 
-lint: ## clang-format, shellcheck and cppcheck (FIX=1 lays out the files)
+lint: ## clang-format, shellcheck and rules of this tree (FIX=1 lays out the files)
 	@tools/deps lint
 	@tools/lint
 

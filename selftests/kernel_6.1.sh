@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The tests that need a kernel, on Debian 12's 6.1 in an emulated machine. Every run: each program's load, all rows of
-# packets and events, random packets, redirection, sequences through the node's translation, SCTP among them, and TC
-# filters in place of TCX (net_policy). In turn, by BULKHEAD_SEED: one of the packet tests that depend on the kernel
-# least, and one test of libxdp's dispatcher, tunnels, and IPsec with real ESP. With BULKHEAD_FULL=1: every packet and
-# namespace test, in two machines. This test reports their subtests, each with its test's name before it.
+# The tests that need a kernel, on Debian 12's 6.1 in an emulated machine: what depends on the kernel most, which is each
+# program's load, all rows of packets and events, random packets, redirection, sequences through the node's translation,
+# SCTP among them, and TC filters in place of TCX (net_policy). With BULKHEAD_FULL=1 (check-kernel, check-full): every packet
+# and namespace test, in two machines. This test reports their subtests, each with its test's name before it.
 # BULKHEAD_SMALL=1 tells the tests that the machine is about twenty times slower: fewer packets, the same cases. Each
 # packet program costs the emulated processor 7 s and more: the kernel verifies the programs. So packet_rows is one
 # program of many tests.
@@ -23,17 +22,15 @@ skip() {
 command -v qemu-system-x86_64 >/dev/null || skip "needs qemu-system-x86"
 "$top/tools/vm-kernel" "$build/vm" || skip "no kernel to run"
 
-# Caches, races and time are maps and programs, alike on every kernel: 6.1 shows them in turn.
+# Caches, races and time are maps and programs, alike on every kernel.
 alike=(packet_busy packet_denial packet_floods packet_flow_cache packet_races packet_verdict_cache)
 mapfile -t tests < <(cd "$top/selftests" && printf '%s\n' diff_{packets,translation}.c packet_*.c |
 	sed 's/\.c$//' | grep -vxF "$(printf '%s\n' "${alike[@]}")" | sed "s|^|$build/selftests/|")
 alike=("${alike[@]/#/$build/selftests/}")
-always=("$top"/selftests/net_policy.sh)
-differing=("$top"/selftests/net_{tunnel,xdp_beside,xdp_killed,service_ipsec}.sh)
 long=("$top"/selftests/net_{audit,bridge_port,cni,crash,crash_endpoint,errors,grow,readers,reset}.sh
 	"$top"/selftests/net_{unlisted,upgrade}.sh)
 mapfile -t others < <(printf '%s\n' "$top"/selftests/net_*.sh |
-	grep -vxF "$(printf '%s\n' "${always[@]}" "${differing[@]}" "${long[@]}")")
+	grep -vxF "$(printf '%s\n' "${long[@]}")")
 machines=1
 if [ -n "${KERNEL_TESTS:-}" ]; then
 	# KERNEL_TESTS="selftests/net_pmtu.sh ..." runs only these.
@@ -43,9 +40,9 @@ elif [ -n "${BULKHEAD_FULL:-}" ]; then
 	# Two machines take the tests in turn, the longest first, so that both end at about the same time.
 	machines=2
 	mapfile -t -O ${#tests[@]} tests < <(printf '%s\n' \
-		"${alike[@]}" "${long[@]}" "${always[@]}" "${differing[@]}" "${others[@]}")
+		"${alike[@]}" "${long[@]}" "${others[@]}")
 else
-	tests+=("${alike[BULKHEAD_SEED % ${#alike[@]}]}" "${always[@]}" "${differing[BULKHEAD_SEED % ${#differing[@]}]}")
+	tests+=("$top/selftests/net_policy.sh")
 fi
 
 # Compiles net_upgrade's other builds here, not in the slow machine.
