@@ -409,8 +409,9 @@ int sequence_node_wait(struct sequence_node *node, unsigned int seconds)
 
 #define FILLER 0x1000000 /* no interface's index */
 
-/* Stops the garbage collector, whose timeouts are short in a table that is full: a write to the map
- * cancels the timer, and the programs start none while `owner` is theirs. */
+/* Stops the garbage collector, whose timeouts are short in a table that is full, and which would
+ * free what fill() has half written: a write to the map cancels the timer, and the programs start
+ * none while `owner` is theirs. */
 static int stop_sweeper(const struct sequence_node *node)
 {
 	struct bh_ct_sweeper sweeper;
@@ -444,7 +445,7 @@ static int fill(const struct sequence_node *node)
 	if (bpf_map_update_elem(node->own.tables[OWN_SHARES], &filler, &share, BPF_ANY) ||
 	    bpf_map_update_elem(node->own.tables[OWN_SHARE_TOTAL], &zero, &total, BPF_ANY))
 		return -errno;
-	return stop_sweeper(node);
+	return 0;
 }
 
 int sequence_node_begin(struct sequence_node *node, bool full)
@@ -453,6 +454,8 @@ int sequence_node_begin(struct sequence_node *node, bool full)
 
 	if (!err)
 		err = sequence_node_arrive(node, GUEST);
+	if (!err && full)
+		err = stop_sweeper(node);
 	if (!err)
 		err = forget(node);
 	return err || !full ? err : fill(node);
