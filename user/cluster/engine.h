@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Shared by the engine's files: steps (engine_steps.c), nodes (engine_nodes.c),
- * conditions (engine_status.c), objects that wait (engine_waits.c), metrics (engine_metrics.c). */
+/* Shared by the engine's files: its life and what it hears (engine.c), steps (engine_steps.c),
+ * nodes (engine_nodes.c), conditions (engine_status.c), objects that wait (engine_waits.c), metrics
+ * (engine_metrics.c). */
 #ifndef BULKHEAD_CLUSTER_ENGINE_H
 #define BULKHEAD_CLUSTER_ENGINE_H
 
@@ -155,6 +156,25 @@ struct barrier {
 	 * long */
 	uint64_t next;
 };
+
+/* Takes the next step, if there is one, and none runs. */
+void engine_step(struct engine *engine);
+/* Ends a step whose request is answered, and takes the next. @data: the engine. */
+api_done engine_step_done;
+/* Logs a message of the engine. @why: NULL: no more is known. */
+void engine_say(struct engine *engine, enum diag_level level, const char *what, const char *why);
+/* Gives up the policy that is being published. The objects are compiled anew. */
+void engine_drop_next(struct engine *engine);
+/* Notes a PolicyStatus, unless a later version is known. Returns 0 or -ENOMEM. */
+int engine_read_status(struct engine *engine, struct json_object *object);
+/* Returns true if this engine knows a later version of the status: the answer to a request may
+ * overtake what the watch tells, and the other way round. Versions of one resource are numbers that
+ * grow (KEP-5504). */
+bool engine_is_overtaken(const struct engine *engine, struct json_object *object);
+/* Returns true if the engine has listed all that its steps depend on. */
+bool engine_is_synced(const struct engine *engine);
+/* Returns true if the engine has fetched the stored policy since a node lacked it last. */
+bool engine_is_verified(const struct engine *engine, uint32_t generation);
 
 /* Returns how far the nodes are for which the rollout waits, and which nodes are late or silent. */
 struct barrier engine_barrier(const struct engine *engine);

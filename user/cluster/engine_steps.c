@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The engine. It does one step at a time, and chooses each step by the state of the store and the
+ * The engine's steps. It does one at a time, and chooses each by the state of the store and the
  * nodes. All of the engine's state is in the store, so a new engine continues where another ended.
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,32 +13,20 @@
 #include "compile/compile.h"
 #include "policy/blob_file.h"
 
-#define QUIET_MS 25 /* a batch ends after so long without a further change */
-#define FIRST_MS 3 /* and after so long if no change came for QUIET_MS before its first one */
-#define BATCH_NODE_MS 2 /* and after FIRST_MS, and so long for each node, in any case ... */
-#define BATCH_MAX 500 /* ... at most after so long */
 /* After a failure, the next step waits for RETRY_MS, and for twice as long after each further one
  * until PolicyStatus is written: each attempt may compile all objects. */
 #define RETRY_MS 400
 #define RETRY_MAX 10000
-#define RELEASE_MS 2000 /* an engine that ends waits so long for the answer to its last request */
 /* Time between writes of PolicyStatus while a rollout goes on: each write is an event for every
  * node. */
 #define OBSERVE_MS 2000
 #define OBSERVE_NODE_MS 2 /* added for each node */
 #define TELL_MS 30000 /* between writes of the limit, where the server does not keep the limit */
-#define HEAP_PAD (4 << 20)
-#define HEAP_TRIM (64 << 20)
-#define HEAP_BLOCK (32 << 20) /* larger blocks are mapped one by one */
 /* With so many objects in the store, one is deleted while a rollout waits for nodes, too: under
  * changes that never end, one rollout follows another. */
 #define COLLECT_SOON 300
-/* After a report, the next step waits 1 ms for each so many nodes: it looks at each node. */
-#define REPORTS_NODES 250
 
-static void step(struct engine *engine);
-
-static void say(struct engine *engine, enum diag_level level, const char *what, const char *why)
+void engine_say(struct engine *engine, enum diag_level level, const char *what, const char *why)
 {
 	diag_report(engine->diag, level, NULL, NULL, "engine: %s%s%s", what, why ? ": " : "",
 		    why ? why : "");
@@ -49,107 +36,15 @@ static void retry_later(struct engine *engine, const char *what, const char *why
 {
 	const unsigned int ms = api_backoff(&engine->backoff, RETRY_MS, RETRY_MAX);
 
-	say(engine, DIAG_WARNING, what, why);
+	engine_say(engine, DIAG_WARNING, what, why);
 	engine->busy = false;
 	engine->retry_at = api_now() + ms;
 	api_timer_set(engine->api, &engine->retry, ms);
 }
 
-static void on_timer(void *data)
-{
-	step(data);
-}
-
-static void on_batch(void *data)
-{
-	struct engine *engine = data;
-
-	engine->due = true;
-	step(engine);
-}
-
-/* Schedules a step. One step handles all changes that come until then; without a wait, all that
- * came together. */
-static void step_soon(struct engine *engine)
-{
-	if (!engine->soon.due)
-		api_timer_set(engine->api, &engine->soon,
-			      lh_table_length(engine->nodes) / REPORTS_NODES);
-}
-
-/* Returns how long a batch may last. A rollout costs each node some work and two reports, however
- * few changes it has, so more nodes wait for more changes. Changes that come during a rollout are a
- * batch in any case. */
-static unsigned int batch_ms(const struct engine *engine)
-{
-	const unsigned int ms = FIRST_MS + lh_table_length(engine->nodes) * BATCH_NODE_MS;
-
-	return ms < BATCH_MAX ? ms : BATCH_MAX;
-}
-
-/* Extends the batch: it ends QUIET_MS after the last change, batch_ms() after the first at the
- * latest. A change that comes alone waits for FIRST_MS only: changes further apart than QUIET_MS
- * are batches of their own in any case. */
-static void objects_changed(void *data)
-{
-	struct engine *engine = data;
-	uint64_t now = api_now(), latest;
-	const uint64_t quiet = now - engine->changed >= QUIET_MS ? FIRST_MS : QUIET_MS;
-
-	if (!engine->dirty)
-		engine->dirty_since = now;
-	engine->dirty = true;
-	engine->changed = now;
-	latest = engine->dirty_since + batch_ms(engine);
-	if (engine->due)
-		step_soon(engine);
-	else
-		api_timer_set(engine->api, &engine->batch,
-			      latest <= now	     ? 0
-			      : latest - now < quiet ? latest - now
-						     : quiet);
-}
-
-static void object_refused(void *data, struct json_object *object, const char *why)
-{
-	struct engine *engine = data;
-
-	if (why)
-		say(engine, DIAG_WARNING, "an object is refused", why);
-	if (lease_held(engine->lease))
-		events_about(engine->events, object, why);
-	/* PolicyStatus tells of it, also where its last accepted version goes on and nothing is
-	 * compiled */
-	step_soon(engine);
-}
-
-static void object_aside(void *data, struct json_object *object, const char *why)
-{
-	struct engine *engine = data;
-	const char *ns = api_text(object, "metadata.namespace");
-	char text[1024];
-
-	snprintf(text, sizeof(text), "%s %s%s%s: %s", api_text(object, "kind"), ns ? ns : "",
-		 ns ? "/" : "", api_text(object, "metadata.name"),
-		 why ? why : "is within its budgets again");
-	say(engine, why ? DIAG_WARNING : DIAG_NOTE,
-	    why ? "an object is set aside" : "an object counts again", text);
-	if (lease_held(engine->lease))
-		events_aside(engine->events, object, why);
-}
-
-static void policy_accepted(void *data, struct json_object *policy)
-{
-	struct engine *engine = data;
-
-	if (lease_held(engine->lease))
-		events_changed(engine->events, policy);
-}
-
 /* Publishing */
 
-/* Gives up the policy that is being published. The objects are compiled anew. */
-static void drop_next(struct engine *engine)
+void engine_drop_next(struct engine *engine)
 {
 	policy_free(engine->next);
 	engine->next = NULL;
@@ -164,13 +59,13 @@ static void published(void *data, int error, const char *why)
 
 	engine->busy = false;
 	if (!error)
-		return step(engine);
-	drop_next(engine);
+		return engine_step(engine);
+	engine_drop_next(engine);
 	if (error != -EEXIST)
 		return retry_later(engine, "a policy cannot be published", why);
 	if (lease_held(engine->lease))
 		engine->adopts = generation;
-	step(engine);
+	engine_step(engine);
 }
 
 /* The policy that is being published is larger than nodes take. The last one stays, and the next
@@ -183,7 +78,7 @@ static void refuse_next(struct engine *engine)
 		 "it has %" PRIu64 " bytes, nodes take at most %u, and the last one stays; delete "
 		 "policies, or split the cluster",
 		 blob_length(engine->next), STORE_BLOB_MAX);
-	say(engine, DIAG_WARNING, "a policy cannot be published", why);
+	engine_say(engine, DIAG_WARNING, "a policy cannot be published", why);
 	policy_free(engine->next);
 	engine->next = NULL;
 	objects_forget(engine->objects);
@@ -226,8 +121,8 @@ static bool compile(struct engine *engine)
 	engine->counts.compile_time += api_now() - began;
 	histogram_add(&engine->counts.compile_took, (api_now() - began) * 1000);
 	if (error) {
-		say(engine, DIAG_WARNING, "the objects make no policy, and the last one stays",
-		    NULL);
+		engine_say(engine, DIAG_WARNING,
+			   "the objects make no policy, and the last one stays", NULL);
 		return false;
 	}
 	if (!only_pods) {
@@ -251,7 +146,7 @@ static bool compile(struct engine *engine)
 		(struct rollout){policy->generation, since};
 	engine->busy = true;
 	if (error) {
-		drop_next(engine);
+		engine_drop_next(engine);
 		retry_later(engine, "a policy cannot be published", strerror(-error));
 	}
 	return true;
@@ -259,10 +154,7 @@ static bool compile(struct engine *engine)
 
 /* PolicyStatus */
 
-/* Returns true if this engine knows a later version of the status: the answer to a request may
- * overtake what the watch tells, and the other way round. Versions of one resource are numbers that
- * grow (KEP-5504). */
-static bool is_overtaken(const struct engine *engine, struct json_object *object)
+bool engine_is_overtaken(const struct engine *engine, struct json_object *object)
 {
 	const char *version = api_text(object, "metadata.resourceVersion");
 
@@ -270,13 +162,13 @@ static bool is_overtaken(const struct engine *engine, struct json_object *object
 	       strtoull(version, NULL, 10) < strtoull(engine->status.version, NULL, 10);
 }
 
-static int read_status(struct engine *engine, struct json_object *object)
+int engine_read_status(struct engine *engine, struct json_object *object)
 {
 	const uint32_t limit = engine->status.limit;
 	const uint32_t policy = engine->status.policy, endpoint = engine->status.endpoint;
 	int error;
 
-	if (is_overtaken(engine, object))
+	if (engine_is_overtaken(engine, object))
 		return 0;
 	error = store_status_read(object, &engine->status);
 	if (engine->status.policy != policy || engine->status.endpoint != endpoint)
@@ -295,8 +187,8 @@ static bool is_limit_written(const struct engine *engine)
 static void check_limit(struct engine *engine)
 {
 	if (!engine->told && !is_limit_written(engine))
-		say(engine, DIAG_WARNING, "PolicyStatus does not tell nodes --node-limit",
-		    "apply the crds.yaml of this version");
+		engine_say(engine, DIAG_WARNING, "PolicyStatus does not tell nodes --node-limit",
+			   "apply the crds.yaml of this version");
 	engine->told = api_now();
 }
 
@@ -319,11 +211,11 @@ static void status_written(void *data, const struct api_answer *answer)
 		api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS));
 		return;
 	}
-	if (read_status(engine, answer->body))
+	if (engine_read_status(engine, answer->body))
 		return retry_later(engine, "PolicyStatus", strerror(ENOMEM));
 	engine->backoff = 0;
 	check_limit(engine);
-	step(engine);
+	engine_step(engine);
 }
 
 /* Stores @spec with this engine's limit, unless the stored status has changed since it was read. */
@@ -400,15 +292,15 @@ static void count_rollouts(struct engine *engine, const struct barrier *barrier)
 
 /* Status and collection: the last steps, when nothing else is left to do */
 
-static void step_done(void *data, const struct api_answer *answer)
+void engine_step_done(void *data, const struct api_answer *answer)
 {
 	struct engine *engine = data;
 
 	engine->busy = false;
 	if (!answer->error || answer->status == 404 || answer->status == 409)
-		return step(engine);
+		return engine_step(engine);
 	/* holds no rollout up */
-	say(engine, DIAG_WARNING, "the store cannot be written", answer->error);
+	engine_say(engine, DIAG_WARNING, "the store cannot be written", answer->error);
 	api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS));
 }
 
@@ -447,8 +339,8 @@ static struct json_object *observed_object(struct engine *engine, const struct b
 static void observed_written(void *data, const struct api_answer *answer)
 {
 	if (!answer->error)
-		read_status(data, answer->body);
-	step_done(data, answer);
+		engine_read_status(data, answer->body);
+	engine_step_done(data, answer);
 }
 
 static bool write_observed(struct engine *engine, const struct barrier *barrier)
@@ -498,7 +390,7 @@ static bool collect(struct engine *engine, const struct barrier *barrier)
 	struct lh_entry *entry;
 	char path[256];
 	struct api_request request = {
-		.method = "DELETE", .path = path, .done = step_done, .data = engine};
+		.method = "DELETE", .path = path, .done = engine_step_done, .data = engine};
 
 	/* deltas lead from the newest whole policy to all that is wanted */
 	if (!engine->policy || oldest > engine->status.endpoint)
@@ -565,7 +457,7 @@ static bool is_adopted(const struct engine *engine, const struct policy *policy)
 }
 
 /* Returns true if the policy was fetched because a node lacks it. */
-static bool is_verified(const struct engine *engine, uint32_t generation)
+bool engine_is_verified(const struct engine *engine, uint32_t generation)
 {
 	return generation &&
 	       (generation == engine->verified[0] || generation == engine->verified[1]);
@@ -581,7 +473,7 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 	engine->adopts = 0;
 	if (!adopts && engine->fetched != engine->status.policy) {
 		store_chain_free(chain);
-		return step(engine); /* nodes are to have another policy by now */
+		return engine_step(engine); /* nodes are to have another policy by now */
 	}
 	if (!error)
 		error = store_chain_policy(chain, NULL, engine->diag, &policy);
@@ -599,8 +491,8 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 		engine->since = store_since(chain);
 	store_chain_free(chain);
 	if (error == -ENOENT || error == -EBADMSG) {
-		say(engine, DIAG_WARNING, "the stored policy is lost, and made anew", why);
-		if (is_verified(engine, engine->fetched)) /* the node was right */
+		engine_say(engine, DIAG_WARNING, "the stored policy is lost, and made anew", why);
+		if (engine_is_verified(engine, engine->fetched)) /* the node was right */
 			engine_forget_lacks(engine);
 		/* the watch may not tell yet of the generation that was to be adopted */
 		error = begin_anew(engine,
@@ -609,7 +501,7 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 		engine->lost = !error;
 	}
 	if (error) {
-		engine->verify |= is_verified(engine, engine->fetched);
+		engine->verify |= engine_is_verified(engine, engine->fetched);
 		return retry_later(engine, "the policy that nodes are to have cannot be read", why);
 	}
 	policy_free(engine->policy);
@@ -623,7 +515,7 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 		spec.delta = NULL;
 		return write_status(engine, spec);
 	}
-	step(engine);
+	engine_step(engine);
 }
 
 static void fetch(struct engine *engine)
@@ -632,7 +524,7 @@ static void fetch(struct engine *engine)
 	const uint32_t generation = engine->adopts ? engine->adopts : engine->status.policy;
 
 	if (engine->next)
-		drop_next(engine);
+		engine_drop_next(engine);
 
 	engine->busy = true;
 	engine->verify = false;
@@ -653,7 +545,7 @@ static bool has_to_fetch(const struct engine *engine)
 				   engine->policy->checksum != engine->status.checksum)));
 }
 
-static bool is_synced(const struct engine *engine)
+bool engine_is_synced(const struct engine *engine)
 {
 	return engine->status_synced && engine->nodes_synced && engine->generations_synced &&
 	       objects_synced(engine->objects);
@@ -667,12 +559,12 @@ static bool is_next(const struct engine *engine)
 				engine->policy->generation == engine->status.policy);
 }
 
-static void step(struct engine *engine)
+void engine_step(struct engine *engine)
 {
 	struct barrier barrier;
 	uint64_t next;
 
-	if (!is_synced(engine))
+	if (!engine_is_synced(engine))
 		return;
 	/* an engine that cannot publish keeps no other from that */
 	lease_want(engine->lease);
@@ -703,282 +595,4 @@ static void step(struct engine *engine)
 									     : barrier.next;
 	if (next != UINT64_MAX)
 		api_timer_set(engine->api, &engine->wait, next - api_now() + 1);
-}
-
-/* Watches */
-
-static void status_changed(void *data, const char *key, struct json_object *object)
-{
-	struct engine *engine = data;
-
-	if (strcmp(key, "global"))
-		return;
-	if (api_watch_lists(engine->status_watch)) {
-		/* the store may be that of an older time */
-		free(engine->status.version);
-		engine->status.version = NULL;
-		engine->verified[0] = engine->verified[1] = 0;
-	}
-	if (is_overtaken(engine, object))
-		return;
-	if (read_status(engine, object))
-		say(engine, DIAG_WARNING, "PolicyStatus", strerror(ENOMEM));
-	json_object_put(engine->conditions);
-	engine->conditions = json_object_get(api_get(object, "status.conditions"));
-	step(engine);
-}
-
-static void status_deleted(void *data, const char *key)
-{
-	struct engine *engine = data;
-
-	if (!strcmp(key, "global")) {
-		free(engine->status.version);
-		engine->status.version = NULL; /* written again, unchanged */
-		engine->written_nodes = UINT32_MAX; /* and so is what the nodes have */
-	}
-	step(engine);
-}
-
-static void status_synced(void *data)
-{
-	struct engine *engine = data;
-
-	engine->status_synced = true;
-	step(engine);
-}
-
-static void status_resumed(void *data)
-{
-	const struct engine *engine = data;
-
-	api_look_back_soon(engine->look_back);
-}
-
-/* A node cannot make the policy from the store: this engine tries once to make the policy. */
-static void check_lacked(struct engine *engine, const char *node, uint32_t generation)
-{
-	const bool installs = generation == engine->status.policy;
-
-	if (!generation || (!installs && generation != engine->status.endpoint) ||
-	    is_verified(engine, generation) || !engine_may_fetch_for(engine, node))
-		return;
-	engine->verified[installs] = generation;
-	engine->verify = true;
-}
-
-static void node_changed(void *data, const char *key, struct json_object *object)
-{
-	struct engine *engine = data;
-
-	bool moves = engine_report(engine, key, object);
-
-	objects_left(engine->objects, key, api_get(object, "status.leftAddresses"));
-	check_lacked(engine, key, api_number(object, "status.lacksGeneration"));
-	if (moves || engine->verify)
-		step_soon(engine);
-}
-
-static void node_deleted(void *data, const char *key)
-{
-	struct engine *engine = data;
-
-	engine_report_deleted(engine, key);
-	step_soon(engine);
-}
-
-static void nodes_synced(void *data)
-{
-	struct engine *engine = data;
-
-	engine->nodes_synced = true;
-	step(engine);
-}
-
-static void free_name(struct lh_entry *entry)
-{
-	free(lh_entry_k(entry));
-}
-
-static void generation_changed(void *data, const char *key, struct json_object *object)
-{
-	struct engine *engine = data;
-	char *name = strdup(key);
-
-	(void)object;
-	if (!name || lh_table_lookup_entry(engine->generations, key) ||
-	    lh_table_insert(engine->generations, name, NULL))
-		free(name);
-}
-
-static void generation_deleted(void *data, const char *key)
-{
-	struct engine *engine = data;
-
-	lh_table_delete(engine->generations, key);
-}
-
-static void generations_synced(void *data)
-{
-	struct engine *engine = data;
-
-	engine->generations_synced = true;
-	step(engine);
-}
-
-static void lease_changed(void *data)
-{
-	struct engine *engine = data;
-
-	/* another engine may have gone on from there */
-	drop_next(engine);
-	policy_free(engine->policy);
-	engine->policy = NULL;
-	engine->adopts = 0;
-	engine->lost = false;
-	engine->retry_at = engine->backoff = 0;
-	say(engine, DIAG_NOTE, lease_held(engine->lease) ? "leads" : "leads no longer", NULL);
-	engine->listens = api_now();
-	engine->told = 0;
-	engine->written_nodes = UINT32_MAX;
-	/* objects that were refused while no engine led have no Event yet */
-	if (lease_held(engine->lease)) {
-		objects_report_refused(engine->objects);
-		engine_read_marks(engine);
-	}
-	step(engine);
-}
-
-static int begin(struct engine *engine)
-{
-	static const struct objects_ops objects_ops = {.changed = objects_changed,
-						       .refused = object_refused,
-						       .aside = object_aside,
-						       .accepted = policy_accepted,
-						       .two_steps = true};
-	static const struct api_watch_ops status_ops = {.changed = status_changed,
-							.deleted = status_deleted,
-							.synced = status_synced,
-							.resumed = status_resumed};
-	static const struct api_watch_ops node_ops = {
-		.changed = node_changed, .deleted = node_deleted, .synced = nodes_synced};
-	static const struct api_watch_ops generation_ops = {.changed = generation_changed,
-							    .deleted = generation_deleted,
-							    .synced = generations_synced,
-							    .metadata_only = true};
-	struct api *api = engine->api;
-
-	engine->batch = (struct api_timer){.run = on_batch, .data = engine};
-	engine->wait = (struct api_timer){.run = on_timer, .data = engine};
-	engine->retry = (struct api_timer){.run = on_timer, .data = engine};
-	engine->observe = (struct api_timer){.run = on_timer, .data = engine};
-	engine->soon = (struct api_timer){.run = on_timer, .data = engine};
-	engine_watch_waits(engine);
-	engine->nodes = engine_reports_new();
-	engine->generations = lh_kchar_table_new(64, free_name);
-	engine->events = events_open(api, "bulkhead-engine", NULL);
-	engine->look_back = api_look_back_open(api, engine->diag, &engine->status_watch);
-	if (!engine->nodes || !engine->generations || !engine->events || !engine->look_back)
-		return -ENOMEM;
-	engine->lease = lease_open(api, engine->options->lease_namespace, "bulkhead-engine",
-				   engine->options->identity, lease_changed, engine);
-	engine->objects = objects_open(api, &objects_ops, engine);
-	engine->status_watch = api_watch(api, STORE_POLICY_STATUS, NULL, &status_ops, engine);
-	engine->nodes_watch = api_watch(api, STORE_NODE_STATUS, NULL, &node_ops, engine);
-	engine->generations_watch =
-		api_watch(api, STORE_GENERATIONS, NULL, &generation_ops, engine);
-	return engine->lease && engine->objects && engine->status_watch && engine->nodes_watch &&
-			       engine->generations_watch
-		       ? 0
-		       : -ENOMEM;
-}
-
-/* Returns what an engine lacks to be ready to lead; NULL: nothing. */
-static const char *missing(void *data)
-{
-	const struct engine *engine = data;
-	static char unread[300];
-
-	if (!is_synced(engine))
-		return objects_unread(engine->objects, unread, sizeof(unread))
-			       ? unread
-			       : "the API server has not listed all objects yet";
-	if (!api_watch_since(engine->status_watch) || !api_watch_since(engine->nodes_watch))
-		return "the API server does not answer";
-	if (lease_held(engine->lease) && !engine->status.policy)
-		return "there is no policy yet";
-	return NULL;
-}
-
-static void on_release(void *data)
-{
-	api_stop(data);
-}
-
-/* Ends this engine's lead, so that another engine need not wait for the lease to run out. */
-static void release(struct engine *engine)
-{
-	struct api_timer limit = {.run = on_release, .data = engine->api};
-
-	if (!lease_held(engine->lease))
-		return;
-	say(engine, DIAG_NOTE, "ends, and gives the lease up", NULL);
-	api_timer_set(engine->api, &limit, RELEASE_MS);
-	lease_release(engine->lease, on_release, engine->api);
-	api_run(engine->api, -1);
-	api_timer_stop(engine->api, &limit);
-}
-
-/* Each compile of all objects makes and frees small blocks by the million: without some room at the
- * heap's end, malloc() gives the end back to the kernel and takes it again, over and over. With
- * lists of small free blocks, it goes through these lists each time that a larger block is freed:
- * half of the time that an object of 1 MB takes. And blocks of more than 128 kB, of which a compile
- * beside large policies has many, would be mapped, zeroed by the kernel and unmapped each time:
- * nine tenths of the time that such a compile takes where page faults are slow. */
-static void keep_memory(void)
-{
-	mallopt(M_MXFAST, 0);
-	mallopt(M_TOP_PAD, HEAP_PAD);
-	mallopt(M_TRIM_THRESHOLD, HEAP_TRIM);
-	mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK);
-}
-
-int engine_run(const struct engine_options *options, struct diag *diag, int stop)
-{
-	struct engine engine = {
-		.options = options, .diag = diag, .step_done = step_done, .go_on = step};
-	const struct serve_options serve = {.listen = options->listen,
-					    .health = options->health,
-					    .metrics = engine_metrics,
-					    .missing = missing,
-					    .data = &engine};
-	int error;
-
-	keep_memory();
-	error = api_open(options->kubeconfig, diag, &engine.api);
-	if (error)
-		return error;
-	error = begin(&engine);
-	if (!error && (options->listen || options->health))
-		error = serve_open(engine.api, &serve, diag, &engine.serve);
-	if (!error)
-		api_run(engine.api, stop);
-	if (!error)
-		release(&engine);
-	serve_close(engine.serve);
-	lease_close(engine.lease);
-	objects_close(engine.objects);
-	events_close(engine.events);
-	api_close(engine.api);
-	api_look_back_close(engine.look_back);
-	if (engine.nodes)
-		lh_table_free(engine.nodes);
-	if (engine.generations)
-		lh_table_free(engine.generations);
-	store_status_free(&engine.status);
-	policy_free(engine.policy);
-	policy_free(engine.next);
-	free(engine.next_delta);
-	json_object_put(engine.conditions);
-	return error;
 }

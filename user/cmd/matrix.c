@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/matrix.h"
+#include "cmd/matrix_print.h"
 #include "policy/service_grid.h"
 
 /* Returns true if the Service has an address of its own, and has the port. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cmd/class_set.h"
-#include "cmd/matrix.h"
+#include "cmd/matrix_print.h"
 #include "cmd/screen.h"
 
 static const char marks[] = {

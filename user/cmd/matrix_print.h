@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Shared by the files of `matrix`: who reaches whom at one port. */
-#ifndef BULKHEAD_CMD_MATRIX_H
-#define BULKHEAD_CMD_MATRIX_H
+/* Prints the matrix of one port: who reaches whom. */
+#ifndef BULKHEAD_CMD_MATRIX_PRINT_H
+#define BULKHEAD_CMD_MATRIX_PRINT_H
 
 #include "cmd/filter.h"
 #include "cmd/emit.h"
@@ -34,7 +34,7 @@ static inline enum reach reach_at(const struct reach_table *table, size_t from, 
 	return table->reach[from * n_columns(table) + to];
 }
 
-/* matrix_print.c: prints a table, or words if the table is too wide. Returns 0 or -ENOMEM. */
+/* Prints a table, or words if the table is too wide. Returns 0 or -ENOMEM. */
 int matrix_print(const struct reach_table *table, bool pods, bool first);
 void matrix_emit(struct emit *emit, const struct reach_table *table, bool pods);
 
