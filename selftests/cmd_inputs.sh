@@ -179,6 +179,10 @@ trace="trace --from shop/cart --to default/db --port"
 }
 says "trace wants an endpoint" 2 'shop/none: no such endpoint' trace --from shop/none \
 	--to default/db --port TCP/1 $demo
+says "trace names the endpoint that was probably meant" 2 'shop/crat: no such endpoint; did you mean `cart`\?' trace \
+	--from shop/crat --to default/db --port TCP/1 $demo
+says "trace names the namespace that was probably meant" 2 'shpo/cart: no such endpoint; did you mean `shop`\?' trace \
+	--from shpo/cart --to default/db --port TCP/1 $demo
 cat >"$tmp/families.ini" <<EOF
 [endpoint a/six]
 ip = fd00::1, 10.1.0.1

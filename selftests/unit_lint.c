@@ -78,8 +78,10 @@ static void each_check(void **state)
 		const char *check, *object, *text;
 		unsigned int line;
 	} wanted[] = {
-		{"no-subject", "shop/nobody", "selects no endpoint", 10},
-		{"no-peer", "shop/peerless/ingress[0]", "peer 0 selects nothing", 14},
+		{"no-subject", "shop/nobody",
+		 "selects no endpoint: no endpoint in shop has role=none", 10},
+		{"no-peer", "shop/peerless/ingress[0]",
+		 "peer 0 selects nothing: no endpoint in shop has role=none", 14},
 		{"no-port", "shop/portless/ingress[0]", "no endpoint names a port `nothing`", 17},
 		{"block-covers-pods", "shop/block/ingress[0]",
 		 "10.0.0.0/24 covers shop/db: endpoints in it, 2 in all, match whatever their "
@@ -102,6 +104,58 @@ static void each_check(void **state)
 	for (size_t i = 0; i < found.findings.n; i++)
 		assert_null(strstr(found.findings.at[i].object, "fine"));
 	found_free(&found);
+}
+
+/* What a selector or a port's name was probably meant to be. */
+static void what_was_meant(void **state)
+{
+	static const char typos[] = "[namespace shop]\nlabels = team=blue\n"
+				    "[node n1]\nip = 192.0.2.1\nlabels = zone=east\n"
+				    "[endpoint shop/db]\nip = 10.0.0.1\nlabels = role=db\n"
+				    "port = sql TCP/5432\n"
+				    "[endpoint other/web]\nip = 10.0.0.2\nlabels = role=web\n"
+				    "[admin-network-policy p]\npriority = 5\n";
+	static const struct {
+		const char *line, *check, *text;
+	} wanted[] = {
+		{"ingress = Allow from endpoints(role=wbe in namespaces())", "no-peer",
+		 "peer 0 selects nothing: no endpoint has role=wbe; did you mean `web`?"},
+		{"ingress = Allow from endpoints(rolle=web in namespaces())", "no-peer",
+		 "peer 0 selects nothing: no endpoint has rolle=web; did you mean `role`?"},
+		{"ingress = Allow from endpoints(rolle in namespaces())", "no-peer",
+		 "peer 0 selects nothing: no endpoint has a wanted rolle; did you mean `role`?"},
+		{"ingress = Allow from endpoints(role in (x, y) in namespaces())", "no-peer",
+		 "peer 0 selects nothing: no endpoint has a wanted role"},
+		{"ingress = Allow from namespaces(team=bleu)", "no-peer",
+		 "peer 0 selects nothing: no namespace has team=bleu; did you mean `blue`?"},
+		{"egress = Allow to nodes(zone=easy)", "no-peer",
+		 "peer 0 selects nothing: no node has zone=easy; did you mean `east`?"},
+		/* each label is some endpoint's, and no endpoint has both */
+		{"ingress = Allow from endpoints(role=web, role=db in namespaces())", "no-peer",
+		 "peer 0 selects nothing"},
+		{"ingress = Allow from namespaces() ports sqll", "no-port",
+		 "no endpoint names a port `sqll`; did you mean `sql`?"},
+		{"ingress = Allow from namespaces() ports http", "no-port",
+		 "no endpoint names a port `http`"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		const struct lint_finding *finding;
+		struct found found;
+		char text[1000], name[100];
+
+		snprintf(text, sizeof(text), "%ssubject = namespaces()\n%s\n", typos,
+			 wanted[i].line);
+		snprintf(name, sizeof(name), "p/%.*s[0]", (int)strcspn(wanted[i].line, " "),
+			 wanted[i].line);
+		look(text, &found);
+		finding = find(&found, wanted[i].check, name);
+		print_message("# %s\n", wanted[i].line);
+		assert_non_null(finding);
+		assert_string_equal(finding->text, wanted[i].text);
+		found_free(&found);
+	}
 }
 
 static void nothing(void **state)
@@ -356,6 +410,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_check),
+		cmocka_unit_test(what_was_meant),
 		cmocka_unit_test(says_what_finds_no_room),
 		cmocka_unit_test(nothing),
 		cmocka_unit_test(flow_classes_of_suffixes),

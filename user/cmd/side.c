@@ -5,6 +5,7 @@
 
 #include "cmd/side.h"
 #include "input/name_syntax.h"
+#include "model/nearest.h"
 
 #define SERVICE_PREFIX "svc:"
 #define NAME_PREFIX "name:"
@@ -35,6 +36,30 @@ static int service_parse(const struct policy *policy, const char *text, struct f
 	return -EINVAL;
 }
 
+/* Says that no pod has the name, and which pod of the namespace, or which namespace, was probably
+ * meant. */
+static void no_endpoint(const struct policy *policy, const char *text, char why[FLOW_TEXT])
+{
+	const size_t length = strcspn(text, "/");
+	char ns[FLOW_TEXT], like[NEAREST_TEXT];
+	struct nearest name = {.word = text + length + 1}, other = {.word = ns};
+
+	snprintf(ns, sizeof(ns), "%.*s", (int)length, text);
+	for (size_t i = 0; i < policy->n_endpoints; i++) {
+		const struct policy_endpoint *endpoint = &policy->endpoints[i];
+		const char *has = policy_string(policy, policy->namespaces[endpoint->ns].name);
+
+		if (!strcmp(has, ns))
+			nearest_try(&name, policy_string(policy, endpoint->name));
+		else
+			nearest_try(&other, has);
+	}
+	snprintf(why, FLOW_TEXT, "%.200s: no such endpoint", text);
+	nearest_print(name.found ? &name : &other, like);
+	if (strlen(why) + strlen(like) < FLOW_TEXT)
+		strcat(why, like);
+}
+
 /* Takes the name of a hostNetwork pod as the name of the pod's node. */
 static int host_pod_parse(const struct policy *policy, const char *text, struct flow_side *end,
 			  char why[FLOW_TEXT])
@@ -43,7 +68,7 @@ static int host_pod_parse(const struct policy *policy, const char *text, struct 
 	const struct policy_node *node;
 
 	if (!pod) {
-		snprintf(why, FLOW_TEXT, "%.200s: no such endpoint", text);
+		no_endpoint(policy, text, why);
 		return -EINVAL;
 	}
 	*end = (struct flow_side){.name = text, .host = policy_string(policy, pod->node)};

@@ -32,6 +32,15 @@ bool lint_has_names(const struct rule *rule);
 void lint_names(struct lint *lint, const struct policy_object *object, const struct rule *rule,
 		const char *name);
 
+/* lint_lacks.c: says which wanted label nothing has, and what was probably meant: ": no endpoint in
+ * shop has app=wbe; did you mean `web`?"; "" if each wanted label is something's. @ns: of the
+ * endpoints; NULL: any. @namespaces: NULL: all. Returns @text. */
+#define LINT_LACKS 1200
+const char *lint_lacks(const struct lint *lint, const char *ns, const struct selector *namespaces,
+		       const struct selector *pods, char text[LINT_LACKS]);
+const char *lint_lacks_node(const struct lint *lint, const struct selector *nodes,
+			    char text[LINT_LACKS]);
+
 /* lint_service.c: finds a CIDR of the rule @name that seems meant for addresses of Services. */
 void lint_service_block(struct lint *lint, const struct peer *peer, const struct where *where,
 			const char *name);

@@ -14,6 +14,7 @@
 #include "policy/verdicts.h"
 #include "policy/match.h"
 #include "maps/segment.h"
+#include "model/nearest.h"
 #include "model/search.h"
 #include "model/unknown.h"
 
@@ -32,11 +33,13 @@ static char *name_of(const struct policy_object *object, enum direction directio
 
 static void lint_subject(struct lint *lint, const struct policy_object *object)
 {
-	char name[FLOW_TEXT];
+	char name[FLOW_TEXT], lacks[LINT_LACKS];
 
 	if (lint_next_subject(lint, object, 0) == lint->cluster->n_endpoints)
 		lint_find(lint, "no-subject", &object->where, name_of(object, INGRESS, NULL, name),
-			  "selects no endpoint");
+			  "selects no endpoint%s",
+			  lint_lacks(lint, object->ns_name, &object->namespaces, &object->pods,
+				     lacks));
 }
 
 /* Returns true if the peer can match an endpoint. Ignores relations between namespaces. */
@@ -110,6 +113,38 @@ static bool port_is_named(const struct lint *lint, const struct port *port)
 	return false;
 }
 
+static void lint_no_peer(struct lint *lint, const struct policy_object *object,
+			 const struct rule *rule, const char *name, size_t i)
+{
+	const struct peer *peer = &rule->peers[i];
+	char lacks[LINT_LACKS];
+
+	if (peer->scope == PEER_NODES)
+		lint_lacks_node(lint, &peer->nodes, lacks);
+	else
+		lint_lacks(lint, peer->scope == PEER_NAMESPACE ? object->ns_name : NULL,
+			   peer->scope == PEER_NAMESPACES ? &peer->namespaces : NULL, &peer->pods,
+			   lacks);
+	lint_find(lint, "no-peer", &rule->where, name, "peer %zu selects nothing%s", i, lacks);
+}
+
+static void lint_no_port(struct lint *lint, const struct rule *rule, const char *name,
+			 const struct port *port)
+{
+	struct nearest nearest = {.word = port->name};
+	const struct cluster *cluster = lint->cluster;
+	char like[NEAREST_TEXT];
+
+	for (size_t i = 0; i < cluster->n_endpoints; i++)
+		for (size_t k = 0; k < cluster->endpoints[i].n_ports; k++)
+			nearest_try(&nearest, cluster->endpoints[i].ports[k].name);
+	/* the name is there, and its ports have another protocol */
+	if (nearest.found && !strcmp(nearest.found, port->name))
+		nearest.found = NULL;
+	lint_find(lint, "no-port", &rule->where, name, "no endpoint names a port `%s`%s",
+		  port->name, nearest_print(&nearest, like));
+}
+
 /* Checks the rule's peers. Returns true if the rule can match at all. */
 static bool lint_matches(struct lint *lint, const struct policy_object *object,
 			 const struct rule *rule, const char *name)
@@ -126,16 +161,14 @@ static bool lint_matches(struct lint *lint, const struct policy_object *object,
 		} else if (peer_selects(lint, object, &rule->peers[i])) {
 			peers = true;
 		} else {
-			lint_find(lint, "no-peer", &rule->where, name, "peer %zu selects nothing",
-				  i);
+			lint_no_peer(lint, object, rule, name, i);
 		}
 	}
 	for (size_t i = 0; i < rule->n_ports; i++) {
 		if (rule->ports[i].kind != PORT_NAME || port_is_named(lint, &rule->ports[i]))
 			ports = true;
 		else
-			lint_find(lint, "no-port", &rule->where, name,
-				  "no endpoint names a port `%s`", rule->ports[i].name);
+			lint_no_port(lint, rule, name, &rule->ports[i]);
 	}
 	return peers && ports;
 }
