@@ -63,7 +63,7 @@ mv "$NET_PIN/config" "$NET_PIN/aside"
 for command in "monitor -s 1" status; do
 	# shellcheck disable=SC2086
 	net_check "${command% -*} without the pin config does not say that nothing is loaded" net_ends 3 \
-		"cannot open $NET_PIN/config: to start anew" net_bulkhead $command
+		"cannot open $NET_PIN/config: No such file or directory; to start anew" net_bulkhead $command
 done
 mv "$NET_PIN/aside" "$NET_PIN/config"
 net_check "unload after pins were lost" net_bulkhead unload

@@ -130,8 +130,8 @@ static int follow_ingress(struct node_handle *handle)
 	int error = pins_program(handle, PROGRAM_INGRESS, &ingress);
 
 	if (error)
-		return node_fail(handle, error, "cannot read %s/%s: to start anew, unload and load",
-				 handle->pin, node_program_names[PROGRAM_INGRESS]);
+		return node_fail_pinned(handle, error, "cannot read %s/%s", handle->pin,
+					node_program_names[PROGRAM_INGRESS]);
 	for (uint32_t i = 0; !error && i < ingress->n_maps; i++) {
 		char pin[BPF_OBJ_NAME_LEN];
 		SCOPED_FD int map = program_open_map(ingress->maps[i], pin);

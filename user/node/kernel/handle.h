@@ -119,6 +119,10 @@ struct node_handle {
  * would say that the input is at fault. */
 int node_fail(const struct node_handle *handle, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The same of what is pinned, is gone or damaged, and cannot be repaired: with the hint to unload
+ * and load. */
+int node_fail_pinned(const struct node_handle *handle, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Returns true if node_debug() was called. */
 bool node_debugs(void);

@@ -109,8 +109,7 @@ int node_find_config(struct node_handle *handle)
 	/* a command pins the configuration first and removes it last */
 	if (error || handle->config || !pinned_is_there(handle))
 		return error;
-	return node_fail(handle, -ENOENT, "cannot open %s/config: to start anew, unload and load",
-			 handle->pin);
+	return node_fail_pinned(handle, -ENOENT, "cannot open %s/config", handle->pin);
 }
 
 static int find_maps(struct node_handle *handle)

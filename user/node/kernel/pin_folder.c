@@ -190,8 +190,9 @@ int pins_open_config(struct node_handle *handle)
 
 static int cannot_open(const struct node_handle *handle, int error, const char *name)
 {
-	return node_fail(handle, error, "cannot open %s/%s%s", handle->pin, name,
-			 error == -ENOENT ? ": to start anew, unload and load" : "");
+	return error == -ENOENT
+		       ? node_fail_pinned(handle, error, "cannot open %s/%s", handle->pin, name)
+		       : node_fail(handle, error, "cannot open %s/%s", handle->pin, name);
 }
 
 /* Replaces @fd, of a pinned map, by the active map of that name. Returns -ESTALE, not reported, if
@@ -294,7 +295,7 @@ int pins_open_maps(struct node_handle *handle)
 	}
 	if (error == -ESTALE)
 		diag_error(handle->diag, NULL, NULL,
-			   "%s has maps that the active programs do not work on: to start anew, "
+			   "%s has maps that the active programs do not work on; to start anew, "
 			   "unload and load",
 			   handle->pin);
 	return error;

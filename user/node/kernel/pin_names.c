@@ -2,7 +2,6 @@
 /* One pin, and the names of all pins. */
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,18 +27,6 @@ const char *const node_program_names[N_NODE_PROGRAMS] = {
 	[PROGRAM_ASSIGN] = "assign",
 	[PROGRAM_FORGET] = "forget",
 };
-
-int node_fail(const struct node_handle *handle, int error, const char *format, ...)
-{
-	char message[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(message, sizeof(message), format, args);
-	va_end(args);
-	diag_error(handle->diag, NULL, NULL, "%s: %s", message, strerror(-error));
-	return error == -EINVAL || error == -E2BIG ? -EIO : error;
-}
 
 const char *pins_path(const struct node_handle *handle, const char *name, char path[PATH_MAX])
 {

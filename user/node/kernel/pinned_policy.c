@@ -206,7 +206,7 @@ int pinned_find(struct node_handle *handle)
 			break;
 	}
 	diag_error(handle->diag, NULL, NULL,
-		   "%s: the active policy is not there: to start anew, unload and load",
+		   "%s: the active policy is not there; to start anew, unload and load",
 		   handle->pin);
 	return -ENOENT;
 }

@@ -396,9 +396,8 @@ int programs_are_own(struct node_handle *handle, bool *own)
 		else if (!error)
 			error = read_build(handle, program, &build);
 		if (error)
-			return node_fail(handle, error,
-					 "cannot read %s/%s: to start anew, unload and load",
-					 handle->pin, node_program_names[i]);
+			return node_fail_pinned(handle, error, "cannot read %s/%s", handle->pin,
+						node_program_names[i]);
 		*own &= build == BUILD_ID;
 	}
 	if (*own && !pins_program(handle, PROGRAM_INGRESS, &ingress))
