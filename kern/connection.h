@@ -156,12 +156,14 @@ static __always_inline bool connection_is_old(const struct packet *p, const stru
 	return unlikely(asked) && (__u16)(p->now - asked) > CONNECTION_ROUTE_TICKS;
 }
 
-/* Lets a domain name allow the flow, or asks for the names. Not inline, for the stack. */
+/* Lets a domain name allow the flow, or asks for the names. Another CPU may have removed the entry
+ * for whose initiator they were asked: then the packet's sender is the initiator, and the peer's
+ * names say nothing about it. Not inline, for the stack. */
 static __noinline int connection_by_name(struct packet *p, struct connection *c)
 {
 	struct bh_cached *found = &c->found;
 
-	if (!p->named) {
+	if (!p->named || (p->named < NAMED_NO_MORE && p->calls != c->initiator)) {
 		p->verdict[BH_EGRESS] = found->end[BH_EGRESS].ifindex;
 		p->calls = c->initiator;
 		found->reason = CONNECTION_ASKS_NAMES;

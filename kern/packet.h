@@ -113,6 +113,7 @@ _Static_assert(BH_INGRESS == 0 && BH_EGRESS == 1, "enum bh_direction");
 
 #define NAMED_NOT 1
 #define NAMED_ALLOWS 2
+#define NAMED_NO_MORE 3 /* none do, whoever calls */
 
 #define LINKS_GUARDED 1
 #define LINKS_STRAY 2

@@ -86,11 +86,15 @@ static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 	}
 	if (likely(reason < BH_REASONS))
 		return reason;
+	if (p->protocol == IPPROTO_TCP)
+		return BH_DROP_NO_CONNECTION;
+	reason = datagram_open(p);
+	if (likely(reason != CONNECTION_ASKS_NAMES))
+		return reason;
 	/* Policy's answer by the address holds if names would have to be asked again. Nothing else
 	 * is asked for here. */
-	if (!p->named)
-		p->named = NAMED_NOT;
-	return p->protocol == IPPROTO_TCP ? BH_DROP_NO_CONNECTION : datagram_open(p);
+	p->named = NAMED_NO_MORE;
+	return datagram_open(p);
 }
 
 /* Makes neighbour discovery or MLD a packet of a connection, as other ICMPv6 is. */

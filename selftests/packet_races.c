@@ -781,6 +781,14 @@ static void named_for_others(void)
 	       !bh_reason_drops(midway(MIDWAY_ASK_OF_OTHERS, ACK)));
 }
 
+/* The entry of a connection that the peer's names have allowed is gone, and its packet would open
+ * one the other way round. */
+static void named_for_peer(void)
+{
+	expect("the peer's names do not count for the packet's sender, whose own do", 0,
+	       !bh_reason_drops(midway(MIDWAY_NAMES_OF_PEER, ACK)));
+}
+
 /* A SYN-ACK is noted late: its connection has lost the slot to one that begins. */
 static void late_answer(void)
 {
@@ -957,6 +965,7 @@ static const struct packet_sequence sequences[] = {
 	{"a SYN whose copy's entry has just gone", lost_beside_copy},
 	{"a packet whose entry has just gone", lost_when_found},
 	{"names that are asked for a connection of others", named_for_others},
+	{"names that are asked for a connection of the peer's", named_for_peer},
 	{"a SYN-ACK that comes late", late_answer},
 	{"an idle connection whose RST another CPU notes", reset_while_idle},
 	{"a SYN-ACK while its handshake ends", answer_while_opened},

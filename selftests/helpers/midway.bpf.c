@@ -228,6 +228,29 @@ int midway_ask_of_others(struct __sk_buff *skb)
 	return p.named || p.lives ? BH_DROP_EGRESS : 0;
 }
 
+/* Names have allowed what an entry's initiator has opened, and another CPU has removed the entry
+ * since. Returns 0 if they count for a call of that end, and not for one of the other end. */
+SEC("tc")
+int midway_names_of_peer(struct __sk_buff *skb)
+{
+	struct connection c = {.found.denied[BH_EGRESS] = BH_DROP_EGRESS};
+	struct packet p;
+	int reason;
+
+	if (!midway_begins(skb, &p))
+		return MIDWAY_NOT;
+	c.found.end[BH_EGRESS].proven = END_NAMES;
+	p.named = NAMED_ALLOWS;
+	p.calls = !p.from;
+	c.initiator = p.from;
+	if (connection_name(&p, &c) != CONNECTION_ASKS_NAMES)
+		return BH_DROP_EGRESS;
+	p.calls = p.from;
+	c.found.reason = 0;
+	reason = connection_name(&p, &c);
+	return reason ? reason : c.found.denied[BH_EGRESS];
+}
+
 /* A program has found the entry that a SYN-ACK answers. The slot has the packet's connection by
  * now, whose initiator has the place of the end that answers. */
 SEC("tc")

@@ -1000,6 +1000,7 @@ static void open_midway(int programs[PACKET_MIDWAYS])
 	programs[MIDWAY_OPEN_BESIDE_LOST] = bpf_program__fd(midway->progs.midway_open_beside_lost);
 	programs[MIDWAY_AGAIN_ANOTHERS] = bpf_program__fd(midway->progs.midway_again_anothers);
 	programs[MIDWAY_ASK_OF_OTHERS] = bpf_program__fd(midway->progs.midway_ask_of_others);
+	programs[MIDWAY_NAMES_OF_PEER] = bpf_program__fd(midway->progs.midway_names_of_peer);
 	programs[MIDWAY_ANSWER_ANOTHERS] = bpf_program__fd(midway->progs.midway_answer_anothers);
 	programs[MIDWAY_TOUCH] = bpf_program__fd(midway->progs.midway_touch);
 	programs[MIDWAY_ANSWER_OPENED] = bpf_program__fd(midway->progs.midway_answer_opened);
