@@ -433,12 +433,77 @@ static __always_inline void dns_tcp(struct __sk_buff *skb, const struct packet *
 		bpf_loop(DNS_MESSAGES, dns_one_received, &segment, 0);
 }
 
+/* The walk over the datagrams of a packet. The kernel may hand over several of one connection as
+ * one packet (GRO, or UDP_SEGMENT of the sender): all but the last have one size. */
+struct dns_datagrams {
+	struct __sk_buff *skb;
+	const struct packet *p;
+	__u32 at; /* offset of the next one's payload in the frame */
+	__u32 left; /* bytes from there on */
+	__u32 size;
+	bool part; /* the end of the last one is in another packet */
+};
+
+/* Loads the next datagram into work->bytes. Returns true if its end is not read, or is in another
+ * packet. */
+static __noinline bool dns_datagram(struct dns_datagrams *walk, struct bh_dns_work *work)
+{
+	__u32 length = walk->left < walk->size ? walk->left : walk->size;
+	bool part = dns_loaded(work, length, dns_load(walk->skb, walk->at, work, length));
+
+	walk->at += length;
+	walk->left -= length;
+	return part || walk->part;
+}
+
+/* Handle one datagram, for bpf_loop(). */
+static long dns_datagram_sent(__u32 i __attribute__((unused)), struct dns_datagrams *walk)
+{
+	struct bh_dns_work *work = dns_work();
+
+	if (!work)
+		return 1;
+	dns_datagram(walk, work);
+	dns_message_sent(walk->p);
+	return !walk->left;
+}
+
+static long dns_datagram_received(__u32 i __attribute__((unused)), struct dns_datagrams *walk)
+{
+	struct bh_dns_work *work = dns_work();
+	bool part;
+
+	if (!work)
+		return 1;
+	part = dns_datagram(walk, work);
+	dns_message_received(walk->p, part);
+	return !walk->left;
+}
+
+/* Reads the datagrams of a packet. */
+static __always_inline void dns_udp(struct __sk_buff *skb, const struct packet *p, bool sent)
+{
+	struct dns_datagrams walk = {
+		.skb = skb,
+		.p = p,
+		.at = p->l4 + sizeof(struct udphdr),
+		.left = p->l4_length - sizeof(struct udphdr),
+		.size = skb->gso_size,
+		.part = p->flags & PACKET_MORE_FRAGMENTS,
+	};
+
+	if (!walk.size)
+		walk.size = walk.left;
+	if (sent)
+		bpf_loop(DNS_MESSAGES, dns_datagram_sent, &walk, 0);
+	else
+		bpf_loop(DNS_MESSAGES, dns_datagram_received, &walk, 0);
+}
+
 /* Reads a packet between the endpoint of this hook and a resolver. @sent: the endpoint sends it. */
 static __always_inline int dns_packet(struct __sk_buff *skb, const struct packet *p, bool sent)
 {
 	struct bh_dns_work *work = dns_work();
-	__u32 length;
-	bool part;
 
 	if (!p || !work)
 		return 0;
@@ -446,14 +511,8 @@ static __always_inline int dns_packet(struct __sk_buff *skb, const struct packet
 		dns_tcp(skb, p, work, sent);
 		return 0;
 	}
-	if (p->l4_length < sizeof(struct udphdr))
-		return 0;
-	length = p->l4_length - sizeof(struct udphdr);
-	part = dns_loaded(work, length, dns_load(skb, p->l4 + sizeof(struct udphdr), work, length));
-	if (sent)
-		dns_message_sent(p);
-	else
-		dns_message_received(p, part || p->flags & PACKET_MORE_FRAGMENTS);
+	if (p->l4_length >= sizeof(struct udphdr))
+		dns_udp(skb, p, sent);
 	return 0;
 }
 

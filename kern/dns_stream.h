@@ -11,7 +11,7 @@
 #include "dns_name.h"
 
 #define DNS_HEADER 12
-#define DNS_MESSAGES 64 /* of a segment; the smallest answers of 1,400 bytes */
+#define DNS_MESSAGES 64 /* of a packet; the smallest answers of 1,400 bytes */
 #define DNS_PREFIX 2u /* the length before each message */
 #define DNS_BLOCK 64u /* bytes that are copied at a time */
 #define DNS_MOST (DNS_PREFIX + DNS_BYTES)

@@ -4,7 +4,8 @@
  * test's own namespace has one endpoint, whose policy has names. For each round the endpoint's
  * question and an answer, as resolvers send it or mutated, go through the programs by
  * BPF_PROG_TEST_RUN; both must pass. Half of them go over TCP, where connections stay open for the
- * whole run, and a message is in one segment or several, which may come twice or late. Then every
+ * whole run, and a message is in one segment or several, which may come twice or late. Over UDP, an
+ * answer may be in one packet with another that nobody has asked for (GRO). Then every
  * address in `learned` must be one that the oracle has found, by the patterns that match the
  * question's name, and not longer than the answer says. Of an answer that was not mutated, each
  * address must be learned.
@@ -89,6 +90,7 @@ struct test {
 struct frame {
 	uint8_t bytes[MESSAGE_MAX + 128];
 	size_t length;
+	size_t datagram; /* bytes of each of its datagrams but the last; 0: it has one */
 };
 
 static void put(struct frame *frame, const void *bytes, size_t length)
@@ -125,7 +127,7 @@ static void begin_frame(struct frame *frame, bool ipv6, bool answer, uint8_t pro
 				  .h_source = {2, 0, 0, 0, 0, 1},
 				  .h_proto = htons(ipv6 ? ETH_P_IPV6 : ETH_P_IP)};
 
-	frame->length = 0;
+	frame->length = frame->datagram = 0;
 	put(frame, &ethernet, sizeof(ethernet));
 	put_ip(frame, ipv6, answer, protocol, length);
 }
@@ -147,7 +149,9 @@ static bool run_hook(const struct test *test, enum hook hook, const struct frame
 {
 	struct __sk_buff skb = {.ifindex = test->endpoint,
 				.ingress_ifindex =
-					hook == FROM_ENDPOINT ? test->endpoint : test->uplink};
+					hook == FROM_ENDPOINT ? test->endpoint : test->uplink,
+				.gso_size = frame->datagram,
+				.gso_segs = frame->datagram ? 2 : 0};
 	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame->bytes, .data_size_in = frame->length,
 		    .ctx_in = &skb, .ctx_size_in = sizeof(skb));
 
@@ -406,6 +410,22 @@ static void forget_questions(const struct test *test)
 		bpf_map_delete_elem(test->questions, &key);
 }
 
+/* Makes one packet of the answer and of another one, with a transaction ID that nobody has used. The
+ * longer one comes first. */
+static void make_pair(struct frame *frame, const struct round *round, struct random *random)
+{
+	static uint8_t bytes[MESSAGE_MAX];
+	const size_t length = round->answer.length, other = length - random_below(random, 2);
+	const bool last = other == length && random_chance(random, 50);
+	uint8_t *second = bytes + length;
+
+	memcpy(bytes, round->answer.bytes, length);
+	memcpy(second, round->answer.bytes, last ? length : other);
+	*(last ? bytes : second) ^= 0x80;
+	make_frame(frame, round->ipv6, true, 20000 + round->seed % PORTS, bytes, length + other);
+	frame->datagram = length;
+}
+
 /* Sends a message of the round. */
 static bool send_round(struct test *test, const struct round *round, enum hook hook,
 		       const uint8_t *message, size_t length)
@@ -417,7 +437,11 @@ static bool send_round(struct test *test, const struct round *round, enum hook h
 	if (round->tcp)
 		return send_message(test, &random, &test->streams[round->ipv6][port], hook, message,
 				    length);
-	make_frame(&frame, round->ipv6, hook == TO_ENDPOINT, 20000 + port, message, length);
+	if (hook == TO_ENDPOINT && length > 1 && 2 * length <= MESSAGE_MAX &&
+	    random_chance(&random, 30))
+		make_pair(&frame, round, &random);
+	else
+		make_frame(&frame, round->ipv6, hook == TO_ENDPOINT, 20000 + port, message, length);
 	return run_hook(test, hook, &frame);
 }
 
