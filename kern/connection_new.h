@@ -185,6 +185,15 @@ static __always_inline int connection_without_entry(struct packet *p, const stru
 	return connection_open(p, c, word);
 }
 
+/* Evaluates a segment without SYN, or an ICMP error, that is, to the kernel, of another call than
+ * the entry's. It opens nothing: @else_drops is the reason if it would have to. */
+static __noinline int connection_of_another(struct packet *p, int else_drops)
+{
+	struct connection c;
+
+	return connection_closed(p, &c) ? connection_without_entry(p, &c) : else_drops;
+}
+
 /* Returns the share that a connection counts in: the initiator's if that is an endpoint or the
  * node, else the responder's. What an endpoint sends to itself by a Service has the node's address,
  * and does not count in the node's share, whose floor the endpoint could fill by it. */

@@ -335,15 +335,6 @@ static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 	return tcp_replace(p, waiting) ? reason : BH_DROP_SHARE;
 }
 
-/* Evaluates a segment without SYN that is, to the kernel, of another call than the entry's. It
- * opens nothing. */
-static __noinline int tcp_of_another(struct packet *p)
-{
-	struct connection c;
-
-	return connection_closed(p, &c) ? connection_without_entry(p, &c) : BH_DROP_NO_CONNECTION;
-}
-
 BPF_GLOBAL int tcp_packet(struct packet *p)
 {
 	struct bh_ct *ct;
@@ -364,7 +355,7 @@ BPF_GLOBAL int tcp_packet(struct packet *p)
 	if (!ct)
 		return BH_DROP_NO_CONNECTION;
 	if (unlikely(p->told) && connection_is_anothers(p, READ_ONCE(ct->verdict[BH_EGRESS])))
-		return tcp_of_another(p);
+		return connection_of_another(p, BH_DROP_NO_CONNECTION);
 	return READ_ONCE(ct->state) & BH_CT_HALF ? tcp_complete(p, ct) : connection_again(p, ct);
 }
 

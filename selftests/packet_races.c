@@ -789,6 +789,33 @@ static void named_for_peer(void)
 	       !bh_reason_drops(midway(MIDWAY_NAMES_OF_PEER, ACK)));
 }
 
+/* B has an entry of the node's call. To the kernel's conntrack, the same address and ports are of
+ * somebody behind the node by now, who may call B or not. */
+static void error_to_another(void)
+{
+	struct packet_spec call = {.version = version,
+				   .from = HOST_NODE,
+				   .to = HOST_B,
+				   .protocol = IPPROTO_UDP,
+				   .sport = 40000,
+				   .dport = 53,
+				   .payload = 8};
+	struct packet_spec error = {.version = version,
+				    .from = HOST_B,
+				    .to = HOST_NODE,
+				    .protocol = version == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6,
+				    .type = version == 4 ? 3 : 1,
+				    .code = version == 4 ? 3 : 4,
+				    .quoted = &call};
+
+	packet_node_forget();
+	expect("the node calls B", 0, packet_node_run(TO_B, &call, VIA_NOWHERE).passed);
+	expect("an error to whom B's policy denies does not pass", 0,
+	       bh_reason_drops(packet_node_midway(MIDWAY_ERROR_TO_WORLD, FROM_B, &error)));
+	expect("an error to whom it allows passes", 0,
+	       packet_node_midway(MIDWAY_ERROR_TO_C, FROM_B, &error) == BH_PASS_RELATED);
+}
+
 /* A SYN-ACK is noted late: its connection has lost the slot to one that begins. */
 static void late_answer(void)
 {
@@ -966,6 +993,7 @@ static const struct packet_sequence sequences[] = {
 	{"a packet whose entry has just gone", lost_when_found},
 	{"names that are asked for a connection of others", named_for_others},
 	{"names that are asked for a connection of the peer's", named_for_peer},
+	{"an ICMP error about a call that is another's by now", error_to_another},
 	{"a SYN-ACK that comes late", late_answer},
 	{"an idle connection whose RST another CPU notes", reset_while_idle},
 	{"a SYN-ACK while its handshake ends", answer_while_opened},

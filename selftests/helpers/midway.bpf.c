@@ -47,6 +47,7 @@ static bool midway_lapsed;
 #undef WRITE_ONCE
 #define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
 
+#include "icmp.h"
 #include "tcp.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -249,6 +250,50 @@ int midway_names_of_peer(struct __sk_buff *skb)
 	c.found.reason = 0;
 	reason = connection_name(&p, &c);
 	return reason ? reason : c.found.denied[BH_EGRESS];
+}
+
+#define MIDWAY_IPV4(address) {{0, 0, bpf_htonl(0xffff), bpf_htonl(address)}}
+
+/* Of a host outside and of C (lib/packet.c), by IP version. */
+static const struct bh_addr midway_callers[2][2] = {
+	{MIDWAY_IPV4(0xc6336409),
+	 {{bpf_htonl(0x20010db8), bpf_htonl(0x00090000), 0, bpf_htonl(9)}}},
+	{MIDWAY_IPV4(0x0a010003), {{bpf_htonl(0xfd000001), 0, 0, bpf_htonl(3)}}},
+};
+
+/* An endpoint sends an ICMP error about a call of the node, by an address and ports that are, to
+ * the kernel's conntrack, those of a caller behind the node. Returns the reason. */
+static __always_inline int midway_error(struct __sk_buff *skb, int caller)
+{
+	__u32 zero = 0;
+	struct bh_translation *told = bpf_map_lookup_elem(&bh_translation, &zero);
+	struct packet p;
+	struct bh_ct *ct;
+
+	if (!told || !midway_begins(skb, &p) || icmp_read_quoted(skb, &p))
+		return MIDWAY_NOT;
+	icmp_turn(&p);
+	ct = ct_find(&p);
+	if (!ct)
+		return MIDWAY_NOT;
+	ct->verdict[BH_EGRESS] |= BH_CT_ASKS;
+	told->initiator = p.version == 4 ? midway_callers[caller][0] : midway_callers[caller][1];
+	told->initiator_port = packet_port(&p, !p.from);
+	told->packet = translation_packet(&p);
+	p.told = TOLD_REPLY;
+	return icmp_connection(&p);
+}
+
+SEC("tc")
+int midway_error_to_world(struct __sk_buff *skb)
+{
+	return midway_error(skb, 0);
+}
+
+SEC("tc")
+int midway_error_to_c(struct __sk_buff *skb)
+{
+	return midway_error(skb, 1);
 }
 
 /* A program has found the entry that a SYN-ACK answers. The slot has the packet's connection by

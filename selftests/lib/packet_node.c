@@ -1001,6 +1001,8 @@ static void open_midway(int programs[PACKET_MIDWAYS])
 	programs[MIDWAY_AGAIN_ANOTHERS] = bpf_program__fd(midway->progs.midway_again_anothers);
 	programs[MIDWAY_ASK_OF_OTHERS] = bpf_program__fd(midway->progs.midway_ask_of_others);
 	programs[MIDWAY_NAMES_OF_PEER] = bpf_program__fd(midway->progs.midway_names_of_peer);
+	programs[MIDWAY_ERROR_TO_WORLD] = bpf_program__fd(midway->progs.midway_error_to_world);
+	programs[MIDWAY_ERROR_TO_C] = bpf_program__fd(midway->progs.midway_error_to_c);
 	programs[MIDWAY_ANSWER_ANOTHERS] = bpf_program__fd(midway->progs.midway_answer_anothers);
 	programs[MIDWAY_TOUCH] = bpf_program__fd(midway->progs.midway_touch);
 	programs[MIDWAY_ANSWER_OPENED] = bpf_program__fd(midway->progs.midway_answer_opened);
