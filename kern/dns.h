@@ -424,7 +424,7 @@ static __always_inline void dns_tcp(struct __sk_buff *skb, const struct packet *
 		dns_count(BH_DNS_STREAM);
 		return;
 	}
-	if (dns_segment_is_far(&segment))
+	if (dns_segment_is_far(&segment) || dns_stream_differs(&segment))
 		return;
 	WRITE_ONCE(segment.stream->seen, p->now);
 	if (sent)

@@ -9,6 +9,7 @@
 #define BULKHEAD_KERN_DNS_STREAM_H
 
 #include "dns_name.h"
+#include "translation.h"
 
 #define DNS_HEADER 12
 #define DNS_MESSAGES 64 /* of a packet; the smallest answers of 1,400 bytes */
@@ -29,10 +30,32 @@ struct dns_segment {
 	bool part; /* the message's end is lost, or is not read */
 };
 
+/*
+ * Returns what tells the resolver's connections of one key apart: the backend, and the port that it
+ * answers to. 0: the node translates neither. An endpoint can have two at once, by a RST that only
+ * the node gets; each has numbers of its own.
+ */
+static __noinline __u64 dns_translated(const struct packet *p)
+{
+	const struct bh_translation *told = translation_answer(p);
+	const __be32 *from = packet_address_at(p, p->from)->word;
+	__u64 high, low, ports;
+
+	if (!told)
+		return 0;
+	high = (__u64)(told->backend.word[0] ^ from[0]) << 32 | (told->backend.word[1] ^ from[1]);
+	low = (__u64)(told->backend.word[2] ^ from[2]) << 32 | (told->backend.word[3] ^ from[3]);
+	ports = (__u64)(told->backend_port ^ packet_port(p, p->from)) << 16 |
+		(told->reply_port ^ packet_port(p, !p->from));
+	return ((high * ct_seed + low) * ct_seed + ports) * ct_seed;
+}
+
 /* Returns the name of one direction of a connection; never 0. */
 static __always_inline __u64 dns_flow(const struct packet *p)
 {
-	return (p->hook == BH_HOOK_FROM_ENDPOINT ? ~p->hash : p->hash) | 1;
+	__u64 hash = p->hook == BH_HOOK_FROM_ENDPOINT ? ~p->hash : p->hash ^ dns_translated(p);
+
+	return (hash & ~(__u64)BH_STREAM_FRESH) | 1;
 }
 
 static __always_inline struct bh_streams *dns_streams(const struct packet *p, __u64 flow)
@@ -66,7 +89,7 @@ static long dns_way(__u32 i, struct dns_ways *ways)
 	i &= BH_STREAM_WAYS - 1;
 	asm volatile("" : "+r"(i));
 	stream = &ways->bucket->way[i];
-	has = READ_ONCE(stream->flow);
+	has = READ_ONCE(stream->flow) & ~(__u64)BH_STREAM_FRESH;
 	weight = ways->now - READ_ONCE(stream->seen) + 1;
 	if (!has)
 		weight = DNS_WAY_FREE;
@@ -129,7 +152,29 @@ static __noinline void dns_stream_begin(const struct packet *p, struct bh_dns_wo
 	stream->begin = p->sequence + 1;
 	stream->seen = p->now;
 	barrier();
-	WRITE_ONCE(stream->flow, flow);
+	WRITE_ONCE(stream->flow, flow | BH_STREAM_FRESH);
+}
+
+/*
+ * Returns true if the stream's first bytes are not at the number behind its SYN. Then the SYN-ACK
+ * was another connection's than the one that the endpoint has opened: a resolver may answer one SYN
+ * by several numbers (SYN cookies), and the endpoint chooses one. Such a stream ends, since the
+ * endpoint could have bytes of its own choice at the place where an answer is read. Who forges a
+ * segment to end a stream has to guess its number. A segment that comes before the first one is
+ * not read, and proves nothing.
+ */
+static __noinline bool dns_stream_differs(const struct dns_segment *segment)
+{
+	struct bh_stream *stream = segment->stream;
+	const __u64 flow = dns_flow(segment->p), fresh = flow | BH_STREAM_FRESH;
+	const __u32 before = READ_ONCE(stream->begin) - segment->sequence;
+
+	if (READ_ONCE(stream->flow) != fresh || before > DNS_GAP)
+		return false;
+	__sync_val_compare_and_swap(&stream->flow, fresh, before ? 0 : flow);
+	if (before)
+		dns_count(BH_DNS_STREAM);
+	return before;
 }
 
 /* ---- carries ---- */

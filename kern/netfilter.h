@@ -82,6 +82,7 @@ static __always_inline void netfilter_read(const struct nf_conn *ct, bool ipv4,
 	told->initiator_port = ct->tuplehash[0].tuple.src.u.all;
 	told->called_port = ct->tuplehash[0].tuple.dst.u.all;
 	told->backend_port = ct->tuplehash[1].tuple.src.u.all;
+	told->reply_port = ct->tuplehash[1].tuple.dst.u.all;
 }
 
 /*
@@ -189,6 +190,7 @@ BPF_GLOBAL int netfilter_ask_removed(struct __sk_buff *skb, const struct packet 
 	bpf_core_read(&told->initiator_port, sizeof(__be16), &ct->tuplehash[0].tuple.src.u.all);
 	bpf_core_read(&told->called_port, sizeof(__be16), &ct->tuplehash[0].tuple.dst.u.all);
 	bpf_core_read(&told->backend_port, sizeof(__be16), &ct->tuplehash[1].tuple.src.u.all);
+	bpf_core_read(&told->reply_port, sizeof(__be16), &ct->tuplehash[1].tuple.dst.u.all);
 	told->packet = translation_packet(p);
 	return info < NETFILTER_REPLY ? TOLD_ORIGINAL : TOLD_REPLY;
 }

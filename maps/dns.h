@@ -89,8 +89,12 @@ _Static_assert(sizeof(struct bh_questions) == 200, "struct bh_questions");
 #define BH_STREAM_BUCKETS 64 /* of each endpoint */
 #define BH_STREAM_WAYS 16
 
+#define BH_STREAM_FRESH 2u /* in `flow`: no byte has come since the SYN */
+
 struct bh_stream {
-	__u64 flow; /* hash of the connection's key and the direction; 0: the place is free */
+	/* hash of the connection's key, the direction and the node's translation, odd, and
+	 * BH_STREAM_FRESH; 0: the place is free */
+	__u64 flow;
 	__u32 begin; /* sequence number of the first byte of the message that has not ended */
 	__u32 seen; /* tick of the last segment */
 };

@@ -19,7 +19,7 @@ struct bh_translation {
 	struct bh_addr called; /* the address that it called, such as a Service's */
 	struct bh_addr backend; /* who answers, after every translation */
 	__be16 initiator_port, called_port, backend_port;
-	__u16 pad;
+	__be16 reply_port; /* to which the backend answers: the initiator's, unless masqueraded */
 	__u64 packet; /* the packet that this belongs to; 0: none */
 };
 _Static_assert(sizeof(struct bh_translation) == 64, "struct bh_translation");

@@ -10,6 +10,9 @@
  * question's name, and not longer than the answer says. Of an answer that was not mutated, each
  * address must be learned.
  *
+ * Fixed cases follow, of an endpoint that has two connections to resolvers by one pair of ports,
+ * and would have the programs read the bytes of one at the numbers of the other.
+ *
  * Each run has ANSWERS answers; BULKHEAD_FULL=1 has ANSWERS_FULL, ANSWERS=n that many. SEED=n
  * begins with answer n.
  */
@@ -18,10 +21,13 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <libmnl/libmnl.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/nfnetlink_conntrack.h>
 #include <linux/tcp.h>
 #include <linux/udp.h>
 #include <net/if.h>
@@ -47,6 +53,7 @@
 #define FAILURES_MAX 5
 #define PASS -1 /* TC_ACT_UNSPEC */
 #define PORTS 64 /* source ports: connections of questions */
+#define SPARE 8 /* further ports, of the fixed cases */
 #define GRACE 30 /* s */
 #define TTL_MAX (7 * 86400) /* s: the programs take no longer time from an answer */
 #define SWEEP 4096 /* rounds between two looks at the whole of `learned`, which are slow */
@@ -59,7 +66,8 @@ static const char *const patterns[] = {
 #define PATTERNS (sizeof(patterns) / sizeof(*patterns))
 
 static const char world[] =
-	"[bulkhead]\nnode = node-0\nresolver = 10.0.9.53, fd00:9::53\n"
+	"[bulkhead]\nnode = node-0\nresolver = 10.0.9.53, fd00:9::53, 10.0.1.1, 10.0.1.2,\n"
+	"\tfd00:1::1, fd00:1::2\n"
 	"[endpoint shop/web]\nnode = node-0\nip = 10.0.0.5, fd00::5\n"
 	"[cluster-network-policy names]\ntier = Admin\npriority = 5\nsubject = namespaces()\n"
 	"egress = Accept to cidr(10.0.9.53/32), cidr(fd00:9::53/128) ports UDP/53, TCP/53\n"
@@ -79,7 +87,8 @@ struct test {
 	unsigned int endpoint, uplink; /* ifindexes */
 	int programs[HOOKS], learned, learners, order, questions, counts;
 	uint32_t place; /* of the next address that is learned */
-	struct stream streams[2][PORTS]; /* by IP version */
+	struct stream streams[2][PORTS + SPARE]; /* by IP version */
+	struct mnl_socket *conntrack;
 	uint64_t hashes[PATTERNS]; /* the patterns' keys in bh_domains */
 	uint64_t hz;
 	uint64_t mutated, over_tcp, taught, missed, addresses, failures;
@@ -465,6 +474,214 @@ static bool run_round(struct test *test, uint64_t seed)
 	return compare(test, &round, after);
 }
 
+/* ---- two connections of one pair of ports ---- */
+
+static const struct tcphdr is_syn = {.syn = 1}, is_answer = {.syn = 1, .ack = 1},
+			   is_ack = {.ack = 1};
+static const uint8_t nothing[1];
+
+/* Makes an answer with its length before it, to a question for an A record. Returns its length. */
+static size_t make_lesson(uint8_t *bytes, size_t size, const struct dns_question *question)
+{
+	static const uint8_t record[] = {0xc0, 12, 0, 1, 0, 1, 0, 0, 1, 44, 0, 4, 10, 99, 0, 1};
+	size_t length = dns_make_query(question, bytes + 2, size - 2 - sizeof(record));
+
+	bytes[4] = 0x81; /* an answer */
+	bytes[5] = 0x80;
+	bytes[9] = 1; /* record */
+	memcpy(bytes + 2 + length, record, sizeof(record));
+	length += sizeof(record);
+	bytes[0] = length >> 8;
+	bytes[1] = length;
+	return 2 + length;
+}
+
+static bool sends(struct test *test, struct stream *stream, enum hook hook,
+		  const struct tcphdr *flags, uint32_t sequence, const uint8_t *bytes,
+		  size_t length)
+{
+	return send_segment(test, stream, hook, stream >= test->streams[1], flags, sequence, bytes,
+			    length);
+}
+
+/* Returns true if the endpoint has learned the lesson's address, and forgets it. */
+static bool has_learned(struct test *test)
+{
+	struct bh_learned_key key = {.ifindex = test->endpoint};
+
+	key.addr.word[2] = htonl(0xffff);
+	key.addr.word[3] = htonl(0x0a630001);
+	return !bpf_map_delete_elem(test->learned, &key);
+}
+
+/* The endpoint asks, and gets @skip bytes and the answer in a segment that begins with the number
+ * @at. @late: its begin comes after its end. Returns true if the answer teaches; sets *@good to
+ * false if a segment drops. */
+static bool teaches(struct test *test, struct stream *stream, uint32_t at, size_t skip, bool late,
+		    bool *good)
+{
+	struct dns_question question = {.id = 77, .type = DNS_A};
+	uint8_t query[256], bytes[MESSAGE_MAX] = {0};
+	size_t length, end;
+
+	dns_oracle_parse("api.example.com", &question.name);
+	length = dns_make_query(&question, query + 2, sizeof(query) - 2);
+	query[0] = 0;
+	query[1] = length;
+	*good &= sends(test, stream, FROM_ENDPOINT, &is_ack, stream->next[FROM_ENDPOINT], query,
+		       2 + length);
+	stream->next[FROM_ENDPOINT] += 2 + length;
+	end = skip + make_lesson(bytes + skip, sizeof(bytes) - skip, &question);
+	if (late) {
+		*good &= sends(test, stream, TO_ENDPOINT, &is_ack, at + 9, bytes + 9, end - 9);
+		*good &= sends(test, stream, TO_ENDPOINT, &is_ack, at, bytes, 9);
+		*good &= sends(test, stream, TO_ENDPOINT, &is_ack, at + 9, bytes + 9, end - 9);
+	} else {
+		*good &= sends(test, stream, TO_ENDPOINT, &is_ack, at, bytes, end);
+	}
+	stream->next[TO_ENDPOINT] = at + end;
+	forget_questions(test);
+	return has_learned(test);
+}
+
+/* The endpoint sends its SYN, and a SYN-ACK of that number comes. */
+static bool is_answered(struct test *test, struct stream *stream, uint32_t number)
+{
+	stream->next[FROM_ENDPOINT] = 5001;
+	return sends(test, stream, FROM_ENDPOINT, &is_syn, 5000, nothing, 0) &&
+	       sends(test, stream, TO_ENDPOINT, &is_answer, number, nothing, 0);
+}
+
+static bool acknowledges(struct test *test, struct stream *stream, uint32_t number)
+{
+	stream->next[TO_ENDPOINT] = number + 1;
+	return sends(test, stream, FROM_ENDPOINT, &is_ack, 5001, nothing, 0);
+}
+
+/* A resolver has answered the SYN twice, by numbers that differ by @by. The endpoint acknowledges
+ * the first one, and the answer comes behind that one, at the place of a message of the other. */
+static bool two_numbers(struct test *test, struct stream *stream, uint32_t by, bool late)
+{
+	bool good = is_answered(test, stream, 7000) && is_answered(test, stream, 7000 + by) &&
+		    acknowledges(test, stream, 7000);
+	bool learned = teaches(test, stream, 7001, by, late, &good);
+
+	if (good && learned == !by)
+		return true;
+	printf("# numbers that differ by %u, port %td: %s\n", by,
+	       stream - test->streams[stream >= test->streams[1]],
+	       good ? learned ? "learned" : "not learned" : "dropped");
+	return false;
+}
+
+static void put_tuple(struct nlmsghdr *message, uint16_t type, bool ipv6, const char *from,
+		      uint16_t from_port, const char *to, uint16_t to_port)
+{
+	const size_t size = ipv6 ? 16 : 4;
+	struct nlattr *tuple = mnl_attr_nest_start(message, type), *part;
+	uint8_t addr[16];
+
+	part = mnl_attr_nest_start(message, CTA_TUPLE_IP);
+	inet_pton(ipv6 ? AF_INET6 : AF_INET, from, addr);
+	mnl_attr_put(message, ipv6 ? CTA_IP_V6_SRC : CTA_IP_V4_SRC, size, addr);
+	inet_pton(ipv6 ? AF_INET6 : AF_INET, to, addr);
+	mnl_attr_put(message, ipv6 ? CTA_IP_V6_DST : CTA_IP_V4_DST, size, addr);
+	mnl_attr_nest_end(message, part);
+	part = mnl_attr_nest_start(message, CTA_TUPLE_PROTO);
+	mnl_attr_put_u8(message, CTA_PROTO_NUM, IPPROTO_TCP);
+	mnl_attr_put_u16(message, CTA_PROTO_SRC_PORT, htons(from_port));
+	mnl_attr_put_u16(message, CTA_PROTO_DST_PORT, htons(to_port));
+	mnl_attr_nest_end(message, part);
+	mnl_attr_nest_end(message, tuple);
+}
+
+/* Puts the connection into the kernel's conntrack, or removes it. @backend: 1 or 2; @masked: added
+ * to the port that the backend sees. */
+static bool tell(struct test *test, const struct stream *stream, uint16_t type, int backend,
+		 uint16_t masked)
+{
+	const bool ipv6 = stream >= test->streams[1];
+	const uint16_t port = 30000 + (stream - test->streams[ipv6]);
+	const char *pod = ipv6 ? "fd00::5" : "10.0.0.5";
+	const char *const backends[2][2] = {{"10.0.1.1", "10.0.1.2"}, {"fd00:1::1", "fd00:1::2"}};
+	char buffer[MNL_SOCKET_BUFFER_SIZE];
+	struct nlmsghdr *message = mnl_nlmsg_put_header(buffer);
+	struct nfgenmsg *general = mnl_nlmsg_put_extra_header(message, sizeof(*general));
+	int n;
+
+	message->nlmsg_type = NFNL_SUBSYS_CTNETLINK << 8 | type;
+	message->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	if (type == IPCTNL_MSG_CT_NEW)
+		message->nlmsg_flags |= NLM_F_CREATE | NLM_F_EXCL;
+	general->nfgen_family = ipv6 ? AF_INET6 : AF_INET;
+	general->version = NFNETLINK_V0;
+	put_tuple(message, CTA_TUPLE_ORIG, ipv6, pod, port, ipv6 ? "fd00:9::53" : "10.0.9.53", 53);
+	if (type == IPCTNL_MSG_CT_NEW) {
+		put_tuple(message, CTA_TUPLE_REPLY, ipv6, backends[ipv6][backend - 1], 53, pod,
+			  port + masked);
+		mnl_attr_put_u32(message, CTA_TIMEOUT, htonl(600));
+	}
+	if (mnl_socket_sendto(test->conntrack, message, message->nlmsg_len) < 0)
+		return false;
+	n = mnl_socket_recvfrom(test->conntrack, buffer, sizeof(buffer));
+	return n > 0 &&
+	       mnl_cb_run(buffer, n, 0, mnl_socket_get_portid(test->conntrack), NULL, NULL) >= 0;
+}
+
+static bool tell_another(struct test *test, const struct stream *stream, int backend,
+			 uint16_t masked)
+{
+	return tell(test, stream, IPCTNL_MSG_CT_DELETE, 0, 0) &&
+	       tell(test, stream, IPCTNL_MSG_CT_NEW, backend, masked);
+}
+
+/* The node has translated the endpoint's calls of one pair of ports twice, and both backends have
+ * sent a SYN-ACK. What the first one sends is not read at the numbers of the second. */
+static bool two_backends(struct test *test, struct stream *stream, int backend, uint16_t masked)
+{
+	bool good = tell(test, stream, IPCTNL_MSG_CT_NEW, 1, 0) &&
+		    is_answered(test, stream, 7000) &&
+		    tell_another(test, stream, backend, masked) &&
+		    is_answered(test, stream, 9000) && acknowledges(test, stream, 9000);
+	bool own = teaches(test, stream, 9001, 0, false, &good);
+	const uint32_t next = stream->next[TO_ENDPOINT];
+	bool other, again;
+
+	good = good && tell_another(test, stream, 1, 0);
+	other = teaches(test, stream, 7001, next - 7001, false, &good);
+	good = good && tell_another(test, stream, backend, masked);
+	again = teaches(test, stream, next, 0, false, &good);
+	good = good && tell(test, stream, IPCTNL_MSG_CT_DELETE, 0, 0);
+	if (good && own && !other && again)
+		return true;
+	printf("# another %s%s: its own answer %d, the other's %d, its next %d\n",
+	       masked ? "port" : "backend", good ? "" : ", and something fails", own, other, again);
+	return false;
+}
+
+static bool run_cases(struct test *test)
+{
+	bool good = true;
+
+	test->conntrack = mnl_socket_open(NETLINK_NETFILTER);
+	if (!test->conntrack || mnl_socket_bind(test->conntrack, 0, MNL_SOCKET_AUTOPID)) {
+		printf("# conntrack cannot be told: %s\n", strerror(errno));
+		return false;
+	}
+	for (int version = 0; version < 2; version++) {
+		struct stream *spare = test->streams[version] + PORTS;
+
+		good &= two_numbers(test, spare + 0, 0, false);
+		good &= two_numbers(test, spare + 1, 0, true);
+		good &= two_numbers(test, spare + 2, 3, false);
+		good &= two_numbers(test, spare + 3, 900, false);
+		good &= two_backends(test, spare + 4, 2, 0);
+		good &= two_backends(test, spare + 5, 1, 1);
+	}
+	mnl_socket_close(test->conntrack);
+	return good;
+}
+
 /* ---- a node of its own ---- */
 
 static int make_interfaces(struct test *test)
@@ -560,6 +777,7 @@ static int run_rounds(struct test *test)
 
 	if (!open_streams(test))
 		return 1;
+	test->failures = !run_cases(test);
 	for (uint64_t i = 0; i < count && test->failures < FAILURES_MAX; i++)
 		run_round(test, first + i);
 	printf("%sok 1 - what an answer teaches is what the oracle finds in it\n",
