@@ -218,9 +218,11 @@ static void policies_alone_make_what_all_objects_make(void **state)
 
 		assert_non_null(fresh);
 		change(kept, &slots[slot], slot);
-		/* a Pod that changes alone makes a policy without a compile */
 		if (slot < PODS)
 			change(kept, &slots[policy_slot], policy_slot);
+		/* a Pod that changes alone makes a policy without a compile */
+		if (slot < PODS && objects_only_pods(kept, base))
+			objects_forget(kept);
 		for (unsigned int k = 0; k < SLOTS; k++)
 			if (slots[k])
 				take(fresh, "ADDED", slots[k]);
@@ -658,6 +660,80 @@ static void faulty_service_holds_nothing_up(void **state)
 		policy_free(policy);
 		objects_close(objects);
 	}
+}
+
+static void take_plain_pod(struct objects *objects, const char *ns, unsigned int number)
+{
+	char text[400];
+
+	snprintf(text, sizeof(text),
+		 "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p%u\","
+		 "\"namespace\":\"%s\",\"uid\":\"%u\",\"labels\":{\"app\":\"a\"}},\"spec\":{"
+		 "\"nodeName\":\"w\"},\"status\":{\"podIP\":\"10.0.0.%u\"}}",
+		 number, ns, number, number);
+	take(objects, "ADDED", text);
+}
+
+/* Adds a Pod. Returns true if its policy, which takes @policy's place, is made from the Pod alone.
+ * It names as many backends as the policy that is made of all objects. */
+static bool is_patched(struct objects *objects, const char *ns, unsigned int number,
+		       struct policy **policy)
+{
+	const uint64_t before = objects_patched(objects);
+	struct policy *next, *fresh;
+	bool patched;
+
+	take_plain_pod(objects, ns, number);
+	next = compile_all(objects, *policy);
+	assert_non_null(next);
+	patched = objects_patched(objects) > before;
+	policy_free(*policy);
+	fresh = compile(objects, NULL);
+	assert_non_null(fresh);
+	assert_int_equal(next->n_backends, fresh->n_backends);
+	policy_free(fresh);
+	policy_free(next);
+	*policy = compile(objects, NULL);
+	assert_non_null(*policy);
+	return patched;
+}
+
+/* A Service without EndpointSlices has the Pods of its namespace as backends. Pods of other
+ * namespaces do not wait for a compile of all objects, nor do any for an ExternalName: it has no
+ * backends, whatever its selector. */
+static void service_holds_up_no_pods_of_others(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	struct policy *policy;
+
+	(void)state;
+	assert_non_null(objects);
+	take_plain_pod(objects, "a", 1);
+	take_plain_pod(objects, "b", 2);
+	take_service(objects, "ADDED", "name",
+		     "\"type\":\"ExternalName\",\"externalName\":\"x.example.com\","
+		     "\"selector\":{\"app\":\"a\"}");
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	assert_true(is_patched(objects, "a", 3, &policy));
+	assert_true(is_patched(objects, "b", 4, &policy));
+	take_service(objects, "ADDED", "pods",
+		     "\"clusterIP\":\"10.96.0.1\",\"ports\":[{\"port\":80}],"
+		     "\"selector\":{\"app\":\"a\"}");
+	policy_free(policy);
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	assert_int_equal(policy->n_backends, 2);
+	assert_true(is_patched(objects, "b", 5, &policy));
+	assert_false(is_patched(objects, "a", 6, &policy));
+	assert_int_equal(policy->n_backends, 3);
+	take_service(objects, "DELETED", "pods", "\"clusterIP\":\"10.96.0.1\"");
+	policy_free(policy);
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	assert_true(is_patched(objects, "a", 7, &policy));
+	policy_free(policy);
+	objects_close(objects);
 }
 
 static void take_pod(struct objects *objects, unsigned int number, size_t size, const char *more)
@@ -1158,6 +1234,7 @@ int main(void)
 		cmocka_unit_test(faulty_service_translates_nothing),
 		cmocka_unit_test(faulty_service_holds_nothing_up),
 		cmocka_unit_test(faulty_address_leaves_the_others),
+		cmocka_unit_test(service_holds_up_no_pods_of_others),
 		cmocka_unit_test(pod_with_too_many_labels_is_closed),
 		cmocka_unit_test(large_node_keeps_its_last_addresses),
 		cmocka_unit_test(waiting_pods_multiply_no_policy_of_others),

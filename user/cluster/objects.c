@@ -335,9 +335,10 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 	objects->data = data;
 	objects->since.pods = lh_kchar_table_new(64, objects_free_key);
 	objects->since.held = lh_kchar_table_new(16, objects_free_key);
+	objects->since.following = lh_kchar_table_new(16, objects_free_key);
 	objects->claims = claims_open();
-	if (!objects->since.pods || !objects->since.held || !objects->claims ||
-	    offenders_open(objects) || room_open(objects)) {
+	if (!objects->since.pods || !objects->since.held || !objects->since.following ||
+	    !objects->claims || offenders_open(objects) || room_open(objects)) {
 		objects_close(objects);
 		return NULL;
 	}
@@ -372,6 +373,8 @@ void objects_close(struct objects *objects)
 		lh_table_free(objects->since.pods);
 	if (objects->since.held)
 		lh_table_free(objects->since.held);
+	if (objects->since.following)
+		lh_table_free(objects->since.following);
 	objects_free_passing(&objects->since);
 	if (objects->contested)
 		lh_table_free(objects->contested);

@@ -21,13 +21,26 @@
  * segments behind. */
 #define PATCHES_MAX 500
 
-/* Returns true if a Service takes its backends from Pods. */
-static bool follows_pods(const struct cluster *cluster)
+/* Returns true if the Service takes its backends from Pods, which are of its namespace. */
+static bool follows_pods(const struct service *service)
 {
-	for (size_t i = 0; i < cluster->n_services; i++)
-		if (!cluster->services[i].n_slices && cluster->services[i].has_selector)
-			return true;
-	return false;
+	return !service->n_slices && service->has_selector &&
+	       service->type != SERVICE_EXTERNAL_NAME;
+}
+
+/* Notes the namespaces that have such a Service. */
+static void note_following(struct since *since, const struct cluster *cluster)
+{
+	struct lh_table *following = since->following;
+
+	while (following->head)
+		lh_table_delete_entry(following, following->head);
+	for (size_t i = 0; i < cluster->n_services; i++) {
+		const struct service *service = &cluster->services[i];
+
+		if (follows_pods(service) && !lh_table_lookup_entry(following, service->ns_name))
+			lh_table_insert(following, check_memory(strdup(service->ns_name)), NULL);
+	}
 }
 
 /* Compiles all objects. @contested: receives the objects that name an address which another object
@@ -40,7 +53,9 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 
 	if (!error)
 		error = compile_again(cluster, base, objects->asides, diag, policy);
-	objects->since.known = !error && !follows_pods(cluster);
+	objects->since.known = !error;
+	if (!error)
+		note_following(&objects->since, cluster);
 	objects->since.patches = 0;
 	objects_cluster_end(objects, error);
 	return error;
@@ -155,12 +170,29 @@ static bool is_contested(const struct objects *objects)
 	return false;
 }
 
+/* Returns true if a Service takes its backends from the Pods of a changed Pod's namespace. */
+static bool is_followed(const struct objects *objects)
+{
+	const struct since *since = &objects->since;
+	struct lh_entry *entry = lh_table_length(since->following) ? since->pods->head : NULL;
+	char ns[256];
+
+	for (; entry; entry = entry->next) {
+		const char *key = lh_entry_k(entry);
+
+		snprintf(ns, sizeof(ns), "%.*s", (int)strcspn(key, "/"), key);
+		if (lh_table_lookup_entry(since->following, ns))
+			return true;
+	}
+	return false;
+}
+
 static bool can_patch(const struct objects *objects, const struct policy *base)
 {
 	const struct since *since = &objects->since;
 
 	return since->known && !since->others && since_is(since, base) &&
-	       since->patches < PATCHES_MAX && !is_contested(objects);
+	       since->patches < PATCHES_MAX && !is_contested(objects) && !is_followed(objects);
 }
 
 bool objects_only_pods(const struct objects *objects, const struct policy *base)

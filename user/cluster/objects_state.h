@@ -69,13 +69,14 @@ struct room {
 
 /* The changes since a policy was compiled. */
 struct since {
-	/* the changes since the policy below are known, and its Pods and Services allow a patch */
-	bool known;
+	bool known; /* the changes since the policy below are known */
 	uint64_t lineage;
 	uint32_t generation;
 	bool others; /* an object other than a Pod has changed */
 	bool rest; /* an object that is neither a Pod nor a policy has changed */
 	struct lh_table *pods; /* the keys of the Pods that have changed; no values */
+	/* the namespaces with a Service that takes its backends from Pods; no values */
+	struct lh_table *following;
 	/* the keys of the Pods that wait for an address which the last policy gives to another Pod;
 	 * no values */
 	struct lh_table *held;

@@ -395,6 +395,7 @@ struct pod_update {
 	bool expects; /* the expected pods have changed */
 	bool extends; /* segments may be added */
 	bool extended; /* segments were added */
+	ARRAY(struct address) changed; /* the addresses of changed pods, sorted */
 	ARRAY(struct endpoint) needy, needy_expected; /* pods that fit no segment of the base */
 	struct policy *policy; /* the result, extended before it is updated */
 };
@@ -426,33 +427,49 @@ static int compare_changes(const void *a, const void *b)
 	return strcmp(x->pod->name, y->pod->name);
 }
 
-/* Returns true if one of the endpoint's addresses is a Service's or a backend: that Service
- * changes. */
-static bool serves(const struct policy *base, const struct address *address)
+static int compare_addresses_alone(const void *a, const void *b)
 {
-	for (size_t i = 0; i < base->n_backends; i++)
-		if (!memcmp(&base->backends[i].address, address, sizeof(*address)))
-			return true;
-	for (size_t i = 0; i < base->n_frontends; i++)
-		if (!memcmp(&base->frontends[i].address, address, sizeof(*address)))
-			return true;
-	return false;
+	return memcmp(a, b, sizeof(struct address));
 }
 
-static bool changes_service(const struct policy *base, const struct pod_change *change)
+/* Lists the addresses that changed pods have or had. */
+static void list_changed(struct pod_update *p)
 {
-	const struct policy_range none = {0};
-	const struct policy_range had = change->endpoint ? change->endpoint->addresses : none;
+	const struct policy *base = p->u.base;
+
+	for (size_t i = 0; i < p->changes.n; i++) {
+		const struct endpoint *now = p->changes.at[i].pod->now;
+
+		for (size_t k = 0; now && k < now->n_addresses; k++)
+			array_push(&p->changed, now->addresses[k]);
+	}
+	for (size_t i = 0; i < base->n_addresses; i++)
+		if (p->deleted[i])
+			array_push(&p->changed, base->addresses[i].address);
+	array_sort(&p->changed, compare_addresses_alone);
+}
+
+static bool is_changed(const struct pod_update *p, const struct address *address)
+{
+	return bsearch(address, p->changed.at, p->changed.n, sizeof(*address),
+		       compare_addresses_alone);
+}
+
+/* Returns true if an address of a changed pod is a Service's or a backend: that Service changes.
+ * Looks at each of these once: a tenant's may be a million, and a batch has a thousand pods. */
+static bool changes_services(struct pod_update *p)
+{
+	const struct policy *base = p->u.base;
+	bool changes = false;
 
 	if (!base->n_backends && !base->n_frontends)
 		return false;
-	for (uint32_t i = 0; i < had.n; i++)
-		if (serves(base, &base->addresses[base->endpoint_addresses[had.at + i]].address))
-			return true;
-	for (size_t i = 0; change->pod->now && i < change->pod->now->n_addresses; i++)
-		if (serves(base, &change->pod->now->addresses[i]))
-			return true;
-	return false;
+	list_changed(p);
+	for (size_t i = 0; p->changed.n && !changes && i < base->n_backends; i++)
+		changes = is_changed(p, &base->backends[i].address);
+	for (size_t i = 0; p->changed.n && !changes && i < base->n_frontends; i++)
+		changes = is_changed(p, &base->frontends[i].address);
+	return changes;
 }
 
 static bool is_plain(const struct endpoint *endpoint)
@@ -482,7 +499,7 @@ static int add_change(struct pod_update *p, const struct update_pod *pod)
 		had = change->endpoint->addresses;
 	for (uint32_t i = 0; i < had.n; i++)
 		p->deleted[base->endpoint_addresses[had.at + i]] = true;
-	return changes_service(base, change) ? -EOPNOTSUPP : 0;
+	return 0;
 }
 
 /* Expected pods */
@@ -714,6 +731,8 @@ static int make(void *data)
 	p->deleted = grow_zeroed(base->n_addresses, sizeof(*p->deleted));
 	for (size_t i = 0; !error && i < p->n; i++)
 		error = add_change(p, &p->pods[i]);
+	if (!error && changes_services(p))
+		error = -EOPNOTSUPP;
 	if (error)
 		return error;
 	array_sort(&p->changes, compare_changes);
@@ -737,6 +756,7 @@ int policy_update(const struct policy *base, const struct update_pod *pods, size
 		*policy = p.policy;
 	updater_free(&p.u);
 	array_free(&p.changes);
+	array_free(&p.changed);
 	array_free(&p.added);
 	array_free(&p.places);
 	array_free(&p.needy);
