@@ -736,6 +736,69 @@ static void service_holds_up_no_pods_of_others(void **state)
 	objects_close(objects);
 }
 
+/* An API server takes addresses that are written otherwise, and kube-proxy serves them: a refused
+ * Service has these without backends, too. An address that cannot be a Service's takes away none of
+ * the others. */
+static void oddly_written_addresses_translate_nothing(void **state)
+{
+	static const char *const specs[] = {
+		"\"clusterIP\":\"10.96.0.1\",\"externalIPs\":[\"010.0.0.001\"],",
+		"\"clusterIP\":\"10.96.0.1\",\"externalIPs\":[\"::ffff:10.0.0.1\",\"10.0.0.1\"],",
+		"\"clusterIP\":\"10.96.0.1\",\"externalIPs\":[\"::ffff:10.00.0.01\"],",
+		"\"clusterIP\":\"010.96.0.1\",\"clusterIPs\":[\"010.96.0.1\"],"
+		"\"externalIPs\":[\"10.0.0.1\"],",
+		"\"clusterIP\":\"10.96.0.1\",\"externalIPs\":[\"127.0.0.1\",\"10.0.0.1\"],",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(specs) / sizeof(*specs); i++) {
+		struct objects *objects = objects_open(NULL, &ops, NULL);
+		struct policy *policy;
+		size_t backends;
+		char spec[300];
+
+		assert_non_null(objects);
+		take_plain_pod(objects, "a", 9);
+		snprintf(spec, sizeof(spec),
+			 "%s\"selector\":{\"app\":\"a\"},\"ports\":[{\"port\":80}]", specs[i]);
+		take_service(objects, "ADDED", "one", spec);
+		assert_int_equal(objects_refused(objects), 1);
+		take_service(objects, "ADDED", "two",
+			     "\"clusterIP\":\"10.96.0.2\",\"selector\":{\"app\":\"a\"},"
+			     "\"ports\":[{\"port\":80}]");
+		policy = compile(objects, NULL);
+		assert_non_null(policy);
+		assert_int_equal(frontends_at(policy, "10.96.0.1", &backends), 1);
+		assert_int_equal(backends, 0);
+		assert_int_equal(frontends_at(policy, "10.0.0.1", &backends), 1);
+		assert_int_equal(backends, 0);
+		assert_int_equal(frontends_at(policy, "10.96.0.2", &backends), 1);
+		assert_int_equal(backends, 1);
+		policy_free(policy);
+		objects_close(objects);
+	}
+}
+
+/* A refused policy isolates what it selects, whatever its annotation has: here a NUL character. */
+static void odd_annotation_opens_nothing(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	const struct collection *policies;
+
+	(void)state;
+	assert_non_null(objects);
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\",\"metadata\":{"
+	     "\"name\":\"x\",\"namespace\":\"a\",\"uid\":\"1\",\"annotations\":{"
+	     "\"bulkhead.dev/audit\":\"true\\u0000\"}},\"spec\":{\"podSelector\":{}}}");
+	assert_int_equal(objects_refused(objects), 1);
+	assert_null(strstr(refusal, "nothing of it is enforced"));
+	policies = &objects->collections[6];
+	assert_string_equal(policies->kind->name, "NetworkPolicy");
+	assert_non_null(((struct object_state *)lh_entry_v(policies->kept->head))->text);
+	objects_close(objects);
+}
+
 static void take_pod(struct objects *objects, unsigned int number, size_t size, const char *more)
 {
 	char *text = NULL;
@@ -1235,6 +1298,8 @@ int main(void)
 		cmocka_unit_test(faulty_service_holds_nothing_up),
 		cmocka_unit_test(faulty_address_leaves_the_others),
 		cmocka_unit_test(service_holds_up_no_pods_of_others),
+		cmocka_unit_test(oddly_written_addresses_translate_nothing),
+		cmocka_unit_test(odd_annotation_opens_nothing),
 		cmocka_unit_test(pod_with_too_many_labels_is_closed),
 		cmocka_unit_test(large_node_keeps_its_last_addresses),
 		cmocka_unit_test(waiting_pods_multiply_no_policy_of_others),

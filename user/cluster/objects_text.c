@@ -390,6 +390,7 @@ static void copy_audit(struct json_object *from, struct json_object *metadata)
 	struct json_object *annotations;
 
 	if (!json_object_is_type(audit, json_type_string) ||
+	    strlen("true") != (size_t)json_object_get_string_len(audit) ||
 	    strcmp(json_object_get_string(audit), "true"))
 		return;
 	annotations = json_object_new_object();
@@ -438,17 +439,36 @@ char *objects_isolating(const struct object_kind *kind, struct json_object *obje
 /* The addresses beyond the cluster's own that a closed Service keeps. */
 #define CLOSED_ADDRESSES 64
 
-/* Returns true if the item of a list of addresses can be read: an address, or an entry of a load
- * balancer that has one, or none. */
-static bool is_readable(struct json_object *item)
+/* Returns the text of an address as this reader takes it, to put, of any spelling that the API
+ * server takes; NULL: it cannot be a Service's. */
+static struct json_object *address_of(struct json_object *from)
 {
-	const bool entry = json_object_is_type(item, json_type_object);
-	struct json_object *ip = entry ? json_object_object_get(item, "ip") : item;
 	struct address address;
+	char text[ADDRESS_TEXT];
 
-	return ip ? json_object_is_type(ip, json_type_string) &&
-			       !address_parse(json_object_get_string(ip), &address)
-		  : entry;
+	if (!json_object_is_type(from, json_type_string) ||
+	    address_parse_loose(json_object_get_string(from), &address) ||
+	    address_is_special(&address))
+		return NULL;
+	return json_object_new_string(address_print(&address, text));
+}
+
+/* Returns the item of a list of addresses with its address as this reader takes it, to put: an
+ * address, or an entry of a load balancer that has one, or none. NULL: it cannot be read. */
+static struct json_object *readable(struct json_object *item)
+{
+	struct json_object *ip = json_object_object_get(item, "ip"), *read, *address;
+
+	if (!json_object_is_type(item, json_type_object))
+		return address_of(item);
+	address = ip ? address_of(ip) : NULL;
+	if (ip && !address)
+		return NULL;
+	read = json_object_new_object();
+	copy(item, read, "ipMode");
+	if (address)
+		json_object_object_add(read, "ip", address);
+	return read;
 }
 
 /* Copies the first items of a list of addresses that can be read. */
@@ -461,21 +481,38 @@ static void copy_first(struct json_object *from, struct json_object *to, const c
 		return;
 	first = json_object_new_array();
 	for (size_t i = 0; i < json_object_array_length(list) && i < most; i++) {
-		struct json_object *item = json_object_array_get_idx(list, i);
+		struct json_object *read = readable(json_object_array_get_idx(list, i));
 
-		if (is_readable(item))
-			json_object_array_add(first, json_object_get(item));
+		if (read)
+			json_object_array_add(first, read);
 	}
 	json_object_object_add(to, key, first);
 }
 
+/* Copies the cluster's addresses, or "None". */
+static void copy_cluster_addresses(struct json_object *from, struct json_object *to)
+{
+	struct json_object *one = json_object_object_get(from, "clusterIP"), *read;
+
+	read = one ? address_of(one) : NULL;
+	if (read)
+		json_object_object_add(to, "clusterIP", read);
+	else
+		copy(from, to, "clusterIP");
+	if (read)
+		copy_first(from, to, "clusterIPs", 2);
+	else
+		copy(from, to, "clusterIPs");
+}
+
 char *objects_closed_service(struct json_object *service, const char *name)
 {
-	static const char *const members[] = {"type", "clusterIP", "clusterIPs", NULL};
+	static const char *const members[] = {"type", NULL};
 	struct json_object *closed = objects_about(service), *spec = api_get(service, "spec");
 	struct json_object *to = part_of(service, "spec", members), *balancer, *status;
 	char *text;
 
+	copy_cluster_addresses(spec, to);
 	copy_first(spec, to, "externalIPs", CLOSED_ADDRESSES);
 	/* by its name no EndpointSlice has the port, so it has no backends */
 	json_object_object_add(to, "ports",

@@ -37,44 +37,35 @@ static bool read_local(struct reader *reader, const struct tree *spec, const cha
 	return node && read_word(reader, node, words) == 1;
 }
 
-static bool is_special(const struct address *address)
-{
-	static const struct {
-		struct cidr cidr;
-	} special[] = {
-		{{{{[10] = 0xff, [11] = 0xff, [12] = 127}}, 104}}, /* 127.0.0.0/8 */
-		{{{{[10] = 0xff, [11] = 0xff, [12] = 169, [13] = 254}}, 112}}, /* 169.254.0.0/16 */
-		{{{{[10] = 0xff, [11] = 0xff, [12] = 224}}, 120}}, /* 224.0.0.0/24 */
-		{{{{[10] = 0xff, [11] = 0xff}}, 128}}, /* 0.0.0.0 */
-		{{{{0}}, 127}}, /* :: and ::1 */
-		{{{{0xfe, 0x80}}, 10}}, /* fe80::/10 */
-		{{{{0xff, 0x02}}, 16}}, /* ff02::/16 */
-	};
-
-	for (size_t i = 0; i < sizeof(special) / sizeof(*special); i++)
-		if (cidr_contains(&special[i].cidr, address))
-			return true;
-	return false;
-}
-
 bool reader_unicast(struct reader *reader, const struct tree *node, struct address *address)
 {
 	if (!reader_address(reader, node, address))
 		return false;
-	if (!is_special(address))
+	if (!address_is_special(address))
 		return true;
 	reader_error(reader, node,
 		     "must not be an unspecified, loopback, link-local or multicast address");
 	return false;
 }
 
+/* Reads an address of a Service. One that is set aside has an address in each spelling that the API
+ * server takes. */
+static bool read_address(struct reader *reader, const struct tree *node,
+			 const struct service *service, struct address *address)
+{
+	if (!service->closed)
+		return reader_unicast(reader, node, address);
+	return node->type == TREE_SCALAR && !address_parse_loose(node->text, address) &&
+	       !address_is_special(address);
+}
+
 static size_t read_addresses(struct reader *reader, const struct tree *list,
-			     struct address *addresses)
+			     const struct service *service, struct address *addresses)
 {
 	size_t n = 0;
 
 	for (const struct tree *item = list ? list->first : NULL; item; item = item->next)
-		n += reader_unicast(reader, item, &addresses[n]);
+		n += read_address(reader, item, service, &addresses[n]);
 	return n;
 }
 
@@ -117,9 +108,9 @@ static void read_cluster_addresses(struct reader *reader, const struct tree *spe
 	}
 	reader_array(reader, service->addresses, 2);
 	if (first)
-		service->n_addresses = read_addresses(reader, list, service->addresses);
+		service->n_addresses = read_addresses(reader, list, service, service->addresses);
 	else if (one && *one->text)
-		service->n_addresses = reader_unicast(reader, one, service->addresses);
+		service->n_addresses = read_address(reader, one, service, service->addresses);
 	if (service->n_addresses == 2 &&
 	    address_is_ipv4(&service->addresses[0]) == address_is_ipv4(&service->addresses[1]))
 		reader_error(reader, list, "two addresses must be one of IPv4 and one of IPv6");
@@ -140,7 +131,7 @@ static void read_load_balancer(struct reader *reader, const struct tree *status,
 
 		if (!ip || tree_says(item, "ip", "") || tree_says(item, "ipMode", "Proxy"))
 			continue;
-		if (reader_unicast(reader, ip, &service->external[service->n_external]))
+		if (read_address(reader, ip, service, &service->external[service->n_external]))
 			service->n_external++;
 	}
 }
@@ -155,7 +146,7 @@ static void read_external_addresses(struct reader *reader, const struct tree *sp
 	reader_array(reader, service->external,
 		     (list ? list->n : 0) +
 			     (ingress && ingress->type == TREE_LIST ? ingress->n : 0));
-	service->n_external = read_addresses(reader, list, service->external);
+	service->n_external = read_addresses(reader, list, service, service->external);
 	read_load_balancer(reader, status, service);
 }
 

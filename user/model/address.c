@@ -29,6 +29,61 @@ int address_parse(const char *text, struct address *address)
 	return 0;
 }
 
+/* Copies an address without the zeros that the bytes of an IPv4 address begin with. Returns false
+ * if it does not fit. */
+static bool copy_without_zeros(const char *from, char *to, size_t size)
+{
+	const char *colon = strrchr(from, ':');
+	size_t n = colon ? colon + 1 - from : 0;
+	const bool dotted = strchr(from + n, '.');
+	bool begins = dotted;
+
+	if (strlen(from) >= size)
+		return false;
+	memcpy(to, from, n);
+	for (const char *at = from + n; *at; at++) {
+		if (begins && *at == '0' && at[1] >= '0' && at[1] <= '9')
+			continue;
+		begins = dotted && *at == '.';
+		to[n++] = *at;
+	}
+	to[n] = '\0';
+	return true;
+}
+
+int address_parse_loose(const char *text, struct address *address)
+{
+	char strict[64];
+	struct address parsed;
+
+	if (!copy_without_zeros(text, strict, sizeof(strict)))
+		return -EINVAL;
+	if (!address_parse(strict, address))
+		return 0;
+	if (inet_pton(AF_INET6, strict, parsed.bytes) != 1)
+		return -EINVAL;
+	*address = parsed;
+	return 0;
+}
+
+bool address_is_special(const struct address *address)
+{
+	static const struct cidr special[] = {
+		{{{[10] = 0xff, [11] = 0xff, [12] = 127}}, 104}, /* 127.0.0.0/8 */
+		{{{[10] = 0xff, [11] = 0xff, [12] = 169, [13] = 254}}, 112}, /* 169.254.0.0/16 */
+		{{{[10] = 0xff, [11] = 0xff, [12] = 224}}, 120}, /* 224.0.0.0/24 */
+		{{{[10] = 0xff, [11] = 0xff}}, 128}, /* 0.0.0.0 */
+		{{{0}}, 127}, /* :: and ::1 */
+		{{{0xfe, 0x80}}, 10}, /* fe80::/10 */
+		{{{0xff, 0x02}}, 16}, /* ff02::/16 */
+	};
+
+	for (size_t i = 0; i < sizeof(special) / sizeof(*special); i++)
+		if (cidr_contains(&special[i], address))
+			return true;
+	return false;
+}
+
 static void clear_host_bits(struct cidr *cidr)
 {
 	for (unsigned int bit = cidr->length; bit < 128; bit++)

@@ -326,5 +326,11 @@ const char *cidr_print(const struct cidr *cidr, char text[ADDRESS_TEXT]);
  * of a CIDR. Refuse the mapped form: an address has one name. */
 int address_parse(const char *text, struct address *address);
 int cidr_parse(const char *text, struct cidr *cidr);
+/* Parses an address in each spelling that an API server takes, and kube-proxy serves: also with
+ * zeros before the bytes of an IPv4 address, and in the mapped form. */
+int address_parse_loose(const char *text, struct address *address);
+/* Returns true if the address cannot be a Service's: it is unspecified, loopback, link-local or
+ * multicast on the link. */
+bool address_is_special(const struct address *address);
 
 #endif
