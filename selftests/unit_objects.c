@@ -1278,6 +1278,47 @@ static void waiting_pods_multiply_no_policy_of_others(void **state)
 	objects_close(objects);
 }
 
+/* Whatever CIDRs a tenant writes: a new Pod without an address needs no compile of all objects. */
+static void cidrs_hold_up_no_new_pods(void **state)
+{
+	static const char *const blocks[] = {
+		"{\"ipBlock\":{\"cidr\":\"10.0.0.0/8\",\"except\":[\"10.0.0.0/24\"]}}",
+		NULL, /* many */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++) {
+		struct objects *objects = objects_open(NULL, &ops, NULL);
+		struct policy *policy, *next;
+		char text[3000], *at = text;
+		uint64_t before;
+
+		assert_non_null(objects);
+		take_plain_pod(objects, "a", 1);
+		at += sprintf(at,
+			      "{\"apiVersion\":\"networking.k8s.io/v1\",\"kind\":\"NetworkPolicy\","
+			      "\"metadata\":{\"name\":\"x\",\"namespace\":\"a\",\"uid\":\"1\"},"
+			      "\"spec\":{\"podSelector\":{},\"ingress\":[{\"from\":[");
+		for (unsigned int k = 0; !blocks[i] && k < 40; k++)
+			at += sprintf(at, "%s{\"ipBlock\":{\"cidr\":\"20.0.%u.0/24\"}}",
+				      k ? "," : "", k);
+		sprintf(at, "%s]}]}}", blocks[i] ? blocks[i] : "");
+		take(objects, "ADDED", text);
+		take_waiting(objects, 0);
+		policy = compile(objects, NULL);
+		assert_non_null(policy);
+		before = objects_patched(objects);
+		take_waiting(objects, 1);
+		next = compile_all(objects, policy);
+		assert_non_null(next);
+		assert_int_equal(objects_patched(objects), before + 1);
+		assert_int_equal(next->n_expected, 2);
+		policy_free(policy);
+		policy_free(next);
+		objects_close(objects);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1303,6 +1344,7 @@ int main(void)
 		cmocka_unit_test(pod_with_too_many_labels_is_closed),
 		cmocka_unit_test(large_node_keeps_its_last_addresses),
 		cmocka_unit_test(waiting_pods_multiply_no_policy_of_others),
+		cmocka_unit_test(cidrs_hold_up_no_new_pods),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

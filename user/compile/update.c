@@ -11,7 +11,10 @@
 #include "model/search.h"
 
 #define NONE UINT32_MAX
-#define EXPECTED_PREFIXES 16 /* an expected pod has to fit into the segments of all prefixes */
+/* An expected pod has to fit into the segments of so many prefixes, */
+#define EXPECTED_PREFIXES 16
+/* or, if there are more, into those at so many endpoints. */
+#define EXPECTED_PLACES 64
 
 /* An endpoint that is added, with its place in the new tables. */
 struct newcomer {
@@ -544,21 +547,48 @@ static bool is_as_expected(const struct policy *base, const struct pod_change *c
 	       same_labels(base, was->labels, &now->labels) && same_ports(base, was->ports, now);
 }
 
-/* Returns -ENOENT if the policy lacks a segment for the pod wherever its address may be. */
-static int check_expected(const struct policy *base, const struct endpoint *endpoint)
+static int place_expected(const struct policy *base, const struct endpoint *endpoint,
+			  const struct address *address)
 {
 	struct placement placement;
-	int error = base->n_prefixes <= EXPECTED_PREFIXES ? 0 : -EOPNOTSUPP;
 
-	for (size_t i = 0; !error && i < base->n_prefixes; i++) {
-		const struct policy_prefix *prefix = &base->prefixes[i];
+	return policy_place(policy_lazy(base), endpoint, address, &placement);
+}
+
+/* Returns -ENOENT if the policy lacks a segment for the pod somewhere among the base's endpoints:
+ * at so many of them all over the table. */
+static int check_among_endpoints(const struct policy *base, const struct policy *policy,
+				 const struct endpoint *endpoint)
+{
+	const size_t n = base->n_addresses < EXPECTED_PLACES ? base->n_addresses : EXPECTED_PLACES;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < n; i++)
+		error = place_expected(policy, endpoint,
+				       &base->addresses[i * base->n_addresses / n].address);
+	return error;
+}
+
+/* Returns -ENOENT if the policy lacks a segment for the pod wherever its address may be. A tenant
+ * may write many CIDRs, or one within another that begins alike: then only addresses like those of
+ * endpoints count, and a pod with another one gets its segment when it has the address. */
+static int check_expected(const struct pod_update *p, const struct endpoint *endpoint)
+{
+	const struct policy *policy = p->extended ? p->policy : p->u.base;
+	bool all = policy->n_prefixes <= EXPECTED_PREFIXES;
+	int error = 0;
+
+	for (size_t i = 0; all && !error && i < policy->n_prefixes; i++) {
+		const struct policy_prefix *prefix = &policy->prefixes[i];
 
 		/* an address that stands for the whole prefix: no longer one begins with it */
-		if (policy_prefix_find(base, &prefix->address) != &base->segments[prefix->segment])
-			return -EOPNOTSUPP;
-		error = policy_place(policy_lazy(base), endpoint, &prefix->address, &placement);
+		if (policy_prefix_find(policy, &prefix->address) !=
+		    &policy->segments[prefix->segment])
+			all = false;
+		else
+			error = place_expected(policy, endpoint, &prefix->address);
 	}
-	return error;
+	return error || all ? error : check_among_endpoints(p->u.base, policy, endpoint);
 }
 
 static void keep_expected(struct pod_update *p, size_t from, size_t to)
@@ -638,8 +668,7 @@ static int place_pods(struct pod_update *p)
 		if (is_endpoint(change))
 			error = place_pod(p, change->pod->now);
 		else if (is_expected(change) && !is_as_expected(p->u.base, change))
-			error = check_expected(p->extended ? p->policy : p->u.base,
-					       change->pod->now);
+			error = check_expected(p, change->pod->now);
 		if (error == -ENOENT && is_endpoint(change))
 			array_push(&p->needy, *change->pod->now);
 		else if (error == -ENOENT && !p->extended &&

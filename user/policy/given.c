@@ -184,9 +184,12 @@ static void fill_node(const struct given_reading *r, const struct policy_node *r
 	fill_labels(r, record->labels, &node->labels);
 	node->addresses = allocate(r, record->addresses.n, sizeof(*node->addresses));
 	node->n_addresses = record->addresses.n;
-	memcpy(node->addresses,
-	       LAZY_SOME(r->policy, node_addresses, record->addresses.at, record->addresses.n),
-	       record->addresses.n * sizeof(*node->addresses));
+	/* a policy without such addresses has no table of them */
+	if (record->addresses.n)
+		memcpy(node->addresses,
+		       LAZY_SOME(r->policy, node_addresses, record->addresses.at,
+				 record->addresses.n),
+		       record->addresses.n * sizeof(*node->addresses));
 }
 
 void given_fill(const struct lazy_policy *policy, struct cluster *cluster)
