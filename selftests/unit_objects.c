@@ -736,6 +736,53 @@ static void service_holds_up_no_pods_of_others(void **state)
 	objects_close(objects);
 }
 
+/* Takes @policy's place by what changed Pods alone make of it. The frontends are those of a compile
+ * of all objects. */
+static void assert_same_frontends(struct objects *objects, struct policy **policy)
+{
+	const uint64_t before = objects_patched(objects);
+	struct policy *next = compile_all(objects, *policy), *fresh;
+
+	assert_non_null(next);
+	assert_int_equal(objects_patched(objects), before + 1);
+	policy_free(*policy);
+	*policy = next;
+	fresh = compile(objects, next);
+	assert_non_null(fresh);
+	assert_int_equal(next->n_frontends, fresh->n_frontends);
+	assert_memory_equal(next->frontends, fresh->frontends,
+			    fresh->n_frontends * sizeof(*fresh->frontends));
+	policy_free(fresh);
+	*policy = compile(objects, NULL);
+	assert_non_null(*policy);
+	policy_free(next);
+}
+
+/* A tenant's Service may have the addresses of others' Pods, and holds none of them up. */
+static void addresses_of_a_service_hold_up_no_pods(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	struct policy *policy;
+
+	(void)state;
+	assert_non_null(objects);
+	take_plain_pod(objects, "b", 1);
+	take_service(objects, "ADDED", "one",
+		     "\"clusterIP\":\"10.96.0.1\",\"externalIPs\":[\"10.0.0.50\",\"10.0.0.51\"],"
+		     "\"ports\":[{\"port\":80}]");
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	take_plain_pod(objects, "b", 50);
+	assert_same_frontends(objects, &policy);
+	take_plain_pod(objects, "b", 51);
+	take(objects, "DELETED",
+	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p50\","
+	     "\"namespace\":\"b\",\"uid\":\"50\"}}");
+	assert_same_frontends(objects, &policy);
+	policy_free(policy);
+	objects_close(objects);
+}
+
 /* An API server takes addresses that are written otherwise, and kube-proxy serves them: a refused
  * Service has these without backends, too. An address that cannot be a Service's takes away none of
  * the others. */
@@ -1339,6 +1386,7 @@ int main(void)
 		cmocka_unit_test(faulty_service_holds_nothing_up),
 		cmocka_unit_test(faulty_address_leaves_the_others),
 		cmocka_unit_test(service_holds_up_no_pods_of_others),
+		cmocka_unit_test(addresses_of_a_service_hold_up_no_pods),
 		cmocka_unit_test(oddly_written_addresses_translate_nothing),
 		cmocka_unit_test(odd_annotation_opens_nothing),
 		cmocka_unit_test(pod_with_too_many_labels_is_closed),

@@ -458,9 +458,9 @@ static bool is_changed(const struct pod_update *p, const struct address *address
 		       compare_addresses_alone);
 }
 
-/* Returns true if an address of a changed pod is a Service's or a backend: that Service changes.
- * Looks at each of these once: a tenant's may be a million, and a batch has a thousand pods. */
-static bool changes_services(struct pod_update *p)
+/* Returns true if an address of a changed pod is a backend: what is known of the backend changes.
+ * Looks at each backend once: a tenant's may be a million, and a batch has a thousand pods. */
+static bool changes_backends(struct pod_update *p)
 {
 	const struct policy *base = p->u.base;
 	bool changes = false;
@@ -470,9 +470,28 @@ static bool changes_services(struct pod_update *p)
 	list_changed(p);
 	for (size_t i = 0; p->changed.n && !changes && i < base->n_backends; i++)
 		changes = is_changed(p, &base->backends[i].address);
-	for (size_t i = 0; p->changed.n && !changes && i < base->n_frontends; i++)
-		changes = is_changed(p, &base->frontends[i].address);
 	return changes;
+}
+
+/* Notes which Services share an address with an endpoint now: a tenant's Service may have addresses
+ * of others' pods. Comes after the addresses of the endpoints. */
+static void share_frontends(struct pod_update *p)
+{
+	struct policy *policy = p->u.t.policy;
+
+	if (!p->changed.n)
+		return;
+	BEGIN_TABLE(&p->u, frontends);
+	for (size_t i = 0; i < policy->n_frontends; i++) {
+		struct policy_frontend *frontend = &policy->frontends[i];
+
+		if (!is_changed(p, &frontend->address))
+			continue;
+		frontend->flags &= ~POLICY_FRONTEND_SHARED;
+		if (policy_address_find(policy, &frontend->address) ||
+		    policy_has_node(policy, &frontend->address))
+			frontend->flags |= POLICY_FRONTEND_SHARED;
+	}
 }
 
 static bool is_plain(const struct endpoint *endpoint)
@@ -745,6 +764,7 @@ static void make_policy(struct pod_update *p)
 	BEGIN_TABLE(&p->u, named_ports);
 	make_expected(p);
 	POLICY_TABLES(TABLE_COPY)
+	share_frontends(p);
 	if (!p->extended && !is_same(p)) {
 		policy->parent = base->checksum;
 		policy->generation++;
@@ -760,7 +780,7 @@ static int make(void *data)
 	p->deleted = grow_zeroed(base->n_addresses, sizeof(*p->deleted));
 	for (size_t i = 0; !error && i < p->n; i++)
 		error = add_change(p, &p->pods[i]);
-	if (!error && changes_services(p))
+	if (!error && changes_backends(p))
 		error = -EOPNOTSUPP;
 	if (error)
 		return error;

@@ -18,9 +18,9 @@ struct update_pod {
  * of @base must not have left the port names of a namespace's pods without numbers. Policies that
  * it has set aside stay so: @base has them without their rules. Strings, segments that no endpoint
  * uses any more, and records of deleted segments stay until the next compile. @pods: each name
- * once. @base must be whole in memory. No Service may take its backends from pods: all have
- * EndpointSlices. Returns 0 and a policy to free, of @base's generation if nothing has changed;
- * -EOPNOTSUPP: only a compile can tell; or -ENOMEM. Reports nothing.
+ * once. @base must be whole in memory. In the namespaces of @pods, no Service may take its backends
+ * from pods: all have EndpointSlices. Returns 0 and a policy to free, of @base's generation if
+ * nothing has changed; -EOPNOTSUPP: only a compile can tell; or -ENOMEM. Reports nothing.
  */
 int policy_update(const struct policy *base, const struct update_pod *pods, size_t n, bool extends,
 		  struct policy **policy);
