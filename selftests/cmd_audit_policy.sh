@@ -15,6 +15,11 @@ policy() { # KIND NAME LINE...: audited, then enforced
 	printf '%s\n' "${@:3}" >>"$tmp/audited.ini"
 	grep -v '^audit' "$tmp/audited.ini" >"$tmp/enforced.ini"
 }
+coloured() { # the audited cell has the colour of a warning on a terminal
+	env -u NO_COLOR -u COLUMNS TERM=xterm script -qec "$(printf '%q ' "$BULKHEAD" matrix --port TCP/80 "$tmp/audited.ini")" \
+		/dev/null </dev/null >"$tmp/out"
+	grep -F $'shop/web\033[33m a' "$tmp/out" || { cat -v "$tmp/out" && false; }
+}
 flow=(--from shop/web --to shop/db --port TCP/80)
 lints() {
 	run_bulkhead lint "$tmp/audited.ini"
@@ -28,6 +33,7 @@ both() { # KIND TIER-AND-NAME STATUS: what trace says of the flow
 	check "diff says what the audit keeps back of a $1" says 1 'old: .*audit: deny' diff "$tmp/audited.ini" "$tmp/enforced.ini"
 	check "lint does not say that an audited $1 has no effect" lints
 	check "matrix marks what an audited $1 would deny" says 0 '^2 shop/web a' matrix --port TCP/80 "$tmp/audited.ini"
+	check "matrix paints what an audited $1 would deny" coloured
 }
 policy network-policy shop/in 'endpoints = role=db' 'ingress = from endpoints(role=none)'
 both network-policy "network-policy shop/in" "network-policy: isolated by shop/in"

@@ -118,7 +118,8 @@ static void print_row(const struct reach_table *table, const struct matrix_layou
 	static const enum paint paints[] = {[REACH_NO] = PAINT_BAD,
 					    [REACH_YES] = PAINT_GOOD,
 					    [REACH_DEPENDS] = PAINT_WARN,
-					    [REACH_OWN] = PAINT_WARN};
+					    [REACH_OWN] = PAINT_WARN,
+					    [REACH_AUDIT] = PAINT_WARN};
 	enum reach last = REACH_NONE;
 	char text[NAME_MAX_WIDTH + 1];
 	size_t shown = 0;
