@@ -846,6 +846,53 @@ static void odd_annotation_opens_nothing(void **state)
 	objects_close(objects);
 }
 
+static void take_job(struct objects *objects, const char *type, unsigned int number)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text),
+		 "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"job-%u\","
+		 "\"namespace\":\"shop\",\"uid\":\"%u\"}}",
+		 number, number);
+	take(objects, type, text);
+}
+
+static struct lh_table *table_of_pods(struct objects *objects)
+{
+	for (size_t i = 0; i < N_KINDS; i++)
+		if (kind_is_pod(&object_kinds[i]))
+			return objects->collections[i].kept;
+	fail();
+	return NULL;
+}
+
+/* Pods come and go without end, as a tenant's jobs do. A search for a new Pod ends at an empty
+ * place of the table: some stay empty. */
+static void pods_that_come_and_go_leave_places_empty(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+
+	(void)state;
+	assert_non_null(objects);
+	for (unsigned int i = 0; i < 8000; i++) {
+		const struct lh_table *pods;
+		int empty = 0;
+
+		take_job(objects, "ADDED", i);
+		if (i >= 200)
+			take_job(objects, "DELETED", i - 200);
+		pods = table_of_pods(objects);
+		for (int place = 0; place < pods->size; place++)
+			empty += pods->table[place].k == LH_EMPTY;
+		assert_true(empty >= pods->size / 8);
+	}
+	assert_int_equal(objects_count(objects), 200);
+	for (unsigned int i = 7800; i < 8000; i++)
+		take_job(objects, "DELETED", i);
+	assert_int_equal(objects_count(objects), 0);
+	objects_close(objects);
+}
+
 static void take_pod(struct objects *objects, unsigned int number, size_t size, const char *more)
 {
 	char *text = NULL;
@@ -1389,6 +1436,7 @@ int main(void)
 		cmocka_unit_test(addresses_of_a_service_hold_up_no_pods),
 		cmocka_unit_test(oddly_written_addresses_translate_nothing),
 		cmocka_unit_test(odd_annotation_opens_nothing),
+		cmocka_unit_test(pods_that_come_and_go_leave_places_empty),
 		cmocka_unit_test(pod_with_too_many_labels_is_closed),
 		cmocka_unit_test(large_node_keeps_its_last_addresses),
 		cmocka_unit_test(waiting_pods_multiply_no_policy_of_others),

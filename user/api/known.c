@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "api/known.h"
+#include "api/table.h"
 
 struct known {
 	uint64_t version; /* a hash of its resourceVersion; 0: unlike any */
@@ -79,12 +80,16 @@ int api_known_put(struct api_known *known, const char *key, const char *version)
 
 bool api_known_delete(struct api_known *known, const char *key)
 {
-	return !lh_table_delete(known->table, key);
+	if (lh_table_delete(known->table, key))
+		return false;
+	api_table_deleted(&known->table, &known->deleted);
+	return true;
 }
 
 void api_known_end(struct api_known *known, void (*gone)(void *data, const char *key), void *data)
 {
 	struct lh_entry *entry, *next;
+	unsigned int n = 0;
 
 	for (entry = known->table->head; entry; entry = next) {
 		next = entry->next;
@@ -92,7 +97,12 @@ void api_known_end(struct api_known *known, void (*gone)(void *data, const char 
 			continue;
 		gone(data, lh_entry_k(entry));
 		lh_table_delete_entry(known->table, entry);
+		n++;
 	}
+	if (!n)
+		return;
+	known->deleted += n - 1;
+	api_table_deleted(&known->table, &known->deleted);
 }
 
 void api_known_doubt(struct api_known *known, const char *key)

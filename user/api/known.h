@@ -12,6 +12,7 @@ struct lh_table;
 
 struct api_known {
 	struct lh_table *table; /* key -> the object */
+	unsigned int deleted; /* for api_table_deleted() */
 	uint32_t list; /* number of the last list that began */
 };
 

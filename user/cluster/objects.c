@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/table.h"
 #include "policy/asides.h"
 #include "input/input.h"
 #include "model/arrays.h"
@@ -113,6 +114,7 @@ static void object_deleted(void *data, const char *key)
 	objects_note(collection, key);
 	offenders_note(collection, key, NULL);
 	lh_table_delete_entry(collection->kept, entry);
+	api_table_deleted(&collection->kept, &collection->deleted);
 	collection->objects->ops.changed(collection->objects->data);
 }
 

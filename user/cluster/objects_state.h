@@ -55,7 +55,8 @@ struct collection {
 	struct objects *objects;
 	const struct object_kind *kind;
 	struct api_watch *watch;
-	struct lh_table *kept; /* key -> struct kept */
+	struct lh_table *kept; /* key -> struct object_state */
+	unsigned int deleted; /* of them, for api_table_deleted() */
 	bool synced;
 };
 
