@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -490,6 +491,65 @@ static void test_ends_in_turn(void **state)
 	assert_null(world.api->turns.asked);
 	assert_null(world.api->turns.first);
 	end(&world);
+}
+
+static void count_wait(void *data, const struct api_wait *wait)
+{
+	size_t *n = data;
+
+	(void)wait;
+	++*n;
+}
+
+/* The others' objects come between those of a namespace of which many wait. Returns 0 if all is as
+ * it should be. Asserts nothing: it runs in a process of its own. */
+static int wait_by_many(struct api_watch *watch)
+{
+	enum { WAITING = 60000 };
+	static const struct api_turn_ops turn_ops;
+	struct api api = {0};
+	int faults = api_turns_open(&api);
+	size_t n = 0;
+	char key[64];
+
+	for (unsigned int i = 0; !faults && i < 2 * WAITING; i++) {
+		snprintf(key, sizeof(key), "evil/policy-%u", i % WAITING);
+		faults -= api_turns_add(&api, watch, &turn_ops,
+					&(struct api_turn){.key = key, .version = "1"});
+		snprintf(key, sizeof(key), "shop/web-%u", i);
+		faults += api_turns_wait(&api, watch, key);
+		api_turns_forget(&api, watch, key);
+	}
+	api_waits(&api, count_wait, &n);
+	faults += n != WAITING || !api_turns_wait(&api, watch, "evil/other");
+	for (unsigned int i = 0; i < WAITING; i++) {
+		snprintf(key, sizeof(key), "evil/policy-%u", i);
+		api_turns_forget(&api, watch, key);
+	}
+	faults += !!api.turns.first;
+	api_turns_end(&api);
+	return faults;
+}
+
+/* A tenant lets tens of thousands of policies wait behind a large one, and changes each again and
+ * again. What comes of his and of others looks for its turn, and not at all of these. The limit of
+ * processor time is a hundred times what that takes; to look at all takes many times the limit. */
+static void test_many_wait(void **state)
+{
+	const struct rlimit limit = {30, 30};
+	char watch;
+	pid_t child;
+	int status;
+
+	(void)state;
+	child = fork();
+	if (!child) {
+		setrlimit(RLIMIT_CPU, &limit);
+		_exit(!!wait_by_many((struct api_watch *)&watch));
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 }
 
 /* In an ordered collection the changes of a namespace follow each other: one that replaces an
@@ -1272,6 +1332,7 @@ int main(void)
 		cmocka_unit_test(test_waits_on),
 		cmocka_unit_test(test_ordered),
 		cmocka_unit_test(test_ends_in_turn),
+		cmocka_unit_test(test_many_wait),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

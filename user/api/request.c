@@ -75,10 +75,11 @@ int api_open(const char *kubeconfig, struct diag *diag, struct api **opened)
 		error = curl_open(diag);
 	if (!error && curl.global_init(CURL_GLOBAL_DEFAULT))
 		error = -ENOMEM;
+	if (!error)
+		error = api_turns_open(api);
 	if (!error) {
 		api->diag = diag;
 		api->fd = -1;
-		api_turns_open(api);
 		api->multi = curl.multi_init();
 		error = api->multi ? 0 : -ENOMEM;
 	}
@@ -104,6 +105,7 @@ void api_close(struct api *api)
 	}
 	if (api->multi)
 		curl.multi_cleanup(api->multi);
+	api_turns_end(api);
 	api_config_free(&api->config);
 	free(api);
 }

@@ -2,13 +2,17 @@
 #include "api/turns.h"
 
 #include <errno.h>
+#include <json-c/linkhash.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <xxhash.h>
 
 #include "api/large.h"
 #include "api/loop.h"
+#include "api/table.h"
+#include "model/arrays.h"
 
 #define REST 3
 #define ASK_SECONDS 60
@@ -18,7 +22,8 @@
 struct turn {
 	struct api_watch *watch;
 	const struct api_turn_ops *ops;
-	struct turn *next;
+	struct turn_queue *queue; /* NULL: it is in none */
+	struct turn *next, **at; /* *at: the pointer to this turn in its queue */
 	bool gone;
 	char version[API_VERSION_MAX];
 	char uid[API_UID_MAX];
@@ -26,7 +31,16 @@ struct turn {
 	uint64_t since; /* ms */
 	time_t date;
 	bool told; /* for api_waits() */
-	char key[];
+	const char *key; /* in `text` */
+	char text[];
+};
+
+/* The turns of a namespace. There are as many queues as namespaces that wait, and a tenant has few
+ * of these. */
+struct turn_queue {
+	struct turn_queue *next;
+	struct turn *first, **end;
+	char ns[];
 };
 
 static bool is_about(const struct turn *turn, const struct api_watch *watch, const char *key)
@@ -42,25 +56,106 @@ static bool same_namespace(const char *a, const char *b)
 	return !strncmp(a, b, n) && b[n] == '/';
 }
 
-/* Puts a turn behind the others of its namespace; without any, behind all. */
-static void insert(struct api_turns *turns, struct turn *turn)
+static unsigned long hash_turn(const void *key)
 {
-	struct turn **at = &turns->first, **after = NULL;
+	const struct turn *turn = key;
 
-	for (; *at; at = &(*at)->next)
-		if (same_namespace((*at)->key, turn->key))
-			after = &(*at)->next;
-	if (!after)
-		after = at;
-	turn->next = *after;
-	*after = turn;
+	return XXH3_64bits_withSeed(turn->key, strlen(turn->key), (uintptr_t)turn->watch);
 }
 
-static void free_turn(struct turn **at)
+static int equals_turn(const void *a, const void *b)
 {
-	struct turn *turn = *at;
+	const struct turn *turn = b;
 
-	*at = turn->next;
+	return is_about(a, turn->watch, turn->key);
+}
+
+/* Returns the turn of an object in the queues; NULL: it has none. */
+static struct turn *find(const struct api_turns *turns, const struct api_watch *watch,
+			 const char *key)
+{
+	const struct turn wanted = {.watch = (struct api_watch *)watch, .key = key};
+	struct lh_entry *entry = lh_table_lookup_entry(turns->table, &wanted);
+
+	return entry ? lh_entry_v(entry) : NULL;
+}
+
+/* Returns where the pointer to the queue of a key's namespace is; to NULL: it has none. */
+static struct turn_queue **find_queue(struct api_turns *turns, const char *key)
+{
+	const size_t n = strcspn(key, "/");
+	struct turn_queue **at = &turns->first;
+
+	while (*at && (strncmp((*at)->ns, key, n) || (*at)->ns[n]))
+		at = &(*at)->next;
+	return at;
+}
+
+/* Returns the queue of a key's namespace, which a new one of comes last. */
+static struct turn_queue *queue_of(struct api_turns *turns, const char *key)
+{
+	const size_t n = strcspn(key, "/");
+	struct turn_queue **at = find_queue(turns, key), *queue = *at;
+
+	if (queue)
+		return queue;
+	queue = check_memory(calloc(1, sizeof(*queue) + n + 1));
+	queue->end = &queue->first;
+	memcpy(queue->ns, key, n);
+	*at = queue;
+	return queue;
+}
+
+/* Puts a turn into its queue, where *@at is. */
+static void put(struct api_turns *turns, struct turn_queue *queue, struct turn *turn,
+		struct turn **at)
+{
+	turn->queue = queue;
+	turn->next = *at;
+	turn->at = at;
+	*at = turn;
+	if (turn->next)
+		turn->next->at = &turn->next;
+	else
+		queue->end = &turn->next;
+	if (lh_table_insert(turns->table, turn, turn))
+		check_memory(NULL);
+}
+
+/* Takes a turn out of its queue, which may be empty then. */
+static struct turn_queue *take_out(struct api_turns *turns, struct turn *turn)
+{
+	struct turn_queue *queue = turn->queue;
+
+	lh_table_delete(turns->table, turn);
+	api_table_deleted(&turns->table, &turns->deleted);
+	*turn->at = turn->next;
+	if (turn->next)
+		turn->next->at = turn->at;
+	else
+		queue->end = turn->at;
+	turn->queue = NULL;
+	turn->next = NULL;
+	return queue;
+}
+
+static void free_empty(struct api_turns *turns, struct turn_queue *queue)
+{
+	struct turn_queue **at = &turns->first;
+
+	if (queue->first)
+		return;
+	while (*at != queue)
+		at = &(*at)->next;
+	*at = queue->next;
+	free(queue);
+}
+
+/* Forgets the turn of an object in the queues. */
+static void drop(struct api_turns *turns, struct turn *turn)
+{
+	if (turn)
+		free_empty(turns, take_out(turns, turn));
 	free(turn);
 }
 
@@ -78,22 +173,15 @@ static void next_turn(struct api *api, unsigned int ms)
 /* Puts the objects of a namespace that has had its turn behind all others. */
 static void rotate(struct api_turns *turns, const struct turn *had)
 {
-	struct turn *others = NULL, **end = &others, **at = &turns->first;
+	struct turn_queue **at = find_queue(turns, had->key), *queue = *at;
 
-	while (*at) {
-		struct turn *turn = *at;
-
-		if (same_namespace(had->key, turn->key)) {
-			at = &turn->next;
-			continue;
-		}
-		*at = turn->next;
-		turn->next = NULL;
-		*end = turn;
-		end = &turn->next;
-	}
-	*end = turns->first;
-	turns->first = others;
+	if (!queue)
+		return;
+	*at = queue->next;
+	queue->next = NULL;
+	for (at = &turns->first; *at; at = &(*at)->next)
+		;
+	*at = queue;
 }
 
 static void begin_wait(struct turn *turn)
@@ -103,17 +191,10 @@ static void begin_wait(struct turn *turn)
 	turn->told = false;
 }
 
-static struct turn *find(struct turn *turn, const struct api_watch *watch, const char *key)
-{
-	while (turn && !is_about(turn, watch, key))
-		turn = turn->next;
-	return turn;
-}
-
 /* The object was taken: a later change of it waits since now. */
 static void was_taken(struct api_turns *turns, struct turn *turn)
 {
-	struct turn *later = find(turns->first, turn->watch, turn->key);
+	struct turn *later = find(turns, turn->watch, turn->key);
 
 	if (later)
 		begin_wait(later);
@@ -124,7 +205,7 @@ static void was_taken(struct api_turns *turns, struct turn *turn)
  * be asked for, and the object goes on to wait. */
 static void was_missed(struct api_turns *turns, struct turn *turn)
 {
-	if (find(turns->first, turn->watch, turn->key)) {
+	if (find(turns, turn->watch, turn->key)) {
 		free(turn);
 		return;
 	}
@@ -141,8 +222,13 @@ static void end_turn(struct api *api, const struct turn *turn, uint64_t began)
 
 static void put_back(struct api *api, struct turn *turn)
 {
-	turn->next = api->turns.first;
-	api->turns.first = turn;
+	struct api_turns *turns = &api->turns;
+	struct turn_queue *queue = queue_of(turns, turn->key), **at = find_queue(turns, turn->key);
+
+	*at = queue->next;
+	queue->next = turns->first;
+	turns->first = queue;
+	put(turns, queue, turn, &queue->first);
 	next_turn(api, api_backoff(&api->turns.backoff, BACKOFF_FIRST, BACKOFF_MAX));
 }
 
@@ -193,13 +279,12 @@ static void ask(struct api *api, struct turn *turn)
 static void begin_turn(void *data)
 {
 	struct api *api = data;
-	struct turn *turn = api->turns.first;
+	struct turn *turn = api->turns.first ? api->turns.first->first : NULL;
 	const uint64_t began = api_now();
 
 	if (!turn)
 		return;
-	api->turns.first = turn->next;
-	turn->next = NULL;
+	free_empty(&api->turns, take_out(&api->turns, turn));
 	if (!turn->gone) {
 		ask(api, turn);
 		return;
@@ -209,10 +294,12 @@ static void begin_turn(void *data)
 	free(turn);
 }
 
-void api_turns_open(struct api *api)
+int api_turns_open(struct api *api)
 {
 	api->turns.rest = REST;
 	api->turns.timer = (struct api_timer){.run = begin_turn, .data = api};
+	api->turns.table = lh_table_new(64, NULL, hash_turn, equals_turn);
+	return api->turns.table ? 0 : -ENOMEM;
 }
 
 bool api_turns_free(const struct api *api)
@@ -228,24 +315,29 @@ void api_turns_took(struct api *api, uint64_t began)
 	api->turns.next = now + (now - began + 1) * api->turns.rest;
 }
 
-/* Removes the object from a list, but for one turn (NULL: none). */
-static void drop(struct turn **at, const struct api_watch *watch, const char *key,
-		 const struct turn *but)
+/* Forgets the turn of an object that was asked for, and of whose newer version the watch tells. */
+static void drop_missed(struct api_turns *turns, const struct api_watch *watch, const char *key)
 {
-	while (*at && (*at == but || !is_about(*at, watch, key)))
+	struct turn **at = &turns->missed, *turn;
+
+	while (*at && !is_about(*at, watch, key))
 		at = &(*at)->next;
-	if (*at)
-		free_turn(at);
+	turn = *at;
+	if (!turn)
+		return;
+	*at = turn->next;
+	free(turn);
 }
 
 /* Returns the turn of an earlier change of the object, which has not been taken; NULL: none. */
 static const struct turn *earlier(const struct api_turns *turns, const struct api_watch *watch,
 				  const char *key)
 {
-	const struct turn *turn = find(turns->first, watch, key);
+	const struct turn *turn = find(turns, watch, key);
 
 	if (!turn)
-		turn = find(turns->missed, watch, key);
+		for (turn = turns->missed; turn && !is_about(turn, watch, key);)
+			turn = turn->next;
 	if (!turn && is_about(turns->asked, watch, key) && !turns->overtaken)
 		turn = turns->asked;
 	return turn;
@@ -254,11 +346,13 @@ static const struct turn *earlier(const struct api_turns *turns, const struct ap
 int api_turns_add(struct api *api, struct api_watch *watch, const struct api_turn_ops *ops,
 		  const struct api_turn *change)
 {
-	const struct turn *former = earlier(&api->turns, watch, change->key);
-	struct turn *turn;
+	struct api_turns *turns = &api->turns;
+	const struct turn *former = earlier(turns, watch, change->key);
+	struct turn *last = find(turns, watch, change->key), *turn;
+	struct turn_queue *queue;
 
 	/* what the watch has told, as an end, is not to be forgotten for a mere question */
-	if (!*change->version && find(api->turns.first, watch, change->key))
+	if (!*change->version && last)
 		return 0;
 	turn = malloc(sizeof(*turn) + strlen(change->key) + 1);
 	if (!turn)
@@ -268,7 +362,8 @@ int api_turns_add(struct api *api, struct api_watch *watch, const struct api_tur
 	turn->gone = change->gone;
 	snprintf(turn->version, sizeof(turn->version), "%s", change->version);
 	snprintf(turn->uid, sizeof(turn->uid), "%s", change->uid ? change->uid : "");
-	strcpy(turn->key, change->key);
+	strcpy(turn->text, change->key);
+	turn->key = turn->text;
 	begin_wait(turn);
 	if (former) {
 		turn->since = former->since;
@@ -276,11 +371,14 @@ int api_turns_add(struct api *api, struct api_watch *watch, const struct api_tur
 		turn->told = former->told;
 	}
 	/* keeps the place of its namespace */
-	insert(&api->turns, turn);
-	drop(&api->turns.first, watch, change->key, turn);
-	drop(&api->turns.missed, watch, change->key, NULL);
+	queue = queue_of(turns, change->key);
+	if (last)
+		take_out(turns, last);
+	free(last);
+	put(turns, queue, turn, queue->end);
+	drop_missed(turns, watch, change->key);
 	api->counts.waited++;
-	if (!api->turns.timer.due)
+	if (!turns->timer.due)
 		next_turn(api, 0);
 	return 0;
 }
@@ -288,21 +386,25 @@ int api_turns_add(struct api *api, struct api_watch *watch, const struct api_tur
 bool api_turns_wait(const struct api *api, const struct api_watch *watch, const char *key)
 {
 	const struct turn *turn = api->turns.asked;
+	const struct turn_queue *queue;
 
 	if (turn && turn->watch == watch && same_namespace(turn->key, key))
 		return true;
-	for (turn = api->turns.first; turn; turn = turn->next)
-		if (turn->watch == watch && same_namespace(turn->key, key))
+	queue = *find_queue((struct api_turns *)&api->turns, key);
+	for (turn = queue ? queue->first : NULL; turn; turn = turn->next)
+		if (turn->watch == watch)
 			return true;
 	return false;
 }
 
 void api_turns_forget(struct api *api, const struct api_watch *watch, const char *key)
 {
-	if (is_about(api->turns.asked, watch, key))
-		api->turns.overtaken = true;
-	drop(&api->turns.first, watch, key, NULL);
-	drop(&api->turns.missed, watch, key, NULL);
+	struct api_turns *turns = &api->turns;
+
+	if (is_about(turns->asked, watch, key))
+		turns->overtaken = true;
+	drop(turns, find(turns, watch, key));
+	drop_missed(turns, watch, key);
 }
 
 /* Calls @each for the turns of a list. */
@@ -321,30 +423,63 @@ void api_waits(const struct api *api, api_wait_each *each, void *data)
 	const struct api_turns *turns = &api->turns;
 
 	each_of(turns->asked, each, data);
-	each_of(turns->first, each, data);
+	for (const struct turn_queue *queue = turns->first; queue; queue = queue->next)
+		each_of(queue->first, each, data);
 	each_of(turns->missed, each, data);
 }
 
-static void close_list(struct turn **at, const struct api_watch *watch)
+/* Frees the turns of a watch in a queue, which ends with its last turn. */
+static void close_queue(struct api_turns *turns, struct turn_queue *queue,
+			const struct api_watch *watch)
 {
-	while (*at)
-		if ((*at)->watch == watch)
-			free_turn(at);
-		else
-			at = &(*at)->next;
+	struct turn *turn, *next;
+
+	for (turn = queue->first; turn; turn = next) {
+		next = turn->next;
+		if (turn->watch != watch)
+			continue;
+		take_out(turns, turn);
+		free(turn);
+	}
+	free_empty(turns, queue);
+}
+
+static void close_missed(struct api_turns *turns, const struct api_watch *watch)
+{
+	struct turn **at = &turns->missed, *turn;
+
+	while ((turn = *at)) {
+		if (turn->watch != watch) {
+			at = &turn->next;
+			continue;
+		}
+		*at = turn->next;
+		free(turn);
+	}
 }
 
 void api_turns_close(struct api *api, const struct api_watch *watch)
 {
 	struct api_turns *turns = &api->turns;
+	struct turn_queue *queue, *next;
 
-	close_list(&turns->first, watch);
-	close_list(&turns->missed, watch);
+	for (queue = turns->first; queue; queue = next) {
+		next = queue->next;
+		close_queue(turns, queue, watch);
+	}
+	close_missed(turns, watch);
 	if (turns->asked && turns->asked->watch == watch) {
 		api_transfer_end(turns->transfer);
-		free_turn(&turns->asked);
+		free(turns->asked);
+		turns->asked = NULL;
 		next_turn(api, 0);
 	}
 	if (!turns->first)
 		api_timer_stop(api, &turns->timer);
+}
+
+void api_turns_end(struct api *api)
+{
+	if (api->turns.table)
+		lh_table_free(api->turns.table);
 }

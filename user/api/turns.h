@@ -24,10 +24,16 @@
 
 #define TURN_BYTES (64u << 10) /* an event of so many bytes has a large object */
 
+struct lh_table;
 struct turn;
+struct turn_queue;
 
 struct api_turns {
-	struct turn *first; /* objects that wait; NULL: none */
+	/* the objects that wait, by namespace: the first of the first is asked for next; NULL: none
+	 */
+	struct turn_queue *first;
+	struct lh_table *table; /* all of these, by watch and key */
+	unsigned int deleted; /* for api_table_deleted() */
 	struct turn *asked; /* the object that is asked for; NULL: none */
 	/* objects that were asked for, and of whose newer version the watch has yet to tell */
 	struct turn *missed;
@@ -52,7 +58,8 @@ struct api_turn_ops {
 	void (*gone)(struct api_watch *watch, const char *key);
 };
 
-void api_turns_open(struct api *api);
+int api_turns_open(struct api *api); /* returns 0 or -ENOMEM */
+void api_turns_end(struct api *api); /* all watches have ended */
 
 /* Returns true if a large object may be taken now. */
 bool api_turns_free(const struct api *api);
