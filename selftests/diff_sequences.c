@@ -414,6 +414,7 @@ static bool fails_once(struct trial *trial, const struct sequence *sequence)
 			return !trial->broken;
 		i += pairs;
 	}
+	is_done(trial, sequence_node_rests(trial->node));
 	return false;
 }
 

@@ -53,6 +53,8 @@ struct sequence_node {
 	struct policies
 		policies[POLICIES]; /* all are loaded, and each pod is in the segment of one */
 	uint64_t slots[POLICIES][PODS]; /* of bh_segments, by role */
+	bool full; /* the table is, and the garbage collector is stopped */
+	uint64_t owner; /* of the garbage collector then */
 	int active; /* -1: none is loaded */
 	int role; /* GUEST's labels; -1: absent */
 };
@@ -409,18 +411,57 @@ int sequence_node_wait(struct sequence_node *node, unsigned int seconds)
 
 #define FILLER 0x1000000 /* no interface's index */
 
-/* Stops the garbage collector, whose timeouts are short in a table that is full, and which would
- * free what fill() has half written: a write to the map cancels the timer, and the programs start
- * none while `owner` is theirs. */
-static int stop_sweeper(const struct sequence_node *node)
+static int read_sweeper(const struct sequence_node *node, struct bh_ct_sweeper *sweeper)
 {
-	struct bh_ct_sweeper sweeper;
 	uint32_t zero = 0;
 
-	return bpf_map_lookup_elem(node->tables[SWEEPER], &zero, &sweeper) ||
-			       bpf_map_update_elem(node->tables[SWEEPER], &zero, &sweeper, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return bpf_map_lookup_elem(node->tables[SWEEPER], &zero, sweeper) ? -errno : 0;
+}
+
+/* Lets the programs evaluate a frame without an IP header. After a load, the first one that they
+ * evaluate starts their garbage collector. */
+static int start_sweeper(struct sequence_node *node)
+{
+	uint8_t bytes[64] = {0};
+	struct __sk_buff skb = {.ifindex = node->ifindex[0], .ingress_ifindex = node->ifindex[0]};
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = bytes, .data_size_in = sizeof(bytes),
+		    .ctx_in = &skb, .ctx_size_in = sizeof(skb));
+
+	if (bpf_prog_test_run_opts(node->programs[HOOK_FROM], &run))
+		return -errno;
+	sequence_node_reason(node);
+	return 0;
+}
+
+/* Stops the garbage collector, which would free the closed connections of fill(), and whose
+ * timeouts are short in a table that is full: a write to the map cancels the timer, and the
+ * programs start none while `owner` is theirs. */
+static int stop_sweeper(struct sequence_node *node)
+{
+	struct bh_ct_sweeper sweeper = {};
+	uint32_t zero = 0;
+	int err = start_sweeper(node);
+
+	if (!err)
+		err = read_sweeper(node, &sweeper);
+	if (!err && bpf_map_update_elem(node->tables[SWEEPER], &zero, &sweeper, BPF_ANY))
+		err = -errno;
+	node->owner = sweeper.owner;
+	return err;
+}
+
+int sequence_node_rests(const struct sequence_node *node)
+{
+	struct bh_ct_sweeper sweeper;
+	int err;
+
+	if (!node->full)
+		return 0;
+	err = read_sweeper(node, &sweeper);
+	if (err || sweeper.owner == node->owner)
+		return err;
+	printf("# the garbage collector runs in the full table\n");
+	return -EBUSY;
 }
 
 /* Fills every slot with a closed connection that is older than any that a sequence closes, and so
@@ -452,6 +493,7 @@ int sequence_node_begin(struct sequence_node *node, bool full)
 {
 	int err = sequence_node_flip(node, 0);
 
+	node->full = full;
 	if (!err)
 		err = sequence_node_arrive(node, GUEST);
 	if (!err && full)

@@ -32,6 +32,9 @@ int sequence_node_arrive(struct sequence_node *node, unsigned int role);
 /* Ages all state that the programs keep. */
 int sequence_node_wait(struct sequence_node *node, unsigned int seconds);
 
+/* Returns 0 unless the garbage collector runs in a table that sequence_node_begin() has filled. */
+int sequence_node_rests(const struct sequence_node *node);
+
 /* Gives the next frames to another of the CPUs that the process may use. */
 int sequence_node_next_cpu(struct sequence_node *node);
 
