@@ -186,12 +186,14 @@ static __always_inline int connection_without_entry(struct packet *p, const stru
 }
 
 /* Evaluates a segment without SYN, or an ICMP error, that is, to the kernel, of another call than
- * the entry's. It opens nothing: @else_drops is the reason if it would have to. */
-static __noinline int connection_of_another(struct packet *p, int else_drops)
+ * the entry's. It opens nothing. Global: the verifier checks it once, not for each caller. */
+BPF_GLOBAL int connection_of_another(struct packet *p)
 {
 	struct connection c;
 
-	return connection_closed(p, &c) ? connection_without_entry(p, &c) : else_drops;
+	if (!p)
+		return BH_DROP_MAPS;
+	return connection_closed(p, &c) ? connection_without_entry(p, &c) : BH_DROP_NO_CONNECTION;
 }
 
 /* Returns the share that a connection counts in: the initiator's if that is an endpoint or the

@@ -154,7 +154,7 @@ static __always_inline int icmp_connection(struct packet *p)
 		return BH_DROP_UNRELATED;
 	}
 	if (unlikely(p->told) && connection_is_anothers(p, READ_ONCE(ct->verdict[BH_EGRESS])))
-		reason = connection_of_another(p, BH_DROP_UNRELATED);
+		reason = connection_of_another(p);
 	else
 		reason = connection_again(p, ct);
 	return bh_reason_drops(reason) ? reason : BH_PASS_RELATED;

@@ -355,7 +355,7 @@ BPF_GLOBAL int tcp_packet(struct packet *p)
 	if (!ct)
 		return BH_DROP_NO_CONNECTION;
 	if (unlikely(p->told) && connection_is_anothers(p, READ_ONCE(ct->verdict[BH_EGRESS])))
-		return connection_of_another(p, BH_DROP_NO_CONNECTION);
+		return connection_of_another(p);
 	return READ_ONCE(ct->state) & BH_CT_HALF ? tcp_complete(p, ct) : connection_again(p, ct);
 }
 

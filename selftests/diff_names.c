@@ -419,8 +419,8 @@ static void forget_questions(const struct test *test)
 		bpf_map_delete_elem(test->questions, &key);
 }
 
-/* Makes one packet of the answer and of another one, with a transaction ID that nobody has used. The
- * longer one comes first. */
+/* Makes one packet of the answer and of another one, with a transaction ID that nobody has used.
+ * The longer one comes first. */
 static void make_pair(struct frame *frame, const struct round *round, struct random *random)
 {
 	static uint8_t bytes[MESSAGE_MAX];

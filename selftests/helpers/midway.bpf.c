@@ -252,7 +252,12 @@ int midway_names_of_peer(struct __sk_buff *skb)
 	return reason ? reason : c.found.denied[BH_EGRESS];
 }
 
-#define MIDWAY_IPV4(address) {{0, 0, bpf_htonl(0xffff), bpf_htonl(address)}}
+#define MIDWAY_IPV4(address)                                        \
+	{                                                           \
+		{                                                   \
+			0, 0, bpf_htonl(0xffff), bpf_htonl(address) \
+		}                                                   \
+	}
 
 /* Of a host outside and of C (lib/packet.c), by IP version. */
 static const struct bh_addr midway_callers[2][2] = {
