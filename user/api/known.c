@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 #include "api/known.h"
-#include "api/table.h"
+#include "api/key_table.h"
 
 struct known {
 	uint64_t version; /* a hash of its resourceVersion; 0: unlike any */

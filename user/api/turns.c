@@ -9,9 +9,9 @@
 #include <time.h>
 #include <xxhash.h>
 
+#include "api/key_table.h"
 #include "api/large.h"
 #include "api/loop.h"
-#include "api/table.h"
 #include "model/arrays.h"
 
 #define REST 3

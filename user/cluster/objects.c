@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/table.h"
+#include "api/key_table.h"
 #include "policy/asides.h"
 #include "input/input.h"
 #include "model/arrays.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "api/table.h"
+#include "api/key_table.h"
 
 #include <json-c/linkhash.h>
 

@@ -2,8 +2,8 @@
 /* Tables whose keys come and go without end. json-c marks the place of a deleted entry, and a
  * search for a key that is not there goes on behind it: once ten times as many keys have come and
  * gone as the table has, no place is empty, and each such search looks at all places. */
-#ifndef BULKHEAD_API_TABLE_H
-#define BULKHEAD_API_TABLE_H
+#ifndef BULKHEAD_API_KEY_TABLE_H
+#define BULKHEAD_API_KEY_TABLE_H
 
 struct lh_table;
 
