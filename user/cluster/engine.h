@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Shared by the engine's files: its life and what it hears (engine.c), steps (engine_steps.c),
+/* Shared by the engine's files: its life and what it hears (engine_run.c), steps (engine_steps.c),
  * nodes (engine_nodes.c), conditions (engine_status.c), objects that wait (engine_waits.c), metrics
  * (engine_metrics.c). */
 #ifndef BULKHEAD_CLUSTER_ENGINE_H
