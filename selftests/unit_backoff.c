@@ -822,5 +822,7 @@ int main(void)
 		cmocka_unit_test(test_jitter),
 	};
 
-	return curl_open(&quiet) ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	if (curl_open(&quiet) || api_turns_open(&client))
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }
