@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Says why a selector selects nothing: which label nothing has, and which was probably meant. */
+/* Says why a selector selects nothing: which label nothing has; and which label or port name was
+ * probably meant. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,13 +9,19 @@
 
 /* What a selector chooses from. */
 struct choice {
-	const struct lint *lint;
+	struct lint *lint;
 	const char *what; /* "endpoint" */
 	const char *ns; /* NULL: endpoints of every namespace */
 	size_t n;
 	const struct labels *(*labels)(const struct choice *choice,
 				       size_t i); /* NULL: passed over */
 };
+
+/* Returns true if one more label or port name may be looked at. */
+static bool may_look(struct lint *lint)
+{
+	return lint->looks && lint->looks--;
+}
 
 static const struct labels *endpoint_labels(const struct choice *choice, size_t i)
 {
@@ -34,7 +41,7 @@ static const struct labels *node_labels(const struct choice *choice, size_t i)
 	return &choice->lint->cluster->nodes[i].labels;
 }
 
-/* Returns true if something has a label that the requirement wants. */
+/* Returns true if something has a label that the requirement wants, or nobody looks. */
 static bool is_met(const struct choice *choice, const struct requirement *wanted)
 {
 	struct requirement one = *wanted;
@@ -43,7 +50,7 @@ static bool is_met(const struct choice *choice, const struct requirement *wanted
 	for (size_t i = 0; i < choice->n; i++) {
 		const struct labels *labels = choice->labels(choice, i);
 
-		if (labels && selector_matches(&selector, labels))
+		if (!may_look(choice->lint) || (labels && selector_matches(&selector, labels)))
 			return true;
 	}
 	return false;
@@ -52,10 +59,10 @@ static bool is_met(const struct choice *choice, const struct requirement *wanted
 /* Tries the labels' keys, or the values of one key. */
 static void try_labels(const struct choice *choice, const char *key, struct nearest *nearest)
 {
-	for (size_t i = 0; i < choice->n; i++) {
+	for (size_t i = 0; i < choice->n && choice->lint->looks; i++) {
 		const struct labels *labels = choice->labels(choice, i);
 
-		for (size_t k = 0; labels && k < labels->n; k++)
+		for (size_t k = 0; labels && k < labels->n && may_look(choice->lint); k++)
 			if (!key)
 				nearest_try(nearest, labels->at[k].key);
 			else if (!strcmp(labels->at[k].key, key))
@@ -102,7 +109,7 @@ static bool find_lack(const struct choice *choice, const struct selector *select
 	return false;
 }
 
-const char *lint_lacks(const struct lint *lint, const char *ns, const struct selector *namespaces,
+const char *lint_lacks(struct lint *lint, const char *ns, const struct selector *namespaces,
 		       const struct selector *pods, char text[LINT_LACKS])
 {
 	const struct choice endpoints = {lint, "endpoint", ns, lint->n_kinds, endpoint_labels};
@@ -115,12 +122,27 @@ const char *lint_lacks(const struct lint *lint, const char *ns, const struct sel
 	return text;
 }
 
-const char *lint_lacks_node(const struct lint *lint, const struct selector *nodes,
-			    char text[LINT_LACKS])
+const char *lint_lacks_node(struct lint *lint, const struct selector *nodes, char text[LINT_LACKS])
 {
 	const struct choice all = {lint, "node", NULL, lint->cluster->n_nodes, node_labels};
 
 	*text = '\0';
 	find_lack(&all, nodes, text);
+	return text;
+}
+
+const char *lint_like_port(struct lint *lint, const char *name, char text[LINT_LACKS])
+{
+	const struct cluster *cluster = lint->cluster;
+	struct nearest nearest = {.word = name};
+	char like[NEAREST_TEXT];
+
+	for (size_t i = 0; i < cluster->n_endpoints && lint->looks; i++)
+		for (size_t k = 0; k < cluster->endpoints[i].n_ports && may_look(lint); k++)
+			nearest_try(&nearest, cluster->endpoints[i].ports[k].name);
+	/* the name is there, and its ports have another protocol */
+	if (nearest.found && !strcmp(nearest.found, name))
+		nearest.found = NULL;
+	snprintf(text, LINT_LACKS, "%s", nearest_print(&nearest, like));
 	return text;
 }

@@ -14,6 +14,9 @@ struct lint {
 	/* indexes of endpoints: of neighbours with the same namespace and labels, the first */
 	uint32_t *kinds;
 	size_t n_kinds;
+	/* labels and port names that may yet be looked at to say what was meant: findings may be
+	 * many */
+	size_t looks;
 	struct lint_findings *findings;
 };
 
@@ -33,13 +36,16 @@ void lint_names(struct lint *lint, const struct policy_object *object, const str
 		const char *name);
 
 /* lint_lacks.c: says which wanted label nothing has, and what was probably meant: ": no endpoint in
- * shop has app=wbe; did you mean `web`?"; "" if each wanted label is something's. @ns: of the
- * endpoints; NULL: any. @namespaces: NULL: all. Returns @text. */
+ * shop has app=wbe; did you mean `web`?"; "" if each wanted label is something's, or after
+ * LINT_LOOKS. @ns: of the endpoints; NULL: any. @namespaces: NULL: all. Returns @text. */
 #define LINT_LACKS 1200
-const char *lint_lacks(const struct lint *lint, const char *ns, const struct selector *namespaces,
+#define LINT_LOOKS 10000000 /* a second, or so */
+const char *lint_lacks(struct lint *lint, const char *ns, const struct selector *namespaces,
 		       const struct selector *pods, char text[LINT_LACKS]);
-const char *lint_lacks_node(const struct lint *lint, const struct selector *nodes,
-			    char text[LINT_LACKS]);
+const char *lint_lacks_node(struct lint *lint, const struct selector *nodes, char text[LINT_LACKS]);
+
+/* Says what the name of a port was meant to be: "; did you mean `sql`?", or "". Returns @text. */
+const char *lint_like_port(struct lint *lint, const char *name, char text[LINT_LACKS]);
 
 /* lint_service.c: finds a CIDR of the rule @name that seems meant for addresses of Services. */
 void lint_service_block(struct lint *lint, const struct peer *peer, const struct where *where,

@@ -14,7 +14,6 @@
 #include "policy/verdicts.h"
 #include "policy/match.h"
 #include "maps/segment.h"
-#include "model/nearest.h"
 #include "model/search.h"
 #include "model/unknown.h"
 
@@ -128,28 +127,12 @@ static void lint_no_peer(struct lint *lint, const struct policy_object *object,
 	lint_find(lint, "no-peer", &rule->where, name, "peer %zu selects nothing%s", i, lacks);
 }
 
-static void lint_no_port(struct lint *lint, const struct rule *rule, const char *name,
-			 const struct port *port)
-{
-	struct nearest nearest = {.word = port->name};
-	const struct cluster *cluster = lint->cluster;
-	char like[NEAREST_TEXT];
-
-	for (size_t i = 0; i < cluster->n_endpoints; i++)
-		for (size_t k = 0; k < cluster->endpoints[i].n_ports; k++)
-			nearest_try(&nearest, cluster->endpoints[i].ports[k].name);
-	/* the name is there, and its ports have another protocol */
-	if (nearest.found && !strcmp(nearest.found, port->name))
-		nearest.found = NULL;
-	lint_find(lint, "no-port", &rule->where, name, "no endpoint names a port `%s`%s",
-		  port->name, nearest_print(&nearest, like));
-}
-
 /* Checks the rule's peers. Returns true if the rule can match at all. */
 static bool lint_matches(struct lint *lint, const struct policy_object *object,
 			 const struct rule *rule, const char *name)
 {
 	bool peers = rule->any_peer, ports = rule->any_port;
+	char like[LINT_LACKS];
 
 	if (rule->unknown)
 		return true; /* the reader has warned about it */
@@ -168,7 +151,9 @@ static bool lint_matches(struct lint *lint, const struct policy_object *object,
 		if (rule->ports[i].kind != PORT_NAME || port_is_named(lint, &rule->ports[i]))
 			ports = true;
 		else
-			lint_no_port(lint, rule, name, &rule->ports[i]);
+			lint_find(lint, "no-port", &rule->where, name,
+				  "no endpoint names a port `%s`%s", rule->ports[i].name,
+				  lint_like_port(lint, rule->ports[i].name, like));
 	}
 	return peers && ports;
 }
@@ -524,8 +509,11 @@ static int look(void *data)
 int lint(const struct cluster *cluster, const struct policy *policy, const char *suffixes,
 	 struct lint_findings *findings)
 {
-	struct lint lint = {
-		.cluster = cluster, .policy = policy, .suffixes = suffixes, .findings = findings};
+	struct lint lint = {.cluster = cluster,
+			    .policy = policy,
+			    .suffixes = suffixes,
+			    .looks = LINT_LOOKS,
+			    .findings = findings};
 	int error = memory_guarded(look, &lint);
 
 	free(lint.decides);
