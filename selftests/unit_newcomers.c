@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * When a follower loads the active policy again beside a staged one: follower_newcomers.c, with a
- * clock, a timer and loads that the test makes.
+ * When a follower loads the active policy again beside a staged one: follower_newcomers.c, with
+ * clocks, a timer and loads that the test makes.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -16,19 +16,19 @@
 
 #define HOUR 3600000 /* ms */
 
-static uint64_t now;
+static uint64_t now, processor; /* ms */
 static struct diag quiet;
 
 /* What the stand-ins of loads do, and have done */
 static struct loads {
-	uint64_t takes; /* ms */
+	uint64_t takes, waits; /* ms: of a processor, and for others */
 	int error;
 	bool removes; /* the policy that was staged is not staged after the load */
 	/* each look finds an interface that the look before found, too, and a new one */
 	bool flaps;
 	uint32_t looks;
 	unsigned int n;
-	uint64_t ms; /* in all */
+	uint64_t ms; /* of a processor, in all */
 	unsigned int steps, reports;
 } loads;
 
@@ -37,6 +37,11 @@ static struct loads {
 uint64_t api_now(void)
 {
 	return now;
+}
+
+uint64_t api_processor_time(void)
+{
+	return processor;
 }
 
 void api_timer_set(struct api *api, struct api_timer *timer, unsigned int ms)
@@ -50,7 +55,8 @@ int followed_node_load_again(struct followed_node *node, struct diag *diag,
 {
 	(void)node;
 	(void)diag;
-	now += loads.takes;
+	now += loads.takes + loads.waits;
+	processor += loads.takes;
 	loads.ms += loads.takes;
 	loads.n++;
 	if (loads.removes)
@@ -146,6 +152,22 @@ static void a_pod_waits_a_second_at_first_and_five_for_the_next_load(void **stat
 	assert_int_equal(loads.n, 1);
 }
 
+/* On a busy node: what a load waits for others does not put off the next one. */
+static void a_load_that_waits_puts_off_no_other_for_a_segment(void **state)
+{
+	struct follower follower = start();
+	uint64_t ended;
+
+	(void)state;
+	loads.takes = 100;
+	loads.waits = 10000;
+	follower_pod_waits(&follower);
+	run(&follower.segments, &follower);
+	ended = now;
+	follower_pod_waits(&follower);
+	assert_int_equal(follower.segments.due, ended + 5000);
+}
+
 static void a_load_for_a_segment_that_fails_is_tried_again_until_one_succeeds(void **state)
 {
 	struct follower follower = start();
@@ -214,6 +236,7 @@ static void quick_loads_for_interfaces_follow_each_look(void **state)
 	(void)state;
 	loads.flaps = true;
 	loads.takes = 20;
+	loads.waits = 10000;
 	while (loads.looks < 21)
 		run(&follower.look, &follower);
 	assert_int_equal(loads.n, 20);
@@ -225,6 +248,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loads_for_ever_new_labels_take_a_twentieth_of_the_time),
 		cmocka_unit_test(a_pod_waits_a_second_at_first_and_five_for_the_next_load),
+		cmocka_unit_test(a_load_that_waits_puts_off_no_other_for_a_segment),
 		cmocka_unit_test(a_load_for_a_segment_that_fails_is_tried_again_until_one_succeeds),
 		cmocka_unit_test(no_load_follows_once_nothing_is_staged),
 		cmocka_unit_test(

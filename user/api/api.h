@@ -209,6 +209,7 @@ struct api_timer {
 void api_timer_set(struct api *api, struct api_timer *timer, unsigned int ms);
 void api_timer_stop(struct api *api, struct api_timer *timer);
 uint64_t api_now(void); /* ms of CLOCK_MONOTONIC */
+uint64_t api_processor_time(void); /* ms that this process has taken of the processors */
 
 /* Returns a random number from 0 to @ms, which is below UINT_MAX. */
 unsigned int api_random(unsigned int ms);

@@ -150,10 +150,6 @@ void follower_newcomers_begin(struct follower *follower);
  * after a second. */
 void follower_pod_waits(struct follower *follower);
 
-/* Returns when the next load for a pod's segment may begin. @began: when the last one did; @now:
- * when it ended. In ms. */
-uint64_t follower_segments_next(uint64_t began, uint64_t now);
-
 /* follower_metrics.c */
 
 void follower_metrics(void *data, FILE *to);

@@ -21,9 +21,10 @@
 
 #define LOOK_MS 5000
 #define SEGMENT_MS 1000 /* a rollout that nothing holds up is over by then */
-/* Loads for segments, and those for what comes up, take no more than one part in so many of the
- * time each: whoever makes pods of ever new labels, or interfaces of ever new names, must not keep
- * the node busy. */
+/* Loads for segments, and those for what comes up, take no more than one part in so many of a
+ * processor each: whoever makes pods of ever new labels, or interfaces of ever new names, must not
+ * keep the node busy. What a load waits for does not count: a load that a busy node stretches to
+ * seconds would leave the next interface without its hook for minutes. */
 #define LOAD_SHARE 20
 #define LOOK_MAX_MS 300000 /* between loads for the same, while these do not help */
 
@@ -94,6 +95,13 @@ static int load_again(struct follower *follower)
 	return error;
 }
 
+/* Returns for how long no load may follow one before which the process had taken @before of the
+ * processor. In ms, as are the times of api_processor_time(). */
+static uint64_t pause_after(uint64_t before)
+{
+	return (api_processor_time() - before) * LOAD_SHARE;
+}
+
 /* Loads. If the node has other policies then, as where the staged one could not be staged again,
  * takes the next step. */
 static int load(struct follower *follower, const char *what)
@@ -150,8 +158,8 @@ static void look(struct follower *follower)
 	struct newcomers now = {};
 	char what[sizeof(follower->come_up.what)] = "";
 	const char *other = "";
-	const uint64_t began = api_now();
-	const bool may = began >= follower->look_next;
+	const uint64_t took = api_processor_time();
+	const bool may = api_now() >= follower->look_next;
 	bool comes, moves;
 
 	if (find(follower, &now))
@@ -166,7 +174,7 @@ static void look(struct follower *follower)
 	else if (!*what && !*other && !follower->segments.due)
 		end_failure(follower);
 	if (comes)
-		follower->look_next = api_now() + (api_now() - began) * LOAD_SHARE;
+		follower->look_next = api_now() + pause_after(took);
 	keep(follower, &now, (comes || moves) && !follower->load_failed);
 }
 
@@ -176,13 +184,6 @@ static void on_look(void *data)
 
 	look(follower);
 	api_timer_set(follower->api, &follower->look, api_jitter(LOOK_MS));
-}
-
-uint64_t follower_segments_next(uint64_t began, uint64_t now)
-{
-	const uint64_t pause = (now - began) * LOAD_SHARE;
-
-	return now + (pause > LOOK_MS ? pause : LOOK_MS);
 }
 
 static void wait_for_segments(struct follower *follower)
@@ -196,7 +197,8 @@ static void wait_for_segments(struct follower *follower)
 static void on_segments(void *data)
 {
 	struct follower *follower = data;
-	const uint64_t began = api_now();
+	const uint64_t took = api_processor_time();
+	uint64_t pause;
 	int error;
 
 	/* an activation has made the segments */
@@ -204,11 +206,13 @@ static void on_segments(void *data)
 	    follower->has.installed == follower->has.active)
 		return;
 	error = load(follower, "a pod waits for its segment while a policy is staged");
-	if (!error)
+	if (error) {
+		pause = api_backoff(&follower->segments_backoff, LOOK_MS, LOOK_MAX_MS);
+	} else {
 		follower->segments_backoff = 0;
-	follower->segments_next =
-		error ? api_now() + api_backoff(&follower->segments_backoff, LOOK_MS, LOOK_MAX_MS)
-		      : follower_segments_next(began, api_now());
+		pause = pause_after(took);
+	}
+	follower->segments_next = api_now() + (pause > LOOK_MS ? pause : LOOK_MS);
 	if (error || follower->segments.due)
 		wait_for_segments(follower);
 }
