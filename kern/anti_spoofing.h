@@ -30,12 +30,12 @@ static __always_inline bool spoofing_asks_dhcp(const struct packet *p)
 	       p->port[0] == bpf_htons(DHCP_CLIENT) && p->port[1] == bpf_htons(DHCP_SERVER);
 }
 
-static __noinline int spoofing_exception(const struct packet *p, const struct end *source)
+BPF_GLOBAL int spoofing_exception(const struct packet *p, const struct end *source)
 {
-	struct bh_iface *iface = endpoint_iface(p->ifindex);
+	struct bh_iface *iface = p ? endpoint_iface(p->ifindex) : NULL;
 	struct bh_addr addr;
 
-	if (!iface)
+	if (!iface || !source)
 		return BH_DROP_INTERFACE;
 	if (iface->flags & BH_IFACE_MAC && !spoofing_mac_is(p, iface->mac))
 		return BH_DROP_MAC;

@@ -105,14 +105,18 @@ static __always_inline bool connection_is_reversed(const struct packet *p, __u32
 
 /* Returns true if an endpoint replies to a caller who is behind an address of the node, and is not
  * the node, or receives what such a caller sends. */
-static __noinline bool connection_serves_another(const struct packet *p)
+BPF_GLOBAL __u32 connection_serves_another(const struct packet *p)
 {
-	bool calls = p->told == TOLD_ORIGINAL && p->hook == BH_HOOK_TO_ENDPOINT && p->ingress &&
-		     p->ingress != p->ifindex;
-	__u32 caller_end = calls ? p->from : !p->from;
+	struct bh_addr addr = {};
 	struct end caller = {};
-	struct bh_addr addr;
+	__u32 caller_end;
+	bool calls;
 
+	if (!p)
+		return 0;
+	calls = p->told == TOLD_ORIGINAL && p->hook == BH_HOOK_TO_ENDPOINT && p->ingress &&
+		p->ingress != p->ifindex;
+	caller_end = calls ? p->from : !p->from;
 	if (!calls &&
 	    (p->hook != BH_HOOK_FROM_ENDPOINT || p->told != TOLD_REPLY || !translation_masks(p)))
 		return false;

@@ -35,14 +35,15 @@ struct dns_segment {
  * answers to. 0: the node translates neither. An endpoint can have two at once, by a RST that only
  * the node gets; each has numbers of its own.
  */
-static __noinline __u64 dns_translated(const struct packet *p)
+BPF_GLOBAL __u64 dns_translated(const struct packet *p)
 {
-	const struct bh_translation *told = translation_answer(p);
-	const __be32 *from = packet_address_at(p, p->from)->word;
+	const struct bh_translation *told = p ? translation_answer(p) : NULL;
 	__u64 high, low, ports;
+	const __be32 *from;
 
 	if (!told)
 		return 0;
+	from = packet_address_at(p, p->from)->word;
 	high = (__u64)(told->backend.word[0] ^ from[0]) << 32 | (told->backend.word[1] ^ from[1]);
 	low = (__u64)(told->backend.word[2] ^ from[2]) << 32 | (told->backend.word[3] ^ from[3]);
 	ports = (__u64)(told->backend_port ^ packet_port(p, p->from)) << 16 |

@@ -162,7 +162,7 @@ static __always_inline bool host_egress_refuses(const struct packet *p)
 static __always_inline bool host_egress_is_masked(const struct packet *p, const struct end *node)
 {
 	if (translation_is_silent(p))
-		return !service_find(p, p->from, node->flags);
+		return !service_has(p, p->from, node->flags);
 	return p->told == TOLD_NOTHING && translation_is_tracked(p);
 }
 
@@ -179,11 +179,13 @@ static __noinline bool host_egress_is_nobodys(const struct packet *p, const stru
 
 /* Finds the endpoint of this node that has an address, or may send from it. Returns false if there
  * is none. */
-static __noinline bool host_egress_find_endpoint(const struct packet *p, struct bh_addr *addr,
-						 struct end *end)
+BPF_GLOBAL __u32 host_egress_find_endpoint(const struct packet *p, struct bh_addr *addr,
+					   struct end *end)
 {
 	struct bh_iface *iface;
 
+	if (!p || !addr || !end)
+		return 0;
 	if (endpoint_resolve(addr, p->generation, end) || end->ifindex)
 		return end->ifindex;
 	iface = endpoint_iface(p->ingress);

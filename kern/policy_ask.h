@@ -60,12 +60,15 @@ static __always_inline int policy_to_node(int reason, __u32 *verdict)
 
 /* Notes the answer of one end's policy. @to_node: the other end is the node. Not inline, for the
  * stack. */
-static __noinline void policy_note(struct bh_cached *found, __u32 role, int reason, __u32 ifindex,
-				   __u32 to_node)
+BPF_GLOBAL int policy_note(struct bh_cached *found, __u32 role, int reason, __u32 ifindex,
+			   __u32 to_node)
 {
-	__u32 *verdict = role ? &found->verdict[1] : &found->verdict[0];
 	bool audited = false;
+	__u32 *verdict;
 
+	if (!found)
+		return 0;
+	verdict = role ? &found->verdict[1] : &found->verdict[0];
 	if (!reason && !bh_verdict_allow(*verdict))
 		reason = role ? BH_DROP_EGRESS : BH_DROP_INGRESS;
 	if (to_node)
@@ -82,6 +85,7 @@ static __noinline void policy_note(struct bh_cached *found, __u32 role, int reas
 		found->denied[1] = reason;
 	else
 		found->denied[0] = reason;
+	return 0;
 }
 
 /* Asks the policy of one end, if that is an endpoint of this node and the other end is not the same

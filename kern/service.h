@@ -44,9 +44,15 @@ static __noinline struct bh_service_at *service_find(const struct packet *p, __u
 	return service ? service_valid(service, p->generation) : NULL;
 }
 
+/* Returns true if bh_services has a Service of an end's address and port. */
+BPF_GLOBAL __u32 service_has(const struct packet *p, __u32 end, __u32 flags)
+{
+	return p && service_find(p, end, flags);
+}
+
 static __always_inline bool service_is(const struct packet *p, __u32 end, __u32 flags)
 {
-	return flags & END_SERVICE || (flags & END_PORTS && service_find(p, end, flags));
+	return flags & END_SERVICE || (flags & END_PORTS && service_has(p, end, flags));
 }
 
 /* Fills @backend with the end as which policy sees all backends of a Service. Returns false if

@@ -50,12 +50,12 @@ static __always_inline struct bh_translation *translation_answer(const struct pa
  * Finds the translated address of an end: the initiator's own, or the backend's in place of the
  * called one. Returns its port; 0: the kernel told nothing, and the packet's address counts.
  */
-static __noinline __u32 translation_address(const struct packet *p, __u32 initiator, __u32 end,
-					    struct bh_addr *addr)
+BPF_GLOBAL __u32 translation_address(const struct packet *p, __u32 initiator, __u32 end,
+				     struct bh_addr *addr)
 {
-	struct bh_translation *told = translation_answer(p);
+	struct bh_translation *told = p ? translation_answer(p) : NULL;
 
-	if (!told || p->told != (p->from == initiator ? TOLD_ORIGINAL : TOLD_REPLY))
+	if (!told || !addr || p->told != (p->from == initiator ? TOLD_ORIGINAL : TOLD_REPLY))
 		return 0;
 	/* Two branches: the verifier of 6.1 does not follow an offset that depends on the end. */
 	if (end == initiator) {
@@ -69,12 +69,12 @@ static __noinline __u32 translation_address(const struct packet *p, __u32 initia
 
 /* Returns true if the packet is a reply to an initiator who is behind the address that it goes
  * to. */
-static __noinline bool translation_masks(const struct packet *p)
+BPF_GLOBAL __u32 translation_masks(const struct packet *p)
 {
-	struct bh_addr initiator;
+	struct bh_addr initiator = {};
 	const __be32 *to;
 
-	if (!translation_address(p, !p->from, !p->from, &initiator))
+	if (!p || !translation_address(p, !p->from, !p->from, &initiator))
 		return false;
 	to = packet_address_at(p, !p->from)->word;
 	return (initiator.word[0] ^ to[0]) | (initiator.word[1] ^ to[1]) |
