@@ -2,10 +2,10 @@
 /*
  * The fast path passes TCP and UDP packets of an open connection that both ends allow. It takes
  * packets without VLAN tag, IP option, fragment or extension header, whose headers are in the
- * linear part and whose lengths agree, and no TCP segment that opens or closes. Most packets are
- * such, and need no struct packet. Nor do the first packets of a connection that both ends allow
- * (handshake.h), and those of a flow that policy has just denied (denial.h). All other packets go
- * to parse.h.
+ * linear part and whose lengths agree, without an address of ::/64, and no TCP segment that opens
+ * or closes. Most packets are such, and need no struct packet. Nor do the first packets of a
+ * connection that both ends allow (handshake.h), and those of a flow that policy has just denied
+ * (denial.h). All other packets go to parse.h.
  */
 #ifndef BULKHEAD_KERN_FAST_PATH_H
 #define BULKHEAD_KERN_FAST_PATH_H
@@ -245,7 +245,7 @@ static __always_inline bool fast_path_ipv6(struct fast_path *p, const struct ipv
 	const void *l4 = ip + 1;
 	__u32 length;
 
-	if (l4 + sizeof(struct udphdr) > p->end || ip->version != 6)
+	if (l4 + sizeof(struct udphdr) > p->end || ip->version != 6 || !source[0] || !destination[0])
 		return false;
 	length = bpf_ntohs(ip->payload_len);
 	if (length > p->ctx->len - ETH_HLEN - sizeof(*ip) ||

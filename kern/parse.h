@@ -514,6 +514,17 @@ static __always_inline int parse_ipv6_header(hook_context *ctx, struct packet *p
 	return unlikely(parse_is_extension(p->protocol)) ? parse_extensions(ctx, p) : 0;
 }
 
+/* Returns true if an IPv6 packet has an IPv4-mapped address. Such an address stands for an IPv4 node
+ * in a program, and is no source or destination of a packet (RFC 4291, 2.5.5.2; RFC 6890): as a key
+ * of the maps it would be the IPv4 endpoint's own. */
+static __always_inline bool parse_has_mapped(const __be64 address[4])
+{
+	const __u32 mapped = bpf_htonl(0xffff);
+
+	return (!address[0] && (__u32)address[1] == mapped) ||
+	       (!address[2] && (__u32)address[3] == mapped);
+}
+
 static __always_inline int parse_ipv6(hook_context *ctx, struct packet *p, void *data, void *end)
 {
 	struct ipv6hdr *ip = data + (p->l3 & PARSE_NETWORK);
@@ -530,7 +541,7 @@ static __always_inline int parse_ipv6(hook_context *ctx, struct packet *p, void 
 		reason = unlikely(p->l4 != p->l3 + sizeof(*ip)) ? parse_extended(ctx, p)
 								: parse_transport(p, ip + 1, end);
 	parse_key6(p, address, address + 2);
-	return reason;
+	return unlikely(parse_has_mapped(address)) ? BH_DROP_IP : reason;
 }
 
 /* Sets p->l3 to the network header, and *@type to its EtherType in network byte order. */

@@ -80,6 +80,13 @@ static void put_address(struct packet_frame *frame, enum packet_host host, uint8
 	put(frame, version == 4 ? &addr.word[3] : &addr.word[0], version == 4 ? 4 : 16);
 }
 
+static void put_address6(struct packet_frame *frame, enum packet_host host, bool mapped)
+{
+	struct bh_addr addr = packet_address_of(host, mapped ? 4 : 6);
+
+	put(frame, &addr, sizeof(addr));
+}
+
 static void put_ethernet(struct packet_frame *frame, const struct packet_spec *spec)
 {
 	put(frame, hosts[spec->to].mac, 6);
@@ -241,8 +248,8 @@ static void put_ipv6(struct packet_frame *frame, const struct packet_spec *spec)
 	put16(frame, 0);
 	put8(frame, 0);
 	put8(frame, spec->hop_limit ? spec->hop_limit : 64);
-	put_address(frame, spec->from, 6);
-	put_address(frame, spec->to, 6);
+	put_address6(frame, spec->from, spec->mapped[0]);
+	put_address6(frame, spec->to, spec->mapped[1]);
 	frame->bytes[start + 6] = put_extensions(frame, &fragment);
 	put_transport(frame, spec);
 	length = frame->length - start - 40;

@@ -78,6 +78,7 @@ struct packet_spec {
 	int16_t length; /* added to the IP header's length */
 	uint8_t ihl, ip_version, doff; /* replace the true values; 0: keep those */
 	bool no_header_length; /* ihl 0 */
+	bool mapped[2]; /* IPv6: source, destination: the host's IPv4 address as a mapped one */
 	int16_t udp_length; /* added */
 	uint8_t arp_hardware, arp_protocol; /* added to the true numbers */
 	uint8_t arp_mac_length, arp_ip_length;

@@ -211,6 +211,15 @@ static bool read_extensions(struct reading *r)
 	}
 }
 
+/* Such addresses stand for IPv4 nodes in programs, not in packets (RFC 4291, 2.5.5.2; RFC 6890:
+ * "Source: False, Destination: False"). */
+static bool is_mapped(const struct bh_addr *addr)
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	return !memcmp(addr, prefix, sizeof(prefix));
+}
+
 static bool read_ipv6(struct reading *r)
 {
 	struct bytes ip = r->link;
@@ -221,6 +230,8 @@ static bool read_ipv6(struct reading *r)
 	r->version = 6;
 	memcpy(&r->source, ip.at + 8, 16);
 	memcpy(&r->destination, ip.at + 24, 16);
+	if (is_mapped(&r->source) || is_mapped(&r->destination))
+		return false;
 	r->protocol = get(&ip, 6, 1);
 	r->hop_limit = get(&ip, 7, 1);
 	length = get(&ip, 4, 2);
