@@ -25,8 +25,8 @@ static __always_inline bool confine_breaks(struct __sk_buff *skb, const struct p
 {
 	struct bh_iface *iface;
 
-	if (likely(skb->tc_index != CONFINED) || p->protocol != IPPROTO_SCTP ||
-	    p->hook == BH_HOOK_FROM_ENDPOINT)
+	if (likely(skb->tc_index != CONFINED) || p->hook == BH_HOOK_FROM_ENDPOINT ||
+	    (p->protocol != IPPROTO_SCTP && p->class != PACKET_ICMP_ERROR))
 		return false;
 	/* The kernel has made the fragment anew, and copied the mark without the interface. */
 	if (hook_is_lost(skb))

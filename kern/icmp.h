@@ -139,21 +139,33 @@ BPF_GLOBAL int icmp_turn(struct packet *p)
 	return 0;
 }
 
+/* Returns true if the error is about SCTP that an endpoint has sent to its node, and the node has not
+ * made the error. Nobody else sees such a packet, unless a masqueraded caller is behind the node's
+ * address, about whom the kernel cannot be asked. */
+static __always_inline bool icmp_is_untold(const struct packet *p, __u64 word)
+{
+	return p->protocol == IPPROTO_SCTP && p->hook == BH_HOOK_TO_ENDPOINT &&
+	       word & BH_CT_TO_NODE && ct_sender(p, word) == BH_INGRESS && p->ingress &&
+	       p->ingress != p->ifindex;
+}
+
 /* Evaluates the connection of the quoted packet at the active generation. A SYN may wait beside a
  * connection whose entry is gone by now. Returns an enum bh_reason. */
 static __always_inline int icmp_connection(struct packet *p)
 {
 	struct bh_ct *ct = ct_find(p);
+	__u64 word;
 	int reason;
 
 	if (!ct && p->protocol == IPPROTO_TCP)
 		ct = ct_find_waiting(p);
-	if (!ct) {
+	word = ct ? READ_ONCE(ct->verdict[BH_EGRESS]) : 0;
+	if (!ct || icmp_is_untold(p, word)) {
 		/* its event has the port that the quoted packet was sent to */
 		p->reply = 1;
 		return BH_DROP_UNRELATED;
 	}
-	if (unlikely(p->told) && connection_is_anothers(p, READ_ONCE(ct->verdict[BH_EGRESS])))
+	if (unlikely(p->told) && connection_is_anothers(p, word))
 		reason = connection_of_another(p);
 	else
 		reason = connection_again(p, ct);

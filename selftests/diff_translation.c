@@ -47,13 +47,24 @@ static bool activate(struct trial *trial, const struct policies *policies)
 	return !trial->broken;
 }
 
-static void print_fate(const struct trial *trial, unsigned int actor, const struct fate *fate,
-		       const char *but)
+static const char *actor_of(const struct place *place, uint8_t version)
+{
+	return translation_actors[place_owner(place, version)];
+}
+
+static void print_fate(const struct trial *trial, const struct sending *sending,
+		       const struct fate *fate, const char *but)
 {
 	if (!trial->to)
 		return;
-	fprintf(trial->to, "#      from %s", translation_actors[actor]);
-	if (fate->shown)
+	fprintf(trial->to, "#      from %s", translation_actors[sending->actor]);
+	if (fate->shown && sending->error)
+		fprintf(trial->to, " to %s, about one from %s port %u to %s port %u: %s",
+			translation_actors[fate->actor],
+			actor_of(&fate->quoted.from, fate->quoted.version), fate->quoted.from.port,
+			actor_of(&fate->quoted.to, fate->quoted.version), fate->quoted.to.port,
+			fate->arrived ? "arrives" : "drops");
+	else if (fate->shown)
 		fprintf(trial->to, " to %s, from port %u to %u: %s",
 			translation_actors[fate->actor], fate->flow.from.port, fate->flow.to.port,
 			fate->arrived ? "arrives" : "drops");
@@ -81,7 +92,7 @@ static bool run_packet(struct trial *trial, const struct step *step)
 	trial->packets++;
 	trial->arrived += fate.arrived;
 	trial->words[word]++;
-	print_fate(trial, sending.actor, &fate,
+	print_fate(trial, &sending, &fate,
 		   right	       ? ""
 		   : word == MUST_DROP ? ", but must not arrive"
 				       : ", but must arrive");

@@ -77,7 +77,9 @@ struct flow {
 
 struct sending {
 	unsigned int actor, peer; /* who sends, and to whom it is meant */
-	struct flow flow;
+	struct flow flow; /* of an ICMP error: without ports */
+	bool error; /* an ICMP error */
+	struct flow quoted; /* of an ICMP error: the packet that it is about */
 };
 
 enum step_kind {
@@ -85,6 +87,8 @@ enum step_kind {
 	AGAIN, /* the caller of an earlier step sends one more */
 	REPLY, /* where an earlier step's packets go, somebody answers them */
 	ASTRAY, /* somebody else does */
+	ERROR, /* who got a packet of an earlier step sends an ICMP error about it */
+	ERROR_ASTRAY, /* somebody else does, as a router would */
 	FORGET, /* the kernel's conntrack forgets all */
 	LOSE, /* the programs forget all connections */
 	FLIP, /* the other policy is active */
@@ -101,13 +105,14 @@ enum segment { SYN, SYN_ACK, ACK, FIN, RST, RST_DATA, SEGMENTS };
 struct step {
 	uint8_t kind; /* enum step_kind */
 	uint8_t id; /* of a call; of AGAIN, REPLY and ASTRAY: the call's */
-	uint8_t actor; /* CALL: the caller; ASTRAY: the sender */
+	uint8_t actor; /* CALL: the caller; ASTRAY, ERROR_ASTRAY: the sender */
 	uint8_t version, protocol;
 	uint8_t port; /* CALL: which of CALLER_PORTS */
 	uint16_t from_port; /* CALL: the caller's port, if not one of these */
 	uint8_t target; /* CALL: enum target */
 	uint8_t to; /* CALL: an actor, or a Service */
 	bool other_port; /* DIRECT: PORT_OTHER */
+	bool of_reply; /* ERROR, ERROR_ASTRAY: about a reply, as the caller sees it */
 	uint8_t mode, backend; /* of a packet, should the kernel have to choose */
 	uint8_t segment; /* enum segment; of UDP and SCTP: ACK for all but the first packet */
 };
@@ -149,6 +154,7 @@ struct fate {
 	bool arrived;
 	uint8_t actor;
 	struct flow flow;
+	struct flow quoted; /* of an ICMP error */
 };
 
 #endif

@@ -299,6 +299,23 @@
 		},                                                                               \
 	}
 
+/* The backend of a denied call, which nobody can tell from the node's, replies to the node. What
+ * either end says then about the other's packets is an ICMP error about that reply. */
+#define DENIED_ERRS(ip)                                                                            \
+	{                                                                                          \
+		.policies = {{.rules[POD_B] = {ISOLATES(0), ISOLATES(0)}}}, .n = 5,                \
+		.steps = {                                                                         \
+			{CALL, .id = 0, .actor = FAR, .version = ip, .protocol = IPPROTO_SCTP,     \
+			 .target = MASKED, .to = 5, .segment = SYN},                               \
+			{REPLY, .id = 0, .version = ip, .protocol = IPPROTO_SCTP,                  \
+			 .segment = SYN_ACK},                                                      \
+			{AGAIN, .id = 0, .version = ip, .protocol = IPPROTO_SCTP, .segment = ACK}, \
+			{ERROR, .id = 0, .version = ip, .protocol = IPPROTO_SCTP},                 \
+			{ERROR, .id = 0, .version = ip, .protocol = IPPROTO_SCTP,                  \
+			 .of_reply = true},                                                        \
+		},                                                                                 \
+	}
+
 /* A connection of a pod to one of the two hosts. */
 #define OPEN(ip, number, pod, host)                                                                \
 	{CALL,                                                                                     \
@@ -353,5 +370,7 @@ const struct translation_case translation_cases[] = {
 	{"a neighbour calls a pod's caller, IPv6 UDP", NEIGHBOUR_CALLS_BACK(6)},
 	{"a denied call is answered, IPv4 UDP", DENIED_ANSWERS(4)},
 	{"a denied call is answered, IPv6 UDP", DENIED_ANSWERS(6)},
+	{"an error about a denied call, IPv4 SCTP", DENIED_ERRS(4)},
+	{"an error about a denied call, IPv6 SCTP", DENIED_ERRS(6)},
 	{},
 };

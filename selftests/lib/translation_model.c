@@ -9,12 +9,16 @@
  * call. A packet that was dropped counts as an arrival once policy allows its call: its sender
  * consents to answers. The model knows neither conntrack nor translation.
  *
+ * An ICMP error may arrive if it quotes a packet that its receiver has sent, or could answer, by a
+ * call that policy still allows. Any router on the way may send it.
+ *
  * A packet must arrive if policy allows it and it is
  *  - a SYN, an INIT or any datagram of a call: wherever the node sends it, or, if it was dropped
  *    before, wherever the node could send it. SCTP that may be masqueraded is left out: the kernel
  *    does not tell whom it comes from;
  *  - of a call that has been let through, in the order of a handshake, as long as neither conntrack
- *    nor the programs have forgotten, no end has closed it, and policy has always allowed it.
+ *    nor the programs have forgotten, no end has closed it, and policy has always allowed it;
+ *  - an ICMP error that an end of such a call sends about a packet of it.
  */
 #include "selftests/lib/translation_model.h"
 
@@ -121,20 +125,49 @@ static void begin_talk(struct model *m, const struct step *step)
 	*talk = new;
 }
 
+static bool is_error(const struct step *step)
+{
+	return step->kind == ERROR || step->kind == ERROR_ASTRAY;
+}
+
+/* Makes the ICMP error about the last packet of a call, as it was where it went, or about a reply,
+ * as it is where the call came from. */
+static bool make_error(const struct talk *talk, const struct step *step, struct sending *sending)
+{
+	unsigned int end = step->of_reply ? talk->call.actor : talk->to;
+
+	if (!talk->shown || talk->to == NOBODY)
+		return false;
+	*sending = (struct sending){
+		.actor = step->kind == ERROR ? end : step->actor,
+		.peer = step->of_reply ? talk->to : talk->call.actor,
+		.error = true,
+		.quoted = step->of_reply ? reverse(&talk->sent) : talk->seen,
+	};
+	sending->flow = sending->quoted;
+	sending->flow.from = place_of(sending->actor, step->version, 0);
+	sending->flow.to = sending->quoted.from;
+	sending->flow.to.port = 0;
+	return place_owner(&sending->flow.to, step->version) != sending->actor;
+}
+
 bool translation_model_packet(struct model *m, const struct step *step, struct sending *sending)
 {
 	struct talk *talk = &m->talks[step->id];
 
 	if (step->kind == CALL)
 		begin_talk(m, step);
-	if (step->kind > ASTRAY || !talk->used)
+	if (step->kind > ERROR_ASTRAY || !talk->used)
 		return false;
-	*sending = (struct sending){talk->call.actor, talk->to, talk->sent};
+	if (is_error(step))
+		return make_error(talk, step, sending);
+	*sending = (struct sending){.actor = talk->call.actor, .peer = talk->to, .flow = talk->sent};
 	if (step->kind <= AGAIN)
 		return true;
 	if (!talk->shown || talk->to == NOBODY)
 		return false;
-	*sending = (struct sending){talk->to, talk->call.actor, reverse(&talk->seen)};
+	*sending = (struct sending){
+		.actor = talk->to, .peer = talk->call.actor, .flow = reverse(&talk->seen)};
 	if (step->kind == REPLY)
 		return true;
 	sending->actor = step->actor;
@@ -221,14 +254,20 @@ static bool is_circle(const struct talk *talk)
 	return !memcmp(&talk->seen.from, &talk->seen.to, sizeof(talk->seen.to));
 }
 
-/* Returns true if the packet is the next one of a call that nothing has disturbed. */
+/* Returns true if a call has been let through, and nothing has disturbed it. */
+static bool is_undisturbed(const struct model *m, const struct talk *talk)
+{
+	return !talk->over && talk->epoch == m->epoch && talk->phase >= HALF &&
+	       (talk->sent.protocol != IPPROTO_TCP || talk->clean) && !is_shifted(talk) &&
+	       !is_circle(talk) && talk->call.actor != NODE && talk->to != NODE;
+}
+
+/* Returns true if the packet is the next one of such a call. */
 static bool goes_on(const struct model *m, const struct step *step, const struct talk *talk)
 {
 	bool tcp = step->protocol == IPPROTO_TCP;
 
-	if (step->kind == ASTRAY || talk->over || talk->epoch != m->epoch || talk->phase < HALF ||
-	    (tcp && !talk->clean) || is_shifted(talk) || is_circle(talk) ||
-	    talk->call.actor == NODE || talk->to == NODE)
+	if (step->kind == ASTRAY || !is_undisturbed(m, talk))
 		return false;
 	if (step->protocol == IPPROTO_UDP)
 		return true;
@@ -278,6 +317,58 @@ static bool must_pass(const struct model *m, const struct step *step, const stru
 		return !fate->entered && allows_all(m, &talk->call);
 	return fate->actor != NOBODY && fate->actor != NODE &&
 	       allows(m, talk->call.actor, fate->actor, fate->flow.to.port);
+}
+
+/* ---- ICMP errors ---- */
+
+static bool is_allowed(const struct model *m, const struct arrival *arrival)
+{
+	return allows(m, arrival->from, arrival->at, arrival->seen.to.port) ||
+	       (arrival->answers &&
+		allows(m, arrival->at, arrival->from, arrival->sent.from.port));
+}
+
+/* Returns true if the error quotes a packet that its receiver has sent, as the receiver sent it or
+ * as somebody on the way saw it, or an answer that it could have sent. */
+static bool quotes_own(const struct model *m, const struct sending *sending,
+		       const struct fate *fate)
+{
+	for (int i = 0; i < m->n_arrivals; i++) {
+		const struct arrival *arrival = &m->arrivals[i];
+
+		/* what a router says concerns the policy of the receiver alone */
+		if (!is_pod(sending->actor) && arrival->from == fate->actor &&
+		    same(&fate->quoted, &arrival->sent) &&
+		    admits(m, arrival->from, EGRESS, arrival->at, arrival->seen.to.port))
+			return true;
+		if (!is_allowed(m, arrival))
+			continue;
+		if (arrival->from == fate->actor &&
+		    (same(&fate->quoted, &arrival->sent) || same(&fate->quoted, &arrival->seen) ||
+		     same(&sending->quoted, &arrival->seen)))
+			return true;
+		if (arrival->at == fate->actor && (is_reverse(&fate->quoted, &arrival->seen) ||
+						   is_reverse(&fate->quoted, &arrival->sent)))
+			return true;
+	}
+	return false;
+}
+
+static enum word evaluate_error(const struct model *m, const struct step *step,
+				const struct sending *sending, const struct fate *fate)
+{
+	const struct talk *talk = &m->talks[step->id];
+
+	if (fate->shown && (is_pod(fate->actor) || is_pod(sending->actor)) &&
+	    fate->actor != NODE && sending->actor != NODE && !quotes_own(m, sending, fate))
+		return MUST_DROP;
+	/* of a reply, there has to be one */
+	if (step->kind == ERROR_ASTRAY || !is_undisturbed(m, talk) || is_untold(m, step, talk) ||
+	    (step->of_reply && talk->phase < ANSWERED))
+		return MAY;
+	return fate->shown ? fate->actor == sending->peer ? MUST_PASS : MAY
+	       : fate->entered ? MAY
+			       : MUST_PASS;
 }
 
 /* ---- what became of it ---- */
@@ -336,6 +427,8 @@ enum word translation_model_evaluate(struct model *m, const struct step *step,
 				     is_own_call(m, sending) || !is_answer(m, sending, fate)));
 	enum word word = MAY;
 
+	if (sending->error)
+		return evaluate_error(m, step, sending, fate);
 	if (fate->shown && !allowed)
 		word = MUST_DROP;
 	else if (must_pass(m, step, talk, fate))

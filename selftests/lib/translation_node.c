@@ -224,8 +224,8 @@ static void print_log(FILE *to)
 	for (int i = 0; i < 2; i++)
 		fprintf(to,
 			"chain c%d {\ntype filter hook %s priority %d\n"
-			"meta l4proto { tcp, udp, sctp } log group %d snaplen 96 queue-threshold "
-			"1\n"
+			"meta l4proto { tcp, udp, sctp, icmp, icmpv6 } log group %d snaplen 100 "
+			"queue-threshold 1\n"
 			"}\n",
 			i, hooks[i], i ? 300 : -400, LOG_GROUP);
 	fprintf(to, "}\n");
@@ -442,6 +442,15 @@ static uint32_t first_number(unsigned int actor)
 	return 1000 + 0x100000 * actor;
 }
 
+static void put_addresses(uint8_t *ip, const struct flow *flow)
+{
+	bool v4 = flow->version == 4;
+	size_t size = v4 ? 4 : 16;
+
+	memcpy(ip + (v4 ? 12 : 8), flow->from.address, size);
+	memcpy(ip + (v4 ? 16 : 24), flow->to.address, size);
+}
+
 /* SCTP's chunks are INIT,
  * INIT ACK, DATA, SHUTDOWN and ABORT, and both ends' tags are 1. */
 static void build(const struct step *step, const struct sending *sending, uint16_t id,
@@ -476,28 +485,71 @@ static void build(const struct step *step, const struct sending *sending, uint16
 		chunk[7] = 1;
 		frame->bytes[frame->l4 + 7] = step->segment != SYN;
 	}
-	if (flow->version == 4) {
-		memcpy(ip + 12, flow->from.address, 4);
-		memcpy(ip + 16, flow->to.address, 4);
-	} else {
-		ip[2] = id >> 8;
-		ip[3] = id;
-		memcpy(ip + 8, flow->from.address, 16);
-		memcpy(ip + 24, flow->to.address, 16);
-	}
+	put_addresses(ip, flow);
+	if (flow->version == 6)
+		memcpy(ip + 2, (uint8_t[]){id >> 8, id}, 2);
+}
+
+/* @n is even. */
+static uint32_t add_words(uint32_t sum, const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i += 2)
+		sum += bytes[i] << 8 | bytes[i + 1];
+	return sum;
+}
+
+static void put_sum(uint8_t *at, uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = ~(sum + (sum >> 16));
+	at[0] = sum >> 8;
+	at[1] = sum;
 }
 
 static void complete_ipv4(uint8_t *ip)
 {
-	uint32_t sum = 0;
-
 	ip[10] = ip[11] = 0;
-	for (int i = 0; i < 20; i += 2)
-		sum += ip[i] << 8 | ip[i + 1];
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = ~(sum + (sum >> 16));
-	ip[10] = sum >> 8;
-	ip[11] = sum;
+	put_sum(ip + 10, add_words(0, ip, 20));
+}
+
+/* The kernel translates the quoted packet of an error only if the error's checksum is right. */
+static void build_error(const struct step *step, const struct sending *sending, uint16_t id,
+			struct packet_frame *frame)
+{
+	const struct flow *flow = &sending->flow, *quoted = &sending->quoted;
+	bool v4 = flow->version == 4;
+	struct packet_spec inner = {
+		.version = flow->version,
+		.protocol = quoted->protocol,
+		.sport = quoted->from.port,
+		.dport = quoted->to.port,
+		.flags = quoted->protocol == IPPROTO_TCP ? TCP_A : 0,
+		.payload = 8,
+	};
+	struct packet_spec spec = {
+		.version = flow->version,
+		.protocol = v4 ? IPPROTO_ICMP : IPPROTO_ICMPV6,
+		.type = v4 ? 3 : 1, /* unreachable: the port */
+		.code = v4 ? 3 : 4,
+		.quoted = &inner,
+		.hop_limit = choice(step->mode, step->backend),
+		.id = id,
+	};
+	uint8_t *ip, *icmp;
+	size_t size;
+
+	packet_build(&spec, frame);
+	ip = frame->bytes + frame->l3;
+	icmp = ip + (v4 ? 20 : 40);
+	size = frame->length - (icmp - frame->bytes);
+	put_addresses(ip, flow);
+	put_addresses(icmp + 8, quoted);
+	if (v4)
+		complete_ipv4(icmp + 8);
+	else
+		memcpy(ip + 2, (uint8_t[]){id >> 8, id}, 2);
+	put_sum(icmp + 2,
+		add_words(v4 ? 0 : add_words(size + IPPROTO_ICMPV6, ip + 8, 32), icmp, size));
 }
 
 static unsigned int tap_of(unsigned int actor)
@@ -553,20 +605,28 @@ static bool is_watched(const struct translation_node *node, const uint8_t *ip, s
 	return ip[0] >> 4 == 6 && size >= 44 && (ip[2] << 8 | ip[3]) == node->id && !(ip[1] & 15);
 }
 
-static void read_flow(const uint8_t *ip, struct flow *flow)
+static void read_addresses(const uint8_t *ip, struct flow *flow)
 {
 	bool v4 = flow->version == 4;
 	size_t size = v4 ? 4 : 16;
-	const uint8_t *addresses = ip + (v4 ? 12 : 8), *ports = ip + (v4 ? 20 : 40);
+	const uint8_t *addresses = ip + (v4 ? 12 : 8);
 
 	memcpy(flow->from.address, addresses, size);
 	memcpy(flow->to.address, addresses + size, size);
+}
+
+static void read_flow(const uint8_t *ip, struct flow *flow)
+{
+	const uint8_t *ports = ip + (flow->version == 4 ? 20 : 40);
+
+	read_addresses(ip, flow);
 	flow->from.port = ports[0] << 8 | ports[1];
 	flow->to.port = ports[2] << 8 | ports[3];
 }
 
 struct reading {
 	const struct translation_node *node;
+	const struct sending *sending;
 	struct fate *fate;
 };
 
@@ -585,20 +645,31 @@ static int read_log(const struct nlmsghdr *message, void *data)
 	struct reading *reading = data;
 	const struct nfulnl_msg_packet_hdr *head;
 	const uint8_t *ip;
+	size_t size;
 
 	mnl_attr_parse(message, sizeof(struct nfgenmsg), read_attribute, table);
 	if (!table[NFULA_PACKET_HDR] || !table[NFULA_PAYLOAD])
 		return MNL_CB_OK;
 	head = mnl_attr_get_payload(table[NFULA_PACKET_HDR]);
 	ip = mnl_attr_get_payload(table[NFULA_PAYLOAD]);
-	if (!is_watched(reading->node, ip, mnl_attr_get_payload_len(table[NFULA_PAYLOAD])))
+	size = mnl_attr_get_payload_len(table[NFULA_PAYLOAD]);
+	if (!is_watched(reading->node, ip, size))
 		return MNL_CB_OK;
 	if (head->hook == NF_INET_PRE_ROUTING) {
 		reading->fate->entered = true;
 		return MNL_CB_OK;
 	}
+	if (reading->sending->error) {
+		const size_t at = ip[0] >> 4 == 4 ? 28 : 48; /* of the quoted packet */
+
+		if (size < at + at - 8 + 4)
+			return MNL_CB_OK;
+		read_addresses(ip, &reading->fate->flow);
+		read_flow(ip + at, &reading->fate->quoted);
+	} else {
+		read_flow(ip, &reading->fate->flow);
+	}
 	reading->fate->shown = true;
-	read_flow(ip, &reading->fate->flow);
 	return MNL_CB_OK;
 }
 
@@ -613,20 +684,20 @@ static bool arrives(const struct translation_node *node, unsigned int tap)
 	return arrived;
 }
 
-static void read_fate(const struct translation_node *node, const struct flow *flow,
+static void read_fate(const struct translation_node *node, const struct sending *sending,
 		      struct fate *fate)
 {
-	struct reading reading = {node, fate};
+	struct reading reading = {node, sending, fate};
 	char buffer[MNL_SOCKET_BUFFER_SIZE];
 	int fd = mnl_socket_get_fd(node->log);
 	ssize_t size;
 
-	*fate = (struct fate){.actor = NOBODY, .flow = *flow};
+	*fate = (struct fate){.actor = NOBODY, .flow = sending->flow, .quoted = sending->quoted};
 	while ((size = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT)) > 0)
 		mnl_cb_run(buffer, size, 0, 0, read_log, &reading);
 	if (!fate->shown)
 		return;
-	fate->actor = place_owner(&fate->flow.to, flow->version);
+	fate->actor = place_owner(&fate->flow.to, fate->flow.version);
 	fate->arrived = arrives(node, tap_of(fate->actor));
 }
 
@@ -641,8 +712,12 @@ int translation_node_send(struct translation_node *node, const struct step *step
 	if (err)
 		return err;
 	node->id = node->id % 0xfffe + 1;
-	remember(node, flow);
-	build(step, sending, node->id, &frame);
+	if (sending->error) {
+		build_error(step, sending, node->id, &frame);
+	} else {
+		remember(node, flow);
+		build(step, sending, node->id, &frame);
+	}
 	if (flow->version == 4)
 		complete_ipv4(frame.bytes + frame.l3);
 	if (sending->actor == NODE) {
@@ -655,7 +730,7 @@ int translation_node_send(struct translation_node *node, const struct step *step
 	if (err)
 		printf("# no packet from %s: %s\n", translation_actors[sending->actor],
 		       strerror(-err));
-	read_fate(node, flow, fate);
+	read_fate(node, sending, fate);
 	fate->entered |= sending->actor == NODE;
 	return err;
 }

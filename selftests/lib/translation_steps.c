@@ -78,7 +78,8 @@ static void generate_step(struct step *step, struct cast *cast, uint8_t counts[S
 {
 	static const uint8_t kinds[] = {CALL,  CALL,   CALL,   CALL,   AGAIN,  AGAIN,
 					AGAIN, AGAIN,  REPLY,  REPLY,  REPLY,  REPLY,
-					REPLY, ASTRAY, ASTRAY, FORGET, FORGET, LOSE};
+					REPLY, ASTRAY, ASTRAY, ERROR,  ERROR,  ERROR_ASTRAY,
+					FORGET, FORGET, LOSE};
 
 	*step = (struct step){
 		.kind = cast->ids ? kinds[random_below(dice, sizeof(kinds))] : CALL,
@@ -97,6 +98,10 @@ static void generate_step(struct step *step, struct cast *cast, uint8_t counts[S
 	/* The later calls are the more interesting ones. */
 	step->id = once_in(dice, 3) ? random_below(dice, cast->ids) : cast->ids - 1u;
 	step->actor = cast->actors[random_below(dice, 4)];
+	if (step->kind == ERROR || step->kind == ERROR_ASTRAY) {
+		step->of_reply = once_in(dice, 3);
+		return;
+	}
 	generate_segment(step, counts[step->id], dice);
 	counts[step->id] += step->kind == REPLY;
 }
@@ -160,6 +165,15 @@ void translation_print_step(FILE *to, const struct step *step)
 		break;
 	case ASTRAY:
 		fprintf(to, "call %u: a reply from %s instead", step->id,
+			translation_actors[step->actor]);
+		break;
+	case ERROR:
+		fprintf(to, "call %u: an ICMP error about %s, from its end", step->id,
+			step->of_reply ? "a reply" : "its last packet");
+		break;
+	case ERROR_ASTRAY:
+		fprintf(to, "call %u: an ICMP error about %s, from %s", step->id,
+			step->of_reply ? "a reply" : "its last packet",
 			translation_actors[step->actor]);
 		break;
 	case FORGET:
