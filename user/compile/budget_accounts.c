@@ -239,23 +239,28 @@ struct account *accounts_most(const struct budgets *b, enum budget budget)
 	return most;
 }
 
-void accounts_fit(struct budgets *b, enum budget budget)
+/* Puts that namespace over its budget which needs most of what all have together. */
+static void put_most_over(struct budgets *b, enum budget budget, uint64_t together)
 {
 	const struct budget_limit *limits = &budget_limits[budget];
-	const uint64_t together = b->together[budget];
+	struct account *most = accounts_most(b, budget);
 	char beyond[64] = "";
 
 	if (limits->own)
 		snprintf(beyond, sizeof(beyond), ", beyond %u of each,", limits->own);
-	while (b->sized && b->together[budget] > limits->cluster) {
-		struct account *most = accounts_most(b, budget);
+	account_put_over(b, most, budget,
+			 "its namespace needs %" PRIu64 " and all together%s %" PRIu64
+			 " %s or more, the limit is %u, and none needs more",
+			 most->spent[budget], beyond, together, limits->what, limits->cluster);
+}
 
-		account_put_over(b, most, budget,
-				 "its namespace needs %" PRIu64 " and all together%s %" PRIu64
-				 " %s or more, the limit is %u, and none needs more",
-				 most->spent[budget], beyond, together, limits->what,
-				 limits->cluster);
-	}
+/* Called at each charge, of which a large cluster makes millions. */
+void accounts_fit(struct budgets *b, enum budget budget)
+{
+	const uint64_t together = b->together[budget];
+
+	while (b->sized && b->together[budget] > budget_limits[budget].cluster)
+		put_most_over(b, budget, together);
 }
 
 uint32_t account_number(const struct budgets *b, const struct account *account)
