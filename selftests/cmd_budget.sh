@@ -97,11 +97,18 @@ printf '%s\n' "${honest[@]}" >>"$tmp/crowd.json"
 check "policies over their budget cost nothing for each pod of the cluster" cheaply run_bulkhead compile -o "$tmp/crowd.bhp" "$tmp/crowd.json"
 check "policies count beside them" honest_counts "$tmp/crowd.bhp"
 
-services=()
-for ((i = 0; i < 400; i++)); do
-	services+=("$(object Service v1 evil "s$i" "\"clusterIP\": \"172.16.$((i / 250)).$((i % 250 + 1))\",
-\"externalIPs\": [$(seq -s , -f '"198.51.100.%g"' 40)], \"ports\": [$(seq $((1000 + i)) $((1019 + i)) | sed 's/.*/{"name": "p&", "port": &}/' | paste -sd,)]")")
-done
+services() { # 400, an object a line; each has the same 40 addresses
+	awk -v form="$(object Service v1 evil 's%d' '"clusterIP": "172.16.%d.%d", "externalIPs": [%s], "ports": [%s]')\n" \
+		-v addresses="$(seq -s , -f '"198.51.100.%g"' 40)" 'BEGIN {
+			for (i = 0; i < 400; i++) {
+				ports = ""
+				for (port = 1000 + i; port < 1020 + i; port++)
+					ports = ports sprintf("%s{\"name\": \"p%d\", \"port\": %d}", ports ? "," : "", port, port)
+				printf form, i, i / 250, i % 250 + 1, addresses, ports
+			}
+		}'
+}
+mapfile -t services < <(services)
 list "${honest[@]}" "${services[@]}" >"$tmp/services.json"
 check "400 Services of 20 ports with common addresses compile" cheaply run_bulkhead compile -o "$tmp/services.bhp" "$tmp/services.json"
 check "policies count beside the 400 Services" honest_counts "$tmp/services.bhp"

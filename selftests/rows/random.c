@@ -15,8 +15,8 @@
 
 #define FRAMES 5000000
 #define FRAMES_OPEN 1000000 /* slower: most pass, and the connections are restored */
-#define SAMPLE 10 /* a sample runs one of ten frames */
-#define FRAMES_SMALL 20000
+#define SAMPLE 50 /* a sample runs one of fifty frames */
+#define FRAMES_SMALL 4000
 #define DIFFERENCES 5 /* to print */
 
 static struct random dice;
