@@ -14,7 +14,9 @@ check "promtool reads the rules" promtool check rules "$tmp/rules.yaml"
 check "each alert fires when it should, and not beside" promtool test rules "$tmp"/alerts{,_day}.yaml
 
 # All expressions are replaced by one that is never true, and by one that always is: promtool names each test that fails.
-mkdir "$tmp/other" && cp "$tmp"/alerts{,_day}.yaml "$tmp/other/"
+# At each fifth minute the tests come to the same: so many evaluations of what is always true take longest.
+mkdir "$tmp/other" && cp "$tmp/alerts_day.yaml" "$tmp/other/"
+sed 's/^evaluation_interval: 1m$/evaluation_interval: 5m/' "$tmp/alerts.yaml" >"$tmp/other/alerts.yaml"
 noticed() { # EXPRESSION
 	local alert bad=0
 	awk -v other="$1" '
