@@ -37,16 +37,19 @@ fine() {
 		net_is "$(net_bulkhead status --check -j)" "[]"
 }
 
-# Prints each entry of a map as "KEY | VALUE", in bytes.
-entries() { # MAP
-	"$bpftool" -j map dump pinned "$NET_PIN/$1" | grep -oE '"key":\["0x[^]]*\],"value":\["0x[^]]*\]' |
+# Prints each entry of a map, or the one of a key, as "KEY | VALUE", in bytes. An array has hundreds of thousands.
+entries() { # MAP [key BYTE...]
+	local what=dump
+	[ $# -eq 1 ] || what=lookup
+	"$bpftool" -j map $what pinned "$NET_PIN/$1" "${@:2}" | grep -oE '"key":\["0x[^]]*\],"value":\["0x[^]]*\]' |
 		sed 's/"key":\[//; s/\],"value":\[/ | /; s/[]"]//g; s/,/ /g'
 }
 # Sets a byte of the value of the first entry that has the pattern; in both of its halves, if it has two of
-# which only one counts.
+# which only one counts. A pattern that begins with "key" is the entry's key.
 alter() { # MAP PATTERN OFFSET[,OFFSET] BYTE
-	local key value line at
-	line=$(entries "$1" | grep -m 1 -- "$2") || return
+	local key value line at pattern=$2 one=()
+	[[ $2 != key* ]] || { read -ra one <<<"$2" && pattern=.; }
+	line=$(entries "$1" "${one[@]}" | grep -m 1 -- "$pattern") || return
 	read -ra key <<<"${line% |*}"
 	read -ra value <<<"${line#*| }"
 	for at in ${3//,/ }; do
@@ -98,13 +101,13 @@ net_check "a load that deletes a surplus pair commits" commits \
 net_check "a load that finds nothing to do does not" \
 	net_is "$(generation)" "$(load >/dev/null 2>&1; generation)"
 repaired ports "^(pairs subject|segments slot|named list) .*: is not as the policy says; load again$" \
-	alter ports "^0x01 0x00 0x00 0x00" 0 0x33
+	alter ports "key 0x01 0x00 0x00 0x00" 0 0x33
 repaired named "^named list [0-9]+, resolution [0-9]+: is not as the policy says; load again$" \
 	alter named . 4 0x55
 repaired variations "^variations segment [0-9]+, variation [0-9]+: is not as the policy says; load again$" \
 	alter variations . 0 0x77
 repaired segments "^segments slot 1: is not as the policy says; load again$" \
-	alter segments "^0x01 0x00 0x00 0x00" 8 0x77
+	alter segments "key 0x01 0x00 0x00 0x00" 8 0x77
 repaired prefixes "^prefixes 203.0.113.0/24: is not as the policy says; load again$" \
 	alter prefixes "0xcb 0x00 0x71" 0,8 0x77
 repaired services "^services 10.96.0.1 protocol 6 port 80: is not as the policy says; load again$" \
