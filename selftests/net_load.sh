@@ -58,10 +58,12 @@ net_check "load the second policy again" net_bulkhead load "$NET_TMP/two.ini"
 net_check "load the same with 300 endpoints more" net_bulkhead load "$NET_TMP/two-many.ini"
 net_check "with 300 endpoints more the same change makes $alone writes" net_is "$(net_writes "$NET_TMP/one-many.ini")" "$alone"
 net_check "load the policy without the 300 endpoints" net_bulkhead load "$NET_TMP/two.ini"
+# Of the arrays the first entries: they have hundreds of thousands. Status 141 is that of who writes on then.
 net_check "every map's pin can be dumped" bash -c '
 	for pin in '"$NET_PIN"'/*; do
 		case $pin in */tcx_* | */tc_* | */sk_* | */assign | */forget | */events) continue ;; esac
-		bpftool map dump pinned $pin >/dev/null || exit 1
+		bpftool map dump pinned $pin | head -c 100000 >/dev/null
+		case ${PIPESTATUS[0]} in 0 | 141) ;; *) exit 1 ;; esac
 	done'
 
 # A compiled child of the active policy, and an unrelated policy, whose IDs all differ.
