@@ -19,6 +19,7 @@
 #include "policy/blob_file.h"
 #include "policy/evaluate.h"
 #include "policy/flow.h"
+#include "policy/frontend.h"
 
 #define STEPS 400
 #define PODS 12
@@ -736,9 +737,20 @@ static void service_holds_up_no_pods_of_others(void **state)
 	objects_close(objects);
 }
 
+static void assert_same_node(const struct policy *a, const struct policy *b, size_t i)
+{
+	const char *node = backend_place(b, &b->backends[i]).node;
+
+	assert_memory_equal(&a->backends[i].address, &b->backends[i].address,
+			    sizeof(b->backends[i].address));
+	assert_non_null(node);
+	assert_string_equal(backend_place(a, &a->backends[i]).node, node);
+	assert_string_equal(policy_string(a, backend_node(a, &a->backends[i])), node);
+}
+
 /* Takes @policy's place by what changed Pods alone make of it. The frontends are those of a compile
- * of all objects. */
-static void assert_same_frontends(struct objects *objects, struct policy **policy)
+ * of all objects, and the backends are on the same nodes. */
+static void assert_same_services(struct objects *objects, struct policy **policy)
 {
 	const uint64_t before = objects_patched(objects);
 	struct policy *next = compile_all(objects, *policy), *fresh;
@@ -752,6 +764,9 @@ static void assert_same_frontends(struct objects *objects, struct policy **polic
 	assert_int_equal(next->n_frontends, fresh->n_frontends);
 	assert_memory_equal(next->frontends, fresh->frontends,
 			    fresh->n_frontends * sizeof(*fresh->frontends));
+	assert_int_equal(next->n_backends, fresh->n_backends);
+	for (size_t i = 0; i < fresh->n_backends; i++)
+		assert_same_node(next, fresh, i);
 	policy_free(fresh);
 	*policy = compile(objects, NULL);
 	assert_non_null(*policy);
@@ -773,12 +788,47 @@ static void addresses_of_a_service_hold_up_no_pods(void **state)
 	policy = compile(objects, NULL);
 	assert_non_null(policy);
 	take_plain_pod(objects, "b", 50);
-	assert_same_frontends(objects, &policy);
+	assert_same_services(objects, &policy);
 	take_plain_pod(objects, "b", 51);
 	take(objects, "DELETED",
 	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p50\","
 	     "\"namespace\":\"b\",\"uid\":\"50\"}}");
-	assert_same_frontends(objects, &policy);
+	assert_same_services(objects, &policy);
+	policy_free(policy);
+	objects_close(objects);
+}
+
+/* Nor do those of a tenant's EndpointSlice: a backend is on the node of the Pod that has the
+ * address, else on the one that the slice names. */
+static void addresses_of_a_slice_hold_up_no_pods(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	struct policy *policy;
+
+	(void)state;
+	assert_non_null(objects);
+	take_plain_pod(objects, "b", 1);
+	take_service(objects, "ADDED", "one",
+		     "\"clusterIP\":\"10.96.0.1\",\"ports\":[{\"port\":80}]");
+	take(objects, "ADDED",
+	     "{\"apiVersion\":\"discovery.k8s.io/v1\",\"kind\":\"EndpointSlice\",\"metadata\":{"
+	     "\"name\":\"one-x\",\"namespace\":\"a\",\"uid\":\"9\",\"labels\":{"
+	     "\"kubernetes.io/service-name\":\"one\"}},\"addressType\":\"IPv4\",\"ports\":[{"
+	     "\"port\":80}],\"endpoints\":[{\"addresses\":[\"10.0.0.1\"],\"nodeName\":\"z\"},{"
+	     "\"addresses\":[\"10.0.0.50\"],\"nodeName\":\"z\"}]}");
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	assert_int_equal(policy->n_backends, 2);
+	assert_string_equal(backend_place(policy, &policy->backends[0]).node, "w");
+	assert_string_equal(backend_place(policy, &policy->backends[1]).node, "z");
+	take_plain_pod(objects, "b", 50);
+	assert_same_services(objects, &policy);
+	assert_string_equal(backend_place(policy, &policy->backends[1]).node, "w");
+	take(objects, "DELETED",
+	     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p50\","
+	     "\"namespace\":\"b\",\"uid\":\"50\"}}");
+	assert_same_services(objects, &policy);
+	assert_string_equal(backend_place(policy, &policy->backends[1]).node, "z");
 	policy_free(policy);
 	objects_close(objects);
 }
@@ -1434,6 +1484,7 @@ int main(void)
 		cmocka_unit_test(faulty_address_leaves_the_others),
 		cmocka_unit_test(service_holds_up_no_pods_of_others),
 		cmocka_unit_test(addresses_of_a_service_hold_up_no_pods),
+		cmocka_unit_test(addresses_of_a_slice_hold_up_no_pods),
 		cmocka_unit_test(oddly_written_addresses_translate_nothing),
 		cmocka_unit_test(odd_annotation_opens_nothing),
 		cmocka_unit_test(pods_that_come_and_go_leave_places_empty),

@@ -149,10 +149,13 @@ static void add_local(struct address_search *search, uint32_t frontend)
 		const struct policy_backend *backends =
 			frontend_backends(search->policy, &found.at[i], &n);
 
-		for (size_t k = 0; k < n; k++)
+		for (size_t k = 0; k < n; k++) {
+			const uint32_t node = backend_node(search->policy, &backends[k]);
+
 			if (address_is_ipv4(&backends[k].address) == address_is_ipv4(&at->address))
 				add_group(search, frontend, &backends[k].address, backends[k].port,
-					  found.n > 1 ? 0 : backends[k].node);
+					  found.n > 1 ? 0 : node);
+		}
 	}
 }
 

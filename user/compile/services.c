@@ -46,17 +46,12 @@ static const struct node_address *find_node(const struct maker *m, const struct 
 			     compare_node_addresses);
 }
 
-/* Returns the node of an address: its endpoint's, else @said, else the node that has the
+/* Returns the node of an address that is no endpoint's: @said, else the node that has the
  * address. */
 static uint32_t node_of(const struct maker *m, const struct address *address, const char *said)
 {
-	const struct policy *policy = m->t->policy;
-	const struct policy_address *endpoint = policy_address_find(policy, address);
-	const struct node_address *node;
+	const struct node_address *node = said ? NULL : find_node(m, address);
 
-	if (endpoint && policy->endpoints[endpoint->endpoint].node)
-		return policy->endpoints[endpoint->endpoint].node;
-	node = said ? NULL : find_node(m, address);
 	return tables_string(m->t, node ? node->node : said);
 }
 

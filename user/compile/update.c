@@ -435,11 +435,13 @@ static int compare_addresses_alone(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct address));
 }
 
-/* Lists the addresses that changed pods have or had. */
+/* Lists the addresses that changed pods have or had, if a Service may share one. */
 static void list_changed(struct pod_update *p)
 {
 	const struct policy *base = p->u.base;
 
+	if (!base->n_frontends)
+		return;
 	for (size_t i = 0; i < p->changes.n; i++) {
 		const struct endpoint *now = p->changes.at[i].pod->now;
 
@@ -456,21 +458,6 @@ static bool is_changed(const struct pod_update *p, const struct address *address
 {
 	return bsearch(address, p->changed.at, p->changed.n, sizeof(*address),
 		       compare_addresses_alone);
-}
-
-/* Returns true if an address of a changed pod is a backend: what is known of the backend changes.
- * Looks at each backend once: a tenant's may be a million, and a batch has a thousand pods. */
-static bool changes_backends(struct pod_update *p)
-{
-	const struct policy *base = p->u.base;
-	bool changes = false;
-
-	if (!base->n_backends && !base->n_frontends)
-		return false;
-	list_changed(p);
-	for (size_t i = 0; p->changed.n && !changes && i < base->n_backends; i++)
-		changes = is_changed(p, &base->backends[i].address);
-	return changes;
 }
 
 /* Notes which Services share an address with an endpoint now: a tenant's Service may have addresses
@@ -780,10 +767,9 @@ static int make(void *data)
 	p->deleted = grow_zeroed(base->n_addresses, sizeof(*p->deleted));
 	for (size_t i = 0; !error && i < p->n; i++)
 		error = add_change(p, &p->pods[i]);
-	if (!error && changes_backends(p))
-		error = -EOPNOTSUPP;
 	if (error)
 		return error;
+	list_changed(p);
 	array_sort(&p->changes, compare_changes);
 	error = place_all(p);
 	if (error)

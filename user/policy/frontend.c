@@ -122,14 +122,28 @@ const struct policy_service *service_called(const struct policy *policy,
 		       : NULL;
 }
 
+static uint32_t node_at(const struct policy *policy, const struct policy_backend *backend,
+			const struct policy_address *address)
+{
+	const uint32_t node = address ? policy->endpoints[address->endpoint].node : 0;
+
+	return node ? node : backend->node;
+}
+
+uint32_t backend_node(const struct policy *policy, const struct policy_backend *backend)
+{
+	return node_at(policy, backend, policy_address_find(policy, &backend->address));
+}
+
 struct service_place backend_place(const struct policy *policy,
 				   const struct policy_backend *backend)
 {
 	const struct policy_address *address = policy_address_find(policy, &backend->address);
+	const uint32_t node = node_at(policy, backend, address);
 	struct service_place place = {0};
 
-	if (backend->node)
-		place.node = policy_string(policy, backend->node);
+	if (node)
+		place.node = policy_string(policy, node);
 	if (address) {
 		place.endpoint = &policy->endpoints[address->endpoint];
 		place.segment = &policy->segments[address->segment];

@@ -89,6 +89,10 @@ struct service_place {
 	bool is_node; /* the address is a node's own */
 };
 
+/* Returns the node that a backend is on, as a string of the policy: its endpoint's node, else what
+ * the Service's objects say; 0: unknown. */
+uint32_t backend_node(const struct policy *policy, const struct policy_backend *backend);
+
 struct service_place backend_place(const struct policy *policy,
 				   const struct policy_backend *backend);
 

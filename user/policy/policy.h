@@ -324,7 +324,9 @@ struct policy_service_port {
  * within the service port. policy_address_find() finds the address' owner. */
 struct policy_backend {
 	struct address address;
-	uint32_t node; /* string: its node; 0: unknown */
+	/* string: its node, if no endpoint has the address; 0: unknown. backend_node() (frontend.h)
+	 * knows the endpoint's: so no backend changes with a pod, of whomever it is */
+	uint32_t node;
 	uint16_t port;
 	uint8_t flags; /* POLICY_BACKEND_* */
 	uint8_t pad;

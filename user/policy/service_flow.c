@@ -64,7 +64,7 @@ static void keep_local(struct balance *b, size_t first)
 {
 	for (size_t i = first; i < b->backends.n; i++) {
 		struct service_backend *backend = &b->backends.at[i];
-		uint32_t node = backend->backend->node;
+		const uint32_t node = b->node ? backend_node(b->policy, backend->backend) : 0;
 
 		backend->chosen &=
 			!b->node || (node && !strcmp(policy_string(b->policy, node), b->node));
