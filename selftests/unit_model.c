@@ -263,6 +263,7 @@ static unsigned int log_lines(struct logged *logged)
 
 static void log_close(struct logged *logged)
 {
+	diag_log_close(&logged->log);
 	fclose(logged->diag.to);
 	free(logged->text);
 }
@@ -325,6 +326,61 @@ static void a_log_has_no_flood(void **state)
 		diag_warn(&logged.diag, NULL, NULL, "later message %d", i);
 	assert_int_equal(log_lines(&logged), LOG_BURST + LOG_SECOND + 1);
 	assert_non_null(strstr(logged.text, "log: 4900 messages were too many"));
+	log_close(&logged);
+}
+
+static void log_about(struct logged *logged, const char *ns, int number)
+{
+	diag_report_about(&logged->diag, DIAG_WARNING, ns, "%s: message %d", ns ? ns : "-", number);
+}
+
+/* A tenant brings about thousands of messages, for a minute. Each message about another tenant is
+ * printed, and each about no namespace; and one that is known stays known. */
+static void a_log_has_an_allowance_for_each_namespace(void **state)
+{
+	struct logged logged;
+
+	(void)state;
+	log_open(&logged);
+	log_ms = 3600000;
+	for (int i = 0; i < LOG_SAME; i++)
+		log_about(&logged, "quiet", 0);
+	assert_int_equal(log_lines(&logged), LOG_SAME);
+	for (int i = 0; i < 5000; i++)
+		log_about(&logged, "noisy", i);
+	assert_int_equal(log_lines(&logged), LOG_SAME + LOG_TENANT_BURST);
+	assert_null(strstr(logged.text, "were too many"));
+	for (int second = 1; second < 59; second++) {
+		log_ms += 1000;
+		for (int i = 0; i < 5000; i++)
+			log_about(&logged, "noisy", 5000 * second + i);
+		log_about(&logged, "quiet", second);
+		log_about(&logged, NULL, second);
+	}
+	/* each second a line of each, and one that says how many were too many since the last */
+	assert_int_equal(log_lines(&logged), LOG_SAME + LOG_TENANT_BURST + 1 + 4 * 58);
+	assert_non_null(strstr(logged.text, "quiet: message 58\n"));
+	assert_non_null(strstr(logged.text, "-: message 58\n"));
+	log_close(&logged);
+}
+
+/* What is not printed pushes no message out that is known. */
+static void a_log_remembers_what_is_printed(void **state)
+{
+	struct logged logged;
+	unsigned int before;
+
+	(void)state;
+	log_open(&logged);
+	for (int i = 0; i < 5000; i++)
+		log_about(&logged, "noisy", i);
+	for (int i = 0; i < LOG_SAME; i++)
+		diag_note(&logged.diag, NULL, NULL, "again");
+	before = log_lines(&logged);
+	for (int i = 0; i < 5000; i++)
+		log_about(&logged, "noisy", i);
+	diag_note(&logged.diag, NULL, NULL, "again");
+	assert_int_equal(log_lines(&logged), before);
 	log_close(&logged);
 }
 
@@ -463,6 +519,8 @@ int main(void)
 		cmocka_unit_test(a_log_has_times_and_levels),
 		cmocka_unit_test(a_log_does_not_end),
 		cmocka_unit_test(a_log_has_no_flood),
+		cmocka_unit_test(a_log_has_an_allowance_for_each_namespace),
+		cmocka_unit_test(a_log_remembers_what_is_printed),
 		cmocka_unit_test(unprinted_messages_are_counted),
 		cmocka_unit_test(order_does_not_matter),
 		cmocka_unit_test(one_address_one_endpoint),

@@ -163,6 +163,9 @@ void engine_step(struct engine *engine);
 api_done engine_step_done;
 /* Logs a message of the engine. @why: NULL: no more is known. */
 void engine_say(struct engine *engine, enum diag_level level, const char *what, const char *why);
+/* The same about an object. */
+void engine_say_about(struct engine *engine, enum diag_level level, struct json_object *object,
+		      const char *what, const char *why);
 /* Gives up the policy that is being published. The objects are compiled anew. */
 void engine_drop_next(struct engine *engine);
 /* Notes a PolicyStatus, unless a later version is known. Returns 0 or -ENOMEM. */

@@ -82,7 +82,7 @@ static void object_refused(void *data, struct json_object *object, const char *w
 	struct engine *engine = data;
 
 	if (why)
-		engine_say(engine, DIAG_WARNING, "an object is refused", why);
+		engine_say_about(engine, DIAG_WARNING, object, "an object is refused", why);
 	if (lease_held(engine->lease))
 		events_about(engine->events, object, why);
 	/* PolicyStatus tells of it, also where its last accepted version goes on and nothing is
@@ -99,8 +99,8 @@ static void object_aside(void *data, struct json_object *object, const char *why
 	snprintf(text, sizeof(text), "%s %s%s%s: %s", api_text(object, "kind"), ns ? ns : "",
 		 ns ? "/" : "", api_text(object, "metadata.name"),
 		 why ? why : "is within its budgets again");
-	engine_say(engine, why ? DIAG_WARNING : DIAG_NOTE,
-		   why ? "an object is set aside" : "an object counts again", text);
+	engine_say_about(engine, why ? DIAG_WARNING : DIAG_NOTE, object,
+			 why ? "an object is set aside" : "an object counts again", text);
 	if (lease_held(engine->lease))
 		events_aside(engine->events, object, why);
 }

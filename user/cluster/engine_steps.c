@@ -32,6 +32,13 @@ void engine_say(struct engine *engine, enum diag_level level, const char *what, 
 		    why ? why : "");
 }
 
+void engine_say_about(struct engine *engine, enum diag_level level, struct json_object *object,
+		      const char *what, const char *why)
+{
+	diag_report_about(engine->diag, level, api_text(object, "metadata.namespace"),
+			  "engine: %s: %s", what, why);
+}
+
 static void retry_later(struct engine *engine, const char *what, const char *why)
 {
 	const unsigned int ms = api_backoff(&engine->backoff, RETRY_MS, RETRY_MAX);

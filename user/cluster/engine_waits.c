@@ -58,9 +58,9 @@ static void tell(void *data, const struct api_wait *wait)
 	events_date(wait->date, date);
 	*wait->told = about && events_waits(engine->events, about, date);
 	if (*wait->told)
-		diag_note(engine->diag, NULL, NULL,
-			  "engine: an object waits for its turn: %s %s, since %s",
-			  api_text(about, "kind"), wait->key, date);
+		diag_report_about(engine->diag, DIAG_NOTE, api_text(about, "metadata.namespace"),
+				  "engine: an object waits for its turn: %s %s, since %s",
+				  api_text(about, "kind"), wait->key, date);
 	json_object_put(about);
 	snprintf(teller->ns, sizeof(teller->ns), "%.*s", (int)n, wait->key);
 }

@@ -4,14 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/allowance.h"
-
-/* A namespace that has Events here, or had so many that its next ones may have to wait. */
+/* A namespace that has Events here. */
 struct event_tenant {
 	struct event_tenant *next;
 	struct queued_event *first, **end;
 	size_t n;
-	uint64_t paid; /* for allowance_take() */
 	char ns[]; /* "": the objects of no namespace */
 };
 
@@ -56,38 +53,31 @@ static void append(struct event_queue *queue, struct event_tenant *tenant,
 	queue->n++;
 }
 
-#define ALLOWANCE_MS (EVENT_QUEUE_BURST * EVENT_QUEUE_STEP_MS)
-
 /* Returns the time in ms until the namespace may send one more Event. */
-static unsigned int wait_of(const struct event_tenant *tenant, uint64_t now)
+static unsigned int wait_of(const struct event_queue *queue, const struct event_tenant *tenant,
+			    uint64_t now)
 {
-	const uint64_t next = tenant->paid + EVENT_QUEUE_STEP_MS;
-
-	return *tenant->ns && next > now + ALLOWANCE_MS ? next - now - ALLOWANCE_MS : 0;
-}
-
-/* Returns true if the namespace has no Event here, and all of its allowance. */
-static bool is_idle(const struct event_tenant *tenant, uint64_t now)
-{
-	return !tenant->first && tenant->paid <= now;
+	return *tenant->ns ? allowances_wait(&queue->allowances, tenant->ns, now,
+					     EVENT_QUEUE_STEP_MS, EVENT_QUEUE_BURST)
+			   : 0;
 }
 
 /* Removes the first Event of the namespace, which comes last then. */
-static struct queued_event *take_first(struct event_queue *queue, struct event_tenant **at,
-				       uint64_t now)
+static struct queued_event *take_first(struct event_queue *queue, struct event_tenant **at)
 {
 	struct event_tenant *tenant = *at;
 	struct queued_event *event = tenant->first;
 
-	allowance_take(&tenant->paid, now, EVENT_QUEUE_STEP_MS, EVENT_QUEUE_BURST);
 	tenant->first = event->next;
-	if (!tenant->first)
-		tenant->end = &tenant->first;
 	event->next = NULL;
 	tenant->n--;
 	queue->n--;
 	*at = tenant->next;
 	tenant->next = NULL;
+	if (!tenant->first) {
+		free(tenant);
+		return event;
+	}
 	while (*at)
 		at = &(*at)->next;
 	*at = tenant;
@@ -172,18 +162,16 @@ struct queued_event *event_queue_take(struct event_queue *queue, uint64_t now, u
 	*wait = 0;
 	while (*at) {
 		struct event_tenant *tenant = *at;
-		const unsigned int own = wait_of(tenant, now);
+		const unsigned int own = wait_of(queue, tenant, now);
 
-		if (tenant->first && !own)
-			return take_first(queue, at, now);
-		if (tenant->first && (!*wait || own < *wait))
+		if (!own && *tenant->ns)
+			allowances_take(&queue->allowances, tenant->ns, now, EVENT_QUEUE_STEP_MS,
+					EVENT_QUEUE_BURST);
+		if (!own)
+			return take_first(queue, at);
+		if (!*wait || own < *wait)
 			*wait = own;
-		if (is_idle(tenant, now)) {
-			*at = tenant->next;
-			free(tenant);
-		} else {
-			at = &tenant->next;
-		}
+		at = &tenant->next;
 	}
 	return NULL;
 }
@@ -202,4 +190,5 @@ void event_queue_close(struct event_queue *queue)
 		queue->first = tenant->next;
 		free(tenant);
 	}
+	allowances_free(&queue->allowances);
 }

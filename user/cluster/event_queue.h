@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "api/api.h"
+#include "model/allowance.h"
 
 #define EVENT_QUEUE_TENANT 1000 /* Events of a namespace that wait */
 #define EVENT_QUEUE_MAX 10000 /* of all namespaces */
@@ -32,6 +33,7 @@ struct event_tenant;
 struct event_queue {
 	struct event_tenant *first; /* whose turn is next */
 	size_t n;
+	struct allowances allowances;
 	/* Events that were never sent: a newer one of their object and reason came meanwhile, or
 	 * too many waited */
 	uint64_t held_back;

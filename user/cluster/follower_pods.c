@@ -122,10 +122,11 @@ static void put_started(struct follower *follower, struct json_object *pod)
 	put_pod(follower, pod);
 	if (!attached && counts(follower, pod) &&
 	    followed_pod_has_interface(&follower->options->load, pod, follower->diag))
-		diag_warn(follower->diag, NULL, NULL,
-			  "Pod %s/%s: was not guarded until now, since the CNI plugin was not "
-			  "called; `bulkhead cni install` puts it into the network's list",
-			  ns, name);
+		diag_report_about(follower->diag, DIAG_WARNING, ns,
+				  "Pod %s/%s: was not guarded until now, since the CNI plugin was "
+				  "not called; `bulkhead cni install` puts it into the network's "
+				  "list",
+				  ns, name);
 }
 
 /* Takes a pod off that is gone or has ended. Mostly the CNI plugin has done so before; but a late

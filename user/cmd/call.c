@@ -133,7 +133,7 @@ void call_print_unprinted(void)
 			continue;
 		snprintf(text, sizeof(text), "%u more %s are not printed", unprinted[level],
 			 names[level]);
-		print_message(stderr, &(struct diag_message){level, NULL, NULL, text});
+		print_message(stderr, &(struct diag_message){.level = level, .text = text});
 	}
 }
 
@@ -152,7 +152,8 @@ static void print_error(const char *prefix, const char *format, va_list args, co
 		return;
 	}
 	if (json_messages)
-		print_json_message(stderr, &(struct diag_message){DIAG_ERROR, NULL, NULL, text});
+		print_json_message(stderr,
+				   &(struct diag_message){.level = DIAG_ERROR, .text = text});
 	else
 		fprintf(stderr, "%s: %s\n%s", prefix, text, suffix);
 	free(text);

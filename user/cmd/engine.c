@@ -47,7 +47,7 @@ static int run(struct call *call)
 	struct diag_log log = {0};
 	struct diag diag = {.to = stderr, .log = &log};
 	char host[HOST_NAME_MAX + 1] = "", identity[HOST_NAME_MAX + 32];
-	int option, stop;
+	int option, stop, status;
 
 	while ((option = call_option(call)) != -1) {
 		if (option == KUBECONFIG_ID)
@@ -67,7 +67,9 @@ static int run(struct call *call)
 	snprintf(identity, sizeof(identity), "%s_%d_%08x", host, getpid(), api_jitter(1u << 30));
 	engine.identity = identity;
 	stop = signals_open();
-	return stop < 0 ? STATUS_KERNEL : status_of(engine_run(&engine, &diag, stop));
+	status = stop < 0 ? STATUS_KERNEL : status_of(engine_run(&engine, &diag, stop));
+	diag_log_close(&log);
+	return status;
 }
 
 const struct command command_engine = {

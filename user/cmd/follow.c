@@ -131,6 +131,7 @@ static int run(struct call *call)
 	stop = signals_open();
 	status = uplinks && stop >= 0 ? status_of(follow_run(&follow, &diag, stop)) : STATUS_KERNEL;
 	free(uplinks);
+	diag_log_close(&log);
 	return status;
 }
 

@@ -29,33 +29,53 @@ void diag_print(FILE *to, const struct diag_message *message)
 	fputc('\n', to);
 }
 
-void diag_report(struct diag *diag, enum diag_level level, const struct where *where,
-		 const char *field, const char *format, ...)
+/* Reports a message without a text yet. */
+static void report(struct diag *diag, struct diag_message message, const char *format, va_list args)
 {
 	static const char *const last[] = {"notes end here: there may be more",
 					   "warnings end here: there may be more",
 					   "errors end here: there may be more"};
-	unsigned int number = count(diag, level);
+	const enum diag_level level = message.level;
+	const unsigned int number = count(diag, level);
 	char text[1024];
-	va_list args;
 
 	if (number > DIAG_MAX && !diag->log && diag->unprinted)
 		diag->unprinted[level]++;
 	if ((number > DIAG_MAX && !diag->log) || !diag->to)
 		return;
-	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
+	message.text = text;
 	if (diag->copy && level == DIAG_ERROR)
-		diag_print(diag->copy, &(struct diag_message){level, where, field, text});
+		diag_print(diag->copy, &message);
 	if (diag->log) {
-		diag_log(diag->log, diag->to, &(struct diag_message){level, where, field, text});
+		diag_log(diag->log, diag->to, &message);
 		return;
 	}
 	if (!diag->print)
 		diag->print = diag_print;
-	diag->print(diag->to, &(struct diag_message){level, where, field, text});
+	diag->print(diag->to, &message);
 	/* A reader stops after so many errors: their number is not known. */
 	if (number == DIAG_MAX && (!diag->unprinted || level == DIAG_ERROR))
-		diag->print(diag->to, &(struct diag_message){level, NULL, NULL, last[level]});
+		diag->print(diag->to, &(struct diag_message){.level = level, .text = last[level]});
+}
+
+void diag_report(struct diag *diag, enum diag_level level, const struct where *where,
+		 const char *field, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	report(diag, (struct diag_message){.level = level, .where = where, .field = field}, format,
+	       args);
+	va_end(args);
+}
+
+void diag_report_about(struct diag *diag, enum diag_level level, const char *ns, const char *format,
+		       ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	report(diag, (struct diag_message){.level = level, .ns = ns}, format, args);
+	va_end(args);
 }

@@ -25,6 +25,7 @@ struct diag_message {
 	const struct where *where; /* NULL: not about an input; where->file may be NULL too */
 	const char *field; /* NULL or "": not about a field */
 	const char *text;
+	const char *ns; /* of the object that it is about; NULL: of none */
 };
 
 struct diag {
@@ -57,6 +58,11 @@ void diag_print(FILE *to, const struct diag_message *message);
 /* Reports a message. @where and @field may be NULL. */
 void diag_report(struct diag *diag, enum diag_level level, const struct where *where,
 		 const char *field, const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* Reports a message about an object of the namespace @ns, or of no namespace (NULL): whoever writes
+ * there may bring about as many as he likes, and a log has an allowance for each namespace. */
+void diag_report_about(struct diag *diag, enum diag_level level, const char *ns, const char *format,
+		       ...) __attribute__((format(printf, 4, 5)));
 
 /* Returns true if a reader may stop, since further errors are not printed. */
 static inline bool diag_full(const struct diag *diag)

@@ -4,8 +4,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "model/allowance.h"
-
 static struct timespec read_clock(const struct diag_log *log, clockid_t clock)
 {
 	struct timespec time = {0};
@@ -71,31 +69,45 @@ static void print(struct diag_log *log, FILE *to, const struct diag_message *mes
 	fputc('\n', to);
 }
 
+static bool may_print(struct diag_log *log, const struct diag_message *message, uint64_t now)
+{
+	if (message->ns)
+		return allowances_take(&log->tenants, message->ns, now, LOG_TENANT_STEP_MS,
+				       LOG_TENANT_BURST);
+	return allowance_take(&log->paid, now, 1000 / LOG_SECOND, LOG_BURST);
+}
+
+/* A message that is not printed takes no other's place. */
 void diag_log(struct diag_log *log, FILE *to, const struct diag_message *message)
 {
 	const struct timespec time = read_clock(log, CLOCK_MONOTONIC);
 	const uint64_t now = time.tv_sec * 1000ull + time.tv_nsec / 1000000 + LOG_REPEAT_MS;
 	const uint64_t hash = hash_of(message);
 	__typeof__(log->messages[0]) *at = &log->messages[place_of(log, hash)];
+	const bool known = at->begin && at->hash == hash;
+	const bool recent = known && at->begin + LOG_REPEAT_MS > now;
 
-	if (!at->begin || at->hash != hash) {
-		at->hash = hash;
-		at->since = 0;
-		at->begin = 0;
-	}
-	if (at->begin + LOG_REPEAT_MS <= now) {
-		at->begin = now;
-		at->times = 0;
-	}
-	if (at->times >= LOG_SAME) {
+	if (recent && at->times >= LOG_SAME) {
 		at->since++;
 		return;
 	}
-	if (!allowance_take(&log->paid, now, 1000 / LOG_SECOND, LOG_BURST)) {
+	if (!may_print(log, message, now)) {
 		log->dropped++;
 		return;
+	}
+	if (!known)
+		at->since = 0;
+	if (!recent) {
+		at->hash = hash;
+		at->begin = now;
+		at->times = 0;
 	}
 	print(log, to, message, at->since);
 	at->times++;
 	at->since = 0;
+}
+
+void diag_log_close(struct diag_log *log)
+{
+	allowances_free(&log->tenants);
 }

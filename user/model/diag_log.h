@@ -5,8 +5,9 @@
  *   2026-01-31T12:00:00.123Z warning: https://10.0.0.1:6443: /api/v1/pods: the server hangs
  *
  * The same message is printed LOG_SAME times a minute at most, and then says how often it came
- * since. All messages together are LOG_BURST at once and LOG_SECOND a second at most. No message
- * ends the log.
+ * since. Of messages about the objects of one namespace, LOG_TENANT_BURST are printed at once and
+ * one in each LOG_TENANT_STEP_MS at most; of all others together, LOG_BURST at once and LOG_SECOND
+ * a second. So no tenant silences what is said of another. No message ends the log.
  */
 #ifndef BULKHEAD_MODEL_DIAG_LOG_H
 #define BULKHEAD_MODEL_DIAG_LOG_H
@@ -14,12 +15,15 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "model/allowance.h"
 #include "model/diag.h"
 
 #define LOG_REPEAT_MS 60000
 #define LOG_SAME 5
 #define LOG_BURST 100
 #define LOG_SECOND 10
+#define LOG_TENANT_BURST 100
+#define LOG_TENANT_STEP_MS 1000
 #define LOG_MESSAGES 64 /* messages that are known at a time */
 
 struct diag_log {
@@ -30,11 +34,13 @@ struct diag_log {
 		unsigned int times; /* how often it was printed in that minute */
 		unsigned int since; /* how often it came, and was not printed */
 	} messages[LOG_MESSAGES];
-	uint64_t paid; /* for allowance_take(): lines */
+	uint64_t paid; /* for allowance_take(): lines that are about no namespace */
+	struct allowances tenants; /* the others */
 	unsigned int dropped; /* lines that were too many since the last line */
 };
 
 /* Prints a message, or counts it. */
 void diag_log(struct diag_log *log, FILE *to, const struct diag_message *message);
+void diag_log_close(struct diag_log *log);
 
 #endif
