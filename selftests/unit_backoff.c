@@ -17,6 +17,9 @@
 #define FIRST 100 /* ms: as api.h says */
 #define MOST 30000
 #define HURRY 500 /* between attempts that other requests' answers cause */
+#define STALL 90000 /* a stream that does not begin, or an event that does not end */
+#define STUCK 5 /* streams that end with an error before the watch lists */
+#define PAGES 100 /* of a list that brings nothing new */
 
 static uint64_t now = 1000;
 static struct api_timer *timer; /* the one that is set; NULL: none */
@@ -178,6 +181,11 @@ static void event(void)
 	assert_int_equal(asked.part(asked.data, line, strlen(line)), 0);
 }
 
+static bool resumes(void)
+{
+	return strstr(asked_path, "watch=1&") != NULL;
+}
+
 static unsigned int after(unsigned int failures)
 {
 	unsigned int ms = FIRST;
@@ -236,6 +244,134 @@ static void test_short_streams(void **state)
 	end(watch);
 }
 
+/* The stream begins, and ends with an error. Returns the ms until the watch asks again, though
+ * other requests are answered. */
+static unsigned int errs(void)
+{
+	static const char line[] =
+		"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":500}}\n";
+	const uint64_t before = now;
+
+	assert_true(resumes());
+	asked.began(asked.data);
+	assert_int_not_equal(asked.part(asked.data, line, strlen(line)), 0);
+	answer(0, NULL);
+	api_answered(&client);
+	ask_again();
+	return now - before;
+}
+
+/* A server that cannot tell of an event ends each stream from the version before it. Such a stream
+ * is asked for ever more rarely, and after some the watch lists: so it goes on behind that event. A
+ * server that does so after each list is asked for ever fewer lists. */
+static void test_stream_errs(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	for (unsigned int lists = 0; lists < 12; lists++) {
+		list();
+		for (unsigned int i = 0; i < STUCK - 1; i++)
+			assert_in_range(errs(), after(i), after(i) * 3 / 2);
+		assert_in_range(errs(), after(lists), after(lists) * 3 / 2);
+		assert_false(resumes());
+	}
+	list();
+	for (unsigned int i = 0; i < 3 * STUCK; i++) {
+		event();
+		assert_in_range(errs(), FIRST, FIRST * 3 / 2);
+	}
+	assert_true(resumes());
+	end(watch);
+}
+
+/* The request in flight has taken so long. */
+static void hangs(void)
+{
+	struct api_timer *due = timer;
+
+	assert_true(in_flight);
+	assert_non_null(due);
+	assert_int_equal(due->due - now, STALL);
+	timer = NULL;
+	now = due->due;
+	due->due = 0;
+	due->run(due->data);
+	assert_false(in_flight);
+}
+
+/* A server that takes a stream and never answers, or sends no whole event any more, hangs. One that
+ * has begun to answer, and tells of nothing, does not. */
+static void test_stream_hangs(void **state)
+{
+	static const char part[] = "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":";
+	static const char rest[] = "{\"resourceVersion\":\"12\"}}}\n";
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	list();
+	hangs();
+	ask_again();
+	assert_true(resumes());
+	asked.began(asked.data);
+	assert_null(timer);
+	event();
+	assert_null(timer);
+	assert_int_equal(asked.part(asked.data, part, strlen(part)), 0);
+	now += STALL / 2;
+	assert_non_null(timer);
+	assert_int_equal(asked.part(asked.data, rest, strlen(rest)), 0);
+	assert_null(timer);
+	assert_int_equal(asked.part(asked.data, " ", 1), 0);
+	hangs();
+	ask_again();
+	assert_non_null(strstr(asked_path, "resourceVersion=12"));
+	end(watch);
+}
+
+/* Answers with a page of one object; there are more. */
+static void page(unsigned int object)
+{
+	char body[200];
+
+	snprintf(body, sizeof(body),
+		 "{\"metadata\":{\"resourceVersion\":\"10\",\"continue\":\"x\"},\"items\":[{"
+		 "\"metadata\":{\"name\":\"o%u\",\"resourceVersion\":\"1\"}}]}",
+		 object);
+	answer(200, body);
+}
+
+/* A list whose pages bring no new object does not end: it fails. One of many pages does not fail, a
+ * second time neither, and few pages without a new object are no fault. */
+static void test_list_repeats(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	for (unsigned int lists = 0; lists < 2; lists++) {
+		for (unsigned int i = 0; i < 3 * PAGES; i++) {
+			page(i / 2);
+			assert_true(in_flight);
+		}
+		list();
+		answer(410, NULL);
+		ask_again();
+	}
+	for (unsigned int i = 0; i < PAGES; i++) {
+		page(0);
+		assert_true(in_flight);
+	}
+	page(0);
+	assert_false(in_flight);
+	ask_again();
+	assert_null(strstr(asked_path, "continue"));
+	list();
+	end(watch);
+}
+
 static void test_list_resets(void **state)
 {
 	struct api_watch *watch = begin();
@@ -259,11 +395,6 @@ static void test_event_resets(void **state)
 	event();
 	fails(5, 503);
 	end(watch);
-}
-
-static bool resumes(void)
-{
-	return strstr(asked_path, "watch=1&") != NULL;
 }
 
 /* A server that was away for 10 s may have another store. */
@@ -681,6 +812,7 @@ static void test_version_that_is_read(void **state)
 	(void)state;
 	ask_again();
 	list();
+	asked.began(asked.data);
 	in_flight = false; /* the stream of the other goes on */
 	watch = begin_at("/apis/g/v1/things");
 	n_synced = 0;
@@ -796,6 +928,9 @@ int main(void)
 		cmocka_unit_test(test_list_fails),
 		cmocka_unit_test(test_stream_fails),
 		cmocka_unit_test(test_short_streams),
+		cmocka_unit_test(test_stream_errs),
+		cmocka_unit_test(test_stream_hangs),
+		cmocka_unit_test(test_list_repeats),
 		cmocka_unit_test(test_list_resets),
 		cmocka_unit_test(test_event_resets),
 		cmocka_unit_test(test_away_for_long),

@@ -62,6 +62,7 @@ static int add(struct api_known *known, const char *key, uint64_t version)
 		return -ENOMEM;
 	}
 	*object = (struct known){version, known->list};
+	known->met++;
 	return 1;
 }
 
@@ -74,6 +75,7 @@ int api_known_put(struct api_known *known, const char *key, const char *version)
 	if (!object)
 		return add(known, key, hash);
 	is_new = object->version != hash || !hash;
+	known->met += object->list != known->list;
 	*object = (struct known){hash, known->list};
 	return is_new;
 }

@@ -14,6 +14,7 @@ struct api_known {
 	struct lh_table *table; /* key -> the object */
 	unsigned int deleted; /* for api_table_deleted() */
 	uint32_t list; /* number of the last list that began */
+	size_t met; /* objects that were the first of their key in their list, of all lists */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -30,6 +30,16 @@
 #define HURRIES_MAX 10
 #define OUTAGE_MS 10000 /* a watch without an answer for so long lists, and resumes no stream */
 #define SHORT_MS 1000 /* a stream that ends sooner counts as a failure */
+/* A stream whose answer does not begin, or whose event does not end, for so long, hangs. A server
+ * has a bookmark to send each minute: so a proxy that keeps the head of an answer until there is
+ * more does not hang. */
+#define STALL_MS 90000
+/* After so many streams in a row that end with an error or nonsense before an event, list anew:
+ * else the watch would ask from the version of one event that the server cannot tell of for ever.
+ */
+#define STUCK_MAX 5
+/* A list with so many pages in a row without an object that is new in it does not end. */
+#define REPEATS_MAX 100
 #define UNUSUAL_MS 800 /* such a pause is reported where no server that works makes it as long */
 #define NO_MEMORY "no memory for its objects"
 #define EVENT_MAX (16u << 20) /* bytes of an event; etcd takes objects of up to 1.5 MB */
@@ -64,6 +74,8 @@ struct api_watch {
 	bool too_old; /* the server has forgotten events: list again */
 	/* ms: as `backoff`, between lists that no event has followed */
 	unsigned int forgets;
+	unsigned int stuck; /* streams in a row that ended with an error or nonsense */
+	unsigned int repeats; /* pages in a row without an object that is new in the list */
 	bool stale; /* the server's cache may be older than the last event: list from the store */
 	bool anew; /* use a new connection next */
 	/* column definitions of a stream of Tables; NULL: not received yet */
@@ -131,9 +143,8 @@ static void complain(struct api_watch *watch, long status, const char *what)
 
 /* Ends a fault: the server answers this watch. Does not end the backoff, since a stream alone is no
  * success. */
-static void answers(void *data)
+static void answers(struct api_watch *watch)
 {
-	struct api_watch *watch = data;
 	struct where where = {watch->api->config.server, 0};
 
 	if (watch->failed)
@@ -144,6 +155,17 @@ static void answers(void *data)
 	watch->faults.n = 0;
 	watch->silent = 0;
 	api_answered(watch->api);
+}
+
+/* The server answers a stream. Until it tells of an event, it may end the next stream as it ended
+ * the last ones. */
+static void stream_began(void *data)
+{
+	struct api_watch *watch = data;
+
+	api_timer_stop(watch->api, &watch->again);
+	if (!watch->stuck)
+		answers(watch);
 }
 
 static void good(struct api_watch *watch)
@@ -161,7 +183,8 @@ static void later(struct api_watch *watch)
 /* Waits after a transfer that ended with this status. */
 static void later_than(struct api_watch *watch, const struct api_transfer *transfer, long status)
 {
-	const bool none = !status || status >= 500;
+	/* what the server says in a stream is an answer */
+	const bool none = (!status && !*watch->said) || status >= 500;
 	const unsigned int most = transfer->absent ? API_ABSENT_MS : BACKOFF_MAX;
 	unsigned int wait = api_backoff(&watch->backoff, BACKOFF_FIRST, most);
 	unsigned int asked = transfer->retry_after * 1000;
@@ -195,6 +218,7 @@ static void list_anew(struct api_watch *watch)
 	free(watch->version);
 	free(watch->page);
 	watch->version = watch->page = NULL;
+	watch->repeats = 0;
 	watch->whole = watch->streamed = false;
 }
 
@@ -261,8 +285,11 @@ static void report_difference(struct api_watch *watch)
 static int take_version(struct api_watch *watch, struct json_object *object)
 {
 	const char *version = api_text(object, "metadata.resourceVersion");
-	char *copy = version ? strdup(version) : NULL;
+	char *copy = version && *version ? strdup(version) : NULL;
 
+	/* a stream from the version "" tells of no deletion before it began */
+	if (version && !*version)
+		return -EPROTO;
 	if (!copy)
 		return version ? -ENOMEM : -EPROTO;
 	free(watch->version);
@@ -454,6 +481,7 @@ static int take_part(void *data, const char *bytes, size_t n)
 	int error = 0;
 
 	while (!error && (newline = memchr(bytes, '\n', end - bytes))) {
+		api_timer_stop(watch->api, &watch->again);
 		error = api_buffer_add(&watch->line, bytes, newline - bytes);
 		bytes = newline + 1;
 		if (!error)
@@ -461,9 +489,9 @@ static int take_part(void *data, const char *bytes, size_t n)
 										: take_line(watch);
 		watch->line.n = 0;
 		if (!error)
-			good(watch);
+			watch->forgets = watch->stuck = 0;
 		if (!error)
-			watch->forgets = 0;
+			good(watch);
 	}
 	if (!error && watch->line.n + (end - bytes) > EVENT_MAX)
 		error = -EPROTO;
@@ -472,7 +500,11 @@ static int take_part(void *data, const char *bytes, size_t n)
 			 error == -ENOMEM ? NO_MEMORY
 					  : "streams something else than events, or a larger one "
 					    "than there are");
-	return error ? error : api_buffer_add(&watch->line, bytes, end - bytes);
+	if (!error)
+		error = api_buffer_add(&watch->line, bytes, end - bytes);
+	if (!error && watch->line.n && !watch->again.due)
+		api_timer_set(watch->api, &watch->again, STALL_MS);
+	return error;
 }
 
 static bool wants_table(const struct api_watch *watch)
@@ -496,11 +528,12 @@ static void end_stream(struct api_watch *watch)
 			  "the server ends each stream at once");
 }
 
-/* The server has forgotten events, and works: earlier failures are over. A server that forgets what
- * it has just listed is asked for ever fewer lists. */
+/* The server has forgotten events, or cannot tell of one, and works: earlier failures are over. A
+ * server that forgets what it has just listed is asked for ever fewer lists. */
 static void forgets(struct api_watch *watch)
 {
 	watch->too_old = false;
+	watch->stuck = 0;
 	watch->backoff = watch->forgets;
 	if (watch->forgets == UNUSUAL_MS)
 		complain(watch, 410, "forgets at once what it has listed");
@@ -517,7 +550,8 @@ static void stream_ended(void *data, struct api_transfer *transfer, long status)
 		end_stream(watch);
 		return;
 	}
-	if (status == 410 || watch->too_old) {
+	watch->stuck += !!*watch->said;
+	if (status == 410 || watch->too_old || watch->stuck == STUCK_MAX) {
 		status = 410;
 		forgets(watch);
 		/* the server's cache may be as old */
@@ -562,17 +596,19 @@ static int take_rest(struct api_watch *watch, struct json_object *page, bool *mo
 static int take_page(struct api_watch *watch, struct api_buffer *text, bool *more)
 {
 	struct api_items items = api_items_of(text->at, text->n);
+	const size_t met = watch->known.met;
 	struct json_object *page;
 	int error = items.at ? take_items(watch, &items) : 0;
 
 	if (error)
 		return error;
+	watch->repeats = watch->known.met == met ? watch->repeats + 1 : 0;
 	if (items.at)
 		api_items_cut(&items);
 	page = api_parse(text->at, strlen(text->at));
 	error = take_rest(watch, page, more);
 	json_object_put(page);
-	return error;
+	return !error && *more && watch->repeats == REPEATS_MAX ? -ELOOP : error;
 }
 
 static void take_list(struct api_watch *watch, struct api_buffer *page)
@@ -582,7 +618,9 @@ static void take_list(struct api_watch *watch, struct api_buffer *page)
 
 	if (error) {
 		complain(watch, 0,
-			 error == -ENOMEM ? NO_MEMORY : "answers with something else than a list");
+			 error == -ENOMEM  ? NO_MEMORY
+			 : error == -ELOOP ? "lists the same objects again and again"
+					   : "answers with something else than a list");
 		list_anew(watch);
 		later(watch);
 		return;
@@ -818,9 +856,24 @@ static char *begin_path(struct api_watch *watch)
 	return next_path(watch);
 }
 
-static void go(void *data)
+/* Ends a request that hangs. */
+static void restart(struct api_watch *watch)
 {
-	struct api_watch *watch = data;
+	if (!watch->transfer)
+		return;
+	api_transfer_end(watch->transfer);
+	watch->transfer = NULL;
+	watch->line.n = 0;
+	watch->anew = watch->unanswered = true;
+	if (!watch->silent)
+		watch->silent = api_now();
+	complain(watch, 0, "the server hangs");
+	later(watch);
+}
+
+/* Begins the next request, of a watch that is between two. */
+static void begin(struct api_watch *watch)
+{
 	char *path = begin_path(watch);
 	struct api_transfer_options options = {
 		.method = "GET",
@@ -831,7 +884,7 @@ static void go(void *data)
 		.anew = watch->anew,
 		.part = watch->version ? take_part : NULL,
 		.ended = watch->version ? stream_ended : list_ended,
-		.began = watch->version ? answers : NULL,
+		.began = watch->version ? stream_began : NULL,
 		.data = watch,
 	};
 
@@ -850,20 +903,18 @@ static void go(void *data)
 	free(path);
 	if (!watch->transfer)
 		later(watch);
+	else if (watch->version)
+		api_timer_set(watch->api, &watch->again, STALL_MS);
 }
 
-static void restart(struct api_watch *watch)
+static void go(void *data)
 {
-	if (!watch->transfer)
-		return;
-	api_transfer_end(watch->transfer);
-	watch->transfer = NULL;
-	watch->line.n = 0;
-	watch->anew = watch->unanswered = true;
-	if (!watch->silent)
-		watch->silent = api_now();
-	complain(watch, 0, "the server hangs");
-	later(watch);
+	struct api_watch *watch = data;
+
+	if (watch->transfer)
+		restart(watch);
+	else
+		begin(watch);
 }
 
 void api_watches_restart(struct api *api)
