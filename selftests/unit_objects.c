@@ -1030,6 +1030,72 @@ static void pod_with_too_many_labels_is_closed(void **state)
 	objects_close(objects);
 }
 
+/* @size: of the labels. @annotation: of the isolation, a JSON string; NULL: none. */
+static void take_namespace(struct objects *objects, const char *type, size_t size,
+			   const char *annotation)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *to = open_memstream(&text, &n);
+
+	assert_non_null(to);
+	fprintf(to, "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"a\","
+		    "\"labels\":");
+	put_labels(to, size);
+	if (annotation)
+		fprintf(to, ",\"annotations\":{\"net.beta.kubernetes.io/network-policy\":%s}",
+			annotation);
+	fprintf(to, "}}");
+	fclose(to);
+	refusal[0] = '\0';
+	take(objects, type, text);
+	free(text);
+}
+
+/* The Pods of a Namespace with too many labels are isolated, also from one another, and others' are
+ * not. A Namespace that is refused for another fault has no more labels for that. */
+static void namespace_with_too_many_labels_is_closed(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, NULL);
+	struct policy *policy, *next;
+
+	(void)state;
+	assert_non_null(objects);
+	take_namespace(objects, "ADDED", 10000, NULL);
+	take_pod(objects, 1, 10, "");
+	take_pod(objects, 2, 10, "");
+	take_plain_pod(objects, "b", 3);
+	take_plain_pod(objects, "b", 4);
+	assert_false(*refusal);
+	policy = compile(objects, NULL);
+	assert_non_null(policy);
+	assert_true(allows(policy, "10.0.0.1", "10.0.0.2"));
+	assert_true(allows(policy, "10.0.0.1", "10.0.0.3"));
+	for (int faulty = 0; faulty < 2; faulty++) {
+		take_namespace(objects, "MODIFIED", 20000, faulty ? "\"nonsense\"" : NULL);
+		assert_non_null(strstr(refusal, faulty ? "annotations" : "more than 16384 bytes"));
+		assert_true(objects_refused(objects) == 1);
+		next = compile_all(objects, policy);
+		assert_non_null(next);
+		assert_false(allows(next, "10.0.0.1", "10.0.0.2"));
+		assert_false(allows(next, "10.0.0.1", "10.0.0.3"));
+		assert_false(allows(next, "10.0.0.3", "10.0.0.1"));
+		assert_false(allows(next, "198.51.100.1", "10.0.0.1"));
+		assert_true(allows(next, "10.0.0.3", "10.0.0.4"));
+		assert_in_range(next->n_strings, 1, 10000);
+		policy_free(policy);
+		policy = next;
+	}
+	take_namespace(objects, "MODIFIED", 10000, NULL);
+	assert_true(objects_refused(objects) == 0);
+	next = compile_all(objects, policy);
+	assert_non_null(next);
+	assert_true(allows(next, "10.0.0.1", "10.0.0.2"));
+	policy_free(policy);
+	policy_free(next);
+	objects_close(objects);
+}
+
 /* A text is checked once: the one that was accepted last is accepted again, and no other is. */
 static void last_accepted_text_is_accepted_again(void **state)
 {
@@ -1489,6 +1555,7 @@ int main(void)
 		cmocka_unit_test(odd_annotation_opens_nothing),
 		cmocka_unit_test(pods_that_come_and_go_leave_places_empty),
 		cmocka_unit_test(pod_with_too_many_labels_is_closed),
+		cmocka_unit_test(namespace_with_too_many_labels_is_closed),
 		cmocka_unit_test(large_node_keeps_its_last_addresses),
 		cmocka_unit_test(waiting_pods_multiply_no_policy_of_others),
 		cmocka_unit_test(cidrs_hold_up_no_new_pods),

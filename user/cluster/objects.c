@@ -86,15 +86,15 @@ void objects_report_refused(const struct objects *objects)
 	objects_report_asides(objects);
 }
 
-/* Notes whether the object is a Pod that is isolated by its label. */
-static void set_closed_pod(struct objects *objects, struct object_state *kept, bool closed)
+/* Notes whether the object is isolated by its label. */
+static void set_marked(struct objects *objects, struct object_state *kept, bool marked)
 {
-	const size_t before = objects->closed_pods;
+	const size_t before = objects->marked;
 
-	objects->closed_pods += closed - kept->closed_pod;
-	kept->closed_pod = closed;
-	/* the policy that isolates these Pods comes, or goes */
-	objects->since.others |= !before != !objects->closed_pods;
+	objects->marked += marked - kept->marked;
+	kept->marked = marked;
+	/* the policies that isolate these come, or go */
+	objects->since.others |= !before != !objects->marked;
 }
 
 static void object_deleted(void *data, const char *key)
@@ -108,7 +108,7 @@ static void object_deleted(void *data, const char *key)
 	collection->objects->refused -= !!kept->refused;
 	collection->objects->aside -= !!kept->aside;
 	collection->objects->faults += kept->refused || kept->aside;
-	set_closed_pod(collection->objects, lh_entry_v(entry), false);
+	set_marked(collection->objects, lh_entry_v(entry), false);
 	room_want(collection->objects, lh_entry_v(entry), 0);
 	room_set(collection->objects, key, lh_entry_v(entry), 0);
 	objects_note(collection, key);
@@ -240,20 +240,28 @@ static char *why_large(const struct object_kind *kind, struct json_object *objec
 	return why;
 }
 
-/* Returns why a Pod is isolated that has the label of such Pods; NULL: it has not. */
-static char *why_closed(const struct object_kind *kind, const char *text, const char *name)
+/* Returns true if the object is isolated by its label. */
+static bool is_marked(const struct object_kind *kind, const char *text)
 {
 	/* JSON text may have a backslash before a slash, and json-c writes one */
 	static const char label[] = "\"bulkhead.dev\\/closed\":";
+
+	return (kind->part == PART_POD || kind->part == PART_LABELLED) && strstr(text, label);
+}
+
+/* Returns why an object is isolated that has the label of such objects; NULL: it has not. */
+static char *why_marked(const struct object_kind *kind, const char *text, const char *name)
+{
+	const bool pod = kind->part == PART_POD;
 	char *why = NULL;
 
-	if (kind->part != PART_POD || !strstr(text, label))
+	if (!is_marked(kind, text))
 		return NULL;
-	if (asprintf(
-		    &why,
-		    "%s: metadata.labels: it is isolated: its labels and port names take more than "
-		    "%u bytes, or it has the label " CLOSED_LABEL,
-		    name, POD_BYTES) < 0)
+	if (asprintf(&why,
+		     "%s: metadata.labels: it is isolated: its labels%s take more than %u bytes, "
+		     "or it has the label " CLOSED_LABEL,
+		     name, pod ? " and port names" : "",
+		     pod ? POD_BYTES : NAMESPACE_BYTES_OF_LABELS) < 0)
 		why = check_memory(NULL);
 	return why;
 }
@@ -279,14 +287,12 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	if (why) {
 		free(text);
 		text = in_place_of(kind, kept, object, name, &bytes);
-		if (!text)
-			set_closed_pod(objects, kept, false);
 		if (!text && kind->policy)
 			why = with_warning(why);
 	} else {
-		why = why_closed(kind, text, name);
-		set_closed_pod(objects, kept, why);
+		why = why_marked(kind, text, name);
 	}
+	set_marked(objects, kept, text && is_marked(kind, text));
 	set_refused(objects, kept, object, why);
 	free(why);
 	room_set(objects, key, kept, bytes);

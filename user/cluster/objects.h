@@ -92,8 +92,9 @@ bool objects_have_node(const struct objects *objects, const char *name);
 
 /* Returns what an Event about an object needs of it: kind, version, name, namespace and UID. */
 struct json_object *objects_about(struct json_object *object);
-/* A Pod whose labels and port names take too much has this label in their place. Pods with it are
- * isolated, and no policy lets them to others. */
+/* A Pod whose labels and port names take too much has this label in their place, and so has a
+ * Namespace whose labels do. Pods with it, and those of a Namespace with it, are isolated, and no
+ * policy lets them to others. */
 #define CLOSED_LABEL "bulkhead.dev/closed"
 bool objects_pod_is_closed(struct json_object *read); /* @read: by objects_pod_read() */
 /* objects_pod_read() returns an object with the fields of a Pod that are read, which it shares with

@@ -160,31 +160,35 @@ static int read_changed(struct objects *objects, struct diag *diag)
 	return error;
 }
 
-/* Adds the policy that denies everything to and from the Pods that have the label of closed ones.
- * It comes before all others, since no DNS name begins so. */
-static void add_isolation(const struct objects *objects, struct cluster *cluster)
+/* Adds a policy that denies everything to and from what has CLOSED_LABEL: Pods, or those of such
+ * Namespaces. It comes before all others, since no DNS name begins so. */
+static void add_isolation_of(struct cluster *cluster, const char *name, bool namespaces)
 {
 	static struct rule deny = {
 		.name = "closed", .action = ACTION_DENY, .any_peer = true, .any_port = true};
-	static const char name[] = "(closed pods)", label[] = CLOSED_LABEL;
-	struct requirement *requirement;
-	struct policy_object *policy;
+	static const char label[] = CLOSED_LABEL;
+	struct policy_object *policy = cluster_add_policy(cluster);
+	struct requirement *requirement = obstack_alloc(&cluster->memory, sizeof(*requirement));
 
-	if (!objects->closed_pods)
-		return;
-	requirement = obstack_alloc(&cluster->memory, sizeof(*requirement));
 	*requirement = (struct requirement){.key = cluster_intern(cluster, label, strlen(label)),
 					    .op = SELECTOR_EXISTS};
-	policy = cluster_add_policy(cluster);
 	*policy = (struct policy_object){
 		.kind = POLICY_ADMIN,
 		.tier = TIER_ADMIN,
 		.name = cluster_intern(cluster, name, strlen(name)),
-		.pods = {requirement, 1},
 		.applies = {true, true},
 		.rules = {&deny, &deny},
 		.n_rules = {1, 1},
 	};
+	*(namespaces ? &policy->namespaces : &policy->pods) = (struct selector){requirement, 1};
+}
+
+static void add_isolation(const struct objects *objects, struct cluster *cluster)
+{
+	if (!objects->marked)
+		return;
+	add_isolation_of(cluster, "(closed namespaces)", true);
+	add_isolation_of(cluster, "(closed pods)", false);
 }
 
 /* Makes the cluster of all objects. */

@@ -34,7 +34,7 @@ struct object_state {
 	 * not, or for something else */
 	size_t wants;
 	struct json_object *refused; /* objects_about() the refused version; NULL: none */
-	bool closed_pod; /* a Pod with too many labels (objects_pod_is_closed()) */
+	bool marked; /* a Pod or Namespace has CLOSED_LABEL, as one with too many labels */
 	/* it came before the first compile: an earlier engine may have seen another version */
 	bool early;
 	/* why the last compile of all objects set the policy aside; NULL: it did not */
@@ -114,7 +114,7 @@ struct objects {
 	struct lh_table *contested;
 	size_t lost; /* how many of these do not get the address */
 	struct room room;
-	size_t closed_pods;
+	size_t marked; /* objects */
 	uint64_t patched; /* policies that were made from changed Pods alone */
 	struct collection collections[N_KINDS];
 };
@@ -139,6 +139,7 @@ struct json_object *objects_about_kept(const struct object_kind *kind, const cha
 				       const struct object_state *kept);
 #define UNSEEN_BYTES 16384 /* a policy of so many bytes is large */
 #define POD_BYTES 16384 /* what is read of a Pod may have so many bytes as text */
+#define NAMESPACE_BYTES_OF_LABELS 16384 /* and the labels of a Namespace */
 #define NODE_BYTES 65536 /* and what is read of a Node */
 #define NODE_ADDRESSES 64 /* a Node's, at most */
 

@@ -93,17 +93,28 @@ static void copy_readiness(struct json_object *from, struct json_object *to)
 	json_object_object_add(to, "conditions", copied);
 }
 
+/* Puts a mark in place of the labels. */
+static void mark_closed(struct json_object *metadata)
+{
+	struct json_object *labels = json_object_new_object();
+
+	json_object_object_add(labels, CLOSED_LABEL, json_object_new_string(""));
+	json_object_object_add(metadata, "labels", labels);
+}
+
+/* Returns true if the object takes more than so many bytes as text. */
+static bool is_longer(struct json_object *object, size_t bytes)
+{
+	return strlen(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN)) > bytes;
+}
+
 /* Puts a mark in place of the labels and port names, if they are so many that no person wrote them.
  */
 static void close_large_pod(struct json_object *read)
 {
-	struct json_object *metadata = json_object_object_get(read, "metadata"), *labels;
-
-	if (strlen(json_object_to_json_string_ext(read, JSON_C_TO_STRING_PLAIN)) <= POD_BYTES)
+	if (!is_longer(read, POD_BYTES))
 		return;
-	labels = json_object_new_object();
-	json_object_object_add(labels, CLOSED_LABEL, json_object_new_string(""));
-	json_object_object_add(metadata, "labels", labels);
+	mark_closed(json_object_object_get(read, "metadata"));
 	json_object_object_del(json_object_object_get(read, "spec"), "containers");
 	json_object_object_del(json_object_object_get(read, "spec"), "initContainers");
 }
@@ -194,6 +205,15 @@ static void copy_service_name(struct json_object *from, struct json_object *meta
 		copy(from, metadata, "labels"); /* refused */
 }
 
+/* Copies the labels of a Namespace, or puts a mark in their place if they are so many: each compile
+ * reads them, and all nodes get them. */
+static void copy_namespace_labels(struct json_object *from, struct json_object *metadata)
+{
+	copy(from, metadata, "labels");
+	if (is_longer(json_object_object_get(metadata, "labels"), NAMESPACE_BYTES_OF_LABELS))
+		mark_closed(metadata);
+}
+
 /* Copies the metadata that is read: no labels of a policy or Service. */
 static struct json_object *metadata_read(const struct object_kind *kind, struct json_object *object)
 {
@@ -204,7 +224,7 @@ static struct json_object *metadata_read(const struct object_kind *kind, struct 
 	if (kind->part == PART_SLICE)
 		copy_service_name(from, metadata);
 	else if (kind->part == PART_LABELLED)
-		copy(from, metadata, "labels");
+		copy_namespace_labels(from, metadata);
 	copy_annotation(from, metadata, "annotations");
 	return metadata;
 }
@@ -533,7 +553,7 @@ char *objects_closed_namespace(struct json_object *namespace, const char *name)
 	struct json_object *closed = objects_about(namespace);
 	char *text;
 
-	copy(api_get(namespace, "metadata"), api_get(closed, "metadata"), "labels");
+	copy_namespace_labels(api_get(namespace, "metadata"), api_get(closed, "metadata"));
 	json_object_object_add(
 		closed, "spec",
 		json_tokener_parse(
