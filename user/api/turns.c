@@ -220,15 +220,16 @@ static void end_turn(struct api *api, const struct turn *turn, uint64_t began)
 	next_turn(api, 0);
 }
 
+/* The server has not answered, or with what cannot be read: the object is asked for again. That
+ * comes before what waits in its namespace and after the others' turns, since it may fail for ever.
+ */
 static void put_back(struct api *api, struct turn *turn)
 {
 	struct api_turns *turns = &api->turns;
-	struct turn_queue *queue = queue_of(turns, turn->key), **at = find_queue(turns, turn->key);
+	struct turn_queue *queue = queue_of(turns, turn->key);
 
-	*at = queue->next;
-	queue->next = turns->first;
-	turns->first = queue;
 	put(turns, queue, turn, &queue->first);
+	rotate(turns, turn);
 	next_turn(api, api_backoff(&api->turns.backoff, BACKOFF_FIRST, BACKOFF_MAX));
 }
 
