@@ -310,8 +310,10 @@ int extension_load(struct node_handle *handle, const struct policy *policy,
 	needy.endpoints = calloc(endpoints->n_endpoints + 1, sizeof(*needy.endpoints));
 	if (!needy.endpoints)
 		return node_fail(handle, -ENOMEM, "cannot list the endpoints of %s", handle->pin);
-	memcpy(needy.endpoints, endpoints->endpoints,
-	       endpoints->n_endpoints * sizeof(*needy.endpoints));
+	/* a cluster without endpoints has no table of them */
+	if (endpoints->n_endpoints)
+		memcpy(needy.endpoints, endpoints->endpoints,
+		       endpoints->n_endpoints * sizeof(*needy.endpoints));
 	keep_needy(&needy, policy_lazy(policy));
 	if (needy.n_endpoints && handle->blob.local)
 		error = pinned_read(handle);
