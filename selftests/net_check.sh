@@ -21,6 +21,13 @@ load() {
 	net_bulkhead load "$NET_TMP/policy.ini"
 }
 net_check "status --check reports that nothing is loaded" wrong "nothing is loaded"
+elsewhere() { # in a mount namespace where another file system hides bpffs
+	net_on node unshare -m sh -c 'mount -t tmpfs none /sys/fs/bpf && exec "$@"' - "$@"
+}
+net_check "status --check says that bpffs is missing" net_ends 1 \
+	'^nothing is loaded, and the pin folder is on no bpffs in this mount namespace$' elsewhere "$BULKHEAD" status --check --pin "$NET_PIN"
+net_check "trace names the pin folder in which nothing is active" net_ends 2 \
+	"nothing is active in $NET_PIN: give INPUT" net_bulkhead trace --from 10.0.0.1 --to 10.0.0.2 --port TCP/80
 net_check "status -j has no time of loading then" net_ends 0 '"loaded":null,' net_bulkhead status -j
 net_check "load" load
 net_check "status --check has no problem after load" fine

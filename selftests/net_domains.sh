@@ -86,6 +86,7 @@ opens 1 "eighty addresses replace no earlier one"
 
 net_check "show names lists the name, its address and time" net_ends 0 \
 	"^shop/web  *172.18.0.1  *api.example.com  *[0-9]* s" net_bulkhead show names
+net_check "show names lists the resolvers" net_ends 0 "^resolvers, whose answers teach names: .*$out4" net_bulkhead show names
 net_check "show names leaves other namespaces out" bash -c \
 	"! '$BULKHEAD' show names --pin '$NET_PIN' -n none | grep -q 172.18"
 net_check "metrics count what answers taught" net_ends 0 \

@@ -48,6 +48,9 @@ net_check "a packet that passes is not kept" net_is "$(lines 'UDP/80 ' --last 10
 net_check "--last 1 prints the latest" net_is "$(lines 'UDP/10 ' --last 1)/$(past --last 1 | wc -l)" 1/1
 net_check "--since has the drops of that time" net_is "$(lines 'UDP/(9|10) ' --since 1h)" 2
 net_check "--port selects" net_is "$(lines 'UDP/9 ' --last 9 --port UDP/9)/$(lines . --last 9 --port UDP/9)" 1/1
+net_check "where no kept drop is of that filter, a note says so" net_ends 0 \
+	'^note: no kept drop is of this time and filter; `show counters` counts all drops' net_bulkhead monitor --last 9 --port UDP/80
+net_check "where a kept drop is, there is no note" bash -c "! '$BULKHEAD' monitor --pin '$NET_PIN' --last 9 2>&1 | grep '^note'"
 net_check "--endpoint selects" net_is "$(lines . --last 9 --endpoint shop/db)/$(lines . --last 9 --endpoint shop/other)" 2/0
 net_check "--from and --address select" \
 	net_is "$(lines . --last 9 --from shop/web)/$(lines . --last 9 --to shop/web)/$(lines . --last 9 --address "$(net_ip6 db)")" 2/0/1

@@ -38,7 +38,17 @@ net_check "a first load with an empty name is refused" net_ends 2 "the node's na
 sed '/^node = worker-1/d' "$NET_TMP/policy.ini" | sed 's/^\[endpoint .*/&\nnode = worker-1/' >"$NET_TMP/unnamed.ini"
 net_check "a first load by the host's name is refused" net_ends 2 'no object of the input is on a node' net_bulkhead load \
 	"$NET_TMP/unnamed.ini"
+sed '/^node = /d' "$NET_TMP/policy.ini" >"$NET_TMP/nowhere.ini"
+net_check "a first load whose endpoints name no node is refused" net_ends 2 \
+	'no endpoint of the input is on it, and 2 name no node: give each endpoint of this node `node = worker-1`' \
+	net_bulkhead load -n worker-1 "$NET_TMP/nowhere.ini"
 net_allowed out tcp "$db4" 443 "nothing is guarded after the refusals"
+net_check "load --force of endpoints that name no node warns that nothing is guarded" net_ends 0 \
+	'^warning: no endpoint is on the node worker-1, and 2 name no node: nothing is guarded' \
+	net_bulkhead load --force -n worker-1 "$NET_TMP/nowhere.ini"
+net_check "status --check reports that no endpoint names the node" net_ends 1 \
+	'no object of the policy is on a node named "worker-1"' net_bulkhead status --check
+net_check "unload" net_bulkhead unload
 net_check "load --force with another node's name" net_bulkhead load --force -n nosuch "$NET_TMP/policy.ini"
 net_check "status --check reports that no object is on that node" net_ends 1 'no object of the policy is on a node named "nosuch"' \
 	net_bulkhead status --check

@@ -168,6 +168,11 @@ void command_error(const char *format, ...)
 	va_end(args);
 }
 
+void command_inactive(const char *pin, const char *hint)
+{
+	command_error("nothing is active in %s: %s", pin ? pin : NODE_PIN, hint);
+}
+
 int status_of(int error)
 {
 	if (error == -EINVAL || error == -E2BIG)

@@ -126,6 +126,9 @@ void call_value_error(const struct call *call, const char *format, ...)
  * command_diag(). */
 void command_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Prints that nothing is active in the pin folder @pin (NULL: the default), and the hint. */
+void command_inactive(const char *pin, const char *hint);
+
 /* Returns the sink for the messages of readers, compiler and node. It writes to stderr: text, or
  * with -j one JSON object a line, with "level", "file", "line", "field" and "message". */
 struct diag command_diag(void);

@@ -336,7 +336,7 @@ static int run_verb(struct call *call, struct endpoint_arguments *arguments)
 		dry_run_print_begin(&print, call, &arguments->node);
 	error = node_open(&arguments->node, false, &diag, &handle);
 	if (!error && !handle) {
-		command_error("nothing is loaded here");
+		command_inactive(arguments->node.pin, "load a policy first");
 		error = -EINVAL;
 	}
 	if (!error && !strcmp(verb, "add"))

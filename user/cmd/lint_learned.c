@@ -122,7 +122,7 @@ int lint_learned(const struct cluster *cluster, const char *pin, struct lint_fin
 	if (error)
 		return status_of(error);
 	if (!live) {
-		command_error("--learned: nothing is active here: load a policy first");
+		command_inactive(pin, "load a policy first, or leave --learned out");
 		return STATUS_INPUT;
 	}
 	error = domain_names_read(&work.names, live, live_policy(live));

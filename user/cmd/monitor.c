@@ -33,6 +33,7 @@ struct watch {
 	/* ns of CLOCK_MONOTONIC_COARSE: the first and last moment of events to print */
 	uint64_t since, until;
 	uint64_t left; /* events that are still to be printed */
+	uint64_t past; /* kept drops that were printed */
 	uint64_t told; /* when the number of events left out was last printed */
 	struct repeats *repeats; /* NULL: each packet is printed */
 };
@@ -266,10 +267,12 @@ struct past_request {
 
 static int print_past(void *data, const struct bh_event *event)
 {
-	const struct watch *watch = data;
+	struct watch *watch = data;
 
-	if (event_options_match(watch->selected, event))
-		event_print(&watch->printer, event, event->more);
+	if (!event_options_match(watch->selected, event))
+		return 0;
+	watch->past++;
+	event_print(&watch->printer, event, event->more);
 	return ferror(watch->printer.to);
 }
 
@@ -285,13 +288,16 @@ static int run_past(struct watch *watch, const char *pin, const struct monitor_f
 	if (error)
 		return status_of(error);
 	if (!watch->printer.monitor) {
-		command_error("nothing is active here: load a policy first");
+		command_inactive(pin, "load a policy first");
 		return STATUS_INPUT;
 	}
 	error = monitor_past(watch->printer.monitor, since, past->last, print_past, watch);
 	monitor_close(watch->printer.monitor);
 	if (error)
 		command_error("cannot read the kept drops: %s", strerror(-error));
+	else if (!watch->past)
+		diag_note(&diag, NULL, NULL,
+			  "no kept drop is of this time and filter; `show counters` counts all drops");
 	return status_of(error);
 }
 
@@ -317,7 +323,7 @@ static int run_watch(struct watch *watch, const char *pin, const struct monitor_
 	if (error)
 		return status_of(error);
 	if (!watch->printer.monitor) {
-		command_error("nothing is active here: load a policy first");
+		command_inactive(pin, "load a policy first");
 		return STATUS_INPUT;
 	}
 	status = watch_events(watch);

@@ -237,7 +237,7 @@ static int watch_events(struct recommend_work *work)
 	if (error)
 		return status_of(error);
 	if (!monitor) {
-		command_error("nothing is active here: load a policy with --audit first");
+		command_inactive(work->request->pin, "load a policy with --audit first");
 		return STATUS_INPUT;
 	}
 	work->monitor = monitor;

@@ -92,6 +92,17 @@ static int show_learned(void *data, const void *key, const void *value)
 	return 0;
 }
 
+static int show_resolver(void *data, const void *key, const void *value)
+{
+	const struct show *show = data;
+	char address[ADDRESS_TEXT];
+
+	(void)value;
+	address_print(key, address);
+	emit_say(show->emit, " %s", address);
+	return 0;
+}
+
 int show_names(const struct show *show)
 {
 	struct names_listing listing = {.show = show};
@@ -103,6 +114,12 @@ int show_names(const struct show *show)
 			 "ENDPOINT", "ADDRESS", "NAME", paint_off());
 	if (!error)
 		error = live_each(show->view->live, "learned", show_learned, &listing);
+	if (!error)
+		emit_say(show->emit, "\nresolvers, whose answers teach names:");
+	if (!error)
+		error = live_each(show->view->live, "resolvers", show_resolver, (void *)show);
+	if (!error)
+		emit_say(show->emit, "\n");
 	if (error)
 		command_error("cannot read what endpoints have learned: %s", strerror(-error));
 	else

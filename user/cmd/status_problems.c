@@ -198,7 +198,10 @@ void problems_find(const struct node_status *status, const struct status_folders
 				     status_iface_name(&status->ifaces[i]));
 	end_like(problems, "interfaces with a program of Bulkhead whose pins are gone");
 	if (!status->policy) {
-		problem_add(problems, "nothing is loaded");
+		problem_add(problems,
+			    status->no_bpffs ? "nothing is loaded, and the pin folder is on no bpffs "
+					       "in this mount namespace"
+					     : "nothing is loaded");
 		return;
 	}
 	find_undone(status, problems);

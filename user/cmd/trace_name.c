@@ -209,7 +209,8 @@ static const char *note(const struct name_trace *trace)
 	if (trace->remote)
 		return "the source is not on this node: its own node has what it learned";
 	if (trace->view->live && !trace->n_learned)
-		return "the source has learned no address by it: it must ask its resolver first";
+		return "the source has learned no address by it: it must ask a resolver of "
+		       "`show names` first";
 	return NULL;
 }
 

@@ -26,7 +26,7 @@ static int open_live(struct view *view, const char *pin, struct diag *diag)
 	if (error)
 		return status_of(error);
 	if (!view->live) {
-		command_error("nothing is active here: give INPUT, or load a policy first");
+		command_inactive(pin, "give INPUT, or load a policy first");
 		return STATUS_INPUT;
 	}
 	view->policy = live_policy(view->live);

@@ -436,6 +436,7 @@ struct node_status {
 	bool killed; /* a command was killed while it changed the maps */
 	bool staged; /* the installed policy waits to be activated */
 	bool elsewhere; /* the programs are at interfaces of another network namespace */
+	bool no_bpffs; /* nothing is loaded, and the pin folder is on no bpffs */
 	bool own_mount; /* the pins are on a bpffs that goes with this mount namespace */
 	/* this node's endpoints that lack a program or an interface, by index of
 	 * policy->endpoints */

@@ -136,9 +136,18 @@ bool policy_knows_node(const struct policy *policy, const char *name)
 
 		if (!strcmp(node, name))
 			return true;
-		any |= *node;
+		any |= *node || policy->endpoints[i].addresses.n;
 	}
 	return !any;
+}
+
+size_t policy_n_without_node(const struct policy *policy)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < policy->n_endpoints; i++)
+		n += !policy->endpoints[i].node && policy->endpoints[i].addresses.n;
+	return n;
 }
 
 const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_t id)

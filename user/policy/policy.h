@@ -566,9 +566,12 @@ const struct policy_host_pod *policy_host_pod_by_name(const struct policy *polic
 						      const char *name);
 /* NULL: there is no such node. */
 const struct policy_node *policy_node_by_name(const struct policy *policy, const char *name);
-/* Returns true if a Node object or an endpoint's node has the name, or if the policy names no node.
- */
+/* Returns true if a Node object or an endpoint's node has the name, or if the policy names no node
+ * and no endpoint's address. */
 bool policy_knows_node(const struct policy *policy, const char *name);
+/* Returns the number of endpoints that have an address and name no node: none of them is guarded.
+ */
+size_t policy_n_without_node(const struct policy *policy);
 /* Finds the segment of the longest prefix around the address. Never NULL. Ignores endpoints. */
 const struct policy_segment *policy_prefix_find(const struct policy *policy,
 						const struct address *address);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <libgen.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,6 +79,16 @@ bool mount_is_own(const struct node_handle *handle)
 	struct stat folder;
 
 	return is_default(handle) && !stat(handle->pin, &folder) && !is_shared(folder.st_dev);
+}
+
+bool mount_is_missing(const struct node_handle *handle)
+{
+	SCOPED_FREE char *parent = strdup(handle->pin);
+	struct statfs fs;
+
+	if (!statfs(handle->pin, &fs))
+		return fs.f_type != BPF_FS_MAGIC;
+	return parent && (statfs(dirname(parent), &fs) || fs.f_type != BPF_FS_MAGIC);
 }
 
 int mount_check(const struct node_handle *handle, dev_t device, bool made)

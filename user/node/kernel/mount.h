@@ -17,6 +17,9 @@ int mount_bpffs(const struct node_handle *handle, bool *made);
 /* Returns true if the default pin folder is on a bpffs that process 1 does not have. */
 bool mount_is_own(const struct node_handle *handle);
 
+/* Returns true if the pin folder, or the folder that it would be in, is on no bpffs. */
+bool mount_is_missing(const struct node_handle *handle);
+
 /*
  * Refuses the default pin folder on the file system @device that goes with this process's mount
  * namespace. @made as mount_bpffs() sets it: the mount is removed then. With `force`, warns

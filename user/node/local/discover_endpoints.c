@@ -273,6 +273,7 @@ int discover_endpoint(struct discovery *discovery, const struct endpoint *endpoi
 static void report_missing(const struct discovery *discovery, size_t here)
 {
 	const struct node_handle *handle = discovery->handle;
+	const size_t nowhere = policy_n_without_node(discovery->policy);
 
 	if (handle->options->late)
 		return;
@@ -281,7 +282,12 @@ static void report_missing(const struct discovery *discovery, size_t here)
 			  "%zu of %zu endpoints of this node have no interface yet: `endpoint add` "
 			  "or the next load guards them",
 			  discovery->absent, here);
-	if (!here && discovery->policy->n_endpoints)
+	if (!here && nowhere)
+		diag_warn(handle->diag, NULL, NULL,
+			  "no endpoint is on the node %s, and %zu name no node: nothing is guarded "
+			  "(`node = %s` puts an endpoint here)",
+			  discovery->local->name, nowhere, discovery->local->name);
+	else if (!here && discovery->policy->n_endpoints)
 		diag_note(handle->diag, NULL, NULL,
 			  "of %zu endpoints, none is on the node %s (-n names another)",
 			  discovery->policy->n_endpoints, discovery->local->name);

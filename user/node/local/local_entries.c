@@ -82,10 +82,16 @@ static int check_known(const struct node_handle *handle, const struct policy *po
 		nearest_try(&nearest, policy_string(policy, policy->nodes[i].name));
 	for (size_t i = 0; i < policy->n_endpoints; i++)
 		nearest_try(&nearest, policy_string(policy, policy->endpoints[i].node));
-	diag_error(handle->diag, NULL, NULL,
-		   "node \"%s\": no object of the input is on a node of this name: give the node's "
-		   "name by -n, or --force%s",
-		   name, nearest_print(&nearest, like));
+	if (policy_n_without_node(policy))
+		diag_error(handle->diag, NULL, NULL,
+			   "node \"%s\": no endpoint of the input is on it, and %zu name no node: "
+			   "give each endpoint of this node `node = %s`, or --force",
+			   name, policy_n_without_node(policy), name);
+	else
+		diag_error(handle->diag, NULL, NULL,
+			   "node \"%s\": no object of the input is on a node of this name: give "
+			   "the node's name by -n, or --force%s",
+			   name, nearest_print(&nearest, like));
 	return -EINVAL;
 }
 

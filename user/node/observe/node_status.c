@@ -145,6 +145,8 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 		error = rights_to_look(handle);
 	if (!error && !handle->policy && !geteuid())
 		error = status_read_orphans(handle, status);
+	if (!error && !handle->policy)
+		status->no_bpffs = mount_is_missing(handle);
 	if (error || !handle->policy)
 		return error;
 	status->policy = pinned_take(handle);
