@@ -297,7 +297,8 @@ static int run_past(struct watch *watch, const char *pin, const struct monitor_f
 		command_error("cannot read the kept drops: %s", strerror(-error));
 	else if (!watch->past)
 		diag_note(&diag, NULL, NULL,
-			  "no kept drop is of this time and filter; `show counters` counts all drops");
+			  "no kept drop is of this time and filter; `show counters` counts all "
+			  "drops");
 	return status_of(error);
 }
 

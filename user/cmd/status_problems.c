@@ -199,9 +199,10 @@ void problems_find(const struct node_status *status, const struct status_folders
 	end_like(problems, "interfaces with a program of Bulkhead whose pins are gone");
 	if (!status->policy) {
 		problem_add(problems,
-			    status->no_bpffs ? "nothing is loaded, and the pin folder is on no bpffs "
-					       "in this mount namespace"
-					     : "nothing is loaded");
+			    status->no_bpffs
+				    ? "nothing is loaded, and the pin folder is on no bpffs "
+				      "in this mount namespace"
+				    : "nothing is loaded");
 		return;
 	}
 	find_undone(status, problems);
