@@ -45,7 +45,7 @@ checked() { # PIN: status --check names it, or says that load puts it back
 	*) net_ends 1 "^pin $1: is missing; load again" net_bulkhead status --check ;;
 	esac
 }
-for pin in ct counters share_total rule_hits readers tallies learned at_endpoints at_rule_hits; do
+for pin in ct counters share_total rule_hits readers tallies learned at_endpoints at_rule_hits pairs endpoints ifaces macs; do
 	[ -e "$NET_PIN/$pin" ] || continue
 	before=$(bpftool -j map show pinned "$NET_PIN/$pin" | sed 's/.*"id":\([0-9]*\).*/\1/')
 	rm "$NET_PIN/$pin"

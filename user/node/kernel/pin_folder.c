@@ -232,11 +232,29 @@ static int find_active(const struct node_handle *handle, const struct program *i
 	return error || *id ? error : active_map_of(ingress, map, id);
 }
 
+/* Opens the pinned map; if that pin is lost, the map that the programs read. The next load puts the
+ * pin back (programs_pin_again()). */
+static int open_pinned(const struct node_handle *handle, const struct program *ingress,
+		       enum node_map_id map)
+{
+	int fd = pins_get(handle, node_map_names[map]);
+	uint32_t active = 0;
+	int error;
+
+	if (fd != -ENOENT || !node_generation(handle) || map == MAP_added)
+		return fd;
+	error = active_map_of(ingress, map, &active);
+	if (error || !active)
+		return error ? error : -ENOENT;
+	fd = bpf_map_get_fd_by_id(active);
+	return fd < 0 ? -errno : fd;
+}
+
 /* Opens the active map: the pinned one, unless a command is replacing it. */
 static int open_map(struct node_handle *handle, const struct program *ingress, enum node_map_id map)
 {
 	const char *name = node_map_names[map];
-	SCOPED_FD int fd = pins_get(handle, name);
+	SCOPED_FD int fd = open_pinned(handle, ingress, map);
 	struct bpf_map_info info;
 	uint32_t active = 0;
 	int error = fd < 0 ? fd : map_info(fd, &info);
