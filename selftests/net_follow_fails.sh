@@ -19,6 +19,8 @@ net_check "the engine rolls out" api_await api_waits
 api_run follow-worker-1 follow -n worker-1 --uplink eth9 --pin "$NET_PIN" --records "$NET_TMP/records"
 net_check "a follower without its uplink fails to load, twice" api_await has_failed
 net_check "the node's status says why" api_await api_ready worker-1 False ChangeFailed
+net_check "the node's status has the message of the log, which names the uplink" api_await eval \
+	'api GET $API_NODE/worker-1 | grep "\"message\": *\"load: uplink eth9: "'
 before=$(api_count $REPORTS) began=$SECONDS
 sleep 5
 more=$(($(api_count $REPORTS) - before))

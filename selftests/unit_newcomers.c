@@ -90,6 +90,18 @@ void follower_report(struct follower *follower)
 	loads.reports++;
 }
 
+void follower_hear(struct follower *follower, struct heard *heard)
+{
+	(void)follower;
+	(void)heard;
+}
+
+void follower_end_hearing(struct follower *follower, struct heard *heard)
+{
+	(void)follower;
+	(void)heard;
+}
+
 void follower_set_message(struct follower *follower, int error, const char *what)
 {
 	(void)what;

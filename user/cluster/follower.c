@@ -140,8 +140,10 @@ static int change_policy(struct follower *follower, enum step what, uint32_t gen
 			 struct store_chain *chain)
 {
 	const uint64_t began = api_now();
+	struct heard heard;
 	int error;
 
+	follower_hear(follower, &heard);
 	if (what == STEP_ACTIVATE)
 		error = followed_node_activate(&follower->node, generation, follower->diag,
 					       &follower->has);
@@ -149,6 +151,7 @@ static int change_policy(struct follower *follower, enum step what, uint32_t gen
 		error = followed_node_load(&follower->node, chain, follower->diag, &follower->has);
 	else
 		error = followed_node_stage(&follower->node, chain, follower->diag, &follower->has);
+	follower_end_hearing(follower, &heard);
 	if (!error)
 		histogram_add(&follower->took[what], (api_now() - began) * 1000);
 	return error;
@@ -442,6 +445,7 @@ int follow_run(const struct follow_options *given, struct diag *diag, int stop)
 	followed_node_free(&follower.node);
 	node_cache_free(with_cache.load.cache);
 	free(follower.message);
+	free(follower.said);
 	json_object_put(follower.conditions);
 	json_object_put(follower.left);
 	return error;

@@ -48,6 +48,7 @@ struct follower {
 	struct histogram took[STEPS];
 	int error; /* with `once`: the error of the last change */
 	char *message; /* the same in words, for reports; NULL: none */
+	char *said; /* the first error message of the last change; NULL: none */
 	struct opened {
 		uint64_t generation;
 		char *line; /* NULL: none */
@@ -106,7 +107,18 @@ void follower_warn(struct follower *follower, const char *what, const char *why)
  * with the same generation. */
 uint32_t follower_installed(const struct follower *follower);
 
-/* Notes the error of a change, for the report and for `once`. @error 0: there is none. */
+/* The errors that are printed between the two calls. The first one becomes `said`. */
+struct heard {
+	FILE *before;
+	char *text;
+	size_t size;
+};
+
+void follower_hear(struct follower *follower, struct heard *heard);
+void follower_end_hearing(struct follower *follower, struct heard *heard);
+
+/* Notes the error of a change, for the report and for `once`, with `said` if there is one, which is
+ * used up. @error 0: there is none. */
 void follower_set_message(struct follower *follower, int error, const char *what);
 
 /* Returns the engine's limit in seconds; the default if PolicyStatus has no limit, or one that

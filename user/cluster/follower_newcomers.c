@@ -81,8 +81,12 @@ static void end_failure(struct follower *follower)
 
 static int load_again(struct follower *follower)
 {
-	int error = followed_node_load_again(&follower->node, follower->diag, &follower->has);
+	struct heard heard;
+	int error;
 
+	follower_hear(follower, &heard);
+	error = followed_node_load_again(&follower->node, follower->diag, &follower->has);
+	follower_end_hearing(follower, &heard);
 	follower->changes++;
 	if (!error) {
 		end_failure(follower);

@@ -82,13 +82,37 @@ static void report_later(struct follower *follower, const struct api_answer *ans
 		      api_backoff(&follower->report_backoff, FOLLOWER_RETRY_MS, most));
 }
 
+void follower_hear(struct follower *follower, struct heard *heard)
+{
+	*heard = (struct heard){.before = follower->diag->copy};
+	follower->diag->copy = open_memstream(&heard->text, &heard->size);
+}
+
+void follower_end_hearing(struct follower *follower, struct heard *heard)
+{
+	if (follower->diag->copy)
+		fclose(follower->diag->copy);
+	follower->diag->copy = heard->before;
+	free(follower->said);
+	follower->said = NULL;
+	if (heard->text && *heard->text) {
+		heard->text[strcspn(heard->text, "\n")] = '\0';
+		follower->said = TAKE_PTR(heard->text);
+	}
+	free(heard->text);
+}
+
 void follower_set_message(struct follower *follower, int error, const char *what)
 {
+	const char *why = follower->said ? follower->said : strerror(-error);
+
 	free(follower->message);
 	follower->message = NULL;
 	follower->error = error;
-	if (error && asprintf(&follower->message, "%s: %s", what, strerror(-error)) < 0)
+	if (error && asprintf(&follower->message, "%s: %s", what, why) < 0)
 		follower->message = NULL;
+	free(follower->said);
+	follower->said = NULL;
 }
 
 /* Writes the Event of the load that opened pods. It follows the report, since reports are spread
