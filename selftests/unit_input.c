@@ -153,7 +153,8 @@ static void standard_input(void **state)
 	fd = open("input", O_RDONLY);
 	assert_true(saved >= 0 && fd >= 0);
 	assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
-	expect("-", -EINVAL, "stdin:3: bad: unknown key in this section\n", NULL);
+	expect("-", -EINVAL,
+	       "stdin:3: bad: unknown key in this section; bulkhead.ini(5) lists its keys\n", NULL);
 	put("input", NS("a"));
 	assert_int_equal(lseek(STDIN_FILENO, 0, SEEK_SET), 0);
 	expect("-", 0, "", A);

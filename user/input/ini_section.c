@@ -631,7 +631,8 @@ static void refuse_key(struct section *section, const struct section_entry *entr
 	for (const char *const *key = kind->keys; *key; key++)
 		nearest_try(&nearest, *key);
 	diag_error(section->reader.diag, &(struct where){section->reader.file, entry->line},
-		   entry->key, "unknown key in this section%s", nearest_print(&nearest, like));
+		   entry->key, "unknown key in this section%s",
+		   *nearest_print(&nearest, like) ? like : "; bulkhead.ini(5) lists its keys");
 }
 
 /* Returns true if every key belongs to the section and stands there no more often than it may. */

@@ -32,7 +32,7 @@ int node_fail_pinned(const struct node_handle *handle, int error, const char *fo
 	va_list args;
 
 	va_start(args, format);
-	error = fail(handle, error, "; to start anew, unload and load", format, args);
+	error = fail(handle, error, "; " NODE_ANEW, format, args);
 	va_end(args);
 	return error;
 }

@@ -35,6 +35,9 @@ static inline void cleanup_policy(struct policy **policy)
 
 #define SCOPED_HANDLE CLEANUP(cleanup_handle)
 #define SCOPED_FREE CLEANUP(cleanup_free)
+
+/* The hint of messages about pins that no load can repair. */
+#define NODE_ANEW "to start anew, unload and load (nothing is enforced in between)"
 #define SCOPED_FD CLEANUP(cleanup_fd)
 
 #define TAKE(object, nothing)                      \

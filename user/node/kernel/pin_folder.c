@@ -313,8 +313,7 @@ int pins_open_maps(struct node_handle *handle)
 	}
 	if (error == -ESTALE)
 		diag_error(handle->diag, NULL, NULL,
-			   "%s has maps that the active programs do not work on; to start anew, "
-			   "unload and load",
+			   "%s has maps that the active programs do not work on; " NODE_ANEW,
 			   handle->pin);
 	return error;
 }

@@ -205,8 +205,7 @@ int pinned_find(struct node_handle *handle)
 		if (handle->lock >= 0)
 			break;
 	}
-	diag_error(handle->diag, NULL, NULL,
-		   "%s: the active policy is not there; to start anew, unload and load",
+	diag_error(handle->diag, NULL, NULL, "%s: the active policy is not there; " NODE_ANEW,
 		   handle->pin);
 	return -ENOENT;
 }

@@ -49,9 +49,8 @@ uint64_t pinned_checksum(const struct bh_blob *header)
 
 int pinned_damaged(const struct pinned *pinned)
 {
-	diag_error(pinned->handle->diag, NULL, NULL,
-		   "%s/%s is damaged; to start anew, unload and load", pinned->handle->pin,
-		   pinned->name);
+	diag_error(pinned->handle->diag, NULL, NULL, "%s/%s is damaged; " NODE_ANEW,
+		   pinned->handle->pin, pinned->name);
 	return -EILSEQ;
 }
 

@@ -295,9 +295,7 @@ static int plan(struct node_handle *handle, bool keep_staged, struct image *have
 		error = segment_entries_plan_staged(handle, have, &staged, &unused, &later);
 	if (!error && segment_entries_puts(change)) {
 		diag_error(handle->diag, NULL, NULL,
-			   "%s: the maps lack parts of the active policy; to start anew, unload "
-			   "and load",
-			   handle->pin);
+			   "%s: the maps lack parts of the active policy; " NODE_ANEW, handle->pin);
 		return -EILSEQ;
 	}
 	if (!error)
