@@ -43,6 +43,11 @@ net_denied web tcp "$(net_ip db)" 443 "after the refusals a denied connection do
 net_allowed web tcp "$(net_ip db)" 80 "after the refusals an allowed connection opens"
 net_check "status without CAP_SYS_ADMIN names it" lacks CAP_SYS_ADMIN net_admin,bpf,perfmon status
 net_check "status with CAP_SYS_ADMIN alone succeeds" net_ends 0 "^generation" with sys_admin status
+stranger() { # COMMAND ARGUMENT...: as another user, who may run the command
+	cp "$BULKHEAD" "$NET_TMP/bulkhead" && chmod 755 "$NET_TMP" "$NET_TMP/bulkhead" &&
+		net_on node setpriv --reuid 65534 --regid 65534 --clear-groups "$NET_TMP/bulkhead" "$1" --pin "$NET_PIN" "${@:2}"
+}
+net_check "another user's status says to run it as root" net_ends 3 "config: Permission denied; run it as root$" stranger status
 # shellcheck disable=SC2086
 net_check "endpoint add with both capabilities succeeds" with $all $add
 net_allowed late tcp "$(net_ip db)" 80 "the added endpoint sends what its labels allow"

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "node/kernel/handle.h"
 
@@ -13,6 +14,8 @@ static int fail(const struct node_handle *handle, int error, const char *hint, c
 	char message[512];
 
 	vsnprintf(message, sizeof(message), format, args);
+	if ((error == -EACCES || error == -EPERM) && geteuid())
+		hint = "; run it as root";
 	diag_error(handle->diag, NULL, NULL, "%s: %s%s", message, strerror(-error), hint);
 	return error == -EINVAL || error == -E2BIG ? -EIO : error;
 }
