@@ -79,9 +79,10 @@ net_check "trace -v names the rule that decides a port" \
 net_check "trace -v names who isolates at the other ports" explains TCP/443 \
 	'^      deny network-policy, isolated by shop/db: TCP/0-442, TCP/444-65535, UDP, SCTP, other$'
 net_check "trace -v names a policy that decides nothing" explains TCP/443 'shop/idle: does not select$'
-# The chain of policies and rules is that of the inputs; the maps add the verdict on each port.
+# The chain of policies and rules is that of the inputs, which have files and lines; the maps add the verdict on each port.
 chain_of_inputs() { # PORT
-	"$BULKHEAD" trace -v --from shop/web --to shop/db --port "$1" "$NET_TMP/policy.ini" >"$NET_TMP/chain"
+	"$BULKHEAD" trace -v --from shop/web --to shop/db --port "$1" "$NET_TMP/policy.ini" |
+		sed 's/ ([^()]*:[0-9]*)$//' >"$NET_TMP/chain"
 	explains_same "$1" >"$NET_TMP/both"
 	[ -s "$NET_TMP/chain" ] && ! grep -vxFf "$NET_TMP/both" "$NET_TMP/chain"
 }

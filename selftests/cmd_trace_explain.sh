@@ -17,6 +17,7 @@ reads() { # NAME STATUS ARGUMENT...
 	cat >"$tmp/want"
 	explain "$@"
 	got=$?
+	sed -i "s,($tmp/,(," "$tmp/out"
 	diff "$tmp/want" "$tmp/out" >"$tmp/differs" && [ "$got" -eq "$status" ] && [ ! -s "$tmp/err" ]
 	check_run $? "$name (exit $got)"
 }
@@ -63,10 +64,10 @@ allow shop/web (10.1.0.2) -> shop/db (10.1.0.1) TCP/6379
     default         nothing decides: allowed
   ingress  allow network-policy shop/db/ingress[1]
     admin           guard (priority 7): selects
-      telnet                    port does not match
+      telnet                    port does not match (world.ini:14)
       own                       passes
     network-policy  shop/db: isolates
-      ingress[0]                peer does not match
+      ingress[0]                peer does not match (world.ini:20)
       ingress[1]                allows
     network-policy  shop/web: does not select
 END
@@ -79,8 +80,8 @@ deny lab/x (10.1.0.3) -> shop/db (10.1.0.1) TCP/6379
     default         nothing decides: allowed
   ingress  deny admin guard/ingress[2]
     admin           guard (priority 7): selects
-      telnet                    port does not match
-      own                       peer does not match
+      telnet                    port does not match (world.ini:14)
+      own                       peer does not match (world.ini:15)
       ingress[2]                denies
 END
 reads "an address has no chain" 0 --from 192.0.2.1 --to lab/x --port TCP/80 "$tmp/world.ini" <<'END'
@@ -90,7 +91,7 @@ allow 192.0.2.1 (192.0.2.1) -> lab/x (10.1.0.3) TCP/80
     admin           guard (priority 7): does not select
     network-policy  not isolated
     baseline        default: selects
-      ingress[0]                peer does not match
+      ingress[0]                peer does not match (world.ini:28)
     default         nothing decides: allowed
 END
 

@@ -53,7 +53,13 @@ static void print_rule(const struct explain_step *step, enum direction direction
 		snprintf(name, sizeof(name), "%zu rules", n);
 	else
 		name_print(rule_of(step, direction, label), name, sizeof(name));
-	printf("      %-24s  %s\n", name, explain_outcome_text(step->outcome));
+	printf("      %-24s  %s", name, explain_outcome_text(step->outcome));
+	if (n == 1 && is_nothing(step) && step->rule->where.line) {
+		fputs(" (", stdout);
+		diag_print_text(stdout, step->rule->where.file);
+		printf(":%u)", step->rule->where.line);
+	}
+	putchar('\n');
 }
 
 static void print_policy(const struct explain_step *step, size_t n)
