@@ -26,7 +26,10 @@ static const char world[] = "[endpoint shop/db]\nip = 10.0.0.1\nlabels = role=db
 			    "[network-policy shop/portless]\nendpoints = role=db\n" /* 15 */
 			    "ingress = from endpoints(role=web) ports nothing\n"
 			    "[network-policy shop/block]\nendpoints = role=db\n" /* 18 */
-			    "ingress = from cidr(10.0.0.0/24) ports TCP/82\n";
+			    "ingress = from cidr(10.0.0.0/24) ports TCP/82\n"
+			    "[network-policy shop/othername]\nendpoints = role=db\n" /* 21 */
+			    "ingress = from endpoints(role=web) ports UDP/sql\n"
+			    "[endpoint shop/sql]\nip = 10.0.1.1\nport = sql TCP/5432\n";
 
 struct found {
 	struct lint_findings findings;
@@ -83,6 +86,8 @@ static void each_check(void **state)
 		{"no-peer", "shop/peerless/ingress[0]",
 		 "peer 0 selects nothing: no endpoint in shop has role=none", 14},
 		{"no-port", "shop/portless/ingress[0]", "no endpoint names a port `nothing`", 17},
+		{"no-port", "shop/othername/ingress[0]",
+		 "no endpoint names a port `sql` of UDP, but one of TCP", 23},
 		{"block-covers-pods", "shop/block/ingress[0]",
 		 "10.0.0.0/24 covers shop/db: endpoints in it, 2 in all, match whatever their "
 		 "labels",
@@ -114,6 +119,8 @@ static void what_was_meant(void **state)
 				    "[endpoint shop/db]\nip = 10.0.0.1\nlabels = role=db\n"
 				    "port = sql TCP/5432\n"
 				    "[endpoint other/web]\nip = 10.0.0.2\nlabels = role=web\n"
+				    "[endpoint other/agent]\nip = 192.0.2.1\nnode = n1\n"
+				    "host-network = yes\nlabels = role=agent\n"
 				    "[admin-network-policy p]\npriority = 5\n";
 	static const struct {
 		const char *line, *check, *text;
@@ -137,6 +144,9 @@ static void what_was_meant(void **state)
 		 "no endpoint names a port `sqll`; did you mean `sql`?"},
 		{"ingress = Allow from namespaces() ports http", "no-port",
 		 "no endpoint names a port `http`"},
+		{"ingress = Allow from endpoints(role=agent in namespaces())", "no-peer",
+		 "peer 0 selects nothing: only hostNetwork pods have these labels, and they are "
+		 "their node"},
 	};
 
 	(void)state;

@@ -6,6 +6,7 @@
 
 #include "compile/lint_part.h"
 #include "model/nearest.h"
+#include "model/protocol.h"
 
 /* What a selector chooses from. */
 struct choice {
@@ -109,6 +110,18 @@ static bool find_lack(const struct choice *choice, const struct selector *select
 	return false;
 }
 
+/* Returns true if the selector selects a hostNetwork pod by labels. */
+static bool selects_host_pod(struct lint *lint, const char *ns, const struct selector *pods)
+{
+	const struct cluster *cluster = lint->cluster;
+
+	for (size_t i = 0; pods->n && i < cluster->n_host_pods && may_look(lint); i++)
+		if ((!ns || !strcmp(ns, cluster->host_pods[i].ns_name)) &&
+		    selector_matches(pods, &cluster->host_pods[i].labels))
+			return true;
+	return false;
+}
+
 const char *lint_lacks(struct lint *lint, const char *ns, const struct selector *namespaces,
 		       const struct selector *pods, char text[LINT_LACKS])
 {
@@ -117,7 +130,13 @@ const char *lint_lacks(struct lint *lint, const char *ns, const struct selector 
 				   namespace_labels};
 
 	*text = '\0';
-	if (!namespaces || !find_lack(&all, namespaces, text))
+	if (namespaces && find_lack(&all, namespaces, text))
+		return text;
+	if (selects_host_pod(lint, ns, pods))
+		snprintf(text, LINT_LACKS,
+			 ": only hostNetwork pods have these labels, and they are "
+			 "their node");
+	else
 		find_lack(&endpoints, pods, text);
 	return text;
 }
@@ -131,18 +150,25 @@ const char *lint_lacks_node(struct lint *lint, const struct selector *nodes, cha
 	return text;
 }
 
-const char *lint_like_port(struct lint *lint, const char *name, char text[LINT_LACKS])
+const char *lint_like_port(struct lint *lint, const struct port *port, char text[LINT_LACKS])
 {
 	const struct cluster *cluster = lint->cluster;
-	struct nearest nearest = {.word = name};
+	struct nearest nearest = {.word = port->name};
 	char like[NEAREST_TEXT];
 
 	for (size_t i = 0; i < cluster->n_endpoints && lint->looks; i++)
-		for (size_t k = 0; k < cluster->endpoints[i].n_ports && may_look(lint); k++)
-			nearest_try(&nearest, cluster->endpoints[i].ports[k].name);
-	/* the name is there, and its ports have another protocol */
-	if (nearest.found && !strcmp(nearest.found, name))
-		nearest.found = NULL;
+		for (size_t k = 0; k < cluster->endpoints[i].n_ports && may_look(lint); k++) {
+			const struct named_port *named = &cluster->endpoints[i].ports[k];
+
+			nearest_try(&nearest, named->name);
+			if (strcmp(named->name, port->name))
+				continue;
+			/* the rule's is of another protocol */
+			snprintf(text, LINT_LACKS, " of %s, but one of %s",
+				 protocol_by_number(port->protocol)->name,
+				 protocol_by_number(named->protocol)->name);
+			return text;
+		}
 	snprintf(text, LINT_LACKS, "%s", nearest_print(&nearest, like));
 	return text;
 }

@@ -44,8 +44,9 @@ const char *lint_lacks(struct lint *lint, const char *ns, const struct selector 
 		       const struct selector *pods, char text[LINT_LACKS]);
 const char *lint_lacks_node(struct lint *lint, const struct selector *nodes, char text[LINT_LACKS]);
 
-/* Says what the name of a port was meant to be: "; did you mean `sql`?", or "". Returns @text. */
-const char *lint_like_port(struct lint *lint, const char *name, char text[LINT_LACKS]);
+/* Says what the name of a port was meant to be: "; did you mean `sql`?", " of UDP, but one of TCP",
+ * or "". No endpoint has @port. Returns @text. */
+const char *lint_like_port(struct lint *lint, const struct port *port, char text[LINT_LACKS]);
 
 /* lint_service.c: finds a CIDR of the rule @name that seems meant for addresses of Services. */
 void lint_service_block(struct lint *lint, const struct peer *peer, const struct where *where,

@@ -153,7 +153,7 @@ static bool lint_matches(struct lint *lint, const struct policy_object *object,
 		else
 			lint_find(lint, "no-port", &rule->where, name,
 				  "no endpoint names a port `%s`%s", rule->ports[i].name,
-				  lint_like_port(lint, rule->ports[i].name, like));
+				  lint_like_port(lint, &rule->ports[i], like));
 	}
 	return peers && ports;
 }
