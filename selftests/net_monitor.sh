@@ -161,6 +161,28 @@ net_check "monitor --port 9 prints packets to that port of UDP and TCP only" net
 	"$(printf '%s\n' TCP/9 UDP/9)"
 stop_reader
 
+# A monitor that stands still, as after Ctrl-Z, says that it has lost events, and goes on.
+net_watch "$NET_TMP/held" 2>"$NET_TMP/held.err"
+reads() {
+	net_bulkhead status -j | grep -qE "\"readers\":\[([0-9]+,)*${net_reader}[],]"
+}
+await() { # COMMAND...: for a minute at most
+	local i
+	for ((i = 0; i < 600; i++)); do
+		"$@" && return
+		net_pause 0.1
+	done
+	return 1
+}
+kill -STOP "$net_reader"
+net_check "a suspended monitor loses its lease" await eval '! reads'
+net_datagram web "$db4" 9
+kill -CONT "$net_reader"
+net_check "the monitor says that events are lost" await grep -q '^warning: monitor: suspended .* events of that time are lost' "$NET_TMP/held.err"
+net_datagram web "$db4" 10
+net_check "the monitor prints the next event" net_is "$(net_seen "$NET_TMP/held" | grep -c 'UDP/10 ')" 1
+stop_reader
+
 watch() { # OUTPUT: in the background, until $monitor ends
 	nsenter --net="/run/netns/$NET-node" "$BULKHEAD" monitor --pin "$NET_PIN" >"$1" 2>"$NET_TMP/rest.err" &
 	monitor=$!

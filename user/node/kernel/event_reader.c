@@ -63,15 +63,15 @@ static uint64_t *lease_of(struct bh_reader *reader)
 	return (uint64_t *)&reader->lease;
 }
 
-static void set_active(struct ring_reader *reader, bool active)
+/* Returns true if the place was active before. */
+static bool set_active(struct ring_reader *reader, bool active)
 {
 	uint64_t *word = (uint64_t *)&reader->all->active;
 	uint64_t bit = UINT64_C(1) << reader->place;
 
-	if (active)
-		__atomic_or_fetch(word, bit, __ATOMIC_SEQ_CST);
-	else
-		__atomic_and_fetch(word, ~bit, __ATOMIC_SEQ_CST);
+	return (active ? __atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST)
+		       : __atomic_fetch_and(word, ~bit, __ATOMIC_SEQ_CST)) &
+	       bit;
 }
 
 /* Renews the lease. Returns true if the place is still this reader's. */
@@ -92,7 +92,12 @@ static int keep_place(struct ring_reader *reader)
 		return 0;
 	if (!renew(reader))
 		return -ESTALE;
-	set_active(reader, true); /* an event may have found the lease expired */
+	/* the first event that finds the lease expired ends it, and is not written */
+	if (!set_active(reader, true))
+		diag_warn(reader->handle->diag, NULL, NULL,
+			  "monitor: suspended for more than %d s; events of that time are lost "
+			  "(monitor --since prints the last drops)",
+			  (int)(LEASE / SECOND));
 	return 0;
 }
 
