@@ -245,7 +245,8 @@ static __always_inline bool fast_path_ipv6(struct fast_path *p, const struct ipv
 	const void *l4 = ip + 1;
 	__u32 length;
 
-	if (l4 + sizeof(struct udphdr) > p->end || ip->version != 6 || !source[0] || !destination[0])
+	if (l4 + sizeof(struct udphdr) > p->end || ip->version != 6 || !source[0] ||
+	    !destination[0])
 		return false;
 	length = bpf_ntohs(ip->payload_len);
 	if (length > p->ctx->len - ETH_HLEN - sizeof(*ip) ||

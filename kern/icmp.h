@@ -139,9 +139,9 @@ BPF_GLOBAL int icmp_turn(struct packet *p)
 	return 0;
 }
 
-/* Returns true if the error is about SCTP that an endpoint has sent to its node, and the node has not
- * made the error. Nobody else sees such a packet, unless a masqueraded caller is behind the node's
- * address, about whom the kernel cannot be asked. */
+/* Returns true if the error is about SCTP that an endpoint has sent to its node, and the node has
+ * not made the error. Nobody else sees such a packet, unless a masqueraded caller is behind the
+ * node's address, about whom the kernel cannot be asked. */
 static __always_inline bool icmp_is_untold(const struct packet *p, __u64 word)
 {
 	return p->protocol == IPPROTO_SCTP && p->hook == BH_HOOK_TO_ENDPOINT &&

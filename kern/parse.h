@@ -514,9 +514,9 @@ static __always_inline int parse_ipv6_header(hook_context *ctx, struct packet *p
 	return unlikely(parse_is_extension(p->protocol)) ? parse_extensions(ctx, p) : 0;
 }
 
-/* Returns true if an IPv6 packet has an IPv4-mapped address. Such an address stands for an IPv4 node
- * in a program, and is no source or destination of a packet (RFC 4291, 2.5.5.2; RFC 6890): as a key
- * of the maps it would be the IPv4 endpoint's own. */
+/* Returns true if an IPv6 packet has an IPv4-mapped address. Such an address stands for an IPv4
+ * node in a program, and is no source or destination of a packet (RFC 4291, 2.5.5.2; RFC 6890): as
+ * a key of the maps it would be the IPv4 endpoint's own. */
 static __always_inline bool parse_has_mapped(const __be64 address[4])
 {
 	const __u32 mapped = bpf_htonl(0xffff);

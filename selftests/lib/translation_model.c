@@ -161,7 +161,8 @@ bool translation_model_packet(struct model *m, const struct step *step, struct s
 		return false;
 	if (is_error(step))
 		return make_error(talk, step, sending);
-	*sending = (struct sending){.actor = talk->call.actor, .peer = talk->to, .flow = talk->sent};
+	*sending =
+		(struct sending){.actor = talk->call.actor, .peer = talk->to, .flow = talk->sent};
 	if (step->kind <= AGAIN)
 		return true;
 	if (!talk->shown || talk->to == NOBODY)
@@ -324,8 +325,7 @@ static bool must_pass(const struct model *m, const struct step *step, const stru
 static bool is_allowed(const struct model *m, const struct arrival *arrival)
 {
 	return allows(m, arrival->from, arrival->at, arrival->seen.to.port) ||
-	       (arrival->answers &&
-		allows(m, arrival->at, arrival->from, arrival->sent.from.port));
+	       (arrival->answers && allows(m, arrival->at, arrival->from, arrival->sent.from.port));
 }
 
 /* Returns true if the error quotes a packet that its receiver has sent, as the receiver sent it or
@@ -359,14 +359,14 @@ static enum word evaluate_error(const struct model *m, const struct step *step,
 {
 	const struct talk *talk = &m->talks[step->id];
 
-	if (fate->shown && (is_pod(fate->actor) || is_pod(sending->actor)) &&
-	    fate->actor != NODE && sending->actor != NODE && !quotes_own(m, sending, fate))
+	if (fate->shown && (is_pod(fate->actor) || is_pod(sending->actor)) && fate->actor != NODE &&
+	    sending->actor != NODE && !quotes_own(m, sending, fate))
 		return MUST_DROP;
 	/* of a reply, there has to be one */
 	if (step->kind == ERROR_ASTRAY || !is_undisturbed(m, talk) || is_untold(m, step, talk) ||
 	    (step->of_reply && talk->phase < ANSWERED))
 		return MAY;
-	return fate->shown ? fate->actor == sending->peer ? MUST_PASS : MAY
+	return fate->shown     ? fate->actor == sending->peer ? MUST_PASS : MAY
 	       : fate->entered ? MAY
 			       : MUST_PASS;
 }

@@ -76,10 +76,9 @@ static void generate_segment(struct step *step, unsigned int count, struct rando
 static void generate_step(struct step *step, struct cast *cast, uint8_t counts[STEPS_MAX],
 			  struct random *dice)
 {
-	static const uint8_t kinds[] = {CALL,  CALL,   CALL,   CALL,   AGAIN,  AGAIN,
-					AGAIN, AGAIN,  REPLY,  REPLY,  REPLY,  REPLY,
-					REPLY, ASTRAY, ASTRAY, ERROR,  ERROR,  ERROR_ASTRAY,
-					FORGET, FORGET, LOSE};
+	static const uint8_t kinds[] = {CALL,	CALL,  CALL,  CALL,	    AGAIN,  AGAIN,  AGAIN,
+					AGAIN,	REPLY, REPLY, REPLY,	    REPLY,  REPLY,  ASTRAY,
+					ASTRAY, ERROR, ERROR, ERROR_ASTRAY, FORGET, FORGET, LOSE};
 
 	*step = (struct step){
 		.kind = cast->ids ? kinds[random_below(dice, sizeof(kinds))] : CALL,
