@@ -45,16 +45,17 @@ static __always_inline void connection_touch_datagram(const struct packet *p, st
 
 /* Updates age and state of a live entry by a packet: first the age, since the new state may have a
  * shorter timeout (table_lapsed()). */
-static __always_inline void connection_touch(const struct packet *p, struct bh_ct *ct)
+BPF_GLOBAL int connection_touch(const struct packet *p, struct bh_ct *ct)
 {
-	if (p->class != PACKET_FLOW)
-		return;
+	if (!p || !ct || p->class != PACKET_FLOW)
+		return 0;
 	if (READ_ONCE(ct->seen) != p->now)
 		WRITE_ONCE(ct->seen, p->now);
 	if (p->protocol == IPPROTO_TCP)
 		connection_touch_tcp(p, ct, READ_ONCE(ct->state));
 	else
 		connection_touch_datagram(p, ct);
+	return 0;
 }
 
 /* Notes in the entry that policy now denies a connection that it allowed before. */

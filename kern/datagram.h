@@ -104,4 +104,10 @@ static __always_inline int datagram_packet(struct packet *p)
 	return ct && datagram_is_of(p, ct) ? connection_again(p, ct) : datagram_open(p);
 }
 
+/* The same, not inline: for a packet that is evaluated again. */
+BPF_GLOBAL int datagram_packet_again(struct packet *p)
+{
+	return p ? datagram_packet(p) : BH_DROP_MAPS;
+}
+
 #endif

@@ -151,12 +151,14 @@ static __always_inline bool icmp_is_untold(const struct packet *p, __u64 word)
 
 /* Evaluates the connection of the quoted packet at the active generation. A SYN may wait beside a
  * connection whose entry is gone by now. Returns an enum bh_reason. */
-static __always_inline int icmp_connection(struct packet *p)
+BPF_GLOBAL int icmp_connection(struct packet *p)
 {
-	struct bh_ct *ct = ct_find(p);
+	struct bh_ct *ct = p ? ct_find(p) : NULL;
 	__u64 word;
 	int reason;
 
+	if (!p)
+		return BH_DROP_MAPS;
 	if (!ct && p->protocol == IPPROTO_TCP)
 		ct = ct_find_waiting(p);
 	word = ct ? READ_ONCE(ct->verdict[BH_EGRESS]) : 0;

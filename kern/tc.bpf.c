@@ -71,6 +71,12 @@ static __always_inline int tc_flow_once(struct packet *p)
 	return p->protocol == IPPROTO_TCP ? tcp_packet(p) : datagram_packet(p);
 }
 
+/* The same, after the kernel was asked. Few packets come so far. */
+static __always_inline int tc_flow_again(struct packet *p)
+{
+	return p->protocol == IPPROTO_TCP ? tcp_packet(p) : datagram_packet_again(p);
+}
+
 static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 {
 	int reason = tc_flow_once(p);
@@ -82,7 +88,7 @@ static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 		if (likely(reason < BH_REASONS))
 			return reason;
 		ask_kernel(skb, p, reason);
-		reason = tc_flow_once(p);
+		reason = tc_flow_again(p);
 	}
 	if (likely(reason < BH_REASONS))
 		return reason;
