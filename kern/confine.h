@@ -2,8 +2,8 @@
 /*
  * What an endpoint sends to its node may be, to the kernel, the reply to a call that policy denied:
  * then the node translates it and forwards it. Conntrack can be asked about TCP and UDP. About SCTP
- * nobody tells. So the sender's hook marks SCTP to the node, in the skb's tc_index as audit.h does,
- * and each hook behind the node drops such a packet.
+ * nobody tells. So the sender's hook marks SCTP to the node, and ICMP errors about SCTP of the
+ * node, in the skb's tc_index as audit.h does, and each hook behind the node drops such a packet.
  */
 #ifndef BULKHEAD_KERN_CONFINE_H
 #define BULKHEAD_KERN_CONFINE_H

@@ -364,7 +364,7 @@ static void a_log_has_an_allowance_for_each_namespace(void **state)
 	log_close(&logged);
 }
 
-/* What is not printed pushes no message out that is known. */
+/* A message that is not printed takes the place of no message that the log knows. */
 static void a_log_remembers_what_is_printed(void **state)
 {
 	struct logged logged;

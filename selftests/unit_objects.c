@@ -798,8 +798,8 @@ static void addresses_of_a_service_hold_up_no_pods(void **state)
 	objects_close(objects);
 }
 
-/* Nor do those of a tenant's EndpointSlice: a backend is on the node of the Pod that has the
- * address, else on the one that the slice names. */
+/* A tenant's EndpointSlice may name the addresses of others' Pods, and holds none of them up. A
+ * backend is on the node of the Pod that has its address. */
 static void addresses_of_a_slice_hold_up_no_pods(void **state)
 {
 	struct objects *objects = objects_open(NULL, &ops, NULL);
