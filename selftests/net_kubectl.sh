@@ -71,7 +71,8 @@ reported() {
 }
 net_check "status of a cluster that is rolled out ends with 0" api_await reported
 net_check "status names the node" grep -qE "^worker-2 +[0-9]+ +[0-9]+ True" "$NET_TMP/status"
-net_check "status -j has the objects" eval 'plugin status -j | grep -q "\"policyStatus\":{.*\"nodes\":\[{"'
+net_check "status names the engine that leads" grep -qE "^EngineLeads *True *[^ ]+ leads, and renewed its lease [0-9]+ s ago$" "$NET_TMP/status"
+net_check "status -j has the objects" eval 'plugin status -j | grep -q "\"policyStatus\":{.*\"lease\":{.*\"nodes\":\[{"'
 api PUT /apis/networking.k8s.io/v1/namespaces/shop/networkpolicies/db "${policy/80/81}" >/dev/null
 described() {
 	reported
@@ -100,6 +101,10 @@ net_check "a kind that the user may not list is no answer" net_ends 3 "networkpo
 	--port TCP/443
 api_fails
 
+api_fails 403 leases
+net_check "status without the right to read the lease answers, and says what it lacks" net_ends 1 "^EngineLeads *Unknown .*leases.*refused" plugin status
+api_fails
+
 net_check "monitor of a node without a follower" net_ends 2 "no follower runs on node worker-1" plugin monitor worker-1
 follower=$(pod bulkhead-system follower-abc u7 192.0.2.9 | sed 's/"role": "follower-abc"/"app": "bulkhead-follower"/')
 api POST /api/v1/namespaces/bulkhead-system/pods "$follower" >/dev/null
@@ -116,6 +121,15 @@ net_check "monitor needs a node" net_ends 2 "which node" plugin monitor
 net_check "a node's command is refused" net_ends 2 "on a node: bulkhead unload" plugin unload
 net_check "help" net_ends 0 "kubectl bulkhead" plugin help
 net_check "version" net_ends 0 "^bulkhead $(cat "$NET_TOP/VERSION")" plugin version
+# The conditions of a PolicyStatus stay as the last engine wrote them.
+ready worker-2 True
+api_end engine-one TERM
+net_check "status of a cluster whose engines have ended ends with 1" net_ends 1 "^EngineLeads *False *no engine leads: the last one" plugin status
+net_check "beside a policy that is rolled out" net_ends 1 "^RolledOut *True" plugin status
+api PUT "$API_LEASE" '{"metadata": {"name": "bulkhead-engine"}, "spec": {"holderIdentity": "one", "renewTime": "2026-01-02T03:04:05.000000Z"}}' >/dev/null
+net_check "a lease that nobody renews has no holder" net_ends 1 "^EngineLeads *False *no engine leads: one renewed its lease [0-9]* s ago" plugin status
+api PUT "$API_LEASE" '{"metadata": {"name": "bulkhead-engine"}, "spec": {"holderIdentity": "one", "renewTime": "'"$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)"'"}}' >/dev/null
+net_check "one that was renewed has" net_ends 0 "^EngineLeads *True *one leads" plugin status
 api_end apiserver KILL
 net_check "an API server that is gone is named" net_ends 3 "127.0.0.1" plugin matrix --port TCP/80
 for json in -j --json; do

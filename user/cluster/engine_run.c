@@ -289,7 +289,7 @@ static int begin(struct engine *engine)
 	engine->look_back = api_look_back_open(api, engine->diag, &engine->status_watch);
 	if (!engine->nodes || !engine->generations || !engine->events || !engine->look_back)
 		return -ENOMEM;
-	engine->lease = lease_open(api, engine->options->lease_namespace, "bulkhead-engine",
+	engine->lease = lease_open(api, engine->options->lease_namespace, LEASE_NAME,
 				   engine->options->identity, lease_changed, engine);
 	engine->objects = objects_open(api, &objects_ops, engine);
 	engine->status_watch = api_watch(api, STORE_POLICY_STATUS, NULL, &status_ops, engine);

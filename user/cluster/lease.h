@@ -10,6 +10,7 @@
 
 #include "api/api.h"
 
+#define LEASE_NAME "bulkhead-engine"
 #define LEASE_SECONDS 15 /* another engine may take a lease that was not renewed for so long */
 
 struct lease;

@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "cluster/lease.h"
 #include "cluster/listing.h"
 #include "cluster/store.h"
 #include "cmd/call.h"
@@ -16,7 +18,10 @@
 #include "cmd/emit.h"
 
 #define FOLLOWERS "/api/v1/namespaces/bulkhead-system/pods?labelSelector=app%3Dbulkhead-follower"
+#define LEASE "/apis/coordination.k8s.io/v1/namespaces/bulkhead-system/leases/" LEASE_NAME
 #define STATUS_PATHS 2
+/* s: a lease that is older by this machine's clock has no holder. Clocks differ. */
+#define LEASE_OLD (4 * LEASE_SECONDS)
 #define LINE 160
 #define NAME_BYTES 254 /* of a name of the API, with its NUL */
 
@@ -149,6 +154,67 @@ static void print_cell(struct json_object *object, const char *path, size_t widt
 	printf("%*s", n < width ? (int)(width - n) : 0, "");
 }
 
+/* What the engines' Lease says. Without an engine the conditions of PolicyStatus stay as the last
+ * engine wrote them. */
+struct leader {
+	const char *status; /* of a condition */
+	char message[LINE + 1];
+};
+
+/* Returns the seconds since a time of the API's, by this machine's clock, or -1 if it is none. */
+static long long seconds_since(const char *text)
+{
+	struct tm tm = {0};
+	long long ago;
+
+	if (!text || !strptime(text, "%Y-%m-%dT%H:%M:%S", &tm))
+		return -1;
+	ago = (long long)(time(NULL) - timegm(&tm));
+	return ago < 0 ? 0 : ago;
+}
+
+static struct leader leader_of(struct json_object *lease)
+{
+	const char *holder = api_text(lease, "spec.holderIdentity");
+	const long long ago = seconds_since(api_text(lease, "spec.renewTime"));
+	struct leader leader = {.status = "False"};
+
+	if (!holder || !*holder)
+		snprintf(leader.message, sizeof(leader.message),
+			 "no engine leads: the last one has given its lease up");
+	else if (ago < 0)
+		snprintf(leader.message, sizeof(leader.message),
+			 "no engine leads: the lease of %s has no time", holder);
+	else if (ago > LEASE_OLD)
+		snprintf(leader.message, sizeof(leader.message),
+			 "no engine leads: %s renewed its lease %lld s ago", holder, ago);
+	else {
+		leader.status = "True";
+		snprintf(leader.message, sizeof(leader.message),
+			 "%s leads, and renewed its lease %lld s ago", holder, ago);
+	}
+	return leader;
+}
+
+/* Reads the Lease, which a user may lack the right to: then nothing is known, and that is all.
+ * *lease is to be put. */
+static struct leader find_leader(const struct plugin *plugin, struct json_object **lease)
+{
+	static const char *const path[] = {LEASE};
+	struct leader leader = {.status = "Unknown"};
+	FILE *to = fmemopen(leader.message, sizeof(leader.message), "w");
+	struct diag diag = {.to = to};
+	int error = listing_get(plugin->kubeconfig, path, 1, &diag, lease);
+
+	if (to)
+		fclose(to);
+	leader.message[strcspn(leader.message, "\n")] = '\0';
+	if (!error && !*lease)
+		snprintf(leader.message, sizeof(leader.message),
+			 "bulkhead-system has no lease " LEASE_NAME);
+	return *lease ? leader_of(*lease) : leader;
+}
+
 static void print_nodes(struct json_object *nodes)
 {
 	printf("%-24s %8s %9s %-6s %s\n", "NODE", "POLICY", "ENDPOINTS", "READY", "WHY");
@@ -166,7 +232,8 @@ static void print_nodes(struct json_object *nodes)
 	}
 }
 
-static void print_status(struct json_object *global, struct json_object *nodes)
+static void print_status(struct json_object *global, const struct leader *leader,
+			 struct json_object *nodes)
 {
 	static const char *const types[] = {"RolledOut", "NodesHeard", "ObjectsAccepted"};
 
@@ -187,25 +254,31 @@ static void print_status(struct json_object *global, struct json_object *nodes)
 		diag_print_text(stdout, message);
 		putchar('\n');
 	}
+	printf("%-16s %-7s ", "EngineLeads", leader->status);
+	diag_print_text(stdout, leader->message);
+	putchar('\n');
 	print_nodes(nodes);
 }
 
-/* Returns true if the policy is rolled out and each node is ready. */
-static bool all_is_well(struct json_object *global, struct json_object *nodes)
+/* Returns true if the policy is rolled out, each node is ready, and no engine is known to lack. */
+static bool all_is_well(struct json_object *global, const struct leader *leader,
+			struct json_object *nodes)
 {
-	bool well = is_true(condition_of(global, "RolledOut"));
+	bool well = is_true(condition_of(global, "RolledOut")) && strcmp(leader->status, "False");
 
 	for (size_t i = 0; nodes && i < json_object_array_length(nodes); i++)
 		well &= is_true(condition_of(json_object_array_get_idx(nodes, i), "Ready"));
 	return well;
 }
 
-static void print_status_json(bool pretty, struct json_object *global, struct json_object *nodes)
+static void print_status_json(bool pretty, struct json_object *global, struct json_object *lease,
+			      struct json_object *nodes)
 {
 	struct emit emit = {.json = true, .pretty = pretty, .to = stdout};
 
 	emit_object(&emit, NULL);
 	emit_json(&emit, "policyStatus", json_object_get(global));
+	emit_json(&emit, "lease", lease ? json_object_get(lease) : NULL);
 	emit_json(&emit, "nodes", nodes ? json_object_get(nodes) : json_object_new_array());
 	emit_end(&emit);
 }
@@ -229,8 +302,9 @@ static int status(const struct plugin *plugin)
 {
 	static const char *const paths[STATUS_PATHS] = {STORE_POLICY_STATUS "/global",
 							STORE_NODE_STATUS};
-	struct json_object *documents[STATUS_PATHS], *nodes;
+	struct json_object *documents[STATUS_PATHS], *nodes, *lease = NULL;
 	struct diag diag = command_diag();
+	struct leader leader;
 	int error;
 	bool well;
 
@@ -247,11 +321,13 @@ static int status(const struct plugin *plugin)
 		return STATUS_NO;
 	}
 	nodes = api_get(documents[1], "items");
+	leader = find_leader(plugin, &lease);
 	if (plugin->json)
-		print_status_json(plugin->pretty, documents[0], nodes);
+		print_status_json(plugin->pretty, documents[0], lease, nodes);
 	else
-		print_status(documents[0], nodes);
-	well = all_is_well(documents[0], nodes);
+		print_status(documents[0], &leader, nodes);
+	well = all_is_well(documents[0], &leader, nodes);
+	json_object_put(lease);
 	for (int i = 0; i < STATUS_PATHS; i++)
 		json_object_put(documents[i]);
 	return well ? STATUS_OK : STATUS_NO;

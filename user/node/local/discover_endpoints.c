@@ -291,6 +291,11 @@ static void report_missing(const struct discovery *discovery, size_t here)
 		diag_note(handle->diag, NULL, NULL,
 			  "of %zu endpoints, none is on the node %s (-n names another)",
 			  discovery->policy->n_endpoints, discovery->local->name);
+	else if (nowhere)
+		diag_note(handle->diag, NULL, NULL,
+			  "%zu of %zu endpoints name no node: no node guards them (`node = NODE` "
+			  "does)",
+			  nowhere, discovery->policy->n_endpoints);
 }
 
 /* Finds the interface of one of the policy's endpoints. *here counts it, unless added endpoints
