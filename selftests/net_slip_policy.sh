@@ -49,7 +49,7 @@ net_check "load --force of endpoints that name no node warns that nothing is gua
 net_check "status --check reports that no endpoint names the node" net_ends 1 \
 	'no object of the policy is on a node named "worker-1"' net_bulkhead status --check
 net_check "unload" net_bulkhead unload
-awk '/^node = / && !seen++ { next } 1' "$NET_TMP/policy.ini" >"$NET_TMP/half.ini"
+awk '/^node = / && seen++ == 1 { next } 1' "$NET_TMP/policy.ini" >"$NET_TMP/half.ini"
 net_check "a load of which one endpoint names no node says so" net_ends 0 '^note: 1 of 2 endpoints name no node: no node guards them' \
 	net_bulkhead load -n worker-1 "$NET_TMP/half.ini"
 net_check "unload" net_bulkhead unload
