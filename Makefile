@@ -68,7 +68,8 @@ Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf '  %-8s %s\n' $(1) $(patsubst $(O)/%,%,$@))
 
 .DELETE_ON_ERROR:
-.SECONDARY:
+# Kept, though no rule names them; and what is missing is made again, as `.SECONDARY:` would not.
+.PRECIOUS: $(O)/%.o $(O)/kern/%.bpf.o $(O)/gen/%.skel.h
 .PHONY: all help deps demo test prepush coverage clang check check-full soak check-quick analyze check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install uninstall deb image images krew chart conformance clean distclean
 
 all: $(O)/bulkhead ## build the command
