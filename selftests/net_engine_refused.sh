@@ -31,6 +31,17 @@ net_check "the engine rolls out what has changed" api_await api_rolled_out "${wa
 net_check "the engine said why" api_logged engine-one warning "engine: a policy cannot be published: refused"
 
 WRITES=PATCH_${API_STATUS}/status
+told() { # PolicyStatus says that endpoints of all nodes are in what is wanted
+	[ "$(api_get $API_STATUS status.oldestEndpointGeneration,status.conditions.0.status)" = "$(api_generation) True" ]
+}
+net_check "PolicyStatus tells of the rollout" api_await told
+api_fails 403 PATCH "$API_STATUS/status"
+before=$(api_count "$WRITES")
+net_check "a change is rolled out while the server refuses PolicyStatus's status" api_rolls
+net_check "the engine tries to tell of it again and again" api_await api_counts "$WRITES" $((before + 2))
+net_check "PolicyStatus is behind" eval '! told'
+api_fails
+net_check "PolicyStatus tells of the rollout once the server takes that" api_await told
 cidr() { # POST|PUT CIDR: the policy lets this in
 	local path=
 	[ "$1" = POST ] || path=/from

@@ -39,4 +39,9 @@ freed() { # the other node reports what the cluster wants
 	! rests
 }
 net_check "the address rests no longer" api_await freed
+if rests; then # what is known of it, for a reader of the failure
+	api GET "$API_STATUS"
+	api GET "$API_NODE"
+	cat "$NET_TMP"/*.log "$NET_TMP"/records/left/*
+fi
 net_end

@@ -126,6 +126,7 @@ static void status_changed(void *data, const char *key, struct json_object *obje
 		free(engine->status.version);
 		engine->status.version = NULL;
 		engine->verified[0] = engine->verified[1] = 0;
+		engine->written_nodes = UINT32_MAX;
 	}
 	if (engine_is_overtaken(engine, object))
 		return;

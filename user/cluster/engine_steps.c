@@ -342,11 +342,16 @@ static struct json_object *observed_object(struct engine *engine, const struct b
 	return object;
 }
 
-/* The next write of PolicyStatus names the version that this one has made. */
+/* The next write of PolicyStatus names the version that this one has made. What the store may not
+ * have is written again. */
 static void observed_written(void *data, const struct api_answer *answer)
 {
+	struct engine *engine = data;
+
 	if (!answer->error)
-		engine_read_status(data, answer->body);
+		engine_read_status(engine, answer->body);
+	else
+		engine->written_nodes = UINT32_MAX;
 	engine_step_done(data, answer);
 }
 
@@ -363,8 +368,9 @@ static bool write_observed(struct engine *engine, const struct barrier *barrier)
 
 	if (same && are_faults_observed(engine))
 		return false;
-	/* whoever writes an object may have it refused and accepted as often as they like */
-	if (!complete || same) {
+	/* Whoever writes an object may have it refused and accepted as often as they like, and a
+	 * server may refuse each write. */
+	if (!complete || same || engine->written_nodes == UINT32_MAX) {
 		uint64_t due = engine->observed + OBSERVE_MS + barrier->nodes * OBSERVE_NODE_MS;
 		uint64_t now = api_now();
 
