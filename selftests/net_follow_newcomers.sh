@@ -84,12 +84,26 @@ done 2>/dev/null &
 NET_SERVERS+=($!)
 net_pause 40
 loads=$(loads)
-ip -n "$NET-node" link add later type veth peer name later netns "$NET-out"
-ip -n "$NET-out" link set later up
-ip -n "$NET-node" link set later up
-guards_later() {
-	grep -q "follow: interface later has come up" "$NET_TMP/follow-worker-1.log"
+# A load for the addresses may have begun, and guards the interface before a look has found it: then no message names it.
+names_later() { # status --check finds that the interface is not guarded
+	net_bulkhead status --check 2>&1 | grep -q "NOT GUARDED: interface later"
 }
+brings_later() { # while the follower stands still
+	local status
+	kill -STOP "${API_PID[follow-worker-1]}"
+	ip -n "$NET-node" link add later type veth peer name later netns "$NET-out" &&
+		ip -n "$NET-out" link set later up && ip -n "$NET-node" link set later up && names_later
+	status=$?
+	kill -CONT "${API_PID[follow-worker-1]}"
+	return $status
+}
+guards_later() {
+	local said status
+	said=$(net_bulkhead status --check 2>&1)
+	status=$?
+	[ $status -le 1 ] && ! grep -q "NOT GUARDED: interface later" <<<"$said"
+}
+net_check "status --check finds the interface that comes up" brings_later
 net_check "addresses that change all the time delay no interface's guard" api_await guards_later
 net_check "the follower has loaded again for such addresses" test "$loads" -gt 5
 net_end
