@@ -68,7 +68,7 @@ Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf '  %-8s %s\n' $(1) $(patsubst $(O)/%,%,$@))
 
 .DELETE_ON_ERROR:
-# Kept, though no rule names them; and what is missing is made again, as `.SECONDARY:` would not.
+# make keeps these files, though no rule names them. With `.SECONDARY:`, it would not make missing ones again.
 .PRECIOUS: $(O)/%.o $(O)/kern/%.bpf.o $(O)/gen/%.skel.h
 .PHONY: all help deps demo test prepush coverage clang check check-full soak check-quick analyze check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install uninstall deb image images krew chart conformance clean distclean
 

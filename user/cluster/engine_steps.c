@@ -368,8 +368,8 @@ static bool write_observed(struct engine *engine, const struct barrier *barrier)
 
 	if (same && are_faults_observed(engine))
 		return false;
-	/* Whoever writes an object may have it refused and accepted as often as they like, and a
-	 * server may refuse each write. */
+	/* A tenant can have an object refused and accepted again and again, and a server can refuse
+	 * each write of PolicyStatus: the engine waits between two writes. */
 	if (!complete || same || engine->written_nodes == UINT32_MAX) {
 		uint64_t due = engine->observed + OBSERVE_MS + barrier->nodes * OBSERVE_NODE_MS;
 		uint64_t now = api_now();

@@ -154,8 +154,8 @@ static void print_cell(struct json_object *object, const char *path, size_t widt
 	printf("%*s", n < width ? (int)(width - n) : 0, "");
 }
 
-/* What the engines' Lease says. Without an engine the conditions of PolicyStatus stay as the last
- * engine wrote them. */
+/* Which engine leads, by the engines' Lease. PolicyStatus cannot tell: without an engine, its
+ * conditions stay as the last engine wrote them. */
 struct leader {
 	const char *status; /* of a condition */
 	char message[LINE + 1];
@@ -202,7 +202,7 @@ static struct leader find_leader(const struct plugin *plugin, struct json_object
 {
 	static const char *const path[] = {LEASE};
 	struct leader leader = {.status = "Unknown"};
-	FILE *to = fmemopen(leader.message, sizeof(leader.message), "w");
+	FILE *to = fmemopen(leader.message, LINE, "w");
 	struct diag diag = {.to = to};
 	int error = listing_get(plugin->kubeconfig, path, 1, &diag, lease);
 
@@ -260,7 +260,8 @@ static void print_status(struct json_object *global, const struct leader *leader
 	print_nodes(nodes);
 }
 
-/* Returns true if the policy is rolled out, each node is ready, and no engine is known to lack. */
+/* Returns true if the policy is rolled out, each node is ready, and an engine leads. If the user
+ * may not read the Lease, an engine counts as leading. */
 static bool all_is_well(struct json_object *global, const struct leader *leader,
 			struct json_object *nodes)
 {
