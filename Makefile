@@ -89,7 +89,8 @@ endef
 $(foreach room,$(ROOMS),$(eval $(call room_rule,$(room))))
 
 # A new kind (of peer, record, table, step) is a warning at each switch that does not name it, even beside a default.
-$(foreach room,$(ROOMS),$(call room_objs,$(room))): private WARN += -Wswitch-enum
+# So is a function that files share without a prototype.
+$(foreach room,$(ROOMS),$(call room_objs,$(room))): private WARN += -Wswitch-enum -Wmissing-prototypes
 
 $(O)/%.o: %.c Makefile | $(GEN)
 	$(call say,CC)

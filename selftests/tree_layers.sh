@@ -6,13 +6,16 @@
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 
-# Prints "CALLER CALLED SYMBOL" for each call from one file of user/ to another, without "user/" and ".o".
-calls() { # BUILD-FOLDER
-	find "$1/user" -name '*.o' | while read -r object; do
-		# an object without its source is of an older tree
-		source=${object#"$1"/}
+# Prints the symbols of all objects of a folder. An object without its source is of an older tree.
+symbols() { # FOLDER
+	find "$build/$1" -name '*.o' | while read -r object; do
+		source=${object#"$build"/}
 		[ ! -e "$top/${source%.o}.c" ] || echo "$object"
-	done | xargs nm -A | awk -v from="$1/user/" '
+	done | xargs -r nm -A
+}
+# Prints "CALLER CALLED SYMBOL" for each call from one file of user/ to another, without "user/" and ".o".
+calls() {
+	symbols user | awk -v from="$build/user/" '
 		{
 			file = substr($1, length(from) + 1)
 			sub(/\.o:.*/, "", file)
@@ -64,7 +67,26 @@ circles() {
 	cat "$tmp/circles"
 	[ ! -s "$tmp/circles" ]
 }
-calls "$(dirname "$(readlink -f "$BULKHEAD")")" >"$tmp/calls"
+# Prints the functions that no other file calls, nor a test: these are static, or of no use.
+uncalled() {
+	awk -v from="$build/user/" '
+		{
+			kind = $(NF - 1)
+			if (kind == "U") used[$NF] = 1
+			else if (kind == "T" && index($1, from) == 1) defines[$NF] = $1
+		}
+		END {
+			for (name in defines)
+				if (!(name in used) && name != "main") {
+					print "# " name "() of " substr(defines[name], length(from) + 1)
+					any = 1
+				}
+			exit any
+		}' "$tmp/symbols"
+}
+build=$(dirname "$(readlink -f "$BULKHEAD")")
+calls >"$tmp/calls"
+{ symbols user && symbols selftests; } >"$tmp/symbols"
 mapfile -t rooms < <(sed -n 's/^ROOMS := //p' "$top/Makefile" | tr ' ' '\n')
 
 check "the build has calls between files of user/" test "$(wc -l <"$tmp/calls")" -gt 1000
@@ -74,6 +96,7 @@ check "rooms call only those behind them in the Makefile's list" upwards "${room
 check "storeys of user/node/ call only those below them" upwards node/observe node/change node/plan node/local node/kernel
 check "planners of user/node/ write nothing" writers
 check "no files of user/ call each other in a circle" circles
+check "another file, or a test, calls each function of user/ that is not static" uncalled
 upwards_is_found() {
 	! upwards "$@"
 }
@@ -83,10 +106,15 @@ write_is_found() {
 circle_is_found() {
 	! circles
 }
+uncalled_is_found() {
+	! uncalled
+}
 echo "model/names compile/compile compile" >>"$tmp/calls"
 check "a call from a lower room to a higher one is found" upwards_is_found "${rooms[@]}"
 echo "node/plan/repair node/kernel/write write_commit" >>"$tmp/calls"
 check "a planner that writes is found" write_is_found
 echo "compile/compile model/names name" >>"$tmp/calls"
 check "a circle of two files is found" circle_is_found
+echo "$build/user/model/names.o:0 T name_that_nobody_calls" >>"$tmp/symbols"
+check "a function that nobody calls is found" uncalled_is_found
 check_end

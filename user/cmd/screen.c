@@ -43,30 +43,20 @@ const char *paint_off(void)
 	return has_colours() ? "\033[0m" : "";
 }
 
-static char *print_units(uint64_t amount, const char *unit, char text[AMOUNT_TEXT])
+char *amount_print(uint64_t amount, char text[AMOUNT_TEXT])
 {
 	static const char *const prefixes[] = {"k", "M", "G", "T", "P", "E"};
 	double rest = amount / 1e3;
 	int i = 0;
 
 	if (amount < 10000) {
-		snprintf(text, AMOUNT_TEXT, "%" PRIu64 "%s%s", amount, *unit ? " " : "", unit);
+		snprintf(text, AMOUNT_TEXT, "%" PRIu64, amount);
 		return text;
 	}
 	for (; rest >= 999.95; rest /= 1000)
 		i++;
-	snprintf(text, AMOUNT_TEXT, "%.*f %s%s", rest < 99.95, rest, prefixes[i], unit);
+	snprintf(text, AMOUNT_TEXT, "%.*f %s", rest < 99.95, rest, prefixes[i]);
 	return text;
-}
-
-char *amount_print(uint64_t amount, char text[AMOUNT_TEXT])
-{
-	return print_units(amount, "", text);
-}
-
-char *bytes_print(uint64_t bytes, char text[AMOUNT_TEXT])
-{
-	return print_units(bytes, "B", text);
 }
 
 #define COLUMNS_MAX 10
@@ -115,14 +105,6 @@ void columns_add(struct columns *columns, const char *cell)
 	if (strlen(columns->cells[columns->n]) > columns->width[column])
 		columns->width[column] = strlen(columns->cells[columns->n]);
 	columns->n++;
-}
-
-void columns_number(struct columns *columns, uint64_t number)
-{
-	char text[AMOUNT_TEXT];
-
-	snprintf(text, sizeof(text), "%" PRIu64, number);
-	columns_add(columns, text);
 }
 
 /* Narrows the widest column until the table fits the screen. */

@@ -21,8 +21,6 @@ const char *paint_off(void);
  * full. Returns @text. */
 #define AMOUNT_TEXT 24
 char *amount_print(uint64_t amount, char text[AMOUNT_TEXT]);
-/* Prints bytes as "1.5 MB", by powers of 1,000. Returns @text. */
-char *bytes_print(uint64_t bytes, char text[AMOUNT_TEXT]);
 
 /*
  * A table with columns as wide as their contents. Its last column is cut at the screen's edge,
@@ -34,7 +32,6 @@ struct columns;
 struct columns *columns_new(const char *const titles[]);
 /* sets the next cell; NULL: an empty one */
 void columns_add(struct columns *columns, const char *cell);
-void columns_number(struct columns *columns, uint64_t number);
 void columns_print(struct columns *columns); /* also frees the table */
 
 #endif

@@ -206,7 +206,7 @@ int attachment_write(const struct cni_call *call, const struct attachment *attac
 	return error;
 }
 
-int attachment_remove(const struct cni_call *call, const struct attachment *attachment)
+static int attachment_remove(const struct cni_call *call, const struct attachment *attachment)
 {
 	char path[PATH_MAX];
 	int error = make_path(call->state, attachment->network, attachment->container,

@@ -28,7 +28,6 @@ void attachment_free(struct attachment *attachment);
 /* Returns 0; -ENOENT, not reported, if there is no record; or another -errno, reported. */
 int attachment_read(struct cni_call *call, struct attachment *attachment);
 int attachment_write(const struct cni_call *call, const struct attachment *attachment);
-int attachment_remove(const struct cni_call *call, const struct attachment *attachment);
 
 /* Calls @visit for each record, and @damaged with the file's path for each one that is damaged;
  * NULL: skips these. Stops if @visit returns non-zero, and returns that; or -errno. Without the

@@ -56,7 +56,7 @@ bool cni_is_name(const char *text)
 	return !*text;
 }
 
-bool cni_is_ifname(const char *text)
+static bool cni_is_ifname(const char *text)
 {
 	if (!*text || strlen(text) >= IF_NAMESIZE || !strcmp(text, ".") || !strcmp(text, ".."))
 		return false;

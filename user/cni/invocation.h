@@ -63,10 +63,9 @@ uint64_t cni_now(void); /* microseconds */
 extern const char *const cni_versions[CNI_VERSIONS];
 bool cni_knows_version(enum cni_command command, const char *version);
 
-/* Returns true if the text may name a network, a container or an interface, and so be part of a
+/* Returns true if the text may name a network or a container, and so be part of a
  * file's name. */
 bool cni_is_name(const char *text);
-bool cni_is_ifname(const char *text);
 
 /* Returns the value of a key in CNI_ARGS, to be freed; NULL: there is none. */
 char *cni_argument(const struct cni_call *call, const char *key);

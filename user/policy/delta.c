@@ -25,7 +25,8 @@ bool delta_is(const void *bytes, size_t size)
 	return size >= strlen(DELTA_MAGIC) && !memcmp(bytes, DELTA_MAGIC, strlen(DELTA_MAGIC));
 }
 
-uint64_t delta_checksum(const void *bytes, size_t size)
+/* @size is at least a delta_file's. */
+static uint64_t checksum_of(const void *bytes, size_t size)
 {
 	const size_t from = offsetof(struct delta_file, length);
 
@@ -40,7 +41,7 @@ static const char *check_file(const struct delta_file *file, size_t size)
 		return "of another version of this command: compile it again";
 	if (file->length < sizeof(struct delta_header) || file->length > LENGTH_MAX)
 		return "its length is out of range";
-	return file->checksum == delta_checksum(file, size)
+	return file->checksum == checksum_of(file, size)
 		       ? NULL
 		       : "its checksum does not match: the file is damaged";
 }
@@ -254,7 +255,7 @@ int delta_write(const struct delta *delta, void **bytes, size_t *size)
 		return -ENOMEM;
 	}
 	*size = sizeof(*file) + packed;
-	file->checksum = delta_checksum(file, *size);
+	file->checksum = checksum_of(file, *size);
 	*bytes = file;
 	return 0;
 }

@@ -76,9 +76,6 @@ struct delta {
 /* Returns true if @bytes begin like a delta. */
 bool delta_is(const void *bytes, size_t size);
 
-/* Returns the checksum for a file of these bytes. @size is at least a delta_file's. */
-uint64_t delta_checksum(const void *bytes, size_t size);
-
 /* Makes the delta from @base to @policy, to be freed. Both have their checksums. Returns 0;
  * -ENOMEM; or -EILSEQ: the delta does not give @policy, which is a defect of Bulkhead. */
 int delta_make(const struct policy *base, const struct policy *policy, struct delta **delta);

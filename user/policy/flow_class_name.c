@@ -59,7 +59,9 @@ static size_t workload_part(const char *pod, bool *generated)
 	return has_only(suffix, strlen(suffix), DIGITS) ? first : n;
 }
 
-size_t flow_class_workload_length(const char *pod)
+/* Returns the length of the part of a pod's name that its workload gives: without the suffixes that
+ * controllers generate, and without a StatefulSet's number. */
+static size_t workload_length(const char *pod)
 {
 	bool generated;
 
@@ -71,7 +73,7 @@ static bool is_of(const char *pod, const char *other, size_t n)
 {
 	if (strncmp(pod, other, n))
 		return false;
-	return flow_class_workload_length(pod) == n ||
+	return workload_length(pod) == n ||
 	       (pod[n] == '-' && is_pod_suffix(pod + n + 1));
 }
 
@@ -79,7 +81,7 @@ static bool is_of(const char *pod, const char *other, size_t n)
 static size_t count_workloads(const struct flow_class *kind)
 {
 	const char *first = kind->members->end.name;
-	size_t length = flow_class_workload_length(first), n = 1;
+	size_t length = workload_length(first), n = 1;
 
 	for (size_t i = 1; i < kind->n; i++) {
 		const char *name = kind->members[i].end.name;
@@ -87,7 +89,7 @@ static size_t count_workloads(const struct flow_class *kind)
 		if (is_of(name, first, length))
 			continue;
 		first = name;
-		length = flow_class_workload_length(name);
+		length = workload_length(name);
 		n++;
 	}
 	return n;

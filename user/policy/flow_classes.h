@@ -94,8 +94,4 @@ struct flow_classes_local flow_classes_local_node(const struct flow_class *a,
  */
 char *flow_class_print(const struct flow_class *kind, char *text, size_t size);
 
-/* Returns the length of the part of a pod's name that its workload gives: without the suffixes that
- * controllers generate, and without a StatefulSet's number. */
-size_t flow_class_workload_length(const char *pod);
-
 #endif

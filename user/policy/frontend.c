@@ -30,7 +30,8 @@ static bool has_key(const struct policy_frontend *frontend, const struct address
 	       frontend->protocol == protocol && frontend->port == port;
 }
 
-struct service_frontends service_frontends_at(const struct policy *policy, size_t i)
+/* Returns the frontends from policy->frontends[@i] on that have its address, protocol and port. */
+static struct service_frontends frontends_at(const struct policy *policy, size_t i)
 {
 	const struct policy_frontend *first = &policy->frontends[i];
 	size_t n = 1;
@@ -48,7 +49,7 @@ bool service_frontends_find(const struct policy *policy, const struct address *a
 
 	if (at == policy->n_frontends || !has_key(&policy->frontends[at], address, protocol, port))
 		return false;
-	*found = service_frontends_at(policy, at);
+	*found = frontends_at(policy, at);
 	return true;
 }
 

@@ -41,9 +41,6 @@ const struct policy_service *service_called(const struct policy *policy,
 					    const struct address *address, uint8_t protocol,
 					    uint16_t port);
 
-/* Returns the frontends from policy->frontends[@i] on that have its address, protocol and port. */
-struct service_frontends service_frontends_at(const struct policy *policy, size_t i);
-
 /* Finds the frontends of an address (0 (::): node ports), protocol and port. Returns false, with
  * none, if there are none. */
 bool service_frontends_find(const struct policy *policy, const struct address *address,

@@ -44,12 +44,6 @@ static void fill_labels(const struct given_reading *r, struct policy_range range
 					       text_at(r, range.at + 2 * i + 1)};
 }
 
-void given_labels(const struct lazy_policy *policy, struct cluster *cluster,
-		  struct policy_range range, struct labels *labels)
-{
-	fill_labels(&(struct given_reading){policy, cluster}, range, labels);
-}
-
 static const char **read_texts(const struct given_reading *r, struct policy_range range)
 {
 	const char **texts = allocate(r, range.n, sizeof(*texts));

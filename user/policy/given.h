@@ -11,10 +11,8 @@
  */
 void given_fill(const struct lazy_policy *policy, struct cluster *cluster);
 
-/* Return a string of the policy, and labels, in the cluster's memory. */
+/* Returns a string of the policy, in the cluster's memory. */
 const char *given_string(const struct lazy_policy *policy, struct cluster *cluster,
 			 uint32_t string);
-void given_labels(const struct lazy_policy *policy, struct cluster *cluster,
-		  struct policy_range range, struct labels *labels);
 
 #endif

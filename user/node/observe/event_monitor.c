@@ -675,7 +675,9 @@ static uint32_t segment_of_backends(const struct policy *policy,
 	return all ? all->id : 0;
 }
 
-uint32_t monitor_called(const struct monitor *monitor, const struct policy *policy,
+/* As monitor_segment(), for the destination of an event's connection; if that is a Service, the
+ * segment of the Service's backends. */
+static uint32_t called_segment(const struct monitor *monitor, const struct policy *policy,
 			const struct bh_event *event)
 {
 	const struct tuple tuple = tuple_of(event);
@@ -701,7 +703,7 @@ struct decision monitor_decision(const struct monitor *monitor, const struct pol
 	memcpy(&caller, reply ? &event->destination : &event->source, sizeof(caller));
 	said = decision_of(policy, verdict);
 	decision_blame(&said, policy,
-		       direction == INGRESS ? monitor_called(monitor, policy, event)
+		       direction == INGRESS ? called_segment(monitor, policy, event)
 					    : monitor_segment(monitor, policy, &caller),
 		       direction);
 	return said;

@@ -87,11 +87,6 @@ const struct policy *monitor_policy(struct monitor *monitor, uint32_t generation
 uint32_t monitor_segment(const struct monitor *monitor, const struct policy *policy,
 			 const struct address *address);
 
-/* As monitor_segment(), for the destination of an event's connection; if that is a Service, the
- * segment of the Service's backends. */
-uint32_t monitor_called(const struct monitor *monitor, const struct policy *policy,
-			const struct bh_event *event);
-
 /* Writes "namespace/name" of the endpoint that has this address active now, or "node NAME". Returns
  * false if no known end has the address. @policy: of monitor_policy(), or NULL. */
 #define MONITOR_NAME 512

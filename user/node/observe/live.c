@@ -78,7 +78,8 @@ const struct policy *live_policy(const struct live *live)
 	return pinned_whole(live->handle);
 }
 
-uint32_t live_segment_id(const struct live *live, uint32_t id)
+/* Converts a segment's ID in the maps to the ID in the policy, and the other way round. */
+static uint32_t segment_id(const struct live *live, uint32_t id)
 {
 	return id ^ live->handle->blob.ids;
 }
@@ -103,7 +104,7 @@ static bool read_segment(const struct live *live, uint32_t slot, struct policy_s
 	if (!look_up(live, MAP_segments, &slot, &record))
 		return false;
 	*segment = (struct policy_segment){
-		.id = live_segment_id(live, record.id),
+		.id = segment_id(live, record.id),
 		.flags = record.flags,
 		.peer_own = record.peer_own,
 		.peer_common = record.peer_common,
@@ -194,7 +195,7 @@ static uint32_t other_resolution(const struct live *live, uint32_t id)
 
 static uint32_t live_resolution(const void *data, uint32_t segment, uint32_t variation)
 {
-	struct bh_variation_key key = {live_segment_id(data, segment), variation};
+	struct bh_variation_key key = {segment_id(data, segment), variation};
 	struct bh_variation value;
 
 	return look_up(data, MAP_variations, &key, &value)
@@ -230,7 +231,7 @@ static bool live_name(const void *data, const char *name, const struct policy_se
 			return false;
 	}
 	return read_segment(live, value.slot, segment) &&
-	       live_segment_id(live, value.id) == segment->id;
+	       segment_id(live, value.id) == segment->id;
 }
 
 static struct bh_interval live_interval(const void *data, uint32_t at)

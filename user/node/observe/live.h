@@ -31,9 +31,6 @@ struct evaluate_source live_evaluate(const struct live *live);
  * or if it is in another network namespace than this command. */
 bool live_interface(const struct live *live, const struct address *address, char name[IF_NAMESIZE]);
 
-/* Converts a segment's ID in the maps to the ID in the policy, and the other way round. */
-uint32_t live_segment_id(const struct live *live, uint32_t id);
-
 /* Finds the number of a domain name in the maps (maps/domain.h). Returns 0 or -errno, not
  * reported. */
 int live_domain(struct live *live, const char *text, uint64_t *domain);

@@ -5,7 +5,7 @@
 
 #include "node/plan/object_names.h"
 
-void names_free(struct names *names)
+static void names_free(struct names *names)
 {
 	for (size_t i = 0; i < names->n; i++)
 		free(names->at[i]);
