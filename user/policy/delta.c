@@ -381,13 +381,28 @@ uint32_t delta_origin(const struct delta_table *table, uint32_t record)
 	return table->runs[i].from + record - table->runs[i].to;
 }
 
+/* Returns the references of the table's records that may lead to another place than in the base. */
+static struct references moving(const struct delta *delta, enum blob_table table)
+{
+	struct references own = references_of(table);
+
+	for (size_t i = 0; i < own.n; i++) {
+		const struct delta_table *target = &delta->tables[own.at[i].target];
+
+		if (!target->n_base || !delta_keeps_places(target))
+			return own;
+	}
+	own.n = 0;
+	return own;
+}
+
 /* Copies records of one run, with the fresh records among them. */
 static int copy_run(const struct delta *delta, const struct lazy_policy *base,
 		    enum blob_table number, const struct delta_run *run, uint32_t from,
 		    uint32_t end, char *to)
 {
 	const struct delta_table *table = &delta->tables[number];
-	const struct references own = references_of(number);
+	const struct references own = moving(delta, number);
 	const size_t size = table_layouts[number].size;
 
 	memcpy(to,

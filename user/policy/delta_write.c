@@ -104,6 +104,8 @@ struct writer {
 	struct pairing tables[BLOB_TABLES];
 	enum blob_table targets[N_KEYS]; /* by part: the table it refers to; BLOB_TABLES: none */
 	struct policy_range parts[BLOB_TABLES]; /* in `keys` */
+	/* by table: the base's records are where they were */
+	bool keeps_places[BLOB_TABLES];
 	struct delta_maker maker;
 	void *payload;
 	size_t size;
@@ -235,32 +237,38 @@ struct rest {
 	size_t from, end, base_end;
 };
 
-/* The keys of a record of the policy and of one of the base. */
-struct two_keys {
-	bytes_t own, base;
-};
-
-static bool are_equal(const struct writer *w, enum blob_table table, size_t own, size_t base,
-		      struct two_keys *keys)
+/* Returns true if both records have the same key. */
+static bool are_equal(const struct writer *w, enum blob_table table, size_t own, size_t base)
 {
-	return make_key(w, table, table_record(w->policy, table, own), false, &keys->own) &&
-	       make_key(w, table, table_record(w->base, table, base), true, &keys->base) &&
-	       keys->own.n == keys->base.n && !memcmp(keys->own.at, keys->base.at, keys->own.n);
+	const struct policy_range parts = w->parts[table];
+
+	for (size_t i = parts.at; i < parts.at + parts.n; i++) {
+		const unsigned char *a = table_record(w->policy, table, own) + keys[i].offset;
+		const unsigned char *b = table_record(w->base, table, base) + keys[i].offset;
+		const bool refers = w->targets[i] != BLOB_TABLES;
+		const uint32_t place =
+			refers ? place_of(w, w->targets[i], *(const uint32_t *)b) : 0;
+
+		if (refers ? place == NONE || place != *(const uint32_t *)a
+			   : memcmp(a, b, keys[i].size) != 0)
+			return false;
+	}
+	return parts.n;
 }
 
 /* Pairs the first records of both policies, and the last ones, as long as they have the same keys
  * in the same order: mostly, these are nearly all. */
-static struct rest pair_ends(struct writer *w, enum blob_table table, struct two_keys *keys)
+static struct rest pair_ends(struct writer *w, enum blob_table table)
 {
 	struct rest rest = {0, table_count(w->policy, table), table_count(w->base, table)};
 
 	while (rest.from < rest.end && rest.from < rest.base_end &&
-	       are_equal(w, table, rest.from, rest.from, keys)) {
+	       are_equal(w, table, rest.from, rest.from)) {
 		pair(&w->tables[table], rest.from, rest.from);
 		rest.from++;
 	}
 	while (rest.from < rest.end && rest.from < rest.base_end &&
-	       are_equal(w, table, rest.end - 1, rest.base_end - 1, keys))
+	       are_equal(w, table, rest.end - 1, rest.base_end - 1))
 		pair(&w->tables[table], --rest.base_end, --rest.end);
 	return rest;
 }
@@ -269,31 +277,30 @@ static void pair_by_key(struct writer *w, enum blob_table table)
 {
 	struct intern known = {0};
 	numbers_t first = {0};
-	struct two_keys keys = {0};
-	const struct rest rest = pair_ends(w, table, &keys);
+	bytes_t key = {0};
+	const struct rest rest = pair_ends(w, table);
 
 	for (size_t i = rest.from; i < rest.end; i++) {
 		bool fresh;
 
-		if (!make_key(w, table, table_record(w->policy, table, i), false, &keys.own))
+		if (!make_key(w, table, table_record(w->policy, table, i), false, &key))
 			break;
-		intern_add(&known, keys.own.at, keys.own.n, &fresh);
+		intern_add(&known, key.at, key.n, &fresh);
 		if (fresh)
 			array_push(&first, i);
 	}
 	for (size_t i = rest.from; first.n && i < rest.base_end; i++) {
 		uint32_t number;
 
-		if (!make_key(w, table, table_record(w->base, table, i), true, &keys.base))
+		if (!make_key(w, table, table_record(w->base, table, i), true, &key))
 			continue;
-		number = intern_find(&known, keys.base.at, keys.base.n);
+		number = intern_find(&known, key.at, key.n);
 		if (number != INTERN_NONE)
 			pair(&w->tables[table], i, first.at[number]);
 	}
 	intern_free(&known);
 	array_free(&first);
-	array_free(&keys.own);
-	array_free(&keys.base);
+	array_free(&key);
 }
 
 /* Pairs the parts of two records that are a pair. */
@@ -316,6 +323,29 @@ static void pair_parts(struct writer *w, enum blob_table table)
 				pair(&w->tables[own.at[k].target], old.at + j, new.at + j);
 		}
 	}
+}
+
+/* Returns true if all records of the base's table are records of the policy at the same places. */
+static bool keeps_places(const struct writer *w, enum blob_table table)
+{
+	const size_t n = table_count(w->base, table);
+	size_t i = 0;
+
+	while (i < n && w->tables[table].to[i] == i)
+		i++;
+	return i == n;
+}
+
+/* Returns the references that records of the table have to tables in which places have changed. */
+static struct references moving(const struct writer *w, enum blob_table table)
+{
+	struct references own = references_of(table);
+
+	for (size_t i = 0; i < own.n; i++)
+		if (!w->keeps_places[own.at[i].target])
+			return own;
+	own.n = 0;
+	return own;
 }
 
 /* Returns true if the base's record @from gives the policy's record @i byte for byte. */
@@ -361,7 +391,7 @@ static void put_changed(struct writer *w, enum blob_table table, const struct re
 static void put_table(struct writer *w, enum blob_table table)
 {
 	const uint32_t *from = w->tables[table].from;
-	const struct references own = references_of(table);
+	const struct references own = moving(w, table);
 	const uint32_t n = table_count(w->policy, table);
 
 	delta_maker_table(&w->maker, table, n, table_count(w->base, table));
@@ -398,6 +428,8 @@ static int write_delta(void *data)
 		pair_parts(w, order[i]);
 	}
 	delta_maker_open(&w->maker, &header);
+	for (enum blob_table table = 0; table < BLOB_TABLES; table++)
+		w->keeps_places[table] = keeps_places(w, table);
 	for (enum blob_table table = 0; table < BLOB_TABLES; table++)
 		put_table(w, table);
 	w->payload = delta_maker_finish(&w->maker, &w->size);
