@@ -96,6 +96,9 @@ struct api_watch_ops {
 	/* whoever may write in one namespace may write these objects: large ones come in turns, and
 	 * make others wait for a quarter of the time at most (turns.h) */
 	bool turns;
+	/* Names of members of the spec: long lists by these names are not parsed (large.h). NULL:
+	 * none. */
+	const char *const *lists;
 	bool ordered; /* of the changes of one namespace, none passes one that waits */
 	/* Names of printer columns, ended by NULL: events have only these columns, as "cells.NAME"
 	 * beside the object's name, and are much smaller. A list, or a server that lacks one of the

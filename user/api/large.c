@@ -5,7 +5,10 @@
 #include <json-c/json_tokener.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "api/api.h"
 
 /* Objects and lists within one another that are parsed. json-c takes one more, and the value in it.
  */
@@ -213,7 +216,8 @@ static size_t cut_deep(char *text, size_t n)
 	return to - text;
 }
 
-struct json_object *api_parse(char *text, size_t n)
+/* Cuts a text until json-c may parse it. Returns the length that is left; 0: it stays too large. */
+static size_t cut(char *text, size_t n)
 {
 	struct shape shape = measure(text, text + n);
 
@@ -229,7 +233,12 @@ struct json_object *api_parse(char *text, size_t n)
 		n = cut_lists(text, n, most);
 		shape = measure(text, text + n);
 	}
-	return shape.values > API_VALUES_MAX ? NULL : json_tokener_parse(text);
+	return shape.values > API_VALUES_MAX ? 0 : n;
+}
+
+struct json_object *api_parse(char *text, size_t n)
+{
+	return cut(text, n) ? json_tokener_parse(text) : NULL;
 }
 
 /* Returns the value of a member of the object that a text begins with, or NULL. @name: as in the
@@ -258,6 +267,83 @@ static char *member_of(char *text, char *end, const char *name)
 			at++;
 	}
 	return NULL;
+}
+
+/* A list of fewer bytes is parsed. */
+#define LIST_BYTES 4096
+
+/* Takes a long list out of the text, and leaves an empty one. Returns its text, to free; NULL:
+ * there is none. */
+static char *take_out(char *list, char **end)
+{
+	char *after = list && *list == '[' ? skip_value(list, *end) : list, *text;
+
+	if (after - list < LIST_BYTES)
+		return NULL;
+	text = strndup(list, after - list);
+	if (!text)
+		return NULL;
+	list[1] = ']';
+	memmove(list + 2, after, *end - after + 1);
+	*end -= after - (list + 2);
+	return text;
+}
+
+/* Makes a list that is printed as @text, which it takes over. */
+static struct json_object *printed_as(char *text)
+{
+	struct json_object *list = json_object_new_array();
+
+	json_object_set_serializer(list, json_object_userdata_to_json_string, text,
+				   json_object_free_userdata);
+	return list;
+}
+
+/* Returns the list of that name in an object's spec; NULL: there is none. */
+static char *list_of(char *object, char *end, const char *name)
+{
+	char *spec = object ? member_of(object, end, "\"spec\"") : NULL, quoted[32];
+
+	snprintf(quoted, sizeof(quoted), "\"%s\"", name);
+	return spec ? member_of(spec, end, quoted) : NULL;
+}
+
+/* Puts the lists that were taken out into the parsed spec. Returns false if it is no object. */
+static bool put_back(struct json_object *spec, const char *const *lists, char *taken[API_LISTS_MAX])
+{
+	const bool fits = json_object_is_type(spec, json_type_object);
+
+	for (size_t i = 0; i < API_LISTS_MAX; i++) {
+		if (taken[i] && fits)
+			json_object_object_add(spec, lists[i], printed_as(taken[i]));
+		else
+			free(taken[i]);
+	}
+	return fits;
+}
+
+/* Parses an event, or an object alone, but for long lists of the object's spec. */
+static struct json_object *parse_but(char *text, size_t n, bool event, const char *const *lists)
+{
+	char *taken[API_LISTS_MAX] = {0}, *end = text + cut(text, n);
+	char *object = event ? member_of(text, end, "\"object\"") : text;
+	struct json_object *parsed;
+	bool any = false;
+
+	for (size_t i = 0; lists && i < API_LISTS_MAX && lists[i]; i++) {
+		taken[i] = take_out(list_of(object, end, lists[i]), &end);
+		any |= taken[i] != NULL;
+	}
+	parsed = end > text ? json_tokener_parse(text) : NULL;
+	if (!any || put_back(api_get(parsed, event ? "object.spec" : "spec"), lists, taken))
+		return parsed;
+	json_object_put(parsed);
+	return NULL;
+}
+
+struct json_object *api_parse_event(char *text, size_t n, const char *const *lists)
+{
+	return parse_but(text, n, true, lists);
 }
 
 /* Copies a string without escapes that is the member of an object. Returns its length; 0: there is
@@ -310,7 +396,7 @@ struct api_items api_items_of(char *text, size_t n)
 	return (struct api_items){list + 1, list + 1, end};
 }
 
-int api_items_next(struct api_items *items, struct json_object **item)
+int api_items_next(struct api_items *items, const char *const *lists, struct json_object **item)
 {
 	char *at = skip_space(items->at, items->end), *after, was;
 
@@ -322,7 +408,7 @@ int api_items_next(struct api_items *items, struct json_object **item)
 		return -EPROTO;
 	was = *after;
 	*after = '\0';
-	*item = api_parse(at, after - at);
+	*item = parse_but(at, after - at, false, lists);
 	*after = was;
 	items->at = skip_space(after, items->end);
 	if (*items->at == ',')

@@ -319,7 +319,7 @@ static int take_items(struct api_watch *watch, struct api_items *items)
 	while (!error) {
 		struct json_object *item = NULL;
 
-		error = api_items_next(items, &item);
+		error = api_items_next(items, watch->ops.lists, &item);
 		if (!error)
 			error = report_changed(watch, item);
 		json_object_put(item);
@@ -440,7 +440,8 @@ static int take_event(struct api_watch *watch, struct json_object *event)
 /* Parses an event. */
 static int take_line(struct api_watch *watch)
 {
-	struct json_object *event = api_parse(watch->line.at, watch->line.n);
+	struct json_object *event =
+		api_parse_event(watch->line.at, watch->line.n, watch->ops.lists);
 	int error = event ? take_event(watch, event) : -EPROTO;
 
 	json_object_put(event);

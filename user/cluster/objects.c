@@ -326,6 +326,9 @@ static void collection_synced(void *data)
 	collection->objects->ops.changed(collection->objects->data);
 }
 
+/* What is read of these lists is read of the text that is kept (input/). */
+static const char *const lists_of_rules[] = {"ingress", "egress", NULL};
+
 struct objects *objects_open(struct api *api, const struct objects_ops *ops, void *data)
 {
 	struct api_watch_ops watch_ops = {
@@ -357,6 +360,7 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 		collection->kind = &object_kinds[i];
 		collection->kept = lh_kchar_table_new(64, free_state);
 		watch_ops.ordered = collection->kind->policy;
+		watch_ops.lists = collection->kind->policy ? lists_of_rules : NULL;
 		if (api)
 			collection->watch =
 				api_watch(api, object_kinds[i].path, NULL, &watch_ops, collection);
