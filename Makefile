@@ -141,6 +141,9 @@ $(O)/selftests/unit_api: private LDFLAGS += -Wl,--wrap=api_timer_set
 # Counts the passes of a compile.
 $(O)/selftests/unit_budget: private LDFLAGS += -Wl,--wrap=budgets_apply
 
+# Stands for the node's policy.
+$(O)/selftests/unit_resting: private LDFLAGS += -Wl,--wrap=node_open -Wl,--wrap=cleanup_handle -Wl,--wrap=left_is_in_policy
+
 # The packet tests that share a node are one test.
 ROW_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/rows/*.c)))
 $(O)/selftests/packet_rows: $(ROW_OBJS)

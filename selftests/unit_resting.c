@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What a follower states of addresses that have left its node's Pods, and for how long. */
 #include <setjmp.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -45,6 +46,36 @@ void api_reader_add(struct api *api, struct api_reader *reader)
 	folder = reader;
 }
 
+/* What the active policy says of each address, as left_is_in_policy() returns it; the policy cannot
+ * be opened without. */
+static const int *said;
+
+int __wrap_node_open(const struct node_options *options, bool create, struct diag *diag,
+		     struct node_handle **handle);
+int __wrap_node_open(const struct node_options *options, bool create, struct diag *diag,
+		     struct node_handle **handle)
+{
+	(void)options;
+	(void)create;
+	(void)diag;
+	*handle = said ? (void *)&said : NULL;
+	return said ? 0 : -ENOENT;
+}
+
+void __wrap_cleanup_handle(struct node_handle **handle);
+void __wrap_cleanup_handle(struct node_handle **handle)
+{
+	(void)handle;
+}
+
+int __wrap_left_is_in_policy(struct node_handle *handle, const struct left_address *left);
+int __wrap_left_is_in_policy(struct node_handle *handle, const struct left_address *left)
+{
+	(void)handle;
+	(void)left;
+	return *said;
+}
+
 static char records[] = "/tmp/unit_resting.XXXXXX";
 static struct resting *resting;
 static struct lh_table *pods;
@@ -72,6 +103,7 @@ static int begin(void **state)
 	(void)state;
 	now = 1000;
 	changes = 0;
+	said = NULL;
 	strcpy(records + strlen(records) - 6, "XXXXXX");
 	pods = lh_kchar_table_new(8, NULL);
 	return !mkdtemp(records) || !pods || reopen();
@@ -349,6 +381,37 @@ static void told_again_after_a_restore(void **state)
 	assert_int_equal(look_at(4), 0);
 }
 
+static unsigned int look_with(int policy)
+{
+	const struct resting_view view = {.pods = pods, .wanted = 7, .active = 7, .oldest = 7};
+	unsigned int news;
+
+	said = &policy;
+	news = resting_look(resting, &view);
+	said = NULL;
+	return news;
+}
+
+/* The rest ends once all nodes have a policy that does not give the address to the former pod. A
+ * policy that cannot be read is none, and is read again at the next look. */
+static void rests_until_a_policy_is_read(void **state)
+{
+	(void)state;
+	note("10.0.0.1", "u-1", true);
+	assert_int_equal(look(), RESTING_STATED);
+	tell();
+	now += 240000;
+	assert_false(look_with(-EIO) & RESTING_OVER);
+	assert_false(look_with(1) & RESTING_OVER);
+	assert_false(look_with(-EIO) & RESTING_OVER);
+	note("10.0.0.2", "u-2", true);
+	assert_int_equal(look(), RESTING_STATED);
+	tell();
+	now += 240000;
+	assert_false(look_with(-EIO) & RESTING_OVER);
+	assert_true(look_with(0) & RESTING_OVER);
+}
+
 static void no_look_is_first(void **state)
 {
 	(void)state;
@@ -370,6 +433,7 @@ int main(void)
 		TEST(no_pod_is_first),
 		TEST(no_report_is_first),
 		TEST(told_again_after_a_restore),
+		TEST(rests_until_a_policy_is_read),
 		TEST(no_look_is_first),
 	};
 

@@ -260,7 +260,7 @@ static void find_named(struct entry *entry, struct node_handle *handle, struct l
 	/* The plugin did not know the UID: the active policy knows which Pod of that name it
 	 * was. */
 	snprintf(former.uid, sizeof(former.uid), "%s", uid);
-	if (*entry->left.uid || (handle && left_is_in_policy(handle, &former)))
+	if (*entry->left.uid || (handle && left_is_in_policy(handle, &former) > 0))
 		snprintf(entry->uid, sizeof(entry->uid), "%s", uid);
 }
 
@@ -322,10 +322,15 @@ static bool must_read_policy(const struct resting *resting, uint32_t active)
 
 static void check_policy(struct entry *entry, struct node_handle *handle, uint32_t active)
 {
+	int found;
+
 	if (!handle || !must_check(entry, active))
 		return;
+	found = left_is_in_policy(handle, &entry->left);
+	if (found < 0)
+		return; /* the address rests, and the policy is read at the next look */
 	entry->checked = active;
-	if (left_is_in_policy(handle, &entry->left))
+	if (found)
 		entry->clear = 0;
 	else if (!entry->clear)
 		entry->clear = active;

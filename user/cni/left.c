@@ -174,8 +174,9 @@ void left_forget(const struct cni_call *call, const struct attachment *attachmen
 	}
 }
 
-/* Fills in the pod that has the address in the active policy. Returns false if none has. */
-static bool find_owner(struct node_handle *handle, struct left_address *left, uint32_t uid[2])
+/* Fills in the pod that has the address in the active policy. Returns 1; 0: none has; or -errno:
+ * the policy cannot be read. */
+static int find_owner(struct node_handle *handle, struct left_address *left, uint32_t uid[2])
 {
 	const struct lazy_policy *policy = lazy_plain(node_policy_head(handle));
 	const struct policy_address *found =
@@ -184,13 +185,13 @@ static bool find_owner(struct node_handle *handle, struct left_address *left, ui
 	const struct policy_namespace *ns;
 
 	if (!found)
-		return false;
+		return policy ? lazy_error(policy) : 0;
 	owner = LAZY_ONE(policy, endpoints, found->endpoint);
 	ns = LAZY_ONE(policy, namespaces, owner->ns);
 	snprintf(left->ns, sizeof(left->ns), "%s", lazy_read_string(policy, ns->name));
 	snprintf(left->name, sizeof(left->name), "%s", lazy_read_string(policy, owner->name));
 	memcpy(uid, owner->uid, sizeof(owner->uid));
-	return !lazy_error(policy);
+	return lazy_error(policy) ? lazy_error(policy) : 1;
 }
 
 static bool is_pod(const struct left_address *pod, const struct left_address *owner,
@@ -204,12 +205,13 @@ static bool is_pod(const struct left_address *pod, const struct left_address *ow
 		!memcmp(uid, owner_uid, sizeof(uid)));
 }
 
-bool left_is_in_policy(struct node_handle *handle, const struct left_address *left)
+int left_is_in_policy(struct node_handle *handle, const struct left_address *left)
 {
 	struct left_address owner = {.address = left->address};
 	uint32_t uid[2];
+	const int found = find_owner(handle, &owner, uid);
 
-	return find_owner(handle, &owner, uid) && is_pod(left, &owner, uid);
+	return found > 0 ? is_pod(left, &owner, uid) : found;
 }
 
 int left_note_reused(struct cni_call *call, struct node_handle *handle,
@@ -221,8 +223,12 @@ int left_note_reused(struct cni_call *call, struct node_handle *handle,
 		const struct left_address own = left_of(attachment, i);
 		struct left_address owner = {.address = own.address, .rests = true};
 		uint32_t uid[2];
+		const int found = find_owner(handle, &owner, uid);
 
-		if (find_owner(handle, &owner, uid) && !is_pod(&own, &owner, uid))
+		if (found < 0)
+			code = cni_fail(call, CNI_ERROR_NODE, "cannot read the active policy: %s",
+					strerror(-found));
+		else if (found && !is_pod(&own, &owner, uid))
 			code = noted(call, left_put(call->records, &owner));
 	}
 	return code;

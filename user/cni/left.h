@@ -46,7 +46,7 @@ void left_forget(const struct cni_call *call, const struct attachment *attachmen
 /* Returns true if an address of the attachment rests after another pod. */
 bool left_rests(struct cni_call *call, const struct attachment *attachment);
 
-/* Returns true if the active policy gives the address to the pod. */
-bool left_is_in_policy(struct node_handle *handle, const struct left_address *left);
+/* Returns 1 if the active policy gives the address to the pod, else 0; or -errno, reported. */
+int left_is_in_policy(struct node_handle *handle, const struct left_address *left);
 
 #endif
