@@ -73,8 +73,7 @@ static bool is_of(const char *pod, const char *other, size_t n)
 {
 	if (strncmp(pod, other, n))
 		return false;
-	return workload_length(pod) == n ||
-	       (pod[n] == '-' && is_pod_suffix(pod + n + 1));
+	return workload_length(pod) == n || (pod[n] == '-' && is_pod_suffix(pod + n + 1));
 }
 
 /* Members are sorted by name, so those of a workload are neighbours. */

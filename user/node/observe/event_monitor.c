@@ -678,7 +678,7 @@ static uint32_t segment_of_backends(const struct policy *policy,
 /* As monitor_segment(), for the destination of an event's connection; if that is a Service, the
  * segment of the Service's backends. */
 static uint32_t called_segment(const struct monitor *monitor, const struct policy *policy,
-			const struct bh_event *event)
+			       const struct bh_event *event)
 {
 	const struct tuple tuple = tuple_of(event);
 	struct service_frontends found;

@@ -230,8 +230,7 @@ static bool live_name(const void *data, const char *name, const struct policy_se
 		if (!look_up(live, MAP_by_domain, &key, &value))
 			return false;
 	}
-	return read_segment(live, value.slot, segment) &&
-	       segment_id(live, value.id) == segment->id;
+	return read_segment(live, value.slot, segment) && segment_id(live, value.id) == segment->id;
 }
 
 static struct bh_interval live_interval(const void *data, uint32_t at)
