@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The engine's objects change event by event: Pods come, go, end, wait for an address, swap labels,
- * addresses, ports; now and then another object comes or goes. After each event the policy that
+ * addresses, ports; EndpointSlices lose endpoints, swap them, or change Services; now and then
+ * another object comes or goes. After each event the policy that
  * continues the last one evaluates each flow as a compile of all objects by somebody who has just
  * started, names the same pods, passes all checks, and is the last one's successor by a delta. Many
  * events need no compile of all objects, also where a Pod needs a new segment.
@@ -40,10 +41,12 @@ struct world {
 	size_t n;
 	struct objects *objects; /* the engine's */
 	struct policy *policy; /* the last one; NULL: none */
+	bool sliced; /* the last step has changed EndpointSlices, and no other object than Pods */
 };
 
 struct run {
 	uint64_t seed, steps, flows, patched, extended, deleted, others, failures;
+	uint64_t sliced, renewed; /* steps that changed slices; of these, without a whole compile */
 	uint64_t kept,
 		alike; /* policies with the segments of the last, by the delta, by their text */
 	const char *fault;
@@ -119,21 +122,23 @@ static void tell(struct world *world, const struct doc *doc)
 	json_object_put(copy);
 }
 
-static bool is_pod(const struct doc *doc)
+static bool is_kind(const struct doc *doc, const char *wanted)
 {
 	const char *kind = api_text(doc->object, "kind");
 
-	return kind && !strcmp(kind, "Pod");
+	return kind && !strcmp(kind, wanted);
 }
 
-static struct doc *pick(struct world *world, struct random *random, bool pod)
+/* @kind NULL: neither a Pod nor an EndpointSlice. */
+static struct doc *pick(struct world *world, struct random *random, const char *kind)
 {
 	const uint32_t from = random_below(random, world->n);
 
 	for (size_t i = 0; i < world->n; i++) {
 		struct doc *doc = &world->docs[(from + i) % world->n];
 
-		if (is_pod(doc) == pod)
+		if (kind ? is_kind(doc, kind)
+			 : !is_kind(doc, "Pod") && !is_kind(doc, "EndpointSlice"))
 			return doc;
 	}
 	return NULL;
@@ -180,7 +185,7 @@ static struct doc *copy_pod(struct world *world, struct doc *pod, struct random 
 
 static void change_pod(struct world *world, struct random *random)
 {
-	struct doc *pod = pick(world, random, true), *other = pick(world, random, true);
+	struct doc *pod = pick(world, random, "Pod"), *other = pick(world, random, "Pod");
 
 	if (!pod)
 		return;
@@ -215,12 +220,86 @@ static void change_pod(struct world *world, struct random *random)
 	tell(world, other);
 }
 
+/* Changes the first endpoint of a slice, or deletes it. */
+static void change_first(struct doc *slice, struct random *random)
+{
+	struct json_object *endpoints = json_object_object_get(slice->object, "endpoints");
+	struct json_object *first = endpoints && json_object_array_length(endpoints)
+					    ? json_object_array_get_idx(endpoints, 0)
+					    : NULL;
+	char text[80];
+
+	if (!first)
+		return;
+	switch (random_below(random, 4)) {
+	case 0:
+		snprintf(text, sizeof(text),
+			 "{\"ready\": %s, \"serving\": %s, \"terminating\": %s}",
+			 random_chance(random, 50) ? "true" : "false",
+			 random_chance(random, 50) ? "true" : "false",
+			 random_chance(random, 50) ? "true" : "false");
+		json_object_object_add(first, "conditions", json_tokener_parse(text));
+		break;
+	case 1:
+		snprintf(text, sizeof(text), "node-%u", random_below(random, 3));
+		json_object_object_add(first, "nodeName", json_object_new_string(text));
+		break;
+	case 2: /* nothing that a policy depends on */
+		json_object_object_add(first, "zone", json_object_new_string("a"));
+		break;
+	default:
+		json_object_array_del_idx(endpoints, 0, 1);
+	}
+}
+
+/* Returns true if neither slice is refused with the endpoints of the other: its former version would
+ * count then, of which a new engine knows nothing. */
+static bool are_alike(const struct doc *a, const struct doc *b)
+{
+	return !strcmp(api_text(a->object, "addressType"), api_text(b->object, "addressType")) &&
+	       !strcmp(api_text(a->object, "apiVersion"), api_text(b->object, "apiVersion"));
+}
+
+static void change_slice(struct world *world, struct random *random)
+{
+	struct doc *slice = pick(world, random, "EndpointSlice");
+	struct doc *other = pick(world, random, "EndpointSlice");
+
+	if (!slice)
+		return;
+	switch (random_below(random, 6)) {
+	case 0:
+		if (are_alike(slice, other))
+			swap(slice, other, NULL, "endpoints");
+		break;
+	case 1:
+		swap(slice, other, NULL, "ports");
+		break;
+	case 2: /* they are of each other's Services, or one of none */
+		swap(slice, other, "metadata", "labels");
+		break;
+	case 3:
+		slice->there = !slice->there;
+		break;
+	default:
+		change_first(slice, random);
+	}
+	tell(world, slice);
+	tell(world, other);
+}
+
 static void change(struct run *run, struct world *world, struct random *random)
 {
-	struct doc *doc = random_chance(random, 10) ? pick(world, random, false) : NULL;
+	struct doc *doc = random_chance(random, 10) ? pick(world, random, NULL) : NULL;
+	const bool slices = random_chance(random, 40) && pick(world, random, "EndpointSlice");
 
-	for (uint32_t i = 0, n = 1 + random_below(random, 2); i < n; i++)
+	for (uint32_t i = slices, n = random_below(random, 3); i < n; i++)
 		change_pod(world, random);
+	for (uint32_t i = 0, n = slices ? 1 + random_below(random, 2) : 0; i < n; i++)
+		change_slice(world, random);
+	if (!slices)
+		change_pod(world, random);
+	world->sliced = slices && !doc;
 	if (!doc)
 		return;
 	doc->there = !doc->there;
@@ -292,6 +371,40 @@ static bool same_endpoints(const struct policy *a, const struct policy *b)
 		same = !memcmp(&a->addresses[i].address, &b->addresses[i].address,
 			       sizeof(struct address));
 	return same;
+}
+
+static bool same_backends(const struct policy *a, struct policy_range x, const struct policy *b,
+			  struct policy_range y)
+{
+	bool same = x.n == y.n;
+
+	for (uint32_t i = 0; same && i < x.n; i++) {
+		const struct policy_backend *one = &a->backends[x.at + i];
+		const struct policy_backend *other = &b->backends[y.at + i];
+
+		same = !memcmp(&one->address, &other->address, sizeof(one->address)) &&
+		       one->port == other->port && one->flags == other->flags &&
+		       same_text(a, one->node, b, other->node);
+	}
+	return same;
+}
+
+static bool same_services(const struct policy *a, const struct policy *b)
+{
+	bool same = a->n_services == b->n_services && a->n_service_ports == b->n_service_ports &&
+		    a->n_frontends == b->n_frontends;
+
+	for (size_t i = 0; same && i < a->n_services; i++)
+		same = same_text(a, a->services[i].ns, b, b->services[i].ns) &&
+		       same_text(a, a->services[i].name, b, b->services[i].name) &&
+		       !memcmp(&a->services[i].ports, &b->services[i].ports,
+			       sizeof(a->services[i].ports));
+	for (size_t i = 0; same && i < a->n_service_ports; i++)
+		same = a->service_ports[i].port == b->service_ports[i].port &&
+		       same_backends(a, a->service_ports[i].backends, b,
+				     b->service_ports[i].backends);
+	return same && (!a->n_frontends || !memcmp(a->frontends, b->frontends,
+						   a->n_frontends * sizeof(*a->frontends)));
 }
 
 /* Compiles what a new engine would hear: the last policy says who has an address. NULL: nothing can
@@ -371,6 +484,8 @@ static void go_on(struct run *run, struct world *world, struct random *random)
 	run->extended += objects_patched(world->objects) > patched &&
 			 next->n_segments > world->policy->n_segments;
 	run->deleted += objects_patched(world->objects) > patched && has_deleted(world->policy);
+	run->sliced += world->sliced;
+	run->renewed += world->sliced && objects_patched(world->objects) > patched;
 	if (fails(run, !error == !!fresh, "only one of the two can compile the objects") || error) {
 		policy_free(fresh);
 		return;
@@ -383,6 +498,7 @@ static void go_on(struct run *run, struct world *world, struct random *random)
 	    fails(run, same_expected(fresh, next), "the expected pods differ"))
 		printf("#   %s %zu and %zu endpoints, %zu and %zu expected\n", run->fault,
 		       fresh->n_endpoints, next->n_endpoints, fresh->n_expected, next->n_expected);
+	fails(run, same_services(fresh, next), "the Services differ");
 	fails(run, evaluate_alike(run, world, fresh, random), "a verdict differs");
 	policy_free(fresh);
 }
@@ -432,15 +548,16 @@ int main(void)
 	struct run run = {.seed = seeds.first};
 	int failed;
 
-	printf("KTAP version 1\n1..5\n");
+	printf("KTAP version 1\n1..6\n");
 	for (uint64_t i = 0; i < seeds.count && run.failures < FAILURES_MAX; i++, run.seed++)
 		check_cluster(&run);
 	printf("# %" PRIu64 " clusters from seed %" PRIu64 ", %" PRIu64 " policies, %" PRIu64
 	       " of them without a compile of all objects (%" PRIu64 " with new segments, %" PRIu64
 	       " beside deleted ones), %" PRIu64 " changes of other objects, %" PRIu64
+	       " of EndpointSlices (%" PRIu64 " without such a compile), %" PRIu64
 	       " flows; %" PRIu64 " of %" PRIu64 " policies that keep all segments say so\n",
 	       seeds.count, seeds.first, run.steps, run.patched, run.extended, run.deleted,
-	       run.others, run.flows, run.kept, run.alike);
+	       run.others, run.sliced, run.renewed, run.flows, run.kept, run.alike);
 	failed = ktap_row(1, !run.failures,
 			  "a policy that continues the last one is as one of all objects");
 	failed |= ktap_row(2, seeds.count < 10 || run.patched > seeds.count,
@@ -453,5 +570,7 @@ int main(void)
 		5,
 		seeds.count < 10 || (run.kept > seeds.count && run.alike - run.kept < run.kept / 4),
 		"of most policies with the segments of the last one, the delta tells so");
+	failed |= ktap_row(6, seeds.count < 10 || run.renewed > run.sliced / 3,
+			   "many changes of EndpointSlices need no compile of all objects");
 	return failed;
 }

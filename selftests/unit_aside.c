@@ -318,6 +318,107 @@ static void an_aside_costs_no_compile(void **state)
 	objects_close(objects);
 }
 
+/* A Service with so many ports that a slice of 900 addresses has more backends than a Service may. */
+static void take_wide_service(struct objects *objects)
+{
+	size_t size;
+	char *text;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	fprintf(to, "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"s\","
+		    "\"namespace\":\"evil\"},\"spec\":{\"clusterIP\":\"10.96.0.1\",\"selector\":{"
+		    "\"app\":\"x\"},\"ports\":[");
+	for (unsigned int i = 0; i < 300; i++)
+		fprintf(to, "%s{\"name\":\"p%u\",\"port\":%u}", i ? "," : "", i, i + 1);
+	fprintf(to, "]}}");
+	fclose(to);
+	take(objects, "ADDED", text);
+	free(text);
+}
+
+/* @name: of the slice, which is of the Service of that name in the namespace `evil`. */
+static void take_slice(struct objects *objects, const char *type, const char *name, unsigned int n)
+{
+	size_t size;
+	char *text;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	fprintf(to,
+		"{\"apiVersion\":\"discovery.k8s.io/v1\",\"kind\":\"EndpointSlice\",\"metadata\":{"
+		"\"name\":\"%s\",\"namespace\":\"evil\",\"labels\":{\"kubernetes.io/service-name\":"
+		"\"%s\"}},\"addressType\":\"IPv4\",\"ports\":[{\"name\":\"p0\",\"port\":80}],"
+		"\"endpoints\":[",
+		name, name);
+	for (unsigned int i = 0; i < n; i++)
+		fprintf(to, "%s{\"addresses\":[\"10.9.%u.%u\"]}", i ? "," : "", i >> 8, i & 255);
+	fprintf(to, "]}");
+	fclose(to);
+	take(objects, type, text);
+	free(text);
+}
+
+/* Compiles, and continues *@policy. Returns true if that took no compile of all objects. */
+static bool go_on(struct objects *objects, struct policy **policy)
+{
+	const uint64_t patched = objects_patched(objects);
+	struct diag diag = {.to = stderr};
+	struct policy *next = NULL;
+
+	assert_int_equal(objects_compile(objects, *policy, &diag, &next), 0);
+	policy_free(*policy);
+	*policy = next;
+	return objects_patched(objects) > patched;
+}
+
+/* A slice that changes needs no compile of all objects, unless its Service is over a budget then, or
+ * was, or takes its backends from Pods by then. One of no Service changes nothing. */
+static void a_slice_puts_its_service_aside(void **state)
+{
+	struct heard heard = {0};
+	struct objects *objects = objects_open(NULL, &ops, &heard);
+	struct policy *policy = NULL;
+	uint32_t generation;
+
+	(void)state;
+	assert_non_null(objects);
+	take_labelled(objects, "x", "10.0.0.1", "");
+	take_wide_service(objects);
+	take_slice(objects, "ADDED", "s", 3);
+	assert_false(go_on(objects, &policy));
+	assert_int_equal(policy->n_backends, 3);
+	take_slice(objects, "MODIFIED", "s", 100);
+	assert_true(go_on(objects, &policy));
+	assert_int_equal(policy->n_backends, 100);
+	generation = policy->generation;
+	take_slice(objects, "ADDED", "other", 10);
+	assert_true(go_on(objects, &policy));
+	assert_int_equal(policy->generation, generation);
+
+	take_slice(objects, "MODIFIED", "s", 900);
+	assert_false(go_on(objects, &policy));
+	assert_string_equal(heard.name, "s");
+	assert_non_null(strstr(heard.why, "it needs 270000 backends"));
+	assert_int_equal(policy->n_backends, 0);
+	take_slice(objects, "MODIFIED", "s", 4);
+	assert_false(go_on(objects, &policy));
+	assert_string_equal(heard.why, "");
+	assert_int_equal(policy->n_backends, 4);
+
+	take_slice(objects, "DELETED", "s", 4);
+	assert_false(go_on(objects, &policy));
+	assert_int_equal(policy->n_backends, 0);
+	take_slice(objects, "ADDED", "s", 4);
+	assert_false(go_on(objects, &policy));
+	assert_int_equal(policy->n_backends, 4);
+	take_slice(objects, "MODIFIED", "s", 5);
+	assert_true(go_on(objects, &policy));
+	assert_int_equal(policy->n_backends, 5);
+	policy_free(policy);
+	objects_close(objects);
+}
+
 /* The rule that isolates pods by their label is told in the direction of the flow. */
 static void closed_pods_have_two_rules(void **state)
 {
@@ -370,6 +471,7 @@ int main(void)
 		cmocka_unit_test(other_objects_count_too),
 		cmocka_unit_test(one_baseline_counts),
 		cmocka_unit_test(an_aside_costs_no_compile),
+		cmocka_unit_test(a_slice_puts_its_service_aside),
 		cmocka_unit_test(closed_pods_have_two_rules),
 		cmocka_unit_test(closed_pods_leave_room_for_others),
 	};

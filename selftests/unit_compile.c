@@ -355,6 +355,7 @@ static void used_up_ids_need_a_compile(void **state)
 	struct diag diag = {0};
 	struct cluster cluster;
 	struct update_pod pod = {"a", "web", NULL};
+	const struct update update = {.pods = &pod, .n_pods = 1, .extends = true};
 	static const char text[] = POD("a", "web", "10.0.0.99", "app: web");
 	const uint32_t was = base->next_segment;
 
@@ -363,10 +364,10 @@ static void used_up_ids_need_a_compile(void **state)
 	assert_int_equal(input_parse_yaml(&cluster, text, strlen(text), "test", &diag), 0);
 	assert_int_equal(cluster_finish(&cluster, &diag), 0);
 	pod.now = cluster.endpoints;
-	assert_int_equal(policy_update(base, &pod, 1, true, &next), 0);
+	assert_int_equal(policy_update(base, &update, &next), 0);
 	policy_free(next);
 	base->next_segment = BH_IDS_LOCAL - 1000;
-	assert_int_equal(policy_update(base, &pod, 1, true, &next), -EOPNOTSUPP);
+	assert_int_equal(policy_update(base, &update, &next), -EOPNOTSUPP);
 	base->next_segment = was;
 	cluster_free(&cluster);
 	policy_free(base);

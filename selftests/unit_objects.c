@@ -222,7 +222,7 @@ static void policies_alone_make_what_all_objects_make(void **state)
 		if (slot < PODS)
 			change(kept, &slots[policy_slot], policy_slot);
 		/* a Pod that changes alone makes a policy without a compile */
-		if (slot < PODS && objects_only_pods(kept, base))
+		if (slot < PODS && objects_only_endpoints(kept, base))
 			objects_forget(kept);
 		for (unsigned int k = 0; k < SLOTS; k++)
 			if (slots[k])

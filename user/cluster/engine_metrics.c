@@ -62,7 +62,7 @@ void engine_metrics(void *data, FILE *to)
 	put_generations(engine, to);
 	count_put(to, "engine_compiles_total", "Compiles.", counts->compiles);
 	count_put(to, "engine_compiles_patched_total",
-		  "Compiles that had to look at changed Pods only.",
+		  "Compiles that had to look at changed Pods and EndpointSlices only.",
 		  objects_patched(engine->objects));
 	count_put(to, "engine_compile_seconds_total", "Time that the compiles took.",
 		  counts->compile_time / 1e3);

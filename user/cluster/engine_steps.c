@@ -110,7 +110,7 @@ static bool may_compile(const struct engine *engine)
 	if (!engine->due || engine->next)
 		return false;
 	return rolled_out(engine) || engine->lost ||
-	       objects_only_pods(engine->objects, engine->policy);
+	       objects_only_endpoints(engine->objects, engine->policy);
 }
 
 /* Returns true if a step has begun. */
@@ -118,7 +118,7 @@ static bool compile(struct engine *engine)
 {
 	struct policy *policy = NULL;
 	const uint64_t began = api_now(), since = engine->dirty_since;
-	const bool only_pods = objects_only_pods(engine->objects, engine->policy);
+	const bool only_endpoints = objects_only_endpoints(engine->objects, engine->policy);
 	int error;
 
 	/* An address that passes to another Pod makes the objects change again at once. */
@@ -132,7 +132,7 @@ static bool compile(struct engine *engine)
 			   "the objects make no policy, and the last one stays", NULL);
 		return false;
 	}
-	if (!only_pods) {
+	if (!only_endpoints) {
 		events_compiled(engine->events, engine->objects);
 		engine->policies_in = policy->generation;
 	}

@@ -4,12 +4,14 @@
  * again, and if nothing but policies has changed, all else of the last cluster stays as it is.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/objects_state.h"
 #include "input/input.h"
 #include "model/arrays.h"
+#include "model/cluster_service.h"
 
 /* for obstack_alloc() */
 #define obstack_chunk_alloc malloc
@@ -272,4 +274,71 @@ void objects_cluster_end(struct objects *objects, int error)
 {
 	if (error || !objects->made->stays)
 		objects_forget_made(objects);
+}
+
+/* The Services of some namespaces */
+
+static bool is_sliced(const struct objects *objects, const char *key)
+{
+	char ns[256];
+
+	snprintf(ns, sizeof(ns), "%.*s", (int)strcspn(key, "/"), key);
+	return lh_table_lookup_entry(objects->since.sliced, ns);
+}
+
+/* Returns true if a Service that counts has this EndpointSlice. */
+static bool has_service(const struct objects *objects, const struct slice *slice)
+{
+	char key[600];
+
+	if (!slice->service)
+		return false;
+	snprintf(key, sizeof(key), "%s/%s", slice->ns_name, slice->service);
+	for (size_t i = 0; i < N_KINDS; i++) {
+		struct lh_entry *entry =
+			object_kinds[i].part == PART_SERVICE
+				? lh_table_lookup_entry(objects->collections[i].kept, key)
+				: NULL;
+		const struct object_state *kept = entry ? lh_entry_v(entry) : NULL;
+
+		if (kept && kept->text)
+			return true;
+	}
+	return false;
+}
+
+/* Leaves out EndpointSlices of no Service: a tenant may have any number. */
+static int add_sliced(struct objects *objects, const struct object_place *at,
+		      struct cluster *cluster, struct diag *diag)
+{
+	const size_t n = cluster->n_slices;
+	int error;
+
+	if (!at->kept->text || !is_sliced(objects, at->key))
+		return 0;
+	error = is_kept(objects, at) ? read_object(objects, at, objects->read, diag) : -EOPNOTSUPP;
+	if (error)
+		return error;
+	cluster_put(at->kept->part, cluster);
+	if (cluster->n_slices > n && !has_service(objects, &cluster->slices[n]))
+		cluster->n_slices = n;
+	return 0;
+}
+
+int objects_sliced(struct objects *objects, struct cluster *services)
+{
+	struct diag quiet = {0};
+	int error = objects->read && !has_much_read(objects) ? 0 : -EOPNOTSUPP;
+
+	cluster_init(services);
+	services->lenient = true;
+	for (size_t i = 0; !error && i < N_KINDS; i++)
+		if (object_kinds[i].part == PART_SERVICE || object_kinds[i].part == PART_SLICE)
+			error = for_kind(objects, i, add_sliced, services, &quiet);
+	if (!error)
+		services_finish(services, &quiet);
+	if (!error && !quiet.errors)
+		return 0;
+	cluster_free(services);
+	return -EOPNOTSUPP;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Makes a policy of the kept objects. If nothing but Pods has changed since the last policy, only
- * these are read (compile/update.h).
+ * Makes a policy of the kept objects. If nothing but Pods and EndpointSlices has changed since the
+ * last policy, only these are read, and the Services of these (compile/update.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "model/cluster_service.h"
 #include "policy/asides.h"
 
-/* So many policies in a row may be made from changed Pods alone: each leaves unused strings and
+/* So many policies in a row may be made from what has changed alone: each leaves unused strings and
  * segments behind. */
 #define PATCHES_MAX 500
 
@@ -43,6 +43,32 @@ static void note_following(struct since *since, const struct cluster *cluster)
 	}
 }
 
+/* Notes what the Services of a namespace need. */
+static void note_needs(void *data, const char *ns, const struct service_needs *needs)
+{
+	struct since *since = data;
+	struct lh_entry *entry = lh_table_lookup_entry(since->needs_of, ns);
+	struct service_needs *had;
+
+	if (!entry) {
+		lh_table_insert(since->needs_of, check_memory(strdup(ns)),
+				check_memory(calloc(1, sizeof(*had))));
+		entry = lh_table_lookup_entry(since->needs_of, ns);
+	}
+	had = lh_entry_v(entry);
+	since->needs.bytes += needs->bytes - had->bytes;
+	since->needs.steps += needs->steps - had->steps;
+	*had = *needs;
+}
+
+static void note_all_needs(struct since *since, const struct cluster *cluster)
+{
+	while (since->needs_of->head)
+		lh_table_delete_entry(since->needs_of, since->needs_of->head);
+	since->needs = (struct service_needs){0};
+	services_need(cluster, note_needs, since);
+}
+
 /* Compiles all objects. @contested: receives the objects that name an address which another object
  * names too. */
 static int compile_into(struct objects *objects, const struct policy *base, struct diag *diag,
@@ -54,8 +80,10 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 	if (!error)
 		error = compile_again(cluster, base, objects->asides, diag, policy);
 	objects->since.known = !error;
-	if (!error)
+	if (!error) {
 		note_following(&objects->since, cluster);
+		note_all_needs(&objects->since, cluster);
+	}
 	objects->since.patches = 0;
 	objects_cluster_end(objects, error);
 	return error;
@@ -78,7 +106,7 @@ static int compile_all(struct objects *objects, const struct policy *base, struc
 	return error;
 }
 
-/* Policies from changed Pods alone */
+/* Policies from changed Pods and EndpointSlices alone */
 
 struct pods {
 	struct cluster cluster;
@@ -170,20 +198,28 @@ static bool is_contested(const struct objects *objects)
 	return false;
 }
 
-/* Returns true if a Service takes its backends from the Pods of a changed Pod's namespace. */
+/* Returns true if a Service of a namespace takes its backends from Pods. */
+static bool follows(const struct since *since, const char *ns, size_t n)
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "%.*s", (int)n, ns);
+	return lh_table_lookup_entry(since->following, name);
+}
+
+/* Returns true if that is so in the namespace of a Pod or an EndpointSlice that has changed. */
 static bool is_followed(const struct objects *objects)
 {
 	const struct since *since = &objects->since;
-	struct lh_entry *entry = lh_table_length(since->following) ? since->pods->head : NULL;
-	char ns[256];
+	const bool any = lh_table_length(since->following);
+	struct lh_entry *entry;
 
-	for (; entry; entry = entry->next) {
-		const char *key = lh_entry_k(entry);
-
-		snprintf(ns, sizeof(ns), "%.*s", (int)strcspn(key, "/"), key);
-		if (lh_table_lookup_entry(since->following, ns))
+	for (entry = any ? since->pods->head : NULL; entry; entry = entry->next)
+		if (follows(since, lh_entry_k(entry), strcspn(lh_entry_k(entry), "/")))
 			return true;
-	}
+	for (entry = any ? since->sliced->head : NULL; entry; entry = entry->next)
+		if (follows(since, lh_entry_k(entry), strlen(lh_entry_k(entry))))
+			return true;
 	return false;
 }
 
@@ -195,7 +231,7 @@ static bool can_patch(const struct objects *objects, const struct policy *base)
 	       since->patches < PATCHES_MAX && !is_contested(objects) && !is_followed(objects);
 }
 
-bool objects_only_pods(const struct objects *objects, const struct policy *base)
+bool objects_only_endpoints(const struct objects *objects, const struct policy *base)
 {
 	return can_patch(objects, base) && !lh_table_length(objects->since.held);
 }
@@ -210,24 +246,69 @@ static bool names_node(const struct policy *base, const struct cluster *pods)
 	return false;
 }
 
-/* Makes the policy from changed Pods alone. Returns as policy_update() does; -EOPNOTSUPP if all
- * objects must be read; or -EINVAL if the Pods together are at fault. */
-static int patch(struct objects *objects, const struct policy *base, struct policy **policy)
+/* Returns true if a Service takes its backends from Pods, now that EndpointSlices have changed. */
+static bool any_follows(const struct cluster *services)
+{
+	for (size_t i = 0; i < services->n_services; i++)
+		if (follows_pods(&services->services[i]))
+			return true;
+	return false;
+}
+
+/* Makes the cluster of the Services whose EndpointSlices have changed. Returns 0, or -EOPNOTSUPP: a
+ * Service is over a budget or was, or takes its backends from Pods. */
+static int read_services(struct objects *objects, struct cluster *services)
+{
+	struct since *since = &objects->since;
+	int error = asides_any(objects->asides, "Service") ? -EOPNOTSUPP
+							   : objects_sliced(objects, services);
+
+	if (error)
+		return error;
+	services_need(services, note_needs, since);
+	if (!any_follows(services) && services_fit(services, &since->needs))
+		return 0;
+	cluster_free(services);
+	return -EOPNOTSUPP;
+}
+
+/* Makes the policy from changed Pods, and from Services whose EndpointSlices have changed (NULL:
+ * none). */
+static int update(struct objects *objects, const struct policy *base,
+		  const struct cluster *services, struct policy **policy)
 {
 	struct pods pods = {0};
 	int error;
 
-	if (!can_patch(objects, base))
-		return -EOPNOTSUPP;
 	cluster_init(&pods.cluster);
 	error = read_pods(objects, base, &pods);
 	if (!error && names_node(base, &pods.cluster))
 		error = -EOPNOTSUPP;
 	if (!error)
-		error = policy_update(base, pods.at, pods.n, !asides_any_nameless(objects->asides),
+		error = policy_update(base,
+				      &(struct update){pods.at, pods.n, services,
+						       !asides_any_nameless(objects->asides)},
 				      policy);
 	cluster_free(&pods.cluster);
 	free(pods.at);
+	return error;
+}
+
+/* Makes the policy from what has changed alone. Returns as policy_update() does; -EOPNOTSUPP if all
+ * objects must be read; or -EINVAL if the Pods together are at fault. */
+static int patch(struct objects *objects, const struct policy *base, struct policy **policy)
+{
+	const bool sliced = lh_table_length(objects->since.sliced);
+	struct cluster services;
+	int error = can_patch(objects, base) ? 0 : -EOPNOTSUPP;
+
+	if (!error && sliced)
+		error = read_services(objects, &services);
+	if (error)
+		return error;
+	error = update(objects, base, sliced ? &services : NULL, policy);
+	if (sliced)
+		cluster_free(&services);
 	if (!error)
 		objects_forget_made(objects);
 	objects->since.patches += !error;
@@ -239,11 +320,19 @@ static int patch(struct objects *objects, const struct policy *base, struct poli
 static int begin_since(struct objects *objects, const struct policy *policy)
 {
 	struct lh_table *pods = lh_kchar_table_new(64, objects_free_key);
+	struct lh_table *sliced = lh_kchar_table_new(16, objects_free_key);
 
-	if (!pods)
+	if (!pods || !sliced) {
+		if (pods)
+			lh_table_free(pods);
+		if (sliced)
+			lh_table_free(sliced);
 		return -ENOMEM;
+	}
 	lh_table_free(objects->since.pods);
+	lh_table_free(objects->since.sliced);
 	objects->since.pods = pods;
+	objects->since.sliced = sliced;
 	objects->since.others = objects->since.rest = false;
 	objects->since.lineage = policy->lineage;
 	objects->since.generation = policy->generation;

@@ -34,26 +34,41 @@ void objects_free_key(struct lh_entry *entry)
 	free(lh_entry_k(entry));
 }
 
+void objects_free_value(struct lh_entry *entry)
+{
+	free(lh_entry_v(entry));
+	free(lh_entry_k(entry));
+}
+
 bool kind_is_pod(const struct object_kind *kind)
 {
 	return kind->part == PART_POD;
+}
+
+/* Adds the first @n characters of a text to a table of keys. Returns false if memory is short. */
+static bool note_in(struct lh_table *table, const char *text, size_t n)
+{
+	char *key = strndup(text, n);
+
+	if (key && !lh_table_lookup_entry(table, key) && !lh_table_insert(table, key, NULL))
+		return true;
+	free(key);
+	return key;
 }
 
 /* Notes the object for the next compile. */
 void objects_note(const struct collection *collection, const char *key)
 {
 	struct since *since = &collection->objects->since;
-	char *name;
+	const bool pod = kind_is_pod(collection->kind);
+	const bool slice = collection->kind->part == PART_SLICE;
 
-	since->others |= !kind_is_pod(collection->kind);
-	since->rest |= !kind_is_pod(collection->kind) && !collection->kind->policy;
-	if (!kind_is_pod(collection->kind) || lh_table_lookup_entry(since->pods, key))
-		return;
-	name = strdup(key);
-	if (!name || lh_table_insert(since->pods, name, NULL)) {
-		free(name);
-		since->others = true;
-	}
+	since->others |= !pod && !slice;
+	since->rest |= !pod && !collection->kind->policy;
+	if (pod)
+		since->others |= !note_in(since->pods, key, strlen(key));
+	if (slice)
+		since->others |= !note_in(since->sliced, key, strcspn(key, "/"));
 }
 
 /* @uid NULL: not known. */

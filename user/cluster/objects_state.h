@@ -7,6 +7,7 @@
 
 #include "cluster/claims.h"
 #include "cluster/objects.h"
+#include "compile/update.h"
 
 struct asides;
 
@@ -73,9 +74,10 @@ struct since {
 	bool known; /* the changes since the policy below are known */
 	uint64_t lineage;
 	uint32_t generation;
-	bool others; /* an object other than a Pod has changed */
+	bool others; /* an object other than a Pod or an EndpointSlice has changed */
 	bool rest; /* an object that is neither a Pod nor a policy has changed */
 	struct lh_table *pods; /* the keys of the Pods that have changed; no values */
+	struct lh_table *sliced; /* the namespaces whose EndpointSlices have changed; no values */
 	/* the namespaces with a Service that takes its backends from Pods; no values */
 	struct lh_table *following;
 	/* the keys of the Pods that wait for an address which the last policy gives to another Pod;
@@ -85,8 +87,12 @@ struct since {
 	 * was made, so that they are nobody's in it */
 	struct passing *passing, *passed;
 	size_t n_passing, n_passed;
-	/* policies made from changed Pods since the last compile of all objects */
+	/* policies made from these alone since the last compile of all objects */
 	unsigned int patches;
+	/* what the Services of the last policy need of the limits for all namespaces' together, and
+	 * those of each namespace: name -> struct service_needs */
+	struct service_needs needs;
+	struct lh_table *needs_of;
 };
 
 struct objects {
@@ -115,7 +121,7 @@ struct objects {
 	size_t lost; /* how many of these do not get the address */
 	struct room room;
 	size_t marked; /* objects */
-	uint64_t patched; /* policies that were made from changed Pods alone */
+	uint64_t patched; /* policies that were made from changed Pods and EndpointSlices alone */
 	struct collection collections[N_KINDS];
 };
 
@@ -131,6 +137,7 @@ void objects_set_aside(struct objects *objects, const struct object_kind *kind, 
 		       char *why);
 bool kind_is_pod(const struct object_kind *kind);
 void objects_free_key(struct lh_entry *entry); /* for tables of keys without values */
+void objects_free_value(struct lh_entry *entry); /* for tables of keys with values */
 /* Reports that the object is set aside, or no longer is. */
 void objects_report_aside(const struct objects *objects, const struct object_kind *kind,
 			  const char *key, const struct object_state *kept);
@@ -170,6 +177,10 @@ void objects_cluster_end(struct objects *objects, int error);
 /* Returns true if nothing but policies has changed since @base was made, and the cluster is kept.
  */
 bool objects_keep_all_but_policies(const struct objects *objects, const struct policy *base);
+/* Makes a finished cluster of the Services, and of their EndpointSlices, of the namespaces whose
+ * EndpointSlices have changed. It needs objects->read. Returns 0 and a cluster to free; or
+ * -EOPNOTSUPP: all objects must be read. */
+int objects_sliced(struct objects *objects, struct cluster *services);
 void objects_forget_made(struct objects *objects); /* frees objects->made */
 void objects_forget_read(struct objects *objects); /* frees objects->read, and `made` */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compile/budget.h"
+#include "compile/update.h"
 #include "model/search.h"
 #include "model/cluster_service.h"
 
@@ -26,6 +27,7 @@ struct size {
 struct service_share {
 	size_t first, n;
 	uint64_t bytes, steps;
+	bool closes; /* a Service of it is over a budget of its own, or of the namespace */
 };
 
 typedef ARRAY(struct service_share) service_shares_t;
@@ -92,14 +94,15 @@ static struct size size_of(const struct cluster *cluster, const struct service *
 	return size;
 }
 
+/* @c: closes a Service that does not fit; NULL: nobody does. */
 static bool fits(struct compiler *c, size_t service, enum budget budget, uint64_t n, bool is_ns)
 {
 	const struct budget_limit *limits = &budget_limits[budget];
 	const uint32_t limit = is_ns ? limits->ns : limits->object;
 	char why[200];
 
-	if (n <= limit)
-		return true;
+	if (n <= limit || !c)
+		return n <= limit;
 	snprintf(why, sizeof(why), "%s %" PRIu64 " %s, the limit is %u",
 		 is_ns ? "the Services of its namespace need" : "it needs", n, limits->what, limit);
 	budget_close_service(c, service, why);
@@ -114,11 +117,11 @@ static bool fit(struct compiler *c, size_t service, const struct size *size, boo
 }
 
 /* Checks the @n Services of one namespace, from the first on. Returns those that are kept. */
-static struct service_share check_namespace(struct compiler *c, size_t first, size_t n)
+static struct service_share check_namespace(struct compiler *c, const struct cluster *cluster,
+					    size_t first, size_t n)
 {
-	const struct cluster *cluster = c->cluster;
 	const char *ns = cluster->services[first].ns_name;
-	struct service_share share = {first, n, 0, 0};
+	struct service_share share = {.first = first, .n = n};
 	struct found pods = {0};
 	struct size all = {0};
 
@@ -127,8 +130,10 @@ static struct service_share check_namespace(struct compiler *c, size_t first, si
 	for (size_t i = first; i < first + n; i++) {
 		const struct size size = size_of(cluster, &cluster->services[i], &pods);
 
-		if (!fit(c, i, &size, false))
+		if (!fit(c, i, &size, false)) {
+			share.closes = true;
 			continue;
+		}
 		all.frontends += size.frontends;
 		all.backends += size.backends;
 		all.steps += size.steps;
@@ -136,8 +141,10 @@ static struct service_share check_namespace(struct compiler *c, size_t first, si
 		share.steps += size.slice_steps;
 	}
 	for (size_t i = first; i < first + n; i++)
-		if (!cluster->services[i].closed && !fit(c, i, &all, true))
+		if (!cluster->services[i].closed && !fit(c, i, &all, true)) {
 			share.bytes = share.steps = 0;
+			share.closes = true;
+		}
 	return share;
 }
 
@@ -183,16 +190,54 @@ static void check_all(struct compiler *c, service_shares_t *shares,
 	}
 }
 
+/* Returns how many Services from the first on are of its namespace. */
+static size_t of_namespace(const struct cluster *cluster, size_t first)
+{
+	size_t n = 1;
+
+	while (first + n < cluster->n_services &&
+	       !strcmp(cluster->services[first].ns_name, cluster->services[first + n].ns_name))
+		n++;
+	return n;
+}
+
+void services_need(const struct cluster *cluster, services_needed *each, void *data)
+{
+	static const struct found no_pods;
+
+	for (size_t i = 0, n; i < cluster->n_services; i += n) {
+		struct service_needs needs = {0};
+
+		n = of_namespace(cluster, i);
+		for (size_t k = i; k < i + n; k++) {
+			const struct size size =
+				size_of(cluster, &cluster->services[k], &no_pods);
+
+			needs.bytes += size.bytes;
+			needs.steps += size.slice_steps;
+		}
+		each(data, cluster->services[i].ns_name, &needs);
+	}
+}
+
+bool services_fit(const struct cluster *cluster, const struct service_needs *all)
+{
+	for (size_t i = 0, n; i < cluster->n_services; i += n) {
+		n = of_namespace(cluster, i);
+		if (check_namespace(NULL, cluster, i, n).closes)
+			return false;
+	}
+	return all->bytes <= CLUSTER_MOST && all->steps <= CLUSTER_MOST;
+}
+
 void budget_check_services(struct compiler *c)
 {
 	const struct cluster *cluster = c->cluster;
 	service_shares_t shares = {0};
 
 	for (size_t i = 0, n; i < cluster->n_services; i += n) {
-		for (n = 1; i + n < cluster->n_services; n++)
-			if (strcmp(cluster->services[i].ns_name, cluster->services[i + n].ns_name))
-				break;
-		array_push(&shares, check_namespace(c, i, n));
+		n = of_namespace(cluster, i);
+		array_push(&shares, check_namespace(c, cluster, i, n));
 	}
 	check_all(c, &shares, bytes_of, budget_limits[BUDGET_BYTES].what);
 	check_all(c, &shares, steps_of, budget_limits[BUDGET_STEPS].what);

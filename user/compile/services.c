@@ -8,15 +8,16 @@
 #include "model/search.h"
 #include "model/cluster_service.h"
 
-/* An address of a node. Sorted by address. */
+/* An address of a node, and the node's name. Sorted by address. */
 struct node_address {
 	struct address address;
-	const char *node;
+	uint32_t node;
 };
 
 /* Makes the records of one Service port. */
 struct maker {
 	struct tables *t;
+	const struct cluster *cluster;
 	const struct service *service;
 	struct node_address *nodes;
 	size_t n_nodes;
@@ -30,13 +31,16 @@ static int compare_node_addresses(const void *a, const void *b)
 
 static void list_nodes(struct maker *m)
 {
-	const struct cluster *cluster = m->t->c->cluster;
+	const struct policy *policy = m->t->policy;
 
-	m->nodes = grow_zeroed(m->t->policy->n_node_addresses, sizeof(*m->nodes));
-	for (size_t i = 0; i < cluster->n_nodes; i++)
-		for (size_t j = 0; j < cluster->nodes[i].n_addresses; j++)
+	m->nodes = grow_zeroed(policy->n_node_addresses, sizeof(*m->nodes));
+	for (size_t i = 0; i < policy->n_nodes; i++) {
+		const struct policy_node *node = &policy->nodes[i];
+
+		for (uint32_t k = 0; k < node->addresses.n; k++)
 			m->nodes[m->n_nodes++] = (struct node_address){
-				cluster->nodes[i].addresses[j], cluster->nodes[i].name};
+				policy->node_addresses[node->addresses.at + k], node->name};
+	}
 	sort_records(m->nodes, m->n_nodes, sizeof(*m->nodes), compare_node_addresses);
 }
 
@@ -52,7 +56,7 @@ static uint32_t node_of(const struct maker *m, const struct address *address, co
 {
 	const struct node_address *node = said ? NULL : find_node(m, address);
 
-	return tables_string(m->t, node ? node->node : said);
+	return node ? node->node : tables_string(m->t, said);
 }
 
 static void add_backends(struct maker *m, const struct address *addresses, size_t n,
@@ -91,7 +95,7 @@ static void add_slice(struct maker *m, const struct slice *slice, uint16_t port)
 /* @port NULL: a headless Service without ports. */
 static void add_slices(struct maker *m, const struct service_port *port)
 {
-	const struct slice *slices = m->t->c->cluster->slices + m->service->slices;
+	const struct slice *slices = m->cluster->slices + m->service->slices;
 
 	for (size_t i = 0; i < m->service->n_slices; i++) {
 		if (!port)
@@ -175,7 +179,7 @@ static struct policy_range put_backends(struct maker *m)
 
 static struct policy_range make_backends(struct maker *m, const struct service_port *port)
 {
-	const struct cluster *cluster = m->t->c->cluster;
+	const struct cluster *cluster = m->cluster;
 
 	if (m->service->closed)
 		return put_backends(m);
@@ -284,7 +288,7 @@ static int compare_frontends(const void *a, const void *b)
 void services_put(struct tables *t)
 {
 	const struct cluster *cluster = t->c->cluster;
-	struct maker m = {.t = t};
+	struct maker m = {.t = t, .cluster = cluster};
 
 	for (size_t i = 0; i < cluster->n_resolvers; i++)
 		table_push(t, resolvers, ((struct policy_cidr){cluster->resolvers[i], 128}));
@@ -302,4 +306,76 @@ void services_put(struct tables *t)
 	table_sort(t, frontends, compare_frontends);
 	array_free(&m.backends);
 	free(m.nodes);
+}
+
+/* Services whose EndpointSlices have changed */
+
+/* Returns how a Service of the base is ordered to one of the cluster. */
+static int order_service(const struct policy *base, const struct policy_service *known,
+			 const struct service *service)
+{
+	const int order = strcmp(policy_string(base, known->ns), service->ns_name);
+
+	return order ? order : strcmp(policy_string(base, known->name), service->name);
+}
+
+/* Copies the base's backends of the Service's ports. */
+static void keep_backends(struct maker *m, const struct policy *base,
+			  const struct policy_service *known)
+{
+	struct policy *policy = m->t->policy;
+
+	for (uint32_t i = known->ports.at; i < known->ports.at + known->ports.n; i++) {
+		const struct policy_range had = base->service_ports[i].backends;
+
+		policy->service_ports[i].backends =
+			(struct policy_range){policy->n_backends, had.n};
+		for (uint32_t k = 0; k < had.n; k++)
+			table_push(m->t, backends, base->backends[had.at + k]);
+	}
+}
+
+/* Makes the backends of the Service's ports. Returns false if it has other ports than in the base.
+ */
+static bool renew_backends(struct maker *m, const struct policy_service *known)
+{
+	struct policy *policy = m->t->policy;
+	const struct service *service = m->service;
+	const bool portless = service->type == SERVICE_HEADLESS && !service->n_ports;
+	const size_t n = service->type == SERVICE_EXTERNAL_NAME ? 0 : service->n_ports + portless;
+
+	if (known->ports.n != n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const struct service_port *port = portless ? NULL : &service->ports[i];
+		struct policy_service_port *record = &policy->service_ports[known->ports.at + i];
+
+		if (port && (port->port != record->port || port->protocol != record->protocol))
+			return false;
+		record->backends = make_backends(m, port);
+	}
+	return true;
+}
+
+bool services_renew(struct tables *t, const struct policy *base, const struct cluster *changed)
+{
+	struct maker m = {.t = t, .cluster = changed};
+	size_t next = 0;
+	bool good = true;
+
+	list_nodes(&m);
+	for (size_t i = 0; good && i < base->n_services; i++) {
+		const struct policy_service *known = &base->services[i];
+
+		m.service = next < changed->n_services ? &changed->services[next] : NULL;
+		if (m.service && !order_service(base, known, m.service)) {
+			good = renew_backends(&m, known);
+			next++;
+		} else {
+			keep_backends(&m, base, known);
+		}
+	}
+	array_free(&m.backends);
+	free(m.nodes);
+	return good && next == changed->n_services;
 }

@@ -389,14 +389,12 @@ struct pod_change {
 
 struct pod_update {
 	struct updater u;
-	const struct update_pod *pods;
-	size_t n;
+	const struct update *from;
 	ARRAY(struct pod_change) changes; /* in the order of the expected pods */
 	ARRAY(struct update_endpoint) added;
 	ARRAY(struct policy_address) places; /* of `added` */
 	bool *deleted; /* by the base's addresses */
 	bool expects; /* the expected pods have changed */
-	bool extends; /* segments may be added */
 	bool extended; /* segments were added */
 	ARRAY(struct address) changed; /* the addresses of changed pods, sorted */
 	ARRAY(struct endpoint) needy, needy_expected; /* pods that fit no segment of the base */
@@ -703,7 +701,7 @@ static int place_all(struct pod_update *p)
 	job.n_expected = p->needy_expected.n;
 	if (error || (!job.n && !job.n_expected))
 		return error;
-	error = p->extends && !lineage_is_used_up(p->u.base) ? policy_extend(&job, &p->policy)
+	error = p->from->extends && !lineage_is_used_up(p->u.base) ? policy_extend(&job, &p->policy)
 							     : -EOPNOTSUPP;
 	if (error)
 		return error;
@@ -718,6 +716,19 @@ static int place_all(struct pod_update *p)
 	if (!policy->name)            \
 		BEGIN_TABLE(&p->u, name);
 
+/* Makes the backends of Services whose EndpointSlices have changed. Returns false if a Service itself
+ * has. */
+static bool renew_services(struct pod_update *p)
+{
+	if (!p->from->services)
+		return true;
+	BEGIN_TABLE(&p->u, nodes);
+	BEGIN_TABLE(&p->u, node_addresses);
+	BEGIN_TABLE(&p->u, service_ports);
+	NEW_TABLE(&p->u, backends, p->u.base->n_backends);
+	return services_renew(&p->u.t, p->u.base, p->from->services);
+}
+
 /* A table without records may have no memory. */
 static bool are_equal(const void *a, const void *b, size_t n, size_t size)
 {
@@ -730,13 +741,19 @@ static bool is_same(const struct pod_update *p)
 
 	return !p->extended && !p->expects && policy->n_endpoints == base->n_endpoints &&
 	       policy->n_addresses == base->n_addresses &&
+	       policy->n_backends == base->n_backends &&
+	       are_equal(policy->backends, base->backends, base->n_backends,
+			 sizeof(*base->backends)) &&
+	       are_equal(policy->service_ports, base->service_ports, base->n_service_ports,
+			 sizeof(*base->service_ports)) &&
 	       are_equal(policy->endpoints, base->endpoints, base->n_endpoints,
 			 sizeof(*base->endpoints)) &&
 	       are_equal(policy->addresses, base->addresses, base->n_addresses,
 			 sizeof(*base->addresses));
 }
 
-static void make_policy(struct pod_update *p)
+/* Returns 0, or -EOPNOTSUPP. */
+static int make_policy(struct pod_update *p)
 {
 	const struct policy *base = p->u.base;
 	struct policy *policy = p->policy;
@@ -750,12 +767,15 @@ static void make_policy(struct pod_update *p)
 	BEGIN_TABLE(&p->u, texts);
 	BEGIN_TABLE(&p->u, named_ports);
 	make_expected(p);
+	if (!renew_services(p))
+		return -EOPNOTSUPP;
 	POLICY_TABLES(TABLE_COPY)
 	share_frontends(p);
 	if (!p->extended && !is_same(p)) {
 		policy->parent = base->checksum;
 		policy->generation++;
 	}
+	return 0;
 }
 
 static int make(void *data)
@@ -765,24 +785,21 @@ static int make(void *data)
 	int error = 0;
 
 	p->deleted = grow_zeroed(base->n_addresses, sizeof(*p->deleted));
-	for (size_t i = 0; !error && i < p->n; i++)
-		error = add_change(p, &p->pods[i]);
+	for (size_t i = 0; !error && i < p->from->n_pods; i++)
+		error = add_change(p, &p->from->pods[i]);
 	if (error)
 		return error;
 	list_changed(p);
 	array_sort(&p->changes, compare_changes);
 	error = place_all(p);
-	if (error)
-		return error;
-	make_policy(p);
-	return p->u.twice ? -EOPNOTSUPP : 0;
+	if (!error)
+		error = make_policy(p);
+	return p->u.twice ? -EOPNOTSUPP : error;
 }
 
-int policy_update(const struct policy *base, const struct update_pod *pods, size_t n, bool extends,
-		  struct policy **policy)
+int policy_update(const struct policy *base, const struct update *update, struct policy **policy)
 {
-	struct pod_update p = {
-		.u = {.t.begun = base, .base = base}, .pods = pods, .n = n, .extends = extends};
+	struct pod_update p = {.u = {.t.begun = base, .base = base}, .from = update};
 	int error = memory_guarded(make, &p);
 
 	if (error)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Changes the endpoints of a compiled policy without a compile: each address goes into the segment
- * that it fits. Rules and segments stay as they are. */
+/* Changes the endpoints of a compiled policy, and the backends of Services, without a compile: each
+ * address goes into the segment that it fits. Rules and segments stay as they are. */
 #ifndef BULKHEAD_COMPILE_UPDATE_H
 #define BULKHEAD_COMPILE_UPDATE_H
 
+#include "model/cluster_service.h"
 #include "policy/policy.h"
 
 /* A pod that has changed. */
@@ -12,18 +13,41 @@ struct update_pod {
 	const struct endpoint *now; /* NULL: it is gone. Without an address: it is expected */
 };
 
+struct update {
+	const struct update_pod *pods; /* each name once */
+	size_t n_pods;
+	/* Services whose EndpointSlices have changed, with all that they have, and any others: a
+	 * finished cluster of these alone. None is closed, nor takes its backends from pods. NULL:
+	 * none. */
+	const struct cluster *services;
+	bool extends;
+};
+
 /*
- * Continues a policy if nothing but pods has changed. Verdicts are those of a compile, at a small
- * part of its price. With @extends, pods that fit no segment get new ones (extend.h): the compile
+ * Continues a policy if nothing but pods and EndpointSlices has changed. Verdicts are those of a compile, at a small
+ * part of its price. With `extends`, pods that fit no segment get new ones (extend.h): the compile
  * of @base must not have left the port names of a namespace's pods without numbers. Policies that
  * it has set aside stay so: @base has them without their rules. Strings, segments that no endpoint
- * uses any more, and records of deleted segments stay until the next compile. @pods: each name
- * once. @base must be whole in memory. In the namespaces of @pods, no Service may take its backends
- * from pods: all have EndpointSlices. Returns 0 and a policy to free, of @base's generation if
+ * uses any more, and records of deleted segments stay until the next compile. @base must be whole
+ * in memory. In the namespaces of the pods, no Service may take its backends from pods: all have
+ * EndpointSlices. Returns 0 and a policy to free, of @base's generation if
  * nothing has changed; -EOPNOTSUPP: only a compile can tell; or -ENOMEM. Reports nothing.
  */
-int policy_update(const struct policy *base, const struct update_pod *pods, size_t n, bool extends,
-		  struct policy **policy);
+int policy_update(const struct policy *base, const struct update *update, struct policy **policy);
+
+/* What Services need of the limits for those of all namespaces together (budget_services.c). */
+struct service_needs {
+	uint64_t bytes, steps;
+};
+
+/* Calls @each for each namespace of the finished cluster's Services. */
+typedef void services_needed(void *data, const char *ns, const struct service_needs *needs);
+void services_need(const struct cluster *cluster, services_needed *each, void *data);
+
+/* Returns true if no Service of the cluster is over a budget of its own, or of its namespace, of
+ * which all Services are there, and all namespaces' Services together, which need @all, are within
+ * the limits for these. */
+bool services_fit(const struct cluster *cluster, const struct service_needs *all);
 
 /* An endpoint that is added. If an endpoint of the policy has its name, that endpoint gets its
  * addresses too, and its other properties. */

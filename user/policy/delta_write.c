@@ -303,26 +303,32 @@ static void pair_by_key(struct writer *w, enum blob_table table)
 	array_free(&key);
 }
 
+/* Pairs what one reference leads to from two records that are a pair. */
+static void pair_ranges(struct writer *w, enum blob_table table, const struct reference *reference)
+{
+	struct pairing *target = &w->tables[reference->target];
+
+	for (size_t i = 0; i < table_count(w->policy, table); i++) {
+		const uint32_t from = w->tables[table].from[i];
+		struct policy_range old, new;
+
+		if (from == NONE ||
+		    !reference_range(reference, table_record(w->base, table, from), &old) ||
+		    !reference_range(reference, table_record(w->policy, table, i), &new))
+			continue;
+		for (uint32_t j = 0; j < old.n && j < new.n; j++)
+			pair(target, old.at + j, new.at + j);
+	}
+}
+
 /* Pairs the parts of two records that are a pair. */
 static void pair_parts(struct writer *w, enum blob_table table)
 {
 	const struct references own = references_of(table);
 
-	for (size_t i = 0; i < table_count(w->policy, table); i++) {
-		const uint32_t from = w->tables[table].from[i];
-
-		for (size_t k = 0; from != NONE && k < own.n; k++) {
-			struct policy_range old, new;
-
-			if (own.at[k].kind == REFERS_TO_RECORD ||
-			    !reference_range(&own.at[k], table_record(w->base, table, from),
-					     &old) ||
-			    !reference_range(&own.at[k], table_record(w->policy, table, i), &new))
-				continue;
-			for (uint32_t j = 0; j < old.n && j < new.n; j++)
-				pair(&w->tables[own.at[k].target], old.at + j, new.at + j);
-		}
-	}
+	for (size_t k = 0; k < own.n; k++)
+		if (own.at[k].kind != REFERS_TO_RECORD)
+			pair_ranges(w, table, &own.at[k]);
 }
 
 /* Returns true if all records of the base's table are records of the policy at the same places. */
