@@ -473,6 +473,15 @@ static bool has_deleted(const struct policy *policy)
 	return false;
 }
 
+/* Returns true if the policy has a generation of its own, or says what the last one does: nodes get
+ * no other of that generation. */
+static bool is_told(const struct policy *base, const struct policy *policy)
+{
+	return !base || policy->generation != base->generation ||
+	       (same_endpoints(base, policy) && same_expected(base, policy) &&
+		same_services(base, policy));
+}
+
 static void go_on(struct run *run, struct world *world, struct random *random)
 {
 	struct diag silent = {0};
@@ -492,6 +501,7 @@ static void go_on(struct run *run, struct world *world, struct random *random)
 	}
 	fails(run, is_successor(run, world->policy, next),
 	      "the policy is no successor of the last");
+	fails(run, is_told(world->policy, next), "no node is told of a change");
 	policy_free(world->policy);
 	world->policy = next;
 	if (fails(run, same_endpoints(fresh, next), "the endpoints differ") ||
