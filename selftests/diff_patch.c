@@ -252,8 +252,8 @@ static void change_first(struct doc *slice, struct random *random)
 	}
 }
 
-/* Returns true if neither slice is refused with the endpoints of the other: its former version would
- * count then, of which a new engine knows nothing. */
+/* Returns true if neither slice is refused with the endpoints of the other: its former version
+ * would count then, of which a new engine knows nothing. */
 static bool are_alike(const struct doc *a, const struct doc *b)
 {
 	return !strcmp(api_text(a->object, "addressType"), api_text(b->object, "addressType")) &&

@@ -318,7 +318,8 @@ static void an_aside_costs_no_compile(void **state)
 	objects_close(objects);
 }
 
-/* A Service with so many ports that a slice of 900 addresses has more backends than a Service may. */
+/* A Service with so many ports that a slice of 900 addresses has more backends than a Service may.
+ */
 static void take_wide_service(struct objects *objects)
 {
 	size_t size;
@@ -372,8 +373,8 @@ static bool go_on(struct objects *objects, struct policy **policy)
 	return objects_patched(objects) > patched;
 }
 
-/* A slice that changes needs no compile of all objects, unless its Service is over a budget then, or
- * was, or takes its backends from Pods by then. One of no Service changes nothing. */
+/* A slice that changes needs no compile of all objects, unless its Service is over a budget then,
+ * or was, or takes its backends from Pods by then. One of no Service changes nothing. */
 static void a_slice_puts_its_service_aside(void **state)
 {
 	struct heard heard = {0};

@@ -351,8 +351,8 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 	objects->since.following = lh_kchar_table_new(16, objects_free_key);
 	objects->claims = claims_open();
 	if (!objects->since.pods || !objects->since.sliced || !objects->since.needs_of ||
-	    !objects->since.held || !objects->since.following ||
-	    !objects->claims || offenders_open(objects) || room_open(objects)) {
+	    !objects->since.held || !objects->since.following || !objects->claims ||
+	    offenders_open(objects) || room_open(objects)) {
 		objects_close(objects);
 		return NULL;
 	}

@@ -55,14 +55,15 @@ bool objects_synced(const struct objects *objects);
  * addresses. Returns as compile_cluster() does.
  *
  * If @base is the policy that the last call returned, and only Pods and EndpointSlices have changed
- * since then, it reads these alone if it can, and the Services of the slices' namespaces. It knows @base by lineage and generation: call objects_forget()
- * first if @base comes from elsewhere and may have the same lineage and generation as that
- * policy.
+ * since then, it reads these alone if it can, and the Services of the slices' namespaces. It knows
+ * @base by lineage and generation: call objects_forget() first if @base comes from elsewhere and
+ * may have the same lineage and generation as that policy.
  */
 int objects_compile(struct objects *objects, const struct policy *base, struct diag *diag,
 		    struct policy **policy);
 void objects_forget(struct objects *objects);
-/* Returns true if objects_compile() may read changed Pods and EndpointSlices alone, which is quick. */
+/* Returns true if objects_compile() may read changed Pods and EndpointSlices alone, which is quick.
+ */
 bool objects_only_endpoints(const struct objects *objects, const struct policy *base);
 /* Returns how many kinds the server has in versions alone that are not read: what was read of them
  * before counts. Writes which the first is, in which versions, and which one is read. */

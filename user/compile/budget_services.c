@@ -210,8 +210,7 @@ void services_need(const struct cluster *cluster, services_needed *each, void *d
 
 		n = of_namespace(cluster, i);
 		for (size_t k = i; k < i + n; k++) {
-			const struct size size =
-				size_of(cluster, &cluster->services[k], &no_pods);
+			const struct size size = size_of(cluster, &cluster->services[k], &no_pods);
 
 			needs.bytes += size.bytes;
 			needs.steps += size.slice_steps;

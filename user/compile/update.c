@@ -702,7 +702,7 @@ static int place_all(struct pod_update *p)
 	if (error || (!job.n && !job.n_expected))
 		return error;
 	error = p->from->extends && !lineage_is_used_up(p->u.base) ? policy_extend(&job, &p->policy)
-							     : -EOPNOTSUPP;
+								   : -EOPNOTSUPP;
 	if (error)
 		return error;
 	p->extended = true;
@@ -716,8 +716,8 @@ static int place_all(struct pod_update *p)
 	if (!policy->name)            \
 		BEGIN_TABLE(&p->u, name);
 
-/* Makes the backends of Services whose EndpointSlices have changed. Returns false if a Service itself
- * has. */
+/* Makes the backends of Services whose EndpointSlices have changed. Returns false if a Service
+ * itself has. */
 static bool renew_services(struct pod_update *p)
 {
 	if (!p->from->services)
@@ -740,8 +740,7 @@ static bool is_same(const struct pod_update *p)
 	const struct policy *base = p->u.base, *policy = p->policy;
 
 	return !p->extended && !p->expects && policy->n_endpoints == base->n_endpoints &&
-	       policy->n_addresses == base->n_addresses &&
-	       policy->n_backends == base->n_backends &&
+	       policy->n_addresses == base->n_addresses && policy->n_backends == base->n_backends &&
 	       are_equal(policy->backends, base->backends, base->n_backends,
 			 sizeof(*base->backends)) &&
 	       are_equal(policy->service_ports, base->service_ports, base->n_service_ports,

@@ -24,14 +24,15 @@ struct update {
 };
 
 /*
- * Continues a policy if nothing but pods and EndpointSlices has changed. Verdicts are those of a compile, at a small
- * part of its price. With `extends`, pods that fit no segment get new ones (extend.h): the compile
- * of @base must not have left the port names of a namespace's pods without numbers. Policies that
- * it has set aside stay so: @base has them without their rules. Strings, segments that no endpoint
- * uses any more, and records of deleted segments stay until the next compile. @base must be whole
- * in memory. In the namespaces of the pods, no Service may take its backends from pods: all have
- * EndpointSlices. Returns 0 and a policy to free, of @base's generation if
- * nothing has changed; -EOPNOTSUPP: only a compile can tell; or -ENOMEM. Reports nothing.
+ * Continues a policy if nothing but pods and EndpointSlices has changed. Verdicts are those of a
+ * compile, at a small part of its price. With `extends`, pods that fit no segment get new ones
+ * (extend.h): the compile of @base must not have left the port names of a namespace's pods without
+ * numbers. Policies that it has set aside stay so: @base has them without their rules. Strings,
+ * segments that no endpoint uses any more, and records of deleted segments stay until the next
+ * compile. @base must be whole in memory. In the namespaces of the pods, no Service may take its
+ * backends from pods: all have EndpointSlices. Returns 0 and a policy to free, of @base's
+ * generation if nothing has changed; -EOPNOTSUPP: only a compile can tell; or -ENOMEM. Reports
+ * nothing.
  */
 int policy_update(const struct policy *base, const struct update *update, struct policy **policy);
 
