@@ -420,6 +420,38 @@ static void a_slice_puts_its_service_aside(void **state)
 	objects_close(objects);
 }
 
+static void assert_strings_differ(const struct policy *policy)
+{
+	const char *end = policy->strings + policy->n_strings;
+
+	for (const char *a = policy->strings; a < end; a += strlen(a) + 1)
+		for (const char *b = a + strlen(a) + 1; b < end; b += strlen(b) + 1)
+			assert_string_not_equal(a, b);
+}
+
+/* However many Pods come at once, a name that the policy has stands there once. */
+static void many_names_stand_once(void **state)
+{
+	struct objects *objects = objects_open(NULL, &ops, &(struct heard){0});
+	struct policy *policy = NULL;
+	char name[16], address[16];
+
+	(void)state;
+	assert_non_null(objects);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 40; i++) {
+			snprintf(name, sizeof(name), "pod-%d", round * 25 + i);
+			snprintf(address, sizeof(address), "10.0.%d.%d", round, i + 1);
+			take_labelled(objects, name, address, "");
+		}
+		assert_int_equal(go_on(objects, &policy), round > 0);
+		assert_strings_differ(policy);
+		assert_int_equal(policy->n_endpoints, 40 + 25 * round);
+	}
+	policy_free(policy);
+	objects_close(objects);
+}
+
 /* The rule that isolates pods by their label is told in the direction of the flow. */
 static void closed_pods_have_two_rules(void **state)
 {
@@ -473,6 +505,7 @@ int main(void)
 		cmocka_unit_test(one_baseline_counts),
 		cmocka_unit_test(an_aside_costs_no_compile),
 		cmocka_unit_test(a_slice_puts_its_service_aside),
+		cmocka_unit_test(many_names_stand_once),
 		cmocka_unit_test(closed_pods_have_two_rules),
 		cmocka_unit_test(closed_pods_leave_room_for_others),
 	};

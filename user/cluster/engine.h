@@ -108,7 +108,7 @@ struct engine {
 	bool busy; /* a step is running */
 	unsigned int backoff; /* ms; 0: PolicyStatus was written since the last failure */
 	uint64_t retry_at; /* ms: no step before */
-	/* the newest policy in which more than Pods has changed */
+	/* the newest policy in which more than Pods and EndpointSlices has changed */
 	uint32_t policies_in;
 	bool dirty; /* objects have changed since the last compile */
 	uint64_t dirty_since; /* ms */

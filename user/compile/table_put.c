@@ -4,6 +4,37 @@
 
 #include "compile/tables.h"
 
+/* After so many searches through all strings, these are sorted by hash: to do so takes as long as
+ * some more searches. */
+#define SEARCHES 8
+
+static void index_strings(struct tables *t)
+{
+	const struct policy *policy = t->policy;
+
+	for (size_t i = 0; i < policy->n_strings; i += strlen(policy->strings + i) + 1) {
+		const char *string = policy->strings + i;
+		bool fresh;
+
+		intern_add(&t->known, string, strlen(string) + 1, &fresh);
+		if (fresh)
+			array_push(&t->known_at, i);
+	}
+}
+
+/* Returns the offset of a string that the policy has; 0: it has not. */
+static uint32_t find_string(struct tables *t, const char *string, size_t size)
+{
+	uint32_t number;
+
+	if (++t->sought <= SEARCHES)
+		return policy_find_string(t->policy->strings, t->policy->n_strings, string);
+	if (!t->known_at.n)
+		index_strings(t);
+	number = intern_find(&t->known, string, size);
+	return number == INTERN_NONE ? 0 : t->known_at.at[number];
+}
+
 uint32_t tables_string(struct tables *t, const char *string)
 {
 	size_t size = string ? strlen(string) + 1 : 1;
@@ -16,9 +47,7 @@ uint32_t tables_string(struct tables *t, const char *string)
 	if (fresh) {
 		struct policy *policy = t->policy;
 		const uint32_t found =
-			t->begun && !t->local
-				? policy_find_string(policy->strings, policy->n_strings, string)
-				: 0;
+			t->begun && !t->local ? find_string(t, string, size) : 0;
 
 		array_push(&t->string_at, found ? found : policy->n_strings);
 		if (found)

@@ -271,6 +271,8 @@ void tables_free(struct tables *t)
 {
 	intern_free(&t->strings);
 	intern_free(&t->lists);
+	intern_free(&t->known);
+	array_free(&t->known_at);
 	array_free(&t->string_at);
 	array_free(&t->list_at);
 	free(t->segment_index);

@@ -12,6 +12,9 @@ struct tables {
 	struct policy *policy;
 	struct intern strings;
 	numbers_t string_at; /* offset in `strings`, by number of the string */
+	unsigned int sought; /* strings that were sought in the policy's */
+	struct intern known; /* once many were: the strings that the policy has by then */
+	numbers_t known_at; /* offset in `strings`, by number of the string */
 	uint32_t *segment_index; /* index of the segment's record, by the compiler's number */
 	uint32_t *segment_id;
 	const struct policy_segment **old; /* record of the base, by the compiler's number */
