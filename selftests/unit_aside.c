@@ -320,16 +320,18 @@ static void an_aside_costs_no_compile(void **state)
 
 /* A Service with so many ports that a slice of 900 addresses has more backends than a Service may.
  */
-static void take_wide_service(struct objects *objects)
+static void take_wide_service(struct objects *objects, const char *ns, unsigned int number)
 {
 	size_t size;
 	char *text;
 	FILE *to = open_memstream(&text, &size);
 
 	assert_non_null(to);
-	fprintf(to, "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"s\","
-		    "\"namespace\":\"evil\"},\"spec\":{\"clusterIP\":\"10.96.0.1\",\"selector\":{"
-		    "\"app\":\"x\"},\"ports\":[");
+	fprintf(to,
+		"{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"s\","
+		"\"namespace\":\"%s\"},\"spec\":{\"clusterIP\":\"10.96.0.%u\",\"selector\":{"
+		"\"app\":\"x\"},\"ports\":[",
+		ns, number);
 	for (unsigned int i = 0; i < 300; i++)
 		fprintf(to, "%s{\"name\":\"p%u\",\"port\":%u}", i ? "," : "", i, i + 1);
 	fprintf(to, "]}}");
@@ -338,8 +340,9 @@ static void take_wide_service(struct objects *objects)
 	free(text);
 }
 
-/* @name: of the slice, which is of the Service of that name in the namespace `evil`. */
-static void take_slice(struct objects *objects, const char *type, const char *name, unsigned int n)
+/* @name: of the slice, which is of the Service of that name in its namespace. */
+static void take_slice_of(struct objects *objects, const char *type, const char *ns,
+			  const char *name, unsigned int n)
 {
 	size_t size;
 	char *text;
@@ -348,16 +351,21 @@ static void take_slice(struct objects *objects, const char *type, const char *na
 	assert_non_null(to);
 	fprintf(to,
 		"{\"apiVersion\":\"discovery.k8s.io/v1\",\"kind\":\"EndpointSlice\",\"metadata\":{"
-		"\"name\":\"%s\",\"namespace\":\"evil\",\"labels\":{\"kubernetes.io/service-name\":"
+		"\"name\":\"%s\",\"namespace\":\"%s\",\"labels\":{\"kubernetes.io/service-name\":"
 		"\"%s\"}},\"addressType\":\"IPv4\",\"ports\":[{\"name\":\"p0\",\"port\":80}],"
 		"\"endpoints\":[",
-		name, name);
+		name, ns, name);
 	for (unsigned int i = 0; i < n; i++)
 		fprintf(to, "%s{\"addresses\":[\"10.9.%u.%u\"]}", i ? "," : "", i >> 8, i & 255);
 	fprintf(to, "]}");
 	fclose(to);
 	take(objects, type, text);
 	free(text);
+}
+
+static void take_slice(struct objects *objects, const char *type, const char *name, unsigned int n)
+{
+	take_slice_of(objects, type, "evil", name, n);
 }
 
 /* Compiles, and continues *@policy. Returns true if that took no compile of all objects. */
@@ -385,13 +393,15 @@ static void a_slice_puts_its_service_aside(void **state)
 	(void)state;
 	assert_non_null(objects);
 	take_labelled(objects, "x", "10.0.0.1", "");
-	take_wide_service(objects);
+	take_wide_service(objects, "evil", 1);
+	take_wide_service(objects, "good", 2);
+	take_slice_of(objects, "ADDED", "good", "s", 7);
 	take_slice(objects, "ADDED", "s", 3);
 	assert_false(go_on(objects, &policy));
-	assert_int_equal(policy->n_backends, 3);
+	assert_int_equal(policy->n_backends, 10);
 	take_slice(objects, "MODIFIED", "s", 100);
 	assert_true(go_on(objects, &policy));
-	assert_int_equal(policy->n_backends, 100);
+	assert_int_equal(policy->n_backends, 107);
 	generation = policy->generation;
 	take_slice(objects, "ADDED", "other", 10);
 	assert_true(go_on(objects, &policy));
@@ -401,21 +411,24 @@ static void a_slice_puts_its_service_aside(void **state)
 	assert_false(go_on(objects, &policy));
 	assert_string_equal(heard.name, "s");
 	assert_non_null(strstr(heard.why, "it needs 270000 backends"));
-	assert_int_equal(policy->n_backends, 0);
+	assert_int_equal(policy->n_backends, 7);
+	take_slice_of(objects, "MODIFIED", "good", "s", 6);
+	assert_true(go_on(objects, &policy));
+	assert_int_equal(policy->n_backends, 6);
 	take_slice(objects, "MODIFIED", "s", 4);
 	assert_false(go_on(objects, &policy));
 	assert_string_equal(heard.why, "");
-	assert_int_equal(policy->n_backends, 4);
+	assert_int_equal(policy->n_backends, 10);
 
 	take_slice(objects, "DELETED", "s", 4);
 	assert_false(go_on(objects, &policy));
-	assert_int_equal(policy->n_backends, 0);
+	assert_int_equal(policy->n_backends, 6);
 	take_slice(objects, "ADDED", "s", 4);
 	assert_false(go_on(objects, &policy));
-	assert_int_equal(policy->n_backends, 4);
+	assert_int_equal(policy->n_backends, 10);
 	take_slice(objects, "MODIFIED", "s", 5);
 	assert_true(go_on(objects, &policy));
-	assert_int_equal(policy->n_backends, 5);
+	assert_int_equal(policy->n_backends, 11);
 	policy_free(policy);
 	objects_close(objects);
 }

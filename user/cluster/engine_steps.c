@@ -100,10 +100,10 @@ static bool rolled_out(const struct engine *engine)
 
 /*
  * Returns true if the next policy may be compiled. While nodes install a policy, the next one is
- * compiled and published if only Pods have changed, so that it can be installed as soon as
- * endpoints may be in this one: a Pod that has just got its address waits for two requests to the
- * API server in place of four. Any other change may take long to compile, and would hold up the
- * policy that is being installed.
+ * compiled and published if only Pods and EndpointSlices have changed, so that it can be installed
+ * as soon as endpoints may be in this one: a Pod that has just got its address waits for two
+ * requests to the API server in place of four. Any other change may take long to compile, and would
+ * hold up the policy that is being installed.
  */
 static bool may_compile(const struct engine *engine)
 {

@@ -61,12 +61,13 @@ static void note_needs(void *data, const char *ns, const struct service_needs *n
 	*had = *needs;
 }
 
-static void note_all_needs(struct since *since, const struct cluster *cluster)
+static void note_all_needs(struct since *since, const struct cluster *cluster,
+			   const struct asides *asides)
 {
 	while (since->needs_of->head)
 		lh_table_delete_entry(since->needs_of, since->needs_of->head);
 	since->needs = (struct service_needs){0};
-	services_need(cluster, note_needs, since);
+	services_need(cluster, asides, note_needs, since);
 }
 
 /* Compiles all objects. @contested: receives the objects that name an address which another object
@@ -82,7 +83,7 @@ static int compile_into(struct objects *objects, const struct policy *base, stru
 	objects->since.known = !error;
 	if (!error) {
 		note_following(&objects->since, cluster);
-		note_all_needs(&objects->since, cluster);
+		note_all_needs(&objects->since, cluster, (*policy)->asides);
 	}
 	objects->since.patches = 0;
 	objects_cluster_end(objects, error);
@@ -255,17 +256,30 @@ static bool any_follows(const struct cluster *services)
 	return false;
 }
 
+/* Returns true if a Service was set aside in a namespace whose EndpointSlices have changed. One that
+ * was so elsewhere, since those of all namespaces together were too many, may stay so until the next
+ * compile of all objects. */
+static bool any_aside(const struct objects *objects)
+{
+	const struct asides *asides = objects->asides;
+
+	for (size_t i = 0; asides && i < asides->n; i++)
+		if (!strcmp(asides->at[i].kind, "Service") &&
+		    lh_table_lookup_entry(objects->since.sliced, asides->at[i].ns))
+			return true;
+	return false;
+}
+
 /* Makes the cluster of the Services whose EndpointSlices have changed. Returns 0, or -EOPNOTSUPP: a
  * Service is over a budget or was, or takes its backends from Pods. */
 static int read_services(struct objects *objects, struct cluster *services)
 {
 	struct since *since = &objects->since;
-	int error = asides_any(objects->asides, "Service") ? -EOPNOTSUPP
-							   : objects_sliced(objects, services);
+	int error = any_aside(objects) ? -EOPNOTSUPP : objects_sliced(objects, services);
 
 	if (error)
 		return error;
-	services_need(services, note_needs, since);
+	services_need(services, NULL, note_needs, since);
 	if (!any_follows(services) && services_fit(services, &since->needs))
 		return 0;
 	cluster_free(services);

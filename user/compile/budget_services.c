@@ -201,7 +201,8 @@ static size_t of_namespace(const struct cluster *cluster, size_t first)
 	return n;
 }
 
-void services_need(const struct cluster *cluster, services_needed *each, void *data)
+void services_need(const struct cluster *cluster, const struct asides *asides,
+		   services_needed *each, void *data)
 {
 	static const struct found no_pods;
 
@@ -210,8 +211,11 @@ void services_need(const struct cluster *cluster, services_needed *each, void *d
 
 		n = of_namespace(cluster, i);
 		for (size_t k = i; k < i + n; k++) {
-			const struct size size = size_of(cluster, &cluster->services[k], &no_pods);
+			const struct service *service = &cluster->services[k];
+			const struct size size = size_of(cluster, service, &no_pods);
 
+			if (asides_find(asides, "Service", service->ns_name, service->name))
+				continue;
 			needs.bytes += size.bytes;
 			needs.steps += size.slice_steps;
 		}

@@ -5,6 +5,7 @@
 #define BULKHEAD_COMPILE_UPDATE_H
 
 #include "model/cluster_service.h"
+#include "policy/asides.h"
 #include "policy/policy.h"
 
 /* A pod that has changed. */
@@ -41,9 +42,11 @@ struct service_needs {
 	uint64_t bytes, steps;
 };
 
-/* Calls @each for each namespace of the finished cluster's Services. */
+/* Calls @each for each namespace of the finished cluster's Services. Those that are set aside need
+ * nothing. */
 typedef void services_needed(void *data, const char *ns, const struct service_needs *needs);
-void services_need(const struct cluster *cluster, services_needed *each, void *data);
+void services_need(const struct cluster *cluster, const struct asides *asides,
+		   services_needed *each, void *data);
 
 /* Returns true if no Service of the cluster is over a budget of its own, or of its namespace, of
  * which all Services are there, and all namespaces' Services together, which need @all, are within

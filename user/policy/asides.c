@@ -34,14 +34,6 @@ const char *asides_namespace(const struct aside *aside)
 	return strcmp(aside->kind, "Namespace") ? aside->ns : aside->name;
 }
 
-bool asides_any(const struct asides *asides, const char *kind)
-{
-	for (size_t i = 0; asides && i < asides->n; i++)
-		if (!strcmp(asides->at[i].kind, kind))
-			return true;
-	return false;
-}
-
 bool asides_any_nameless(const struct asides *asides)
 {
 	for (size_t i = 0; asides && i < asides->n; i++)

@@ -44,9 +44,6 @@ struct aside *asides_find(const struct asides *asides, const char *kind, const c
 /* Returns the namespace that an object belongs to, or is; "": none. */
 const char *asides_namespace(const struct aside *aside);
 
-/* Returns true if an object of the kind was set aside. NULL is fine. */
-bool asides_any(const struct asides *asides, const char *kind);
-
 /* Returns true if the port names of some namespace's pods have no numbers. NULL is fine. */
 bool asides_any_nameless(const struct asides *asides);
 
