@@ -41,8 +41,8 @@ TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
 LONGER    := $(patsubst %,$(O)/selftests/%,diff_sequences diff_table diff_delta unit_budget packet_rows diff_policy diff_packets)
 TESTS     := $(LONGER) $(filter-out $(LONGER),$(TEST_SRCS:%.c=$(O)/%))
 QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
-LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 tree_lint net_upgrade net_engine_silent net_cni net_cni_killed net_gateway \
-	net_errors net_engine_late net_share net_engine_offender net_follow_denials net_follow_networks net_service spec_packets \
+LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 net_engine_many tree_lint net_upgrade net_engine_silent net_cni \
+	net_cni_killed net_gateway net_errors net_engine_late net_share net_engine_offender net_follow_denials net_follow_networks net_service spec_packets \
 	net_engine_lease net_engine_restored net_delta_bridge net_names_conformance net_service_ways net_delta_policy \
 	net_follow_newcomers net_readers net_reset net_service_masked net_service_changes net_delta_sandbox net_connections_grow \
 	net_first cmd_inputs net_delta_node net_gso net_busy net_delta_own net_names_attack)
