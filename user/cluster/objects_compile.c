@@ -256,9 +256,9 @@ static bool any_follows(const struct cluster *services)
 	return false;
 }
 
-/* Returns true if a Service was set aside in a namespace whose EndpointSlices have changed. One that
- * was so elsewhere, since those of all namespaces together were too many, may stay so until the next
- * compile of all objects. */
+/* Returns true if a Service was set aside in a namespace whose EndpointSlices have changed. One
+ * that was so elsewhere, since those of all namespaces together were too many, may stay so until
+ * the next compile of all objects. */
 static bool any_aside(const struct objects *objects)
 {
 	const struct asides *asides = objects->asides;

@@ -46,8 +46,7 @@ uint32_t tables_string(struct tables *t, const char *string)
 	number = intern_add(&t->strings, string, size, &fresh);
 	if (fresh) {
 		struct policy *policy = t->policy;
-		const uint32_t found =
-			t->begun && !t->local ? find_string(t, string, size) : 0;
+		const uint32_t found = t->begun && !t->local ? find_string(t, string, size) : 0;
 
 		array_push(&t->string_at, found ? found : policy->n_strings);
 		if (found)
