@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Turns for large objects. Whoever may write in one namespace may write an object of 1 MB anew many
- * times a second. To parse and read each version takes this process 20 ms and more, and
- * everybody's changes would wait for it. So the large objects of all namespaces together get a quarter of the
- * time: after one was taken, none is for three times as long as that took. One that the server
- * tells of meanwhile is not parsed. Its key waits for a turn, once, however often the object is
- * written; in that turn the server is asked for it. The namespaces take turns: however many objects
- * of one wait, an object of another waits for one of them.
+ * Turns for large objects. Whoever may write in one namespace may write an object of 1 MB anew
+ * many times a second. To parse and read each version takes this process 20 ms and more, and
+ * everybody's changes would wait for it. So the large objects of all namespaces together get a
+ * quarter of the time: after one was taken, none is for three times as long as that took. One that
+ * the server tells of meanwhile is not parsed. Its key waits for a turn, once, however often the
+ * object is written; in that turn the server is asked for it. The namespaces take turns: however
+ * many objects of one wait, an object of another waits for one of them.
  *
  * An object that waits is as one of which the server has not told yet: its former version counts.
  * Smaller objects and deletions do not wait, unless the collection is ordered, as one of policies
