@@ -473,8 +473,8 @@ static bool has_deleted(const struct policy *policy)
 	return false;
 }
 
-/* Returns true if the policy has a generation of its own, or says what the last one does: nodes get
- * no other of that generation. */
+/* Returns true if the policy has another generation than the last one, or equals it: a node takes
+ * no second policy of a generation. */
 static bool is_told(const struct policy *base, const struct policy *policy)
 {
 	return !base || policy->generation != base->generation ||

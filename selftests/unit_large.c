@@ -124,7 +124,7 @@ static void write_many(const char *item, char *list)
 	sprintf(to, "]");
 }
 
-/* What is cut for its size is cut in such lists as well. */
+/* A list of too many objects is cut before it stays text. */
 static void test_too_many(void **state)
 {
 	char *ingress = malloc(MOST), *egress = list_of(1);

@@ -326,7 +326,7 @@ static void collection_synced(void *data)
 	collection->objects->ops.changed(collection->objects->data);
 }
 
-/* What is read of these lists is read of the text that is kept (input/). */
+/* The rules of a policy: input/ reads them from the kept text. */
 static const char *const lists_of_rules[] = {"ingress", "egress", NULL};
 
 struct objects *objects_open(struct api *api, const struct objects_ops *ops, void *data)

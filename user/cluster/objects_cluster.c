@@ -278,14 +278,6 @@ void objects_cluster_end(struct objects *objects, int error)
 
 /* The Services of some namespaces */
 
-static bool is_sliced(const struct objects *objects, const char *key)
-{
-	char ns[256];
-
-	snprintf(ns, sizeof(ns), "%.*s", (int)strcspn(key, "/"), key);
-	return lh_table_lookup_entry(objects->since.sliced, ns);
-}
-
 /* Returns true if a Service that counts has this EndpointSlice. */
 static bool has_service(const struct objects *objects, const struct slice *slice)
 {
@@ -314,7 +306,7 @@ static int add_sliced(struct objects *objects, const struct object_place *at,
 	const size_t n = cluster->n_slices;
 	int error;
 
-	if (!at->kept->text || !is_sliced(objects, at->key))
+	if (!at->kept->text || !objects_has_namespace(objects->since.sliced, at->key))
 		return 0;
 	error = is_kept(objects, at) ? read_object(objects, at, objects->read, diag) : -EOPNOTSUPP;
 	if (error)

@@ -17,8 +17,8 @@
 #include "model/cluster_service.h"
 #include "policy/asides.h"
 
-/* So many policies in a row may be made from what has changed alone: each leaves unused strings and
- * segments behind. */
+/* So many policies in a row may be made from changed Pods and EndpointSlices alone: each leaves
+ * unused strings and segments behind. */
 #define PATCHES_MAX 500
 
 /* Returns true if the Service takes its backends from Pods, which are of its namespace. */
@@ -199,29 +199,14 @@ static bool is_contested(const struct objects *objects)
 	return false;
 }
 
-/* Returns true if a Service of a namespace takes its backends from Pods. */
-static bool follows(const struct since *since, const char *ns, size_t n)
+/* Returns true if a Service takes its backends from Pods in the namespace of one of the keys. */
+static bool is_followed(const struct since *since, const struct lh_table *keys)
 {
-	char name[256];
+	struct lh_entry *entry = lh_table_length(since->following) ? keys->head : NULL;
 
-	snprintf(name, sizeof(name), "%.*s", (int)n, ns);
-	return lh_table_lookup_entry(since->following, name);
-}
-
-/* Returns true if that is so in the namespace of a Pod or an EndpointSlice that has changed. */
-static bool is_followed(const struct objects *objects)
-{
-	const struct since *since = &objects->since;
-	const bool any = lh_table_length(since->following);
-	struct lh_entry *entry;
-
-	for (entry = any ? since->pods->head : NULL; entry; entry = entry->next)
-		if (follows(since, lh_entry_k(entry), strcspn(lh_entry_k(entry), "/")))
-			return true;
-	for (entry = any ? since->sliced->head : NULL; entry; entry = entry->next)
-		if (follows(since, lh_entry_k(entry), strlen(lh_entry_k(entry))))
-			return true;
-	return false;
+	while (entry && !objects_has_namespace(since->following, lh_entry_k(entry)))
+		entry = entry->next;
+	return entry;
 }
 
 static bool can_patch(const struct objects *objects, const struct policy *base)
@@ -229,7 +214,8 @@ static bool can_patch(const struct objects *objects, const struct policy *base)
 	const struct since *since = &objects->since;
 
 	return since->known && !since->others && since_is(since, base) &&
-	       since->patches < PATCHES_MAX && !is_contested(objects) && !is_followed(objects);
+	       since->patches < PATCHES_MAX && !is_contested(objects) &&
+	       !is_followed(since, since->pods) && !is_followed(since, since->sliced);
 }
 
 bool objects_only_endpoints(const struct objects *objects, const struct policy *base)

@@ -2,6 +2,7 @@
 /* The kinds of objects that are kept, and what the files about objects note of one. */
 #include "cluster/objects_state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,14 @@ void objects_free_value(struct lh_entry *entry)
 bool kind_is_pod(const struct object_kind *kind)
 {
 	return kind->part == PART_POD;
+}
+
+bool objects_has_namespace(struct lh_table *namespaces, const char *key)
+{
+	char ns[256];
+
+	snprintf(ns, sizeof(ns), "%.*s", (int)strcspn(key, "/"), key);
+	return lh_table_lookup_entry(namespaces, ns);
 }
 
 /* Adds the first @n characters of a text to a table of keys. Returns false if memory is short. */

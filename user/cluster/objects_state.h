@@ -7,7 +7,7 @@
 
 #include "cluster/claims.h"
 #include "cluster/objects.h"
-#include "compile/update.h"
+#include "compile/service_needs.h"
 
 struct asides;
 
@@ -136,6 +136,9 @@ void objects_set_aside(struct objects *objects, const struct object_kind *kind, 
 		       /* owns @why; NULL: not aside */
 		       char *why);
 bool kind_is_pod(const struct object_kind *kind);
+/* Returns true if a table of namespaces has that of an object's key, or the namespace that @key is.
+ */
+bool objects_has_namespace(struct lh_table *namespaces, const char *key);
 void objects_free_key(struct lh_entry *entry); /* for tables of keys without values */
 void objects_free_value(struct lh_entry *entry); /* for tables of keys with values */
 /* Reports that the object is set aside, or no longer is. */

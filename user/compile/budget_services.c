@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "compile/budget.h"
-#include "compile/update.h"
+#include "compile/service_needs.h"
 #include "model/search.h"
 #include "model/cluster_service.h"
 
@@ -27,7 +27,7 @@ struct size {
 struct service_share {
 	size_t first, n;
 	uint64_t bytes, steps;
-	bool closes; /* a Service of it is over a budget of its own, or of the namespace */
+	bool over; /* a Service of the namespace is over a budget */
 };
 
 typedef ARRAY(struct service_share) service_shares_t;
@@ -131,7 +131,7 @@ static struct service_share check_namespace(struct compiler *c, const struct clu
 		const struct size size = size_of(cluster, &cluster->services[i], &pods);
 
 		if (!fit(c, i, &size, false)) {
-			share.closes = true;
+			share.over = true;
 			continue;
 		}
 		all.frontends += size.frontends;
@@ -143,7 +143,7 @@ static struct service_share check_namespace(struct compiler *c, const struct clu
 	for (size_t i = first; i < first + n; i++)
 		if (!cluster->services[i].closed && !fit(c, i, &all, true)) {
 			share.bytes = share.steps = 0;
-			share.closes = true;
+			share.over = true;
 		}
 	return share;
 }
@@ -227,7 +227,7 @@ bool services_fit(const struct cluster *cluster, const struct service_needs *all
 {
 	for (size_t i = 0, n; i < cluster->n_services; i += n) {
 		n = of_namespace(cluster, i);
-		if (check_namespace(NULL, cluster, i, n).closes)
+		if (check_namespace(NULL, cluster, i, n).over)
 			return false;
 	}
 	return all->bytes <= CLUSTER_MOST && all->steps <= CLUSTER_MOST;

@@ -4,8 +4,7 @@
 #ifndef BULKHEAD_COMPILE_UPDATE_H
 #define BULKHEAD_COMPILE_UPDATE_H
 
-#include "model/cluster_service.h"
-#include "policy/asides.h"
+#include "model/cluster.h"
 #include "policy/policy.h"
 
 /* A pod that has changed. */
@@ -36,22 +35,6 @@ struct update {
  * nothing.
  */
 int policy_update(const struct policy *base, const struct update *update, struct policy **policy);
-
-/* What Services need of the limits for those of all namespaces together (budget_services.c). */
-struct service_needs {
-	uint64_t bytes, steps;
-};
-
-/* Calls @each for each namespace of the finished cluster's Services. Those that are set aside need
- * nothing. */
-typedef void services_needed(void *data, const char *ns, const struct service_needs *needs);
-void services_need(const struct cluster *cluster, const struct asides *asides,
-		   services_needed *each, void *data);
-
-/* Returns true if no Service of the cluster is over a budget of its own, or of its namespace, of
- * which all Services are there, and all namespaces' Services together, which need @all, are within
- * the limits for these. */
-bool services_fit(const struct cluster *cluster, const struct service_needs *all);
 
 /* An endpoint that is added. If an endpoint of the policy has its name, that endpoint gets its
  * addresses too, and its other properties. */
